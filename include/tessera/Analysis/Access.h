@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The access analysis: what a tile of integers or pointers looks like.
+//
+// Every value is seen as
+//
+//     value[i0, i1, ...] = uniform + sum over d of stride_d * i_d + opaque[i0, i1, ...]
+//
+// `uniform` is the same for all elements (a scalar that the program computes), each
+// stride is a constant or a scalar known at run time, and the opaque part is what
+// the analysis cannot see through, with the dimensions it varies on. Along a
+// dimension on which the opaque part does not vary, neighbours are exactly
+// `stride_d` apart: that is all a vector load, a coalesced access or a TMA box needs.
+//
+// Worked example (a row-major matrix of pointers):
+//
+//     p = base + (pid * 64 + range(64))[:, None] * ld + range(32)[None, :]
+//     form(p): rank 2, stride_0 = ld (run time), stride_1 = 1, no opaque part
+//
+// and for rows chosen by an index tile, p = base + idx[:, None] * 32 + range(32)[None, :]:
+//
+//     form(p): stride_1 = 1, opaque part varies on dimension 0
+//
+// Strides of pointers count elements of the pointee. Integers wrap, and a form says
+// nothing about where; an address that wraps is a bad address (docs/Language.md).
+
+#ifndef TESSERA_ANALYSIS_ACCESS_H
+#define TESSERA_ANALYSIS_ACCESS_H
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallBitVector.h"
+#include "llvm/ADT/SmallVector.h"
+#include "mlir/IR/Value.h"
+
+#include <optional>
+
+namespace tessera {
+
+/// A scalar factor: `scale` if there is no `symbol`, else `scale * symbol` with
+/// `symbol` an SSA integer. `scale` of 0 is the constant 0.
+struct Coefficient {
+  int64_t scale = 0;
+  mlir::Value symbol;
+
+  bool isConstant() const { return !symbol; }
+  bool isZero() const { return isConstant() && scale == 0; }
+  bool isOne() const { return isConstant() && scale == 1; }
+  bool operator==(const Coefficient &other) const {
+    return scale == other.scale && symbol == other.symbol;
+  }
+};
+
+/// The form of one value (see the top of this file).
+struct AccessForm {
+  /// One a dimension; none for a scalar. Meaningless where `opaque` is set.
+  llvm::SmallVector<Coefficient> strides;
+  /// The dimensions on which the opaque part varies.
+  llvm::SmallBitVector opaque;
+  /// The first element of every aligned run of `contiguity[d]` elements along d is a
+  /// multiple of `divisibility` (pointers: bytes), and the run counts up by one
+  /// (pointers: by one element). One a dimension; 1 where nothing is known.
+  llvm::SmallVector<int64_t> contiguity;
+  llvm::SmallVector<int64_t> constancy;
+  int64_t divisibility = 1;
+  /// The value of every element, where it is one compile-time constant.
+  std::optional<int64_t> constant;
+
+  /// Whether neighbours along `dim` are a known number apart.
+  bool isAffineAlong(unsigned dim) const { return !opaque.test(dim); }
+  /// Whether the value does not change along `dim`.
+  bool isUniformAlong(unsigned dim) const { return isAffineAlong(dim) && strides[dim].isZero(); }
+};
+
+/// One condition of a mask: the whole mask is the AND of its terms.
+struct MaskTerm {
+  enum Kind {
+    /// `value` does not vary on any dimension.
+    Uniform,
+    /// Along `dim` (and it varies on no other) element i is true iff
+    /// `i * step < limit`, i.e. for the first `ceil(limit / step)` elements;
+    /// `limit = (right - left)[element 0 along dim]` (+1 for <=).
+    Bound,
+    /// Anything else.
+    General,
+  } kind;
+  mlir::Value value;    ///< the i1 tile (or scalar) of this term
+  unsigned dim = 0;     ///< Bound only
+  mlir::Value left;     ///< Bound only: the side that grows along `dim`
+  mlir::Value right;    ///< Bound only: the side that does not vary along `dim`
+  bool inclusive = false; ///< Bound only: <= and not <
+  bool isSigned = true;   ///< Bound only
+  int64_t step = 1;       ///< Bound only: the positive constant stride of `left`
+};
+
+/// Forms of the values of one function, computed on demand and kept. Changing the IR
+/// makes an analysis stale: make a new one.
+class AccessAnalysis {
+public:
+  const AccessForm &getForm(mlir::Value value);
+  /// The terms of a mask. A Bound term may vary on other dimensions through `right`
+  /// only if it is General.
+  llvm::SmallVector<MaskTerm> getMask(mlir::Value mask);
+  /// The dimensions on which a value varies at all, as far as is known.
+  llvm::SmallBitVector variesOn(mlir::Value value);
+
+private:
+  AccessForm compute(mlir::Value value);
+  llvm::DenseMap<mlir::Value, AccessForm> forms;
+};
+
+} // namespace tessera
+
+#endif // TESSERA_ANALYSIS_ACCESS_H

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * The C API of the core: all that libtessera exports.
+ *
+ * The core holds MLIR and LLVM behind hidden symbols, so that a process may hold
+ * other copies of LLVM beside it. Nothing crosses this boundary but the types
+ * below: no exception (each function is noexcept), no C++ object, no MLIR handle.
+ *
+ * Conventions
+ *  - A function that can fail returns a TsrStatus. After anything but TSR_OK,
+ *    tsr_last_error() describes the failure of the calling thread's last call.
+ *  - Handles are opaque and made and destroyed in pairs. A handle may be used by
+ *    one thread at a time; different handles by different threads at once.
+ *  - A returned string belongs to the handle it came from (to the thread, for
+ *    tsr_last_error) and lives until the next call with that handle.
+ *  - Values are numbers that belong to their builder. They are never reused.
+ */
+
+#ifndef TESSERA_CAPI_TESSERA_H
+#define TESSERA_CAPI_TESSERA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TSR_API_VERSION 1
+
+#if defined(TSR_BUILDING_CORE)
+#define TSR_EXPORT __attribute__((visibility("default")))
+#else
+#define TSR_EXPORT
+#endif
+
+#ifdef __cplusplus
+#define TSR_NOEXCEPT noexcept
+extern "C" {
+#else
+#define TSR_NOEXCEPT
+#endif
+
+typedef enum TsrStatus {
+  TSR_OK = 0,
+  TSR_USER_ERROR = 1,     /* a mistake in the user's program or call */
+  TSR_INTERNAL_ERROR = 2, /* our bug */
+  TSR_OUT_OF_MEMORY = 3,
+} TsrStatus;
+
+/* {"kind": "user"|"internal"|"memory", "id": "E018", "message": ..., "fix": ...,
+ *  "file": ..., "line": n, "column": n, "notes": [{"message", "file", "line", "column"}],
+ *  "reproducer": path}. Keys without a value are left out. */
+TSR_EXPORT const char *tsr_last_error(void) TSR_NOEXCEPT;
+
+/* TSR_API_VERSION of the library, to be compared with the header's. */
+TSR_EXPORT int tsr_api_version(void) TSR_NOEXCEPT;
+/* Changes with anything that changes generated code; part of every cache key. */
+TSR_EXPORT const char *tsr_build_id(void) TSR_NOEXCEPT;
+
+/* --- Types and arguments ---------------------------------------------------- */
+
+typedef enum TsrDType {
+  TSR_VOID = 0,
+  TSR_INT1, TSR_INT8, TSR_INT16, TSR_INT32, TSR_INT64,
+  TSR_UINT8, TSR_UINT16, TSR_UINT32, TSR_UINT64,
+  TSR_FP8E5, TSR_FP8E4NV, TSR_FP8E4B8, TSR_FP8E5B16, TSR_FP8E4B15,
+  TSR_FP16, TSR_BF16, TSR_FP32, TSR_FP64,
+} TsrDType;
+
+typedef enum TsrTypeKind {
+  TSR_KIND_NUMBER = 0,        /* dtype, or a tile of dtype */
+  TSR_KIND_POINTER = 1,       /* pointer to dtype, or a tile of such */
+  TSR_KIND_BLOCK_POINTER = 2, /* block pointer to blocks `shape` of dtype */
+  TSR_KIND_DESCRIPTOR = 3,    /* tensor descriptor of blocks `shape` of dtype */
+} TsrTypeKind;
+
+enum { TSR_MAX_RANK = 8 };
+
+/* What a value is. `rank` 0 is a scalar. */
+typedef struct TsrType {
+  uint8_t kind;     /* TsrTypeKind */
+  uint8_t dtype;    /* TsrDType of the element, or of the pointee */
+  uint8_t is_const; /* a pointer that may not be stored through */
+  uint8_t rank;
+  int32_t shape[TSR_MAX_RANK];
+} TsrType;
+
+typedef uint32_t TsrValue; /* a value of a builder; 0 is none */
+
+typedef enum TsrArgKind {
+  TSR_ARG_NONE = 0,
+  TSR_ARG_BOOL,
+  TSR_ARG_INT,    /* fits int64_t */
+  TSR_ARG_UINT,   /* above INT64_MAX, fits uint64_t */
+  TSR_ARG_FLOAT,
+  TSR_ARG_STRING, /* UTF-8, `length` bytes */
+  TSR_ARG_TYPE,
+  TSR_ARG_VALUE,
+  TSR_ARG_LIST,   /* `length` items */
+} TsrArgKind;
+
+/* An argument or a result of tsr_builder_call. Literals are kept apart from
+ * values, since they take part in type promotion differently. */
+typedef struct TsrArg {
+  int32_t kind; /* TsrArgKind */
+  size_t length;
+  union {
+    int64_t integer; /* also bool */
+    uint64_t unsigned_integer;
+    double floating;
+    const char *string;
+    TsrType type;
+    TsrValue value;
+    const struct TsrArg *items;
+  };
+} TsrArg;
+
+/* --- Modules of tile IR -------------------------------------------------------- */
+
+typedef struct TsrModule TsrModule;
+
+TSR_EXPORT TsrStatus tsr_module_create(TsrModule **module) TSR_NOEXCEPT;
+/* Parses textual IR of any stage. */
+TSR_EXPORT TsrStatus tsr_module_parse(const char *text, size_t length, const char *file_name,
+                                      TsrModule **module) TSR_NOEXCEPT;
+TSR_EXPORT TsrStatus tsr_module_print(TsrModule *module, int with_locations,
+                                      const char **text) TSR_NOEXCEPT;
+TSR_EXPORT TsrStatus tsr_module_verify(TsrModule *module) TSR_NOEXCEPT;
+TSR_EXPORT void tsr_module_destroy(TsrModule *module) TSR_NOEXCEPT;
+
+/* --- The typed builder ------------------------------------------------------------ */
+
+typedef struct TsrBuilder TsrBuilder;
+
+TSR_EXPORT TsrStatus tsr_builder_create(TsrModule *module, TsrBuilder **builder) TSR_NOEXCEPT;
+TSR_EXPORT void tsr_builder_destroy(TsrBuilder *builder) TSR_NOEXCEPT;
+/* The place in the user's source that what is built next stands for; it replaces the
+ * innermost frame of the chain of calls. */
+TSR_EXPORT void tsr_builder_set_location(TsrBuilder *builder, const char *file, int32_t line,
+                                         int32_t column) TSR_NOEXCEPT;
+/* Enter and leave an inlined call at the present location. */
+TSR_EXPORT void tsr_builder_push_frame(TsrBuilder *builder, const char *function_name) TSR_NOEXCEPT;
+TSR_EXPORT void tsr_builder_pop_frame(TsrBuilder *builder) TSR_NOEXCEPT;
+TSR_EXPORT TsrStatus tsr_builder_type_of(TsrBuilder *builder, TsrValue value,
+                                         TsrType *type) TSR_NOEXCEPT;
+/* Calls a method of TileBuilder by its name in the table of lib/Frontend/Builtins.cpp
+ * ("load", "dot", "begin_for", ...). `results` points to `*num_results` results that
+ * live until the next call with this builder. */
+TSR_EXPORT TsrStatus tsr_builder_call(TsrBuilder *builder, const char *name, const TsrArg *args,
+                                      size_t num_args, const TsrArg **results,
+                                      size_t *num_results) TSR_NOEXCEPT;
+
+/* --- Compiling and launching ------------------------------------------------------- */
+
+typedef struct TsrKernel TsrKernel;
+
+/* Compiles the module's kernel. `options` is JSON: {"target": "cpu", "cpu": "host"|name,
+ * "features": "+avx2,-avx512f", "deterministic": bool, "debug": bool, "fp_fusion": bool,
+ * "num_threads": n, "tune": "lite"|"max", "entry": kernel name, "start_stage": name of the
+ * stage that the module is of, "dump_dir": path, "override_dir": path,
+ * "reproducer_dir": path, "keep_stages": bool}.
+ * The module is consumed in the sense that it is lowered in place. */
+TSR_EXPORT TsrStatus tsr_compile(TsrModule *module, const char *options,
+                                 TsrKernel **kernel) TSR_NOEXCEPT;
+/* A compiled kernel as bytes for the disk cache, and back. */
+TSR_EXPORT TsrStatus tsr_kernel_serialize(TsrKernel *kernel, const char **bytes,
+                                          size_t *length) TSR_NOEXCEPT;
+TSR_EXPORT TsrStatus tsr_kernel_deserialize(const char *bytes, size_t length,
+                                            TsrKernel **kernel) TSR_NOEXCEPT;
+/* Text (or bytes) of a named stage: "tile", "tile-opt", "strips", "llvm", "llvmir", "asm",
+ * "object"; NULL text where the stage was not kept. */
+TSR_EXPORT TsrStatus tsr_kernel_stage(TsrKernel *kernel, const char *stage, const char **text,
+                                      size_t *length) TSR_NOEXCEPT;
+/* JSON: name, target, arguments, stage times in ms, scratch bytes, remarks, ... */
+TSR_EXPORT const char *tsr_kernel_metadata(TsrKernel *kernel) TSR_NOEXCEPT;
+/* Runs a grid on the CPU. `args` has one 8-byte slot an argument: a pointer, an integer
+ * sign- or zero-extended, or the bits of a float in the low bytes. Blocks until done.
+ * `num_threads` 0 means the default. */
+TSR_EXPORT TsrStatus tsr_kernel_launch(TsrKernel *kernel, const int32_t grid[3],
+                                       const uint64_t *args, size_t num_args,
+                                       int32_t num_threads) TSR_NOEXCEPT;
+TSR_EXPORT void tsr_kernel_destroy(TsrKernel *kernel) TSR_NOEXCEPT;
+
+/* Runs a kernel of a module of tile IR with the reference interpreter. */
+TSR_EXPORT TsrStatus tsr_interpret(TsrModule *module, const char *kernel, const int32_t grid[3],
+                                   const uint64_t *args, size_t num_args) TSR_NOEXCEPT;
+
+/* JSON about the host: cpu, features, vector bits, threads, and who provides them. */
+TSR_EXPORT const char *tsr_host_info(void) TSR_NOEXCEPT;
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* TESSERA_CAPI_TESSERA_H */

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One include for the tile dialect: what a program computes on tiles.
+
+#ifndef TESSERA_DIALECT_TILE_IR_TILE_H
+#define TESSERA_DIALECT_TILE_IR_TILE_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Interfaces/CallInterfaces.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace tessera::tile {
+
+using mlir::getElementTypeOrSelf;
+
+/// The most elements that a tile may have.
+inline constexpr int64_t kMaxTileElements = int64_t(1) << 20;
+
+/// Whether a dimension of a tile may have this extent: a power of two, or
+/// `odd * 2^k` with odd <= 31 and 2^k >= 8. One rule for every target.
+bool isLegalExtent(int64_t extent);
+
+/// The smallest legal extent that is not below `extent` (for error messages).
+int64_t nextLegalExtent(int64_t extent);
+
+/// The extents of a tile; none for a scalar.
+inline llvm::ArrayRef<int64_t> getShape(mlir::Type type) {
+  if (auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(type))
+    return tensor.getShape();
+  return {};
+}
+
+/// `element` for a scalar `like`, a tile of `element` with its shape otherwise.
+inline mlir::Type withElementType(mlir::Type like, mlir::Type element) {
+  if (auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(like))
+    return tensor.clone(element);
+  return element;
+}
+
+mlir::LogicalResult verifyLegalTiles(mlir::Operation *op);
+
+/// Checks each tile among an op's operands and results (Tile_LegalTiles).
+template <typename ConcreteType>
+class LegalTiles : public mlir::OpTrait::TraitBase<ConcreteType, LegalTiles> {
+public:
+  static mlir::LogicalResult verifyTrait(mlir::Operation *op) { return verifyLegalTiles(op); }
+};
+
+} // namespace tessera::tile
+
+#include "tessera/Dialect/Tile/IR/TileDialect.h.inc"
+#include "tessera/Dialect/Tile/IR/TileEnums.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "tessera/Dialect/Tile/IR/TileTypes.h.inc"
+#define GET_OP_CLASSES
+#include "tessera/Dialect/Tile/IR/TileOps.h.inc"
+
+#endif // TESSERA_DIALECT_TILE_IR_TILE_H

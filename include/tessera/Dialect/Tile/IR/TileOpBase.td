@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What every op family of the dialect includes.
+
+#ifndef TESSERA_DIALECT_TILE_TILEOPBASE_TD
+#define TESSERA_DIALECT_TILE_TILEOPBASE_TD
+
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "tessera/Dialect/Tile/IR/TileDialect.td"
+include "tessera/Dialect/Tile/IR/TileTypes.td"
+include "tessera/Dialect/Tile/IR/TileAttributes.td"
+
+// Every tile among the operands and results has legal extents and at most 2^20
+// elements (see isLegalExtent in Tile.h).
+def Tile_LegalTiles : NativeOpTrait<"LegalTiles"> {
+  let cppNamespace = "::tessera::tile";
+}
+
+// The elements of the result depend on the elements of the operands at the same
+// index alone. Scalars and tiles of one shape.
+def Tile_ElementwiseTraits : TraitList<[Elementwise, Scalarizable, Vectorizable, Tensorizable]>;
+
+class Tile_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Tile_Dialect, mnemonic, !listconcat([Tile_LegalTiles], traits)>;
+
+class Tile_ElementwiseOp<string mnemonic, list<Trait> traits = []>
+    : Tile_Op<mnemonic, !listconcat([Pure, Elementwise, SameOperandsAndResultShape], traits)>;
+
+// One result, whose type is that of operand `operand`.
+class Tile_SameTypeAs<string operand> : AllTypesMatch<[operand, "result"]>;
+
+#endif // TESSERA_DIALECT_TILE_TILEOPBASE_TD

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Programs and functions: ids, func, call, return; what a program tells the
+// compiler (assume, hint) and the person who runs it (assert, print).
+
+#ifndef TESSERA_DIALECT_TILE_TILEPROGRAMOPS_TD
+#define TESSERA_DIALECT_TILE_TILEPROGRAMOPS_TD
+
+include "mlir/Interfaces/CallInterfaces.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "tessera/Dialect/Tile/IR/TileOpBase.td"
+
+def Tile_FuncOp : Tile_Op<"func", [
+    AffineScope, AutomaticAllocationScope, CallableOpInterface, FunctionOpInterface,
+    IsolatedFromAbove]> {
+  let summary = "A kernel, or a function that kernels call";
+  let description = [{
+    A public `tile.func` is a kernel: the grid runs it once per program, its
+    arguments are scalars and pointers (an argument attribute `tile.divisibility
+    = 16 : i64` promises a multiple of 16; for a pointer, of bytes), and it
+    returns nothing. A private one is a device function: any types, any results,
+    and it is inlined unless it is marked `noinline`.
+
+    The body is one block: control flow is `scf`.
+
+    Rules: (F1) a kernel has no results; (F2) kernel arguments are scalars,
+    pointers or descriptors; (F3) the body has exactly one block.
+
+    ```mlir
+    tile.func @copy(%src: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %n: i32) {
+      tile.return
+    }
+    ```
+  }];
+  let arguments = (ins
+    SymbolNameAttr:$sym_name,
+    TypeAttrOf<FunctionType>:$function_type,
+    OptionalAttr<StrAttr>:$sym_visibility,
+    OptionalAttr<DictArrayAttr>:$arg_attrs,
+    OptionalAttr<DictArrayAttr>:$res_attrs,
+    UnitAttr:$noinline);
+  let regions = (region AnyRegion:$body);
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::FunctionType":$type,
+    CArg<"::llvm::ArrayRef<::mlir::NamedAttribute>", "{}">:$attrs,
+    CArg<"::llvm::ArrayRef<::mlir::DictionaryAttr>", "{}">:$argAttrs)>];
+  let extraClassDeclaration = [{
+    /// A kernel is run by a grid; any other function is called from one.
+    bool isKernel() { return isPublic() && !isDeclaration(); }
+    ::mlir::Region *getCallableRegion() { return isExternal() ? nullptr : &getBody(); }
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
+  }];
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def Tile_ReturnOp : Tile_Op<"return", [Pure, HasParent<"FuncOp">, ReturnLike, Terminator]> {
+  let summary = "The end of a function, with its results";
+  let description = [{
+    Rules: (R1) the operand types are the function's result types.
+
+    ```mlir
+    tile.return %sum : tensor<64xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<Tile_Any>:$operands);
+  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange{}); }]>];
+  let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
+  let hasVerifier = 1;
+}
+
+def Tile_CallOp : Tile_Op<"call", [CallOpInterface, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "A call of a device function";
+  let description = [{
+    Rules: (C1) the callee is a private `tile.func`; (C2) operand and result
+    types are the callee's.
+
+    ```mlir
+    %y = tile.call @relu(%x) : (tensor<64xf32>) -> tensor<64xf32>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<Tile_Any>:$operands,
+    OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
+  let results = (outs Variadic<Tile_Any>:$results);
+  let assemblyFormat = "$callee `(` $operands `)` attr-dict `:` functional-type($operands, results)";
+  let builders = [OpBuilder<(ins "FuncOp":$callee, "::mlir::ValueRange":$operands), [{
+    $_state.addOperands(operands);
+    $_state.addAttribute("callee", ::mlir::SymbolRefAttr::get(callee));
+    $_state.addTypes(callee.getFunctionType().getResults());
+  }]>];
+  let extraClassDeclaration = [{
+    operand_range getArgOperands() { return getOperands(); }
+    ::mlir::MutableOperandRange getArgOperandsMutable() { return getOperandsMutable(); }
+    ::mlir::CallInterfaceCallable getCallableForCallee() {
+      return (*this)->getAttrOfType<::mlir::SymbolRefAttr>("callee");
+    }
+    void setCalleeFromCallable(::mlir::CallInterfaceCallable callee) {
+      (*this)->setAttr("callee", ::llvm::cast<::mlir::SymbolRefAttr>(callee));
+    }
+  }];
+}
+
+def Tile_ProgramIdOp : Tile_Op<"program_id", [Pure]> {
+  let summary = "The index of this program along an axis of the grid";
+  let description = [{
+    Rules: (P1) the axis is 0, 1 or 2.
+
+    ```mlir
+    %pid = tile.program_id 0
+    ```
+  }];
+  let arguments = (ins ConfinedAttr<I32Attr, [IntMinValue<0>, IntMaxValue<2>]>:$axis);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$axis attr-dict";
+}
+
+def Tile_NumProgramsOp : Tile_Op<"num_programs", [Pure]> {
+  let summary = "The number of programs along an axis of the grid";
+  let description = [{
+    Rules: (P1) the axis is 0, 1 or 2.
+
+    ```mlir
+    %n = tile.num_programs 0
+    ```
+  }];
+  let arguments = (ins ConfinedAttr<I32Attr, [IntMinValue<0>, IntMaxValue<2>]>:$axis);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$axis attr-dict";
+}
+
+def Tile_AssertOp : Tile_Op<"assert", [MemoryEffects<[MemWrite]>]> {
+  let summary = "A condition that must hold, or the launch fails";
+  let description = [{
+    Where the condition is false the launch fails with the message and the
+    place. With a tile, every element must hold. Kept only where the front-end
+    was told to (option `debug`).
+
+    ```mlir
+    tile.assert %ok, "index out of range" : tensor<64xi1>
+    ```
+  }];
+  let arguments = (ins Tile_BoolLike:$condition, StrAttr:$message);
+  let assemblyFormat = "$condition `,` $message attr-dict `:` type($condition)";
+}
+
+def Tile_PrintOp : Tile_Op<"print", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Print values while a kernel runs";
+  let description = [{
+    One line an element: the program's ids, the element's index, the prefix and
+    the values. `is_signed` says how each integer operand is read.
+
+    Rules: (P1) `is_signed` has one entry an operand.
+
+    ```mlir
+    tile.print "x = " : %x {hex = false, is_signed = array<i32: 1>} : tensor<64xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$prefix, BoolAttr:$hex, DenseI32ArrayAttr:$is_signed,
+                       Variadic<Tile_AnyLike>:$args);
+  let assemblyFormat = "$prefix (`:` $args^)? attr-dict (`:` type($args)^)?";
+  let hasVerifier = 1;
+}
+
+def Tile_AssumeOp : Tile_Op<"assume", [MemoryEffects<[MemWrite]>]> {
+  let summary = "A fact the user vouches for";
+  let description = [{
+    The compiler may rely on the condition; nothing checks it.
+
+    ```mlir
+    tile.assume %positive
+    ```
+  }];
+  let arguments = (ins I1:$condition);
+  let assemblyFormat = "$condition attr-dict";
+}
+
+def Tile_BarrierOp : Tile_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "All memory operations of the program before it are done";
+  let description = [{
+    A load that must see what another lane of the same program stored needs one
+    between the two.
+
+    ```mlir
+    tile.barrier
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_HintOp : Tile_Op<"hint", [Pure, SameOperandsAndResultType]> {
+  let summary = "A value, with promises about its elements";
+  let description = [{
+    The result is the operand. Each list has one entry a dimension (one entry
+    for a scalar): along dimension d every aligned run of `contiguity[d]`
+    elements counts up by one, every aligned run of `constancy[d]` elements is
+    equal, and the first element of every contiguous run is a multiple of
+    `divisibility[d]`. Nothing checks it.
+
+    Rules: (H1) at least one list is given; (H2) each list has one entry a
+    dimension, at least one; (H3) entries are positive.
+
+    ```mlir
+    %q = tile.hint %p {divisibility = array<i64: 16>} : tensor<64xi32>
+    ```
+  }];
+  let arguments = (ins Tile_AnyLike:$source, OptionalAttr<DenseI64ArrayAttr>:$divisibility,
+    OptionalAttr<DenseI64ArrayAttr>:$contiguity, OptionalAttr<DenseI64ArrayAttr>:$constancy);
+  let results = (outs Tile_AnyLike:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source)";
+  let hasVerifier = 1;
+}
+
+#endif // TESSERA_DIALECT_TILE_TILEPROGRAMOPS_TD

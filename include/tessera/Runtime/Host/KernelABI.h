@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How compiled CPU code and the launcher meet. Generated code sees these structs
+// by their offsets: lib/Conversion/TileToStrips/LowerPrograms.cpp writes the other
+// half, and both change together (kHostABIVersion is in the metadata of every
+// kernel and in every cache key).
+
+#ifndef TESSERA_RUNTIME_HOST_KERNELABI_H
+#define TESSERA_RUNTIME_HOST_KERNELABI_H
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tessera::host {
+
+inline constexpr int32_t kHostABIVersion = 1;
+
+/// The first failed assertion of a launch.
+struct Fault {
+  int32_t raised;     ///< 0, then 1; set with a compare-and-swap
+  int32_t site;       ///< index into the kernel's table of sites (message, file, line)
+  int32_t program[3]; ///< ids of the program that failed
+};
+
+/// What every program of one launch shares.
+struct Launch {
+  const uint64_t *args; ///< one 8-byte slot an argument (see tsr_kernel_launch)
+  int32_t grid[3];
+  int32_t reserved;
+  Fault *fault;
+  void *printer; ///< the launcher's print state, handed on to tessera_rt_print_*
+};
+static_assert(offsetof(Launch, args) == 0 && offsetof(Launch, grid) == 8 &&
+                  offsetof(Launch, fault) == 24 && offsetof(Launch, printer) == 32,
+              "generated code relies on these offsets");
+
+/// The compiled kernel: runs programs `begin` to `end - 1` in order, x fastest.
+/// `scratch` is private to the calling thread, 64-byte aligned, of the size that
+/// the kernel's metadata asks for. Returns 0, or 1 after a fault.
+using ChunkFunction = int32_t (*)(const Launch *launch, int64_t begin, int64_t end, char *scratch);
+
+} // namespace tessera::host
+
+#endif // TESSERA_RUNTIME_HOST_KERNELABI_H

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The tile dialect: its registration, its inliner, and the rule on tile extents.
+
+#include "tessera/Dialect/Tile/IR/Tile.h"
+
+#include "llvm/Support/MathExtras.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/Transforms/InliningUtils.h"
+
+using namespace mlir;
+using namespace tessera::tile;
+
+#include "tessera/Dialect/Tile/IR/TileDialect.cpp.inc"
+#include "tessera/Dialect/Tile/IR/TileEnums.cpp.inc"
+
+namespace {
+
+/// Device functions are inlined into their callers unless they are `noinline`.
+struct TileInlinerInterface : public DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+
+  bool isLegalToInline(Operation *call, Operation *callable, bool) const final {
+    auto func = dyn_cast<FuncOp>(callable);
+    return func && !func.getNoinline();
+  }
+  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final { return true; }
+  bool isLegalToInline(Region *, Region *, bool, IRMapping &) const final { return true; }
+
+  void handleTerminator(Operation *op, ValueRange valuesToReplace) const final {
+    auto returnOp = cast<ReturnOp>(op);
+    for (auto [result, operand] : llvm::zip_equal(valuesToReplace, returnOp.getOperands()))
+      result.replaceAllUsesWith(operand);
+  }
+};
+
+} // namespace
+
+void TileDialect::initialize() {
+  registerTypes();
+  registerOps();
+  addInterfaces<TileInlinerInterface>();
+}
+
+void TileDialect::registerOps() {
+  addOperations<
+#define GET_OP_LIST
+#include "tessera/Dialect/Tile/IR/TileOps.cpp.inc"
+      >();
+}
+
+Operation *TileDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,
+                                            Location loc) {
+  return arith::ConstantOp::materialize(builder, value, type, loc);
+}
+
+bool tessera::tile::isLegalExtent(int64_t extent) {
+  if (extent <= 0)
+    return false;
+  int64_t twos = extent & -extent, odd = extent / twos;
+  return odd == 1 || (odd <= 31 && twos >= 8);
+}
+
+int64_t tessera::tile::nextLegalExtent(int64_t extent) {
+  int64_t candidate = std::max<int64_t>(extent, 1);
+  while (!isLegalExtent(candidate))
+    ++candidate;
+  return candidate;
+}
+
+LogicalResult tessera::tile::verifyLegalTiles(Operation *op) {
+  auto check = [&](Type type) -> LogicalResult {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor)
+      return success();
+    if (!tensor.hasStaticShape())
+      return op->emitOpError("has a tile of dynamic shape ") << tensor;
+    for (int64_t extent : tensor.getShape())
+      if (!isLegalExtent(extent))
+        return op->emitOpError("has a tile with extent ")
+               << extent << "; an extent is a power of two, or odd * 2^k with odd <= 31 and 2^k >= 8";
+    if (tensor.getNumElements() > kMaxTileElements)
+      return op->emitOpError("has a tile of ")
+             << tensor.getNumElements() << " elements; the most is " << kMaxTileElements;
+    return success();
+  };
+  for (Type type : op->getOperandTypes())
+    if (failed(check(type)))
+      return failure();
+  for (Type type : op->getResultTypes())
+    if (failed(check(type)))
+      return failure();
+  return success();
+}
+
+#define GET_OP_CLASSES
+#include "tessera/Dialect/Tile/IR/TileOps.cpp.inc"

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tessera/Dialect/Tile/IR/Tile.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/FunctionImplementation.h"
+
+using namespace mlir;
+using namespace tessera::tile;
+
+//===----------------------------------------------------------------------===//
+// FuncOp
+//===----------------------------------------------------------------------===//
+
+void FuncOp::build(OpBuilder &builder, OperationState &state, StringRef name, FunctionType type,
+                   ArrayRef<NamedAttribute> attrs, ArrayRef<DictionaryAttr> argAttrs) {
+  state.addAttribute(SymbolTable::getSymbolAttrName(), builder.getStringAttr(name));
+  state.addAttribute(getFunctionTypeAttrName(state.name), TypeAttr::get(type));
+  state.attributes.append(attrs.begin(), attrs.end());
+  state.addRegion();
+  if (!argAttrs.empty())
+    call_interface_impl::addArgAndResultAttrs(builder, state, argAttrs, /*resultAttrs=*/{},
+                                              getArgAttrsAttrName(state.name),
+                                              getResAttrsAttrName(state.name));
+}
+
+ParseResult FuncOp::parse(OpAsmParser &parser, OperationState &result) {
+  auto buildFuncType = [](Builder &builder, ArrayRef<Type> args, ArrayRef<Type> results,
+                          function_interface_impl::VariadicFlag,
+                          std::string &) { return builder.getFunctionType(args, results); };
+  return function_interface_impl::parseFunctionOp(
+      parser, result, /*allowVariadic=*/false, getFunctionTypeAttrName(result.name), buildFuncType,
+      getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+}
+
+void FuncOp::print(OpAsmPrinter &printer) {
+  function_interface_impl::printFunctionOp(printer, *this, /*isVariadic=*/false,
+                                           getFunctionTypeAttrName(), getArgAttrsAttrName(),
+                                           getResAttrsAttrName());
+}
+
+LogicalResult FuncOp::verify() {
+  if (isExternal())
+    return emitOpError("has no body");
+  if (!llvm::hasSingleElement(getBody()))
+    return emitOpError("has more than one block; control flow in tile IR is scf");
+  if (!isKernel())
+    return success();
+  if (getNumResults() != 0)
+    return emitOpError("is a kernel, and a kernel returns nothing");
+  for (auto [index, type] : llvm::enumerate(getArgumentTypes()))
+    if (isa<RankedTensorType, BlockPointerType>(type))
+      return emitOpError("is a kernel, and its argument #")
+             << index << " is a " << type << "; kernels take scalars, pointers and descriptors";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// ReturnOp, CallOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ReturnOp::verify() {
+  auto func = cast<FuncOp>((*this)->getParentOp());
+  if (func.getResultTypes() != ArrayRef<Type>(SmallVector<Type>(getOperandTypes())))
+    return emitOpError("gives ") << getOperandTypes() << ", but the function returns "
+                                 << func.getResultTypes();
+  return success();
+}
+
+LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  auto callee = symbolTable.lookupNearestSymbolFrom<FuncOp>(*this, getCalleeAttr());
+  if (!callee)
+    return emitOpError("calls ") << getCalleeAttr() << ", which is no tile.func";
+  if (callee.isKernel())
+    return emitOpError("calls ") << getCalleeAttr() << ", which is a kernel";
+  FunctionType type = callee.getFunctionType();
+  if (type.getInputs() != ArrayRef<Type>(SmallVector<Type>(getOperandTypes())) ||
+      type.getResults() != ArrayRef<Type>(SmallVector<Type>(getResultTypes())))
+    return emitOpError("does not fit the callee's type ") << type;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// PrintOp, HintOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult PrintOp::verify() {
+  if (getIsSigned().size() != getArgs().size())
+    return emitOpError("has ") << getArgs().size() << " operands but " << getIsSigned().size()
+                               << " entries in is_signed";
+  return success();
+}
+
+LogicalResult HintOp::verify() {
+  int64_t rank = std::max<int64_t>(1, getShape(getSource().getType()).size());
+  bool any = false;
+  auto check = [&](StringRef name, std::optional<ArrayRef<int64_t>> list) -> LogicalResult {
+    if (!list)
+      return success();
+    any = true;
+    if (static_cast<int64_t>(list->size()) != rank)
+      return emitOpError() << name << " has " << list->size() << " entries for a value of rank "
+                           << getShape(getSource().getType()).size();
+    for (int64_t entry : *list)
+      if (entry <= 0)
+        return emitOpError() << name << " has the entry " << entry << ", which is not positive";
+    return success();
+  };
+  if (failed(check("divisibility", getDivisibility())) ||
+      failed(check("contiguity", getContiguity())) || failed(check("constancy", getConstancy())))
+    return failure();
+  if (!any)
+    return emitOpError("promises nothing");
+  return success();
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Every shape op keeps the order of elements (docs/Dialects/RationaleTile.md).
+
+#include "tessera/Dialect/Tile/IR/Tile.h"
+
+#include "llvm/ADT/SmallBitVector.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace tessera::tile;
+
+/// The splat constant among the operands, with another type.
+static OpFoldResult foldSplatTo(Attribute source, Type type) {
+  if (auto splat = dyn_cast_or_null<SplatElementsAttr>(source))
+    return splat.resizeSplat(cast<ShapedType>(type));
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// BroadcastOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult BroadcastOp::verify() {
+  ArrayRef<int64_t> from = getShape(getSource().getType()), to = getShape(getType());
+  if (from.size() != to.size())
+    return emitOpError("changes the rank from ") << from.size() << " to " << to.size();
+  for (auto [dim, extents] : llvm::enumerate(llvm::zip_equal(from, to))) {
+    auto [f, t] = extents;
+    if (f != 1 && f != t)
+      return emitOpError("repeats dimension ")
+             << dim << ", whose extent is " << f << " and not 1, to " << t;
+  }
+  return success();
+}
+
+OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
+  if (getSource().getType() == getType())
+    return getSource();
+  return foldSplatTo(adaptor.getSource(), getType());
+}
+
+//===----------------------------------------------------------------------===//
+// ExpandDimsOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ExpandDimsOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc,
+                                             Adaptor adaptor, SmallVectorImpl<Type> &results) {
+  auto source = cast<RankedTensorType>(adaptor.getSource().getType());
+  int32_t axis = adaptor.getAxis();
+  if (axis < 0 || axis > source.getRank())
+    return emitOptionalError(loc, "'tile.expand_dims' op has axis ", axis, " for a tile of rank ",
+                             source.getRank());
+  SmallVector<int64_t> shape(source.getShape());
+  shape.insert(shape.begin() + axis, 1);
+  results.push_back(source.clone(shape));
+  return success();
+}
+
+OpFoldResult ExpandDimsOp::fold(FoldAdaptor adaptor) {
+  return foldSplatTo(adaptor.getSource(), getType());
+}
+
+//===----------------------------------------------------------------------===//
+// ReshapeOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ReshapeOp::verify() {
+  auto from = cast<RankedTensorType>(getSource().getType()), to = cast<RankedTensorType>(getType());
+  if (from.getNumElements() != to.getNumElements())
+    return emitOpError("makes ") << to.getNumElements() << " elements of "
+                                 << from.getNumElements();
+  return success();
+}
+
+OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
+  if (getSource().getType() == getType())
+    return getSource();
+  return foldSplatTo(adaptor.getSource(), getType());
+}
+
+namespace {
+struct ReshapeOfReshape : public OpRewritePattern<ReshapeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ReshapeOp op, PatternRewriter &rewriter) const final {
+    auto inner = op.getSource().getDefiningOp<ReshapeOp>();
+    if (!inner)
+      return rewriter.notifyMatchFailure(op, "the operand is no reshape");
+    rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), inner.getSource());
+    return success();
+  }
+};
+
+struct TransOfTrans : public OpRewritePattern<TransOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(TransOp op, PatternRewriter &rewriter) const final {
+    auto inner = op.getSource().getDefiningOp<TransOp>();
+    if (!inner)
+      return rewriter.notifyMatchFailure(op, "the operand is no trans");
+    SmallVector<int32_t> order;
+    for (int32_t dim : op.getOrder())
+      order.push_back(inner.getOrder()[dim]);
+    rewriter.replaceOpWithNewOp<TransOp>(op, op.getType(), inner.getSource(), order);
+    return success();
+  }
+};
+} // namespace
+
+void ReshapeOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<ReshapeOfReshape>(context);
+}
+
+//===----------------------------------------------------------------------===//
+// TransOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult TransOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc, Adaptor adaptor,
+                                        SmallVectorImpl<Type> &results) {
+  auto source = cast<RankedTensorType>(adaptor.getSource().getType());
+  ArrayRef<int32_t> order = adaptor.getOrder();
+  llvm::SmallBitVector seen(source.getRank());
+  for (int32_t dim : order)
+    if (dim >= 0 && dim < source.getRank())
+      seen.set(dim);
+  if (static_cast<int64_t>(order.size()) != source.getRank() || !seen.all())
+    return emitOptionalError(loc, "'tile.trans' op order is no permutation of the ",
+                             source.getRank(), " dimensions");
+  SmallVector<int64_t> shape;
+  for (int32_t dim : order)
+    shape.push_back(source.getDimSize(dim));
+  results.push_back(source.clone(shape));
+  return success();
+}
+
+OpFoldResult TransOp::fold(FoldAdaptor adaptor) {
+  if (llvm::equal(getOrder(), llvm::seq<int32_t>(0, getOrder().size())))
+    return getSource();
+  return foldSplatTo(adaptor.getSource(), getType());
+}
+
+void TransOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<TransOfTrans>(context);
+}
+
+//===----------------------------------------------------------------------===//
+// JoinOp, SplitOp, CatOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult JoinOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
+                                       SmallVectorImpl<Type> &results) {
+  Type source = adaptor.getLhs().getType();
+  SmallVector<int64_t> shape(getShape(source));
+  shape.push_back(2);
+  results.push_back(RankedTensorType::get(shape, getElementTypeOrSelf(source)));
+  return success();
+}
+
+LogicalResult SplitOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc,
+                                        Adaptor adaptor, SmallVectorImpl<Type> &results) {
+  auto source = cast<RankedTensorType>(adaptor.getSource().getType());
+  if (source.getRank() == 0 || source.getShape().back() != 2)
+    return emitOptionalError(loc, "'tile.split' op needs a last extent of 2, has ", source);
+  Type half = source.getElementType();
+  if (source.getRank() > 1)
+    half = source.clone(source.getShape().drop_back());
+  results.assign(2, half);
+  return success();
+}
+
+LogicalResult CatOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc, Adaptor adaptor,
+                                      SmallVectorImpl<Type> &results) {
+  auto source = cast<RankedTensorType>(adaptor.getLhs().getType());
+  int32_t axis = adaptor.getAxis();
+  if (axis < 0 || axis >= source.getRank())
+    return emitOptionalError(loc, "'tile.cat' op has axis ", axis, " for tiles of rank ",
+                             source.getRank());
+  SmallVector<int64_t> shape(source.getShape());
+  shape[axis] *= 2;
+  results.push_back(source.clone(shape));
+  return success();
+}
