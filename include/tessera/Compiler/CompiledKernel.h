@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A kernel in machine code, with what is needed to launch it, to read how it came
+// about and to keep it on disk.
+
+#ifndef TESSERA_COMPILER_COMPILEDKERNEL_H
+#define TESSERA_COMPILER_COMPILEDKERNEL_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tessera {
+
+namespace host {
+class LoadedObject;
+} // namespace host
+
+/// A kernel argument, which takes one 8-byte slot.
+struct KernelArgument {
+  std::string name;      ///< the parameter's, empty if the IR does not tell
+  std::string type;      ///< "ptr<f32>", "i32", "f32", ...
+  bool isLoaded = false; ///< a load may read through it
+  bool isStored = false; ///< a store or an atomic may write through it
+};
+
+/// A place of the source that can report at run time: an assertion or a print.
+struct KernelSite {
+  std::string message;
+  std::string file;
+  int line = 0;
+  int column = 0;
+};
+
+/// All that is known of a compiled kernel besides its code.
+struct KernelMetadata {
+  std::string name;
+  std::string target;   ///< "cpu"
+  std::string cpu;      ///< the CPU it was compiled for, as LLVM names it
+  std::string features; ///< with these features, "+avx,+avx2,..."
+  int abiVersion = 0;   ///< host::kHostABIVersion when it was compiled
+  int numThreads = 0;   ///< of a launch that names none; 0 is the host's default
+  int64_t scratchBytes = 0;
+  std::vector<KernelArgument> arguments;
+  std::vector<KernelSite> sites;
+  /// Milliseconds spent on the way to each stage, in order.
+  std::vector<std::pair<std::string, double>> stageTimes;
+  std::vector<std::string> remarks;
+
+  std::string toJSON() const;
+  /// Throws InternalError if `json` is not what toJSON wrote.
+  static KernelMetadata fromJSON(llvm::StringRef json);
+};
+
+class CompiledKernel {
+public:
+  /// Loads the object into this process. `stages` maps names to text or bytes.
+  CompiledKernel(KernelMetadata metadata, std::string object,
+                 std::vector<std::pair<std::string, std::string>> stages);
+  ~CompiledKernel();
+  CompiledKernel(const CompiledKernel &) = delete;
+  CompiledKernel &operator=(const CompiledKernel &) = delete;
+
+  const KernelMetadata &getMetadata() const { return metadata; }
+  /// The metadata as JSON; lives as long as the kernel.
+  const std::string &getMetadataJSON() const { return metadataJSON; }
+  /// Text or bytes of a named stage, if it was kept ("object" always is).
+  std::optional<llvm::StringRef> getStage(llvm::StringRef name) const;
+
+  /// Runs a grid and returns when it is done. Any thread may call it, several at
+  /// once. `numThreads` 0 is the metadata's, or the host's default. Throws UserError
+  /// for a failed assertion (E065), a wrong number of arguments (E051) or a bad grid (E052).
+  void launch(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args,
+              int numThreads = 0) const;
+
+  /// The kernel as bytes for the disk cache (metadata and object, no other stage).
+  std::string serialize() const;
+  /// Loads what `serialize` wrote. Throws InternalError if the bytes are damaged or of
+  /// another version.
+  static std::unique_ptr<CompiledKernel> deserialize(llvm::StringRef bytes);
+
+private:
+  KernelMetadata metadata;
+  std::string metadataJSON;
+  std::string object;
+  std::vector<std::pair<std::string, std::string>> stages;
+  std::unique_ptr<host::LoadedObject> loaded;
+};
+
+} // namespace tessera
+
+#endif // TESSERA_COMPILER_COMPILEDKERNEL_H

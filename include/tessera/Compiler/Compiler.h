@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The compiler's one entry point: a module of IR and options in, a kernel that can
+// be launched out.
+//
+// Everything lives in the module's own MLIRContext and in locals, so kernels of
+// different contexts may be compiled by different threads at once. No signal
+// handler is installed and nothing is written but what the options ask for.
+
+#ifndef TESSERA_COMPILER_COMPILER_H
+#define TESSERA_COMPILER_COMPILER_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "tessera/Compiler/CompiledKernel.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <memory>
+#include <string>
+
+namespace tessera {
+
+/// The named stages, in order. Each is what the next step reads, so that each can be
+/// dumped, edited and resumed from.
+///
+///     tile      as the front-end built it
+///     tile-opt  after the target-free tile pipeline
+///     strips    loops of hardware vectors: no tile is left
+///     llvm      the LLVM dialect
+///     llvmir    optimised LLVM IR
+///     asm       assembly, for reading (cannot be resumed from)
+///     object    a relocatable object
+extern const llvm::ArrayRef<llvm::StringLiteral> kStages;
+
+/// What a compilation can be told (the JSON of tsr_compile).
+struct CompileOptions {
+  std::string target = "cpu";
+  /// "host", or a CPU name that LLVM knows ("x86-64-v3").
+  std::string cpu = "host";
+  /// Changes to the CPU's features: "+avx2,-avx512f".
+  std::string features;
+  /// The same bits for any vector width (architecture.md, decision 9).
+  bool deterministic = false;
+  bool debug = false;
+  /// a * b + c may become one rounding.
+  bool fpFusion = true;
+  /// Threads of a launch that names none; 0 is the host's default.
+  int numThreads = 0;
+  /// Spend several times as long in LLVM ("max") or not ("lite").
+  bool tuneMax = false;
+  /// The kernel to compile; may be empty where the module has one.
+  std::string entry;
+  /// The stage that the module is of.
+  std::string startStage = "tile";
+  /// Where each stage is written as `<kernel>.<stage>.<suffix>`, if not empty.
+  std::string dumpDir;
+  /// Where a file of that name replaces the stage, if not empty.
+  std::string overrideDir;
+  /// Where a failing pass leaves a reproducer, if not empty.
+  std::string reproducerDir;
+  /// Keep the text of every stage in the kernel.
+  bool keepStages = false;
+
+  /// Throws UserError (E062) for an unknown key, a wrong type or an unknown value.
+  static CompileOptions parse(llvm::StringRef json);
+};
+
+/// A context in which modules of any stage can be built, parsed and compiled:
+/// multi-threading off, dialects loaded on first use.
+std::unique_ptr<mlir::MLIRContext> createContext();
+
+/// Compiles the module's kernel. The module is lowered in place.
+///
+/// Throws UserError (E030) where the module uses what the target does not have (a
+/// diagnostic that contains "not supported on the CPU"; its location is the
+/// error's), and InternalError, with a reproducer if asked for, where a pass fails
+/// otherwise.
+std::unique_ptr<CompiledKernel> compile(mlir::ModuleOp module, const CompileOptions &options);
+
+/// Compiles a kernel from the text of a stage that is not MLIR: "llvmir".
+std::unique_ptr<CompiledKernel> compileText(llvm::StringRef text, llvm::StringRef fileName,
+                                            const CompileOptions &options);
+
+/// JSON about the host: CPU, features, vector bits, threads and who provides them.
+std::string getHostInfo();
+
+} // namespace tessera
+
+#endif // TESSERA_COMPILER_COMPILER_H
