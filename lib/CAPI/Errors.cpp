@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The last error of each thread, and its JSON.
+
+#include "Errors.h"
+
+#include "mlir/IR/Location.h"
+#include "tessera/Support/UserError.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <new>
+
+using namespace tessera;
+using namespace tessera::capi;
+
+namespace {
+
+/// What a thread knows about its last call. A string literal stands in for the
+/// JSON where there is no memory to write one.
+struct ThreadErrors {
+  std::string json;
+  const char *literal = nullptr;
+  std::vector<ReportedError> reported;
+};
+
+ThreadErrors &threadErrors() {
+  thread_local ThreadErrors errors;
+  return errors;
+}
+
+constexpr const char *kOutOfMemory =
+    R"({"kind":"memory","message":"out of memory while compiling"})";
+
+SourcePlace innermostPlace(mlir::Location location) {
+  return llvm::TypeSwitch<mlir::LocationAttr, SourcePlace>(location)
+      .Case<mlir::FileLineColRange>([](mlir::FileLineColRange range) {
+        return SourcePlace{range.getFilename().str(), range.getStartLine(), range.getStartColumn()};
+      })
+      .Case<mlir::NameLoc>([](mlir::NameLoc name) { return innermostPlace(name.getChildLoc()); })
+      .Case<mlir::CallSiteLoc>(
+          [](mlir::CallSiteLoc call) { return innermostPlace(call.getCallee()); })
+      .Case<mlir::OpaqueLoc>(
+          [](mlir::OpaqueLoc opaque) { return innermostPlace(opaque.getFallbackLocation()); })
+      .Case<mlir::FusedLoc>([](mlir::FusedLoc fused) {
+        for (mlir::Location part : fused.getLocations())
+          if (SourcePlace place = innermostPlace(part); !place.file.empty())
+            return place;
+        return SourcePlace{};
+      })
+      .Default([](mlir::LocationAttr) { return SourcePlace{}; });
+}
+
+/// The calls that a location has been inlined through, innermost first.
+void appendCallers(mlir::Location location, std::vector<Note> &notes) {
+  if (auto name = mlir::dyn_cast<mlir::NameLoc>(location))
+    return appendCallers(name.getChildLoc(), notes);
+  auto call = mlir::dyn_cast<mlir::CallSiteLoc>(location);
+  if (!call)
+    return;
+  appendCallers(call.getCallee(), notes);
+  notes.push_back({"called from here", innermostPlace(call.getCaller())});
+  appendCallers(call.getCaller(), notes);
+}
+
+/// "file:line:column", as UserError has it. File names may hold colons.
+SourcePlace parsePlace(llvm::StringRef text) {
+  auto [head, column] = text.rsplit(':');
+  auto [file, line] = head.rsplit(':');
+  SourcePlace place;
+  if (line.getAsInteger(10, place.line) || column.getAsInteger(10, place.column))
+    return SourcePlace{text.str(), 0, 0};
+  place.file = file.str();
+  return place;
+}
+
+/// JSON must be UTF-8, and a user's string may hold anything.
+std::string asUTF8(llvm::StringRef text) {
+  return llvm::json::isUTF8(text) ? text.str() : llvm::json::fixUTF8(text);
+}
+
+void addPlace(llvm::json::Object &object, const SourcePlace &place) {
+  if (place.file.empty())
+    return;
+  object["file"] = asUTF8(place.file);
+  if (place.line)
+    object["line"] = static_cast<int64_t>(place.line);
+  if (place.column)
+    object["column"] = static_cast<int64_t>(place.column);
+}
+
+llvm::json::Object toJSON(const Note &note) {
+  llvm::json::Object object{{"message", asUTF8(note.message)}};
+  addPlace(object, note.place);
+  return object;
+}
+
+/// What MLIR reported becomes the notes of the error. The report that the error
+/// repeats gives it its place instead, if it has none of its own.
+void finish(llvm::json::Object &error, llvm::StringRef message, SourcePlace place) {
+  llvm::json::Array notes;
+  for (const ReportedError &report : threadErrors().reported) {
+    bool repeated = llvm::StringRef(message).contains(report.message);
+    if (place.file.empty())
+      place = report.place;
+    if (!repeated)
+      notes.push_back(toJSON(Note{report.message, report.place}));
+    for (const Note &note : report.notes)
+      notes.push_back(toJSON(note));
+  }
+  addPlace(error, place);
+  if (!notes.empty())
+    error["notes"] = std::move(notes);
+  llvm::raw_string_ostream(threadErrors().json) << llvm::json::Value(std::move(error));
+}
+
+void recordInternal(llvm::StringRef message, llvm::StringRef reproducer) {
+  llvm::json::Object error{{"kind", "internal"}, {"message", asUTF8(message)}};
+  if (!reproducer.empty())
+    error["reproducer"] = asUTF8(reproducer);
+  finish(error, message, {});
+}
+
+} // namespace
+
+DiagnosticCollector::DiagnosticCollector(mlir::MLIRContext *context)
+    : handler(context, [this](mlir::Diagnostic &diagnostic) {
+        // Remarks and warnings have readers of their own (TESSERA_DUMP_DIR).
+        if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error)
+          return mlir::success();
+        ReportedError error;
+        error.message = diagnostic.str();
+        error.place = innermostPlace(diagnostic.getLocation());
+        for (mlir::Diagnostic &note : diagnostic.getNotes())
+          error.notes.push_back({note.str(), innermostPlace(note.getLocation())});
+        appendCallers(diagnostic.getLocation(), error.notes);
+        errors.push_back(std::move(error));
+        return mlir::success();
+      }) {}
+
+DiagnosticCollector::~DiagnosticCollector() {
+  std::vector<ReportedError> &reported = threadErrors().reported;
+  if (reported.empty())
+    reported.swap(errors);
+}
+
+std::string DiagnosticCollector::firstMessage(const char *otherwise) const {
+  return errors.empty() ? otherwise : errors.front().message;
+}
+
+void capi::forgetError() noexcept {
+  ThreadErrors &errors = threadErrors();
+  errors.json.clear();
+  errors.literal = nullptr;
+  errors.reported.clear();
+}
+
+TsrStatus capi::recordException() noexcept {
+  try {
+    try {
+      throw;
+    } catch (const UserError &user) {
+      llvm::json::Object error{{"kind", "user"}, {"message", asUTF8(user.message)}};
+      if (!user.id.empty())
+        error["id"] = asUTF8(user.id);
+      if (!user.fix.empty())
+        error["fix"] = asUTF8(user.fix);
+      finish(error, user.message,
+             user.location.empty() ? SourcePlace{} : parsePlace(user.location));
+      return TSR_USER_ERROR;
+    } catch (const InternalError &internal) {
+      recordInternal(internal.message, internal.reproducer);
+      return TSR_INTERNAL_ERROR;
+    } catch (const std::bad_alloc &) {
+      throw;
+    } catch (const std::exception &exception) {
+      recordInternal(exception.what(), {});
+      return TSR_INTERNAL_ERROR;
+    } catch (...) {
+      recordInternal("an exception of unknown type reached the C boundary", {});
+      return TSR_INTERNAL_ERROR;
+    }
+  } catch (...) {
+    threadErrors().literal = kOutOfMemory;
+    return TSR_OUT_OF_MEMORY;
+  }
+}
+
+extern "C" const char *tsr_last_error(void) TSR_NOEXCEPT {
+  ThreadErrors &errors = threadErrors();
+  return errors.literal ? errors.literal : errors.json.c_str();
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What stands between the C++ core and its C boundary: each function of the API
+// runs its body through `guarded`, which turns whatever the body throws into a
+// TsrStatus and remembers it, as JSON, for tsr_last_error. What MLIR reported
+// meanwhile (DiagnosticCollector) gives the error its place and its notes.
+
+#ifndef TESSERA_LIB_CAPI_ERRORS_H
+#define TESSERA_LIB_CAPI_ERRORS_H
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "tessera/CAPI/Tessera.h"
+
+#include <string>
+#include <vector>
+
+namespace tessera::capi {
+
+/// A place in a user's source; `file` is empty where none is known.
+struct SourcePlace {
+  std::string file;
+  unsigned line = 0;
+  unsigned column = 0;
+};
+
+struct Note {
+  std::string message;
+  SourcePlace place;
+};
+
+/// One error that MLIR reported. The calls that led to its place are notes too,
+/// innermost first.
+struct ReportedError {
+  std::string message;
+  SourcePlace place;
+  std::vector<Note> notes;
+};
+
+/// Keeps the errors that MLIR reports on a context while it lives; nothing is
+/// printed. When it goes, they become the notes of the thread's next error.
+class DiagnosticCollector {
+public:
+  explicit DiagnosticCollector(mlir::MLIRContext *context);
+  ~DiagnosticCollector();
+  DiagnosticCollector(const DiagnosticCollector &) = delete;
+  DiagnosticCollector &operator=(const DiagnosticCollector &) = delete;
+
+  /// The text of the first error, or `otherwise`.
+  std::string firstMessage(const char *otherwise) const;
+
+private:
+  std::vector<ReportedError> errors;
+  mlir::ScopedDiagnosticHandler handler;
+};
+
+/// Forgets the thread's last error.
+void forgetError() noexcept;
+
+/// Makes the exception in flight the thread's last error.
+TsrStatus recordException() noexcept;
+
+/// Runs the body of a function of the API.
+template <typename Body> TsrStatus guarded(Body &&body) noexcept {
+  forgetError();
+  try {
+    body();
+    return TSR_OK;
+  } catch (...) {
+    return recordException();
+  }
+}
+
+} // namespace tessera::capi
+
+#endif // TESSERA_LIB_CAPI_ERRORS_H

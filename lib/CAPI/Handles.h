@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the opaque handles of the C API hold.
+
+#ifndef TESSERA_LIB_CAPI_HANDLES_H
+#define TESSERA_LIB_CAPI_HANDLES_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "tessera/CAPI/Tessera.h"
+
+#include <string>
+
+/// A module has a context to itself, without threads: modules of different threads
+/// then share nothing, and a forked process inherits no lock and no thread.
+struct TsrModule {
+  TsrModule();
+
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::string text; ///< what tsr_module_print returned last
+};
+
+#endif // TESSERA_LIB_CAPI_HANDLES_H
