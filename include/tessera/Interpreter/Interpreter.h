@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The reference interpreter of tile IR: the slow, plain meaning of every op.
+//
+// It exists to be believed. A compiled kernel is right if it does what the
+// interpreter does, so nothing here is fast where that would cost a line that
+// has to be thought about: one program after another, one op after another, one
+// element after another, in row-major order. What docs/Language.md promises for
+// every input (division by zero, shifts past the width, float to integer out of
+// range, lanes masked off) is written out here once, op by op.
+//
+// Where the language leaves an order open, the interpreter takes one that a fast
+// target can also take, so that exact comparison is possible: see
+// lib/Interpreter/ReductionOps.cpp and MatmulOps.cpp. Runs are deterministic.
+
+#ifndef TESSERA_INTERPRETER_INTERPRETER_H
+#define TESSERA_INTERPRETER_INTERPRETER_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include <array>
+#include <cstdint>
+#include <functional>
+
+namespace tessera {
+
+struct InterpreterOptions {
+  /// Takes each line of tile.print, without its newline. Standard output if empty.
+  std::function<void(llvm::StringRef line)> print;
+};
+
+/// Runs `kernel`, a public tile.func of `module`, once for every program of the
+/// grid, x fastest. `args` has one 8-byte slot an argument: a pointer, an integer
+/// sign- or zero-extended, or the bits of a float in the low bytes (the convention
+/// of tsr_kernel_launch).
+///
+/// Throws UserError: no such kernel, another number of arguments, a grid with a
+/// negative extent, an op that only hardware can run (inline_asm,
+/// extern_elementwise), or a tile.assert that does not hold (with its place).
+void interpret(mlir::ModuleOp module, llvm::StringRef kernel, std::array<int32_t, 3> grid,
+               llvm::ArrayRef<uint64_t> args, const InterpreterOptions &options = {});
+
+} // namespace tessera
+
+#endif // TESSERA_INTERPRETER_INTERPRETER_H
