@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Checks the conventions of docs/Style.md that a machine can see.
+
+- each pass has a summary, a description with an IR example, a file of its own whose
+  name is the pass's, and a lit test of the same name;
+- each op family has a .td, a .cpp, and lit tests for good and for bad input;
+- no file is named after nothing (Util, Common, Misc, Helper);
+- each file starts with the licence line;
+- no TODO or FIXME: what is missing is in docs/Status.md.
+
+Usage: tools/dev/check_conventions.py [--root DIR]
+"""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+
+LICENCE = "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
+PASS = re.compile(r'def\s+(\w+)Pass\s*:\s*Pass<\s*"([^"]+)"(.*?)\n}', re.S)
+NAMELESS = re.compile(r"(util|common|misc|helper)s?\b|(Util|Common|Misc|Helper)", re.I)
+
+
+def kebab(name: str) -> str:
+    """CamelCase to kebab-case."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
+
+
+def tracked_files(root: pathlib.Path) -> list[pathlib.Path]:
+    out = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"],
+        cwd=root,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return [root / line for line in out.stdout.splitlines() if (root / line).is_file()]
+
+
+def check_passes(root: pathlib.Path, files: list[pathlib.Path]) -> list[str]:
+    errors: list[str] = []
+    names = {path.name for path in files}
+    tests = {path.name for path in files if path.is_relative_to(root / "test")}
+    for path in files:
+        if path.name != "Passes.td":
+            continue
+        for name, flag, body in PASS.findall(path.read_text()):
+            where = f"{path.relative_to(root)}: {flag}"
+            if "let summary" not in body:
+                body_summary = re.search(r"let\s+summary", body)
+                if not body_summary:
+                    errors.append(f"{where}: no summary")
+            description = re.search(r"let\s+description\s*=\s*\[\{(.*?)\}\]", body, re.S)
+            if not description:
+                errors.append(f"{where}: no description")
+            elif "```mlir" not in description.group(1):
+                errors.append(f"{where}: the description has no IR example")
+            # Dialect prefixes are in the definition's name where two dialects would clash.
+            stems = [name, re.sub(r"^(Tile|Strips)", "", name)]
+            if not any(f"{stem}.cpp" in names for stem in stems):
+                errors.append(f"{where}: no file {stems[-1]}.cpp")
+            if not any(f"{kebab(stem)}.mlir" in tests for stem in stems):
+                errors.append(f"{where}: no lit test {kebab(stems[-1])}.mlir")
+    return errors
+
+
+def check_op_families(root: pathlib.Path) -> list[str]:
+    errors: list[str] = []
+    for td in sorted((root / "include/tessera/Dialect").glob("*/IR/*Ops.td")):
+        dialect = td.parents[1].name
+        family = td.stem.removeprefix(dialect)
+        if family == "Ops":
+            continue
+        source = root / "lib/Dialect" / dialect / "IR" / f"{td.stem}.cpp"
+        if not source.exists():
+            errors.append(f"{td.relative_to(root)}: no {source.relative_to(root)}")
+        stem = kebab(family.removesuffix("Ops"))
+        for suffix in ("ops", "errors"):
+            test = root / "test/Dialect" / dialect / f"{stem}-{suffix}.mlir"
+            if not test.exists():
+                errors.append(f"{td.relative_to(root)}: no {test.relative_to(root)}")
+    return errors
+
+
+def check_files(root: pathlib.Path, files: list[pathlib.Path]) -> list[str]:
+    errors: list[str] = []
+    for path in files:
+        relative = path.relative_to(root)
+        if (
+            path.suffix not in (".h", ".cpp", ".td", ".py", ".cmake")
+            and path.name != "CMakeLists.txt"
+        ):
+            continue
+        if NAMELESS.search(path.stem):
+            errors.append(f"{relative}: a file is named after its idea, not {path.stem}")
+        text = path.read_text()
+        if text.strip() and LICENCE not in "\n".join(text.splitlines()[:3]):
+            errors.append(f"{relative}: no licence line at the top")
+        if relative.parts[:2] != ("tools", "dev"):
+            for number, line in enumerate(text.splitlines(), 1):
+                if re.search(r"\b(TODO|FIXME|XXX)\b", line):
+                    errors.append(
+                        f"{relative}:{number}: an open mark; it belongs in docs/Status.md"
+                    )
+    return errors
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).parents[2])
+    root = parser.parse_args().root.resolve()
+    files = tracked_files(root)
+    errors = check_passes(root, files) + check_op_families(root) + check_files(root, files)
+    print("\n".join(errors) if errors else "conventions: ok")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs the project's checks one after the other and counts their tests.
+
+A check is a function that returns how many of its tests passed and failed. A build
+that fails ends the run, since nothing after it means anything; any other failure is
+counted and the run goes on. The last line is "N passed, N failed".
+
+Usage: tools/dev/run_checks.py [--list] [NAME...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "dev"
+
+
+@dataclasses.dataclass
+class Count:
+    """Tests that passed and failed."""
+
+    passed: int = 0
+    failed: int = 0
+
+    @staticmethod
+    def of(ok: bool) -> "Count":
+        return Count(1, 0) if ok else Count(0, 1)
+
+    def __add__(self, other: "Count") -> "Count":
+        return Count(self.passed + other.passed, self.failed + other.failed)
+
+
+class Stop(Exception):
+    """Nothing after this failure means anything."""
+
+
+def run(command: list[str], **environment: str) -> bool:
+    """Runs a command in the project's root, its output shown. True if it succeeded."""
+    return subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}).returncode == 0
+
+
+def sources(*suffixes: str) -> list[str]:
+    """Files of the project with these suffixes, git-ignored ones aside."""
+    out = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    return [line for line in out.splitlines() if line.endswith(suffixes) and (ROOT / line).exists()]
+
+
+def junit(path: pathlib.Path, ok: bool) -> Count:
+    """The counts of a JUnit report; a run that failed without a failed test is one."""
+    if not path.exists():
+        return Count(0, 1)
+    count = Count()
+    for suite in ElementTree.parse(path).getroot().iter("testsuite"):
+        bad = int(suite.get("failures", 0)) + int(suite.get("errors", 0))
+        skipped = int(suite.get("skipped", 0))
+        count += Count(int(suite.get("tests", 0)) - bad - skipped, bad)
+    if not ok and count.failed == 0:
+        count.failed = 1
+    return count
+
+
+def check_format() -> Count:
+    cpp = sources(".h", ".cpp")
+    good = run(["clang-format-22", "--dry-run", "-Werror", *cpp]) if cpp else True
+    black = run(
+        [sys.executable, "-m", "black", "-q", "--check", "-l", "100", "python", "tools", "test"]
+    )
+    return Count.of(good) + Count.of(black)
+
+
+def check_lints() -> Count:
+    return Count.of(run([sys.executable, "tools/dev/check_layering.py"])) + Count.of(
+        run([sys.executable, "tools/dev/check_conventions.py"])
+    )
+
+
+def check_build() -> Count:
+    script = "source tools/dev/setup.sh; build dev all tessera_python TesseraUnitTests"
+    if not run(["bash", "-c", script]):
+        raise Stop("the build failed")
+    return Count.of(True)
+
+
+def run_lit(report: str, **environment: str) -> Count:
+    lit = shutil.which("lit") or "/usr/lib/llvm-22/bin/lit"
+    path = BUILD / report
+    path.unlink(missing_ok=True)
+    ok = run([lit, "-s", "-v", f"--xunit-xml-output={path}", str(BUILD / "test")], **environment)
+    return junit(path, ok)
+
+
+def check_lit() -> Count:
+    return run_lit("lit.xml")
+
+
+def check_roundtrip() -> Count:
+    """The lit suite again, every file printed and parsed between passes."""
+    return run_lit("lit-roundtrip.xml", TESSERA_CHECK_ROUNDTRIP="1")
+
+
+def check_pytest() -> Count:
+    path = BUILD / "pytest.xml"
+    path.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", f"--junitxml={path}", "python/test"]
+    ok = run(command, PYTHONPATH=f"{BUILD / 'python'}:{ROOT / 'python'}")
+    return junit(path, ok)
+
+
+def check_types() -> Count:
+    return Count.of(run([sys.executable, "-m", "mypy", "--config-file", "pyproject.toml"]))
+
+
+def check_wheel() -> Count:
+    """Builds a wheel and runs it in a bare environment, out of reach of the build."""
+    return Count.of(run(["tools/wheel", "--test"]))
+
+
+CHECKS: dict[str, Callable[[], Count]] = {
+    "format": check_format,
+    "lints": check_lints,
+    "build": check_build,
+    "lit": check_lit,
+    "roundtrip": check_roundtrip,
+    "pytest": check_pytest,
+    "types": check_types,
+    "wheel": check_wheel,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--list", action="store_true", help="name the checks and stop")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these checks")
+    arguments = parser.parse_args()
+    if arguments.list:
+        print("\n".join(CHECKS))
+        return 0
+    unknown = [name for name in arguments.names if name not in CHECKS]
+    if unknown:
+        parser.error(f"no check {', '.join(unknown)}; there are {', '.join(CHECKS)}")
+    total = Count()
+    rows = []
+    for name, check in CHECKS.items():
+        if arguments.names and name not in arguments.names:
+            continue
+        print(f"\n== {name}", flush=True)
+        start = time.monotonic()
+        try:
+            count = check()
+        except Stop as stop:
+            print(stop)
+            print(f"{total.passed} passed, {total.failed + 1} failed")
+            return 1
+        total += count
+        rows.append((name, count, time.monotonic() - start))
+    print("\n== summary")
+    for name, count, seconds in rows:
+        print(f"{name:10} {count.passed:6} passed {count.failed:4} failed {seconds:7.1f} s")
+    print(f"{total.passed} passed, {total.failed} failed")
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
