@@ -5,11 +5,16 @@
 #ifndef TESSERA_LIB_CAPI_HANDLES_H
 #define TESSERA_LIB_CAPI_HANDLES_H
 
+#include "Errors.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "tessera/CAPI/Tessera.h"
 
+#include "llvm/ADT/StringRef.h"
+
+#include <memory>
 #include <string>
 
 /// A module has a context to itself, without threads: modules of different threads
@@ -17,7 +22,11 @@
 struct TsrModule {
   TsrModule();
 
-  mlir::MLIRContext context;
+  /// Sets `module` from textual IR, or throws.
+  void parse(llvm::StringRef text, const char *fileName,
+             const tessera::capi::DiagnosticCollector &collector);
+
+  std::unique_ptr<mlir::MLIRContext> context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::string text; ///< what tsr_module_print returned last
 };

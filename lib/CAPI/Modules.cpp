@@ -75,7 +75,18 @@ std::string readBuildId() {
 
 } // namespace
 
-TsrModule::TsrModule() : context(allDialects(), mlir::MLIRContext::Threading::DISABLED) {}
+TsrModule::TsrModule()
+    : context(std::make_unique<mlir::MLIRContext>(allDialects(),
+                                                  mlir::MLIRContext::Threading::DISABLED)) {}
+
+void TsrModule::parse(llvm::StringRef source, const char *fileName,
+                      const DiagnosticCollector &collector) {
+  mlir::ParserConfig config(context.get());
+  module = mlir::parseSourceString<mlir::ModuleOp>(source, config, fileName);
+  if (!module)
+    throw UserError({}, "the IR does not parse: " + collector.firstMessage("no reason was given"),
+                    "start again from a stage that the compiler has written");
+}
 
 extern "C" {
 
@@ -89,7 +100,7 @@ const char *tsr_build_id(void) TSR_NOEXCEPT {
 TsrStatus tsr_module_create(TsrModule **module) TSR_NOEXCEPT {
   return guarded([&] {
     auto handle = std::make_unique<TsrModule>();
-    mlir::MLIRContext *context = &handle->context;
+    mlir::MLIRContext *context = handle->context.get();
     context->loadDialect<tile::TileDialect>();
     handle->module = mlir::ModuleOp::create(mlir::UnknownLoc::get(context));
     *module = handle.release();
@@ -100,13 +111,8 @@ TsrStatus tsr_module_parse(const char *text, size_t length, const char *file_nam
                            TsrModule **module) TSR_NOEXCEPT {
   return guarded([&] {
     auto handle = std::make_unique<TsrModule>();
-    DiagnosticCollector collector(&handle->context);
-    mlir::ParserConfig config(&handle->context);
-    handle->module = mlir::parseSourceString<mlir::ModuleOp>(llvm::StringRef(text, length), config,
-                                                             file_name ? file_name : "<string>");
-    if (!handle->module)
-      throw UserError({}, "the IR does not parse: " + collector.firstMessage("no reason was given"),
-                      "start again from a stage that the compiler has written");
+    DiagnosticCollector collector(handle->context.get());
+    handle->parse(llvm::StringRef(text, length), file_name ? file_name : "<string>", collector);
     *module = handle.release();
   });
 }
@@ -126,7 +132,7 @@ TsrStatus tsr_module_print(TsrModule *module, int with_locations, const char **t
 
 TsrStatus tsr_module_verify(TsrModule *module) TSR_NOEXCEPT {
   return guarded([&] {
-    DiagnosticCollector collector(&module->context);
+    DiagnosticCollector collector(module->context.get());
     if (mlir::failed(mlir::verify(*module->module)))
       throw InternalError("the IR is not valid: " + collector.firstMessage("no reason was given"));
   });

@@ -117,7 +117,7 @@ typedef struct TsrArg {
 typedef struct TsrModule TsrModule;
 
 TSR_EXPORT TsrStatus tsr_module_create(TsrModule **module) TSR_NOEXCEPT;
-/* Parses textual IR of any stage. */
+/* Parses textual IR of any stage that is MLIR. */
 TSR_EXPORT TsrStatus tsr_module_parse(const char *text, size_t length, const char *file_name,
                                       TsrModule **module) TSR_NOEXCEPT;
 TSR_EXPORT TsrStatus tsr_module_print(TsrModule *module, int with_locations,
@@ -159,6 +159,10 @@ typedef struct TsrKernel TsrKernel;
  * The module is consumed in the sense that it is lowered in place. */
 TSR_EXPORT TsrStatus tsr_compile(TsrModule *module, const char *options,
                                  TsrKernel **kernel) TSR_NOEXCEPT;
+/* The same from the text of a stage, also of one that is not MLIR ("llvmir"). `options` must
+ * name the stage as "start_stage". */
+TSR_EXPORT TsrStatus tsr_compile_text(const char *text, size_t length, const char *file_name,
+                                      const char *options, TsrKernel **kernel) TSR_NOEXCEPT;
 /* A compiled kernel as bytes for the disk cache, and back. */
 TSR_EXPORT TsrStatus tsr_kernel_serialize(TsrKernel *kernel, const char **bytes,
                                           size_t *length) TSR_NOEXCEPT;

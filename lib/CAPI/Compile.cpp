@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Compiling a module, keeping the kernel, launching it.
+
+#include "Errors.h"
+#include "Handles.h"
+
+#include "tessera/Compiler/Compiler.h"
+
+#include <memory>
+#include <string>
+
+using namespace tessera;
+using namespace tessera::capi;
+
+struct TsrKernel {
+  std::unique_ptr<CompiledKernel> kernel;
+  std::string text; ///< what was returned last
+};
+
+extern "C" {
+
+TsrStatus tsr_compile(TsrModule *module, const char *options, TsrKernel **kernel) TSR_NOEXCEPT {
+  return guarded([&] {
+    CompileOptions parsed = CompileOptions::parse(options);
+    DiagnosticCollector collector(module->context.get());
+    auto handle = std::make_unique<TsrKernel>();
+    handle->kernel = compile(*module->module, parsed);
+    *kernel = handle.release();
+  });
+}
+
+TsrStatus tsr_compile_text(const char *text, size_t length, const char *file_name,
+                           const char *options, TsrKernel **kernel) TSR_NOEXCEPT {
+  return guarded([&] {
+    CompileOptions parsed = CompileOptions::parse(options);
+    auto handle = std::make_unique<TsrKernel>();
+    if (parsed.startStage == "llvmir") {
+      handle->kernel = compileText(llvm::StringRef(text, length), file_name, parsed);
+    } else {
+      TsrModule module;
+      DiagnosticCollector collector(module.context.get());
+      module.parse(llvm::StringRef(text, length), file_name, collector);
+      handle->kernel = compile(*module.module, parsed);
+    }
+    *kernel = handle.release();
+  });
+}
+
+TsrStatus tsr_kernel_serialize(TsrKernel *kernel, const char **bytes, size_t *length) TSR_NOEXCEPT {
+  return guarded([&] {
+    kernel->text = kernel->kernel->serialize();
+    *bytes = kernel->text.data();
+    *length = kernel->text.size();
+  });
+}
+
+TsrStatus tsr_kernel_deserialize(const char *bytes, size_t length,
+                                 TsrKernel **kernel) TSR_NOEXCEPT {
+  return guarded([&] {
+    auto handle = std::make_unique<TsrKernel>();
+    handle->kernel = CompiledKernel::deserialize(llvm::StringRef(bytes, length));
+    *kernel = handle.release();
+  });
+}
+
+TsrStatus tsr_kernel_stage(TsrKernel *kernel, const char *stage, const char **text,
+                           size_t *length) TSR_NOEXCEPT {
+  return guarded([&] {
+    *text = nullptr;
+    *length = 0;
+    if (std::optional<llvm::StringRef> found = kernel->kernel->getStage(stage)) {
+      kernel->text = found->str();
+      *text = kernel->text.c_str();
+      *length = kernel->text.size();
+    }
+  });
+}
+
+const char *tsr_kernel_metadata(TsrKernel *kernel) TSR_NOEXCEPT {
+  return kernel->kernel->getMetadataJSON().c_str();
+}
+
+TsrStatus tsr_kernel_launch(TsrKernel *kernel, const int32_t grid[3], const uint64_t *args,
+                            size_t num_args, int32_t num_threads) TSR_NOEXCEPT {
+  return guarded([&] {
+    kernel->kernel->launch(llvm::ArrayRef<int32_t>(grid, 3),
+                           llvm::ArrayRef<uint64_t>(args, num_args), num_threads);
+  });
+}
+
+void tsr_kernel_destroy(TsrKernel *kernel) TSR_NOEXCEPT { delete kernel; }
+
+const char *tsr_host_info(void) TSR_NOEXCEPT {
+  thread_local std::string info;
+  TsrStatus status = guarded([&] { info = getHostInfo(); });
+  return status == TSR_OK ? info.c_str() : "{}";
+}
+
+} // extern "C"

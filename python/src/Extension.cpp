@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The extension module tessera._C, and how a failure of the core becomes a Python
+// exception.
+
+#include "Handles.h"
+
+using namespace tessera::python;
+
+namespace {
+
+// The class outlives the module, as types of extensions do.
+PyObject *coreError = nullptr;
+
+} // namespace
+
+py::object tessera::python::parseJSON(const char *text) {
+  return py::module_::import("json").attr("loads")(py::bytes(text));
+}
+
+void tessera::python::check(TsrStatus status) {
+  if (status == TSR_OK)
+    return;
+  if (status == TSR_OUT_OF_MEMORY) {
+    PyErr_NoMemory();
+    throw py::error_already_set();
+  }
+  py::dict info = parseJSON(tsr_last_error());
+  py::object error = py::reinterpret_borrow<py::object>(coreError)(info["message"]);
+  error.attr("info") = info;
+  PyErr_SetObject(coreError, error.ptr());
+  throw py::error_already_set();
+}
+
+void tessera::python::registerErrors(py::module_ &module) {
+  coreError = PyErr_NewExceptionWithDoc(
+      "tessera._C.CoreError",
+      "A failure of the core. `info` is a dict: kind (\"user\" or \"internal\"), message,\n"
+      "and where known id, fix, file, line, column, notes and reproducer.",
+      PyExc_Exception, nullptr);
+  if (!coreError)
+    throw py::error_already_set();
+  module.add_object("CoreError", py::reinterpret_borrow<py::object>(coreError));
+}
+
+PYBIND11_MODULE(_C, module) {
+  module.doc() = "The compiler's core, through its C API.";
+  if (tsr_api_version() != TSR_API_VERSION)
+    throw py::import_error("libtessera.so is of API version " + std::to_string(tsr_api_version()) +
+                           ", but this extension needs " + std::to_string(TSR_API_VERSION) +
+                           ": install the package again");
+  registerErrors(module);
+  registerModule(module);
+  registerBuilder(module);
+  registerKernel(module);
+  module.def("build_id", &tsr_build_id, "Changes with anything that changes generated code.");
+}

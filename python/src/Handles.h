@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The Python classes over the handles of the C API, and how its errors become
+// Python's. The extension knows nothing of the core but this API.
+
+#ifndef TESSERA_PYTHON_HANDLES_H
+#define TESSERA_PYTHON_HANDLES_H
+
+#include "tessera/CAPI/Tessera.h"
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+
+namespace tessera::python {
+
+namespace py = pybind11;
+
+/// Throws tessera._C.CoreError, with what tsr_last_error says, unless the status is fine.
+void check(TsrStatus status);
+
+/// `json.loads`.
+py::object parseJSON(const char *text);
+
+template <typename Handle, void (*destroy)(Handle *)> struct Destroyer {
+  void operator()(Handle *handle) const { destroy(handle); }
+};
+template <typename Handle, void (*destroy)(Handle *)>
+using Owned = std::unique_ptr<Handle, Destroyer<Handle, destroy>>;
+
+struct Module {
+  Owned<TsrModule, tsr_module_destroy> handle;
+};
+
+struct Builder {
+  Owned<TsrBuilder, tsr_builder_destroy> handle;
+};
+
+struct Kernel {
+  Owned<TsrKernel, tsr_kernel_destroy> handle;
+};
+
+/// A value of a builder.
+struct Value {
+  TsrValue id;
+};
+
+void registerErrors(py::module_ &module);
+void registerModule(py::module_ &module);
+void registerBuilder(py::module_ &module);
+void registerKernel(py::module_ &module);
+
+} // namespace tessera::python
+
+#endif // TESSERA_PYTHON_HANDLES_H

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// tessera._C.Kernel: compiling, keeping and running kernels. All that takes long
+// runs without the GIL.
+
+#include "Handles.h"
+
+#include <array>
+#include <string>
+#include <vector>
+
+using namespace tessera::python;
+
+namespace {
+
+using Grid = std::array<int32_t, 3>;
+
+Grid toGrid(const py::tuple &grid) {
+  if (grid.size() != 3)
+    throw py::value_error("a grid has three extents here, got " + std::to_string(grid.size()));
+  return {grid[0].cast<int32_t>(), grid[1].cast<int32_t>(), grid[2].cast<int32_t>()};
+}
+
+/// One slot an argument: what is negative is sign-extended by being a Python integer.
+std::vector<uint64_t> toSlots(const py::sequence &args) {
+  std::vector<uint64_t> slots;
+  slots.reserve(args.size());
+  for (py::handle arg : args) {
+    slots.push_back(PyLong_AsUnsignedLongLongMask(arg.ptr()));
+    if (PyErr_Occurred())
+      throw py::error_already_set();
+  }
+  return slots;
+}
+
+Kernel own(TsrKernel *handle) { return Kernel{Owned<TsrKernel, tsr_kernel_destroy>(handle)}; }
+
+Kernel compile(Module &module, const std::string &options) {
+  TsrKernel *handle = nullptr;
+  TsrStatus status;
+  {
+    py::gil_scoped_release release;
+    status = tsr_compile(module.handle.get(), options.c_str(), &handle);
+  }
+  check(status);
+  return own(handle);
+}
+
+Kernel compileText(const std::string &text, const std::string &name, const std::string &options) {
+  TsrKernel *handle = nullptr;
+  TsrStatus status;
+  {
+    py::gil_scoped_release release;
+    status = tsr_compile_text(text.data(), text.size(), name.c_str(), options.c_str(), &handle);
+  }
+  check(status);
+  return own(handle);
+}
+
+void interpret(Module &module, const std::string &kernel, const py::tuple &grid,
+               const py::sequence &args) {
+  Grid extents = toGrid(grid);
+  std::vector<uint64_t> slots = toSlots(args);
+  TsrStatus status;
+  {
+    py::gil_scoped_release release;
+    status = tsr_interpret(module.handle.get(), kernel.c_str(), extents.data(), slots.data(),
+                           slots.size());
+  }
+  check(status);
+}
+
+void launch(Kernel &kernel, const py::tuple &grid, const py::sequence &args, int numThreads) {
+  Grid extents = toGrid(grid);
+  std::vector<uint64_t> slots = toSlots(args);
+  TsrStatus status;
+  {
+    py::gil_scoped_release release;
+    status = tsr_kernel_launch(kernel.handle.get(), extents.data(), slots.data(), slots.size(),
+                               numThreads);
+  }
+  check(status);
+}
+
+py::object stage(Kernel &kernel, const std::string &name) {
+  const char *text = nullptr;
+  size_t length = 0;
+  check(tsr_kernel_stage(kernel.handle.get(), name.c_str(), &text, &length));
+  if (!text)
+    return py::none();
+  if (name == "object")
+    return py::bytes(text, length);
+  return py::str(text, length);
+}
+
+py::bytes serialize(Kernel &kernel) {
+  const char *bytes = nullptr;
+  size_t length = 0;
+  check(tsr_kernel_serialize(kernel.handle.get(), &bytes, &length));
+  return py::bytes(bytes, length);
+}
+
+Kernel deserialize(const py::bytes &bytes) {
+  TsrKernel *handle = nullptr;
+  check(tsr_kernel_deserialize(PyBytes_AS_STRING(bytes.ptr()),
+                               static_cast<size_t>(PyBytes_GET_SIZE(bytes.ptr())), &handle));
+  return own(handle);
+}
+
+} // namespace
+
+void tessera::python::registerKernel(py::module_ &module) {
+  py::class_<Kernel>(module, "Kernel", "A compiled kernel.")
+      .def("launch", &launch, py::arg("grid"), py::arg("args"), py::arg("num_threads") = 0,
+           "Run a grid of programs; `args` are integers, one 8-byte slot each.")
+      .def("stage", &stage, py::arg("name"),
+           "The text of a named stage (bytes for \"object\"), or None if it was not kept.")
+      .def("metadata",
+           [](Kernel &self) { return parseJSON(tsr_kernel_metadata(self.handle.get())); })
+      .def("serialize", &serialize, "The kernel as bytes, for a cache.")
+      .def_static("deserialize", &deserialize, py::arg("data"));
+  module.def("compile", &compile, py::arg("module"), py::arg("options"),
+             "Compile a module's kernel; `options` is JSON. The module is lowered in place.");
+  module.def("compile_text", &compileText, py::arg("text"), py::arg("name"), py::arg("options"),
+             "Compile the text of a stage, with `start_stage` in the options.");
+  module.def("interpret", &interpret, py::arg("module"), py::arg("kernel"), py::arg("grid"),
+             py::arg("args"), "Run a kernel of tile IR with the reference interpreter.");
+  module.def(
+      "host_info", [] { return parseJSON(tsr_host_info()); },
+      "About the host: CPU, features, vector bits, threads.");
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// tessera._C.Module: a module of IR.
+
+#include "Handles.h"
+
+#include <string>
+
+using namespace tessera::python;
+
+namespace {
+
+Module createModule() {
+  TsrModule *handle = nullptr;
+  check(tsr_module_create(&handle));
+  return Module{Owned<TsrModule, tsr_module_destroy>(handle)};
+}
+
+Module parseModule(const std::string &text, const std::string &name) {
+  TsrModule *handle = nullptr;
+  TsrStatus status;
+  {
+    py::gil_scoped_release release;
+    status = tsr_module_parse(text.data(), text.size(), name.c_str(), &handle);
+  }
+  check(status);
+  return Module{Owned<TsrModule, tsr_module_destroy>(handle)};
+}
+
+py::str printModule(Module &module, bool locations) {
+  const char *text = nullptr;
+  check(tsr_module_print(module.handle.get(), locations, &text));
+  return py::str(text);
+}
+
+} // namespace
+
+void tessera::python::registerModule(py::module_ &module) {
+  py::class_<Module>(module, "Module", "A module of IR, of any stage.")
+      .def(py::init(&createModule), "An empty module of tile IR.")
+      .def_static("parse", &parseModule, py::arg("text"), py::arg("name") = "<string>",
+                  "Parse textual IR; `name` is what errors call it.")
+      .def(
+          "verify", [](Module &self) { check(tsr_module_verify(self.handle.get())); },
+          "Raise CoreError unless the IR is valid.")
+      .def("print", &printModule, py::kw_only(), py::arg("locations") = false,
+           "The text of the module, with the place of each operation if asked for.")
+      .def("__str__", [](Module &self) { return printModule(self, false); });
+}
