@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The front-end: the Python `ast` of a @jit function becomes tile IR.
+
+It walks the source, evaluates what is known at compile time, keeps scopes, turns Python's
+control flow into structured regions and reports mistakes at their place in the user's
+file. Types, promotion and shapes are decided by the core's TileBuilder.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_HOMES = {
+    "build_module": "build",
+    "BuiltModule": "build",
+    "GlobalUse": "build",
+    "CompilationError": "errors",
+    "TesseraError": "errors",
+    "JITCallable": "signature",
+    "Param": "signature",
+    "ValueSpec": "signature",
+    "ConstSpec": "signature",
+    "TupleSpec": "signature",
+    "ArgSpec": "signature",
+}
+
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    # The walker is loaded when the first kernel is built, not when tessera is imported.
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(f"tessera.frontend.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

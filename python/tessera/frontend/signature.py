@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the front-end is given: a function to build and what each parameter stands for.
+
+`JITCallable` is the base of everything that kernel code may call by visiting its source:
+the runtime's JITFunction and the library functions of `tessera.language.standard`.
+"""
+
+from __future__ import annotations
+
+import ast
+from types import FunctionType
+from typing import Any, Mapping, NamedTuple, Optional, Sequence, Union
+
+
+class Param(NamedTuple):
+    """A parameter of a @jit function, as its `def` spells it."""
+
+    name: str
+    annotation: Any
+    """The evaluated annotation or its text; None where there is none."""
+    has_default: bool
+    default: Any
+    kind: str
+    """'positional', 'keyword' (after `*`) or 'varargs' (`*args`)."""
+    is_constexpr: bool
+
+
+class JITCallable:
+    """A Python function whose source is compiled rather than run.
+
+    Attributes (all but the first two found on first use, from the source):
+      fn: the Python function.
+      noinline: whether a call makes a function of its own instead of inlining.
+      source: text of the `def` as it stands in the file (not dedented).
+      file: path of the file, or the name the text was compiled under.
+      first_line: line of the file where `source` begins (decorators included).
+      tree: the `ast.FunctionDef`, its lines and columns those of the file (columns from 0).
+      lines: the lines of `source`; `lines[k]` is line `first_line + k` of the file.
+      params: the parameters in order.
+      globals: what free names mean (module globals, closure variables on top).
+    """
+
+    def __init__(self, fn: FunctionType, noinline: bool = False) -> None:
+        self.fn = fn
+        self.noinline = noinline
+        self.__name__ = fn.__name__
+        self.__qualname__ = fn.__qualname__
+        self.__doc__ = fn.__doc__
+        self.__module__ = fn.__module__
+        self._parsed: Optional[Any] = None
+        self._globals: Optional[Mapping[str, Any]] = None
+        self._params: Optional[Sequence[Param]] = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise ValueError(
+            f"`{self.__name__}` can only be called inside a @jit function; "
+            "did you forget to add @jit to the caller?"
+        )
+
+    def __repr__(self) -> str:
+        return f"<jit function {self.__module__}.{self.__qualname__}>"
+
+    @property
+    def _source(self) -> Any:
+        if self._parsed is None:
+            from tessera.frontend.source import read_function
+
+            self._parsed = read_function(self.fn)
+        return self._parsed
+
+    @property
+    def source(self) -> str:
+        return self._source.text
+
+    @property
+    def file(self) -> str:
+        return self._source.file
+
+    @property
+    def first_line(self) -> int:
+        return self._source.first_line
+
+    @property
+    def lines(self) -> Sequence[str]:
+        return self._source.lines
+
+    @property
+    def tree(self) -> ast.FunctionDef:
+        return self._source.tree
+
+    @property
+    def params(self) -> Sequence[Param]:
+        if self._params is None:
+            self._params = read_params(self.fn)
+        return self._params
+
+    @property
+    def globals(self) -> Mapping[str, Any]:
+        if self._globals is None:
+            closure = self.fn.__closure__
+            if not closure:
+                return self.fn.__globals__
+            merged = dict(self.fn.__globals__)
+            for name, cell in zip(self.fn.__code__.co_freevars, closure):
+                try:
+                    merged[name] = cell.cell_contents
+                except ValueError:  # not assigned yet
+                    pass
+            return merged
+        return self._globals
+
+
+def is_constexpr_annotation(annotation: Any) -> bool:
+    """Whether a parameter's annotation makes it a compile-time constant."""
+    if isinstance(annotation, str):
+        return annotation.rsplit(".", 1)[-1] == "constexpr"
+    return getattr(annotation, "__name__", None) == "constexpr"
+
+
+def read_params(fn: FunctionType) -> Sequence[Param]:
+    """The parameters of `fn`, in order.
+
+    Raises CompilationError (E005) for `**kwargs`.
+    """
+    code = fn.__code__
+    has_varargs, has_kwargs = bool(code.co_flags & 0x04), bool(code.co_flags & 0x08)
+    if has_kwargs:
+        from tessera.frontend.errors import CompilationError
+
+        index = code.co_argcount + code.co_kwonlyargcount + has_varargs
+        raise CompilationError.at_function(
+            fn,
+            "E005",
+            f"`{fn.__name__}` takes `**{code.co_varnames[index]}`",
+            "name each keyword parameter",
+        )
+    names = code.co_varnames
+    count, keyword_only = code.co_argcount, code.co_kwonlyargcount
+    annotations = fn.__annotations__
+    defaults = fn.__defaults__ or ()
+    keyword_defaults = fn.__kwdefaults__ or {}
+
+    def param(name: str, kind: str, has_default: bool = False, default: Any = None) -> Param:
+        annotation = annotations.get(name)
+        return Param(
+            name, annotation, has_default, default, kind, is_constexpr_annotation(annotation)
+        )
+
+    params = []
+    for index, name in enumerate(names[:count]):
+        position = index - (count - len(defaults))
+        if position >= 0:
+            params.append(param(name, "positional", True, defaults[position]))
+        else:
+            params.append(param(name, "positional"))
+    if has_varargs:
+        params.append(param(names[count + keyword_only], "varargs"))
+    for name in names[count : count + keyword_only]:
+        has_default = name in keyword_defaults
+        params.append(param(name, "keyword", has_default, keyword_defaults.get(name)))
+    return tuple(params)
+
+
+class ValueSpec(NamedTuple):
+    """A parameter that is an argument of the compiled kernel."""
+
+    type: Any
+    """`tessera._C.Type`."""
+    divisibility: int = 0
+    """A power of two that divides the integer or the address; 0 if none is known."""
+
+
+class ConstSpec(NamedTuple):
+    """A parameter that is a compile-time constant; it takes no kernel argument."""
+
+    value: Any
+
+
+class TupleSpec(NamedTuple):
+    """A parameter that is a tuple (`cls` is None) or a named tuple of class `cls`."""
+
+    items: Sequence["ArgSpec"]
+    cls: Optional[type] = None
+
+
+ArgSpec = Union[ValueSpec, ConstSpec, TupleSpec]
