@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Running the programs of a grid.
+
+#ifndef TESSERA_RUNTIME_HOST_LAUNCHER_H
+#define TESSERA_RUNTIME_HOST_LAUNCHER_H
+
+#include "tessera/Runtime/Host/KernelABI.h"
+#include "tessera/Runtime/Host/Print.h"
+
+#include <atomic>
+#include <cstdint>
+
+namespace tessera::host {
+
+/// A kernel, as the launcher sees it. One for each compiled kernel, shared by all its
+/// launches.
+struct LaunchableKernel {
+  ChunkFunction function = nullptr;
+  int64_t scratchBytes = 0; ///< that each thread needs
+  /// What a program took lately, in nanoseconds; negative while unknown. Tells launches
+  /// that are over before a second thread would have woken up.
+  mutable std::atomic<float> nanosecondsPerProgram{-1.0f};
+};
+
+struct LaunchOptions {
+  int numThreads = 0;         ///< 0 is getDefaultNumThreads()
+  Printer *printer = nullptr; ///< null is standard output
+};
+
+/// Runs programs (0, 0, 0) to (grid - 1), x fastest, in chunks of neighbours that the
+/// threads take from the front; returns when all are done. No program where an extent
+/// is zero. After a failed assertion the rest is skipped and the first failure is in
+/// `fault`; returns whether there was none. Throws std::bad_alloc if there is no memory
+/// for scratch. Extents are not negative, and their product fits int64_t.
+bool launch(const LaunchableKernel &kernel, const int32_t grid[3], const uint64_t *args,
+            Fault &fault, const LaunchOptions &options = {});
+
+} // namespace tessera::host
+
+#endif // TESSERA_RUNTIME_HOST_LAUNCHER_H

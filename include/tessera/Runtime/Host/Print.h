@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Printing from kernels. Generated code calls the extern "C" functions below, once
+// a line in the order begin, index*, value*, end; each takes Launch::printer first.
+//
+//     pid (0, 3, 0) idx (1, 5) x = 2.5, 7
+//
+// Lines are gathered in the calling thread and written when the thread moves on to
+// another program, so that the lines of one program stay together.
+
+#ifndef TESSERA_RUNTIME_HOST_PRINT_H
+#define TESSERA_RUNTIME_HOST_PRINT_H
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+namespace tessera::host {
+
+/// Where the printed lines go. What Launch::printer points to.
+struct Printer {
+  using Write = void (*)(void *context, const char *text, size_t length);
+  /// `write` of null is the process's standard output.
+  explicit Printer(Write write = nullptr, void *context = nullptr)
+      : write(write), context(context) {}
+
+  Write write;
+  void *context;
+  std::mutex mutex;
+};
+
+/// Writes what the calling thread has gathered. The launcher does so after each chunk.
+void flushPrintedLines(Printer &printer);
+
+} // namespace tessera::host
+
+extern "C" {
+/// `prefix` is a zero-terminated string.
+void __tessera_rt_print_begin(void *printer, int32_t pid0, int32_t pid1, int32_t pid2,
+                              const char *prefix);
+/// One call a dimension; none for a scalar.
+void __tessera_rt_print_index(void *printer, int32_t index);
+/// `value` is extended to 64 bits as its signedness says; `bits` is its true width.
+void __tessera_rt_print_int(void *printer, int64_t value, int32_t bits, int32_t isSigned,
+                            int32_t hex);
+/// Floats of all widths, as the double that equals them.
+void __tessera_rt_print_float(void *printer, double value, int32_t hex);
+void __tessera_rt_print_pointer(void *printer, const void *value);
+void __tessera_rt_print_end(void *printer);
+}
+
+#endif // TESSERA_RUNTIME_HOST_PRINT_H

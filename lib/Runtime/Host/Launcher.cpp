@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Runs the programs of a grid.
+//
+// Programs are dealt out in chunks by one atomic counter: an eighth of a thread's
+// fair share each, small enough to even out programs that take longer than others,
+// large enough that the counter (20-30 ns when two threads want it) does not show.
+
+#include "tessera/Runtime/Host/Launcher.h"
+
+#include "tessera/Runtime/Host/ThreadPool.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <new>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#else
+#include <cfenv>
+#endif
+
+using namespace tessera::host;
+
+namespace {
+
+/// Launches shorter than this are not worth waking another thread for.
+constexpr float kSerialNanoseconds = 5000.0f;
+
+/// The calling thread's scratch, kept for the next launch and freed with the thread.
+class Scratch {
+public:
+  ~Scratch() { std::free(memory); }
+
+  /// Null if there is no memory.
+  char *reserve(int64_t bytes) {
+    if (bytes <= capacity)
+      return memory;
+    std::free(memory);
+    capacity = 0;
+    size_t rounded = (static_cast<size_t>(bytes) + 63) / 64 * 64;
+    memory = static_cast<char *>(std::aligned_alloc(64, rounded));
+    if (memory)
+      capacity = static_cast<int64_t>(rounded);
+    return memory;
+  }
+
+private:
+  char *memory = nullptr;
+  int64_t capacity = 0;
+};
+thread_local Scratch threadScratch;
+
+/// Rounding to nearest, denormals kept, no traps, whatever the process has set
+/// (torch.set_flush_denormal for one), for as long as kernels run.
+class DefaultFloatEnvironment {
+public:
+#if defined(__x86_64__)
+  DefaultFloatEnvironment() : before(_mm_getcsr()) { _mm_setcsr(0x1f80); }
+  ~DefaultFloatEnvironment() { _mm_setcsr(before); }
+
+private:
+  unsigned before;
+#else
+  DefaultFloatEnvironment() {
+    std::fegetenv(&before);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  ~DefaultFloatEnvironment() { std::fesetenv(&before); }
+
+private:
+  std::fenv_t before;
+#endif
+};
+
+struct Job {
+  const LaunchableKernel *kernel;
+  Launch launch;
+  Printer *printer;
+  int64_t numPrograms;
+  int64_t grain;
+  alignas(64) std::atomic<int64_t> next{0};
+  alignas(64) std::atomic<bool> stopped{false};
+  std::atomic<bool> isOutOfMemory{false};
+};
+
+/// Runs chunks until none is left.
+void runChunks(Job &job) {
+  char *scratch = nullptr;
+  if (job.kernel->scratchBytes > 0) {
+    scratch = threadScratch.reserve(job.kernel->scratchBytes);
+    if (!scratch) {
+      job.isOutOfMemory.store(true);
+      job.stopped.store(true);
+      return;
+    }
+  }
+  DefaultFloatEnvironment environment;
+  auto start = std::chrono::steady_clock::now();
+  int64_t numDone = 0;
+  while (!job.stopped.load(std::memory_order_relaxed)) {
+    int64_t begin = job.next.fetch_add(job.grain, std::memory_order_relaxed);
+    if (begin >= job.numPrograms)
+      break;
+    int64_t end = std::min(begin + job.grain, job.numPrograms);
+    int32_t status = job.kernel->function(&job.launch, begin, end, scratch);
+    flushPrintedLines(*job.printer);
+    numDone += end - begin;
+    if (status != 0)
+      job.stopped.store(true, std::memory_order_relaxed);
+  }
+  if (numDone > 0) {
+    std::chrono::duration<float, std::nano> took = std::chrono::steady_clock::now() - start;
+    job.kernel->nanosecondsPerProgram.store(took.count() / static_cast<float>(numDone),
+                                            std::memory_order_relaxed);
+  }
+}
+
+Printer &getStandardPrinter() {
+  static Printer printer;
+  return printer;
+}
+
+} // namespace
+
+bool tessera::host::launch(const LaunchableKernel &kernel, const int32_t grid[3],
+                           const uint64_t *args, Fault &fault, const LaunchOptions &options) {
+  fault = Fault();
+  int64_t numPrograms = int64_t(1) * grid[0] * grid[1] * grid[2];
+  if (numPrograms == 0)
+    return true;
+
+  Job job;
+  job.kernel = &kernel;
+  job.printer = options.printer ? options.printer : &getStandardPrinter();
+  job.launch = {args, {grid[0], grid[1], grid[2]}, /*reserved=*/0, &fault, job.printer};
+  job.numPrograms = numPrograms;
+
+  int numThreads = 1;
+  float estimate = kernel.nanosecondsPerProgram.load(std::memory_order_relaxed);
+  bool isTiny = estimate >= 0.0f && estimate * static_cast<float>(numPrograms) < kSerialNanoseconds;
+  if (numPrograms > 1 && !isTiny) {
+    numThreads = options.numThreads > 0 ? options.numThreads : getDefaultNumThreads();
+    numThreads = static_cast<int>(std::min<int64_t>(numThreads, numPrograms));
+  }
+  job.grain = numThreads == 1 ? numPrograms : std::max<int64_t>(1, numPrograms / (8 * numThreads));
+
+  runOnThreads(
+      numThreads, [](void *context, int) { runChunks(*static_cast<Job *>(context)); }, &job);
+  if (job.isOutOfMemory.load())
+    throw std::bad_alloc();
+  return fault.raised == 0;
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tessera/Runtime/Host/Launcher.h"
+#include "gtest/gtest.h"
+
+#include <atomic>
+#include <cfenv>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <thread>
+#include <vector>
+
+using namespace tessera::host;
+
+namespace {
+
+/// Counts how often each program ran.
+int32_t countPrograms(const Launch *launch, int64_t begin, int64_t end, char *) {
+  auto *counts = reinterpret_cast<std::atomic<int> *>(launch->args[0]);
+  for (int64_t i = begin; i < end; ++i)
+    counts[i].fetch_add(1);
+  return 0;
+}
+
+void expectEachOnce(const int32_t (&grid)[3], int numThreads) {
+  int64_t size = int64_t(1) * grid[0] * grid[1] * grid[2];
+  std::vector<std::atomic<int>> counts(size);
+  uint64_t args[] = {reinterpret_cast<uint64_t>(counts.data())};
+  LaunchableKernel kernel;
+  kernel.function = countPrograms;
+  LaunchOptions options;
+  options.numThreads = numThreads;
+  Fault fault;
+  // The first launch has no estimate of the time and takes all its threads.
+  for (int round = 1; round <= 3; ++round) {
+    kernel.nanosecondsPerProgram = round == 2 ? 1e6f : -1.0f;
+    EXPECT_TRUE(launch(kernel, grid, args, fault, options));
+    for (int64_t i = 0; i < size; ++i)
+      ASSERT_EQ(counts[i].load(), round) << "program " << i;
+  }
+}
+
+TEST(LauncherTest, RunsEachProgramOnce) {
+  for (int threads : {0, 1, 2, 3, 16}) {
+    expectEachOnce({1, 1, 1}, threads);
+    expectEachOnce({2, 1, 1}, threads);
+    expectEachOnce({7, 5, 3}, threads);
+    expectEachOnce({100003, 1, 1}, threads);
+  }
+}
+
+TEST(LauncherTest, EmptyGridRunsNothing) {
+  LaunchableKernel kernel; // No function: calling it would crash.
+  Fault fault;
+  for (auto grid : {std::vector<int32_t>{0, 1, 1}, {5, 0, 2}, {1, 1, 0}})
+    EXPECT_TRUE(launch(kernel, grid.data(), nullptr, fault));
+}
+
+int32_t checkScratch(const Launch *launch, int64_t begin, int64_t end, char *scratch) {
+  auto *bad = reinterpret_cast<std::atomic<int> *>(launch->args[0]);
+  if (reinterpret_cast<uintptr_t>(scratch) % 64 != 0)
+    bad->fetch_add(1);
+  // Nobody else may write to it while we are at it.
+  char mark = static_cast<char>(begin % 127);
+  std::memset(scratch, mark, 1000);
+  std::this_thread::yield();
+  for (int i = 0; i < 1000; ++i)
+    if (scratch[i] != mark)
+      bad->fetch_add(1);
+  return 0;
+}
+
+TEST(LauncherTest, ScratchIsAlignedAndPrivate) {
+  std::atomic<int> bad{0};
+  uint64_t args[] = {reinterpret_cast<uint64_t>(&bad)};
+  LaunchableKernel kernel;
+  kernel.function = checkScratch;
+  kernel.scratchBytes = 1000;
+  LaunchOptions options;
+  options.numThreads = 4;
+  int32_t grid[] = {500, 1, 1};
+  Fault fault;
+  EXPECT_TRUE(launch(kernel, grid, args, fault, options));
+  EXPECT_EQ(bad.load(), 0);
+}
+
+TEST(LauncherTest, ScratchThatDoesNotFitIsBadAlloc) {
+  LaunchableKernel kernel;
+  kernel.function = checkScratch;
+  kernel.scratchBytes = int64_t(1) << 60;
+  int32_t grid[] = {4, 1, 1};
+  Fault fault;
+  EXPECT_THROW(launch(kernel, grid, nullptr, fault), std::bad_alloc);
+}
+
+int32_t failAtProgram(const Launch *launch, int64_t begin, int64_t end, char *) {
+  auto *ran = reinterpret_cast<std::atomic<int> *>(launch->args[0]);
+  for (int64_t i = begin; i < end; ++i) {
+    ran->fetch_add(1);
+    if (i == 1000) {
+      launch->fault->site = 3;
+      launch->fault->program[0] = static_cast<int32_t>(i);
+      launch->fault->raised = 1;
+      return 1;
+    }
+  }
+  return 0;
+}
+
+TEST(LauncherTest, FaultStopsTheGrid) {
+  std::atomic<int> ran{0};
+  uint64_t args[] = {reinterpret_cast<uint64_t>(&ran)};
+  LaunchableKernel kernel;
+  kernel.function = failAtProgram;
+  LaunchOptions options;
+  options.numThreads = 2;
+  int32_t grid[] = {1000000, 1, 1};
+  Fault fault;
+  EXPECT_FALSE(launch(kernel, grid, args, fault, options));
+  EXPECT_EQ(fault.site, 3);
+  EXPECT_EQ(fault.program[0], 1000);
+  EXPECT_LT(ran.load(), 1000000);
+}
+
+int32_t launchInside(const Launch *outer, int64_t begin, int64_t end, char *) {
+  auto *counts = reinterpret_cast<std::atomic<int> *>(outer->args[0]);
+  LaunchableKernel kernel;
+  kernel.function = countPrograms;
+  LaunchOptions options;
+  options.numThreads = 4;
+  int32_t grid[] = {100, 1, 1};
+  Fault fault;
+  for (int64_t i = begin; i < end; ++i) {
+    uint64_t args[] = {reinterpret_cast<uint64_t>(counts)};
+    launch(kernel, grid, args, fault, options);
+  }
+  return 0;
+}
+
+TEST(LauncherTest, NestedLaunchWorks) {
+  std::vector<std::atomic<int>> counts(100);
+  uint64_t args[] = {reinterpret_cast<uint64_t>(counts.data())};
+  LaunchableKernel kernel;
+  kernel.function = launchInside;
+  LaunchOptions options;
+  options.numThreads = 4;
+  int32_t grid[] = {50, 1, 1};
+  Fault fault;
+  EXPECT_TRUE(launch(kernel, grid, args, fault, options));
+  for (auto &count : counts)
+    EXPECT_EQ(count.load(), 50);
+}
+
+TEST(LauncherTest, SeveralThreadsLaunchAtOnce) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([] { expectEachOnce({997, 1, 1}, 3); });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+int32_t halveSmallest(const Launch *launch, int64_t begin, int64_t end, char *) {
+  auto *out = reinterpret_cast<volatile float *>(launch->args[0]);
+  volatile float smallest = std::numeric_limits<float>::min();
+  for (int64_t i = begin; i < end; ++i)
+    out[i] = smallest * 0.5f;
+  return 0;
+}
+
+#if defined(__x86_64__)
+TEST(LauncherTest, DenormalsAreKeptWhateverTheCallerHasSet) {
+  unsigned before = __builtin_ia32_stmxcsr();
+  unsigned flush = before | 0x8040;
+  __builtin_ia32_ldmxcsr(flush);
+  float out[64] = {};
+  uint64_t args[] = {reinterpret_cast<uint64_t>(out)};
+  LaunchableKernel kernel;
+  kernel.function = halveSmallest;
+  int32_t grid[] = {64, 1, 1};
+  Fault fault;
+  launch(kernel, grid, args, fault);
+  unsigned after = __builtin_ia32_stmxcsr();
+  __builtin_ia32_ldmxcsr(before);
+  EXPECT_EQ(after & 0x8040, 0x8040u);
+  for (float value : out) {
+    uint32_t bits;
+    std::memcpy(&bits, &value, sizeof(bits));
+    EXPECT_EQ(bits, 0x00400000u);
+  }
+}
+#endif
+
+} // namespace
