@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// From tiles to strips, in the order of the CPU pipeline (lib/Pipelines/HostPipeline.cpp):
+//
+//   strips-group            which operations share a loop nest
+//   strips-materialize      buffers for the tiles between nests and around loops
+//   strips-license-fusion   run-time checks that stores meet no load of their nest
+//   strips-lower-dot        matrix products in buffers become register-blocked loops
+//   strips-lower            each group becomes a nest of loops over vectors
+//   strips-lower-programs   kernels become functions that run a range of programs
+//   strips-expand-total-arith, strips-expand-math, strips-legalize-floats
+//                           what the machine has no instruction for
+//
+// and then MLIR's own conversions to the LLVM dialect.
+
+#ifndef TESSERA_CONVERSION_TILETOSTRIPS_PASSES_TD
+#define TESSERA_CONVERSION_TILETOSTRIPS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def StripsGroup : Pass<"strips-group", "::tessera::tile::FuncOp"> {
+  let summary = "Decides which operations on tiles share a loop nest";
+  let description = [{
+    Puts every operation on tiles in a `strips.group`, except matrix products and
+    control flow. A group is built around its *roots*: stores, reductions, and
+    values that something outside needs as a tile (a product, a loop, another
+    group). Everything else is cloned into the groups that need it: index
+    arithmetic always, since computing it again is cheaper than memory; a loaded
+    or expensive value of several groups is computed once and yielded.
+
+    Loads keep their place relative to stores: a load from before a store is done
+    in the store's group or an earlier one, a load from after it in a later one.
+
+    ```mlir
+    %x = tile.load %p : tensor<64x!tile.ptr<f32>>
+    %m = tile.reduce (%x) ...                      // root of group 1
+    %t = tile.splat %m : f32 -> tensor<64xf32>
+    %d = arith.subf %x, %t : tensor<64xf32>
+    tile.store %q, %d                              // root of group 2
+    ```
+    becomes
+    ```mlir
+    %x, %m = strips.group [64] -> tensor<64xf32>, f32 { load; reduce; yield }
+    strips.group [64] { splat; subf; store }
+    ```
+  }];
+  let dependentDialects = ["::tessera::strips::StripsDialect"];
+}
+
+def StripsMaterialize : Pass<"strips-materialize", "::tessera::tile::FuncOp"> {
+  let summary = "Gives each tile that lives between groups a buffer";
+  let description = [{
+    Tiles yielded by groups, carried by loops and given by conditionals are put in
+    row-major buffers of the thread's scratch arena. A tile that is carried by a
+    loop, and one that a matrix product adds to, is updated in place unless its old
+    value is used later. Buffers whose tiles are never alive together share memory.
+    The arena's size is left on the function as `strips.scratch_bytes`.
+
+    ```mlir
+    %y = strips.group [64] -> tensor<64xf32> { ... strips.yield %z : tensor<64xf32> }
+    ```
+    becomes
+    ```mlir
+    %b = strips.scratch 0 : memref<64xf32>
+    strips.group [64] { ... strips.write %z, %b : tensor<64xf32>, memref<64xf32> }
+    ```
+  }];
+  let dependentDialects = ["::tessera::strips::StripsDialect", "::mlir::scf::SCFDialect"];
+}
+
+def StripsLicenseFusion : Pass<"strips-license-fusion", "::tessera::tile::FuncOp"> {
+  let summary = "Checks at run time that the stores of a group meet no other access in it";
+  let description = [{
+    In a tile program all lanes of a load are done before a later store. A group
+    runs strip by strip, so a store of one strip comes before the load of the next.
+    Where the two may overlap, the group gets two versions: the fused one, taken if
+    the address ranges are found to be disjoint, and one that loads everything
+    first. A load and a store through the same pointers, none equal to another,
+    need no check.
+
+    ```mlir
+    strips.group [64] { %x = tile.load %p; tile.store %q, %x }
+    ```
+    becomes
+    ```mlir
+    scf.if %disjoint {
+      strips.group [64] { %x = tile.load %p; tile.store %q, %x }
+    } else {
+      strips.group [64] { %x = tile.load %p; strips.write %x, %b }
+      strips.group [64] { %x = strips.read %b; tile.store %q, %x }
+    }
+    ```
+  }];
+  let dependentDialects = ["::tessera::strips::StripsDialect", "::mlir::scf::SCFDialect"];
+}
+
+def StripsLower : Pass<"strips-lower", "::tessera::tile::FuncOp"> {
+  let summary = "Makes each group a nest of loops over vectors";
+  let description = [{
+    The innermost loop of a nest runs over strips: `vector-bits` wide vectors of
+    the widest element type in the group, along the dimension in which most
+    accesses are contiguous. A value is computed at the outermost loop that it
+    allows. Masks that bound an index become the bound of a loop without masks,
+    followed by one with masks.
+
+    ```mlir
+    strips.group [1024] {
+      %x = tile.load %p, %m : tensor<1024x!tile.ptr<f32>>
+      strips.write %x, %b : tensor<1024xf32>, memref<1024xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    scf.for %i = %c0 to %full step %c16 { llvm.load; vector.store }
+    scf.for %i = %full to %c1024 step %c16 { llvm.intr.masked.load; vector.store }
+    ```
+  }];
+  let options = [
+    Option<"vectorBits", "vector-bits", "unsigned", "256", "Width of the machine's vectors">,
+    Option<"unroll", "unroll", "unsigned", "4", "The most strips in one turn of a loop">,
+    Option<"deterministic", "deterministic", "bool", "false",
+           "Reduce in an order that no vector width changes">,
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect", "::mlir::ub::UBDialect"];
+}
+
+def StripsLowerPrograms : Pass<"strips-lower-programs", "::mlir::ModuleOp"> {
+  let summary = "Makes each kernel a function that runs a range of programs";
+  let description = [{
+    A kernel becomes a function of the launch record, a first and a last program and
+    the scratch arena (include/tessera/Runtime/Host/KernelABI.h); it loads its
+    arguments once and loops over its programs, x fastest. Pointers become i64
+    addresses, `strips.scratch` views of the arena.
+
+    ```mlir
+    tile.func @k(%p: !tile.ptr<f32>) { %i = tile.program_id 0 ... }
+    ```
+    becomes
+    ```mlir
+    func.func @k(%launch: !llvm.ptr, %begin: i64, %end: i64, %scratch: !llvm.ptr) -> i32 {
+      scf.for %program = %begin to %end step %c1 { ... }
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
+#endif // TESSERA_CONVERSION_TILETOSTRIPS_PASSES_TD

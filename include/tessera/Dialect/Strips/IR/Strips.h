@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One include for the strips dialect: loop nests and buffers on the way to a CPU.
+
+#ifndef TESSERA_DIALECT_STRIPS_IR_STRIPS_H
+#define TESSERA_DIALECT_STRIPS_IR_STRIPS_H
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+
+namespace tessera::strips {
+
+/// The type in which a buffer or the memory keeps an element of type `element`:
+/// i8 for i1, i64 for a pointer, `element` for all others.
+mlir::Type getStoredType(mlir::Type element);
+
+/// The type of a row-major buffer for a tile.
+mlir::MemRefType getBufferType(mlir::RankedTensorType tile);
+
+} // namespace tessera::strips
+
+#include "tessera/Dialect/Strips/IR/StripsDialect.h.inc"
+#define GET_OP_CLASSES
+#include "tessera/Dialect/Strips/IR/StripsOps.h.inc"
+
+#endif // TESSERA_DIALECT_STRIPS_IR_STRIPS_H

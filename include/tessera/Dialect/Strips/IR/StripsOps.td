@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TESSERA_DIALECT_STRIPS_STRIPSOPS_TD
+#define TESSERA_DIALECT_STRIPS_STRIPSOPS_TD
+
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "tessera/Dialect/Tile/IR/TileAttributes.td"
+include "tessera/Dialect/Tile/IR/TileTypes.td"
+include "tessera/Dialect/Strips/IR/StripsDialect.td"
+
+class Strips_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Strips_Dialect, mnemonic, traits>;
+
+def Strips_GroupOp : Strips_Op<"group", [RecursiveMemoryEffects, SingleBlock, NoRegionArguments]> {
+  let summary = "Operations on tiles that become one loop nest";
+  let description = [{
+    The region computes on tiles; what has an effect in it (stores, reductions,
+    writes to buffers, atomics) is done for every index of `shape`. The order among
+    different indices is not defined: whoever builds a group knows that no element
+    read in it is written in it for another index.
+
+    Before `strips-materialize` a group yields tiles and scalars, afterwards scalars
+    alone.
+
+    Rules: (G1) the region ends in a `strips.yield` of the results.
+
+    ```mlir
+    %y = strips.group [1024] -> tensor<1024xf32> {
+      %x = tile.load %p : tensor<1024x!tile.ptr<f32>>
+      %z = math.exp %x : tensor<1024xf32>
+      strips.yield %z : tensor<1024xf32>
+    }
+    ```
+  }];
+  let arguments = (ins DenseI64ArrayAttr:$shape);
+  let results = (outs Variadic<AnyType>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$shape (`->` type($results)^)? attr-dict-with-keyword $body";
+  let hasRegionVerifier = 1;
+}
+
+def Strips_YieldOp : Strips_Op<"yield", [Pure, HasParent<"GroupOp">, ReturnLike, Terminator]> {
+  let summary = "The results of a group";
+  let description = [{
+    ```mlir
+    strips.yield %z : tensor<1024xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<AnyType>:$operands);
+  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange{}); }]>];
+  let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
+}
+
+def Strips_ScratchOp : Strips_Op<"scratch", [Pure]> {
+  let summary = "A buffer in the scratch arena of the running thread";
+  let description = [{
+    The buffer starts `offset` bytes into the arena, at a multiple of 64.
+
+    ```mlir
+    %b = strips.scratch 4096 : memref<64x64xf32>
+    ```
+  }];
+  let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$offset);
+  let results = (outs AnyMemRef:$result);
+  let assemblyFormat = "$offset attr-dict `:` type($result)";
+}
+
+def Strips_ReadOp : Strips_Op<"read", []> {
+  let summary = "The tile that a buffer holds";
+  let description = [{
+    A buffer keeps an i1 as an i8 of 0 or 1 and a pointer as its i64 address.
+
+    Rules: (R1) the buffer has the tile's shape; (R2) its element type is that in
+    which the tile's elements are kept.
+
+    ```mlir
+    %x = strips.read %b : memref<64x64xf32> -> tensor<64x64xf32>
+    ```
+  }];
+  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$source);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Strips_WriteOp : Strips_Op<"write", []> {
+  let summary = "Puts a tile in a buffer";
+  let description = [{
+    Rules: (R1) the buffer has the tile's shape; (R2) its element type is that in
+    which the tile's elements are kept.
+
+    ```mlir
+    strips.write %x, %b : tensor<64x64xf32>, memref<64x64xf32>
+    ```
+  }];
+  let arguments = (ins Tile_Tile:$value, Arg<AnyMemRef, "", [MemWrite]>:$target);
+  let assemblyFormat = "$value `,` $target attr-dict `:` type($value) `,` type($target)";
+  let hasVerifier = 1;
+}
+
+def Strips_DotOp : Strips_Op<"dot", []> {
+  let summary = "The product of two matrices in buffers, added in place";
+  let description = [{
+    `acc += a * b` for a: MxK, b: KxN, acc: MxN, with the meaning of `tile.dot`.
+
+    Rules: (D1) the ranks are 2; (D2) the extents agree.
+
+    ```mlir
+    strips.dot %a, %b, %c {precision = 2 : i32}
+      : memref<64x32xf32>, memref<32x64xf32>, memref<64x64xf32>
+    ```
+  }];
+  let arguments = (ins Arg<AnyStridedMemRefOfRank<2>, "", [MemRead]>:$a,
+    Arg<AnyStridedMemRefOfRank<2>, "", [MemRead]>:$b,
+    Arg<AnyStridedMemRefOfRank<2>, "", [MemRead, MemWrite]>:$acc,
+    DefaultValuedAttr<Tile_InputPrecision, "::tessera::tile::InputPrecision::IEEE">:$precision,
+    DefaultValuedAttr<I32Attr, "0">:$max_imprecise_acc);
+  let assemblyFormat = "$a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($acc)";
+  let hasVerifier = 1;
+}
+
+#endif // TESSERA_DIALECT_STRIPS_STRIPSOPS_TD

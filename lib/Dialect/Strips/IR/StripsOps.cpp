@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The rules of the strips ops.
+
+#include "tessera/Dialect/Strips/IR/Strips.h"
+
+using namespace mlir;
+using namespace tessera::strips;
+
+LogicalResult GroupOp::verifyRegions() {
+  auto yield = dyn_cast<YieldOp>(getBody().front().getTerminator());
+  if (!yield)
+    return emitOpError("does not end in a strips.yield (G1)");
+  if (yield.getOperandTypes() != getResultTypes())
+    return emitOpError("yields other types than its results' (G1)");
+  return success();
+}
+
+/// Rules R1 and R2 of reads and writes.
+static LogicalResult verifyBuffer(Operation *op, RankedTensorType tile, MemRefType buffer) {
+  if (buffer.getShape() != tile.getShape())
+    return op->emitOpError("has a buffer ")
+           << buffer << " of another shape than " << tile << " (R1)";
+  if (buffer.getElementType() != getStoredType(tile.getElementType()))
+    return op->emitOpError("keeps ")
+           << tile << " in a buffer of " << buffer.getElementType() << ", not of "
+           << getStoredType(tile.getElementType()) << " (R2)";
+  return success();
+}
+
+LogicalResult ReadOp::verify() {
+  return verifyBuffer(*this, getResult().getType(), cast<MemRefType>(getSource().getType()));
+}
+
+LogicalResult WriteOp::verify() {
+  return verifyBuffer(*this, getValue().getType(), cast<MemRefType>(getTarget().getType()));
+}
+
+LogicalResult DotOp::verify() {
+  auto a = cast<MemRefType>(getA().getType()), b = cast<MemRefType>(getB().getType()),
+       acc = cast<MemRefType>(getAcc().getType());
+  if (a.getRank() != 2 || b.getRank() != 2 || acc.getRank() != 2)
+    return emitOpError("has operands of ranks other than 2 (D1)");
+  if (a.getDimSize(0) != acc.getDimSize(0) || b.getDimSize(1) != acc.getDimSize(1) ||
+      a.getDimSize(1) != b.getDimSize(0))
+    return emitOpError("has extents that do not agree: ")
+           << a << ", " << b << ", " << acc << " (D2)";
+  return success();
+}
