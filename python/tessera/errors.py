@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Every exception that Tessera raises on purpose, and how the core's failures become them.
+
+Two families never mix: a mistake in a kernel, a launch or a setting has a stable id
+("E052"), says what is wrong and what to write instead; an InternalError is a bug of
+Tessera and asks for a report.
+"""
+
+from __future__ import annotations
+
+import linecache
+from typing import Any, NoReturn
+
+from tessera.frontend.errors import CompilationError, Note, TesseraError
+
+__all__ = [
+    "ArgumentError",
+    "CompilationError",
+    "InternalError",
+    "KernelAssertionError",
+    "LaunchError",
+    "SettingError",
+    "TesseraError",
+    "raise_core_error",
+]
+
+
+class _Mistake(TesseraError):
+    """A user's mistake that has no place in a kernel's source."""
+
+    def __init__(self, id: str, message: str, fix: str = "") -> None:
+        super().__init__(message)
+        self.id = id
+        self.message = message
+        self.fix = fix
+
+    def __str__(self) -> str:
+        text = f"error[{self.id}]: {self.message}" if self.id else self.message
+        return f"{text}\nfix: {self.fix}" if self.fix else text
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.id, self.message, self.fix)
+
+
+class LaunchError(_Mistake, ValueError):
+    """A launch that cannot be done as asked: its grid, its options, its arguments."""
+
+
+class ArgumentError(LaunchError, TypeError):
+    """An argument of a type, or in a place, that a kernel cannot take."""
+
+
+class SettingError(_Mistake, ValueError):
+    """An environment variable or a setting with a value that it cannot have."""
+
+
+class KernelAssertionError(_Mistake, AssertionError):
+    """A `device_assert` that did not hold."""
+
+
+class InternalError(TesseraError):
+    """A bug of Tessera. `reproducer` is a file that tessera-opt replays, or empty."""
+
+    def __init__(self, message: str, reproducer: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.reproducer = reproducer
+
+    def __str__(self) -> str:
+        text = f"internal error: {self.message}\nthis is a bug of Tessera: please report it"
+        if self.reproducer:
+            return f"{text} together with {self.reproducer}"
+        return f"{text} (set TESSERA_REPRODUCER_DIR to a folder to get a reproducer to send)"
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.message, self.reproducer)
+
+
+def raise_core_error(error: Any) -> NoReturn:
+    """Raises what a `tessera._C.CoreError` means, without the frames in between."""
+    info = error.info
+    message, notes = info["message"], info.get("notes", ())
+    file, line, column = info.get("file", ""), info.get("line", 0), info.get("column", 0)
+    if info["kind"] != "user":
+        details = [message] + [_place(note) + note["message"] for note in notes]
+        raise InternalError("\n  ".join(details), info.get("reproducer", "")) from None
+    id, fix = info.get("id", ""), info.get("fix", "")
+    if id == "E065":
+        raise KernelAssertionError(id, _place(info) + message, fix) from None
+    if not file:
+        raise LaunchError(id, message, fix) from None
+    raise CompilationError(
+        id,
+        message,
+        fix,
+        file,
+        line,
+        column,
+        source_line=linecache.getline(file, line).rstrip("\n"),
+        notes=[
+            Note(note["message"], note.get("file", ""), note.get("line", 0), note.get("column", 0))
+            for note in notes
+        ],
+    ) from None
+
+
+def _place(info: Any) -> str:
+    if "file" not in info:
+        return ""
+    return f"{info['file']}:{info.get('line', 0)}:{info.get('column', 0)}: "

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Every environment variable that Tessera reads, in one typed place.
+
+`tessera.settings.settings.<name>` is the value. It comes from the environment at first
+use, can be assigned, and is read anew after `settings.reload()`. A value that makes no
+sense is an error (E062) where it is used, never a silent default.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import Any, Callable, Generic, Iterator, Optional, TypeVar, overload
+
+from tessera.errors import SettingError
+
+__all__ = ["Settings", "settings"]
+
+T = TypeVar("T")
+
+_TRUE = ("1", "true", "on", "yes")
+_FALSE = ("0", "false", "off", "no", "")
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() in _TRUE:
+        return True
+    if text.lower() in _FALSE:
+        return False
+    raise ValueError("1 or 0")
+
+
+def _choice(*values: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text.lower() in values:
+            return text.lower()
+        raise ValueError(" or ".join(repr(value) for value in values))
+
+    return parse
+
+
+def _count(text: str) -> int:
+    if text.isascii() and text.isdigit() and int(text) < 1 << 16:
+        return int(text)
+    raise ValueError("an integer from 0 to 65535")
+
+
+_SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+def _size(text: str) -> int:
+    number = text.rstrip("kKmMgG")
+    unit = text[len(number) :].lower()
+    if number.isascii() and number.isdigit() and unit in _SIZES:
+        return int(number) * _SIZES[unit]
+    raise ValueError("a number of bytes, such as 500M or 2G")
+
+
+def _path(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("a path")
+    return os.path.expanduser(text)
+
+
+def _text(text: str) -> str:
+    if text.isprintable() and '"' not in text:
+        return text
+    raise ValueError("a name")
+
+
+def _features(text: str) -> str:
+    for feature in filter(None, text.split(",")):
+        name = feature[1:].replace(".", "").replace("-", "").replace("_", "")
+        if feature[0] not in "+-" or not (name.isascii() and name.isalnum()):
+            raise ValueError("a list such as +avx2,-avx512f")
+    return text
+
+
+class Setting(Generic[T]):
+    """One setting: its environment variable, how its text is read, what it is without one."""
+
+    def __init__(self, variable: str, parse: Callable[[str], T], default: T, doc: str) -> None:
+        self.variable = variable
+        self.parse = parse
+        self.default = default
+        self.__doc__ = doc
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> "Setting[T]": ...
+    @overload
+    def __get__(self, instance: "Settings", owner: type) -> T: ...
+    def __get__(self, instance: Optional["Settings"], owner: type) -> Any:
+        if instance is None:
+            return self
+        values = instance._values
+        if self.name not in values:
+            text = os.environ.get(self.variable)
+            values[self.name] = self.default if text is None else self.read(text)
+        return values[self.name]
+
+    def __set__(self, instance: "Settings", value: T) -> None:
+        # What is assigned passes the same check as what the environment says.
+        if value is None or value == self.default:
+            instance._values[self.name] = self.default
+        else:
+            text = str(int(value)) if isinstance(value, bool) else str(value)
+            instance._values[self.name] = self.read(text)
+        instance.generation += 1
+
+    def read(self, text: str) -> T:
+        try:
+            return self.parse(text.strip())
+        except ValueError as error:
+            raise SettingError(
+                "E062",
+                f"{self.variable} is {text!r}, which is not {error}",
+                f"set {self.variable} to {error}, or unset it",
+            ) from None
+
+
+class Settings:
+    """What the environment tells Tessera; see the module."""
+
+    cache_dir = Setting[str](
+        "TESSERA_CACHE_DIR", _path, "", "where compiled kernels are kept (default: ~/.cache/tessera)"
+    )
+    cache = Setting[str](
+        "TESSERA_CACHE", _choice("rw", "ro", "off"), "rw", "how the cache is used: rw, ro or off"
+    )
+    cache_size = Setting[int](
+        "TESSERA_CACHE_SIZE", _size, 2 << 30, "how large the cache may grow, such as 500M or 2G"
+    )
+    dump_dir = Setting[str](
+        "TESSERA_DUMP_DIR", _path, "", "where each stage of each kernel compiled is written"
+    )
+    override_dir = Setting[str](
+        "TESSERA_OVERRIDE_DIR", _path, "", "where a file of a stage's name replaces that stage"
+    )
+    reproducer_dir = Setting[str](
+        "TESSERA_REPRODUCER_DIR", _path, "", "where a bug of the compiler leaves a reproducer"
+    )
+    num_threads = Setting[int](
+        "TESSERA_NUM_THREADS", _count, 0, "threads of a launch on the CPU; 0: one a core"
+    )
+    debug = Setting[bool]("TESSERA_DEBUG", _boolean, False, "whether device_assert is compiled in")
+    interpret = Setting[bool](
+        "TESSERA_INTERPRET", _boolean, False, "whether kernels run in the reference interpreter"
+    )
+    cpu = Setting[str]("TESSERA_CPU", _text, "host", "the CPU to compile for, as LLVM names it")
+    features = Setting[str](
+        "TESSERA_FEATURES", _features, "", "changes to the CPU's features, such as -avx512f"
+    )
+    deterministic = Setting[bool](
+        "TESSERA_DETERMINISTIC", _boolean, False, "whether every CPU shall give the same bits"
+    )
+
+    def __init__(self) -> None:
+        self._values: dict[str, Any] = {}
+        self.generation = 0
+        """Grows with each change, so that a launch can tell whether it must look again."""
+
+    def reload(self) -> None:
+        """Forgets what was assigned or read: the environment counts again."""
+        self._values.clear()
+        self.generation += 1
+
+    @contextmanager
+    def override(self, **values: Any) -> Iterator["Settings"]:
+        """Assigns settings for the duration of a `with` block."""
+        known = _by_name()
+        for name in values:
+            if name not in known:
+                raise AttributeError(f"no setting {name!r}; there are {', '.join(known)}")
+        before = dict(self._values)
+        try:
+            for name, value in values.items():
+                setattr(self, name, value)
+            yield self
+        finally:
+            self._values = before
+            self.generation += 1
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_") and name != "generation" and name not in _by_name():
+            raise AttributeError(f"no setting {name!r}; there are {', '.join(_by_name())}")
+        super().__setattr__(name, value)
+
+    def describe(self) -> Iterator[tuple[str, str, Any, str]]:
+        """Variable, name, present value and meaning of each setting."""
+        for name, setting in _by_name().items():
+            yield setting.variable, name, getattr(self, name), setting.__doc__ or ""
+
+
+def _by_name() -> dict[str, Setting[Any]]:
+    return {name: item for name, item in vars(Settings).items() if isinstance(item, Setting)}
+
+
+settings = Settings()
