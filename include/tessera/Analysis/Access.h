@@ -27,11 +27,12 @@
 #ifndef TESSERA_ANALYSIS_ACCESS_H
 #define TESSERA_ANALYSIS_ACCESS_H
 
+#include "mlir/IR/Value.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/SmallVector.h"
-#include "mlir/IR/Value.h"
 
+#include <memory>
 #include <optional>
 
 namespace tessera {
@@ -58,12 +59,21 @@ struct AccessForm {
   llvm::SmallBitVector opaque;
   /// The first element of every aligned run of `contiguity[d]` elements along d is a
   /// multiple of `divisibility` (pointers: bytes), and the run counts up by one
-  /// (pointers: by one element). One a dimension; 1 where nothing is known.
+  /// (pointers: by one element). One a dimension; 1 where nothing is known. Where
+  /// nothing counts up (every contiguity is 1), every element is a multiple.
   llvm::SmallVector<int64_t> contiguity;
+  /// Every aligned run of `constancy[d]` elements along d is equal.
   llvm::SmallVector<int64_t> constancy;
+  /// A power of two; 2^62 stands for "every power of two" (the value is 0).
   int64_t divisibility = 1;
+  /// As `divisibility`, for the runs along one dimension alone: the first element of
+  /// every aligned run of `contiguity[d]` elements along d is a multiple of this.
+  llvm::SmallVector<int64_t> runDivisibility;
   /// The value of every element, where it is one compile-time constant.
   std::optional<int64_t> constant;
+  /// Integers whose elements are all the same: that value, where it has a name. (A
+  /// tile whose elements are the same for reasons beyond splats has none.)
+  std::optional<Coefficient> uniform;
 
   /// Whether neighbours along `dim` are a known number apart.
   bool isAffineAlong(unsigned dim) const { return !opaque.test(dim); }
@@ -83,17 +93,21 @@ struct MaskTerm {
     /// Anything else.
     General,
   } kind;
-  mlir::Value value;    ///< the i1 tile (or scalar) of this term
-  unsigned dim = 0;     ///< Bound only
-  mlir::Value left;     ///< Bound only: the side that grows along `dim`
-  mlir::Value right;    ///< Bound only: the side that does not vary along `dim`
+  /// The i1 tile (or scalar) of this term. It has the mask's shape in a General term;
+  /// in the others it may stand below expand_dims, broadcast, splat or trans of the mask
+  /// and have fewer dimensions, and so may `left` and `right`. Since they vary on no
+  /// dimension but `dim` (of the mask), their element 0 is their very first element.
+  mlir::Value value;
+  unsigned dim = 0;       ///< Bound only: a dimension of the mask
+  mlir::Value left;       ///< Bound only: the side that grows along `dim`
+  mlir::Value right;      ///< Bound only: the side that does not vary along `dim`
   bool inclusive = false; ///< Bound only: <= and not <
   bool isSigned = true;   ///< Bound only
   int64_t step = 1;       ///< Bound only: the positive constant stride of `left`
 };
 
-/// Forms of the values of one function, computed on demand and kept. Changing the IR
-/// makes an analysis stale: make a new one.
+/// Forms of the values of one function, computed on demand and kept (references stay
+/// good). Changing the IR makes an analysis stale: make a new one.
 class AccessAnalysis {
 public:
   const AccessForm &getForm(mlir::Value value);
@@ -105,7 +119,9 @@ public:
 
 private:
   AccessForm compute(mlir::Value value);
-  llvm::DenseMap<mlir::Value, AccessForm> forms;
+  AccessForm computeCarried(mlir::BlockArgument argument);
+  /// Behind pointers, so that a form stays where it is while others are added.
+  llvm::DenseMap<mlir::Value, std::unique_ptr<AccessForm>> forms;
 };
 
 } // namespace tessera
