@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Matrix products. Products are exact and are added to the accumulator by
+// increasing k, each sum rounded to the accumulator's type: a chain of fused
+// multiply-adds. An f32 product is never rounded to less first, whatever
+// `precision` allows.
+
+#include "Program.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/bit.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::interpreter;
+
+/// acc + a * b, rounded once to the type of the sum. For floats narrower than f32,
+/// the product of two is exact in f32.
+static double multiplyAdd(Type sum, double a, double b, double acc) {
+  if (sum.isF32())
+    return std::fma(static_cast<float>(a), static_cast<float>(b), static_cast<float>(acc));
+  if (sum.isF64())
+    return std::fma(a, b, acc);
+  // An f16 sum: the product has 22 digits, so the double sum is exact.
+  return decodeFloat(sum, encodeFloat(sum, acc + a * b));
+}
+
+/// The values of a tile of floats.
+static std::vector<double> decodeAll(const Tile &tile) {
+  std::vector<double> values;
+  for (uint64_t bits : tile.bits)
+    values.push_back(decodeFloat(tile.element(), bits));
+  return values;
+}
+
+/// acc[m, n] += sum over k of a[m, k] * b[k, n], for row-major floats.
+static void multiplyMatrices(Type sum, int64_t rows, int64_t columns, int64_t depth,
+                             const double *a, const double *b, double *acc) {
+  for (int64_t m = 0; m < rows; ++m)
+    for (int64_t n = 0; n < columns; ++n)
+      for (int64_t k = 0; k < depth; ++k)
+        acc[m * columns + n] =
+            multiplyAdd(sum, a[m * depth + k], b[k * columns + n], acc[m * columns + n]);
+}
+
+static Tile encodeAll(Type type, ArrayRef<double> values) {
+  Tile result(type);
+  for (auto [bits, value] : llvm::zip_equal(result.bits, values))
+    bits = encodeFloat(result.element(), value);
+  return result;
+}
+
+static Tile runIntDot(const Tile &a, const Tile &b, Tile result, int64_t batches, int64_t rows,
+                      int64_t columns, int64_t depth) {
+  for (int64_t batch = 0; batch < batches; ++batch)
+    for (int64_t m = 0; m < rows; ++m)
+      for (int64_t n = 0; n < columns; ++n) {
+        uint64_t &sum = result.bits[(batch * rows + m) * columns + n];
+        for (int64_t k = 0; k < depth; ++k)
+          sum += asSigned(a.bits[(batch * rows + m) * depth + k], getBitWidth(a.element())) *
+                 asSigned(b.bits[(batch * depth + k) * columns + n], getBitWidth(b.element()));
+        sum = truncate(sum, getBitWidth(result.element()));
+      }
+  return result;
+}
+
+static Tile runDot(tile::DotOp op, Program &p) {
+  const Tile &a = p.tile(op.getA()), &b = p.tile(op.getB()), &acc = p.tile(op.getAcc());
+  int64_t rows = a.shape().drop_back().back(), depth = a.shape().back();
+  int64_t columns = b.shape().back();
+  int64_t batches = a.shape().size() == 3 ? a.shape().front() : 1;
+  if (isa<IntegerType>(a.element()))
+    return runIntDot(a, b, acc, batches, rows, columns, depth);
+
+  std::vector<double> left = decodeAll(a), right = decodeAll(b), sum = decodeAll(acc);
+  for (int64_t batch = 0; batch < batches; ++batch)
+    multiplyMatrices(acc.element(), rows, columns, depth, &left[batch * rows * depth],
+                     &right[batch * depth * columns], &sum[batch * rows * columns]);
+  return encodeAll(op.getType(), sum);
+}
+
+//===----------------------------------------------------------------------===//
+// dot_scaled
+//===----------------------------------------------------------------------===//
+
+/// 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives: a sign bit, two of exponent, one
+/// of mantissa.
+static double decodeE2M1(uint64_t nibble) {
+  static constexpr double magnitudes[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+  return (nibble & 8 ? -1 : 1) * magnitudes[nibble & 7];
+}
+
+/// A power of two, 2^(bits - 127); 255 is NaN.
+static double decodeScale(uint64_t bits) {
+  if (bits == 255)
+    return std::numeric_limits<double>::quiet_NaN();
+  return std::ldexp(1.0, static_cast<int>(bits) - 127);
+}
+
+/// A matrix of `format` unpacked to row-major values. Two e2m1 a byte, the low half
+/// first, along dimension `packedDim`.
+static std::vector<double> unpack(const Tile &tile, tile::ScaleFormat format, int64_t packedDim) {
+  if (format != tile::ScaleFormat::E2M1) {
+    Type element = tile.element();
+    MLIRContext *context = element.getContext();
+    if (format == tile::ScaleFormat::E4M3)
+      element = Float8E4M3FNType::get(context);
+    if (format == tile::ScaleFormat::E5M2)
+      element = Float8E5M2Type::get(context);
+    std::vector<double> values;
+    for (uint64_t bits : tile.bits)
+      values.push_back(decodeFloat(element, bits));
+    return values;
+  }
+  int64_t rows = tile.shape()[0], columns = tile.shape()[1];
+  std::vector<double> values(2 * tile.size());
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      for (int64_t half = 0; half < 2; ++half) {
+        int64_t position =
+            packedDim == 1 ? i * 2 * columns + 2 * j + half : (2 * i + half) * columns + j;
+        values[position] = decodeE2M1(tile.bits[i * columns + j] >> (4 * half));
+      }
+  return values;
+}
+
+static Tile runDotScaled(tile::DotScaledOp op, Program &p) {
+  const Tile &acc = p.tile(op.getAcc());
+  int64_t rows = acc.shape()[0], columns = acc.shape()[1];
+  std::vector<double> left = unpack(p.tile(op.getA()), op.getAFormat(), op.getAKPack() ? 1 : 0);
+  std::vector<double> right = unpack(p.tile(op.getB()), op.getBFormat(), op.getBKPack() ? 0 : 1);
+  int64_t depth = static_cast<int64_t>(left.size()) / rows;
+
+  // Scales are one row an m (an n), one column a group along k.
+  if (op.getAScale()) {
+    const Tile &scale = p.tile(op.getAScale());
+    int64_t groups = scale.shape()[1], group = depth / groups;
+    for (int64_t m = 0; m < rows; ++m)
+      for (int64_t k = 0; k < depth; ++k)
+        left[m * depth + k] *= decodeScale(scale.bits[m * groups + k / group]);
+  }
+  if (op.getBScale()) {
+    const Tile &scale = p.tile(op.getBScale());
+    int64_t groups = scale.shape()[1], group = depth / groups;
+    for (int64_t k = 0; k < depth; ++k)
+      for (int64_t n = 0; n < columns; ++n)
+        right[k * columns + n] *= decodeScale(scale.bits[n * groups + k / group]);
+  }
+  std::vector<double> sum = decodeAll(acc);
+  multiplyMatrices(acc.element(), rows, columns, depth, left.data(), right.data(), sum.data());
+  return encodeAll(op.getType(), sum);
+}
+
+void interpreter::addMatmulOps(OpTable &table) {
+  table.addResult<tile::DotOp>(runDot);
+  table.addResult<tile::DotScaledOp>(runDotScaled);
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The program and its grid, calls, and what a program tells the person who runs
+// it (assert, print). Promises (assume, hint) are believed and change nothing; a
+// barrier has nothing to wait for.
+
+#include "Program.h"
+
+#include "tessera/Support/UserError.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::interpreter;
+
+static void runCall(tile::CallOp op, Program &p) {
+  auto callee = p.module.lookupSymbol<tile::FuncOp>(op.getCallee());
+  p.setAll(op.getResults(), p.call(callee, p.getAll(op.getOperands())));
+}
+
+//===----------------------------------------------------------------------===//
+// Assert
+//===----------------------------------------------------------------------===//
+
+static void runAssert(tile::AssertOp op, Program &p) {
+  const Tile &condition = p.tile(op.getCondition());
+  if (llvm::all_of(condition.bits, [](uint64_t holds) { return holds != 0; }))
+    return;
+  UserError error("E065",
+                  llvm::formatv("assertion failed in program ({0}, {1}, {2}): {3}", p.id[0],
+                                p.id[1], p.id[2], op.getMessage()),
+                  "see the condition at the place named");
+  error.location = describeLocation(op.getLoc());
+  throw error;
+}
+
+//===----------------------------------------------------------------------===//
+// Print
+//===----------------------------------------------------------------------===//
+
+static void printLine(Program &p, StringRef line) {
+  if (p.options.print)
+    return p.options.print(line);
+  llvm::outs() << line << '\n';
+  llvm::outs().flush();
+}
+
+/// A line an element: `pid (x, y, z) idx (i, j) prefix a, b`. A scalar among tiles
+/// stands on every line.
+static void runPrint(tile::PrintOp op, Program &p) {
+  ArrayRef<int64_t> shape;
+  for (Value operand : op.getArgs())
+    if (!tile::getShape(operand.getType()).empty())
+      shape = tile::getShape(operand.getType());
+  int64_t count = 1;
+  for (int64_t extent : shape)
+    count *= extent;
+
+  for (int64_t i = 0; i < count; ++i) {
+    auto asText = [](int64_t position) { return std::to_string(position); };
+    SmallVector<std::string> values;
+    for (auto [operand, isSigned] : llvm::zip_equal(op.getArgs(), op.getIsSigned())) {
+      const Tile &tile = p.tile(operand);
+      values.push_back(formatElement(tile.element(), tile.bits[tile.size() == 1 ? 0 : i],
+                                     isSigned != 0, op.getHex()));
+    }
+    printLine(p, llvm::formatv("pid ({0}, {1}, {2}) idx ({3}) {4}{5}", p.id[0], p.id[1], p.id[2],
+                               llvm::join(llvm::map_range(delinearize(i, shape), asText), ", "),
+                               op.getPrefix(), llvm::join(values, ", "))
+                     .str());
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Foreign code
+//===----------------------------------------------------------------------===//
+
+/// Machine code has no meaning here.
+template <typename Op> static void refuse(Op op, Program &) {
+  UserError error("E050",
+                  llvm::formatv("the interpreter cannot run '{0}': it is code for one machine",
+                                op->getName().getStringRef()),
+                  "write the function in the language, or run on the target it is for");
+  error.location = describeLocation(op.getLoc());
+  throw error;
+}
+
+void interpreter::addProgramOps(OpTable &table) {
+  table.addResult<tile::ProgramIdOp>([](tile::ProgramIdOp op, Program &p) {
+    return Tile(op.getType(), static_cast<uint32_t>(p.id[op.getAxis()]));
+  });
+  table.addResult<tile::NumProgramsOp>([](tile::NumProgramsOp op, Program &p) {
+    return Tile(op.getType(), static_cast<uint32_t>(p.grid[op.getAxis()]));
+  });
+  table.add<tile::CallOp>(runCall);
+  table.add<tile::AssertOp>(runAssert);
+  table.add<tile::PrintOp>(runPrint);
+  table.add<tile::AssumeOp>([](tile::AssumeOp, Program &) {});
+  table.add<tile::BarrierOp>([](tile::BarrierOp, Program &) {});
+  table.addResult<tile::HintOp>([](tile::HintOp op, Program &p) { return p.tile(op.getSource()); });
+  table.add<tile::InlineAsmOp>(refuse<tile::InlineAsmOp>);
+  table.add<tile::ExternElementwiseOp>(refuse<tile::ExternElementwiseOp>);
+}
