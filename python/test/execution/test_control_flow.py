@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Loops, branches, early exits, calls: run, against the same function in Python."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from conftest import draw, make_kernel
+
+import tessera
+import tessera.language as tl
+
+
+def scalar_program(body: str) -> object:
+    """A kernel that computes `result` from integers `a` and `b`."""
+    lines = "\n".join("    " + line for line in body.strip("\n").splitlines())
+    return make_kernel(f"""
+@tessera.jit
+def kernel(out_ptr, a, b):
+    result = 0
+{lines}
+    tl.store(out_ptr, result)
+""")
+
+
+PROGRAMS = {
+    "sum of a range": "for i in range(a, b):\n    result += i",
+    "step": "for i in range(a, b, 3):\n    result += i",
+    "descending": "for i in range(b, a, -2):\n    result = result * 3 + i",
+    "last value": "i = 100\nfor i in range(a, b):\n    result += 1\nresult += i * 1000",
+    "break": "for i in range(a, b):\n    if i * i > 50:\n        break\n    result += i",
+    "continue": "for i in range(a, b):\n    if i % 3 == 0:\n        continue\n    result += i",
+    "break and continue": (
+        "for i in range(a, b):\n    if i % 2 == 0:\n        continue\n"
+        "    if i > 12:\n        break\n    result += i\nresult *= 2"
+    ),
+    "while": "x = b\nwhile x > a:\n    x = x - 4\n    result += x",
+    "while with break": "x = a\nwhile x < 1000:\n    x = x * 2 + 1\n    if x % 7 == 3:\n        break\nresult = x",
+    "nested": (
+        "for i in range(a, b):\n    for j in range(0, i):\n        if j > 5:\n            break\n"
+        "        result += i * j\n    if result > 200:\n        break"
+    ),
+    "if else": "if a > b:\n    result = a - b\nelif a == b:\n    result = 7\nelse:\n    result = b - a",
+    "conditional expression": "result = a if a > b else b * 2",
+    "chained comparison": "if 0 <= a < b:\n    result = 1\nelse:\n    result = 2",
+    "and or not": "if a > 2 and not b < 5 or a == b:\n    result = 1\nelse:\n    result = 2",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("a, b", [(0, 10), (3, 20), (5, 5), (7, 2)])
+def test_program(run, name, a, b):
+    kernel = scalar_program(PROGRAMS[name])
+    namespace: dict[str, int] = {"a": a, "b": b, "result": 0}
+    exec(PROGRAMS[name], {}, namespace)
+    out = np.zeros(1, np.int32)
+    run(kernel, (1,), out, a, b)
+    assert out[0] == namespace["result"]
+
+
+@tessera.jit
+def early(out_ptr, n):
+    pid = tl.program_id(0)
+    if pid >= n:
+        return
+    for i in range(10):
+        if i == pid:
+            return
+        tl.store(out_ptr + pid * 10 + i, i + 1)
+    tl.store(out_ptr + pid * 10, 99)
+
+
+def test_return_from_a_kernel_and_from_a_loop(run):
+    out = np.zeros((16, 10), np.int32)
+    run(early, (16,), out, 12)
+    want = np.zeros((16, 10), np.int32)
+    for pid in range(12):
+        for i in range(min(pid, 10)):
+            want[pid, i] = i + 1
+        if pid >= 10:
+            want[pid, 0] = 99
+    np.testing.assert_array_equal(out, want)
+
+
+@tessera.jit
+def first_multiple(start, divisor):
+    for i in range(start, start + 100):
+        if i % divisor == 0:
+            return i
+    return -1
+
+
+@tessera.jit
+def sign(x):
+    if x > 0:
+        return 1
+    elif x < 0:
+        return -1
+    return 0
+
+
+@tessera.jit
+def call_helpers(out_ptr, a, b):
+    tl.store(out_ptr, first_multiple(a, b))
+    tl.store(out_ptr + 1, first_multiple(a, 1000))
+    tl.store(out_ptr + 2, sign(a - b) * 10)
+
+
+def test_helpers_that_return_early(run):
+    for a, b in ((5, 7), (14, 7), (3, 3)):
+        out = np.zeros(3, np.int32)
+        run(call_helpers, (1,), out, a, b)
+        first = next((i for i in range(a, a + 100) if i % b == 0), -1)
+        assert out.tolist() == [first, -1, int(np.sign(a - b)) * 10]
+
+
+@tessera.jit(noinline=True)
+def scale_and_shift(x, factor, SHIFT: tl.constexpr):
+    return x * factor + SHIFT
+
+
+@tessera.jit
+def call_noinline(x_ptr, out_ptr):
+    offsets = tl.arange(0, 64)
+    x = tl.load(x_ptr + offsets)
+    y = scale_and_shift(x, 2.0, 3)
+    tl.store(out_ptr + offsets, scale_and_shift(y, 0.5, 1))
+
+
+def test_noinline_functions(run, rng):
+    x, out = draw(rng, 64, "float32"), np.zeros(64, np.float32)
+    run(call_noinline, (1,), x, out)
+    np.testing.assert_allclose(out, (x * 2 + 3) * 0.5 + 1, rtol=1e-6)
+
+
+@tessera.jit
+def carried_tiles(x_ptr, out_ptr, steps):
+    offsets = tl.arange(0, 128)
+    a = tl.load(x_ptr + offsets)
+    b = tl.zeros((128,), tl.float32)
+    for i in range(steps):
+        a, b = b + a * 0.5, a
+        if i % 2 == 1:
+            a = a + 1.0
+        else:
+            b = b - 1.0
+    tl.store(out_ptr + offsets, a - b)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 7])
+def test_tiles_carried_and_swapped(run, rng, steps):
+    x, out = draw(rng, 128, "float32"), np.zeros(128, np.float32)
+    run(carried_tiles, (1,), x, out, steps)
+    a, b = x, np.zeros_like(x)
+    for i in range(steps):
+        a, b = b + a * np.float32(0.5), a
+        if i % 2 == 1:
+            a = a + np.float32(1)
+        else:
+            b = b - np.float32(1)
+    np.testing.assert_allclose(out, a - b, rtol=1e-5, atol=1e-5)
+
+
+class Pair(NamedTuple):
+    first: object
+    second: object
+
+
+@tessera.jit
+def tuples(arguments, out_ptr, N: tl.constexpr):
+    offsets = tl.arange(0, N)
+    total = tl.load(arguments.first + offsets)
+    for pointer in arguments.second:
+        total += tl.load(pointer + offsets)
+    tl.store(out_ptr + offsets, total)
+
+
+def test_tuples_and_named_tuples_as_arguments(run, rng):
+    x, y, z = (draw(rng, 32, "float32") for _ in range(3))
+    out = np.zeros(32, np.float32)
+    run(tuples, (1,), Pair(x, (y, z)), out, N=32)
+    np.testing.assert_allclose(out, x + y + z, rtol=1e-6, atol=1e-6)
+
+
+@tessera.jit
+def unrolled(out_ptr, N: tl.constexpr):
+    total = 0
+    for i in tl.static_range(N):
+        if i % 2 == 0:
+            total += i
+    tl.static_assert(N > 1)
+    tl.store(out_ptr, total)
+
+
+def test_static_range(run):
+    out = np.zeros(1, np.int32)
+    run(unrolled, (1,), out, N=7)
+    assert out[0] == 12
+
+
+@tessera.jit
+def three_dimensional_grid(out_ptr):
+    x, y, z = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    nx, ny = tl.num_programs(0), tl.num_programs(1)
+    tl.store(out_ptr + (z * ny + y) * nx + x, x + 10 * y + 100 * z)
+
+
+def test_grids_of_three_dimensions(run):
+    out = np.zeros((4, 3, 5), np.int32)
+    run(three_dimensional_grid, (5, 3, 4), out)
+    z, y, x = np.indices((4, 3, 5))
+    np.testing.assert_array_equal(out, x + 10 * y + 100 * z)

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Matrix products of tiles: dtypes, shapes, transposed operands, accumulators, batches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import draw, make_kernel, numpy_dtype
+
+import tessera
+import tessera.language as tl
+
+
+@tessera.jit
+def dot(a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr,
+        TRANS_A: tl.constexpr, TRANS_B: tl.constexpr, ACC: tl.constexpr):  # fmt: skip
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    if TRANS_A:
+        a = tl.load(a_ptr + k[:, None] * M + i[None, :]).T
+    else:
+        a = tl.load(a_ptr + i[:, None] * K + k[None, :])
+    if TRANS_B:
+        b = tl.load(b_ptr + j[:, None] * K + k[None, :]).T
+    else:
+        b = tl.load(b_ptr + k[:, None] * N + j[None, :])
+    c_ptrs = c_ptr + i[:, None] * N + j[None, :]
+    if ACC:
+        c = tl.dot(a, b, tl.load(c_ptrs), input_precision="ieee")
+    else:
+        c = tl.dot(a, b, input_precision="ieee")
+    tl.store(c_ptrs, c)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize(
+    "shape", [(16, 16, 16), (32, 64, 16), (1, 16, 32), (48, 24, 8), (64, 32, 128)]
+)
+def test_exact_products(run, rng, dtype, shape):
+    m, n, k = shape
+    # Small integers: every product and sum is exact in every dtype and order.
+    a = rng.integers(-4, 5, (m, k)).astype(numpy_dtype(dtype))
+    b = rng.integers(-4, 5, (k, n)).astype(numpy_dtype(dtype))
+    out = {"int8": np.int32, "float64": np.float64}.get(dtype, np.float32)
+    c = np.zeros((m, n), out)
+    run(dot, (1,), a, b, c, M=m, N=n, K=k, TRANS_A=False, TRANS_B=False, ACC=False)
+    np.testing.assert_array_equal(c, (a.astype(np.float64) @ b.astype(np.float64)).astype(out))
+
+
+@pytest.mark.parametrize("trans_a", [False, True])
+@pytest.mark.parametrize("trans_b", [False, True])
+def test_transposed_operands_and_accumulator(run, rng, trans_a, trans_b):
+    m, n, k = 32, 16, 64
+    a, b, c = (draw(rng, shape, "float32") for shape in ((m, k), (k, n), (m, n)))
+    want = a.astype(np.float64) @ b.astype(np.float64) + c
+    given_a = np.ascontiguousarray(a.T) if trans_a else a
+    given_b = np.ascontiguousarray(b.T) if trans_b else b
+    run(dot, (1,), given_a, given_b, c, M=m, N=n, K=k, TRANS_A=trans_a, TRANS_B=trans_b, ACC=True)
+    np.testing.assert_allclose(c, want, rtol=1e-5, atol=1e-3)
+
+
+@tessera.jit
+def matmul(a_ptr, b_ptr, c_ptr, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+           BLOCK_K: tl.constexpr):  # fmt: skip
+    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    columns = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    inner = tl.arange(0, BLOCK_K)
+    a_ptrs = a_ptr + rows[:, None] * K + inner[None, :]
+    b_ptrs = b_ptr + inner[:, None] * N + columns[None, :]
+    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for k in range(0, tl.cdiv(K, BLOCK_K)):
+        a = tl.load(
+            a_ptrs, mask=(rows[:, None] < M) & (inner[None, :] < K - k * BLOCK_K), other=0.0
+        )
+        b = tl.load(
+            b_ptrs, mask=(inner[:, None] < K - k * BLOCK_K) & (columns[None, :] < N), other=0.0
+        )
+        acc += tl.dot(a, b, input_precision="ieee")
+        a_ptrs += BLOCK_K
+        b_ptrs += BLOCK_K * N
+    mask = (rows[:, None] < M) & (columns[None, :] < N)
+    tl.store(c_ptr + rows[:, None] * N + columns[None, :], acc, mask=mask)
+
+
+@pytest.mark.parametrize(
+    "shape", [(64, 64, 64), (100, 70, 50), (1, 33, 129), (65, 1, 7), (64, 64, 0)]
+)
+@pytest.mark.parametrize("block", [(32, 32, 32), (16, 64, 16)])
+def test_matmul_of_any_shape(run, rng, shape, block):
+    m, n, k = shape
+    a, b = draw(rng, (m, max(k, 1)), "float32")[:, :k], draw(rng, (max(k, 1), n), "float32")[:k]
+    a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
+    if k == 0:
+        a, b = np.zeros((m, 1), np.float32), np.zeros((1, n), np.float32)
+    c = np.full((m, n), np.nan, np.float32)
+    grid = (-(-m // block[0]), -(-n // block[1]))
+    run(matmul, grid, a, b, c, m, n, k, BLOCK_M=block[0], BLOCK_N=block[1], BLOCK_K=block[2])
+    np.testing.assert_allclose(c, a.astype(np.float64) @ b, rtol=1e-4, atol=1e-3)
+
+
+def test_batched(run, rng):
+    kernel = make_kernel("""
+@tessera.jit
+def kernel(a_ptr, b_ptr, c_ptr):
+    z, i, j, k = tl.arange(0, 4), tl.arange(0, 16), tl.arange(0, 32), tl.arange(0, 8)
+    a = tl.load(a_ptr + z[:, None, None] * 128 + i[None, :, None] * 8 + k[None, None, :])
+    b = tl.load(b_ptr + z[:, None, None] * 256 + k[None, :, None] * 32 + j[None, None, :])
+    c_ptrs = c_ptr + z[:, None, None] * 512 + i[None, :, None] * 32 + j[None, None, :]
+    tl.store(c_ptrs, tl.dot(a, b, input_precision="ieee"))
+""")
+    a, b = draw(rng, (4, 16, 8), "float32"), draw(rng, (4, 8, 32), "float32")
+    c = np.zeros((4, 16, 32), np.float32)
+    run(kernel, (1,), a, b, c)
+    np.testing.assert_allclose(c, a @ b, rtol=1e-5, atol=1e-3)
+
+
+def test_chained(run, rng):
+    kernel = make_kernel("""
+@tessera.jit
+def kernel(a_ptr, b_ptr, c_ptr):
+    i = tl.arange(0, 32)
+    offsets = i[:, None] * 32 + i[None, :]
+    a, b = tl.load(a_ptr + offsets), tl.load(b_ptr + offsets)
+    p = tl.dot(a, b, input_precision="ieee")
+    tl.store(c_ptr + offsets, tl.dot(p * 0.5, tl.trans(p), p, input_precision="ieee"))
+""")
+    a, b = draw(rng, (32, 32), "float32"), draw(rng, (32, 32), "float32")
+    c = np.zeros((32, 32), np.float32)
+    run(kernel, (1,), a, b, c)
+    p = a.astype(np.float64) @ b
+    np.testing.assert_allclose(c, p * 0.5 @ p.T + p, rtol=1e-4, atol=1e-1)

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Mathematical functions against float64 (float32) or long double (float64).
+
+The bounds here are loose guards over random data; docs/Numerics.md has the measured worst
+errors, over all float32 inputs.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+import pytest
+from conftest import assert_close, make_kernel
+
+N = 2048
+
+FUNCTIONS = {
+    "exp": (np.exp, -90.0, 90.0),
+    "exp2": (np.exp2, -128.0, 127.0),
+    "log": (np.log, 1e-6, 1e6),
+    "log2": (np.log2, 1e-6, 1e6),
+    "sin": (np.sin, -100.0, 100.0),
+    "cos": (np.cos, -100.0, 100.0),
+    "sqrt": (np.sqrt, 0.0, 1e6),
+    "rsqrt": (lambda x: 1 / np.sqrt(x), 1e-6, 1e6),
+    "erf": (np.vectorize(math.erf), -4.0, 4.0),
+    "floor": (np.floor, -100.0, 100.0),
+    "ceil": (np.ceil, -100.0, 100.0),
+    "sigmoid": (lambda x: 1 / (1 + np.exp(-x)), -30.0, 30.0),
+}
+
+
+@functools.lru_cache(maxsize=None)
+def unary(expression: str) -> object:
+    return make_kernel(f"""
+@tessera.jit
+def kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets)
+    tl.store(out_ptr + offsets, {expression})
+""")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_function(run, rng, name, dtype):
+    reference, low, high = FUNCTIONS[name]
+    x = rng.uniform(low, high, N).astype(dtype)
+    out = np.empty_like(x)
+    run(unary(f"tl.{name}(x)"), (1,), x, out, BLOCK=N)
+    # Near a zero of the function the relative error of a rounded argument is not the
+    # function's; an absolute term of one ulp of 1 covers it.
+    want = reference(x.astype(np.longdouble if name != "erf" else np.float64)).astype(np.float64)
+    limit = 4 * np.finfo(dtype).eps * np.maximum(np.abs(want), 1.0 if name in ("sin", "cos") else 0)
+    assert (np.abs(out.astype(np.float64) - want) <= limit).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_special_values(run, dtype):
+    x = np.zeros(32, dtype)
+    x[:8] = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, np.finfo(dtype).max]
+    out = np.empty_like(x)
+    cases = {
+        "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "sin": np.sin,
+        "cos": np.cos, "sqrt": np.sqrt, "erf": np.vectorize(math.erf), "floor": np.floor,
+    }  # fmt: skip
+    for name, reference in cases.items():
+        run(unary(f"tl.{name}(x)"), (1,), x, out, BLOCK=32)
+        with np.errstate(all="ignore"):
+            want = reference(x.astype(np.float64)).astype(dtype)
+        assert_close(out, want, dtype, 8)
+
+
+def test_fma_rounds_once(run, rng):
+    kernel = make_kernel("""
+@tessera.jit
+def kernel(x_ptr, y_ptr, z_ptr, out_ptr):
+    offsets = tl.arange(0, 256)
+    x, y, z = tl.load(x_ptr + offsets), tl.load(y_ptr + offsets), tl.load(z_ptr + offsets)
+    tl.store(out_ptr + offsets, tl.fma(x, y, z))
+""")
+    x, y = (rng.standard_normal(256).astype(np.float32) for _ in range(2))
+    z = -(x * y)
+    out = np.empty_like(x)
+    run(kernel, (1,), x, y, z, out)
+    exact = x.astype(np.float64) * y.astype(np.float64) + z.astype(np.float64)
+    np.testing.assert_array_equal(out, exact.astype(np.float32))
+
+
+def test_precise_division_and_square_root(run, rng):
+    x = rng.uniform(0.1, 1e6, 256).astype(np.float32)
+    out = np.empty_like(x)
+    run(unary("tl.sqrt_rn(x)"), (1,), x, out, BLOCK=256)
+    np.testing.assert_array_equal(out, np.sqrt(x))
+    run(unary("tl.div_rn(3.0, x)"), (1,), x, out, BLOCK=256)
+    np.testing.assert_array_equal(out, np.float32(3) / x)
+
+
+def test_clamp(run, rng):
+    x = rng.standard_normal(256).astype(np.float32)
+    out = np.empty_like(x)
+    run(unary("tl.clamp(x, -0.5, 0.5)"), (1,), x, out, BLOCK=256)
+    np.testing.assert_array_equal(out, np.clip(x, -0.5, 0.5))
+
+
+def test_softmax(run, rng):
+    x = rng.standard_normal((8, 64)).astype(np.float32)
+    out = np.empty_like(x)
+    kernel = make_kernel("""
+@tessera.jit
+def kernel(x_ptr, out_ptr):
+    offsets = tl.arange(0, 8)[:, None] * 64 + tl.arange(0, 64)[None, :]
+    tl.store(out_ptr + offsets, tl.softmax(tl.load(x_ptr + offsets), 1))
+""")
+    run(kernel, (1,), x, out)
+    want = np.exp(x.astype(np.float64))
+    np.testing.assert_allclose(out, want / want.sum(1, keepdims=True), rtol=2e-6)

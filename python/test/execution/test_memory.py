@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Loads and stores: masks, tails, strides, gathers, overlap, block pointers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import FLOATS, INTS, UINTS, draw, numpy_dtype
+
+import tessera
+import tessera.language as tl
+
+
+@tessera.jit
+def copy_masked(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    tl.store(out_ptr + offsets, tl.load(x_ptr + offsets, mask=mask), mask=mask)
+
+
+@pytest.mark.parametrize("dtype", INTS + UINTS + FLOATS + ["int1"])
+@pytest.mark.parametrize("n", [1, 7, 63, 64, 65, 200])
+def test_copy_of_any_length(run, rng, dtype, n):
+    x = draw(rng, n, dtype)
+    out = np.zeros(n + 64, numpy_dtype(dtype))
+    run(copy_masked, (-(-n // 64),), x, out, n, BLOCK=64)
+    np.testing.assert_array_equal(out[:n].view(np.uint8), x.view(np.uint8))
+    assert not out[n:].view(np.uint8).any()
+
+
+@pytest.mark.parametrize("block", [1, 2, 4, 8, 24, 48, 192, 4096])
+def test_copy_with_any_extent(run, rng, block):
+    x = draw(rng, 5000, "float32")
+    out = np.zeros_like(x)
+    run(copy_masked, (-(-5000 // block),), x, out, 5000, BLOCK=block)
+    np.testing.assert_array_equal(out, x)
+
+
+@tessera.jit
+def load_other(x_ptr, out_ptr, n, other):
+    offsets = tl.arange(0, 64)
+    tl.store(out_ptr + offsets, tl.load(x_ptr + offsets, mask=offsets < n, other=other))
+    tl.store(out_ptr + 64 + offsets, tl.load(x_ptr + offsets, mask=offsets < n))
+
+
+def test_masked_off_lanes_read_other_or_zero(run, rng):
+    x = draw(rng, 64, "float32")
+    out = np.full(128, np.nan, np.float32)
+    run(load_other, (1,), x, out, 40, 2.5)
+    np.testing.assert_array_equal(out[:64], np.where(np.arange(64) < 40, x, 2.5))
+    np.testing.assert_array_equal(out[64:], np.where(np.arange(64) < 40, x, 0))
+
+
+@tessera.jit
+def masked_by_data(x_ptr, flag_ptr, out_ptr):
+    offsets = tl.arange(0, 128)
+    flags = tl.load(flag_ptr + offsets) > 0
+    x = tl.load(x_ptr + offsets, mask=flags, other=-1.0)
+    tl.store(out_ptr + offsets, x, mask=(offsets % 3) != 0)
+
+
+def test_masks_from_memory(run, rng):
+    x, flags = draw(rng, 128, "float32"), rng.integers(0, 2, 128).astype(np.int8)
+    out = np.full(128, 9, np.float32)
+    run(masked_by_data, (1,), x, flags, out)
+    want = np.where(np.arange(128) % 3 != 0, np.where(flags > 0, x, -1), 9)
+    np.testing.assert_array_equal(out, want)
+
+
+@tessera.jit
+def copy_matrix(x_ptr, out_ptr, M, N, stride_xm, stride_xn, stride_om, stride_on,
+                BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):  # fmt: skip
+    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    columns = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    mask = (rows[:, None] < M) & (columns[None, :] < N)
+    x = tl.load(x_ptr + rows[:, None] * stride_xm + columns[None, :] * stride_xn, mask=mask)
+    tl.store(out_ptr + rows[:, None] * stride_om + columns[None, :] * stride_on, x, mask=mask)
+
+
+@pytest.mark.parametrize("order_x, order_out", [("C", "C"), ("F", "C"), ("C", "F"), ("F", "F")])
+@pytest.mark.parametrize("shape", [(1, 1), (16, 16), (33, 47), (100, 7)])
+def test_matrices_of_any_strides(run, rng, shape, order_x, order_out):
+    x = np.asarray(draw(rng, shape, "float32"), order=order_x)
+    out = np.zeros(shape, np.float32, order=order_out)
+    strides = [s // 4 for s in (*x.strides, *out.strides)]
+    grid = (-(-shape[0] // 16), -(-shape[1] // 32))
+    run(copy_matrix, grid, x, out, *shape, *strides, BLOCK_M=16, BLOCK_N=32)
+    np.testing.assert_array_equal(out, x)
+
+
+@tessera.jit
+def gather_rows(table_ptr, index_ptr, out_ptr, WIDTH: tl.constexpr, ROWS: tl.constexpr):
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    index = tl.load(index_ptr + rows)
+    columns = tl.arange(0, WIDTH)
+    x = tl.load(table_ptr + index[:, None] * WIDTH + columns[None, :])
+    tl.store(out_ptr + rows[:, None] * WIDTH + columns[None, :], x)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_rows_chosen_by_index(run, rng, dtype):
+    table = draw(rng, (100, 32), "float32")
+    index = rng.integers(0, 100, 64).astype(dtype)
+    out = np.zeros((64, 32), np.float32)
+    run(gather_rows, (8,), table, index, out, WIDTH=32, ROWS=8)
+    np.testing.assert_array_equal(out, table[index])
+
+
+@tessera.jit
+def gather_and_scatter(x_ptr, from_ptr, to_ptr, out_ptr):
+    offsets = tl.arange(0, 64)
+    x = tl.load(x_ptr + tl.load(from_ptr + offsets))
+    tl.store(out_ptr + tl.load(to_ptr + offsets), x)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64"])
+def test_gather_and_scatter(run, rng, dtype):
+    x = draw(rng, 500, dtype)
+    source, target = rng.integers(0, 500, 64), rng.permutation(500)[:64]
+    out = np.zeros(500, x.dtype)
+    run(gather_and_scatter, (1,), x, source, target, out)
+    want = np.zeros(500, x.dtype)
+    want[target] = x[source]
+    np.testing.assert_array_equal(out, want)
+
+
+@tessera.jit
+def modulo_addresses(x_ptr, out_ptr, n):
+    offsets = (tl.program_id(0) * 32 + tl.arange(0, 32)) % n
+    tl.store(out_ptr + tl.program_id(0) * 32 + tl.arange(0, 32), tl.load(x_ptr + offsets))
+
+
+def test_addresses_that_wrap_around(run, rng):
+    x = draw(rng, 20, "float32")
+    out = np.zeros(96, np.float32)
+    run(modulo_addresses, (3,), x, out, 20)
+    np.testing.assert_array_equal(out, x[np.arange(96) % 20])
+
+
+@tessera.jit
+def shift_in_place(x_ptr, by, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(x_ptr + offsets + by, tl.load(x_ptr + offsets))
+
+
+@pytest.mark.parametrize("by", [0, 1, 3, 16, 100, -1, -7])
+def test_all_of_a_tile_is_loaded_before_it_is_stored(run, rng, by):
+    x = draw(rng, 600, "float32")
+    view = x[150:]
+    want = x.copy()
+    want[150 + by : 150 + by + 256] = x[150 : 150 + 256]
+    run(shift_in_place, (1,), view, by, BLOCK=256)
+    np.testing.assert_array_equal(x, want)
+
+
+@tessera.jit
+def reverse_in_place(x_ptr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(x_ptr + (BLOCK - 1) - offsets, tl.load(x_ptr + offsets))
+
+
+def test_reversal_in_place(run, rng):
+    x = draw(rng, 256, "int32")
+    want = x[::-1].copy()
+    run(reverse_in_place, (1,), x, BLOCK=256)
+    np.testing.assert_array_equal(x, want)
+
+
+@tessera.jit
+def two_stores_then_load(x_ptr, out_ptr):
+    offsets = tl.arange(0, 64)
+    tl.store(x_ptr + offsets, offsets)
+    tl.store(x_ptr + offsets + 1, offsets * 10)
+    tl.debug_barrier()
+    tl.store(out_ptr + offsets, tl.load(x_ptr + 63 - offsets))
+
+
+def test_memory_operations_keep_program_order(run):
+    x, out = np.zeros(65, np.int32), np.zeros(64, np.int32)
+    run(two_stores_then_load, (1,), x, out)
+    want = np.concatenate([[0], np.arange(64) * 10])
+    np.testing.assert_array_equal(x, want)
+    np.testing.assert_array_equal(out, want[:64][::-1])
+
+
+@tessera.jit
+def scalars(x_ptr, out_ptr, i):
+    x = tl.load(x_ptr + i)
+    tl.store(out_ptr, x * 2)
+    tl.store(out_ptr + 1, tl.load(x_ptr + i + 1, mask=i > 100, other=7))
+
+
+def test_scalar_loads_and_stores(run, rng):
+    x, out = draw(rng, 16, "int32"), np.zeros(2, np.int32)
+    run(scalars, (1,), x, out, 3)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(out, [x[3] * np.int32(2), 7])
+
+
+@tessera.jit
+def through_pointers(addresses_ptr, out_ptr, BLOCK: tl.constexpr):
+    which = tl.program_id(0)
+    x_ptr = tl.load(addresses_ptr + which).to(tl.pointer_type(tl.float32))
+    offsets = tl.arange(0, BLOCK)
+    tl.store(out_ptr + which * BLOCK + offsets, tl.load(x_ptr + offsets))
+
+
+def test_pointers_loaded_from_memory(run, rng):
+    arrays = [draw(rng, 32, "float32") for _ in range(4)]
+    addresses = np.array([array.ctypes.data for array in arrays], np.int64)
+    out = np.zeros((4, 32), np.float32)
+    run(through_pointers, (4,), addresses, out, BLOCK=32)
+    np.testing.assert_array_equal(out, arrays)
+
+
+@tessera.jit
+def block_pointers(x_ptr, out_ptr, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    source = tl.make_block_ptr(
+        x_ptr, shape=(M, N), strides=(N, 1), offsets=(tl.program_id(0) * BLOCK_M, 0),
+        block_shape=(BLOCK_M, BLOCK_N), order=(1, 0),
+    )  # fmt: skip
+    target = tl.make_block_ptr(
+        out_ptr, shape=(M, N), strides=(N, 1), offsets=(tl.program_id(0) * BLOCK_M, 0),
+        block_shape=(BLOCK_M, BLOCK_N), order=(1, 0),
+    )  # fmt: skip
+    for _ in range(0, N, BLOCK_N):
+        x = tl.load(source, boundary_check=(0, 1), padding_option="zero")
+        tl.store(target, x + 1.0, boundary_check=(0, 1))
+        source = tl.advance(source, (0, BLOCK_N))
+        target = tl.advance(target, (0, BLOCK_N))
+
+
+@pytest.mark.parametrize("shape", [(32, 64), (17, 50), (5, 129)])
+def test_block_pointers(run, rng, shape):
+    x = draw(rng, shape, "float32")
+    out = np.zeros(shape, np.float32)
+    run(block_pointers, (-(-shape[0] // 16),), x, out, *shape, BLOCK_M=16, BLOCK_N=32)
+    np.testing.assert_array_equal(out, x + np.float32(1))
+
+
+def test_a_grid_of_nothing_does_nothing(run, rng):
+    x, out = draw(rng, 64, "float32"), np.zeros(64, np.float32)
+    run(copy_masked, (0,), x, out, 64, BLOCK=64)
+    assert not out.any()

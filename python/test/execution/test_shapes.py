@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operations that move elements: none of them reorders."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import draw, make_kernel
+
+
+def offsets(shape: tuple[int, ...]) -> str:
+    """The row-major offsets of a tile of this shape, as an expression."""
+    terms, stride = [], 1
+    for dim in reversed(range(len(shape))):
+        index = ", ".join(":" if d == dim else "None" for d in range(len(shape)))
+        terms.append(f"tl.arange(0, {shape[dim]})[{index}] * {stride}")
+        stride *= shape[dim]
+    return " + ".join(reversed(terms))
+
+
+def move(run, x: np.ndarray, expression: str, out_shape: tuple[int, ...]) -> np.ndarray:
+    kernel = make_kernel(f"""
+@tessera.jit
+def kernel(x_ptr, out_ptr):
+    x = tl.load(x_ptr + {offsets(x.shape)})
+    tl.store(out_ptr + {offsets(out_shape)}, {expression})
+""")
+    out = np.zeros(out_shape, x.dtype)
+    run(kernel, (1,), x, out)
+    return out
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64"])
+def test_transpose(run, rng, dtype):
+    x = draw(rng, (16, 32), dtype)
+    np.testing.assert_array_equal(move(run, x, "tl.trans(x)", (32, 16)), x.T)
+    np.testing.assert_array_equal(move(run, x, "x.T", (32, 16)), x.T)
+    np.testing.assert_array_equal(move(run, x, "tl.trans(x + x).to(x.dtype)", (32, 16)), (x + x).T)
+
+
+@pytest.mark.parametrize(
+    "order", [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)]
+)
+def test_permute(run, rng, order):
+    x = draw(rng, (4, 8, 16), "int32")
+    shape = tuple(x.shape[d] for d in order)
+    np.testing.assert_array_equal(
+        move(run, x, f"tl.permute(x, {order})", shape), x.transpose(order)
+    )
+
+
+@pytest.mark.parametrize("shape", [(512,), (2, 256), (8, 4, 16), (16, 32), (1, 512)])
+def test_reshape(run, rng, shape):
+    x = draw(rng, (16, 32), "float32")
+    np.testing.assert_array_equal(move(run, x, f"tl.reshape(x, {shape})", shape), x.reshape(shape))
+
+
+def test_expand_and_broadcast(run, rng):
+    x = draw(rng, (32,), "float32")
+    got = move(run, x, "tl.broadcast_to(x[:, None], (32, 8))", (32, 8))
+    np.testing.assert_array_equal(got, np.broadcast_to(x[:, None], (32, 8)))
+    got = move(run, x, "tl.expand_dims(x, 0) + tl.zeros((4, 1), tl.float32)", (4, 32))
+    np.testing.assert_array_equal(got, np.broadcast_to(x, (4, 32)))
+
+
+def test_join_split_interleave_cat_flip(run, rng):
+    x = draw(rng, (64,), "int32")
+    np.testing.assert_array_equal(
+        move(run, x, "tl.join(x, x + 1)", (64, 2)), np.stack([x, x + 1], 1)
+    )
+    got = move(run, x, "tl.interleave(x, -x)", (128,))
+    np.testing.assert_array_equal(got, np.stack([x, -x], 1).reshape(-1))
+    got = move(run, x, "tl.cat(x, x * 2, can_reorder=True)", (128,))
+    np.testing.assert_array_equal(got, np.concatenate([x, x * 2]))
+    np.testing.assert_array_equal(move(run, x, "tl.flip(x)", (64,)), x[::-1])
+    pairs = draw(rng, (32, 2), "float32")
+    np.testing.assert_array_equal(move(run, pairs, "tl.split(x)[0]", (32,)), pairs[:, 0])
+    np.testing.assert_array_equal(move(run, pairs, "tl.split(x)[1]", (32,)), pairs[:, 1])
+
+
+def test_ranges_and_constants(run, rng):
+    x = draw(rng, (24,), "int32")
+    got = move(run, x, "x * 0 + tl.arange(5, 29)", (24,))
+    np.testing.assert_array_equal(got, np.arange(5, 29))
+    got = move(run, x, "tl.full((24,), 7, tl.int32) + tl.zeros_like(x)", (24,))
+    np.testing.assert_array_equal(got, np.full(24, 7))
