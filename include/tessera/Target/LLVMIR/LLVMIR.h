@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// From the LLVM dialect to LLVM IR, and from there to code.
+
+#ifndef TESSERA_TARGET_LLVMIR_LLVMIR_H
+#define TESSERA_TARGET_LLVMIR_LLVMIR_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <memory>
+#include <string>
+
+namespace llvm {
+class LLVMContext;
+class Module;
+class TargetMachine;
+} // namespace llvm
+
+namespace tessera {
+
+/// Throws InternalError if something in the module has no translation.
+std::unique_ptr<llvm::Module> translateToLLVMIR(mlir::ModuleOp module, llvm::LLVMContext &context);
+
+/// Throws UserError (E062) with the place if the text is no valid LLVM IR: only a file
+/// that a user has edited is ever read.
+std::unique_ptr<llvm::Module> parseLLVMIR(llvm::StringRef text, llvm::StringRef fileName,
+                                          llvm::LLVMContext &context);
+
+/// Makes every function one for the machine's CPU, with vectors of up to `vectorBits`.
+void setTarget(llvm::Module &module, llvm::TargetMachine &machine, llvm::StringRef cpu,
+               llvm::StringRef features, int vectorBits);
+
+enum class OptimizationLevel {
+  /// What loops of explicit vectors still need, at half the time of O3.
+  Lite,
+  /// O3.
+  Max,
+};
+void optimize(llvm::Module &module, llvm::TargetMachine &machine, OptimizationLevel level);
+
+/// A relocatable object. The module is spent afterwards.
+std::string emitObject(llvm::Module &module, llvm::TargetMachine &machine);
+/// The same as assembly. The module is left as it is.
+std::string emitAssembly(const llvm::Module &module, llvm::TargetMachine &machine);
+
+std::string printLLVMIR(const llvm::Module &module);
+
+} // namespace tessera
+
+#endif // TESSERA_TARGET_LLVMIR_LLVMIR_H

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What each CPU is and what it is good at. The features come from LLVM's tables (and,
+// for the host, from CPUID, so that what a hypervisor hides is off); which of them pay
+// is measured and written down below.
+
+#include "tessera/Target/Host/HostTarget.h"
+
+#include "tessera/Support/UserError.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Target/TargetOptions.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
+
+#include <mutex>
+
+using namespace llvm;
+using namespace tessera;
+
+namespace {
+
+/// The one back-end that this process compiles CPU code with.
+const Target &getNativeTarget(const Triple &triple) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    InitializeNativeTarget();
+    InitializeNativeTargetAsmPrinter();
+    InitializeNativeTargetAsmParser(); // user-written inline asm
+  });
+  std::string error;
+  const Target *target = TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    throw InternalError("no code generator for " + triple.str() + ": " + error);
+  return *target;
+}
+
+/// The features of the CPU that we run on, sorted, those that are off included: what
+/// the CPU's name implies may be hidden by a hypervisor.
+std::string readHostFeatures() {
+  SmallVector<std::string> features;
+  for (const StringMapEntry<bool> &feature : sys::getHostCPUFeatures())
+    features.push_back((feature.second ? "+" : "-") + feature.first().str());
+  llvm::sort(features, [](StringRef a, StringRef b) { return a.drop_front() < b.drop_front(); });
+  return join(features, ",");
+}
+
+void checkFeatures(const MCSubtargetInfo &info, StringRef changes) {
+  SmallVector<StringRef> items;
+  changes.split(items, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  for (StringRef item : items) {
+    bool isKnown = item.size() > 1 && (item[0] == '+' || item[0] == '-') &&
+                   any_of(info.getAllProcessorFeatures(), [&](const SubtargetFeatureKV &feature) {
+                     return item.drop_front() == feature.Key;
+                   });
+    if (!isKnown)
+      throw UserError("E062", "unknown CPU feature '" + item.str() + "'",
+                      "write features as \"+avx2,-avx512f\", with names that LLVM knows");
+  }
+}
+
+/// CPUs that have AVX-512 but lose clock frequency to 512-bit instructions by more
+/// than the wider vectors gain.
+bool isSlowedBy512Bits(StringRef cpu) {
+  return is_contained(
+      {"skylake-avx512", "skx", "cascadelake", "cooperlake", "cannonlake", "knl", "knm"}, cpu);
+}
+
+void describeX86(const MCSubtargetInfo &info, HostTarget &target) {
+  auto has = [&](StringRef features) { return info.checkFeatures(features.str()); };
+  bool hasAVX512 = has("+avx512f,+avx512vl,+avx512bw,+avx512dq");
+  if (hasAVX512)
+    target.vectorBits = isSlowedBy512Bits(target.cpu) ? 256 : 512;
+  else
+    target.vectorBits = has("+avx2") ? 256 : 128;
+  target.hasF16Conversion = has("+f16c");
+}
+
+void describeAArch64(HostTarget &target) {
+  target.vectorBits = 128;
+  target.hasF16Conversion = true;
+}
+
+} // namespace
+
+HostTarget HostTarget::get(StringRef cpu, StringRef changes) {
+  HostTarget target;
+  target.triple = sys::getProcessTriple();
+  Triple triple(target.triple);
+  const Target &native = getNativeTarget(triple);
+  if (cpu.empty() || cpu == "host") {
+    static const std::string hostFeatures = readHostFeatures();
+    target.cpu = sys::getHostCPUName().str();
+    target.features = hostFeatures;
+  } else {
+    target.cpu = cpu.str();
+  }
+
+  // A subtarget of no CPU knows all names; asking for an unknown one would print.
+  std::unique_ptr<MCSubtargetInfo> all(native.createMCSubtargetInfo(triple, "", ""));
+  if (!all)
+    throw InternalError("no subtarget information for " + target.triple);
+  if (!all->isCPUStringValid(target.cpu)) {
+    if (cpu != "host" && !cpu.empty())
+      throw UserError("E062", "unknown CPU '" + target.cpu + "'",
+                      "use \"host\" or a name that LLVM knows, such as \"x86-64-v3\"");
+    target.cpu = "generic";
+  }
+  checkFeatures(*all, changes);
+  if (!changes.empty())
+    target.features += (target.features.empty() ? "" : ",") + changes.str();
+
+  std::unique_ptr<MCSubtargetInfo> info(
+      native.createMCSubtargetInfo(triple, target.cpu, target.features));
+  if (triple.isX86())
+    describeX86(*info, target);
+  else if (triple.isAArch64())
+    describeAArch64(target);
+  return target;
+}
+
+std::unique_ptr<TargetMachine> HostTarget::createTargetMachine(bool optimizeHard) const {
+  TargetOptions options;
+  // Fusing is decided where the code is made, operation by operation.
+  options.AllowFPOpFusion = FPOpFusion::Standard;
+  options.ExceptionModel = ExceptionHandling::None;
+  options.MCOptions.AsmVerbose = false;
+  Triple parsed(triple);
+  std::unique_ptr<TargetMachine> machine(getNativeTarget(parsed).createTargetMachine(
+      parsed, cpu, features, options, Reloc::PIC_, CodeModel::Small,
+      optimizeHard ? CodeGenOptLevel::Aggressive : CodeGenOptLevel::Default, /*JIT=*/true));
+  if (!machine)
+    throw InternalError("cannot make a code generator for " + triple + ", " + cpu);
+  return machine;
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// LLVM's optimiser and code generator, with the real TargetMachine.
+//
+// The code that comes here has its vectors, its unrolling and its blocking already.
+// What is left is clean-up, and most of O3's time would be spent looking for
+// opportunities that are not there: the lite pipeline below gives the same speed on
+// softmax and matrix products in half the time.
+
+#include "tessera/Support/UserError.h"
+#include "tessera/Target/LLVMIR/LLVMIR.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/IPO/AlwaysInliner.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/ADCE.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/GVN.h"
+#include "llvm/Transforms/Scalar/IndVarSimplify.h"
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/LoopRotation.h"
+#include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+
+using namespace llvm;
+using namespace tessera;
+
+namespace {
+
+FunctionPassManager makeLitePipeline() {
+  FunctionPassManager functions;
+  functions.addPass(SROAPass(SROAOptions::ModifyCFG));
+  functions.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
+  functions.addPass(InstCombinePass());
+  functions.addPass(SimplifyCFGPass());
+  LoopPassManager hoist;
+  hoist.addPass(LoopRotatePass());
+  hoist.addPass(LICMPass(LICMOptions()));
+  functions.addPass(createFunctionToLoopPassAdaptor(std::move(hoist), /*UseMemorySSA=*/true));
+  functions.addPass(createFunctionToLoopPassAdaptor(IndVarSimplifyPass()));
+  functions.addPass(GVNPass());
+  functions.addPass(InstCombinePass());
+  functions.addPass(SimplifyCFGPass());
+  functions.addPass(ADCEPass());
+  return functions;
+}
+
+/// The library functions that passes may make calls to: those that exist for JIT code
+/// whatever libm the host has.
+TargetLibraryInfoImpl makeLibraryInfo(const Triple &triple) {
+  TargetLibraryInfoImpl info(triple);
+  info.disableAllFunctions();
+  for (LibFunc function : {LibFunc_memcpy, LibFunc_memmove, LibFunc_memset})
+    info.setAvailable(function);
+  return info;
+}
+
+std::string emit(Module &module, TargetMachine &machine, CodeGenFileType fileType) {
+  SmallString<0> bytes;
+  raw_svector_ostream stream(bytes);
+  legacy::PassManager passes;
+  passes.add(new TargetLibraryInfoWrapperPass(makeLibraryInfo(machine.getTargetTriple())));
+  if (machine.addPassesToEmitFile(passes, stream, /*DwoOut=*/nullptr, fileType,
+                                  /*DisableVerify=*/true))
+    throw InternalError("the code generator for " + machine.getTargetTriple().str() +
+                        " writes no files");
+  passes.run(module);
+  return std::string(bytes);
+}
+
+} // namespace
+
+void tessera::optimize(Module &module, TargetMachine &machine, OptimizationLevel level) {
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager components;
+  ModuleAnalysisManager modules;
+  functions.registerPass(
+      [&] { return TargetLibraryAnalysis(makeLibraryInfo(machine.getTargetTriple())); });
+
+  PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+
+  ModulePassManager pipeline;
+  if (level == OptimizationLevel::Max) {
+    pipeline = builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3);
+  } else {
+    pipeline.addPass(AlwaysInlinerPass());
+    pipeline.addPass(createModuleToFunctionPassAdaptor(makeLitePipeline()));
+  }
+  pipeline.run(module, modules);
+}
+
+std::string tessera::emitObject(Module &module, TargetMachine &machine) {
+  return emit(module, machine, CodeGenFileType::ObjectFile);
+}
+
+std::string tessera::emitAssembly(const Module &module, TargetMachine &machine) {
+  std::unique_ptr<Module> copy = CloneModule(module);
+  return emit(*copy, machine, CodeGenFileType::AssemblyFile);
+}
