@@ -148,4 +148,107 @@ def StripsLowerPrograms : Pass<"strips-lower-programs", "::mlir::ModuleOp"> {
     "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
 
+def StripsLowerDot : Pass<"strips-lower-dot"> {
+  let summary = "Makes each matrix product in buffers a nest of register-blocked loops";
+  let description = [{
+    The innermost loop runs over k and holds a block of the result in registers: as
+    many rows and vectors of columns as the register file has room for. Rows and
+    columns left over get smaller blocks. Where a row of `b` is so long that a
+    column of blocks would touch too many pages, and for operands of 16 or 8 bits,
+    panels of `b` are packed (converted on the way) into a buffer on the stack
+    first.
+
+    Rules: (L1) static shapes; (L2) the last dimension of each buffer is contiguous;
+    (L3) a and b have one element type, or are 8-bit floats.
+
+    ```mlir
+    strips.dot %a, %b, %c : memref<64x64xf32>, memref<64x64xf32>, memref<64x64xf32>
+    ```
+    becomes
+    ```mlir
+    scf.for %n = %c0 to %c64 step %c32 {
+      scf.for %m = %c0 to %c64 step %c8 {
+        %r:16 = scf.for %k = %c0 to %c64 step %c1 iter_args(...) { vector loads; fmuladd }
+        vector.store ...
+    ```
+  }];
+  let options = [
+    Option<"vectorBits", "vector-bits", "unsigned", "256", "Width of the machine's vectors">,
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"];
+}
+
+def StripsExpandTotalArith : Pass<"strips-expand-total-arith"> {
+  let summary = "Writes the tile dialect's arithmetic on scalars in arith and math ops";
+  let description = [{
+    Division, shifts and conversions that are defined for every input become guarded
+    arith ops, without the guard where an operand is a constant that needs none.
+
+    ```mlir
+    %q = tile.div_int unsigned %a, %b : i32
+    ```
+    becomes
+    ```mlir
+    %z = arith.cmpi eq, %b, %c0 : i32
+    %d = arith.select %z, %c1, %b : i32
+    %r = arith.divui %a, %d : i32
+    %q = arith.select %z, %all_ones, %r : i32
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def StripsLegalizeFloats : Pass<"strips-legalize-floats"> {
+  let summary = "Computes on 16-bit floats in f32, rounding after every operation";
+  let description = [{
+    Arithmetic and maths on f16 and bf16 is done in f32 and rounded back, each
+    operation once. Conversions that the machine has no instruction for become
+    integer code; AVX512-BF16 is no such instruction, since it takes denormals for
+    zero.
+
+    ```mlir
+    %s = arith.addf %a, %b : vector<16xbf16>
+    ```
+    becomes
+    ```mlir
+    %0 = f32 of %a   // a shift
+    %1 = f32 of %b
+    %2 = arith.addf %0, %1 : vector<16xf32>
+    %s = bf16 of %2  // integer rounding
+    ```
+  }];
+  let options = [
+    Option<"hasF16C", "has-f16c", "bool", "true",
+           "The machine converts between f16 and f32 by an instruction">,
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::vector::VectorDialect"];
+}
+
+def StripsExpandMath : Pass<"strips-expand-math", "::mlir::ModuleOp"> {
+  let summary = "Writes exp, log, sin, ... on f32 and f64 as polynomials";
+  let description = [{
+    Each function becomes branch-free code at the width of its operand. The trig
+    functions alone branch: arguments too large for their reduction are left to the
+    C library, one by one. docs/Numerics.md tells how far off each function is.
+
+    Rules: (M1) f32 or f64; strips-legalize-floats has widened everything narrower.
+
+    ```mlir
+    %y = math.exp2 %x : vector<16xf32>
+    ```
+    becomes
+    ```mlir
+    %n = %x rounded to an integer
+    %p = polynomial of %x - %n
+    %y = %p scaled by 2^%n
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"];
+}
+
 #endif // TESSERA_CONVERSION_TILETOSTRIPS_PASSES_TD

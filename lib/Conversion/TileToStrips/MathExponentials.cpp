@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// exp and what is made from it. An argument is split into n ln 2 + r with integer n
+// and |r| at most half of ln 2, so that exp x = 2^n exp r.
+
+#include "MathCoefficients.h"
+#include "MathFunctions.h"
+
+using namespace mlir;
+
+namespace tessera {
+
+using arith::CmpFPredicate;
+using arith::CmpIPredicate;
+
+//===----------------------------------------------------------------------===//
+// What all functions share
+//===----------------------------------------------------------------------===//
+
+Value MathBuilder::polynomial(Value x, ArrayRef<double> coefficients) {
+  Value result = number(coefficients.back());
+  for (double coefficient : llvm::reverse(coefficients.drop_back()))
+    result = mulAdd(result, x, number(coefficient));
+  return result;
+}
+
+Value MathBuilder::clamp(Value x, double low, double high) {
+  Value least = number(low), most = number(high);
+  x = select(compare(CmpFPredicate::OLT, x, least), least, x);
+  return select(compare(CmpFPredicate::OGT, x, most), most, x);
+}
+
+MathBuilder::Rounded MathBuilder::roundProduct(Value x, double factor) {
+  // In a sum with 1.5 * 2^23 (2^52) the last place is worth one, and the integer
+  // stands in the low bits. This needs no rounding instruction (SSE2 has none).
+  Value shifter = number(pick(0x1.8p23, 0x1.8p52));
+  Value sum = mulAdd(x, number(factor), shifter);
+  return {subf(sum, shifter), subi(toBits(sum), toBits(shifter))};
+}
+
+Value MathBuilder::powerOfTwo(Value n) {
+  return fromBits(shli(addi(n, integer(bias())), integer(mantissaBits())));
+}
+
+Value MathBuilder::scale(Value x, Value n) {
+  // 2^n itself may be out of range: in two steps, of which the first is exact.
+  Value half = shrsi(n, integer(1));
+  return mulf(mulf(x, powerOfTwo(half)), powerOfTwo(subi(n, half)));
+}
+
+//===----------------------------------------------------------------------===//
+// exp
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+constexpr double kLog2E = 0x1.71547652b82fep+0;
+
+/// n, and exp(r) - 1.
+struct Reduced {
+  MathBuilder::Rounded n;
+  Value expm1;
+};
+
+Reduced reduceExp(MathBuilder &b, Value x) {
+  // ln 2 in two parts, the first short enough for n times it to be exact.
+  double high = b.pick(0x1.63p-1, 0x1.62e42feep-1);
+  double low = b.pick(-0x1.bd0106p-13, 0x1.a39ef35793c76p-33);
+  MathBuilder::Rounded n = b.roundProduct(x, kLog2E);
+  Value r = b.mulAdd(n.number, b.number(-high), x);
+  r = b.mulAdd(n.number, b.number(-low), r);
+  Value rest =
+      b.isSingle() ? b.polynomial(r, coefficients::exp32) : b.polynomial(r, coefficients::exp64);
+  return {n, b.mulAdd(b.mulf(r, r), rest, r)};
+}
+
+} // namespace
+
+Value expandExp(MathBuilder &b, Value x) {
+  Reduced reduced = reduceExp(b, b.clamp(x, b.pick(-104, -746), b.pick(89, 710)));
+  return b.scale(b.addf(reduced.expm1, b.number(1)), reduced.n.integer);
+}
+
+Value expandExp2(MathBuilder &b, Value x) {
+  x = b.clamp(x, b.pick(-151, -1076), b.pick(129, 1025));
+  MathBuilder::Rounded n = b.roundProduct(x, 1.0);
+  Value r = b.subf(x, n.number);
+  Value rest = b.isSingle() ? b.polynomial(r, coefficients::exp2_32)
+                            : b.polynomial(r, coefficients::exp2_64);
+  return b.scale(b.mulAdd(r, rest, b.number(1)), n.integer);
+}
+
+Value expandExpm1(MathBuilder &b, Value x) {
+  Reduced reduced = reduceExp(b, b.clamp(x, b.pick(-20, -40), b.pick(89, 710)));
+  // 2^n (exp r - 1) + (2^n - 1), at half its size since 2^n may overflow.
+  Value half = b.powerOfTwo(b.subi(reduced.n.integer, b.integer(1)));
+  Value sum = b.mulAdd(half, reduced.expm1, b.subf(half, b.number(0.5)));
+  Value isNear = b.compare(CmpIPredicate::eq, reduced.n.integer, b.integer(0));
+  Value result = b.select(isNear, reduced.expm1, b.addf(sum, sum));
+  return b.copySign(result, x);
+}
+
+//===----------------------------------------------------------------------===//
+// tanh, erf, rsqrt
+//===----------------------------------------------------------------------===//
+
+Value expandTanh(MathBuilder &b, Value x) {
+  Value size = b.absf(x), one = b.number(1), two = b.number(2);
+  if (!b.isSingle()) {
+    // Beyond 22 it is 1.
+    Value t = expandExpm1(b, b.mulf(b.clamp(size, 0, 22), two));
+    return b.copySign(b.divf(t, b.addf(t, two)), x);
+  }
+  Value square = b.mulf(x, x);
+  Value cubic = b.mulf(b.mulf(size, square), b.polynomial(square, coefficients::tanh32));
+  Value exponential = expandExp(b, b.addf(size, size));
+  Value large = b.subf(one, b.divf(two, b.addf(exponential, one)));
+  Value isSmall = b.compare(CmpFPredicate::OLT, size, b.number(0.625));
+  return b.copySign(b.select(isSmall, b.addf(size, cubic), large), x);
+}
+
+Value expandErf(MathBuilder &b, Value x) {
+  Value size = b.absf(x), square = b.mulf(x, x);
+  Value rest = b.isSingle() ? b.polynomial(square, coefficients::erf32)
+                            : b.polynomial(square, coefficients::erf64);
+  Value small = b.mulAdd(size, rest, size);
+
+  // 1 - erfc; beyond the clamp that is 1.
+  Value complement;
+  if (b.isSingle()) {
+    Value logarithm = b.polynomial(b.clamp(size, 0, 4), coefficients::logErfc32);
+    complement = expandExp(b, logarithm);
+  } else {
+    Value held = b.clamp(size, 0, 6), two = b.number(2);
+    Value u = b.divf(b.subf(held, two), b.addf(held, two));
+    Value gauss = expandExp(b, b.negf(b.mulf(held, held)));
+    complement = b.mulf(gauss, b.polynomial(u, coefficients::erfcScaled64));
+  }
+  Value large = b.subf(b.number(1), complement);
+  Value isSmall = b.compare(CmpFPredicate::OLT, size, b.number(1));
+  return b.copySign(b.select(isSmall, small, large), x);
+}
+
+Value expandRsqrt(MathBuilder &b, Value x) {
+  return b.divf(b.number(1), b.create<math::SqrtOp>(x));
+}
+
+} // namespace tessera

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Elementary functions of f32 or f64 lanes as code without calls or branches (but
+// see sin, cos and tan). `x` has the shape that the LaneBuilder was made for.
+
+#ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_MATHFUNCTIONS_H
+#define TESSERA_LIB_CONVERSION_TILETOSTRIPS_MATHFUNCTIONS_H
+
+#include "LaneBuilder.h"
+
+namespace tessera {
+
+/// LaneBuilder for one float type, with what the functions share.
+class MathBuilder : public LaneBuilder {
+public:
+  MathBuilder(mlir::OpBuilder &builder, mlir::Location loc, Type type)
+      : LaneBuilder(builder, loc, type), element(mlir::getElementTypeOrSelf(type)) {}
+
+  bool isSingle() const { return element.isF32(); }
+  Type getElement() const { return element; }
+  unsigned bits() const { return element.getIntOrFloatBitWidth(); }
+  unsigned mantissaBits() const { return isSingle() ? 23 : 52; }
+  unsigned bias() const { return isSingle() ? 127 : 1023; }
+  /// The argument for f32 or that for f64.
+  double pick(double single, double wide) const { return isSingle() ? single : wide; }
+
+  Value number(double value) { return floatConstant(element, value); }
+  Value integer(uint64_t value) { return intConstant(bits(), value); }
+  Value infinity() {
+    return floatConstant(
+        element, llvm::APFloat::getInf(mlir::cast<mlir::FloatType>(element).getFloatSemantics()));
+  }
+  Value notANumber() {
+    return floatConstant(
+        element, llvm::APFloat::getQNaN(mlir::cast<mlir::FloatType>(element).getFloatSemantics()));
+  }
+  Value toBits(Value value) { return bitcast(getBuilder().getIntegerType(bits()), value); }
+  Value fromBits(Value value) { return bitcast(element, value); }
+
+  /// Horner's rule; the constant term comes first.
+  Value polynomial(Value x, llvm::ArrayRef<double> coefficients);
+
+  /// x held between the bounds; a NaN stays.
+  Value clamp(Value x, double low, double high);
+
+  /// An integer as a float and as an integer of the same width.
+  struct Rounded {
+    Value number, integer;
+  };
+  /// x * factor rounded to the nearest integer, for results far below 2^22 (2^51).
+  Rounded roundProduct(Value x, double factor);
+
+  /// 2^n for n in the range of normal numbers.
+  Value powerOfTwo(Value n);
+  /// x * 2^n, rounded once, for n down to where everything vanishes.
+  Value scale(Value x, Value n);
+
+private:
+  Type element;
+};
+
+mlir::Value expandExp(MathBuilder &b, mlir::Value x);
+mlir::Value expandExp2(MathBuilder &b, mlir::Value x);
+mlir::Value expandExpm1(MathBuilder &b, mlir::Value x);
+mlir::Value expandTanh(MathBuilder &b, mlir::Value x);
+mlir::Value expandErf(MathBuilder &b, mlir::Value x);
+mlir::Value expandRsqrt(MathBuilder &b, mlir::Value x);
+
+mlir::Value expandLog(MathBuilder &b, mlir::Value x);
+mlir::Value expandLog2(MathBuilder &b, mlir::Value x);
+mlir::Value expandLog1p(MathBuilder &b, mlir::Value x);
+
+/// The value of a function, and for which lanes it holds: the others are too large
+/// for the argument reduction, or not finite.
+struct PartialResult {
+  mlir::Value value, isValid;
+};
+PartialResult expandSin(MathBuilder &b, mlir::Value x);
+PartialResult expandCos(MathBuilder &b, mlir::Value x);
+PartialResult expandTan(MathBuilder &b, mlir::Value x);
+
+} // namespace tessera
+
+#endif // TESSERA_LIB_CONVERSION_TILETOSTRIPS_MATHFUNCTIONS_H
