@@ -45,6 +45,7 @@ struct Value {
   TsrValue id;
 };
 
+void registerDLPack(py::module_ &module);
 void registerErrors(py::module_ &module);
 void registerModule(py::module_ &module);
 void registerBuilder(py::module_ &module);

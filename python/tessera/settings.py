@@ -125,7 +125,10 @@ class Settings:
     """What the environment tells Tessera; see the module."""
 
     cache_dir = Setting[str](
-        "TESSERA_CACHE_DIR", _path, "", "where compiled kernels are kept (default: ~/.cache/tessera)"
+        "TESSERA_CACHE_DIR",
+        _path,
+        "",
+        "where compiled kernels are kept (default: ~/.cache/tessera)",
     )
     cache = Setting[str](
         "TESSERA_CACHE", _choice("rw", "ro", "off"), "rw", "how the cache is used: rw, ro or off"

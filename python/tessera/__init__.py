@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tessera: kernels written in Python on tiles, compiled to native code.
+
+import numpy, tessera
+import tessera.language as tl
+
+@tessera.jit
+def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(out_ptr + offsets, x + y, mask=mask)
+
+add[(tessera.cdiv(n, 1024),)](x, y, out, n, BLOCK=1024)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera.errors import (
+    ArgumentError,
+    CompilationError,
+    InternalError,
+    KernelAssertionError,
+    LaunchError,
+    SettingError,
+    TesseraError,
+)
+from tessera.language.types import constexpr
+from tessera.runtime.jit import JITFunction, interpret, jit
+from tessera.settings import settings
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ArgumentError",
+    "CompilationError",
+    "CompiledKernel",
+    "InternalError",
+    "JITFunction",
+    "KernelAssertionError",
+    "LaunchError",
+    "MockTensor",
+    "SettingError",
+    "TensorWrapper",
+    "TesseraError",
+    "cdiv",
+    "compile",
+    "constexpr",
+    "interpret",
+    "jit",
+    "next_power_of_2",
+    "reinterpret",
+    "settings",
+]
+
+# Loaded when first asked for: launching a kernel that is in the cache needs none of it.
+_HOMES = {
+    "CompiledKernel": "tessera.compiler.artifacts",
+    "MockTensor": "tessera.runtime.arrays",
+    "TensorWrapper": "tessera.runtime.arrays",
+    "compile": "tessera.compiler.compile",
+    "reinterpret": "tessera.runtime.arrays",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def cdiv(x: int, y: int) -> int:
+    """`x / y`, rounded up: how many tiles of `y` cover `x` elements."""
+    return (x + y - 1) // y
+
+
+def next_power_of_2(n: int) -> int:
+    """The smallest power of two that is not below `n`."""
+    return 1 << (int(n) - 1).bit_length() if n > 1 else 1

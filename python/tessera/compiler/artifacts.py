@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A compiled kernel, and the stages on the way to it."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
+
+from tessera import _C
+from tessera.errors import ArgumentError, raise_core_error
+from tessera.language import types
+from tessera.runtime.arrays import pointer_of
+from tessera.runtime.grid import normalize_grid
+from tessera.runtime.specialize import float_bits
+
+STAGES = ("tile", "tile-opt", "strips", "llvm", "llvmir", "asm", "object")
+"""The named stages, in order. Each but `asm` can be edited and compiled from."""
+
+
+class Stages(Mapping[str, Union[str, bytes]]):
+    """The text of each stage by name; `object` is bytes.
+
+    A kernel that was launched has kept its machine code alone: the others are then made by
+    compiling it once more, when the first of them is read.
+    """
+
+    def __init__(self, kernel: _C.Kernel, rebuild: Optional[Callable[[], _C.Kernel]]) -> None:
+        self._kernel = kernel
+        self._rebuild = rebuild
+
+    def __getitem__(self, name: str) -> Union[str, bytes]:
+        if name not in STAGES:
+            raise KeyError(f"no stage {name!r}; the stages are {', '.join(STAGES)}")
+        text = self._kernel.stage(name)
+        if text is None and self._rebuild is not None:
+            self._kernel, self._rebuild = self._rebuild(), None
+            text = self._kernel.stage(name)
+        if text is None:
+            raise KeyError(f"stage {name!r} lies before the one that this kernel was compiled from")
+        return text
+
+    def __iter__(self) -> Iterator[str]:
+        if self._rebuild is not None:
+            self._kernel, self._rebuild = self._rebuild(), None
+        return iter([name for name in STAGES if self._kernel.stage(name) is not None])
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        return f"<stages {', '.join(self)}>"
+
+
+class CompiledKernel:
+    """Machine code for one specialisation of a kernel.
+
+    Attributes: `name`; `metadata`, a dict of what the compiler decided; `stages`, the IR on
+    the way. `kernel[grid](*args)` launches it on just the arguments that it was compiled
+    for: those that became constants are left out.
+    """
+
+    def __init__(
+        self,
+        kernel: _C.Kernel,
+        rebuild: Optional[Callable[[], _C.Kernel]] = None,
+    ) -> None:
+        self._kernel = kernel
+        self.metadata: Mapping[str, Any] = kernel.metadata()
+        self.stages = Stages(kernel, rebuild)
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return str(self.metadata["name"])
+
+    @property
+    def asm(self) -> Stages:
+        """Another name for `stages`."""
+        return self.stages
+
+    def stored_arguments(self) -> Sequence[int]:
+        """The arguments through which the kernel may write."""
+        return [
+            index
+            for index, argument in enumerate(self.metadata["arguments"])
+            if argument.get("stored")
+        ]
+
+    def __getitem__(self, grid: Any) -> Callable[..., None]:
+        return lambda *args, **options: self.launch(grid, args, **options)
+
+    def launch(self, grid: Any, args: Sequence[Any], num_threads: int = 0) -> None:
+        """Runs the kernel over `grid` and returns when it is done.
+
+        Raises LaunchError for a bad grid or argument, KernelAssertionError for a
+        `device_assert` that does not hold.
+        """
+        extents = normalize_grid(grid, {})
+        arguments = self.metadata["arguments"]
+        if len(args) != len(arguments):
+            raise ArgumentError(
+                "E051",
+                f"kernel `{self.name}` takes {len(arguments)} arguments, got {len(args)}",
+                "pass just those that it was not specialised on",
+            )
+        slots, owners = [], []
+        for index, (argument, value) in enumerate(zip(arguments, args)):
+            name = argument.get("name") or f"#{index}"
+            slot, owner = _slot(argument["type"], bool(argument.get("stored")), value, name)
+            slots.append(slot)
+            owners.append(owner)
+        try:
+            self._kernel.launch(extents, slots, num_threads)
+        except _C.CoreError as error:
+            raise_core_error(error)
+
+    def __repr__(self) -> str:
+        return f"<compiled kernel {self.name} for {self.metadata.get('cpu', '?')}>"
+
+
+_FLOATS = {"f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64"}
+
+
+def _slot(type: str, is_stored: bool, value: Any, name: str) -> tuple[int, Any]:
+    if "ptr" in type:
+        if isinstance(value, int):
+            return value, None
+        pointer = pointer_of(value, name)
+        if pointer is None:
+            raise ArgumentError(
+                "E054", f"argument `{name}` is {type}, got {value!r}", "pass an array"
+            )
+        if pointer.read_only and is_stored:
+            raise read_only_error(name, value)
+        return pointer.address, pointer
+    if type in _FLOATS:
+        return float_bits(types.dtype(_FLOATS[type]), float(value)), None
+    return int(value), None
+
+
+def read_only_error(name: str, value: Any) -> ArgumentError:
+    """The error for an array that must not change and would."""
+    return ArgumentError(
+        "E054",
+        f"argument `{name}` ({type(value).__name__}) is read-only, and the kernel writes to it",
+        "pass a writeable copy",
+    )

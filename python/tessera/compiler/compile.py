@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiling: a kernel and the types of its arguments, or the file of a stage, to machine code.
+
+`compile` is what users call ahead of time; `compile_specialised` is what a launch calls, and
+the one that knows the disk cache. The cache has two levels. The first key stands for the
+source and leads to the second; the second stands for the IR and leads to machine code. So a
+new process skips the front-end, and an edit that leaves the IR as it was (a comment, a
+moved function) still finds the machine code.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any, Mapping, Optional, Sequence, Union
+
+from tessera import _C
+from tessera.compiler.artifacts import STAGES, CompiledKernel
+from tessera.compiler.dependencies import source_key
+from tessera.compiler.options import CompileOptions
+from tessera.errors import ArgumentError, LaunchError, raise_core_error
+from tessera.frontend.signature import ArgSpec, ConstSpec, JITCallable, Param, ValueSpec
+from tessera.language import types
+from tessera.runtime.arrays import find_dtype
+from tessera.runtime.cache import default_cache, digest
+from tessera.settings import settings
+
+Signature = Union[str, Mapping[str, Any], Sequence[Any]]
+
+
+def compile(
+    source: Union[JITCallable, str, "os.PathLike[str]"],
+    signature: Optional[Signature] = None,
+    *,
+    constexprs: Optional[Mapping[str, Any]] = None,
+    **options: Any,
+) -> CompiledKernel:
+    """Compiles a kernel without launching it.
+
+    `source` is a @jit function, or the path of a stage's file as TESSERA_DUMP_DIR writes it
+    (`softmax.strips.mlir`), perhaps edited: compiling then goes on from that stage.
+
+    `signature` has a type for each parameter, by name or in order: "*fp32", "i32", "fp32",
+    a `tl` dtype, with ":16" behind it if the address or the integer is divisible by 16; for a
+    constant, its value. A string lists them, as in "*fp32:16, *fp32:16, i32, 1024".
+    `constexprs` has values of constants, too. `options` are those of a launch, and `target`.
+
+    Raises CompilationError for a mistake in the kernel, LaunchError for one in the options.
+    """
+    parsed = CompileOptions.of(options)
+    if isinstance(source, JITCallable):
+        specs = _parse_signature(source, signature or {}, constexprs or {})
+        module = build_module(source, specs, parsed)
+        return CompiledKernel(_compile(module, parsed, keep_stages=True))
+    if signature is not None or constexprs is not None:
+        raise ArgumentError("E051", "the file of a stage has its signature", "pass the file alone")
+    return _compile_file(os.fspath(source), parsed)
+
+
+def compile_specialised(
+    fn: JITCallable, key: Sequence[Any], specs: Sequence[ArgSpec], options: CompileOptions
+) -> CompiledKernel:
+    """The kernel for one specialisation: from the disk cache, or compiled and put there."""
+
+    def rebuild() -> _C.Kernel:
+        return _compile(build_module(fn, specs, options), options, keep_stages=True)
+
+    if settings.dump_dir or settings.override_dir:
+        # What is wanted is the compiling itself.
+        return CompiledKernel(rebuild())
+    cache = default_cache()
+    if cache.mode == "off":
+        return CompiledKernel(_compile(build_module(fn, specs, options), options), rebuild)
+
+    common = (cache.build_id, _host_key(), options.key())
+    source = source_key(fn, tuple(key), repr(common))
+    if source is not None and (link := cache.read(source)) is not None:
+        if kernel := _load(link.get("ir", b"")):
+            return CompiledKernel(kernel, rebuild)
+    module = build_module(fn, specs, options)
+    ir = digest("ir", repr(common), _canonical_text(module))
+    kernel = _load(ir)
+    if kernel is None:
+        kernel = _compile(module, options)
+        cache.write(ir, {"kernel": kernel.serialize()})
+    if source is not None:
+        cache.write(source, {"ir": ir})
+    return CompiledKernel(kernel, rebuild)
+
+
+def build_module(fn: JITCallable, specs: Sequence[ArgSpec], options: CompileOptions) -> _C.Module:
+    """The tile IR of a kernel for arguments as `specs` describes them."""
+    from tessera.frontend import build_module as build
+
+    try:
+        built = build(fn, specs, options)
+    except _C.CoreError as error:
+        raise_core_error(error)
+    return getattr(built, "module", built)  # type: ignore[no-any-return]
+
+
+def _load(key: bytes) -> Optional[_C.Kernel]:
+    cache = default_cache()
+    sections = cache.read(key) if len(key) == 32 else None
+    if sections is None:
+        return None
+    try:
+        return _C.Kernel.deserialize(sections["kernel"])
+    except (KeyError, _C.CoreError):
+        # Whole by its checksum, yet of no use to this compiler.
+        cache.bad += 1
+        cache.forget(key)
+        return None
+
+
+def _compile(
+    module: _C.Module, options: CompileOptions, *, keep_stages: bool = False, **more: Any
+) -> _C.Kernel:
+    try:
+        return _C.compile(module, _core_options(options, keep_stages, **more))
+    except _C.CoreError as error:
+        raise_core_error(error)
+
+
+def _core_options(options: CompileOptions, keep_stages: bool, **more: Any) -> str:
+    return options.core_json(
+        keep_stages=keep_stages,
+        dump_dir=settings.dump_dir,
+        override_dir=settings.override_dir,
+        reproducer_dir=settings.reproducer_dir,
+        **more,
+    )
+
+
+def _compile_file(path: str, options: CompileOptions) -> CompiledKernel:
+    parts = os.path.basename(path).split(".")
+    stage = parts[-2] if len(parts) > 2 else ""
+    if stage not in STAGES or stage in ("asm", "object"):
+        raise LaunchError(
+            "E062",
+            f"{path!r} is not named like the file of a stage that can be compiled from",
+            "name it <kernel>.<stage>.<suffix>, the stage one of " + ", ".join(STAGES[:-2]),
+        )
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    core = _core_options(options, True, start_stage=stage)
+    try:
+        kernel = _C.compile_text(text, path, core)
+    except _C.CoreError as error:
+        raise_core_error(error)
+    return CompiledKernel(kernel)
+
+
+def _canonical_text(module: _C.Module) -> str:
+    """The IR, with places in the source only where compiled code can tell them."""
+    text = str(module)
+    if "tile.assert" in text or "tile.print" in text:
+        return module.print(locations=True)
+    return text
+
+
+@functools.lru_cache(maxsize=None)
+def _host_key() -> str:
+    """The CPU that "host" stands for."""
+    info = _C.host_info()
+    return f"{info.get('cpu')} {info.get('features')}"
+
+
+def _parse_signature(
+    fn: JITCallable, signature: Signature, constexprs: Mapping[str, Any]
+) -> list[ArgSpec]:
+    if isinstance(signature, str):
+        signature = [part.strip() for part in signature.split(",") if part.strip()]
+    names = [param.name for param in fn.params]
+    if not isinstance(signature, Mapping):
+        if len(signature) > len(names):
+            raise ArgumentError(
+                "E051",
+                f"the signature has {len(signature)} types, `{fn.__name__}` takes {len(names)}",
+            )
+        signature = {name: _literal(text) for name, text in zip(names, signature)}
+    for name in (*signature, *constexprs):
+        if name not in names:
+            raise ArgumentError(
+                "E051",
+                f"`{fn.__name__}` has no parameter `{name}`",
+                f"the parameters are {', '.join(names)}",
+            )
+    return [_parse_param(fn, param, signature, constexprs) for param in fn.params]
+
+
+def _literal(text: Any) -> Any:
+    """A number in the text form of a signature."""
+    if isinstance(text, str):
+        for kind in (int, float):
+            try:
+                return kind(text)
+            except ValueError:
+                pass
+        return {"None": None, "True": True, "False": False}.get(text, text)
+    return text
+
+
+def _parse_param(
+    fn: JITCallable, param: Param, signature: Mapping[str, Any], constexprs: Mapping[str, Any]
+) -> ArgSpec:
+    name = param.name
+    if name in constexprs:
+        return ConstSpec(constexprs[name])
+    if name not in signature or (param.is_constexpr and signature[name] == "constexpr"):
+        if param.has_default:
+            return ConstSpec(types.unwrap(param.default))
+        kind = "value of the constexpr" if param.is_constexpr else "type of the parameter"
+        raise ArgumentError("E051", f"the signature of `{fn.__name__}` lacks the {kind} `{name}`")
+    value = signature[name]
+    if isinstance(value, types.constexpr):
+        return ConstSpec(value.value)
+    if param.is_constexpr or not isinstance(value, (str, types.dtype)):
+        found = find_dtype(value) if type(value).__name__ == "dtype" else None
+        return ConstSpec(value) if found is None else value_spec(found)
+    text, _, divisibility = value.partition(":") if isinstance(value, str) else (value, "", "")
+    try:
+        dtype = types.str_to_ty(text) if isinstance(text, str) else text
+        return value_spec(dtype, int(divisibility or 0))
+    except ValueError as error:
+        raise ArgumentError(
+            "E051", f"the type of `{name}` is {value!r}: {error}", 'write "*fp32", "i32", "fp32:16"'
+        ) from None
+
+
+def value_spec(dtype: types.dtype, divisibility: int = 0) -> ValueSpec:
+    """The spec of an argument of a type, for what is known to divide it."""
+    if isinstance(dtype, types.pointer_type):
+        type = _C.Type(types.KIND_POINTER, dtype.element_ty.core_id, dtype.is_const(), ())
+    else:
+        type = _C.Type(types.KIND_NUMBER, dtype.core_id, False, ())
+    return ValueSpec(type, divisibility)

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a launch or a compilation can be told besides the kernel's own arguments."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from difflib import get_close_matches
+from typing import Any, Mapping, Optional
+
+from tessera.errors import LaunchError
+from tessera.settings import settings
+
+# How many threads a warp has on every target that has warps, and how many one program may use.
+_MAX_WARPS = 32
+
+# Options of GPU launches which have nothing to act on here; kernels that pass them still run.
+_WITHOUT_EFFECT_ON_CPU = (
+    "num_warps",
+    "num_stages",
+    "maxnreg",
+    "launch_cooperative_grid",
+    "launch_pdl",
+    "extern_libs",
+    "ptx_options",
+    "ptx_version",
+    "enable_reflect_ftz",
+    "instrumentation_mode",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class CompileOptions:
+    """The options of one compilation. Unknown names and values out of range are errors."""
+
+    num_warps: int = 4
+    num_stages: int = 3
+    num_ctas: int = 1
+    maxnreg: Optional[int] = None
+    launch_cooperative_grid: bool = False
+    launch_pdl: bool = False
+    extern_libs: Any = None
+    ptx_options: Optional[str] = None
+    ptx_version: Optional[int] = None
+    enable_reflect_ftz: bool = True
+    instrumentation_mode: str = ""
+    enable_fp_fusion: bool = True
+    sanitize_overflow: bool = False
+    debug: bool = False
+    deterministic: bool = False
+    num_threads: int = 0
+    tune: str = "lite"
+    target: str = "cpu"
+    cpu: str = "host"
+    features: str = ""
+
+    def __post_init__(self) -> None:
+        warps = self.num_warps
+        if not _is_integer(warps) or warps not in (1, 2, 4, 8, 16, 32):
+            raise LaunchError(
+                "E053", f"num_warps is {warps!r}", f"use a power of two from 1 to {_MAX_WARPS}"
+            )
+        if not _is_integer(self.num_stages) or self.num_stages < 0:
+            raise LaunchError("E053", f"num_stages is {self.num_stages!r}", "use 0 or more")
+        if self.num_ctas != 1:
+            raise LaunchError(
+                "E053",
+                f"num_ctas is {self.num_ctas!r}, and the target {self.target} has no clusters",
+                "use num_ctas=1",
+            )
+        if not _is_integer(self.num_threads) or not 0 <= self.num_threads < 1 << 16:
+            raise LaunchError(
+                "E053", f"num_threads is {self.num_threads!r}", "use 0 (all cores) to 65535"
+            )
+        if self.target != "cpu":
+            raise LaunchError("E053", f"there is no target {self.target!r}", "use target='cpu'")
+        if self.tune not in ("lite", "max"):
+            raise LaunchError("E053", f"tune is {self.tune!r}", "use 'lite' or 'max'")
+        for name in ("cpu", "features"):
+            if not isinstance(getattr(self, name), str):
+                raise LaunchError("E053", f"{name} is {getattr(self, name)!r}", "use a string")
+        for name in ("debug", "deterministic", "enable_fp_fusion", "sanitize_overflow"):
+            if not isinstance(getattr(self, name), (bool, int)):
+                raise LaunchError("E053", f"{name} is {getattr(self, name)!r}", "use True or False")
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> "CompileOptions":
+        """The options `given`, the rest from the settings or their defaults."""
+        for name in given:
+            if name not in OPTION_NAMES:
+                raise unknown_option(name, ())
+        values: dict[str, Any] = {
+            "debug": settings.debug,
+            "deterministic": settings.deterministic,
+            "num_threads": settings.num_threads,
+            "cpu": settings.cpu,
+            "features": settings.features,
+        }
+        values.update(given)
+        return cls(**values)
+
+    def core_json(self, **more: Any) -> str:
+        """The options of tsr_compile. `more` is added to them."""
+        core = {
+            "target": self.target,
+            "cpu": self.cpu,
+            "features": self.features,
+            "deterministic": bool(self.deterministic),
+            "debug": bool(self.debug),
+            "fp_fusion": bool(self.enable_fp_fusion),
+            "num_threads": self.num_threads,
+            "tune": self.tune,
+        }
+        core.update(more)
+        return json.dumps(core, sort_keys=True)
+
+    def key(self) -> tuple[Any, ...]:
+        """Equal for options that give the same code."""
+        return tuple(
+            (field.name, getattr(self, field.name))
+            for field in dataclasses.fields(self)
+            if field.name not in _WITHOUT_EFFECT_ON_CPU
+        )
+
+
+OPTION_NAMES = tuple(field.name for field in dataclasses.fields(CompileOptions))
+
+
+def unknown_option(name: str, parameters: tuple[str, ...]) -> LaunchError:
+    """The error for a keyword that is neither an option nor one of a kernel's parameters."""
+    near = get_close_matches(name, OPTION_NAMES + parameters, n=1)
+    if near:
+        fix = f"did you mean `{near[0]}`?"
+    elif parameters:
+        fix = f"the parameters are {', '.join(parameters)}"
+    else:
+        fix = f"the options are {', '.join(OPTION_NAMES)}"
+    return LaunchError("E051", f"unknown keyword argument `{name}`", fix)
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

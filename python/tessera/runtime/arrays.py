@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Arrays as kernel arguments: their address, element type, and whether they may be written.
+
+NumPy arrays, torch tensors on the CPU, whatever exports DLPack from the CPU (JAX,
+TensorFlow, ...) and any object with `data_ptr()` and `dtype`. No framework is imported:
+an object says what it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, NoReturn, Optional
+
+from tessera import _C
+from tessera.errors import ArgumentError, TesseraError
+from tessera.language import types
+
+# The names by which NumPy, ml_dtypes, torch and DLPack know our element types.
+_DTYPE_NAMES = {
+    "bool": types.int1,
+    "int8": types.int8,
+    "int16": types.int16,
+    "int32": types.int32,
+    "int64": types.int64,
+    "uint8": types.uint8,
+    "uint16": types.uint16,
+    "uint32": types.uint32,
+    "uint64": types.uint64,
+    "float16": types.float16,
+    "bfloat16": types.bfloat16,
+    "float32": types.float32,
+    "float64": types.float64,
+    "float8_e5m2": types.float8e5,
+    "float8_e4m3fn": types.float8e4nv,
+    "float8_e4m3fnuz": types.float8e4b8,
+    "float8_e5m2fnuz": types.float8e5b16,
+}
+
+# kDLCPU and the kDLCUDAHost-like device types whose memory the CPU can reach.
+_DLPACK_CPU_DEVICES = (1, 3, 11)
+_DLPACK_DEVICES = {2: "a CUDA GPU", 7: "a Vulkan device", 8: "Apple Metal", 10: "a ROCm GPU"}
+
+
+class Pointer(NamedTuple):
+    """An array, as a kernel sees it."""
+
+    address: int
+    dtype: types.dtype
+    read_only: bool
+    owner: Any
+    """What keeps the memory alive, if that is not the array itself."""
+
+
+class TensorWrapper:
+    """An array seen as elements of another type of the same size; see `reinterpret`."""
+
+    def __init__(self, base: Any, dtype: types.dtype) -> None:
+        self.base = base
+        self.dtype = dtype
+        self.shape = getattr(base, "shape", ())
+
+    def __repr__(self) -> str:
+        return f"TensorWrapper[{self.dtype}]({self.base!r})"
+
+
+class MockTensor:
+    """A pointer with an element type but no memory, to compile a kernel with."""
+
+    def __init__(self, dtype: Any, shape: Optional[Any] = None) -> None:
+        self.dtype = to_dtype(dtype)
+        self.shape = shape
+
+    def data_ptr(self) -> int:
+        """An address as aligned as any allocator's."""
+        return 0
+
+
+def reinterpret(tensor: Any, dtype: Any) -> TensorWrapper:
+    """`tensor`, with its memory read as elements of `dtype` (fp8 in an int8 array)."""
+    wanted = to_dtype(dtype)
+    base = tensor.base if isinstance(tensor, TensorWrapper) else tensor
+    pointer = pointer_of(base, "tensor")
+    if pointer is None:
+        raise ArgumentError("E054", f"a {_type_name(tensor)} is not an array")
+    if pointer.dtype.itemsize != wanted.itemsize:
+        raise ArgumentError(
+            "E035",
+            f"elements of {pointer.dtype} have {pointer.dtype.itemsize} bytes, "
+            f"those of {wanted} have {wanted.itemsize}",
+            "reinterpret as a type of the same size",
+        )
+    return TensorWrapper(base, wanted)
+
+
+def find_dtype(dtype: Any) -> Optional[types.dtype]:
+    """Our element type for a `tl` dtype, a NumPy or torch dtype or its name, if there is one."""
+    if isinstance(dtype, types.dtype):
+        return dtype
+    name = dtype if isinstance(dtype, str) else getattr(dtype, "name", None) or str(dtype)
+    return _DTYPE_NAMES.get(name.removeprefix("torch."))
+
+
+def to_dtype(dtype: Any) -> types.dtype:
+    """Like `find_dtype`, but raises ArgumentError (E054) where there is none."""
+    found = find_dtype(dtype)
+    if found is None:
+        raise ArgumentError(
+            "E054",
+            f"there is no element type for {dtype!r}",
+            f"use one of {', '.join(_DTYPE_NAMES)}",
+        )
+    return found
+
+
+def pointer_of(value: Any, name: str) -> Optional[Pointer]:
+    """The memory of `value`, or None if it is no array.
+
+    Raises ArgumentError (E054, E058) for an array that a kernel cannot take; `name` is what
+    the message calls it.
+    """
+    if isinstance(value, TensorWrapper):
+        pointer = pointer_of(value.base, name)
+        return None if pointer is None else pointer._replace(dtype=value.dtype)
+    if hasattr(value, "__array_interface__") and not hasattr(value, "data_ptr"):
+        if _is_numpy_scalar(value):
+            return None
+        return _from_numpy(value, name)
+    if callable(getattr(value, "data_ptr", None)) and hasattr(value, "dtype"):
+        return _from_data_ptr(value, name)
+    if hasattr(value, "__cuda_array_interface__"):
+        _refuse(value, name, "lies in the memory of a GPU", "copy it to the CPU first")
+    if hasattr(value, "__dlpack__"):
+        return _from_dlpack(value, name)
+    return None
+
+
+def _is_numpy_scalar(value: Any) -> bool:
+    return any(cls.__name__ == "generic" and cls.__module__ == "numpy" for cls in type(value).mro())
+
+
+def _from_numpy(array: Any, name: str) -> Pointer:
+    if not hasattr(array, "dtype"):
+        _refuse(array, name, "has no dtype", "pass numpy.asarray(it)")
+    dtype = find_dtype(array.dtype)
+    if dtype is None:
+        if str(array.dtype) == "object":
+            _refuse(array, name, "holds Python objects", "convert it to a numeric dtype")
+        _refuse(array, name, f"has elements of {array.dtype}", "convert it to a supported dtype")
+    if not array.dtype.isnative:
+        _refuse(
+            array,
+            name,
+            f"has elements in the other byte order ({array.dtype.str})",
+            "convert it: x.astype(x.dtype.newbyteorder('='))",
+        )
+    address, read_only = array.__array_interface__["data"]
+    return Pointer(address, dtype, bool(read_only), None)
+
+
+def _from_data_ptr(tensor: Any, name: str) -> Pointer:
+    device = getattr(tensor, "device", None)
+    kind = getattr(device, "type", "cpu")
+    if kind == "meta":
+        _refuse(tensor, name, "is a meta tensor without memory", "pass a tensor on the CPU")
+    if kind != "cpu":
+        _refuse(tensor, name, f"is on {device}, but the kernel runs on the CPU", "pass it.cpu()")
+    layout = str(getattr(tensor, "layout", "torch.strided"))
+    if layout != "torch.strided" or getattr(tensor, "is_nested", False):
+        what = "nested" if getattr(tensor, "is_nested", False) else layout.removeprefix("torch.")
+        _refuse(tensor, name, f"is {what}, without one memory", "pass a dense tensor")
+    dtype = find_dtype(tensor.dtype)
+    if dtype is None:
+        _refuse(tensor, name, f"has elements of {tensor.dtype}", "convert it to a supported dtype")
+    try:
+        address = tensor.data_ptr()
+    except Exception as error:
+        _refuse_call(tensor, name, "data_ptr()", error)
+    if not isinstance(address, int):
+        _refuse(tensor, name, f"has a data_ptr() that returns {address!r}", "return an integer")
+    return Pointer(address, dtype, False, None)
+
+
+def _from_dlpack(array: Any, name: str) -> Pointer:
+    try:
+        device, _ = array.__dlpack_device__()
+        if device not in _DLPACK_CPU_DEVICES:
+            where = _DLPACK_DEVICES.get(device, f"a device of DLPack type {int(device)}")
+            _refuse(array, name, f"is on {where}, but the kernel runs on the CPU", "copy it")
+        try:
+            # The versioned form is the one that tells whether the memory is read-only.
+            capsule = array.__dlpack__(max_version=(1, 1))
+        except TypeError:
+            capsule = array.__dlpack__()
+        address, code, bits, lanes, read_only = _C.read_dlpack(capsule)
+    except TesseraError:
+        raise
+    except Exception as error:
+        _refuse_call(array, name, "__dlpack__()", error)
+    dtype = _DLPACK_DTYPES.get((code, bits)) if lanes == 1 else None
+    if dtype is None:
+        spelled = getattr(array, "dtype", f"DLPack type ({code}, {bits}, {lanes})")
+        _refuse(array, name, f"has elements of {spelled}", "convert it to a supported dtype")
+    # These frameworks promise that an array never changes, whatever DLPack says.
+    framework = type(array).__module__.partition(".")[0]
+    immutable = framework in ("jax", "jaxlib", "tensorflow")
+    return Pointer(address, dtype, bool(read_only) or immutable, capsule)
+
+
+# DLDataTypeCode and bits.
+_DLPACK_DTYPES = {
+    (0, 8): types.int8,
+    (0, 16): types.int16,
+    (0, 32): types.int32,
+    (0, 64): types.int64,
+    (1, 8): types.uint8,
+    (1, 16): types.uint16,
+    (1, 32): types.uint32,
+    (1, 64): types.uint64,
+    (2, 16): types.float16,
+    (2, 32): types.float32,
+    (2, 64): types.float64,
+    (4, 16): types.bfloat16,
+    (6, 8): types.int1,
+    (10, 8): types.float8e4nv,
+    (11, 8): types.float8e4b8,
+    (12, 8): types.float8e5,
+    (13, 8): types.float8e5b16,
+}
+
+
+def _type_name(value: Any) -> str:
+    cls = type(value)
+    module = cls.__module__.partition(".")[0]
+    return cls.__qualname__ if module == "builtins" else f"{module}.{cls.__qualname__}"
+
+
+def _refuse(value: Any, name: str, why: str, fix: str) -> NoReturn:
+    raise ArgumentError("E054", f"argument `{name}` ({_type_name(value)}) {why}", fix)
+
+
+def _refuse_call(value: Any, name: str, call: str, error: Exception) -> NoReturn:
+    raise ArgumentError(
+        "E058",
+        f"argument `{name}` ({_type_name(value)}): {call} failed: {type(error).__name__}: {error}",
+        "pass an array whose memory can be read",
+    ) from error

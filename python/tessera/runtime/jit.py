@@ -1,0 +1,454 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""@jit: a Python function as a kernel that is compiled when it is launched.
+
+A launch binds arguments to parameters, specialises on them (runtime/specialize.py), looks
+the specialisation up, compiles it if it is new, and runs it over the grid.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+import weakref
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, Union, overload
+
+from tessera import _C
+from tessera.errors import ArgumentError, LaunchError, raise_core_error
+from tessera.frontend.errors import CompilationError
+from tessera.frontend.signature import JITCallable, Param
+from tessera.language import types
+from tessera.runtime.grid import normalize_grid
+from tessera.runtime.specialize import Bound, ParamTraits
+from tessera.settings import settings
+
+if TYPE_CHECKING:
+    from tessera.compiler.artifacts import CompiledKernel
+    from tessera.compiler.options import CompileOptions
+
+# So many variants of one kernel are more often an accident than a plan.
+_MANY_VARIANTS = 128
+
+
+class JITFunction(JITCallable):
+    """A kernel, or a function that kernels call.
+
+    `kernel[grid](*args, **options)` launches it: `grid` is a tuple of one to three integers,
+    or a function of a dict of the arguments that returns one; `options` are those of
+    `tessera.compiler.options.CompileOptions`. The call returns when the grid is done.
+    """
+
+    def __init__(
+        self,
+        fn: FunctionType,
+        *,
+        version: Optional[Any] = None,
+        repr: Optional[Callable[[Any], str]] = None,
+        launch_metadata: Optional[Callable[..., Any]] = None,
+        do_not_specialize: Sequence[Union[str, int]] = (),
+        do_not_specialize_on_alignment: Sequence[Union[str, int]] = (),
+        debug: Optional[bool] = None,
+        noinline: bool = False,
+    ) -> None:
+        _check_is_function(fn)
+        super().__init__(fn, noinline=noinline)
+        self.version = version
+        self.debug = debug
+        self.launch_metadata = launch_metadata
+        self.pre_run_hooks: list[Callable[..., Any]] = []
+        self._repr = repr
+        self._unspecialised = tuple(do_not_specialize or ())
+        self._unaligned = tuple(do_not_specialize_on_alignment or ())
+        self._traits: Optional[tuple[ParamTraits, ...]] = None
+        self._kernels: dict[Any, CompiledKernel] = {}
+        self._modules: dict[Any, _C.Module] = {}
+        self._lock = threading.RLock()
+        _check_indices(self, self._unspecialised, "do_not_specialize")
+        _check_indices(self, self._unaligned, "do_not_specialize_on_alignment")
+        _all_functions.add(self)
+
+    @property
+    def arg_names(self) -> list[str]:
+        """The names of the parameters."""
+        return [param.name for param in self.params]
+
+    @property
+    def src(self) -> str:
+        """The text of the function."""
+        return self.source
+
+    @property
+    def cache_key(self) -> Optional[str]:
+        """A hash of the source and of all it depends on, or None if that is not known."""
+        from tessera.compiler.dependencies import source_key
+
+        key = source_key(self)
+        return None if key is None else key.hex()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise LaunchError(
+            "E004",
+            f"kernel `{self.__name__}` is called without a launch grid",
+            f"write {self.__name__}[grid](...); inside a kernel, just call it",
+        )
+
+    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        def launch(*args: Any, **kwargs: Any) -> Any:
+            return self.run(*args, grid=grid, **kwargs)
+
+        return launch
+
+    def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:
+        """Has `hook(*args, **kwargs)` called before each launch."""
+        self.pre_run_hooks.append(hook)
+
+    def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
+        """Launches the kernel, or only compiles it if `warmup`.
+
+        Returns the CompiledKernel (None where the interpreter ran it). Raises LaunchError for
+        a bad grid, argument or option, CompilationError for a mistake in the kernel,
+        KernelAssertionError for a `device_assert` that does not hold.
+        """
+        for hook in self.pre_run_hooks:
+            hook(*args, **kwargs)
+        values, given = self._bind(args, kwargs)
+        options = self._options(given)
+        bound = self._specialise(values)
+        if warmup:
+            return self._kernel(bound, options)
+        extents = normalize_grid(grid, _Meta(self.params, values, options))
+        if settings.interpret:
+            self._interpret(bound, options, extents)
+            return None
+        kernel = self._kernel(bound, options)
+        _check_writeable(kernel, bound)
+        try:
+            kernel._kernel.launch(extents, bound.slots, options.num_threads)
+        except _C.CoreError as error:
+            raise_core_error(error)
+        return kernel
+
+    def warmup(self, *args: Any, grid: Any = (1,), **kwargs: Any) -> "CompiledKernel":
+        """Compiles the kernel for these arguments without running it.
+
+        For an array, a `tessera.MockTensor` or just a dtype will do.
+        """
+        from tessera.runtime.arrays import MockTensor, find_dtype
+
+        def stand_in(value: Any, param: Optional[Param]) -> Any:
+            if param is not None and param.is_constexpr:
+                return value
+            is_dtype = isinstance(value, types.dtype) or type(value).__name__ == "dtype"
+            return MockTensor(value) if is_dtype and find_dtype(value) else value
+
+        by_name = {param.name: param for param in self.params}
+        params = [*self.params, *[None] * len(args)]
+        return self.run(  # type: ignore[no-any-return]
+            *(stand_in(value, param) for value, param in zip(args, params)),
+            grid=grid,
+            warmup=True,
+            **{name: stand_in(value, by_name.get(name)) for name, value in kwargs.items()},
+        )
+
+    def _bind(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """A value for each parameter, and what is left: the options."""
+        values: list[Any] = []
+        rest = dict(kwargs)
+        at = 0
+        missing = []
+        for param in self.params:
+            if param.kind == "varargs":
+                values.append(args[at:])
+                at = len(args)
+                continue
+            if at < len(args) and param.kind == "positional":
+                if param.name in rest:
+                    raise ArgumentError(
+                        "E051",
+                        f"kernel `{self.__name__}` got two values for `{param.name}`",
+                        "pass it once, by place or by name",
+                    )
+                values.append(args[at])
+                at += 1
+            elif param.name in rest:
+                values.append(rest.pop(param.name))
+            elif param.has_default:
+                values.append(param.default)
+            else:
+                missing.append(param.name)
+                values.append(None)
+        if at < len(args):
+            raise ArgumentError(
+                "E051",
+                f"kernel `{self.__name__}` takes {at} arguments by place, got {len(args)}",
+                f"the parameters are {', '.join(self.arg_names)}",
+            )
+        if rest:
+            from tessera.compiler.options import OPTION_NAMES, unknown_option
+
+            for name in rest:
+                if name not in OPTION_NAMES:
+                    raise unknown_option(name, tuple(self.arg_names))
+        if missing:
+            raise ArgumentError(
+                "E051",
+                f"kernel `{self.__name__}` is launched without "
+                + ", ".join(f"`{name}`" for name in missing),
+                "pass a value for each parameter that has no default",
+            )
+        return values, rest
+
+    def _options(self, given: dict[str, Any]) -> "CompileOptions":
+        from tessera.compiler.options import CompileOptions
+
+        if self.debug is not None:
+            given.setdefault("debug", self.debug)
+        return CompileOptions.of(given)
+
+    def _specialise(self, values: Sequence[Any]) -> Bound:
+        if self._traits is None:
+            self._traits = _read_traits(self, self._unspecialised, self._unaligned)
+        bound = Bound()
+        for traits, value in zip(self._traits, values):
+            bound.add(traits, value)
+        return bound
+
+    def _kernel(self, bound: Bound, options: "CompileOptions") -> "CompiledKernel":
+        key = (tuple(bound.key), options.key(), settings.generation)
+        kernel = self._kernels.get(key)
+        if kernel is None:
+            # Threads that want the same kernel wait for the first of them to compile it.
+            with self._lock:
+                kernel = self._kernels.get(key)
+                if kernel is None:
+                    from tessera.compiler.compile import compile_specialised
+
+                    kernel = compile_specialised(self, bound.key, bound.specs, options)
+                    self._kernels[key] = kernel
+                    self._warn_of_many_variants()
+        return kernel
+
+    def _interpret(
+        self, bound: Bound, options: "CompileOptions", grid: tuple[int, int, int]
+    ) -> None:
+        key = (tuple(bound.key), options.key())
+        with self._lock:
+            module = self._modules.get(key)
+            if module is None:
+                from tessera.compiler.compile import build_module
+
+                module = build_module(self, bound.specs, options)
+                self._modules[key] = module
+            try:
+                _C.interpret(module, self.__name__, grid, bound.slots)
+            except _C.CoreError as error:
+                raise_core_error(error)
+
+    def _warn_of_many_variants(self) -> None:
+        if len(self._kernels) == _MANY_VARIANTS:
+            warnings.warn(
+                f"tessera: kernel `{self.__name__}` has been compiled {_MANY_VARIANTS} times "
+                "(E056); a constexpr that changes with every call makes it a new kernel each "
+                "time: pass it as a plain argument, or name it in do_not_specialize",
+                stacklevel=4,
+            )
+
+
+class Interpreted:
+    """A kernel that the reference interpreter runs; see `interpret`."""
+
+    def __init__(self, fn: JITFunction) -> None:
+        self.fn = fn
+
+    def __getitem__(self, grid: Any) -> Callable[..., None]:
+        def launch(*args: Any, **kwargs: Any) -> None:
+            fn = self.fn
+            values, given = fn._bind(args, kwargs)
+            options = fn._options(given)
+            extents = normalize_grid(grid, _Meta(fn.params, values, options))
+            fn._interpret(fn._specialise(values), options, extents)
+
+        return launch
+
+
+def interpret(fn: JITFunction) -> Interpreted:
+    """`interpret(kernel)[grid](...)` runs a kernel with the reference interpreter.
+
+    That is slow, and right by definition: what it does is what the language says.
+    """
+    return Interpreted(fn)
+
+
+@overload
+def jit(fn: FunctionType, /) -> JITFunction: ...
+@overload
+def jit(fn: Callable[..., Any], /) -> JITFunction: ...
+@overload
+def jit(
+    *,
+    version: Optional[Any] = None,
+    repr: Optional[Callable[[Any], str]] = None,
+    launch_metadata: Optional[Callable[..., Any]] = None,
+    do_not_specialize: Sequence[Union[str, int]] = (),
+    do_not_specialize_on_alignment: Sequence[Union[str, int]] = (),
+    debug: Optional[bool] = None,
+    noinline: bool = False,
+) -> Callable[[Callable[..., Any]], JITFunction]: ...
+def jit(fn: Optional[Any] = None, /, **options: Any) -> Any:
+    """Makes a kernel of a Python function: `@jit` or `@jit(noinline=True)`.
+
+    Options:
+      do_not_specialize: names or places of parameters that are never assumed to be 1 or
+        aligned, so that the kernel is not compiled anew for them.
+      do_not_specialize_on_alignment: the same for alignment alone.
+      debug: whether `device_assert` is compiled in; TESSERA_DEBUG decides if not given.
+      noinline: calls from other kernels stay calls.
+      version, repr, launch_metadata: accepted for kernels written for Triton.
+
+    Raises CompilationError (E001) unless `fn` is a plain function.
+    """
+    if fn is None:
+        return lambda function: JITFunction(function, **options)
+    return JITFunction(fn, **options)
+
+
+class _Meta(Mapping[str, Any]):
+    """What a grid function is called with: arguments and options by name."""
+
+    def __init__(
+        self, params: Sequence[Param], values: Sequence[Any], options: "CompileOptions"
+    ) -> None:
+        self._values = {param.name: types.unwrap(value) for param, value in zip(params, values)}
+        self._options = options
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self._values:
+            return self._values[name]
+        if isinstance(name, str) and not name.startswith("_") and hasattr(self._options, name):
+            return getattr(self._options, name)
+        raise KeyError(name)
+
+    def __iter__(self) -> Any:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+def _check_writeable(kernel: "CompiledKernel", bound: Bound) -> None:
+    read_only = [item for item in bound.pointers if item.pointer.read_only]
+    if read_only:
+        from tessera.compiler.artifacts import read_only_error
+
+        stored = kernel.stored_arguments()
+        for item in read_only:
+            if item.slot in stored:
+                raise read_only_error(item.name, item.pointer)
+
+
+def _check_is_function(fn: Any) -> None:
+    if isinstance(fn, JITFunction):
+        raise CompilationError("E001", f"`{fn.__name__}` is decorated with @jit twice", "drop one")
+    if isinstance(fn, FunctionType) and fn.__name__ != "<lambda>":
+        return
+    if hasattr(fn, "fn") and hasattr(fn, "run"):
+        raise CompilationError(
+            "E003",
+            f"@jit is put on top of @{type(fn).__name__.lower()}",
+            "put @jit next to the `def`, the other decorator above it",
+        )
+    if isinstance(fn, FunctionType):
+        raise CompilationError.at_function(
+            fn, "E001", "@jit needs a plain `def` function, got a lambda", "write a `def`"
+        )
+    what = f"the class `{fn.__name__}`" if isinstance(fn, type) else f"a {type(fn).__name__}"
+    raise CompilationError(
+        "E001", f"@jit needs a plain `def` function, got {what}", "write a `def`"
+    )
+
+
+def _check_indices(fn: JITFunction, items: Sequence[Union[str, int]], option: str) -> None:
+    names = fn.arg_names
+    for item in items:
+        known = item in names if isinstance(item, str) else -len(names) <= item < len(names)
+        if not known:
+            raise CompilationError.at_function(
+                fn.fn,
+                "E051",
+                f"{option} names {item!r}, which is no parameter of `{fn.__name__}`",
+                f"the parameters are {', '.join(names)}",
+            )
+
+
+def _read_traits(
+    fn: JITFunction, unspecialised: Sequence[Union[str, int]], unaligned: Sequence[Union[str, int]]
+) -> tuple[ParamTraits, ...]:
+    result = []
+    count = len(fn.params)
+    for index, param in enumerate(fn.params):
+        places = (param.name, index, index - count)
+        if param.has_default and type(param.default) in (list, dict, set):
+            raise CompilationError.at_function(
+                fn.fn,
+                "E006",
+                f"the default of `{param.name}` is a {type(param.default).__name__}",
+                "a default must be a constant: a number, a string, None or a tuple of these",
+            )
+        on_value = not any(place in unspecialised for place in places)
+        if param.is_constexpr and not on_value:
+            raise CompilationError.at_function(
+                fn.fn,
+                "E051",
+                f"do_not_specialize names `{param.name}`, which is a constexpr",
+                "drop one of the two",
+            )
+        annotation, is_const = _read_annotation(param)
+        result.append(
+            ParamTraits(
+                name=param.name,
+                is_constexpr=param.is_constexpr,
+                annotation=annotation,
+                is_const=is_const,
+                on_value=on_value,
+                on_alignment=not any(place in unaligned for place in places),
+            )
+        )
+    return tuple(result)
+
+
+def _read_annotation(param: Param) -> tuple[Optional[types.dtype], bool]:
+    """The type that an annotation fixes, and whether it says `tl.const`."""
+    annotation = param.annotation
+    if isinstance(annotation, types.dtype):
+        return annotation, annotation.is_const()
+    if annotation is types.const:
+        return None, True
+    if isinstance(annotation, str):
+        # Under `from __future__ import annotations`, "tl.int64" is all that is left of it.
+        name = annotation.strip("\"'")
+        last = name.rpartition(".")[2]
+        if last == "const":
+            return None, True
+        try:
+            dtype = types.str_to_ty(name if name.startswith("*") else last)
+        except ValueError:
+            return None, False
+        # Python's own int, float and bool are hints for people.
+        return (None, False) if last in ("int", "float", "bool") else (dtype, dtype.is_const())
+    return None, False
+
+
+_all_functions: "weakref.WeakSet[JITFunction]" = weakref.WeakSet()
+
+
+def _renew_locks() -> None:
+    # A thread that does not exist in the child may have held them.
+    for fn in _all_functions:
+        fn._lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a kernel is compiled for: the type of each argument, and what is assumed of its value.
+
+An array counts by its element type and the alignment of its address, an integer by its
+width, its alignment and whether it is 1 (then it becomes a constant), a constexpr by its
+value. Equal keys mean that the same compiled kernel serves.
+
+The alignment classes are 16, 8, 4 and none. They carry what a compiler can use without
+making a kernel for every address.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, Hashable, NamedTuple, Optional
+
+from tessera import _C
+from tessera.errors import ArgumentError
+from tessera.frontend.signature import (
+    ArgSpec,
+    ConstSpec,
+    JITCallable,
+    Param,
+    TupleSpec,
+    ValueSpec,
+)
+from tessera.language import types
+from tessera.runtime.arrays import Pointer, find_dtype, pointer_of
+
+_INT32 = range(-(1 << 31), 1 << 31)
+_INT64 = range(-(1 << 63), 1 << 63)
+_UINT64 = range(1 << 64)
+
+
+class ParamTraits(NamedTuple):
+    """How one parameter is specialised."""
+
+    name: str
+    is_constexpr: bool
+    annotation: Optional[types.dtype]
+    """The type that the parameter's annotation fixes."""
+    is_const: bool
+    """Annotated `tl.const`: not stored through."""
+    on_value: bool
+    """Integers specialise on being 1 and on alignment, pointers on alignment."""
+    on_alignment: bool
+
+
+class PointerSlot(NamedTuple):
+    """A slot that holds the address of an array."""
+
+    slot: int
+    name: str
+    pointer: Pointer
+
+
+class Bound:
+    """The arguments of a launch, specialised: a key, a spec a parameter, and the slots."""
+
+    def __init__(self) -> None:
+        self.key: list[Hashable] = []
+        self.specs: list[ArgSpec] = []
+        self.slots: list[int] = []
+        self.pointers: list[PointerSlot] = []
+
+    def add(self, traits: ParamTraits, value: Any) -> None:
+        """Specialises the next argument."""
+        key, spec = self._specialise(traits, value, traits.name)
+        self.key.append(key)
+        self.specs.append(spec)
+
+    def _specialise(self, traits: ParamTraits, value: Any, name: str) -> tuple[Hashable, ArgSpec]:
+        if isinstance(value, types.constexpr):
+            value = value.value
+            return _constant(value, name)
+        if traits.is_constexpr:
+            return _constant(value, name)
+        if value is None or isinstance(value, (types.dtype, JITCallable)):
+            return _constant(value, name)
+        if isinstance(value, tuple):
+            return self._tuple(traits, value, name)
+        if traits.annotation is not None and not traits.annotation.is_ptr():
+            return self._number_as(traits, traits.annotation, value, name)
+        if type(value) in (bool, int, float):
+            return self._number(traits, value, name)
+        pointer = pointer_of(value, name)
+        if pointer is not None:
+            return self._pointer(traits, pointer, name)
+        if isinstance(value, (bool, int, float)):
+            return self._number(traits, value, name)
+        scalar = _numpy_scalar(value)
+        if scalar is not None:
+            return self._number(traits, scalar, name)
+        raise ArgumentError(
+            "E054",
+            f"argument `{name}` is a {type(value).__name__}, which no kernel can take: {_short(value)}",
+            "pass an array, a number, a bool, None or a tuple of these, "
+            f"or annotate it: `{name}: tl.constexpr`",
+        )
+
+    def _tuple(self, traits: ParamTraits, value: Any, name: str) -> tuple[Hashable, ArgSpec]:
+        keys, specs = [], []
+        for index, item in enumerate(value):
+            key, spec = self._specialise(traits, item, f"{name}[{index}]")
+            keys.append(key)
+            specs.append(spec)
+        cls = type(value) if hasattr(value, "_fields") else None
+        return ("t", cls, *keys), TupleSpec(tuple(specs), cls)
+
+    def _pointer(
+        self, traits: ParamTraits, pointer: Pointer, name: str
+    ) -> tuple[Hashable, ArgSpec]:
+        dtype, is_const = pointer.dtype, traits.is_const
+        if isinstance(traits.annotation, types.pointer_type):
+            dtype = traits.annotation.element_ty
+            is_const = traits.annotation.is_const()
+        aligned = traits.on_value and traits.on_alignment
+        alignment = alignment_class(pointer.address) if aligned else 0
+        self.pointers.append(PointerSlot(len(self.slots), name, pointer))
+        self.slots.append(pointer.address)
+        type = _C.Type(types.KIND_POINTER, dtype.core_id, is_const, ())
+        return ("p", dtype.core_id, is_const, alignment), ValueSpec(type, alignment)
+
+    def _number(self, traits: ParamTraits, value: Any, name: str) -> tuple[Hashable, ArgSpec]:
+        if isinstance(value, bool):
+            return self._value(types.int1, int(value))
+        if isinstance(value, float):
+            return self._value(types.float32, float_bits(types.float32, value))
+        if traits.on_value and value == 1:
+            return ("c", int, 1), ConstSpec(1)
+        dtype = integer_type(value, name)
+        alignment = alignment_class(value) if traits.on_value and traits.on_alignment else 0
+        return self._value(dtype, int(value), alignment)
+
+    def _number_as(
+        self, traits: ParamTraits, dtype: types.dtype, value: Any, name: str
+    ) -> tuple[Hashable, ArgSpec]:
+        scalar = _numpy_scalar(value)
+        number = value if scalar is None else scalar
+        if not isinstance(number, (bool, int, float)):
+            raise ArgumentError(
+                "E054",
+                f"argument `{name}` is annotated {dtype}, got a {type(value).__name__}",
+                "pass a number",
+            )
+        if dtype.is_floating():
+            return self._value(dtype, float_bits(dtype, float(number)))
+        if isinstance(number, float):
+            raise ArgumentError(
+                "E055",
+                f"argument `{name}` is annotated {dtype}, got the float {number!r}",
+                "pass an integer",
+            )
+        if not dtype.get_int_min_value() <= number <= dtype.get_int_max_value():
+            raise ArgumentError(
+                "E055", f"argument `{name}` is annotated {dtype}, which {number} does not fit"
+            )
+        aligned = traits.on_value and traits.on_alignment and not dtype.is_bool()
+        return self._value(dtype, int(number), alignment_class(number) if aligned else 0)
+
+    def _value(self, dtype: types.dtype, slot: int, alignment: int = 0) -> tuple[Hashable, ArgSpec]:
+        self.slots.append(slot)
+        type = _C.Type(types.KIND_NUMBER, dtype.core_id, False, ())
+        return ("v", dtype.core_id, alignment), ValueSpec(type, alignment)
+
+
+def alignment_class(value: int) -> int:
+    """The largest of 16, 8 and 4 that divides `value`, or 0."""
+    for alignment in (16, 8, 4):
+        if value % alignment == 0:
+            return alignment
+    return 0
+
+
+def integer_type(value: int, name: str) -> types.dtype:
+    """The type of an integer argument: the narrowest of int32, int64 and uint64.
+
+    Raises ArgumentError (E055) if there is none.
+    """
+    if value in _INT32:
+        return types.int32
+    if value in _INT64:
+        return types.int64
+    if value in _UINT64:
+        return types.uint64
+    raise ArgumentError(
+        "E055",
+        f"argument `{name}` is {value}, which fits no 64-bit integer",
+        "pass it in two parts",
+    )
+
+
+def float_bits(dtype: types.dtype, value: float) -> int:
+    """`value`, rounded to a float type, as the low bits of a slot."""
+    if dtype == types.float64:
+        return int.from_bytes(struct.pack("<d", value), "little")
+    if dtype == types.bfloat16:
+        bits = _bits32(value)
+        if value != value:
+            return (bits >> 16) | 0x40
+        return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+    if dtype == types.float16:
+        try:
+            return int.from_bytes(struct.pack("<e", value), "little")
+        except OverflowError:
+            return 0x7C00 if value > 0 else 0xFC00
+    if dtype == types.float32:
+        return _bits32(value)
+    raise ArgumentError("E054", f"a scalar argument cannot be of type {dtype}", "use fp32")
+
+
+def _bits32(value: float) -> int:
+    try:
+        return int.from_bytes(struct.pack("<f", value), "little")
+    except OverflowError:  # finite, but rounds to infinity
+        return 0x7F800000 if value > 0 else 0xFF800000
+
+
+def constant_key(value: Any) -> Hashable:
+    """A key that tells constants apart which Python calls equal (1, 1.0 and True; 0.0 and -0.0).
+
+    Raises TypeError if `value` cannot be hashed.
+    """
+    if isinstance(value, float):
+        return ("c", float, struct.pack("<d", value))
+    if isinstance(value, tuple):
+        return ("c", type(value), *map(constant_key, value))
+    hash(value)
+    return ("c", type(value), value)
+
+
+def _constant(value: Any, name: str) -> tuple[Hashable, ArgSpec]:
+    if type(value).__name__ == "dtype" and not isinstance(value, types.dtype):
+        value = find_dtype(value) or value
+    if not isinstance(value, (bool, int, float, str, tuple)) and value is not None:
+        scalar = _numpy_scalar(value)
+        if scalar is not None:
+            value = scalar
+        elif hasattr(value, "data_ptr") or hasattr(value, "__array_interface__"):
+            raise ArgumentError(
+                "E033",
+                f"argument `{name}` is a constexpr, got a {type(value).__name__}",
+                "pass a number, a string, a dtype or a tuple of these, or drop `tl.constexpr`",
+            )
+    try:
+        return constant_key(value), ConstSpec(value)
+    except TypeError:
+        fix = "pass a tuple" if isinstance(value, list) else "pass something that can be hashed"
+        raise ArgumentError(
+            "E033",
+            f"argument `{name}` is a constexpr and must be hashable, got a {type(value).__name__}",
+            fix,
+        ) from None
+
+
+def _numpy_scalar(value: Any) -> Any:
+    """The Python number in a NumPy scalar, None for anything else."""
+    if getattr(value, "ndim", None) == 0 and hasattr(value, "__array_interface__"):
+        item = value.item() if hasattr(value, "item") else None
+        if isinstance(item, (bool, int, float)):
+            return item
+        if item is not None and hasattr(item, "__float__"):  # bfloat16 and its like
+            return float(item)
+    return None
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
