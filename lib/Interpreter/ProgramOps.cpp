@@ -48,29 +48,34 @@ static void printLine(Program &p, StringRef line) {
   llvm::outs().flush();
 }
 
-/// A line an element: `pid (x, y, z) idx (i, j) prefix a, b`. A scalar among tiles
-/// stands on every line.
+/// A line an element, `pid (x, y, z) idx (i, j) prefix a, b`, without `idx` where all
+/// is scalar. A scalar among tiles stands on every line.
 static void runPrint(tile::PrintOp op, Program &p) {
   ArrayRef<int64_t> shape;
-  for (Value operand : op.getArgs())
-    if (!tile::getShape(operand.getType()).empty())
-      shape = tile::getShape(operand.getType());
   int64_t count = 1;
-  for (int64_t extent : shape)
-    count *= extent;
-
+  for (Value operand : op.getArgs()) {
+    if (tile::getShape(operand.getType()).empty())
+      continue;
+    shape = tile::getShape(operand.getType());
+    count = countElements(operand.getType());
+  }
   for (int64_t i = 0; i < count; ++i) {
-    auto asText = [](int64_t position) { return std::to_string(position); };
+    std::string line = llvm::formatv("pid ({0}, {1}, {2})", p.id[0], p.id[1], p.id[2]);
+    llvm::raw_string_ostream os(line);
+    if (!shape.empty()) {
+      os << " idx (";
+      llvm::interleaveComma(delinearize(i, shape), os);
+      os << ')';
+    }
+    os << ' ' << op.getPrefix();
     SmallVector<std::string> values;
     for (auto [operand, isSigned] : llvm::zip_equal(op.getArgs(), op.getIsSigned())) {
       const Tile &tile = p.tile(operand);
       values.push_back(formatElement(tile.element(), tile.bits[tile.size() == 1 ? 0 : i],
                                      isSigned != 0, op.getHex()));
     }
-    printLine(p, llvm::formatv("pid ({0}, {1}, {2}) idx ({3}) {4}{5}", p.id[0], p.id[1], p.id[2],
-                               llvm::join(llvm::map_range(delinearize(i, shape), asText), ", "),
-                               op.getPrefix(), llvm::join(values, ", "))
-                     .str());
+    os << llvm::join(values, ", ");
+    printLine(p, line);
   }
 }
 

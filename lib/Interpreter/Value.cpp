@@ -110,14 +110,19 @@ std::string interpreter::formatElement(Type element, uint64_t bits, bool isSigne
   std::string text;
   llvm::raw_string_ostream os(text);
   unsigned width = getBitWidth(element);
-  if (hex || isa<tile::PointerType>(element))
-    os << llvm::format_hex(bits, 2 + std::max(width, 8u) / 4);
-  else if (isa<FloatType>(element))
-    os << llvm::format("%g", decodeFloat(element, bits));
-  else if (isSigned && width > 1)
+  if (isa<FloatType>(element)) {
+    double value = decodeFloat(element, bits);
+    if (std::isnan(value))
+      os << "nan";
+    else
+      os << llvm::format(hex ? "%a" : "%.9g", value);
+  } else if (hex || isa<tile::PointerType>(element)) {
+    os << llvm::format_hex(bits, 2 + (width + 3) / 4);
+  } else if (isSigned) {
     os << asSigned(bits, width);
-  else
+  } else {
     os << bits;
+  }
   return text;
 }
 

@@ -73,7 +73,7 @@ uint64_t fusedMultiplyAdd(mlir::Type element, uint64_t a, uint64_t b, uint64_t c
 uint64_t loadElement(uint64_t address, mlir::Type element);
 void storeElement(uint64_t address, mlir::Type element, uint64_t bits);
 
-/// How an element reads: "-3", "1.5", "0x7f00"; integers by `isSigned`.
+/// How an element is printed: "-3", "1.5", "0x7f00", a float in hexadecimal as "0x1.8p+0".
 std::string formatElement(mlir::Type element, uint64_t bits, bool isSigned, bool hex = false);
 
 /// The tile of `type` whose element i is f(a[i]), f(a[i], b[i]), ...
