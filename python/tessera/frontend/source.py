@@ -53,39 +53,9 @@ def read_function(fn: FunctionType, source: Optional[str] = None) -> FunctionSou
 
 def _block(lines: Sequence[str], start: int) -> Sequence[str]:
     """The lines of the function that starts at index `start`, decorators included."""
-    # The last line is the one before the first token that is indented no deeper than the
-    # function; brackets and strings over several lines are told apart by the tokenizer.
-    import tokenize
+    from inspect import getblock
 
-    first = lines[start]
-    indent = len(first) - len(first.lstrip())
-    reader = iter(lines[start:])
-    last, depth, in_body = 0, 0, False
-    try:
-        for token in tokenize.generate_tokens(lambda: next(reader, "")):
-            if token.type == tokenize.INDENT:
-                depth += 1
-            elif token.type == tokenize.DEDENT:
-                depth -= 1
-                if in_body and depth <= (1 if indent else 0):
-                    break
-            elif token.type == tokenize.NAME and token.string in ("def", "async"):
-                in_body = in_body or token.start[1] == indent
-            if token.type == tokenize.NEWLINE:
-                last = token.end[0]
-                # A body on the line of its `def` ends with it.
-                if in_body and depth <= (1 if indent else 0) and not _opens_block(
-                    lines[start + token.start[0] - 1]
-                ):
-                    break
-    except (tokenize.TokenError, IndentationError):
-        pass  # what could be read up to here; the parser says what is wrong
-    return lines[start : start + last] if last else lines[start:]
-
-
-def _opens_block(line: str) -> bool:
-    stripped = line.split("#", 1)[0].rstrip()
-    return stripped.endswith(":") or stripped.lstrip().startswith("@")
+    return getblock(list(lines[start:]))
 
 
 def _parse(text: str, fn: FunctionType, first_line: int) -> ast.FunctionDef:

@@ -428,7 +428,12 @@ def _default_root() -> str:
 
     private = tempfile.mkdtemp(prefix="tessera-")
     owner = os.getpid()
-    atexit.register(lambda: os.getpid() == owner and shutil.rmtree(private, ignore_errors=True))
+
+    def remove() -> None:
+        if os.getpid() == owner:  # and not a child that was forked
+            shutil.rmtree(private, ignore_errors=True)
+
+    atexit.register(remove)
     warnings.warn(
         f"tessera: {root} cannot be written, so kernels are kept for this process only; "
         "set TESSERA_CACHE_DIR to keep them",

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operations that make tensors out of constants, and casts."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+from tessera.language.tensor import (
+    builtin,
+    constant_bool,
+    constant_int,
+    constant_ints,
+    describe,
+    element_type,
+    emit_one,
+    known_value,
+    method,
+    tensor,
+    to_tensor_value,
+)
+from tessera.language.types import dtype as dtype_class
+from tessera.language.types import unwrap
+from tessera.frontend.errors import UserMistake
+
+
+@builtin
+def arange(start: int, end: int) -> tensor:
+    """The integers start, start + 1, ..., end - 1, as an int32 tile.
+
+    Both bounds are constants, and `end - start` is an extent that tiles may have: a power
+    of two, or `odd * 2**k` with odd <= 31 and k >= 3. Errors: E018 (extent), E019 (a bound
+    is not a constant), E020 (empty, or too long).
+    Source: Triton language 3.6/3.9; extents that are no power of two are ours.
+    """
+    return emit_one(  # type: ignore[no-any-return]
+        "arange", constant_int(start, "the start of arange"), constant_int(end, "the end of arange")
+    )
+
+
+@builtin
+def full(shape: Any, value: Any, dtype: Any) -> tensor:
+    """A tile of one value.
+
+    `shape` is a tuple of constants, `value` a number or a scalar tensor, `dtype` the type
+    of an element. Errors: E018 (extent), E021 (too many elements), E028 (the value does
+    not fit), E034 (no dtype). Source: Triton language 3.6/3.9.
+    """
+    value = unwrap(value)
+    if isinstance(value, tensor) and value.constant is not None:
+        value = value.constant
+    return emit_one(  # type: ignore[no-any-return]
+        "full", constant_ints(shape, "the shape"), value, element_type(dtype)
+    )
+
+
+@builtin
+def to_tensor(x: Any) -> tensor:
+    """A number as a scalar tensor; tensors stay as they are.
+
+    bool: int1; int: the first of int32, uint32, int64, uint64 that holds it; float: float32,
+    or float64 where it is out of range or subnormal. Source: Triton language 3.9.
+    """
+    return to_tensor_value(x)
+
+
+@method
+@builtin
+def cast(
+    x: Any, dtype: Any, fp_downcast_rounding: Optional[str] = None, bitcast: bool = False
+) -> tensor:
+    """`x` converted to another type, element by element.
+
+    Floats become narrower by rounding to nearest even, or toward zero with
+    `fp_downcast_rounding="rtz"`. Float to integer saturates and NaN gives 0. With `bitcast`
+    the bits are reinterpreted; both types have one width. Errors: E035.
+    Source: Triton language 3.6/3.9; saturation is ours.
+    """
+    x = to_tensor_value(x)
+    target = element_type(dtype)
+    if target.is_block():
+        target = target.scalar
+    rounding = unwrap(fp_downcast_rounding)
+    if rounding not in (None, "rtne", "rtz"):
+        raise UserMistake(
+            "E035",
+            f"fp_downcast_rounding is {rounding!r}",
+            'use "rtne" (to nearest even) or "rtz" (toward zero)',
+        )
+    reinterpret = constant_bool(bitcast, "bitcast")
+    if x.dtype == target and (rounding is None or not target.is_floating()):
+        return x
+    constant = known_value(x)
+    if isinstance(constant, int) and not reinterpret and target.is_int() and not target.is_bool():
+        # A known integer that fits stays known.
+        if target.get_int_min_value() <= constant <= target.get_int_max_value():
+            return tensor.known(int(constant), target)
+    return emit_one("cast", x, target, rounding, reinterpret)  # type: ignore[no-any-return]
+
+
+@builtin
+def _to(
+    self: Any, dtype: Any, fp_downcast_rounding: Optional[str] = None, bitcast: bool = False
+) -> tensor:
+    """`x.to(dtype)`: see `cast`."""
+    return cast(self, dtype, fp_downcast_rounding, bitcast)
+
+
+tensor.to = _to  # type: ignore[attr-defined]
+
+
+@method
+@builtin
+def item(x: Any) -> tensor:
+    """The element of a tensor that has just one, as a scalar.
+
+    Errors: E023 for more than one element. Source: Triton language 3.6/3.9.
+    """
+    x = to_tensor_value(x)
+    if x.numel != 1:
+        raise UserMistake(
+            "E023", f"item needs one element, got {describe(x)}", "reduce the tensor first"
+        )
+    return emit_one("reshape", x, []) if x.shape else x
+
+
+def is_dtype(value: Any) -> bool:
+    """Whether `value` is a type of the language."""
+    return isinstance(value, dtype_class)

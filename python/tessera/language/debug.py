@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Printing and checking, while a kernel is compiled and while it runs."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+from tessera.frontend.errors import UserMistake
+from tessera.language.tensor import (
+    active,
+    builtin,
+    constant_bool,
+    describe,
+    emit,
+    known_value,
+    tensor,
+    to_tensor_value,
+)
+from tessera.language.types import unwrap
+
+
+@builtin
+def static_print(
+    *values: Any, sep: str = " ", end: str = "\n", file: Any = None, flush: bool = False
+) -> None:
+    """Prints when the kernel is compiled: constants as they are, tensors by type.
+
+    Source: Triton language 3.6/3.9.
+    """
+    text = unwrap(sep).join(str(unwrap(value)) for value in values) + unwrap(end)
+    active.session.print(text, unwrap(file))
+
+
+@builtin
+def static_assert(cond: Any, msg: Any = "") -> None:
+    """Stops the compilation if a constant condition does not hold.
+
+    Errors: E065 (it does not hold), E019 (it is not a constant).
+    Source: Triton language 3.6/3.9.
+    """
+    value = known_value(cond)
+    if isinstance(value, tensor):
+        raise UserMistake(
+            "E019",
+            f"static_assert needs a constant, got {describe(value)}",
+            "use tl.device_assert for what is known at run time",
+        )
+    if not value:
+        text = str(unwrap(msg))
+        raise UserMistake("E065", f"static assertion failed: {text}" if text else
+                          "static assertion failed")
+
+
+@builtin
+def device_print(prefix: str, *args: Any, hex: bool = False) -> None:
+    """Prints when the kernel runs: the program's place, then each value of each argument.
+
+    `prefix` is a literal of ASCII characters. Errors: E048.
+    Source: Triton language 3.6/3.9.
+    """
+    text = unwrap(prefix)
+    if not isinstance(text, str) or not text.isascii():
+        raise UserMistake(
+            "E048",
+            f"the prefix of device_print is {describe(text)}",
+            'pass a literal string first: tl.device_print("x", x)',
+        )
+    operands = [to_tensor_value(arg) for arg in args]
+    emit("device_print", text, operands, constant_bool(hex, "hex"))
+
+
+@builtin
+def device_assert(cond: Any, msg: Any = "", mask: Optional[Any] = None) -> None:
+    """Stops the kernel where `cond` is false (and `mask` true), if compiled with `debug=True`.
+
+    Source: Triton language 3.6/3.9.
+    """
+    if not active.session.debug:
+        return
+    text = unwrap(msg)
+    condition = to_tensor_value(cond)
+    emit("device_assert", condition, "" if text is None else str(text), unwrap(mask))

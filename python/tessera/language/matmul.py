@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Products of matrices."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+from tessera.frontend.errors import UserMistake, closest
+from tessera.language import types
+from tessera.language.tensor import (
+    builtin,
+    constant_bool,
+    constant_int,
+    describe,
+    element_type,
+    emit_one,
+    tensor,
+)
+from tessera.language.types import unwrap
+
+_PRECISIONS = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
+_FORMATS = ("e2m1", "e4m3", "e5m2", "bf16", "fp16")
+
+
+def _matrix(value: Any, what: str) -> tensor:
+    value = unwrap(value)
+    if isinstance(value, tensor) and len(value.shape) >= 2:
+        return value
+    raise UserMistake(
+        "E025", f"{what} of dot is {describe(value)}", "dot needs tiles of rank 2 or 3"
+    )
+
+
+def _named(value: str, accepted: tuple[str, ...], what: str) -> str:
+    if value in accepted:
+        return value
+    near = closest(str(value), accepted)
+    raise UserMistake(
+        "E025",
+        f"{what} is {value!r}",
+        (f'did you mean "{near}"? ' if near else "") + f"use one of {', '.join(accepted)}",
+    )
+
+
+@builtin
+def dot(
+    input: Any,
+    other: Any,
+    acc: Optional[Any] = None,
+    input_precision: Optional[str] = None,
+    allow_tf32: Optional[bool] = None,
+    max_num_imprecise_acc: Optional[int] = None,
+    out_dtype: Optional[Any] = None,
+) -> tensor:
+    """The product of matrices [M, K] and [K, N] (or batches of them), added to `acc`.
+
+    Both operands have one dtype (any two 8-bit floats go together): floats of 8, 16, 32 and
+    64 bits, or int8. The result is `acc`'s dtype, or `out_dtype`, or float32 (int32 for
+    int8, float64 for float64). `input_precision` says how float32 operands may be rounded:
+    "tf32", "tf32x3", "ieee", "bf16x3" or "bf16x6". Errors: E025.
+    Source: Triton language 3.9.
+    """
+    a, b = _matrix(input, "the first operand"), _matrix(other, "the second operand")
+    acc = unwrap(acc)
+    if acc is not None and not isinstance(acc, tensor):
+        # `acc=0` and the like start from zero, as no accumulator does.
+        if acc != 0:
+            raise UserMistake("E025", f"acc of dot is {describe(acc)}", "pass a tile")
+        acc = None
+    precision, tf32 = unwrap(input_precision), unwrap(allow_tf32)
+    if precision is not None and tf32 is not None:
+        raise UserMistake(
+            "E025", "dot got both input_precision and allow_tf32", "leave allow_tf32 out"
+        )
+    if precision is not None:
+        precision = _named(precision, _PRECISIONS, "input_precision")
+    elif tf32 is not None:
+        precision = "tf32" if constant_bool(tf32, "allow_tf32") else "ieee"
+    imprecise = unwrap(max_num_imprecise_acc)
+    if imprecise is not None:
+        imprecise = constant_int(imprecise, "max_num_imprecise_acc")
+    out = unwrap(out_dtype)
+    return emit_one(  # type: ignore[no-any-return]
+        "dot", a, b, acc, precision, imprecise, None if out is None else element_type(out)
+    )
+
+
+@builtin
+def dot_scaled(
+    lhs: Any,
+    lhs_scale: Any,
+    lhs_format: str,
+    rhs: Any,
+    rhs_scale: Any,
+    rhs_format: str,
+    acc: Optional[Any] = None,
+    fast_math: bool = False,
+    lhs_k_pack: bool = True,
+    rhs_k_pack: bool = True,
+    out_dtype: Any = types.float32,
+) -> tensor:
+    """The product of matrices whose elements come with a scale for each group along K.
+
+    Formats: "e2m1", "e4m3", "e5m2", "bf16", "fp16"; a scale is an 8-bit exponent (uint8) for
+    16 or 32 neighbours along K, or None. Errors: E025. Source: Triton language 3.9.
+    """
+    return emit_one(  # type: ignore[no-any-return]
+        "dot_scaled",
+        _matrix(lhs, "the first operand"),
+        unwrap(lhs_scale),
+        _named(unwrap(lhs_format), _FORMATS, "lhs_format"),
+        _matrix(rhs, "the second operand"),
+        unwrap(rhs_scale),
+        _named(unwrap(rhs_format), _FORMATS, "rhs_format"),
+        unwrap(acc),
+        constant_bool(fast_math, "fast_math"),
+        constant_bool(lhs_k_pack, "lhs_k_pack"),
+        constant_bool(rhs_k_pack, "rhs_k_pack"),
+        element_type(out_dtype),
+    )

@@ -1,0 +1,421 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Loads, stores, block pointers, tensor descriptors and atomics."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional, Sequence
+
+from tessera.frontend.errors import UserMistake, closest
+from tessera.language.tensor import (
+    builtin,
+    constant_bool,
+    constant_ints,
+    describe,
+    emit,
+    emit_one,
+    method,
+    tensor,
+    to_tensor_value,
+)
+from tessera.language.types import (
+    block_pointer_type,
+    descriptor_type,
+    unwrap,
+)
+
+_LOAD_CACHE = ("", "ca", "cg", "cs", "cv")
+_STORE_CACHE = ("", "wb", "cg", "cs", "wt")
+_EVICTION = ("", "evict_normal", "evict_first", "evict_last")
+
+
+def _choice(value: Any, accepted: Sequence[str], what: str, id: str = "E048") -> Optional[str]:
+    """One of `accepted`, or None where it is empty or left out."""
+    value = unwrap(value)
+    if value is None or value == "":
+        return None
+    if isinstance(value, str) and value in accepted:
+        return value
+    names = [name for name in accepted if name]
+    near = closest(value, names) if isinstance(value, str) else None
+    listing = ", ".join(f'"{name}"' for name in names)
+    raise UserMistake(
+        id,
+        f"{what} is {value!r}",
+        (f'did you mean "{near}"? ' if near else "") + f"use one of {listing}",
+    )
+
+
+def _cache(value: Any, accepted: Sequence[str]) -> Optional[str]:
+    value = unwrap(value)
+    if isinstance(value, str) and value.startswith("."):
+        if value[1:] in accepted:
+            return value[1:]
+    return _choice(value, accepted, "cache_modifier")
+
+
+def _pointer(value: Any, what: str) -> tensor:
+    """An argument that must be a pointer, a tile of pointers or a block pointer."""
+    value = unwrap(value)
+    if isinstance(value, tensor):
+        if value.dtype.is_ptr() or isinstance(value.type, block_pointer_type):
+            return value
+        raise UserMistake(
+            "E044",
+            f"{what} needs a pointer, got {describe(value)}",
+            "pass a tensor to the kernel's parameter, and add offsets to the pointer",
+        )
+    raise UserMistake(
+        "E044", f"{what} needs a pointer, got {describe(value)}", "pass a tensor to the kernel"
+    )
+
+
+def _boundary(check: Any, rank: int) -> list[int]:
+    dims = constant_ints(check, "boundary_check", "E049") if unwrap(check) is not None else []
+    for dim in dims:
+        if not 0 <= dim < rank:
+            raise UserMistake(
+                "E049",
+                f"boundary_check names dimension {dim} of a block of rank {rank}",
+                f"name dimensions in [0, {rank})",
+            )
+    return dims
+
+
+@builtin
+def load(
+    pointer: Any,
+    mask: Optional[Any] = None,
+    other: Optional[Any] = None,
+    boundary_check: Any = (),
+    padding_option: str = "",
+    cache_modifier: str = "",
+    eviction_policy: str = "",
+    volatile: bool = False,
+) -> tensor:
+    """The elements that `pointer` points to: a scalar, or a tile of its shape.
+
+    Where `mask` is false no memory is touched and the element is `other` (0 without it).
+    A block pointer takes `boundary_check` (dimensions to check) and `padding_option` ("zero"
+    or "nan") instead. `cache_modifier` is "", ".ca", ".cg", ".cs" or ".cv";
+    `eviction_policy` "", "evict_normal", "evict_first" or "evict_last".
+    Errors: E044 (no pointer), E045 (mask or other does not fit), E048, E049.
+    Source: Triton language 3.6/3.9; 0 for a masked-off element is ours.
+    """
+    pointer = _pointer(pointer, "load")
+    padding = _choice(padding_option, ("zero", "nan"), "padding_option")
+    block = isinstance(pointer.type, block_pointer_type)
+    if isinstance(pointer.type, descriptor_type):
+        raise UserMistake("E044", "load got a tensor descriptor", "use desc.load([...])")
+    mask, other = unwrap(mask), unwrap(other)
+    if block and (mask is not None or other is not None):
+        raise UserMistake(
+            "E049",
+            "a block pointer takes no mask and no other",
+            "use boundary_check and padding_option",
+        )
+    rank = len(pointer.type.block_shape) if block else len(pointer.shape)  # type: ignore
+    dims = _boundary(boundary_check, rank)
+    if not block and (dims or padding):
+        raise UserMistake(
+            "E049",
+            f"boundary_check and padding_option need a block pointer, got {describe(pointer)}",
+            "use mask and other",
+        )
+    if mask is None and other is not None:
+        raise UserMistake(
+            "E045", "`other` is given without a mask", "add mask=..., or leave out other"
+        )
+    return emit_one(  # type: ignore[no-any-return]
+        "load",
+        pointer,
+        mask,
+        other,
+        dims,
+        padding,
+        _cache(cache_modifier, _LOAD_CACHE),
+        _choice(eviction_policy, _EVICTION, "eviction_policy"),
+        constant_bool(volatile, "volatile"),
+    )
+
+
+@method
+@builtin
+def store(
+    pointer: Any,
+    value: Any,
+    mask: Optional[Any] = None,
+    boundary_check: Any = (),
+    cache_modifier: str = "",
+    eviction_policy: str = "",
+) -> None:
+    """Writes `value`, cast to the pointee, where `pointer` points.
+
+    Where `mask` is false nothing is written. `value` and `mask` are broadcast to the shape
+    of the pointers. `cache_modifier` is "", ".wb", ".cg", ".cs" or ".wt".
+    Errors: E044 (no pointer), E045 (shapes), E046 (a const pointer, or a wrong shape), E048,
+    E049. Source: Triton language 3.6/3.9.
+    """
+    pointer = _pointer(pointer, "store")
+    block = isinstance(pointer.type, block_pointer_type)
+    if isinstance(pointer.type, descriptor_type):
+        # `desc.store([i, j], value)` is this method.
+        store_tensor_descriptor(pointer, value, mask)
+        return
+    if block and unwrap(mask) is not None:
+        raise UserMistake("E049", "a block pointer takes no mask", "use boundary_check")
+    rank = len(pointer.type.block_shape) if block else len(pointer.shape)  # type: ignore
+    dims = _boundary(boundary_check, rank)
+    if not block and dims:
+        raise UserMistake(
+            "E049", f"boundary_check needs a block pointer, got {describe(pointer)}", "use mask"
+        )
+    value = unwrap(value)
+    if not isinstance(value, (tensor, bool, int, float)):
+        raise UserMistake(
+            "E046", f"cannot store {describe(value)}", "store a tensor or a number"
+        )
+    emit(
+        "store",
+        pointer,
+        value,
+        unwrap(mask),
+        dims,
+        _cache(cache_modifier, _STORE_CACHE),
+        _choice(eviction_policy, _EVICTION, "eviction_policy"),
+    )
+
+
+# --- Block pointers ---------------------------------------------------------------------
+
+
+def _items(values: Any, what: str, id: str = "E049") -> list[Any]:
+    values = unwrap(values)
+    if not isinstance(values, (tuple, list)):
+        raise UserMistake(id, f"{what} must be a tuple, got {describe(values)}", f"write ({what},)")
+    return [unwrap(value) for value in values]
+
+
+@builtin
+def make_block_ptr(
+    base: Any, shape: Any, strides: Any, offsets: Any, block_shape: Any, order: Any
+) -> tensor:
+    """A pointer to a block of an array.
+
+    The array starts at `base` and has `shape` and `strides` (in elements); the block has
+    constant extents `block_shape` and lies at `offsets`. `order` is the dimensions from the
+    one with the smallest stride on. Errors: E044, E049. Source: Triton language 3.6.
+    """
+    base = _pointer(base, "make_block_ptr")
+    lists = [_items(shape, "shape"), _items(strides, "strides"), _items(offsets, "offsets")]
+    block = constant_ints(block_shape, "block_shape", "E049")
+    dims = constant_ints(order, "order", "E049")
+    for name, got in zip(("strides", "offsets", "block_shape", "order"), lists[1:] + [block, dims]):
+        if len(got) != len(lists[0]):
+            raise UserMistake(
+                "E049",
+                f"shape has {len(lists[0])} dimensions and {name} has {len(got)}",
+                "give each the same number of dimensions",
+            )
+    if sorted(dims) != list(range(len(dims))):
+        raise UserMistake(
+            "E049",
+            f"order {tuple(dims)} is no permutation of the dimensions",
+            f"name each of 0..{len(dims) - 1} once",
+        )
+    return emit_one("make_block_ptr", base, *lists, block, dims)  # type: ignore[no-any-return]
+
+
+@method
+@builtin
+def advance(base: Any, offsets: Any) -> tensor:
+    """A block pointer moved by `offsets` elements a dimension; `base` stays where it is.
+
+    Errors: E049. Source: Triton language 3.6.
+    """
+    base = unwrap(base)
+    if not isinstance(base, tensor) or not isinstance(base.type, block_pointer_type):
+        raise UserMistake(
+            "E049", f"advance needs a block pointer, got {describe(base)}", "use make_block_ptr"
+        )
+    moves = _items(offsets, "offsets")
+    if len(moves) != len(base.type.block_shape):
+        raise UserMistake(
+            "E049",
+            f"advance got {len(moves)} offsets for a block of rank {len(base.type.block_shape)}",
+            "give an offset a dimension",
+        )
+    return emit_one("advance", base, moves)  # type: ignore[no-any-return]
+
+
+# --- Tensor descriptors -----------------------------------------------------------------
+
+
+@builtin
+def make_tensor_descriptor(
+    base: Any, shape: Any, strides: Any, block_shape: Any, padding_option: str = "zero"
+) -> tensor:
+    """A descriptor of an array, for loads and stores of whole blocks by coordinates.
+
+    1 to 5 dimensions; the last stride is the constant 1. Outside the array a load gives
+    zero (or NaN with `padding_option="nan"`) and a store writes nothing.
+    Errors: E044, E049. Source: Triton language 3.6/3.9.
+    """
+    return emit_one(  # type: ignore[no-any-return]
+        "make_tensor_descriptor",
+        _pointer(base, "make_tensor_descriptor"),
+        _items(shape, "shape"),
+        _items(strides, "strides"),
+        constant_ints(block_shape, "block_shape", "E049"),
+        _choice(padding_option, ("zero", "nan"), "padding_option", "E049"),
+    )
+
+
+def _descriptor(value: Any, what: str) -> tensor:
+    value = unwrap(value)
+    if isinstance(value, tensor) and isinstance(value.type, descriptor_type):
+        return value
+    raise UserMistake(
+        "E044", f"{what} needs a tensor descriptor, got {describe(value)}", "make one first"
+    )
+
+
+@builtin
+def load_tensor_descriptor(desc: Any, offsets: Any) -> tensor:
+    """The block of the array at `offsets`: see `make_tensor_descriptor`."""
+    return emit_one(  # type: ignore[no-any-return]
+        "descriptor_load",
+        _descriptor(desc, "load_tensor_descriptor"),
+        _items(offsets, "offsets"),
+    )
+
+
+@builtin
+def store_tensor_descriptor(desc: Any, offsets: Any, value: Any) -> None:
+    """Writes a block of the array at `offsets`: see `make_tensor_descriptor`."""
+    emit(
+        "descriptor_store",
+        _descriptor(desc, "store_tensor_descriptor"),
+        _items(offsets, "offsets"),
+        to_tensor_value(value),
+    )
+
+
+@builtin
+def _descriptor_load(self: Any, offsets: Any) -> tensor:
+    """`desc.load([i, j])`; a tensor of pointers has no such method."""
+    return load_tensor_descriptor(self, offsets)
+
+
+tensor.load = _descriptor_load  # type: ignore[attr-defined]
+
+
+# --- Atomics ---------------------------------------------------------------------------
+
+_SCOPES = ("gpu", "cta", "sys")
+_RMW_SEM = ("acq_rel", "acquire", "release", "relaxed")
+
+
+def _atomic_rmw(kind: str, pointer: Any, val: Any, mask: Any, sem: Any, scope: Any) -> tensor:
+    pointer = _pointer(pointer, f"atomic_{kind}")
+    return emit_one(  # type: ignore[no-any-return]
+        "atomic_rmw",
+        kind,
+        pointer,
+        unwrap(val),
+        unwrap(mask),
+        _choice(sem, _RMW_SEM, "sem", "E047"),
+        _choice(scope, _SCOPES, "scope", "E047"),
+    )
+
+
+def _make_atomic(kind: str, what: str) -> Callable[..., tensor]:
+    def atomic(
+        pointer: Any,
+        val: Any,
+        mask: Optional[Any] = None,
+        sem: Optional[str] = None,
+        scope: Optional[str] = None,
+    ) -> tensor:
+        return _atomic_rmw(kind, pointer, val, mask, sem, scope)
+
+    atomic.__name__ = atomic.__qualname__ = f"atomic_{kind}"
+    atomic.__doc__ = f"""{what}, in one indivisible step per element; returns the old values.
+
+    `val` is cast to the pointee and broadcast; where `mask` is false nothing happens and 0
+    comes back. `sem` is "acq_rel" (default), "acquire", "release" or "relaxed"; `scope`
+    "gpu" (default), "cta" or "sys". Errors: E044, E045, E047 (type, sem or scope).
+    Source: Triton language 3.6/3.9; the 0 of a masked-off element is ours.
+    """
+    return method(builtin(atomic))
+
+
+atomic_add = _make_atomic("add", "Adds `val` to memory")
+atomic_max = _make_atomic("max", "Replaces memory by the larger of itself and `val`")
+atomic_min = _make_atomic("min", "Replaces memory by the smaller of itself and `val`")
+atomic_and = _make_atomic("and", "Replaces memory by `memory & val`")
+atomic_or = _make_atomic("or", "Replaces memory by `memory | val`")
+atomic_xor = _make_atomic("xor", "Replaces memory by `memory ^ val`")
+atomic_xchg = _make_atomic("xchg", "Replaces memory by `val`")
+
+
+@method
+@builtin
+def atomic_cas(
+    pointer: Any, cmp: Any, val: Any, sem: Optional[str] = None, scope: Optional[str] = None
+) -> tensor:
+    """Writes `val` where memory equals `cmp`, in one step; returns the old values.
+
+    Pointees of 16, 32 or 64 bits. Errors: E044, E047. Source: Triton language 3.6/3.9.
+    """
+    return emit_one(  # type: ignore[no-any-return]
+        "atomic_cas",
+        _pointer(pointer, "atomic_cas"),
+        unwrap(cmp),
+        unwrap(val),
+        _choice(sem, _RMW_SEM, "sem", "E047"),
+        _choice(scope, _SCOPES, "scope", "E047"),
+    )
+
+
+@method
+@builtin
+def atomic_load(
+    pointer: Any,
+    mask: Optional[Any] = None,
+    sem: Optional[str] = None,
+    scope: Optional[str] = None,
+) -> tensor:
+    """Reads memory in one step; a masked-off element is 0. `sem`: "acquire" or "relaxed".
+
+    Errors: E044, E047. Source: Triton language 3.9.
+    """
+    return emit_one(  # type: ignore[no-any-return]
+        "atomic_load",
+        _pointer(pointer, "atomic_load"),
+        unwrap(mask),
+        _choice(sem, ("acquire", "relaxed"), "sem", "E047"),
+        _choice(scope, _SCOPES, "scope", "E047"),
+    )
+
+
+@method
+@builtin
+def atomic_store(
+    pointer: Any,
+    val: Any,
+    mask: Optional[Any] = None,
+    sem: Optional[str] = None,
+    scope: Optional[str] = None,
+) -> None:
+    """Writes memory in one step. `sem`: "release" (default) or "relaxed".
+
+    Errors: E044, E046 (a const pointer), E047. Source: Triton language 3.9.
+    """
+    emit(
+        "atomic_store",
+        _pointer(pointer, "atomic_store"),
+        unwrap(val),
+        unwrap(mask),
+        _choice(sem, ("release", "relaxed"), "sem", "E047"),
+        _choice(scope, _SCOPES, "scope", "E047"),
+    )

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The program's place in the grid, loops, hints and inline assembly."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+from tessera.frontend.errors import UserMistake
+from tessera.language.tensor import (
+    builtin,
+    constant_bool,
+    constant_int,
+    constant_ints,
+    constant_str,
+    describe,
+    element_type,
+    emit,
+    emit_one,
+    known_value,
+    tensor,
+    to_tensor_value,
+)
+from tessera.language.types import unwrap
+
+
+def _grid_axis(axis: Any) -> int:
+    number = constant_int(axis, "the axis of the grid")
+    if number not in (0, 1, 2):
+        raise UserMistake("E024", f"the grid has no axis {number}", "axis must be 0, 1 or 2")
+    return number
+
+
+@builtin
+def program_id(axis: int) -> tensor:
+    """This program's index along `axis` (0, 1 or 2) of the grid, an int32 scalar.
+
+    Errors: E024. Source: Triton language 3.6/3.9.
+    """
+    return emit_one("program_id", _grid_axis(axis))  # type: ignore[no-any-return]
+
+
+@builtin
+def num_programs(axis: int) -> tensor:
+    """The extent of the grid along `axis` (0, 1 or 2), an int32 scalar.
+
+    Errors: E024. Source: Triton language 3.6/3.9.
+    """
+    return emit_one("num_programs", _grid_axis(axis))  # type: ignore[no-any-return]
+
+
+# --- Loops --------------------------------------------------------------------------
+
+
+class range:
+    """A run-time loop with hints: `for i in tl.range(0, n, num_stages=3):`.
+
+    Bounds and step are integer scalars. `num_stages` asks for software pipelining,
+    `loop_unroll_factor` for unrolling, `flatten` for one loop out of a nest. The other
+    arguments are accepted and have no effect on the targets there are.
+    Source: Triton language 3.6/3.9.
+    """
+
+    def __init__(
+        self,
+        arg1: Any,
+        arg2: Any = None,
+        step: Any = None,
+        num_stages: Any = None,
+        loop_unroll_factor: Any = None,
+        disallow_acc_multi_buffer: bool = False,
+        flatten: bool = False,
+        warp_specialize: bool = False,
+        disable_licm: bool = False,
+    ) -> None:
+        self.start, self.end = (0, arg1) if unwrap(arg2) is None else (arg1, arg2)
+        self.step = 1 if unwrap(step) is None else step
+        self.num_stages = num_stages
+        self.loop_unroll_factor = loop_unroll_factor
+        self.disallow_acc_multi_buffer = disallow_acc_multi_buffer
+        self.flatten = flatten
+        self.warp_specialize = warp_specialize
+        self.disable_licm = disable_licm
+
+    def hints(self) -> list[list[Any]]:
+        """The hints that were given, as the builder takes them."""
+        found: list[list[Any]] = []
+        for name, value in (
+            ("num_stages", self.num_stages),
+            ("unroll", self.loop_unroll_factor),
+        ):
+            if unwrap(value) is not None:
+                found.append([name, constant_int(value, name)])
+        if constant_bool(self.flatten, "flatten"):
+            found.append(["flatten", True])
+        return found
+
+    def __iter__(self) -> Any:
+        raise ValueError("tl.range can only be used in a @jit function")
+
+
+class static_range(range):
+    """A loop that is unrolled when the kernel is compiled; its variable is a constant.
+
+    Bounds and step are constants. Errors: E040 (not constant, or too many iterations).
+    Source: Triton language 3.6/3.9.
+    """
+
+    def __init__(self, arg1: Any, arg2: Any = None, step: Any = None) -> None:
+        super().__init__(arg1, arg2, step)
+
+    def __iter__(self) -> Any:
+        raise ValueError("tl.static_range can only be used in a @jit function")
+
+
+class condition:
+    """A wrapper for the condition of a `while`: `while tl.condition(i < n):`.
+
+    Source: Triton language 3.6/3.9; `disable_licm` is accepted and has no effect.
+    """
+
+    def __init__(self, arg: Any, disable_licm: bool = False) -> None:
+        self.condition = arg
+        self.disable_licm = disable_licm
+
+
+# --- Hints ---------------------------------------------------------------------------
+
+
+def _hint(name: str, input: Any, values: Any) -> Any:
+    x = to_tensor_value(input)
+    numbers = constant_ints(values, f"the values of {name}")
+    if any(number < 1 for number in numbers):
+        raise UserMistake("E020", f"{name} got {numbers}", "the values are positive")
+    if len(numbers) != max(1, len(x.shape)):
+        raise UserMistake(
+            "E023",
+            f"{name} got {len(numbers)} values for {describe(x)}",
+            "give a value a dimension",
+        )
+    if x.constant is not None:
+        return x
+    return emit_one(name, x, numbers)
+
+
+@builtin
+def multiple_of(input: Any, values: Any) -> tensor:
+    """A promise, not checked: the first of every run of `input` is a multiple of `values`.
+
+    One value a dimension; for a scalar, one. Returns `input`.
+    Source: Triton language 3.6/3.9.
+    """
+    return _hint("multiple_of", input, values)  # type: ignore[no-any-return]
+
+
+@builtin
+def max_contiguous(input: Any, values: Any) -> tensor:
+    """A promise, not checked: runs of `values` elements count up by 1 along each dimension.
+
+    Returns `input`. Source: Triton language 3.6/3.9.
+    """
+    return _hint("max_contiguous", input, values)  # type: ignore[no-any-return]
+
+
+@builtin
+def max_constancy(input: Any, values: Any) -> tensor:
+    """A promise, not checked: runs of `values` elements are equal along each dimension.
+
+    Returns `input`. Source: Triton language 3.6/3.9.
+    """
+    return _hint("max_constancy", input, values)  # type: ignore[no-any-return]
+
+
+@builtin
+def assume(cond: Any) -> None:
+    """A promise, not checked, that a scalar condition holds here.
+
+    Source: Triton language 3.6/3.9.
+    """
+    if isinstance(known_value(cond), (bool, int)):
+        return  # a constant tells the compiler nothing new
+    emit("assume", to_tensor_value(cond))
+
+
+@builtin
+def debug_barrier() -> None:
+    """Waits until every lane of the program is here; earlier stores are then visible to all.
+
+    Source: Triton language 3.6/3.9.
+    """
+    emit("barrier")
+
+
+# --- Escape hatches --------------------------------------------------------------------
+
+
+@builtin
+def inline_asm_elementwise(
+    asm: str,
+    constraints: str,
+    args: Any,
+    dtype: Any,
+    is_pure: bool,
+    pack: int,
+) -> Any:
+    """Assembly applied to every `pack` elements of `args`, in LLVM's constraint syntax.
+
+    `dtype` is the type of the result, or a tuple for several results. Errors: E050.
+    Source: Triton language 3.6/3.9.
+    """
+    several = isinstance(unwrap(dtype), (tuple, list))
+    types = [element_type(one) for one in (unwrap(dtype) if several else (dtype,))]
+    results = emit(
+        "inline_asm",
+        constant_str(asm, "asm", "E050"),
+        constant_str(constraints, "constraints", "E050"),
+        [to_tensor_value(arg) for arg in unwrap(args)],
+        types,
+        constant_bool(is_pure, "is_pure"),
+        constant_int(pack, "pack", "E050"),
+    )
+    return results if several else results[0]
+
+
+@builtin
+def extern_elementwise(
+    lib_name: str,
+    lib_path: str,
+    args: Any,
+    arg_type_symbol_dict: Any,
+    is_pure: bool,
+    ret_shape: Optional[Any] = None,
+) -> tensor:
+    """A function of an external library, element by element.
+
+    `arg_type_symbol_dict` maps a tuple of argument dtypes to (symbol, result dtype).
+    Errors: E030 for argument types without an entry. Source: Triton language 3.6/3.9.
+    """
+    del lib_name, lib_path, ret_shape
+    operands = [to_tensor_value(arg) for arg in unwrap(args)]
+    key = tuple(operand.dtype for operand in operands)
+    if key not in arg_type_symbol_dict:
+        accepted = "; ".join(", ".join(map(str, types)) for types in arg_type_symbol_dict)
+        raise UserMistake(
+            "E030",
+            f"the external function takes no ({', '.join(map(str, key))})",
+            f"it takes: {accepted}",
+        )
+    symbol, result = arg_type_symbol_dict[key]
+    return emit_one(  # type: ignore[no-any-return]
+        "extern_elementwise", symbol, operands, result, constant_bool(is_pure, "is_pure")
+    )

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operations that change the shape of tiles or rearrange their elements."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+from tessera.frontend.errors import UserMistake
+from tessera.language.tensor import (
+    axis_of,
+    builtin,
+    constant_int,
+    constant_ints,
+    describe,
+    emit,
+    emit_one,
+    method,
+    spread,
+    tensor,
+    to_tensor_value,
+)
+from tessera.language.types import unwrap
+
+
+@builtin
+def broadcast(input: Any, other: Any) -> tuple[tensor, tensor]:
+    """Both operands with the shape that NumPy's rules give them.
+
+    Errors: E022. Source: Triton language 3.6/3.9.
+    """
+    return emit("broadcast", to_tensor_value(input), to_tensor_value(other))  # type: ignore
+
+
+@method
+@builtin
+def broadcast_to(input: Any, *shape: Any) -> tensor:
+    """`input` repeated along its dimensions of extent 1; a scalar becomes a tile.
+
+    `x.broadcast_to(2, 64)` or `tl.broadcast_to(x, (2, 64))`. The ranks are equal unless
+    `input` is a scalar. Errors: E022. Source: Triton language 3.6/3.9.
+    """
+    extents = constant_ints(spread(shape), "the shape")
+    return emit_one("broadcast_to", to_tensor_value(input), extents)  # type: ignore
+
+
+@method
+@builtin
+def expand_dims(input: Any, axis: Any) -> tensor:
+    """`input` with dimensions of extent 1 inserted at `axis` (one, or several).
+
+    Axes are those of the result; negative ones count from its end.
+    Errors: E023 (out of range, or twice the same). Source: Triton language 3.6/3.9.
+    """
+    x = to_tensor_value(input)
+    axes = constant_ints(axis, "axis", "E023")
+    rank = len(x.shape) + len(axes)
+    resolved = sorted(axis_of(one, rank, "E023") for one in axes)
+    if len(set(resolved)) != len(resolved):
+        raise UserMistake("E023", f"the axes {axes} name a dimension twice", "name each axis once")
+    for one in resolved:
+        x = emit_one("expand_dims", x, one) if x.shape else emit_one("broadcast_to", x, [1])
+    return x
+
+
+@method
+@builtin
+def reshape(input: Any, *shape: Any, can_reorder: bool = False) -> tensor:
+    """The same elements, in row-major order, in another shape; `[]` gives a scalar.
+
+    Elements are never reordered, whatever `can_reorder` says. Errors: E023 (another number
+    of elements). Source: Triton language 3.6/3.9.
+    """
+    del can_reorder
+    return emit_one(  # type: ignore[no-any-return]
+        "reshape", to_tensor_value(input), constant_ints(spread(shape), "the shape")
+    )
+
+
+@method
+@builtin
+def view(input: Any, *shape: Any) -> tensor:
+    """Same as `reshape`; the older name. Source: Triton language 3.6."""
+    return reshape(input, *shape)
+
+
+@method
+@builtin
+def permute(input: Any, *dims: Any) -> tensor:
+    """Dimension `dims[i]` of `input` becomes dimension i.
+
+    Errors: E023 (not a permutation). Source: Triton language 3.6/3.9.
+    """
+    x = to_tensor_value(input)
+    order = constant_ints(spread(dims), "a dimension", "E023")
+    rank = len(x.shape)
+    resolved = [one % rank if -rank <= one < rank else one for one in order] if rank else order
+    if sorted(resolved) != list(range(rank)):
+        raise UserMistake(
+            "E023",
+            f"{tuple(order)} is no permutation of the dimensions of {describe(x)}",
+            f"name each of 0..{rank - 1} once" if rank else "a scalar cannot be permuted",
+        )
+    return emit_one("permute", x, resolved)  # type: ignore[no-any-return]
+
+
+@method
+@builtin
+def trans(input: Any, *dims: Any) -> tensor:
+    """Dimensions permuted as in `permute`; without `dims` the last two are swapped.
+
+    Errors: E023 (a vector, or not a permutation). Source: Triton language 3.6/3.9.
+    """
+    x = to_tensor_value(input)
+    if dims:
+        return permute(x, *dims)
+    rank = len(x.shape)
+    if rank < 2:
+        raise UserMistake(
+            "E023", f"trans needs two dimensions, got {describe(x)}", "add one: x[:, None]"
+        )
+    order = list(range(rank))
+    order[-1], order[-2] = order[-2], order[-1]
+    return emit_one("permute", x, order)  # type: ignore[no-any-return]
+
+
+@builtin
+def join(a: Any, b: Any) -> tensor:
+    """Two tensors along a new last dimension of extent 2; shapes are broadcast.
+
+    Errors: E023. Source: Triton language 3.6/3.9.
+    """
+    a, b = unwrap(a), unwrap(b)
+    if not isinstance(a, tensor) and not isinstance(b, tensor):
+        raise UserMistake(
+            "E023",
+            f"join needs a tensor, got {describe(a)} and {describe(b)}",
+            "make one with tl.full",
+        )
+    return emit_one("join", to_tensor_value(a), to_tensor_value(b))  # type: ignore[no-any-return]
+
+
+@method
+@builtin
+def split(a: Any) -> tuple[tensor, tensor]:
+    """The two halves along the last dimension, which has extent 2.
+
+    Errors: E023. Source: Triton language 3.6/3.9.
+    """
+    return emit("split", to_tensor_value(a))  # type: ignore[return-value]
+
+
+@builtin
+def cat(input: Any, other: Any, can_reorder: bool = False, dim: int = 0) -> tensor:
+    """Two tiles one after the other along `dim`; the order of elements is kept.
+
+    Shapes are equal. Errors: E023. Source: Triton language 3.6/3.9.
+    """
+    del can_reorder
+    a, b = to_tensor_value(input), to_tensor_value(other)
+    return emit_one(  # type: ignore[no-any-return]
+        "cat", a, b, axis_of(constant_int(dim, "dim"), max(1, len(a.shape)), "E023")
+    )
+
+
+@method
+@builtin
+def gather(src: Any, index: Any, axis: int) -> tensor:
+    """Elements of `src` picked by `index` along `axis`, as numpy.take_along_axis.
+
+    Ranks are equal; an index out of range gives 0. Errors: E024.
+    Source: Triton language 3.6/3.9; out of range is ours.
+    """
+    src, index = to_tensor_value(src), to_tensor_value(index)
+    return emit_one("gather", src, index, axis_of(axis, len(src.shape)))  # type: ignore
+
+
+@method
+@builtin
+def histogram(input: Any, num_bins: int, mask: Optional[Any] = None) -> tensor:
+    """How often each of 0..num_bins-1 occurs in a tile of rank 1, as int32.
+
+    Values out of range and masked-off ones are not counted. Source: Triton language 3.6/3.9.
+    """
+    return emit_one(  # type: ignore[no-any-return]
+        "histogram", to_tensor_value(input), constant_int(num_bins, "num_bins"), unwrap(mask)
+    )

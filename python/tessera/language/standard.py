@@ -1,0 +1,387 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The part of the language that is written in the language.
+
+Each function here is compiled like a helper of the user's own: it is visited where it is
+called, its `if`s on types and shapes decided on the spot.
+"""
+
+from __future__ import annotations
+
+from types import FunctionType
+from typing import Any
+
+import tessera.language.creation as creation
+import tessera.language.math as math
+import tessera.language.program as program
+import tessera.language.reduction as reduction
+import tessera.language.shape as shape
+import tessera.language.types as types
+from tessera.frontend.signature import JITCallable
+from tessera.language.debug import static_assert
+from tessera.language.tensor import add_methods
+from tessera.language.types import constexpr
+
+
+def library(fn: FunctionType) -> Any:
+    """Marks a function as compiled from its source, as @jit does."""
+    return JITCallable(fn)
+
+
+@library
+def zeros(shape, dtype):
+    """A tile of zeros: `full(shape, 0, dtype)`. Source: Triton language 3.6/3.9."""
+    return creation.full(shape, 0, dtype)
+
+
+@library
+def zeros_like(input):
+    """Zeros of the shape and dtype of `input`. Source: Triton language 3.6/3.9."""
+    if len(input.shape) == 0:
+        return creation.cast(creation.to_tensor(0), input.dtype)
+    return creation.full(input.shape, 0, input.dtype)
+
+
+@library
+def cdiv(x, div):
+    """`(x + div - 1) // div`: how many pieces of `div` cover x, for x >= 0.
+
+    Constants give a constant. Source: Triton language 3.6/3.9.
+    """
+    return (x + (div - 1)) // div
+
+
+@library
+def sigmoid(x):
+    """`1 / (1 + exp(-x))` of float32 or float64. Source: Triton language 3.6/3.9."""
+    return 1 / (1 + math.exp(-x))
+
+
+@library
+def softmax(x, dim=None, *, keep_dims=None, ieee_rounding=False):
+    """`exp(x) / sum(exp(x))` along `dim` (0 if left out), without overflow; shape is kept.
+
+    Source: Triton language 3.9.
+    """
+    axis: constexpr = 0 if dim is None else dim
+    exponentials = math.exp(x - max(x, axis, keep_dims=True))
+    return math.fdiv(exponentials, sum(exponentials, axis, keep_dims=True), ieee_rounding)
+
+
+@library
+def ravel(x, can_reorder=False):
+    """The elements of `x` as a tile of rank 1. Source: Triton language 3.6/3.9."""
+    return shape.reshape(x, [x.numel])
+
+
+@library
+def squeeze(x, dim: constexpr):
+    """`x` without its dimension `dim`, which has extent 1. Source: Triton language 3.9."""
+    rank: constexpr = len(x.shape)
+    static_assert(-rank <= dim and dim < rank, "dim is out of range")
+    axis: constexpr = dim + rank if dim < 0 else dim
+    static_assert(x.shape[axis] == 1, "the dimension to squeeze has another extent than 1")
+    return shape.reshape(x, x.shape[:axis] + x.shape[axis + 1 :])
+
+
+@library
+def unsqueeze(x, dim: constexpr):
+    """`x` with a dimension of extent 1 inserted at `dim`. Source: Triton language 3.9."""
+    return shape.expand_dims(x, dim)
+
+
+@library
+def interleave(a, b):
+    """The elements of `a` and `b` in turns along the last dimension.
+
+    Source: Triton language 3.6/3.9.
+    """
+    pairs = shape.join(a, b)
+    if len(pairs.shape) == 1:
+        return pairs
+    return shape.reshape(pairs, pairs.shape[:-2] + (2 * pairs.shape[-2],))
+
+
+@library
+def flip(x, dim=None):
+    """`x` with the order of elements along `dim` (the last if left out) reversed.
+
+    Source: Triton language 3.6/3.9.
+    """
+    rank: constexpr = len(x.shape)
+    axis: constexpr = rank - 1 if dim is None else (dim + rank if dim < 0 else dim)
+    static_assert(0 <= axis and axis < rank, "dim is out of range")
+    extent: constexpr = x.shape[axis]
+    index = (extent - 1) - program_range(extent)
+    for d in program.static_range(rank):
+        if d < axis:
+            index = shape.expand_dims(index, 0)
+        elif d > axis:
+            index = shape.expand_dims(index, d)
+    return shape.gather(x, shape.broadcast_to(index, x.shape), axis)
+
+
+@library
+def program_range(extent: constexpr):
+    """0, 1, ..., extent - 1."""
+    return creation.arange(0, extent)
+
+
+@library
+def swizzle2d(i, j, size_i, size_j, size_g):
+    """The place of (i, j) when a size_i x size_j grid is walked in groups of size_g rows.
+
+    Within a group the order is column by column. Returns the new (i, j).
+    Source: Triton language 3.6/3.9.
+    """
+    linear = i * size_j + j
+    per_group = size_g * size_j
+    group = linear // per_group
+    first_row = group * size_g
+    rows = math.minimum(size_i - first_row, size_g)
+    within = linear % per_group
+    return first_row + within % rows, within // rows
+
+
+# --- Reductions -------------------------------------------------------------------
+
+
+@library
+def _add(a, b):
+    return a + b
+
+
+@library
+def _multiply(a, b):
+    return a * b
+
+
+@library
+def _xor(a, b):
+    return a ^ b
+
+
+@library
+def _or(a, b):
+    return a | b
+
+
+@library
+def _maximum(a, b):
+    return math.maximum(a, b)
+
+
+@library
+def _minimum(a, b):
+    return math.minimum(a, b)
+
+
+@library
+def _widened(x, dtype: constexpr):
+    """What sums and products are computed in: `dtype`, or 32 bits at least for integers."""
+    if dtype is not None:
+        return creation.cast(x, dtype)
+    elif x.dtype.is_int_signed() and x.dtype.int_bitwidth < 32:
+        return creation.cast(x, types.int32)
+    elif x.dtype.is_int_unsigned() and x.dtype.int_bitwidth < 32:
+        # A sum of booleans counts, so it is signed like other counts.
+        if x.dtype.is_bool():
+            return creation.cast(x, types.int32)
+        else:
+            return creation.cast(x, types.uint32)
+    else:
+        return x
+
+
+@library
+def _widened_to_compare(x):
+    """What min and max without indices are computed in: 32 bits at least."""
+    if x.dtype.is_floating():
+        if x.dtype.primitive_bitwidth < 32:
+            return creation.cast(x, types.float32)
+        else:
+            return x
+    elif x.dtype.primitive_bitwidth < 32:
+        return creation.cast(x, types.int32)
+    else:
+        return x
+
+
+@library
+def sum(input, axis=None, keep_dims=False, dtype: constexpr = None):
+    """The sum along `axis` (of all if None); integers below 32 bits are summed in 32.
+
+    `dtype` says in which type instead. Floats keep their type. Errors: E024.
+    Source: Triton language 3.6/3.9.
+    """
+    return reduction.reduce(_widened(input, dtype), axis, _add, keep_dims=keep_dims)
+
+
+@library
+def xor_sum(input, axis=None, keep_dims=False):
+    """The exclusive or of integers along `axis`. Errors: E024.
+
+    Source: Triton language 3.6/3.9.
+    """
+    static_assert(input.dtype.is_int(), "xor_sum takes integers")
+    return reduction.reduce(input, axis, _xor, keep_dims=keep_dims)
+
+
+@library
+def reduce_or(input, axis, keep_dims=False):
+    """The bitwise or of integers along `axis` (of all if None). Errors: E024.
+
+    Source: Triton language 3.6/3.9.
+    """
+    static_assert(input.dtype.is_int(), "reduce_or takes integers")
+    return reduction.reduce(input, axis, _or, keep_dims=keep_dims)
+
+
+@library
+def _first_maximum(value1, index1, value2, index2):
+    # A NaN loses against any number, and of two equal values the first wins.
+    number = (value1 == value1) & (value2 != value2)
+    tie = (value1 == value2) | ((value1 != value1) & (value2 != value2))
+    take1 = (value1 > value2) | number | (tie & (index1 < index2))
+    return math.where(take1, value1, value2), math.where(take1, index1, index2)
+
+
+@library
+def _any_maximum(value1, index1, value2, index2):
+    take1 = (value1 > value2) | ((value1 == value1) & (value2 != value2))
+    return math.where(take1, value1, value2), math.where(take1, index1, index2)
+
+
+@library
+def _first_minimum(value1, index1, value2, index2):
+    number = (value1 == value1) & (value2 != value2)
+    tie = (value1 == value2) | ((value1 != value1) & (value2 != value2))
+    take1 = (value1 < value2) | number | (tie & (index1 < index2))
+    return math.where(take1, value1, value2), math.where(take1, index1, index2)
+
+
+@library
+def _any_minimum(value1, index1, value2, index2):
+    take1 = (value1 < value2) | ((value1 == value1) & (value2 != value2))
+    return math.where(take1, value1, value2), math.where(take1, index1, index2)
+
+
+@library
+def _indices_along(input, axis):
+    """The index along `axis` of each element of `input`, as int32."""
+    rank: constexpr = len(input.shape)
+    static_assert(-rank <= axis and axis < rank, "axis is out of range")
+    dim: constexpr = axis + rank if axis < 0 else axis
+    index = program_range(input.shape[dim])
+    for d in program.static_range(rank):
+        if d < dim:
+            index = shape.expand_dims(index, 0)
+        elif d > dim:
+            index = shape.expand_dims(index, d)
+    return shape.broadcast_to(index, input.shape)
+
+
+@library
+def max(
+    input, axis=None, return_indices=False, return_indices_tie_break_left=True, keep_dims=False
+):
+    """The largest element along `axis` (of all if None); NaNs count only among themselves.
+
+    Values of less than 32 bits come back as float32 or int32. With `return_indices` the
+    values keep their type and come with their int32 indices along `axis`, the first of
+    equal ones if `return_indices_tie_break_left`. Errors: E024.
+    Source: Triton language 3.9.
+    """
+    if return_indices:
+        static_assert(axis is not None, "indices need an axis")
+        if return_indices_tie_break_left:
+            return reduction.reduce(
+                (input, _indices_along(input, axis)), axis, _first_maximum, keep_dims=keep_dims
+            )
+        else:
+            return reduction.reduce(
+                (input, _indices_along(input, axis)), axis, _any_maximum, keep_dims=keep_dims
+            )
+    else:
+        return reduction.reduce(
+            _widened_to_compare(input), axis, _maximum, keep_dims=keep_dims
+        )
+
+
+@library
+def min(
+    input, axis=None, return_indices=False, return_indices_tie_break_left=True, keep_dims=False
+):
+    """The smallest element along `axis` (of all if None): as `max`.
+
+    Errors: E024. Source: Triton language 3.9.
+    """
+    if return_indices:
+        static_assert(axis is not None, "indices need an axis")
+        if return_indices_tie_break_left:
+            return reduction.reduce(
+                (input, _indices_along(input, axis)), axis, _first_minimum, keep_dims=keep_dims
+            )
+        else:
+            return reduction.reduce(
+                (input, _indices_along(input, axis)), axis, _any_minimum, keep_dims=keep_dims
+            )
+    else:
+        return reduction.reduce(
+            _widened_to_compare(input), axis, _minimum, keep_dims=keep_dims
+        )
+
+
+@library
+def argmax(input, axis, tie_break_left=True, keep_dims=False):
+    """The int32 index along `axis` of the largest element: the index of `max`.
+
+    Errors: E024. Source: Triton language 3.6/3.9.
+    """
+    _, index = max(
+        input,
+        axis,
+        return_indices=True,
+        return_indices_tie_break_left=tie_break_left,
+        keep_dims=keep_dims,
+    )
+    return index
+
+
+@library
+def argmin(input, axis, tie_break_left=True, keep_dims=False):
+    """The int32 index along `axis` of the smallest element: the index of `min`.
+
+    Errors: E024. Source: Triton language 3.6/3.9.
+    """
+    _, index = min(
+        input,
+        axis,
+        return_indices=True,
+        return_indices_tie_break_left=tie_break_left,
+        keep_dims=keep_dims,
+    )
+    return index
+
+
+@library
+def cumsum(input, axis=0, reverse=False, dtype: constexpr = None):
+    """Running sums along `axis`; integers below 32 bits are summed in 32.
+
+    `reverse` starts at the end. Errors: E024. Source: Triton language 3.9.
+    """
+    return reduction.associative_scan(_widened(input, dtype), axis, _add, reverse)
+
+
+@library
+def cumprod(input, axis=0, reverse=False, dtype: constexpr = None):
+    """Running products along `axis`; integers below 32 bits are multiplied in 32.
+
+    `reverse` starts at the end. Errors: E024. Source: Triton language 3.9.
+    """
+    return reduction.associative_scan(_widened(input, dtype), axis, _multiply, reverse)
+
+
+add_methods(
+    [sigmoid, softmax, ravel, flip, cdiv]
+    + [sum, xor_sum, reduce_or, max, min, argmax, argmin, cumsum, cumprod]
+)

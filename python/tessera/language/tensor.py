@@ -1,0 +1,613 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`tl.tensor`, and how builtins reach the builder of the kernel being compiled.
+
+A tensor is a value of the core's builder with its type. A number that kernel code assigns
+to a variable (`x = 3`) becomes a scalar tensor as well, but stays *known*: it has a
+`constant`, and its IR is only made where it is used, in the region of that use. So it takes
+part in promotion like any i32, and may still be a tile's extent.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import Any, Callable, Iterable, Optional, Sequence, TypeVar
+
+from tessera.frontend.errors import UserMistake
+from tessera.language import types
+from tessera.language.types import (
+    KIND_BLOCK_POINTER,
+    KIND_DESCRIPTOR,
+    KIND_NUMBER,
+    KIND_POINTER,
+    block_pointer_type,
+    block_type,
+    constexpr,
+    descriptor_type,
+    dtype,
+    pointer_type,
+    unwrap,
+)
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Active(threading.local):
+    """The compilation that this thread is in."""
+
+    session: Any = None
+
+
+active = _Active()
+
+# Arguments that third-party builtins written for the Triton language pass along.
+_HIDDEN_ARGUMENTS = ("_semantic", "_builder", "_generator")
+
+
+def builtin(fn: F) -> F:
+    """Marks a function as an operation of the language, run while a kernel is compiled.
+
+    Called elsewhere it raises ValueError.
+    """
+
+    @functools.wraps(fn)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if active.session is None:
+            raise ValueError(
+                f"`{fn.__name__}` can only be called inside a @jit function; "
+                "did you forget to add @jit?"
+            )
+        for name in _HIDDEN_ARGUMENTS:
+            kwargs.pop(name, None)
+        return fn(*args, **kwargs)
+
+    wrapper.__tessera_builtin__ = True  # type: ignore[attr-defined]
+    return wrapper  # type: ignore[return-value]
+
+
+def is_builtin(value: Any) -> bool:
+    """Whether `value` is (a method bound to) an operation of the language."""
+    return hasattr(value, "__tessera_builtin__")
+
+
+_INT_LIMITS = {
+    entry: (entry.get_int_min_value(), entry.get_int_max_value())
+    for entry in types.BY_CORE_ID
+    if entry.is_int()
+}
+
+
+def literal_dtype(value: Any) -> dtype:
+    """The dtype that a Python number has as a tensor.
+
+    bool: int1; int: the first of int32, uint32, int64, uint64 that holds it; float: float32,
+    or float64 where it is subnormal or out of range in float32. Raises UserMistake (E028)
+    for an integer that no type holds.
+    """
+    if isinstance(value, bool):
+        return types.int1
+    if isinstance(value, int):
+        for candidate in (types.int32, types.uint32, types.int64, types.uint64):
+            low, high = _INT_LIMITS[candidate]
+            if low <= value <= high:
+                return candidate
+        raise UserMistake(
+            "E028",
+            f"the integer {value} does not fit any type: int64 ends at {2**63 - 1}, "
+            f"uint64 at {2**64 - 1}",
+            "use a smaller constant",
+        )
+    if isinstance(value, float):
+        magnitude = abs(value)
+        if magnitude == 0 or magnitude != magnitude or magnitude == float("inf"):
+            return types.float32
+        return (
+            types.float32
+            if 2.0**-126 <= magnitude <= 3.4028234663852886e38
+            else types.float64
+        )
+    raise TypeError(f"a {type(value).__name__} is no number")
+
+
+class tensor:
+    """A value of a kernel: a scalar or a tile of numbers or pointers.
+
+    `x.shape` (a tuple of constants), `x.dtype` (of an element), `x.type`, `x.numel`; the
+    operators of Python; and as methods every operation whose first argument is a tensor.
+    Source: Triton language 3.6/3.9.
+    """
+
+    __slots__ = ("_handle", "type", "constant")
+
+    def __init__(
+        self, handle: Any, type: Optional[dtype] = None, constant: Any = None
+    ) -> None:
+        self._handle = handle
+        self.type: dtype = type if type is not None else from_core_type(_type_of(handle))
+        self.constant = constant
+        """The Python number that this tensor is known to be; None if it is not known."""
+
+    @staticmethod
+    def known(value: Any, type: Optional[dtype] = None) -> "tensor":
+        """A scalar tensor that is a number known at compile time."""
+        return tensor(None, type or literal_dtype(value), value)
+
+    @property
+    def handle(self) -> Any:
+        """The value in the builder; that of a known number is made anew at each use."""
+        if self._handle is not None:
+            return self._handle
+        (handle,) = active.session.builder.call(
+            "constant", self.constant, to_core_type(self.type)
+        )
+        return handle
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents; `()` for a scalar."""
+        return self.type.shape if isinstance(self.type, block_type) else ()
+
+    @property
+    def dtype(self) -> dtype:
+        """The type of an element."""
+        return self.type.scalar
+
+    @property
+    def numel(self) -> int:
+        """The number of elements."""
+        return self.type.numel if isinstance(self.type, block_type) else 1
+
+    @property
+    def T(self) -> "tensor":
+        """The transpose of a matrix (the last two dimensions swapped)."""
+        from tessera.language.shape import trans
+
+        return trans(self)  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        return f"{describe_type(self.type)} tensor"
+
+    __str__ = __repr__
+
+    def __bool__(self) -> bool:
+        raise UserMistake(
+            "E032",
+            f"the truth value of a {describe_type(self.type)} tensor is not known when the kernel "
+            "is compiled",
+            "use tl.where, or a scalar condition in `if`",
+        )
+
+    __hash__ = object.__hash__
+
+    def __add__(self, other: Any) -> Any:
+        return binary("add", self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return binary("add", other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return binary("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return binary("sub", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return binary("mul", self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return binary("mul", other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return binary("truediv", self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return binary("truediv", other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return binary("floordiv", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return binary("floordiv", other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return binary("mod", self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return binary("mod", other, self)
+
+    def __and__(self, other: Any) -> Any:
+        return binary("and_", self, other)
+
+    def __rand__(self, other: Any) -> Any:
+        return binary("and_", other, self)
+
+    def __or__(self, other: Any) -> Any:
+        return binary("or_", self, other)
+
+    def __ror__(self, other: Any) -> Any:
+        return binary("or_", other, self)
+
+    def __xor__(self, other: Any) -> Any:
+        return binary("xor", self, other)
+
+    def __rxor__(self, other: Any) -> Any:
+        return binary("xor", other, self)
+
+    def __lshift__(self, other: Any) -> Any:
+        return binary("shl", self, other)
+
+    def __rlshift__(self, other: Any) -> Any:
+        return binary("shl", other, self)
+
+    def __rshift__(self, other: Any) -> Any:
+        return binary("shr", self, other)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return binary("shr", other, self)
+
+    def __eq__(self, other: object) -> Any:
+        return binary("eq", self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return binary("ne", self, other)
+
+    def __lt__(self, other: Any) -> Any:
+        return binary("lt", self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return binary("le", self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return binary("gt", self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return binary("ge", self, other)
+
+    def __neg__(self) -> Any:
+        return unary("neg", self)
+
+    def __pos__(self) -> Any:
+        return unary("plus", self)
+
+    def __invert__(self) -> Any:
+        return unary("invert", self)
+
+
+# --- Types to and from the core ----------------------------------------------------
+
+
+@functools.lru_cache(maxsize=None)
+def to_core_type(type: dtype) -> Any:
+    """The `_C.Type` of a type of the language."""
+    from tessera import _C
+
+    shape: tuple[int, ...] = ()
+    if isinstance(type, block_type):
+        shape, type = type.shape, type.element_ty
+    if isinstance(type, pointer_type):
+        element = type.element_ty
+        if isinstance(element, pointer_type):
+            raise UserMistake(
+                "E029", f"{type} is a pointer to a pointer", "load the address as tl.int64"
+            )
+        return _C.Type(KIND_POINTER, element.core_id, type.const, shape)
+    if isinstance(type, block_pointer_type):
+        kind = KIND_DESCRIPTOR if isinstance(type, descriptor_type) else KIND_BLOCK_POINTER
+        return _C.Type(kind, type.element_ty.core_id, False, type.block_shape)
+    return _C.Type(KIND_NUMBER, type.core_id, False, shape)
+
+
+def from_core_type(core: Any) -> dtype:
+    """The type of the language that a `_C.Type` is."""
+    return _from_core(core.kind, core.dtype, core.is_const, tuple(core.shape))
+
+
+@functools.lru_cache(maxsize=None)
+def _from_core(kind: int, core_id: int, is_const: bool, shape: tuple[int, ...]) -> dtype:
+    element: dtype = types.BY_CORE_ID[core_id]
+    if kind == KIND_BLOCK_POINTER:
+        return block_pointer_type(element, shape)
+    if kind == KIND_DESCRIPTOR:
+        return descriptor_type(element, shape)
+    if kind == KIND_POINTER:
+        element = pointer_type(element, const=is_const)
+    return block_type(element, shape) if shape else element
+
+
+def _type_of(handle: Any) -> Any:
+    return active.session.builder.type_of(handle)
+
+
+def describe_type(type: Any) -> str:
+    """How error messages spell a type: `i32`, `[64, 32]xfp16`, `[64]xpointer<fp32>`."""
+    if isinstance(type, block_type):
+        return f"{list(type.shape)}x{type.element_ty}"
+    return str(type)
+
+
+def describe(value: Any) -> str:
+    """How error messages spell a value: its type, or the constant itself."""
+    if isinstance(value, tensor):
+        if value.constant is not None:
+            return f"{value.type} (= {value.constant!r})"
+        return describe_type(value.type)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return f"the constant {value!r}"
+    if isinstance(value, dtype):
+        return f"the type {value}"
+    if isinstance(value, tuple):
+        return f"a tuple of {len(value)}"
+    return f"a {type(value).__name__}"
+
+
+# --- Calls of the builder -------------------------------------------------------------
+
+
+def lower(value: Any) -> Any:
+    """A value of the front-end as an argument of `_C.Builder.call`."""
+    if isinstance(value, tensor):
+        return value.handle
+    if isinstance(value, constexpr):
+        return lower(value.value)
+    if isinstance(value, dtype):
+        return to_core_type(value)
+    if isinstance(value, (tuple, list)):
+        return [lower(item) for item in value]
+    if value is None or isinstance(value, (bool, str, float)):
+        return value
+    if isinstance(value, int):
+        literal_dtype(value)  # refuses what no type holds
+        return value
+    raise UserMistake(
+        "E044",
+        f"expected a tensor or a number, got {describe(value)}",
+        "pass a tensor, a number or a tuple of them",
+    )
+
+
+def emit(name: str, *args: Any) -> tuple[Any, ...]:
+    """Calls a method of the builder; values come back as tensors."""
+    results = active.session.builder.call(name, *[lower(arg) for arg in args])
+    return tuple(_lift(result) for result in results)
+
+
+def emit_one(name: str, *args: Any) -> Any:
+    """Calls a method of the builder that returns one value."""
+    return emit(name, *args)[0]
+
+
+def _lift(result: Any) -> Any:
+    if result is None or isinstance(result, (bool, int, float, str)):
+        return result
+    if isinstance(result, (tuple, list)):
+        return tuple(_lift(item) for item in result)
+    return tensor(result)
+
+
+def to_tensor_value(value: Any) -> tensor:
+    """`value` as a tensor: numbers become known scalars.
+
+    Raises UserMistake (E044) for anything but a number or a tensor.
+    """
+    value = unwrap(value)
+    if isinstance(value, tensor):
+        return value
+    if isinstance(value, (bool, int, float)):
+        return tensor.known(value)
+    raise UserMistake(
+        "E044",
+        f"expected a tensor or a number, got {describe(value)}",
+        "pass a tensor or a number",
+    )
+
+
+# --- Operators ----------------------------------------------------------------------
+
+
+def _truncating_division(a: int, b: int) -> int:
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient
+
+
+_FOLDED: dict[str, Callable[[int, int], Any]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "floordiv": _truncating_division,
+    "mod": lambda a, b: a - b * _truncating_division(a, b),
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+}
+
+
+def _fold(name: str, left: Any, right: Any) -> Optional[tensor]:
+    """The result on known integers of one type, where it needs no wrapping; else None."""
+    function = _FOLDED.get(name)
+    if function is None:
+        return None
+    type = None
+    numbers = []
+    for operand in (left, right):
+        if isinstance(operand, tensor):
+            if operand.constant is None or isinstance(operand.constant, float):
+                return None
+            if type is not None and operand.type != type:
+                return None
+            type = operand.type
+            operand = operand.constant
+        if isinstance(operand, bool) or not isinstance(operand, int):
+            return None
+        numbers.append(operand)
+    assert type is not None
+    low, high = _INT_LIMITS[type]
+    if not all(low <= number <= high for number in numbers):
+        return None
+    if name in ("floordiv", "mod") and numbers[1] == 0:
+        return None
+    result = function(*numbers)
+    if isinstance(result, bool):
+        return tensor.known(result, types.int1)
+    return tensor.known(result, type) if low <= result <= high else None
+
+
+def binary(name: str, left: Any, right: Any) -> Any:
+    """An operator of two operands, at least one of them a tensor."""
+    left, right = unwrap(left), unwrap(right)
+    folded = _fold(name, left, right)
+    if folded is not None:
+        return folded
+    for operand in (left, right):
+        if not isinstance(operand, (tensor, bool, int, float)):
+            raise UserMistake(
+                "E029",
+                f"`{OPERATOR_SYMBOLS.get(name, name)}` takes tensors and numbers, got "
+                f"{describe(left)} and {describe(right)}",
+                "pass a tensor or a number",
+            )
+    return emit_one(name, left, right)
+
+
+def unary(name: str, operand: Any) -> Any:
+    """An operator of one tensor."""
+    if name == "neg" and operand.constant is not None and operand.type.is_int_signed():
+        return tensor.known(-operand.constant, operand.type)
+    if name == "neg" and isinstance(operand.constant, float):
+        return tensor.known(-operand.constant, operand.type)
+    if name == "not_" and isinstance(operand.constant, bool):
+        return tensor.known(not operand.constant, operand.type)
+    return emit_one(name, operand)
+
+
+OPERATOR_SYMBOLS = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%",
+    "and_": "&", "or_": "|", "xor": "^", "shl": "<<", "shr": ">>",
+    "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+    "logical_and": "and", "logical_or": "or", "neg": "-", "invert": "~", "not_": "not",
+    "plus": "+",
+}  # fmt: skip
+
+
+# --- Arguments that must be constants ---------------------------------------------------
+
+
+def known_value(value: Any) -> Any:
+    """The constant that `value` is, or `value` itself if it is not a constant."""
+    value = unwrap(value)
+    if isinstance(value, tensor) and value.constant is not None:
+        return value.constant
+    return value
+
+
+def constant_int(value: Any, what: str, id: str = "E019") -> int:
+    """An argument that must be an integer known at compile time."""
+    number = known_value(value)
+    if isinstance(number, tensor):
+        raise UserMistake(
+            id,
+            f"{what} must be a constant, got a {describe_type(number.type)} that is only known "
+            "at run time",
+            "annotate the parameter it comes from with tl.constexpr",
+        )
+    if hasattr(number, "__index__"):
+        return int(number.__index__())
+    raise UserMistake(
+        id, f"{what} must be an integer constant, got {describe(number)}", "pass an int"
+    )
+
+
+def constant_bool(value: Any, what: str, id: str = "E019") -> bool:
+    """An argument that must be a boolean known at compile time."""
+    flag = known_value(value)
+    if isinstance(flag, tensor):
+        raise UserMistake(
+            id, f"{what} must be a constant, got a {describe_type(flag.type)}", "pass True or False"
+        )
+    return bool(flag)
+
+
+def constant_str(value: Any, what: str, id: str = "E048") -> str:
+    """An argument that must be a string."""
+    text = unwrap(value)
+    if isinstance(text, str):
+        return text
+    raise UserMistake(id, f"{what} must be a string, got {describe(text)}", "pass a literal string")
+
+
+def constant_ints(values: Any, what: str, id: str = "E019") -> list[int]:
+    """An argument that must be integers known at compile time: a tuple, a list, or one."""
+    values = unwrap(values)
+    if isinstance(values, (tuple, list)):
+        return [constant_int(value, what, id) for value in values]
+    return [constant_int(values, what, id)]
+
+
+def spread(args: Sequence[Any]) -> Sequence[Any]:
+    """`f(x, 2, 3)` and `f(x, (2, 3))` mean the same: the items."""
+    if len(args) == 1:
+        only = unwrap(args[0])
+        if isinstance(only, (tuple, list)):
+            return only
+        return (only,)
+    return args
+
+
+def element_type(value: Any, what: str = "dtype") -> dtype:
+    """An argument that must be a type: a dtype, or its name.
+
+    A torch or NumPy dtype is an error (E034) that names ours.
+    """
+    value = unwrap(value)
+    if isinstance(value, dtype):
+        return value
+    if isinstance(value, str):
+        try:
+            return types.str_to_ty(value)
+        except ValueError:
+            names = [entry.name for entry in types.BY_CORE_ID] + list(types._SHORT_NAMES)
+            names += list(types._PUBLIC_NAMES.values())
+            from tessera.frontend.errors import closest
+
+            near = closest(value, names)
+            raise UserMistake(
+                "E035",
+                f"there is no dtype {value!r}",
+                f"did you mean {near!r}?" if near else "the names are int1, int8, ..., uint64, "
+                "fp16, bf16, fp32, fp64",
+            ) from None
+    text = str(value)
+    name = text.rsplit(".", 1)[-1].strip("'>")
+    if types.dtype.is_dtype(name) or name in types._PUBLIC_NAMES.values():
+        raise UserMistake(
+            "E034", f"{what} is {text}, which is not a type of the language", f"use tl.{name}"
+        )
+    raise UserMistake(
+        "E034", f"{what} must be a type, got {describe(value)}", "pass one like tl.float32"
+    )
+
+
+def axis_of(value: Any, rank: int, id: str = "E024") -> int:
+    """A dimension number, counted from the end where negative."""
+    axis = constant_int(value, "axis", id)
+    if not -rank <= axis < rank:
+        raise UserMistake(
+            id,
+            f"axis {axis} is out of range for rank {rank}",
+            f"axis must be in [{-rank}, {rank})" if rank else "a scalar has no axes",
+        )
+    return axis % rank
+
+
+def method(fn: F) -> F:
+    """Makes a function a method of tensor as well."""
+    setattr(tensor, fn.__name__, fn)
+    return fn
+
+
+def add_methods(functions: Iterable[Any]) -> None:
+    """Makes library functions methods of tensor."""
+    for function in functions:
+        setattr(tensor, function.__name__, function)

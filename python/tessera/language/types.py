@@ -1,0 +1,561 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Types of values: dtypes, pointers, blocks, and the markers `constexpr` and `const`."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional, Sequence, Union
+
+# name, spelling in error messages and signatures, bits, kind, mantissa bits, exponent bias
+_DTYPES = (
+    ("void", 0, "void", 0, 0),
+    ("int1", 1, "uint", 0, 0),
+    ("int8", 8, "int", 0, 0),
+    ("int16", 16, "int", 0, 0),
+    ("int32", 32, "int", 0, 0),
+    ("int64", 64, "int", 0, 0),
+    ("uint8", 8, "uint", 0, 0),
+    ("uint16", 16, "uint", 0, 0),
+    ("uint32", 32, "uint", 0, 0),
+    ("uint64", 64, "uint", 0, 0),
+    ("fp8e5", 8, "float", 2, 15),
+    ("fp8e4nv", 8, "float", 3, 7),
+    ("fp8e4b8", 8, "float", 3, 8),
+    ("fp8e5b16", 8, "float", 2, 16),
+    ("fp8e4b15", 8, "float", 3, 15),
+    ("fp16", 16, "float", 10, 15),
+    ("bf16", 16, "float", 7, 127),
+    ("fp32", 32, "float", 23, 127),
+    ("fp64", 64, "float", 52, 1023),
+)
+
+_PUBLIC_NAMES = {
+    "fp8e5": "float8e5",
+    "fp8e4nv": "float8e4nv",
+    "fp8e4b8": "float8e4b8",
+    "fp8e5b16": "float8e5b16",
+    "fp8e4b15": "float8e4b15",
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "fp32": "float32",
+    "fp64": "float64",
+}
+
+# The kinds of _C.Type (TsrTypeKind).
+KIND_NUMBER, KIND_POINTER, KIND_BLOCK_POINTER, KIND_DESCRIPTOR = range(4)
+
+
+class dtype:
+    """The type of a scalar number: `tl.float32`, `tl.int8`, ...
+
+    `int1` is a boolean and counts as unsigned. Source: Triton language 3.6/3.9.
+    """
+
+    SINT_TYPES = ["int8", "int16", "int32", "int64"]
+    UINT_TYPES = ["int1", "uint8", "uint16", "uint32", "uint64"]
+    FP_TYPES = [row[0] for row in _DTYPES if row[2] == "float"]
+
+    name: str
+    primitive_bitwidth: int
+    core_id: int
+    """The number of this dtype in the core (TsrDType)."""
+
+    def __init__(self, name: str) -> None:
+        for index, (row_name, bits, kind, mantissa, bias) in enumerate(_DTYPES):
+            if name in (row_name, _PUBLIC_NAMES.get(row_name)):
+                self.name = row_name
+                self.primitive_bitwidth = bits
+                self.core_id = index
+                self._kind = kind
+                self._mantissa = mantissa
+                self._bias = bias
+                return
+        raise ValueError(f"no dtype {name!r}; the dtypes are {', '.join(r[0] for r in _DTYPES)}")
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element in memory."""
+        return (self.primitive_bitwidth + 7) // 8
+
+    @property
+    def int_bitwidth(self) -> int:
+        """Bits, for an integer type."""
+        return self.primitive_bitwidth
+
+    @property
+    def int_signedness(self) -> str:
+        """'signed' or 'unsigned', for an integer type."""
+        return "signed" if self._kind == "int" else "unsigned"
+
+    @property
+    def fp_mantissa_width(self) -> int:
+        """Stored bits of the mantissa, for a float type."""
+        return self._mantissa
+
+    @property
+    def exponent_bias(self) -> int:
+        """Bias of the exponent, for a float type."""
+        return self._bias
+
+    @property
+    def scalar(self) -> "dtype":
+        """The type of an element: itself."""
+        return self
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """`()`: a scalar."""
+        return ()
+
+    @property
+    def cache_key_part(self) -> str:
+        return self.name
+
+    def is_fp8(self) -> bool:
+        return self.name.startswith("fp8")
+
+    def is_fp8e5(self) -> bool:
+        return self.name == "fp8e5"
+
+    def is_fp8e4nv(self) -> bool:
+        return self.name == "fp8e4nv"
+
+    def is_fp8e4b8(self) -> bool:
+        return self.name == "fp8e4b8"
+
+    def is_fp8e5b16(self) -> bool:
+        return self.name == "fp8e5b16"
+
+    def is_fp8e4b15(self) -> bool:
+        return self.name == "fp8e4b15"
+
+    def is_fp16(self) -> bool:
+        return self.name == "fp16"
+
+    def is_bf16(self) -> bool:
+        return self.name == "bf16"
+
+    def is_fp32(self) -> bool:
+        return self.name == "fp32"
+
+    def is_fp64(self) -> bool:
+        return self.name == "fp64"
+
+    def is_int1(self) -> bool:
+        return self.name == "int1"
+
+    def is_bool(self) -> bool:
+        return self.name == "int1"
+
+    def is_int8(self) -> bool:
+        return self.name == "int8"
+
+    def is_int16(self) -> bool:
+        return self.name == "int16"
+
+    def is_int32(self) -> bool:
+        return self.name == "int32"
+
+    def is_int64(self) -> bool:
+        return self.name == "int64"
+
+    def is_uint8(self) -> bool:
+        return self.name == "uint8"
+
+    def is_uint16(self) -> bool:
+        return self.name == "uint16"
+
+    def is_uint32(self) -> bool:
+        return self.name == "uint32"
+
+    def is_uint64(self) -> bool:
+        return self.name == "uint64"
+
+    def is_floating(self) -> bool:
+        return self._kind == "float"
+
+    def is_standard_floating(self) -> bool:
+        return self.name in ("fp16", "bf16", "fp32", "fp64")
+
+    def is_int(self) -> bool:
+        return self._kind in ("int", "uint")
+
+    def is_int_signed(self) -> bool:
+        return self._kind == "int"
+
+    def is_int_unsigned(self) -> bool:
+        return self._kind == "uint"
+
+    def is_void(self) -> bool:
+        return self.name == "void"
+
+    @staticmethod
+    def is_dtype(name: str) -> bool:
+        """Whether there is a dtype of this name."""
+        return any(name == row[0] for row in _DTYPES)
+
+    @staticmethod
+    def is_ptr() -> bool:
+        return False
+
+    @staticmethod
+    def is_block() -> bool:
+        return False
+
+    @staticmethod
+    def is_const() -> bool:
+        return False
+
+    @staticmethod
+    def is_tuple() -> bool:
+        return False
+
+    def kind(self) -> int:
+        """0 for booleans, 1 for integers, 2 for floats: the order of promotion."""
+        return 0 if self.is_bool() else 1 if self.is_int() else 2
+
+    def get_int_max_value(self) -> int:
+        """The largest value of an integer type."""
+        bits = self.primitive_bitwidth
+        return (1 << (bits - 1)) - 1 if self._kind == "int" else (1 << bits) - 1
+
+    def get_int_min_value(self) -> int:
+        """The smallest value of an integer type."""
+        return -(1 << (self.primitive_bitwidth - 1)) if self._kind == "int" else 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, dtype) and type(other) is dtype and self.name == other.name
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"tl.{_PUBLIC_NAMES.get(self.name, self.name)}"
+
+    def __reduce__(self) -> Any:
+        return (dtype, (self.name,))
+
+
+class pointer_type(dtype):
+    """A pointer to an element of another type: `tl.pointer_type(tl.float32)`.
+
+    Source: Triton language 3.6/3.9.
+    """
+
+    def __init__(
+        self, element_ty: dtype, address_space: Union[int, str] = "global", const: bool = False
+    ) -> None:
+        if not isinstance(element_ty, dtype):
+            raise TypeError(f"element_ty is a {type(element_ty).__name__}, not a dtype")
+        self.element_ty = element_ty
+        self.address_space = address_space
+        self.const = bool(const)
+        self.name = f"pointer<{element_ty}>" if not const else f"const_pointer<{element_ty}>"
+        self.primitive_bitwidth = 64
+        self._kind = "pointer"
+        self._mantissa = self._bias = 0
+
+    @staticmethod
+    def is_ptr() -> bool:
+        return True
+
+    def is_const(self) -> bool:  # type: ignore[override]
+        return self.const
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, pointer_type)
+            and self.element_ty == other.element_ty
+            and self.const == other.const
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.element_ty, self.const))
+
+    def __repr__(self) -> str:
+        return f"tl.pointer_type({self.element_ty!r}{', const=True' if self.const else ''})"
+
+    def __reduce__(self) -> Any:
+        return (pointer_type, (self.element_ty, self.address_space, self.const))
+
+
+class block_type(dtype):
+    """A tile of elements: `tl.block_type(tl.float32, [64, 32])`."""
+
+    def __init__(self, element_ty: dtype, shape: Sequence[int]) -> None:
+        self.element_ty = element_ty
+        self._shape = tuple(int(extent) for extent in shape)
+        self.numel = 1
+        for extent in self._shape:
+            self.numel *= extent
+        self.name = f"<{list(self._shape)}, {element_ty}>"
+        self.primitive_bitwidth = element_ty.primitive_bitwidth
+        self._kind = "block"
+        self._mantissa = self._bias = 0
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents."""
+        return self._shape
+
+    @property
+    def scalar(self) -> dtype:
+        """The type of an element."""
+        return self.element_ty
+
+    @staticmethod
+    def is_block() -> bool:
+        return True
+
+    def get_block_shapes(self) -> tuple[int, ...]:
+        """The extents."""
+        return self._shape
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, block_type)
+            and self.element_ty == other.element_ty
+            and self._shape == other._shape
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.element_ty, self._shape))
+
+    def __repr__(self) -> str:
+        return f"tl.block_type({self.element_ty!r}, {list(self._shape)})"
+
+    def __reduce__(self) -> Any:
+        return (block_type, (self.element_ty, self._shape))
+
+
+class block_pointer_type(dtype):
+    """A block pointer to blocks of `shape` elements (made by `make_block_ptr`)."""
+
+    spelling = "block pointer"
+
+    def __init__(self, element_ty: dtype, shape: Sequence[int]) -> None:
+        self.element_ty = element_ty
+        self.block_shape = tuple(shape)
+        self.name = f"{self.spelling} to {list(self.block_shape)} of {element_ty}"
+        self.primitive_bitwidth = 64
+        self._kind = "other"
+        self._mantissa = self._bias = 0
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.name == other.name  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class descriptor_type(block_pointer_type):
+    """A tensor descriptor with blocks of `shape` elements."""
+
+    spelling = "tensor descriptor"
+
+
+class tuple_type:
+    """The type of a tuple: the types of its items."""
+
+    def __init__(self, types: Sequence[Any], fields: Optional[Sequence[str]] = None) -> None:
+        self.types = tuple(types)
+        self.fields = fields
+        self.name = f"({', '.join(str(item) for item in self.types)})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, tuple_type) and self.types == other.types
+
+    def __hash__(self) -> int:
+        return hash(self.types)
+
+    def __str__(self) -> str:
+        return self.name
+
+    __repr__ = __str__
+
+
+void = dtype("void")
+int1 = dtype("int1")
+int8 = dtype("int8")
+int16 = dtype("int16")
+int32 = dtype("int32")
+int64 = dtype("int64")
+uint8 = dtype("uint8")
+uint16 = dtype("uint16")
+uint32 = dtype("uint32")
+uint64 = dtype("uint64")
+float8e5 = dtype("fp8e5")
+float8e4nv = dtype("fp8e4nv")
+float8e4b8 = dtype("fp8e4b8")
+float8e5b16 = dtype("fp8e5b16")
+float8e4b15 = dtype("fp8e4b15")
+float16 = dtype("fp16")
+bfloat16 = dtype("bf16")
+float32 = dtype("fp32")
+float64 = dtype("fp64")
+pi32_t = pointer_type(int32)
+
+BY_CORE_ID: tuple[dtype, ...] = tuple(dtype(row[0]) for row in _DTYPES)
+
+_SHORT_NAMES = {
+    "i1": int1, "u1": int1, "bool": int1,
+    "i8": int8, "i16": int16, "i32": int32, "i64": int64,
+    "u8": uint8, "u16": uint16, "u32": uint32, "u64": uint64,
+    "f16": float16, "f32": float32, "f64": float64,
+    "float": float32, "int": int32,
+}  # fmt: skip
+
+
+def str_to_ty(name: str) -> dtype:
+    """The type that a signature string means: "*fp32", "*const i8", "i32", "bf16".
+
+    Raises ValueError for an unknown name. Source: Triton language 3.6/3.9.
+    """
+    text = name.strip()
+    if text.startswith("*"):
+        text = text[1:].strip()
+        const = text.startswith(("const ", "k"))
+        if const:
+            text = text[len("const ") :] if text.startswith("const ") else text[1:]
+        return pointer_type(str_to_ty(text), const=const)
+    if text in _SHORT_NAMES:
+        return _SHORT_NAMES[text]
+    return dtype(text)
+
+
+class constexpr:
+    """A compile-time constant.
+
+    As an annotation (`BLOCK: tl.constexpr`) it makes a parameter, or a variable, a constant.
+    Around a value (`N = tl.constexpr(8)`) it lets kernels use a module's global. Inside a
+    kernel, constants are the plain Python values, whose `.value` is themselves.
+
+    Source: Triton language 3.6/3.9.
+    """
+
+    def __init__(self, value: Any) -> None:
+        while isinstance(value, constexpr):
+            value = value.value
+        self.value = value
+
+    @property
+    def type(self) -> "constexpr_type":
+        return constexpr_type(self.value)
+
+    def __repr__(self) -> str:
+        return f"constexpr[{self.value!r}]"
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+    def __index__(self) -> int:
+        return self.value.__index__()  # type: ignore[no-any-return]
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __iter__(self) -> Any:
+        return iter(self.value)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.value[unwrap(index)]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.value(*args, **kwargs)
+
+    def __neg__(self) -> "constexpr":
+        return constexpr(-self.value)
+
+    def __pos__(self) -> "constexpr":
+        return constexpr(+self.value)
+
+    def __invert__(self) -> "constexpr":
+        return constexpr(~self.value)
+
+    def __eq__(self, other: object) -> Any:
+        return constexpr(self.value == unwrap(other))
+
+    def __ne__(self, other: object) -> Any:
+        return constexpr(self.value != unwrap(other))
+
+
+class constexpr_type:
+    """The type of a compile-time constant."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, constexpr_type) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __repr__(self) -> str:
+        return f"constexpr_type[{self.value!r}]"
+
+
+def unwrap(value: Any) -> Any:
+    """The value inside a `constexpr`, or `value` itself."""
+    return value.value if isinstance(value, constexpr) else value
+
+
+def _add_constexpr_operators() -> None:
+    import operator
+
+    def forward(function: Callable[[Any, Any], Any]) -> Callable[[constexpr, Any], constexpr]:
+        return lambda self, other: constexpr(function(self.value, unwrap(other)))
+
+    def reflected(function: Callable[[Any, Any], Any]) -> Callable[[constexpr, Any], constexpr]:
+        return lambda self, other: constexpr(function(unwrap(other), self.value))
+
+    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
+        setattr(constexpr, f"__{name}__", forward(getattr(operator, name)))
+        setattr(constexpr, f"__r{name}__", reflected(getattr(operator, name)))
+    for name in ("lshift", "rshift", "and_", "or_", "xor"):
+        dunder = name.rstrip("_")
+        setattr(constexpr, f"__{dunder}__", forward(getattr(operator, name)))
+        setattr(constexpr, f"__r{dunder}__", reflected(getattr(operator, name)))
+    for name in ("lt", "le", "gt", "ge"):
+        setattr(constexpr, f"__{name}__", forward(getattr(operator, name)))
+
+
+_add_constexpr_operators()
+
+
+class const:
+    """As an annotation: a pointer that may not be stored through (`x_ptr: tl.const`)."""
+
+
+class PropagateNan:
+    """What `maximum`, `minimum` and `clamp` do with a NaN.
+
+    NONE: the other operand; ALL: NaN.
+    """
+
+    NONE = "none"
+    ALL = "all"
+
+
+# Limit of a tile's element count (language.md 2.1).
+TRITON_MAX_TENSOR_NUMEL = 1 << 20
