@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// strips-lower-dot: matrix products in buffers become loops around a micro-kernel,
+// which keeps a block of the result in registers while k runs. All extents are
+// static, so rows and columns left over get blocks of their own and nothing is
+// masked. Operands of 16 and 8 bits are widened to f32 on their way into packed
+// buffers; sums of products of 8-bit integers are exact in f32 up to k = 1024, so
+// they take the same instructions.
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "tessera/Conversion/TileToStrips/Passes.h"
+#include "tessera/Conversion/TileToStrips/TotalArith.h"
+#include "tessera/Dialect/Strips/IR/Strips.h"
+
+using namespace mlir;
+
+namespace tessera {
+#define GEN_PASS_DEF_STRIPSLOWERDOT
+#include "tessera/Conversion/TileToStrips/Passes.h.inc"
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// The shape of the micro-kernel
+//===----------------------------------------------------------------------===//
+
+/// Steps of k for which a panel of b is kept in the first-level cache.
+constexpr int64_t kDepth = 128;
+/// Ways of the first-level cache that a panel of b may take up.
+constexpr int64_t kCacheWays = 8;
+constexpr int64_t kCacheSets = 64;
+constexpr int64_t kLineBytes = 64;
+constexpr StringLiteral kScratchAttr = "strips.scratch_bytes";
+
+/// A block of the result in registers.
+struct BlockShape {
+  int64_t rows, vectors;
+};
+
+/// Cycles for one step of k on a core with two multiply-add units of latency 4 and
+/// two loads a cycle; what current x86 and AArch64 cores have.
+double stepCost(int64_t rows, int64_t vectors) {
+  if (rows == 0 || vectors == 0)
+    return 0;
+  double multiplies = rows * vectors / 2.0, loads = (rows + vectors) / 2.0;
+  return std::max({multiplies, loads, 4.0}) + 0.5;
+}
+
+/// The block with which M rows by `vectors` vectors of columns take the least time.
+BlockShape chooseBlock(int64_t M, int64_t vectors, int64_t registers) {
+  BlockShape best{1, 1};
+  double bestCost = std::numeric_limits<double>::infinity();
+  for (int64_t v : {4, 2, 3, 1, 8, 6}) {
+    for (int64_t r = 1; r <= 12; ++r) {
+      // A row alone multiplies straight from memory; more rows hold a row of b.
+      int64_t used = r * v + (r > 1 ? v : 1) + 1;
+      if (used > registers || r > M || v > vectors)
+        continue;
+      auto columnsCost = [&](int64_t rows) {
+        return (vectors / v) * stepCost(rows, v) + stepCost(rows, vectors % v);
+      };
+      double cost = (M / r) * columnsCost(r) + columnsCost(M % r);
+      // Left-over blocks are code, too.
+      cost += (M % r != 0 ? 1.0 : 0.0) + (vectors % v != 0 ? 1.0 : 0.0);
+      if (cost < bestCost) {
+        bestCost = cost;
+        best = {r, v};
+      }
+    }
+  }
+  return best;
+}
+
+//===----------------------------------------------------------------------===//
+// Emission
+//===----------------------------------------------------------------------===//
+
+/// A matrix in memory and where the part in use begins.
+struct Operand {
+  Value buffer;
+  Value row, column;
+};
+
+/// Writes the loops of one product.
+class DotEmitter {
+public:
+  DotEmitter(strips::DotOp dot, unsigned vectorBits)
+      : dot(dot), b(dot.getContext()), loc(dot.getLoc()), vectorBits(vectorBits) {
+    b.setInsertionPoint(dot);
+    auto aType = cast<MemRefType>(dot.getA().getType());
+    auto bType = cast<MemRefType>(dot.getB().getType());
+    auto accType = cast<MemRefType>(dot.getAcc().getType());
+    M = aType.getDimSize(0);
+    K = aType.getDimSize(1);
+    N = bType.getDimSize(1);
+    aElement = aType.getElementType();
+    bElement = bType.getElementType();
+    accElement = accType.getElementType();
+    element = accElement.isF64() ? Type(b.getF64Type()) : Type(b.getF32Type());
+    lanes = vectorBits / element.getIntOrFloatBitWidth();
+    // An f16 accumulator is rounded once, not once a block.
+    depth = accElement.isF16() ? K : std::min(K, kDepth);
+    if (accElement.isInteger())
+      depth = std::min<int64_t>(depth, 1024);
+  }
+
+  /// Bytes of scratch that the packed operands need.
+  int64_t packedBytes() {
+    planColumns();
+    return alignToLine(packA() ? M * depth * bytes() : 0) +
+           alignToLine(packB() ? depth * panelColumns() * bytes() : 0);
+  }
+
+  void emit(int64_t scratchOffset) {
+    planColumns();
+    if (packA()) {
+      packedA = scratch(scratchOffset, {M, depth});
+      scratchOffset += alignToLine(M * depth * bytes());
+    }
+    if (packB())
+      packedB = scratch(scratchOffset, {depth, panelColumns()});
+
+    forEach(0, K / depth * depth, depth, [&](Value k) { emitDepth(k, depth); });
+    if (K % depth != 0)
+      emitDepth(index(K / depth * depth), K % depth);
+    dot.erase();
+  }
+
+private:
+  //===-- Small things ----------------------------------------------------===//
+
+  int64_t bytes() const { return element.getIntOrFloatBitWidth() / 8; }
+  static int64_t alignToLine(int64_t size) { return llvm::alignTo(size, kLineBytes); }
+  Value index(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
+  Value add(Value base, int64_t offset) {
+    return offset == 0 ? base : arith::AddIOp::create(b, loc, base, index(offset)).getResult();
+  }
+  Value add(Value base, Value offset) {
+    if (matchPattern(base, m_Zero()))
+      return offset;
+    if (matchPattern(offset, m_Zero()))
+      return base;
+    return arith::AddIOp::create(b, loc, base, offset);
+  }
+  Value scratch(int64_t offset, ArrayRef<int64_t> shape) {
+    return strips::ScratchOp::create(b, loc, MemRefType::get(shape, element), offset);
+  }
+
+  /// A loop, or its body alone where it would turn once.
+  void forEach(int64_t begin, int64_t end, int64_t step, function_ref<void(Value)> body) {
+    if (begin >= end)
+      return;
+    if (begin + step >= end) {
+      body(index(begin));
+      return;
+    }
+    auto loop = scf::ForOp::create(b, loc, index(begin), index(end), index(step));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    body(loop.getInductionVar());
+  }
+
+  //===-- Planning --------------------------------------------------------===//
+
+  void planColumns() {
+    int64_t registers = vectorBits >= 512 ? 32 : 16;
+    block = chooseBlock(M, std::max<int64_t>(1, N / lanes), registers);
+  }
+  int64_t panelColumns() const { return std::min(N, block.vectors * lanes); }
+  bool packA() const { return aElement != element; }
+
+  /// Whether panels of b are copied: where they are of another type, or where their
+  /// rows would fall on the same few sets of the cache and be used often.
+  bool packB() {
+    if (bElement != element)
+      return true;
+    if (M / block.rows < 4)
+      return false;
+    SmallVector<int64_t> strides;
+    int64_t offset;
+    auto type = cast<MemRefType>(dot.getB().getType());
+    if (failed(type.getStridesAndOffset(strides, offset)) || ShapedType::isDynamic(strides[0]))
+      return true;
+    int64_t stride = strides[0] * bytes();
+    int64_t lines = std::max<int64_t>(1, panelColumns() * bytes() / kLineBytes);
+    // Rows start `period` apart before they meet the same set again.
+    int64_t period = kCacheSets * kLineBytes / std::gcd(kCacheSets * kLineBytes, stride);
+    int64_t sets = std::min(kCacheSets, lines * period);
+    return depth * lines > sets * kCacheWays;
+  }
+
+  //===-- Packing ---------------------------------------------------------===//
+
+  /// `value` widened to the type that the micro-kernel computes in.
+  Value widen(Value value) {
+    Type from = getElementTypeOrSelf(value.getType());
+    if (from == element)
+      return value;
+    if (isa<IntegerType>(from)) {
+      Type type = cast<VectorType>(value.getType()).clone(element);
+      return arith::SIToFPOp::create(b, loc, type, value);
+    }
+    return buildFpToFp(b, loc, value, element, tile::RoundingMode::NearestEven);
+  }
+
+  /// Copies rows x columns elements to the start of `target`, widened.
+  void pack(Operand source, Value target, int64_t rows, int64_t columns) {
+    Type from = cast<MemRefType>(source.buffer.getType()).getElementType();
+    forEach(0, rows, 1, [&](Value row) {
+      auto copy = [&](Value column, int64_t width) {
+        Value loaded =
+            vector::LoadOp::create(b, loc, VectorType::get(width, from), source.buffer,
+                                   ValueRange{add(source.row, row), add(source.column, column)});
+        vector::StoreOp::create(b, loc, widen(loaded), target, ValueRange{row, column});
+      };
+      int64_t whole = columns / lanes * lanes;
+      forEach(0, whole, lanes, [&](Value column) { copy(column, lanes); });
+      forEachTail(whole, columns,
+                  [&](int64_t column, int64_t width) { copy(index(column), width); });
+    });
+  }
+
+  /// What is left of a row when whole vectors are taken off, in powers of two.
+  void forEachTail(int64_t begin, int64_t end, function_ref<void(int64_t, int64_t)> body) {
+    while (begin < end) {
+      int64_t width = std::min<int64_t>(lanes, llvm::bit_floor<uint64_t>(end - begin));
+      body(begin, width);
+      begin += width;
+    }
+  }
+
+  //===-- The loops -------------------------------------------------------===//
+
+  /// All of the result, for `steps` steps of k from `k`.
+  void emitDepth(Value k, int64_t steps) {
+    Value zero = index(0);
+    Operand a{dot.getA(), zero, k};
+    if (packedA) {
+      pack(a, packedA, M, steps);
+      a = {packedA, zero, zero};
+    }
+    int64_t whole = N / lanes * lanes, panel = block.vectors * lanes;
+    int64_t panels = whole / panel * panel;
+    forEach(0, panels, panel,
+            [&](Value column) { emitPanel(a, k, column, block.vectors, lanes, steps); });
+    if (panels < whole)
+      emitPanel(a, k, index(panels), (whole - panels) / lanes, lanes, steps);
+    forEachTail(whole, N, [&](int64_t column, int64_t width) {
+      emitPanel(a, k, index(column), 1, width, steps);
+    });
+  }
+
+  /// All rows of `vectors` vectors of columns.
+  void emitPanel(Operand a, Value k, Value column, int64_t vectors, int64_t width, int64_t steps) {
+    Operand panel{dot.getB(), k, column};
+    if (packB()) {
+      pack(panel, packedB, steps, vectors * width);
+      panel = {packedB, index(0), index(0)};
+    }
+    int64_t whole = M / block.rows * block.rows;
+    forEach(0, whole, block.rows, [&](Value row) {
+      emitBlock(a, panel, row, column, block.rows, vectors, width, steps);
+    });
+    if (whole < M)
+      emitBlock(a, panel, index(whole), column, M - whole, vectors, width, steps);
+  }
+
+  /// One block of the result.
+  void emitBlock(Operand a, Operand panel, Value row, Value column, int64_t rows, int64_t vectors,
+                 int64_t width, int64_t steps) {
+    auto type = VectorType::get(width, element);
+    auto storedType = VectorType::get(width, accElement);
+    Value target = dot.getAcc();
+    auto at = [&](int64_t r, int64_t v) {
+      return SmallVector<Value>{add(row, r), add(column, v * width)};
+    };
+
+    // Integers are summed from zero, so that every partial sum is exact.
+    bool fromZero = accElement.isInteger();
+    SmallVector<Value> sums;
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < vectors; ++v)
+        sums.push_back(fromZero
+                           ? arith::ConstantOp::create(b, loc, b.getZeroAttr(type)).getResult()
+                           : widen(vector::LoadOp::create(b, loc, storedType, target, at(r, v))));
+
+    int64_t unroll = steps % 4 == 0 ? 4 : 1;
+    auto loop =
+        scf::ForOp::create(b, loc, index(0), index(steps), index(unroll), sums,
+                           [&](OpBuilder &body, Location, Value k, ValueRange carried) {
+                             OpBuilder::InsertionGuard guard(b);
+                             b.restoreInsertionPoint(body.saveInsertionPoint());
+                             SmallVector<Value> next(carried);
+                             for (int64_t step = 0; step < unroll; ++step)
+                               emitStep(a, panel, add(k, step), row, rows, vectors, type, next);
+                             scf::YieldOp::create(b, loc, next);
+                           });
+
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < vectors; ++v) {
+        Value sum = loop.getResult(r * vectors + v);
+        if (fromZero) {
+          Value product = arith::FPToSIOp::create(b, loc, storedType, sum);
+          Value old = vector::LoadOp::create(b, loc, storedType, target, at(r, v));
+          sum = arith::AddIOp::create(b, loc, old, product);
+        } else if (accElement != element) {
+          sum = arith::TruncFOp::create(b, loc, storedType, sum);
+        }
+        vector::StoreOp::create(b, loc, sum, target, at(r, v));
+      }
+  }
+
+  /// One step of k: every row's element of a, times the vectors of b.
+  void emitStep(Operand a, Operand panel, Value k, Value row, int64_t rows, int64_t vectors,
+                VectorType type, SmallVectorImpl<Value> &sums) {
+    SmallVector<Value> columns;
+    for (int64_t v = 0; v < vectors; ++v)
+      columns.push_back(vector::LoadOp::create(
+          b, loc, type, panel.buffer,
+          ValueRange{add(panel.row, k), add(panel.column, v * type.getNumElements())}));
+    for (int64_t r = 0; r < rows; ++r) {
+      Value scalar = memref::LoadOp::create(b, loc, a.buffer,
+                                            ValueRange{add(add(a.row, row), r), add(a.column, k)});
+      Value splat = vector::BroadcastOp::create(b, loc, type, scalar);
+      for (int64_t v = 0; v < vectors; ++v) {
+        Value &sum = sums[r * vectors + v];
+        sum = vector::FMAOp::create(b, loc, splat, columns[v], sum);
+      }
+    }
+  }
+
+  strips::DotOp dot;
+  OpBuilder b;
+  Location loc;
+  unsigned vectorBits;
+  int64_t M, N, K, lanes, depth;
+  Type aElement, bElement, accElement;
+  Type element; ///< what the micro-kernel computes in
+  BlockShape block;
+  Value packedA, packedB;
+};
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+LogicalResult checkOperand(strips::DotOp dot, Value operand) {
+  auto type = cast<MemRefType>(operand.getType());
+  if (!type.hasStaticShape())
+    return dot.emitOpError("has an operand of dynamic shape: ") << type << " (L1)";
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (failed(type.getStridesAndOffset(strides, offset)) || strides.back() != 1)
+    return dot.emitOpError("has an operand that is not contiguous along its last dimension: ")
+           << type << " (L2)";
+  return success();
+}
+
+struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
+  using StripsLowerDotBase::StripsLowerDotBase;
+
+  void runOnOperation() override {
+    SmallVector<strips::DotOp> dots;
+    getOperation()->walk([&](strips::DotOp dot) { dots.push_back(dot); });
+    // Products run one after another and share the memory behind the function's own
+    // buffers.
+    llvm::DenseMap<Operation *, std::pair<int64_t, int64_t>> scratch;
+    for (strips::DotOp dot : dots) {
+      for (Value operand : {dot.getA(), dot.getB(), dot.getAcc()})
+        if (failed(checkOperand(dot, operand)))
+          return signalPassFailure();
+      Operation *function = dot->getParentOfType<FunctionOpInterface>();
+      auto [entry, isNew] = scratch.try_emplace(function);
+      auto &[begin, size] = entry->second;
+      if (isNew)
+        if (auto bytes = function->getAttrOfType<IntegerAttr>(kScratchAttr))
+          begin = llvm::alignTo(bytes.getInt(), kLineBytes);
+      DotEmitter emitter(dot, vectorBits);
+      size = std::max(size, emitter.packedBytes());
+      emitter.emit(begin);
+    }
+    for (auto &[function, range] : scratch)
+      if (range.second != 0)
+        function->setAttr(kScratchAttr,
+                          Builder(function).getI64IntegerAttr(range.first + range.second));
+  }
+};
+
+} // namespace
+} // namespace tessera
