@@ -198,5 +198,5 @@ void tessera::interpret(ModuleOp module, StringRef name, std::array<int32_t, 3> 
   for (int32_t z = 0; z < grid[2]; ++z)
     for (int32_t y = 0; y < grid[1]; ++y)
       for (int32_t x = 0; x < grid[0]; ++x)
-        Program(module, {x, y, z}, grid, options).call(kernel, arguments);
+        Program(kernel, {x, y, z}, grid, options).call(kernel, arguments);
 }

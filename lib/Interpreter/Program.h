@@ -25,9 +25,9 @@ using RuntimeValues = std::vector<RuntimeValue>;
 
 class Program {
 public:
-  Program(mlir::ModuleOp module, std::array<int32_t, 3> id, std::array<int32_t, 3> grid,
+  Program(tile::FuncOp kernel, std::array<int32_t, 3> id, std::array<int32_t, 3> grid,
           const InterpreterOptions &options)
-      : module(module), id(id), grid(grid), options(options) {}
+      : kernel(kernel), id(id), grid(grid), options(options) {}
 
   /// What an SSA value holds now. References stay good until the value is set again.
   const RuntimeValue &get(mlir::Value value) const;
@@ -48,7 +48,7 @@ public:
   /// Runs a function in a frame of its own.
   RuntimeValues call(tile::FuncOp function, RuntimeValues arguments);
 
-  mlir::ModuleOp module;
+  tile::FuncOp kernel;
   std::array<int32_t, 3> id, grid;
   const InterpreterOptions &options;
 

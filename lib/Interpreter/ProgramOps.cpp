@@ -17,7 +17,7 @@ using namespace tessera;
 using namespace tessera::interpreter;
 
 static void runCall(tile::CallOp op, Program &p) {
-  auto callee = p.module.lookupSymbol<tile::FuncOp>(op.getCallee());
+  auto callee = SymbolTable::lookupNearestSymbolFrom<tile::FuncOp>(op, op.getCalleeAttr());
   p.setAll(op.getResults(), p.call(callee, p.getAll(op.getOperands())));
 }
 
@@ -30,9 +30,8 @@ static void runAssert(tile::AssertOp op, Program &p) {
   if (llvm::all_of(condition.bits, [](uint64_t holds) { return holds != 0; }))
     return;
   UserError error("E065",
-                  llvm::formatv("assertion failed in program ({0}, {1}, {2}): {3}", p.id[0],
-                                p.id[1], p.id[2], op.getMessage()),
-                  "see the condition at the place named");
+                  llvm::formatv("assertion failed in program ({0}, {1}, {2}) of kernel '{3}': {4}",
+                                p.id[0], p.id[1], p.id[2], p.kernel.getName(), op.getMessage()));
   error.location = describeLocation(op.getLoc());
   throw error;
 }

@@ -5,7 +5,7 @@
 // RUN: not tessera-interpret %s 2>&1 | FileCheck %s --check-prefix=SEVERAL
 // RUN: not tessera-interpret %s --kernel endless --arg i32=0 2>&1 | FileCheck %s --check-prefix=STEP
 
-// ASSERT: errors.mlir:[[#@LINE+9]]:3: error: assertion failed in program (0, 0, 0): n must be 4 [E065]
+// ASSERT: errors.mlir:[[#@LINE+9]]:3: error: assertion failed in program (0, 0, 0) of kernel 'asserts': n must be 4 [E065]
 // COUNT: error: kernel 'asserts' takes 1 arguments, got 0 [E051]
 // ABSENT: error: the module has no kernel 'absent' [E051]
 // ABSENT-NEXT: fix: its kernels: asserts, endless

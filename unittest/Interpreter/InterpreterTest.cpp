@@ -149,7 +149,8 @@ TEST_F(InterpreterTest, FailedAssertionNamesProgramAndPlace) {
         "}",
         {}, {3, 1, 1});
   });
-  EXPECT_EQ(error.message, "assertion failed in program (1, 0, 0): too many programs");
+  EXPECT_EQ(error.message,
+            "assertion failed in program (1, 0, 0) of kernel 'k': too many programs");
   EXPECT_EQ(error.location, "test.mlir:5:3");
 }
 
