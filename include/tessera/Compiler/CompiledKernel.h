@@ -20,11 +20,11 @@ namespace tessera {
 
 namespace host {
 class LoadedObject;
+struct LaunchableKernel;
 } // namespace host
 
 /// A kernel argument, which takes one 8-byte slot.
 struct KernelArgument {
-  std::string name;      ///< the parameter's, empty if the IR does not tell
   std::string type;      ///< "ptr<f32>", "i32", "f32", ...
   bool isLoaded = false; ///< a load may read through it
   bool isStored = false; ///< a store or an atomic may write through it
@@ -38,6 +38,11 @@ struct KernelSite {
   int column = 0;
 };
 
+struct StageTime {
+  std::string stage;
+  double milliseconds = 0;
+};
+
 /// All that is known of a compiled kernel besides its code.
 struct KernelMetadata {
   std::string name;
@@ -46,17 +51,26 @@ struct KernelMetadata {
   std::string features; ///< with these features, "+avx,+avx2,..."
   int abiVersion = 0;   ///< host::kHostABIVersion when it was compiled
   int numThreads = 0;   ///< of a launch that names none; 0 is the host's default
+  int vectorBits = 0;   ///< width of the strips it was made of
   int64_t scratchBytes = 0;
   std::vector<KernelArgument> arguments;
   std::vector<KernelSite> sites;
-  /// Milliseconds spent on the way to each stage, in order.
-  std::vector<std::pair<std::string, double>> stageTimes;
+  /// Milliseconds spent on the way to each stage, in order, and on loading the object.
+  std::vector<StageTime> stageTimes;
   std::vector<std::string> remarks;
 
+  /// {"name", "target", "cpu", "features", "vector_bits", "abi_version", "num_threads",
+  ///  "scratch_bytes", "arguments": [{"type", "loaded", "stored"}],
+  ///  "sites": [{"message", "file", "line", "column"}], "stage_ms": [[stage, ms]],
+  ///  "remarks": [text]}
   std::string toJSON() const;
   /// Throws InternalError if `json` is not what toJSON wrote.
   static KernelMetadata fromJSON(llvm::StringRef json);
 };
+
+/// The symbol of a kernel in its object. Not its plain name, which may be that of a
+/// library function.
+std::string getKernelSymbol(llvm::StringRef name);
 
 class CompiledKernel {
 public:
@@ -91,6 +105,8 @@ private:
   std::string object;
   std::vector<std::pair<std::string, std::string>> stages;
   std::unique_ptr<host::LoadedObject> loaded;
+  std::unique_ptr<host::LaunchableKernel> launchable;
+  std::string missingFeature; ///< of this machine's CPU; empty if the kernel can run
 };
 
 } // namespace tessera

@@ -124,6 +124,16 @@ HostTarget HostTarget::get(StringRef cpu, StringRef changes) {
   return target;
 }
 
+std::string HostTarget::findMissingFeature() const {
+  Triple parsed(triple);
+  std::unique_ptr<MCSubtargetInfo> info(
+      getNativeTarget(parsed).createMCSubtargetInfo(parsed, cpu, features));
+  for (const StringMapEntry<bool> &feature : sys::getHostCPUFeatures())
+    if (!feature.second && info->checkFeatures("+" + feature.first().str()))
+      return feature.first().str();
+  return "";
+}
+
 std::unique_ptr<TargetMachine> HostTarget::createTargetMachine(bool optimizeHard) const {
   TargetOptions options;
   // Fusing is decided where the code is made, operation by operation.

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The compiler's pipelines: what runs, in which order. tessera-opt runs them by name,
+// Python runs the same ones through lib/Compiler.
+
+#ifndef TESSERA_PIPELINES_PIPELINES_H
+#define TESSERA_PIPELINES_PIPELINES_H
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+
+namespace tessera {
+
+/// What the passes of the CPU pipeline ask about the CPU, and how to compile.
+struct HostPipelineOptions : mlir::PassPipelineOptions<HostPipelineOptions> {
+  Option<unsigned> vectorBits{*this, "vector-bits", llvm::cl::init(256u),
+                              llvm::cl::desc("Width of the machine's vectors")};
+  Option<bool> hasF16C{
+      *this, "has-f16c", llvm::cl::init(true),
+      llvm::cl::desc("The machine converts between f16 and f32 by an instruction")};
+  Option<bool> deterministic{*this, "deterministic", llvm::cl::init(false),
+                             llvm::cl::desc("Reduce in an order that no vector width changes")};
+};
+
+/// tile to tile: clean-up for any target.
+void buildTilePipeline(mlir::OpPassManager &manager);
+
+/// tile to loops of hardware vectors, in functions that the launcher calls.
+void buildStripsPipeline(mlir::OpPassManager &manager, const HostPipelineOptions &options);
+
+/// Loops of hardware vectors to the LLVM dialect.
+void buildLLVMPipeline(mlir::OpPassManager &manager);
+
+/// The three one after the other: all that happens to a kernel for the CPU before LLVM.
+void buildHostPipeline(mlir::OpPassManager &manager, const HostPipelineOptions &options);
+
+/// --tessera-tile-pipeline, and the CPU's: --tessera-host-pipeline and its second and
+/// third part, --tessera-strips-pipeline and --tessera-llvm-pipeline.
+void registerTilePipeline();
+void registerHostPipeline();
+
+} // namespace tessera
+
+#endif // TESSERA_PIPELINES_PIPELINES_H

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which arguments a kernel may load from and store to.
+//
+// Each argument is followed forward through everything that is computed from it, the
+// integer that a pointer was cast to included; an operation that the walk does not
+// know passes its operands on to all its results. What a load returns does not belong
+// to the argument any more: behind a pointer found in memory lies other memory.
+
+#include "ArgumentAccess.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+using namespace tessera;
+
+namespace {
+
+class ArgumentWalk {
+public:
+  explicit ArgumentWalk(KernelArgument &argument) : argument(argument) {}
+
+  void follow(Value value) {
+    add(value);
+    while (!worklist.empty()) {
+      Value next = worklist.pop_back_val();
+      for (OpOperand &use : next.getUses())
+        visit(use);
+    }
+  }
+
+private:
+  void add(Value value) {
+    if (seen.insert(value).second)
+      worklist.push_back(value);
+  }
+  void visit(OpOperand &use);
+  void visitTerminator(OpOperand &use);
+  void recordAccess(OpOperand &use);
+
+  KernelArgument &argument;
+  llvm::DenseSet<Value> seen;
+  llvm::SmallVector<Value> worklist;
+};
+
+void ArgumentWalk::recordAccess(OpOperand &use) {
+  auto effects = dyn_cast<MemoryEffectOpInterface>(use.getOwner());
+  if (!effects)
+    return;
+  SmallVector<MemoryEffects::EffectInstance> instances;
+  effects.getEffects(instances);
+  for (const MemoryEffects::EffectInstance &instance : instances) {
+    // An effect on no value in particular (foreign code) may be one on this.
+    OpOperand *target = instance.getEffectValue<OpOperand *>();
+    bool isForeign = isa<tile::InlineAsmOp, tile::ExternElementwiseOp>(use.getOwner());
+    if (target ? target != &use : !isForeign)
+      continue;
+    argument.isLoaded |= isa<MemoryEffects::Read>(instance.getEffect());
+    argument.isStored |= isa<MemoryEffects::Write>(instance.getEffect());
+  }
+}
+
+void ArgumentWalk::visit(OpOperand &use) {
+  Operation *op = use.getOwner();
+  unsigned index = use.getOperandNumber();
+  recordAccess(use);
+  if (auto loop = dyn_cast<scf::ForOp>(op)) {
+    if (index < loop.getNumControlOperands())
+      return;
+    unsigned carried = index - loop.getNumControlOperands();
+    add(loop.getRegionIterArg(carried));
+    add(loop.getResult(carried));
+  } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
+    add(loop.getBeforeArguments()[index]);
+  } else if (isa<scf::YieldOp, scf::ConditionOp, tile::ReturnOp>(op)) {
+    visitTerminator(use);
+  } else if (auto call = dyn_cast<tile::CallOp>(op)) {
+    auto callee = SymbolTable::lookupNearestSymbolFrom<tile::FuncOp>(op, call.getCalleeAttr());
+    if (callee && !callee.isDeclaration())
+      add(callee.getBody().getArgument(index));
+    // What a function returns may come from any of its arguments.
+    for (Value result : call.getResults())
+      add(result);
+  } else if (!isa<tile::LoadOp, tile::AtomicLoadOp, tile::AtomicRMWOp, tile::AtomicCASOp>(op)) {
+    // A pointer that is written to memory can come back from there.
+    if (isa<tile::StoreOp, tile::AtomicStoreOp>(op) && index == 1)
+      argument.isStored = true;
+    for (Value result : op->getResults())
+      add(result);
+  }
+}
+
+void ArgumentWalk::visitTerminator(OpOperand &use) {
+  Operation *op = use.getOwner();
+  Operation *parent = op->getParentOp();
+  unsigned index = use.getOperandNumber();
+  if (auto condition = dyn_cast<scf::ConditionOp>(op)) {
+    if (index == 0)
+      return;
+    auto loop = cast<scf::WhileOp>(parent);
+    add(loop.getAfterArguments()[index - 1]);
+    add(loop.getResult(index - 1));
+  } else if (auto loop = dyn_cast<scf::WhileOp>(parent)) {
+    add(loop.getBeforeArguments()[index]);
+  } else if (auto loop = dyn_cast<scf::ForOp>(parent)) {
+    add(loop.getRegionIterArg(index));
+    add(loop.getResult(index));
+  } else if (index < parent->getNumResults()) {
+    add(parent->getResult(index));
+  }
+}
+
+/// "ptr<f32>", "i32", ...
+std::string printType(Type type) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  if (auto pointer = dyn_cast<tile::PointerType>(type))
+    stream << "ptr<" << pointer.getPointee() << ">";
+  else
+    stream << type;
+  return text;
+}
+
+} // namespace
+
+std::vector<KernelArgument> tessera::describeArguments(tile::FuncOp kernel) {
+  std::vector<KernelArgument> arguments;
+  for (BlockArgument value : kernel.getBody().getArguments()) {
+    KernelArgument &argument = arguments.emplace_back();
+    argument.type = printType(value.getType());
+    ArgumentWalk(argument).follow(value);
+  }
+  return arguments;
+}

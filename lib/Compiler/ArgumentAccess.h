@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TESSERA_LIB_COMPILER_ARGUMENTACCESS_H
+#define TESSERA_LIB_COMPILER_ARGUMENTACCESS_H
+
+#include "tessera/Compiler/CompiledKernel.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+
+#include <vector>
+
+namespace tessera {
+
+/// The arguments of a kernel, each with its type and what the kernel may do to the
+/// memory behind it: a read-only array must not be passed where it may be stored to.
+/// Errs on the side of a store. Functions that the kernel calls are followed.
+std::vector<KernelArgument> describeArguments(tile::FuncOp kernel);
+
+} // namespace tessera
+
+#endif // TESSERA_LIB_COMPILER_ARGUMENTACCESS_H

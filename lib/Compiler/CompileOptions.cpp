@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Reads the options of a compilation. They come from a user's call or environment, so
+// whatever is wrong with them is told by name.
+
+#include "tessera/Compiler/Compiler.h"
+#include "tessera/Support/UserError.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/JSON.h"
+
+using namespace llvm;
+using namespace tessera;
+
+namespace {
+
+[[noreturn]] void fail(StringRef key, const json::Value &value, StringRef wanted) {
+  std::string text;
+  raw_string_ostream(text) << value;
+  throw UserError("E062", "option '" + key.str() + "' is " + text + ", not " + wanted.str());
+}
+
+void read(StringRef key, const json::Value &value, bool &option) {
+  std::optional<bool> boolean = value.getAsBoolean();
+  if (!boolean)
+    fail(key, value, "true or false");
+  option = *boolean;
+}
+
+void read(StringRef key, const json::Value &value, int &option) {
+  std::optional<int64_t> integer = value.getAsInteger();
+  if (!integer || *integer < 0 || *integer > (1 << 14))
+    fail(key, value, "an integer from 0 to 16384");
+  option = static_cast<int>(*integer);
+}
+
+void read(StringRef key, const json::Value &value, std::string &option) {
+  std::optional<StringRef> string = value.getAsString();
+  if (!string)
+    fail(key, value, "a string");
+  option = string->str();
+}
+
+/// A string out of a few.
+std::string readChoice(StringRef key, const json::Value &value, ArrayRef<StringRef> choices) {
+  std::optional<StringRef> string = value.getAsString();
+  if (!string || !is_contained(choices, *string))
+    fail(key, value, "one of " + join(choices, ", "));
+  return string->str();
+}
+
+} // namespace
+
+CompileOptions CompileOptions::parse(StringRef text) {
+  Expected<json::Value> parsed = json::parse(text);
+  if (!parsed)
+    throw UserError("E062", "options are not JSON: " + toString(parsed.takeError()));
+  const json::Object *object = parsed->getAsObject();
+  if (!object)
+    throw UserError("E062", "options are no JSON object");
+
+  CompileOptions options;
+  for (const auto &[jsonKey, value] : *object) {
+    StringRef key = jsonKey;
+    if (value.kind() == json::Value::Null)
+      continue;
+    if (key == "target") {
+      options.target = readChoice(key, value, {"cpu"});
+    } else if (key == "cpu") {
+      read(key, value, options.cpu);
+    } else if (key == "features") {
+      read(key, value, options.features);
+    } else if (key == "deterministic") {
+      read(key, value, options.deterministic);
+    } else if (key == "debug") {
+      read(key, value, options.debug);
+    } else if (key == "fp_fusion") {
+      read(key, value, options.fpFusion);
+    } else if (key == "num_threads") {
+      read(key, value, options.numThreads);
+    } else if (key == "tune") {
+      options.tuneMax = readChoice(key, value, {"lite", "max"}) == "max";
+    } else if (key == "entry") {
+      read(key, value, options.entry);
+    } else if (key == "start_stage") {
+      options.startStage = readChoice(key, value, {"tile", "tile-opt", "strips", "llvm", "llvmir"});
+    } else if (key == "dump_dir") {
+      read(key, value, options.dumpDir);
+    } else if (key == "override_dir") {
+      read(key, value, options.overrideDir);
+    } else if (key == "reproducer_dir") {
+      read(key, value, options.reproducerDir);
+    } else if (key == "keep_stages") {
+      read(key, value, options.keepStages);
+    } else {
+      throw UserError("E062", "unknown option '" + key.str() + "'");
+    }
+  }
+  return options;
+}

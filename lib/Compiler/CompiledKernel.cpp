@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A kernel in machine code: loading, launching, and its form on disk.
+
+#include "tessera/Compiler/CompiledKernel.h"
+
+#include "tessera/Runtime/Host/Launcher.h"
+#include "tessera/Support/UserError.h"
+#include "tessera/Target/Host/HostTarget.h"
+#include "tessera/Target/Host/LoadedObject.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/xxhash.h"
+
+#include <chrono>
+
+using namespace llvm;
+using namespace tessera;
+
+CompiledKernel::CompiledKernel(KernelMetadata newMetadata, std::string newObject,
+                               std::vector<std::pair<std::string, std::string>> newStages)
+    : metadata(std::move(newMetadata)), object(std::move(newObject)), stages(std::move(newStages)) {
+  auto start = std::chrono::steady_clock::now();
+  HostTarget target;
+  target = HostTarget::get(metadata.cpu, metadata.features);
+  missingFeature = target.findMissingFeature();
+  loaded = host::LoadedObject::load(object, getKernelSymbol(metadata.name));
+  launchable = std::make_unique<host::LaunchableKernel>();
+  launchable->function = reinterpret_cast<host::ChunkFunction>(loaded->getAddress());
+  launchable->scratchBytes = metadata.scratchBytes;
+  std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+  metadata.stageTimes.push_back({"load", took.count()});
+  metadataJSON = metadata.toJSON();
+}
+
+CompiledKernel::~CompiledKernel() = default;
+
+std::string tessera::getKernelSymbol(StringRef name) { return (name + ".kernel").str(); }
+
+std::optional<StringRef> CompiledKernel::getStage(StringRef name) const {
+  if (name == "object")
+    return StringRef(object);
+  for (const auto &[stage, text] : stages)
+    if (stage == name)
+      return StringRef(text);
+  return std::nullopt;
+}
+
+/// What a failed assertion looks like to the user.
+static UserError describeFault(const KernelMetadata &metadata, const host::Fault &fault) {
+  std::string program;
+  for (int32_t id : fault.program)
+    program += (program.empty() ? "" : ", ") + std::to_string(id);
+  std::string message =
+      "assertion failed in program (" + program + ") of kernel '" + metadata.name + "'";
+  if (fault.site < 0 || static_cast<size_t>(fault.site) >= metadata.sites.size())
+    return UserError("E065", message);
+  const KernelSite &site = metadata.sites[fault.site];
+  if (!site.message.empty())
+    message += ": " + site.message;
+  UserError error("E065", message);
+  if (!site.file.empty())
+    error.location =
+        site.file + ":" + std::to_string(site.line) + ":" + std::to_string(site.column);
+  return error;
+}
+
+void CompiledKernel::launch(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args, int numThreads) const {
+  if (args.size() != metadata.arguments.size())
+    throw UserError("E051", "kernel '" + metadata.name + "' takes " +
+                                std::to_string(metadata.arguments.size()) + " arguments, got " +
+                                std::to_string(args.size()));
+  if (grid.size() != 3)
+    throw UserError("E052", "a grid has three extents, got " + std::to_string(grid.size()));
+  int64_t numPrograms = 1;
+  for (int axis = 0; axis < 3; ++axis) {
+    if (grid[axis] < 0)
+      throw UserError("E052",
+                      "grid extent " + std::to_string(axis) + " is " + std::to_string(grid[axis]),
+                      "extents are 0 or more; 0 runs nothing");
+    if (__builtin_mul_overflow(numPrograms, int64_t(grid[axis]), &numPrograms))
+      throw UserError("E052", "the grid has more than 2^63 programs");
+  }
+  if (!missingFeature.empty())
+    throw UserError("E030",
+                    "kernel '" + metadata.name + "' was compiled for CPU '" + metadata.cpu +
+                        "' and needs " + missingFeature + ", which this machine lacks",
+                    "compile it for cpu=\"host\"");
+  host::LaunchOptions options;
+  options.numThreads = numThreads > 0 ? numThreads : metadata.numThreads;
+  host::Fault fault;
+  if (!host::launch(*launchable, grid.data(), args.data(), fault, options))
+    throw describeFault(metadata, fault);
+}
+
+// On disk: magic, checksum of all that follows, length of the metadata, metadata, object.
+static constexpr StringLiteral kMagic = "TsrKern1";
+
+std::string CompiledKernel::serialize() const {
+  char length[8];
+  support::endian::write64le(length, metadataJSON.size());
+  std::string body = std::string(length, 8) + metadataJSON + object;
+  char checksum[8];
+  support::endian::write64le(checksum, xxh3_64bits(body));
+  return kMagic.str() + std::string(checksum, 8) + body;
+}
+
+std::unique_ptr<CompiledKernel> CompiledKernel::deserialize(StringRef bytes) {
+  constexpr size_t headSize = 24;
+  if (bytes.size() < headSize || !bytes.starts_with(kMagic))
+    throw InternalError("not a compiled kernel");
+  StringRef body = bytes.drop_front(16);
+  if (support::endian::read64le(bytes.data() + 8) != xxh3_64bits(body))
+    throw InternalError("a compiled kernel is damaged: its checksum differs");
+  uint64_t length = support::endian::read64le(body.data());
+  body = body.drop_front(8);
+  if (length > body.size())
+    throw InternalError("a compiled kernel is damaged: it is too short");
+  KernelMetadata metadata = KernelMetadata::fromJSON(body.take_front(length));
+  if (metadata.abiVersion != host::kHostABIVersion)
+    throw InternalError("a compiled kernel is of launch version " +
+                        std::to_string(metadata.abiVersion) + ", this library of " +
+                        std::to_string(host::kHostABIVersion));
+  // It was loaded by another process, in another time.
+  if (!metadata.stageTimes.empty() && metadata.stageTimes.back().stage == "load")
+    metadata.stageTimes.pop_back();
+  return std::make_unique<CompiledKernel>(std::move(metadata), body.drop_front(length).str(),
+                                          std::vector<std::pair<std::string, std::string>>());
+}

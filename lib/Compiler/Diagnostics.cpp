@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Diagnostics.h"
+
+#include "mlir/IR/Location.h"
+#include "tessera/Support/UserError.h"
+#include "llvm/ADT/StringRef.h"
+
+using namespace mlir;
+using namespace tessera;
+
+SourcePlace SourcePlace::of(Location location) {
+  if (auto place = dyn_cast<FileLineColRange>(location))
+    return {place.getFilename().str(), static_cast<int>(place.getStartLine()),
+            static_cast<int>(place.getStartColumn())};
+  if (auto named = dyn_cast<NameLoc>(location))
+    return of(named.getChildLoc());
+  if (auto call = dyn_cast<CallSiteLoc>(location))
+    return of(call.getCallee());
+  if (auto fused = dyn_cast<FusedLoc>(location))
+    for (Location part : fused.getLocations())
+      if (SourcePlace place = of(part); !place.file.empty())
+        return place;
+  return {};
+}
+
+std::string SourcePlace::print() const {
+  if (file.empty())
+    return "";
+  return file + ":" + std::to_string(line) + ":" + std::to_string(column);
+}
+
+DiagnosticCollector::DiagnosticCollector(MLIRContext *context)
+    : handler(context, [this](Diagnostic &diagnostic) {
+        SourcePlace place = SourcePlace::of(diagnostic.getLocation());
+        if (diagnostic.getSeverity() == DiagnosticSeverity::Error) {
+          Report &report = errors.emplace_back();
+          report.place = place;
+          report.text = diagnostic.str();
+          if (!diagnostic.getNotes().empty())
+            report.note = diagnostic.getNotes().begin()->str();
+        } else {
+          std::string prefix = place.print();
+          remarks.push_back(prefix + (prefix.empty() ? "" : ": ") + diagnostic.str());
+        }
+        return success();
+      }) {}
+
+void DiagnosticCollector::fail(const std::string &where, const std::string &reproducer) const {
+  if (errors.empty())
+    throw InternalError(where + " failed without saying why", reproducer);
+  const Report &first = errors.front();
+  if (llvm::StringRef(first.text).contains("not supported on the CPU")) {
+    // "'tile.sort' op is ..." names the operation well enough without the word "op".
+    std::string text = first.text;
+    if (size_t at = text.find("' op "); text.front() == '\'' && at != std::string::npos)
+      text.replace(at, 5, "' ");
+    UserError error("E030", text, first.note);
+    error.location = first.place.print();
+    throw error;
+  }
+  std::string text = where + " failed: ";
+  if (std::string place = first.place.print(); !place.empty())
+    text += place + ": ";
+  text += first.text;
+  if (!first.note.empty())
+    text += " (" + first.note + ")";
+  throw InternalError(text, reproducer);
+}
+
+void DiagnosticCollector::failAsUser() const {
+  if (errors.empty())
+    throw UserError("E062", "not valid IR");
+  UserError error("E062", "not valid IR: " + errors.front().text, errors.front().note);
+  error.location = errors.front().place.print();
+  throw error;
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "KernelAttributes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Support/UserError.h"
+#include "llvm/IR/Metadata.h"
+#include "llvm/IR/Module.h"
+
+using namespace mlir;
+using namespace tessera;
+
+static constexpr llvm::StringLiteral kArguments = "tile.arguments";
+static constexpr llvm::StringLiteral kScratchBytes = "strips.scratch_bytes";
+static constexpr llvm::StringLiteral kSites = "strips.sites";
+static constexpr llvm::StringLiteral kMetadata = "tessera.kernel";
+
+std::string tessera::selectKernel(ModuleOp module, const std::string &entry) {
+  SmallVector<FunctionOpInterface> kernels;
+  for (auto function : module.getOps<FunctionOpInterface>())
+    if (function.isPublic() && !function.isExternal())
+      kernels.push_back(function);
+  if (kernels.empty())
+    throw UserError("E062", "the module has no kernel",
+                    "a kernel is a public function with a body");
+  if (entry.empty()) {
+    if (kernels.size() == 1)
+      return kernels.front().getName().str();
+    std::string names;
+    for (FunctionOpInterface kernel : kernels)
+      names += (names.empty() ? "" : ", ") + kernel.getName().str();
+    throw UserError("E062", "the module has several kernels: " + names, "name one by 'entry'");
+  }
+  bool isFound = false;
+  for (FunctionOpInterface kernel : kernels) {
+    if (kernel.getName() == entry)
+      isFound = true;
+    else
+      kernel.erase();
+  }
+  if (!isFound)
+    throw UserError("E062", "the module has no kernel '" + entry + "'");
+  return entry;
+}
+
+void tessera::setKernelArguments(ModuleOp module, llvm::ArrayRef<KernelArgument> arguments) {
+  Builder builder(module.getContext());
+  SmallVector<Attribute> descriptions;
+  for (const KernelArgument &argument : arguments)
+    descriptions.push_back(builder.getDictionaryAttr({
+        builder.getNamedAttr("type", builder.getStringAttr(argument.type)),
+        builder.getNamedAttr("loaded", builder.getBoolAttr(argument.isLoaded)),
+        builder.getNamedAttr("stored", builder.getBoolAttr(argument.isStored)),
+    }));
+  module->setAttr(kArguments, builder.getArrayAttr(descriptions));
+}
+
+/// Members of a dictionary, with a default for what is missing: people edit these.
+static std::string getString(DictionaryAttr dictionary, llvm::StringRef name) {
+  auto attribute = dictionary.getAs<StringAttr>(name);
+  return attribute ? attribute.str() : "";
+}
+static int64_t getInteger(DictionaryAttr dictionary, llvm::StringRef name) {
+  auto attribute = dictionary.getAs<IntegerAttr>(name);
+  return attribute ? attribute.getInt() : 0;
+}
+static bool getBool(DictionaryAttr dictionary, llvm::StringRef name) {
+  auto attribute = dictionary.getAs<BoolAttr>(name);
+  return attribute && attribute.getValue();
+}
+
+void tessera::readKernelAttributes(ModuleOp module, KernelMetadata &metadata) {
+  auto arguments = module->getAttrOfType<ArrayAttr>(kArguments);
+  if (!arguments)
+    throw UserError("E062", "the module does not tell the kernel's arguments",
+                    "keep the attribute 'tile.arguments' that is on it in dumped stages");
+  metadata.arguments.clear();
+  for (auto argument : arguments.getAsRange<DictionaryAttr>())
+    metadata.arguments.push_back(
+        {getString(argument, "type"), getBool(argument, "loaded"), getBool(argument, "stored")});
+
+  auto kernel = module.lookupSymbol<FunctionOpInterface>(metadata.name);
+  if (!kernel)
+    return;
+  if (auto bytes = kernel->getAttrOfType<IntegerAttr>(kScratchBytes))
+    metadata.scratchBytes = bytes.getInt();
+  metadata.sites.clear();
+  if (auto sites = kernel->getAttrOfType<ArrayAttr>(kSites))
+    for (auto site : sites.getAsRange<DictionaryAttr>())
+      metadata.sites.push_back({getString(site, "message"), getString(site, "file"),
+                                static_cast<int>(getInteger(site, "line")),
+                                static_cast<int>(getInteger(site, "column"))});
+}
+
+void tessera::writeKernelMetadata(llvm::Module &module, const KernelMetadata &metadata) {
+  llvm::LLVMContext &context = module.getContext();
+  llvm::MDString *text = llvm::MDString::get(context, metadata.toJSON());
+  module.getOrInsertNamedMetadata(kMetadata)->addOperand(llvm::MDNode::get(context, text));
+}
+
+void tessera::readKernelMetadata(const llvm::Module &module, KernelMetadata &metadata) {
+  const llvm::NamedMDNode *node = module.getNamedMetadata(kMetadata);
+  const llvm::MDString *text = nullptr;
+  if (node && node->getNumOperands() == 1 && node->getOperand(0)->getNumOperands() == 1)
+    text = llvm::dyn_cast<llvm::MDString>(node->getOperand(0)->getOperand(0));
+  if (!text)
+    throw UserError("E062", "the LLVM IR does not tell about its kernel",
+                    "keep the metadata '!tessera.kernel' of the dumped stage");
+  KernelMetadata read = KernelMetadata::fromJSON(text->getString());
+  metadata.name = read.name;
+  metadata.scratchBytes = read.scratchBytes;
+  metadata.arguments = std::move(read.arguments);
+  metadata.sites = std::move(read.sites);
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the launcher must know about a kernel travels with the IR, so that every stage
+// can be written to a file and compiled on from there:
+//
+//   module { ... } attributes {
+//     tile.arguments = [{type = "ptr<f32>", loaded = true, stored = false}, ...]
+//   }                                       set here, from tile IR
+//   func @k {strips.scratch_bytes = 4096,   by strips-materialize
+//            strips.sites = [{message = "...", file = "k.py", line = 3, column = 4}]}
+//                                           by strips-lower-programs
+//   !tessera.kernel = !{!"{...}"}           LLVM IR: all of it, as JSON
+
+#ifndef TESSERA_LIB_COMPILER_KERNELATTRIBUTES_H
+#define TESSERA_LIB_COMPILER_KERNELATTRIBUTES_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "tessera/Compiler/CompiledKernel.h"
+#include "llvm/ADT/ArrayRef.h"
+
+#include <string>
+
+namespace llvm {
+class Module;
+} // namespace llvm
+
+namespace tessera {
+
+/// The name of the kernel to compile: `entry`, or the only one there is. Erases other
+/// kernels. Throws UserError (E062) if there is no such kernel or more than one.
+std::string selectKernel(mlir::ModuleOp module, const std::string &entry);
+
+void setKernelArguments(mlir::ModuleOp module, llvm::ArrayRef<KernelArgument> arguments);
+
+/// Reads what the attributes of a module in the LLVM dialect say.
+void readKernelAttributes(mlir::ModuleOp module, KernelMetadata &metadata);
+
+/// Into LLVM IR, and from it. Throws UserError (E062) where there is nothing to read.
+void writeKernelMetadata(llvm::Module &module, const KernelMetadata &metadata);
+void readKernelMetadata(const llvm::Module &module, KernelMetadata &metadata);
+
+} // namespace tessera
+
+#endif // TESSERA_LIB_COMPILER_KERNELATTRIBUTES_H

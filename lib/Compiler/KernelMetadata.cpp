@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A kernel's metadata as JSON, and back.
+
+#include "tessera/Compiler/CompiledKernel.h"
+#include "tessera/Support/UserError.h"
+#include "llvm/Support/JSON.h"
+
+using namespace llvm;
+
+namespace tessera {
+
+static json::Value toJSON(const KernelArgument &argument) {
+  return json::Object{
+      {"type", argument.type}, {"loaded", argument.isLoaded}, {"stored", argument.isStored}};
+}
+
+static bool fromJSON(const json::Value &value, KernelArgument &argument, json::Path path) {
+  json::ObjectMapper map(value, path);
+  return map && map.map("type", argument.type) && map.map("loaded", argument.isLoaded) &&
+         map.map("stored", argument.isStored);
+}
+
+static json::Value toJSON(const KernelSite &site) {
+  return json::Object{
+      {"message", site.message}, {"file", site.file}, {"line", site.line}, {"column", site.column}};
+}
+
+static bool fromJSON(const json::Value &value, KernelSite &site, json::Path path) {
+  json::ObjectMapper map(value, path);
+  return map && map.map("message", site.message) && map.map("file", site.file) &&
+         map.map("line", site.line) && map.map("column", site.column);
+}
+
+/// [stage, milliseconds]
+static bool fromJSON(const json::Value &value, StageTime &time, json::Path path) {
+  const json::Array *array = value.getAsArray();
+  if (!array || array->size() != 2) {
+    path.report("expected a pair");
+    return false;
+  }
+  return json::fromJSON((*array)[0], time.stage, path.index(0)) &&
+         json::fromJSON((*array)[1], time.milliseconds, path.index(1));
+}
+
+template <typename T> static json::Array toArray(const std::vector<T> &items) {
+  json::Array array;
+  for (const T &item : items)
+    array.push_back(toJSON(item));
+  return array;
+}
+
+/// Strings of JSON are UTF-8; paths of files need not be.
+static std::string asUTF8(StringRef text) {
+  return json::isUTF8(text) ? text.str() : json::fixUTF8(text);
+}
+
+std::string KernelMetadata::toJSON() const {
+  json::Array times;
+  for (const auto &[stage, milliseconds] : stageTimes)
+    times.push_back(json::Array{stage, milliseconds});
+  json::Array remarkArray;
+  for (const std::string &remark : remarks)
+    remarkArray.push_back(asUTF8(remark));
+  std::vector<KernelSite> siteCopies = sites;
+  for (KernelSite &site : siteCopies) {
+    site.message = asUTF8(site.message);
+    site.file = asUTF8(site.file);
+  }
+  json::Object object{
+      {"name", name},
+      {"target", target},
+      {"cpu", cpu},
+      {"features", features},
+      {"vector_bits", vectorBits},
+      {"abi_version", abiVersion},
+      {"num_threads", numThreads},
+      {"scratch_bytes", scratchBytes},
+      {"arguments", toArray(arguments)},
+      {"sites", toArray(siteCopies)},
+      {"stage_ms", std::move(times)},
+      {"remarks", std::move(remarkArray)},
+  };
+  std::string text;
+  raw_string_ostream(text) << json::Value(std::move(object));
+  return text;
+}
+
+KernelMetadata KernelMetadata::fromJSON(StringRef text) {
+  Expected<json::Value> value = json::parse(text);
+  if (!value)
+    throw InternalError("kernel metadata is not JSON: " + toString(value.takeError()));
+  KernelMetadata metadata;
+  json::Path::Root root("metadata");
+  json::ObjectMapper map(*value, root);
+  bool isRead = map && map.map("name", metadata.name) && map.map("target", metadata.target) &&
+                map.map("cpu", metadata.cpu) && map.map("features", metadata.features) &&
+                map.map("vector_bits", metadata.vectorBits) &&
+                map.map("abi_version", metadata.abiVersion) &&
+                map.map("num_threads", metadata.numThreads) &&
+                map.map("scratch_bytes", metadata.scratchBytes) &&
+                map.map("arguments", metadata.arguments) && map.map("sites", metadata.sites) &&
+                map.map("stage_ms", metadata.stageTimes) && map.map("remarks", metadata.remarks);
+  if (!isRead)
+    throw InternalError("kernel metadata: " + toString(root.getError()));
+  return metadata;
+}
+
+} // namespace tessera
