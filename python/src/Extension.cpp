@@ -53,6 +53,7 @@ PYBIND11_MODULE(_C, module) {
   registerModule(module);
   registerBuilder(module);
   registerKernel(module);
+  registerLaunch(module);
   registerDLPack(module);
   module.def("build_id", &tsr_build_id, "Changes with anything that changes generated code.");
 }

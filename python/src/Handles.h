@@ -46,6 +46,7 @@ struct Value {
 };
 
 void registerDLPack(py::module_ &module);
+void registerLaunch(py::module_ &module);
 void registerErrors(py::module_ &module);
 void registerModule(py::module_ &module);
 void registerBuilder(py::module_ &module);

@@ -1,0 +1,663 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The warm path of a launch: `kernel[grid](*args)` for a specialisation that has been
+// launched before. What it does for each argument is what runtime/specialize.py does,
+// for the common kinds of arguments alone; whatever is not common or not known goes to
+// the Python function `slow`, which does the whole launch and returns what the next
+// launch of the same kind needs. A signature holds all that `slow` looked at, so that
+// equal signatures mean equal outcomes:
+//
+//     one byte a parameter   its kind: constant, pointer, integer type, float, ...
+//     one byte a pointer     element type            one byte more: alignment, read-only
+//     one byte an integer    alignment
+//     the constants          compared by value for numbers and strings, else by identity
+//
+// Signatures live in a table of the dispatcher, which the GIL guards. The types are
+// plain CPython, not pybind11, since a vectorcall saves half of what a launch costs.
+
+#include "Handles.h"
+
+#include <structmember.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+using namespace tessera::python;
+
+namespace {
+
+constexpr size_t kMaxParams = 64;
+constexpr size_t kMaxEntries = 512;
+
+enum ArgumentKind : char {
+  kConstant,
+  kNone,
+  kOne, ///< the integer 1, which became a constant
+  kBool,
+  kFloat,
+  kInt32,
+  kInt64,
+  kUInt64,
+  kPointer,
+};
+
+struct Parameter {
+  PyObject *name; ///< interned
+  PyObject *defaultValue;
+  bool isConstexpr;
+  bool onValue;
+  bool onAlignment;
+};
+
+/// What a launch of one signature needs.
+struct Entry {
+  std::string signature;
+  std::vector<PyObject *> constants;
+  TsrKernel *kernel = nullptr;
+  PyObject *kernelObject = nullptr; ///< the owner of `kernel`
+  PyObject *result = nullptr;       ///< what the launch returns
+  PyObject *meta = nullptr;         ///< the options, for grid functions
+  PyObject *globals = nullptr;      ///< tuple of (dict, name, value)
+  int32_t numThreads = 0;
+
+  ~Entry() {
+    for (PyObject *constant : constants)
+      Py_DECREF(constant);
+    Py_XDECREF(kernelObject);
+    Py_XDECREF(result);
+    Py_XDECREF(meta);
+    Py_XDECREF(globals);
+  }
+};
+
+struct Dispatcher {
+  PyObject_HEAD;
+  std::vector<Parameter> *parameters;
+  std::unordered_multimap<size_t, std::shared_ptr<Entry>> *entries;
+  PyObject *slow;
+  PyObject *fail;
+};
+
+struct Launch {
+  PyObject_HEAD;
+  vectorcallfunc vectorcall;
+  Dispatcher *dispatcher;
+  PyObject *grid;
+};
+
+/// The names of attributes, interned once.
+struct Names {
+  PyObject *dataPtr = PyUnicode_InternFromString("data_ptr");
+  PyObject *dtype = PyUnicode_InternFromString("dtype");
+  PyObject *isCPU = PyUnicode_InternFromString("is_cpu");
+  PyObject *module = PyUnicode_InternFromString("__module__");
+};
+
+const Names &names() {
+  static const Names result;
+  return result;
+}
+
+/// What sort of array the objects of a Python type are.
+enum class ArrayKind { None, NumPy, Torch };
+
+ArrayKind findArrayKind(PyTypeObject *type) {
+  if (std::strcmp(type->tp_name, "numpy.ndarray") == 0)
+    return ArrayKind::NumPy;
+  if (std::strcmp(type->tp_name, "Tensor") && std::strcmp(type->tp_name, "Parameter"))
+    return ArrayKind::None;
+  PyObject *module = PyObject_GetAttr(reinterpret_cast<PyObject *>(type), names().module);
+  const char *text = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : nullptr;
+  bool isTorch = text && (!std::strcmp(text, "torch") || !std::strcmp(text, "torch.nn.parameter"));
+  Py_XDECREF(module);
+  PyErr_Clear();
+  return isTorch ? ArrayKind::Torch : ArrayKind::None;
+}
+
+/// The start of NumPy's PyArrayObject, whose layout is part of its stable ABI.
+struct NumPyArray {
+  PyObject_HEAD;
+  char *data;
+  int rank;
+  intptr_t *shape;
+  intptr_t *strides;
+  PyObject *base;
+  PyObject *dtype;
+  int flags;
+};
+constexpr int kNumPyWriteable = 0x0400;
+
+/// Python's dtype objects by identity; they are few and live as long as the process.
+/// Filled by `slow` (through Dispatcher.learn_dtype), so that no name is parsed here.
+struct TypeTables {
+  std::unordered_map<PyObject *, char> dtypes;
+  std::unordered_map<PyTypeObject *, ArrayKind> arrays;
+};
+
+TypeTables &typeTables() {
+  static TypeTables *tables = new TypeTables; // outlives the interpreter's teardown
+  return *tables;
+}
+
+char alignmentClass(uint64_t value) {
+  if (value % 16 == 0)
+    return 16;
+  if (value % 8 == 0)
+    return 8;
+  return value % 4 == 0 ? 4 : 0;
+}
+
+/// A launch's arguments while they are looked at. `isKnown` becomes false at the first
+/// that is not for this path.
+class Signature {
+public:
+  explicit Signature(const Dispatcher &dispatcher) : dispatcher(dispatcher) {}
+
+  /// False where `slow` has to do the launch.
+  bool bind(PyObject *const *args, size_t count, PyObject *keywords);
+  bool specialise();
+  size_t hash() const;
+  bool matches(const Entry &entry) const;
+
+  const Dispatcher &dispatcher;
+  std::array<PyObject *, kMaxParams> values = {}; ///< borrowed
+  std::vector<std::pair<PyObject *, PyObject *>> options;
+  std::array<uint64_t, kMaxParams> slots;
+  size_t numSlots = 0;
+  std::string bytes;
+  std::vector<PyObject *> constants; ///< borrowed
+
+private:
+  bool addConstant(PyObject *value);
+  bool addInteger(const Parameter &parameter, PyObject *value);
+  bool addArray(const Parameter &parameter, PyObject *value);
+  void addPointer(const Parameter &parameter, uint64_t address, char dtype, bool readOnly);
+  void addSlot(uint64_t value) { slots[numSlots++] = value; }
+};
+
+bool Signature::bind(PyObject *const *args, size_t count, PyObject *keywords) {
+  const std::vector<Parameter> &parameters = *dispatcher.parameters;
+  if (count > parameters.size())
+    return false;
+  std::copy(args, args + count, values.begin());
+  size_t numKeywords = keywords ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : 0;
+  for (size_t i = 0; i < numKeywords; ++i) {
+    PyObject *name = PyTuple_GET_ITEM(keywords, static_cast<Py_ssize_t>(i));
+    PyObject *value = args[count + i];
+    // Keywords of a call are interned, as parameters' names are.
+    size_t at = 0;
+    while (at < parameters.size() && parameters[at].name != name)
+      ++at;
+    if (at == parameters.size()) {
+      options.emplace_back(name, value);
+      continue;
+    }
+    if (values[at])
+      return false;
+    values[at] = value;
+  }
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (!values[i])
+      values[i] = parameters[i].defaultValue;
+    if (!values[i])
+      return false;
+  }
+  return true;
+}
+
+bool Signature::specialise() {
+  const std::vector<Parameter> &parameters = *dispatcher.parameters;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const Parameter &parameter = parameters[i];
+    PyObject *value = values[i];
+    bool isFine = true;
+    if (parameter.isConstexpr) {
+      isFine = addConstant(value);
+    } else if (PyLong_CheckExact(value)) {
+      isFine = addInteger(parameter, value);
+    } else if (PyFloat_CheckExact(value)) {
+      float rounded = static_cast<float>(PyFloat_AS_DOUBLE(value));
+      uint32_t bits;
+      std::memcpy(&bits, &rounded, sizeof(bits));
+      bytes += kFloat;
+      addSlot(bits);
+    } else if (value == Py_None) {
+      bytes += kNone;
+    } else if (PyBool_Check(value)) {
+      bytes += kBool;
+      addSlot(value == Py_True);
+    } else {
+      isFine = addArray(parameter, value);
+    }
+    if (!isFine)
+      return false;
+  }
+  for (auto [name, value] : options) {
+    constants.push_back(name);
+    if (!addConstant(value))
+      return false;
+  }
+  return true;
+}
+
+bool Signature::addConstant(PyObject *value) {
+  bytes += kConstant;
+  constants.push_back(value);
+  return true;
+}
+
+bool Signature::addInteger(const Parameter &parameter, PyObject *value) {
+  int overflow = 0;
+  int64_t integer = PyLong_AsLongLongAndOverflow(value, &overflow);
+  uint64_t slot = static_cast<uint64_t>(integer);
+  if (overflow > 0) {
+    slot = PyLong_AsUnsignedLongLong(value);
+    if (PyErr_Occurred()) {
+      PyErr_Clear();
+      return false;
+    }
+    bytes += kUInt64;
+  } else if (overflow < 0) {
+    return false;
+  } else if (integer == 1 && parameter.onValue) {
+    bytes += kOne;
+    return true;
+  } else {
+    bytes += integer == static_cast<int32_t>(integer) ? kInt32 : kInt64;
+  }
+  bytes += parameter.onValue && parameter.onAlignment ? alignmentClass(slot) : char(0);
+  addSlot(slot);
+  return true;
+}
+
+bool Signature::addArray(const Parameter &parameter, PyObject *value) {
+  TypeTables &tables = typeTables();
+  PyTypeObject *type = Py_TYPE(value);
+  auto found = tables.arrays.find(type);
+  if (found == tables.arrays.end()) {
+    Py_INCREF(type); // or another type might come to lie at its address
+    found = tables.arrays.emplace(type, findArrayKind(type)).first;
+  }
+  if (found->second == ArrayKind::NumPy) {
+    const auto *array = reinterpret_cast<const NumPyArray *>(value);
+    auto dtype = tables.dtypes.find(array->dtype);
+    if (dtype == tables.dtypes.end())
+      return false;
+    addPointer(parameter, reinterpret_cast<uint64_t>(array->data), dtype->second,
+               !(array->flags & kNumPyWriteable));
+    return true;
+  }
+  if (found->second != ArrayKind::Torch)
+    return false;
+  py::object isCPU = py::reinterpret_steal<py::object>(PyObject_GetAttr(value, names().isCPU));
+  py::object dtype = py::reinterpret_steal<py::object>(PyObject_GetAttr(value, names().dtype));
+  auto known = dtype ? tables.dtypes.find(dtype.ptr()) : tables.dtypes.end();
+  if (!isCPU || isCPU.ptr() != Py_True || known == tables.dtypes.end()) {
+    PyErr_Clear();
+    return false;
+  }
+  py::object address =
+      py::reinterpret_steal<py::object>(PyObject_CallMethodNoArgs(value, names().dataPtr));
+  if (!address || !PyLong_Check(address.ptr())) {
+    PyErr_Clear();
+    return false; // `slow` says what is wrong with it
+  }
+  addPointer(parameter, PyLong_AsUnsignedLongLongMask(address.ptr()), known->second,
+             /*readOnly=*/false);
+  return true;
+}
+
+void Signature::addPointer(const Parameter &parameter, uint64_t address, char dtype,
+                           bool readOnly) {
+  char alignment = parameter.onValue && parameter.onAlignment ? alignmentClass(address) : char(0);
+  bytes += kPointer;
+  bytes += dtype;
+  bytes += static_cast<char>(alignment | (readOnly ? 1 : 0));
+  addSlot(address);
+}
+
+/// Whether Python's equality is the right one between two objects of this type. Of
+/// floats, 0.0 equals -0.0, so they are told apart by identity like everything else.
+bool comparesByValue(PyObject *value) {
+  return PyLong_CheckExact(value) || PyUnicode_CheckExact(value);
+}
+
+size_t Signature::hash() const {
+  size_t result = std::hash<std::string>()(bytes);
+  for (PyObject *constant : constants) {
+    size_t part = comparesByValue(constant) ? static_cast<size_t>(PyObject_Hash(constant))
+                                            : reinterpret_cast<size_t>(constant) >> 4;
+    result = result * 1000003 + part;
+  }
+  return result;
+}
+
+bool Signature::matches(const Entry &entry) const {
+  if (bytes != entry.signature || constants.size() != entry.constants.size())
+    return false;
+  for (size_t i = 0; i < constants.size(); ++i) {
+    PyObject *ours = constants[i], *theirs = entry.constants[i];
+    if (ours == theirs)
+      continue;
+    if (Py_TYPE(ours) != Py_TYPE(theirs) || !comparesByValue(ours) ||
+        PyObject_RichCompareBool(ours, theirs, Py_EQ) != 1)
+      return false;
+  }
+  return true;
+}
+
+/// Whether the globals that a kernel was compiled with still mean the same objects.
+bool globalsAreUnchanged(PyObject *globals) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(globals); ++i) {
+    PyObject *item = PyTuple_GET_ITEM(globals, i);
+    PyObject *now = PyDict_GetItem(PyTuple_GET_ITEM(item, 0), PyTuple_GET_ITEM(item, 1));
+    if (now != PyTuple_GET_ITEM(item, 2))
+      return false;
+  }
+  return true;
+}
+
+/// The extents of a grid that is a tuple of plain integers.
+bool readGrid(PyObject *grid, int32_t extents[3]) {
+  if (!PyTuple_Check(grid) || PyTuple_GET_SIZE(grid) < 1 || PyTuple_GET_SIZE(grid) > 3)
+    return false;
+  extents[1] = extents[2] = 1;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(grid); ++i) {
+    PyObject *extent = PyTuple_GET_ITEM(grid, i);
+    int overflow = 0;
+    int64_t value =
+        PyLong_CheckExact(extent) ? PyLong_AsLongLongAndOverflow(extent, &overflow) : -1;
+    if (value < 0 || value > INT32_MAX)
+      return false;
+    extents[i] = static_cast<int32_t>(value);
+  }
+  return true;
+}
+
+/// The same of a grid function, which gets arguments and options by name. A new
+/// reference to what it returned, or null with an exception.
+PyObject *callGridFunction(PyObject *function, const Signature &signature, const Entry &entry) {
+  py::object meta = py::reinterpret_steal<py::object>(PyDict_Copy(entry.meta));
+  if (!meta)
+    return nullptr;
+  const std::vector<Parameter> &parameters = *signature.dispatcher.parameters;
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (PyDict_SetItem(meta.ptr(), parameters[i].name, signature.values[i]) < 0)
+      return nullptr;
+  return PyObject_CallOneArg(function, meta.ptr());
+}
+
+PyObject *callSlow(Launch *launch, PyObject *const *args, size_t count, PyObject *keywords,
+                   Signature *signature) {
+  Dispatcher *dispatcher = launch->dispatcher;
+  py::tuple positional(count);
+  for (size_t i = 0; i < count; ++i)
+    positional[i] = py::reinterpret_borrow<py::object>(args[i]);
+  py::dict named;
+  for (Py_ssize_t i = 0; keywords && i < PyTuple_GET_SIZE(keywords); ++i)
+    named[py::handle(PyTuple_GET_ITEM(keywords, i))] =
+        py::reinterpret_borrow<py::object>(args[count + static_cast<size_t>(i)]);
+  py::object returned = py::reinterpret_steal<py::object>(PyObject_CallFunctionObjArgs(
+      dispatcher->slow, launch->grid, positional.ptr(), named.ptr(), nullptr));
+  if (!returned)
+    return nullptr;
+  // (result, None) or (result, (kernel, slots, threads, options, globals))
+  py::tuple pair(returned);
+  py::object result = pair[0];
+  if (!signature || pair[1].is_none())
+    return result.release().ptr();
+
+  py::tuple recipe = pair[1];
+  py::tuple slots = recipe[1];
+  bool agrees = slots.size() == signature->numSlots;
+  for (size_t i = 0; agrees && i < slots.size(); ++i)
+    agrees = PyLong_AsUnsignedLongLongMask(slots[i].ptr()) == signature->slots[i];
+  if (!agrees)
+    return result.release().ptr();
+  auto entry = std::make_shared<Entry>();
+  entry->signature = signature->bytes;
+  entry->constants = signature->constants;
+  for (PyObject *constant : entry->constants)
+    Py_INCREF(constant);
+  py::object kernel = recipe[0];
+  entry->kernel = kernel.cast<Kernel &>().handle.get();
+  entry->kernelObject = kernel.release().ptr();
+  entry->numThreads = recipe[2].cast<int32_t>();
+  entry->meta = py::object(recipe[3]).release().ptr();
+  entry->globals = py::object(recipe[4]).release().ptr();
+  entry->result = py::object(result).release().ptr();
+  if (dispatcher->entries->size() >= kMaxEntries)
+    dispatcher->entries->clear();
+  dispatcher->entries->emplace(signature->hash(), std::move(entry));
+  return result.release().ptr();
+}
+
+PyObject *launchEntry(Launch *launch, const Entry &entry, const Signature &signature,
+                      const int32_t extents[3]) {
+  TsrStatus status;
+  {
+    py::gil_scoped_release release;
+    status = tsr_kernel_launch(entry.kernel, extents, signature.slots.data(), signature.numSlots,
+                               entry.numThreads);
+  }
+  if (status == TSR_OK) {
+    Py_INCREF(entry.result);
+    return entry.result;
+  }
+  try {
+    check(status);
+  } catch (py::error_already_set &error) {
+    // `fail` raises what the core's error means to a user.
+    py::object value = error.value();
+    return PyObject_CallOneArg(launch->dispatcher->fail, value.ptr());
+  }
+  return nullptr;
+}
+
+PyObject *doLaunch(Launch *launch, PyObject *const *args, size_t count, PyObject *keywords) {
+  Dispatcher *dispatcher = launch->dispatcher;
+  Signature signature(*dispatcher);
+  if (!signature.bind(args, count, keywords) || !signature.specialise())
+    return callSlow(launch, args, count, keywords, nullptr);
+  auto [begin, end] = dispatcher->entries->equal_range(signature.hash());
+  for (auto at = begin; at != end; ++at) {
+    // Held, since the table may change while the kernel or a grid function runs.
+    std::shared_ptr<Entry> held = at->second;
+    const Entry &entry = *held;
+    if (!signature.matches(entry))
+      continue;
+    if (!globalsAreUnchanged(entry.globals)) {
+      dispatcher->entries->erase(at);
+      break;
+    }
+    int32_t extents[3];
+    if (readGrid(launch->grid, extents))
+      return launchEntry(launch, entry, signature, extents);
+    if (PyCallable_Check(launch->grid)) {
+      py::object grid =
+          py::reinterpret_steal<py::object>(callGridFunction(launch->grid, signature, entry));
+      if (grid && readGrid(grid.ptr(), extents))
+        return launchEntry(launch, entry, signature, extents);
+      PyErr_Clear(); // `slow` calls it again and says what is wrong
+    }
+    return callSlow(launch, args, count, keywords, nullptr);
+  }
+  return callSlow(launch, args, count, keywords, &signature);
+}
+
+PyObject *callLaunch(PyObject *self, PyObject *const *args, size_t flags, PyObject *keywords) {
+  try {
+    return doLaunch(reinterpret_cast<Launch *>(self), args, PyVectorcall_NARGS(flags), keywords);
+  } catch (py::error_already_set &error) {
+    error.restore();
+  } catch (const std::bad_alloc &) {
+    PyErr_NoMemory();
+  } catch (const std::exception &error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return nullptr;
+}
+
+// --- The two types --------------------------------------------------------------
+
+PyObject *newDispatcher(PyTypeObject *type, PyObject *args, PyObject *) {
+  PyObject *parameters = nullptr, *slow = nullptr, *fail = nullptr;
+  if (!PyArg_ParseTuple(args, "O!OO", &PyTuple_Type, &parameters, &slow, &fail))
+    return nullptr;
+  if (PyTuple_GET_SIZE(parameters) > Py_ssize_t(kMaxParams)) {
+    PyErr_SetString(PyExc_ValueError, "too many parameters for the fast path");
+    return nullptr;
+  }
+  auto *self = reinterpret_cast<Dispatcher *>(type->tp_alloc(type, 0));
+  if (!self)
+    return nullptr;
+  self->parameters = new std::vector<Parameter>;
+  self->entries = new std::unordered_multimap<size_t, std::shared_ptr<Entry>>;
+  Py_INCREF(self->slow = slow);
+  Py_INCREF(self->fail = fail);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(parameters); ++i) {
+    PyObject *name = nullptr, *defaults = nullptr;
+    int isConstexpr = 0, onValue = 0, onAlignment = 0;
+    // The default comes in a tuple, empty where there is none.
+    if (!PyArg_ParseTuple(PyTuple_GET_ITEM(parameters, i), "UO!ppp", &name, &PyTuple_Type,
+                          &defaults, &isConstexpr, &onValue, &onAlignment)) {
+      Py_DECREF(self);
+      return nullptr;
+    }
+    Py_INCREF(name);
+    PyUnicode_InternInPlace(&name);
+    PyObject *value = PyTuple_GET_SIZE(defaults) ? PyTuple_GET_ITEM(defaults, 0) : nullptr;
+    Py_XINCREF(value);
+    self->parameters->push_back({name, value, isConstexpr != 0, onValue != 0, onAlignment != 0});
+  }
+  return reinterpret_cast<PyObject *>(self);
+}
+
+int traverseDispatcher(PyObject *object, visitproc visit, void *arg) {
+  auto *self = reinterpret_cast<Dispatcher *>(object);
+  Py_VISIT(Py_TYPE(object));
+  Py_VISIT(self->slow);
+  Py_VISIT(self->fail);
+  if (self->parameters)
+    for (const Parameter &parameter : *self->parameters)
+      Py_VISIT(parameter.defaultValue);
+  return 0;
+}
+
+int clearDispatcher(PyObject *object) {
+  auto *self = reinterpret_cast<Dispatcher *>(object);
+  Py_CLEAR(self->slow);
+  Py_CLEAR(self->fail);
+  return 0;
+}
+
+void deallocDispatcher(PyObject *object) {
+  auto *self = reinterpret_cast<Dispatcher *>(object);
+  PyTypeObject *type = Py_TYPE(object);
+  PyObject_GC_UnTrack(object);
+  clearDispatcher(object);
+  for (const Parameter &parameter : *self->parameters) {
+    Py_DECREF(parameter.name);
+    Py_XDECREF(parameter.defaultValue);
+  }
+  delete self->parameters;
+  delete self->entries;
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+PyTypeObject *launchType = nullptr;
+
+/// dispatcher.bind(grid): what `kernel[grid]` is.
+PyObject *bindGrid(PyObject *self, PyObject *grid) {
+  Launch *launch = PyObject_GC_New(Launch, launchType);
+  if (!launch)
+    return nullptr;
+  launch->vectorcall = callLaunch;
+  Py_INCREF(self);
+  launch->dispatcher = reinterpret_cast<Dispatcher *>(self);
+  Py_INCREF(grid);
+  launch->grid = grid;
+  PyObject_GC_Track(launch);
+  return reinterpret_cast<PyObject *>(launch);
+}
+
+PyObject *clearEntries(PyObject *self, PyObject *) {
+  // Taken out first: what an entry releases may run Python.
+  std::unordered_multimap<size_t, std::shared_ptr<Entry>> entries;
+  entries.swap(*reinterpret_cast<Dispatcher *>(self)->entries);
+  entries.clear();
+  Py_RETURN_NONE;
+}
+
+int traverseLaunch(PyObject *object, visitproc visit, void *arg) {
+  auto *self = reinterpret_cast<Launch *>(object);
+  Py_VISIT(Py_TYPE(object));
+  Py_VISIT(self->dispatcher);
+  Py_VISIT(self->grid);
+  return 0;
+}
+
+void deallocLaunch(PyObject *object) {
+  auto *self = reinterpret_cast<Launch *>(object);
+  PyTypeObject *type = Py_TYPE(object);
+  PyObject_GC_UnTrack(object);
+  Py_XDECREF(self->dispatcher);
+  Py_XDECREF(self->grid);
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+PyMethodDef dispatcherMethods[] = {
+    {"bind", bindGrid, METH_O, "A callable that launches the kernel over a grid."},
+    {"clear", clearEntries, METH_NOARGS, "Forget every specialisation."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyType_Slot dispatcherSlots[] = {
+    {Py_tp_doc,
+     const_cast<char *>("Dispatcher(parameters, slow, fail): the warm path of launches")},
+    {Py_tp_new, reinterpret_cast<void *>(newDispatcher)},
+    {Py_tp_dealloc, reinterpret_cast<void *>(deallocDispatcher)},
+    {Py_tp_traverse, reinterpret_cast<void *>(traverseDispatcher)},
+    {Py_tp_clear, reinterpret_cast<void *>(clearDispatcher)},
+    {Py_tp_methods, dispatcherMethods},
+    {0, nullptr}};
+PyType_Spec dispatcherSpec = {"tessera._C.Dispatcher", sizeof(Dispatcher), 0,
+                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, dispatcherSlots};
+
+PyMemberDef launchMembers[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Launch, vectorcall), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+
+PyType_Slot launchSlots[] = {{Py_tp_doc, const_cast<char *>("A kernel and a grid; call it.")},
+                             {Py_tp_dealloc, reinterpret_cast<void *>(deallocLaunch)},
+                             {Py_tp_traverse, reinterpret_cast<void *>(traverseLaunch)},
+                             {Py_tp_call, reinterpret_cast<void *>(PyVectorcall_Call)},
+                             {Py_tp_members, launchMembers},
+                             {0, nullptr}};
+PyType_Spec launchSpec = {"tessera._C.Launch", sizeof(Launch), 0,
+                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+                          launchSlots};
+
+void learnDType(const py::object &dtype, int coreId) {
+  if (typeTables().dtypes.emplace(dtype.ptr(), static_cast<char>(coreId)).second)
+    dtype.inc_ref(); // known by its address from now on
+}
+
+} // namespace
+
+void tessera::python::registerLaunch(py::module_ &module) {
+  PyObject *dispatcher = PyType_FromSpec(&dispatcherSpec);
+  PyObject *launch = PyType_FromSpec(&launchSpec);
+  if (!dispatcher || !launch)
+    throw py::error_already_set();
+  launchType = reinterpret_cast<PyTypeObject *>(launch);
+  module.add_object("Dispatcher", py::reinterpret_steal<py::object>(dispatcher));
+  module.add_object("Launch", py::reinterpret_borrow<py::object>(launch));
+  module.def("learn_dtype", &learnDType, py::arg("dtype"), py::arg("core_id"),
+             "Have the warm path take arrays with this dtype object of NumPy's or torch's.");
+}
