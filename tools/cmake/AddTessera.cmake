@@ -67,18 +67,19 @@ function(tessera_match_pch name)
   endif()
 endfunction()
 
-# tessera_add_library(NAME sources... [DEPENDS tablegen-targets...] [LINK libraries...] [NO_LLVM])
+# tessera_add_library(NAME sources... [DEPENDS tablegen-targets...] [LINK libraries...] [NO_MLIR])
 #
-# A static library from the sources of one folder of lib/. NO_LLVM is for the
-# folders that know neither LLVM nor MLIR (lib/Runtime).
+# A static library from the sources of one folder of lib/. NO_MLIR is for the
+# folders that know no MLIR (lib/Runtime, lib/Layout): they are compiled without the
+# shared precompiled header, whose inline functions would drag MLIR into the link.
 function(tessera_add_library name)
-  cmake_parse_arguments(arg "NO_LLVM" "" "DEPENDS;LINK" ${ARGN})
+  cmake_parse_arguments(arg "NO_MLIR" "" "DEPENDS;LINK" ${ARGN})
   add_library(${name} STATIC ${arg_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE tessera_flags)
   if(arg_DEPENDS)
     add_dependencies(${name} ${arg_DEPENDS})
   endif()
-  if(NOT arg_NO_LLVM)
+  if(NOT arg_NO_MLIR)
     tessera_match_pch(${name})
   endif()
 endfunction()
@@ -92,14 +93,14 @@ function(tessera_add_tool name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 endfunction()
 
-# tessera_add_unittest(NAME sources... [LINK libraries...] [NO_LLVM])
+# tessera_add_unittest(NAME sources... [LINK libraries...] [NO_MLIR])
 #
 # A gtest program in <build>/unittest, run by lit through test/Unit.
 function(tessera_add_unittest name)
-  cmake_parse_arguments(arg "NO_LLVM" "" "LINK" ${ARGN})
+  cmake_parse_arguments(arg "NO_MLIR" "" "LINK" ${ARGN})
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE tessera_flags ${arg_LINK} GTest::gtest GTest::gmock GTest::gtest_main)
-  if(NOT arg_NO_LLVM)
+  if(NOT arg_NO_MLIR)
     target_link_libraries(${name} PRIVATE ${TESSERA_LLVM_LIBS})
     tessera_match_pch(${name})
   endif()

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Named ways to build a layout. There is no zoo of layout kinds: a blocked layout, a
+// tensor-core fragment and a swizzle are all LinearLayouts, and differ only in which of
+// these functions made them.
+//
+// A tile is a product of atoms, innermost first; an atom "hw:dim x size" gives the next
+// log2(size) bits of a dimension to a part of the place. `fit` then stretches the tile to
+// the tensor: more registers where the tensor is larger, copies where it is smaller.
+
+#ifndef TESSERA_LAYOUT_LAYOUTCONSTRUCTORS_H
+#define TESSERA_LAYOUT_LAYOUTCONSTRUCTORS_H
+
+#include "tessera/Layout/LinearLayout.h"
+
+namespace tessera {
+
+/// Registers, then lanes, then warps along each dimension in turn. `order` lists the
+/// dimensions from the fastest.
+LinearLayout blocked(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<unsigned> registersPerThread,
+                     llvm::ArrayRef<unsigned> threadsPerWarp, llvm::ArrayRef<unsigned> warps,
+                     llvm::ArrayRef<unsigned> order);
+
+/// The accumulator of mma.sync m16n8 (f32, s32, f16), over `warpsM` x `warpsN` warps, n
+/// fastest. The shape is (M, N).
+LinearLayout mmaAccumulator(llvm::ArrayRef<int64_t> shape, unsigned warpsM, unsigned warpsN);
+
+/// Operand A (M, K) or B (K, N) of mma.sync for elements of `bits` bits: `kRegisters`
+/// registers of 32 bits along k (2 for m16n8k16 of 16-bit elements). Warps as in the
+/// accumulator: those along the other operand's dimension hold copies.
+LinearLayout mmaOperandA(llvm::ArrayRef<int64_t> shape, unsigned bits, unsigned kRegisters,
+                         unsigned warpsM, unsigned warpsN);
+LinearLayout mmaOperandB(llvm::ArrayRef<int64_t> shape, unsigned bits, unsigned kRegisters,
+                         unsigned warpsM, unsigned warpsN);
+
+/// The accumulator of wgmma m64nN over groups of four warps along m, then `groupsN` along n.
+LinearLayout wgmmaAccumulator(llvm::ArrayRef<int64_t> shape, unsigned groupsM, unsigned groupsN);
+
+/// Operand A of wgmma in registers, for elements of `bits` bits. The shape is (M, K).
+LinearLayout wgmmaOperandA(llvm::ArrayRef<int64_t> shape, unsigned bits, unsigned groupsM,
+                           unsigned groupsN);
+
+/// Row-major shared memory with the XOR swizzle: the column of row r is moved by
+/// vec * ((r / perPhase) mod maxPhase). All powers of two; rank 2.
+LinearLayout swizzledMemory(llvm::ArrayRef<int64_t> shape, unsigned vec, unsigned perPhase,
+                            unsigned maxPhase);
+
+/// The swizzle modes of TMA and wgmma: 0 (none), 32, 64 or 128 bytes wide. A tile whose
+/// rows are longer than the width is stored as panels of that width, one after another.
+LinearLayout nvidiaSwizzle(llvm::ArrayRef<int64_t> shape, unsigned widthBytes, unsigned bits);
+
+/// Registers, lanes and warps along the bits of the element number in order of their
+/// strides in memory, smallest first: `vectorBits` bits to registers, five to lanes,
+/// `warpBits` to warps, the rest to registers. A stride is in bytes, one a bit of the
+/// element number; none where it is not known.
+LinearLayout coalesced(llvm::ArrayRef<int64_t> shape,
+                       llvm::ArrayRef<std::optional<int64_t>> strides, unsigned vectorBits,
+                       unsigned warpBits);
+
+} // namespace tessera
+
+#endif // TESSERA_LAYOUT_LAYOUTCONSTRUCTORS_H

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Conversions against brute force: is the element available in the same thread, warp,
+// block? Swizzles against counting bank conflicts lane by lane.
+
+#include "tessera/Layout/LayoutConversion.h"
+
+#include "RandomLayout.h"
+#include "tessera/Layout/LayoutConstructors.h"
+#include "llvm/ADT/STLExtras.h"
+#include "gtest/gtest.h"
+
+#include <map>
+#include <set>
+
+using namespace tessera;
+
+namespace {
+
+/// The cheapest kind, by looking everywhere for each element.
+ConversionKind bruteForce(const LinearLayout &source, const LinearLayout &destination) {
+  std::map<uint64_t, std::vector<Place>> holders;
+  forEachPlace(source, [&](const Place &place) { holders[source.apply(place)].push_back(place); });
+  bool rename = true, select = true, warp = true, block = true;
+  // Renaming: one source register for a destination register, the same in all threads.
+  std::map<uint64_t, std::set<uint64_t>> names;
+  forEachPlace(destination, [&](const Place &place) {
+    std::set<uint64_t> own;
+    bool inWarp = false, inBlock = false;
+    for (const Place &holder : holders[destination.apply(place)]) {
+      if (holder[3] != place[3])
+        continue;
+      inBlock = true;
+      if (holder[2] != place[2])
+        continue;
+      inWarp = true;
+      if (holder[1] == place[1])
+        own.insert(holder[0]);
+    }
+    select &= !own.empty();
+    warp &= inWarp;
+    block &= inBlock;
+    auto [it, isFirst] = names.try_emplace(place[0], own);
+    if (!isFirst) {
+      std::set<uint64_t> common;
+      for (uint64_t name : it->second)
+        if (own.count(name))
+          common.insert(name);
+      it->second = common;
+    }
+  });
+  for (auto &[reg, common] : names)
+    rename &= !common.empty();
+  return rename   ? ConversionKind::Rename
+         : select ? ConversionKind::Select
+         : warp   ? ConversionKind::Warp
+         : block  ? ConversionKind::Block
+                  : ConversionKind::Cluster;
+}
+
+void expectExact(const LinearLayout &source, const LinearLayout &destination) {
+  Conversion conversion = classify(source, destination);
+  EXPECT_EQ(conversion.kind, bruteForce(source, destination));
+  forEachPlace(destination, [&](const Place &place) {
+    Place from = conversion.map.apply(place);
+    ASSERT_EQ(source.apply(from), destination.apply(place));
+    if (conversion.kind <= ConversionKind::Select) {
+      ASSERT_EQ(from[1], place[1]);
+    }
+    if (conversion.kind <= ConversionKind::Warp) {
+      ASSERT_EQ(from[2], place[2]);
+    }
+    if (conversion.kind <= ConversionKind::Block) {
+      ASSERT_EQ(from[3], place[3]);
+    }
+  });
+}
+
+TEST(LayoutConversion, RandomPairsAreClassifiedExactly) {
+  std::mt19937 rng(1);
+  std::map<ConversionKind, int> seen;
+  for (int i = 0; i < 6000; ++i) {
+    SCOPED_TRACE(i);
+    RandomShape options{0, 6, 2, 2, 1};
+    auto shape = randomShape(rng, options);
+    unsigned warps = rng() % 3, blocks = rng() % 2;
+    LinearLayout source = randomLayout(rng, shape, options, warps, blocks);
+    LinearLayout destination = randomLayout(rng, shape, options, warps, blocks);
+    // Almost equal pairs are where the kinds below Block live.
+    if (rng() % 2) {
+      destination = source;
+      auto &lanes = destination.columns(HwDim::Lane);
+      auto &registers = destination.columns(HwDim::Reg);
+      if (!registers.empty() && rng() % 2)
+        std::swap(lanes[rng() % lanes.size()], registers[rng() % registers.size()]);
+      else
+        std::swap(lanes[0], lanes[1]);
+      destination = destination.canonical();
+      if (!destination.whyNotDistributed().empty())
+        continue;
+    }
+    expectExact(source, destination);
+    ++seen[classify(source, destination).kind];
+  }
+  EXPECT_EQ(seen.size(), 5u) << "the cases are to cover every kind";
+}
+
+/// All distributed layouts of 2^bits elements with the given numbers of columns.
+std::vector<LinearLayout> allLayouts(unsigned bits, unsigned lanes, unsigned warps) {
+  std::vector<LinearLayout> result;
+  // Where does each bit go? A slot is a lane, a warp, or the registers (all alike).
+  unsigned slots = lanes + warps + 1;
+  uint64_t total = 1;
+  for (unsigned bit = 0; bit < bits; ++bit)
+    total *= slots;
+  for (uint64_t code = 0; code < total; ++code) {
+    LinearLayout layout({int64_t(1) << bits});
+    layout.columns(HwDim::Lane).resize(lanes, 0);
+    layout.columns(HwDim::Warp).resize(warps, 0);
+    uint64_t rest = code;
+    bool legal = true;
+    for (unsigned bit = 0; bit < bits; ++bit, rest /= slots) {
+      unsigned slot = rest % slots;
+      uint64_t column = uint64_t(1) << bit;
+      if (slot == lanes + warps) {
+        layout.columns(HwDim::Reg).push_back(column);
+        continue;
+      }
+      uint64_t &place = slot < lanes ? layout.columns(HwDim::Lane)[slot]
+                                     : layout.columns(HwDim::Warp)[slot - lanes];
+      legal &= place == 0;
+      place = column;
+    }
+    if (legal)
+      result.push_back(layout);
+  }
+  return result;
+}
+
+TEST(LayoutConversion, AllSmallPairsAreClassifiedExactly) {
+  for (unsigned bits = 0; bits <= 4; ++bits) {
+    std::vector<LinearLayout> layouts = allLayouts(bits, 2, 1);
+    for (const LinearLayout &source : layouts)
+      for (const LinearLayout &destination : layouts)
+        expectExact(source, destination);
+  }
+}
+
+/// Wavefronts of one warp-wide access by looking at each lane's words.
+unsigned countWavefronts(llvm::ArrayRef<uint64_t> lanes, unsigned vectorBits, unsigned bits) {
+  unsigned bytes = std::max(4u, (bits << vectorBits) / 8);
+  unsigned lanesOfAPhase = std::max(8u, 32 * 4 / bytes), total = 0;
+  for (unsigned first = 0; first < 32; first += lanesOfAPhase) {
+    std::map<uint64_t, std::set<uint64_t>> wordsOfBank;
+    for (unsigned lane = first; lane < first + lanesOfAPhase; ++lane)
+      for (unsigned element = 0; element < 1u << vectorBits; ++element) {
+        uint64_t byte = (f2::apply(lanes, lane) + element) * bits / 8;
+        for (uint64_t word = byte / 4; word <= (byte + bits / 8 - 1) / 4; ++word)
+          wordsOfBank[word % 32].insert(word);
+      }
+    size_t most = 1;
+    for (auto &[bank, words] : wordsOfBank)
+      most = std::max(most, words.size());
+    total += most;
+  }
+  return total;
+}
+
+TEST(LayoutConversion, WavefrontFormulaCountsExactly) {
+  std::mt19937 rng(2);
+  for (int i = 0; i < 20000; ++i) {
+    SCOPED_TRACE(i);
+    unsigned bits = 8u << rng() % 4, vectorBits = rng() % 3;
+    if (bits << vectorBits > 128)
+      continue;
+    f2::Columns lanes;
+    for (int lane = 0; lane < 5; ++lane)
+      lanes.push_back(uint64_t(rng() % 256) << vectorBits);
+    EXPECT_EQ(wavefronts(lanes, vectorBits, bits), countWavefronts(lanes, vectorBits, bits));
+  }
+}
+
+TEST(LayoutConversion, SwizzlesHaveNoConflictsOnEitherSide) {
+  std::mt19937 rng(3);
+  for (int i = 0; i < 4000; ++i) {
+    SCOPED_TRACE(i);
+    RandomShape options{8, 12, 5, 3, 0};
+    auto shape = randomShape(rng, options);
+    unsigned warps = rng() % 4;
+    LinearLayout source = randomLayout(rng, shape, options, warps, 0);
+    LinearLayout destination = randomLayout(rng, shape, options, warps, 0);
+    unsigned bits = 8u << rng() % 4;
+    SwizzlePlan plan = planSwizzle(source, destination, bits);
+    LinearLayout memory = plan.layout(source);
+    ASSERT_EQ(memory.whyNotMemory(), "");
+    auto address = f2::inverse(memory.columns(HwDim::Offset), memory.elementBits());
+    ASSERT_TRUE(address);
+    if ((bits << plan.vector.size()) < 32)
+      continue;
+    for (const LinearLayout *side : {&source, &destination}) {
+      f2::Columns lanes, registers, others;
+      for (uint64_t column : side->columns(HwDim::Lane))
+        lanes.push_back(f2::apply(*address, column));
+      for (uint64_t column : side->columns(HwDim::Reg))
+        registers.push_back(f2::apply(*address, column));
+      for (HwDim dim : {HwDim::Lane, HwDim::Warp})
+        for (uint64_t column : side->columns(dim))
+          others.push_back(f2::apply(*address, column));
+      unsigned vectorBits = vectorizableBits(registers, others, plan.vector.size());
+      // Where the vector's bits were no registers of this side, it takes less at a time,
+      // and what is promised is promised for the full vector.
+      if (vectorBits != plan.vector.size())
+        continue;
+      unsigned phases = std::max(1u, (bits << vectorBits) / 32);
+      EXPECT_EQ(wavefronts(lanes, vectorBits, bits), phases) << "bits " << bits;
+    }
+  }
+}
+
+TEST(LayoutConversion, AccumulatorToOperandIsFree) {
+  LinearLayout accumulator = mmaAccumulator({64, 64}, 4, 1);
+  EXPECT_EQ(classify(accumulator, mmaOperandA({64, 64}, 16, 2, 4, 1)).kind, ConversionKind::Rename);
+  EXPECT_EQ(classify(accumulator, mmaOperandA({64, 64}, 8, 2, 4, 1)).kind, ConversionKind::Warp);
+  EXPECT_EQ(classify(mmaAccumulator({64, 64}, 2, 2), mmaOperandA({64, 64}, 16, 2, 2, 2)).kind,
+            ConversionKind::Block);
+}
+
+TEST(LayoutConversion, VectorsAreOfWhatRegistersReach) {
+  EXPECT_EQ(vectorizableBits({1, 2, 4}, {8, 16}, 4), 3u);
+  EXPECT_EQ(vectorizableBits({1, 4}, {8}, 4), 1u);
+  EXPECT_EQ(vectorizableBits({1, 2}, {3}, 4), 0u);
+  // A swizzle may mix high bits in, as long as the low ones take every value.
+  EXPECT_EQ(vectorizableBits({1 | 64, 2 | 128}, {4}, 4), 2u);
+}
+
+} // namespace
