@@ -185,23 +185,48 @@ static void normalize(AccessForm &form, Type type) {
 static int64_t commonRun(int64_t a, int64_t b) { return std::gcd(a, b); }
 
 //===----------------------------------------------------------------------===//
-// Signs
+// Signs and carried values
 //===----------------------------------------------------------------------===//
 
-/// Whether an integer is never negative, given that sums and products do not wrap.
-static bool isNonNegative(Value value, unsigned depth = 0) {
-  constexpr unsigned kMaxDepth = 16;
+/// What is added to `argument`, one after another, to give `value`.
+static bool collectAmounts(Value value, Value argument, SmallVectorImpl<Value> &amounts) {
+  constexpr size_t kMost = 8;
+  if (value == argument)
+    return true;
+  if (amounts.size() == kMost)
+    return false;
+  auto through = [&](Value next, Value amount) {
+    amounts.push_back(amount);
+    if (collectAmounts(next, argument, amounts))
+      return true;
+    amounts.pop_back();
+    return false;
+  };
+  if (auto add = value.getDefiningOp<AddPtrOp>())
+    return through(add.getPtr(), add.getOffset());
+  if (auto add = value.getDefiningOp<arith::AddIOp>())
+    return through(add.getLhs(), add.getRhs()) || through(add.getRhs(), add.getLhs());
+  return false;
+}
+
+/// `isNonNegative`, looking back over at most a few ops.
+static bool hasNoSign(Value value, unsigned depth) {
+  constexpr unsigned kMaxDepth = 12;
   if (depth > kMaxDepth)
     return false;
-  auto both = [&](Value a, Value b) {
-    return isNonNegative(a, depth + 1) && isNonNegative(b, depth + 1);
-  };
+  auto both = [&](Value a, Value b) { return hasNoSign(a, depth + 1) && hasNoSign(b, depth + 1); };
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
-    APInt step;
-    return loop && argument == loop.getInductionVar() &&
-           matchPattern(loop.getStep(), m_ConstantInt(&step)) && step.isStrictlyPositive() &&
-           isNonNegative(loop.getLowerBound(), depth + 1);
+    if (!loop)
+      return false;
+    // A step is positive.
+    if (argument == loop.getInductionVar())
+      return hasNoSign(loop.getLowerBound(), depth + 1);
+    unsigned number = argument.getArgNumber() - loop.getNumInductionVars();
+    SmallVector<Value> amounts;
+    return hasNoSign(loop.getInitArgs()[number], depth + 1) &&
+           collectAmounts(loop.getYieldedValues()[number], argument, amounts) &&
+           llvm::all_of(amounts, [&](Value amount) { return hasNoSign(amount, depth + 1); });
   }
   Operation *op = value.getDefiningOp();
   DenseElementsAttr elements;
@@ -216,23 +241,25 @@ static bool isNonNegative(Value value, unsigned depth = 0) {
       .Case<RangeOp>([](RangeOp range) { return static_cast<int32_t>(range.getStart()) >= 0; })
       .Case<SplatOp, BroadcastOp, ExpandDimsOp, ReshapeOp, TransOp, HintOp, arith::ExtSIOp,
             arith::IndexCastOp>(
-          [&](Operation *cast) { return isNonNegative(cast->getOperand(0), depth + 1); })
+          [&](Operation *cast) { return hasNoSign(cast->getOperand(0), depth + 1); })
       .Case<arith::AddIOp, arith::MulIOp, arith::MinSIOp, arith::OrIOp, DivIntOp>(
           [&](Operation *binary) { return both(binary->getOperand(0), binary->getOperand(1)); })
       .Case<arith::MaxSIOp, arith::AndIOp>([&](Operation *binary) {
-        return isNonNegative(binary->getOperand(0), depth + 1) ||
-               isNonNegative(binary->getOperand(1), depth + 1);
+        return hasNoSign(binary->getOperand(0), depth + 1) ||
+               hasNoSign(binary->getOperand(1), depth + 1);
       })
       .Case<RemIntOp>([&](RemIntOp rem) {
-        return rem.getSignedness() == Signedness::Signed ? isNonNegative(rem.getLhs(), depth + 1)
+        return rem.getSignedness() == Signedness::Signed ? hasNoSign(rem.getLhs(), depth + 1)
                                                          : both(rem.getLhs(), rem.getRhs());
       })
-      .Case<ShiftOp>([&](ShiftOp shift) { return isNonNegative(shift.getLhs(), depth + 1); })
+      .Case<ShiftOp>([&](ShiftOp shift) { return hasNoSign(shift.getLhs(), depth + 1); })
       .Case<arith::SelectOp>([&](arith::SelectOp select) {
         return both(select.getTrueValue(), select.getFalseValue());
       })
       .Default(false);
 }
+
+bool tessera::isNonNegative(Value value) { return hasNoSign(value, /*depth=*/0); }
 
 //===----------------------------------------------------------------------===//
 // Rules, one for each kind of op
@@ -943,27 +970,6 @@ static int64_t assumedDivisibility(Value value) {
     }
   }
   return divisibility;
-}
-
-/// What is added to `argument`, one after another, to give `value`.
-static bool collectAmounts(Value value, Value argument, SmallVectorImpl<Value> &amounts) {
-  constexpr size_t kMost = 8;
-  if (value == argument)
-    return true;
-  if (amounts.size() == kMost)
-    return false;
-  auto through = [&](Value next, Value amount) {
-    amounts.push_back(amount);
-    if (collectAmounts(next, argument, amounts))
-      return true;
-    amounts.pop_back();
-    return false;
-  };
-  if (auto add = value.getDefiningOp<AddPtrOp>())
-    return through(add.getPtr(), add.getOffset());
-  if (auto add = value.getDefiningOp<arith::AddIOp>())
-    return through(add.getLhs(), add.getRhs()) || through(add.getRhs(), add.getLhs());
-  return false;
 }
 
 /// A carried value to which each trip adds uniform amounts: its own shape is the initial

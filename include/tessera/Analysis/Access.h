@@ -106,6 +106,10 @@ struct MaskTerm {
   int64_t step = 1;       ///< Bound only: the positive constant stride of `left`
 };
 
+/// Whether an integer (each element of a tile) is never negative, given that sums and
+/// products do not wrap.
+bool isNonNegative(mlir::Value value);
+
 /// Forms of the values of one function, computed on demand and kept (references stay
 /// good). Changing the IR makes an analysis stale: make a new one.
 class AccessAnalysis {

@@ -20,9 +20,7 @@ LogicalResult RangeOp::verify() {
 OpFoldResult RangeOp::fold(FoldAdaptor) {
   if (getShape(getType())[0] != 1)
     return {};
-  return DenseElementsAttr::get(cast<ShapedType>(getType()),
-                                IntegerAttr::get(IntegerType::get(getContext(), 32), getStart())
-                                    .getValue());
+  return DenseElementsAttr::get(cast<ShapedType>(getType()), APInt(32, getStart()));
 }
 
 LogicalResult SplatOp::verify() {

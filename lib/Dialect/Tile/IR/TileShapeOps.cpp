@@ -4,9 +4,9 @@
 
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
-#include "llvm/ADT/SmallBitVector.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;
 using namespace tessera::tile;
@@ -17,6 +17,45 @@ static OpFoldResult foldSplatTo(Attribute source, Type type) {
     return splat.resizeSplat(cast<ShapedType>(type));
   return {};
 }
+
+namespace {
+/// A splat under another shape is a splat.
+template <typename Op> struct ShapeOfSplat : public OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const final {
+    auto splat = op.getSource().template getDefiningOp<SplatOp>();
+    if (!splat)
+      return rewriter.notifyMatchFailure(op, "the operand is no splat");
+    rewriter.replaceOpWithNewOp<SplatOp>(op, op.getType(), splat.getSource());
+    return success();
+  }
+};
+
+struct BroadcastOfBroadcast : public OpRewritePattern<BroadcastOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(BroadcastOp op, PatternRewriter &rewriter) const final {
+    auto inner = op.getSource().getDefiningOp<BroadcastOp>();
+    if (!inner)
+      return rewriter.notifyMatchFailure(op, "the operand is no broadcast");
+    rewriter.replaceOpWithNewOp<BroadcastOp>(op, op.getType(), inner.getSource());
+    return success();
+  }
+};
+
+/// Repeating comes last, where it is found by what follows.
+struct ExpandDimsOfBroadcast : public OpRewritePattern<ExpandDimsOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ExpandDimsOp op, PatternRewriter &rewriter) const final {
+    auto broadcast = op.getSource().getDefiningOp<BroadcastOp>();
+    if (!broadcast)
+      return rewriter.notifyMatchFailure(op, "the operand is no broadcast");
+    Value expanded =
+        ExpandDimsOp::create(rewriter, op.getLoc(), broadcast.getSource(), op.getAxis());
+    rewriter.replaceOpWithNewOp<BroadcastOp>(op, op.getType(), expanded);
+    return success();
+  }
+};
+} // namespace
 
 //===----------------------------------------------------------------------===//
 // BroadcastOp
@@ -41,6 +80,10 @@ OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
   return foldSplatTo(adaptor.getSource(), getType());
 }
 
+void BroadcastOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<ShapeOfSplat<BroadcastOp>, BroadcastOfBroadcast>(context);
+}
+
 //===----------------------------------------------------------------------===//
 // ExpandDimsOp
 //===----------------------------------------------------------------------===//
@@ -62,6 +105,10 @@ OpFoldResult ExpandDimsOp::fold(FoldAdaptor adaptor) {
   return foldSplatTo(adaptor.getSource(), getType());
 }
 
+void ExpandDimsOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<ShapeOfSplat<ExpandDimsOp>, ExpandDimsOfBroadcast>(context);
+}
+
 //===----------------------------------------------------------------------===//
 // ReshapeOp
 //===----------------------------------------------------------------------===//
@@ -69,8 +116,7 @@ OpFoldResult ExpandDimsOp::fold(FoldAdaptor adaptor) {
 LogicalResult ReshapeOp::verify() {
   auto from = cast<RankedTensorType>(getSource().getType()), to = cast<RankedTensorType>(getType());
   if (from.getNumElements() != to.getNumElements())
-    return emitOpError("makes ") << to.getNumElements() << " elements of "
-                                 << from.getNumElements();
+    return emitOpError("makes ") << to.getNumElements() << " elements of " << from.getNumElements();
   return success();
 }
 
@@ -108,7 +154,7 @@ struct TransOfTrans : public OpRewritePattern<TransOp> {
 } // namespace
 
 void ReshapeOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
-  patterns.add<ReshapeOfReshape>(context);
+  patterns.add<ShapeOfSplat<ReshapeOp>, ReshapeOfReshape>(context);
 }
 
 //===----------------------------------------------------------------------===//
@@ -140,7 +186,7 @@ OpFoldResult TransOp::fold(FoldAdaptor adaptor) {
 }
 
 void TransOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
-  patterns.add<TransOfTrans>(context);
+  patterns.add<ShapeOfSplat<TransOp>, TransOfTrans>(context);
 }
 
 //===----------------------------------------------------------------------===//
@@ -156,8 +202,8 @@ LogicalResult JoinOp::inferReturnTypes(MLIRContext *, std::optional<Location>, A
   return success();
 }
 
-LogicalResult SplitOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc,
-                                        Adaptor adaptor, SmallVectorImpl<Type> &results) {
+LogicalResult SplitOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc, Adaptor adaptor,
+                                        SmallVectorImpl<Type> &results) {
   auto source = cast<RankedTensorType>(adaptor.getSource().getType());
   if (source.getRank() == 0 || source.getShape().back() != 2)
     return emitOptionalError(loc, "'tile.split' op needs a last extent of 2, has ", source);

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Passes on tile IR. None of them knows a target. Their order, and why, is
+// lib/Pipelines/TilePipeline.cpp.
+
+#ifndef TESSERA_DIALECT_TILE_TRANSFORMS_PASSES_TD
+#define TESSERA_DIALECT_TILE_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def TileCombine : Pass<"tile-combine", "::tessera::tile::FuncOp"> {
+  let summary = "Makes one op of several that belong together";
+  let description = [{
+    A sum of a product and a tile becomes the product's accumulator; a `select`
+    between a masked load and a tile becomes the load's `other`; a stored `select`
+    under the store's own mask is its first choice; pointers moved twice by
+    constants are moved once.
+
+    ```mlir
+    %d = tile.dot %a, %b, %zero : tensor<16x16xf16>, tensor<16x16xf16> -> tensor<16x16xf32>
+    %s = arith.addf %d, %c : tensor<16x16xf32>
+    ```
+    becomes
+    ```mlir
+    %s = tile.dot %a, %b, %c : tensor<16x16xf16>, tensor<16x16xf16> -> tensor<16x16xf32>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numDots", "dots", "Number of sums made the accumulator of a product">,
+    Statistic<"numLoads", "loads", "Number of selects made the other of a load">,
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def TileReorderBroadcasts : Pass<"tile-reorder-broadcasts", "::tessera::tile::FuncOp"> {
+  let summary = "Computes before repeating, and on scalars where all elements are equal";
+  let description = [{
+    An elementwise op whose operands are all splats is done on scalars; one whose
+    operands are all repeated from one smaller shape is done on that shape. An
+    offset that is equal for all pointers of a tile moves to the base they are made
+    of, where it is one scalar addition.
+
+    ```mlir
+    %x = tile.broadcast %a : tensor<64x1xi32> -> tensor<64x32xi32>
+    %y = tile.splat %s : i32 -> tensor<64x32xi32>
+    %z = arith.muli %x, %y : tensor<64x32xi32>
+    ```
+    becomes
+    ```mlir
+    %y = tile.splat %s : i32 -> tensor<64x1xi32>
+    %m = arith.muli %a, %y : tensor<64x1xi32>
+    %z = tile.broadcast %m : tensor<64x1xi32> -> tensor<64x32xi32>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numScalars", "scalars", "Number of ops on tiles made ops on scalars">,
+    Statistic<"numSmaller", "smaller", "Number of ops done before a broadcast">,
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def TileRewriteInductions : Pass<"tile-rewrite-inductions", "::tessera::tile::FuncOp"> {
+  let summary = "Carries a scalar where a loop moves a whole tile by equal amounts";
+  let description = [{
+    A tile of pointers or integers that a loop carries, and to which each trip adds
+    the same amount for all elements, is the initial tile plus a scalar. The loop
+    then carries that scalar, and what the tile looks like can be seen without the
+    loop. The sum of the amounts of pointers is kept in 64 bits, as an address is.
+
+    ```mlir
+    %r = scf.for %k = %lb to %ub step %c1 iter_args(%p = %init) -> (tensor<64x!tile.ptr<f32>>) {
+      %x = tile.load %p : tensor<64x!tile.ptr<f32>>
+      %step = tile.splat %ld : i32 -> tensor<64xi32>
+      %q = tile.addptr %p, %step : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+      scf.yield %q : tensor<64x!tile.ptr<f32>>
+    }
+    ```
+    becomes
+    ```mlir
+    %r = scf.for %k = %lb to %ub step %c1 iter_args(%moved = %c0) -> (i64) {
+      %by = tile.splat %moved : i64 -> tensor<64xi64>
+      %p = tile.addptr %init, %by : tensor<64x!tile.ptr<f32>>, tensor<64xi64>
+      %x = tile.load %p : tensor<64x!tile.ptr<f32>>
+      %wide = arith.extsi %ld : i32 to i64
+      %next = arith.addi %moved, %wide : i64
+      scf.yield %next : i64
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numInductions", "inductions", "Number of carried tiles made scalars">,
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
+def TileLoopInvariantCodeMotion
+    : Pass<"tile-loop-invariant-code-motion", "::tessera::tile::FuncOp"> {
+  let summary = "Moves what does not change out of loops, loads among it";
+  let description = [{
+    Beside pure ops, a load moves out of a loop that writes no memory. It must not
+    touch memory where the loop makes no trip: if that may be, the loads's mask
+    becomes false then. A loop marked `tile.disable_licm` is left alone.
+
+    ```mlir
+    scf.for %i = %lb to %ub step %c1 {
+      %x = tile.load %p : tensor<64x!tile.ptr<f32>>
+      ...
+    }
+    ```
+    becomes
+    ```mlir
+    %runs = arith.cmpi slt, %lb, %ub : i32
+    %m = tile.splat %runs : i1 -> tensor<64xi1>
+    %x = tile.load %p, %m : tensor<64x!tile.ptr<f32>>
+    scf.for %i = %lb to %ub step %c1 { ... }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numHoisted", "hoisted", "Number of ops moved out of loops">,
+    Statistic<"numLoads", "loads", "Number of loads among them">,
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def TileUnrollLoops : Pass<"tile-unroll-loops", "::tessera::tile::FuncOp"> {
+  let summary = "Repeats the bodies of loops as often as the user asked for";
+  let description = [{
+    `tile.loop_unroll_factor = n` on an `scf.for` asks for n bodies a trip. What is
+    left over runs in a second loop, unless the trip count is known to divide. The
+    attribute is gone afterwards.
+
+    ```mlir
+    scf.for %i = %c0 to %c8 step %c1 : i32 {
+      ...
+    } {tile.loop_unroll_factor = 2 : i32}
+    ```
+    becomes
+    ```mlir
+    scf.for %i = %c0 to %c8 step %c2 : i32 { ... ... }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numUnrolled", "unrolled", "Number of loops unrolled">,
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
+def TileLowerDescriptors : Pass<"tile-lower-descriptors", "::mlir::ModuleOp"> {
+  let summary = "Writes block pointers and tensor descriptors as pointers and masks";
+  let description = [{
+    For targets without hardware for them. A block pointer becomes its base, and a
+    shape, a stride and an offset a dimension, all scalars of 64 bits, also where
+    loops carry it, conditionals give it, or functions take it. A load makes its
+    tile of pointers from them, with a mask for the dimensions that are checked.
+
+    An access outside the array along a checked dimension reads the padding and
+    writes nothing, below 0 as above the extent.
+
+    ```mlir
+    %b = tile.make_block_ptr %p, [%n], [%s], [%i] {order = array<i32: 0>}
+       : !tile.ptr<f32> -> !tile.block_ptr<tensor<64xf32>>
+    %x = tile.block_load %b {boundary_check = array<i32: 0>}
+       : !tile.block_ptr<tensor<64xf32>> -> tensor<64xf32>
+    ```
+    becomes
+    ```mlir
+    %first = tile.addptr %p, (%i * %s)
+    %pointers = tile.addptr (splat of %first), (range * splat of %s)
+    %mask = (range + splat of %i) < (splat of %n)  and not below 0
+    %x = tile.load %pointers, %mask : tensor<64x!tile.ptr<f32>>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numAccesses", "accesses", "Number of accesses through descriptors lowered">,
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+    "::mlir::ub::UBDialect"];
+}
+
+#endif // TESSERA_DIALECT_TILE_TRANSFORMS_PASSES_TD

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Everything that can stand in the compiler's IR or be asked for by name, for the
+// tools. (The compiler itself registers nothing global.)
+
+#ifndef TESSERA_INITALL_H
+#define TESSERA_INITALL_H
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Transforms/Passes.h"
+#include "tessera/Dialect/Strips/IR/Strips.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
+#include "tessera/Pipelines/Pipelines.h"
+
+namespace tessera {
+
+inline void registerAllDialects(mlir::DialectRegistry &registry) {
+  registry.insert<mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
+                  mlir::LLVM::LLVMDialect, mlir::math::MathDialect, mlir::memref::MemRefDialect,
+                  mlir::scf::SCFDialect, mlir::ub::UBDialect, mlir::vector::VectorDialect,
+                  strips::StripsDialect, tile::TileDialect>();
+  mlir::func::registerInlinerExtension(registry);
+}
+
+/// Our passes, and those of MLIR that our pipelines are made of.
+inline void registerAllPasses() {
+  mlir::registerTransformsPasses();
+  tile::registerTilePasses();
+}
+
+inline void registerAllPipelines() { registerTilePipeline(); }
+
+} // namespace tessera
+
+#endif // TESSERA_INITALL_H

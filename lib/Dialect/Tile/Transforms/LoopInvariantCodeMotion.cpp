@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Pure ops move by MLIR's own rules. A load may move where nothing in the loop writes
+// memory: which arrays overlap is not known before the launch, so any store bars any
+// load.
+
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
+
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
+
+namespace tessera::tile {
+#define GEN_PASS_DEF_TILELOOPINVARIANTCODEMOTION
+#include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace tessera::tile
+
+using namespace mlir;
+using namespace tessera::tile;
+
+namespace {
+
+struct LoopInvariantCodeMotionPass
+    : public tessera::tile::impl::TileLoopInvariantCodeMotionBase<LoopInvariantCodeMotionPass> {
+  void runOnOperation() final;
+  bool mayWriteMemory(scf::ForOp loop);
+  bool runsAtLeastOnce(scf::ForOp loop);
+  unsigned hoistLoads(scf::ForOp loop);
+};
+
+} // namespace
+
+/// Whether a load in the loop could see something that the loop wrote.
+bool LoopInvariantCodeMotionPass::mayWriteMemory(scf::ForOp loop) {
+  WalkResult result = loop.getBody()->walk([](Operation *op) {
+    // What these "write" is no memory of the program.
+    if (isa<AssertOp, AssumeOp, PrintOp>(op))
+      return WalkResult::advance();
+    if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
+      return WalkResult::advance();
+    auto effects = dyn_cast<MemoryEffectOpInterface>(op);
+    bool mayWrite = !effects || effects.hasEffect<MemoryEffects::Write>();
+    return mayWrite ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return result.wasInterrupted();
+}
+
+bool LoopInvariantCodeMotionPass::runsAtLeastOnce(scf::ForOp loop) {
+  APInt lower, upper;
+  return matchPattern(loop.getLowerBound(), m_ConstantInt(&lower)) &&
+         matchPattern(loop.getUpperBound(), m_ConstantInt(&upper)) &&
+         (loop.getUnsignedCmp() ? lower.ult(upper) : lower.slt(upper));
+}
+
+unsigned LoopInvariantCodeMotionPass::hoistLoads(scf::ForOp loop) {
+  SmallVector<LoadOp> loads;
+  for (LoadOp load : loop.getBody()->getOps<LoadOp>())
+    if (!load.getIsVolatile() && llvm::all_of(load->getOperands(), [&](Value operand) {
+          return loop.isDefinedOutsideOfLoop(operand);
+        }))
+      loads.push_back(load);
+  if (loads.empty() || mayWriteMemory(loop))
+    return 0;
+
+  OpBuilder builder(loop);
+  Value runs;
+  if (!runsAtLeastOnce(loop))
+    runs = arith::CmpIOp::create(builder, loop.getLoc(),
+                                 loop.getUnsignedCmp() ? arith::CmpIPredicate::ult
+                                                       : arith::CmpIPredicate::slt,
+                                 loop.getLowerBound(), loop.getUpperBound());
+  for (LoadOp load : loads) {
+    load->moveBefore(loop);
+    if (!runs)
+      continue;
+    builder.setInsertionPoint(load);
+    Value mask = runs;
+    if (auto tile = dyn_cast<RankedTensorType>(load.getType()))
+      mask = SplatOp::create(builder, load.getLoc(), tile.clone(builder.getI1Type()), runs);
+    if (load.getMask())
+      mask = arith::AndIOp::create(builder, load.getLoc(), load.getMask(), mask);
+    load.getMaskMutable().assign(mask);
+  }
+  return loads.size();
+}
+
+void LoopInvariantCodeMotionPass::runOnOperation() {
+  // Inner loops first, so that what leaves one can leave the next.
+  getOperation()->walk([&](LoopLikeOpInterface loop) {
+    if (loop->hasAttr("tile.disable_licm"))
+      return;
+    numHoisted += moveLoopInvariantCode(loop);
+    auto forOp = dyn_cast<scf::ForOp>(loop.getOperation());
+    if (!forOp)
+      return;
+    // What is computed from a hoisted load can follow it, addresses of loads as well.
+    while (unsigned count = hoistLoads(forOp)) {
+      numLoads += count;
+      numHoisted += count + moveLoopInvariantCode(loop);
+    }
+  });
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Unrolling as hinted. Bounds are any integers, also near the ends of their type: no
+// bound computed here lies outside [lower, upper] where the loop makes a trip.
+
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+
+namespace tessera::tile {
+#define GEN_PASS_DEF_TILEUNROLLLOOPS
+#include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace tessera::tile
+
+using namespace mlir;
+using namespace tessera::tile;
+
+static constexpr StringLiteral kFactorName = "tile.loop_unroll_factor";
+
+namespace {
+
+struct UnrollLoopsPass : public tessera::tile::impl::TileUnrollLoopsBase<UnrollLoopsPass> {
+  void runOnOperation() final;
+  void unroll(scf::ForOp loop, int64_t factor);
+};
+
+/// Integer arithmetic on loop bounds, folded where they are constants.
+struct BoundBuilder {
+  OpBuilder &builder;
+  Location loc;
+  Type type;
+
+  Value constant(int64_t value) {
+    return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, value));
+  }
+  template <typename Op, typename... Args> Value make(Args... args) {
+    return builder.createOrFold<Op>(loc, args...);
+  }
+};
+
+} // namespace
+
+/// lower, lower + step, ... in turns of `factor` trips, then the rest one by one.
+void UnrollLoopsPass::unroll(scf::ForOp loop, int64_t factor) {
+  OpBuilder builder(loop);
+  Location loc = loop.getLoc();
+  Value lower = loop.getLowerBound(), upper = loop.getUpperBound(), step = loop.getStep();
+  BoundBuilder bound{builder, loc, lower.getType()};
+  Value one = bound.constant(1), zero = bound.constant(0);
+
+  // trips = (upper - lower - 1) / step + 1, unsigned, if there is one at all.
+  auto less = loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
+  Value runs = bound.make<arith::CmpIOp>(less, lower, upper);
+  Value last = bound.make<arith::SubIOp>(bound.make<arith::SubIOp>(upper, lower), one);
+  Value trips = bound.make<arith::SelectOp>(
+      runs, bound.make<arith::AddIOp>(bound.make<DivIntOp>(Signedness::Unsigned, last, step), one),
+      zero);
+  Value rest = bound.make<RemIntOp>(Signedness::Unsigned, trips, bound.constant(factor));
+  Value unrolledTrips = bound.make<arith::SubIOp>(trips, rest);
+  Value covered = bound.make<arith::MulIOp>(unrolledTrips, step);
+  // Where the turns end: one past the first trip of the last turn would do, and the
+  // first index of the rest is in range only if there is a rest.
+  Value hasRest = bound.make<arith::CmpIOp>(arith::CmpIPredicate::ne, rest, zero);
+  Value restLower =
+      bound.make<arith::SelectOp>(hasRest, bound.make<arith::AddIOp>(lower, covered), upper);
+  Value end = bound.make<arith::SelectOp>(runs, restLower, lower);
+  Value stride = bound.make<arith::MulIOp>(step, bound.constant(factor));
+
+  auto turns = scf::ForOp::create(builder, loc, lower, end, stride, loop.getInitArgs(),
+                                  /*bodyBuilder=*/nullptr, loop.getUnsignedCmp());
+  turns->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+  turns->removeAttr(kFactorName);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    Block *body = turns.getBody();
+    if (!body->empty())
+      body->getTerminator()->erase();
+    builder.setInsertionPointToEnd(body);
+    SmallVector<Value> carried(turns.getRegionIterArgs());
+    for (int64_t copy = 0; copy < factor; ++copy) {
+      IRMapping mapping;
+      Value index = turns.getInductionVar();
+      if (copy != 0)
+        index =
+            bound.make<arith::AddIOp>(index, bound.make<arith::MulIOp>(step, bound.constant(copy)));
+      mapping.map(loop.getInductionVar(), index);
+      mapping.map(loop.getRegionIterArgs(), carried);
+      for (Operation &op : loop.getBody()->without_terminator())
+        builder.clone(op, mapping);
+      for (auto [next, yielded] : llvm::zip_equal(carried, loop.getYieldedValues()))
+        next = mapping.lookupOrDefault(yielded);
+    }
+    scf::YieldOp::create(builder, loc, carried);
+  }
+
+  // The old loop is what runs the rest, unless there is none.
+  loop->removeAttr(kFactorName);
+  if (matchPattern(rest, m_Zero())) {
+    loop.replaceAllUsesWith(turns.getResults());
+    loop.erase();
+  } else {
+    loop.setLowerBound(end);
+    loop.getInitArgsMutable().assign(turns.getResults());
+  }
+  ++numUnrolled;
+}
+
+void UnrollLoopsPass::runOnOperation() {
+  SmallVector<scf::ForOp> loops;
+  getOperation()->walk([&](scf::ForOp loop) {
+    if (loop->hasAttr(kFactorName))
+      loops.push_back(loop);
+  });
+  for (scf::ForOp loop : loops) {
+    auto factor = loop->getAttrOfType<IntegerAttr>(kFactorName);
+    if (!factor || factor.getInt() < 1) {
+      loop.emitError() << kFactorName << " is " << loop->getAttr(kFactorName)
+                       << ", which is no positive integer";
+      return signalPassFailure();
+    }
+    if (factor.getInt() == 1)
+      loop->removeAttr(kFactorName);
+    else
+      unroll(loop, factor.getInt());
+  }
+}

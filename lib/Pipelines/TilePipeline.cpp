@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What happens to tile IR before any target is thought of, on one page.
+//
+// The goal is IR in which the shape of every access can be read off: one function, work
+// on scalars where elements are equal, pointers as a base plus strides times indices.
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
+#include "tessera/Pipelines/Pipelines.h"
+
+using namespace mlir;
+using namespace tessera;
+
+/// Regions are simplified as far as identical blocks, never by merging blocks that differ
+/// in operands: a barrier may not change its number with the branch taken.
+static std::unique_ptr<Pass> createCanonicalizer() {
+  GreedyRewriteConfig config;
+  config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Normal);
+  return createCanonicalizerPass(config);
+}
+
+void tessera::buildTilePipeline(OpPassManager &manager) {
+  // One function a kernel, but for what the user marked `noinline`. Before anything else:
+  // a device function's pointers get their shape, and its constants their value, from
+  // the call. The functions that nobody calls any more go.
+  manager.addPass(createInlinerPass());
+  manager.addPass(createSymbolDCEPass());
+
+  // Constants first through branches and loops, then into ops. Every later pass looks
+  // for patterns in the form that the folders leave.
+  manager.addPass(createSCCPPass());
+  manager.addPass(createCanonicalizer());
+  manager.addPass(createCSEPass());
+
+  OpPassManager &kernels = manager.nest<tile::FuncOp>();
+
+  // Index arithmetic to the scalars and small shapes that it is made of. Before
+  // combining and before inductions, for both look for splats.
+  kernels.addPass(tile::createTileReorderBroadcasts());
+
+  // A loop that adds a splat to a tile of pointers carries a scalar from here on. Only
+  // now is the amount a splat; and the hoisting below finds the initial tile.
+  kernels.addPass(tile::createTileRewriteInductions());
+  kernels.addPass(createCanonicalizer());
+
+  // The carried scalar moves on to the base of the pointers it was added to.
+  kernels.addPass(tile::createTileReorderBroadcasts());
+
+  // Pairs of ops that are one. After the scalars have settled: a mask must be the same
+  // value in both ops to be seen as the same.
+  kernels.addPass(createCSEPass());
+  kernels.addPass(tile::createTileCombine());
+
+  // Out of loops goes what a trip does not change. After the inductions, whose initial
+  // tiles it moves, and before unrolling, which would make many of what can be one.
+  kernels.addPass(tile::createTileLoopInvariantCodeMotion());
+
+  // Last, since it only makes the program longer; the copies share and fold what they can.
+  kernels.addPass(tile::createTileUnrollLoops());
+  kernels.addPass(createCanonicalizer());
+  kernels.addPass(createCSEPass());
+}
+
+void tessera::registerTilePipeline() {
+  PassPipelineRegistration<>("tessera-tile-pipeline", "Cleans up tile IR for any target",
+                             buildTilePipeline);
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The test-only passes that tessera-opt registers where tests are built.
+
+#ifndef TESSERA_TEST_LIB_TESTPASSES_H
+#define TESSERA_TEST_LIB_TESTPASSES_H
+
+namespace tessera::test {
+
+void registerTestAccessPass();
+void registerTestCallGraphPass();
+void registerTestFailPass();
+
+inline void registerAllTestPasses() {
+  registerTestAccessPass();
+  registerTestCallGraphPass();
+  registerTestFailPass();
+}
+
+} // namespace tessera::test
+
+#endif // TESSERA_TEST_LIB_TESTPASSES_H
