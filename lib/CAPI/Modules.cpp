@@ -10,6 +10,7 @@
 #include "mlir/IR/OperationSupport.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "tessera/Compiler/Compiler.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Support/UserError.h"
 #include "llvm/ADT/StringExtras.h"
@@ -22,16 +23,6 @@ using namespace tessera;
 using namespace tessera::capi;
 
 namespace {
-
-/// Made once and only read afterwards.
-const mlir::DialectRegistry &allDialects() {
-  static const mlir::DialectRegistry registry = [] {
-    mlir::DialectRegistry result;
-    result.insert<tile::TileDialect>();
-    return result;
-  }();
-  return registry;
-}
 
 /// The linker's hash over the whole library: it changes whenever any code does.
 std::string readBuildId() {
@@ -75,9 +66,7 @@ std::string readBuildId() {
 
 } // namespace
 
-TsrModule::TsrModule()
-    : context(std::make_unique<mlir::MLIRContext>(allDialects(),
-                                                  mlir::MLIRContext::Threading::DISABLED)) {}
+TsrModule::TsrModule() : context(createContext()) {}
 
 void TsrModule::parse(llvm::StringRef source, const char *fileName,
                       const DiagnosticCollector &collector) {

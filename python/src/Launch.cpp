@@ -10,7 +10,7 @@
 //     one byte a parameter   its kind: constant, pointer, integer type, float, ...
 //     one byte a pointer     element type            one byte more: alignment, read-only
 //     one byte an integer    alignment
-//     the constants          compared by value for numbers and strings, else by identity
+//     the constants          numbers and strings by value, all else by identity
 //
 // Signatures live in a table of the dispatcher, which the GIL guards. The types are
 // plain CPython, not pybind11, since a vectorcall saves half of what a launch costs.
@@ -19,6 +19,7 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
@@ -320,34 +321,43 @@ void Signature::addPointer(const Parameter &parameter, uint64_t address, char dt
   addSlot(address);
 }
 
-/// Whether Python's equality is the right one between two objects of this type. Of
-/// floats, 0.0 equals -0.0, so they are told apart by identity like everything else.
+/// Whether Python's equality is the right one between two objects of this type.
 bool comparesByValue(PyObject *value) {
   return PyLong_CheckExact(value) || PyUnicode_CheckExact(value);
 }
 
+size_t hashConstant(PyObject *value) {
+  if (comparesByValue(value))
+    return static_cast<size_t>(PyObject_Hash(value));
+  if (PyFloat_CheckExact(value))
+    return std::hash<double>()(PyFloat_AS_DOUBLE(value));
+  return reinterpret_cast<size_t>(value) >> 4;
+}
+
+/// Floats are compared by their bits, since 0.0 equals -0.0 and no NaN equals itself.
+bool areSameConstants(PyObject *left, PyObject *right) {
+  if (left == right)
+    return true;
+  if (Py_TYPE(left) != Py_TYPE(right))
+    return false;
+  if (PyFloat_CheckExact(left)) {
+    double values[] = {PyFloat_AS_DOUBLE(left), PyFloat_AS_DOUBLE(right)};
+    return std::memcmp(&values[0], &values[1], sizeof(double)) == 0;
+  }
+  return comparesByValue(left) && PyObject_RichCompareBool(left, right, Py_EQ) == 1;
+}
+
 size_t Signature::hash() const {
   size_t result = std::hash<std::string>()(bytes);
-  for (PyObject *constant : constants) {
-    size_t part = comparesByValue(constant) ? static_cast<size_t>(PyObject_Hash(constant))
-                                            : reinterpret_cast<size_t>(constant) >> 4;
-    result = result * 1000003 + part;
-  }
+  for (PyObject *constant : constants)
+    result = result * 1000003 + hashConstant(constant);
   return result;
 }
 
 bool Signature::matches(const Entry &entry) const {
-  if (bytes != entry.signature || constants.size() != entry.constants.size())
-    return false;
-  for (size_t i = 0; i < constants.size(); ++i) {
-    PyObject *ours = constants[i], *theirs = entry.constants[i];
-    if (ours == theirs)
-      continue;
-    if (Py_TYPE(ours) != Py_TYPE(theirs) || !comparesByValue(ours) ||
-        PyObject_RichCompareBool(ours, theirs, Py_EQ) != 1)
-      return false;
-  }
-  return true;
+  return bytes == entry.signature &&
+         std::equal(constants.begin(), constants.end(), entry.constants.begin(),
+                    entry.constants.end(), areSameConstants);
 }
 
 /// Whether the globals that a kernel was compiled with still mean the same objects.

@@ -40,12 +40,23 @@ def source_key(fn: JITCallable, *values: Any) -> Optional[bytes]:
     return digest(_front_end_key(), *closure.fields, b"values", *fields)
 
 
+def global_uses(fn: JITCallable) -> tuple[tuple[dict[str, Any], str, Any], ...]:
+    """(namespace, name, value) of every global that `fn` and what it calls may read."""
+    closure = _Closure()
+    closure.visit_globals(fn)
+    unique = {
+        (id(namespace), name): (namespace, name, value) for namespace, name, value in closure.uses
+    }
+    return tuple(unique.values())
+
+
 class _Closure:
     """Walks from function to function; `fields` is what the hash is made of."""
 
     def __init__(self) -> None:
         self.fields: list[bytes] = []
         self.visited: dict[JITCallable, int] = {}
+        self.uses: list[tuple[dict[str, Any], str, Any]] = []
 
     def visit(self, fn: JITCallable) -> None:
         if fn in self.visited:
@@ -62,6 +73,31 @@ class _Closure:
             if chain[0] in scope:
                 self.fields.append(".".join(chain).encode())
                 self.fields.append(self.resolve(scope[chain[0]], chain[1:]))
+
+    def visit_globals(self, fn: JITCallable) -> None:
+        """Only notes which globals are used, in `uses`."""
+        if fn in self.visited or _is_ours(fn.__module__):
+            return
+        self.visited[fn] = len(self.visited)
+        scope = fn.globals
+        # A closure's variables are copied when they are asked for, so only true globals
+        # can be watched.
+        namespace = fn.fn.__globals__
+        for chain in sorted(_names(fn.tree)):
+            name = chain[0]
+            if name not in scope:
+                continue
+            value = scope[name]
+            if name in namespace and namespace[name] is value:
+                self.uses.append((namespace, name, value))
+            for attribute in chain[1:]:
+                if not isinstance(value, ModuleType) or _is_ours(value.__name__):
+                    break
+                if attribute in vars(value):
+                    self.uses.append((vars(value), attribute, vars(value)[attribute]))
+                value = getattr(value, attribute, None)
+            if isinstance(value, JITCallable):
+                self.visit_globals(value)
 
     def resolve(self, value: Any, attributes: tuple[str, ...]) -> bytes:
         """The value of a global, or of what is reached from it through modules."""

@@ -157,7 +157,7 @@ class UnsupportedLanguageConstruct(CompilationError):
 
 def error_class(id: str) -> type[CompilationError]:
     """The class that reports mistakes of this id."""
-    if id == "E065":
+    if id == "E066":
         return CompileTimeAssertionFailure
     if id in ("E007", "E008", "E014"):
         return UnsupportedLanguageConstruct

@@ -13,12 +13,10 @@ from tessera.language.tensor import (
     describe,
     element_type,
     emit_one,
-    known_value,
     method,
     tensor,
     to_tensor_value,
 )
-from tessera.language.types import dtype as dtype_class
 from tessera.language.types import unwrap
 from tessera.frontend.errors import UserMistake
 
@@ -89,11 +87,6 @@ def cast(
     reinterpret = constant_bool(bitcast, "bitcast")
     if x.dtype == target and (rounding is None or not target.is_floating()):
         return x
-    constant = known_value(x)
-    if isinstance(constant, int) and not reinterpret and target.is_int() and not target.is_bool():
-        # A known integer that fits stays known.
-        if target.get_int_min_value() <= constant <= target.get_int_max_value():
-            return tensor.known(int(constant), target)
     return emit_one("cast", x, target, rounding, reinterpret)  # type: ignore[no-any-return]
 
 
@@ -121,8 +114,3 @@ def item(x: Any) -> tensor:
             "E023", f"item needs one element, got {describe(x)}", "reduce the tensor first"
         )
     return emit_one("reshape", x, []) if x.shape else x
-
-
-def is_dtype(value: Any) -> bool:
-    """Whether `value` is a type of the language."""
-    return isinstance(value, dtype_class)

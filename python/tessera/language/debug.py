@@ -35,7 +35,7 @@ def static_print(
 def static_assert(cond: Any, msg: Any = "") -> None:
     """Stops the compilation if a constant condition does not hold.
 
-    Errors: E065 (it does not hold), E019 (it is not a constant).
+    Errors: E066 (it does not hold), E019 (it is not a constant).
     Source: Triton language 3.6/3.9.
     """
     value = known_value(cond)
@@ -47,8 +47,7 @@ def static_assert(cond: Any, msg: Any = "") -> None:
         )
     if not value:
         text = str(unwrap(msg))
-        raise UserMistake("E065", f"static assertion failed: {text}" if text else
-                          "static assertion failed")
+        raise UserMistake("E066", "static assertion failed" + (f": {text}" if text else ""))
 
 
 @builtin

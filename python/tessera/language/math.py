@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from tessera.frontend.errors import UserMistake
-from tessera.language import types
 from tessera.language.tensor import (
     binary,
     builtin,
@@ -198,5 +197,5 @@ def where(condition: Any, x: Any, y: Any) -> tensor:
                 "compare it: tl.where(x != 0, ...)",
             )
     if isinstance(condition, (bool, int)):
-        condition = tensor.known(bool(condition), types.int1)
+        condition = tensor.known(bool(condition))
     return emit_one("where", condition, unwrap(x), unwrap(y))  # type: ignore[no-any-return]

@@ -128,9 +128,9 @@ class tensor:
         """The Python number that this tensor is known to be; None if it is not known."""
 
     @staticmethod
-    def known(value: Any, type: Optional[dtype] = None) -> "tensor":
-        """A scalar tensor that is a number known at compile time."""
-        return tensor(None, type or literal_dtype(value), value)
+    def known(value: Any) -> "tensor":
+        """A scalar tensor that is a number known at compile time, of the literal's own type."""
+        return tensor(None, literal_dtype(value), value)
 
     @property
     def handle(self) -> Any:
@@ -449,9 +449,9 @@ def _fold(name: str, left: Any, right: Any) -> Optional[tensor]:
     if name in ("floordiv", "mod") and numbers[1] == 0:
         return None
     result = function(*numbers)
-    if isinstance(result, bool):
-        return tensor.known(result, types.int1)
-    return tensor.known(result, type) if low <= result <= high else None
+    # Where the literal would have another type, the result is not kept as one.
+    known = tensor.known(result) if isinstance(result, bool) or low <= result <= high else None
+    return known if known is None or known.type in (type, types.int1) else None
 
 
 def binary(name: str, left: Any, right: Any) -> Any:
@@ -473,12 +473,12 @@ def binary(name: str, left: Any, right: Any) -> Any:
 
 def unary(name: str, operand: Any) -> Any:
     """An operator of one tensor."""
-    if name == "neg" and operand.constant is not None and operand.type.is_int_signed():
-        return tensor.known(-operand.constant, operand.type)
-    if name == "neg" and isinstance(operand.constant, float):
-        return tensor.known(-operand.constant, operand.type)
-    if name == "not_" and isinstance(operand.constant, bool):
-        return tensor.known(not operand.constant, operand.type)
+    constant = operand.constant
+    if name == "not_" and isinstance(constant, bool):
+        return tensor.known(not constant)
+    if name == "neg" and isinstance(constant, (int, float)) and not isinstance(constant, bool):
+        if literal_dtype(-constant) == operand.type:
+            return tensor.known(-constant)
     return emit_one(name, operand)
 
 

@@ -152,6 +152,8 @@ def _from_numpy(array: Any, name: str) -> Pointer:
             f"has elements in the other byte order ({array.dtype.str})",
             "convert it: x.astype(x.dtype.newbyteorder('='))",
         )
+    if type(array.dtype).__module__.startswith("numpy"):
+        _C.learn_dtype(array.dtype, dtype.core_id)
     address, read_only = array.__array_interface__["data"]
     return Pointer(address, dtype, bool(read_only), None)
 
@@ -170,6 +172,8 @@ def _from_data_ptr(tensor: Any, name: str) -> Pointer:
     dtype = find_dtype(tensor.dtype)
     if dtype is None:
         _refuse(tensor, name, f"has elements of {tensor.dtype}", "convert it to a supported dtype")
+    if type(tensor.dtype).__module__ == "torch":
+        _C.learn_dtype(tensor.dtype, dtype.core_id)
     try:
         address = tensor.data_ptr()
     except Exception as error:

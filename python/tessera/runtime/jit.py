@@ -12,7 +12,17 @@ import threading
 import warnings
 import weakref
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, Union, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Union,
+    overload,
+)
 
 from tessera import _C
 from tessera.errors import ArgumentError, LaunchError, raise_core_error
@@ -29,6 +39,25 @@ if TYPE_CHECKING:
 
 # So many variants of one kernel are more often an accident than a plan.
 _MANY_VARIANTS = 128
+
+
+# (namespace, name, value) of each global that a kernel's code reads.
+GlobalUses = tuple[tuple[dict[str, Any], str, Any], ...]
+
+
+def _are_current(uses: GlobalUses) -> bool:
+    return all(namespace.get(name, uses) is value for namespace, name, value in uses)
+
+
+class _Specialisation(NamedTuple):
+    """A kernel, and the globals that it was compiled with."""
+
+    kernel: "CompiledKernel"
+    globals: GlobalUses
+
+    def is_current(self) -> bool:
+        """Whether those globals still are what they were."""
+        return _are_current(self.globals)
 
 
 class JITFunction(JITCallable):
@@ -61,9 +90,11 @@ class JITFunction(JITCallable):
         self._unspecialised = tuple(do_not_specialize or ())
         self._unaligned = tuple(do_not_specialize_on_alignment or ())
         self._traits: Optional[tuple[ParamTraits, ...]] = None
-        self._kernels: dict[Any, CompiledKernel] = {}
-        self._modules: dict[Any, _C.Module] = {}
+        self._kernels: dict[Any, _Specialisation] = {}
+        self._modules: dict[Any, tuple[_C.Module, GlobalUses]] = {}
         self._lock = threading.RLock()
+        self._dispatcher: Optional[_C.Dispatcher] = None
+        self._dispatcher_generation = -1
         _check_indices(self, self._unspecialised, "do_not_specialize")
         _check_indices(self, self._unaligned, "do_not_specialize_on_alignment")
         _all_functions.add(self)
@@ -94,6 +125,23 @@ class JITFunction(JITCallable):
         )
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        if self._dispatcher_generation == settings.generation:
+            return self._dispatcher.bind(grid)  # type: ignore[union-attr]
+        return self._slow_getitem(grid)
+
+    def _slow_getitem(self, grid: Any) -> Callable[..., Any]:
+        """What has to be looked at after a setting has changed, and the first time."""
+        traits = self._all_traits()
+        plain = all(t.annotation is None for t in traits) and len(traits) <= 64
+        plain = plain and all(param.kind != "varargs" for param in self.params)
+        if plain and not settings.interpret and not self.pre_run_hooks:
+            if self._dispatcher is None:
+                self._dispatcher = _make_dispatcher(self, traits)
+            self._dispatcher.clear()
+            self._dispatcher_generation = settings.generation
+            return self._dispatcher.bind(grid)
+        self._dispatcher_generation = -1
+
         def launch(*args: Any, **kwargs: Any) -> Any:
             return self.run(*args, grid=grid, **kwargs)
 
@@ -102,6 +150,7 @@ class JITFunction(JITCallable):
     def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:
         """Has `hook(*args, **kwargs)` called before each launch."""
         self.pre_run_hooks.append(hook)
+        self._dispatcher_generation = -1
 
     def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
         """Launches the kernel, or only compiles it if `warmup`.
@@ -110,24 +159,33 @@ class JITFunction(JITCallable):
         a bad grid, argument or option, CompilationError for a mistake in the kernel,
         KernelAssertionError for a `device_assert` that does not hold.
         """
+        return self._run(args, kwargs, grid, warmup)[0]
+
+    def _run(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any, warmup: bool
+    ) -> tuple[Any, Optional[tuple[Any, ...]]]:
+        """The whole way of a launch. Also returns what the warm path needs to repeat it."""
         for hook in self.pre_run_hooks:
             hook(*args, **kwargs)
         values, given = self._bind(args, kwargs)
         options = self._options(given)
         bound = self._specialise(values)
         if warmup:
-            return self._kernel(bound, options)
+            return self._kernel(bound, options).kernel, None
         extents = normalize_grid(grid, _Meta(self.params, values, options))
         if settings.interpret:
             self._interpret(bound, options, extents)
-            return None
-        kernel = self._kernel(bound, options)
+            return None, None
+        found = self._kernel(bound, options)
+        kernel = found.kernel
         _check_writeable(kernel, bound)
         try:
             kernel._kernel.launch(extents, bound.slots, options.num_threads)
         except _C.CoreError as error:
             raise_core_error(error)
-        return kernel
+        meta = {name: getattr(options, name) for name in type(options).__dataclass_fields__}
+        slots = tuple(bound.slots)
+        return kernel, (kernel._kernel, slots, options.num_threads, meta, found.globals)
 
     def warmup(self, *args: Any, grid: Any = (1,), **kwargs: Any) -> "CompiledKernel":
         """Compiles the kernel for these arguments without running it.
@@ -209,41 +267,48 @@ class JITFunction(JITCallable):
         return CompileOptions.of(given)
 
     def _specialise(self, values: Sequence[Any]) -> Bound:
-        if self._traits is None:
-            self._traits = _read_traits(self, self._unspecialised, self._unaligned)
         bound = Bound()
-        for traits, value in zip(self._traits, values):
+        for traits, value in zip(self._all_traits(), values):
             bound.add(traits, value)
         return bound
 
-    def _kernel(self, bound: Bound, options: "CompileOptions") -> "CompiledKernel":
+    def _all_traits(self) -> tuple[ParamTraits, ...]:
+        if self._traits is None:
+            self._traits = _read_traits(self, self._unspecialised, self._unaligned)
+        return self._traits
+
+    def _kernel(self, bound: Bound, options: "CompileOptions") -> "_Specialisation":
         key = (tuple(bound.key), options.key(), settings.generation)
-        kernel = self._kernels.get(key)
-        if kernel is None:
+        found = self._kernels.get(key)
+        if found is None or not found.is_current():
             # Threads that want the same kernel wait for the first of them to compile it.
             with self._lock:
-                kernel = self._kernels.get(key)
-                if kernel is None:
+                found = self._kernels.get(key)
+                if found is None or not found.is_current():
                     from tessera.compiler.compile import compile_specialised
+                    from tessera.compiler.dependencies import global_uses
 
+                    uses = global_uses(self)
                     kernel = compile_specialised(self, bound.key, bound.specs, options)
-                    self._kernels[key] = kernel
+                    found = self._kernels[key] = _Specialisation(kernel, uses)
                     self._warn_of_many_variants()
-        return kernel
+        return found
 
     def _interpret(
         self, bound: Bound, options: "CompileOptions", grid: tuple[int, int, int]
     ) -> None:
         key = (tuple(bound.key), options.key())
         with self._lock:
-            module = self._modules.get(key)
-            if module is None:
+            found = self._modules.get(key)
+            if found is None or not _are_current(found[1]):
                 from tessera.compiler.compile import build_module
+                from tessera.compiler.dependencies import global_uses
 
-                module = build_module(self, bound.specs, options)
-                self._modules[key] = module
+                uses = global_uses(self)
+                found = build_module(self, bound.specs, options), uses
+                self._modules[key] = found
             try:
-                _C.interpret(module, self.__name__, grid, bound.slots)
+                _C.interpret(found[0], self.__name__, grid, bound.slots)
             except _C.CoreError as error:
                 raise_core_error(error)
 
@@ -336,6 +401,27 @@ class _Meta(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._values)
+
+
+def _make_dispatcher(fn: JITFunction, traits: Sequence[ParamTraits]) -> _C.Dispatcher:
+    parameters = tuple(
+        (
+            param.name,
+            (param.default,) if param.has_default else (),
+            # Such a default is no plain value, so it counts as what it wraps.
+            trait.is_constexpr or isinstance(param.default, types.constexpr),
+            trait.on_value,
+            trait.on_alignment,
+        )
+        for param, trait in zip(fn.params, traits)
+    )
+
+    def slow(grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if "grid" in kwargs or "warmup" in kwargs:
+            return fn.run(*args, **{"grid": grid, **kwargs}), None
+        return fn._run(args, kwargs, grid, False)
+
+    return _C.Dispatcher(parameters, slow, raise_core_error)
 
 
 def _check_writeable(kernel: "CompiledKernel", bound: Bound) -> None:

@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Builds a kernel: the one door into the front-end."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
+
+from tessera.frontend.errors import CompilationError, Frame, UserMistake, error_class
+from tessera.frontend.signature import (
+    ArgSpec,
+    ConstSpec,
+    JITCallable,
+    Param,
+    TupleSpec,
+    ValueSpec,
+)
+from tessera.language import types
+from tessera.language.tensor import active, from_core_type, tensor
+
+# Inlined calls may nest this deep; Python's own stack needs some 15 frames for each.
+MAX_CALL_DEPTH = 200
+_RECURSION_LIMIT = 20000
+
+
+class GlobalUse(NamedTuple):
+    """A global that a kernel's code depends on; another value needs another compilation."""
+
+    namespace: Mapping[str, Any]
+    name: str
+    value: Any
+
+
+class BuiltModule(NamedTuple):
+    """What `build_module` makes."""
+
+    module: Any
+    """`tessera._C.Module` of tile IR with the kernel."""
+    used_globals: Sequence[GlobalUse]
+    dependencies: Sequence[JITCallable]
+    """The functions whose source went into the module, the kernel first."""
+
+
+class NoinlineFunction(NamedTuple):
+    """A function of the module, built for one set of argument types."""
+
+    name: str
+    result: Any
+    """What it returns, the tensors in it standing for types."""
+
+
+class Session:
+    """One compilation: what all the functions that it visits share."""
+
+    def __init__(self, module: Any, builder: Any, debug: bool) -> None:
+        self.module = module
+        self.builder = builder
+        self.debug = debug
+        self.walkers: list[Any] = []
+        """The functions being visited, the kernel first."""
+        self.printed: list[tuple[str, Any]] = []
+        self.used_globals: dict[tuple[int, str], GlobalUse] = {}
+        self.dependencies: dict[JITCallable, None] = {}
+        self.noinline_functions: dict[Any, NoinlineFunction] = {}
+        self.noinline_names: dict[str, int] = {}
+
+    def print(self, text: str, file: Any) -> None:
+        """Prints when the compilation has succeeded or failed (see `mark`)."""
+        self.printed.append((text, file))
+
+    def flush(self) -> None:
+        """Writes what was printed."""
+        for text, file in self.printed:
+            print(text, end="", file=file if file is not None else sys.stdout)
+        self.printed.clear()
+
+    def call_function(self, fn: JITCallable, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Calls a @jit function from a builtin (a combining function, say)."""
+        return self.walkers[-1].call_jit(fn, args, kwargs)
+
+    def record_global(self, namespace: Mapping[str, Any], name: str, value: Any) -> None:
+        """Notes that the code depends on a global."""
+        self.used_globals.setdefault((id(namespace), name), GlobalUse(namespace, name, value))
+
+    # --- Mistakes -------------------------------------------------------------------
+
+    def error(
+        self, id: str, message: str, fix: str, notes: Sequence[Any], node: Any
+    ) -> CompilationError:
+        """The mistake at `node` of the innermost function, as the user's code sees it."""
+        # A mistake that shows up in the library was made where the user's code called it.
+        walkers = list(self.walkers)
+        while len(walkers) > 1 and is_library(walkers[-1].fn):
+            walkers.pop()
+            node = walkers[-1].node
+        places = [walker.place(walker.node) for walker in walkers[:-1]]
+        innermost = walkers[-1]
+        line, column, end_column, text = innermost.place(node)
+        frames = [
+            Frame(walker.fn.__name__, walker.fn.file, place[0], place[1])
+            for walker, place in zip(walkers, places)
+        ]
+        frames.append(Frame(innermost.fn.__name__, innermost.fn.file, line, column))
+        return error_class(id)(
+            id, message, fix, innermost.fn.file, line, column, end_column, text, frames, notes
+        )
+
+
+def is_library(fn: JITCallable) -> bool:
+    """Whether `fn` belongs to the language rather than to the user."""
+    return fn.__module__.startswith("tessera.language")
+
+
+def build_module(fn: JITCallable, args: Sequence[ArgSpec], options: Any) -> BuiltModule:
+    """Tile IR of the kernel `fn` for these arguments, one ArgSpec a parameter.
+
+    Of `options` only `debug` (default False) is read. Raises CompilationError for a mistake
+    in the kernel, tessera.errors.InternalError for one of ours.
+    """
+    from tessera import _C
+
+    module = _C.Module()
+    session = Session(module, _C.Builder(module), bool(getattr(options, "debug", False)))
+    outer, active.session = active.session, session
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
+    try:
+        _build_kernel(session, fn, args)
+    finally:
+        sys.setrecursionlimit(limit)
+        active.session = outer
+        session.flush()
+    return BuiltModule(
+        module, tuple(session.used_globals.values()), tuple(session.dependencies)
+    )
+
+
+def _build_kernel(session: Session, fn: JITCallable, args: Sequence[ArgSpec]) -> None:
+    from tessera.frontend.walker import FunctionWalker
+
+    params = fn.params
+    check_signature(fn)
+    values = list(_value_specs(args))
+    session.builder.set_location(fn.file, fn.tree.lineno, fn.tree.col_offset + 1)
+    handles = session.builder.call(
+        "begin_function",
+        fn.__name__,
+        [spec.type for spec in values],
+        [spec.divisibility for spec in values],
+        True,
+        False,
+    )
+    arguments = iter(
+        tensor(handle, from_core_type(spec.type)) for handle, spec in zip(handles, values)
+    )
+    walker = FunctionWalker(session, fn, is_kernel=True)
+    for param, spec in zip(params, args):
+        walker.scope.set(param.name, _argument(spec, arguments))
+    walker.run()
+    session.builder.call("end_function", [])
+
+
+def _value_specs(args: Sequence[ArgSpec]) -> Iterator[ValueSpec]:
+    for spec in args:
+        if isinstance(spec, ValueSpec):
+            yield spec
+        elif isinstance(spec, TupleSpec):
+            yield from _value_specs(spec.items)
+
+
+def _argument(spec: ArgSpec, arguments: Iterator[tensor]) -> Any:
+    if isinstance(spec, ValueSpec):
+        return next(arguments)
+    if isinstance(spec, ConstSpec):
+        return constant_argument(spec.value)
+    items = [_argument(item, arguments) for item in spec.items]
+    return spec.cls(*items) if spec.cls is not None else tuple(items)
+
+
+def constant_argument(value: Any) -> Any:
+    """A constant as kernel code sees it: lists are tuples, wrappers are gone."""
+    value = types.unwrap(value)
+    if isinstance(value, (list, tuple)):
+        items = [constant_argument(item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    return value
+
+
+def check_signature(fn: JITCallable) -> None:
+    """Raises CompilationError for a declaration that kernels cannot have (E006, E017)."""
+    arguments = fn.tree.args
+    nodes = {
+        node.arg: node
+        for node in [
+            *arguments.posonlyargs,
+            *arguments.args,
+            *arguments.kwonlyargs,
+            *([arguments.vararg] if arguments.vararg else []),
+        ]
+    }
+    for param in fn.params:
+        node = nodes[param.name]
+        problem = _annotation_problem(param)
+        if problem is not None:
+            raise _declaration_error(fn, node.annotation or node, "E017", *problem)
+        if param.has_default and not _is_constant_default(param.default):
+            raise _declaration_error(
+                fn,
+                node,
+                "E006",
+                f"the default of `{param.name}` is a {type(param.default).__name__}",
+                "a default must be a number, a string, None, a dtype or a tuple of these",
+            )
+
+
+def _declaration_error(
+    fn: JITCallable, node: ast.AST, id: str, message: str, fix: str
+) -> CompilationError:
+    line, column = node.lineno, node.col_offset  # type: ignore[attr-defined]
+    text = fn.lines[line - fn.first_line]
+    column = len(text.encode()[:column].decode(errors="replace")) + 1
+    width = (node.end_col_offset or 0) - node.col_offset  # type: ignore[attr-defined]
+    frame = Frame(fn.__name__, fn.file, line, column)
+    return CompilationError(
+        id, message, fix, fn.file, line, column, column + width, text, [frame]
+    )
+
+
+_PYTHON_ANNOTATIONS = ("int", "float", "bool", "str", "tuple", "object", "Any")
+
+
+def _annotation_problem(param: Param) -> Optional[tuple[str, str]]:
+    """Message and fix for an annotation that means nothing, if it is one."""
+    if not isinstance(param.annotation, str):
+        return None
+    text = param.annotation.strip("'\" ")
+    name = text.rsplit(".", 1)[-1]
+    if name in ("constexpr", "const", "tensor", "pointer_type") or name in _PYTHON_ANNOTATIONS:
+        return None
+    try:
+        types.str_to_ty(name)
+        return None
+    except (ValueError, TypeError):
+        pass
+    from tessera.frontend.errors import closest
+
+    known = ["constexpr", "const", "tensor", *types._PUBLIC_NAMES.values()]
+    known += [entry.name for entry in types.BY_CORE_ID]
+    near = closest(name, known)
+    if near is None and not text.startswith("tl."):
+        return None
+    message = f"parameter `{param.name}` has the unknown annotation `{text}`"
+    return message, f"did you mean `tl.{near}`?" if near else "use tl.constexpr or a dtype"
+
+
+def _is_constant_default(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(_is_constant_default(item) for item in value)
+    return (
+        value is None
+        or callable(value)
+        or isinstance(value, (bool, int, float, str, types.dtype, types.constexpr, JITCallable))
+    )
+
+
+def mistake_from_core(error: Any) -> UserMistake:
+    """A mistake that the core found; InternalError if it is the core's own."""
+    info = error.info
+    if info.get("kind") != "user":
+        from tessera.errors import raise_core_error
+
+        raise_core_error(error)
+    return UserMistake(info.get("id", "E000"), info["message"], info.get("fix", ""))

@@ -1,0 +1,492 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Calls: of the language's operations, of @jit functions, of what Python has built in."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any, Callable, Iterator, Sequence
+
+from tessera.frontend.build import MAX_CALL_DEPTH, NoinlineFunction, constant_argument
+from tessera.frontend.constants import is_constant, leaves, settle, with_leaves
+from tessera.frontend.errors import UserMistake, closest
+from tessera.frontend.expressions import BoundFunction, ExpressionWalker
+from tessera.frontend.signature import JITCallable, Param
+from tessera.language import debug as debug_ops
+from tessera.language import math as math_ops
+from tessera.language import program
+from tessera.language.tensor import (
+    describe,
+    describe_type,
+    emit,
+    is_builtin,
+    known_value,
+    lower,
+    tensor,
+)
+from tessera.language.types import block_type, constexpr, dtype, pointer_type, tuple_type, unwrap
+
+_HOST_MODULES = ("numpy", "torch", "math", "jax", "cupy", "random", "time", "os", "sys")
+
+_REPLACEMENTS = {
+    "torch.zeros": "tl.zeros",
+    "numpy.zeros": "tl.zeros",
+    "numpy.sum": "tl.sum",
+    "torch.sum": "tl.sum",
+}
+
+
+class CallWalker(ExpressionWalker):
+    """Visits calls."""
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        function = self.visit(node.func)
+        args = list(self.elements(node.args))
+        kwargs: dict[str, Any] = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                raise UserMistake(
+                    "E014",
+                    "`**` in a call is not supported inside a kernel",
+                    "name each argument",
+                    node=keyword.value,
+                )
+            kwargs[keyword.arg] = self.visit(keyword.value)
+        self.locate(node)
+        return self.call(function, args, kwargs, node)
+
+    def call(
+        self, function: Any, args: list[Any], kwargs: dict[str, Any], node: ast.Call
+    ) -> Any:
+        """Calls anything that kernel code can name."""
+        function = unwrap(function)
+        if isinstance(function, BoundFunction):
+            return self.call_jit(function.fn, [function.self_argument, *args], kwargs)
+        if isinstance(function, JITCallable):
+            return self.call_jit(function, args, kwargs)
+        if is_builtin(function):
+            return self._run(function, args, kwargs)
+        if function in _PYTHON_BUILTINS:
+            return _PYTHON_BUILTINS[function](self, *self._plain_call(function, args, kwargs))
+        if function is constexpr:
+            return settle(args[0])
+        if isinstance(function, type):
+            return self._call_class(function, args, kwargs)
+        if hasattr(function, "__tessera_constexpr_function__"):
+            return self._call_on_constants(function, args, kwargs)
+        owner = getattr(function, "__self__", None)
+        if owner is not None and not isinstance(owner, (ModuleType, tensor)):
+            if isinstance(owner, (bool, int, float, str, tuple, dtype)):
+                return self._call_on_constants(function, args, kwargs)
+        self._refuse_host_function(function, node)
+
+    def _run(self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Calls a Python function of ours; wrong arguments are the user's mistake."""
+        try:
+            return function(*args, **kwargs)
+        except TypeError as error:
+            import inspect
+
+            try:
+                inspect.signature(function).bind(*args, **kwargs)
+            except TypeError as mismatch:
+                name = getattr(function, "__name__", str(function))
+                raise UserMistake(
+                    "E051", f"`{name}`: {mismatch}", _signature_hint(function, kwargs)
+                ) from None
+            except ValueError:
+                pass
+            raise error
+
+    def _plain_call(
+        self, function: Any, args: list[Any], kwargs: dict[str, Any]
+    ) -> tuple[list[Any], dict[str, Any]]:
+        return args, kwargs
+
+    def _call_class(self, cls: type, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        if issubclass(cls, (program.range, program.condition)):
+            return self._run(cls, args, kwargs)
+        if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+            return self._run(cls, args, kwargs)
+        if issubclass(cls, (dtype, tuple_type)) or cls is block_type or cls is pointer_type:
+            return self._call_on_constants(cls, args, kwargs)
+        if hasattr(cls, "__tessera_constexpr_function__"):
+            return self._call_on_constants(cls, args, kwargs)
+        raise UserMistake(
+            "E016",
+            f"the class `{cls.__name__}` cannot be used inside a kernel",
+            "use tuples or named tuples of tensors",
+        )
+
+    def _call_on_constants(
+        self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        """Calls a Python function all of whose arguments are constants."""
+        name = getattr(function, "__name__", str(function))
+        for value in [*args, *kwargs.values()]:
+            if not is_constant(value):
+                raise UserMistake(
+                    "E019",
+                    f"`{name}` runs when the kernel is compiled, got {describe(value)}",
+                    "pass constants",
+                )
+        try:
+            result = function(
+                *[settle(arg) for arg in args],
+                **{key: settle(value) for key, value in kwargs.items()},
+            )
+        except UserMistake:
+            raise
+        except Exception as error:
+            raise UserMistake(
+                "E016", f"`{name}` raised {type(error).__name__}: {error}", "correct its arguments"
+            ) from None
+        return constant_argument(result)
+
+    def _refuse_host_function(self, function: Any, node: ast.Call) -> None:
+        name = getattr(function, "__name__", None)
+        module = (getattr(function, "__module__", None) or "").split(".")[0]
+        if name is None or not callable(function):
+            raise UserMistake("E016", f"{describe(function)} is not a function", "", node=node.func)
+        if isinstance(function, BuiltinFunctionType) and getattr(builtins, name, None) is function:
+            module = "builtins"
+        if module in _HOST_MODULES or module.startswith("_") or module == "builtins":
+            import tessera.language as language
+
+            there_is = name in language.__all__
+            raise UserMistake(
+                "E015",
+                f"`{name}` of {module} is a host function: it cannot run inside a kernel",
+                f"use tl.{name}" if there_is else "use an operation of tessera.language",
+                node=node.func,
+            )
+        if isinstance(function, (FunctionType, MethodType)):
+            raise UserMistake(
+                "E016",
+                f"`{name}` is not a @jit function",
+                f"decorate `{name}` with @jit, or compute its result outside and pass it as a "
+                "tl.constexpr",
+                node=node.func,
+            )
+        raise UserMistake(
+            "E016",
+            f"`{name}` cannot be called inside a kernel",
+            "call a @jit function or an operation of tessera.language",
+            node=node.func,
+        )
+
+    # --- @jit functions --------------------------------------------------------------------
+
+    def call_jit(self, fn: JITCallable, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Calls a @jit function with values; its body is visited here, or is a function."""
+        values = self._bind(fn, args, kwargs)
+        if fn.noinline:
+            return self._call_noinline(fn, values)
+        walker = type(self)(self.session, fn)
+        walker.call_key = (fn, _key(tuple(values.values())))
+        self._check_recursion(walker)
+        walker.scope.values.update(values)
+        self.session.builder.push_frame(fn.__name__)
+        result = walker.run()  # type: ignore[attr-defined]
+        self.session.builder.pop_frame()
+        return result
+
+    def _check_recursion(self, callee: Any) -> None:
+        stack = self.session.walkers
+        same = [i for i, walker in enumerate(stack) if walker.call_key == callee.call_key]
+        if same:
+            names = [walker.fn.__name__ for walker in stack[same[0] :]] + [callee.fn.__name__]
+            raise UserMistake(
+                "E009",
+                f"recursion that never ends: {' -> '.join(names)}",
+                "write a loop, or recurse on a constexpr that gets smaller",
+            )
+        if len(stack) >= MAX_CALL_DEPTH:
+            raise UserMistake(
+                "E043",
+                f"calls nest more than {MAX_CALL_DEPTH} deep at `{callee.fn.__name__}`",
+                "write a loop, or fewer helpers",
+            )
+
+    def _bind(
+        self, fn: JITCallable, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> dict[str, Any]:
+        """The value of each parameter of `fn`."""
+        values: dict[str, Any] = {}
+        rest = {
+            name: value
+            for name, value in kwargs.items()
+            if name not in ("_semantic", "_builder", "_generator")
+        }
+        at = 0
+        for param in fn.params:
+            if param.kind == "varargs":
+                values[param.name] = tuple(args[at:])
+                at = len(args)
+            elif param.kind == "positional" and at < len(args):
+                if param.name in rest:
+                    raise UserMistake(
+                        "E051", f"`{fn.__name__}` got two values for `{param.name}`", "pass it once"
+                    )
+                values[param.name] = self._bind_one(fn, param, args[at])
+                at += 1
+            elif param.name in rest:
+                values[param.name] = self._bind_one(fn, param, rest.pop(param.name))
+            elif param.has_default:
+                values[param.name] = constant_argument(param.default)
+            else:
+                raise UserMistake(
+                    "E051",
+                    f"`{fn.__name__}` is called without `{param.name}`",
+                    f"its parameters are {', '.join(one.name for one in fn.params)}",
+                )
+        if at < len(args):
+            raise UserMistake(
+                "E051",
+                f"`{fn.__name__}` takes {at} arguments by place, got {len(args)}",
+                f"its parameters are {', '.join(one.name for one in fn.params)}",
+            )
+        for name in rest:
+            near = closest(name, [param.name for param in fn.params])
+            raise UserMistake(
+                "E051",
+                f"`{fn.__name__}` has no parameter `{name}`",
+                f"did you mean `{near}`?"
+                if near
+                else f"its parameters are {', '.join(one.name for one in fn.params)}",
+            )
+        return values
+
+    def _bind_one(self, fn: JITCallable, param: Param, value: Any) -> Any:
+        value = unwrap(value)
+        if not param.is_constexpr:
+            return value
+        if not is_constant(value):
+            raise UserMistake(
+                "E033",
+                f"`{param.name}` of `{fn.__name__}` is a constexpr, got {describe(value)}",
+                "pass a constant",
+            )
+        return settle(value)
+
+    def _call_noinline(self, fn: JITCallable, values: dict[str, Any]) -> Any:
+        bound = tuple(values.values())
+        tensors = [leaf for value in bound for leaf in leaves(value)]
+        key = (fn, _key(bound))
+        function = self.session.noinline_functions.get(key)
+        if function is None:
+            function = self._build_noinline(fn, values, key)
+        results = iter(emit("call_function", function.name, tensors))
+        return with_leaves(function.result, results)
+
+    def _build_noinline(
+        self, fn: JITCallable, values: dict[str, Any], key: Any
+    ) -> NoinlineFunction:
+        session = self.session
+        walker = type(self)(session, fn)
+        walker.call_key = key
+        self._check_recursion(walker)
+        count = session.noinline_names.get(fn.__name__, 0)
+        session.noinline_names[fn.__name__] = count + 1
+        # A dot keeps the name apart from those that users can give.
+        name = f"{fn.__name__}.{count}"
+        inputs = [leaf for value in values.values() for leaf in leaves(value)]
+        handles = session.builder.call(
+            "begin_function", name, [lower(leaf.type) for leaf in inputs], [], False, True
+        )
+        arguments = iter([tensor(handle, leaf.type) for handle, leaf in zip(handles, inputs)])
+        for parameter, value in values.items():
+            walker.scope.set(parameter, with_leaves(value, arguments))
+        result = walker.run()  # type: ignore[attr-defined]
+        outputs = list(leaves(result))
+        session.builder.call("end_function", [leaf.handle for leaf in outputs])
+        kinds = iter([tensor(None, leaf.type, constant=0) for leaf in outputs])
+        function = NoinlineFunction(name, with_leaves(result, kinds))
+        session.noinline_functions[key] = function
+        return function
+
+    # --- What Python has built in ------------------------------------------------------------
+
+    def _len(self, args: list[Any], kwargs: dict[str, Any]) -> int:
+        (value,) = self._exactly("len", 1, args)
+        if isinstance(value, tensor):
+            if not value.shape:
+                raise UserMistake("E029", f"{describe(value)} has no length", "")
+            return value.shape[0]
+        if isinstance(value, (tuple, str)):
+            return len(value)
+        raise UserMistake("E029", f"{describe(value)} has no length", "pass a tuple")
+
+    def _range(self, args: list[Any], kwargs: dict[str, Any]) -> program.range:
+        if kwargs:
+            raise UserMistake(
+                "E039", "range takes no keywords", "use tl.range for num_stages and the like"
+            )
+        if not 1 <= len(args) <= 3:
+            raise UserMistake(
+                "E039", f"range takes 1 to 3 arguments, got {len(args)}", "range(start, end, step)"
+            )
+        return program.range(*args)
+
+    def _number(self, cls: type) -> Callable[[list[Any], dict[str, Any]], Any]:
+        def convert(args: list[Any], kwargs: dict[str, Any]) -> Any:
+            (value,) = self._exactly(cls.__name__, 1, args)
+            known = known_value(value)
+            if isinstance(known, tensor):
+                if cls is bool:
+                    return known.__ne__(0)
+                target = "int32" if cls is int else "float32"
+                raise UserMistake(
+                    "E015",
+                    f"`{cls.__name__}` is a host function and {describe(known)} is only known at "
+                    "run time",
+                    f"use x.to(tl.{target})",
+                )
+            try:
+                return cls(known)
+            except (TypeError, ValueError, OverflowError) as error:
+                raise UserMistake("E029", f"{cls.__name__}({known!r}): {error}", "") from None
+
+        return convert
+
+    def _isinstance(self, args: list[Any], kwargs: dict[str, Any]) -> bool:
+        value, cls = self._exactly("isinstance", 2, args)
+        classes = cls if isinstance(cls, tuple) else (cls,)
+        if constexpr in classes and not isinstance(value, (tensor, tuple)):
+            return True
+        return isinstance(value, tuple(one for one in classes if one is not constexpr))
+
+    def _getattr(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        if len(args) == 3 and not self._hasattr(args[:2], {}):
+            return args[2]
+        if len(args) not in (2, 3):
+            raise UserMistake("E051", f"getattr takes 2 or 3 arguments, got {len(args)}", "")
+        return self.attribute(args[0], args[1], self.node)
+
+    def _hasattr(self, args: list[Any], kwargs: dict[str, Any]) -> bool:
+        value, name = self._exactly("hasattr", 2, args)
+        try:
+            self.attribute(value, name, self.node)
+        except UserMistake:
+            return False
+        return True
+
+    def _print(self, args: list[Any], kwargs: dict[str, Any]) -> None:
+        return self._run(debug_ops.device_print, args, kwargs)  # type: ignore[no-any-return]
+
+    def _extremum(self, name: str) -> Callable[[list[Any], dict[str, Any]], Any]:
+        def choose(args: list[Any], kwargs: dict[str, Any]) -> Any:
+            values = list(args[0]) if len(args) == 1 and isinstance(args[0], tuple) else args
+            if not values:
+                raise UserMistake("E051", f"{name} got no arguments", "pass two or more")
+            known = [known_value(value) for value in values]
+            if not any(isinstance(value, tensor) for value in known):
+                return (builtins.min if name == "min" else builtins.max)(known)
+            function = math_ops.minimum if name == "min" else math_ops.maximum
+            result = values[0]
+            for value in values[1:]:
+                result = function(result, value)
+            return result
+
+        return choose
+
+    def _abs(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        (value,) = self._exactly("abs", 1, args)
+        known = known_value(value)
+        return math_ops.abs(known) if isinstance(known, tensor) else builtins.abs(known)
+
+    def _tuple(self, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        if not args:
+            return ()
+        (value,) = self._exactly("tuple", 1, args)
+        return tuple(self.static_items(value, self.node))
+
+    def _str(self, args: list[Any], kwargs: dict[str, Any]) -> str:
+        (value,) = self._exactly("str", 1, args)
+        if not is_constant(value):
+            raise UserMistake(
+                "E015", f"str of {describe(value)}, known at run time only", "use tl.device_print"
+            )
+        return str(settle(value))
+
+    def _type(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        (value,) = self._exactly("type", 1, args)
+        return tensor if isinstance(value, tensor) else type(value)
+
+    def _exactly(self, name: str, count: int, args: list[Any]) -> list[Any]:
+        if len(args) != count:
+            raise UserMistake("E051", f"`{name}` takes {count} arguments, got {len(args)}", "")
+        return args
+
+
+def _signature_hint(function: Callable[..., Any], kwargs: dict[str, Any]) -> str:
+    import inspect
+
+    names = list(inspect.signature(function).parameters)
+    for name in kwargs:
+        near = closest(name, names)
+        if name not in names and near:
+            return f"did you mean `{near}`?"
+    return f"its parameters are {', '.join(names)}"
+
+
+def _key(value: Any) -> Any:
+    """Equal for arguments that give the same function body."""
+    if isinstance(value, tensor):
+        return ("tensor", value.type)
+    if isinstance(value, tuple):
+        return (type(value), *map(_key, value))
+    try:
+        hash(value)
+    except TypeError:
+        return ("object", id(value))
+    return (type(value), repr(value) if isinstance(value, float) else value)
+
+
+def _bound(name: str) -> Callable[..., Any]:
+    return lambda walker, args, kwargs: getattr(walker, name)(args, kwargs)
+
+
+def _made(maker: str, argument: Any) -> Callable[..., Any]:
+    return lambda walker, args, kwargs: getattr(walker, maker)(argument)(args, kwargs)
+
+
+class _IdentityTable:
+    """A table keyed by objects that may not be hashable."""
+
+    def __init__(self, entries: Sequence[tuple[Any, Callable[..., Any]]]) -> None:
+        self.entries = {id(key): value for key, value in entries}
+
+    def __contains__(self, key: Any) -> bool:
+        return id(key) in self.entries
+
+    def __getitem__(self, key: Any) -> Callable[..., Any]:
+        return self.entries[id(key)]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.entries)
+
+
+_PYTHON_BUILTINS = _IdentityTable(
+    [
+        (len, _bound("_len")),
+        (range, _bound("_range")),
+        (int, _made("_number", int)),
+        (float, _made("_number", float)),
+        (bool, _made("_number", bool)),
+        (isinstance, _bound("_isinstance")),
+        (getattr, _bound("_getattr")),
+        (hasattr, _bound("_hasattr")),
+        (print, _bound("_print")),
+        (min, _made("_extremum", "min")),
+        (max, _made("_extremum", "max")),
+        (abs, _bound("_abs")),
+        (tuple, _bound("_tuple")),
+        (list, _bound("_tuple")),
+        (str, _bound("_str")),
+        (type, _bound("_type")),
+    ]
+)
+
+__all__ = ["CallWalker", "describe_type"]

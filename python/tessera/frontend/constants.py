@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Evaluating what is known at compile time, with Python's own meaning."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, Callable, Iterator
+
+from tessera.frontend.errors import UserMistake
+from tessera.language.tensor import describe, tensor
+from tessera.language.types import constexpr
+
+# ast operator class name -> (Python's operation, TileBuilder's)
+BINARY: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
+    "Add": (operator.add, "add"),
+    "Sub": (operator.sub, "sub"),
+    "Mult": (operator.mul, "mul"),
+    "Div": (operator.truediv, "truediv"),
+    "FloorDiv": (operator.floordiv, "floordiv"),
+    "Mod": (operator.mod, "mod"),
+    "BitAnd": (operator.and_, "and_"),
+    "BitOr": (operator.or_, "or_"),
+    "BitXor": (operator.xor, "xor"),
+    "LShift": (operator.lshift, "shl"),
+    "RShift": (operator.rshift, "shr"),
+    "Pow": (operator.pow, ""),
+}
+
+COMPARE: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
+    "Eq": (operator.eq, "eq"),
+    "NotEq": (operator.ne, "ne"),
+    "Lt": (operator.lt, "lt"),
+    "LtE": (operator.le, "le"),
+    "Gt": (operator.gt, "gt"),
+    "GtE": (operator.ge, "ge"),
+}
+
+UNARY: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "USub": (operator.neg, "neg"),
+    "UAdd": (operator.pos, "plus"),
+    "Invert": (operator.invert, "invert"),
+    "Not": (operator.not_, "not_"),
+}
+
+SYMBOLS = {
+    "Add": "+", "Sub": "-", "Mult": "*", "Div": "/", "FloorDiv": "//", "Mod": "%",
+    "BitAnd": "&", "BitOr": "|", "BitXor": "^", "LShift": "<<", "RShift": ">>", "Pow": "**",
+    "Eq": "==", "NotEq": "!=", "Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">=",
+    "USub": "-", "UAdd": "+", "Invert": "~", "Not": "not",
+}  # fmt: skip
+
+# A shift by more than this makes a number that no kernel can use and much memory.
+_MAX_SHIFT = 4096
+
+
+def is_number(value: Any) -> bool:
+    """Whether `value` is a Python number (bool included)."""
+    return isinstance(value, (bool, int, float))
+
+
+def fold_binary(name: str, left: Any, right: Any) -> Any:
+    """An operator on two constants. Raises UserMistake (E027, E029) where Python raises."""
+    symbol = SYMBOLS[name]
+    if name in ("LShift", "Pow") and isinstance(right, int) and right > _MAX_SHIFT:
+        raise UserMistake("E027", f"{left!r} {symbol} {right!r} is too large", "use a smaller one")
+    try:
+        return BINARY[name][0](left, right)
+    except ZeroDivisionError:
+        raise UserMistake(
+            "E027", f"{left!r} {symbol} {right!r} divides by zero", "guard the division"
+        ) from None
+    except ValueError as error:
+        raise UserMistake("E027", f"{left!r} {symbol} {right!r}: {error}", "") from None
+    except (TypeError, OverflowError) as error:
+        raise UserMistake(
+            "E029",
+            f"`{symbol}` does not work on {describe(left)} and {describe(right)}",
+            "convert one of them" if isinstance(error, TypeError) else "use smaller numbers",
+        ) from None
+
+
+def fold_compare(name: str, left: Any, right: Any) -> Any:
+    """A comparison of two constants."""
+    try:
+        return COMPARE[name][0](left, right)
+    except TypeError:
+        raise UserMistake(
+            "E029",
+            f"`{SYMBOLS[name]}` does not work on {describe(left)} and {describe(right)}",
+            "convert one of them",
+        ) from None
+
+
+def fold_unary(name: str, operand: Any) -> Any:
+    """An operator on a constant."""
+    try:
+        return UNARY[name][0](operand)
+    except TypeError:
+        raise UserMistake(
+            "E029", f"`{SYMBOLS[name]}` does not work on {describe(operand)}", "convert it"
+        ) from None
+
+
+def same_constant(a: Any, b: Any) -> bool:
+    """Whether two constants are equal and of one type (1, 1.0 and True differ)."""
+    if a is b:
+        return True
+    if type(a) is not type(b) or isinstance(a, tensor):
+        return False
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(same_constant(x, y) for x, y in zip(a, b))
+    try:
+        return bool(a == b)
+    except Exception:
+        return False
+
+
+def decay(value: Any) -> Any:
+    """What an assigned value becomes: numbers turn into tensors that are known."""
+    if isinstance(value, constexpr):
+        value = value.value
+    if isinstance(value, (bool, int, float)):
+        return tensor.known(value)
+    if isinstance(value, tuple):
+        return rebuild_tuple(value, [decay(item) for item in value])
+    return value
+
+
+def settle(value: Any) -> Any:
+    """The reverse: tensors that are known turn into their numbers."""
+    if isinstance(value, constexpr):
+        value = value.value
+    if isinstance(value, tensor) and value.constant is not None:
+        return value.constant
+    if isinstance(value, tuple):
+        return rebuild_tuple(value, [settle(item) for item in value])
+    return value
+
+
+def is_constant(value: Any) -> bool:
+    """Whether no part of `value` is a tensor known only at run time."""
+    if isinstance(value, tensor):
+        return value.constant is not None
+    if isinstance(value, tuple):
+        return all(is_constant(item) for item in value)
+    return True
+
+
+def rebuild_tuple(like: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
+    """A tuple of `items`, of the class of `like` if that is a named tuple."""
+    if hasattr(like, "_fields"):
+        return type(like)(*items)
+    return tuple(items)
+
+
+def leaves(value: Any) -> Iterator[tensor]:
+    """The tensors in a value, tuples from left to right."""
+    if isinstance(value, tensor):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from leaves(item)
+
+
+def with_leaves(value: Any, tensors: Iterator[Any]) -> Any:
+    """`value` with its tensors replaced, in the order of `leaves`."""
+    if isinstance(value, tensor):
+        return next(tensors)
+    if isinstance(value, tuple):
+        return rebuild_tuple(value, [with_leaves(item, tensors) for item in value])
+    return value

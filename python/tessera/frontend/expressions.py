@@ -1,0 +1,467 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Expressions: constants are evaluated by Python, tensors by the builder."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import enum
+from types import ModuleType
+from typing import Any, Iterator, Optional
+
+from tessera.frontend.constants import (
+    COMPARE,
+    BINARY,
+    UNARY,
+    fold_binary,
+    fold_compare,
+    fold_unary,
+    is_constant,
+    rebuild_tuple,
+    settle,
+)
+from tessera.frontend.errors import UserMistake, closest
+from tessera.frontend.scope import MISSING, assigned_names, assignment_line
+from tessera.frontend.signature import JITCallable
+from tessera.frontend.state import WalkerState
+from tessera.language import shape as shape_ops
+from tessera.language.tensor import (
+    binary,
+    describe,
+    describe_type,
+    emit_one,
+    is_builtin,
+    known_value,
+    tensor,
+    unary,
+)
+from tessera.language.types import block_pointer_type, constexpr, dtype, unwrap
+
+
+class BoundFunction:
+    """A library function reached as a method: `x.sum`."""
+
+    def __init__(self, fn: JITCallable, self_argument: Any) -> None:
+        self.fn = fn
+        self.self_argument = self_argument
+
+
+class ExpressionWalker(WalkerState):
+    """Visits expressions other than calls and conditional ones."""
+
+    # --- Names -------------------------------------------------------------------------
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        return self.lookup(node.id, node)
+
+    def lookup(self, name: str, node: ast.AST) -> Any:
+        """The value of a name: a local variable's, else a global's, else Python's own."""
+        value = self.scope.get(name)
+        if value is not MISSING:
+            return value
+        reason = self.scope.undefined.get(name)
+        if reason is not None:
+            raise UserMistake(
+                "E013",
+                f"`{name}` may be undefined here: assigned only in the `{reason.construct}` at "
+                f"line {reason.line}",
+                f"assign `{name}` before the `{reason.construct}`, or on every path of it",
+                node=node,
+            )
+        if name in assigned_names(self.fn.tree.body):
+            line = assignment_line(self.fn.tree.body, name)
+            raise UserMistake(
+                "E013",
+                f"`{name}` is undefined here: it is only assigned later, at line {line}"
+                if line >= getattr(node, "lineno", 0)
+                else f"`{name}` is undefined here: the path to it does not pass line {line}",
+                f"assign `{name}` first",
+                node=node,
+            )
+        namespace = self.fn.globals
+        if name in namespace:
+            return self.use_global(namespace, name, namespace[name], node)
+        found = getattr(builtins, name, MISSING)
+        if found is not MISSING:
+            return found
+        candidates = [*self.scope.values, *namespace, "range", "len", "min", "max", "print"]
+        near = closest(name, [one for one in candidates if not one.startswith("%")])
+        raise UserMistake(
+            "E012",
+            f"`{name}` is not defined",
+            f"did you mean `{near}`?" if near else f"define `{name}` or import it",
+            node=node,
+        )
+
+    def use_global(self, namespace: Any, name: str, value: Any, node: ast.AST) -> Any:
+        """A global's value, if kernels may use it."""
+        if isinstance(value, constexpr):
+            self.session.record_global(namespace, name, value)
+            return value.value
+        if isinstance(value, enum.Enum):
+            self.session.record_global(namespace, name, value)
+            return value
+        if isinstance(value, (ModuleType, type)) or callable(value):
+            if isinstance(value, JITCallable):
+                self.session.record_global(namespace, name, value)
+            return value
+        if isinstance(value, dtype) or value is None:
+            self.session.record_global(namespace, name, value)
+            return value
+        kind = type(value).__name__
+        if isinstance(value, (bool, int, float, str, tuple)):
+            shown = repr(value)
+            shown = shown if len(shown) <= 40 else "..."
+            fix = f"write {name} = tl.constexpr({shown})"
+        else:
+            fix = "pass it to the kernel"
+        raise UserMistake(
+            "E010", f"the global `{name}` is a plain {kind}, not a tl.constexpr", fix, node=node
+        )
+
+    def visit_Constant(self, node: ast.Constant) -> Any:
+        value = node.value
+        if isinstance(value, (bytes, complex)):
+            raise UserMistake(
+                "E014", f"a {type(value).__name__} literal is not supported inside a kernel", ""
+            )
+        return value
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> Any:
+        self.assign(node.target, self.visit(node.value))
+        return self.lookup(node.target.id, node.target)
+
+    def assign(self, target: ast.expr, value: Any, constant: bool = False) -> None:
+        """Gives a target a value (in statements.py)."""
+        raise NotImplementedError
+
+    # --- Attributes and subscripts ------------------------------------------------------
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        return self.attribute(self.visit(node.value), node.attr, node)
+
+    def attribute(self, value: Any, name: str, node: ast.AST) -> Any:
+        """`value.name` as kernel code sees it."""
+        if isinstance(value, tensor):
+            return self._tensor_attribute(value, name, node)
+        if name == "value" and (value is None or isinstance(value, (bool, int, float, str))):
+            return value
+        if isinstance(value, ModuleType):
+            found = getattr(value, name, MISSING)
+            if found is MISSING:
+                self._no_attribute(value, value.__name__, name, node)
+            if isinstance(found, (bool, int, float, str, tuple, constexpr)):
+                self.session.record_global(value.__dict__, name, found)
+            return unwrap(found)
+        found = getattr(value, name, MISSING)
+        if found is MISSING:
+            self._no_attribute(value, describe(value), name, node)
+        return unwrap(found)
+
+    def _tensor_attribute(self, value: tensor, name: str, node: ast.AST) -> Any:
+        if isinstance(value.type, block_pointer_type) and name in ("dtype", "block_shape", "shape"):
+            return (
+                value.type.element_ty if name == "dtype" else value.type.block_shape
+            )
+        found = None if name.startswith("_") else getattr(tensor, name, None)
+        if name in ("handle", "known", "constant") or found is None:
+            self._no_attribute(value, f"a {describe_type(value.type)} tensor", name, node)
+        if isinstance(found, JITCallable):
+            return BoundFunction(found, value)
+        return getattr(value, name)
+
+    def _no_attribute(self, value: Any, what: str, name: str, node: ast.AST) -> None:
+        names = [one for one in dir(value) if not one.startswith("_")]
+        near = closest(name, names)
+        raise UserMistake(
+            "E012",
+            f"{what} has no attribute `{name}`",
+            f"did you mean `{near}`?" if near else "see docs/Language.md for what there is",
+            node=node,
+        )
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        value = self.visit(node.value)
+        index = self.visit(node.slice)
+        if isinstance(value, tensor):
+            return self._index_tensor(value, index)
+        if isinstance(value, JITCallable):
+            raise UserMistake(
+                "E014",
+                f"`{value.__name__}` is launched inside a kernel",
+                f"call it: {value.__name__}(...)",
+            )
+        position = settle(index)
+        if not is_constant(index):
+            raise UserMistake(
+                "E019",
+                f"the index of {describe(value)} is {describe(index)}",
+                "index with a constant",
+            )
+        try:
+            return unwrap(value[position])
+        except (IndexError, KeyError, TypeError) as error:
+            raise UserMistake(
+                "E012", f"cannot take item {position!r} of {describe(value)}: {error}", ""
+            ) from None
+
+    def _index_tensor(self, value: tensor, index: Any) -> Any:
+        items = list(index) if isinstance(index, tuple) else [index]
+        rank = len(value.shape)
+        full = sum(1 for item in items if isinstance(item, slice))
+        if value.dtype.is_ptr() and any(
+            not isinstance(item, slice) and item is not None and item is not Ellipsis
+            for item in items
+        ):
+            raise UserMistake(
+                "E029",
+                f"{describe(value)} is indexed by {describe(items[0])}",
+                "pointers are indexed by adding offsets: tl.load(p + i)",
+            )
+        if Ellipsis in [item for item in items if not isinstance(item, tensor)]:
+            at = next(i for i, item in enumerate(items) if item is Ellipsis)
+            items[at : at + 1] = [slice(None)] * (rank - full)
+            full = rank
+        axes = []
+        for position, item in enumerate(items):
+            if item is None:
+                axes.append(position)
+            elif not isinstance(item, slice) or item != slice(None):
+                what = "a part of" if isinstance(item, slice) else f"element {describe(item)} of"
+                raise UserMistake(
+                    "E029",
+                    f"{what} a {describe_type(value.type)} tensor cannot be taken",
+                    "a tensor is indexed by None and `:` only; use tl.gather, or load the part",
+                )
+        if full > rank:
+            raise UserMistake(
+                "E022",
+                f"too many indices: {full} for a {describe_type(value.type)} tensor of rank {rank}",
+                "leave out some",
+            )
+        return shape_ops.expand_dims(value, tuple(axes)) if axes else value
+
+    def visit_Slice(self, node: ast.Slice) -> slice:
+        parts = []
+        for part in (node.lower, node.upper, node.step):
+            bound = None if part is None else settle(self.visit(part))
+            if isinstance(bound, tensor):
+                raise UserMistake(
+                    "E019", f"a bound of a slice is {describe(bound)}", "use a constant", node=part
+                )
+            parts.append(bound)
+        return slice(*parts)
+
+    # --- Operators ------------------------------------------------------------------------
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        left = self.visit(node.left)
+        right = self.visit(node.right)
+        return self.binary_operator(type(node.op).__name__, left, right)
+
+    def binary_operator(self, name: str, left: Any, right: Any) -> Any:
+        """A binary operator by the name of its `ast` class."""
+        if name == "MatMult":
+            raise UserMistake("E014", "`@` is not supported inside a kernel", "use tl.dot(a, b)")
+        if isinstance(left, tensor) or isinstance(right, tensor):
+            if name == "Pow":
+                raise UserMistake(
+                    "E029",
+                    f"`**` does not work on {describe(left)} and {describe(right)}",
+                    "multiply, or use tl.exp2(tl.log2(x) * y)",
+                )
+            return binary(BINARY[name][1], left, right)
+        return fold_binary(name, left, right)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        operand = self.visit(node.operand)
+        name = type(node.op).__name__
+        if isinstance(operand, tensor):
+            return unary(UNARY[name][1], operand)
+        return fold_unary(name, operand)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        is_and = isinstance(node.op, ast.And)
+        result: Any = MISSING
+        for part in node.values:
+            value = self.visit(part)
+            known = known_value(value)
+            if not isinstance(known, tensor):
+                if bool(known) != is_and:  # decides the whole
+                    return value if result is MISSING else (False if is_and else True)
+                if result is MISSING and part is node.values[-1]:
+                    result = value
+                continue
+            result = (
+                value
+                if result is MISSING
+                else binary("logical_and" if is_and else "logical_or", result, value)
+            )
+        return is_and if result is MISSING else result
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        left = self.visit(node.left)
+        result: Any = True
+        for op, comparator in zip(node.ops, node.comparators):
+            right = self.visit(comparator)
+            part = self._compare(op, left, right)
+            if result is True:
+                result = part
+            elif isinstance(result, tensor) or isinstance(part, tensor):
+                if not isinstance(part, tensor):
+                    result = result if part else False
+                else:
+                    result = binary("logical_and", result, part)
+            else:
+                result = result and part
+            if result is False:
+                return False
+            left = right
+        return result
+
+    def _compare(self, op: ast.cmpop, left: Any, right: Any) -> Any:
+        name = type(op).__name__
+        if name in ("Is", "IsNot"):
+            return self._identity(name == "Is", left, right)
+        if name in ("In", "NotIn"):
+            if not is_constant(left) or not is_constant(right):
+                raise UserMistake(
+                    "E031",
+                    f"`in` does not work on {describe(left)} and {describe(right)}",
+                    "compare with `==`, joined by `|`",
+                )
+            try:
+                return (settle(left) in settle(right)) == (name == "In")
+            except TypeError as error:
+                raise UserMistake("E031", f"`in`: {error}", "use a tuple") from None
+        if isinstance(left, tensor) or isinstance(right, tensor):
+            other = right if isinstance(left, tensor) else left
+            if other is None:
+                raise UserMistake(
+                    "E031",
+                    f"{describe(left)} is compared with {describe(right)}",
+                    "use `is None`",
+                )
+            if not isinstance(other, (tensor, bool, int, float)) and name in ("Eq", "NotEq"):
+                return name == "NotEq"
+            return binary(COMPARE[name][1], left, right)
+        if isinstance(left, tuple) and isinstance(right, tuple):
+            return fold_compare(name, settle(left), settle(right))
+        return fold_compare(name, left, right)
+
+    def _identity(self, wanted: bool, left: Any, right: Any) -> bool:
+        for one, other in ((left, right), (right, left)):
+            if isinstance(one, tensor) and other is not None and not isinstance(other, type):
+                raise UserMistake(
+                    "E031",
+                    f"`is` does not work on {describe(left)} and {describe(right)}",
+                    "use `==`; `is` is for None",
+                )
+        if isinstance(left, dtype) and isinstance(right, dtype):
+            return (left == right) == wanted
+        return (left is right) == wanted
+
+    # --- Sequences and strings ----------------------------------------------------------
+
+    def visit_Tuple(self, node: ast.Tuple) -> tuple[Any, ...]:
+        return tuple(self.elements(node.elts))
+
+    def visit_List(self, node: ast.List) -> tuple[Any, ...]:
+        return tuple(self.elements(node.elts))
+
+    def elements(self, nodes: list[ast.expr]) -> Iterator[Any]:
+        """The values of a list of expressions, `*tuple` spread out."""
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                value = self.visit(node.value)
+                if not isinstance(value, tuple):
+                    raise UserMistake(
+                        "E014", f"`*` needs a tuple, got {describe(value)}", "pass a tuple", node=node
+                    )
+                yield from value
+            else:
+                yield self.visit(node)
+
+    def visit_ListComp(self, node: ast.ListComp) -> tuple[Any, ...]:
+        if len(node.generators) != 1:
+            raise UserMistake(
+                "E014", "a comprehension with several `for` is not supported", "use one `for`"
+            )
+        generator = node.generators[0]
+        names = assigned_names([ast.Assign([generator.target], generator.iter)])
+        outer = {name: self.scope.get(name) for name in names}
+        results = []
+        for value in self.static_items(self.visit(generator.iter), generator.iter):
+            self.assign(generator.target, value, constant=True)
+            if all(self._filter(condition) for condition in generator.ifs):
+                results.append(self.visit(node.elt))
+        for name, value in outer.items():
+            if value is MISSING:
+                self.scope.values.pop(name, None)
+            else:
+                self.scope.values[name] = value
+        return tuple(results)
+
+    def _filter(self, condition: ast.expr) -> bool:
+        value = known_value(self.visit(condition))
+        if isinstance(value, tensor):
+            raise UserMistake(
+                "E019",
+                f"the `if` of a comprehension is {describe(value)}",
+                "use a constant condition",
+                node=condition,
+            )
+        return bool(value)
+
+    def static_items(self, iterable: Any, node: ast.AST) -> Iterator[Any]:
+        """The items of what is iterated at compile time (in loops.py)."""
+        raise NotImplementedError
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> str:
+        return "".join(str(self.visit(part)) for part in node.values)
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> str:
+        value = settle(self.visit(node.value))
+        if not is_constant(value):
+            raise UserMistake(
+                "E015",
+                f"a string is formatted with {describe(value)}, known at run time only",
+                'use tl.device_print("x", x)',
+                node=node.value,
+            )
+        spec = "" if node.format_spec is None else self.visit(node.format_spec)
+        convert = {-1: lambda x: x, 115: str, 114: repr, 97: ascii}[node.conversion]
+        return format(convert(value), spec)
+
+    def visit_Starred(self, node: ast.Starred) -> Any:
+        raise UserMistake("E014", "`*` is not supported here", "unpack in a call or a tuple")
+
+
+def is_callable_value(value: Any) -> bool:
+    """Whether kernel code may call `value`."""
+    return isinstance(value, (JITCallable, BoundFunction, type)) or is_builtin(value)
+
+
+def as_condition(value: Any, what: str, node: Optional[ast.AST] = None) -> Any:
+    """A condition: a Python bool where it is known, else a scalar int1 tensor.
+
+    Raises UserMistake (E032) for a tile.
+    """
+    known = known_value(value)
+    if not isinstance(known, tensor):
+        return bool(known)
+    if known.shape:
+        raise UserMistake(
+            "E032",
+            f"the truth value of a {describe_type(known.type)} tensor is ambiguous in {what}",
+            "choose elements with tl.where, or reduce the tensor to a scalar",
+            node=node,
+        )
+    if not known.dtype.is_int() and not known.dtype.is_floating():
+        raise UserMistake(
+            "E032", f"{describe(known)} has no truth value", "compare it", node=node
+        )
+    return known if known.dtype.is_bool() else emit_one("ne", known, 0)
+
+
+__all__ = ["BoundFunction", "ExpressionWalker", "as_condition", "rebuild_tuple"]

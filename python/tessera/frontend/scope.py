@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Names: what they stand for at a point of a function, and which a piece of source touches.
+
+A scope maps names to values. Values known at compile time are plain Python objects,
+tensors are `tl.tensor`, tuples hold either. Three hidden names say how control has left
+straight-line order; they are merged and carried like any variable.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence
+
+RETURNED, RESULT, BROKE, CONTINUED = "%returned", "%result", "%broke", "%continued"
+EXIT_FLAGS = (RETURNED, BROKE, CONTINUED)
+HIDDEN = frozenset((RETURNED, RESULT, BROKE, CONTINUED))
+
+MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<missing>"})()
+"""Stands for the value of a name that has none."""
+
+
+class Undefined(NamedTuple):
+    """Why a name has no value although the function assigns it somewhere."""
+
+    line: int
+    """Where it is assigned, on some path."""
+    construct: str
+    """`if`, `for`, `while`."""
+
+
+class Scope:
+    """The values of a function's names at one point of it."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+        self.undefined: dict[str, Undefined] = {}
+
+    def copy(self) -> "Scope":
+        """A scope with the same names."""
+        other = Scope()
+        other.values = dict(self.values)
+        other.undefined = dict(self.undefined)
+        return other
+
+    def get(self, name: str) -> Any:
+        """The value of `name`, or MISSING."""
+        return self.values.get(name, MISSING)
+
+    def set(self, name: str, value: Any) -> None:
+        """Gives `name` a value."""
+        self.values[name] = value
+        self.undefined.pop(name, None)
+
+    def drop(self, name: str, reason: Undefined) -> None:
+        """Takes the value of `name` away."""
+        self.values.pop(name, None)
+        self.undefined[name] = reason
+
+
+# --- Which names a piece of source touches -------------------------------------------
+#
+# Results are kept on the nodes, since nested regions ask for the same ones again.
+
+
+def _nodes(trees: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    for tree in trees:
+        yield from ast.walk(tree)
+
+
+def _cached(node: ast.AST, attribute: str, compute: Any) -> frozenset[str]:
+    found = getattr(node, attribute, None)
+    if found is None:
+        found = frozenset(compute(node))
+        setattr(node, attribute, found)
+    return found  # type: ignore[no-any-return]
+
+
+def _assigned(node: ast.AST) -> Iterator[str]:
+    # A comprehension's variables are its own.
+    own = {
+        name.id
+        for comprehension in ast.walk(node)
+        if isinstance(comprehension, ast.comprehension)
+        for name in ast.walk(comprehension.target)
+        if isinstance(name, ast.Name)
+    }
+    for child in ast.walk(node):
+        if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
+            if child.id not in own:
+                yield child.id
+
+
+def _loaded(node: ast.AST) -> Iterator[str]:
+    for child in ast.walk(node):
+        if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Load):
+            yield child.id
+        elif isinstance(child, ast.AugAssign) and isinstance(child.target, ast.Name):
+            yield child.target.id
+
+
+def assigned_names(nodes: Sequence[ast.AST]) -> frozenset[str]:
+    """The names that the nodes give a value."""
+    return frozenset().union(*(_cached(node, "_tsr_assigned", _assigned) for node in nodes))
+
+
+def loaded_names(nodes: Sequence[ast.AST]) -> frozenset[str]:
+    """The names that the nodes read."""
+    return frozenset().union(*(_cached(node, "_tsr_loaded", _loaded) for node in nodes))
+
+
+def exposed_names(nodes: Sequence[ast.AST]) -> frozenset[str]:
+    """The names that the nodes, run in order, may read before giving them a value."""
+    exposed: set[str] = set()
+    _expose(nodes, set(), exposed)
+    return frozenset(exposed)
+
+
+def _expose(nodes: Sequence[ast.AST], defined: set[str], exposed: set[str]) -> None:
+    for node in nodes:
+        if isinstance(node, (ast.Assign, ast.AnnAssign)):
+            if node.value is not None:
+                exposed |= loaded_names([node.value]) - defined
+                defined |= assigned_names([node])
+        elif isinstance(node, ast.If):
+            exposed |= loaded_names([node.test]) - defined
+            then, otherwise = set(defined), set(defined)
+            _expose(node.body, then, exposed)
+            _expose(node.orelse, otherwise, exposed)
+            defined |= then & otherwise
+        elif isinstance(node, ast.For):
+            exposed |= loaded_names([node.iter]) - defined
+            _expose(node.body, defined | assigned_names([node.target]), exposed)
+        elif isinstance(node, ast.While):
+            exposed |= loaded_names([node.test]) - defined
+            _expose(node.body, set(defined), exposed)
+        else:
+            exposed |= loaded_names([node]) - defined
+
+
+def assignment_line(nodes: Sequence[ast.AST], name: str) -> int:
+    """The line where the nodes first assign `name`; 0 if they do not."""
+    lines = [
+        node.lineno
+        for node in _nodes(nodes)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name
+    ]
+    return min(lines, default=0)
+
+
+def terminates(statements: Sequence[ast.stmt]) -> bool:
+    """Whether control never runs out of the end of these statements."""
+    if not statements:
+        return False
+    last = statements[-1]
+    if isinstance(last, ast.If):
+        return terminates(last.body) and terminates(last.orelse)
+    return isinstance(last, (ast.Return, ast.Break, ast.Continue))
+
+
+def has_exit(nodes: Sequence[ast.AST], in_loop: bool = False) -> bool:
+    """Whether the nodes have a return, or a break that belongs to a loop around them."""
+    for node in nodes:
+        if isinstance(node, ast.Return) or (isinstance(node, ast.Break) and not in_loop):
+            return True
+        inner = in_loop or isinstance(node, (ast.For, ast.While))
+        if has_exit(list(ast.iter_child_nodes(node)), inner):
+            return True
+    return False
+
+
+def first_store(nodes: Sequence[ast.AST], name: str) -> Optional[ast.Name]:
+    """The node that first assigns `name`."""
+    for node in _nodes(nodes):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name:
+            return node
+    return None

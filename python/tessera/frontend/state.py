@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a walk over a function knows, and how it says where a mistake is."""
+
+from __future__ import annotations
+
+import ast
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence
+
+from tessera.frontend.errors import TesseraError, UserMistake
+from tessera.frontend.scope import Scope
+from tessera.frontend.signature import JITCallable
+
+if TYPE_CHECKING:
+    from tessera.frontend.build import Session
+
+
+class WalkerState:
+    """The state of a walk; the layers above add one kind of syntax each."""
+
+    def __init__(self, session: "Session", fn: JITCallable, is_kernel: bool = False) -> None:
+        self.session = session
+        self.fn = fn
+        self.is_kernel = is_kernel
+        self.scope = Scope()
+        self.node: ast.AST = fn.tree
+        """What is being visited; after a mistake, where it is."""
+        self.call_key: Any = None
+        """Tells calls of one function apart, to find endless recursion."""
+
+    # --- Places -----------------------------------------------------------------------
+
+    def place(self, node: ast.AST) -> tuple[int, int, int, str]:
+        """Line, column, end column (0 if on another line) and text of a node, from 1."""
+        line: int = getattr(node, "lineno", self.fn.tree.lineno)
+        start: int = getattr(node, "col_offset", 0)
+        end: int = getattr(node, "end_col_offset", 0) or 0
+        index = line - self.fn.first_line
+        text = self.fn.lines[index] if 0 <= index < len(self.fn.lines) else ""
+        if getattr(node, "end_lineno", line) != line:
+            end = 0
+        if isinstance(node, ast.FunctionDef):
+            end = 0
+        if not text.isascii():
+            # ast counts bytes, people count characters.
+            raw = text.encode()
+            start = len(raw[:start].decode(errors="replace"))
+            end = len(raw[:end].decode(errors="replace"))
+        return line, start + 1, end + 1 if end else 0, text
+
+    def locate(self, node: ast.AST) -> None:
+        """What is built next stands for this node."""
+        self.node = node
+        line = getattr(node, "lineno", None)
+        if line is not None:
+            self.session.builder.set_location(
+                self.fn.file, line, node.col_offset + 1  # type: ignore[attr-defined]
+            )
+
+    @contextmanager
+    def reporting(self) -> Iterator[None]:
+        """Turns mistakes into CompilationErrors at the node being visited."""
+        from tessera import _C
+
+        mistake: Optional[UserMistake] = None
+        try:
+            yield
+            return
+        except UserMistake as error:
+            mistake = error
+        except _C.CoreError as error:
+            from tessera.frontend.build import mistake_from_core
+
+            mistake = mistake_from_core(error)
+        except TesseraError:
+            raise
+        except RecursionError:
+            mistake = UserMistake(
+                "E043", "the expression or the calls nest too deep", "split the kernel up"
+            )
+        except Exception as error:
+            from tessera.errors import InternalError
+
+            line, column, _, text = self.place(self.node)
+            raise InternalError(
+                f"{type(error).__name__}: {error}, while compiling "
+                f"{self.fn.file}:{line}:{column}: {text.strip()}"
+            ) from error
+        node = mistake.node if mistake.node is not None else self.node
+        raise self.session.error(
+            mistake.id, mistake.message, mistake.fix, mistake.notes, node
+        ) from None
+
+    # --- Visiting -----------------------------------------------------------------------
+
+    def visit(self, node: ast.AST) -> Any:
+        """The value of an expression, or the effect of a statement."""
+        outer = self.node
+        self.locate(node)
+        method: Optional[Callable[[Any], Any]] = getattr(
+            self, "visit_" + node.__class__.__name__, None
+        )
+        if method is None:
+            self.refuse(node)
+        assert method is not None
+        value = method(node)
+        self.locate(outer)
+        return value
+
+    def refuse(self, node: ast.AST) -> None:
+        """Says that kernels cannot have this syntax."""
+        raise NotImplementedError
+
+    def visit_block(self, statements: Sequence[ast.stmt], live_out: frozenset[str]) -> None:
+        """Visits statements of which the names in `live_out` are read later."""
+        raise NotImplementedError
