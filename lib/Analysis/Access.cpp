@@ -865,10 +865,11 @@ AccessForm Transfer::visit(OpResult value) {
         return remainder(rem.getLhs(), elementDivisibility(r), r.constancy, type);
       })
       .Case<DivIntOp>([&](DivIntOp div) {
-        if (!isWide(type) || !signOk(div.getSignedness(), div.getLhs()))
-          return elementwise(op, type);
         const AccessForm &r = form(div.getRhs());
-        AccessForm result = quotient(div.getLhs(), elementDivisibility(r), r.constancy, type);
+        AccessForm result = isWide(type) && signOk(div.getSignedness(), div.getLhs())
+                                ? quotient(div.getLhs(), elementDivisibility(r), r.constancy, type)
+                                : elementwise(op, type);
+        // Exact where every element is a multiple.
         if (r.constant && *r.constant > 0 && llvm::isPowerOf2_64(*r.constant)) {
           int64_t divisibility =
               std::max<int64_t>(1, elementDivisibility(form(div.getLhs())) / *r.constant);
