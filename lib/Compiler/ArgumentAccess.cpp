@@ -130,7 +130,8 @@ std::vector<KernelArgument> tessera::describeArguments(tile::FuncOp kernel) {
   for (BlockArgument value : kernel.getBody().getArguments()) {
     KernelArgument &argument = arguments.emplace_back();
     argument.type = printType(value.getType());
-    ArgumentWalk(argument).follow(value);
+    if (!value.getType().isIntOrFloat())
+      ArgumentWalk(argument).follow(value);
   }
   return arguments;
 }

@@ -4,7 +4,9 @@
 
 #include "tessera/Compiler/CompiledKernel.h"
 #include "tessera/Support/UserError.h"
+
 #include "llvm/Support/JSON.h"
+#include <cmath>
 
 using namespace llvm;
 
@@ -58,7 +60,7 @@ static std::string asUTF8(StringRef text) {
 std::string KernelMetadata::toJSON() const {
   json::Array times;
   for (const auto &[stage, milliseconds] : stageTimes)
-    times.push_back(json::Array{stage, milliseconds});
+    times.push_back(json::Array{stage, std::round(milliseconds * 1000) / 1000});
   json::Array remarkArray;
   for (const std::string &remark : remarks)
     remarkArray.push_back(asUTF8(remark));
