@@ -44,69 +44,21 @@
 #ifndef TESSERA_FRONTEND_TILEBUILDER_H
 #define TESSERA_FRONTEND_TILEBUILDER_H
 
+#include "tessera/Frontend/ValueType.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/StringMap.h"
 
-#include <cstdint>
-#include <string>
+#include <optional>
 #include <variant>
 #include <vector>
 
 namespace tessera {
 
 //===----------------------------------------------------------------------===//
-// Types
+// Values and arguments
 //===----------------------------------------------------------------------===//
-
-/// Element types, numbered as TsrDType of the C API.
-enum class DType : uint8_t {
-  Void = 0,
-  Int1,
-  Int8,
-  Int16,
-  Int32,
-  Int64,
-  UInt8,
-  UInt16,
-  UInt32,
-  UInt64,
-  FP8E5,
-  FP8E4NV,
-  FP8E4B8,
-  FP8E5B16,
-  FP8E4B15,
-  FP16,
-  BF16,
-  FP32,
-  FP64,
-};
-
-/// Numbered as TsrTypeKind of the C API.
-enum class TypeKind : uint8_t {
-  Number = 0,       ///< a number, or a tile of numbers
-  Pointer = 1,      ///< a pointer to a number, or a tile of such
-  BlockPointer = 2, ///< a block pointer to blocks of `shape`
-  Descriptor = 3,   ///< a tensor descriptor of blocks of `shape`
-};
-
-/// A type as the author of a kernel sees it.
-struct ValueType {
-  TypeKind kind = TypeKind::Number;
-  DType dtype = DType::Void; ///< of the element, or of the pointee
-  bool isConst = false;      ///< a pointer that may not be stored through
-  llvm::SmallVector<int64_t> shape;
-
-  bool isTile() const {
-    return !shape.empty() && (kind == TypeKind::Number || kind == TypeKind::Pointer);
-  }
-  bool operator==(const ValueType &other) const {
-    return kind == other.kind && dtype == other.dtype && isConst == other.isConst &&
-           shape == other.shape;
-  }
-  bool operator!=(const ValueType &other) const { return !(*this == other); }
-};
 
 /// A value of a builder. 0 is none; numbers are never reused.
 struct ValueId {
@@ -143,12 +95,80 @@ struct Argument {
   bool isNone() const { return std::holds_alternative<std::monostate>(value); }
 };
 
+/// A value of the IR with its type in the language: what the typed methods take
+/// and return.
+struct TileValue {
+  mlir::Value ir;
+  ValueType type;
+};
+
+/// What an operation is applied to: a value, a literal, or nothing.
+class Operand {
+public:
+  Operand() = default;
+  Operand(TileValue value) : content(std::move(value)) {}
+  Operand(bool literal) : content(literal) {}
+  Operand(int literal) : content(int64_t(literal)) {}
+  Operand(int64_t literal) : content(literal) {}
+  Operand(uint64_t literal) : content(literal) {}
+  Operand(double literal) : content(literal) {}
+
+  bool isNone() const { return std::holds_alternative<std::monostate>(content); }
+  bool isValue() const { return std::holds_alternative<TileValue>(content); }
+  bool isLiteral() const { return !isNone() && !isValue(); }
+  bool isFloatLiteral() const { return std::holds_alternative<double>(content); }
+  bool isIntegerLiteral() const { return isLiteral() && !isFloatLiteral(); }
+
+  const TileValue &value() const { return std::get<TileValue>(content); }
+  /// The number of an integer or bool literal, in 65 bits and more.
+  __int128 integer() const;
+  double floating() const { return std::get<double>(content); }
+
+  /// The type of a value, or the one that `to_tensor` gives the literal.
+  ValueType type() const;
+  /// The type of a value, or the literal as written, for messages.
+  std::string describe() const;
+
+private:
+  std::variant<std::monostate, bool, int64_t, uint64_t, double, TileValue> content;
+};
+
+//===----------------------------------------------------------------------===//
+// Promotion, without any IR
+//===----------------------------------------------------------------------===//
+
+/// What two elements meet in where both take part. `symbol` names the operator in
+/// messages; `division` is set for / // and %.
+DType promote(DType a, DType b, bool division, llvm::StringRef symbol);
+
+/// As above for operands of which one may be a literal: a literal of the other's
+/// kind or a lower one takes the other's type, which it must fit.
+DType promote(const Operand &a, const Operand &b, bool division, llvm::StringRef symbol);
+
+/// Whether a literal is a value of the type. Every number fits a float.
+bool literalFits(const Operand &literal, DType dtype);
+/// Throws unless it is (E028).
+void checkLiteralFits(const Operand &literal, DType dtype);
+
+/// The shape to which both broadcast, aligned at the last dimension (E022).
+llvm::SmallVector<int64_t> broadcastShapes(const ValueType &a, const ValueType &b);
+
+/// Throws unless a tile may have this shape (E018, E020, E021).
+void checkTileShape(llvm::ArrayRef<int64_t> shape);
+
 //===----------------------------------------------------------------------===//
 // TileBuilder
 //===----------------------------------------------------------------------===//
 
+enum class BinaryOperator { Add, Sub, Mul, TrueDiv, FloorDiv, Mod, And, Or, Xor, Shl, Shr };
+enum class Comparison { EQ, NE, LT, LE, GT, GE };
+
 class TileBuilder {
 public:
+  using Values = std::vector<TileValue>;
+  using Operands = llvm::ArrayRef<Operand>;
+  using Integers = llvm::ArrayRef<int64_t>;
+
   explicit TileBuilder(mlir::ModuleOp module);
   ~TileBuilder();
   TileBuilder(const TileBuilder &) = delete;
@@ -161,10 +181,230 @@ public:
   void pushFrame(llvm::StringRef functionName);
   void popFrame();
 
-  const ValueType &typeOf(ValueId value) const;
-
   /// Calls a builtin by name. Missing trailing arguments are none.
   std::vector<Argument> call(llvm::StringRef name, llvm::ArrayRef<Argument> args);
+
+  const ValueType &typeOf(ValueId value) const { return get(value).type; }
+  /// Values by number, for callers by name.
+  const TileValue &get(ValueId value) const;
+  ValueId add(TileValue value);
+
+  // Functions (ProgramBuilder.cpp). A divisibility of 0 is unknown; that of a
+  // pointer counts bytes. A function may be begun while another is being built.
+  Values beginFunction(llvm::StringRef name, llvm::ArrayRef<ValueType> types, Integers divisibility,
+                       bool isKernel, bool noinlineFunction);
+  void endFunction(Operands results);
+  Values callFunction(llvm::StringRef name, Operands args);
+
+  // Control flow (ControlFlow.cpp).
+  void beginIf(const Operand &condition);
+  void beginElse();
+  Values endIf(Operands thenValues, Operands elseValues);
+  /// Hints are pairs of a name and a constant; they become attributes `tile.<name>`.
+  struct LoopHint {
+    std::string name;
+    int64_t value;
+    bool isBool;
+  };
+  /// Returns the induction variable, then what is carried.
+  Values beginFor(const Operand &lower, const Operand &upper, const Operand &step, Operands inits,
+                  llvm::ArrayRef<LoopHint> hints);
+  Values endFor(Operands yields);
+  Values beginWhile(Operands inits);
+  Values whileCondition(const Operand &condition, Operands values);
+  Values endWhile(Operands yields);
+  void discardRegion();
+
+  // Constants and tiles from nothing (CreationBuilder.cpp).
+  TileValue constant(const Operand &literal, const ValueType &type);
+  TileValue toTensor(const Operand &operand);
+  TileValue arange(int64_t start, int64_t end);
+  TileValue full(Integers shape, const Operand &value, DType dtype);
+
+  // Operators (ArithmeticBuilder.cpp).
+  TileValue binary(BinaryOperator op, const Operand &a, const Operand &b);
+  TileValue compare(Comparison comparison, const Operand &a, const Operand &b);
+  TileValue logical(bool isAnd, const Operand &a, const Operand &b);
+  TileValue negate(const Operand &x);
+  TileValue plus(const Operand &x);
+  TileValue invert(const Operand &x);
+  TileValue logicalNot(const Operand &x);
+
+  // Casts (CastBuilder.cpp). `rounding` is "", "rtne" or "rtz".
+  TileValue cast(const Operand &x, const ValueType &type, llvm::StringRef rounding = "",
+                 bool bitcast = false);
+
+  // Shapes (ShapeBuilder.cpp).
+  std::pair<TileValue, TileValue> broadcast(const Operand &a, const Operand &b);
+  TileValue broadcastTo(const Operand &x, Integers shape);
+  TileValue expandDims(const Operand &x, Integers axes);
+  TileValue reshape(const Operand &x, Integers shape);
+  TileValue permute(const Operand &x, Integers order);
+  TileValue join(const Operand &a, const Operand &b);
+  std::pair<TileValue, TileValue> split(const Operand &x);
+  TileValue cat(const Operand &a, const Operand &b, int64_t dim);
+
+  // Memory (MemoryBuilder.cpp; block pointers go to DescriptorBuilder.cpp).
+  TileValue load(const Operand &ptr, const Operand &mask, const Operand &other,
+                 Integers boundaryCheck = {}, llvm::StringRef padding = "",
+                 llvm::StringRef cache = "", llvm::StringRef evict = "", bool isVolatile = false);
+  void store(const Operand &ptr, const Operand &value, const Operand &mask,
+             Integers boundaryCheck = {}, llvm::StringRef cache = "", llvm::StringRef evict = "");
+
+  // Atomics (AtomicBuilder.cpp). `kind` is add, max, min, and, or, xor or xchg.
+  TileValue atomicRMW(llvm::StringRef kind, const Operand &ptr, const Operand &value,
+                      const Operand &mask, llvm::StringRef sem, llvm::StringRef scope);
+  TileValue atomicCAS(const Operand &ptr, const Operand &compare, const Operand &value,
+                      llvm::StringRef sem, llvm::StringRef scope);
+  TileValue atomicLoad(const Operand &ptr, const Operand &mask, llvm::StringRef sem,
+                       llvm::StringRef scope);
+  void atomicStore(const Operand &ptr, const Operand &value, const Operand &mask,
+                   llvm::StringRef sem, llvm::StringRef scope);
+
+  // Block pointers and descriptors (DescriptorBuilder.cpp).
+  TileValue makeBlockPtr(const Operand &base, Operands shape, Operands strides, Operands offsets,
+                         Integers blockShape, Integers order);
+  TileValue advance(const Operand &pointer, Operands offsets);
+  TileValue makeDescriptor(const Operand &base, Operands shape, Operands strides,
+                           Integers blockShape, llvm::StringRef padding);
+  TileValue descriptorLoad(const Operand &descriptor, Operands offsets, llvm::StringRef cache = "",
+                           llvm::StringRef evict = "");
+  void descriptorStore(const Operand &descriptor, Operands offsets, const Operand &value);
+  TileValue descriptorGather(const Operand &descriptor, const Operand &rows, const Operand &column);
+  void descriptorScatter(const Operand &descriptor, const Operand &value, const Operand &rows,
+                         const Operand &column);
+  void descriptorReduce(llvm::StringRef kind, const Operand &descriptor, Operands offsets,
+                        const Operand &value);
+
+  // Maths (MathBuilder.cpp).
+  TileValue math(llvm::StringRef name, const Operand &x);
+  TileValue sqrtRn(const Operand &x);
+  TileValue divRn(const Operand &x, const Operand &y);
+  TileValue fdiv(const Operand &x, const Operand &y, bool ieeeRounding);
+  TileValue fma(const Operand &x, const Operand &y, const Operand &z);
+  TileValue umulhi(const Operand &x, const Operand &y);
+  TileValue extremum(bool isMax, const Operand &x, const Operand &y, bool propagateNan);
+  TileValue clamp(const Operand &x, const Operand &low, const Operand &high, bool propagateNan);
+  TileValue where(const Operand &condition, const Operand &x, const Operand &y);
+
+  // Matrix products (MatmulBuilder.cpp). An empty precision is the default, tf32.
+  TileValue dot(const Operand &a, const Operand &b, const Operand &acc, llvm::StringRef precision,
+                std::optional<int64_t> maxImpreciseAcc, std::optional<DType> outType);
+  struct ScaledOperand {
+    Operand tile;
+    Operand scale; ///< none: all scales are 1
+    std::string format;
+    bool kPack = true;
+  };
+  TileValue dotScaled(const ScaledOperand &a, const ScaledOperand &b, const Operand &acc,
+                      bool fastMath, std::optional<DType> outType);
+
+  // Elements that meet each other (ReductionBuilder.cpp). No axis means all.
+  Values beginReduce(Operands operands, std::optional<int64_t> axis);
+  Values endReduce(Operands results);
+  Values beginScan(Operands operands, int64_t axis, bool reverse);
+  Values endScan(Operands results);
+  Values beginSort(Operands operands, int64_t axis);
+  Values endSort(const Operand &isBefore);
+  Values beginMap(Operands operands);
+  Values endMap(Operands results);
+  TileValue gather(const Operand &source, const Operand &index, int64_t axis);
+  TileValue histogram(const Operand &x, int64_t bins, const Operand &mask);
+
+  // Programs, promises and debugging (ProgramBuilder.cpp).
+  TileValue programId(int64_t axis);
+  TileValue numPrograms(int64_t axis);
+  enum class Promise { MultipleOf, MaxContiguous, MaxConstancy };
+  TileValue hint(Promise promise, const Operand &x, Integers values);
+  void assume(const Operand &condition);
+  void barrier();
+  void devicePrint(llvm::StringRef prefix, Operands args, bool hex);
+  void deviceAssert(const Operand &condition, llvm::StringRef message, const Operand &mask);
+  Values inlineAsm(llvm::StringRef text, llvm::StringRef constraints, Operands args,
+                   llvm::ArrayRef<DType> types, bool pure, int64_t pack);
+  TileValue externElementwise(llvm::StringRef symbol, Operands args, DType dtype, bool pure);
+
+private:
+  enum class RegionKind { Function, If, For, While, Reduce, Scan, Sort, Map };
+
+  /// A region that has been begun and not ended.
+  struct OpenRegion {
+    RegionKind kind;
+    mlir::Operation *op;
+    /// Where building goes on after it.
+    mlir::OpBuilder::InsertPoint after;
+    /// Values from this number on were made inside.
+    size_t firstValue;
+    /// What is carried (for, while), what is reduced, ...
+    std::vector<ValueType> types;
+    /// Whether begin_else, or while_condition, has been seen.
+    bool inSecondPart = false;
+    /// What leaves the first part of a while.
+    std::vector<ValueType> secondTypes;
+    /// Reduce: the axes still to be folded after the op, from the last to the first.
+    llvm::SmallVector<int64_t> furtherAxes;
+  };
+
+  struct Frame {
+    std::string name;
+    mlir::Location location;
+  };
+
+  // TileBuilder.cpp
+  mlir::Location loc() const { return location; }
+  void updateLocation();
+  mlir::MLIRContext *context() const { return builder.getContext(); }
+  mlir::Type ir(const ValueType &type) const { return getIRType(builder.getContext(), type); }
+  /// Begins and ends regions, and moves the insertion point.
+  OpenRegion &open(RegionKind kind, mlir::Operation *op);
+  OpenRegion &innermost(RegionKind kind, llvm::StringRef caller);
+  void close();
+  /// The scalars that a region takes; `types` are their types.
+  Values addArguments(mlir::Block *block, llvm::ArrayRef<ValueType> types);
+  template <typename OpTy, typename... Args> OpTy create(Args &&...args) {
+    return OpTy::create(builder, loc(), std::forward<Args>(args)...);
+  }
+
+  // Conversions (CastBuilder.cpp, ShapeBuilder.cpp).
+  TileValue castElements(const TileValue &x, DType dtype, bool towardZero = false);
+  /// A value, or a literal that has been found to fit, as elements of `dtype` in
+  /// this shape.
+  TileValue convert(const Operand &x, DType dtype, Integers shape);
+  /// `x` repeated to this shape, to which it has been found to broadcast.
+  TileValue repeat(const TileValue &x, Integers shape);
+  /// As convert, for a value that is cast implicitly: a literal that does not fit is
+  /// cast too.
+  mlir::Value elementsFor(const Operand &value, DType dtype, Integers shape);
+  /// An int1 of this shape from a mask (E045), or none.
+  mlir::Value maskOf(const Operand &mask, Integers shape);
+  /// A scalar int1 from a condition (E032).
+  TileValue conditionOf(const Operand &condition, llvm::StringRef user);
+  llvm::SmallVector<mlir::Value> scalarIntegers(Operands list, DType dtype, llvm::StringRef what);
+  TileValue compareToZero(const TileValue &x);
+  TileValue moveBy(const Operand &pointer, const Operand &offset, bool negated);
+  TileValue bitcastElements(const TileValue &x, const ValueType &type);
+  TileValue loadBlock(const TileValue &pointer, Integers boundaryCheck, llvm::StringRef padding,
+                      llvm::StringRef cache, llvm::StringRef evict);
+  void storeBlock(const TileValue &pointer, const Operand &value, Integers boundaryCheck,
+                  llvm::StringRef cache, llvm::StringRef evict);
+  Values reduceFurther(mlir::Operation *op, Integers axes, llvm::ArrayRef<ValueType> types);
+  /// A yielded list, converted to the given types (the E0xx of `id` if it cannot be).
+  llvm::SmallVector<mlir::Value> yieldAs(Operands yields, llvm::ArrayRef<ValueType> types,
+                                         llvm::StringRef id, llvm::StringRef before,
+                                         llvm::StringRef after, llvm::StringRef fix);
+
+  struct Function {
+    std::vector<ValueType> arguments;
+    std::vector<ValueType> results;
+  };
+
+  mlir::ModuleOp module;
+  mlir::OpBuilder builder;
+  mlir::Location location;
+  std::vector<Frame> frames;
+  std::vector<TileValue> values;
+  std::vector<OpenRegion> openRegions;
+  llvm::StringMap<Function> functions;
 };
 
 } // namespace tessera

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Elementwise maths beyond the operators. Transcendental functions take fp32 and
+// fp64 alone: a narrower float is widened by whoever writes the kernel, who thereby
+// sees where the precision goes.
+
+#include "tessera/Frontend/TileBuilder.h"
+
+#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Support/UserError.h"
+
+using namespace mlir;
+using namespace tessera;
+
+/// The common type and shape of several operands. Values meet first; a literal then
+/// takes part by the rule for literals.
+static ValueType meet(ArrayRef<const Operand *> operands, StringRef user, bool division = false) {
+  std::optional<ValueType> common;
+  for (bool literals : {false, true})
+    for (const Operand *x : operands) {
+      if (x->isLiteral() != literals)
+        continue;
+      if (!common && (literals || (x->isValue() && x->value().type.isNumber()))) {
+        common = x->type();
+        continue;
+      }
+      Operand sofar = common ? Operand(TileValue{{}, *common}) : Operand();
+      DType dtype = promote(sofar, *x, division, user);
+      common = ValueType::number(dtype, broadcastShapes(*common, x->type()));
+    }
+  return *common;
+}
+
+static std::string describeAll(ArrayRef<const Operand *> operands) {
+  std::string text;
+  for (const Operand *x : operands)
+    text += (text.empty() ? "" : ", ") + x->describe();
+  return text;
+}
+
+/// Throws unless the type is a float of 32 or 64 bits.
+static void requireWideFloat(DType dtype, StringRef user, const std::string &what) {
+  if (dtype == DType::FP32 || dtype == DType::FP64)
+    return;
+  throw UserError("E030", (user + " of " + what + "; it takes fp32 and fp64").str(),
+                  "write x.to(tl.float32), and cast the result back");
+}
+
+static void requireFloat(DType dtype, StringRef user, const std::string &what) {
+  if (!isFloat(dtype))
+    throw UserError("E030", (user + " of " + what + "; it takes floats").str(),
+                    "write x.to(tl.float32)");
+}
+
+static void requireNumber(const Operand &x, StringRef user) {
+  if (x.isLiteral() || (x.isValue() && x.value().type.isNumber()))
+    return;
+  throw UserError("E029", (user + " of " + x.describe()).str(), "pass a number or a tile");
+}
+
+//===----------------------------------------------------------------------===//
+// One operand
+//===----------------------------------------------------------------------===//
+
+TileValue TileBuilder::math(StringRef name, const Operand &x) {
+  requireNumber(x, name);
+  ValueType type = x.type();
+  if (name == "abs") {
+    TileValue source = toTensor(x);
+    if (isUnsignedInteger(type.dtype))
+      return source;
+    if (isSignedInteger(type.dtype))
+      return {create<math::AbsIOp>(source.ir), type};
+    return {create<math::AbsFOp>(source.ir), type};
+  }
+
+  using Maker = Value (*)(OpBuilder &, Location, Value);
+#define TESSERA_MATH(NAME, OP)                                                                     \
+  {                                                                                                \
+    NAME, [](OpBuilder &builder, Location loc, Value v) -> Value {                                 \
+      return math::OP::create(builder, loc, v);                                                    \
+    }                                                                                              \
+  }
+  static const llvm::StringMap<Maker> makers = {
+      TESSERA_MATH("exp", ExpOp),   TESSERA_MATH("exp2", Exp2Op),   TESSERA_MATH("log", LogOp),
+      TESSERA_MATH("log2", Log2Op), TESSERA_MATH("log1p", Log1pOp), TESSERA_MATH("expm1", ExpM1Op),
+      TESSERA_MATH("sin", SinOp),   TESSERA_MATH("cos", CosOp),     TESSERA_MATH("tan", TanOp),
+      TESSERA_MATH("tanh", TanhOp), TESSERA_MATH("sqrt", SqrtOp),   TESSERA_MATH("rsqrt", RsqrtOp),
+      TESSERA_MATH("erf", ErfOp),   TESSERA_MATH("floor", FloorOp), TESSERA_MATH("ceil", CeilOp),
+  };
+#undef TESSERA_MATH
+  auto maker = makers.find(name);
+  if (maker == makers.end())
+    throw InternalError(("unknown math function " + name).str());
+  requireWideFloat(type.dtype, name, x.describe());
+  return {maker->second(builder, loc(), toTensor(x).ir), type};
+}
+
+TileValue TileBuilder::sqrtRn(const Operand &x) {
+  requireNumber(x, "sqrt_rn");
+  requireWideFloat(x.type().dtype, "sqrt_rn", x.describe());
+  TileValue source = toTensor(x);
+  return {create<tile::PreciseSqrtOp>(source.ir.getType(), source.ir), source.type};
+}
+
+//===----------------------------------------------------------------------===//
+// Two and three operands
+//===----------------------------------------------------------------------===//
+
+TileValue TileBuilder::divRn(const Operand &x, const Operand &y) {
+  requireNumber(x, "div_rn");
+  requireNumber(y, "div_rn");
+  ValueType type = meet({&x, &y}, "div_rn");
+  requireWideFloat(type.dtype, "div_rn", describeAll({&x, &y}));
+  Value l = convert(x, type.dtype, type.shape).ir, r = convert(y, type.dtype, type.shape).ir;
+  return {create<tile::PreciseDivOp>(ir(type), l, r), type};
+}
+
+TileValue TileBuilder::fdiv(const Operand &x, const Operand &y, bool ieeeRounding) {
+  requireNumber(x, "fdiv");
+  requireNumber(y, "fdiv");
+  ValueType type = meet({&x, &y}, "fdiv", /*division=*/true);
+  requireFloat(type.dtype, "fdiv", describeAll({&x, &y}));
+  if (ieeeRounding)
+    return divRn(convert(x, type.dtype, type.shape), convert(y, type.dtype, type.shape));
+  return binary(BinaryOperator::TrueDiv, x, y);
+}
+
+TileValue TileBuilder::fma(const Operand &x, const Operand &y, const Operand &z) {
+  for (const Operand *operand : {&x, &y, &z})
+    requireNumber(*operand, "fma");
+  ValueType type = meet({&x, &y, &z}, "fma");
+  requireFloat(type.dtype, "fma", describeAll({&x, &y, &z}));
+  ir(type);
+  Value a = convert(x, type.dtype, type.shape).ir, b = convert(y, type.dtype, type.shape).ir,
+        c = convert(z, type.dtype, type.shape).ir;
+  return {create<math::FmaOp>(a, b, c), type};
+}
+
+TileValue TileBuilder::umulhi(const Operand &x, const Operand &y) {
+  requireNumber(x, "umulhi");
+  requireNumber(y, "umulhi");
+  ValueType type = meet({&x, &y}, "umulhi");
+  if (!isInteger(type.dtype) || getBitWidth(type.dtype) < 32)
+    throw UserError("E030",
+                    "umulhi of " + describeAll({&x, &y}) + "; it takes integers of 32 and 64 bits",
+                    "write x.to(tl.uint32)");
+  Value l = convert(x, type.dtype, type.shape).ir, r = convert(y, type.dtype, type.shape).ir;
+  return {create<tile::MulHiOp>(ir(type), l, r), type};
+}
+
+TileValue TileBuilder::extremum(bool isMax, const Operand &x, const Operand &y, bool propagateNan) {
+  StringRef user = isMax ? "maximum" : "minimum";
+  requireNumber(x, user);
+  requireNumber(y, user);
+  ValueType type = meet({&x, &y}, user);
+  ir(type);
+  Value l = convert(x, type.dtype, type.shape).ir, r = convert(y, type.dtype, type.shape).ir;
+  auto build = [&]() -> Value {
+    if (isFloat(type.dtype)) {
+      if (propagateNan)
+        return isMax ? Value(create<arith::MaximumFOp>(l, r))
+                     : Value(create<arith::MinimumFOp>(l, r));
+      return isMax ? Value(create<arith::MaxNumFOp>(l, r)) : Value(create<arith::MinNumFOp>(l, r));
+    }
+    if (isSignedInteger(type.dtype))
+      return isMax ? Value(create<arith::MaxSIOp>(l, r)) : Value(create<arith::MinSIOp>(l, r));
+    return isMax ? Value(create<arith::MaxUIOp>(l, r)) : Value(create<arith::MinUIOp>(l, r));
+  };
+  return {build(), type};
+}
+
+TileValue TileBuilder::clamp(const Operand &x, const Operand &low, const Operand &high,
+                             bool propagateNan) {
+  for (const Operand *operand : {&x, &low, &high})
+    requireNumber(*operand, "clamp");
+  ValueType type = meet({&x, &low, &high}, "clamp");
+  ir(type);
+  TileValue value = convert(x, type.dtype, type.shape),
+            least = convert(low, type.dtype, type.shape),
+            most = convert(high, type.dtype, type.shape);
+  if (!isFloat(type.dtype))
+    return extremum(/*isMax=*/false, extremum(/*isMax=*/true, value, least, false), most, false);
+  return {create<tile::ClampOp>(ir(type), value.ir, least.ir, most.ir, propagateNan), type};
+}
+
+TileValue TileBuilder::where(const Operand &condition, const Operand &x, const Operand &y) {
+  requireNumber(condition, "where");
+  if (isFloat(condition.type().dtype))
+    throw UserError("E026", "the condition of where is " + condition.describe() + ", not bool",
+                    "compare it: where(c != 0, x, y)");
+  auto isPointer = [](const Operand &operand) {
+    return operand.isValue() && operand.value().type.isPointer();
+  };
+  ValueType type;
+  if (isPointer(x) || isPointer(y)) {
+    if (!isPointer(x) || !isPointer(y) || x.value().type.dtype != y.value().type.dtype)
+      throw UserError("E029", "where chooses between " + x.describe() + " and " + y.describe(),
+                      "choose between pointers of one type, or between numbers");
+    type = x.value().type.withShape(broadcastShapes(x.value().type, y.value().type));
+    type.isConst |= y.value().type.isConst;
+  } else {
+    type = meet({&x, &y}, "where");
+  }
+  SmallVector<int64_t> shape = broadcastShapes(condition.type(), type);
+  ir(type);
+  type.shape = shape;
+  Value flag = repeat(cast(condition, ValueType::number(DType::Int1)), shape).ir;
+  auto side = [&](const Operand &operand) -> Value {
+    if (type.isPointer())
+      return repeat(operand.value(), shape).ir;
+    return convert(operand, type.dtype, shape).ir;
+  };
+  Value l = side(x), r = side(y);
+  return {create<arith::SelectOp>(flag, l, r), type};
+}

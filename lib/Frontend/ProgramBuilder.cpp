@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Functions and calls, program ids, promises to the compiler, and what a running
+// program tells a person: asserts and prints.
+
+#include "tessera/Frontend/TileBuilder.h"
+
+#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Support/UserError.h"
+
+#include "llvm/IR/InlineAsm.h"
+
+using namespace mlir;
+using namespace tessera;
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+TileBuilder::Values TileBuilder::beginFunction(StringRef name, ArrayRef<ValueType> types,
+                                               Integers divisibility, bool isKernel,
+                                               bool noinlineFunction) {
+  if (SymbolTable::lookupSymbolIn(module, name))
+    throw InternalError(("the function " + name + " exists already").str());
+  SmallVector<Type> irTypes;
+  for (auto [i, type] : llvm::enumerate(types)) {
+    if (isKernel && (type.isTile() || type.kind == TypeKind::BlockPointer))
+      throw UserError(
+          "E054",
+          ("parameter " + Twine(i) + " of the kernel " + name + " is " + toString(type)).str(),
+          "a kernel takes scalars, pointers and descriptors");
+    irTypes.push_back(ir(type));
+  }
+  SmallVector<DictionaryAttr> attributes;
+  for (size_t i = 0; i < types.size(); ++i) {
+    NamedAttrList list;
+    if (i < divisibility.size() && divisibility[i] > 1)
+      list.append("tile.divisibility", builder.getI64IntegerAttr(divisibility[i]));
+    attributes.push_back(list.getDictionary(context()));
+  }
+  OpBuilder atEnd = OpBuilder::atBlockEnd(module.getBody());
+  auto function =
+      tile::FuncOp::create(atEnd, loc(), name, FunctionType::get(context(), irTypes, {}),
+                           ArrayRef<NamedAttribute>{}, attributes);
+  if (!isKernel)
+    function.setPrivate();
+  function.setNoinline(noinlineFunction);
+  OpenRegion &region = open(RegionKind::Function, function);
+  region.types.assign(types.begin(), types.end());
+  Block *entry = &function.getBody().emplaceBlock();
+  Values arguments = addArguments(entry, types);
+  builder.setInsertionPointToEnd(entry);
+  return arguments;
+}
+
+void TileBuilder::endFunction(Operands results) {
+  OpenRegion &region = innermost(RegionKind::Function, "end_function");
+  auto function = llvm::cast<tile::FuncOp>(region.op);
+  if (function.isPublic() && !results.empty())
+    throw UserError("E042", ("the kernel " + function.getName() + " returns a value").str(),
+                    "a kernel returns nothing; store the result through a pointer");
+  Function signature;
+  signature.arguments = region.types;
+  SmallVector<Value> returned;
+  SmallVector<Type> irTypes;
+  for (const Operand &result : results) {
+    TileValue value = toTensor(result);
+    signature.results.push_back(value.type);
+    returned.push_back(value.ir);
+    irTypes.push_back(value.ir.getType());
+  }
+  create<tile::ReturnOp>(returned);
+  function.setFunctionType(
+      FunctionType::get(context(), function.getFunctionType().getInputs(), irTypes));
+  functions[function.getName()] = std::move(signature);
+  close();
+}
+
+TileBuilder::Values TileBuilder::callFunction(StringRef name, Operands args) {
+  auto known = functions.find(name);
+  if (known == functions.end())
+    throw InternalError(("call of the unknown function " + name).str());
+  const Function &signature = known->second;
+  auto callee = module.lookupSymbol<tile::FuncOp>(name);
+  SmallVector<Value> passed =
+      yieldAs(args, signature.arguments, "E036", "in the function", "in this call",
+              "pass the type for which the function was built");
+  auto op = create<tile::CallOp>(callee, passed);
+  Values results;
+  for (auto [result, type] : llvm::zip(op.getResults(), signature.results))
+    results.push_back({result, type});
+  return results;
+}
+
+//===----------------------------------------------------------------------===//
+// Program ids
+//===----------------------------------------------------------------------===//
+
+static uint32_t requireGridAxis(int64_t axis, StringRef user) {
+  if (axis < 0 || axis > 2)
+    throw UserError("E024", ("axis " + Twine(axis) + " of " + user + " is not in [0, 3)").str(),
+                    "a grid has the axes 0, 1 and 2");
+  return static_cast<uint32_t>(axis);
+}
+
+TileValue TileBuilder::programId(int64_t axis) {
+  ValueType type = ValueType::number(DType::Int32);
+  return {create<tile::ProgramIdOp>(ir(type), requireGridAxis(axis, "program_id")), type};
+}
+
+TileValue TileBuilder::numPrograms(int64_t axis) {
+  ValueType type = ValueType::number(DType::Int32);
+  return {create<tile::NumProgramsOp>(ir(type), requireGridAxis(axis, "num_programs")), type};
+}
+
+//===----------------------------------------------------------------------===//
+// Promises
+//===----------------------------------------------------------------------===//
+
+TileValue TileBuilder::hint(Promise promise, const Operand &x, Integers values) {
+  static const char *const names[] = {"multiple_of", "max_contiguous", "max_constancy"};
+  StringRef name = names[static_cast<int>(promise)];
+  if (!x.isValue() || !x.value().type.hasElements())
+    throw UserError("E029", (name + " of " + x.describe()).str(), "pass a tile or a scalar value");
+  const TileValue &source = x.value();
+  size_t rank = std::max<size_t>(1, source.type.shape.size());
+  if (values.size() != rank)
+    throw UserError(
+        "E024",
+        (name + " of " + toString(source.type) + " has " + Twine(values.size()) + " entries").str(),
+        "give one entry a dimension");
+  for (int64_t value : values)
+    if (value <= 0)
+      throw UserError("E020", (name + " of " + Twine(value)).str(), "entries are positive");
+  if (isa_and_nonnull<FloatType>(getElementTypeOrSelf(source.ir.getType())))
+    throw UserError("E029", (name + " of " + toString(source.type)).str(),
+                    "promises are about integers and pointers");
+  auto list = builder.getDenseI64ArrayAttr(values);
+  DenseI64ArrayAttr none;
+  auto only = [&](Promise which) { return promise == which ? list : none; };
+  return {create<tile::HintOp>(source.ir.getType(), source.ir, only(Promise::MultipleOf),
+                               only(Promise::MaxContiguous), only(Promise::MaxConstancy)),
+          source.type};
+}
+
+void TileBuilder::assume(const Operand &condition) {
+  create<tile::AssumeOp>(conditionOf(condition, "assume").ir);
+}
+
+void TileBuilder::barrier() { create<tile::BarrierOp>(); }
+
+//===----------------------------------------------------------------------===//
+// Debugging
+//===----------------------------------------------------------------------===//
+
+void TileBuilder::devicePrint(StringRef prefix, Operands args, bool hex) {
+  for (const Operand &x : args)
+    if (x.isNone() || (x.isValue() && !x.value().type.hasElements()))
+      throw UserError("E029", "device_print of " + x.describe(), "print numbers and pointers");
+  SmallVector<Value> printed;
+  SmallVector<int32_t> isSigned;
+  for (const Operand &x : args) {
+    TileValue value = toTensor(x);
+    printed.push_back(value.ir);
+    bool unsignedNumber = !value.type.isNumber() || isUnsignedInteger(value.type.dtype);
+    isSigned.push_back(!unsignedNumber);
+  }
+  create<tile::PrintOp>(prefix, hex, isSigned, printed);
+}
+
+void TileBuilder::deviceAssert(const Operand &condition, StringRef message, const Operand &mask) {
+  ValueType boolType = ValueType::number(DType::Int1);
+  for (const Operand *x : {&condition, &mask})
+    if (x->isValue() ? !x->value().type.isNumber() : (x == &condition && x->isNone()))
+      throw UserError("E029", "device_assert of " + x->describe(), "the condition is a comparison");
+  if (!mask.isNone())
+    broadcastShapes(condition.type(), mask.type());
+  TileValue holds = cast(condition, boolType);
+  if (!mask.isNone())
+    holds = binary(BinaryOperator::Or, holds, logicalNot(mask));
+  create<tile::AssertOp>(holds.ir, message);
+}
+
+//===----------------------------------------------------------------------===//
+// Foreign code
+//===----------------------------------------------------------------------===//
+
+/// The shape to which all arguments broadcast.
+static SmallVector<int64_t> commonShape(ArrayRef<Operand> args, StringRef user) {
+  ValueType common;
+  for (const Operand &x : args) {
+    if (x.isNone() || (x.isValue() && !x.value().type.hasElements()))
+      throw UserError("E029", (user + " of " + x.describe()).str(), "pass numbers or pointers");
+    common.shape = broadcastShapes(common, x.type());
+  }
+  return common.shape;
+}
+
+TileBuilder::Values TileBuilder::inlineAsm(StringRef text, StringRef constraints, Operands args,
+                                           ArrayRef<DType> types, bool pure, int64_t pack) {
+  SmallVector<int64_t> shape = commonShape(args, "inline_asm_elementwise");
+  int64_t elements = 1;
+  for (int64_t extent : shape)
+    elements *= extent;
+  if (pack <= 0 || elements % pack != 0)
+    throw UserError("E050",
+                    "inline_asm_elementwise packs " + std::to_string(pack) + " of " +
+                        std::to_string(elements) + " elements",
+                    "pack must divide the number of elements");
+  if (types.empty())
+    throw UserError("E050", "inline_asm_elementwise has no result", "name a dtype");
+  llvm::InlineAsm::ConstraintInfoVector parsed = llvm::InlineAsm::ParseConstraints(constraints);
+  if (parsed.empty() && !constraints.empty())
+    throw UserError("E050", ("the constraints \"" + constraints + "\" cannot be parsed").str(),
+                    "write LLVM constraints, such as \"=r,r\"");
+  std::vector<ValueType> resultTypes;
+  SmallVector<Type> irTypes;
+  for (DType dtype : types) {
+    resultTypes.push_back(ValueType::number(dtype, shape));
+    irTypes.push_back(ir(resultTypes.back()));
+  }
+  SmallVector<Value> passed;
+  for (const Operand &x : args)
+    passed.push_back(repeat(toTensor(x), shape).ir);
+  auto op = create<tile::InlineAsmOp>(irTypes, text, constraints, pure, static_cast<uint32_t>(pack),
+                                      passed);
+  Values results;
+  for (auto [result, type] : llvm::zip(op.getResults(), resultTypes))
+    results.push_back({result, type});
+  return results;
+}
+
+TileValue TileBuilder::externElementwise(StringRef symbol, Operands args, DType dtype, bool pure) {
+  if (args.empty())
+    throw UserError("E029", ("the extern " + symbol + " has no operand").str(), "pass a value");
+  SmallVector<int64_t> shape = commonShape(args, symbol);
+  ValueType type = ValueType::number(dtype, shape);
+  Type irType = ir(type);
+  SmallVector<Value> passed;
+  for (const Operand &x : args)
+    passed.push_back(repeat(toTensor(x), shape).ir);
+  return {create<tile::ExternElementwiseOp>(irType, symbol, passed, pure), type};
+}
