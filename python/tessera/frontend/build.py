@@ -131,9 +131,7 @@ def build_module(fn: JITCallable, args: Sequence[ArgSpec], options: Any) -> Buil
         sys.setrecursionlimit(limit)
         active.session = outer
         session.flush()
-    return BuiltModule(
-        module, tuple(session.used_globals.values()), tuple(session.dependencies)
-    )
+    return BuiltModule(module, tuple(session.used_globals.values()), tuple(session.dependencies))
 
 
 def _build_kernel(session: Session, fn: JITCallable, args: Sequence[ArgSpec]) -> None:
@@ -222,9 +220,7 @@ def _declaration_error(
     column = len(text.encode()[:column].decode(errors="replace")) + 1
     width = (node.end_col_offset or 0) - node.col_offset  # type: ignore[attr-defined]
     frame = Frame(fn.__name__, fn.file, line, column)
-    return CompilationError(
-        id, message, fix, fn.file, line, column, column + width, text, [frame]
-    )
+    return CompilationError(id, message, fix, fn.file, line, column, column + width, text, [frame])
 
 
 _PYTHON_ANNOTATIONS = ("int", "float", "bool", "str", "tuple", "object", "Any")

@@ -18,7 +18,6 @@ from tessera.language import math as math_ops
 from tessera.language import program
 from tessera.language.tensor import (
     describe,
-    describe_type,
     emit,
     is_builtin,
     known_value,
@@ -28,13 +27,6 @@ from tessera.language.tensor import (
 from tessera.language.types import block_type, constexpr, dtype, pointer_type, tuple_type, unwrap
 
 _HOST_MODULES = ("numpy", "torch", "math", "jax", "cupy", "random", "time", "os", "sys")
-
-_REPLACEMENTS = {
-    "torch.zeros": "tl.zeros",
-    "numpy.zeros": "tl.zeros",
-    "numpy.sum": "tl.sum",
-    "torch.sum": "tl.sum",
-}
 
 
 class CallWalker(ExpressionWalker):
@@ -56,9 +48,7 @@ class CallWalker(ExpressionWalker):
         self.locate(node)
         return self.call(function, args, kwargs, node)
 
-    def call(
-        self, function: Any, args: list[Any], kwargs: dict[str, Any], node: ast.Call
-    ) -> Any:
+    def call(self, function: Any, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
         """Calls anything that kernel code can name."""
         function = unwrap(function)
         if isinstance(function, BoundFunction):
@@ -66,9 +56,9 @@ class CallWalker(ExpressionWalker):
         if isinstance(function, JITCallable):
             return self.call_jit(function, args, kwargs)
         if is_builtin(function):
-            return self._run(function, args, kwargs)
+            return self._apply(function, args, kwargs)
         if function in _PYTHON_BUILTINS:
-            return _PYTHON_BUILTINS[function](self, *self._plain_call(function, args, kwargs))
+            return _PYTHON_BUILTINS[function](self, args, kwargs)
         if function is constexpr:
             return settle(args[0])
         if isinstance(function, type):
@@ -81,7 +71,7 @@ class CallWalker(ExpressionWalker):
                 return self._call_on_constants(function, args, kwargs)
         self._refuse_host_function(function, node)
 
-    def _run(self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def _apply(self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Calls a Python function of ours; wrong arguments are the user's mistake."""
         try:
             return function(*args, **kwargs)
@@ -99,16 +89,11 @@ class CallWalker(ExpressionWalker):
                 pass
             raise error
 
-    def _plain_call(
-        self, function: Any, args: list[Any], kwargs: dict[str, Any]
-    ) -> tuple[list[Any], dict[str, Any]]:
-        return args, kwargs
-
     def _call_class(self, cls: type, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if issubclass(cls, (program.range, program.condition)):
-            return self._run(cls, args, kwargs)
+            return self._apply(cls, args, kwargs)
         if issubclass(cls, tuple) and hasattr(cls, "_fields"):
-            return self._run(cls, args, kwargs)
+            return self._apply(cls, args, kwargs)
         if issubclass(cls, (dtype, tuple_type)) or cls is block_type or cls is pointer_type:
             return self._call_on_constants(cls, args, kwargs)
         if hasattr(cls, "__tessera_constexpr_function__"):
@@ -209,9 +194,7 @@ class CallWalker(ExpressionWalker):
                 "write a loop, or fewer helpers",
             )
 
-    def _bind(
-        self, fn: JITCallable, args: Sequence[Any], kwargs: dict[str, Any]
-    ) -> dict[str, Any]:
+    def _bind(self, fn: JITCallable, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The value of each parameter of `fn`."""
         values: dict[str, Any] = {}
         rest = {
@@ -252,9 +235,11 @@ class CallWalker(ExpressionWalker):
             raise UserMistake(
                 "E051",
                 f"`{fn.__name__}` has no parameter `{name}`",
-                f"did you mean `{near}`?"
-                if near
-                else f"its parameters are {', '.join(one.name for one in fn.params)}",
+                (
+                    f"did you mean `{near}`?"
+                    if near
+                    else f"its parameters are {', '.join(one.name for one in fn.params)}"
+                ),
             )
         return values
 
@@ -273,7 +258,7 @@ class CallWalker(ExpressionWalker):
     def _call_noinline(self, fn: JITCallable, values: dict[str, Any]) -> Any:
         bound = tuple(values.values())
         tensors = [leaf for value in bound for leaf in leaves(value)]
-        key = (fn, _key(bound))
+        key = (fn, _key(bound, with_known=False))
         function = self.session.noinline_functions.get(key)
         if function is None:
             function = self._build_noinline(fn, values, key)
@@ -373,7 +358,7 @@ class CallWalker(ExpressionWalker):
         return True
 
     def _print(self, args: list[Any], kwargs: dict[str, Any]) -> None:
-        return self._run(debug_ops.device_print, args, kwargs)  # type: ignore[no-any-return]
+        return self._apply(debug_ops.device_print, args, kwargs)  # type: ignore[no-any-return]
 
     def _extremum(self, name: str) -> Callable[[list[Any], dict[str, Any]], Any]:
         def choose(args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -431,12 +416,12 @@ def _signature_hint(function: Callable[..., Any], kwargs: dict[str, Any]) -> str
     return f"its parameters are {', '.join(names)}"
 
 
-def _key(value: Any) -> Any:
+def _key(value: Any, with_known: bool = True) -> Any:
     """Equal for arguments that give the same function body."""
     if isinstance(value, tensor):
-        return ("tensor", value.type)
+        return ("tensor", value.type, repr(value.constant) if with_known else None)
     if isinstance(value, tuple):
-        return (type(value), *map(_key, value))
+        return (type(value), *[_key(item, with_known) for item in value])
     try:
         hash(value)
     except TypeError:
@@ -488,5 +473,3 @@ _PYTHON_BUILTINS = _IdentityTable(
         (type, _bound("_type")),
     ]
 )
-
-__all__ = ["CallWalker", "describe_type"]

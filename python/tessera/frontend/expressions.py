@@ -72,9 +72,11 @@ class ExpressionWalker(WalkerState):
             line = assignment_line(self.fn.tree.body, name)
             raise UserMistake(
                 "E013",
-                f"`{name}` is undefined here: it is only assigned later, at line {line}"
-                if line >= getattr(node, "lineno", 0)
-                else f"`{name}` is undefined here: the path to it does not pass line {line}",
+                (
+                    f"`{name}` is undefined here: it is only assigned later, at line {line}"
+                    if line >= getattr(node, "lineno", 0)
+                    else f"`{name}` is undefined here: the path to it does not pass line {line}"
+                ),
                 f"assign `{name}` first",
                 node=node,
             )
@@ -160,9 +162,7 @@ class ExpressionWalker(WalkerState):
 
     def _tensor_attribute(self, value: tensor, name: str, node: ast.AST) -> Any:
         if isinstance(value.type, block_pointer_type) and name in ("dtype", "block_shape", "shape"):
-            return (
-                value.type.element_ty if name == "dtype" else value.type.block_shape
-            )
+            return value.type.element_ty if name == "dtype" else value.type.block_shape
         found = None if name.startswith("_") else getattr(tensor, name, None)
         if name in ("handle", "known", "constant") or found is None:
             self._no_attribute(value, f"a {describe_type(value.type)} tensor", name, node)
@@ -376,7 +376,10 @@ class ExpressionWalker(WalkerState):
                 value = self.visit(node.value)
                 if not isinstance(value, tuple):
                     raise UserMistake(
-                        "E014", f"`*` needs a tuple, got {describe(value)}", "pass a tuple", node=node
+                        "E014",
+                        f"`*` needs a tuple, got {describe(value)}",
+                        "pass a tuple",
+                        node=node,
                     )
                 yield from value
             else:
@@ -458,9 +461,7 @@ def as_condition(value: Any, what: str, node: Optional[ast.AST] = None) -> Any:
             node=node,
         )
     if not known.dtype.is_int() and not known.dtype.is_floating():
-        raise UserMistake(
-            "E032", f"{describe(known)} has no truth value", "compare it", node=node
-        )
+        raise UserMistake("E032", f"{describe(known)} has no truth value", "compare it", node=node)
     return known if known.dtype.is_bool() else emit_one("ne", known, 0)
 
 

@@ -171,9 +171,7 @@ def store(
         )
     value = unwrap(value)
     if not isinstance(value, (tensor, bool, int, float)):
-        raise UserMistake(
-            "E046", f"cannot store {describe(value)}", "store a tensor or a number"
-        )
+        raise UserMistake("E046", f"cannot store {describe(value)}", "store a tensor or a number")
     emit(
         "store",
         pointer,

@@ -19,7 +19,6 @@ from tessera.language.tensor import (
     describe_type,
     emit,
     emit_one,
-    lower,
     method,
     tensor,
     to_tensor_value,
@@ -100,7 +99,7 @@ def reduce(input: Any, axis: Any, combine_fn: Any, keep_dims: bool = False) -> A
         number = axis_of(axis, rank)
     scalars = emit("begin_reduce", tiles, number)
     combined = _combined("reduce", combine_fn, len(tiles), scalars)
-    results = emit("end_reduce", lower(combined))
+    results = emit("end_reduce", combined)
     if keep:
         if axis is None:
             results = tuple(emit_one("broadcast_to", one, [1] * rank) for one in results)
@@ -128,7 +127,7 @@ def associative_scan(input: Any, axis: Any, combine_fn: Any, reverse: bool = Fal
     number = axis_of(axis, rank)
     scalars = emit("begin_scan", tiles, number, constant_bool(reverse, "reverse"))
     combined = _combined("associative_scan", combine_fn, len(tiles), scalars)
-    results = emit("end_scan", lower(combined))
+    results = emit("end_scan", combined)
     return results if is_tuple else results[0]
 
 

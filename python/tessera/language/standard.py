@@ -302,9 +302,7 @@ def max(
                 (input, _indices_along(input, axis)), axis, _any_maximum, keep_dims=keep_dims
             )
     else:
-        return reduction.reduce(
-            _widened_to_compare(input), axis, _maximum, keep_dims=keep_dims
-        )
+        return reduction.reduce(_widened_to_compare(input), axis, _maximum, keep_dims=keep_dims)
 
 
 @library
@@ -326,9 +324,7 @@ def min(
                 (input, _indices_along(input, axis)), axis, _any_minimum, keep_dims=keep_dims
             )
     else:
-        return reduction.reduce(
-            _widened_to_compare(input), axis, _minimum, keep_dims=keep_dims
-        )
+        return reduction.reduce(_widened_to_compare(input), axis, _minimum, keep_dims=keep_dims)
 
 
 @library

@@ -101,11 +101,7 @@ def literal_dtype(value: Any) -> dtype:
         magnitude = abs(value)
         if magnitude == 0 or magnitude != magnitude or magnitude == float("inf"):
             return types.float32
-        return (
-            types.float32
-            if 2.0**-126 <= magnitude <= 3.4028234663852886e38
-            else types.float64
-        )
+        return types.float32 if 2.0**-126 <= magnitude <= 3.4028234663852886e38 else types.float64
     raise TypeError(f"a {type(value).__name__} is no number")
 
 
@@ -119,9 +115,7 @@ class tensor:
 
     __slots__ = ("_handle", "type", "constant")
 
-    def __init__(
-        self, handle: Any, type: Optional[dtype] = None, constant: Any = None
-    ) -> None:
+    def __init__(self, handle: Any, type: Optional[dtype] = None, constant: Any = None) -> None:
         self._handle = handle
         self.type: dtype = type if type is not None else from_core_type(_type_of(handle))
         self.constant = constant
@@ -137,9 +131,7 @@ class tensor:
         """The value in the builder; that of a known number is made anew at each use."""
         if self._handle is not None:
             return self._handle
-        (handle,) = active.session.builder.call(
-            "constant", self.constant, to_core_type(self.type)
-        )
+        (handle,) = active.session.builder.call("constant", self.constant, to_core_type(self.type))
         return handle
 
     @property
@@ -575,8 +567,11 @@ def element_type(value: Any, what: str = "dtype") -> dtype:
             raise UserMistake(
                 "E035",
                 f"there is no dtype {value!r}",
-                f"did you mean {near!r}?" if near else "the names are int1, int8, ..., uint64, "
-                "fp16, bf16, fp32, fp64",
+                (
+                    f"did you mean {near!r}?"
+                    if near
+                    else "the names are int1, int8, ..., uint64, " "fp16, bf16, fp32, fp64"
+                ),
             ) from None
     text = str(value)
     name = text.rsplit(".", 1)[-1].strip("'>")

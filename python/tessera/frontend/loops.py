@@ -1,0 +1,667 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Loops: unrolled ones, `for` over a range, `while`.
+
+A loop carries the names that its body assigns, that have a value before it, and that are
+read in a later iteration or after it. Which constants stay constants, and whether control
+may leave the loop early, is only known once the body has been visited; where the first
+guess was wrong, what was built is dropped and the body visited again with what was learnt.
+
+A `for` that may be left becomes a `while` with a counter and a flag that stops it.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, Iterator, NamedTuple, Optional, Sequence
+
+from tessera.frontend.branches import BranchWalker, type_name
+from tessera.frontend.constants import (
+    is_constant,
+    is_number,
+    leaves,
+    same_constant,
+    settle,
+    with_leaves,
+)
+from tessera.frontend.errors import UserMistake
+from tessera.frontend.expressions import as_condition
+from tessera.frontend.scope import (
+    BROKE,
+    CONTINUED,
+    HIDDEN,
+    MISSING,
+    RESULT,
+    RETURNED,
+    Undefined,
+    assigned_names,
+    assignment_line,
+    exposed_names,
+    has_exit,
+    loaded_names,
+)
+from tessera.language import program
+from tessera.language.tensor import (
+    binary,
+    describe,
+    emit,
+    emit_one,
+    known_value,
+    literal_dtype,
+    tensor,
+    to_tensor_value,
+    unary,
+)
+from tessera.language.types import dtype
+
+# More iterations than this are not unrolled, nor run at compile time.
+MAX_UNROLLED = 10_000
+
+
+class _Plan:
+    """What is known about a loop so far; each wrong guess adds to it."""
+
+    def __init__(self) -> None:
+        self.promoted: set[str] = set()
+        """Names that are constants before the loop and tensors in it."""
+        self.may_leave = False
+        self.result: Any = MISSING
+        """What a `return` in the loop returns; the types of its tensors count."""
+
+
+class _Replan(Exception):
+    """The plan has changed: visit the loop again."""
+
+
+class _Carried(NamedTuple):
+    """The names that a loop carries, with their values at some point."""
+
+    names: list[str]
+    values: list[Any]
+
+    def tensors(self) -> list[Any]:
+        """The values' tensors as the builder takes them, known numbers as literals."""
+        return [known_value(leaf) for value in self.values for leaf in leaves(value)]
+
+
+class LoopWalker(BranchWalker):
+    """Visits loops."""
+
+    # --- Compile-time iteration ------------------------------------------------------------
+
+    def static_items(self, iterable: Any, node: ast.AST) -> Iterator[Any]:
+        if isinstance(iterable, tuple):
+            yield from iterable
+            return
+        if isinstance(iterable, str):
+            yield from iterable
+            return
+        if isinstance(iterable, program.range):
+            yield from self._static_range(iterable, node)
+            return
+        raise UserMistake(
+            "E039", f"cannot iterate over {describe(iterable)}", "use range or a tuple", node=node
+        )
+
+    def _static_range(self, iterable: program.range, node: ast.AST) -> range:
+        bounds = [settle(bound) for bound in (iterable.start, iterable.end, iterable.step)]
+        for bound in bounds:
+            if isinstance(bound, tensor):
+                raise UserMistake(
+                    "E040",
+                    f"a bound of static_range is {describe(bound)}, known at run time only",
+                    "use tl.range, or annotate the parameter it comes from with tl.constexpr",
+                    node=node,
+                )
+            if not isinstance(bound, int):
+                raise UserMistake(
+                    "E039", f"a bound of the range is {describe(bound)}", "use integers", node=node
+                )
+        if bounds[2] == 0:
+            raise UserMistake("E039", "the step of the range is 0", "use another step", node=node)
+        numbers = range(*bounds)
+        if len(numbers) > MAX_UNROLLED:
+            raise UserMistake(
+                "E040",
+                f"static_range would unroll {len(numbers)} iterations (the limit is "
+                f"{MAX_UNROLLED})",
+                "use tl.range",
+                node=node,
+            )
+        return numbers
+
+    def _unroll(self, node: ast.For, items: Sequence[Any], live_out: frozenset[str]) -> None:
+        outer = {name: self.scope.get(name) for name in (BROKE, CONTINUED)}
+        self.scope.set(BROKE, False)
+        live = live_out | loaded_names([node]) | HIDDEN
+
+        def iterate(position: int) -> None:
+            while position < len(items):
+                self.scope.set(CONTINUED, False)
+                self.assign(node.target, items[position], constant=True)
+                self.visit_block(node.body, live)
+                self.scope.set(CONTINUED, False)
+                position += 1
+                left = self.exited()
+                if left is True:
+                    return
+                if isinstance(left, tensor) and position < len(items):
+                    following = position
+                    self.guard(left, lambda: iterate(following), live)
+                    return
+
+        iterate(0)
+        self._restore(outer)
+
+    def _restore(self, outer: dict[str, Any]) -> None:
+        for name, value in outer.items():
+            if value is MISSING:
+                self.scope.values.pop(name, None)
+            else:
+                self.scope.set(name, value)
+
+    # --- for -------------------------------------------------------------------------------
+
+    def visit_for_statement(self, node: ast.For, live_out: frozenset[str]) -> None:
+        """Visits a `for`, after which the names in `live_out` are read."""
+        self.locate(node)
+        self._refuse_else(node)
+        iterable = self.visit(node.iter)
+        if isinstance(iterable, program.static_range) or not isinstance(iterable, program.range):
+            self._unroll(node, list(self.static_items(iterable, node.iter)), live_out)
+            return
+        if not isinstance(node.target, ast.Name):
+            raise UserMistake(
+                "E014", "the variable of a run-time loop must be a name", "", node=node.target
+            )
+        bounds = self._check_bounds(iterable, node.iter)
+        plan = _Plan()
+        while True:
+            before, printed = self.scope, len(self.session.printed)
+            self.scope = before.copy()
+            try:
+                if plan.may_leave:
+                    self._build_counted_while(node, bounds, plan, live_out)
+                else:
+                    self._build_for(node, bounds, iterable.hints(), plan, live_out)
+                return
+            except _Replan:
+                emit("discard_region")
+                del self.session.printed[printed:]
+                self.scope = before
+                self.locate(node)
+
+    def _refuse_else(self, node: Any) -> None:
+        if node.orelse:
+            kind = "for" if isinstance(node, ast.For) else "while"
+            raise UserMistake(
+                "E038",
+                f"`else` of a `{kind}` is not supported inside a kernel",
+                "set a flag before `break` and test it after the loop",
+                node=node.orelse[0],
+            )
+
+    def _check_bounds(self, iterable: program.range, node: ast.AST) -> list[Any]:
+        """Start, end and step: constants, or integer scalars."""
+        bounds = [known_value(bound) for bound in (iterable.start, iterable.end, iterable.step)]
+        for bound, what in zip(bounds, ("start", "end", "step")):
+            is_integer = (
+                bound.dtype.is_int() and not bound.shape
+                if isinstance(bound, tensor)
+                else isinstance(bound, int)
+            )
+            if not is_integer:
+                raise UserMistake(
+                    "E039",
+                    f"the {what} of the range is {describe(bound)}",
+                    "use an integer scalar",
+                    node=node,
+                )
+        if not isinstance(bounds[2], tensor) and bounds[2] == 0:
+            raise UserMistake("E039", "the step of the range is 0", "use another step", node=node)
+        return [int(bound) if not isinstance(bound, tensor) else bound for bound in bounds]
+
+    def _carried_names(
+        self, body: Sequence[ast.AST], live_out: frozenset[str], plan: _Plan, but: str = ""
+    ) -> list[str]:
+        read_later = exposed_names(body) | live_out
+        return [
+            name
+            for name, value in self.scope.values.items()
+            if name in assigned_names(body)
+            and name != but
+            and name in read_later
+            and (name in plan.promoted or any(True for _ in leaves(value)))
+        ]
+
+    def _live_in_body(self, body: Sequence[ast.AST], live_out: frozenset[str]) -> frozenset[str]:
+        """The names whose values at the end of the body count."""
+        return (assigned_names(body) & (exposed_names(body) | live_out)) | HIDDEN
+
+    def _enter(self, names: list[str]) -> _Carried:
+        """The carried values before the loop."""
+        values = []
+        for name in names:
+            value = self.scope.get(name)
+            if not any(True for _ in leaves(value)) and is_number(value):
+                value = tensor.known(value)
+            values.append(value)
+        return _Carried(names, values)
+
+    def _rebind(self, carried: _Carried, arguments: Iterator[Any]) -> None:
+        """Gives the names the values that the loop's region takes."""
+        for name, value in zip(*carried):
+            self.scope.set(name, with_leaves(value, arguments))
+
+    def _leave(self, carried: _Carried, node: ast.AST) -> list[Any]:
+        """The tensors that go into the next iteration; their types are those of before."""
+        yields: list[Any] = []
+        for name, before in zip(*carried):
+            yields.extend(self._matched(name, before, self.scope.get(name), node))
+        return yields
+
+    def _matched(self, name: str, before: Any, after: Any, node: ast.AST) -> list[Any]:
+        if isinstance(before, tuple) and isinstance(after, tuple) and len(before) == len(after):
+            return [
+                leaf
+                for one, other in zip(before, after)
+                for leaf in self._matched(name, one, other, node)
+            ]
+        if not isinstance(before, tensor):
+            if same_constant(before, after):
+                return []
+        elif is_number(after) or isinstance(after, tensor):
+            number = known_value(after)
+            type = after.type if isinstance(after, tensor) else literal_dtype(after)
+            if type == before.type:
+                return [number]
+            if is_number(after) and before.type.is_floating():
+                return [number]
+        if name == RESULT:
+            raise UserMistake(
+                "E037",
+                f"`{self.fn.__name__}` returns {type_name(before)} on one path and "
+                f"{type_name(after)} on another",
+                "return one type and shape on every path",
+            )
+        loop = "before the loop, {} at its end"
+        raise UserMistake(
+            "E036",
+            f"`{name}` is {type_name(before)} " + loop.format(_after_text(after)),
+            self._carry_fix(name, after),
+        )
+
+    def _carry_fix(self, name: str, after: Any) -> str:
+        if isinstance(after, tensor) and after.shape:
+            shape = ", ".join(map(str, after.shape))
+            return f"initialise it: {name} = tl.zeros(({shape},), {after.dtype!r})"
+        if isinstance(after, tensor) and not after.dtype.is_ptr():
+            return f"initialise it with a {after.dtype}, or cast at the end of the loop"
+        return f"give `{name}` its type before the loop"
+
+    def _check_constants(
+        self, body: Sequence[ast.AST], before: dict[str, Any], carried: list[str], plan: _Plan
+    ) -> None:
+        """Constants that the body changes must be carried after all."""
+        changed = False
+        for name in assigned_names(body):
+            old, new = before.get(name, MISSING), self.scope.get(name)
+            if old is MISSING or new is MISSING or name in carried or name in HIDDEN:
+                continue
+            if any(True for _ in leaves(old)) or same_constant(old, new):
+                continue
+            if not is_number(old):
+                if name in exposed_names(body):
+                    raise UserMistake(
+                        "E036",
+                        f"`{name}` is {describe(old)} before the loop, {_after_text(new)} at its "
+                        "end",
+                        f"give `{name}` its type before the loop",
+                    )
+                continue
+            if name not in plan.promoted:
+                plan.promoted.add(name)
+                changed = True
+        if changed:
+            raise _Replan
+
+    def _forget_inner_names(
+        self, node: Any, before: dict[str, Any], names: frozenset[str], kept: Sequence[str]
+    ) -> None:
+        """Names that only the body assigns have no value after the loop."""
+        construct = "for" if isinstance(node, ast.For) else "while"
+        for name in names:
+            if name not in kept:
+                old = before.get(name, MISSING)
+                if old is not MISSING and not any(True for _ in leaves(old)):
+                    # A constant that every iteration leaves as it is.
+                    if same_constant(old, self.scope.values.get(name, old)):
+                        self.scope.set(name, old)
+                        continue
+                line = assignment_line([node], name) if old is MISSING else node.lineno
+                if old is MISSING or name in self.scope.values:
+                    self.scope.drop(name, Undefined(line, construct))
+
+    def _build_for(
+        self,
+        node: ast.For,
+        bounds: list[Any],
+        hints: list[list[Any]],
+        plan: _Plan,
+        live_out: frozenset[str],
+    ) -> None:
+        assert isinstance(node.target, ast.Name)
+        variable = node.target.id
+        outer = {name: self.scope.get(name) for name in (BROKE, CONTINUED)}
+        before = dict(self.scope.values)
+        names = self._carried_names(node.body, live_out, plan, but=variable)
+        carried = self._enter(names)
+        keep_last = variable in live_out and isinstance(before.get(variable), tensor)
+        last = self._initial_last(before[variable], bounds) if keep_last else None
+        inits = carried.tensors() + ([last] if keep_last else [])
+        index, *arguments = emit("begin_for", *bounds, inits, hints)
+        region = iter(arguments)
+        self._rebind(carried, region)
+        self.scope.set(variable, index)
+        self.scope.set(BROKE, False)
+        self.scope.set(CONTINUED, False)
+        self.visit_block(node.body, self._live_in_body(node.body, live_out) | {variable})
+        self.locate(node)
+        self.scope.set(CONTINUED, False)
+        if self.exited() is not False:
+            plan.may_leave = True
+            plan.result = self.scope.get(RESULT)
+            raise _Replan
+        self._check_constants(node.body, before, [*names, variable], plan)
+        yields = self._leave(carried, node)
+        if keep_last:
+            final = self.scope.get(variable)
+            yields.append(known_value(emit_one("cast", final, index.type, None, False)))
+        results = iter(emit("end_for", yields))
+        values = dict(self.scope.values)
+        self.scope.values = dict(before)
+        self.scope.undefined = dict(self.scope.undefined)
+        for name in assigned_names(node.body):
+            if name in values and not any(True for _ in leaves(values[name])):
+                self.scope.values[name] = values[name]
+        self._forget_inner_names(node, before, assigned_names(node.body) - {variable}, names)
+        self._rebind(carried, results)
+        self._after_variable(node, variable, before, bounds, index.type, live_out, results)
+        self._restore(outer)
+
+    def _initial_last(self, old: tensor, bounds: list[Any]) -> Any:
+        type = _index_type(bounds)
+        if not old.dtype.is_int() or old.shape:
+            raise UserMistake(
+                "E036",
+                f"the loop variable is {describe(old)} before the loop and read after it",
+                "use another name",
+            )
+        return emit_one("cast", old, type, None, False) if old.type != type else old.handle
+
+    def _after_variable(
+        self,
+        node: ast.For,
+        variable: str,
+        before: dict[str, Any],
+        bounds: list[Any],
+        type: dtype,
+        live_out: frozenset[str],
+        results: Iterator[Any],
+    ) -> None:
+        """The loop variable keeps its last value, or its earlier one after no iteration."""
+        if variable not in live_out:
+            self.scope.drop(variable, Undefined(node.lineno, "for"))
+            return
+        old = before.get(variable, MISSING)
+        if isinstance(old, tensor):
+            self.scope.set(variable, next(results))
+            return
+        numbers = range(*bounds) if all(isinstance(bound, int) for bound in bounds) else None
+        if numbers and variable not in assigned_names(node.body):
+            self.scope.set(variable, to_tensor_value(numbers[-1]))
+        elif numbers is not None and len(numbers) == 0 and old is not MISSING:
+            self.scope.set(variable, old)
+        else:
+            self.scope.drop(variable, Undefined(node.lineno, "for"))
+
+    # --- for as while ---------------------------------------------------------------------
+
+    def _build_counted_while(
+        self, node: ast.For, bounds: list[Any], plan: _Plan, live_out: frozenset[str]
+    ) -> None:
+        assert isinstance(node.target, ast.Name)
+        variable = node.target.id
+        outer = {name: self.scope.get(name) for name in (BROKE, CONTINUED)}
+        before = dict(self.scope.values)
+        type = _index_type(bounds)
+        start, end, step = [self._as_index(bound, type) for bound in bounds]
+        names = self._carried_names(node.body, live_out, plan, but=variable)
+        carried = self._enter(names)
+        keep_last = variable in live_out
+        old = before.get(variable, MISSING)
+        if keep_last and isinstance(old, tensor):
+            last: Any = self._initial_last(old, bounds)
+        else:
+            last = start
+        leaving = self._enter_leaving(plan)
+        inits = [start, last, *leaving.tensors(), *carried.tensors()]
+        counter, last_argument, *arguments = emit("begin_while", inits)
+        region = iter(arguments)
+        self._rebind(leaving, region)
+        self._rebind(carried, region)
+        condition = self._in_range(counter, end, bounds[2], step)
+        condition = binary("logical_and", condition, unary("not_", self._stopped()))
+        passed = [counter, last_argument] + [
+            leaf for name in [*leaving.names, *names] for leaf in leaves(self.scope.get(name))
+        ]
+        counter, last_argument, *arguments = emit("while_condition", condition, passed)
+        region = iter(arguments)
+        self._rebind(leaving, region)
+        self._rebind(carried, region)
+        self.scope.set(variable, counter)
+        self._clear_flags()
+        self.visit_block(node.body, self._live_in_body(node.body, live_out) | {variable})
+        self.locate(node)
+        self._check_leaving(plan)
+        self._check_constants(node.body, before, [*names, variable], plan)
+        final = self.scope.values.get(variable, counter)
+        final = emit_one("cast", final, type, None, False) if final.type != type else final
+        yields = [emit_one("add", counter, step), final]
+        yields += self._leave(leaving, node) + self._leave(carried, node)
+        _, last_result, *arguments = emit("end_while", yields)
+        results = iter(arguments)
+        self.scope.values = dict(before)
+        self._forget_inner_names(node, before, assigned_names(node.body) - {variable}, names)
+        self._rebind(leaving, results)
+        self._rebind(carried, results)
+        if keep_last and (isinstance(old, tensor) or self._surely_runs(bounds)):
+            self.scope.set(variable, last_result)
+        else:
+            self.scope.drop(variable, Undefined(node.lineno, "for"))
+        self._restore(outer)
+
+    def _surely_runs(self, bounds: list[Any]) -> bool:
+        return all(isinstance(bound, int) for bound in bounds) and len(range(*bounds)) > 0
+
+    def _as_index(self, bound: Any, type: dtype) -> Any:
+        if not isinstance(bound, tensor):
+            return emit_one("constant", bound, type)
+        return emit_one("cast", bound, type, None, False) if bound.type != type else bound
+
+    def _in_range(self, counter: Any, end: Any, known_step: Any, step: Any) -> Any:
+        if isinstance(known_step, int):
+            return emit_one("lt" if known_step > 0 else "gt", counter, end)
+        upwards = binary("logical_and", emit_one("gt", step, 0), emit_one("lt", counter, end))
+        downwards = binary("logical_and", emit_one("lt", step, 0), emit_one("gt", counter, end))
+        return binary("logical_or", upwards, downwards)
+
+    # --- Leaving a loop ----------------------------------------------------------------------
+
+    def _enter_leaving(self, plan: _Plan) -> _Carried:
+        """The flags (and the result) that a loop carries if it may be left."""
+        if not plan.may_leave:
+            return _Carried([], [])
+        names, values = [BROKE, RETURNED], [tensor.known(False), tensor.known(False)]
+        if plan.result is not MISSING:
+            old = self.scope.get(RESULT)
+            template = plan.result if old is MISSING else old
+            if any(True for _ in leaves(template)):
+                names.append(RESULT)
+                values.append(self._value_like(old, plan.result))
+            else:
+                self.scope.set(RESULT, template)
+        return _Carried(names, values)
+
+    def _stopped(self) -> Any:
+        return binary("logical_or", self.scope.get(BROKE), self.scope.get(RETURNED))
+
+    def _clear_flags(self) -> None:
+        for name in (BROKE, RETURNED, CONTINUED):
+            self.scope.set(name, False)
+
+    def _check_leaving(self, plan: _Plan) -> None:
+        """After the body: the flags as tensors; a result that turned up late is carried."""
+        self.scope.set(CONTINUED, False)
+        result = self.scope.get(RESULT)
+        if plan.may_leave and plan.result is MISSING and result is not MISSING:
+            plan.result = result
+            raise _Replan
+        if plan.result is not MISSING and is_constant(plan.result) and not is_constant(result):
+            plan.result = result
+            raise _Replan
+
+    # --- while --------------------------------------------------------------------------------
+
+    def visit_while_statement(self, node: ast.While, live_out: frozenset[str]) -> None:
+        """Visits a `while`, after which the names in `live_out` are read."""
+        self.locate(node)
+        self._refuse_else(node)
+        plan = _Plan()
+        plan.may_leave = self.is_kernel and has_exit(node.body)
+        turns = 0
+        while True:
+            before, printed = self.scope, len(self.session.printed)
+            self.scope = before.copy()
+            try:
+                constant = self._build_while(node, plan, live_out)
+            except _Replan:
+                emit("discard_region")
+                del self.session.printed[printed:]
+                self.scope = before
+                self.locate(node)
+                continue
+            if constant is None:
+                return
+            # The condition is a constant: the loop runs while compiling.
+            emit("discard_region")
+            del self.session.printed[printed:]
+            self.scope = before
+            self.locate(node)
+            if not constant:
+                return
+            turns += 1
+            if turns > MAX_UNROLLED:
+                raise UserMistake(
+                    "E041",
+                    f"the condition of the `while` is still true after {MAX_UNROLLED} iterations "
+                    "at compile time",
+                    "let the condition depend on what the loop changes",
+                )
+            if self._unroll_once(node, live_out):
+                return
+
+    def _unroll_once(self, node: ast.While, live_out: frozenset[str]) -> bool:
+        """Visits the body of a `while` on constants; whether the loop ends by that."""
+        outer = {name: self.scope.get(name) for name in (BROKE, CONTINUED)}
+        self.scope.set(BROKE, False)
+        self.scope.set(CONTINUED, False)
+        self.visit(node.test)
+        self.visit_block(node.body, live_out | loaded_names([node]) | HIDDEN)
+        self.scope.set(CONTINUED, False)
+        left = self.exited()
+        if isinstance(left, tensor):
+            raise UserMistake(
+                "E041",
+                "a `while` on constants is left on a condition known at run time",
+                "write `while True:`, or a condition known at run time",
+            )
+        self._restore(outer)
+        return left is True
+
+    def _build_while(
+        self, node: ast.While, plan: _Plan, live_out: frozenset[str]
+    ) -> Optional[bool]:
+        """Builds the loop; or returns its condition where that is a constant."""
+        outer = {name: self.scope.get(name) for name in (BROKE, CONTINUED)}
+        before = dict(self.scope.values)
+        body: list[ast.AST] = [ast.Expr(node.test), *node.body]
+        names = self._carried_names(body, live_out, plan)
+        carried = self._enter(names)
+        leaving = self._enter_leaving(plan)
+        region = iter(emit("begin_while", leaving.tensors() + carried.tensors()))
+        self._rebind(leaving, region)
+        self._rebind(carried, region)
+        test = self.visit(node.test)
+        if isinstance(test, program.condition):
+            test = test.condition
+        condition = as_condition(test, "`while`", node.test)
+        if not isinstance(condition, tensor):
+            if not condition or not isinstance(node.test, ast.Constant):
+                return condition
+            if not has_exit(node.body):
+                raise UserMistake(
+                    "E041", "this `while` never ends", "add a break, a return or a condition"
+                )
+            condition = tensor.known(True)
+        if plan.may_leave:
+            condition = binary("logical_and", condition, unary("not_", self._stopped()))
+        # What the condition itself assigns is there in the body and after the loop.
+        tested = [
+            name
+            for name in assigned_names([node.test])
+            if name not in names and self.scope.get(name) is not MISSING
+        ]
+        passed_names = [*leaving.names, *names, *tested]
+        passed = _Carried(passed_names, [self.scope.get(name) for name in passed_names])
+        region = iter(
+            emit("while_condition", condition, [t.handle for v in passed.values for t in leaves(v)])
+        )
+        self._rebind(passed, region)
+        if plan.may_leave:
+            self._clear_flags()
+        self.scope.set(BROKE, False)
+        self.scope.set(CONTINUED, False)
+        self.visit_block(node.body, self._live_in_body(body, live_out))
+        self.locate(node)
+        self.scope.set(CONTINUED, False)
+        if not plan.may_leave and self.exited() is not False:
+            plan.may_leave = True
+            plan.result = self.scope.get(RESULT)
+            raise _Replan
+        self._check_leaving(plan)
+        self._check_constants(body, before, [*names, *tested], plan)
+        yields = self._leave(leaving, node) + self._leave(carried, node)
+        results = iter(emit("end_while", yields))
+        self.scope.values = dict(before)
+        self._forget_inner_names(node, before, assigned_names(body), [*names, *tested])
+        self._rebind(passed, results)
+        self._restore(outer)
+        return None
+
+
+def _after_text(value: Any) -> str:
+    return "undefined" if value is MISSING else type_name(value)
+
+
+def _index_type(bounds: Sequence[Any]) -> dtype:
+    """The type of the loop variable: the bounds' own, as they promote."""
+    tensors = [bound.dtype for bound in bounds if isinstance(bound, tensor)]
+    types = tensors or [literal_dtype(bound) for bound in bounds]
+    widest = max(types, key=lambda type: (type.int_bitwidth, type.is_int_unsigned()))
+    for bound in bounds:
+        # A literal that does not fit takes part with its own type.
+        if isinstance(bound, int) and tensors:
+            low, high = widest.get_int_min_value(), widest.get_int_max_value()
+            if not low <= bound <= high:
+                widest = literal_dtype(bound)
+    return widest

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Statements, and what of Python kernels cannot have."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, Sequence
+
+from tessera.frontend.constants import decay, is_constant, settle
+from tessera.frontend.errors import UserMistake, closest
+from tessera.frontend.loops import LoopWalker
+from tessera.frontend.scope import (
+    BROKE,
+    CONTINUED,
+    HIDDEN,
+    RESULT,
+    RETURNED,
+    loaded_names,
+)
+from tessera.language import debug as debug_ops
+from tessera.language.tensor import describe, tensor
+from tessera.language.types import constexpr
+
+_REFUSED: dict[str, tuple[str, str, str]] = {
+    "AsyncFunctionDef": ("E007", "`async def`", "use a plain function"),
+    "AsyncFor": ("E007", "`async for`", "use `for`"),
+    "AsyncWith": ("E007", "`async with`", "leave it out"),
+    "Await": ("E007", "`await`", "leave it out"),
+    "Yield": ("E007", "`yield`", "store the values instead"),
+    "YieldFrom": ("E007", "`yield from`", "store the values instead"),
+    "FunctionDef": ("E008", "a nested function", "define it with @jit at module level"),
+    "Lambda": ("E008", "a lambda", "define a function with @jit at module level"),
+    "ClassDef": ("E014", "`class`", "define it outside, as a named tuple"),
+    "Import": ("E014", "`import`", "import outside of the kernel"),
+    "ImportFrom": ("E014", "`import`", "import outside of the kernel"),
+    "Try": ("E014", "`try`", "check conditions with `if`"),
+    "TryStar": ("E014", "`try`", "check conditions with `if`"),
+    "Raise": ("E014", "`raise`", "use tl.static_assert or tl.device_assert"),
+    "With": ("E014", "`with`", "leave it out"),
+    "Global": ("E014", "`global`", "pass the value as a parameter"),
+    "Nonlocal": ("E014", "`nonlocal`", "pass the value as a parameter"),
+    "Delete": ("E014", "`del`", "leave it out: names cost nothing"),
+    "Match": ("E014", "`match`", "use `if` and `elif`"),
+    "Dict": ("E014", "a dict", "use a tuple or a named tuple"),
+    "Set": ("E014", "a set", "use a tuple"),
+    "DictComp": ("E014", "a dict comprehension", "use a list comprehension"),
+    "SetComp": ("E014", "a set comprehension", "use a list comprehension"),
+    "GeneratorExp": ("E014", "a generator", "use a list comprehension"),
+    "TypeAlias": ("E014", "`type`", "define it outside of the kernel"),
+    "TemplateStr": ("E014", "a template string", "use an f-string of constants"),
+}
+
+
+class StatementWalker(LoopWalker):
+    """Visits statements."""
+
+    def refuse(self, node: ast.AST) -> None:
+        kind = type(node).__name__
+        id, what, fix = _REFUSED.get(kind, ("E014", f"`{kind}`", "write it another way"))
+        raise UserMistake(id, f"{what} is not supported inside a kernel", fix, node=node)
+
+    def visit_block(self, statements: Sequence[ast.stmt], live_out: frozenset[str]) -> None:
+        for position, statement in enumerate(statements):
+            rest = statements[position + 1 :]
+            live = live_out | loaded_names(rest) | HIDDEN if rest else live_out
+            if isinstance(statement, ast.If):
+                outer = self.node
+                absorbed = self.visit_if_statement(statement, rest, live_out, live)
+                self.locate(outer)
+                if absorbed:
+                    return
+            elif isinstance(statement, ast.For):
+                self.visit_for_statement(statement, live)
+            elif isinstance(statement, ast.While):
+                self.visit_while_statement(statement, live)
+            else:
+                self.visit(statement)
+                if not isinstance(statement, (ast.Return, ast.Break, ast.Continue)):
+                    continue
+            if rest:
+                left = self.exited()
+                if left is True:
+                    return
+                if isinstance(left, tensor):
+                    self.guard(left, lambda: self.visit_block(rest, live_out), live_out)
+                    return
+
+    # --- Assignments -----------------------------------------------------------------------
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        value = self.visit(node.value)
+        for target in node.targets:
+            self.assign(target, value)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        is_constexpr = self._is_constexpr(node.annotation)
+        if node.value is None:
+            return
+        value = self.visit(node.value)
+        if not is_constexpr:
+            self.assign(node.target, value)
+            return
+        if not is_constant(value):
+            raise UserMistake(
+                "E033",
+                f"a constexpr is assigned {describe(value)}, which is only known at run time",
+                "leave the annotation out",
+                node=node.value,
+            )
+        self.assign(node.target, settle(value), constant=True)
+
+    def _is_constexpr(self, annotation: ast.expr) -> bool:
+        if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+            return annotation.value.rsplit(".", 1)[-1] == "constexpr"
+        try:
+            return self.visit(annotation) is constexpr
+        except UserMistake as mistake:
+            if mistake.id != "E012":
+                raise
+            text = ast.unparse(annotation)
+            near = closest(text.rsplit(".", 1)[-1], ["constexpr", "tensor"])
+            raise UserMistake(
+                "E017",
+                f"unknown annotation `{text}`",
+                f"did you mean `tl.{near}`?" if near else "use tl.constexpr or leave it out",
+                node=annotation,
+            ) from None
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        if not isinstance(node.target, ast.Name):
+            self.assign(node.target, None)
+        assert isinstance(node.target, ast.Name)
+        left = self.lookup(node.target.id, node.target)
+        right = self.visit(node.value)
+        self.locate(node)
+        self.assign(node.target, self.binary_operator(type(node.op).__name__, left, right))
+
+    def assign(self, target: ast.expr, value: Any, constant: bool = False) -> None:
+        if isinstance(target, ast.Name):
+            self.scope.set(target.id, value if constant else decay(value))
+            return
+        if isinstance(target, (ast.Tuple, ast.List)):
+            self._unpack(target, value, constant)
+            return
+        what = "an attribute" if isinstance(target, ast.Attribute) else "an element"
+        fix = "use tl.store" if isinstance(target, ast.Subscript) else "use a variable"
+        raise UserMistake("E014", f"{what} cannot be assigned inside a kernel", fix, node=target)
+
+    def _unpack(self, target: Any, value: Any, constant: bool) -> None:
+        if not isinstance(value, tuple):
+            raise UserMistake(
+                "E014", f"cannot unpack {describe(value)}", "unpack a tuple", node=target
+            )
+        starred = [i for i, one in enumerate(target.elts) if isinstance(one, ast.Starred)]
+        count = len(target.elts)
+        if starred:
+            at, taken = starred[0], len(value) - (count - 1)
+            if taken >= 0:
+                value = (*value[:at], tuple(value[at : at + taken]), *value[at + taken :])
+        if len(value) != count:
+            problem = "too many" if len(value) > count else "not enough"
+            raise UserMistake(
+                "E014",
+                f"{problem} values to unpack: {len(value)} for {count} names",
+                "give each value a name",
+                node=target,
+            )
+        for one, item in zip(target.elts, value):
+            self.assign(one.value if isinstance(one, ast.Starred) else one, item, constant)
+
+    # --- The rest -----------------------------------------------------------------------------
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        if not isinstance(node.value, ast.Constant):  # a docstring
+            self.visit(node.value)
+
+    def visit_Pass(self, node: ast.Pass) -> None:
+        pass
+
+    def visit_Return(self, node: ast.Return) -> None:
+        value = None if node.value is None else self.visit(node.value)
+        if self.is_kernel and value is not None:
+            raise UserMistake(
+                "E042",
+                f"the kernel `{self.fn.__name__}` returns {describe(value)}",
+                "kernels return nothing: store the result",
+                node=node,
+            )
+        if not self.is_kernel:
+            self.scope.set(RESULT, value)
+        self.scope.set(RETURNED, True)
+
+    def visit_Break(self, node: ast.Break) -> None:
+        self.scope.set(BROKE, True)
+
+    def visit_Continue(self, node: ast.Continue) -> None:
+        self.scope.set(CONTINUED, True)
+
+    def visit_Assert(self, node: ast.Assert) -> None:
+        condition = self.visit(node.test)
+        message = "" if node.msg is None else self.visit(node.msg)
+        if is_constant(condition):
+            debug_ops.static_assert(condition, message)
+        else:
+            debug_ops.device_assert(condition, message)
