@@ -131,9 +131,12 @@ static void requireValue(const Operand &x, StringRef what) {
 void tessera::checkBroadcastsTo(const Operand &x, const ValueType &pointer, StringRef what) {
   if (!x.isValue())
     return;
-  ValueType type = x.value().type;
-  bool fits = type.shape.size() <= pointer.shape.size() &&
-              ArrayRef<int64_t>(broadcastShapes(type, pointer)) == ArrayRef<int64_t>(pointer.shape);
+  const ValueType &type = x.value().type;
+  size_t rank = type.shape.size();
+  bool fits = rank <= pointer.shape.size();
+  if (fits)
+    for (auto [from, to] : llvm::zip(type.shape, ArrayRef(pointer.shape).take_back(rank)))
+      fits &= from == 1 || from == to;
   if (!fits)
     throw UserError("E045",
                     (what + " of " + toString(type) + " does not fit " + toString(pointer)).str(),
