@@ -401,6 +401,20 @@ PyObject *callGridFunction(PyObject *function, const Signature &signature, const
   return PyObject_CallOneArg(function, meta.ptr());
 }
 
+/// A user's mistake is shown where the user made it: the traceback of one ends at the
+/// launch. Of our own bugs, every frame is wanted.
+void hideOwnFrames() {
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  bool isMistake = value && PyObject_HasAttrString(value, "fix");
+  if (isMistake) {
+    PyException_SetTraceback(value, Py_None);
+    Py_CLEAR(traceback);
+  }
+  PyErr_Restore(type, value, traceback);
+}
+
 PyObject *callSlow(Launch *launch, PyObject *const *args, size_t count, PyObject *keywords,
                    Signature *signature) {
   Dispatcher *dispatcher = launch->dispatcher;
@@ -413,8 +427,10 @@ PyObject *callSlow(Launch *launch, PyObject *const *args, size_t count, PyObject
         py::reinterpret_borrow<py::object>(args[count + static_cast<size_t>(i)]);
   py::object returned = py::reinterpret_steal<py::object>(PyObject_CallFunctionObjArgs(
       dispatcher->slow, launch->grid, positional.ptr(), named.ptr(), nullptr));
-  if (!returned)
+  if (!returned) {
+    hideOwnFrames();
     return nullptr;
+  }
   // (result, None) or (result, (kernel, slots, threads, options, globals))
   py::tuple pair(returned);
   py::object result = pair[0];
@@ -463,7 +479,8 @@ PyObject *launchEntry(Launch *launch, const Entry &entry, const Signature &signa
   } catch (py::error_already_set &error) {
     // `fail` raises what the core's error means to a user.
     py::object value = error.value();
-    return PyObject_CallOneArg(launch->dispatcher->fail, value.ptr());
+    PyObject_CallOneArg(launch->dispatcher->fail, value.ptr());
+    hideOwnFrames();
   }
   return nullptr;
 }

@@ -1,0 +1,457 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Random expressions of a wanted dtype and shape, built from the top down.
+
+Whatever is built here is exact: every target must give the same bits. Where an operation
+is not (an order of summation, the sign of a zero, a NaN's bits), its operand is first made
+harmless, as said at each place.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Callable
+
+from tessera.testing.fuzz.program import (
+    BOOL,
+    FLOATS,
+    INTS,
+    UINTS,
+    Expression,
+    Shape,
+    Value,
+    constant,
+    count,
+)
+
+_WIDTHS = {name: int(name.lstrip("uintflobat")) for name in INTS + UINTS + FLOATS}
+_NUMBERS = INTS + UINTS + FLOATS
+_MAX_ELEMENTS = 4096
+# Extents that are legal for every operation.
+EXTENTS = (1, 2, 4, 8, 16, 32, 64)
+# The most terms a sum may have, and their mask, for the sum to be exact in the dtype.
+_EXACT_TERMS = {"float16": (128, 7), "bfloat16": (128, 1), "float32": (4096, 7), "float64": (4096, 7)}
+
+
+class Expressions:
+    """Draws expressions over the variables in `scope`."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.scope: list[Value] = []
+
+    # --- Entry points -----------------------------------------------------------
+
+    def draw(self, dtype: str, shape: Shape, depth: int) -> Expression:
+        """An expression of at most `depth` operations above its leaves."""
+        if depth <= 0:
+            return self.leaf(dtype, shape)
+        if dtype == BOOL:
+            makers = self._bools()
+        elif dtype in FLOATS:
+            makers = self._floats()
+        else:
+            makers = self._integers()
+        if shape:
+            makers = makers + self._rearranging()
+        for _ in range(8):
+            made = self.rng.choice(makers)(dtype, shape, depth)
+            if made is not None:
+                return made
+        return self.leaf(dtype, shape)
+
+    def leaf(self, dtype: str, shape: Shape) -> Expression:
+        """A variable, cast and broadcast as needed, or a constant."""
+        fitting = [value for value in self.scope if _spread(value.shape, shape) is not None]
+        exact = [value for value in fitting if value.dtype == dtype and value.shape == shape]
+        if exact and self.rng.random() < 0.6:
+            fitting = exact
+        if not fitting or self.rng.random() < 0.1:
+            return constant(dtype, shape, self.rng.choice((0, 1, 1, 2, 3, 7)) if dtype != BOOL else 1)
+        value = self.rng.choice(fitting)
+        text = value.name + (_spread(value.shape, shape) or "")
+        made = Expression(text, value.dtype, shape, frozenset([value.name]))
+        return self.cast(_broadcast(made, value.shape, shape), dtype)
+
+    def cast(self, x: Expression, dtype: str) -> Expression:
+        """`x` as another dtype; a bool is what differs from 0."""
+        if x.dtype == dtype:
+            return x
+        text = f"({x.text} != 0)" if dtype == BOOL else f"{_atom(x.text)}.to(tl.{dtype})"
+        return Expression(text, dtype, x.shape, x.uses)
+
+    def small_integers(self, dtype: str, shape: Shape, depth: int, mask: int) -> Expression:
+        """0 to `mask` as `dtype`: terms whose sums are exact."""
+        x = self.draw(self.rng.choice(("int32", "int16", "uint32")), shape, depth)
+        return Expression(f"({x.text} & {mask}).to(tl.{dtype})", dtype, shape, x.uses)
+
+    def without_nan(self, x: Expression) -> Expression:
+        """NaN becomes 0 and -0 becomes +0."""
+        zero = f"tl.full({x.shape}, 0.0, tl.{x.dtype})" if x.shape else "0.0"
+        text = f"(tl.where({x.text} == {x.text}, {x.text}, {zero}) + 0.0)"
+        return Expression(text, x.dtype, x.shape, x.uses)
+
+    # --- Productions -------------------------------------------------------------
+
+    def _pair(self, dtype: str, shape: Shape, depth: int) -> tuple[Expression, Expression]:
+        """Two operands that broadcast to `shape`."""
+        shapes = [shape, shape]
+        if shape and self.rng.random() < 0.3:
+            shapes[self.rng.randrange(2)] = self._smaller(shape)
+        a, b = (self.draw(dtype, s, depth - 1) for s in shapes)
+        return a, b
+
+    def _smaller(self, shape: Shape) -> Shape:
+        """A shape that broadcasts to `shape`."""
+        options: list[Shape] = [()]
+        if len(shape) == 2:
+            options += [(shape[0], 1), (1, shape[1])]
+        return self.rng.choice(options)
+
+    def _binary(self, operators: tuple[str, ...]) -> Callable[[str, Shape, int], Expression]:
+        def make(dtype: str, shape: Shape, depth: int) -> Expression:
+            a, b = self._pair(dtype, shape, depth)
+            operator = self.rng.choice(operators)
+            return Expression(f"({a.text} {operator} {b.text})", dtype, shape, a.uses | b.uses)
+
+        return make
+
+    def _integers(self) -> list[Callable[[str, Shape, int], Expression | None]]:
+        return [
+            self._binary(("+", "-", "*")),
+            self._binary(("&", "|", "^")),
+            self._binary(("//", "%")),
+            self._binary(("<<", ">>")),
+            self._with_literal,
+            self._integer_unary,
+            self._conversion,
+            self._choice,
+            self._extreme,
+            self._mulhi,
+            self._integer_reduction,
+            self._integer_scan,
+            self._index_of_extreme,
+            self._integer_dot,
+            self._histogram,
+            self._bits_of_float,
+        ]
+
+    def _floats(self) -> list[Callable[[str, Shape, int], Expression | None]]:
+        return [
+            self._binary(("+", "-", "*")),
+            self._float_division,
+            self._with_literal,
+            self._float_unary,
+            self._fused,
+            self._conversion,
+            self._choice,
+            self._extreme,
+            self._exact_sum,
+            self._exact_scan,
+            self._float_extreme_along,
+            self._exact_dot,
+        ]
+
+    def _bools(self) -> list[Callable[[str, Shape, int], Expression | None]]:
+        return [self._comparison, self._comparison, self._binary(("&", "|", "^")), self._not]
+
+    def _rearranging(self) -> list[Callable[[str, Shape, int], Expression | None]]:
+        return [self._transposed, self._reshaped, self._flipped, self._halves, self._joined,
+                self._gathered, self._sorted]
+
+    def _with_literal(self, dtype: str, shape: Shape, depth: int) -> Expression:
+        x = self.draw(dtype, shape, depth - 1)
+        if dtype in FLOATS:
+            literal = self.rng.choice(("0.5", "2.0", "-1.25", "3"))
+            operator = self.rng.choice("+-*")
+        else:
+            literal = self.rng.choice(("0", "1", "2", "3", "5", "100"))
+            operator = self.rng.choice(("+", "-", "*", "&", "|", "^", "<<", ">>", "//", "%"))
+            if operator in ("//", "%") and literal == "0":
+                literal = "7"
+            if operator in ("<<", ">>") and literal == "100":
+                literal = "4"
+        text = f"({x.text} {operator} {literal})"
+        if self.rng.random() < 0.2 and operator in "+-*&|^":
+            text = f"({literal} {operator} {x.text})"
+        return Expression(text, dtype, shape, x.uses)
+
+    def _integer_unary(self, dtype: str, shape: Shape, depth: int) -> Expression:
+        x = self.draw(dtype, shape, depth - 1)
+        forms = ["(~{})", "tl.abs({})"] + (["(-{})"] if dtype in INTS else [])
+        return Expression(self.rng.choice(forms).format(x.text), dtype, shape, x.uses)
+
+    def _float_unary(self, dtype: str, shape: Shape, depth: int) -> Expression:
+        x = self.draw(dtype, shape, depth - 1)
+        forms = ["(-{})", "tl.abs({})"]
+        if dtype in ("float32", "float64"):
+            forms += ["tl.floor({})", "tl.ceil({})"]
+        if dtype == "float32":
+            forms.append("tl.sqrt_rn({})")
+        return Expression(self.rng.choice(forms).format(x.text), dtype, shape, x.uses)
+
+    def _float_division(self, dtype: str, shape: Shape, depth: int) -> Expression:
+        a, b = self._pair(dtype, shape, depth)
+        text = f"({a.text} {self.rng.choice('/%')} {b.text})"
+        if dtype == "float32" and self.rng.random() < 0.5:
+            text = f"tl.div_rn({a.text}, {b.text})"
+        elif dtype in ("float16", "bfloat16"):
+            text += f".to(tl.{dtype})"  # `/` and `%` of narrow floats give float32
+        return Expression(text, dtype, shape, a.uses | b.uses)
+
+    def _fused(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
+        if dtype not in ("float32", "float64"):
+            return None
+        a, b, c = (self.draw(dtype, shape, depth - 1) for _ in range(3))
+        return Expression(
+            f"tl.fma({a.text}, {b.text}, {c.text})", dtype, shape, a.uses | b.uses | c.uses
+        )
+
+    def _conversion(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
+        source = self.rng.choice(_NUMBERS + (BOOL,))
+        if source == dtype:
+            return None
+        return self.cast(self.draw(source, shape, depth - 1), dtype)
+
+    def _choice(self, dtype: str, shape: Shape, depth: int) -> Expression:
+        a, b = self._pair(dtype, shape, depth)
+        condition = self.draw(BOOL, shape, depth - 1)
+        text = f"tl.where({condition.text}, {a.text}, {b.text})"
+        return Expression(text, dtype, shape, a.uses | b.uses | condition.uses)
+
+    def _extreme(self, dtype: str, shape: Shape, depth: int) -> Expression:
+        a, b = self._pair(dtype, shape, depth)
+        text = f"tl.{self.rng.choice(('maximum', 'minimum'))}({a.text}, {b.text})"
+        if dtype in FLOATS:  # of 0 and -0 either may be the larger one
+            text = f"({text} + 0.0)"
+        return Expression(text, dtype, shape, a.uses | b.uses)
+
+    def _mulhi(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
+        if dtype not in ("int32", "uint32", "uint64"):
+            return None
+        a, b = (self.draw(dtype, shape, depth - 1) for _ in range(2))
+        return Expression(f"tl.umulhi({a.text}, {b.text})", dtype, shape, a.uses | b.uses)
+
+    def _bits_of_float(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
+        source = {"int16": "float16", "uint16": "bfloat16", "int32": "float32", "int64": "float64"}
+        if dtype not in source:
+            return None
+        x = self.without_nan(self.draw(source[dtype], shape, depth - 1))
+        return Expression(f"{x.text}.to(tl.{dtype}, bitcast=True)", dtype, shape, x.uses)
+
+    def _comparison(self, dtype: str, shape: Shape, depth: int) -> Expression:
+        a, b = self._pair(self.rng.choice(_NUMBERS), shape, depth)
+        operator = self.rng.choice(("<", "<=", ">", ">=", "==", "!="))
+        return Expression(f"({a.text} {operator} {b.text})", BOOL, shape, a.uses | b.uses)
+
+    def _not(self, dtype: str, shape: Shape, depth: int) -> Expression:
+        x = self.draw(BOOL, shape, depth - 1)
+        return Expression(f"(~{x.text})", BOOL, shape, x.uses)
+
+    # --- Reductions and scans -----------------------------------------------------
+
+    def _longer(self, shape: Shape, longest: int = 64) -> tuple[Shape, int] | None:
+        """A shape that gives `shape` when it is reduced along an axis."""
+        if len(shape) > 1:
+            return None
+        extents = [e for e in EXTENTS if e <= longest and e * count(shape) <= _MAX_ELEMENTS]
+        extent = self.rng.choice(extents)
+        axis = self.rng.randrange(len(shape) + 1)
+        return shape[:axis] + (extent,) + shape[axis:], axis
+
+    def _integer_reduction(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
+        longer = self._longer(shape)
+        if longer is None:
+            return None
+        x = self.draw(dtype, longer[0], depth - 1)
+        function = self.rng.choice(("sum", "max", "min", "xor_sum"))
+        text = f"tl.{function}({x.text}, axis={longer[1]}).to(tl.{dtype})"
+        return Expression(text, dtype, shape, x.uses)
+
+    def _index_of_extreme(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
+        longer = self._longer(shape)
+        if longer is None:
+            return None
+        x = self.draw(self.rng.choice(_NUMBERS), longer[0], depth - 1)
+        if x.dtype in FLOATS:
+            x = self.without_nan(x)
+        function = self.rng.choice(("argmax", "argmin"))
+        text = f"tl.{function}({x.text}, axis={longer[1]}).to(tl.{dtype})"
+        return Expression(text, dtype, shape, x.uses)
+
+    def _float_extreme_along(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
+        longer = self._longer(shape)
+        if longer is None:
+            return None
+        x = self.without_nan(self.draw(dtype, longer[0], depth - 1))
+        function = self.rng.choice(("max", "min"))
+        text = f"tl.{function}({x.text}, axis={longer[1]}).to(tl.{dtype})"
+        return Expression(text, dtype, shape, x.uses)
+
+    def _exact_sum(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
+        terms, mask = _EXACT_TERMS[dtype]
+        longer = self._longer(shape, terms)
+        if longer is None:
+            return None
+        x = self.small_integers(dtype, longer[0], depth - 1, mask)
+        text = f"tl.sum({x.text}, axis={longer[1]}).to(tl.{dtype})"
+        return Expression(text, dtype, shape, x.uses)
+
+    def _scan(self, x: Expression, function: str) -> Expression:
+        axis = self.rng.randrange(len(x.shape))
+        backwards = self.rng.choice(("", ", reverse=True"))
+        text = f"tl.{function}({x.text}, axis={axis}{backwards}).to(tl.{x.dtype})"
+        return Expression(text, x.dtype, x.shape, x.uses)
+
+    def _integer_scan(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
+        if not shape:
+            return None
+        return self._scan(
+            self.draw(dtype, shape, depth - 1), self.rng.choice(("cumsum", "cumprod"))
+        )
+
+    def _exact_scan(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
+        if not shape or max(shape) > _EXACT_TERMS[dtype][0]:
+            return None
+        return self._scan(
+            self.small_integers(dtype, shape, depth - 1, _EXACT_TERMS[dtype][1]), "cumsum"
+        )
+
+    def _histogram(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
+        if len(shape) != 1:
+            return None
+        x = self.draw("int32", (self.rng.choice((16, 32, 64, 128)),), depth - 1)
+        text = f"tl.histogram({x.text} & 31, {shape[0]}).to(tl.{dtype})"
+        return Expression(text, dtype, shape, x.uses)
+
+    # --- Products of matrices -------------------------------------------------------
+
+    def _integer_dot(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
+        if len(shape) != 2 or min(shape) < 16:
+            return None
+        inner = self.rng.choice((32, 64))
+        a = self.draw("int8", (shape[0], inner), depth - 1)
+        b = self.draw("int8", (inner, shape[1]), depth - 1)
+        text = f"tl.dot({a.text}, {b.text}).to(tl.{dtype})"
+        return Expression(text, dtype, shape, a.uses | b.uses)
+
+    def _exact_dot(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
+        if len(shape) != 2 or min(shape) < 16:
+            return None
+        element = self.rng.choice(FLOATS)
+        inner = self.rng.choice((16, 32, 64))
+        a = self.small_integers(element, (shape[0], inner), depth - 1, 7)
+        b = self.small_integers(element, (inner, shape[1]), depth - 1, 7)
+        options = ', input_precision="ieee"' if element == "float32" else ""
+        uses = a.uses | b.uses
+        if self.rng.random() < 0.4:
+            total = "float64" if element == "float64" else "float32"
+            acc = self.small_integers(total, shape, depth - 1, 7)
+            options += f", acc={acc.text}"
+            uses |= acc.uses
+        text = f"tl.dot({a.text}, {b.text}{options}).to(tl.{dtype})"
+        return Expression(text, dtype, shape, uses)
+
+    # --- Moving elements ---------------------------------------------------------------
+
+    def _transposed(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
+        if len(shape) != 2:
+            return None
+        x = self.draw(dtype, shape[::-1], depth - 1)
+        form = self.rng.choice(("tl.trans({})", "tl.permute({}, (1, 0))"))
+        return Expression(form.format(x.text), dtype, shape, x.uses)
+
+    def _reshaped(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
+        total = count(shape)
+        columns = self.rng.choice([e for e in EXTENTS if total % e == 0])
+        source: Shape = self.rng.choice([(total,), (total // columns, columns)])
+        if source == shape or max(source) > 4 * max(EXTENTS):
+            return None
+        x = self.draw(dtype, source, depth - 1)
+        return Expression(f"tl.reshape({x.text}, {shape})", dtype, shape, x.uses)
+
+    def _flipped(self, dtype: str, shape: Shape, depth: int) -> Expression:
+        x = self.draw(dtype, shape, depth - 1)
+        return Expression(f"tl.flip({x.text}, {len(shape) - 1})", dtype, shape, x.uses)
+
+    def _halves(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
+        """A sum (bools: xor) of the two halves of a tile."""
+        if len(shape) != 1 or shape[0] > 64:
+            return None
+        x = self.draw(dtype, shape + (2,), depth - 1)
+        function = "xor_sum" if dtype not in FLOATS and dtype != BOOL else None
+        if function is None:
+            return None
+        return Expression(
+            f"tl.{function}({x.text}, axis=1).to(tl.{dtype})", dtype, shape, x.uses
+        )
+
+    def _joined(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
+        if shape[-1] != 2 and (len(shape) != 1 or shape[0] < 4):
+            return None
+        if shape[-1] == 2 and len(shape) == 2:
+            a, b = (self.draw(dtype, shape[:-1], depth - 1) for _ in range(2))
+            return Expression(f"tl.join({a.text}, {b.text})", dtype, shape, a.uses | b.uses)
+        if len(shape) != 1:
+            return None
+        a, b = (self.draw(dtype, (shape[0] // 2,), depth - 1) for _ in range(2))
+        function = self.rng.choice(("interleave({}, {})", "cat({}, {}, dim=0)"))
+        return Expression("tl." + function.format(a.text, b.text), dtype, shape, a.uses | b.uses)
+
+    def _gathered(self, dtype: str, shape: Shape, depth: int) -> Expression:
+        """Rows or columns chosen by index; an index outside reads 0."""
+        axis = self.rng.randrange(len(shape))
+        source = list(shape)
+        source[axis] = self.rng.choice((4, 8, 16, 32))
+        x = self.draw(dtype, tuple(source), depth - 1)
+        index = self.draw("int32", shape, depth - 1)
+        chosen = f"({index.text} & {self.rng.choice((7, 31))})"
+        return Expression(
+            f"tl.gather({x.text}, {chosen}, {axis})", dtype, shape, x.uses | index.uses
+        )
+
+    def _sorted(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
+        if dtype == BOOL:
+            return None
+        x = self.draw(dtype, shape, depth - 1)
+        if dtype in FLOATS:
+            x = self.without_nan(x)
+        descending = self.rng.choice(("", ", descending=True"))
+        return Expression(f"tl.sort({x.text}{descending})", dtype, shape, x.uses)
+
+
+def _atom(text: str) -> str:
+    """`text` so that `.to` applies to all of it."""
+    return text if text.isidentifier() or text.endswith(")") or text.endswith("]") else f"({text})"
+
+
+def _spread(source: Shape, target: Shape) -> str | None:
+    """The subscript that makes a variable broadcast to `target`; None if it cannot."""
+    if source == target or not source:
+        return ""
+    if len(source) == 2:
+        fits = len(target) == 2 and all(s in (1, t) for s, t in zip(source, target))
+        return "" if fits else None
+    if len(source) == 1 and len(target) == 2:
+        if source[0] == target[1]:
+            return "[None, :]"
+        if source[0] == target[0]:
+            return "[:, None]"
+    if len(source) == 1 == len(target) and source[0] == 1:
+        return ""
+    return None
+
+
+def _broadcast(x: Expression, source: Shape, target: Shape) -> Expression:
+    """A variable of shape `source`, subscripted, as a tile of exactly `target`."""
+    if source == target:
+        return x
+    return Expression(
+        f"({x.text} + tl.zeros({target}, tl.{x.dtype}))" if False else _broadcast_text(x, target),
+        x.dtype,
+        target,
+        x.uses,
+    )
+
+
+def _broadcast_text(x: Expression, target: Shape) -> str:
+    return f"tl.broadcast_to({x.text}, {target})"

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Specialisation: which arguments make another kernel, and which do not."""
+
+import math
+import struct
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import tessera
+import tessera.language as tl
+from tessera.frontend.signature import ConstSpec, TupleSpec, ValueSpec
+from tessera.runtime.specialize import alignment_class, constant_key, float_bits
+
+
+@tessera.jit
+def kernel(x, n, BLOCK: tl.constexpr = 64):
+    pass
+
+
+def bound(fn, *args, **kwargs):
+    values, options = fn._bind(args, kwargs)
+    assert not options
+    return fn._specialise(values)
+
+
+def key(fn, *args, **kwargs):
+    return tuple(bound(fn, *args, **kwargs).key)
+
+
+def address(offset):
+    memory = np.zeros(64, np.uint8)
+    start = -memory.ctypes.data % 16
+    return memory[start + offset :]
+
+
+def test_alignment_classes():
+    assert [alignment_class(value) for value in (0, 16, 48, 8, 24, 4, 12, 2, 7, -16, -4)] == [
+        16, 16, 16, 8, 8, 4, 4, 0, 0, 16, 4,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("offset, alignment", [(0, 16), (16, 16), (8, 8), (4, 4), (1, 0), (2, 0)])
+def test_pointers_count_by_alignment(offset, alignment):
+    spec = bound(kernel, address(offset), 2).specs[0]
+    assert isinstance(spec, ValueSpec) and spec.divisibility == alignment
+    assert (spec.type.kind, spec.type.dtype) == (1, tl.uint8.core_id)
+
+
+@pytest.mark.parametrize(
+    "value, dtype",
+    [
+        (0, tl.int32),
+        (2**31 - 1, tl.int32),
+        (-(2**31), tl.int32),
+        (2**31, tl.int64),
+        (-(2**63), tl.int64),
+        (2**63, tl.uint64),
+        (2**64 - 1, tl.uint64),
+        (True, tl.int1),
+        (False, tl.int1),
+        (1.5, tl.float32),
+        (math.inf, tl.float32),
+        (np.int64(7), tl.int32),
+        (np.uint64(2**63), tl.uint64),
+        (np.float32(2.5), tl.float32),
+        (np.float64(2.5), tl.float32),
+        (np.bool_(True), tl.int1),
+    ],
+)
+def test_types_of_numbers(value, dtype):
+    found = bound(kernel, None, value)
+    assert found.specs[1].type.dtype == dtype.core_id
+    assert found.slots[0] % 2**64 == (
+        float_bits(tl.float32, float(value)) if dtype is tl.float32 else int(value) % 2**64
+    )
+
+
+@pytest.mark.parametrize("value", [2**64, -(2**63) - 1, 10**30])
+def test_integers_that_fit_nothing(value):
+    with pytest.raises(tessera.ArgumentError, match=f"`n` is {value}") as caught:
+        bound(kernel, None, value)
+    assert caught.value.id == "E055"
+
+
+def test_one_is_a_constant():
+    found = bound(kernel, None, 1)
+    assert found.specs[1] == ConstSpec(1) and found.slots == []
+    assert key(kernel, None, 1) != key(kernel, None, 2)
+    assert key(kernel, None, 1) != key(kernel, None, True)
+
+
+def test_equal_keys_mean_the_same_kernel():
+    a, b = np.zeros(64, np.float32), np.ones(64, np.float32)
+    assert a.ctypes.data % 16 == b.ctypes.data % 16 == 0
+    assert key(kernel, a, 32) == key(kernel, b, 48)
+    assert key(kernel, a, 32) != key(kernel, a, 33)
+    assert key(kernel, a, 32) != key(kernel, a.astype(np.float64), 32)
+    assert key(kernel, a, 32) != key(kernel, a[1:], 32)
+    assert key(kernel, a, 32) != key(kernel, None, 32)
+    assert key(kernel, a, 32, BLOCK=64) == key(kernel, a, 32)
+    assert key(kernel, a, 32, BLOCK=32) != key(kernel, a, 32)
+
+
+@pytest.mark.parametrize(
+    "left, right", [(1, True), (1, 1.0), (0.0, -0.0), ((1,), (True,)), ("1", 1), (None, 0)]
+)
+def test_constants_that_python_calls_equal_or_not(left, right):
+    assert constant_key(left) != constant_key(right)
+    assert constant_key(left) == constant_key(left)
+
+
+def test_a_nan_constant_equals_itself():
+    assert constant_key(math.nan) == constant_key(math.nan)
+
+
+def test_tuples_and_named_tuples():
+    Pair = namedtuple("Pair", "left right")
+    x = np.zeros(4, np.float32)
+    found = bound(kernel, Pair(x, 1), (2, (3, None)))
+    left, right = found.specs[:2]
+    assert isinstance(left, TupleSpec) and left.cls is Pair and left.items[1] == ConstSpec(1)
+    assert isinstance(right, TupleSpec) and right.cls is None
+    assert right.items[1].items[1] == ConstSpec(None)
+    assert found.slots == [x.ctypes.data, 2, 3]
+    assert key(kernel, Pair(x, 1), 2) != key(kernel, (x, 1), 2)
+
+
+def test_do_not_specialize():
+    @tessera.jit(do_not_specialize=["n", 2], do_not_specialize_on_alignment=["x"])
+    def fn(x, n, m, k):
+        pass
+
+    x = np.zeros(64, np.float32)
+    assert key(fn, x, 1, 1, 16) == key(fn, x[1:], 16, 7, 32)
+    assert key(fn, x, 1, 1, 16) != key(fn, x, 1, 1, 17)
+    assert key(fn, x, 2**40, 1, 16) != key(fn, x, 1, 1, 16)  # the width still counts
+
+
+def test_do_not_specialize_must_name_parameters():
+    with pytest.raises(tessera.CompilationError, match="'y', which is no parameter"):
+
+        @tessera.jit(do_not_specialize=["y"])
+        def fn(x):
+            pass
+
+
+def test_annotations_fix_types():
+    @tessera.jit
+    def fn(a: tl.int64, b: "*fp16", c: tl.const, d: "tl.float64", e: tl.uint8):
+        pass
+
+    x = np.zeros(4, np.int16)
+    specs = bound(fn, 1, x, x, 2, 255).specs
+    assert [spec.type.dtype for spec in specs] == [
+        dtype.core_id for dtype in (tl.int64, tl.float16, tl.int16, tl.float64, tl.uint8)
+    ]
+    assert [spec.type.is_const for spec in specs] == [False, False, True, False, False]
+    with pytest.raises(tessera.ArgumentError, match="annotated uint8, which 256 does not fit"):
+        bound(fn, 1, x, x, 2, 256)
+    with pytest.raises(tessera.ArgumentError, match="annotated int64, got the float 1.5"):
+        bound(fn, 1.5, x, x, 2, 255)
+
+
+@pytest.mark.parametrize("value", [0.1, 1e300, -1e300, 1e-320, math.inf, -math.inf, 65520.0, -0.0])
+def test_bits_of_floats(value):
+    with np.errstate(over="ignore"):
+        assert float_bits(tl.float32, value) == int(np.float32(value).view(np.uint32))
+        assert float_bits(tl.float16, value) == int(np.float16(value).view(np.uint16))
+    assert float_bits(tl.float64, value) == struct.unpack("<Q", struct.pack("<d", value))[0]
+
+
+@pytest.mark.parametrize("value", [0.1, 1.00390625, 1.01171875, 3.4e38, -2.5, math.nan, math.inf])
+def test_bits_of_bfloat16(value):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    bits = float_bits(tl.bfloat16, value)
+    wanted = np.array(value, ml_dtypes.bfloat16).view(np.uint16)
+    assert bits == int(wanted) or (math.isnan(value) and bits & 0x7FFF > 0x7F80)
