@@ -28,7 +28,7 @@ TARGETS = ["interpreter", "x86-64-v4", "x86-64-v3", "x86-64"]
 
 def numpy_dtype(name: str) -> np.dtype:
     """The NumPy dtype of a tl dtype's name; bfloat16 is ml_dtypes'."""
-    return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name.replace("int1", "bool"))
+    return np.dtype({"bfloat16": ml_dtypes.bfloat16, "int1": "bool"}.get(name, name))
 
 
 def host_has(target: str) -> bool:
