@@ -1,0 +1,98 @@
+// RUN: tessera-opt --strips-expand-math %s | FileCheck %s
+
+// What the numbers come to is measured by docs/Numerics.md's harness; here it is the
+// shape of the code: no call, no branch, at the width of the operand.
+
+// CHECK:       func.func private @tan(f64) -> f64
+// CHECK:       func.func private @sinf(f32) -> f32
+
+// Scaling by 2^n takes two steps, since 2^n may be out of range.
+// CHECK-LABEL: @exp(
+// CHECK-SAME:    %[[X:.*]]: vector<16xf32>)
+// CHECK-NOT:     math.exp
+// CHECK:         %[[SUM:.*]] = llvm.intr.fmuladd
+// CHECK:         %[[N:.*]] = arith.subf %[[SUM]]
+// CHECK:         llvm.intr.fmuladd(%[[N]]
+// CHECK:         %[[HALF:.*]] = arith.shrsi
+// CHECK:         arith.shli
+// CHECK:         %[[FIRST:.*]] = arith.mulf
+// CHECK:         %[[SECOND:.*]] = arith.mulf %[[FIRST]]
+// CHECK:         return %[[SECOND]] : vector<16xf32>
+func.func @exp(%x: vector<16xf32>) -> vector<16xf32> {
+  %0 = math.exp %x : vector<16xf32>
+  return %0 : vector<16xf32>
+}
+
+// 0, infinity, negative numbers and NaN are put in last.
+// CHECK-LABEL: @log(
+// CHECK-SAME:    %[[X:.*]]: vector<8xf64>)
+// CHECK-NOT:     math.log
+// CHECK:         arith.cmpf oeq, %[[X]]
+// CHECK:         arith.cmpf oeq, %[[X]]
+// CHECK:         arith.cmpf ult, %[[X]]
+// CHECK:         arith.select
+// CHECK-NEXT:    return
+func.func @log(%x: vector<8xf64>) -> vector<8xf64> {
+  %0 = math.log %x : vector<8xf64>
+  return %0 : vector<8xf64>
+}
+
+// f32 arguments are reduced in f64; lanes too large for that are called for one by one.
+// CHECK-LABEL: @sin(
+// CHECK-SAME:    %[[X:.*]]: vector<16xf32>)
+// CHECK:         %[[WIDE:.*]] = arith.extf %[[X]] : vector<16xf32> to vector<16xf64>
+// CHECK:         %[[SIZE:.*]] = math.absf %[[WIDE]]
+// CHECK:         %[[VALID:.*]] = arith.cmpf olt, %[[SIZE]]
+// CHECK:         %[[ALL:.*]] = vector.reduction <and>, %[[VALID]]
+// CHECK:         %[[SOME:.*]] = arith.xori %[[ALL]]
+// CHECK:         scf.if %[[SOME]]
+// CHECK:           scf.for %[[LANE:[a-z0-9]+]] =
+// CHECK:             %[[ELEMENT:.*]] = vector.extract %[[X]][%[[LANE]]]
+// CHECK:             func.call @sinf(%[[ELEMENT]])
+// CHECK:           arith.select %[[VALID]]
+func.func @sin(%x: vector<16xf32>) -> vector<16xf32> {
+  %0 = math.sin %x : vector<16xf32>
+  return %0 : vector<16xf32>
+}
+
+// CHECK-LABEL: @tan_scalar(
+// CHECK-SAME:    %[[X:.*]]: f64)
+// CHECK:         scf.if
+// CHECK:           func.call @tan(%[[X]])
+func.func @tan_scalar(%x: f64) -> f64 {
+  %0 = math.tan %x : f64
+  return %0 : f64
+}
+
+// CHECK-LABEL: @branchless(
+// CHECK-NOT:     math.{{exp|log|tanh|erf|rsqrt}}
+// CHECK-NOT:     scf
+// CHECK-NOT:     call
+// CHECK:         return
+func.func @branchless(%x: f32, %y: vector<4xf64>)
+    -> (f32, f32, f32, f32, f32, f32, f32, vector<4xf64>, vector<4xf64>, vector<4xf64>) {
+  %0 = math.exp2 %x : f32
+  %1 = math.expm1 %x : f32
+  %2 = math.log2 %x : f32
+  %3 = math.log1p %x : f32
+  %4 = math.tanh %x : f32
+  %5 = math.erf %x : f32
+  %6 = math.rsqrt %x : f32
+  %7 = math.erf %y : vector<4xf64>
+  %8 = math.tanh %y : vector<4xf64>
+  %9 = math.expm1 %y : vector<4xf64>
+  return %0, %1, %2, %3, %4, %5, %6, %7, %8, %9
+    : f32, f32, f32, f32, f32, f32, f32, vector<4xf64>, vector<4xf64>, vector<4xf64>
+}
+
+// What LLVM has an instruction for stays, and so do narrow types.
+// CHECK-LABEL: @kept(
+// CHECK:         math.sqrt
+// CHECK:         math.floor
+// CHECK:         math.exp %{{.*}} : f16
+func.func @kept(%x: f32, %h: f16) -> (f32, f32, f16) {
+  %0 = math.sqrt %x : f32
+  %1 = math.floor %x : f32
+  %2 = math.exp %h : f16
+  return %0, %1, %2 : f32, f32, f16
+}
