@@ -39,27 +39,27 @@ void tessera::buildTilePipeline(OpPassManager &manager) {
 
   // Index arithmetic to the scalars and small shapes that it is made of. Before
   // combining and before inductions, for both look for splats.
-  kernels.addPass(tile::createTileReorderBroadcasts());
+  kernels.addPass(tile::createTileReorderBroadcastsPass());
 
   // A loop that adds a splat to a tile of pointers carries a scalar from here on. Only
   // now is the amount a splat; and the hoisting below finds the initial tile.
-  kernels.addPass(tile::createTileRewriteInductions());
+  kernels.addPass(tile::createTileRewriteInductionsPass());
   kernels.addPass(createCanonicalizer());
 
   // The carried scalar moves on to the base of the pointers it was added to.
-  kernels.addPass(tile::createTileReorderBroadcasts());
+  kernels.addPass(tile::createTileReorderBroadcastsPass());
 
   // Pairs of ops that are one. After the scalars have settled: a mask must be the same
   // value in both ops to be seen as the same.
   kernels.addPass(createCSEPass());
-  kernels.addPass(tile::createTileCombine());
+  kernels.addPass(tile::createTileCombinePass());
 
   // Out of loops goes what a trip does not change. After the inductions, whose initial
   // tiles it moves, and before unrolling, which would make many of what can be one.
-  kernels.addPass(tile::createTileLoopInvariantCodeMotion());
+  kernels.addPass(tile::createTileLoopInvariantCodeMotionPass());
 
   // Last, since it only makes the program longer; the copies share and fold what they can.
-  kernels.addPass(tile::createTileUnrollLoops());
+  kernels.addPass(tile::createTileUnrollLoopsPass());
   kernels.addPass(createCanonicalizer());
   kernels.addPass(createCSEPass());
 }

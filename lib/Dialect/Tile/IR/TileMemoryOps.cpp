@@ -132,6 +132,18 @@ struct LoadWithConstantMask : public OpRewritePattern<LoadOp> {
   }
 };
 
+/// A lane masked off reads 0 anyway.
+struct LoadWithZeroOther : public OpRewritePattern<LoadOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(LoadOp op, PatternRewriter &rewriter) const final {
+    if (!op.getOther() || (!matchPattern(op.getOther(), m_Zero()) &&
+                           !matchPattern(op.getOther(), m_PosZeroFloat())))
+      return rewriter.notifyMatchFailure(op, "the other is not 0");
+    rewriter.modifyOpInPlace(op, [&] { op.getOtherMutable().clear(); });
+    return success();
+  }
+};
+
 /// A mask that is all ones goes; a store with a mask that is all zeros goes itself.
 struct StoreWithConstantMask : public OpRewritePattern<StoreOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -151,7 +163,7 @@ struct StoreWithConstantMask : public OpRewritePattern<StoreOp> {
 } // namespace
 
 void LoadOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
-  patterns.add<LoadWithConstantMask>(context);
+  patterns.add<LoadWithConstantMask, LoadWithZeroOther>(context);
 }
 
 //===----------------------------------------------------------------------===//

@@ -11,7 +11,7 @@
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace tessera::tile {
-#define GEN_PASS_DEF_TILECOMBINE
+#define GEN_PASS_DEF_TILECOMBINEPASS
 #include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace tessera::tile
 
@@ -122,7 +122,7 @@ struct PointerChain : public OpRewritePattern<AddPtrOp> {
   }
 };
 
-struct CombinePass : public tessera::tile::impl::TileCombineBase<CombinePass> {
+struct CombinePass : public tessera::tile::impl::TileCombinePassBase<CombinePass> {
   void runOnOperation() final {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);

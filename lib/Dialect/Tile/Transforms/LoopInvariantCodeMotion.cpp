@@ -11,7 +11,7 @@
 #include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
 
 namespace tessera::tile {
-#define GEN_PASS_DEF_TILELOOPINVARIANTCODEMOTION
+#define GEN_PASS_DEF_TILELOOPINVARIANTCODEMOTIONPASS
 #include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace tessera::tile
 
@@ -21,7 +21,7 @@ using namespace tessera::tile;
 namespace {
 
 struct LoopInvariantCodeMotionPass
-    : public tessera::tile::impl::TileLoopInvariantCodeMotionBase<LoopInvariantCodeMotionPass> {
+    : public tessera::tile::impl::TileLoopInvariantCodeMotionPassBase<LoopInvariantCodeMotionPass> {
   void runOnOperation() final;
   bool mayWriteMemory(scf::ForOp loop);
   bool runsAtLeastOnce(scf::ForOp loop);

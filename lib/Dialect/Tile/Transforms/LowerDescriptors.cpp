@@ -15,7 +15,7 @@
 #include "mlir/Transforms/DialectConversion.h"
 
 namespace tessera::tile {
-#define GEN_PASS_DEF_TILELOWERDESCRIPTORS
+#define GEN_PASS_DEF_TILELOWERDESCRIPTORSPASS
 #include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace tessera::tile
 
@@ -477,7 +477,7 @@ struct PoisonPattern : public OpConversionPattern<ub::PoisonOp> {
 //===----------------------------------------------------------------------===//
 
 struct LowerDescriptorsPass
-    : public tessera::tile::impl::TileLowerDescriptorsBase<LowerDescriptorsPass> {
+    : public tessera::tile::impl::TileLowerDescriptorsPassBase<LowerDescriptorsPass> {
   void runOnOperation() final {
     if (failed(checkKernels()) || failed(convert()))
       return signalPassFailure();

@@ -11,7 +11,7 @@
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace tessera::tile {
-#define GEN_PASS_DEF_TILEREORDERBROADCASTS
+#define GEN_PASS_DEF_TILEREORDERBROADCASTSPASS
 #include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace tessera::tile
 
@@ -153,7 +153,7 @@ struct UniformOffsetToBase : public OpRewritePattern<AddPtrOp> {
 };
 
 struct ReorderBroadcastsPass
-    : public tessera::tile::impl::TileReorderBroadcastsBase<ReorderBroadcastsPass> {
+    : public tessera::tile::impl::TileReorderBroadcastsPassBase<ReorderBroadcastsPass> {
   void runOnOperation() final {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);

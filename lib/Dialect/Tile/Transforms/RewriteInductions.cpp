@@ -10,7 +10,7 @@
 #include "mlir/IR/PatternMatch.h"
 
 namespace tessera::tile {
-#define GEN_PASS_DEF_TILEREWRITEINDUCTIONS
+#define GEN_PASS_DEF_TILEREWRITEINDUCTIONSPASS
 #include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace tessera::tile
 
@@ -28,7 +28,7 @@ struct Induction {
 };
 
 struct RewriteInductionsPass
-    : public tessera::tile::impl::TileRewriteInductionsBase<RewriteInductionsPass> {
+    : public tessera::tile::impl::TileRewriteInductionsPassBase<RewriteInductionsPass> {
   void runOnOperation() final;
   bool findInduction(scf::ForOp loop, unsigned number, Induction &induction);
   bool collectAmounts(Value value, Value carried, SmallVectorImpl<Value> &amounts);

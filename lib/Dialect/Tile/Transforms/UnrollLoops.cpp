@@ -9,7 +9,7 @@
 #include "mlir/IR/Matchers.h"
 
 namespace tessera::tile {
-#define GEN_PASS_DEF_TILEUNROLLLOOPS
+#define GEN_PASS_DEF_TILEUNROLLLOOPSPASS
 #include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace tessera::tile
 
@@ -20,7 +20,7 @@ static constexpr StringLiteral kFactorName = "tile.loop_unroll_factor";
 
 namespace {
 
-struct UnrollLoopsPass : public tessera::tile::impl::TileUnrollLoopsBase<UnrollLoopsPass> {
+struct UnrollLoopsPass : public tessera::tile::impl::TileUnrollLoopsPassBase<UnrollLoopsPass> {
   void runOnOperation() final;
   void unroll(scf::ForOp loop, int64_t factor);
 };

@@ -8,7 +8,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def TileCombine : Pass<"tile-combine", "::tessera::tile::FuncOp"> {
+def TileCombinePass : Pass<"tile-combine", "::tessera::tile::FuncOp"> {
   let summary = "Makes one op of several that belong together";
   let description = [{
     A sum of a product and a tile becomes the product's accumulator; a `select`
@@ -32,7 +32,7 @@ def TileCombine : Pass<"tile-combine", "::tessera::tile::FuncOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
-def TileReorderBroadcasts : Pass<"tile-reorder-broadcasts", "::tessera::tile::FuncOp"> {
+def TileReorderBroadcastsPass : Pass<"tile-reorder-broadcasts", "::tessera::tile::FuncOp"> {
   let summary = "Computes before repeating, and on scalars where all elements are equal";
   let description = [{
     An elementwise op whose operands are all splats is done on scalars; one whose
@@ -59,7 +59,7 @@ def TileReorderBroadcasts : Pass<"tile-reorder-broadcasts", "::tessera::tile::Fu
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
-def TileRewriteInductions : Pass<"tile-rewrite-inductions", "::tessera::tile::FuncOp"> {
+def TileRewriteInductionsPass : Pass<"tile-rewrite-inductions", "::tessera::tile::FuncOp"> {
   let summary = "Carries a scalar where a loop moves a whole tile by equal amounts";
   let description = [{
     A tile of pointers or integers that a loop carries, and to which each trip adds
@@ -93,7 +93,7 @@ def TileRewriteInductions : Pass<"tile-rewrite-inductions", "::tessera::tile::Fu
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
-def TileLoopInvariantCodeMotion
+def TileLoopInvariantCodeMotionPass
     : Pass<"tile-loop-invariant-code-motion", "::tessera::tile::FuncOp"> {
   let summary = "Moves what does not change out of loops, loads among it";
   let description = [{
@@ -122,7 +122,7 @@ def TileLoopInvariantCodeMotion
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
-def TileUnrollLoops : Pass<"tile-unroll-loops", "::tessera::tile::FuncOp"> {
+def TileUnrollLoopsPass : Pass<"tile-unroll-loops", "::tessera::tile::FuncOp"> {
   let summary = "Repeats the bodies of loops as often as the user asked for";
   let description = [{
     `tile.loop_unroll_factor = n` on an `scf.for` asks for n bodies a trip. What is
@@ -145,7 +145,7 @@ def TileUnrollLoops : Pass<"tile-unroll-loops", "::tessera::tile::FuncOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
-def TileLowerDescriptors : Pass<"tile-lower-descriptors", "::mlir::ModuleOp"> {
+def TileLowerDescriptorsPass : Pass<"tile-lower-descriptors", "::mlir::ModuleOp"> {
   let summary = "Writes block pointers and tensor descriptors as pointers and masks";
   let description = [{
     For targets without hardware for them. A block pointer becomes its base, and a

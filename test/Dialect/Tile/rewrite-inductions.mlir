@@ -1,0 +1,93 @@
+// RUN: tessera-opt --tile-rewrite-inductions --canonicalize --split-input-file %s | FileCheck %s
+
+// Pointers carry their distance in 64 bits, whatever the width of the step.
+// CHECK-LABEL: tile.func private @pointers(
+// CHECK-SAME: %[[INIT:.+]]: tensor<64x!tile.ptr<f32>>, %[[N:.+]]: i32, %[[LD:.+]]: i32
+tile.func private @pointers(%init: tensor<64x!tile.ptr<f32>>, %n: i32, %ld: i32) -> tensor<64x!tile.ptr<f32>> {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %step = tile.splat %ld : i32 -> tensor<64xi32>
+  // CHECK: %[[ZERO:.+]] = arith.constant 0 : i64
+  // CHECK: %[[R:.+]] = scf.for {{.+}} iter_args(%[[BY:.+]] = %[[ZERO]]) -> (i64)
+  // CHECK:   %[[S:.+]] = tile.splat %[[BY]] : i64 -> tensor<64xi64>
+  // CHECK:   %[[P:.+]] = tile.addptr %[[INIT]], %[[S]]
+  // CHECK:   %[[X:.+]] = tile.load %[[P]]
+  // CHECK:   tile.store %[[P]], %[[X]]
+  // CHECK:   %[[WIDE:.+]] = arith.extsi %[[LD]] : i32 to i64
+  // CHECK:   %[[NEXT:.+]] = arith.addi %[[BY]], %[[WIDE]] : i64
+  // CHECK:   scf.yield %[[NEXT]]
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%p = %init) -> tensor<64x!tile.ptr<f32>> : i32 {
+    %x = tile.load %p : tensor<64x!tile.ptr<f32>>
+    tile.store %p, %x : tensor<64x!tile.ptr<f32>>
+    %q = tile.addptr %p, %step : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    scf.yield %q : tensor<64x!tile.ptr<f32>>
+  }
+  // CHECK: %[[T:.+]] = tile.splat %[[R]] : i64 -> tensor<64xi64>
+  // CHECK: %[[END:.+]] = tile.addptr %[[INIT]], %[[T]]
+  // CHECK: tile.return %[[END]]
+  tile.return %r : tensor<64x!tile.ptr<f32>>
+}
+
+// -----
+
+// Integers wrap the same way as scalars and as tiles; amounts may be added in steps, from
+// either side, and change from trip to trip.
+// CHECK-LABEL: tile.func private @integers(
+// CHECK-SAME: %[[INIT:.+]]: tensor<64xi32>, %[[N:.+]]: i32
+tile.func private @integers(%init: tensor<64xi32>, %n: i32) -> tensor<64xi32> {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c5 = arith.constant dense<5> : tensor<64xi32>
+  // CHECK-DAG: %[[FIVE:.+]] = arith.constant 5 : i32
+  // CHECK: scf.for %[[I:.+]] = {{.+}} iter_args(%[[BY:.+]] = %{{.+}}) -> (i32)
+  // CHECK:   %[[A:.+]] = arith.addi %[[BY]], %[[I]] : i32
+  // CHECK:   %[[B:.+]] = arith.addi %[[A]], %[[FIVE]] : i32
+  // CHECK:   scf.yield %[[B]]
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%x = %init) -> tensor<64xi32> : i32 {
+    %s = tile.splat %i : i32 -> tensor<64xi32>
+    %y = arith.addi %s, %x : tensor<64xi32>
+    %z = arith.addi %y, %c5 : tensor<64xi32>
+    scf.yield %z : tensor<64xi32>
+  }
+  tile.return %r : tensor<64xi32>
+}
+
+// -----
+
+// What an inner loop adds is what a trip of the outer loop adds.
+// CHECK-LABEL: tile.func private @nest(
+tile.func private @nest(%init: tensor<64x!tile.ptr<f32>>, %n: i32, %ld: i32) -> tensor<64x!tile.ptr<f32>> {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %step = tile.splat %ld : i32 -> tensor<64xi32>
+  // CHECK: scf.for {{.+}} -> (i64)
+  // CHECK: scf.for {{.+}} -> (i64)
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%p = %init) -> tensor<64x!tile.ptr<f32>> : i32 {
+    %s = scf.for %j = %c0 to %n step %c1 iter_args(%q = %p) -> tensor<64x!tile.ptr<f32>> : i32 {
+      %x = tile.load %q : tensor<64x!tile.ptr<f32>>
+      tile.store %q, %x : tensor<64x!tile.ptr<f32>>
+      %t = tile.addptr %q, %step : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+      scf.yield %t : tensor<64x!tile.ptr<f32>>
+    }
+    scf.yield %s : tensor<64x!tile.ptr<f32>>
+  }
+  tile.return %r : tensor<64x!tile.ptr<f32>>
+}
+
+// -----
+
+// A tile that moves by different amounts stays carried, and so does a sum of floats.
+// CHECK-LABEL: tile.func private @keep(
+tile.func private @keep(%init: tensor<64xi32>, %by: tensor<64xi32>, %f: tensor<64xf32>, %n: i32)
+    -> (tensor<64xi32>, tensor<64xf32>) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %one = arith.constant dense<1.0> : tensor<64xf32>
+  // CHECK: scf.for {{.+}} -> (tensor<64xi32>, tensor<64xf32>)
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %init, %s = %f) -> (tensor<64xi32>, tensor<64xf32>) : i32 {
+    %y = arith.addi %x, %by : tensor<64xi32>
+    %t = arith.addf %s, %one : tensor<64xf32>
+    scf.yield %y, %t : tensor<64xi32>, tensor<64xf32>
+  }
+  tile.return %r#0, %r#1 : tensor<64xi32>, tensor<64xf32>
+}
