@@ -9,7 +9,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
-#include "llvm/Support/MathExtras.h"
+#include "llvm/ADT/APFloat.h"
 
 #include <cmath>
 
@@ -321,12 +321,13 @@ static uint64_t resizeUnsigned(uint64_t bits, Type, Type to) {
   return truncate(bits, getBitWidth(to));
 }
 
-/// An integer becomes an f32 (an f64 where that is wanted), and that the narrower
-/// format: two roundings, as hardware without direct conversions has them.
-template <typename Int> static uint64_t intToFloat(Int value, Type to) {
-  if (to.isF64())
-    return encodeFloat(to, static_cast<double>(value));
-  return encodeFloat(to, static_cast<float>(value));
+/// The nearest float of the format: one rounding, which a way through double is not for
+/// integers of 64 bits.
+static uint64_t intToFloat(uint64_t bits, unsigned width, Type to, bool isSigned) {
+  llvm::APFloat converted(cast<FloatType>(to).getFloatSemantics());
+  converted.convertFromAPInt(llvm::APInt(width, bits), isSigned,
+                             llvm::APFloat::rmNearestTiesToEven);
+  return converted.bitcastToAPInt().getZExtValue();
 }
 
 static uint64_t floatToInt(double value, unsigned width, bool isSigned) {
@@ -367,10 +368,11 @@ static void addCasts(OpTable &table) {
   addCast<arith::IndexCastOp>(table, resizeSigned);
   addCast<arith::IndexCastUIOp>(table, resizeUnsigned);
   addCast<arith::SIToFPOp>(table, [](uint64_t bits, Type from, Type to) {
-    return intToFloat(asSigned(bits, getBitWidth(from)), to);
+    return intToFloat(bits, getBitWidth(from), to, /*isSigned=*/true);
   });
-  addCast<arith::UIToFPOp>(table,
-                           [](uint64_t bits, Type, Type to) { return intToFloat(bits, to); });
+  addCast<arith::UIToFPOp>(table, [](uint64_t bits, Type from, Type to) {
+    return intToFloat(bits, getBitWidth(from), to, /*isSigned=*/false);
+  });
   addCast<arith::FPToSIOp>(table, floatToSigned);
   addCast<arith::FPToUIOp>(table, floatToUnsigned);
   table.addResult<tile::FpToIntOp>([](tile::FpToIntOp op, Program &p) {

@@ -199,6 +199,21 @@ TEST_F(ArithOpsTest, EveryNarrowFloatSurvivesWidening) {
   }
 }
 
+/// 0x10100001 lies just above the middle of two bf16: by way of f32 it would be a tie.
+TEST_F(ArithOpsTest, IntegersRoundOnce) {
+  Array x = ints("i32", {0x10100001, -0x10100001, 0x10100000, 3});
+  Array r =
+      evaluate("%r = arith.sitofp %a : tensor<4xi32> to tensor<4xbf16>", {"bf16", {4}, {}}, {x});
+  EXPECT_THAT(asFloats(r), ElementsAre(0x10200000, -0x10200000, 0x10000000, 3));
+  Array y = ints("i64", {(int64_t(1) << 62) + (int64_t(1) << 38) + 1, -1});
+  EXPECT_EQ(asFloats(evaluate("%r = arith.sitofp %a : tensor<2xi64> to tensor<2xf32>",
+                              {"f32", {2}, {}}, {y}))[0],
+            0x1.000002p62);
+  EXPECT_EQ(asFloats(evaluate("%r = arith.uitofp %a : tensor<2xi64> to tensor<2xf64>",
+                              {"f64", {2}, {}}, {y}))[1],
+            0x1p64);
+}
+
 TEST_F(ArithOpsTest, RoundingTowardsZero) {
   Array x = floats("f32", {1.00390625, 1.01171875, -1.01171875, 3.4e38});
   Array nearest =
