@@ -10,11 +10,13 @@
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Index/IR/IndexDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "tessera/Conversion/TileToStrips/Passes.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
@@ -24,19 +26,34 @@ namespace tessera {
 
 inline void registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
-                  mlir::LLVM::LLVMDialect, mlir::math::MathDialect, mlir::memref::MemRefDialect,
-                  mlir::scf::SCFDialect, mlir::ub::UBDialect, mlir::vector::VectorDialect,
-                  strips::StripsDialect, tile::TileDialect>();
+                  mlir::index::IndexDialect, mlir::LLVM::LLVMDialect, mlir::math::MathDialect,
+                  mlir::memref::MemRefDialect, mlir::scf::SCFDialect, mlir::ub::UBDialect,
+                  mlir::vector::VectorDialect, strips::StripsDialect, tile::TileDialect>();
   mlir::func::registerInlinerExtension(registry);
+  registerLLVMConversions(registry);
 }
 
 /// Our passes, and those of MLIR that our pipelines are made of.
 inline void registerAllPasses() {
   mlir::registerTransformsPasses();
+  mlir::registerConvertToLLVMPass();
+  mlir::registerConvertVectorToLLVMPass();
+  mlir::registerReconcileUnrealizedCastsPass();
+  mlir::registerSCFToControlFlowPass();
   tile::registerTilePasses();
+  registerStripsAllowContraction();
+  registerStripsGroup();
+  registerStripsMaterialize();
+  registerStripsLowerDot();
+  registerStripsExpandTotalArith();
+  registerStripsLegalizeFloats();
+  registerStripsExpandMath();
 }
 
-inline void registerAllPipelines() { registerTilePipeline(); }
+inline void registerAllPipelines() {
+  registerTilePipeline();
+  registerHostPipeline();
+}
 
 } // namespace tessera
 

@@ -103,6 +103,7 @@ std::unique_ptr<CompiledKernel> Compilation::compile(ModuleOp module) {
   pipeline.vectorBits = target.vectorBits;
   pipeline.hasF16C = target.hasF16Conversion;
   pipeline.deterministic = options.deterministic;
+  pipeline.fpFusion = options.fpFusion;
 
   lower(module, "tile", [](OpPassManager &) {});
   if (auto kernel = module.lookupSymbol<tile::FuncOp>(metadata.name))

@@ -6,21 +6,61 @@
 // and spill most of what it computes. They become loops over strips, vectors as wide as
 // the machine's, and as many tiles as possible share a loop.
 
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
+#include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "tessera/Conversion/TileToStrips/Passes.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
 #include "tessera/Pipelines/Pipelines.h"
 
 using namespace mlir;
 using namespace tessera;
 
-void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOptions &) {
+void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOptions &options) {
+  // There is nothing on a CPU that a block pointer or a descriptor would map to.
+  manager.addPass(tile::createTileLowerDescriptorsPass());
+
+  OpPassManager &kernels = manager.nest<tile::FuncOp>();
+
+  // Only what the user wrote may be contracted, not what the passes below write. With
+  // `deterministic` it would make results depend on whether the machine has the
+  // instruction.
+  if (options.fpFusion && !options.deterministic)
+    kernels.addPass(createStripsAllowContraction());
+
+  // First it is settled which operations share a loop nest. All later steps follow the
+  // groups; none moves an operation from one to another.
+  kernels.addPass(createStripsGroup());
+
+  // Tiles that outlive their group get memory. Before fusion is licensed, since a group
+  // that may not be fused reads and writes buffers of this kind.
+  kernels.addPass(createStripsMaterialize());
+
+  // Strip by strip, a store comes before a later strip's load, where the program said
+  // that all loads come first. A group that could tell the difference gets a version
+  // for the case that the addresses overlap.
+
+  // Matrix products have their operands in memory now, and their own way of blocking.
+  kernels.addPass(createStripsLowerDot({options.vectorBits}));
+
+  // The groups become loops over vectors: the last tile is gone.
+
+  // One call runs many programs, so that what they share is computed once. Only here is
+  // it known how much scratch memory a kernel needs.
+
   // What is hoisted out of the loops must be so before the expansions below make many
   // operations of one.
   manager.addPass(createLoopInvariantCodeMotionPass());
@@ -30,6 +70,8 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   // that the machine cannot compute with; then functions, which only have to exist for
   // the two wide types that are left.
   manager.addPass(createStripsExpandTotalArith());
+  manager.addPass(createStripsLegalizeFloats({options.hasF16C}));
+  manager.addPass(createStripsExpandMath());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
 }
@@ -51,6 +93,17 @@ void tessera::buildHostPipeline(OpPassManager &manager, const HostPipelineOption
   buildTilePipeline(manager);
   buildStripsPipeline(manager, options);
   buildLLVMPipeline(manager);
+}
+
+void tessera::registerLLVMConversions(DialectRegistry &registry) {
+  arith::registerConvertArithToLLVMInterface(registry);
+  cf::registerConvertControlFlowToLLVMInterface(registry);
+  index::registerConvertIndexToLLVMInterface(registry);
+  registerConvertFuncToLLVMInterface(registry);
+  registerConvertMathToLLVMInterface(registry);
+  registerConvertMemRefToLLVMInterface(registry);
+  ub::registerConvertUBToLLVMInterface(registry);
+  vector::registerConvertVectorToLLVMInterface(registry);
 }
 
 void tessera::registerHostPipeline() {

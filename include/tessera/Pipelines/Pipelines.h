@@ -20,6 +20,8 @@ struct HostPipelineOptions : mlir::PassPipelineOptions<HostPipelineOptions> {
       llvm::cl::desc("The machine converts between f16 and f32 by an instruction")};
   Option<bool> deterministic{*this, "deterministic", llvm::cl::init(false),
                              llvm::cl::desc("Reduce in an order that no vector width changes")};
+  Option<bool> fpFusion{*this, "fp-fusion", llvm::cl::init(true),
+                        llvm::cl::desc("Let a product and a sum be rounded once")};
 };
 
 /// tile to tile: clean-up for any target.
@@ -33,6 +35,9 @@ void buildLLVMPipeline(mlir::OpPassManager &manager);
 
 /// The three one after the other: all that happens to a kernel for the CPU before LLVM.
 void buildHostPipeline(mlir::OpPassManager &manager, const HostPipelineOptions &options);
+
+/// What the last of them needs to know of the dialects that it converts.
+void registerLLVMConversions(mlir::DialectRegistry &registry);
 
 /// --tessera-tile-pipeline, and the CPU's: --tessera-host-pipeline and its second and
 /// third part, --tessera-strips-pipeline and --tessera-llvm-pipeline.

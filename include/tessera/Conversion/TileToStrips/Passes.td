@@ -2,6 +2,7 @@
 //
 // From tiles to strips, in the order of the CPU pipeline (lib/Pipelines/HostPipeline.cpp):
 //
+//   strips-allow-contraction  a * b + c may be rounded once
 //   strips-group            which operations share a loop nest
 //   strips-materialize      buffers for the tiles between nests and around loops
 //   strips-license-fusion   run-time checks that stores meet no load of their nest
@@ -17,6 +18,25 @@
 #define TESSERA_CONVERSION_TILETOSTRIPS_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
+
+def StripsAllowContraction : Pass<"strips-allow-contraction", "::tessera::tile::FuncOp"> {
+  let summary = "Lets a product and the sum it is part of be rounded once";
+  let description = [{
+    Marks the additions, subtractions and products of the user's program with
+    `fastmath<contract>`, so that the machine's fused multiply-add may be used for
+    them. First of all passes, since arithmetic that later passes write (polynomials,
+    exact sums of two parts) must be done as written. Left out where the same bits are
+    wanted on every machine.
+
+    ```mlir
+    %p = arith.mulf %a, %b : tensor<64xf32>
+    ```
+    becomes
+    ```mlir
+    %p = arith.mulf %a, %b fastmath<contract> : tensor<64xf32>
+    ```
+  }];
+}
 
 def StripsGroup : Pass<"strips-group", "::tessera::tile::FuncOp"> {
   let summary = "Decides which operations on tiles share a loop nest";
