@@ -12,14 +12,15 @@ the `if` becomes part of the other branch instead, so that
 is just `if not row >= rows: work(row)`.
 
 After an `if`, a name has the value of the branch that was taken. Names that nobody reads
-later are left alone. A branch that has left counts no more: names take the other branch's
-values, and where the IR asks for a value on its path, a zero is made.
+later are left alone. A branch that has left counts no more (but for what the loop that it
+left carries): names take the other branch's values, and where the IR asks for a value on
+its path, a zero is made.
 """
 
 from __future__ import annotations
 
 import ast
-from typing import Any, Callable, Optional, Sequence
+from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 from tessera.frontend.calls import CallWalker
 from tessera.frontend.constants import (
@@ -32,10 +33,13 @@ from tessera.frontend.constants import (
 from tessera.frontend.errors import Note, UserMistake
 from tessera.frontend.expressions import as_condition
 from tessera.frontend.scope import (
+    BROKE,
+    CONTINUED,
     EXIT_FLAGS,
     HIDDEN,
     MISSING,
     RESULT,
+    RETURNED,
     Scope,
     Undefined,
     assigned_names,
@@ -57,6 +61,8 @@ from tessera.language.tensor import (
 from tessera.language.types import block_pointer_type, block_type, dtype, int64
 
 Visit = Callable[[], None]
+
+_OF_LOOPS = (BROKE, CONTINUED)
 
 
 class _NeedsValues(Exception):
@@ -94,7 +100,13 @@ class BranchWalker(CallWalker):
                     self.scope.set(name, False)
             visit()
 
-        self.build_if(unary("not_", left), visit_alive, lambda: None, live, second_has_left=True)
+        alive = self.build_if(
+            unary("not_", left), visit_alive, lambda: None, live, second_has_left=True
+        )
+        in_loop = any(flags[name] is not MISSING and flags[name] is not False for name in _OF_LOOPS)
+        if not in_loop and alive.get(RETURNED) is True:
+            # One path has returned before, the other returns now.
+            self.scope.set(RETURNED, True)
 
     # --- if -----------------------------------------------------------------------------
 
@@ -140,15 +152,18 @@ class BranchWalker(CallWalker):
         node: Optional[ast.If] = None,
         second_has_left: bool = False,
         wanted: Optional[dict[str, Any]] = None,
-    ) -> None:
-        """Builds an `if` of two visits and merges the scopes that they leave."""
+    ) -> Scope:
+        """Builds an `if` of two visits and merges the scopes that they leave.
+
+        Returns the scope that the first visit left.
+        """
         place = self.node
         before = self.scope
         printed = len(self.session.printed)
         emit("begin_if", condition)
         self.scope = before.copy()
         visit_first()
-        first, first_left = self.scope, self.exited() is True
+        first, first_left = self.scope, self._left(forced=False)
         self.locate(place)
         made = {
             name: self._value_like(first.get(name), template)
@@ -158,7 +173,7 @@ class BranchWalker(CallWalker):
         emit("begin_else")
         self.scope = before.copy()
         visit_second()
-        second, second_left = self.scope, second_has_left or self.exited() is True
+        second, second_left = self.scope, self._left(forced=second_has_left)
         self.locate(place)
         merge = _Merge(self, node, before, first, second, first_left, second_left)
         try:
@@ -168,10 +183,9 @@ class BranchWalker(CallWalker):
             emit("discard_region")
             del self.session.printed[printed:]
             self.scope = before
-            self.build_if(
+            return self.build_if(
                 condition, visit_first, visit_second, live, node, second_has_left, needs.wanted
             )
-            return
         results = iter(emit("end_if", merge.first_yields, merge.second_yields))
         self.scope = before
         for name, template in merge.merged.items():
@@ -180,6 +194,13 @@ class BranchWalker(CallWalker):
             self.scope.set(name, value)
         for name, reason in merge.undefined.items():
             self.scope.drop(name, reason)
+        return first
+
+    def _left(self, forced: bool) -> "_Left":
+        """How control has left the branch just visited; `forced`: it has, one way or other."""
+        if self.scope.values.get(RETURNED) is True:
+            return _Left(True, frozenset())
+        return _Left(forced or self.exited() is True, self.loop_live)
 
     def _value_like(self, value: Any, template: Any) -> Any:
         """`value` (or zeros, where it is missing) with the types of `template`."""
@@ -235,6 +256,18 @@ class BranchWalker(CallWalker):
         return result
 
 
+class _Left(NamedTuple):
+    """Whether the values at the end of a branch count."""
+
+    left: bool
+    still_live: frozenset[str]
+    """Names that count even so: the loop that was left carries them."""
+
+    def forgets(self, name: str) -> bool:
+        """Whether nobody looks at the value of `name` on this path."""
+        return self.left and name not in self.still_live
+
+
 class _Merge:
     """Works out what each name is after an `if`."""
 
@@ -245,8 +278,8 @@ class _Merge:
         before: Scope,
         first: Scope,
         second: Scope,
-        first_left: bool,
-        second_left: bool,
+        first_left: _Left,
+        second_left: _Left,
     ) -> None:
         self.walker = walker
         self.node = node
@@ -266,7 +299,11 @@ class _Merge:
         names = {**self.first.values, **self.second.values}
         for name in names:
             a, b = self.first.get(name), self.second.get(name)
-            if a is b or (name not in live and name != "%value"):
+            if name not in live and name != "%value":
+                continue
+            if a is b:
+                if a is not self.before.get(name):
+                    self.settled[name] = a
                 continue
             if flags_follow and name in EXIT_FLAGS and known_value(a) is False:
                 self.settled[name] = b  # the flags were clear on the first path
@@ -285,17 +322,18 @@ class _Merge:
                         self.undefined[name] = reason
 
     def _merge_name(self, name: str, a: Any, b: Any) -> None:
+        forgotten = self.first_left.forgets(name), self.second_left.forgets(name)
         if name not in HIDDEN:
-            if self.first_left and self.second_left:
+            if all(forgotten):
                 self.settled[name] = b if a is MISSING else a
                 return
-            if self.first_left:
+            if forgotten[0]:
                 a = MISSING
-            elif self.second_left:
+            elif forgotten[1]:
                 b = MISSING
         if a is MISSING or b is MISSING:
             present = b if a is MISSING else a
-            may_be_zero = name in HIDDEN or self.first_left or self.second_left
+            may_be_zero = name in HIDDEN or any(forgotten)
             if present is MISSING or not may_be_zero:
                 self._drop(name)
                 return

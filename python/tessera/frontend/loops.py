@@ -64,6 +64,8 @@ class _Plan:
         self.promoted: set[str] = set()
         """Names that are constants before the loop and tensors in it."""
         self.may_leave = False
+        """Whether a break or a return may end it before its condition does."""
+        self.may_return = False
         self.result: Any = MISSING
         """What a `return` in the loop returns; the types of its tensors count."""
 
@@ -131,6 +133,8 @@ class LoopWalker(BranchWalker):
 
     def _unroll(self, node: ast.For, items: Sequence[Any], live_out: frozenset[str]) -> None:
         outer = {name: self.scope.get(name) for name in (BROKE, CONTINUED)}
+        outer_live = self.loop_live
+        self.loop_live = exposed_names([node]) | live_out
         self.scope.set(BROKE, False)
         live = live_out | loaded_names([node]) | HIDDEN
 
@@ -150,6 +154,7 @@ class LoopWalker(BranchWalker):
                     return
 
         iterate(0)
+        self.loop_live = outer_live
         self._restore(outer)
 
     def _restore(self, outer: dict[str, Any]) -> None:
@@ -233,9 +238,19 @@ class LoopWalker(BranchWalker):
             and (name in plan.promoted or any(True for _ in leaves(value)))
         ]
 
-    def _live_in_body(self, body: Sequence[ast.AST], live_out: frozenset[str]) -> frozenset[str]:
-        """The names whose values at the end of the body count."""
-        return (assigned_names(body) & (exposed_names(body) | live_out)) | HIDDEN
+    def _read_later(self, body: Sequence[ast.AST], live_out: frozenset[str]) -> frozenset[str]:
+        """The names of the body that a later iteration, or what follows the loop, may read."""
+        return assigned_names(body) & (exposed_names(body) | live_out)
+
+    def _visit_body(
+        self, body: Sequence[ast.stmt], live: frozenset[str], before: dict[str, Any]
+    ) -> None:
+        """Visits a loop's body, at whose end the names in `live` count."""
+        outer = self.loop_live
+        # Names that have no value before the loop have none after it either.
+        self.loop_live = frozenset(name for name in live if name in before)
+        self.visit_block(body, live | HIDDEN)
+        self.loop_live = outer
 
     def _enter(self, names: list[str]) -> _Carried:
         """The carried values before the loop."""
@@ -364,12 +379,11 @@ class LoopWalker(BranchWalker):
         self.scope.set(variable, index)
         self.scope.set(BROKE, False)
         self.scope.set(CONTINUED, False)
-        self.visit_block(node.body, self._live_in_body(node.body, live_out) | {variable})
+        self._visit_body(node.body, self._read_later(node.body, live_out) | {variable}, before)
         self.locate(node)
         self.scope.set(CONTINUED, False)
         if self.exited() is not False:
-            plan.may_leave = True
-            plan.result = self.scope.get(RESULT)
+            self._note_leaving(plan)
             raise _Replan
         self._check_constants(node.body, before, [*names, variable], plan)
         yields = self._leave(carried, node)
@@ -396,7 +410,7 @@ class LoopWalker(BranchWalker):
                 f"the loop variable is {describe(old)} before the loop and read after it",
                 "use another name",
             )
-        return emit_one("cast", old, type, None, False) if old.type != type else old.handle
+        return emit_one("cast", old, type, None, False) if old.type != type else known_value(old)
 
     def _after_variable(
         self,
@@ -460,7 +474,7 @@ class LoopWalker(BranchWalker):
         self._rebind(carried, region)
         self.scope.set(variable, counter)
         self._clear_flags()
-        self.visit_block(node.body, self._live_in_body(node.body, live_out) | {variable})
+        self._visit_body(node.body, self._read_later(node.body, live_out) | {variable}, before)
         self.locate(node)
         self._check_leaving(plan)
         self._check_constants(node.body, before, [*names, variable], plan)
@@ -501,7 +515,10 @@ class LoopWalker(BranchWalker):
         """The flags (and the result) that a loop carries if it may be left."""
         if not plan.may_leave:
             return _Carried([], [])
-        names, values = [BROKE, RETURNED], [tensor.known(False), tensor.known(False)]
+        names, values = [BROKE], [tensor.known(False)]
+        if plan.may_return:
+            names.append(RETURNED)
+            values.append(tensor.known(False))
         if plan.result is not MISSING:
             old = self.scope.get(RESULT)
             template = plan.result if old is MISSING else old
@@ -513,7 +530,14 @@ class LoopWalker(BranchWalker):
         return _Carried(names, values)
 
     def _stopped(self) -> Any:
-        return binary("logical_or", self.scope.get(BROKE), self.scope.get(RETURNED))
+        broke, returned = self.scope.get(BROKE), self.scope.get(RETURNED)
+        return broke if returned is False else binary("logical_or", broke, returned)
+
+    def _note_leaving(self, plan: _Plan) -> None:
+        plan.may_leave = True
+        plan.may_return = self.scope.get(RETURNED) is not False
+        if plan.may_return:
+            plan.result = self.scope.get(RESULT)
 
     def _clear_flags(self) -> None:
         for name in (BROKE, RETURNED, CONTINUED):
@@ -523,8 +547,8 @@ class LoopWalker(BranchWalker):
         """After the body: the flags as tensors; a result that turned up late is carried."""
         self.scope.set(CONTINUED, False)
         result = self.scope.get(RESULT)
-        if plan.may_leave and plan.result is MISSING and result is not MISSING:
-            plan.result = result
+        if plan.may_leave and not plan.may_return and self.scope.get(RETURNED) is not False:
+            self._note_leaving(plan)
             raise _Replan
         if plan.result is not MISSING and is_constant(plan.result) and not is_constant(result):
             plan.result = result
@@ -537,7 +561,7 @@ class LoopWalker(BranchWalker):
         self.locate(node)
         self._refuse_else(node)
         plan = _Plan()
-        plan.may_leave = self.is_kernel and has_exit(node.body)
+        plan.may_leave = has_exit(node.body)
         turns = 0
         while True:
             before, printed = self.scope, len(self.session.printed)
@@ -623,20 +647,17 @@ class LoopWalker(BranchWalker):
         ]
         passed_names = [*leaving.names, *names, *tested]
         passed = _Carried(passed_names, [self.scope.get(name) for name in passed_names])
-        region = iter(
-            emit("while_condition", condition, [t.handle for v in passed.values for t in leaves(v)])
-        )
+        region = iter(emit("while_condition", condition, passed.tensors()))
         self._rebind(passed, region)
         if plan.may_leave:
             self._clear_flags()
         self.scope.set(BROKE, False)
         self.scope.set(CONTINUED, False)
-        self.visit_block(node.body, self._live_in_body(body, live_out))
+        self._visit_body(node.body, self._read_later(body, live_out), before)
         self.locate(node)
         self.scope.set(CONTINUED, False)
         if not plan.may_leave and self.exited() is not False:
-            plan.may_leave = True
-            plan.result = self.scope.get(RESULT)
+            self._note_leaving(plan)
             raise _Replan
         self._check_leaving(plan)
         self._check_constants(body, before, [*names, *tested], plan)

@@ -25,6 +25,8 @@ class WalkerState:
         self.scope = Scope()
         self.node: ast.AST = fn.tree
         """What is being visited; after a mistake, where it is."""
+        self.loop_live: frozenset[str] = frozenset()
+        """The names whose values count when the innermost loop's body is left."""
         self.call_key: Any = None
         """Tells calls of one function apart, to find endless recursion."""
 

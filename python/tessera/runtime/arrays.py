@@ -95,8 +95,21 @@ def find_dtype(dtype: Any) -> Optional[types.dtype]:
     """Our element type for a `tl` dtype, a NumPy or torch dtype or its name, if there is one."""
     if isinstance(dtype, types.dtype):
         return dtype
-    name = dtype if isinstance(dtype, str) else getattr(dtype, "name", None) or str(dtype)
+    if isinstance(dtype, str):
+        name = dtype
+    elif isinstance(dtype, type):  # numpy.float32 itself
+        name = dtype.__name__
+    else:
+        name = getattr(dtype, "name", None) or str(dtype)
     return _DTYPE_NAMES.get(name.removeprefix("torch."))
+
+
+def is_dtype(value: Any) -> bool:
+    """Whether `value` is an element type that `find_dtype` knows, spelled as an object."""
+    kind = type(value)
+    spelled = isinstance(value, types.dtype) or kind.__name__ == "dtype" or "DType" in kind.__name__
+    numpy_class = isinstance(value, type) and value.__module__ in ("numpy", "ml_dtypes")
+    return (spelled or numpy_class) and find_dtype(value) is not None
 
 
 def to_dtype(dtype: Any) -> types.dtype:
@@ -134,7 +147,9 @@ def pointer_of(value: Any, name: str) -> Optional[Pointer]:
 
 
 def _is_numpy_scalar(value: Any) -> bool:
-    return any(cls.__name__ == "generic" and cls.__module__ == "numpy" for cls in type(value).mro())
+    return any(
+        cls.__name__ == "generic" and cls.__module__ == "numpy" for cls in type(value).__mro__
+    )
 
 
 def _from_numpy(array: Any, name: str) -> Pointer:

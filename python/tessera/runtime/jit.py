@@ -82,6 +82,7 @@ class JITFunction(JITCallable):
     ) -> None:
         _check_is_function(fn)
         super().__init__(fn, noinline=noinline)
+        self.__module__ = fn.__module__ or ""  # code run by `exec` may have none
         self.version = version
         self.debug = debug
         self.launch_metadata = launch_metadata
@@ -192,13 +193,12 @@ class JITFunction(JITCallable):
 
         For an array, a `tessera.MockTensor` or just a dtype will do.
         """
-        from tessera.runtime.arrays import MockTensor, find_dtype
+        from tessera.runtime.arrays import MockTensor, is_dtype
 
         def stand_in(value: Any, param: Optional[Param]) -> Any:
             if param is not None and param.is_constexpr:
                 return value
-            is_dtype = isinstance(value, types.dtype) or type(value).__name__ == "dtype"
-            return MockTensor(value) if is_dtype and find_dtype(value) else value
+            return MockTensor(value) if is_dtype(value) else value
 
         by_name = {param.name: param for param in self.params}
         params = [*self.params, *[None] * len(args)]

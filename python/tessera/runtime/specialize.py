@@ -25,7 +25,7 @@ from tessera.frontend.signature import (
     ValueSpec,
 )
 from tessera.language import types
-from tessera.runtime.arrays import Pointer, find_dtype, pointer_of
+from tessera.runtime.arrays import Pointer, find_dtype, is_dtype, pointer_of
 
 _INT32 = range(-(1 << 31), 1 << 31)
 _INT64 = range(-(1 << 63), 1 << 63)
@@ -230,8 +230,8 @@ def constant_key(value: Any) -> Hashable:
 
 
 def _constant(value: Any, name: str) -> tuple[Hashable, ArgSpec]:
-    if type(value).__name__ == "dtype" and not isinstance(value, types.dtype):
-        value = find_dtype(value) or value
+    if is_dtype(value):
+        value = find_dtype(value)
     if not isinstance(value, (bool, int, float, str, tuple)) and value is not None:
         scalar = _numpy_scalar(value)
         if scalar is not None:

@@ -16,11 +16,13 @@ from tessera.testing.fuzz.program import (
     FLOATS,
     INTS,
     UINTS,
+    Array,
     Expression,
     Shape,
     Value,
     constant,
     count,
+    offsets,
 )
 
 _WIDTHS = {name: int(name.lstrip("uintflobat")) for name in INTS + UINTS + FLOATS}
@@ -29,7 +31,12 @@ _MAX_ELEMENTS = 4096
 # Extents that are legal for every operation.
 EXTENTS = (1, 2, 4, 8, 16, 32, 64)
 # The most terms a sum may have, and their mask, for the sum to be exact in the dtype.
-_EXACT_TERMS = {"float16": (128, 7), "bfloat16": (128, 1), "float32": (4096, 7), "float64": (4096, 7)}
+_EXACT_TERMS = {
+    "float16": (128, 7),
+    "bfloat16": (128, 1),
+    "float32": (4096, 7),
+    "float64": (4096, 7),
+}
 
 
 class Expressions:
@@ -38,6 +45,7 @@ class Expressions:
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self.scope: list[Value] = []
+        self.inputs: list[Array] = []
 
     # --- Entry points -----------------------------------------------------------
 
@@ -62,15 +70,54 @@ class Expressions:
     def leaf(self, dtype: str, shape: Shape) -> Expression:
         """A variable, cast and broadcast as needed, or a constant."""
         fitting = [value for value in self.scope if _spread(value.shape, shape) is not None]
+        dull = bool(shape) and all(not value.shape for value in fitting)
+        if self.inputs and self.rng.random() < (0.8 if dull else 0.25):
+            return self.cast(self.load(shape), dtype)
         exact = [value for value in fitting if value.dtype == dtype and value.shape == shape]
         if exact and self.rng.random() < 0.6:
             fitting = exact
         if not fitting or self.rng.random() < 0.1:
-            return constant(dtype, shape, self.rng.choice((0, 1, 1, 2, 3, 7)) if dtype != BOOL else 1)
+            return constant(
+                dtype, shape, self.rng.choice((0, 1, 1, 2, 3, 7)) if dtype != BOOL else 1
+            )
         value = self.rng.choice(fitting)
         text = value.name + (_spread(value.shape, shape) or "")
         made = Expression(text, value.dtype, shape, frozenset([value.name]))
         return self.cast(_broadcast(made, value.shape, shape), dtype)
+
+    def load(self, shape: Shape) -> Expression:
+        """Elements of an input, in one of several orders, some perhaps masked off."""
+        array = self.rng.choice(self.inputs)
+        size = array.size
+        place = offsets(shape) or str(self.rng.randrange(size))
+        span = count(shape)
+        if shape:
+            place = self.rng.choice(
+                (
+                    place,
+                    place,
+                    f"({span - 1} - {place})",
+                    f"({place} * 2 + 1)",
+                    f"({place} // 2)",
+                    _column_major(shape),
+                )
+            )
+        # Every input is a power of two long: any integer names one of its elements.
+        uses: frozenset[str] = frozenset()
+        if self.rng.random() < 0.15:
+            index = self.draw("int32", shape, 1)
+            place, uses = index.text, index.uses
+        place = f"({place} & {size - 1})"
+        mask = ""
+        if self.rng.random() < 0.3:
+            condition = self.draw(BOOL, shape, 1)
+            mask, uses = f", mask={condition.text}", uses | condition.uses
+            if self.rng.random() < 0.6:
+                mask += f", other={self.rng.choice('0123')}"
+        elif shape and self.rng.random() < 0.3:
+            mask = f", mask={offsets(shape)} < n * {self.rng.choice((3, 7, 16))}"
+        text = f"tl.load({array.name} + pid * {size} + {place}{mask})"
+        return Expression(text, array.dtype, shape, uses)
 
     def cast(self, x: Expression, dtype: str) -> Expression:
         """`x` as another dtype; a bool is what differs from 0."""
@@ -155,8 +202,14 @@ class Expressions:
         return [self._comparison, self._comparison, self._binary(("&", "|", "^")), self._not]
 
     def _rearranging(self) -> list[Callable[[str, Shape, int], Expression | None]]:
-        return [self._transposed, self._reshaped, self._flipped, self._halves, self._joined,
-                self._gathered, self._sorted]
+        return [
+            self._transposed,
+            self._reshaped,
+            self._flipped,
+            self._joined,
+            self._gathered,
+            self._sorted,
+        ]
 
     def _with_literal(self, dtype: str, shape: Shape, depth: int) -> Expression:
         x = self.draw(dtype, shape, depth - 1)
@@ -373,29 +426,16 @@ class Expressions:
         x = self.draw(dtype, shape, depth - 1)
         return Expression(f"tl.flip({x.text}, {len(shape) - 1})", dtype, shape, x.uses)
 
-    def _halves(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
-        """A sum (bools: xor) of the two halves of a tile."""
-        if len(shape) != 1 or shape[0] > 64:
-            return None
-        x = self.draw(dtype, shape + (2,), depth - 1)
-        function = "xor_sum" if dtype not in FLOATS and dtype != BOOL else None
-        if function is None:
-            return None
-        return Expression(
-            f"tl.{function}({x.text}, axis=1).to(tl.{dtype})", dtype, shape, x.uses
-        )
-
     def _joined(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
-        if shape[-1] != 2 and (len(shape) != 1 or shape[0] < 4):
-            return None
-        if shape[-1] == 2 and len(shape) == 2:
-            a, b = (self.draw(dtype, shape[:-1], depth - 1) for _ in range(2))
+        """Two tiles side by side, one after the other, or in turn."""
+        if len(shape) == 2 and shape[1] == 2:
+            a, b = (self.draw(dtype, shape[:1], depth - 1) for _ in range(2))
             return Expression(f"tl.join({a.text}, {b.text})", dtype, shape, a.uses | b.uses)
-        if len(shape) != 1:
+        if len(shape) != 1 or shape[0] < 4:
             return None
         a, b = (self.draw(dtype, (shape[0] // 2,), depth - 1) for _ in range(2))
-        function = self.rng.choice(("interleave({}, {})", "cat({}, {}, dim=0)"))
-        return Expression("tl." + function.format(a.text, b.text), dtype, shape, a.uses | b.uses)
+        function = self.rng.choice(("tl.interleave({}, {})", "tl.cat({}, {}, dim=0)"))
+        return Expression(function.format(a.text, b.text), dtype, shape, a.uses | b.uses)
 
     def _gathered(self, dtype: str, shape: Shape, depth: int) -> Expression:
         """Rows or columns chosen by index; an index outside reads 0."""
@@ -417,6 +457,14 @@ class Expressions:
             x = self.without_nan(x)
         descending = self.rng.choice(("", ", descending=True"))
         return Expression(f"tl.sort({x.text}{descending})", dtype, shape, x.uses)
+
+
+def _column_major(shape: Shape) -> str:
+    """Positions of the elements in column-major order."""
+    if len(shape) != 2:
+        return offsets(shape)
+    rows, columns = shape
+    return f"(tl.arange(0, {rows})[:, None] + tl.arange(0, {columns})[None, :] * {rows})"
 
 
 def _atom(text: str) -> str:
@@ -445,13 +493,7 @@ def _broadcast(x: Expression, source: Shape, target: Shape) -> Expression:
     """A variable of shape `source`, subscripted, as a tile of exactly `target`."""
     if source == target:
         return x
-    return Expression(
-        f"({x.text} + tl.zeros({target}, tl.{x.dtype}))" if False else _broadcast_text(x, target),
-        x.dtype,
-        target,
-        x.uses,
-    )
-
-
-def _broadcast_text(x: Expression, target: Shape) -> str:
-    return f"tl.broadcast_to({x.text}, {target})"
+    text = f"tl.broadcast_to({x.text}, {target})"
+    if not source:
+        text = f"tl.full({target}, {x.text}, tl.{x.dtype})"
+    return Expression(text, x.dtype, target, x.uses)

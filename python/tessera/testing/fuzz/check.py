@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Running a generated kernel on both sides, and comparing."""
+
+from __future__ import annotations
+
+import linecache
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import tessera
+from tessera.testing.fuzz.program import Array, Check, Program
+
+# Elements before and after every array, which nobody may write.
+_GUARD = 16
+
+_EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
+
+# The code paths of the CPU target, and what a machine must have to run them.
+_CPUS = {"x86-64-v4": ("avx512f", "avx512vl"), "x86-64-v3": ("avx2", "fma"), "x86-64": ()}
+
+
+class Failure(Exception):
+    """A kernel that two targets do not agree on, or that one of them refused."""
+
+
+def check(program: Program, cpu: str = "") -> None:
+    """Runs `program` on the interpreter and on the CPU; raises Failure with the difference.
+
+    `cpu` is a name that the compiler knows; by default one of those whose code this machine
+    can run, chosen by the seed.
+    """
+    kernel = compile_source(program.source(), f"<kernel of seed {program.seed}>")
+    compare(
+        kernel, program.arrays, program.checks, program.programs, program.trips, program.seed, cpu
+    )
+
+
+def replay(
+    kernel: Any,
+    *,
+    arrays: Sequence[tuple[Any, ...]],
+    checks: Sequence[tuple[Any, ...]],
+    programs: int,
+    n: int,
+    seed: int,
+    cpu: str = "",
+) -> None:
+    """What a reproducer file calls: `check` for a kernel written out in the file."""
+    compare(
+        kernel, [Array(*item) for item in arrays], [Check(*item) for item in checks],
+        programs, n, seed, cpu,
+    )  # fmt: skip
+    print("the targets agree")
+
+
+def write_reproducer(program: Program, cpu: str, message: str) -> str:
+    """A Python file that runs `program` and shows what is wrong with it."""
+    arrays = "".join(
+        f"        {(a.name, a.dtype, a.size, a.data, a.shared)!r},\n" for a in program.arrays
+    )
+    checks = "".join(
+        f"        {(c.function, c.operands, c.result, c.shapes, c.axis)!r},\n"
+        for c in program.checks
+    )
+    note = "\n".join(f"# {line}" for line in message.splitlines()[:20])
+    return (
+        f"# Found by tessera.testing.fuzz, seed {program.seed}.\n{note}\n"
+        "import tessera\nimport tessera.language as tl\n"
+        "from tessera.testing.fuzz import replay\n\n\n"
+        f"{program.source()}\n\n"
+        'if __name__ == "__main__":\n'
+        f"    replay(\n        kernel,\n        arrays=[\n{_indent(arrays)}        ],\n"
+        f"        checks=[\n{_indent(checks)}        ],\n"
+        f"        programs={program.programs},\n        n={program.trips},\n"
+        f"        seed={program.seed},\n        cpu={cpu!r},\n    )\n"
+    )
+
+
+def _indent(lines: str) -> str:
+    return "".join(f"    {line}\n" for line in lines.splitlines())
+
+
+def choose_cpu(seed: int) -> str:
+    """One of the code paths that this machine can run."""
+    features = tessera.host_info()["features"]
+    able = [name for name, needed in _CPUS.items() if all(item in features for item in needed)]
+    return able[seed % len(able)]
+
+
+def compile_source(source: str, file_name: str) -> Any:
+    """The @tessera.jit function `kernel` of a text."""
+    text = "import tessera\nimport tessera.language as tl\n\n\n" + source
+    linecache.cache[file_name] = (len(text), None, text.splitlines(True), file_name)
+    namespace: dict[str, Any] = {"__name__": "tessera_fuzz"}
+    exec(compile(text, file_name, "exec"), namespace)
+    return namespace["kernel"]
+
+
+def compare(
+    kernel: Any,
+    arrays: Sequence[Array],
+    checks: Sequence[Check],
+    programs: int,
+    n: int,
+    seed: int,
+    cpu: str,
+) -> None:
+    """Runs the kernel on the interpreter and as code for `cpu`; raises Failure."""
+    cpu = cpu or choose_cpu(seed)
+    expected = _Memory(arrays, programs, seed)
+    got = _Memory(arrays, programs, seed)
+    grid = (programs,)
+    try:
+        tessera.interpret(kernel)[grid](*expected.views, n)
+    except Exception as error:
+        raise Failure(f"the interpreter refused the kernel: {_describe(error)}") from error
+    try:
+        kernel[grid](*got.views, n, cpu=cpu, enable_fp_fusion=False)
+    except Exception as error:
+        raise Failure(f"cpu {cpu} refused the kernel: {_describe(error)}") from error
+    near = {item.result for item in checks}
+    for memory, where in ((expected, "the interpreter"), (got, f"cpu {cpu}")):
+        memory.check_guards(where)
+        for item in checks:
+            _check_near(item, memory.by_name, programs, where)
+    for array in arrays:
+        if array.name not in near:
+            _check_equal(array, expected.by_name[array.name], got.by_name[array.name], cpu)
+
+
+def _describe(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+# --- Memory --------------------------------------------------------------------------
+
+
+class _Memory:
+    """One side's arrays, between guard bands."""
+
+    def __init__(self, arrays: Sequence[Array], programs: int, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        self.views: list[np.ndarray] = []
+        self.by_name: dict[str, np.ndarray] = {}
+        self._guarded: list[tuple[str, np.ndarray]] = []
+        for array in arrays:
+            total = array.total(programs)
+            whole = np.full(total + 2 * _GUARD, 3).astype(numpy_dtype(array.dtype))
+            view = whole[_GUARD : _GUARD + total]
+            view[:] = _draw(rng, array, total)
+            self._guarded.append((array.name, whole))
+            self.views.append(view)
+            self.by_name[array.name] = view
+
+    def check_guards(self, where: str) -> None:
+        """Raises Failure if something beside an array was written."""
+        for name, whole in self._guarded:
+            for band, side in ((whole[:_GUARD], "before"), (whole[-_GUARD:], "after")):
+                if (band != np.full(1, 3).astype(whole.dtype)).any():
+                    raise Failure(f"{where} wrote {side} array {name}")
+
+
+def numpy_dtype(name: str) -> np.dtype:
+    """The NumPy dtype of a tl dtype's name."""
+    if name == "bfloat16":
+        import ml_dtypes
+
+        return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype("bool" if name == "int1" else name)
+
+
+def _draw(rng: np.random.Generator, array: Array, total: int) -> np.ndarray:
+    dtype = numpy_dtype(array.dtype)
+    if array.data == "zeros":
+        return np.zeros(total, dtype)
+    if array.dtype == "int1":
+        return rng.integers(0, 2, total).astype(bool)
+    if array.data == "integers":
+        info = np.iinfo(dtype)
+        values = rng.integers(info.min, info.max, total, dtype=dtype, endpoint=True)
+        small = rng.integers(0, 5, total).astype(dtype)
+        ends = np.where(rng.integers(0, 2, total) == 0, info.min, info.max).astype(dtype)
+        kind = rng.integers(0, 10, total)
+        return np.where(kind < 4, small, np.where(kind == 4, ends, values))
+    values = rng.integers(-64, 64, total) / 8.0
+    if array.data == "special":
+        tiny, huge = _extremes(array.dtype)
+        specials = np.array([np.nan, np.inf, -np.inf, -0.0, tiny, -tiny, huge, -huge])
+        chosen = specials[rng.integers(0, len(specials), total)]
+        values = np.where(rng.integers(0, 4, total) == 0, chosen, values)
+    return values.astype(dtype)
+
+
+def _extremes(dtype: str) -> tuple[float, float]:
+    """The smallest denormal and the largest finite value."""
+    return {
+        "float16": (2.0**-24, 65504.0),
+        "bfloat16": (2.0**-133, (2 - 2.0**-7) * 2.0**127),
+        "float32": (2.0**-149, (2 - 2.0**-23) * 2.0**127),
+        "float64": (5e-324, 1.7976931348623157e308),
+    }[dtype]
+
+
+# --- Comparison ----------------------------------------------------------------------
+
+
+def _check_equal(array: Array, expected: np.ndarray, got: np.ndarray, cpu: str) -> None:
+    """The same bits; one NaN is as good as another."""
+    unsigned = np.dtype(f"uint{8 * expected.dtype.itemsize}")
+    same = expected.view(unsigned) == got.view(unsigned)
+    if expected.dtype.kind not in "biu":
+        same |= np.isnan(expected.astype(np.float64)) & np.isnan(got.astype(np.float64))
+    if same.all():
+        return
+    at = int(np.argmin(same))
+    raise Failure(
+        f"array {array.name} ({array.dtype}, {array.size} elements a program) differs in "
+        f"{int((~same).sum())} of {same.size} elements; first at {at}: the interpreter has "
+        f"{expected[at]!r}, cpu {cpu} has {got[at]!r}"
+    )
+
+
+def _check_near(item: Check, arrays: Mapping[str, np.ndarray], programs: int, where: str) -> None:
+    """The stated bounds: 4 ulps for a function (of 1 for sine and cosine, and never less
+    than 4 denormals), `terms * eps * sum |terms|` for sums and products."""
+    dtype = arrays[item.result].dtype
+    eps = _EPSILON[dtype.name]
+    operands = [arrays[name].astype(np.float64) for name in item.operands]
+    shapes = [(programs, *shape) for shape in item.shapes]
+    result = arrays[item.result].astype(np.float64).reshape(shapes[-1])
+    tiles = [operand.reshape(shape) for operand, shape in zip(operands, shapes)]
+    with np.errstate(all="ignore"):
+        if item.function == "sum":
+            want = tiles[0].sum(axis=1 + item.axis)
+            terms = tiles[0].shape[1 + item.axis]
+            bound = terms * eps * np.abs(tiles[0]).sum(axis=1 + item.axis)
+        elif item.function == "dot":
+            want = tiles[0] @ tiles[1]
+            bound = tiles[0].shape[-1] * eps * (np.abs(tiles[0]) @ np.abs(tiles[1]))
+        else:
+            want = _FUNCTIONS[item.function](tiles[0])
+            scale = (
+                np.maximum(np.abs(want), 1.0) if item.function in ("sin", "cos") else np.abs(want)
+            )
+            bound = 4 * eps * scale + 4 * _extremes(dtype.name)[0]
+        want_rounded = want.astype(dtype).astype(np.float64)
+        good = (result == want_rounded) | (np.isnan(result) & np.isnan(want))
+        good |= np.abs(result - want) <= bound
+    if good.all():
+        return
+    at = tuple(int(i) for i in np.argwhere(~good)[0])
+    inputs = [repr(tile[at]) for tile in tiles] if result.shape == tiles[0].shape else ["..."]
+    raise Failure(
+        f"{where}: {item.function}({', '.join(inputs)}) at {at} is {result[at]!r}, in float64 "
+        f"{want[at]!r}; {int((~good).sum())} of {good.size} elements are off"
+    )
+
+
+_FUNCTIONS: dict[str, Any] = {
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "log": np.log,
+    "log2": np.log2,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "erf": np.vectorize(math.erf, otypes=[np.float64]),
+    "sin": np.sin,
+    "cos": np.cos,
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+}
+
+__all__ = ["Failure", "check", "choose_cpu", "compile_source", "replay", "write_reproducer"]
