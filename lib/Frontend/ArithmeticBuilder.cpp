@@ -82,7 +82,9 @@ TileValue TileBuilder::moveBy(const Operand &pointer, const Operand &offset, boo
                     (symbol + " of " + pointer.describe() + " and " + offset.describe()).str(),
                     "a pointer moves by an integer offset");
   SmallVector<int64_t> shape = broadcastShapes(pointer.type(), offsetType);
-  TileValue amount = toTensor(offset);
+  if (offset.isLiteral())
+    offsetType.shape = shape;
+  TileValue amount = offset.isLiteral() ? constant(offset, offsetType) : toTensor(offset);
   // addptr reads its offset as signed.
   if (isUnsignedInteger(offsetType.dtype) && offsetType.dtype != DType::UInt64)
     amount = castElements(amount, DType::Int64);

@@ -127,8 +127,8 @@ TileValue TileBuilder::cast(const Operand &x, const ValueType &target, StringRef
                       "a bitcast keeps the width; cast by value with x.to(dtype)");
     return bitcastElements(toTensor(x), to);
   }
-  // A float literal is rounded once, to the type wanted.
-  if (x.isFloatLiteral() && isFloat(to.dtype) && rounding.empty())
+  // A literal is rounded once, to the type wanted.
+  if (x.isLiteral() && rounding.empty() && literalFits(x, to.dtype))
     return constant(x, to);
   return castElements(toTensor(x), to.dtype, /*towardZero=*/rounding == "rtz");
 }

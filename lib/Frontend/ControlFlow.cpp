@@ -153,19 +153,19 @@ TileBuilder::Values TileBuilder::beginFor(const Operand &lower, const Operand &u
     if (init.isNone())
       throw UserError("E036", "a carried value is None before the loop", "initialise it");
 
-  // scf.for compares as signed: unsigned loops of less than 64 bits run in int64,
-  // where all their values are positive, and those of 64 bits compare as unsigned.
-  bool widened = isUnsignedInteger(ivType) && ivType != DType::UInt64;
-  DType loopType = widened ? DType::Int64 : ivType;
-  auto bound = [&](const Operand &x) { return castElements(toTensor(x), loopType); };
+  auto bound = [&](const Operand &x) {
+    if (x.isLiteral() && literalFits(x, ivType))
+      return constant(x, ValueType::number(ivType));
+    return castElements(toTensor(x), ivType);
+  };
   TileValue from = bound(lower), to = bound(upper), by;
-  ValueType loopValue = ValueType::number(loopType);
+  ValueType ivValue = ValueType::number(ivType);
   if (descending) {
     // i from a down to b by s: -i ascends from -a to -b by s.
-    TileValue zero = constant(0, loopValue);
+    TileValue zero = constant(0, ivValue);
     from.ir = create<arith::SubIOp>(zero.ir, from.ir);
     to.ir = create<arith::SubIOp>(zero.ir, to.ir);
-    by = constant(static_cast<int64_t>(-step.integer()), loopValue);
+    by = constant(static_cast<int64_t>(-step.integer()), ivValue);
   } else {
     by = bound(step);
   }
@@ -177,7 +177,7 @@ TileBuilder::Values TileBuilder::beginFor(const Operand &lower, const Operand &u
     initValues.push_back(value.ir);
   }
   auto op = create<scf::ForOp>(from.ir, to.ir, by.ir, initValues, /*bodyBuilder=*/nullptr,
-                               /*unsignedCmp=*/loopType == DType::UInt64);
+                               /*unsignedCmp=*/isUnsignedInteger(ivType));
   for (const LoopHint &hint : hints) {
     std::string name = ("tile." + getHintAttrName(hint.name)).str();
     if (!hint.isBool)
@@ -192,12 +192,12 @@ TileBuilder::Values TileBuilder::beginFor(const Operand &lower, const Operand &u
   region.types = types;
   builder.setInsertionPointToEnd(body);
 
-  TileValue iv{op.getInductionVar(), loopValue};
+  TileValue iv{op.getInductionVar(), ivValue};
   if (descending) {
-    TileValue zero = constant(0, loopValue);
+    TileValue zero = constant(0, ivValue);
     iv.ir = create<arith::SubIOp>(zero.ir, iv.ir);
   }
-  Values values = {castElements(iv, ivType)};
+  Values values = {iv};
   for (auto [argument, type] : llvm::zip(op.getRegionIterArgs(), types))
     values.push_back({argument, type});
   return values;

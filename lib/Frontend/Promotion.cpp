@@ -182,6 +182,11 @@ DType tessera::promote(const Operand &a, const Operand &b, bool division, String
 //===----------------------------------------------------------------------===//
 
 void tessera::checkTileShape(ArrayRef<int64_t> shape) {
+  if (shape.size() > kMaxRank)
+    throw UserError("E021",
+                    "a tile of shape " + toString(shape) + " has more than " +
+                        std::to_string(kMaxRank) + " dimensions",
+                    "reshape to fewer dimensions");
   int64_t elements = 1;
   for (int64_t extent : shape) {
     if (extent <= 0)

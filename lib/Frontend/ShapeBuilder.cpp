@@ -95,6 +95,7 @@ TileValue TileBuilder::expandDims(const Operand &x, Integers axes) {
   if (!type.hasElements())
     throw UserError("E029", "expand_dims of " + x.describe(), "pass a number or a tile");
   int64_t rank = type.shape.size() + axes.size();
+  checkTileShape(SmallVector<int64_t>(rank, 1));
   SmallVector<int64_t> places;
   for (int64_t axis : axes) {
     int64_t place = normalizeAxis(axis, rank, "expand_dims");
