@@ -57,7 +57,8 @@ struct LLVMReports : llvm::DiagnosticHandler {
 class Compilation {
 public:
   explicit Compilation(const CompileOptions &options)
-      : options(options), target(HostTarget::get(options.cpu, options.features)) {
+      : options(options), target(HostTarget::get(options.cpu, options.features)),
+        machine(target.createTargetMachine(options.tuneMax)) {
     metadata.target = options.target;
     metadata.cpu = target.cpu;
     metadata.features = target.features;
@@ -89,6 +90,7 @@ private:
 
   const CompileOptions &options;
   HostTarget target;
+  std::unique_ptr<llvm::TargetMachine> machine;
   KernelMetadata metadata;
   std::vector<std::pair<std::string, std::string>> stages;
   llvm::LLVMContext llvmContext;
@@ -125,7 +127,6 @@ std::unique_ptr<CompiledKernel> Compilation::compile(ModuleOp module) {
       other.setLinkage(llvm::GlobalValue::InternalLinkage);
   function->setLinkage(llvm::GlobalValue::ExternalLinkage);
   function->setName(getKernelSymbol(metadata.name));
-  std::unique_ptr<llvm::TargetMachine> machine = target.createTargetMachine(options.tuneMax);
   setTarget(*code, *machine, target.cpu, target.features, target.vectorBits);
   optimize(*code, *machine, options.tuneMax ? OptimizationLevel::Max : OptimizationLevel::Lite);
   checkLLVM("optimising");
@@ -186,7 +187,6 @@ std::unique_ptr<CompiledKernel> Compilation::generateCode(std::unique_ptr<llvm::
     readKernelMetadata(*code, metadata);
   }
   record("llvmir");
-  std::unique_ptr<llvm::TargetMachine> machine = target.createTargetMachine(options.tuneMax);
   if (isShown()) {
     show("llvmir", printLLVMIR(*code));
     show("asm", emitAssembly(*code, *machine));
