@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import typing
 
-import mpmath
+import mpmath  # type: ignore[import-untyped]
 import numpy
 
 mpmath.mp.dps = 80
@@ -141,7 +141,10 @@ def fits() -> list[Fit]:
     low, high = sqrt(mpf("0.5")) - 1, sqrt(mpf(2)) - 1
     s_max = (high / (2 + high)) ** 2 * mpf("1.0001")
     one_weight: Function = lambda x: mpf(1)
-    u = lambda x: (mpf(x) - 2) / (mpf(x) + 2)
+
+    def u(x: str) -> mpmath.mpf:
+        return (mpf(x) - 2) / (mpf(x) + 2)
+
     return [
         Fit("exp32", exp_rest, -half_ln2, half_ln2, 4, lambda r: r * r, True),
         Fit("exp2_32", exp2_rest, -mpf("0.5001"), mpf("0.5001"), 5, lambda r: abs(r), True),
