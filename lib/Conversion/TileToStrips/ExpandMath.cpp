@@ -103,9 +103,9 @@ struct StripsExpandMath : impl::StripsExpandMathBase<StripsExpandMath> {
     for (Operation *op : worklist) {
       Type type = op->getResult(0).getType();
       Type element = getElementTypeOrSelf(type);
-      if (!element.isF32() && !element.isF64())
-        continue;
-      if (auto vector = dyn_cast<VectorType>(type); vector && vector.getRank() != 1)
+      auto vector = dyn_cast<VectorType>(type);
+      bool isStrip = type == element || (vector && vector.getRank() == 1);
+      if (!isStrip || (!element.isF32() && !element.isF64()))
         continue;
       OpBuilder builder(op);
       MathBuilder b(builder, op->getLoc(), type);

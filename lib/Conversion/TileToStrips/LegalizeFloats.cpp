@@ -204,7 +204,7 @@ private:
 
 /// Whether `op` computes with floats, rather than moving them about.
 bool computes(Operation *op) {
-  if (op->getNumResults() != 1)
+  if (op->getNumResults() != 1 || isa<TensorType>(op->getResult(0).getType()))
     return false;
   return isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
          isa<vector::FMAOp, vector::ReductionOp>(op);
