@@ -106,13 +106,14 @@ std::unique_ptr<CompiledKernel> Compilation::compile(ModuleOp module) {
   pipeline.hasF16C = target.hasF16Conversion;
   pipeline.deterministic = options.deterministic;
   pipeline.fpFusion = options.fpFusion;
+  pipeline.lineInfo = options.debug;
 
   lower(module, "tile", [](OpPassManager &) {});
   if (auto kernel = module.lookupSymbol<tile::FuncOp>(metadata.name))
     setKernelArguments(module, describeArguments(kernel));
   lower(module, "tile-opt", buildTilePipeline);
   lower(module, "strips", [&](OpPassManager &passes) { buildStripsPipeline(passes, pipeline); });
-  lower(module, "llvm", buildLLVMPipeline);
+  lower(module, "llvm", [&](OpPassManager &passes) { buildLLVMPipeline(passes, pipeline); });
   readKernelAttributes(module, metadata);
   metadata.remarks = std::move(diagnostics.remarks);
 

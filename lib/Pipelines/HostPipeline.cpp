@@ -18,6 +18,7 @@
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
+#include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -76,7 +77,7 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   manager.addPass(createCSEPass());
 }
 
-void tessera::buildLLVMPipeline(OpPassManager &manager) {
+void tessera::buildLLVMPipeline(OpPassManager &manager, const HostPipelineOptions &options) {
   manager.addPass(createSCFToControlFlowPass());
   // Vectors apart and first: some of their operations become others before there is an
   // LLVM operation for them.
@@ -87,12 +88,15 @@ void tessera::buildLLVMPipeline(OpPassManager &manager) {
   // drop them.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  // The locations are there already; this has them written out.
+  if (options.lineInfo)
+    manager.addPass(LLVM::createDIScopeForLLVMFuncOpPass());
 }
 
 void tessera::buildHostPipeline(OpPassManager &manager, const HostPipelineOptions &options) {
   buildTilePipeline(manager);
   buildStripsPipeline(manager, options);
-  buildLLVMPipeline(manager);
+  buildLLVMPipeline(manager, options);
 }
 
 void tessera::registerLLVMConversions(DialectRegistry &registry) {
@@ -112,6 +116,6 @@ void tessera::registerHostPipeline() {
       buildHostPipeline);
   PassPipelineRegistration<HostPipelineOptions>(
       "tessera-strips-pipeline", "Makes tiles loops of hardware vectors", buildStripsPipeline);
-  PassPipelineRegistration<>("tessera-llvm-pipeline", "Takes loops of vectors to the LLVM dialect",
-                             buildLLVMPipeline);
+  PassPipelineRegistration<HostPipelineOptions>(
+      "tessera-llvm-pipeline", "Takes loops of vectors to the LLVM dialect", buildLLVMPipeline);
 }

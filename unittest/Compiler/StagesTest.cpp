@@ -95,6 +95,15 @@ TEST_F(StagesTest, AreNotKeptUnasked) {
   EXPECT_TRUE(kernel->getStage("object").has_value());
 }
 
+TEST_F(StagesTest, AssemblyTellsSourceLinesOnRequest) {
+  options.keepStages = true;
+  EXPECT_EQ(compileFrom("strips", kAnswer)->getStage("asm")->find(".loc"), llvm::StringRef::npos);
+  options.debug = true;
+  std::unique_ptr<CompiledKernel> kernel = compileFrom("strips", kAnswer);
+  EXPECT_NE(kernel->getStage("asm")->find(".loc"), llvm::StringRef::npos);
+  EXPECT_EQ(answer(*kernel), 41);
+}
+
 TEST_F(StagesTest, AreDumpedAndResumedFrom) {
   options.dumpDir = folder;
   compileFrom("strips", kAnswer);

@@ -22,6 +22,8 @@ struct HostPipelineOptions : mlir::PassPipelineOptions<HostPipelineOptions> {
                              llvm::cl::desc("Reduce in an order that no vector width changes")};
   Option<bool> fpFusion{*this, "fp-fusion", llvm::cl::init(true),
                         llvm::cl::desc("Let a product and a sum be rounded once")};
+  Option<bool> lineInfo{*this, "line-info", llvm::cl::init(false),
+                        llvm::cl::desc("Have machine code tell the source lines it is from")};
 };
 
 /// tile to tile: clean-up for any target.
@@ -31,7 +33,7 @@ void buildTilePipeline(mlir::OpPassManager &manager);
 void buildStripsPipeline(mlir::OpPassManager &manager, const HostPipelineOptions &options);
 
 /// Loops of hardware vectors to the LLVM dialect.
-void buildLLVMPipeline(mlir::OpPassManager &manager);
+void buildLLVMPipeline(mlir::OpPassManager &manager, const HostPipelineOptions &options);
 
 /// The three one after the other: all that happens to a kernel for the CPU before LLVM.
 void buildHostPipeline(mlir::OpPassManager &manager, const HostPipelineOptions &options);
