@@ -165,7 +165,7 @@ class ExpressionWalker(WalkerState):
             return value.type.element_ty if name == "dtype" else value.type.block_shape
         found = None if name.startswith("_") else getattr(tensor, name, None)
         if name in ("handle", "known", "constant") or found is None:
-            self._no_attribute(value, f"a {describe_type(value.type)} tensor", name, node)
+            self._no_attribute(value, describe(value), name, node)
         if isinstance(found, JITCallable):
             return BoundFunction(found, value)
         return getattr(value, name)
@@ -230,13 +230,13 @@ class ExpressionWalker(WalkerState):
                 what = "a part of" if isinstance(item, slice) else f"element {describe(item)} of"
                 raise UserMistake(
                     "E029",
-                    f"{what} a {describe_type(value.type)} tensor cannot be taken",
+                    f"{what} {describe_type(value.type)} cannot be taken",
                     "a tensor is indexed by None and `:` only; use tl.gather, or load the part",
                 )
         if full > rank:
             raise UserMistake(
                 "E022",
-                f"too many indices: {full} for a {describe_type(value.type)} tensor of rank {rank}",
+                f"too many indices: {full} for {describe_type(value.type)}, which has rank {rank}",
                 "leave out some",
             )
         return shape_ops.expand_dims(value, tuple(axes)) if axes else value
@@ -456,7 +456,7 @@ def as_condition(value: Any, what: str, node: Optional[ast.AST] = None) -> Any:
     if known.shape:
         raise UserMistake(
             "E032",
-            f"the truth value of a {describe_type(known.type)} tensor is ambiguous in {what}",
+            f"the truth value of {describe_type(known.type)} is ambiguous in {what}",
             "choose elements with tl.where, or reduce the tensor to a scalar",
             node=node,
         )

@@ -81,6 +81,19 @@ def _boundary(check: Any, rank: int) -> list[int]:
     return dims
 
 
+def _check_shape(value: Any, pointer: tensor, what: str) -> None:
+    """Raises unless a mask (or `other`) and the pointers have shapes that go together."""
+    if not isinstance(value, tensor):
+        return
+    pairs = zip(reversed(value.shape), reversed(pointer.shape))
+    if any(a != b and 1 not in (a, b) for a, b in pairs):
+        raise UserMistake(
+            "E045",
+            f"{what} is {describe(value)} and the pointer {describe(pointer)}",
+            f"give {what} the shape of the pointer",
+        )
+
+
 @builtin
 def load(
     pointer: Any,
@@ -125,6 +138,8 @@ def load(
         raise UserMistake(
             "E045", "`other` is given without a mask", "add mask=..., or leave out other"
         )
+    _check_shape(mask, pointer, "the mask")
+    _check_shape(other, pointer, "`other`")
     return emit_one(  # type: ignore[no-any-return]
         "load",
         pointer,
@@ -169,14 +184,15 @@ def store(
         raise UserMistake(
             "E049", f"boundary_check needs a block pointer, got {describe(pointer)}", "use mask"
         )
-    value = unwrap(value)
+    value, mask = unwrap(value), unwrap(mask)
+    _check_shape(mask, pointer, "the mask")
     if not isinstance(value, (tensor, bool, int, float)):
         raise UserMistake("E046", f"cannot store {describe(value)}", "store a tensor or a number")
     emit(
         "store",
         pointer,
         value,
-        unwrap(mask),
+        mask,
         dims,
         _cache(cache_modifier, _STORE_CACHE),
         _choice(eviction_policy, _EVICTION, "eviction_policy"),

@@ -16,7 +16,6 @@ from tessera.language.tensor import (
     builtin,
     constant_bool,
     describe,
-    describe_type,
     emit,
     emit_one,
     method,
@@ -35,7 +34,7 @@ def _operands(input: Any, what: str) -> tuple[list[tensor], bool]:
         raise UserMistake("E024", f"{what} got an empty tuple", "pass a tile")
     for tile in tiles[1:]:
         if tile.shape != tiles[0].shape:
-            shapes = ", ".join(describe_type(one.type) for one in tiles)
+            shapes = ", ".join(describe(one) for one in tiles)
             raise UserMistake(
                 "E022", f"{what} needs tiles of one shape, got {shapes}", "broadcast them first"
             )

@@ -157,15 +157,14 @@ class tensor:
         return trans(self)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
-        return f"{describe_type(self.type)} tensor"
+        return f"a tensor of {describe_type(self.type)}"
 
     __str__ = __repr__
 
     def __bool__(self) -> bool:
         raise UserMistake(
             "E032",
-            f"the truth value of a {describe_type(self.type)} tensor is not known when the kernel "
-            "is compiled",
+            f"the truth value of {describe(self)} is not known when the kernel is compiled",
             "use tl.where, or a scalar condition in `if`",
         )
 
@@ -311,9 +310,14 @@ def _type_of(handle: Any) -> Any:
 
 
 def describe_type(type: Any) -> str:
-    """How error messages spell a type: `i32`, `[64, 32]xfp16`, `[64]xpointer<fp32>`."""
+    """How error messages spell a type: `int32`, `fp16[64, 32]`, `*fp32[64]`, as the core does."""
     if isinstance(type, block_type):
-        return f"{list(type.shape)}x{type.element_ty}"
+        return f"{describe_type(type.element_ty)}{list(type.shape)}"
+    if isinstance(type, pointer_type):
+        return f"*{'const ' if type.const else ''}{type.element_ty}"
+    if isinstance(type, block_pointer_type):
+        what = "tensor descriptor of" if isinstance(type, descriptor_type) else "block pointer to"
+        return f"{what} {type.element_ty}{list(type.block_shape)}"
     return str(type)
 
 
@@ -500,8 +504,7 @@ def constant_int(value: Any, what: str, id: str = "E019") -> int:
     if isinstance(number, tensor):
         raise UserMistake(
             id,
-            f"{what} must be a constant, got a {describe_type(number.type)} that is only known "
-            "at run time",
+            f"{what} must be a constant, got {describe(number)}, known at run time only",
             "annotate the parameter it comes from with tl.constexpr",
         )
     if hasattr(number, "__index__"):
@@ -516,7 +519,7 @@ def constant_bool(value: Any, what: str, id: str = "E019") -> bool:
     flag = known_value(value)
     if isinstance(flag, tensor):
         raise UserMistake(
-            id, f"{what} must be a constant, got a {describe_type(flag.type)}", "pass True or False"
+            id, f"{what} must be a constant, got {describe(flag)}", "pass True or False"
         )
     return bool(flag)
 
