@@ -21,7 +21,7 @@ from tessera.compiler.options import CompileOptions
 from tessera.errors import ArgumentError, LaunchError, raise_core_error
 from tessera.frontend.signature import ArgSpec, ConstSpec, JITCallable, Param, ValueSpec
 from tessera.language import types
-from tessera.runtime.arrays import find_dtype, is_dtype
+from tessera.runtime.arrays import is_dtype, to_dtype
 from tessera.runtime.cache import default_cache, digest
 from tessera.settings import settings
 
@@ -216,10 +216,10 @@ def _parse_param(
     if isinstance(value, types.constexpr):
         return ConstSpec(value.value)
     if param.is_constexpr or not isinstance(value, (str, types.dtype)):
-        if is_dtype(value):
-            value = find_dtype(value)
-            return ConstSpec(value) if param.is_constexpr else value_spec(value)
-        return ConstSpec(value)
+        if not is_dtype(value):
+            return ConstSpec(value)
+        dtype = to_dtype(value)
+        return ConstSpec(dtype) if param.is_constexpr else value_spec(dtype)
     text, _, divisibility = value.partition(":") if isinstance(value, str) else (value, "", "")
     try:
         dtype = types.str_to_ty(text) if isinstance(text, str) else text

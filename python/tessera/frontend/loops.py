@@ -631,7 +631,7 @@ class LoopWalker(BranchWalker):
         condition = as_condition(test, "`while`", node.test)
         if not isinstance(condition, tensor):
             if not condition or not isinstance(node.test, ast.Constant):
-                return condition
+                return bool(condition)
             if not has_exit(node.body):
                 raise UserMistake(
                     "E041", "this `while` never ends", "add a break, a return or a condition"

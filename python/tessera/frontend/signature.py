@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import ast
 from types import FunctionType
-from typing import Any, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence, Union
+
+if TYPE_CHECKING:
+    from tessera.frontend.source import FunctionSource
 
 
 class Param(NamedTuple):
@@ -47,7 +50,7 @@ class JITCallable:
         self.__qualname__ = fn.__qualname__
         self.__doc__ = fn.__doc__
         self.__module__ = fn.__module__
-        self._parsed: Optional[Any] = None
+        self._parsed: Optional[FunctionSource] = None
         self._globals: Optional[Mapping[str, Any]] = None
         self._params: Optional[Sequence[Param]] = None
 
@@ -61,7 +64,7 @@ class JITCallable:
         return f"<jit function {self.__module__}.{self.__qualname__}>"
 
     @property
-    def _source(self) -> Any:
+    def _source(self) -> "FunctionSource":
         if self._parsed is None:
             from tessera.frontend.source import read_function
 

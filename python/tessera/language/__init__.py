@@ -20,10 +20,12 @@ from tessera.language.math import (
     erf,
     exp,
     exp2,
+    expm1,
     fdiv,
     floor,
     fma,
     log,
+    log1p,
     log2,
     maximum,
     minimum,
@@ -33,6 +35,8 @@ from tessera.language.math import (
     sqrt,
     sqrt_rn,
     sub,
+    tan,
+    tanh,
     umulhi,
     where,
 )
@@ -69,6 +73,18 @@ from tessera.language.program import (
     program_id,
     range,
     static_range,
+)
+from tessera.language.random import (
+    pair_uniform_to_normal,
+    philox,
+    philox_impl,
+    rand,
+    rand4x,
+    randint,
+    randint4x,
+    randn,
+    randn4x,
+    uint_to_uniform_float,
 )
 from tessera.language.reduction import associative_scan, reduce
 from tessera.language.shape import (
@@ -144,4 +160,18 @@ from tessera.language.types import (
 tuple = tuple
 """Tuples of the language are Python's."""
 
-__all__ = [name for name in dir() if not name.startswith("_") and name != "annotations"]
+_MODULES = [
+    "creation",
+    "debug",
+    "matmul",
+    "memory",
+    "program",
+    "random",
+    "reduction",
+    "shape",
+    "standard",
+    "types",
+    "annotations",
+]
+
+__all__ = [name for name in dir() if not name.startswith("_") and name not in _MODULES]

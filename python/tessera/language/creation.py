@@ -30,7 +30,7 @@ def arange(start: int, end: int) -> tensor:
     is not a constant), E020 (empty, or too long).
     Source: Triton language 3.6/3.9; extents that are no power of two are ours.
     """
-    return emit_one(  # type: ignore[no-any-return]
+    return emit_one(
         "arange", constant_int(start, "the start of arange"), constant_int(end, "the end of arange")
     )
 
@@ -46,9 +46,7 @@ def full(shape: Any, value: Any, dtype: Any) -> tensor:
     value = unwrap(value)
     if isinstance(value, tensor) and value.constant is not None:
         value = value.constant
-    return emit_one(  # type: ignore[no-any-return]
-        "full", constant_ints(shape, "the shape"), value, element_type(dtype)
-    )
+    return emit_one("full", constant_ints(shape, "the shape"), value, element_type(dtype))
 
 
 @builtin
@@ -87,7 +85,7 @@ def cast(
     reinterpret = constant_bool(bitcast, "bitcast")
     if x.dtype == target and (rounding is None or not target.is_floating()):
         return x
-    return emit_one("cast", x, target, rounding, reinterpret)  # type: ignore[no-any-return]
+    return emit_one("cast", x, target, rounding, reinterpret)
 
 
 @builtin

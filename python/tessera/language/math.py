@@ -44,7 +44,7 @@ def _operand(value: Any) -> Any:
 
 def _unary(name: str, formula: str, note: str = "") -> Callable[[Any], tensor]:
     def function(x: Any) -> tensor:
-        return emit_one("math", name, to_tensor_value(x))  # type: ignore[no-any-return]
+        return emit_one("math", name, to_tensor_value(x))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""{formula}, element by element.
@@ -83,7 +83,7 @@ def abs(x: Any) -> tensor:
     x = to_tensor_value(x)
     if x.dtype.is_int_unsigned():
         return x
-    return emit_one("math", "abs", x)  # type: ignore[no-any-return]
+    return emit_one("math", "abs", x)
 
 
 @method
@@ -93,7 +93,7 @@ def sqrt_rn(x: Any) -> tensor:
 
     Errors: E030 for another type. Source: Triton language 3.6/3.9.
     """
-    return emit_one("sqrt_rn", to_tensor_value(x))  # type: ignore[no-any-return]
+    return emit_one("sqrt_rn", to_tensor_value(x))
 
 
 @builtin
@@ -102,7 +102,7 @@ def div_rn(x: Any, y: Any) -> tensor:
 
     Errors: E022 (shapes), E030 for another type. Source: Triton language 3.6/3.9.
     """
-    return emit_one("div_rn", unwrap(x), unwrap(y))  # type: ignore[no-any-return]
+    return emit_one("div_rn", unwrap(x), unwrap(y))
 
 
 @builtin
@@ -116,7 +116,7 @@ def fdiv(x: Any, y: Any, ieee_rounding: bool = False, approx: bool = False) -> t
         raise UserMistake(
             "E048", "fdiv got both ieee_rounding and approx", "leave one of the two out"
         )
-    return emit_one("fdiv", unwrap(x), unwrap(y), ieee)  # type: ignore[no-any-return]
+    return emit_one("fdiv", unwrap(x), unwrap(y), ieee)
 
 
 @builtin
@@ -125,7 +125,7 @@ def fma(x: Any, y: Any, z: Any) -> tensor:
 
     Errors: E022 (shapes), E030 (no floats). Source: Triton language 3.9.
     """
-    return emit_one("fma", unwrap(x), unwrap(y), unwrap(z))  # type: ignore[no-any-return]
+    return emit_one("fma", unwrap(x), unwrap(y), unwrap(z))
 
 
 @builtin
@@ -134,7 +134,7 @@ def umulhi(x: Any, y: Any) -> tensor:
 
     Errors: E022 (shapes), E030 (another type). Source: Triton language 3.6/3.9.
     """
-    return emit_one("umulhi", unwrap(x), unwrap(y))  # type: ignore[no-any-return]
+    return emit_one("umulhi", unwrap(x), unwrap(y))
 
 
 def _propagate(value: Any) -> bool:
@@ -155,7 +155,7 @@ def maximum(x: Any, y: Any, propagate_nan: Any = PropagateNan.NONE) -> tensor:
     With `tl.PropagateNan.ALL` a NaN gives NaN. Operands are promoted and broadcast.
     Errors: E022. Source: Triton language 3.9 (bfloat16 stays bfloat16).
     """
-    return emit_one("maximum", unwrap(x), unwrap(y), _propagate(propagate_nan))  # type: ignore
+    return emit_one("maximum", unwrap(x), unwrap(y), _propagate(propagate_nan))
 
 
 @builtin
@@ -165,7 +165,7 @@ def minimum(x: Any, y: Any, propagate_nan: Any = PropagateNan.NONE) -> tensor:
     With `tl.PropagateNan.ALL` a NaN gives NaN. Operands are promoted and broadcast.
     Errors: E022. Source: Triton language 3.9 (bfloat16 stays bfloat16).
     """
-    return emit_one("minimum", unwrap(x), unwrap(y), _propagate(propagate_nan))  # type: ignore
+    return emit_one("minimum", unwrap(x), unwrap(y), _propagate(propagate_nan))
 
 
 @builtin
@@ -174,9 +174,7 @@ def clamp(x: Any, min: Any, max: Any, propagate_nan: Any = PropagateNan.NONE) ->
 
     Errors: E022. Source: Triton language 3.9 (integers too).
     """
-    return emit_one(  # type: ignore[no-any-return]
-        "clamp", unwrap(x), unwrap(min), unwrap(max), _propagate(propagate_nan)
-    )
+    return emit_one("clamp", unwrap(x), unwrap(min), unwrap(max), _propagate(propagate_nan))
 
 
 @builtin
@@ -198,4 +196,4 @@ def where(condition: Any, x: Any, y: Any) -> tensor:
             )
     if isinstance(condition, (bool, int)):
         condition = tensor.known(bool(condition))
-    return emit_one("where", condition, unwrap(x), unwrap(y))  # type: ignore[no-any-return]
+    return emit_one("where", condition, unwrap(x), unwrap(y))

@@ -80,7 +80,7 @@ def dot(
     if imprecise is not None:
         imprecise = constant_int(imprecise, "max_num_imprecise_acc")
     out = unwrap(out_dtype)
-    return emit_one(  # type: ignore[no-any-return]
+    return emit_one(
         "dot", a, b, acc, precision, imprecise, None if out is None else element_type(out)
     )
 
@@ -104,7 +104,7 @@ def dot_scaled(
     Formats: "e2m1", "e4m3", "e5m2", "bf16", "fp16"; a scale is an 8-bit exponent (uint8) for
     16 or 32 neighbours along K, or None. Errors: E025. Source: Triton language 3.9.
     """
-    return emit_one(  # type: ignore[no-any-return]
+    return emit_one(
         "dot_scaled",
         _matrix(lhs, "the first operand"),
         unwrap(lhs_scale),

@@ -126,7 +126,7 @@ def load(
             "a block pointer takes no mask and no other",
             "use boundary_check and padding_option",
         )
-    rank = len(pointer.type.block_shape) if block else len(pointer.shape)  # type: ignore
+    rank = len(pointer.type.block_shape) if block else len(pointer.shape)
     dims = _boundary(boundary_check, rank)
     if not block and (dims or padding):
         raise UserMistake(
@@ -140,7 +140,7 @@ def load(
         )
     _check_shape(mask, pointer, "the mask")
     _check_shape(other, pointer, "`other`")
-    return emit_one(  # type: ignore[no-any-return]
+    return emit_one(
         "load",
         pointer,
         mask,
@@ -178,7 +178,7 @@ def store(
         return
     if block and unwrap(mask) is not None:
         raise UserMistake("E049", "a block pointer takes no mask", "use boundary_check")
-    rank = len(pointer.type.block_shape) if block else len(pointer.shape)  # type: ignore
+    rank = len(pointer.type.block_shape) if block else len(pointer.shape)
     dims = _boundary(boundary_check, rank)
     if not block and dims:
         raise UserMistake(
@@ -236,7 +236,7 @@ def make_block_ptr(
             f"order {tuple(dims)} is no permutation of the dimensions",
             f"name each of 0..{len(dims) - 1} once",
         )
-    return emit_one("make_block_ptr", base, *lists, block, dims)  # type: ignore[no-any-return]
+    return emit_one("make_block_ptr", base, *lists, block, dims)
 
 
 @method
@@ -258,7 +258,7 @@ def advance(base: Any, offsets: Any) -> tensor:
             f"advance got {len(moves)} offsets for a block of rank {len(base.type.block_shape)}",
             "give an offset a dimension",
         )
-    return emit_one("advance", base, moves)  # type: ignore[no-any-return]
+    return emit_one("advance", base, moves)
 
 
 # --- Tensor descriptors -----------------------------------------------------------------
@@ -274,7 +274,7 @@ def make_tensor_descriptor(
     zero (or NaN with `padding_option="nan"`) and a store writes nothing.
     Errors: E044, E049. Source: Triton language 3.6/3.9.
     """
-    return emit_one(  # type: ignore[no-any-return]
+    return emit_one(
         "make_tensor_descriptor",
         _pointer(base, "make_tensor_descriptor"),
         _items(shape, "shape"),
@@ -296,7 +296,7 @@ def _descriptor(value: Any, what: str) -> tensor:
 @builtin
 def load_tensor_descriptor(desc: Any, offsets: Any) -> tensor:
     """The block of the array at `offsets`: see `make_tensor_descriptor`."""
-    return emit_one(  # type: ignore[no-any-return]
+    return emit_one(
         "descriptor_load",
         _descriptor(desc, "load_tensor_descriptor"),
         _items(offsets, "offsets"),
@@ -331,7 +331,7 @@ _RMW_SEM = ("acq_rel", "acquire", "release", "relaxed")
 
 def _atomic_rmw(kind: str, pointer: Any, val: Any, mask: Any, sem: Any, scope: Any) -> tensor:
     pointer = _pointer(pointer, f"atomic_{kind}")
-    return emit_one(  # type: ignore[no-any-return]
+    return emit_one(
         "atomic_rmw",
         kind,
         pointer,
@@ -381,7 +381,7 @@ def atomic_cas(
 
     Pointees of 16, 32 or 64 bits. Errors: E044, E047. Source: Triton language 3.6/3.9.
     """
-    return emit_one(  # type: ignore[no-any-return]
+    return emit_one(
         "atomic_cas",
         _pointer(pointer, "atomic_cas"),
         unwrap(cmp),
@@ -403,7 +403,7 @@ def atomic_load(
 
     Errors: E044, E047. Source: Triton language 3.9.
     """
-    return emit_one(  # type: ignore[no-any-return]
+    return emit_one(
         "atomic_load",
         _pointer(pointer, "atomic_load"),
         unwrap(mask),

@@ -36,7 +36,7 @@ def program_id(axis: int) -> tensor:
 
     Errors: E024. Source: Triton language 3.6/3.9.
     """
-    return emit_one("program_id", _grid_axis(axis))  # type: ignore[no-any-return]
+    return emit_one("program_id", _grid_axis(axis))
 
 
 @builtin
@@ -45,7 +45,7 @@ def num_programs(axis: int) -> tensor:
 
     Errors: E024. Source: Triton language 3.6/3.9.
     """
-    return emit_one("num_programs", _grid_axis(axis))  # type: ignore[no-any-return]
+    return emit_one("num_programs", _grid_axis(axis))
 
 
 # --- Loops --------------------------------------------------------------------------
@@ -72,7 +72,8 @@ class range:
         warp_specialize: bool = False,
         disable_licm: bool = False,
     ) -> None:
-        self.start, self.end = (0, arg1) if unwrap(arg2) is None else (arg1, arg2)
+        self.start: Any = 0 if unwrap(arg2) is None else arg1
+        self.end: Any = arg1 if unwrap(arg2) is None else arg2
         self.step = 1 if unwrap(step) is None else step
         self.num_stages = num_stages
         self.loop_unroll_factor = loop_unroll_factor
@@ -149,7 +150,7 @@ def multiple_of(input: Any, values: Any) -> tensor:
     One value a dimension; for a scalar, one. Returns `input`.
     Source: Triton language 3.6/3.9.
     """
-    return _hint("multiple_of", input, values)  # type: ignore[no-any-return]
+    return _hint("multiple_of", input, values)
 
 
 @builtin
@@ -158,7 +159,7 @@ def max_contiguous(input: Any, values: Any) -> tensor:
 
     Returns `input`. Source: Triton language 3.6/3.9.
     """
-    return _hint("max_contiguous", input, values)  # type: ignore[no-any-return]
+    return _hint("max_contiguous", input, values)
 
 
 @builtin
@@ -167,7 +168,7 @@ def max_constancy(input: Any, values: Any) -> tensor:
 
     Returns `input`. Source: Triton language 3.6/3.9.
     """
-    return _hint("max_constancy", input, values)  # type: ignore[no-any-return]
+    return _hint("max_constancy", input, values)
 
 
 @builtin
@@ -246,6 +247,6 @@ def extern_elementwise(
             f"it takes: {accepted}",
         )
     symbol, result = arg_type_symbol_dict[key]
-    return emit_one(  # type: ignore[no-any-return]
+    return emit_one(
         "extern_elementwise", symbol, operands, result, constant_bool(is_pure, "is_pure")
     )

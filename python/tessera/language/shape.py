@@ -28,7 +28,7 @@ def broadcast(input: Any, other: Any) -> tuple[tensor, tensor]:
 
     Errors: E022. Source: Triton language 3.6/3.9.
     """
-    return emit("broadcast", to_tensor_value(input), to_tensor_value(other))  # type: ignore
+    return emit("broadcast", to_tensor_value(input), to_tensor_value(other))
 
 
 @method
@@ -40,7 +40,7 @@ def broadcast_to(input: Any, *shape: Any) -> tensor:
     `input` is a scalar. Errors: E022. Source: Triton language 3.6/3.9.
     """
     extents = constant_ints(spread(shape), "the shape")
-    return emit_one("broadcast_to", to_tensor_value(input), extents)  # type: ignore
+    return emit_one("broadcast_to", to_tensor_value(input), extents)
 
 
 @method
@@ -71,9 +71,7 @@ def reshape(input: Any, *shape: Any, can_reorder: bool = False) -> tensor:
     of elements). Source: Triton language 3.6/3.9.
     """
     del can_reorder
-    return emit_one(  # type: ignore[no-any-return]
-        "reshape", to_tensor_value(input), constant_ints(spread(shape), "the shape")
-    )
+    return emit_one("reshape", to_tensor_value(input), constant_ints(spread(shape), "the shape"))
 
 
 @method
@@ -100,7 +98,7 @@ def permute(input: Any, *dims: Any) -> tensor:
             f"{tuple(order)} is no permutation of the dimensions of {describe(x)}",
             f"name each of 0..{rank - 1} once" if rank else "a scalar cannot be permuted",
         )
-    return emit_one("permute", x, resolved)  # type: ignore[no-any-return]
+    return emit_one("permute", x, resolved)
 
 
 @method
@@ -120,7 +118,7 @@ def trans(input: Any, *dims: Any) -> tensor:
         )
     order = list(range(rank))
     order[-1], order[-2] = order[-2], order[-1]
-    return emit_one("permute", x, order)  # type: ignore[no-any-return]
+    return emit_one("permute", x, order)
 
 
 @builtin
@@ -136,7 +134,7 @@ def join(a: Any, b: Any) -> tensor:
             f"join needs a tensor, got {describe(a)} and {describe(b)}",
             "make one with tl.full",
         )
-    return emit_one("join", to_tensor_value(a), to_tensor_value(b))  # type: ignore[no-any-return]
+    return emit_one("join", to_tensor_value(a), to_tensor_value(b))
 
 
 @method
@@ -146,7 +144,7 @@ def split(a: Any) -> tuple[tensor, tensor]:
 
     Errors: E023. Source: Triton language 3.6/3.9.
     """
-    return emit("split", to_tensor_value(a))  # type: ignore[return-value]
+    return emit("split", to_tensor_value(a))
 
 
 @builtin
@@ -157,9 +155,7 @@ def cat(input: Any, other: Any, can_reorder: bool = False, dim: int = 0) -> tens
     """
     del can_reorder
     a, b = to_tensor_value(input), to_tensor_value(other)
-    return emit_one(  # type: ignore[no-any-return]
-        "cat", a, b, axis_of(constant_int(dim, "dim"), max(1, len(a.shape)), "E023")
-    )
+    return emit_one("cat", a, b, axis_of(constant_int(dim, "dim"), max(1, len(a.shape)), "E023"))
 
 
 @method
@@ -171,7 +167,7 @@ def gather(src: Any, index: Any, axis: int) -> tensor:
     Source: Triton language 3.6/3.9; out of range is ours.
     """
     src, index = to_tensor_value(src), to_tensor_value(index)
-    return emit_one("gather", src, index, axis_of(axis, len(src.shape)))  # type: ignore
+    return emit_one("gather", src, index, axis_of(axis, len(src.shape)))
 
 
 @method
@@ -181,6 +177,6 @@ def histogram(input: Any, num_bins: int, mask: Optional[Any] = None) -> tensor:
 
     Values out of range and masked-off ones are not counted. Source: Triton language 3.6/3.9.
     """
-    return emit_one(  # type: ignore[no-any-return]
+    return emit_one(
         "histogram", to_tensor_value(input), constant_int(num_bins, "num_bins"), unwrap(mask)
     )

@@ -7,8 +7,7 @@ called, its `if`s on types and shapes decided on the spot.
 
 from __future__ import annotations
 
-from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tessera.language.creation as creation
 import tessera.language.math as math
@@ -19,22 +18,26 @@ import tessera.language.types as types
 from tessera.frontend.signature import JITCallable
 from tessera.language.debug import static_assert
 from tessera.language.tensor import add_methods
-from tessera.language.types import constexpr
+
+if TYPE_CHECKING:
+    constexpr = Any  # to a type checker, a constant may be anything
+else:
+    from tessera.language.types import constexpr
 
 
-def library(fn: FunctionType) -> Any:
+def library(fn: Any) -> Any:
     """Marks a function as compiled from its source, as @jit does."""
     return JITCallable(fn)
 
 
 @library
-def zeros(shape, dtype):
+def zeros(shape: Any, dtype: Any) -> Any:
     """A tile of zeros: `full(shape, 0, dtype)`. Source: Triton language 3.6/3.9."""
     return creation.full(shape, 0, dtype)
 
 
 @library
-def zeros_like(input):
+def zeros_like(input: Any) -> Any:
     """Zeros of the shape and dtype of `input`. Source: Triton language 3.6/3.9."""
     if len(input.shape) == 0:
         return creation.cast(creation.to_tensor(0), input.dtype)
@@ -42,7 +45,7 @@ def zeros_like(input):
 
 
 @library
-def cdiv(x, div):
+def cdiv(x: Any, div: Any) -> Any:
     """`(x + div - 1) // div`: how many pieces of `div` cover x, for x >= 0.
 
     Constants give a constant. Source: Triton language 3.6/3.9.
@@ -51,13 +54,13 @@ def cdiv(x, div):
 
 
 @library
-def sigmoid(x):
+def sigmoid(x: Any) -> Any:
     """`1 / (1 + exp(-x))` of float32 or float64. Source: Triton language 3.6/3.9."""
     return 1 / (1 + math.exp(-x))
 
 
 @library
-def softmax(x, dim=None, *, keep_dims=None, ieee_rounding=False):
+def softmax(x: Any, dim: Any = None, *, keep_dims: Any = None, ieee_rounding: Any = False) -> Any:
     """`exp(x) / sum(exp(x))` along `dim` (0 if left out), without overflow; shape is kept.
 
     Source: Triton language 3.9.
@@ -68,13 +71,13 @@ def softmax(x, dim=None, *, keep_dims=None, ieee_rounding=False):
 
 
 @library
-def ravel(x, can_reorder=False):
+def ravel(x: Any, can_reorder: Any = False) -> Any:
     """The elements of `x` as a tile of rank 1. Source: Triton language 3.6/3.9."""
     return shape.reshape(x, [x.numel])
 
 
 @library
-def squeeze(x, dim: constexpr):
+def squeeze(x: Any, dim: constexpr) -> Any:
     """`x` without its dimension `dim`, which has extent 1. Source: Triton language 3.9."""
     rank: constexpr = len(x.shape)
     static_assert(-rank <= dim and dim < rank, "dim is out of range")
@@ -84,13 +87,13 @@ def squeeze(x, dim: constexpr):
 
 
 @library
-def unsqueeze(x, dim: constexpr):
+def unsqueeze(x: Any, dim: constexpr) -> Any:
     """`x` with a dimension of extent 1 inserted at `dim`. Source: Triton language 3.9."""
     return shape.expand_dims(x, dim)
 
 
 @library
-def interleave(a, b):
+def interleave(a: Any, b: Any) -> Any:
     """The elements of `a` and `b` in turns along the last dimension.
 
     Source: Triton language 3.6/3.9.
@@ -102,7 +105,7 @@ def interleave(a, b):
 
 
 @library
-def flip(x, dim=None):
+def flip(x: Any, dim: Any = None) -> Any:
     """`x` with the order of elements along `dim` (the last if left out) reversed.
 
     Source: Triton language 3.6/3.9.
@@ -121,13 +124,13 @@ def flip(x, dim=None):
 
 
 @library
-def program_range(extent: constexpr):
+def program_range(extent: constexpr) -> Any:
     """0, 1, ..., extent - 1."""
     return creation.arange(0, extent)
 
 
 @library
-def swizzle2d(i, j, size_i, size_j, size_g):
+def swizzle2d(i: Any, j: Any, size_i: Any, size_j: Any, size_g: Any) -> Any:
     """The place of (i, j) when a size_i x size_j grid is walked in groups of size_g rows.
 
     Within a group the order is column by column. Returns the new (i, j).
@@ -146,37 +149,37 @@ def swizzle2d(i, j, size_i, size_j, size_g):
 
 
 @library
-def _add(a, b):
+def _add(a: Any, b: Any) -> Any:
     return a + b
 
 
 @library
-def _multiply(a, b):
+def _multiply(a: Any, b: Any) -> Any:
     return a * b
 
 
 @library
-def _xor(a, b):
+def _xor(a: Any, b: Any) -> Any:
     return a ^ b
 
 
 @library
-def _or(a, b):
+def _or(a: Any, b: Any) -> Any:
     return a | b
 
 
 @library
-def _maximum(a, b):
+def _maximum(a: Any, b: Any) -> Any:
     return math.maximum(a, b)
 
 
 @library
-def _minimum(a, b):
+def _minimum(a: Any, b: Any) -> Any:
     return math.minimum(a, b)
 
 
 @library
-def _widened(x, dtype: constexpr):
+def _widened(x: Any, dtype: constexpr) -> Any:
     """What sums and products are computed in: `dtype`, or 32 bits at least for integers."""
     if dtype is not None:
         return creation.cast(x, dtype)
@@ -193,7 +196,7 @@ def _widened(x, dtype: constexpr):
 
 
 @library
-def _widened_to_compare(x):
+def _widened_to_compare(x: Any) -> Any:
     """What min and max without indices are computed in: 32 bits at least."""
     if x.dtype.is_floating():
         if x.dtype.primitive_bitwidth < 32:
@@ -207,7 +210,7 @@ def _widened_to_compare(x):
 
 
 @library
-def sum(input, axis=None, keep_dims=False, dtype: constexpr = None):
+def sum(input: Any, axis: Any = None, keep_dims: Any = False, dtype: constexpr = None) -> Any:
     """The sum along `axis` (of all if None); integers below 32 bits are summed in 32.
 
     `dtype` says in which type instead. Floats keep their type. Errors: E024.
@@ -217,7 +220,7 @@ def sum(input, axis=None, keep_dims=False, dtype: constexpr = None):
 
 
 @library
-def xor_sum(input, axis=None, keep_dims=False):
+def xor_sum(input: Any, axis: Any = None, keep_dims: Any = False) -> Any:
     """The exclusive or of integers along `axis`. Errors: E024.
 
     Source: Triton language 3.6/3.9.
@@ -227,7 +230,7 @@ def xor_sum(input, axis=None, keep_dims=False):
 
 
 @library
-def reduce_or(input, axis, keep_dims=False):
+def reduce_or(input: Any, axis: Any, keep_dims: Any = False) -> Any:
     """The bitwise or of integers along `axis` (of all if None). Errors: E024.
 
     Source: Triton language 3.6/3.9.
@@ -237,7 +240,7 @@ def reduce_or(input, axis, keep_dims=False):
 
 
 @library
-def _first_maximum(value1, index1, value2, index2):
+def _first_maximum(value1: Any, index1: Any, value2: Any, index2: Any) -> Any:
     # A NaN loses against any number, and of two equal values the first wins.
     number = (value1 == value1) & (value2 != value2)
     tie = (value1 == value2) | ((value1 != value1) & (value2 != value2))
@@ -246,13 +249,13 @@ def _first_maximum(value1, index1, value2, index2):
 
 
 @library
-def _any_maximum(value1, index1, value2, index2):
+def _any_maximum(value1: Any, index1: Any, value2: Any, index2: Any) -> Any:
     take1 = (value1 > value2) | ((value1 == value1) & (value2 != value2))
     return math.where(take1, value1, value2), math.where(take1, index1, index2)
 
 
 @library
-def _first_minimum(value1, index1, value2, index2):
+def _first_minimum(value1: Any, index1: Any, value2: Any, index2: Any) -> Any:
     number = (value1 == value1) & (value2 != value2)
     tie = (value1 == value2) | ((value1 != value1) & (value2 != value2))
     take1 = (value1 < value2) | number | (tie & (index1 < index2))
@@ -260,13 +263,13 @@ def _first_minimum(value1, index1, value2, index2):
 
 
 @library
-def _any_minimum(value1, index1, value2, index2):
+def _any_minimum(value1: Any, index1: Any, value2: Any, index2: Any) -> Any:
     take1 = (value1 < value2) | ((value1 == value1) & (value2 != value2))
     return math.where(take1, value1, value2), math.where(take1, index1, index2)
 
 
 @library
-def _indices_along(input, axis):
+def _indices_along(input: Any, axis: Any) -> Any:
     """The index along `axis` of each element of `input`, as int32."""
     rank: constexpr = len(input.shape)
     static_assert(-rank <= axis and axis < rank, "axis is out of range")
@@ -282,8 +285,12 @@ def _indices_along(input, axis):
 
 @library
 def max(
-    input, axis=None, return_indices=False, return_indices_tie_break_left=True, keep_dims=False
-):
+    input: Any,
+    axis: Any = None,
+    return_indices: Any = False,
+    return_indices_tie_break_left: Any = True,
+    keep_dims: Any = False,
+) -> Any:
     """The largest element along `axis` (of all if None); NaNs count only among themselves.
 
     Values of less than 32 bits come back as float32 or int32. With `return_indices` the
@@ -307,8 +314,12 @@ def max(
 
 @library
 def min(
-    input, axis=None, return_indices=False, return_indices_tie_break_left=True, keep_dims=False
-):
+    input: Any,
+    axis: Any = None,
+    return_indices: Any = False,
+    return_indices_tie_break_left: Any = True,
+    keep_dims: Any = False,
+) -> Any:
     """The smallest element along `axis` (of all if None): as `max`.
 
     Errors: E024. Source: Triton language 3.9.
@@ -328,7 +339,7 @@ def min(
 
 
 @library
-def argmax(input, axis, tie_break_left=True, keep_dims=False):
+def argmax(input: Any, axis: Any, tie_break_left: Any = True, keep_dims: Any = False) -> Any:
     """The int32 index along `axis` of the largest element: the index of `max`.
 
     Errors: E024. Source: Triton language 3.6/3.9.
@@ -344,7 +355,7 @@ def argmax(input, axis, tie_break_left=True, keep_dims=False):
 
 
 @library
-def argmin(input, axis, tie_break_left=True, keep_dims=False):
+def argmin(input: Any, axis: Any, tie_break_left: Any = True, keep_dims: Any = False) -> Any:
     """The int32 index along `axis` of the smallest element: the index of `min`.
 
     Errors: E024. Source: Triton language 3.6/3.9.
@@ -360,7 +371,7 @@ def argmin(input, axis, tie_break_left=True, keep_dims=False):
 
 
 @library
-def cumsum(input, axis=0, reverse=False, dtype: constexpr = None):
+def cumsum(input: Any, axis: Any = 0, reverse: Any = False, dtype: constexpr = None) -> Any:
     """Running sums along `axis`; integers below 32 bits are summed in 32.
 
     `reverse` starts at the end. Errors: E024. Source: Triton language 3.9.
@@ -369,7 +380,7 @@ def cumsum(input, axis=0, reverse=False, dtype: constexpr = None):
 
 
 @library
-def cumprod(input, axis=0, reverse=False, dtype: constexpr = None):
+def cumprod(input: Any, axis: Any = 0, reverse: Any = False, dtype: constexpr = None) -> Any:
     """Running products along `axis`; integers below 32 bits are multiplied in 32.
 
     `reverse` starts at the end. Errors: E024. Source: Triton language 3.9.

@@ -62,7 +62,7 @@ def builtin(fn: F) -> F:
         return fn(*args, **kwargs)
 
     wrapper.__tessera_builtin__ = True  # type: ignore[attr-defined]
-    return wrapper  # type: ignore[return-value]
+    return wrapper
 
 
 def is_builtin(value: Any) -> bool:
@@ -154,7 +154,7 @@ class tensor:
         """The transpose of a matrix (the last two dimensions swapped)."""
         from tessera.language.shape import trans
 
-        return trans(self)  # type: ignore[no-any-return]
+        return trans(self)
 
     def __repr__(self) -> str:
         return f"a tensor of {describe_type(self.type)}"
@@ -367,9 +367,11 @@ def emit(name: str, *args: Any) -> tuple[Any, ...]:
     return tuple(_lift(result) for result in results)
 
 
-def emit_one(name: str, *args: Any) -> Any:
+def emit_one(name: str, *args: Any) -> tensor:
     """Calls a method of the builder that returns one value."""
-    return emit(name, *args)[0]
+    result = emit(name, *args)[0]
+    assert isinstance(result, tensor)
+    return result
 
 
 def _lift(result: Any) -> Any:
@@ -450,7 +452,7 @@ def _fold(name: str, left: Any, right: Any) -> Optional[tensor]:
     return known if known is None or known.type in (type, types.int1) else None
 
 
-def binary(name: str, left: Any, right: Any) -> Any:
+def binary(name: str, left: Any, right: Any) -> tensor:
     """An operator of two operands, at least one of them a tensor."""
     left, right = unwrap(left), unwrap(right)
     folded = _fold(name, left, right)
@@ -467,7 +469,7 @@ def binary(name: str, left: Any, right: Any) -> Any:
     return emit_one(name, left, right)
 
 
-def unary(name: str, operand: Any) -> Any:
+def unary(name: str, operand: tensor) -> tensor:
     """An operator of one tensor."""
     constant = operand.constant
     if name == "not_" and isinstance(constant, bool):

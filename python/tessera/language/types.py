@@ -444,7 +444,7 @@ class constexpr:
     def __init__(self, value: Any) -> None:
         while isinstance(value, constexpr):
             value = value.value
-        self.value = value
+        self.value: Any = value
 
     @property
     def type(self) -> "constexpr_type":
@@ -460,7 +460,7 @@ class constexpr:
         return bool(self.value)
 
     def __index__(self) -> int:
-        return self.value.__index__()  # type: ignore[no-any-return]
+        return self.value.__index__()
 
     def __int__(self) -> int:
         return int(self.value)
