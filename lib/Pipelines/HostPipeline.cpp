@@ -53,14 +53,20 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   // Strip by strip, a store comes before a later strip's load, where the program said
   // that all loads come first. A group that could tell the difference gets a version
   // for the case that the addresses overlap.
+  kernels.addPass(createStripsLicenseFusion());
 
   // Matrix products have their operands in memory now, and their own way of blocking.
-  kernels.addPass(createStripsLowerDot({options.vectorBits}));
+  kernels.addPass(createStripsLowerDot({options.vectorBits, options.deterministic}));
 
   // The groups become loops over vectors: the last tile is gone.
+  StripsLowerOptions strips;
+  strips.vectorBits = options.vectorBits;
+  strips.deterministic = options.deterministic;
+  kernels.addPass(createStripsLower(strips));
 
   // One call runs many programs, so that what they share is computed once. Only here is
   // it known how much scratch memory a kernel needs.
+  manager.addPass(createStripsLowerPrograms());
 
   // What is hoisted out of the loops must be so before the expansions below make many
   // operations of one.
@@ -72,7 +78,7 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   // the two wide types that are left.
   manager.addPass(createStripsExpandTotalArith());
   manager.addPass(createStripsLegalizeFloats({options.hasF16C}));
-  manager.addPass(createStripsExpandMath());
+  manager.addPass(createStripsExpandMath({options.deterministic}));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
 }

@@ -71,6 +71,8 @@ Value completeByLibrary(MathBuilder &b, PartialResult partial, Value x, func::Fu
 }
 
 struct StripsExpandMath : impl::StripsExpandMathBase<StripsExpandMath> {
+  using StripsExpandMathBase::StripsExpandMathBase;
+
   /// The expansion of `op`, or null if it is not an op that this pass expands.
   Value expand(MathBuilder &b, Operation *op) {
     Value x = op->getOperand(0);
@@ -109,6 +111,8 @@ struct StripsExpandMath : impl::StripsExpandMathBase<StripsExpandMath> {
         continue;
       OpBuilder builder(op);
       MathBuilder b(builder, op->getLoc(), type);
+      if (deterministic)
+        b.roundApart();
       if (Value value = expand(b, op)) {
         op->replaceAllUsesWith(ValueRange(value));
         op->erase();

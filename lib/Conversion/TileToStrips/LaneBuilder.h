@@ -87,10 +87,14 @@ public:
   Value negf(Value a) { return create<mlir::arith::NegFOp>(a); }
   Value absf(Value a) { return create<mlir::math::AbsFOp>(a); }
   /// a * b + c, with one rounding where the machine has an instruction for it and
-  /// two where not: only for code that is right with both.
+  /// two where not: only for code that is right with both. Two everywhere after
+  /// roundApart.
   Value mulAdd(Value a, Value b, Value c) {
-    return create<mlir::LLVM::FMulAddOp>(a.getType(), a, b, c);
+    if (fuses)
+      return create<mlir::LLVM::FMulAddOp>(a.getType(), a, b, c);
+    return addf(mulf(a, b), c);
   }
+  void roundApart() { fuses = false; }
   Value copySign(Value magnitude, Value sign) {
     return create<mlir::math::CopySignOp>(magnitude, sign);
   }
@@ -110,6 +114,9 @@ public:
     return mlir::getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth();
   }
 
+protected:
+  void setLanes(Type type) { like = type; }
+
 private:
   Value constant(Type type, mlir::TypedAttr element) {
     if (auto vector = mlir::dyn_cast<mlir::VectorType>(type))
@@ -121,6 +128,7 @@ private:
   mlir::OpBuilder &builder;
   mlir::Location loc;
   Type like;
+  bool fuses = true;
 };
 
 } // namespace tessera

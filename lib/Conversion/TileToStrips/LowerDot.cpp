@@ -84,8 +84,8 @@ struct Operand {
 /// Writes the loops of one product.
 class DotEmitter {
 public:
-  DotEmitter(strips::DotOp dot, unsigned vectorBits)
-      : dot(dot), b(dot.getContext()), loc(dot.getLoc()), vectorBits(vectorBits) {
+  DotEmitter(strips::DotOp dot, unsigned vectorBits, bool fuses)
+      : dot(dot), b(dot.getContext()), loc(dot.getLoc()), vectorBits(vectorBits), fuses(fuses) {
     b.setInsertionPoint(dot);
     auto aType = cast<MemRefType>(dot.getA().getType());
     auto bType = cast<MemRefType>(dot.getB().getType());
@@ -324,7 +324,12 @@ private:
       Value splat = vector::BroadcastOp::create(b, loc, type, scalar);
       for (int64_t v = 0; v < vectors; ++v) {
         Value &sum = sums[r * vectors + v];
-        sum = vector::FMAOp::create(b, loc, splat, columns[v], sum);
+        if (fuses) {
+          sum = vector::FMAOp::create(b, loc, splat, columns[v], sum);
+          continue;
+        }
+        Value product = arith::MulFOp::create(b, loc, splat, columns[v]);
+        sum = arith::AddFOp::create(b, loc, product, sum);
       }
     }
   }
@@ -333,6 +338,7 @@ private:
   OpBuilder b;
   Location loc;
   unsigned vectorBits;
+  bool fuses;
   int64_t M, N, K, lanes, depth;
   Type aElement, bElement, accElement;
   Type element; ///< what the micro-kernel computes in
@@ -375,7 +381,7 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
       if (isNew)
         if (auto bytes = function->getAttrOfType<IntegerAttr>(kScratchAttr))
           begin = llvm::alignTo(bytes.getInt(), kLineBytes);
-      DotEmitter emitter(dot, vectorBits);
+      DotEmitter emitter(dot, vectorBits, !deterministic);
       size = std::max(size, emitter.packedBytes());
       emitter.emit(begin);
     }

@@ -16,6 +16,14 @@ public:
   MathBuilder(mlir::OpBuilder &builder, mlir::Location loc, Type type)
       : LaneBuilder(builder, loc, type), element(mlir::getElementTypeOrSelf(type)) {}
 
+  /// The same for lanes of f64, as many.
+  MathBuilder toDouble() {
+    MathBuilder wide = *this;
+    wide.element = getBuilder().getF64Type();
+    wide.setLanes(typed(wide.element));
+    return wide;
+  }
+
   bool isSingle() const { return element.isF32(); }
   Type getElement() const { return element; }
   unsigned bits() const { return element.getIntOrFloatBitWidth(); }

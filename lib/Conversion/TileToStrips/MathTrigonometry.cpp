@@ -88,7 +88,7 @@ Value cosKernel(MathBuilder &b, Value high, Value low) {
 /// Reduces f32 lanes in f64, where one subtraction more is precise enough.
 Reduced reduceSingle(MathBuilder &b, Value x) {
   Type f64 = b.getBuilder().getF64Type();
-  MathBuilder wide(b.getBuilder(), b.getLoc(), b.typed(f64));
+  MathBuilder wide = b.toDouble();
   return reduce(wide, b.create<arith::ExtFOp>(b.typed(f64), x), /*inFull=*/false);
 }
 
@@ -123,7 +123,7 @@ PartialResult expandCos(MathBuilder &b, Value x) { return expandSinShifted(b, x,
 
 PartialResult expandTan(MathBuilder &b, Value x) {
   // f32 is done in f64 throughout: a quotient of rounded functions would be off by 2 ulp.
-  MathBuilder wide(b.getBuilder(), b.getLoc(), b.typed(b.getBuilder().getF64Type()));
+  MathBuilder wide = b.toDouble();
   Reduced reduced = b.isSingle() ? reduceSingle(b, x) : reduce(b, x, /*inFull=*/true);
   Value sine = sinKernel(wide, reduced.high, reduced.low);
   Value cosine = cosKernel(wide, reduced.high, reduced.low);

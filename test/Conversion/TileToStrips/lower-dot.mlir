@@ -1,5 +1,6 @@
 // RUN: tessera-opt --strips-lower-dot=vector-bits=512 %s | FileCheck %s
 // RUN: tessera-opt --strips-lower-dot=vector-bits=256 %s | FileCheck %s --check-prefix=YMM
+// RUN: tessera-opt --strips-lower-dot=deterministic=true %s | FileCheck %s --check-prefix=APART
 
 // With 32 registers a block is 6 rows by 4 vectors and the rest of 64 rows 4 by 4;
 // with 16 it is 6 by 2.
@@ -26,6 +27,11 @@ func.func @square(%a: memref<64x64xf32>, %b: memref<64x64xf32>, %c: memref<64x64
   strips.dot %a, %b, %c : memref<64x64xf32>, memref<64x64xf32>, memref<64x64xf32>
   return
 }
+
+// APART-NOT:   vector.fma
+// APART:       %[[P:.*]] = arith.mulf
+// APART-NEXT:  arith.addf %[[P]]
+// APART-NOT:   vector.fma
 
 // Columns left over take narrower vectors, and odd steps of k are not unrolled.
 // CHECK-LABEL: @tails(

@@ -194,6 +194,8 @@ def StripsLowerDot : Pass<"strips-lower-dot"> {
   }];
   let options = [
     Option<"vectorBits", "vector-bits", "unsigned", "256", "Width of the machine's vectors">,
+    Option<"deterministic", "deterministic", "bool", "false",
+           "Round products and sums apart, whether or not the machine can fuse them">,
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
@@ -266,6 +268,10 @@ def StripsExpandMath : Pass<"strips-expand-math", "::mlir::ModuleOp"> {
     %y = %p scaled by 2^%n
     ```
   }];
+  let options = [
+    Option<"deterministic", "deterministic", "bool", "false",
+           "Round products and sums apart, whether or not the machine can fuse them">,
+  ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect"];
