@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a compilation leaves on disk about its IR: dumps at named points, and a
+// reproducer when a pass fails.
+//
+// A reproducer is a file that `tessera-opt --run-reproducer FILE` replays: the IR as it
+// was before the pass that failed, with the one-pass pipeline that fails on it. It is
+// written by a pass instrumentation of our own, where MLIR's crash recovery would
+// install signal handlers: the process is somebody else's Python.
+
+#ifndef TESSERA_SUPPORT_IRDUMP_H
+#define TESSERA_SUPPORT_IRDUMP_H
+
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Pass/PassInstrumentation.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <functional>
+#include <string>
+
+namespace mlir {
+class PassManager;
+} // namespace mlir
+
+namespace tessera {
+
+/// Writes text as `<directory>/<name>`, all of it or nothing, and makes the directory if
+/// it is missing. Returns the path, or nothing with the reason in `error`.
+std::string writeDump(llvm::StringRef directory, llvm::StringRef name, llvm::StringRef text,
+                      std::string &error);
+
+/// The text of an op with its locations, as dumps hold it.
+std::string printForDump(mlir::Operation *op);
+
+struct IRDumpOptions {
+  /// What the files are named after, e.g. the kernel.
+  std::string name;
+  /// Where the IR after each pass that changed it is written as
+  /// `<name>.<number>-<pass>.mlir`, if not empty.
+  std::string passDirectory;
+  /// Where a failing pass leaves `<name>.<pass>.reproducer.mlir`, if not empty.
+  std::string reproducerDirectory;
+};
+
+/// Watches the passes of one pass manager, which must run in one thread.
+class IRDump : public mlir::PassInstrumentation {
+public:
+  /// `onReproducer` is told the path of the reproducer, or why there is none (the other
+  /// one is empty).
+  using ReproducerCallback = std::function<void(std::string path, std::string error)>;
+
+  IRDump(IRDumpOptions options, ReproducerCallback onReproducer);
+
+  /// Adds an IRDump to a pass manager, unless the options ask for nothing.
+  static void attach(mlir::PassManager &manager, IRDumpOptions options,
+                     ReproducerCallback onReproducer = {});
+
+  void runBeforePass(mlir::Pass *pass, mlir::Operation *op) override;
+  void runAfterPass(mlir::Pass *pass, mlir::Operation *op) override;
+  void runAfterPassFailed(mlir::Pass *pass, mlir::Operation *op) override;
+
+private:
+  IRDumpOptions options;
+  ReproducerCallback onReproducer;
+  /// The whole IR before the pass that runs now.
+  mlir::OwningOpRef<mlir::Operation *> before;
+  std::string lastText;
+  unsigned number = 0;
+  bool failed = false;
+};
+
+} // namespace tessera
+
+#endif // TESSERA_SUPPORT_IRDUMP_H
