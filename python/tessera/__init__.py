@@ -28,6 +28,7 @@ from tessera.errors import (
     SettingError,
     TesseraError,
 )
+from tessera.frontend.signature import constexpr_function
 from tessera.language.types import constexpr
 from tessera.runtime.jit import JITFunction, interpret, jit
 from tessera.settings import settings
@@ -49,6 +50,7 @@ __all__ = [
     "cdiv",
     "compile",
     "constexpr",
+    "constexpr_function",
     "interpret",
     "jit",
     "next_power_of_2",

@@ -17,6 +17,7 @@ _HOMES = {
     "CompilationError": "errors",
     "TesseraError": "errors",
     "JITCallable": "signature",
+    "constexpr_function": "signature",
     "Param": "signature",
     "ValueSpec": "signature",
     "ConstSpec": "signature",

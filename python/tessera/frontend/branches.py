@@ -229,13 +229,11 @@ class BranchWalker(CallWalker):
         element = type.scalar
         if element.is_ptr():
             zero = emit_one("cast", emit_one("constant", 0, int64), element, None, False)
-            return (  # type: ignore[no-any-return]
-                emit_one("broadcast_to", zero, list(type.shape)) if type.shape else zero
-            )
+            return emit_one("broadcast_to", zero, list(type.shape)) if type.shape else zero
         if isinstance(type, block_type):
-            return emit_one("full", list(type.shape), 0, element)  # type: ignore[no-any-return]
+            return emit_one("full", list(type.shape), 0, element)
         literal: Any = 0.0 if element.is_floating() else False if element.is_bool() else 0
-        return emit_one("constant", literal, element)  # type: ignore[no-any-return]
+        return emit_one("constant", literal, element)
 
     # --- Conditional expressions --------------------------------------------------------
 

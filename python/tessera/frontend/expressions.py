@@ -7,7 +7,7 @@ import ast
 import builtins
 import enum
 from types import ModuleType
-from typing import Any, Iterator, Optional
+from typing import Any, Callable, Iterator, Optional
 
 from tessera.frontend.constants import (
     COMPARE,
@@ -433,8 +433,10 @@ class ExpressionWalker(WalkerState):
                 node=node.value,
             )
         spec = "" if node.format_spec is None else self.visit(node.format_spec)
-        convert = {-1: lambda x: x, 115: str, 114: repr, 97: ascii}[node.conversion]
-        return format(convert(value), spec)
+        if node.conversion != -1:
+            conversions: dict[str, Callable[[Any], str]] = {"s": str, "r": repr, "a": ascii}
+            value = conversions[chr(node.conversion)](value)
+        return format(value, spec)
 
     def visit_Starred(self, node: ast.Starred) -> Any:
         raise UserMistake("E014", "`*` is not supported here", "unpack in a call or a tuple")

@@ -72,7 +72,7 @@ def _cached(node: ast.AST, attribute: str, compute: Any) -> frozenset[str]:
     if found is None:
         found = frozenset(compute(node))
         setattr(node, attribute, found)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _assigned(node: ast.AST) -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
 
 if TYPE_CHECKING:
     from tessera.frontend.source import FunctionSource
@@ -162,6 +162,32 @@ def read_params(fn: FunctionType) -> Sequence[Param]:
         has_default = name in keyword_defaults
         params.append(param(name, "keyword", has_default, keyword_defaults.get(name)))
     return tuple(params)
+
+
+class ConstexprFunction:
+    """A Python function that kernels call on constants while they are compiled.
+
+    Made by the decorator `tessera.constexpr_function`; elsewhere it is called as usual.
+    """
+
+    __tessera_constexpr_function__ = True
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.fn = fn
+        self.__name__ = fn.__name__
+        self.__doc__ = fn.__doc__
+        self.__module__ = fn.__module__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.fn(*args, **kwargs)
+
+
+def constexpr_function(fn: Callable[..., Any]) -> ConstexprFunction:
+    """Lets kernels call `fn` on constants; its result is a constant.
+
+    Source: Triton language 3.6/3.9.
+    """
+    return ConstexprFunction(fn)
 
 
 class ValueSpec(NamedTuple):

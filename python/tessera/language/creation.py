@@ -71,7 +71,7 @@ def cast(
     the bits are reinterpreted; both types have one width. Errors: E035.
     Source: Triton language 3.6/3.9; saturation is ours.
     """
-    x = to_tensor_value(x)
+    value = to_tensor_value(x)
     target = element_type(dtype)
     if target.is_block():
         target = target.scalar
@@ -83,9 +83,9 @@ def cast(
             'use "rtne" (to nearest even) or "rtz" (toward zero)',
         )
     reinterpret = constant_bool(bitcast, "bitcast")
-    if x.dtype == target and (rounding is None or not target.is_floating()):
-        return x
-    return emit_one("cast", x, target, rounding, reinterpret)
+    if value.dtype == target and (rounding is None or not target.is_floating()):
+        return value
+    return emit_one("cast", value, target, rounding, reinterpret)
 
 
 @builtin

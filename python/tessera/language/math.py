@@ -80,10 +80,8 @@ def abs(x: Any) -> tensor:
     The magnitude of the smallest signed integer is itself (it wraps).
     Source: Triton language 3.6/3.9.
     """
-    x = to_tensor_value(x)
-    if x.dtype.is_int_unsigned():
-        return x
-    return emit_one("math", "abs", x)
+    value = to_tensor_value(x)
+    return value if value.dtype.is_int_unsigned() else emit_one("math", "abs", value)
 
 
 @method

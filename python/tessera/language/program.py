@@ -127,7 +127,7 @@ class condition:
 # --- Hints ---------------------------------------------------------------------------
 
 
-def _hint(name: str, input: Any, values: Any) -> Any:
+def _hint(name: str, input: Any, values: Any) -> tensor:
     x = to_tensor_value(input)
     numbers = constant_ints(values, f"the values of {name}")
     if any(number < 1 for number in numbers):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from typing import Any, Callable, Iterable, Optional, Sequence, TypeVar
+from typing import Any, Callable, Iterable, Optional, Sequence, TypeVar, cast
 
 from tessera.frontend.errors import UserMistake
 from tessera.language import types
@@ -62,7 +62,7 @@ def builtin(fn: F) -> F:
         return fn(*args, **kwargs)
 
     wrapper.__tessera_builtin__ = True  # type: ignore[attr-defined]
-    return wrapper
+    return cast(F, wrapper)
 
 
 def is_builtin(value: Any) -> bool:

@@ -347,7 +347,7 @@ class block_pointer_type(dtype):
         self._mantissa = self._bias = 0
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self.name == other.name  # type: ignore[attr-defined]
+        return type(other) is type(self) and self.name == other.name
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -460,7 +460,7 @@ class constexpr:
         return bool(self.value)
 
     def __index__(self) -> int:
-        return self.value.__index__()
+        return int(self.value.__index__())
 
     def __int__(self) -> int:
         return int(self.value)
