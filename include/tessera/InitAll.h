@@ -41,13 +41,7 @@ inline void registerAllPasses() {
   mlir::registerReconcileUnrealizedCastsPass();
   mlir::registerSCFToControlFlowPass();
   tile::registerTilePasses();
-  registerStripsAllowContraction();
-  registerStripsGroup();
-  registerStripsMaterialize();
-  registerStripsLowerDot();
-  registerStripsExpandTotalArith();
-  registerStripsLegalizeFloats();
-  registerStripsExpandMath();
+  registerTileToStripsPasses();
 }
 
 inline void registerAllPipelines() {

@@ -1,8 +1,512 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// strips-group: decides which operations on tiles share a loop nest.
+//
+// Each block is planned first and rewritten afterwards. Planning walks the block and
+// collects roots into groups of one shape, in program order; then it looks at what
+// each group would compute and settles which values are computed once and yielded,
+// until nothing changes. Rewriting clones into each group what its roots need.
+
+#include "GroupRoots.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "tessera/Conversion/TileToStrips/Passes.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <list>
+
+using namespace mlir;
+
+namespace tessera {
+#define GEN_PASS_DEF_STRIPSGROUP
+#include "tessera/Conversion/TileToStrips/Passes.h.inc"
+
+namespace {
+
+/// What a group is built around: an operation, or a value that is to be yielded.
+struct Root {
+  Operation *op;
+  Value value; ///< null for an operation with effects or a reduction
+
+  static Root ofOp(Operation *op) { return {op, {}}; }
+  static Root ofValue(Value value) { return {value.getDefiningOp(), value}; }
+};
+
+struct Group {
+  SmallVector<Root> roots;
+  SmallVector<int64_t> shape;
+  Operation *position; ///< the group goes before this one
+  std::optional<unsigned> reducedAxis;
+  bool inElementOrder = false;
+};
+
+/// Plans and rewrites one block.
+class BlockGrouper {
+public:
+  explicit BlockGrouper(Block &block) : block(block) {}
+
+  LogicalResult run();
+
+private:
+  void collectRoots();
+  void visitOp(Operation *op);
+  void require(Value value, Operation *consumer);
+  void requireFrontier(Value value, Operation *consumer, Operation *regionOp);
+  void requireOperands(Operation *op);
+  void addRoot(Root root, Operation *position);
+  bool canJoin(const Group &group, Root root, ArrayRef<int64_t> shape,
+               std::optional<unsigned> axis);
+  void close() { open = nullptr; }
+
+  bool isLeaf(Value value, const Group *group);
+  /// Calls `visit` for each operation that `group` would compute, operands first.
+  void walkGroup(const Group &group, function_ref<void(Operation *)> visit);
+  void walkRoot(Root root, const Group *group, DenseSet<Operation *> &seen,
+                function_ref<void(Operation *)> visit);
+  void walkValue(Value value, const Group *group, DenseSet<Operation *> &seen,
+                 function_ref<void(Operation *)> visit);
+
+  bool settleOnce();
+  void yieldFrom(std::list<Group>::iterator group, Value value);
+  void computeBefore(std::list<Group>::iterator group, Value value);
+  bool keepLoadBeforeWrites(std::list<Group>::iterator group, Operation *load);
+
+  void rewrite(Group &group);
+  Value clone(Value value, OpBuilder &builder, IRMapping &mapping);
+  Operation *cloneOp(Operation *op, OpBuilder &builder, IRMapping &mapping);
+
+  unsigned orderOf(Operation *op) const { return order.lookup(op); }
+
+  Block &block;
+  DenseMap<Operation *, unsigned> order;
+  std::list<Group> groups;
+  Group *open = nullptr;
+  /// Values that are yielded, with the group that computes them.
+  DenseMap<Value, Group *> home;
+};
+
+//===----------------------------------------------------------------------===//
+// Roots in program order
+//===----------------------------------------------------------------------===//
+
+void BlockGrouper::collectRoots() {
+  SmallVector<Operation *> ops;
+  for (Operation &op : block)
+    ops.push_back(&op);
+  for (Operation *op : ops)
+    visitOp(op);
+  close();
+  unsigned index = 0;
+  for (Operation &op : block)
+    order[&op] = ++index;
+}
+
+void BlockGrouper::visitOp(Operation *op) {
+  order[op] = order.size() + 1;
+  switch (classify(op)) {
+  case RootKind::None:
+    // A scalar computed from a result of the open group needs the group before it.
+    if (open && !hasTiles(op) && llvm::any_of(op->getOperands(), [&](Value operand) {
+          return llvm::any_of(open->roots, [&](Root &root) {
+            return !root.value && operand.getDefiningOp() == root.op;
+          });
+        }))
+      close();
+    return;
+  case RootKind::Fused:
+  case RootKind::InElementOrder:
+    addRoot(Root::ofOp(op), op);
+    return;
+  case RootKind::VolatileLoad:
+    close();
+    require(op->getResult(0), op->getNextNode());
+    close();
+    return;
+  case RootKind::ScalarRead:
+    if (open && llvm::any_of(open->roots, [](Root &root) { return writesMemory(root.op); }))
+      close();
+    return;
+  case RootKind::Consumer:
+    requireOperands(op);
+    close();
+    return;
+  case RootKind::ScalarEffect:
+    close();
+    return;
+  }
+}
+
+void BlockGrouper::requireOperands(Operation *op) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    Value value = operand.get();
+    if (!isa<RankedTensorType>(value.getType()))
+      continue;
+    // Index arithmetic and constants are computed for each use, so that a loop that
+    // updates its initial value in place spoils it for no one else.
+    if (isRematerializable(value)) {
+      OpBuilder builder(op);
+      Operation *copy = builder.clone(*value.getDefiningOp());
+      value = copy->getResult(cast<OpResult>(value).getResultNumber());
+      operand.set(value);
+    }
+    require(value, op);
+  }
+  for (Region &region : op->getRegions())
+    region.walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands())
+        if (isa<RankedTensorType>(operand.getType()) &&
+            !op->isAncestor(operand.getParentRegion()->getParentOp()))
+          requireFrontier(operand, op, op);
+    });
+}
+
+void BlockGrouper::requireFrontier(Value value, Operation *consumer, Operation *regionOp) {
+  if (isCrossing(value) || isRematerializable(value))
+    return;
+  Operation *def = value.getDefiningOp();
+  if (isIndexArithmetic(def)) {
+    for (Value operand : def->getOperands())
+      if (isa<RankedTensorType>(operand.getType()))
+        requireFrontier(operand, consumer, regionOp);
+    return;
+  }
+  // What an enclosing block computes was asked for when that block was planned.
+  if (def->getBlock() == &block)
+    require(value, consumer);
+}
+
+void BlockGrouper::require(Value value, Operation *consumer) {
+  if (isCrossing(value) || home.contains(value))
+    return;
+  addRoot(Root::ofValue(value), consumer);
+}
+
+void BlockGrouper::addRoot(Root root, Operation *position) {
+  SmallVector<int64_t> shape;
+  std::optional<unsigned> axis;
+  bool inElementOrder = false;
+  if (root.value) {
+    llvm::append_range(shape, tile::getShape(root.value.getType()));
+  } else {
+    llvm::append_range(shape, getIterationShape(root.op));
+    if (auto reduce = dyn_cast<tile::ReduceOp>(root.op))
+      axis = reduce.getAxis();
+    inElementOrder = classify(root.op) == RootKind::InElementOrder;
+  }
+  if (!open || open->inElementOrder || inElementOrder || !canJoin(*open, root, shape, axis)) {
+    groups.emplace_back();
+    open = &groups.back();
+    open->shape = std::move(shape);
+    open->inElementOrder = inElementOrder;
+  }
+  open->roots.push_back(root);
+  open->position = position;
+  if (axis)
+    open->reducedAxis = axis;
+  if (root.value)
+    home[root.value] = open;
+}
+
+bool BlockGrouper::canJoin(const Group &group, Root root, ArrayRef<int64_t> shape,
+                           std::optional<unsigned> axis) {
+  if (ArrayRef<int64_t>(group.shape) != shape)
+    return false;
+  if (axis && group.reducedAxis && *axis != *group.reducedAxis)
+    return false;
+  unsigned firstWrite = ~0u;
+  DenseSet<Operation *> produced;
+  for (const Root &other : group.roots) {
+    if (other.value)
+      continue;
+    produced.insert(other.op);
+    if (writesMemory(other.op))
+      firstWrite = std::min(firstWrite, orderOf(other.op));
+  }
+  bool independent = true;
+  DenseSet<Operation *> seen;
+  walkRoot(root, &group, seen, [&](Operation *op) {
+    if (isa<tile::LoadOp>(op) && orderOf(op) > firstWrite)
+      independent = false;
+    for (Value operand : op->getOperands())
+      if (Operation *def = operand.getDefiningOp())
+        if (produced.contains(def))
+          independent = false;
+  });
+  return independent;
+}
+
+//===----------------------------------------------------------------------===//
+// What a group computes
+//===----------------------------------------------------------------------===//
+
+bool BlockGrouper::isLeaf(Value value, const Group *group) {
+  if (!isa<RankedTensorType>(value.getType()) || isCrossing(value))
+    return true;
+  Operation *def = value.getDefiningOp();
+  RootKind kind = classify(def);
+  if (kind != RootKind::None && kind != RootKind::VolatileLoad)
+    return true; // computed by another root
+  auto it = home.find(value);
+  return it != home.end() && it->second != group;
+}
+
+void BlockGrouper::walkValue(Value value, const Group *group, DenseSet<Operation *> &seen,
+                             function_ref<void(Operation *)> visit) {
+  if (isLeaf(value, group))
+    return;
+  Operation *def = value.getDefiningOp();
+  if (!seen.insert(def).second)
+    return;
+  for (Value operand : def->getOperands())
+    walkValue(operand, group, seen, visit);
+  visit(def);
+}
+
+void BlockGrouper::walkRoot(Root root, const Group *group, DenseSet<Operation *> &seen,
+                            function_ref<void(Operation *)> visit) {
+  if (!seen.insert(root.op).second)
+    return;
+  for (Value operand : root.op->getOperands())
+    walkValue(operand, group, seen, visit);
+  visit(root.op);
+}
+
+void BlockGrouper::walkGroup(const Group &group, function_ref<void(Operation *)> visit) {
+  DenseSet<Operation *> seen;
+  for (const Root &root : group.roots)
+    walkRoot(root, &group, seen, visit);
+}
+
+//===----------------------------------------------------------------------===//
+// Which values are computed once
+//===----------------------------------------------------------------------===//
+
+void BlockGrouper::yieldFrom(std::list<Group>::iterator group, Value value) {
+  if (!group->inElementOrder &&
+      ArrayRef<int64_t>(group->shape) == tile::getShape(value.getType())) {
+    group->roots.push_back(Root::ofValue(value));
+    home[value] = &*group;
+    return;
+  }
+  computeBefore(group, value);
+}
+
+void BlockGrouper::computeBefore(std::list<Group>::iterator group, Value value) {
+  Group fresh;
+  fresh.roots.push_back(Root::ofValue(value));
+  llvm::append_range(fresh.shape, tile::getShape(value.getType()));
+  fresh.position = group->position;
+  home[value] = &*groups.insert(group, std::move(fresh));
+}
+
+/// Sees to it that `load`, which `group` computes, is not done after a write that it
+/// comes before. Returns true if that changed the plan.
+bool BlockGrouper::keepLoadBeforeWrites(std::list<Group>::iterator group, Operation *load) {
+  Value value = load->getResult(0);
+  unsigned at = orderOf(load);
+  auto place = groups.end();
+  Operation *position = nullptr;
+  // Writes of what stays between the groups.
+  for (Operation *op = load->getNextNode(); op && op != group->position; op = op->getNextNode()) {
+    RootKind kind = classify(op);
+    bool stays = kind == RootKind::ScalarEffect || kind == RootKind::Consumer;
+    if (!stays || !writesMemory(op))
+      continue;
+    position = op;
+    place =
+        llvm::find_if(groups, [&](Group &other) { return orderOf(other.position) > orderOf(op); });
+    break;
+  }
+  // Writes of earlier groups.
+  for (auto it = groups.begin(); it != group && it != place; ++it)
+    if (llvm::any_of(it->roots, [&](Root &root) {
+          return !root.value && writesMemory(root.op) && orderOf(root.op) > at;
+        })) {
+      place = it;
+      position = it->position;
+      break;
+    }
+  if (!position)
+    return false;
+  llvm::erase_if(group->roots, [&](Root &root) { return root.value == value; });
+  Group fresh;
+  fresh.roots.push_back(Root::ofValue(value));
+  llvm::append_range(fresh.shape, tile::getShape(value.getType()));
+  fresh.position = position;
+  home[value] = &*groups.insert(place, std::move(fresh));
+  if (group->roots.empty())
+    groups.erase(group);
+  return true;
+}
+
+/// Makes one change to the plan that is needed; returns whether there was one.
+bool BlockGrouper::settleOnce() {
+  DenseMap<Operation *, std::list<Group>::iterator> computedIn;
+  for (auto group = groups.begin(); group != groups.end(); ++group) {
+    SmallVector<Operation *> ops;
+    walkGroup(*group, [&](Operation *op) { ops.push_back(op); });
+    int64_t elements = ShapedType::getNumElements(group->shape);
+    for (Operation *op : ops) {
+      bool isRootOp =
+          llvm::any_of(group->roots, [&](Root &root) { return root.op == op && !root.value; });
+      if (isRootOp) {
+        // Element by element is slow: whatever can be computed in strips is, before.
+        if (group->inElementOrder)
+          for (Value operand : op->getOperands())
+            if (!isLeaf(operand, &*group) && !isRematerializable(operand)) {
+              computeBefore(group, operand);
+              return true;
+            }
+        continue;
+      }
+      if (op->getNumResults() == 0)
+        continue;
+      Value value = op->getResult(0);
+      bool isHome = home.lookup(value) == &*group;
+      // The source of a gather is read at computed places.
+      if (auto gather = dyn_cast<tile::GatherOp>(op))
+        if (!isLeaf(gather.getSource(), nullptr)) {
+          computeBefore(group, gather.getSource());
+          return true;
+        }
+      bool isLoad = isa<tile::LoadOp>(op);
+      if (isLoad && keepLoadBeforeWrites(group, op))
+        return true;
+      if (isHome || (!isLoad && (!isExpensive(op) || isRematerializable(value))))
+        continue;
+      auto [earlier, isFirst] = computedIn.try_emplace(op, group);
+      if (!isFirst) {
+        yieldFrom(earlier->second, value);
+        return true;
+      }
+      if (!isLoad && cast<RankedTensorType>(value.getType()).getNumElements() < elements) {
+        computeBefore(group, value);
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Rewriting
+//===----------------------------------------------------------------------===//
+
+Value BlockGrouper::clone(Value value, OpBuilder &builder, IRMapping &mapping) {
+  if (Value done = mapping.lookupOrNull(value))
+    return done;
+  if (!isa<RankedTensorType>(value.getType()) || isCrossing(value))
+    return value;
+  cloneOp(value.getDefiningOp(), builder, mapping);
+  return mapping.lookup(value);
+}
+
+Operation *BlockGrouper::cloneOp(Operation *op, OpBuilder &builder, IRMapping &mapping) {
+  for (Value operand : op->getOperands())
+    mapping.map(operand, clone(operand, builder, mapping));
+  return builder.clone(*op, mapping);
+}
+
+void BlockGrouper::rewrite(Group &group) {
+  Location loc = group.roots.back().op->getLoc();
+  SmallVector<Value> yielded;
+  llvm::SmallSetVector<Value, 4> values;
+  for (Root &root : group.roots) {
+    if (root.value)
+      values.insert(root.value);
+    else
+      values.insert(root.op->result_begin(), root.op->result_end());
+  }
+  // Results that nothing uses are not yielded (an atomic's old values, mostly).
+  SmallVector<Value> results;
+  for (Value value : values)
+    if (!value.use_empty() || home.contains(value))
+      results.push_back(value);
+  SmallVector<Type> types = llvm::map_to_vector(results, [](Value v) { return v.getType(); });
+
+  OpBuilder builder(group.position);
+  auto groupOp = strips::GroupOp::create(builder, loc, types, group.shape);
+  Block &body = groupOp.getBody().emplaceBlock();
+  builder.setInsertionPointToStart(&body);
+  IRMapping mapping;
+  for (Root &root : group.roots) {
+    if (root.value)
+      clone(root.value, builder, mapping);
+    else
+      cloneOp(root.op, builder, mapping);
+  }
+  SmallVector<Value> operands =
+      llvm::map_to_vector(results, [&](Value v) { return mapping.lookup(v); });
+  strips::YieldOp::create(builder, loc, operands);
+  for (auto [value, result] : llvm::zip_equal(results, groupOp.getResults()))
+    value.replaceAllUsesWith(result);
+}
+
+LogicalResult BlockGrouper::run() {
+  collectRoots();
+  // Each change yields one more value or moves one earlier.
+  while (settleOnce())
+    ;
+  SmallVector<Operation *> rootOps;
+  for (Group &group : groups) {
+    for (Root &root : group.roots)
+      if (!root.value)
+        rootOps.push_back(root.op);
+    // A group may stand before an operation that is itself a root of a group.
+    rewrite(group);
+  }
+  for (Operation *op : llvm::reverse(rootOps)) {
+    op->dropAllUses();
+    op->erase();
+  }
+  return success();
+}
+
+/// Erases what the groups have cloned and nothing uses any more.
+void eraseDeadTiles(Region &region) {
+  for (Block &block : region)
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+      if (isa<strips::GroupOp>(op))
+        continue;
+      for (Region &inner : op.getRegions())
+        eraseDeadTiles(inner);
+      if (op.use_empty() && (isMemoryEffectFree(&op) || isa<tile::LoadOp>(op)) && hasTiles(&op) &&
+          op.getNumRegions() == 0 && !op.hasTrait<OpTrait::IsTerminator>())
+        op.erase();
+    }
+}
+
+LogicalResult groupRegion(Region &region) {
+  for (Block &block : region) {
+    if (failed(BlockGrouper(block).run()))
+      return failure();
+    SmallVector<Operation *> withRegions;
+    for (Operation &op : block)
+      if (op.getNumRegions() && !isa<strips::GroupOp>(op) && isControlFlow(&op))
+        withRegions.push_back(&op);
+    for (Operation *op : withRegions)
+      for (Region &inner : op->getRegions())
+        if (failed(groupRegion(inner)))
+          return failure();
+  }
+  return success();
+}
+
+struct StripsGroup : impl::StripsGroupBase<StripsGroup> {
+  void runOnOperation() override {
+    WalkResult supported = getOperation()->walk([](Operation *op) {
+      return failed(verifySupported(op)) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    if (supported.wasInterrupted() || failed(groupRegion(getOperation().getBody())))
+      return signalPassFailure();
+    eraseDeadTiles(getOperation().getBody());
+  }
+};
+
+} // namespace
+} // namespace tessera

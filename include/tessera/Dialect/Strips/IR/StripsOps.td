@@ -120,4 +120,18 @@ def Strips_DotOp : Strips_Op<"dot", []> {
   let hasVerifier = 1;
 }
 
+def Strips_PrintOp : Strips_Op<"print", [AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
+  let summary = "Prints the values of one element of a tile";
+  let description = [{
+    `tile.print` for the element at the given index.
+
+    ```mlir
+    strips.print "x = " [%i, %j] : %x {hex = false, is_signed = array<i32: 1>} : f32
+    ```
+  }];
+  let arguments = (ins StrAttr:$prefix, Variadic<Index>:$indices, Variadic<AnyType>:$args,
+    BoolAttr:$hex, DenseI32ArrayAttr:$is_signed);
+  let assemblyFormat = "$prefix `[` $indices `]` (`:` $args^)? attr-dict (`:` type($args)^)?";
+}
+
 #endif // TESSERA_DIALECT_STRIPS_STRIPSOPS_TD

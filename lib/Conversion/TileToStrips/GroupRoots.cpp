@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "GroupRoots.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+#include "tessera/Dialect/Strips/IR/Strips.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace tessera {
+
+bool hasTiles(Operation *op) {
+  return llvm::any_of(op->getOperandTypes(), llvm::IsaPred<RankedTensorType>) ||
+         llvm::any_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
+}
+
+bool isControlFlow(Operation *op) { return isa<scf::ForOp, scf::IfOp, scf::WhileOp>(op); }
+
+bool writesMemory(Operation *op) {
+  if (isa<tile::StoreOp, tile::AtomicRMWOp, tile::AtomicCASOp, tile::AtomicLoadOp,
+          tile::AtomicStoreOp, tile::BarrierOp, tile::CallOp, tile::InlineAsmOp,
+          tile::MapElementwiseOp>(op))
+    return true;
+  if (!isControlFlow(op))
+    return false;
+  return op
+      ->walk([&](Operation *inner) {
+        return inner != op && !isControlFlow(inner) && writesMemory(inner) ? WalkResult::interrupt()
+                                                                           : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+RootKind classify(Operation *op) {
+  if (isa<strips::GroupOp>(op))
+    return RootKind::Consumer;
+  if (op->hasTrait<OpTrait::IsTerminator>() || isControlFlow(op) ||
+      isa<tile::DotOp, tile::CallOp>(op))
+    return RootKind::Consumer;
+  if (!hasTiles(op)) {
+    if (auto load = dyn_cast<tile::LoadOp>(op))
+      return load.getIsVolatile() ? RootKind::ScalarEffect : RootKind::ScalarRead;
+    return isMemoryEffectFree(op) || isa<tile::AssumeOp>(op) ? RootKind::None
+                                                             : RootKind::ScalarEffect;
+  }
+  if (isa<tile::StoreOp, tile::ReduceOp>(op))
+    return RootKind::Fused;
+  if (isa<tile::ScanOp, tile::SortOp, tile::HistogramOp, tile::AtomicRMWOp, tile::AtomicCASOp,
+          tile::AtomicLoadOp, tile::AtomicStoreOp, tile::PrintOp, tile::AssertOp,
+          tile::MapElementwiseOp>(op))
+    return RootKind::InElementOrder;
+  // Halves that are scalars have no nest of their own to be computed in.
+  if (isa<tile::SplitOp>(op) && !isa<RankedTensorType>(op->getResult(0).getType()))
+    return RootKind::InElementOrder;
+  if (auto load = dyn_cast<tile::LoadOp>(op))
+    return load.getIsVolatile() ? RootKind::VolatileLoad : RootKind::None;
+  return RootKind::None;
+}
+
+ArrayRef<int64_t> getIterationShape(Operation *root) {
+  return tile::getShape(root->getOperand(0).getType());
+}
+
+bool isCrossing(Value tile) {
+  Operation *def = tile.getDefiningOp();
+  return !def || isa<strips::GroupOp, tile::DotOp, tile::CallOp>(def) || isControlFlow(def);
+}
+
+bool isIndexArithmetic(Operation *op) {
+  if (isa<tile::RangeOp, tile::SplatOp, tile::BroadcastOp, tile::ExpandDimsOp, tile::TransOp,
+          tile::ReshapeOp, tile::JoinOp, tile::SplitOp, tile::CatOp, arith::ConstantOp,
+          tile::AddPtrOp, tile::PtrToIntOp, tile::IntToPtrOp, tile::HintOp>(op))
+    return true;
+  Dialect *dialect = op->getDialect();
+  bool isElementwise = isa_and_nonnull<arith::ArithDialect>(dialect) ||
+                       isa<tile::DivIntOp, tile::RemIntOp, tile::ShiftOp, tile::MulHiOp,
+                           tile::BitcastOp, math::AbsIOp>(op);
+  return isElementwise && llvm::none_of(op->getResultTypes(), [](Type type) {
+           return isa<FloatType>(getElementTypeOrSelf(type));
+         });
+}
+
+bool isExpensive(Operation *op) {
+  if (isa<math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp, math::FmaOp, math::CopySignOp,
+          math::TruncOp, math::RoundOp, math::RoundEvenOp, math::IsNaNOp>(op))
+    return false;
+  if (isa_and_nonnull<math::MathDialect>(op->getDialect()))
+    return true;
+  if (isa<tile::FpToFpOp>(op)) {
+    // Formats of 8 bits are converted by some twenty integer operations.
+    return getElementTypeOrSelf(op->getOperand(0).getType()).getIntOrFloatBitWidth() == 8 ||
+           getElementTypeOrSelf(op->getResult(0).getType()).getIntOrFloatBitWidth() == 8;
+  }
+  return isa<arith::DivFOp, arith::RemFOp, tile::PreciseDivOp, tile::PreciseSqrtOp, tile::DivIntOp,
+             tile::RemIntOp, tile::GatherOp>(op);
+}
+
+bool isRematerializable(Value tile) {
+  SmallVector<Value> work{tile};
+  DenseSet<Operation *> seen;
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    if (!isa<RankedTensorType>(value.getType()))
+      continue;
+    if (isCrossing(value))
+      return false;
+    Operation *def = value.getDefiningOp();
+    if (!seen.insert(def).second)
+      continue;
+    bool isCheap =
+        isIndexArithmetic(def) || (isa<arith::SIToFPOp, arith::UIToFPOp, arith::SelectOp>(def));
+    if (!isCheap)
+      return false;
+    llvm::append_range(work, def->getOperands());
+  }
+  return true;
+}
+
+LogicalResult verifySupported(Operation *op) {
+  if (isa<tile::MakeBlockPtrOp, tile::AdvanceOp, tile::BlockLoadOp, tile::BlockStoreOp,
+          tile::MakeDescriptorOp, tile::DescriptorLoadOp, tile::DescriptorStoreOp,
+          tile::DescriptorGatherOp, tile::DescriptorScatterOp, tile::DescriptorReduceOp>(op))
+    return op->emitError() << "'" << op->getName()
+                           << "' has to be lowered before tiles are grouped";
+  if (isa<tile::DotScaledOp, tile::InlineAsmOp, tile::ExternElementwiseOp>(op))
+    return op->emitError() << "'" << op->getName() << "' is not supported on the CPU yet";
+  if (auto call = dyn_cast<tile::CallOp>(op); call && hasTiles(op))
+    return op->emitError() << "a call of '" << call.getCallee()
+                           << "' with tiles is not supported on the CPU: it has to be inlined";
+  if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    if (auto tensor = dyn_cast<RankedTensorType>(constant.getType()))
+      if (!isa<SplatElementsAttr>(constant.getValue()))
+        return op->emitError(
+            "a constant tile of different elements is not supported on the CPU yet");
+  return success();
+}
+
+} // namespace tessera

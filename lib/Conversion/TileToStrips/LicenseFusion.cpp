@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// strips-license-fusion: run-time checks that the stores of a group meet no other
+// access in it.
+//
+// The range of an access comes from its access form: from the lowest to the highest
+// address that any index gives, masks aside. Extents of the arrays passed to the kernel
+// say nothing, since kernels legally walk past a view.
+
+#include "GroupRoots.h"
+#include "StripEmitter.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "tessera/Conversion/TileToStrips/Passes.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace tessera {
+#define GEN_PASS_DEF_STRIPSLICENSEFUSION
+#include "tessera/Conversion/TileToStrips/Passes.h.inc"
+
+namespace {
+
+constexpr llvm::StringLiteral kScratchBytes = "strips.scratch_bytes";
+
+/// Decides about one group and rewrites it.
+class GroupLicense {
+public:
+  GroupLicense(strips::GroupOp group, AccessAnalysis &access, int64_t scratchBegin)
+      : group(group), access(access), emitter(group, access), builder(group), loc(group.getLoc()),
+        scratchEnd(scratchBegin) {}
+
+  /// Puts versions of the group before it where it needs them. Returns whether it did:
+  /// the group itself is to be erased then.
+  bool run();
+  /// Where the scratch that the versions need ends.
+  int64_t getScratchEnd() const { return scratchEnd; }
+
+private:
+  struct Range {
+    Value low, high; ///< bytes, i64; null if unknown
+  };
+  const Range &getRange(Value pointers);
+  Value constant(int64_t value) { return arith::ConstantIntOp::create(builder, loc, value, 64); }
+  /// scale * symbol as an i64.
+  Value materialize(Coefficient coefficient, int64_t factor);
+  std::optional<Value> areDistinct(Value pointers);
+  std::optional<Value> areDisjoint(Value a, Value b);
+  /// Adds to the licence what a pair of accesses needs; false if nothing can be checked.
+  bool addPair(Value a, Value b);
+  void require(Value condition);
+
+  strips::GroupOp cloneInto(OpBuilder &builder, function_ref<bool(Operation *)> keepsRoot,
+                            const DenseMap<Operation *, Value> &buffers, bool keepsResults);
+  SmallVector<Value> buildBuffered(OpBuilder &builder);
+
+  strips::GroupOp group;
+  AccessAnalysis &access;
+  StripEmitter emitter;
+  OpBuilder builder;
+  Location loc;
+  int64_t scratchEnd;
+  SmallVector<tile::LoadOp> loads;
+  SmallVector<tile::StoreOp> stores;
+  DenseMap<Value, Range> ranges;
+  Value licence; ///< null: nothing to check
+};
+
+//===----------------------------------------------------------------------===//
+// What is checked
+//===----------------------------------------------------------------------===//
+
+Value GroupLicense::materialize(Coefficient coefficient, int64_t factor) {
+  if (coefficient.isConstant())
+    return constant(coefficient.scale * factor);
+  Value symbol = coefficient.symbol;
+  if (!symbol.getType().isInteger(64))
+    symbol = arith::ExtSIOp::create(builder, loc, builder.getI64Type(), symbol);
+  return arith::MulIOp::create(builder, loc, symbol, constant(coefficient.scale * factor));
+}
+
+const GroupLicense::Range &GroupLicense::getRange(Value pointers) {
+  auto [it, isNew] = ranges.try_emplace(pointers);
+  Range &range = it->second;
+  if (!isNew)
+    return range;
+  const AccessForm &form = access.getForm(pointers);
+  ArrayRef<int64_t> shape = tile::getShape(pointers.getType());
+  for (unsigned dim = 0; dim < shape.size(); ++dim)
+    if (shape[dim] != 1 && !form.isAffineAlong(dim))
+      return range;
+  int64_t bytes =
+      cast<tile::PointerType>(getElementTypeOrSelf(pointers.getType())).getPointeeBytes();
+  Value base = emitter.evaluate(pointers, IndexTuple(shape.size())).value;
+  builder.setInsertionPoint(group);
+  int64_t below = 0, above = bytes;
+  Value low = base, high = base;
+  for (unsigned dim = 0; dim < shape.size(); ++dim) {
+    Coefficient stride = form.strides[dim];
+    int64_t steps = (shape[dim] - 1) * bytes;
+    if (shape[dim] == 1 || stride.isZero())
+      continue;
+    if (stride.isConstant()) {
+      (stride.scale < 0 ? below : above) += stride.scale * steps;
+      continue;
+    }
+    Value reach = materialize(stride, steps), zero = constant(0);
+    Value down = arith::MinSIOp::create(builder, loc, reach, zero);
+    Value up = arith::MaxSIOp::create(builder, loc, reach, zero);
+    low = arith::AddIOp::create(builder, loc, low, down);
+    high = arith::AddIOp::create(builder, loc, high, up);
+  }
+  if (below)
+    low = arith::AddIOp::create(builder, loc, low, constant(below));
+  high = arith::AddIOp::create(builder, loc, high, constant(above));
+  range = {low, high};
+  return range;
+}
+
+/// The condition that no two indices give one address; a null value if that is known,
+/// nothing if it cannot be told.
+std::optional<Value> GroupLicense::areDistinct(Value pointers) {
+  const AccessForm &form = access.getForm(pointers);
+  ArrayRef<int64_t> shape = tile::getShape(pointers.getType());
+  SmallVector<std::pair<int64_t, int64_t>> constants; // stride, extent
+  SmallVector<std::pair<Coefficient, int64_t>> symbols;
+  for (unsigned dim = 0; dim < shape.size(); ++dim) {
+    if (shape[dim] == 1)
+      continue;
+    if (!form.isAffineAlong(dim))
+      return std::nullopt;
+    Coefficient stride = form.strides[dim];
+    if (stride.isConstant())
+      constants.push_back({std::abs(stride.scale), shape[dim]});
+    else
+      symbols.push_back({stride, shape[dim]});
+  }
+  // Each stride has to reach past everything that the smaller ones span.
+  llvm::sort(constants);
+  int64_t span = 0;
+  for (auto [stride, extent] : constants) {
+    if (stride <= span)
+      return std::nullopt;
+    span += stride * (extent - 1);
+  }
+  if (symbols.empty())
+    return Value();
+  if (symbols.size() > 2)
+    return std::nullopt;
+  builder.setInsertionPoint(group);
+  auto exceeds = [&](Value stride, Value reach) -> Value {
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt, stride, reach);
+  };
+  Value inner = constant(span);
+  SmallVector<Value> strides;
+  for (auto &[stride, extent] : symbols)
+    strides.push_back(math::AbsIOp::create(builder, loc, materialize(stride, 1)));
+  if (strides.size() == 1)
+    return exceeds(strides[0], inner);
+  // One of the two lies inside the other.
+  auto nested = [&](unsigned small, unsigned large) -> Value {
+    Value reach =
+        arith::MulIOp::create(builder, loc, strides[small], constant(symbols[small].second - 1));
+    reach = arith::AddIOp::create(builder, loc, reach, inner);
+    return arith::AndIOp::create(builder, loc, exceeds(strides[small], inner),
+                                 exceeds(strides[large], reach));
+  };
+  Value one = nested(0, 1), other = nested(1, 0);
+  return Value(arith::OrIOp::create(builder, loc, one, other));
+}
+
+std::optional<Value> GroupLicense::areDisjoint(Value a, Value b) {
+  Range first = getRange(a), second = getRange(b);
+  if (!first.low || !second.low)
+    return std::nullopt;
+  builder.setInsertionPoint(group);
+  auto before = [&](const Range &x, const Range &y) -> Value {
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ule, x.high, y.low);
+  };
+  Value left = before(first, second), right = before(second, first);
+  return Value(arith::OrIOp::create(builder, loc, left, right));
+}
+
+void GroupLicense::require(Value condition) {
+  if (!condition)
+    return;
+  builder.setInsertionPoint(group);
+  licence = licence ? Value(arith::AndIOp::create(builder, loc, licence, condition)) : condition;
+}
+
+bool GroupLicense::addPair(Value a, Value b) {
+  std::optional<Value> condition = a == b ? areDistinct(a) : areDisjoint(a, b);
+  if (condition)
+    require(*condition);
+  return condition.has_value();
+}
+
+//===----------------------------------------------------------------------===//
+// The version without licence
+//===----------------------------------------------------------------------===//
+
+bool isRoot(Operation *op) { return isa<tile::StoreOp, tile::ReduceOp, strips::WriteOp>(op); }
+
+/// A copy of the group with some of its roots, in which loads read `buffers`.
+strips::GroupOp GroupLicense::cloneInto(OpBuilder &into, function_ref<bool(Operation *)> keepsRoot,
+                                        const DenseMap<Operation *, Value> &buffers,
+                                        bool keepsResults) {
+  TypeRange types = keepsResults ? TypeRange(group.getResultTypes()) : TypeRange();
+  auto copy = strips::GroupOp::create(into, loc, types, group.getShape());
+  // This version is taken rarely, if ever: it shall be small.
+  copy->setAttr("strips.unroll", into.getI64IntegerAttr(1));
+  OpBuilder inner = OpBuilder::atBlockBegin(&copy.getBody().emplaceBlock());
+  IRMapping mapping;
+  for (Operation &op : group.getBody().front()) {
+    if (isa<strips::YieldOp>(op)) {
+      SmallVector<Value> operands;
+      if (keepsResults)
+        for (Value operand : op.getOperands())
+          operands.push_back(mapping.lookupOrDefault(operand));
+      strips::YieldOp::create(inner, loc, operands);
+      continue;
+    }
+    if (isRoot(&op) && !keepsRoot(&op))
+      continue;
+    if (Value buffer = buffers.lookup(&op)) {
+      mapping.map(op.getResult(0),
+                  strips::ReadOp::create(inner, op.getLoc(), op.getResult(0).getType(), buffer));
+      continue;
+    }
+    inner.clone(op, mapping);
+  }
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(copy.getBody().front())))
+    if (op.use_empty() && !isRoot(&op) && !op.hasTrait<OpTrait::IsTerminator>())
+      op.erase();
+  return copy;
+}
+
+SmallVector<Value> GroupLicense::buildBuffered(OpBuilder &into) {
+  DenseMap<Operation *, Value> buffers;
+  for (tile::LoadOp load : loads) {
+    auto tile = cast<RankedTensorType>(load.getType());
+    MemRefType type = strips::getBufferType(tile);
+    Value buffer = strips::ScratchOp::create(into, loc, type, uint64_t(scratchEnd));
+    int64_t bits = type.getElementType().getIntOrFloatBitWidth();
+    scratchEnd += llvm::alignTo(type.getNumElements() * bits / 8, 64);
+
+    auto copy = strips::GroupOp::create(into, loc, TypeRange(), tile.getShape());
+    copy->setAttr("strips.unroll", into.getI64IntegerAttr(1));
+    OpBuilder inner = OpBuilder::atBlockBegin(&copy.getBody().emplaceBlock());
+    IRMapping mapping;
+    for (Operation &op : group.getBody().front()) {
+      if (isRoot(&op) || isa<strips::YieldOp>(op))
+        continue;
+      if (Value done = buffers.lookup(&op))
+        mapping.map(op.getResult(0),
+                    strips::ReadOp::create(inner, loc, op.getResult(0).getType(), done));
+      else
+        inner.clone(op, mapping);
+      if (&op == load.getOperation())
+        break;
+    }
+    strips::WriteOp::create(inner, loc, mapping.lookup(load.getResult()), buffer);
+    strips::YieldOp::create(inner, loc);
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(copy.getBody().front())))
+      if (op.use_empty() && !isRoot(&op) && !op.hasTrait<OpTrait::IsTerminator>())
+        op.erase();
+    buffers[load] = buffer;
+  }
+  // Store after store; what goes to buffers and what is reduced comes last, since it
+  // may take the place of what the stores still read.
+  strips::GroupOp last;
+  for (tile::StoreOp store : stores) {
+    bool isLast = store == stores.back();
+    last = cloneInto(
+        into,
+        [&](Operation *root) {
+          return root == store.getOperation() || (isLast && !isa<tile::StoreOp>(root));
+        },
+        buffers, isLast);
+  }
+  return SmallVector<Value>(last.getResults());
+}
+
+bool GroupLicense::run() {
+  for (Operation &op : group.getBody().front()) {
+    if (classify(&op) == RootKind::InElementOrder)
+      return false;
+    if (auto load = dyn_cast<tile::LoadOp>(op))
+      loads.push_back(load);
+    else if (auto store = dyn_cast<tile::StoreOp>(op))
+      stores.push_back(store);
+  }
+  bool checkable = true;
+  for (auto [number, store] : llvm::enumerate(stores)) {
+    for (tile::LoadOp load : loads)
+      checkable = checkable && addPair(load.getPtr(), store.getPtr());
+    for (tile::StoreOp other : ArrayRef(stores).drop_front(number + 1))
+      checkable = checkable && addPair(store.getPtr(), other.getPtr());
+  }
+  if (checkable && !licence)
+    return false;
+  builder.setInsertionPoint(group);
+  if (!checkable) {
+    SmallVector<Value> results = buildBuffered(builder);
+    group.replaceAllUsesWith(results);
+    return true;
+  }
+  auto versions = scf::IfOp::create(builder, loc, group.getResultTypes(), licence,
+                                    /*withElseRegion=*/true);
+  bool hasResults = group.getNumResults() != 0;
+  OpBuilder yes = versions.getThenBodyBuilder(), no = versions.getElseBodyBuilder();
+  Operation *fused = yes.clone(*group);
+  SmallVector<Value> buffered = buildBuffered(no);
+  if (hasResults) {
+    scf::YieldOp::create(yes, loc, fused->getResults());
+    scf::YieldOp::create(no, loc, buffered);
+  }
+  group.replaceAllUsesWith(versions.getResults());
+  return true;
+}
+
+struct StripsLicenseFusion : impl::StripsLicenseFusionBase<StripsLicenseFusion> {
+  void runOnOperation() override {
+    tile::FuncOp func = getOperation();
+    SmallVector<strips::GroupOp> groups;
+    func.walk([&](strips::GroupOp group) { groups.push_back(group); });
+    auto bytes = func->getAttrOfType<IntegerAttr>(kScratchBytes);
+    int64_t begin = bytes ? llvm::alignTo(bytes.getInt(), 64) : 0, end = begin;
+    AccessAnalysis access;
+    SmallVector<strips::GroupOp> replaced;
+    for (strips::GroupOp group : groups) {
+      // The copies of one group are done with before the next group starts.
+      GroupLicense license(group, access, begin);
+      if (license.run())
+        replaced.push_back(group);
+      end = std::max(end, license.getScratchEnd());
+    }
+    for (strips::GroupOp group : replaced)
+      group.erase();
+    if (end != begin)
+      func->setAttr(kScratchBytes, OpBuilder(func.getContext()).getI64IntegerAttr(end));
+  }
+};
+
+} // namespace
+} // namespace tessera

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// strips-lower: each group becomes a nest of loops over vectors (see StripNest.cpp).
+
+#include "GroupRoots.h"
+#include "StripNest.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "tessera/Conversion/TileToStrips/Passes.h"
+
+using namespace mlir;
+
+namespace tessera {
+#define GEN_PASS_DEF_STRIPSLOWER
+#include "tessera/Conversion/TileToStrips/Passes.h.inc"
+
+namespace {
+
+struct StripsLower : impl::StripsLowerBase<StripsLower> {
+  using StripsLowerBase::StripsLowerBase;
+
+  void runOnOperation() override {
+    StripOptions options;
+    options.vectorBits = vectorBits;
+    options.unroll = llvm::bit_floor(std::max(1u, unsigned(unroll)));
+    options.deterministic = deterministic;
+    SmallVector<strips::GroupOp> groups;
+    getOperation().walk([&](strips::GroupOp group) { groups.push_back(group); });
+    // Lowering a group adds to the function and changes nothing that a form says.
+    AccessAnalysis access;
+    for (strips::GroupOp group : groups) {
+      Operation *inElementOrder = nullptr;
+      for (Operation &op : group.getBody().front())
+        if (classify(&op) == RootKind::InElementOrder)
+          inElementOrder = &op;
+      LogicalResult lowered = inElementOrder ? lowerElementOrderGroup(group, inElementOrder, access)
+                                             : lowerFusedGroup(group, access, options);
+      if (failed(lowered))
+        return signalPassFailure();
+    }
+    // Only now: forms are kept by value, and a value made later may lie where one was.
+    for (strips::GroupOp group : groups)
+      group.erase();
+  }
+};
+
+} // namespace
+} // namespace tessera

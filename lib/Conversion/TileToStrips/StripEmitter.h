@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Computing the elements of tiles, strip by strip, on demand.
+//
+// A value of a group is asked for at an *index*: a scalar for each dimension, of which
+// at most one stands for a strip of neighbouring lanes. Operations that move elements
+// only change the index; all others become the same operation on a vector, or on a
+// scalar where no operand varies along the lanes.
+//
+// Loops form *levels*, outermost first. A value is computed at the outermost level at
+// which its operands are known, before the first loop in there, and kept until that
+// level ends: a row's address is computed once a row.
+
+#ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_STRIPEMITTER_H
+#define TESSERA_LIB_CONVERSION_TILETOSTRIPS_STRIPEMITTER_H
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Builders.h"
+#include "tessera/Analysis/Access.h"
+#include "tessera/Dialect/Strips/IR/Strips.h"
+
+#include <map>
+#include <set>
+
+namespace tessera {
+
+/// One dimension of an index: `value + offset`, and the `lanes - 1` that follow.
+struct Index {
+  mlir::Value value; ///< of type index; null for 0
+  int64_t offset = 0;
+  int64_t lanes = 1;
+  unsigned level = 0; ///< where `value` is known
+};
+using IndexTuple = llvm::SmallVector<Index, 4>;
+
+/// A computed value: a scalar (the same for all lanes) or a vector, and its level.
+struct Lanes {
+  mlir::Value value;
+  unsigned level = 0;
+  bool isVector() const { return mlir::isa<mlir::VectorType>(value.getType()); }
+};
+
+/// A mask, split into what holds for all lanes of a strip and what does not.
+struct StripMask {
+  mlir::Value uniform; ///< i1; null for true
+  mlir::Value vector;  ///< vector of i1; null for true
+  unsigned level = 0;
+};
+
+/// One conjunct of a mask at an index.
+struct MaskLeaf {
+  mlir::Value value;
+  IndexTuple index;
+};
+
+/// A store whose operands have been computed.
+struct PreparedStore {
+  mlir::Value value;      ///< as memory keeps it
+  mlir::Value address;    ///< an llvm.ptr, a vector of them, or a flat index into `buffer`
+  mlir::Value buffer;     ///< null for memory
+  int64_t stride = 1;     ///< of the lanes, in elements (buffers)
+  unsigned alignment = 1; ///< in bytes (memory)
+  StripMask mask;
+};
+
+/// The dimension of an index that stands for lanes, if there is one.
+std::optional<unsigned> getLaneDim(llvm::ArrayRef<Index> index);
+
+/// Follows an operation that only moves elements: its operand, and the index at which
+/// that has the element of `index`. None if it takes more than that.
+std::optional<std::pair<mlir::Value, IndexTuple>> stepThrough(mlir::Operation *op,
+                                                              llvm::ArrayRef<Index> index);
+
+class StripEmitter {
+public:
+  /// Code goes before `anchor`.
+  StripEmitter(mlir::Operation *anchor, AccessAnalysis &access);
+
+  mlir::Location getLoc() const { return loc; }
+  void setLoc(mlir::Location location) { loc = location; }
+
+  // Levels.
+  unsigned getLevel() const { return levels.size() - 1; }
+  /// A builder at the end of the innermost level, for what has an effect.
+  mlir::OpBuilder &atEnd();
+  /// Opens a loop; what follows goes into it.
+  mlir::scf::ForOp beginLoop(mlir::Value lower, mlir::Value upper, int64_t step,
+                             mlir::ValueRange inits = {});
+  /// Closes the innermost loop, which gives `yielded` to its next turn.
+  void endLoop(mlir::ValueRange yielded = {});
+  /// Opens a conditional without results.
+  mlir::scf::IfOp beginIf(mlir::Value condition);
+  void endIf();
+
+  // Values.
+  Lanes evaluate(mlir::Value value, llvm::ArrayRef<Index> index);
+  /// A scalar of type index.
+  mlir::Value getIndexValue(const Index &index);
+  mlir::Value getIndexConstant(int64_t value);
+  /// The scalar as a vector of `lanes` equal elements (`lanes` 1: as it is).
+  mlir::Value broadcast(Lanes lanes, int64_t count);
+
+  // Masks.
+  void collectMaskLeaves(mlir::Value mask, llvm::ArrayRef<Index> index,
+                         llvm::SmallVectorImpl<MaskLeaf> &leaves);
+  /// Whether a conjunct is the same for all lanes.
+  bool isUniform(const MaskLeaf &leaf);
+  /// The number of leading lanes of its dimension for which a conjunct holds, of type
+  /// index and at most `extent`; null if it is no bound. The lanes begin at 0.
+  mlir::Value getBound(const MaskLeaf &leaf, int64_t extent);
+  /// While they are assumed, these conjuncts count as true.
+  void assume(llvm::ArrayRef<MaskLeaf> leaves);
+  void assumeNothing() { assumed.clear(); }
+  StripMask evaluateMask(mlir::Value mask, llvm::ArrayRef<Index> index);
+
+  // Memory (StripMemory.cpp).
+  Lanes load(tile::LoadOp op, llvm::ArrayRef<Index> index);
+  Lanes read(strips::ReadOp op, llvm::ArrayRef<Index> index);
+  Lanes gather(tile::GatherOp op, llvm::ArrayRef<Index> index);
+  PreparedStore prepareStore(tile::StoreOp op, llvm::ArrayRef<Index> index);
+  PreparedStore prepareWrite(strips::WriteOp op, llvm::ArrayRef<Index> index, Lanes value);
+  void perform(const PreparedStore &store);
+  /// `element` or a vector of it.
+  static mlir::Type typed(mlir::Type element, int64_t lanes);
+  /// The type of elements in registers: i64 for pointers.
+  static mlir::Type registerType(mlir::Type element);
+
+private:
+  using Key = std::pair<void *, llvm::SmallVector<int64_t, 12>>;
+  struct Level {
+    mlir::Block *block;
+    mlir::Operation *values; ///< values go before this one; null: at the end
+    mlir::Operation *end;    ///< effects go before this one; null: at the end
+    std::map<Key, Lanes> memo;
+  };
+
+  mlir::OpBuilder &at(unsigned level);
+  void push(mlir::Block *block);
+  void noteFirst(mlir::Operation *nested);
+  static Key makeKey(mlir::Value value, llvm::ArrayRef<Index> index, bool anyLanes = false);
+  Lanes compute(mlir::Value value, llvm::ArrayRef<Index> index);
+  Lanes computeElementwise(mlir::Operation *op, llvm::ArrayRef<Index> index);
+  Lanes computeRange(tile::RangeOp op, const Index &index);
+  Lanes computeLaneByLane(mlir::Value value, llvm::ArrayRef<Index> index);
+  Lanes computeMoved(mlir::Value value, llvm::ArrayRef<Index> index);
+  IndexTuple relinearize(llvm::ArrayRef<Index> index, llvm::ArrayRef<int64_t> from,
+                         llvm::ArrayRef<int64_t> to);
+  Lanes linearIndex(llvm::ArrayRef<Index> index, llvm::ArrayRef<int64_t> shape, int64_t &stride);
+  mlir::Value flatBuffer(mlir::Value buffer);
+  mlir::Value laneOffsets(int64_t lanes, int64_t stride, mlir::Type element);
+  struct Address;
+  Address getAddress(mlir::Value pointers, llvm::ArrayRef<Index> index);
+
+  mlir::Location loc;
+  AccessAnalysis &access;
+  mlir::OpBuilder builder;
+  llvm::SmallVector<Level> levels;
+  std::set<Key> assumed;
+};
+
+} // namespace tessera
+
+#endif // TESSERA_LIB_CONVERSION_TILETOSTRIPS_STRIPEMITTER_H

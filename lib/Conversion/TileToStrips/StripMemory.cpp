@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Loads, stores, and the reading and writing of buffers, for one strip.
+//
+// Along the lanes an access is contiguous (one vector load or store from the address
+// of the first lane), uniform (one scalar), or anything else (gather, scatter). The
+// lanes of a scatter are written in order.
+
+#include "StripEmitter.h"
+
+#include "ScalarMemory.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace tessera {
+
+static unsigned getBytes(Type type) { return type.getIntOrFloatBitWidth() / 8; }
+
+static int64_t countLanes(Value value) {
+  auto vector = dyn_cast<VectorType>(value.getType());
+  return vector ? vector.getNumElements() : 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Addresses
+//===----------------------------------------------------------------------===//
+
+/// Where the lanes of a strip lie.
+struct StripEmitter::Address {
+  enum Kind { Contiguous, Uniform, Scattered } kind;
+  Value value; ///< an i64 (of the first lane; Contiguous: before `step` elements are
+               ///< added), or a vector of them
+  Value step;  ///< Contiguous: of type index; null for 0
+  unsigned level;
+};
+
+StripEmitter::Address StripEmitter::getAddress(Value pointers, ArrayRef<Index> index) {
+  auto dim = getLaneDim(index);
+  if (!dim) {
+    Lanes address = evaluate(pointers, index);
+    return {Address::Uniform, address.value, {}, address.level};
+  }
+  const Index &lane = index[*dim];
+  const AccessForm &form = access.getForm(pointers);
+  IndexTuple first(index);
+  first[*dim] = Index();
+  if (form.isAffineAlong(*dim) && form.strides[*dim].isOne()) {
+    // The address of the whole row, to which the loop counter is added: a form holds
+    // for the row, and so nothing wraps in between.
+    Lanes row = evaluate(pointers, first);
+    Value step = lane.value || lane.offset ? getIndexValue(lane) : Value();
+    unsigned level = lane.value ? std::max(row.level, lane.level) : row.level;
+    return {Address::Contiguous, row.value, step, level};
+  }
+  if (form.isUniformAlong(*dim)) {
+    Lanes address = evaluate(pointers, first);
+    return {Address::Uniform, address.value, {}, address.level};
+  }
+  if (form.contiguity[*dim] % lane.lanes == 0) {
+    // Runs that a strip never straddles.
+    first[*dim] = {lane.value, lane.offset, 1, lane.level};
+    Lanes address = evaluate(pointers, first);
+    return {Address::Contiguous, address.value, {}, address.level};
+  }
+  Lanes addresses = evaluate(pointers, index);
+  return {addresses.isVector() ? Address::Scattered : Address::Uniform,
+          addresses.value,
+          {},
+          addresses.level};
+}
+
+/// The pointer to the first lane of a contiguous or uniform access.
+static Value makePointer(OpBuilder &b, Location loc, Value address, Value step, Type element) {
+  auto type = LLVM::LLVMPointerType::get(b.getContext());
+  Value pointer = LLVM::IntToPtrOp::create(b, loc, type, address);
+  if (!step)
+    return pointer;
+  Value offset = arith::IndexCastOp::create(b, loc, b.getI64Type(), step);
+  return LLVM::GEPOp::create(b, loc, type, element, pointer, ArrayRef<LLVM::GEPArg>{offset});
+}
+
+static Value makePointers(OpBuilder &b, Location loc, Value addresses, int64_t lanes) {
+  auto type = VectorType::get(lanes, LLVM::LLVMPointerType::get(b.getContext()));
+  if (!isa<VectorType>(addresses.getType()))
+    addresses =
+        vector::BroadcastOp::create(b, loc, VectorType::get(lanes, addresses.getType()), addresses);
+  return LLVM::IntToPtrOp::create(b, loc, type, addresses);
+}
+
+/// A vector mask of both parts.
+static Value makeVectorMask(OpBuilder &b, Location loc, const StripMask &mask, int64_t lanes) {
+  auto type = VectorType::get(lanes, b.getI1Type());
+  Value all = mask.vector;
+  if (mask.uniform) {
+    Value uniform = vector::BroadcastOp::create(b, loc, type, mask.uniform);
+    all = all ? Value(arith::AndIOp::create(b, loc, all, uniform)) : uniform;
+  }
+  if (!all)
+    all = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, true));
+  return all;
+}
+
+/// `build` under a condition, `otherwise` without it.
+static Value buildIf(OpBuilder &b, Location loc, Value condition, Value otherwise,
+                     function_ref<Value(OpBuilder &)> build) {
+  if (!condition)
+    return build(b);
+  auto ifOp = scf::IfOp::create(b, loc, otherwise.getType(), condition, /*withElseRegion=*/true);
+  OpBuilder yes = ifOp.getThenBodyBuilder(), no = ifOp.getElseBodyBuilder();
+  scf::YieldOp::create(yes, loc, build(yes));
+  scf::YieldOp::create(no, loc, otherwise);
+  return ifOp.getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Loads
+//===----------------------------------------------------------------------===//
+
+Lanes StripEmitter::load(tile::LoadOp op, ArrayRef<Index> index) {
+  Type element = getElementTypeOrSelf(op.getType());
+  Type memory = getMemoryType(element);
+  unsigned alignment = getBytes(memory);
+  auto dim = getLaneDim(index);
+  int64_t lanes = dim ? index[*dim].lanes : 1;
+  Address address = getAddress(op.getPtr(), index);
+  StripMask mask = evaluateMask(op.getMask(), index);
+  unsigned level = std::max(address.level, mask.level);
+  bool isMasked = mask.uniform || mask.vector;
+  bool asScalar = address.kind == Address::Uniform && !mask.vector;
+
+  // What masked lanes read.
+  Lanes other;
+  if (isMasked && op.getOther()) {
+    other = evaluate(op.getOther(), index);
+    level = std::max(level, other.level);
+    asScalar &= !other.isVector();
+  }
+  int64_t count = asScalar ? 1 : lanes;
+  Type type = typed(memory, count);
+  OpBuilder &b = at(level);
+  Value passThrough;
+  if (other.value) {
+    Value value = other.value;
+    if (count > 1 && !other.isVector())
+      value = vector::BroadcastOp::create(b, loc, VectorType::get(count, value.getType()), value);
+    passThrough = toMemory(b, loc, value, memory);
+  } else if (isMasked) {
+    passThrough = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  }
+  auto loadPlain = [&](OpBuilder &at, Type type) -> Value {
+    Value pointer = makePointer(at, loc, address.value, address.step, memory);
+    return LLVM::LoadOp::create(at, loc, type, pointer, alignment, op.getIsVolatile());
+  };
+
+  Value result;
+  if (address.kind == Address::Uniform && !asScalar) {
+    // One address for all lanes, of which some may be masked.
+    Value any = mask.uniform;
+    if (mask.vector) {
+      Value some = vector::ReductionOp::create(b, loc, vector::CombiningKind::OR, mask.vector);
+      any = any ? Value(arith::AndIOp::create(b, loc, any, some)) : some;
+    }
+    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(memory));
+    Value scalar = buildIf(b, loc, any, zero, [&](OpBuilder &at) { return loadPlain(at, memory); });
+    Value all = vector::BroadcastOp::create(b, loc, VectorType::get(lanes, memory), scalar);
+    Value vectorMask = makeVectorMask(b, loc, mask, lanes);
+    result = arith::SelectOp::create(b, loc, vectorMask, all, passThrough);
+  } else if (address.kind == Address::Scattered) {
+    Value pointers = makePointers(b, loc, address.value, lanes);
+    if (!passThrough)
+      passThrough = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+    result =
+        LLVM::masked_gather::create(b, loc, type, pointers, makeVectorMask(b, loc, mask, lanes),
+                                    ValueRange(passThrough), alignment);
+  } else {
+    result = buildIf(b, loc, mask.uniform, passThrough, [&](OpBuilder &at) -> Value {
+      if (!mask.vector)
+        return loadPlain(at, type);
+      Value pointer = makePointer(at, loc, address.value, address.step, memory);
+      return LLVM::MaskedLoadOp::create(at, loc, type, pointer, mask.vector, passThrough,
+                                        alignment);
+    });
+  }
+  return {fromMemory(b, loc, result, element), level};
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+/// A buffer of the arena as a row of elements.
+Value StripEmitter::flatBuffer(Value buffer) {
+  auto scratch = buffer.getDefiningOp<strips::ScratchOp>();
+  auto type = cast<MemRefType>(buffer.getType());
+  if (type.getRank() == 1)
+    return buffer;
+  Lanes &flat = levels.front().memo[Key{buffer.getAsOpaquePointer(), {-4}}];
+  if (!flat.value) {
+    auto row = MemRefType::get({type.getNumElements()}, type.getElementType());
+    flat = {strips::ScratchOp::create(at(0), loc, row, scratch.getOffset()), 0};
+  }
+  return flat.value;
+}
+
+Lanes StripEmitter::read(strips::ReadOp op, ArrayRef<Index> index) {
+  auto buffer = cast<MemRefType>(op.getSource().getType());
+  int64_t stride;
+  Lanes position = linearIndex(index, buffer.getShape(), stride);
+  auto dim = getLaneDim(index);
+  int64_t lanes = dim ? index[*dim].lanes : 1;
+  unsigned level = position.level;
+  Value flat = flatBuffer(op.getSource());
+  Type stored = buffer.getElementType();
+  Value result;
+  if (lanes == 1) {
+    result = memref::LoadOp::create(at(level), loc, flat, position.value);
+  } else if (stride == 1) {
+    result = vector::LoadOp::create(at(level), loc, VectorType::get(lanes, stored), flat,
+                                    position.value);
+  } else {
+    Value offsets = laneOffsets(lanes, stride, builder.getI32Type());
+    OpBuilder &b = at(level);
+    auto type = VectorType::get(lanes, stored);
+    Value all = makeVectorMask(b, loc, {}, lanes);
+    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+    result = vector::GatherOp::create(b, loc, type, flat, position.value, offsets, all, zero);
+  }
+  return {fromMemory(at(level), loc, result, op.getType().getElementType()), level};
+}
+
+Lanes StripEmitter::gather(tile::GatherOp op, ArrayRef<Index> index) {
+  auto source = op.getSource().getDefiningOp<strips::ReadOp>();
+  auto buffer = cast<MemRefType>(source.getSource().getType());
+  unsigned axis = op.getAxis();
+  Lanes chosen = evaluate(op.getIndex(), index);
+  auto dim = getLaneDim(index);
+  int64_t lanes = dim ? index[*dim].lanes : 1;
+
+  // Everything but the chosen dimension, then that.
+  IndexTuple rest(index);
+  rest[axis] = Index();
+  int64_t stride;
+  Lanes position = linearIndex(rest, buffer.getShape(), stride);
+  int64_t count = chosen.isVector() || stride != 0 ? lanes : 1;
+  unsigned level = std::max(position.level, chosen.level);
+  int64_t scale = 1;
+  for (int64_t extent : buffer.getShape().drop_front(axis + 1))
+    scale *= extent;
+  Value flat = flatBuffer(source.getSource());
+  Value laneSteps =
+      count > 1 && stride ? laneOffsets(count, stride, builder.getI64Type()) : Value();
+
+  OpBuilder &b = at(level);
+  Type wide = typed(b.getI64Type(), count);
+  auto constant = [&](int64_t value) -> Value {
+    Value scalar = arith::ConstantIntOp::create(b, loc, value, 64);
+    return count > 1 ? Value(vector::BroadcastOp::create(b, loc, wide, scalar)) : scalar;
+  };
+  Value entry = chosen.value;
+  if (count > 1 && !chosen.isVector())
+    entry = vector::BroadcastOp::create(b, loc, VectorType::get(count, entry.getType()), entry);
+  if (!getElementTypeOrSelf(entry.getType()).isInteger(64))
+    entry = arith::ExtSIOp::create(b, loc, wide, entry);
+  Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, entry,
+                                       constant(buffer.getDimSize(axis)));
+  // Outside the axis element 0 is read and thrown away.
+  entry = arith::SelectOp::create(b, loc, inside, entry, constant(0));
+  Value offset = arith::MulIOp::create(b, loc, entry, constant(scale));
+  if (laneSteps)
+    offset = arith::AddIOp::create(b, loc, offset, laneSteps);
+  Type stored = buffer.getElementType();
+  Value result;
+  if (count == 1) {
+    Value at = arith::IndexCastOp::create(b, loc, b.getIndexType(), offset);
+    at = arith::AddIOp::create(b, loc, at, position.value);
+    result = memref::LoadOp::create(b, loc, flat, at);
+  } else {
+    auto type = VectorType::get(count, stored);
+    Value all = makeVectorMask(b, loc, {}, count);
+    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+    result = vector::GatherOp::create(b, loc, type, flat, position.value, offset, all, zero);
+  }
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(result.getType()));
+  result = arith::SelectOp::create(b, loc, inside, result, zero);
+  return {fromMemory(b, loc, result, op.getType().getElementType()), level};
+}
+
+//===----------------------------------------------------------------------===//
+// Stores
+//===----------------------------------------------------------------------===//
+
+PreparedStore StripEmitter::prepareStore(tile::StoreOp op, ArrayRef<Index> index) {
+  auto dim = getLaneDim(index);
+  int64_t lanes = dim ? index[*dim].lanes : 1;
+  Type memory = getMemoryType(getElementTypeOrSelf(op.getValue().getType()));
+  Address address = getAddress(op.getPtr(), index);
+  PreparedStore store;
+  store.alignment = getBytes(memory);
+  store.mask = evaluateMask(op.getMask(), index);
+  Value value = broadcast(evaluate(op.getValue(), index), lanes);
+  OpBuilder &b = atEnd();
+  store.value = toMemory(b, loc, value, memory);
+  if (address.kind == Address::Scattered || (address.kind == Address::Uniform && lanes > 1))
+    store.address = makePointers(b, loc, address.value, lanes);
+  else
+    store.address = makePointer(b, loc, address.value, address.step, memory);
+  return store;
+}
+
+PreparedStore StripEmitter::prepareWrite(strips::WriteOp op, ArrayRef<Index> index, Lanes value) {
+  auto dim = getLaneDim(index);
+  int64_t lanes = dim ? index[*dim].lanes : 1;
+  auto buffer = cast<MemRefType>(op.getTarget().getType());
+  PreparedStore store;
+  Lanes position = linearIndex(index, buffer.getShape(), store.stride);
+  store.address = position.value;
+  store.buffer = flatBuffer(op.getTarget());
+  Value all = broadcast(value, lanes);
+  store.value = toMemory(atEnd(), loc, all, buffer.getElementType());
+  return store;
+}
+
+void StripEmitter::perform(const PreparedStore &store) {
+  int64_t lanes = countLanes(store.value);
+  if (store.buffer) {
+    Value offsets;
+    if (lanes > 1 && store.stride != 1)
+      offsets = laneOffsets(lanes, store.stride, builder.getI32Type());
+    OpBuilder &b = atEnd();
+    if (lanes == 1)
+      memref::StoreOp::create(b, loc, store.value, store.buffer, store.address);
+    else if (store.stride == 1)
+      vector::StoreOp::create(b, loc, store.value, store.buffer, store.address);
+    else
+      vector::ScatterOp::create(b, loc, Type(), store.buffer, store.address, offsets,
+                                makeVectorMask(b, loc, {}, lanes), store.value);
+    return;
+  }
+  OpBuilder &b = atEnd();
+  if (isa<VectorType>(store.address.getType())) {
+    Value mask = makeVectorMask(b, loc, store.mask, lanes);
+    LLVM::masked_scatter::create(b, loc, store.value, store.address, mask, store.alignment);
+    return;
+  }
+  OpBuilder::InsertionGuard guard(b);
+  if (store.mask.uniform) {
+    auto ifOp = scf::IfOp::create(b, loc, store.mask.uniform, /*withElseRegion=*/false);
+    b.setInsertionPoint(ifOp.thenBlock()->getTerminator());
+  }
+  if (store.mask.vector)
+    LLVM::MaskedStoreOp::create(b, loc, store.value, store.address, store.mask.vector,
+                                store.alignment);
+  else
+    LLVM::StoreOp::create(b, loc, store.value, store.address, store.alignment);
+}
+
+} // namespace tessera

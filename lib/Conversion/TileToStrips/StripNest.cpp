@@ -1,0 +1,522 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A nest has a loop for each dimension of the group; the innermost one runs over
+// strips along the *lane dimension*, in which most accesses are contiguous:
+//
+//     for i            rows
+//       bound = ...    how many lanes of this row no mask excludes
+//       for j < bound  several strips a turn, without masks
+//       for j < extent the other strips, with masks
+//
+// A reduction along the lane dimension keeps a vector for each strip of a turn, and
+// folds them at the end of the row. A reduction along another dimension has the loop
+// over that dimension inside the one over strips, and its vectors are results.
+
+#include "StripNest.h"
+
+#include "Combine.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace tessera {
+
+namespace {
+
+class StripNest {
+public:
+  StripNest(strips::GroupOp group, AccessAnalysis &access, const StripOptions &options)
+      : group(group), access(access), options(options), emitter(group, access),
+        shape(group.getShape()) {}
+
+  LogicalResult run();
+
+private:
+  void chooseLanes();
+  void visitAccesses(Value value, ArrayRef<Index> index, DenseSet<Value> &seen,
+                     function_ref<void(Operation *, ArrayRef<Index>)> visit);
+  void visitRoots(ArrayRef<Index> index, function_ref<void(Operation *, ArrayRef<Index>)> visit);
+
+  void emitOuterLoops(unsigned dim);
+  void emitLaneLoops();
+  void emitReducedLoop(ArrayRef<Index> strips);
+  void emitStrips(ArrayRef<IndexTuple> strips, SmallVectorImpl<Value> &accumulators);
+  Value emitMainEnd(ArrayRef<MaskLeaf> leaves, int64_t step);
+  void storeResults(tile::ReduceOp reduce, ArrayRef<Index> index, ValueRange values);
+
+  unsigned countAccumulators() const;
+  bool haveNeutralElements() const;
+  SmallVector<Value> makeNeutralElements(unsigned copies);
+  SmallVector<Value> combineCopies(ArrayRef<Value> accumulators, unsigned copies);
+
+  strips::GroupOp group;
+  AccessAnalysis &access;
+  const StripOptions &options;
+  StripEmitter emitter;
+  ArrayRef<int64_t> shape;
+
+  SmallVector<Operation *> roots; ///< stores and writes of computed values
+  SmallVector<tile::ReduceOp> reductions;
+  std::optional<unsigned> axis;    ///< of the reductions
+  std::optional<unsigned> laneDim; ///< none: scalars
+  int64_t lanes = 1;
+  unsigned unroll = 1;
+  IndexTuple index; ///< of the loops opened so far
+};
+
+//===----------------------------------------------------------------------===//
+// The lane dimension
+//===----------------------------------------------------------------------===//
+
+/// Calls `visit` on the loads and reads that computing `value` takes, with their index.
+void StripNest::visitAccesses(Value value, ArrayRef<Index> at, DenseSet<Value> &seen,
+                              function_ref<void(Operation *, ArrayRef<Index>)> visit) {
+  Operation *op = value.getDefiningOp();
+  if (!isa<RankedTensorType>(value.getType()) || !op || !seen.insert(value).second)
+    return;
+  if (auto step = stepThrough(op, at))
+    return visitAccesses(step->first, step->second, seen, visit);
+  if (isa<tile::LoadOp, strips::ReadOp>(op))
+    visit(op, at);
+  // Reshaped and joined tiles have indices that nothing here can name.
+  if (isa<tile::ReshapeOp, tile::JoinOp, tile::SplitOp, tile::CatOp, tile::GatherOp>(op))
+    return;
+  for (Value operand : op->getOperands())
+    visitAccesses(operand, at, seen, visit);
+}
+
+void StripNest::visitRoots(ArrayRef<Index> at,
+                           function_ref<void(Operation *, ArrayRef<Index>)> visit) {
+  DenseSet<Value> seen;
+  for (Operation *root : roots) {
+    visit(root, at);
+    for (Value operand : root->getOperands())
+      visitAccesses(operand, at, seen, visit);
+  }
+  for (tile::ReduceOp reduce : reductions)
+    for (Value operand : reduce.getOperands())
+      visitAccesses(operand, at, seen, visit);
+}
+
+/// The bits of the widest elements that a group computes with; index arithmetic does
+/// not count, since it mostly is done on scalars.
+unsigned getWidestElement(strips::GroupOp group) {
+  unsigned bits = 8;
+  auto note = [&](Type type) {
+    Type element = getElementTypeOrSelf(type);
+    if (!isa<tile::PointerType>(element))
+      bits = std::max(bits, element.getIntOrFloatBitWidth());
+  };
+  group.walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (isa<RankedTensorType>(type) && isa<FloatType>(getElementTypeOrSelf(type)))
+        note(type);
+    if (isa<tile::LoadOp, strips::ReadOp>(op))
+      note(op->getResult(0).getType());
+    if (auto store = dyn_cast<tile::StoreOp>(op))
+      note(store.getValue().getType());
+    if (auto write = dyn_cast<strips::WriteOp>(op))
+      note(write.getValue().getType());
+    if (auto reduce = dyn_cast<tile::ReduceOp>(op))
+      for (Type type : reduce.getOperandTypes())
+        note(type);
+  });
+  return bits;
+}
+
+void StripNest::chooseLanes() {
+  bool vectorizable = llvm::all_of(
+      reductions, [](tile::ReduceOp reduce) { return isVectorizableRegion(reduce.getCombine()); });
+  int64_t widest =
+      std::max<int64_t>(1, options.vectorBits / std::max(16u, getWidestElement(group)));
+  if (!vectorizable || widest == 1)
+    return;
+  double bestCost = 0;
+  for (unsigned dim = shape.size(); dim-- > 0;) {
+    int64_t count = std::min<int64_t>(widest, shape[dim] & -shape[dim]);
+    if (count == 1)
+      continue;
+    IndexTuple at(shape.size());
+    at[dim].lanes = count;
+    // Some arithmetic, and what each access costs an element.
+    double cost = 2.0 / count;
+    visitRoots(at, [&](Operation *op, ArrayRef<Index> where) {
+      auto lane = getLaneDim(where);
+      if (!lane)
+        return;
+      bool isNeighbour;
+      if (isa<tile::LoadOp, tile::StoreOp>(op)) {
+        const AccessForm &form = access.getForm(op->getOperand(0));
+        isNeighbour = form.isUniformAlong(*lane) || form.contiguity[*lane] % count == 0 ||
+                      (form.isAffineAlong(*lane) && form.strides[*lane].isOne());
+      } else {
+        ArrayRef<int64_t> extents = tile::getShape(
+            isa<strips::ReadOp>(op) ? op->getResult(0).getType() : op->getOperand(0).getType());
+        isNeighbour = llvm::all_of(extents.drop_front(*lane + 1), [](int64_t e) { return e == 1; });
+      }
+      cost += isNeighbour ? 1.0 / count : 1.5;
+    });
+    // A reduction ends every row with a fold of the lanes.
+    if (axis == dim)
+      cost += 4.0 / shape[dim];
+    if (!laneDim || cost < bestCost) {
+      laneDim = dim;
+      lanes = count;
+      bestCost = cost;
+    }
+  }
+  if (!laneDim)
+    return;
+  unroll = std::max(1u, options.unroll);
+  if (auto limit = group->getAttrOfType<IntegerAttr>("strips.unroll"))
+    unroll = limit.getInt();
+  while (unroll > 1 && (shape[*laneDim] / lanes) % unroll != 0)
+    unroll /= 2;
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+unsigned StripNest::countAccumulators() const {
+  unsigned count = 0;
+  for (tile::ReduceOp reduce : reductions)
+    count += reduce.getNumOperands();
+  return count;
+}
+
+bool StripNest::haveNeutralElements() const {
+  return llvm::all_of(reductions, [](tile::ReduceOp reduce) {
+    return bool(getNeutralElement(const_cast<tile::ReduceOp &>(reduce).getCombine()));
+  });
+}
+
+/// Accumulators for `copies` strips: those of the first, then those of the second, ...
+SmallVector<Value> StripNest::makeNeutralElements(unsigned copies) {
+  SmallVector<Value> values;
+  for (tile::ReduceOp reduce : reductions) {
+    OpBuilder &b = emitter.atEnd();
+    TypedAttr neutral = getNeutralElement(reduce.getCombine());
+    Value scalar = arith::ConstantOp::create(b, reduce.getLoc(), neutral);
+    if (lanes > 1)
+      scalar = vector::BroadcastOp::create(b, reduce.getLoc(),
+                                           VectorType::get(lanes, scalar.getType()), scalar);
+    values.push_back(scalar);
+  }
+  SmallVector<Value> all;
+  for (unsigned copy = 0; copy < copies; ++copy)
+    all.append(values);
+  return all;
+}
+
+/// Combines the accumulators of several strips into those of one.
+SmallVector<Value> StripNest::combineCopies(ArrayRef<Value> accumulators, unsigned copies) {
+  SmallVector<Value> all(accumulators);
+  unsigned count = countAccumulators();
+  for (; copies > 1; copies /= 2) {
+    SmallVector<Value> half;
+    for (unsigned copy = 0; copy < copies / 2; ++copy) {
+      unsigned first = 0;
+      for (tile::ReduceOp reduce : reductions) {
+        unsigned n = reduce.getNumOperands();
+        SmallVector<Value> arguments;
+        for (unsigned side : {copy, copy + copies / 2})
+          llvm::append_range(arguments, ArrayRef(all).slice(side * count + first, n));
+        llvm::append_range(
+            half, buildRegion(emitter.atEnd(), reduce.getLoc(), reduce.getCombine(), arguments));
+        first += n;
+      }
+    }
+    all = std::move(half);
+  }
+  return all;
+}
+
+/// Puts the results of a reduction where the group wants them. `at` has no entry for
+/// the reduced dimension.
+void StripNest::storeResults(tile::ReduceOp reduce, ArrayRef<Index> at, ValueRange values) {
+  for (auto [result, value] : llvm::zip_equal(reduce.getResults(), values)) {
+    for (Operation *user : result.getUsers()) {
+      if (auto write = dyn_cast<strips::WriteOp>(user)) {
+        emitter.perform(emitter.prepareWrite(write, at, {value, emitter.getLevel()}));
+        continue;
+      }
+      auto yield = cast<strips::YieldOp>(user);
+      for (auto [operand, groupResult] : llvm::zip_equal(yield.getOperands(), group.getResults()))
+        if (operand == result)
+          groupResult.replaceAllUsesWith(value);
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+/// Emits some strips: first everything that they compute, then what they store, so
+/// that loads do not wait for stores of the same turn. `accumulators` has those of
+/// one strip after those of the other; if it is empty, it is given the elements.
+void StripNest::emitStrips(ArrayRef<IndexTuple> strips, SmallVectorImpl<Value> &accumulators) {
+  SmallVector<PreparedStore> stores;
+  SmallVector<Value> elements;
+  for (const IndexTuple &strip : strips) {
+    auto dim = getLaneDim(strip);
+    int64_t count = dim ? strip[*dim].lanes : 1;
+    for (Operation *root : roots) {
+      emitter.setLoc(root->getLoc());
+      if (auto store = dyn_cast<tile::StoreOp>(root)) {
+        stores.push_back(emitter.prepareStore(store, strip));
+        continue;
+      }
+      auto write = cast<strips::WriteOp>(root);
+      stores.push_back(
+          emitter.prepareWrite(write, strip, emitter.evaluate(write.getValue(), strip)));
+    }
+    for (tile::ReduceOp reduce : reductions) {
+      emitter.setLoc(reduce.getLoc());
+      for (Value operand : reduce.getOperands())
+        elements.push_back(emitter.broadcast(emitter.evaluate(operand, strip), count));
+    }
+  }
+  for (const PreparedStore &store : stores)
+    emitter.perform(store);
+  if (accumulators.empty()) {
+    accumulators = std::move(elements);
+    return;
+  }
+  unsigned next = 0;
+  for (unsigned strip = 0; strip < strips.size(); ++strip)
+    for (tile::ReduceOp reduce : reductions) {
+      unsigned n = reduce.getNumOperands();
+      SmallVector<Value> arguments(ArrayRef(accumulators).slice(next, n));
+      llvm::append_range(arguments, ArrayRef(elements).slice(next, n));
+      SmallVector<Value> combined =
+          buildRegion(emitter.atEnd(), reduce.getLoc(), reduce.getCombine(), arguments);
+      llvm::copy(combined, accumulators.begin() + next);
+      next += n;
+    }
+}
+
+/// Where the loop without masks ends: a multiple of `step`.
+Value StripNest::emitMainEnd(ArrayRef<MaskLeaf> leaves, int64_t step) {
+  Location loc = group.getLoc();
+  int64_t extent = shape[*laneDim];
+  Value end = emitter.getIndexConstant(extent);
+  Value uniform;
+  for (const MaskLeaf &leaf : leaves) {
+    if (emitter.isUniform(leaf)) {
+      IndexTuple at(leaf.index);
+      if (auto dim = getLaneDim(at))
+        at[*dim] = Index();
+      Value holds = emitter.evaluate(leaf.value, at).value;
+      OpBuilder &b = emitter.atEnd();
+      uniform = uniform ? Value(arith::AndIOp::create(b, loc, uniform, holds)) : holds;
+      continue;
+    }
+    Value bound = emitter.getBound(leaf, extent);
+    end = arith::MinUIOp::create(emitter.atEnd(), loc, end, bound);
+  }
+  Value keep = emitter.getIndexConstant(-step), zero = emitter.getIndexConstant(0);
+  OpBuilder &b = emitter.atEnd();
+  if ((step & (step - 1)) == 0)
+    end = arith::AndIOp::create(b, loc, end, keep);
+  if (uniform)
+    end = arith::SelectOp::create(b, loc, uniform, end, zero);
+  return end;
+}
+
+/// The loop over the reduced dimension inside a strip, and the results of that strip.
+void StripNest::emitReducedLoop(ArrayRef<Index> strips) {
+  auto tuples = [&](Value position, unsigned level) {
+    SmallVector<IndexTuple> result;
+    for (const Index &strip : strips) {
+      IndexTuple at(index);
+      if (laneDim)
+        at[*laneDim] = strip;
+      at[*axis] = {position, 0, 1, level};
+      result.push_back(at);
+    }
+    return result;
+  };
+  SmallVector<Value> accumulators;
+  int64_t begin = 0;
+  if (haveNeutralElements()) {
+    accumulators = makeNeutralElements(strips.size());
+  } else {
+    emitStrips(tuples({}, 0), accumulators);
+    begin = 1;
+  }
+  if (begin < shape[*axis]) {
+    scf::ForOp loop = emitter.beginLoop(emitter.getIndexConstant(begin),
+                                        emitter.getIndexConstant(shape[*axis]), 1, accumulators);
+    SmallVector<Value> inner(loop.getRegionIterArgs());
+    emitStrips(tuples(loop.getInductionVar(), emitter.getLevel()), inner);
+    emitter.endLoop(inner);
+    accumulators.assign(loop.result_begin(), loop.result_end());
+  }
+  unsigned next = 0;
+  for (const Index &strip : strips)
+    for (tile::ReduceOp reduce : reductions) {
+      IndexTuple at(index);
+      if (laneDim)
+        at[*laneDim] = strip;
+      at.erase(at.begin() + *axis);
+      emitter.setLoc(reduce.getLoc());
+      unsigned n = reduce.getNumOperands();
+      storeResults(reduce, at, ArrayRef(accumulators).slice(next, n));
+      next += n;
+    }
+}
+
+void StripNest::emitLaneLoops() {
+  int64_t extent = shape[*laneDim];
+  bool foldsLanes = axis == laneDim;
+  auto tuplesAt = [&](Value position, unsigned level, unsigned count) {
+    SmallVector<IndexTuple> result;
+    for (unsigned strip = 0; strip < count; ++strip) {
+      IndexTuple at(index);
+      at[*laneDim] = {position, int64_t(strip) * lanes, lanes, level};
+      result.push_back(at);
+    }
+    return result;
+  };
+
+  // Masks that a bound on the lane dimension can take care of.
+  SmallVector<MaskLeaf> leaves;
+  {
+    IndexTuple at(index);
+    at[*laneDim].lanes = lanes;
+    if (axis && !foldsLanes) {
+      // The index along the reduced dimension is not known yet: no mask that varies
+      // there is of use here. A value that no index has stands for it.
+      at[*axis] = {emitter.getIndexConstant(0), 0, 1, ~0u};
+    }
+    SmallVector<MaskLeaf> found;
+    visitRoots(at, [&](Operation *op, ArrayRef<Index> where) {
+      Value mask;
+      if (auto load = dyn_cast<tile::LoadOp>(op))
+        mask = load.getMask();
+      else if (auto store = dyn_cast<tile::StoreOp>(op))
+        mask = store.getMask();
+      if (mask)
+        emitter.collectMaskLeaves(mask, where, found);
+    });
+    for (MaskLeaf &leaf : found) {
+      bool isKnown = llvm::none_of(leaf.index, [](const Index &i) { return i.level == ~0u; });
+      if (isKnown && (emitter.isUniform(leaf) || emitter.getBound(leaf, extent)))
+        leaves.push_back(leaf);
+    }
+  }
+
+  unsigned count = countAccumulators();
+  SmallVector<Value> accumulators;
+  int64_t begin = 0;
+  unsigned copies = unroll;
+  if (foldsLanes) {
+    if (haveNeutralElements()) {
+      accumulators = makeNeutralElements(copies);
+    } else {
+      emitStrips(tuplesAt({}, 0, copies), accumulators);
+      begin = lanes * copies;
+    }
+  }
+  Value lower = emitter.getIndexConstant(begin), upper = emitter.getIndexConstant(extent);
+  Value mainEnd = leaves.empty() ? upper : emitMainEnd(leaves, lanes * copies);
+
+  auto emitLoop = [&](Value from, Value to, unsigned strips) {
+    ArrayRef<Value> inits = foldsLanes ? ArrayRef(accumulators) : ArrayRef<Value>();
+    scf::ForOp loop = emitter.beginLoop(from, to, lanes * strips, inits);
+    Value position = loop.getInductionVar();
+    unsigned level = emitter.getLevel();
+    SmallVector<Value> inner(loop.getRegionIterArgs());
+    if (axis && !foldsLanes) {
+      SmallVector<Index> indices;
+      for (unsigned strip = 0; strip < strips; ++strip)
+        indices.push_back({position, int64_t(strip) * lanes, lanes, level});
+      emitReducedLoop(indices);
+    } else {
+      emitStrips(tuplesAt(position, level, strips), inner);
+    }
+    emitter.endLoop(foldsLanes ? ValueRange(inner) : ValueRange());
+    if (foldsLanes)
+      accumulators.assign(loop.result_begin(), loop.result_end());
+  };
+
+  if (begin < extent) {
+    emitter.assume(leaves);
+    emitLoop(lower, mainEnd, copies);
+    emitter.assumeNothing();
+  }
+  if (foldsLanes && copies > 1) {
+    accumulators = combineCopies(accumulators, copies);
+    copies = 1;
+  }
+  if (begin < extent && !leaves.empty()) {
+    Value from = mainEnd;
+    if (begin)
+      from = arith::MaxUIOp::create(emitter.atEnd(), group.getLoc(), mainEnd, lower);
+    emitLoop(from, upper, 1);
+  }
+  if (!foldsLanes)
+    return;
+  unsigned next = 0;
+  for (tile::ReduceOp reduce : reductions) {
+    unsigned n = reduce.getNumOperands();
+    SmallVector<Value> scalars = foldLanes(emitter.atEnd(), reduce.getLoc(), reduce.getCombine(),
+                                           ArrayRef(accumulators).slice(next, n));
+    IndexTuple at(index);
+    at.erase(at.begin() + *axis);
+    storeResults(reduce, at, scalars);
+    next += n;
+  }
+  assert(next == count && "one accumulator an operand");
+  (void)count;
+}
+
+void StripNest::emitOuterLoops(unsigned dim) {
+  // The lane dimension and a reduced one come inside all others.
+  while (dim < shape.size() && (dim == laneDim || dim == axis || shape[dim] == 1))
+    ++dim;
+  if (dim < shape.size()) {
+    scf::ForOp loop =
+        emitter.beginLoop(emitter.getIndexConstant(0), emitter.getIndexConstant(shape[dim]), 1);
+    index[dim] = {loop.getInductionVar(), 0, 1, emitter.getLevel()};
+    emitOuterLoops(dim + 1);
+    emitter.endLoop();
+    return;
+  }
+  if (laneDim)
+    return emitLaneLoops();
+  Index none;
+  if (axis)
+    return emitReducedLoop(none);
+  SmallVector<Value> accumulators;
+  emitStrips(index, accumulators);
+}
+
+LogicalResult StripNest::run() {
+  for (Operation &op : group.getBody().front()) {
+    if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
+      reductions.push_back(reduce);
+      axis = reduce.getAxis();
+    } else if (isa<tile::StoreOp>(op)) {
+      roots.push_back(&op);
+    } else if (auto write = dyn_cast<strips::WriteOp>(op)) {
+      if (!write.getValue().getDefiningOp<tile::ReduceOp>())
+        roots.push_back(&op);
+    }
+  }
+  index.assign(shape.size(), Index());
+  chooseLanes();
+  emitOuterLoops(0);
+  return success();
+}
+
+} // namespace
+
+LogicalResult lowerFusedGroup(strips::GroupOp group, AccessAnalysis &access,
+                              const StripOptions &options) {
+  return StripNest(group, access, options).run();
+}
+
+} // namespace tessera

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The loops of one group.
+
+#ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_STRIPNEST_H
+#define TESSERA_LIB_CONVERSION_TILETOSTRIPS_STRIPNEST_H
+
+#include "StripEmitter.h"
+
+namespace tessera {
+
+/// What the machine and the user ask of every nest.
+struct StripOptions {
+  unsigned vectorBits = 256;
+  unsigned unroll = 4;
+  bool deterministic = false;
+};
+
+/// Replaces a group of stores, writes and reductions by loops over strips.
+mlir::LogicalResult lowerFusedGroup(strips::GroupOp group, AccessAnalysis &access,
+                                    const StripOptions &options);
+
+/// Replaces a group whose root takes its elements one by one (scan, sort, histogram,
+/// atomics, print, assert, map_elementwise) by loops over scalars.
+mlir::LogicalResult lowerElementOrderGroup(strips::GroupOp group, mlir::Operation *root,
+                                           AccessAnalysis &access);
+
+} // namespace tessera
+
+#endif // TESSERA_LIB_CONVERSION_TILETOSTRIPS_STRIPNEST_H
