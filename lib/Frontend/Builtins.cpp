@@ -535,6 +535,14 @@ static const Table &getTable() {
   return table;
 }
 
+std::vector<StringRef> TileBuilder::getBuiltinNames() {
+  std::vector<StringRef> names;
+  for (StringRef name : getTable().keys())
+    names.push_back(name);
+  llvm::sort(names);
+  return names;
+}
+
 std::vector<Argument> TileBuilder::call(StringRef name, ArrayRef<Argument> args) {
   const Table &table = getTable();
   auto builtin = table.find(name);

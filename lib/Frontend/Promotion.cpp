@@ -51,6 +51,8 @@ static bool fits(__int128 literal, DType dtype) {
 }
 
 ValueType Operand::type() const {
+  if (isNone())
+    throw UserError("E029", "None is no number", "pass a number, a pointer or a tile");
   if (isValue())
     return value().type;
   if (isFloatLiteral())

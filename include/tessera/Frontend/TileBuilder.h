@@ -183,6 +183,8 @@ public:
 
   /// Calls a builtin by name. Missing trailing arguments are none.
   std::vector<Argument> call(llvm::StringRef name, llvm::ArrayRef<Argument> args);
+  /// The names that `call` knows, sorted.
+  static std::vector<llvm::StringRef> getBuiltinNames();
 
   const ValueType &typeOf(ValueId value) const { return get(value).type; }
   /// Values by number, for callers by name.
