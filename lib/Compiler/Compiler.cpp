@@ -17,6 +17,7 @@
 #include "tessera/Pipelines/Pipelines.h"
 #include "tessera/Runtime/Host/KernelABI.h"
 #include "tessera/Runtime/Host/ThreadPool.h"
+#include "tessera/Support/IRDump.h"
 #include "tessera/Support/UserError.h"
 #include "tessera/Target/Host/HostTarget.h"
 #include "tessera/Target/LLVMIR/LLVMIR.h"
@@ -151,9 +152,15 @@ void Compilation::lower(ModuleOp module, llvm::StringRef stage,
     passes.enableVerifier(false);
 #endif
     build(passes);
+    std::string reproducer;
+    IRDumpOptions dump;
+    dump.name = metadata.name;
+    dump.reproducerDirectory = options.reproducerDir;
+    IRDump::attach(passes, std::move(dump),
+                   [&](std::string path, std::string) { reproducer = std::move(path); });
     DiagnosticCollector diagnostics(module.getContext());
     if (failed(passes.run(module)))
-      diagnostics.fail("lowering kernel '" + metadata.name + "' to " + stage.str(), "");
+      diagnostics.fail("lowering kernel '" + metadata.name + "' to " + stage.str(), reproducer);
     llvm::append_range(metadata.remarks, diagnostics.remarks);
   }
   replaceByOverride(module, stage);

@@ -4,12 +4,11 @@
 
 #include "StageFiles.h"
 
+#include "tessera/Support/IRDump.h"
 #include "tessera/Support/UserError.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
 using namespace tessera;
@@ -33,22 +32,9 @@ std::string tessera::getStagePath(StringRef folder, StringRef kernel, StringRef 
 }
 
 void tessera::writeStageFile(StringRef path, StringRef text) {
-  auto fail = [&](std::error_code error) {
-    throw UserError("E062", "cannot write '" + path.str() + "': " + error.message(),
-                    "name a folder that can be written to");
-  };
-  if (std::error_code error = sys::fs::create_directories(sys::path::parent_path(path)))
-    fail(error);
-  std::error_code error;
-  raw_fd_ostream stream(path, error);
-  if (error)
-    fail(error);
-  stream << text;
-  stream.close();
-  if (std::error_code failure = stream.error()) {
-    stream.clear_error(); // Its destructor ends the process otherwise.
-    fail(failure);
-  }
+  std::string error;
+  if (writeDump(sys::path::parent_path(path), sys::path::filename(path), text, error).empty())
+    throw UserError("E062", error, "name a folder that can be written to");
 }
 
 std::optional<std::string> tessera::readStageFile(StringRef path) {
