@@ -29,6 +29,7 @@ from tessera.errors import (
     TesseraError,
 )
 from tessera.frontend.signature import constexpr_function
+from tessera.frontend.signature import JITCallable, constexpr_function
 from tessera.language.types import constexpr
 from tessera.runtime.jit import JITFunction, interpret, jit
 from tessera.settings import settings
@@ -50,6 +51,7 @@ __all__ = [
     "cdiv",
     "compile",
     "constexpr",
+    "constexpr_function",
     "constexpr_function",
     "interpret",
     "jit",
@@ -76,11 +78,20 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def cdiv(x: int, y: int) -> int:
+class _Anywhere(JITCallable):
+    """A function of kernels that plain Python code may call, too."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.fn(*args, **kwargs)
+
+
+@_Anywhere
+def cdiv(x: Any, y: Any) -> Any:
     """`x / y`, rounded up: how many tiles of `y` cover `x` elements."""
     return (x + y - 1) // y
 
 
+@constexpr_function
 def next_power_of_2(n: int) -> int:
-    """The smallest power of two that is not below `n`."""
+    """The smallest power of two that is not below `n`. In kernels, of constants only."""
     return 1 << (int(n) - 1).bit_length() if n > 1 else 1

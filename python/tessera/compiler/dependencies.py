@@ -20,7 +20,7 @@ import struct
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Optional
 
-from tessera.frontend.signature import JITCallable
+from tessera.frontend.signature import ConstexprFunction, JITCallable
 from tessera.language import types
 from tessera.runtime.cache import digest
 
@@ -137,6 +137,8 @@ class _Closure:
         return self._described(value)
 
     def _described(self, value: Any) -> bytes:
+        if isinstance(value, ConstexprFunction):
+            value = value.fn
         name = getattr(value, "__qualname__", None)
         module = getattr(value, "__module__", None)
         if name is None or not isinstance(value, (type, FunctionType, BuiltinFunctionType)):

@@ -622,3 +622,22 @@ def test_default_root(monkeypatch, tmp_path):
     with pytest.warns(UserWarning, match="for this process only"):
         root = cache_module._default_root()
     assert os.stat(root).st_mode & 0o777 == 0o700
+
+
+def test_host_functions_work_in_kernels_too():
+    @tessera.jit
+    def kernel(out_ptr, n, BLOCK: tl.constexpr):
+        tl.store(out_ptr, tessera.cdiv(n, BLOCK))
+        tl.store(out_ptr + 1, tessera.next_power_of_2(BLOCK))
+
+    out = np.zeros(2, np.int32)
+    kernel[(1,)](out, 100, BLOCK=33)
+    assert list(out) == [tessera.cdiv(100, 33), tessera.next_power_of_2(33)] == [4, 64]
+    assert [tessera.next_power_of_2(n) for n in (0, 1, 2, 3, 1024, 1025)] == [
+        1,
+        1,
+        2,
+        4,
+        1024,
+        2048,
+    ]
