@@ -148,18 +148,20 @@ void Materializer::lowerDot(tile::DotOp dot) {
   Value count = arith::ConstantIndexOp::create(builder, loc, type.getDimSize(0));
   auto loop = scf::ForOp::create(builder, loc, zero, count, one);
   OpBuilder inner = OpBuilder::atBlockBegin(loop.getBody());
+  // A matrix of each buffer: a view at an offset (a memref.subview would leave affine
+  // maps behind that nothing later expands).
   SmallVector<Value, 3> slices;
   for (Value buffer : buffers) {
-    auto full = cast<MemRefType>(buffer.getType());
-    ArrayRef<int64_t> shape = full.getShape();
-    OpFoldResult unit = builder.getIndexAttr(1), none = builder.getIndexAttr(0);
-    SmallVector<OpFoldResult> offsets{loop.getInductionVar(), none, none};
-    SmallVector<OpFoldResult> sizes{unit, builder.getIndexAttr(shape[1]),
-                                    builder.getIndexAttr(shape[2])};
-    SmallVector<OpFoldResult> strides{unit, unit, unit};
-    MemRefType slice = memref::SubViewOp::inferRankReducedResultType(shape.drop_front(), full,
-                                                                     offsets, sizes, strides);
-    slices.push_back(memref::SubViewOp::create(inner, loc, slice, buffer, offsets, sizes, strides));
+    ArrayRef<int64_t> shape = cast<MemRefType>(buffer.getType()).getShape().drop_front();
+    Value extent = arith::ConstantIndexOp::create(inner, loc, shape[0] * shape[1]);
+    Value offset = arith::MulIOp::create(inner, loc, loop.getInductionVar(), extent);
+    auto layout = StridedLayoutAttr::get(inner.getContext(), ShapedType::kDynamic, {shape[1], 1});
+    auto slice =
+        MemRefType::get(shape, cast<MemRefType>(buffer.getType()).getElementType(), layout);
+    slices.push_back(memref::ReinterpretCastOp::create(
+        inner, loc, slice, buffer, OpFoldResult(offset),
+        SmallVector<OpFoldResult>{inner.getIndexAttr(shape[0]), inner.getIndexAttr(shape[1])},
+        SmallVector<OpFoldResult>{inner.getIndexAttr(shape[1]), inner.getIndexAttr(1)}));
   }
   product(inner, slices);
 }
