@@ -130,17 +130,17 @@ def _slot(type: str, is_stored: bool, value: Any, name: str) -> tuple[int, Any]:
                 "E054", f"argument `{name}` is {type}, got {value!r}", "pass an array"
             )
         if pointer.read_only and is_stored:
-            raise read_only_error(name, value)
+            raise read_only_error(name)
         return pointer.address, pointer
     if type in _FLOATS:
         return float_bits(types.dtype(_FLOATS[type]), float(value)), None
     return int(value), None
 
 
-def read_only_error(name: str, value: Any) -> ArgumentError:
+def read_only_error(name: str) -> ArgumentError:
     """The error for an array that must not change and would."""
     return ArgumentError(
         "E054",
-        f"argument `{name}` ({type(value).__name__}) is read-only, and the kernel writes to it",
+        f"argument `{name}` is a read-only array, and the kernel writes to it",
         "pass a writeable copy",
     )

@@ -17,7 +17,7 @@ import enum
 import functools
 import os
 import struct
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, Optional
 
 from tessera.frontend.signature import ConstexprFunction, JITCallable
@@ -69,7 +69,7 @@ class _Closure:
             if param.has_default:
                 self.fields.append(self.stable(param.default))
         scope = fn.globals
-        for chain in sorted(_names(fn.tree)):
+        for chain in _global_names(fn):
             if chain[0] in scope:
                 self.fields.append(".".join(chain).encode())
                 self.fields.append(self.resolve(scope[chain[0]], chain[1:]))
@@ -83,7 +83,7 @@ class _Closure:
         # A closure's variables are copied when they are asked for, so only true globals
         # can be watched.
         namespace = fn.fn.__globals__
-        for chain in sorted(_names(fn.tree)):
+        for chain in _global_names(fn):
             name = chain[0]
             if name not in scope:
                 continue
@@ -154,6 +154,17 @@ class _Closure:
 def _is_ours(module: str) -> bool:
     # Kernels that come with the package are its users, not part of the front-end.
     return module == "tessera" or module.startswith(("tessera.language", "tessera.frontend"))
+
+
+def _global_names(fn: JITCallable) -> list[tuple[str, ...]]:
+    """The names that are not the function's own variables; see `_names`."""
+    outer: set[str] = set()
+    codes = [fn.fn.__code__]
+    while codes:  # comprehensions have code of their own
+        code = codes.pop()
+        outer.update(code.co_names, code.co_freevars)
+        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return sorted(chain for chain in _names(fn.tree) if chain[0] in outer)
 
 
 def _names(tree: ast.AST) -> set[tuple[str, ...]]:

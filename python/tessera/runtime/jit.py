@@ -432,7 +432,7 @@ def _check_writeable(kernel: "CompiledKernel", bound: Bound) -> None:
         stored = kernel.stored_arguments()
         for item in read_only:
             if item.slot in stored:
-                raise read_only_error(item.name, item.pointer)
+                raise read_only_error(item.name)
 
 
 def _check_is_function(fn: Any) -> None:

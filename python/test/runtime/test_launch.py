@@ -314,7 +314,7 @@ def test_compile_and_launch():
     with pytest.raises(tessera.ArgumentError, match="takes 4 arguments, got 3"):
         kernel[(16,)](x, y, out)
     out.flags.writeable = False
-    with pytest.raises(tessera.ArgumentError, match="read-only"):
+    with pytest.raises(tessera.ArgumentError, match="a read-only array"):
         kernel[(16,)](x, y, out, 1000)
 
 

@@ -46,6 +46,7 @@ class Expressions:
         self.rng = rng
         self.scope: list[Value] = []
         self.inputs: list[Array] = []
+        self._loading = False  # inside a load's index or mask there are plain loads alone
 
     # --- Entry points -----------------------------------------------------------
 
@@ -104,18 +105,21 @@ class Expressions:
             )
         # Every input is a power of two long: any integer names one of its elements.
         uses: frozenset[str] = frozenset()
-        if self.rng.random() < 0.15:
-            index = self.draw("int32", shape, 1)
-            place, uses = index.text, index.uses
-        place = f"({place} & {size - 1})"
         mask = ""
-        if self.rng.random() < 0.3:
-            condition = self.draw(BOOL, shape, 1)
-            mask, uses = f", mask={condition.text}", uses | condition.uses
-            if self.rng.random() < 0.6:
-                mask += f", other={self.rng.choice('0123')}"
-        elif shape and self.rng.random() < 0.3:
-            mask = f", mask={offsets(shape)} < n * {self.rng.choice((3, 7, 16))}"
+        if not self._loading:
+            self._loading = True
+            if self.rng.random() < 0.15:
+                index = self.draw("int32", shape, 1)
+                place, uses = index.text, index.uses
+            if self.rng.random() < 0.3:
+                condition = self.draw(BOOL, shape, 1)
+                mask, uses = f", mask={condition.text}", uses | condition.uses
+                if self.rng.random() < 0.6:
+                    mask += f", other={self.rng.choice('0123')}"
+            elif shape and self.rng.random() < 0.3:
+                mask = f", mask={offsets(shape)} < n * {self.rng.choice((3, 7, 16))}"
+            self._loading = False
+        place = f"({place} & {size - 1})"
         text = f"tl.load({array.name} + pid * {size} + {place}{mask})"
         return Expression(text, array.dtype, shape, uses)
 
