@@ -263,7 +263,8 @@ Lanes StripEmitter::computeElementwise(Operation *op, ArrayRef<Index> index) {
       offset = arith::ExtSIOp::create(at(inner), loc, typed(builder.getI64Type(), own), offset);
     if (int64_t bytes = pointer.getPointeeBytes(); bytes != 1) {
       Value size = arith::ConstantIntOp::create(at(0), loc, bytes, 64);
-      offset = arith::MulIOp::create(at(inner), loc, offset, broadcast({size, 0}, own));
+      size = broadcast({size, 0}, own);
+      offset = arith::MulIOp::create(at(inner), loc, offset, size);
     }
     offset = broadcast({offset, inner}, lanes);
     return {arith::AddIOp::create(at(level), loc, values[0], offset), level};
