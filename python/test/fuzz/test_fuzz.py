@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Generated kernels: interpreter and CPU agree. More of them: tools of tessera.testing.fuzz.
+
+`python -m tessera.testing.fuzz --count 5000 --seed N` runs as many as wanted, and makes a
+failing kernel smaller.
+"""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+import sys
+
+import pytest
+
+from tessera.testing.fuzz import Failure, check, generate, shrink
+from tessera.testing.fuzz.check import choose_cpu, compare, compile_source, write_reproducer
+from tessera.testing.fuzz.program import Array, Check, walk
+
+KERNELS = 200
+
+
+@pytest.mark.parametrize("seed", range(KERNELS))
+def test_targets_agree(seed):
+    check(generate(seed))
+
+
+def test_a_seed_is_one_kernel_whatever_the_hash_seed():
+    texts = {
+        subprocess.run(
+            [sys.executable, "-m", "tessera.testing.fuzz", "--show", "--count", "20"],
+            env={"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ":".join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for hash_seed in ("0", "1", "2")
+    }
+    assert len(texts) == 1
+
+
+def test_generated_kernels_use_the_language_widely():
+    sources = "".join(generate(seed).source() for seed in range(KERNELS))
+    for feature in (
+        "tl.load", "mask=", "other=", "tl.store", "tl.atomic_", "tl.dot", "tl.sum", "tl.cumsum",
+        "tl.argmax", "tl.where", "tl.gather", "tl.histogram", "tl.reshape", "tl.trans", "tl.join",
+        "tl.cat", "tl.flip", "tl.sort", "tl.fma", "tl.umulhi", "bitcast=True", "while ", "for ",
+        "if ", "else:", "static_range", " // ", " % ", " << ", " >> ",
+    ):  # fmt: skip
+        assert feature in sources, feature
+
+
+# --- The fuzzer finds what is wrong ----------------------------------------------------
+
+
+ADD = """
+@tessera.jit
+def kernel(in0, out1, n):
+    i = tl.arange(0, 16)
+    tl.store(out1 + i, tl.load(in0 + i) + 1)
+"""
+
+
+def run(source, arrays, checks=()):
+    kernel = compile_source(source, f"<test {hash(source)}>")
+    compare(kernel, arrays, list(checks), programs=1, n=2, seed=0, cpu="")
+
+
+def test_agreement_is_silent():
+    run(ADD, [Array("in0", "int32", 16, "integers"), Array("out1", "int32", 16)])
+
+
+def test_a_write_beside_an_array_is_found():
+    with pytest.raises(Failure, match="wrote after array out1"):
+        run(ADD, [Array("in0", "int32", 16, "integers"), Array("out1", "int32", 8)])
+
+
+def test_a_wrong_function_is_found():
+    source = ADD.replace("tl.load(in0 + i) + 1", "tl.exp(tl.load(in0 + i)) * 1.00001")
+    arrays = [Array("in0", "float32", 16, "dyadic"), Array("out1", "float32", 16)]
+    with pytest.raises(Failure, match="exp"):
+        run(source, arrays, [Check("exp", ("in0",), "out1", ((16,), (16,)))])
+
+
+def test_a_refused_kernel_is_found():
+    with pytest.raises(Failure, match="the interpreter refused the kernel: CompilationError"):
+        run(
+            ADD.replace("+ 1", "+ nothing"), [Array("in0", "int32", 16), Array("out1", "int32", 16)]
+        )
+
+
+def test_shrinking_keeps_the_failure_and_little_else():
+    """The "bug": a kernel that has any `//` in it."""
+    program = next(p for p in map(generate, range(500)) if "//" in p.source() and len(p.arrays) > 5)
+    before = copy.deepcopy(program)
+    smaller = shrink(program, lambda candidate: "//" in candidate.source())
+    assert program == before
+    assert "//" in smaller.source()
+    assert len(list(walk(smaller.statements))) <= 4
+    assert smaller.checks == []
+
+
+def test_a_shrunk_kernel_still_runs():
+    """Taking statements out leaves no undefined name and no wrong type behind."""
+    for seed in range(20):
+        program = generate(seed)
+        programs = []
+        shrink(program, lambda candidate: programs.append(candidate) or False)
+        for candidate in programs[:: max(1, len(programs) // 5)]:
+            check(candidate)
+
+
+def test_a_reproducer_replays(tmp_path):
+    path = tmp_path / "kernel.py"
+    path.write_text(write_reproducer(generate(3), choose_cpu(3), "nothing is wrong"))
+    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True)
+    assert done.stdout == "the targets agree\n", done.stderr
