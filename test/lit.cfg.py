@@ -21,6 +21,10 @@ config.environment["PATH"] = os.pathsep.join(
     ]
 )
 
+# --debug-only is there only where our own code has its assertions.
+if config.tessera_assertions in ("ON", "1", "TRUE"):
+    config.available_features.add("assertions")
+
 # The whole suite runs a second time with every file printed and parsed again between
 # passes (tools/check sets this).
 opt = "tessera-opt"

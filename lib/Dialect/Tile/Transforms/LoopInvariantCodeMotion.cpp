@@ -9,6 +9,9 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "tile-loop-invariant-code-motion"
 
 namespace tessera::tile {
 #define GEN_PASS_DEF_TILELOOPINVARIANTCODEMOTIONPASS
@@ -59,8 +62,12 @@ unsigned LoopInvariantCodeMotionPass::hoistLoads(scf::ForOp loop) {
           return loop.isDefinedOutsideOfLoop(operand);
         }))
       loads.push_back(load);
-  if (loads.empty() || mayWriteMemory(loop))
+  if (loads.empty())
     return 0;
+  if (mayWriteMemory(loop)) {
+    LDBG() << loads.size() << " loads stay in a loop that may write memory: " << loop.getLoc();
+    return 0;
+  }
 
   OpBuilder builder(loop);
   Value runs;

@@ -8,6 +8,9 @@
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "tile-rewrite-inductions"
 
 namespace tessera::tile {
 #define GEN_PASS_DEF_TILEREWRITEINDUCTIONSPASS
@@ -133,6 +136,7 @@ void RewriteInductionsPass::rewriteLoop(scf::ForOp loop, ArrayRef<Induction> ind
     OpResult result = rewritten->getResult(induction.number);
     if (!result.use_empty())
       result.replaceAllUsesWith(moveBy(rewriter, loc, init, rewritten->getResult(first + index)));
+    LDBG() << "carried tile #" << induction.number << " is a scalar now: " << init.getType();
     ++numInductions;
   }
 }
