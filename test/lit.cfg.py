@@ -9,7 +9,7 @@ import lit.util
 config.name = "Tessera"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["lib", "Unit", "CMakeLists.txt"]
+config.excludes = ["lib", "CMakeLists.txt"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.tessera_build_dir, "test")
 
