@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from difflib import get_close_matches
 from typing import Any, Mapping, Optional
 
 from tessera.errors import LaunchError
@@ -128,6 +127,8 @@ OPTION_NAMES = tuple(field.name for field in dataclasses.fields(CompileOptions))
 
 def unknown_option(name: str, parameters: tuple[str, ...]) -> LaunchError:
     """The error for a keyword that is neither an option nor one of a kernel's parameters."""
+    from difflib import get_close_matches
+
     near = get_close_matches(name, OPTION_NAMES + parameters, n=1)
     if near:
         fix = f"did you mean `{near[0]}`?"

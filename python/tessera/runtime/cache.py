@@ -26,7 +26,6 @@ import errno
 import os
 import stat
 import struct
-import tempfile
 import time
 import warnings
 from typing import Iterator, Mapping, NamedTuple, Optional, Union
@@ -425,6 +424,7 @@ def _default_root() -> str:
             pass
     import atexit
     import shutil
+    import tempfile
 
     private = tempfile.mkdtemp(prefix="tessera-")
     owner = os.getpid()

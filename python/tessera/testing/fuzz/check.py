@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import tessera
+from tessera import _C
 from tessera.testing.fuzz.program import Array, Check, Program
 
 # Elements before and after every array, which nobody may write.
@@ -85,8 +86,10 @@ def _indent(lines: str) -> str:
 
 def choose_cpu(seed: int) -> str:
     """One of the code paths that this machine can run."""
-    features = tessera.host_info()["features"]
-    able = [name for name, needed in _CPUS.items() if all(item in features for item in needed)]
+    features = _C.host_info()["features"].split(",")
+    able = [
+        name for name, needed in _CPUS.items() if all(f"+{item}" in features for item in needed)
+    ]
     return able[seed % len(able)]
 
 
