@@ -56,7 +56,7 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   kernels.addPass(createStripsLicenseFusion());
 
   // Matrix products have their operands in memory now, and their own way of blocking.
-  kernels.addPass(createStripsLowerDot({options.vectorBits}));
+  kernels.addPass(createStripsLowerDot({options.vectorBits, options.deterministic}));
 
   // The groups become loops over vectors: the last tile is gone.
   StripsLowerOptions strips;
@@ -78,7 +78,7 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   // the two wide types that are left.
   manager.addPass(createStripsExpandTotalArith());
   manager.addPass(createStripsLegalizeFloats({options.hasF16C}));
-  manager.addPass(createStripsExpandMath());
+  manager.addPass(createStripsExpandMath({options.deterministic}));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
 }
