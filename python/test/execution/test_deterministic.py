@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""With `deterministic`, every target gives the same bits, whatever it can fuse or widen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import Runner, host_has, make_kernel, numpy_dtype
+from math_errors import FUNCTIONS, kernel_of
+
+CPUS = [target for target in ("x86-64-v4", "x86-64-v3", "x86-64") if host_has(target)]
+
+
+def assert_same_bits(results: list[np.ndarray]) -> None:
+    for result in results[1:]:
+        assert result.tobytes() == results[0].tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", [function.name for function in FUNCTIONS])
+def test_functions(rng, name: str, dtype: str) -> None:
+    x = (rng.standard_normal(2048) * 8).astype(numpy_dtype(dtype))
+    results = []
+    for cpu in CPUS:
+        results.append(np.empty_like(x))
+        Runner(cpu)(kernel_of(name), (1,), x, results[-1], BLOCK=2048, deterministic=True)
+    # The sign of a NaN says nothing.
+    assert_same_bits([np.where(np.isnan(result), np.nan, result) for result in results])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("shape", [(64, 64, 64), (16, 48, 256), (1, 24, 40)])
+def test_dot(rng, shape: tuple[int, int, int], dtype: str) -> None:
+    M, N, K = shape
+    kernel = make_kernel("""
+@tessera.jit
+def kernel(a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    a = tl.load(a_ptr + m[:, None] * K + k[None, :])
+    b = tl.load(b_ptr + k[:, None] * N + n[None, :])
+    tl.store(c_ptr + m[:, None] * N + n[None, :], tl.dot(a, b))
+""")
+    a = rng.standard_normal((M, K)).astype(numpy_dtype(dtype))
+    b = rng.standard_normal((K, N)).astype(numpy_dtype(dtype))
+    results = []
+    for cpu in CPUS:
+        results.append(np.zeros((M, N), np.float64 if dtype == "float64" else np.float32))
+        Runner(cpu)(kernel, (1,), a, b, results[-1], M=M, N=N, K=K, deterministic=True)
+    assert np.abs(results[0]).max() > 0
+    assert_same_bits(results)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_sums(rng, dtype: str) -> None:
+    kernel = make_kernel("""
+@tessera.jit
+def kernel(x_ptr, out_ptr):
+    i, j = tl.arange(0, 16), tl.arange(0, 256)
+    x = tl.load(x_ptr + i[:, None] * 256 + j[None, :])
+    y = tl.sum(x * x + 0.1 * x, axis=1)
+    tl.store(out_ptr + i, y)
+    tl.store(out_ptr + 16 + j, tl.sum(x, axis=0))
+""")
+    x = rng.standard_normal((16, 256)).astype(dtype)
+    results = []
+    for cpu in CPUS:
+        results.append(np.zeros(16 + 256, dtype))
+        Runner(cpu)(kernel, (1,), x, results[-1], deterministic=True)
+    assert_same_bits(results)
