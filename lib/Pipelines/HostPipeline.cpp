@@ -34,6 +34,9 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   // There is nothing on a CPU that a block pointer or a descriptor would map to.
   manager.addPass(tile::createTileLowerDescriptorsPass());
 
+  // A tile that crossed a call would have to be in memory on both sides.
+  manager.addPass(createStripsInlineCalls());
+
   OpPassManager &kernels = manager.nest<tile::FuncOp>();
 
   // Only what the user wrote may be contracted, not what the passes below write. With

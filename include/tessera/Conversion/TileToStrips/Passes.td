@@ -3,6 +3,7 @@
 // From tiles to strips, in the order of the CPU pipeline (lib/Pipelines/HostPipeline.cpp):
 //
 //   strips-allow-contraction  a * b + c may be rounded once
+//   strips-inline-calls     functions of tiles go into their callers
 //   strips-group            which operations share a loop nest
 //   strips-materialize      buffers for the tiles between nests and around loops
 //   strips-license-fusion   run-time checks that stores meet no load of their nest
@@ -34,6 +35,24 @@ def StripsAllowContraction : Pass<"strips-allow-contraction", "::tessera::tile::
     becomes
     ```mlir
     %p = arith.mulf %a, %b fastmath<contract> : tensor<64xf32>
+    ```
+  }];
+}
+
+def StripsInlineCalls : Pass<"strips-inline-calls", "::mlir::ModuleOp"> {
+  let summary = "Inlines every function that takes or returns tiles";
+  let description = [{
+    `noinline` is a wish about code size. A tile that crosses a call would have to be in
+    memory on both sides, so functions of tiles are inlined all the same; those of
+    scalars stay functions.
+
+    ```mlir
+    tile.func private @f(%x: tensor<64xf32>) -> tensor<64xf32> attributes {noinline} { ... }
+    tile.func @k(...) { %y = tile.call @f(%x) ... }
+    ```
+    becomes
+    ```mlir
+    tile.func @k(...) { %y = ... }
     ```
   }];
 }
