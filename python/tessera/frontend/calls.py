@@ -17,6 +17,7 @@ from tessera.language import debug as debug_ops
 from tessera.language import math as math_ops
 from tessera.language import program
 from tessera.language.tensor import (
+    constant_str,
     describe,
     emit,
     is_builtin,
@@ -60,7 +61,14 @@ class CallWalker(ExpressionWalker):
         if function in _PYTHON_BUILTINS:
             return _PYTHON_BUILTINS[function](self, args, kwargs)
         if function is constexpr:
-            return settle(args[0])
+            (value,) = self._exactly("constexpr", 1, args)
+            if not is_constant(value):
+                raise UserMistake(
+                    "E033",
+                    f"constexpr got {describe(value)}, which is only known at run time",
+                    "pass a constant",
+                )
+            return settle(value)
         if isinstance(function, type):
             return self._call_class(function, args, kwargs)
         if hasattr(function, "__tessera_constexpr_function__"):
@@ -133,7 +141,12 @@ class CallWalker(ExpressionWalker):
         name = getattr(function, "__name__", None)
         module = (getattr(function, "__module__", None) or "").split(".")[0]
         if name is None or not callable(function):
-            raise UserMistake("E016", f"{describe(function)} is not a function", "", node=node.func)
+            raise UserMistake(
+                "E016",
+                f"{describe(function)} is not a function",
+                "call a @jit function or tl's",
+                node=node.func,
+            )
         if isinstance(function, BuiltinFunctionType) and getattr(builtins, name, None) is function:
             module = "builtins"
         if module in _HOST_MODULES or module.startswith("_") or module == "builtins":
@@ -297,7 +310,9 @@ class CallWalker(ExpressionWalker):
         (value,) = self._exactly("len", 1, args)
         if isinstance(value, tensor):
             if not value.shape:
-                raise UserMistake("E029", f"{describe(value)} has no length", "")
+                raise UserMistake(
+                    "E029", f"{describe(value)} has no length", "pass a tile or a tuple"
+                )
             return value.shape[0]
         if isinstance(value, (tuple, str)):
             return len(value)
@@ -331,26 +346,33 @@ class CallWalker(ExpressionWalker):
             try:
                 return cls(known)
             except (TypeError, ValueError, OverflowError) as error:
-                raise UserMistake("E029", f"{cls.__name__}({known!r}): {error}", "") from None
+                raise UserMistake(
+                    "E029", f"{cls.__name__}({known!r}): {error}", "pass a number"
+                ) from None
 
         return convert
 
     def _isinstance(self, args: list[Any], kwargs: dict[str, Any]) -> bool:
         value, cls = self._exactly("isinstance", 2, args)
         classes = cls if isinstance(cls, tuple) else (cls,)
+        if not all(isinstance(one, type) for one in classes):
+            raise UserMistake("E029", f"isinstance with {describe(cls)}", "name a class")
         if constexpr in classes and not isinstance(value, (tensor, tuple)):
             return True
         return isinstance(value, tuple(one for one in classes if one is not constexpr))
 
     def _getattr(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        if len(args) not in (2, 3):
+            raise UserMistake(
+                "E051", f"getattr takes 2 or 3 arguments, got {len(args)}", "getattr(x, name)"
+            )
         if len(args) == 3 and not self._hasattr(args[:2], {}):
             return args[2]
-        if len(args) not in (2, 3):
-            raise UserMistake("E051", f"getattr takes 2 or 3 arguments, got {len(args)}", "")
-        return self.attribute(args[0], args[1], self.node)
+        return self.attribute(args[0], constant_str(args[1], "the name", "E029"), self.node)
 
     def _hasattr(self, args: list[Any], kwargs: dict[str, Any]) -> bool:
         value, name = self._exactly("hasattr", 2, args)
+        name = constant_str(name, "the name", "E029")
         try:
             self.attribute(value, name, self.node)
         except UserMistake:
@@ -367,7 +389,10 @@ class CallWalker(ExpressionWalker):
                 raise UserMistake("E051", f"{name} got no arguments", "pass two or more")
             known = [known_value(value) for value in values]
             if not any(isinstance(value, tensor) for value in known):
-                return (builtins.min if name == "min" else builtins.max)(known)
+                try:
+                    return (builtins.min if name == "min" else builtins.max)(known)
+                except TypeError as error:
+                    raise UserMistake("E029", f"{name}: {error}", "pass numbers") from None
             function = math_ops.minimum if name == "min" else math_ops.maximum
             result = values[0]
             for value in values[1:]:
@@ -379,6 +404,8 @@ class CallWalker(ExpressionWalker):
     def _abs(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
         (value,) = self._exactly("abs", 1, args)
         known = known_value(value)
+        if not isinstance(known, (tensor, bool, int, float)):
+            raise UserMistake("E029", f"abs of {describe(known)}", "pass a number")
         return math_ops.abs(known) if isinstance(known, tensor) else builtins.abs(known)
 
     def _tuple(self, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -401,7 +428,9 @@ class CallWalker(ExpressionWalker):
 
     def _exactly(self, name: str, count: int, args: list[Any]) -> list[Any]:
         if len(args) != count:
-            raise UserMistake("E051", f"`{name}` takes {count} arguments, got {len(args)}", "")
+            raise UserMistake(
+                "E051", f"`{name}` takes {count} arguments, got {len(args)}", f"pass {count}"
+            )
         return args
 
 

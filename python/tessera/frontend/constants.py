@@ -70,7 +70,9 @@ def fold_binary(name: str, left: Any, right: Any) -> Any:
             "E027", f"{left!r} {symbol} {right!r} divides by zero", "guard the division"
         ) from None
     except ValueError as error:
-        raise UserMistake("E027", f"{left!r} {symbol} {right!r}: {error}", "") from None
+        raise UserMistake(
+            "E027", f"{left!r} {symbol} {right!r}: {error}", "use other numbers"
+        ) from None
     except (TypeError, OverflowError) as error:
         raise UserMistake(
             "E029",

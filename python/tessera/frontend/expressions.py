@@ -125,7 +125,9 @@ class ExpressionWalker(WalkerState):
         value = node.value
         if isinstance(value, (bytes, complex)):
             raise UserMistake(
-                "E014", f"a {type(value).__name__} literal is not supported inside a kernel", ""
+                "E014",
+                f"a {type(value).__name__} literal is not supported inside a kernel",
+                "use a number or a string",
             )
         return value
 
@@ -202,7 +204,9 @@ class ExpressionWalker(WalkerState):
             return unwrap(value[position])
         except (IndexError, KeyError, TypeError) as error:
             raise UserMistake(
-                "E012", f"cannot take item {position!r} of {describe(value)}: {error}", ""
+                "E012",
+                f"cannot take item {position!r} of {describe(value)}: {error}",
+                "index a tuple with a number in its range",
             ) from None
 
     def _index_tensor(self, value: tensor, index: Any) -> Any:
@@ -227,10 +231,10 @@ class ExpressionWalker(WalkerState):
             if item is None:
                 axes.append(position)
             elif not isinstance(item, slice) or item != slice(None):
-                what = "a part of" if isinstance(item, slice) else f"element {describe(item)} of"
+                index = "a slice" if isinstance(item, slice) else describe(item)
                 raise UserMistake(
                     "E029",
-                    f"{what} {describe_type(value.type)} cannot be taken",
+                    f"{describe_type(value.type)} is indexed by {index}",
                     "a tensor is indexed by None and `:` only; use tl.gather, or load the part",
                 )
         if full > rank:

@@ -176,7 +176,10 @@ class LoopWalker(BranchWalker):
             return
         if not isinstance(node.target, ast.Name):
             raise UserMistake(
-                "E014", "the variable of a run-time loop must be a name", "", node=node.target
+                "E014",
+                "the variable of a run-time loop must be a name",
+                "use one name",
+                node=node.target,
             )
         bounds = self._check_bounds(iterable, node.iter)
         plan = _Plan()
@@ -310,7 +313,7 @@ class LoopWalker(BranchWalker):
             shape = ", ".join(map(str, after.shape))
             return f"initialise it: {name} = tl.zeros(({shape},), {after.dtype!r})"
         if isinstance(after, tensor) and not after.dtype.is_ptr():
-            return f"initialise it with a {after.dtype}, or cast at the end of the loop"
+            return f"initialise it as {after.dtype}, or cast it at the end of the loop"
         return f"give `{name}` its type before the loop"
 
     def _check_constants(

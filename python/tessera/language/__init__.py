@@ -86,7 +86,14 @@ from tessera.language.random import (
     randn4x,
     uint_to_uniform_float,
 )
-from tessera.language.reduction import associative_scan, reduce
+from tessera.language.reduction import (
+    argsort,
+    associative_scan,
+    map_elementwise,
+    reduce,
+    sort,
+    topk,
+)
 from tessera.language.shape import (
     broadcast,
     broadcast_to,

@@ -96,6 +96,7 @@ def _to(
     return cast(self, dtype, fp_downcast_rounding, bitcast)
 
 
+_to.__name__ = "to"
 tensor.to = _to  # type: ignore[attr-defined]
 
 

@@ -10,6 +10,7 @@ from tessera.language.tensor import (
     active,
     builtin,
     constant_bool,
+    constant_str,
     describe,
     emit,
     known_value,
@@ -27,7 +28,8 @@ def static_print(
 
     Source: Triton language 3.6/3.9.
     """
-    text = unwrap(sep).join(str(unwrap(value)) for value in values) + unwrap(end)
+    separator, last = constant_str(sep, "sep"), constant_str(end, "end")
+    text = separator.join(str(known_value(value)) for value in values) + last
     active.session.print(text, unwrap(file))
 
 
@@ -48,6 +50,13 @@ def static_assert(cond: Any, msg: Any = "") -> None:
     if not value:
         text = str(unwrap(msg))
         raise UserMistake("E066", "static assertion failed" + (f": {text}" if text else ""))
+
+
+@builtin
+def require(cond: Any, id: str, msg: str, fix: str) -> None:
+    """What library functions check their arguments with: `static_assert` with an id."""
+    if not known_value(cond):
+        raise UserMistake(id, msg, fix)
 
 
 @builtin

@@ -6,6 +6,7 @@ Those with a name (`sum`, `max`, `cumsum`, ...) are written on top in `standard.
 
 from __future__ import annotations
 
+import builtins
 from typing import Any, Optional
 
 from tessera.frontend.errors import UserMistake
@@ -15,6 +16,7 @@ from tessera.language.tensor import (
     axis_of,
     builtin,
     constant_bool,
+    constant_int,
     describe,
     emit,
     emit_one,
@@ -130,6 +132,115 @@ def associative_scan(input: Any, axis: Any, combine_fn: Any, reverse: bool = Fal
     return results if is_tuple else results[0]
 
 
-def result_axis(axis: Optional[int], rank: int) -> Optional[int]:
-    """The dimension that a reduction along `axis` removes; None for all."""
-    return None if axis is None else axis_of(axis, rank)
+@builtin
+def _begin_sort(tiles: Any, axis: Any) -> Any:
+    tiles = [to_tensor_value(tile) for tile in tiles]
+    rank = len(tiles[0].shape)
+    if rank == 0:
+        raise UserMistake(
+            "E024", f"sort got {describe(tiles[0])}, which has no axes", "pass a tile"
+        )
+    number = rank - 1 if unwrap(axis) is None else axis_of(axis, rank)
+    return emit("begin_sort", tiles, number)
+
+
+def _sorted(tiles: list[Any], dim: Any, descending: bool) -> tuple[tensor, ...]:
+    """`tiles` ordered by the first of them; NaNs count as the largest."""
+    a, b = _begin_sort(tiles, dim)
+    if descending:
+        a, b = b, a
+    is_before = a < b
+    if a.dtype.is_floating():
+        is_before = is_before | ((b != b) & (a == a))
+    return emit("end_sort", is_before)
+
+
+@method
+@builtin
+def sort(x: Any, dim: Any = None, descending: bool = False) -> tensor:
+    """The elements of a tile in order along `dim` (the last if left out).
+
+    NaNs count as the largest. Errors: E024. Source: Triton language 3.6/3.9; dimensions
+    other than the last, and the place of NaNs, are ours.
+    """
+    return _sorted([x], dim, constant_bool(descending, "descending"))[0]
+
+
+@method
+@builtin
+def argsort(x: Any, dim: Any = None, descending: bool = False) -> tensor:
+    """The int32 indices along `dim` (the last if left out) that sort a tile.
+
+    Equal elements may come in any order. Errors: E024. Ours.
+    """
+    x = to_tensor_value(x)
+    rank = len(x.shape)
+    number = axis_of(rank - 1 if unwrap(dim) is None else dim, rank)
+    return _sorted([x, _positions(x, number)], number, constant_bool(descending, "descending"))[1]
+
+
+def _positions(x: tensor, dim: int, count: Optional[int] = None) -> tensor:
+    """The index along `dim` of each element of `x` (or of its first `count`)."""
+    shape = list(x.shape)
+    shape[dim] = shape[dim] if count is None else count
+    index = emit_one("arange", 0, shape[dim])
+    for axis in builtins.range(len(shape)):
+        if axis != dim:
+            index = emit_one("expand_dims", index, axis)
+    return emit_one("broadcast_to", index, shape)
+
+
+@method
+@builtin
+def topk(
+    x: Any, k: int, dim: Any = None, descending: bool = True, return_indices: bool = False
+) -> Any:
+    """The `k` largest elements along `dim` (the last if left out), in order.
+
+    With `descending=False` the smallest. With `return_indices` they come with their int32
+    indices. Errors: E024 (dim), E018 (k is no extent). Source: Triton language 3.9; the
+    indices, and dimensions other than the last, are ours.
+    """
+    x = to_tensor_value(x)
+    rank = len(x.shape)
+    number = axis_of(rank - 1 if unwrap(dim) is None else dim, rank)
+    count = constant_int(k, "k")
+    if not 0 < count <= x.shape[number]:
+        raise UserMistake(
+            "E018", f"k is {count} for {describe(x)}", f"k must be in [1, {x.shape[number]}]"
+        )
+    tiles = [x]
+    with_indices = constant_bool(return_indices, "return_indices")
+    if with_indices:
+        tiles.append(_positions(x, number))
+    ordered = _sorted(tiles, number, constant_bool(descending, "descending"))
+    first = _positions(x, number, count)
+    taken = tuple(emit_one("gather", tile, first, number) for tile in ordered)
+    return taken if with_indices else taken[0]
+
+
+@builtin
+def map_elementwise(scalar_fn: Any, *args: Any, pack: int = 1) -> Any:
+    """A @jit function of scalars applied to each element; it may branch and loop.
+
+    The tiles are broadcast to one shape. Only `pack=1` is supported. Errors: E016, E022.
+    Source: Triton language 3.6/3.9.
+    """
+    if constant_int(pack, "pack") != 1:
+        raise UserMistake("E050", f"map_elementwise with pack={pack}", "use pack=1")
+    fn = unwrap(scalar_fn)
+    if not isinstance(fn, JITCallable):
+        raise UserMistake(
+            "E016",
+            f"the function of map_elementwise is {describe(fn)}",
+            "pass a function decorated with @jit",
+        )
+    tiles = [to_tensor_value(arg) for arg in args]
+    for position, tile in enumerate(tiles[1:], 1):
+        tiles[0], tiles[position] = emit("broadcast", tiles[0], tile)
+    tiles = [emit("broadcast", tiles[0], tile)[1] for tile in tiles]
+    scalars = emit("begin_map", tiles)
+    results = active.session.call_function(fn, list(scalars), {})
+    several = isinstance(results, tuple)
+    mapped = emit("end_map", [to_tensor_value(one) for one in (results if several else (results,))])
+    return mapped if several else mapped[0]

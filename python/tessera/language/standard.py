@@ -16,7 +16,7 @@ import tessera.language.reduction as reduction
 import tessera.language.shape as shape
 import tessera.language.types as types
 from tessera.frontend.signature import JITCallable
-from tessera.language.debug import static_assert
+from tessera.language.debug import require
 from tessera.language.tensor import add_methods
 
 if TYPE_CHECKING:
@@ -80,9 +80,14 @@ def ravel(x: Any, can_reorder: Any = False) -> Any:
 def squeeze(x: Any, dim: constexpr) -> Any:
     """`x` without its dimension `dim`, which has extent 1. Source: Triton language 3.9."""
     rank: constexpr = len(x.shape)
-    static_assert(-rank <= dim and dim < rank, "dim is out of range")
+    require(-rank <= dim < rank, "E023", f"dim is {dim} for rank {rank}", "name a dimension")
     axis: constexpr = dim + rank if dim < 0 else dim
-    static_assert(x.shape[axis] == 1, "the dimension to squeeze has another extent than 1")
+    require(
+        x.shape[axis] == 1,
+        "E023",
+        f"dimension {dim} of {x.shape} has another extent than 1",
+        "squeeze a dimension of extent 1, or use reshape",
+    )
     return shape.reshape(x, x.shape[:axis] + x.shape[axis + 1 :])
 
 
@@ -112,7 +117,7 @@ def flip(x: Any, dim: Any = None) -> Any:
     """
     rank: constexpr = len(x.shape)
     axis: constexpr = rank - 1 if dim is None else (dim + rank if dim < 0 else dim)
-    static_assert(0 <= axis and axis < rank, "dim is out of range")
+    require(0 <= axis < rank, "E023", f"dim is {dim} for rank {rank}", "name a dimension")
     extent: constexpr = x.shape[axis]
     index = (extent - 1) - program_range(extent)
     for d in program.static_range(rank):
@@ -216,6 +221,7 @@ def sum(input: Any, axis: Any = None, keep_dims: Any = False, dtype: constexpr =
     `dtype` says in which type instead. Floats keep their type. Errors: E024.
     Source: Triton language 3.6/3.9.
     """
+    input = creation.to_tensor(input)
     return reduction.reduce(_widened(input, dtype), axis, _add, keep_dims=keep_dims)
 
 
@@ -225,7 +231,8 @@ def xor_sum(input: Any, axis: Any = None, keep_dims: Any = False) -> Any:
 
     Source: Triton language 3.6/3.9.
     """
-    static_assert(input.dtype.is_int(), "xor_sum takes integers")
+    input = creation.to_tensor(input)
+    require(input.dtype.is_int(), "E030", f"xor_sum of {input.dtype}", "cast to an integer")
     return reduction.reduce(input, axis, _xor, keep_dims=keep_dims)
 
 
@@ -235,7 +242,8 @@ def reduce_or(input: Any, axis: Any, keep_dims: Any = False) -> Any:
 
     Source: Triton language 3.6/3.9.
     """
-    static_assert(input.dtype.is_int(), "reduce_or takes integers")
+    input = creation.to_tensor(input)
+    require(input.dtype.is_int(), "E030", f"reduce_or of {input.dtype}", "cast to an integer")
     return reduction.reduce(input, axis, _or, keep_dims=keep_dims)
 
 
@@ -272,7 +280,7 @@ def _any_minimum(value1: Any, index1: Any, value2: Any, index2: Any) -> Any:
 def _indices_along(input: Any, axis: Any) -> Any:
     """The index along `axis` of each element of `input`, as int32."""
     rank: constexpr = len(input.shape)
-    static_assert(-rank <= axis and axis < rank, "axis is out of range")
+    require(-rank <= axis < rank, "E024", f"axis is {axis} for rank {rank}", "name a dimension")
     dim: constexpr = axis + rank if axis < 0 else axis
     index = program_range(input.shape[dim])
     for d in program.static_range(rank):
@@ -298,8 +306,9 @@ def max(
     equal ones if `return_indices_tie_break_left`. Errors: E024.
     Source: Triton language 3.9.
     """
+    input = creation.to_tensor(input)
     if return_indices:
-        static_assert(axis is not None, "indices need an axis")
+        require(axis is not None, "E024", "indices need an axis", "pass axis=0, say")
         if return_indices_tie_break_left:
             return reduction.reduce(
                 (input, _indices_along(input, axis)), axis, _first_maximum, keep_dims=keep_dims
@@ -324,8 +333,9 @@ def min(
 
     Errors: E024. Source: Triton language 3.9.
     """
+    input = creation.to_tensor(input)
     if return_indices:
-        static_assert(axis is not None, "indices need an axis")
+        require(axis is not None, "E024", "indices need an axis", "pass axis=0, say")
         if return_indices_tie_break_left:
             return reduction.reduce(
                 (input, _indices_along(input, axis)), axis, _first_minimum, keep_dims=keep_dims
@@ -376,6 +386,7 @@ def cumsum(input: Any, axis: Any = 0, reverse: Any = False, dtype: constexpr = N
 
     `reverse` starts at the end. Errors: E024. Source: Triton language 3.9.
     """
+    input = creation.to_tensor(input)
     return reduction.associative_scan(_widened(input, dtype), axis, _add, reverse)
 
 
@@ -385,6 +396,7 @@ def cumprod(input: Any, axis: Any = 0, reverse: Any = False, dtype: constexpr = 
 
     `reverse` starts at the end. Errors: E024. Source: Triton language 3.9.
     """
+    input = creation.to_tensor(input)
     return reduction.associative_scan(_widened(input, dtype), axis, _multiply, reverse)
 
 
