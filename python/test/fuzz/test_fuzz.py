@@ -8,6 +8,7 @@ failing kernel smaller.
 from __future__ import annotations
 
 import copy
+import os
 import subprocess
 import sys
 
@@ -113,5 +114,10 @@ def test_a_shrunk_kernel_still_runs():
 def test_a_reproducer_replays(tmp_path):
     path = tmp_path / "kernel.py"
     path.write_text(write_reproducer(generate(3), choose_cpu(3), "nothing is wrong"))
-    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, str(path)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+    )
     assert done.stdout == "the targets agree\n", done.stderr

@@ -8,6 +8,7 @@ reported like any other; every failure is made smaller and written as a Python f
 from __future__ import annotations
 
 import argparse
+import os
 import pathlib
 import subprocess
 import sys
@@ -100,7 +101,9 @@ def _supervise(seeds: range, options: argparse.Namespace) -> int:
             ["--no-shrink"] if options.no_shrink else []
         )
         last = start
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, env=_environment()
+        ) as worker:
             assert worker.stdout is not None
             for line in worker.stdout:
                 if line.startswith("seed "):
@@ -124,11 +127,18 @@ def _supervise(seeds: range, options: argparse.Namespace) -> int:
     return 1 if failures else 0
 
 
+def _environment() -> dict[str, str]:
+    """This process's, so that a child finds the modules that this one has found."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+
 def _crashes(program: Program, cpu: str, folder: str) -> bool:
     """Whether the kernel still takes a process down."""
     path = _write(program, cpu, "", folder)
     try:
-        done = subprocess.run([sys.executable, str(path)], capture_output=True, timeout=60)
+        done = subprocess.run(
+            [sys.executable, str(path)], capture_output=True, timeout=60, env=_environment()
+        )
     except subprocess.TimeoutExpired:
         return False
     return done.returncode < 0

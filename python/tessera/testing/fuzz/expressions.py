@@ -25,7 +25,9 @@ from tessera.testing.fuzz.program import (
     offsets,
 )
 
-_WIDTHS = {name: int(name.lstrip("uintflobat")) for name in INTS + UINTS + FLOATS}
+# The operands in the template of an expression.
+A, B, C = "{0}", "{1}", "{2}"
+
 _NUMBERS = INTS + UINTS + FLOATS
 _MAX_ELEMENTS = 4096
 # Extents that are legal for every operation.
@@ -83,7 +85,7 @@ class Expressions:
             )
         value = self.rng.choice(fitting)
         text = value.name + (_spread(value.shape, shape) or "")
-        made = Expression(text, value.dtype, shape, frozenset([value.name]))
+        made = Expression(text, value.dtype, shape, (), frozenset([value.name]))
         return self.cast(_broadcast(made, value.shape, shape), dtype)
 
     def load(self, shape: Shape) -> Expression:
@@ -104,42 +106,41 @@ class Expressions:
                 )
             )
         # Every input is a power of two long: any integer names one of its elements.
-        uses: frozenset[str] = frozenset()
+        operands: list[Expression] = []
         mask = ""
         if not self._loading:
             self._loading = True
             if self.rng.random() < 0.15:
-                index = self.draw("int32", shape, 1)
-                place, uses = index.text, index.uses
+                place = A
+                operands.append(self.draw("int32", shape, 1))
             if self.rng.random() < 0.3:
-                condition = self.draw(BOOL, shape, 1)
-                mask, uses = f", mask={condition.text}", uses | condition.uses
+                mask = f", mask={{{len(operands)}}}"
+                operands.append(self.draw(BOOL, shape, 1))
                 if self.rng.random() < 0.6:
                     mask += f", other={self.rng.choice('0123')}"
             elif shape and self.rng.random() < 0.3:
                 mask = f", mask={offsets(shape)} < n * {self.rng.choice((3, 7, 16))}"
             self._loading = False
-        place = f"({place} & {size - 1})"
-        text = f"tl.load({array.name} + pid * {size} + {place}{mask})"
-        return Expression(text, array.dtype, shape, uses)
+        text = f"tl.load({array.name} + pid * {size} + ({place} & {size - 1}){mask})"
+        return Expression(text, array.dtype, shape, tuple(operands))
 
     def cast(self, x: Expression, dtype: str) -> Expression:
         """`x` as another dtype; a bool is what differs from 0."""
         if x.dtype == dtype:
             return x
-        text = f"({x.text} != 0)" if dtype == BOOL else f"{_atom(x.text)}.to(tl.{dtype})"
-        return Expression(text, dtype, x.shape, x.uses)
+        text = f"({A} != 0)" if dtype == BOOL else f"{A}.to(tl.{dtype})"
+        return Expression(text, dtype, x.shape, (x,))
 
     def small_integers(self, dtype: str, shape: Shape, depth: int, mask: int) -> Expression:
         """0 to `mask` as `dtype`: terms whose sums are exact."""
         x = self.draw(self.rng.choice(("int32", "int16", "uint32")), shape, depth)
-        return Expression(f"({x.text} & {mask}).to(tl.{dtype})", dtype, shape, x.uses)
+        return Expression(f"({A} & {mask}).to(tl.{dtype})", dtype, shape, (x,))
 
     def without_nan(self, x: Expression) -> Expression:
         """NaN becomes 0 and -0 becomes +0."""
         zero = f"tl.full({x.shape}, 0.0, tl.{x.dtype})" if x.shape else "0.0"
-        text = f"(tl.where({x.text} == {x.text}, {x.text}, {zero}) + 0.0)"
-        return Expression(text, x.dtype, x.shape, x.uses)
+        text = f"(tl.where({A} == {A}, {A}, {zero}) + 0.0)"
+        return Expression(text, x.dtype, x.shape, (x,))
 
     # --- Productions -------------------------------------------------------------
 
@@ -162,7 +163,7 @@ class Expressions:
         def make(dtype: str, shape: Shape, depth: int) -> Expression:
             a, b = self._pair(dtype, shape, depth)
             operator = self.rng.choice(operators)
-            return Expression(f"({a.text} {operator} {b.text})", dtype, shape, a.uses | b.uses)
+            return Expression(f"({A} {operator} {B})", dtype, shape, (a, b))
 
         return make
 
@@ -227,41 +228,39 @@ class Expressions:
                 literal = "7"
             if operator in ("<<", ">>") and literal == "100":
                 literal = "4"
-        text = f"({x.text} {operator} {literal})"
+        text = f"({A} {operator} {literal})"
         if self.rng.random() < 0.2 and operator in "+-*&|^":
-            text = f"({literal} {operator} {x.text})"
-        return Expression(text, dtype, shape, x.uses)
+            text = f"({literal} {operator} {A})"
+        return Expression(text, dtype, shape, (x,))
 
     def _integer_unary(self, dtype: str, shape: Shape, depth: int) -> Expression:
         x = self.draw(dtype, shape, depth - 1)
-        forms = ["(~{})", "tl.abs({})"] + (["(-{})"] if dtype in INTS else [])
-        return Expression(self.rng.choice(forms).format(x.text), dtype, shape, x.uses)
+        forms = ["(~{0})", "tl.abs({0})"] + (["(-{0})"] if dtype in INTS else [])
+        return Expression(self.rng.choice(forms), dtype, shape, (x,))
 
     def _float_unary(self, dtype: str, shape: Shape, depth: int) -> Expression:
         x = self.draw(dtype, shape, depth - 1)
-        forms = ["(-{})", "tl.abs({})"]
+        forms = ["(-{0})", "tl.abs({0})"]
         if dtype in ("float32", "float64"):
-            forms += ["tl.floor({})", "tl.ceil({})"]
+            forms += ["tl.floor({0})", "tl.ceil({0})"]
         if dtype == "float32":
-            forms.append("tl.sqrt_rn({})")
-        return Expression(self.rng.choice(forms).format(x.text), dtype, shape, x.uses)
+            forms.append("tl.sqrt_rn({0})")
+        return Expression(self.rng.choice(forms), dtype, shape, (x,))
 
     def _float_division(self, dtype: str, shape: Shape, depth: int) -> Expression:
         a, b = self._pair(dtype, shape, depth)
-        text = f"({a.text} {self.rng.choice('/%')} {b.text})"
+        text = f"({A} {self.rng.choice('/%')} {B})"
         if dtype == "float32" and self.rng.random() < 0.5:
-            text = f"tl.div_rn({a.text}, {b.text})"
+            text = f"tl.div_rn({A}, {B})"
         elif dtype in ("float16", "bfloat16"):
             text += f".to(tl.{dtype})"  # `/` and `%` of narrow floats give float32
-        return Expression(text, dtype, shape, a.uses | b.uses)
+        return Expression(text, dtype, shape, (a, b))
 
     def _fused(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
         if dtype not in ("float32", "float64"):
             return None
         a, b, c = (self.draw(dtype, shape, depth - 1) for _ in range(3))
-        return Expression(
-            f"tl.fma({a.text}, {b.text}, {c.text})", dtype, shape, a.uses | b.uses | c.uses
-        )
+        return Expression(f"tl.fma({A}, {B}, {C})", dtype, shape, (a, b, c))
 
     def _conversion(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
         source = self.rng.choice(_NUMBERS + (BOOL,))
@@ -272,37 +271,37 @@ class Expressions:
     def _choice(self, dtype: str, shape: Shape, depth: int) -> Expression:
         a, b = self._pair(dtype, shape, depth)
         condition = self.draw(BOOL, shape, depth - 1)
-        text = f"tl.where({condition.text}, {a.text}, {b.text})"
-        return Expression(text, dtype, shape, a.uses | b.uses | condition.uses)
+        text = f"tl.where({A}, {B}, {C})"
+        return Expression(text, dtype, shape, (condition, a, b))
 
     def _extreme(self, dtype: str, shape: Shape, depth: int) -> Expression:
         a, b = self._pair(dtype, shape, depth)
-        text = f"tl.{self.rng.choice(('maximum', 'minimum'))}({a.text}, {b.text})"
+        text = f"tl.{self.rng.choice(('maximum', 'minimum'))}({A}, {B})"
         if dtype in FLOATS:  # of 0 and -0 either may be the larger one
             text = f"({text} + 0.0)"
-        return Expression(text, dtype, shape, a.uses | b.uses)
+        return Expression(text, dtype, shape, (a, b))
 
     def _mulhi(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
         if dtype not in ("int32", "uint32", "uint64"):
             return None
         a, b = (self.draw(dtype, shape, depth - 1) for _ in range(2))
-        return Expression(f"tl.umulhi({a.text}, {b.text})", dtype, shape, a.uses | b.uses)
+        return Expression(f"tl.umulhi({A}, {B})", dtype, shape, (a, b))
 
     def _bits_of_float(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
         source = {"int16": "float16", "uint16": "bfloat16", "int32": "float32", "int64": "float64"}
         if dtype not in source:
             return None
         x = self.without_nan(self.draw(source[dtype], shape, depth - 1))
-        return Expression(f"{x.text}.to(tl.{dtype}, bitcast=True)", dtype, shape, x.uses)
+        return Expression(f"{A}.to(tl.{dtype}, bitcast=True)", dtype, shape, (x,))
 
     def _comparison(self, dtype: str, shape: Shape, depth: int) -> Expression:
         a, b = self._pair(self.rng.choice(_NUMBERS), shape, depth)
         operator = self.rng.choice(("<", "<=", ">", ">=", "==", "!="))
-        return Expression(f"({a.text} {operator} {b.text})", BOOL, shape, a.uses | b.uses)
+        return Expression(f"({A} {operator} {B})", BOOL, shape, (a, b))
 
     def _not(self, dtype: str, shape: Shape, depth: int) -> Expression:
         x = self.draw(BOOL, shape, depth - 1)
-        return Expression(f"(~{x.text})", BOOL, shape, x.uses)
+        return Expression(f"(~{A})", BOOL, shape, (x,))
 
     # --- Reductions and scans -----------------------------------------------------
 
@@ -321,8 +320,8 @@ class Expressions:
             return None
         x = self.draw(dtype, longer[0], depth - 1)
         function = self.rng.choice(("sum", "max", "min", "xor_sum"))
-        text = f"tl.{function}({x.text}, axis={longer[1]}).to(tl.{dtype})"
-        return Expression(text, dtype, shape, x.uses)
+        text = f"tl.{function}({A}, axis={longer[1]}).to(tl.{dtype})"
+        return Expression(text, dtype, shape, (x,))
 
     def _index_of_extreme(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
         longer = self._longer(shape)
@@ -332,8 +331,8 @@ class Expressions:
         if x.dtype in FLOATS:
             x = self.without_nan(x)
         function = self.rng.choice(("argmax", "argmin"))
-        text = f"tl.{function}({x.text}, axis={longer[1]}).to(tl.{dtype})"
-        return Expression(text, dtype, shape, x.uses)
+        text = f"tl.{function}({A}, axis={longer[1]}).to(tl.{dtype})"
+        return Expression(text, dtype, shape, (x,))
 
     def _float_extreme_along(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
         longer = self._longer(shape)
@@ -341,8 +340,8 @@ class Expressions:
             return None
         x = self.without_nan(self.draw(dtype, longer[0], depth - 1))
         function = self.rng.choice(("max", "min"))
-        text = f"tl.{function}({x.text}, axis={longer[1]}).to(tl.{dtype})"
-        return Expression(text, dtype, shape, x.uses)
+        text = f"tl.{function}({A}, axis={longer[1]}).to(tl.{dtype})"
+        return Expression(text, dtype, shape, (x,))
 
     def _exact_sum(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
         terms, mask = _EXACT_TERMS[dtype]
@@ -350,14 +349,14 @@ class Expressions:
         if longer is None:
             return None
         x = self.small_integers(dtype, longer[0], depth - 1, mask)
-        text = f"tl.sum({x.text}, axis={longer[1]}).to(tl.{dtype})"
-        return Expression(text, dtype, shape, x.uses)
+        text = f"tl.sum({A}, axis={longer[1]}).to(tl.{dtype})"
+        return Expression(text, dtype, shape, (x,))
 
     def _scan(self, x: Expression, function: str) -> Expression:
         axis = self.rng.randrange(len(x.shape))
         backwards = self.rng.choice(("", ", reverse=True"))
-        text = f"tl.{function}({x.text}, axis={axis}{backwards}).to(tl.{x.dtype})"
-        return Expression(text, x.dtype, x.shape, x.uses)
+        text = f"tl.{function}({A}, axis={axis}{backwards}).to(tl.{x.dtype})"
+        return Expression(text, x.dtype, x.shape, (x,))
 
     def _integer_scan(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
         if not shape:
@@ -377,8 +376,8 @@ class Expressions:
         if len(shape) != 1:
             return None
         x = self.draw("int32", (self.rng.choice((16, 32, 64, 128)),), depth - 1)
-        text = f"tl.histogram({x.text} & 31, {shape[0]}).to(tl.{dtype})"
-        return Expression(text, dtype, shape, x.uses)
+        text = f"tl.histogram({A} & 31, {shape[0]}).to(tl.{dtype})"
+        return Expression(text, dtype, shape, (x,))
 
     # --- Products of matrices -------------------------------------------------------
 
@@ -388,8 +387,8 @@ class Expressions:
         inner = self.rng.choice((32, 64))
         a = self.draw("int8", (shape[0], inner), depth - 1)
         b = self.draw("int8", (inner, shape[1]), depth - 1)
-        text = f"tl.dot({a.text}, {b.text}).to(tl.{dtype})"
-        return Expression(text, dtype, shape, a.uses | b.uses)
+        text = f"tl.dot({A}, {B}).to(tl.{dtype})"
+        return Expression(text, dtype, shape, (a, b))
 
     def _exact_dot(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
         if len(shape) != 2 or min(shape) < 16:
@@ -399,14 +398,14 @@ class Expressions:
         a = self.small_integers(element, (shape[0], inner), depth - 1, 7)
         b = self.small_integers(element, (inner, shape[1]), depth - 1, 7)
         options = ', input_precision="ieee"' if element == "float32" else ""
-        uses = a.uses | b.uses
+        operands = [a, b]
         if self.rng.random() < 0.4:
             total = "float64" if element == "float64" else "float32"
             acc = self.small_integers(total, shape, depth - 1, 7)
-            options += f", acc={acc.text}"
-            uses |= acc.uses
-        text = f"tl.dot({a.text}, {b.text}{options}).to(tl.{dtype})"
-        return Expression(text, dtype, shape, uses)
+            options += f", acc={C}"
+            operands.append(acc)
+        text = f"tl.dot({A}, {B}{options}).to(tl.{dtype})"
+        return Expression(text, dtype, shape, tuple(operands))
 
     # --- Moving elements ---------------------------------------------------------------
 
@@ -414,8 +413,8 @@ class Expressions:
         if len(shape) != 2:
             return None
         x = self.draw(dtype, shape[::-1], depth - 1)
-        form = self.rng.choice(("tl.trans({})", "tl.permute({}, (1, 0))"))
-        return Expression(form.format(x.text), dtype, shape, x.uses)
+        form = self.rng.choice(("tl.trans({0})", "tl.permute({0}, (1, 0))"))
+        return Expression(form, dtype, shape, (x,))
 
     def _reshaped(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
         total = count(shape)
@@ -424,22 +423,22 @@ class Expressions:
         if source == shape or max(source) > 4 * max(EXTENTS):
             return None
         x = self.draw(dtype, source, depth - 1)
-        return Expression(f"tl.reshape({x.text}, {shape})", dtype, shape, x.uses)
+        return Expression(f"tl.reshape({A}, {shape})", dtype, shape, (x,))
 
     def _flipped(self, dtype: str, shape: Shape, depth: int) -> Expression:
         x = self.draw(dtype, shape, depth - 1)
-        return Expression(f"tl.flip({x.text}, {len(shape) - 1})", dtype, shape, x.uses)
+        return Expression(f"tl.flip({A}, {len(shape) - 1})", dtype, shape, (x,))
 
     def _joined(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
         """Two tiles side by side, one after the other, or in turn."""
         if len(shape) == 2 and shape[1] == 2:
             a, b = (self.draw(dtype, shape[:1], depth - 1) for _ in range(2))
-            return Expression(f"tl.join({a.text}, {b.text})", dtype, shape, a.uses | b.uses)
+            return Expression(f"tl.join({A}, {B})", dtype, shape, (a, b))
         if len(shape) != 1 or shape[0] < 4:
             return None
         a, b = (self.draw(dtype, (shape[0] // 2,), depth - 1) for _ in range(2))
-        function = self.rng.choice(("tl.interleave({}, {})", "tl.cat({}, {}, dim=0)"))
-        return Expression(function.format(a.text, b.text), dtype, shape, a.uses | b.uses)
+        function = self.rng.choice(("tl.interleave({0}, {1})", "tl.cat({0}, {1}, dim=0)"))
+        return Expression(function, dtype, shape, (a, b))
 
     def _gathered(self, dtype: str, shape: Shape, depth: int) -> Expression:
         """Rows or columns chosen by index; an index outside reads 0."""
@@ -448,10 +447,8 @@ class Expressions:
         source[axis] = self.rng.choice((4, 8, 16, 32))
         x = self.draw(dtype, tuple(source), depth - 1)
         index = self.draw("int32", shape, depth - 1)
-        chosen = f"({index.text} & {self.rng.choice((7, 31))})"
-        return Expression(
-            f"tl.gather({x.text}, {chosen}, {axis})", dtype, shape, x.uses | index.uses
-        )
+        text = f"tl.gather({A}, ({B} & {self.rng.choice((7, 31))}), {axis})"
+        return Expression(text, dtype, shape, (x, index))
 
     def _sorted(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
         if dtype == BOOL:
@@ -460,7 +457,7 @@ class Expressions:
         if dtype in FLOATS:
             x = self.without_nan(x)
         descending = self.rng.choice(("", ", descending=True"))
-        return Expression(f"tl.sort({x.text}{descending})", dtype, shape, x.uses)
+        return Expression(f"tl.sort({A}{descending})", dtype, shape, (x,))
 
 
 def _column_major(shape: Shape) -> str:
@@ -469,11 +466,6 @@ def _column_major(shape: Shape) -> str:
         return offsets(shape)
     rows, columns = shape
     return f"(tl.arange(0, {rows})[:, None] + tl.arange(0, {columns})[None, :] * {rows})"
-
-
-def _atom(text: str) -> str:
-    """`text` so that `.to` applies to all of it."""
-    return text if text.isidentifier() or text.endswith(")") or text.endswith("]") else f"({text})"
 
 
 def _spread(source: Shape, target: Shape) -> str | None:
@@ -497,7 +489,7 @@ def _broadcast(x: Expression, source: Shape, target: Shape) -> Expression:
     """A variable of shape `source`, subscripted, as a tile of exactly `target`."""
     if source == target:
         return x
-    text = f"tl.broadcast_to({x.text}, {target})"
+    text = f"tl.broadcast_to({A}, {target})"
     if not source:
-        text = f"tl.full({target}, {x.text}, tl.{x.dtype})"
-    return Expression(text, x.dtype, target, x.uses)
+        text = f"tl.full({target}, {A}, tl.{x.dtype})"
+    return Expression(text, x.dtype, target, (x,))

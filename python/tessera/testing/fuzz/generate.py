@@ -21,7 +21,6 @@ from tessera.testing.fuzz.program import (
     Statement,
     Store,
     Value,
-    constant,
     count,
     offsets,
 )
@@ -133,9 +132,7 @@ class _Generator:
         i = counter.name
         if self.rng.random() < 0.2:
             steps = self.rng.choice(("n", "pid + 1", "3"))
-            nested = Nested(
-                f"while {i} < {steps}", frozenset(), [], setup=f"{i} = 0", step=f"{i} += 1"
-            )
+            nested = Nested(f"while {i} < {steps}", [], setup=f"{i} = 0", step=f"{i} += 1")
         else:
             bounds = self.rng.choice(
                 (
@@ -148,7 +145,7 @@ class _Generator:
                     "tl.static_range(3)",
                 )
             )
-            nested = Nested(f"for {i} in {bounds}", frozenset(), [])
+            nested = Nested(f"for {i} in {bounds}", [])
         # Inside tl.static_range the counter is a constant, which does not have the type of
         # a variable.
         usable = "static" not in nested.header
@@ -161,10 +158,10 @@ class _Generator:
 
     def _branch(self, body: list[Statement], updatable: list[Value], nesting: int) -> None:
         condition = self.rng.choice(
-            [Expression("pid % 2 == 0", BOOL, ()), Expression("n > 2", BOOL, ())]
+            [Expression("(pid % 2 == 0)", BOOL, ()), Expression("(n > 2)", BOOL, ())]
             + [self.make.draw(BOOL, (), 1)]
         )
-        nested = Nested(f"if {condition.text}", condition.uses, self._block(updatable, nesting))
+        nested = Nested("if", self._block(updatable, nesting), condition=condition)
         if self.rng.random() < 0.6:
             nested.otherwise = self._block(updatable, nesting)
         body.append(nested)
@@ -188,7 +185,7 @@ class _Generator:
         if value.shape and self.rng.random() < 0.3:
             mask = f", mask={offsets(value.shape)} < n * {self.rng.choice((3, 7, 16))}"
         address = f"{output.name} + pid * {size}" + (f" + {place}" if place else "")
-        body.append(Store(output.name, f"tl.store({address}, {{}}{mask})", _read(value)))
+        body.append(_store(output, f"tl.store({address}, {{0}}{mask})", _read(value)))
         return output
 
     def _atomic(self, body: list[Statement]) -> None:
@@ -199,14 +196,13 @@ class _Generator:
         index = self.make.draw("int32", shape, 1)
         output = self._array("out", dtype, 16, shared=True)
         kind = self.rng.choice(("add", "max", "min", "xor", "or", "and"))
-        mask = f", mask={self.make.draw(BOOL, shape, 1).text}" if self.rng.random() < 0.5 else ""
-        body.append(
-            Store(
-                output.name,
-                f"tl.atomic_{kind}({output.name} + ({index.text} & 15), {{}}{mask})",
-                value,
-            )
-        )
+        operands = [value, index]
+        mask = ""
+        if self.rng.random() < 0.5:
+            operands.append(self.make.draw(BOOL, shape, 1))
+            mask = ", mask={2}"
+        text = f"tl.atomic_{kind}({output.name} + ({{1}} & 15), {{0}}{mask})"
+        body.append(_store(output, text, *operands))
 
     # --- Results that are only nearly the same everywhere ----------------------------------
 
@@ -240,8 +236,8 @@ class _Generator:
         """`x` without NaN and without what is beyond a limit."""
         if limit is None:
             return x
-        bounded = f"tl.where(tl.abs({x.text}) < {limit}, {x.text}, 1.5)"
-        return Expression(f"{bounded}.to(tl.{x.dtype})", x.dtype, x.shape, x.uses)
+        text = f"tl.where(tl.abs({{0}}) < {limit}, {{0}}, 1.5).to(tl.{x.dtype})"
+        return Expression(text, x.dtype, x.shape, (x,))
 
     def _keep(self, body: list[Statement], x: Expression) -> Value:
         """A variable that holds `x`."""
@@ -261,25 +257,23 @@ class _Generator:
     ) -> None:
         """Stores operands and result, to be compared with NumPy."""
         result = Value(self._name(), dtype, shape)
-        body.append(
-            Assign(result, Expression(text, dtype, shape, frozenset(v.name for v in operands)))
-        )
+        names = frozenset(value.name for value in operands)
+        body.append(Assign(result, Expression(text, dtype, shape, (), names)))
         stored = []
         for value in (*operands, result):
             size = count(value.shape)
             output = self._array("out" if value is not result else "near", value.dtype, size)
             place = f" + {offsets(value.shape)}" if value.shape else ""
-            template = f"tl.store({output.name} + pid * {size}{place}, {{}})"
-            body.append(Store(output.name, template, _read(value)))
+            template = f"tl.store({output.name} + pid * {size}{place}, {{0}})"
+            body.append(_store(output, template, _read(value)))
             stored.append(output.name)
         shapes = tuple(value.shape for value in (*operands, result))
         self.program.checks.append(Check(function, tuple(stored[:-1]), stored[-1], shapes, axis))
 
 
 def _read(value: Value) -> Expression:
-    return Expression(value.name, value.dtype, value.shape, frozenset([value.name]))
+    return Expression(value.name, value.dtype, value.shape, (), frozenset([value.name]))
 
 
-def simplest(value: Expression) -> Expression:
-    """A constant of the type of an expression (shrink.py)."""
-    return constant(value.dtype, value.shape)
+def _store(output: Array, template: str, *operands: Expression) -> Store:
+    return Store(output.name, Expression(template, "void", (), operands))

@@ -31,12 +31,27 @@ class Value:
 
 @dataclasses.dataclass(frozen=True)
 class Expression:
-    """Text that computes a tile of `dtype` and `shape` from the variables `uses`."""
+    """A tile of `dtype` and `shape`: `template`, with `{0}`, `{1}`, ... for the operands.
 
-    text: str
+    `names` are the variables that the template itself reads. Every text is an atom (a name,
+    a call, a subscript, something in parentheses), so operands need no parentheses.
+    """
+
+    template: str
     dtype: str
     shape: Shape
-    uses: frozenset[str] = frozenset()
+    operands: tuple[Expression, ...] = ()
+    names: frozenset[str] = frozenset()
+
+    @property
+    def text(self) -> str:
+        """The expression as Python."""
+        return self.template.format(*(operand.text for operand in self.operands))
+
+    @property
+    def uses(self) -> frozenset[str]:
+        """All variables that the expression reads."""
+        return self.names.union(*(operand.uses for operand in self.operands))
 
 
 @dataclasses.dataclass
@@ -49,20 +64,22 @@ class Assign:
 
 @dataclasses.dataclass
 class Store:
-    """Writes an expression to an output array. `template` has `{}` for the value."""
+    """A statement whose expression writes to an output array."""
 
     output: str
-    template: str
     value: Expression
 
 
 @dataclasses.dataclass
 class Nested:
-    """`header:` and statements under it; `setup` and `step` are the counter of a while."""
+    """`header:` and statements under it; `setup` and `step` are the counter of a while.
+
+    The header of a branch is "if", and its condition follows.
+    """
 
     header: str
-    uses: frozenset[str]
     body: list[Statement]
+    condition: Optional[Expression] = None
     otherwise: list[Statement] = dataclasses.field(default_factory=list)
     setup: Optional[str] = None
     step: Optional[str] = None
@@ -129,11 +146,12 @@ def render(statements: list[Statement], depth: int) -> list[str]:
         if isinstance(statement, Assign):
             lines.append(f"{pad}{statement.target.name} = {statement.value.text}")
         elif isinstance(statement, Store):
-            lines.append(pad + statement.template.format(statement.value.text))
+            lines.append(pad + statement.value.text)
         else:
             if statement.setup:
                 lines.append(pad + statement.setup)
-            lines.append(f"{pad}{statement.header}:")
+            condition = f" {statement.condition.text}" if statement.condition else ""
+            lines.append(f"{pad}{statement.header}{condition}:")
             body = render(statement.body, depth + 1)
             if statement.step:
                 body.append(f"{pad}    {statement.step}")

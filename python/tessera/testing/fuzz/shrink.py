@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Making a failing kernel smaller while it still fails.
 
-Three moves, repeated until none helps: take out a statement that nothing depends on, put a
-constant where an expression was, replace control flow by its body. Arrays and checks that
-nothing uses any more go by themselves.
+Four moves, repeated until none helps: take out a statement that nothing depends on, replace
+control flow by its body, put a constant where an expression was, put an operand of the same
+type where an operation was. Arrays and variables that nothing uses any more go by themselves.
 """
 
 from __future__ import annotations
 
 import copy
+import dataclasses
+import functools
+import re
 from collections.abc import Callable, Iterator
 
 from tessera.testing.fuzz.program import (
     Assign,
+    Expression,
     Nested,
     Program,
     Statement,
@@ -48,12 +52,13 @@ def _smaller(program: Program) -> Iterator[Program]:
     for check in program.checks:
         yield _changed(program, checks=[item for item in program.checks if item is not check])
     places = [(place, index) for place, (_, index, _) in enumerate(walk(program.statements))]
+    for move in (_drop, _unwrap):
+        for place, _ in places:
+            yield from _with(program, place, move)
     for place, _ in places:
-        yield from _with(program, place, _drop)
-    for place, _ in places:
-        yield from _with(program, place, _unwrap)
-    for place, _ in places:
-        yield from _with(program, place, _simplify)
+        value = _value(list(walk(program.statements))[place][2])
+        for smaller in _simpler(value) if value else ():
+            yield from _with(program, place, functools.partial(_put, smaller))
 
 
 def _changed(program: Program, **fields: object) -> Program:
@@ -73,11 +78,13 @@ def _with(
         yield _without_leftovers(candidate)
 
 
-def _used_names(program: Program) -> set[str]:
-    names: set[str] = set()
-    for _, _, statement in walk(program.statements):
-        names |= statement.uses if isinstance(statement, Nested) else statement.value.uses
-    return names
+def _value(statement: Statement) -> Expression | None:
+    return statement.condition if isinstance(statement, Nested) else statement.value
+
+
+def _used_names(statements: list[Statement]) -> set[str]:
+    values = (_value(statement) for _, _, statement in walk(statements))
+    return {name for value in values if value for name in value.uses}
 
 
 def _drop(body: list[Statement], index: int, program: Program) -> bool:
@@ -90,7 +97,9 @@ def _drop(body: list[Statement], index: int, program: Program) -> bool:
             if isinstance(other, Assign) and other.target == statement.target
         ]
         defines = others[0] is statement
-        if defines and (len(others) > 1 or statement.target.name in _used_names(program)):
+        if defines and (
+            len(others) > 1 or statement.target.name in _used_names(program.statements)
+        ):
             return False
     if isinstance(statement, Store):
         checked = {name for check in program.checks for name in (*check.operands, check.result)}
@@ -105,33 +114,46 @@ def _unwrap(body: list[Statement], index: int, program: Program) -> bool:
     statement = body[index]
     if not isinstance(statement, Nested):
         return False
-    counter = statement.header.split()[1]
+    counter = (
+        statement.header.split()[-3 if statement.setup else 1]
+        if statement.condition is None
+        else None
+    )
     inner: list[Statement] = list(statement.body)
-    if statement.header.startswith(("for", "while")) and any(
-        counter in (other.uses if isinstance(other, Nested) else other.value.uses)
-        for _, _, other in walk(statement.body)
-    ):
+    if counter in _used_names(statement.body):
         return False
     body[index : index + 1] = inner
     return True
 
 
-def _simplify(body: list[Statement], index: int, program: Program) -> bool:
-    """A constant of the same type instead of an expression."""
+def _simpler(value: Expression) -> Iterator[Expression]:
+    """Expressions of the same type: a constant, an operand, or one operand simpler."""
+    if value.dtype != "void":
+        plain = constant(value.dtype, value.shape)
+        if value.operands or value.names:
+            yield plain
+        for operand in value.operands:
+            if (operand.dtype, operand.shape) == (value.dtype, value.shape):
+                yield operand
+    for index, operand in enumerate(value.operands):
+        for smaller in _simpler(operand):
+            operands = (*value.operands[:index], smaller, *value.operands[index + 1 :])
+            yield dataclasses.replace(value, operands=operands)
+
+
+def _put(value: Expression, body: list[Statement], index: int, program: Program) -> bool:
     statement = body[index]
-    if not isinstance(statement, Assign):
-        return False
-    plain = constant(statement.value.dtype, statement.value.shape)
-    if statement.value.text == plain.text:
-        return False
-    statement.value = plain
+    if isinstance(statement, Nested):
+        statement.condition = value
+    else:
+        statement.value = value
     return True
 
 
 def _without_leftovers(program: Program) -> Program:
     """Drops variables and arrays that nothing uses any more."""
     while True:
-        used = _used_names(program)
+        used = _used_names(program.statements)
         dead = [
             (body, statement)
             for body, _, statement in walk(program.statements)
@@ -152,6 +174,4 @@ def _without_leftovers(program: Program) -> Program:
 
 
 def _mentions(text: str, name: str) -> bool:
-    import re
-
     return re.search(rf"\b{name}\b", text) is not None
