@@ -13,7 +13,8 @@ static LogicalResult verifyAccess(Operation *op, Value ptr, Type value, Value ma
   if (value != wanted)
     return op->emitOpError("has a value of type ")
            << value << " for pointers of type " << pointers;
-  if (mask && getShape(mask.getType()) != getShape(pointers))
+  if (mask && (getShape(mask.getType()) != getShape(pointers) ||
+               getEncoding(mask.getType()) != getEncoding(pointers)))
     return op->emitOpError("has a mask of type ")
            << mask.getType() << " for pointers of type " << pointers;
   return success();

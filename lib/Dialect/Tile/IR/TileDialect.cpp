@@ -13,6 +13,7 @@ using namespace tessera::tile;
 
 #include "tessera/Dialect/Tile/IR/TileDialect.cpp.inc"
 #include "tessera/Dialect/Tile/IR/TileEnums.cpp.inc"
+#include "tessera/Dialect/Tile/IR/TileInterfaces.cpp.inc"
 
 namespace {
 
@@ -90,6 +91,19 @@ LogicalResult tessera::tile::verifyLegalTiles(Operation *op) {
   for (Type type : op->getResultTypes())
     if (failed(check(type)))
       return failure();
+  if (!op->hasTrait<OpTrait::Elementwise>())
+    return success();
+  RankedTensorType first;
+  auto types = llvm::concat<Type>(llvm::to_vector(op->getOperandTypes()),
+                                  llvm::to_vector(op->getResultTypes()));
+  for (Type type : types) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (tensor && first && tensor.getEncoding() != first.getEncoding())
+      return op->emitOpError("computes element by element on tiles of different encodings, ")
+             << first << " and " << tensor;
+    if (tensor)
+      first = tensor;
+  }
   return success();
 }
 

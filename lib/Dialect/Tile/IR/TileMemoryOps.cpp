@@ -15,7 +15,8 @@ static Type getLoadedType(Type pointers) {
 }
 
 static LogicalResult verifyMask(Operation *op, Type pointers, Value mask) {
-  if (mask && getShape(mask.getType()) != getShape(pointers))
+  if (mask && (getShape(mask.getType()) != getShape(pointers) ||
+               getEncoding(mask.getType()) != getEncoding(pointers)))
     return op->emitOpError("has a mask of type ")
            << mask.getType() << " for pointers of type " << pointers;
   return success();

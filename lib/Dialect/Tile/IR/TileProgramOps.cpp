@@ -49,7 +49,7 @@ LogicalResult FuncOp::verify() {
   if (getNumResults() != 0)
     return emitOpError("is a kernel, and a kernel returns nothing");
   for (auto [index, type] : llvm::enumerate(getArgumentTypes()))
-    if (isa<RankedTensorType, BlockPointerType>(type))
+    if (!isa<PointerType, DescriptorType, IntegerType, FloatType>(type))
       return emitOpError("is a kernel, and its argument #")
              << index << " is a " << type << "; kernels take scalars, pointers and descriptors";
   return success();
@@ -62,8 +62,8 @@ LogicalResult FuncOp::verify() {
 LogicalResult ReturnOp::verify() {
   auto func = cast<FuncOp>((*this)->getParentOp());
   if (func.getResultTypes() != ArrayRef<Type>(SmallVector<Type>(getOperandTypes())))
-    return emitOpError("gives ") << getOperandTypes() << ", but the function returns "
-                                 << func.getResultTypes();
+    return emitOpError("gives (") << getOperandTypes() << "), but the function returns ("
+                                  << func.getResultTypes() << ")";
   return success();
 }
 

@@ -44,7 +44,20 @@ LogicalResult ReduceOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
                                type.getRank());
     SmallVector<int64_t> shape(type.getShape());
     shape.erase(shape.begin() + axis);
-    results.push_back(shape.empty() ? type.getElementType() : Type(type.clone(shape)));
+    if (shape.empty()) {
+      results.push_back(type.getElementType());
+      continue;
+    }
+    Attribute encoding = type.getEncoding();
+    if (encoding) {
+      auto interface = dyn_cast<TileEncodingInterface>(encoding);
+      FailureOr<Attribute> inferred =
+          interface ? interface.inferReduce(axis) : FailureOr<Attribute>(failure());
+      if (failed(inferred))
+        return emitOptionalError(loc, "'tile.reduce' op has no result for tiles of ", type);
+      encoding = *inferred;
+    }
+    results.push_back(RankedTensorType::get(shape, type.getElementType(), encoding));
   }
   return success();
 }

@@ -18,6 +18,21 @@ static OpFoldResult foldSplatTo(Attribute source, Type type) {
   return {};
 }
 
+/// The tile type with what `infer` makes of the encoding, if the operand has one.
+static FailureOr<RankedTensorType>
+inferTile(std::optional<Location> loc, StringRef op, RankedTensorType source,
+          ArrayRef<int64_t> shape,
+          function_ref<FailureOr<Attribute>(TileEncodingInterface)> infer) {
+  Attribute encoding = source.getEncoding();
+  if (!encoding)
+    return RankedTensorType::get(shape, source.getElementType());
+  auto interface = dyn_cast<TileEncodingInterface>(encoding);
+  FailureOr<Attribute> inferred = interface ? infer(interface) : FailureOr<Attribute>(failure());
+  if (failed(inferred))
+    return emitOptionalError(loc, "'", op, "' op would have to move elements of ", source);
+  return RankedTensorType::get(shape, source.getElementType(), *inferred);
+}
+
 namespace {
 /// A splat under another shape is a splat.
 template <typename Op> struct ShapeOfSplat : public OpRewritePattern<Op> {
@@ -71,6 +86,15 @@ LogicalResult BroadcastOp::verify() {
       return emitOpError("repeats dimension ")
              << dim << ", whose extent is " << f << " and not 1, to " << t;
   }
+  auto source = cast<RankedTensorType>(getSource().getType());
+  Attribute encoding = getEncoding(getType());
+  if (encoding == source.getEncoding() && !encoding)
+    return success();
+  auto interface = dyn_cast_or_null<TileEncodingInterface>(encoding);
+  FailureOr<Attribute> wanted =
+      interface ? interface.inferBroadcastSource(from) : FailureOr<Attribute>(failure());
+  if (failed(wanted) || *wanted != source.getEncoding())
+    return emitOpError("would have to move elements of ") << source << " to give " << getType();
   return success();
 }
 
@@ -97,7 +121,13 @@ LogicalResult ExpandDimsOp::inferReturnTypes(MLIRContext *, std::optional<Locati
                              source.getRank());
   SmallVector<int64_t> shape(source.getShape());
   shape.insert(shape.begin() + axis, 1);
-  results.push_back(source.clone(shape));
+  FailureOr<RankedTensorType> result =
+      inferTile(loc, getOperationName(), source, shape, [&](TileEncodingInterface encoding) {
+        return encoding.inferExpandDims(axis);
+      });
+  if (failed(result))
+    return failure();
+  results.push_back(*result);
   return success();
 }
 
@@ -117,6 +147,13 @@ LogicalResult ReshapeOp::verify() {
   auto from = cast<RankedTensorType>(getSource().getType()), to = cast<RankedTensorType>(getType());
   if (from.getNumElements() != to.getNumElements())
     return emitOpError("makes ") << to.getNumElements() << " elements of " << from.getNumElements();
+  FailureOr<RankedTensorType> wanted =
+      inferTile(getLoc(), getOperationName(), from, to.getShape(),
+                [&](TileEncodingInterface encoding) { return encoding.inferReshape(to.getShape()); });
+  if (failed(wanted))
+    return failure();
+  if (*wanted != to)
+    return emitOpError("gives ") << to << ", but " << *wanted << " is where the elements are";
   return success();
 }
 
@@ -175,7 +212,12 @@ LogicalResult TransOp::inferReturnTypes(MLIRContext *, std::optional<Location> l
   SmallVector<int64_t> shape;
   for (int32_t dim : order)
     shape.push_back(source.getDimSize(dim));
-  results.push_back(source.clone(shape));
+  FailureOr<RankedTensorType> result =
+      inferTile(loc, getOperationName(), source, shape,
+                [&](TileEncodingInterface encoding) { return encoding.inferTrans(order); });
+  if (failed(result))
+    return failure();
+  results.push_back(*result);
   return success();
 }
 
@@ -193,13 +235,33 @@ void TransOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRConte
 // JoinOp, SplitOp, CatOp
 //===----------------------------------------------------------------------===//
 
-LogicalResult JoinOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
+LogicalResult JoinOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc, Adaptor adaptor,
                                        SmallVectorImpl<Type> &results) {
   Type source = adaptor.getLhs().getType();
   SmallVector<int64_t> shape(getShape(source));
   shape.push_back(2);
-  results.push_back(RankedTensorType::get(shape, getElementTypeOrSelf(source)));
+  auto tile = dyn_cast<RankedTensorType>(source);
+  if (!tile) {
+    results.push_back(RankedTensorType::get(shape, source));
+    return success();
+  }
+  FailureOr<RankedTensorType> result =
+      inferTile(loc, getOperationName(), tile, shape,
+                [&](TileEncodingInterface encoding) { return encoding.inferJoin(); });
+  if (failed(result))
+    return failure();
+  results.push_back(*result);
   return success();
+}
+
+/// Two scalars can be joined to a tile that lives anywhere.
+bool JoinOp::isCompatibleReturnTypes(TypeRange inferred, TypeRange actual) {
+  if (inferred == actual)
+    return true;
+  return inferred.size() == 1 && actual.size() == 1 && getShape(inferred[0]).size() == 1 &&
+         getShape(actual[0]) == getShape(inferred[0]) &&
+         getElementTypeOrSelf(actual[0]) == getElementTypeOrSelf(inferred[0]) &&
+         !getEncoding(inferred[0]);
 }
 
 LogicalResult SplitOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc, Adaptor adaptor,
@@ -208,8 +270,14 @@ LogicalResult SplitOp::inferReturnTypes(MLIRContext *, std::optional<Location> l
   if (source.getRank() == 0 || source.getShape().back() != 2)
     return emitOptionalError(loc, "'tile.split' op needs a last extent of 2, has ", source);
   Type half = source.getElementType();
-  if (source.getRank() > 1)
-    half = source.clone(source.getShape().drop_back());
+  if (source.getRank() > 1) {
+    FailureOr<RankedTensorType> tile =
+        inferTile(loc, getOperationName(), source, source.getShape().drop_back(),
+                  [&](TileEncodingInterface encoding) { return encoding.inferSplit(); });
+    if (failed(tile))
+      return failure();
+    half = *tile;
+  }
   results.assign(2, half);
   return success();
 }
@@ -223,6 +291,11 @@ LogicalResult CatOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc
                              source.getRank());
   SmallVector<int64_t> shape(source.getShape());
   shape[axis] *= 2;
-  results.push_back(source.clone(shape));
+  FailureOr<RankedTensorType> result =
+      inferTile(loc, getOperationName(), source, shape,
+                [&](TileEncodingInterface encoding) { return encoding.inferCat(axis); });
+  if (failed(result))
+    return failure();
+  results.push_back(*result);
   return success();
 }

@@ -42,6 +42,13 @@ inline llvm::ArrayRef<int64_t> getShape(mlir::Type type) {
   return {};
 }
 
+/// Where the elements of a tile live, as far as its type says; null for a scalar.
+inline mlir::Attribute getEncoding(mlir::Type type) {
+  if (auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(type))
+    return tensor.getEncoding();
+  return {};
+}
+
 /// `element` for a scalar `like`, a tile of `element` with its shape otherwise.
 inline mlir::Type withElementType(mlir::Type like, mlir::Type element) {
   if (auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(like))
@@ -51,7 +58,8 @@ inline mlir::Type withElementType(mlir::Type like, mlir::Type element) {
 
 mlir::LogicalResult verifyLegalTiles(mlir::Operation *op);
 
-/// Checks each tile among an op's operands and results (Tile_LegalTiles).
+/// Checks each tile among an op's operands and results, and that elementwise ops take
+/// and give tiles of one encoding (Tile_LegalTiles).
 template <typename ConcreteType>
 class LegalTiles : public mlir::OpTrait::TraitBase<ConcreteType, LegalTiles> {
 public:
@@ -62,6 +70,7 @@ public:
 
 #include "tessera/Dialect/Tile/IR/TileDialect.h.inc"
 #include "tessera/Dialect/Tile/IR/TileEnums.h.inc"
+#include "tessera/Dialect/Tile/IR/TileInterfaces.h.inc"
 #define GET_TYPEDEF_CLASSES
 #include "tessera/Dialect/Tile/IR/TileTypes.h.inc"
 #define GET_OP_CLASSES

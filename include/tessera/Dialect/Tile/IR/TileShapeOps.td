@@ -12,7 +12,8 @@ def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure, SameOperandsAndResultElementT
   let summary = "A tile repeated along its dimensions of extent 1";
   let description = [{
     Rules: (B1) ranks are equal; (B2) each extent of the operand is 1 or that of
-    the result.
+    the result; (B3) an encoding of the operand is what that of the result leaves
+    where the repeated dimensions are dropped.
 
     ```mlir
     %b = tile.broadcast %a : tensor<64x1xf32> -> tensor<64x32xf32>
@@ -46,7 +47,8 @@ def Tile_ExpandDimsOp : Tile_Op<"expand_dims", [Pure, SameOperandsAndResultEleme
 def Tile_ReshapeOp : Tile_Op<"reshape", [Pure, SameOperandsAndResultElementType]> {
   let summary = "The same elements in row-major order under another shape";
   let description = [{
-    Rules: (S1) operand and result have the same number of elements.
+    Rules: (S1) operand and result have the same number of elements; (S2) an
+    encoding of the result is the operand's under the new shape.
 
     ```mlir
     %m = tile.reshape %v : tensor<64xf32> -> tensor<8x8xf32>
@@ -88,6 +90,9 @@ def Tile_JoinOp : Tile_Op<"join", [Pure, AllTypesMatch<["lhs", "rhs"]>, InferTyp
   let arguments = (ins Tile_AnyLike:$lhs, Tile_AnyLike:$rhs);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)";
+  let extraClassDeclaration = [{
+    static bool isCompatibleReturnTypes(::mlir::TypeRange inferred, ::mlir::TypeRange actual);
+  }];
 }
 
 def Tile_SplitOp : Tile_Op<"split", [Pure, InferTypeOpAdaptor, AllTypesMatch<["lhs", "rhs"]>]> {
