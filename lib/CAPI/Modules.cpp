@@ -73,7 +73,8 @@ void TsrModule::parse(llvm::StringRef source, const char *fileName,
   mlir::ParserConfig config(context.get());
   module = mlir::parseSourceString<mlir::ModuleOp>(source, config, fileName);
   if (!module)
-    throw UserError({}, "the IR does not parse: " + collector.firstMessage("no reason was given"),
+    throw UserError("E062",
+                    "the IR does not parse: " + collector.firstMessage("no reason was given"),
                     "start again from a stage that the compiler has written");
 }
 
