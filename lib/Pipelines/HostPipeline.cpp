@@ -93,9 +93,8 @@ void tessera::buildLLVMPipeline(OpPassManager &manager, const HostPipelineOption
   manager.addPass(createConvertVectorToLLVMPass());
   manager.addPass(createConvertToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());
-  // LLVM folds more than this, but reading fewer operations is faster than making LLVM
-  // drop them.
-  manager.addPass(createCanonicalizerPass());
+  // What is the same twice is cheaper to drop here than to hand on. Canonicalizing as
+  // well would cost more than it saves LLVM.
   manager.addPass(createCSEPass());
   // The locations are there already; this has them written out.
   if (options.lineInfo)
