@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import builtins
 import enum
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, Callable, Iterator, Optional
 
@@ -20,7 +21,8 @@ from tessera.frontend.constants import (
     rebuild_tuple,
     settle,
 )
-from tessera.frontend.errors import UserMistake, closest
+from tessera.frontend.errors import Note, UserMistake, closest
+from tessera.frontend.build import mistake_from_core
 from tessera.frontend.scope import MISSING, assigned_names, assignment_line
 from tessera.frontend.signature import JITCallable
 from tessera.frontend.state import WalkerState
@@ -68,7 +70,7 @@ class ExpressionWalker(WalkerState):
                 f"assign `{name}` before the `{reason.construct}`, or on every path of it",
                 node=node,
             )
-        if name in assigned_names(self.fn.tree.body):
+        if name in assigned_names([self.fn.tree]):
             line = assignment_line(self.fn.tree.body, name)
             raise UserMistake(
                 "E013",
@@ -261,7 +263,27 @@ class ExpressionWalker(WalkerState):
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         left = self.visit(node.left)
         right = self.visit(node.right)
-        return self.binary_operator(type(node.op).__name__, left, right)
+        with self.naming_operands((node.left, left), (node.right, right)):
+            return self.binary_operator(type(node.op).__name__, left, right)
+
+    @contextmanager
+    def naming_operands(self, *operands: tuple[ast.expr, Any]) -> Iterator[None]:
+        """Adds to a mistake what each operand is and where it stands."""
+        from tessera import _C
+
+        try:
+            yield
+        except (UserMistake, _C.CoreError) as error:
+            mistake = error if isinstance(error, UserMistake) else mistake_from_core(error)
+            if not any(isinstance(value, tensor) for _, value in operands):
+                raise mistake from None
+            notes = list(mistake.notes)
+            for side, (node, value) in zip(("left", "right"), operands):
+                line, column, _, _ = self.place(node)
+                text = f"the {side} operand is {describe(value)}"
+                notes.append(Note(text, self.fn.file, line, column))
+            mistake.notes = tuple(notes)
+            raise mistake from None
 
     def binary_operator(self, name: str, left: Any, right: Any) -> Any:
         """A binary operator by the name of its `ast` class."""
@@ -304,11 +326,12 @@ class ExpressionWalker(WalkerState):
         return is_and if result is MISSING else result
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        left = self.visit(node.left)
+        left, left_node = self.visit(node.left), node.left
         result: Any = True
         for op, comparator in zip(node.ops, node.comparators):
             right = self.visit(comparator)
-            part = self._compare(op, left, right)
+            with self.naming_operands((left_node, left), (comparator, right)):
+                part = self._compare(op, left, right)
             if result is True:
                 result = part
             elif isinstance(result, tensor) or isinstance(part, tensor):
@@ -320,7 +343,7 @@ class ExpressionWalker(WalkerState):
                 result = result and part
             if result is False:
                 return False
-            left = right
+            left, left_node = right, comparator
         return result
 
     def _compare(self, op: ast.cmpop, left: Any, right: Any) -> Any:

@@ -51,6 +51,10 @@ _REFUSED: dict[str, tuple[str, str, str]] = {
 }
 
 
+# After these, control may have left the block.
+_LEAVING = (ast.If, ast.For, ast.While, ast.Return, ast.Break, ast.Continue)
+
+
 class StatementWalker(LoopWalker):
     """Visits statements."""
 
@@ -61,6 +65,9 @@ class StatementWalker(LoopWalker):
 
     def visit_block(self, statements: Sequence[ast.stmt], live_out: frozenset[str]) -> None:
         for position, statement in enumerate(statements):
+            if not isinstance(statement, _LEAVING):
+                self.visit(statement)
+                continue
             rest = statements[position + 1 :]
             live = live_out | loaded_names(rest) | HIDDEN if rest else live_out
             if isinstance(statement, ast.If):
@@ -75,8 +82,6 @@ class StatementWalker(LoopWalker):
                 self.visit_while_statement(statement, live)
             else:
                 self.visit(statement)
-                if not isinstance(statement, (ast.Return, ast.Break, ast.Continue)):
-                    continue
             if rest:
                 left = self.exited()
                 if left is True:
