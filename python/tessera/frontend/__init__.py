@@ -15,6 +15,7 @@ _HOMES = {
     "BuiltModule": "build",
     "GlobalUse": "build",
     "CompilationError": "errors",
+    "CompilationWarning": "errors",
     "TesseraError": "errors",
     "JITCallable": "signature",
     "constexpr_function": "signature",

@@ -7,7 +7,13 @@ import ast
 import sys
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from tessera.frontend.errors import CompilationError, Frame, UserMistake, error_class
+from tessera.frontend.errors import (
+    CompilationError,
+    CompilationWarning,
+    Frame,
+    UserMistake,
+    error_class,
+)
 from tessera.frontend.signature import (
     ArgSpec,
     ConstSpec,
@@ -60,6 +66,7 @@ class Session:
         self.walkers: list[Any] = []
         """The functions being visited, the kernel first."""
         self.printed: list[tuple[str, Any]] = []
+        self.warnings: dict[tuple[str, int, str], None] = {}
         self.used_globals: dict[tuple[int, str], GlobalUse] = {}
         self.dependencies: dict[JITCallable, None] = {}
         self.noinline_functions: dict[Any, NoinlineFunction] = {}
@@ -69,11 +76,23 @@ class Session:
         """Prints when the compilation has succeeded or failed (see `mark`)."""
         self.printed.append((text, file))
 
+    def warn(self, message: str, fix: str) -> None:
+        """Warns of the place in the user's code that is being visited."""
+        walkers = [walker for walker in self.walkers if not is_library(walker.fn)]
+        line = walkers[-1].place(walkers[-1].node)[0]
+        self.warnings[(walkers[-1].fn.file, line, f"{message}; {fix}")] = None
+
     def flush(self) -> None:
-        """Writes what was printed."""
+        """Writes what was printed, and shows the warnings."""
         for text, file in self.printed:
             print(text, end="", file=file if file is not None else sys.stdout)
         self.printed.clear()
+        if self.warnings:
+            import warnings
+
+            for file, line, message in self.warnings:
+                warnings.warn_explicit(message, CompilationWarning, file, line)
+            self.warnings.clear()
 
     def call_function(self, fn: JITCallable, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Calls a @jit function from a builtin (a combining function, say)."""

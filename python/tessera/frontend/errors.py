@@ -35,6 +35,10 @@ class Note(NamedTuple):
     column: int = 0
 
 
+class CompilationWarning(UserWarning):
+    """Something in a kernel that has a meaning, but hardly the one that was wanted."""
+
+
 class UserMistake(Exception):
     """A mistake found by a builtin, which does not know where it was called.
 

@@ -482,6 +482,8 @@ def as_condition(value: Any, what: str, node: Optional[ast.AST] = None) -> Any:
     known = known_value(value)
     if not isinstance(known, tensor):
         return bool(known)
+    if known.shape and known.numel == 1:
+        known = emit_one("reshape", known, [])
     if known.shape:
         raise UserMistake(
             "E032",

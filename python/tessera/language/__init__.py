@@ -9,7 +9,13 @@ from __future__ import annotations
 
 from tessera.language import math
 from tessera.language.creation import arange, cast, full, item, to_tensor
-from tessera.language.debug import device_assert, device_print, static_assert, static_print
+from tessera.language.debug import (
+    device_assert,
+    device_print,
+    expect_zero,
+    static_assert,
+    static_print,
+)
 from tessera.language.math import (
     abs,
     add,

@@ -53,6 +53,16 @@ def static_assert(cond: Any, msg: Any = "") -> None:
 
 
 @builtin
+def expect_zero(x: Any, mask: Optional[Any] = None) -> tensor:
+    """`x`, with a promise that it is 0 where `mask` is true; checked with `debug=True`.
+
+    Source: Triton language 3.9.
+    """
+    device_assert(to_tensor_value(x).__eq__(0), "expect_zero: the value is not 0", mask)
+    return to_tensor_value(x)
+
+
+@builtin
 def require(cond: Any, id: str, msg: str, fix: str) -> None:
     """What library functions check their arguments with: `static_assert` with an id."""
     if not known_value(cond):

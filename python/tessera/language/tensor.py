@@ -466,7 +466,30 @@ def binary(name: str, left: Any, right: Any) -> tensor:
                 f"{describe(left)} and {describe(right)}",
                 "pass a tensor or a number",
             )
+    if name in ("floordiv", "mod", "shl", "shr"):
+        _warn_of_constant(name, left, right)
     return emit_one(name, left, right)
+
+
+def _warn_of_constant(name: str, left: Any, right: Any) -> None:
+    """Warns of an integer division by a constant 0, and of a shift by too much."""
+    number = known_value(right)
+    type = left.dtype if isinstance(left, tensor) else None
+    if not isinstance(number, int) or type is None or not type.is_int():
+        return
+    symbol = OPERATOR_SYMBOLS[name]
+    if name in ("floordiv", "mod"):
+        if number == 0:
+            result = "all ones" if name == "floordiv" else "x itself"
+            active.session.warn(
+                f"`{describe(left)} {symbol} 0` is {result} for every x", "divide by something else"
+            )
+    elif not 0 <= number < type.primitive_bitwidth:
+        bits = type.primitive_bitwidth
+        active.session.warn(
+            f"`{describe(left)} {symbol} {number}` shifts by {bits} bits or more, or by less than 0",
+            f"shift by 0 to {bits - 1}",
+        )
 
 
 def unary(name: str, operand: tensor) -> tensor:

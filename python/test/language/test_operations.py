@@ -258,6 +258,12 @@ PROGRAM = [
     ("tl.max_contiguous(tl.multiple_of(i, 8), 8)", "int32[8]", ""),
     ("tl.max_constancy(k, (4, 8))", "int32[4, 8]", ""),
     ("tl.assume(n > 0)", "the constant None", "tile.assume"),
+    ("tl.expect_zero(i, c)", "int32[8]", "tile.assert"),
+    ("tl.sort(x)", "fp32[8]", "tile.sort"),
+    ("t.sort(0, descending=True)", "fp32[4, 8]", "tile.sort"),
+    ("tl.argsort(x)", "int32[8]", "tile.sort"),
+    ("tl.topk(t, 4)", "fp32[4, 4]", "tile.gather"),
+    ("tl.topk(i, 1, return_indices=True)", "int32[1], int32[1]", "tile.gather"),
     ("tl.debug_barrier()", "the constant None", "tile.barrier"),
     ('tl.device_print("x", x, n)', "the constant None", "tile.print"),
     ('print("x", x)', "the constant None", "tile.print"),
@@ -309,6 +315,69 @@ def test_reduce_with_a_function_of_ones_own(build: Build) -> None:
     assert built.type == "int32, int32"
     built = build("tl.associative_scan((x, x), 0, F, reverse=True)", "x = tl.arange(0, 8)", F=pair)
     assert built.type == "int32[8], int32[8]"
+
+
+def test_loop_hints(build: Build) -> None:
+    loop = "for k in tl.range(0, n, 2, num_stages=3, loop_unroll_factor=4, flatten=True):"
+    ir = build("x", "x = 0", f"{loop}\n    x += k").ir
+    for text in ("tile.num_stages = 3", "tile.loop_unroll_factor = 4", "tile.flatten"):
+        assert text in ir
+    ir = build(
+        "x",
+        "x = 0",
+        "for k in tl.range(0, n, warp_specialize=True, disallow_acc_multi_buffer=True, "
+        "disable_licm=True):\n    x += k",
+    ).ir
+    assert "scf.for" in ir
+
+
+def test_while_condition_wrapper(build: Build) -> None:
+    ir = build("n", "while tl.condition(n > 0, disable_licm=True):\n    n -= 1").ir
+    assert "scf.while" in ir
+
+
+def test_constant_loops_are_unrolled(build: Build) -> None:
+    built = build("x", "x = n", "for k in tl.static_range(0, 6, 2):\n    x += k * 100")
+    assert "scf" not in built.ir and built.ir.count("arith.addi") == 3
+    built = build("x", "k: tl.constexpr = 8", "x = n",
+                  "while k > 1:\n    k: tl.constexpr = k // 2\n    x += k")  # fmt: skip
+    assert "scf" not in built.ir and built.ir.count("arith.addi") == 3
+
+
+def test_a_loop_that_is_never_left_stays_a_for(build: Build) -> None:
+    body = "    if LEAVES and k > 3:\n        break\n    x += k"
+    ir = build("x", "x = n", f"for k in range(n):\n{body}", LEAVES=False).ir
+    assert "scf.for" in ir and "scf.while" not in ir
+    ir = build("x", "x = n", f"for k in range(n):\n{body}", LEAVES=True).ir
+    assert "scf.while" in ir and "scf.for" not in ir
+
+
+def test_early_return_is_one_if(build: Build) -> None:
+    ir = build("n", "if n > 3:\n    return", "tl.store(ip, n)", "if n < 0:\n    return").ir
+    assert ir.count("scf.if") == 2 and "scf.yield" not in ir
+
+
+def test_dead_names_are_not_merged(build: Build) -> None:
+    # x has two types in the two branches; that matters to nobody.
+    ir = build("y", "if n > 3:\n    x = f\n    y = 1\nelse:\n    x = n\n    y = 2").ir
+    assert ir.count("scf.yield") == 2
+
+
+@pytest.mark.parametrize(
+    "expression, words",
+    [("n // 0", "all ones"), ("n % 0", "x itself"), ("n << 40", "shifts by 32"), ("n >> -1", "0")],
+)
+def test_warning(build: Build, expression: str, words: str) -> None:
+    from tessera.frontend import CompilationWarning
+
+    with pytest.warns(CompilationWarning, match=words) as caught:
+        build("x", "y = n", f"x = {expression}")
+    assert caught[0].lineno == 7 and caught[0].filename.startswith("<expression")
+
+
+def test_condition_of_one_element(build: Build) -> None:
+    ir = build("y", "y = n", "if (tl.arange(0, 1) + n) > 3:\n    y = 1").ir
+    assert "scf.if" in ir
 
 
 def test_constants_stay_constants(build: Build) -> None:
