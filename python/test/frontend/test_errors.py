@@ -16,6 +16,7 @@ from typing import Any, Iterator, NamedTuple, Sequence
 
 import pytest
 
+import tessera
 import tessera.language as tl
 from tessera import _C
 from tessera.frontend import CompilationError, ConstSpec, ValueSpec, build_module
@@ -31,6 +32,10 @@ import tessera.language as tl
 @tessera.jit
 def add_one(x):
     return x + 1
+
+@tessera.jit
+def two(a, b):
+    return a, b
 
 def plain(x):
     return x
@@ -297,6 +302,26 @@ CASES: Sequence[Case] = [
         "block pointer order", "E049", "permutation",
         "b = @@tl.make_block_ptr(p, (n, m), (m, 1), (0, 0), (16, 16), (1, 1))",
     ),
+    case("padding", "E048", "zero", 'x = @@tl.load(p, padding_option="one")'),
+    case("mask of a block pointer", "E049", "takes no mask",
+         "b = tl.make_block_ptr(p, (n,), (1,), (0,), (16,), (0,))",
+         "x = @@tl.load(b, mask=n > 0)"),
+    case("descriptor stride", "E049", "stride",
+         "x = @@tl.make_tensor_descriptor(p, [n, n], [1, n], [16, 16])"),
+    case("advance a pointer", "E049", "block pointer", "x = @@tl.advance(p, (1,))"),
+    case("call a dtype", "E016", "", "x = @@tl.float32(n)"),
+    case("launch inside", "E014", "call it", "@@add_one[(1,)](n)"),
+    case("unpack too few", "E014", "not enough", "@@a, c = (n,)"),
+    case("several targets in a loop", "E014", "use one name", "for @@i, j in range(n):", "    pass"),
+    case("two fors in a comprehension", "E014", "one `for`", "x = @@[i for i in (1,) for j in (1,)]"),
+    case("bytes", "E014", "a bytes literal", "x = @@b'abc'"),
+    case("double star", "E014", "name each argument", "x = add_one(**@@n)"),
+    case("sum of None", "E044", "got the constant None", "x = @@tl.sum(None)"),
+    case("indices without an axis", "E024", "need an axis",
+         "x = @@tl.max(tl.arange(0, 8), return_indices=True)"),
+    case("k of topk", "E018", "k must be in [1, 8]", "x = @@tl.topk(tl.arange(0, 8), 16)"),
+    case("combine function", "E016", "@jit", "x = @@tl.reduce(tl.arange(0, 8), 0, plain)"),
+    case("arity of combine", "E037", "2 values for 1", "x = @@tl.reduce(tl.arange(0, 8), 0, two)"),
     case("asm constraints", "E050", "", 'x = @@tl.inline_asm_elementwise("nop", "=Z,,", [n], tl.int32, True, 1)'),
     # --- calls --------------------------------------------------------------------------------
     case("unknown keyword", "E051", "did you mean `mask`?", "x = @@tl.load(p, maks=None)"),
@@ -359,3 +384,76 @@ def test_mistake(case: Case, folder: Path, modules: list[str]) -> None:
     assert text.startswith(f"{error.file}:{line}:{column}: error[{case.id}]: "), text
     assert error.message == error.message.rstrip("."), text
     assert "python/tessera" not in text, "a frame of the compiler shows"
+
+
+def test_no_source() -> None:
+    namespace: dict[str, Any] = {"__name__": "nowhere"}
+    exec("def kernel(p):\n    pass", namespace)
+    kernel = tessera.jit(namespace["kernel"])
+    with pytest.raises(CompilationError) as caught:
+        build_module(kernel, [pointer()], Options)
+    assert caught.value.id == "E002" and "`kernel` is not available" in str(caught.value)
+    assert (caught.value.file, caught.value.line) == ("<string>", 1)
+
+
+def test_coroutine(folder: Path, modules: list[str]) -> None:
+    error, line, column = mistake(
+        folder, "\n@tessera.jit\n@@async def kernel(p):\n    pass\n", modules
+    )
+    assert (error.id, error.line, error.column) == ("E007", line, column)
+
+
+def test_chain_of_calls(folder: Path, modules: list[str]) -> None:
+    source = (
+        "\n@tessera.jit\ndef inner(x, y):\n    return @@x + y\n"
+        "\n@tessera.jit\ndef outer(x):\n    return inner(x, tl.arange(0, 32))\n"
+        "\n@tessera.jit\ndef kernel(p):\n    outer(tl.arange(0, 64))\n"
+    )
+    error, line, column = mistake(folder, source, modules)
+    assert (error.id, error.line, error.column) == ("E022", line, column)
+    text = str(error).splitlines()
+    assert [frame.function for frame in error.frames] == ["kernel", "outer", "inner"]
+    assert text[1].endswith("return x + y") and text[2].endswith(" ^~~~~")
+    assert text[1].index("x + y") == text[2].index("^")
+    assert text[3].endswith(f"{line}:{column}: note: the left operand is int32[64]")
+    assert text[4].endswith("note: the right operand is int32[32]")
+    assert text[5].endswith(f":{line + 4}:12: note: `inner` called from `outer`")
+    assert text[6].endswith(f":{line + 8}:5: note: `outer` called from `kernel`")
+    assert text[7].startswith("fix: ")
+
+
+def test_columns_count_characters(folder: Path, modules: list[str]) -> None:
+    source = '\n@tessera.jit\ndef kernel(p, n):\n    größe = "äöü"; y = @@größer\n'
+    error, line, column = mistake(folder, source, modules)
+    assert (error.id, error.line, error.column) == ("E012", line, column)
+    assert "did you mean `größe`?" in str(error)
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize("start", ["", "\ufeff"])
+def test_files_of_all_kinds(ending: str, start: str, folder: Path, modules: list[str]) -> None:
+    lines = [
+        "import tessera", "import tessera.language as tl", "", "class Kernels:",
+        "\t@staticmethod  # a comment", "\t@tessera.jit", "\t# another", "\tdef kernel(p, # the pointer",
+        "# at the margin", "\t\t\tn):", "\t\t'''doc", "string'''", "\t\tx = (n +", "1)",
+        "\t\tx = tl.laod(p)", "", "\tafter = 1", "",
+    ]  # fmt: skip
+    name = f"mistaken_{next(_numbers)}"
+    path = folder / f"{name}.py"
+    path.write_bytes((start + ending.join(lines)).encode())
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with pytest.raises(CompilationError) as caught:
+        build_module(module.Kernels.kernel, [pointer(), number()], Options)
+    assert (caught.value.id, caught.value.line, caught.value.column) == ("E012", 15, 7)
+    assert caught.value.source_line == "\t\tx = tl.laod(p)"
+
+
+def test_errors_can_be_pickled(folder: Path, modules: list[str]) -> None:
+    import pickle
+
+    error, _, _ = mistake(folder, "\n@tessera.jit\ndef kernel(p):\n    x = @@nothing\n", modules)
+    copy = pickle.loads(pickle.dumps(error))
+    assert str(copy) == str(error) and copy.id == error.id and copy.frames == error.frames
