@@ -11,8 +11,7 @@ static LogicalResult verifyAccess(Operation *op, Value ptr, Type value, Value ma
   Type wanted =
       withElementType(pointers, cast<PointerType>(getElementTypeOrSelf(pointers)).getPointee());
   if (value != wanted)
-    return op->emitOpError("has a value of type ")
-           << value << " for pointers of type " << pointers;
+    return op->emitOpError("has a value of type ") << value << " for pointers of type " << pointers;
   if (mask && (getShape(mask.getType()) != getShape(pointers) ||
                getEncoding(mask.getType()) != getEncoding(pointers)))
     return op->emitOpError("has a mask of type ")

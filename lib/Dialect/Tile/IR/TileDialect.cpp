@@ -4,9 +4,9 @@
 
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
-#include "llvm/Support/MathExtras.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Transforms/InliningUtils.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace tessera::tile;
@@ -79,7 +79,8 @@ LogicalResult tessera::tile::verifyLegalTiles(Operation *op) {
     for (int64_t extent : tensor.getShape())
       if (!isLegalExtent(extent))
         return op->emitOpError("has a tile with extent ")
-               << extent << "; an extent is a power of two, or odd * 2^k with odd <= 31 and 2^k >= 8";
+               << extent
+               << "; an extent is a power of two, or odd * 2^k with odd <= 31 and 2^k >= 8";
     if (tensor.getNumElements() > kMaxTileElements)
       return op->emitOpError("has a tile of ")
              << tensor.getNumElements() << " elements; the most is " << kMaxTileElements;

@@ -20,45 +20,43 @@ OpFoldResult DivIntOp::fold(FoldAdaptor adaptor) {
   if (matchPattern(adaptor.getRhs(), m_One()))
     return getLhs();
   bool isSigned = getSignedness() == Signedness::Signed;
-  return constFoldBinaryOp<IntegerAttr>(
-      ArrayRef<Attribute>{adaptor.getLhs(), adaptor.getRhs()},
-      [&](const APInt &a, const APInt &b) -> APInt {
-        if (b.isZero())
-          return APInt::getAllOnes(a.getBitWidth());
-        // APInt's sdiv wraps for the smallest integer divided by -1.
-        return isSigned ? a.sdiv(b) : a.udiv(b);
-      });
+  return constFoldBinaryOp<IntegerAttr>(ArrayRef<Attribute>{adaptor.getLhs(), adaptor.getRhs()},
+                                        [&](const APInt &a, const APInt &b) -> APInt {
+                                          if (b.isZero())
+                                            return APInt::getAllOnes(a.getBitWidth());
+                                          // APInt's sdiv wraps for the smallest integer divided by
+                                          // -1.
+                                          return isSigned ? a.sdiv(b) : a.udiv(b);
+                                        });
 }
 
 OpFoldResult RemIntOp::fold(FoldAdaptor adaptor) {
   bool isSigned = getSignedness() == Signedness::Signed;
-  return constFoldBinaryOp<IntegerAttr>(
-      ArrayRef<Attribute>{adaptor.getLhs(), adaptor.getRhs()},
-      [&](const APInt &a, const APInt &b) -> APInt {
-        if (b.isZero())
-          return a;
-        return isSigned ? a.srem(b) : a.urem(b);
-      });
+  return constFoldBinaryOp<IntegerAttr>(ArrayRef<Attribute>{adaptor.getLhs(), adaptor.getRhs()},
+                                        [&](const APInt &a, const APInt &b) -> APInt {
+                                          if (b.isZero())
+                                            return a;
+                                          return isSigned ? a.srem(b) : a.urem(b);
+                                        });
 }
 
 OpFoldResult ShiftOp::fold(FoldAdaptor adaptor) {
   if (matchPattern(adaptor.getRhs(), m_Zero()))
     return getLhs();
   ShiftKind kind = getKind();
-  return constFoldBinaryOp<IntegerAttr>(
-      ArrayRef<Attribute>{adaptor.getLhs(), adaptor.getRhs()},
-      [&](const APInt &a, const APInt &n) -> APInt {
-        unsigned amount = n.getLimitedValue(a.getBitWidth());
-        switch (kind) {
-        case ShiftKind::Left:
-          return a.shl(amount);
-        case ShiftKind::RightLogical:
-          return a.lshr(amount);
-        case ShiftKind::RightArithmetic:
-          return a.ashr(amount);
-        }
-        llvm_unreachable("covered switch");
-      });
+  return constFoldBinaryOp<IntegerAttr>(ArrayRef<Attribute>{adaptor.getLhs(), adaptor.getRhs()},
+                                        [&](const APInt &a, const APInt &n) -> APInt {
+                                          unsigned amount = n.getLimitedValue(a.getBitWidth());
+                                          switch (kind) {
+                                          case ShiftKind::Left:
+                                            return a.shl(amount);
+                                          case ShiftKind::RightLogical:
+                                            return a.lshr(amount);
+                                          case ShiftKind::RightArithmetic:
+                                            return a.ashr(amount);
+                                          }
+                                          llvm_unreachable("covered switch");
+                                        });
 }
 
 LogicalResult MulHiOp::verify() {
@@ -103,8 +101,9 @@ OpFoldResult FpToFpOp::fold(FoldAdaptor adaptor) {
 
 /// Impure foreign code may read and write anything.
 template <typename Op>
-static void getForeignEffects(
-    Op op, SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+static void
+getForeignEffects(Op op,
+                  SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
   if (op.getPure())
     return;
   effects.emplace_back(MemoryEffects::Read::get());
@@ -140,11 +139,12 @@ LogicalResult InlineAsmOp::verify() {
 LogicalResult MapElementwiseOp::verify() {
   Block &block = getBody().front();
   auto elementTypes = [](TypeRange types) {
-    return llvm::to_vector(llvm::map_range(types, [](Type type) { return getElementTypeOrSelf(type); }));
+    return llvm::to_vector(
+        llvm::map_range(types, [](Type type) { return getElementTypeOrSelf(type); }));
   };
   if (SmallVector<Type>(block.getArgumentTypes()) != elementTypes(getOperandTypes()))
-    return emitOpError("region takes ") << block.getArgumentTypes() << " for operands "
-                                        << getOperandTypes();
+    return emitOpError("region takes ")
+           << block.getArgumentTypes() << " for operands " << getOperandTypes();
   auto yield = dyn_cast<MapReturnOp>(block.getTerminator());
   if (!yield || SmallVector<Type>(yield.getOperandTypes()) != elementTypes(getResultTypes()))
     return emitOpError("region does not return the element types of ") << getResultTypes();

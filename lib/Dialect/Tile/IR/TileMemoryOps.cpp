@@ -97,12 +97,13 @@ LogicalResult LoadOp::verify() {
   if (getOther() && !getMask())
     return emitOpError("has an other but no mask");
   if (getOther() && getOther().getType() != getType())
-    return emitOpError("has an other of type ") << getOther().getType() << " for a result of type "
-                                                << getType();
+    return emitOpError("has an other of type ")
+           << getOther().getType() << " for a result of type " << getType();
   return success();
 }
 
-void LoadOp::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+void LoadOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
   effects.emplace_back(MemoryEffects::Read::get(), &getPtrMutable());
   // A write as well, so that nothing repeats, moves or drops a volatile load.
   if (getIsVolatile())
@@ -137,8 +138,8 @@ struct LoadWithConstantMask : public OpRewritePattern<LoadOp> {
 struct LoadWithZeroOther : public OpRewritePattern<LoadOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(LoadOp op, PatternRewriter &rewriter) const final {
-    if (!op.getOther() || (!matchPattern(op.getOther(), m_Zero()) &&
-                           !matchPattern(op.getOther(), m_PosZeroFloat())))
+    if (!op.getOther() ||
+        (!matchPattern(op.getOther(), m_Zero()) && !matchPattern(op.getOther(), m_PosZeroFloat())))
       return rewriter.notifyMatchFailure(op, "the other is not 0");
     rewriter.modifyOpInPlace(op, [&] { op.getOtherMutable().clear(); });
     return success();

@@ -16,7 +16,8 @@ static LogicalResult verifyAxis(Operation *op, TypeRange operands, int32_t axis)
 
 /// (R3): two scalars an operand in, one out.
 static LogicalResult verifyCombine(Operation *op, Region &region, TypeRange operands) {
-  SmallVector<Type> elements = llvm::to_vector(llvm::map_range(operands, [](Type type) { return getElementTypeOrSelf(type); }));
+  SmallVector<Type> elements = llvm::to_vector(
+      llvm::map_range(operands, [](Type type) { return getElementTypeOrSelf(type); }));
   SmallVector<Type> wanted(elements);
   wanted.append(elements);
   Block &block = region.front();
@@ -103,9 +104,8 @@ LogicalResult GatherOp::verify() {
              << source[dim] << " and " << index[dim] << " in dimension " << dim;
   if (getShape(getType()) != index ||
       getElementTypeOrSelf(getType()) != getElementTypeOrSelf(getSource().getType()))
-    return emitOpError("gives ") << getType() << " from a source of type "
-                                 << getSource().getType() << " and an index of type "
-                                 << getIndex().getType();
+    return emitOpError("gives ") << getType() << " from a source of type " << getSource().getType()
+                                 << " and an index of type " << getIndex().getType();
   return success();
 }
 
@@ -120,7 +120,7 @@ LogicalResult SortOp::verify() {
 LogicalResult SortOp::verifyRegions() {
   Type key = getElementTypeOrSelf(getOperandTypes().front());
   if (SmallVector<Type>(getCompare().front().getArgumentTypes()) != SmallVector<Type>{key, key})
-    return emitOpError("region takes ") << getCompare().front().getArgumentTypes()
-                                        << ", wanted are two keys of " << key;
+    return emitOpError("region takes ")
+           << getCompare().front().getArgumentTypes() << ", wanted are two keys of " << key;
   return success();
 }

@@ -122,9 +122,8 @@ LogicalResult ExpandDimsOp::inferReturnTypes(MLIRContext *, std::optional<Locati
   SmallVector<int64_t> shape(source.getShape());
   shape.insert(shape.begin() + axis, 1);
   FailureOr<RankedTensorType> result =
-      inferTile(loc, getOperationName(), source, shape, [&](TileEncodingInterface encoding) {
-        return encoding.inferExpandDims(axis);
-      });
+      inferTile(loc, getOperationName(), source, shape,
+                [&](TileEncodingInterface encoding) { return encoding.inferExpandDims(axis); });
   if (failed(result))
     return failure();
   results.push_back(*result);
@@ -147,9 +146,9 @@ LogicalResult ReshapeOp::verify() {
   auto from = cast<RankedTensorType>(getSource().getType()), to = cast<RankedTensorType>(getType());
   if (from.getNumElements() != to.getNumElements())
     return emitOpError("makes ") << to.getNumElements() << " elements of " << from.getNumElements();
-  FailureOr<RankedTensorType> wanted =
-      inferTile(getLoc(), getOperationName(), from, to.getShape(),
-                [&](TileEncodingInterface encoding) { return encoding.inferReshape(to.getShape()); });
+  FailureOr<RankedTensorType> wanted = inferTile(
+      getLoc(), getOperationName(), from, to.getShape(),
+      [&](TileEncodingInterface encoding) { return encoding.inferReshape(to.getShape()); });
   if (failed(wanted))
     return failure();
   if (*wanted != to)

@@ -28,7 +28,7 @@ def Tile_MakeBlockPtrOp : Tile_Op<"make_block_ptr", [Pure, AttrSizedOperandSegme
   let results = (outs Tile_BlockPointerType:$result);
   let assemblyFormat = [{
     $base `,` `[` $shape `]` `,` `[` $strides `]` `,` `[` $offsets `]` attr-dict
-    `:` type($base) `->` type($result)
+    `:` qualified(type($base)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;
 }
@@ -44,7 +44,7 @@ def Tile_AdvanceOp : Tile_Op<"advance", [Pure, AllTypesMatch<["source", "result"
   }];
   let arguments = (ins Tile_BlockPointerType:$source, Variadic<I32>:$offsets);
   let results = (outs Tile_BlockPointerType:$result);
-  let assemblyFormat = "$source `,` `[` $offsets `]` attr-dict `:` type($source)";
+  let assemblyFormat = "$source `,` `[` $offsets `]` attr-dict `:` qualified(type($source))";
   let hasVerifier = 1;
 }
 
@@ -68,7 +68,7 @@ def Tile_BlockLoadOp : Tile_Op<"block_load", []> {
     DefaultValuedAttr<Tile_CacheModifier, "CacheModifier::None">:$cache,
     DefaultValuedAttr<Tile_EvictionPolicy, "EvictionPolicy::Normal">:$evict);
   let results = (outs Tile_Tile:$result);
-  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let assemblyFormat = "$source attr-dict `:` qualified(type($source)) `->` type($result)";
   let hasVerifier = 1;
 }
 
@@ -89,7 +89,7 @@ def Tile_BlockStoreOp : Tile_Op<"block_store", []> {
     DenseI32ArrayAttr:$boundary_check,
     DefaultValuedAttr<Tile_CacheModifier, "CacheModifier::None">:$cache,
     DefaultValuedAttr<Tile_EvictionPolicy, "EvictionPolicy::Normal">:$evict);
-  let assemblyFormat = "$target `,` $value attr-dict `:` type($target) `,` type($value)";
+  let assemblyFormat = "$target `,` $value attr-dict `:` qualified(type($target)) `,` type($value)";
   let hasVerifier = 1;
 }
 
@@ -111,7 +111,7 @@ def Tile_MakeDescriptorOp : Tile_Op<"make_descriptor", [Pure, AttrSizedOperandSe
     DefaultValuedAttr<Tile_Padding, "Padding::Zero">:$padding);
   let results = (outs Tile_DescriptorType:$result);
   let assemblyFormat = [{
-    $base `,` `[` $shape `]` `,` `[` $strides `]` attr-dict `:` type($base) `->` type($result)
+    $base `,` `[` $shape `]` `,` `[` $strides `]` attr-dict `:` qualified(type($base)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;
 }
@@ -130,7 +130,7 @@ def Tile_DescriptorLoadOp : Tile_Op<"descriptor_load", []> {
     DefaultValuedAttr<Tile_CacheModifier, "CacheModifier::None">:$cache,
     DefaultValuedAttr<Tile_EvictionPolicy, "EvictionPolicy::Normal">:$evict);
   let results = (outs Tile_Tile:$result);
-  let assemblyFormat = "$source `,` `[` $offsets `]` attr-dict `:` type($source) `->` type($result)";
+  let assemblyFormat = "$source `,` `[` $offsets `]` attr-dict `:` qualified(type($source)) `->` type($result)";
   let hasVerifier = 1;
 }
 
@@ -146,7 +146,7 @@ def Tile_DescriptorStoreOp : Tile_Op<"descriptor_store", []> {
   }];
   let arguments = (ins Arg<Tile_DescriptorType, "", [MemWrite]>:$target, Variadic<I32>:$offsets,
     Tile_Tile:$value);
-  let assemblyFormat = "$target `,` `[` $offsets `]` `,` $value attr-dict `:` type($target) `,` type($value)";
+  let assemblyFormat = "$target `,` `[` $offsets `]` `,` $value attr-dict `:` qualified(type($target)) `,` type($value)";
   let hasVerifier = 1;
 }
 
@@ -167,7 +167,7 @@ def Tile_DescriptorGatherOp : Tile_Op<"descriptor_gather", []> {
   let arguments = (ins Arg<Tile_DescriptorType, "", [MemRead]>:$source,
     RankedTensorOf<[I16, I32]>:$rows, I32:$column);
   let results = (outs Tile_Tile:$result);
-  let assemblyFormat = "$source `,` $rows `,` $column attr-dict `:` type($source) `,` type($rows) `->` type($result)";
+  let assemblyFormat = "$source `,` $rows `,` $column attr-dict `:` qualified(type($source)) `,` type($rows) `->` type($result)";
   let hasVerifier = 1;
 }
 
@@ -184,7 +184,7 @@ def Tile_DescriptorScatterOp : Tile_Op<"descriptor_scatter", []> {
   }];
   let arguments = (ins Arg<Tile_DescriptorType, "", [MemWrite]>:$target,
     RankedTensorOf<[I16, I32]>:$rows, I32:$column, Tile_Tile:$value);
-  let assemblyFormat = "$target `,` $rows `,` $column `,` $value attr-dict `:` type($target) `,` type($rows) `,` type($value)";
+  let assemblyFormat = "$target `,` $rows `,` $column `,` $value attr-dict `:` qualified(type($target)) `,` type($rows) `,` type($value)";
   let hasVerifier = 1;
 }
 
@@ -202,7 +202,7 @@ def Tile_DescriptorReduceOp : Tile_Op<"descriptor_reduce", []> {
   }];
   let arguments = (ins Tile_AtomicKind:$kind, Arg<Tile_DescriptorType, "", [MemRead, MemWrite]>:$target,
     Variadic<I32>:$offsets, Tile_Tile:$value);
-  let assemblyFormat = "$kind `,` $target `,` `[` $offsets `]` `,` $value attr-dict `:` type($target) `,` type($value)";
+  let assemblyFormat = "$kind `,` $target `,` `[` $offsets `]` `,` $value attr-dict `:` qualified(type($target)) `,` type($value)";
   let hasVerifier = 1;
 }
 
