@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Running a kernel with the reference interpreter.
+// Running a kernel with the reference interpreter, and what it may write to: a launch
+// checks its arrays before it runs anything.
 
 #include "Errors.h"
 #include "Handles.h"
 
+#include "tessera/Compiler/ArgumentAccess.h"
 #include "tessera/Interpreter/Interpreter.h"
+#include "tessera/Support/UserError.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
 
 using namespace tessera;
 using namespace tessera::capi;
@@ -16,5 +23,19 @@ extern "C" TsrStatus tsr_interpret(TsrModule *module, const char *kernel, const 
     DiagnosticCollector collector(module->context.get());
     interpret(*module->module, kernel, {grid[0], grid[1], grid[2]},
               llvm::ArrayRef<uint64_t>(args, num_args));
+  });
+}
+
+extern "C" TsrStatus tsr_module_stored_arguments(TsrModule *module, const char *kernel,
+                                                 uint8_t *stored, size_t capacity,
+                                                 size_t *num_args) TSR_NOEXCEPT {
+  return guarded([&] {
+    auto function = module->module->lookupSymbol<tile::FuncOp>(kernel);
+    if (!function)
+      throw UserError("E051", "the module has no kernel '" + std::string(kernel) + "'");
+    std::vector<KernelArgument> arguments = describeArguments(function);
+    *num_args = arguments.size();
+    for (size_t i = 0; i < std::min(capacity, arguments.size()); ++i)
+      stored[i] = arguments[i].isStored;
   });
 }

@@ -7,7 +7,7 @@
 // know passes its operands on to all its results. What a load returns does not belong
 // to the argument any more: behind a pointer found in memory lies other memory.
 
-#include "ArgumentAccess.h"
+#include "tessera/Compiler/ArgumentAccess.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"

@@ -4,7 +4,7 @@
 
 #include "tessera/Compiler/Compiler.h"
 
-#include "ArgumentAccess.h"
+#include "tessera/Compiler/ArgumentAccess.h"
 #include "Diagnostics.h"
 #include "KernelAttributes.h"
 #include "StageFiles.h"

@@ -4,7 +4,10 @@
 
 #include "Handles.h"
 
+#include <pybind11/stl.h>
+
 #include <string>
+#include <vector>
 
 using namespace tessera::python;
 
@@ -33,6 +36,19 @@ py::str printModule(Module &module, bool locations) {
   return py::str(text);
 }
 
+std::vector<size_t> storedArguments(Module &module, const std::string &kernel) {
+  size_t count = 0;
+  check(tsr_module_stored_arguments(module.handle.get(), kernel.c_str(), nullptr, 0, &count));
+  std::vector<uint8_t> stored(count);
+  check(tsr_module_stored_arguments(module.handle.get(), kernel.c_str(), stored.data(), count,
+                                    &count));
+  std::vector<size_t> result;
+  for (size_t i = 0; i < count; ++i)
+    if (stored[i])
+      result.push_back(i);
+  return result;
+}
+
 } // namespace
 
 void tessera::python::registerModule(py::module_ &module) {
@@ -45,5 +61,7 @@ void tessera::python::registerModule(py::module_ &module) {
           "Raise CoreError unless the IR is valid.")
       .def("print", &printModule, py::kw_only(), py::arg("locations") = false,
            "The text of the module, with the place of each operation if asked for.")
+      .def("stored_arguments", &storedArguments, py::arg("kernel"),
+           "The arguments through which a kernel of tile IR may write, by place.")
       .def("__str__", [](Module &self) { return printModule(self, false); });
 }

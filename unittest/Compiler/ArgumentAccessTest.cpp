@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "ArgumentAccess.h"
+#include "tessera/Compiler/ArgumentAccess.h"
 
 #include "mlir/Parser/Parser.h"
 #include "tessera/Compiler/Compiler.h"

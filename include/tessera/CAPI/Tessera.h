@@ -123,6 +123,11 @@ TSR_EXPORT TsrStatus tsr_module_parse(const char *text, size_t length, const cha
 TSR_EXPORT TsrStatus tsr_module_print(TsrModule *module, int with_locations,
                                       const char **text) TSR_NOEXCEPT;
 TSR_EXPORT TsrStatus tsr_module_verify(TsrModule *module) TSR_NOEXCEPT;
+/* Sets `stored[i]` for each argument of a kernel of tile IR through which it may write, and
+ * `*num_args` to how many arguments there are. No more than `capacity` are set. */
+TSR_EXPORT TsrStatus tsr_module_stored_arguments(TsrModule *module, const char *kernel,
+                                                 uint8_t *stored, size_t capacity,
+                                                 size_t *num_args) TSR_NOEXCEPT;
 TSR_EXPORT void tsr_module_destroy(TsrModule *module) TSR_NOEXCEPT;
 
 /* --- The typed builder ------------------------------------------------------------ */

@@ -179,7 +179,8 @@ class JITFunction(JITCallable):
             return None, None
         found = self._kernel(bound, options)
         kernel = found.kernel
-        _check_writeable(kernel, bound)
+        if any(item.pointer.read_only for item in bound.pointers):
+            _check_writeable(kernel.stored_arguments(), bound)
         try:
             kernel._kernel.launch(extents, bound.slots, options.num_threads)
         except _C.CoreError as error:
@@ -308,6 +309,8 @@ class JITFunction(JITCallable):
                 found = build_module(self, bound.specs, options), uses
                 self._modules[key] = found
             try:
+                if any(item.pointer.read_only for item in bound.pointers):
+                    _check_writeable(found[0].stored_arguments(self.__name__), bound)
                 _C.interpret(found[0], self.__name__, grid, bound.slots)
             except _C.CoreError as error:
                 raise_core_error(error)
@@ -424,15 +427,13 @@ def _make_dispatcher(fn: JITFunction, traits: Sequence[ParamTraits]) -> _C.Dispa
     return _C.Dispatcher(parameters, slow, raise_core_error)
 
 
-def _check_writeable(kernel: "CompiledKernel", bound: Bound) -> None:
-    read_only = [item for item in bound.pointers if item.pointer.read_only]
-    if read_only:
-        from tessera.compiler.artifacts import read_only_error
+def _check_writeable(stored: Sequence[int], bound: Bound) -> None:
+    """Raises ArgumentError if one of the arguments `stored` is a read-only array."""
+    for item in bound.pointers:
+        if item.pointer.read_only and item.slot in stored:
+            from tessera.compiler.artifacts import read_only_error
 
-        stored = kernel.stored_arguments()
-        for item in read_only:
-            if item.slot in stored:
-                raise read_only_error(item.name)
+            raise read_only_error(item.name)
 
 
 def _check_is_function(fn: Any) -> None:

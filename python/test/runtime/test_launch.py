@@ -461,6 +461,8 @@ def test_read_only_arrays_may_be_read_but_not_written():
         with pytest.raises(tessera.ArgumentError, match="`out_ptr`.*read-only") as caught:
             add[(16,)](x, y, out, 500, BLOCK=64)
         assert caught.value.id == "E054"
+        with pytest.raises(tessera.ArgumentError, match="`out_ptr`.*read-only"):
+            tessera.interpret(add)[(16,)](x, y, out, 500, BLOCK=64)
     assert np.array_equal(out, before)
 
 

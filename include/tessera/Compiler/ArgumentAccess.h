@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a kernel does to the memory behind its arguments.
 
-#ifndef TESSERA_LIB_COMPILER_ARGUMENTACCESS_H
-#define TESSERA_LIB_COMPILER_ARGUMENTACCESS_H
+#ifndef TESSERA_COMPILER_ARGUMENTACCESS_H
+#define TESSERA_COMPILER_ARGUMENTACCESS_H
 
 #include "tessera/Compiler/CompiledKernel.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
@@ -17,4 +19,4 @@ std::vector<KernelArgument> describeArguments(tile::FuncOp kernel);
 
 } // namespace tessera
 
-#endif // TESSERA_LIB_COMPILER_ARGUMENTACCESS_H
+#endif // TESSERA_COMPILER_ARGUMENTACCESS_H
