@@ -58,6 +58,52 @@ const char *const kFailing = R"(
   }
 )";
 
+/// z = x + y for the first n elements, tiles of 1024.
+const char *const kAddTiles = R"(
+  tile.func @add(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %z: !tile.ptr<f32>, %n: i32) {
+    %size = arith.constant 1024 : i32
+    %pid = tile.program_id 0
+    %start = arith.muli %pid, %size : i32
+    %range = tile.range 0 to 1024 : tensor<1024xi32>
+    %starts = tile.splat %start : i32 -> tensor<1024xi32>
+    %o = arith.addi %starts, %range : tensor<1024xi32>
+    %limit = tile.splat %n : i32 -> tensor<1024xi32>
+    %m = arith.cmpi slt, %o, %limit : tensor<1024xi32>
+    %xs = tile.splat %x : !tile.ptr<f32> -> tensor<1024x!tile.ptr<f32>>
+    %xp = tile.addptr %xs, %o : tensor<1024x!tile.ptr<f32>>, tensor<1024xi32>
+    %xv = tile.load %xp, %m : tensor<1024x!tile.ptr<f32>>
+    %ys = tile.splat %y : !tile.ptr<f32> -> tensor<1024x!tile.ptr<f32>>
+    %yp = tile.addptr %ys, %o : tensor<1024x!tile.ptr<f32>>, tensor<1024xi32>
+    %yv = tile.load %yp, %m : tensor<1024x!tile.ptr<f32>>
+    %v = arith.addf %xv, %yv : tensor<1024xf32>
+    %zs = tile.splat %z : !tile.ptr<f32> -> tensor<1024x!tile.ptr<f32>>
+    %zp = tile.addptr %zs, %o : tensor<1024x!tile.ptr<f32>>, tensor<1024xi32>
+    tile.store %zp, %v, %m : tensor<1024x!tile.ptr<f32>>
+    tile.return
+  }
+)";
+
+std::unique_ptr<CompiledKernel> compileTiles(llvm::StringRef text, CompileOptions options = {}) {
+  std::unique_ptr<mlir::MLIRContext> context = createContext();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, context.get());
+  EXPECT_TRUE(bool(module));
+  return compile(*module, options);
+}
+
+/// Runs kAddTiles on n elements; what lies behind them must stay as it was.
+void expectAdds(const CompiledKernel &kernel, int32_t n) {
+  std::vector<float> x(n + 64), y(n + 64), z(n + 64, -1.0f);
+  for (int32_t i = 0; i < n + 64; ++i) {
+    x[i] = static_cast<float>(i);
+    y[i] = static_cast<float>(2 * i);
+  }
+  kernel.launch({(n + 1023) / 1024, 1, 1},
+                {reinterpret_cast<uint64_t>(x.data()), reinterpret_cast<uint64_t>(y.data()),
+                 reinterpret_cast<uint64_t>(z.data()), static_cast<uint64_t>(n)});
+  for (int32_t i = 0; i < n + 64; ++i)
+    ASSERT_EQ(z[i], i < n ? static_cast<float>(3 * i) : -1.0f) << "element " << i;
+}
+
 std::unique_ptr<CompiledKernel> compileLLVM(llvm::StringRef text, CompileOptions options = {}) {
   options.startStage = "llvm";
   std::unique_ptr<mlir::MLIRContext> context = createContext();
@@ -159,6 +205,30 @@ TEST(CompiledKernelTest, ThreadsCompileAtOnce) {
     threads.emplace_back([] {
       for (int i = 0; i < 5; ++i)
         expectDoubles(*compileLLVM(kDouble));
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+TEST(CompiledKernelTest, TilesBecomeCodeForEveryWidth) {
+  for (std::string cpu : {"host", "x86-64", "x86-64-v3", "x86-64-v4"}) {
+    CompileOptions options;
+    options.cpu = cpu;
+    std::unique_ptr<CompiledKernel> kernel = compileTiles(kAddTiles, options);
+    if (!kernel->canRun())
+      continue;
+    for (int32_t n : {0, 1, 15, 16, 17, 1000, 1023, 1024, 1025, 5000})
+      expectAdds(*kernel, n);
+    expectAdds(*CompiledKernel::deserialize(kernel->serialize()), 3000);
+  }
+}
+
+TEST(CompiledKernelTest, ThreadsCompileTilesAtOnce) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([] {
+      for (int i = 0; i < 3; ++i)
+        expectAdds(*compileTiles(kAddTiles), 2500);
     });
   for (std::thread &thread : threads)
     thread.join();

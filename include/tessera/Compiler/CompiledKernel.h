@@ -87,6 +87,9 @@ public:
   /// Text or bytes of a named stage, if it was kept ("object" always is).
   std::optional<llvm::StringRef> getStage(llvm::StringRef name) const;
 
+  /// Whether this machine has all that the kernel's CPU has.
+  bool canRun() const { return missingFeature.empty(); }
+
   /// Runs a grid and returns when it is done. Any thread may call it, several at
   /// once. `numThreads` 0 is the metadata's, or the host's default. Throws UserError
   /// for a failed assertion (E065), a wrong number of arguments (E051) or a bad grid (E052).
