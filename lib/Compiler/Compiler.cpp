@@ -4,10 +4,10 @@
 
 #include "tessera/Compiler/Compiler.h"
 
-#include "tessera/Compiler/ArgumentAccess.h"
 #include "Diagnostics.h"
 #include "KernelAttributes.h"
 #include "StageFiles.h"
+#include "tessera/Compiler/ArgumentAccess.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Verifier.h"
