@@ -10,6 +10,7 @@ moved function) still finds the machine code.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 from typing import Any, Mapping, Optional, Sequence, Union
@@ -61,6 +62,8 @@ def compile_specialised(
     fn: JITCallable, key: Sequence[Any], specs: Sequence[ArgSpec], options: CompileOptions
 ) -> CompiledKernel:
     """The kernel for one specialisation: from the disk cache, or compiled and put there."""
+    # Each launch says how many threads it wants; a kernel must not remember those of one.
+    options = dataclasses.replace(options, num_threads=0)
 
     def rebuild() -> _C.Kernel:
         return _compile(build_module(fn, specs, options), options, keep_stages=True)

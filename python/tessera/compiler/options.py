@@ -13,8 +13,10 @@ from tessera.settings import settings
 # How many threads a warp has on every target that has warps, and how many one program may use.
 _MAX_WARPS = 32
 
-# Options of GPU launches which have nothing to act on here; kernels that pass them still run.
-_WITHOUT_EFFECT_ON_CPU = (
+# Options of GPU launches which have nothing to act on here (kernels that pass them still run),
+# and those that a launch alone looks at.
+_WITHOUT_EFFECT_ON_CODE = (
+    "num_threads",
     "num_warps",
     "num_stages",
     "maxnreg",
@@ -118,7 +120,7 @@ class CompileOptions:
         return tuple(
             (field.name, getattr(self, field.name))
             for field in dataclasses.fields(self)
-            if field.name not in _WITHOUT_EFFECT_ON_CPU
+            if field.name not in _WITHOUT_EFFECT_ON_CODE
         )
 
 

@@ -279,7 +279,7 @@ class JITFunction(JITCallable):
         return self._traits
 
     def _kernel(self, bound: Bound, options: "CompileOptions") -> "_Specialisation":
-        key = (tuple(bound.key), options.key(), settings.generation)
+        key = (tuple(bound.key), options.key(), settings.dump_dir, settings.override_dir)
         found = self._kernels.get(key)
         if found is None or not found.is_current():
             # Threads that want the same kernel wait for the first of them to compile it.

@@ -643,3 +643,21 @@ def test_host_functions_work_in_kernels_too():
         1024,
         2048,
     ]
+
+
+def test_threads_of_one_launch_are_not_those_of_the_next():
+    x, y, out = arrays()
+    first = add[(16,)](x, y, out, 1000, BLOCK=64, num_threads=1)
+    second = add[(16,)](x, y, out, 1000, BLOCK=64)
+    assert first is second and first.metadata["num_threads"] == 0
+
+
+def test_settings_that_come_back_find_their_kernels(tmp_path):
+    x, y, out = arrays()
+    first = add[(16,)](x, y, out, 1000, BLOCK=64)
+    with settings.override(deterministic=True):
+        assert add[(16,)](x, y, out, 1000, BLOCK=64) is not first
+    with settings.override(dump_dir=str(tmp_path / "dump")):
+        assert add[(16,)](x, y, out, 1000, BLOCK=64) is not first
+    assert "add.asm.s" in os.listdir(tmp_path / "dump")
+    assert add[(16,)](x, y, out, 1000, BLOCK=64) is first
