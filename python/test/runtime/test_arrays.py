@@ -198,3 +198,11 @@ def test_no_array():
         assert pointer_of(value, "x") is None
     with pytest.raises(tessera.ArgumentError, match="no element type for 'quaternion'"):
         to_dtype("quaternion")
+
+
+def test_jax_arrays_may_be_read_but_never_written():
+    jnp = pytest.importorskip("jax.numpy")
+    array = jnp.arange(16, dtype=jnp.bfloat16)
+    pointer = pointer_of(array, "x")
+    assert pointer.dtype == tl.bfloat16 and pointer.read_only
+    assert pointer.address == array.unsafe_buffer_pointer()
