@@ -60,8 +60,8 @@ BlockShape chooseBlock(int64_t M, int64_t vectors, int64_t registers) {
         return (vectors / v) * stepCost(rows, v) + stepCost(rows, vectors % v);
       };
       double cost = (M / r) * columnsCost(r) + columnsCost(M % r);
-      // Left-over blocks are code, too.
-      cost += (M % r != 0 ? 1.0 : 0.0) + (vectors % v != 0 ? 1.0 : 0.0);
+      // A block of another shape for what is left over has to be compiled, too.
+      cost *= 1.0 + 0.03 * ((M % r != 0) + (vectors % v != 0));
       if (cost < bestCost) {
         bestCost = cost;
         best = {r, v};
@@ -284,7 +284,10 @@ private:
                            ? arith::ConstantOp::create(b, loc, b.getZeroAttr(type)).getResult()
                            : widen(vector::LoadOp::create(b, loc, storedType, target, at(r, v))));
 
-    int64_t unroll = steps % 4 == 0 ? 4 : 1;
+    // A dozen multiply-adds hide the loop's own instructions.
+    int64_t unroll = rows * vectors >= 12 ? 1 : rows * vectors >= 6 ? 2 : 4;
+    if (steps % unroll != 0)
+      unroll = 1;
     auto loop =
         scf::ForOp::create(b, loc, index(0), index(steps), index(unroll), sums,
                            [&](OpBuilder &body, Location, Value k, ValueRange carried) {

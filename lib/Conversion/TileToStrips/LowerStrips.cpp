@@ -10,6 +10,7 @@
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "tessera/Conversion/TileToStrips/Passes.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -31,16 +32,23 @@ struct StripsLower : impl::StripsLowerBase<StripsLower> {
     getOperation().walk([&](strips::GroupOp group) { groups.push_back(group); });
     // Lowering a group adds to the function and changes nothing that a form says.
     AccessAnalysis access;
+    auto bytes = getOperation()->getAttrOfType<IntegerAttr>("strips.scratch_bytes");
+    int64_t begin = bytes ? llvm::alignTo(bytes.getInt(), 64) : 0, end = begin;
     for (strips::GroupOp group : groups) {
       Operation *inElementOrder = nullptr;
       for (Operation &op : group.getBody().front())
         if (classify(&op) == RootKind::InElementOrder)
           inElementOrder = &op;
+      int64_t groupEnd = begin;
       LogicalResult lowered = inElementOrder ? lowerElementOrderGroup(group, inElementOrder, access)
-                                             : lowerFusedGroup(group, access, options);
+                                             : lowerFusedGroup(group, access, options, groupEnd);
       if (failed(lowered))
         return signalPassFailure();
+      end = std::max(end, groupEnd);
     }
+    if (end != begin)
+      getOperation()->setAttr("strips.scratch_bytes",
+                              OpBuilder(&getContext()).getI64IntegerAttr(end));
     // Only now: forms are kept by value, and a value made later may lie where one was.
     for (strips::GroupOp group : groups)
       group.erase();

@@ -83,6 +83,8 @@ public:
   unsigned getLevel() const { return levels.size() - 1; }
   /// A builder at the end of the innermost level, for what has an effect.
   mlir::OpBuilder &atEnd();
+  /// A builder before the outermost loop, for what no loop changes.
+  mlir::OpBuilder &atStart() { return at(0); }
   /// Opens a loop; what follows goes into it.
   mlir::scf::ForOp beginLoop(mlir::Value lower, mlir::Value upper, int64_t step,
                              mlir::ValueRange inits = {});

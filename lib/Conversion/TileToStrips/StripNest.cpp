@@ -15,7 +15,9 @@
 #include "StripNest.h"
 
 #include "Combine.h"
+#include "ScalarMemory.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -25,9 +27,10 @@ namespace {
 
 class StripNest {
 public:
-  StripNest(strips::GroupOp group, AccessAnalysis &access, const StripOptions &options)
+  StripNest(strips::GroupOp group, AccessAnalysis &access, const StripOptions &options,
+            int64_t &scratchEnd)
       : group(group), access(access), options(options), emitter(group, access),
-        shape(group.getShape()) {}
+        shape(group.getShape()), scratchEnd(scratchEnd) {}
 
   LogicalResult run();
 
@@ -43,6 +46,10 @@ private:
   void emitStrips(ArrayRef<IndexTuple> strips, SmallVectorImpl<Value> &accumulators);
   Value emitMainEnd(ArrayRef<MaskLeaf> leaves, int64_t step);
   void storeResults(tile::ReduceOp reduce, ArrayRef<Index> index, ValueRange values);
+
+  void keepElements(ArrayRef<Value> elements, Value position);
+  SmallVector<Value> foldKept(tile::ReduceOp reduce, unsigned first, int64_t count, int64_t width);
+  Value getLineBuffer(unsigned slot, Type element, int64_t count);
 
   unsigned countAccumulators() const;
   bool haveNeutralElements() const;
@@ -62,6 +69,10 @@ private:
   int64_t lanes = 1;
   unsigned unroll = 1;
   IndexTuple index; ///< of the loops opened so far
+
+  bool inFixedOrder;        ///< reductions are folded as the interpreter does
+  SmallVector<Value> lines; ///< where their elements are kept for that, by slot
+  int64_t &scratchEnd;
 };
 
 //===----------------------------------------------------------------------===//
@@ -232,6 +243,103 @@ SmallVector<Value> StripNest::combineCopies(ArrayRef<Value> accumulators, unsign
   return all;
 }
 
+/// A buffer for the elements of one line (or strip of lines) of a reduction's operand.
+Value StripNest::getLineBuffer(unsigned slot, Type element, int64_t count) {
+  if (lines.size() <= slot)
+    lines.resize(slot + 1);
+  if (!lines[slot]) {
+    auto type = MemRefType::get({count}, strips::getStoredType(element));
+    lines[slot] =
+        strips::ScratchOp::create(emitter.atStart(), group.getLoc(), type, uint64_t(scratchEnd));
+    int64_t bits = type.getElementType().getIntOrFloatBitWidth();
+    scratchEnd += llvm::alignTo(count * bits / 8, 64);
+  }
+  return lines[slot];
+}
+
+/// Keeps the elements that some strips give a reduction; `position` counts elements.
+void StripNest::keepElements(ArrayRef<Value> elements, Value position) {
+  unsigned operands = countAccumulators();
+  bool foldsLanes = axis == laneDim;
+  int64_t extent = shape[*axis];
+  for (auto [number, value] : llvm::enumerate(elements)) {
+    unsigned strip = number / operands, operand = number % operands;
+    // Strips of one line follow each other; strips of several have a buffer each.
+    unsigned slot = foldsLanes ? operand : number;
+    Value buffer = getLineBuffer(slot, getElementTypeOrSelf(value.getType()),
+                                 foldsLanes ? extent : extent * lanes);
+    Value at = position;
+    if (foldsLanes && strip != 0) {
+      Value offset = emitter.getIndexConstant(strip * lanes);
+      at = arith::AddIOp::create(emitter.atEnd(), group.getLoc(), position, offset);
+    }
+    OpBuilder &b = emitter.atEnd();
+    Value stored =
+        toMemory(b, group.getLoc(), value, cast<MemRefType>(buffer.getType()).getElementType());
+    if (lanes > 1)
+      vector::StoreOp::create(b, group.getLoc(), stored, buffer, at);
+    else
+      memref::StoreOp::create(b, group.getLoc(), stored, buffer, at);
+  }
+}
+
+/// Folds what was kept for a reduction, from slot `first` on: `count` elements that are
+/// `width` lanes wide. While their number is even the second half is combined with the
+/// first; what remains is combined from the left. No vector width changes that order.
+SmallVector<Value> StripNest::foldKept(tile::ReduceOp reduce, unsigned first, int64_t count,
+                                       int64_t width) {
+  Location loc = reduce.getLoc();
+  unsigned operands = reduce.getNumOperands();
+  auto loadAt = [&](Value position, int64_t size) {
+    SmallVector<Value> values;
+    OpBuilder &b = emitter.atEnd();
+    for (unsigned operand = 0; operand < operands; ++operand) {
+      Value buffer = lines[first + operand], value;
+      Type stored = cast<MemRefType>(buffer.getType()).getElementType();
+      if (size > 1)
+        value = vector::LoadOp::create(b, loc, VectorType::get(size, stored), buffer, position);
+      else
+        value = memref::LoadOp::create(b, loc, buffer, position);
+      values.push_back(
+          fromMemory(b, loc, value, getElementTypeOrSelf(reduce.getOperand(operand).getType())));
+    }
+    return values;
+  };
+  auto combine = [&](ArrayRef<Value> left, ArrayRef<Value> right) {
+    SmallVector<Value> arguments(left);
+    llvm::append_range(arguments, right);
+    return buildRegion(emitter.atEnd(), loc, reduce.getCombine(), arguments);
+  };
+  while (count % 2 == 0) {
+    count /= 2;
+    int64_t half = count * width;
+    int64_t size = width > 1 ? width : std::min(lanes, half & -half);
+    Value zero = emitter.getIndexConstant(0), end = emitter.getIndexConstant(half);
+    scf::ForOp loop = emitter.beginLoop(zero, end, size);
+    Value position = loop.getInductionVar();
+    Value partner = arith::AddIOp::create(emitter.atEnd(), loc, position, end);
+    SmallVector<Value> left = loadAt(position, size), right = loadAt(partner, size);
+    SmallVector<Value> values = combine(left, right);
+    OpBuilder &b = emitter.atEnd();
+    for (auto [operand, value] : llvm::enumerate(values)) {
+      Value buffer = lines[first + operand];
+      Value stored = toMemory(b, loc, value, cast<MemRefType>(buffer.getType()).getElementType());
+      if (size > 1)
+        vector::StoreOp::create(b, loc, stored, buffer, position);
+      else
+        memref::StoreOp::create(b, loc, stored, buffer, position);
+    }
+    emitter.endLoop();
+  }
+  SmallVector<Value> result = loadAt(emitter.getIndexConstant(0), width);
+  for (int64_t next = 1; next < count; ++next) {
+    Value position = emitter.getIndexConstant(next * width);
+    SmallVector<Value> right = loadAt(position, width);
+    result = combine(result, right);
+  }
+  return result;
+}
+
 /// Puts the results of a reduction where the group wants them. `at` has no entry for
 /// the reduced dimension.
 void StripNest::storeResults(tile::ReduceOp reduce, ArrayRef<Index> at, ValueRange values) {
@@ -339,14 +447,31 @@ void StripNest::emitReducedLoop(ArrayRef<Index> strips) {
     return result;
   };
   SmallVector<Value> accumulators;
-  int64_t begin = 0;
-  if (haveNeutralElements()) {
+  int64_t begin = 0, extent = shape[*axis];
+  if (inFixedOrder) {
+    Value zero = emitter.getIndexConstant(0), end = emitter.getIndexConstant(extent);
+    scf::ForOp loop = emitter.beginLoop(zero, end, 1);
+    SmallVector<Value> elements;
+    emitStrips(tuples(loop.getInductionVar(), emitter.getLevel()), elements);
+    Value width = emitter.getIndexConstant(lanes);
+    Value position =
+        arith::MulIOp::create(emitter.atEnd(), group.getLoc(), loop.getInductionVar(), width);
+    keepElements(elements, position);
+    emitter.endLoop();
+    unsigned first = 0;
+    for (unsigned strip = 0; strip < strips.size(); ++strip)
+      for (tile::ReduceOp reduce : reductions) {
+        llvm::append_range(accumulators, foldKept(reduce, first, extent, lanes));
+        first += reduce.getNumOperands();
+      }
+    begin = extent;
+  } else if (haveNeutralElements()) {
     accumulators = makeNeutralElements(strips.size());
   } else {
     emitStrips(tuples({}, 0), accumulators);
     begin = 1;
   }
-  if (begin < shape[*axis]) {
+  if (begin < extent) {
     scf::ForOp loop = emitter.beginLoop(emitter.getIndexConstant(begin),
                                         emitter.getIndexConstant(shape[*axis]), 1, accumulators);
     SmallVector<Value> inner(loop.getRegionIterArgs());
@@ -371,6 +496,7 @@ void StripNest::emitReducedLoop(ArrayRef<Index> strips) {
 void StripNest::emitLaneLoops() {
   int64_t extent = shape[*laneDim];
   bool foldsLanes = axis == laneDim;
+  bool carries = foldsLanes && !inFixedOrder;
   auto tuplesAt = [&](Value position, unsigned level, unsigned count) {
     SmallVector<IndexTuple> result;
     for (unsigned strip = 0; strip < count; ++strip) {
@@ -412,7 +538,7 @@ void StripNest::emitLaneLoops() {
   SmallVector<Value> accumulators;
   int64_t begin = 0;
   unsigned copies = unroll;
-  if (foldsLanes) {
+  if (carries) {
     if (haveNeutralElements()) {
       accumulators = makeNeutralElements(copies);
     } else {
@@ -424,7 +550,7 @@ void StripNest::emitLaneLoops() {
   Value mainEnd = leaves.empty() ? upper : emitMainEnd(leaves, lanes * copies);
 
   auto emitLoop = [&](Value from, Value to, unsigned strips) {
-    ArrayRef<Value> inits = foldsLanes ? ArrayRef(accumulators) : ArrayRef<Value>();
+    ArrayRef<Value> inits = carries ? ArrayRef(accumulators) : ArrayRef<Value>();
     scf::ForOp loop = emitter.beginLoop(from, to, lanes * strips, inits);
     Value position = loop.getInductionVar();
     unsigned level = emitter.getLevel();
@@ -436,9 +562,11 @@ void StripNest::emitLaneLoops() {
       emitReducedLoop(indices);
     } else {
       emitStrips(tuplesAt(position, level, strips), inner);
+      if (foldsLanes && inFixedOrder)
+        keepElements(inner, position);
     }
-    emitter.endLoop(foldsLanes ? ValueRange(inner) : ValueRange());
-    if (foldsLanes)
+    emitter.endLoop(carries ? ValueRange(inner) : ValueRange());
+    if (carries)
       accumulators.assign(loop.result_begin(), loop.result_end());
   };
 
@@ -447,7 +575,7 @@ void StripNest::emitLaneLoops() {
     emitLoop(lower, mainEnd, copies);
     emitter.assumeNothing();
   }
-  if (foldsLanes && copies > 1) {
+  if (carries && copies > 1) {
     accumulators = combineCopies(accumulators, copies);
     copies = 1;
   }
@@ -462,8 +590,12 @@ void StripNest::emitLaneLoops() {
   unsigned next = 0;
   for (tile::ReduceOp reduce : reductions) {
     unsigned n = reduce.getNumOperands();
-    SmallVector<Value> scalars = foldLanes(emitter.atEnd(), reduce.getLoc(), reduce.getCombine(),
-                                           ArrayRef(accumulators).slice(next, n));
+    SmallVector<Value> scalars;
+    if (inFixedOrder)
+      scalars = foldKept(reduce, next, extent, 1);
+    else
+      scalars = foldLanes(emitter.atEnd(), reduce.getLoc(), reduce.getCombine(),
+                          ArrayRef(accumulators).slice(next, n));
     IndexTuple at(index);
     at.erase(at.begin() + *axis);
     storeResults(reduce, at, scalars);
@@ -507,6 +639,7 @@ LogicalResult StripNest::run() {
     }
   }
   index.assign(shape.size(), Index());
+  inFixedOrder = options.deterministic && axis;
   chooseLanes();
   emitOuterLoops(0);
   return success();
@@ -515,8 +648,8 @@ LogicalResult StripNest::run() {
 } // namespace
 
 LogicalResult lowerFusedGroup(strips::GroupOp group, AccessAnalysis &access,
-                              const StripOptions &options) {
-  return StripNest(group, access, options).run();
+                              const StripOptions &options, int64_t &scratchEnd) {
+  return StripNest(group, access, options, scratchEnd).run();
 }
 
 } // namespace tessera

@@ -16,9 +16,10 @@ struct StripOptions {
   bool deterministic = false;
 };
 
-/// Replaces a group of stores, writes and reductions by loops over strips.
+/// Replaces a group of stores, writes and reductions by loops over strips. What scratch
+/// memory they need is taken at `scratchEnd`, which is moved up.
 mlir::LogicalResult lowerFusedGroup(strips::GroupOp group, AccessAnalysis &access,
-                                    const StripOptions &options);
+                                    const StripOptions &options, int64_t &scratchEnd);
 
 /// Replaces a group whose root takes its elements one by one (scan, sort, histogram,
 /// atomics, print, assert, map_elementwise) by loops over scalars.
