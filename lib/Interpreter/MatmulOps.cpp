@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Matrix products. Products are exact and are added to the accumulator by
-// increasing k, each sum rounded to the accumulator's type: a chain of fused
-// multiply-adds. An f32 product is never rounded to less first, whatever
-// `precision` allows.
+// Matrix products, added to the accumulator by increasing k: in f32, or in f64 for
+// f64, with each product and each sum rounded (products of narrower floats are
+// exact in f32). An f16 accumulator is rounded to f16 once, at the end. No f32 is
+// rounded to less first, whatever `precision` allows. All this is also what
+// `deterministic` asks of compiled code.
 
 #include "Program.h"
 
@@ -17,15 +18,15 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::interpreter;
 
-/// acc + a * b, rounded once to the type of the sum. For floats narrower than f32,
-/// the product of two is exact in f32.
+/// acc + a * b in the type of the sum. The product is a statement of its own, so that
+/// no C++ compiler fuses the two.
 static double multiplyAdd(Type sum, double a, double b, double acc) {
-  if (sum.isF32())
-    return std::fma(static_cast<float>(a), static_cast<float>(b), static_cast<float>(acc));
-  if (sum.isF64())
-    return std::fma(a, b, acc);
-  // An f16 sum: the product has 22 digits, so the double sum is exact.
-  return decodeFloat(sum, encodeFloat(sum, acc + a * b));
+  if (sum.isF64()) {
+    double product = a * b;
+    return acc + product;
+  }
+  float product = static_cast<float>(a) * static_cast<float>(b);
+  return static_cast<float>(acc) + product;
 }
 
 /// The values of a tile of floats.
