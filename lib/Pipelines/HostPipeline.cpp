@@ -37,7 +37,14 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   // A tile that crossed a call would have to be in memory on both sides.
   manager.addPass(createStripsInlineCalls());
 
+  // The pointers and masks that the two brought in are cleaned up like the user's own:
+  // work on scalars where elements are equal, and out of the loops.
   OpPassManager &kernels = manager.nest<tile::FuncOp>();
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(tile::createTileReorderBroadcastsPass());
+  kernels.addPass(createCSEPass());
+  kernels.addPass(tile::createTileLoopInvariantCodeMotionPass());
+  kernels.addPass(createCanonicalizerPass());
 
   // Only what the user wrote may be contracted, not what the passes below write. With
   // `deterministic` it would make results depend on whether the machine has the
