@@ -192,23 +192,20 @@ def StripsLowerDot : Pass<"strips-lower-dot"> {
   let description = [{
     The innermost loop runs over k and holds a block of the result in registers: as
     many rows and vectors of columns as the register file has room for. Rows and
-    columns left over get smaller blocks. Where a row of `b` is so long that a
-    column of blocks would touch too many pages, and for operands of 16 or 8 bits,
-    panels of `b` are packed (converted on the way) into a buffer on the stack
-    first.
+    columns left over get smaller blocks. Where rows of `b` fall on the same few sets
+    of the cache, and for operands of 16 or 8 bits, panels of `b` are packed (converted
+    on the way) into scratch memory first, which is added to `strips.scratch_bytes`.
 
-    Rules: (L1) static shapes; (L2) the last dimension of each buffer is contiguous;
-    (L3) a and b have one element type, or are 8-bit floats.
+    Rules: (L1) static shapes; (L2) the last dimension of each buffer is contiguous.
 
     ```mlir
     strips.dot %a, %b, %c : memref<64x64xf32>, memref<64x64xf32>, memref<64x64xf32>
     ```
     becomes
     ```mlir
-    scf.for %n = %c0 to %c64 step %c32 {
-      scf.for %m = %c0 to %c64 step %c8 {
-        %r:16 = scf.for %k = %c0 to %c64 step %c1 iter_args(...) { vector loads; fmuladd }
-        vector.store ...
+    scf.for %m = %c0 to %c64 step %c4 {
+      %r:16 = scf.for %k = %c0 to %c64 step %c1 iter_args(...) { loads; vector.fma }
+      vector.store ...
     ```
   }];
   let options = [
