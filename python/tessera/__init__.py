@@ -81,6 +81,9 @@ def __getattr__(name: str) -> Any:
 class _Anywhere(JITCallable):
     """A function of kernels that plain Python code may call, too."""
 
+    def __init__(self, fn: Any) -> None:
+        super().__init__(fn)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.fn(*args, **kwargs)
 

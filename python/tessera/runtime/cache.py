@@ -54,6 +54,10 @@ class Damaged(Exception):
     """An entry whose bytes are not those of a whole entry of this key and build."""
 
 
+class Foreign(Damaged):
+    """A whole entry, but of another build of the compiler."""
+
+
 class Entry(NamedTuple):
     """One file of the cache, as `Cache.entries` lists it."""
 
@@ -112,7 +116,7 @@ def unpack(data: bytes, key: bytes, build_id: str) -> dict[str, bytes]:
         (build_length,) = struct.unpack_from("<I", data, _HEAD.size)
         at = _HEAD.size + 4
         if data[at : at + build_length] != build_id.encode():
-            raise Damaged("written by another build")
+            raise Foreign("written by another build")
         at += build_length
         if data[at : at + len(key)] != key:
             raise Damaged("the entry of another key")
@@ -197,12 +201,14 @@ class Cache:
                     yield Entry(f"{shard:02x}{name}", status.st_size, status.st_mtime)
 
     def verify(self) -> Iterator[tuple[Entry, str]]:
-        """Every entry that cannot be used, and why."""
+        """Every entry that no build could use, and why."""
         for entry in self.entries():
             key = bytes.fromhex(entry.key)
             try:
                 with _Folder(self.root) as root, root.enter(_path(key)[0]) as shard:
                     unpack(shard.read(_path(key)[1]), key, self.build_id)
+            except Foreign:
+                continue
             except Damaged as damaged:
                 yield entry, str(damaged)
             except OSError as error:

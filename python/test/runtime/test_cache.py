@@ -249,6 +249,7 @@ def test_verify_and_clear(cache):
     cache.write(KEY, SECTIONS)
     cache.write(digest("second"), SECTIONS)
     assert list(cache.verify()) == []
+    assert list(Cache(cache.root, "rw", "feedbeef" * 2, 1 << 30).verify()) == []
     with open(entry_file(cache), "r+b") as file:
         file.write(b"?")
     assert [entry.key for entry, _ in cache.verify()] == [KEY.hex()]

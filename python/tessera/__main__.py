@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`python -m tessera doctor` tells about this machine; `python -m tessera cache ...` looks
+after the kernels on disk."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from typing import Optional, Sequence
+
+
+def doctor() -> int:
+    """Prints what a bug report needs: versions, the CPU, threads, settings."""
+    import tessera
+    from tessera import _C
+    from tessera.settings import settings
+
+    print(f"tessera     {tessera.__version__}, build {_C.build_id()}")
+    print(f"python      {sys.version.split()[0]} at {sys.executable}")
+    info = _C.host_info()
+    features = [name[1:] for name in info["features"].split(",") if name.startswith("+")]
+    print(f"cpu         {info['cpu']}, vectors of {info['vector_bits']} bits")
+    print(f"threads     {info['threads']} ({info['thread_provider']}) on {info['cpus']} cpus")
+    print(f"features    {' '.join(features)}")
+    for variable, _, value, _ in settings.describe():
+        print(f"{variable:<24}{value!r}")
+    return 0
+
+
+def cache(command: str, size: Optional[str]) -> int:
+    """Looks at the cache or tidies it up; the status is 1 if `verify` found damage."""
+    from tessera.runtime.cache import default_cache
+    from tessera.settings import Settings
+
+    kept = default_cache()
+    if command == "path":
+        print(kept.root)
+    elif command == "list":
+        for entry in sorted(kept.entries(), key=lambda entry: entry.used):
+            used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.used))
+            print(f"{entry.key}  {entry.size:>10}  {used}")
+    elif command == "stats":
+        entries = list(kept.entries())
+        total = sum(entry.size for entry in entries)
+        print(f"{len(entries)} entries, {total} bytes of at most {kept.max_bytes}, in {kept.root}")
+    elif command == "verify":
+        damaged = list(kept.verify())
+        for entry, why in damaged:
+            print(f"{entry.key}  {why}")
+        print(f"{len(damaged)} entries cannot be used")
+        return 1 if damaged else 0
+    elif command == "prune":
+        limit = kept.max_bytes if size is None else Settings.cache_size.read(size)
+        print(f"{kept.prune(limit)} entries removed")
+    elif command == "clear":
+        print(f"{kept.clear()} entries removed")
+    return 0
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    """Runs a command; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tessera", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("doctor", help="versions, CPU, threads and settings, for a bug report")
+    caching = commands.add_parser("cache", help="look after the compiled kernels on disk")
+    caching.add_argument("what", choices=["path", "stats", "list", "verify", "prune", "clear"])
+    caching.add_argument("--size", help="what `prune` leaves, such as 500M")
+    given = parser.parse_args(arguments)
+    if given.command == "doctor":
+        return doctor()
+    return cache(given.what, given.size)
+
+
+if __name__ == "__main__":
+    from tessera.errors import TesseraError
+
+    try:
+        sys.exit(main())
+    except TesseraError as error:
+        sys.exit(str(error))

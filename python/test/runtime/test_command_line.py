@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`python -m tessera`."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import tessera
+from tessera import settings
+from tessera.__main__ import main
+from tessera.runtime.cache import default_cache, digest
+
+
+@pytest.fixture
+def cache(tmp_path):
+    with settings.override(cache_dir=str(tmp_path / "cache")):
+        kept = default_cache()
+        for name in ("one", "two"):
+            kept.write(digest(name), {"kernel": os.urandom(1000)})
+        yield kept
+
+
+def test_doctor(capsys):
+    assert main(["doctor"]) == 0
+    output = capsys.readouterr().out
+    for part in (tessera.__version__, tessera._C.build_id(), "TESSERA_CACHE_DIR"):
+        assert part in output
+
+
+def test_looking_at_the_cache(cache, capsys):
+    assert main(["cache", "path"]) == 0
+    assert capsys.readouterr().out.strip() == cache.root
+    assert main(["cache", "stats"]) == 0
+    assert capsys.readouterr().out.startswith("2 entries")
+    assert main(["cache", "list"]) == 0
+    assert digest("one").hex() in capsys.readouterr().out
+
+
+def test_verify_finds_damage(cache, capsys):
+    assert main(["cache", "verify"]) == 0
+    name = digest("one").hex()
+    with open(os.path.join(cache.root, "v1", name[:2], name[2:]), "r+b") as file:
+        file.truncate(500)
+    assert main(["cache", "verify"]) == 1
+    assert name in capsys.readouterr().out
+
+
+def test_prune_and_clear(cache, capsys):
+    assert main(["cache", "prune", "--size", "1500"]) == 0
+    assert "1 entries removed" in capsys.readouterr().out
+    assert main(["cache", "clear"]) == 0
+    assert not list(cache.entries())
+
+
+def test_nonsense_is_told_without_a_traceback(tmp_path):
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.path.dirname(os.path.dirname(tessera.__file__)),
+        "TESSERA_CACHE": "sideways",
+    }
+    run = subprocess.run(
+        [sys.executable, "-m", "tessera", "cache", "stats"],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 1 and "Traceback" not in run.stderr
+    assert "TESSERA_CACHE is 'sideways'" in run.stderr
