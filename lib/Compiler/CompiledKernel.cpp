@@ -20,9 +20,7 @@ CompiledKernel::CompiledKernel(KernelMetadata newMetadata, std::string newObject
                                std::vector<std::pair<std::string, std::string>> newStages)
     : metadata(std::move(newMetadata)), object(std::move(newObject)), stages(std::move(newStages)) {
   auto start = std::chrono::steady_clock::now();
-  HostTarget target;
-  target = HostTarget::get(metadata.cpu, metadata.features);
-  missingFeature = target.findMissingFeature();
+  missingFeature = findMissingFeature(metadata.cpu, metadata.features);
   loaded = host::LoadedObject::load(object, getKernelSymbol(metadata.name));
   launchable = std::make_unique<host::LaunchableKernel>();
   launchable->function = reinterpret_cast<host::ChunkFunction>(loaded->getAddress());

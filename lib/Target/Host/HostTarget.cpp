@@ -40,14 +40,23 @@ const Target &getNativeTarget(const Triple &triple) {
   return *target;
 }
 
+/// The CPU that we run on. Kept, since CPUID is slow on virtual machines.
+StringRef getHostName() {
+  static const std::string name = sys::getHostCPUName().str();
+  return name;
+}
+
 /// The features of the CPU that we run on, sorted, those that are off included: what
 /// the CPU's name implies may be hidden by a hypervisor.
-std::string readHostFeatures() {
-  SmallVector<std::string> features;
-  for (const StringMapEntry<bool> &feature : sys::getHostCPUFeatures())
-    features.push_back((feature.second ? "+" : "-") + feature.first().str());
-  llvm::sort(features, [](StringRef a, StringRef b) { return a.drop_front() < b.drop_front(); });
-  return join(features, ",");
+const std::string &getHostFeatures() {
+  static const std::string text = [] {
+    SmallVector<std::string> features;
+    for (const StringMapEntry<bool> &feature : sys::getHostCPUFeatures())
+      features.push_back((feature.second ? "+" : "-") + feature.first().str());
+    llvm::sort(features, [](StringRef a, StringRef b) { return a.drop_front() < b.drop_front(); });
+    return join(features, ",");
+  }();
+  return text;
 }
 
 void checkFeatures(const MCSubtargetInfo &info, StringRef changes) {
@@ -94,9 +103,8 @@ HostTarget HostTarget::get(StringRef cpu, StringRef changes) {
   Triple triple(target.triple);
   const Target &native = getNativeTarget(triple);
   if (cpu.empty() || cpu == "host") {
-    static const std::string hostFeatures = readHostFeatures();
-    target.cpu = sys::getHostCPUName().str();
-    target.features = hostFeatures;
+    target.cpu = getHostName().str();
+    target.features = getHostFeatures();
   } else {
     target.cpu = cpu.str();
   }
@@ -124,10 +132,13 @@ HostTarget HostTarget::get(StringRef cpu, StringRef changes) {
   return target;
 }
 
-std::string HostTarget::findMissingFeature() const {
-  Triple parsed(triple);
+std::string tessera::findMissingFeature(StringRef cpu, StringRef features) {
+  // Nearly always; and what follows takes longer than loading the kernel.
+  if (cpu == getHostName() && features == getHostFeatures())
+    return "";
+  Triple triple(sys::getProcessTriple());
   std::unique_ptr<MCSubtargetInfo> info(
-      getNativeTarget(parsed).createMCSubtargetInfo(parsed, cpu, features));
+      getNativeTarget(triple).createMCSubtargetInfo(triple, cpu, features));
   for (const StringMapEntry<bool> &feature : sys::getHostCPUFeatures())
     if (!feature.second && info->checkFeatures("+" + feature.first().str()))
       return feature.first().str();

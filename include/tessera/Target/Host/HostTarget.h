@@ -34,13 +34,13 @@ struct HostTarget {
   /// to its features ("+avx2,-avx512f"). Throws UserError (E062) for an unknown name.
   static HostTarget get(llvm::StringRef cpu = "host", llvm::StringRef changes = "");
 
-  /// The first instruction set that code for this CPU may use and this machine lacks;
-  /// empty if the code runs here.
-  std::string findMissingFeature() const;
-
   /// A code generator for this CPU. `optimizeHard` spends more time.
   std::unique_ptr<llvm::TargetMachine> createTargetMachine(bool optimizeHard = false) const;
 };
+
+/// An instruction set that code for this CPU with these features (as in a HostTarget) may
+/// use and this machine lacks; empty if the code runs here.
+std::string findMissingFeature(llvm::StringRef cpu, llvm::StringRef features);
 
 } // namespace tessera
 
