@@ -20,6 +20,7 @@
 #include "tessera/Dialect/Strips/IR/Strips.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 #include "tessera/Pipelines/Pipelines.h"
 
 namespace tessera {
@@ -28,7 +29,8 @@ inline void registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
                   mlir::index::IndexDialect, mlir::LLVM::LLVMDialect, mlir::math::MathDialect,
                   mlir::memref::MemRefDialect, mlir::scf::SCFDialect, mlir::ub::UBDialect,
-                  mlir::vector::VectorDialect, strips::StripsDialect, tile::TileDialect>();
+                  mlir::vector::VectorDialect, strips::StripsDialect, tile::TileDialect,
+                  tilegpu::TileGPUDialect>();
   mlir::func::registerInlinerExtension(registry);
   registerLLVMConversions(registry);
 }

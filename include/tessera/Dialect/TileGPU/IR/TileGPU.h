@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One include for the tilegpu dialect: where tiles live on a GPU.
+
+#ifndef TESSERA_DIALECT_TILEGPU_IR_TILEGPU_H
+#define TESSERA_DIALECT_TILEGPU_IR_TILEGPU_H
+
+#include "mlir/IR/TensorEncoding.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Layout/LayoutConversion.h"
+#include "tessera/Layout/LinearLayout.h"
+
+namespace tessera {
+
+/// For the uniquing of attributes.
+llvm::hash_code hash_value(const LinearLayout &layout);
+
+} // namespace tessera
+
+namespace tessera::tilegpu {
+
+/// Attributes that passes leave.
+inline constexpr llvm::StringLiteral kNumWarpsAttr = "tilegpu.num_warps";
+inline constexpr llvm::StringLiteral kTargetAttr = "tilegpu.target";
+inline constexpr llvm::StringLiteral kScratchOffsetAttr = "tilegpu.scratch_offset";
+inline constexpr llvm::StringLiteral kCandidatesAttr = "tilegpu.candidates";
+
+/// Lanes of a warp, as bits of a place.
+inline constexpr unsigned kLaneBits = 5;
+
+/// What the ops on shared memory read and write.
+struct SharedMemory : public mlir::SideEffects::Resource::Base<SharedMemory> {
+  llvm::StringRef getName() final { return "shared memory"; }
+};
+
+/// The warps of a program, from the module around `op`; none if it does not say.
+std::optional<unsigned> getNumWarps(mlir::Operation *op);
+
+/// Bytes that an element of a tile takes in memory: one for i1, eight for a pointer.
+int64_t getElementBytes(mlir::Type element);
+
+} // namespace tessera::tilegpu
+
+#include "tessera/Dialect/TileGPU/IR/TileGPUDialect.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "tessera/Dialect/TileGPU/IR/TileGPUAttributes.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "tessera/Dialect/TileGPU/IR/TileGPUInterfaces.h.inc"
+#include "tessera/Dialect/TileGPU/IR/TileGPUTypes.h.inc"
+#define GET_OP_CLASSES
+#include "tessera/Dialect/TileGPU/IR/TileGPUOps.h.inc"
+
+namespace tessera::tilegpu {
+
+/// The layout of a tile; null for a scalar or where none is assigned.
+inline LayoutAttr getLayoutAttr(mlir::Type type) {
+  return llvm::dyn_cast_or_null<LayoutAttr>(tile::getEncoding(type));
+}
+
+/// The layout of a tile that has one.
+inline const LinearLayout &getLayout(mlir::Type type) { return getLayoutAttr(type).getLayout(); }
+
+/// The tile type with this layout, in canonical form.
+mlir::RankedTensorType withLayout(mlir::RankedTensorType type, const LinearLayout &layout);
+
+} // namespace tessera::tilegpu
+
+#endif // TESSERA_DIALECT_TILEGPU_IR_TILEGPU_H

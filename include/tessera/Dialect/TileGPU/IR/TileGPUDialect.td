@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The tilegpu dialect: where the elements of tiles live on a GPU, and what moves them.
+
+#ifndef TESSERA_DIALECT_TILEGPU_TILEGPUDIALECT_TD
+#define TESSERA_DIALECT_TILEGPU_TILEGPUDIALECT_TD
+
+include "mlir/IR/OpBase.td"
+
+def TileGPU_Dialect : Dialect {
+  let name = "tilegpu";
+  let cppNamespace = "::tessera::tilegpu";
+  let summary = "Where tiles live on a GPU: registers, lanes, warps, shared memory";
+  let description = [{
+    Ops of the tile dialect, `arith` and `math` stay; their tiles get an encoding
+    that says which thread holds which element. Until layouts are assigned it is
+    `#tilegpu.unassigned`, from then on a `#tilegpu.layout`. The ops here are those
+    that only exist because a tile is spread over threads: conversions between
+    layouts, shared memory, barriers.
+
+    Operands and results of an op have these layouts:
+
+    - elementwise ops, loads, stores, atomics, scan, sort, histogram's source and
+      mask: one layout for all tiles of the op (histogram's result: any);
+    - shape ops and reduce: what TileEncodingInterface says, so that no element moves;
+    - dot: the accumulator and the result have one layout, the operands any;
+    - gather: index and result have one layout, the source any.
+
+    A module has `tilegpu.num_warps`, the warps of a program (a power of two, at most
+    32), and `tilegpu.target`, such as "sm_90a".
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+  let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
+  let hasConstantMaterializer = 1;
+  let hasOperationAttrVerify = 1;
+  let extraClassDeclaration = [{
+    void registerAttributes();
+    void registerTypes();
+    void registerOps();
+  }];
+}
+
+#endif // TESSERA_DIALECT_TILEGPU_TILEGPUDIALECT_TD

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The encodings of tiles on a GPU.
+
+#ifndef TESSERA_DIALECT_TILEGPU_TILEGPULAYOUTATTR_TD
+#define TESSERA_DIALECT_TILEGPU_TILEGPULAYOUTATTR_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/TensorEncoding.td"
+include "tessera/Dialect/Tile/IR/TileInterfaces.td"
+include "tessera/Dialect/TileGPU/IR/TileGPUDialect.td"
+
+class TileGPU_Attr<string name, string attrMnemonic, list<Trait> traits>
+    : AttrDef<TileGPU_Dialect, name, traits> {
+  let mnemonic = attrMnemonic;
+}
+
+def TileGPU_LayoutAttr : TileGPU_Attr<"Layout", "layout", [
+    DeclareAttrInterfaceMethods<Tile_EncodingInterface>,
+    DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let summary = "Which place holds which element of a tile";
+  let description = [{
+    A linear map over F2 from places to elements (Layout/LinearLayout.h), for tiles
+    of one shape. Each list gives, bit by bit of a part of the place, the element
+    that is where this bit alone is set: as coordinates (as a number for rank 1).
+    The element anywhere else is the XOR of the columns of the bits that are set. A
+    column of 0 is a copy. An extent of `odd * 2^k` has its `2^k` part in the map; the
+    odd factor is an outermost repeat.
+
+    Rules of a layout of registers (it has `lane`): (L1) each column is 0 or a power
+    of two, each at most once; (L2) every element is somewhere; (L3) there are 5 lane
+    columns; (L4) register columns are sorted, and none is 0, since a register's name
+    means nothing. Rules of a layout of shared memory (it has `offset` alone): (M1)
+    every offset holds one element and every element is at one offset.
+
+    ```mlir
+    #rows = #tilegpu.layout<32x8, reg = [[0, 1], [0, 2]], lane = [[0, 4], [1, 0], [2, 0],
+                            [4, 0], [8, 0]], warp = [[16, 0], [0, 0]]>
+    #swizzled = #tilegpu.layout<2x4, offset = [[0, 1], [0, 2], [1, 1]]>
+    ```
+  }];
+  let parameters = (ins
+    AttrParameter<"::tessera::LinearLayout", "the map", "const ::tessera::LinearLayout &">:$layout);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Whether this is a layout of registers; else it is one of shared memory.
+    bool isDistributed() const { return !getLayout().columns(HwDim::Lane).empty(); }
+    /// Warps that hold a part of the tile, or a copy.
+    unsigned getNumWarps() const { return 1u << getLayout().columns(HwDim::Warp).size(); }
+    /// Registers of a thread, repeats included.
+    int64_t getNumRegisters() const;
+  }];
+}
+
+def TileGPU_UnassignedAttr : TileGPU_Attr<"Unassigned", "unassigned", [
+    DeclareAttrInterfaceMethods<Tile_EncodingInterface>]> {
+  let summary = "The encoding of a tile whose layout is not chosen yet";
+  let description = [{
+    Put on every tile by convert-tile-to-tilegpu; none is left after
+    tilegpu-assign-layouts.
+
+    ```mlir
+    tensor<64xf32, #tilegpu.unassigned>
+    ```
+  }];
+}
+
+#endif // TESSERA_DIALECT_TILEGPU_TILEGPULAYOUTATTR_TD

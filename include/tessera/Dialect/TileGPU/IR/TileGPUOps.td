@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// All op families, for the generators that want the dialect whole.
+
+include "tessera/Dialect/TileGPU/IR/TileGPULayoutOps.td"
+include "tessera/Dialect/TileGPU/IR/TileGPUSharedMemoryOps.td"

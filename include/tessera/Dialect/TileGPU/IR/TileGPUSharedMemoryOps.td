@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TESSERA_DIALECT_TILEGPU_TILEGPUSHAREDMEMORYOPS_TD
+#define TESSERA_DIALECT_TILEGPU_TILEGPUSHAREDMEMORYOPS_TD
+
+include "tessera/Dialect/TileGPU/IR/TileGPUOpBase.td"
+
+def TileGPU_LocalAllocOp : TileGPU_Op<"local_alloc", [
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "A buffer in shared memory, with a tile written to it if one is given";
+  let description = [{
+    The buffer is its own until its last use, or its `local_dealloc`.
+
+    Rules: (A1) the tile has the shape and element type of the buffer.
+
+    ```mlir
+    %b = tilegpu.local_alloc %x : (tensor<64x32xf32, #rows>) -> !tilegpu.memdesc<64x32xf32, #shared>
+    ```
+  }];
+  let arguments = (ins Optional<Tile_Tile>:$source);
+  let results = (outs TileGPU_MemDesc:$result);
+  let assemblyFormat = "($source^)? attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def TileGPU_LocalDeallocOp : TileGPU_Op<"local_dealloc", []> {
+  let summary = "The end of a buffer in shared memory";
+  let description = [{
+    ```mlir
+    tilegpu.local_dealloc %b : !tilegpu.memdesc<64x32xf32, #shared>
+    ```
+  }];
+  let arguments = (ins Arg<TileGPU_MemDesc, "", [MemFree<TileGPU_SharedMemory>]>:$buffer);
+  let assemblyFormat = "$buffer attr-dict `:` qualified(type($buffer))";
+}
+
+def TileGPU_LocalLoadOp : TileGPU_Op<"local_load", []> {
+  let summary = "A tile read from shared memory";
+  let description = [{
+    Sees what other threads wrote before the last `tilegpu.barrier`.
+
+    Rules: (A1) the tile has the shape and element type of the buffer.
+
+    ```mlir
+    %x = tilegpu.local_load %b : !tilegpu.memdesc<64x32xf32, #shared> -> tensor<64x32xf32, #rows>
+    ```
+  }];
+  let arguments = (ins Arg<TileGPU_MemDesc, "", [MemRead<TileGPU_SharedMemory>]>:$buffer);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$buffer attr-dict `:` qualified(type($buffer)) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def TileGPU_LocalStoreOp : TileGPU_Op<"local_store", []> {
+  let summary = "A tile written to shared memory";
+  let description = [{
+    Rules: (A1) the tile has the shape and element type of the buffer.
+
+    ```mlir
+    tilegpu.local_store %x, %b : tensor<64x32xf32, #rows>, !tilegpu.memdesc<64x32xf32, #shared>
+    ```
+  }];
+  let arguments = (ins Tile_Tile:$value, Arg<TileGPU_MemDesc, "", [MemWrite<TileGPU_SharedMemory>]>:$buffer);
+  let assemblyFormat = "$value `,` $buffer attr-dict `:` type($value) `,` qualified(type($buffer))";
+  let hasVerifier = 1;
+}
+
+def TileGPU_BarrierOp : TileGPU_Op<"barrier", [
+    MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>]> {
+  let summary = "All warps of the partition meet; what they wrote to shared memory is seen";
+  let description = [{
+    Orders shared memory. What a program must see of its own writes to global memory
+    is ordered by `tile.barrier`.
+
+    ```mlir
+    tilegpu.barrier
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+#endif // TESSERA_DIALECT_TILEGPU_TILEGPUSHAREDMEMORYOPS_TD

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The tilegpu dialect: its registration, its names for layouts in printed IR, and the
+// rules on the attributes of a module.
+
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+#include "tessera/Dialect/TileGPU/IR/TileGPUDialect.cpp.inc"
+#include "tessera/Dialect/TileGPU/IR/TileGPUInterfaces.cpp.inc"
+
+namespace {
+
+/// Layouts are long: they are printed once, at the top.
+struct TileGPUAsmInterface : public OpAsmDialectInterface {
+  using OpAsmDialectInterface::OpAsmDialectInterface;
+
+  AliasResult getAlias(Attribute attr, raw_ostream &os) const final {
+    auto layout = dyn_cast<LayoutAttr>(attr);
+    if (!layout)
+      return AliasResult::NoAlias;
+    os << (layout.isDistributed() ? "layout" : "shared");
+    return AliasResult::FinalAlias;
+  }
+};
+
+} // namespace
+
+void TileGPUDialect::initialize() {
+  registerAttributes();
+  registerTypes();
+  registerOps();
+  addInterfaces<TileGPUAsmInterface>();
+}
+
+void TileGPUDialect::registerOps() {
+  addOperations<
+#define GET_OP_LIST
+#include "tessera/Dialect/TileGPU/IR/TileGPUOps.cpp.inc"
+      >();
+}
+
+Operation *TileGPUDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,
+                                               Location loc) {
+  return arith::ConstantOp::materialize(builder, value, type, loc);
+}
+
+LogicalResult TileGPUDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() == kNumWarpsAttr) {
+    auto warps = dyn_cast<IntegerAttr>(attribute.getValue());
+    if (!isa<ModuleOp>(op))
+      return op->emitOpError("has ") << kNumWarpsAttr << ", which belongs on a module";
+    if (!warps || !warps.getType().isInteger(32) || warps.getInt() < 1 || warps.getInt() > 32 ||
+        !llvm::isPowerOf2_64(warps.getInt()))
+      return op->emitOpError("has ")
+             << attribute.getValue() << " warps; wanted is a power of two up to 32, as an i32";
+  }
+  if (attribute.getName() == kTargetAttr && !isa<StringAttr>(attribute.getValue()))
+    return op->emitOpError("has the target ") << attribute.getValue() << ", which is no string";
+  return success();
+}
+
+std::optional<unsigned> tessera::tilegpu::getNumWarps(Operation *op) {
+  auto module = dyn_cast<ModuleOp>(op);
+  if (!module)
+    module = op->getParentOfType<ModuleOp>();
+  if (!module)
+    return std::nullopt;
+  auto warps = module->getAttrOfType<IntegerAttr>(kNumWarpsAttr);
+  if (!warps)
+    return std::nullopt;
+  return warps.getInt();
+}
+
+int64_t tessera::tilegpu::getElementBytes(Type element) {
+  if (isa<tile::PointerType>(element))
+    return 8;
+  return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+}
+
+RankedTensorType tessera::tilegpu::withLayout(RankedTensorType type, const LinearLayout &layout) {
+  return RankedTensorType::get(type.getShape(), type.getElementType(),
+                               LayoutAttr::get(type.getContext(), layout.canonical()));
+}
+
+#define GET_OP_CLASSES
+#include "tessera/Dialect/TileGPU/IR/TileGPUOps.cpp.inc"

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+LogicalResult ConvertLayoutOp::verify() {
+  auto source = cast<RankedTensorType>(getSource().getType());
+  auto result = cast<RankedTensorType>(getType());
+  if (source.getShape() != result.getShape() || source.getElementType() != result.getElementType())
+    return emitOpError("makes ") << result << " of " << source << "; only the layout may differ";
+  LayoutAttr from = getLayoutAttr(source), to = getLayoutAttr(result);
+  if (!from || !to)
+    return emitOpError("needs a layout on both sides, has ") << source << " and " << result;
+  if (from.getNumWarps() != to.getNumWarps())
+    return emitOpError("converts from ") << from.getNumWarps() << " warps to " << to.getNumWarps();
+  std::optional<unsigned> warps = tilegpu::getNumWarps(*this);
+  if (warps && *warps != to.getNumWarps())
+    return emitOpError("is for ") << to.getNumWarps() << " warps in a module of " << *warps;
+  return success();
+}
+
+OpFoldResult ConvertLayoutOp::fold(FoldAdaptor adaptor) {
+  if (getSource().getType() == getType())
+    return getSource();
+  if (auto splat = dyn_cast_or_null<SplatElementsAttr>(adaptor.getSource()))
+    return splat.resizeSplat(cast<ShapedType>(getType()));
+  if (auto inner = getSource().getDefiningOp<ConvertLayoutOp>()) {
+    getSourceMutable().assign(inner.getSource());
+    return getResult();
+  }
+  return {};
+}
+
+namespace {
+/// What takes no operand tile is made in the layout that is wanted.
+struct ConvertOfSplat : public OpRewritePattern<ConvertLayoutOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ConvertLayoutOp op, PatternRewriter &rewriter) const final {
+    auto splat = op.getSource().getDefiningOp<tile::SplatOp>();
+    if (!splat)
+      return rewriter.notifyMatchFailure(op, "the operand is no splat");
+    rewriter.replaceOpWithNewOp<tile::SplatOp>(op, op.getType(), splat.getSource());
+    return success();
+  }
+};
+
+struct ConvertOfRange : public OpRewritePattern<ConvertLayoutOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ConvertLayoutOp op, PatternRewriter &rewriter) const final {
+    auto range = op.getSource().getDefiningOp<tile::RangeOp>();
+    if (!range)
+      return rewriter.notifyMatchFailure(op, "the operand is no range");
+    rewriter.replaceOpWithNewOp<tile::RangeOp>(op, op.getType(), range.getStart(), range.getEnd());
+    return success();
+  }
+};
+} // namespace
+
+void ConvertLayoutOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                                  MLIRContext *context) {
+  patterns.add<ConvertOfSplat, ConvertOfRange>(context);
+}
+
+/// One place for each element; warps that exchange nothing need none.
+int64_t ConvertLayoutOp::getScratchBytes() {
+  auto type = cast<RankedTensorType>(getType());
+  Conversion conversion =
+      classify(tilegpu::getLayout(getSource().getType()), tilegpu::getLayout(type));
+  if (conversion.kind < ConversionKind::Block)
+    return 0;
+  return type.getNumElements() * getElementBytes(type.getElementType());
+}
