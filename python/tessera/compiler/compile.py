@@ -75,7 +75,7 @@ def compile_specialised(
     if cache.mode == "off":
         return CompiledKernel(_compile(build_module(fn, specs, options), options), rebuild)
 
-    common = (cache.build_id, _host_key(), options.key())
+    common = (cache.build_id, _host_key(), options.key)
     source = source_key(fn, tuple(key), repr(common))
     if source is not None and (link := cache.read(source)) is not None:
         if kernel := _load(link.get("ir", b"")):

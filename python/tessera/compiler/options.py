@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 from typing import Any, Mapping, Optional
 
@@ -115,13 +116,19 @@ class CompileOptions:
         core.update(more)
         return json.dumps(core, sort_keys=True)
 
+    @functools.cached_property
     def key(self) -> tuple[Any, ...]:
         """Equal for options that give the same code."""
         return tuple(
-            (field.name, getattr(self, field.name))
-            for field in dataclasses.fields(self)
-            if field.name not in _WITHOUT_EFFECT_ON_CODE
+            (name, value)
+            for name, value in self.as_dict.items()
+            if name not in _WITHOUT_EFFECT_ON_CODE
         )
+
+    @functools.cached_property
+    def as_dict(self) -> dict[str, Any]:
+        """The options by name."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
 
 OPTION_NAMES = tuple(field.name for field in dataclasses.fields(CompileOptions))

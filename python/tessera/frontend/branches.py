@@ -323,7 +323,12 @@ class _Merge:
         forgotten = self.first_left.forgets(name), self.second_left.forgets(name)
         if name not in HIDDEN:
             if all(forgotten):
-                self.settled[name] = b if a is MISSING else a
+                # Nobody looks at it, but what was there before is there on both paths.
+                old = self.before.get(name)
+                if old is MISSING:
+                    self._drop(name)
+                else:
+                    self.settled[name] = old
                 return
             if forgotten[0]:
                 a = MISSING

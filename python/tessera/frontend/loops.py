@@ -489,6 +489,7 @@ class LoopWalker(BranchWalker):
         results = iter(arguments)
         self.scope.values = dict(before)
         self._forget_inner_names(node, before, assigned_names(node.body) - {variable}, names)
+        self._after_leaving(plan)
         self._rebind(leaving, results)
         self._rebind(carried, results)
         if keep_last and (isinstance(old, tensor) or self._surely_runs(bounds)):
@@ -522,15 +523,27 @@ class LoopWalker(BranchWalker):
         if plan.may_return:
             names.append(RETURNED)
             values.append(tensor.known(False))
-        if plan.result is not MISSING:
+        if plan.result is not MISSING and not self._result_is_settled(plan):
             old = self.scope.get(RESULT)
-            template = plan.result if old is MISSING else old
-            if any(True for _ in leaves(template)):
-                names.append(RESULT)
-                values.append(self._value_like(old, plan.result))
-            else:
-                self.scope.set(RESULT, template)
+            names.append(RESULT)
+            if is_number(old) and is_number(plan.result):
+                old, plan.result = tensor.known(old), tensor.known(plan.result)
+            like = plan.result if any(True for _ in leaves(plan.result)) else old
+            value = self._value_like(old, like)
+            values.append(tensor.known(value) if is_number(value) else value)
         return _Carried(names, values)
+
+    def _result_is_settled(self, plan: _Plan) -> bool:
+        """Whether every return so far, and those of the loop, return one constant."""
+        old = self.scope.get(RESULT)
+        if any(True for _ in leaves(plan.result)):
+            return False
+        return old is MISSING or same_constant(old, plan.result)
+
+    def _after_leaving(self, plan: _Plan) -> None:
+        """After the loop: the result, where it is a constant."""
+        if plan.result is not MISSING and self._result_is_settled(plan):
+            self.scope.set(RESULT, plan.result)
 
     def _stopped(self) -> Any:
         broke, returned = self.scope.get(BROKE), self.scope.get(RETURNED)
@@ -633,9 +646,11 @@ class LoopWalker(BranchWalker):
             test = test.condition
         condition = as_condition(test, "`while`", node.test)
         if not isinstance(condition, tensor):
-            if not condition or not isinstance(node.test, ast.Constant):
-                return bool(condition)
+            if not condition:
+                return False
             if not has_exit(node.body):
+                if not isinstance(node.test, ast.Constant):
+                    return True
                 raise UserMistake(
                     "E041", "this `while` never ends", "add a break, a return or a condition"
                 )
@@ -668,6 +683,7 @@ class LoopWalker(BranchWalker):
         results = iter(emit("end_while", yields))
         self.scope.values = dict(before)
         self._forget_inner_names(node, before, assigned_names(body), [*names, *tested])
+        self._after_leaving(plan)
         self._rebind(passed, results)
         self._restore(outer)
         return None

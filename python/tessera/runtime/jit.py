@@ -93,6 +93,7 @@ class JITFunction(JITCallable):
         self._traits: Optional[tuple[ParamTraits, ...]] = None
         self._kernels: dict[Any, _Specialisation] = {}
         self._modules: dict[Any, tuple[_C.Module, GlobalUses]] = {}
+        self._known_options: dict[Any, CompileOptions] = {}
         self._lock = threading.RLock()
         self._dispatcher: Optional[_C.Dispatcher] = None
         self._dispatcher_generation = -1
@@ -185,9 +186,8 @@ class JITFunction(JITCallable):
             kernel._kernel.launch(extents, bound.slots, options.num_threads)
         except _C.CoreError as error:
             raise_core_error(error)
-        meta = {name: getattr(options, name) for name in type(options).__dataclass_fields__}
         slots = tuple(bound.slots)
-        return kernel, (kernel._kernel, slots, options.num_threads, meta, found.globals)
+        return kernel, (kernel._kernel, slots, options.num_threads, options.as_dict, found.globals)
 
     def warmup(self, *args: Any, grid: Any = (1,), **kwargs: Any) -> "CompiledKernel":
         """Compiles the kernel for these arguments without running it.
@@ -261,11 +261,21 @@ class JITFunction(JITCallable):
         return values, rest
 
     def _options(self, given: dict[str, Any]) -> "CompileOptions":
-        from tessera.compiler.options import CompileOptions
-
         if self.debug is not None:
             given.setdefault("debug", self.debug)
-        return CompileOptions.of(given)
+        key = (settings.generation, *given.items())
+        try:
+            return self._known_options[key]
+        except (KeyError, TypeError):  # new, or not to be hashed
+            pass
+        from tessera.compiler.options import CompileOptions
+
+        options = CompileOptions.of(given)
+        try:
+            self._known_options[key] = options
+        except TypeError:
+            pass
+        return options
 
     def _specialise(self, values: Sequence[Any]) -> Bound:
         bound = Bound()
@@ -279,7 +289,7 @@ class JITFunction(JITCallable):
         return self._traits
 
     def _kernel(self, bound: Bound, options: "CompileOptions") -> "_Specialisation":
-        key = (tuple(bound.key), options.key(), settings.dump_dir, settings.override_dir)
+        key = (tuple(bound.key), options.key, settings.dump_dir, settings.override_dir)
         found = self._kernels.get(key)
         if found is None or not found.is_current():
             # Threads that want the same kernel wait for the first of them to compile it.
@@ -298,7 +308,7 @@ class JITFunction(JITCallable):
     def _interpret(
         self, bound: Bound, options: "CompileOptions", grid: tuple[int, int, int]
     ) -> None:
-        key = (tuple(bound.key), options.key())
+        key = (tuple(bound.key), options.key)
         with self._lock:
             found = self._modules.get(key)
             if found is None or not _are_current(found[1]):

@@ -604,8 +604,8 @@ def test_a_damaged_cache_is_compiled_around(tmp_path):
 
 def test_import_is_quick_and_alone():
     script = (
-        "import time; start = time.perf_counter(); import sys; import tessera; "
-        "took = time.perf_counter() - start; "
+        "import time; start = time.process_time(); import sys; import tessera; "
+        "took = time.process_time() - start; "
         "assert 'numpy' not in sys.modules and 'torch' not in sys.modules; print(took)"
     )
     environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(tessera.__file__))}

@@ -8,7 +8,9 @@ afterwards (`check`):
    compiled code: all integers, and floats of single operations, which round once;
  - floats are only summed where every sum is exact, because the terms are small integers;
  - the rest (elementary functions, sums and products of arbitrary floats) is stored together
-   with its operands, and both results are compared with float64 NumPy under a stated bound.
+   with its operands, and both results are compared with float64 NumPy under a stated bound;
+ - half the kernels are compiled with `deterministic`: their sums and products of arbitrary
+   floats must have the interpreter's bits, too.
 
 A kernel that fails is made smaller (`shrink`) and written as a Python file that replays it.
 

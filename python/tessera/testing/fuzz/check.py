@@ -111,7 +111,11 @@ def compare(
     seed: int,
     cpu: str,
 ) -> None:
-    """Runs the kernel on the interpreter and as code for `cpu`; raises Failure."""
+    """Runs the kernel on the interpreter and as code for `cpu`; raises Failure.
+
+    Half the seeds compile with `deterministic`, by which sums and products of arbitrary
+    floats are the same everywhere, too.
+    """
     cpu = cpu or choose_cpu(seed)
     expected = _Memory(arrays, programs, seed)
     got = _Memory(arrays, programs, seed)
@@ -120,11 +124,14 @@ def compare(
         tessera.interpret(kernel)[grid](*expected.views, n)
     except Exception as error:
         raise Failure(f"the interpreter refused the kernel: {_describe(error)}") from error
+    deterministic = seed % 2 == 1
     try:
-        kernel[grid](*got.views, n, cpu=cpu, enable_fp_fusion=False)
+        kernel[grid](*got.views, n, cpu=cpu, enable_fp_fusion=False, deterministic=deterministic)
     except Exception as error:
         raise Failure(f"cpu {cpu} refused the kernel: {_describe(error)}") from error
-    near = {item.result for item in checks}
+    near = {
+        item.result for item in checks if not (deterministic and item.function in ("sum", "dot"))
+    }
     for memory, where in ((expected, "the interpreter"), (got, f"cpu {cpu}")):
         memory.check_guards(where)
         for item in checks:
