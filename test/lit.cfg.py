@@ -2,6 +2,7 @@
 """The lit suite: one folder a folder of include/tessera, one file a pass or op family."""
 
 import os
+import platform
 
 import lit.formats
 import lit.util
@@ -20,6 +21,10 @@ config.environment["PATH"] = os.pathsep.join(
         config.environment["PATH"],
     ]
 )
+
+# Tests of code generation name the CPUs that they are about.
+if platform.machine() == "x86_64":
+    config.available_features.add("x86_64")
 
 # --debug-only is there only where our own code has its assertions.
 if config.tessera_assertions in ("ON", "1", "TRUE"):
