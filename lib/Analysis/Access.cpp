@@ -242,11 +242,17 @@ static bool hasNoSign(Value value, unsigned depth) {
       .Case<SplatOp, BroadcastOp, ExpandDimsOp, ReshapeOp, TransOp, HintOp, arith::ExtSIOp,
             arith::IndexCastOp>(
           [&](Operation *cast) { return hasNoSign(cast->getOperand(0), depth + 1); })
-      .Case<arith::AddIOp, arith::MulIOp, arith::MinSIOp, arith::OrIOp, DivIntOp>(
+      .Case<arith::AddIOp, arith::MulIOp, arith::MinSIOp, arith::OrIOp>(
           [&](Operation *binary) { return both(binary->getOperand(0), binary->getOperand(1)); })
       .Case<arith::MaxSIOp, arith::AndIOp>([&](Operation *binary) {
         return hasNoSign(binary->getOperand(0), depth + 1) ||
                hasNoSign(binary->getOperand(1), depth + 1);
+      })
+      .Case<DivIntOp>([&](DivIntOp div) {
+        // x / 0 is -1.
+        APInt divisor;
+        return matchPattern(div.getRhs(), m_ConstantInt(&divisor)) &&
+               divisor.isStrictlyPositive() && hasNoSign(div.getLhs(), depth + 1);
       })
       .Case<RemIntOp>([&](RemIntOp rem) {
         return rem.getSignedness() == Signedness::Signed ? hasNoSign(rem.getLhs(), depth + 1)

@@ -492,7 +492,8 @@ struct LowerDescriptorsPass
           if (isa<DescriptorType>(type))
             return func.emitError("argument #")
                    << index << " of kernel '" << func.getName() << "' is a " << type
-                   << "; descriptors made outside the kernel need a target with hardware for them";
+                   << "; descriptors made outside the kernel are not supported on the CPU, nor on "
+                      "GPUs before sm_90";
     return success();
   }
 
