@@ -20,6 +20,14 @@ from tessera.language.tensor import (
 from tessera.language.types import unwrap
 from tessera.frontend.errors import UserMistake
 
+__all__ = [
+    "arange",
+    "cast",
+    "full",
+    "item",
+    "to_tensor",
+]
+
 
 @builtin
 def arange(start: int, end: int) -> tensor:

@@ -19,6 +19,14 @@ from tessera.language.tensor import (
 )
 from tessera.language.types import unwrap
 
+__all__ = [
+    "device_assert",
+    "device_print",
+    "expect_zero",
+    "static_assert",
+    "static_print",
+]
+
 
 @builtin
 def static_print(

@@ -18,6 +18,37 @@ from tessera.language.tensor import (
 )
 from tessera.language.types import PropagateNan, unwrap
 
+__all__ = [
+    "abs",
+    "add",
+    "ceil",
+    "clamp",
+    "cos",
+    "div_rn",
+    "erf",
+    "exp",
+    "exp2",
+    "expm1",
+    "fdiv",
+    "floor",
+    "fma",
+    "log",
+    "log1p",
+    "log2",
+    "maximum",
+    "minimum",
+    "mul",
+    "rsqrt",
+    "sin",
+    "sqrt",
+    "sqrt_rn",
+    "sub",
+    "tan",
+    "tanh",
+    "umulhi",
+    "where",
+]
+
 
 @builtin
 def add(x: Any, y: Any, sanitize_overflow: bool = True) -> tensor:

@@ -18,6 +18,11 @@ from tessera.language.tensor import (
 )
 from tessera.language.types import unwrap
 
+__all__ = [
+    "dot",
+    "dot_scaled",
+]
+
 _PRECISIONS = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
 _FORMATS = ("e2m1", "e4m3", "e5m2", "bf16", "fp16")
 

@@ -23,6 +23,26 @@ from tessera.language.types import (
     unwrap,
 )
 
+__all__ = [
+    "advance",
+    "atomic_add",
+    "atomic_and",
+    "atomic_cas",
+    "atomic_load",
+    "atomic_max",
+    "atomic_min",
+    "atomic_or",
+    "atomic_store",
+    "atomic_xchg",
+    "atomic_xor",
+    "load",
+    "load_tensor_descriptor",
+    "make_block_ptr",
+    "make_tensor_descriptor",
+    "store",
+    "store_tensor_descriptor",
+]
+
 _LOAD_CACHE = ("", "ca", "cg", "cs", "cv")
 _STORE_CACHE = ("", "wb", "cg", "cs", "wt")
 _EVICTION = ("", "evict_normal", "evict_first", "evict_last")

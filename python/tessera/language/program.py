@@ -22,6 +22,21 @@ from tessera.language.tensor import (
 )
 from tessera.language.types import unwrap
 
+__all__ = [
+    "assume",
+    "condition",
+    "debug_barrier",
+    "extern_elementwise",
+    "inline_asm_elementwise",
+    "max_constancy",
+    "max_contiguous",
+    "multiple_of",
+    "num_programs",
+    "program_id",
+    "range",
+    "static_range",
+]
+
 
 def _grid_axis(axis: Any) -> int:
     number = constant_int(axis, "the axis of the grid")

@@ -21,6 +21,19 @@ if TYPE_CHECKING:
 else:
     from tessera.language.types import constexpr
 
+__all__ = [
+    "pair_uniform_to_normal",
+    "philox",
+    "philox_impl",
+    "rand",
+    "rand4x",
+    "randint",
+    "randint4x",
+    "randn",
+    "randn4x",
+    "uint_to_uniform_float",
+]
+
 # The paper's multipliers, and the constants (golden ratio, sqrt(3) - 1) added to the key.
 _MULTIPLIERS_32 = types.constexpr((0xD2511F53, 0xCD9E8D57))
 _KEYS_32 = types.constexpr((0x9E3779B9, 0xBB67AE85))

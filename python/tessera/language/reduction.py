@@ -26,6 +26,15 @@ from tessera.language.tensor import (
 )
 from tessera.language.types import unwrap
 
+__all__ = [
+    "argsort",
+    "associative_scan",
+    "map_elementwise",
+    "reduce",
+    "sort",
+    "topk",
+]
+
 
 def _operands(input: Any, what: str) -> tuple[list[tensor], bool]:
     """The tiles to combine, all of one shape, and whether they came as a tuple."""

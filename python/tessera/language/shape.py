@@ -21,6 +21,21 @@ from tessera.language.tensor import (
 )
 from tessera.language.types import unwrap
 
+__all__ = [
+    "broadcast",
+    "broadcast_to",
+    "cat",
+    "expand_dims",
+    "gather",
+    "histogram",
+    "join",
+    "permute",
+    "reshape",
+    "split",
+    "trans",
+    "view",
+]
+
 
 @builtin
 def broadcast(input: Any, other: Any) -> tuple[tensor, tensor]:

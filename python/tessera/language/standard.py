@@ -24,6 +24,29 @@ if TYPE_CHECKING:
 else:
     from tessera.language.types import constexpr
 
+__all__ = [
+    "argmax",
+    "argmin",
+    "cdiv",
+    "cumprod",
+    "cumsum",
+    "flip",
+    "interleave",
+    "max",
+    "min",
+    "ravel",
+    "reduce_or",
+    "sigmoid",
+    "softmax",
+    "squeeze",
+    "sum",
+    "swizzle2d",
+    "unsqueeze",
+    "xor_sum",
+    "zeros",
+    "zeros_like",
+]
+
 
 def library(fn: Any) -> Any:
     """Marks a function as compiled from its source, as @jit does."""

@@ -29,6 +29,11 @@ from tessera.language.types import (
     unwrap,
 )
 
+__all__ = [
+    "builtin",
+    "tensor",
+]
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 

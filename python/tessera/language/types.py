@@ -5,6 +5,39 @@ from __future__ import annotations
 
 from typing import Any, Callable, Optional, Sequence, Union
 
+__all__ = [
+    "PropagateNan",
+    "TRITON_MAX_TENSOR_NUMEL",
+    "bfloat16",
+    "block_type",
+    "const",
+    "constexpr",
+    "constexpr_type",
+    "dtype",
+    "float16",
+    "float32",
+    "float64",
+    "float8e4b15",
+    "float8e4b8",
+    "float8e4nv",
+    "float8e5",
+    "float8e5b16",
+    "int1",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "pi32_t",
+    "pointer_type",
+    "str_to_ty",
+    "tuple_type",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint8",
+    "void",
+]
+
 # name, spelling in error messages and signatures, bits, kind, mantissa bits, exponent bias
 _DTYPES = (
     ("void", 0, "void", 0, 0),
