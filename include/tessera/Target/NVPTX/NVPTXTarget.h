@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// NVIDIA GPUs: what each architecture is called, and the road from LLVM IR to PTX.
+//
+// Three things here are matters of correctness, not of speed:
+//  - the optimiser runs with the NVPTX TargetMachine attached, so that it knows which
+//    branches diverge; without one, jump threading moves barriers;
+//  - every call of inline asm that is not marked as pure becomes convergent before any
+//    LLVM pass sees it: MLIR translates it without, and LLVM then duplicates a barrier
+//    into two sides of a branch;
+//  - PTX is assembled by the ptxas program (Ptxas.h), never by nvJitLink.
+
+#ifndef TESSERA_TARGET_NVPTX_NVPTXTARGET_H
+#define TESSERA_TARGET_NVPTX_NVPTXTARGET_H
+
+#include "llvm/ADT/StringRef.h"
+
+#include <memory>
+#include <string>
+
+namespace llvm {
+class Module;
+class TargetMachine;
+} // namespace llvm
+
+namespace tessera {
+
+struct NVPTXTarget {
+  std::string arch; ///< "sm_80", "sm_90a"
+  int capability;   ///< 80, 90
+  int ptxVersion;   ///< 90 for PTX 9.0
+
+  /// Throws UserError (E030) for an architecture that Tessera does not compile for.
+  static NVPTXTarget get(llvm::StringRef arch);
+
+  std::unique_ptr<llvm::TargetMachine> createTargetMachine() const;
+  llvm::StringRef getTriple() const { return "nvptx64-nvidia-cuda"; }
+};
+
+/// Makes calls of inline asm convergent, those without side effects aside.
+void markConvergent(llvm::Module &module);
+
+/// Whether the module calls functions of libdevice (`__nv_...`).
+bool needsDeviceLibrary(const llvm::Module &module);
+
+/// The bitcode of libdevice: at `setting` if that is not empty, else beside this library,
+/// else in a CUDA toolkit. Throws UserError (E063) if there is none.
+std::string findDeviceLibrary(llvm::StringRef setting);
+
+/// Links what the module needs of libdevice and makes it private to the module.
+/// `flushDenormals` is what libdevice's functions do with f32 denormals.
+void linkDeviceLibrary(llvm::Module &module, llvm::StringRef path, bool flushDenormals);
+
+/// Optimises the module and writes it as PTX. The module is spent afterwards.
+void optimizeForNVPTX(llvm::Module &module, llvm::TargetMachine &machine);
+
+} // namespace tessera
+
+#endif // TESSERA_TARGET_NVPTX_NVPTXTARGET_H

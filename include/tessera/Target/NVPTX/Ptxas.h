@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The ptxas program: PTX to a cubin, and what it says about it.
+//
+// What ptxas reports is part of the result: registers, spills and serialised tensor-core
+// instructions decide the speed of a kernel, and the user can see them.
+
+#ifndef TESSERA_TARGET_NVPTX_PTXAS_H
+#define TESSERA_TARGET_NVPTX_PTXAS_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+struct PtxasOptions {
+  std::string path; ///< the program, from findPtxas
+  std::string arch; ///< "sm_90a"
+  bool lineInfo = false;
+  int maxRegisters = 0;               ///< 0: ptxas decides
+  std::vector<std::string> arguments; ///< handed on as they are
+  double timeoutSeconds = 300;
+};
+
+/// What a kernel takes of the machine.
+struct PtxasFunction {
+  std::string name;
+  int registers = 0;
+  int stackBytes = 0;
+  int spillStoreBytes = 0;
+  int spillLoadBytes = 0;
+  int staticSharedBytes = 0;
+  int barriers = 0;
+};
+
+struct PtxasResult {
+  std::string cubin;
+  std::string log;
+  std::vector<PtxasFunction> functions;
+  /// Warnings, and remarks with a code (C7510: wgmma serialised), a line each.
+  std::vector<std::string> warnings;
+};
+
+/// The program: `setting` if not empty, else that of a CUDA toolkit, else the one on PATH.
+/// Throws UserError (E063) if there is none.
+std::string findPtxas(llvm::StringRef setting);
+
+/// "13.0.88", as `ptxas --version` says it. Throws UserError (E063) if it does not run.
+std::string getPtxasVersion(llvm::StringRef path);
+
+/// Assembles PTX. Throws UserError (E063) if ptxas cannot be run or takes too long, and
+/// InternalError with its words if it rejects the PTX. May be called by several threads.
+PtxasResult runPtxas(llvm::StringRef ptx, const PtxasOptions &options);
+
+/// Reads what `ptxas -v` wrote.
+void parsePtxasLog(llvm::StringRef log, PtxasResult &result);
+
+} // namespace tessera
+
+#endif // TESSERA_TARGET_NVPTX_PTXAS_H

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tessera/Target/NVPTX/NVPTXTarget.h"
+
+#include "tessera/Support/UserError.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IRReader/IRReader.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Triple.h"
+#include "llvm/Transforms/IPO/GlobalDCE.h"
+#include "llvm/Transforms/IPO/Internalize.h"
+
+#include <dlfcn.h>
+#include <mutex>
+
+using namespace llvm;
+using namespace tessera;
+
+//===----------------------------------------------------------------------===//
+// Architectures
+//===----------------------------------------------------------------------===//
+
+NVPTXTarget NVPTXTarget::get(StringRef arch) {
+  // PTX 9.0 is the newest that LLVM 22 writes, and drivers from 580 on read it.
+  static const NVPTXTarget known[] = {
+      {"sm_80", 80, 90}, {"sm_86", 86, 90},  {"sm_89", 89, 90},
+      {"sm_90", 90, 90}, {"sm_90a", 90, 90},
+  };
+  for (const NVPTXTarget &target : known)
+    if (target.arch == arch)
+      return target;
+  throw UserError("E030", "there is no GPU architecture '" + arch.str() + "'",
+                  "use sm_80, sm_86, sm_89, sm_90 or sm_90a");
+}
+
+std::unique_ptr<TargetMachine> NVPTXTarget::createTargetMachine() const {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+  std::string error;
+  Triple triple(getTriple());
+  const Target *target = TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    throw InternalError("LLVM was built without NVPTX: " + error);
+  TargetOptions options;
+  // a * b + c becomes one instruction where the front-end allows it, call by call.
+  options.AllowFPOpFusion = FPOpFusion::Standard;
+  return std::unique_ptr<TargetMachine>(
+      target->createTargetMachine(triple, arch, "+ptx" + std::to_string(ptxVersion), options,
+                                  Reloc::PIC_, std::nullopt, CodeGenOptLevel::Aggressive));
+}
+
+//===----------------------------------------------------------------------===//
+// Convergence
+//===----------------------------------------------------------------------===//
+
+void tessera::markConvergent(Module &module) {
+  for (Function &function : module)
+    for (Instruction &instruction : instructions(function)) {
+      auto *call = dyn_cast<CallInst>(&instruction);
+      if (!call || !call->isInlineAsm())
+        continue;
+      if (cast<InlineAsm>(call->getCalledOperand())->hasSideEffects())
+        call->setConvergent();
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// libdevice
+//===----------------------------------------------------------------------===//
+
+bool tessera::needsDeviceLibrary(const Module &module) {
+  return llvm::any_of(module, [](const Function &function) {
+    return function.isDeclaration() && function.getName().starts_with("__nv_");
+  });
+}
+
+std::string tessera::findDeviceLibrary(StringRef setting) {
+  constexpr StringLiteral name = "libdevice.10.bc";
+  if (!setting.empty()) {
+    if (!sys::fs::exists(setting))
+      throw UserError("E063", "there is no libdevice at '" + setting.str() + "'",
+                      "set TESSERA_LIBDEVICE to the path of libdevice.10.bc");
+    return setting.str();
+  }
+  SmallVector<SmallString<128>> places;
+  Dl_info info;
+  if (dladdr(reinterpret_cast<void *>(&tessera::findDeviceLibrary), &info) && info.dli_fname) {
+    SmallString<128> beside = sys::path::parent_path(info.dli_fname);
+    sys::path::append(beside, name);
+    places.push_back(beside);
+  }
+  for (const char *variable : {"CUDA_HOME", "CUDA_PATH"})
+    if (const char *home = std::getenv(variable)) {
+      places.emplace_back(StringRef(home));
+      sys::path::append(places.back(), "nvvm", "libdevice", name);
+    }
+  places.emplace_back(StringRef("/usr/local/cuda/nvvm/libdevice/libdevice.10.bc"));
+  for (const SmallString<128> &place : places)
+    if (sys::fs::exists(place))
+      return std::string(place);
+  throw UserError("E063", "libdevice is not found",
+                  "install a CUDA toolkit or the package nvidia-nvvm, or set TESSERA_LIBDEVICE");
+}
+
+void tessera::linkDeviceLibrary(Module &module, StringRef path, bool flushDenormals) {
+  SMDiagnostic diagnostic;
+  std::unique_ptr<Module> library =
+      getLazyIRFileModule(path, diagnostic, module.getContext(), /*ShouldLazyLoadMetadata=*/true);
+  if (!library)
+    throw UserError("E063", "cannot read libdevice at '" + path.str() +
+                                "': " + diagnostic.getMessage().str());
+  library->setTargetTriple(module.getTargetTriple());
+  library->setDataLayout(module.getDataLayout());
+  StringSet<> own;
+  for (const Function &function : module)
+    if (!function.isDeclaration())
+      own.insert(function.getName());
+  if (Linker::linkModules(module, std::move(library), Linker::Flags::LinkOnlyNeeded))
+    throw InternalError("cannot link libdevice");
+  internalizeModule(module, [&](const GlobalValue &value) {
+    return own.contains(value.getName()) || isa<GlobalVariable>(value);
+  });
+  // What libdevice's __nvvm_reflect("__CUDA_FTZ") answers.
+  module.setModuleFlag(Module::Override, "nvvm-reflect-ftz",
+                       ConstantAsMetadata::get(ConstantInt::get(
+                           Type::getInt32Ty(module.getContext()), flushDenormals)));
+}
+
+//===----------------------------------------------------------------------===//
+// Optimising
+//===----------------------------------------------------------------------===//
+
+void tessera::optimizeForNVPTX(Module &module, TargetMachine &machine) {
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager components;
+  ModuleAnalysisManager modules;
+  PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  // The loops that could be unrolled or vectorised have been: tiles are in registers, and
+  // what is left is scalar code with structured control flow. `nvvm-reflect` settles
+  // libdevice's questions first, so that the answers not taken are never optimised.
+  constexpr StringLiteral pipeline =
+      "nvvm-reflect,always-inline,inline,"
+      "function(sroa<modify-cfg>,early-cse<memssa>,instcombine,simplifycfg,"
+      "loop-mssa(loop-rotate,licm),loop(indvars),gvn,instcombine,simplifycfg,adce),"
+      "globaldce";
+  ModulePassManager passes;
+  if (Error error = builder.parsePassPipeline(passes, pipeline))
+    throw InternalError("the NVPTX pipeline does not parse: " + toString(std::move(error)));
+  passes.run(module, modules);
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tessera/Target/NVPTX/NVPTXTarget.h"
+
+#include "tessera/Support/UserError.h"
+#include "tessera/Target/LLVMIR/LLVMIR.h"
+#include "tessera/Target/NVPTX/Ptxas.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
+#include "gmock/gmock.h"
+
+#include <thread>
+
+using namespace tessera;
+using testing::HasSubstr;
+using testing::Not;
+
+namespace {
+
+/// PTX of LLVM IR text for an architecture.
+std::string toPTX(llvm::StringRef text, llvm::StringRef arch, bool flushDenormals = false) {
+  llvm::LLVMContext context;
+  auto module = parseLLVMIR(text, "test.ll", context);
+  NVPTXTarget target = NVPTXTarget::get(arch);
+  auto machine = target.createTargetMachine();
+  module->setTargetTriple(machine->getTargetTriple());
+  module->setDataLayout(machine->createDataLayout());
+  markConvergent(*module);
+  if (needsDeviceLibrary(*module))
+    linkDeviceLibrary(*module, findDeviceLibrary(""), flushDenormals);
+  optimizeForNVPTX(*module, *machine);
+  return emitAssembly(*module, *machine);
+}
+
+constexpr llvm::StringLiteral kScale = R"(
+define ptx_kernel void @scale(ptr addrspace(1) %p, float %f) {
+  %i = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %q = getelementptr float, ptr addrspace(1) %p, i32 %i
+  %x = load float, ptr addrspace(1) %q
+  %y = fmul float %x, %f
+  store float %y, ptr addrspace(1) %q
+  ret void
+}
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+)";
+
+TEST(NVPTXTarget, KernelsBecomeEntries) {
+  for (const char *arch : {"sm_80", "sm_90a"}) {
+    std::string ptx = toPTX(kScale, arch);
+    EXPECT_THAT(ptx, HasSubstr(std::string(".target ") + arch));
+    EXPECT_THAT(ptx, HasSubstr(".visible .entry scale("));
+    EXPECT_THAT(ptx, HasSubstr("ld.global"));
+  }
+}
+
+TEST(NVPTXTarget, UnknownArchitecturesAreTheUsersMistake) {
+  try {
+    NVPTXTarget::get("sm_42");
+    FAIL();
+  } catch (const UserError &error) {
+    EXPECT_EQ(error.id, "E030");
+    EXPECT_THAT(error.fix, HasSubstr("sm_90a"));
+  }
+}
+
+TEST(NVPTXTarget, BarriersInAsmAreNotDuplicatedIntoBranches) {
+  // Both sides of the branch end in one barrier. If it were not convergent, it would be
+  // pulled into them.
+  std::string ptx = toPTX(R"(
+define ptx_kernel void @k(ptr addrspace(1) %p, i32 %n) {
+  %i = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %c = icmp slt i32 %i, %n
+  br i1 %c, label %a, label %b
+a:
+  store i32 1, ptr addrspace(1) %p
+  br label %join
+b:
+  store i32 2, ptr addrspace(1) %p
+  br label %join
+join:
+  call void asm sideeffect "bar.sync 0;", ""()
+  ret void
+}
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+)",
+                          "sm_90a");
+  size_t first = ptx.find("bar.sync 0;");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(ptx.find("bar.sync 0;", first + 1), std::string::npos);
+}
+
+constexpr llvm::StringLiteral kExp = R"(
+define ptx_kernel void @k(ptr addrspace(1) %p) {
+  %x = load float, ptr addrspace(1) %p
+  %y = call float @__nv_expf(float %x)
+  store float %y, ptr addrspace(1) %p
+  ret void
+}
+declare float @__nv_expf(float)
+)";
+
+TEST(NVPTXTarget, LibdeviceIsLinkedAndInlined) {
+  std::string ptx = toPTX(kExp, "sm_80");
+  EXPECT_THAT(ptx, HasSubstr("ex2.approx"));
+  EXPECT_THAT(ptx, Not(HasSubstr("__nv_expf")));
+  EXPECT_THAT(ptx, Not(HasSubstr("__nvvm_reflect")));
+}
+
+TEST(NVPTXTarget, LibdeviceIsToldWhetherToFlushDenormals) {
+  EXPECT_THAT(toPTX(kExp, "sm_80", /*flushDenormals=*/false), Not(HasSubstr("fma.rn.ftz")));
+  EXPECT_THAT(toPTX(kExp, "sm_80", /*flushDenormals=*/true), HasSubstr("fma.rn.ftz"));
+}
+
+TEST(Ptxas, AssemblesAndTellsWhatAKernelTakes) {
+  for (const char *arch : {"sm_80", "sm_90a"}) {
+    PtxasOptions options;
+    options.path = findPtxas("");
+    options.arch = arch;
+    PtxasResult result = runPtxas(toPTX(kScale, arch), options);
+    EXPECT_EQ(result.cubin.substr(1, 3), "ELF");
+    ASSERT_EQ(result.functions.size(), 1u);
+    EXPECT_EQ(result.functions[0].name, "scale");
+    EXPECT_GT(result.functions[0].registers, 0);
+    EXPECT_EQ(result.functions[0].spillStoreBytes, 0);
+    EXPECT_TRUE(result.warnings.empty());
+  }
+}
+
+TEST(Ptxas, SeveralAtOnce) {
+  std::string ptx = toPTX(kScale, "sm_90a");
+  std::vector<std::thread> threads;
+  std::vector<std::string> cubins(5);
+  for (std::string &cubin : cubins)
+    threads.emplace_back([&] {
+      PtxasOptions options;
+      options.path = findPtxas("");
+      options.arch = "sm_90a";
+      cubin = runPtxas(ptx, options).cubin;
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (const std::string &cubin : cubins)
+    EXPECT_EQ(cubin, cubins[0]);
+}
+
+TEST(Ptxas, BadPTXIsOurBugAndAMissingProgramTheUsers) {
+  PtxasOptions options;
+  options.path = findPtxas("");
+  options.arch = "sm_80";
+  EXPECT_THROW(runPtxas("not ptx", options), InternalError);
+  EXPECT_THROW(findPtxas("/nowhere/ptxas"), UserError);
+  EXPECT_FALSE(getPtxasVersion(options.path).empty());
+}
+
+TEST(Ptxas, ReadsItsLog) {
+  PtxasResult result;
+  parsePtxasLog(R"(ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'k' for 'sm_90a'
+ptxas info    : Function properties for k
+    16 bytes stack frame, 24 bytes spill stores, 32 bytes spill loads
+ptxas info    : Used 168 registers, used 9 barriers, 16 bytes cumulative stack size, 1024 bytes smem
+ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized
+ptxas warning : something)",
+                result);
+  ASSERT_EQ(result.functions.size(), 1u);
+  const PtxasFunction &function = result.functions[0];
+  EXPECT_EQ(function.registers, 168);
+  EXPECT_EQ(function.stackBytes, 16);
+  EXPECT_EQ(function.spillStoreBytes, 24);
+  EXPECT_EQ(function.spillLoadBytes, 32);
+  EXPECT_EQ(function.barriers, 9);
+  EXPECT_EQ(function.staticSharedBytes, 1024);
+  EXPECT_EQ(result.warnings.size(), 2u);
+}
+
+} // namespace
