@@ -117,8 +117,8 @@ def compare(
     floats are the same everywhere, too.
     """
     cpu = cpu or choose_cpu(seed)
-    expected = _Memory(arrays, programs, seed)
-    got = _Memory(arrays, programs, seed)
+    expected = Memory(arrays, programs, seed)
+    got = Memory(arrays, programs, seed)
     grid = (programs,)
     try:
         tessera.interpret(kernel)[grid](*expected.views, n)
@@ -148,7 +148,7 @@ def _describe(error: Exception) -> str:
 # --- Memory --------------------------------------------------------------------------
 
 
-class _Memory:
+class Memory:
     """One side's arrays, between guard bands."""
 
     def __init__(self, arrays: Sequence[Array], programs: int, seed: int) -> None:

@@ -84,9 +84,15 @@ class Expressions:
                 dtype, shape, self.rng.choice((0, 1, 1, 2, 3, 7)) if dtype != BOOL else 1
             )
         value = self.rng.choice(fitting)
-        text = value.name + (_spread(value.shape, shape) or "")
-        made = Expression(text, value.dtype, shape, (), frozenset([value.name]))
-        return self.cast(_broadcast(made, value.shape, shape), dtype)
+        subscript = _spread(value.shape, shape) or ""
+        made = Expression(
+            value.name + subscript,
+            value.dtype,
+            _subscripted(value.shape, subscript),
+            (),
+            frozenset([value.name]),
+        )
+        return self.cast(_broadcast(made, shape), dtype)
 
     def load(self, shape: Shape) -> Expression:
         """Elements of an input, in one of several orders, some perhaps masked off."""
@@ -485,11 +491,14 @@ def _spread(source: Shape, target: Shape) -> str | None:
     return None
 
 
-def _broadcast(x: Expression, source: Shape, target: Shape) -> Expression:
-    """A variable of shape `source`, subscripted, as a tile of exactly `target`."""
-    if source == target:
+def _subscripted(shape: Shape, subscript: str) -> Shape:
+    """The shape of a variable with a subscript of `_spread`."""
+    return {"": shape, "[None, :]": (1, *shape), "[:, None]": (*shape, 1)}[subscript]
+
+
+def _broadcast(x: Expression, target: Shape) -> Expression:
+    """`x` as a tile of exactly `target`."""
+    if x.shape == target:
         return x
-    text = f"tl.broadcast_to({A}, {target})"
-    if not source:
-        text = f"tl.full({target}, {A}, tl.{x.dtype})"
+    text = f"tl.broadcast_to({A}, {target})" if x.shape else f"tl.full({target}, {A}, tl.{x.dtype})"
     return Expression(text, x.dtype, target, (x,))

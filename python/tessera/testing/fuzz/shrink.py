@@ -51,12 +51,16 @@ def _smaller(program: Program) -> Iterator[Program]:
         yield _changed(program, programs=1)
     for check in program.checks:
         yield _changed(program, checks=[item for item in program.checks if item is not check])
-    places = [(place, index) for place, (_, index, _) in enumerate(walk(program.statements))]
+    places = range(len(list(walk(program.statements))))
     for move in (_drop, _unwrap):
-        for place, _ in places:
+        for place in places:
             yield from _with(program, place, move)
-    for place, _ in places:
-        value = _value(list(walk(program.statements))[place][2])
+    statements = [statement for _, _, statement in walk(program.statements)]
+    results = _checked_results(program)
+    for place, statement in enumerate(statements):
+        if _is_checked(statement, program, results):
+            continue
+        value = _value(statement)
         for smaller in _simpler(value) if value else ():
             yield from _with(program, place, functools.partial(_put, smaller))
 
@@ -76,6 +80,28 @@ def _with(
     body, index, _ = list(walk(candidate.statements))[place]
     if move(body, index, candidate):
         yield _without_leftovers(candidate)
+
+
+def _is_checked(statement: Statement, program: Program, results: set[str]) -> bool:
+    """Whether a statement must stay what a check says it is."""
+    if isinstance(statement, Assign):
+        return statement.target.name in results
+    return isinstance(statement, Store) and statement.output in _checked_arrays(program)
+
+
+def _checked_arrays(program: Program) -> set[str]:
+    return {name for check in program.checks for name in (*check.operands, check.result)}
+
+
+def _checked_results(program: Program) -> set[str]:
+    """The variables that hold what a check compares with NumPy."""
+    outputs = {check.result for check in program.checks}
+    return {
+        name
+        for _, _, statement in walk(program.statements)
+        if isinstance(statement, Store) and statement.output in outputs
+        for name in statement.value.uses
+    }
 
 
 def _value(statement: Statement) -> Expression | None:
@@ -102,8 +128,7 @@ def _drop(body: list[Statement], index: int, program: Program) -> bool:
         ):
             return False
     if isinstance(statement, Store):
-        checked = {name for check in program.checks for name in (*check.operands, check.result)}
-        if statement.output in checked:
+        if statement.output in _checked_arrays(program):
             return False
     del body[index]
     return True
