@@ -76,7 +76,7 @@ tile.func @dynamic(%p: !tile.ptr<i32>, %lb: i32, %ub: i32) {
 
 // -----
 
-// Nested loops, each by its own factor; a factor of 1 asks for nothing.
+// Nested loops, each by its own factor.
 // CHECK-LABEL: tile.func @nest(
 tile.func @nest(%p: !tile.ptr<i32>) {
   %c0 = arith.constant 0 : i32
@@ -94,5 +94,21 @@ tile.func @nest(%p: !tile.ptr<i32>) {
       tile.store %p, %j : !tile.ptr<i32>
     } {tile.loop_unroll_factor = 2 : i32}
   } {tile.loop_unroll_factor = 2 : i32}
+  tile.return
+}
+
+// -----
+
+// CHECK-LABEL: tile.func @nothing_asked(
+tile.func @nothing_asked(%p: !tile.ptr<i32>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  // CHECK-COUNT-1: scf.for
+  // CHECK-NOT: tile.loop_unroll_factor
+  // CHECK-NOT: scf.for
+  // CHECK: tile.return
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    tile.store %p, %i : !tile.ptr<i32>
+  } {tile.loop_unroll_factor = 0 : i32}
   tile.return
 }

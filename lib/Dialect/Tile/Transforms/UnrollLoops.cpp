@@ -114,12 +114,12 @@ void UnrollLoopsPass::runOnOperation() {
   });
   for (scf::ForOp loop : loops) {
     auto factor = loop->getAttrOfType<IntegerAttr>(kFactorName);
-    if (!factor || factor.getInt() < 1) {
+    if (!factor) {
       loop.emitError() << kFactorName << " is " << loop->getAttr(kFactorName)
-                       << ", which is no positive integer";
+                       << ", which is no integer";
       return signalPassFailure();
     }
-    if (factor.getInt() == 1)
+    if (factor.getInt() < 2)
       loop->removeAttr(kFactorName);
     else
       unroll(loop, factor.getInt());

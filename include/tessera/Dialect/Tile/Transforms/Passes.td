@@ -125,8 +125,8 @@ def TileLoopInvariantCodeMotionPass
 def TileUnrollLoopsPass : Pass<"tile-unroll-loops", "::tessera::tile::FuncOp"> {
   let summary = "Repeats the bodies of loops as often as the user asked for";
   let description = [{
-    `tile.loop_unroll_factor = n` on an `scf.for` asks for n bodies a trip. What is
-    left over runs in a second loop, unless the trip count is known to divide. The
+    `tile.loop_unroll_factor = n` on an `scf.for` asks for n bodies a trip; less than
+    2 asks for nothing. What is left over runs in a second loop, unless the trip count is known to divide. The
     attribute is gone afterwards.
 
     ```mlir
