@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tessera.frontend import CompilationError, build_module
-from test_errors import DEFAULTS, HEADER, Options, load
+from frontend.test_errors import DEFAULTS, HEADER, Options, load
 
 SNIPPETS = """\
 x = tl.load(p, mask)

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-import tessera
 import tessera.language as tl
 from tessera import _C
 from tessera.frontend import ConstSpec, ValueSpec, build_module
@@ -96,4 +95,18 @@ def build() -> Build:
     return run
 
 
-__all__ = ["Build", "Built", "tessera"]
+SETUP = (
+    "i = tl.arange(0, 8)",
+    "x = i.to(tl.float32)",
+    "t = tl.full((4, 8), 1.5, tl.float32)",
+    "k = tl.full((4, 8), 3, tl.int32)",
+    "c = i < 4",
+)
+"""What the expressions of the tables are made of."""
+
+
+def check(build: Build, expression: str, type: str, text: str) -> None:
+    """Builds an expression and compares its type, and a piece of the IR."""
+    built = build(expression, *SETUP)
+    assert built.type == type
+    assert text in built.ir
