@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "tessera/Conversion/TileToStrips/Passes.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -44,9 +45,11 @@ struct ProgramContext {
 
 class ProgramLowering {
 public:
-  ProgramLowering(ModuleOp module, tile::FuncOp func)
+  /// `sites` is shared by the functions of a module: a kernel tells about the
+  /// assertions of what it calls, too.
+  ProgramLowering(ModuleOp module, tile::FuncOp func, SmallVectorImpl<Attribute> &sites)
       : module(module), func(func), context(module.getContext()), builder(context),
-        loc(func.getLoc()) {}
+        loc(func.getLoc()), sites(sites) {}
 
   LogicalResult run();
 
@@ -89,7 +92,7 @@ private:
   ProgramContext program;
   SmallVector<Value> gridSizes;
   DenseMap<std::pair<int64_t, Type>, Value> views;
-  SmallVector<Attribute> sites;
+  SmallVectorImpl<Attribute> &sites;
   DenseMap<Operation *, int64_t> pointeeBytes; ///< of addptr ops
 };
 
@@ -143,7 +146,8 @@ void ProgramLowering::lowerKernel() {
     id = argument;
 
   bool mayFail = false;
-  func.walk([&](tile::AssertOp) { mayFail = true; });
+  module.walk([&](tile::AssertOp) { mayFail = true; });
+  mayFail |= !sites.empty();
   if (mayFail) {
     // No program starts after one has failed.
     Value fault = loadFrom(ptr, launch, kLaunchFault, 8);
@@ -452,18 +456,55 @@ LogicalResult ProgramLowering::run() {
     lowered->setAttr(kScratchBytes, bytes);
   if (failed(lowerBody(lowered.getBody())))
     return failure();
-  if (!sites.empty())
-    lowered->setAttr(kSites, builder.getArrayAttr(sites));
   func.erase();
   return success();
+}
+
+/// The scratch memory of a function and of what it calls, which has it behind its own;
+/// nothing for functions that call themselves.
+std::optional<int64_t> getTotalScratchBytes(tile::FuncOp func, SmallVectorImpl<Operation *> &path) {
+  if (llvm::is_contained(path, func))
+    return std::nullopt;
+  path.push_back(func);
+  int64_t most = 0;
+  WalkResult result = func.walk([&](tile::CallOp call) {
+    auto callee = SymbolTable::lookupNearestSymbolFrom<tile::FuncOp>(func, call.getCalleeAttr());
+    std::optional<int64_t> bytes = getTotalScratchBytes(callee, path);
+    most = std::max(most, bytes.value_or(0));
+    return bytes ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  path.pop_back();
+  if (result.wasInterrupted())
+    return std::nullopt;
+  return getScratchBytes(func) + most;
 }
 
 struct StripsLowerPrograms : impl::StripsLowerProgramsBase<StripsLowerPrograms> {
   void runOnOperation() override {
     SmallVector<tile::FuncOp> functions(getOperation().getOps<tile::FuncOp>());
-    for (tile::FuncOp func : functions)
-      if (failed(ProgramLowering(getOperation(), func).run()))
+    llvm::StringMap<int64_t> scratchBytes;
+    for (tile::FuncOp func : functions) {
+      SmallVector<Operation *> path;
+      std::optional<int64_t> bytes = getTotalScratchBytes(func, path);
+      if (!bytes) {
+        func.emitError("a function that calls itself is not supported on the CPU");
         return signalPassFailure();
+      }
+      scratchBytes[func.getName()] = *bytes;
+    }
+    SmallVector<Attribute> sites;
+    for (tile::FuncOp func : functions)
+      if (failed(ProgramLowering(getOperation(), func, sites).run()))
+        return signalPassFailure();
+    Builder builder(&getContext());
+    for (func::FuncOp func : getOperation().getOps<func::FuncOp>()) {
+      if (!func.isPublic())
+        continue;
+      if (int64_t bytes = scratchBytes.lookup(func.getName()))
+        func->setAttr(kScratchBytes, builder.getI64IntegerAttr(bytes));
+      if (!sites.empty())
+        func->setAttr(kSites, builder.getArrayAttr(sites));
+    }
   }
 };
 

@@ -521,12 +521,12 @@ Value StripEmitter::getBound(const MaskLeaf &leaf, int64_t extent) {
   };
   Value distance = arith::SubIOp::create(b, loc, widen(limit.value), widen(first.value));
   distance = arith::MinUIOp::create(b, loc, distance, constant(extent * stride.scale));
-  int64_t round = stride.scale - 1 + (inclusive ? 1 : 0);
-  if (round)
+  if (int64_t round = stride.scale - 1 + (inclusive ? 1 : 0)) {
     distance = arith::AddIOp::create(b, loc, distance, constant(round));
-  if (stride.scale != 1)
-    distance = arith::DivUIOp::create(b, loc, distance, constant(stride.scale));
-  distance = arith::MinUIOp::create(b, loc, distance, constant(extent));
+    if (stride.scale != 1)
+      distance = arith::DivUIOp::create(b, loc, distance, constant(stride.scale));
+    distance = arith::MinUIOp::create(b, loc, distance, constant(extent));
+  }
   distance = arith::SelectOp::create(b, loc, holds, distance, constant(0));
   return arith::IndexCastOp::create(b, loc, b.getIndexType(), distance);
 }

@@ -30,6 +30,10 @@ struct Index {
   int64_t offset = 0;
   int64_t lanes = 1;
   unsigned level = 0; ///< where `value` is known
+
+  bool operator==(const Index &other) const {
+    return value == other.value && offset == other.offset && lanes == other.lanes;
+  }
 };
 using IndexTuple = llvm::SmallVector<Index, 4>;
 
@@ -51,6 +55,10 @@ struct StripMask {
 struct MaskLeaf {
   mlir::Value value;
   IndexTuple index;
+
+  bool operator==(const MaskLeaf &other) const {
+    return value == other.value && index == other.index;
+  }
 };
 
 /// A store whose operands have been computed.

@@ -44,7 +44,7 @@ private:
   void emitLaneLoops();
   void emitReducedLoop(ArrayRef<Index> strips);
   void emitStrips(ArrayRef<IndexTuple> strips, SmallVectorImpl<Value> &accumulators);
-  Value emitMainEnd(ArrayRef<MaskLeaf> leaves, int64_t step);
+  Value emitMainEnd(ArrayRef<MaskLeaf> leaves, ArrayRef<Value> bounds, int64_t step);
   void storeResults(tile::ReduceOp reduce, ArrayRef<Index> index, ValueRange values);
 
   void keepElements(ArrayRef<Value> elements, Value position);
@@ -406,28 +406,25 @@ void StripNest::emitStrips(ArrayRef<IndexTuple> strips, SmallVectorImpl<Value> &
 }
 
 /// Where the loop without masks ends: a multiple of `step`.
-Value StripNest::emitMainEnd(ArrayRef<MaskLeaf> leaves, int64_t step) {
+Value StripNest::emitMainEnd(ArrayRef<MaskLeaf> leaves, ArrayRef<Value> bounds, int64_t step) {
   Location loc = group.getLoc();
-  int64_t extent = shape[*laneDim];
-  Value end = emitter.getIndexConstant(extent);
-  Value uniform;
-  for (const MaskLeaf &leaf : leaves) {
-    if (emitter.isUniform(leaf)) {
-      IndexTuple at(leaf.index);
-      if (auto dim = getLaneDim(at))
-        at[*dim] = Index();
-      Value holds = emitter.evaluate(leaf.value, at).value;
-      OpBuilder &b = emitter.atEnd();
-      uniform = uniform ? Value(arith::AndIOp::create(b, loc, uniform, holds)) : holds;
+  Value end, uniform;
+  for (auto [leaf, bound] : llvm::zip_equal(leaves, bounds)) {
+    if (bound) {
+      end = end ? Value(arith::MinUIOp::create(emitter.atEnd(), loc, end, bound)) : bound;
       continue;
     }
-    Value bound = emitter.getBound(leaf, extent);
-    end = arith::MinUIOp::create(emitter.atEnd(), loc, end, bound);
+    IndexTuple at(leaf.index);
+    if (auto dim = getLaneDim(at))
+      at[*dim] = Index();
+    Value holds = emitter.evaluate(leaf.value, at).value;
+    OpBuilder &b = emitter.atEnd();
+    uniform = uniform ? Value(arith::AndIOp::create(b, loc, uniform, holds)) : holds;
   }
-  Value keep = emitter.getIndexConstant(-step), zero = emitter.getIndexConstant(0);
+  Value all = emitter.getIndexConstant(shape[*laneDim] / step * step);
+  Value steps = emitter.getIndexConstant(-step), zero = emitter.getIndexConstant(0);
   OpBuilder &b = emitter.atEnd();
-  if ((step & (step - 1)) == 0)
-    end = arith::AndIOp::create(b, loc, end, keep);
+  end = end ? Value(arith::AndIOp::create(b, loc, end, steps)) : all;
   if (uniform)
     end = arith::SelectOp::create(b, loc, uniform, end, zero);
   return end;
@@ -509,6 +506,7 @@ void StripNest::emitLaneLoops() {
 
   // Masks that a bound on the lane dimension can take care of.
   SmallVector<MaskLeaf> leaves;
+  SmallVector<Value> bounds; ///< null for what is uniform
   {
     IndexTuple at(index);
     at[*laneDim].lanes = lanes;
@@ -529,8 +527,13 @@ void StripNest::emitLaneLoops() {
     });
     for (MaskLeaf &leaf : found) {
       bool isKnown = llvm::none_of(leaf.index, [](const Index &i) { return i.level == ~0u; });
-      if (isKnown && (emitter.isUniform(leaf) || emitter.getBound(leaf, extent)))
-        leaves.push_back(leaf);
+      if (!isKnown || llvm::is_contained(leaves, leaf))
+        continue;
+      Value bound;
+      if (!emitter.isUniform(leaf) && !(bound = emitter.getBound(leaf, extent)))
+        continue;
+      leaves.push_back(leaf);
+      bounds.push_back(bound);
     }
   }
 
@@ -547,7 +550,7 @@ void StripNest::emitLaneLoops() {
     }
   }
   Value lower = emitter.getIndexConstant(begin), upper = emitter.getIndexConstant(extent);
-  Value mainEnd = leaves.empty() ? upper : emitMainEnd(leaves, lanes * copies);
+  Value mainEnd = leaves.empty() ? upper : emitMainEnd(leaves, bounds, lanes * copies);
 
   auto emitLoop = [&](Value from, Value to, unsigned strips) {
     ArrayRef<Value> inits = carries ? ArrayRef(accumulators) : ArrayRef<Value>();

@@ -1,0 +1,145 @@
+// RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-group))' | FileCheck %s
+
+// The maximum closes a group; the loaded tile is yielded for the next one, which
+// computes the index arithmetic again.
+
+// CHECK-LABEL: @reduce_then_use
+// CHECK:         %[[FIRST:.*]]:2 = strips.group [64] -> f32, tensor<64xf32> {
+// CHECK:           %[[X:.*]] = tile.load
+// CHECK:           %[[MAX:.*]] = tile.reduce(%[[X]])
+// CHECK:           strips.yield %[[MAX]], %[[X]]
+// CHECK:         strips.group [64] {
+// CHECK-DAG:       tile.range
+// CHECK-DAG:       %[[T:.*]] = tile.splat %[[FIRST]]#0
+// CHECK:           %[[D:.*]] = arith.subf %[[FIRST]]#1, %[[T]]
+// CHECK:           tile.store %{{.*}}, %[[D]]
+// CHECK-NEXT:      strips.yield
+// CHECK-NOT:       strips.group
+tile.func @reduce_then_use(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>) {
+  %r = tile.range 0 to 64 : tensor<64xi32>
+  %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+  %pp = tile.addptr %ps, %r : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+  %x = tile.load %pp : tensor<64x!tile.ptr<f32>>
+  %m = tile.reduce (%x) {axis = 0 : i32} : (tensor<64xf32>) -> f32 {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.maxnumf %a, %b : f32
+    tile.reduce_return %c : f32
+  }
+  %t = tile.splat %m : f32 -> tensor<64xf32>
+  %d = arith.subf %x, %t : tensor<64xf32>
+  %qs = tile.splat %q : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+  %qp = tile.addptr %qs, %r : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+  tile.store %qp, %d : tensor<64x!tile.ptr<f32>>
+  tile.return
+}
+
+// -----
+
+// What is stored and what is loaded later do not share a group.
+
+// CHECK-LABEL: @load_after_store
+// CHECK:         strips.group
+// CHECK-NOT:       tile.load
+// CHECK:           tile.store
+// CHECK-NEXT:      strips.yield
+// CHECK:         strips.group
+// CHECK:           %[[X:.*]] = tile.load
+// CHECK:           tile.store %{{.*}}, %[[X]]
+tile.func @load_after_store(%p: !tile.ptr<i32>, %q: !tile.ptr<i32>) {
+  %r = tile.range 0 to 64 : tensor<64xi32>
+  %ps = tile.splat %p : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %pp = tile.addptr %ps, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  %qs = tile.splat %q : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %qp = tile.addptr %qs, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  tile.store %pp, %r : tensor<64x!tile.ptr<i32>>
+  %x = tile.load %qp : tensor<64x!tile.ptr<i32>>
+  tile.store %pp, %x : tensor<64x!tile.ptr<i32>>
+  tile.return
+}
+
+// -----
+
+// A load that comes before a barrier is done before it, though it is used after it.
+
+// CHECK-LABEL: @load_before_barrier
+// CHECK:         %[[X:.*]] = strips.group [64] -> tensor<64xi32> {
+// CHECK:           %[[LOADED:.*]] = tile.load
+// CHECK:           strips.yield %[[LOADED]]
+// CHECK:         tile.barrier
+// CHECK:         strips.group
+// CHECK:           tile.store %{{.*}}, %[[X]]
+tile.func @load_before_barrier(%p: !tile.ptr<i32>, %q: !tile.ptr<i32>) {
+  %r = tile.range 0 to 64 : tensor<64xi32>
+  %ps = tile.splat %p : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %pp = tile.addptr %ps, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  %qs = tile.splat %q : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %qp = tile.addptr %qs, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  %x = tile.load %qp : tensor<64x!tile.ptr<i32>>
+  tile.barrier
+  tile.store %pp, %x : tensor<64x!tile.ptr<i32>>
+  tile.return
+}
+
+// -----
+
+// A loop needs its initial tile, and a product its operands, from groups before it.
+
+// CHECK-LABEL: @loop
+// CHECK:         %[[BEFORE:.*]]:2 = strips.group [16, 16] -> tensor<16x16xf32>, tensor<16x16xf32> {
+// CHECK-DAG:       %[[ZERO:.*]] = arith.constant dense<0.0
+// CHECK-DAG:       %[[A:.*]] = tile.load
+// CHECK:           strips.yield %[[ZERO]], %[[A]]
+// CHECK:         %[[SUM:.*]] = scf.for {{.*}} iter_args(%[[ACC:.*]] = %[[BEFORE]]#0)
+// CHECK:           %[[E:.*]] = strips.group
+// CHECK:             math.exp %[[ACC]]
+// CHECK:           %[[D:.*]] = tile.dot %[[BEFORE]]#1, %[[E]], %[[ACC]]
+// CHECK:           scf.yield %[[D]]
+// CHECK:         strips.group
+// CHECK:           tile.store %{{.*}}, %[[SUM]]
+tile.func @loop(%n: i32, %x: !tile.ptr<f32>, %q: !tile.ptr<f32>) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %zero = arith.constant dense<0.0> : tensor<16x16xf32>
+  %r = tile.range 0 to 256 : tensor<256xi32>
+  %i = tile.reshape %r : tensor<256xi32> -> tensor<16x16xi32>
+  %xs = tile.splat %x : !tile.ptr<f32> -> tensor<16x16x!tile.ptr<f32>>
+  %xp = tile.addptr %xs, %i : tensor<16x16x!tile.ptr<f32>>, tensor<16x16xi32>
+  %a = tile.load %xp : tensor<16x16x!tile.ptr<f32>>
+  %s = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<16x16xf32>) : i32 {
+    %e = math.exp %acc : tensor<16x16xf32>
+    %d = tile.dot %a, %e, %acc {precision = 2 : i32, max_imprecise_acc = 0 : i32}
+       : tensor<16x16xf32>, tensor<16x16xf32> -> tensor<16x16xf32>
+    scf.yield %d : tensor<16x16xf32>
+  }
+  %qs = tile.splat %q : !tile.ptr<f32> -> tensor<16x16x!tile.ptr<f32>>
+  %qp = tile.addptr %qs, %i : tensor<16x16x!tile.ptr<f32>>, tensor<16x16xi32>
+  tile.store %qp, %s : tensor<16x16x!tile.ptr<f32>>
+  tile.return
+}
+
+// -----
+
+// A scan takes its elements in order: what it scans is computed in strips before.
+
+// CHECK-LABEL: @scan
+// CHECK:         %[[E:.*]] = strips.group
+// CHECK:           math.exp
+// CHECK:         %[[S:.*]] = strips.group
+// CHECK-NEXT:      %[[RUNNING:.*]] = tile.scan(%[[E]])
+// CHECK:           strips.yield %[[RUNNING]]
+// CHECK:         strips.group
+// CHECK:           tile.store %{{.*}}, %[[S]]
+tile.func @scan(%x: !tile.ptr<f32>) {
+  %r = tile.range 0 to 64 : tensor<64xi32>
+  %xs = tile.splat %x : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+  %xp = tile.addptr %xs, %r : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+  %v = tile.load %xp : tensor<64x!tile.ptr<f32>>
+  %e = math.exp %v : tensor<64xf32>
+  %s = tile.scan (%e) {axis = 0 : i32} : (tensor<64xf32>) -> tensor<64xf32> {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    tile.scan_return %c : f32
+  }
+  tile.store %xp, %s : tensor<64x!tile.ptr<f32>>
+  tile.return
+}

@@ -1,0 +1,84 @@
+// RUN: tessera-opt %s --split-input-file --strips-lower-programs | FileCheck %s
+
+// CHECK-LABEL: func.func @kernel(
+// CHECK-SAME:    %[[LAUNCH:.*]]: !llvm.ptr {llvm.noalias}, %[[BEGIN:.*]]: i64, %[[END:.*]]: i64, %[[SCRATCH:.*]]: !llvm.ptr {llvm.align = 64 : i64, llvm.noalias}) -> i32
+// CHECK-SAME:    strips.scratch_bytes = 256 : i64
+// CHECK:         %[[SLOTS:.*]] = llvm.load %[[LAUNCH]]
+// CHECK:         %[[P:.*]] = llvm.load %[[SLOTS]]{{.*}} -> i64
+// CHECK:         %[[SECOND:.*]] = llvm.getelementptr %[[SLOTS]][8]
+// CHECK:         llvm.load %[[SECOND]]{{.*}} -> f32
+// CHECK:         scf.for %{{.*}} = %[[BEGIN]] to %[[END]] step %{{.*}} iter_args(%[[X:.*]] = %{{.*}}, %[[Y:.*]] = %{{.*}}, %[[Z:.*]] = %{{.*}}) -> (i32, i32, i32)
+// CHECK:           %[[WIDE:.*]] = arith.extsi %[[X]] : i32 to i64
+// CHECK:           %[[BYTES:.*]] = arith.muli %[[WIDE]], %c4
+// CHECK:           %[[AT:.*]] = arith.addi %[[P]], %[[BYTES]]
+// CHECK:           llvm.inttoptr %[[AT]]
+// CHECK:           llvm.store
+// CHECK:           %[[NEXT:.*]] = arith.addi %[[X]], %c1
+// CHECK:           arith.cmpi eq, %[[NEXT]]
+tile.func @kernel(%p: !tile.ptr<f32>, %v: f32) attributes {strips.scratch_bytes = 256 : i64} {
+  %x = tile.program_id 0
+  %q = tile.addptr %p, %x : !tile.ptr<f32>, i32
+  tile.store %q, %v : !tile.ptr<f32>
+  tile.return
+}
+
+// -----
+
+// The arena is seen through memrefs.
+
+// CHECK-LABEL: func.func @scratch(
+// CHECK-SAME:    %[[SCRATCH:[a-z0-9]*]]: !llvm.ptr {llvm.align
+// CHECK:         %[[AT:.*]] = llvm.getelementptr %[[SCRATCH]][64]
+// CHECK:         %[[DESCRIPTOR:.*]] = llvm.insertvalue %[[AT]], %{{.*}}[0]
+// CHECK:         %[[VIEW:.*]] = builtin.unrealized_conversion_cast %{{.*}} to memref<4x8xf32>
+// CHECK:         memref.load %[[VIEW]]
+tile.func @scratch(%p: !tile.ptr<f32>) attributes {strips.scratch_bytes = 192 : i64} {
+  %b = strips.scratch 64 : memref<4x8xf32>
+  %c0 = arith.constant 0 : index
+  %v = memref.load %b[%c0, %c0] : memref<4x8xf32>
+  tile.store %p, %v : !tile.ptr<f32>
+  tile.return
+}
+
+// -----
+
+// An assertion that fails writes the record of the launch, once.
+
+// CHECK-LABEL: func.func @check(
+// CHECK-SAME:    %[[LAUNCH:.*]]: !llvm.ptr {llvm.noalias}
+// CHECK-SAME:    strips.sites = [{column = 0 : i64, file = "", line = 0 : i64, message = "negative"}]
+// CHECK:         scf.if
+// CHECK:           %[[FAILS:.*]] = arith.xori
+// CHECK:           scf.if %[[FAILS]]
+// CHECK:             %[[RECORD:.*]] = llvm.getelementptr %[[LAUNCH]][24]
+// CHECK:             %[[FAULT:.*]] = llvm.load %[[RECORD]]
+// CHECK:             llvm.cmpxchg %[[FAULT]]
+tile.func @check(%n: i32) {
+  %c0 = arith.constant 0 : i32
+  %ok = arith.cmpi sge, %n, %c0 : i32
+  tile.assert %ok, "negative" : i1 loc(unknown)
+  tile.return
+}
+
+// -----
+
+// A function knows the program that it is called in, and has the scratch memory behind
+// its caller's.
+
+// CHECK-LABEL: func.func private @twice(
+// CHECK-SAME:    %[[N:.*]]: i32, %{{.*}}: !llvm.ptr, %[[X:.*]]: i32, %{{.*}}: i32, %{{.*}}: i32, %{{.*}}: !llvm.ptr) -> i32
+// CHECK:         arith.addi %[[N]], %[[X]]
+// CHECK-LABEL: func.func @caller(
+// CHECK:         scf.for %{{.*}} iter_args(%[[ID:.*]] = %{{.*}}, %{{.*}} = %{{.*}}, %{{.*}} = %{{.*}})
+// CHECK:           %[[REST:.*]] = llvm.getelementptr %{{.*}}[64]
+// CHECK:           call @twice(%{{.*}}, %{{.*}}, %[[ID]], %{{.*}}, %{{.*}}, %[[REST]])
+tile.func private @twice(%n: i32) -> i32 attributes {noinline} {
+  %x = tile.program_id 0
+  %y = arith.addi %n, %x : i32
+  tile.return %y : i32
+}
+tile.func @caller(%p: !tile.ptr<i32>, %n: i32) attributes {strips.scratch_bytes = 64 : i64} {
+  %y = tile.call @twice(%n) : (i32) -> i32
+  tile.store %p, %y : !tile.ptr<i32>
+  tile.return
+}

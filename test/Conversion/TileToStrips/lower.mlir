@@ -1,0 +1,204 @@
+// RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower{vector-bits=512},canonicalize))' | FileCheck %s
+// RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower{vector-bits=128 unroll=1},canonicalize))' | FileCheck %s --check-prefix=NARROW
+// RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower{vector-bits=512 deterministic=true},canonicalize))' | FileCheck %s --check-prefix=FIXED
+
+// Up to the bound, four strips a turn without masks; then single strips with them.
+
+// CHECK-LABEL: @masked
+// CHECK-SAME:    %[[P:.*]]: !tile.ptr<f32>, %[[Q:.*]]: !tile.ptr<f32>, %[[N:.*]]: i32
+// CHECK:         %[[HOLDS:.*]] = arith.cmpi sgt, %[[N]], %c0
+// CHECK:         %[[WIDE:.*]] = arith.extsi %[[N]]
+// CHECK:         %[[CUT:.*]] = arith.minui %[[WIDE]], %c1024
+// CHECK:         %[[BOUND:.*]] = arith.select %[[HOLDS]], %[[CUT]], %c0
+// CHECK:         %[[INDEX:.*]] = arith.index_cast %[[BOUND]]
+// CHECK:         %[[FULL:.*]] = arith.andi %[[INDEX]], %c-64
+// CHECK:         scf.for %[[I:.*]] = %c0{{.*}} to %[[FULL]] step %c64
+// CHECK-COUNT-4:   llvm.load {{.*}} -> vector<16xf32>
+// CHECK-COUNT-4:   llvm.store
+// CHECK:         scf.for %[[J:.*]] = %[[FULL]] to %c1024{{.*}} step %c16
+// CHECK:           %[[MASK:.*]] = arith.cmpi slt, %{{.*}} : vector<16xi32>
+// CHECK:           llvm.intr.masked.load %{{.*}}, %[[MASK]]
+// CHECK:           llvm.intr.masked.store %{{.*}}, %{{.*}}, %[[MASK]]
+// NARROW-LABEL: @masked
+// NARROW:        scf.for {{.*}} step %c4
+// NARROW-COUNT-1:  llvm.load {{.*}} -> vector<4xf32>
+tile.func @masked(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %n: i32) {
+  strips.group [1024] {
+    %r = tile.range 0 to 1024 : tensor<1024xi32>
+    %ns = tile.splat %n : i32 -> tensor<1024xi32>
+    %m = arith.cmpi slt, %r, %ns : tensor<1024xi32>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<1024x!tile.ptr<f32>>
+    %pp = tile.addptr %ps, %r : tensor<1024x!tile.ptr<f32>>, tensor<1024xi32>
+    %x = tile.load %pp, %m : tensor<1024x!tile.ptr<f32>>
+    %qs = tile.splat %q : !tile.ptr<f32> -> tensor<1024x!tile.ptr<f32>>
+    %qp = tile.addptr %qs, %r : tensor<1024x!tile.ptr<f32>>, tensor<1024xi32>
+    tile.store %qp, %x, %m : tensor<1024x!tile.ptr<f32>>
+    strips.yield
+  }
+  tile.return
+}
+
+// -----
+
+// A sum along the lanes: four accumulators, folded at the end of the row. -0.0 is what
+// adds nothing to any float. In the fixed order the elements are kept, and halves added.
+
+// CHECK-LABEL: @row_sum
+// CHECK-DAG:     %[[ZERO:.*]] = arith.constant dense<-0.0{{.*}}> : vector<16xf32>
+// CHECK:         scf.for %[[ROW:.*]] = %c0{{.*}} to %c8
+// CHECK:           %[[SUMS:.*]]:4 = scf.for {{.*}} to %c128{{.*}} step %c64{{.*}} iter_args(%{{.*}} = %[[ZERO]]
+// CHECK-COUNT-4:     vector.load %{{.*}} : memref<1024xf32>, vector<16xf32>
+// CHECK-COUNT-4:     arith.addf
+// CHECK-COUNT-3:   arith.addf %{{.*}} : vector<16xf32>
+// CHECK:           arith.addf %{{.*}} : vector<8xf32>
+// CHECK:           arith.addf %{{.*}} : vector<1xf32>
+// CHECK:           %[[SUM:.*]] = vector.extract
+// CHECK:           memref.store %[[SUM]]
+// FIXED-LABEL: @row_sum
+// FIXED-SAME:    strips.scratch_bytes = 4672 : i64
+// FIXED:         %[[LINE:.*]] = strips.scratch 4160 : memref<128xf32>
+// FIXED:         scf.for {{.*}} to %c8
+// FIXED:           scf.for {{.*}} to %c128
+// FIXED:             vector.store %{{.*}}, %[[LINE]]
+// FIXED:           scf.for %[[I:.*]] = %c0{{.*}} to %c64{{.*}} step %c16
+// FIXED:             %[[PARTNER:.*]] = arith.addi %[[I]], %c64
+// FIXED:             %[[A:.*]] = vector.load %[[LINE]][%[[I]]]
+// FIXED:             %[[B:.*]] = vector.load %[[LINE]][%[[PARTNER]]]
+// FIXED:             arith.addf %[[A]], %[[B]]
+tile.func @row_sum() attributes {strips.scratch_bytes = 4128 : i64} {
+  %a = strips.scratch 0 : memref<8x128xf32>
+  %b = strips.scratch 4096 : memref<8xf32>
+  strips.group [8, 128] {
+    %x = strips.read %a : memref<8x128xf32> -> tensor<8x128xf32>
+    %s = tile.reduce (%x) {axis = 1 : i32} : (tensor<8x128xf32>) -> tensor<8xf32> {
+    ^bb0(%l: f32, %r: f32):
+      %c = arith.addf %l, %r : f32
+      tile.reduce_return %c : f32
+    }
+    strips.write %s, %b : tensor<8xf32>, memref<8xf32>
+    strips.yield
+  }
+  tile.return
+}
+
+// -----
+
+// A sum across the lanes: the reduced dimension is the innermost loop, its accumulators
+// are the results.
+
+// CHECK-LABEL: @column_sum
+// CHECK:         scf.for %[[J:.*]] = %c0{{.*}} to %c128{{.*}} step %c64
+// CHECK:           %[[SUMS:.*]]:4 = scf.for %{{.*}} = %c0{{.*}} to %c8
+// CHECK-COUNT-4:     vector.load
+// CHECK:           vector.store %[[SUMS]]#0
+// CHECK:           vector.store %[[SUMS]]#3
+tile.func @column_sum() attributes {strips.scratch_bytes = 4608 : i64} {
+  %a = strips.scratch 0 : memref<8x128xf32>
+  %b = strips.scratch 4096 : memref<128xf32>
+  strips.group [8, 128] {
+    %x = strips.read %a : memref<8x128xf32> -> tensor<8x128xf32>
+    %s = tile.reduce (%x) {axis = 0 : i32} : (tensor<8x128xf32>) -> tensor<128xf32> {
+    ^bb0(%l: f32, %r: f32):
+      %c = arith.addf %l, %r : f32
+      tile.reduce_return %c : f32
+    }
+    strips.write %s, %b : tensor<128xf32>, memref<128xf32>
+    strips.yield
+  }
+  tile.return
+}
+
+// -----
+
+// Rows chosen by an index tile: one address a row, contiguous loads in it.
+
+// CHECK-LABEL: @rows_by_index
+// CHECK:         scf.for %[[ROW:.*]] = %c0{{.*}} to %c8
+// CHECK:           %[[INDEX:.*]] = memref.load %{{.*}}[%[[ROW]]]
+// CHECK-NOT:       gather
+// CHECK-COUNT-4:   llvm.load {{.*}} -> vector<16xf32>
+tile.func @rows_by_index(%p: !tile.ptr<f32>) attributes {strips.scratch_bytes = 2112 : i64} {
+  %i = strips.scratch 0 : memref<8xi32>
+  %o = strips.scratch 64 : memref<8x64xf32>
+  strips.group [8, 64] {
+    %index = strips.read %i : memref<8xi32> -> tensor<8xi32>
+    %i1 = tile.expand_dims %index {axis = 1 : i32} : tensor<8xi32> -> tensor<8x1xi32>
+    %rb = tile.broadcast %i1 : tensor<8x1xi32> -> tensor<8x64xi32>
+    %c = tile.range 0 to 64 : tensor<64xi32>
+    %c1 = tile.expand_dims %c {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+    %cb = tile.broadcast %c1 : tensor<1x64xi32> -> tensor<8x64xi32>
+    %off = arith.addi %rb, %cb : tensor<8x64xi32>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<8x64x!tile.ptr<f32>>
+    %pp = tile.addptr %ps, %off : tensor<8x64x!tile.ptr<f32>>, tensor<8x64xi32>
+    %x = tile.load %pp : tensor<8x64x!tile.ptr<f32>>
+    strips.write %x, %o : tensor<8x64xf32>, memref<8x64xf32>
+    strips.yield
+  }
+  tile.return
+}
+
+// -----
+
+// Elements by index: a gather.
+
+// CHECK-LABEL: @elements_by_index
+// CHECK:         llvm.intr.masked.gather
+tile.func @elements_by_index(%p: !tile.ptr<f32>) attributes {strips.scratch_bytes = 512 : i64} {
+  %i = strips.scratch 0 : memref<64xi32>
+  %o = strips.scratch 256 : memref<64xf32>
+  strips.group [64] {
+    %index = strips.read %i : memref<64xi32> -> tensor<64xi32>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+    %pp = tile.addptr %ps, %index : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    %x = tile.load %pp : tensor<64x!tile.ptr<f32>>
+    strips.write %x, %o : tensor<64xf32>, memref<64xf32>
+    strips.yield
+  }
+  tile.return
+}
+
+// -----
+
+// A scan goes through its elements one by one, from the last where it is reversed.
+
+// CHECK-LABEL: @scan
+// CHECK:         %[[LAST:.*]] = memref.load %[[A:.*]][%c63]
+// CHECK:         memref.store %[[LAST]], %[[B:.*]][%c63]
+// CHECK:         scf.for %[[I:.*]] = %c1{{.*}} to %c64{{.*}} iter_args(%[[RUNNING:.*]] = %[[LAST]])
+// CHECK:           %[[AT:.*]] = arith.subi %c63{{.*}}, %[[I]]
+// CHECK:           %[[X:.*]] = memref.load %[[A]][%[[AT]]]
+// CHECK:           %[[NEXT:.*]] = arith.addf %[[RUNNING]], %[[X]]
+// CHECK:           memref.store %[[NEXT]], %[[B]][%[[AT]]]
+tile.func @scan() attributes {strips.scratch_bytes = 512 : i64} {
+  %a = strips.scratch 0 : memref<64xf32>
+  %b = strips.scratch 256 : memref<64xf32>
+  strips.group [64] {
+    %x = strips.read %a : memref<64xf32> -> tensor<64xf32>
+    %s = tile.scan (%x) {axis = 0 : i32, reverse} : (tensor<64xf32>) -> tensor<64xf32> {
+    ^bb0(%l: f32, %r: f32):
+      %c = arith.addf %l, %r : f32
+      tile.scan_return %c : f32
+    }
+    strips.write %s, %b : tensor<64xf32>, memref<64xf32>
+    strips.yield
+  }
+  tile.return
+}
+
+// -----
+
+// Atomics are done element by element.
+
+// CHECK-LABEL: @atomic
+// CHECK:         scf.for
+// CHECK:           llvm.atomicrmw add %{{.*}}, %{{.*}} acq_rel : !llvm.ptr, i32
+tile.func @atomic(%p: !tile.ptr<i32>) {
+  strips.group [64] {
+    %r = tile.range 0 to 64 : tensor<64xi32>
+    %ps = tile.splat %p : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+    %pp = tile.addptr %ps, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+    %old = tile.atomic_rmw add, acq_rel, gpu, %pp, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
+    strips.yield
+  }
+  tile.return
+}

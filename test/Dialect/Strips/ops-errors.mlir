@@ -1,0 +1,44 @@
+// RUN: tessera-opt %s --split-input-file --verify-diagnostics
+
+tile.func @yield() {
+  // expected-error @below {{yields other types than its results' (G1)}}
+  %y = strips.group [64] -> tensor<64xf32> {
+    %r = tile.range 0 to 64 : tensor<64xi32>
+    strips.yield %r : tensor<64xi32>
+  }
+  tile.return
+}
+
+// -----
+
+tile.func @shape() {
+  %a = strips.scratch 0 : memref<32xi32>
+  strips.group [64] {
+    // expected-error @below {{has a buffer 'memref<32xi32>' of another shape than 'tensor<64xi32>' (R1)}}
+    %x = strips.read %a : memref<32xi32> -> tensor<64xi32>
+    strips.yield
+  }
+  tile.return
+}
+
+// -----
+
+tile.func @stored_type() {
+  %a = strips.scratch 0 : memref<64xi1>
+  strips.group [64] {
+    // expected-error @below {{keeps 'tensor<64xi1>' in a buffer of 'i1', not of 'i8' (R2)}}
+    %x = strips.read %a : memref<64xi1> -> tensor<64xi1>
+    strips.yield
+  }
+  tile.return
+}
+
+// -----
+
+tile.func @dot() {
+  %a = strips.scratch 0 : memref<16x8xf32>
+  %c = strips.scratch 0 : memref<16x16xf32>
+  // expected-error @below {{has extents that do not agree: 'memref<16x8xf32>', 'memref<16x8xf32>', 'memref<16x16xf32>' (D2)}}
+  strips.dot %a, %a, %c : memref<16x8xf32>, memref<16x8xf32>, memref<16x16xf32>
+  tile.return
+}

@@ -1,0 +1,22 @@
+// RUN: tessera-opt %s | tessera-opt | FileCheck %s
+
+// CHECK-LABEL: @all
+tile.func @all(%x: f32) {
+  // CHECK: %[[A:.*]] = strips.scratch 0 : memref<16x16xf32>
+  %a = strips.scratch 0 : memref<16x16xf32>
+  // CHECK: %[[M:.*]] = strips.group [16, 16] -> f32 {
+  %m = strips.group [16, 16] -> f32 {
+    // CHECK: %[[T:.*]] = strips.read %[[A]] : memref<16x16xf32> -> tensor<16x16xf32>
+    %t = strips.read %a : memref<16x16xf32> -> tensor<16x16xf32>
+    // CHECK: strips.write %[[T]], %[[A]] : tensor<16x16xf32>, memref<16x16xf32>
+    strips.write %t, %a : tensor<16x16xf32>, memref<16x16xf32>
+    // CHECK: strips.yield %{{.*}} : f32
+    strips.yield %x : f32
+  }
+  // CHECK: strips.dot %[[A]], %[[A]], %[[A]] : memref<16x16xf32>, memref<16x16xf32>, memref<16x16xf32>
+  strips.dot %a, %a, %a : memref<16x16xf32>, memref<16x16xf32>, memref<16x16xf32>
+  %c0 = arith.constant 0 : index
+  // CHECK: strips.print "x = "[%{{.*}}] : %[[M]] {hex = false, is_signed = array<i32: 1>} : f32
+  strips.print "x = " [%c0] : %m {hex = false, is_signed = array<i32: 1>} : f32
+  tile.return
+}
