@@ -221,15 +221,47 @@ Pool &getPool() {
   return entry->pool;
 }
 
+using Clock = std::chrono::steady_clock;
+
+/// One call of the borrowed OpenMP runtime.
 struct TeamCall {
   const OpenMPRuntime *runtime;
   ThreadFunction function;
   void *context;
+  Clock::duration callerWork; ///< time that the calling thread spent in `function`
 };
 
 void runInTeam(void *data) {
   auto *call = static_cast<TeamCall *>(data);
-  runInside(call->function, call->context, call->runtime->getThreadNumber());
+  int thread = call->runtime->getThreadNumber();
+  Clock::time_point start = Clock::now();
+  runInside(call->function, call->context, thread);
+  if (thread == 0)
+    call->callerWork = Clock::now() - start;
+}
+
+/// Until when the borrowed runtime is not used, as a count of Clock. A team of OpenMP
+/// waits for all its threads, at its start and at its end, whether there is work for them
+/// or not. Where other processes want the CPUs, that is a time slice (milliseconds) for a
+/// launch of microseconds; our pool lets latecomers go.
+std::atomic<Clock::rep> avoidTeamUntil{0};
+
+bool isTeamAvoided() {
+  Clock::rep until = avoidTeamUntil.load(std::memory_order_relaxed);
+  return until != 0 && Clock::now().time_since_epoch().count() < until;
+}
+
+void runTeam(const OpenMPRuntime &runtime, int numThreads, ThreadFunction function, void *context) {
+  constexpr auto stall = std::chrono::milliseconds(1);
+  constexpr auto avoidance = std::chrono::milliseconds(200);
+  TeamCall call{&runtime, function, context, {}};
+  Clock::time_point start = Clock::now();
+  runtime.parallel(runInTeam, &call, static_cast<unsigned>(numThreads), /*flags=*/0);
+  // A thread at work on its last chunk is waited for too, but for less than the work took.
+  Clock::time_point end = Clock::now();
+  Clock::duration waited = end - start - call.callerWork;
+  if (waited > stall && waited > call.callerWork)
+    avoidTeamUntil.store((end + avoidance).time_since_epoch().count(), std::memory_order_relaxed);
 }
 
 } // namespace
@@ -240,8 +272,8 @@ void tessera::host::runOnThreads(int numThreads, ThreadFunction function, void *
   if (const OpenMPRuntime *runtime = findOpenMPRuntime()) {
     if (runtime->isInParallel())
       return runInside(function, context, 0);
-    TeamCall call{runtime, function, context};
-    return runtime->parallel(runInTeam, &call, static_cast<unsigned>(numThreads), /*flags=*/0);
+    if (!isTeamAvoided())
+      return runTeam(*runtime, numThreads, function, context);
   }
   getPool().run(numThreads, function, context);
 }

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tessera/Runtime/CUDA/Driver.h"
+
+#include <dlfcn.h>
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace tessera::cuda {
+namespace {
+
+/// libcuda and the outcome of opening it, which does not change while the process lives.
+struct Opened {
+  DriverTable table{};
+  std::unique_ptr<DriverError> error;
+
+  Opened() {
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+      error = std::make_unique<DriverError>(-1, std::string("no CUDA driver is installed (") +
+                                                    dlerror() + ")");
+      return;
+    }
+    auto load = [&](auto &function, const char *name) {
+      // Several functions are found under the name of their second version.
+      std::string second = std::string(name) + "_v2";
+      void *symbol = dlsym(library, second.c_str());
+      if (!symbol)
+        symbol = dlsym(library, name);
+      if (!symbol && !error)
+        error = std::make_unique<DriverError>(
+            -1, std::string("the CUDA driver is too old: it has no ") + name);
+      function = reinterpret_cast<std::decay_t<decltype(function)>>(symbol);
+    };
+#define LOAD(name) load(table.name, #name)
+    LOAD(cuInit);
+    LOAD(cuDriverGetVersion);
+    LOAD(cuDeviceGetCount);
+    LOAD(cuDeviceGet);
+    LOAD(cuDeviceGetName);
+    LOAD(cuDeviceGetAttribute);
+    LOAD(cuDevicePrimaryCtxRetain);
+    LOAD(cuCtxGetCurrent);
+    LOAD(cuCtxSetCurrent);
+    LOAD(cuModuleLoadDataEx);
+    LOAD(cuModuleUnload);
+    LOAD(cuModuleGetFunction);
+    LOAD(cuFuncSetAttribute);
+    LOAD(cuFuncGetAttribute);
+    LOAD(cuLaunchKernel);
+    LOAD(cuStreamSynchronize);
+    LOAD(cuPointerGetAttribute);
+    LOAD(cuGetErrorName);
+    LOAD(cuGetErrorString);
+#undef LOAD
+    if (error)
+      return;
+    if (int code = table.cuInit(0)) {
+      const char *name = "unknown error", *text = "";
+      table.cuGetErrorName(code, &name);
+      table.cuGetErrorString(code, &text);
+      error = std::make_unique<DriverError>(code, std::string("the CUDA driver does not start: ") +
+                                                      name + " (" + text + ")");
+    }
+  }
+};
+
+const Opened &getOpened() {
+  static const Opened opened;
+  return opened;
+}
+
+// Values of CUdevice_attribute, CUpointer_attribute.
+enum DeviceAttribute {
+  kMaxThreadsPerBlock = 1,
+  kMaxGridX = 5,
+  kMultiprocessors = 16,
+  kCapabilityMajor = 75,
+  kCapabilityMinor = 76,
+  kMaxSharedPerBlockOptIn = 97,
+};
+constexpr int kPointerDeviceOrdinal = 9;
+constexpr int kPointerMemoryType = 2;
+constexpr unsigned kMemoryOfDevice = 2;
+
+} // namespace
+
+const DriverTable &getDriver() {
+  const Opened &opened = getOpened();
+  if (opened.error)
+    throw *opened.error;
+  return opened.table;
+}
+
+bool isAvailable() {
+  const Opened &opened = getOpened();
+  int count = 0;
+  return !opened.error && opened.table.cuDeviceGetCount(&count) == 0 && count > 0;
+}
+
+void check(int code, const std::string &doing) {
+  if (code == 0)
+    return;
+  const DriverTable &driver = getDriver();
+  const char *name = "unknown error", *text = "";
+  driver.cuGetErrorName(code, &name);
+  driver.cuGetErrorString(code, &text);
+  throw DriverError(code, doing + " failed: " + name + " (" + text + ")");
+}
+
+int getDeviceCount() {
+  int count = 0;
+  check(getDriver().cuDeviceGetCount(&count), "counting GPUs");
+  return count;
+}
+
+const DeviceInfo &getDevice(int ordinal) {
+  static std::mutex mutex;
+  static std::vector<std::unique_ptr<DeviceInfo>> devices;
+  std::lock_guard<std::mutex> lock(mutex);
+  const DriverTable &driver = getDriver();
+  int count = getDeviceCount();
+  if (ordinal < 0 || ordinal >= count)
+    throw DriverError(101, "there is no GPU " + std::to_string(ordinal) + "; there are " +
+                               std::to_string(count));
+  if (devices.size() < static_cast<size_t>(count))
+    devices.resize(count);
+  std::unique_ptr<DeviceInfo> &info = devices[ordinal];
+  if (info)
+    return *info;
+  auto fresh = std::make_unique<DeviceInfo>();
+  int device = 0;
+  char name[256] = "";
+  check(driver.cuDeviceGet(&device, ordinal), "opening a GPU");
+  check(driver.cuDeviceGetName(name, sizeof name, device), "naming a GPU");
+  fresh->name = name;
+  auto read = [&](int &value, int attribute) {
+    check(driver.cuDeviceGetAttribute(&value, attribute, device), "describing a GPU");
+  };
+  read(fresh->capabilityMajor, kCapabilityMajor);
+  read(fresh->capabilityMinor, kCapabilityMinor);
+  read(fresh->multiprocessors, kMultiprocessors);
+  read(fresh->maxSharedBytes, kMaxSharedPerBlockOptIn);
+  read(fresh->maxThreadsPerBlock, kMaxThreadsPerBlock);
+  for (int axis = 0; axis < 3; ++axis)
+    read(fresh->maxGrid[axis], kMaxGridX + axis);
+  info = std::move(fresh);
+  return *info;
+}
+
+int getPointerDevice(uint64_t address) {
+  const DriverTable &driver = getDriver();
+  unsigned type = 0;
+  if (driver.cuPointerGetAttribute(&type, kPointerMemoryType, address) != 0 ||
+      type != kMemoryOfDevice)
+    return -1;
+  int ordinal = -1;
+  if (driver.cuPointerGetAttribute(&ordinal, kPointerDeviceOrdinal, address) != 0)
+    return -1;
+  return ordinal;
+}
+
+/// A device's primary context, retained for as long as the process lives: it is what every
+/// framework in the process uses.
+static Context getPrimaryContext(int ordinal) {
+  static std::mutex mutex;
+  static std::vector<Context> contexts;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (contexts.size() <= static_cast<size_t>(ordinal))
+    contexts.resize(ordinal + 1, nullptr);
+  if (!contexts[ordinal]) {
+    int device = 0;
+    check(getDriver().cuDeviceGet(&device, ordinal), "opening a GPU");
+    check(getDriver().cuDevicePrimaryCtxRetain(&contexts[ordinal], device),
+          "making a context on GPU " + std::to_string(ordinal));
+  }
+  return contexts[ordinal];
+}
+
+CurrentContext::CurrentContext(int device) {
+  const DriverTable &driver = getDriver();
+  Context wanted = getPrimaryContext(device);
+  check(driver.cuCtxGetCurrent(&previous), "asking for the current context");
+  if (previous == wanted)
+    return;
+  check(driver.cuCtxSetCurrent(wanted), "choosing GPU " + std::to_string(device));
+  changed = true;
+}
+
+CurrentContext::~CurrentContext() {
+  // A thread without a context keeps the one it has got: frameworks expect some.
+  if (changed && previous)
+    getDriver().cuCtxSetCurrent(previous);
+}
+
+} // namespace tessera::cuda

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tessera/Runtime/CUDA/Launcher.h"
+
+namespace tessera::cuda {
+namespace {
+
+// Values of CUfunction_attribute.
+enum FunctionAttribute { kLocalBytes = 3, kNumRegisters = 4, kMaxDynamicSharedBytes = 8 };
+
+/// Shared memory of a block that needs no asking for.
+constexpr int kSharedWithoutOptIn = 48 * 1024;
+
+} // namespace
+
+LoadedKernel::LoadedKernel(KernelDescription description, std::string cubin)
+    : description(std::move(description)), cubin(std::move(cubin)) {}
+
+Function LoadedKernel::getFunction(int device) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (functions.size() <= static_cast<size_t>(device))
+    functions.resize(device + 1, nullptr);
+  if (functions[device])
+    return functions[device];
+  const DriverTable &driver = getDriver();
+  const DeviceInfo &info = getDevice(device);
+  std::string doing = "loading kernel '" + description.name + "'";
+  // "device kernel image is invalid" is all that the driver would say.
+  if (description.capability / 10 != info.capabilityMajor)
+    throw DriverError(209, doing + " failed: it was compiled for compute capability " +
+                               std::to_string(description.capability / 10) + "." +
+                               std::to_string(description.capability % 10) + ", and GPU " +
+                               std::to_string(device) + " (" + info.name + ") has " +
+                               std::to_string(info.capabilityMajor) + "." +
+                               std::to_string(info.capabilityMinor));
+  if (description.sharedBytes > info.maxSharedBytes)
+    throw DriverError(701, doing + " failed: it needs " + std::to_string(description.sharedBytes) +
+                               " bytes of shared memory, and GPU " + std::to_string(device) + " (" +
+                               info.name + ") has " + std::to_string(info.maxSharedBytes) +
+                               "; use smaller tiles or fewer stages");
+  Module module = nullptr;
+  check(driver.cuModuleLoadDataEx(&module, cubin.data(), 0, nullptr, nullptr), doing);
+  Function function = nullptr;
+  check(driver.cuModuleGetFunction(&function, module, description.name.c_str()), doing);
+  if (description.sharedBytes > kSharedWithoutOptIn)
+    check(driver.cuFuncSetAttribute(function, kMaxDynamicSharedBytes, description.sharedBytes),
+          doing);
+  functions[device] = function;
+  return function;
+}
+
+std::string LoadedKernel::describe(const int32_t grid[3]) const {
+  return "kernel '" + description.name + "' with grid (" + std::to_string(grid[0]) + ", " +
+         std::to_string(grid[1]) + ", " + std::to_string(grid[2]) + ") and " +
+         std::to_string(description.numWarps) + " warps";
+}
+
+void LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], const uint64_t *slots) {
+  if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)
+    return;
+  CurrentContext context(device);
+  Function function = getFunction(device);
+  // An argument is as wide as its type; the driver reads that many bytes of its slot.
+  void *few[16];
+  std::vector<void *> many;
+  void **parameters = few;
+  if (description.numArguments > 16) {
+    many.resize(description.numArguments);
+    parameters = many.data();
+  }
+  for (int index = 0; index < description.numArguments; ++index)
+    parameters[index] = const_cast<uint64_t *>(&slots[index]);
+  int code =
+      getDriver().cuLaunchKernel(function, grid[0], grid[1], grid[2], 32 * description.numWarps, 1,
+                                 1, description.sharedBytes, stream, parameters, nullptr);
+  if (code != 0) {
+    std::string doing = "launching " + describe(grid);
+    const DeviceInfo &info = getDevice(device);
+    for (int axis = 0; axis < 3; ++axis)
+      if (grid[axis] > info.maxGrid[axis])
+        throw DriverError(code, doing + " failed: axis " + std::to_string(axis) + " has " +
+                                    std::to_string(grid[axis]) + " programs, the most is " +
+                                    std::to_string(info.maxGrid[axis]));
+    check(code, doing);
+  }
+}
+
+int LoadedKernel::getNumRegisters(int device) {
+  CurrentContext context(device);
+  int value = 0;
+  check(getDriver().cuFuncGetAttribute(&value, kNumRegisters, getFunction(device)),
+        "asking for registers");
+  return value;
+}
+
+int LoadedKernel::getLocalBytes(int device) {
+  CurrentContext context(device);
+  int value = 0;
+  check(getDriver().cuFuncGetAttribute(&value, kLocalBytes, getFunction(device)),
+        "asking for local memory");
+  return value;
+}
+
+} // namespace tessera::cuda
