@@ -86,9 +86,10 @@ struct MaskTerm {
   enum Kind {
     /// `value` does not vary on any dimension.
     Uniform,
-    /// Along `dim` (and it varies on no other) element i is true iff
-    /// `i * step < limit`, i.e. for the first `ceil(limit / step)` elements;
-    /// `limit = (right - left)[element 0 along dim]` (+1 for <=).
+    /// Along `dim` (and it varies on no other) element i is true where
+    /// `i * step < limit`, i.e. for the first `ceil(limit / step)` elements, with
+    /// `limit = (right - left)[element 0 along dim]` (+1 for <=), computed without
+    /// wrapping; and beyond them false, unless `left` itself wraps there.
     Bound,
     /// Anything else.
     General,

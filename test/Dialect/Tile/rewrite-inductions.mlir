@@ -76,6 +76,53 @@ tile.func private @nest(%init: tensor<64x!tile.ptr<f32>>, %n: i32, %ld: i32) -> 
 
 // -----
 
+// A `while` whose last trip moves nothing: what a `for` that is left by `break` becomes.
+// CHECK-LABEL: tile.func private @while(
+// CHECK-SAME: %[[INIT:.+]]: tensor<64x!tile.ptr<f32>>, %[[N:.+]]: i32, %[[LD:.+]]: i32
+tile.func private @while(%init: tensor<64x!tile.ptr<f32>>, %n: i32, %ld: i32) -> tensor<64x!tile.ptr<f32>> {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %false = arith.constant false
+  %true = arith.constant true
+  // CHECK: %[[R:.+]] = scf.while (%{{.+}} = %c0_i32, %{{.+}} = %false, %[[B:.+]] = %c0_i64)
+  // CHECK: scf.condition(%{{.+}}) %{{.+}}, %[[B]] : i32, i64
+  // CHECK: ^bb0(%[[I:.+]]: i32, %[[BY:.+]]: i64):
+  // CHECK:   %[[S:.+]] = tile.splat %[[BY]] : i64 -> tensor<64xi64>
+  // CHECK:   %[[P:.+]] = tile.addptr %[[INIT]], %[[S]]
+  // CHECK:   tile.store %[[P]]
+  // CHECK:   %[[NEXT:.+]] = scf.if %{{.+}} -> (i64) {
+  // CHECK:     scf.yield %[[BY]] : i64
+  // CHECK:   } else {
+  // CHECK:     %[[WIDE:.+]] = arith.extsi %[[LD]]
+  // CHECK:     %[[SUM:.+]] = arith.addi %[[BY]], %[[WIDE]]
+  // CHECK:     scf.yield %[[SUM]] : i64
+  // CHECK:   scf.yield %{{.+}}, %{{.+}}, %[[NEXT]] : i32, i1, i64
+  %r:2 = scf.while (%i = %c0, %stop = %false, %p = %init) : (i32, i1, tensor<64x!tile.ptr<f32>>) -> (i32, tensor<64x!tile.ptr<f32>>) {
+    %more = arith.cmpi slt, %i, %n : i32
+    %go = arith.xori %stop, %true : i1
+    %both = arith.andi %more, %go : i1
+    scf.condition(%both) %i, %p : i32, tensor<64x!tile.ptr<f32>>
+  } do {
+  ^bb0(%i: i32, %p: tensor<64x!tile.ptr<f32>>):
+    %x = tile.load %p : tensor<64x!tile.ptr<f32>>
+    tile.store %p, %x : tensor<64x!tile.ptr<f32>>
+    %stop = arith.cmpi eq, %i, %ld : i32
+    %q = scf.if %stop -> tensor<64x!tile.ptr<f32>> {
+      scf.yield %p : tensor<64x!tile.ptr<f32>>
+    } else {
+      %step = tile.splat %ld : i32 -> tensor<64xi32>
+      %moved = tile.addptr %p, %step : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+      scf.yield %moved : tensor<64x!tile.ptr<f32>>
+    }
+    %j = arith.addi %i, %c1 : i32
+    scf.yield %j, %stop, %q : i32, i1, tensor<64x!tile.ptr<f32>>
+  }
+  // CHECK: tile.addptr %[[INIT]]
+  tile.return %r#1 : tensor<64x!tile.ptr<f32>>
+}
+
+// -----
+
 // A tile that moves by different amounts stays carried, and so does a sum of floats.
 // CHECK-LABEL: tile.func private @keep(
 tile.func private @keep(%init: tensor<64xi32>, %by: tensor<64xi32>, %f: tensor<64xf32>, %n: i32)

@@ -22,10 +22,12 @@ using namespace tessera::tile;
 
 namespace {
 
-/// A carried tile and the uniform tiles that a trip adds to it.
+/// A carried tile that each trip moves by equal amounts.
 struct Induction {
+  /// Its place among what the loop carries.
   unsigned number;
-  SmallVector<Value> amounts;
+  /// Its place among what the condition of a `while` hands on; `number` in a `for`.
+  unsigned handedOn;
   /// i64 for pointers; the element type for integers, which wrap alike.
   Type scalarType;
 };
@@ -33,10 +35,41 @@ struct Induction {
 struct RewriteInductionsPass
     : public tessera::tile::impl::TileRewriteInductionsPassBase<RewriteInductionsPass> {
   void runOnOperation() final;
-  bool findInduction(scf::ForOp loop, unsigned number, Induction &induction);
-  bool collectAmounts(Value value, Value carried, SmallVectorImpl<Value> &amounts);
-  void rewriteLoop(scf::ForOp loop, ArrayRef<Induction> inductions);
+  std::optional<Induction> findInduction(Value carried, Value next, unsigned number,
+                                         unsigned handedOn);
+  void rewriteFor(scf::ForOp loop);
+  void rewriteWhile(scf::WhileOp loop);
 };
+
+//===----------------------------------------------------------------------===//
+// Tiles that are another one plus a scalar
+//===----------------------------------------------------------------------===//
+
+bool isUniformTile(Value tile) {
+  SplatElementsAttr constant;
+  return tile.getDefiningOp<SplatOp>() || matchPattern(tile, m_Constant(&constant));
+}
+
+/// Whether a tile is `base` moved by equal amounts, other ones on each way through
+/// conditionals.
+bool isMoved(Value tile, Value base, unsigned depth = 0) {
+  constexpr unsigned kMaxDepth = 16;
+  if (tile == base)
+    return true;
+  if (depth == kMaxDepth)
+    return false;
+  if (auto add = tile.getDefiningOp<AddPtrOp>())
+    return isUniformTile(add.getOffset()) && isMoved(add.getPtr(), base, depth + 1);
+  if (auto add = tile.getDefiningOp<arith::AddIOp>())
+    return (isUniformTile(add.getRhs()) && isMoved(add.getLhs(), base, depth + 1)) ||
+           (isUniformTile(add.getLhs()) && isMoved(add.getRhs(), base, depth + 1));
+  if (auto ifOp = tile.getDefiningOp<scf::IfOp>()) {
+    unsigned number = cast<OpResult>(tile).getResultNumber();
+    return isMoved(ifOp.thenYield().getOperand(number), base, depth + 1) &&
+           isMoved(ifOp.elseYield().getOperand(number), base, depth + 1);
+  }
+  return false;
+}
 
 /// The scalar of which a tile is the splat, made where the builder stands, in `type`.
 Value getUniformScalar(OpBuilder &builder, Location loc, Value tile, Type type) {
@@ -52,12 +85,45 @@ Value getUniformScalar(OpBuilder &builder, Location loc, Value tile, Type type) 
   return arith::ExtSIOp::create(builder, loc, type, scalar);
 }
 
-bool isUniformTile(Value tile) {
-  SplatElementsAttr constant;
-  return tile.getDefiningOp<SplatOp>() || matchPattern(tile, m_Constant(&constant));
+/// For a tile with `isMoved(tile, base)`: how far it is from where `base` was when
+/// `moved` was 0.
+Value getDistance(Value tile, Value base, Value moved) {
+  if (tile == base)
+    return moved;
+  Operation *op = tile.getDefiningOp();
+  OpBuilder builder(op->getContext());
+  builder.setInsertionPointAfter(op);
+  auto add = [&](Value next, Value amount) -> Value {
+    Value distance = getDistance(next, base, moved);
+    Value by = getUniformScalar(builder, op->getLoc(), amount, moved.getType());
+    return arith::AddIOp::create(builder, op->getLoc(), distance, by);
+  };
+  if (auto addPtr = dyn_cast<AddPtrOp>(op))
+    return add(addPtr.getPtr(), addPtr.getOffset());
+  if (auto sum = dyn_cast<arith::AddIOp>(op)) {
+    if (isUniformTile(sum.getRhs()) && isMoved(sum.getLhs(), base))
+      return add(sum.getLhs(), sum.getRhs());
+    return add(sum.getRhs(), sum.getLhs());
+  }
+  // A conditional gives the distance beside the tile.
+  auto ifOp = cast<scf::IfOp>(op);
+  unsigned number = cast<OpResult>(tile).getResultNumber();
+  Value yes = getDistance(ifOp.thenYield().getOperand(number), base, moved);
+  Value no = getDistance(ifOp.elseYield().getOperand(number), base, moved);
+  SmallVector<Type> types(ifOp.getResultTypes());
+  types.push_back(moved.getType());
+  auto wider = scf::IfOp::create(builder, ifOp.getLoc(), types, ifOp.getCondition(),
+                                 /*addThenBlock=*/false, /*addElseBlock=*/false);
+  wider.getThenRegion().takeBody(ifOp.getThenRegion());
+  wider.getElseRegion().takeBody(ifOp.getElseRegion());
+  wider.thenYield().getResultsMutable().append(yes);
+  wider.elseYield().getResultsMutable().append(no);
+  ifOp.replaceAllUsesWith(wider.getResults().drop_back());
+  ifOp.erase();
+  return wider.getResults().back();
 }
 
-/// The initial tile moved by a scalar.
+/// A tile moved by a scalar.
 Value moveBy(OpBuilder &builder, Location loc, Value tile, Value scalar) {
   auto type = cast<RankedTensorType>(tile.getType());
   Value by = SplatOp::create(builder, loc, type.clone(scalar.getType()), scalar);
@@ -66,93 +132,135 @@ Value moveBy(OpBuilder &builder, Location loc, Value tile, Value scalar) {
   return arith::AddIOp::create(builder, loc, tile, by);
 }
 
+Value makeZero(OpBuilder &builder, Location loc, Type type) {
+  return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, 0));
+}
+
 } // namespace
 
-bool RewriteInductionsPass::collectAmounts(Value value, Value carried,
-                                           SmallVectorImpl<Value> &amounts) {
-  if (value == carried)
-    return true;
-  auto through = [&](Value next, Value amount) {
-    if (!isUniformTile(amount))
-      return false;
-    amounts.push_back(amount);
-    if (collectAmounts(next, carried, amounts))
-      return true;
-    amounts.pop_back();
-    return false;
-  };
-  if (auto add = value.getDefiningOp<AddPtrOp>())
-    return through(add.getPtr(), add.getOffset());
-  if (auto add = value.getDefiningOp<arith::AddIOp>())
-    return through(add.getLhs(), add.getRhs()) || through(add.getRhs(), add.getLhs());
-  return false;
-}
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
 
-bool RewriteInductionsPass::findInduction(scf::ForOp loop, unsigned number, Induction &induction) {
-  BlockArgument carried = loop.getRegionIterArg(number);
+std::optional<Induction> RewriteInductionsPass::findInduction(Value carried, Value next,
+                                                              unsigned number, unsigned handedOn) {
   auto type = dyn_cast<RankedTensorType>(carried.getType());
-  if (!type || !isa<PointerType, IntegerType>(type.getElementType()))
-    return false;
-  induction.number = number;
-  induction.scalarType = isa<PointerType>(type.getElementType())
-                             ? IntegerType::get(loop.getContext(), 64)
-                             : type.getElementType();
-  return collectAmounts(loop.getYieldedValues()[number], carried, induction.amounts) &&
-         !induction.amounts.empty();
+  if (!type || !isa<PointerType, IntegerType>(type.getElementType()) || next == carried ||
+      !isMoved(next, carried))
+    return std::nullopt;
+  LDBG() << "carried tile #" << number << " becomes a scalar: " << type;
+  ++numInductions;
+  return Induction{number, handedOn,
+                   isa<PointerType>(type.getElementType()) ? IntegerType::get(&getContext(), 64)
+                                                           : type.getElementType()};
 }
 
-void RewriteInductionsPass::rewriteLoop(scf::ForOp loop, ArrayRef<Induction> inductions) {
+void RewriteInductionsPass::rewriteFor(scf::ForOp loop) {
+  SmallVector<Induction> inductions;
+  for (auto [number, carried] : llvm::enumerate(loop.getRegionIterArgs()))
+    if (auto induction = findInduction(carried, loop.getYieldedValues()[number], number, number))
+      inductions.push_back(*induction);
+  if (inductions.empty())
+    return;
+
   IRRewriter rewriter(loop);
   Location loc = loop.getLoc();
   SmallVector<Value> starts;
   for (const Induction &induction : inductions)
-    starts.push_back(
-        arith::ConstantOp::create(rewriter, loc, rewriter.getIntegerAttr(induction.scalarType, 0)));
+    starts.push_back(makeZero(rewriter, loc, induction.scalarType));
   unsigned first = loop.getNumRegionIterArgs();
-  auto yieldNext = [&](OpBuilder &builder, Location loc, ArrayRef<BlockArgument> carried) {
-    SmallVector<Value> next;
-    for (auto [induction, moved] : llvm::zip_equal(inductions, carried)) {
-      Value sum = moved;
-      for (Value amount : llvm::reverse(induction.amounts))
-        sum = arith::AddIOp::create(builder, loc, sum,
-                                    getUniformScalar(builder, loc, amount, induction.scalarType));
-      next.push_back(sum);
-    }
-    return next;
-  };
-  auto rewritten =
-      cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
-                                rewriter, starts, /*replaceInitOperandUsesInLoop=*/false, yieldNext)
-                            ->getOperation());
+  auto rewritten = cast<scf::ForOp>(
+      *loop.replaceWithAdditionalYields(rewriter, starts, /*replaceInitOperandUsesInLoop=*/false,
+                                        [](OpBuilder &, Location, ArrayRef<BlockArgument> carried) {
+                                          return SmallVector<Value>(carried.begin(), carried.end());
+                                        })
+           ->getOperation());
+  Operation *yield = rewritten.getBody()->getTerminator();
   for (auto [index, induction] : llvm::enumerate(inductions)) {
     Value init = rewritten.getInitArgs()[induction.number];
-    // The carried tile stays as it was initially, and canonicalization takes it away.
     BlockArgument carried = rewritten.getRegionIterArg(induction.number);
+    BlockArgument moved = rewritten.getRegionIterArg(first + index);
+    yield->setOperand(first + index,
+                      getDistance(yield->getOperand(induction.number), carried, moved));
+    // The carried tile stays as it was initially, and canonicalization takes it away.
     rewriter.setInsertionPointToStart(rewritten.getBody());
-    Value tile = moveBy(rewriter, loc, init, rewritten.getRegionIterArg(first + index));
-    carried.replaceAllUsesWith(tile);
-    rewritten.getBody()->getTerminator()->setOperand(induction.number, carried);
+    carried.replaceAllUsesWith(moveBy(rewriter, loc, init, moved));
+    yield->setOperand(induction.number, carried);
     rewriter.setInsertionPointAfter(rewritten);
     OpResult result = rewritten->getResult(induction.number);
     if (!result.use_empty())
       result.replaceAllUsesWith(moveBy(rewriter, loc, init, rewritten->getResult(first + index)));
-    LDBG() << "carried tile #" << induction.number << " is a scalar now: " << init.getType();
-    ++numInductions;
+  }
+}
+
+void RewriteInductionsPass::rewriteWhile(scf::WhileOp loop) {
+  SmallVector<Induction> inductions;
+  for (auto [number, carried] : llvm::enumerate(loop.getBeforeArguments())) {
+    auto handedOn = llvm::find(loop.getConditionOp().getArgs(), carried);
+    if (handedOn == loop.getConditionOp().getArgs().end())
+      continue;
+    unsigned place = std::distance(loop.getConditionOp().getArgs().begin(), handedOn);
+    if (auto induction = findInduction(loop.getAfterArguments()[place],
+                                       loop.getYieldOp().getOperand(number), number, place))
+      inductions.push_back(*induction);
+  }
+  if (inductions.empty())
+    return;
+
+  OpBuilder builder(loop);
+  Location loc = loop.getLoc();
+  SmallVector<Value> inits(loop.getInits());
+  SmallVector<Type> types(loop.getResultTypes());
+  for (const Induction &induction : inductions) {
+    inits.push_back(makeZero(builder, loc, induction.scalarType));
+    types.push_back(induction.scalarType);
+  }
+  auto rewritten = scf::WhileOp::create(builder, loc, types, inits);
+  rewritten->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+  rewritten.getBefore().takeBody(loop.getBefore());
+  rewritten.getAfter().takeBody(loop.getAfter());
+  scf::ConditionOp condition = rewritten.getConditionOp();
+  scf::YieldOp yield = rewritten.getYieldOp();
+  unsigned firstResult = loop.getNumResults();
+  loop.replaceAllUsesWith(rewritten.getResults().take_front(firstResult));
+  loop.erase();
+  for (auto [index, induction] : llvm::enumerate(inductions)) {
+    Value init = rewritten.getInits()[induction.number];
+    BlockArgument tested = rewritten.getBeforeArguments()[induction.number];
+    BlockArgument carried = rewritten.getAfterArguments()[induction.handedOn];
+    Value movedBefore = rewritten.getBeforeBody()->addArgument(induction.scalarType, loc);
+    Value moved = rewritten.getAfterBody()->addArgument(induction.scalarType, loc);
+    condition.getArgsMutable().append(movedBefore);
+    yield.getResultsMutable().append(
+        getDistance(yield.getOperand(induction.number), carried, moved));
+    // As in a `for`: what is carried is the initial tile, until it is taken away.
+    condition.getArgsMutable()[induction.handedOn].set(init);
+    yield->setOperand(induction.number, init);
+    if (!tested.use_empty()) {
+      builder.setInsertionPointToStart(rewritten.getBeforeBody());
+      tested.replaceAllUsesWith(moveBy(builder, loc, init, movedBefore));
+    }
+    builder.setInsertionPointToStart(rewritten.getAfterBody());
+    carried.replaceAllUsesWith(moveBy(builder, loc, init, moved));
+    builder.setInsertionPointAfter(rewritten);
+    OpResult result = rewritten->getResult(induction.handedOn);
+    if (!result.use_empty())
+      result.replaceAllUsesWith(
+          moveBy(builder, loc, init, rewritten->getResult(firstResult + index)));
   }
 }
 
 void RewriteInductionsPass::runOnOperation() {
   // Inner loops first: what an inner loop adds is what a trip of the outer one adds.
-  SmallVector<scf::ForOp> loops;
-  getOperation()->walk([&](scf::ForOp loop) { loops.push_back(loop); });
-  for (scf::ForOp loop : loops) {
-    SmallVector<Induction> inductions;
-    for (unsigned number = 0; number < loop.getNumRegionIterArgs(); ++number) {
-      Induction induction;
-      if (findInduction(loop, number, induction))
-        inductions.push_back(induction);
-    }
-    if (!inductions.empty())
-      rewriteLoop(loop, inductions);
+  SmallVector<Operation *> loops;
+  getOperation()->walk([&](Operation *op) {
+    if (isa<scf::ForOp, scf::WhileOp>(op))
+      loops.push_back(op);
+  });
+  for (Operation *loop : loops) {
+    if (auto forOp = dyn_cast<scf::ForOp>(loop))
+      rewriteFor(forOp);
+    else
+      rewriteWhile(cast<scf::WhileOp>(loop));
   }
 }

@@ -66,6 +66,7 @@ def TileRewriteInductionsPass : Pass<"tile-rewrite-inductions", "::tessera::tile
     the same amount for all elements, is the initial tile plus a scalar. The loop
     then carries that scalar, and what the tile looks like can be seen without the
     loop. The sum of the amounts of pointers is kept in 64 bits, as an address is.
+    `while` loops, and conditionals on the way to the next trip, are seen through.
 
     ```mlir
     %r = scf.for %k = %lb to %ub step %c1 iter_args(%p = %init) -> (tensor<64x!tile.ptr<f32>>) {
