@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import sys
+import threading
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from tessera.frontend.errors import (
@@ -126,6 +127,31 @@ class Session:
         )
 
 
+class _DeepRecursion:
+    """Raises Python's recursion limit, which is the process's, while any thread builds."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.users = 0
+        self.limit = 0
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if self.users == 0:
+                self.limit = sys.getrecursionlimit()
+                sys.setrecursionlimit(max(self.limit, _RECURSION_LIMIT))
+            self.users += 1
+
+    def __exit__(self, *exception: Any) -> None:
+        with self.lock:
+            self.users -= 1
+            if self.users == 0:
+                sys.setrecursionlimit(self.limit)
+
+
+_DEEP_RECURSION = _DeepRecursion()
+
+
 def is_library(fn: JITCallable) -> bool:
     """Whether `fn` belongs to the language rather than to the user."""
     return fn.__module__.startswith("tessera.language")
@@ -142,12 +168,10 @@ def build_module(fn: JITCallable, args: Sequence[ArgSpec], options: Any) -> Buil
     module = _C.Module()
     session = Session(module, _C.Builder(module), bool(getattr(options, "debug", False)))
     outer, active.session = active.session, session
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
     try:
-        _build_kernel(session, fn, args)
+        with _DEEP_RECURSION:
+            _build_kernel(session, fn, args)
     finally:
-        sys.setrecursionlimit(limit)
         active.session = outer
         session.flush()
     return BuiltModule(module, tuple(session.used_globals.values()), tuple(session.dependencies))

@@ -51,7 +51,7 @@ from tessera.language.tensor import (
     to_tensor_value,
     unary,
 )
-from tessera.language.types import dtype
+from tessera.language.types import dtype, int32, int64, uint32
 
 # More iterations than this are not unrolled, nor run at compile time.
 MAX_UNROLLED = 10_000
@@ -694,14 +694,9 @@ def _after_text(value: Any) -> str:
 
 
 def _index_type(bounds: Sequence[Any]) -> dtype:
-    """The type of the loop variable: the bounds' own, as they promote."""
-    tensors = [bound.dtype for bound in bounds if isinstance(bound, tensor)]
-    types = tensors or [literal_dtype(bound) for bound in bounds]
+    """The type of the loop variable, as the builder's own `for` has it."""
+    types = [bound.dtype if isinstance(bound, tensor) else literal_dtype(bound) for bound in bounds]
+    types = [int32 if type.is_bool() else type for type in types]
     widest = max(types, key=lambda type: (type.int_bitwidth, type.is_int_unsigned()))
-    for bound in bounds:
-        # A literal that does not fit takes part with its own type.
-        if isinstance(bound, int) and tensors:
-            low, high = widest.get_int_min_value(), widest.get_int_max_value()
-            if not low <= bound <= high:
-                widest = literal_dtype(bound)
-    return widest
+    descends = isinstance(bounds[2], int) and bounds[2] < 0
+    return int64 if descends and widest == uint32 else widest

@@ -343,13 +343,29 @@ def _descriptor_load(self: Any, offsets: Any) -> tensor:
 tensor.load = _descriptor_load  # type: ignore[attr-defined]
 
 
+@method
+@builtin
+def scatter(desc: Any, value: Any, x_offsets: Any, y_offset: Any) -> None:
+    """`desc.scatter(value, rows, column)`: writes rows of the array that a descriptor names.
+
+    `value` has a row for each element of `x_offsets`. Errors: E044, E049.
+    Source: Triton language 3.6/3.9.
+    """
+    rows = to_tensor_value(x_offsets)
+    emit("descriptor_scatter", _descriptor(desc, "scatter"), value, rows, unwrap(y_offset))
+
+
 # --- Atomics ---------------------------------------------------------------------------
 
 _SCOPES = ("gpu", "cta", "sys")
 _RMW_SEM = ("acq_rel", "acquire", "release", "relaxed")
 
 
-def _atomic_rmw(kind: str, pointer: Any, val: Any, mask: Any, sem: Any, scope: Any) -> tensor:
+def _atomic_rmw(kind: str, pointer: Any, val: Any, mask: Any, sem: Any, scope: Any) -> Any:
+    if isinstance(unwrap(pointer), tensor) and isinstance(unwrap(pointer).type, descriptor_type):
+        # `desc.atomic_add([i, j], value)` is this method, too.
+        emit("descriptor_reduce", kind, pointer, _items(val, "offsets"), unwrap(mask))
+        return None
     pointer = _pointer(pointer, f"atomic_{kind}")
     return emit_one(
         "atomic_rmw",
@@ -370,7 +386,8 @@ def _make_atomic(kind: str, what: str) -> Callable[..., tensor]:
         sem: Optional[str] = None,
         scope: Optional[str] = None,
     ) -> tensor:
-        return _atomic_rmw(kind, pointer, val, mask, sem, scope)
+        result: tensor = _atomic_rmw(kind, pointer, val, mask, sem, scope)
+        return result
 
     atomic.__name__ = atomic.__qualname__ = f"atomic_{kind}"
     atomic.__doc__ = f"""{what}, in one indivisible step per element; returns the old values.

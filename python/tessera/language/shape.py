@@ -19,7 +19,7 @@ from tessera.language.tensor import (
     tensor,
     to_tensor_value,
 )
-from tessera.language.types import unwrap
+from tessera.language.types import descriptor_type, unwrap
 
 __all__ = [
     "broadcast",
@@ -182,6 +182,9 @@ def gather(src: Any, index: Any, axis: int) -> tensor:
     Source: Triton language 3.6/3.9; out of range is ours.
     """
     src, index = to_tensor_value(src), to_tensor_value(index)
+    if isinstance(src.type, descriptor_type):
+        # `desc.gather(rows, column)` is this method, too.
+        return emit_one("descriptor_gather", src, index, unwrap(axis))
     return emit_one("gather", src, index, axis_of(axis, len(src.shape)))
 
 

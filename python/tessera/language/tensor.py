@@ -517,6 +517,22 @@ OPERATOR_SYMBOLS = {
 }  # fmt: skip
 
 
+@builtin
+def _logical_and(self: tensor, other: Any) -> tensor:
+    """`x and y` of each element, as int1. Source: Triton language 3.6/3.9."""
+    return binary("logical_and", self, other)
+
+
+@builtin
+def _logical_or(self: tensor, other: Any) -> tensor:
+    """`x or y` of each element, as int1. Source: Triton language 3.6/3.9."""
+    return binary("logical_or", self, other)
+
+
+tensor.logical_and = _logical_and  # type: ignore[attr-defined]
+tensor.logical_or = _logical_or  # type: ignore[attr-defined]
+
+
 # --- Arguments that must be constants ---------------------------------------------------
 
 

@@ -47,6 +47,8 @@ ARITHMETIC = [
     ("x != x", "int1[8]", "une"),
     ("n > 0 and m > 0", "int1", "arith.andi"),
     ("n > 0 or m > 0", "int1", "arith.ori"),
+    ("c.logical_and(i > 2)", "int1[8]", "arith.andi"),
+    ("c.logical_or(i > 2)", "int1[8]", "arith.ori"),
     ("0 <= n < 8", "int1", "arith.andi"),
     ("p + i", "*fp32[8]", "tile.addptr"),
     ("i + p", "*fp32[8]", "tile.addptr"),

@@ -32,6 +32,29 @@ MEMORY = [
         "fp32[16, 16]",
         "tile.descriptor_load",
     ),
+    (
+        "tl.make_tensor_descriptor(p, [n, n], [m, 1], [16, 16]).store([n, 0], "
+        "tl.zeros((16, 16), tl.float32))",
+        "the constant None",
+        "tile.descriptor_store",
+    ),
+    (
+        "tl.make_tensor_descriptor(p, [n, n], [m, 1], [1, 16]).gather(i, 0)",
+        "fp32[8, 16]",
+        "tile.descriptor_gather",
+    ),
+    (
+        "tl.make_tensor_descriptor(p, [n, n], [m, 1], [1, 16])"
+        ".scatter(tl.zeros((8, 16), tl.float32), i, 0)",
+        "the constant None",
+        "tile.descriptor_scatter",
+    ),
+    (
+        "tl.make_tensor_descriptor(p, [n, n], [m, 1], [16, 16]).atomic_add([0, 0], "
+        "tl.zeros((16, 16), tl.float32))",
+        "the constant None",
+        "tile.descriptor_reduce",
+    ),
     ("tl.atomic_add(p + i, x)", "fp32[8]", "fadd"),
     ("tl.atomic_add(ip + i, 1, mask=c)", "int32[8]", "add"),
     ("tl.atomic_max(ip, n)", "int32", "max"),
