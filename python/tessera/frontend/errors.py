@@ -161,7 +161,7 @@ class UnsupportedLanguageConstruct(CompilationError):
 
 def error_class(id: str) -> type[CompilationError]:
     """The class that reports mistakes of this id."""
-    if id == "E066":
+    if id == "E067":
         return CompileTimeAssertionFailure
     if id in ("E007", "E008", "E014"):
         return UnsupportedLanguageConstruct

@@ -45,7 +45,7 @@ def static_print(
 def static_assert(cond: Any, msg: Any = "") -> None:
     """Stops the compilation if a constant condition does not hold.
 
-    Errors: E066 (it does not hold), E019 (it is not a constant).
+    Errors: E067 (it does not hold), E019 (it is not a constant).
     Source: Triton language 3.6/3.9.
     """
     value = known_value(cond)
@@ -57,7 +57,7 @@ def static_assert(cond: Any, msg: Any = "") -> None:
         )
     if not value:
         text = str(unwrap(msg))
-        raise UserMistake("E066", "static assertion failed" + (f": {text}" if text else ""))
+        raise UserMistake("E067", "static assertion failed" + (f": {text}" if text else ""))
 
 
 @builtin

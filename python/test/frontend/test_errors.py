@@ -327,7 +327,7 @@ CASES: Sequence[Case] = [
     case("unknown keyword", "E051", "did you mean `mask`?", "x = @@tl.load(p, maks=None)"),
     case("missing argument", "E051", "`x`", "y = @@add_one()"),
     case("extra argument", "E051", "by place", "y = @@add_one(n, m)"),
-    case("static assertion", "E066", "B is odd", '@@tl.static_assert(SIZE == 3, "B is odd")'),
+    case("static assertion", "E067", "B is odd", '@@tl.static_assert(SIZE == 3, "B is odd")'),
     case("run-time static assertion", "E019", "device_assert", "@@tl.static_assert(n > 0)"),
 ]  # fmt: skip
 

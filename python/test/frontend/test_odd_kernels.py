@@ -627,7 +627,7 @@ def test_odd(snippet: str, tmp_path: Path) -> None:
         )
     except CompilationError as error:
         assert error.id.startswith("E0") and error.line > 0 and error.column > 0
-        assert error.fix or error.id == "E066", str(error)
+        assert error.fix or error.id == "E067", str(error)
         assert error.file == str(tmp_path / Path(error.file).name)
     else:
         assert "tile.func @kernel" in str(built.module)
