@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tessera/Analysis/SharedMemoryAlias.h"
+
+using namespace mlir;
+using namespace tessera;
+
+bool SharedMemoryAlias::add(Value to, Value from) {
+  bool changed = false;
+  for (Operation *alloc : SmallVector<Operation *>(getBuffers(from)))
+    if (buffers[to].insert(alloc)) {
+      names[alloc].push_back(to);
+      changed = true;
+    }
+  return changed;
+}
+
+SharedMemoryAlias::SharedMemoryAlias(Operation *root) {
+  SmallVector<RegionBranchOpInterface> branches;
+  root->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (auto alloc = dyn_cast<tilegpu::LocalAllocOp>(op)) {
+      buffers[alloc.getResult()].insert(op);
+      names[op].push_back(alloc.getResult());
+    }
+    if (auto branch = dyn_cast<RegionBranchOpInterface>(op))
+      branches.push_back(branch);
+  });
+
+  // Each input of each region (and each result) may be what any of its predecessors
+  // passes. Loops feed themselves, so until nothing changes.
+  auto propagate = [&](RegionBranchOpInterface branch, RegionSuccessor successor) {
+    bool changed = false;
+    for (auto [index, input] : llvm::enumerate(successor.getSuccessorInputs())) {
+      if (!isa<tilegpu::MemDescType>(input.getType()))
+        continue;
+      SmallVector<Value> passed;
+      branch.getPredecessorValues(successor, index, passed);
+      for (Value value : passed)
+        changed |= add(input, value);
+    }
+    return changed;
+  };
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (RegionBranchOpInterface branch : branches) {
+      SmallVector<RegionSuccessor> successors;
+      branch.getSuccessorRegions(RegionBranchPoint::parent(), successors);
+      for (Region &region : branch->getRegions())
+        if (!region.empty())
+          branch.getSuccessorRegions(region, successors);
+      for (RegionSuccessor successor : successors)
+        changed |= propagate(branch, successor);
+    }
+  }
+}
+
+ArrayRef<Operation *> SharedMemoryAlias::getBuffers(Value value) const {
+  auto found = buffers.find(value);
+  return found == buffers.end() ? ArrayRef<Operation *>() : found->second.getArrayRef();
+}
+
+ArrayRef<Value> SharedMemoryAlias::getNames(Operation *alloc) const {
+  auto found = names.find(alloc);
+  return found == names.end() ? ArrayRef<Value>() : ArrayRef<Value>(found->second);
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tessera/Analysis/SharedMemoryHazards.h"
+
+#include "tessera/Analysis/SharedMemoryAllocation.h"
+
+using namespace mlir;
+using namespace tessera;
+
+static int64_t getOffset(Operation *op, StringRef name) {
+  auto offset = op->getAttrOfType<IntegerAttr>(name);
+  return offset ? offset.getInt() : 0;
+}
+
+/// Whether the warps meet inside an op with scratch, between writing it and reading it.
+/// Lanes of one warp that exchange elements need no other warp.
+static bool meetsInside(Operation *op) {
+  auto convert = dyn_cast<tilegpu::ConvertLayoutOp>(op);
+  if (!convert)
+    return true;
+  Conversion conversion = classify(tilegpu::getLayout(convert.getSource().getType()),
+                                   tilegpu::getLayout(convert.getType()));
+  return conversion.kind >= ConversionKind::Block;
+}
+
+SmallVector<SharedMemoryAccess> SharedMemoryHazards::getAccesses(Operation *op) const {
+  SmallVector<SharedMemoryAccess> accesses;
+  if (auto scratch = dyn_cast<tilegpu::ScratchOpInterface>(op))
+    if (int64_t bytes = scratch.getScratchBytes()) {
+      int64_t offset = getOffset(op, tilegpu::kScratchOffsetAttr);
+      accesses.push_back({offset, offset + bytes, /*isWrite=*/true, op});
+    }
+  if (auto call = dyn_cast<CallOpInterface>(op))
+    if (int64_t bytes = frameBytes(call))
+      accesses.push_back({0, bytes, /*isWrite=*/true, op});
+  auto effects = dyn_cast<MemoryEffectOpInterface>(op);
+  if (!effects)
+    return accesses;
+  SmallVector<MemoryEffects::EffectInstance> instances;
+  effects.getEffects(instances);
+  for (const MemoryEffects::EffectInstance &instance : instances) {
+    bool isWrite = isa<MemoryEffects::Write>(instance.getEffect());
+    if (!instance.getValue() || instance.getResource() != tilegpu::SharedMemory::get() ||
+        !(isWrite || isa<MemoryEffects::Read>(instance.getEffect())))
+      continue;
+    for (Operation *alloc : alias.getBuffers(instance.getValue())) {
+      int64_t offset = getOffset(alloc, kSharedOffsetAttr);
+      int64_t bytes = cast<tilegpu::LocalAllocOp>(alloc).getType().getNumBytes();
+      accesses.push_back({offset, offset + bytes, isWrite, op});
+    }
+  }
+  return accesses;
+}
+
+void SharedMemoryHazards::visitOp(Operation *op, Pending &pending) {
+  if (isa<tilegpu::BarrierOp, tile::BarrierOp>(op)) {
+    pending.clear();
+    return;
+  }
+  SmallVector<SharedMemoryAccess> accesses = getAccesses(op);
+  if (hasBarrier.contains(op))
+    pending.clear();
+  for (const SharedMemoryAccess &later : accesses)
+    for (const SharedMemoryAccess &earlier : pending)
+      if (earlier.conflictsWith(later)) {
+        barriers.push_back({op, {earlier, later}});
+        hasBarrier.insert(op);
+        pending.clear();
+        break;
+      }
+  bool isScratch = isa<tilegpu::ScratchOpInterface>(op) && !accesses.empty();
+  if (isScratch && meetsInside(op)) {
+    // What was pending is ordered by the barrier inside; then the scratch is read.
+    pending.clear();
+    for (SharedMemoryAccess &access : accesses)
+      access.isWrite = false;
+  }
+  pending.insert(accesses.begin(), accesses.end());
+}
+
+SharedMemoryHazards::Pending SharedMemoryHazards::visitBranch(RegionBranchOpInterface branch,
+                                                              Pending pending) {
+  // The accesses pending at the entry of each region, and after the op.
+  llvm::DenseMap<Region *, Pending> entries;
+  Pending after;
+  auto flow = [&](ArrayRef<RegionSuccessor> successors, const Pending &out) {
+    bool changed = false;
+    for (RegionSuccessor successor : successors) {
+      Pending &in = successor.isParent() ? after : entries[successor.getSuccessor()];
+      size_t before = in.size();
+      in.insert(out.begin(), out.end());
+      changed |= in.size() != before;
+    }
+    return changed;
+  };
+  SmallVector<RegionSuccessor> successors;
+  branch.getSuccessorRegions(RegionBranchPoint::parent(), successors);
+  llvm::DenseSet<Region *> reached;
+  for (RegionSuccessor successor : successors)
+    if (!successor.isParent())
+      reached.insert(successor.getSuccessor());
+  flow(successors, pending);
+
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (Region &region : branch->getRegions()) {
+      if (!reached.contains(&region) || region.empty())
+        continue;
+      Pending out = visit(region.front(), entries[&region]);
+      successors.clear();
+      branch.getSuccessorRegions(region, successors);
+      for (RegionSuccessor successor : successors)
+        if (!successor.isParent())
+          changed |= reached.insert(successor.getSuccessor()).second;
+      changed |= flow(successors, out);
+    }
+  }
+  return after;
+}
+
+SharedMemoryHazards::Pending SharedMemoryHazards::visit(Block &block, Pending pending) {
+  for (Operation &op : block) {
+    if (auto branch = dyn_cast<RegionBranchOpInterface>(op))
+      pending = visitBranch(branch, std::move(pending));
+    else
+      visitOp(&op, pending);
+  }
+  return pending;
+}
+
+SharedMemoryHazards::SharedMemoryHazards(FunctionOpInterface function,
+                                         const SharedMemoryAlias &alias,
+                                         function_ref<int64_t(CallOpInterface)> frameBytes)
+    : alias(alias), frameBytes(frameBytes) {
+  if (!function.isExternal())
+    visit(function.getFunctionBody().front(), {});
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tessera/Analysis/SharedMemoryLiveness.h"
+
+#include "mlir/Interfaces/LoopLikeInterface.h"
+
+using namespace mlir;
+using namespace tessera;
+
+void SharedMemoryLiveness::number(Operation *op) {
+  unsigned begin = next++;
+  for (Region &region : op->getRegions())
+    for (Block &block : region)
+      for (Operation &inner : block)
+        number(&inner);
+  numbers[op] = {begin, op->getNumRegions() ? next++ : begin};
+}
+
+/// Whether the regions of an op may run again.
+static bool isLoop(Operation *op) {
+  if (isa<LoopLikeOpInterface>(op))
+    return true;
+  auto branch = dyn_cast<RegionBranchOpInterface>(op);
+  return branch && branch.hasLoop();
+}
+
+/// Extends the lifetime of a buffer to an op that needs it, and around each loop that
+/// comes back to that op without making the buffer anew.
+void SharedMemoryLiveness::include(SharedMemoryInterval &interval, Operation *op,
+                                   Operation *alloc) const {
+  auto extend = [&](Operation *needed) {
+    auto [begin, end] = numbers.lookup(needed);
+    interval.begin = std::min(interval.begin, begin);
+    interval.end = std::max(interval.end, end);
+  };
+  extend(op);
+  for (Operation *parent = op->getParentOp(); parent && !isa<FunctionOpInterface>(parent);
+       parent = parent->getParentOp())
+    if (!parent->isProperAncestor(alloc) && isLoop(parent))
+      extend(parent);
+}
+
+SharedMemoryInterval SharedMemoryLiveness::getLifetime(Operation *alloc,
+                                                       const SharedMemoryAlias &alias) const {
+  unsigned at = numbers.lookup(alloc).first;
+  int64_t bytes = cast<tilegpu::LocalAllocOp>(alloc).getType().getNumBytes();
+  SharedMemoryInterval interval{alloc, bytes, at, at};
+  for (Value name : alias.getNames(alloc)) {
+    for (Operation *user : name.getUsers())
+      include(interval, user, alloc);
+    // A buffer that comes in through a loop's argument is from another round of it.
+    if (auto argument = dyn_cast<BlockArgument>(name)) {
+      Operation *loop = argument.getOwner()->getParentOp();
+      include(interval, loop, alloc);
+    }
+  }
+  return interval;
+}
+
+SharedMemoryLiveness::SharedMemoryLiveness(FunctionOpInterface function,
+                                           const SharedMemoryAlias &alias,
+                                           function_ref<int64_t(CallOpInterface)> frameBytes) {
+  number(function);
+  function->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    unsigned at = numbers.lookup(op).first;
+    if (isa<tilegpu::LocalAllocOp>(op)) {
+      intervals.push_back(getLifetime(op, alias));
+      return;
+    }
+    if (auto scratch = dyn_cast<tilegpu::ScratchOpInterface>(op))
+      if (int64_t bytes = scratch.getScratchBytes())
+        intervals.push_back({op, bytes, at, at});
+    if (auto call = dyn_cast<CallOpInterface>(op))
+      if (int64_t bytes = frameBytes(call))
+        intervals.push_back({op, bytes, at, at, /*isFrame=*/true});
+  });
+}
