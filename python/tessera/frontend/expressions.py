@@ -18,7 +18,6 @@ from tessera.frontend.constants import (
     fold_compare,
     fold_unary,
     is_constant,
-    rebuild_tuple,
     settle,
 )
 from tessera.frontend.errors import Note, UserMistake, closest
@@ -32,7 +31,6 @@ from tessera.language.tensor import (
     describe,
     describe_type,
     emit_one,
-    is_builtin,
     known_value,
     tensor,
     unary,
@@ -469,11 +467,6 @@ class ExpressionWalker(WalkerState):
         raise UserMistake("E014", "`*` is not supported here", "unpack in a call or a tuple")
 
 
-def is_callable_value(value: Any) -> bool:
-    """Whether kernel code may call `value`."""
-    return isinstance(value, (JITCallable, BoundFunction, type)) or is_builtin(value)
-
-
 def as_condition(value: Any, what: str, node: Optional[ast.AST] = None) -> Any:
     """A condition: a Python bool where it is known, else a scalar int1 tensor.
 
@@ -494,6 +487,3 @@ def as_condition(value: Any, what: str, node: Optional[ast.AST] = None) -> Any:
     if not known.dtype.is_int() and not known.dtype.is_floating():
         raise UserMistake("E032", f"{describe(known)} has no truth value", "compare it", node=node)
     return known if known.dtype.is_bool() else emit_one("ne", known, 0)
-
-
-__all__ = ["BoundFunction", "ExpressionWalker", "as_condition", "rebuild_tuple"]

@@ -142,19 +142,13 @@ def flip(x: Any, dim: Any = None) -> Any:
     axis: constexpr = rank - 1 if dim is None else (dim + rank if dim < 0 else dim)
     require(0 <= axis < rank, "E023", f"dim is {dim} for rank {rank}", "name a dimension")
     extent: constexpr = x.shape[axis]
-    index = (extent - 1) - program_range(extent)
+    index = (extent - 1) - creation.arange(0, extent)
     for d in program.static_range(rank):
         if d < axis:
             index = shape.expand_dims(index, 0)
         elif d > axis:
             index = shape.expand_dims(index, d)
     return shape.gather(x, shape.broadcast_to(index, x.shape), axis)
-
-
-@library
-def program_range(extent: constexpr) -> Any:
-    """0, 1, ..., extent - 1."""
-    return creation.arange(0, extent)
 
 
 @library
@@ -305,7 +299,7 @@ def _indices_along(input: Any, axis: Any) -> Any:
     rank: constexpr = len(input.shape)
     require(-rank <= axis < rank, "E024", f"axis is {axis} for rank {rank}", "name a dimension")
     dim: constexpr = axis + rank if axis < 0 else axis
-    index = program_range(input.shape[dim])
+    index = creation.arange(0, input.shape[dim])
     for d in program.static_range(rank):
         if d < dim:
             index = shape.expand_dims(index, 0)

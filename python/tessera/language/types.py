@@ -73,6 +73,27 @@ _PUBLIC_NAMES = {
     "fp64": "float64",
 }
 
+_FLOATS = {
+    "fp8e5": "8-bit float e5m2",
+    "fp8e4nv": "8-bit float e4m3fn",
+    "fp8e4b8": "8-bit float e4m3fnuz",
+    "fp8e5b16": "8-bit float e5m2fnuz",
+    "fp8e4b15": "8-bit float e4m3b15",
+    "fp16": "IEEE 754 half precision",
+    "bf16": "bfloat16: the upper half of a float32",
+    "fp32": "IEEE 754 single precision",
+    "fp64": "IEEE 754 double precision",
+}
+
+
+def _describe(name: str, bits: int, kind: str) -> str:
+    if kind == "float":
+        return f"{_FLOATS[name]}, spelled `{name}` in messages and signatures."
+    if name in ("void", "int1"):
+        return "No value." if name == "void" else "A boolean; counts as an unsigned integer."
+    return f"{'Signed' if kind == 'int' else 'Unsigned'} integer of {bits} bits."
+
+
 # The kinds of _C.Type (TsrTypeKind).
 KIND_NUMBER, KIND_POINTER, KIND_BLOCK_POINTER, KIND_DESCRIPTOR = range(4)
 
@@ -101,6 +122,7 @@ class dtype:
                 self._kind = kind
                 self._mantissa = mantissa
                 self._bias = bias
+                self.__doc__ = _describe(row_name, bits, kind)
                 return
         raise ValueError(f"no dtype {name!r}; the dtypes are {', '.join(r[0] for r in _DTYPES)}")
 
@@ -138,10 +160,6 @@ class dtype:
     def shape(self) -> tuple[int, ...]:
         """`()`: a scalar."""
         return ()
-
-    @property
-    def cache_key_part(self) -> str:
-        return self.name
 
     def is_fp8(self) -> bool:
         return self.name.startswith("fp8")
