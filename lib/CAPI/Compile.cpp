@@ -13,11 +13,6 @@
 using namespace tessera;
 using namespace tessera::capi;
 
-struct TsrKernel {
-  std::unique_ptr<CompiledKernel> kernel;
-  std::string text; ///< what was returned last
-};
-
 extern "C" {
 
 TsrStatus tsr_compile(TsrModule *module, const char *options, TsrKernel **kernel) TSR_NOEXCEPT {

@@ -11,6 +11,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "tessera/CAPI/Tessera.h"
+#include "tessera/Compiler/CompiledKernel.h"
 
 #include "llvm/ADT/StringRef.h"
 
@@ -29,6 +30,11 @@ struct TsrModule {
   std::unique_ptr<mlir::MLIRContext> context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::string text; ///< what tsr_module_print returned last
+};
+
+struct TsrKernel {
+  std::unique_ptr<tessera::CompiledKernel> kernel;
+  std::string text; ///< what was returned last
 };
 
 #endif // TESSERA_LIB_CAPI_HANDLES_H

@@ -55,5 +55,6 @@ PYBIND11_MODULE(_C, module) {
   registerKernel(module);
   registerLaunch(module);
   registerDLPack(module);
+  registerCUDA(module);
   module.def("build_id", &tsr_build_id, "Changes with anything that changes generated code.");
 }

@@ -45,6 +45,7 @@ struct Value {
   TsrValue id;
 };
 
+void registerCUDA(py::module_ &module);
 void registerDLPack(py::module_ &module);
 void registerLaunch(py::module_ &module);
 void registerErrors(py::module_ &module);

@@ -82,13 +82,26 @@ void launch(Kernel &kernel, const py::tuple &grid, const py::sequence &args, int
   check(status);
 }
 
+void launchCUDA(Kernel &kernel, int device, uint64_t stream, const py::tuple &grid,
+                const py::sequence &args) {
+  Grid extents = toGrid(grid);
+  std::vector<uint64_t> slots = toSlots(args);
+  TsrStatus status;
+  {
+    py::gil_scoped_release release;
+    status = tsr_kernel_launch_cuda(kernel.handle.get(), device, stream, extents.data(),
+                                    slots.data(), slots.size());
+  }
+  check(status);
+}
+
 py::object stage(Kernel &kernel, const std::string &name) {
   const char *text = nullptr;
   size_t length = 0;
   check(tsr_kernel_stage(kernel.handle.get(), name.c_str(), &text, &length));
   if (!text)
     return py::none();
-  if (name == "object")
+  if (name == "object" || name == "cubin")
     return py::bytes(text, length);
   return py::str(text, length);
 }
@@ -113,8 +126,10 @@ void tessera::python::registerKernel(py::module_ &module) {
   py::class_<Kernel>(module, "Kernel", "A compiled kernel.")
       .def("launch", &launch, py::arg("grid"), py::arg("args"), py::arg("num_threads") = 0,
            "Run a grid of programs; `args` are integers, one 8-byte slot each.")
+      .def("launch_cuda", &launchCUDA, py::arg("device"), py::arg("stream"), py::arg("grid"),
+           py::arg("args"), "Put a grid on a stream of a GPU; 0 is the legacy default stream.")
       .def("stage", &stage, py::arg("name"),
-           "The text of a named stage (bytes for \"object\"), or None if it was not kept.")
+           "The text of a named stage (bytes for machine code), or None if it was not kept.")
       .def("metadata",
            [](Kernel &self) { return parseJSON(tsr_kernel_metadata(self.handle.get())); })
       .def("serialize", &serialize, "The kernel as bytes, for a cache.")

@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TSR_API_VERSION 1
+#define TSR_API_VERSION 2
 
 #if defined(TSR_BUILDING_CORE)
 #define TSR_EXPORT __attribute__((visibility("default")))
@@ -156,11 +156,13 @@ TSR_EXPORT TsrStatus tsr_builder_call(TsrBuilder *builder, const char *name, con
 
 typedef struct TsrKernel TsrKernel;
 
-/* Compiles the module's kernel. `options` is JSON: {"target": "cpu", "cpu": "host"|name,
- * "features": "+avx2,-avx512f", "deterministic": bool, "debug": bool, "fp_fusion": bool,
- * "num_threads": n, "tune": "lite"|"max", "entry": kernel name, "start_stage": name of the
- * stage that the module is of, "dump_dir": path, "override_dir": path,
- * "reproducer_dir": path, "keep_stages": bool}.
+/* Compiles the module's kernel. `options` is JSON: {"target": "cpu"|"cuda", "cpu":
+ * "host"|name, "features": "+avx2,-avx512f", "deterministic": bool, "debug": bool,
+ * "fp_fusion": bool, "num_threads": n, "tune": "lite"|"max", "entry": kernel name,
+ * "start_stage": name of the stage that the module is of, "dump_dir": path,
+ * "override_dir": path, "reproducer_dir": path, "keep_stages": bool}; for "cuda" also
+ * {"arch": "sm_90a", "num_warps": n, "ptxas": path, "libdevice": path, "ptxas_timeout":
+ * seconds, "max_registers": n}. No GPU is needed to compile for one.
  * The module is consumed in the sense that it is lowered in place. */
 TSR_EXPORT TsrStatus tsr_compile(TsrModule *module, const char *options,
                                  TsrKernel **kernel) TSR_NOEXCEPT;
@@ -174,7 +176,8 @@ TSR_EXPORT TsrStatus tsr_kernel_serialize(TsrKernel *kernel, const char **bytes,
 TSR_EXPORT TsrStatus tsr_kernel_deserialize(const char *bytes, size_t length,
                                             TsrKernel **kernel) TSR_NOEXCEPT;
 /* Text (or bytes) of a named stage: "tile", "tile-opt", "strips", "llvm", "llvmir", "asm",
- * "object"; NULL text where the stage was not kept. */
+ * "object", or for CUDA "tile", "tile-opt", "tilegpu", "llvm", "llvmir", "ptx", "cubin";
+ * NULL text where the stage was not kept. */
 TSR_EXPORT TsrStatus tsr_kernel_stage(TsrKernel *kernel, const char *stage, const char **text,
                                       size_t *length) TSR_NOEXCEPT;
 /* JSON: name, target, arguments, stage times in ms, scratch bytes, remarks, ... */
@@ -186,6 +189,30 @@ TSR_EXPORT TsrStatus tsr_kernel_launch(TsrKernel *kernel, const int32_t grid[3],
                                        const uint64_t *args, size_t num_args,
                                        int32_t num_threads) TSR_NOEXCEPT;
 TSR_EXPORT void tsr_kernel_destroy(TsrKernel *kernel) TSR_NOEXCEPT;
+
+/* --- NVIDIA GPUs --------------------------------------------------------------------
+ *
+ * The CUDA driver is opened by the first of these calls, never by loading the library.
+ * A failure of the driver is a user error with the id E067. */
+
+/* Whether there are a driver and a GPU. */
+TSR_EXPORT int tsr_cuda_is_available(void) TSR_NOEXCEPT;
+TSR_EXPORT TsrStatus tsr_cuda_device_count(int32_t *count) TSR_NOEXCEPT;
+/* JSON: {"name", "capability": [9, 0], "multiprocessors", "max_shared_bytes",
+ * "max_threads_per_block", "max_grid": [x, y, z], "driver_version": 13000}. The string
+ * belongs to the thread. */
+TSR_EXPORT TsrStatus tsr_cuda_device_info(int32_t device, const char **json) TSR_NOEXCEPT;
+/* The device that memory belongs to; -1 for memory of the host and for unknown memory. */
+TSR_EXPORT TsrStatus tsr_cuda_pointer_device(uint64_t address, int32_t *device) TSR_NOEXCEPT;
+/* Waits for what was put on a stream (0: the legacy default stream of the device). */
+TSR_EXPORT TsrStatus tsr_cuda_synchronize(int32_t device, uint64_t stream) TSR_NOEXCEPT;
+/* Puts a grid on a stream and returns. `args` is as for tsr_kernel_launch, and is read
+ * before the call returns. */
+TSR_EXPORT TsrStatus tsr_kernel_launch_cuda(TsrKernel *kernel, int32_t device, uint64_t stream,
+                                            const int32_t grid[3], const uint64_t *args,
+                                            size_t num_args) TSR_NOEXCEPT;
+
+/* --- The reference interpreter ---------------------------------------------------- */
 
 /* Runs a kernel of a module of tile IR with the reference interpreter. */
 TSR_EXPORT TsrStatus tsr_interpret(TsrModule *module, const char *kernel, const int32_t grid[3],

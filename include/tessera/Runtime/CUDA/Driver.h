@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The CUDA driver, opened when it is first needed.
+//
+// Nothing here runs at start-up: libcuda is opened by the first call that needs it, so
+// that importing Tessera, forking and compiling touch no GPU. The few functions of the
+// driver that a launcher needs are declared here, so that no CUDA header is needed to
+// build.
+
+#ifndef TESSERA_RUNTIME_CUDA_DRIVER_H
+#define TESSERA_RUNTIME_CUDA_DRIVER_H
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <string>
+
+namespace tessera::cuda {
+
+/// A call of the driver that failed, or a driver that is not there.
+class DriverError : public std::exception {
+public:
+  DriverError(int code, std::string message) : code(code), message(std::move(message)) {}
+  const char *what() const noexcept override { return message.c_str(); }
+
+  int code; ///< CUresult; -1 where there is no driver
+  std::string message;
+};
+
+using Context = void *;
+using Module = void *;
+using Function = void *;
+using Stream = void *; ///< null is the legacy default stream
+using DevicePointer = uint64_t;
+
+/// The driver's functions by the names of cuda.h (versions 12 and later).
+struct DriverTable {
+  int (*cuInit)(unsigned flags);
+  int (*cuDriverGetVersion)(int *version);
+  int (*cuDeviceGetCount)(int *count);
+  int (*cuDeviceGet)(int *device, int ordinal);
+  int (*cuDeviceGetName)(char *name, int length, int device);
+  int (*cuDeviceGetAttribute)(int *value, int attribute, int device);
+  int (*cuDevicePrimaryCtxRetain)(Context *context, int device);
+  int (*cuCtxGetCurrent)(Context *context);
+  int (*cuCtxSetCurrent)(Context context);
+  int (*cuModuleLoadDataEx)(Module *module, const void *image, unsigned count, int *options,
+                            void **values);
+  int (*cuModuleUnload)(Module module);
+  int (*cuModuleGetFunction)(Function *function, Module module, const char *name);
+  int (*cuFuncSetAttribute)(Function function, int attribute, int value);
+  int (*cuFuncGetAttribute)(int *value, int attribute, Function function);
+  int (*cuLaunchKernel)(Function function, unsigned gridX, unsigned gridY, unsigned gridZ,
+                        unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,
+                        Stream stream, void **parameters, void **extra);
+  int (*cuStreamSynchronize)(Stream stream);
+  int (*cuPointerGetAttribute)(void *value, int attribute, DevicePointer pointer);
+  int (*cuGetErrorName)(int error, const char **name);
+  int (*cuGetErrorString)(int error, const char **text);
+};
+
+/// The driver, initialised. Throws DriverError, the same one each time, if there is none
+/// or it does not start; says what is missing.
+const DriverTable &getDriver();
+
+/// Whether there is a driver and a GPU. Initialises the driver if there is a libcuda.
+bool isAvailable();
+
+/// Throws DriverError with the driver's words unless `code` is success. `doing` begins the
+/// message: "loading kernel 'softmax'".
+void check(int code, const std::string &doing);
+
+struct DeviceInfo {
+  std::string name;
+  int capabilityMajor = 0, capabilityMinor = 0;
+  int multiprocessors = 0;
+  int maxSharedBytes = 0; ///< of one block, with opting in
+  int maxThreadsPerBlock = 0;
+  int maxGrid[3] = {0, 0, 0};
+};
+
+int getDeviceCount();
+/// Throws DriverError for a device that there is not.
+const DeviceInfo &getDevice(int ordinal);
+
+/// The device that memory belongs to; -1 for memory of the host or unknown memory.
+int getPointerDevice(uint64_t address);
+
+/// Makes a device's primary context current for the present thread, for as long as it
+/// lives.
+class CurrentContext {
+public:
+  explicit CurrentContext(int device);
+  ~CurrentContext();
+  CurrentContext(const CurrentContext &) = delete;
+  CurrentContext &operator=(const CurrentContext &) = delete;
+
+private:
+  Context previous = nullptr;
+  bool changed = false;
+};
+
+} // namespace tessera::cuda
+
+#endif // TESSERA_RUNTIME_CUDA_DRIVER_H

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A cubin, loaded on each GPU where it is launched first.
+
+#ifndef TESSERA_RUNTIME_CUDA_LAUNCHER_H
+#define TESSERA_RUNTIME_CUDA_LAUNCHER_H
+
+#include "tessera/Runtime/CUDA/Driver.h"
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace tessera::cuda {
+
+/// What a launch needs to know of a kernel besides its code.
+struct KernelDescription {
+  std::string name;   ///< the entry in the cubin
+  int capability = 0; ///< 90: the cubin runs on GPUs of 9.x
+  int numWarps = 4;
+  int sharedBytes = 0; ///< dynamic shared memory
+  int numArguments = 0;
+};
+
+class LoadedKernel {
+public:
+  LoadedKernel(KernelDescription description, std::string cubin);
+  LoadedKernel(const LoadedKernel &) = delete;
+  LoadedKernel &operator=(const LoadedKernel &) = delete;
+  // Modules are never unloaded: the driver may be gone by the time a process ends, and
+  // belong to another process after a fork.
+
+  /// Puts a grid on a stream and returns. `slots` has one 8-byte slot an argument.
+  /// Throws DriverError with the kernel, the grid and the cause. A grid of nothing is none.
+  void launch(int device, Stream stream, const int32_t grid[3], const uint64_t *slots);
+
+  /// Registers of a thread and spilled bytes, as the driver has them.
+  int getNumRegisters(int device);
+  int getLocalBytes(int device);
+
+  const KernelDescription &getDescription() const { return description; }
+
+private:
+  Function getFunction(int device);
+  std::string describe(const int32_t grid[3]) const;
+
+  KernelDescription description;
+  std::string cubin;
+  std::mutex mutex;
+  std::vector<Function> functions;
+};
+
+} // namespace tessera::cuda
+
+#endif // TESSERA_RUNTIME_CUDA_LAUNCHER_H

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What there is of NVIDIA GPUs. The driver is opened by the first call of one of these.
+
+#include "Handles.h"
+
+using namespace tessera::python;
+
+namespace {
+
+int deviceCount() {
+  int32_t count = 0;
+  check(tsr_cuda_device_count(&count));
+  return count;
+}
+
+py::object deviceInfo(int device) {
+  const char *json = nullptr;
+  check(tsr_cuda_device_info(device, &json));
+  return parseJSON(json);
+}
+
+int pointerDevice(uint64_t address) {
+  int32_t device = -1;
+  check(tsr_cuda_pointer_device(address, &device));
+  return device;
+}
+
+void synchronize(int device, uint64_t stream) {
+  TsrStatus status;
+  {
+    py::gil_scoped_release release;
+    status = tsr_cuda_synchronize(device, stream);
+  }
+  check(status);
+}
+
+} // namespace
+
+void tessera::python::registerCUDA(py::module_ &module) {
+  module.def(
+      "cuda_is_available", [] { return tsr_cuda_is_available() != 0; },
+      "Whether there are a CUDA driver and a GPU.");
+  module.def("cuda_device_count", &deviceCount);
+  module.def("cuda_device_info", &deviceInfo, py::arg("device"),
+             "A dict: name, capability, multiprocessors, max_shared_bytes, ...");
+  module.def("cuda_pointer_device", &pointerDevice, py::arg("address"),
+             "The GPU that memory belongs to, or -1.");
+  module.def("cuda_synchronize", &synchronize, py::arg("device"), py::arg("stream") = 0,
+             "Wait for all that was put on a stream.");
+}
