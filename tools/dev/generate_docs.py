@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import importlib
 import inspect
 import pathlib
 import sys
@@ -57,8 +58,6 @@ def docstring(function: object) -> str:
 
 def language_page() -> str:
     """Docstrings by op family."""
-    import importlib
-
     import tessera.language as language
 
     families = [
@@ -97,8 +96,8 @@ def pipeline_page() -> str:
     """One kernel at every stage."""
     sys.path.insert(0, str(ROOT / "python" / "examples"))
     import tessera
-    import vector_add
 
+    vector_add = importlib.import_module("vector_add")
     kernel = tessera.compile(
         vector_add.add,
         signature={"x_ptr": "*fp32", "y_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32"},
