@@ -34,9 +34,8 @@ static SmallVector<Place> placeAll(ArrayRef<SharedMemoryInterval> intervals) {
   SmallVector<Place> places;
   for (const SharedMemoryInterval &interval : order)
     places.push_back({interval, interval.isFrame ? 0 : findOffset(interval, places)});
-  llvm::stable_sort(places, [](const Place &a, const Place &b) {
-    return a.interval.bytes > b.interval.bytes;
-  });
+  llvm::stable_sort(
+      places, [](const Place &a, const Place &b) { return a.interval.bytes > b.interval.bytes; });
   return places;
 }
 

@@ -223,7 +223,8 @@ std::optional<LinearLayout> parseLayout(StringRef text, std::string &error) {
                                  "mma-operand-b", "wgmma-accumulator", "wgmma-operand-a",
                                  "swizzle",       "nvidia-swizzle"};
   if (!llvm::is_contained(names, words.name)) {
-    error = "there is no layout '" + words.name.str() + "'; there are " + join(std::begin(names), std::end(names), ", ");
+    error = "there is no layout '" + words.name.str() + "'; there are " +
+            join(std::begin(names), std::end(names), ", ");
     return std::nullopt;
   }
   size_t rank = words.shape.size();

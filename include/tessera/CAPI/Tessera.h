@@ -58,10 +58,24 @@ TSR_EXPORT const char *tsr_build_id(void) TSR_NOEXCEPT;
 
 typedef enum TsrDType {
   TSR_VOID = 0,
-  TSR_INT1, TSR_INT8, TSR_INT16, TSR_INT32, TSR_INT64,
-  TSR_UINT8, TSR_UINT16, TSR_UINT32, TSR_UINT64,
-  TSR_FP8E5, TSR_FP8E4NV, TSR_FP8E4B8, TSR_FP8E5B16, TSR_FP8E4B15,
-  TSR_FP16, TSR_BF16, TSR_FP32, TSR_FP64,
+  TSR_INT1,
+  TSR_INT8,
+  TSR_INT16,
+  TSR_INT32,
+  TSR_INT64,
+  TSR_UINT8,
+  TSR_UINT16,
+  TSR_UINT32,
+  TSR_UINT64,
+  TSR_FP8E5,
+  TSR_FP8E4NV,
+  TSR_FP8E4B8,
+  TSR_FP8E5B16,
+  TSR_FP8E4B15,
+  TSR_FP16,
+  TSR_BF16,
+  TSR_FP32,
+  TSR_FP64,
 } TsrDType;
 
 typedef enum TsrTypeKind {
@@ -87,13 +101,13 @@ typedef uint32_t TsrValue; /* a value of a builder; 0 is none */
 typedef enum TsrArgKind {
   TSR_ARG_NONE = 0,
   TSR_ARG_BOOL,
-  TSR_ARG_INT,    /* fits int64_t */
-  TSR_ARG_UINT,   /* above INT64_MAX, fits uint64_t */
+  TSR_ARG_INT,  /* fits int64_t */
+  TSR_ARG_UINT, /* above INT64_MAX, fits uint64_t */
   TSR_ARG_FLOAT,
   TSR_ARG_STRING, /* UTF-8, `length` bytes */
   TSR_ARG_TYPE,
   TSR_ARG_VALUE,
-  TSR_ARG_LIST,   /* `length` items */
+  TSR_ARG_LIST, /* `length` items */
 } TsrArgKind;
 
 /* An argument or a result of tsr_builder_call. Literals are kept apart from

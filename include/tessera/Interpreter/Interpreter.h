@@ -16,9 +16,9 @@
 #ifndef TESSERA_INTERPRETER_INTERPRETER_H
 #define TESSERA_INTERPRETER_INTERPRETER_H
 
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
-#include "mlir/IR/BuiltinOps.h"
 
 #include <array>
 #include <cstdint>

@@ -23,9 +23,8 @@ struct StripsInlineCalls : impl::StripsInlineCallsBase<StripsInlineCalls> {
   void runOnOperation() override {
     bool found = false;
     for (tile::FuncOp func : getOperation().getOps<tile::FuncOp>()) {
-      bool takesTiles =
-          llvm::any_of(func.getArgumentTypes(), llvm::IsaPred<RankedTensorType>) ||
-          llvm::any_of(func.getResultTypes(), llvm::IsaPred<RankedTensorType>);
+      bool takesTiles = llvm::any_of(func.getArgumentTypes(), llvm::IsaPred<RankedTensorType>) ||
+                        llvm::any_of(func.getResultTypes(), llvm::IsaPred<RankedTensorType>);
       if (func.isKernel() || !takesTiles)
         continue;
       func.setNoinline(false);
