@@ -6,7 +6,9 @@
 #include "tessera/Compiler/Compiler.h"
 #include "tessera/Support/UserError.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace llvm;
 using namespace tessera;
@@ -79,10 +81,24 @@ CompileOptions CompileOptions::parse(StringRef text) {
       read(key, value, options.numThreads);
     } else if (key == "tune") {
       options.tuneMax = readChoice(key, value, {"lite", "max"}) == "max";
+    } else if (key == "arch") {
+      read(key, value, options.arch);
+    } else if (key == "num_warps") {
+      read(key, value, options.numWarps);
+      if (!isPowerOf2_32(options.numWarps) || options.numWarps > 32)
+        fail(key, value, "a power of two from 1 to 32");
+    } else if (key == "ptxas") {
+      read(key, value, options.ptxas);
+    } else if (key == "libdevice") {
+      read(key, value, options.libdevice);
+    } else if (key == "ptxas_timeout") {
+      read(key, value, options.ptxasTimeout);
+    } else if (key == "max_registers") {
+      read(key, value, options.maxRegisters);
     } else if (key == "entry") {
       read(key, value, options.entry);
     } else if (key == "start_stage") {
-      options.startStage = readChoice(key, value, {"tile", "tile-opt", "strips", "llvm", "llvmir"});
+      read(key, value, options.startStage);
     } else if (key == "dump_dir") {
       read(key, value, options.dumpDir);
     } else if (key == "override_dir") {
@@ -95,5 +111,9 @@ CompileOptions CompileOptions::parse(StringRef text) {
       throw UserError("E062", "unknown option '" + key.str() + "'");
     }
   }
+  // What comes after LLVM IR is no longer ours to read.
+  ArrayRef<StringLiteral> stages = (options.target == "cuda" ? kCUDAStages : kStages).drop_back(2);
+  if (!is_contained(stages, options.startStage))
+    fail("start_stage", options.startStage, "one of " + join(stages.begin(), stages.end(), ", "));
   return options;
 }

@@ -4,6 +4,7 @@
 
 #include "tessera/Compiler/CompiledKernel.h"
 
+#include "tessera/Runtime/CUDA/Launcher.h"
 #include "tessera/Runtime/Host/Launcher.h"
 #include "tessera/Support/UserError.h"
 #include "tessera/Target/Host/HostTarget.h"
@@ -19,6 +20,17 @@ using namespace tessera;
 CompiledKernel::CompiledKernel(KernelMetadata newMetadata, std::string newObject,
                                std::vector<std::pair<std::string, std::string>> newStages)
     : metadata(std::move(newMetadata)), object(std::move(newObject)), stages(std::move(newStages)) {
+  if (metadata.target == "cuda") {
+    cuda::KernelDescription description;
+    description.name = metadata.name;
+    description.capability = metadata.capability;
+    description.numWarps = metadata.numWarps;
+    description.sharedBytes = metadata.sharedBytes;
+    description.numArguments = metadata.arguments.size();
+    onGPU = std::make_unique<cuda::LoadedKernel>(std::move(description), object);
+    metadataJSON = metadata.toJSON();
+    return;
+  }
   auto start = std::chrono::steady_clock::now();
   missingFeature = findMissingFeature(metadata.cpu, metadata.features);
   loaded = host::LoadedObject::load(object, getKernelSymbol(metadata.name));
@@ -35,7 +47,7 @@ CompiledKernel::~CompiledKernel() = default;
 std::string tessera::getKernelSymbol(StringRef name) { return (name + ".kernel").str(); }
 
 std::optional<StringRef> CompiledKernel::getStage(StringRef name) const {
-  if (name == "object")
+  if (name == (onGPU ? "cubin" : "object"))
     return StringRef(object);
   for (const auto &[stage, text] : stages)
     if (stage == name)
@@ -62,7 +74,7 @@ static UserError describeFault(const KernelMetadata &metadata, const host::Fault
   return error;
 }
 
-void CompiledKernel::launch(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args, int numThreads) const {
+void CompiledKernel::checkLaunch(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args) const {
   if (args.size() != metadata.arguments.size())
     throw UserError("E051", "kernel '" + metadata.name + "' takes " +
                                 std::to_string(metadata.arguments.size()) + " arguments, got " +
@@ -78,6 +90,15 @@ void CompiledKernel::launch(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args, int
     if (__builtin_mul_overflow(numPrograms, int64_t(grid[axis]), &numPrograms))
       throw UserError("E052", "the grid has more than 2^63 programs");
   }
+}
+
+void CompiledKernel::launch(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args, int numThreads) const {
+  checkLaunch(grid, args);
+  if (onGPU)
+    throw UserError("E054",
+                    "kernel '" + metadata.name + "' was compiled for " + metadata.arch +
+                        " and is launched on the CPU",
+                    "pass arrays that are on a GPU, or compile for target=\"cpu\"");
   if (!missingFeature.empty())
     throw UserError("E030",
                     "kernel '" + metadata.name + "' was compiled for CPU '" + metadata.cpu +
@@ -88,6 +109,20 @@ void CompiledKernel::launch(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args, int
   host::Fault fault;
   if (!host::launch(*launchable, grid.data(), args.data(), fault, options))
     throw describeFault(metadata, fault);
+}
+
+void CompiledKernel::launchCUDA(int device, void *stream, ArrayRef<int32_t> grid,
+                                ArrayRef<uint64_t> args) const {
+  checkLaunch(grid, args);
+  if (!onGPU)
+    throw UserError(
+        "E054", "kernel '" + metadata.name + "' was compiled for the CPU and is launched on a GPU",
+        "compile it for target=\"cuda\"");
+  try {
+    onGPU->launch(device, stream, grid.data(), args.data());
+  } catch (const cuda::DriverError &error) {
+    throw UserError("E066", error.message);
+  }
 }
 
 // On disk: magic, checksum of all that follows, length of the metadata, metadata, object.

@@ -113,6 +113,8 @@ void tessera::readKernelMetadata(const llvm::Module &module, KernelMetadata &met
   KernelMetadata read = KernelMetadata::fromJSON(text->getString());
   metadata.name = read.name;
   metadata.scratchBytes = read.scratchBytes;
+  metadata.numWarps = read.numWarps;
+  metadata.sharedBytes = read.sharedBytes;
   metadata.arguments = std::move(read.arguments);
   metadata.sites = std::move(read.sites);
 }

@@ -78,6 +78,12 @@ std::string KernelMetadata::toJSON() const {
       {"abi_version", abiVersion},
       {"num_threads", numThreads},
       {"scratch_bytes", scratchBytes},
+      {"arch", arch},
+      {"capability", capability},
+      {"num_warps", numWarps},
+      {"shared_bytes", sharedBytes},
+      {"num_registers", numRegisters},
+      {"spill_bytes", spillBytes},
       {"arguments", toArray(arguments)},
       {"sites", toArray(siteCopies)},
       {"stage_ms", std::move(times)},
@@ -95,14 +101,18 @@ KernelMetadata KernelMetadata::fromJSON(StringRef text) {
   KernelMetadata metadata;
   json::Path::Root root("metadata");
   json::ObjectMapper map(*value, root);
-  bool isRead = map && map.map("name", metadata.name) && map.map("target", metadata.target) &&
-                map.map("cpu", metadata.cpu) && map.map("features", metadata.features) &&
-                map.map("vector_bits", metadata.vectorBits) &&
-                map.map("abi_version", metadata.abiVersion) &&
-                map.map("num_threads", metadata.numThreads) &&
-                map.map("scratch_bytes", metadata.scratchBytes) &&
-                map.map("arguments", metadata.arguments) && map.map("sites", metadata.sites) &&
-                map.map("stage_ms", metadata.stageTimes) && map.map("remarks", metadata.remarks);
+  bool isRead =
+      map && map.map("name", metadata.name) && map.map("target", metadata.target) &&
+      map.map("cpu", metadata.cpu) && map.map("features", metadata.features) &&
+      map.map("vector_bits", metadata.vectorBits) && map.map("abi_version", metadata.abiVersion) &&
+      map.map("num_threads", metadata.numThreads) &&
+      map.map("scratch_bytes", metadata.scratchBytes) && map.map("arch", metadata.arch) &&
+      map.map("capability", metadata.capability) && map.map("num_warps", metadata.numWarps) &&
+      map.map("shared_bytes", metadata.sharedBytes) &&
+      map.map("num_registers", metadata.numRegisters) &&
+      map.map("spill_bytes", metadata.spillBytes) && map.map("arguments", metadata.arguments) &&
+      map.map("sites", metadata.sites) && map.map("stage_ms", metadata.stageTimes) &&
+      map.map("remarks", metadata.remarks);
   if (!isRead)
     throw InternalError("kernel metadata: " + toString(root.getError()));
   return metadata;

@@ -21,6 +21,8 @@ std::string tessera::getStagePath(StringRef folder, StringRef kernel, StringRef 
     suffix = "s";
   else if (stage == "object")
     suffix = "o";
+  else if (stage == "ptx" || stage == "cubin")
+    suffix = stage;
   // Symbols may hold anything; a file name may not.
   std::string file = kernel.str();
   for (char &c : file)

@@ -22,6 +22,9 @@ namespace host {
 class LoadedObject;
 struct LaunchableKernel;
 } // namespace host
+namespace cuda {
+class LoadedKernel;
+} // namespace cuda
 
 /// A kernel argument, which takes one 8-byte slot.
 struct KernelArgument {
@@ -46,13 +49,19 @@ struct StageTime {
 /// All that is known of a compiled kernel besides its code.
 struct KernelMetadata {
   std::string name;
-  std::string target;   ///< "cpu"
+  std::string target;   ///< "cpu" or "cuda"
   std::string cpu;      ///< the CPU it was compiled for, as LLVM names it
   std::string features; ///< with these features, "+avx,+avx2,..."
   int abiVersion = 0;   ///< host::kHostABIVersion when it was compiled
   int numThreads = 0;   ///< of a launch that names none; 0 is the host's default
   int vectorBits = 0;   ///< width of the strips it was made of
   int64_t scratchBytes = 0;
+  std::string arch;     ///< of a kernel for "cuda", as the rest up to spillBytes: "sm_90a"
+  int capability = 0;   ///< 90
+  int numWarps = 0;     ///< of one program
+  int sharedBytes = 0;  ///< dynamic shared memory
+  int numRegisters = 0; ///< of a thread, as ptxas has it
+  int spillBytes = 0;   ///< that a thread stores because registers ran out
   std::vector<KernelArgument> arguments;
   std::vector<KernelSite> sites;
   /// Milliseconds spent on the way to each stage, in order, and on loading the object.
@@ -60,7 +69,8 @@ struct KernelMetadata {
   std::vector<std::string> remarks;
 
   /// {"name", "target", "cpu", "features", "vector_bits", "abi_version", "num_threads",
-  ///  "scratch_bytes", "arguments": [{"type", "loaded", "stored"}],
+  ///  "scratch_bytes", "arch", "capability", "num_warps", "shared_bytes", "num_registers",
+  ///  "spill_bytes", "arguments": [{"type", "loaded", "stored"}],
   ///  "sites": [{"message", "file", "line", "column"}], "stage_ms": [[stage, ms]],
   ///  "remarks": [text]}
   std::string toJSON() const;
@@ -74,7 +84,8 @@ std::string getKernelSymbol(llvm::StringRef name);
 
 class CompiledKernel {
 public:
-  /// Loads the object into this process. `stages` maps names to text or bytes.
+  /// Loads the object into this process; a cubin waits for its first launch. `stages` maps names to
+  /// text or bytes.
   CompiledKernel(KernelMetadata metadata, std::string object,
                  std::vector<std::pair<std::string, std::string>> stages);
   ~CompiledKernel();
@@ -96,6 +107,11 @@ public:
   void launch(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args,
               int numThreads = 0) const;
 
+  /// Puts a grid on a stream of a GPU and returns. Throws UserError (E051, E052, E066: the
+  /// GPU or its driver refuses).
+  void launchCUDA(int device, void *stream, llvm::ArrayRef<int32_t> grid,
+                  llvm::ArrayRef<uint64_t> args) const;
+
   /// The kernel as bytes for the disk cache (metadata and object, no other stage).
   std::string serialize() const;
   /// Loads what `serialize` wrote. Throws InternalError if the bytes are damaged or of
@@ -103,12 +119,15 @@ public:
   static std::unique_ptr<CompiledKernel> deserialize(llvm::StringRef bytes);
 
 private:
+  void checkLaunch(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const;
+
   KernelMetadata metadata;
   std::string metadataJSON;
-  std::string object;
+  std::string object; ///< a relocatable object, or a cubin
   std::vector<std::pair<std::string, std::string>> stages;
   std::unique_ptr<host::LoadedObject> loaded;
   std::unique_ptr<host::LaunchableKernel> launchable;
+  std::unique_ptr<cuda::LoadedKernel> onGPU;
   std::string missingFeature; ///< of this machine's CPU; empty if the kernel can run
 };
 

@@ -33,9 +33,18 @@ namespace tessera {
 ///     object    a relocatable object
 extern const llvm::ArrayRef<llvm::StringLiteral> kStages;
 
+/// Those of a kernel for an NVIDIA GPU.
+///
+///     tile, tile-opt   as above
+///     tilegpu          every tile has a layout, shared memory is allocated
+///     llvm, llvmir     as above
+///     ptx              NVIDIA's virtual assembly
+///     cubin            machine code
+extern const llvm::ArrayRef<llvm::StringLiteral> kCUDAStages;
+
 /// What a compilation can be told (the JSON of tsr_compile).
 struct CompileOptions {
-  std::string target = "cpu";
+  std::string target = "cpu"; ///< "cpu" or "cuda"
   /// "host", or a CPU name that LLVM knows ("x86-64-v3").
   std::string cpu = "host";
   /// Changes to the CPU's features: "+avx2,-avx512f".
@@ -49,6 +58,14 @@ struct CompileOptions {
   int numThreads = 0;
   /// Spend several times as long in LLVM ("max") or not ("lite").
   bool tuneMax = false;
+  /// For the target "cuda": the architecture, the warps of a program (a power of two up to
+  /// 32), and where ptxas and libdevice are (empty: looked for in the usual places).
+  std::string arch = "sm_90a";
+  int numWarps = 4;
+  std::string ptxas;
+  std::string libdevice;
+  int ptxasTimeout = 300; ///< seconds
+  int maxRegisters = 0;   ///< of a thread; 0: ptxas decides
   /// The kernel to compile; may be empty where the module has one.
   std::string entry;
   /// The stage that the module is of.

@@ -26,6 +26,18 @@ struct HostPipelineOptions : mlir::PassPipelineOptions<HostPipelineOptions> {
                         llvm::cl::desc("Have machine code tell the source lines it is from")};
 };
 
+/// What the passes of the GPU pipeline ask about the GPU, and how to compile.
+struct GPUPipelineOptions : mlir::PassPipelineOptions<GPUPipelineOptions> {
+  Option<std::string> arch{*this, "arch", llvm::cl::init("sm_90a"),
+                           llvm::cl::desc("The architecture: sm_80, sm_90a")};
+  Option<int> numWarps{*this, "num-warps", llvm::cl::init(4),
+                       llvm::cl::desc("Warps of a program, a power of two up to 32")};
+  Option<bool> deterministic{*this, "deterministic", llvm::cl::init(false),
+                             llvm::cl::desc("Reduce in an order that no layout changes")};
+  Option<bool> fpFusion{*this, "fp-fusion", llvm::cl::init(true),
+                        llvm::cl::desc("Let a product and a sum be rounded once")};
+};
+
 /// tile to tile: clean-up for any target.
 void buildTilePipeline(mlir::OpPassManager &manager);
 
@@ -38,13 +50,24 @@ void buildLLVMPipeline(mlir::OpPassManager &manager, const HostPipelineOptions &
 /// The three one after the other: all that happens to a kernel for the CPU before LLVM.
 void buildHostPipeline(mlir::OpPassManager &manager, const HostPipelineOptions &options);
 
-/// What the last of them needs to know of the dialects that it converts.
+/// tile to tilegpu: every tile has a layout, shared memory is allocated.
+void buildTileGPUPipeline(mlir::OpPassManager &manager, const GPUPipelineOptions &options);
+
+/// tilegpu to the LLVM dialect.
+void buildNVVMPipeline(mlir::OpPassManager &manager, const GPUPipelineOptions &options);
+
+/// All that happens to a kernel for a GPU before LLVM.
+void buildGPUPipeline(mlir::OpPassManager &manager, const GPUPipelineOptions &options);
+
+/// What the last of the CPU's needs to know of the dialects that it converts.
 void registerLLVMConversions(mlir::DialectRegistry &registry);
 
 /// --tessera-tile-pipeline, and the CPU's: --tessera-host-pipeline and its second and
 /// third part, --tessera-strips-pipeline and --tessera-llvm-pipeline.
 void registerTilePipeline();
 void registerHostPipeline();
+/// --tessera-gpu-pipeline and its middle part, --tessera-tilegpu-pipeline.
+void registerGPUPipeline();
 
 } // namespace tessera
 

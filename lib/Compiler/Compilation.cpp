@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Compilation.h"
+
+#include "Diagnostics.h"
+#include "KernelAttributes.h"
+#include "StageFiles.h"
+#include "mlir/Parser/Parser.h"
+#include "tessera/Support/IRDump.h"
+#include "tessera/Support/UserError.h"
+#include "tessera/Target/LLVMIR/LLVMIR.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/Module.h"
+
+using namespace mlir;
+using namespace tessera;
+
+namespace {
+
+/// What LLVM reports while it makes code. Without a handler an error ends the process.
+struct LLVMReports : llvm::DiagnosticHandler {
+  explicit LLVMReports(std::string &errors) : errors(errors) {}
+  bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
+    if (info.getSeverity() == llvm::DS_Error) {
+      llvm::raw_string_ostream stream(errors);
+      llvm::DiagnosticPrinterRawOStream printer(stream);
+      stream << (errors.empty() ? "" : "; ");
+      info.print(printer);
+    }
+    return true;
+  }
+  std::string &errors;
+};
+
+} // namespace
+
+Compilation::Compilation(const CompileOptions &options,
+                         llvm::ArrayRef<llvm::StringLiteral> stageNames)
+    : options(options), stageNames(stageNames) {
+  metadata.target = options.target;
+  llvmContext.setDiagnosticHandler(std::make_unique<LLVMReports>(llvmErrors));
+}
+
+void Compilation::lower(ModuleOp module, llvm::StringRef stage,
+                        llvm::function_ref<void(OpPassManager &)> build) {
+  if (llvm::find(stageNames, stage) < llvm::find(stageNames, options.startStage))
+    return;
+  if (stage != options.startStage) {
+    PassManager passes(module.getContext(), ModuleOp::getOperationName());
+#ifdef NDEBUG
+    passes.enableVerifier(false);
+#endif
+    build(passes);
+    std::string reproducer;
+    IRDumpOptions dump;
+    dump.name = metadata.name;
+    dump.reproducerDirectory = options.reproducerDir;
+    IRDump::attach(passes, std::move(dump),
+                   [&](std::string path, std::string) { reproducer = std::move(path); });
+    DiagnosticCollector diagnostics(module.getContext());
+    if (failed(passes.run(module)))
+      diagnostics.fail("lowering kernel '" + metadata.name + "' to " + stage.str(), reproducer);
+    llvm::append_range(metadata.remarks, diagnostics.remarks);
+  }
+  replaceByOverride(module, stage);
+  record(stage);
+  if (isShown()) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    module.print(stream);
+    show(stage, text);
+    record("dump");
+  }
+}
+
+void Compilation::replaceByOverride(ModuleOp module, llvm::StringRef stage) {
+  std::optional<std::string> text = readOverride(stage);
+  if (!text)
+    return;
+  std::string path = getStagePath(options.overrideDir, metadata.name, stage);
+  DiagnosticCollector diagnostics(module.getContext());
+  OwningOpRef<ModuleOp> edited =
+      parseSourceString<ModuleOp>(*text, ParserConfig(module.getContext()), path);
+  if (!edited)
+    diagnostics.failAsUser();
+  module.getBodyRegion().takeBody(edited->getBodyRegion());
+  module->setAttrs((*edited)->getAttrDictionary());
+}
+
+std::unique_ptr<llvm::Module> Compilation::translate(ModuleOp module) {
+  std::unique_ptr<llvm::Module> code = translateToLLVMIR(module, llvmContext);
+  writeKernelMetadata(*code, metadata);
+  llvm::Function *function = code->getFunction(metadata.name);
+  if (!function || function->isDeclaration())
+    throw InternalError("no function '" + metadata.name + "' is left after lowering");
+  // Nothing but the kernel is seen from outside, so LLVM may do with the rest as it likes.
+  for (llvm::Function &other : *code)
+    if (!other.isDeclaration())
+      other.setLinkage(llvm::GlobalValue::InternalLinkage);
+  function->setLinkage(llvm::GlobalValue::ExternalLinkage);
+  return code;
+}
+
+void Compilation::replaceByOverride(std::unique_ptr<llvm::Module> &code) {
+  std::optional<std::string> text = readOverride("llvmir");
+  if (!text)
+    return;
+  std::string path = getStagePath(options.overrideDir, metadata.name, "llvmir");
+  code = parseLLVMIR(*text, path, llvmContext);
+  readKernelMetadata(*code, metadata);
+}
+
+void Compilation::show(llvm::StringRef stage, const std::string &text) {
+  if (!options.dumpDir.empty())
+    writeStageFile(getStagePath(options.dumpDir, metadata.name, stage), text);
+  if (options.keepStages)
+    stages.emplace_back(stage.str(), text);
+}
+
+std::optional<std::string> Compilation::readOverride(llvm::StringRef stage) const {
+  if (options.overrideDir.empty())
+    return std::nullopt;
+  return readStageFile(getStagePath(options.overrideDir, metadata.name, stage));
+}
+
+void Compilation::checkLLVM(llvm::StringRef step) const {
+  if (!llvmErrors.empty())
+    throw InternalError(step.str() + " kernel '" + metadata.name + "' failed: " + llvmErrors);
+}
+
+void Compilation::record(llvm::StringRef stage) {
+  auto now = std::chrono::steady_clock::now();
+  std::chrono::duration<double, std::milli> took = now - lastTime;
+  lastTime = now;
+  metadata.stageTimes.push_back({stage.str(), took.count()});
+}

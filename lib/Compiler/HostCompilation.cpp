@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The way of a kernel to the CPU: the steps, one after the other.
+
+#include "Compilation.h"
+
+#include "Diagnostics.h"
+#include "KernelAttributes.h"
+#include "StageFiles.h"
+#include "tessera/Compiler/ArgumentAccess.h"
+#include "tessera/Pipelines/Pipelines.h"
+#include "tessera/Runtime/Host/KernelABI.h"
+#include "tessera/Target/Host/HostTarget.h"
+#include "tessera/Target/LLVMIR/LLVMIR.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace mlir;
+using namespace tessera;
+
+namespace {
+
+class HostCompilation : public Compilation {
+public:
+  explicit HostCompilation(const CompileOptions &options)
+      : Compilation(options, kStages), target(HostTarget::get(options.cpu, options.features)),
+        machine(target.createTargetMachine(options.tuneMax)) {
+    metadata.cpu = target.cpu;
+    metadata.features = target.features;
+    metadata.vectorBits = target.vectorBits;
+    metadata.abiVersion = host::kHostABIVersion;
+    metadata.numThreads = options.numThreads;
+  }
+
+  std::unique_ptr<CompiledKernel> compile(ModuleOp module);
+  std::unique_ptr<CompiledKernel> compileText(llvm::StringRef text, llvm::StringRef fileName);
+
+private:
+  std::unique_ptr<CompiledKernel> generateCode(std::unique_ptr<llvm::Module> code);
+
+  HostTarget target;
+  std::unique_ptr<llvm::TargetMachine> machine;
+};
+
+std::unique_ptr<CompiledKernel> HostCompilation::compile(ModuleOp module) {
+  DiagnosticCollector diagnostics(module.getContext());
+  metadata.name = selectKernel(module, options.entry);
+  HostPipelineOptions pipeline;
+  pipeline.vectorBits = target.vectorBits;
+  pipeline.hasF16C = target.hasF16Conversion;
+  pipeline.deterministic = options.deterministic;
+  pipeline.fpFusion = options.fpFusion;
+  pipeline.lineInfo = options.debug;
+
+  lower(module, "tile", [](OpPassManager &) {});
+  if (auto kernel = module.lookupSymbol<tile::FuncOp>(metadata.name))
+    setKernelArguments(module, describeArguments(kernel));
+  lower(module, "tile-opt", buildTilePipeline);
+  lower(module, "strips", [&](OpPassManager &passes) { buildStripsPipeline(passes, pipeline); });
+  lower(module, "llvm", [&](OpPassManager &passes) { buildLLVMPipeline(passes, pipeline); });
+  readKernelAttributes(module, metadata);
+  metadata.remarks = std::move(diagnostics.remarks);
+
+  std::unique_ptr<llvm::Module> code = translate(module);
+  code->getFunction(metadata.name)->setName(getKernelSymbol(metadata.name));
+  setTarget(*code, *machine, target.cpu, target.features, target.vectorBits);
+  optimize(*code, *machine, options.tuneMax ? OptimizationLevel::Max : OptimizationLevel::Lite);
+  checkLLVM("optimising");
+  return generateCode(std::move(code));
+}
+
+std::unique_ptr<CompiledKernel> HostCompilation::compileText(llvm::StringRef text,
+                                                             llvm::StringRef fileName) {
+  std::unique_ptr<llvm::Module> code = parseLLVMIR(text, fileName, llvmContext);
+  readKernelMetadata(*code, metadata);
+  return generateCode(std::move(code));
+}
+
+std::unique_ptr<CompiledKernel> HostCompilation::generateCode(std::unique_ptr<llvm::Module> code) {
+  replaceByOverride(code);
+  record("llvmir");
+  if (isShown()) {
+    show("llvmir", printLLVMIR(*code));
+    show("asm", emitAssembly(*code, *machine));
+    record("dump");
+  }
+  std::string object = emitObject(*code, *machine);
+  checkLLVM("generating code");
+  if (std::optional<std::string> bytes = readOverride("object"))
+    object = *bytes;
+  record("object");
+  if (!options.dumpDir.empty())
+    writeStageFile(getStagePath(options.dumpDir, metadata.name, "object"), object);
+  return std::make_unique<CompiledKernel>(std::move(metadata), std::move(object),
+                                          std::move(stages));
+}
+
+} // namespace
+
+std::unique_ptr<CompiledKernel> tessera::compileForHost(ModuleOp module,
+                                                        const CompileOptions &options) {
+  return HostCompilation(options).compile(module);
+}
+
+std::unique_ptr<CompiledKernel> tessera::compileForHost(llvm::StringRef llvmIR,
+                                                        llvm::StringRef fileName,
+                                                        const CompileOptions &options) {
+  return HostCompilation(options).compileText(llvmIR, fileName);
+}
