@@ -33,7 +33,8 @@ class Row:
     work: str
     """What is computed, its shape and dtype."""
     competitors: dict[str, Callable[[], Any]]
-    """Name -> the work. The first is Tessera's; ratios are to the best of the others."""
+    """Name -> the work. The first is Tessera's; ratios are to the best of the others, those in
+    parentheses aside: "(copy)" is there to be seen, not to be beaten."""
     check: Callable[[], None] | None = None
     """Raises if the results do not agree; called once, after each competitor ran once."""
     at_least: float | None = None
@@ -119,7 +120,8 @@ def run(name: str, rows: Callable[[], Iterable[Row]]) -> int:
 def summarize(row: Row, times: dict[str, float]) -> dict[str, Any]:
     names = list(row.competitors)
     mine = times[names[0]]
-    best = min(names[1:], key=lambda name: times[name], default=None)
+    rivals = [name for name in names[1:] if not name.startswith("(")]
+    best = min(rivals, key=lambda name: times[name], default=None)
     result: dict[str, Any] = {
         "work": row.work,
         "ms": {name: seconds * 1e3 for name, seconds in times.items()},

@@ -51,6 +51,7 @@ __all__ = [
     "cdiv",
     "compile",
     "constexpr",
+    "host_info",
     "constexpr_function",
     "constexpr_function",
     "interpret",
@@ -89,6 +90,15 @@ class _Anywhere(JITCallable):
 
 
 @_Anywhere
+def host_info() -> dict[str, Any]:
+    """What this machine's CPU is to the compiler: `cpu`, `features` (a string such as
+    "+avx2,-avx512f"), `vector_bits`, `cpus`, `threads` and who provides them."""
+    from tessera import _C
+
+    info: dict[str, Any] = _C.host_info()
+    return info
+
+
 def cdiv(x: Any, y: Any) -> Any:
     """`x / y`, rounded up: how many tiles of `y` cover `x` elements."""
     return (x + y - 1) // y
