@@ -5,7 +5,7 @@ float32 is compared with float64 over every bit pattern (or every so-manieth), f
 with long double over random arguments, drawn where the functions do something. As a
 program it writes the table of docs/Numerics.md:
 
-    python/test/execution/math_errors.py [--full] [--write]
+    PYTHONPATH=python:python/test python -m execution.math_errors [--full] [--write]
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from conftest import Runner, host_has, make_kernel
+
+from execution.running import Runner, host_has, make_kernel
 
 PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs" / "Numerics.md"
 BLOCK = 1 << 14

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import draw, make_kernel, numpy_dtype
+from execution.running import draw, make_kernel, numpy_dtype
 
 
 def atomic(expression: str) -> object:

@@ -7,7 +7,7 @@ import functools
 
 import numpy as np
 import pytest
-from conftest import FLOATS, INTS, UINTS, draw, make_kernel, numpy_dtype
+from execution.running import FLOATS, INTS, UINTS, draw, make_kernel, numpy_dtype
 
 N = 256
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from conftest import draw, make_kernel
+from execution.running import draw, make_kernel
 
 import tessera
 import tessera.language as tl

@@ -12,7 +12,7 @@ import functools
 
 import numpy as np
 import pytest
-from conftest import INTS, UINTS, make_kernel
+from execution.running import INTS, UINTS, make_kernel
 
 N = 64
 

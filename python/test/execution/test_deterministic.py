@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import Runner, host_has, make_kernel, numpy_dtype
-from math_errors import FUNCTIONS, kernel_of
+from execution.running import Runner, host_has, make_kernel, numpy_dtype
+from execution.math_errors import FUNCTIONS, kernel_of
 
 CPUS = [target for target in ("x86-64-v4", "x86-64-v3", "x86-64") if host_has(target)]
 

@@ -7,7 +7,16 @@ import functools
 
 import numpy as np
 import pytest
-from conftest import FLOATS, INTS, UINTS, Runner, assert_close, draw, make_kernel, numpy_dtype
+from execution.running import (
+    FLOATS,
+    INTS,
+    UINTS,
+    Runner,
+    assert_close,
+    draw,
+    make_kernel,
+    numpy_dtype,
+)
 
 N = 1000
 BLOCK = 256

@@ -10,7 +10,14 @@ import itertools
 
 import numpy as np
 import pytest
-from math_errors import BLOCK, FUNCTIONS, Function, double_arguments, measure, single_arguments
+from execution.math_errors import (
+    BLOCK,
+    FUNCTIONS,
+    Function,
+    double_arguments,
+    measure,
+    single_arguments,
+)
 
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 1e-310, 5e-324, 1.8e308, 1e300, 0.5, 2.0]
 
@@ -34,7 +41,7 @@ def test_float64(run, function: Function) -> None:
 @pytest.mark.parametrize("name", ["sin", "tan", "tanh", "erf", "expm1", "log1p"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_odd_functions_keep_the_sign_of_zero(run, name: str, dtype: str) -> None:
-    from math_errors import kernel_of
+    from execution.math_errors import kernel_of
 
     x = np.resize(np.array([0.0, -0.0], dtype), 64)
     out = np.ones_like(x)

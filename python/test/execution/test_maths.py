@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 import pytest
-from conftest import assert_close, make_kernel
+from execution.running import assert_close, make_kernel
 
 N = 2048
 

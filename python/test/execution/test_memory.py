@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import FLOATS, INTS, UINTS, draw, numpy_dtype
+from execution.running import FLOATS, INTS, UINTS, draw, numpy_dtype
 
 import tessera
 import tessera.language as tl

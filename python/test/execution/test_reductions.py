@@ -7,7 +7,7 @@ import functools
 
 import numpy as np
 import pytest
-from conftest import INTS, UINTS, draw, make_kernel, numpy_dtype
+from execution.running import INTS, UINTS, draw, make_kernel, numpy_dtype
 
 import tessera
 import tessera.language as tl
@@ -182,7 +182,7 @@ def test_associative_scan_that_does_not_commute(run, rng):
 @pytest.mark.parametrize("target", ["x86-64-v4", "x86-64-v3", "x86-64"])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_deterministic_sums_have_the_same_bits_everywhere(rng, target, threads):
-    from conftest import host_has
+    from execution.running import host_has
 
     if not host_has(target):
         pytest.skip(f"this machine has no {target}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import draw, make_kernel
+from execution.running import draw, make_kernel
 
 
 def offsets(shape: tuple[int, ...]) -> str:

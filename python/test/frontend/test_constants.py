@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import tessera.language as tl
-from language.conftest import Build
+from language.building import Build
 
 
 def test_constants_stay_constants(build: Build) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from language.conftest import Build
+from language.building import Build
 
 
 def test_constant_loops_are_unrolled(build: Build) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from language.conftest import Build, check
+from language.building import Build, check
 
 # expression, type of its value, text in the IR
 CREATION = [

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 import tessera.language as tl
-from language.conftest import Build, check
+from language.building import Build, check
 
 # expression, type of its value, text in the IR
 MEMORY = [

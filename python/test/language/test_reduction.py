@@ -7,7 +7,7 @@ import pytest
 
 import tessera.language as tl
 
-from language.conftest import Build, check
+from language.building import Build, check
 
 # expression, type of its value, text in the IR
 REDUCTION = [
