@@ -17,10 +17,12 @@
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "tessera/Conversion/TileToStrips/Passes.h"
+#include "tessera/Conversion/TileToTileGPU/Passes.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 #include "tessera/Pipelines/Pipelines.h"
 
 namespace tessera {
@@ -43,7 +45,9 @@ inline void registerAllPasses() {
   mlir::registerReconcileUnrealizedCastsPass();
   mlir::registerSCFToControlFlowPass();
   tile::registerTilePasses();
+  tilegpu::registerTileGPUPasses();
   registerTileToStripsPasses();
+  registerTileToTileGPUPasses();
 }
 
 inline void registerAllPipelines() {

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TESSERA_CONVERSION_TILETOTILEGPU_PASSES_TD
+#define TESSERA_CONVERSION_TILETOTILEGPU_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertTileToTileGPU : Pass<"convert-tile-to-tilegpu", "::mlir::ModuleOp"> {
+  let summary = "Says for which GPU, and that no tile has a layout yet";
+  let description = [{
+    Every tile type gets the encoding `#tilegpu.unassigned`: of values, constants, and
+    the functions that take and give tiles. The module gets the number of warps and the
+    target. Block pointers and descriptors must be lowered before
+    (tile-lower-descriptors).
+
+    ```mlir
+    module {
+      tile.func @k() { %i = tile.range 0 to 64 : tensor<64xi32> ... }
+    }
+    ```
+    becomes
+    ```mlir
+    module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+      tile.func @k() { %i = tile.range 0 to 64 : tensor<64xi32, #tilegpu.unassigned> ... }
+    }
+    ```
+  }];
+  let options = [
+    Option<"numWarps", "num-warps", "unsigned", "4", "Warps of a program: a power of two up to 32">,
+    Option<"target", "target", "std::string", "\"sm_90a\"", "The GPU, such as sm_80 or sm_90a">,
+  ];
+  let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
+}
+
+#endif // TESSERA_CONVERSION_TILETOTILEGPU_PASSES_TD

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The access analysis seen bit by bit.
+//
+// A layout puts bits of an element's number into registers, lanes and warps. So the
+// question to an access is by how many bytes its address moves with each of these bits.
+// Worked example, a tile of 4x8 f32 with rows of 1000 elements:
+//
+//     bit       0   1   2   3      4
+//     is        column 1, 2, 4     row 1, 2
+//     strides   4   8   16  4000   8000      bytes
+//
+// Bits 0, 1, 2 are a chain: neighbours, then pairs of neighbours, and so on. A thread
+// that has the first k bits of the chain in registers moves 2^k elements at once.
+
+#ifndef TESSERA_DIALECT_TILEGPU_TRANSFORMS_ACCESSPATTERN_H
+#define TESSERA_DIALECT_TILEGPU_TRANSFORMS_ACCESSPATTERN_H
+
+#include "tessera/Analysis/Access.h"
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+
+#include <vector>
+
+namespace tessera::tilegpu {
+
+/// The most bytes that a thread moves at once.
+inline constexpr int64_t kMaxAccessBytes = 16;
+
+/// The pointers of an access to global memory through a tile of pointers; null for any
+/// other op.
+mlir::Value getAccessedPointers(mlir::Operation *op);
+
+struct AccessPattern {
+  int64_t elementBytes = 1;
+  /// Bytes by which the address moves with each bit of the element's number; none where
+  /// that is not known.
+  llvm::SmallVector<std::optional<int64_t>> strides;
+  /// Bits that one access of a thread may span, from the smallest: as far as alignment,
+  /// contiguity and the mask allow it.
+  llvm::SmallVector<unsigned> chain;
+
+  /// log2 of the elements that a thread moves at once in this layout.
+  unsigned vectorBits(const LinearLayout &layout) const;
+  /// Sectors of 32 bytes that one access of a warp touches in this layout.
+  unsigned sectors(const LinearLayout &layout) const;
+};
+
+/// The pattern of an op that `getAccessedPointers` finds pointers for.
+AccessPattern getAccessPattern(mlir::Operation *op, AccessAnalysis &analysis);
+
+/// Layouts that suit an access, best first, for so many warps (as bits).
+std::vector<LinearLayout> getCandidates(llvm::ArrayRef<int64_t> shape, const AccessPattern &pattern,
+                                        unsigned warpBits);
+
+/// The layout that a tile of this shape has where nothing says more: as if it were an
+/// array in memory.
+LinearLayout getDefaultLayout(llvm::ArrayRef<int64_t> shape, unsigned warpBits);
+
+} // namespace tessera::tilegpu
+
+#endif // TESSERA_DIALECT_TILEGPU_TRANSFORMS_ACCESSPATTERN_H

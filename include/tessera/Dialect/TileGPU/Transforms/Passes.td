@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Passes on tilegpu IR: from tiles without a layout to tiles that each have one.
+
+#ifndef TESSERA_DIALECT_TILEGPU_TRANSFORMS_PASSES_TD
+#define TESSERA_DIALECT_TILEGPU_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def TileGPUCoalescePass : Pass<"tilegpu-coalesce", "::mlir::ModuleOp"> {
+  let summary = "Proposes layouts for each access to global memory";
+  let description = [{
+    From the access analysis follows by how many bytes the address moves with each bit
+    of an element's number. The bits with the smallest strides go to the registers of
+    a thread, as many as one access of at most 16 bytes can take (limited by alignment,
+    contiguity, and what the mask is constant on), the next ones to the lanes of a
+    warp, then to warps; a tile that is too small is held in copies. With narrower
+    accesses, and with warps along the largest strides, this gives a few candidates an
+    access, best first, in `tilegpu.candidates`. Which is taken is decided by
+    tilegpu-assign-layouts, for the whole function at once.
+
+    ```mlir
+    %x = tile.load %p : tensor<512x!tile.ptr<f32>, #tilegpu.unassigned>
+    ```
+    becomes, for rows of neighbouring elements, 16 bytes aligned, and 4 warps
+    ```mlir
+    %x = tile.load %p {tilegpu.candidates = [
+      #tilegpu.layout<512, reg = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256]>, ...
+    ]} : tensor<512x!tile.ptr<f32>, #tilegpu.unassigned>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numVectorized", "vectorized", "Number of accesses of several elements at once">,
+  ];
+}
+
+def TileGPUAssignLayoutsPass : Pass<"tilegpu-assign-layouts", "::mlir::ModuleOp"> {
+  let summary = "Chooses the layout of every tile at the least cost for the function";
+  let description = [{
+    Ops are labelled with layouts. A label costs what the op costs in it: memory
+    accesses by their instructions and sectors, reductions by shuffles and barriers,
+    everything by its registers. An edge from a tile to its use costs the conversion
+    between the two labels, as it would be done. All costs are weighted by how often
+    the code runs. Candidates come from the memory accesses (tilegpu-coalesce) and the
+    products, carried to all other ops; the cheapest labelling is found by eliminating
+    one op after the other (exactly, unless too many choices stay open at once).
+
+    What is cheap to compute (ranges, splats, constants, index arithmetic) has no label:
+    it is computed again in each layout that is asked for. Where labels differ a
+    `tilegpu.convert_layout` is put in. Carried values and results of branches have one
+    layout wherever they come from. Tiles that functions take and give have the layout
+    that their shape says.
+
+    No tile is unassigned after this pass; it fails if one is.
+
+    ```mlir
+    %x = tile.load %p {tilegpu.candidates = [#rows]} : tensor<64x64x!tile.ptr<f32>, #tilegpu.unassigned>
+    %t = tile.trans %x {order = array<i32: 1, 0>} : ...
+    tile.store %q, %t {tilegpu.candidates = [#rows]} : ...
+    ```
+    becomes
+    ```mlir
+    %x = tile.load %p : tensor<64x64x!tile.ptr<f32>, #rows>
+    %t = tile.trans %x {order = array<i32: 1, 0>} : tensor<64x64xf32, #rows> -> tensor<64x64xf32, #columns>
+    %c = tilegpu.convert_layout %t : tensor<64x64xf32, #columns> -> tensor<64x64xf32, #rows>
+    tile.store %q, %c : tensor<64x64x!tile.ptr<f32>, #rows>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numConversions", "conversions", "Number of conversions put in">,
+  ];
+}
+
+def TileGPUReorderInstructionsPass : Pass<"tilegpu-reorder-instructions", "::mlir::ModuleOp"> {
+  let summary = "Moves conversions and index arithmetic to where their results are used";
+  let description = [{
+    Registers are held from the definition of a tile to its last use. A conversion
+    that makes more registers, and a tile made of no other tile, is moved down to just before
+    its first use in the same block, or into the branch that alone uses it. Nothing is
+    moved into a loop.
+
+    ```mlir
+    %i = tile.range 0 to 64 : tensor<64xi32, #layout>
+    %x = tile.load %p : tensor<64x!tile.ptr<f32>, #layout>
+    %y = arith.addi %i, %j : tensor<64xi32, #layout>
+    ```
+    becomes
+    ```mlir
+    %x = tile.load %p : tensor<64x!tile.ptr<f32>, #layout>
+    %i = tile.range 0 to 64 : tensor<64xi32, #layout>
+    %y = arith.addi %i, %j : tensor<64xi32, #layout>
+    ```
+  }];
+}
+
+def TileGPUAllocateSharedMemoryPass : Pass<"tilegpu-allocate-shared-memory", "::mlir::ModuleOp"> {
+  let summary = "Gives each buffer in shared memory a place";
+  let description = [{
+    Buffers are those of `tilegpu.local_alloc` and the scratch of ops that exchange
+    elements between warps. Two that are never needed at the same time may lie in the
+    same place. A function that is called has one frame, at offset 0. The places are
+    static: `tilegpu.shared_offset` on an alloc, `tilegpu.scratch_offset` on an op with
+    scratch, and `tilegpu.shared_bytes` on the module say where and how much.
+
+    More than the target has is an error here, with the largest buffers and their
+    source lines.
+
+    ```mlir
+    %s = tile.reduce (%x) {axis = 0 : i32} : (tensor<1024xf32, #layout>) -> f32 {...}
+    ```
+    becomes
+    ```mlir
+    %s = tile.reduce (%x) {axis = 0 : i32, tilegpu.scratch_offset = 0 : i32} : ...
+    ```
+  }];
+  let statistics = [
+    Statistic<"numBuffers", "buffers", "Number of buffers placed">,
+  ];
+}
+
+def TileGPUInsertBarriersPass : Pass<"tilegpu-insert-barriers", "::mlir::ModuleOp"> {
+  let summary = "Lets the warps meet where they would meet in shared memory";
+  let description = [{
+    Puts a `tilegpu.barrier` in front of each op that reads bytes of shared memory
+    which an earlier op wrote, or writes bytes which an earlier one used, if there is
+    no barrier between the two on some path. What an op needs inside itself, between
+    writing its scratch and reading it, is its lowering's business.
+
+    ```mlir
+    tilegpu.local_store %x, %b : ...
+    %y = tilegpu.local_load %b : ...
+    ```
+    becomes
+    ```mlir
+    tilegpu.local_store %x, %b : ...
+    tilegpu.barrier
+    %y = tilegpu.local_load %b : ...
+    ```
+  }];
+  let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
+  let statistics = [
+    Statistic<"numBarriers", "barriers", "Number of barriers put in">,
+  ];
+}
+
+#endif // TESSERA_DIALECT_TILEGPU_TRANSFORMS_PASSES_TD

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The step from "what" to "where": all tiles get the encoding that says that no layout
+// is chosen yet. From here on the verifiers of shape ops see encodings, and whoever
+// forgets one on a new tile is told.
+
+#include "tessera/Conversion/TileToTileGPU/Passes.h"
+
+#include "mlir/IR/AttrTypeSubElements.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tessera;
+
+namespace tessera {
+#define GEN_PASS_DEF_CONVERTTILETOTILEGPU
+#include "tessera/Conversion/TileToTileGPU/Passes.h.inc"
+} // namespace tessera
+
+/// "sm_" and a number, with an `a` or `f` for the features of one architecture alone.
+static bool isTarget(StringRef target) {
+  unsigned number;
+  return target.consume_front("sm_") && !target.consumeInteger(10, number) && number >= 10 &&
+         (target.empty() || target == "a" || target == "f");
+}
+
+namespace {
+
+struct ConvertTileToTileGPU : tessera::impl::ConvertTileToTileGPUBase<ConvertTileToTileGPU> {
+  using ConvertTileToTileGPUBase::ConvertTileToTileGPUBase;
+
+  void runOnOperation() final {
+    ModuleOp module = getOperation();
+    if (numWarps < 1 || numWarps > 32 || !llvm::isPowerOf2_32(numWarps)) {
+      module.emitError("num-warps is ") << numWarps << "; wanted is a power of two up to 32";
+      return signalPassFailure();
+    }
+    if (!isTarget(target)) {
+      module.emitError("target is \"") << target << "\"; wanted is one such as sm_80 or sm_90a";
+      return signalPassFailure();
+    }
+    WalkResult found = module.walk([](Operation *op) {
+      auto isDescriptor = [](Type type) {
+        return isa<tile::BlockPointerType, tile::DescriptorType>(type);
+      };
+      if (llvm::none_of(op->getOperandTypes(), isDescriptor) &&
+          llvm::none_of(op->getResultTypes(), isDescriptor))
+        return WalkResult::advance();
+      op->emitOpError("uses a block pointer or a descriptor, which tile-lower-descriptors lowers");
+      return WalkResult::interrupt();
+    });
+    if (found.wasInterrupted())
+      return signalPassFailure();
+
+    auto unassigned = tilegpu::UnassignedAttr::get(&getContext());
+    auto encode = [&](RankedTensorType type) -> RankedTensorType {
+      if (type.getEncoding())
+        return type;
+      return RankedTensorType::get(type.getShape(), type.getElementType(), unassigned);
+    };
+    AttrTypeReplacer replacer;
+    replacer.addReplacement(
+        [&](RankedTensorType type) { return std::make_pair(encode(type), WalkResult::skip()); });
+    replacer.addReplacement(
+        [&](DenseElementsAttr elements) -> std::optional<std::pair<Attribute, WalkResult>> {
+          auto type = dyn_cast<RankedTensorType>(elements.getType());
+          // Lists of numbers that belong to an op are not tiles.
+          if (!type || isa<DenseArrayAttr>(Attribute(elements)))
+            return std::nullopt;
+          return std::make_pair(Attribute(elements.reshape(encode(type))), WalkResult::skip());
+        });
+    replacer.recursivelyReplaceElementsIn(module, /*replaceAttrs=*/true, /*replaceLocs=*/false,
+                                          /*replaceTypes=*/true);
+
+    Builder builder(&getContext());
+    module->setAttr(tilegpu::kNumWarpsAttr, builder.getI32IntegerAttr(numWarps));
+    module->setAttr(tilegpu::kTargetAttr, builder.getStringAttr(target));
+  }
+};
+
+} // namespace

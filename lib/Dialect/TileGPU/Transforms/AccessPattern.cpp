@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+/// The mask of an access, if it has one.
+static Value getAccessMask(Operation *op) {
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case<tile::LoadOp, tile::StoreOp, tile::AtomicLoadOp, tile::AtomicStoreOp,
+            tile::AtomicRMWOp>([](auto access) { return access.getMask(); })
+      .Default(Value());
+}
+
+Value tessera::tilegpu::getAccessedPointers(Operation *op) {
+  Value pointers =
+      llvm::TypeSwitch<Operation *, Value>(op)
+          .Case<tile::LoadOp, tile::StoreOp, tile::AtomicLoadOp, tile::AtomicStoreOp,
+                tile::AtomicRMWOp, tile::AtomicCASOp>([](auto access) { return access.getPtr(); })
+          .Default(Value());
+  return pointers && isa<RankedTensorType>(pointers.getType()) ? pointers : Value();
+}
+
+unsigned AccessPattern::vectorBits(const LinearLayout &layout) const {
+  unsigned bits = 0;
+  ArrayRef<uint64_t> registers = layout.columns(HwDim::Reg);
+  while (bits < chain.size() && llvm::is_contained(registers, uint64_t(1) << chain[bits]))
+    ++bits;
+  return bits;
+}
+
+unsigned AccessPattern::sectors(const LinearLayout &layout) const {
+  constexpr int64_t kSectorBytes = 32;
+  // An unknown stride goes far away, each to a place of its own.
+  constexpr int64_t kFar = int64_t(1) << 32;
+  int64_t vector = elementBytes << vectorBits(layout);
+  SmallVector<int64_t> ofLane;
+  ArrayRef<uint64_t> lanes = layout.columns(HwDim::Lane);
+  for (uint64_t column : lanes) {
+    if (column == 0)
+      ofLane.push_back(0);
+    else
+      ofLane.push_back(strides[llvm::Log2_64(column)].value_or(kFar << ofLane.size()));
+  }
+  llvm::SmallDenseSet<int64_t, 64> touched;
+  for (unsigned lane = 0; lane < 1u << lanes.size(); ++lane) {
+    int64_t address = 0;
+    for (auto [bit, stride] : llvm::enumerate(ofLane))
+      if (lane >> bit & 1)
+        address += stride;
+    for (int64_t byte = 0; byte < vector; byte += kSectorBytes)
+      touched.insert(llvm::divideFloorSigned(address + byte, kSectorBytes));
+  }
+  return touched.size();
+}
+
+AccessPattern tessera::tilegpu::getAccessPattern(Operation *op, AccessAnalysis &analysis) {
+  Value pointers = getAccessedPointers(op);
+  auto type = cast<RankedTensorType>(pointers.getType());
+  const AccessForm &form = analysis.getForm(pointers);
+  LinearLayout numbers(type.getShape());
+  AccessPattern pattern;
+  pattern.elementBytes = cast<tile::PointerType>(type.getElementType()).getPointeeBytes();
+  pattern.strides.resize(numbers.elementBits());
+  std::optional<unsigned> contiguous;
+  for (unsigned dim = 0; dim < numbers.rank(); ++dim) {
+    for (unsigned bit = 0; bit < numbers.dimBits(dim); ++bit) {
+      std::optional<int64_t> stride;
+      if (form.isAffineAlong(dim) && form.strides[dim].isConstant())
+        stride = form.strides[dim].scale << bit;
+      else if (form.contiguity[dim] % (int64_t(2) << bit) == 0)
+        stride = int64_t(1) << bit;
+      else if (form.constancy[dim] % (int64_t(2) << bit) == 0)
+        stride = 0;
+      if (stride)
+        pattern.strides[numbers.dimShift(dim) + bit] = *stride * pattern.elementBytes;
+    }
+    if (form.contiguity[dim] > 1 &&
+        (!contiguous || form.contiguity[dim] > form.contiguity[*contiguous]))
+      contiguous = dim;
+  }
+
+  // An atomic is done element by element.
+  if (!contiguous || !isa<tile::LoadOp, tile::StoreOp>(op))
+    return pattern;
+  auto powerOfTwoIn = [](int64_t value) { return value & -value; };
+  int64_t most = std::min({powerOfTwoIn(form.contiguity[*contiguous]),
+                           form.runDivisibility[*contiguous] / pattern.elementBytes,
+                           kMaxAccessBytes / pattern.elementBytes,
+                           int64_t(1) << numbers.dimBits(*contiguous)});
+  if (Value mask = getAccessMask(op))
+    most = std::min(most, powerOfTwoIn(analysis.getForm(mask).constancy[*contiguous]));
+  for (unsigned bit = 0; (int64_t(2) << bit) <= most; ++bit)
+    pattern.chain.push_back(numbers.dimShift(*contiguous) + bit);
+  return pattern;
+}
+
+/// The bits of an element's number: first the chain, then known strides from the
+/// smallest, then those that do not move the address, then the unknown ones.
+static SmallVector<unsigned> sortBits(const AccessPattern &pattern) {
+  SmallVector<unsigned> order(pattern.strides.size());
+  std::iota(order.begin(), order.end(), 0);
+  auto key = [&](unsigned bit) {
+    std::optional<int64_t> stride = pattern.strides[bit];
+    if (!stride)
+      return std::make_pair(3, int64_t(0));
+    if (llvm::is_contained(pattern.chain, bit))
+      return std::make_pair(0, *stride);
+    return std::make_pair(*stride == 0 ? 2 : 1, std::abs(*stride));
+  };
+  llvm::sort(order, [&](unsigned a, unsigned b) {
+    return std::make_pair(key(a), a) < std::make_pair(key(b), b);
+  });
+  return order;
+}
+
+/// `vectorBits` to registers, then lanes, then warps, then registers; with `warpsLast`
+/// warps take the last bits instead.
+static LinearLayout spread(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, unsigned vectorBits,
+                           unsigned warpBits, bool warpsLast) {
+  LinearLayout layout(shape);
+  unsigned firstWarp = vectorBits + kLaneBits;
+  if (warpsLast && order.size() > firstWarp + warpBits)
+    firstWarp = order.size() - warpBits;
+  for (auto [index, bit] : llvm::enumerate(order)) {
+    HwDim dim = HwDim::Reg;
+    if (index >= vectorBits && index < vectorBits + kLaneBits)
+      dim = HwDim::Lane;
+    else if (index >= firstWarp && index < firstWarp + warpBits)
+      dim = HwDim::Warp;
+    layout.columns(dim).push_back(uint64_t(1) << bit);
+  }
+  // A tile too small for all threads is held in copies.
+  layout.columns(HwDim::Lane).resize(kLaneBits, 0);
+  layout.columns(HwDim::Warp).resize(warpBits, 0);
+  return layout.canonical();
+}
+
+/// The most bits of a vector that leave something to do for every thread.
+static unsigned limitVector(unsigned vectorBits, unsigned elementBits, unsigned warpBits) {
+  unsigned threads = kLaneBits + warpBits;
+  return std::min(vectorBits, elementBits > threads ? elementBits - threads : 0);
+}
+
+std::vector<LinearLayout> tessera::tilegpu::getCandidates(ArrayRef<int64_t> shape,
+                                                          const AccessPattern &pattern,
+                                                          unsigned warpBits) {
+  SmallVector<unsigned> order = sortBits(pattern);
+  unsigned widest = limitVector(pattern.chain.size(), order.size(), warpBits);
+  std::vector<LinearLayout> candidates;
+  auto add = [&](const LinearLayout &layout) {
+    if (!llvm::is_contained(candidates, layout))
+      candidates.push_back(layout);
+  };
+  for (bool warpsLast : {false, true})
+    add(spread(shape, order, widest, warpBits, warpsLast));
+  for (unsigned vector = widest; vector-- > 0;)
+    add(spread(shape, order, vector, warpBits, /*warpsLast=*/false));
+  return candidates;
+}
+
+LinearLayout tessera::tilegpu::getDefaultLayout(ArrayRef<int64_t> shape, unsigned warpBits) {
+  constexpr unsigned kVectorBits = 2;
+  unsigned bits = LinearLayout(shape).elementBits();
+  SmallVector<unsigned> order(bits);
+  std::iota(order.begin(), order.end(), 0);
+  return spread(shape, order, limitVector(kVectorBits, bits, warpBits), warpBits,
+                /*warpsLast=*/false);
+}

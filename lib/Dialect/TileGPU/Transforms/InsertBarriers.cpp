@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The hazard analysis, applied: a barrier in front of each op that would otherwise meet
+// another warp in shared memory.
+
+#include "tessera/Analysis/SharedMemoryAllocation.h"
+#include "tessera/Analysis/SharedMemoryHazards.h"
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+namespace tessera::tilegpu {
+#define GEN_PASS_DEF_TILEGPUINSERTBARRIERSPASS
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
+} // namespace tessera::tilegpu
+
+namespace {
+
+struct TileGPUInsertBarriersPass
+    : tessera::tilegpu::impl::TileGPUInsertBarriersPassBase<TileGPUInsertBarriersPass> {
+  void runOnOperation() final {
+    ModuleOp module = getOperation();
+    if (!module->hasAttr(kSharedBytesAttr)) {
+      module.emitError("has no places in shared memory yet (tilegpu-allocate-shared-memory)");
+      return signalPassFailure();
+    }
+    CallGraph calls(module);
+    if (failed(calls.verifyAcyclic()))
+      return signalPassFailure();
+    // What functions use does not change by inserting barriers.
+    SharedMemoryAllocation allocation(module, calls);
+    SharedMemoryAlias alias(module);
+    SymbolTableCollection symbols;
+    auto frameBytes = [&](CallOpInterface call) {
+      return allocation.getFrameBytes(call.resolveCallableInTable(&symbols));
+    };
+    for (FunctionOpInterface function : calls.getCalleesFirst()) {
+      SharedMemoryHazards hazards(function, alias, frameBytes);
+      for (const auto &[op, hazard] : hazards.getBarriers()) {
+        OpBuilder builder(op);
+        BarrierOp::create(builder, op->getLoc());
+        ++numBarriers;
+      }
+    }
+  }
+};
+
+} // namespace

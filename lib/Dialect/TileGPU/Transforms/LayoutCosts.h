@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What layouts cost, in cycles of one multiprocessor for one program, roughly: only the
+// order of alternatives matters. Memory is counted in instructions and sectors, shared
+// memory in wavefronts, all else in instructions of a warp.
+
+#ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_LAYOUTCOSTS_H
+#define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_LAYOUTCOSTS_H
+
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+#include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
+
+namespace tessera::tilegpu {
+
+class LayoutCosts {
+public:
+  explicit LayoutCosts(unsigned warps) : warps(warps) {}
+
+  /// One run of the op with this label (LayoutRules.h).
+  double ofOp(mlir::Operation *op, LayoutAttr label);
+  /// One conversion of a tile with these elements.
+  double ofConversion(mlir::Type element, LayoutAttr from, LayoutAttr to);
+
+private:
+  double ofAccess(mlir::Operation *op, LayoutAttr label);
+  double ofFold(LayoutAttr label, unsigned axis, bool keepsAll);
+  double ofSort(LayoutAttr label, unsigned axis);
+  double ofDot(mlir::Operation *op, LayoutAttr label);
+
+  unsigned warps;
+  AccessAnalysis analysis;
+  llvm::DenseMap<mlir::Operation *, AccessPattern> patterns;
+  llvm::DenseMap<std::pair<LayoutAttr, LayoutAttr>, ConversionKind> kinds;
+};
+
+} // namespace tessera::tilegpu
+
+#endif // TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_LAYOUTCOSTS_H

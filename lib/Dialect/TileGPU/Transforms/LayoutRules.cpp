@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "LayoutRules.h"
+
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
+#include "tessera/Layout/LayoutConstructors.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+//===----------------------------------------------------------------------===//
+// Kinds of ops
+//===----------------------------------------------------------------------===//
+
+/// All tiles of the op have one layout.
+static bool isElementwise(Operation *op) {
+  return op->hasTrait<OpTrait::Elementwise>() ||
+         isa<tile::LoadOp, tile::StoreOp, tile::AtomicLoadOp, tile::AtomicStoreOp,
+             tile::AtomicRMWOp, tile::AtomicCASOp, tile::ScanOp, tile::SortOp, tile::HintOp,
+             tile::MapElementwiseOp, tile::InlineAsmOp, tile::AssertOp, tile::PrintOp,
+             tile::RangeOp, tile::SplatOp, arith::ConstantOp, ub::PoisonOp>(op);
+}
+
+/// Functions take and give tiles in layouts that only their types decide.
+static bool isSignature(Operation *op) { return isa<tile::CallOp, tile::ReturnOp>(op); }
+
+static RankedTensorType firstTile(Operation *op) {
+  for (Type type : op->getResultTypes())
+    if (auto tile = dyn_cast<RankedTensorType>(type))
+      return tile;
+  for (Type type : op->getOperandTypes())
+    if (auto tile = dyn_cast<RankedTensorType>(type))
+      return tile;
+  return {};
+}
+
+/// The bit of a cat's result that tells its two halves apart.
+static uint64_t halfBit(const LinearLayout &layout, unsigned axis) {
+  return uint64_t(1) << (layout.dimShift(axis) + layout.dimBits(axis) - 1);
+}
+
+static bool hasRegister(const LinearLayout &layout, uint64_t column) {
+  return llvm::is_contained(layout.columns(HwDim::Reg), column);
+}
+
+/// The layout of a broadcast's operand where dimensions that the operand has too keep
+/// theirs; with the repeated dimensions in places that hold copies, else in registers.
+static LinearLayout extend(LinearLayout layout, ArrayRef<int64_t> shape) {
+  LinearLayout result(shape);
+  uint64_t missing = llvm::maskTrailingOnes<uint64_t>(result.elementBits());
+  for (HwDim dim : kAllHwDims)
+    for (uint64_t column : layout.columns(dim)) {
+      uint64_t moved = result.element(layout.coordinates(column));
+      result.columns(dim).push_back(moved);
+      missing &= ~moved;
+    }
+  for (HwDim dim : {HwDim::Lane, HwDim::Warp})
+    for (uint64_t &column : result.columns(dim))
+      if (column == 0 && missing) {
+        column = missing & -missing;
+        missing &= missing - 1;
+      }
+  for (; missing; missing &= missing - 1)
+    result.columns(HwDim::Reg).push_back(missing & -missing);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Labels
+//===----------------------------------------------------------------------===//
+
+LayoutAttr LayoutRules::make(const std::optional<LinearLayout> &layout) const {
+  return layout ? LayoutAttr::get(context, layout->canonical()) : LayoutAttr();
+}
+
+LayoutAttr LayoutRules::makeDefault(ArrayRef<int64_t> shape) const {
+  return make(getDefaultLayout(shape, warpBits));
+}
+
+LayoutAttr LayoutRules::ofSignature(Type type) const {
+  return makeDefault(cast<RankedTensorType>(type).getShape());
+}
+
+RankedTensorType LayoutRules::getLabelType(Operation *op) const {
+  if (isElementwise(op) || isSignature(op))
+    return firstTile(op);
+  if (isa<tile::ExpandDimsOp, tile::TransOp, tile::ReshapeOp, tile::SplitOp, tile::ReduceOp,
+          tile::HistogramOp>(op))
+    return cast<RankedTensorType>(op->getOperand(0).getType());
+  if (isa<tile::JoinOp, tile::CatOp, tile::BroadcastOp, tile::DotOp, tile::DotScaledOp,
+          tile::GatherOp>(op))
+    return cast<RankedTensorType>(op->getResult(0).getType());
+  return {};
+}
+
+bool LayoutRules::isValid(Operation *op, LayoutAttr label) const {
+  if (!label)
+    return false;
+  const LinearLayout &layout = label.getLayout();
+  if (isa<tile::JoinOp, tile::SplitOp>(op))
+    return hasRegister(layout, 1);
+  if (auto cat = dyn_cast<tile::CatOp>(op))
+    return layout.oddFactor(cat.getAxis()) == 1 &&
+           hasRegister(layout, halfBit(layout, cat.getAxis()));
+  if (auto reshape = dyn_cast<tile::ReshapeOp>(op))
+    return layout.reshape(tile::getShape(reshape.getType())).has_value();
+  // Elements that one run of the text takes are in one thread.
+  if (auto text = dyn_cast<tile::InlineAsmOp>(op)) {
+    for (uint64_t bit = 1; bit < text.getPacked(); bit *= 2)
+      if (!hasRegister(layout, bit))
+        return false;
+  }
+  return true;
+}
+
+SmallVector<LayoutAttr> LayoutRules::propose(Operation *op) const {
+  RankedTensorType type = getLabelType(op);
+  ArrayRef<int64_t> shape = type.getShape();
+  SmallVector<LayoutAttr> labels;
+  auto add = [&](LayoutAttr label) {
+    if (isValid(op, label) && !llvm::is_contained(labels, label))
+      labels.push_back(label);
+  };
+  if (isa<tile::DotOp, tile::DotScaledOp>(op)) {
+    // Each thread computes a block, so that an element of an operand is used several times.
+    unsigned rank = shape.size(), m = rank - 2, n = rank - 1;
+    auto bits = [&](unsigned dim) { return LinearLayout(shape).dimBits(dim); };
+    for (unsigned block : {2u, 3u, 1u, 0u}) {
+      SmallVector<unsigned> registers(rank, 1), lanes(rank, 1), warps(rank, 1), order;
+      unsigned ofM = std::min(block, bits(m)), ofN = std::min(block, bits(n));
+      unsigned lanesN = std::min(bits(n) - ofN, kLaneBits - 2u);
+      unsigned lanesM = std::min(bits(m) - ofM, kLaneBits - lanesN);
+      unsigned warpsM = std::min(bits(m) - ofM - lanesM, warpBits);
+      registers[m] = 1u << ofM;
+      registers[n] = 1u << ofN;
+      lanes[m] = 1u << lanesM;
+      lanes[n] = 1u << (kLaneBits - lanesM);
+      warps[m] = 1u << warpsM;
+      warps[n] = 1u << (warpBits - warpsM);
+      for (unsigned dim = rank; dim-- > 0;)
+        order.push_back(dim);
+      add(make(blocked(shape, registers, lanes, warps, order)));
+    }
+    return labels;
+  }
+  if (isa<tile::JoinOp, tile::SplitOp>(op)) {
+    add(make(getDefaultLayout(shape.drop_back(), warpBits).join()));
+    return labels;
+  }
+  if (auto cat = dyn_cast<tile::CatOp>(op)) {
+    LayoutAttr half = makeDefault(tile::getShape(cat.getLhs().getType()));
+    FailureOr<Attribute> whole = half.inferCat(cat.getAxis());
+    if (succeeded(whole))
+      add(cast<LayoutAttr>(*whole));
+    return labels;
+  }
+  if (auto text = dyn_cast<tile::InlineAsmOp>(op); text && text.getPacked() > 1) {
+    LinearLayout layout(shape);
+    unsigned vector = llvm::Log2_32(text.getPacked());
+    for (unsigned bit = 0; bit < layout.elementBits(); ++bit) {
+      HwDim dim = HwDim::Reg;
+      if (bit >= vector && bit < vector + kLaneBits + warpBits)
+        dim = bit < vector + kLaneBits ? HwDim::Lane : HwDim::Warp;
+      layout.columns(dim).push_back(uint64_t(1) << bit);
+    }
+    layout.columns(HwDim::Lane).resize(kLaneBits, 0);
+    layout.columns(HwDim::Warp).resize(warpBits, 0);
+    add(make(layout));
+    return labels;
+  }
+  add(makeDefault(shape));
+  return labels;
+}
+
+//===----------------------------------------------------------------------===//
+// From the label to operands and results
+//===----------------------------------------------------------------------===//
+
+/// What an inference through the encoding interface gives.
+static LayoutAttr take(FailureOr<Attribute> inferred) {
+  return succeeded(inferred) ? cast<LayoutAttr>(*inferred) : LayoutAttr();
+}
+
+static SmallVector<unsigned> inverse(ArrayRef<int32_t> order) {
+  SmallVector<unsigned> result(order.size());
+  for (auto [to, from] : llvm::enumerate(order))
+    result[from] = to;
+  return result;
+}
+
+LayoutAttr LayoutRules::ofResult(Operation *op, unsigned result, LayoutAttr label) const {
+  if (isSignature(op))
+    return ofSignature(op->getResult(result).getType());
+  if (auto expand = dyn_cast<tile::ExpandDimsOp>(op))
+    return take(label.inferExpandDims(expand.getAxis()));
+  if (auto trans = dyn_cast<tile::TransOp>(op))
+    return take(label.inferTrans(trans.getOrder()));
+  if (auto reshape = dyn_cast<tile::ReshapeOp>(op))
+    return take(label.inferReshape(tile::getShape(reshape.getType())));
+  if (isa<tile::SplitOp>(op))
+    return take(label.inferSplit());
+  if (auto reduce = dyn_cast<tile::ReduceOp>(op))
+    return take(label.inferReduce(reduce.getAxis()));
+  if (auto histogram = dyn_cast<tile::HistogramOp>(op))
+    return makeDefault(tile::getShape(histogram.getType()));
+  return label;
+}
+
+LayoutAttr LayoutRules::ofOperand(Operation *op, unsigned operand, LayoutAttr label) const {
+  Type type = op->getOperand(operand).getType();
+  if (isSignature(op))
+    return ofSignature(type);
+  if (isa<tile::DotOp, tile::DotScaledOp>(op))
+    return operand == 2 ? label : LayoutAttr();
+  if (isa<tile::GatherOp>(op))
+    return operand == 1 ? label : LayoutAttr();
+  if (isa<tile::JoinOp>(op))
+    return take(label.inferSplit());
+  if (auto cat = dyn_cast<tile::CatOp>(op)) {
+    const LinearLayout &whole = label.getLayout();
+    LinearLayout half(tile::getShape(type));
+    uint64_t upper = halfBit(whole, cat.getAxis());
+    for (HwDim dim : kAllHwDims)
+      for (uint64_t column : whole.columns(dim))
+        if (column != upper)
+          half.columns(dim).push_back(half.element(whole.coordinates(column)));
+    return make(half);
+  }
+  if (isa<tile::BroadcastOp>(op))
+    return take(label.inferBroadcastSource(tile::getShape(type)));
+  // What is printed beside a tile of another shape stays where it is.
+  if (isa<tile::PrintOp>(op) && tile::getShape(type) != ArrayRef(label.getLayout().shape()))
+    return {};
+  return label;
+}
+
+LayoutAttr LayoutRules::fromResult(Operation *op, unsigned result, LayoutAttr layout) const {
+  LayoutAttr label = layout;
+  if (isSignature(op) || isa<tile::HistogramOp>(op))
+    return {};
+  if (auto expand = dyn_cast<tile::ExpandDimsOp>(op))
+    label = take(layout.inferReduce(expand.getAxis()));
+  else if (auto trans = dyn_cast<tile::TransOp>(op))
+    label = make(layout.getLayout().transpose(inverse(trans.getOrder())));
+  else if (auto reshape = dyn_cast<tile::ReshapeOp>(op))
+    label = take(layout.inferReshape(tile::getShape(reshape.getSource().getType())));
+  else if (isa<tile::SplitOp>(op))
+    label = take(layout.inferJoin());
+  else if (auto reduce = dyn_cast<tile::ReduceOp>(op))
+    label =
+        make(extend(layout.getLayout().expandDims(reduce.getAxis()), getLabelType(op).getShape()));
+  return isValid(op, label) ? label : LayoutAttr();
+}
+
+LayoutAttr LayoutRules::fromOperand(Operation *op, unsigned operand, LayoutAttr layout) const {
+  LayoutAttr label = layout;
+  if (isSignature(op))
+    return {};
+  if (isa<tile::DotOp, tile::DotScaledOp>(op) && operand != 2)
+    return {};
+  if (isa<tile::GatherOp>(op) && operand != 1)
+    return {};
+  if (isa<tile::JoinOp>(op))
+    label = take(layout.inferJoin());
+  else if (auto cat = dyn_cast<tile::CatOp>(op))
+    label = take(layout.inferCat(cat.getAxis()));
+  else if (auto broadcast = dyn_cast<tile::BroadcastOp>(op))
+    label = make(extend(layout.getLayout(), broadcast.getType().getShape()));
+  else if (isa<tile::PrintOp>(op) &&
+           ArrayRef(layout.getLayout().shape()) != getLabelType(op).getShape())
+    return {};
+  return isValid(op, label) ? label : LayoutAttr();
+}
+
+//===----------------------------------------------------------------------===//
+// CheapTiles
+//===----------------------------------------------------------------------===//
+
+unsigned CheapTiles::getCost(Value value) {
+  constexpr unsigned kNever = kMost + 1;
+  if (!isTile(value))
+    return 0;
+  auto [slot, inserted] = costs.try_emplace(value, kNever);
+  Operation *op = value.getDefiningOp();
+  if (!inserted || !op)
+    return slot->second;
+  Type element = getElementTypeOrSelf(value.getType());
+  bool isNumber = element.isIntOrIndex() || isa<tile::PointerType>(element);
+  unsigned cost = kNever;
+  if (isa<tile::RangeOp, tile::SplatOp, arith::ConstantOp, ub::PoisonOp>(op))
+    cost = 1;
+  else if (isa<tile::ExpandDimsOp, tile::BroadcastOp, tile::TransOp, tile::ReshapeOp>(op))
+    cost = getCost(op->getOperand(0));
+  else if (isNumber && op->getNumRegions() == 0 && isPure(op) &&
+           (op->hasTrait<OpTrait::Elementwise>() || isa<tile::HintOp>(op))) {
+    // Division takes some twenty instructions.
+    cost = isa<tile::DivIntOp, tile::RemIntOp, tile::ExternElementwiseOp>(op) ? 20 : 1;
+    for (Value operand : op->getOperands())
+      cost += getCost(operand);
+  }
+  costs[value] = std::min(cost, kNever);
+  return costs[value];
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How the layouts of an op's operands and results hang together.
+//
+// Each op on tiles has one *label*, a layout from which all others of the op follow: that
+// of its tiles for an elementwise op, that of the larger side where one side is smaller
+// (operand of a reduction, result of a broadcast). Some operands may come in any layout.
+
+#ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_LAYOUTRULES_H
+#define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_LAYOUTRULES_H
+
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+
+namespace tessera::tilegpu {
+
+/// Whether a value is spread over threads at all.
+inline bool isTile(mlir::Value value) { return llvm::isa<mlir::RankedTensorType>(value.getType()); }
+
+class LayoutRules {
+public:
+  LayoutRules(mlir::MLIRContext *context, unsigned warpBits)
+      : context(context), warpBits(warpBits) {}
+
+  /// The tile type whose layout is the label; null if the op has no rule.
+  mlir::RankedTensorType getLabelType(mlir::Operation *op) const;
+
+  /// Whether the op can be done with this label.
+  bool isValid(mlir::Operation *op, LayoutAttr label) const;
+
+  /// The layout of a result.
+  LayoutAttr ofResult(mlir::Operation *op, unsigned result, LayoutAttr label) const;
+  /// The layout in which an operand is needed; null if any will do.
+  LayoutAttr ofOperand(mlir::Operation *op, unsigned operand, LayoutAttr label) const;
+
+  /// A label with which the result (operand) has this layout; null if there is none, or
+  /// the layout does not decide it.
+  LayoutAttr fromResult(mlir::Operation *op, unsigned result, LayoutAttr layout) const;
+  LayoutAttr fromOperand(mlir::Operation *op, unsigned operand, LayoutAttr layout) const;
+
+  /// Labels that the op itself proposes, best first; at least one that is valid, if there is
+  /// any.
+  llvm::SmallVector<LayoutAttr> propose(mlir::Operation *op) const;
+
+  /// The layout of a tile that functions take or give.
+  LayoutAttr ofSignature(mlir::Type type) const;
+
+  unsigned getWarpBits() const { return warpBits; }
+
+private:
+  LayoutAttr make(const std::optional<LinearLayout> &layout) const;
+  LayoutAttr makeDefault(llvm::ArrayRef<int64_t> shape) const;
+
+  mlir::MLIRContext *context;
+  unsigned warpBits;
+};
+
+/// Whether a tile is cheap enough to be computed again in each layout that is asked for:
+/// index arithmetic from ranges, splats and constants. Remembers what it was asked.
+class CheapTiles {
+public:
+  bool contains(mlir::Value value) { return getCost(value) <= kMost; }
+
+private:
+  /// Ops to compute it, counted as a tree; above kMost for what is not cheap.
+  unsigned getCost(mlir::Value value);
+
+  static constexpr unsigned kMost = 48;
+  llvm::DenseMap<mlir::Value, unsigned> costs;
+};
+
+} // namespace tessera::tilegpu
+
+#endif // TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_LAYOUTRULES_H

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "LayoutSolver.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+using namespace tessera::tilegpu;
+
+namespace {
+
+/// A labelling of a region: that of its boundary, and the labellings of the two regions
+/// that it was merged from.
+struct State {
+  llvm::SmallString<8> boundary;
+  double cost = 0;
+  unsigned left = 0, right = 0;
+};
+
+struct Region {
+  std::vector<unsigned> boundary;
+  std::vector<State> states;
+  std::optional<unsigned> node; ///< of a region of one node
+  unsigned left = 0, right = 0; ///< of any other
+};
+
+class Solver {
+public:
+  Solver(const LabellingProblem &problem, unsigned maxStates)
+      : problem(problem), maxStates(maxStates), regionOf(problem.nodes.size()),
+        incident(problem.nodes.size()) {}
+
+  std::vector<unsigned> run();
+
+private:
+  std::optional<std::pair<unsigned, unsigned>> choosePair() const;
+  void merge(unsigned left, unsigned right);
+  void read(unsigned region, unsigned state, std::vector<unsigned> &labels) const;
+
+  const LabellingProblem &problem;
+  unsigned maxStates;
+  std::vector<Region> regions;
+  std::vector<unsigned> regionOf;
+  std::vector<std::vector<unsigned>> incident;
+};
+
+} // namespace
+
+/// The two neighbours that are cheapest to merge; of those the first.
+std::optional<std::pair<unsigned, unsigned>> Solver::choosePair() const {
+  std::optional<std::pair<unsigned, unsigned>> best;
+  size_t bestSize = 0;
+  for (const LabellingProblem::Edge &edge : problem.edges) {
+    unsigned from = regionOf[edge.from], to = regionOf[edge.to];
+    if (from == to)
+      continue;
+    size_t size = regions[from].states.size() * regions[to].states.size();
+    if (!best || size < bestSize) {
+      best = {from, to};
+      bestSize = size;
+    }
+  }
+  return best;
+}
+
+void Solver::merge(unsigned left, unsigned right) {
+  const Region &a = regions[left], &b = regions[right];
+  unsigned id = regions.size();
+  auto positionIn = [](const Region &region, unsigned node) {
+    return static_cast<unsigned>(llvm::find(region.boundary, node) - region.boundary.begin());
+  };
+
+  // Edges between the two, as positions in the boundaries.
+  struct Crossing {
+    unsigned inA, inB;
+    const LabellingProblem::Edge *edge;
+    bool fromA;
+  };
+  llvm::SmallVector<Crossing> crossings;
+  for (unsigned node : a.boundary)
+    for (unsigned index : incident[node]) {
+      const LabellingProblem::Edge &edge = problem.edges[index];
+      unsigned other = edge.from == node ? edge.to : edge.from;
+      if (regionOf[other] == right)
+        crossings.push_back({positionIn(a, node), positionIn(b, other), &edge, edge.from == node});
+    }
+
+  // What still has edges to others.
+  Region merged;
+  merged.left = left;
+  merged.right = right;
+  llvm::SmallVector<std::pair<bool, unsigned>> sources;
+  for (bool inB : {false, true})
+    for (auto [position, node] : llvm::enumerate((inB ? b : a).boundary))
+      if (llvm::any_of(incident[node], [&, node = node](unsigned index) {
+            const LabellingProblem::Edge &edge = problem.edges[index];
+            unsigned other = regionOf[edge.from == node ? edge.to : edge.from];
+            return other != left && other != right;
+          })) {
+        merged.boundary.push_back(node);
+        sources.push_back({inB, static_cast<unsigned>(position)});
+      }
+
+  llvm::StringMap<unsigned> known;
+  for (auto [indexA, stateA] : llvm::enumerate(a.states))
+    for (auto [indexB, stateB] : llvm::enumerate(b.states)) {
+      double cost = stateA.cost + stateB.cost;
+      for (const Crossing &crossing : crossings) {
+        unsigned labelA = static_cast<uint8_t>(stateA.boundary[crossing.inA]);
+        unsigned labelB = static_cast<uint8_t>(stateB.boundary[crossing.inB]);
+        unsigned from = crossing.fromA ? labelA : labelB, to = crossing.fromA ? labelB : labelA;
+        cost += crossing.edge->costs[from * problem.nodes[crossing.edge->to].size() + to];
+      }
+      State state;
+      for (auto [inB, position] : sources)
+        state.boundary.push_back((inB ? stateB : stateA).boundary[position]);
+      state.cost = cost;
+      state.left = indexA;
+      state.right = indexB;
+      auto [slot, inserted] = known.try_emplace(state.boundary, merged.states.size());
+      if (inserted)
+        merged.states.push_back(std::move(state));
+      else if (cost < merged.states[slot->second].cost)
+        merged.states[slot->second] = std::move(state);
+    }
+  if (merged.states.size() > maxStates) {
+    llvm::sort(merged.states, [](const State &x, const State &y) {
+      return std::tie(x.cost, x.left, x.right) < std::tie(y.cost, y.left, y.right);
+    });
+    merged.states.resize(maxStates);
+  }
+  for (unsigned &region : regionOf)
+    if (region == left || region == right)
+      region = id;
+  regions.push_back(std::move(merged));
+}
+
+void Solver::read(unsigned region, unsigned state, std::vector<unsigned> &labels) const {
+  const Region &of = regions[region];
+  if (of.node) {
+    labels[*of.node] = state;
+    return;
+  }
+  read(of.left, of.states[state].left, labels);
+  read(of.right, of.states[state].right, labels);
+}
+
+std::vector<unsigned> Solver::run() {
+  for (auto [index, edge] : llvm::enumerate(problem.edges)) {
+    // An edge from a node to itself is counted with the node.
+    if (edge.from == edge.to)
+      continue;
+    incident[edge.from].push_back(index);
+    incident[edge.to].push_back(index);
+  }
+  for (auto [node, costs] : llvm::enumerate(problem.nodes)) {
+    Region region;
+    region.node = node;
+    region.boundary.push_back(node);
+    for (auto [label, cost] : llvm::enumerate(costs)) {
+      State state;
+      state.boundary.push_back(static_cast<char>(label));
+      state.cost = cost;
+      region.states.push_back(std::move(state));
+    }
+    regionOf[node] = node;
+    regions.push_back(std::move(region));
+  }
+  for (const LabellingProblem::Edge &edge : problem.edges)
+    if (edge.from == edge.to) {
+      size_t count = problem.nodes[edge.from].size();
+      for (size_t label = 0; label < count; ++label)
+        regions[edge.from].states[label].cost += edge.costs[label * count + label];
+    }
+
+  while (auto pair = choosePair())
+    merge(pair->first, pair->second);
+
+  std::vector<unsigned> labels(problem.nodes.size());
+  std::vector<bool> done(regions.size());
+  for (unsigned region : regionOf) {
+    if (done[region])
+      continue;
+    done[region] = true;
+    const std::vector<State> &states = regions[region].states;
+    auto best = std::min_element(states.begin(), states.end(),
+                                 [](const State &x, const State &y) { return x.cost < y.cost; });
+    read(region, best - states.begin(), labels);
+  }
+  return labels;
+}
+
+std::vector<unsigned> tessera::tilegpu::solveLabelling(const LabellingProblem &problem,
+                                                       unsigned maxStates) {
+  return Solver(problem, maxStates).run();
+}
