@@ -23,7 +23,7 @@ template <typename Body> TsrStatus guardedByDriver(Body &&body) noexcept {
     try {
       body();
     } catch (const cuda::DriverError &error) {
-      throw UserError("E067", error.message,
+      throw UserError("E066", error.message,
                       error.code == -1 ? "install the NVIDIA driver, or pass arrays on the CPU"
                                        : "");
     }

@@ -207,7 +207,7 @@ TSR_EXPORT void tsr_kernel_destroy(TsrKernel *kernel) TSR_NOEXCEPT;
 /* --- NVIDIA GPUs --------------------------------------------------------------------
  *
  * The CUDA driver is opened by the first of these calls, never by loading the library.
- * A failure of the driver is a user error with the id E067. */
+ * A failure of the driver is a user error with the id E066. */
 
 /* Whether there are a driver and a GPU. */
 TSR_EXPORT int tsr_cuda_is_available(void) TSR_NOEXCEPT;
