@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes the pages of docs/ that are generated: Language.md and Pipeline.md.
+"""Writes what is generated in docs/: Language.md, Pipeline.md, the settings in Debugging.md.
 
 Language.md is the docstrings of tessera.language; Pipeline.md is one kernel at every
-stage of the compiler. Both are checked in, and python/test/docs fails when they are not
+stage of the compiler. All are checked in, and python/test/docs fails when they are not
 what the code says today.
 
 Usage: tools/dev/generate_docs.py [--check]
@@ -21,6 +21,7 @@ from collections.abc import Callable
 from types import ModuleType
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python"))
 
 
 def public_names(module: ModuleType) -> list[str]:
@@ -131,6 +132,9 @@ def pipeline_page() -> str:
     ]
     for stage, meaning in says.items():
         text = kernel.stages[stage]
+        if stage == "llvmir":
+            # The lines before the first function name the build of LLVM, which is not the point.
+            text = text[text.index("; Function Attrs") :]
         language = {"llvmir": "llvm", "asm": "asm"}.get(stage, "mlir")
         shown = text.strip().splitlines()
         if stage in ("llvm", "llvmir", "asm") and len(shown) > 120:
@@ -139,9 +143,24 @@ def pipeline_page() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def debugging_page() -> str:
+    """The page with its table of settings made anew; the rest is written by hand."""
+    from tessera.settings import Setting, Settings
+
+    head, rest = (ROOT / "docs/Debugging.md").read_text().split("<!-- settings -->\n")
+    tail = rest.split("<!-- end -->")[1]
+    rows = ["| variable | setting | meaning | without it |", "|---|---|---|---|"]
+    for name, setting in vars(Settings).items():
+        if isinstance(setting, Setting):
+            default = f"`{setting.default}`" if setting.default != "" else ""
+            rows.append(f"| `{setting.variable}` | `{name}` | {setting.__doc__} | {default} |")
+    return head + "\n".join(["<!-- settings -->", *rows, "<!-- end -->"]) + tail
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "docs/Language.md": language_page,
     "docs/Pipeline.md": pipeline_page,
+    "docs/Debugging.md": debugging_page,
 }
 
 

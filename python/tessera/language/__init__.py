@@ -2,7 +2,59 @@
 """The tile language: what kernels are written with (`import tessera.language as tl`).
 
 The names and their meaning are those of the Triton language (3.6, 3.9 and current
-spellings); docs/Language.md tells where ours say more.
+spellings). Where that language leaves something open, this page settles it.
+
+## What is defined
+
+The following holds on every target, in the reference interpreter too, and is tested clause
+by clause (`python/test/execution/test_defined.py`).
+
+| case | result |
+|---|---|
+| integer `x // 0` | all bits one: -1, or the largest unsigned value |
+| integer `x % 0` | `x` |
+| smallest integer `// -1`, `% -1` | itself, and 0 |
+| integer `//`, `%` of negative numbers | as in C: the quotient towards zero, the remainder with the sign of `x` |
+| integer overflow | wraps |
+| shift by the width or more | 0; for `>>` of a signed type all sign bits |
+| float to integer, out of range | the nearest value of the integer type; NaN gives 0 |
+| lane of a load that is masked off, without `other` | 0 |
+| lane of an atomic that is masked off | memory is left alone, the result is 0 |
+| `gather` with an index out of range | 0 |
+| several lanes store to one address | one of the values is left there |
+| `reshape`, `view`, `cat` | never change the order of elements |
+| `maximum`, `minimum` with a NaN | the other operand; NaN with `propagate_nan=tl.PropagateNan.ALL` |
+| denormal floats | are kept |
+| `volatile` loads and atomics of scalars | happen once a program; every use sees that one value |
+
+None of these traps, in masked-off lanes either. A guard costs nothing where the divisor is a constant
+or can be seen not to be zero.
+
+**Order of memory operations.** A program sees its own loads and stores in the order in which
+they are written. On a GPU a load that must see what *another lane* stored needs a
+`tl.debug_barrier()` in between; the CPU and the interpreter keep program order without it.
+Between programs nothing is ordered but atomics, by their `sem` and `scope`.
+
+**Loops.** After a loop its variable keeps the last value it had; after no trip it keeps the
+one it had before (and is an error, E013, if there was none). `break`, `continue` and
+`return` may stand anywhere, in loops too. What a loop carries keeps one type (E036).
+
+**Sums and products of floats** may be contracted to fused multiply-adds, and the order of a
+reduction is the compiler's; the option `deterministic` fixes both, so that every
+target gives the same bits. docs/Numerics.md has the bounds.
+
+**Outside the promise**: what the user vouches for (`assume`, `multiple_of`,
+`max_contiguous`, `max_constancy`), and addresses that are not his.
+
+## What Python may be used
+
+Assignments (tuples and nested ones), augmented and annotated ones, `if`, `while`, `for` over
+`range`, `tl.range`, `tl.static_range`, `return`, `break`, `continue`, `pass`, `assert`,
+conditional expressions, boolean operators, comparisons (chained too), calls with positional,
+keyword and `*` arguments, attributes, subscripts, tuples and named tuples, list
+comprehensions over constants, f-strings of constants, and names: parameters, variables,
+`@jit` functions, modules, dtypes, globals that are `tl.constexpr`. Everything else is an
+error that says so (E014; docs/Errors.md).
 """
 
 from __future__ import annotations
