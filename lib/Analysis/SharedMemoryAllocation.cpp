@@ -7,12 +7,12 @@
 using namespace mlir;
 using namespace tessera;
 
-using Place = SharedMemoryAllocation::Place;
+using PlacedBuffer = SharedMemoryAllocation::Placed;
 
 /// The lowest offset at which `interval` overlaps nothing that is live with it.
-static int64_t findOffset(const SharedMemoryInterval &interval, ArrayRef<Place> placed) {
+static int64_t findOffset(const SharedMemoryInterval &interval, ArrayRef<PlacedBuffer> placed) {
   SmallVector<std::pair<int64_t, int64_t>> taken;
-  for (const Place &other : placed)
+  for (const PlacedBuffer &other : placed)
     if (other.interval.meets(interval))
       taken.push_back({other.offset, other.offset + other.interval.bytes});
   llvm::sort(taken);
@@ -25,17 +25,19 @@ static int64_t findOffset(const SharedMemoryInterval &interval, ArrayRef<Place> 
   return offset;
 }
 
-static SmallVector<Place> placeAll(ArrayRef<SharedMemoryInterval> intervals) {
+static SmallVector<PlacedBuffer> placeAll(ArrayRef<SharedMemoryInterval> intervals) {
   SmallVector<SharedMemoryInterval> order(intervals);
   // Frames first: they cannot be moved.
-  llvm::stable_sort(order, [](const SharedMemoryInterval &a, const SharedMemoryInterval &b) {
-    return std::pair(b.isFrame, b.bytes) < std::pair(a.isFrame, a.bytes);
+  llvm::sort(order, [](const SharedMemoryInterval &a, const SharedMemoryInterval &b) {
+    return std::tuple(b.isFrame, b.bytes, a.begin) < std::tuple(a.isFrame, a.bytes, b.begin);
   });
-  SmallVector<Place> places;
+  SmallVector<PlacedBuffer> places;
   for (const SharedMemoryInterval &interval : order)
     places.push_back({interval, interval.isFrame ? 0 : findOffset(interval, places)});
-  llvm::stable_sort(
-      places, [](const Place &a, const Place &b) { return a.interval.bytes > b.interval.bytes; });
+  llvm::sort(places, [](const PlacedBuffer &a, const PlacedBuffer &b) {
+    return std::tuple(b.interval.bytes, a.interval.begin) <
+           std::tuple(a.interval.bytes, b.interval.begin);
+  });
   return places;
 }
 
@@ -46,18 +48,18 @@ SharedMemoryAllocation::SharedMemoryAllocation(ModuleOp module, const CallGraph 
     SharedMemoryLiveness liveness(function, alias, [&](CallOpInterface call) {
       return frames.lookup(call.resolveCallableInTable(&symbols));
     });
-    SmallVector<Place> &placed = places[function];
+    SmallVector<PlacedBuffer> &placed = places[function];
     placed = placeAll(liveness.getIntervals());
     int64_t bytes = 0;
-    for (const Place &place : placed)
+    for (const PlacedBuffer &place : placed)
       bytes = std::max(bytes, place.offset + place.interval.bytes);
     frames[function] = bytes;
   }
 }
 
-ArrayRef<Place> SharedMemoryAllocation::getPlaces(FunctionOpInterface function) const {
+ArrayRef<PlacedBuffer> SharedMemoryAllocation::getPlaces(FunctionOpInterface function) const {
   auto found = places.find(function);
-  return found == places.end() ? ArrayRef<Place>() : ArrayRef<Place>(found->second);
+  return found == places.end() ? ArrayRef<PlacedBuffer>() : ArrayRef<PlacedBuffer>(found->second);
 }
 
 int64_t SharedMemoryAllocation::getBytes() const {

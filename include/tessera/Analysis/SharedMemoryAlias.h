@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which buffers in shared memory a value may name. A buffer is made by one
+// `tilegpu.local_alloc` and may be carried around loops and out of branches; there is no
+// other way to come by one, so what a value names follows from control flow alone.
+
+#ifndef TESSERA_ANALYSIS_SHAREDMEMORYALIAS_H
+#define TESSERA_ANALYSIS_SHAREDMEMORYALIAS_H
+
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace tessera {
+
+class SharedMemoryAlias {
+public:
+  using Buffers = llvm::SmallSetVector<mlir::Operation *, 2>;
+
+  /// Looks at everything inside `root`.
+  explicit SharedMemoryAlias(mlir::Operation *root);
+
+  /// The `tilegpu.local_alloc` ops whose buffer `value` may be.
+  llvm::ArrayRef<mlir::Operation *> getBuffers(mlir::Value value) const;
+
+  /// The values that may be the buffer of `alloc`, its own result first.
+  llvm::ArrayRef<mlir::Value> getNames(mlir::Operation *alloc) const;
+
+private:
+  bool add(mlir::Value to, mlir::Value from);
+
+  llvm::DenseMap<mlir::Value, Buffers> buffers;
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value>> names;
+};
+
+} // namespace tessera
+
+#endif // TESSERA_ANALYSIS_SHAREDMEMORYALIAS_H
