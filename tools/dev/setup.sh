@@ -80,6 +80,18 @@ ensure_venv() {
   done
 }
 
+# ensure_torch: torch's CPU build, never the one of the package index, which brings
+# gigabytes of CUDA with it.
+ensure_torch() {
+  local version=2.13.0+cpu
+  "$VENV/bin/python" -c "import torch, sys; sys.exit(torch.__version__ != '$version')" 2>/dev/null &&
+    return
+  say "installing torch $version"
+  "$VENV/bin/python" -m pip install -q --disable-pip-version-check "torch==$version" 2>/dev/null ||
+    "$VENV/bin/python" -m pip install -q --disable-pip-version-check "torch==$version" \
+      --extra-index-url https://download.pytorch.org/whl/cpu
+}
+
 # build PRESET [targets...]: configures once, then builds.
 build() {
   local preset="$1"

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Measures everything on docs/Benchmarks.md and writes the page's tables.
+
+Each part runs as a program of its own and leaves its raw figures in docs/benchmarks/; the
+tables between the markers of the page are made from these files. Usage:
+
+    record.py [--parts demo compile_time build cpu] [--tables]
+
+`build` clones the repository, with what is committed, and builds it from nothing with the
+compiler cache off, which takes minutes; `cpu` needs torch. `--tables` measures nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+import report  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "Benchmarks.md"
+RAW = ROOT / "docs" / "benchmarks"
+
+
+def load(part: str) -> Any:
+    path = RAW / f"{part}.json"
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def save(part: str, figures: Any) -> None:
+    RAW.mkdir(exist_ok=True)
+    (RAW / f"{part}.json").write_text(json.dumps(figures, indent=1) + "\n")
+
+
+def run(script: str, part: str, *arguments: str) -> None:
+    """One of our own programs, in a process of its own; a failure of it is ours."""
+    output = RAW / f"{part}.json"
+    RAW.mkdir(exist_ok=True)
+    command = [sys.executable, str(ROOT / script), *arguments, "--json", str(output)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    subprocess.run(command, cwd=ROOT, env=environment, check=True)
+
+
+def measure_demo() -> None:
+    run("python/examples/demo.py", "demo")
+    rows = load("demo")
+    save("demo", {"benchmark": "demo", "environment": report.environment(), "rows": rows})
+
+
+def measure_compile_time() -> None:
+    run("python/benchmarks/compile_time.py", "compile_time")
+
+
+def measure_cpu() -> None:
+    run("python/benchmarks/cpu.py", "cpu")
+
+
+def measure_build() -> None:
+    """The release build that tools/demo makes, and its library."""
+    with tempfile.TemporaryDirectory() as scratch:
+        clone = os.path.join(scratch, "tessera")
+        subprocess.run(["git", "clone", "-q", str(ROOT), clone], check=True)
+        # The virtual environment in use has all that a build asks of Python.
+        environment = {**os.environ, "CCACHE_DISABLE": "1", "TESSERA_VENV": sys.prefix}
+        start = time.monotonic()
+        subprocess.run(
+            ["bash", "-c", "source tools/dev/setup.sh; build release tessera_python"],
+            cwd=clone, env=environment, check=True, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+        seconds = time.monotonic() - start
+        library = os.path.join(clone, "build", "release", "lib", "libtessera.so")
+        stripped = os.path.join(scratch, "libtessera.so")
+        strip = shutil.which("llvm-strip-22") or shutil.which("llvm-strip") or "strip"
+        subprocess.run([strip, "--strip-all", "-o", stripped, library], check=True)
+        compressed = subprocess.run(["xz", "-T0", "-kc", stripped], capture_output=True)
+        figures: dict[str, Any] = {
+            "benchmark": "build",
+            "environment": report.environment(),
+            "seconds": seconds,
+            "library_bytes": os.path.getsize(stripped),
+            "needed": needed(stripped),
+        }
+        if compressed.returncode == 0:
+            figures["library_xz_bytes"] = len(compressed.stdout)
+        save("build", figures)
+
+
+def needed(library: str) -> list[str]:
+    """The shared libraries that a library asks the system for."""
+    readelf = shutil.which("llvm-readelf-22") or "readelf"
+    text = subprocess.run([readelf, "-d", library], capture_output=True, text=True).stdout
+    return re.findall(r"NEEDED.*\[(.+)\]", text)
+
+
+def machine(figures: Any) -> str:
+    environment = figures["environment"]
+    return "Measured: " + ", ".join(f"{key} {value}" for key, value in environment.items()) + "."
+
+
+def table(heads: list[str], rows: list[list[str]]) -> list[str]:
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    return lines + ["| " + " | ".join(row) + " |" for row in rows]
+
+
+def demo_table(figures: Any) -> list[str]:
+    rows = [
+        [
+            row["kernel"], row["shape"], row["dtype"], f"{row['ms']:.3f}", row["reference"],
+            f"{row['reference_ms']:.3f}", f"{row['ratio']:.2f}", f"{row['error']:.1e}",
+            "yes" if row["agrees"] else "NO",
+        ]
+        for row in figures["rows"]
+    ]  # fmt: skip
+    heads = ["kernel", "shape", "dtype", "ms", "reference", "its ms", "ratio", "error", "agrees"]
+    return table(heads, rows)
+
+
+def compile_time_table(figures: Any) -> list[str]:
+    stages = list(figures["rows"][0]["stages"])
+    rows = [
+        [row["kernel"], f"{row['ms']:.1f}", *(f"{row['stages'][stage]:.1f}" for stage in stages)]
+        for row in figures["rows"]
+    ]
+    total = {row["kernel"]: row["ms"] for row in figures["rows"]}
+    ratio = total["vector add, tile of 16384"] / total["vector add, tile of 256"]
+    slowest = max(ms for kernel, ms in total.items())
+    foreign = figures["import_loads_numpy_or_torch"]
+    return table(["kernel", "ms", *stages], rows) + [
+        "",
+        *table(
+            ["figure", "measured", "promised"],
+            [
+                ["slowest cold compile", f"{slowest:.0f} ms", "≤ 100 ms"],
+                ["a tile of 16384 against one of 256", f"{ratio:.2f}×", "≤ 2×"],
+                ["`import tessera`", f"{figures['import_ms']:.0f} ms", "≤ 100 ms"],
+                ["it loads NumPy or torch", "yes" if foreign else "no", "no"],
+                ["first compile of a process", f"{figures['first_ms']:.0f} ms", ""],
+            ],
+        ),
+    ]
+
+
+def build_table(figures: Any) -> list[str]:
+    rows = [
+        ["release build from nothing, no cache", f"{figures['seconds']:.0f} s", "≤ 900 s"],
+        ["libtessera.so, stripped", f"{figures['library_bytes'] / 1e6:.1f} MB", "≤ 70 MB"],
+        ["it needs", ", ".join(figures["needed"]), "libc, libm, libstdc++, zlib, zstd"],
+    ]
+    if "library_xz_bytes" in figures:
+        rows.insert(2, ["the same as xz", f"{figures['library_xz_bytes'] / 1e6:.1f} MB", ""])
+    return table(["figure", "measured", "promised"], rows)
+
+
+def cpu_table(figures: Any) -> list[str]:
+    rows = [
+        [
+            row["work"], f"{next(iter(row['ms'].values())):.4f}", row["best_other"] or "",
+            f"{row['ms'][row['best_other']]:.4f}" if row["best_other"] else "",
+            f"{row['ratio']:.2f}" if row["ratio"] else "", str(row["at_least"] or ""),
+            str(row["aim"] or ""),
+        ]
+        for row in figures["rows"]
+    ]  # fmt: skip
+    return table(["work", "ms", "best other", "its ms", "ratio", "at least", "aim"], rows)
+
+
+PARTS: dict[str, tuple[Callable[[], None], Callable[[Any], list[str]]]] = {
+    "demo": (measure_demo, demo_table),
+    "compile_time": (measure_compile_time, compile_time_table),
+    "build": (measure_build, build_table),
+    "cpu": (measure_cpu, cpu_table),
+}
+
+
+def write_tables() -> None:
+    text = PAGE.read_text()
+    for part, (_, make) in PARTS.items():
+        figures = load(part)
+        if figures is None:
+            continue
+        body = "\n".join([*make(figures), "", machine(figures)])
+        text = re.sub(
+            rf"(<!-- {part} -->\n).*?(<!-- end -->)",
+            lambda match: match[1] + body + "\n" + match[2],
+            text,
+            flags=re.DOTALL,
+        )
+    PAGE.write_text(text)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=["demo", "compile_time"])
+    parser.add_argument("--tables", action="store_true", help="only write the page again")
+    arguments = parser.parse_args()
+    if not arguments.tables:
+        for part in arguments.parts:
+            print(f"== {part}", flush=True)
+            PARTS[part][0]()
+    write_tables()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
