@@ -12,10 +12,12 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Index/IR/IndexDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "tessera/Conversion/TileGPUToLLVM/Passes.h"
 #include "tessera/Conversion/TileToStrips/Passes.h"
 #include "tessera/Conversion/TileToTileGPU/Passes.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"
@@ -30,9 +32,9 @@ namespace tessera {
 inline void registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
                   mlir::index::IndexDialect, mlir::LLVM::LLVMDialect, mlir::math::MathDialect,
-                  mlir::memref::MemRefDialect, mlir::scf::SCFDialect, mlir::ub::UBDialect,
-                  mlir::vector::VectorDialect, strips::StripsDialect, tile::TileDialect,
-                  tilegpu::TileGPUDialect>();
+                  mlir::memref::MemRefDialect, mlir::NVVM::NVVMDialect, mlir::scf::SCFDialect,
+                  mlir::ub::UBDialect, mlir::vector::VectorDialect, strips::StripsDialect,
+                  tile::TileDialect, tilegpu::TileGPUDialect>();
   mlir::func::registerInlinerExtension(registry);
   registerLLVMConversions(registry);
 }
@@ -48,6 +50,7 @@ inline void registerAllPasses() {
   tilegpu::registerTileGPUPasses();
   registerTileToStripsPasses();
   registerTileToTileGPUPasses();
+  registerTileGPUToLLVMPasses();
 }
 
 inline void registerAllPipelines() {

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// From tiles with layouts to the code of a thread (docs in Passes.td).
+
+#ifndef TESSERA_CONVERSION_TILEGPUTOLLVM_PASSES_H
+#define TESSERA_CONVERSION_TILEGPUTOLLVM_PASSES_H
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Pass/Pass.h"
+
+namespace tessera {
+
+#define GEN_PASS_DECL
+#include "tessera/Conversion/TileGPUToLLVM/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "tessera/Conversion/TileGPUToLLVM/Passes.h.inc"
+
+/// Lets the ops of the tile dialect say what scratch memory their lowering here needs
+/// (ScratchOpInterface).
+void registerTileGPUScratchModels(mlir::DialectRegistry &registry);
+
+} // namespace tessera
+
+#endif // TESSERA_CONVERSION_TILEGPUTOLLVM_PASSES_H

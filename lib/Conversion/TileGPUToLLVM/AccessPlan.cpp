@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "AccessPlan.h"
+
+#include "tessera/Analysis/Access.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tessera;
+
+namespace {
+
+/// Neighbours along a dimension that a thread has in registers: its lowest bits that are
+/// register columns.
+int64_t countNeighbours(const LinearLayout &layout, unsigned dim) {
+  unsigned bits = 0;
+  while (
+      bits < layout.dimBits(dim) &&
+      llvm::is_contained(layout.columns(HwDim::Reg), uint64_t(1) << (layout.dimShift(dim) + bits)))
+    ++bits;
+  return int64_t(1) << bits;
+}
+
+/// The largest power of two that divides a number of analysis (a run length).
+int64_t floorPowerOf2(int64_t value) {
+  return value <= 0 ? 1 : int64_t(llvm::bit_floor(static_cast<uint64_t>(value)));
+}
+
+void planAccess(AccessAnalysis &analysis, Operation *op, Value pointers, Value mask) {
+  auto type = dyn_cast<RankedTensorType>(pointers.getType());
+  if (!type)
+    return;
+  const LinearLayout &layout = tilegpu::getLayout(type);
+  int64_t bytes = cast<tile::PointerType>(type.getElementType()).getPointeeBytes();
+  const AccessForm &form = analysis.getForm(pointers);
+  int64_t bestDim = 0, best = 1;
+  for (unsigned dim = 0; dim < layout.rank(); ++dim) {
+    int64_t count = std::min(countNeighbours(layout, dim), floorPowerOf2(form.contiguity[dim]));
+    int64_t aligned = std::max(form.divisibility, form.runDivisibility[dim]);
+    count = std::min({count, kWidestAccess / bytes, std::max<int64_t>(1, aligned / bytes)});
+    if (mask)
+      count = std::min(count, floorPowerOf2(analysis.getForm(mask).constancy[dim]));
+    if (count > best) {
+      best = count;
+      bestDim = dim;
+    }
+  }
+  if (best > 1)
+    op->setAttr(kAccessAttr, DenseI64ArrayAttr::get(op->getContext(), {bestDim, best}));
+}
+
+} // namespace
+
+void tessera::planAccesses(ModuleOp module) {
+  for (tile::FuncOp function : module.getOps<tile::FuncOp>()) {
+    AccessAnalysis analysis;
+    function.walk([&](Operation *op) {
+      if (auto load = dyn_cast<tile::LoadOp>(op))
+        planAccess(analysis, op, load.getPtr(), load.getMask());
+      else if (auto store = dyn_cast<tile::StoreOp>(op))
+        planAccess(analysis, op, store.getPtr(), store.getMask());
+    });
+  }
+}
+
+SmallVector<SmallVector<int64_t>> tessera::getAccesses(Operation *op, Type pointers) {
+  SmallVector<SmallVector<int64_t>> accesses;
+  int64_t count = getNumRegisters(pointers);
+  auto plan = op->getAttrOfType<DenseI64ArrayAttr>(kAccessAttr);
+  if (!plan) {
+    for (int64_t i = 0; i < count; ++i)
+      accesses.push_back({i});
+    return accesses;
+  }
+  const LinearLayout &layout = tilegpu::getLayout(pointers);
+  int64_t dim = plan[0], elements = plan[1];
+  for (int64_t i = 0; i < count; ++i) {
+    SmallVector<int64_t> coordinates = getRegisterCoordinates(layout, i);
+    if (coordinates[dim] % elements != 0)
+      continue;
+    SmallVector<int64_t> &access = accesses.emplace_back();
+    for (int64_t j = 0; j < elements; ++j) {
+      access.push_back(*findRegister(layout, coordinates));
+      ++coordinates[dim];
+    }
+  }
+  return accesses;
+}

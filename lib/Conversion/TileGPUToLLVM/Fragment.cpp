@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Fragment.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace tessera;
+
+//===----------------------------------------------------------------------===//
+// Registers, at compile time
+//===----------------------------------------------------------------------===//
+
+int64_t tessera::getNumRegisters(Type type) {
+  tilegpu::LayoutAttr layout = tilegpu::getLayoutAttr(type);
+  return layout ? layout.getNumRegisters() : 1;
+}
+
+SmallVector<int64_t> tessera::getRegisterCoordinates(const LinearLayout &layout, int64_t number) {
+  unsigned bits = layout.columns(HwDim::Reg).size();
+  SmallVector<int64_t> coordinates = layout.coordinates(
+      f2::apply(layout.columns(HwDim::Reg), number & ((int64_t(1) << bits) - 1)));
+  int64_t repeat = number >> bits;
+  for (unsigned dim = layout.rank(); dim-- > 0;) {
+    coordinates[dim] += (repeat % layout.oddFactor(dim)) << layout.dimBits(dim);
+    repeat /= layout.oddFactor(dim);
+  }
+  return coordinates;
+}
+
+std::optional<int64_t> tessera::findRegister(const LinearLayout &layout,
+                                             ArrayRef<int64_t> coordinates) {
+  int64_t repeat = 0;
+  SmallVector<int64_t> inner(coordinates);
+  for (unsigned dim = 0; dim < layout.rank(); ++dim) {
+    repeat = repeat * layout.oddFactor(dim) + (coordinates[dim] >> layout.dimBits(dim));
+    inner[dim] &= (int64_t(1) << layout.dimBits(dim)) - 1;
+  }
+  uint64_t element = layout.element(inner);
+  int64_t number = 0;
+  for (auto [bit, column] : llvm::enumerate(layout.columns(HwDim::Reg)))
+    if (element & column) {
+      element &= ~column;
+      number |= int64_t(1) << bit;
+    }
+  if (element != 0)
+    return std::nullopt;
+  return repeat << layout.columns(HwDim::Reg).size() | number;
+}
+
+//===----------------------------------------------------------------------===//
+// Threads, at run time
+//===----------------------------------------------------------------------===//
+
+Value tessera::emitThreadId(ThreadBuilder &thread) {
+  return thread.create<NVVM::ThreadIdXOp>(thread.intType(32));
+}
+
+Value tessera::emitLaneId(ThreadBuilder &thread) {
+  return thread.bitAnd(emitThreadId(thread), (1u << tilegpu::kLaneBits) - 1);
+}
+
+Value tessera::emitWarpId(ThreadBuilder &thread) {
+  return thread.lshr(emitThreadId(thread), tilegpu::kLaneBits);
+}
+
+/// Whether each column has one bit at most, as far as runs of shifts are concerned.
+static bool isSubPermutation(ArrayRef<uint64_t> columns) {
+  return llvm::all_of(columns, [](uint64_t column) { return llvm::popcount(column) <= 1; });
+}
+
+Value tessera::emitApply(ThreadBuilder &thread, ArrayRef<uint64_t> columns, Value value) {
+  Value result;
+  auto accumulate = [&](Value part) { result = result ? thread.bitXor(result, part) : part; };
+  if (isSubPermutation(columns)) {
+    // Neighbouring bits that stay neighbours move together.
+    for (unsigned first = 0; first < columns.size();) {
+      if (columns[first] == 0) {
+        ++first;
+        continue;
+      }
+      unsigned last = first + 1;
+      while (last < columns.size() && columns[last] == columns[last - 1] << 1)
+        ++last;
+      uint64_t mask = ((uint64_t(1) << (last - first)) - 1) << first;
+      unsigned to = llvm::countr_zero(columns[first]);
+      Value part = thread.bitAnd(value, mask);
+      accumulate(to >= first ? thread.shl(part, to - first) : thread.lshr(part, first - to));
+      first = last;
+    }
+  } else {
+    for (auto [bit, column] : llvm::enumerate(columns)) {
+      if (column == 0)
+        continue;
+      Value set = thread.bitAnd(thread.lshr(value, bit), 1);
+      accumulate(thread.mul(set, column));
+    }
+  }
+  return result ? result : thread.constant(value.getType(), 0);
+}
+
+SmallVector<Value> tessera::emitThreadCoordinates(ThreadBuilder &thread,
+                                                  const LinearLayout &layout) {
+  Value lane = emitLaneId(thread), warp = emitWarpId(thread);
+  SmallVector<Value> coordinates;
+  for (unsigned dim = 0; dim < layout.rank(); ++dim) {
+    // The columns of each part, as far as this dimension is concerned.
+    auto project = [&](HwDim part) {
+      f2::Columns columns;
+      for (uint64_t column : layout.columns(part))
+        columns.push_back((column & layout.dimMask(dim)) >> layout.dimShift(dim));
+      return columns;
+    };
+    f2::Columns lanes = project(HwDim::Lane), warps = project(HwDim::Warp);
+    auto isZero = [](const f2::Columns &columns) {
+      return llvm::all_of(columns, [](uint64_t column) { return column == 0; });
+    };
+    if (isZero(warps))
+      coordinates.push_back(emitApply(thread, lanes, lane));
+    else if (isZero(lanes))
+      coordinates.push_back(emitApply(thread, warps, warp));
+    else
+      coordinates.push_back(
+          thread.bitOr(emitApply(thread, lanes, lane), emitApply(thread, warps, warp)));
+  }
+  return coordinates;
+}
+
+SmallVector<SmallVector<Value>> tessera::emitCoordinates(ThreadBuilder &thread,
+                                                         const LinearLayout &layout) {
+  SmallVector<Value> own = emitThreadCoordinates(thread, layout);
+  int64_t count = int64_t(1) << layout.columns(HwDim::Reg).size();
+  for (unsigned dim = 0; dim < layout.rank(); ++dim)
+    count *= layout.oddFactor(dim);
+  SmallVector<SmallVector<Value>> result(count);
+  for (int64_t number = 0; number < count; ++number)
+    for (auto [dim, offset] : llvm::enumerate(getRegisterCoordinates(layout, number)))
+      result[number].push_back(thread.add(own[dim], offset));
+  return result;
+}
+
+Value tessera::emitRepresentativePredicate(ThreadBuilder &thread, Type type, Operation *op) {
+  tilegpu::LayoutAttr layout = tilegpu::getLayoutAttr(type);
+  if (!layout)
+    return thread.equal(emitThreadId(thread), 0);
+  Place free = layout.getLayout().freeBits();
+  uint64_t lanes = free[static_cast<unsigned>(HwDim::Lane)];
+  uint64_t warps = free[static_cast<unsigned>(HwDim::Warp)];
+  // Warps that the layout does not count hold copies too.
+  if (std::optional<unsigned> all = tilegpu::getNumWarps(op))
+    warps |= (*all - 1) & ~uint64_t(layout.getNumWarps() - 1);
+  uint64_t mask = lanes | warps << tilegpu::kLaneBits;
+  if (mask == 0)
+    return {};
+  return thread.equal(thread.bitAnd(emitThreadId(thread), mask), 0);
+}
+
+//===----------------------------------------------------------------------===//
+// Shared memory
+//===----------------------------------------------------------------------===//
+
+void tessera::declareSharedMemory(ModuleOp module) {
+  if (module.lookupSymbol(kSharedMemorySymbol))
+    return;
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), 0);
+  auto global = LLVM::GlobalOp::create(builder, module.getLoc(), type, /*isConstant=*/false,
+                                       LLVM::Linkage::External, kSharedMemorySymbol, Attribute(),
+                                       /*alignment=*/128, /*addrSpace=*/kSharedMemory);
+  global->setAttr("dso_local", builder.getUnitAttr());
+}
+
+Value tessera::emitSharedAddress(ThreadBuilder &thread, int64_t offset) {
+  Value base =
+      thread.create<LLVM::AddressOfOp>(thread.pointerType(kSharedMemory), kSharedMemorySymbol);
+  return thread.advance(base, static_cast<int32_t>(offset));
+}
+
+FailureOr<Value> tessera::emitScratch(ThreadBuilder &thread, Operation *op) {
+  auto offset = op->getAttrOfType<IntegerAttr>(tilegpu::kScratchOffsetAttr);
+  if (!offset)
+    return op->emitOpError("needs scratch memory, but has no ") << tilegpu::kScratchOffsetAttr;
+  return emitSharedAddress(thread, offset.getInt());
+}
+
+void tessera::emitBarrier(ThreadBuilder &thread) { thread.create<NVVM::Barrier0Op>(); }
+
+/// Applies a 32-bit shuffle to a value of any width.
+static Value shuffle(ThreadBuilder &thread, Value value, Value lane, NVVM::ShflKind kind) {
+  Type type = value.getType();
+  Type i32 = thread.intType(32);
+  auto move = [&](Value part) -> Value {
+    return thread.create<NVVM::ShflOp>(i32, thread.i32(0xffffffff), part, lane, thread.i32(31),
+                                       kind, UnitAttr());
+  };
+  unsigned width =
+      isa<LLVM::LLVMPointerType>(type) ? 64 : static_cast<unsigned>(type.getIntOrFloatBitWidth());
+  Value bits = thread.bitcast(value, thread.intType(width));
+  if (width <= 32) {
+    Value moved = move(thread.extendOrTruncate(bits, 32));
+    return thread.bitcast(thread.extendOrTruncate(moved, width), type);
+  }
+  Value low = move(thread.extendOrTruncate(bits, 32));
+  Value high = move(thread.extendOrTruncate(thread.lshr(bits, 32), 32));
+  Value joined = thread.bitOr(thread.shl(thread.extendOrTruncate(high, 64), 32),
+                              thread.extendOrTruncate(low, 64));
+  return thread.bitcast(joined, type);
+}
+
+Value tessera::emitShuffle(ThreadBuilder &thread, Value value, Value lane) {
+  return shuffle(thread, value, lane, NVVM::ShflKind::idx);
+}
+
+Value tessera::emitShuffleXor(ThreadBuilder &thread, Value value, unsigned mask) {
+  return shuffle(thread, value, thread.i32(mask), NVVM::ShflKind::bfly);
+}
+
+Value tessera::toMemory(ThreadBuilder &thread, Value value) {
+  return value.getType().isInteger(1) ? thread.extendOrTruncate(value, 8) : value;
+}
+
+Value tessera::fromMemory(ThreadBuilder &thread, Value value, Type type) {
+  return type.isInteger(1) ? thread.compare(LLVM::ICmpPredicate::ne, value, 0) : value;
+}

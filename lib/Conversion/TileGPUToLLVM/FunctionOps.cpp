@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Functions, calls and returns. A function of tiles takes and gives their registers one
+// by one; several results come as a struct.
+
+#include "Patterns.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace tessera;
+
+namespace {
+
+/// What an LLVM function returns for results of these types (after conversion).
+Type packResultTypes(MLIRContext *context, ArrayRef<Type> types) {
+  if (types.empty())
+    return LLVM::LLVMVoidType::get(context);
+  return types.size() == 1 ? types.front() : LLVM::LLVMStructType::getLiteral(context, types);
+}
+
+SmallVector<Value> flatten(ArrayRef<ValueRange> ranges) {
+  SmallVector<Value> values;
+  for (ValueRange range : ranges)
+    llvm::append_range(values, range);
+  return values;
+}
+
+struct FuncPattern : TilePattern<tile::FuncOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tile::FuncOp op, OneToNOpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    const TileGPUTypeConverter &converter = getConverter();
+    TypeConverter::SignatureConversion signature(op.getArgumentTypes().size());
+    SmallVector<Type> results;
+    if (failed(converter.convertSignatureArgs(op.getArgumentTypes(), signature)) ||
+        failed(converter.convertTypes(op.getResultTypes(), results)))
+      return rewriter.notifyMatchFailure(op, "has a type that no register holds");
+
+    auto type = LLVM::LLVMFunctionType::get(packResultTypes(getContext(), results),
+                                            signature.getConvertedTypes());
+    bool isKernel = op.isKernel();
+    auto function = LLVM::LLVMFuncOp::create(rewriter, op.getLoc(), op.getSymName(), type,
+                                             isKernel || op.isExternal() ? LLVM::Linkage::External
+                                                                         : LLVM::Linkage::Internal);
+    if (isKernel) {
+      int32_t threads = 32 * *tilegpu::getNumWarps(op);
+      function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), rewriter.getUnitAttr());
+      function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
+                        rewriter.getDenseI32ArrayAttr({threads, 1, 1}));
+    } else if (op.getNoinline()) {
+      function.setNoInline(true);
+    }
+    carryAlignment(op, function);
+    rewriter.inlineRegionBefore(op.getBody(), function.getBody(), function.getBody().end());
+    if (!function.getBody().empty() &&
+        failed(rewriter.convertRegionTypes(&function.getBody(), converter, &signature)))
+      return failure();
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  /// What the caller promised of pointers, where arguments and parameters correspond.
+  static void carryAlignment(tile::FuncOp op, LLVM::LLVMFuncOp function) {
+    if (op.getNumArguments() != function.getNumArguments())
+      return;
+    for (unsigned i = 0; i < op.getNumArguments(); ++i) {
+      auto divisibility = op.getArgAttrOfType<IntegerAttr>(i, "tile.divisibility");
+      if (divisibility && isa<tile::PointerType>(op.getArgumentTypes()[i]) &&
+          llvm::isPowerOf2_64(divisibility.getInt()))
+        function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(), divisibility);
+    }
+  }
+};
+
+struct ReturnPattern : TilePattern<tile::ReturnOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tile::ReturnOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    SmallVector<Value> values = flatten(adaptor.getOperands());
+    if (values.size() > 1) {
+      ThreadBuilder thread(rewriter, op.getLoc());
+      SmallVector<Type> types(ValueRange(values).getTypes());
+      Value packed = thread.create<LLVM::UndefOp>(packResultTypes(getContext(), types));
+      for (auto [i, value] : llvm::enumerate(values))
+        packed = thread.create<LLVM::InsertValueOp>(packed, value, i);
+      values = {packed};
+    }
+    rewriter.replaceOpWithNewOp<LLVM::ReturnOp>(op, values);
+    return success();
+  }
+};
+
+struct CallPattern : TilePattern<tile::CallOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tile::CallOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    SmallVector<SmallVector<Type>> resultTypes(op.getNumResults());
+    SmallVector<Type> flatTypes;
+    for (auto [type, converted] : llvm::zip_equal(op.getResultTypes(), resultTypes)) {
+      if (failed(getConverter().convertType(type, converted)))
+        return failure();
+      llvm::append_range(flatTypes, converted);
+    }
+    ThreadBuilder thread(rewriter, op.getLoc());
+    Type packedType = packResultTypes(getContext(), flatTypes);
+    auto call = thread.create<LLVM::CallOp>(flatTypes.empty() ? TypeRange() : TypeRange(packedType),
+                                            op.getCallee(), flatten(adaptor.getOperands()));
+    SmallVector<SmallVector<Value>> results(op.getNumResults());
+    int64_t position = 0;
+    for (auto [types, values] : llvm::zip_equal(resultTypes, results))
+      for (size_t i = 0; i < types.size(); ++i, ++position)
+        values.push_back(flatTypes.size() == 1
+                             ? call.getResult()
+                             : thread.create<LLVM::ExtractValueOp>(call.getResult(), position));
+    rewriter.replaceOpWithMultiple(op, std::move(results));
+    return success();
+  }
+};
+
+} // namespace
+
+void tessera::populateFunctionPatterns(const TileGPUTypeConverter &converter,
+                                       RewritePatternSet &patterns) {
+  patterns.add<FuncPattern, ReturnPattern, CallPattern>(converter);
+}

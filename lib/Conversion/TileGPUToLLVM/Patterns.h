@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The patterns of convert-tilegpu-to-llvm, a family of ops each. A pattern on tiles
+// takes the 1:N adaptor (see Fragment.h); a pattern on scalars is an ordinary one.
+
+#ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_PATTERNS_H
+#define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_PATTERNS_H
+
+#include "Fragment.h"
+#include "TypeConverter.h"
+#include "mlir/Conversion/LLVMCommon/Pattern.h"
+#include "mlir/Transforms/DialectConversion.h"
+
+namespace tessera {
+
+/// A pattern for one op, with the type converter as what it is.
+template <typename SourceOp> class TilePattern : public mlir::OpConversionPattern<SourceOp> {
+public:
+  using OneToNOpAdaptor = typename mlir::OpConversionPattern<SourceOp>::OneToNOpAdaptor;
+
+  TilePattern(const TileGPUTypeConverter &converter, mlir::PatternBenefit benefit = 2)
+      : mlir::OpConversionPattern<SourceOp>(converter, &converter.getContext(), benefit) {}
+
+  const TileGPUTypeConverter &getConverter() const {
+    return *this->template getTypeConverter<TileGPUTypeConverter>();
+  }
+};
+
+/// Functions, calls, program ids, assume, barriers: FunctionOps.cpp, ProgramOps.cpp.
+void populateFunctionPatterns(const TileGPUTypeConverter &converter,
+                              mlir::RewritePatternSet &patterns);
+void populateProgramPatterns(const TileGPUTypeConverter &converter,
+                             mlir::RewritePatternSet &patterns);
+/// Assert and print: ReportOps.cpp.
+void populateReportPatterns(const TileGPUTypeConverter &converter,
+                            mlir::RewritePatternSet &patterns);
+/// Constants, range, splat: CreationOps.cpp.
+void populateCreationPatterns(const TileGPUTypeConverter &converter,
+                              mlir::RewritePatternSet &patterns);
+/// Elementwise ops on tiles become such on scalars; those of the tile dialect and the
+/// float arithmetic of arith go on from there: ElementwiseOps.cpp.
+void populateElementwisePatterns(const TileGPUTypeConverter &converter,
+                                 mlir::RewritePatternSet &patterns);
+/// The functions of math: MathOps.cpp.
+void populateMathPatterns(const TileGPUTypeConverter &converter, mlir::RewritePatternSet &patterns);
+/// Inline asm and functions of device libraries: InlineAsmOps.cpp.
+void populateInlineAsmPatterns(const TileGPUTypeConverter &converter,
+                               mlir::RewritePatternSet &patterns);
+/// Pointers, loads and stores: MemoryOps.cpp.
+void populateMemoryPatterns(const TileGPUTypeConverter &converter,
+                            mlir::RewritePatternSet &patterns);
+/// Atomics: AtomicOps.cpp.
+void populateAtomicPatterns(const TileGPUTypeConverter &converter,
+                            mlir::RewritePatternSet &patterns);
+
+/// convert_layout and tiles in shared memory.
+void populateLayoutPatterns(const TileGPUTypeConverter &converter,
+                            mlir::RewritePatternSet &patterns);
+/// Reduce, scan, sort, histogram, gather.
+void populateReductionPatterns(const TileGPUTypeConverter &converter,
+                               mlir::RewritePatternSet &patterns);
+/// Broadcast, expand_dims, trans, reshape, join, split, cat.
+void populateShapePatterns(const TileGPUTypeConverter &converter,
+                           mlir::RewritePatternSet &patterns);
+/// Dot.
+void populateMatmulPatterns(const TileGPUTypeConverter &converter,
+                            mlir::RewritePatternSet &patterns);
+
+} // namespace tessera
+
+#endif // TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_PATTERNS_H

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A program is a block of threads; its id is the block's.
+
+#include "Patterns.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace tessera;
+
+namespace {
+
+/// An op of an axis, as the special register of that axis.
+template <typename SourceOp, typename X, typename Y, typename Z>
+struct AxisPattern : TilePattern<SourceOp> {
+  using TilePattern<SourceOp>::TilePattern;
+
+  LogicalResult matchAndRewrite(SourceOp op, typename SourceOp::Adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Type i32 = rewriter.getI32Type();
+    if (op.getAxis() == 0)
+      rewriter.replaceOpWithNewOp<X>(op, i32);
+    else if (op.getAxis() == 1)
+      rewriter.replaceOpWithNewOp<Y>(op, i32);
+    else
+      rewriter.replaceOpWithNewOp<Z>(op, i32);
+    return success();
+  }
+};
+
+using ProgramIdPattern =
+    AxisPattern<tile::ProgramIdOp, NVVM::BlockIdXOp, NVVM::BlockIdYOp, NVVM::BlockIdZOp>;
+using NumProgramsPattern =
+    AxisPattern<tile::NumProgramsOp, NVVM::GridDimXOp, NVVM::GridDimYOp, NVVM::GridDimZOp>;
+
+struct AssumePattern : TilePattern<tile::AssumeOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tile::AssumeOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<LLVM::AssumeOp>(op, adaptor.getCondition());
+    return success();
+  }
+};
+
+/// Both kinds of barrier wait for every thread of the program and order all memory.
+template <typename SourceOp> struct BarrierPattern : TilePattern<SourceOp> {
+  using TilePattern<SourceOp>::TilePattern;
+
+  LogicalResult matchAndRewrite(SourceOp op, typename SourceOp::Adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder thread(rewriter, op.getLoc());
+    emitBarrier(thread);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct HintPattern : TilePattern<tile::HintOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tile::HintOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithMultiple(op, {adaptor.getSource()});
+    return success();
+  }
+};
+
+} // namespace
+
+void tessera::populateProgramPatterns(const TileGPUTypeConverter &converter,
+                                      RewritePatternSet &patterns) {
+  patterns.add<ProgramIdPattern, NumProgramsPattern, AssumePattern, BarrierPattern<tile::BarrierOp>,
+               BarrierPattern<tilegpu::BarrierOp>, HintPattern>(converter);
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// convert-tilegpu-to-llvm: one dialect conversion with the patterns of every family. It
+// needs what is known of addresses before it starts, since it takes apart what the
+// access analysis looks at: see planAccesses.
+
+#include "tessera/Conversion/TileGPUToLLVM/Passes.h"
+
+#include "AccessPlan.h"
+#include "Patterns.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
+#include "mlir/Dialect/SCF/Transforms/Patterns.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+
+namespace tessera {
+#define GEN_PASS_DEF_CONVERTTILEGPUTOLLVM
+#include "tessera/Conversion/TileGPUToLLVM/Passes.h.inc"
+
+namespace {
+
+/// Every tile has a layout, for the number of warps there are.
+LogicalResult checkLayouts(ModuleOp module, unsigned numWarps) {
+  auto checkType = [&](Operation *op, Type type) -> LogicalResult {
+    auto tile = dyn_cast<RankedTensorType>(type);
+    if (!tile)
+      return success();
+    tilegpu::LayoutAttr layout = tilegpu::getLayoutAttr(tile);
+    if (!layout)
+      return op->emitOpError("has the tile ") << tile << ", which has no layout";
+    if (layout.getNumWarps() != numWarps)
+      return op->emitOpError("has a tile over ")
+             << layout.getNumWarps() << " warps in a program of " << numWarps;
+    return success();
+  };
+  WalkResult result = module.walk([&](Operation *op) -> WalkResult {
+    for (Type type : op->getOperandTypes())
+      if (failed(checkType(op, type)))
+        return WalkResult::interrupt();
+    for (Type type : op->getResultTypes())
+      if (failed(checkType(op, type)))
+        return WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+/// Kernel parameters have no type of one bit: such an argument comes as a byte.
+void widenBoolArguments(LLVM::LLVMFuncOp kernel) {
+  SmallVector<Type> types(kernel.getArgumentTypes());
+  OpBuilder builder = OpBuilder::atBlockBegin(&kernel.getBody().front());
+  for (BlockArgument argument : kernel.getArguments()) {
+    if (!argument.getType().isInteger(1))
+      continue;
+    ThreadBuilder thread(builder, argument.getLoc());
+    types[argument.getArgNumber()] = thread.intType(8);
+    argument.setType(thread.intType(8));
+    Value zero = thread.constant(thread.intType(8), 0);
+    Value flag = thread.compare(LLVM::ICmpPredicate::ne, argument, zero);
+    argument.replaceAllUsesExcept(flag, flag.getDefiningOp());
+  }
+  kernel.setFunctionType(LLVM::LLVMFunctionType::get(kernel.getFunctionType().getReturnType(),
+                                                     types, /*isVarArg=*/false));
+}
+
+struct ConvertTileGPUToLLVM : impl::ConvertTileGPUToLLVMBase<ConvertTileGPUToLLVM> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    MLIRContext *context = &getContext();
+    std::optional<unsigned> numWarps = tilegpu::getNumWarps(module);
+    if (!numWarps) {
+      module.emitError("the module does not say how many warps a program has (")
+          << tilegpu::kNumWarpsAttr << ')';
+      return signalPassFailure();
+    }
+    if (failed(checkLayouts(module, *numWarps)))
+      return signalPassFailure();
+    planAccesses(module);
+    declareSharedMemory(module);
+
+    TileGPUTypeConverter converter(context, LowerToLLVMOptions(context));
+    ConversionTarget target(*context);
+    RewritePatternSet patterns(context);
+    target.addLegalDialect<LLVM::LLVMDialect, NVVM::NVVMDialect>();
+    target.addLegalOp<ModuleOp, UnrealizedConversionCastOp>();
+    target.addIllegalDialect<tile::TileDialect, tilegpu::TileGPUDialect, arith::ArithDialect,
+                             math::MathDialect, ub::UBDialect>();
+    scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns, target);
+    populateFunctionPatterns(converter, patterns);
+    populateProgramPatterns(converter, patterns);
+    populateCreationPatterns(converter, patterns);
+    populateElementwisePatterns(converter, patterns);
+    arith::populateArithToLLVMConversionPatterns(converter, patterns);
+    ub::populateUBToLLVMConversionPatterns(converter, patterns);
+    if (failed(applyPartialConversion(module, target, std::move(patterns))))
+      return signalPassFailure();
+
+    SmallVector<UnrealizedConversionCastOp> casts;
+    module.walk([&](UnrealizedConversionCastOp cast) { casts.push_back(cast); });
+    reconcileUnrealizedCasts(casts);
+    module.walk([&](LLVM::LLVMFuncOp function) {
+      if (function->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName()))
+        widenBoolArguments(function);
+    });
+  }
+};
+
+} // namespace
+} // namespace tessera

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_TYPECONVERTER_H
+#define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_TYPECONVERTER_H
+
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+
+namespace tessera {
+
+/// What the types of tilegpu IR are to a thread: a tile is as many values as it has
+/// registers, a pointer one to global memory, a tile in shared memory a pointer to that,
+/// an 8-bit float its bits. The rest is as in LLVM.
+class TileGPUTypeConverter : public mlir::LLVMTypeConverter {
+public:
+  explicit TileGPUTypeConverter(mlir::MLIRContext *context,
+                                const mlir::LowerToLLVMOptions &options);
+
+  /// The type of a scalar, or of each register of a tile.
+  mlir::Type convertElement(mlir::Type type) const;
+};
+
+} // namespace tessera
+
+#endif // TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_TYPECONVERTER_H
