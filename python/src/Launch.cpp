@@ -8,7 +8,7 @@
 // equal signatures mean equal outcomes:
 //
 //     one byte a parameter   its kind: constant, pointer, integer type, float, ...
-//     one byte a pointer     element type            one byte more: alignment, read-only
+//     three bytes a pointer  element type; alignment and read-only; GPU, -1 for the host
 //     one byte an integer    alignment
 //     the constants          numbers and strings by value, all else by identity
 //
@@ -64,6 +64,9 @@ struct Entry {
   PyObject *meta = nullptr;         ///< the options, for grid functions
   PyObject *globals = nullptr;      ///< tuple of (dict, name, value)
   int32_t numThreads = 0;
+  int32_t device = -1;            ///< a GPU, or -1 for the CPU
+  uint64_t stream = 0;            ///< on the GPU, if `findStream` is null
+  PyObject *findStream = nullptr; ///< called with the device: its current stream
 
   ~Entry() {
     for (PyObject *constant : constants)
@@ -72,6 +75,7 @@ struct Entry {
     Py_XDECREF(result);
     Py_XDECREF(meta);
     Py_XDECREF(globals);
+    Py_XDECREF(findStream);
   }
 };
 
@@ -95,6 +99,8 @@ struct Names {
   PyObject *dataPtr = PyUnicode_InternFromString("data_ptr");
   PyObject *dtype = PyUnicode_InternFromString("dtype");
   PyObject *isCPU = PyUnicode_InternFromString("is_cpu");
+  PyObject *isCUDA = PyUnicode_InternFromString("is_cuda");
+  PyObject *getDevice = PyUnicode_InternFromString("get_device");
   PyObject *module = PyUnicode_InternFromString("__module__");
 };
 
@@ -176,7 +182,9 @@ private:
   bool addConstant(PyObject *value);
   bool addInteger(const Parameter &parameter, PyObject *value);
   bool addArray(const Parameter &parameter, PyObject *value);
-  void addPointer(const Parameter &parameter, uint64_t address, char dtype, bool readOnly);
+  bool addTensor(const Parameter &parameter, PyObject *value);
+  void addPointer(const Parameter &parameter, uint64_t address, char dtype, bool readOnly,
+                  char device);
   void addSlot(uint64_t value) { slots[numSlots++] = value; }
 };
 
@@ -289,35 +297,49 @@ bool Signature::addArray(const Parameter &parameter, PyObject *value) {
     if (dtype == tables.dtypes.end())
       return false;
     addPointer(parameter, reinterpret_cast<uint64_t>(array->data), dtype->second,
-               !(array->flags & kNumPyWriteable));
+               !(array->flags & kNumPyWriteable), /*device=*/-1);
     return true;
   }
-  if (found->second != ArrayKind::Torch)
-    return false;
-  py::object isCPU = py::reinterpret_steal<py::object>(PyObject_GetAttr(value, names().isCPU));
-  py::object dtype = py::reinterpret_steal<py::object>(PyObject_GetAttr(value, names().dtype));
+  return found->second == ArrayKind::Torch && addTensor(parameter, value);
+}
+
+/// A tensor of torch's, on the CPU or on a GPU. What is wrong with one `slow` says.
+bool Signature::addTensor(const Parameter &parameter, PyObject *value) {
+  auto own = [](PyObject *found) {
+    if (!found)
+      PyErr_Clear();
+    return py::reinterpret_steal<py::object>(found);
+  };
+  auto get = [&](PyObject *name) { return own(PyObject_GetAttr(value, name)); };
+  auto call = [&](PyObject *name) { return own(PyObject_CallMethodNoArgs(value, name)); };
+  bool isCUDA = get(names().isCUDA).ptr() == Py_True;
+  bool isReachable = isCUDA || get(names().isCPU).ptr() == Py_True;
+  py::object dtype = isReachable ? get(names().dtype) : py::object();
+  TypeTables &tables = typeTables();
   auto known = dtype ? tables.dtypes.find(dtype.ptr()) : tables.dtypes.end();
-  if (!isCPU || isCPU.ptr() != Py_True || known == tables.dtypes.end()) {
-    PyErr_Clear();
+  if (known == tables.dtypes.end())
     return false;
-  }
-  py::object address =
-      py::reinterpret_steal<py::object>(PyObject_CallMethodNoArgs(value, names().dataPtr));
-  if (!address || !PyLong_Check(address.ptr())) {
-    PyErr_Clear();
-    return false; // `slow` says what is wrong with it
-  }
+  py::object device = isCUDA ? call(names().getDevice) : py::object();
+  py::object address = call(names().dataPtr);
+  if (!address || !PyLong_Check(address.ptr()) ||
+      (isCUDA && !(device && PyLong_Check(device.ptr()))))
+    return false;
+  int overflow = 0;
+  long ordinal = isCUDA ? PyLong_AsLongAndOverflow(device.ptr(), &overflow) : -1;
+  if (ordinal < -1 || ordinal > 127 || overflow)
+    return false;
   addPointer(parameter, PyLong_AsUnsignedLongLongMask(address.ptr()), known->second,
-             /*readOnly=*/false);
+             /*readOnly=*/false, static_cast<char>(ordinal));
   return true;
 }
 
-void Signature::addPointer(const Parameter &parameter, uint64_t address, char dtype,
-                           bool readOnly) {
+void Signature::addPointer(const Parameter &parameter, uint64_t address, char dtype, bool readOnly,
+                           char device) {
   char alignment = parameter.onValue && parameter.onAlignment ? alignmentClass(address) : char(0);
   bytes += kPointer;
   bytes += dtype;
   bytes += static_cast<char>(alignment | (readOnly ? 1 : 0));
+  bytes += device;
   addSlot(address);
 }
 
@@ -431,7 +453,8 @@ PyObject *callSlow(Launch *launch, PyObject *const *args, size_t count, PyObject
     hideOwnFrames();
     return nullptr;
   }
-  // (result, None) or (result, (kernel, slots, threads, options, globals))
+  // (result, None) or (result, (kernel, slots, threads, options, globals, device, stream)),
+  // the stream a number or a function of the device.
   py::tuple pair(returned);
   py::object result = pair[0];
   if (!signature || pair[1].is_none())
@@ -455,6 +478,12 @@ PyObject *callSlow(Launch *launch, PyObject *const *args, size_t count, PyObject
   entry->numThreads = recipe[2].cast<int32_t>();
   entry->meta = py::object(recipe[3]).release().ptr();
   entry->globals = py::object(recipe[4]).release().ptr();
+  entry->device = recipe[5].cast<int32_t>();
+  py::object stream = recipe[6];
+  if (PyLong_Check(stream.ptr()))
+    entry->stream = stream.cast<uint64_t>();
+  else
+    entry->findStream = stream.release().ptr();
   entry->result = py::object(result).release().ptr();
   if (dispatcher->entries->size() >= kMaxEntries)
     dispatcher->entries->clear();
@@ -464,11 +493,23 @@ PyObject *callSlow(Launch *launch, PyObject *const *args, size_t count, PyObject
 
 PyObject *launchEntry(Launch *launch, const Entry &entry, const Signature &signature,
                       const int32_t extents[3]) {
+  uint64_t stream = entry.stream;
+  if (entry.findStream) {
+    py::object device = py::reinterpret_steal<py::object>(PyLong_FromLong(entry.device));
+    py::object found =
+        py::reinterpret_steal<py::object>(PyObject_CallOneArg(entry.findStream, device.ptr()));
+    stream = found ? PyLong_AsUnsignedLongLong(found.ptr()) : 0;
+    if (PyErr_Occurred())
+      return nullptr;
+  }
   TsrStatus status;
   {
     py::gil_scoped_release release;
-    status = tsr_kernel_launch(entry.kernel, extents, signature.slots.data(), signature.numSlots,
-                               entry.numThreads);
+    const uint64_t *slots = signature.slots.data();
+    status = entry.device < 0 ? tsr_kernel_launch(entry.kernel, extents, slots, signature.numSlots,
+                                                  entry.numThreads)
+                              : tsr_kernel_launch_cuda(entry.kernel, entry.device, stream, extents,
+                                                       slots, signature.numSlots);
   }
   if (status == TSR_OK) {
     Py_INCREF(entry.result);

@@ -45,6 +45,12 @@ def _count(text: str) -> int:
     raise ValueError("an integer from 0 to 65535")
 
 
+def _seconds(text: str) -> int:
+    if text.isascii() and text.isdigit() and 0 < int(text) <= 1 << 14:
+        return int(text)
+    raise ValueError("a number of seconds from 1 to 16384")
+
+
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
@@ -155,6 +161,18 @@ class Settings:
     cpu = Setting[str]("TESSERA_CPU", _text, "host", "the CPU to compile for, as LLVM names it")
     features = Setting[str](
         "TESSERA_FEATURES", _features, "", "changes to the CPU's features, such as -avx512f"
+    )
+    ptxas = Setting[str](
+        "TESSERA_PTXAS",
+        _path,
+        "",
+        "the ptxas program (default: of the package nvidia-cuda-nvcc, or of a CUDA toolkit)",
+    )
+    ptxas_timeout = Setting[int](
+        "TESSERA_PTXAS_TIMEOUT", _seconds, 300, "how long ptxas may take for a kernel, in seconds"
+    )
+    libdevice = Setting[str](
+        "TESSERA_LIBDEVICE", _path, "", "the file libdevice.10.bc (default: the one installed)"
     )
     deterministic = Setting[bool](
         "TESSERA_DETERMINISTIC", _boolean, False, "whether every CPU shall give the same bits"

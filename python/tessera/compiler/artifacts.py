@@ -8,16 +8,20 @@ from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
 from tessera import _C
 from tessera.errors import ArgumentError, raise_core_error
 from tessera.language import types
-from tessera.runtime.arrays import pointer_of
+from tessera.runtime.arrays import Pointer, pointer_of
+from tessera.runtime.cuda import find_place, find_stream, read_stream
 from tessera.runtime.grid import normalize_grid
-from tessera.runtime.specialize import float_bits
+from tessera.runtime.specialize import PointerSlot, float_bits
 
 STAGES = ("tile", "tile-opt", "strips", "llvm", "llvmir", "asm", "object")
-"""The named stages, in order. Each but `asm` can be edited and compiled from."""
+"""The named stages for the CPU, in order. Each but the last two can be compiled from."""
+
+CUDA_STAGES = ("tile", "tile-opt", "tilegpu", "llvm", "llvmir", "ptx", "cubin")
+"""Those for an NVIDIA GPU, of which the same is true."""
 
 
 class Stages(Mapping[str, Union[str, bytes]]):
-    """The text of each stage by name; `object` is bytes.
+    """The text of each stage by name; machine code (`object`, `cubin`) is bytes.
 
     A kernel that was launched has kept its machine code alone: the others are then made by
     compiling it once more, when the first of them is read.
@@ -26,10 +30,11 @@ class Stages(Mapping[str, Union[str, bytes]]):
     def __init__(self, kernel: _C.Kernel, rebuild: Optional[Callable[[], _C.Kernel]]) -> None:
         self._kernel = kernel
         self._rebuild = rebuild
+        self._names = CUDA_STAGES if kernel.metadata().get("target") == "cuda" else STAGES
 
     def __getitem__(self, name: str) -> Union[str, bytes]:
-        if name not in STAGES:
-            raise KeyError(f"no stage {name!r}; the stages are {', '.join(STAGES)}")
+        if name not in self._names:
+            raise KeyError(f"no stage {name!r}; the stages are {', '.join(self._names)}")
         text = self._kernel.stage(name)
         if text is None and self._rebuild is not None:
             self._kernel, self._rebuild = self._rebuild(), None
@@ -41,7 +46,7 @@ class Stages(Mapping[str, Union[str, bytes]]):
     def __iter__(self) -> Iterator[str]:
         if self._rebuild is not None:
             self._kernel, self._rebuild = self._rebuild(), None
-        return iter([name for name in STAGES if self._kernel.stage(name) is not None])
+        return iter([name for name in self._names if self._kernel.stage(name) is not None])
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -73,6 +78,26 @@ class CompiledKernel:
         return str(self.metadata["name"])
 
     @property
+    def n_regs(self) -> int:
+        """The registers of a thread; 0 for a kernel on the CPU."""
+        return int(self.metadata.get("num_registers", 0))
+
+    @property
+    def n_spills(self) -> int:
+        """The bytes that a thread spills; 0 for a kernel on the CPU."""
+        return int(self.metadata.get("spill_bytes", 0))
+
+    @property
+    def shared(self) -> int:
+        """The bytes of shared memory of a program; 0 for a kernel on the CPU."""
+        return int(self.metadata.get("shared_bytes", 0))
+
+    @property
+    def num_warps(self) -> int:
+        """The warps of a program; 0 for a kernel on the CPU."""
+        return int(self.metadata.get("num_warps", 0))
+
+    @property
     def asm(self) -> Stages:
         """Another name for `stages`."""
         return self.stages
@@ -88,8 +113,11 @@ class CompiledKernel:
     def __getitem__(self, grid: Any) -> Callable[..., None]:
         return lambda *args, **options: self.launch(grid, args, **options)
 
-    def launch(self, grid: Any, args: Sequence[Any], num_threads: int = 0) -> None:
-        """Runs the kernel over `grid` and returns when it is done.
+    def launch(
+        self, grid: Any, args: Sequence[Any], num_threads: int = 0, stream: Any = None
+    ) -> None:
+        """Runs the kernel over `grid`. Returns when it is done on the CPU, and when it is put
+        on a stream of a GPU.
 
         Raises LaunchError for a bad grid or argument, KernelAssertionError for a
         `device_assert` that does not hold.
@@ -102,25 +130,33 @@ class CompiledKernel:
                 f"kernel `{self.name}` takes {len(arguments)} arguments, got {len(args)}",
                 "pass just those that it was not specialised on",
             )
-        slots, owners = [], []
+        slots: list[int] = []
+        pointers: list[PointerSlot] = []
         for index, (argument, value) in enumerate(zip(arguments, args)):
             name = argument.get("name") or f"#{index}"
-            slot, owner = _slot(argument["type"], bool(argument.get("stored")), value, name)
+            slot, pointer = _slot(argument["type"], bool(argument.get("stored")), value, name)
+            if pointer is not None:
+                pointers.append(PointerSlot(index, name, pointer))
             slots.append(slot)
-            owners.append(owner)
+        place = find_place(pointers, self.metadata["target"])
         try:
-            self._kernel.launch(extents, slots, num_threads)
+            if place is None:
+                self._kernel.launch(extents, slots, num_threads)
+            else:
+                handle = read_stream(find_stream(pointers, place.device, stream), place.device)
+                self._kernel.launch_cuda(place.device, handle, extents, slots)
         except _C.CoreError as error:
             raise_core_error(error)
 
     def __repr__(self) -> str:
-        return f"<compiled kernel {self.name} for {self.metadata.get('cpu', '?')}>"
+        machine = self.metadata.get("arch") or self.metadata.get("cpu", "?")
+        return f"<compiled kernel {self.name} for {machine}>"
 
 
 _FLOATS = {"f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64"}
 
 
-def _slot(type: str, is_stored: bool, value: Any, name: str) -> tuple[int, Any]:
+def _slot(type: str, is_stored: bool, value: Any, name: str) -> tuple[int, Optional[Pointer]]:
     if "ptr" in type:
         if isinstance(value, int):
             return value, None

@@ -16,9 +16,10 @@ import os
 from typing import Any, Mapping, Optional, Sequence, Union
 
 from tessera import _C
-from tessera.compiler.artifacts import STAGES, CompiledKernel
+from tessera.compiler.artifacts import CUDA_STAGES, STAGES, CompiledKernel
 from tessera.compiler.dependencies import source_key
 from tessera.compiler.options import CompileOptions
+from tessera.compiler.toolchain import toolchain_key
 from tessera.errors import ArgumentError, LaunchError, raise_core_error
 from tessera.frontend.signature import ArgSpec, ConstSpec, JITCallable, Param, ValueSpec
 from tessera.language import types
@@ -44,11 +45,14 @@ def compile(
     `signature` has a type for each parameter, by name or in order: "*fp32", "i32", "fp32",
     a `tl` dtype, with ":16" behind it if the address or the integer is divisible by 16; for a
     constant, its value. A string lists them, as in "*fp32:16, *fp32:16, i32, 1024".
-    `constexprs` has values of constants, too. `options` are those of a launch, and `target`.
+    `constexprs` has values of constants, too. `options` are those of a launch, and `target`:
+    "cpu" (the default); "sm_90a" or another GPU architecture, for which no GPU is needed;
+    "cuda" for the GPU that is there.
 
     Raises CompilationError for a mistake in the kernel, LaunchError for one in the options.
     """
     parsed = CompileOptions.of(options)
+    parsed = parsed.resolved(0 if parsed.target == "cuda" else None)
     if isinstance(source, JITCallable):
         specs = _parse_signature(source, signature or {}, constexprs or {})
         module = build_module(source, specs, parsed)
@@ -62,8 +66,9 @@ def compile_specialised(
     fn: JITCallable, key: Sequence[Any], specs: Sequence[ArgSpec], options: CompileOptions
 ) -> CompiledKernel:
     """The kernel for one specialisation: from the disk cache, or compiled and put there."""
-    # Each launch says how many threads it wants; a kernel must not remember those of one.
-    options = dataclasses.replace(options, num_threads=0)
+    # Each launch says how many threads and which stream it wants; a kernel must not remember
+    # those of one.
+    options = dataclasses.replace(options, num_threads=0, stream=None)
 
     def rebuild() -> _C.Kernel:
         return _compile(build_module(fn, specs, options), options, keep_stages=True)
@@ -75,7 +80,8 @@ def compile_specialised(
     if cache.mode == "off":
         return CompiledKernel(_compile(build_module(fn, specs, options), options), rebuild)
 
-    common = (cache.build_id, _host_key(), options.key)
+    machine = toolchain_key() if options.target == "cuda" else _host_key()
+    common = (cache.build_id, machine, options.key)
     source = source_key(fn, tuple(key), repr(common))
     if source is not None and (link := cache.read(source)) is not None:
         if kernel := _load(link.get("ir", b"")):
@@ -138,11 +144,12 @@ def _core_options(options: CompileOptions, keep_stages: bool, **more: Any) -> st
 def _compile_file(path: str, options: CompileOptions) -> CompiledKernel:
     parts = os.path.basename(path).split(".")
     stage = parts[-2] if len(parts) > 2 else ""
-    if stage not in STAGES or stage in ("asm", "object"):
+    stages = (CUDA_STAGES if options.target == "cuda" else STAGES)[:-2]
+    if stage not in stages:
         raise LaunchError(
             "E062",
             f"{path!r} is not named like the file of a stage that can be compiled from",
-            "name it <kernel>.<stage>.<suffix>, the stage one of " + ", ".join(STAGES[:-2]),
+            "name it <kernel>.<stage>.<suffix>, the stage one of " + ", ".join(stages),
         )
     with open(path, encoding="utf-8") as file:
         text = file.read()

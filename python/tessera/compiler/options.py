@@ -18,9 +18,8 @@ _MAX_WARPS = 32
 # and those that a launch alone looks at.
 _WITHOUT_EFFECT_ON_CODE = (
     "num_threads",
-    "num_warps",
+    "stream",
     "num_stages",
-    "maxnreg",
     "launch_cooperative_grid",
     "launch_pdl",
     "extern_libs",
@@ -29,6 +28,10 @@ _WITHOUT_EFFECT_ON_CODE = (
     "enable_reflect_ftz",
     "instrumentation_mode",
 )
+
+# Those that only one target looks at.
+_OF_CPU = ("cpu", "features")
+_OF_CUDA = ("arch", "num_warps", "maxnreg")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,9 +55,14 @@ class CompileOptions:
     deterministic: bool = False
     num_threads: int = 0
     tune: str = "lite"
-    target: str = "cpu"
+    target: str = "auto"
+    """"cpu", "cuda", or "auto": where the arrays are, and the CPU where there are none."""
     cpu: str = "host"
     features: str = ""
+    arch: str = ""
+    """What GPU to compile for, such as "sm_90a"; empty for the one that is launched on."""
+    stream: Any = None
+    """The stream of a launch on a GPU; None for the current one of the arrays' framework."""
 
     def __post_init__(self) -> None:
         warps = self.num_warps
@@ -67,18 +75,25 @@ class CompileOptions:
         if self.num_ctas != 1:
             raise LaunchError(
                 "E053",
-                f"num_ctas is {self.num_ctas!r}, and the target {self.target} has no clusters",
+                f"num_ctas is {self.num_ctas!r}, and clusters of programs are not supported",
                 "use num_ctas=1",
             )
         if not _is_integer(self.num_threads) or not 0 <= self.num_threads < 1 << 16:
             raise LaunchError(
                 "E053", f"num_threads is {self.num_threads!r}", "use 0 (all cores) to 65535"
             )
-        if self.target != "cpu":
-            raise LaunchError("E053", f"there is no target {self.target!r}", "use target='cpu'")
+        if self.target not in ("auto", "cpu", "cuda"):
+            raise LaunchError(
+                "E053",
+                f"there is no target {self.target!r}",
+                "use 'cpu', 'cuda' or the name of a GPU architecture such as 'sm_90a'",
+            )
+        registers = self.maxnreg
+        if registers is not None and not (_is_integer(registers) and 1 <= registers <= 255):
+            raise LaunchError("E053", f"maxnreg is {registers!r}", "use 1 to 255, or None")
         if self.tune not in ("lite", "max"):
             raise LaunchError("E053", f"tune is {self.tune!r}", "use 'lite' or 'max'")
-        for name in ("cpu", "features"):
+        for name in ("cpu", "features", "arch"):
             if not isinstance(getattr(self, name), str):
                 raise LaunchError("E053", f"{name} is {getattr(self, name)!r}", "use a string")
         for name in ("debug", "deterministic", "enable_fp_fusion", "sanitize_overflow"):
@@ -99,31 +114,62 @@ class CompileOptions:
             "features": settings.features,
         }
         values.update(given)
+        # The name of an architecture is that of a target too: "sm_90a" or "cuda:90a".
+        target = values.get("target")
+        if isinstance(target, str) and target.startswith(("sm_", "cuda:")):
+            version = target.removeprefix("cuda:").removeprefix("sm_")
+            values.update(target="cuda", arch=f"sm_{version}")
+        elif target is None:
+            values["target"] = "cuda" if values.get("arch") else "auto"
         return cls(**values)
 
+    def resolved(self, device: Optional[int]) -> "CompileOptions":
+        """These options for one target: GPU `device`, or the CPU (None)."""
+        known = self._resolved
+        if device not in known:
+            if device is None:
+                known[device] = dataclasses.replace(self, target="cpu", arch="")
+            else:
+                from tessera.runtime.cuda import architecture
+
+                arch = self.arch or architecture(device)
+                known[device] = dataclasses.replace(self, target="cuda", arch=arch)
+        return known[device]
+
+    @functools.cached_property
+    def _resolved(self) -> "dict[Optional[int], CompileOptions]":
+        return {}
+
     def core_json(self, **more: Any) -> str:
-        """The options of tsr_compile. `more` is added to them."""
-        core = {
+        """The options of tsr_compile, which need a definite target. `more` is added to them."""
+        core: dict[str, Any] = {
             "target": self.target,
-            "cpu": self.cpu,
-            "features": self.features,
             "deterministic": bool(self.deterministic),
             "debug": bool(self.debug),
             "fp_fusion": bool(self.enable_fp_fusion),
-            "num_threads": self.num_threads,
             "tune": self.tune,
         }
+        if self.target == "cuda":
+            from tessera.compiler.toolchain import find_libdevice, find_ptxas
+
+            core.update(
+                arch=self.arch,
+                num_warps=self.num_warps,
+                max_registers=self.maxnreg,
+                ptxas=find_ptxas(),
+                libdevice=find_libdevice(),
+                ptxas_timeout=settings.ptxas_timeout,
+            )
+        else:
+            core.update(cpu=self.cpu, features=self.features, num_threads=self.num_threads)
         core.update(more)
         return json.dumps(core, sort_keys=True)
 
     @functools.cached_property
     def key(self) -> tuple[Any, ...]:
         """Equal for options that give the same code."""
-        return tuple(
-            (name, value)
-            for name, value in self.as_dict.items()
-            if name not in _WITHOUT_EFFECT_ON_CODE
-        )
+        unseen = _WITHOUT_EFFECT_ON_CODE + (_OF_CPU if self.target == "cuda" else _OF_CUDA)
+        return tuple((name, value) for name, value in self.as_dict.items() if name not in unseen)
 
     @functools.cached_property
     def as_dict(self) -> dict[str, Any]:

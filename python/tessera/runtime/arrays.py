@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Arrays as kernel arguments: their address, element type, and whether they may be written.
 
-NumPy arrays, torch tensors on the CPU, whatever exports DLPack from the CPU (JAX,
-TensorFlow, ...) and any object with `data_ptr()` and `dtype`. No framework is imported:
-an object says what it is.
+NumPy arrays, torch tensors, whatever has `__cuda_array_interface__` (CuPy, Numba) or
+exports DLPack (JAX, TensorFlow, ...), and any object with `data_ptr()` and `dtype`. The
+memory is the host's or that of an NVIDIA GPU. No framework is imported: an object says
+what it is.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, NoReturn, Optional
 
 from tessera import _C
-from tessera.errors import ArgumentError, TesseraError
+from tessera.errors import ArgumentError, TesseraError, raise_core_error
 from tessera.language import types
 
 # The names by which NumPy, ml_dtypes, torch and DLPack know our element types.
@@ -35,9 +36,19 @@ _DTYPE_NAMES = {
     "float8_e5m2fnuz": types.float8e5b16,
 }
 
-# kDLCPU and the kDLCUDAHost-like device types whose memory the CPU can reach.
+# kDLCPU and the kDLCUDAHost-like device types whose memory the CPU can reach; kDLCUDA and
+# kDLCUDAManaged; and some that nothing here can reach.
 _DLPACK_CPU_DEVICES = (1, 3, 11)
-_DLPACK_DEVICES = {2: "a CUDA GPU", 7: "a Vulkan device", 8: "Apple Metal", 10: "a ROCm GPU"}
+_DLPACK_CUDA_DEVICES = (2, 13)
+_DLPACK_DEVICES = {7: "a Vulkan device", 8: "Apple Metal", 10: "a ROCm GPU"}
+
+# These promise that an array never changes, whatever an interface says.
+_IMMUTABLE = ("jax", "jaxlib", "tensorflow")
+
+HOST = -1
+"""Pointer.device of memory that the CPU reaches."""
+ANYWHERE = -2
+"""Pointer.device of what stands for an array and has no memory."""
 
 
 class Pointer(NamedTuple):
@@ -48,6 +59,12 @@ class Pointer(NamedTuple):
     read_only: bool
     owner: Any
     """What keeps the memory alive, if that is not the array itself."""
+    device: int = HOST
+    """The GPU that the memory belongs to, by its number."""
+    framework: str = ""
+    """Which library's current stream work on the array goes to; empty where `stream` tells."""
+    stream: Optional[int] = None
+    """The stream on which what was put last into the array is being computed."""
 
 
 class TensorWrapper:
@@ -139,11 +156,17 @@ def pointer_of(value: Any, name: str) -> Optional[Pointer]:
         return _from_numpy(value, name)
     if callable(getattr(value, "data_ptr", None)) and hasattr(value, "dtype"):
         return _from_data_ptr(value, name)
+    if _is_immutable(value) and hasattr(value, "__dlpack__"):
+        return _from_dlpack(value, name)
     if hasattr(value, "__cuda_array_interface__"):
-        _refuse(value, name, "lies in the memory of a GPU", "copy it to the CPU first")
+        return _from_cuda_interface(value, name)
     if hasattr(value, "__dlpack__"):
         return _from_dlpack(value, name)
     return None
+
+
+def _is_immutable(value: Any) -> bool:
+    return type(value).__module__.partition(".")[0] in _IMMUTABLE
 
 
 def _is_numpy_scalar(value: Any) -> bool:
@@ -177,9 +200,9 @@ def _from_data_ptr(tensor: Any, name: str) -> Pointer:
     device = getattr(tensor, "device", None)
     kind = getattr(device, "type", "cpu")
     if kind == "meta":
-        _refuse(tensor, name, "is a meta tensor without memory", "pass a tensor on the CPU")
-    if kind != "cpu":
-        _refuse(tensor, name, f"is on {device}, but the kernel runs on the CPU", "pass it.cpu()")
+        _refuse(tensor, name, "is a meta tensor without memory", "pass a tensor with memory")
+    if kind not in ("cpu", "cuda"):
+        _refuse(tensor, name, f"is on {device}, where no kernel runs", "pass it.cpu() or it.cuda()")
     layout = str(getattr(tensor, "layout", "torch.strided"))
     if layout != "torch.strided" or getattr(tensor, "is_nested", False):
         what = "nested" if getattr(tensor, "is_nested", False) else layout.removeprefix("torch.")
@@ -195,20 +218,77 @@ def _from_data_ptr(tensor: Any, name: str) -> Pointer:
         _refuse_call(tensor, name, "data_ptr()", error)
     if not isinstance(address, int):
         _refuse(tensor, name, f"has a data_ptr() that returns {address!r}", "return an integer")
-    return Pointer(address, dtype, False, None)
+    if kind == "cuda":
+        framework = type(tensor.dtype).__module__.partition(".")[0]
+        return Pointer(address, dtype, False, None, getattr(device, "index", 0) or 0, framework)
+    place = ANYWHERE if isinstance(tensor, MockTensor) else HOST
+    return Pointer(address, dtype, False, None, place)
+
+
+def _from_cuda_interface(array: Any, name: str) -> Pointer:
+    interface = array.__cuda_array_interface__
+    if interface.get("mask") is not None:
+        _refuse(array, name, "has a mask", "pass the values and the mask as two arrays")
+    spelled = interface["typestr"]
+    # "<V2" may be anything of two bytes: the array knows better what it holds.
+    dtype = find_dtype(getattr(array, "dtype", "")) or _TYPESTRS.get(spelled[1:])
+    if dtype is None:
+        shown = getattr(array, "dtype", spelled)
+        _refuse(array, name, f"has elements of {shown}", "convert it to a supported dtype")
+    if spelled[0] == ">":
+        _refuse(array, name, f"has elements in the other byte order ({spelled})", "convert it")
+    address, read_only = interface["data"]
+    # CuPy says which GPU; others let the driver say. Nothing lies at address 0.
+    device = getattr(getattr(array, "device", None), "id", None)
+    if not isinstance(device, int):
+        device = _find_device(address) if address else ANYWHERE
+    stream = interface.get("stream")
+    if stream == 0:
+        _refuse(array, name, "names stream 0, which is not allowed", "name stream 1 or 2")
+    return Pointer(address, dtype, bool(read_only), None, device, "", stream)
+
+
+# The type strings of __array_interface__ without the byte order.
+_TYPESTRS = {
+    "b1": types.int1,
+    "i1": types.int8,
+    "i2": types.int16,
+    "i4": types.int32,
+    "i8": types.int64,
+    "u1": types.uint8,
+    "u2": types.uint16,
+    "u4": types.uint32,
+    "u8": types.uint64,
+    "f2": types.float16,
+    "f4": types.float32,
+    "f8": types.float64,
+}
+
+
+def _find_device(address: int) -> int:
+    """The GPU that the driver says memory belongs to."""
+    try:
+        return _C.cuda_pointer_device(address)
+    except _C.CoreError as error:
+        raise_core_error(error)
 
 
 def _from_dlpack(array: Any, name: str) -> Pointer:
     try:
-        device, _ = array.__dlpack_device__()
-        if device not in _DLPACK_CPU_DEVICES:
-            where = _DLPACK_DEVICES.get(device, f"a device of DLPack type {int(device)}")
-            _refuse(array, name, f"is on {where}, but the kernel runs on the CPU", "copy it")
+        kind, device = array.__dlpack_device__()
+        asked: dict[str, Any] = {}
+        if kind in _DLPACK_CUDA_DEVICES:
+            asked["stream"] = _LEGACY_STREAM
+        elif kind in _DLPACK_CPU_DEVICES:
+            device = HOST
+        else:
+            where = _DLPACK_DEVICES.get(kind, f"a device of DLPack type {int(kind)}")
+            _refuse(array, name, f"is on {where}, where no kernel runs", "copy it")
         try:
             # The versioned form is the one that tells whether the memory is read-only.
-            capsule = array.__dlpack__(max_version=(1, 1))
+            capsule = array.__dlpack__(max_version=(1, 1), **asked)
         except TypeError:
-            capsule = array.__dlpack__()
+            capsule = array.__dlpack__(**asked)
         address, code, bits, lanes, read_only = _C.read_dlpack(capsule)
     except TesseraError:
         raise
@@ -218,10 +298,13 @@ def _from_dlpack(array: Any, name: str) -> Pointer:
     if dtype is None:
         spelled = getattr(array, "dtype", f"DLPack type ({code}, {bits}, {lanes})")
         _refuse(array, name, f"has elements of {spelled}", "convert it to a supported dtype")
-    # These frameworks promise that an array never changes, whatever DLPack says.
-    framework = type(array).__module__.partition(".")[0]
-    immutable = framework in ("jax", "jaxlib", "tensorflow")
-    return Pointer(address, dtype, bool(read_only) or immutable, capsule)
+    read_only = bool(read_only) or _is_immutable(array)
+    stream = _LEGACY_STREAM if "stream" in asked else None
+    return Pointer(address, dtype, read_only, capsule, int(device), "", stream)
+
+
+# The legacy default stream, as DLPack and __cuda_array_interface__ number it.
+_LEGACY_STREAM = 1
 
 
 # DLDataTypeCode and bits.

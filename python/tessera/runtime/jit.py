@@ -29,6 +29,7 @@ from tessera.errors import ArgumentError, LaunchError, raise_core_error
 from tessera.frontend.errors import CompilationError
 from tessera.frontend.signature import JITCallable, Param
 from tessera.language import types
+from tessera.runtime.cuda import StreamSource, find_place, find_stream, read_stream
 from tessera.runtime.grid import normalize_grid
 from tessera.runtime.specialize import Bound, ParamTraits
 from tessera.settings import settings
@@ -65,7 +66,8 @@ class JITFunction(JITCallable):
 
     `kernel[grid](*args, **options)` launches it: `grid` is a tuple of one to three integers,
     or a function of a dict of the arguments that returns one; `options` are those of
-    `tessera.compiler.options.CompileOptions`. The call returns when the grid is done.
+    `tessera.compiler.options.CompileOptions`. The grid runs where the arrays are. On the CPU,
+    the call returns when the grid is done; on a GPU, when it is put on the stream.
     """
 
     def __init__(
@@ -172,6 +174,10 @@ class JITFunction(JITCallable):
         values, given = self._bind(args, kwargs)
         options = self._options(given)
         bound = self._specialise(values)
+        if warmup and options.target == "cuda" and options.arch:
+            return self._kernel(bound, options).kernel, None  # there need be no GPU
+        place = find_place(bound.pointers, options.target)
+        options = options.resolved(None if place is None else place.device)
         if warmup:
             return self._kernel(bound, options).kernel, None
         extents = normalize_grid(grid, _Meta(self.params, values, options))
@@ -182,12 +188,23 @@ class JITFunction(JITCallable):
         kernel = found.kernel
         if any(item.pointer.read_only for item in bound.pointers):
             _check_writeable(kernel.stored_arguments(), bound)
+        device = -1
+        stream: StreamSource = 0
         try:
-            kernel._kernel.launch(extents, bound.slots, options.num_threads)
+            if place is None:
+                kernel._kernel.launch(extents, bound.slots, options.num_threads)
+            else:
+                device = place.device
+                stream = find_stream(bound.pointers, device, options.stream)
+                handle = read_stream(stream, device)
+                kernel._kernel.launch_cuda(device, handle, extents, bound.slots)
         except _C.CoreError as error:
             raise_core_error(error)
-        slots = tuple(bound.slots)
-        return kernel, (kernel._kernel, slots, options.num_threads, options.as_dict, found.globals)
+        if place is not None and not place.by_arrays:
+            return kernel, None
+        slots, threads = tuple(bound.slots), options.num_threads
+        recipe = (kernel._kernel, slots, threads, options.as_dict, found.globals, device, stream)
+        return kernel, recipe
 
     def warmup(self, *args: Any, grid: Any = (1,), **kwargs: Any) -> "CompiledKernel":
         """Compiles the kernel for these arguments without running it.
@@ -308,6 +325,13 @@ class JITFunction(JITCallable):
     def _interpret(
         self, bound: Bound, options: "CompileOptions", grid: tuple[int, int, int]
     ) -> None:
+        on_gpu = next((item for item in bound.pointers if item.pointer.device >= 0), None)
+        if on_gpu is not None:
+            raise ArgumentError(
+                "E054",
+                f"argument `{on_gpu.name}` is on a GPU, and the interpreter runs on the CPU",
+                "pass a copy in the CPU's memory",
+            )
         key = (tuple(bound.key), options.key)
         with self._lock:
             found = self._modules.get(key)

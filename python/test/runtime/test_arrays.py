@@ -156,8 +156,8 @@ def test_dlpack_says_what_is_read_only():
 
 
 def test_dlpack_of_another_device_is_refused():
-    with pytest.raises(tessera.ArgumentError, match="a CUDA GPU"):
-        pointer_of(OnlyDLPack(np.zeros(3), (2, 0)), "x")
+    with pytest.raises(tessera.ArgumentError, match="a ROCm GPU"):
+        pointer_of(OnlyDLPack(np.zeros(3), (10, 0)), "x")
 
 
 def test_failing_protocols_are_told():
@@ -175,14 +175,6 @@ def test_failing_protocols_are_told():
         with pytest.raises(tessera.ArgumentError, match=why) as caught:
             pointer_of(value, "x")
         assert caught.value.id == "E058"
-
-
-def test_cuda_array_interface_is_refused():
-    class Gpu:
-        __cuda_array_interface__ = {"shape": (1,), "version": 3}
-
-    with pytest.raises(tessera.ArgumentError, match="memory of a GPU"):
-        pointer_of(Gpu(), "x")
 
 
 def test_reinterpret():

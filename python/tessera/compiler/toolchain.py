@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""NVIDIA's part of the road to a GPU: ptxas and libdevice.
+
+Looked for in the settings, then in the Python packages nvidia-cuda-nvcc and nvidia-nvvm,
+then in a CUDA toolkit. Two compilations with different ones never share a cached kernel.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from typing import Iterator, Sequence
+
+from tessera.settings import settings
+
+# Where the packages for CUDA 13 and those for CUDA 12 put it, below site-packages/nvidia.
+_PTXAS = ("cu13/bin/ptxas", "cuda_nvcc/bin/ptxas")
+_LIBDEVICE = ("cu13/nvvm/libdevice/libdevice.10.bc", "cuda_nvcc/nvvm/libdevice/libdevice.10.bc")
+
+
+def find_ptxas() -> str:
+    """The path of ptxas; empty if there is none."""
+    if settings.ptxas:
+        return settings.ptxas
+    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    candidates = [*_packaged(_PTXAS), *(os.path.join(home, "bin/ptxas") for home in homes if home)]
+    for path in candidates:
+        if os.access(path, os.X_OK):
+            return path
+    return shutil.which("ptxas") or ""
+
+
+def find_libdevice() -> str:
+    """The path of libdevice; empty to leave it to the core, which looks beside itself first."""
+    if settings.libdevice:
+        return settings.libdevice
+    beside = os.path.join(os.path.dirname(os.path.dirname(__file__)), "libdevice.10.bc")
+    if not os.path.exists(beside):
+        for path in _packaged(_LIBDEVICE):
+            if os.path.exists(path):
+                return path
+    return ""
+
+
+def toolchain_key() -> str:
+    """Equal for toolchains that give the same code.
+
+    A program is known by its path, size and time: asking it for its version takes longer
+    than loading a kernel from the cache.
+    """
+    return " ".join(map(_identity, (find_ptxas(), find_libdevice())))
+
+
+def _packaged(names: Sequence[str]) -> Iterator[str]:
+    spec = importlib.util.find_spec("nvidia")
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        for name in names:
+            yield os.path.join(folder, name)
+
+
+def _identity(path: str) -> str:
+    try:
+        known = os.stat(path)
+    except OSError:
+        return "none"
+    return f"{os.path.realpath(path)}:{known.st_size}:{known.st_mtime_ns}"

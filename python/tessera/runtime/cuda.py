@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Launches on NVIDIA GPUs: on which one, on which stream, for which architecture.
+
+A kernel runs where its arrays are, on the stream that the framework they belong to works
+on at that moment, so that it comes after what fills its inputs and before what reads its
+outputs. Nothing here imports a framework: one whose arrays are passed is loaded.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any, Callable, NamedTuple, Optional, Protocol, Sequence, Union
+
+from tessera import _C
+from tessera.errors import ArgumentError, LaunchError, raise_core_error
+from tessera.runtime.arrays import ANYWHERE, HOST, Pointer
+
+# What kernels can be compiled for: capability -> architecture. The "a" is for the
+# instructions that only that one generation has.
+_ARCHITECTURES = {80: "sm_80", 86: "sm_86", 89: "sm_89", 90: "sm_90a"}
+
+StreamSource = Union[int, Callable[[int], int]]
+"""A stream's handle, or a function that tells the current one of a device."""
+
+
+class NamedPointer(Protocol):
+    """An array argument and what messages call it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def pointer(self) -> Pointer: ...
+
+
+class Place(NamedTuple):
+    """Where a launch goes."""
+
+    device: int
+    by_arrays: bool
+    """Whether arrays decided it; if not, the next launch may go elsewhere."""
+
+
+def find_place(pointers: Sequence[NamedPointer], target: str) -> Optional[Place]:
+    """The GPU for a launch with these arrays, or None for the CPU.
+
+    `target` is "auto", "cpu" or "cuda". Raises ArgumentError (E054) where arrays lie on
+    several devices or not where the target is.
+    """
+    on_gpu = next((item for item in pointers if item.pointer.device >= 0), None)
+    on_host = next((item for item in pointers if item.pointer.device == HOST), None)
+    if on_gpu is None:
+        if target != "cuda":
+            return None
+        if on_host is not None:
+            raise ArgumentError(
+                "E054",
+                f"argument `{on_host.name}` is in the CPU's memory, and the target is 'cuda'",
+                "copy it to a GPU, or drop `target`",
+            )
+        return Place(_current_device(), False)
+    device = on_gpu.pointer.device
+    if target == "cpu":
+        raise ArgumentError(
+            "E054",
+            f"argument `{on_gpu.name}` is on GPU {device}, and the target is 'cpu'",
+            "copy it to the CPU, or drop `target`",
+        )
+    for item in pointers:
+        where = item.pointer.device
+        if where not in (device, ANYWHERE):
+            spelled = "in the CPU's memory" if where == HOST else f"on GPU {where}"
+            raise ArgumentError(
+                "E054",
+                f"argument `{item.name}` is {spelled}, and `{on_gpu.name}` is on GPU {device}",
+                f"copy one of them; with torch, {item.name}.to('cuda:{device}')",
+            )
+    return Place(device, True)
+
+
+def find_stream(pointers: Sequence[NamedPointer], device: int, given: Any = None) -> StreamSource:
+    """The stream of a launch: `given`, else the current one of torch if there is a tensor of
+    its, else that of another array, else the legacy default stream.
+
+    Where another array is being computed on another stream, this waits for that.
+    """
+    source: Optional[StreamSource] = None
+    if given is not None:
+        source = _handle(given)
+    elif any(item.pointer.framework == "torch" for item in pointers):
+        source = _torch_stream()
+    streams = [item.pointer.stream for item in pointers if item.pointer.stream is not None]
+    if source is None:
+        source = streams[0] if streams else 0
+    if streams:
+        chosen = _without_alias(read_stream(source, device))
+        for stream in dict.fromkeys(map(_without_alias, streams)):
+            if stream != chosen:
+                synchronize(device, stream)
+    return source
+
+
+def read_stream(source: StreamSource, device: int) -> int:
+    """The handle of a stream at this moment."""
+    return source(device) if callable(source) else source
+
+
+def synchronize(device: int, stream: int = 0) -> None:
+    """Waits for all that was put on a stream."""
+    try:
+        _C.cuda_synchronize(device, stream)
+    except _C.CoreError as error:
+        raise_core_error(error)
+
+
+@functools.lru_cache(maxsize=None)
+def architecture(device: int) -> str:
+    """What to compile for to run on a GPU, such as "sm_90a".
+
+    Raises LaunchError (E030, E066) for a GPU that is not there or not supported.
+    """
+    try:
+        info = _C.cuda_device_info(device)
+    except _C.CoreError as error:
+        raise_core_error(error)
+    major, minor = info["capability"]
+    fitting = [known for known in _ARCHITECTURES if known // 10 == major and known % 10 <= minor]
+    if not fitting:
+        raise LaunchError(
+            "E030",
+            f"GPU {device} ({info['name']}) has compute capability {major}.{minor}, "
+            "for which there is no code generator",
+            "use a GPU of capability 8.x or 9.0, or arrays on the CPU",
+        )
+    return _ARCHITECTURES[max(fitting)]
+
+
+def _torch_stream() -> StreamSource:
+    torch = sys.modules["torch"]
+    # The same as below without an object for the stream, a tenth of the time.
+    raw: Optional[Callable[[int], int]] = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    if raw is not None:
+        return raw
+    return lambda device: int(torch.cuda.current_stream(device).cuda_stream)
+
+
+def _current_device() -> int:
+    """The GPU for a launch without arrays."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        return int(torch.cuda.current_device())
+    return 0
+
+
+def _without_alias(stream: int) -> int:
+    """1 is another name of the legacy default stream."""
+    return 0 if stream == 1 else stream
+
+
+def _handle(stream: Any) -> int:
+    """The handle in a stream of torch, CuPy, Numba or cuda.core, or a number."""
+    if isinstance(stream, int) and not isinstance(stream, bool) and stream >= 0:
+        return stream
+    if hasattr(stream, "__cuda_stream__"):
+        return int(stream.__cuda_stream__()[1])
+    for name in ("cuda_stream", "ptr", "handle"):
+        value = getattr(stream, name, None)
+        value = getattr(value, "value", value)  # Numba's is a ctypes pointer
+        if isinstance(value, int):
+            return value
+    raise LaunchError(
+        "E053",
+        f"stream is {stream!r}",
+        "pass a stream of torch, CuPy or Numba, or the integer that stands for one",
+    )
