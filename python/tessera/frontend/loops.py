@@ -373,8 +373,9 @@ class LoopWalker(BranchWalker):
         before = dict(self.scope.values)
         names = self._carried_names(node.body, live_out, plan, but=variable)
         carried = self._enter(names)
-        keep_last = variable in live_out and isinstance(before.get(variable), tensor)
-        last = self._initial_last(before[variable], bounds) if keep_last else None
+        old = before.get(variable, MISSING)
+        keep_last = variable in live_out and (isinstance(old, tensor) or is_number(old))
+        last = self._initial_last(old, bounds) if keep_last else None
         inits = carried.tensors() + ([last] if keep_last else [])
         index, *arguments = emit("begin_for", *bounds, inits, hints)
         region = iter(arguments)
@@ -391,8 +392,7 @@ class LoopWalker(BranchWalker):
         self._check_constants(node.body, before, [*names, variable], plan)
         yields = self._leave(carried, node)
         if keep_last:
-            final = self.scope.get(variable)
-            yields.append(known_value(emit_one("cast", final, index.type, None, False)))
+            yields.append(self._as_index(self.scope.get(variable), index.type))
         results = iter(emit("end_for", yields))
         values = dict(self.scope.values)
         self.scope.values = dict(before)
@@ -405,8 +405,9 @@ class LoopWalker(BranchWalker):
         self._after_variable(node, variable, before, bounds, index.type, live_out, results)
         self._restore(outer)
 
-    def _initial_last(self, old: tensor, bounds: list[Any]) -> Any:
+    def _initial_last(self, value: Any, bounds: list[Any]) -> Any:
         type = _index_type(bounds)
+        old = to_tensor_value(value)
         if not old.dtype.is_int() or old.shape:
             raise UserMistake(
                 "E036",
@@ -430,7 +431,7 @@ class LoopWalker(BranchWalker):
             self.scope.drop(variable, Undefined(node.lineno, "for"))
             return
         old = before.get(variable, MISSING)
-        if isinstance(old, tensor):
+        if isinstance(old, tensor) or is_number(old):
             self.scope.set(variable, next(results))
             return
         numbers = range(*bounds) if all(isinstance(bound, int) for bound in bounds) else None
@@ -456,7 +457,7 @@ class LoopWalker(BranchWalker):
         carried = self._enter(names)
         keep_last = variable in live_out
         old = before.get(variable, MISSING)
-        if keep_last and isinstance(old, tensor):
+        if keep_last and (isinstance(old, tensor) or is_number(old)):
             last: Any = self._initial_last(old, bounds)
         else:
             last = start
@@ -481,8 +482,7 @@ class LoopWalker(BranchWalker):
         self.locate(node)
         self._check_leaving(plan)
         self._check_constants(node.body, before, [*names, variable], plan)
-        final = self.scope.values.get(variable, counter)
-        final = emit_one("cast", final, type, None, False) if final.type != type else final
+        final = self._as_index(self.scope.values.get(variable, counter), type)
         yields = [emit_one("add", counter, step), final]
         yields += self._leave(leaving, node) + self._leave(carried, node)
         _, last_result, *arguments = emit("end_while", yields)
@@ -492,7 +492,8 @@ class LoopWalker(BranchWalker):
         self._after_leaving(plan)
         self._rebind(leaving, results)
         self._rebind(carried, results)
-        if keep_last and (isinstance(old, tensor) or self._surely_runs(bounds)):
+        had_value = isinstance(old, tensor) or is_number(old)
+        if keep_last and (had_value or self._surely_runs(bounds)):
             self.scope.set(variable, last_result)
         else:
             self.scope.drop(variable, Undefined(node.lineno, "for"))

@@ -20,6 +20,8 @@ import pytest
 import tessera
 
 NAMES = ["a", "b", "c", "d"]
+# Loop variables that several loops share, and that are read outside of them.
+SHARED = ["k", "l"]
 COUNT = int(os.environ.get("TESSERA_TEST_SEEDS", "60"))
 A = [0, 1, 2, 3, 5, 7, 12, 30]
 B = [0, 4, 1, 9, 2, 31, 6, 3]
@@ -33,15 +35,16 @@ class Generator:
         self.loops = 0
 
     def function(self) -> str:
-        lines = ["def f(a, b):", "    c = a", "    d = 3"]
+        lines = ["def f(a, b):", "    c = a", "    d = 3", "    k = b", "    l = 2"]
         for _ in range(4):
             lines += self.statement(0, False, 1)
-        return "\n".join([*lines, "    return (a + b * 3 + c * 5 + d * 7) & 255", ""])
+        total = "a + b * 3 + c * 5 + d * 7 + k * 11 + l * 13"
+        return "\n".join([*lines, f"    return ({total}) & 255", ""])
 
     def expression(self, depth: int = 0) -> str:
         kind = self.random.random()
         if depth > 1 or kind < 0.35:
-            return self.random.choice([*NAMES, str(self.random.randint(0, 9))])
+            return self.random.choice([*NAMES, *SHARED, str(self.random.randint(0, 9))])
         left, right = self.expression(depth + 1), self.expression(depth + 1)
         if kind < 0.9:
             return f"({left} {self.random.choice('+-*&^|')} {right})"
@@ -93,7 +96,8 @@ class Generator:
     def loop(self, kind: float, depth: int, indent: int) -> list[str]:
         pad = "    " * indent
         self.loops += 1
-        index = f"i{self.loops}"
+        own = f"i{self.loops}"
+        index = self.random.choice([own, *SHARED]) if kind < 0.90 else own
         body = self.block(depth + 1, True, indent + 1)
         use = f"{pad}    {self.random.choice(NAMES)} = ({index} + {self.expression()}) & 31"
         if kind < 0.84:
