@@ -48,7 +48,12 @@ struct Group {
 /// Plans and rewrites one block.
 class BlockGrouper {
 public:
-  explicit BlockGrouper(Block &block) : block(block) {}
+  /// What groups of enclosing blocks yield in place of values that are computed further
+  /// out still is given as `substitutes`.
+  BlockGrouper(Block &block, const DenseMap<Value, Value> &substitutes)
+      : block(block), substitutes(substitutes) {}
+
+  const DenseMap<Value, Value> &getSubstitutes() const { return substitutes; }
 
   LogicalResult run();
 
@@ -81,6 +86,7 @@ private:
   Operation *cloneOp(Operation *op, OpBuilder &builder, IRMapping &mapping);
 
   unsigned orderOf(Operation *op) const { return order.lookup(op); }
+  bool isAtHand(Value value) const { return isCrossing(value) || substitutes.contains(value); }
 
   Block &block;
   DenseMap<Operation *, unsigned> order;
@@ -88,6 +94,9 @@ private:
   Group *open = nullptr;
   /// Values that are yielded, with the group that computes them.
   DenseMap<Value, Group *> home;
+  /// For values of enclosing blocks: what stands for them from here on. (A value of this
+  /// block is replaced everywhere.)
+  DenseMap<Value, Value> substitutes;
 };
 
 //===----------------------------------------------------------------------===//
@@ -146,6 +155,10 @@ void BlockGrouper::requireOperands(Operation *op) {
     Value value = operand.get();
     if (!isa<RankedTensorType>(value.getType()))
       continue;
+    if (Value substitute = substitutes.lookup(value)) {
+      operand.set(substitute);
+      continue;
+    }
     // Index arithmetic and constants are computed for each use, so that a loop that
     // updates its initial value in place spoils it for no one else.
     if (isRematerializable(value)) {
@@ -166,7 +179,7 @@ void BlockGrouper::requireOperands(Operation *op) {
 }
 
 void BlockGrouper::requireFrontier(Value value, Operation *consumer, Operation *regionOp) {
-  if (isCrossing(value) || isRematerializable(value))
+  if (isAtHand(value) || isRematerializable(value))
     return;
   Operation *def = value.getDefiningOp();
   if (isIndexArithmetic(def)) {
@@ -181,7 +194,11 @@ void BlockGrouper::requireFrontier(Value value, Operation *consumer, Operation *
 }
 
 void BlockGrouper::require(Value value, Operation *consumer) {
-  if (isCrossing(value) || home.contains(value))
+  if (isAtHand(value) || home.contains(value))
+    return;
+  // The group of a root yields what the root gives.
+  RootKind kind = classify(value.getDefiningOp());
+  if (kind == RootKind::Fused || kind == RootKind::InElementOrder)
     return;
   addRoot(Root::ofValue(value), consumer);
 }
@@ -245,7 +262,7 @@ bool BlockGrouper::canJoin(const Group &group, Root root, ArrayRef<int64_t> shap
 //===----------------------------------------------------------------------===//
 
 bool BlockGrouper::isLeaf(Value value, const Group *group) {
-  if (!isa<RankedTensorType>(value.getType()) || isCrossing(value))
+  if (!isa<RankedTensorType>(value.getType()) || isAtHand(value))
     return true;
   Operation *def = value.getDefiningOp();
   RootKind kind = classify(def);
@@ -400,6 +417,8 @@ bool BlockGrouper::settleOnce() {
 Value BlockGrouper::clone(Value value, OpBuilder &builder, IRMapping &mapping) {
   if (Value done = mapping.lookupOrNull(value))
     return done;
+  if (Value substitute = substitutes.lookup(value))
+    return substitute;
   if (!isa<RankedTensorType>(value.getType()) || isCrossing(value))
     return value;
   cloneOp(value.getDefiningOp(), builder, mapping);
@@ -443,8 +462,17 @@ void BlockGrouper::rewrite(Group &group) {
   SmallVector<Value> operands =
       llvm::map_to_vector(results, [&](Value v) { return mapping.lookup(v); });
   strips::YieldOp::create(builder, loc, operands);
-  for (auto [value, result] : llvm::zip_equal(results, groupOp.getResults()))
-    value.replaceAllUsesWith(result);
+  for (auto [value, result] : llvm::zip_equal(results, groupOp.getResults())) {
+    if (value.getParentBlock() == &block) {
+      value.replaceAllUsesWith(result);
+      continue;
+    }
+    // Other regions use the value too.
+    substitutes[value] = result;
+    value.replaceUsesWithIf(result, [&](OpOperand &use) {
+      return block.findAncestorOpInBlock(*use.getOwner()) && !groupOp->isAncestor(use.getOwner());
+    });
+  }
 }
 
 LogicalResult BlockGrouper::run() {
@@ -481,9 +509,10 @@ void eraseDeadTiles(Region &region) {
     }
 }
 
-LogicalResult groupRegion(Region &region) {
+LogicalResult groupRegion(Region &region, const DenseMap<Value, Value> &substitutes) {
   for (Block &block : region) {
-    if (failed(BlockGrouper(block).run()))
+    BlockGrouper grouper(block, substitutes);
+    if (failed(grouper.run()))
       return failure();
     SmallVector<Operation *> withRegions;
     for (Operation &op : block)
@@ -491,7 +520,7 @@ LogicalResult groupRegion(Region &region) {
         withRegions.push_back(&op);
     for (Operation *op : withRegions)
       for (Region &inner : op->getRegions())
-        if (failed(groupRegion(inner)))
+        if (failed(groupRegion(inner, grouper.getSubstitutes())))
           return failure();
   }
   return success();
@@ -502,7 +531,8 @@ struct StripsGroup : impl::StripsGroupBase<StripsGroup> {
     WalkResult supported = getOperation()->walk([](Operation *op) {
       return failed(verifySupported(op)) ? WalkResult::interrupt() : WalkResult::advance();
     });
-    if (supported.wasInterrupted() || failed(groupRegion(getOperation().getBody())))
+    if (supported.wasInterrupted() ||
+        failed(groupRegion(getOperation().getBody(), DenseMap<Value, Value>())))
       return signalPassFailure();
     eraseDeadTiles(getOperation().getBody());
   }
