@@ -178,4 +178,36 @@ def TileLowerDescriptorsPass : Pass<"tile-lower-descriptors", "::mlir::ModuleOp"
     "::mlir::ub::UBDialect"];
 }
 
+def TileVersionWrapsPass : Pass<"tile-version-wraps", "::tessera::tile::FuncOp"> {
+  let summary = "Has programs whose indices do not wrap run code that cannot wrap";
+  let description = [{
+    `(start + range) % extent`, added to pointers, is a run of neighbours unless the
+    program is one at the edge. Where runs are not known to be long, everything from the
+    remainder on gets two versions, chosen by scalars. For CPUs, where neighbours are one
+    load and all others a gather.
+
+    ```mlir
+    %x = arith.addi %start_splat, %range : tensor<64xi32>
+    %i = tile.rem_int signed %x, %extent_splat : tensor<64xi32>
+    ...
+    ```
+    becomes
+    ```mlir
+    %first = tile.rem_int signed %start, %extent : i32
+    %straight = (%extent >= 64) & (%first <= %extent - 64)
+    scf.if %straight {
+      %i = arith.addi %first_splat, %range : tensor<64xi32>
+      ...
+    } else {
+      %i = tile.rem_int signed %x, %extent_splat : tensor<64xi32>
+      ...
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numVersions", "versions", "Number of functions with a version that does not wrap">,
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 #endif // TESSERA_DIALECT_TILE_TRANSFORMS_PASSES_TD

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Kernels keep indices in range by `(start + range) % extent` where they could mask. Only
+// the programs at the edge wrap; all others pay for the possibility with a gather in
+// place of a load, and with divisions. A test of scalars tells the two apart.
+
+#include "tessera/Analysis/Access.h"
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+namespace tessera::tile {
+#define GEN_PASS_DEF_TILEVERSIONWRAPSPASS
+#include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace tessera::tile
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tile;
+
+namespace {
+
+/// Runs as long as this need no help: no vector of a CPU has more lanes of 32 bits.
+constexpr int64_t kLongRun = 16;
+
+/// (start + range(from, from + length)) % extent
+struct Wrap {
+  RemIntOp rem;
+  /// A scalar; none for 0.
+  Value start;
+  int64_t from, length;
+  Value extent;
+};
+
+struct VersionWrapsPass : public tessera::tile::impl::TileVersionWrapsPassBase<VersionWrapsPass> {
+  void runOnOperation() final;
+  void collectCandidates(SetVector<RemIntOp> &candidates);
+  std::optional<Wrap> matchWrap(RemIntOp rem, AccessAnalysis &access);
+  void version(Block *block, ArrayRef<Wrap> wraps);
+};
+
+/// The scalar of which a tile is the splat.
+Value getSplatSource(Value tile) {
+  auto splat = tile.getDefiningOp<SplatOp>();
+  return splat ? splat.getSource() : Value();
+}
+
+/// Whether a scalar can be computed before an op of its block.
+bool canHoist(Value value, Operation *before) {
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getBlock() != before->getBlock() || op->isBeforeInBlock(before))
+    return true;
+  return op != before && isPure(op) && op->getNumRegions() == 0 &&
+         llvm::all_of(op->getOperands(), [&](Value operand) { return canHoist(operand, before); });
+}
+
+void hoist(Value value, Operation *before) {
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getBlock() != before->getBlock() || op->isBeforeInBlock(before))
+    return;
+  for (Value operand : op->getOperands())
+    hoist(operand, before);
+  op->moveBefore(before);
+}
+
+} // namespace
+
+/// The remainders that are added to pointers as they are: a run of theirs is a run of
+/// addresses. Those that are multiplied first make rows, which may lie anywhere.
+void VersionWrapsPass::collectCandidates(SetVector<RemIntOp> &candidates) {
+  SetVector<Value> values;
+  getOperation()->walk([&](Operation *op) {
+    if (isa<LoadOp, StoreOp>(op))
+      values.insert(op->getOperand(0));
+  });
+  for (size_t next = 0; next < values.size(); ++next) {
+    Operation *op = values[next].getDefiningOp();
+    if (!op)
+      continue;
+    if (auto rem = dyn_cast<RemIntOp>(op))
+      candidates.insert(rem);
+    if (isa<AddPtrOp, arith::AddIOp, BroadcastOp, ExpandDimsOp, TransOp, ReshapeOp, HintOp,
+            arith::ExtSIOp, arith::ExtUIOp>(op))
+      for (Value operand : op->getOperands())
+        if (isa<RankedTensorType>(operand.getType()))
+          values.insert(operand);
+  }
+}
+
+std::optional<Wrap> VersionWrapsPass::matchWrap(RemIntOp rem, AccessAnalysis &access) {
+  auto type = dyn_cast<RankedTensorType>(rem.getType());
+  if (!type || type.getRank() != 1 || type.getElementTypeBitWidth() < 32)
+    return std::nullopt;
+  Wrap wrap{rem, {}, 0, type.getDimSize(0), getSplatSource(rem.getRhs())};
+  Value range = rem.getLhs();
+  if (auto sum = range.getDefiningOp<arith::AddIOp>()) {
+    range = sum.getRhs();
+    wrap.start = getSplatSource(sum.getLhs());
+    if (!wrap.start) {
+      range = sum.getLhs();
+      wrap.start = getSplatSource(sum.getRhs());
+    }
+    if (!wrap.start)
+      return std::nullopt;
+  }
+  auto rangeOp = range.getDefiningOp<RangeOp>();
+  if (!wrap.extent || !rangeOp || !isNonNegative(rem.getLhs()))
+    return std::nullopt;
+  wrap.from = static_cast<int32_t>(rangeOp.getStart());
+  if (access.getForm(rem).contiguity[0] >= std::min(wrap.length, kLongRun))
+    return std::nullopt;
+  return wrap;
+}
+
+/// Two versions of everything from the first of the remainders on.
+void VersionWrapsPass::version(Block *block, ArrayRef<Wrap> wraps) {
+  Operation *first = wraps.front().rem;
+  Operation *terminator = block->getTerminator();
+  OpBuilder builder(first);
+  Location loc = first->getLoc();
+
+  Value condition;
+  IRMapping mapping;
+  for (Wrap wrap : wraps) {
+    hoist(wrap.extent, first);
+    if (wrap.start)
+      hoist(wrap.start, first);
+    Type type = wrap.extent.getType();
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, value));
+    };
+    Value index = constant(wrap.from);
+    if (wrap.start)
+      index = builder.createOrFold<arith::AddIOp>(loc, wrap.start, index);
+    // The first remainder, and whether the last one is `length - 1` more: so it is if
+    // extent >= length and first <= extent - length.
+    Value remainder = RemIntOp::create(builder, loc, wrap.rem.getSignedness(), index, wrap.extent);
+    Value length = constant(wrap.length);
+    Value isLong =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, wrap.extent, length);
+    Value room = arith::SubIOp::create(builder, loc, wrap.extent, length);
+    Value fits = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle, remainder, room);
+    for (Value part : {isLong, fits})
+      condition = condition ? Value(arith::AndIOp::create(builder, loc, condition, part)) : part;
+
+    auto tile = cast<RankedTensorType>(wrap.rem.getType());
+    Value steps = RangeOp::create(
+        builder, loc, RankedTensorType::get(tile.getShape(), builder.getI32Type()), 0, wrap.length);
+    if (steps.getType() != tile)
+      steps = arith::ExtSIOp::create(builder, loc, tile, steps);
+    Value splat = SplatOp::create(builder, loc, tile, remainder);
+    mapping.map(wrap.rem.getResult(), arith::AddIOp::create(builder, loc, splat, steps));
+  }
+
+  // What the rest of the block hands to whoever holds it.
+  SmallVector<Value> yielded;
+  for (Value operand : terminator->getOperands())
+    if (Operation *op = operand.getDefiningOp())
+      if (op->getBlock() == block && !op->isBeforeInBlock(first))
+        yielded.push_back(operand);
+  auto ifOp = scf::IfOp::create(builder, loc, ValueRange(yielded).getTypes(), condition,
+                                /*addThenBlock=*/true, /*addElseBlock=*/true);
+  Block *straight = ifOp.thenBlock(), *wrapped = ifOp.elseBlock();
+  for (Block *version : {straight, wrapped})
+    if (!version->empty())
+      version->back().erase();
+  builder.setInsertionPointToEnd(straight);
+  for (Operation &op : llvm::make_range(first->getIterator(), terminator->getIterator()))
+    if (!mapping.contains(&op) && !(isa<RemIntOp>(op) && mapping.contains(op.getResult(0))))
+      builder.clone(op, mapping);
+  SmallVector<Value> mapped = llvm::to_vector(
+      llvm::map_range(yielded, [&](Value value) { return mapping.lookupOrDefault(value); }));
+  scf::YieldOp::create(builder, loc, mapped);
+  wrapped->getOperations().splice(wrapped->end(), block->getOperations(), first->getIterator(),
+                                  terminator->getIterator());
+  builder.setInsertionPointToEnd(wrapped);
+  scf::YieldOp::create(builder, loc, yielded);
+  for (auto [value, result] : llvm::zip_equal(yielded, ifOp.getResults()))
+    terminator->replaceUsesOfWith(value, result);
+  ++numVersions;
+}
+
+void VersionWrapsPass::runOnOperation() {
+  SetVector<RemIntOp> candidates;
+  collectCandidates(candidates);
+  AccessAnalysis access;
+  SmallVector<Wrap> wraps;
+  for (RemIntOp rem : candidates)
+    if (std::optional<Wrap> wrap = matchWrap(rem, access))
+      wraps.push_back(*wrap);
+  if (wraps.empty())
+    return;
+
+  // One block, the outermost: versions within versions would be too many.
+  auto depthOf = [](Operation *op) {
+    unsigned depth = 0;
+    while ((op = op->getParentOp()))
+      ++depth;
+    return depth;
+  };
+  Block *block = wraps.front().rem->getBlock();
+  for (Wrap wrap : wraps)
+    if (depthOf(wrap.rem) < depthOf(&block->front()))
+      block = wrap.rem->getBlock();
+  llvm::erase_if(wraps, [&](Wrap wrap) { return wrap.rem->getBlock() != block; });
+  llvm::sort(wraps, [](Wrap a, Wrap b) { return a.rem != b.rem && a.rem->isBeforeInBlock(b.rem); });
+  // The test stands before the first remainder, and no tile crosses the end of a version:
+  // it would have to be in memory.
+  Operation *first = wraps.front().rem;
+  bool isPossible = llvm::all_of(wraps, [&](Wrap wrap) {
+    return canHoist(wrap.extent, first) && (!wrap.start || canHoist(wrap.start, first));
+  });
+  for (Value operand : block->getTerminator()->getOperands())
+    if (Operation *op = operand.getDefiningOp())
+      isPossible &= !isa<RankedTensorType>(operand.getType()) || op->getBlock() != block ||
+                    op->isBeforeInBlock(first);
+  if (isPossible)
+    version(block, wraps);
+}
