@@ -48,6 +48,8 @@ std::unique_ptr<CompiledKernel> HostCompilation::compile(ModuleOp module) {
   HostPipelineOptions pipeline;
   pipeline.vectorBits = target.vectorBits;
   pipeline.hasF16C = target.hasF16Conversion;
+  pipeline.hasInt8Dot = target.hasInt8Dot;
+  pipeline.hasBF16Dot = target.hasFastBF16Dot;
   pipeline.deterministic = options.deterministic;
   pipeline.fpFusion = options.fpFusion;
   pipeline.lineInfo = options.debug;

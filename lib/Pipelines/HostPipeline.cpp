@@ -46,6 +46,10 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   kernels.addPass(tile::createTileLoopInvariantCodeMotionPass());
   kernels.addPass(createCanonicalizerPass());
 
+  // Programs away from the edge get code without wrapping indices. Once no other pass
+  // moves code: it writes all that follows a remainder twice.
+  kernels.addPass(tile::createTileVersionWrapsPass());
+
   // Only what the user wrote may be contracted, not what the passes below write. With
   // `deterministic` it would make results depend on whether the machine has the
   // instruction.
@@ -66,7 +70,8 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   kernels.addPass(createStripsLicenseFusion());
 
   // Matrix products have their operands in memory now, and their own way of blocking.
-  kernels.addPass(createStripsLowerDot({options.vectorBits, options.deterministic}));
+  kernels.addPass(createStripsLowerDot(
+      {options.hasInt8Dot, options.hasBF16Dot, options.vectorBits, options.deterministic}));
 
   // The groups become loops over vectors: the last tile is gone.
   StripsLowerOptions strips;

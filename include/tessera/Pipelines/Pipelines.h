@@ -18,6 +18,10 @@ struct HostPipelineOptions : mlir::PassPipelineOptions<HostPipelineOptions> {
   Option<bool> hasF16C{
       *this, "has-f16c", llvm::cl::init(true),
       llvm::cl::desc("The machine converts between f16 and f32 by an instruction")};
+  Option<bool> hasInt8Dot{*this, "has-int8-dot", llvm::cl::init(false),
+                          llvm::cl::desc("The machine multiplies bytes four at a time (VNNI)")};
+  Option<bool> hasBF16Dot{*this, "has-bf16-dot", llvm::cl::init(false),
+                          llvm::cl::desc("The machine multiplies bf16 two at a time, and fast")};
   Option<bool> deterministic{*this, "deterministic", llvm::cl::init(false),
                              llvm::cl::desc("Reduce in an order that no vector width changes")};
   Option<bool> fpFusion{*this, "fp-fusion", llvm::cl::init(true),

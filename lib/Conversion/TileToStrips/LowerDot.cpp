@@ -5,8 +5,11 @@
 // static, so rows and columns left over get blocks of their own and nothing is
 // masked. Operands of 16 and 8 bits are widened to f32 on their way into packed
 // buffers; sums of products of 8-bit integers are exact in f32 up to k = 1024, so
-// they take the same instructions.
+// they take the same instructions. Where the machine multiplies several of them at
+// once, GroupedDot.cpp has another way.
 
+#include "DotBlock.h"
+#include "GroupedDot.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "tessera/Conversion/TileToStrips/Passes.h"
 #include "tessera/Conversion/TileToStrips/TotalArith.h"
@@ -20,56 +23,10 @@ namespace tessera {
 
 namespace {
 
-//===----------------------------------------------------------------------===//
-// The shape of the micro-kernel
-//===----------------------------------------------------------------------===//
-
-/// Steps of k for which a panel of b is kept in the first-level cache.
-constexpr int64_t kDepth = 128;
 /// Ways of the first-level cache that a panel of b may take up.
 constexpr int64_t kCacheWays = 8;
 constexpr int64_t kCacheSets = 64;
-constexpr int64_t kLineBytes = 64;
 constexpr StringLiteral kScratchAttr = "strips.scratch_bytes";
-
-/// A block of the result in registers.
-struct BlockShape {
-  int64_t rows, vectors;
-};
-
-/// Cycles for one step of k on a core with two multiply-add units of latency 4 and
-/// two loads a cycle; what current x86 and AArch64 cores have.
-double stepCost(int64_t rows, int64_t vectors) {
-  if (rows == 0 || vectors == 0)
-    return 0;
-  double multiplies = rows * vectors / 2.0, loads = (rows + vectors) / 2.0;
-  return std::max({multiplies, loads, 4.0}) + 0.5;
-}
-
-/// The block with which M rows by `vectors` vectors of columns take the least time.
-BlockShape chooseBlock(int64_t M, int64_t vectors, int64_t registers) {
-  BlockShape best{1, 1};
-  double bestCost = std::numeric_limits<double>::infinity();
-  for (int64_t v : {4, 2, 3, 1, 8, 6}) {
-    for (int64_t r = 1; r <= 12; ++r) {
-      // A row alone multiplies straight from memory; more rows hold a row of b.
-      int64_t used = r * v + (r > 1 ? v : 1) + 1;
-      if (used > registers || r > M || v > vectors)
-        continue;
-      auto columnsCost = [&](int64_t rows) {
-        return (vectors / v) * stepCost(rows, v) + stepCost(rows, vectors % v);
-      };
-      double cost = (M / r) * columnsCost(r) + columnsCost(M % r);
-      // A block of another shape for what is left over has to be compiled, too.
-      cost *= 1.0 + 0.03 * ((M % r != 0) + (vectors % v != 0));
-      if (cost < bestCost) {
-        bestCost = cost;
-        best = {r, v};
-      }
-    }
-  }
-  return best;
-}
 
 //===----------------------------------------------------------------------===//
 // Emission
@@ -99,7 +56,7 @@ public:
     element = accElement.isF64() ? Type(b.getF64Type()) : Type(b.getF32Type());
     lanes = vectorBits / element.getIntOrFloatBitWidth();
     // An f16 accumulator is rounded once, not once a block.
-    depth = accElement.isF16() ? K : std::min(K, kDepth);
+    depth = accElement.isF16() ? K : std::min(K, kDotDepth);
     if (accElement.isInteger())
       depth = std::min<int64_t>(depth, 1024);
   }
@@ -384,6 +341,11 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
       if (isNew)
         if (auto bytes = function->getAttrOfType<IntegerAttr>(kScratchAttr))
           begin = llvm::alignTo(bytes.getInt(), kLineBytes);
+      if (std::optional<DotGroup> group =
+              findDotGroup(dot, {hasInt8Dot, hasBF16Dot}, deterministic)) {
+        size = std::max(size, emitGroupedDot(dot, *group, vectorBits, begin));
+        continue;
+      }
       DotEmitter emitter(dot, vectorBits, !deterministic);
       size = std::max(size, emitter.packedBytes());
       emitter.emit(begin);

@@ -128,3 +128,32 @@ def kernel(a_ptr, b_ptr, c_ptr):
     run(kernel, (1,), a, b, c)
     p = a.astype(np.float64) @ b
     np.testing.assert_allclose(c, p * 0.5 @ p.T + p, rtol=1e-4, atol=1e-1)
+
+
+@pytest.mark.parametrize(
+    "shape", [(64, 64, 64), (17, 48, 256), (1, 16, 32), (32, 8, 24), (48, 4, 640)]
+)
+def test_products_of_bytes_on_this_machine(rng, shape):
+    # The other targets of these tests have no instructions for bytes; this CPU may. Every
+    # byte occurs, the extremes at once among them.
+    m, n, k = shape
+    m = tessera.next_power_of_2(m)
+    a = rng.integers(-128, 128, (m, k)).astype(np.int8)
+    b = rng.integers(-128, 128, (k, n)).astype(np.int8)
+    a[0], b[:, 0] = -128, -128
+    c = rng.integers(-1000, 1000, (m, n)).astype(np.int32)
+    want = a.astype(np.int64) @ b.astype(np.int64) + c
+    dot[(1,)](a, b, c, M=m, N=n, K=k, TRANS_A=False, TRANS_B=False, ACC=True)
+    np.testing.assert_array_equal(c, want)
+
+
+@pytest.mark.parametrize("shape", [(64, 64, 64), (16, 48, 256), (1, 16, 32), (32, 8, 24)])
+def test_products_of_bf16_on_this_machine(rng, shape):
+    m, n, k = shape
+    a, b = draw(rng, (m, k), "bfloat16"), draw(rng, (k, n), "bfloat16")
+    c = np.zeros((m, n), np.float32)
+    dot[(1,)](a, b, c, M=m, N=n, K=k, TRANS_A=False, TRANS_B=False, ACC=False)
+    wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
+    # Products are exact, and each of k sums is off by at most half an ulp of what it sums.
+    bound = k * 2.0**-24 * (np.abs(wide_a) @ np.abs(wide_b))
+    assert (np.abs(c - wide_a @ wide_b) <= bound).all()

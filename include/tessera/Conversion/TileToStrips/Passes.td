@@ -209,6 +209,10 @@ def StripsLowerDot : Pass<"strips-lower-dot"> {
     ```
   }];
   let options = [
+    Option<"hasInt8Dot", "has-int8-dot", "bool", "false",
+           "The machine sums four products of u8 and s8 in i32 by an instruction (VNNI)">,
+    Option<"hasBF16Dot", "has-bf16-dot", "bool", "false",
+           "The machine sums two products of bf16 in f32 by a fast instruction">,
     Option<"vectorBits", "vector-bits", "unsigned", "256", "Width of the machine's vectors">,
     Option<"deterministic", "deterministic", "bool", "false",
            "Round products and sums apart, whether or not the machine can fuse them">,

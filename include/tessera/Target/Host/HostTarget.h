@@ -29,6 +29,11 @@ struct HostTarget {
   int vectorBits = 128;
   /// f16 <-> f32 conversions in hardware.
   bool hasF16Conversion = false;
+  /// Four products of u8 and s8 summed in i32 by one instruction.
+  bool hasInt8Dot = false;
+  /// Two products of bf16 summed in f32 by one instruction, and faster than widening: some
+  /// CPUs have it at a quarter of the rate of their f32 multiply-add.
+  bool hasFastBF16Dot = false;
 
   /// The description of `cpu` ("host" or a name that LLVM knows) with `changes` made
   /// to its features ("+avx2,-avx512f"). Throws UserError (E062) for an unknown name.

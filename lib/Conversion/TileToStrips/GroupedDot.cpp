@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Both operands are packed into words of 32 bits: a word of a holds neighbours along k of
+// one row, a word of b those of one column. A product of words then is one lane of the
+// instruction, and the loops are those of f32 with a word for an element.
+//
+// The int8 instruction wants one side unsigned. a is moved up by 128, which adds 128 times
+// the sum of a column of b to each result; the block starts from minus that.
+
+#include "GroupedDot.h"
+
+#include "DotBlock.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+
+namespace tessera {
+namespace {
+
+/// The narrowest vector of words that the instructions have.
+constexpr int64_t kMinLanes = 4;
+
+class GroupedDotEmitter {
+public:
+  GroupedDotEmitter(strips::DotOp dot, DotGroup group, unsigned vectorBits)
+      : dot(dot), b(dot), loc(dot.getLoc()), isInt8(group == DotGroup::Int8),
+        group(static_cast<int64_t>(group)), lanes(vectorBits / 32) {
+    auto aType = cast<MemRefType>(dot.getA().getType());
+    M = aType.getDimSize(0);
+    words = aType.getDimSize(1) / this->group;
+    N = cast<MemRefType>(dot.getB().getType()).getDimSize(1);
+    depth = std::min(words, kDotDepth);
+    sumElement = cast<MemRefType>(dot.getAcc().getType()).getElementType();
+    block = chooseBlock(M, std::max<int64_t>(1, N / lanes), vectorBits >= 512 ? 32 : 16);
+    panelColumns = std::min(N, block.vectors * lanes);
+  }
+
+  int64_t emit(int64_t offset) {
+    int64_t begin = offset;
+    auto reserve = [&](ArrayRef<int64_t> shape) -> Value {
+      auto type = MemRefType::get(shape, b.getI32Type());
+      Value buffer = strips::ScratchOp::create(b, loc, type, offset);
+      offset += llvm::alignTo(type.getNumElements() * 4, kLineBytes);
+      return buffer;
+    };
+    packedA = reserve({M, depth});
+    packedB = reserve({depth, panelColumns});
+    if (isInt8)
+      corrections = reserve({1, panelColumns});
+    forEach(0, words / depth * depth, depth, [&](Value word) { emitDepth(word, depth); });
+    if (words % depth != 0)
+      emitDepth(index(words / depth * depth), words % depth);
+    dot.erase();
+    return offset - begin;
+  }
+
+private:
+  Value index(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
+  Value add(Value base, Value offset) {
+    if (matchPattern(base, m_Zero()))
+      return offset;
+    if (matchPattern(offset, m_Zero()))
+      return base;
+    return arith::AddIOp::create(b, loc, base, offset);
+  }
+  Value add(Value base, int64_t offset) { return offset == 0 ? base : add(base, index(offset)); }
+  Value times(Value value, int64_t factor) {
+    return arith::MulIOp::create(b, loc, value, index(factor));
+  }
+  Value splat(VectorType type, int64_t value) {
+    return arith::ConstantOp::create(
+        b, loc, DenseElementsAttr::get(type, b.getIntegerAttr(type.getElementType(), value)));
+  }
+
+  /// A loop, or its body alone where it would turn once.
+  void forEach(int64_t begin, int64_t end, int64_t step, function_ref<void(Value)> body) {
+    if (begin >= end)
+      return;
+    if (begin + step >= end) {
+      body(index(begin));
+      return;
+    }
+    auto loop = scf::ForOp::create(b, loc, index(begin), index(end), index(step));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    body(loop.getInductionVar());
+  }
+
+  /// Vectors of words from `begin` to `end`: as wide as the machine's, then narrower.
+  void forEachStrip(int64_t begin, int64_t end, int64_t narrowest,
+                    function_ref<void(Value, int64_t)> body) {
+    int64_t whole = begin + (end - begin) / lanes * lanes;
+    forEach(begin, whole, lanes, [&](Value at) { body(at, lanes); });
+    for (int64_t width = lanes / 2; width >= narrowest; width /= 2)
+      if ((end - whole) & width) {
+        body(index(whole), width);
+        whole += width;
+      }
+  }
+
+  /// Elements of a buffer as plain bits.
+  Value loadBits(Value buffer, Value row, Value column, int64_t count) {
+    auto type = cast<MemRefType>(buffer.getType());
+    Value loaded = vector::LoadOp::create(b, loc, VectorType::get(count, type.getElementType()),
+                                          buffer, ValueRange{row, column});
+    unsigned bits = type.getElementTypeBitWidth();
+    return vector::BitCastOp::create(b, loc, VectorType::get(count, b.getIntegerType(bits)),
+                                     loaded);
+  }
+
+  /// All of the result, for `steps` words of k from `word`.
+  void emitDepth(Value word, int64_t steps) {
+    packA(word, steps);
+    int64_t panel = block.vectors * lanes, whole = N / panel * panel;
+    forEach(0, whole, panel,
+            [&](Value column) { emitPanel(word, column, block.vectors, lanes, steps); });
+    int64_t rest = (N - whole) / lanes;
+    if (rest)
+      emitPanel(word, index(whole), rest, lanes, steps);
+    forEachStrip(whole + rest * lanes, N, kMinLanes,
+                 [&](Value column, int64_t width) { emitPanel(word, column, 1, width, steps); });
+  }
+
+  void packA(Value word, int64_t steps) {
+    forEach(0, M, 1, [&](Value row) {
+      forEachStrip(0, steps, 1, [&](Value at, int64_t width) {
+        auto type = VectorType::get(width, b.getI32Type());
+        Value bits = loadBits(dot.getA(), row, times(add(word, at), group), width * group);
+        Value packed = vector::BitCastOp::create(b, loc, type, bits);
+        // Flipping the sign bit of a byte adds 128 to it.
+        if (isInt8)
+          packed = arith::XOrIOp::create(b, loc, packed, splat(type, int32_t(0x80808080)));
+        vector::StoreOp::create(b, loc, packed, packedA, ValueRange{row, at});
+      });
+    });
+  }
+
+  void packB(Value word, Value column, int64_t columns, int64_t width, int64_t steps) {
+    for (int64_t first = 0; first < columns; first += width) {
+      auto type = VectorType::get(width, b.getI32Type());
+      SmallVector<Value> sums;
+      if (isInt8)
+        sums.push_back(splat(type, 0));
+      auto body = [&](Value at, ValueRange carried) -> SmallVector<Value> {
+        SmallVector<Value> rows;
+        for (int64_t i = 0; i < group; ++i)
+          rows.push_back(
+              loadBits(dot.getB(), add(times(add(word, at), group), i), add(column, first), width));
+        auto interleave = [&](Value x, Value y) -> Value {
+          return vector::InterleaveOp::create(b, loc, x, y);
+        };
+        Value bits = group == 2
+                         ? interleave(rows[0], rows[1])
+                         : interleave(interleave(rows[0], rows[2]), interleave(rows[1], rows[3]));
+        Value packed = vector::BitCastOp::create(b, loc, type, bits);
+        vector::StoreOp::create(b, loc, packed, packedB, ValueRange{at, index(first)});
+        if (!isInt8)
+          return {};
+        return {multiply(carried[0], splat(type, 0x01010101), packed)};
+      };
+      auto loop = scf::ForOp::create(b, loc, index(0), index(steps), index(1), sums,
+                                     [&](OpBuilder &inner, Location, Value at, ValueRange carried) {
+                                       OpBuilder::InsertionGuard guard(b);
+                                       b.restoreInsertionPoint(inner.saveInsertionPoint());
+                                       scf::YieldOp::create(b, loc, body(at, carried));
+                                     });
+      if (isInt8) {
+        Value correction = arith::MulIOp::create(b, loc, loop.getResult(0), splat(type, -128));
+        vector::StoreOp::create(b, loc, correction, corrections,
+                                ValueRange{index(0), index(first)});
+      }
+    }
+  }
+
+  void emitPanel(Value word, Value column, int64_t vectors, int64_t width, int64_t steps) {
+    packB(word, column, vectors * width, width, steps);
+    int64_t whole = M / block.rows * block.rows;
+    forEach(0, whole, block.rows,
+            [&](Value row) { emitBlock(row, column, block.rows, vectors, width, steps); });
+    if (whole < M)
+      emitBlock(index(whole), column, M - whole, vectors, width, steps);
+  }
+
+  /// One block of the result.
+  void emitBlock(Value row, Value column, int64_t rows, int64_t vectors, int64_t width,
+                 int64_t steps) {
+    auto sumType = VectorType::get(width, sumElement);
+    auto at = [&](int64_t r, int64_t v) {
+      return SmallVector<Value>{add(row, r), add(column, v * width)};
+    };
+    SmallVector<Value> sums;
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < vectors; ++v) {
+        Value sum = vector::LoadOp::create(b, loc, sumType, dot.getAcc(), at(r, v));
+        if (isInt8) {
+          Value correction = vector::LoadOp::create(b, loc, sumType, corrections,
+                                                    ValueRange{index(0), index(v * width)});
+          sum = arith::AddIOp::create(b, loc, sum, correction);
+        }
+        sums.push_back(sum);
+      }
+    auto loop = scf::ForOp::create(
+        b, loc, index(0), index(steps), index(1), sums,
+        [&](OpBuilder &inner, Location, Value k, ValueRange carried) {
+          OpBuilder::InsertionGuard guard(b);
+          b.restoreInsertionPoint(inner.saveInsertionPoint());
+          auto type = VectorType::get(width, b.getI32Type());
+          SmallVector<Value> columns, next(carried);
+          for (int64_t v = 0; v < vectors; ++v)
+            columns.push_back(
+                vector::LoadOp::create(b, loc, type, packedB, ValueRange{k, index(v * width)}));
+          for (int64_t r = 0; r < rows; ++r) {
+            Value scalar = memref::LoadOp::create(b, loc, packedA, ValueRange{add(row, r), k});
+            Value repeated = vector::BroadcastOp::create(b, loc, type, scalar);
+            for (int64_t v = 0; v < vectors; ++v)
+              next[r * vectors + v] = multiply(next[r * vectors + v], repeated, columns[v]);
+          }
+          scf::YieldOp::create(b, loc, next);
+        });
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < vectors; ++v)
+        vector::StoreOp::create(b, loc, loop.getResult(r * vectors + v), dot.getAcc(), at(r, v));
+  }
+
+  /// sum + the products of the words' elements.
+  Value multiply(Value sum, Value x, Value y) {
+    auto type = cast<VectorType>(x.getType());
+    int64_t width = type.getNumElements();
+    Type narrow = isInt8 ? Type(b.getI8Type()) : Type(b.getBF16Type());
+    auto elements = VectorType::get(width * group, narrow);
+    std::string name = isInt8 ? "llvm.x86.avx512.vpdpbusd." : "llvm.x86.avx512bf16.dpbf16ps.";
+    name += std::to_string(width * 32);
+    SmallVector<Value> operands = {sum, vector::BitCastOp::create(b, loc, elements, x),
+                                   vector::BitCastOp::create(b, loc, elements, y)};
+    return LLVM::CallIntrinsicOp::create(b, loc, sum.getType(), b.getStringAttr(name), operands)
+        .getResult(0);
+  }
+
+  strips::DotOp dot;
+  OpBuilder b;
+  Location loc;
+  bool isInt8;
+  int64_t group, lanes;
+  int64_t M, N, words; ///< words: K in words
+  int64_t depth;       ///< words of k that are packed at a time
+  int64_t panelColumns;
+  Type sumElement;
+  BlockShape block;
+  Value packedA, packedB, corrections;
+};
+
+} // namespace
+
+std::optional<DotGroup> findDotGroup(strips::DotOp dot, const DotInstructions &machine,
+                                     bool deterministic) {
+  auto a = cast<MemRefType>(dot.getA().getType()), b = cast<MemRefType>(dot.getB().getType());
+  Type sum = cast<MemRefType>(dot.getAcc().getType()).getElementType();
+  auto fits = [&](DotGroup group) {
+    return a.getDimSize(1) % static_cast<int64_t>(group) == 0 && b.getDimSize(1) % kMinLanes == 0;
+  };
+  if (machine.int8 && a.getElementType().isInteger(8) && sum.isInteger(32) && fits(DotGroup::Int8))
+    return DotGroup::Int8;
+  if (machine.bf16 && !deterministic && a.getElementType().isBF16() &&
+      b.getElementType().isBF16() && sum.isF32() && fits(DotGroup::BF16))
+    return DotGroup::BF16;
+  return std::nullopt;
+}
+
+int64_t emitGroupedDot(strips::DotOp dot, DotGroup group, unsigned vectorBits,
+                       int64_t scratchOffset) {
+  return GroupedDotEmitter(dot, group, vectorBits).emit(scratchOffset);
+}
+
+} // namespace tessera
