@@ -1,0 +1,185 @@
+// RUN: tessera-opt --split-input-file --convert-tile-to-tilegpu --tilegpu-coalesce --tilegpu-assign-layouts --canonicalize --cse %s | FileCheck %s
+
+// One layout from load to store; what is cheap is made in it.
+// CHECK: #[[L:.+]] = #tilegpu.layout<1024, reg = [1, 2, 512], lane = [4, 8, 16, 32, 64], warp = [128, 256]>
+// CHECK-LABEL: tile.func @chain
+// CHECK-NOT: tilegpu.candidates
+// CHECK: tile.range 0 to 1024 : tensor<1024xi32, #[[L]]>
+// CHECK: tile.load %{{.+}} : tensor<1024x!tile.ptr<f32>, #[[L]]>
+// CHECK: math.exp %{{.+}} : tensor<1024xf32, #[[L]]>
+// CHECK-NOT: tilegpu.convert_layout
+// CHECK: tile.store %{{.+}}, %{{.+}} : tensor<1024x!tile.ptr<f32>, #[[L]]>
+tile.func @chain(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %q: !tile.ptr<f32> {tile.divisibility = 16 : i64}) {
+  %i = tile.range 0 to 1024 : tensor<1024xi32>
+  %ps = tile.splat %p : !tile.ptr<f32> -> tensor<1024x!tile.ptr<f32>>
+  %pi = tile.addptr %ps, %i : tensor<1024x!tile.ptr<f32>>, tensor<1024xi32>
+  %x = tile.load %pi : tensor<1024x!tile.ptr<f32>>
+  %y = math.exp %x : tensor<1024xf32>
+  %qs = tile.splat %q : !tile.ptr<f32> -> tensor<1024x!tile.ptr<f32>>
+  %qi = tile.addptr %qs, %i : tensor<1024x!tile.ptr<f32>>, tensor<1024xi32>
+  tile.store %qi, %y : tensor<1024x!tile.ptr<f32>>
+  tile.return
+}
+
+// -----
+
+// Elements of two widths: half the vector for the narrow one costs less than a conversion,
+// and less than stores that leave out every other sector.
+// CHECK: #[[L:.+]] = #tilegpu.layout<2048, reg = [1, 2, 512, 1024], lane = [4, 8, 16, 32, 64], warp = [128, 256]>
+// CHECK-LABEL: tile.func @widths
+// CHECK: tile.load %{{.+}} : tensor<2048x!tile.ptr<f16>, #[[L]]>
+// CHECK-NOT: tilegpu.convert_layout
+// CHECK: tile.store %{{.+}}, %{{.+}} : tensor<2048x!tile.ptr<f32>, #[[L]]>
+tile.func @widths(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr<f32> {tile.divisibility = 16 : i64}) {
+  %i = tile.range 0 to 2048 : tensor<2048xi32>
+  %ps = tile.splat %p : !tile.ptr<f16> -> tensor<2048x!tile.ptr<f16>>
+  %pi = tile.addptr %ps, %i : tensor<2048x!tile.ptr<f16>>, tensor<2048xi32>
+  %x = tile.load %pi : tensor<2048x!tile.ptr<f16>>
+  %y = tile.fp_to_fp %x : tensor<2048xf16> -> tensor<2048xf32>
+  %qs = tile.splat %q : !tile.ptr<f32> -> tensor<2048x!tile.ptr<f32>>
+  %qi = tile.addptr %qs, %i : tensor<2048x!tile.ptr<f32>>, tensor<2048xi32>
+  tile.store %qi, %y : tensor<2048x!tile.ptr<f32>>
+  tile.return
+}
+
+// -----
+
+// A transposition needs one conversion, between the load's layout turned and the store's.
+// CHECK-LABEL: tile.func @transpose
+// CHECK: %[[X:.+]] = tile.load %{{.+}} : tensor<64x64x!tile.ptr<f32>, #[[ROWS:.+]]>
+// CHECK-NEXT: %[[T:.+]] = tile.trans %[[X]] {order = array<i32: 1, 0>} : tensor<64x64xf32, #[[ROWS]]> -> tensor<64x64xf32, #[[TURNED:.+]]>
+// CHECK-NEXT: %[[C:.+]] = tilegpu.convert_layout %[[T]] : tensor<64x64xf32, #[[TURNED]]> -> tensor<64x64xf32, #[[ROWS]]>
+// CHECK-NOT: tilegpu.convert_layout
+// CHECK: tile.store %{{.+}}, %[[C]] : tensor<64x64x!tile.ptr<f32>, #[[ROWS]]>
+tile.func @transpose(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %q: !tile.ptr<f32> {tile.divisibility = 16 : i64}) {
+  %c1024 = arith.constant dense<1024> : tensor<64x1xi32>
+  %i = tile.range 0 to 64 : tensor<64xi32>
+  %r = tile.expand_dims %i {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+  %c = tile.expand_dims %i {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+  %ro = arith.muli %r, %c1024 : tensor<64x1xi32>
+  %rb = tile.broadcast %ro : tensor<64x1xi32> -> tensor<64x64xi32>
+  %cb = tile.broadcast %c : tensor<1x64xi32> -> tensor<64x64xi32>
+  %o = arith.addi %rb, %cb : tensor<64x64xi32>
+  %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>>
+  %pp = tile.addptr %ps, %o : tensor<64x64x!tile.ptr<f32>>, tensor<64x64xi32>
+  %x = tile.load %pp : tensor<64x64x!tile.ptr<f32>>
+  %t = tile.trans %x {order = array<i32: 1, 0>} : tensor<64x64xf32> -> tensor<64x64xf32>
+  %qs = tile.splat %q : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>>
+  %qp = tile.addptr %qs, %o : tensor<64x64x!tile.ptr<f32>>, tensor<64x64xi32>
+  tile.store %qp, %t : tensor<64x64x!tile.ptr<f32>>
+  tile.return
+}
+
+// -----
+
+// The sum that a loop carries has the layout that the reduction in the loop gives: the
+// conversion for the store is after the loop.
+// CHECK-LABEL: tile.func @carried
+// CHECK: %[[SUM:.+]] = scf.for {{.+}} -> (tensor<128xf32, #[[S:.+]]>)
+// CHECK-NOT: tilegpu.convert_layout
+// CHECK: tile.reduce{{.+}} -> tensor<128xf32, #[[S]]>
+// CHECK: scf.yield %{{.+}} : tensor<128xf32, #[[S]]>
+// CHECK: tilegpu.convert_layout %[[SUM]] : tensor<128xf32, #[[S]]> -> tensor<128xf32, #[[STORED:.+]]>
+// CHECK: tile.store %{{.+}} : tensor<128x!tile.ptr<f32>, #[[STORED]]>
+tile.func @carried(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %q: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %zero = arith.constant dense<0.0> : tensor<128xf32>
+  %i = tile.range 0 to 128 : tensor<128xi32>
+  %j = tile.range 0 to 32 : tensor<32xi32>
+  %c = tile.expand_dims %i {axis = 0 : i32} : tensor<128xi32> -> tensor<1x128xi32>
+  %r = tile.expand_dims %j {axis = 1 : i32} : tensor<32xi32> -> tensor<32x1xi32>
+  %c128 = arith.constant dense<128> : tensor<32x1xi32>
+  %ro = arith.muli %r, %c128 : tensor<32x1xi32>
+  %rb = tile.broadcast %ro : tensor<32x1xi32> -> tensor<32x128xi32>
+  %cb = tile.broadcast %c : tensor<1x128xi32> -> tensor<32x128xi32>
+  %o = arith.addi %rb, %cb : tensor<32x128xi32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%a = %zero) -> (tensor<128xf32>) : i32 {
+    %c4096 = arith.constant 4096 : i32
+    %k4096 = arith.muli %k, %c4096 : i32
+    %pk = tile.addptr %p, %k4096 : !tile.ptr<f32>, i32
+    %ps = tile.splat %pk : !tile.ptr<f32> -> tensor<32x128x!tile.ptr<f32>>
+    %pp = tile.addptr %ps, %o : tensor<32x128x!tile.ptr<f32>>, tensor<32x128xi32>
+    %x = tile.load %pp : tensor<32x128x!tile.ptr<f32>>
+    %s = tile.reduce (%x) {axis = 0 : i32} : (tensor<32x128xf32>) -> tensor<128xf32> {
+    ^bb0(%u: f32, %v: f32):
+      %w = arith.addf %u, %v : f32
+      tile.reduce_return %w : f32
+    }
+    %b = arith.addf %a, %s : tensor<128xf32>
+    scf.yield %b : tensor<128xf32>
+  }
+  %qs = tile.splat %q : !tile.ptr<f32> -> tensor<128x!tile.ptr<f32>>
+  %qi = tile.addptr %qs, %i : tensor<128x!tile.ptr<f32>>, tensor<128xi32>
+  tile.store %qi, %sum : tensor<128x!tile.ptr<f32>>
+  tile.return
+}
+
+// -----
+
+// Rows minus their mean: the reduction, what is broadcast and the tile itself agree.
+// CHECK-LABEL: tile.func @centre
+// CHECK: tile.load %{{.+}} : tensor<16x256x!tile.ptr<f32>, #[[L:.+]]>
+// CHECK-NOT: tilegpu.convert_layout
+// CHECK: tile.broadcast %{{.+}} -> tensor<16x256xf32, #[[L]]>
+// CHECK-NOT: tilegpu.convert_layout
+// CHECK: tile.store %{{.+}} : tensor<16x256x!tile.ptr<f32>, #[[L]]>
+tile.func @centre(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}) {
+  %i = tile.range 0 to 4096 : tensor<4096xi32>
+  %o = tile.reshape %i : tensor<4096xi32> -> tensor<16x256xi32>
+  %ps = tile.splat %p : !tile.ptr<f32> -> tensor<16x256x!tile.ptr<f32>>
+  %pp = tile.addptr %ps, %o : tensor<16x256x!tile.ptr<f32>>, tensor<16x256xi32>
+  %x = tile.load %pp : tensor<16x256x!tile.ptr<f32>>
+  %s = tile.reduce (%x) {axis = 1 : i32} : (tensor<16x256xf32>) -> tensor<16xf32> {
+  ^bb0(%u: f32, %v: f32):
+    %w = arith.addf %u, %v : f32
+    tile.reduce_return %w : f32
+  }
+  %e = tile.expand_dims %s {axis = 1 : i32} : tensor<16xf32> -> tensor<16x1xf32>
+  %b = tile.broadcast %e : tensor<16x1xf32> -> tensor<16x256xf32>
+  %y = arith.subf %x, %b : tensor<16x256xf32>
+  tile.store %pp, %y : tensor<16x256x!tile.ptr<f32>>
+  tile.return
+}
+
+// -----
+
+// Functions that are called take and give tiles in the layout of their shape.
+// CHECK-LABEL: tile.func private @twice
+// CHECK-SAME: (%{{.+}}: tensor<256xf32, #[[D:.+]]>) -> tensor<256xf32, #[[D]]>
+tile.func private @twice(%x: tensor<256xf32>) -> tensor<256xf32> attributes {noinline} {
+  %y = arith.addf %x, %x : tensor<256xf32>
+  tile.return %y : tensor<256xf32>
+}
+// CHECK-LABEL: tile.func @call
+// CHECK: tile.call @twice(%{{.+}}) : (tensor<256xf32, #[[D]]>) -> tensor<256xf32, #[[D]]>
+tile.func @call(%p: !tile.ptr<f32>) {
+  %i = tile.range 0 to 256 : tensor<256xi32>
+  %ps = tile.splat %p : !tile.ptr<f32> -> tensor<256x!tile.ptr<f32>>
+  %pi = tile.addptr %ps, %i : tensor<256x!tile.ptr<f32>>, tensor<256xi32>
+  %x = tile.load %pi : tensor<256x!tile.ptr<f32>>
+  %y = tile.call @twice(%x) : (tensor<256xf32>) -> tensor<256xf32>
+  tile.store %pi, %y : tensor<256x!tile.ptr<f32>>
+  tile.return
+}
+
+// -----
+
+// A product is computed in blocks of 4x4 a thread, or 8x8; its operands stay as loaded.
+// CHECK-LABEL: tile.func @product
+// CHECK: %[[A:.+]] = tile.load %{{.+}} : tensor<64x64x!tile.ptr<f32>, #[[ROWS:.+]]>
+// CHECK-NOT: tilegpu.convert_layout
+// CHECK: tile.dot %[[A]], %[[A]], %{{.+}} : tensor<64x64xf32, #[[ROWS]]>, tensor<64x64xf32, #[[ROWS]]> -> tensor<64x64xf32, #{{.+}}>
+tile.func @product(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %q: !tile.ptr<f32> {tile.divisibility = 16 : i64}) {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %i = tile.range 0 to 4096 : tensor<4096xi32>
+  %o = tile.reshape %i : tensor<4096xi32> -> tensor<64x64xi32>
+  %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>>
+  %pp = tile.addptr %ps, %o : tensor<64x64x!tile.ptr<f32>>, tensor<64x64xi32>
+  %x = tile.load %pp : tensor<64x64x!tile.ptr<f32>>
+  %d = tile.dot %x, %x, %zero : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %qs = tile.splat %q : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>>
+  %qp = tile.addptr %qs, %o : tensor<64x64x!tile.ptr<f32>>, tensor<64x64xi32>
+  tile.store %qp, %d : tensor<64x64x!tile.ptr<f32>>
+  tile.return
+}

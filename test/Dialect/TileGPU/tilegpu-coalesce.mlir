@@ -1,0 +1,94 @@
+// RUN: tessera-opt --split-input-file --convert-tile-to-tilegpu --tilegpu-coalesce %s | FileCheck %s
+
+// Neighbours, 16 bytes aligned: four elements a thread, then threads side by side. The
+// narrower accesses are there for what else may count.
+// CHECK: #[[WIDE:.+]] = #tilegpu.layout<1024, reg = [1, 2, 512], lane = [4, 8, 16, 32, 64], warp = [128, 256]>
+// CHECK: #[[HALF:.+]] = #tilegpu.layout<1024, reg = [1, 256, 512], lane = [2, 4, 8, 16, 32], warp = [64, 128]>
+// CHECK: #[[ONE:.+]] = #tilegpu.layout<1024, reg = [128, 256, 512], lane = [1, 2, 4, 8, 16], warp = [32, 64]>
+// CHECK-LABEL: tile.func @aligned
+tile.func @aligned(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}) {
+  %i = tile.range 0 to 1024 : tensor<1024xi32>
+  %s = tile.splat %p : !tile.ptr<f32> -> tensor<1024x!tile.ptr<f32>>
+  %q = tile.addptr %s, %i : tensor<1024x!tile.ptr<f32>>, tensor<1024xi32>
+  // CHECK: tile.load %{{.+}} {tilegpu.candidates = [#[[WIDE]], #{{.+}}, #[[HALF]], #[[ONE]]]}
+  %x = tile.load %q : tensor<1024x!tile.ptr<f32>>
+  tile.store %q, %x : tensor<1024x!tile.ptr<f32>>
+  tile.return
+}
+
+// -----
+
+// What limits a vector: the alignment, and what the mask is constant on.
+// CHECK-DAG: #[[TWO:.+]] = #tilegpu.layout<512, reg = [1, 256], lane = [2, 4, 8, 16, 32], warp = [64, 128]>
+// CHECK-DAG: #[[ONE:.+]] = #tilegpu.layout<512, reg = [128, 256], lane = [1, 2, 4, 8, 16], warp = [32, 64]>
+// CHECK-LABEL: tile.func @limits
+tile.func @limits(%p: !tile.ptr<f32> {tile.divisibility = 8 : i64}, %n: i32) {
+  %i = tile.range 0 to 512 : tensor<512xi32>
+  %s = tile.splat %p : !tile.ptr<f32> -> tensor<512x!tile.ptr<f32>>
+  %q = tile.addptr %s, %i : tensor<512x!tile.ptr<f32>>, tensor<512xi32>
+  // CHECK: tile.load %{{.+}} {tilegpu.candidates = [#[[TWO]]{{.*}}]}
+  %x = tile.load %q : tensor<512x!tile.ptr<f32>>
+  %b = tile.splat %n : i32 -> tensor<512xi32>
+  %m = arith.cmpi slt, %i, %b : tensor<512xi32>
+  // CHECK: tile.store %{{.+}}, %{{.+}}, %{{.+}} {tilegpu.candidates = [#[[ONE]]{{.*}}]}
+  tile.store %q, %x, %m : tensor<512x!tile.ptr<f32>>
+  tile.return
+}
+
+// -----
+
+// A tile in columns: neighbours are along dimension 0. Rows of unknown length come after
+// what is known.
+// CHECK-DAG: #[[COLUMNS:.+]] = #tilegpu.layout<64x16, reg = {{\[}}[0, 8], [1, 0], [2, 0]], lane = {{\[}}[4, 0], [8, 0], [16, 0], [32, 0], [0, 1]], warp = {{\[}}[0, 2], [0, 4]]>
+// CHECK-LABEL: tile.func @columns
+tile.func @columns(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %ld: i32 {tile.divisibility = 16 : i64}) {
+  %i = tile.range 0 to 64 : tensor<64xi32>
+  %j = tile.range 0 to 16 : tensor<16xi32>
+  %r = tile.expand_dims %i {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+  %c = tile.expand_dims %j {axis = 0 : i32} : tensor<16xi32> -> tensor<1x16xi32>
+  %lds = tile.splat %ld : i32 -> tensor<1x16xi32>
+  %cl = arith.muli %c, %lds : tensor<1x16xi32>
+  %rb = tile.broadcast %r : tensor<64x1xi32> -> tensor<64x16xi32>
+  %cb = tile.broadcast %cl : tensor<1x16xi32> -> tensor<64x16xi32>
+  %o = arith.addi %rb, %cb : tensor<64x16xi32>
+  %s = tile.splat %p : !tile.ptr<f32> -> tensor<64x16x!tile.ptr<f32>>
+  %q = tile.addptr %s, %o : tensor<64x16x!tile.ptr<f32>>, tensor<64x16xi32>
+  // CHECK: tile.load %{{.+}} {tilegpu.candidates = [#[[COLUMNS]]{{.*}}]}
+  %x = tile.load %q : tensor<64x16x!tile.ptr<f32>>
+  tile.return
+}
+
+// -----
+
+// A small tile is held in copies; an odd factor of an extent is no bit of a place.
+// CHECK-DAG: #[[SMALL:.+]] = #tilegpu.layout<16, lane = [1, 2, 4, 8, 0], warp = [0, 0]>
+// CHECK-DAG: #[[ODD:.+]] = #tilegpu.layout<768, reg = [1], lane = [2, 4, 8, 16, 32], warp = [64, 128]>
+// CHECK-LABEL: tile.func @extents
+tile.func @extents(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}) {
+  %i = tile.range 0 to 16 : tensor<16xi32>
+  %s = tile.splat %p : !tile.ptr<f32> -> tensor<16x!tile.ptr<f32>>
+  %q = tile.addptr %s, %i : tensor<16x!tile.ptr<f32>>, tensor<16xi32>
+  // CHECK: tile.load %{{.+}} {tilegpu.candidates = [#[[SMALL]]]}
+  %x = tile.load %q : tensor<16x!tile.ptr<f32>>
+  %j = tile.range 0 to 768 : tensor<768xi32>
+  %t = tile.splat %p : !tile.ptr<f32> -> tensor<768x!tile.ptr<f32>>
+  %r = tile.addptr %t, %j : tensor<768x!tile.ptr<f32>>, tensor<768xi32>
+  // CHECK: tile.load %{{.+}} {tilegpu.candidates = [#[[ODD]]{{.*}}]}
+  %y = tile.load %r : tensor<768x!tile.ptr<f32>>
+  tile.return
+}
+
+// -----
+
+// An atomic is done element by element.
+// CHECK-DAG: #[[ONE:.+]] = #tilegpu.layout<512, reg = [128, 256], lane = [1, 2, 4, 8, 16], warp = [32, 64]>
+// CHECK-LABEL: tile.func @atomic
+tile.func @atomic(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %v: f32) {
+  %i = tile.range 0 to 512 : tensor<512xi32>
+  %s = tile.splat %p : !tile.ptr<f32> -> tensor<512x!tile.ptr<f32>>
+  %q = tile.addptr %s, %i : tensor<512x!tile.ptr<f32>>, tensor<512xi32>
+  %x = tile.splat %v : f32 -> tensor<512xf32>
+  // CHECK: tile.atomic_rmw fadd, relaxed, gpu, %{{.+}}, %{{.+}} {tilegpu.candidates = [#[[ONE]]{{.*}}]}
+  %old = tile.atomic_rmw fadd, relaxed, gpu, %q, %x : tensor<512x!tile.ptr<f32>>, tensor<512xf32> -> tensor<512xf32>
+  tile.return
+}

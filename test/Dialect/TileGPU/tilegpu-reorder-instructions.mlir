@@ -1,0 +1,53 @@
+// RUN: tessera-opt --tilegpu-reorder-instructions %s | FileCheck %s
+
+#layout = #tilegpu.layout<64, reg = [1], lane = [2, 4, 8, 16, 32], warp = [0, 0]>
+#few = #tilegpu.layout<64, lane = [1, 2, 4, 8, 16], warp = [32, 0]>
+
+module attributes {tilegpu.num_warps = 4 : i32} {
+// A tile made of scalars is made where it is used first; what makes more registers of a
+// tile likewise, what makes fewer stays.
+// CHECK-LABEL: tile.func private @sink
+// CHECK-SAME: (%[[P:.+]]: tensor<64x!tile.ptr<f32>, #[[LAYOUT:.+]]>, %[[S:.+]]: f32, %[[Y:.+]]: tensor<64xf32, #[[FEW:.+]]>)
+// CHECK-NEXT: %[[X:.+]] = tile.load %[[P]]
+// CHECK-NEXT: %[[F:.+]] = tilegpu.convert_layout %[[X]]
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: %[[T:.+]] = tile.splat %[[S]]
+// CHECK-NEXT: %[[A:.+]] = arith.addf %[[X]], %[[T]]
+// CHECK-NEXT: %[[W:.+]] = tilegpu.convert_layout %[[Y]]
+// CHECK-NEXT: %[[B:.+]] = arith.addf %[[A]], %[[W]]
+// CHECK-NEXT: tile.store %[[P]], %[[B]]
+// CHECK-NEXT: tile.return %[[F]]
+tile.func private @sink(%p: tensor<64x!tile.ptr<f32>, #layout>, %s: f32, %y: tensor<64xf32, #few>) -> tensor<64xf32, #few> {
+  %t = tile.splat %s : f32 -> tensor<64xf32, #layout>
+  %w = tilegpu.convert_layout %y : tensor<64xf32, #few> -> tensor<64xf32, #layout>
+  %x = tile.load %p : tensor<64x!tile.ptr<f32>, #layout>
+  %f = tilegpu.convert_layout %x : tensor<64xf32, #layout> -> tensor<64xf32, #few>
+  tile.barrier
+  %a = arith.addf %x, %t : tensor<64xf32, #layout>
+  %b = arith.addf %a, %w : tensor<64xf32, #layout>
+  tile.store %p, %b : tensor<64x!tile.ptr<f32>, #layout>
+  tile.return %f : tensor<64xf32, #few>
+}
+
+// Into the branch that alone uses it, but into no loop.
+// CHECK-LABEL: tile.func private @regions
+// CHECK: %[[T:.+]] = tile.splat
+// CHECK-NEXT: scf.for
+// CHECK-NEXT: tile.store %{{.+}}, %[[T]]
+// CHECK: scf.if
+// CHECK-NEXT: %[[U:.+]] = tile.splat
+// CHECK-NEXT: tile.store %{{.+}}, %[[U]]
+tile.func private @regions(%p: tensor<64x!tile.ptr<f32>, #layout>, %s: f32, %n: i32, %c: i1) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %u = tile.splat %s : f32 -> tensor<64xf32, #layout>
+  %t = tile.splat %s : f32 -> tensor<64xf32, #layout>
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    tile.store %p, %t : tensor<64x!tile.ptr<f32>, #layout>
+  }
+  scf.if %c {
+    tile.store %p, %u : tensor<64x!tile.ptr<f32>, #layout>
+  }
+  tile.return
+}
+}
