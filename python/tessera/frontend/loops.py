@@ -12,6 +12,7 @@ A `for` that may be left becomes a `while` with a counter and a flag that stops 
 from __future__ import annotations
 
 import ast
+from contextlib import contextmanager
 from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from tessera.frontend.branches import BranchWalker, type_name
@@ -68,6 +69,17 @@ class _Plan:
         self.may_return = False
         self.result: Any = MISSING
         """What a `return` in the loop returns; the types of its tensors count."""
+        self.inner: dict[tuple[int, int], _Plan] = {}
+        """The plans of the loops in the body. A second visit starts from them; without that,
+        visits would double with each level of a nest."""
+        self.met: dict[int, int] = {}
+        """How often a visit of the body has come to each of those loops."""
+
+    def plan_of(self, node: ast.AST) -> "_Plan":
+        """The plan of a loop in the body."""
+        count = self.met.get(id(node), 0)
+        self.met[id(node)] = count + 1
+        return self.inner.setdefault((id(node), count), _Plan())
 
 
 class _Replan(Exception):
@@ -87,6 +99,19 @@ class _Carried(NamedTuple):
 
 class LoopWalker(BranchWalker):
     """Visits loops."""
+
+    plan: Optional[_Plan] = None
+    """That of the innermost loop around."""
+
+    @contextmanager
+    def following(self, plan: _Plan) -> Iterator[None]:
+        """While the body of the plan's loop is visited."""
+        outer, self.plan = self.plan, plan
+        plan.met.clear()
+        try:
+            yield
+        finally:
+            self.plan = outer
 
     # --- Compile-time iteration ------------------------------------------------------------
 
@@ -182,15 +207,16 @@ class LoopWalker(BranchWalker):
                 node=node.target,
             )
         bounds = self._check_bounds(iterable, node.iter)
-        plan = _Plan()
+        plan = self.plan.plan_of(node) if self.plan is not None else _Plan()
         while True:
             before, printed = self.scope, len(self.session.printed)
             self.scope = before.copy()
             try:
-                if plan.may_leave:
-                    self._build_counted_while(node, bounds, plan, live_out)
-                else:
-                    self._build_for(node, bounds, iterable.hints(), plan, live_out)
+                with self.following(plan):
+                    if plan.may_leave:
+                        self._build_counted_while(node, bounds, plan, live_out)
+                    else:
+                        self._build_for(node, bounds, iterable.hints(), plan, live_out)
                 return
             except _Replan:
                 emit("discard_region")
@@ -577,14 +603,15 @@ class LoopWalker(BranchWalker):
         """Visits a `while`, after which the names in `live_out` are read."""
         self.locate(node)
         self._refuse_else(node)
-        plan = _Plan()
-        plan.may_leave = has_exit(node.body)
+        plan = self.plan.plan_of(node) if self.plan is not None else _Plan()
+        plan.may_leave = plan.may_leave or has_exit(node.body)
         turns = 0
         while True:
             before, printed = self.scope, len(self.session.printed)
             self.scope = before.copy()
             try:
-                constant = self._build_while(node, plan, live_out)
+                with self.following(plan):
+                    constant = self._build_while(node, plan, live_out)
             except _Replan:
                 emit("discard_region")
                 del self.session.printed[printed:]
