@@ -2,7 +2,8 @@
 """Running kernels on every target of this machine, and arrays to run them on.
 
 The tests here run each operation of the language on random data against NumPy, on the
-reference interpreter and on the CPU with AVX-512, AVX2 and SSE2 code.
+reference interpreter, on the CPU with AVX-512, AVX2 and SSE2 code, and on a GPU if there
+is one.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ import ml_dtypes
 import numpy as np
 
 import tessera
+from execution import on_gpu
 from tessera import _C
 
 INTS = ["int8", "int16", "int32", "int64"]
 UINTS = ["uint8", "uint16", "uint32", "uint64"]
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
 
-TARGETS = ["interpreter", "x86-64-v4", "x86-64-v3", "x86-64"]
+TARGETS = ["interpreter", "x86-64-v4", "x86-64-v3", "x86-64", "cuda"]
 
 
 def numpy_dtype(name: str) -> np.dtype:
@@ -30,6 +32,8 @@ def numpy_dtype(name: str) -> np.dtype:
 
 
 def host_has(target: str) -> bool:
+    if target == "cuda":
+        return on_gpu.has_gpu()
     features = _C.host_info()["features"].split(",")
     needed = {"x86-64-v4": ["+avx512f", "+avx512vl"], "x86-64-v3": ["+avx2", "+fma"]}
     return all(feature in features for feature in needed.get(target, []))
@@ -46,8 +50,18 @@ class Runner:
             for name in ("num_threads", "deterministic"):
                 options.pop(name, None)
             tessera.interpret(kernel)[grid](*arguments, **options)
+        elif self.target == "cuda":
+            on_gpu.launch(kernel, grid, arguments, options)
         else:
             kernel[grid](*arguments, cpu=self.target, **options)
+
+    def addresses(self, arrays: list[np.ndarray]) -> np.ndarray:
+        """Where kernels find arrays, to be passed in memory."""
+        if self.target != "cuda":
+            return np.array([array.ctypes.data for array in arrays], np.int64)
+        self.mirror = on_gpu.Mirror()  # alive as long as the runner
+        copies = map(self.mirror.upload, arrays)
+        return np.array([copy.data_ptr() for copy in copies], np.int64)
 
 
 _numbers = itertools.count()

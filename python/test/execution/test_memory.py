@@ -207,7 +207,7 @@ def through_pointers(addresses_ptr, out_ptr, BLOCK: tl.constexpr):
 
 def test_pointers_loaded_from_memory(run, rng):
     arrays = [draw(rng, 32, "float32") for _ in range(4)]
-    addresses = np.array([array.ctypes.data for array in arrays], np.int64)
+    addresses = run.addresses(arrays)
     out = np.zeros((4, 32), np.float32)
     run(through_pointers, (4,), addresses, out, BLOCK=32)
     np.testing.assert_array_equal(out, arrays)

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# Runs on a machine with a GPU what tools/gpu_bundle has packed: installs the wheel aside,
+# launches one kernel, then runs the tests and the benchmarks. Logs and JSON go to $OUT, a
+# short table is printed last. Exits with 0 only if all that was asked for went well.
+#
+# Usage: tools/gpu_run.sh [smoke] [tests] [bench] [sanitize]     (default: smoke tests bench)
+#   TESTS="-k softmax"     more arguments of pytest
+#   BENCH="--only softmax" more arguments of python/benchmarks/gpu.py
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+OUT=${OUT:-/tmp/gpu_out}
+SITE=/tmp/site
+mkdir -p "$OUT"
+steps=("$@")
+[ ${#steps[@]} -gt 0 ] || steps=(smoke tests bench)
+
+# The wheel is one archive of files that need no building, so it is only unpacked.
+rm -rf "$SITE"
+mkdir -p "$SITE"
+python3 - "$SITE" <<'UNPACK' || exit 1
+import glob, lzma, os, sys, zipfile
+(wheel,) = glob.glob(".gpu/*.whl")
+zipfile.ZipFile(wheel).extractall(sys.argv[1])
+if not os.path.exists("/tmp/ptxas"):
+    with open("/tmp/ptxas", "wb") as file:
+        file.write(lzma.open(".gpu/ptxas.xz").read())
+    os.chmod("/tmp/ptxas", 0o755)
+UNPACK
+export PYTHONPATH="$SITE" PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+export TESSERA_PTXAS=/tmp/ptxas TESSERA_LIBDEVICE="$PWD/.gpu/libdevice.10.bc"
+export TESSERA_CACHE_DIR=/tmp/tessera-cache
+{
+  date -u
+  nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.mem,power.draw,temperature.gpu --format=csv
+  python3 --version
+  /tmp/ptxas --version | tail -1
+  python3 -c 'import torch, triton, numpy; print("torch", torch.__version__, "triton", triton.__version__, "numpy", numpy.__version__)'
+} >"$OUT/machine.txt" 2>&1
+
+smoke() { python3 python/test/gpu/smoke.py; }
+
+tests() {
+  # The processes share the GPU; one that a faulty kernel has ruined is replaced.
+  # shellcheck disable=SC2086
+  timeout 420 python3 -m pytest python/test/execution python/test/gpu python/test/runtime/test_cuda_arguments.py \
+    -q -k "cuda or gpu" -n 12 --max-worker-restart 400 -p no:cacheprovider --tb=short ${TESTS:-}
+}
+
+bench() {
+  # shellcheck disable=SC2086
+  timeout 400 python3 python/benchmarks/gpu.py --json "$OUT/gpu.json" ${BENCH:-}
+}
+
+sanitize() {
+  for tool in memcheck racecheck; do
+    timeout 200 compute-sanitizer --tool "$tool" --error-exitcode 9 python3 python/test/gpu/smoke.py --families || return 1
+  done
+}
+
+failed=0
+summary=()
+for step in "${steps[@]}"; do
+  start=$SECONDS
+  "$step" >"$OUT/$step.log" 2>&1
+  status=$?
+  [ $status -eq 0 ] || failed=1
+  summary+=("$(printf '%-9s exit %-3s %4ss  %s' "$step" "$status" $((SECONDS - start)) "$(tail -1 "$OUT/$step.log" | cut -c1-150)")")
+  # What a reader of the terminal wants to see of a step.
+  case $step in
+    smoke | sanitize) tail -25 "$OUT/$step.log" ;;
+    tests) grep -E "^(FAILED|ERROR)" "$OUT/$step.log" | cut -c1-170 | head -40 ;;
+    bench) tail -70 "$OUT/$step.log" ;;
+  esac
+done
+cat "$OUT/machine.txt"
+printf '%s\n' "${summary[@]}"
+exit $failed
