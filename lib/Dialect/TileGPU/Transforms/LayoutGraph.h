@@ -8,7 +8,7 @@
 
 #include "LayoutCosts.h"
 #include "LayoutRules.h"
-#include "LayoutSolver.h"
+#include "tessera/Dialect/TileGPU/Transforms/LayoutSolver.h"
 
 namespace tessera::tilegpu {
 

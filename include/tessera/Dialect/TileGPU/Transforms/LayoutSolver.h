@@ -2,8 +2,8 @@
 //
 // Labels for the nodes of a graph at the least sum of node and edge costs.
 
-#ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_LAYOUTSOLVER_H
-#define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_LAYOUTSOLVER_H
+#ifndef TESSERA_DIALECT_TILEGPU_TRANSFORMS_LAYOUTSOLVER_H
+#define TESSERA_DIALECT_TILEGPU_TRANSFORMS_LAYOUTSOLVER_H
 
 #include <vector>
 
@@ -31,4 +31,4 @@ std::vector<unsigned> solveLabelling(const LabellingProblem &problem, unsigned m
 
 } // namespace tessera::tilegpu
 
-#endif // TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_LAYOUTSOLVER_H
+#endif // TESSERA_DIALECT_TILEGPU_TRANSFORMS_LAYOUTSOLVER_H
