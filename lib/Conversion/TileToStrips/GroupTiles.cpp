@@ -386,11 +386,13 @@ bool BlockGrouper::settleOnce() {
       Value value = op->getResult(0);
       bool isHome = home.lookup(value) == &*group;
       // The source of a gather is read at computed places.
-      if (auto gather = dyn_cast<tile::GatherOp>(op))
-        if (!isLeaf(gather.getSource(), nullptr)) {
-          computeBefore(group, gather.getSource());
-          return true;
-        }
+      if (auto gather = dyn_cast<tile::GatherOp>(op);
+          gather && !isLeaf(gather.getSource(), &*group)) {
+        Value source = gather.getSource();
+        llvm::erase_if(group->roots, [&](Root &root) { return root.value == source; });
+        computeBefore(group, source);
+        return true;
+      }
       bool isLoad = isa<tile::LoadOp>(op);
       if (isLoad && keepLoadBeforeWrites(group, op))
         return true;

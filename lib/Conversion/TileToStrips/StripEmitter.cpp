@@ -176,12 +176,17 @@ Value StripEmitter::laneOffsets(int64_t lanes, int64_t stride, Type element) {
 //===----------------------------------------------------------------------===//
 
 Lanes StripEmitter::evaluate(Value value, ArrayRef<Index> index) {
+  // What follows from an assumption holds in the loop that makes it, and nowhere else.
+  if (!assumed.empty() && getElementTypeOrSelf(value.getType()).isInteger(1) &&
+      assumed.count(makeKey(value, index, /*anyLanes=*/true)))
+    return {arith::ConstantIntOp::create(at(0), loc, 1, 1), assumedLevel};
+  return evaluateAsWritten(value, index);
+}
+
+Lanes StripEmitter::evaluateAsWritten(Value value, ArrayRef<Index> index) {
   bool isTile = isa<RankedTensorType>(value.getType());
   if (!isTile && !isa<tile::PointerType>(value.getType()))
     return {value, 0};
-  if (!assumed.empty() && getElementTypeOrSelf(value.getType()).isInteger(1) &&
-      assumed.count(makeKey(value, index, /*anyLanes=*/true)))
-    return {arith::ConstantIntOp::create(at(0), loc, 1, 1), 0};
   Key key = makeKey(value, isTile ? index : ArrayRef<Index>());
   for (Level &level : levels)
     if (auto it = level.memo.find(key); it != level.memo.end())
@@ -532,11 +537,12 @@ Value StripEmitter::getBound(const MaskLeaf &leaf, int64_t extent) {
 }
 
 void StripEmitter::assume(ArrayRef<MaskLeaf> leaves) {
+  assumedLevel = getLevel() + 1;
   for (const MaskLeaf &leaf : leaves)
     assumed.insert(makeKey(leaf.value, leaf.index, /*anyLanes=*/true));
 }
 
-StripMask StripEmitter::evaluateMask(Value mask, ArrayRef<Index> index) {
+StripMask StripEmitter::evaluateMask(Value mask, ArrayRef<Index> index, unsigned accessLevel) {
   StripMask result;
   if (!mask)
     return result;
@@ -548,9 +554,12 @@ StripMask StripEmitter::evaluateMask(Value mask, ArrayRef<Index> index) {
     all = all ? Value(arith::AndIOp::create(at(level), loc, all, leaf.value)) : leaf.value;
   };
   for (MaskLeaf &leaf : leaves) {
-    if (assumed.count(makeKey(leaf.value, leaf.index, /*anyLanes=*/true)))
+    // An access that is done further out is not under the assumption.
+    if (accessLevel >= assumedLevel &&
+        assumed.count(makeKey(leaf.value, leaf.index, /*anyLanes=*/true)))
       continue;
-    Lanes value = evaluate(leaf.value, isUniform(leaf) ? atLaneZero(leaf.index) : leaf.index);
+    Lanes value =
+        evaluateAsWritten(leaf.value, isUniform(leaf) ? atLaneZero(leaf.index) : leaf.index);
     if (value.isVector())
       conjoin(result.vector, vectorLevel, value);
     else

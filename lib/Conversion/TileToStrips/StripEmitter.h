@@ -118,10 +118,11 @@ public:
   /// The number of leading lanes of its dimension for which a conjunct holds, of type
   /// index and at most `extent`; null if it is no bound. The lanes begin at 0.
   mlir::Value getBound(const MaskLeaf &leaf, int64_t extent);
-  /// While they are assumed, these conjuncts count as true.
+  /// In the next loop, until nothing is assumed again, these conjuncts count as true.
   void assume(llvm::ArrayRef<MaskLeaf> leaves);
   void assumeNothing() { assumed.clear(); }
-  StripMask evaluateMask(mlir::Value mask, llvm::ArrayRef<Index> index);
+  /// The mask of an access that is done at `accessLevel` or further in.
+  StripMask evaluateMask(mlir::Value mask, llvm::ArrayRef<Index> index, unsigned accessLevel);
 
   // Memory (StripMemory.cpp).
   Lanes load(tile::LoadOp op, llvm::ArrayRef<Index> index);
@@ -148,6 +149,7 @@ private:
   void push(mlir::Block *block);
   void noteFirst(mlir::Operation *nested);
   static Key makeKey(mlir::Value value, llvm::ArrayRef<Index> index, bool anyLanes = false);
+  Lanes evaluateAsWritten(mlir::Value value, llvm::ArrayRef<Index> index);
   Lanes compute(mlir::Value value, llvm::ArrayRef<Index> index);
   Lanes computeElementwise(mlir::Operation *op, llvm::ArrayRef<Index> index);
   Lanes computeRange(tile::RangeOp op, const Index &index);
@@ -166,6 +168,7 @@ private:
   mlir::OpBuilder builder;
   llvm::SmallVector<Level> levels;
   std::set<Key> assumed;
+  unsigned assumedLevel = 0;
 };
 
 } // namespace tessera

@@ -126,7 +126,7 @@ Lanes StripEmitter::load(tile::LoadOp op, ArrayRef<Index> index) {
   auto dim = getLaneDim(index);
   int64_t lanes = dim ? index[*dim].lanes : 1;
   Address address = getAddress(op.getPtr(), index);
-  StripMask mask = evaluateMask(op.getMask(), index);
+  StripMask mask = evaluateMask(op.getMask(), index, address.level);
   unsigned level = std::max(address.level, mask.level);
   bool isMasked = mask.uniform || mask.vector;
   bool asScalar = address.kind == Address::Uniform && !mask.vector;
@@ -299,7 +299,7 @@ PreparedStore StripEmitter::prepareStore(tile::StoreOp op, ArrayRef<Index> index
   Address address = getAddress(op.getPtr(), index);
   PreparedStore store;
   store.alignment = getBytes(memory);
-  store.mask = evaluateMask(op.getMask(), index);
+  store.mask = evaluateMask(op.getMask(), index, getLevel());
   Value value = broadcast(evaluate(op.getValue(), index), lanes);
   OpBuilder &b = atEnd();
   store.value = toMemory(b, loc, value, memory);
