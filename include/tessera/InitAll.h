@@ -56,6 +56,7 @@ inline void registerAllPasses() {
 inline void registerAllPipelines() {
   registerTilePipeline();
   registerHostPipeline();
+  registerGPUPipeline();
 }
 
 } // namespace tessera

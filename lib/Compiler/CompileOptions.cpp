@@ -66,7 +66,7 @@ CompileOptions CompileOptions::parse(StringRef text) {
     if (value.kind() == json::Value::Null)
       continue;
     if (key == "target") {
-      options.target = readChoice(key, value, {"cpu"});
+      options.target = readChoice(key, value, {"cpu", "cuda"});
     } else if (key == "cpu") {
       read(key, value, options.cpu);
     } else if (key == "features") {

@@ -20,12 +20,14 @@ const llvm::ArrayRef<llvm::StringLiteral> tessera::kStages(hostStages);
 const llvm::ArrayRef<llvm::StringLiteral> tessera::kCUDAStages(cudaStages);
 
 std::unique_ptr<CompiledKernel> tessera::compile(ModuleOp module, const CompileOptions &options) {
-  return compileForHost(module, options);
+  return options.target == "cuda" ? compileForCUDA(module, options)
+                                  : compileForHost(module, options);
 }
 
 std::unique_ptr<CompiledKernel> tessera::compileText(llvm::StringRef text, llvm::StringRef fileName,
                                                      const CompileOptions &options) {
-  return compileForHost(text, fileName, options);
+  return options.target == "cuda" ? compileForCUDA(text, fileName, options)
+                                  : compileForHost(text, fileName, options);
 }
 
 std::string tessera::getHostInfo() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The context that modules live in. Only what the CPU and tile pipelines need is
-// registered, and dialects are loaded when their first operation is made: a context
-// costs about as much as compiling a small kernel otherwise.
+// The context that modules live in. Only what the pipelines need is registered, and dialects are
+// loaded when their first operation is made: a context costs about as much as compiling a small
+// kernel otherwise.
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Index/IR/IndexDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -18,9 +19,11 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "tessera/Compiler/Compiler.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 #include "tessera/Pipelines/Pipelines.h"
 
 using namespace mlir;
@@ -28,13 +31,14 @@ using namespace tessera;
 
 std::unique_ptr<MLIRContext> tessera::createContext() {
   DialectRegistry registry;
-  registry.insert<tile::TileDialect, strips::StripsDialect, arith::ArithDialect,
-                  cf::ControlFlowDialect, DLTIDialect, func::FuncDialect, index::IndexDialect,
-                  LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
-                  ub::UBDialect, vector::VectorDialect>();
+  registry.insert<tile::TileDialect, strips::StripsDialect, tilegpu::TileGPUDialect,
+                  NVVM::NVVMDialect, arith::ArithDialect, cf::ControlFlowDialect, DLTIDialect,
+                  func::FuncDialect, index::IndexDialect, LLVM::LLVMDialect, math::MathDialect,
+                  memref::MemRefDialect, scf::SCFDialect, ub::UBDialect, vector::VectorDialect>();
   func::registerInlinerExtension(registry);
   registerLLVMConversions(registry);
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
   return std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
 }

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The way of a kernel to an NVIDIA GPU: the steps, one after the other.
+
+#include "Compilation.h"
+
+#include "Diagnostics.h"
+#include "KernelAttributes.h"
+#include "StageFiles.h"
+#include "tessera/Compiler/ArgumentAccess.h"
+#include "tessera/Pipelines/Pipelines.h"
+#include "tessera/Support/UserError.h"
+#include "tessera/Target/LLVMIR/LLVMIR.h"
+#include "tessera/Target/NVPTX/NVPTXTarget.h"
+#include "tessera/Target/NVPTX/Ptxas.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace mlir;
+using namespace tessera;
+
+namespace {
+
+class CUDACompilation : public Compilation {
+public:
+  explicit CUDACompilation(const CompileOptions &options)
+      : Compilation(options, kCUDAStages), target(NVPTXTarget::get(options.arch)),
+        machine(target.createTargetMachine()) {
+    metadata.arch = target.arch;
+    metadata.capability = target.capability;
+    metadata.numWarps = options.numWarps;
+  }
+
+  std::unique_ptr<CompiledKernel> compile(ModuleOp module);
+  std::unique_ptr<CompiledKernel> compileText(llvm::StringRef text, llvm::StringRef fileName);
+
+private:
+  std::unique_ptr<CompiledKernel> generateCode(std::unique_ptr<llvm::Module> code);
+
+  NVPTXTarget target;
+  std::unique_ptr<llvm::TargetMachine> machine;
+};
+
+std::unique_ptr<CompiledKernel> CUDACompilation::compile(ModuleOp module) {
+  DiagnosticCollector diagnostics(module.getContext());
+  metadata.name = selectKernel(module, options.entry);
+  GPUPipelineOptions pipeline;
+  pipeline.arch = target.arch;
+  pipeline.numWarps = options.numWarps;
+  pipeline.deterministic = options.deterministic;
+  pipeline.fpFusion = options.fpFusion;
+
+  lower(module, "tile", [](OpPassManager &) {});
+  if (auto kernel = module.lookupSymbol<tile::FuncOp>(metadata.name))
+    setKernelArguments(module, describeArguments(kernel));
+  lower(module, "tile-opt", buildTilePipeline);
+  lower(module, "tilegpu", [&](OpPassManager &passes) { buildTileGPUPipeline(passes, pipeline); });
+  lower(module, "llvm", [&](OpPassManager &passes) { buildNVVMPipeline(passes, pipeline); });
+  readKernelAttributes(module, metadata);
+  metadata.remarks = std::move(diagnostics.remarks);
+
+  std::unique_ptr<llvm::Module> code = translate(module);
+  code->setTargetTriple(machine->getTargetTriple());
+  code->setDataLayout(machine->createDataLayout());
+  markConvergent(*code);
+  if (needsDeviceLibrary(*code))
+    linkDeviceLibrary(*code, findDeviceLibrary(options.libdevice), /*flushDenormals=*/false);
+  optimizeForNVPTX(*code, *machine);
+  checkLLVM("optimising");
+  return generateCode(std::move(code));
+}
+
+std::unique_ptr<CompiledKernel> CUDACompilation::compileText(llvm::StringRef text,
+                                                             llvm::StringRef fileName) {
+  std::unique_ptr<llvm::Module> code = parseLLVMIR(text, fileName, llvmContext);
+  readKernelMetadata(*code, metadata);
+  return generateCode(std::move(code));
+}
+
+std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<llvm::Module> code) {
+  replaceByOverride(code);
+  record("llvmir");
+  if (isShown()) {
+    show("llvmir", printLLVMIR(*code));
+    record("dump");
+  }
+  std::string ptx = emitAssembly(*code, *machine);
+  checkLLVM("generating code");
+  if (std::optional<std::string> text = readOverride("ptx"))
+    ptx = *text;
+  record("ptx");
+  if (isShown())
+    show("ptx", ptx);
+
+  PtxasOptions assembler;
+  assembler.path = findPtxas(options.ptxas);
+  assembler.arch = target.arch;
+  assembler.lineInfo = true;
+  assembler.maxRegisters = options.maxRegisters;
+  assembler.timeoutSeconds = options.ptxasTimeout;
+  PtxasResult assembled = runPtxas(ptx, assembler);
+  for (const PtxasFunction &function : assembled.functions)
+    if (function.name == metadata.name) {
+      metadata.numRegisters = function.registers;
+      metadata.spillBytes = function.spillStoreBytes;
+    }
+  llvm::append_range(metadata.remarks, assembled.warnings);
+  record("cubin");
+  if (!options.dumpDir.empty())
+    writeStageFile(getStagePath(options.dumpDir, metadata.name, "cubin"), assembled.cubin);
+  return std::make_unique<CompiledKernel>(std::move(metadata), std::move(assembled.cubin),
+                                          std::move(stages));
+}
+
+} // namespace
+
+std::unique_ptr<CompiledKernel> tessera::compileForCUDA(ModuleOp module,
+                                                        const CompileOptions &options) {
+  return CUDACompilation(options).compile(module);
+}
+
+std::unique_ptr<CompiledKernel> tessera::compileForCUDA(llvm::StringRef llvmIR,
+                                                        llvm::StringRef fileName,
+                                                        const CompileOptions &options) {
+  return CUDACompilation(options).compileText(llvmIR, fileName);
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The way of a kernel to an NVIDIA GPU, on one page.
+//
+// Tiles stay whole for as long as possible: it is decided on tiles where they live, and
+// only the last step makes registers of single threads of them.
+
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+#include "tessera/Conversion/TileGPUToLLVM/Passes.h"
+#include "tessera/Conversion/TileToTileGPU/Passes.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h"
+#include "tessera/Pipelines/Pipelines.h"
+
+using namespace mlir;
+using namespace tessera;
+
+void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOptions &options) {
+  // Block pointers and descriptors become pointers and masks: nothing here uses the
+  // hardware that they describe.
+  manager.addPass(tile::createTileLowerDescriptorsPass());
+
+  // What that brought in is cleaned up like the user's own.
+  OpPassManager &kernels = manager.nest<tile::FuncOp>();
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(tile::createTileReorderBroadcastsPass());
+  kernels.addPass(createCSEPass());
+  kernels.addPass(tile::createTileLoopInvariantCodeMotionPass());
+  kernels.addPass(createCanonicalizerPass());
+
+  // From here on every tile has a layout, though none is chosen yet.
+  ConvertTileToTileGPUOptions toGPU;
+  toGPU.numWarps = options.numWarps;
+  toGPU.target = options.arch;
+  manager.addPass(createConvertTileToTileGPU(toGPU));
+
+  // Each access to memory says in which layouts it would be fast; the choice is made for
+  // the function as a whole, against the price of converting between layouts.
+  manager.addPass(tilegpu::createTileGPUCoalescePass());
+  manager.addPass(tilegpu::createTileGPUAssignLayoutsPass());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+
+  // Conversions and loads move to where their results are used, so that registers are
+  // held for no longer than needed. After CSE, which would undo it.
+  manager.addPass(tilegpu::createTileGPUReorderInstructionsPass());
+
+  // Shared memory is given out when it is known what needs it for how long; and only then
+  // which accesses to it may meet, and need a barrier between them.
+  manager.addPass(tilegpu::createTileGPUAllocateSharedMemoryPass());
+  manager.addPass(tilegpu::createTileGPUInsertBarriersPass());
+}
+
+void tessera::buildNVVMPipeline(OpPassManager &manager, const GPUPipelineOptions &options) {
+  // Tiles become the registers of a thread.
+  manager.addPass(createConvertTileGPUToLLVM());
+  manager.addPass(createReconcileUnrealizedCastsPass());
+  manager.addPass(createCSEPass());
+  // Profilers and sanitizers show the user's lines.
+  manager.addPass(LLVM::createDIScopeForLLVMFuncOpPass());
+}
+
+void tessera::buildGPUPipeline(OpPassManager &manager, const GPUPipelineOptions &options) {
+  buildTilePipeline(manager);
+  buildTileGPUPipeline(manager, options);
+  buildNVVMPipeline(manager, options);
+}
+
+void tessera::registerGPUPipeline() {
+  PassPipelineRegistration<GPUPipelineOptions>(
+      "tessera-gpu-pipeline", "Compiles kernels for a GPU, as far as the LLVM dialect",
+      buildGPUPipeline);
+  PassPipelineRegistration<GPUPipelineOptions>(
+      "tessera-tilegpu-pipeline", "Gives every tile a layout, and shared memory its places",
+      buildTileGPUPipeline);
+}
