@@ -37,6 +37,7 @@ inline void registerAllDialects(mlir::DialectRegistry &registry) {
                   tile::TileDialect, tilegpu::TileGPUDialect>();
   mlir::func::registerInlinerExtension(registry);
   registerLLVMConversions(registry);
+  registerTileGPUScratchModels(registry);
 }
 
 /// Our passes, and those of MLIR that our pipelines are made of.

@@ -3,6 +3,7 @@
 #include "Fragment.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 
 using namespace mlir;
@@ -182,6 +183,15 @@ FailureOr<Value> tessera::emitScratch(ThreadBuilder &thread, Operation *op) {
   if (!offset)
     return op->emitOpError("needs scratch memory, but has no ") << tilegpu::kScratchOffsetAttr;
   return emitSharedAddress(thread, offset.getInt());
+}
+
+void tessera::emitGuarded(ThreadBuilder &thread, Value predicate, function_ref<void()> body) {
+  if (!predicate)
+    return body();
+  auto guarded = thread.create<scf::IfOp>(predicate, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(thread.getBuilder());
+  thread.getBuilder().setInsertionPointToStart(guarded.thenBlock());
+  body();
 }
 
 void tessera::emitBarrier(ThreadBuilder &thread) { thread.create<NVVM::Barrier0Op>(); }

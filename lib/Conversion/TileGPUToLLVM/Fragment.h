@@ -85,6 +85,10 @@ mlir::Value emitSharedAddress(ThreadBuilder &thread, int64_t offset);
 /// been allocated.
 mlir::FailureOr<mlir::Value> emitScratch(ThreadBuilder &thread, mlir::Operation *op);
 
+/// Builds what `body` builds for the threads for which `predicate` holds (all of them if
+/// it is null), as an `scf.if`.
+void emitGuarded(ThreadBuilder &thread, mlir::Value predicate, llvm::function_ref<void()> body);
+
 /// All threads of the program meet.
 void emitBarrier(ThreadBuilder &thread);
 

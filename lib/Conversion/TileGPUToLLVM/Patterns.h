@@ -26,6 +26,11 @@ public:
   }
 };
 
+/// The declaration of a function that is linked in later (libdevice, vprintf).
+mlir::LLVM::LLVMFuncOp declareDeviceFunction(mlir::OpBuilder &builder, mlir::Operation *op,
+                                             llvm::StringRef name, mlir::Type resultType,
+                                             mlir::TypeRange operandTypes, bool isPure);
+
 /// Functions, calls, program ids, assume, barriers: FunctionOps.cpp, ProgramOps.cpp.
 void populateFunctionPatterns(const TileGPUTypeConverter &converter,
                               mlir::RewritePatternSet &patterns);

@@ -94,6 +94,11 @@ struct ConvertTileGPUToLLVM : impl::ConvertTileGPUToLLVMBase<ConvertTileGPUToLLV
     populateProgramPatterns(converter, patterns);
     populateCreationPatterns(converter, patterns);
     populateElementwisePatterns(converter, patterns);
+    populateMathPatterns(converter, patterns);
+    populateInlineAsmPatterns(converter, patterns);
+    populateMemoryPatterns(converter, patterns);
+    populateAtomicPatterns(converter, patterns);
+    populateReportPatterns(converter, patterns);
     arith::populateArithToLLVMConversionPatterns(converter, patterns);
     ub::populateUBToLLVMConversionPatterns(converter, patterns);
     if (failed(applyPartialConversion(module, target, std::move(patterns))))

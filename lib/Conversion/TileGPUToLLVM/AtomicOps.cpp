@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Atomics. LLVM's own drop the ordering and the scope on their way to PTX, so each is
+// written as the instruction that it is. What there is no instruction for (maximum and
+// minimum of floats, sums of bf16 before sm_90, anything else of 16 bits) is a loop
+// around a compare-and-swap.
+//
+// Only one of several threads that hold copies of an element acts; its result is handed
+// to the others (Replication.h).
+
+#include "InlinePTX.h"
+#include "Patterns.h"
+#include "Replication.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace tessera;
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+std::string getOrdering(tile::MemSemantic sem, tile::MemScope scope) {
+  static constexpr llvm::StringLiteral sems[] = {".relaxed", ".acquire", ".release", ".acq_rel"};
+  static constexpr llvm::StringLiteral scopes[] = {".cta", ".gpu", ".sys"};
+  return (sems[static_cast<unsigned>(sem)] + scopes[static_cast<unsigned>(scope)]).str();
+}
+
+/// The operation and type of an `atom` for a kind; empty where there is none.
+std::string getInstruction(tile::AtomicKind kind, Type type, int capability) {
+  unsigned width =
+      isa<LLVM::LLVMPointerType>(type) ? 64 : static_cast<unsigned>(type.getIntOrFloatBitWidth());
+  std::string bits = std::to_string(width);
+  if (kind == tile::AtomicKind::FAdd) {
+    if (type.isF32() || type.isF64())
+      return ".add.f" + bits;
+    if (type.isF16())
+      return ".add.noftz.f16";
+    return type.isBF16() && capability >= 90 ? ".add.noftz.bf16" : "";
+  }
+  if (width < 32)
+    return "";
+  switch (kind) {
+  case tile::AtomicKind::Add:
+    return ".add.u" + bits;
+  case tile::AtomicKind::And:
+    return ".and.b" + bits;
+  case tile::AtomicKind::Or:
+    return ".or.b" + bits;
+  case tile::AtomicKind::Xor:
+    return ".xor.b" + bits;
+  case tile::AtomicKind::Max:
+    return ".max.s" + bits;
+  case tile::AtomicKind::Min:
+    return ".min.s" + bits;
+  case tile::AtomicKind::UMax:
+    return ".max.u" + bits;
+  case tile::AtomicKind::UMin:
+    return ".min.u" + bits;
+  case tile::AtomicKind::Exchange:
+    return ".exch.b" + bits;
+  case tile::AtomicKind::FAdd:
+  case tile::AtomicKind::FMax:
+  case tile::AtomicKind::FMin:
+    return "";
+  }
+  return "";
+}
+
+/// The type that an instruction's register has: floats as what the instruction takes.
+Type getRegisterType(ThreadBuilder &thread, Type type, bool asFloat) {
+  if (asFloat && (type.isF32() || type.isF64()))
+    return type;
+  unsigned width =
+      isa<LLVM::LLVMPointerType>(type) ? 64 : static_cast<unsigned>(type.getIntOrFloatBitWidth());
+  return thread.intType(std::max(16u, width));
+}
+
+/// 80 for "sm_80", 90 for "sm_90a".
+int getCapability(Operation *op) {
+  int capability = 80;
+  if (auto target =
+          op->getParentOfType<ModuleOp>()->getAttrOfType<StringAttr>(tilegpu::kTargetAttr)) {
+    StringRef name = target.getValue();
+    if (name.consume_front("sm_"))
+      name.consumeInteger(10, capability);
+  }
+  return capability;
+}
+
+//===----------------------------------------------------------------------===//
+// One element
+//===----------------------------------------------------------------------===//
+
+/// What memory holds after an operation, for those without an instruction.
+Value combine(ThreadBuilder &thread, tile::AtomicKind kind, Value old, Value value) {
+  Type type = old.getType();
+  bool isHalf = isa<FloatType>(type) && type.getIntOrFloatBitWidth() == 16;
+  auto inFloat = [&](auto operate) -> Value {
+    Type f32 = thread.getBuilder().getF32Type();
+    Value a = isHalf ? thread.create<LLVM::FPExtOp>(f32, old).getResult() : old;
+    Value b = isHalf ? thread.create<LLVM::FPExtOp>(f32, value).getResult() : value;
+    Value result = operate(a, b);
+    return isHalf ? thread.create<LLVM::FPTruncOp>(type, result).getResult() : result;
+  };
+  auto choose = [&](LLVM::ICmpPredicate predicate) {
+    return thread.select(thread.compare(predicate, old, value), old, value);
+  };
+  switch (kind) {
+  case tile::AtomicKind::FAdd:
+    return inFloat([&](Value a, Value b) { return thread.create<LLVM::FAddOp>(a, b); });
+  case tile::AtomicKind::FMax:
+    return inFloat([&](Value a, Value b) { return thread.create<LLVM::MaxNumOp>(a, b); });
+  case tile::AtomicKind::FMin:
+    return inFloat([&](Value a, Value b) { return thread.create<LLVM::MinNumOp>(a, b); });
+  case tile::AtomicKind::Add:
+    return thread.add(old, value);
+  case tile::AtomicKind::And:
+    return thread.bitAnd(old, value);
+  case tile::AtomicKind::Or:
+    return thread.bitOr(old, value);
+  case tile::AtomicKind::Xor:
+    return thread.bitXor(old, value);
+  case tile::AtomicKind::Max:
+    return choose(LLVM::ICmpPredicate::sgt);
+  case tile::AtomicKind::Min:
+    return choose(LLVM::ICmpPredicate::slt);
+  case tile::AtomicKind::UMax:
+    return choose(LLVM::ICmpPredicate::ugt);
+  case tile::AtomicKind::UMin:
+    return choose(LLVM::ICmpPredicate::ult);
+  case tile::AtomicKind::Exchange:
+    return value;
+  }
+  llvm_unreachable("covered switch");
+}
+
+/// A compare-and-swap of bits: what was in memory, or `initial` if the predicate is false.
+Value emitCompareAndSwap(ThreadBuilder &thread, StringRef ordering, Value address, Value compare,
+                         Value value, Value predicate) {
+  Type bits = compare.getType();
+  InlinePTX instruction(thread);
+  std::string result =
+      predicate ? instruction.addResult(thread.constant(bits, 0)) : instruction.addResult(bits);
+  std::string where = instruction.addOperand(address);
+  std::string expected = instruction.addOperand(compare);
+  std::string desired = instruction.addOperand(value);
+  std::string text = "atom" + ordering.str() + ".global.cas.b" +
+                     std::to_string(bits.getIntOrFloatBitWidth()) + " " + result + ", [" + where +
+                     "], " + expected + ", " + desired + ";";
+  return instruction.emit(text, predicate).front();
+}
+
+/// A relaxed or acquiring read of bits.
+Value emitAtomicLoad(ThreadBuilder &thread, StringRef ordering, Value address, unsigned width,
+                     Value predicate) {
+  Type bits = thread.intType(std::max(16u, width));
+  InlinePTX instruction(thread);
+  std::string result =
+      predicate ? instruction.addResult(thread.constant(bits, 0)) : instruction.addResult(bits);
+  std::string where = instruction.addOperand(address);
+  std::string text = "ld" + ordering.str() + ".global.b" + std::to_string(width) + " " + result +
+                     ", [" + where + "];";
+  return instruction.emit(text, predicate).front();
+}
+
+/// Tries until nobody has written in between. Gives the old value, 0 where the predicate
+/// is false.
+Value emitLoop(ThreadBuilder &thread, tile::AtomicKind kind, StringRef ordering, StringRef scope,
+               Value address, Value value, Value predicate) {
+  Type type = value.getType();
+  unsigned width = type.getIntOrFloatBitWidth();
+  Type bits = thread.intType(width);
+  OpBuilder &builder = thread.getBuilder();
+  Location loc = thread.getLoc();
+  auto build = [&]() -> Value {
+    Value first = emitAtomicLoad(thread, (".relaxed" + scope).str(), address, width, Value());
+    auto loop = scf::WhileOp::create(
+        builder, loc, TypeRange(bits), ValueRange(first),
+        [&](OpBuilder &, Location, ValueRange arguments) {
+          Value desired = combine(thread, kind, thread.bitcast(arguments[0], type), value);
+          Value found = emitCompareAndSwap(thread, ordering, address, arguments[0],
+                                           thread.bitcast(desired, bits), Value());
+          Value again = thread.compare(LLVM::ICmpPredicate::ne, found, arguments[0]);
+          scf::ConditionOp::create(builder, loc, again, found);
+        },
+        [&](OpBuilder &, Location, ValueRange arguments) {
+          scf::YieldOp::create(builder, loc, arguments);
+        });
+    return thread.bitcast(loop.getResult(0), type);
+  };
+  if (!predicate)
+    return build();
+  Value none = thread.zero(type);
+  auto guarded = scf::IfOp::create(
+      builder, loc, predicate,
+      [&](OpBuilder &, Location) { scf::YieldOp::create(builder, loc, build()); },
+      [&](OpBuilder &, Location) { scf::YieldOp::create(builder, loc, none); });
+  return guarded.getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Patterns
+//===----------------------------------------------------------------------===//
+
+/// What the patterns share: which lanes act, and what becomes of the results.
+template <typename SourceOp> struct AtomicPattern : TilePattern<SourceOp> {
+  using TilePattern<SourceOp>::TilePattern;
+  using typename TilePattern<SourceOp>::OneToNOpAdaptor;
+
+  /// `element(i, predicate)` does the work of register i and gives its result.
+  static LogicalResult forEachRegister(SourceOp op, ThreadBuilder &thread, ValueRange masks,
+                                       int64_t count,
+                                       llvm::function_ref<Value(int64_t, Value)> element,
+                                       ConversionPatternRewriter &rewriter) {
+    Value acting = emitRepresentativePredicate(thread, op.getPtr().getType(), op);
+    SmallVector<Value> registers;
+    for (int64_t i = 0; i < count; ++i) {
+      Value mask = masks.empty() ? Value() : masks[i];
+      registers.push_back(element(i, thread.both(mask, acting)));
+    }
+    if (op->getNumResults() == 0) {
+      rewriter.eraseOp(op);
+      return success();
+    }
+    if (!op->use_empty() && failed(deliver(thread, op, op->getResult(0).getType(), registers)))
+      return failure();
+    rewriter.replaceOpWithMultiple(op, {registers});
+    return success();
+  }
+};
+
+struct RMWPattern : AtomicPattern<tile::AtomicRMWOp> {
+  using AtomicPattern::AtomicPattern;
+
+  LogicalResult matchAndRewrite(tile::AtomicRMWOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder thread(rewriter, op.getLoc());
+    Type type = getConverter().convertElement(op.getType());
+    if (!isa<LLVM::LLVMPointerType>(type) && type.getIntOrFloatBitWidth() < 16)
+      return op.emitOpError("has elements of ")
+             << getElementTypeOrSelf(op.getType()) << ", for which a GPU has no atomics";
+    std::string ordering = getOrdering(op.getSem(), op.getScope());
+    std::string scope = StringRef(ordering).substr(StringRef(ordering).rfind('.')).str();
+    std::string instruction = getInstruction(op.getKind(), type, getCapability(op));
+    bool asFloat = op.getKind() == tile::AtomicKind::FAdd;
+    auto element = [&](int64_t i, Value predicate) -> Value {
+      Value address = adaptor.getPtr()[i], value = adaptor.getValue()[i];
+      if (instruction.empty())
+        return emitLoop(thread, op.getKind(), ordering, scope, address, value, predicate);
+      Type inRegister = getRegisterType(thread, type, asFloat);
+      InlinePTX ptx(thread);
+      // The result stands even where nobody wants it: `red` takes no ordering above
+      // release, and ptxas turns an `atom` without a use into it.
+      std::string result =
+          predicate ? ptx.addResult(thread.zero(inRegister)) : ptx.addResult(inRegister);
+      std::string where = ptx.addOperand(address);
+      std::string what = ptx.addOperand(thread.bitcast(value, inRegister));
+      Value old = ptx.emit("atom" + ordering + ".global" + instruction + " " + result + ", [" +
+                               where + "], " + what + ";",
+                           predicate)
+                      .front();
+      return thread.bitcast(old, type);
+    };
+    return forEachRegister(op, thread, getMasks(op, adaptor), adaptor.getPtr().size(), element,
+                           rewriter);
+  }
+
+private:
+  static ValueRange getMasks(tile::AtomicRMWOp op, OneToNOpAdaptor adaptor) {
+    return op.getMask() ? adaptor.getMask() : ValueRange();
+  }
+};
+
+struct CASPattern : AtomicPattern<tile::AtomicCASOp> {
+  using AtomicPattern::AtomicPattern;
+
+  LogicalResult matchAndRewrite(tile::AtomicCASOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder thread(rewriter, op.getLoc());
+    Type type = getConverter().convertElement(op.getType());
+    if (!isa<LLVM::LLVMPointerType>(type) && type.getIntOrFloatBitWidth() < 16)
+      return op.emitOpError("has elements of ")
+             << getElementTypeOrSelf(op.getType()) << ", for which a GPU has no atomics";
+    std::string ordering = getOrdering(op.getSem(), op.getScope());
+    Type bits = getRegisterType(thread, type, /*asFloat=*/false);
+    auto element = [&](int64_t i, Value predicate) -> Value {
+      Value old = emitCompareAndSwap(thread, ordering, adaptor.getPtr()[i],
+                                     thread.bitcast(adaptor.getCompare()[i], bits),
+                                     thread.bitcast(adaptor.getValue()[i], bits), predicate);
+      return thread.bitcast(old, type);
+    };
+    return forEachRegister(op, thread, {}, adaptor.getPtr().size(), element, rewriter);
+  }
+};
+
+struct AtomicLoadPattern : AtomicPattern<tile::AtomicLoadOp> {
+  using AtomicPattern::AtomicPattern;
+
+  LogicalResult matchAndRewrite(tile::AtomicLoadOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder thread(rewriter, op.getLoc());
+    Type type = getConverter().convertElement(op.getType());
+    unsigned width = 8 * tilegpu::getElementBytes(getElementTypeOrSelf(op.getType()));
+    std::string ordering = getOrdering(op.getSem(), op.getScope());
+    auto element = [&](int64_t i, Value predicate) -> Value {
+      Value bits = emitAtomicLoad(thread, ordering, adaptor.getPtr()[i], width, predicate);
+      bits = thread.extendOrTruncate(bits, width);
+      return type.isInteger(1) ? fromMemory(thread, bits, type) : thread.bitcast(bits, type);
+    };
+    return forEachRegister(op, thread, op.getMask() ? adaptor.getMask() : ValueRange(),
+                           adaptor.getPtr().size(), element, rewriter);
+  }
+};
+
+struct AtomicStorePattern : AtomicPattern<tile::AtomicStoreOp> {
+  using AtomicPattern::AtomicPattern;
+
+  LogicalResult matchAndRewrite(tile::AtomicStoreOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder thread(rewriter, op.getLoc());
+    unsigned width = 8 * tilegpu::getElementBytes(getElementTypeOrSelf(op.getValue().getType()));
+    std::string ordering = getOrdering(op.getSem(), op.getScope());
+    auto element = [&](int64_t i, Value predicate) -> Value {
+      Value bits = thread.bitcast(toMemory(thread, adaptor.getValue()[i]), thread.intType(width));
+      InlinePTX ptx(thread);
+      std::string where = ptx.addOperand(adaptor.getPtr()[i]);
+      std::string what = ptx.addOperand(thread.extendOrTruncate(bits, std::max(16u, width)));
+      ptx.emit("st" + ordering + ".global.b" + std::to_string(width) + " [" + where + "], " + what +
+                   ";",
+               predicate);
+      return {};
+    };
+    return forEachRegister(op, thread, op.getMask() ? adaptor.getMask() : ValueRange(),
+                           adaptor.getPtr().size(), element, rewriter);
+  }
+};
+
+} // namespace
+
+void tessera::populateAtomicPatterns(const TileGPUTypeConverter &converter,
+                                     RewritePatternSet &patterns) {
+  patterns.add<RMWPattern, CASPattern, AtomicLoadPattern, AtomicStorePattern>(converter);
+}

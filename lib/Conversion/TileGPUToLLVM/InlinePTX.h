@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Instructions that LLVM has no operation for, written as PTX: predicated accesses, and
+// accesses with an ordering, a scope or a hint. One instruction a call, so that whoever
+// reads the LLVM dialect (the simulator) finds what it does in the first words.
+
+#ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_INLINEPTX_H
+#define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_INLINEPTX_H
+
+#include "ThreadBuilder.h"
+
+namespace tessera {
+
+/// An instruction under construction. Results come first, `$0` up; then operands; a
+/// result that keeps its initial value where the predicate is false is tied to it.
+class InlinePTX {
+public:
+  explicit InlinePTX(ThreadBuilder &thread) : thread(thread) {}
+
+  /// Adds a result of `type` (bits of 16, 32 or 64) and gives its name.
+  std::string addResult(mlir::Type type);
+  /// As addResult, with the value that it has if the instruction is not executed.
+  std::string addResult(mlir::Value initial);
+  /// Adds an operand and gives its name. All results come before the first operand.
+  std::string addOperand(mlir::Value value);
+
+  /// Emits `text` (with a ";") where `predicate` holds, always if that is null. The text
+  /// may be anything with effects on memory.
+  llvm::SmallVector<mlir::Value> emit(llvm::StringRef text, mlir::Value predicate = {});
+
+  /// The constraint letter for values of a type.
+  static llvm::StringRef getConstraint(mlir::Type type);
+
+private:
+  ThreadBuilder &thread;
+  llvm::SmallVector<mlir::Type> resultTypes;
+  llvm::SmallVector<mlir::Value> initials;
+  llvm::SmallVector<unsigned> initialResults;
+  llvm::SmallVector<mlir::Value> operands;
+};
+
+} // namespace tessera
+
+#endif // TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_INLINEPTX_H

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Elementary functions of scalars. f32 has instructions for some: used where what they
+// give is off by few ulp everywhere. lg2.approx is not, near 1, nor are sin.approx and
+// cos.approx for large numbers; so these, the others, and all of f64 are functions of
+// libdevice. 16-bit floats are computed in f32.
+
+#include "Patterns.h"
+
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace tessera;
+
+namespace {
+
+/// Calls a function of libdevice, declared where that has not been done.
+Value callDeviceFunction(ThreadBuilder &thread, Operation *op, StringRef name, Type resultType,
+                         ValueRange operands) {
+  LLVM::LLVMFuncOp function = declareDeviceFunction(thread.getBuilder(), op, name, resultType,
+                                                    operands.getTypes(), /*isPure=*/true);
+  return thread.create<LLVM::CallOp>(function, operands).getResult();
+}
+
+Value callIntrinsic(ThreadBuilder &thread, StringRef name, Type resultType, ValueRange operands) {
+  return thread
+      .create<LLVM::CallIntrinsicOp>(resultType, thread.getBuilder().getStringAttr(name), operands)
+      .getResult(0);
+}
+
+Value floatConstant(ThreadBuilder &thread, Type type, double value) {
+  return thread.create<LLVM::ConstantOp>(type, thread.getBuilder().getFloatAttr(type, value));
+}
+
+/// The name of a function in libdevice, for f64; that for f32 ends in "f".
+StringRef getDeviceFunction(Operation *op) {
+  return llvm::TypeSwitch<Operation *, StringRef>(op)
+      .Case([](math::ExpOp) { return "__nv_exp"; })
+      .Case([](math::Exp2Op) { return "__nv_exp2"; })
+      .Case([](math::ExpM1Op) { return "__nv_expm1"; })
+      .Case([](math::LogOp) { return "__nv_log"; })
+      .Case([](math::Log2Op) { return "__nv_log2"; })
+      .Case([](math::Log10Op) { return "__nv_log10"; })
+      .Case([](math::Log1pOp) { return "__nv_log1p"; })
+      .Case([](math::PowFOp) { return "__nv_pow"; })
+      .Case([](math::SinOp) { return "__nv_sin"; })
+      .Case([](math::CosOp) { return "__nv_cos"; })
+      .Case([](math::TanOp) { return "__nv_tan"; })
+      .Case([](math::AsinOp) { return "__nv_asin"; })
+      .Case([](math::AcosOp) { return "__nv_acos"; })
+      .Case([](math::AtanOp) { return "__nv_atan"; })
+      .Case([](math::Atan2Op) { return "__nv_atan2"; })
+      .Case([](math::SinhOp) { return "__nv_sinh"; })
+      .Case([](math::CoshOp) { return "__nv_cosh"; })
+      .Case([](math::TanhOp) { return "__nv_tanh"; })
+      .Case([](math::SqrtOp) { return "__nv_sqrt"; })
+      .Case([](math::RsqrtOp) { return "__nv_rsqrt"; })
+      .Case([](math::CbrtOp) { return "__nv_cbrt"; })
+      .Case([](math::ErfOp) { return "__nv_erf"; })
+      .Case([](math::ErfcOp) { return "__nv_erfc"; })
+      .Case([](arith::RemFOp) { return "__nv_fmod"; })
+      .Default([](Operation *) { return ""; });
+}
+
+/// What f32 has an instruction for; null for the rest.
+Value emitInstruction(ThreadBuilder &thread, Operation *op, ValueRange operands) {
+  Type f32 = thread.getBuilder().getF32Type();
+  Value x = operands.front();
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case([&](math::ExpOp) {
+        constexpr double log2e = 1.4426950408889634;
+        Value scaled = thread.create<LLVM::FMulOp>(x, floatConstant(thread, f32, log2e));
+        return callIntrinsic(thread, "llvm.nvvm.ex2.approx", f32, scaled);
+      })
+      .Case([&](math::Exp2Op) { return callIntrinsic(thread, "llvm.nvvm.ex2.approx", f32, x); })
+      .Case([&](math::SqrtOp) { return callIntrinsic(thread, "llvm.nvvm.sqrt.approx.f", f32, x); })
+      .Case(
+          [&](math::RsqrtOp) { return callIntrinsic(thread, "llvm.nvvm.rsqrt.approx.f", f32, x); })
+      .Default([](Operation *) { return Value(); });
+}
+
+/// A function that is an instruction or in libdevice.
+template <typename SourceOp> struct FunctionPattern : TilePattern<SourceOp> {
+  using TilePattern<SourceOp>::TilePattern;
+
+  LogicalResult matchAndRewrite(SourceOp op, typename SourceOp::Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Type type = adaptor.getOperands().front().getType();
+    if (!isa<FloatType>(type))
+      return rewriter.notifyMatchFailure(op, "not a float of 16 bits or more");
+    ThreadBuilder thread(rewriter, op.getLoc());
+    bool isHalf = type.getIntOrFloatBitWidth() == 16;
+    Type wide = isHalf ? rewriter.getF32Type() : type;
+    SmallVector<Value> operands(adaptor.getOperands());
+    if (isHalf)
+      for (Value &operand : operands)
+        operand = thread.create<LLVM::FPExtOp>(wide, operand);
+    Value result = wide.isF32() ? emitInstruction(thread, op, operands) : Value();
+    if (!result) {
+      std::string name = getDeviceFunction(op).str();
+      result = callDeviceFunction(thread, op, wide.isF32() ? name + "f" : name, wide, operands);
+    }
+    rewriter.replaceOp(op, isHalf ? thread.create<LLVM::FPTruncOp>(type, result) : result);
+    return success();
+  }
+};
+
+/// Rounding to an integer: 16-bit floats in f32, where it is exact.
+template <typename SourceOp> struct RoundingPattern : TilePattern<SourceOp> {
+  using TilePattern<SourceOp>::TilePattern;
+
+  LogicalResult matchAndRewrite(SourceOp op, typename SourceOp::Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Value x = adaptor.getOperand();
+    Type type = x.getType();
+    if (!isa<FloatType>(type) || type.getIntOrFloatBitWidth() != 16)
+      return failure();
+    ThreadBuilder thread(rewriter, op.getLoc());
+    Value wide = thread.create<LLVM::FPExtOp>(rewriter.getF32Type(), x);
+    Value rounded = thread.create<SourceOp>(wide);
+    rewriter.replaceOpWithNewOp<LLVM::FPTruncOp>(op, type, rounded);
+    return success();
+  }
+};
+
+/// The classes of LLVM's is.fpclass.
+constexpr uint32_t kIsNaN = 0x003, kIsInf = 0x204, kIsFinite = 0x1f8;
+
+template <typename SourceOp, uint32_t classes> struct ClassPattern : TilePattern<SourceOp> {
+  using TilePattern<SourceOp>::TilePattern;
+
+  LogicalResult matchAndRewrite(SourceOp op, typename SourceOp::Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!isa<FloatType>(adaptor.getOperand().getType()))
+      return failure();
+    rewriter.replaceOpWithNewOp<LLVM::IsFPClass>(op, rewriter.getI1Type(), adaptor.getOperand(),
+                                                 classes);
+    return success();
+  }
+};
+
+} // namespace
+
+LLVM::LLVMFuncOp tessera::declareDeviceFunction(OpBuilder &builder, Operation *op, StringRef name,
+                                                Type resultType, TypeRange operandTypes,
+                                                bool isPure) {
+  auto module = op->getParentOfType<ModuleOp>();
+  if (auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
+    return function;
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(module.getBody());
+  auto type = LLVM::LLVMFunctionType::get(resultType, SmallVector<Type>(operandTypes));
+  auto function = LLVM::LLVMFuncOp::create(builder, module.getLoc(), name, type);
+  if (isPure) {
+    auto none = LLVM::ModRefInfo::NoModRef;
+    function.setMemoryEffectsAttr(
+        LLVM::MemoryEffectsAttr::get(builder.getContext(), {none, none, none, none, none, none}));
+    function.setNoUnwind(true);
+    function.setWillReturn(true);
+  }
+  return function;
+}
+
+void tessera::populateMathPatterns(const TileGPUTypeConverter &converter,
+                                   RewritePatternSet &patterns) {
+  patterns.add<
+      FunctionPattern<math::ExpOp>, FunctionPattern<math::Exp2Op>, FunctionPattern<math::ExpM1Op>,
+      FunctionPattern<math::LogOp>, FunctionPattern<math::Log2Op>, FunctionPattern<math::Log10Op>,
+      FunctionPattern<math::Log1pOp>, FunctionPattern<math::PowFOp>, FunctionPattern<math::SinOp>,
+      FunctionPattern<math::CosOp>, FunctionPattern<math::TanOp>, FunctionPattern<math::AsinOp>,
+      FunctionPattern<math::AcosOp>, FunctionPattern<math::AtanOp>, FunctionPattern<math::Atan2Op>,
+      FunctionPattern<math::SinhOp>, FunctionPattern<math::CoshOp>, FunctionPattern<math::TanhOp>,
+      FunctionPattern<math::SqrtOp>, FunctionPattern<math::RsqrtOp>, FunctionPattern<math::CbrtOp>,
+      FunctionPattern<math::ErfOp>, FunctionPattern<math::ErfcOp>, FunctionPattern<arith::RemFOp>>(
+      converter);
+  patterns.add<RoundingPattern<math::FloorOp>, RoundingPattern<math::CeilOp>,
+               RoundingPattern<math::TruncOp>, RoundingPattern<math::RoundOp>,
+               RoundingPattern<math::RoundEvenOp>>(converter);
+  patterns.add<ClassPattern<math::IsNaNOp, kIsNaN>, ClassPattern<math::IsInfOp, kIsInf>,
+               ClassPattern<math::IsFiniteOp, kIsFinite>>(converter);
+  // Absolute values, counts of bits, copysign, fma, and rounding of wider floats.
+  populateMathToLLVMConversionPatterns(converter, patterns);
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Pointers, loads and stores. An access moves the registers that AccessPlan put together:
+// as a plain LLVM load or store where nothing else is asked for, so that LLVM may reason
+// about it, else as one predicated instruction. Branches around accesses would keep them
+// from being in flight together.
+
+#include "AccessPlan.h"
+#include "InlinePTX.h"
+#include "Patterns.h"
+#include "Replication.h"
+
+using namespace mlir;
+using namespace tessera;
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Words: what an instruction moves
+//===----------------------------------------------------------------------===//
+
+/// How `count` elements of `bytes` bytes go into an instruction.
+struct Words {
+  unsigned bits;  ///< of a word
+  unsigned count; ///< words
+  std::string suffix;
+
+  Words(int64_t bytes, size_t elements) {
+    unsigned total = 8 * bytes * elements;
+    bits = bytes == 8 ? 64 : std::min(total, 32u);
+    count = total / bits;
+    suffix = (count == 1 ? "" : ".v" + std::to_string(count)) + ".b" + std::to_string(bits);
+  }
+  /// Registers have 16 bits at least.
+  Type type(ThreadBuilder &thread) const { return thread.intType(std::max(16u, bits)); }
+};
+
+std::string braced(ArrayRef<std::string> names) {
+  return names.size() == 1 ? names.front() : "{" + llvm::join(names, ", ") + "}";
+}
+
+/// Elements as words, the first in the low bits.
+SmallVector<Value> packWords(ThreadBuilder &thread, const Words &words, ArrayRef<Value> elements) {
+  SmallVector<Value> result;
+  size_t each = elements.size() / words.count;
+  for (size_t i = 0; i < elements.size(); i += each) {
+    Value word;
+    for (size_t j = 0; j < each; ++j) {
+      Value element = toMemory(thread, elements[i + j]);
+      unsigned width = words.bits / each;
+      Value bits = thread.extendOrTruncate(thread.bitcast(element, thread.intType(width)),
+                                           std::max(16u, words.bits));
+      bits = thread.shl(bits, width * j);
+      word = word ? thread.bitOr(word, bits) : bits;
+    }
+    result.push_back(word);
+  }
+  return result;
+}
+
+SmallVector<Value> unpackWords(ThreadBuilder &thread, const Words &words, ArrayRef<Value> packed,
+                               Type element, size_t count) {
+  SmallVector<Value> result;
+  size_t each = count / words.count;
+  for (Value word : packed)
+    for (size_t j = 0; j < each; ++j) {
+      unsigned width = words.bits / each;
+      Value bits = thread.extendOrTruncate(thread.lshr(word, width * j), width);
+      result.push_back(element.isInteger(1) ? fromMemory(thread, bits, element)
+                                            : thread.bitcast(bits, element));
+    }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Modifiers
+//===----------------------------------------------------------------------===//
+
+/// An eviction priority is a hint about L1; an instruction has it or a cache operator.
+std::string getModifier(tile::CacheModifier cache, tile::EvictionPolicy evict, bool isLoad) {
+  switch (cache) {
+  case tile::CacheModifier::None:
+    break;
+  case tile::CacheModifier::CA:
+    return isLoad ? ".ca" : "";
+  case tile::CacheModifier::CG:
+    return ".cg";
+  case tile::CacheModifier::CS:
+    return ".cs";
+  case tile::CacheModifier::CV:
+    return isLoad ? ".cv" : "";
+  case tile::CacheModifier::WB:
+    return isLoad ? "" : ".wb";
+  case tile::CacheModifier::WT:
+    return isLoad ? "" : ".wt";
+  }
+  switch (evict) {
+  case tile::EvictionPolicy::Normal:
+    return "";
+  case tile::EvictionPolicy::First:
+    return ".L1::evict_first";
+  case tile::EvictionPolicy::Last:
+    return ".L1::evict_last";
+  }
+  return "";
+}
+
+//===----------------------------------------------------------------------===//
+// Loads
+//===----------------------------------------------------------------------===//
+
+struct LoadPattern : TilePattern<tile::LoadOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder thread(rewriter, op.getLoc());
+    Type pointers = op.getPtr().getType();
+    Type element = getConverter().convertElement(op.getType());
+    ValueRange addresses = adaptor.getPtr();
+    int64_t bytes = tilegpu::getElementBytes(getElementTypeOrSelf(op.getType()));
+    // A volatile load is done once an element, by whoever acts for it.
+    Value acting = op.getIsVolatile() ? emitRepresentativePredicate(thread, pointers, op) : Value();
+
+    SmallVector<Value> registers(addresses.size());
+    for (ArrayRef<int64_t> access : getAccesses(op, pointers)) {
+      Value mask = op.getMask() ? adaptor.getMask()[access[0]] : Value();
+      SmallVector<Value> others;
+      if (op.getOther())
+        for (int64_t number : access)
+          others.push_back(adaptor.getOther()[number]);
+      else
+        others.assign(access.size(), thread.zero(element));
+      SmallVector<Value> loaded = loadAccess(op, thread, addresses[access[0]], element, bytes,
+                                             others, thread.both(mask, acting));
+      for (auto [number, value] : llvm::zip_equal(access, loaded))
+        registers[number] = value;
+    }
+    if (op.getIsVolatile()) {
+      if (failed(deliver(thread, op, op.getType(), registers)))
+        return failure();
+    }
+    rewriter.replaceOpWithMultiple(op, {registers});
+    return success();
+  }
+
+private:
+  static SmallVector<Value> loadAccess(tile::LoadOp op, ThreadBuilder &thread, Value address,
+                                       Type element, int64_t bytes, ArrayRef<Value> others,
+                                       Value mask) {
+    std::string modifier = op.getIsVolatile()
+                               ? ".volatile"
+                               : getModifier(op.getCache(), op.getEvict(), /*isLoad=*/true);
+    if (!mask && modifier.empty())
+      return loadPlainly(thread, address, element, bytes, others.size());
+
+    Words words(bytes, others.size());
+    InlinePTX instruction(thread);
+    SmallVector<std::string> names;
+    for (unsigned i = 0; i < words.count; ++i)
+      if (!mask)
+        names.push_back(instruction.addResult(words.type(thread)));
+    if (mask)
+      for (Value initial : packWords(thread, words, others))
+        names.push_back(instruction.addResult(initial));
+    std::string from = instruction.addOperand(address);
+    std::string operation = op.getIsVolatile() ? "ld.volatile.global" : "ld.global" + modifier;
+    SmallVector<Value> packed = instruction.emit(
+        operation + words.suffix + " " + braced(names) + ", [" + from + "];", mask);
+    return unpackWords(thread, words, packed, element, others.size());
+  }
+
+  static SmallVector<Value> loadPlainly(ThreadBuilder &thread, Value address, Type element,
+                                        int64_t bytes, size_t count) {
+    Type stored = element.isInteger(1) ? thread.intType(8) : element;
+    if (count == 1)
+      return {fromMemory(thread, thread.create<LLVM::LoadOp>(stored, address, bytes), element)};
+    // Vectors of pointers are vectors of addresses.
+    Type lane = isa<LLVM::LLVMPointerType>(stored) ? thread.intType(64) : stored;
+    auto type = VectorType::get({static_cast<int64_t>(count)}, lane);
+    Value loaded = thread.create<LLVM::LoadOp>(type, address, bytes * count);
+    SmallVector<Value> result;
+    for (size_t i = 0; i < count; ++i) {
+      Value value = thread.create<LLVM::ExtractElementOp>(loaded, thread.i32(i));
+      result.push_back(fromMemory(thread, thread.bitcast(value, stored), element));
+    }
+    return result;
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Stores
+//===----------------------------------------------------------------------===//
+
+struct StorePattern : TilePattern<tile::StoreOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tile::StoreOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder thread(rewriter, op.getLoc());
+    Type pointers = op.getPtr().getType();
+    ValueRange addresses = adaptor.getPtr();
+    int64_t bytes = tilegpu::getElementBytes(getElementTypeOrSelf(op.getValue().getType()));
+    Value acting = emitRepresentativePredicate(thread, pointers, op);
+    std::string modifier = getModifier(op.getCache(), op.getEvict(), /*isLoad=*/false);
+    for (ArrayRef<int64_t> access : getAccesses(op, pointers)) {
+      SmallVector<Value> values;
+      for (int64_t number : access)
+        values.push_back(adaptor.getValue()[number]);
+      Value mask = op.getMask() ? adaptor.getMask()[access[0]] : Value();
+      storeAccess(thread, addresses[access[0]], bytes, values, modifier, thread.both(mask, acting));
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  static void storeAccess(ThreadBuilder &thread, Value address, int64_t bytes,
+                          ArrayRef<Value> values, StringRef modifier, Value mask) {
+    if (!mask && modifier.empty())
+      return storePlainly(thread, address, bytes, values);
+    Words words(bytes, values.size());
+    InlinePTX instruction(thread);
+    std::string to = instruction.addOperand(address);
+    SmallVector<std::string> names;
+    for (Value word : packWords(thread, words, values))
+      names.push_back(instruction.addOperand(word));
+    instruction.emit("st.global" + modifier.str() + words.suffix + " [" + to + "], " +
+                         braced(names) + ";",
+                     mask);
+  }
+
+  static void storePlainly(ThreadBuilder &thread, Value address, int64_t bytes,
+                           ArrayRef<Value> values) {
+    if (values.size() == 1) {
+      thread.create<LLVM::StoreOp>(toMemory(thread, values[0]), address, bytes);
+      return;
+    }
+    Type stored = toMemory(thread, values[0]).getType();
+    Type lane = isa<LLVM::LLVMPointerType>(stored) ? thread.intType(64) : stored;
+    auto type = VectorType::get({static_cast<int64_t>(values.size())}, lane);
+    Value vector = thread.create<LLVM::UndefOp>(type);
+    for (auto [i, value] : llvm::enumerate(values))
+      vector = thread.create<LLVM::InsertElementOp>(
+          vector, thread.bitcast(toMemory(thread, value), lane), thread.i32(i));
+    thread.create<LLVM::StoreOp>(vector, address, bytes * values.size());
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Pointers (of scalars: tiles are taken apart before)
+//===----------------------------------------------------------------------===//
+
+struct AddPtrPattern : TilePattern<tile::AddPtrOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tile::AddPtrOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder thread(rewriter, op.getLoc());
+    int64_t bytes = cast<tile::PointerType>(op.getType()).getPointeeBytes();
+    Value offset = thread.extendOrTruncate(adaptor.getOffset(), 64, /*isSigned=*/true);
+    Type unit = thread.intType(8 * bytes);
+    rewriter.replaceOpWithNewOp<LLVM::GEPOp>(op, adaptor.getPtr().getType(), unit, adaptor.getPtr(),
+                                             ArrayRef<LLVM::GEPArg>{offset});
+    return success();
+  }
+};
+
+template <typename SourceOp, typename TargetOp> struct RenamePattern : TilePattern<SourceOp> {
+  using TilePattern<SourceOp>::TilePattern;
+
+  LogicalResult matchAndRewrite(SourceOp op, typename SourceOp::Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<TargetOp>(op, this->getConverter().convertElement(op.getType()),
+                                          adaptor.getSource());
+    return success();
+  }
+};
+
+} // namespace
+
+void tessera::populateMemoryPatterns(const TileGPUTypeConverter &converter,
+                                     RewritePatternSet &patterns) {
+  patterns.add<LoadPattern, StorePattern, AddPtrPattern,
+               RenamePattern<tile::PtrToIntOp, LLVM::PtrToIntOp>,
+               RenamePattern<tile::IntToPtrOp, LLVM::IntToPtrOp>>(converter);
+}
