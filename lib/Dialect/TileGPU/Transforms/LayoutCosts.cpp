@@ -12,7 +12,7 @@ using namespace tessera::tilegpu;
 static constexpr double kBarrier = 30;
 /// A shuffle, or a wavefront of shared memory, and what goes with it.
 static constexpr double kExchange = 2;
-/// An atomic on memory, per element.
+/// An atomic on shared memory, per element.
 static constexpr double kAtomic = 32;
 
 static unsigned countColumns(const LinearLayout &layout, HwDim dim, uint64_t mask) {
@@ -47,11 +47,14 @@ double LayoutCosts::ofAccess(Operation *op, LayoutAttr label) {
     slot = patterns.try_emplace(op, getAccessPattern(op, analysis)).first;
   const AccessPattern &pattern = slot->second;
   double registers = label.getNumRegisters();
-  if (!isa<tile::LoadOp, tile::StoreOp>(op))
-    return warps * registers * kAtomic;
-  constexpr double kIssue = 4, kSector = 2;
+  // The cache works on sectors, for atomics twice.
+  double issue = 4, sector = 2;
+  if (!isa<tile::LoadOp, tile::StoreOp>(op)) {
+    issue = 8;
+    sector = 4;
+  }
   double accesses = registers / (1u << pattern.vectorBits(label.getLayout()));
-  return warps * accesses * (kIssue + kSector * pattern.sectors(label.getLayout()));
+  return warps * accesses * (issue + sector * pattern.sectors(label.getLayout()));
 }
 
 /// A reduction, or a scan, which `keepsAll` elements.

@@ -7,6 +7,7 @@
 #include "llvm/ADT/StringMap.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <tuple>
 
@@ -40,6 +41,7 @@ public:
 private:
   std::optional<std::pair<unsigned, unsigned>> choosePair() const;
   void merge(unsigned left, unsigned right);
+  void drop(Region &region) const;
   void read(unsigned region, unsigned state, std::vector<unsigned> &labels) const;
 
   const LabellingProblem &problem;
@@ -47,6 +49,8 @@ private:
   std::vector<Region> regions;
   std::vector<unsigned> regionOf;
   std::vector<std::vector<unsigned>> incident;
+  /// By how much the labels at its ends can change the cost of an edge.
+  std::vector<double> spread;
 };
 
 } // namespace
@@ -66,6 +70,22 @@ std::optional<std::pair<unsigned, unsigned>> Solver::choosePair() const {
     }
   }
   return best;
+}
+
+/// Drops labellings that cannot be part of a solution: with the cheapest labelling of the
+/// region in their place all edges to others together would cost less than is saved.
+/// Edges within the region are counted too where both their ends are on the boundary,
+/// which only makes it drop less.
+void Solver::drop(Region &region) const {
+  double slack = 0, least = region.states.front().cost;
+  for (unsigned node : region.boundary)
+    for (unsigned edge : incident[node])
+      slack += spread[edge];
+  for (const State &state : region.states)
+    least = std::min(least, state.cost);
+  // Somewhat more, so that how sums are rounded decides nothing.
+  double most = least + slack + 1e-6 * (std::abs(least) + slack);
+  llvm::erase_if(region.states, [&](const State &state) { return state.cost > most; });
 }
 
 void Solver::merge(unsigned left, unsigned right) {
@@ -128,6 +148,7 @@ void Solver::merge(unsigned left, unsigned right) {
       else if (cost < merged.states[slot->second].cost)
         merged.states[slot->second] = std::move(state);
     }
+  drop(merged);
   if (merged.states.size() > maxStates) {
     llvm::sort(merged.states, [](const State &x, const State &y) {
       return std::tie(x.cost, x.left, x.right) < std::tie(y.cost, y.left, y.right);
@@ -143,7 +164,7 @@ void Solver::merge(unsigned left, unsigned right) {
 void Solver::read(unsigned region, unsigned state, std::vector<unsigned> &labels) const {
   const Region &of = regions[region];
   if (of.node) {
-    labels[*of.node] = state;
+    labels[*of.node] = static_cast<uint8_t>(of.states[state].boundary[0]);
     return;
   }
   read(of.left, of.states[state].left, labels);
@@ -157,6 +178,10 @@ std::vector<unsigned> Solver::run() {
       continue;
     incident[edge.from].push_back(index);
     incident[edge.to].push_back(index);
+  }
+  for (const LabellingProblem::Edge &edge : problem.edges) {
+    auto [least, most] = std::minmax_element(edge.costs.begin(), edge.costs.end());
+    spread.push_back(*most - *least);
   }
   for (auto [node, costs] : llvm::enumerate(problem.nodes)) {
     Region region;
@@ -177,6 +202,9 @@ std::vector<unsigned> Solver::run() {
       for (size_t label = 0; label < count; ++label)
         regions[edge.from].states[label].cost += edge.costs[label * count + label];
     }
+
+  for (Region &region : regions)
+    drop(region);
 
   while (auto pair = choosePair())
     merge(pair->first, pair->second);
