@@ -51,8 +51,12 @@ TEST(CompileOptionsTest, MistakesAreNamed) {
   EXPECT_EQ(messageFor(R"({"num_threads": -1})"),
             "option 'num_threads' is -1, not an integer from 0 to 16384");
   EXPECT_EQ(messageFor(R"({"target": "toaster"})"),
-            "option 'target' is \"toaster\", not one of cpu");
+            "option 'target' is \"toaster\", not one of cpu, cuda");
   EXPECT_EQ(messageFor(R"({"tune": "most"})"), "option 'tune' is \"most\", not one of lite, max");
+  EXPECT_EQ(messageFor(R"({"target": "cuda", "start_stage": "strips"})"),
+            "option 'start_stage' is \"strips\", not one of tile, tile-opt, tilegpu, llvm, llvmir");
+  EXPECT_EQ(messageFor(R"({"num_warps": 3})"),
+            "option 'num_warps' is 3, not a power of two from 1 to 32");
   EXPECT_EQ(messageFor(R"({"start_stage": "asm"})"),
             "option 'start_stage' is \"asm\", not one of tile, tile-opt, strips, llvm, llvmir");
   EXPECT_EQ(messageFor("[]"), "options are no JSON object");
