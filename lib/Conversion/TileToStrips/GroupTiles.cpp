@@ -79,6 +79,7 @@ private:
   bool settleOnce();
   void yieldFrom(std::list<Group>::iterator group, Value value);
   void computeBefore(std::list<Group>::iterator group, Value value);
+  bool yieldOperandsEarlier(std::list<Group>::iterator group);
   bool keepLoadBeforeWrites(std::list<Group>::iterator group, Operation *load);
 
   void rewrite(Group &group);
@@ -361,10 +362,34 @@ bool BlockGrouper::keepLoadBeforeWrites(std::list<Group>::iterator group, Operat
   return true;
 }
 
+/// A group that was put in needs its operands, and may stand before the group that
+/// yields one of them. Then that one is computed earlier. Returns whether it was so.
+bool BlockGrouper::yieldOperandsEarlier(std::list<Group>::iterator group) {
+  DenseSet<Group *> later;
+  for (auto it = std::next(group); it != groups.end(); ++it)
+    later.insert(&*it);
+  Value late;
+  walkGroup(*group, [&](Operation *op) {
+    for (Value operand : op->getOperands())
+      if (Group *from = home.lookup(operand); from && later.contains(from))
+        late = operand;
+  });
+  if (!late)
+    return false;
+  auto from = llvm::find_if(groups, [&](Group &other) { return &other == home[late]; });
+  llvm::erase_if(from->roots, [&](Root &root) { return root.value == late; });
+  if (from->roots.empty())
+    groups.erase(from);
+  computeBefore(group, late);
+  return true;
+}
+
 /// Makes one change to the plan that is needed; returns whether there was one.
 bool BlockGrouper::settleOnce() {
   DenseMap<Operation *, std::list<Group>::iterator> computedIn;
   for (auto group = groups.begin(); group != groups.end(); ++group) {
+    if (yieldOperandsEarlier(group))
+      return true;
     SmallVector<Operation *> ops;
     walkGroup(*group, [&](Operation *op) { ops.push_back(op); });
     int64_t elements = ShapedType::getNumElements(group->shape);
