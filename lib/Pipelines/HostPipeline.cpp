@@ -48,7 +48,7 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
 
   // Programs away from the edge get code without wrapping indices. Once no other pass
   // moves code: it writes all that follows a remainder twice.
-  // kernels.addPass(tile::createTileVersionWrapsPass());
+  kernels.addPass(tile::createTileVersionWrapsPass());
 
   // Only what the user wrote may be contracted, not what the passes below write. With
   // `deterministic` it would make results depend on whether the machine has the
