@@ -2,6 +2,7 @@
 """The lit suite: one folder a folder of include/tessera, one file a pass or op family."""
 
 import os
+import shutil
 import platform
 
 import lit.formats
@@ -29,6 +30,10 @@ if platform.machine() == "x86_64":
 # --debug-only is there only where our own code has its assertions.
 if config.tessera_assertions in ("ON", "1", "TRUE"):
     config.available_features.add("assertions")
+
+# Tests that go on to a cubin.
+if shutil.which("ptxas") or os.path.exists("/usr/local/cuda/bin/ptxas"):
+    config.available_features.add("ptxas")
 
 # The whole suite runs a second time with every file printed and parsed again between
 # passes (tools/check sets this).
