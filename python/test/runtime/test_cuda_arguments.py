@@ -215,7 +215,7 @@ def test_the_interpreter_takes_no_array_on_a_gpu():
 def test_a_launch_without_a_driver_says_so():
     with pytest.raises(tessera.LaunchError, match="driver") as caught:
         add_one[(1,)](Tensor(), Tensor(), 4, BLOCK=4)
-    assert caught.value.id == "E067" and "NVIDIA driver" in caught.value.fix
+    assert caught.value.id == "E066" and "NVIDIA driver" in caught.value.fix
 
 
 # --- On which stream ---------------------------------------------------------------

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the host spends on kernels for the GPU: compiling them cold, launching them warm."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pathlib
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+import gpu
+import torch
+
+import tessera
+from tessera.settings import settings
+
+REPEATS = 7
+
+
+def workload(name: str) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
+    """A kernel of gpu_kernels.py, its arguments and options."""
+    if name == "add":
+        x, y, out = (torch.randn(4096, device="cuda") for _ in range(3))
+        return "add", (x, y, out, 4096), {"BLOCK": 1024, "num_warps": 4}
+    n = 4096
+    x = torch.randn(4, n, device="cuda", dtype=torch.bfloat16)
+    out, w = torch.empty_like(x), torch.randn(n, device="cuda", dtype=torch.bfloat16)
+    if name == "softmax 4096":
+        return "softmax", (x, out, n), gpu.row_config(n)
+    return "rms_norm", (x, w, out, n, 1e-6), gpu.row_config(n)
+
+
+def compile_times() -> dict[str, Any]:
+    """Milliseconds from the first launch to machine code, nothing cached, medians.
+
+    Tessera's are also given without the part of ptxas.
+    """
+    result: dict[str, Any] = {}
+    for name in ("add", "softmax 4096", "rms norm 4096"):
+        kernel, arguments, options = workload(name)
+        mine, without, theirs = [], [], []
+        for _ in range(REPEATS):
+            with settings.override(cache="off"):
+                fresh = gpu.load_kernels(tessera)[kernel]
+                start = time.perf_counter()
+                compiled = fresh.warmup(*arguments, grid=(1,), **options)
+                mine.append((time.perf_counter() - start) * 1e3)
+            stages = dict(compiled.metadata["stage_ms"])
+            without.append(mine[-1] - stages.get("cubin", 0.0))
+            if gpu.triton is not None:
+                with tempfile.TemporaryDirectory() as folder:
+                    os.environ["TRITON_CACHE_DIR"] = folder
+                    fresh = gpu.load_kernels(gpu.triton)[kernel]
+                    start = time.perf_counter()
+                    fresh.warmup(*arguments, grid=(1,), **options)
+                    theirs.append((time.perf_counter() - start) * 1e3)
+        # The first of each also sets the compiler up.
+        row = {
+            "tessera_ms": statistics.median(mine[1:]),
+            "without_ptxas_ms": statistics.median(without[1:]),
+            "registers": compiled.n_regs,
+            "spills": compiled.n_spills,
+            "stage_ms": compiled.metadata["stage_ms"],
+        }
+        if theirs:
+            row["triton_ms"] = statistics.median(theirs[1:])
+            row["ratio"] = row["tessera_ms"] / row["triton_ms"]
+        result[name] = row
+    return result
+
+
+def launch_times() -> dict[str, Any]:
+    """Microseconds of host time for a warm launch with four arguments, medians."""
+    x, y, out = (torch.randn(1024, device="cuda") for _ in range(3))
+    n = 1000
+    batch = 200  # fewer than what the driver queues before it blocks
+    launches: dict[str, Callable[[], Any]] = {}
+    for name, compiler in gpu.compilers().items():
+        kernel = gpu.load_kernels(compiler)["add"]
+        launches[name] = lambda kernel=kernel: kernel[(1,)](x, y, out, n, BLOCK=1024, num_warps=4)
+    compiled = launches["tessera"]()
+    times: dict[str, list[float]] = {name: [] for name in launches}
+    for _ in range(60):
+        for name, launch in launches.items():
+            launch()
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            for _ in range(batch):
+                launch()
+            times[name].append((time.perf_counter() - start) / batch * 1e6)
+    torch.cuda.synchronize()
+    result: dict[str, Any] = {f"{name}_us": statistics.median(t) for name, t in times.items()}
+    try:
+        result["raw_us"] = raw_launch(compiled, (x, y, out, n), batch)
+    except Exception as error:
+        result["raw_error"] = f"{type(error).__name__}: {error}"[:300]
+    return result
+
+
+def raw_launch(compiled: Any, arguments: tuple[Any, ...], count: int) -> float:
+    """The same launch by the driver alone, from C++."""
+    with tempfile.TemporaryDirectory() as folder:
+        library = os.path.join(folder, "raw_launch.so")
+        source = str(pathlib.Path(__file__).with_name("raw_launch.cu"))
+        driver = next(line.split()[-1] for line in open("/proc/self/maps") if "libcuda.so" in line)
+        command = [
+            "nvcc",
+            "-O2",
+            "-shared",
+            "-Xcompiler",
+            "-fPIC",
+            source,
+            "-Xlinker",
+            driver,
+            "-o",
+            library,
+        ]
+        subprocess.run(command, check=True, capture_output=True)
+        function = ctypes.CDLL(library).raw_launch
+    function.restype = ctypes.c_double
+    x, y, out, n = arguments
+    values = []
+    for _ in range(30):
+        seconds = function(
+            ctypes.c_char_p(compiled.asm["cubin"]),
+            compiled.name.encode(),
+            ctypes.c_uint(32 * compiled.num_warps),
+            ctypes.c_uint(1),
+            ctypes.c_void_p(torch.cuda.current_stream().cuda_stream),
+            *(ctypes.c_uint64(tensor.data_ptr()) for tensor in (x, y, out)),
+            ctypes.c_int(n),
+            ctypes.c_int(count),
+        )
+        if seconds < 0:
+            raise RuntimeError(f"the driver refuses the kernel ({seconds})")
+        values.append(seconds * 1e6)
+    return statistics.median(values)
+
+
+def format_times(name: str, times: dict[str, Any]) -> str:
+    """A line a kernel."""
+    if "error" in times:
+        return f"{name}: {times['error']}"
+    if name == "launch":
+        cells = [f"{key.removesuffix('_us')} {value:.2f} us" for key, value in times.items() if key.endswith("_us")]  # fmt: skip
+        return "warm launch, 4 arguments: " + ", ".join(cells + [times.get("raw_error", "")])
+    lines = []
+    for kernel, row in times.items():
+        theirs = (
+            f", triton {row['triton_ms']:.1f} ms, ratio {row['ratio']:.2f}"
+            if "triton_ms" in row
+            else ""
+        )
+        lines.append(
+            f"cold compile {kernel}: {row['tessera_ms']:.1f} ms, "
+            f"{row['without_ptxas_ms']:.1f} without ptxas{theirs}"
+        )
+    return "\n".join(lines)

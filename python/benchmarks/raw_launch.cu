@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How long the driver itself takes to launch: the floor under every launcher. Compiled by
+// gpu.py with nvcc, called through ctypes.
+
+#include <chrono>
+#include <cuda.h>
+
+/// Launches a kernel of three pointers and an integer `count` times; returns the seconds a
+/// launch took the host, negative where the driver refused.
+extern "C" double raw_launch(const void *cubin, const char *name, unsigned threads, unsigned grid,
+                             void *stream, CUdeviceptr x, CUdeviceptr y, CUdeviceptr out, int n,
+                             int count) {
+  CUmodule module;
+  CUfunction function;
+  if (cuModuleLoadData(&module, cubin) || cuModuleGetFunction(&function, module, name))
+    return -1;
+  void *arguments[] = {&x, &y, &out, &n};
+  CUlaunchConfig config = {};
+  config.gridDimX = grid;
+  config.gridDimY = config.gridDimZ = 1;
+  config.blockDimX = threads;
+  config.blockDimY = config.blockDimZ = 1;
+  config.hStream = static_cast<CUstream>(stream);
+  if (cuLaunchKernelEx(&config, function, arguments, nullptr) || cuCtxSynchronize())
+    return -2;
+  auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < count; ++i)
+    cuLaunchKernelEx(&config, function, arguments, nullptr);
+  std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  cuCtxSynchronize();
+  return taken.count() / count;
+}

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""One small launch of each family of kernels on the GPU, against torch. Prints a line each.
+
+Short enough for compute-sanitizer. The status is the number of those that failed.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+import tessera
+import tessera.language as tl
+
+KERNELS = pathlib.Path(__file__).parents[2] / "benchmarks" / "gpu_kernels.py"
+
+
+@tessera.jit
+def matmul(a_ptr, b_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    a = tl.load(a_ptr + i[:, None] * K + k[None, :])
+    b = tl.load(b_ptr + k[:, None] * N + j[None, :])
+    tl.store(out_ptr + i[:, None] * N + j[None, :], tl.dot(a, b, input_precision="ieee"))
+
+
+@tessera.jit
+def count(index_ptr, out_ptr, BLOCK: tl.constexpr):
+    index = tl.load(index_ptr + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK))
+    tl.atomic_add(out_ptr + index, 1)
+
+
+@tessera.jit
+def histogram(x_ptr, out_ptr, BLOCK: tl.constexpr, BINS: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, BLOCK))
+    tl.store(out_ptr + tl.arange(0, BINS), tl.histogram(x, BINS))
+
+
+@tessera.jit
+def gather(x_ptr, index_ptr, out_ptr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    x, index = tl.load(x_ptr + offsets), tl.load(index_ptr + offsets)
+    tl.store(out_ptr + offsets, tl.gather(x, index, 0))
+
+
+@tessera.jit
+def sort(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(out_ptr + offsets, tl.sort(tl.load(x_ptr + offsets)))
+
+
+def randn(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape, device="cuda")
+
+
+def families() -> "dict[str, Callable[[], Any]]":
+    """Name -> what runs a kernel and returns (got, wanted, tolerance, compiled kernel)."""
+    own: dict[str, Any] = {"jit": tessera.jit, "tl": tl, "__name__": "gpu_kernels"}
+    exec(compile(KERNELS.read_text(), str(KERNELS), "exec"), own)
+    m, n = 37, 1000
+    x, w, b = randn(m, n), randn(n), randn(n)
+    block = {"BLOCK": 1024}
+
+    def add() -> Any:
+        y, out = randn(m, n), torch.full_like(x, float("nan"))
+        kernel = own["add"][(tessera.cdiv(m * n, 1024),)](x, y, out, m * n, **block)
+        return out, x + y, 0, kernel
+
+    def softmax() -> Any:
+        out = torch.full_like(x, float("nan"))
+        kernel = own["softmax"][(m,)](x, out, n, **block)
+        return out, torch.softmax(x, -1), 1e-5, kernel
+
+    def rms_norm() -> Any:
+        out = torch.full_like(x, float("nan"))
+        kernel = own["rms_norm"][(m,)](x, w, out, n, 1e-6, **block)
+        return out, x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-6) * w, 1e-4, kernel
+
+    def layer_norm() -> Any:
+        out = torch.full_like(x, float("nan"))
+        mean, rstd = randn(m), randn(m)
+        kernel = own["layer_norm"][(m,)](x, w, b, out, mean, rstd, n, 1e-5, **block)
+        return out, torch.nn.functional.layer_norm(x, (n,), w, b), 1e-4, kernel
+
+    def layer_norm_backward() -> Any:
+        grad, grad_x = randn(m, n), torch.full_like(x, float("nan"))
+        mean, rstd = x.mean(-1), torch.rsqrt(x.var(-1, correction=0) + 1e-5)
+        partial_w, partial_b = randn(4, n), randn(4, n)
+        kernel = own["layer_norm_backward"][(4,)](
+            x, w, grad, mean, rstd, grad_x, partial_w, partial_b, m, n, **block
+        )
+        leaf = x.clone().requires_grad_()
+        torch.nn.functional.layer_norm(leaf, (n,), w, b).backward(grad)
+        got = torch.cat([grad_x, partial_b.sum(0)[None]])
+        return got, torch.cat([leaf.grad, grad.sum(0)[None]]), 1e-3, kernel
+
+    def transpose() -> Any:
+        out = torch.full((n, m), float("nan"), device="cuda")
+        kernel = own["transpose"][(1, 16)](x, out, m, n, BLOCK_M=64, BLOCK_N=64)
+        return out, x.T, 0, kernel
+
+    def sum_rows() -> Any:
+        out = randn(m)
+        return out, x.sum(-1), 1e-3, own["sum_rows"][(m,)](x, out, n, **block)
+
+    def sum_columns() -> Any:
+        out = randn(n)
+        kernel = own["sum_columns"][(tessera.cdiv(n, 16),)](x, out, m, n, ROWS=32, BLOCK=16)
+        return out, x.sum(0), 1e-3, kernel
+
+    def cumsum() -> Any:
+        out = torch.full_like(x, float("nan"))
+        return out, x.cumsum(-1), 1e-3, own["cumsum"][(m,)](x, out, n, **block)
+
+    def argmax() -> Any:
+        out = torch.zeros(m, dtype=torch.int32, device="cuda")
+        kernel = own["argmax"][(m,)](x, out, n, **block)
+        return out, x.argmax(-1).int(), 0, kernel
+
+    def topk() -> Any:
+        out = randn(m, 8)
+        return out, x.topk(8, -1).values, 0, own["topk"][(m,)](x, out, n, K=8, **block)
+
+    def dot() -> Any:
+        a, c, out = randn(64, 32), randn(32, 64), randn(64, 64)
+        return out, a @ c, 1e-4, matmul[(1,)](a, c, out, M=64, N=64, K=32)
+
+    def atomics() -> Any:
+        index = torch.randint(0, 64, (4096,), device="cuda", dtype=torch.int32)
+        out = torch.zeros(64, dtype=torch.int32, device="cuda")
+        kernel = count[(4,)](index, out, **block)
+        return out, torch.bincount(index, minlength=64).int(), 0, kernel
+
+    def histograms() -> Any:
+        values = torch.randint(0, 64, (1024,), device="cuda", dtype=torch.int32)
+        out = torch.zeros(64, dtype=torch.int32, device="cuda")
+        kernel = histogram[(1,)](values, out, BINS=64, **block)
+        return out, torch.bincount(values, minlength=64).int(), 0, kernel
+
+    def gathers() -> Any:
+        values, out = randn(1024), randn(1024)
+        index = torch.randint(0, 1024, (1024,), device="cuda", dtype=torch.int32)
+        return out, values[index.long()], 0, gather[(1,)](values, index, out, **block)
+
+    def sorts() -> Any:
+        values, out = randn(1024), randn(1024)
+        return out, values.sort().values, 0, sort[(1,)](values, out, **block)
+
+    return {name: value for name, value in locals().items() if callable(value)}
+
+
+def main() -> int:
+    torch.backends.cuda.matmul.allow_tf32 = False
+    failed = 0
+    for name, run in families().items():
+        start = time.perf_counter()
+        try:
+            got, wanted, tolerance, kernel = run()
+            torch.cuda.synchronize()
+            torch.testing.assert_close(got, wanted, rtol=tolerance, atol=tolerance)
+            told = f"right; {kernel.n_regs} registers, {kernel.n_spills} spilled, {kernel.shared} shared"
+        except Exception as error:
+            failed += 1
+            told = f"FAILED {type(error).__name__}: {str(error).strip().splitlines()[0][:200]}"
+        print(f"{name:20} {(time.perf_counter() - start) * 1e3:7.0f} ms  {told}", flush=True)
+    print(f"{failed} failed")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
