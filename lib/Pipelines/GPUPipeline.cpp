@@ -5,7 +5,9 @@
 // Tiles stay whole for as long as possible: it is decided on tiles where they live, and
 // only the last step makes registers of single threads of them.
 
+#include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -59,6 +61,10 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
 void tessera::buildNVVMPipeline(OpPassManager &manager, const GPUPipelineOptions &options) {
   // Tiles become the registers of a thread.
   manager.addPass(createConvertTileGPUToLLVM());
+
+  // Control flow on scalars is left.
+  manager.addPass(createSCFToControlFlowPass());
+  manager.addPass(createConvertToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());
   manager.addPass(createCSEPass());
   // Profilers and sanitizers show the user's lines.

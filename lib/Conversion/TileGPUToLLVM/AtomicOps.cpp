@@ -217,16 +217,27 @@ template <typename SourceOp> struct AtomicPattern : TilePattern<SourceOp> {
                                        llvm::function_ref<Value(int64_t, Value)> element,
                                        ConversionPatternRewriter &rewriter) {
     Value acting = emitRepresentativePredicate(thread, op.getPtr().getType(), op);
+    // The ordering is the program's: what other threads did before is released as well,
+    // and what they do afterwards has acquired as well.
+    tile::MemSemantic sem = op.getSem();
+    bool releases = sem == tile::MemSemantic::Release || sem == tile::MemSemantic::AcquireRelease;
+    bool acquires = sem == tile::MemSemantic::Acquire || sem == tile::MemSemantic::AcquireRelease;
+    if (releases)
+      emitBarrier(thread);
     SmallVector<Value> registers;
     for (int64_t i = 0; i < count; ++i) {
       Value mask = masks.empty() ? Value() : masks[i];
       registers.push_back(element(i, thread.both(mask, acting)));
     }
+    bool isUsed = op->getNumResults() != 0 && !op->use_empty();
+    bool isDelivered = isUsed && getDeliveryBytes(op->getResult(0).getType(), op) != 0;
+    if (acquires && !isDelivered)
+      emitBarrier(thread);
     if (op->getNumResults() == 0) {
       rewriter.eraseOp(op);
       return success();
     }
-    if (!op->use_empty() && failed(deliver(thread, op, op->getResult(0).getType(), registers)))
+    if (isUsed && failed(deliver(thread, op, op->getResult(0).getType(), registers)))
       return failure();
     rewriter.replaceOpWithMultiple(op, {registers});
     return success();

@@ -39,21 +39,23 @@ std::string braced(ArrayRef<std::string> names) {
   return names.size() == 1 ? names.front() : "{" + llvm::join(names, ", ") + "}";
 }
 
-/// Elements as words, the first in the low bits.
+/// Elements as words, the first in the low bits. Vectors say it in a way that becomes one
+/// move, where shifts would become several.
 SmallVector<Value> packWords(ThreadBuilder &thread, const Words &words, ArrayRef<Value> elements) {
   SmallVector<Value> result;
-  size_t each = elements.size() / words.count;
-  for (size_t i = 0; i < elements.size(); i += each) {
-    Value word;
-    for (size_t j = 0; j < each; ++j) {
-      Value element = toMemory(thread, elements[i + j]);
-      unsigned width = words.bits / each;
-      Value bits = thread.extendOrTruncate(thread.bitcast(element, thread.intType(width)),
-                                           std::max(16u, words.bits));
-      bits = thread.shl(bits, width * j);
-      word = word ? thread.bitOr(word, bits) : bits;
+  unsigned each = elements.size() / words.count, width = words.bits / each;
+  for (size_t first = 0; first < elements.size(); first += each) {
+    SmallVector<Value> lanes;
+    for (Value element : elements.slice(first, each))
+      lanes.push_back(thread.bitcast(toMemory(thread, element), thread.intType(width)));
+    Value word = lanes.front();
+    if (each > 1) {
+      Value vector = thread.create<LLVM::UndefOp>(VectorType::get({each}, thread.intType(width)));
+      for (auto [i, lane] : llvm::enumerate(lanes))
+        vector = thread.create<LLVM::InsertElementOp>(vector, lane, thread.i32(i));
+      word = thread.bitcast(vector, thread.intType(words.bits));
     }
-    result.push_back(word);
+    result.push_back(thread.extendOrTruncate(word, std::max(16u, words.bits)));
   }
   return result;
 }
@@ -61,14 +63,18 @@ SmallVector<Value> packWords(ThreadBuilder &thread, const Words &words, ArrayRef
 SmallVector<Value> unpackWords(ThreadBuilder &thread, const Words &words, ArrayRef<Value> packed,
                                Type element, size_t count) {
   SmallVector<Value> result;
-  size_t each = count / words.count;
-  for (Value word : packed)
-    for (size_t j = 0; j < each; ++j) {
-      unsigned width = words.bits / each;
-      Value bits = thread.extendOrTruncate(thread.lshr(word, width * j), width);
+  unsigned each = count / words.count, width = words.bits / each;
+  for (Value word : packed) {
+    word = thread.extendOrTruncate(word, words.bits);
+    if (each > 1)
+      word = thread.bitcast(word, VectorType::get({each}, thread.intType(width)));
+    for (unsigned i = 0; i < each; ++i) {
+      Value bits =
+          each == 1 ? word : thread.create<LLVM::ExtractElementOp>(word, thread.i32(i)).getResult();
       result.push_back(element.isInteger(1) ? fromMemory(thread, bits, element)
                                             : thread.bitcast(bits, element));
     }
+  }
   return result;
 }
 

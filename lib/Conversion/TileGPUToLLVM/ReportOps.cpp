@@ -99,6 +99,7 @@ struct PrintPattern : TilePattern<tile::PrintOp> {
         return op.emitOpError("has tiles of several layouts");
 
     Value text = emitText(thread, op, getFormat(op, shape));
+    Value buffer;
     emitGuarded(thread, emitRepresentativePredicate(thread, like, op), [&] {
       SmallVector<SmallVector<Value>> indices(1);
       if (shape)
@@ -114,7 +115,7 @@ struct PrintPattern : TilePattern<tile::PrintOp> {
           Value value = registers[isa<RankedTensorType>(original) ? i : 0];
           values.push_back(promote(thread, op, number, value));
         }
-        emitPrint(thread, op, text, values);
+        emitPrint(thread, op, text, buffer, values);
       }
     });
     rewriter.eraseOp(op);
@@ -172,13 +173,20 @@ private:
     return thread.extendOrTruncate(value, 64, op.getIsSigned()[number] && !op.getHex());
   }
 
-  static void emitPrint(ThreadBuilder &thread, tile::PrintOp op, Value text,
+  /// `buffer` is where the values lie for the call, made by the first one of an op.
+  static void emitPrint(ThreadBuilder &thread, tile::PrintOp op, Value text, Value &buffer,
                         ArrayRef<Value> values) {
     OpBuilder &builder = thread.getBuilder();
     SmallVector<Type> types(ValueRange(values).getTypes());
     Type frame = LLVM::LLVMStructType::getLiteral(builder.getContext(), types);
-    Value buffer = thread.create<LLVM::AllocaOp>(thread.pointerType(0), frame, thread.i32(1),
-                                                 /*alignment=*/8);
+    if (!buffer) {
+      // A stack frame has room for what is in the first block alone.
+      OpBuilder::InsertionGuard guard(builder);
+      auto function = op->getParentOfType<FunctionOpInterface>();
+      builder.setInsertionPointToStart(&function.getFunctionBody().front());
+      buffer = thread.create<LLVM::AllocaOp>(thread.pointerType(0), frame, thread.i32(1),
+                                             /*alignment=*/8);
+    }
     for (auto [i, value] : llvm::enumerate(values)) {
       Value slot = thread.create<LLVM::GEPOp>(buffer.getType(), frame, buffer,
                                               ArrayRef<LLVM::GEPArg>{0, static_cast<int32_t>(i)});
