@@ -160,11 +160,13 @@ void tessera::optimizeForNVPTX(Module &module, TargetMachine &machine) {
   builder.crossRegisterProxies(loops, functions, components, modules);
   // The loops that could be unrolled or vectorised have been: tiles are in registers, and
   // what is left is scalar code with structured control flow. `nvvm-reflect` settles
-  // libdevice's questions first, so that the answers not taken are never optimised.
+  // libdevice's questions first, so that the answers not taken are never optimised. Named
+  // in a text, instcombine ends the process where one iteration was not enough.
   constexpr StringLiteral pipeline =
       "nvvm-reflect,always-inline,inline,"
-      "function(sroa<modify-cfg>,early-cse<memssa>,instcombine,simplifycfg,"
-      "loop-mssa(loop-rotate,licm),loop(indvars),gvn,instcombine,simplifycfg,adce),"
+      "function(sroa<modify-cfg>,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,"
+      "loop-mssa(loop-rotate,licm),loop(indvars),gvn,instcombine<no-verify-fixpoint>,simplifycfg,"
+      "adce),"
       "globaldce";
   ModulePassManager passes;
   if (Error error = builder.parsePassPipeline(passes, pipeline))
