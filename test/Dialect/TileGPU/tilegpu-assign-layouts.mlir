@@ -45,12 +45,14 @@ tile.func @widths(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.p
 // -----
 
 // A transposition needs one conversion, between the load's layout turned and the store's.
+// One of the two holds blocks of 4x4 in registers: four neighbours for both sides.
+// CHECK: #[[BLOCK:.+]] = #tilegpu.layout<64x64, reg = {{\[}}[0, 1], [0, 2], [1, 0], [2, 0], [32, 0]], lane = {{\[}}[0, 4], [0, 8], [0, 16], [0, 32], [4, 0]], warp = {{\[}}[8, 0], [16, 0]]>
 // CHECK-LABEL: tile.func @transpose
 // CHECK: %[[X:.+]] = tile.load %{{.+}} : tensor<64x64x!tile.ptr<f32>, #[[ROWS:.+]]>
 // CHECK-NEXT: %[[T:.+]] = tile.trans %[[X]] {order = array<i32: 1, 0>} : tensor<64x64xf32, #[[ROWS]]> -> tensor<64x64xf32, #[[TURNED:.+]]>
-// CHECK-NEXT: %[[C:.+]] = tilegpu.convert_layout %[[T]] : tensor<64x64xf32, #[[TURNED]]> -> tensor<64x64xf32, #[[ROWS]]>
+// CHECK-NEXT: %[[C:.+]] = tilegpu.convert_layout %[[T]] : tensor<64x64xf32, #[[TURNED]]> -> tensor<64x64xf32, #[[BLOCK]]>
 // CHECK-NOT: tilegpu.convert_layout
-// CHECK: tile.store %{{.+}}, %[[C]] : tensor<64x64x!tile.ptr<f32>, #[[ROWS]]>
+// CHECK: tile.store %{{.+}}, %[[C]] : tensor<64x64x!tile.ptr<f32>, #[[BLOCK]]>
 tile.func @transpose(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %q: !tile.ptr<f32> {tile.divisibility = 16 : i64}) {
   %c1024 = arith.constant dense<1024> : tensor<64x1xi32>
   %i = tile.range 0 to 64 : tensor<64xi32>

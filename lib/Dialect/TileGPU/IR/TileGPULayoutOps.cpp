@@ -66,12 +66,25 @@ void ConvertLayoutOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
   patterns.add<ConvertOfSplat, ConvertOfRange>(context);
 }
 
-/// One place for each element; warps that exchange nothing need none.
+unsigned tessera::tilegpu::countShuffles(const Conversion &conversion) {
+  unsigned choices = 0;
+  for (HwDim dim : {HwDim::Lane, HwDim::Warp})
+    for (const Place &column : conversion.map.columns[static_cast<unsigned>(dim)])
+      choices += column[static_cast<unsigned>(HwDim::Reg)] != 0;
+  return 1u << choices;
+}
+
+bool tessera::tilegpu::needsMemory(const Conversion &conversion) {
+  // A store and a load cost about as much as two shuffles.
+  constexpr unsigned kMostShuffles = 2;
+  return conversion.kind > ConversionKind::Warp ||
+         (conversion.kind == ConversionKind::Warp && countShuffles(conversion) > kMostShuffles);
+}
+
+/// One place for each element.
 int64_t ConvertLayoutOp::getScratchBytes() {
   auto type = cast<RankedTensorType>(getType());
-  Conversion conversion =
-      classify(tilegpu::getLayout(getSource().getType()), tilegpu::getLayout(type));
-  if (conversion.kind < ConversionKind::Block)
+  if (!needsMemory(classify(tilegpu::getLayout(getSource().getType()), tilegpu::getLayout(type))))
     return 0;
   return type.getNumElements() * getElementBytes(type.getElementType());
 }

@@ -37,8 +37,7 @@ unsigned AccessPattern::vectorBits(const LinearLayout &layout) const {
   return bits;
 }
 
-unsigned AccessPattern::sectors(const LinearLayout &layout) const {
-  constexpr int64_t kSectorBytes = 32;
+unsigned AccessPattern::countBlocks(const LinearLayout &layout, int64_t blockBytes) const {
   // An unknown stride goes far away, each to a place of its own.
   constexpr int64_t kFar = int64_t(1) << 32;
   int64_t vector = elementBytes << vectorBits(layout);
@@ -56,8 +55,8 @@ unsigned AccessPattern::sectors(const LinearLayout &layout) const {
     for (auto [bit, stride] : llvm::enumerate(ofLane))
       if (lane >> bit & 1)
         address += stride;
-    for (int64_t byte = 0; byte < vector; byte += kSectorBytes)
-      touched.insert(llvm::divideFloorSigned(address + byte, kSectorBytes));
+    for (int64_t byte = 0; byte < vector; byte += blockBytes)
+      touched.insert(llvm::divideFloorSigned(address + byte, blockBytes));
   }
   return touched.size();
 }
@@ -150,9 +149,34 @@ static unsigned limitVector(unsigned vectorBits, unsigned elementBits, unsigned 
   return std::min(vectorBits, elementBits > threads ? elementBits - threads : 0);
 }
 
+/// The order of bits with some along another dimension right after the first `vectorBits`,
+/// as many as registers are left for, but no more than make up another vector.
+static SmallVector<unsigned> addBlock(ArrayRef<unsigned> order, ArrayRef<int64_t> shape,
+                                      unsigned &vectorBits, unsigned threadBits,
+                                      int64_t elementBytes) {
+  LinearLayout numbers(shape);
+  std::optional<unsigned> other;
+  for (unsigned dim = 0; dim < numbers.rank(); ++dim)
+    if (!(numbers.dimMask(dim) >> order.front() & 1) &&
+        (!other || numbers.dimBits(dim) > numbers.dimBits(*other)))
+      other = dim;
+  SmallVector<unsigned> result(order);
+  if (!other)
+    return result;
+  unsigned left = order.size() - vectorBits - threadBits;
+  unsigned added = std::min({left, numbers.dimBits(*other),
+                             llvm::Log2_64(std::max<int64_t>(1, kMaxAccessBytes / elementBytes))});
+  for (unsigned bit = 0; bit < added; ++bit) {
+    unsigned number = numbers.dimShift(*other) + bit;
+    llvm::erase(result, number);
+    result.insert(result.begin() + vectorBits++, number);
+  }
+  return result;
+}
+
 std::vector<LinearLayout> tessera::tilegpu::getCandidates(ArrayRef<int64_t> shape,
                                                           const AccessPattern &pattern,
-                                                          unsigned warpBits) {
+                                                          unsigned warpBits, bool turned) {
   SmallVector<unsigned> order = sortBits(pattern);
   unsigned widest = limitVector(pattern.chain.size(), order.size(), warpBits);
   std::vector<LinearLayout> candidates;
@@ -160,8 +184,14 @@ std::vector<LinearLayout> tessera::tilegpu::getCandidates(ArrayRef<int64_t> shap
     if (!llvm::is_contained(candidates, layout))
       candidates.push_back(layout);
   };
-  for (bool warpsLast : {false, true})
-    add(spread(shape, order, widest, warpBits, warpsLast));
+  add(spread(shape, order, widest, warpBits, /*warpsLast=*/false));
+  unsigned threadBits = kLaneBits + warpBits;
+  if (turned && order.size() > widest + threadBits) {
+    unsigned block = widest;
+    SmallVector<unsigned> blocked = addBlock(order, shape, block, threadBits, pattern.elementBytes);
+    add(spread(shape, blocked, block, warpBits, /*warpsLast=*/false));
+  }
+  add(spread(shape, order, widest, warpBits, /*warpsLast=*/true));
   for (unsigned vector = widest; vector-- > 0;)
     add(spread(shape, order, vector, warpBits, /*warpsLast=*/false));
   return candidates;

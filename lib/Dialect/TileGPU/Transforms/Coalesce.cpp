@@ -29,21 +29,42 @@ struct TileGPUCoalescePass : tessera::tilegpu::impl::TileGPUCoalescePassBase<Til
       return signalPassFailure();
     }
     unsigned warpBits = llvm::Log2_32(*warps);
-    AccessAnalysis analysis;
-    module.walk([&](Operation *op) {
-      Value pointers = getAccessedPointers(op);
-      if (!pointers)
-        return;
-      ArrayRef<int64_t> shape = tile::getShape(pointers.getType());
-      AccessPattern pattern = getAccessPattern(op, analysis);
-      SmallVector<Attribute> candidates;
-      for (const LinearLayout &layout : getCandidates(shape, pattern, warpBits))
-        candidates.push_back(LayoutAttr::get(&getContext(), layout));
-      if (pattern.vectorBits(cast<LayoutAttr>(candidates.front()).getLayout()) > 0)
-        ++numVectorized;
-      op->setAttr(kCandidatesAttr, ArrayAttr::get(&getContext(), candidates));
-    });
+    for (auto function : module.getOps<tile::FuncOp>())
+      coalesce(function, warpBits);
   }
+
+private:
+  void coalesce(tile::FuncOp function, unsigned warpBits);
 };
 
 } // namespace
+
+void TileGPUCoalescePass::coalesce(tile::FuncOp function, unsigned warpBits) {
+  AccessAnalysis analysis;
+  std::vector<std::pair<Operation *, AccessPattern>> accesses;
+  // Dimensions, from the last, along which something lies in a row.
+  llvm::SmallDenseSet<unsigned> contiguous;
+  bool turned = false;
+  function.walk([&](Operation *op) {
+    turned |= isa<tile::TransOp>(op);
+    Value pointers = getAccessedPointers(op);
+    if (!pointers)
+      return;
+    accesses.push_back({op, getAccessPattern(op, analysis)});
+    LinearLayout numbers(tile::getShape(pointers.getType()));
+    ArrayRef<unsigned> chain = accesses.back().second.chain;
+    for (unsigned dim = 0; dim < numbers.rank(); ++dim)
+      if (!chain.empty() && numbers.dimMask(dim) >> chain.front() & 1)
+        contiguous.insert(numbers.rank() - dim);
+  });
+  turned |= contiguous.size() > 1;
+  for (auto &[op, pattern] : accesses) {
+    ArrayRef<int64_t> shape = tile::getShape(getAccessedPointers(op).getType());
+    SmallVector<Attribute> candidates;
+    for (const LinearLayout &layout : getCandidates(shape, pattern, warpBits, turned))
+      candidates.push_back(LayoutAttr::get(&getContext(), layout));
+    if (pattern.vectorBits(cast<LayoutAttr>(candidates.front()).getLayout()) > 0)
+      ++numVectorized;
+    op->setAttr(kCandidatesAttr, ArrayAttr::get(&getContext(), candidates));
+  }
+}

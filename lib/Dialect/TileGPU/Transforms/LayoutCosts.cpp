@@ -19,26 +19,32 @@ static unsigned countColumns(const LinearLayout &layout, HwDim dim, uint64_t mas
   return llvm::count_if(layout.columns(dim), [&](uint64_t column) { return column & mask; });
 }
 
+double LayoutCosts::convert(int64_t bytes, LayoutAttr from, LayoutAttr to) const {
+  double words = std::max<int64_t>(1, bytes / 4);
+  double read = from.getNumRegisters(), written = to.getNumRegisters();
+  Conversion conversion = classify(from.getLayout(), to.getLayout());
+  if (conversion.kind == ConversionKind::Rename)
+    return 0;
+  if (conversion.kind == ConversionKind::Select)
+    return warps * written * words;
+  if (!needsMemory(conversion))
+    return warps * written * words * kExchange * countShuffles(conversion);
+  SwizzlePlan plan = planSwizzle(from.getLayout(), to.getLayout(), bytes * 8);
+  int64_t together = int64_t(1) << plan.vector.size();
+  // An instruction, and a wavefront for each 4 bytes a lane.
+  double access = 1 + std::max<double>(1, bytes * together / 4.0);
+  double barriers = conversion.kind == ConversionKind::Warp ? 1 : 3 * kBarrier;
+  return warps * (read + written) / together * access + barriers;
+}
+
 double LayoutCosts::ofConversion(Type element, LayoutAttr from, LayoutAttr to) {
   if (from == to)
     return 0;
-  auto [slot, inserted] = kinds.try_emplace({from, to}, ConversionKind::Rename);
+  int64_t bytes = getElementBytes(element);
+  auto [slot, inserted] = conversions.try_emplace({from, to, bytes}, 0);
   if (inserted)
-    slot->second = classify(from.getLayout(), to.getLayout()).kind;
-  double words = std::max<double>(getElementBytes(element) / 4.0, 0.5);
-  double read = from.getNumRegisters(), written = to.getNumRegisters();
-  switch (slot->second) {
-  case ConversionKind::Rename:
-    return 0;
-  case ConversionKind::Select:
-    return warps * written * words;
-  case ConversionKind::Warp:
-    return warps * written * std::max(words, 1.0) * 2 * kExchange;
-  case ConversionKind::Block:
-  case ConversionKind::Cluster:
-    return warps * (read + written) * words * kExchange + 3 * kBarrier;
-  }
-  llvm_unreachable("covered switch");
+    slot->second = convert(bytes, from, to);
+  return slot->second;
 }
 
 double LayoutCosts::ofAccess(Operation *op, LayoutAttr label) {
@@ -47,14 +53,17 @@ double LayoutCosts::ofAccess(Operation *op, LayoutAttr label) {
     slot = patterns.try_emplace(op, getAccessPattern(op, analysis)).first;
   const AccessPattern &pattern = slot->second;
   double registers = label.getNumRegisters();
-  // The cache works on sectors, for atomics twice.
-  double issue = 4, sector = 2;
+  // An access looks up each line that it touches, and moves sectors.
+  unsigned sectors = pattern.countBlocks(label.getLayout(), 32);
+  unsigned lines = pattern.countBlocks(label.getLayout(), 128);
+  double issue = 4, sector = 1, line = 2;
+  // The cache does each atomic for itself.
   if (!isa<tile::LoadOp, tile::StoreOp>(op)) {
     issue = 8;
     sector = 4;
   }
   double accesses = registers / (1u << pattern.vectorBits(label.getLayout()));
-  return warps * accesses * (issue + sector * pattern.sectors(label.getLayout()));
+  return warps * accesses * (issue + sector * sectors + line * lines);
 }
 
 /// A reduction, or a scan, which `keepsAll` elements.

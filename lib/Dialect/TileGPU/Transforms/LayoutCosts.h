@@ -22,6 +22,7 @@ public:
   double ofConversion(mlir::Type element, LayoutAttr from, LayoutAttr to);
 
 private:
+  double convert(int64_t bytes, LayoutAttr from, LayoutAttr to) const;
   double ofAccess(mlir::Operation *op, LayoutAttr label);
   double ofFold(LayoutAttr label, unsigned axis, bool keepsAll);
   double ofSort(LayoutAttr label, unsigned axis);
@@ -30,7 +31,7 @@ private:
   unsigned warps;
   AccessAnalysis analysis;
   llvm::DenseMap<mlir::Operation *, AccessPattern> patterns;
-  llvm::DenseMap<std::pair<LayoutAttr, LayoutAttr>, ConversionKind> kinds;
+  llvm::DenseMap<std::tuple<LayoutAttr, LayoutAttr, int64_t>, double> conversions;
 };
 
 } // namespace tessera::tilegpu

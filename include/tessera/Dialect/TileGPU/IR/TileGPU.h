@@ -36,6 +36,13 @@ struct SharedMemory : public mlir::SideEffects::Resource::Base<SharedMemory> {
 /// The warps of a program, from the module around `op`; none if it does not say.
 std::optional<unsigned> getNumWarps(mlir::Operation *op);
 
+/// Shuffles that each register of the destination takes in a conversion within warps: more
+/// than one where it depends on the lane in which register the element is.
+unsigned countShuffles(const Conversion &conversion);
+
+/// Whether a conversion goes through shared memory.
+bool needsMemory(const Conversion &conversion);
+
 /// Bytes that an element of a tile takes in memory: one for i1, eight for a pointer.
 int64_t getElementBytes(mlir::Type element);
 

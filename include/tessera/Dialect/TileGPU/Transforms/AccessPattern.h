@@ -41,16 +41,19 @@ struct AccessPattern {
 
   /// log2 of the elements that a thread moves at once in this layout.
   unsigned vectorBits(const LinearLayout &layout) const;
-  /// Sectors of 32 bytes that one access of a warp touches in this layout.
-  unsigned sectors(const LinearLayout &layout) const;
+  /// Blocks of so many bytes, at most 128, that one access of a warp touches in this layout:
+  /// sectors of 32 bytes, lines of 128.
+  unsigned countBlocks(const LinearLayout &layout, int64_t blockBytes) const;
 };
 
 /// The pattern of an op that `getAccessedPointers` finds pointers for.
 AccessPattern getAccessPattern(mlir::Operation *op, AccessAnalysis &analysis);
 
-/// Layouts that suit an access, best first, for so many warps (as bits).
+/// Layouts that suit an access, best first, for so many warps (as bits). For tiles that are
+/// `turned` (transposed, or written along another dimension than read) also one in which
+/// a thread has a block: what it stores to shared memory on the way is in rows for both.
 std::vector<LinearLayout> getCandidates(llvm::ArrayRef<int64_t> shape, const AccessPattern &pattern,
-                                        unsigned warpBits);
+                                        unsigned warpBits, bool turned = false);
 
 /// The layout that a tile of this shape has where nothing says more: as if it were an
 /// array in memory.

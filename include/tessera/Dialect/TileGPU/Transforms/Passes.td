@@ -15,8 +15,9 @@ def TileGPUCoalescePass : Pass<"tilegpu-coalesce", "::mlir::ModuleOp"> {
     a thread, as many as one access of at most 16 bytes can take (limited by alignment,
     contiguity, and what the mask is constant on), the next ones to the lanes of a
     warp, then to warps; a tile that is too small is held in copies. With narrower
-    accesses, and with warps along the largest strides, this gives a few candidates an
-    access, best first, in `tilegpu.candidates`. Which is taken is decided by
+    accesses, with warps along the largest strides, and with blocks in registers where
+    the function transposes, this gives a few candidates an access, best first, in
+    `tilegpu.candidates`. Which is taken is decided by
     tilegpu-assign-layouts, for the whole function at once.
 
     ```mlir
