@@ -61,9 +61,16 @@ void populateAtomicPatterns(const TileGPUTypeConverter &converter,
 /// convert_layout and tiles in shared memory.
 void populateLayoutPatterns(const TileGPUTypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
-/// Reduce, scan, sort, histogram, gather.
+/// Reduce, and with it scan (ScanOp.cpp), gather and histogram (GatherOps.cpp), and sort
+/// (SortOp.cpp).
 void populateReductionPatterns(const TileGPUTypeConverter &converter,
                                mlir::RewritePatternSet &patterns);
+void populateScanPatterns(const TileGPUTypeConverter &converter,
+                          mlir::RewritePatternSet &patterns);
+void populateGatherPatterns(const TileGPUTypeConverter &converter,
+                            mlir::RewritePatternSet &patterns);
+void populateSortPatterns(const TileGPUTypeConverter &converter,
+                          mlir::RewritePatternSet &patterns);
 /// Broadcast, expand_dims, trans, reshape, join, split, cat.
 void populateShapePatterns(const TileGPUTypeConverter &converter,
                            mlir::RewritePatternSet &patterns);

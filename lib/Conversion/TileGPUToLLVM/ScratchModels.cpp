@@ -3,6 +3,7 @@
 // The scratch memory of ops of the tile dialect whose result only one thread has.
 
 #include "Replication.h"
+#include "ScratchMemory.h"
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
 
 using namespace mlir;
@@ -31,5 +32,6 @@ template <typename... Ops> void attach(MLIRContext *context) {
 void tessera::registerTileGPUScratchModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, tile::TileDialect *) {
     attach<tile::LoadOp, tile::AtomicLoadOp, tile::AtomicRMWOp, tile::AtomicCASOp>(context);
+    attachExchangeScratchModels(context);
   });
 }

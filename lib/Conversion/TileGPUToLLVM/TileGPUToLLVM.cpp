@@ -99,6 +99,10 @@ struct ConvertTileGPUToLLVM : impl::ConvertTileGPUToLLVMBase<ConvertTileGPUToLLV
     populateMemoryPatterns(converter, patterns);
     populateAtomicPatterns(converter, patterns);
     populateReportPatterns(converter, patterns);
+    populateLayoutPatterns(converter, patterns);
+    populateReductionPatterns(converter, patterns);
+    populateShapePatterns(converter, patterns);
+    populateMatmulPatterns(converter, patterns);
     arith::populateArithToLLVMConversionPatterns(converter, patterns);
     ub::populateUBToLLVMConversionPatterns(converter, patterns);
     if (failed(applyPartialConversion(module, target, std::move(patterns))))

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// convert_layout, by how far elements travel (Layout/LayoutConversion.h). The pull map
+// says for each register of the destination where its element is:
+//
+//     lane     = part of the lane's number XOR part of the register's XOR part of the warp's
+//     register = part of the register's number XOR part that depends on lane and warp
+//
+// The first part of the register is known when compiling; the second is a choice among
+// 2^k registers, for k bits of lane and warp that matter.
+
+#include "ConvertLayout.h"
+
+#include "Patterns.h"
+#include "SharedTile.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "tessera/Analysis/SharedMemoryAllocation.h"
+
+using namespace mlir;
+using namespace tessera;
+
+namespace {
+
+/// A bit of the lane's or warp's number that decides which register is meant.
+struct Choice {
+  Value isSet;
+  uint64_t registers;
+};
+
+unsigned at(HwDim dim) { return static_cast<unsigned>(dim); }
+
+} // namespace
+
+static SmallVector<Choice> getChoices(ThreadBuilder &thread, const PullMap &map) {
+  SmallVector<Choice> choices;
+  for (HwDim dim : {HwDim::Lane, HwDim::Warp})
+    for (auto [bit, column] : llvm::enumerate(map.columns[at(dim)]))
+      if (uint64_t registers = column[at(HwDim::Reg)]) {
+        Value number = dim == HwDim::Lane ? emitLaneId(thread) : emitWarpId(thread);
+        Value isSet =
+            thread.compare(LLVM::ICmpPredicate::ne, thread.bitAnd(number, uint64_t(1) << bit), 0);
+        choices.push_back({isSet, registers});
+      }
+  return choices;
+}
+
+SmallVector<Value> tessera::emitConversion(ThreadBuilder &thread, ValueRange registers,
+                                           const LinearLayout &source,
+                                           const LinearLayout &destination) {
+  Conversion conversion = classify(source, destination);
+  assert(conversion.kind <= ConversionKind::Warp && "this takes memory");
+  const PullMap &map = conversion.map;
+  size_t perRepeat = size_t(1) << source.columns(HwDim::Reg).size();
+  size_t repeats = registers.size() / perRepeat;
+  size_t results = size_t(1) << destination.columns(HwDim::Reg).size();
+  SmallVector<Choice> choices = getChoices(thread, map);
+
+  // The lane to take from, but for the part that depends on the register.
+  bool shuffles = conversion.kind == ConversionKind::Warp;
+  Value lane;
+  if (shuffles) {
+    f2::Columns ofLane, ofWarp;
+    for (const Place &column : map.columns[at(HwDim::Lane)])
+      ofLane.push_back(column[at(HwDim::Lane)]);
+    for (const Place &column : map.columns[at(HwDim::Warp)])
+      ofWarp.push_back(column[at(HwDim::Lane)]);
+    lane = emitApply(thread, ofLane, emitLaneId(thread));
+    if (llvm::any_of(ofWarp, [](uint64_t column) { return column != 0; }))
+      lane = thread.bitXor(lane, emitApply(thread, ofWarp, emitWarpId(thread)));
+  }
+
+  SmallVector<Value> converted;
+  for (size_t repeat = 0; repeat < repeats; ++repeat)
+    for (size_t number = 0; number < results; ++number) {
+      Place from = map.apply({number, 0, 0, 0, 0});
+      // All registers that may be meant, then halved by one choice after another.
+      SmallVector<Value> candidates;
+      for (size_t set = 0; set < size_t(1) << choices.size(); ++set) {
+        uint64_t chosen = from[at(HwDim::Reg)];
+        for (auto [bit, choice] : llvm::enumerate(choices))
+          if (set >> bit & 1)
+            chosen ^= choice.registers;
+        Value value = registers[repeat * perRepeat + chosen];
+        if (shuffles)
+          value = emitShuffle(thread, value, thread.bitXor(lane, from[at(HwDim::Lane)]));
+        candidates.push_back(value);
+      }
+      for (size_t bit = choices.size(); bit-- > 0;) {
+        size_t half = size_t(1) << bit;
+        for (size_t low = 0; low < half; ++low)
+          candidates[low] =
+              thread.select(choices[bit].isSet, candidates[low + half], candidates[low]);
+      }
+      converted.push_back(candidates.front());
+    }
+  return converted;
+}
+
+SmallVector<Value> tessera::emitExchange(ThreadBuilder &thread, ValueRange registers,
+                                         const LinearLayout &source,
+                                         const LinearLayout &destination, Value scratch,
+                                         bool withinWarps) {
+  Type element = registers.front().getType();
+  LinearLayout memory =
+      planSwizzle(source, destination, getMemoryBytes(element) * 8).layout(source);
+  SharedTile tile(scratch, memory, element);
+  tile.store(thread, source, registers);
+  if (withinWarps)
+    thread.create<NVVM::SyncWarpOp>(thread.i32(0xffffffff));
+  else
+    emitBarrier(thread);
+  return tile.load(thread, destination);
+}
+
+namespace {
+
+struct ConvertLayoutPattern : TilePattern<tilegpu::ConvertLayoutOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tilegpu::ConvertLayoutOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder thread(rewriter, op.getLoc());
+    const LinearLayout &source = tilegpu::getLayout(op.getSource().getType());
+    const LinearLayout &destination = tilegpu::getLayout(op.getType());
+    SmallVector<SmallVector<Value>> results(1);
+    Conversion conversion = classify(source, destination);
+    if (conversion.kind == ConversionKind::Cluster)
+      return op.emitOpError("would move elements between blocks, which is not supported");
+    if (op.getScratchBytes() == 0) {
+      results[0] = emitConversion(thread, adaptor.getSource(), source, destination);
+    } else {
+      FailureOr<Value> scratch = emitScratch(thread, op);
+      if (failed(scratch))
+        return failure();
+      results[0] = emitExchange(thread, adaptor.getSource(), source, destination, *scratch,
+                                conversion.kind == ConversionKind::Warp);
+    }
+    rewriter.replaceOpWithMultiple(op, std::move(results));
+    return success();
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Tiles in shared memory
+//===----------------------------------------------------------------------===//
+
+SharedTile getSharedTile(Value base, tilegpu::MemDescType type,
+                         const TileGPUTypeConverter &converter) {
+  return SharedTile(base, type.getLayout().getLayout(),
+                    converter.convertElement(type.getElementType()));
+}
+
+struct LocalAllocPattern : TilePattern<tilegpu::LocalAllocOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tilegpu::LocalAllocOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    auto offset = op->getAttrOfType<IntegerAttr>(kSharedOffsetAttr);
+    if (!offset)
+      return op.emitOpError("has no place in shared memory (") << kSharedOffsetAttr << ")";
+    ThreadBuilder thread(rewriter, op.getLoc());
+    Value base = emitSharedAddress(thread, offset.getInt());
+    if (op.getSource())
+      getSharedTile(base, op.getType(), getConverter())
+          .store(thread, tilegpu::getLayout(op.getSource().getType()), adaptor.getSource());
+    rewriter.replaceOp(op, base);
+    return success();
+  }
+};
+
+struct LocalLoadPattern : TilePattern<tilegpu::LocalLoadOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tilegpu::LocalLoadOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder thread(rewriter, op.getLoc());
+    SharedTile tile =
+        getSharedTile(adaptor.getBuffer().front(), op.getBuffer().getType(), getConverter());
+    SmallVector<SmallVector<Value>> results{tile.load(thread, tilegpu::getLayout(op.getType()))};
+    rewriter.replaceOpWithMultiple(op, std::move(results));
+    return success();
+  }
+};
+
+struct LocalStorePattern : TilePattern<tilegpu::LocalStoreOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tilegpu::LocalStoreOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder thread(rewriter, op.getLoc());
+    getSharedTile(adaptor.getBuffer().front(), op.getBuffer().getType(), getConverter())
+        .store(thread, tilegpu::getLayout(op.getValue().getType()), adaptor.getValue());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct LocalDeallocPattern : TilePattern<tilegpu::LocalDeallocOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tilegpu::LocalDeallocOp op, OneToNOpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+} // namespace
+
+void tessera::populateLayoutPatterns(const TileGPUTypeConverter &converter,
+                                     RewritePatternSet &patterns) {
+  patterns.add<ConvertLayoutPattern, LocalAllocPattern, LocalLoadPattern, LocalStorePattern,
+               LocalDeallocPattern>(converter);
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ScratchMemory.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tessera;
+
+bool tessera::isDeterministic(Operation *op) {
+  auto module = op->getParentOfType<ModuleOp>();
+  return module && module->hasAttr(kDeterministicAttr);
+}
+
+std::optional<AxisExchange> tessera::getReduceExchange(tile::ReduceOp op) {
+  const LinearLayout &layout = tilegpu::getLayout(op.getOperandTypes().front());
+  unsigned axis = op.getAxis();
+  bool inWarps = hasAxisBits(layout, axis, HwDim::Warp);
+  if (isDeterministic(op)) {
+    // The order takes the highest bits first, so everything moves before the first fold.
+    // Halves of a line of odd * 2^k do not follow its bits: it has to be in one thread.
+    bool lanesToo = layout.oddFactor(axis) != 1;
+    if (!inWarps && !(lanesToo && hasAxisBits(layout, axis, HwDim::Lane)))
+      return std::nullopt;
+    return AxisExchange{layout, moveToRegisters(layout, axis, lanesToo)};
+  }
+  if (!inWarps)
+    return std::nullopt;
+  LinearLayout folded =
+      compactAxis(dropLaneBits(dropRegisterBits(layout, axis), axis), axis, /*repeats=*/1);
+  return AxisExchange{folded, moveToRegisters(folded, axis)};
+}
+
+ScanPlan tessera::getScanPlan(tile::ScanOp op) {
+  const LinearLayout &layout = tilegpu::getLayout(op.getOperandTypes().front());
+  unsigned axis = op.getAxis();
+  ScanPlan plan;
+  plan.firstWarpBit = layout.dimBits(axis);
+  for (uint64_t column : layout.columns(HwDim::Warp))
+    if (std::optional<unsigned> bit = getAxisBit(layout, axis, column))
+      plan.firstWarpBit = std::min(plan.firstWarpBit, *bit);
+  if (plan.firstWarpBit == layout.dimBits(axis))
+    return plan;
+  plan.isWhole = llvm::any_of(layout.columns(HwDim::Lane), [&](uint64_t column) {
+    std::optional<unsigned> bit = getAxisBit(layout, axis, column);
+    return bit && *bit > plan.firstWarpBit;
+  });
+  if (plan.isWhole) {
+    plan.firstWarpBit = layout.dimBits(axis);
+    plan.exchange = AxisExchange{layout, moveToRegisters(layout, axis)};
+    return plan;
+  }
+  LinearLayout totals =
+      compactAxis(dropLaneBits(dropRegisterBits(layout, axis, plan.firstWarpBit), axis), axis,
+                  layout.oddFactor(axis));
+  plan.exchange = AxisExchange{totals, moveToRegisters(totals, axis)};
+  return plan;
+}
+
+int64_t tessera::getSortBytes(tile::SortOp op) {
+  const LinearLayout &layout = tilegpu::getLayout(op.getOperandTypes().front());
+  if (!hasAxisBits(layout, op.getAxis(), HwDim::Warp))
+    return 0;
+  int64_t bytes = getPartBytes(layout, IntegerType::get(op.getContext(), 32));
+  for (Type type : op.getOperandTypes())
+    bytes += getPartBytes(layout, type);
+  return bytes;
+}
+
+int64_t DotOperand::getBytes(Type type) const {
+  return getPartBytes(tilegpu::getLayout(type), type);
+}
+
+DotOperand tessera::getDotOperandA(tile::DotOp op) {
+  if (tile::getShape(op.getType()).size() == 3)
+    return {{2, 0, 1}};
+  return {{1, 0}};
+}
+
+DotOperand tessera::getDotOperandB(tile::DotOp op) {
+  if (tile::getShape(op.getType()).size() == 3)
+    return {{1, 0, 2}};
+  return {{0, 1}};
+}
+
+//===----------------------------------------------------------------------===//
+// ScratchOpInterface
+//===----------------------------------------------------------------------===//
+
+static int64_t getBytes(tile::ReduceOp op) {
+  std::optional<AxisExchange> exchange = getReduceExchange(op);
+  return exchange ? exchange->getBytes(op.getOperandTypes()) : 0;
+}
+
+static int64_t getBytes(tile::ScanOp op) {
+  ScanPlan plan = getScanPlan(op);
+  return plan.exchange ? plan.exchange->getBytes(op.getOperandTypes()) : 0;
+}
+
+static int64_t getBytes(tile::SortOp op) { return getSortBytes(op); }
+
+static int64_t getBytes(tile::HistogramOp op) {
+  return getPartBytes(tilegpu::getLayout(op.getType()), op.getType());
+}
+
+static int64_t getBytes(tile::GatherOp op) {
+  return getPartBytes(tilegpu::getLayout(op.getSource().getType()), op.getType());
+}
+
+static int64_t getBytes(tile::DotOp op) {
+  return getDotOperandA(op).getBytes(op.getA().getType()) +
+         getDotOperandB(op).getBytes(op.getB().getType());
+}
+
+namespace {
+
+template <typename Op>
+struct ScratchModel : tilegpu::ScratchOpInterface::ExternalModel<ScratchModel<Op>, Op> {
+  int64_t getScratchBytes(Operation *op) const {
+    // Tiles without a layout yet are nowhere.
+    if (!tilegpu::getLayoutAttr(op->getOperand(0).getType()))
+      return 0;
+    return getBytes(cast<Op>(op));
+  }
+};
+
+template <typename... Ops> void attach(MLIRContext *context) {
+  (Ops::template attachInterface<ScratchModel<Ops>>(*context), ...);
+}
+
+} // namespace
+
+void tessera::attachExchangeScratchModels(MLIRContext *context) {
+  attach<tile::ReduceOp, tile::ScanOp, tile::SortOp, tile::HistogramOp, tile::GatherOp,
+         tile::DotOp>(context);
+}

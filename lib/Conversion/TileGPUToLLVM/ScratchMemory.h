@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How much shared memory the ops of the tile dialect need to exchange elements, and for
+// what. Allocation asks for the bytes (ScratchOpInterface), the lowering for the plan; both
+// follow from the layouts alone.
+
+#ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_SCRATCHMEMORY_H
+#define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_SCRATCHMEMORY_H
+
+#include "AxisFragment.h"
+
+namespace tessera {
+
+/// On a module: reductions are folded in the interpreter's order.
+inline constexpr llvm::StringLiteral kDeterministicAttr = "tilegpu.deterministic";
+
+bool isDeterministic(mlir::Operation *op);
+
+/// What a reduction moves through memory: by default what is left once each warp has
+/// folded its own part.
+std::optional<AxisExchange> getReduceExchange(tile::ReduceOp op);
+
+/// What a scan moves through memory: the totals of each warp's runs, or the whole tiles
+/// where warps and lanes alternate along the axis.
+struct ScanPlan {
+  /// Axis bits below this one are in registers and lanes alone.
+  unsigned firstWarpBit;
+  /// Whether the whole tiles move.
+  bool isWhole = false;
+  std::optional<AxisExchange> exchange;
+};
+ScanPlan getScanPlan(tile::ScanOp op);
+
+/// Bytes that a sort needs: those of all operands and of the elements' numbers, if warps
+/// meet along the axis.
+int64_t getSortBytes(tile::SortOp op);
+
+/// The operands of a dot as they lie in memory: k slowest, then the batch, then rows of a
+/// (columns of b), so that one step along k reads neighbours.
+struct DotOperand {
+  /// Dimension d of the shape in memory is dimension order[d] of the operand.
+  llvm::SmallVector<unsigned> order;
+  int64_t getBytes(mlir::Type type) const;
+};
+DotOperand getDotOperandA(tile::DotOp op);
+DotOperand getDotOperandB(tile::DotOp op);
+
+/// Attaches ScratchOpInterface to reduce, scan, sort, histogram, gather and dot.
+void attachExchangeScratchModels(mlir::MLIRContext *context);
+
+} // namespace tessera
+
+#endif // TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_SCRATCHMEMORY_H
