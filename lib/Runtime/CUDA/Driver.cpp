@@ -51,6 +51,7 @@ struct Opened {
     LOAD(cuFuncGetAttribute);
     LOAD(cuLaunchKernel);
     LOAD(cuStreamSynchronize);
+    LOAD(cuThreadExchangeStreamCaptureMode);
     LOAD(cuPointerGetAttribute);
     LOAD(cuGetErrorName);
     LOAD(cuGetErrorString);

@@ -2,6 +2,11 @@
 
 #include "tessera/Runtime/CUDA/Launcher.h"
 
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <set>
+
 namespace tessera::cuda {
 namespace {
 
@@ -11,10 +16,74 @@ enum FunctionAttribute { kLocalBytes = 3, kNumRegisters = 4, kMaxDynamicSharedBy
 /// Shared memory of a block that needs no asking for.
 constexpr int kSharedWithoutOptIn = 48 * 1024;
 
+/// The kernels that were launched last. A fault of a kernel is reported by some later call,
+/// and all that can be said then is which kernels may have been it.
+class LaunchLog {
+public:
+  void add(const char *name, const int32_t grid[3]) {
+    Entry &entry = entries[count.fetch_add(1, std::memory_order_relaxed) % entries.size()];
+    entry.name.store(name, std::memory_order_relaxed);
+    for (int axis = 0; axis < 3; ++axis)
+      entry.grid[axis].store(grid[axis], std::memory_order_relaxed);
+  }
+
+  /// "'softmax' with grid (4, 1, 1), 'add' with grid (8, 1, 1)", newest first.
+  std::string describe() const {
+    std::string text;
+    size_t end = count.load(std::memory_order_relaxed);
+    for (size_t back = 1; back <= std::min(end, entries.size()); ++back) {
+      const Entry &entry = entries[(end - back) % entries.size()];
+      const char *name = entry.name.load(std::memory_order_relaxed);
+      text += (text.empty() ? "'" : ", '") + std::string(name ? name : "?") + "' with grid (";
+      for (int axis = 0; axis < 3; ++axis)
+        text += (axis ? ", " : "") + std::to_string(entry.grid[axis].load());
+      text += ")";
+    }
+    return text;
+  }
+
+private:
+  struct Entry {
+    std::atomic<const char *> name{nullptr};
+    std::atomic<int32_t> grid[3] = {0, 0, 0};
+  };
+  std::array<Entry, 4> entries;
+  std::atomic<size_t> count{0};
+};
+
+LaunchLog launchLog;
+
+/// A copy of a name that lives as long as the process.
+const char *keepName(const std::string &name) {
+  static std::mutex mutex;
+  static auto *names = new std::set<std::string>;
+  std::lock_guard<std::mutex> lock(mutex);
+  return names->insert(name).first->c_str();
+}
+
+/// Whether a result says that a kernel has failed on the GPU. Every later call of the
+/// process then returns the same: the context is lost.
+bool isFault(int code) {
+  return code == 700 || code == 702 || code == 709 || code == 710 || (code >= 714 && code <= 719);
+}
+
+/// Lets a module be loaded while a stream of this thread is captured into a graph.
+class RelaxedCapture {
+public:
+  RelaxedCapture() { getDriver().cuThreadExchangeStreamCaptureMode(&mode); }
+  ~RelaxedCapture() { getDriver().cuThreadExchangeStreamCaptureMode(&mode); }
+  RelaxedCapture(const RelaxedCapture &) = delete;
+  RelaxedCapture &operator=(const RelaxedCapture &) = delete;
+
+private:
+  int mode = 2; // CU_STREAM_CAPTURE_MODE_RELAXED; afterwards what it was before
+};
+
 } // namespace
 
-LoadedKernel::LoadedKernel(KernelDescription description, std::string cubin)
-    : description(std::move(description)), cubin(std::move(cubin)) {}
+LoadedKernel::LoadedKernel(KernelDescription newDescription, std::string cubin)
+    : description(std::move(newDescription)), loggedName(keepName(description.name)),
+      cubin(std::move(cubin)) {}
 
 Function LoadedKernel::getFunction(int device) {
   std::lock_guard<std::mutex> lock(mutex);
@@ -38,6 +107,7 @@ Function LoadedKernel::getFunction(int device) {
                                " bytes of shared memory, and GPU " + std::to_string(device) + " (" +
                                info.name + ") has " + std::to_string(info.maxSharedBytes) +
                                "; use smaller tiles or fewer stages");
+  RelaxedCapture relaxed;
   Module module = nullptr;
   check(driver.cuModuleLoadDataEx(&module, cubin.data(), 0, nullptr, nullptr), doing);
   Function function = nullptr;
@@ -73,16 +143,31 @@ void LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], cons
   int code =
       getDriver().cuLaunchKernel(function, grid[0], grid[1], grid[2], 32 * description.numWarps, 1,
                                  1, description.sharedBytes, stream, parameters, nullptr);
-  if (code != 0) {
-    std::string doing = "launching " + describe(grid);
-    const DeviceInfo &info = getDevice(device);
-    for (int axis = 0; axis < 3; ++axis)
-      if (grid[axis] > info.maxGrid[axis])
-        throw DriverError(code, doing + " failed: axis " + std::to_string(axis) + " has " +
-                                    std::to_string(grid[axis]) + " programs, the most is " +
-                                    std::to_string(info.maxGrid[axis]));
-    check(code, doing);
+  if (code != 0)
+    fail(code, device, grid);
+  launchLog.add(loggedName, grid);
+}
+
+void LoadedKernel::fail(int code, int device, const int32_t grid[3]) const {
+  std::string doing = "launching " + describe(grid);
+  if (isFault(code)) {
+    try {
+      check(code, doing);
+    } catch (DriverError &error) {
+      throw DriverError(code, error.message +
+                                  "; a kernel that was launched before has failed, and this process"
+                                  " can use the GPU no more; the last were " +
+                                  launchLog.describe());
+    }
   }
+  const DeviceInfo &info = getDevice(device);
+  for (int axis = 0; axis < 3; ++axis)
+    if (grid[axis] > info.maxGrid[axis])
+      throw DriverError(code, doing + " failed: axis " + std::to_string(axis) + " has " +
+                                  std::to_string(grid[axis]) + " programs, the most is " +
+                                  std::to_string(info.maxGrid[axis]));
+  check(code, doing);
+  throw DriverError(code, doing + " failed");
 }
 
 int LoadedKernel::getNumRegisters(int device) {

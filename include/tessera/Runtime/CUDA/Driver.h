@@ -54,6 +54,7 @@ struct DriverTable {
                         unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,
                         Stream stream, void **parameters, void **extra);
   int (*cuStreamSynchronize)(Stream stream);
+  int (*cuThreadExchangeStreamCaptureMode)(int *mode);
   int (*cuPointerGetAttribute)(void *value, int attribute, DevicePointer pointer);
   int (*cuGetErrorName)(int error, const char **name);
   int (*cuGetErrorString)(int error, const char **text);

@@ -44,8 +44,10 @@ public:
 private:
   Function getFunction(int device);
   std::string describe(const int32_t grid[3]) const;
+  [[noreturn]] void fail(int code, int device, const int32_t grid[3]) const;
 
   KernelDescription description;
+  const char *loggedName; ///< outlives the kernel
   std::string cubin;
   std::mutex mutex;
   std::vector<Function> functions;

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * A CUDA driver without a GPU: two devices of capability 9.0, on which launches are noted
+ * down and nothing runs. Built as libcuda.so.1 by test_fake_gpu.py, which looks at the notes
+ * through ctypes.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct {
+  unsigned grid[3], block[3], shared;
+  void *stream;
+  uint64_t arguments[8];
+  void *context;
+  char name[64];
+} Launch;
+
+Launch fake_last;
+int fake_launches, fake_loads, fake_waits, fake_inits;
+int fake_fail; /* what launches return */
+static int contexts[2];
+static void *current;
+static char names[16][64];
+
+int cuInit(unsigned flags) { return fake_inits++, (int)flags; }
+int cuDriverGetVersion(int *version) { return *version = 13000, 0; }
+int cuDeviceGetCount(int *count) { return *count = 2, 0; }
+int cuDeviceGet(int *device, int ordinal) { return *device = ordinal, 0; }
+int cuDeviceGetName(char *name, int length, int device) {
+  return snprintf(name, length, "fake GPU %d", device), 0;
+}
+int cuDeviceGetAttribute(int *value, int attribute, int device) {
+  (void)device;
+  switch (attribute) {
+  case 75: return *value = 9, 0;
+  case 76: return *value = 0, 0;
+  case 5: return *value = 0x7fffffff, 0;
+  case 6: case 7: return *value = 65535, 0;
+  case 97: return *value = 227 * 1024, 0;
+  default: return *value = 1024, 0;
+  }
+}
+int cuDevicePrimaryCtxRetain(void **context, int device) { return *context = &contexts[device], 0; }
+int cuCtxGetCurrent(void **context) { return *context = current, 0; }
+int cuCtxSetCurrent(void *context) { return current = context, 0; }
+int cuModuleLoadDataEx(void **module, const void *image, unsigned n, int *options, void **values) {
+  (void)n, (void)options, (void)values;
+  if (memcmp(image, "\177ELF", 4))
+    return 200;
+  return *module = &contexts[0], fake_loads++, 0;
+}
+int cuModuleUnload(void *module) { return module == NULL; }
+int cuModuleGetFunction(void **function, void *module, const char *name) {
+  (void)module;
+  char *kept = names[fake_loads % 16];
+  snprintf(kept, 64, "%s", name);
+  return *function = kept, 0;
+}
+int cuFuncSetAttribute(void *function, int attribute, int value) {
+  return (void)function, (void)attribute, (void)value, 0;
+}
+int cuFuncGetAttribute(int *value, int attribute, void *function) {
+  return (void)attribute, (void)function, *value = 32, 0;
+}
+int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                   unsigned bz, unsigned shared, void *stream, void **parameters, void **extra) {
+  (void)extra;
+  if (fake_fail)
+    return fake_fail;
+  if (gy > 65535 || gz > 65535)
+    return 1;
+  Launch launch = {{gx, gy, gz}, {bx, by, bz}, shared, stream, {0}, current, {0}};
+  for (int i = 0; i < 4; ++i)
+    memcpy(&launch.arguments[i], parameters[i], sizeof(uint64_t));
+  snprintf(launch.name, sizeof launch.name, "%s", (const char *)function);
+  fake_last = launch;
+  return fake_launches++, 0;
+}
+int cuStreamSynchronize(void *stream) { return (void)stream, fake_waits++, 0; }
+int cuThreadExchangeStreamCaptureMode(int *mode) { return *mode = 2 - *mode, 0; }
+int cuPointerGetAttribute(void *value, int attribute, uint64_t pointer) {
+  /* Addresses from 2^40 on belong to the first GPU, from 2^41 on to the second. */
+  if (pointer < (uint64_t)1 << 40)
+    return 1;
+  if (attribute == 2)
+    return *(unsigned *)value = 2, 0;
+  return *(int *)value = pointer >= (uint64_t)1 << 41, 0;
+}
+int cuGetErrorName(int error, const char **name) {
+  return *name = error == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "CUDA_ERROR_OTHER", 0;
+}
+int cuGetErrorString(int error, const char **text) { return *text = "fake", error * 0; }

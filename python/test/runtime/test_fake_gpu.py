@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Launches on a CUDA driver that only notes them down (fake_cuda.c): cold, warm, refused.
+
+Each test is a piece of Python for a process of its own, in which libcuda.so.1 is the fake
+one and `torch` a module with as much of torch\'s tensors as a launch looks at.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from tessera.compiler.toolchain import find_ptxas
+
+COMPILER = shutil.which("cc") or shutil.which("clang-22") or shutil.which("gcc")
+
+pytestmark = [
+    pytest.mark.skipif(COMPILER is None, reason="there is no C compiler"),
+    pytest.mark.skipif(not find_ptxas(), reason="there is no ptxas"),
+    pytest.mark.skipif(sys.platform != "linux", reason="the driver is an ELF library"),
+]
+
+PRELUDE = '''
+import ctypes, sys, types
+from types import SimpleNamespace
+
+class Float32:
+    def __str__(self): return "torch.float32"
+Float32.__module__ = "torch"
+
+class Tensor:
+    """torch.Tensor on a GPU."""
+    is_cpu, is_cuda = False, True
+    dtype = Float32()
+    def __init__(self, address=1 << 40, device=0):
+        self.address, self.ordinal = address, device
+        self.device = SimpleNamespace(type="cuda", index=device)
+    def get_device(self): return self.ordinal
+    def data_ptr(self): return self.address
+Tensor.__module__ = "torch"
+
+current = {0: 0, 1: 0}
+torch = types.ModuleType("torch")
+torch.Tensor = Tensor
+torch._C = SimpleNamespace(_cuda_getCurrentRawStream=lambda device: current[device])
+torch.cuda = SimpleNamespace(is_initialized=lambda: True, current_device=lambda: 1)
+sys.modules["torch"] = torch
+
+class Launch(ctypes.Structure):
+    _fields_ = [
+        ("grid", ctypes.c_uint * 3), ("block", ctypes.c_uint * 3), ("shared", ctypes.c_uint),
+        ("stream", ctypes.c_void_p), ("arguments", ctypes.c_uint64 * 8),
+        ("context", ctypes.c_void_p), ("name", ctypes.c_char * 64),
+    ]
+
+import tessera, tessera.language as tl
+assert not any("libcuda" in line for line in open("/proc/self/maps")), "import opened the driver"
+fake = ctypes.CDLL("libcuda.so.1")
+last = lambda: Launch.in_dll(fake, "fake_last")
+number = lambda name: ctypes.c_int.in_dll(fake, "fake_" + name).value
+def fail_with(code): ctypes.c_int.in_dll(fake, "fake_fail").value = code
+
+@tessera.jit
+def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask) + tl.load(y_ptr + offsets, mask=mask)
+    tl.store(out_ptr + offsets, x, mask=mask)
+
+def expect(error, id, *texts):
+    import contextlib
+    @contextlib.contextmanager
+    def block():
+        try:
+            yield
+        except error as caught:
+            assert caught.id == id, str(caught)
+            assert all(text in str(caught) for text in texts), str(caught)
+        else:
+            raise AssertionError("no " + error.__name__)
+    return block()
+
+# Launches that took the whole way: the first, which learns the dtype, and one a signature.
+slow = []
+before = tessera.JITFunction._run
+def counted(*args):
+    slow.append(1)
+    return before(*args)
+tessera.JITFunction._run = counted
+x, y, out = Tensor((1 << 40) + 64), Tensor((1 << 40) + 128), Tensor((1 << 40) + 256)
+'''
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder of the fake libcuda.so.1."""
+    folder = tmp_path_factory.mktemp("driver")
+    source = pathlib.Path(__file__).with_name("fake_cuda.c")
+    output = str(folder / "libcuda.so.1")
+    assert COMPILER is not None
+    subprocess.run([COMPILER, "-shared", "-fPIC", "-w", str(source), "-o", output], check=True)
+    return str(folder)
+
+
+@pytest.fixture
+def run(driver: str, tmp_path: pathlib.Path):
+    def run(code: str) -> str:
+        # A kernel's source is read from its file.
+        script = tmp_path / "script.py"
+        script.write_text(PRELUDE + textwrap.dedent(code))
+        env = {
+            **os.environ,
+            "LD_LIBRARY_PATH": driver,
+            "TESSERA_CACHE_DIR": str(tmp_path / "cache"),
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        }
+        done = subprocess.run(
+            [sys.executable, str(script)], capture_output=True, text=True, env=env, timeout=300
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_a_launch_reaches_the_driver(run):
+    run("""
+        kernel = add[(5, 2)](x, y, out, 1000, BLOCK=256, num_warps=8)
+        note = last()
+        assert list(note.grid) == [5, 2, 1] and list(note.block) == [256, 1, 1]
+        assert list(note.arguments[:3]) == [x.address, y.address, out.address]
+        assert note.arguments[3] & 0xffffffff == 1000 and note.name == b"add"
+        assert kernel.metadata["arch"] == "sm_90a" and kernel.metadata["target"] == "cuda"
+        assert not note.stream
+        add[(0,)](x, y, out, 1000, BLOCK=256, num_warps=8)
+        assert number("launches") == 1
+        """)
+
+
+def test_warm_launches_do_without_python(run):
+    run("""
+        for step in range(10):
+            current[0] = 0x1000 + step
+            add[(step + 1,)](x, y, out, 1000 + 16 * step, BLOCK=256)
+            note = last()
+            assert note.stream == 0x1000 + step and note.grid[0] == step + 1
+            assert note.arguments[3] & 0xffffffff == 1000 + 16 * step
+        assert number("launches") == 10 and number("loads") <= 2 and len(slow) <= 2, slow
+        """)
+
+
+def test_a_device_is_part_of_what_is_known(run):
+    run("""
+        on_second = [Tensor((1 << 41) + 64 * i, 1) for i in range(3)]
+        current[1] = 0x77
+        contexts = set()
+        for repeat in range(3):
+            add[(1,)](x, y, out, 1000, BLOCK=256)
+            assert not last().stream
+            contexts.add((0, last().context))
+            add[(1,)](*on_second, 1000, BLOCK=256)
+            assert last().stream == 0x77
+            contexts.add((1, last().context))
+        assert (len(contexts), number("loads")) == (2, 2) and len(slow) <= 3
+        for repeat in range(2):
+            with expect(tessera.ArgumentError, "E054", "`y_ptr` is on GPU 1", "`x_ptr` is on GPU 0"):
+                add[(1,)](x, on_second[1], out, 1000, BLOCK=256)
+        """)
+
+
+def test_a_stream_that_is_given_stays(run):
+    run("""
+        current[0] = 5
+        stream = SimpleNamespace(cuda_stream=0x99)
+        for repeat in range(3):
+            add[(1,)](x, y, out, 1000, BLOCK=256, stream=stream)
+            assert last().stream == 0x99
+            add[(1,)](x, y, out, 1000, BLOCK=256, stream=0x88)
+            assert last().stream == 0x88
+            add[(1,)](x, y, out, 1000, BLOCK=256)
+            assert last().stream == 5
+        assert len(slow) <= 4
+        """)
+
+
+def test_other_arrays_and_their_streams(run):
+    run("""
+        class CudaArray:
+            def __init__(self, stream):
+                self.__cuda_array_interface__ = {
+                    "shape": (4,), "typestr": "<f4", "data": ((1 << 40) + 512, False),
+                    "version": 3, "stream": stream,
+                }
+        add[(1,)](CudaArray(0x44), CudaArray(0x44), CudaArray(None), 1000, BLOCK=256)
+        assert last().stream == 0x44 and number("waits") == 0
+        add[(1,)](x, CudaArray(0x44), out, 1000, BLOCK=256)
+        assert not last().stream and number("waits") == 1
+        """)
+
+
+def test_refusals_name_kernel_grid_and_cause(run):
+    run("""
+        with expect(tessera.LaunchError, "E066", "\'add\'", "(1, 70000, 1)", "axis 1 has 70000"):
+            add[(1, 70000)](x, y, out, 1000, BLOCK=256)
+        add[(7,)](x, y, out, 1000, BLOCK=256)
+        fail_with(700)
+        for repeat in range(2):
+            with expect(tessera.LaunchError, "E066", "ILLEGAL_ADDRESS", "\'add\' with grid (7, 1, 1)"):
+                add[(1,)](x, y, out, 1000, BLOCK=256)
+        """)
+
+
+def test_a_cubin_for_another_gpu_is_told(run):
+    run("""
+        kernel = tessera.compile(add, "*fp32, *fp32, *fp32, i32, 256", target="sm_80")
+        with expect(tessera.LaunchError, "E066", "capability 8.0", "fake GPU 0", "has 9.0"):
+            kernel[(1,)](x, y, out, 1000)
+        kernel = tessera.compile(add, "*fp32, *fp32, *fp32, i32, 256", target="cuda")
+        kernel[(3,)](x, y, out, 1000)
+        assert last().grid[0] == 3
+        """)
+
+
+def test_devices_are_described(run):
+    run("""
+        from tessera import _C
+        assert _C.cuda_is_available() and _C.cuda_device_count() == 2
+        info = _C.cuda_device_info(1)
+        assert info["name"] == "fake GPU 1" and info["capability"] == [9, 0]
+        assert [_C.cuda_pointer_device(p) for p in (4096, 1 << 40, 1 << 41)] == [-1, 0, 1]
+        try:
+            _C.cuda_device_info(2)
+        except _C.CoreError as error:
+            assert error.info["id"] == "E066" and "no GPU 2" in error.info["message"]
+        else:
+            raise AssertionError
+        """)
