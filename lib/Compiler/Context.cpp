@@ -21,6 +21,7 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "tessera/Compiler/Compiler.h"
+#include "tessera/Conversion/TileGPUToLLVM/Passes.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
@@ -37,6 +38,7 @@ std::unique_ptr<MLIRContext> tessera::createContext() {
                   memref::MemRefDialect, scf::SCFDialect, ub::UBDialect, vector::VectorDialect>();
   func::registerInlinerExtension(registry);
   registerLLVMConversions(registry);
+  registerTileGPUScratchModels(registry);
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
   registerNVVMDialectTranslation(registry);

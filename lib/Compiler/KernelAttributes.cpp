@@ -6,6 +6,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "tessera/Analysis/SharedMemoryAllocation.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Support/UserError.h"
 #include "llvm/IR/Metadata.h"
@@ -18,6 +19,7 @@ static constexpr llvm::StringLiteral kArguments = "tile.arguments";
 static constexpr llvm::StringLiteral kScratchBytes = "strips.scratch_bytes";
 static constexpr llvm::StringLiteral kSites = "strips.sites";
 static constexpr llvm::StringLiteral kMetadata = "tessera.kernel";
+static constexpr llvm::StringLiteral kNumWarps = "tilegpu.num_warps";
 
 std::string tessera::selectKernel(ModuleOp module, const std::string &entry) {
   SmallVector<FunctionOpInterface> kernels;
@@ -82,6 +84,11 @@ void tessera::readKernelAttributes(ModuleOp module, KernelMetadata &metadata) {
   for (auto argument : arguments.getAsRange<DictionaryAttr>())
     metadata.arguments.push_back(
         {getString(argument, "type"), getBool(argument, "loaded"), getBool(argument, "stored")});
+
+  if (auto warps = module->getAttrOfType<IntegerAttr>(kNumWarps))
+    metadata.numWarps = warps.getInt();
+  if (auto bytes = module->getAttrOfType<IntegerAttr>(kSharedBytesAttr))
+    metadata.sharedBytes = bytes.getInt();
 
   auto kernel = module.lookupSymbol<FunctionOpInterface>(metadata.name);
   if (!kernel)

@@ -9,6 +9,7 @@
 //   func @k {strips.scratch_bytes = 4096,   by strips-materialize
 //            strips.sites = [{message = "...", file = "k.py", line = 3, column = 4}]}
 //                                           by strips-lower-programs
+//   module {tilegpu.num_warps, tilegpu.shared_bytes}   of a kernel for a GPU
 //   !tessera.kernel = !{!"{...}"}           LLVM IR: all of it, as JSON
 
 #ifndef TESSERA_LIB_COMPILER_KERNELATTRIBUTES_H
