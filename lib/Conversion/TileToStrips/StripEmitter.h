@@ -128,7 +128,8 @@ public:
   Lanes load(tile::LoadOp op, llvm::ArrayRef<Index> index);
   Lanes read(strips::ReadOp op, llvm::ArrayRef<Index> index);
   Lanes gather(tile::GatherOp op, llvm::ArrayRef<Index> index);
-  PreparedStore prepareStore(tile::StoreOp op, llvm::ArrayRef<Index> index);
+  /// `value` is what the operation stores at that index.
+  PreparedStore prepareStore(tile::StoreOp op, llvm::ArrayRef<Index> index, Lanes value);
   PreparedStore prepareWrite(strips::WriteOp op, llvm::ArrayRef<Index> index, Lanes value);
   void perform(const PreparedStore &store);
   /// `element` or a vector of it.

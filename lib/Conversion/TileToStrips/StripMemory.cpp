@@ -292,7 +292,7 @@ Lanes StripEmitter::gather(tile::GatherOp op, ArrayRef<Index> index) {
 // Stores
 //===----------------------------------------------------------------------===//
 
-PreparedStore StripEmitter::prepareStore(tile::StoreOp op, ArrayRef<Index> index) {
+PreparedStore StripEmitter::prepareStore(tile::StoreOp op, ArrayRef<Index> index, Lanes stored) {
   auto dim = getLaneDim(index);
   int64_t lanes = dim ? index[*dim].lanes : 1;
   Type memory = getMemoryType(getElementTypeOrSelf(op.getValue().getType()));
@@ -300,7 +300,7 @@ PreparedStore StripEmitter::prepareStore(tile::StoreOp op, ArrayRef<Index> index
   PreparedStore store;
   store.alignment = getBytes(memory);
   store.mask = evaluateMask(op.getMask(), index, getLevel());
-  Value value = broadcast(evaluate(op.getValue(), index), lanes);
+  Value value = broadcast(stored, lanes);
   OpBuilder &b = atEnd();
   store.value = toMemory(b, loc, value, memory);
   if (address.kind == Address::Scattered || (address.kind == Address::Uniform && lanes > 1))

@@ -36,12 +36,15 @@ public:
 
 private:
   void chooseLanes();
+  bool isNeighbour(Operation *op, unsigned dim, int64_t count);
+  void chooseTransposition(int64_t widest, double otherwise);
   void visitAccesses(Value value, ArrayRef<Index> index, DenseSet<Value> &seen,
                      function_ref<void(Operation *, ArrayRef<Index>)> visit);
   void visitRoots(ArrayRef<Index> index, function_ref<void(Operation *, ArrayRef<Index>)> visit);
 
   void emitOuterLoops(unsigned dim);
   void emitLaneLoops();
+  void emitTransposedBlocks();
   void emitReducedLoop(ArrayRef<Index> strips);
   void emitStrips(ArrayRef<IndexTuple> strips, SmallVectorImpl<Value> &accumulators);
   Value emitMainEnd(ArrayRef<MaskLeaf> leaves, ArrayRef<Value> bounds, int64_t step);
@@ -64,8 +67,9 @@ private:
 
   SmallVector<Operation *> roots; ///< stores and writes of computed values
   SmallVector<tile::ReduceOp> reductions;
-  std::optional<unsigned> axis;    ///< of the reductions
-  std::optional<unsigned> laneDim; ///< none: scalars
+  std::optional<unsigned> axis;          ///< of the reductions
+  std::optional<unsigned> laneDim;       ///< none: scalars
+  std::optional<unsigned> transposedDim; ///< along which stores have their lanes
   int64_t lanes = 1;
   unsigned unroll = 1;
   IndexTuple index; ///< of the loops opened so far
@@ -135,6 +139,53 @@ unsigned getWidestElement(strips::GroupOp group) {
   return bits;
 }
 
+/// Whether lanes along a dimension of an access are neighbours in memory, or one element.
+bool StripNest::isNeighbour(Operation *op, unsigned dim, int64_t count) {
+  if (isa<tile::LoadOp, tile::StoreOp>(op)) {
+    const AccessForm &form = access.getForm(op->getOperand(0));
+    return form.isUniformAlong(dim) || form.contiguity[dim] % count == 0 ||
+           (form.isAffineAlong(dim) && form.strides[dim].isOne());
+  }
+  Type tile = isa<strips::ReadOp>(op) ? op->getResult(0).getType() : op->getOperand(0).getType();
+  return llvm::all_of(tile::getShape(tile).drop_front(dim + 1), [](int64_t e) { return e == 1; });
+}
+
+/// Finds two dimensions such that all loads have neighbours along the one and all stores
+/// along the other: blocks of lanes by lanes are transposed in registers then. Takes
+/// them if that is cheaper than `otherwise`.
+void StripNest::chooseTransposition(int64_t widest, double otherwise) {
+  // A block is written out in full.
+  constexpr int64_t kLargestBlock = 16;
+  constexpr unsigned kMostOperations = 40;
+  if (axis || roots.empty() || group.getBody().front().getOperations().size() > kMostOperations)
+    return;
+  for (unsigned from = 0; from < shape.size(); ++from)
+    for (unsigned to = 0; to < shape.size(); ++to) {
+      int64_t count =
+          std::min({widest, kLargestBlock, shape[from] & -shape[from], shape[to] & -shape[to]});
+      if (from == to || count < 4)
+        continue;
+      double cost = 2.0 / count + 0.35;
+      bool fits = true;
+      IndexTuple at(shape.size());
+      at[from].lanes = count;
+      visitRoots(at, [&](Operation *op, ArrayRef<Index> where) {
+        auto lane = getLaneDim(where);
+        bool isRoot = llvm::is_contained(roots, op);
+        cost += 1.0 / count;
+        fits &= isRoot ? isNeighbour(op, to, count) && !isNeighbour(op, from, count)
+                       : !lane || isNeighbour(op, *lane, count);
+      });
+      if (!fits || cost >= otherwise)
+        continue;
+      laneDim = from;
+      transposedDim = to;
+      lanes = count;
+      unroll = 1;
+      otherwise = cost;
+    }
+}
+
 void StripNest::chooseLanes() {
   bool vectorizable = llvm::all_of(
       reductions, [](tile::ReduceOp reduce) { return isVectorizableRegion(reduce.getCombine()); });
@@ -152,20 +203,8 @@ void StripNest::chooseLanes() {
     // Some arithmetic, and what each access costs an element.
     double cost = 2.0 / count;
     visitRoots(at, [&](Operation *op, ArrayRef<Index> where) {
-      auto lane = getLaneDim(where);
-      if (!lane)
-        return;
-      bool isNeighbour;
-      if (isa<tile::LoadOp, tile::StoreOp>(op)) {
-        const AccessForm &form = access.getForm(op->getOperand(0));
-        isNeighbour = form.isUniformAlong(*lane) || form.contiguity[*lane] % count == 0 ||
-                      (form.isAffineAlong(*lane) && form.strides[*lane].isOne());
-      } else {
-        ArrayRef<int64_t> extents = tile::getShape(
-            isa<strips::ReadOp>(op) ? op->getResult(0).getType() : op->getOperand(0).getType());
-        isNeighbour = llvm::all_of(extents.drop_front(*lane + 1), [](int64_t e) { return e == 1; });
-      }
-      cost += isNeighbour ? 1.0 / count : 1.5;
+      if (auto lane = getLaneDim(where))
+        cost += isNeighbour(op, *lane, count) ? 1.0 / count : 1.5;
     });
     // A reduction ends every row with a fold of the lanes.
     if (axis == dim)
@@ -177,6 +216,9 @@ void StripNest::chooseLanes() {
     }
   }
   if (!laneDim)
+    return;
+  chooseTransposition(widest, bestCost);
+  if (transposedDim)
     return;
   unroll = std::max(1u, options.unroll);
   if (auto limit = group->getAttrOfType<IntegerAttr>("strips.unroll"))
@@ -373,7 +415,8 @@ void StripNest::emitStrips(ArrayRef<IndexTuple> strips, SmallVectorImpl<Value> &
     for (Operation *root : roots) {
       emitter.setLoc(root->getLoc());
       if (auto store = dyn_cast<tile::StoreOp>(root)) {
-        stores.push_back(emitter.prepareStore(store, strip));
+        stores.push_back(
+            emitter.prepareStore(store, strip, emitter.evaluate(store.getValue(), strip)));
         continue;
       }
       auto write = cast<strips::WriteOp>(root);
@@ -608,9 +651,73 @@ void StripNest::emitLaneLoops() {
   (void)count;
 }
 
+/// Rows of a square block become its columns: each of log2(lanes) rounds interleaves the
+/// first half of the rows with the second.
+static SmallVector<Value> transposeBlock(OpBuilder &b, Location loc, ArrayRef<Value> block) {
+  int64_t count = block.size();
+  SmallVector<int64_t> low, high;
+  for (int64_t lane = 0; lane < count; ++lane) {
+    int64_t source = lane / 2 + (lane % 2 ? count : 0);
+    low.push_back(source);
+    high.push_back(source + count / 2);
+  }
+  SmallVector<Value> rows(block);
+  for (int64_t round = 1; round < count; round *= 2) {
+    SmallVector<Value> next;
+    for (int64_t row = 0; row < count / 2; ++row)
+      for (ArrayRef<int64_t> order : {ArrayRef(low), ArrayRef(high)})
+        next.push_back(vector::ShuffleOp::create(b, loc, rows[row], rows[row + count / 2], order));
+    rows = std::move(next);
+  }
+  return rows;
+}
+
+void StripNest::emitTransposedBlocks() {
+  auto openLoop = [&](unsigned dim) -> Index {
+    Value zero = emitter.getIndexConstant(0), end = emitter.getIndexConstant(shape[dim]);
+    scf::ForOp loop = emitter.beginLoop(zero, end, lanes);
+    return {loop.getInductionVar(), 0, 1, emitter.getLevel()};
+  };
+  Index outer = openLoop(*transposedDim), inner = openLoop(*laneDim);
+  SmallVector<SmallVector<Value>> transposed;
+  for (Operation *root : roots) {
+    emitter.setLoc(root->getLoc());
+    Value value = root->getOperand(isa<tile::StoreOp>(root) ? 1 : 0);
+    SmallVector<Value> block;
+    for (int64_t row = 0; row < lanes; ++row) {
+      IndexTuple at(index);
+      at[*laneDim] = inner;
+      at[*laneDim].lanes = lanes;
+      at[*transposedDim] = outer;
+      at[*transposedDim].offset = row;
+      block.push_back(emitter.broadcast(emitter.evaluate(value, at), lanes));
+    }
+    block = transposeBlock(emitter.atEnd(), root->getLoc(), block);
+    transposed.push_back(std::move(block));
+  }
+  // Stores come when every block has been computed.
+  for (auto [root, block] : llvm::zip_equal(roots, transposed))
+    for (auto [row, vector] : llvm::enumerate(block)) {
+      IndexTuple at(index);
+      at[*laneDim] = inner;
+      at[*laneDim].offset = row;
+      at[*transposedDim] = outer;
+      at[*transposedDim].lanes = lanes;
+      Lanes value{vector, emitter.getLevel()};
+      emitter.setLoc(root->getLoc());
+      if (auto store = dyn_cast<tile::StoreOp>(root))
+        emitter.perform(emitter.prepareStore(store, at, value));
+      else
+        emitter.perform(emitter.prepareWrite(cast<strips::WriteOp>(root), at, value));
+    }
+  emitter.endLoop();
+  emitter.endLoop();
+}
+
 void StripNest::emitOuterLoops(unsigned dim) {
   // The lane dimension and a reduced one come inside all others.
-  while (dim < shape.size() && (dim == laneDim || dim == axis || shape[dim] == 1))
+  while (dim < shape.size() &&
+         (dim == laneDim || dim == axis || dim == transposedDim || shape[dim] == 1))
     ++dim;
   if (dim < shape.size()) {
     scf::ForOp loop =
@@ -620,6 +727,8 @@ void StripNest::emitOuterLoops(unsigned dim) {
     emitter.endLoop();
     return;
   }
+  if (transposedDim)
+    return emitTransposedBlocks();
   if (laneDim)
     return emitLaneLoops();
   Index none;

@@ -202,3 +202,27 @@ tile.func @atomic(%p: !tile.ptr<i32>) {
   }
   tile.return
 }
+
+// -----
+
+// Rows that become columns: blocks are transposed in registers, four rounds of shuffles
+// for 16 lanes.
+
+// CHECK-LABEL: @transpose
+// CHECK:         scf.for
+// CHECK:           scf.for
+// CHECK-COUNT-16:    vector.load %{{.*}} : memref<1024xf32>, vector<16xf32>
+// CHECK-COUNT-64:    vector.shuffle
+// CHECK-COUNT-16:    vector.store
+// CHECK-NOT:     scatter
+tile.func @transpose() attributes {strips.scratch_bytes = 8192 : i64} {
+  %a = strips.scratch 0 : memref<16x64xf32>
+  %b = strips.scratch 4096 : memref<64x16xf32>
+  strips.group [64, 16] {
+    %x = strips.read %a : memref<16x64xf32> -> tensor<16x64xf32>
+    %t = tile.trans %x {order = array<i32: 1, 0>} : tensor<16x64xf32> -> tensor<64x16xf32>
+    strips.write %t, %b : tensor<64x16xf32>, memref<64x16xf32>
+    strips.yield
+  }
+  tile.return
+}
