@@ -209,11 +209,10 @@ tile.func @atomic(%p: !tile.ptr<i32>) {
 // for 16 lanes.
 
 // CHECK-LABEL: @transpose
-// CHECK:         scf.for
-// CHECK:           scf.for
-// CHECK-COUNT-16:    vector.load %{{.*}} : memref<1024xf32>, vector<16xf32>
-// CHECK-COUNT-64:    vector.shuffle
-// CHECK-COUNT-16:    vector.store
+// CHECK:         scf.for {{.*}} to %c64{{.*}} step %c16
+// CHECK-COUNT-16:  vector.load %{{.*}} : memref<1024xf32>, vector<16xf32>
+// CHECK-COUNT-64:  vector.shuffle
+// CHECK-COUNT-16:  vector.store
 // CHECK-NOT:     scatter
 tile.func @transpose() attributes {strips.scratch_bytes = 8192 : i64} {
   %a = strips.scratch 0 : memref<16x64xf32>
