@@ -1,0 +1,139 @@
+// RUN: tessera-opt %s --split-input-file --convert-tilegpu-to-llvm --canonicalize --cse | FileCheck %s
+
+// Four neighbours a thread, aligned and masked together: one access of 16 bytes of f32
+// and 8 of f16. What has neither mask nor modifier is an access of LLVM's.
+
+#l = #tilegpu.layout<512, reg = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256]>
+
+// CHECK-LABEL: llvm.func @vectors
+// CHECK: %[[MASK:.*]] = llvm.icmp "slt"
+// CHECK: llvm.inline_asm has_side_effects {{.*}} "@$9 ld.global.v4.b32 {$0, $1, $2, $3}, [$8];", "=r,=r,=r,=r,0,1,2,3,l,b" {{.*}}, %[[MASK]] :
+// CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+// CHECK: llvm.inline_asm has_side_effects {{.*}} "@$3 st.global.v2.b32 [$0], {$1, $2};", "l,r,r,b" {{.*}}, %[[MASK]] :
+// CHECK: llvm.store %{{.*}} {alignment = 8 : i64} : vector<4xf16>, !llvm.ptr<1>
+module attributes {tilegpu.num_warps = 4 : i32} {
+  tile.func @vectors(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %q: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32 {tile.divisibility = 16 : i64}) {
+    %i = tile.range 0 to 512 : tensor<512xi32, #l>
+    %bound = tile.splat %n : i32 -> tensor<512xi32, #l>
+    %m = arith.cmpi slt, %i, %bound : tensor<512xi32, #l>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<512x!tile.ptr<f32>, #l>
+    %pi = tile.addptr %ps, %i : tensor<512x!tile.ptr<f32>, #l>, tensor<512xi32, #l>
+    %x = tile.load %pi, %m : tensor<512x!tile.ptr<f32>, #l>
+    %y = tile.load %pi : tensor<512x!tile.ptr<f32>, #l>
+    %s = arith.addf %x, %y : tensor<512xf32, #l>
+    %h = tile.fp_to_fp %s : tensor<512xf32, #l> -> tensor<512xf16, #l>
+    %qs = tile.splat %q : !tile.ptr<f16> -> tensor<512x!tile.ptr<f16>, #l>
+    %qi = tile.addptr %qs, %i : tensor<512x!tile.ptr<f16>, #l>, tensor<512xi32, #l>
+    tile.store %qi, %h, %m : tensor<512x!tile.ptr<f16>, #l>
+    tile.store %qi, %h : tensor<512x!tile.ptr<f16>, #l>
+    tile.return
+  }
+
+// Nothing is known of the pointer: an access an element, with its own alignment. Nor of
+// the bound: an access an element, each with its own predicate.
+
+// CHECK-LABEL: llvm.func @unaligned
+// CHECK-COUNT-4: llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr<1> -> f32
+// CHECK-COUNT-4: "@$2 st.global.b32 [$0], $1;"
+  tile.func @unaligned(%p: !tile.ptr<f32>, %q: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %n: i32) {
+    %i = tile.range 0 to 512 : tensor<512xi32, #l>
+    %bound = tile.splat %n : i32 -> tensor<512xi32, #l>
+    %m = arith.cmpi slt, %i, %bound : tensor<512xi32, #l>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<512x!tile.ptr<f32>, #l>
+    %pi = tile.addptr %ps, %i : tensor<512x!tile.ptr<f32>, #l>, tensor<512xi32, #l>
+    %x = tile.load %pi : tensor<512x!tile.ptr<f32>, #l>
+    %qs = tile.splat %q : !tile.ptr<f32> -> tensor<512x!tile.ptr<f32>, #l>
+    %qi = tile.addptr %qs, %i : tensor<512x!tile.ptr<f32>, #l>, tensor<512xi32, #l>
+    tile.store %qi, %x, %m : tensor<512x!tile.ptr<f32>, #l>
+    tile.return
+  }
+
+// CHECK-LABEL: llvm.func @modifiers
+// CHECK: "ld.global.cg.v4.b32 {$0, $1, $2, $3}, [$4];"
+// CHECK: "ld.global.L1::evict_last.v4.b32 {$0, $1, $2, $3}, [$4];"
+// CHECK: "st.global.wt.v4.b32 [$0], {$1, $2, $3, $4};"
+  tile.func @modifiers(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}) {
+    %i = tile.range 0 to 512 : tensor<512xi32, #l>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<512x!tile.ptr<f32>, #l>
+    %pi = tile.addptr %ps, %i : tensor<512x!tile.ptr<f32>, #l>, tensor<512xi32, #l>
+    %x = tile.load %pi {cache = 2 : i32} : tensor<512x!tile.ptr<f32>, #l>
+    %y = tile.load %pi {evict = 2 : i32} : tensor<512x!tile.ptr<f32>, #l>
+    %s = arith.addf %x, %y : tensor<512xf32, #l>
+    tile.store %pi, %s {cache = 6 : i32} : tensor<512x!tile.ptr<f32>, #l>
+    tile.return
+  }
+}
+
+// -----
+
+// Sixteen elements over 128 threads: all load, one of each eight copies stores. A scalar
+// is loaded by all threads and stored by the first. A bool is a byte.
+
+#r = #tilegpu.layout<16, lane = [1, 2, 4, 8, 0], warp = [0, 0]>
+
+// CHECK-LABEL: llvm.func @copies
+// CHECK-DAG: %[[FREE:.*]] = llvm.mlir.constant(112 : i32)
+// CHECK-DAG: %[[ZERO:.*]] = llvm.mlir.constant(0 : i32)
+// CHECK: %[[TID:.*]] = nvvm.read.ptx.sreg.tid.x : i32
+// CHECK: llvm.load %{{.*}} {alignment = 1 : i64} : !llvm.ptr<1> -> i8
+// CHECK: %[[BITS:.*]] = llvm.and %[[TID]], %[[FREE]]
+// CHECK: %[[ACTS:.*]] = llvm.icmp "eq" %[[BITS]], %[[ZERO]]
+// CHECK: "@$2 st.global.b8 [$0], $1;", "l,h,b" {{.*}}, %[[ACTS]] :
+// CHECK: llvm.load %{{.*}} {alignment = 1 : i64} : !llvm.ptr<1> -> i8
+// CHECK: %[[FIRST:.*]] = llvm.icmp "eq" %[[TID]], %[[ZERO]]
+// CHECK: "@$2 st.global.b8 [$0], $1;", "l,h,b" {{.*}}, %[[FIRST]] :
+module attributes {tilegpu.num_warps = 4 : i32} {
+  tile.func @copies(%p: !tile.ptr<i1>) {
+    %i = tile.range 0 to 16 : tensor<16xi32, #r>
+    %ps = tile.splat %p : !tile.ptr<i1> -> tensor<16x!tile.ptr<i1>, #r>
+    %pi = tile.addptr %ps, %i : tensor<16x!tile.ptr<i1>, #r>, tensor<16xi32, #r>
+    %x = tile.load %pi : tensor<16x!tile.ptr<i1>, #r>
+    tile.store %pi, %x : tensor<16x!tile.ptr<i1>, #r>
+    %y = tile.load %p : !tile.ptr<i1>
+    tile.store %p, %y : !tile.ptr<i1>
+    tile.return
+  }
+
+// A volatile scalar is loaded by one thread, which hands it to the others.
+
+// CHECK-LABEL: llvm.func @volatile
+// CHECK: %[[FIRST:.*]] = llvm.icmp "eq"
+// CHECK: %[[X:.*]] = llvm.inline_asm {{.*}} "@$3 ld.volatile.global.b32 $0, [$2];", "=r,0,l,b" {{.*}}, %[[FIRST]] :
+// CHECK: scf.if %[[FIRST]] {
+// CHECK: llvm.store %[[X]], %[[SLOT:.*]] {alignment = 4 : i64} : i32, !llvm.ptr<3>
+// CHECK: nvvm.barrier0
+// CHECK: llvm.load %[[SLOT]] {alignment = 4 : i64} : !llvm.ptr<3> -> i32
+  tile.func @volatile(%p: !tile.ptr<i32>) {
+    %x = tile.load %p {isVolatile, tilegpu.scratch_offset = 0 : i32} : !tile.ptr<i32>
+    tile.store %p, %x : !tile.ptr<i32>
+    tile.return
+  }
+}
+
+// -----
+
+// An odd factor is repeats of the registers: 24 = 3 * 8 elements.
+
+#o = #tilegpu.layout<24, reg = [1], lane = [2, 4, 0, 0, 0]>
+
+// CHECK-LABEL: llvm.func @repeats
+// CHECK-DAG: %[[C1:.*]] = llvm.mlir.constant(1 : i32)
+// CHECK-DAG: %[[C8:.*]] = llvm.mlir.constant(8 : i32)
+// CHECK-DAG: %[[C17:.*]] = llvm.mlir.constant(17 : i32)
+// CHECK-DAG: %[[R0:.*]] = llvm.shl
+// CHECK-DAG: %[[R1:.*]] = llvm.add %[[R0]], %[[C1]]
+// CHECK-DAG: %[[R2:.*]] = llvm.add %[[R0]], %[[C8]]
+// CHECK-DAG: %[[R5:.*]] = llvm.add %[[R0]], %[[C17]]
+// CHECK: "@$3 st.global.v2.b32 [$0], {$1, $2};", "l,r,r,b" %{{.*}}, %[[R0]], %[[R1]]
+// CHECK: "@$3 st.global.v2.b32 [$0], {$1, $2};", "l,r,r,b" %{{.*}}, %[[R2]],
+// CHECK: "@$3 st.global.v2.b32 [$0], {$1, $2};", "l,r,r,b" %{{.*}}, %{{.*}}, %[[R5]],
+// CHECK-NOT: st.global
+module attributes {tilegpu.num_warps = 1 : i32} {
+  tile.func @repeats(%p: !tile.ptr<i32> {tile.divisibility = 16 : i64}) {
+    %i = tile.range 0 to 24 : tensor<24xi32, #o>
+    %ps = tile.splat %p : !tile.ptr<i32> -> tensor<24x!tile.ptr<i32>, #o>
+    %pi = tile.addptr %ps, %i : tensor<24x!tile.ptr<i32>, #o>, tensor<24xi32, #o>
+    tile.store %pi, %i : tensor<24x!tile.ptr<i32>, #o>
+    tile.return
+  }
+}

@@ -1,0 +1,68 @@
+// RUN: tessera-opt %s --split-input-file --convert-tilegpu-to-llvm --cse | FileCheck %s
+
+// A program is a block of 32 threads a warp; a flag comes as a byte.
+
+// CHECK: llvm.mlir.global external @tessera_shared() {addr_space = 3 : i32, alignment = 128 : i64
+// CHECK-LABEL: llvm.func @ids
+// CHECK-SAME: (%{{.*}}: !llvm.ptr<1> {llvm.align = 16 : i64}, %[[BYTE:.*]]: i8)
+// CHECK-SAME: attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128, 1, 1>}
+// CHECK-DAG: %[[FLAG:.*]] = llvm.icmp "ne" %[[BYTE]], %{{.*}} : i8
+// CHECK-DAG: %[[PID:.*]] = nvvm.read.ptx.sreg.ctaid.x : i32
+// CHECK-DAG: %[[GRID:.*]] = nvvm.read.ptx.sreg.nctaid.z : i32
+// CHECK: %[[SUM:.*]] = llvm.add %[[PID]], %[[GRID]] : i32
+// CHECK: llvm.icmp "sgt" %[[SUM]]
+// CHECK: llvm.intr.assume
+// CHECK: scf.if %[[FLAG]] {
+// CHECK: nvvm.barrier0
+module attributes {tilegpu.num_warps = 4 : i32} {
+  tile.func @ids(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %flag: i1) {
+    %0 = tile.program_id 0
+    %1 = tile.num_programs 2
+    %2 = arith.addi %0, %1 : i32
+    %3 = arith.cmpi sgt, %2, %0 : i32
+    tile.assume %3
+    scf.if %flag {
+      tile.barrier
+    }
+    tile.return
+  }
+}
+
+// -----
+
+// A tile goes through calls and loops a register at a time.
+
+#l = #tilegpu.layout<256, reg = [1], lane = [2, 4, 8, 16, 32], warp = [64, 128]>
+
+// CHECK-LABEL: llvm.func internal @twice
+// CHECK-SAME: (%[[A:.*]]: i32, %[[B:.*]]: i32) -> !llvm.struct<(i32, i32)> attributes {no_inline}
+// CHECK-DAG: llvm.add %[[A]], %[[A]]
+// CHECK-DAG: llvm.add %[[B]], %[[B]]
+// CHECK: llvm.insertvalue
+// CHECK: llvm.return %{{.*}} : !llvm.struct<(i32, i32)>
+
+// CHECK-LABEL: llvm.func @loop
+// CHECK: %[[TID:.*]] = nvvm.read.ptx.sreg.tid.x : i32
+// CHECK: %[[FIRST:.*]] = llvm.add %{{.*}}, %{{.*}} : i32
+// CHECK: %[[SECOND:.*]] = llvm.add %[[FIRST]], %{{.*}} : i32
+// CHECK: scf.for {{.*}} iter_args(%[[X:.*]] = %[[FIRST]], %[[Y:.*]] = %[[SECOND]]) -> (i32, i32)
+// CHECK: %[[CALL:.*]] = llvm.call @twice(%[[X]], %[[Y]])
+// CHECK: %[[R0:.*]] = llvm.extractvalue %[[CALL]][0]
+// CHECK: %[[R1:.*]] = llvm.extractvalue %[[CALL]][1]
+// CHECK: scf.yield %[[R0]], %[[R1]] : i32, i32
+module attributes {tilegpu.num_warps = 4 : i32} {
+  tile.func private @twice(%x: tensor<256xi32, #l>) -> tensor<256xi32, #l> attributes {noinline} {
+    %0 = arith.addi %x, %x : tensor<256xi32, #l>
+    tile.return %0 : tensor<256xi32, #l>
+  }
+  tile.func @loop(%n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %0 = tile.range 5 to 261 : tensor<256xi32, #l>
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%a = %0) -> tensor<256xi32, #l> : i32 {
+      %1 = tile.call @twice(%a) : (tensor<256xi32, #l>) -> tensor<256xi32, #l>
+      scf.yield %1 : tensor<256xi32, #l>
+    }
+    tile.return
+  }
+}
