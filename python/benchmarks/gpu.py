@@ -13,6 +13,7 @@ same way before and after all else, and bandwidths are given as a part of it.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import datetime
 import json
 import os
@@ -20,14 +21,18 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import tempfile
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Union
 
 import torch
 
-sys.path[:0] = [str(pathlib.Path(__file__).parent)]
+sys.path[:0] = [
+    str(pathlib.Path(__file__).parent),
+    str(pathlib.Path(__file__).parents[1] / "examples"),
+]
 
 import tessera  # noqa: E402
 import tessera.language  # noqa: E402
@@ -69,8 +74,8 @@ class Row:
     work: str
     make: Callable[[], Any]
     """Makes one set of buffers: inputs filled, outputs poisoned."""
-    competitors: dict[str, Launch]
-    """Name -> the work on a set of buffers."""
+    competitors: Mapping[str, Union[Launch, list[Launch]]]
+    """Name -> the work on a set of buffers, in variants of which the fastest counts."""
     check: Callable[[Any], None]
     """Raises if a set's outputs are wrong."""
     bytes: int
@@ -117,6 +122,14 @@ def replay(graph: torch.cuda.CUDAGraph) -> float:
     return start.elapsed_time(end)
 
 
+def fastest(variants: list[Launch], sets: list[Any], launches: int) -> torch.cuda.CUDAGraph:
+    """The graph of the variant that takes the least time."""
+    graphs = [capture(launch, sets, launches) for launch in variants]
+    if len(graphs) == 1:
+        return graphs[0]
+    return min(graphs, key=lambda graph: min(replay(graph) for _ in range(4)))
+
+
 def measure(row: Row, rounds: int) -> None:
     """Fills in `row.results`: name -> milliseconds, spread, error."""
     first = row.make()
@@ -124,21 +137,22 @@ def measure(row: Row, rounds: int) -> None:
     size = sum(tensor.nbytes for tensor in tensors)
     count = max(2, min(-(-3 * L2_BYTES // size), 64))
     launches = -(-20 // count) * count
-    graphs = {}
-    for name, launch in row.competitors.items():
-        try:
-            fresh = row.make()
-            launch(fresh)
-            torch.cuda.synchronize()
-            row.check(fresh)
-            del fresh
-            graphs[name] = launch
-        except Exception as error:  # one competitor that fails is a result, too
-            lines = f"{type(error).__name__}: {error}".strip().splitlines()
-            row.results[name] = {"error": " ".join(lines)[:300]}
-            traceback.print_exc()
+    right: dict[str, list[Launch]] = {}
+    for name, variants in row.competitors.items():
+        for launch in variants if isinstance(variants, list) else [variants]:
+            try:
+                fresh = row.make()
+                launch(fresh)
+                torch.cuda.synchronize()
+                row.check(fresh)
+                del fresh
+                right.setdefault(name, []).append(launch)
+            except Exception as error:  # one competitor that fails is a result, too
+                lines = f"{type(error).__name__}: {error}".strip().splitlines()
+                row.results[name] = {"error": " ".join(lines)[:300]}
+                traceback.print_exc()
     sets = [first] + [row.make() for _ in range(count - 1)]
-    captured = {name: capture(launch, sets, launches) for name, launch in graphs.items()}
+    captured = {name: fastest(variants, sets, launches) for name, variants in right.items()}
     times: dict[str, list[float]] = {name: [] for name in captured}
     names = list(captured)
     for name in names:
@@ -189,13 +203,23 @@ def sampled(rows: int) -> torch.Tensor:
     return torch.unique(torch.linspace(0, rows - 1, 257, device="cuda").long())
 
 
-def each(kernels: dict[str, dict[str, Any]], use: Callable[[Any, Any], None]) -> dict[str, Launch]:
-    """`use(kernels of a compiler, set)` for every compiler."""
-    return {name: lambda s, own=own: use(own, s) for name, own in kernels.items()}
+def each(
+    kernels: dict[str, dict[str, Any]],
+    use: Callable[[Any, Any, int], None],
+    warps: Sequence[int] = (4, 8),
+) -> dict[str, list[Launch]]:
+    """`use(kernels of a compiler, set, warps)` for every compiler: all get the same choice."""
+    return {
+        name: [lambda s, own=own, count=count: use(own, s, count) for count in warps]
+        for name, own in kernels.items()
+    }
+
+
+ROW_WARPS = {1024: (2, 4, 8), 4096: (4, 8, 16), 16384: (8, 16, 32), 32768: (16, 32)}
 
 
 def row_config(columns: int) -> dict[str, int]:
-    """A block that holds a row, and the warps that Triton's users give it."""
+    """A block that holds a row, and warps that are about right for it."""
     return {"BLOCK": columns, "num_warps": {1024: 4, 4096: 8, 16384: 16, 32768: 32}[columns]}
 
 
@@ -209,8 +233,8 @@ def add_rows(kernels: Any) -> Iterator[Row]:
             poison(s["out"])
             return s
 
-        def use(own: Any, s: Any, block: int = block) -> None:
-            own["add"][(n // block,)](s["x"], s["y"], s["out"], n, BLOCK=block, num_warps=4)
+        def use(own: Any, s: Any, warps: int, block: int = block) -> None:
+            own["add"][(n // block,)](s["x"], s["y"], s["out"], n, BLOCK=block, num_warps=warps)
 
         yield Row(
             f"add {name} 2^28", make,
@@ -228,8 +252,8 @@ def softmax_rows(kernels: Any) -> Iterator[Row]:
             poison(s["out"])
             return s
 
-        def use(own: Any, s: Any, m: int = m, n: int = n) -> None:
-            own["softmax"][(m,)](s["x"], s["out"], n, **row_config(n))
+        def use(own: Any, s: Any, warps: int, m: int = m, n: int = n) -> None:
+            own["softmax"][(m,)](s["x"], s["out"], n, BLOCK=n, num_warps=warps)
 
         def check(s: Any, m: int = m) -> None:
             some = sampled(m)
@@ -238,7 +262,7 @@ def softmax_rows(kernels: Any) -> Iterator[Row]:
 
         yield Row(
             f"softmax bf16 {m}x{n}", make,
-            {**each(kernels, use), "torch": lambda s: torch.softmax(s["x"], -1, out=s["out"])},
+            {**each(kernels, use, ROW_WARPS[n]), "torch": lambda s: torch.softmax(s["x"], -1, out=s["out"])},
             check, 4 * m * n,
         )  # fmt: skip
 
@@ -252,8 +276,8 @@ def rms_norm_rows(kernels: Any) -> Iterator[Row]:
             poison(s["out"])
             return s
 
-        def use(own: Any, s: Any, m: int = m, n: int = n) -> None:
-            own["rms_norm"][(m,)](s["x"], s["w"], s["out"], n, 1e-6, **row_config(n))
+        def use(own: Any, s: Any, warps: int, m: int = m, n: int = n) -> None:
+            own["rms_norm"][(m,)](s["x"], s["w"], s["out"], n, 1e-6, BLOCK=n, num_warps=warps)
 
         def check(s: Any, m: int = m, n: int = n) -> None:
             some = sampled(m)
@@ -262,7 +286,9 @@ def rms_norm_rows(kernels: Any) -> Iterator[Row]:
             close(s["out"][some], want, 2e-2)
             assert bool(torch.isfinite(s["out"]).all())
 
-        yield Row(f"rms norm bf16 {m}x{n}", make, each(kernels, use), check, 4 * m * n)
+        yield Row(
+            f"rms norm bf16 {m}x{n}", make, each(kernels, use, ROW_WARPS[n]), check, 4 * m * n
+        )
 
 
 def layer_norm_rows(kernels: Any) -> Iterator[Row]:
@@ -280,10 +306,10 @@ def layer_norm_rows(kernels: Any) -> Iterator[Row]:
                 poison(s["out"], s["mean"], s["rstd"])
                 return s
 
-            def use(own: Any, s: Any, m: int = m, n: int = n) -> None:
+            def use(own: Any, s: Any, warps: int, m: int = m, n: int = n) -> None:
                 own["layer_norm"][(m,)](
                     s["x"], s["w"], s["b"], s["out"], s["mean"], s["rstd"], n, 1e-5,
-                    **row_config(n),
+                    BLOCK=n, num_warps=warps,
                 )  # fmt: skip
 
             def check(s: Any, m: int = m, n: int = n) -> None:
@@ -297,7 +323,7 @@ def layer_norm_rows(kernels: Any) -> Iterator[Row]:
             yield Row(
                 f"layer norm {dtype_name} {m}x{n}",
                 make,
-                each(kernels, use),
+                each(kernels, use, ROW_WARPS[n]),
                 check,
                 2 * size * m * n,
             )
@@ -317,10 +343,10 @@ def layer_norm_rows(kernels: Any) -> Iterator[Row]:
                 poison(*(s[k] for k in ("grad_x", "partial_w", "partial_b", "grad_w", "grad_b")))
                 return s
 
-            def backward(own: Any, s: Any, m: int = m, n: int = n) -> None:
+            def backward(own: Any, s: Any, warps: int, m: int = m, n: int = n) -> None:
                 own["layer_norm_backward"][(programs,)](
                     s["x"], s["w"], s["grad"], s["mean"], s["rstd"], s["grad_x"],
-                    s["partial_w"], s["partial_b"], m, n, **row_config(n),
+                    s["partial_w"], s["partial_b"], m, n, BLOCK=n, num_warps=warps,
                 )  # fmt: skip
                 for name in "wb":
                     own["sum_columns"][(-(-n // 32),)](
@@ -341,7 +367,7 @@ def layer_norm_rows(kernels: Any) -> Iterator[Row]:
 
             yield Row(
                 f"layer norm backward {dtype_name} {m}x{n}", make_backward,
-                each(kernels, backward), check_backward, 3 * size * m * n,
+                each(kernels, backward, ROW_WARPS[n]), check_backward, 3 * size * m * n,
             )  # fmt: skip
 
 
@@ -356,9 +382,9 @@ def transpose_rows(kernels: Any) -> Iterator[Row]:
             poison(s["out"])
             return s
 
-        def use(own: Any, s: Any) -> None:
+        def use(own: Any, s: Any, warps: int) -> None:
             own["transpose"][(n // 64, n // 64)](
-                s["x"], s["out"], n, n, BLOCK_M=64, BLOCK_N=64, num_warps=4
+                s["x"], s["out"], n, n, BLOCK_M=64, BLOCK_N=64, num_warps=warps
             )
 
         yield Row(
@@ -380,18 +406,20 @@ def reduction_rows(kernels: Any) -> Iterator[Row]:
             poison(s["out"])
             return s
 
-        def along_rows(own: Any, s: Any) -> None:
-            own["sum_rows"][(m,)](s["x"], s["out"], n, **row_config(n))
+        def along_rows(own: Any, s: Any, warps: int) -> None:
+            own["sum_rows"][(m,)](s["x"], s["out"], n, BLOCK=n, num_warps=warps)
 
-        def along_columns(own: Any, s: Any) -> None:
+        def along_columns(own: Any, s: Any, warps: int) -> None:
             # 8 columns of a row are a whole sector, and make a program for each multiprocessor.
-            own["sum_columns"][(n // 16,)](s["x"], s["out"], m, n, ROWS=128, BLOCK=16, num_warps=8)
+            own["sum_columns"][(n // 16,)](
+                s["x"], s["out"], m, n, ROWS=128, BLOCK=16, num_warps=warps
+            )
 
         for axis, use, what in ((0, along_rows, "rows"), (1, along_columns, "columns")):
             yield Row(
                 f"sum over {what} {name} {m}x{n}", lambda axis=axis, make=make: make(axis),
                 {
-                    **each(kernels, use),
+                    **each(kernels, use, ROW_WARPS[n] if axis == 0 else (4, 8)),
                     "torch": lambda s, axis=axis, wide=wide: torch.sum(
                         s["x"], 1 - axis, dtype=wide, out=s["out"]
                     ),
@@ -410,14 +438,14 @@ def scan_rows(kernels: Any) -> Iterator[Row]:
         poison(s["out"])
         return s
 
-    def running(own: Any, s: Any) -> None:
-        own["cumsum"][(m,)](s["x"], s["out"], n, **row_config(n))
+    def running(own: Any, s: Any, warps: int) -> None:
+        own["cumsum"][(m,)](s["x"], s["out"], n, BLOCK=n, num_warps=warps)
 
-    def largest(own: Any, s: Any) -> None:
-        own["argmax"][(m,)](s["x"], s["out"], n, **row_config(n))
+    def largest(own: Any, s: Any, warps: int) -> None:
+        own["argmax"][(m,)](s["x"], s["out"], n, BLOCK=n, num_warps=warps)
 
-    def top(own: Any, s: Any) -> None:
-        own["topk"][(m,)](s["x"], s["out"], n, K=8, **row_config(n))
+    def top(own: Any, s: Any, warps: int) -> None:
+        own["topk"][(m,)](s["x"], s["out"], n, K=8, BLOCK=n, num_warps=warps)
 
     def make_argmax() -> Any:
         s = make(torch.int32, 1)
@@ -434,25 +462,83 @@ def scan_rows(kernels: Any) -> Iterator[Row]:
 
     yield Row(
         f"cumsum f32 {m}x{n}", lambda: make(torch.float32, n),
-        {**each(kernels, running), "torch": lambda s: torch.cumsum(s["x"], -1, out=s["out"])},
+        {**each(kernels, running, ROW_WARPS[n]), "torch": lambda s: torch.cumsum(s["x"], -1, out=s["out"])},
         lambda s: close(s["out"], s["x"].double().cumsum(-1), 2e-3), 8 * m * n,
     )  # fmt: skip
     yield Row(
         f"argmax f32 {m}x{n}", make_argmax,
-        {**each(kernels, largest), "torch": lambda s: torch.argmax(s["x"], -1, out=s["long"])},
+        {**each(kernels, largest, ROW_WARPS[n]), "torch": lambda s: torch.argmax(s["x"], -1, out=s["long"])},
         check_argmax, 4 * m * n,
     )  # fmt: skip
     yield Row(
         f"top-8 f32 {m}x{n}", lambda: make(torch.float32, 8),
-        {**each(kernels, top), "torch": torch_topk},
+        {**each(kernels, top, ROW_WARPS[n]), "torch": torch_topk},
         lambda s: close(s["out"], s["x"].topk(8, -1).values, 0), 4 * m * n,
     )  # fmt: skip
+
+
+def deformable_rows(kernels: Any) -> Iterator[Row]:
+    """The kernel of the CPU's case study, unchanged, beside one of CUDA's."""
+    import deformable_attention as example
+
+    names = ("value", "shapes", "starts", "loc", "attn")
+    n, queries, dim = 8, 100, 256
+
+    def make() -> Any:
+        values = example.inputs(n, queries, dim, example.CASE_STUDY)
+        s = {name: value.cuda() for name, value in zip(names, values)}
+        s["out"] = torch.empty(n, queries, 8 * dim, device="cuda")
+        poison(s["out"])
+        return s
+
+    def check(s: Any) -> None:
+        wide = {
+            name: s[name].double() if s[name].is_floating_point() else s[name] for name in names
+        }
+        want = example.plain_torch(wide["value"], wide["shapes"], wide["loc"], wide["attn"])
+        torch.testing.assert_close(s["out"].double(), want, rtol=1e-4, atol=1e-6)
+
+    def tessera_way(s: Any) -> None:
+        example.forward(*(s[name] for name in names), s["out"])
+
+    competitors: dict[str, Launch] = {"tessera": tessera_way}
+    try:
+        library = compile_cuda("deformable_attention.cu")
+
+        def cuda_way(s: Any) -> None:
+            pointers = [ctypes.c_void_p(s[name].data_ptr()) for name in (*names, "out")]
+            stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+            positions = s["value"].shape[1]
+            error = library.deformable_forward(
+                stream, *pointers, n, positions, queries, 8, dim, 4, 4
+            )
+            assert error == 0, f"CUDA error {error}"
+
+        competitors["nvcc"] = cuda_way
+    except Exception as error:
+        print(f"no kernel of nvcc: {type(error).__name__}: {error}", file=sys.stderr)
+    read = n * queries * 8 * 16 * (4 * dim + 3) * 4
+    work = f"deformable attention N={n} D={dim}"
+    yield Row(work, make, competitors, check, read + n * queries * 8 * dim * 4)
+
+
+def compile_cuda(name: str, *arguments: str) -> ctypes.CDLL:
+    """A .cu file of this folder, compiled by nvcc for the GPU that is here."""
+    major, minor = torch.cuda.get_device_capability()
+    with tempfile.TemporaryDirectory() as folder:
+        output = os.path.join(folder, name + ".so")
+        command = ["nvcc", "-O3", f"-arch=sm_{major}{minor}", "-shared", "-Xcompiler", "-fPIC"]
+        source = str(pathlib.Path(__file__).with_name(name))
+        run = subprocess.run([*command, source, *arguments, "-o", output], capture_output=True)
+        if run.returncode:
+            raise RuntimeError(run.stderr.decode()[-300:])
+        return ctypes.CDLL(output)
 
 
 def bandwidth_rows(kernels: Any) -> Iterator[Row]:
     for family in (
         add_rows, softmax_rows, rms_norm_rows, transpose_rows, reduction_rows, scan_rows,
-        layer_norm_rows,
+        deformable_rows, layer_norm_rows,
     ):  # fmt: skip
         yield from family(kernels)
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-import pathlib
 import statistics
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable
@@ -104,24 +102,8 @@ def launch_times() -> dict[str, Any]:
 
 def raw_launch(compiled: Any, arguments: tuple[Any, ...], count: int) -> float:
     """The same launch by the driver alone, from C++."""
-    with tempfile.TemporaryDirectory() as folder:
-        library = os.path.join(folder, "raw_launch.so")
-        source = str(pathlib.Path(__file__).with_name("raw_launch.cu"))
-        driver = next(line.split()[-1] for line in open("/proc/self/maps") if "libcuda.so" in line)
-        command = [
-            "nvcc",
-            "-O2",
-            "-shared",
-            "-Xcompiler",
-            "-fPIC",
-            source,
-            "-Xlinker",
-            driver,
-            "-o",
-            library,
-        ]
-        subprocess.run(command, check=True, capture_output=True)
-        function = ctypes.CDLL(library).raw_launch
+    driver = next(line.split()[-1] for line in open("/proc/self/maps") if "libcuda.so" in line)
+    function = gpu.compile_cuda("raw_launch.cu", "-Xlinker", driver).raw_launch
     function.restype = ctypes.c_double
     x, y, out, n = arguments
     values = []
