@@ -13,6 +13,7 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
+#include "tessera/Conversion/TileToStrips/Passes.h"
 #include "tessera/Conversion/TileToTileGPU/Passes.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
@@ -34,6 +35,11 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
   kernels.addPass(createCSEPass());
   kernels.addPass(tile::createTileLoopInvariantCodeMotionPass());
   kernels.addPass(createCanonicalizerPass());
+
+  // Only what the user wrote may be contracted, not what lowering writes. With
+  // `deterministic` it would make results depend on what LLVM sees.
+  if (options.fpFusion && !options.deterministic)
+    kernels.addPass(createStripsAllowContraction());
 
   // From here on every tile has a layout, though none is chosen yet.
   ConvertTileToTileGPUOptions toGPU;

@@ -133,7 +133,8 @@ private:
   /// The format of a line.
   static std::string getFormat(tile::PrintOp op, Type shape) {
     std::string format = "pid (%d, %d, %d)";
-    for (size_t dim = 0; dim < tile::getShape(shape ? shape : Type()).size(); ++dim)
+    size_t rank = shape ? tile::getShape(shape).size() : 0;
+    for (size_t dim = 0; dim < rank; ++dim)
       format += dim == 0 ? " idx (%d" : ", %d";
     format += shape ? ") " : " ";
     format += escape(op.getPrefix());

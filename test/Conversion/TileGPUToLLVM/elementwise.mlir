@@ -1,0 +1,138 @@
+// RUN: tessera-opt %s --convert-tilegpu-to-llvm --canonicalize --cse | FileCheck %s
+
+#l = #tilegpu.layout<64, reg = [1], lane = [2, 4, 8, 16, 32]>
+
+module attributes {tilegpu.num_warps = 1 : i32} {
+
+// One operation a register; flags stay.
+
+// CHECK-LABEL: llvm.func internal @per_register
+// CHECK-SAME: (%[[A0:.*]]: f32, %[[A1:.*]]: f32, %[[B0:.*]]: f32, %[[B1:.*]]: f32, %[[FLAG:.*]]: i1)
+// CHECK: %[[S0:.*]] = llvm.fadd %[[A0]], %[[B0]] {fastmathFlags = #llvm.fastmath<contract>} : f32
+// CHECK: %[[S1:.*]] = llvm.fadd %[[A1]], %[[B1]] {fastmathFlags = #llvm.fastmath<contract>} : f32
+// CHECK: llvm.select %[[FLAG]], %[[S0]], %[[A0]]
+// CHECK: llvm.select %[[FLAG]], %[[S1]], %[[A1]]
+  tile.func private @per_register(%a: tensor<64xf32, #l>, %b: tensor<64xf32, #l>, %flag: i1) -> tensor<64xf32, #l> {
+    %0 = arith.addf %a, %b fastmath<contract> : tensor<64xf32, #l>
+    %1 = arith.select %flag, %0, %a : tensor<64xf32, #l>
+    tile.return %1 : tensor<64xf32, #l>
+  }
+
+// f32 quotients are off by 2 ulp unless asked otherwise; f16 ones are computed in f32.
+
+// CHECK-LABEL: llvm.func internal @quotients
+// CHECK-SAME: (%[[X:.*]]: f32, %[[H:.*]]: f16, %[[D:.*]]: f64)
+// CHECK: llvm.call_intrinsic "llvm.nvvm.div.full"(%[[X]], %[[X]])
+// CHECK: llvm.fdiv %{{.*}}, %[[X]] : f32
+// CHECK: %[[WIDE:.*]] = llvm.fpext %[[H]] : f16 to f32
+// CHECK: %[[Q:.*]] = llvm.fdiv %[[WIDE]], %[[WIDE]] : f32
+// CHECK: llvm.fptrunc %[[Q]] : f32 to f16
+// CHECK: llvm.fdiv %[[D]], %[[D]] : f64
+// CHECK: llvm.intr.sqrt(%{{.*}}) : (f32) -> f32
+  tile.func private @quotients(%x: f32, %h: f16, %d: f64) -> (f32, f16, f64) {
+    %0 = arith.divf %x, %x : f32
+    %1 = tile.precise_div %0, %x : f32
+    %2 = arith.divf %h, %h : f16
+    %3 = arith.divf %d, %d : f64
+    %4 = tile.precise_sqrt %1 : f32
+    tile.return %4, %2, %3 : f32, f16, f64
+  }
+
+// Division by zero and shifts by the width or more have a value.
+
+// CHECK-LABEL: llvm.func internal @total
+// CHECK-SAME: (%[[A:.*]]: i32, %[[B:.*]]: i32)
+// CHECK-DAG: %[[ONES:.*]] = llvm.mlir.constant(-1 : i32)
+// CHECK-DAG: %[[ZERO:.*]] = llvm.mlir.constant(0 : i32)
+// CHECK-DAG: %[[LAST:.*]] = llvm.mlir.constant(31 : i32)
+// CHECK: %[[IS_ZERO:.*]] = llvm.icmp "eq" %[[B]], %[[ZERO]]
+// CHECK: %[[SAFE:.*]] = llvm.select %[[IS_ZERO]], %{{.*}}, %[[B]]
+// CHECK: %[[Q:.*]] = llvm.udiv %[[A]], %[[SAFE]]
+// CHECK: llvm.select %[[IS_ZERO]], %[[ONES]], %[[Q]]
+// CHECK: %[[SHORT:.*]] = llvm.icmp "ule" %[[B]], %[[LAST]]
+// CHECK: %[[SHIFTED:.*]] = llvm.shl %{{.*}}, %[[B]]
+// CHECK: llvm.select %[[SHORT]], %[[SHIFTED]], %[[ZERO]]
+  tile.func private @total(%a: i32, %b: i32) -> i32 {
+    %0 = tile.div_int unsigned %a, %b : i32
+    %1 = tile.shift left %0, %b : i32
+    tile.return %1 : i32
+  }
+
+// To 32 bits the instruction saturates; to fewer it takes selects.
+
+// CHECK-LABEL: llvm.func internal @to_int
+// CHECK-SAME: (%[[X:.*]]: f32)
+// CHECK: llvm.call_intrinsic "llvm.nvvm.f2i.rz"(%[[X]]) : (f32) -> i32
+// CHECK: llvm.call_intrinsic "llvm.nvvm.f2ui.rz"(%[[X]]) : (f32) -> i32
+// CHECK: llvm.fptosi %[[X]] : f32 to i32
+// CHECK: llvm.fcmp "uno" %[[X]], %[[X]]
+// CHECK: llvm.trunc %{{.*}} : i32 to i8
+  tile.func private @to_int(%x: f32) -> (i32, i32, i8) {
+    %0 = tile.fp_to_int signed %x : f32 -> i32
+    %1 = tile.fp_to_int unsigned %x : f32 -> i32
+    %2 = tile.fp_to_int signed %x : f32 -> i8
+    tile.return %0, %1, %2 : i32, i32, i8
+  }
+
+// An 8-bit float is its bits; arithmetic on it is in f32.
+
+// CHECK-LABEL: llvm.func internal @float8
+// CHECK-SAME: (%[[X:.*]]: i8, %[[FLAG:.*]]: i1) -> i8
+// CHECK: llvm.fadd %{{.*}}, %{{.*}} : f32
+// CHECK: llvm.select %[[FLAG]], %{{.*}}, %[[X]] : i1, i8
+// CHECK-NOT: unrealized
+  tile.func private @float8(%x: f8E4M3FN, %flag: i1) -> f8E4M3FN {
+    %0 = arith.addf %x, %x : f8E4M3FN
+    %1 = arith.select %flag, %0, %x : f8E4M3FN
+    tile.return %1 : f8E4M3FN
+  }
+
+// A constant whose elements differ is a table that threads look into.
+
+// CHECK-LABEL: llvm.func internal @table
+// CHECK: %[[BASE:.*]] = llvm.mlir.addressof @tessera_constant : !llvm.ptr<1>
+// CHECK: %[[AT:.*]] = llvm.getelementptr %[[BASE]][%{{.*}}] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i16
+// CHECK: %[[BITS:.*]] = llvm.load %[[AT]] {alignment = 2 : i64} : !llvm.ptr<1> -> i16
+// CHECK: llvm.bitcast %[[BITS]] : i16 to f16
+  tile.func private @table() -> tensor<8xf16, #tilegpu.layout<8, lane = [1, 2, 4, 0, 0]>> {
+    %0 = arith.constant dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]> : tensor<8xf16, #tilegpu.layout<8, lane = [1, 2, 4, 0, 0]>>
+    tile.return %0 : tensor<8xf16, #tilegpu.layout<8, lane = [1, 2, 4, 0, 0]>>
+  }
+
+// The region of map_elementwise, once a register.
+
+// CHECK-LABEL: llvm.func internal @map
+// CHECK-COUNT-2: scf.if
+// CHECK-NOT: unrealized
+  tile.func private @map(%a: tensor<64xi32, #l>) -> tensor<64xi32, #l> {
+    %0 = "tile.map_elementwise"(%a) ({
+    ^bb0(%x: i32):
+      %zero = arith.constant 0 : i32
+      %negative = arith.cmpi slt, %x, %zero : i32
+      %y = scf.if %negative -> i32 {
+        %q = tile.div_int signed %x, %x : i32
+        scf.yield %q : i32
+      } else {
+        scf.yield %x : i32
+      }
+      tile.map_return %y : i32
+    }) : (tensor<64xi32, #l>) -> tensor<64xi32, #l>
+    tile.return %0 : tensor<64xi32, #l>
+  }
+
+// CHECK-LABEL: llvm.func internal @pointers
+// CHECK-SAME: (%[[P:.*]]: !llvm.ptr<1>, %[[N:.*]]: i32, %[[FLAG:.*]]: i1)
+// CHECK: %[[WIDE:.*]] = llvm.sext %[[N]] : i32 to i64
+// CHECK: %[[Q:.*]] = llvm.getelementptr %[[P]][%[[WIDE]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i32
+// CHECK: %[[ADDRESS:.*]] = llvm.ptrtoint %[[Q]] : !llvm.ptr<1> to i64
+// CHECK: %[[AGAIN:.*]] = llvm.inttoptr %{{.*}} : i64 to !llvm.ptr<1>
+// CHECK: llvm.select %[[FLAG]], %[[P]], %[[AGAIN]] : i1, !llvm.ptr<1>
+  tile.func private @pointers(%p: !tile.ptr<f32>, %n: i32, %flag: i1) -> !tile.ptr<f32> {
+    %0 = tile.addptr %p, %n : !tile.ptr<f32>, i32
+    %1 = tile.ptr_to_int %0 : !tile.ptr<f32> -> i64
+    %2 = arith.addi %1, %1 : i64
+    %3 = tile.int_to_ptr %2 : i64 -> !tile.ptr<f32>
+    %4 = arith.select %flag, %p, %3 : !tile.ptr<f32>
+    tile.return %4 : !tile.ptr<f32>
+  }
+}

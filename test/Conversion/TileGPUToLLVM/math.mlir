@@ -1,0 +1,75 @@
+// RUN: tessera-opt %s --convert-tilegpu-to-llvm --canonicalize --cse | FileCheck %s
+
+module attributes {tilegpu.num_warps = 1 : i32} {
+
+// f32 has instructions for some functions; the others are in libdevice, and pure.
+
+// CHECK-DAG: llvm.func @__nv_logf(f32) -> f32 attributes {memory_effects = #llvm.memory_effects<other = none, argMem = none, inaccessibleMem = none{{.*}}>, no_unwind, will_return}
+// CHECK-DAG: llvm.func @__nv_fmodf(f32, f32) -> f32
+
+// CHECK-LABEL: llvm.func internal @single
+// CHECK-SAME: (%[[X:.*]]: f32) -> f32
+// CHECK-DAG: %[[LOG2E:.*]] = llvm.mlir.constant(1.44269502 : f32)
+// CHECK: %[[SCALED:.*]] = llvm.fmul %[[X]], %[[LOG2E]] : f32
+// CHECK: %[[V0:.*]] = llvm.call_intrinsic "llvm.nvvm.ex2.approx"(%[[SCALED]]) : (f32) -> f32
+// CHECK: %[[V1:.*]] = llvm.call_intrinsic "llvm.nvvm.ex2.approx"(%[[V0]])
+// CHECK: %[[V2:.*]] = llvm.call_intrinsic "llvm.nvvm.sqrt.approx.f"(%[[V1]])
+// CHECK: %[[V3:.*]] = llvm.call_intrinsic "llvm.nvvm.rsqrt.approx.f"(%[[V2]])
+// CHECK: %[[V4:.*]] = llvm.call @__nv_logf(%[[V3]])
+// CHECK: %[[V5:.*]] = llvm.call @__nv_log2f(%[[V4]])
+// CHECK: %[[V6:.*]] = llvm.call @__nv_sinf(%[[V5]])
+// CHECK: %[[V7:.*]] = llvm.call @__nv_cosf(%[[V6]])
+// CHECK: %[[V8:.*]] = llvm.call @__nv_tanhf(%[[V7]])
+// CHECK: %[[V9:.*]] = llvm.call @__nv_erff(%[[V8]])
+// CHECK: %[[V10:.*]] = llvm.call @__nv_fmodf(%[[V9]], %[[X]])
+// CHECK: %[[V11:.*]] = llvm.intr.floor(%[[V10]])
+// CHECK: %[[V12:.*]] = llvm.intr.fabs(%[[V11]])
+// CHECK: llvm.intr.fma(%[[V12]], %[[X]], %[[X]])
+  tile.func private @single(%x: f32) -> f32 {
+    %0 = math.exp %x : f32
+    %1 = math.exp2 %0 : f32
+    %2 = math.sqrt %1 : f32
+    %3 = math.rsqrt %2 : f32
+    %4 = math.log %3 : f32
+    %5 = math.log2 %4 : f32
+    %6 = math.sin %5 : f32
+    %7 = math.cos %6 : f32
+    %8 = math.tanh %7 : f32
+    %9 = math.erf %8 : f32
+    %10 = arith.remf %9, %x : f32
+    %11 = math.floor %10 : f32
+    %12 = math.absf %11 : f32
+    %13 = math.fma %12, %x, %x : f32
+    tile.return %13 : f32
+  }
+
+// CHECK-LABEL: llvm.func internal @double
+// CHECK-SAME: (%[[X:.*]]: f64) -> f64
+// CHECK: %[[V0:.*]] = llvm.call @__nv_exp(%[[X]]) : (f64) -> f64
+// CHECK: %[[V1:.*]] = llvm.call @__nv_sqrt(%[[V0]])
+// CHECK: %[[V2:.*]] = llvm.call @__nv_rsqrt(%[[V1]])
+// CHECK: llvm.call @__nv_pow(%[[V2]], %[[X]])
+  tile.func private @double(%x: f64) -> f64 {
+    %0 = math.exp %x : f64
+    %1 = math.sqrt %0 : f64
+    %2 = math.rsqrt %1 : f64
+    %3 = math.powf %2, %x : f64
+    tile.return %3 : f64
+  }
+
+// 16-bit floats go by f32 and are narrowed after each function.
+
+// CHECK-LABEL: llvm.func internal @half
+// CHECK-SAME: (%[[X:.*]]: bf16) -> bf16
+// CHECK: %[[WIDE:.*]] = llvm.fpext %[[X]] : bf16 to f32
+// CHECK: %[[Y:.*]] = llvm.call @__nv_tanhf(%[[WIDE]])
+// CHECK: %[[NARROW:.*]] = llvm.fptrunc %[[Y]] : f32 to bf16
+// CHECK: %[[AGAIN:.*]] = llvm.fpext %[[NARROW]] : bf16 to f32
+// CHECK: %[[CEIL:.*]] = llvm.intr.ceil(%[[AGAIN]]) : (f32) -> f32
+// CHECK: llvm.fptrunc %[[CEIL]] : f32 to bf16
+  tile.func private @half(%x: bf16) -> bf16 {
+    %0 = math.tanh %x : bf16
+    %1 = math.ceil %0 : bf16
+    tile.return %1 : bf16
+  }
+}
