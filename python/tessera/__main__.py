@@ -11,9 +11,10 @@ from typing import Optional, Sequence
 
 
 def doctor() -> int:
-    """Prints what a bug report needs: versions, the CPU, threads, settings."""
+    """Prints what a bug report needs: versions, the CPU, GPUs, threads, settings."""
     import tessera
     from tessera import _C
+    from tessera.compiler.toolchain import find_ptxas
     from tessera.settings import settings
 
     print(f"tessera     {tessera.__version__}, build {_C.build_id()}")
@@ -23,6 +24,15 @@ def doctor() -> int:
     print(f"cpu         {info['cpu']}, vectors of {info['vector_bits']} bits")
     print(f"threads     {info['threads']} ({info['thread_provider']}) on {info['cpus']} cpus")
     print(f"features    {' '.join(features)}")
+    for index in range(_C.cuda_device_count() if _C.cuda_is_available() else 0):
+        gpu = _C.cuda_device_info(index)
+        major, minor = gpu["capability"]
+        driver = gpu["driver_version"]
+        print(
+            f"gpu {index}       {gpu['name']}, capability {major}.{minor}, "
+            f"{gpu['multiprocessors']} multiprocessors, CUDA {driver // 1000}.{driver % 1000 // 10}"
+        )
+    print(f"ptxas       {find_ptxas() or 'none'}")
     for variable, _, value, _ in settings.describe():
         print(f"{variable:<24}{value!r}")
     return 0
