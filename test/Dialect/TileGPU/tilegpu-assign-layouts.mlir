@@ -185,3 +185,23 @@ tile.func @product(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %q: !tile.
   tile.store %qp, %d : tensor<64x64x!tile.ptr<f32>>
   tile.return
 }
+
+// -----
+
+// Elements across low bits of the axis are compared most often: those are in registers.
+// CHECK: #[[SORTED:.+]] = #tilegpu.layout<1024, reg = [1, 2, 4], lane = [8, 16, 32, 64, 128], warp = [256, 512]>
+// CHECK-LABEL: tile.func @sort
+// CHECK: tile.sort{{.+}} : (tensor<1024xf32, #[[SORTED]]>) -> tensor<1024xf32, #[[SORTED]]>
+tile.func @sort(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}) {
+  %i = tile.range 0 to 1024 : tensor<1024xi32>
+  %ps = tile.splat %p : !tile.ptr<f32> -> tensor<1024x!tile.ptr<f32>>
+  %pi = tile.addptr %ps, %i : tensor<1024x!tile.ptr<f32>>, tensor<1024xi32>
+  %x = tile.load %pi : tensor<1024x!tile.ptr<f32>>
+  %y = tile.sort (%x) {axis = 0 : i32} : (tensor<1024xf32>) -> tensor<1024xf32> {
+  ^bb0(%a: f32, %b: f32):
+    %less = arith.cmpf olt, %a, %b : f32
+    tile.sort_return %less : i1
+  }
+  tile.store %pi, %y : tensor<1024x!tile.ptr<f32>>
+  tile.return
+}

@@ -215,12 +215,11 @@ FailureOr<Attribute> LayoutAttr::inferSplit() const {
   return makeEncoding(getContext(), getLayout().split());
 }
 
-/// The second tile is the upper half of the axis, in one more register bit. Where the
-/// axis has an odd factor its two halves are not told apart by a bit.
+/// The second tile is the upper half of the axis: one more register bit. Where the axis
+/// has an odd factor, the bit and the repeat together number what were the repeats of the
+/// two tiles; they are all in the same thread.
 FailureOr<Attribute> LayoutAttr::inferCat(unsigned axis) const {
   const LinearLayout &layout = getLayout();
-  if (layout.oddFactor(axis) != 1)
-    return failure();
   SmallVector<int64_t> shape = layout.shape();
   shape[axis] *= 2;
   LinearLayout result(shape);

@@ -68,6 +68,29 @@ static LinearLayout extend(LinearLayout layout, ArrayRef<int64_t> shape) {
   return result;
 }
 
+/// The bits of `axis` from the lowest, then all others: so many to registers, then lanes,
+/// then warps, then registers.
+static LinearLayout fill(ArrayRef<int64_t> shape, unsigned axis, unsigned registerBits,
+                         unsigned warpBits) {
+  LinearLayout layout(shape);
+  SmallVector<unsigned> order;
+  for (bool ofAxis : {true, false})
+    for (unsigned bit = 0; bit < layout.elementBits(); ++bit)
+      if ((layout.dimMask(axis) >> bit & 1) == ofAxis)
+        order.push_back(bit);
+  for (auto [index, bit] : llvm::enumerate(order)) {
+    HwDim dim = HwDim::Reg;
+    if (index >= registerBits && index < registerBits + kLaneBits)
+      dim = HwDim::Lane;
+    else if (index >= registerBits + kLaneBits && index < registerBits + kLaneBits + warpBits)
+      dim = HwDim::Warp;
+    layout.columns(dim).push_back(uint64_t(1) << bit);
+  }
+  layout.columns(HwDim::Lane).resize(kLaneBits, 0);
+  layout.columns(HwDim::Warp).resize(warpBits, 0);
+  return layout;
+}
+
 //===----------------------------------------------------------------------===//
 // Labels
 //===----------------------------------------------------------------------===//
@@ -103,8 +126,7 @@ bool LayoutRules::isValid(Operation *op, LayoutAttr label) const {
   if (isa<tile::JoinOp, tile::SplitOp>(op))
     return hasRegister(layout, 1);
   if (auto cat = dyn_cast<tile::CatOp>(op))
-    return layout.oddFactor(cat.getAxis()) == 1 &&
-           hasRegister(layout, halfBit(layout, cat.getAxis()));
+    return hasRegister(layout, halfBit(layout, cat.getAxis()));
   if (auto reshape = dyn_cast<tile::ReshapeOp>(op))
     return layout.reshape(tile::getShape(reshape.getType())).has_value();
   // Elements that one run of the text takes are in one thread.
@@ -158,17 +180,13 @@ SmallVector<LayoutAttr> LayoutRules::propose(Operation *op) const {
     return labels;
   }
   if (auto text = dyn_cast<tile::InlineAsmOp>(op); text && text.getPacked() > 1) {
-    LinearLayout layout(shape);
-    unsigned vector = llvm::Log2_32(text.getPacked());
-    for (unsigned bit = 0; bit < layout.elementBits(); ++bit) {
-      HwDim dim = HwDim::Reg;
-      if (bit >= vector && bit < vector + kLaneBits + warpBits)
-        dim = bit < vector + kLaneBits ? HwDim::Lane : HwDim::Warp;
-      layout.columns(dim).push_back(uint64_t(1) << bit);
-    }
-    layout.columns(HwDim::Lane).resize(kLaneBits, 0);
-    layout.columns(HwDim::Warp).resize(warpBits, 0);
-    add(make(layout));
+    add(make(fill(shape, shape.size() - 1, llvm::Log2_32(text.getPacked()), warpBits)));
+    return labels;
+  }
+  if (auto sort = dyn_cast<tile::SortOp>(op)) {
+    // The lower a bit of the axis, the more often elements across it are compared.
+    unsigned bits = LinearLayout(shape).elementBits(), threads = kLaneBits + warpBits;
+    add(make(fill(shape, sort.getAxis(), bits > threads ? bits - threads : 0, warpBits)));
     return labels;
   }
   add(makeDefault(shape));
