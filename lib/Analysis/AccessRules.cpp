@@ -364,14 +364,13 @@ AccessForm Transfer::integerCast(Operation *op) {
   Type type = op->getResult(0).getType();
   if (!isWide(source.getType()) || !isWide(type))
     return elementwise(op, type);
-  AccessForm result = form(source);
-  // The symbol of a coefficient is extended with its sign.
-  if (isa<arith::ExtUIOp>(op) && result.uniform &&
-      !(result.constant ? *result.constant >= 0 : isNonNegative(result.uniform->symbol))) {
-    result.uniform.reset();
-    result.constant.reset();
+  // Below 0, an index continues at the other end of the wider type: the remainder by what
+  // the narrower one holds. (The symbol of a coefficient is extended with its sign.)
+  if (isa<arith::ExtUIOp>(op) && !isNonNegative(source)) {
+    unsigned width = getElementTypeOrSelf(source.getType()).getIntOrFloatBitWidth();
+    return remainder(source, int64_t(1) << width, getShape(type), type);
   }
-  return result;
+  return form(source);
 }
 
 /// Casts between pointers and integers scale strides by the size of the pointee.

@@ -377,3 +377,23 @@ tile.func private @masks(%p: tensor<64x32x!tile.ptr<f32>>, %m: i32 {tile.divisib
   tile.store %p, %x, %rb {test.mask} : tensor<64x32x!tile.ptr<f32>>
   tile.return
 }
+
+// -----
+
+// What may lie below 0 goes on at the other end of a wider unsigned type: only aligned
+// runs stay runs.
+tile.func @zero_extension(%n: i32 {tile.divisibility = 16 : i64}) {
+  %pid = tile.program_id 0
+  %i = tile.range 0 to 64 : tensor<64xi32>
+  // expected-remark@+1 {{stride = [1], contiguity = [64], constancy = [1], divisibility = any}}
+  %never = arith.extui %i {test.form} : tensor<64xi32> to tensor<64xi64>
+  %minus4 = arith.constant dense<-4> : tensor<64xi32>
+  %halo = arith.addi %i, %minus4 : tensor<64xi32>
+  // expected-remark@+1 {{stride = [?], contiguity = [4], constancy = [1], divisibility = 4}}
+  %wrapped = arith.extui %halo {test.form} : tensor<64xi32> to tensor<64xi64>
+  %ns = tile.splat %n : i32 -> tensor<64xi32>
+  %moved = arith.addi %i, %ns : tensor<64xi32>
+  // expected-remark@+1 {{stride = [?], contiguity = [16], constancy = [1], divisibility = 16}}
+  %aligned = arith.extui %moved {test.form} : tensor<64xi32> to tensor<64xi64>
+  tile.return
+}
