@@ -33,6 +33,12 @@ bool access::collectAmounts(Value value, Value argument, SmallVectorImpl<Value> 
   return false;
 }
 
+/// Whether a factor is one of an index. A larger one is that of a hash, which is meant to
+/// wrap.
+static bool isIndexFactor(const APInt &factor) {
+  return factor.getActiveBits() <= factor.getBitWidth() * 2 / 3;
+}
+
 /// `isNonNegative`, looking back over at most a few ops.
 static bool hasNoSign(Value value, unsigned depth) {
   constexpr unsigned kMaxDepth = 12;
@@ -66,7 +72,13 @@ static bool hasNoSign(Value value, unsigned depth) {
       .Case<SplatOp, BroadcastOp, ExpandDimsOp, ReshapeOp, TransOp, HintOp, arith::ExtSIOp,
             arith::IndexCastOp>(
           [&](Operation *cast) { return hasNoSign(cast->getOperand(0), depth + 1); })
-      .Case<arith::AddIOp, arith::MulIOp, arith::MinSIOp, arith::OrIOp>(
+      .Case<arith::MulIOp>([&](arith::MulIOp product) {
+        APInt factor;
+        if (matchPattern(product.getRhs(), m_ConstantInt(&factor)) && !isIndexFactor(factor))
+          return false;
+        return both(product.getLhs(), product.getRhs());
+      })
+      .Case<arith::AddIOp, arith::MinSIOp, arith::OrIOp>(
           [&](Operation *binary) { return both(binary->getOperand(0), binary->getOperand(1)); })
       .Case<arith::MaxSIOp, arith::AndIOp>([&](Operation *binary) {
         return hasNoSign(binary->getOperand(0), depth + 1) ||
@@ -82,7 +94,15 @@ static bool hasNoSign(Value value, unsigned depth) {
         return rem.getSignedness() == Signedness::Signed ? hasNoSign(rem.getLhs(), depth + 1)
                                                          : both(rem.getLhs(), rem.getRhs());
       })
-      .Case<ShiftOp>([&](ShiftOp shift) { return hasNoSign(shift.getLhs(), depth + 1); })
+      .Case<ShiftOp>([&](ShiftOp shift) {
+        APInt amount;
+        if (shift.getKind() == ShiftKind::Left &&
+            !(matchPattern(shift.getRhs(), m_ConstantInt(&amount)) &&
+              amount.ult(amount.getBitWidth()) &&
+              isIndexFactor(APInt::getOneBitSet(amount.getBitWidth(), amount.getZExtValue()))))
+          return false;
+        return hasNoSign(shift.getLhs(), depth + 1);
+      })
       .Case<arith::SelectOp>([&](arith::SelectOp select) {
         return both(select.getTrueValue(), select.getFalseValue());
       })

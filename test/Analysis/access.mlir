@@ -397,3 +397,32 @@ tile.func @zero_extension(%n: i32 {tile.divisibility = 16 : i64}) {
   %aligned = arith.extui %moved {test.form} : tensor<64xi32> to tensor<64xi64>
   tile.return
 }
+
+// -----
+
+// Hashes wrap below 0, where a remainder by 64 is 0 first and then goes on at -63.
+tile.func @hashes() {
+  %pid = tile.program_id 0
+  %i = tile.range 0 to 64 : tensor<64xi32>
+  %c64 = arith.constant dense<64> : tensor<64xi32>
+  %factor = arith.constant 1073741824 : i32
+  %product = arith.muli %pid, %factor : i32
+  %products = tile.splat %product : i32 -> tensor<64xi32>
+  %a = arith.addi %products, %i : tensor<64xi32>
+  // expected-remark@+1 {{stride = [?], contiguity = [1], constancy = [1], divisibility = 1}}
+  %hashed = tile.rem_int signed %a, %c64 {test.form} : tensor<64xi32>
+  %c29 = arith.constant 29 : i32
+  %shift = tile.shift left %pid, %c29 : i32
+  %shifts = tile.splat %shift : i32 -> tensor<64xi32>
+  %b = arith.addi %shifts, %i : tensor<64xi32>
+  // expected-remark@+1 {{stride = [?], contiguity = [1], constancy = [1], divisibility = 1}}
+  %shifted = tile.rem_int signed %b, %c64 {test.form} : tensor<64xi32>
+  // The largest extent of a tile is the factor of an index still.
+  %extent = arith.constant 1048576 : i32
+  %start = arith.muli %pid, %extent : i32
+  %starts = tile.splat %start : i32 -> tensor<64xi32>
+  %c = arith.addi %starts, %i : tensor<64xi32>
+  // expected-remark@+1 {{stride = [1], contiguity = [64], constancy = [1], divisibility = 64}}
+  %index = tile.rem_int signed %c, %c64 {test.form} : tensor<64xi32>
+  tile.return
+}

@@ -108,7 +108,8 @@ struct MaskTerm {
 };
 
 /// Whether an integer (each element of a tile) is never negative, given that sums and
-/// products do not wrap.
+/// products of indices do not wrap. Products that are meant to (by the factors of hashes)
+/// may be negative.
 bool isNonNegative(mlir::Value value);
 
 /// Forms of the values of one function, computed on demand and kept (references stay
