@@ -85,9 +85,11 @@ TileValue TileBuilder::moveBy(const Operand &pointer, const Operand &offset, boo
   if (offset.isLiteral())
     offsetType.shape = shape;
   TileValue amount = offset.isLiteral() ? constant(offset, offsetType) : toTensor(offset);
-  // addptr reads its offset as signed.
+  // addptr reads its offset as signed, and the least integer has no negative in its type.
   if (isUnsignedInteger(offsetType.dtype) && offsetType.dtype != DType::UInt64)
     amount = castElements(amount, DType::Int64);
+  else if (negated && getBitWidth(offsetType.dtype) < 32)
+    amount = castElements(amount, DType::Int32);
   if (negated) {
     TileValue zero = constant(0, amount.type);
     amount.ir = create<arith::SubIOp>(zero.ir, amount.ir);

@@ -72,3 +72,18 @@ def test_remainders_of_hashes(run, rng, kernel, n, factor, programs):
     index = (start[:, None] + np.arange(block)).astype(np.int32)
     assert (index < 0).any()
     np.testing.assert_array_equal(out, x[n + np.fmod(index, n)].ravel())
+
+
+@tessera.jit
+def load_before(x_ptr, by_ptr, out_ptr, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out_ptr + lanes, tl.load(x_ptr + 256 - tl.load(by_ptr + lanes)))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8"])
+def test_offsets_subtracted_from_pointers(run, rng, dtype):
+    x = draw(rng, 400, "float32")
+    by = np.arange(-128, 0).astype(dtype)
+    out = np.zeros(128, np.float32)
+    run(load_before, (1,), x, by, out, BLOCK=128)
+    np.testing.assert_array_equal(out, x[256 - by.astype(np.int64)])
