@@ -76,17 +76,16 @@ def _cached(node: ast.AST, attribute: str, compute: Any) -> frozenset[str]:
 
 
 def _assigned(node: ast.AST) -> Iterator[str]:
-    # A comprehension's variables are its own.
+    # A comprehension's variables are its own: names beside it that are spelled alike are not.
     own = {
-        name.id
+        id(name)
         for comprehension in ast.walk(node)
         if isinstance(comprehension, ast.comprehension)
         for name in ast.walk(comprehension.target)
-        if isinstance(name, ast.Name)
     }
     for child in ast.walk(node):
         if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
-            if child.id not in own:
+            if id(child) not in own:
                 yield child.id
 
 

@@ -191,6 +191,15 @@ def descending_with_break(a, b):
     return total
 
 
+def comprehension_beside_a_variable_of_its_name(a, b):
+    i = 0
+    for k in range(0, a):
+        if k < 8:
+            pair = [i for i in (1, 2)]
+            i = i + pair[0] * b
+    return i
+
+
 def variable_after_loop(a, b):
     i = 77
     for i in range(0, a):
