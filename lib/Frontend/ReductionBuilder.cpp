@@ -75,21 +75,15 @@ TileBuilder::Values TileBuilder::beginReduce(Operands operands, std::optional<in
     int64_t rank = types.front().shape.size(), elements = 1;
     for (int64_t extent : types.front().shape)
       elements *= extent;
-    bool flattens = rank > 1;
-    if (rank > 1) {
-      try {
-        for (Operand &source : sources)
-          source = reshape(source, {elements});
-      } catch (const UserError &) {
-        flattens = false;
-      }
-    }
-    if (flattens)
+    if (rank > 1 && keepsOddFactors(types.front().shape, {elements})) {
+      for (Operand &source : sources)
+        source = reshape(source, {elements});
       for (ValueType &type : types)
         type.shape = {elements};
-    else
+    } else {
       for (int64_t dim = rank - 2; dim >= 0; --dim)
         further.push_back(dim);
+    }
     axis = types.front().shape.size() - 1;
   }
   int64_t dim = requireAxis(*axis, types.front(), "reduce");

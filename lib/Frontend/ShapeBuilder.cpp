@@ -133,6 +133,10 @@ static SmallVector<std::pair<int64_t, int64_t>> getOddFactors(ArrayRef<int64_t> 
   return factors;
 }
 
+bool tessera::keepsOddFactors(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
+  return getOddFactors(from) == getOddFactors(to);
+}
+
 TileValue TileBuilder::reshape(const Operand &x, Integers shape) {
   ValueType type = requireElements(x, "reshape");
   checkTileShape(shape);
@@ -146,7 +150,7 @@ TileValue TileBuilder::reshape(const Operand &x, Integers shape) {
                     "cannot reshape " + toString(type) + " of " + std::to_string(from) +
                         " elements to " + toString(shape) + " of " + std::to_string(to),
                     "a reshape keeps the number of elements");
-  if (getOddFactors(type.shape) != getOddFactors(shape))
+  if (!keepsOddFactors(type.shape, shape))
     throw UserError("E023",
                     "reshape of " + toString(type) + " to " + toString(shape) +
                         " cuts the odd factor of an extent",

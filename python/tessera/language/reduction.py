@@ -101,12 +101,7 @@ def reduce(input: Any, axis: Any, combine_fn: Any, keep_dims: bool = False) -> A
         raise UserMistake(
             "E024", f"reduce got {describe(tiles[0])}, which has no axes", "pass a tile"
         )
-    if axis is None:
-        if rank > 1:
-            tiles = [emit_one("reshape", tile, [tile.numel]) for tile in tiles]
-        number = 0
-    else:
-        number = axis_of(axis, rank)
+    number = None if axis is None else axis_of(axis, rank)
     scalars = emit("begin_reduce", tiles, number)
     combined = _combined("reduce", combine_fn, len(tiles), scalars)
     results = emit("end_reduce", combined)

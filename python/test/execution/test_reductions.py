@@ -81,6 +81,13 @@ def test_float_sum_max_min(run, rng, dtype, axis):
     np.testing.assert_array_equal(got.reshape(-1), np.atleast_1d(x.min(axis)))
 
 
+@pytest.mark.parametrize("shape", [(24, 16), (16, 24), (24, 40)])
+def test_all_of_a_tile_whose_extents_have_odd_factors(run, rng, shape):
+    x = draw(rng, shape, "int32")
+    for name, want in (("sum", x.sum(dtype=np.int32)), ("max", x.max())):
+        assert reduce(run, x, f"tl.{name}(x)", None, x.dtype).item() == want
+
+
 def test_maximum_of_only_nan_is_nan_and_skips_others(run, rng):
     x = draw(rng, (16, 32), "float32")
     x[3, :] = np.nan
