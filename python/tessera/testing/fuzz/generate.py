@@ -53,6 +53,7 @@ class _Generator:
         self.make = Expressions(self.rng)
         self.scope = self.make.scope
         self.names = 0
+        self.while_counters: set[str] = set()
         self.program = Program(
             seed, self.rng.choice((1, 2, 3)), self.rng.choice((2, 3, 5)), [], [], []
         )
@@ -97,7 +98,11 @@ class _Generator:
 
     def _statement(self, body: list[Statement], nesting: int) -> None:
         kind = self.rng.random()
-        updatable = [value for value in self.scope if value.name.startswith("v")]
+        updatable = [
+            value
+            for value in self.scope
+            if value.name.startswith("v") and value.name not in self.while_counters
+        ]
         if kind < 0.7 or not updatable or nesting > 1:
             self._assign(body)
         elif kind < 0.9:
@@ -133,6 +138,8 @@ class _Generator:
         if self.rng.random() < 0.2:
             steps = self.rng.choice(("n", "pid + 1", "3"))
             nested = Nested(f"while {i} < {steps}", [], setup=f"{i} = 0", step=f"{i} += 1")
+            # Statements in the loop that changed it could make the loop endless.
+            self.while_counters.add(i)
         else:
             bounds = self.rng.choice(
                 (
