@@ -28,7 +28,6 @@ from tessera.errors import (
     SettingError,
     TesseraError,
 )
-from tessera.frontend.signature import constexpr_function
 from tessera.frontend.signature import JITCallable, constexpr_function
 from tessera.language.types import constexpr
 from tessera.runtime.jit import JITFunction, interpret, jit
@@ -51,9 +50,8 @@ __all__ = [
     "cdiv",
     "compile",
     "constexpr",
+    "constexpr_function",
     "host_info",
-    "constexpr_function",
-    "constexpr_function",
     "interpret",
     "jit",
     "next_power_of_2",
@@ -89,7 +87,6 @@ class _Anywhere(JITCallable):
         return self.fn(*args, **kwargs)
 
 
-@_Anywhere
 def host_info() -> dict[str, Any]:
     """What this machine's CPU is to the compiler: `cpu`, `features` (a string such as
     "+avx2,-avx512f"), `vector_bits`, `cpus`, `threads` and who provides them."""
@@ -99,6 +96,7 @@ def host_info() -> dict[str, Any]:
     return info
 
 
+@_Anywhere
 def cdiv(x: Any, y: Any) -> Any:
     """`x / y`, rounded up: how many tiles of `y` cover `x` elements."""
     return (x + y - 1) // y
