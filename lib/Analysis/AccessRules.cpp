@@ -851,6 +851,8 @@ AccessForm Transfer::visit(OpResult value) {
         return isPure(map) ? elementwise(op, type) : makeOpaque(type);
       })
       .Default([&](Operation *other) {
+        if (other->hasTrait<SameElements>())
+          return form(other->getOperand(0));
         return other->hasTrait<OpTrait::Elementwise>() && isPure(other) ? elementwise(other, type)
                                                                         : makeOpaque(type);
       });

@@ -106,7 +106,9 @@ static bool hasNoSign(Value value, unsigned depth) {
       .Case<arith::SelectOp>([&](arith::SelectOp select) {
         return both(select.getTrueValue(), select.getFalseValue());
       })
-      .Default(false);
+      .Default([&](Operation *other) {
+        return other->hasTrait<SameElements>() && hasNoSign(other->getOperand(0), depth + 1);
+      });
 }
 
 bool tessera::isNonNegative(Value value) { return hasNoSign(value, /*depth=*/0); }

@@ -92,3 +92,19 @@ tile.func @atomic(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %v: f32) {
   %old = tile.atomic_rmw fadd, relaxed, gpu, %q, %x : tensor<512x!tile.ptr<f32>>, tensor<512xf32> -> tensor<512xf32>
   tile.return
 }
+
+// -----
+
+// What is known of pointers is known of them in another layout.
+#rows = #tilegpu.layout<512, reg = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256]>
+#spread = #tilegpu.layout<512, reg = [128, 256], lane = [1, 2, 4, 8, 16], warp = [32, 64]>
+// CHECK-LABEL: tile.func @converted
+tile.func @converted(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}) {
+  %i = tile.range 0 to 512 : tensor<512xi32, #spread>
+  %s = tile.splat %p : !tile.ptr<f32> -> tensor<512x!tile.ptr<f32>, #spread>
+  %q = tile.addptr %s, %i : tensor<512x!tile.ptr<f32>, #spread>, tensor<512xi32, #spread>
+  %r = tilegpu.convert_layout %q : tensor<512x!tile.ptr<f32>, #spread> -> tensor<512x!tile.ptr<f32>, #rows>
+  // CHECK: tile.load %{{.+}} {tilegpu.candidates = [#[[ROWS:.+]], {{.+}}]} : tensor<512x!tile.ptr<f32>, #[[ROWS]]>
+  %x = tile.load %r : tensor<512x!tile.ptr<f32>, #rows>
+  tile.return
+}

@@ -66,6 +66,11 @@ public:
   static mlir::LogicalResult verifyTrait(mlir::Operation *op) { return verifyLegalTiles(op); }
 };
 
+/// The result has the elements of the only operand, at the same indices
+/// (Tile_SameElements). For ops of other dialects, through which analyses can look.
+template <typename ConcreteType>
+class SameElements : public mlir::OpTrait::TraitBase<ConcreteType, SameElements> {};
+
 } // namespace tessera::tile
 
 #include "tessera/Dialect/Tile/IR/TileDialect.h.inc"

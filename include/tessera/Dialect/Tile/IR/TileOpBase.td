@@ -18,6 +18,11 @@ def Tile_LegalTiles : NativeOpTrait<"LegalTiles"> {
   let cppNamespace = "::tessera::tile";
 }
 
+// The result has the elements of the only operand, at the same indices.
+def Tile_SameElements : NativeOpTrait<"SameElements"> {
+  let cppNamespace = "::tessera::tile";
+}
+
 // The elements of the result depend on the elements of the operands at the same
 // index alone. Scalars and tiles of one shape.
 def Tile_ElementwiseTraits : TraitList<[Elementwise, Scalarizable, Vectorizable, Tensorizable]>;

@@ -5,7 +5,7 @@
 
 include "tessera/Dialect/TileGPU/IR/TileGPUOpBase.td"
 
-def TileGPU_ConvertLayoutOp : TileGPU_Op<"convert_layout", [Pure,
+def TileGPU_ConvertLayoutOp : TileGPU_Op<"convert_layout", [Pure, Tile_SameElements,
     DeclareOpInterfaceMethods<TileGPU_ScratchOpInterface>]> {
   let summary = "The same tile, spread over threads in another way";
   let description = [{
