@@ -149,7 +149,7 @@ std::unique_ptr<CompiledKernel> CompiledKernel::deserialize(StringRef bytes) {
   if (length > body.size())
     throw InternalError("a compiled kernel is damaged: it is too short");
   KernelMetadata metadata = KernelMetadata::fromJSON(body.take_front(length));
-  if (metadata.abiVersion != host::kHostABIVersion)
+  if (metadata.target == "cpu" && metadata.abiVersion != host::kHostABIVersion)
     throw InternalError("a compiled kernel is of launch version " +
                         std::to_string(metadata.abiVersion) + ", this library of " +
                         std::to_string(host::kHostABIVersion));

@@ -241,3 +241,17 @@ def test_devices_are_described(run):
         else:
             raise AssertionError
         """)
+
+
+def test_the_disk_cache_serves_another_process(run):
+    code = """
+        from tessera.compiler import compile as compiling
+        from tessera.runtime.cache import default_cache
+        made = []
+        compile_module = compiling._compile
+        compiling._compile = lambda *a, **k: made.append(1) or compile_module(*a, **k)
+        kernel = add[(3,)](x, y, out, 1000, BLOCK=256)
+        assert last().grid[0] == 3 and kernel.metadata["arch"] == "sm_90a"
+        print(len(made), default_cache().bad, kernel.n_regs > 0)
+        """
+    assert [run(code) for _ in range(2)] == ["1 0 True\n", "0 0 True\n"]
