@@ -10,11 +10,13 @@ namespace tessera::test {
 void registerTestAccessPass();
 void registerTestCallGraphPass();
 void registerTestFailPass();
+void registerTestSharedMemoryPasses();
 
 inline void registerAllTestPasses() {
   registerTestAccessPass();
   registerTestCallGraphPass();
   registerTestFailPass();
+  registerTestSharedMemoryPasses();
 }
 
 } // namespace tessera::test

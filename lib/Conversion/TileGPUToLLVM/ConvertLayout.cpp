@@ -132,8 +132,11 @@ struct ConvertLayoutPattern : TilePattern<tilegpu::ConvertLayoutOp> {
       FailureOr<Value> scratch = emitScratch(thread, op);
       if (failed(scratch))
         return failure();
-      results[0] = emitExchange(thread, adaptor.getSource(), source, destination, *scratch,
-                                conversion.kind == ConversionKind::Warp);
+      // Lanes of one warp need not wait for other warps, unless those write the same places.
+      bool withinWarps = conversion.kind == ConversionKind::Warp &&
+                         !llvm::is_contained(source.columns(HwDim::Warp), uint64_t(0));
+      results[0] =
+          emitExchange(thread, adaptor.getSource(), source, destination, *scratch, withinWarps);
     }
     rewriter.replaceOpWithMultiple(op, std::move(results));
     return success();

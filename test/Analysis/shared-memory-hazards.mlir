@@ -1,0 +1,80 @@
+// RUN: tessera-opt --split-input-file --tilegpu-allocate-shared-memory --test-shared-memory-hazards --verify-diagnostics %s
+
+#tile = #tilegpu.layout<32x8, reg = [[0, 1], [0, 2]], lane = [[0, 4], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0], [0, 0]]>
+#shared = #tilegpu.layout<32x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0]]>
+!buffer = !tilegpu.memdesc<32x8xf32, #shared>
+
+tile.func private @straight(%x: tensor<32x8xf32, #tile>) attributes {noinline} {
+  %a = tilegpu.local_alloc %x {test.name = "a"} : (tensor<32x8xf32, #tile>) -> !buffer
+  %b = tilegpu.local_alloc {test.name = "b"} : () -> !buffer
+  // Another place.
+  tilegpu.local_store %x, %b {test.name = "store"} : tensor<32x8xf32, #tile>, !buffer
+  // expected-remark @below {{read of load after write of a}}
+  %y = tilegpu.local_load %a {test.name = "load"} : !buffer -> tensor<32x8xf32, #tile>
+  // The barrier before the first load has ordered the store to b too.
+  %z = tilegpu.local_load %b : !buffer -> tensor<32x8xf32, #tile>
+  // expected-remark @below {{write of again after read of load}}
+  tilegpu.local_store %z, %a {test.name = "again"} : tensor<32x8xf32, #tile>, !buffer
+  tilegpu.barrier
+  %w = tilegpu.local_load %a : !buffer -> tensor<32x8xf32, #tile>
+  tile.return
+}
+
+// -----
+
+#tile = #tilegpu.layout<32x8, reg = [[0, 1], [0, 2]], lane = [[0, 4], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0], [0, 0]]>
+#shared = #tilegpu.layout<32x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0]]>
+!buffer = !tilegpu.memdesc<32x8xf32, #shared>
+
+// What the end of a round reads, the next one's start writes.
+tile.func private @loop(%n: i32, %x: tensor<32x8xf32, #tile>) attributes {noinline} {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %a = tilegpu.local_alloc {test.name = "a"} : () -> !buffer
+  scf.for %i = %zero to %n step %one : i32 {
+    // expected-remark @below {{write of store after read of load}}
+    tilegpu.local_store %x, %a {test.name = "store"} : tensor<32x8xf32, #tile>, !buffer
+    // expected-remark @below {{read of load after write of store}}
+    %y = tilegpu.local_load %a {test.name = "load"} : !buffer -> tensor<32x8xf32, #tile>
+  }
+  tile.return
+}
+
+// -----
+
+#tile = #tilegpu.layout<32x8, reg = [[0, 1], [0, 2]], lane = [[0, 4], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0], [0, 0]]>
+#shared = #tilegpu.layout<32x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0]]>
+!buffer = !tilegpu.memdesc<32x8xf32, #shared>
+
+// On one way there is a barrier, on the other there is none.
+tile.func private @branch(%c: i1, %x: tensor<32x8xf32, #tile>) attributes {noinline} {
+  %a = tilegpu.local_alloc %x {test.name = "a"} : (tensor<32x8xf32, #tile>) -> !buffer
+  scf.if %c {
+    tilegpu.barrier
+  }
+  // expected-remark @below {{read of load after write of a}}
+  %y = tilegpu.local_load %a {test.name = "load"} : !buffer -> tensor<32x8xf32, #tile>
+  tile.return
+}
+
+// -----
+
+#tile = #tilegpu.layout<32x8, reg = [[0, 1], [0, 2]], lane = [[0, 4], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0], [0, 0]]>
+#sums = #tilegpu.layout<8, reg = [1, 2], lane = [4, 0, 0, 0, 0], warp = [0, 0]>
+
+// Two reductions share their scratch: the second writes what the first reads. Between
+// writing and reading its own each of them has a barrier.
+tile.func private @scratch(%x: tensor<32x8xf32, #tile>) attributes {noinline} {
+  %s = tile.reduce (%x) {axis = 0 : i32, test.name = "first"} : (tensor<32x8xf32, #tile>) -> tensor<8xf32, #sums> {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    tile.reduce_return %c : f32
+  }
+  // expected-remark @below {{write of second after read of first}}
+  %t = tile.reduce (%x) {axis = 0 : i32, test.name = "second"} : (tensor<32x8xf32, #tile>) -> tensor<8xf32, #sums> {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.maxnumf %a, %b : f32
+    tile.reduce_return %c : f32
+  }
+  tile.return
+}

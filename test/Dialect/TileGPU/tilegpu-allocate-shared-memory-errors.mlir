@@ -1,0 +1,29 @@
+// RUN: tessera-opt --split-input-file --tilegpu-allocate-shared-memory --verify-diagnostics %s
+
+#a = #tilegpu.layout<256x256, reg = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [0, 64], [64, 0], [128, 0]], lane = [[0, 128], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0], [32, 0]]>
+#b = #tilegpu.layout<256x256, reg = [[0, 64], [0, 128], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0]], lane = [[128, 0], [0, 1], [0, 2], [0, 4], [0, 8]], warp = [[0, 16], [0, 32]]>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+// expected-error @below {{needs 262144 bytes of shared memory, but a program on sm_90a has at most 232448; use smaller tiles, or fewer of them at once}}
+tile.func private @too_much(%x: tensor<256x256xf32, #a>) attributes {noinline} {
+  // expected-note @below {{262144 bytes to exchange the elements of this tile between warps}}
+  %y = tilegpu.convert_layout %x : tensor<256x256xf32, #a> -> tensor<256x256xf32, #b>
+  tile.return
+}
+}
+
+// -----
+
+#a = #tilegpu.layout<256x256, reg = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [0, 64], [64, 0], [128, 0]], lane = [[0, 128], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0], [32, 0]]>
+#shared = #tilegpu.layout<256x256, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [0, 64], [0, 128], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0], [128, 0]]>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_80"} {
+// The largest first; only the three largest are named.
+// expected-error @below {{needs 196608 bytes of shared memory, but a program on sm_80 has at most 166912}}
+tile.func private @several(%x: tensor<256x256xi8, #a>, %y: tensor<256x256xi16, #a>) attributes {noinline} {
+  // expected-note @below {{65536 bytes to keep this tile in shared memory}}
+  %s = tilegpu.local_alloc %x : (tensor<256x256xi8, #a>) -> !tilegpu.memdesc<256x256xi8, #shared>
+  // expected-note @below {{131072 bytes to keep this tile in shared memory}}
+  %t = tilegpu.local_alloc %y : (tensor<256x256xi16, #a>) -> !tilegpu.memdesc<256x256xi16, #shared>
+  %u = tilegpu.local_load %s : !tilegpu.memdesc<256x256xi8, #shared> -> tensor<256x256xi8, #a>
+  tile.return
+}
+}
