@@ -89,9 +89,12 @@ struct FpToIntPattern : TilePattern<tile::FpToIntOp> {
   LogicalResult matchAndRewrite(tile::FpToIntOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Value source = adaptor.getSource();
-    if (!source.getType().isF32() || !op.getType().isInteger(32))
+    auto type = dyn_cast<FloatType>(source.getType());
+    if (!type || type.getWidth() > 32 || !op.getType().isInteger(32))
       return failure();
     bool isSigned = op.getSignedness() == tile::Signedness::Signed;
+    if (type.getWidth() < 32)
+      source = LLVM::FPExtOp::create(rewriter, op.getLoc(), rewriter.getF32Type(), source);
     rewriter.replaceOpWithNewOp<LLVM::CallIntrinsicOp>(
         op, op.getType(),
         rewriter.getStringAttr(isSigned ? "llvm.nvvm.f2i.rz" : "llvm.nvvm.f2ui.rz"), source);

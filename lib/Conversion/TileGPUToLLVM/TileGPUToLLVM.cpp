@@ -105,7 +105,9 @@ struct ConvertTileGPUToLLVM : impl::ConvertTileGPUToLLVMBase<ConvertTileGPUToLLV
     populateMatmulPatterns(converter, patterns);
     arith::populateArithToLLVMConversionPatterns(converter, patterns);
     ub::populateUBToLLVMConversionPatterns(converter, patterns);
-    if (failed(applyPartialConversion(module, target, std::move(patterns))))
+    ConversionConfig config;
+    config.allowPatternRollback = false;
+    if (failed(applyPartialConversion(module, target, std::move(patterns), config)))
       return signalPassFailure();
 
     SmallVector<UnrealizedConversionCastOp> casts;
