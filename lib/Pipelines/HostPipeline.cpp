@@ -56,6 +56,9 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   if (options.fpFusion && !options.deterministic)
     kernels.addPass(createStripsAllowContraction());
 
+  // No CPU has an instruction for them; what is left is a product like any other.
+  kernels.addPass(createStripsDecomposeScaledDot());
+
   // First it is settled which operations share a loop nest. All later steps follow the
   // groups; none moves an operation from one to another.
   kernels.addPass(createStripsGroup());

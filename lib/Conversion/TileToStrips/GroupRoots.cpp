@@ -122,10 +122,11 @@ bool isRematerializable(Value tile) {
 LogicalResult verifySupported(Operation *op) {
   if (isa<tile::MakeBlockPtrOp, tile::AdvanceOp, tile::BlockLoadOp, tile::BlockStoreOp,
           tile::MakeDescriptorOp, tile::DescriptorLoadOp, tile::DescriptorStoreOp,
-          tile::DescriptorGatherOp, tile::DescriptorScatterOp, tile::DescriptorReduceOp>(op))
+          tile::DescriptorGatherOp, tile::DescriptorScatterOp, tile::DescriptorReduceOp,
+          tile::DotScaledOp>(op))
     return op->emitError() << "'" << op->getName()
                            << "' has to be lowered before tiles are grouped";
-  if (isa<tile::DotScaledOp, tile::InlineAsmOp, tile::ExternElementwiseOp>(op))
+  if (isa<tile::InlineAsmOp, tile::ExternElementwiseOp>(op))
     return op->emitError() << "'" << op->getName() << "' is not supported on the CPU yet";
   if (auto call = dyn_cast<tile::CallOp>(op); call && hasTiles(op))
     return op->emitError() << "a call of '" << call.getCallee()

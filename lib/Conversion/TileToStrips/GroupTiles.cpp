@@ -491,7 +491,12 @@ void BlockGrouper::rewrite(Group &group) {
   strips::YieldOp::create(builder, loc, operands);
   for (auto [value, result] : llvm::zip_equal(results, groupOp.getResults())) {
     if (value.getParentBlock() == &block) {
-      value.replaceAllUsesWith(result);
+      // What regions further up compute for themselves (requireFrontier) stays as it is.
+      value.replaceUsesWithIf(result, [&](OpOperand &use) {
+        Operation *user = use.getOwner();
+        return user->getBlock() == &block ||
+               !block.findAncestorOpInBlock(*user)->isBeforeInBlock(groupOp);
+      });
       continue;
     }
     // Other regions use the value too.

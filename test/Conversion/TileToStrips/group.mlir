@@ -143,3 +143,39 @@ tile.func @scan(%x: !tile.ptr<f32>) {
   tile.store %xp, %s : tensor<64x!tile.ptr<f32>>
   tile.return
 }
+
+// -----
+
+// A branch computes the quotient for itself; the group that yields it further down,
+// because a gather reads all of it, does not stand for it there.
+
+// CHECK-LABEL: @quotient_in_a_branch
+// CHECK:         %[[LOADED:.*]] = strips.group
+// CHECK:           tile.load
+// CHECK:         scf.if
+// CHECK-NEXT:      %[[Q:.*]] = strips.group
+// CHECK:             tile.div_int unsigned %[[LOADED]]
+// CHECK:           scf.yield %[[Q]]
+// CHECK:         %[[SOURCE:.*]] = strips.group
+// CHECK:           tile.div_int unsigned %[[LOADED]]
+// CHECK:         strips.group
+// CHECK:           tile.gather %[[SOURCE]]
+tile.func @quotient_in_a_branch(%x: !tile.ptr<i64>, %out: !tile.ptr<i64>, %d: i64, %c: i1) {
+  %r = tile.range 0 to 8 : tensor<8xi32>
+  %xs = tile.splat %x : !tile.ptr<i64> -> tensor<8x!tile.ptr<i64>>
+  %xp = tile.addptr %xs, %r : tensor<8x!tile.ptr<i64>>, tensor<8xi32>
+  %v = tile.load %xp : tensor<8x!tile.ptr<i64>>
+  %ds = tile.splat %d : i64 -> tensor<8xi64>
+  %q = tile.div_int unsigned %v, %ds : tensor<8xi64>
+  %g = tile.gather %q, %r {axis = 0 : i32} : tensor<8xi64>, tensor<8xi32> -> tensor<8xi64>
+  %w = scf.if %c -> (tensor<8xi64>) {
+    scf.yield %q : tensor<8xi64>
+  } else {
+    scf.yield %v : tensor<8xi64>
+  }
+  %os = tile.splat %out : !tile.ptr<i64> -> tensor<8x!tile.ptr<i64>>
+  %op = tile.addptr %os, %r : tensor<8x!tile.ptr<i64>>, tensor<8xi32>
+  tile.store %op, %g : tensor<8x!tile.ptr<i64>>
+  tile.store %xp, %w : tensor<8x!tile.ptr<i64>>
+  tile.return
+}

@@ -4,6 +4,7 @@
 //
 //   strips-allow-contraction  a * b + c may be rounded once
 //   strips-inline-calls     functions of tiles go into their callers
+//   strips-decompose-scaled-dot  products of scaled operands become products of f32
 //   strips-group            which operations share a loop nest
 //   strips-materialize      buffers for the tiles between nests and around loops
 //   strips-license-fusion   run-time checks that stores meet no load of their nest
@@ -53,6 +54,26 @@ def StripsInlineCalls : Pass<"strips-inline-calls", "::mlir::ModuleOp"> {
     becomes
     ```mlir
     tile.func @k(...) { %y = ... }
+    ```
+  }];
+}
+
+def StripsDecomposeScaledDot : Pass<"strips-decompose-scaled-dot", "::tessera::tile::FuncOp"> {
+  let summary = "Makes products of scaled operands products of f32";
+  let description = [{
+    Packed elements are taken apart, operands converted to f32 and multiplied with
+    their scales, each of which is repeated for the elements of its group.
+
+    ```mlir
+    %d = tile.dot_scaled %a scale %s as e4m3, %b as bf16, %c
+       : tensor<64x32xi8> scale tensor<64x1xi8>, tensor<32x64xbf16> -> tensor<64x64xf32>
+    ```
+    becomes
+    ```mlir
+    %x = tile.fp_to_fp %a8 : tensor<64x32xf8E4M3FN> -> tensor<64x32xf32>
+    %y = arith.mulf %x, %factors : tensor<64x32xf32>
+    %z = tile.fp_to_fp %b : tensor<32x64xbf16> -> tensor<32x64xf32>
+    %d = tile.dot %y, %z, %c : tensor<64x32xf32>, tensor<32x64xf32> -> tensor<64x64xf32>
     ```
   }];
 }

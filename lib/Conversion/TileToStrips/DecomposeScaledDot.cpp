@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// strips-decompose-scaled-dot: a product of scaled operands becomes one of f32.
+//
+// No CPU multiplies these formats. Every element of every format, times its scale, is
+// an f32 (but where the scale takes it out of range, as the sum would be).
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "tessera/Conversion/TileToStrips/Passes.h"
+#include "tessera/Dialect/Strips/IR/Strips.h"
+
+using namespace mlir;
+
+namespace tessera {
+#define GEN_PASS_DEF_STRIPSDECOMPOSESCALEDDOT
+#include "tessera/Conversion/TileToStrips/Passes.h.inc"
+
+namespace {
+
+class ScaledDotDecomposer {
+public:
+  explicit ScaledDotDecomposer(tile::DotScaledOp dot) : dot(dot), builder(dot), loc(dot.getLoc()) {}
+
+  Value run();
+
+private:
+  RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+  Value integers(Value like, int64_t value) {
+    auto type = RankedTensorType::get(typeOf(like).getShape(), builder.getI32Type());
+    return arith::ConstantOp::create(
+        builder, loc, DenseElementsAttr::get(type, builder.getI32IntegerAttr(value)));
+  }
+  Value widen(Value bytes) {
+    auto type = typeOf(bytes).clone(builder.getI32Type());
+    return arith::ExtUIOp::create(builder, loc, type, bytes);
+  }
+  Value asFloat(Value bits) {
+    return tile::BitcastOp::create(builder, loc, typeOf(bits).clone(builder.getF32Type()), bits);
+  }
+  Value isEqual(Value value, int64_t constant) {
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, value,
+                                 integers(value, constant));
+  }
+  Value select(Value condition, int64_t constant, Value otherwise) {
+    return arith::SelectOp::create(builder, loc, condition, integers(otherwise, constant),
+                                   otherwise);
+  }
+  Value reshape(Value value, ArrayRef<int64_t> shape) {
+    return tile::ReshapeOp::create(
+        builder, loc, RankedTensorType::get(shape, typeOf(value).getElementType()), value);
+  }
+
+  Value decodeE2M1(Value nibbles);
+  Value decodeScale(Value bytes);
+  Value unpack(Value tile, tile::ScaleFormat format, unsigned packedDim);
+  Value applyScale(Value values, Value scale, unsigned depthDim);
+
+  tile::DotScaledOp dot;
+  OpBuilder builder;
+  Location loc;
+};
+
+/// 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives: a sign bit, two of exponent, one of
+/// mantissa; from 1 on at the top of an f32's, with another bias.
+Value ScaledDotDecomposer::decodeE2M1(Value nibbles) {
+  Value magnitude = arith::AndIOp::create(builder, loc, nibbles, integers(nibbles, 7));
+  Value sign = arith::AndIOp::create(builder, loc, nibbles, integers(nibbles, 8));
+  sign = arith::ShLIOp::create(builder, loc, sign, integers(nibbles, 28));
+  Value bits = arith::ShLIOp::create(builder, loc, magnitude, integers(nibbles, 22));
+  bits = arith::AddIOp::create(builder, loc, bits, integers(nibbles, 126 << 23));
+  bits = select(isEqual(magnitude, 1), 126 << 23, bits);
+  bits = select(isEqual(magnitude, 0), 0, bits);
+  return asFloat(arith::OrIOp::create(builder, loc, bits, sign));
+}
+
+/// 2^(byte - 127); 255 is NaN.
+Value ScaledDotDecomposer::decodeScale(Value bytes) {
+  Value exponent = widen(bytes);
+  Value bits = arith::ShLIOp::create(builder, loc, exponent, integers(exponent, 23));
+  bits = select(isEqual(exponent, 0), 1 << 22, bits);
+  bits = select(isEqual(exponent, 255), 0x7fc00000, bits);
+  return asFloat(bits);
+}
+
+Value ScaledDotDecomposer::unpack(Value tile, tile::ScaleFormat format, unsigned packedDim) {
+  if (format == tile::ScaleFormat::E2M1) {
+    Value bytes = widen(tile);
+    Value low = arith::AndIOp::create(builder, loc, bytes, integers(bytes, 15));
+    Value high = arith::ShRUIOp::create(builder, loc, bytes, integers(bytes, 4));
+    Value pairs = tile::JoinOp::create(builder, loc, low, high);
+    if (packedDim == 0)
+      pairs = tile::TransOp::create(builder, loc, pairs, ArrayRef<int32_t>{0, 2, 1});
+    SmallVector<int64_t> shape(typeOf(tile).getShape());
+    shape[packedDim] *= 2;
+    return decodeE2M1(reshape(pairs, shape));
+  }
+  RankedTensorType type = typeOf(tile);
+  Type element = type.getElementType();
+  if (format == tile::ScaleFormat::E4M3)
+    element = Float8E4M3FNType::get(builder.getContext());
+  if (format == tile::ScaleFormat::E5M2)
+    element = Float8E5M2Type::get(builder.getContext());
+  if (element != type.getElementType())
+    tile = tile::BitcastOp::create(builder, loc, type.clone(element), tile);
+  return tile::FpToFpOp::create(builder, loc, type.clone(builder.getF32Type()), tile,
+                                tile::RoundingMode::NearestEven);
+}
+
+/// Each scale stands for a group of neighbours along the inner dimension; its rows are
+/// those of `a`, or the columns of `b`.
+Value ScaledDotDecomposer::applyScale(Value values, Value scale, unsigned depthDim) {
+  if (!scale)
+    return values;
+  Value factors = decodeScale(scale);
+  if (depthDim == 0)
+    factors = tile::TransOp::create(builder, loc, factors, ArrayRef<int32_t>{1, 0});
+  SmallVector<int64_t> repeated(typeOf(factors).getShape());
+  int64_t group = typeOf(values).getDimSize(depthDim) / repeated[depthDim];
+  factors = tile::ExpandDimsOp::create(builder, loc, factors, depthDim + 1);
+  repeated.insert(repeated.begin() + depthDim + 1, group);
+  factors = tile::BroadcastOp::create(
+      builder, loc, RankedTensorType::get(repeated, builder.getF32Type()), factors);
+  factors = reshape(factors, typeOf(values).getShape());
+  return arith::MulFOp::create(builder, loc, values, factors);
+}
+
+Value ScaledDotDecomposer::run() {
+  Value a = unpack(dot.getA(), dot.getAFormat(), dot.getAKPack() ? 1 : 0);
+  Value b = unpack(dot.getB(), dot.getBFormat(), dot.getBKPack() ? 0 : 1);
+  a = applyScale(a, dot.getAScale(), 1);
+  b = applyScale(b, dot.getBScale(), 0);
+  return tile::DotOp::create(builder, loc, dot.getType(), a, b, dot.getAcc(),
+                             tile::InputPrecision::IEEE, 0);
+}
+
+struct StripsDecomposeScaledDot : impl::StripsDecomposeScaledDotBase<StripsDecomposeScaledDot> {
+  void runOnOperation() override {
+    getOperation().walk([](tile::DotScaledOp dot) {
+      dot.replaceAllUsesWith(ScaledDotDecomposer(dot).run());
+      dot.erase();
+    });
+  }
+};
+
+} // namespace
+} // namespace tessera
