@@ -138,18 +138,10 @@ TileValue TileBuilder::loadBlock(const TileValue &pointer, Integers boundaryChec
           type};
 }
 
-/// Throws unless a value can be repeated to a block.
-static void requireBlock(const Operand &value, const ValueType &block) {
-  if (!isNumberOperand(value))
-    throw UserError("E045", "the value stored is " + value.describe() + ", not a number",
-                    "pass a tile");
-  checkBroadcastsTo(value, block, "a value");
-}
-
 void TileBuilder::storeBlock(const TileValue &pointer, const Operand &value, Integers boundaryCheck,
                              StringRef cache, StringRef evict) {
   SmallVector<int32_t> dims = requireBoundaryDims(boundaryCheck, pointer.type.shape.size());
-  requireBlock(value, pointer.type);
+  checkBroadcastsTo(value, pointer.type, "a value");
   auto cacheModifier = parseCacheModifier(cache, /*isStore=*/true);
   auto evictionPolicy = parseEvictionPolicy(evict);
   Value block = elementsFor(value, pointer.type.dtype, pointer.type.shape);
