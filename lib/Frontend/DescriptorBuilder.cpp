@@ -254,7 +254,7 @@ static SmallVector<int64_t> requireRows(const ValueType &descriptor, const Opera
        rows.value().type.dtype == DType::UInt32 || rows.value().type.dtype == DType::UInt16);
   if (!fits)
     throw UserError("E049", (user + " with the rows " + rows.describe()).str(),
-                    "rows are a tile of rank 1 of int32 or int16");
+                    "rows are a tile of rank 1 of int32, int16, uint32 or uint16");
   int64_t count = rows.value().type.shape[0], columns = descriptor.shape[1];
   if (count < 8)
     throw UserError("E049", (user + " of " + Twine(count) + " rows").str(),
@@ -271,7 +271,9 @@ TileValue TileBuilder::descriptorGather(const Operand &descriptor, const Operand
   ValueType source = requireKind(descriptor, TypeKind::Descriptor, "descriptor gather");
   ValueType type = ValueType::number(source.dtype, requireRows(source, rows, "descriptor gather"));
   Value start = scalarIntegers({column}, DType::Int32, "column").front();
-  return {create<tile::DescriptorGatherOp>(ir(type), descriptor.value().ir, rows.value().ir, start),
+  // The op reads rows as signed.
+  Value positions = castElements(rows.value(), DType::Int32).ir;
+  return {create<tile::DescriptorGatherOp>(ir(type), descriptor.value().ir, positions, start),
           type};
 }
 
@@ -281,6 +283,7 @@ void TileBuilder::descriptorScatter(const Operand &descriptor, const Operand &va
   SmallVector<int64_t> shape = requireRows(target, rows, "descriptor scatter");
   requireWholeBlock(value, target.withShape(shape), "scatter");
   Value start = scalarIntegers({column}, DType::Int32, "column").front();
+  Value positions = castElements(rows.value(), DType::Int32).ir;
   Value block = convert(value, target.dtype, shape).ir;
-  create<tile::DescriptorScatterOp>(descriptor.value().ir, rows.value().ir, start, block);
+  create<tile::DescriptorScatterOp>(descriptor.value().ir, positions, start, block);
 }

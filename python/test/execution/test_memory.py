@@ -238,6 +238,26 @@ def test_block_pointers(run, rng, shape):
     np.testing.assert_array_equal(out, x + np.float32(1))
 
 
+@tessera.jit
+def move_rows(x_ptr, rows_ptr, out_ptr, n):
+    source = tl.make_tensor_descriptor(x_ptr, [n, 8], [8, 1], [1, 8])
+    target = tl.make_tensor_descriptor(out_ptr, [n, 8], [8, 1], [1, 8])
+    rows = tl.load(rows_ptr + tl.arange(0, 8))
+    target.scatter(source.gather(rows, 0), rows, 0)
+
+
+@pytest.mark.parametrize("dtype", ["int16", "uint16", "int32", "uint32"])
+def test_rows_of_a_descriptor_by_index(run, rng, dtype):
+    n = 32000 if dtype == "int16" else 40000
+    rows = np.array([0, 5, n - 1, n - 7000, 17, 31999, 1, 2], dtype)
+    x = draw(rng, (n, 8), "float32")
+    out = np.zeros_like(x)
+    run(move_rows, (1,), x, rows, out, n)
+    want = np.zeros_like(x)
+    want[rows] = x[rows]
+    np.testing.assert_array_equal(out, want)
+
+
 def test_a_grid_of_nothing_does_nothing(run, rng):
     x, out = draw(rng, 64, "float32"), np.zeros(64, np.float32)
     run(copy_masked, (0,), x, out, 64, BLOCK=64)
