@@ -73,8 +73,11 @@ void tessera::buildNVVMPipeline(OpPassManager &manager, const GPUPipelineOptions
   manager.addPass(createConvertToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());
   manager.addPass(createCSEPass());
-  // Profilers and sanitizers show the user's lines.
-  manager.addPass(LLVM::createDIScopeForLLVMFuncOpPass());
+  // Profilers and sanitizers show the user's lines. Directives alone: PTX with more debug
+  // information than that is assembled without optimising.
+  LLVM::DIScopeForLLVMFuncOpPassOptions lines;
+  lines.emissionKind = LLVM::DIEmissionKind::DebugDirectivesOnly;
+  manager.addPass(LLVM::createDIScopeForLLVMFuncOpPass(lines));
 }
 
 void tessera::buildGPUPipeline(OpPassManager &manager, const GPUPipelineOptions &options) {

@@ -6,8 +6,11 @@
 // A masked vector addition whose pointers and length are multiples of 16: four lanes of a
 // load make one access, under one predicate, and nothing is left of the tile.
 
-// SM90: .target sm_90a
-// SM80: .target sm_80
+// Debug information would have ptxas not optimise.
+// PTX-NOT: , debug
+// SM90: .target sm_90a{{$}}
+// SM80: .target sm_80{{$}}
+// PTX-NOT: .debug_info
 // PTX: .visible .entry add(
 // PTX: .reqntid 128
 // PTX-COUNT-4: ld.global.v4.b32
