@@ -376,8 +376,9 @@ class _Merge:
             if not isinstance(one, tensor) and not is_number(one):
                 self._mismatch(name, a, b)
         type = self._common_type(name, a, b)
-        self.first_yields.append(_literal(a))
-        self.second_yields.append(_literal(b))
+        # A tensor that is known goes as a literal: the builder makes it where it is yielded.
+        self.first_yields.append(known_value(a))
+        self.second_yields.append(known_value(b))
         return tensor(None, type, constant=0)
 
     def _join_with_nothing(self, name: str, a: Any, b: Any) -> Any:
@@ -393,14 +394,14 @@ class _Merge:
         if not isinstance(present, tensor):
             return present
         zero = self._zero(name, present.type, in_first=a is MISSING)
-        self.first_yields.append(zero if a is MISSING else _literal(a))
-        self.second_yields.append(zero if b is MISSING else _literal(b))
+        self.first_yields.append(zero if a is MISSING else known_value(a))
+        self.second_yields.append(zero if b is MISSING else known_value(b))
         return tensor(None, present.type, constant=0)
 
     def _zero(self, name: str, type: dtype, in_first: bool) -> Any:
         old = self.before.get(name)
         if isinstance(old, tensor) and old.type == type:
-            return _literal(old)
+            return known_value(old)
         if type.is_int() and type == literal_dtype(0):
             return 0
         if type.is_floating() and type == literal_dtype(0.0):
@@ -463,11 +464,6 @@ def _return_notes(walker: BranchWalker) -> list[Note]:
             line, column, _, _ = walker.place(node)
             notes.append(Note("a return is here", walker.fn.file, line, column))
     return notes
-
-
-def _literal(value: Any) -> Any:
-    """A tensor that is known, as a literal: the builder makes it where it is yielded."""
-    return known_value(value)
 
 
 def _type_of(value: Any) -> dtype:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 import builtins
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import Any, Callable, Iterator, Sequence
+from typing import Any, Callable, Sequence
 
 from tessera.frontend.build import MAX_CALL_DEPTH, NoinlineFunction, constant_argument
 from tessera.frontend.constants import is_constant, leaves, settle, with_leaves
@@ -477,9 +477,6 @@ class _IdentityTable:
 
     def __getitem__(self, key: Any) -> Callable[..., Any]:
         return self.entries[id(key)]
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.entries)
 
 
 _PYTHON_BUILTINS = _IdentityTable(
