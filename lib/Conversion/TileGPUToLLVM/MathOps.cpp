@@ -2,8 +2,9 @@
 //
 // Elementary functions of scalars. f32 has instructions for some: used where what they
 // give is off by few ulp everywhere. lg2.approx is not, near 1, nor are sin.approx and
-// cos.approx for large numbers; so these, the others, and all of f64 are functions of
-// libdevice. 16-bit floats are computed in f32.
+// cos.approx for large numbers, nor is ex2.approx of a rounded x * log2(e), which is off
+// by as many ulp as x is large; so these, the others, and all of f64 are functions of
+// libdevice. (Its expf is seven instructions.) 16-bit floats are computed in f32.
 
 #include "Patterns.h"
 
@@ -29,10 +30,6 @@ Value callIntrinsic(ThreadBuilder &thread, StringRef name, Type resultType, Valu
   return thread
       .create<LLVM::CallIntrinsicOp>(resultType, thread.getBuilder().getStringAttr(name), operands)
       .getResult(0);
-}
-
-Value floatConstant(ThreadBuilder &thread, Type type, double value) {
-  return thread.create<LLVM::ConstantOp>(type, thread.getBuilder().getFloatAttr(type, value));
 }
 
 /// The name of a function in libdevice, for f64; that for f32 ends in "f".
@@ -70,11 +67,6 @@ Value emitInstruction(ThreadBuilder &thread, Operation *op, ValueRange operands)
   Type f32 = thread.getBuilder().getF32Type();
   Value x = operands.front();
   return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case([&](math::ExpOp) {
-        constexpr double log2e = 1.4426950408889634;
-        Value scaled = thread.create<LLVM::FMulOp>(x, floatConstant(thread, f32, log2e));
-        return callIntrinsic(thread, "llvm.nvvm.ex2.approx", f32, scaled);
-      })
       .Case([&](math::Exp2Op) { return callIntrinsic(thread, "llvm.nvvm.ex2.approx", f32, x); })
       .Case([&](math::SqrtOp) { return callIntrinsic(thread, "llvm.nvvm.sqrt.approx.f", f32, x); })
       .Case(

@@ -9,9 +9,7 @@ module attributes {tilegpu.num_warps = 1 : i32} {
 
 // CHECK-LABEL: llvm.func internal @single
 // CHECK-SAME: (%[[X:.*]]: f32) -> f32
-// CHECK-DAG: %[[LOG2E:.*]] = llvm.mlir.constant(1.44269502 : f32)
-// CHECK: %[[SCALED:.*]] = llvm.fmul %[[X]], %[[LOG2E]] : f32
-// CHECK: %[[V0:.*]] = llvm.call_intrinsic "llvm.nvvm.ex2.approx"(%[[SCALED]]) : (f32) -> f32
+// CHECK: %[[V0:.*]] = llvm.call @__nv_expf(%[[X]]) : (f32) -> f32
 // CHECK: %[[V1:.*]] = llvm.call_intrinsic "llvm.nvvm.ex2.approx"(%[[V0]])
 // CHECK: %[[V2:.*]] = llvm.call_intrinsic "llvm.nvvm.sqrt.approx.f"(%[[V1]])
 // CHECK: %[[V3:.*]] = llvm.call_intrinsic "llvm.nvvm.rsqrt.approx.f"(%[[V2]])
