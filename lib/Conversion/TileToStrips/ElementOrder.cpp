@@ -9,6 +9,7 @@
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -18,9 +19,9 @@ namespace {
 
 class ElementNest {
 public:
-  ElementNest(strips::GroupOp group, Operation *root, AccessAnalysis &access)
+  ElementNest(strips::GroupOp group, Operation *root, AccessAnalysis &access, int64_t &scratchEnd)
       : group(group), root(root), emitter(group, access),
-        shape(tile::getShape(root->getOperand(0).getType())) {
+        shape(tile::getShape(root->getOperand(0).getType())), scratchEnd(scratchEnd) {
     emitter.setLoc(root->getLoc());
   }
 
@@ -49,6 +50,7 @@ private:
   Operation *root;
   StripEmitter emitter;
   ArrayRef<int64_t> shape;
+  int64_t &scratchEnd;
 };
 
 void ElementNest::forEachIndex(std::optional<unsigned> skipped,
@@ -118,65 +120,99 @@ void ElementNest::emitScan(tile::ScanOp scan) {
   });
 }
 
-/// A stable merge sort needs a second buffer; insertion from the front needs none, and
-/// the few elements of a row are in the cache.
+/// A merge sort, from runs of one element up: into a second row of buffers and back.
+/// Of equal keys that of the left run comes first, which makes it stable.
 void ElementNest::emitSort(tile::SortOp sort) {
   Location loc = sort.getLoc();
   unsigned axis = sort.getAxis();
   int64_t extent = shape[axis];
   // Elements are moved about in the result buffers.
-  SmallVector<Value> buffers;
-  for (Value result : sort.getResults())
+  SmallVector<Value> buffers, merged;
+  for (Value result : sort.getResults()) {
     buffers.push_back(getWrite(result).getTarget());
+    Type stored = cast<MemRefType>(buffers.back().getType()).getElementType();
+    merged.push_back(strips::ScratchOp::create(
+        emitter.atStart(), loc, MemRefType::get({extent}, stored), uint64_t(scratchEnd)));
+    scratchEnd += llvm::alignTo(extent * stored.getIntOrFloatBitWidth() / 8, 64);
+  }
+  Type keyType = getElementTypeOrSelf(sort.getOperand(0).getType());
   forEachIndex(axis, [&](IndexTuple index) {
-    index[axis] = beginLoop(0, extent);
-    SmallVector<Value> values = llvm::map_to_vector(
-        sort.getOperands(), [&](Value operand) { return evaluate(operand, index); });
-    auto positionsAt = [&](OpBuilder &b, Value at) {
+    auto positionOf = [&](Value at) {
       SmallVector<Value> position;
       for (const Index &entry : index)
-        position.push_back(entry.value ? entry.value
-                                       : arith::ConstantIndexOp::create(b, loc, entry.offset));
+        position.push_back(emitter.getIndexValue(entry));
       position[axis] = at;
       return position;
     };
+    auto constant = [&](int64_t value) { return emitter.getIndexConstant(value); };
+    Value zero = constant(0), one = constant(1), end = constant(extent),
+          last = constant(extent - 1);
+
+    index[axis] = beginLoop(0, extent);
+    for (auto [operand, buffer] : llvm::zip_equal(sort.getOperands(), buffers)) {
+      Value value = evaluate(operand, index);
+      SmallVector<Value> position = positionOf(index[axis].value);
+      OpBuilder &b = emitter.atEnd();
+      Value stored = toMemory(b, loc, value, cast<MemRefType>(buffer.getType()).getElementType());
+      memref::StoreOp::create(b, loc, stored, buffer, position);
+    }
+    emitter.endLoop();
+    index[axis] = Index();
+
+    Value rounds = constant(llvm::Log2_64_Ceil(extent));
+    Value round = emitter.beginLoop(zero, rounds, 1).getInductionVar();
+    Value width = arith::ShLIOp::create(emitter.atEnd(), loc, one, round);
+    Value pair = arith::AddIOp::create(emitter.atEnd(), loc, width, width);
+    Value pairs = arith::AddIOp::create(emitter.atEnd(), loc, last, pair);
+    pairs = arith::DivUIOp::create(emitter.atEnd(), loc, pairs, pair);
+    Value number = emitter.beginLoop(zero, pairs, 1).getInductionVar();
     OpBuilder &b = emitter.atEnd();
-    Value zero = arith::ConstantIndexOp::create(b, loc, 0);
-    Value one = arith::ConstantIndexOp::create(b, loc, 1);
-    // While the element before the hole comes after the new one, it moves into the hole.
-    auto hole = scf::WhileOp::create(b, loc, TypeRange(b.getIndexType()), index[axis].value);
-    OpBuilder inner(b.getContext());
-    {
-      Block *before = inner.createBlock(&hole.getBefore(), {}, {b.getIndexType()}, {loc});
-      Value at = before->getArgument(0);
-      Value inside = arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::ugt, at, zero);
-      auto check = scf::IfOp::create(inner, loc, inner.getI1Type(), inside, true);
-      OpBuilder yes = check.getThenBodyBuilder(), no = check.getElseBodyBuilder();
-      Value previous = arith::SubIOp::create(yes, loc, at, one);
-      Value key = memref::LoadOp::create(yes, loc, buffers[0], positionsAt(yes, previous));
-      key = fromMemory(yes, loc, key, getElementTypeOrSelf(sort.getOperand(0).getType()));
-      SmallVector<Value> less =
-          buildRegion(yes, loc, sort.getCompare(), ValueRange{values[0], key});
-      scf::YieldOp::create(yes, loc, less);
-      Value no1 = arith::ConstantIntOp::create(no, loc, 0, 1);
-      scf::YieldOp::create(no, loc, no1);
-      scf::ConditionOp::create(inner, loc, check.getResult(0), at);
+    Value begin = arith::MulIOp::create(b, loc, number, pair);
+    Value middle = arith::AddIOp::create(b, loc, begin, width);
+    middle = arith::MinUIOp::create(b, loc, middle, end);
+    Value stop = arith::AddIOp::create(b, loc, begin, pair);
+    stop = arith::MinUIOp::create(b, loc, stop, end);
+
+    scf::ForOp merge = emitter.beginLoop(begin, stop, 1, {begin, middle});
+    Value left = merge.getRegionIterArg(0), right = merge.getRegionIterArg(1);
+    auto keyAt = [&](Value at) {
+      // A run that is used up has no next key; any will do.
+      Value inside = arith::MinUIOp::create(emitter.atEnd(), loc, at, last);
+      SmallVector<Value> position = positionOf(inside);
+      OpBuilder &b = emitter.atEnd();
+      Value key = memref::LoadOp::create(b, loc, buffers[0], position);
+      return fromMemory(b, loc, key, keyType);
+    };
+    Value leftKey = keyAt(left), rightKey = keyAt(right);
+    Value takesRight =
+        buildRegion(emitter.atEnd(), loc, sort.getCompare(), ValueRange{rightKey, leftKey})[0];
+    using Predicate = arith::CmpIPredicate;
+    Value leftIsDone = arith::CmpIOp::create(emitter.atEnd(), loc, Predicate::uge, left, middle);
+    Value rightIsLeft = arith::CmpIOp::create(emitter.atEnd(), loc, Predicate::ult, right, stop);
+    takesRight = arith::OrIOp::create(emitter.atEnd(), loc, takesRight, leftIsDone);
+    takesRight = arith::AndIOp::create(emitter.atEnd(), loc, takesRight, rightIsLeft);
+    Value from = arith::SelectOp::create(emitter.atEnd(), loc, takesRight, right, left);
+    SmallVector<Value> source = positionOf(from);
+    for (auto [buffer, target] : llvm::zip_equal(buffers, merged)) {
+      OpBuilder &b = emitter.atEnd();
+      Value value = memref::LoadOp::create(b, loc, buffer, source);
+      memref::StoreOp::create(b, loc, value, target, merge.getInductionVar());
     }
-    {
-      Block *after = inner.createBlock(&hole.getAfter(), {}, {b.getIndexType()}, {loc});
-      Value at = after->getArgument(0);
-      Value previous = arith::SubIOp::create(inner, loc, at, one);
-      for (Value buffer : buffers) {
-        Value moved = memref::LoadOp::create(inner, loc, buffer, positionsAt(inner, previous));
-        memref::StoreOp::create(inner, loc, moved, buffer, positionsAt(inner, at));
-      }
-      scf::YieldOp::create(inner, loc, previous);
+    Value nextLeft = arith::AddIOp::create(emitter.atEnd(), loc, left, one);
+    Value nextRight = arith::AddIOp::create(emitter.atEnd(), loc, right, one);
+    nextLeft = arith::SelectOp::create(emitter.atEnd(), loc, takesRight, left, nextLeft);
+    nextRight = arith::SelectOp::create(emitter.atEnd(), loc, takesRight, nextRight, right);
+    emitter.endLoop({nextLeft, nextRight});
+    emitter.endLoop();
+
+    Value at = beginLoop(0, extent).value;
+    SmallVector<Value> target = positionOf(at);
+    for (auto [buffer, origin] : llvm::zip_equal(buffers, merged)) {
+      OpBuilder &b = emitter.atEnd();
+      Value value = memref::LoadOp::create(b, loc, origin, at);
+      memref::StoreOp::create(b, loc, value, buffer, target);
     }
-    OpBuilder &end = emitter.atEnd();
-    for (auto [value, buffer] : llvm::zip_equal(values, buffers)) {
-      Value stored = toMemory(end, loc, value, cast<MemRefType>(buffer.getType()).getElementType());
-      memref::StoreOp::create(end, loc, stored, buffer, positionsAt(end, hole.getResult(0)));
-    }
+    emitter.endLoop();
     emitter.endLoop();
   });
 }
@@ -268,9 +304,9 @@ void ElementNest::run() {
 
 } // namespace
 
-LogicalResult lowerElementOrderGroup(strips::GroupOp group, Operation *root,
-                                     AccessAnalysis &access) {
-  ElementNest(group, root, access).run();
+LogicalResult lowerElementOrderGroup(strips::GroupOp group, Operation *root, AccessAnalysis &access,
+                                     int64_t &scratchEnd) {
+  ElementNest(group, root, access, scratchEnd).run();
   return success();
 }
 

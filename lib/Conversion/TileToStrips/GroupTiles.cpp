@@ -468,10 +468,11 @@ void BlockGrouper::rewrite(Group &group) {
     else
       values.insert(root.op->result_begin(), root.op->result_end());
   }
-  // Results that nothing uses are not yielded (an atomic's old values, mostly).
+  // Results that nothing uses are not yielded (an atomic's old values, mostly); but a sort
+  // does its work where its results are kept.
   SmallVector<Value> results;
   for (Value value : values)
-    if (!value.use_empty() || home.contains(value))
+    if (!value.use_empty() || home.contains(value) || value.getDefiningOp<tile::SortOp>())
       results.push_back(value);
   SmallVector<Type> types = llvm::map_to_vector(results, [](Value v) { return v.getType(); });
 

@@ -40,8 +40,9 @@ struct StripsLower : impl::StripsLowerBase<StripsLower> {
         if (classify(&op) == RootKind::InElementOrder)
           inElementOrder = &op;
       int64_t groupEnd = begin;
-      LogicalResult lowered = inElementOrder ? lowerElementOrderGroup(group, inElementOrder, access)
-                                             : lowerFusedGroup(group, access, options, groupEnd);
+      LogicalResult lowered = inElementOrder
+                                  ? lowerElementOrderGroup(group, inElementOrder, access, groupEnd)
+                                  : lowerFusedGroup(group, access, options, groupEnd);
       if (failed(lowered))
         return signalPassFailure();
       end = std::max(end, groupEnd);

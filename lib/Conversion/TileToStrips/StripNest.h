@@ -24,7 +24,7 @@ mlir::LogicalResult lowerFusedGroup(strips::GroupOp group, AccessAnalysis &acces
 /// Replaces a group whose root takes its elements one by one (scan, sort, histogram,
 /// atomics, print, assert, map_elementwise) by loops over scalars.
 mlir::LogicalResult lowerElementOrderGroup(strips::GroupOp group, mlir::Operation *root,
-                                           AccessAnalysis &access);
+                                           AccessAnalysis &access, int64_t &scratchEnd);
 
 } // namespace tessera
 

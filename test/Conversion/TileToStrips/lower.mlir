@@ -225,3 +225,39 @@ tile.func @transpose() attributes {strips.scratch_bytes = 8192 : i64} {
   }
   tile.return
 }
+
+// -----
+
+// A merge sort: rounds, pairs of runs, and the merging of one pair, which takes from the
+// right where that comes strictly first.
+
+// CHECK-LABEL: @sort
+// CHECK-SAME:    strips.scratch_bytes = 768 : i64
+// CHECK:         %[[MERGED:.*]] = strips.scratch 512 : memref<64xi32>
+// CHECK:         scf.for %{{.*}} = %c0{{.*}} to %c64
+// CHECK:           memref.store %{{.*}}, %[[KEYS:[a-z0-9]*]][
+// CHECK:         scf.for %[[ROUND:.*]] = %c0{{.*}} to %c6
+// CHECK:           %[[WIDTH:.*]] = arith.shli %c1{{.*}}, %[[ROUND]]
+// CHECK:           scf.for
+// CHECK:             scf.for %[[K:.*]] = {{.*}} iter_args(%[[LEFT:.*]] = %{{.*}}, %[[RIGHT:.*]] = %{{.*}})
+// CHECK:               %[[A:.*]] = memref.load %[[KEYS]]
+// CHECK:               %[[B:.*]] = memref.load %[[KEYS]]
+// CHECK:               arith.cmpi slt, %[[B]], %[[A]]
+// CHECK:               %[[FROM:.*]] = arith.select %[[TAKES:.*]], %[[RIGHT]], %[[LEFT]]
+// CHECK:               memref.load %[[KEYS]][%[[FROM]]]
+// CHECK:               memref.store %{{.*}}, %[[MERGED]][%[[K]]]
+tile.func @sort() attributes {strips.scratch_bytes = 512 : i64} {
+  %a = strips.scratch 0 : memref<64xi32>
+  %b = strips.scratch 256 : memref<64xi32>
+  strips.group [64] {
+    %x = strips.read %a : memref<64xi32> -> tensor<64xi32>
+    %s = tile.sort (%x) {axis = 0 : i32} : (tensor<64xi32>) -> tensor<64xi32> {
+    ^bb0(%l: i32, %r: i32):
+      %less = arith.cmpi slt, %l, %r : i32
+      tile.sort_return %less : i1
+    }
+    strips.write %s, %b : tensor<64xi32>, memref<64xi32>
+    strips.yield
+  }
+  tile.return
+}
