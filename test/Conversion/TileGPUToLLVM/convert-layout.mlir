@@ -1,0 +1,135 @@
+// RUN: tessera-opt --split-input-file --tilegpu-allocate-shared-memory --tilegpu-insert-barriers --convert-tilegpu-to-llvm --canonicalize --cse %s | FileCheck %s
+
+// By how far elements travel: other names, a choice, shuffles, memory of the warp, memory
+// of all.
+
+#a = #tilegpu.layout<64, reg = [1], lane = [2, 4, 8, 16, 32], warp = [0]>
+#lanes = #tilegpu.layout<64, reg = [1], lane = [4, 2, 8, 16, 32], warp = [0]>
+#copies = #tilegpu.layout<32, reg = [1], lane = [2, 4, 8, 16, 0], warp = [0]>
+#spread = #tilegpu.layout<32, lane = [2, 4, 8, 16, 1], warp = [0]>
+#swapped = #tilegpu.layout<64, reg = [2], lane = [1, 4, 8, 16, 32], warp = [0]>
+module attributes {tilegpu.num_warps = 2 : i32} {
+
+// Lane bit 4 tells which of two registers it keeps: no element moves.
+// CHECK-LABEL: llvm.func internal @select(
+// CHECK-SAME: %[[X0:.+]]: f32, %[[X1:.+]]: f32) -> f32
+// CHECK-NOT: nvvm.shfl
+// CHECK: %[[LANE:.+]] = llvm.and %{{.+}}, %{{.+}} : i32
+// CHECK: %[[BIT:.+]] = llvm.icmp "ne"
+// CHECK: %[[Y:.+]] = llvm.select %[[BIT]], %[[X1]], %[[X0]]
+// CHECK: llvm.return %[[Y]]
+tile.func private @select(%x: tensor<32xf32, #copies>) -> tensor<32xf32, #spread> attributes {noinline} {
+  %y = tilegpu.convert_layout %x : tensor<32xf32, #copies> -> tensor<32xf32, #spread>
+  tile.return %y : tensor<32xf32, #spread>
+}
+
+// Two lane bits change places: one shuffle a register.
+// CHECK-LABEL: llvm.func internal @shuffle(
+// CHECK-SAME: %[[X0:.+]]: f32, %[[X1:.+]]: f32)
+// CHECK: %[[BITS0:.+]] = llvm.bitcast %[[X0]] : f32 to i32
+// CHECK: nvvm.shfl.sync idx %{{.+}}, %[[BITS0]], %[[FROM:[^,]+]],
+// CHECK: %[[BITS1:.+]] = llvm.bitcast %[[X1]] : f32 to i32
+// CHECK: nvvm.shfl.sync idx %{{.+}}, %[[BITS1]], %[[FROM]],
+// CHECK-NOT: nvvm.shfl
+// CHECK: llvm.return
+tile.func private @shuffle(%x: tensor<64xf32, #a>) -> tensor<64xf32, #lanes> attributes {noinline} {
+  %y = tilegpu.convert_layout %x : tensor<64xf32, #a> -> tensor<64xf32, #lanes>
+  tile.return %y : tensor<64xf32, #lanes>
+}
+
+// A register bit and a lane bit change places: which register is wanted depends on the
+// lane, so both are shuffled and one is kept.
+// CHECK-LABEL: llvm.func internal @shuffle_and_select(
+// CHECK-COUNT-4: nvvm.shfl.sync idx
+// CHECK-NOT: nvvm.shfl
+// CHECK: llvm.return
+tile.func private @shuffle_and_select(%x: tensor<64xf32, #a>) -> tensor<64xf32, #swapped> attributes {noinline} {
+  %y = tilegpu.convert_layout %x : tensor<64xf32, #a> -> tensor<64xf32, #swapped>
+  tile.return %y : tensor<64xf32, #swapped>
+}
+}
+
+// -----
+
+// A transposition within each warp: too many shuffles, so the warp's own part of memory,
+// and no barrier for the others.
+#rows = #tilegpu.layout<64x8, reg = [[0, 1], [0, 2], [0, 4]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], warp = [[32, 0]]>
+#columns = #tilegpu.layout<64x8, reg = [[1, 0], [2, 0], [4, 0]], lane = [[0, 1], [0, 2], [0, 4], [8, 0], [16, 0]], warp = [[32, 0]]>
+module attributes {tilegpu.num_warps = 2 : i32} {
+// CHECK-LABEL: llvm.func internal @within_warps(
+// CHECK: llvm.store %{{.+}} : i32, !llvm.ptr<3>
+// CHECK-NOT: nvvm.barrier
+// CHECK: nvvm.bar.warp.sync
+// CHECK-NOT: nvvm.barrier
+// CHECK: llvm.load %{{.+}} : !llvm.ptr<3> -> i32
+// CHECK: llvm.return
+tile.func private @within_warps(%x: tensor<64x8xi32, #rows>) -> tensor<64x8xi32, #columns> attributes {noinline} {
+  %y = tilegpu.convert_layout %x : tensor<64x8xi32, #rows> -> tensor<64x8xi32, #columns>
+  tile.return %y : tensor<64x8xi32, #columns>
+}
+}
+
+// -----
+
+// Warps exchange: through memory, four elements at once on both sides.
+#a = #tilegpu.layout<512, reg = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256]>
+#b = #tilegpu.layout<512, reg = [1, 2], lane = [128, 256, 16, 32, 64], warp = [4, 8]>
+module attributes {tilegpu.num_warps = 4 : i32} {
+// CHECK: llvm.mlir.global external @tessera_shared() {addr_space = 3 : i32, alignment = 128 : i64
+// CHECK-LABEL: llvm.func internal @between_warps(
+// CHECK: llvm.store %{{.+}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<3>
+// CHECK-NOT: llvm.store
+// CHECK: nvvm.barrier
+// CHECK: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
+// CHECK-NOT: llvm.load
+// CHECK: llvm.return
+tile.func private @between_warps(%x: tensor<512xf32, #a>) -> tensor<512xf32, #b> attributes {noinline} {
+  %y = tilegpu.convert_layout %x : tensor<512xf32, #a> -> tensor<512xf32, #b>
+  tile.return %y : tensor<512xf32, #b>
+}
+
+// Sixteen-bit elements in words of 32 bits, booleans as bytes, pointers as 64 bits.
+// CHECK-LABEL: llvm.func internal @narrow(
+// CHECK: llvm.bitcast %{{.+}} : vector<4xi16> to vector<2xi32>
+// CHECK: llvm.store %{{.+}} {alignment = 8 : i64} : vector<2xi32>, !llvm.ptr<3>
+tile.func private @narrow(%x: tensor<512xf16, #a>) -> tensor<512xf16, #b> attributes {noinline} {
+  %y = tilegpu.convert_layout %x : tensor<512xf16, #a> -> tensor<512xf16, #b>
+  tile.return %y : tensor<512xf16, #b>
+}
+
+// CHECK-LABEL: llvm.func internal @booleans(
+// CHECK: llvm.zext %{{.+}} : i1 to i8
+// CHECK: llvm.bitcast %{{.+}} : vector<4xi8> to i32
+tile.func private @booleans(%x: tensor<512xi1, #a>) -> tensor<512xi1, #b> attributes {noinline} {
+  %y = tilegpu.convert_layout %x : tensor<512xi1, #a> -> tensor<512xi1, #b>
+  tile.return %y : tensor<512xi1, #b>
+}
+
+// CHECK-LABEL: llvm.func internal @pointers(
+// CHECK: llvm.ptrtoint %{{.+}} : !llvm.ptr<1> to i64
+// CHECK: llvm.store %{{.+}} {alignment = 16 : i64} : vector<2xi64>, !llvm.ptr<3>
+tile.func private @pointers(%x: tensor<512x!tile.ptr<f32>, #a>) -> tensor<512x!tile.ptr<f32>, #b> attributes {noinline} {
+  %y = tilegpu.convert_layout %x : tensor<512x!tile.ptr<f32>, #a> -> tensor<512x!tile.ptr<f32>, #b>
+  tile.return %y : tensor<512x!tile.ptr<f32>, #b>
+}
+}
+
+// -----
+
+// Buffers are pointers; where they lie in memory is in their type.
+#tile = #tilegpu.layout<32x8, reg = [[0, 1], [0, 2]], lane = [[0, 4], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0]]>
+#shared = #tilegpu.layout<32x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0]]>
+module attributes {tilegpu.num_warps = 2 : i32} {
+// CHECK-LABEL: llvm.func internal @buffer(
+// CHECK: %[[BASE:.+]] = llvm.mlir.addressof @tessera_shared : !llvm.ptr<3>
+// CHECK: llvm.store %{{.+}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<3>
+// CHECK: nvvm.barrier
+// CHECK: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
+tile.func private @buffer(%x: tensor<32x8xf32, #tile>) -> tensor<32x8xf32, #tile> attributes {noinline} {
+  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<32x8xf32, #shared>
+  tilegpu.local_store %x, %b : tensor<32x8xf32, #tile>, !tilegpu.memdesc<32x8xf32, #shared>
+  %y = tilegpu.local_load %b : !tilegpu.memdesc<32x8xf32, #shared> -> tensor<32x8xf32, #tile>
+  tilegpu.local_dealloc %b : !tilegpu.memdesc<32x8xf32, #shared>
+  tile.return %y : tensor<32x8xf32, #tile>
+}
+}

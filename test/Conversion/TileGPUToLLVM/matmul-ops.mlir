@@ -1,0 +1,62 @@
+// RUN: tessera-opt --split-input-file --tilegpu-allocate-shared-memory --tilegpu-insert-barriers --convert-tilegpu-to-llvm --canonicalize --cse %s | FileCheck %s
+
+// A thread has 2x2 of the accumulator: two elements of each operand a step along k, four
+// products.
+#a = #tilegpu.layout<16x8, reg = [[1, 0]], lane = [[0, 1], [0, 2], [0, 4], [2, 0], [4, 0]], warp = [[8, 0]]>
+#b = #tilegpu.layout<8x16, reg = [[0, 1]], lane = [[0, 2], [0, 4], [0, 8], [1, 0], [2, 0]], warp = [[4, 0]]>
+#acc = #tilegpu.layout<16x16, reg = [[0, 1], [1, 0]], lane = [[0, 2], [0, 4], [0, 8], [2, 0], [4, 0]], warp = [[8, 0]]>
+module attributes {tilegpu.num_warps = 2 : i32} {
+// CHECK-LABEL: llvm.func internal @f32(
+// CHECK-COUNT-2: llvm.store {{.*}} : vector<2xi32>, !llvm.ptr<3>
+// CHECK: nvvm.barrier
+// CHECK: scf.for
+// CHECK: %[[ROWS:.+]] = llvm.load %{{.+}} {alignment = 8 : i64} : !llvm.ptr<3> -> vector<2xi32>
+// CHECK: %[[COLUMNS:.+]] = llvm.load %{{.+}} {alignment = 8 : i64} : !llvm.ptr<3> -> vector<2xi32>
+// CHECK-COUNT-4: llvm.intr.fma
+// CHECK: scf.yield
+tile.func private @f32(%a: tensor<16x8xf32, #a>, %b: tensor<8x16xf32, #b>, %c: tensor<16x16xf32, #acc>) -> tensor<16x16xf32, #acc> attributes {noinline} {
+  %d = tile.dot %a, %b, %c : tensor<16x8xf32, #a>, tensor<8x16xf32, #b> -> tensor<16x16xf32, #acc>
+  tile.return %d : tensor<16x16xf32, #acc>
+}
+
+// Exact products of f16 summed in f32, rounded once.
+// CHECK-LABEL: llvm.func internal @f16(
+// CHECK: llvm.fpext %{{.+}} : f16 to f32
+// CHECK: scf.for
+// CHECK: llvm.fpext %{{.+}} : f16 to f32
+// CHECK: llvm.intr.fma
+// CHECK: scf.yield
+// CHECK-COUNT-4: llvm.fptrunc %{{.+}} : f32 to f16
+tile.func private @f16(%a: tensor<16x8xf16, #a>, %b: tensor<8x16xf16, #b>, %c: tensor<16x16xf16, #acc>) -> tensor<16x16xf16, #acc> attributes {noinline} {
+  %d = tile.dot %a, %b, %c : tensor<16x8xf16, #a>, tensor<8x16xf16, #b> -> tensor<16x16xf16, #acc>
+  tile.return %d : tensor<16x16xf16, #acc>
+}
+
+// CHECK-LABEL: llvm.func internal @i8(
+// CHECK: scf.for
+// CHECK: llvm.sext %{{.+}} : i8 to i32
+// CHECK: llvm.mul
+// CHECK: llvm.add
+tile.func private @i8(%a: tensor<16x8xi8, #a>, %b: tensor<8x16xi8, #b>, %c: tensor<16x16xi32, #acc>) -> tensor<16x16xi32, #acc> attributes {noinline} {
+  %d = tile.dot %a, %b, %c : tensor<16x8xi8, #a>, tensor<8x16xi8, #b> -> tensor<16x16xi32, #acc>
+  tile.return %d : tensor<16x16xi32, #acc>
+}
+}
+
+// -----
+
+// Deterministic: each product and each sum is rounded, by increasing k.
+#a = #tilegpu.layout<16x8, reg = [[1, 0]], lane = [[0, 1], [0, 2], [0, 4], [2, 0], [4, 0]], warp = [[8, 0]]>
+#b = #tilegpu.layout<8x16, reg = [[0, 1]], lane = [[0, 2], [0, 4], [0, 8], [1, 0], [2, 0]], warp = [[4, 0]]>
+#acc = #tilegpu.layout<16x16, reg = [[0, 1], [1, 0]], lane = [[0, 2], [0, 4], [0, 8], [2, 0], [4, 0]], warp = [[8, 0]]>
+module attributes {tilegpu.num_warps = 2 : i32, tilegpu.deterministic} {
+// CHECK-LABEL: llvm.func internal @deterministic(
+// CHECK: scf.for
+// CHECK-NOT: llvm.intr.fma
+// CHECK: %[[P:.+]] = llvm.fmul
+// CHECK: llvm.fadd %{{.+}}, %[[P]]
+tile.func private @deterministic(%a: tensor<16x8xf32, #a>, %b: tensor<8x16xf32, #b>, %c: tensor<16x16xf32, #acc>) -> tensor<16x16xf32, #acc> attributes {noinline} {
+  %d = tile.dot %a, %b, %c : tensor<16x8xf32, #a>, tensor<8x16xf32, #b> -> tensor<16x16xf32, #acc>
+  tile.return %d : tensor<16x16xf32, #acc>
+}
+}
