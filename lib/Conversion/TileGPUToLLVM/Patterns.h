@@ -65,12 +65,10 @@ void populateLayoutPatterns(const TileGPUTypeConverter &converter,
 /// (SortOp.cpp).
 void populateReductionPatterns(const TileGPUTypeConverter &converter,
                                mlir::RewritePatternSet &patterns);
-void populateScanPatterns(const TileGPUTypeConverter &converter,
-                          mlir::RewritePatternSet &patterns);
+void populateScanPatterns(const TileGPUTypeConverter &converter, mlir::RewritePatternSet &patterns);
 void populateGatherPatterns(const TileGPUTypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
-void populateSortPatterns(const TileGPUTypeConverter &converter,
-                          mlir::RewritePatternSet &patterns);
+void populateSortPatterns(const TileGPUTypeConverter &converter, mlir::RewritePatternSet &patterns);
 /// Broadcast, expand_dims, trans, reshape, join, split, cat.
 void populateShapePatterns(const TileGPUTypeConverter &converter,
                            mlir::RewritePatternSet &patterns);
