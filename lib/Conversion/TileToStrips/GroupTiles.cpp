@@ -83,6 +83,7 @@ private:
   bool keepLoadBeforeWrites(std::list<Group>::iterator group, Operation *load);
 
   void rewrite(Group &group);
+  bool isNeededBefore(Operation *group, Operation *user);
   Value clone(Value value, OpBuilder &builder, IRMapping &mapping);
   Operation *cloneOp(Operation *op, OpBuilder &builder, IRMapping &mapping);
 
@@ -458,6 +459,25 @@ Operation *BlockGrouper::cloneOp(Operation *op, OpBuilder &builder, IRMapping &m
   return builder.clone(*op, mapping);
 }
 
+/// Whether a region of an operation before `group` computes `user` for itself, out of
+/// index arithmetic of this block (requireFrontier). What `group` yields does not stand
+/// for the operands there.
+bool BlockGrouper::isNeededBefore(Operation *group, Operation *user) {
+  SmallVector<Operation *> work{user};
+  DenseSet<Operation *> seen;
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val();
+    Operation *ancestor = block.findAncestorOpInBlock(*op);
+    if (!seen.insert(op).second || !ancestor->isBeforeInBlock(group))
+      continue;
+    if (ancestor != op && !isa<strips::GroupOp>(ancestor))
+      return true;
+    if (ancestor == op && op->getNumRegions() == 0)
+      llvm::append_range(work, op->getUsers());
+  }
+  return false;
+}
+
 void BlockGrouper::rewrite(Group &group) {
   Location loc = group.roots.back().op->getLoc();
   SmallVector<Value> yielded;
@@ -492,12 +512,8 @@ void BlockGrouper::rewrite(Group &group) {
   strips::YieldOp::create(builder, loc, operands);
   for (auto [value, result] : llvm::zip_equal(results, groupOp.getResults())) {
     if (value.getParentBlock() == &block) {
-      // What regions further up compute for themselves (requireFrontier) stays as it is.
-      value.replaceUsesWithIf(result, [&](OpOperand &use) {
-        Operation *user = use.getOwner();
-        return user->getBlock() == &block ||
-               !block.findAncestorOpInBlock(*user)->isBeforeInBlock(groupOp);
-      });
+      value.replaceUsesWithIf(
+          result, [&](OpOperand &use) { return !isNeededBefore(groupOp, use.getOwner()); });
       continue;
     }
     // Other regions use the value too.
