@@ -67,6 +67,7 @@ LAYERS: dict[str, set[str]] = {
         "Dialect/Tile/IR",
         "Dialect/Strips/IR",
         "Dialect/TileGPU/IR",
+        "Conversion",
         "Pipelines",
         "Target",
         "Runtime",
