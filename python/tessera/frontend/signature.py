@@ -73,26 +73,32 @@ class JITCallable:
 
     @property
     def source(self) -> str:
+        """Its text, from the `def` or its decorators on."""
         return self._source.text
 
     @property
     def file(self) -> str:
+        """Where it is written."""
         return self._source.file
 
     @property
     def first_line(self) -> int:
+        """The line of `source`'s first one in the file."""
         return self._source.first_line
 
     @property
     def lines(self) -> Sequence[str]:
+        """`source`, line by line."""
         return self._source.lines
 
     @property
     def tree(self) -> ast.FunctionDef:
+        """Its syntax tree, with the line numbers of the file."""
         return self._source.tree
 
     @property
     def params(self) -> Sequence[Param]:
+        """Its parameters, in order."""
         if self._params is None:
             self._params = read_params(self.fn)
         return self._params
