@@ -217,10 +217,34 @@ def topk(
     with_indices = constant_bool(return_indices, "return_indices")
     if with_indices:
         tiles.append(_positions(x, number))
-    ordered = _sorted(tiles, number, constant_bool(descending, "descending"))
+    downwards = constant_bool(descending, "descending")
+    # Sorting all of a long line would order what is then thrown away. Rounds halve it: each
+    # orders runs of two times what is asked for, and of each run its first half goes on.
+    run = 2 * 2 ** (count - 1).bit_length()
+    while tiles[0].shape[number] in [run << bits for bits in builtins.range(1, 32)]:
+        tiles = [
+            _first_halves(tile, number) for tile in _sorted_runs(tiles, number, run, downwards)
+        ]
+    ordered = _sorted(tiles, number, downwards)
     first = _positions(x, number, count)
     taken = tuple(emit_one("gather", tile, first, number) for tile in ordered)
     return taken if with_indices else taken[0]
+
+
+def _sorted_runs(tiles: list[Any], dim: int, run: int, descending: bool) -> tuple[tensor, ...]:
+    """`tiles` with `dim` made two, of which the second has the extent `run` and is in order."""
+    before, extent, after = tiles[0].shape[:dim], tiles[0].shape[dim], tiles[0].shape[dim + 1 :]
+    shape = [*before, extent // run, run, *after]
+    return _sorted([emit_one("reshape", tile, shape) for tile in tiles], dim + 1, descending)
+
+
+def _first_halves(tile: tensor, dim: int) -> tensor:
+    """Of each line along `dim + 1` the first half; `dim` and `dim + 1` become one again."""
+    before, (runs, run), after = tile.shape[:dim], tile.shape[dim : dim + 2], tile.shape[dim + 2 :]
+    halved = emit_one("reshape", tile, [*before, runs, 2, run // 2, *after])
+    order = [axis for axis in builtins.range(len(halved.shape)) if axis != dim + 1]
+    half = emit("split", emit_one("permute", halved, [*order, dim + 1]))[0]
+    return emit_one("reshape", half, [*before, runs * run // 2, *after])
 
 
 @builtin
