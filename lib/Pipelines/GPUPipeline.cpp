@@ -45,6 +45,7 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
   ConvertTileToTileGPUOptions toGPU;
   toGPU.numWarps = options.numWarps;
   toGPU.target = options.arch;
+  toGPU.deterministic = options.deterministic;
   manager.addPass(createConvertTileToTileGPU(toGPU));
 
   // Each access to memory says in which layouts it would be fast; the choice is made for

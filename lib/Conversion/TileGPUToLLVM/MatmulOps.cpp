@@ -207,4 +207,5 @@ struct DotPattern : TilePattern<tile::DotOp> {
 void tessera::populateMatmulPatterns(const TileGPUTypeConverter &converter,
                                      RewritePatternSet &patterns) {
   patterns.add<DotPattern>(converter);
+  populateDotScaledPatterns(converter, patterns);
 }

@@ -72,9 +72,11 @@ void populateSortPatterns(const TileGPUTypeConverter &converter, mlir::RewritePa
 /// Broadcast, expand_dims, trans, reshape, join, split, cat.
 void populateShapePatterns(const TileGPUTypeConverter &converter,
                            mlir::RewritePatternSet &patterns);
-/// Dot.
+/// Dot, and with it dot_scaled (DotScaledOp.cpp).
 void populateMatmulPatterns(const TileGPUTypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
+void populateDotScaledPatterns(const TileGPUTypeConverter &converter,
+                               mlir::RewritePatternSet &patterns);
 
 } // namespace tessera
 

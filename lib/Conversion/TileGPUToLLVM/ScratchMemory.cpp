@@ -113,6 +113,14 @@ static int64_t getBytes(tile::DotOp op) {
          getDotOperandB(op).getBytes(op.getB().getType());
 }
 
+static int64_t getBytes(tile::DotScaledOp op) {
+  int64_t bytes = 0;
+  for (Value operand : {op.getA(), op.getB(), op.getAScale(), op.getBScale()})
+    if (operand)
+      bytes += getPartBytes(tilegpu::getLayout(operand.getType()), operand.getType());
+  return bytes;
+}
+
 namespace {
 
 template <typename Op>
@@ -132,6 +140,6 @@ template <typename... Ops> void attach(MLIRContext *context) {
 } // namespace
 
 void tessera::attachExchangeScratchModels(MLIRContext *context) {
-  attach<tile::ReduceOp, tile::ScanOp, tile::SortOp, tile::HistogramOp, tile::GatherOp,
-         tile::DotOp>(context);
+  attach<tile::ReduceOp, tile::ScanOp, tile::SortOp, tile::HistogramOp, tile::GatherOp, tile::DotOp,
+         tile::DotScaledOp>(context);
 }

@@ -8,12 +8,11 @@
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_SCRATCHMEMORY_H
 
 #include "AxisFragment.h"
+#include "tessera/Conversion/TileToTileGPU/Passes.h"
 
 namespace tessera {
 
-/// On a module: reductions are folded in the interpreter's order.
-inline constexpr llvm::StringLiteral kDeterministicAttr = "tilegpu.deterministic";
-
+/// Whether the module asks for the interpreter's order of sums (kDeterministicAttr).
 bool isDeterministic(mlir::Operation *op);
 
 /// What a reduction moves through memory: by default what is left once each warp has
@@ -45,7 +44,8 @@ struct DotOperand {
 DotOperand getDotOperandA(tile::DotOp op);
 DotOperand getDotOperandB(tile::DotOp op);
 
-/// Attaches ScratchOpInterface to reduce, scan, sort, histogram, gather and dot.
+/// Attaches ScratchOpInterface to reduce, scan, sort, histogram, gather and
+/// products.
 void attachExchangeScratchModels(mlir::MLIRContext *context);
 
 } // namespace tessera

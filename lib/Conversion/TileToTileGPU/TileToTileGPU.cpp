@@ -77,6 +77,8 @@ struct ConvertTileToTileGPU : tessera::impl::ConvertTileToTileGPUBase<ConvertTil
     Builder builder(&getContext());
     module->setAttr(tilegpu::kNumWarpsAttr, builder.getI32IntegerAttr(numWarps));
     module->setAttr(tilegpu::kTargetAttr, builder.getStringAttr(target));
+    if (deterministic)
+      module->setAttr(kDeterministicAttr, builder.getUnitAttr());
   }
 };
 

@@ -60,3 +60,24 @@ tile.func private @deterministic(%a: tensor<16x8xf32, #a>, %b: tensor<8x16xf32, 
   tile.return %d : tensor<16x16xf32, #acc>
 }
 }
+
+// -----
+
+// Two e2m1 a byte along k for b; each scale is an exponent for 32 neighbours along k.
+#a = #tilegpu.layout<8x64, reg = [[0, 1], [0, 2], [0, 4], [0, 8]], lane = [[0, 16], [0, 32], [1, 0], [2, 0], [4, 0]]>
+#b = #tilegpu.layout<32x8, reg = [[4, 0], [8, 0], [16, 0]], lane = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0]]>
+#scales = #tilegpu.layout<8x2, lane = [[0, 1], [1, 0], [2, 0], [4, 0], [0, 0]]>
+#acc = #tilegpu.layout<8x8, reg = [[0, 1]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
+module attributes {tilegpu.num_warps = 1 : i32} {
+// CHECK-LABEL: llvm.func internal @scaled(
+// CHECK: nvvm.barrier
+// CHECK: scf.for
+// CHECK: llvm.fpext %{{.+}} : f16 to f32
+// CHECK: llvm.load %{{.+}} : !llvm.ptr<3> -> i8
+// CHECK: llvm.fmul
+// CHECK: scf.yield
+tile.func private @scaled(%a: tensor<8x64xf16, #a>, %sa: tensor<8x2xi8, #scales>, %b: tensor<32x8xi8, #b>, %c: tensor<8x8xf32, #acc>) -> tensor<8x8xf32, #acc> attributes {noinline} {
+  %d = tile.dot_scaled %a scale %sa as fp16, %b as e2m1, %c : tensor<8x64xf16, #a> scale tensor<8x2xi8, #scales>, tensor<32x8xi8, #b> -> tensor<8x8xf32, #acc>
+  tile.return %d : tensor<8x8xf32, #acc>
+}
+}

@@ -1,5 +1,7 @@
 // RUN: tessera-opt --split-input-file --verify-diagnostics --convert-tile-to-tilegpu="num-warps=8 target=sm_80" %s | FileCheck %s
+// RUN: tessera-opt --split-input-file --verify-diagnostics --convert-tile-to-tilegpu=deterministic %s | FileCheck %s --check-prefix=DETERMINISTIC
 
+// DETERMINISTIC: module attributes {tilegpu.deterministic, tilegpu.num_warps = 4 : i32
 // CHECK: module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_80"}
 
 // The functions that kernels call give and take tiles without a layout too.
