@@ -7,7 +7,9 @@ tables between the markers of the page are made from these files. Usage:
     record.py [--parts demo compile_time build cpu] [--tables]
 
 `build` clones the repository, with what is committed, and builds it from nothing with the
-compiler cache off, which takes minutes; `cpu` needs torch. `--tables` measures nothing.
+compiler cache off, which takes minutes; `cpu` needs torch. `--tables` measures nothing. The
+figures of a GPU are measured where one is, by python/benchmarks/gpu.py --json: put them in
+docs/benchmarks/gpu.json.
 """
 
 from __future__ import annotations
@@ -176,6 +178,42 @@ def cpu_table(figures: Any) -> list[str]:
     return table(["work", "ms", "best other", "its ms", "ratio", "at least", "aim"], rows)
 
 
+def gpu_table(figures: Any) -> list[str]:
+    def time_of(row: Any, who: str) -> str:
+        return f"{row[who]['ms'] * 1000:.1f}" if who in row else ""
+
+    rows = []
+    for row in figures["rows"]:
+        best = min((other for other in ("triton", "nvcc") if other in row), default=None)
+        ratio = row[best]["ms"] / row["tessera"]["ms"] if best else None
+        rows.append(
+            [
+                row["work"], time_of(row, "tessera"), time_of(row, "triton"), time_of(row, "nvcc"),
+                time_of(row, "torch"), f"{row['tessera']['GB/s']:.0f}",
+                f"{ratio:.2f}" if ratio else "",
+            ]
+        )  # fmt: skip
+    compiles = [
+        [
+            kernel, f"{row['tessera_ms']:.1f}", f"{row['without_ptxas_ms']:.1f}",
+            f"{row['triton_ms']:.1f}", f"{row['ratio']:.2f}",
+        ]
+        for kernel, row in figures["compile"].items()
+    ]  # fmt: skip
+    launch = figures["launch"]
+    copy = max(figures["copy_before"]["GB/s"], figures["copy_after"]["GB/s"])
+    return [
+        *table(["work", "µs", "Triton", "nvcc", "torch", "GB/s", "ratio"], rows),
+        "",
+        f"A copy of the same memory: {copy:.0f} GB/s.",
+        "",
+        *table(["cold compile", "ms", "without ptxas", "Triton", "of Triton"], compiles),
+        "",
+        f"A warm launch with 4 arguments: {launch['tessera_us']:.2f} µs; Triton "
+        f"{launch['triton_us']:.2f} µs, the driver alone {launch['raw_us']:.2f} µs.",
+    ]
+
+
 PARTS: dict[str, tuple[Callable[[], None], Callable[[Any], list[str]]]] = {
     "demo": (measure_demo, demo_table),
     "compile_time": (measure_compile_time, compile_time_table),
@@ -184,9 +222,12 @@ PARTS: dict[str, tuple[Callable[[], None], Callable[[Any], list[str]]]] = {
 }
 
 
+TABLES = {**{part: make for part, (_, make) in PARTS.items()}, "gpu": gpu_table}
+
+
 def write_tables() -> None:
     text = PAGE.read_text()
-    for part, (_, make) in PARTS.items():
+    for part, make in TABLES.items():
         figures = load(part)
         if figures is None:
             continue
