@@ -7,6 +7,7 @@
 #include "ScalarMemory.h"
 #include "StripNest.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -248,8 +249,14 @@ void ElementNest::emitHistogram(tile::HistogramOp histogram) {
 
 void ElementNest::emitPrint(tile::PrintOp print, ArrayRef<Index> index) {
   SmallVector<Value> values, indices;
-  for (Value operand : print.getArgs())
-    values.push_back(evaluate(operand, index));
+  for (Value operand : print.getArgs()) {
+    Value value = evaluate(operand, index);
+    // Addresses are integers from here on; what is printed as one says so.
+    if (isa<tile::PointerType>(getElementTypeOrSelf(operand.getType())))
+      value = LLVM::IntToPtrOp::create(emitter.atEnd(), print.getLoc(),
+                                       LLVM::LLVMPointerType::get(print.getContext()), value);
+    values.push_back(value);
+  }
   for (const Index &entry : index)
     indices.push_back(emitter.getIndexValue(entry));
   strips::PrintOp::create(emitter.atEnd(), print.getLoc(), print.getPrefix(), indices, values,

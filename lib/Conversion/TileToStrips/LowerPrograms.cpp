@@ -94,6 +94,7 @@ private:
   DenseMap<std::pair<int64_t, Type>, Value> views;
   SmallVectorImpl<Attribute> &sites;
   DenseMap<Operation *, int64_t> pointeeBytes; ///< of addptr ops
+  DenseSet<OpOperand *> printedPointers;       ///< they are integers once they are printed
 };
 
 //===----------------------------------------------------------------------===//
@@ -333,6 +334,10 @@ void ProgramLowering::lowerPrint(Operation *op, StringRef prefix, ValueRange ind
       call("__tessera_rt_print_float", {printer, wide, hexValue});
       continue;
     }
+    if (isa<LLVM::LLVMPointerType>(type)) {
+      call("__tessera_rt_print_pointer", {printer, value});
+      continue;
+    }
     bool readSigned = isSigned[number] != 0;
     unsigned width = type.getIntOrFloatBitWidth();
     Value wide = value;
@@ -402,7 +407,13 @@ LogicalResult ProgramLowering::lowerOp(Operation *op) {
     return drop();
   }
   if (auto print = dyn_cast<tile::PrintOp>(op)) {
-    lowerPrint(op, print.getPrefix(), {}, print.getArgs(), print.getHex(), print.getIsSigned());
+    SmallVector<Value> values;
+    for (OpOperand &operand : print.getArgsMutable())
+      values.push_back(
+          printedPointers.contains(&operand)
+              ? Value(LLVM::IntToPtrOp::create(builder, loc, pointerType(), operand.get()))
+              : operand.get());
+    lowerPrint(op, print.getPrefix(), {}, values, print.getHex(), print.getIsSigned());
     return drop();
   }
   if (auto callOp = dyn_cast<tile::CallOp>(op)) {
@@ -448,6 +459,11 @@ LogicalResult ProgramLowering::lowerBody(Region &body) {
 
 LogicalResult ProgramLowering::run() {
   DictionaryAttr attributes = func->getDiscardableAttrDictionary();
+  func.walk([&](tile::PrintOp print) {
+    for (OpOperand &operand : print.getArgsMutable())
+      if (isa<tile::PointerType>(operand.get().getType()))
+        printedPointers.insert(&operand);
+  });
   if (func.isKernel())
     lowerKernel();
   else

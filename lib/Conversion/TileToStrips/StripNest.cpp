@@ -15,6 +15,7 @@
 #include "StripNest.h"
 
 #include "Combine.h"
+#include "GroupRoots.h"
 #include "ScalarMemory.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
@@ -223,6 +224,13 @@ void StripNest::chooseLanes() {
   unroll = std::max(1u, options.unroll);
   if (auto limit = group->getAttrOfType<IntegerAttr>("strips.unroll"))
     unroll = limit.getInt();
+  // Enough is in flight where much is computed on each strip, and code is compiled faster
+  // if there is less of it.
+  unsigned expensive =
+      llvm::count_if(group.getBody().front(), [](Operation &op) { return isExpensive(&op); });
+  for (unsigned most : {2u, 6u})
+    if (expensive > most && unroll > 1)
+      unroll /= 2;
   while (unroll > 1 && (shape[*laneDim] / lanes) % unroll != 0)
     unroll /= 2;
 }
