@@ -79,18 +79,6 @@ Type getRegisterType(ThreadBuilder &thread, Type type, bool asFloat) {
   return thread.intType(std::max(16u, width));
 }
 
-/// 80 for "sm_80", 90 for "sm_90a".
-int getCapability(Operation *op) {
-  int capability = 80;
-  if (auto target =
-          op->getParentOfType<ModuleOp>()->getAttrOfType<StringAttr>(tilegpu::kTargetAttr)) {
-    StringRef name = target.getValue();
-    if (name.consume_front("sm_"))
-      name.consumeInteger(10, capability);
-  }
-  return capability;
-}
-
 //===----------------------------------------------------------------------===//
 // One element
 //===----------------------------------------------------------------------===//

@@ -102,6 +102,40 @@ struct FpToIntPattern : TilePattern<tile::FpToIntOp> {
   }
 };
 
+/// Before sm_90 LLVM makes a bf16 of an integer by way of a rounded f32, and so rounds
+/// twice. An f64 holds 32 bits exactly; of 64 bits it gets those that fit, the last one
+/// set if any was lost, and then rounding it is rounding the integer.
+template <typename SourceOp> struct IntToBF16Pattern : TilePattern<SourceOp> {
+  using TilePattern<SourceOp>::TilePattern;
+
+  LogicalResult matchAndRewrite(SourceOp op, typename SourceOp::Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Value source = adaptor.getIn();
+    unsigned width = source.getType().getIntOrFloatBitWidth();
+    if (!op.getType().isBF16() || width < 32 || getCapability(op) >= 90)
+      return failure();
+    constexpr bool isSigned = std::is_same_v<SourceOp, arith::SIToFPOp>;
+    ThreadBuilder thread(rewriter, op.getLoc());
+    Type f64 = rewriter.getF64Type();
+    Value wide;
+    if (width == 32) {
+      wide = isSigned ? thread.create<LLVM::SIToFPOp>(f64, source).getResult()
+                      : thread.create<LLVM::UIToFPOp>(f64, source).getResult();
+    } else {
+      auto name = rewriter.getStringAttr(isSigned ? "llvm.nvvm.ll2d.rz" : "llvm.nvvm.ull2d.rz");
+      Value cut = thread.create<LLVM::CallIntrinsicOp>(f64, name, source).getResult(0);
+      Value back = isSigned ? thread.create<LLVM::FPToSIOp>(source.getType(), cut).getResult()
+                            : thread.create<LLVM::FPToUIOp>(source.getType(), cut).getResult();
+      Value isInexact = thread.compare(LLVM::ICmpPredicate::ne, back, source);
+      Value bits = thread.bitOr(thread.bitcast(cut, source.getType()),
+                                thread.extendOrTruncate(isInexact, width));
+      wide = thread.bitcast(bits, f64);
+    }
+    rewriter.replaceOpWithNewOp<LLVM::FPTruncOp>(op, op.getType(), wide);
+    return success();
+  }
+};
+
 //===----------------------------------------------------------------------===//
 // Float arithmetic
 //===----------------------------------------------------------------------===//
@@ -311,6 +345,7 @@ struct MapElementwisePattern : TilePattern<tile::MapElementwiseOp> {
 void tessera::populateElementwisePatterns(const TileGPUTypeConverter &converter,
                                           RewritePatternSet &patterns) {
   patterns.add<TakeApart, Float8Pattern, TotalArithPattern>(converter);
-  patterns.add<FpToIntPattern, DivFPattern, PreciseDivPattern, PreciseSqrtPattern, BitcastPattern,
+  patterns.add<FpToIntPattern, IntToBF16Pattern<arith::SIToFPOp>, IntToBF16Pattern<arith::UIToFPOp>,
+               DivFPattern, PreciseDivPattern, PreciseSqrtPattern, BitcastPattern,
                ArithBitcastPattern, SelectPattern, MapElementwisePattern>(converter);
 }

@@ -24,6 +24,9 @@
 
 namespace tessera {
 
+/// What the GPU of the module around an op can do: 80 for "sm_80", 90 for "sm_90a".
+int getCapability(mlir::Operation *op);
+
 /// The address spaces of NVPTX.
 inline constexpr unsigned kGlobalMemory = 1, kSharedMemory = 3;
 

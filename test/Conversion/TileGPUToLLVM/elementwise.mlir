@@ -74,6 +74,24 @@ module attributes {tilegpu.num_warps = 1 : i32} {
     tile.return %0, %1, %2 : i32, i32, i8
   }
 
+// Before sm_90 an integer becomes a bf16 by way of an f64 that keeps what matters.
+
+// CHECK-LABEL: llvm.func internal @to_bf16
+// CHECK-SAME: (%[[I:.*]]: i32, %[[L:.*]]: i64)
+// CHECK: %[[EXACT:.*]] = llvm.uitofp %[[I]] : i32 to f64
+// CHECK: llvm.fptrunc %[[EXACT]] : f64 to bf16
+// CHECK: %[[CUT:.*]] = llvm.call_intrinsic "llvm.nvvm.ll2d.rz"(%[[L]]) : (i64) -> f64
+// CHECK: %[[BACK:.*]] = llvm.fptosi %[[CUT]] : f64 to i64
+// CHECK: %[[LOST:.*]] = llvm.icmp "ne" %[[BACK]], %[[L]]
+// CHECK: %[[STICKY:.*]] = llvm.zext %[[LOST]] : i1 to i64
+// CHECK: llvm.or %{{.*}}, %[[STICKY]]
+// CHECK: llvm.fptrunc %{{.*}} : f64 to bf16
+  tile.func private @to_bf16(%i: i32, %l: i64) -> (bf16, bf16) {
+    %0 = arith.uitofp %i : i32 to bf16
+    %1 = arith.sitofp %l : i64 to bf16
+    tile.return %0, %1 : bf16, bf16
+  }
+
 // An 8-bit float is its bits; arithmetic on it is in f32.
 
 // CHECK-LABEL: llvm.func internal @float8
