@@ -21,7 +21,7 @@ def used() -> set[str]:
     found = set()
     for folder, pattern in (("python/tessera", "*.py"), ("lib", "*.cpp"), ("include", "*.h")):
         for path in (ROOT / folder).rglob(pattern):
-            found |= set(re.findall(r'"(E\d\d\d)"', path.read_text()))
+            found |= set(re.findall(r"\bE\d{3}\b", path.read_text()))
     return found - {"E000"}
 
 
