@@ -96,8 +96,8 @@ private:
   Group *open = nullptr;
   /// Values that are yielded, with the group that computes them.
   DenseMap<Value, Group *> home;
-  /// For values of enclosing blocks: what stands for them from here on. (A value of this
-  /// block is replaced everywhere.)
+  /// What stands for values that are yielded, here or in enclosing blocks, from the group
+  /// on that yields them.
   DenseMap<Value, Value> substitutes;
 };
 
@@ -511,15 +511,15 @@ void BlockGrouper::rewrite(Group &group) {
       llvm::map_to_vector(results, [&](Value v) { return mapping.lookup(v); });
   strips::YieldOp::create(builder, loc, operands);
   for (auto [value, result] : llvm::zip_equal(results, groupOp.getResults())) {
-    if (value.getParentBlock() == &block) {
-      value.replaceUsesWithIf(
-          result, [&](OpOperand &use) { return !isNeededBefore(groupOp, use.getOwner()); });
+    if (!home.contains(value)) {
+      value.replaceAllUsesWith(result);
       continue;
     }
-    // Other regions use the value too.
+    // What comes before the group, and other regions, use the value as it was.
     substitutes[value] = result;
     value.replaceUsesWithIf(result, [&](OpOperand &use) {
-      return block.findAncestorOpInBlock(*use.getOwner()) && !groupOp->isAncestor(use.getOwner());
+      Operation *user = block.findAncestorOpInBlock(*use.getOwner());
+      return user && groupOp->isBeforeInBlock(user);
     });
   }
 }
@@ -567,10 +567,17 @@ LogicalResult groupRegion(Region &region, const DenseMap<Value, Value> &substitu
     for (Operation &op : block)
       if (op.getNumRegions() && !isa<strips::GroupOp>(op) && isControlFlow(&op))
         withRegions.push_back(&op);
-    for (Operation *op : withRegions)
+    for (Operation *op : withRegions) {
+      DenseMap<Value, Value> atHand;
+      for (auto [value, result] : grouper.getSubstitutes()) {
+        Operation *group = result.getDefiningOp();
+        if (group->getBlock() != &block || group->isBeforeInBlock(op))
+          atHand[value] = result;
+      }
       for (Region &inner : op->getRegions())
-        if (failed(groupRegion(inner, grouper.getSubstitutes())))
+        if (failed(groupRegion(inner, atHand)))
           return failure();
+    }
   }
   return success();
 }
