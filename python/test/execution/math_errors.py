@@ -50,7 +50,7 @@ def _erf(x: np.ndarray) -> np.ndarray:
 
 
 FUNCTIONS = [
-    Function("exp", np.exp, 1.1, 1.1, 1.5, 1.5),
+    Function("exp", np.exp, 1.1, 1.1, 2.5, 1.5),
     Function("exp2", np.exp2, 1.3, 1.3, 2.5, 1.5),
     Function("expm1", np.expm1, 1.7, 1.9, 1.5, 1.5),
     Function("log", np.log, 1.0, 1.0, 1.5, 1.5),
