@@ -179,3 +179,31 @@ tile.func @quotient_in_a_branch(%x: !tile.ptr<i64>, %out: !tile.ptr<i64>, %d: i6
   tile.store %xp, %w : tensor<8x!tile.ptr<i64>>
   tile.return
 }
+
+// -----
+
+// A tile that both branches need is computed in each of them.
+
+// CHECK-LABEL: @two_regions
+// CHECK:         scf.if
+// CHECK:           %[[YES:.*]] = strips.group
+// CHECK-NEXT:        tile.range
+// CHECK:           scf.yield %[[YES]]
+// CHECK:         } else {
+// CHECK:           %[[NO:.*]] = strips.group
+// CHECK-NEXT:        tile.range
+// CHECK:           scf.yield %[[NO]]
+tile.func @two_regions(%c: i1, %p: !tile.ptr<i32>) {
+  %r = tile.range 0 to 64 : tensor<64xi32>
+  %d = arith.addi %r, %r : tensor<64xi32>
+  %x = scf.if %c -> tensor<64xi32> {
+    scf.yield %d : tensor<64xi32>
+  } else {
+    %e = arith.muli %d, %r : tensor<64xi32>
+    scf.yield %e : tensor<64xi32>
+  }
+  %ps = tile.splat %p : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %pp = tile.addptr %ps, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  tile.store %pp, %x : tensor<64x!tile.ptr<i32>>
+  tile.return
+}

@@ -261,3 +261,32 @@ tile.func @sort() attributes {strips.scratch_bytes = 512 : i64} {
   }
   tile.return
 }
+
+// -----
+
+// A masked load of one element a row is done once a row, under its mask: that the loop
+// without masks takes the mask for true does not make it unmasked.
+
+// CHECK-LABEL: @load_of_a_row
+// CHECK:         scf.for
+// CHECK:           %[[INSIDE:.*]] = arith.cmpi slt
+// CHECK:           %[[X:.*]] = scf.if %{{.*}} -> (f32) {
+// CHECK:             llvm.load
+// CHECK:           scf.for
+// CHECK-NOT:         llvm.load
+tile.func @load_of_a_row(%p: !tile.ptr<f32>, %n: i32) attributes {strips.scratch_bytes = 2048 : i64} {
+  %b = strips.scratch 0 : memref<8x64xf32>
+  strips.group [8, 64] {
+    %r = tile.range 0 to 8 : tensor<8xi32>
+    %r1 = tile.expand_dims %r {axis = 1 : i32} : tensor<8xi32> -> tensor<8x1xi32>
+    %ns = tile.splat %n : i32 -> tensor<8x1xi32>
+    %m = arith.cmpi slt, %r1, %ns : tensor<8x1xi32>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<8x1x!tile.ptr<f32>>
+    %pp = tile.addptr %ps, %r1 : tensor<8x1x!tile.ptr<f32>>, tensor<8x1xi32>
+    %x = tile.load %pp, %m : tensor<8x1x!tile.ptr<f32>>
+    %t = tile.broadcast %x : tensor<8x1xf32> -> tensor<8x64xf32>
+    strips.write %t, %b : tensor<8x64xf32>, memref<8x64xf32>
+    strips.yield
+  }
+  tile.return
+}
