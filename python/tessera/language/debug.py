@@ -81,7 +81,7 @@ def require(cond: Any, id: str, msg: str, fix: str) -> None:
 def device_print(prefix: str, *args: Any, hex: bool = False) -> None:
     """Prints when the kernel runs: the program's place, then each value of each argument.
 
-    `prefix` is a literal of ASCII characters. Errors: E048.
+    `prefix` is a literal of ASCII characters; `: ` follows it before a value. Errors: E048.
     Source: Triton language 3.6/3.9.
     """
     text = unwrap(prefix)
@@ -92,6 +92,8 @@ def device_print(prefix: str, *args: Any, hex: bool = False) -> None:
             'pass a literal string first: tl.device_print("x", x)',
         )
     operands = [to_tensor_value(arg) for arg in args]
+    if operands:
+        text = text.removesuffix(" ").removesuffix(":") + ": "
     emit("device_print", text, operands, constant_bool(hex, "hex"))
 
 
