@@ -695,13 +695,15 @@ AccessForm Transfer::alongAxis(Value value, unsigned axis) {
   AccessForm result = makeOpaque(value.getType());
   llvm::SmallBitVector varies(result.strides.size());
   bool drops = isa<ReduceOp>(op);
-  for (Value operand : op->getOperands())
-    for (unsigned dim : access::variesOn(form(operand)).set_bits()) {
+  for (Value operand : op->getOperands()) {
+    llvm::SmallBitVector dims = access::variesOn(form(operand));
+    for (unsigned dim : dims.set_bits()) {
       if (!drops)
         varies.set(dim);
       else if (dim != axis)
         varies.set(dim < axis ? dim : dim - 1);
     }
+  }
   if (!drops)
     varies.set(axis);
   result.opaque = varies;
@@ -711,7 +713,8 @@ AccessForm Transfer::alongAxis(Value value, unsigned axis) {
 AccessForm Transfer::gather(GatherOp op) {
   AccessForm result = makeOpaque(op.getType());
   llvm::SmallBitVector varies = access::variesOn(form(op.getIndex()));
-  for (unsigned dim : access::variesOn(form(op.getSource())).set_bits())
+  llvm::SmallBitVector dims = access::variesOn(form(op.getSource()));
+  for (unsigned dim : dims.set_bits())
     if (dim != op.getAxis())
       varies.set(dim);
   result.opaque = varies;
