@@ -7,7 +7,6 @@
 #include "Diagnostics.h"
 #include "KernelAttributes.h"
 #include "StageFiles.h"
-#include "tessera/Compiler/ArgumentAccess.h"
 #include "tessera/Pipelines/Pipelines.h"
 #include "tessera/Support/UserError.h"
 #include "tessera/Target/LLVMIR/LLVMIR.h"
@@ -32,10 +31,9 @@ public:
   }
 
   std::unique_ptr<CompiledKernel> compile(ModuleOp module);
-  std::unique_ptr<CompiledKernel> compileText(llvm::StringRef text, llvm::StringRef fileName);
 
 private:
-  std::unique_ptr<CompiledKernel> generateCode(std::unique_ptr<llvm::Module> code);
+  std::unique_ptr<CompiledKernel> generateCode(std::unique_ptr<llvm::Module> code) override;
 
   NVPTXTarget target;
   std::unique_ptr<llvm::TargetMachine> machine;
@@ -43,17 +41,13 @@ private:
 
 std::unique_ptr<CompiledKernel> CUDACompilation::compile(ModuleOp module) {
   DiagnosticCollector diagnostics(module.getContext());
-  metadata.name = selectKernel(module, options.entry);
   GPUPipelineOptions pipeline;
   pipeline.arch = target.arch;
   pipeline.numWarps = options.numWarps;
   pipeline.deterministic = options.deterministic;
   pipeline.fpFusion = options.fpFusion;
 
-  lower(module, "tile", [](OpPassManager &) {});
-  if (auto kernel = module.lookupSymbol<tile::FuncOp>(metadata.name))
-    setKernelArguments(module, describeArguments(kernel));
-  lower(module, "tile-opt", buildTilePipeline);
+  lowerTile(module);
   lower(module, "tilegpu", [&](OpPassManager &passes) { buildTileGPUPipeline(passes, pipeline); });
   lower(module, "llvm", [&](OpPassManager &passes) { buildNVVMPipeline(passes, pipeline); });
   readKernelAttributes(module, metadata);
@@ -67,13 +61,6 @@ std::unique_ptr<CompiledKernel> CUDACompilation::compile(ModuleOp module) {
     linkDeviceLibrary(*code, findDeviceLibrary(options.libdevice), /*flushDenormals=*/false);
   optimizeForNVPTX(*code, *machine);
   checkLLVM("optimising");
-  return generateCode(std::move(code));
-}
-
-std::unique_ptr<CompiledKernel> CUDACompilation::compileText(llvm::StringRef text,
-                                                             llvm::StringRef fileName) {
-  std::unique_ptr<llvm::Module> code = parseLLVMIR(text, fileName, llvmContext);
-  readKernelMetadata(*code, metadata);
   return generateCode(std::move(code));
 }
 

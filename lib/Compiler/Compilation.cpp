@@ -6,6 +6,8 @@
 #include "KernelAttributes.h"
 #include "StageFiles.h"
 #include "mlir/Parser/Parser.h"
+#include "tessera/Compiler/ArgumentAccess.h"
+#include "tessera/Pipelines/Pipelines.h"
 #include "tessera/Support/IRDump.h"
 #include "tessera/Support/UserError.h"
 #include "tessera/Target/LLVMIR/LLVMIR.h"
@@ -40,6 +42,21 @@ Compilation::Compilation(const CompileOptions &options,
     : options(options), stageNames(stageNames) {
   metadata.target = options.target;
   llvmContext.setDiagnosticHandler(std::make_unique<LLVMReports>(llvmErrors));
+}
+
+std::unique_ptr<CompiledKernel> Compilation::compileText(llvm::StringRef text,
+                                                         llvm::StringRef fileName) {
+  std::unique_ptr<llvm::Module> code = parseLLVMIR(text, fileName, llvmContext);
+  readKernelMetadata(*code, metadata);
+  return generateCode(std::move(code));
+}
+
+void Compilation::lowerTile(ModuleOp module) {
+  metadata.name = selectKernel(module, options.entry);
+  lower(module, "tile", [](OpPassManager &) {});
+  if (auto kernel = module.lookupSymbol<tile::FuncOp>(metadata.name))
+    setKernelArguments(module, describeArguments(kernel));
+  lower(module, "tile-opt", buildTilePipeline);
 }
 
 void Compilation::lower(ModuleOp module, llvm::StringRef stage,

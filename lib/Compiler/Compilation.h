@@ -23,8 +23,17 @@ namespace tessera {
 class Compilation {
 public:
   Compilation(const CompileOptions &options, llvm::ArrayRef<llvm::StringLiteral> stageNames);
+  virtual ~Compilation() = default;
+
+  /// Goes on from the text of the stage "llvmir".
+  std::unique_ptr<CompiledKernel> compileText(llvm::StringRef text, llvm::StringRef fileName);
 
 protected:
+  /// Machine code of LLVM IR, and what the launcher asks of it.
+  virtual std::unique_ptr<CompiledKernel> generateCode(std::unique_ptr<llvm::Module> code) = 0;
+  /// Chooses the kernel, and brings the module to "tile-opt", the last stage that is the
+  /// same for every target.
+  void lowerTile(mlir::ModuleOp module);
   /// Brings the module to a stage by the passes that `build` adds. Does nothing for
   /// stages that lie before the module's own, and runs nothing for that one.
   void lower(mlir::ModuleOp module, llvm::StringRef stage,

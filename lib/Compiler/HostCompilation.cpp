@@ -7,7 +7,6 @@
 #include "Diagnostics.h"
 #include "KernelAttributes.h"
 #include "StageFiles.h"
-#include "tessera/Compiler/ArgumentAccess.h"
 #include "tessera/Pipelines/Pipelines.h"
 #include "tessera/Runtime/Host/KernelABI.h"
 #include "tessera/Target/Host/HostTarget.h"
@@ -33,10 +32,9 @@ public:
   }
 
   std::unique_ptr<CompiledKernel> compile(ModuleOp module);
-  std::unique_ptr<CompiledKernel> compileText(llvm::StringRef text, llvm::StringRef fileName);
 
 private:
-  std::unique_ptr<CompiledKernel> generateCode(std::unique_ptr<llvm::Module> code);
+  std::unique_ptr<CompiledKernel> generateCode(std::unique_ptr<llvm::Module> code) override;
 
   HostTarget target;
   std::unique_ptr<llvm::TargetMachine> machine;
@@ -44,7 +42,6 @@ private:
 
 std::unique_ptr<CompiledKernel> HostCompilation::compile(ModuleOp module) {
   DiagnosticCollector diagnostics(module.getContext());
-  metadata.name = selectKernel(module, options.entry);
   HostPipelineOptions pipeline;
   pipeline.vectorBits = target.vectorBits;
   pipeline.hasF16C = target.hasF16Conversion;
@@ -54,10 +51,7 @@ std::unique_ptr<CompiledKernel> HostCompilation::compile(ModuleOp module) {
   pipeline.fpFusion = options.fpFusion;
   pipeline.lineInfo = options.debug;
 
-  lower(module, "tile", [](OpPassManager &) {});
-  if (auto kernel = module.lookupSymbol<tile::FuncOp>(metadata.name))
-    setKernelArguments(module, describeArguments(kernel));
-  lower(module, "tile-opt", buildTilePipeline);
+  lowerTile(module);
   lower(module, "strips", [&](OpPassManager &passes) { buildStripsPipeline(passes, pipeline); });
   lower(module, "llvm", [&](OpPassManager &passes) { buildLLVMPipeline(passes, pipeline); });
   readKernelAttributes(module, metadata);
@@ -68,13 +62,6 @@ std::unique_ptr<CompiledKernel> HostCompilation::compile(ModuleOp module) {
   setTarget(*code, *machine, target.cpu, target.features, target.vectorBits);
   optimize(*code, *machine, options.tuneMax ? OptimizationLevel::Max : OptimizationLevel::Lite);
   checkLLVM("optimising");
-  return generateCode(std::move(code));
-}
-
-std::unique_ptr<CompiledKernel> HostCompilation::compileText(llvm::StringRef text,
-                                                             llvm::StringRef fileName) {
-  std::unique_ptr<llvm::Module> code = parseLLVMIR(text, fileName, llvmContext);
-  readKernelMetadata(*code, metadata);
   return generateCode(std::move(code));
 }
 
