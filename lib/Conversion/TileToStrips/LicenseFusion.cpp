@@ -5,7 +5,9 @@
 //
 // The range of an access comes from its access form: from the lowest to the highest
 // address that any index gives, masks aside. Extents of the arrays passed to the kernel
-// say nothing, since kernels legally walk past a view.
+// say nothing, since kernels legally walk past a view. Where rows lie at addresses that
+// depend on data (an embedding, paged caches), the program finds the lowest and the
+// highest row before it starts: cheap beside the rows themselves.
 
 #include "GroupRoots.h"
 #include "StripEmitter.h"
@@ -26,6 +28,8 @@ namespace tessera {
 namespace {
 
 constexpr llvm::StringLiteral kScratchBytes = "strips.scratch_bytes";
+/// Rows with fewer elements are not worth a look at where each begins.
+constexpr int64_t kLeastRow = 8;
 
 /// Decides about one group and rewrites it.
 class GroupLicense {
@@ -45,6 +49,8 @@ private:
     Value low, high; ///< bytes, i64; null if unknown
   };
   const Range &getRange(Value pointers);
+  bool isRepeatable(Value value);
+  Range findOuterRows(Value pointers, const AccessForm &form);
   Value constant(int64_t value) { return arith::ConstantIntOp::create(builder, loc, value, 64); }
   /// scale * symbol as an i64.
   Value materialize(Coefficient coefficient, int64_t factor);
@@ -83,6 +89,67 @@ Value GroupLicense::materialize(Coefficient coefficient, int64_t factor) {
   return arith::MulIOp::create(builder, loc, symbol, constant(coefficient.scale * factor));
 }
 
+/// Whether computing a value of the group once more changes nothing.
+bool GroupLicense::isRepeatable(Value value) {
+  SmallVector<Value> work{value};
+  DenseSet<Operation *> seen;
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val().getDefiningOp();
+    if (!op || op->getBlock() != &group.getBody().front() || !seen.insert(op).second)
+      continue;
+    auto load = dyn_cast<tile::LoadOp>(op);
+    if (load ? load.getIsVolatile() : !isMemoryEffectFree(op) && !isa<strips::ReadOp>(op))
+      return false;
+    llvm::append_range(work, op->getOperands());
+  }
+  return true;
+}
+
+/// The lowest and the highest address that rows begin at, where these depend on data.
+GroupLicense::Range GroupLicense::findOuterRows(Value pointers, const AccessForm &form) {
+  constexpr int64_t kMostLanes = 8;
+  ArrayRef<int64_t> shape = tile::getShape(pointers.getType());
+  SmallVector<unsigned> dims;
+  for (unsigned dim = 0; dim < shape.size(); ++dim)
+    if (shape[dim] != 1 && !form.isAffineAlong(dim))
+      dims.push_back(dim);
+  unsigned laneDim = dims.back();
+  int64_t lanes = std::min(kMostLanes, shape[laneDim] & -shape[laneDim]);
+  Type type = StripEmitter::typed(builder.getI64Type(), lanes);
+
+  OpBuilder &b = emitter.atStart();
+  auto splat = [&](uint64_t value) -> Value {
+    APInt bits(64, value);
+    if (auto vector = dyn_cast<VectorType>(type))
+      return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(vector, bits));
+    return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, bits));
+  };
+  SmallVector<Value, 2> bounds{splat(~uint64_t(0)), splat(0)};
+  IndexTuple index(shape.size());
+  SmallVector<scf::ForOp> loops;
+  for (unsigned dim : dims) {
+    int64_t step = dim == laneDim ? lanes : 1;
+    Value begin = emitter.getIndexConstant(0), end = emitter.getIndexConstant(shape[dim]);
+    loops.push_back(emitter.beginLoop(begin, end, step, bounds));
+    index[dim] = {loops.back().getInductionVar(), 0, step, emitter.getLevel()};
+    bounds.assign(loops.back().getRegionIterArgs().begin(), loops.back().getRegionIterArgs().end());
+  }
+  Value rows = emitter.broadcast(emitter.evaluate(pointers, index), lanes);
+  OpBuilder &inner = emitter.atEnd();
+  bounds[0] = arith::MinUIOp::create(inner, loc, bounds[0], rows);
+  bounds[1] = arith::MaxUIOp::create(inner, loc, bounds[1], rows);
+  for (scf::ForOp loop : llvm::reverse(loops)) {
+    emitter.endLoop(bounds);
+    bounds.assign(loop.result_begin(), loop.result_end());
+  }
+  builder.setInsertionPoint(group);
+  if (lanes > 1) {
+    bounds[0] = vector::ReductionOp::create(builder, loc, vector::CombiningKind::MINUI, bounds[0]);
+    bounds[1] = vector::ReductionOp::create(builder, loc, vector::CombiningKind::MAXUI, bounds[1]);
+  }
+  return {bounds[0], bounds[1]};
+}
+
 const GroupLicense::Range &GroupLicense::getRange(Value pointers) {
   auto [it, isNew] = ranges.try_emplace(pointers);
   Range &range = it->second;
@@ -90,19 +157,30 @@ const GroupLicense::Range &GroupLicense::getRange(Value pointers) {
     return range;
   const AccessForm &form = access.getForm(pointers);
   ArrayRef<int64_t> shape = tile::getShape(pointers.getType());
+  int64_t numRows = 1;
   for (unsigned dim = 0; dim < shape.size(); ++dim)
-    if (shape[dim] != 1 && !form.isAffineAlong(dim))
-      return range;
+    if (!form.isAffineAlong(dim))
+      numRows *= shape[dim];
   int64_t bytes =
       cast<tile::PointerType>(getElementTypeOrSelf(pointers.getType())).getPointeeBytes();
-  Value base = emitter.evaluate(pointers, IndexTuple(shape.size())).value;
+  Value low, high;
+  if (numRows == 1) {
+    low = high = emitter.evaluate(pointers, IndexTuple(shape.size())).value;
+  } else {
+    if (numRows * kLeastRow > ShapedType::getNumElements(shape) || !isRepeatable(pointers))
+      return range;
+    Range rows = findOuterRows(pointers, form);
+    low = rows.low;
+    high = rows.high;
+  }
   builder.setInsertionPoint(group);
   int64_t below = 0, above = bytes;
-  Value low = base, high = base;
   for (unsigned dim = 0; dim < shape.size(); ++dim) {
+    if (shape[dim] == 1 || !form.isAffineAlong(dim))
+      continue;
     Coefficient stride = form.strides[dim];
     int64_t steps = (shape[dim] - 1) * bytes;
-    if (shape[dim] == 1 || stride.isZero())
+    if (stride.isZero())
       continue;
     if (stride.isConstant()) {
       (stride.scale < 0 ? below : above) += stride.scale * steps;

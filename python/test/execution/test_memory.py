@@ -106,6 +106,35 @@ def test_rows_chosen_by_index(run, rng, dtype):
     np.testing.assert_array_equal(out, table[index])
 
 
+@pytest.mark.parametrize("first", [0, 8, 9, 40])
+def test_rows_chosen_by_index_and_stored_among_them(run, rng, first):
+    # Every row is loaded before any is stored, wherever the chosen rows lie.
+    table = draw(rng, (48, 32), "float32")
+    index = rng.integers(0, 17, 8).astype(np.int64)
+    want = table.copy()
+    want[first : first + 8] = table[index]
+    run(gather_rows, (1,), table, index, table[first:], WIDTH=32, ROWS=8)
+    np.testing.assert_array_equal(table, want)
+
+
+@tessera.jit
+def permute_rows(x_ptr, from_ptr, to_ptr, WIDTH: tl.constexpr, ROWS: tl.constexpr):
+    rows, columns = tl.arange(0, ROWS), tl.arange(0, WIDTH)
+    source, target = tl.load(from_ptr + rows), tl.load(to_ptr + rows)
+    x = tl.load(x_ptr + source[:, None] * WIDTH + columns[None, :])
+    tl.store(x_ptr + target[:, None] * WIDTH + columns[None, :], x)
+
+
+@pytest.mark.parametrize("apart", [0, 12, 30])
+def test_rows_moved_to_rows_chosen_by_index(run, rng, apart):
+    x = draw(rng, (64, 32), "float32")
+    source, target = rng.permutation(16)[:8], rng.permutation(16)[:8] + apart
+    want = x.copy()
+    want[target] = x[source]
+    run(permute_rows, (1,), x, source, target, WIDTH=32, ROWS=8)
+    np.testing.assert_array_equal(x, want)
+
+
 @tessera.jit
 def gather_and_scatter(x_ptr, from_ptr, to_ptr, out_ptr):
     offsets = tl.arange(0, 64)

@@ -117,3 +117,54 @@ tile.func @unknown(%q: !tile.ptr<f32>) attributes {strips.scratch_bytes = 512 : 
   }
   tile.return
 }
+
+// -----
+
+// Rows that an index tile chooses: the lowest and the highest of them are found first,
+// eight at a time.
+
+// CHECK-LABEL: @chosen_rows
+// CHECK-DAG:     %[[NONE:.*]] = arith.constant dense<-1> : vector<8xi64>
+// CHECK-DAG:     %[[ZERO:.*]] = arith.constant dense<0> : vector<8xi64>
+// CHECK:         %[[ROWS:.*]]:2 = scf.for %{{.*}} = %c0 to %c64 step %c8 iter_args(%[[LOW:.*]] = %[[NONE]], %[[HIGH:.*]] = %[[ZERO]])
+// CHECK:           llvm.load {{.*}} -> vector<8xi64>
+// CHECK:           %[[AT:.*]] = arith.addi {{.*}} : vector<8xi64>
+// CHECK:           arith.minui %[[LOW]], %[[AT]]
+// CHECK:           arith.maxui %[[HIGH]], %[[AT]]
+// CHECK:         %[[FIRST:.*]] = vector.reduction <minui>, %[[ROWS]]#0
+// CHECK:         %[[LAST:.*]] = vector.reduction <maxui>, %[[ROWS]]#1
+// CHECK:         %[[END:.*]] = arith.addi %[[LAST]], %c128
+// CHECK:         arith.cmpi ule, %[[END]],
+// CHECK:         arith.cmpi ule, %{{.*}}, %[[FIRST]]
+// CHECK:         scf.if
+// CHECK:           strips.group
+// CHECK:         } else {
+tile.func @chosen_rows(%table: !tile.ptr<f32>, %index: !tile.ptr<i64>, %out: !tile.ptr<f32>) {
+  strips.group [64, 32] {
+    %r = tile.range 0 to 64 : tensor<64xi32>
+    %is = tile.splat %index : !tile.ptr<i64> -> tensor<64x!tile.ptr<i64>>
+    %ip = tile.addptr %is, %r : tensor<64x!tile.ptr<i64>>, tensor<64xi32>
+    %i = tile.load %ip : tensor<64x!tile.ptr<i64>>
+    %width = arith.constant dense<32> : tensor<64xi64>
+    %iw = arith.muli %i, %width : tensor<64xi64>
+    %ts = tile.splat %table : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+    %tr = tile.addptr %ts, %iw : tensor<64x!tile.ptr<f32>>, tensor<64xi64>
+    %t1 = tile.expand_dims %tr {axis = 1 : i32} : tensor<64x!tile.ptr<f32>> -> tensor<64x1x!tile.ptr<f32>>
+    %tb = tile.broadcast %t1 : tensor<64x1x!tile.ptr<f32>> -> tensor<64x32x!tile.ptr<f32>>
+    %c = tile.range 0 to 32 : tensor<32xi32>
+    %c1 = tile.expand_dims %c {axis = 0 : i32} : tensor<32xi32> -> tensor<1x32xi32>
+    %cb = tile.broadcast %c1 : tensor<1x32xi32> -> tensor<64x32xi32>
+    %tp = tile.addptr %tb, %cb : tensor<64x32x!tile.ptr<f32>>, tensor<64x32xi32>
+    %x = tile.load %tp : tensor<64x32x!tile.ptr<f32>>
+    %w = arith.constant dense<32> : tensor<64xi32>
+    %rw = arith.muli %r, %w : tensor<64xi32>
+    %o1 = tile.expand_dims %rw {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+    %ob = tile.broadcast %o1 : tensor<64x1xi32> -> tensor<64x32xi32>
+    %o = arith.addi %ob, %cb : tensor<64x32xi32>
+    %os = tile.splat %out : !tile.ptr<f32> -> tensor<64x32x!tile.ptr<f32>>
+    %op = tile.addptr %os, %o : tensor<64x32x!tile.ptr<f32>>, tensor<64x32xi32>
+    tile.store %op, %x : tensor<64x32x!tile.ptr<f32>>
+    strips.yield
+  }
+  tile.return
+}
