@@ -35,7 +35,7 @@ std::string tessera::getHostInfo() {
   llvm::json::Object info{
       {"cpu", target.cpu},
       {"features", target.features},
-      {"vector_bits", target.vectorBits},
+      {"vector_bits", target.machine.vectorBits},
       {"cpus", host::getNumAvailableCPUs()},
       {"threads", host::getDefaultNumThreads()},
       {"thread_provider", host::getThreadProvider()},

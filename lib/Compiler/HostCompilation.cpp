@@ -26,7 +26,7 @@ public:
         machine(target.createTargetMachine(options.tuneMax)) {
     metadata.cpu = target.cpu;
     metadata.features = target.features;
-    metadata.vectorBits = target.vectorBits;
+    metadata.vectorBits = target.machine.vectorBits;
     metadata.abiVersion = host::kHostABIVersion;
     metadata.numThreads = options.numThreads;
   }
@@ -43,10 +43,8 @@ private:
 std::unique_ptr<CompiledKernel> HostCompilation::compile(ModuleOp module) {
   DiagnosticCollector diagnostics(module.getContext());
   HostPipelineOptions pipeline;
-  pipeline.vectorBits = target.vectorBits;
-  pipeline.hasF16C = target.hasF16Conversion;
-  pipeline.hasInt8Dot = target.hasInt8Dot;
-  pipeline.hasBF16Dot = target.hasFastBF16Dot;
+  pipeline.machine = target.machine.print();
+  pipeline.remarks = true;
   pipeline.deterministic = options.deterministic;
   pipeline.fpFusion = options.fpFusion;
   pipeline.lineInfo = options.debug;
@@ -59,7 +57,7 @@ std::unique_ptr<CompiledKernel> HostCompilation::compile(ModuleOp module) {
 
   std::unique_ptr<llvm::Module> code = translate(module);
   code->getFunction(metadata.name)->setName(getKernelSymbol(metadata.name));
-  setTarget(*code, *machine, target.cpu, target.features, target.vectorBits);
+  setTarget(*code, *machine, target.cpu, target.features, target.machine.vectorBits);
   optimize(*code, *machine, options.tuneMax ? OptimizationLevel::Max : OptimizationLevel::Lite);
   checkLLVM("optimising");
   return generateCode(std::move(code));

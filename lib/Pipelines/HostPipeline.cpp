@@ -25,12 +25,15 @@
 #include "tessera/Conversion/TileToStrips/Passes.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
+#include "tessera/Machine/HostMachine.h"
 #include "tessera/Pipelines/Pipelines.h"
 
 using namespace mlir;
 using namespace tessera;
 
 void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOptions &options) {
+  std::optional<HostMachine> machine = HostMachine::parse(options.machine);
+
   // There is nothing on a CPU that a block pointer or a descriptor would map to.
   manager.addPass(tile::createTileLowerDescriptorsPass());
 
@@ -73,12 +76,12 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   kernels.addPass(createStripsLicenseFusion());
 
   // Matrix products have their operands in memory now, and their own way of blocking.
-  kernels.addPass(createStripsLowerDot(
-      {options.hasInt8Dot, options.hasBF16Dot, options.vectorBits, options.deterministic}));
+  kernels.addPass(createStripsLowerDot({options.machine, options.remarks, options.deterministic}));
 
   // The groups become loops over vectors: the last tile is gone.
   StripsLowerOptions strips;
-  strips.vectorBits = options.vectorBits;
+  strips.machineName = options.machine;
+  strips.remarks = options.remarks;
   strips.deterministic = options.deterministic;
   kernels.addPass(createStripsLower(strips));
 
@@ -95,7 +98,7 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   // that the machine cannot compute with; then functions, which only have to exist for
   // the two wide types that are left.
   manager.addPass(createStripsExpandTotalArith());
-  manager.addPass(createStripsLegalizeFloats({options.hasF16C}));
+  manager.addPass(createStripsLegalizeFloats({machine && machine->hasF16Conversion}));
   manager.addPass(createStripsExpandMath({options.deterministic}));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());

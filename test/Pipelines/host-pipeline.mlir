@@ -1,7 +1,7 @@
-// RUN: tessera-opt %s --tessera-host-pipeline=vector-bits=256 | FileCheck %s --check-prefix=LLVM
-// RUN: tessera-opt %s --tessera-tile-pipeline --tessera-strips-pipeline=vector-bits=256 | FileCheck %s --check-prefix=STRIPS
-// RUN: tessera-opt %s --tessera-tile-pipeline --tessera-strips-pipeline=vector-bits=256 --tessera-llvm-pipeline | FileCheck %s --check-prefix=LLVM
-// RUN: tessera-opt %s --tessera-tile-pipeline --tessera-strips-pipeline="vector-bits=128 fp-fusion=false" | FileCheck %s --check-prefix=EXACT
+// RUN: tessera-opt %s --tessera-host-pipeline=machine=avx2+f16 | FileCheck %s --check-prefix=LLVM
+// RUN: tessera-opt %s --tessera-tile-pipeline --tessera-strips-pipeline=machine=avx2+f16 | FileCheck %s --check-prefix=STRIPS
+// RUN: tessera-opt %s --tessera-tile-pipeline --tessera-strips-pipeline=machine=avx2+f16 --tessera-llvm-pipeline | FileCheck %s --check-prefix=LLVM
+// RUN: tessera-opt %s --tessera-tile-pipeline --tessera-strips-pipeline="machine=sse2 fp-fusion=false" | FileCheck %s --check-prefix=EXACT
 
 // The whole way, by its three parts: no tile is left after the second, no dialect but
 // LLVM's after the third.

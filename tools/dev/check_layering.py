@@ -20,6 +20,7 @@ import sys
 LAYERS: dict[str, set[str]] = {
     "Support": set(),
     "Layout": set(),
+    "Machine": set(),
     "Runtime": set(),
     "Dialect/Tile/IR": {"Support"},
     "Dialect/Strips/IR": {"Support", "Dialect/Tile/IR"},
@@ -43,6 +44,7 @@ LAYERS: dict[str, set[str]] = {
     "Interpreter": {"Support", "Dialect/Tile/IR"},
     "Conversion": {
         "Support",
+        "Machine",
         "Layout",
         "Analysis",
         "Dialect/Tile/IR",
@@ -50,9 +52,10 @@ LAYERS: dict[str, set[str]] = {
         "Dialect/TileGPU/IR",
         "Runtime",
     },
-    "Target": {"Support", "Runtime"},
+    "Target": {"Support", "Machine", "Runtime"},
     "Pipelines": {
         "Support",
+        "Machine",
         "Analysis",
         "Conversion",
         "Dialect/Tile/IR",

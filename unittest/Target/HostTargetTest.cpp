@@ -13,30 +13,30 @@ namespace {
 TEST(HostTargetTest, HostHasANameAndVectors) {
   HostTarget host = HostTarget::get();
   EXPECT_FALSE(host.cpu.empty());
-  EXPECT_GE(host.vectorBits, 128);
+  EXPECT_GE(host.machine.vectorBits, 128u);
   EXPECT_NE(host.createTargetMachine(), nullptr);
 }
 
 #if defined(__x86_64__)
 TEST(HostTargetTest, LevelsOfX86) {
   HostTarget sse2 = HostTarget::get("x86-64");
-  EXPECT_EQ(sse2.vectorBits, 128);
-  EXPECT_FALSE(sse2.hasF16Conversion);
+  EXPECT_EQ(sse2.machine.vectorBits, 128u);
+  EXPECT_FALSE(sse2.machine.hasF16Conversion);
   HostTarget avx2 = HostTarget::get("x86-64-v3");
-  EXPECT_EQ(avx2.vectorBits, 256);
-  EXPECT_TRUE(avx2.hasF16Conversion);
-  EXPECT_EQ(HostTarget::get("x86-64-v4").vectorBits, 512);
+  EXPECT_EQ(avx2.machine.vectorBits, 256u);
+  EXPECT_TRUE(avx2.machine.hasF16Conversion);
+  EXPECT_EQ(HostTarget::get("x86-64-v4").machine.vectorBits, 512u);
 }
 
 TEST(HostTargetTest, SomeCPUsAreBetterOffWithHalfTheirWidth) {
-  EXPECT_EQ(HostTarget::get("cascadelake").vectorBits, 256);
-  EXPECT_EQ(HostTarget::get("icelake-server").vectorBits, 512);
-  EXPECT_EQ(HostTarget::get("znver5").vectorBits, 512);
+  EXPECT_EQ(HostTarget::get("cascadelake").machine.vectorBits, 256u);
+  EXPECT_EQ(HostTarget::get("icelake-server").machine.vectorBits, 512u);
+  EXPECT_EQ(HostTarget::get("znver5").machine.vectorBits, 512u);
 }
 
 TEST(HostTargetTest, FeaturesChangeTheAnswer) {
-  EXPECT_EQ(HostTarget::get("x86-64-v4", "-avx512f").vectorBits, 256);
-  EXPECT_EQ(HostTarget::get("x86-64", "+avx2").vectorBits, 256);
+  EXPECT_EQ(HostTarget::get("x86-64-v4", "-avx512f").machine.vectorBits, 256u);
+  EXPECT_EQ(HostTarget::get("x86-64", "+avx2").machine.vectorBits, 256u);
 }
 #endif
 

@@ -33,7 +33,7 @@ std::string compileIR(llvm::StringRef text, llvm::StringRef cpu = "host",
   std::unique_ptr<llvm::TargetMachine> machine = target.createTargetMachine();
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> module = parseLLVMIR(text, "test.ll", context);
-  setTarget(*module, *machine, target.cpu, target.features, target.vectorBits);
+  setTarget(*module, *machine, target.cpu, target.features, target.machine.vectorBits);
   optimize(*module, *machine, level);
   return emitObject(*module, *machine);
 }

@@ -13,21 +13,17 @@ namespace tessera {
 
 /// What the passes of the CPU pipeline ask about the CPU, and how to compile.
 struct HostPipelineOptions : mlir::PassPipelineOptions<HostPipelineOptions> {
-  Option<unsigned> vectorBits{*this, "vector-bits", llvm::cl::init(256u),
-                              llvm::cl::desc("Width of the machine's vectors")};
-  Option<bool> hasF16C{
-      *this, "has-f16c", llvm::cl::init(true),
-      llvm::cl::desc("The machine converts between f16 and f32 by an instruction")};
-  Option<bool> hasInt8Dot{*this, "has-int8-dot", llvm::cl::init(false),
-                          llvm::cl::desc("The machine multiplies bytes four at a time (VNNI)")};
-  Option<bool> hasBF16Dot{*this, "has-bf16-dot", llvm::cl::init(false),
-                          llvm::cl::desc("The machine multiplies bf16 two at a time, and fast")};
+  Option<std::string> machine{
+      *this, "machine", llvm::cl::init("avx2+f16"),
+      llvm::cl::desc("A row of the table of machines, and which of its instructions there are")};
   Option<bool> deterministic{*this, "deterministic", llvm::cl::init(false),
                              llvm::cl::desc("Reduce in an order that no vector width changes")};
   Option<bool> fpFusion{*this, "fp-fusion", llvm::cl::init(true),
                         llvm::cl::desc("Let a product and a sum be rounded once")};
   Option<bool> lineInfo{*this, "line-info", llvm::cl::init(false),
                         llvm::cl::desc("Have machine code tell the source lines it is from")};
+  Option<bool> remarks{*this, "remarks", llvm::cl::init(false),
+                       llvm::cl::desc("Say what was chosen for the machine, and why")};
 };
 
 /// What the passes of the GPU pipeline ask about the GPU, and how to compile.

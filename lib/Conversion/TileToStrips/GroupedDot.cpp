@@ -9,7 +9,7 @@
 
 #include "GroupedDot.h"
 
-#include "DotBlock.h"
+#include "CostModel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -22,22 +22,21 @@ using namespace mlir;
 namespace tessera {
 namespace {
 
-/// The narrowest vector of words that the instructions have.
-constexpr int64_t kMinLanes = 4;
-
 class GroupedDotEmitter {
 public:
-  GroupedDotEmitter(strips::DotOp dot, DotGroup group, unsigned vectorBits)
-      : dot(dot), b(dot), loc(dot.getLoc()), isInt8(group == DotGroup::Int8),
-        group(static_cast<int64_t>(group)), lanes(vectorBits / 32) {
+  GroupedDotEmitter(strips::DotOp dot, const DotInstruction &instruction,
+                    const HostMachine &machine)
+      : dot(dot), b(dot), loc(dot.getLoc()), instruction(instruction),
+        isShifted(instruction.isLhsUnsigned), group(instruction.steps),
+        lanes(machine.vectorBits / 32) {
     auto aType = cast<MemRefType>(dot.getA().getType());
     M = aType.getDimSize(0);
     words = aType.getDimSize(1) / this->group;
     N = cast<MemRefType>(dot.getB().getType()).getDimSize(1);
-    depth = std::min(words, kDotDepth);
     sumElement = cast<MemRefType>(dot.getAcc().getType()).getElementType();
-    block = chooseBlock(M, std::max<int64_t>(1, N / lanes), vectorBits >= 512 ? 32 : 16);
+    block = chooseBlock(machine, M, std::max<int64_t>(1, N / lanes));
     panelColumns = std::min(N, block.vectors * lanes);
+    depth = chooseDepth(machine, words, panelColumns * 4);
   }
 
   int64_t emit(int64_t offset) {
@@ -45,12 +44,12 @@ public:
     auto reserve = [&](ArrayRef<int64_t> shape) -> Value {
       auto type = MemRefType::get(shape, b.getI32Type());
       Value buffer = strips::ScratchOp::create(b, loc, type, offset);
-      offset += llvm::alignTo(type.getNumElements() * 4, kLineBytes);
+      offset += llvm::alignTo(type.getNumElements() * 4, HostMachine::kLineBytes);
       return buffer;
     };
     packedA = reserve({M, depth});
     packedB = reserve({depth, panelColumns});
-    if (isInt8)
+    if (isShifted)
       corrections = reserve({1, panelColumns});
     forEach(0, words / depth * depth, depth, [&](Value word) { emitDepth(word, depth); });
     if (words % depth != 0)
@@ -122,7 +121,7 @@ private:
     int64_t rest = (N - whole) / lanes;
     if (rest)
       emitPanel(word, index(whole), rest, lanes, steps);
-    forEachStrip(whole + rest * lanes, N, kMinLanes,
+    forEachStrip(whole + rest * lanes, N, instruction.forms.back().bits / 32,
                  [&](Value column, int64_t width) { emitPanel(word, column, 1, width, steps); });
   }
 
@@ -133,7 +132,7 @@ private:
         Value bits = loadBits(dot.getA(), row, times(add(word, at), group), width * group);
         Value packed = vector::BitCastOp::create(b, loc, type, bits);
         // Flipping the sign bit of a byte adds 128 to it.
-        if (isInt8)
+        if (isShifted)
           packed = arith::XOrIOp::create(b, loc, packed, splat(type, int32_t(0x80808080)));
         vector::StoreOp::create(b, loc, packed, packedA, ValueRange{row, at});
       });
@@ -144,7 +143,7 @@ private:
     for (int64_t first = 0; first < columns; first += width) {
       auto type = VectorType::get(width, b.getI32Type());
       SmallVector<Value> sums;
-      if (isInt8)
+      if (isShifted)
         sums.push_back(splat(type, 0));
       auto body = [&](Value at, ValueRange carried) -> SmallVector<Value> {
         SmallVector<Value> rows;
@@ -159,7 +158,7 @@ private:
                          : interleave(interleave(rows[0], rows[2]), interleave(rows[1], rows[3]));
         Value packed = vector::BitCastOp::create(b, loc, type, bits);
         vector::StoreOp::create(b, loc, packed, packedB, ValueRange{at, index(first)});
-        if (!isInt8)
+        if (!isShifted)
           return {};
         return {multiply(carried[0], splat(type, 0x01010101), packed)};
       };
@@ -169,7 +168,7 @@ private:
                                        b.restoreInsertionPoint(inner.saveInsertionPoint());
                                        scf::YieldOp::create(b, loc, body(at, carried));
                                      });
-      if (isInt8) {
+      if (isShifted) {
         Value correction = arith::MulIOp::create(b, loc, loop.getResult(0), splat(type, -128));
         vector::StoreOp::create(b, loc, correction, corrections,
                                 ValueRange{index(0), index(first)});
@@ -197,7 +196,7 @@ private:
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t v = 0; v < vectors; ++v) {
         Value sum = vector::LoadOp::create(b, loc, sumType, dot.getAcc(), at(r, v));
-        if (isInt8) {
+        if (isShifted) {
           Value correction = vector::LoadOp::create(b, loc, sumType, corrections,
                                                     ValueRange{index(0), index(v * width)});
           sum = arith::AddIOp::create(b, loc, sum, correction);
@@ -231,10 +230,9 @@ private:
   Value multiply(Value sum, Value x, Value y) {
     auto type = cast<VectorType>(x.getType());
     int64_t width = type.getNumElements();
-    Type narrow = isInt8 ? Type(b.getI8Type()) : Type(b.getBF16Type());
+    Type narrow = sumElement.isInteger() ? Type(b.getI8Type()) : Type(b.getBF16Type());
     auto elements = VectorType::get(width * group, narrow);
-    std::string name = isInt8 ? "llvm.x86.avx512.vpdpbusd." : "llvm.x86.avx512bf16.dpbf16ps.";
-    name += std::to_string(width * 32);
+    llvm::StringRef name = instruction.getIntrinsic(width * 32);
     SmallVector<Value> operands = {sum, vector::BitCastOp::create(b, loc, elements, x),
                                    vector::BitCastOp::create(b, loc, elements, y)};
     return LLVM::CallIntrinsicOp::create(b, loc, sum.getType(), b.getStringAttr(name), operands)
@@ -244,7 +242,8 @@ private:
   strips::DotOp dot;
   OpBuilder b;
   Location loc;
-  bool isInt8;
+  const DotInstruction &instruction;
+  bool isShifted; ///< a is moved up to where bytes are unsigned
   int64_t group, lanes;
   int64_t M, N, words; ///< words: K in words
   int64_t depth;       ///< words of k that are packed at a time
@@ -256,24 +255,26 @@ private:
 
 } // namespace
 
-std::optional<DotGroup> findDotGroup(strips::DotOp dot, const DotInstructions &machine,
-                                     bool deterministic) {
+const DotInstruction *findDotInstruction(strips::DotOp dot, const HostMachine &machine,
+                                         bool deterministic) {
   auto a = cast<MemRefType>(dot.getA().getType()), b = cast<MemRefType>(dot.getB().getType());
   Type sum = cast<MemRefType>(dot.getAcc().getType()).getElementType();
-  auto fits = [&](DotGroup group) {
-    return a.getDimSize(1) % static_cast<int64_t>(group) == 0 && b.getDimSize(1) % kMinLanes == 0;
+  auto fits = [&](const DotInstruction *instruction) {
+    return instruction && a.getDimSize(1) % instruction->steps == 0 &&
+           b.getDimSize(1) % (instruction->forms.back().bits / 32) == 0 &&
+           !instruction->getIntrinsic(machine.vectorBits).empty();
   };
-  if (machine.int8 && a.getElementType().isInteger(8) && sum.isInteger(32) && fits(DotGroup::Int8))
-    return DotGroup::Int8;
-  if (machine.bf16 && !deterministic && a.getElementType().isBF16() &&
-      b.getElementType().isBF16() && sum.isF32() && fits(DotGroup::BF16))
-    return DotGroup::BF16;
-  return std::nullopt;
+  if (a.getElementType().isInteger(8) && sum.isInteger(32) && fits(machine.int8Dot))
+    return machine.int8Dot;
+  if (!deterministic && a.getElementType().isBF16() && b.getElementType().isBF16() && sum.isF32() &&
+      fits(machine.bf16Dot))
+    return machine.bf16Dot;
+  return nullptr;
 }
 
-int64_t emitGroupedDot(strips::DotOp dot, DotGroup group, unsigned vectorBits,
-                       int64_t scratchOffset) {
-  return GroupedDotEmitter(dot, group, vectorBits).emit(scratchOffset);
+int64_t emitGroupedDot(strips::DotOp dot, const DotInstruction &instruction,
+                       const HostMachine &machine, int64_t scratchOffset) {
+  return GroupedDotEmitter(dot, instruction, machine).emit(scratchOffset);
 }
 
 } // namespace tessera

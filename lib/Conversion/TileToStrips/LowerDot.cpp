@@ -8,7 +8,7 @@
 // they take the same instructions. Where the machine multiplies several of them at
 // once, GroupedDot.cpp has another way.
 
-#include "DotBlock.h"
+#include "CostModel.h"
 #include "GroupedDot.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "tessera/Conversion/TileToStrips/Passes.h"
@@ -23,10 +23,26 @@ namespace tessera {
 
 namespace {
 
-/// Ways of the first-level cache that a panel of b may take up.
-constexpr int64_t kCacheWays = 8;
-constexpr int64_t kCacheSets = 64;
+constexpr int64_t kLineBytes = HostMachine::kLineBytes;
 constexpr StringLiteral kScratchAttr = "strips.scratch_bytes";
+
+//===----------------------------------------------------------------------===//
+// Remarks
+//===----------------------------------------------------------------------===//
+
+/// "product of 64x64 and 64x64 elements of f32: ", to which what was chosen is added.
+InFlightDiagnostic remarkOn(strips::DotOp dot) {
+  auto a = cast<MemRefType>(dot.getA().getType()), b = cast<MemRefType>(dot.getB().getType());
+  return emitRemark(dot.getLoc()) << "product of " << a.getDimSize(0) << "x" << a.getDimSize(1)
+                                  << " and " << b.getDimSize(0) << "x" << b.getDimSize(1)
+                                  << " elements of " << a.getElementType() << ": ";
+}
+
+void addBlock(InFlightDiagnostic &remark, const HostMachine &machine, const BlockShape &block) {
+  remark << "blocks of " << block.rows << " rows by " << block.vectors << " vectors in "
+         << getRegisters(block) << " of " << machine.vectorRegisters
+         << " registers, which wait for " << getBottleneck(machine, block);
+}
 
 //===----------------------------------------------------------------------===//
 // Emission
@@ -41,8 +57,8 @@ struct Operand {
 /// Writes the loops of one product.
 class DotEmitter {
 public:
-  DotEmitter(strips::DotOp dot, unsigned vectorBits, bool fuses)
-      : dot(dot), b(dot.getContext()), loc(dot.getLoc()), vectorBits(vectorBits), fuses(fuses) {
+  DotEmitter(strips::DotOp dot, const HostMachine &machine, bool fuses)
+      : dot(dot), b(dot.getContext()), loc(dot.getLoc()), machine(machine), fuses(fuses) {
     b.setInsertionPoint(dot);
     auto aType = cast<MemRefType>(dot.getA().getType());
     auto bType = cast<MemRefType>(dot.getB().getType());
@@ -54,22 +70,36 @@ public:
     bElement = bType.getElementType();
     accElement = accType.getElementType();
     element = accElement.isF64() ? Type(b.getF64Type()) : Type(b.getF32Type());
-    lanes = vectorBits / element.getIntOrFloatBitWidth();
+    lanes = machine.vectorBits / element.getIntOrFloatBitWidth();
+    block = chooseBlock(machine, M, std::max<int64_t>(1, N / lanes));
+    depth = chooseDepth(machine, K, panelColumns() * bytes());
     // An f16 accumulator is rounded once, not once a block.
-    depth = accElement.isF16() ? K : std::min(K, kDotDepth);
-    if (accElement.isInteger())
-      depth = std::min<int64_t>(depth, 1024);
+    if (accElement.isF16())
+      depth = K;
   }
 
   /// Bytes of scratch that the packed operands need.
   int64_t packedBytes() {
-    planColumns();
     return alignToLine(packA() ? M * depth * bytes() : 0) +
            alignToLine(packB() ? depth * panelColumns() * bytes() : 0);
   }
 
+  /// Says what was chosen, and why.
+  void remark() {
+    InFlightDiagnostic remark = remarkOn(dot);
+    addBlock(remark, machine, block);
+    remark << "; " << depth << " steps of k at a time";
+    if (packA())
+      remark << "; a is packed as " << element;
+    if (bElement != element)
+      remark << "; b is packed as " << element;
+    else if (packB())
+      remark << "; b is packed, since its rows meet in the cache";
+    else
+      remark << "; b is read in place";
+  }
+
   void emit(int64_t scratchOffset) {
-    planColumns();
     if (packA()) {
       packedA = scratch(scratchOffset, {M, depth});
       scratchOffset += alignToLine(M * depth * bytes());
@@ -119,10 +149,6 @@ private:
 
   //===-- Planning --------------------------------------------------------===//
 
-  void planColumns() {
-    int64_t registers = vectorBits >= 512 ? 32 : 16;
-    block = chooseBlock(M, std::max<int64_t>(1, N / lanes), registers);
-  }
   int64_t panelColumns() const { return std::min(N, block.vectors * lanes); }
   bool packA() const { return aElement != element; }
 
@@ -138,12 +164,7 @@ private:
     auto type = cast<MemRefType>(dot.getB().getType());
     if (failed(type.getStridesAndOffset(strides, offset)) || ShapedType::isDynamic(strides[0]))
       return true;
-    int64_t stride = strides[0] * bytes();
-    int64_t lines = std::max<int64_t>(1, panelColumns() * bytes() / kLineBytes);
-    // Rows start `period` apart before they meet the same set again.
-    int64_t period = kCacheSets * kLineBytes / std::gcd(kCacheSets * kLineBytes, stride);
-    int64_t sets = std::min(kCacheSets, lines * period);
-    return depth * lines > sets * kCacheWays;
+    return meetInCache(machine, depth, panelColumns() * bytes(), strides[0] * bytes());
   }
 
   //===-- Packing ---------------------------------------------------------===//
@@ -241,10 +262,7 @@ private:
                            ? arith::ConstantOp::create(b, loc, b.getZeroAttr(type)).getResult()
                            : widen(vector::LoadOp::create(b, loc, storedType, target, at(r, v))));
 
-    // A dozen multiply-adds hide the loop's own instructions.
-    int64_t unroll = rows * vectors >= 12 ? 1 : rows * vectors >= 6 ? 2 : 4;
-    if (steps % unroll != 0)
-      unroll = 1;
+    int64_t unroll = chooseSteps({rows, vectors}, steps);
     auto loop =
         scf::ForOp::create(b, loc, index(0), index(steps), index(unroll), sums,
                            [&](OpBuilder &body, Location, Value k, ValueRange carried) {
@@ -297,7 +315,7 @@ private:
   strips::DotOp dot;
   OpBuilder b;
   Location loc;
-  unsigned vectorBits;
+  const HostMachine &machine;
   bool fuses;
   int64_t M, N, K, lanes, depth;
   Type aElement, bElement, accElement;
@@ -326,6 +344,9 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
   using StripsLowerDotBase::StripsLowerDotBase;
 
   void runOnOperation() override {
+    std::optional<HostMachine> machine = getMachine(getOperation(), machineName);
+    if (!machine)
+      return signalPassFailure();
     SmallVector<strips::DotOp> dots;
     getOperation()->walk([&](strips::DotOp dot) { dots.push_back(dot); });
     // Products run one after another and share the memory behind the function's own
@@ -341,12 +362,18 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
       if (isNew)
         if (auto bytes = function->getAttrOfType<IntegerAttr>(kScratchAttr))
           begin = llvm::alignTo(bytes.getInt(), kLineBytes);
-      if (std::optional<DotGroup> group =
-              findDotGroup(dot, {hasInt8Dot, hasBF16Dot}, deterministic)) {
-        size = std::max(size, emitGroupedDot(dot, *group, vectorBits, begin));
+      if (const DotInstruction *instruction = findDotInstruction(dot, *machine, deterministic)) {
+        if (remarks) {
+          InFlightDiagnostic remark = remarkOn(dot);
+          remark << instruction->getIntrinsic(machine->vectorBits) << ", " << instruction->steps
+                 << " steps of k at once, on packed operands";
+        }
+        size = std::max(size, emitGroupedDot(dot, *instruction, *machine, begin));
         continue;
       }
-      DotEmitter emitter(dot, vectorBits, !deterministic);
+      DotEmitter emitter(dot, *machine, !deterministic);
+      if (remarks)
+        emitter.remark();
       size = std::max(size, emitter.packedBytes());
       emitter.emit(begin);
     }

@@ -2,6 +2,7 @@
 //
 // strips-lower: each group becomes a nest of loops over vectors (see StripNest.cpp).
 
+#include "CostModel.h"
 #include "GroupRoots.h"
 #include "StripNest.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -24,10 +25,11 @@ struct StripsLower : impl::StripsLowerBase<StripsLower> {
   using StripsLowerBase::StripsLowerBase;
 
   void runOnOperation() override {
-    StripOptions options;
-    options.vectorBits = vectorBits;
-    options.unroll = llvm::bit_floor(std::max(1u, unsigned(unroll)));
-    options.deterministic = deterministic;
+    std::optional<HostMachine> machine = getMachine(getOperation(), machineName);
+    if (!machine)
+      return signalPassFailure();
+    StripOptions options{*machine, llvm::bit_floor(unroll ? unsigned(unroll) : machine->strips),
+                         deterministic, remarks};
     SmallVector<strips::GroupOp> groups;
     getOperation().walk([&](strips::GroupOp group) { groups.push_back(group); });
     // Lowering a group adds to the function and changes nothing that a form says.
@@ -39,6 +41,9 @@ struct StripsLower : impl::StripsLowerBase<StripsLower> {
       for (Operation &op : group.getBody().front())
         if (classify(&op) == RootKind::InElementOrder)
           inElementOrder = &op;
+      auto scan = dyn_cast_or_null<tile::ScanOp>(inElementOrder);
+      if (scan && lowerScanInStrips(group, scan, access, options))
+        continue;
       int64_t groupEnd = begin;
       LogicalResult lowered = inElementOrder
                                   ? lowerElementOrderGroup(group, inElementOrder, access, groupEnd)

@@ -15,6 +15,7 @@
 #include "StripNest.h"
 
 #include "Combine.h"
+#include "CostModel.h"
 #include "GroupRoots.h"
 #include "ScalarMemory.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -37,6 +38,7 @@ public:
 
 private:
   void chooseLanes();
+  void remark();
   bool isNeighbour(Operation *op, unsigned dim, int64_t count);
   void chooseTransposition(int64_t widest, double otherwise);
   void visitAccesses(Value value, ArrayRef<Index> index, DenseSet<Value> &seen,
@@ -73,7 +75,9 @@ private:
   std::optional<unsigned> transposedDim; ///< along which stores have their lanes
   int64_t lanes = 1;
   unsigned unroll = 1;
-  IndexTuple index; ///< of the loops opened so far
+  StripWork chosen{1};    ///< what the lane dimension was chosen for
+  unsigned expensive = 0; ///< operations that are functions
+  IndexTuple index;       ///< of the loops opened so far
 
   bool inFixedOrder;        ///< reductions are folded as the interpreter does
   SmallVector<Value> lines; ///< where their elements are kept for that, by slot
@@ -166,17 +170,18 @@ void StripNest::chooseTransposition(int64_t widest, double otherwise) {
           std::min({widest, kLargestBlock, shape[from] & -shape[from], shape[to] & -shape[to]});
       if (from == to || count < 4)
         continue;
-      double cost = 2.0 / count + 0.35;
+      unsigned accesses = 0;
       bool fits = true;
       IndexTuple at(shape.size());
       at[from].lanes = count;
       visitRoots(at, [&](Operation *op, ArrayRef<Index> where) {
         auto lane = getLaneDim(where);
         bool isRoot = llvm::is_contained(roots, op);
-        cost += 1.0 / count;
+        ++accesses;
         fits &= isRoot ? isNeighbour(op, to, count) && !isNeighbour(op, from, count)
                        : !lane || isNeighbour(op, *lane, count);
       });
+      double cost = estimateTransposed(count, accesses);
       if (!fits || cost >= otherwise)
         continue;
       laneDim = from;
@@ -190,8 +195,7 @@ void StripNest::chooseTransposition(int64_t widest, double otherwise) {
 void StripNest::chooseLanes() {
   bool vectorizable = llvm::all_of(
       reductions, [](tile::ReduceOp reduce) { return isVectorizableRegion(reduce.getCombine()); });
-  int64_t widest =
-      std::max<int64_t>(1, options.vectorBits / std::max(16u, getWidestElement(group)));
+  int64_t widest = getLanes(options.machine, getWidestElement(group));
   if (!vectorizable || widest == 1)
     return;
   double bestCost = 0;
@@ -201,19 +205,19 @@ void StripNest::chooseLanes() {
       continue;
     IndexTuple at(shape.size());
     at[dim].lanes = count;
-    // Some arithmetic, and what each access costs an element.
-    double cost = 2.0 / count;
+    StripWork work{count};
     visitRoots(at, [&](Operation *op, ArrayRef<Index> where) {
       if (auto lane = getLaneDim(where))
-        cost += isNeighbour(op, *lane, count) ? 1.0 / count : 1.5;
+        ++(isNeighbour(op, *lane, count) ? work.neighbours : work.gathers);
     });
-    // A reduction ends every row with a fold of the lanes.
     if (axis == dim)
-      cost += 4.0 / shape[dim];
+      work.folded = shape[dim];
+    double cost = estimateStrips(options.machine, work);
     if (!laneDim || cost < bestCost) {
       laneDim = dim;
       lanes = count;
       bestCost = cost;
+      chosen = work;
     }
   }
   if (!laneDim)
@@ -221,18 +225,35 @@ void StripNest::chooseLanes() {
   chooseTransposition(widest, bestCost);
   if (transposedDim)
     return;
-  unroll = std::max(1u, options.unroll);
+  unroll = options.unroll;
   if (auto limit = group->getAttrOfType<IntegerAttr>("strips.unroll"))
     unroll = limit.getInt();
-  // Enough is in flight where much is computed on each strip, and code is compiled faster
-  // if there is less of it.
-  unsigned expensive =
+  expensive =
       llvm::count_if(group.getBody().front(), [](Operation &op) { return isExpensive(&op); });
-  for (unsigned most : {2u, 6u})
-    if (expensive > most && unroll > 1)
-      unroll /= 2;
-  while (unroll > 1 && (shape[*laneDim] / lanes) % unroll != 0)
-    unroll /= 2;
+  unroll = chooseUnroll(unroll, expensive, shape[*laneDim] / lanes);
+}
+
+/// Says what was chosen, and why.
+void StripNest::remark() {
+  InFlightDiagnostic remark = emitRemark(group.getLoc());
+  auto count = [&](unsigned number, StringRef one, StringRef many) {
+    remark << number << " " << (number == 1 ? one : many);
+  };
+  if (!laneDim) {
+    remark << "elements one by one: no dimension and no reduction has a form for vectors";
+  } else if (transposedDim) {
+    remark << "blocks of " << lanes << " by " << lanes << " lanes, transposed in registers: loads "
+           << "have neighbours along dimension " << *laneDim << ", stores along dimension "
+           << *transposedDim;
+  } else {
+    remark << "strips of " << lanes << " lanes along dimension " << *laneDim << ", where ";
+    count(chosen.neighbours, "access has", "accesses have");
+    remark << " neighbours and " << chosen.gathers << " none; " << unroll << " a turn";
+    if (expensive > 2) {
+      remark << ", with ";
+      count(expensive, "function", "functions");
+    }
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -761,6 +782,8 @@ LogicalResult StripNest::run() {
   index.assign(shape.size(), Index());
   inFixedOrder = options.deterministic && axis;
   chooseLanes();
+  if (options.remarks)
+    remark();
   emitOuterLoops(0);
   return success();
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What each CPU is and what it is good at. The features come from LLVM's tables (and,
-// for the host, from CPUID, so that what a hypervisor hides is off); which of them pay
-// is measured and written down below.
+// CPUs by name. The features come from LLVM's tables (and, for the host, from CPUID, so
+// that what a hypervisor hides is off).
 
 #include "tessera/Target/Host/HostTarget.h"
 
@@ -73,34 +72,6 @@ void checkFeatures(const MCSubtargetInfo &info, StringRef changes) {
   }
 }
 
-/// CPUs that have AVX-512 but lose clock frequency to 512-bit instructions by more
-/// than the wider vectors gain.
-bool isSlowedBy512Bits(StringRef cpu) {
-  return is_contained(
-      {"skylake-avx512", "skx", "cascadelake", "cooperlake", "cannonlake", "knl", "knm"}, cpu);
-}
-
-/// CPUs on which two bf16 products in one instruction are worth packing for. On Intel's
-/// cores vdpbf16ps was measured at half the flop rate of f32 (cores with AMX have that).
-bool hasFastBF16(StringRef cpu) { return is_contained({"znver4", "znver5"}, cpu); }
-
-void describeX86(const MCSubtargetInfo &info, HostTarget &target) {
-  auto has = [&](StringRef features) { return info.checkFeatures(features.str()); };
-  bool hasAVX512 = has("+avx512f,+avx512vl,+avx512bw,+avx512dq");
-  if (hasAVX512)
-    target.vectorBits = isSlowedBy512Bits(target.cpu) ? 256 : 512;
-  else
-    target.vectorBits = has("+avx2") ? 256 : 128;
-  target.hasF16Conversion = has("+f16c");
-  target.hasInt8Dot = hasAVX512 ? has("+avx512vnni") : has("+avx2,+avxvnni");
-  target.hasFastBF16Dot = hasAVX512 && has("+avx512bf16") && hasFastBF16(target.cpu);
-}
-
-void describeAArch64(HostTarget &target) {
-  target.vectorBits = 128;
-  target.hasF16Conversion = true;
-}
-
 } // namespace
 
 HostTarget HostTarget::get(StringRef cpu, StringRef changes) {
@@ -131,10 +102,9 @@ HostTarget HostTarget::get(StringRef cpu, StringRef changes) {
 
   std::unique_ptr<MCSubtargetInfo> info(
       native.createMCSubtargetInfo(triple, target.cpu, target.features));
-  if (triple.isX86())
-    describeX86(*info, target);
-  else if (triple.isAArch64())
-    describeAArch64(target);
+  StringRef arch = triple.isX86() ? "x86" : triple.isAArch64() ? "aarch64" : "";
+  target.machine = HostMachine::find(
+      arch, target.cpu, [&](StringRef features) { return info->checkFeatures(features.str()); });
   return target;
 }
 

@@ -1,6 +1,6 @@
-// RUN: tessera-opt %s --strips-lower-dot="vector-bits=512 has-int8-dot has-bf16-dot" | FileCheck %s
-// RUN: tessera-opt %s --strips-lower-dot="vector-bits=512" | FileCheck %s --check-prefix=WIDEN
-// RUN: tessera-opt %s --strips-lower-dot="vector-bits=512 has-bf16-dot deterministic" | FileCheck %s --check-prefix=WIDEN
+// RUN: tessera-opt %s --strips-lower-dot="machine=znver5+int8-dot+bf16-dot" | FileCheck %s
+// RUN: tessera-opt %s --strips-lower-dot="machine=avx512" | FileCheck %s --check-prefix=WIDEN
+// RUN: tessera-opt %s --strips-lower-dot="machine=znver5+bf16-dot deterministic" | FileCheck %s --check-prefix=WIDEN
 
 // Bytes are multiplied four at a time. a is made unsigned, and what that adds to the sums
 // is taken off again.

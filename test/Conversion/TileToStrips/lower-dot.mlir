@@ -1,5 +1,5 @@
-// RUN: tessera-opt --strips-lower-dot=vector-bits=512 %s | FileCheck %s
-// RUN: tessera-opt --strips-lower-dot=vector-bits=256 %s | FileCheck %s --check-prefix=YMM
+// RUN: tessera-opt --strips-lower-dot=machine=avx512 %s | FileCheck %s
+// RUN: tessera-opt --strips-lower-dot=machine=avx2 %s | FileCheck %s --check-prefix=YMM
 // RUN: tessera-opt --strips-lower-dot=deterministic=true %s | FileCheck %s --check-prefix=APART
 
 // With 32 registers a block is 4 rows by 4 vectors; with 16 it is 6 by 2 and for the

@@ -1,6 +1,6 @@
-// RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower{vector-bits=512},canonicalize))' | FileCheck %s
-// RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower{vector-bits=128 unroll=1},canonicalize))' | FileCheck %s --check-prefix=NARROW
-// RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower{vector-bits=512 deterministic=true},canonicalize))' | FileCheck %s --check-prefix=FIXED
+// RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower{machine=avx512},canonicalize))' | FileCheck %s
+// RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower{machine=sse2 unroll=1},canonicalize))' | FileCheck %s --check-prefix=NARROW
+// RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower{machine=avx512 deterministic=true},canonicalize))' | FileCheck %s --check-prefix=FIXED
 
 // Up to the bound, four strips a turn without masks; then single strips with them.
 
@@ -159,16 +159,33 @@ tile.func @elements_by_index(%p: !tile.ptr<f32>) attributes {strips.scratch_byte
 
 // -----
 
-// A scan goes through its elements one by one, from the last where it is reversed.
+// A scan is done in the registers of a strip, and then from strip to strip; from the last
+// where it is reversed. In a fixed order it goes through its elements one by one.
 
 // CHECK-LABEL: @scan
-// CHECK:         %[[LAST:.*]] = memref.load %[[A:.*]][%c63]
-// CHECK:         memref.store %[[LAST]], %[[B:.*]][%c63]
-// CHECK:         scf.for %[[I:.*]] = %c1{{.*}} to %c64{{.*}} iter_args(%[[RUNNING:.*]] = %[[LAST]])
-// CHECK:           %[[AT:.*]] = arith.subi %c63{{.*}}, %[[I]]
-// CHECK:           %[[X:.*]] = memref.load %[[A]][%[[AT]]]
-// CHECK:           %[[NEXT:.*]] = arith.addf %[[RUNNING]], %[[X]]
-// CHECK:           memref.store %[[NEXT]], %[[B]][%[[AT]]]
+// CHECK:         %[[NONE:.*]] = arith.constant dense<-0.000000e+00> : vector<16xf32>
+// CHECK:         scf.for %[[I:.*]] = %c16{{.*}} to %c64{{.*}} step %c16{{.*}} iter_args(%[[RUNNING:.*]] = %{{.*}}) -> (vector<16xf32>)
+// CHECK:           %[[AT:.*]] = arith.subi %c48{{.*}}, %[[I]]
+// CHECK:           %[[X:.*]] = vector.load %{{.*}}[%[[AT]]]
+// CHECK:           %[[NEXT:.*]] = vector.shuffle %[[X]], %[[NONE]] [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 31]
+// CHECK:           %[[TWO:.*]] = arith.addf %[[NEXT]], %[[X]]
+// CHECK:           vector.shuffle %[[TWO]], %[[NONE]] [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 30, 31]
+// CHECK:           vector.shuffle %{{.*}}, %[[NONE]] [4, 5
+// CHECK:           vector.shuffle %{{.*}}, %[[NONE]] [8, 9
+// CHECK:           %[[ALL:.*]] = arith.addf
+// CHECK:           %[[TOTAL:.*]] = vector.shuffle %[[ALL]], %[[ALL]] [0, 0, 0, 0,
+// CHECK:           %[[THEN:.*]] = arith.addf %[[RUNNING]], %[[TOTAL]]
+// CHECK:           %[[SUM:.*]] = arith.addf %[[RUNNING]], %[[ALL]]
+// CHECK:           vector.store %[[SUM]], %{{.*}}[%[[AT]]]
+// CHECK:           scf.yield %[[THEN]]
+// FIXED-LABEL: @scan
+// FIXED:         %[[LAST:.*]] = memref.load %[[A:.*]][%c63]
+// FIXED:         memref.store %[[LAST]], %[[B:.*]][%c63]
+// FIXED:         scf.for %[[I:.*]] = %c1{{.*}} to %c64{{.*}} iter_args(%[[RUNNING:.*]] = %[[LAST]])
+// FIXED:           %[[AT:.*]] = arith.subi %c63{{.*}}, %[[I]]
+// FIXED:           %[[X:.*]] = memref.load %[[A]][%[[AT]]]
+// FIXED:           %[[NEXT:.*]] = arith.addf %[[RUNNING]], %[[X]]
+// FIXED:           memref.store %[[NEXT]], %[[B]][%[[AT]]]
 tile.func @scan() attributes {strips.scratch_bytes = 512 : i64} {
   %a = strips.scratch 0 : memref<64xf32>
   %b = strips.scratch 256 : memref<64xf32>
@@ -180,6 +197,68 @@ tile.func @scan() attributes {strips.scratch_bytes = 512 : i64} {
       tile.scan_return %c : f32
     }
     strips.write %s, %b : tensor<64xf32>, memref<64xf32>
+    strips.yield
+  }
+  tile.return
+}
+
+// -----
+
+// Lanes that no element of the strip comes before keep what they have where there is no
+// neutral element: here the second of two values that are combined as a pair.
+
+// CHECK-LABEL: @scan_pairs
+// CHECK:         %[[MASK:.*]] = arith.constant dense<[false, true, true, true]> : vector<4xi1>
+// CHECK:         %[[X:.*]] = vector.load
+// CHECK:         %[[Y:.*]] = vector.load
+// CHECK:         %[[X0:.*]] = vector.shuffle %[[X]], %[[X]] [4, 0, 1, 2]
+// CHECK:         %[[Y0:.*]] = vector.shuffle %[[Y]], %[[Y]] [4, 0, 1, 2]
+// CHECK:         %[[P:.*]] = arith.mulf %[[X0]], %[[X]]
+// CHECK:         arith.select %[[MASK]], %[[P]], %[[X]]
+tile.func @scan_pairs() attributes {strips.scratch_bytes = 512 : i64} {
+  %a = strips.scratch 0 : memref<4xf32>
+  %b = strips.scratch 64 : memref<4xf32>
+  strips.group [4] {
+    %x = strips.read %a : memref<4xf32> -> tensor<4xf32>
+    %y = strips.read %b : memref<4xf32> -> tensor<4xf32>
+    %s:2 = tile.scan (%x, %y) {axis = 0 : i32} : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+    ^bb0(%l0: f32, %l1: f32, %r0: f32, %r1: f32):
+      %p = arith.mulf %l0, %r0 : f32
+      %t = arith.mulf %l1, %r0 : f32
+      %u = arith.addf %t, %r1 : f32
+      tile.scan_return %p, %u : f32, f32
+    }
+    strips.write %s#0, %a : tensor<4xf32>, memref<4xf32>
+    strips.write %s#1, %b : tensor<4xf32>, memref<4xf32>
+    strips.yield
+  }
+  tile.return
+}
+
+// -----
+
+// Across the scanned dimension a vector runs.
+
+// CHECK-LABEL: @scan_columns
+// CHECK:         scf.for %[[COLUMN:.*]] = %c0{{.*}} to %c32{{.*}} step %c16
+// CHECK:           %[[FIRST:.*]] = vector.load
+// CHECK:           vector.store %[[FIRST]]
+// CHECK:           scf.for %{{.*}} = %c1{{.*}} to %c8{{.*}} iter_args(%[[RUNNING:.*]] = %[[FIRST]]) -> (vector<16xi32>)
+// CHECK:             %[[MORE:.*]] = vector.load
+// CHECK:             %[[MOST:.*]] = arith.maxsi %[[RUNNING]], %[[MORE]]
+// CHECK:             vector.store %[[MOST]]
+// CHECK:             scf.yield %[[MOST]]
+tile.func @scan_columns() attributes {strips.scratch_bytes = 2048 : i64} {
+  %a = strips.scratch 0 : memref<8x32xi32>
+  %b = strips.scratch 1024 : memref<8x32xi32>
+  strips.group [8, 32] {
+    %x = strips.read %a : memref<8x32xi32> -> tensor<8x32xi32>
+    %s = tile.scan (%x) {axis = 0 : i32} : (tensor<8x32xi32>) -> tensor<8x32xi32> {
+    ^bb0(%l: i32, %r: i32):
+      %c = arith.maxsi %l, %r : i32
+      tile.scan_return %c : i32
+    }
+    strips.write %s, %b : tensor<8x32xi32>, memref<8x32xi32>
     strips.yield
   }
   tile.return

@@ -136,7 +136,8 @@ def StripsLicenseFusion : Pass<"strips-license-fusion", "::tessera::tile::FuncOp
     Where the two may overlap, the group gets two versions: the fused one, taken if
     the address ranges are found to be disjoint, and one that loads everything
     first. A load and a store through the same pointers, none equal to another,
-    need no check.
+    need no check. Of rows whose addresses depend on data, the program looks for the
+    lowest and the highest before it begins.
 
     ```mlir
     strips.group [64] { %x = tile.load %p; tile.store %q, %x }
@@ -151,14 +152,15 @@ def StripsLicenseFusion : Pass<"strips-license-fusion", "::tessera::tile::FuncOp
     }
     ```
   }];
-  let dependentDialects = ["::tessera::strips::StripsDialect", "::mlir::scf::SCFDialect"];
+  let dependentDialects = ["::tessera::strips::StripsDialect", "::mlir::scf::SCFDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
 }
 
 def StripsLower : Pass<"strips-lower", "::tessera::tile::FuncOp"> {
   let summary = "Makes each group a nest of loops over vectors";
   let description = [{
-    The innermost loop of a nest runs over strips: `vector-bits` wide vectors of
-    the widest element type in the group, along the dimension in which most
+    The innermost loop of a nest runs over strips: vectors, as wide as the machine's,
+    of the widest element type in the group, along the dimension in which most
     accesses are contiguous. A value is computed at the outermost loop that it
     allows. Masks that bound an index become the bound of a loop without masks,
     followed by one with masks.
@@ -176,8 +178,11 @@ def StripsLower : Pass<"strips-lower", "::tessera::tile::FuncOp"> {
     ```
   }];
   let options = [
-    Option<"vectorBits", "vector-bits", "unsigned", "256", "Width of the machine's vectors">,
-    Option<"unroll", "unroll", "unsigned", "4", "The most strips in one turn of a loop">,
+    Option<"machineName", "machine", "std::string", "\"avx2\"",
+           "The machine: a row of the table, and its instructions (Machine/HostMachine.h)">,
+    Option<"unroll", "unroll", "unsigned", "0",
+           "The most strips in one turn of a loop; 0: as many as suit the machine">,
+    Option<"remarks", "remarks", "bool", "false", "Say what was chosen, and why">,
     Option<"deterministic", "deterministic", "bool", "false",
            "Reduce in an order that no vector width changes">,
   ];
@@ -230,11 +235,9 @@ def StripsLowerDot : Pass<"strips-lower-dot"> {
     ```
   }];
   let options = [
-    Option<"hasInt8Dot", "has-int8-dot", "bool", "false",
-           "The machine sums four products of u8 and s8 in i32 by an instruction (VNNI)">,
-    Option<"hasBF16Dot", "has-bf16-dot", "bool", "false",
-           "The machine sums two products of bf16 in f32 by a fast instruction">,
-    Option<"vectorBits", "vector-bits", "unsigned", "256", "Width of the machine's vectors">,
+    Option<"machineName", "machine", "std::string", "\"avx2\"",
+           "The machine: a row of the table, and its instructions (Machine/HostMachine.h)">,
+    Option<"remarks", "remarks", "bool", "false", "Say what was chosen, and why">,
     Option<"deterministic", "deterministic", "bool", "false",
            "Round products and sums apart, whether or not the machine can fuse them">,
   ];

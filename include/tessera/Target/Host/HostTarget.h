@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The description of the CPU that code is made for: everything that a pass or the
-// code generator decides by the CPU is asked here, so that another CPU takes another
-// row in a table and no change to a pass.
+// The CPU that code is made for: by its name and features for the code generator, and by
+// its row in the table of machines for the passes.
 
 #ifndef TESSERA_TARGET_HOST_HOSTTARGET_H
 #define TESSERA_TARGET_HOST_HOSTTARGET_H
 
+#include "tessera/Machine/HostMachine.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <memory>
@@ -24,16 +24,7 @@ struct HostTarget {
   std::string features; ///< "+avx,+avx2,...", sorted; what `cpu` alone implies is left out
                         ///< except for the host, whose features are all listed
 
-  /// Width of the vectors that strips are made of. Not always the widest there is:
-  /// some CPUs clock down for 512-bit code.
-  int vectorBits = 128;
-  /// f16 <-> f32 conversions in hardware.
-  bool hasF16Conversion = false;
-  /// Four products of u8 and s8 summed in i32 by one instruction.
-  bool hasInt8Dot = false;
-  /// Two products of bf16 summed in f32 by one instruction, and faster than widening: some
-  /// CPUs have it at a quarter of the rate of their f32 multiply-add.
-  bool hasFastBF16Dot = false;
+  HostMachine machine; ///< what it is good at
 
   /// The description of `cpu` ("host" or a name that LLVM knows) with `changes` made
   /// to its features ("+avx2,-avx512f"). Throws UserError (E062) for an unknown name.

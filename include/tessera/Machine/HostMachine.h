@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the CPUs are that code is made for, and what they are good at: the one table that
+// every choice of width, unrolling and blocking is made from. It is data alone. A CPU with
+// other registers, caches or instructions is another row in HostMachine.cpp and no change
+// to a pass (docs/HowTo/AddACPU.md).
+
+#ifndef TESSERA_MACHINE_HOSTMACHINE_H
+#define TESSERA_MACHINE_HOSTMACHINE_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <optional>
+#include <string>
+
+namespace tessera {
+
+/// An instruction that multiplies words of 32 bits, each of which holds neighbours along k,
+/// and adds the products of their elements to a lane of 32 bits.
+struct DotInstruction {
+  /// A form of it for vectors of so many bits, by the name of LLVM's intrinsic, which takes
+  /// the sums and the two operands.
+  struct Form {
+    unsigned bits;
+    llvm::StringRef intrinsic;
+  };
+
+  llvm::StringRef features;   ///< of the CPUs that have it, as LLVM writes them: "+avxvnni"
+  unsigned steps;             ///< elements of a word
+  bool isLhsUnsigned;         ///< of the first operand, where both are integers
+  llvm::ArrayRef<Form> forms; ///< the widest first
+
+  /// The intrinsic for vectors of `bits`; empty if there is none.
+  llvm::StringRef getIntrinsic(unsigned bits) const;
+};
+
+/// A level of the cache of one core.
+struct CacheLevel {
+  int64_t bytes, ways;
+};
+
+struct HostMachine {
+  llvm::StringRef name;     ///< of the row
+  llvm::StringRef arch;     ///< "x86", "aarch64"; empty: any
+  llvm::StringRef cpus;     ///< LLVM's names between blanks; empty: any with the features
+  llvm::StringRef features; ///< that a CPU of this row has, as LLVM writes them
+
+  /// Width of the vectors that strips are made of. Not always the widest there is: some CPUs
+  /// clock down for 512-bit code.
+  unsigned vectorBits;
+  unsigned vectorRegisters;
+  double multiplyAdds; ///< vectors multiplied and added a cycle
+  double loads;        ///< vectors loaded a cycle
+  unsigned latency;    ///< of a multiply-add, in cycles
+  double gatherCost;   ///< of one lane that has no neighbour in memory, in vector instructions
+  unsigned strips;     ///< of one turn of a loop, so that its own instructions do not count
+  CacheLevel l1, l2;   ///< l1 for data
+  const DotInstruction *int8Dot; ///< integers of 8 bits; null: widened to f32
+  const DotInstruction *bf16Dot; ///< bf16, where that is faster than widening; null: widened
+  llvm::StringRef f16Features;   ///< with which there are conversions of f16; empty: always
+  bool hasF16Conversion;
+
+  static constexpr int64_t kLineBytes = 64; ///< of a cache line, on all of them
+
+  /// The first row that a CPU fits: of this architecture, by its name, and by its features,
+  /// which `has` knows ("+avx2,+fma": all of them). What that very CPU lacks is taken out.
+  static HostMachine find(llvm::StringRef arch, llvm::StringRef cpu,
+                          llvm::function_ref<bool(llvm::StringRef)> has);
+
+  /// "avx512+int8-dot+bf16-dot+f16": a row, and what this CPU has of its instructions.
+  /// Without an addition there is none of them. None: not such a text.
+  static std::optional<HostMachine> parse(llvm::StringRef text);
+  std::string print() const;
+
+  /// All rows, the most particular first.
+  static llvm::ArrayRef<HostMachine> getTable();
+};
+
+} // namespace tessera
+
+#endif // TESSERA_MACHINE_HOSTMACHINE_H

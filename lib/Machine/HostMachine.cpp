@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The table of CPUs. What decides between rows is what code may use and what it gains by
+// it: which instructions there are follows from the features, whether they pay is measured
+// and written down here. Figures of rows that were not measured are their vendors'.
+
+#include "tessera/Machine/HostMachine.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/Twine.h"
+
+using namespace llvm;
+using namespace tessera;
+
+//===----------------------------------------------------------------------===//
+// Dot instructions
+//===----------------------------------------------------------------------===//
+
+constexpr DotInstruction::Form kVNNIForms[] = {{512, "llvm.x86.avx512.vpdpbusd.512"},
+                                               {256, "llvm.x86.avx512.vpdpbusd.256"},
+                                               {128, "llvm.x86.avx512.vpdpbusd.128"}};
+constexpr DotInstruction::Form kBF16Forms[] = {{512, "llvm.x86.avx512bf16.dpbf16ps.512"},
+                                               {256, "llvm.x86.avx512bf16.dpbf16ps.256"},
+                                               {128, "llvm.x86.avx512bf16.dpbf16ps.128"}};
+constexpr DotInstruction::Form kSdotForms[] = {{128, "llvm.aarch64.neon.sdot.v4i32.v16i8"}};
+
+static const DotInstruction kVNNI = {"+avx512vnni", 4, /*isLhsUnsigned=*/true, kVNNIForms};
+static const DotInstruction kAVXVNNI = {"+avxvnni", 4, true, ArrayRef(kVNNIForms).drop_front()};
+static const DotInstruction kVDPBF16 = {"+avx512bf16", 2, false, kBF16Forms};
+static const DotInstruction kSdot = {"+dotprod", 4, /*isLhsUnsigned=*/false, kSdotForms};
+
+//===----------------------------------------------------------------------===//
+// CPUs
+//===----------------------------------------------------------------------===//
+
+#define AVX512 "+avx512f,+avx512vl,+avx512bw,+avx512dq"
+
+// vdpbf16ps has been measured at the double rate of f32 on Zen 5 and at half of it on
+// Emerald Rapids, so Intel's CPUs widen. The CPUs of avx512-ymm have 512-bit vectors, but
+// lose more clock frequency by them than they gain; their 256-bit code has all 32 registers.
+//
+// name, arch, CPUs, features
+//   bits, registers | multiply-adds and loads a cycle, latency | gather | strips
+//   | L1, L2: bytes, ways | int8, bf16 | conversions of f16 where, and that there are some
+// clang-format off
+static const HostMachine kTable[] = {
+    {"znver5", "x86", "znver5", AVX512,
+     512, 32, 2, 2, 4, 1.5, 4, {48 << 10, 12}, {1 << 20, 16}, &kVNNI, &kVDPBF16, "+f16c", true},
+    {"znver4", "x86", "znver4", AVX512,
+     512, 32, 1, 1, 4, 1.5, 4, {32 << 10, 8}, {1 << 20, 8}, &kVNNI, &kVDPBF16, "+f16c", true},
+    {"avx512-ymm", "x86", "skylake-avx512 skx cascadelake cooperlake cannonlake knl knm", AVX512,
+     256, 32, 2, 2, 4, 1.5, 4, {32 << 10, 8}, {1 << 20, 16}, &kVNNI, nullptr, "+f16c", true},
+    {"avx512", "x86", "", AVX512,
+     512, 32, 2, 2, 4, 1.5, 4, {48 << 10, 12}, {2 << 20, 16}, &kVNNI, nullptr, "+f16c", true},
+    {"avx2", "x86", "", "+avx2",
+     256, 16, 2, 2, 4, 1.5, 4, {32 << 10, 8}, {256 << 10, 8}, &kAVXVNNI, nullptr, "+f16c", true},
+    {"sse2", "x86", "", "",
+     128, 16, 2, 2, 4, 1.5, 4, {32 << 10, 8}, {256 << 10, 8}, nullptr, nullptr, "+f16c", true},
+    {"neon", "aarch64", "", "+neon",
+     128, 32, 2, 2, 4, 1.5, 4, {64 << 10, 4}, {512 << 10, 8}, &kSdot, nullptr, "", true},
+    // What nothing is known of.
+    {"any", "", "", "",
+     128, 16, 1, 1, 4, 1.5, 4, {32 << 10, 8}, {256 << 10, 8}, nullptr, nullptr, "", false},
+};
+// clang-format on
+
+#undef AVX512
+
+//===----------------------------------------------------------------------===//
+// Looking up
+//===----------------------------------------------------------------------===//
+
+StringRef DotInstruction::getIntrinsic(unsigned bits) const {
+  for (const Form &form : forms)
+    if (form.bits == bits)
+      return form.intrinsic;
+  return "";
+}
+
+ArrayRef<HostMachine> HostMachine::getTable() { return kTable; }
+
+HostMachine HostMachine::find(StringRef arch, StringRef cpu, function_ref<bool(StringRef)> has) {
+  auto fits = [&](const HostMachine &row) {
+    SmallVector<StringRef> cpus;
+    row.cpus.split(cpus, ' ', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+    return (row.arch.empty() || row.arch == arch) && (cpus.empty() || is_contained(cpus, cpu)) &&
+           (row.features.empty() || has(row.features));
+  };
+  HostMachine machine = *find_if(kTable, fits);
+  for (const DotInstruction **dot : {&machine.int8Dot, &machine.bf16Dot})
+    if (*dot && !has((*dot)->features))
+      *dot = nullptr;
+  if (!machine.f16Features.empty())
+    machine.hasF16Conversion = has(machine.f16Features);
+  return machine;
+}
+
+std::optional<HostMachine> HostMachine::parse(StringRef text) {
+  SmallVector<StringRef> parts;
+  text.split(parts, '+');
+  const HostMachine *row =
+      find_if(kTable, [&](const HostMachine &m) { return m.name == parts[0]; });
+  if (row == std::end(kTable))
+    return std::nullopt;
+  HostMachine machine = *row;
+  machine.int8Dot = machine.bf16Dot = nullptr;
+  machine.hasF16Conversion = false;
+  for (StringRef part : ArrayRef(parts).drop_front()) {
+    if (part == "int8-dot" && row->int8Dot)
+      machine.int8Dot = row->int8Dot;
+    else if (part == "bf16-dot" && row->bf16Dot)
+      machine.bf16Dot = row->bf16Dot;
+    else if (part == "f16" && row->hasF16Conversion)
+      machine.hasF16Conversion = true;
+    else
+      return std::nullopt;
+  }
+  return machine;
+}
+
+std::string HostMachine::print() const {
+  return (Twine(name) + (int8Dot ? "+int8-dot" : "") + (bf16Dot ? "+bf16-dot" : "") +
+          (hasF16Conversion ? "+f16" : ""))
+      .str();
+}

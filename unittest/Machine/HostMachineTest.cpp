@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tessera/Machine/HostMachine.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "gtest/gtest.h"
+
+using namespace llvm;
+using namespace tessera;
+
+namespace {
+
+/// The row of a CPU that has just these features.
+HostMachine findRow(StringRef arch, StringRef cpu, StringRef present) {
+  return HostMachine::find(arch, cpu, [&](StringRef asked) {
+    SmallVector<StringRef> parts, all;
+    asked.split(parts, ',');
+    present.split(all, ',');
+    return all_of(parts, [&](StringRef part) { return is_contained(all, part); });
+  });
+}
+
+constexpr StringLiteral kAVX512 = "+avx2,+avx512f,+avx512vl,+avx512bw,+avx512dq,+f16c";
+
+TEST(HostMachineTest, EveryRowIsComplete) {
+  for (const HostMachine &row : HostMachine::getTable()) {
+    SCOPED_TRACE(row.name.str());
+    EXPECT_GE(row.vectorBits, 128u);
+    EXPECT_GE(row.vectorRegisters, 8u);
+    EXPECT_GT(row.multiplyAdds, 0);
+    EXPECT_GT(row.loads, 0);
+    EXPECT_GT(row.latency, 0u);
+    EXPECT_GT(row.gatherCost, 0);
+    EXPECT_GE(row.strips, 1u);
+    for (const CacheLevel &level : {row.l1, row.l2})
+      EXPECT_EQ(level.bytes % (level.ways * HostMachine::kLineBytes), 0);
+    EXPECT_GT(row.l2.bytes, row.l1.bytes);
+    for (const DotInstruction *dot : {row.int8Dot, row.bf16Dot})
+      if (dot)
+        EXPECT_FALSE(dot->getIntrinsic(row.vectorBits).empty());
+  }
+}
+
+TEST(HostMachineTest, PrintedAndParsedAgain) {
+  for (const HostMachine &row : HostMachine::getTable()) {
+    std::optional<HostMachine> parsed = HostMachine::parse(row.print());
+    ASSERT_TRUE(parsed) << row.print();
+    EXPECT_EQ(parsed->print(), row.print());
+    EXPECT_EQ(parsed->int8Dot, row.int8Dot);
+    EXPECT_EQ(parsed->bf16Dot, row.bf16Dot);
+  }
+  EXPECT_FALSE(HostMachine::parse("avx3"));
+  EXPECT_FALSE(HostMachine::parse("avx2+bf16-dot")); // it has none
+  EXPECT_FALSE(HostMachine::parse("avx2+"));
+  EXPECT_EQ(HostMachine::parse("znver5")->bf16Dot, nullptr); // unless it is asked for
+}
+
+TEST(HostMachineTest, WhatACPULacksIsTakenOut) {
+  EXPECT_EQ(findRow("x86", "znver5", kAVX512.str() + ",+avx512vnni,+avx512bf16").print(),
+            "znver5+int8-dot+bf16-dot+f16");
+  EXPECT_EQ(findRow("x86", "znver5", kAVX512).print(), "znver5+f16");
+  EXPECT_EQ(findRow("x86", "znver5", "+avx2").print(), "avx2");
+  EXPECT_EQ(findRow("x86", "emeraldrapids", kAVX512.str() + ",+avx512vnni,+avx512bf16").print(),
+            "avx512+int8-dot+f16");
+  EXPECT_EQ(findRow("x86", "cascadelake", kAVX512).print(), "avx512-ymm+f16");
+  EXPECT_EQ(findRow("x86", "alderlake", "+avx2,+avxvnni,+f16c").print(), "avx2+int8-dot+f16");
+  EXPECT_EQ(findRow("x86", "x86-64", "").print(), "sse2");
+}
+
+TEST(HostMachineTest, OtherArchitectures) {
+  EXPECT_EQ(findRow("aarch64", "neoverse-n1", "+neon,+dotprod").print(), "neon+int8-dot+f16");
+  EXPECT_EQ(findRow("aarch64", "cortex-a72", "+neon").print(), "neon+f16");
+  EXPECT_EQ(findRow("", "rv64", "").print(), "any");
+}
+
+} // namespace
