@@ -3,17 +3,25 @@
 
 float32 is compared with float64 over every bit pattern (or every so-manieth), float64
 with long double over random arguments, drawn where the functions do something. As a
-program it writes the table of docs/Numerics.md:
+program it measures all of it in parallel, slice by slice, each of which is a line of the
+file of results: what is there already is not measured again. From a complete file it
+writes the table of docs/Numerics.md:
 
-    PYTHONPATH=python:python/test python -m execution.math_errors [--full] [--write]
+    PYTHONPATH=python:python/test python -m execution.math_errors RESULTS [--write]
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import decimal
+import functools
+import json
 import math
+import multiprocessing
+import os
 import pathlib
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -44,9 +52,47 @@ class Function:
         return float(getattr(self, f"gpu_{name}" if target == "cuda" else name))
 
 
+@functools.lru_cache(maxsize=None)
+def _erf_table(dtype: Any) -> np.ndarray:
+    """Taylor coefficients of erf about 0, 1/16, 2/16, ... up to 6.5, a column each."""
+    with decimal.localcontext() as context:
+        context.prec = 60
+        two_over_root_pi = (
+            2
+            / decimal.Decimal(
+                "3.14159265358979323846264338327950288419716939937510582097494"
+            ).sqrt()
+        )
+        columns = []
+        for step in range(105):
+            centre = decimal.Decimal(step) / 16
+            value, term, n = decimal.Decimal(0), centre, 0
+            while abs(term) > decimal.Decimal(10) ** -55:
+                value += term / (2 * n + 1)
+                n += 1
+                term *= -centre * centre / n
+            coefficients = [value * two_over_root_pi]
+            # Of the derivative g, for which g' = -2 x g.
+            last, at = decimal.Decimal(0), two_over_root_pi * (-centre * centre).exp()
+            for n in range(24):
+                coefficients.append(at / (n + 1))
+                last, at = at, -2 * (centre * at + last) / (n + 1)
+            columns.append([str(coefficient) for coefficient in coefficients])
+    return np.array(columns, dtype).T
+
+
 def _erf(x: np.ndarray) -> np.ndarray:
-    """erf of float64; the C library's, within 1 ulp of float64."""
-    return np.fromiter(map(math.erf, x.astype(np.float64)), np.float64, len(x)).astype(x.dtype)
+    """erf in the precision of x, which NumPy has not: by Taylor series about near points."""
+    size = np.abs(x)
+    size = np.where(size < 6.5, size, x.dtype.type(6.5))
+    step = np.rint(size * 16).astype(np.int64)
+    h = size - step.astype(x.dtype) / 16
+    table = _erf_table(x.dtype)
+    value = np.take(table[-1], step)
+    for row in table[-2::-1]:
+        value = value * h + np.take(row, step)
+    value = np.where(np.abs(x) >= 6.5, 1, value)
+    return np.copysign(np.where(np.isnan(x), x, value), x).astype(x.dtype)
 
 
 FUNCTIONS = [
@@ -66,6 +112,7 @@ FUNCTIONS = [
 ]
 
 
+@functools.lru_cache(maxsize=None)
 def kernel_of(name: str) -> Any:
     """The kernel that applies `tl.<name>` to BLOCK elements a program."""
     return make_kernel(f"""
@@ -92,6 +139,43 @@ def errors(got: np.ndarray, want: np.ndarray) -> np.ndarray:
         at_end = end & (np.isinf(got) | (np.abs(got) == info.max))
         result = np.where(same, 0, np.where(at_end & ~(result < 1), 1, result))
     return np.where(np.isnan(result), np.inf, result).astype(np.float64)
+
+
+class Reference:
+    """What results of a type are compared with, prepared for several comparisons."""
+
+    def __init__(self, want: np.ndarray, dtype: str) -> None:
+        self.want = want
+        info = np.finfo(dtype)
+        with np.errstate(all="ignore"):
+            self.high = want.astype(np.float64)
+            bits = self.high.view(np.int64)
+            power = (bits & 0x7FF0000000000000).view(np.float64)
+            self.low: Any = None
+            if want.dtype != np.float64:
+                self.low = (want - self.high).astype(np.float64)
+                # What rounds up to a power of two has the ulp below it.
+                rounded_up = ((bits & 0xFFFFFFFFFFFFF) == 0) & (self.low * self.high < 0)
+                power = np.where(rounded_up, power / 2, power)
+            self.ulp = np.maximum(power, float(info.tiny)) * 2.0**-info.nmant
+
+    def errors(self, got: np.ndarray) -> np.ndarray:
+        """`errors`, many times as fast: the slow way is for what is not finite and near."""
+        with np.errstate(all="ignore"):
+            wide = got.astype(np.float64)
+            result = wide - self.high
+            if self.low is not None:
+                result -= self.low
+            np.abs(result, out=result)
+            result /= self.ulp
+            if not np.max(result) < 8:
+                far = np.flatnonzero(~(result < 8))
+                result[far] = 0
+                x, high = wide[far], self.high[far]
+                far = far[~((x == high) | (np.isnan(x) & np.isnan(high)))]
+                if len(far):
+                    result[far] = errors(got[far], self.want[far])
+        return result
 
 
 def single_arguments(step: int) -> Iterator[np.ndarray]:
@@ -122,39 +206,118 @@ def measure(
         wide: Any = np.float64 if x.dtype == np.float32 else np.longdouble
         with np.errstate(all="ignore"):
             want = function.reference(x.astype(wide))
-        found = errors(out, want)
+        found = Reference(want, str(x.dtype)).errors(out)
         index = int(np.argmax(found))
         if found[index] > worst:
             worst, where = float(found[index]), float(x[index])
     return worst, where
 
 
-def table(full: bool) -> str:
-    """The Markdown table of all functions on all targets of this machine."""
-    targets = [t for t in ("x86-64-v4", "x86-64-v3", "x86-64") if host_has(t)]
-    lines = [
-        "| function | " + " | ".join(f"f32 {t} | f64 {t}" for t in targets) + " |",
-        "|---|" + "---|---|" * len(targets),
+LEVELS = ["x86-64-v4", "x86-64-v3", "x86-64"]
+HEADINGS = {"x86-64-v4": "AVX-512", "x86-64-v3": "AVX2", "x86-64": "SSE2"}
+# Of the arguments of one function: 2^26 bit patterns, or 7 * 2^18 random numbers.
+SLICES = {"float32": 64, "float64": 55}
+PART = 1 << 16
+DRAWN = 1 << 18
+
+
+def arguments_of(dtype: str, number: int) -> Iterator[np.ndarray]:
+    """The arguments of a slice, in parts that stay in the cache."""
+    if dtype == "float32":
+        for first in range(number << 26, (number + 1) << 26, PART):
+            yield np.arange(first, first + PART, dtype=np.uint32).view(np.float32)
+        return
+    for drawn in double_arguments(DRAWN, seed=number):
+        yield from np.split(drawn, DRAWN // PART)
+
+
+def measure_slice(job: tuple[str, str, int]) -> dict[str, Any]:
+    """The worst error of each of this machine's levels over one slice, and where it is."""
+    name, dtype, number = job
+    function = next(function for function in FUNCTIONS if function.name == name)
+    kernel = kernel_of(name)
+    runners = {level: Runner(level) for level in LEVELS if host_has(level)}
+    worst = dict.fromkeys(runners, [0.0, 0.0])
+    count = 0
+    for x in arguments_of(dtype, number):
+        wide: Any = np.float64 if dtype == "float32" else np.longdouble
+        with np.errstate(all="ignore"):
+            want = Reference(function.reference(x.astype(wide)), dtype)
+        count += len(x)
+        for level, run in runners.items():
+            out = np.empty_like(x)
+            run(kernel, (len(x) // BLOCK,), x, out, BLOCK=BLOCK)
+            found = want.errors(out)
+            index = int(np.argmax(found))
+            if found[index] > worst[level][0]:
+                worst[level] = [float(found[index]), float(x[index])]
+    return {"function": name, "dtype": dtype, "slice": number, "count": count, "worst": worst}
+
+
+def read_results(path: pathlib.Path) -> dict[tuple[str, str, int], dict[str, Any]]:
+    """The slices of a file of results; a line that was cut off is none."""
+    results = {}
+    for line in path.read_text().splitlines() if path.exists() else []:
+        try:
+            result = json.loads(line)
+        except ValueError:
+            continue
+        results[result["function"], result["dtype"], result["slice"]] = result
+    return results
+
+
+def measure_all(path: pathlib.Path, jobs: int, seconds: float) -> None:
+    """Measures the slices that the file has not, and adds them to it, for so long."""
+    os.environ["TESSERA_NUM_THREADS"] = "1"
+    end = time.monotonic() + seconds
+    known = read_results(path)
+    left = [
+        (function.name, dtype, number)
+        for dtype, slices in SLICES.items()
+        for number in range(slices)
+        for function in FUNCTIONS
+        if (function.name, dtype, number) not in known
     ]
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(jobs) as pool, path.open("a") as file:
+        for result in pool.imap_unordered(measure_slice, left):
+            file.write(json.dumps(result) + "\n")
+            file.flush()
+            if time.monotonic() > end:
+                pool.terminate()
+                break
+    print(f"{len(left) - len(read_results(path)) + len(known)} of {len(left)} slices are left")
+
+
+def table(results: dict[tuple[str, str, int], dict[str, Any]]) -> str:
+    """The Markdown table of all functions on all levels that were measured."""
+    measured = next(iter(results.values()))["worst"]
+    levels = [level for level in LEVELS if level in measured]
+    heads = [f"f32 {HEADINGS[level]} | f64 {HEADINGS[level]}" for level in levels]
+    lines = ["| function | " + " | ".join(heads) + " |", "|---|" + "---|---|" * len(levels)]
     for function in FUNCTIONS:
         cells = []
-        for target in targets:
-            # erf has no vectorised reference.
-            step = (1 if full else 509) * (101 if function.name == "erf" else 1)
-            count = BLOCK * (64 if full else 4)
-            for arguments in (single_arguments(step), double_arguments(count)):
-                cells.append(f"{measure(Runner(target), function, arguments)[0]:.2f}")
+        for level in levels:
+            for dtype, slices in SLICES.items():
+                found = [results.get((function.name, dtype, n)) for n in range(slices)]
+                worst = max((r["worst"][level][0] for r in found if r), default=math.nan)
+                # Errors are bounds: rounded up, and not told before all is measured.
+                cells.append(f"{math.ceil(worst * 100) / 100:.2f}" if all(found) else "?")
         lines.append(f"| `{function.name}` | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
 def main() -> None:
-    """Prints the table, or puts it in the page between its two markers."""
+    """Measures what is left to be measured, and prints the table or puts it in the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--full", action="store_true", help="every float32 (an hour)")
+    parser.add_argument("results", type=pathlib.Path, help="a file of JSON lines, added to")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="to measure for")
     parser.add_argument("--write", action="store_true", help=f"update {PAGE.name}")
     options = parser.parse_args()
-    text = table(options.full)
+    if options.seconds > 0:
+        measure_all(options.results, options.jobs, options.seconds)
+    text = table(read_results(options.results))
     print(text)
     if options.write:
         page = PAGE.read_text()
