@@ -69,7 +69,8 @@ void tessera::buildNVVMPipeline(OpPassManager &manager, const GPUPipelineOptions
   // Tiles become the registers of a thread.
   manager.addPass(createConvertTileGPUToLLVM());
 
-  // Control flow on scalars is left.
+  // Control flow on scalars is left, of which the variables of loops must not wrap.
+  manager.addPass(tile::createTileEndLoopsPass());
   manager.addPass(createSCFToControlFlowPass());
   manager.addPass(createConvertToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());

@@ -105,6 +105,8 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
 }
 
 void tessera::buildLLVMPipeline(OpPassManager &manager, const HostPipelineOptions &options) {
+  // A loop's variable must not wrap. Last, for every pass on loops knows `scf.for` better.
+  manager.addPass(tile::createTileEndLoopsPass());
   manager.addPass(createSCFToControlFlowPass());
   // Vectors apart and first: some of their operations become others before there is an
   // LLVM operation for them.

@@ -509,7 +509,7 @@ class LoopWalker(BranchWalker):
         self._check_leaving(plan)
         self._check_constants(node.body, before, [*names, variable], plan)
         final = self._as_index(self.scope.values.get(variable, counter), type)
-        yields = [emit_one("add", counter, step), final]
+        yields = [self._next_counter(counter, end, bounds[2], step), final]
         yields += self._leave(leaving, node) + self._leave(carried, node)
         _, last_result, *arguments = emit("end_while", yields)
         results = iter(arguments)
@@ -539,6 +539,17 @@ class LoopWalker(BranchWalker):
         upwards = binary("logical_and", emit_one("gt", step, 0), emit_one("lt", counter, end))
         downwards = binary("logical_and", emit_one("lt", step, 0), emit_one("gt", counter, end))
         return binary("logical_or", upwards, downwards)
+
+    def _next_counter(self, counter: Any, end: Any, known_step: Any, step: Any) -> Any:
+        """A step further; at the end of the range where that would wrap."""
+        following = emit_one("add", counter, step)
+        if isinstance(known_step, int) and abs(known_step) == 1:
+            return following
+        if isinstance(known_step, int):
+            wraps = emit_one("lt" if known_step > 0 else "gt", following, counter)
+        else:
+            wraps = emit_one("ne", emit_one("gt", following, counter), emit_one("gt", step, 0))
+        return emit_one("where", wraps, end, following)
 
     # --- Leaving a loop ----------------------------------------------------------------------
 

@@ -60,6 +60,38 @@ def test_program(run, name, a, b):
     assert out[0] == namespace["result"]
 
 
+ENDS = {
+    "int32": [(2**31 - 6, 2**31 - 1), (-(2**31), -(2**31) + 1), (2**31 - 1, 2**31 - 1)],
+    "int64": [(2**63 - 6, 2**63 - 1), (-(2**63), -(2**63) + 1)],
+    "uint32": [(2**32 - 6, 2**32 - 1), (0, 1)],
+}
+
+
+@pytest.mark.parametrize("early_exit", [False, True])
+@pytest.mark.parametrize("step", [1, 2, 7, 2**30])
+@pytest.mark.parametrize("dtype", ENDS)
+def test_a_range_ends_at_the_end_of_its_type(run, dtype, step, early_exit):
+    kernel = make_kernel(f"""
+@tessera.jit
+def kernel(out_ptr, bounds_ptr, step_ptr, STEP: tl.constexpr):
+    lower, upper = tl.load(bounds_ptr), tl.load(bounds_ptr + 1)
+    count = 0
+    last = lower
+    for i in range(lower, upper, STEP if STEP > 0 else tl.load(step_ptr)):
+        {"if count == 5: break" if early_exit else "pass"}
+        count += 1
+        last = i
+    tl.store(out_ptr, count)
+    tl.store(out_ptr + 1, (last - lower).to(tl.int32))
+""")
+    for lower, upper in ENDS[dtype]:
+        for constant in (step, 0):
+            out = np.zeros(2, np.int32)
+            run(kernel, (1,), out, np.array([lower, upper], dtype), np.array([step], dtype), STEP=constant)  # fmt: skip
+            turns = range(lower, upper, step)[: 5 if early_exit else None]
+            assert out.tolist() == [len(turns), turns[-1] - lower if turns else 0]
+
+
 @tessera.jit
 def early(out_ptr, n):
     pid = tl.program_id(0)

@@ -123,6 +123,38 @@ def TileLoopInvariantCodeMotionPass
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def TileEndLoopsPass : Pass<"tile-end-loops"> {
+  let summary = "Ends loops whose variable would leave its type";
+  let description = [{
+    A turn of an `scf.for` compares the next value of its variable with the upper
+    bound. Where that value may not fit the type (a step other than 1, and a bound
+    that is not known to be a step below the largest value), the variable is
+    compared before it is moved instead, with a limit of the bound less a step.
+    Any kind of function: it runs when nothing but control flow is left.
+
+    ```mlir
+    scf.for %i = %lower to %upper step %c2 : i32 { ... }
+    ```
+    becomes, with `%limit` the larger of `%upper` - 2 and the smallest value,
+    ```mlir
+    scf.if (%lower < %upper) {
+      scf.while (%i = %lower) : (i32) -> i32 {
+        ...
+        scf.condition(%i < %limit) %i : i32
+      } do {
+      ^bb0(%i: i32):
+        %next = arith.addi %i, %c2 overflow<nsw> : i32
+        scf.yield %next : i32
+      }
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numEnded", "ended", "Number of loops that might not have ended">,
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def TileUnrollLoopsPass : Pass<"tile-unroll-loops", "::tessera::tile::FuncOp"> {
   let summary = "Repeats the bodies of loops as often as the user asked for";
   let description = [{
