@@ -57,6 +57,22 @@ TEST(LauncherTest, EmptyGridRunsNothing) {
     EXPECT_TRUE(launch(kernel, grid.data(), nullptr, fault));
 }
 
+int32_t tellCachedBytes(const Launch *launch, int64_t, int64_t, char *) {
+  *reinterpret_cast<uint64_t *>(launch->args[0]) = launch->cachedBytes;
+  return 0;
+}
+
+TEST(LauncherTest, TellsHowMuchTheCachesKeep) {
+  uint64_t bytes = 0;
+  uint64_t args[] = {reinterpret_cast<uint64_t>(&bytes)};
+  LaunchableKernel kernel;
+  kernel.function = tellCachedBytes;
+  Fault fault;
+  EXPECT_TRUE(launch(kernel, std::vector<int32_t>{1, 1, 1}.data(), args, fault));
+  EXPECT_GE(bytes, uint64_t(1) << 17);
+  EXPECT_LE(bytes, uint64_t(1) << 31);
+}
+
 int32_t checkScratch(const Launch *launch, int64_t begin, int64_t end, char *scratch) {
   auto *bad = reinterpret_cast<std::atomic<int> *>(launch->args[0]);
   if (reinterpret_cast<uintptr_t>(scratch) % 64 != 0)

@@ -27,7 +27,7 @@ namespace tessera {
 
 namespace {
 
-constexpr int64_t kLaunchGrid = 8, kLaunchFault = 24, kLaunchPrinter = 32;
+constexpr int64_t kLaunchGrid = 8, kLaunchFault = 24, kLaunchPrinter = 32, kLaunchCachedBytes = 40;
 constexpr int64_t kFaultSite = 4, kFaultProgram = 8;
 constexpr llvm::StringLiteral kScratchBytes = "strips.scratch_bytes", kSites = "strips.sites";
 
@@ -77,6 +77,7 @@ private:
   LogicalResult lowerBody(Region &body);
   LogicalResult lowerOp(Operation *op);
   Value getScratchView(strips::ScratchOp scratch);
+  Value getCachedBytes();
   void lowerAssert(tile::AssertOp check);
   void lowerPrint(Operation *op, StringRef prefix, ValueRange indices, ValueRange values, bool hex,
                   ArrayRef<int32_t> isSigned);
@@ -91,6 +92,7 @@ private:
   func::FuncOp lowered;
   ProgramContext program;
   SmallVector<Value> gridSizes;
+  Value cachedBytes;
   DenseMap<std::pair<int64_t, Type>, Value> views;
   SmallVectorImpl<Attribute> &sites;
   DenseMap<Operation *, int64_t> pointeeBytes; ///< of addptr ops
@@ -221,6 +223,16 @@ void ProgramLowering::lowerFunction() {
 //===----------------------------------------------------------------------===//
 // Operations
 //===----------------------------------------------------------------------===//
+
+/// The bytes that the launcher takes the caches to keep; loaded at the top of the function.
+Value ProgramLowering::getCachedBytes() {
+  if (!cachedBytes) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointAfterValue(gridSizes.back());
+    cachedBytes = loadFrom(builder.getI64Type(), program.launch, kLaunchCachedBytes, 8);
+  }
+  return cachedBytes;
+}
 
 /// A memref of the arena, as the descriptor that MLIR lowers memrefs to; made once, at
 /// the top of the function.
@@ -373,6 +385,15 @@ LogicalResult ProgramLowering::lowerOp(Operation *op) {
     return replace(getScratchView(scratch));
   if (isa<tile::PtrToIntOp, tile::IntToPtrOp, tile::HintOp>(op))
     return replace(op->getOperand(0));
+  if (auto streams = dyn_cast<strips::StreamsOp>(op)) {
+    Value bytes = streams.getBytes();
+    for (Value size : gridSizes) {
+      Value wide = arith::ExtUIOp::create(builder, loc, builder.getI64Type(), size);
+      bytes = arith::MulIOp::create(builder, loc, bytes, wide);
+    }
+    return replace(
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::uge, bytes, getCachedBytes()));
+  }
   if (auto cast = dyn_cast<tile::BitcastOp>(op)) {
     if (cast.getSource().getType() == cast.getType())
       return replace(cast.getSource());

@@ -28,8 +28,9 @@ struct StripsLower : impl::StripsLowerBase<StripsLower> {
     std::optional<HostMachine> machine = getMachine(getOperation(), machineName);
     if (!machine)
       return signalPassFailure();
+    StreamedStores streamedStores(getOperation());
     StripOptions options{*machine, llvm::bit_floor(unroll ? unsigned(unroll) : machine->strips),
-                         deterministic, remarks};
+                         deterministic, remarks, streamedStores};
     SmallVector<strips::GroupOp> groups;
     getOperation().walk([&](strips::GroupOp group) { groups.push_back(group); });
     // Lowering a group adds to the function and changes nothing that a form says.

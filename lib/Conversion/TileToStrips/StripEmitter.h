@@ -69,6 +69,9 @@ struct PreparedStore {
   int64_t stride = 1;     ///< of the lanes, in elements (buffers)
   unsigned alignment = 1; ///< in bytes (memory)
   StripMask mask;
+  /// Under which of these conditions, the first that holds, the store goes past the caches,
+  /// by pieces aligned to so many bytes.
+  llvm::SmallVector<std::pair<mlir::Value, unsigned>, 2> streams;
 };
 
 /// The dimension of an index that stands for lanes, if there is one.
@@ -129,9 +132,13 @@ public:
   Lanes read(strips::ReadOp op, llvm::ArrayRef<Index> index);
   Lanes gather(tile::GatherOp op, llvm::ArrayRef<Index> index);
   /// `value` is what the operation stores at that index.
-  PreparedStore prepareStore(tile::StoreOp op, llvm::ArrayRef<Index> index, Lanes value);
+  /// `streams`: under which condition the store may go past the caches; null if it may not.
+  PreparedStore prepareStore(tile::StoreOp op, llvm::ArrayRef<Index> index, Lanes value,
+                             mlir::Value streams = {});
   PreparedStore prepareWrite(strips::WriteOp op, llvm::ArrayRef<Index> index, Lanes value);
   void perform(const PreparedStore &store);
+  /// Some stores, all of them at once: in any order.
+  void perform(llvm::ArrayRef<PreparedStore> stores);
   /// `element` or a vector of it.
   static mlir::Type typed(mlir::Type element, int64_t lanes);
   /// The type of elements in registers: i64 for pointers.
@@ -163,6 +170,7 @@ private:
   mlir::Value laneOffsets(int64_t lanes, int64_t stride, mlir::Type element);
   struct Address;
   Address getAddress(mlir::Value pointers, llvm::ArrayRef<Index> index);
+  mlir::Value isAligned(const Address &address, unsigned bytes);
 
   mlir::Location loc;
   AccessAnalysis &access;

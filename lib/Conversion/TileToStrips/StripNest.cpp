@@ -50,6 +50,7 @@ private:
   void emitTransposedBlocks();
   void emitReducedLoop(ArrayRef<Index> strips);
   void emitStrips(ArrayRef<IndexTuple> strips, SmallVectorImpl<Value> &accumulators);
+  void findStreams();
   Value emitMainEnd(ArrayRef<MaskLeaf> leaves, ArrayRef<Value> bounds, int64_t step);
   void storeResults(tile::ReduceOp reduce, ArrayRef<Index> index, ValueRange values);
 
@@ -69,6 +70,8 @@ private:
   ArrayRef<int64_t> shape;
 
   SmallVector<Operation *> roots; ///< stores and writes of computed values
+  /// Whether a launch's stores go past the caches, for those that may.
+  DenseMap<Operation *, Value> streams;
   SmallVector<tile::ReduceOp> reductions;
   std::optional<unsigned> axis;          ///< of the reductions
   std::optional<unsigned> laneDim;       ///< none: scalars
@@ -444,8 +447,8 @@ void StripNest::emitStrips(ArrayRef<IndexTuple> strips, SmallVectorImpl<Value> &
     for (Operation *root : roots) {
       emitter.setLoc(root->getLoc());
       if (auto store = dyn_cast<tile::StoreOp>(root)) {
-        stores.push_back(
-            emitter.prepareStore(store, strip, emitter.evaluate(store.getValue(), strip)));
+        stores.push_back(emitter.prepareStore(
+            store, strip, emitter.evaluate(store.getValue(), strip), streams.lookup(root)));
         continue;
       }
       auto write = cast<strips::WriteOp>(root);
@@ -458,8 +461,7 @@ void StripNest::emitStrips(ArrayRef<IndexTuple> strips, SmallVectorImpl<Value> &
         elements.push_back(emitter.broadcast(emitter.evaluate(operand, strip), count));
     }
   }
-  for (const PreparedStore &store : stores)
-    emitter.perform(store);
+  emitter.perform(stores);
   if (accumulators.empty()) {
     accumulators = std::move(elements);
     return;
@@ -475,6 +477,28 @@ void StripNest::emitStrips(ArrayRef<IndexTuple> strips, SmallVectorImpl<Value> &
       llvm::copy(combined, accumulators.begin() + next);
       next += n;
     }
+}
+
+/// Stores of long rows may go past the caches, if the launch is large.
+void StripNest::findStreams() {
+  // A row of fewer lines would leave too many of them half written.
+  constexpr int64_t kLeastBytes = 256;
+  if (!laneDim || transposedDim || group->hasAttr("strips.unroll"))
+    return;
+  for (Operation *root : roots) {
+    auto store = dyn_cast<tile::StoreOp>(root);
+    if (!store)
+      continue;
+    auto pointer = cast<tile::PointerType>(getElementTypeOrSelf(store.getPtr().getType()));
+    const AccessForm &form = access.getForm(store.getPtr());
+    if (!form.isAffineAlong(*laneDim) || !form.strides[*laneDim].isOne() ||
+        shape[*laneDim] * pointer.getPointeeBytes() < kLeastBytes ||
+        !options.streamedStores.mayStream(store))
+      continue;
+    OpBuilder &b = emitter.atStart();
+    Value bytes = options.streamedStores.buildBytes(b, store);
+    streams[root] = strips::StreamsOp::create(b, root->getLoc(), b.getI1Type(), bytes);
+  }
 }
 
 /// Where the loop without masks ends: a multiple of `step`.
@@ -784,6 +808,7 @@ LogicalResult StripNest::run() {
   chooseLanes();
   if (options.remarks)
     remark();
+  findStreams();
   emitOuterLoops(0);
   return success();
 }

@@ -5,6 +5,7 @@
 #ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_STRIPNEST_H
 #define TESSERA_LIB_CONVERSION_TILETOSTRIPS_STRIPNEST_H
 
+#include "StreamedStores.h"
 #include "StripEmitter.h"
 #include "tessera/Machine/HostMachine.h"
 
@@ -16,6 +17,7 @@ struct StripOptions {
   unsigned unroll;    ///< the most strips in one turn of a loop
   bool deterministic; ///< reductions in an order that no vector width changes
   bool remarks;       ///< say what was chosen, and why
+  StreamedStores &streamedStores;
 };
 
 /// Replaces a group of stores, writes and reductions by loops over strips. What scratch

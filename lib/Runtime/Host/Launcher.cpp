@@ -8,6 +8,7 @@
 
 #include "tessera/Runtime/Host/Launcher.h"
 
+#include "CacheSize.h"
 #include "tessera/Runtime/Host/ThreadPool.h"
 
 #include <algorithm>
@@ -26,6 +27,10 @@ namespace {
 
 /// Launches shorter than this are not worth waking another thread for.
 constexpr float kSerialNanoseconds = 5000.0f;
+
+/// The part of the last cache that what a kernel writes may have; the rest is for what it
+/// reads. Found by measurement (docs/Notebook.md).
+constexpr uint64_t kWrittenPart = 2;
 
 /// The calling thread's scratch, kept for the next launch and freed with the thread.
 class Scratch {
@@ -109,6 +114,10 @@ void runChunks(Job &job) {
     if (status != 0)
       job.stopped.store(true, std::memory_order_relaxed);
   }
+#if defined(__x86_64__)
+  // Stores past the caches come after this thread's others have been seen, unless told.
+  _mm_sfence();
+#endif
   if (numDone > 0) {
     std::chrono::duration<float, std::nano> took = std::chrono::steady_clock::now() - start;
     job.kernel->nanosecondsPerProgram.store(took.count() / static_cast<float>(numDone),
@@ -133,7 +142,8 @@ bool tessera::host::launch(const LaunchableKernel &kernel, const int32_t grid[3]
   Job job;
   job.kernel = &kernel;
   job.printer = options.printer ? options.printer : &getStandardPrinter();
-  job.launch = {args, {grid[0], grid[1], grid[2]}, /*reserved=*/0, &fault, job.printer};
+  job.launch = {args,        {grid[0], grid[1], grid[2]},       /*reserved=*/0, &fault,
+                job.printer, getLastCacheBytes() / kWrittenPart};
   job.numPrograms = numPrograms;
 
   int numThreads = 1;

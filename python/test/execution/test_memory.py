@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from execution.running import FLOATS, INTS, UINTS, draw, numpy_dtype
+from execution.running import FLOATS, INTS, UINTS, draw, host_has, numpy_dtype
 
 import tessera
 import tessera.language as tl
@@ -133,6 +133,30 @@ def test_rows_moved_to_rows_chosen_by_index(run, rng, apart):
     want[target] = x[source]
     run(permute_rows, (1,), x, source, target, WIDTH=32, ROWS=8)
     np.testing.assert_array_equal(x, want)
+
+
+@tessera.jit
+def count_up(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n)
+    tl.store(out_ptr + offsets, (x + offsets).to(out_ptr.dtype.element_ty), mask=offsets < n)
+
+
+@pytest.mark.parametrize("target", ["x86-64-v4", "x86-64-v3", "x86-64"])
+@pytest.mark.parametrize("dtype", ["int32", "int16"])
+@pytest.mark.parametrize("aligned", [4, 16, 32, 64])
+def test_results_larger_than_the_caches(target, dtype, aligned):
+    # They are stored past the caches, and seen all the same by whoever comes next.
+    if not host_has(target):
+        pytest.skip(f"this machine has no {target}")
+    n = (1 << 24) + 5
+    space = np.zeros(n + 64, dtype)
+    first = (-space.ctypes.data % 64 + aligned % 64) // space.itemsize
+    out = space[first : first + n]
+    x = np.ones(n, np.int8)
+    count_up[(-(-n // 4096),)](x, out, n, BLOCK=4096, cpu=target)
+    np.testing.assert_array_equal(out, np.arange(1, n + 1).astype(dtype))
+    assert not space[:first].any() and not space[first + n :].any()
 
 
 @tessera.jit

@@ -82,3 +82,25 @@ tile.func @caller(%p: !tile.ptr<i32>, %n: i32) attributes {strips.scratch_bytes 
   tile.store %p, %y : !tile.ptr<i32>
   tile.return
 }
+
+// -----
+
+// What all programs of the launch write, beside what the launcher says the caches keep.
+
+// CHECK-LABEL: func.func @streams
+// CHECK-SAME:    %[[LAUNCH:[a-z0-9]*]]: !llvm.ptr
+// CHECK-DAG:     %[[KEPT_AT:.*]] = llvm.getelementptr %[[LAUNCH]][40]
+// CHECK-DAG:     %[[KEPT:.*]] = llvm.load %[[KEPT_AT]]{{.*}} -> i64
+// CHECK:         scf.for
+// CHECK:           %[[X:.*]] = arith.extui %{{.*}} : i32 to i64
+// CHECK:           %[[ROW:.*]] = arith.muli %{{.*}}, %[[X]] : i64
+// CHECK:           %[[PLANE:.*]] = arith.muli %[[ROW]], %{{.*}} : i64
+// CHECK:           %[[ALL:.*]] = arith.muli %[[PLANE]], %{{.*}} : i64
+// CHECK:           arith.cmpi uge, %[[ALL]], %[[KEPT]] : i64
+tile.func @streams(%p: !tile.ptr<i8>) {
+  %bytes = arith.constant 4096 : i64
+  %large = strips.streams %bytes
+  %one = arith.extui %large : i1 to i8
+  tile.store %p, %one : !tile.ptr<i8>
+  tile.return
+}

@@ -18,5 +18,8 @@ tile.func @all(%x: f32) {
   %c0 = arith.constant 0 : index
   // CHECK: strips.print "x = "[%{{.*}}] : %[[M]] {hex = false, is_signed = array<i32: 1>} : f32
   strips.print "x = " [%c0] : %m {hex = false, is_signed = array<i32: 1>} : f32
+  %bytes = arith.constant 4096 : i64
+  // CHECK: strips.streams %{{.*}}
+  %large = strips.streams %bytes
   tile.return
 }

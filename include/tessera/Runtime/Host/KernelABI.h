@@ -13,7 +13,7 @@
 
 namespace tessera::host {
 
-inline constexpr int32_t kHostABIVersion = 1;
+inline constexpr int32_t kHostABIVersion = 2;
 
 /// The first failed assertion of a launch.
 struct Fault {
@@ -29,9 +29,13 @@ struct Launch {
   int32_t reserved;
   Fault *fault;
   void *printer; ///< the launcher's print state, handed on to tessera_rt_print_*
+  /// A launch that writes at least so many bytes finds none of them in the caches later: it
+  /// may write past them. The launcher orders such stores.
+  uint64_t cachedBytes;
 };
 static_assert(offsetof(Launch, args) == 0 && offsetof(Launch, grid) == 8 &&
-                  offsetof(Launch, fault) == 24 && offsetof(Launch, printer) == 32,
+                  offsetof(Launch, fault) == 24 && offsetof(Launch, printer) == 32 &&
+                  offsetof(Launch, cachedBytes) == 40,
               "generated code relies on these offsets");
 
 /// The compiled kernel: runs programs `begin` to `end - 1` in order, x fastest.

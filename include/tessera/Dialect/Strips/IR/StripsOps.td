@@ -120,6 +120,22 @@ def Strips_DotOp : Strips_Op<"dot", []> {
   let hasVerifier = 1;
 }
 
+def Strips_StreamsOp : Strips_Op<"streams", [Pure]> {
+  let summary = "Whether a launch writes more than the caches keep";
+  let description = [{
+    True if all programs of the launch together write so much that what is written first
+    has left the caches before the last is written, where each writes `bytes`. How much
+    that is the launcher knows.
+
+    ```mlir
+    %large = strips.streams %bytes
+    ```
+  }];
+  let arguments = (ins I64:$bytes);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$bytes attr-dict";
+}
+
 def Strips_PrintOp : Strips_Op<"print", [AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
   let summary = "Prints the values of one element of a tile";
   let description = [{

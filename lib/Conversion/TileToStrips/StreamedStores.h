@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which stores may go past the caches (see StreamedStores.cpp).
+
+#ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_STREAMEDSTORES_H
+#define TESSERA_LIB_CONVERSION_TILETOSTRIPS_STREAMEDSTORES_H
+
+#include "mlir/IR/Builders.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace tessera {
+
+class StreamedStores {
+public:
+  explicit StreamedStores(tile::FuncOp kernel);
+
+  /// Whether what a store writes is not read again in its program, nor written there.
+  bool mayStream(tile::StoreOp store);
+
+  /// The bytes that a program writes by a store, of type i64; built at `builder`, which
+  /// stands where the store does or further out by groups alone.
+  mlir::Value buildBytes(mlir::OpBuilder &builder, tile::StoreOp store);
+
+private:
+  bool isPossible = true;
+  llvm::DenseSet<mlir::Value> read; ///< arguments whose arrays are loaded from
+};
+
+} // namespace tessera
+
+#endif // TESSERA_LIB_CONVERSION_TILETOSTRIPS_STREAMEDSTORES_H
