@@ -99,7 +99,8 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   // the two wide types that are left.
   manager.addPass(createStripsExpandTotalArith());
   manager.addPass(createStripsLegalizeFloats({machine && machine->hasF16Conversion}));
-  manager.addPass(createStripsExpandMath({options.deterministic}));
+  bool hasScale = machine && machine->features.contains("+avx512vl");
+  manager.addPass(createStripsExpandMath({options.deterministic, hasScale}));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
 }

@@ -113,6 +113,8 @@ struct StripsExpandMath : impl::StripsExpandMathBase<StripsExpandMath> {
       MathBuilder b(builder, op->getLoc(), type);
       if (deterministic)
         b.roundApart();
+      if (hasScale)
+        b.scaleByInstruction();
       if (Value value = expand(b, op)) {
         op->replaceAllUsesWith(ValueRange(value));
         op->erase();

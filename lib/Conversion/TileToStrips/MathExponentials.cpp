@@ -42,10 +42,27 @@ Value MathBuilder::powerOfTwo(Value n) {
   return fromBits(shli(addi(n, integer(bias())), integer(mantissaBits())));
 }
 
-Value MathBuilder::scale(Value x, Value n) {
+Value MathBuilder::scale(Value x, Rounded n) {
+  auto vector = dyn_cast<VectorType>(x.getType());
+  unsigned width = vector ? vector.getNumElements() * bits() : 0;
+  if (hasScale && (width == 512 || width == 256 || width == 128)) {
+    OpBuilder &b = getBuilder();
+    unsigned lanes = vector.getNumElements(), maskBits = std::max(lanes, 8u);
+    auto scalar = [&](uint64_t value, unsigned width) -> Value {
+      return arith::ConstantIntOp::create(b, getLoc(), int64_t(value), width);
+    };
+    SmallVector<Value> operands = {x, n.number, x,
+                                   scalar(llvm::maskTrailingOnes<uint64_t>(maskBits), maskBits)};
+    if (width == 512)
+      operands.push_back(scalar(4, 32)); // rounding as set
+    std::string name = "llvm.x86.avx512.mask.scalef." + std::string(isSingle() ? "ps." : "pd.") +
+                       std::to_string(width);
+    return LLVM::CallIntrinsicOp::create(b, getLoc(), x.getType(), b.getStringAttr(name), operands)
+        .getResult(0);
+  }
   // 2^n itself may be out of range: in two steps, of which the first is exact.
-  Value half = shrsi(n, integer(1));
-  return mulf(mulf(x, powerOfTwo(half)), powerOfTwo(subi(n, half)));
+  Value half = shrsi(n.integer, integer(1));
+  return mulf(mulf(x, powerOfTwo(half)), powerOfTwo(subi(n.integer, half)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -78,7 +95,7 @@ Reduced reduceExp(MathBuilder &b, Value x) {
 
 Value expandExp(MathBuilder &b, Value x) {
   Reduced reduced = reduceExp(b, b.clamp(x, b.pick(-104, -746), b.pick(89, 710)));
-  return b.scale(b.addf(reduced.expm1, b.number(1)), reduced.n.integer);
+  return b.scale(b.addf(reduced.expm1, b.number(1)), reduced.n);
 }
 
 Value expandExp2(MathBuilder &b, Value x) {
@@ -87,7 +104,7 @@ Value expandExp2(MathBuilder &b, Value x) {
   Value r = b.subf(x, n.number);
   Value rest = b.isSingle() ? b.polynomial(r, coefficients::exp2_32)
                             : b.polynomial(r, coefficients::exp2_64);
-  return b.scale(b.mulAdd(r, rest, b.number(1)), n.integer);
+  return b.scale(b.mulAdd(r, rest, b.number(1)), n);
 }
 
 Value expandExpm1(MathBuilder &b, Value x) {

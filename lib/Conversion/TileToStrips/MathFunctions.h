@@ -61,10 +61,13 @@ public:
   /// 2^n for n in the range of normal numbers.
   Value powerOfTwo(Value n);
   /// x * 2^n, rounded once, for n down to where everything vanishes.
-  Value scale(Value x, Value n);
+  Value scale(Value x, Rounded n);
+  /// The machine has an instruction for that (AVX-512).
+  void scaleByInstruction() { hasScale = true; }
 
 private:
   Type element;
+  bool hasScale = false;
 };
 
 mlir::Value expandExp(MathBuilder &b, mlir::Value x);

@@ -1,5 +1,6 @@
 // RUN: tessera-opt --strips-expand-math %s | FileCheck %s
 // RUN: tessera-opt --strips-expand-math=deterministic=true %s | FileCheck %s --check-prefix=APART
+// RUN: tessera-opt --strips-expand-math=has-scale=true %s | FileCheck %s --check-prefix=SCALE
 
 // What the numbers come to is measured by docs/Numerics.md's harness; here it is the
 // shape of the code: no call, no branch, at the width of the operand.
@@ -7,7 +8,12 @@
 // CHECK:       func.func private @tan(f64) -> f64
 // CHECK:       func.func private @sinf(f32) -> f32
 
-// Scaling by 2^n takes two steps, since 2^n may be out of range.
+// Scaling by 2^n takes two steps, since 2^n may be out of range, or AVX-512's instruction.
+// SCALE-LABEL: @exp(
+// SCALE-NOT:     arith.shrsi
+// SCALE:         %[[SUM:.*]] = arith.addf %{{.*}}, %{{.*}} : vector<16xf32>
+// SCALE:         %[[Y:.*]] = llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"(%[[SUM]], %{{.*}}, %[[SUM]], %c-1_i16, %c4_i32)
+// SCALE:         return %[[Y]]
 // CHECK-LABEL: @exp(
 // CHECK-SAME:    %[[X:.*]]: vector<16xf32>)
 // CHECK-NOT:     math.exp

@@ -240,6 +240,8 @@ def StripsLowerDot : Pass<"strips-lower-dot"> {
     Option<"remarks", "remarks", "bool", "false", "Say what was chosen, and why">,
     Option<"deterministic", "deterministic", "bool", "false",
            "Round products and sums apart, whether or not the machine can fuse them">,
+    Option<"hasScale", "has-scale", "bool", "false",
+           "The machine multiplies by powers of two in one instruction (AVX-512)">,
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
@@ -315,6 +317,8 @@ def StripsExpandMath : Pass<"strips-expand-math", "::mlir::ModuleOp"> {
   let options = [
     Option<"deterministic", "deterministic", "bool", "false",
            "Round products and sums apart, whether or not the machine can fuse them">,
+    Option<"hasScale", "has-scale", "bool", "false",
+           "The machine multiplies by powers of two in one instruction (AVX-512)">,
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
