@@ -98,7 +98,8 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   // that the machine cannot compute with; then functions, which only have to exist for
   // the two wide types that are left.
   manager.addPass(createStripsExpandTotalArith());
-  manager.addPass(createStripsLegalizeFloats({machine && machine->hasF16Conversion}));
+  manager.addPass(createStripsLegalizeFloats(
+      {machine && machine->hasF16Conversion, machine && machine->bf16Dot}));
   bool hasScale = machine && machine->features.contains("+avx512vl");
   manager.addPass(createStripsExpandMath({options.deterministic, hasScale}));
   manager.addPass(createCanonicalizerPass());

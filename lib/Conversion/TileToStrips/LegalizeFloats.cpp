@@ -10,6 +10,8 @@
 
 #include "FloatFormats.h"
 #include "LaneBuilder.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "tessera/Conversion/TileToStrips/Passes.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -30,9 +32,9 @@ bool isNarrow(Type type) {
 /// Rewrites one op, whose lanes have the shape of `like`.
 class FloatLegalizer {
 public:
-  FloatLegalizer(OpBuilder &builder, Operation *op, Type like, bool hasF16C)
-      : lanes(builder, op->getLoc(), like), op(op), hasF16C(hasF16C), f32(builder.getF32Type()),
-        f64(builder.getF64Type()) {}
+  FloatLegalizer(OpBuilder &builder, Operation *op, Type like, bool hasF16C, bool hasBF16)
+      : lanes(builder, op->getLoc(), like), op(op), hasF16C(hasF16C), hasBF16(hasBF16),
+        f32(builder.getF32Type()), f64(builder.getF64Type()) {}
 
   /// What stands for the op's only result, or null to leave the op alone.
   Value legalize() {
@@ -86,10 +88,46 @@ private:
     return target == f32 ? wide : lanes.create<arith::ExtFOp>(lanes.typed(target), wide);
   }
 
+  /// By the instruction for it, which takes f32 below the normal range for zeros: a
+  /// vector that has one of them is rounded as on other machines. Null without it.
+  Value narrowByInstruction(LaneBuilder &own, Value value, Type target) {
+    auto vector = dyn_cast<VectorType>(value.getType());
+    unsigned width = vector ? vector.getNumElements() * 32 : 0;
+    if (!target.isBF16() || !hasBF16 || !vector || vector.getRank() != 1 ||
+        (width != 256 && width != 512))
+      return Value();
+    OpBuilder &b = own.getBuilder();
+    Location loc = own.getLoc();
+    Value kind = arith::ConstantIntOp::create(b, loc, 0x20, 32); // denormal
+    Type mask = vector.clone(b.getI1Type());
+    std::string bits = std::to_string(width);
+    Value isTiny = LLVM::CallIntrinsicOp::create(
+                       b, loc, mask, b.getStringAttr("llvm.x86.avx512.fpclass.ps." + bits),
+                       ValueRange{value, kind})
+                       .getResult(0);
+    Value someTiny = vector::ReductionOp::create(b, loc, vector::CombiningKind::OR, isTiny);
+    auto byRounding = [&](OpBuilder &inner, Location) {
+      LaneBuilder lanes(inner, loc, value.getType());
+      scf::YieldOp::create(inner, loc,
+                           narrowFromF32(lanes, value, target, tile::RoundingMode::NearestEven));
+    };
+    auto byInstruction = [&](OpBuilder &inner, Location) {
+      Value narrow =
+          LLVM::CallIntrinsicOp::create(
+              inner, loc, vector.clone(target),
+              inner.getStringAttr("llvm.x86.avx512bf16.cvtneps2bf16." + bits), ValueRange{value})
+              .getResult(0);
+      scf::YieldOp::create(inner, loc, narrow);
+    };
+    return scf::IfOp::create(b, loc, someTiny, byRounding, byInstruction).getResult(0);
+  }
+
   Value narrowSingle(Value value, Type target) {
     LaneBuilder own(lanes.getBuilder(), lanes.getLoc(), value.getType());
     if (target.isF16() && hasF16C)
       return own.create<arith::TruncFOp>(own.typed(target), value);
+    if (Value narrow = narrowByInstruction(own, value, target))
+      return narrow;
     return narrowFromF32(own, value, target, tile::RoundingMode::NearestEven);
   }
 
@@ -198,7 +236,7 @@ private:
 
   LaneBuilder lanes;
   Operation *op;
-  bool hasF16C;
+  bool hasF16C, hasBF16;
   Type f32, f64;
 };
 
@@ -224,7 +262,7 @@ struct StripsLegalizeFloats : impl::StripsLegalizeFloatsBase<StripsLegalizeFloat
       OpBuilder builder(op);
       Type like =
           op->getNumOperands() != 0 ? op->getOperand(0).getType() : op->getResult(0).getType();
-      if (Value value = FloatLegalizer(builder, op, like, hasF16C).legalize()) {
+      if (Value value = FloatLegalizer(builder, op, like, hasF16C, hasBF16).legalize()) {
         op->replaceAllUsesWith(ValueRange(value));
         op->erase();
       }

@@ -122,3 +122,32 @@ def test_bitcast(run, rng, source, to):
     x = draw(rng, N, source)
     got = convert(run, x, f"x.to(tl.{to}, bitcast=True)", numpy_dtype(to))
     np.testing.assert_array_equal(got.view(np.uint8), x.view(np.uint8))
+
+
+@pytest.mark.parametrize("tiny", [False, True])
+def test_rounding_to_bfloat16_as_this_machine_does(rng, tiny):
+    # Machines with an instruction for it, which takes small numbers for zeros.
+    bits = rng.integers(0, 1 << 32, N, dtype=np.uint32)
+    bits[:64] = (bits[:64] & 0xFFFF0000) | 0x8000
+    bits[64:72] = [
+        0,
+        1 << 31,
+        0x7F800000,
+        0xFF800000,
+        0x7F7FFFFF,
+        0x7FC00000,
+        0x7F800001,
+        0xFFFFFFFF,
+    ]
+    is_tiny = (bits & 0x7F800000) == 0
+    bits = np.where(is_tiny, bits | 0x00800000, bits).astype(np.uint32)
+    if tiny:
+        bits[rng.permutation(N)[:16]] &= np.uint32(0x807FFFFF)
+    x = bits.view(np.float32)
+    out = np.zeros(N, numpy_dtype("bfloat16"))
+    cast("x")[(1,)](x, out)
+    with np.errstate(invalid="ignore"):
+        want = x.astype(out.dtype)
+    np.testing.assert_array_equal(np.isnan(out), np.isnan(want))
+    valid = ~np.isnan(x)
+    np.testing.assert_array_equal(out.view(np.uint16)[valid], want.view(np.uint16)[valid])

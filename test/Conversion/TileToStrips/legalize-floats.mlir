@@ -1,5 +1,6 @@
 // RUN: tessera-opt --strips-legalize-floats %s | FileCheck %s
 // RUN: tessera-opt --strips-legalize-floats=has-f16c=false %s | FileCheck %s --check-prefix=SOFT
+// RUN: tessera-opt --strips-legalize-floats=has-bf16=true %s | FileCheck %s --check-prefix=BF16
 
 // CHECK-LABEL: @add_f16(
 // CHECK-SAME:    %[[A:.*]]: vector<8xf16>, %[[B:.*]]: vector<8xf16>)
@@ -129,4 +130,22 @@ func.func @wide(%x: vector<8xf32>) -> vector<8xf64> {
   %0 = arith.mulf %x, %x : vector<8xf32>
   %1 = arith.extf %0 : vector<8xf32> to vector<8xf64>
   return %1 : vector<8xf64>
+}
+
+// The instruction for it takes numbers below the normal range for zeros: those are rounded
+// as elsewhere.
+// CHECK-LABEL: @to_bf16(
+// CHECK-NOT:     llvm.call_intrinsic
+// BF16-LABEL: @to_bf16(
+// BF16-SAME:    %[[X:.*]]: vector<16xf32>)
+// BF16-DAG:      %[[DENORMAL:.*]] = arith.constant 32 : i32
+// BF16:          %[[TINY:.*]] = llvm.call_intrinsic "llvm.x86.avx512.fpclass.ps.512"(%[[X]], %[[DENORMAL]])
+// BF16:          %[[SOME:.*]] = vector.reduction <or>, %[[TINY]]
+// BF16:          scf.if %[[SOME]]
+// BF16:            arith.trunci %{{.*}} : vector<16xi32> to vector<16xi16>
+// BF16:          } else {
+// BF16:            llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%[[X]])
+func.func @to_bf16(%x: vector<16xf32>) -> vector<16xbf16> {
+  %0 = arith.truncf %x : vector<16xf32> to vector<16xbf16>
+  return %0 : vector<16xbf16>
 }

@@ -240,8 +240,6 @@ def StripsLowerDot : Pass<"strips-lower-dot"> {
     Option<"remarks", "remarks", "bool", "false", "Say what was chosen, and why">,
     Option<"deterministic", "deterministic", "bool", "false",
            "Round products and sums apart, whether or not the machine can fuse them">,
-    Option<"hasScale", "has-scale", "bool", "false",
-           "The machine multiplies by powers of two in one instruction (AVX-512)">,
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
@@ -290,9 +288,11 @@ def StripsLegalizeFloats : Pass<"strips-legalize-floats"> {
   let options = [
     Option<"hasF16C", "has-f16c", "bool", "true",
            "The machine converts between f16 and f32 by an instruction">,
+    Option<"hasBF16", "has-bf16", "bool", "false",
+           "The machine rounds normal f32 to bf16 by an instruction (AVX-512)">,
   ];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
-    "::mlir::vector::VectorDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
 def StripsExpandMath : Pass<"strips-expand-math", "::mlir::ModuleOp"> {
