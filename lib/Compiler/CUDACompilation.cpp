@@ -51,7 +51,7 @@ std::unique_ptr<CompiledKernel> CUDACompilation::compile(ModuleOp module) {
   lower(module, "tilegpu", [&](OpPassManager &passes) { buildTileGPUPipeline(passes, pipeline); });
   lower(module, "llvm", [&](OpPassManager &passes) { buildNVVMPipeline(passes, pipeline); });
   readKernelAttributes(module, metadata);
-  metadata.remarks = std::move(diagnostics.remarks);
+  llvm::append_range(metadata.remarks, diagnostics.remarks);
 
   std::unique_ptr<llvm::Module> code = translate(module);
   code->setTargetTriple(machine->getTargetTriple());

@@ -53,7 +53,7 @@ std::unique_ptr<CompiledKernel> HostCompilation::compile(ModuleOp module) {
   lower(module, "strips", [&](OpPassManager &passes) { buildStripsPipeline(passes, pipeline); });
   lower(module, "llvm", [&](OpPassManager &passes) { buildLLVMPipeline(passes, pipeline); });
   readKernelAttributes(module, metadata);
-  metadata.remarks = std::move(diagnostics.remarks);
+  llvm::append_range(metadata.remarks, diagnostics.remarks);
 
   std::unique_ptr<llvm::Module> code = translate(module);
   code->getFunction(metadata.name)->setName(getKernelSymbol(metadata.name));

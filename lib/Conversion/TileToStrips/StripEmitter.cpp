@@ -107,6 +107,18 @@ scf::IfOp StripEmitter::beginIf(Value condition) {
 
 void StripEmitter::endIf() { levels.pop_back(); }
 
+scf::IfOp StripEmitter::beginIf(Value condition, TypeRange results) {
+  auto ifOp = scf::IfOp::create(atEnd(), loc, results, condition, /*withElseRegion=*/true);
+  noteFirst(ifOp);
+  push(ifOp.thenBlock());
+  return ifOp;
+}
+
+void StripEmitter::beginElse(scf::IfOp ifOp, ValueRange yielded) {
+  endLoop(yielded);
+  push(ifOp.elseBlock());
+}
+
 //===----------------------------------------------------------------------===//
 // Types, constants, indices
 //===----------------------------------------------------------------------===//

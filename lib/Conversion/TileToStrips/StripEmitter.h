@@ -104,6 +104,11 @@ public:
   /// Opens a conditional without results.
   mlir::scf::IfOp beginIf(mlir::Value condition);
   void endIf();
+  /// The same for one with results: what follows goes into the first of its two blocks.
+  mlir::scf::IfOp beginIf(mlir::Value condition, mlir::TypeRange results);
+  /// Ends the first block with these results; what follows goes into the second.
+  void beginElse(mlir::scf::IfOp ifOp, mlir::ValueRange yielded);
+  void endElse(mlir::ValueRange yielded) { endLoop(yielded); }
 
   // Values.
   Lanes evaluate(mlir::Value value, llvm::ArrayRef<Index> index);

@@ -12,7 +12,7 @@
 // folds them at the end of the row. A reduction along another dimension has the loop
 // over that dimension inside the one over strips, and its vectors are results.
 
-#include "StripNest.h"
+#include "StripNestState.h"
 
 #include "Combine.h"
 #include "CostModel.h"
@@ -24,68 +24,6 @@
 using namespace mlir;
 
 namespace tessera {
-
-namespace {
-
-class StripNest {
-public:
-  StripNest(strips::GroupOp group, AccessAnalysis &access, const StripOptions &options,
-            int64_t &scratchEnd)
-      : group(group), access(access), options(options), emitter(group, access),
-        shape(group.getShape()), scratchEnd(scratchEnd) {}
-
-  LogicalResult run();
-
-private:
-  void chooseLanes();
-  void remark();
-  bool isNeighbour(Operation *op, unsigned dim, int64_t count);
-  void chooseTransposition(int64_t widest, double otherwise);
-  void visitAccesses(Value value, ArrayRef<Index> index, DenseSet<Value> &seen,
-                     function_ref<void(Operation *, ArrayRef<Index>)> visit);
-  void visitRoots(ArrayRef<Index> index, function_ref<void(Operation *, ArrayRef<Index>)> visit);
-
-  void emitOuterLoops(unsigned dim);
-  void emitLaneLoops();
-  void emitTransposedBlocks();
-  void emitReducedLoop(ArrayRef<Index> strips);
-  void emitStrips(ArrayRef<IndexTuple> strips, SmallVectorImpl<Value> &accumulators);
-  void findStreams();
-  Value emitMainEnd(ArrayRef<MaskLeaf> leaves, ArrayRef<Value> bounds, int64_t step);
-  void storeResults(tile::ReduceOp reduce, ArrayRef<Index> index, ValueRange values);
-
-  void keepElements(ArrayRef<Value> elements, Value position);
-  SmallVector<Value> foldKept(tile::ReduceOp reduce, unsigned first, int64_t count, int64_t width);
-  Value getLineBuffer(unsigned slot, Type element, int64_t count);
-
-  unsigned countAccumulators() const;
-  bool haveNeutralElements() const;
-  SmallVector<Value> makeNeutralElements(unsigned copies);
-  SmallVector<Value> combineCopies(ArrayRef<Value> accumulators, unsigned copies);
-
-  strips::GroupOp group;
-  AccessAnalysis &access;
-  const StripOptions &options;
-  StripEmitter emitter;
-  ArrayRef<int64_t> shape;
-
-  SmallVector<Operation *> roots; ///< stores and writes of computed values
-  /// Whether a launch's stores go past the caches, for those that may.
-  DenseMap<Operation *, Value> streams;
-  SmallVector<tile::ReduceOp> reductions;
-  std::optional<unsigned> axis;          ///< of the reductions
-  std::optional<unsigned> laneDim;       ///< none: scalars
-  std::optional<unsigned> transposedDim; ///< along which stores have their lanes
-  int64_t lanes = 1;
-  unsigned unroll = 1;
-  StripWork chosen{1};    ///< what the lane dimension was chosen for
-  unsigned expensive = 0; ///< operations that are functions
-  IndexTuple index;       ///< of the loops opened so far
-
-  bool inFixedOrder;        ///< reductions are folded as the interpreter does
-  SmallVector<Value> lines; ///< where their elements are kept for that, by slot
-  int64_t &scratchEnd;
-};
 
 //===----------------------------------------------------------------------===//
 // The lane dimension
@@ -123,7 +61,7 @@ void StripNest::visitRoots(ArrayRef<Index> at,
 
 /// The bits of the widest elements that a group computes with; index arithmetic does
 /// not count, since it mostly is done on scalars.
-unsigned getWidestElement(strips::GroupOp group) {
+static unsigned getWidestElement(strips::GroupOp group) {
   unsigned bits = 8;
   auto note = [&](Type type) {
     Type element = getElementTypeOrSelf(type);
@@ -156,43 +94,6 @@ bool StripNest::isNeighbour(Operation *op, unsigned dim, int64_t count) {
   }
   Type tile = isa<strips::ReadOp>(op) ? op->getResult(0).getType() : op->getOperand(0).getType();
   return llvm::all_of(tile::getShape(tile).drop_front(dim + 1), [](int64_t e) { return e == 1; });
-}
-
-/// Finds two dimensions such that all loads have neighbours along the one and all stores
-/// along the other: blocks of lanes by lanes are transposed in registers then. Takes
-/// them if that is cheaper than `otherwise`.
-void StripNest::chooseTransposition(int64_t widest, double otherwise) {
-  // A block is written out in full.
-  constexpr int64_t kLargestBlock = 16;
-  constexpr unsigned kMostOperations = 40;
-  if (axis || roots.empty() || group.getBody().front().getOperations().size() > kMostOperations)
-    return;
-  for (unsigned from = 0; from < shape.size(); ++from)
-    for (unsigned to = 0; to < shape.size(); ++to) {
-      int64_t count =
-          std::min({widest, kLargestBlock, shape[from] & -shape[from], shape[to] & -shape[to]});
-      if (from == to || count < 4)
-        continue;
-      unsigned accesses = 0;
-      bool fits = true;
-      IndexTuple at(shape.size());
-      at[from].lanes = count;
-      visitRoots(at, [&](Operation *op, ArrayRef<Index> where) {
-        auto lane = getLaneDim(where);
-        bool isRoot = llvm::is_contained(roots, op);
-        ++accesses;
-        fits &= isRoot ? isNeighbour(op, to, count) && !isNeighbour(op, from, count)
-                       : !lane || isNeighbour(op, *lane, count);
-      });
-      double cost = estimateTransposed(count, accesses);
-      if (!fits || cost >= otherwise)
-        continue;
-      laneDim = from;
-      transposedDim = to;
-      lanes = count;
-      unroll = 1;
-      otherwise = cost;
-    }
 }
 
 void StripNest::chooseLanes() {
@@ -490,6 +391,11 @@ void StripNest::findStreams() {
     if (!store)
       continue;
     auto pointer = cast<tile::PointerType>(getElementTypeOrSelf(store.getPtr().getType()));
+    // LLVM widens bf16 between blocks, and changes a NaN by that, where the machine does not
+    // know the type; but what has just been rounded to it are integers still.
+    if (getElementTypeOrSelf(store.getValue().getType()).isBF16() && !options.machine.bf16Dot &&
+        !store.getValue().getDefiningOp<arith::TruncFOp>())
+      continue;
     const AccessForm &form = access.getForm(store.getPtr());
     if (!form.isAffineAlong(*laneDim) || !form.strides[*laneDim].isOne() ||
         shape[*laneDim] * pointer.getPointeeBytes() < kLeastBytes ||
@@ -704,69 +610,6 @@ void StripNest::emitLaneLoops() {
   (void)count;
 }
 
-/// Rows of a square block become its columns: each of log2(lanes) rounds interleaves the
-/// first half of the rows with the second.
-static SmallVector<Value> transposeBlock(OpBuilder &b, Location loc, ArrayRef<Value> block) {
-  int64_t count = block.size();
-  SmallVector<int64_t> low, high;
-  for (int64_t lane = 0; lane < count; ++lane) {
-    int64_t source = lane / 2 + (lane % 2 ? count : 0);
-    low.push_back(source);
-    high.push_back(source + count / 2);
-  }
-  SmallVector<Value> rows(block);
-  for (int64_t round = 1; round < count; round *= 2) {
-    SmallVector<Value> next;
-    for (int64_t row = 0; row < count / 2; ++row)
-      for (ArrayRef<int64_t> order : {ArrayRef(low), ArrayRef(high)})
-        next.push_back(vector::ShuffleOp::create(b, loc, rows[row], rows[row + count / 2], order));
-    rows = std::move(next);
-  }
-  return rows;
-}
-
-void StripNest::emitTransposedBlocks() {
-  auto openLoop = [&](unsigned dim) -> Index {
-    Value zero = emitter.getIndexConstant(0), end = emitter.getIndexConstant(shape[dim]);
-    scf::ForOp loop = emitter.beginLoop(zero, end, lanes);
-    return {loop.getInductionVar(), 0, 1, emitter.getLevel()};
-  };
-  Index outer = openLoop(*transposedDim), inner = openLoop(*laneDim);
-  SmallVector<SmallVector<Value>> transposed;
-  for (Operation *root : roots) {
-    emitter.setLoc(root->getLoc());
-    Value value = root->getOperand(isa<tile::StoreOp>(root) ? 1 : 0);
-    SmallVector<Value> block;
-    for (int64_t row = 0; row < lanes; ++row) {
-      IndexTuple at(index);
-      at[*laneDim] = inner;
-      at[*laneDim].lanes = lanes;
-      at[*transposedDim] = outer;
-      at[*transposedDim].offset = row;
-      block.push_back(emitter.broadcast(emitter.evaluate(value, at), lanes));
-    }
-    block = transposeBlock(emitter.atEnd(), root->getLoc(), block);
-    transposed.push_back(std::move(block));
-  }
-  // Stores come when every block has been computed.
-  for (auto [root, block] : llvm::zip_equal(roots, transposed))
-    for (auto [row, vector] : llvm::enumerate(block)) {
-      IndexTuple at(index);
-      at[*laneDim] = inner;
-      at[*laneDim].offset = row;
-      at[*transposedDim] = outer;
-      at[*transposedDim].lanes = lanes;
-      Lanes value{vector, emitter.getLevel()};
-      emitter.setLoc(root->getLoc());
-      if (auto store = dyn_cast<tile::StoreOp>(root))
-        emitter.perform(emitter.prepareStore(store, at, value));
-      else
-        emitter.perform(emitter.prepareWrite(cast<strips::WriteOp>(root), at, value));
-    }
-  emitter.endLoop();
-  emitter.endLoop();
-}
-
 void StripNest::emitOuterLoops(unsigned dim) {
   // The lane dimension and a reduced one come inside all others.
   while (dim < shape.size() &&
@@ -812,8 +655,6 @@ LogicalResult StripNest::run() {
   emitOuterLoops(0);
   return success();
 }
-
-} // namespace
 
 LogicalResult lowerFusedGroup(strips::GroupOp group, AccessAnalysis &access,
                               const StripOptions &options, int64_t &scratchEnd) {
