@@ -22,6 +22,7 @@ import matmul  # noqa: E402
 import numpy as np  # noqa: E402
 import report  # noqa: E402
 import rows as row_kernels  # noqa: E402
+import scatter  # noqa: E402
 import softmax  # noqa: E402
 import torch  # noqa: E402
 import vector_add  # noqa: E402
@@ -238,6 +239,54 @@ def embedding_rows() -> Iterator[Row]:
     )  # fmt: skip
 
 
+def scatter_rows() -> Iterator[Row]:
+    n, bins = 1 << 24, 256
+    x = torch.randint(0, bins, (n,), dtype=torch.int32)
+    x_float = x.float()
+    for by_atomics, way in ((False, "tl.histogram"), (True, "atomics")):
+        out = torch.zeros(bins, dtype=torch.int32)
+
+        def ours(out: Any = out, by_atomics: bool = by_atomics) -> None:
+            out.zero_()
+            scatter.histogram(x, out, by_atomics)
+
+        yield Row(
+            f"histogram of int32 2^24, 256 bins, {way}",
+            {
+                "tessera": ours,
+                "torch": lambda: torch.bincount(x, minlength=bins),
+                "torch histc": lambda: torch.histc(x_float, bins, 0, bins),
+            },
+            check=lambda out=out: close(out, torch.bincount(x, minlength=bins), 0),
+            at_least=1.0, bytes=x.nbytes,
+        )  # fmt: skip
+    rows, table = 1 << 17, 100_000
+    grad, index = torch.randn(rows, 64), torch.randint(0, table, (rows,))
+    grad_table, grad_torch = torch.zeros(table, 64), torch.zeros(table, 64)
+
+    def backward() -> None:
+        grad_table.zero_()
+        scatter.embedding_backward(grad, index, grad_table)
+
+    def index_add() -> None:
+        grad_torch.zero_()
+        grad_torch.index_add_(0, index, grad)
+
+    dense = torch.ops.aten.embedding_dense_backward.out
+    yield Row(
+        "embedding backward, rows of 64 f32, 2^17",
+        {
+            "tessera": backward,
+            "torch": lambda: dense(grad, index, table, -1, False, out=grad_torch),
+            "torch index_add_": index_add,
+        },
+        check=lambda: close(
+            grad_table, torch.zeros(table, 64).double().index_add_(0, index, grad.double()), 1e-5
+        ),
+        at_least=1.0, bytes=3 * grad.nbytes,
+    )  # fmt: skip
+
+
 def launch_rows() -> Iterator[Row]:
     yield Row("empty kernel, one program", {"tessera": lambda: elementwise.empty[(1,)]()})
 
@@ -246,7 +295,7 @@ def rows() -> Iterator[Row]:
     torch.manual_seed(0)
     for family in (
         vector_add_rows, silu_rows, softmax_rows, layer_norm_rows, reduction_rows, matmul_rows,
-        attention_rows, embedding_rows, launch_rows,
+        attention_rows, embedding_rows, scatter_rows, launch_rows,
     ):  # fmt: skip
         yield from family()
 

@@ -55,6 +55,7 @@ struct HostMachine {
   double loads;        ///< vectors loaded a cycle
   unsigned latency;    ///< of a multiply-add, in cycles
   double gatherCost;   ///< of one lane that has no neighbour in memory, in vector instructions
+  unsigned swapBits;   ///< the most that is compared and swapped at once
   unsigned strips;     ///< of one turn of a loop, so that its own instructions do not count
   CacheLevel l1, l2;   ///< l1 for data
   const DotInstruction *int8Dot; ///< integers of 8 bits; null: widened to f32

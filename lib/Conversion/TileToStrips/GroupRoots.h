@@ -8,6 +8,8 @@
 
 #include "mlir/IR/Operation.h"
 #include "mlir/IR/Value.h"
+#include "tessera/Analysis/Access.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
 
 namespace tessera {
 
@@ -47,6 +49,10 @@ bool isRematerializable(mlir::Value tile);
 
 /// Whether computing an element again costs more than keeping it.
 bool isExpensive(mlir::Operation *op);
+
+/// The dimension along which an atomic, whose old values nobody reads, has its elements
+/// side by side: as many as are worth taking at once.
+std::optional<unsigned> findRows(tile::AtomicRMWOp atomic, AccessAnalysis &access);
 
 /// Reports an operation that the CPU target cannot do.
 mlir::LogicalResult verifySupported(mlir::Operation *op);

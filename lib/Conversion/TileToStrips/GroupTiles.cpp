@@ -76,6 +76,7 @@ private:
   void walkValue(Value value, const Group *group, DenseSet<Operation *> &seen,
                  function_ref<void(Operation *)> visit);
 
+  Value findToCompute(Operation *root, Value operand, const Group *group);
   bool settleOnce();
   void yieldFrom(std::list<Group>::iterator group, Value value);
   void computeBefore(std::list<Group>::iterator group, Value value);
@@ -385,6 +386,31 @@ bool BlockGrouper::yieldOperandsEarlier(std::list<Group>::iterator group) {
   return true;
 }
 
+/// What of an operand of a root that takes its elements one by one is to be computed
+/// before; null if nothing is. All of it, but for the places of an atomic on rows: index
+/// arithmetic by which the rows can be told.
+Value BlockGrouper::findToCompute(Operation *root, Value operand, const Group *group) {
+  if (isLeaf(operand, group) || isRematerializable(operand))
+    return {};
+  auto atomic = dyn_cast<tile::AtomicRMWOp>(root);
+  AccessAnalysis access;
+  if (!atomic || operand == atomic.getValue() || !findRows(atomic, access))
+    return operand;
+  SmallVector<Value> work{operand};
+  DenseSet<Value> seen;
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    if (!seen.insert(value).second || isLeaf(value, group) || isRematerializable(value))
+      continue;
+    bool isSmaller = cast<RankedTensorType>(value.getType()).getNumElements() <
+                     ShapedType::getNumElements(group->shape);
+    if (isSmaller || !isIndexArithmetic(value.getDefiningOp()))
+      return value;
+    llvm::append_range(work, value.getDefiningOp()->getOperands());
+  }
+  return {};
+}
+
 /// Makes one change to the plan that is needed; returns whether there was one.
 bool BlockGrouper::settleOnce() {
   DenseMap<Operation *, std::list<Group>::iterator> computedIn;
@@ -401,8 +427,8 @@ bool BlockGrouper::settleOnce() {
         // Element by element is slow: whatever can be computed in strips is, before.
         if (group->inElementOrder)
           for (Value operand : op->getOperands())
-            if (!isLeaf(operand, &*group) && !isRematerializable(operand)) {
-              computeBefore(group, operand);
+            if (Value value = findToCompute(op, operand, &*group)) {
+              computeBefore(group, value);
               return true;
             }
         continue;

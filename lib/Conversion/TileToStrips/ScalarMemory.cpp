@@ -2,7 +2,6 @@
 
 #include "ScalarMemory.h"
 
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -47,7 +46,7 @@ Value fromMemory(OpBuilder &b, Location loc, Value value, Type element) {
   return arith::BitcastOp::create(b, loc, withElement(value.getType(), element), value);
 }
 
-static LLVM::AtomicOrdering getOrdering(tile::MemSemantic semantic) {
+LLVM::AtomicOrdering getAtomicOrdering(tile::MemSemantic semantic) {
   switch (semantic) {
   case tile::MemSemantic::Relaxed:
     return LLVM::AtomicOrdering::monotonic;
@@ -111,8 +110,7 @@ static Value buildMasked(OpBuilder &b, Location loc, Value mask, Type type, Valu
   return ifOp.getResult(0);
 }
 
-/// The orderings that a compare-and-swap has where it does not swap.
-static LLVM::AtomicOrdering getFailureOrdering(LLVM::AtomicOrdering ordering) {
+LLVM::AtomicOrdering getFailureOrdering(LLVM::AtomicOrdering ordering) {
   bool acquires =
       ordering == LLVM::AtomicOrdering::acquire || ordering == LLVM::AtomicOrdering::acq_rel;
   return acquires ? LLVM::AtomicOrdering::acquire : LLVM::AtomicOrdering::monotonic;
@@ -159,13 +157,13 @@ Value buildScalarAccess(OpBuilder &b, Operation *op, ValueRange operands) {
         return finish(
             buildMasked(b, loc, operandAt(load.getMask()), memory, {}, [&](OpBuilder &at) {
               return LLVM::LoadOp::create(at, loc, memory, pointer(at), bytes, false, false, false,
-                                          false, getOrdering(load.getSem()));
+                                          false, getAtomicOrdering(load.getSem()));
             }));
       })
       .Case([&](tile::AtomicStoreOp store) {
         return buildMasked(b, loc, operandAt(store.getMask()), {}, {}, [&](OpBuilder &at) {
           LLVM::StoreOp::create(at, loc, stored(at, store.getValue()), pointer(at), bytes, false,
-                                false, false, getOrdering(store.getSem()));
+                                false, false, getAtomicOrdering(store.getSem()));
           return Value();
         });
       })
@@ -174,7 +172,7 @@ Value buildScalarAccess(OpBuilder &b, Operation *op, ValueRange operands) {
             buildMasked(b, loc, operandAt(atomic.getMask()), memory, {}, [&](OpBuilder &at) {
               return LLVM::AtomicRMWOp::create(at, loc, getBinOp(atomic.getKind()), pointer(at),
                                                stored(at, atomic.getValue()),
-                                               getOrdering(atomic.getSem()));
+                                               getAtomicOrdering(atomic.getSem()));
             }));
       })
       .Case([&](tile::AtomicCASOp atomic) {
@@ -184,7 +182,7 @@ Value buildScalarAccess(OpBuilder &b, Operation *op, ValueRange operands) {
           value = stored(b, value);
           return value.getType() == bits ? value : arith::BitcastOp::create(b, loc, bits, value);
         };
-        LLVM::AtomicOrdering ordering = getOrdering(atomic.getSem());
+        LLVM::AtomicOrdering ordering = getAtomicOrdering(atomic.getSem());
         Value exchange = LLVM::AtomicCmpXchgOp::create(
             b, loc, pointer(b), asBits(atomic.getCompare()), asBits(atomic.getValue()), ordering,
             getFailureOrdering(ordering));

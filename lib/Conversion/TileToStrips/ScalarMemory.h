@@ -5,6 +5,7 @@
 #ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_SCALARMEMORY_H
 #define TESSERA_LIB_CONVERSION_TILETOSTRIPS_SCALARMEMORY_H
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Builders.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
@@ -18,6 +19,10 @@ mlir::Value toMemory(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value v
                      mlir::Type stored);
 mlir::Value fromMemory(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
                        mlir::Type element);
+
+/// The orderings of an atomic, and of a compare-and-swap of it that does not swap.
+mlir::LLVM::AtomicOrdering getAtomicOrdering(tile::MemSemantic semantic);
+mlir::LLVM::AtomicOrdering getFailureOrdering(mlir::LLVM::AtomicOrdering ordering);
 
 /// What the memory operation `op` (load, store or an atomic) does for one element: at
 /// `operands`, scalars in place of the op's own, pointers as i64. Returns the result in

@@ -30,6 +30,11 @@ mlir::LogicalResult lowerFusedGroup(strips::GroupOp group, AccessAnalysis &acces
 bool lowerScanInStrips(strips::GroupOp group, tile::ScanOp scan, AccessAnalysis &access,
                        const StripOptions &options);
 
+/// Replaces a group whose root is an atomic by loops over strips. False, and nothing is
+/// done, if its elements have to be taken one by one.
+bool lowerAtomicInStrips(strips::GroupOp group, tile::AtomicRMWOp atomic, AccessAnalysis &access,
+                         const StripOptions &options);
+
 /// Replaces a group whose root takes its elements one by one (scan, sort, histogram,
 /// atomics, print, assert, map_elementwise) by loops over scalars.
 mlir::LogicalResult lowerElementOrderGroup(strips::GroupOp group, mlir::Operation *root,

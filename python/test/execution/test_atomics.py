@@ -110,3 +110,77 @@ def test_orders_and_scopes(run, rng, sem, scope):
     run(kernel, (1,), x, value, old)
     with np.errstate(over="ignore"):
         np.testing.assert_array_equal(x, before + value)
+
+
+def unread(expression: str) -> object:
+    """A kernel on rows of 64 at the addresses `ptrs`, whose old values nobody reads."""
+    return make_kernel(f"""
+@tessera.jit
+def kernel(x_ptr, value_ptr, rows_ptr, ROWS: tl.constexpr):
+    rows, columns = tl.arange(0, ROWS), tl.arange(0, 64)
+    value = tl.load(value_ptr + rows[:, None] * 64 + columns[None, :])
+    ptrs = x_ptr + tl.load(rows_ptr + rows)[:, None] * 64 + columns[None, :]
+    {expression}
+""")
+
+
+# What aligns the rows: 16 bytes, 8 and less.
+@pytest.mark.parametrize("shift", [0, 2, 1])
+@pytest.mark.parametrize("scope", ["gpu", "cta"])
+@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64", "float32", "float64"])
+def test_rows(run, rng, dtype, kind, scope, shift):
+    if dtype.startswith("float") and kind in ("and", "or", "xor"):
+        pytest.skip("of integers")
+    value = rng.integers(0, 50, (16, 64)).astype(dtype)
+    rows = rng.permutation(16)[:16].astype(np.int32) if kind == "xchg" else rng.integers(0, 8, 16)
+    rows = rows.astype(np.int32)
+    memory = rng.integers(0, 50, 17 * 64).astype(dtype)
+    x = memory[shift : shift + 1024]
+    want = memory.copy()
+    on = np.arange(64)[None, :] < np.where(np.arange(16) % 3 == 0, 64, 37)[:, None]
+    for row, at in enumerate(rows):
+        line = want[shift:][at * 64 : at * 64 + 64]
+        line[on[row]] = CASES[kind](line, value[row])[on[row]]
+    width = "tl.where(rows % 3 == 0, 64, 37)[:, None]"
+    mask = f"columns[None, :] < {width}"
+    kernel = unread(f"tl.atomic_{kind}(ptrs, value, mask={mask}, sem='relaxed', scope='{scope}')")
+    run(kernel, (1,), x, value, rows, ROWS=16)
+    np.testing.assert_array_equal(memory, want)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("kind", ["add", "max"])
+def test_rows_of_floats(run, rng, dtype, kind):
+    if kind == "max" and dtype in ("float16", "bfloat16"):
+        pytest.skip("of float32 and float64")
+    x = rng.integers(-8, 9, 512).astype(numpy_dtype(dtype))
+    value = rng.integers(-8, 9, (4, 64)).astype(numpy_dtype(dtype))
+    rows = np.array([7, 3, 5, 0], np.int32)
+    want = x.reshape(8, 64).copy()
+    want[rows] = CASES[kind](want[rows], value)
+    on = np.array([True, False, True, True])
+    want[rows[~on]] = x.reshape(8, 64)[rows[~on]]
+    kernel = unread(f"tl.atomic_{kind}(ptrs, value, mask=(rows != 1)[:, None])")
+    run(kernel, (1,), x, value, rows, ROWS=4)
+    np.testing.assert_array_equal(x.reshape(8, 64), want)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32", "int64"])
+def test_many_programs_at_the_same_rows(run, rng, dtype):
+    kernel = make_kernel("""
+@tessera.jit
+def kernel(x_ptr, shift):
+    columns = tl.arange(0, 64)
+    tl.atomic_add(x_ptr + columns, tl.full((64,), 1, x_ptr.dtype.element_ty))
+    # One at a time, in the middle of a row that others add to as one.
+    tl.atomic_add(x_ptr + 3, tl.full((), 1, x_ptr.dtype.element_ty))
+    tl.atomic_add(x_ptr + shift + columns, tl.full((64,), 1, x_ptr.dtype.element_ty))
+""")
+    x = np.zeros(72, dtype)
+    run(kernel, (3000,), x, 1)
+    want = np.zeros(72, dtype)
+    want[:64] += 3000
+    want[3] += 3000
+    want[1:65] += 3000
+    np.testing.assert_array_equal(x, want)

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The kernels of the scatter example, against NumPy."""
+
+import importlib.util
+import pathlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+EXAMPLE = pathlib.Path(__file__).parents[2] / "examples" / "scatter.py"
+
+
+@pytest.fixture(scope="module")
+def example() -> Any:
+    spec = importlib.util.spec_from_file_location("scatter", EXAMPLE)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("kernel", ["histogram_kernel", "histogram_by_atomics_kernel"])
+@pytest.mark.parametrize("bins", [4, 64])
+def test_histogram(run, rng, example, kernel, bins):
+    # Most in one bin, some in none.
+    x = rng.integers(-3, bins + 3, 3000).astype(np.int32)
+    x[rng.random(3000) < 0.5] = 2
+    out = np.full(bins + 8, 100, np.int32)
+    run(getattr(example, kernel), (3,), x, out, 3000, BINS=bins, BLOCK=1024)
+    inside = x[(x >= 0) & (x < bins)]
+    np.testing.assert_array_equal(out[:bins], 100 + np.bincount(inside, minlength=bins))
+    assert (out[bins:] == 100).all()
+
+
+@pytest.mark.parametrize("columns, scope", [(32, "gpu"), (16, "gpu"), (16, "cta")])
+def test_embedding_backward(run, rng, example, columns, scope):
+    grad = rng.integers(-9, 10, (150, 32)).astype(np.float32)
+    index = rng.integers(0, 20, 150)
+    table = rng.integers(-9, 10, (20, 32)).astype(np.float32)
+    want = table.copy()
+    np.add.at(want, index, grad)
+    programs, share = (1, 150) if scope == "cta" else (3, 64)
+    run(
+        example.embedding_backward_kernel, (programs, 32 // columns), grad, index, table, 150, share,
+        WIDTH=32, COLUMNS=columns, ROWS=16, SCOPE=scope,
+    )  # fmt: skip
+    np.testing.assert_array_equal(table, want)

@@ -1,0 +1,81 @@
+// RUN: tessera-opt --strips-group --strips-materialize --strips-lower=machine=avx512 --canonicalize --split-input-file %s | FileCheck %s --check-prefixes=CHECK,WIDE
+// RUN: tessera-opt --strips-group --strips-materialize --strips-lower=machine=sse2 --canonicalize --split-input-file %s | FileCheck %s --check-prefixes=CHECK,NARROW
+
+// Four floats are compared and swapped at once where their address allows it; two on a
+// machine that swaps 8 bytes. Rows whose places are data are fetched ahead.
+// CHECK-LABEL: tile.func @rows(
+// CHECK: scf.for %[[ROW:.+]] = %{{.+}} to %{{.+}} step %{{.+}} {
+// CHECK:   arith.minui
+// CHECK-COUNT-4: llvm.intr.prefetch
+// WIDE:    scf.for %{{.+}} = %{{.+}} to %{{.+}} step %c4
+// NARROW:  scf.for %{{.+}} = %{{.+}} to %{{.+}} step %c2
+// WIDE:      %[[LOW:.+]] = arith.andi %{{.+}}, %c15_i64
+// NARROW:    %[[LOW:.+]] = arith.andi %{{.+}}, %c7_i64
+// CHECK:     %[[TOGETHER:.+]] = arith.cmpi eq, %[[LOW]], %c0_i64
+// CHECK:     scf.if %[[TOGETHER]] {
+// CHECK:       llvm.load %{{.+}} atomic monotonic
+// CHECK:       scf.while (%[[OLD:.+]] =
+// WIDE:          %[[FLOATS:.+]] = llvm.bitcast %[[OLD]] : i128 to vector<4xf32>
+// WIDE:          arith.addf %[[FLOATS]], %{{.+}} : vector<4xf32>
+// WIDE:          llvm.cmpxchg %{{.+}}, %[[OLD]], %{{.+}} monotonic monotonic : !llvm.ptr, i128
+// NARROW:        llvm.cmpxchg %{{.+}}, %[[OLD]], %{{.+}} monotonic monotonic : !llvm.ptr, i64
+// CHECK:     } else {
+// CHECK:       scf.for
+// CHECK:         llvm.atomicrmw fadd
+tile.func @rows(%p: !tile.ptr<f32>, %rows: !tile.ptr<i32>, %v: f32) {
+  %r = tile.range 0 to 8 : tensor<8xi32>
+  %rp0 = tile.splat %rows : !tile.ptr<i32> -> tensor<8x!tile.ptr<i32>>
+  %rp = tile.addptr %rp0, %r : tensor<8x!tile.ptr<i32>>, tensor<8xi32>
+  %at = tile.load %rp : tensor<8x!tile.ptr<i32>>
+  %at1 = tile.expand_dims %at {axis = 1 : i32} : tensor<8xi32> -> tensor<8x1xi32>
+  %at2 = tile.broadcast %at1 : tensor<8x1xi32> -> tensor<8x64xi32>
+  %c = tile.range 0 to 64 : tensor<64xi32>
+  %c1 = tile.expand_dims %c {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+  %c2 = tile.broadcast %c1 : tensor<1x64xi32> -> tensor<8x64xi32>
+  %p0 = tile.splat %p : !tile.ptr<f32> -> tensor<8x64x!tile.ptr<f32>>
+  %p1 = tile.addptr %p0, %at2 : tensor<8x64x!tile.ptr<f32>>, tensor<8x64xi32>
+  %p2 = tile.addptr %p1, %c2 : tensor<8x64x!tile.ptr<f32>>, tensor<8x64xi32>
+  %value = tile.splat %v : f32 -> tensor<8x64xf32>
+  %old = tile.atomic_rmw fadd, relaxed, gpu, %p2, %value : tensor<8x64x!tile.ptr<f32>>, tensor<8x64xf32> -> tensor<8x64xf32>
+  tile.return
+}
+
+// -----
+
+// No other program may add to these places at the same time.
+// CHECK-LABEL: tile.func @of_this_program_alone(
+// CHECK-NOT: llvm.cmpxchg
+// CHECK-NOT: llvm.atomicrmw
+// WIDE: %[[OLD:.+]] = llvm.load %[[P:.+]] {{.*}} : !llvm.ptr -> vector<16xi32>
+// WIDE: %[[SUM:.+]] = arith.addi %[[OLD]],
+// WIDE: llvm.store %[[SUM]], %[[P]]
+// NARROW: llvm.load %{{.+}} {{.*}} : !llvm.ptr -> vector<4xi32>
+// CHECK-NOT: llvm.cmpxchg
+// CHECK-NOT: llvm.atomicrmw
+tile.func @of_this_program_alone(%p: !tile.ptr<i32>, %v: i32) {
+  %r = tile.range 0 to 64 : tensor<64xi32>
+  %p0 = tile.splat %p : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %p1 = tile.addptr %p0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  %value = tile.splat %v : i32 -> tensor<64xi32>
+  %old = tile.atomic_rmw add, acq_rel, cta, %p1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
+  tile.return
+}
+
+// -----
+
+// Somebody reads what was there before: one element after the other.
+// CHECK-LABEL: tile.func @old_values(
+// CHECK-NOT: llvm.cmpxchg
+// CHECK: llvm.atomicrmw add %{{.+}}, %{{.+}} acq_rel
+// CHECK-NOT: llvm.cmpxchg
+tile.func @old_values(%p: !tile.ptr<i32>, %v: i32, %out: !tile.ptr<i32>) {
+  %r = tile.range 0 to 64 : tensor<64xi32>
+  %p0 = tile.splat %p : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %p1 = tile.addptr %p0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  %value = tile.splat %v : i32 -> tensor<64xi32>
+  %old = tile.atomic_rmw add, acq_rel, gpu, %p1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
+  %o0 = tile.splat %out : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %o1 = tile.addptr %o0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  tile.store %o1, %old : tensor<64x!tile.ptr<i32>>
+  tile.return
+}
