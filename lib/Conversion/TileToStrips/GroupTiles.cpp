@@ -7,6 +7,7 @@
 // each group would compute and settles which values are computed once and yielded,
 // until nothing changes. Rewriting clones into each group what its roots need.
 
+#include "AtomicBins.h"
 #include "GroupRoots.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -388,13 +389,14 @@ bool BlockGrouper::yieldOperandsEarlier(std::list<Group>::iterator group) {
 
 /// What of an operand of a root that takes its elements one by one is to be computed
 /// before; null if nothing is. All of it, but for the places of an atomic on rows: index
-/// arithmetic by which the rows can be told.
+/// arithmetic by which the rows, or the bins of a histogram, can be told.
 Value BlockGrouper::findToCompute(Operation *root, Value operand, const Group *group) {
   if (isLeaf(operand, group) || isRematerializable(operand))
     return {};
   auto atomic = dyn_cast<tile::AtomicRMWOp>(root);
   AccessAnalysis access;
-  if (!atomic || operand == atomic.getValue() || !findRows(atomic, access))
+  if (!atomic || operand == atomic.getValue() ||
+      !(atomic->hasAttr(kBinsName) || findRows(atomic, access)))
     return operand;
   SmallVector<Value> work{operand};
   DenseSet<Value> seen;
@@ -612,6 +614,10 @@ struct StripsGroup : impl::StripsGroupBase<StripsGroup> {
   void runOnOperation() override {
     WalkResult supported = getOperation()->walk([](Operation *op) {
       return failed(verifySupported(op)) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    getOperation()->walk([](tile::AtomicRMWOp atomic) {
+      if (std::optional<int64_t> bins = countBins(atomic))
+        atomic->setAttr(kBinsName, OpBuilder(atomic).getI64IntegerAttr(*bins));
     });
     if (supported.wasInterrupted() ||
         failed(groupRegion(getOperation().getBody(), DenseMap<Value, Value>())))

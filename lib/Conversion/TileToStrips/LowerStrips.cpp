@@ -45,10 +45,12 @@ struct StripsLower : impl::StripsLowerBase<StripsLower> {
       auto scan = dyn_cast_or_null<tile::ScanOp>(inElementOrder);
       if (scan && lowerScanInStrips(group, scan, access, options))
         continue;
-      auto atomic = dyn_cast_or_null<tile::AtomicRMWOp>(inElementOrder);
-      if (atomic && lowerAtomicInStrips(group, atomic, access, options))
-        continue;
       int64_t groupEnd = begin;
+      auto atomic = dyn_cast_or_null<tile::AtomicRMWOp>(inElementOrder);
+      if (atomic && lowerAtomicInStrips(group, atomic, access, options, groupEnd)) {
+        end = std::max(end, groupEnd);
+        continue;
+      }
       LogicalResult lowered = inElementOrder
                                   ? lowerElementOrderGroup(group, inElementOrder, access, groupEnd)
                                   : lowerFusedGroup(group, access, options, groupEnd);

@@ -13,12 +13,18 @@
 // single elements it is as atomic as those are. Rows that are not aligned take their
 // elements one by one. Where only the program itself may know of the address (scope
 // "cta"), and a program is one thread, nothing has to be atomic.
+//
+// Where many lanes add to few places, a histogram, what each place gets is summed up in
+// memory of the program's own first, and then added to it if any lane met it.
 
+#include "AtomicBins.h"
 #include "GroupRoots.h"
 #include "ScalarMemory.h"
 #include "StripNest.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -265,11 +271,201 @@ bool AtomicNest::run(const StripOptions &options) {
   return true;
 }
 
+//===----------------------------------------------------------------------===//
+// Histograms
+//===----------------------------------------------------------------------===//
+
+class BinNest {
+public:
+  BinNest(strips::GroupOp group, tile::AtomicRMWOp atomic, AccessAnalysis &access,
+          const StripOptions &options)
+      : atomic(atomic), emitter(group, access), options(options),
+        shape(tile::getShape(atomic.getPtr().getType())), loc(atomic.getLoc()),
+        element(getElementTypeOrSelf(atomic.getValue().getType())) {
+    emitter.setLoc(loc);
+  }
+
+  /// False if there are no bins; nothing has been emitted then.
+  bool run(int64_t &scratchEnd);
+
+private:
+  Value makeNeutral(int64_t lanes);
+  void emitClear();
+  void emitSums();
+  void emitFlush();
+  void emitElement(OpBuilder &b, Value address, Value value);
+
+  tile::AtomicRMWOp atomic;
+  StripEmitter emitter;
+  const StripOptions &options;
+  ArrayRef<int64_t> shape;
+  Location loc;
+  Type element;
+  tile::AddPtrOp pointers;
+  Value buffer;
+  int64_t bins = 0, waste = 0; ///< waste: where lanes that are masked off add to
+  int64_t chunk = 0;           ///< elements that are flushed at once
+};
+
+/// What adds nothing: -0 among floats.
+Value BinNest::makeNeutral(int64_t lanes) {
+  OpBuilder &b = emitter.atStart();
+  TypedAttr zero = b.getZeroAttr(element);
+  if (auto floats = dyn_cast<FloatType>(element))
+    zero = b.getFloatAttr(floats, APFloat::getZero(floats.getFloatSemantics(), /*Negative=*/true));
+  if (lanes == 1)
+    return arith::ConstantOp::create(b, loc, zero);
+  auto type = VectorType::get(lanes, element);
+  return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, zero));
+}
+
+void BinNest::emitClear() {
+  Value none = makeNeutral(chunk), zero = emitter.getIndexConstant(0);
+  Value end = emitter.getIndexConstant(cast<MemRefType>(buffer.getType()).getDimSize(0));
+  Value at = emitter.beginLoop(zero, end, chunk).getInductionVar();
+  vector::StoreOp::create(emitter.atEnd(), loc, none, buffer, at);
+  emitter.endLoop();
+}
+
+void BinNest::emitSums() {
+  IndexTuple index(shape.size());
+  unsigned laneDim = shape.size() - 1, opened = 0;
+  while (laneDim > 0 && shape[laneDim] == 1)
+    --laneDim;
+  int64_t lanes =
+      std::min<int64_t>(options.machine.vectorBits / 32, shape[laneDim] & -shape[laneDim]);
+  for (unsigned dim = 0; dim < shape.size(); ++dim) {
+    int64_t step = dim == laneDim ? lanes : 1;
+    if (shape[dim] == step)
+      continue;
+    Value zero = emitter.getIndexConstant(0), end = emitter.getIndexConstant(shape[dim]);
+    Value position = emitter.beginLoop(zero, end, step).getInductionVar();
+    index[dim] = {position, 0, 1, emitter.getLevel()};
+    ++opened;
+  }
+  index[laneDim].lanes = lanes;
+  Value place = emitter.broadcast(emitter.evaluate(pointers.getOffset(), index), lanes);
+  Lanes added = emitter.evaluate(atomic.getValue(), index);
+  Value mask;
+  if (atomic.getMask())
+    mask = emitter.broadcast(emitter.evaluate(atomic.getMask(), index), lanes);
+  // What is masked off goes to a bin of its own, and no branch is needed.
+  Type type = place.getType();
+  OpBuilder &b = emitter.atEnd();
+  if (mask) {
+    TypedAttr last = b.getIntegerAttr(getElementTypeOrSelf(type), waste);
+    if (auto vector = dyn_cast<VectorType>(type))
+      last = DenseElementsAttr::get(vector, last);
+    Value elsewhere = arith::ConstantOp::create(b, loc, last);
+    place = arith::SelectOp::create(b, loc, mask, place, elsewhere);
+  }
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    auto laneOf = [&](Value value) -> Value {
+      if (!isa<VectorType>(value.getType()))
+        return value;
+      return vector::ExtractOp::create(b, loc, value, lane);
+    };
+    Value at = arith::IndexCastUIOp::create(b, loc, b.getIndexType(), laneOf(place));
+    Value old = memref::LoadOp::create(b, loc, buffer, at);
+    Value sum = buildAtomicCombination(b, loc, atomic.getKind(), old, laneOf(added.value));
+    memref::StoreOp::create(b, loc, sum, buffer, at);
+  }
+  while (opened-- > 0)
+    emitter.endLoop();
+}
+
+void BinNest::emitElement(OpBuilder &b, Value address, Value value) {
+  SmallVector<Value> operands{address, value};
+  if (atomic.getMask())
+    operands.push_back(arith::ConstantIntOp::create(b, loc, 1, 1));
+  buildScalarAccess(b, atomic, operands);
+}
+
+/// Bins that nothing was added to may be no memory of the user's.
+void BinNest::emitFlush() {
+  unsigned bytes = element.getIntOrFloatBitWidth() / 8;
+  Value base = emitter.evaluate(pointers.getPtr(), IndexTuple(shape.size())).value;
+  Value none = makeNeutral(chunk), noElement = makeNeutral(1);
+  Value zero = emitter.getIndexConstant(0), width = emitter.getIndexConstant(chunk);
+  Value end = emitter.getIndexConstant(waste);
+  Value first = emitter.beginLoop(zero, end, chunk).getInductionVar();
+  OpBuilder &b = emitter.atEnd();
+  auto type = VectorType::get(chunk, element);
+  auto bits = [&](Value value) -> Value {
+    if (!isa<FloatType>(element))
+      return value;
+    Type integer = b.getIntegerType(8 * bytes);
+    Type bitsType = isa<VectorType>(value.getType()) ? VectorType::get(chunk, integer) : integer;
+    return arith::BitcastOp::create(b, loc, bitsType, value);
+  };
+  auto isSome = [&](Value value, Value neutral) -> Value {
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, bits(value), bits(neutral));
+  };
+  auto addressOf = [&](Value at) -> Value {
+    Value offset = arith::IndexCastOp::create(b, loc, b.getI64Type(), at);
+    offset = arith::MulIOp::create(b, loc, offset, arith::ConstantIntOp::create(b, loc, bytes, 64));
+    return arith::AddIOp::create(b, loc, base, offset);
+  };
+  Value sums = vector::LoadOp::create(b, loc, type, buffer, first);
+  Value some = vector::ReductionOp::create(b, loc, vector::CombiningKind::OR, isSome(sums, none));
+  Value address = addressOf(first);
+  Value low = arith::AndIOp::create(b, loc, address,
+                                    arith::ConstantIntOp::create(b, loc, chunk * bytes - 1, 64));
+  Value aligned = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, low,
+                                        arith::ConstantIntOp::create(b, loc, 0, 64));
+  Value one = arith::ConstantIntOp::create(b, loc, 1, 1);
+  Value apart = arith::XOrIOp::create(b, loc, aligned, one);
+  emitter.beginIf(some);
+  emitter.beginIf(aligned);
+  emitter.atEnd();
+  Value pointer =
+      LLVM::IntToPtrOp::create(b, loc, LLVM::LLVMPointerType::get(atomic.getContext()), address);
+  buildVectorAtomic(b, loc, atomic, pointer, sums);
+  emitter.endIf();
+  emitter.beginIf(apart);
+  Value last = arith::AddIOp::create(emitter.atEnd(), loc, first, width);
+  Value at = emitter.beginLoop(first, last, 1).getInductionVar();
+  emitter.atEnd();
+  Value sum = memref::LoadOp::create(b, loc, buffer, at);
+  emitter.beginIf(isSome(sum, noElement));
+  emitter.atEnd();
+  emitElement(b, addressOf(at), sum);
+  emitter.endIf();
+  emitter.endLoop();
+  emitter.endIf();
+  emitter.endIf();
+  emitter.endLoop();
+}
+
+bool BinNest::run(int64_t &scratchEnd) {
+  auto counted = atomic->getAttrOfType<IntegerAttr>(kBinsName);
+  pointers = atomic.getPtr().getDefiningOp<tile::AddPtrOp>();
+  // In another order floats have another sum.
+  bool mayReorder = !options.deterministic || atomic.getKind() == tile::AtomicKind::Add;
+  if (!counted || !pointers || !pointers.getPtr().getDefiningOp<tile::SplatOp>() || !mayReorder)
+    return false;
+  bins = counted.getInt();
+  unsigned bits = element.getIntOrFloatBitWidth();
+  chunk = options.machine.swapBits / bits;
+  if (chunk < 2)
+    return false;
+  // Behind them there is room for what is masked off.
+  waste = llvm::alignTo(bins, chunk);
+  auto type = MemRefType::get({waste + chunk}, element);
+  buffer = strips::ScratchOp::create(emitter.atStart(), loc, type, uint64_t(scratchEnd));
+  scratchEnd += llvm::alignTo(type.getNumElements() * bits / 8, 64);
+  emitClear();
+  emitSums();
+  emitFlush();
+  return true;
+}
+
 } // namespace
 
 bool lowerAtomicInStrips(strips::GroupOp group, tile::AtomicRMWOp atomic, AccessAnalysis &access,
-                         const StripOptions &options) {
-  return AtomicNest(group, atomic, access).run(options);
+                         const StripOptions &options, int64_t &scratchEnd) {
+  return BinNest(group, atomic, access, options).run(scratchEnd) ||
+         AtomicNest(group, atomic, access).run(options);
 }
 
 } // namespace tessera

@@ -33,7 +33,7 @@ bool lowerScanInStrips(strips::GroupOp group, tile::ScanOp scan, AccessAnalysis 
 /// Replaces a group whose root is an atomic by loops over strips. False, and nothing is
 /// done, if its elements have to be taken one by one.
 bool lowerAtomicInStrips(strips::GroupOp group, tile::AtomicRMWOp atomic, AccessAnalysis &access,
-                         const StripOptions &options);
+                         const StripOptions &options, int64_t &scratchEnd);
 
 /// Replaces a group whose root takes its elements one by one (scan, sort, histogram,
 /// atomics, print, assert, map_elementwise) by loops over scalars.

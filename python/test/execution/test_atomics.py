@@ -184,3 +184,39 @@ def kernel(x_ptr, shift):
     want[3] += 3000
     want[1:65] += 3000
     np.testing.assert_array_equal(x, want)
+
+
+BINS = {
+    "mask": ("i", "(i >= 0) & (i < 13)"),
+    "bits": ("i & 15", "i < 13"),
+    "remainder": ("(i & 0xffff).to(tl.uint32) % 13", "i != 5"),
+    "bytes": ("tl.load(b_ptr + tl.arange(0, 1024)).to(tl.int32)", "i != 5"),
+}
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+@pytest.mark.parametrize("bins", BINS)
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "float32", "float64"])
+def test_many_lanes_in_few_places(run, rng, dtype, bins, shift):
+    place, mask = BINS[bins]
+    kernel = make_kernel(f"""
+@tessera.jit
+def kernel(x_ptr, i_ptr, b_ptr, value_ptr):
+    i = tl.load(i_ptr + tl.arange(0, 1024))
+    value = tl.load(value_ptr + tl.arange(0, 1024))
+    tl.atomic_add(x_ptr + ({place}), value, mask={mask})
+""")
+    i = rng.integers(-20, 30, 1024).astype(np.int32)
+    b = rng.integers(0, 256, 1024).astype(np.uint8)
+    value = rng.integers(0, 9, 1024).astype(dtype)
+    memory = rng.integers(0, 9, 300).astype(dtype)
+    # Where nothing is added, nothing changes: not the sign of a zero either.
+    memory[20] = -0.0 if dtype.startswith("float") else 0
+    want = memory.copy()
+    at = {"mask": i, "bits": i & 15, "remainder": (i & 0xFFFF) % 13, "bytes": b.astype(np.int32)}[bins]  # fmt: skip
+    on = {"mask": (i >= 0) & (i < 13), "bits": i < 13}.get(bins, i != 5)
+    np.add.at(want, shift + at[on], value[on])
+    run(kernel, (1,), memory[shift:], i, b, value)
+    np.testing.assert_array_equal(memory, want)
+    if bins != "bytes":
+        np.testing.assert_array_equal(np.signbit(memory), np.signbit(want))

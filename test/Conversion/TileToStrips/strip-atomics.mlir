@@ -79,3 +79,39 @@ tile.func @old_values(%p: !tile.ptr<i32>, %v: i32, %out: !tile.ptr<i32>) {
   tile.store %o1, %old : tensor<64x!tile.ptr<i32>>
   tile.return
 }
+
+// -----
+
+// At most 16 places for 64 lanes: what each gets is summed up first. What is masked off
+// goes to a place of its own, and a place that got nothing is left alone.
+// CHECK-LABEL: tile.func @histogram(
+// CHECK-SAME: strips.scratch_bytes
+// WIDE: %[[SUMS:.+]] = strips.scratch 256 : memref<20xi32>
+// NARROW: %[[SUMS:.+]] = strips.scratch 256 : memref<18xi32>
+// CHECK: vector.store %{{.+}}, %[[SUMS]]
+// CHECK: %[[PLACE:.+]] = arith.select %{{.+}}, %{{.+}}, %{{.+}} : vector<[[LANES:[0-9]+]]xi1>, vector<[[LANES]]xi32>
+// CHECK: vector.extract %[[PLACE]][0]
+// CHECK: memref.load %[[SUMS]]
+// CHECK: memref.store %{{.+}}, %[[SUMS]]
+// CHECK: %[[SUM:.+]] = vector.load %[[SUMS]]
+// CHECK: %[[SOME:.+]] = vector.reduction <or>
+// CHECK: scf.if %[[SOME]] {
+// CHECK:   scf.if
+// CHECK:     llvm.cmpxchg
+// CHECK:   } else {
+// CHECK:     llvm.atomicrmw add
+tile.func @histogram(%p: !tile.ptr<i32>, %i: !tile.ptr<i32>, %v: i32, %n: i32) {
+  %c15 = arith.constant dense<15> : tensor<64xi32>
+  %r = tile.range 0 to 64 : tensor<64xi32>
+  %i0 = tile.splat %i : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %i1 = tile.addptr %i0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  %x = tile.load %i1 : tensor<64x!tile.ptr<i32>>
+  %n0 = tile.splat %n : i32 -> tensor<64xi32>
+  %mask = arith.cmpi ne, %x, %n0 : tensor<64xi32>
+  %bin = arith.andi %x, %c15 : tensor<64xi32>
+  %p0 = tile.splat %p : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %p1 = tile.addptr %p0, %bin : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  %value = tile.splat %v : i32 -> tensor<64xi32>
+  %old = tile.atomic_rmw add, acq_rel, gpu, %p1, %value, %mask : tensor<64x!tile.ptr<i32>>, tensor<64xi32>, tensor<64xi1> -> tensor<64xi32>
+  tile.return
+}

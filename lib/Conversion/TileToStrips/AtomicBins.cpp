@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Bounds on the offsets of atomics: from how they are computed, and from the mask.
+
+#include "AtomicBins.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+
+namespace tessera {
+
+/// The constant that all elements of a value are.
+static std::optional<APInt> getConstant(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<tile::SplatOp, tile::BroadcastOp, tile::ExpandDimsOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return constant;
+  return std::nullopt;
+}
+
+/// One past the largest that an integer can be for what computes it, if it cannot be
+/// negative.
+static std::optional<int64_t> getEnd(Value value) {
+  constexpr int64_t kMostBits = 30;
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return std::nullopt;
+  auto endOfBits = [](unsigned bits) -> std::optional<int64_t> {
+    return bits <= kMostBits ? std::optional(int64_t(1) << bits) : std::nullopt;
+  };
+  if (isa<tile::BroadcastOp, tile::ExpandDimsOp, arith::ExtSIOp>(op))
+    return getEnd(op->getOperand(0));
+  if (auto extended = dyn_cast<arith::ExtUIOp>(op)) {
+    if (auto end = getEnd(extended.getIn()))
+      return end;
+    return endOfBits(getElementTypeOrSelf(extended.getIn().getType()).getIntOrFloatBitWidth());
+  }
+  if (op->getNumOperands() != 2)
+    return std::nullopt;
+  std::optional<APInt> right = getConstant(op->getOperand(1));
+  if (!right || right->isNegative() || right->getActiveBits() > kMostBits)
+    return std::nullopt;
+  int64_t constant = right->getZExtValue();
+  if (isa<arith::AndIOp, arith::MinUIOp>(op))
+    return constant + 1;
+  if (auto remainder = dyn_cast<tile::RemIntOp>(op))
+    if (remainder.getSignedness() == tile::Signedness::Unsigned && constant > 0)
+      return constant;
+  if (isa<arith::MinSIOp>(op))
+    if (std::optional<int64_t> end = getEnd(op->getOperand(0)))
+      return std::min(*end, constant + 1);
+  return std::nullopt;
+}
+
+static Value skipExtensions(Value value) {
+  while (auto extended = value.getDefiningOp<arith::ExtSIOp>())
+    value = extended.getIn();
+  return value;
+}
+
+/// The same from a mask, where it holds.
+static std::optional<int64_t> getEndWhere(Value mask, Value value) {
+  bool isNonNegative = false;
+  std::optional<int64_t> end;
+  SmallVector<Value> work{mask};
+  while (!work.empty()) {
+    Value term = work.pop_back_val();
+    if (auto both = term.getDefiningOp<arith::AndIOp>()) {
+      llvm::append_range(work, both->getOperands());
+      continue;
+    }
+    auto compare = term.getDefiningOp<arith::CmpIOp>();
+    if (!compare || skipExtensions(compare.getLhs()) != value)
+      continue;
+    std::optional<APInt> right = getConstant(compare.getRhs());
+    if (!right || right->getSignificantBits() > 32)
+      continue;
+    int64_t bound = right->getSExtValue();
+    using Predicate = arith::CmpIPredicate;
+    Predicate predicate = compare.getPredicate();
+    if (predicate == Predicate::sge || predicate == Predicate::sgt) {
+      isNonNegative |= bound >= (predicate == Predicate::sge ? 0 : -1);
+      continue;
+    }
+    bool isUnsigned = predicate == Predicate::ult || predicate == Predicate::ule;
+    bool isLess = predicate == Predicate::slt || predicate == Predicate::ult;
+    if (!isUnsigned && predicate != Predicate::slt && predicate != Predicate::sle)
+      continue;
+    if (bound < 0)
+      continue;
+    isNonNegative |= isUnsigned;
+    bound += isLess ? 0 : 1;
+    end = end ? std::min(*end, bound) : bound;
+  }
+  return isNonNegative ? end : std::nullopt;
+}
+
+std::optional<int64_t> countBins(tile::AtomicRMWOp atomic) {
+  // The sums are kept beside what the program works on, in the caches.
+  constexpr int64_t kMostBytes = 32 << 10, kLanesPerBin = 4;
+  Type element = getElementTypeOrSelf(atomic.getValue().getType());
+  bool adds = atomic.getKind() == tile::AtomicKind::Add ||
+              (atomic.getKind() == tile::AtomicKind::FAdd && (element.isF32() || element.isF64()));
+  auto tile = dyn_cast<RankedTensorType>(atomic.getPtr().getType());
+  auto pointers = atomic.getPtr().getDefiningOp<tile::AddPtrOp>();
+  if (!adds || !tile || !pointers || !atomic.getResult().use_empty() ||
+      element.getIntOrFloatBitWidth() < 32 || !pointers.getPtr().getDefiningOp<tile::SplatOp>())
+    return std::nullopt;
+  Value offset = skipExtensions(pointers.getOffset());
+  std::optional<int64_t> end = getEnd(pointers.getOffset());
+  if (atomic.getMask())
+    if (std::optional<int64_t> masked = getEndWhere(atomic.getMask(), offset))
+      end = end ? std::min(*end, *masked) : *masked;
+  if (!end || *end < 1 || *end * element.getIntOrFloatBitWidth() / 8 > kMostBytes ||
+      *end * kLanesPerBin > tile.getNumElements())
+    return std::nullopt;
+  return end;
+}
+
+} // namespace tessera

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How many neighbouring elements the atomics of a tile can meet: histograms.
+
+#ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_ATOMICBINS_H
+#define TESSERA_LIB_CONVERSION_TILETOSTRIPS_ATOMICBINS_H
+
+#include "tessera/Dialect/Tile/IR/Tile.h"
+
+namespace tessera {
+
+/// On an atomic: what `countBins` has found.
+constexpr llvm::StringLiteral kBinsName = "strips.bins";
+
+/// The number of elements, from a base that is the same for all lanes, among which an
+/// atomic adds, if it pays to sum up what each of them gets first: the old values go
+/// unread, and there are several lanes to an element.
+std::optional<int64_t> countBins(tile::AtomicRMWOp atomic);
+
+} // namespace tessera
+
+#endif // TESSERA_LIB_CONVERSION_TILETOSTRIPS_ATOMICBINS_H
