@@ -14,6 +14,8 @@
 
 #include "StripNestState.h"
 
+#include "AccessChoice.h"
+
 #include "Combine.h"
 #include "CostModel.h"
 #include "GroupRoots.h"
@@ -72,8 +74,13 @@ static unsigned getWidestElement(strips::GroupOp group) {
     for (Type type : op->getResultTypes())
       if (isa<RankedTensorType>(type) && isa<FloatType>(getElementTypeOrSelf(type)))
         note(type);
-    if (isa<tile::LoadOp, strips::ReadOp>(op))
-      note(op->getResult(0).getType());
+    if (isa<tile::LoadOp, strips::ReadOp>(op)) {
+      // Integers of one row or column say where others lie, mostly.
+      auto tile = cast<RankedTensorType>(op->getResult(0).getType());
+      bool isPart = tile.getNumElements() < ShapedType::getNumElements(group.getShape());
+      if (!isPart || isa<FloatType>(tile.getElementType()))
+        note(tile);
+    }
     if (auto store = dyn_cast<tile::StoreOp>(op))
       note(store.getValue().getType());
     if (auto write = dyn_cast<strips::WriteOp>(op))
@@ -619,6 +626,11 @@ void StripNest::emitOuterLoops(unsigned dim) {
     scf::ForOp loop =
         emitter.beginLoop(emitter.getIndexConstant(0), emitter.getIndexConstant(shape[dim]), 1);
     index[dim] = {loop.getInductionVar(), 0, 1, emitter.getLevel()};
+    bool isLast = llvm::all_of(llvm::seq<unsigned>(dim + 1, shape.size()), [&](unsigned inner) {
+      return inner == laneDim || shape[inner] == 1;
+    });
+    if (isLast && !group->hasAttr("strips.unroll"))
+      emitPrefetches(emitter, group, access, dim, index, {laneDim, transposedDim, lanes});
     emitOuterLoops(dim + 1);
     emitter.endLoop();
     return;
@@ -649,9 +661,12 @@ LogicalResult StripNest::run() {
   index.assign(shape.size(), Index());
   inFixedOrder = options.deterministic && axis;
   chooseLanes();
-  if (options.remarks)
-    remark();
   findStreams();
+  if (options.remarks) {
+    remark();
+    remarkAccesses(group, access, {laneDim, transposedDim, lanes},
+                   [&](tile::StoreOp store) { return streams.contains(store); });
+  }
   emitOuterLoops(0);
   return success();
 }

@@ -134,3 +134,41 @@ tile.func @short_and_unknown(%q: !tile.ptr<i32>, %at: !tile.ptr<i64>) {
   }
   tile.return
 }
+
+// -----
+
+// bf16 that is passed on would be widened between blocks of LLVM; what was rounded is not.
+
+// CHECK-LABEL: @bf16
+// CHECK:         %[[X:.*]] = llvm.load {{.*}} -> vector<16xbf16>
+// CHECK-NOT:     nontemporal
+// CHECK:         llvm.store %[[X]]
+// CHECK:         %[[Y:.*]] = arith.truncf
+// CHECK:         llvm.store %[[Y]], {{.*}} nontemporal} : vector<16xbf16>
+tile.func @bf16(%p: !tile.ptr<bf16>, %q: !tile.ptr<bf16>, %f: !tile.ptr<f32>) {
+  strips.group [128] {
+    %r = tile.range 0 to 128 : tensor<128xi32>
+    %ps = tile.splat %p : !tile.ptr<bf16> -> tensor<128x!tile.ptr<bf16>>
+    %pp = tile.addptr %ps, %r : tensor<128x!tile.ptr<bf16>>, tensor<128xi32>
+    %x = tile.load %pp : tensor<128x!tile.ptr<bf16>>
+    %wide = arith.extf %x : tensor<128xbf16> to tensor<128xf32>
+    %fs = tile.splat %f : !tile.ptr<f32> -> tensor<128x!tile.ptr<f32>>
+    %fp = tile.addptr %fs, %r : tensor<128x!tile.ptr<f32>>, tensor<128xi32>
+    %qs = tile.splat %q : !tile.ptr<bf16> -> tensor<128x!tile.ptr<bf16>>
+    %qp = tile.addptr %qs, %r : tensor<128x!tile.ptr<bf16>>, tensor<128xi32>
+    tile.store %qp, %x : tensor<128x!tile.ptr<bf16>>
+    strips.yield
+  }
+  strips.group [128] {
+    %r = tile.range 0 to 128 : tensor<128xi32>
+    %one = arith.constant dense<1.0> : tensor<128xf32>
+    %c = arith.sitofp %r : tensor<128xi32> to tensor<128xf32>
+    %s = arith.addf %c, %one : tensor<128xf32>
+    %y = arith.truncf %s : tensor<128xf32> to tensor<128xbf16>
+    %qs = tile.splat %q : !tile.ptr<bf16> -> tensor<128x!tile.ptr<bf16>>
+    %qp = tile.addptr %qs, %r : tensor<128x!tile.ptr<bf16>>, tensor<128xi32>
+    tile.store %qp, %y : tensor<128x!tile.ptr<bf16>>
+    strips.yield
+  }
+  tile.return
+}

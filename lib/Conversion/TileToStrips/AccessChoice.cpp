@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The machine follows rows that lie one after the other, and fetches what comes next. Rows
+// that data chooses (an embedding, pages of a cache) it cannot know: while one is copied,
+// those some turns ahead are fetched. What is fetched is a hint: an address that a mask
+// excludes does no harm.
+
+#include "AccessChoice.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+using namespace mlir;
+
+namespace tessera {
+
+/// Bytes that are on their way at a time: what a core has room for, about.
+constexpr int64_t kBytesAhead = 4096;
+constexpr unsigned kMostRowsAhead = 16;
+/// The machine notices by itself how longer rows go on.
+constexpr int64_t kMostLines = 8, kLineBytes = 64;
+
+static int64_t getElementBytes(Value pointers) {
+  return cast<tile::PointerType>(getElementTypeOrSelf(pointers.getType())).getPointeeBytes();
+}
+
+unsigned getPrefetchDistance(tile::LoadOp load, AccessAnalysis &access, unsigned dim,
+                             const LaneChoice &choice) {
+  ArrayRef<int64_t> shape = tile::getShape(load.getPtr().getType());
+  if (load.getIsVolatile() || !choice.laneDim || choice.transposedDim || shape.size() <= dim ||
+      shape.size() <= *choice.laneDim || dim == *choice.laneDim)
+    return 0;
+  const AccessForm &form = access.getForm(load.getPtr());
+  if (form.isAffineAlong(dim) || !form.isAffineAlong(*choice.laneDim) ||
+      !form.strides[*choice.laneDim].isOne())
+    return 0;
+  int64_t bytes = shape[*choice.laneDim] * getElementBytes(load.getPtr());
+  if (bytes < kLineBytes)
+    return 0;
+  unsigned rows = std::clamp<int64_t>(kBytesAhead / bytes, 2, kMostRowsAhead);
+  return std::min<int64_t>(rows, shape[dim] / 2);
+}
+
+void emitPrefetches(StripEmitter &emitter, strips::GroupOp group, AccessAnalysis &access,
+                    unsigned dim, ArrayRef<Index> index, const LaneChoice &choice) {
+  ArrayRef<int64_t> shape = group.getShape();
+  for (auto load : group.getBody().getOps<tile::LoadOp>()) {
+    if (tile::getShape(load.getPtr().getType()) != shape)
+      continue;
+    unsigned distance = getPrefetchDistance(load, access, dim, choice);
+    if (distance == 0)
+      continue;
+    Location loc = load.getLoc();
+    // The last rows fetch the very last one again.
+    Value last = emitter.getIndexConstant(shape[dim] - 1);
+    Value ahead = emitter.getIndexConstant(distance);
+    OpBuilder &b = emitter.atEnd();
+    Value row = arith::AddIOp::create(b, loc, emitter.getIndexValue(index[dim]), ahead);
+    row = arith::MinUIOp::create(b, loc, row, last);
+    IndexTuple at(index);
+    at[dim] = {row, 0, 1, emitter.getLevel()};
+    at[*choice.laneDim] = Index();
+    Value address = emitter.evaluate(load.getPtr(), at).value;
+    OpBuilder &end = emitter.atEnd();
+    auto type = LLVM::LLVMPointerType::get(end.getContext());
+    Value pointer = LLVM::IntToPtrOp::create(end, loc, type, address);
+    int64_t bytes = shape[*choice.laneDim] * getElementBytes(load.getPtr());
+    for (int64_t line = 0; line < std::min(kMostLines, bytes / kLineBytes); ++line) {
+      Value part = pointer;
+      if (line)
+        part = LLVM::GEPOp::create(end, loc, type, end.getI8Type(), pointer,
+                                   ArrayRef<LLVM::GEPArg>{int32_t(line * kLineBytes)});
+      LLVM::Prefetch::create(end, loc, part, /*rw=*/0, /*hint=*/3, /*cache=*/1);
+    }
+  }
+}
+
+/// What is said of one access.
+static std::string describe(Operation *op, const AccessForm &form, AccessAnalysis &access,
+                            const LaneChoice &choice) {
+  ArrayRef<int64_t> shape = tile::getShape(op->getOperand(0).getType());
+  if (!choice.laneDim)
+    return "element by element";
+  bool isStore = isa<tile::StoreOp>(op);
+  unsigned dim = isStore && choice.transposedDim ? *choice.transposedDim : *choice.laneDim;
+  std::string along = " along dimension " + std::to_string(dim);
+  if (form.isUniformAlong(dim))
+    return "one element for all lanes" + along;
+  std::string moved = choice.transposedDim ? ", transposed in registers" : "";
+  if (form.isAffineAlong(dim) && form.strides[dim].isOne()) {
+    unsigned ahead = 0;
+    bool dependsOnData = false;
+    for (unsigned other = 0; other < shape.size(); ++other) {
+      if (shape[other] == 1 || form.isAffineAlong(other))
+        continue;
+      dependsOnData = true;
+      if (auto load = dyn_cast<tile::LoadOp>(op))
+        ahead = getPrefetchDistance(load, access, other, choice);
+    }
+    std::string text = "contiguous rows" + along + moved;
+    if (dependsOnData)
+      text += ", at addresses that depend on data";
+    if (ahead)
+      text += "; fetched " + std::to_string(ahead) + " rows ahead";
+    return text;
+  }
+  int64_t run = form.contiguity[dim];
+  if (run % choice.lanes == 0)
+    return "contiguous runs of " + std::to_string(run) + along + moved +
+           ", which no strip crosses: no stride is known from run to run";
+  std::string what = isStore ? "scattered" : "gathered";
+  if (!form.isAffineAlong(dim)) {
+    if (run > 1)
+      return what + along + ": contiguous runs of " + std::to_string(run) +
+             " elements are shorter than a strip";
+    return what + along + ": addresses depend on data";
+  }
+  const Coefficient &stride = form.strides[dim];
+  if (stride.isConstant())
+    return what + along + ": elements are " + std::to_string(stride.scale) + " apart";
+  return what + along + ": how far elements are apart is known at run time only";
+}
+
+void remarkAccesses(strips::GroupOp group, AccessAnalysis &access, const LaneChoice &choice,
+                    function_ref<bool(tile::StoreOp)> streams) {
+  for (Operation &op : group.getBody().front()) {
+    if (!isa<tile::LoadOp, tile::StoreOp>(op) ||
+        tile::getShape(op.getOperand(0).getType()) != group.getShape())
+      continue;
+    auto store = dyn_cast<tile::StoreOp>(op);
+    emitRemark(op.getLoc()) << (store ? "store: " : "load: ")
+                            << describe(&op, access.getForm(op.getOperand(0)), access, choice)
+                            << (store && streams(store) ? "; past the caches in large launches"
+                                                        : "");
+  }
+}
+
+} // namespace tessera

@@ -1,0 +1,152 @@
+// RUN: tessera-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(tile.func(strips-lower{machine=avx512 remarks}))' -o /dev/null
+// RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower{machine=avx512},canonicalize))' | FileCheck %s
+
+// Neighbours in memory, as many as lanes; and one element for all of them.
+tile.func @contiguous(%p: !tile.ptr<f32>, %u: !tile.ptr<f32>, %q: !tile.ptr<f32>) {
+  // expected-remark @below {{strips of 16 lanes}}
+  strips.group [1024] {
+    %r = tile.range 0 to 1024 : tensor<1024xi32>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<1024x!tile.ptr<f32>>
+    %pp = tile.addptr %ps, %r : tensor<1024x!tile.ptr<f32>>, tensor<1024xi32>
+    // expected-remark @below {{load: contiguous rows along dimension 0}}
+    %x = tile.load %pp : tensor<1024x!tile.ptr<f32>>
+    %us = tile.splat %u : !tile.ptr<f32> -> tensor<1024x!tile.ptr<f32>>
+    // expected-remark @below {{load: one element for all lanes along dimension 0}}
+    %y = tile.load %us : tensor<1024x!tile.ptr<f32>>
+    %s = arith.addf %x, %y : tensor<1024xf32>
+    %qs = tile.splat %q : !tile.ptr<f32> -> tensor<1024x!tile.ptr<f32>>
+    %qp = tile.addptr %qs, %r : tensor<1024x!tile.ptr<f32>>, tensor<1024xi32>
+    // expected-remark @below {{store: contiguous rows along dimension 0; past the caches in large launches}}
+    tile.store %qp, %s : tensor<1024x!tile.ptr<f32>>
+    strips.yield
+  }
+  tile.return
+}
+
+// -----
+
+// Rows that data chooses are fetched ahead, as far as 4096 bytes go, up to the last.
+
+// CHECK-LABEL: @chosen_rows
+// CHECK:         scf.for %[[ROW:.*]] = %c0{{.*}} to %c64
+// CHECK:           %[[AHEAD:.*]] = arith.addi %[[ROW]], %c16
+// CHECK:           %[[THERE:.*]] = arith.minui %[[AHEAD]], %c63
+// CHECK:           memref.load %{{.*}}[%[[THERE]]]
+// CHECK:           %[[LINE:.*]] = llvm.inttoptr
+// CHECK:           "llvm.intr.prefetch"(%[[LINE]]) <{cache = 1 : i32, hint = 3 : i32, rw = 0 : i32}>
+// CHECK:           %[[NEXT:.*]] = llvm.getelementptr %[[LINE]][64]
+// CHECK:           "llvm.intr.prefetch"(%[[NEXT]])
+// CHECK-NOT:       prefetch
+// CHECK:           llvm.load {{.*}} -> vector<16xf32>
+tile.func @chosen_rows(%table: !tile.ptr<f32>) {
+  %index = strips.scratch 0 : memref<64xi64>
+  %out = strips.scratch 512 : memref<64x32xf32>
+  // expected-remark @below {{strips of 16 lanes}}
+  strips.group [64, 32] {
+    %i = strips.read %index : memref<64xi64> -> tensor<64xi64>
+    %width = arith.constant dense<32> : tensor<64xi64>
+    %iw = arith.muli %i, %width : tensor<64xi64>
+    %ts = tile.splat %table : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+    %tr = tile.addptr %ts, %iw : tensor<64x!tile.ptr<f32>>, tensor<64xi64>
+    %t1 = tile.expand_dims %tr {axis = 1 : i32} : tensor<64x!tile.ptr<f32>> -> tensor<64x1x!tile.ptr<f32>>
+    %tb = tile.broadcast %t1 : tensor<64x1x!tile.ptr<f32>> -> tensor<64x32x!tile.ptr<f32>>
+    %c = tile.range 0 to 32 : tensor<32xi32>
+    %c1 = tile.expand_dims %c {axis = 0 : i32} : tensor<32xi32> -> tensor<1x32xi32>
+    %cb = tile.broadcast %c1 : tensor<1x32xi32> -> tensor<64x32xi32>
+    %tp = tile.addptr %tb, %cb : tensor<64x32x!tile.ptr<f32>>, tensor<64x32xi32>
+    // expected-remark @below {{load: contiguous rows along dimension 1, at addresses that depend on data; fetched 16 rows ahead}}
+    %x = tile.load %tp : tensor<64x32x!tile.ptr<f32>>
+    strips.write %x, %out : tensor<64x32xf32>, memref<64x32xf32>
+    strips.yield
+  }
+  tile.return
+}
+
+// -----
+
+// Indices that wrap around: runs that no strip crosses.
+tile.func @runs(%p: !tile.ptr<f32>) {
+  %out = strips.scratch 0 : memref<128xf32>
+  // expected-remark @below {{strips of 16 lanes}}
+  strips.group [128] {
+    %r = tile.range 0 to 128 : tensor<128xi32>
+    %n = arith.constant dense<32> : tensor<128xi32>
+    %w = tile.rem_int signed %r, %n : tensor<128xi32>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<128x!tile.ptr<f32>>
+    %pp = tile.addptr %ps, %w : tensor<128x!tile.ptr<f32>>, tensor<128xi32>
+    // expected-remark @below {{load: contiguous runs of 32 along dimension 0, which no strip crosses: no stride is known from run to run}}
+    %x = tile.load %pp : tensor<128x!tile.ptr<f32>>
+    strips.write %x, %out : tensor<128xf32>, memref<128xf32>
+    strips.yield
+  }
+  tile.return
+}
+
+// -----
+
+// Elements that have no neighbours, and why not.
+tile.func @gathered(%p: !tile.ptr<f32>, %ld: i32) {
+  %index = strips.scratch 0 : memref<128xi32>
+  %out = strips.scratch 512 : memref<128xf32>
+  // expected-remark @below {{strips of 16 lanes}}
+  strips.group [128] {
+    %r = tile.range 0 to 128 : tensor<128xi32>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<128x!tile.ptr<f32>>
+    %three = arith.constant dense<3> : tensor<128xi32>
+    %r3 = arith.muli %r, %three : tensor<128xi32>
+    %p3 = tile.addptr %ps, %r3 : tensor<128x!tile.ptr<f32>>, tensor<128xi32>
+    // expected-remark @below {{load: gathered along dimension 0: elements are 3 apart}}
+    %x = tile.load %p3 : tensor<128x!tile.ptr<f32>>
+    %lds = tile.splat %ld : i32 -> tensor<128xi32>
+    %rl = arith.muli %r, %lds : tensor<128xi32>
+    %pl = tile.addptr %ps, %rl : tensor<128x!tile.ptr<f32>>, tensor<128xi32>
+    // expected-remark @below {{load: gathered along dimension 0: how far elements are apart is known at run time only}}
+    %y = tile.load %pl : tensor<128x!tile.ptr<f32>>
+    %i = strips.read %index : memref<128xi32> -> tensor<128xi32>
+    %pi = tile.addptr %ps, %i : tensor<128x!tile.ptr<f32>>, tensor<128xi32>
+    // expected-remark @below {{load: gathered along dimension 0: addresses depend on data}}
+    %z = tile.load %pi : tensor<128x!tile.ptr<f32>>
+    %four = arith.constant dense<4> : tensor<128xi32>
+    %w = tile.rem_int signed %r, %four : tensor<128xi32>
+    %pw = tile.addptr %ps, %w : tensor<128x!tile.ptr<f32>>, tensor<128xi32>
+    // expected-remark @below {{load: gathered along dimension 0: contiguous runs of 4 elements are shorter than a strip}}
+    %v = tile.load %pw : tensor<128x!tile.ptr<f32>>
+    %s1 = arith.addf %x, %y : tensor<128xf32>
+    %s2 = arith.addf %z, %v : tensor<128xf32>
+    %s = arith.addf %s1, %s2 : tensor<128xf32>
+    strips.write %s, %out : tensor<128xf32>, memref<128xf32>
+    // expected-remark @below {{store: scattered along dimension 0: elements are 3 apart}}
+    tile.store %p3, %s : tensor<128x!tile.ptr<f32>>
+    strips.yield
+  }
+  tile.return
+}
+
+// -----
+
+// Neighbours along one dimension where they are loaded, and along the other where they are
+// stored.
+tile.func @transposed(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %ld: i32) {
+  // expected-remark @below {{blocks of 16 by 16 lanes}}
+  strips.group [64, 64] {
+    %r = tile.range 0 to 64 : tensor<64xi32>
+    %lds = tile.splat %ld : i32 -> tensor<64xi32>
+    %rl = arith.muli %r, %lds : tensor<64xi32>
+    %i = tile.expand_dims %rl {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+    %ib = tile.broadcast %i : tensor<64x1xi32> -> tensor<64x64xi32>
+    %j = tile.expand_dims %r {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+    %jb = tile.broadcast %j : tensor<1x64xi32> -> tensor<64x64xi32>
+    %o = arith.addi %ib, %jb : tensor<64x64xi32>
+    %t = tile.trans %o {order = array<i32: 1, 0>} : tensor<64x64xi32> -> tensor<64x64xi32>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>>
+    %pp = tile.addptr %ps, %o : tensor<64x64x!tile.ptr<f32>>, tensor<64x64xi32>
+    // expected-remark @below {{load: contiguous rows along dimension 1, transposed in registers}}
+    %x = tile.load %pp : tensor<64x64x!tile.ptr<f32>>
+    %qs = tile.splat %q : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>>
+    %qp = tile.addptr %qs, %t : tensor<64x64x!tile.ptr<f32>>, tensor<64x64xi32>
+    // expected-remark @below {{store: contiguous rows along dimension 0, transposed in registers}}
+    tile.store %qp, %x : tensor<64x64x!tile.ptr<f32>>
+    strips.yield
+  }
+  tile.return
+}
