@@ -16,6 +16,7 @@ sys.path[:0] = [
 ]
 
 import attention  # noqa: E402
+import deformable_attention as deformable  # noqa: E402
 import elementwise  # noqa: E402
 import layer_norm  # noqa: E402
 import matmul  # noqa: E402
@@ -287,6 +288,36 @@ def scatter_rows() -> Iterator[Row]:
     )  # fmt: skip
 
 
+def deformable_rows() -> Iterator[Row]:
+    op = deformable.torch_op()
+    cases = [
+        (f"case study N={n}", (n, 100, 256, deformable.CASE_STUDY), at_least)
+        for n, at_least in ((1, 15.0), (4, 20.0), (8, 20.0))
+    ]
+    cases.append(("encoder 800x1333", (1, None, 32, deformable.ENCODER), 15.0))
+    for name, case, at_least in cases:
+        value, shapes, starts, loc, attn = deformable.inputs(*case)
+        # Both sides allocate what they return.
+        run = {
+            "tessera": lambda: op(value, shapes, starts, loc, attn),
+            "torch": lambda: deformable.plain_torch(value, shapes, loc, attn),
+        }
+        yield Row(
+            f"deformable attention, {name}, forward", run,
+            check=lambda: close(run["tessera"](), run["torch"](), 1e-5), at_least=at_least, aim=40.0,
+        )  # fmt: skip
+        leaves = [leaf.requires_grad_() for leaf in (value, loc, attn)]
+        grad = torch.rand(run["tessera"]().shape)
+        yield Row(
+            f"deformable attention, {name}, with backward",
+            {
+                key: lambda forward=forward: torch.autograd.grad(forward(), leaves, grad)
+                for key, forward in run.items()
+            },
+            at_least=10.0,
+        )  # fmt: skip
+
+
 def launch_rows() -> Iterator[Row]:
     yield Row("empty kernel, one program", {"tessera": lambda: elementwise.empty[(1,)]()})
 
@@ -295,7 +326,7 @@ def rows() -> Iterator[Row]:
     torch.manual_seed(0)
     for family in (
         vector_add_rows, silu_rows, softmax_rows, layer_norm_rows, reduction_rows, matmul_rows,
-        attention_rows, embedding_rows, scatter_rows, launch_rows,
+        attention_rows, embedding_rows, scatter_rows, deformable_rows, launch_rows,
     ):  # fmt: skip
         yield from family()
 
