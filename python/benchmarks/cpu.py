@@ -290,7 +290,7 @@ def scatter_rows() -> Iterator[Row]:
 
 def deformable_rows() -> Iterator[Row]:
     op = deformable.torch_op()
-    cases = [
+    cases: list[tuple[str, tuple[Any, ...], float]] = [
         (f"case study N={n}", (n, 100, 256, deformable.CASE_STUDY), at_least)
         for n, at_least in ((1, 15.0), (4, 20.0), (8, 20.0))
     ]
@@ -311,7 +311,7 @@ def deformable_rows() -> Iterator[Row]:
         yield Row(
             f"deformable attention, {name}, with backward",
             {
-                key: lambda forward=forward: torch.autograd.grad(forward(), leaves, grad)
+                key: lambda forward=forward, leaves=leaves, grad=grad: torch.autograd.grad(forward(), leaves, grad)
                 for key, forward in run.items()
             },
             at_least=10.0,
