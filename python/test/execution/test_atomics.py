@@ -220,3 +220,28 @@ def kernel(x_ptr, i_ptr, b_ptr, value_ptr):
     np.testing.assert_array_equal(memory, want)
     if bins != "bytes":
         np.testing.assert_array_equal(np.signbit(memory), np.signbit(want))
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_rows_along_another_dimension(run, rng, deterministic):
+    kernel = make_kernel("""
+@tessera.jit
+def kernel(x_ptr, value_ptr, at_ptr, bins_ptr):
+    i, j, k = tl.arange(0, 4), tl.arange(0, 8), tl.arange(0, 16)
+    value = tl.load(value_ptr + i[:, None, None] * 128 + j[None, :, None] * 16 + k[None, None, :])
+    at = tl.load(at_ptr + k)
+    ptrs = x_ptr + i[:, None, None] * 1000 + at[None, None, :] * 8 + j[None, :, None]
+    tl.atomic_add(ptrs, value, mask=(at >= 3)[None, None, :])
+    flat = tl.reshape(value, (512,))
+    tl.atomic_add(bins_ptr + (flat.to(tl.int32) & 7), flat)
+""")
+    value = rng.integers(0, 50, (4, 8, 16)).astype(np.float32)
+    at = rng.integers(0, 100, 16).astype(np.int32)
+    x, bins = np.zeros((4, 1000), np.float32), np.zeros(8, np.float32)
+    want, want_bins = x.copy(), bins.copy()
+    for k in np.flatnonzero(at >= 3):
+        want[:, at[k] * 8 : at[k] * 8 + 8] += value[:, :, k]
+    np.add.at(want_bins, value.astype(np.int32).ravel() & 7, value.ravel())
+    run(kernel, (1,), x, value, at, bins, deterministic=deterministic)
+    np.testing.assert_array_equal(x, want)
+    np.testing.assert_array_equal(bins, want_bins)
