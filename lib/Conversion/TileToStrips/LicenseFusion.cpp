@@ -57,7 +57,8 @@ private:
   std::optional<Value> areDistinct(Value pointers);
   std::optional<Value> areDisjoint(Value a, Value b);
   /// Adds to the licence what a pair of accesses needs; false if nothing can be checked.
-  bool addPair(Value a, Value b);
+  bool addPair(Value a, Value b, bool mayBeSame);
+  Value areSame(Value a, Value b);
   void require(Value condition);
 
   strips::GroupOp cloneInto(OpBuilder &builder, function_ref<bool(Operation *)> keepsRoot,
@@ -251,6 +252,40 @@ std::optional<Value> GroupLicense::areDistinct(Value pointers) {
   return Value(arith::OrIOp::create(builder, loc, one, other));
 }
 
+/// Whether each element of a load is used for the element of its own index alone.
+static bool staysInPlace(tile::LoadOp load) {
+  SmallVector<Operation *> work{load};
+  DenseSet<Operation *> seen;
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val();
+    if (!seen.insert(op).second)
+      continue;
+    if (isa<tile::TransOp, tile::ReshapeOp, tile::JoinOp, tile::SplitOp, tile::CatOp,
+            tile::GatherOp, tile::ExpandDimsOp, tile::BroadcastOp>(op))
+      return false;
+    llvm::append_range(work, op->getUsers());
+  }
+  return true;
+}
+
+/// The condition that two accesses are to the same element for each index, and to others for
+/// others: a result that takes an argument's place. Null if that cannot be.
+Value GroupLicense::areSame(Value a, Value b) {
+  const AccessForm &first = access.getForm(a), &second = access.getForm(b);
+  ArrayRef<int64_t> shape = tile::getShape(a.getType());
+  if (a.getType() != b.getType() || first.opaque.any() || second.opaque.any() ||
+      first.strides != second.strides)
+    return {};
+  std::optional<Value> distinct = areDistinct(b);
+  if (!distinct)
+    return {};
+  Value one = emitter.evaluate(a, IndexTuple(shape.size())).value;
+  Value other = emitter.evaluate(b, IndexTuple(shape.size())).value;
+  builder.setInsertionPoint(group);
+  Value same = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, one, other);
+  return *distinct ? Value(arith::AndIOp::create(builder, loc, same, *distinct)) : same;
+}
+
 std::optional<Value> GroupLicense::areDisjoint(Value a, Value b) {
   Range first = getRange(a), second = getRange(b);
   if (!first.low || !second.low)
@@ -270,8 +305,12 @@ void GroupLicense::require(Value condition) {
   licence = licence ? Value(arith::AndIOp::create(builder, loc, licence, condition)) : condition;
 }
 
-bool GroupLicense::addPair(Value a, Value b) {
+bool GroupLicense::addPair(Value a, Value b, bool mayBeSame) {
   std::optional<Value> condition = a == b ? areDistinct(a) : areDisjoint(a, b);
+  if (Value same = condition && a != b && mayBeSame ? areSame(a, b) : Value()) {
+    builder.setInsertionPoint(group);
+    condition = arith::OrIOp::create(builder, loc, *condition, same);
+  }
   if (condition)
     require(*condition);
   return condition.has_value();
@@ -374,10 +413,13 @@ bool GroupLicense::run() {
   }
   bool checkable = true;
   for (auto [number, store] : llvm::enumerate(stores)) {
-    for (tile::LoadOp load : loads)
-      checkable = checkable && addPair(load.getPtr(), store.getPtr());
+    for (tile::LoadOp load : loads) {
+      bool stays = staysInPlace(load);
+      checkable = checkable && (stays || load.getPtr() != store.getPtr()) &&
+                  addPair(load.getPtr(), store.getPtr(), stays);
+    }
     for (tile::StoreOp other : ArrayRef(stores).drop_front(number + 1))
-      checkable = checkable && addPair(store.getPtr(), other.getPtr());
+      checkable = checkable && addPair(store.getPtr(), other.getPtr(), false);
   }
   if (checkable && !licence)
     return false;

@@ -403,8 +403,12 @@ void StripNest::findStreams() {
     if (getElementTypeOrSelf(store.getValue().getType()).isBF16() && !options.machine.bf16Dot &&
         !store.getValue().getDefiningOp<arith::TruncFOp>())
       continue;
+    // Stores to one place stay in their order, which those past the caches do not.
+    bool isOnlyOne = llvm::count_if(roots, [&](Operation *other) {
+                       return isa<tile::StoreOp>(other) && other->getOperand(0) == store.getPtr();
+                     }) == 1;
     const AccessForm &form = access.getForm(store.getPtr());
-    if (!form.isAffineAlong(*laneDim) || !form.strides[*laneDim].isOne() ||
+    if (!isOnlyOne || !form.isAffineAlong(*laneDim) || !form.strides[*laneDim].isOne() ||
         shape[*laneDim] * pointer.getPointeeBytes() < kLeastBytes ||
         !options.streamedStores.mayStream(store))
       continue;

@@ -136,6 +136,47 @@ def test_rows_moved_to_rows_chosen_by_index(run, rng, apart):
 
 
 @tessera.jit
+def transpose_onto(x_ptr, out_ptr, N: tl.constexpr):
+    x_ptrs = x_ptr + tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    out_ptrs = out_ptr + tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    tl.store(out_ptrs, tl.trans(tl.load(x_ptrs)))
+
+
+@tessera.jit
+def transpose_in_place(x_ptr, N: tl.constexpr):
+    ptrs = x_ptr + tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    tl.store(ptrs, tl.trans(tl.load(ptrs)))
+
+
+@pytest.mark.parametrize("n", [16, 32])
+def test_matrices_transposed_in_place(run, rng, n):
+    x = draw(rng, (n, n), "float32")
+    one, other = x.copy(), x.copy()
+    run(transpose_in_place, (1,), one, N=n)
+    np.testing.assert_array_equal(one, x.T)
+    run(transpose_onto, (1,), other, other, N=n)
+    np.testing.assert_array_equal(other, x.T)
+
+
+@tessera.jit
+def scale_rows(x_ptr, y_ptr, out_ptr, stride, M: tl.constexpr, N: tl.constexpr):
+    offsets = tl.arange(0, M)[:, None] * stride + tl.arange(0, N)[None, :]
+    x = tl.load(x_ptr + offsets)
+    tl.store(out_ptr + offsets, x * tl.load(y_ptr + offsets))
+
+
+@pytest.mark.parametrize("stride", [64, 100])
+@pytest.mark.parametrize("shift", [0, 1, 64])
+def test_results_in_place_of_an_argument(run, rng, stride, shift):
+    space, y = rng.integers(1, 9, 2000).astype(np.float32), draw(rng, 2000, "float32")
+    offsets = np.arange(8)[:, None] * stride + np.arange(64)[None, :]
+    want = space.copy()
+    want[shift:][offsets] = space[offsets] * y[offsets]
+    run(scale_rows, (1,), space, y, space[shift:], stride, M=8, N=64)
+    np.testing.assert_array_equal(space, want)
+
+
+@tessera.jit
 def count_up(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(x_ptr + offsets, mask=offsets < n)

@@ -1,6 +1,7 @@
 // RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-license-fusion,canonicalize))' | FileCheck %s
 
-// Two arrays: fused where their ranges are disjoint, loads first where they are not.
+// Two arrays: fused where their ranges are disjoint, or are one and the same; loads first
+// where they are not.
 
 // CHECK-LABEL: @two_arrays
 // CHECK-SAME:    %[[P:.*]]: !tile.ptr<f32>, %[[Q:.*]]: !tile.ptr<f32>)
@@ -12,7 +13,9 @@
 // CHECK-DAG:     %[[BEFORE:.*]] = arith.cmpi ule, %[[LOAD_END]], %[[STORE]]
 // CHECK-DAG:     %[[AFTER:.*]] = arith.cmpi ule, %[[STORE_END]], %[[LOAD]]
 // CHECK:         %[[DISJOINT:.*]] = arith.ori %[[BEFORE]], %[[AFTER]]
-// CHECK:         scf.if %[[DISJOINT]] {
+// CHECK:         %[[SAME:.*]] = arith.cmpi eq, %[[LOAD]], %[[STORE]]
+// CHECK:         %[[LICENSED:.*]] = arith.ori %[[DISJOINT]], %[[SAME]]
+// CHECK:         scf.if %[[LICENSED]] {
 // CHECK:           strips.group
 // CHECK:             %[[X:.*]] = tile.load
 // CHECK:             tile.store %{{.*}}, %[[X]]
@@ -164,6 +167,38 @@ tile.func @chosen_rows(%table: !tile.ptr<f32>, %index: !tile.ptr<i64>, %out: !ti
     %os = tile.splat %out : !tile.ptr<f32> -> tensor<64x32x!tile.ptr<f32>>
     %op = tile.addptr %os, %o : tensor<64x32x!tile.ptr<f32>>, tensor<64x32xi32>
     tile.store %op, %x : tensor<64x32x!tile.ptr<f32>>
+    strips.yield
+  }
+  tile.return
+}
+
+// -----
+
+// The same pointers, but elements move: what one index stores another has yet to load.
+
+// CHECK-LABEL: @moved
+// CHECK-NOT:     scf.if
+// CHECK:         strips.group
+// CHECK:           tile.load
+// CHECK:           strips.write
+// CHECK:         strips.group
+// CHECK-NOT:       tile.load
+// CHECK:           tile.store
+tile.func @moved(%p: !tile.ptr<f32>) {
+  strips.group [16, 16] {
+    %r = tile.range 0 to 16 : tensor<16xi32>
+    %r1 = tile.expand_dims %r {axis = 1 : i32} : tensor<16xi32> -> tensor<16x1xi32>
+    %w = arith.constant dense<16> : tensor<16x1xi32>
+    %rw = arith.muli %r1, %w : tensor<16x1xi32>
+    %rb = tile.broadcast %rw : tensor<16x1xi32> -> tensor<16x16xi32>
+    %c1 = tile.expand_dims %r {axis = 0 : i32} : tensor<16xi32> -> tensor<1x16xi32>
+    %cb = tile.broadcast %c1 : tensor<1x16xi32> -> tensor<16x16xi32>
+    %o = arith.addi %rb, %cb : tensor<16x16xi32>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<16x16x!tile.ptr<f32>>
+    %pp = tile.addptr %ps, %o : tensor<16x16x!tile.ptr<f32>>, tensor<16x16xi32>
+    %x = tile.load %pp : tensor<16x16x!tile.ptr<f32>>
+    %t = tile.trans %x {order = array<i32: 1, 0>} : tensor<16x16xf32> -> tensor<16x16xf32>
+    tile.store %pp, %t : tensor<16x16x!tile.ptr<f32>>
     strips.yield
   }
   tile.return

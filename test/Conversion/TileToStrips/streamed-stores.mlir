@@ -172,3 +172,23 @@ tile.func @bf16(%p: !tile.ptr<bf16>, %q: !tile.ptr<bf16>, %f: !tile.ptr<f32>) {
   }
   tile.return
 }
+
+// -----
+
+// Two stores to one place stay in their order.
+
+// CHECK-LABEL: @twice
+// CHECK-NOT:     nontemporal
+tile.func @twice(%q: !tile.ptr<i32>, %mask: i1) {
+  strips.group [128] {
+    %r = tile.range 0 to 128 : tensor<128xi32>
+    %qs = tile.splat %q : !tile.ptr<i32> -> tensor<128x!tile.ptr<i32>>
+    %qp = tile.addptr %qs, %r : tensor<128x!tile.ptr<i32>>, tensor<128xi32>
+    tile.store %qp, %r : tensor<128x!tile.ptr<i32>>
+    %double = arith.addi %r, %r : tensor<128xi32>
+    %m = tile.splat %mask : i1 -> tensor<128xi1>
+    tile.store %qp, %double, %m : tensor<128x!tile.ptr<i32>>
+    strips.yield
+  }
+  tile.return
+}

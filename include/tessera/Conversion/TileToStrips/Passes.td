@@ -134,10 +134,11 @@ def StripsLicenseFusion : Pass<"strips-license-fusion", "::tessera::tile::FuncOp
     In a tile program all lanes of a load are done before a later store. A group
     runs strip by strip, so a store of one strip comes before the load of the next.
     Where the two may overlap, the group gets two versions: the fused one, taken if
-    the address ranges are found to be disjoint, and one that loads everything
-    first. A load and a store through the same pointers, none equal to another,
-    need no check. Of rows whose addresses depend on data, the program looks for the
-    lowest and the highest before it begins.
+    the address ranges are found to be disjoint or each element is stored where it
+    was loaded, and one that loads everything first. A load and a store through the
+    same pointers, none equal to another, need no check unless elements move. Of rows
+    whose addresses depend on data, the program looks for the lowest and the highest
+    before it begins.
 
     ```mlir
     strips.group [64] { %x = tile.load %p; tile.store %q, %x }
