@@ -62,9 +62,22 @@ class Scope:
 # Results are kept on the nodes, since nested regions ask for the same ones again.
 
 
-def _nodes(trees: Iterable[ast.AST]) -> Iterator[ast.AST]:
+def _names(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """The nodes of a tree that names are in: one walk for all that is asked of it."""
+    found: Optional[tuple[ast.AST, ...]] = getattr(tree, "_tsr_names", None)
+    if found is None:
+        kinds = (ast.Name, ast.AugAssign, ast.comprehension)
+        found = tuple(node for node in ast.walk(tree) if isinstance(node, kinds))
+        setattr(tree, "_tsr_names", found)
+    return found
+
+
+def _stores(trees: Iterable[ast.AST], name: str) -> Iterator[ast.Name]:
+    """The nodes that assign `name`."""
     for tree in trees:
-        yield from ast.walk(tree)
+        for node in _names(tree):
+            if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
+                yield node
 
 
 def _cached(node: ast.AST, attribute: str, compute: Any) -> frozenset[str]:
@@ -79,18 +92,18 @@ def _assigned(node: ast.AST) -> Iterator[str]:
     # A comprehension's variables are its own: names beside it that are spelled alike are not.
     own = {
         id(name)
-        for comprehension in ast.walk(node)
+        for comprehension in _names(node)
         if isinstance(comprehension, ast.comprehension)
         for name in ast.walk(comprehension.target)
     }
-    for child in ast.walk(node):
+    for child in _names(node):
         if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
             if id(child) not in own:
                 yield child.id
 
 
 def _loaded(node: ast.AST) -> Iterator[str]:
-    for child in ast.walk(node):
+    for child in _names(node):
         if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Load):
             yield child.id
         elif isinstance(child, ast.AugAssign) and isinstance(child.target, ast.Name):
@@ -138,12 +151,7 @@ def _expose(nodes: Sequence[ast.AST], defined: set[str], exposed: set[str]) -> N
 
 def assignment_line(nodes: Sequence[ast.AST], name: str) -> int:
     """The line where the nodes first assign `name`; 0 if they do not."""
-    lines = [
-        node.lineno
-        for node in _nodes(nodes)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name
-    ]
-    return min(lines, default=0)
+    return min((node.lineno for node in _stores(nodes, name)), default=0)
 
 
 def terminates(statements: Sequence[ast.stmt]) -> bool:
@@ -169,7 +177,4 @@ def has_exit(nodes: Sequence[ast.AST], in_loop: bool = False) -> bool:
 
 def first_store(nodes: Sequence[ast.AST], name: str) -> Optional[ast.Name]:
     """The node that first assigns `name`."""
-    for node in _nodes(nodes):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name:
-            return node
-    return None
+    return next(_stores(nodes, name), None)

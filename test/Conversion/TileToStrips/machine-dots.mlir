@@ -1,11 +1,19 @@
-// The blocks of a product on other machines than x86's.
+// The blocks of a product on machines other than those that lower-dot.mlir has.
 
 // RUN: tessera-opt %s --strips-lower-dot=machine=neon+int8-dot | FileCheck %s
+// RUN: tessera-opt %s --strips-lower-dot=machine=sse2 | FileCheck %s --check-prefix=XMM
+// RUN: tessera-opt %s --strips-lower-dot=machine=avx512-ymm+int8-dot | FileCheck %s --check-prefix=YMM32
 
-// Sixteen sums of four lanes in 32 registers.
+// Sixteen sums of four lanes in 32 registers, twelve in 16.
 // CHECK-LABEL: func.func @floats
 // CHECK:         %{{.*}}:16 = scf.for {{.*}} iter_args
 // CHECK:           vector.fma {{.*}} : vector<4xf32>
+// XMM-LABEL:   func.func @floats
+// XMM:           %{{.*}}:12 = scf.for {{.*}} iter_args
+// XMM:             vector.fma {{.*}} : vector<4xf32>
+// YMM32-LABEL: func.func @floats
+// YMM32:         %{{.*}}:16 = scf.for {{.*}} iter_args
+// YMM32:           vector.fma {{.*}} : vector<8xf32>
 func.func @floats(%a: memref<64x64xf32>, %b: memref<64x64xf32>, %c: memref<64x64xf32>) {
   strips.dot %a, %b, %c : memref<64x64xf32>, memref<64x64xf32>, memref<64x64xf32>
   return
@@ -16,6 +24,11 @@ func.func @floats(%a: memref<64x64xf32>, %b: memref<64x64xf32>, %c: memref<64x64
 // CHECK-NOT:     arith.xori
 // CHECK-NOT:     arith.muli {{.*}} vector
 // CHECK:         llvm.call_intrinsic "llvm.aarch64.neon.sdot.v4i32.v16i8"({{.*}}) : (vector<4xi32>, vector<16xi8>, vector<16xi8>) -> vector<4xi32>
+// XMM-LABEL:   func.func @bytes
+// XMM-NOT:       call_intrinsic
+// XMM:           arith.sitofp {{.*}} : vector<4xi8> to vector<4xf32>
+// YMM32-LABEL: func.func @bytes
+// YMM32:         llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.256"
 func.func @bytes(%a: memref<32x64xi8>, %b: memref<64x32xi8>, %c: memref<32x32xi32>) {
   strips.dot %a, %b, %c : memref<32x64xi8>, memref<64x32xi8>, memref<32x32xi32>
   return
