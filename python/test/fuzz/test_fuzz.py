@@ -65,7 +65,7 @@ def kernel(in0, out1, n):
 
 def run(source, arrays, checks=()):
     kernel = compile_source(source, f"<test {hash(source)}>")
-    compare(kernel, arrays, list(checks), programs=1, n=2, seed=0, cpu="")
+    compare(kernel, arrays, list(checks), programs=1, n=2, seed=0, target="")
 
 
 def test_agreement_is_silent():

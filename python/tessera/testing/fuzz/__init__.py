@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Generated kernels, run on the interpreter and on the CPU.
+"""Generated kernels, run on the interpreter and as code for the CPU or a GPU.
 
 A seed gives a typed, shape-correct kernel (`generate`), its arrays, and what must hold
 afterwards (`check`):
@@ -14,7 +14,7 @@ afterwards (`check`):
 
 A kernel that fails is made smaller (`shrink`) and written as a Python file that replays it.
 
-    python -m tessera.testing.fuzz --count 5000 --seed 1
+    python -m tessera.testing.fuzz --count 5000 --seed 1 --target cuda --jobs 8
 """
 
 from tessera.testing.fuzz.check import Failure, check, replay

@@ -13,6 +13,7 @@ import pathlib
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from tessera.testing.fuzz.check import Failure, check, choose_cpu, write_reproducer
 from tessera.testing.fuzz.generate import generate
@@ -27,7 +28,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tessera.testing.fuzz", description=__doc__)
     parser.add_argument("--count", type=int, default=200, help="kernels to run")
     parser.add_argument("--seed", type=int, default=0, help="the first kernel's seed")
-    parser.add_argument("--cpu", default="", help="compile for this CPU (default: by seed)")
+    parser.add_argument("--target", default="", help="cuda, or a CPU's name (default: by seed)")
+    parser.add_argument("--jobs", type=int, default=1, help="processes to do it in")
     parser.add_argument("--out", default="fuzz-failures", help="folder for reproducers")
     parser.add_argument("--show", action="store_true", help="print the kernels, run nothing")
     parser.add_argument(
@@ -42,7 +44,12 @@ def main() -> int:
         return 0
     if options.worker:
         return _work(seeds, options)
-    return _supervise(seeds, options)
+    if options.jobs == 1:
+        return _supervise(seeds, options)
+    size = -(-options.count // options.jobs)
+    parts = [seeds[start : start + size] for start in range(0, options.count, size)]
+    with ThreadPoolExecutor(len(parts)) as pool:
+        return max(pool.map(lambda part: _supervise(part, options), parts))
 
 
 def _work(seeds: range, options: argparse.Namespace) -> int:
@@ -51,41 +58,43 @@ def _work(seeds: range, options: argparse.Namespace) -> int:
     for seed in seeds:
         print(f"seed {seed}", flush=True)
         program = generate(seed)
-        cpu = options.cpu or choose_cpu(seed)
+        target = options.target or choose_cpu(seed)
         try:
-            check(program, cpu)
+            check(program, target)
         except Failure as failure:
             failed = True
             print(f"FAILED seed {seed}: {failure}", flush=True)
             if not options.no_shrink:
-                program = shrink(program, lambda candidate: _fails_alike(candidate, cpu, failure))
-                message = _message(program, cpu)
+                program = shrink(
+                    program, lambda candidate: _fails_alike(candidate, target, failure)
+                )
+                message = _message(program, target)
             else:
                 message = str(failure)
-            path = _write(program, cpu, message or str(failure), options.out)
+            path = _write(program, target, message or str(failure), options.out)
             print(f"  reproducer: {path}", flush=True)
     return _MISMATCH if failed else 0
 
 
-def _message(program: Program, cpu: str) -> str:
+def _message(program: Program, target: str) -> str:
     try:
-        check(program, cpu)
+        check(program, target)
     except Failure as failure:
         return str(failure)
     return ""
 
 
-def _fails_alike(program: Program, cpu: str, failure: Failure) -> bool:
+def _fails_alike(program: Program, target: str, failure: Failure) -> bool:
     """A refusal stays a refusal by the same side, a difference a difference."""
     head = str(failure).split(":")[0].split("(")[0].split()[:3]
-    return _message(program, cpu).split(":")[0].split("(")[0].split()[:3] == head
+    return _message(program, target).split(":")[0].split("(")[0].split()[:3] == head
 
 
-def _write(program: Program, cpu: str, message: str, folder: str) -> pathlib.Path:
+def _write(program: Program, target: str, message: str, folder: str) -> pathlib.Path:
     path = pathlib.Path(folder)
     path.mkdir(parents=True, exist_ok=True)
     path /= f"seed-{program.seed}.py"
-    path.write_text(write_reproducer(program, cpu, message))
+    path.write_text(write_reproducer(program, target, message))
     return path
 
 
@@ -97,7 +106,7 @@ def _supervise(seeds: range, options: argparse.Namespace) -> int:
     while start < seeds.stop:
         command = [sys.executable, "-m", "tessera.testing.fuzz", "--worker"]
         command += ["--seed", str(start), "--count", str(seeds.stop - start), "--out", options.out]
-        command += (["--cpu", options.cpu] if options.cpu else []) + (
+        command += (["--target", options.target] if options.target else []) + (
             ["--no-shrink"] if options.no_shrink else []
         )
         last = start
@@ -115,11 +124,11 @@ def _supervise(seeds: range, options: argparse.Namespace) -> int:
             break
         failures += 1
         program = generate(last)
-        cpu = options.cpu or choose_cpu(last)
+        target = options.target or choose_cpu(last)
         message = f"the process ended with status {worker.returncode}"
         if not options.no_shrink:
-            program = shrink(program, lambda candidate: _crashes(candidate, cpu, options.out))
-        path = _write(program, cpu, message, options.out)
+            program = shrink(program, lambda candidate: _crashes(candidate, target, options.out))
+        path = _write(program, target, message, options.out)
         print(f"FAILED seed {last}: {message}\n  reproducer: {path}", flush=True)
         start = last + 1
     seconds = time.monotonic() - started
@@ -132,9 +141,9 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
-def _crashes(program: Program, cpu: str, folder: str) -> bool:
+def _crashes(program: Program, target: str, folder: str) -> bool:
     """Whether the kernel still takes a process down."""
-    path = _write(program, cpu, "", folder)
+    path = _write(program, target, "", folder)
     try:
         done = subprocess.run(
             [sys.executable, str(path)], capture_output=True, timeout=60, env=_environment()

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import linecache
 import math
+import os
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,21 +24,24 @@ _EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "floa
 # The code paths of the CPU target, and what a machine must have to run them.
 _CPUS = {"x86-64-v4": ("avx512f", "avx512vl"), "x86-64-v3": ("avx2", "fma"), "x86-64": ()}
 
+_WARPS = (1, 2, 4, 8)
+
 
 class Failure(Exception):
     """A kernel that two targets do not agree on, or that one of them refused."""
 
 
-def check(program: Program, cpu: str = "") -> None:
-    """Runs `program` on the interpreter and on the CPU; raises Failure with the difference.
+def check(program: Program, target: str = "") -> None:
+    """Runs `program` on the interpreter and on a target; raises Failure with the difference.
 
-    `cpu` is a name that the compiler knows; by default one of those whose code this machine
-    can run, chosen by the seed.
+    `target` is "cuda" or the name of a CPU that the compiler knows; by default one of those
+    whose code this machine can run, chosen by the seed.
     """
     kernel = compile_source(program.source(), f"<kernel of seed {program.seed}>")
     compare(
-        kernel, program.arrays, program.checks, program.programs, program.trips, program.seed, cpu
-    )
+        kernel, program.arrays, program.checks, program.programs, program.trips, program.seed,
+        target,
+    )  # fmt: skip
 
 
 def replay(
@@ -47,17 +52,17 @@ def replay(
     programs: int,
     n: int,
     seed: int,
-    cpu: str = "",
+    target: str = "",
 ) -> None:
     """What a reproducer file calls: `check` for a kernel written out in the file."""
     compare(
         kernel, [Array(*item) for item in arrays], [Check(*item) for item in checks],
-        programs, n, seed, cpu,
+        programs, n, seed, target,
     )  # fmt: skip
     print("the targets agree")
 
 
-def write_reproducer(program: Program, cpu: str, message: str) -> str:
+def write_reproducer(program: Program, target: str, message: str) -> str:
     """A Python file that runs `program` and shows what is wrong with it."""
     arrays = "".join(
         f"        {(a.name, a.dtype, a.size, a.data, a.shared)!r},\n" for a in program.arrays
@@ -76,7 +81,7 @@ def write_reproducer(program: Program, cpu: str, message: str) -> str:
         f"    replay(\n        kernel,\n        arrays=[\n{_indent(arrays)}        ],\n"
         f"        checks=[\n{_indent(checks)}        ],\n"
         f"        programs={program.programs},\n        n={program.trips},\n"
-        f"        seed={program.seed},\n        cpu={cpu!r},\n    )\n"
+        f"        seed={program.seed},\n        target={target!r},\n    )\n"
     )
 
 
@@ -109,14 +114,14 @@ def compare(
     programs: int,
     n: int,
     seed: int,
-    cpu: str,
+    target: str,
 ) -> None:
-    """Runs the kernel on the interpreter and as code for `cpu`; raises Failure.
+    """Runs the kernel on the interpreter and as code for `target`; raises Failure.
 
     Half the seeds compile with `deterministic`, by which sums and products of arbitrary
-    floats are the same everywhere, too.
+    floats are the same everywhere, too. On a GPU the seed also says how many warps.
     """
-    cpu = cpu or choose_cpu(seed)
+    target = target or choose_cpu(seed)
     expected = Memory(arrays, programs, seed)
     got = Memory(arrays, programs, seed)
     grid = (programs,)
@@ -125,20 +130,62 @@ def compare(
     except Exception as error:
         raise Failure(f"the interpreter refused the kernel: {_describe(error)}") from error
     deterministic = seed % 2 == 1
+    options = {"enable_fp_fusion": False, "deterministic": deterministic}
+    name = target if target == "cuda" else f"cpu {target}"
     try:
-        kernel[grid](*got.views, n, cpu=cpu, enable_fp_fusion=False, deterministic=deterministic)
+        if target == "cuda":
+            _run_on_gpu(kernel[grid], got, n, num_warps=_WARPS[seed // 2 % 4], **options)
+        else:
+            kernel[grid](*got.views, n, cpu=target, **options)
     except Exception as error:
-        raise Failure(f"cpu {cpu} refused the kernel: {_describe(error)}") from error
+        raise Failure(f"{name} refused the kernel: {_describe(error)}") from error
     near = {
         item.result for item in checks if not (deterministic and item.function in ("sum", "dot"))
     }
-    for memory, where in ((expected, "the interpreter"), (got, f"cpu {cpu}")):
+    for memory, where in ((expected, "the interpreter"), (got, name)):
         memory.check_guards(where)
         for item in checks:
             _check_near(item, memory.by_name, programs, where)
     for array in arrays:
         if array.name not in near:
-            _check_equal(array, expected.by_name[array.name], got.by_name[array.name], cpu)
+            _check_equal(array, expected.by_name[array.name], got.by_name[array.name], name)
+
+
+def _run_on_gpu(kernel: Any, memory: Memory, n: int, **options: Any) -> None:
+    """Runs a kernel on copies in the GPU's memory, guard bands and all.
+
+    A fault there ends all use of the GPU by this process, and so this process.
+    """
+    import torch
+
+    copies = [torch.from_numpy(whole.view(np.uint8)).cuda() for _, whole in memory.guarded]
+    views = []
+    for copy, (_, whole) in zip(copies, memory.guarded):
+        band = _GUARD * whole.itemsize
+        views.append(copy[band : copy.numel() - band].view(getattr(torch, whole.dtype.name)))
+    try:
+        kernel(*views, n, **options)
+    finally:
+        _wait_for_gpu()
+    for copy, (_, whole) in zip(copies, memory.guarded):
+        whole.view(np.uint8)[:] = copy.cpu().numpy()
+
+
+def _wait_for_gpu() -> None:
+    """Ends this process if the GPU has faulted, or is not done after a while."""
+    import torch
+
+    try:
+        done = torch.cuda.Event()
+        done.record()
+        deadline = time.monotonic() + 20
+        while not done.query():
+            if time.monotonic() > deadline:
+                raise TimeoutError("the kernel does not end")
+            time.sleep(1e-4)
+    except Exception as error:
+        print(f"the GPU is lost: {_describe(error)}", flush=True)
+        os.abort()
 
 
 def _describe(error: Exception) -> str:
@@ -155,19 +202,19 @@ class Memory:
         rng = np.random.default_rng(seed)
         self.views: list[np.ndarray] = []
         self.by_name: dict[str, np.ndarray] = {}
-        self._guarded: list[tuple[str, np.ndarray]] = []
+        self.guarded: list[tuple[str, np.ndarray]] = []
         for array in arrays:
             total = array.total(programs)
             whole = np.full(total + 2 * _GUARD, 3).astype(numpy_dtype(array.dtype))
             view = whole[_GUARD : _GUARD + total]
             view[:] = _draw(rng, array, total)
-            self._guarded.append((array.name, whole))
+            self.guarded.append((array.name, whole))
             self.views.append(view)
             self.by_name[array.name] = view
 
     def check_guards(self, where: str) -> None:
         """Raises Failure if something beside an array was written."""
-        for name, whole in self._guarded:
+        for name, whole in self.guarded:
             for band, side in ((whole[:_GUARD], "before"), (whole[-_GUARD:], "after")):
                 if (band != np.full(1, 3).astype(whole.dtype)).any():
                     raise Failure(f"{where} wrote {side} array {name}")
@@ -217,7 +264,7 @@ def _extremes(dtype: str) -> tuple[float, float]:
 # --- Comparison ----------------------------------------------------------------------
 
 
-def _check_equal(array: Array, expected: np.ndarray, got: np.ndarray, cpu: str) -> None:
+def _check_equal(array: Array, expected: np.ndarray, got: np.ndarray, where: str) -> None:
     """The same bits; one NaN is as good as another."""
     unsigned = np.dtype(f"uint{8 * expected.dtype.itemsize}")
     same = expected.view(unsigned) == got.view(unsigned)
@@ -229,7 +276,7 @@ def _check_equal(array: Array, expected: np.ndarray, got: np.ndarray, cpu: str) 
     raise Failure(
         f"array {array.name} ({array.dtype}, {array.size} elements a program) differs in "
         f"{int((~same).sum())} of {same.size} elements; first at {at}: the interpreter has "
-        f"{expected[at]!r}, cpu {cpu} has {got[at]!r}"
+        f"{expected[at]!r}, {where} has {got[at]!r}"
     )
 
 
