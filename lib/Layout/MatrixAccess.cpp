@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tessera/Layout/MatrixAccess.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace llvm;
+
+namespace tessera {
+
+/// A row of a matrix has 16 bytes, a lane's word of it 4.
+static constexpr unsigned kRowBits = 128, kWordBits = 32;
+
+unsigned MatrixAccess::getRegister(unsigned instruction, unsigned matrix, unsigned element) const {
+  unsigned number = 0;
+  element ^= f2::apply(otherShifts, instruction) ^ f2::apply(matrixShifts, matrix);
+  auto deposit = [&](ArrayRef<unsigned> bits, unsigned value) {
+    for (auto [index, bit] : llvm::enumerate(bits))
+      number |= (value >> index & 1) << bit;
+  };
+  deposit(otherBits, instruction);
+  deposit(matrixBits, matrix);
+  deposit(wordBits, element);
+  return number;
+}
+
+namespace {
+
+/// Where the parts of a place go in memory, and which of its registers have a job already.
+class Matcher {
+public:
+  Matcher(const LinearLayout &layout, ArrayRef<uint64_t> address, unsigned bits,
+          ArrayRef<unsigned> registerOrder)
+      : wordElements(kWordBits / bits), rowElements(kRowBits / bits) {
+    auto compose = [&](HwDim dim) {
+      f2::Columns result;
+      for (uint64_t column : layout.columns(dim))
+        result.push_back(f2::apply(address, column));
+      return result;
+    };
+    registers = compose(HwDim::Reg);
+    lanes = compose(HwDim::Lane);
+    warps = compose(HwDim::Warp);
+    for (unsigned bit : registerOrder)
+      if (bit < registers.size() && !llvm::is_contained(order, bit))
+        order.push_back(bit);
+    for (unsigned bit = 0; bit < registers.size(); ++bit)
+      if (!llvm::is_contained(order, bit))
+        order.push_back(bit);
+  }
+
+  std::optional<MatrixAccess> matchPlain() {
+    MatrixAccess access;
+    for (uint64_t offset = 1; offset < wordElements; offset *= 2) {
+      auto *at = llvm::find(registers, offset);
+      if (at == registers.end())
+        return std::nullopt;
+      access.wordBits.push_back(at - registers.begin());
+    }
+    if (lanes[0] != wordElements || lanes[1] != 2 * wordElements)
+      return std::nullopt;
+    return finish(std::move(access), /*columnLanes=*/{0, 1}, {lanes[2], lanes[3], lanes[4]});
+  }
+
+  /// Any register that moves rows can tell the two elements of a word apart. The first one
+  /// asked for does; else that with the fewest conflicts between the rows it makes.
+  std::optional<MatrixAccess> matchTransposed(size_t numAskedFor) {
+    if (wordElements != 2 || lanes[2] != 1 || lanes[3] != 2 || lanes[4] != 4)
+      return std::nullopt;
+    std::optional<MatrixAccess> best;
+    for (auto [index, bit] : llvm::enumerate(order)) {
+      if (!movesRows(registers[bit]))
+        continue;
+      MatrixAccess access;
+      access.isTransposed = true;
+      access.wordBits.push_back(bit);
+      std::optional<MatrixAccess> matched = finish(std::move(access), /*columnLanes=*/{2, 3, 4},
+                                                   {registers[bit], lanes[0], lanes[1]});
+      if (!matched)
+        return std::nullopt;
+      if (index < numAskedFor)
+        return matched;
+      if (!best || wavefronts(*matched, kWordBits / 2) < wavefronts(*best, kWordBits / 2))
+        best = std::move(matched);
+    }
+    return best;
+  }
+
+private:
+  bool movesRows(uint64_t offset) const { return (offset & (rowElements - 1)) == 0; }
+
+  /// With the word given: everything else has to move whole rows.
+  std::optional<MatrixAccess> finish(MatrixAccess access, ArrayRef<unsigned> columnLanes,
+                                     f2::Columns rowOffsets) {
+    for (auto [index, offset] : llvm::enumerate(lanes))
+      if (!llvm::is_contained(columnLanes, index) && !movesRows(offset))
+        return std::nullopt;
+    if (!llvm::all_of(warps, [&](uint64_t offset) { return movesRows(offset); }))
+      return std::nullopt;
+    for (unsigned bit : order) {
+      if (llvm::is_contained(access.wordBits, bit))
+        continue;
+      // A register may also move elements within a word: that is a matter of names.
+      uint64_t withinWord = access.isTransposed ? 0 : wordElements - 1;
+      if (!movesRows(registers[bit] & ~withinWord))
+        return std::nullopt;
+      if (access.matrixBits.size() < 2)
+        access.matrixBits.push_back(bit);
+      else
+        access.otherBits.push_back(bit);
+    }
+    // Instructions in order of register numbers, whatever was preferred for the rest.
+    llvm::sort(access.otherBits);
+    auto split = [&](ArrayRef<unsigned> bits, f2::Columns &rows, f2::Columns &shifts) {
+      for (unsigned bit : bits) {
+        rows.push_back(registers[bit] & ~(rowElements - 1));
+        shifts.push_back(registers[bit] & (rowElements - 1));
+      }
+    };
+    access.laneOffsets = std::move(rowOffsets);
+    split(access.matrixBits, access.laneOffsets, access.matrixShifts);
+    access.laneOffsets.resize(5, 0);
+    access.warpOffsets = warps;
+    split(access.otherBits, access.instructionOffsets, access.otherShifts);
+    return access;
+  }
+
+  uint64_t wordElements, rowElements;
+  f2::Columns registers, lanes, warps;
+  SmallVector<unsigned> order;
+};
+
+} // namespace
+
+std::optional<MatrixAccess> matchMatrixAccess(const LinearLayout &layout,
+                                              const LinearLayout &memory, unsigned bits,
+                                              ArrayRef<unsigned> registerOrder) {
+  if (bits > kWordBits || layout.columns(HwDim::Lane).size() != 5)
+    return std::nullopt;
+  std::optional<f2::Columns> address =
+      f2::inverse(memory.columns(HwDim::Offset), memory.elementBits());
+  if (!address)
+    return std::nullopt;
+  Matcher matcher(layout, *address, bits, registerOrder);
+  if (std::optional<MatrixAccess> access = matcher.matchPlain())
+    return access;
+  return matcher.matchTransposed(registerOrder.size());
+}
+
+unsigned wavefronts(const MatrixAccess &access, unsigned bits) {
+  // The rows of one matrix are read at once.
+  f2::Columns words, banks;
+  for (uint64_t offset : ArrayRef(access.laneOffsets).take_front(3))
+    words.push_back(offset * bits / kWordBits);
+  for (uint64_t word = 1; word < kRowBits / kWordBits; word *= 2)
+    words.push_back(word);
+  for (uint64_t word : words)
+    banks.push_back(word & 31);
+  return access.numMatrices() << (f2::rank(words) - f2::rank(banks));
+}
+
+} // namespace tessera
