@@ -176,7 +176,8 @@ def _wait_for_gpu() -> None:
     import torch
 
     try:
-        done = torch.cuda.Event()
+        cuda: Any = torch.cuda  # not typed throughout
+        done = cuda.Event()
         done.record()
         deadline = time.monotonic() + 20
         while not done.query():
