@@ -17,6 +17,8 @@ bool SharedMemoryAlias::add(Value to, Value from) {
 
 SharedMemoryAlias::SharedMemoryAlias(Operation *root) {
   SmallVector<RegionBranchOpInterface> branches;
+  // A slot of a ring, a buffer turned: the result names what the operand does.
+  SmallVector<std::pair<Value, Value>> views;
   root->walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (auto alloc = dyn_cast<tilegpu::LocalAllocOp>(op)) {
       buffers[alloc.getResult()].insert(op);
@@ -24,6 +26,10 @@ SharedMemoryAlias::SharedMemoryAlias(Operation *root) {
     }
     if (auto branch = dyn_cast<RegionBranchOpInterface>(op))
       branches.push_back(branch);
+    else if (op->getNumOperands() && op->getNumResults() == 1 &&
+             isa<tilegpu::MemDescType>(op->getOperand(0).getType()) &&
+             isa<tilegpu::MemDescType>(op->getResult(0).getType()))
+      views.push_back({op->getResult(0), op->getOperand(0)});
   });
 
   // Each input of each region (and each result) may be what any of its predecessors
@@ -43,6 +49,8 @@ SharedMemoryAlias::SharedMemoryAlias(Operation *root) {
   bool changed = true;
   while (changed) {
     changed = false;
+    for (auto [view, of] : views)
+      changed |= add(view, of);
     for (RegionBranchOpInterface branch : branches) {
       SmallVector<RegionSuccessor> successors;
       branch.getSuccessorRegions(RegionBranchPoint::parent(), successors);

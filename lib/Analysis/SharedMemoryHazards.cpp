@@ -45,33 +45,63 @@ SmallVector<SharedMemoryAccess> SharedMemoryHazards::getAccesses(Operation *op) 
       continue;
     for (Operation *alloc : alias.getBuffers(instance.getValue())) {
       int64_t offset = getOffset(alloc, kSharedOffsetAttr);
-      int64_t bytes = cast<tilegpu::LocalAllocOp>(alloc).getType().getNumBytes();
-      accesses.push_back({offset, offset + bytes, isWrite, op});
+      tilegpu::MemDescType type = cast<tilegpu::LocalAllocOp>(alloc).getType();
+      accesses.push_back(
+          {offset, offset + type.getNumBytes(), isWrite, op, type.isRing() ? alloc : nullptr});
     }
   }
   return accesses;
 }
 
-void SharedMemoryHazards::visitOp(Operation *op, Pending &pending) {
-  if (isa<tilegpu::BarrierOp, tile::BarrierOp>(op)) {
-    pending.clear();
-    return;
+/// What is left after a barrier.
+static void meet(std::set<SharedMemoryAccess> &pending) {
+  for (auto access = pending.begin(); access != pending.end();)
+    access = access->isInFlight ? std::next(access) : pending.erase(access);
+}
+
+/// Which of the copies have landed is not counted: any may have, the newest may not.
+static void land(tilegpu::AsyncWaitOp wait, std::set<SharedMemoryAccess> &pending) {
+  SmallVector<SharedMemoryAccess> inFlight;
+  llvm::copy_if(pending, std::back_inserter(inFlight),
+                [](const SharedMemoryAccess &access) { return access.isInFlight; });
+  for (SharedMemoryAccess access : inFlight) {
+    if (wait.getPending() == 0)
+      pending.erase(access);
+    access.isInFlight = false;
+    pending.insert(access);
   }
+}
+
+void SharedMemoryHazards::visitOp(Operation *op, Pending &pending) {
+  if (isa<tilegpu::BarrierOp, tile::BarrierOp>(op))
+    return meet(pending);
+  if (auto wait = dyn_cast<tilegpu::AsyncWaitOp>(op))
+    return land(wait, pending);
   SmallVector<SharedMemoryAccess> accesses = getAccesses(op);
   if (hasBarrier.contains(op))
-    pending.clear();
+    meet(pending);
+  auto check = [&](const SharedMemoryAccess &earlier, const SharedMemoryAccess &later) {
+    if (!earlier.conflictsWith(later))
+      return;
+    if (earlier.isInFlight) {
+      if (missesWait.insert(op).second)
+        missingWaits.push_back({earlier, later});
+    } else if (hasBarrier.insert(op).second) {
+      barriers.push_back({op, {earlier, later}});
+    }
+  };
   for (const SharedMemoryAccess &later : accesses)
     for (const SharedMemoryAccess &earlier : pending)
-      if (earlier.conflictsWith(later)) {
-        barriers.push_back({op, {earlier, later}});
-        hasBarrier.insert(op);
-        pending.clear();
-        break;
-      }
+      check(earlier, later);
+  if (hasBarrier.contains(op))
+    meet(pending);
+  if (isa<tilegpu::AsyncCopyOp>(op))
+    for (SharedMemoryAccess &access : accesses)
+      access.isInFlight = true;
   bool isScratch = isa<tilegpu::ScratchOpInterface>(op) && !accesses.empty();
   if (isScratch && meetsInside(op)) {
     // What was pending is ordered by the barrier inside; then the scratch is read.
-    pending.clear();
+    meet(pending);
     for (SharedMemoryAccess &access : accesses)
       access.isWrite = false;
   }

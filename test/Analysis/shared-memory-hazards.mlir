@@ -78,3 +78,53 @@ tile.func private @scratch(%x: tensor<32x8xf32, #tile>) attributes {noinline} {
   }
   tile.return
 }
+
+// -----
+
+#tile = #tilegpu.layout<32x8, reg = [[0, 1], [0, 2]], lane = [[0, 4], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0], [0, 0]]>
+#shared = #tilegpu.layout<32x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0]]>
+!buffer = !tilegpu.memdesc<32x8xf32, #shared>
+!ring = !tilegpu.memdesc<32x8xf32, #shared, slots = 3>
+
+// One barrier a round: behind the wait, before the slot is overwritten that the round
+// before has read.
+tile.func private @ring(%n: i32, %slot: i32, %p: tensor<32x8x!tile.ptr<f32>, #tile>) attributes {noinline} {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %r = tilegpu.local_alloc {test.name = "r"} : () -> !ring
+  %first = tilegpu.memdesc_index %r[%slot] : !ring
+  tilegpu.async_copy %p, %first {test.name = "prologue"} : tensor<32x8x!tile.ptr<f32>, #tile>, !buffer
+  tilegpu.async_commit
+  scf.for %i = %zero to %n step %one : i32 {
+    tilegpu.async_wait {pending = 1 : i32}
+    %to = tilegpu.memdesc_index %r[%slot] : !ring
+    // expected-remark @below {{write of copy after write of prologue}}
+    tilegpu.async_copy %p, %to {test.name = "copy"} : tensor<32x8x!tile.ptr<f32>, #tile>, !buffer
+    tilegpu.async_commit
+    %from = tilegpu.memdesc_index %r[%slot] : !ring
+    %y = tilegpu.local_load %from {test.name = "load"} : !buffer -> tensor<32x8xf32, #tile>
+  }
+  tilegpu.async_wait {pending = 0 : i32}
+  tilegpu.local_dealloc %r : !ring
+  tile.return
+}
+
+// -----
+
+#tile = #tilegpu.layout<32x8, reg = [[0, 1], [0, 2]], lane = [[0, 4], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0], [0, 0]]>
+#shared = #tilegpu.layout<32x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0]]>
+!buffer = !tilegpu.memdesc<32x8xf32, #shared>
+
+// A barrier is no wait, and a wait is no barrier.
+tile.func private @copy(%p: tensor<32x8x!tile.ptr<f32>, #tile>) attributes {noinline} {
+  %a = tilegpu.local_alloc {test.name = "a"} : () -> !buffer
+  tilegpu.async_copy %p, %a {test.name = "copy"} : tensor<32x8x!tile.ptr<f32>, #tile>, !buffer
+  tilegpu.async_commit
+  tilegpu.barrier
+  // expected-remark @below {{read of early without a wait for write of copy}}
+  %x = tilegpu.local_load %a {test.name = "early"} : !buffer -> tensor<32x8xf32, #tile>
+  tilegpu.async_wait {pending = 0 : i32}
+  // expected-remark @below {{read of load after write of copy}}
+  %y = tilegpu.local_load %a {test.name = "load"} : !buffer -> tensor<32x8xf32, #tile>
+  tile.return
+}

@@ -13,6 +13,18 @@
 //     write B        no hazard: {A r, B w}
 //
 // An op with scratch writes it, meets inside itself, and reads it.
+//
+// An asynchronous copy writes at some time between its start and the wait for it, and no
+// barrier ends that. Its write is in flight until a wait has been, when it becomes a write
+// like any other, which the other warps see behind the next barrier:
+//
+//     read  slot of R              {R r}
+//     async_wait {pending = 1}     {R r, R w}       of copies in flight: any may have landed
+//     async_copy slot of R         needs a barrier; then {R w in flight}
+//     read  slot of R              no hazard: {R r, R w in flight}
+//
+// That the slots of a ring that are in flight are others than those that are used is up to
+// whoever makes the ring. What is no ring must have landed before it is used.
 
 #ifndef TESSERA_ANALYSIS_SHAREDMEMORYHAZARDS_H
 #define TESSERA_ANALYSIS_SHAREDMEMORYHAZARDS_H
@@ -30,12 +42,18 @@ struct SharedMemoryAccess {
   int64_t begin, end;
   bool isWrite;
   mlir::Operation *op;
+  /// The `local_alloc` of the ring that this is a slot of; null if it is none.
+  mlir::Operation *ring = nullptr;
+  /// An asynchronous write that has not been waited for.
+  bool isInFlight = false;
 
   bool operator<(const SharedMemoryAccess &other) const {
-    return std::tie(begin, end, isWrite, op) <
-           std::tie(other.begin, other.end, other.isWrite, other.op);
+    return std::tie(begin, end, isWrite, op, isInFlight) <
+           std::tie(other.begin, other.end, other.isWrite, other.op, other.isInFlight);
   }
   bool conflictsWith(const SharedMemoryAccess &other) const {
+    if (isInFlight && ring && ring == other.ring)
+      return false;
     return (isWrite || other.isWrite) && begin < other.end && other.begin < end;
   }
 };
@@ -58,6 +76,10 @@ public:
     return barriers;
   }
 
+  /// Ops that use what a copy in flight writes: a wait is missing, which no barrier makes
+  /// up for.
+  llvm::ArrayRef<SharedMemoryHazard> getMissingWaits() const { return missingWaits; }
+
 private:
   using Pending = std::set<SharedMemoryAccess>;
 
@@ -70,6 +92,8 @@ private:
   llvm::function_ref<int64_t(mlir::CallOpInterface)> frameBytes;
   llvm::SmallVector<std::pair<mlir::Operation *, SharedMemoryHazard>> barriers;
   llvm::DenseSet<mlir::Operation *> hasBarrier;
+  llvm::SmallVector<SharedMemoryHazard> missingWaits;
+  llvm::DenseSet<mlir::Operation *> missesWait;
 };
 
 } // namespace tessera

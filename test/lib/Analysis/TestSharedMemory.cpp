@@ -86,6 +86,9 @@ struct TestSharedMemoryHazardsPass
       SharedMemoryHazards hazards(function, alias, frameBytes);
       for (const auto &[op, hazard] : hazards.getBarriers())
         op->emitRemark() << describe(hazard.later) << " after " << describe(hazard.earlier);
+      for (const SharedMemoryHazard &hazard : hazards.getMissingWaits())
+        hazard.later.op->emitRemark()
+            << describe(hazard.later) << " without a wait for " << describe(hazard.earlier);
     }
   }
 };

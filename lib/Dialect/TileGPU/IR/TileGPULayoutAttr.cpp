@@ -8,6 +8,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -260,25 +261,41 @@ Type MemDescType::parse(AsmParser &parser) {
   Type element;
   Attribute attribute;
   if (parser.parseLess() || parser.parseDimensionList(shape, /*allowDynamic=*/false) ||
-      parser.parseType(element) || parser.parseComma() || parser.parseAttribute(attribute) ||
-      parser.parseGreater())
+      parser.parseType(element) || parser.parseComma() || parser.parseAttribute(attribute))
+    return {};
+  unsigned slots = 0;
+  if (succeeded(parser.parseOptionalComma())) {
+    SMLoc slotsLoc;
+    if (parser.parseKeyword("slots") || parser.parseEqual() ||
+        parser.getCurrentLocation(&slotsLoc) || parser.parseInteger(slots))
+      return {};
+    if (slots == 0) {
+      parser.emitError(slotsLoc, "a ring has a slot");
+      return {};
+    }
+  }
+  if (parser.parseGreater())
     return {};
   auto layout = dyn_cast<LayoutAttr>(attribute);
   if (!layout) {
     parser.emitError(loc, "expected a layout, got ") << attribute;
     return {};
   }
-  return parser.getChecked<MemDescType>(loc, parser.getContext(), shape, element, layout);
+  return parser.getChecked<MemDescType>(loc, parser.getContext(), shape, element, layout, slots);
 }
 
 void MemDescType::print(AsmPrinter &printer) const {
   printer << '<';
   printer.printDimensionList(getShape());
-  printer << 'x' << getElementType() << ", " << getLayout() << '>';
+  printer << 'x' << getElementType() << ", " << getLayout();
+  if (isRing())
+    printer << ", slots = " << getSlots();
+  printer << '>';
 }
 
 LogicalResult MemDescType::verify(function_ref<InFlightDiagnostic()> emitError,
-                                  ArrayRef<int64_t> shape, Type element, LayoutAttr layout) {
+                                  ArrayRef<int64_t> shape, Type element, LayoutAttr layout,
+                                  unsigned) {
   if (!element.isIntOrFloat() && !isa<tile::PointerType>(element))
     return emitError() << "elements of " << element << " cannot be in shared memory";
   if (layout.isDistributed())
@@ -288,9 +305,19 @@ LogicalResult MemDescType::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-int64_t MemDescType::getNumBytes() const {
+MemDescType MemDescType::getRing(unsigned slots) const {
+  return get(getContext(), getShape(), getElementType(), getLayout(), slots);
+}
+
+MemDescType MemDescType::getSlot() const {
+  return get(getContext(), getShape(), getElementType(), getLayout());
+}
+
+int64_t MemDescType::getSlotBytes() const {
   int64_t bytes = getElementBytes(getElementType());
   for (int64_t extent : getShape())
     bytes *= extent;
-  return bytes;
+  return isRing() ? llvm::alignTo(bytes, kSlotAlignment) : bytes;
 }
+
+int64_t MemDescType::getNumBytes() const { return getSlotBytes() * std::max(1u, getSlots()); }

@@ -17,6 +17,8 @@ static LogicalResult verifyAccess(Operation *op, Type value, MemDescType buffer)
 LogicalResult LocalAllocOp::verify() {
   if (!getSource())
     return success();
+  if (getType().isRing())
+    return emitOpError("fills a ring, of which tilegpu.memdesc_index names one slot");
   return verifyAccess(*this, getSource().getType(), getType());
 }
 
@@ -35,4 +37,10 @@ LogicalResult LocalLoadOp::verify() {
 
 LogicalResult LocalStoreOp::verify() {
   return verifyAccess(*this, getValue().getType(), getBuffer().getType());
+}
+
+LogicalResult MemDescIndexOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                               Adaptor adaptor, SmallVectorImpl<Type> &results) {
+  results.push_back(cast<MemDescType>(adaptor.getRing().getType()).getSlot());
+  return success();
 }

@@ -40,6 +40,13 @@ struct TileGPUInsertBarriersPass
     };
     for (FunctionOpInterface function : calls.getCalleesFirst()) {
       SharedMemoryHazards hazards(function, alias, frameBytes);
+      for (const SharedMemoryHazard &hazard : hazards.getMissingWaits()) {
+        InFlightDiagnostic error =
+            hazard.later.op->emitError("uses shared memory that a copy may still be writing; "
+                                       "tilegpu.async_wait is missing");
+        error.attachNote(hazard.earlier.op->getLoc()) << "the copy begins here";
+        signalPassFailure();
+      }
       for (const auto &[op, hazard] : hazards.getBarriers()) {
         OpBuilder builder(op);
         BarrierOp::create(builder, op->getLoc());

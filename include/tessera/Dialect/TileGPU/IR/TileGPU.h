@@ -28,6 +28,9 @@ inline constexpr llvm::StringLiteral kCandidatesAttr = "tilegpu.candidates";
 /// Lanes of a warp, as bits of a place.
 inline constexpr unsigned kLaneBits = 5;
 
+/// The start of a ring's slot is a multiple of so many bytes.
+inline constexpr int64_t kSlotAlignment = 128;
+
 /// What the ops on shared memory read and write.
 struct SharedMemory : public mlir::SideEffects::Resource::Base<SharedMemory> {
   llvm::StringRef getName() final { return "shared memory"; }

@@ -2,5 +2,6 @@
 //
 // All op families, for the generators that want the dialect whole.
 
+include "tessera/Dialect/TileGPU/IR/TileGPUAsyncOps.td"
 include "tessera/Dialect/TileGPU/IR/TileGPULayoutOps.td"
 include "tessera/Dialect/TileGPU/IR/TileGPUSharedMemoryOps.td"

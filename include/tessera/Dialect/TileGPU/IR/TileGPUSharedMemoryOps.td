@@ -11,7 +11,8 @@ def TileGPU_LocalAllocOp : TileGPU_Op<"local_alloc", [
   let description = [{
     The buffer is its own until its last use, or its `local_dealloc`.
 
-    Rules: (A1) the tile has the shape and element type of the buffer.
+    Rules: (A1) the tile has the shape and element type of the buffer; (A2) a ring is
+    given none.
 
     ```mlir
     %b = tilegpu.local_alloc %x : (tensor<64x32xf32, #rows>) -> !tilegpu.memdesc<64x32xf32, #shared>
@@ -45,7 +46,7 @@ def TileGPU_LocalLoadOp : TileGPU_Op<"local_load", []> {
     %x = tilegpu.local_load %b : !tilegpu.memdesc<64x32xf32, #shared> -> tensor<64x32xf32, #rows>
     ```
   }];
-  let arguments = (ins Arg<TileGPU_MemDesc, "", [MemRead<TileGPU_SharedMemory>]>:$buffer);
+  let arguments = (ins Arg<TileGPU_Buffer, "", [MemRead<TileGPU_SharedMemory>]>:$buffer);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$buffer attr-dict `:` qualified(type($buffer)) `->` type($result)";
   let hasVerifier = 1;
@@ -60,9 +61,23 @@ def TileGPU_LocalStoreOp : TileGPU_Op<"local_store", []> {
     tilegpu.local_store %x, %b : tensor<64x32xf32, #rows>, !tilegpu.memdesc<64x32xf32, #shared>
     ```
   }];
-  let arguments = (ins Tile_Tile:$value, Arg<TileGPU_MemDesc, "", [MemWrite<TileGPU_SharedMemory>]>:$buffer);
+  let arguments = (ins Tile_Tile:$value, Arg<TileGPU_Buffer, "", [MemWrite<TileGPU_SharedMemory>]>:$buffer);
   let assemblyFormat = "$value `,` $buffer attr-dict `:` type($value) `,` qualified(type($buffer))";
   let hasVerifier = 1;
+}
+
+def TileGPU_MemDescIndexOp : TileGPU_Op<"memdesc_index", [Pure, InferTypeOpAdaptor]> {
+  let summary = "One slot of a ring";
+  let description = [{
+    The number of the slot is below the ring's `slots`.
+
+    ```mlir
+    %b = tilegpu.memdesc_index %ring[%slot] : !tilegpu.memdesc<64x32xf16, #shared, slots = 3>
+    ```
+  }];
+  let arguments = (ins TileGPU_Ring:$ring, I32:$slot);
+  let results = (outs TileGPU_Buffer:$result);
+  let assemblyFormat = "$ring `[` $slot `]` attr-dict `:` qualified(type($ring))";
 }
 
 def TileGPU_BarrierOp : TileGPU_Op<"barrier", [

@@ -9,29 +9,59 @@ include "tessera/Dialect/TileGPU/IR/TileGPUDialect.td"
 
 def TileGPU_MemDescType : TypeDef<TileGPU_Dialect, "MemDesc"> {
   let mnemonic = "memdesc";
-  let summary = "A tile in shared memory";
+  let summary = "A tile in shared memory, or a ring of such tiles";
   let description = [{
     Elements lie where the layout says, counted in elements from the start of the
     buffer; repeats of an odd extent follow one another. An `i1` takes one byte, a
     pointer eight.
 
+    With `slots` it is a ring: so many tiles, one after the other, of which
+    `tilegpu.memdesc_index` names one. While one is read, others are filled. Any number
+    of slots will do. A slot begins at a multiple of 128 bytes.
+
     Rules: (M1) the layout is one of shared memory, for tiles of this shape.
 
     ```mlir
     !tilegpu.memdesc<2x4xf32, #tilegpu.layout<2x4, offset = [[0, 1], [0, 2], [1, 1]]>>
+    !tilegpu.memdesc<2x4xf32, #tilegpu.layout<2x4, offset = [[0, 1], [0, 2], [1, 1]]>, slots = 3>
     ```
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType,
-                        "::tessera::tilegpu::LayoutAttr":$layout);
+                        "::tessera::tilegpu::LayoutAttr":$layout,
+                        "unsigned":$slots);
+  let builders = [
+    TypeBuilder<(ins "::llvm::ArrayRef<int64_t>":$shape, "::mlir::Type":$elementType,
+                     "::tessera::tilegpu::LayoutAttr":$layout), [{
+      return $_get($_ctxt, shape, elementType, layout, /*slots=*/0);
+    }]>,
+  ];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
+    bool isRing() const { return getSlots() != 0; }
+    /// A ring of `slots` such tiles.
+    MemDescType getRing(unsigned slots) const;
+    /// A tile of this ring.
+    MemDescType getSlot() const;
+    /// Bytes from one slot to the next; of one tile, where this is no ring.
+    int64_t getSlotBytes() const;
     /// Bytes of shared memory.
     int64_t getNumBytes() const;
   }];
 }
 
-def TileGPU_MemDesc : TypeConstraint<CPred<"::llvm::isa<::tessera::tilegpu::MemDescType>($_self)">,
+def TileGPU_MemDesc : Type<CPred<"::llvm::isa<::tessera::tilegpu::MemDescType>($_self)">,
                                      "tile in shared memory", "::tessera::tilegpu::MemDescType">;
+
+/// What ops on one tile take.
+def TileGPU_Buffer : Type<
+    And<[TileGPU_MemDesc.predicate,
+         CPred<"!::llvm::cast<::tessera::tilegpu::MemDescType>($_self).isRing()">]>,
+    "tile in shared memory (of a ring, tilegpu.memdesc_index names one)",
+    "::tessera::tilegpu::MemDescType">;
+def TileGPU_Ring : Type<
+    And<[TileGPU_MemDesc.predicate,
+         CPred<"::llvm::cast<::tessera::tilegpu::MemDescType>($_self).isRing()">]>,
+    "ring of tiles in shared memory", "::tessera::tilegpu::MemDescType">;
 
 #endif // TESSERA_DIALECT_TILEGPU_TILEGPUTYPES_TD

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Copies from global to shared memory that go on while a program computes.
+
+#ifndef TESSERA_DIALECT_TILEGPU_TILEGPUASYNCOPS_TD
+#define TESSERA_DIALECT_TILEGPU_TILEGPUASYNCOPS_TD
+
+include "tessera/Dialect/TileGPU/IR/TileGPUOpBase.td"
+
+def TileGPU_AsyncCopyOp : TileGPU_Op<"async_copy", [AttrSizedOperandSegments]> {
+  let summary = "A tile on its way from global to shared memory";
+  let description = [{
+    Starts to copy what the pointers point to; a lane whose mask is false writes 0. Where
+    `if` is given and false, nothing is copied. When the copy is done is known by
+    `tilegpu.async_commit` and `tilegpu.async_wait`, and by the other warps after a
+    `tilegpu.barrier` behind that. Until then nobody touches the buffer.
+
+    Lanes that are neighbours in global memory and in the buffer travel together, 16, 8
+    or 4 bytes at once. Where there are none such, the copy is done at once.
+
+    Rules: (C1) the buffer has the shape of the pointers and their pointee as element
+    type; (C2) the mask has the shape of the pointers.
+
+    ```mlir
+    tilegpu.async_copy %p, %b mask %m if %more : tensor<64x32x!tile.ptr<f16>, #rows>,
+        !tilegpu.memdesc<64x32xf16, #shared>
+    ```
+  }];
+  let arguments = (ins Arg<Tile_Tile, "", [MemRead]>:$ptr,
+    Arg<TileGPU_Buffer, "", [MemWrite<TileGPU_SharedMemory>]>:$buffer,
+    Optional<Tile_BoolLike>:$mask, Optional<I1>:$condition);
+  let assemblyFormat = [{
+    $ptr `,` $buffer (`mask` $mask^)? (`if` $condition^)? attr-dict `:`
+    type($ptr) `,` qualified(type($buffer)) (`,` type($mask)^)?
+  }];
+  let hasVerifier = 1;
+}
+
+def TileGPU_AsyncCommitOp : TileGPU_Op<"async_commit", [
+    MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>]> {
+  let summary = "The copies since the last one are a group";
+  let description = [{
+    A group may be empty.
+
+    ```mlir
+    tilegpu.async_commit
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def TileGPU_AsyncWaitOp : TileGPU_Op<"async_wait", [
+    MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>]> {
+  let summary = "Waits for the oldest groups of copies";
+  let description = [{
+    Until at most `pending` groups are on their way, the newest. What a thread itself has
+    copied is then there; for what others have, there has to be a `tilegpu.barrier` after it.
+
+    Rules: (W1) `pending` is not negative.
+
+    ```mlir
+    tilegpu.async_wait {pending = 1 : i32}
+    ```
+  }];
+  let arguments = (ins ConfinedAttr<I32Attr, [IntNonNegative]>:$pending);
+  let assemblyFormat = "attr-dict";
+}
+
+#endif // TESSERA_DIALECT_TILEGPU_TILEGPUASYNCOPS_TD
