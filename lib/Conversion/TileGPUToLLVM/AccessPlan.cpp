@@ -49,6 +49,22 @@ void planAccess(AccessAnalysis &analysis, Operation *op, Value pointers, Value m
     op->setAttr(kAccessAttr, DenseI64ArrayAttr::get(op->getContext(), {bestDim, best}));
 }
 
+/// Masks bound a whole row: within a vector they are mostly the same, and so are quotients.
+bool mayRepeat(Operation *op) {
+  return isa<arith::CmpIOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp, tile::DivIntOp>(op) &&
+         isa<RankedTensorType>(op->getResult(0).getType());
+}
+
+void planRuns(AccessAnalysis &analysis, Operation *op) {
+  const LinearLayout &layout = tilegpu::getLayout(op->getResult(0).getType());
+  const AccessForm &form = analysis.getForm(op->getResult(0));
+  SmallVector<int64_t> runs;
+  for (unsigned dim = 0; dim < layout.rank(); ++dim)
+    runs.push_back(std::min(countNeighbours(layout, dim), floorPowerOf2(form.constancy[dim])));
+  if (llvm::any_of(runs, [](int64_t run) { return run > 1; }))
+    op->setAttr(kRunsAttr, DenseI64ArrayAttr::get(op->getContext(), runs));
+}
+
 } // namespace
 
 void tessera::planAccesses(ModuleOp module) {
@@ -59,8 +75,28 @@ void tessera::planAccesses(ModuleOp module) {
         planAccess(analysis, op, load.getPtr(), load.getMask());
       else if (auto store = dyn_cast<tile::StoreOp>(op))
         planAccess(analysis, op, store.getPtr(), store.getMask());
+      else if (auto copy = dyn_cast<tilegpu::AsyncCopyOp>(op))
+        planAccess(analysis, op, copy.getPtr(), copy.getMask());
+      else if (mayRepeat(op))
+        planRuns(analysis, op);
     });
   }
+}
+
+SmallVector<int64_t> tessera::getRepresentatives(Operation *op, Type type) {
+  auto runs = op->getAttrOfType<DenseI64ArrayAttr>(kRunsAttr);
+  SmallVector<int64_t> result;
+  for (int64_t i = 0, e = getNumRegisters(type); i < e; ++i) {
+    result.push_back(i);
+    if (!runs)
+      continue;
+    const LinearLayout &layout = tilegpu::getLayout(type);
+    SmallVector<int64_t> coordinates = getRegisterCoordinates(layout, i);
+    for (auto [coordinate, run] : llvm::zip_equal(coordinates, runs.asArrayRef()))
+      coordinate -= coordinate % run;
+    result.back() = *findRegister(layout, coordinates);
+  }
+  return result;
 }
 
 SmallVector<SmallVector<int64_t>> tessera::getAccesses(Operation *op, Type pointers) {

@@ -17,10 +17,18 @@ inline constexpr llvm::StringLiteral kAccessAttr = "tilegpu.access";
 /// The widest access of a thread, in bytes.
 inline constexpr int64_t kWidestAccess = 16;
 
+/// An attribute on comparisons and what is made of them: along each dimension, in how long
+/// aligned runs all elements are the same, `array<i64: ...>`.
+inline constexpr llvm::StringLiteral kRunsAttr = "tilegpu.runs";
+
 /// Decides for every load and store of a module, and notes it on the op: as many
 /// neighbours as the thread has in registers, as lie in a row in memory, as are aligned
-/// together, and as are masked together.
+/// together, and as are masked together. Notes on masks where they are constant.
 void planAccesses(mlir::ModuleOp module);
+
+/// For each register of a tile an earlier one, or itself, that by the op's runs has the
+/// same value.
+llvm::SmallVector<int64_t> getRepresentatives(mlir::Operation *op, mlir::Type type);
 
 /// The registers of each access, in memory order.
 llvm::SmallVector<llvm::SmallVector<int64_t>> getAccesses(mlir::Operation *op, mlir::Type pointers);

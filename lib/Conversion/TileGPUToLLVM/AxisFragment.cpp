@@ -72,6 +72,23 @@ LinearLayout tessera::moveToRegisters(const LinearLayout &layout, unsigned axis,
   return result;
 }
 
+LinearLayout tessera::moveToLanes(const LinearLayout &layout, unsigned axis) {
+  LinearLayout result = layout;
+  for (uint64_t &column : result.columns(HwDim::Warp)) {
+    if (!getAxisBit(layout, axis, column))
+      continue;
+    f2::Columns &lanes = result.columns(HwDim::Lane);
+    auto free = llvm::find(lanes, uint64_t(0));
+    if (free != lanes.end())
+      *free = column;
+    else
+      result.columns(HwDim::Reg).push_back(column);
+    column = 0;
+  }
+  llvm::sort(result.columns(HwDim::Reg));
+  return result;
+}
+
 bool tessera::hasAxisBits(const LinearLayout &layout, unsigned axis, HwDim dim) {
   return llvm::any_of(layout.columns(dim), [&](uint64_t column) {
     return getAxisBit(layout, axis, column).has_value();

@@ -33,6 +33,10 @@ LinearLayout dropLaneBits(const LinearLayout &layout, unsigned axis);
 /// Moves the columns of the axis from warps (and lanes) to registers.
 LinearLayout moveToRegisters(const LinearLayout &layout, unsigned axis, bool lanesToo = false);
 
+/// Moves the columns of the axis from warps to lanes that hold copies; to registers once
+/// there are no such lanes.
+LinearLayout moveToLanes(const LinearLayout &layout, unsigned axis);
+
 bool hasAxisBits(const LinearLayout &layout, unsigned axis, HwDim dim);
 
 /// A way through shared memory.

@@ -5,6 +5,7 @@
 // ops by MLIR's own patterns, save for what is different on a GPU: quotients of floats,
 // remainders, and arithmetic on formats that there are no instructions for.
 
+#include "AccessPlan.h"
 #include "Patterns.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -42,7 +43,13 @@ struct TakeApart : ConversionPattern {
       converted.push_back(getTypeConverter()->convertType(types.back()));
     }
     SmallVector<SmallVector<Value>> results(op->getNumResults());
-    for (int64_t i = 0, e = getNumRegisters(op->getResult(0).getType()); i < e; ++i) {
+    SmallVector<int64_t> representatives = getRepresentatives(op, op->getResult(0).getType());
+    for (auto [i, representative] : llvm::enumerate(representatives)) {
+      if (representative < static_cast<int64_t>(i)) {
+        for (SmallVector<Value> &list : results)
+          list.push_back(list[representative]);
+        continue;
+      }
       OperationState state(loc, op->getName());
       for (auto [operand, registers] : llvm::zip_equal(op->getOperands(), operands)) {
         bool isTile = isa<RankedTensorType>(operand.getType());
@@ -50,7 +57,9 @@ struct TakeApart : ConversionPattern {
                                         getElementTypeOrSelf(operand.getType())));
       }
       state.addTypes(types);
-      state.addAttributes(op->getDiscardableAttrDictionary().getValue());
+      for (NamedAttribute attribute : op->getDiscardableAttrs())
+        if (attribute.getName() != kRunsAttr)
+          state.attributes.push_back(attribute);
       state.propertiesAttr = op->getPropertiesAsAttribute();
       Operation *scalar = rewriter.create(state);
       for (auto [list, result, type] : llvm::zip_equal(results, scalar->getResults(), converted))

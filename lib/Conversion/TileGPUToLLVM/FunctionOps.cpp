@@ -50,6 +50,9 @@ struct FuncPattern : TilePattern<tile::FuncOp> {
       function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), rewriter.getUnitAttr());
       function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                         rewriter.getDenseI32ArrayAttr({threads, 1, 1}));
+      // Without it ptxas may give a thread as few registers as would let several programs
+      // share a multiprocessor, and spill what it has in its row of a tile.
+      function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), rewriter.getI32IntegerAttr(1));
     } else if (op.getNoinline()) {
       function.setNoInline(true);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Reductions: each thread folds its registers, then lanes exchange by shuffles, then what
-// is left goes through shared memory to threads that fold it in registers again.
+// is left goes through shared memory to lanes, and threads, that fold it in turn.
 //
 // With `deterministic` the axis bits are folded from the highest to the lowest, wherever
 // they are: the interpreter's halves, so the same bits on every target and for every
@@ -62,6 +62,7 @@ struct ReducePattern : TilePattern<tile::ReduceOp> {
       if (exchange) {
         fragment.exchange(thread, *exchange, op.getOperandTypes(), scratch);
         fragment.foldRegisters(combine);
+        foldBits(thread, combine, fragment, {HwDim::Lane});
       }
     }
 

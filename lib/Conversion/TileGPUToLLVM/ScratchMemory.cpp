@@ -29,7 +29,10 @@ std::optional<AxisExchange> tessera::getReduceExchange(tile::ReduceOp op) {
     return std::nullopt;
   LinearLayout folded =
       compactAxis(dropLaneBits(dropRegisterBits(layout, axis), axis), axis, /*repeats=*/1);
-  return AxisExchange{folded, moveToRegisters(folded, axis)};
+  // Up to three folds in registers take less time than a shuffle for each bit.
+  if (folded.dimBits(axis) <= 2)
+    return AxisExchange{folded, moveToRegisters(folded, axis)};
+  return AxisExchange{folded, moveToLanes(folded, axis)};
 }
 
 ScanPlan tessera::getScanPlan(tile::ScanOp op) {

@@ -48,6 +48,25 @@ module attributes {tilegpu.num_warps = 4 : i32} {
     tile.return
   }
 
+// The bound is a multiple of 16: one comparison for the four registers.
+
+// CHECK-LABEL: llvm.func @runs
+// CHECK-COUNT-1: llvm.icmp "slt"
+// CHECK-NOT: llvm.icmp "slt"
+// CHECK: llvm.return
+  tile.func @runs(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %n: i32 {tile.divisibility = 16 : i64}) {
+    %i = tile.range 0 to 512 : tensor<512xi32, #l>
+    %bound = tile.splat %n : i32 -> tensor<512xi32, #l>
+    %m = arith.cmpi slt, %i, %bound : tensor<512xi32, #l>
+    %one = arith.constant dense<1.0> : tensor<512xf32, #l>
+    %zero = arith.constant dense<0.0> : tensor<512xf32, #l>
+    %x = arith.select %m, %one, %zero : tensor<512xi1, #l>, tensor<512xf32, #l>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<512x!tile.ptr<f32>, #l>
+    %pi = tile.addptr %ps, %i : tensor<512x!tile.ptr<f32>, #l>, tensor<512xi32, #l>
+    tile.store %pi, %x : tensor<512x!tile.ptr<f32>, #l>
+    tile.return
+  }
+
 // CHECK-LABEL: llvm.func @modifiers
 // CHECK: "ld.global.cg.v4.b32 {$0, $1, $2, $3}, [$4];"
 // CHECK: "ld.global.L1::evict_last.v4.b32 {$0, $1, $2, $3}, [$4];"

@@ -5,7 +5,7 @@
 // CHECK: llvm.mlir.global external @tessera_shared() {addr_space = 3 : i32, alignment = 128 : i64
 // CHECK-LABEL: llvm.func @ids
 // CHECK-SAME: (%{{.*}}: !llvm.ptr<1> {llvm.align = 16 : i64}, %[[BYTE:.*]]: i8)
-// CHECK-SAME: attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128, 1, 1>}
+// CHECK-SAME: attributes {nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 128, 1, 1>}
 // CHECK-DAG: %[[FLAG:.*]] = llvm.icmp "ne" %[[BYTE]], %{{.*}} : i8
 // CHECK-DAG: %[[PID:.*]] = nvvm.read.ptx.sreg.ctaid.x : i32
 // CHECK-DAG: %[[GRID:.*]] = nvvm.read.ptx.sreg.nctaid.z : i32

@@ -109,3 +109,25 @@ tile.func private @deterministic(%x: tensor<256xf32, #line>) -> f32 attributes {
   tile.return %s : f32
 }
 }
+
+// -----
+
+// Eight warps: what they wrote is read by eight lanes, which fold it by shuffles.
+#line = #tilegpu.layout<512, reg = [1], lane = [2, 4, 8, 16, 32], warp = [64, 128, 256]>
+module attributes {tilegpu.num_warps = 8 : i32} {
+// CHECK-LABEL: llvm.func internal @between_many_warps(
+// CHECK-COUNT-5: nvvm.shfl.sync bfly
+// CHECK: nvvm.barrier
+// CHECK: llvm.load %{{.+}} {alignment = 4 : i64} : !llvm.ptr<3> -> f32
+// CHECK-COUNT-3: nvvm.shfl.sync bfly
+// CHECK-NOT: nvvm.shfl.sync
+// CHECK: llvm.return
+tile.func private @between_many_warps(%x: tensor<512xf32, #line>) -> f32 attributes {noinline} {
+  %s = tile.reduce (%x) {axis = 0 : i32} : (tensor<512xf32, #line>) -> f32 {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    tile.reduce_return %c : f32
+  }
+  tile.return %s : f32
+}
+}
