@@ -4,4 +4,5 @@
 
 include "tessera/Dialect/TileGPU/IR/TileGPUAsyncOps.td"
 include "tessera/Dialect/TileGPU/IR/TileGPULayoutOps.td"
+include "tessera/Dialect/TileGPU/IR/TileGPUMatmulOps.td"
 include "tessera/Dialect/TileGPU/IR/TileGPUSharedMemoryOps.td"

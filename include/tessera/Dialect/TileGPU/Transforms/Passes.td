@@ -7,6 +7,42 @@
 
 include "mlir/Pass/PassBase.td"
 
+def TileGPUAccelerateMatmulPass : Pass<"tilegpu-accelerate-matmul", "::mlir::ModuleOp"> {
+  let summary = "Puts products on tensor cores";
+  let description = [{
+    For each `tile.dot` the best instruction that can do it: wgmma on sm_90a, for groups of
+    four warps and at least 64 rows; else mma.sync; else it stays, and is done by
+    multiply-adds. A remark says which, and why not a better one.
+
+    Operands from global memory go through shared memory (`tilegpu.local_alloc`), swizzled
+    as the instruction reads it without conflicts, in rows as they come; wgmma reads them
+    there, for mma.sync `tilegpu.local_load` reads them into registers. The transpose of a
+    loaded tile is stored as loaded and looked at through `tilegpu.memdesc_trans`. What is
+    computed stays in registers, but for wgmma's second operand. 8-bit floats are widened for
+    mma.sync; f32 operands are split into parts where `precision` asks for it (tf32x3,
+    bf16x3, bf16x6).
+
+    ```mlir
+    %a = tile.load %p : ...
+    %b = tile.load %q : ...
+    %d = tile.dot %a, %b, %c : tensor<64x64xf16, #tilegpu.unassigned>, ...
+    ```
+    becomes, on sm_90a with 4 warps
+    ```mlir
+    %a = tile.load %p : ...
+    %sa = tilegpu.local_alloc %a : (tensor<64x64xf16, #tilegpu.unassigned>) -> !tilegpu.memdesc<64x64xf16, #shared>
+    %b = tile.load %q : ...
+    %sb = tilegpu.local_alloc %b : ...
+    %d = tilegpu.warpgroup_dot %sa, %sb, %c {groups = array<i32: 1, 1>} : ...
+    ```
+  }];
+  let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
+  let statistics = [
+    Statistic<"numWgmma", "wgmma", "Number of products by wgmma">,
+    Statistic<"numMma", "mma", "Number of products by mma.sync">,
+  ];
+}
+
 def TileGPUCoalescePass : Pass<"tilegpu-coalesce", "::mlir::ModuleOp"> {
   let summary = "Proposes layouts for each access to global memory";
   let description = [{

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+
+#include "tessera/Layout/LayoutConstructors.h"
+#include "tessera/Layout/MatrixDescriptor.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+//===----------------------------------------------------------------------===//
+// MemDescTransOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult MemDescTransOp::inferReturnTypes(MLIRContext *context, std::optional<Location> loc,
+                                               Adaptor adaptor, SmallVectorImpl<Type> &results) {
+  auto type = cast<MemDescType>(adaptor.getBuffer().getType());
+  SmallVector<unsigned> order(adaptor.getOrder().begin(), adaptor.getOrder().end());
+  SmallVector<unsigned> sorted(order);
+  llvm::sort(sorted);
+  for (auto [index, dim] : llvm::enumerate(sorted))
+    if (index != dim || sorted.size() != type.getShape().size())
+      return emitOptionalError(loc, "the order is no permutation of the dimensions");
+  const LinearLayout &layout = type.getLayout().getLayout();
+  // Repeats follow one another in the order of the dimensions.
+  unsigned repeated = 0;
+  for (unsigned dim = 0; dim < layout.rank(); ++dim)
+    repeated += layout.oddFactor(dim) != 1;
+  if (repeated > 1)
+    return emitOptionalError(loc, "the tile is odd along more than one dimension");
+  LinearLayout turned = layout.transpose(order);
+  results.push_back(MemDescType::get(context, turned.shape(), type.getElementType(),
+                                     LayoutAttr::get(context, turned)));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// What products have in common
+//===----------------------------------------------------------------------===//
+
+/// Shape and element type of a tile, in registers or in shared memory.
+static ArrayRef<int64_t> getShape(Type type) {
+  if (auto buffer = dyn_cast<MemDescType>(type))
+    return buffer.getShape();
+  return cast<RankedTensorType>(type).getShape();
+}
+
+static Type getElement(Type type) {
+  if (auto buffer = dyn_cast<MemDescType>(type))
+    return buffer.getElementType();
+  return getElementTypeOrSelf(type);
+}
+
+/// (P1), (W1): the shapes are those of a product.
+static LogicalResult verifyShapes(Operation *op, unsigned mostRank) {
+  ArrayRef<int64_t> a = getShape(op->getOperand(0).getType()),
+                    b = getShape(op->getOperand(1).getType()),
+                    c = getShape(op->getOperand(2).getType());
+  size_t rank = c.size();
+  if (rank < 2 || rank > mostRank || a.size() != rank || b.size() != rank)
+    return op->emitOpError("has operands of rank ")
+           << a.size() << ", " << b.size() << " and " << rank;
+  if (a[rank - 1] != b[rank - 2] || a[rank - 2] != c[rank - 2] || b[rank - 1] != c[rank - 1] ||
+      a.drop_back(2) != c.drop_back(2) || b.drop_back(2) != c.drop_back(2))
+    return op->emitOpError("has operands whose extents do not agree");
+  return success();
+}
+
+/// (P4), (W4): how the warps are spread.
+static LogicalResult verifySpread(Operation *op, StringRef name, ArrayRef<int32_t> counts,
+                                  unsigned perCount) {
+  unsigned product = perCount;
+  for (int32_t count : counts) {
+    if (count < 1 || !llvm::isPowerOf2_32(count))
+      return op->emitOpError("has ") << name << " that are no powers of two";
+    product *= count;
+  }
+  if (counts.size() != getShape(op->getOperand(2).getType()).size())
+    return op->emitOpError("has ") << counts.size() << ' ' << name << ", not one a dimension";
+  // A part of the program may have fewer warps than the whole.
+  if (std::optional<unsigned> warps = tilegpu::getNumWarps(op); warps && product > *warps)
+    return op->emitOpError("is for ") << product << " warps in a program of " << *warps;
+  return success();
+}
+
+/// (P5), (W5): an assigned layout is the instruction's.
+static LogicalResult verifyLayout(Operation *op, StringRef what, Type type,
+                                  function_ref<LinearLayout()> layout) {
+  LayoutAttr own = isa<RankedTensorType>(type) ? getLayoutAttr(type) : LayoutAttr();
+  if (!own || own.getLayout() == layout())
+    return success();
+  return op->emitOpError("has ") << what << " in the layout " << own
+                                 << ", which is not the instruction's: "
+                                 << LayoutAttr::get(op->getContext(), layout());
+}
+
+static bool isSumOf(Type sum, Type element) {
+  if (element.isF16() || isa<Float8E4M3FNType, Float8E5M2Type>(element))
+    return sum.isF32() || sum.isF16();
+  if (element.isBF16() || element.isF32())
+    return sum.isF32();
+  if (element.isInteger(8))
+    return sum.isInteger(32);
+  return element.isF64() && sum.isF64();
+}
+
+static unsigned dimBits(Type type, unsigned fromLast) {
+  LinearLayout numbers(getShape(type));
+  return numbers.dimBits(numbers.rank() - 1 - fromLast);
+}
+
+//===----------------------------------------------------------------------===//
+// MmaDotOp
+//===----------------------------------------------------------------------===//
+
+/// A batch of tiles of this layout: over warps first, then in registers.
+static LinearLayout addBatch(const LinearLayout &matrix, int64_t batch, unsigned warps) {
+  SmallVector<int64_t> shape = matrix.shape();
+  shape.insert(shape.begin(), batch);
+  LinearLayout layout(shape);
+  unsigned first = layout.dimShift(0), bits = layout.dimBits(0), used = 0;
+  for (unsigned bit = 0; bit < llvm::Log2_32(warps); ++bit)
+    layout.columns(HwDim::Warp).push_back(used < bits ? uint64_t(1) << (first + used++) : 0);
+  for (HwDim dim : {HwDim::Reg, HwDim::Lane, HwDim::Warp})
+    llvm::append_range(layout.columns(dim), matrix.columns(dim));
+  for (; used < bits; ++used)
+    layout.columns(HwDim::Reg).push_back(uint64_t(1) << (first + used));
+  return layout.canonical();
+}
+
+LinearLayout MmaDotOp::getAccumulatorLayout() {
+  ArrayRef<int64_t> shape = getShape(getAcc().getType());
+  ArrayRef<int32_t> warps = getWarps();
+  LinearLayout layout =
+      mmaAccumulator(shape.take_back(2), warps[warps.size() - 2], warps[warps.size() - 1]);
+  return shape.size() == 2 ? layout : addBatch(layout, shape[0], warps[0]);
+}
+
+LinearLayout MmaDotOp::getOperandLayout(unsigned operand) {
+  Type type = getOperand(operand).getType();
+  ArrayRef<int64_t> shape = getShape(type);
+  ArrayRef<int32_t> warps = getWarps();
+  unsigned warpsM = warps[warps.size() - 2], warpsN = warps[warps.size() - 1];
+  unsigned bits = getElement(type).getIntOrFloatBitWidth();
+  auto make = operand == 0 ? mmaOperandA : mmaOperandB;
+  LinearLayout layout = make(shape.take_back(2), bits, /*kRegisters=*/1, warpsM, warpsN);
+  return shape.size() == 2 ? layout : addBatch(layout, shape[0], warps[0]);
+}
+
+LogicalResult MmaDotOp::verify() {
+  if (failed(verifyShapes(*this, /*mostRank=*/3)))
+    return failure();
+  Type a = getElement(getA().getType()), b = getElement(getB().getType()),
+       sum = getElement(getAcc().getType());
+  if (a != b || isa<Float8E4M3FNType, Float8E5M2Type>(a) || !isSumOf(sum, a))
+    return emitOpError("cannot sum products of ") << a << " and " << b << " in " << sum;
+  unsigned leastK = a.getIntOrFloatBitWidth() == 16 ? 3 : a.getIntOrFloatBitWidth() == 8 ? 4 : 2;
+  if (dimBits(getAcc().getType(), 1) < 4 || dimBits(getAcc().getType(), 0) < 3 ||
+      dimBits(getA().getType(), 0) < leastK)
+    return emitOpError("has tiles that are smaller than an instruction's");
+  if (failed(verifySpread(*this, "warps", getWarps(), /*perCount=*/1)))
+    return failure();
+  if (failed(verifyLayout(*this, "a", getA().getType(), [&] { return getOperandLayout(0); })) ||
+      failed(verifyLayout(*this, "b", getB().getType(), [&] { return getOperandLayout(1); })))
+    return failure();
+  return verifyLayout(*this, "a result", getType(), [&] { return getAccumulatorLayout(); });
+}
+
+//===----------------------------------------------------------------------===//
+// WarpgroupDotOp
+//===----------------------------------------------------------------------===//
+
+LinearLayout WarpgroupDotOp::getAccumulatorLayout() {
+  return wgmmaAccumulator(getShape(getAcc().getType()), getGroups()[0], getGroups()[1]);
+}
+
+LinearLayout WarpgroupDotOp::getOperandLayout() {
+  return wgmmaOperandA(getShape(getA().getType()),
+                       getElement(getA().getType()).getIntOrFloatBitWidth(), getGroups()[0],
+                       getGroups()[1]);
+}
+
+LogicalResult WarpgroupDotOp::verify() {
+  if (failed(verifyShapes(*this, /*mostRank=*/2)))
+    return failure();
+  Type a = getElement(getA().getType()), b = getElement(getB().getType()),
+       sum = getElement(getAcc().getType());
+  bool areBytes =
+      isa<Float8E4M3FNType, Float8E5M2Type>(a) && isa<Float8E4M3FNType, Float8E5M2Type>(b);
+  if ((a != b && !areBytes) || a.isF64() || !isSumOf(sum, a))
+    return emitOpError("cannot sum products of ") << a << " and " << b << " in " << sum;
+  constexpr unsigned kWarpsInGroup = 4;
+  if (failed(verifySpread(*this, "groups", getGroups(), kWarpsInGroup)))
+    return failure();
+  unsigned bits = a.getIntOrFloatBitWidth();
+  if ((1u << dimBits(getAcc().getType(), 1)) < 64u * getGroups()[0] ||
+      (1u << dimBits(getAcc().getType(), 0)) < 8u * getGroups()[1] ||
+      (bits << dimBits(getA().getType(), 0)) < 256)
+    return emitOpError("has tiles that are smaller than an instruction's");
+  for (auto [index, operand] : llvm::enumerate(ValueRange{getA(), getB()})) {
+    auto buffer = dyn_cast<MemDescType>(operand.getType());
+    if (!buffer)
+      continue;
+    auto descriptor =
+        MatrixDescriptor::match(buffer.getLayout().getLayout(), /*kDim=*/1 - index, bits);
+    if (!descriptor || (bits != 16 && !descriptor->isKMajor()))
+      return emitOpError("cannot read ") << buffer;
+  }
+  if (failed(verifyLayout(*this, "a", getA().getType(), [&] { return getOperandLayout(); })))
+    return failure();
+  return verifyLayout(*this, "a result", getType(), [&] { return getAccumulatorLayout(); });
+}
+
+void WarpgroupDotOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  for (OpOperand *operand : {&getAMutable(), &getBMutable()})
+    if (isa<MemDescType>(operand->get().getType()))
+      effects.emplace_back(MemoryEffects::Read::get(), operand, SharedMemory::get());
+}
+
+//===----------------------------------------------------------------------===//
+// WarpgroupWaitOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult WarpgroupWaitOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                                Adaptor adaptor, SmallVectorImpl<Type> &results) {
+  llvm::append_range(results, adaptor.getSums().getTypes());
+  return success();
+}

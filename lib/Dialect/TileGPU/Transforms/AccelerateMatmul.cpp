@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Products on tensor cores.
+//
+// Which instruction a product gets follows from its types and extents, the warps there
+// are, and the target. What the instruction reads goes to shared memory in a swizzle that
+// it reads without conflicts; what is computed in registers stays there where it can be an
+// operand. f32 operands that have to be more precise than tf32 are split into sums of
+// narrower ones.
+
+#include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "tessera/Layout/MatrixDescriptor.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+namespace tessera::tilegpu {
+#define GEN_PASS_DEF_TILEGPUACCELERATEMATMULPASS
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
+} // namespace tessera::tilegpu
+
+/// Warps that issue a wgmma together.
+static constexpr unsigned kWarpsInGroup = 4;
+
+namespace {
+
+/// A product: its extents, and their parts that are powers of two.
+struct Product {
+  explicit Product(tile::DotOp op)
+      : op(op), element(getElementTypeOrSelf(op.getA().getType())),
+        other(getElementTypeOrSelf(op.getB().getType())), sum(getElementTypeOrSelf(op.getType())),
+        shape(tile::getShape(op.getType())), bits(element.getIntOrFloatBitWidth()) {
+    LinearLayout ofSum(shape), ofA(tile::getShape(op.getA().getType()));
+    unsigned rank = shape.size();
+    m = 1u << ofSum.dimBits(rank - 2);
+    n = 1u << ofSum.dimBits(rank - 1);
+    k = 1u << ofA.dimBits(rank - 1);
+  }
+
+  bool isBatched() const { return shape.size() > 2; }
+  bool isFloat8() const { return isa<FloatType>(element) && bits == 8; }
+
+  mutable tile::DotOp op;
+  Type element, other, sum;
+  ArrayRef<int64_t> shape;
+  unsigned bits, m, n, k;
+};
+
+/// What the GPU and the program have.
+struct Machine {
+  unsigned warps;
+  unsigned capability = 80;
+  /// The instructions of one architecture alone ("sm_90a").
+  bool isSpecific = false;
+
+  bool hasWgmma() const { return capability == 90 && isSpecific; }
+};
+
+/// The warps along each dimension of a result.
+using Spread = SmallVector<int32_t, 3>;
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Which instruction
+//===----------------------------------------------------------------------===//
+
+/// Whether a tile is computed from the result of a product, in this iteration.
+static bool comesFromProduct(Value value) {
+  SmallVector<Value> work{value};
+  llvm::SmallDenseSet<Operation *, 16> seen;
+  constexpr size_t kMost = 256;
+  while (!work.empty() && seen.size() < kMost) {
+    Operation *op = work.pop_back_val().getDefiningOp();
+    if (!op || !seen.insert(op).second)
+      continue;
+    if (isa<tile::DotOp, tile::DotScaledOp, MmaDotOp, WarpgroupDotOp>(op))
+      return true;
+    if (op->getNumRegions() == 0 || isa<tile::ReduceOp>(op))
+      for (Value operand : op->getOperands())
+        if (isa<RankedTensorType>(operand.getType()))
+          work.push_back(operand);
+  }
+  return false;
+}
+
+/// Whether the result of this product becomes the first operand of another one.
+static bool becomesOperand(tile::DotOp op) {
+  SmallVector<Value> work{op.getResult()};
+  llvm::SmallDenseSet<Operation *, 16> seen;
+  constexpr size_t kMost = 256;
+  while (!work.empty() && seen.size() < kMost) {
+    Value value = work.pop_back_val();
+    for (OpOperand &use : value.getUses()) {
+      Operation *user = use.getOwner();
+      if ((isa<tile::DotOp, MmaDotOp, WarpgroupDotOp>(user)) && use.getOperandNumber() == 0)
+        return true;
+      if (isa<tile::DotOp, MmaDotOp, WarpgroupDotOp>(user) || !seen.insert(user).second)
+        continue;
+      for (Value result : user->getResults())
+        if (isa<RankedTensorType>(result.getType()))
+          work.push_back(result);
+    }
+  }
+  return false;
+}
+
+/// Why a product cannot be done by mma.sync; empty if it can.
+static std::string whyNotMma(const Product &product, const Machine &machine) {
+  if (machine.capability < 80)
+    return "the target has no such instruction";
+  if (product.element.isF32() && product.op.getPrecision() == tile::InputPrecision::IEEE)
+    return "f32 operands are to keep their precision (input_precision)";
+  if (product.element.isF64() ? false
+                              : !product.element.isF16() && !product.element.isBF16() &&
+                                    !product.element.isF32() && product.bits != 8)
+    return "there is none for these types";
+  unsigned leastK = product.isFloat8() || product.bits == 16 ? 8 : product.bits == 8 ? 16 : 4;
+  if (product.m < 16 || product.n < 8 || product.k < leastK)
+    return "the tile is smaller than the instruction's 16x8x" + std::to_string(leastK) +
+           ", in the powers of two of its extents";
+  return "";
+}
+
+/// Why a product cannot be done by wgmma; empty if it can.
+static std::string whyNotWgmma(const Product &product, const Machine &machine) {
+  if (std::string why = whyNotMma(product, machine); !why.empty())
+    return why;
+  if (!machine.hasWgmma())
+    return "the target is not sm_90a";
+  if (product.isBatched())
+    return "the product is one of batches";
+  if (product.element.isF64())
+    return "there is none for f64";
+  if (product.element.isF32() && product.op.getPrecision() != tile::InputPrecision::TF32)
+    return "operands are split for precision (input_precision)";
+  auto isFloat8 = [](Type type) { return isa<Float8E4M3FNType, Float8E5M2Type>(type); };
+  if (product.isFloat8() && !(isFloat8(product.element) && isFloat8(product.other)))
+    return "there is none for these types";
+  if (machine.warps % kWarpsInGroup != 0)
+    return "num_warps is " + std::to_string(machine.warps) + ", no multiple of 4";
+  if (product.m < 64)
+    return "the tile has less than 64 rows, in the power of two of its extent";
+  if (product.k * product.bits < 256)
+    return "K is less than 32 bytes";
+  unsigned groups = machine.warps / kWarpsInGroup, along = std::min(groups, product.m / 64);
+  if (product.n < 8 * (groups / along))
+    return "the tile is too small for so many warps";
+  return "";
+}
+
+/// Warps over the result such that each reads as little of the operands as possible; along
+/// M alone where rows go from product to product in registers.
+static Spread spreadWarps(const Product &product, unsigned warps) {
+  Spread spread;
+  if (product.isBatched()) {
+    unsigned batch = 1u << LinearLayout(product.shape).dimBits(0);
+    spread.push_back(std::min(batch, warps));
+    warps /= spread.front();
+  }
+  bool isChained = becomesOperand(product.op) || comesFromProduct(product.op.getA());
+  unsigned best = 1, least = ~0u;
+  for (unsigned along = 1; along <= warps; along *= 2) {
+    unsigned rows = std::max(16u, product.m / along);
+    unsigned columns = std::max(8u, product.n / (warps / along));
+    unsigned cost = rows + columns;
+    // Copies: warps beyond the tile's extent.
+    if (product.m < 16 * along || product.n < 8 * (warps / along))
+      cost += 1024;
+    if (isChained && along != warps)
+      cost += 512;
+    if (cost <= least) {
+      least = cost;
+      best = along;
+    }
+  }
+  spread.push_back(best);
+  spread.push_back(warps / best);
+  return spread;
+}
+
+static Spread spreadGroups(const Product &product, unsigned warps) {
+  unsigned groups = warps / kWarpsInGroup, along = std::min(groups, product.m / 64);
+  return {int32_t(along), int32_t(groups / along)};
+}
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class Rewriter {
+public:
+  Rewriter(const Machine &machine, AccessAnalysis &analysis)
+      : machine(machine), analysis(analysis) {}
+
+  void toMma(const Product &product);
+  /// Fails if an operand cannot be laid out as the instruction reads it.
+  LogicalResult toWgmma(const Product &product);
+
+private:
+  /// A tile in shared memory, with dimension `fast` in rows if that is given, else as it
+  /// comes from global memory. Turned tiles are stored as they come, and looked at turned.
+  Value store(Value tile, std::optional<unsigned> fast);
+  /// The operand of an mma.sync: through shared memory if it comes from global memory.
+  Value read(Value tile, Operation *user);
+  /// The dimension along which a loaded tile lies in rows.
+  unsigned getFast(Value tile);
+
+  const Machine &machine;
+  AccessAnalysis &analysis;
+  llvm::DenseMap<std::pair<Value, Type>, Value> buffers;
+};
+
+} // namespace
+
+/// What a tile is the transpose of; the tile itself if it is none.
+static Value skipTrans(Value tile) {
+  if (auto trans = tile.getDefiningOp<tile::TransOp>())
+    if (tile::getShape(tile.getType()).size() == 2 && trans.getOrder()[0] == 1)
+      return trans.getSource();
+  return tile;
+}
+
+static bool isLoaded(Value tile) { return isa_and_nonnull<tile::LoadOp>(tile.getDefiningOp()); }
+
+unsigned Rewriter::getFast(Value tile) {
+  auto load = tile.getDefiningOp<tile::LoadOp>();
+  if (!load || !getAccessedPointers(load))
+    return 1;
+  AccessPattern pattern = getAccessPattern(load, analysis);
+  LinearLayout numbers(tile::getShape(tile.getType()));
+  // The dimension with a stride of one element, whatever the alignment.
+  for (unsigned dim : {1u, 0u})
+    if (numbers.dimBits(dim) > 0 && pattern.strides[numbers.dimShift(dim)] == pattern.elementBytes)
+      return dim;
+  return 1;
+}
+
+Value Rewriter::store(Value tile, std::optional<unsigned> fast) {
+  Value source = skipTrans(tile);
+  bool isTurned = source != tile;
+  auto type = cast<RankedTensorType>(source.getType());
+  LinearLayout numbers(type.getShape());
+  // Repeats of two odd extents would come in another order.
+  if (isTurned && numbers.oddFactor(0) != 1 && numbers.oddFactor(1) != 1) {
+    source = tile;
+    isTurned = false;
+    type = cast<RankedTensorType>(source.getType());
+  }
+  unsigned rows = fast ? (isTurned ? 1 - *fast : *fast) : getFast(source);
+  MLIRContext *context = source.getContext();
+  LinearLayout memory =
+      operandMemory(type.getShape(), rows, type.getElementType().getIntOrFloatBitWidth());
+  auto buffer = MemDescType::get(context, type.getShape(), type.getElementType(),
+                                 LayoutAttr::get(context, memory));
+  Value &stored = buffers[{source, buffer}];
+  if (!stored) {
+    OpBuilder builder(context);
+    builder.setInsertionPointAfterValue(source);
+    stored = LocalAllocOp::create(builder, source.getLoc(), buffer, source);
+  }
+  if (!isTurned)
+    return stored;
+  Value &turned = buffers[{tile, buffer}];
+  if (!turned) {
+    OpBuilder builder(context);
+    builder.setInsertionPointAfterValue(stored);
+    turned = MemDescTransOp::create(builder, source.getLoc(), stored,
+                                    builder.getDenseI32ArrayAttr({1, 0}));
+  }
+  return turned;
+}
+
+Value Rewriter::read(Value tile, Operation *user) {
+  if (tile::getShape(tile.getType()).size() != 2 || !isLoaded(skipTrans(tile)))
+    return tile;
+  Value buffer = store(tile, std::nullopt);
+  OpBuilder builder(user);
+  return LocalLoadOp::create(builder, tile.getLoc(), tile.getType(), buffer);
+}
+
+//===----------------------------------------------------------------------===//
+// mma.sync
+//===----------------------------------------------------------------------===//
+
+static RankedTensorType withElement(Value tile, Type element) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  return RankedTensorType::get(type.getShape(), element, type.getEncoding());
+}
+
+/// What `part` leaves of a tile of f32; nothing of what is not finite.
+static Value subtract(OpBuilder &builder, Value tile, Value part) {
+  Location loc = tile.getLoc();
+  Value rest = arith::SubFOp::create(builder, loc, tile, part);
+  Value isNumber = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::ORD, rest, rest);
+  auto type = cast<RankedTensorType>(tile.getType());
+  Value zero = arith::ConstantOp::create(
+      builder, loc, DenseElementsAttr::get(type, builder.getFloatAttr(type.getElementType(), 0)));
+  return arith::SelectOp::create(builder, loc, isNumber, rest, zero);
+}
+
+/// A tile of f32 as a sum of `count` narrower ones, the largest first: tf32 (in f32, what
+/// lies below cut off) or bf16.
+static SmallVector<Value> split(OpBuilder &builder, Value tile, unsigned count, bool isBF16) {
+  Location loc = tile.getLoc();
+  SmallVector<Value> parts;
+  for (unsigned index = 0; index < count; ++index) {
+    Value part, wide;
+    if (isBF16) {
+      part = tile::FpToFpOp::create(builder, loc, withElement(tile, builder.getBF16Type()), tile);
+      if (index + 1 < count)
+        wide = tile::FpToFpOp::create(builder, loc, tile.getType(), part);
+    } else {
+      constexpr uint32_t kMantissaOfTF32 = ~0x1fffu;
+      RankedTensorType bits = withElement(tile, builder.getI32Type());
+      Value mask = arith::ConstantOp::create(
+          builder, loc, DenseElementsAttr::get(bits, APInt(32, kMantissaOfTF32)));
+      Value cut = arith::AndIOp::create(builder, loc,
+                                        tile::BitcastOp::create(builder, loc, bits, tile), mask);
+      wide = part = tile::BitcastOp::create(builder, loc, tile.getType(), cut);
+    }
+    parts.push_back(part);
+    if (index + 1 < count)
+      tile = subtract(builder, tile, wide);
+  }
+  return parts;
+}
+
+void Rewriter::toMma(const Product &product) {
+  tile::DotOp op = product.op;
+  OpBuilder builder(op);
+  Value a = read(op.getA(), op), b = read(op.getB(), op);
+  if (product.isFloat8()) {
+    a = tile::FpToFpOp::create(builder, op.getLoc(), withElement(a, builder.getF16Type()), a);
+    b = tile::FpToFpOp::create(builder, op.getLoc(), withElement(b, builder.getF16Type()), b);
+  }
+  auto warps = builder.getDenseI32ArrayAttr(spreadWarps(product, machine.warps));
+  auto multiply = [&](Value left, Value right, Value acc) -> Value {
+    return MmaDotOp::create(builder, op.getLoc(), left, right, acc, warps);
+  };
+  tile::InputPrecision precision = op.getPrecision();
+  Value sum = op.getAcc();
+  if (!product.element.isF32() || precision == tile::InputPrecision::TF32) {
+    sum = multiply(a, b, sum);
+  } else {
+    bool isBF16 = precision != tile::InputPrecision::TF32x3;
+    unsigned count = precision == tile::InputPrecision::BF16x6 ? 3 : 2;
+    SmallVector<Value> left = split(builder, a, count, isBF16),
+                       right = split(builder, b, count, isBF16);
+    // Products of parts that are not below the precision, the smallest first.
+    for (unsigned total = count; total-- > 0;)
+      for (unsigned index = 0; index <= total; ++index)
+        sum = multiply(left[total - index], right[index], sum);
+  }
+  op.replaceAllUsesWith(sum);
+  op.erase();
+}
+
+//===----------------------------------------------------------------------===//
+// wgmma
+//===----------------------------------------------------------------------===//
+
+LogicalResult Rewriter::toWgmma(const Product &product) {
+  tile::DotOp op = product.op;
+  constexpr unsigned kAlongA = 1, kAlongB = 0;
+  // Of other widths the instruction reads rows along K alone.
+  bool isKMajor = product.bits != 16;
+  auto place = [&](Value tile, unsigned kDim) -> Value {
+    if (isKMajor)
+      return store(tile, kDim);
+    Value buffer = store(tile, std::nullopt);
+    auto matches = [&](Value value) {
+      return MatrixDescriptor::match(cast<MemDescType>(value.getType()).getLayout().getLayout(),
+                                     kDim, product.bits)
+          .has_value();
+    };
+    if (!matches(buffer))
+      buffer = store(tile, kDim);
+    return matches(buffer) ? buffer : Value();
+  };
+  bool isAInRegisters = !isLoaded(skipTrans(op.getA()));
+  Value a = isAInRegisters ? Value(op.getA()) : place(op.getA(), kAlongA);
+  Value b = place(op.getB(), kAlongB);
+  if (!a || !b)
+    return failure();
+  OpBuilder builder(op);
+  Value sum = WarpgroupDotOp::create(
+      builder, op.getLoc(), op.getType(), a, b, op.getAcc(),
+      builder.getDenseI32ArrayAttr(spreadGroups(product, machine.warps)),
+      /*is_async=*/UnitAttr(), builder.getI32IntegerAttr(op.getMaxImpreciseAcc()));
+  op.replaceAllUsesWith(sum);
+  op.erase();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct TileGPUAccelerateMatmulPass
+    : tessera::tilegpu::impl::TileGPUAccelerateMatmulPassBase<TileGPUAccelerateMatmulPass> {
+  void runOnOperation() final {
+    ModuleOp module = getOperation();
+    Machine machine;
+    std::optional<unsigned> warps = tilegpu::getNumWarps(module);
+    auto target = module->getAttrOfType<StringAttr>(kTargetAttr);
+    if (!warps || !target) {
+      module.emitError("does not say for which target and how many warps it is (")
+          << kTargetAttr << ", " << kNumWarpsAttr << ")";
+      return signalPassFailure();
+    }
+    machine.warps = *warps;
+    StringRef name = target.getValue();
+    name.consume_front("sm_");
+    name.consumeInteger(10, machine.capability);
+    machine.isSpecific = name == "a";
+    for (auto function : module.getOps<tile::FuncOp>())
+      accelerate(function, machine);
+  }
+
+private:
+  void accelerate(tile::FuncOp function, const Machine &machine);
+};
+
+} // namespace
+
+/// "128x64x32 f16".
+static std::string describe(const Product &product) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::interleave(product.shape, os, "x");
+  os << 'x' << tile::getShape(product.op.getA().getType()).back() << " of " << product.element;
+  return text;
+}
+
+void TileGPUAccelerateMatmulPass::accelerate(tile::FuncOp function, const Machine &machine) {
+  AccessAnalysis analysis;
+  Rewriter rewriter(machine, analysis);
+  SmallVector<tile::DotOp> dots;
+  function.walk([&](tile::DotOp dot) { dots.push_back(dot); });
+  for (tile::DotOp dot : dots) {
+    Product product(dot);
+    Location loc = dot.getLoc();
+    std::string what = describe(product);
+    std::string noMma = whyNotMma(product, machine);
+    if (!noMma.empty()) {
+      emitRemark(loc) << "product of " << what
+                      << " by multiply-add, not on tensor cores: " << noMma;
+      continue;
+    }
+    std::string noWgmma = whyNotWgmma(product, machine);
+    if (noWgmma.empty()) {
+      if (succeeded(rewriter.toWgmma(product))) {
+        emitRemark(loc) << "product of " << what << " by wgmma";
+        ++numWgmma;
+        continue;
+      }
+      noWgmma = "an operand cannot be laid out for it";
+    }
+    rewriter.toMma(product);
+    emitRemark(loc) << "product of " << what << " by mma.sync, not wgmma: " << noWgmma;
+    ++numMma;
+  }
+}

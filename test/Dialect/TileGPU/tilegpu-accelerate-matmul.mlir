@@ -1,0 +1,129 @@
+// RUN: tessera-opt --split-input-file --verify-diagnostics --tilegpu-accelerate-matmul %s | FileCheck %s
+
+// Four warps and 64 rows: wgmma. b is transposed as it is loaded, and looked at turned.
+// CHECK-DAG: #[[A:.+]] = #tilegpu.layout<64x32, offset = {{\[}}[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 8], [4, 16], [8, 0], [16, 0], [32, 0]]>
+// CHECK-DAG: #[[T:.+]] = #tilegpu.layout<32x64, offset = {{\[}}[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [0, 1], [8, 2], [16, 4], [0, 8], [0, 16], [0, 32]]>
+#u = #tilegpu.unassigned
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+// CHECK-LABEL: @wgmma
+tile.func private @wgmma(%p: tensor<64x32x!tile.ptr<f16>, #u>, %c: tensor<64x64xf32, #u>) -> tensor<64x64xf32, #u> {
+  // CHECK: %[[X:.+]] = tile.load
+  // CHECK-NEXT: %[[S:.+]] = tilegpu.local_alloc %[[X]] : (tensor<64x32xf16, #tilegpu.unassigned>) -> !tilegpu.memdesc<64x32xf16, #[[A]]>
+  %a = tile.load %p : tensor<64x32x!tile.ptr<f16>, #u>
+  // CHECK-NEXT: %[[B:.+]] = tilegpu.memdesc_trans %[[S]]
+  %b = tile.trans %a {order = array<i32: 1, 0>} : tensor<64x32xf16, #u> -> tensor<32x64xf16, #u>
+  // CHECK: tilegpu.warpgroup_dot %[[S]], %[[B]], %{{.+}} {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x32xf16, #[[A]]>, !tilegpu.memdesc<32x64xf16, #[[T]]>
+  // expected-remark@+1 {{product of 64x64x32 of f16 by wgmma}}
+  %d = tile.dot %a, %b, %c : tensor<64x32xf16, #u>, tensor<32x64xf16, #u> -> tensor<64x64xf32, #u>
+  tile.return %d : tensor<64x64xf32, #u>
+}
+
+// The first operand may be computed, the second goes to memory.
+// CHECK-LABEL: @computed
+tile.func private @computed(%a: tensor<64x32xf16, #u>, %b: tensor<32x64xf16, #u>, %c: tensor<64x64xf32, #u>) -> tensor<64x64xf32, #u> {
+  // CHECK: %[[S:.+]] = tilegpu.local_alloc %arg1
+  // CHECK: tilegpu.warpgroup_dot %arg0, %[[S]], %arg2
+  // expected-remark@+1 {{product of 64x64x32 of f16 by wgmma}}
+  %d = tile.dot %a, %b, %c : tensor<64x32xf16, #u>, tensor<32x64xf16, #u> -> tensor<64x64xf32, #u>
+  tile.return %d : tensor<64x64xf32, #u>
+}
+
+// Bytes are read in rows along K, however they come.
+// CHECK-LABEL: @bytes
+tile.func private @bytes(%a: tensor<64x32xi8, #u>, %b: tensor<32x64xi8, #u>, %c: tensor<64x64xi32, #u>) -> tensor<64x64xi32, #u> {
+  // CHECK: tilegpu.local_alloc %arg1 : (tensor<32x64xi8, #tilegpu.unassigned>) -> !tilegpu.memdesc<32x64xi8, #[[K:.+]]>
+  // expected-remark@+1 {{product of 64x64x32 of i8 by wgmma}}
+  %d = tile.dot %a, %b, %c : tensor<64x32xi8, #u>, tensor<32x64xi8, #u> -> tensor<64x64xi32, #u>
+  tile.return %d : tensor<64x64xi32, #u>
+}
+
+// CHECK-LABEL: @few_rows
+tile.func private @few_rows(%p: tensor<32x32x!tile.ptr<bf16>, #u>, %b: tensor<32x64xbf16, #u>, %c: tensor<32x64xf32, #u>) -> tensor<32x64xf32, #u> {
+  %a = tile.load %p : tensor<32x32x!tile.ptr<bf16>, #u>
+  // CHECK: %[[S:.+]] = tilegpu.local_alloc
+  // CHECK: %[[R:.+]] = tilegpu.local_load %[[S]]
+  // CHECK: tilegpu.mma_dot %[[R]], %arg1, %arg2 {warps = array<i32: 2, 2>}
+  // expected-remark@+1 {{by mma.sync, not wgmma: the tile has less than 64 rows}}
+  %d = tile.dot %a, %b, %c : tensor<32x32xbf16, #u>, tensor<32x64xbf16, #u> -> tensor<32x64xf32, #u>
+  tile.return %d : tensor<32x64xf32, #u>
+}
+
+// CHECK-LABEL: @tiny
+tile.func private @tiny(%a: tensor<8x32xf16, #u>, %b: tensor<32x64xf16, #u>, %c: tensor<8x64xf32, #u>) -> tensor<8x64xf32, #u> {
+  // CHECK: tile.dot
+  // expected-remark@+1 {{by multiply-add, not on tensor cores: the tile is smaller than the instruction's 16x8x8}}
+  %d = tile.dot %a, %b, %c : tensor<8x32xf16, #u>, tensor<32x64xf16, #u> -> tensor<8x64xf32, #u>
+  tile.return %d : tensor<8x64xf32, #u>
+}
+
+// CHECK-LABEL: @ieee
+tile.func private @ieee(%a: tensor<64x32xf32, #u>, %b: tensor<32x64xf32, #u>, %c: tensor<64x64xf32, #u>) -> tensor<64x64xf32, #u> {
+  // CHECK: tile.dot
+  // expected-remark@+1 {{f32 operands are to keep their precision}}
+  %d = tile.dot %a, %b, %c {precision = 2 : i32} : tensor<64x32xf32, #u>, tensor<32x64xf32, #u> -> tensor<64x64xf32, #u>
+  tile.return %d : tensor<64x64xf32, #u>
+}
+
+// Three products, of parts that tf32 holds.
+// CHECK-LABEL: @tf32x3
+tile.func private @tf32x3(%a: tensor<64x32xf32, #u>, %b: tensor<32x64xf32, #u>, %c: tensor<64x64xf32, #u>) -> tensor<64x64xf32, #u> {
+  // CHECK-COUNT-4: arith.andi
+  // CHECK-COUNT-3: tilegpu.mma_dot
+  // CHECK-NOT: tilegpu.mma_dot
+  // expected-remark@+1 {{by mma.sync, not wgmma: operands are split for precision}}
+  %d = tile.dot %a, %b, %c {precision = 1 : i32} : tensor<64x32xf32, #u>, tensor<32x64xf32, #u> -> tensor<64x64xf32, #u>
+  tile.return %d : tensor<64x64xf32, #u>
+}
+
+// CHECK-LABEL: @bf16x6
+tile.func private @bf16x6(%a: tensor<64x32xf32, #u>, %b: tensor<32x64xf32, #u>, %c: tensor<64x64xf32, #u>) -> tensor<64x64xf32, #u> {
+  // CHECK-COUNT-6: tilegpu.mma_dot {{.*}} tensor<64x32xbf16
+  // CHECK-NOT: tilegpu.mma_dot
+  // expected-remark@+1 {{by mma.sync, not wgmma: operands are split for precision}}
+  %d = tile.dot %a, %b, %c {precision = 4 : i32} : tensor<64x32xf32, #u>, tensor<32x64xf32, #u> -> tensor<64x64xf32, #u>
+  tile.return %d : tensor<64x64xf32, #u>
+}
+}
+
+// -----
+
+// Two groups of warps: along the rows while there are 64 for each.
+#u = #tilegpu.unassigned
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+// CHECK-LABEL: @rows
+tile.func private @rows(%a: tensor<128x32xf16, #u>, %b: tensor<32x64xf16, #u>, %c: tensor<128x64xf32, #u>) -> tensor<128x64xf32, #u> {
+  // CHECK: tilegpu.warpgroup_dot {{.*}} {groups = array<i32: 2, 1>}
+  // expected-remark@+1 {{by wgmma}}
+  %d = tile.dot %a, %b, %c : tensor<128x32xf16, #u>, tensor<32x64xf16, #u> -> tensor<128x64xf32, #u>
+  tile.return %d : tensor<128x64xf32, #u>
+}
+// CHECK-LABEL: @columns
+tile.func private @columns(%a: tensor<192x32xf16, #u>, %b: tensor<32x64xf16, #u>, %c: tensor<192x64xf32, #u>) -> tensor<192x64xf32, #u> {
+  // CHECK: tilegpu.warpgroup_dot {{.*}} {groups = array<i32: 1, 2>}
+  // expected-remark@+1 {{by wgmma}}
+  %d = tile.dot %a, %b, %c : tensor<192x32xf16, #u>, tensor<32x64xf16, #u> -> tensor<192x64xf32, #u>
+  tile.return %d : tensor<192x64xf32, #u>
+}
+}
+
+// -----
+
+// 8-bit floats are widened for mma.sync.
+#u = #tilegpu.unassigned
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_80"} {
+// CHECK-LABEL: @float8
+tile.func private @float8(%a: tensor<64x32xf8E4M3FN, #u>, %b: tensor<32x64xf8E5M2, #u>, %c: tensor<64x64xf32, #u>) -> tensor<64x64xf32, #u> {
+  // CHECK: %[[A:.+]] = tile.fp_to_fp %arg0 {{.*}} -> tensor<64x32xf16
+  // CHECK: %[[B:.+]] = tile.fp_to_fp %arg1 {{.*}} -> tensor<32x64xf16
+  // CHECK: tilegpu.mma_dot %[[A]], %[[B]]
+  // expected-remark@+1 {{by mma.sync, not wgmma: the target is not sm_90a}}
+  %d = tile.dot %a, %b, %c : tensor<64x32xf8E4M3FN, #u>, tensor<32x64xf8E5M2, #u> -> tensor<64x64xf32, #u>
+  tile.return %d : tensor<64x64xf32, #u>
+}
+}
+
+// -----
+
+// expected-error@+1 {{does not say for which target and how many warps it is}}
+module {
+}
