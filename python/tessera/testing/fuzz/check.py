@@ -240,7 +240,7 @@ def _draw(rng: np.random.Generator, array: Array, total: int) -> np.ndarray:
         info = np.iinfo(dtype)
         values = rng.integers(info.min, info.max, total, dtype=dtype, endpoint=True)
         small = rng.integers(0, 5, total).astype(dtype)
-        ends = np.where(rng.integers(0, 2, total) == 0, info.min, info.max).astype(dtype)
+        ends = np.array([info.min, info.max], dtype)[rng.integers(0, 2, total)]
         kind = rng.integers(0, 10, total)
         return np.where(kind < 4, small, np.where(kind == 4, ends, values))
     values = rng.integers(-64, 64, total) / 8.0
