@@ -9,6 +9,7 @@
 
 #include "tessera/Layout/LayoutConversion.h"
 #include "tessera/Layout/LayoutPrinter.h"
+#include "tessera/Layout/MemoryExchange.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
@@ -21,6 +22,9 @@ static cl::opt<std::string> to("to", cl::desc("say how to convert to this layout
 static cl::opt<bool> svg("svg", cl::desc("draw instead of printing"));
 static cl::opt<unsigned> bits("bits", cl::init(32),
                               cl::desc("width of an element (banks, swizzles)"));
+
+static cl::opt<bool> hasLdmatrix("ldmatrix", cl::desc("let loads be ldmatrix (sm_75)"));
+static cl::opt<bool> hasStmatrix("stmatrix", cl::desc("let stores be stmatrix (sm_90)"));
 
 static std::optional<LinearLayout> parse(StringRef text) {
   std::string error;
@@ -44,6 +48,16 @@ static StringRef describe(ConversionKind kind) {
     return "cluster: blocks exchange";
   }
   llvm_unreachable("covered switch");
+}
+
+static void describe(StringRef side, const MemoryAccess &access) {
+  outs() << side << ": " << access.instructions << " a warp, ";
+  if (access.matrix)
+    outs() << (side == "stores" ? "stmatrix.x" : "ldmatrix.x") << access.matrix->numMatrices()
+           << (access.matrix->isTransposed ? ".trans" : "");
+  else
+    outs() << (bits << access.vectorBits) << " bits a lane";
+  outs() << ", " << access.wavefronts << " wavefronts\n";
 }
 
 int main(int argc, char **argv) {
@@ -75,9 +89,11 @@ int main(int argc, char **argv) {
   outs() << describe(conversion.kind) << "\n";
   if (conversion.kind != ConversionKind::Block)
     return 0;
-  SwizzlePlan plan = planSwizzle(*layout, *target, bits);
+  ExchangePlan plan = planExchange(*layout, *target, bits, {hasLdmatrix, hasStmatrix});
   outs() << "shared memory: ";
-  plan.layout(*layout).print(outs());
-  outs() << "\n" << (1u << plan.vector.size()) << " elements stay together\n";
+  plan.memory.print(outs());
+  outs() << "\n";
+  describe("stores", plan.store);
+  describe("loads", plan.load);
   return 0;
 }

@@ -99,11 +99,10 @@ SmallVector<Value> tessera::emitConversion(ThreadBuilder &thread, ValueRange reg
 SmallVector<Value> tessera::emitExchange(ThreadBuilder &thread, ValueRange registers,
                                          const LinearLayout &source,
                                          const LinearLayout &destination, Value scratch,
-                                         bool withinWarps) {
+                                         MatrixInstructions matrices, bool withinWarps) {
   Type element = registers.front().getType();
-  LinearLayout memory =
-      planSwizzle(source, destination, getMemoryBytes(element) * 8).layout(source);
-  SharedTile tile(scratch, memory, element);
+  ExchangePlan plan = planExchange(source, destination, getMemoryBytes(element) * 8, matrices);
+  SharedTile tile(scratch, plan.memory, element, /*repeatBytes=*/0, matrices);
   tile.store(thread, source, registers);
   if (withinWarps)
     thread.create<NVVM::SyncWarpOp>(thread.i32(0xffffffff));
@@ -135,8 +134,8 @@ struct ConvertLayoutPattern : TilePattern<tilegpu::ConvertLayoutOp> {
       // Lanes of one warp need not wait for other warps, unless those write the same places.
       bool withinWarps = conversion.kind == ConversionKind::Warp &&
                          !llvm::is_contained(source.columns(HwDim::Warp), uint64_t(0));
-      results[0] =
-          emitExchange(thread, adaptor.getSource(), source, destination, *scratch, withinWarps);
+      results[0] = emitExchange(thread, adaptor.getSource(), source, destination, *scratch,
+                                getMatrixInstructions(op), withinWarps);
     }
     rewriter.replaceOpWithMultiple(op, std::move(results));
     return success();
@@ -147,10 +146,11 @@ struct ConvertLayoutPattern : TilePattern<tilegpu::ConvertLayoutOp> {
 // Tiles in shared memory
 //===----------------------------------------------------------------------===//
 
-SharedTile getSharedTile(Value base, tilegpu::MemDescType type,
+SharedTile getSharedTile(Value base, tilegpu::MemDescType type, Operation *op,
                          const TileGPUTypeConverter &converter) {
   return SharedTile(base, type.getLayout().getLayout(),
-                    converter.convertElement(type.getElementType()));
+                    converter.convertElement(type.getElementType()), /*repeatBytes=*/0,
+                    getMatrixInstructions(op));
 }
 
 struct LocalAllocPattern : TilePattern<tilegpu::LocalAllocOp> {
@@ -164,7 +164,7 @@ struct LocalAllocPattern : TilePattern<tilegpu::LocalAllocOp> {
     ThreadBuilder thread(rewriter, op.getLoc());
     Value base = emitSharedAddress(thread, offset.getInt());
     if (op.getSource())
-      getSharedTile(base, op.getType(), getConverter())
+      getSharedTile(base, op.getType(), op, getConverter())
           .store(thread, tilegpu::getLayout(op.getSource().getType()), adaptor.getSource());
     rewriter.replaceOp(op, base);
     return success();
@@ -178,7 +178,7 @@ struct LocalLoadPattern : TilePattern<tilegpu::LocalLoadOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread(rewriter, op.getLoc());
     SharedTile tile =
-        getSharedTile(adaptor.getBuffer().front(), op.getBuffer().getType(), getConverter());
+        getSharedTile(adaptor.getBuffer().front(), op.getBuffer().getType(), op, getConverter());
     SmallVector<SmallVector<Value>> results{tile.load(thread, tilegpu::getLayout(op.getType()))};
     rewriter.replaceOpWithMultiple(op, std::move(results));
     return success();
@@ -191,7 +191,7 @@ struct LocalStorePattern : TilePattern<tilegpu::LocalStoreOp> {
   LogicalResult matchAndRewrite(tilegpu::LocalStoreOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread(rewriter, op.getLoc());
-    getSharedTile(adaptor.getBuffer().front(), op.getBuffer().getType(), getConverter())
+    getSharedTile(adaptor.getBuffer().front(), op.getBuffer().getType(), op, getConverter())
         .store(thread, tilegpu::getLayout(op.getValue().getType()), adaptor.getValue());
     rewriter.eraseOp(op);
     return success();

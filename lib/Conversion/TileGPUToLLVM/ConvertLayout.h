@@ -7,6 +7,7 @@
 
 #include "Fragment.h"
 #include "tessera/Layout/LayoutConversion.h"
+#include "tessera/Layout/MemoryExchange.h"
 
 namespace tessera {
 
@@ -20,7 +21,7 @@ llvm::SmallVector<mlir::Value> emitConversion(ThreadBuilder &thread, mlir::Value
 llvm::SmallVector<mlir::Value> emitExchange(ThreadBuilder &thread, mlir::ValueRange registers,
                                             const LinearLayout &source,
                                             const LinearLayout &destination, mlir::Value scratch,
-                                            bool withinWarps = false);
+                                            MatrixInstructions matrices, bool withinWarps = false);
 
 } // namespace tessera
 

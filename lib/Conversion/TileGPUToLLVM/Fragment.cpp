@@ -9,17 +9,6 @@
 using namespace mlir;
 using namespace tessera;
 
-int tessera::getCapability(Operation *op) {
-  int capability = 80;
-  auto module = op->getParentOfType<ModuleOp>();
-  if (auto target = module->getAttrOfType<StringAttr>(tilegpu::kTargetAttr)) {
-    StringRef name = target.getValue();
-    if (name.consume_front("sm_"))
-      name.consumeInteger(10, capability);
-  }
-  return capability;
-}
-
 //===----------------------------------------------------------------------===//
 // Registers, at compile time
 //===----------------------------------------------------------------------===//

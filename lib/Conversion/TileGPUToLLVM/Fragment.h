@@ -24,8 +24,7 @@
 
 namespace tessera {
 
-/// What the GPU of the module around an op can do: 80 for "sm_80", 90 for "sm_90a".
-int getCapability(mlir::Operation *op);
+using tilegpu::getCapability;
 
 /// The address spaces of NVPTX.
 inline constexpr unsigned kGlobalMemory = 1, kSharedMemory = 3;

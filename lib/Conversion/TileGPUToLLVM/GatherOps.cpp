@@ -5,7 +5,7 @@
 
 #include "ScratchMemory.h"
 #include "SharedTile.h"
-#include "tessera/Layout/LayoutConversion.h"
+#include "tessera/Layout/MemoryExchange.h"
 
 using namespace mlir;
 using namespace tessera;

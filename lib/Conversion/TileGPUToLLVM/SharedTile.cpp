@@ -2,7 +2,7 @@
 
 #include "SharedTile.h"
 
-#include "tessera/Layout/LayoutConversion.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <map>
@@ -25,9 +25,21 @@ int64_t tessera::getMemoryBytes(Type registerType) {
   return llvm::divideCeil(registerType.getIntOrFloatBitWidth(), 8);
 }
 
-SharedTile::SharedTile(Value base, const LinearLayout &memory, Type element, int64_t repeatBytes)
+MatrixInstructions tessera::getMatrixInstructions(Operation *op) {
+  return MatrixInstructions::ofCapability(getCapability(op));
+}
+
+static int64_t countRepeats(const LinearLayout &layout) {
+  int64_t repeats = 1;
+  for (unsigned dim = 0; dim < layout.rank(); ++dim)
+    repeats *= layout.oddFactor(dim);
+  return repeats;
+}
+
+SharedTile::SharedTile(Value base, const LinearLayout &memory, Type element, int64_t repeatBytes,
+                       MatrixInstructions matrices)
     : base(base), memory(memory), element(element), bytes(getMemoryBytes(element)),
-      repeatBytes(repeatBytes ? repeatBytes : bytes << memory.elementBits()) {
+      repeatBytes(repeatBytes ? repeatBytes : bytes << memory.elementBits()), matrices(matrices) {
   std::optional<f2::Columns> inverse =
       f2::inverse(memory.columns(HwDim::Offset), memory.elementBits());
   assert(inverse && "a layout of memory has one element at each offset");
@@ -77,9 +89,7 @@ SmallVector<SharedTile::Access> SharedTile::plan(ThreadBuilder &thread, const Li
                           static_cast<int32_t>((offset & ~threadMask) + repeat * repeatBytes));
   };
 
-  int64_t repeats = 1, perRepeat = int64_t(1) << registers.size();
-  for (unsigned dim = 0; dim < layout.rank(); ++dim)
-    repeats *= layout.oddFactor(dim);
+  int64_t repeats = countRepeats(layout), perRepeat = int64_t(1) << registers.size();
   uint64_t shift = f2::apply(offsets, distance);
   SmallVector<Access> accesses;
   for (int64_t repeat = 0; repeat < repeats; ++repeat) {
@@ -116,6 +126,8 @@ Value SharedTile::loadElement(ThreadBuilder &thread, Value pointer) const {
 
 void SharedTile::store(ThreadBuilder &thread, const LinearLayout &layout,
                        ValueRange registers) const {
+  if (std::optional<MatrixAccess> access = planMatrices(layout, matrices.forStores))
+    return storeMatrices(thread, *access, registers);
   for (const Access &access : plan(thread, layout, /*distance=*/0)) {
     size_t count = access.registers.size();
     if (count == 1) {
@@ -134,6 +146,9 @@ void SharedTile::store(ThreadBuilder &thread, const LinearLayout &layout,
 
 SmallVector<Value> SharedTile::load(ThreadBuilder &thread, const LinearLayout &layout,
                                     uint64_t distance) const {
+  if (distance == 0)
+    if (std::optional<MatrixAccess> access = planMatrices(layout, matrices.forLoads))
+      return loadMatrices(thread, *access, countRepeats(layout));
   SmallVector<Access> accesses = plan(thread, layout, distance);
   SmallVector<Value> registers(accesses.size() * accesses.front().registers.size());
   for (const Access &access : accesses) {
@@ -154,6 +169,111 @@ SmallVector<Value> SharedTile::load(ThreadBuilder &thread, const LinearLayout &l
   }
   return registers;
 }
+
+//===----------------------------------------------------------------------===//
+// Matrix instructions
+//===----------------------------------------------------------------------===//
+
+std::optional<MatrixAccess> SharedTile::planMatrices(const LinearLayout &layout,
+                                                     bool isThere) const {
+  // Repeats start where rows may.
+  if (!isThere || repeatBytes % kWidestBytes != 0)
+    return std::nullopt;
+  return planAccess(layout, memory, bytes * 8, /*hasMatrices=*/true).matrix;
+}
+
+SmallVector<Value> SharedTile::getRowAddresses(ThreadBuilder &thread, const MatrixAccess &access,
+                                               int64_t repeats) const {
+  auto inBytes = [&](f2::Columns columns) {
+    for (uint64_t &column : columns)
+      column *= bytes;
+    return columns;
+  };
+  f2::Columns lanes = inBytes(access.laneOffsets), warps = inBytes(access.warpOffsets);
+  uint64_t threadMask = 0;
+  for (const f2::Columns *columns : {&lanes, &warps})
+    for (uint64_t column : *columns)
+      threadMask |= column;
+  Value threadOffset = thread.bitXor(emitApply(thread, lanes, emitLaneId(thread)),
+                                     emitApply(thread, warps, emitWarpId(thread)));
+  std::map<uint64_t, Value> pointers;
+  SmallVector<Value> addresses;
+  for (int64_t repeat = 0; repeat < repeats; ++repeat)
+    for (unsigned instruction = 0; instruction < access.numInstructions(); ++instruction) {
+      uint64_t offset = access.getOffset(instruction) * bytes, mixed = offset & threadMask;
+      Value &pointer = pointers[mixed];
+      if (!pointer)
+        pointer = thread.advance(base, thread.bitXor(threadOffset, mixed));
+      addresses.push_back(thread.advance(
+          pointer, static_cast<int32_t>((offset & ~threadMask) + repeat * repeatBytes)));
+    }
+  return addresses;
+}
+
+/// Words are 32 bits of 16-bit parts, whatever the elements are.
+static std::pair<NVVM::MMALayout, NVVM::LdStMatrixShapeAttr> getForm(ThreadBuilder &thread,
+                                                                     const MatrixAccess &access) {
+  return {access.isTransposed ? NVVM::MMALayout::col : NVVM::MMALayout::row,
+          NVVM::LdStMatrixShapeAttr::get(thread.getBuilder().getContext(), 8, 8)};
+}
+
+void SharedTile::storeMatrices(ThreadBuilder &thread, const MatrixAccess &access,
+                               ValueRange registers) const {
+  unsigned instructions = access.numInstructions(), perWord = access.elementsPerWord();
+  size_t perRepeat = size_t(instructions) * access.numMatrices() * perWord;
+  SmallVector<Value> addresses = getRowAddresses(thread, access, registers.size() / perRepeat);
+  Type bits = thread.intType(bytes * 8);
+  auto [form, shape] = getForm(thread, access);
+  for (auto [number, address] : llvm::enumerate(addresses)) {
+    size_t repeat = number / instructions, instruction = number % instructions;
+    SmallVector<Value> words;
+    for (unsigned matrix = 0; matrix < access.numMatrices(); ++matrix) {
+      Value word = thread.create<LLVM::PoisonOp>(VectorType::get(perWord, bits));
+      for (unsigned part = 0; part < perWord; ++part) {
+        Value value = registers[repeat * perRepeat + access.getRegister(instruction, matrix, part)];
+        word = thread.create<LLVM::InsertElementOp>(
+            word, thread.bitcast(toMemory(thread, value), bits), thread.i32(part));
+      }
+      words.push_back(thread.bitcast(word, thread.intType(32)));
+    }
+    thread.create<NVVM::StMatrixOp>(address, words, form, shape, NVVM::LdStMatrixEltType::B16);
+  }
+}
+
+SmallVector<Value> SharedTile::loadMatrices(ThreadBuilder &thread, const MatrixAccess &access,
+                                            int64_t repeats) const {
+  unsigned instructions = access.numInstructions(), perWord = access.elementsPerWord();
+  unsigned matrices = access.numMatrices();
+  size_t perRepeat = size_t(instructions) * matrices * perWord;
+  SmallVector<Value> registers(repeats * perRepeat);
+  Type bits = thread.intType(bytes * 8), inMemory = element.isInteger(1) ? bits : element;
+  Type word = thread.intType(32), result = word;
+  if (matrices > 1)
+    result = LLVM::LLVMStructType::getLiteral(thread.getBuilder().getContext(),
+                                              SmallVector<Type>(matrices, word));
+  auto [form, shape] = getForm(thread, access);
+  for (auto [number, address] : llvm::enumerate(getRowAddresses(thread, access, repeats))) {
+    size_t repeat = number / instructions, instruction = number % instructions;
+    Value loaded = thread.create<NVVM::LdMatrixOp>(result, address, matrices, form, shape,
+                                                   NVVM::LdStMatrixEltType::B16);
+    for (unsigned matrix = 0; matrix < matrices; ++matrix) {
+      Value part = loaded;
+      if (matrices > 1)
+        part = thread.create<LLVM::ExtractValueOp>(loaded, matrix);
+      Value vector = thread.bitcast(part, VectorType::get(perWord, bits));
+      for (unsigned index = 0; index < perWord; ++index) {
+        Value value = thread.create<LLVM::ExtractElementOp>(vector, thread.i32(index));
+        registers[repeat * perRepeat + access.getRegister(instruction, matrix, index)] =
+            fromMemory(thread, thread.bitcast(value, inMemory), element);
+      }
+    }
+  }
+  return registers;
+}
+
+//===----------------------------------------------------------------------===//
+// Single elements
+//===----------------------------------------------------------------------===//
 
 Value SharedTile::getAddress(ThreadBuilder &thread, ArrayRef<Value> coordinates) const {
   Value offset = thread.i32(0), repeat;

@@ -15,7 +15,7 @@
 
 #include "ScratchMemory.h"
 #include "SharedTile.h"
-#include "tessera/Layout/LayoutConversion.h"
+#include "tessera/Layout/MemoryExchange.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;

@@ -78,6 +78,19 @@ std::optional<unsigned> tessera::tilegpu::getNumWarps(Operation *op) {
   return warps.getInt();
 }
 
+int tessera::tilegpu::getCapability(Operation *op) {
+  int capability = 80;
+  auto module = dyn_cast<ModuleOp>(op);
+  if (!module)
+    module = op->getParentOfType<ModuleOp>();
+  if (auto target = module->getAttrOfType<StringAttr>(kTargetAttr)) {
+    StringRef name = target.getValue();
+    if (name.consume_front("sm_"))
+      name.consumeInteger(10, capability);
+  }
+  return capability;
+}
+
 int64_t tessera::tilegpu::getElementBytes(Type element) {
   if (isa<tile::PointerType>(element))
     return 8;

@@ -200,7 +200,7 @@ LogicalResult TileGPUAssignLayoutsPass::run(tile::FuncOp function, const LayoutR
   if (function.isExternal())
     return success();
 
-  LayoutCosts costs(warps);
+  LayoutCosts costs(warps, MatrixInstructions::ofCapability(getCapability(function)));
   CheapTiles cheap;
   LayoutGraph graph(rules, costs, cheap);
   if (failed(graph.build(function)))

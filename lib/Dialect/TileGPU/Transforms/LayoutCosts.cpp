@@ -29,12 +29,10 @@ double LayoutCosts::convert(int64_t bytes, LayoutAttr from, LayoutAttr to) const
     return warps * written * words;
   if (!needsMemory(conversion))
     return warps * written * words * kExchange * countShuffles(conversion);
-  SwizzlePlan plan = planSwizzle(from.getLayout(), to.getLayout(), bytes * 8);
-  int64_t together = int64_t(1) << plan.vector.size();
-  // An instruction, and a wavefront for each 4 bytes a lane.
-  double access = 1 + std::max<double>(1, bytes * together / 4.0);
+  ExchangePlan plan = planExchange(from.getLayout(), to.getLayout(), bytes * 8, matrices);
+  double repeats = read / (uint64_t(1) << from.getLayout().columns(HwDim::Reg).size());
   double barriers = conversion.kind == ConversionKind::Warp ? 1 : 3 * kBarrier;
-  return warps * (read + written) / together * access + barriers;
+  return warps * repeats * plan.getCost() + barriers;
 }
 
 double LayoutCosts::ofConversion(Type element, LayoutAttr from, LayoutAttr to) {
@@ -58,7 +56,7 @@ double LayoutCosts::ofAccess(Operation *op, LayoutAttr label) {
   unsigned lines = pattern.countBlocks(label.getLayout(), 128);
   double issue = 4, sector = 1, line = 2;
   // The cache does each atomic for itself.
-  if (!isa<tile::LoadOp, tile::StoreOp>(op)) {
+  if (!isa<tile::LoadOp, tile::StoreOp, AsyncCopyOp>(op)) {
     issue = 8;
     sector = 4;
   }
@@ -113,6 +111,15 @@ double LayoutCosts::ofDot(Operation *op, LayoutAttr label) {
   return warps * inner * (registers + reads * kExchange);
 }
 
+/// Between registers and shared memory.
+double LayoutCosts::ofMove(MemDescType buffer, LayoutAttr label, bool hasMatrices) {
+  MemoryAccess access = planAccess(label.getLayout(), buffer.getLayout().getLayout(),
+                                   getElementBytes(buffer.getElementType()) * 8, hasMatrices);
+  double repeats = double(label.getNumRegisters()) /
+                   double(uint64_t(1) << label.getLayout().columns(HwDim::Reg).size());
+  return warps * repeats * access.getCost();
+}
+
 double LayoutCosts::ofOp(Operation *op, LayoutAttr label) {
   if (isa<tile::CallOp, tile::ReturnOp, tile::ExpandDimsOp, tile::BroadcastOp, tile::TransOp,
           tile::ReshapeOp, tile::JoinOp, tile::SplitOp, tile::CatOp, tile::HintOp, tile::PrintOp,
@@ -128,6 +135,15 @@ double LayoutCosts::ofOp(Operation *op, LayoutAttr label) {
     return sort.getNumOperands() * ofSort(label, sort.getAxis());
   if (isa<tile::DotOp, tile::DotScaledOp>(op))
     return ofDot(op, label);
+  // There is one layout for them.
+  if (isa<MmaDotOp, WarpgroupDotOp, WarpgroupWaitOp>(op))
+    return 0;
+  if (auto alloc = dyn_cast<LocalAllocOp>(op))
+    return ofMove(alloc.getType(), label, matrices.forStores);
+  if (auto store = dyn_cast<LocalStoreOp>(op))
+    return ofMove(store.getBuffer().getType(), label, matrices.forStores);
+  if (auto load = dyn_cast<LocalLoadOp>(op))
+    return ofMove(load.getBuffer().getType(), label, matrices.forLoads);
   double registers = label.getNumRegisters();
   if (isa<tile::HistogramOp>(op))
     return warps * registers * kAtomic;

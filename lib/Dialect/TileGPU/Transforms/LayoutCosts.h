@@ -9,12 +9,13 @@
 
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 #include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
+#include "tessera/Layout/MemoryExchange.h"
 
 namespace tessera::tilegpu {
 
 class LayoutCosts {
 public:
-  explicit LayoutCosts(unsigned warps) : warps(warps) {}
+  LayoutCosts(unsigned warps, MatrixInstructions matrices) : warps(warps), matrices(matrices) {}
 
   /// One run of the op with this label (LayoutRules.h).
   double ofOp(mlir::Operation *op, LayoutAttr label);
@@ -27,8 +28,10 @@ private:
   double ofFold(LayoutAttr label, unsigned axis, bool keepsAll);
   double ofSort(LayoutAttr label, unsigned axis);
   double ofDot(mlir::Operation *op, LayoutAttr label);
+  double ofMove(MemDescType buffer, LayoutAttr label, bool hasMatrices);
 
   unsigned warps;
+  MatrixInstructions matrices;
   AccessAnalysis analysis;
   llvm::DenseMap<mlir::Operation *, AccessPattern> patterns;
   llvm::DenseMap<std::tuple<LayoutAttr, LayoutAttr, int64_t>, double> conversions;

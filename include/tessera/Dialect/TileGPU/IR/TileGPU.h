@@ -25,6 +25,9 @@ inline constexpr llvm::StringLiteral kTargetAttr = "tilegpu.target";
 inline constexpr llvm::StringLiteral kScratchOffsetAttr = "tilegpu.scratch_offset";
 inline constexpr llvm::StringLiteral kCandidatesAttr = "tilegpu.candidates";
 
+/// What the GPU of the module around an op can do: 80 for "sm_80", 90 for "sm_90a".
+int getCapability(mlir::Operation *op);
+
 /// Lanes of a warp, as bits of a place.
 inline constexpr unsigned kLaneBits = 5;
 

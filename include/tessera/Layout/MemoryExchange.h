@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Tiles through shared memory: which instructions a warp moves its registers with, what
+// they cost, and where to put elements so that they cost little on both sides.
+//
+// Shared memory has 32 banks of 4 bytes. A warp's access is served in wavefronts of up to
+// 128 bytes, one word a bank. Where an element goes is ours to choose: any invertible
+// matrix over F2, from bits of the offset to element numbers. Its columns from the low
+// address bits up are
+//
+//     row      what one instruction moves in one piece for one lane (or a row of a matrix)
+//     bank     the rest of 128 bytes: lanes that are served at once must differ here ...
+//     segment  ... or not at all: two that differ in segment bits alone are in conflict
+//
+// So the segment bits must avoid two subspaces: what the row and the lanes of one phase
+// span on the storing side, and what they span on the loading side. Over F2 two subspaces
+// always have a common complement (three need not): with e and f the basis vectors that
+// each side has alone, and c those that neither has, all of c and e_i ^ f_i. Worked
+// example, a 4x4 tile, 4 lanes hold rows and are to hold columns, 4 banks:
+//
+//     stores span rows (e = 4, 8), loads columns (f = 1, 2), c is empty.
+//     segment = 1 ^ 4, 2 ^ 8;  bank = 1, 2:   element (r, c) is at 4 r + (c ^ r)
+//
+// The two sides need not move the same number of elements at once: the row of one may be a
+// part of the other's. The narrow side's lanes then count within the wide side's row.
+
+#ifndef TESSERA_LAYOUT_MEMORYEXCHANGE_H
+#define TESSERA_LAYOUT_MEMORYEXCHANGE_H
+
+#include "tessera/Layout/MatrixAccess.h"
+
+namespace tessera {
+
+/// Shared memory for an exchange: each column a basis vector of element numbers, from the
+/// low address bits up.
+struct SwizzlePlan {
+  f2::Columns vector, bank, segment;
+
+  /// The memory layout: column i is the element at offset 2^i.
+  LinearLayout layout(const LinearLayout &like) const;
+};
+
+/// A swizzle with which neither side has bank conflicts, for elements of `bits` bits, if
+/// both sides move what both have in registers. Wherever that is at least 32 bits the
+/// result is free of conflicts on both sides.
+SwizzlePlan planSwizzle(const LinearLayout &source, const LinearLayout &destination, unsigned bits);
+
+/// The number of 128-byte wavefronts that one access of a warp takes: each lane moves
+/// 2^`vectorBits` elements of `bits` bits, the first of lane l at the offset that `lanes`
+/// gives (five columns, in elements).
+///
+/// Exact for every linear address: `phases * 2^(rank(W) - rank(W mod 32 words))` with W
+/// the word addresses of a phase's lanes and of the words in a vector, because the fibres
+/// of a linear map have equal size.
+unsigned wavefronts(llvm::ArrayRef<uint64_t> lanes, unsigned vectorBits, unsigned bits);
+
+/// The largest k such that each thread can move 2^k elements at once, given where the
+/// bits of a register number and of everything else (lane, warp, block) go in memory.
+/// The low k address bits must come from registers alone, and all their values occur.
+unsigned vectorizableBits(llvm::ArrayRef<uint64_t> registerOffsets,
+                          llvm::ArrayRef<uint64_t> otherOffsets, unsigned limit);
+
+/// Whether ldmatrix (for loads) and stmatrix (for stores) are there.
+struct MatrixInstructions {
+  bool forLoads = false, forStores = false;
+
+  /// Those of a GPU of compute capability 8.0 (80), 9.0 (90), ...
+  static MatrixInstructions ofCapability(int capability) {
+    return {/*forLoads=*/capability >= 75, /*forStores=*/capability >= 90};
+  }
+
+  bool operator==(const MatrixInstructions &other) const {
+    return forLoads == other.forLoads && forStores == other.forStores;
+  }
+};
+
+/// How a warp moves the registers of one repeat of a tile.
+struct MemoryAccess {
+  /// Matrix instructions; or, if nothing, 2^vectorBits elements a lane at once.
+  std::optional<MatrixAccess> matrix;
+  unsigned vectorBits = 0;
+  /// Of a warp, for all of its registers.
+  unsigned instructions = 0, wavefronts = 0;
+
+  unsigned getCost() const { return instructions + wavefronts; }
+};
+
+/// The cheapest way between registers and memory where it is given where elements lie.
+/// Vectors, unless matrix instructions are there and cheaper.
+MemoryAccess planAccess(const LinearLayout &layout, const LinearLayout &memory, unsigned bits,
+                        bool hasMatrices);
+
+/// A tile's way through shared memory from one distributed layout to another.
+struct ExchangePlan {
+  LinearLayout memory;
+  MemoryAccess store, load;
+
+  unsigned getCost() const { return store.getCost() + load.getCost(); }
+};
+
+/// The cheapest exchange: with vectors of what both sides have in registers, with wider
+/// ones on one side, with matrix instructions on one side or both. The first in this order
+/// among equals.
+ExchangePlan planExchange(const LinearLayout &source, const LinearLayout &destination,
+                          unsigned bits, MatrixInstructions matrices);
+
+} // namespace tessera
+
+#endif // TESSERA_LAYOUT_MEMORYEXCHANGE_H
