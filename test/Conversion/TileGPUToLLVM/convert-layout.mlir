@@ -52,8 +52,8 @@ tile.func private @shuffle_and_select(%x: tensor<64xf32, #a>) -> tensor<64xf32, 
 // -----
 
 // A transposition within each warp: too many shuffles, so the warp's own part of memory,
-// and no barrier for the others. Neighbours there are none here: four elements at once go in,
-// single ones come out.
+// and no barrier for the others. Neighbours there are none here: four elements at once go in, and
+// the four lanes of a row take one each.
 #rows = #tilegpu.layout<64x8, reg = [[0, 1], [0, 2], [0, 4]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], warp = [[32, 0]]>
 #columns = #tilegpu.layout<64x8, reg = [[1, 0], [2, 0], [4, 0]], lane = [[0, 1], [0, 2], [0, 4], [8, 0], [16, 0]], warp = [[32, 0]]>
 module attributes {tilegpu.num_warps = 2 : i32} {
@@ -63,7 +63,7 @@ module attributes {tilegpu.num_warps = 2 : i32} {
 // CHECK-NOT: nvvm.barrier
 // CHECK: nvvm.bar.warp.sync
 // CHECK-NOT: nvvm.barrier
-// CHECK-COUNT-8: llvm.load %{{.+}} : !llvm.ptr<3> -> i32
+// CHECK-COUNT-2: nvvm.ldmatrix
 // CHECK-NOT: llvm.load
 // CHECK: llvm.return
 tile.func private @within_warps(%x: tensor<64x8xi32, #rows>) -> tensor<64x8xi32, #columns> attributes {noinline} {
@@ -122,11 +122,11 @@ tile.func private @pointers(%x: tensor<512x!tile.ptr<f32>, #a>) -> tensor<512x!t
 // The accumulator of a product to whole rows. With matrix instructions on one side at least,
 // both move four words a lane at once.
 #accumulator = #tilegpu.layout<64x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
-#rows = #tilegpu.layout<64x64, reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
+#rows = #tilegpu.layout<64x64, reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[1, 0], [2, 0], [0, 8], [0, 16], [0, 32]], warp = [[4, 0], [8, 0]]>
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
 // CHECK-LABEL: llvm.func internal @store_matrices(
-// CHECK: %[[WORD:.+]] = llvm.bitcast %{{.+}} : vector<2xf16> to i32
-// CHECK: nvvm.stmatrix %{{.+}}, {{.*}}%[[WORD]]{{.*}} {eltType = #nvvm.ld_st_matrix_elt_type<b16>, layout = #nvvm.mma_layout<row>, shape = #nvvm.ld_st_matrix_shape<m = 8, n = 8>} : !llvm.ptr<3>, i32, i32, i32, i32
+// CHECK: %[[WORD:.+]] = llvm.bitcast %{{.+}} : vector<2xi16> to i32
+// CHECK: nvvm.stmatrix %{{.+}}, %[[WORD]], {{.+}} {eltType = #nvvm.ld_st_matrix_elt_type<b16>, layout = #nvvm.mma_layout<row>, shape = #nvvm.ld_st_matrix_shape<m = 8, n = 8>} : !llvm.ptr<3>, i32, i32, i32, i32
 // CHECK-COUNT-3: nvvm.stmatrix
 // CHECK-NOT: nvvm.stmatrix
 // CHECK-NOT: llvm.store
@@ -157,7 +157,7 @@ tile.func private @load_matrices(%x: tensor<64x64xf16, #rows>) -> tensor<64x64xf
 
 // The same before sm_90: no stmatrix, so a word at a time there.
 #accumulator = #tilegpu.layout<64x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
-#rows = #tilegpu.layout<64x64, reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
+#rows = #tilegpu.layout<64x64, reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[1, 0], [2, 0], [0, 8], [0, 16], [0, 32]], warp = [[4, 0], [8, 0]]>
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_80"} {
 // CHECK-LABEL: llvm.func internal @store_words(
 // CHECK-NOT: nvvm.stmatrix
