@@ -108,6 +108,43 @@ void printTable(const LinearLayout &layout, raw_ostream &os) {
   printRepeats(layout, os);
 }
 
+void printBanks(const LinearLayout &memory, unsigned bits, raw_ostream &os) {
+  constexpr unsigned wordBits = 32, banks = 32;
+  memory.print(os);
+  os << "\n";
+  uint64_t elements = uint64_t(1) << memory.columns(HwDim::Offset).size();
+  uint64_t words = divideCeil(elements * bits, wordBits);
+  // The elements that have a part in each word.
+  auto label = [&](uint64_t word) {
+    std::string text;
+    for (uint64_t offset = word * wordBits / bits;
+         offset < std::min(elements, divideCeil((word + 1) * wordBits, bits)); ++offset) {
+      Place place{};
+      place[static_cast<unsigned>(HwDim::Offset)] = offset;
+      text += (text.empty() ? "" : " ") +
+              join(map_range(memory.coordinates(memory.apply(place)),
+                             [](int64_t coordinate) { return itostr(coordinate); }),
+                   ",");
+    }
+    return text;
+  };
+  size_t width = 0;
+  for (uint64_t word = 0; word < words; ++word)
+    width = std::max(width, label(word).size());
+  for (uint64_t word = 0; word < words; ++word) {
+    bool isFirst = word % banks == 0, isLast = word % banks == banks - 1 || word + 1 == words;
+    if (isFirst)
+      os << "line " << word / banks << " [";
+    std::string text = label(word);
+    os << (isFirst ? "" : " | ") << text;
+    if (!isLast)
+      os.indent(width - text.size());
+    else
+      os << "]\n";
+  }
+  printRepeats(memory, os);
+}
+
 void drawSvg(const LinearLayout &layout, unsigned bits, raw_ostream &os) {
   auto places = placesOfElements(layout);
   Matrices shape(layout);
@@ -179,6 +216,15 @@ public:
         fail(key.str() + " takes powers of two");
     return values;
   }
+  /// The columns of a part of a place, as element numbers; none if it is not named.
+  f2::Columns columns(StringRef key) {
+    auto it = given.find(key);
+    if (it == given.end())
+      return {};
+    SmallVector<uint64_t> values = numbers<uint64_t>(it->second, ',', key);
+    given.erase(it);
+    return {values.begin(), values.end()};
+  }
   unsigned one(StringRef key, bool powers = true) { return list(key, 1, powers)[0]; }
 
   void fail(const std::string &message) {
@@ -221,14 +267,14 @@ std::optional<LinearLayout> parseLayout(StringRef text, std::string &error) {
     return std::nullopt;
   constexpr StringRef names[] = {"blocked",       "mma-accumulator",   "mma-operand-a",
                                  "mma-operand-b", "wgmma-accumulator", "wgmma-operand-a",
-                                 "swizzle",       "nvidia-swizzle"};
+                                 "swizzle",       "nvidia-swizzle",    "columns"};
   if (!llvm::is_contained(names, words.name)) {
     error = "there is no layout '" + words.name.str() + "'; there are " +
             join(std::begin(names), std::end(names), ", ");
     return std::nullopt;
   }
   size_t rank = words.shape.size();
-  if (words.name != "blocked" && rank != 2) {
+  if (words.name != "blocked" && words.name != "columns" && rank != 2) {
     error = words.name.str() + " takes a shape of two extents";
     return std::nullopt;
   }
@@ -241,6 +287,19 @@ std::optional<LinearLayout> parseLayout(StringRef text, std::string &error) {
     if (!llvm::equal(sorted, llvm::seq<unsigned>(0, rank)))
       words.fail("order is a permutation of the dimensions");
     make = [=, &words] { return blocked(words.shape, registers, lanes, warps, order); };
+  } else if (words.name == "columns") {
+    LinearLayout layout(words.shape);
+    for (HwDim dim : kAllHwDims) {
+      layout.columns(dim) = words.columns(getName(dim));
+      for (uint64_t column : layout.columns(dim))
+        if (column >> layout.elementBits())
+          words.fail("the tile has no element " + utostr(column));
+    }
+    if (layout.columns(HwDim::Offset).empty() && layout.whyNotDistributed().size())
+      words.fail(layout.whyNotDistributed());
+    if (!layout.columns(HwDim::Offset).empty() && layout.whyNotMemory().size())
+      words.fail(layout.whyNotMemory());
+    make = [=] { return layout; };
   } else if (words.name == "mma-accumulator") {
     auto warps = words.list("warps", 2);
     make = [=, &words] { return mmaAccumulator(words.shape, warps[0], warps[1]); };

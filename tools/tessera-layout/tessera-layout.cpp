@@ -4,6 +4,7 @@
 //
 //   tessera-layout 'blocked 8x8 registers=1,2 lanes=8,4 warps=1,1 order=1,0'
 //   tessera-layout --svg 'nvidia-swizzle 8x64 width=128 bits=16' > swizzle.svg
+//   tessera-layout --banks --bits=16 'nvidia-swizzle 8x64 width=128 bits=16'
 //   tessera-layout --to 'mma-operand-a 64x64 bits=8 k=2 warps=4,1' 'mma-accumulator 64x64
 //   warps=4,1'
 
@@ -20,6 +21,7 @@ using namespace tessera;
 static cl::opt<std::string> from(cl::Positional, cl::Required, cl::desc("<layout>"));
 static cl::opt<std::string> to("to", cl::desc("say how to convert to this layout"));
 static cl::opt<bool> svg("svg", cl::desc("draw instead of printing"));
+static cl::opt<bool> banks("banks", cl::desc("print memory by lines of 32 banks"));
 static cl::opt<unsigned> bits("bits", cl::init(32),
                               cl::desc("width of an element (banks, swizzles)"));
 
@@ -66,7 +68,13 @@ int main(int argc, char **argv) {
   if (!layout)
     return 1;
   if (to.empty()) {
-    if (svg)
+    if (banks) {
+      if (layout->columns(HwDim::Offset).empty()) {
+        WithColor::error(errs(), "tessera-layout") << "only layouts of memory have banks\n";
+        return 1;
+      }
+      printBanks(*layout, bits, outs());
+    } else if (svg)
       drawSvg(*layout, bits, outs());
     else
       printTable(*layout, outs());

@@ -14,7 +14,11 @@ namespace tessera {
 /// "w1 l5 r2" for warp 1, lane 5, register 2; "o17" for offset 17. Copies follow a comma.
 void printTable(const LinearLayout &layout, llvm::raw_ostream &os);
 
-/// The same as an SVG: a cell an element, coloured by the lane (the bank, for memory) of
+/// A layout of memory as its banks see it: a row for each 128 bytes, a column for each of
+/// the 32 banks, in it the coordinates of what lies there. `bits` is the element's width.
+void printBanks(const LinearLayout &memory, unsigned bits, llvm::raw_ostream &os);
+
+/// The table as an SVG: a cell an element, coloured by the lane (the bank, for memory) of
 /// its first place, labelled with all of it. `bits` is the element's width, for banks.
 void drawSvg(const LinearLayout &layout, unsigned bits, llvm::raw_ostream &os);
 
@@ -26,7 +30,9 @@ void drawSvg(const LinearLayout &layout, unsigned bits, llvm::raw_ostream &os);
 ///     wgmma-operand-a 64x16 bits=16 groups=1,1
 ///     swizzle 16x64 vec=8 per-phase=1 max-phase=8
 ///     nvidia-swizzle 16x64 width=128 bits=16
+///     columns 8x8 reg=1,2 lane=4,8,16,0,0 warp=32        columns 2x2 offset=1,2
 ///
+/// The last form takes the columns themselves, as element numbers.
 /// On a mistake: nothing, and `error` says what is wrong.
 std::optional<LinearLayout> parseLayout(llvm::StringRef text, std::string &error);
 
