@@ -31,19 +31,23 @@ public:
   }
 
   std::unique_ptr<CompiledKernel> compile(ModuleOp module);
+  /// The part of that which is done on MLIR: brings the module to the stage "llvm".
+  void lowerToLLVMDialect(ModuleOp module);
 
 private:
   std::unique_ptr<CompiledKernel> generateCode(std::unique_ptr<llvm::Module> code) override;
+  void readRegisters(const PtxasResult &assembled);
 
   NVPTXTarget target;
   std::unique_ptr<llvm::TargetMachine> machine;
 };
 
-std::unique_ptr<CompiledKernel> CUDACompilation::compile(ModuleOp module) {
+void CUDACompilation::lowerToLLVMDialect(ModuleOp module) {
   DiagnosticCollector diagnostics(module.getContext());
   GPUPipelineOptions pipeline;
   pipeline.arch = target.arch;
   pipeline.numWarps = options.numWarps;
+  pipeline.numStages = options.numStages;
   pipeline.deterministic = options.deterministic;
   pipeline.fpFusion = options.fpFusion;
 
@@ -52,7 +56,10 @@ std::unique_ptr<CompiledKernel> CUDACompilation::compile(ModuleOp module) {
   lower(module, "llvm", [&](OpPassManager &passes) { buildNVVMPipeline(passes, pipeline); });
   readKernelAttributes(module, metadata);
   llvm::append_range(metadata.remarks, diagnostics.remarks);
+}
 
+std::unique_ptr<CompiledKernel> CUDACompilation::compile(ModuleOp module) {
+  lowerToLLVMDialect(module);
   std::unique_ptr<llvm::Module> code = translate(module);
   code->setTargetTriple(machine->getTargetTriple());
   code->setDataLayout(machine->createDataLayout());
@@ -62,6 +69,28 @@ std::unique_ptr<CompiledKernel> CUDACompilation::compile(ModuleOp module) {
   optimizeForNVPTX(*code, *machine);
   checkLLVM("optimising");
   return generateCode(std::move(code));
+}
+
+/// Takes back how many programs are to fit a multiprocessor, which was an estimate, where
+/// more than one are. Returns whether it did.
+static bool allowOneProgram(std::string &ptx) {
+  constexpr llvm::StringLiteral directive = ".minnctapersm ";
+  size_t at = ptx.find(directive);
+  if (at == std::string::npos)
+    return false;
+  size_t number = at + directive.size(), end = ptx.find_first_not_of("0123456789", number);
+  if (ptx.compare(number, end - number, "1") == 0)
+    return false;
+  ptx.replace(number, end - number, "1");
+  return true;
+}
+
+void CUDACompilation::readRegisters(const PtxasResult &assembled) {
+  for (const PtxasFunction &function : assembled.functions)
+    if (function.name == metadata.name) {
+      metadata.numRegisters = function.registers;
+      metadata.spillBytes = function.spillStoreBytes;
+    }
 }
 
 std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<llvm::Module> code) {
@@ -86,11 +115,16 @@ std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<ll
   assembler.maxRegisters = options.maxRegisters;
   assembler.timeoutSeconds = options.ptxasTimeout;
   PtxasResult assembled = runPtxas(ptx, assembler);
-  for (const PtxasFunction &function : assembled.functions)
-    if (function.name == metadata.name) {
-      metadata.numRegisters = function.registers;
-      metadata.spillBytes = function.spillStoreBytes;
-    }
+  readRegisters(assembled);
+  if (metadata.spillBytes > 0 && allowOneProgram(ptx)) {
+    PtxasResult roomier = runPtxas(ptx, assembler);
+    int spilled = metadata.spillBytes;
+    readRegisters(roomier);
+    if (metadata.spillBytes < spilled)
+      assembled = std::move(roomier);
+    else
+      readRegisters(assembled);
+  }
   llvm::append_range(metadata.remarks, assembled.warnings);
   record("cubin");
   if (!options.dumpDir.empty())
@@ -100,6 +134,10 @@ std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<ll
 }
 
 } // namespace
+
+void tessera::lowerForCUDA(ModuleOp module, const CompileOptions &options) {
+  CUDACompilation(options).lowerToLLVMDialect(module);
+}
 
 std::unique_ptr<CompiledKernel> tessera::compileForCUDA(ModuleOp module,
                                                         const CompileOptions &options) {

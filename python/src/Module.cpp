@@ -6,7 +6,9 @@
 
 #include <pybind11/stl.h>
 
+#include <array>
 #include <string>
+#include <tuple>
 #include <vector>
 
 using namespace tessera::python;
@@ -49,6 +51,40 @@ std::vector<size_t> storedArguments(Module &module, const std::string &kernel) {
   return result;
 }
 
+void lowerForCUDA(Module &module, const std::string &options) {
+  TsrStatus status;
+  {
+    py::gil_scoped_release release;
+    status = tsr_module_lower_cuda(module.handle.get(), options.c_str());
+  }
+  check(status);
+}
+
+/// `memory` has (begin, end, is read-only) for each piece.
+py::object simulate(Module &module, const std::string &kernel, const std::array<int32_t, 3> &grid,
+                    const py::sequence &args,
+                    const std::vector<std::tuple<uint64_t, uint64_t, bool>> &memory,
+                    uint64_t seed) {
+  std::vector<uint64_t> slots;
+  for (py::handle arg : args) {
+    slots.push_back(PyLong_AsUnsignedLongLongMask(arg.ptr()));
+    if (PyErr_Occurred())
+      throw py::error_already_set();
+  }
+  std::vector<TsrMemory> pieces;
+  for (auto [begin, end, isReadOnly] : memory)
+    pieces.push_back({begin, end, isReadOnly});
+  const char *report = nullptr;
+  TsrStatus status;
+  {
+    py::gil_scoped_release release;
+    status = tsr_simulate(module.handle.get(), kernel.c_str(), grid.data(), slots.data(),
+                          slots.size(), pieces.data(), pieces.size(), seed, &report);
+  }
+  check(status);
+  return py::module_::import("json").attr("loads")(report);
+}
+
 } // namespace
 
 void tessera::python::registerModule(py::module_ &module) {
@@ -63,5 +99,10 @@ void tessera::python::registerModule(py::module_ &module) {
            "The text of the module, with the place of each operation if asked for.")
       .def("stored_arguments", &storedArguments, py::arg("kernel"),
            "The arguments through which a kernel of tile IR may write, by place.")
+      .def("lower_cuda", &lowerForCUDA, py::arg("options"),
+           "Bring a kernel for a GPU to the stage \"llvm\", in place.")
+      .def("simulate", &simulate, py::arg("kernel"), py::arg("grid"), py::arg("args"),
+           py::arg("memory"), py::arg("seed"),
+           "Run a kernel of that stage with the simulator; its report.")
       .def("__str__", [](Module &self) { return printModule(self, false); });
 }

@@ -42,6 +42,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "Frontend": {"Support", "Dialect/Tile/IR"},
     "Interpreter": {"Support", "Dialect/Tile/IR"},
+    "Simulator": {"Support"},
     "Conversion": {
         "Support",
         "Machine",
@@ -81,6 +82,7 @@ LAYERS: dict[str, set[str]] = {
         "Runtime",
         "Frontend",
         "Interpreter",
+        "Simulator",
         "Layout",
         "Target",
         "Dialect/Tile/IR",

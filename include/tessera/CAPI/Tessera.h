@@ -232,6 +232,27 @@ TSR_EXPORT TsrStatus tsr_kernel_launch_cuda(TsrKernel *kernel, int32_t device, u
 TSR_EXPORT TsrStatus tsr_interpret(TsrModule *module, const char *kernel, const int32_t grid[3],
                                    const uint64_t *args, size_t num_args) TSR_NOEXCEPT;
 
+/* --- The simulator of GPU code ----------------------------------------------------- */
+
+/* Brings a kernel for "cuda" to the stage "llvm", in place. `options` are tsr_compile's. */
+TSR_EXPORT TsrStatus tsr_module_lower_cuda(TsrModule *module, const char *options) TSR_NOEXCEPT;
+
+typedef struct TsrMemory {
+  uint64_t begin, end;
+  int32_t is_read_only;
+} TsrMemory;
+
+/* Runs a kernel of a module of that stage on the CPU, a warp at a time in an order that
+ * `seed` decides. `memory` is all that it may touch besides its own; with none, nothing is
+ * checked. `*report` is JSON, and belongs to the module: {"findings": [{"kind", "kernel",
+ * "location", "program", "thread", "address", "message", "count", "text"}], "shared":
+ * [{"location", "instruction", "executions", "wavefronts", "ideal"}], "instructions",
+ * "lane_operations"}. */
+TSR_EXPORT TsrStatus tsr_simulate(TsrModule *module, const char *kernel, const int32_t grid[3],
+                                  const uint64_t *args, size_t num_args, const TsrMemory *memory,
+                                  size_t num_memory, uint64_t seed,
+                                  const char **report) TSR_NOEXCEPT;
+
 /* JSON about the host: cpu, features, vector bits, threads, and who provides them. */
 TSR_EXPORT const char *tsr_host_info(void) TSR_NOEXCEPT;
 

@@ -62,6 +62,7 @@ struct CompileOptions {
   /// 32), and where ptxas and libdevice are (empty: looked for in the usual places).
   std::string arch = "sm_90a";
   int numWarps = 4;
+  int numStages = 3; ///< of a pipelined loop that does not say
   std::string ptxas;
   std::string libdevice;
   int ptxasTimeout = 300; ///< seconds
@@ -94,6 +95,10 @@ std::unique_ptr<mlir::MLIRContext> createContext();
 /// error's), and InternalError, with a reproducer if asked for, where a pass fails
 /// otherwise.
 std::unique_ptr<CompiledKernel> compile(mlir::ModuleOp module, const CompileOptions &options);
+
+/// Brings a kernel for a GPU to its last stage that is MLIR, "llvm", for the simulator.
+/// Throws as `compile` does.
+void lowerForCUDA(mlir::ModuleOp module, const CompileOptions &options);
 
 /// Compiles a kernel from the text of a stage that is not MLIR: "llvmir".
 std::unique_ptr<CompiledKernel> compileText(llvm::StringRef text, llvm::StringRef fileName,

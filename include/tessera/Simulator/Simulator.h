@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The simulator: GPU code run on the CPU, and watched.
+//
+// It takes a kernel at the last stage that is MLIR ("llvm": LLVM and NVVM operations and
+// our inline PTX) and runs every program of a grid, a warp at a time, 32 lanes in lock
+// step. What it is for is what a GPU does not tell: a GPU runs a kernel that forgets a
+// barrier, and gives the right answer on most days. Here every access to shared memory
+// is checked against all others by vector clocks, so that a race is found whatever order
+// the warps happened to run in; the order is random, but that of a seed.
+//
+//   out of bounds   an access outside the launch's arrays or the program's shared memory
+//   misaligned      an address that is no multiple of the access's size
+//   uninitialised   a read of shared memory that nobody has written
+//   race            two accesses of shared memory, one of them a write, that nothing orders:
+//                   by two warps without a barrier, by two lanes without one of the warp,
+//                   or by a copy that was not waited for
+//   divergence      a barrier, a shuffle or a vote that lanes of a warp are missing from
+//   deadlock        warps that wait for what will never happen
+//   unordered proxy memory written as usual, read by the asynchronous units without a fence
+//
+// A finding does not end the run: a read out of bounds gives rubbish, a write is dropped.
+// An instruction is reported once, with the number of times.
+//
+// Not simulated: time, caches, and the weak order of global memory. Programs of a grid
+// take turns, so that one may wait for another. Races in global memory are not looked for.
+//
+// Values are those of the machine's documentation: where an instruction is approximate,
+// the result is the rounded one; nothing is contracted. A value that LLVM calls undefined
+// is rubbish of a fixed kind.
+
+#ifndef TESSERA_SIMULATOR_SIMULATOR_H
+#define TESSERA_SIMULATOR_SIMULATOR_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+/// Memory of the host that a kernel may touch.
+struct MemoryRegion {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  bool isReadOnly = false;
+};
+
+struct SimulatorOptions {
+  /// Of the order in which warps run.
+  uint64_t seed = 0;
+  /// How many programs run at the same time; those beyond wait for one to end.
+  int resident = 2;
+  /// Instructions of a warp after which a launch is given up.
+  uint64_t maxInstructions = uint64_t(1) << 32;
+  /// What may be touched of global memory; all of it if there is none.
+  std::vector<MemoryRegion> memory;
+  /// Takes each line of a kernel's device_print. Standard output if empty.
+  std::function<void(llvm::StringRef line)> print;
+};
+
+enum class FindingKind {
+  OutOfBounds,
+  Misaligned,
+  Uninitialised,
+  Race,
+  Divergence,
+  Deadlock,
+  UnorderedProxy,
+};
+
+/// "out of bounds", "race", ...
+llvm::StringRef getName(FindingKind kind);
+
+/// What a kernel did wrong, as it was seen first.
+struct Finding {
+  FindingKind kind;
+  std::string kernel;
+  std::string location; ///< "file:line:column", empty if unknown
+  std::array<int32_t, 3> program;
+  int thread = -1;      ///< in the program
+  uint64_t address = 0; ///< in shared memory from its start
+  std::string message;  ///< one sentence, without the above
+  uint64_t count = 1;   ///< how often this instruction did it
+};
+
+/// How a kernel used shared memory, an instruction.
+struct SharedAccess {
+  std::string location;
+  std::string instruction; ///< "load", "store", "ldmatrix", ...
+  uint64_t executions = 0; ///< by a warp
+  uint64_t wavefronts = 0; ///< turns of the 32 banks that they took
+  uint64_t ideal = 0;      ///< turns, had no two lanes met in a bank
+};
+
+struct SimulatorReport {
+  std::vector<Finding> findings;
+  std::vector<SharedAccess> sharedAccesses;
+  uint64_t instructions = 0;   ///< of warps
+  uint64_t laneOperations = 0; ///< of lanes that took part
+
+  /// {"findings": [{"kind", "kernel", "location", "program", "thread", "address", "message",
+  ///  "count"}], "shared": [{"location", "instruction", "executions", "wavefronts",
+  ///  "ideal"}], "instructions", "lane_operations"}
+  std::string toJSON() const;
+};
+
+/// The text of a finding in one line: place, kind, kernel, program, thread, message.
+std::string describe(const Finding &finding);
+
+/// Runs `kernel`, a function of `module` with the attribute nvvm.kernel (the only one if
+/// the name is empty), for every program of the grid. `args` has one 8-byte slot an
+/// argument, as in tsr_kernel_launch.
+///
+/// Throws UserError: no such kernel, another number of arguments, a bad grid, a failed
+/// assertion (E065), an instruction that the simulator does not know (E067).
+SimulatorReport simulate(mlir::ModuleOp module, llvm::StringRef kernel, std::array<int32_t, 3> grid,
+                         llvm::ArrayRef<uint64_t> args, const SimulatorOptions &options = {});
+
+} // namespace tessera
+
+#endif // TESSERA_SIMULATOR_SIMULATOR_H

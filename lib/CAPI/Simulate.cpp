@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Running GPU code with the simulator.
+
+#include "Errors.h"
+#include "Handles.h"
+
+#include "tessera/Compiler/Compiler.h"
+#include "tessera/Simulator/Simulator.h"
+
+using namespace tessera;
+using namespace tessera::capi;
+
+extern "C" {
+
+TsrStatus tsr_module_lower_cuda(TsrModule *module, const char *options) TSR_NOEXCEPT {
+  return guarded([&] {
+    CompileOptions parsed = CompileOptions::parse(options);
+    DiagnosticCollector collector(module->context.get());
+    lowerForCUDA(*module->module, parsed);
+  });
+}
+
+TsrStatus tsr_simulate(TsrModule *module, const char *kernel, const int32_t grid[3],
+                       const uint64_t *args, size_t num_args, const TsrMemory *memory,
+                       size_t num_memory, uint64_t seed, const char **report) TSR_NOEXCEPT {
+  return guarded([&] {
+    DiagnosticCollector collector(module->context.get());
+    SimulatorOptions options;
+    options.seed = seed;
+    for (size_t i = 0; i < num_memory; ++i)
+      options.memory.push_back({memory[i].begin, memory[i].end, memory[i].is_read_only != 0});
+    module->text = simulate(*module->module, kernel, {grid[0], grid[1], grid[2]},
+                            llvm::ArrayRef<uint64_t>(args, num_args), options)
+                       .toJSON();
+    *report = module->text.c_str();
+  });
+}
+
+} // extern "C"

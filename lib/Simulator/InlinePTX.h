@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The statements of inline PTX, parsed, and who decodes which.
+
+#ifndef TESSERA_LIB_SIMULATOR_INLINEPTX_H
+#define TESSERA_LIB_SIMULATOR_INLINEPTX_H
+
+#include "Decoder.h"
+
+#include "llvm/ADT/StringMap.h"
+
+namespace tessera::simulator {
+
+struct PTXOperand {
+  enum Kind { Scalar, Immediate, Vector, Address } kind = Scalar;
+  llvm::SmallVector<Register, 4> registers; ///< of an address, its base
+  int64_t offset = 0;                       ///< of an address; an immediate's value
+  unsigned width = 0;
+  llvm::SmallVector<Register, 4> more; ///< what an address has besides: coordinates
+};
+
+struct PTXInstr {
+  llvm::StringRef text;
+  llvm::SmallVector<llvm::StringRef, 6> words; ///< of the opcode, between dots
+  llvm::SmallVector<PTXOperand, 4> operands;
+  Register predicate = kNoRegister;
+  bool isNegated = false;
+};
+
+/// The text of one inline_asm.
+class PTXText {
+public:
+  PTXText(Decoder &decoder, mlir::LLVM::InlineAsmOp op);
+  void decode();
+
+private:
+  void bindOperands();
+  void declare(llvm::StringRef text);
+  void decodeStatement(llvm::StringRef statement);
+  std::optional<PTXOperand> parseOperand(llvm::StringRef text);
+  static llvm::SmallVector<llvm::StringRef> splitOperands(llvm::StringRef text);
+  void emitMove(Register to, Register from);
+  [[noreturn]] void refuse(llvm::StringRef statement) const;
+
+  Decoder &decoder;
+  mlir::LLVM::InlineAsmOp op;
+  Registers results;
+  llvm::SmallVector<std::pair<Register, unsigned>> places; ///< $0, $1, ... and their widths
+  llvm::StringMap<std::pair<Register, unsigned>> names;
+};
+
+unsigned getPTXWidth(llvm::StringRef type);
+
+// True if the instruction is of the family; it is decoded then.
+bool decodeMemoryPTX(Decoder &decoder, const PTXInstr &instr);
+bool decodeArithmeticPTX(Decoder &decoder, const PTXInstr &instr);
+
+/// The handler of "add", "xor", ... ; null if there is none.
+Handler findIntegerHandler(llvm::StringRef opcode, bool isSigned);
+Handler findFloatHandler(Decoder &decoder, llvm::StringRef opcode, llvm::StringRef type);
+
+} // namespace tessera::simulator
+
+#endif // TESSERA_LIB_SIMULATOR_INLINEPTX_H

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Programs, warps and frames: who runs when, and where lanes go at branches.
+
+#include "Machine.h"
+
+#include "mlir/IR/Location.h"
+#include "tessera/Support/UserError.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::simulator;
+
+std::string simulator::describeLocation(Operation *op) {
+  if (!op)
+    return {};
+  auto place = op->getLoc()->findInstanceOf<FileLineColLoc>();
+  if (!place)
+    return {};
+  return llvm::formatv("{0}:{1}:{2}", place.getFilename().getValue(), place.getLine(),
+                       place.getColumn())
+      .str();
+}
+
+//===----------------------------------------------------------------------===//
+// Warps
+//===----------------------------------------------------------------------===//
+
+Warp::Warp(Machine &machine, Cta &cta, unsigned id, const Code &kernel,
+           llvm::ArrayRef<uint64_t> args)
+    : machine(machine), cta(cta), id(id), constants(machine.image.constants) {
+  times.of[id] = 1;
+  pushFrame(kernel, kAllLanes, nullptr);
+  for (auto [reg, value] : llvm::zip_equal(kernel.arguments, args))
+    std::fill_n(rows[reg].lane, kLanes, value);
+}
+
+void Warp::pushFrame(const Code &code, Lanes lanes, const Instr *call) {
+  Frame frame;
+  frame.code = &code;
+  frame.firstRow = frames.empty() ? 0 : frames.back().firstRow + frames.back().code->numRegisters;
+  frame.active = frame.live = lanes;
+  frame.call = call;
+  if (rows.size() < frame.firstRow + code.numRegisters)
+    rows.resize(frame.firstRow + code.numRegisters);
+  // A thread's memory is its first frames': there is no recursion of functions with memory.
+  if (localBytes < code.localBytes) {
+    localBytes = code.localBytes;
+    localMemory.assign(kLanes * localBytes, 0xcd);
+  }
+  frames.push_back(frame);
+}
+
+bool Warp::checkWhole(const Instr &instr, Lanes lanes, const char *what) {
+  if (lanes == kAllLanes)
+    return true;
+  unsigned missing = __builtin_ctz(~lanes);
+  machine.report(FindingKind::Divergence, instr, *this, static_cast<int>(missing), 0,
+                 llvm::formatv("{0} is run by {1} lanes of the warp, and not by this one", what,
+                               __builtin_popcount(lanes)));
+  return false;
+}
+
+static Lanes lanesWhere(const uint64_t *values) {
+  Lanes lanes = 0;
+  for (unsigned lane = 0; lane < kLanes; ++lane)
+    lanes |= Lanes(values[lane] & 1) << lane;
+  return lanes;
+}
+
+void Warp::run(unsigned accesses) {
+  isSpinning = false;
+  unsigned budget = 20000;
+  while (!frames.empty() && state == WarpState::Runnable) {
+    Frame &frame = frames.back();
+    const Instr &instr = frame.code->instrs[frame.pc];
+    Lanes lanes = frame.active;
+    if (instr.predicate != kNoRegister) {
+      Lanes holds = lanesWhere(row(instr.predicate));
+      lanes &= instr.isNegated ? ~holds : holds;
+    }
+    ++machine.instructions;
+    machine.laneOperations += __builtin_popcount(lanes);
+    switch (instr.flow) {
+    case Flow::Next:
+      if (lanes)
+        instr.run(*this, instr, lanes);
+      ++frame.pc;
+      break;
+    case Flow::Memory:
+      if (lanes)
+        instr.run(*this, instr, lanes);
+      ++frame.pc;
+      if (accesses-- == 0)
+        return;
+      break;
+    case Flow::Branch:
+      takeBranch(instr);
+      break;
+    case Flow::Call: {
+      ++frame.pc;
+      uint32_t caller = frame.firstRow;
+      pushFrame(*instr.callee, lanes, &instr); // `frame` is gone
+      Frame &callee = frames.back();
+      for (auto [to, from] : llvm::zip_equal(instr.callee->arguments, instr.operands)) {
+        const Row &source = from >= 0 ? rows[caller + from] : constants[~from];
+        rows[callee.firstRow + to] = source;
+      }
+      break;
+    }
+    case Flow::Return:
+      returnFrom(instr);
+      break;
+    }
+    if (isSpinning || --budget == 0)
+      return;
+  }
+}
+
+void Warp::follow(const Edge &edge, Lanes lanes) {
+  if (edge.copies.empty())
+    return;
+  Row *registers = &rows[frames.back().firstRow];
+  if (edge.isParallel) {
+    if (scratch.size() < edge.copies.size())
+      scratch.resize(edge.copies.size());
+    for (auto [i, copy] : llvm::enumerate(edge.copies))
+      std::copy_n(row(copy.second), kLanes, scratch[i].lane);
+    for (auto [i, copy] : llvm::enumerate(edge.copies)) {
+      const uint64_t *from = scratch[i].lane;
+      uint64_t *to = registers[copy.first].lane;
+      forEachLane(lanes, [&](unsigned lane) { to[lane] = from[lane]; });
+    }
+    return;
+  }
+  for (const auto &[target, source] : edge.copies) {
+    const uint64_t *from = row(source);
+    uint64_t *to = registers[target].lane;
+    forEachLane(lanes, [&](unsigned lane) { to[lane] = from[lane]; });
+  }
+}
+
+/// Operand 0 is the number of the edge; a branch without one has a single edge.
+void Warp::takeBranch(const Instr &instr) {
+  Frame &frame = frames.back();
+  const Edge *edges = &frame.code->edges[instr.firstEdge];
+  Lanes left = frame.active;
+  std::array<uint64_t, kLanes> choice{};
+  if (instr.run)
+    instr.run(*this, instr, left);
+  if (!instr.operands.empty()) {
+    const uint64_t *numbers = in(instr, 0);
+    std::copy_n(numbers, kLanes, choice.begin());
+  }
+  bool isFirst = true;
+  while (left) {
+    uint64_t number = choice[__builtin_ctz(left)];
+    Lanes group = 0;
+    forEachLane(left, [&](unsigned lane) {
+      if (choice[lane] == number)
+        group |= Lanes(1) << lane;
+    });
+    const Edge &edge = edges[number];
+    follow(edge, group);
+    left &= ~group;
+    if (isFirst && !left && frame.active == frame.live) {
+      frame.pc = edge.target;
+      return;
+    }
+    isFirst = false;
+    forEachLane(group, [&](unsigned lane) { frame.where[lane] = edge.target; });
+  }
+  regroup(frame);
+}
+
+void Warp::regroup(Frame &frame) {
+  uint32_t first = ~0u;
+  forEachLane(frame.live, [&](unsigned lane) { first = std::min(first, frame.where[lane]); });
+  frame.active = 0;
+  forEachLane(frame.live, [&](unsigned lane) {
+    if (frame.where[lane] == first)
+      frame.active |= Lanes(1) << lane;
+  });
+  frame.pc = first;
+}
+
+void Warp::returnFrom(const Instr &instr) {
+  Frame &frame = frames.back();
+  if (frame.call) {
+    uint32_t caller = frames[frames.size() - 2].firstRow;
+    for (auto [number, to] : llvm::enumerate(frame.call->results)) {
+      const uint64_t *from = in(instr, number);
+      uint64_t *result = rows[caller + to].lane;
+      forEachLane(frame.active, [&](unsigned lane) { result[lane] = from[lane]; });
+    }
+  }
+  frame.live &= ~frame.active;
+  if (frame.live)
+    return regroup(frame);
+  frames.pop_back();
+  if (frames.empty())
+    state = WarpState::Done;
+}
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+void Cta::arrive(Warp &warp, unsigned number, unsigned expected, bool waits) {
+  Barrier &barrier = barriers[number];
+  barrier.expected = expected;
+  barrier.times.join(warp.times);
+  ++barrier.arrived;
+  warp.tick();
+  if (waits) {
+    warp.state = WarpState::AtBarrier;
+    warp.barrier = number;
+    barrier.waiting.push_back(&warp);
+  }
+  if (barrier.arrived < expected)
+    return;
+  for (Warp *waiting : barrier.waiting) {
+    waiting->state = WarpState::Runnable;
+    waiting->waitsAt = nullptr;
+    waiting->times.join(barrier.times);
+  }
+  barrier = Barrier();
+}
+
+bool Cta::isDone() const {
+  return llvm::all_of(warps, [](const auto &warp) { return warp->state == WarpState::Done; });
+}
+
+//===----------------------------------------------------------------------===//
+// The machine
+//===----------------------------------------------------------------------===//
+
+Machine::Machine(const Image &image, const Code &kernel, std::array<int32_t, 3> grid,
+                 unsigned numWarps, llvm::ArrayRef<uint64_t> args, const SimulatorOptions &options)
+    : image(image), kernel(kernel), grid(grid), numWarps(numWarps), options(options), args(args),
+      regions(options.memory), random(options.seed) {
+  if (!regions.empty())
+    for (const std::string &data : image.data) {
+      auto begin = reinterpret_cast<uint64_t>(data.data());
+      regions.push_back({begin, begin + data.size(), /*isReadOnly=*/true});
+    }
+  llvm::sort(regions,
+             [](const MemoryRegion &a, const MemoryRegion &b) { return a.begin < b.begin; });
+}
+
+std::unique_ptr<Cta> Machine::makeCta(uint64_t number) {
+  auto x = static_cast<uint64_t>(grid[0]), y = static_cast<uint64_t>(grid[1]);
+  std::array<int32_t, 3> id = {static_cast<int32_t>(number % x),
+                               static_cast<int32_t>(number / x % y),
+                               static_cast<int32_t>(number / x / y)};
+  auto cta = std::make_unique<Cta>(*this, id, numWarps, image.sharedBytes);
+  for (unsigned i = 0; i < numWarps; ++i)
+    cta->warps.push_back(std::make_unique<Warp>(*this, *cta, i, kernel, args));
+  return cta;
+}
+
+void Machine::run() {
+  uint64_t total = uint64_t(grid[0]) * grid[1] * grid[2], next = 0;
+  std::vector<std::unique_ptr<Cta>> resident;
+  auto limit = static_cast<size_t>(std::max(1, options.resident));
+  while (true) {
+    while (resident.size() < limit && next < total)
+      resident.push_back(makeCta(next++));
+    if (resident.empty())
+      return;
+    size_t chosen = resident.size() == 1 ? 0 : drawBits() % resident.size();
+    if (!runSome(*resident[chosen]))
+      resident.erase(resident.begin() + chosen);
+  }
+}
+
+/// Runs a warp of a program for a while. False if there will be nothing more to run.
+bool Machine::runSome(Cta &cta) {
+  llvm::SmallVector<Warp *, kMaxWarps> runnable;
+  for (const auto &warp : cta.warps)
+    if (warp->state == WarpState::Runnable)
+      runnable.push_back(warp.get());
+  if (runnable.empty()) {
+    if (!cta.isDone())
+      reportDeadlock(cta);
+    return false;
+  }
+  Warp &warp = *runnable[drawBits() % runnable.size()];
+  warp.run(static_cast<unsigned>(drawBits() % 16));
+  if (instructions > options.maxInstructions)
+    throw UserError("E068", llvm::formatv("kernel '{0}' has not ended after {1} instructions",
+                                          kernel.name, instructions));
+  return true;
+}
+
+void Machine::reportDeadlock(Cta &cta) {
+  for (const auto &warp : cta.warps) {
+    if (warp->state != WarpState::AtBarrier)
+      continue;
+    const Barrier &barrier = cta.barriers[warp->barrier];
+    std::string ended;
+    for (const auto &other : cta.warps)
+      if (other->state == WarpState::Done)
+        ended += (ended.empty() ? "" : ", ") + std::to_string(other->id);
+    std::string message =
+        llvm::formatv("warp {0} waits at barrier {1}, where {2} of {3} warps have come", warp->id,
+                      warp->barrier, barrier.arrived, barrier.expected);
+    if (!ended.empty())
+      message += "; warps that have ended: " + ended;
+    report(FindingKind::Deadlock, *warp->waitsAt, *warp, 0, 0, std::move(message));
+  }
+}
+
+void Machine::report(FindingKind kind, const Instr &instr, const Warp &warp, int lane,
+                     uint64_t address, std::string message) {
+  auto [found, isNew] = known.try_emplace({kind, instr.number}, findings.size());
+  if (!isNew) {
+    ++findings[found->second].count;
+    return;
+  }
+  Finding finding;
+  finding.kind = kind;
+  finding.kernel = kernel.name;
+  finding.location = describeLocation(instr.op);
+  finding.program = warp.cta.id;
+  finding.thread = static_cast<int>(warp.threadOf(static_cast<unsigned>(lane)));
+  finding.address = address;
+  finding.message = std::move(message);
+  findings.push_back(std::move(finding));
+}
+
+const char *Machine::checkGlobal(uint64_t address, uint64_t size, bool isWrite) const {
+  if (regions.empty())
+    return nullptr;
+  auto after = llvm::upper_bound(
+      regions, address, [](uint64_t at, const MemoryRegion &region) { return at < region.begin; });
+  // Regions may overlap: arguments may be views of one array.
+  const char *problem = "is in none of the launch's arrays";
+  for (auto region = after; region != regions.begin();) {
+    --region;
+    if (address + size > region->end)
+      continue;
+    if (!isWrite || !region->isReadOnly)
+      return nullptr;
+    problem = "is in an array that may not be written";
+  }
+  return problem;
+}
+
+void Machine::noteShared(const Instr &instr, const char *name, unsigned wavefronts,
+                         unsigned ideal) {
+  auto &[op, access] = sharedAccesses[instr.number];
+  op = instr.op;
+  access.instruction = name;
+  ++access.executions;
+  access.wavefronts += wavefronts;
+  access.ideal += ideal;
+}
+
+SimulatorReport Machine::takeReport() {
+  SimulatorReport result;
+  result.findings = std::move(findings);
+  std::map<uint32_t, SharedAccess> ordered;
+  for (auto &[number, entry] : sharedAccesses) {
+    entry.second.location = describeLocation(entry.first);
+    ordered[number] = std::move(entry.second);
+  }
+  for (auto &[number, access] : ordered)
+    result.sharedAccesses.push_back(std::move(access));
+  result.instructions = instructions;
+  result.laneOperations = laneOperations;
+  return result;
+}

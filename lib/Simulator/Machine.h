@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What runs the bytecode: the machine with its resident programs, a program's warps, and
+// the frames of a warp.
+//
+// Lanes of a warp go their own ways at a branch. Of the groups that result, the one that
+// stands at the earliest block runs, blocks being in an order in which all of a loop lies
+// before what follows it; so groups meet again as early as they can.
+
+#ifndef TESSERA_LIB_SIMULATOR_MACHINE_H
+#define TESSERA_LIB_SIMULATOR_MACHINE_H
+
+#include "Bytecode.h"
+#include "Shared.h"
+#include "tessera/Simulator/Simulator.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+#include <random>
+
+namespace tessera::simulator {
+
+class Machine;
+class Cta;
+
+/// Addresses that are no global memory: windows on the memory of the program and of the
+/// thread.
+constexpr uint64_t kSharedWindow = uint64_t(1) << 60;
+constexpr uint64_t kLocalWindow = uint64_t(1) << 61;
+constexpr uint64_t kWindowBytes = uint64_t(1) << 32;
+
+struct Frame {
+  const Code *code = nullptr;
+  uint32_t firstRow = 0;
+  uint32_t pc = 0;
+  Lanes active = 0, live = 0;
+  uint32_t where[kLanes]; ///< the next instruction of lanes that are not active
+  const Instr *call = nullptr;
+};
+
+enum class WarpState : uint8_t { Runnable, AtBarrier, Done };
+
+class Warp {
+public:
+  Warp(Machine &machine, Cta &cta, unsigned id, const Code &kernel, llvm::ArrayRef<uint64_t> args);
+
+  /// Runs until it is blocked or done, or `accesses` accesses to memory are made.
+  void run(unsigned accesses);
+
+  const uint64_t *in(const Instr &instr, unsigned number) const {
+    return row(instr.operands[number]);
+  }
+  uint64_t *out(const Instr &instr, unsigned number = 0) {
+    return rows[frames.back().firstRow + instr.results[number]].lane;
+  }
+  const uint64_t *row(Register reg) const {
+    return reg >= 0 ? rows[frames.back().firstRow + reg].lane : constants[~reg].lane;
+  }
+  unsigned threadOf(unsigned lane) const { return id * kLanes + lane; }
+  Accessor accessor(unsigned lane) const {
+    return {id, lane, times.of[id], &times, /*isAsync=*/false};
+  }
+  /// What comes after is told apart from what came before.
+  void tick() { ++times.of[id]; }
+  uint8_t *local(unsigned lane, uint64_t offset) {
+    return localMemory.data() + lane * localBytes + offset;
+  }
+  /// Reports unless all 32 lanes take part.
+  bool checkWhole(const Instr &instr, Lanes lanes, const char *what);
+
+  Machine &machine;
+  Cta &cta;
+  const unsigned id;
+  WarpState state = WarpState::Runnable;
+  bool isSpinning = false;        ///< its last try to wait has failed
+  const Instr *waitsAt = nullptr; ///< the barrier, or what it spins at
+  unsigned barrier = 0;
+  Times times;
+  uint64_t localBytes = 0;
+
+private:
+  void pushFrame(const Code &code, Lanes lanes, const Instr *call);
+  void takeBranch(const Instr &instr);
+  void follow(const Edge &edge, Lanes lanes);
+  void regroup(Frame &frame);
+  void returnFrom(const Instr &instr);
+
+  const std::deque<Row> &constants;
+  std::vector<Row> rows;
+  llvm::SmallVector<Frame, 2> frames;
+  std::vector<Row> scratch;
+  std::vector<uint8_t> localMemory;
+};
+
+struct Barrier {
+  unsigned arrived = 0; ///< warps
+  unsigned expected = 0;
+  std::vector<Warp *> waiting;
+  Times times;
+};
+
+/// A program: a block of threads.
+class Cta {
+public:
+  Cta(Machine &machine, std::array<int32_t, 3> id, unsigned numWarps, uint64_t sharedBytes)
+      : machine(machine), id(id), shared(sharedBytes), numWarps(numWarps) {}
+
+  /// A warp comes to a barrier of `expected` warps, and waits unless it only arrives.
+  void arrive(Warp &warp, unsigned barrier, unsigned expected, bool waits);
+  bool isDone() const;
+
+  Machine &machine;
+  std::array<int32_t, 3> id;
+  SharedMemory shared;
+  unsigned numWarps;
+  std::vector<std::unique_ptr<Warp>> warps;
+  std::map<unsigned, Barrier> barriers;
+};
+
+class Machine {
+public:
+  Machine(const Image &image, const Code &kernel, std::array<int32_t, 3> grid, unsigned numWarps,
+          llvm::ArrayRef<uint64_t> args, const SimulatorOptions &options);
+
+  void run();
+  SimulatorReport takeReport();
+
+  void report(FindingKind kind, const Instr &instr, const Warp &warp, int lane, uint64_t address,
+              std::string message);
+  /// Whether these bytes of global memory may be accessed.
+  const char *checkGlobal(uint64_t address, uint64_t size, bool isWrite) const;
+  uint64_t drawBits() { return random(); }
+  void noteShared(const Instr &instr, const char *name, unsigned wavefronts, unsigned ideal);
+
+  const Image &image;
+  const Code &kernel;
+  const std::array<int32_t, 3> grid;
+  const unsigned numWarps;
+  const SimulatorOptions &options;
+  uint64_t instructions = 0, laneOperations = 0;
+  std::string printed; ///< the line that a kernel is printing
+
+private:
+  std::unique_ptr<Cta> makeCta(uint64_t number);
+  bool runSome(Cta &cta);
+  void reportDeadlock(Cta &cta);
+
+  std::vector<uint64_t> args;
+  std::vector<MemoryRegion> regions;
+  std::mt19937_64 random;
+  std::map<std::pair<FindingKind, uint32_t>, size_t> known;
+  std::vector<Finding> findings;
+  llvm::DenseMap<uint32_t, std::pair<mlir::Operation *, SharedAccess>> sharedAccesses;
+};
+
+/// "file:line:column" of an operation.
+std::string describeLocation(mlir::Operation *op);
+
+} // namespace tessera::simulator
+
+#endif // TESSERA_LIB_SIMULATOR_MACHINE_H

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Loads, stores and atomics: where an address lies, whether it may be accessed, and what
+// the banks of shared memory make of 32 addresses at once.
+
+#include "MemoryOps.h"
+
+#include "Floats.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cstring>
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::simulator;
+
+//===----------------------------------------------------------------------===//
+// Addresses
+//===----------------------------------------------------------------------===//
+
+uint8_t *simulator::resolveShared(Warp &warp, const Instr &instr, const Accessor &who,
+                                  uint64_t address, unsigned size, AccessKind kind,
+                                  const uint8_t *data) {
+  SharedMemory &shared = warp.cta.shared;
+  int lane = who.lane < kLanes ? static_cast<int>(who.lane) : 0;
+  const char *verb = kind == AccessKind::Read ? "reads" : "writes";
+  if (address + size > shared.size() || address > shared.size()) {
+    warp.machine.report(FindingKind::OutOfBounds, instr, warp, lane, address,
+                        llvm::formatv("{0} {1} bytes at {2} of shared memory, which has {3}", verb,
+                                      size, static_cast<int64_t>(address), shared.size()));
+    return nullptr;
+  }
+  std::string other;
+  switch (shared.access(address, size, kind, who, data, &other)) {
+  case Conflict::None:
+    break;
+  case Conflict::Uninitialised:
+    warp.machine.report(
+        FindingKind::Uninitialised, instr, warp, lane, address,
+        llvm::formatv("reads {0} bytes at {1} of shared memory, which nobody has written", size,
+                      address));
+    break;
+  case Conflict::Race:
+    warp.machine.report(
+        FindingKind::Race, instr, warp, lane, address,
+        llvm::formatv("{0} {1} bytes at {2} of shared memory, unordered with what was {3}", verb,
+                      size, address, other));
+    break;
+  case Conflict::Unfenced:
+    warp.machine.report(
+        FindingKind::UnorderedProxy, instr, warp, lane, address,
+        llvm::formatv("reads {0} bytes at {1} of shared memory asynchronously, {2} without a "
+                      "fence between",
+                      size, address, other));
+    break;
+  }
+  return shared.data(address);
+}
+
+uint8_t *simulator::resolve(Warp &warp, const Instr &instr, unsigned lane, uint64_t address,
+                            unsigned size, unsigned alignment, Space space, AccessKind kind,
+                            const uint8_t *data) {
+  if (space == Space::Generic) {
+    if (address - kSharedWindow < kWindowBytes) {
+      space = Space::Shared;
+      address -= kSharedWindow;
+    } else if (address - kLocalWindow < kWindowBytes) {
+      space = Space::Local;
+      address -= kLocalWindow;
+    } else {
+      space = Space::Global;
+    }
+  }
+  const char *verb = kind == AccessKind::Read ? "reads" : "writes";
+  int thread = static_cast<int>(lane);
+  if (address % alignment != 0) {
+    warp.machine.report(FindingKind::Misaligned, instr, warp, thread, address,
+                        llvm::formatv("{0} {1} bytes at {2:x}, which is no multiple of {3}", verb,
+                                      size, address, alignment));
+  }
+  switch (space) {
+  case Space::Shared:
+    return resolveShared(warp, instr, warp.accessor(lane), address, size, kind, data);
+  case Space::Local:
+    if (address + size <= warp.localBytes)
+      return warp.local(lane, address);
+    warp.machine.report(FindingKind::OutOfBounds, instr, warp, thread, address,
+                        llvm::formatv("{0} {1} bytes at {2} of its own memory, which has {3}", verb,
+                                      size, address, warp.localBytes));
+    return nullptr;
+  case Space::Generic:
+  case Space::Global:
+    if (const char *problem = warp.machine.checkGlobal(address, size, kind != AccessKind::Read)) {
+      warp.machine.report(
+          FindingKind::OutOfBounds, instr, warp, thread, address,
+          llvm::formatv("{0} {1} bytes at {2:x}, which {3}", verb, size, address, problem));
+      return nullptr;
+    }
+    return reinterpret_cast<uint8_t *>(address);
+  }
+  llvm_unreachable("covered switch");
+}
+
+//===----------------------------------------------------------------------===//
+// Banks
+//===----------------------------------------------------------------------===//
+
+std::pair<unsigned, unsigned> simulator::countWavefronts(const uint64_t *addresses, Lanes lanes,
+                                                         unsigned bytes) {
+  // 8 bytes a lane go in halves of the warp, 16 in quarters.
+  unsigned phases = bytes <= 4 ? 1 : bytes / 4, perPhase = kLanes / phases, total = 0, ideal = 0;
+  for (unsigned phase = 0; phase < phases; ++phase) {
+    std::array<llvm::SmallVector<uint64_t, 4>, 32> banks;
+    unsigned most = 0;
+    for (unsigned lane = phase * perPhase; lane < (phase + 1) * perPhase; ++lane) {
+      if (!(lanes >> lane & 1))
+        continue;
+      for (uint64_t word = addresses[lane] / 4; word * 4 < addresses[lane] + bytes; ++word) {
+        auto &bank = banks[word % 32];
+        if (!llvm::is_contained(bank, word))
+          bank.push_back(word);
+        most = std::max(most, static_cast<unsigned>(bank.size()));
+      }
+    }
+    total += most;
+    ideal += most != 0;
+  }
+  return {total, ideal};
+}
+
+static void noteBanks(Warp &warp, const Instr &instr, Lanes lanes, const uint64_t *addresses,
+                      const MemoryAccess &access, const char *name) {
+  if (access.space != Space::Shared)
+    return;
+  std::array<uint64_t, kLanes> moved;
+  for (unsigned lane = 0; lane < kLanes; ++lane)
+    moved[lane] = addresses[lane] + static_cast<uint64_t>(access.offset);
+  auto [wavefronts, ideal] = countWavefronts(moved.data(), lanes, access.total());
+  warp.machine.noteShared(instr, name, wavefronts, ideal);
+}
+
+//===----------------------------------------------------------------------===//
+// Handlers
+//===----------------------------------------------------------------------===//
+
+void simulator::runLoad(Warp &warp, const Instr &instr, Lanes lanes) {
+  const auto &access = *static_cast<const MemoryAccess *>(instr.detail);
+  const uint64_t *addresses = warp.in(instr, 0);
+  std::array<uint64_t *, 16> results;
+  for (unsigned i = 0; i < access.count; ++i)
+    results[i] = warp.out(instr, i);
+  noteBanks(warp, instr, lanes, addresses, access, "load");
+  AccessKind kind = access.isAtomic ? AccessKind::Atomic : AccessKind::Read;
+  forEachLane(lanes, [&](unsigned lane) {
+    const uint8_t *from =
+        resolve(warp, instr, lane, addresses[lane] + static_cast<uint64_t>(access.offset),
+                access.total(), access.alignment, access.space, kind, nullptr);
+    for (unsigned i = 0; i < access.count; ++i) {
+      uint64_t value = 0;
+      if (from)
+        std::memcpy(&value, from + i * access.bytes, access.bytes);
+      else
+        std::memset(&value, 0xcd, access.bytes);
+      results[i][lane] = value;
+    }
+  });
+}
+
+void simulator::runStore(Warp &warp, const Instr &instr, Lanes lanes) {
+  const auto &access = *static_cast<const MemoryAccess *>(instr.detail);
+  const uint64_t *addresses = warp.in(instr, 0);
+  noteBanks(warp, instr, lanes, addresses, access, "store");
+  AccessKind kind = access.isAtomic ? AccessKind::Atomic : AccessKind::Write;
+  forEachLane(lanes, [&](unsigned lane) {
+    std::array<uint8_t, 128> data;
+    for (unsigned i = 0; i < access.count; ++i)
+      std::memcpy(data.data() + i * access.bytes, &warp.in(instr, 1 + i)[lane], access.bytes);
+    uint8_t *to = resolve(warp, instr, lane, addresses[lane] + static_cast<uint64_t>(access.offset),
+                          access.total(), access.alignment, access.space, kind, data.data());
+    if (to)
+      std::memcpy(to, data.data(), access.total());
+  });
+}
+
+template <typename Format, typename F> static uint64_t inFloat(uint64_t a, uint64_t b, F f) {
+  return Format::store(f(Format::load(a), Format::load(b)));
+}
+
+template <typename F> static uint64_t inFloat(Type type, uint64_t a, uint64_t b, F f) {
+  if (type.isF64())
+    return inFloat<F64>(a, b, f);
+  if (type.isF32())
+    return inFloat<F32>(a, b, f);
+  return type.isF16() ? inFloat<F16>(a, b, f) : inFloat<BF16>(a, b, f);
+}
+
+static uint64_t combine(const MemoryAccess &access, uint64_t old, uint64_t value,
+                        uint64_t replacement) {
+  unsigned width = access.bytes * 8;
+  int64_t a = signExtend(old, width), b = signExtend(value, width);
+  switch (access.atomic) {
+  case AtomicKind::Exchange:
+    return value;
+  case AtomicKind::Add:
+    return old + value;
+  case AtomicKind::And:
+    return old & value;
+  case AtomicKind::Or:
+    return old | value;
+  case AtomicKind::Xor:
+    return old ^ value;
+  case AtomicKind::Max:
+    return a > b ? old : value;
+  case AtomicKind::Min:
+    return a < b ? old : value;
+  case AtomicKind::UMax:
+    return std::max(old, value);
+  case AtomicKind::UMin:
+    return std::min(old, value);
+  case AtomicKind::Increment:
+    return old >= value ? 0 : old + 1;
+  case AtomicKind::Decrement:
+    return old == 0 || old > value ? value : old - 1;
+  case AtomicKind::FAdd:
+    return inFloat(access.type, old, value, [](auto x, auto y) { return x + y; });
+  case AtomicKind::FMax:
+    return inFloat(access.type, old, value, [](auto x, auto y) { return std::fmax(x, y); });
+  case AtomicKind::FMin:
+    return inFloat(access.type, old, value, [](auto x, auto y) { return std::fmin(x, y); });
+  case AtomicKind::CAS:
+    return old == value ? replacement : old;
+  }
+  llvm_unreachable("covered switch");
+}
+
+/// Lanes take turns. There may be no result.
+void simulator::runAtomic(Warp &warp, const Instr &instr, Lanes lanes) {
+  const auto &access = *static_cast<const MemoryAccess *>(instr.detail);
+  const uint64_t *addresses = warp.in(instr, 0), *values = warp.in(instr, 1);
+  const uint64_t *others = access.atomic == AtomicKind::CAS ? warp.in(instr, 2) : values;
+  uint64_t *results = instr.results.empty() ? nullptr : warp.out(instr);
+  forEachLane(lanes, [&](unsigned lane) {
+    uint8_t *at = resolve(warp, instr, lane, addresses[lane] + static_cast<uint64_t>(access.offset),
+                          access.bytes, access.bytes, access.space, AccessKind::Atomic, nullptr);
+    if (!at)
+      return;
+    uint64_t old = 0, mask = maskOf(access.bytes * 8);
+    std::memcpy(&old, at, access.bytes);
+    uint64_t value = combine(access, old, values[lane] & mask, others[lane] & mask);
+    std::memcpy(at, &value, access.bytes);
+    if (results)
+      results[lane] = old;
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Decoding
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+MemoryAccess describeAccess(Decoder &decoder, Value address, Type type,
+                            std::optional<uint64_t> alignment) {
+  SmallVector<Type> scalars = getScalars(type);
+  MemoryAccess access;
+  access.space =
+      static_cast<Space>(cast<LLVM::LLVMPointerType>(address.getType()).getAddressSpace());
+  access.bytes = (getWidth(scalars.front()) + 7) / 8;
+  access.count = scalars.size();
+  if (access.count > 16 || (access.count > 1 && getWidth(scalars.front()) % 8 != 0))
+    decoder.refuse("accesses of this type");
+  for (Type scalar : scalars)
+    if (getWidth(scalar) != getWidth(scalars.front()))
+      decoder.refuse("accesses of structs");
+  // The code generator makes one access of what is said to be aligned, several otherwise.
+  uint64_t natural = isa<VectorType>(type) ? access.total() : access.bytes;
+  access.alignment = static_cast<unsigned>(alignment.value_or(natural));
+  if (access.space == Space::Generic || access.space == Space::Local)
+    access.alignment = std::min(access.alignment, access.bytes);
+  return access;
+}
+
+AtomicKind getKind(Decoder &decoder, LLVM::AtomicBinOp op) {
+  using B = LLVM::AtomicBinOp;
+  switch (op) {
+  case B::xchg:
+    return AtomicKind::Exchange;
+  case B::add:
+    return AtomicKind::Add;
+  case B::_and:
+    return AtomicKind::And;
+  case B::_or:
+    return AtomicKind::Or;
+  case B::_xor:
+    return AtomicKind::Xor;
+  case B::max:
+    return AtomicKind::Max;
+  case B::min:
+    return AtomicKind::Min;
+  case B::umax:
+    return AtomicKind::UMax;
+  case B::umin:
+    return AtomicKind::UMin;
+  case B::fadd:
+    return AtomicKind::FAdd;
+  case B::fmax:
+    return AtomicKind::FMax;
+  case B::fmin:
+    return AtomicKind::FMin;
+  case B::uinc_wrap:
+    return AtomicKind::Increment;
+  case B::udec_wrap:
+    return AtomicKind::Decrement;
+  default:
+    decoder.refuse("this atomic operation");
+  }
+}
+
+void fillLocal(Warp &warp, const Instr &instr, Lanes lanes) {
+  uint64_t *result = warp.out(instr);
+  forEachLane(lanes, [&](unsigned lane) { result[lane] = static_cast<uint64_t>(instr.immediate); });
+}
+
+} // namespace
+
+bool simulator::decodeMemory(Decoder &decoder, Operation &op) {
+  return llvm::TypeSwitch<Operation *, bool>(&op)
+      .Case([&](LLVM::LoadOp load) {
+        MemoryAccess access =
+            describeAccess(decoder, load.getAddr(), load.getType(), load.getAlignment());
+        access.isAtomic = load.getOrdering() != LLVM::AtomicOrdering::not_atomic;
+        Instr &instr = decoder.emit(runLoad, decoder.define(load.getResult()),
+                                    decoder.getScalar(load.getAddr()), Flow::Memory);
+        instr.detail = decoder.keep(access);
+        return true;
+      })
+      .Case([&](LLVM::StoreOp store) {
+        MemoryAccess access = describeAccess(decoder, store.getAddr(), store.getValue().getType(),
+                                             store.getAlignment());
+        access.isAtomic = store.getOrdering() != LLVM::AtomicOrdering::not_atomic;
+        Registers operands{decoder.getScalar(store.getAddr())};
+        llvm::append_range(operands, decoder.get(store.getValue()));
+        decoder.emit(runStore, {}, operands, Flow::Memory).detail = decoder.keep(access);
+        return true;
+      })
+      .Case([&](LLVM::AtomicRMWOp atomic) {
+        Type type = atomic.getVal().getType();
+        MemoryAccess access = describeAccess(decoder, atomic.getPtr(), type, std::nullopt);
+        if (access.count != 1)
+          decoder.refuse("atomics of vectors");
+        access.atomic = getKind(decoder, atomic.getBinOp());
+        access.type = type;
+        Instr &instr = decoder.emit(
+            runAtomic, decoder.define(atomic.getRes()),
+            {decoder.getScalar(atomic.getPtr()), decoder.getScalar(atomic.getVal())}, Flow::Memory);
+        instr.detail = decoder.keep(access);
+        return true;
+      })
+      .Case([&](LLVM::AllocaOp alloca) {
+        std::optional<uint64_t> count;
+        if (auto constant = alloca.getArraySize().getDefiningOp<LLVM::ConstantOp>())
+          if (auto number = dyn_cast<IntegerAttr>(constant.getValue()))
+            count = number.getValue().getZExtValue();
+        if (!count)
+          decoder.refuse("memory of a thread whose size is not constant");
+        uint64_t at = decoder.allocateLocal(*count * decoder.sizeOf(alloca.getElemType()),
+                                            alloca.getAlignment().value_or(16));
+        unsigned space = cast<LLVM::LLVMPointerType>(alloca.getType()).getAddressSpace();
+        decoder.emit(fillLocal, decoder.define(alloca.getResult()), {}).immediate =
+            static_cast<int64_t>(space == 0 ? kLocalWindow + at : at);
+        return true;
+      })
+      .Default([](Operation *) { return false; });
+}

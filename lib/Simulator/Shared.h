@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The shared memory of a program, and who touched it when.
+//
+// Each byte remembers its last write and the reads since, with the time of whoever did
+// them: every warp has a clock that advances where it synchronises, and knows of each
+// other warp up to what time it has heard from it. An access is ordered after another
+// one if the warp has heard from the other's warp up to that time, and of the same warp
+// if the clock has advanced or the lane is the same.
+
+#ifndef TESSERA_LIB_SIMULATOR_SHARED_H
+#define TESSERA_LIB_SIMULATOR_SHARED_H
+
+#include "Bytecode.h"
+
+#include <array>
+
+namespace tessera::simulator {
+
+/// Warps, and the asynchronous units behind them.
+constexpr unsigned kMaxWarps = 32;
+constexpr unsigned kAsyncUnit = kMaxWarps;
+constexpr unsigned kAgents = kMaxWarps + 1;
+
+using Clock = uint32_t;
+/// The time of a copy that nobody has waited for: after everything.
+constexpr Clock kPending = ~0u;
+
+/// Up to what time something has heard from everybody.
+struct Times {
+  std::array<Clock, kAgents> of{};
+  /// What of that is also visible to the asynchronous units.
+  std::array<Clock, kAgents> fenced{};
+
+  void join(const Times &other) {
+    for (unsigned i = 0; i < kAgents; ++i) {
+      of[i] = std::max(of[i], other.of[i]);
+      fenced[i] = std::max(fenced[i], other.fenced[i]);
+    }
+  }
+};
+
+/// Who makes an access. Lane kLanes stands for all of them at once (ldmatrix, wgmma).
+struct Accessor {
+  unsigned agent = 0;
+  unsigned lane = 0;
+  Clock clock = 0;
+  const Times *heard = nullptr;
+  bool isAsync = false;
+};
+
+enum class AccessKind : uint8_t { Read, Write, Atomic };
+
+/// What is wrong with an access to a byte.
+enum class Conflict : uint8_t { None, Uninitialised, Race, Unfenced };
+
+class SharedMemory {
+public:
+  explicit SharedMemory(size_t size) : bytes(size), shadows(size) {}
+
+  uint64_t size() const { return bytes.size(); }
+  uint8_t *data(uint64_t address) { return bytes.data() + address; }
+
+  /// Notes an access to bytes in range, and says what is wrong with it. `other` gets a
+  /// description of the access that it is in conflict with. `data` is what a write is about
+  /// to put there: writing the same twice is no conflict, as threads that hold the same
+  /// elements do.
+  Conflict access(uint64_t address, unsigned size, AccessKind kind, const Accessor &who,
+                  const uint8_t *data, std::string *other);
+  /// Ends a copy of `agent` to these bytes.
+  void complete(uint64_t address, unsigned size, unsigned agent, Clock clock);
+
+private:
+  struct Access {
+    Clock clock = 0;
+    Lanes lanes = 0;
+    uint8_t agent = 0;
+  };
+  struct Shadow {
+    Access write, read;
+    bool isInitialised = false;
+    bool isAtomic = false;   ///< the last write was
+    bool isAsync = false;    ///< the last write was
+    bool hasReaders = false; ///< more than `read`: in `readers`
+  };
+
+  static bool isOrdered(const Access &earlier, const Accessor &who);
+  static bool isWriteOrdered(const Shadow &shadow, const Accessor &who);
+  void noteRead(uint64_t address, Shadow &shadow, const Accessor &who, Lanes lanes);
+
+  std::vector<uint8_t> bytes;
+  std::vector<Shadow> shadows;
+  std::map<uint64_t, std::vector<Access>> readers;
+};
+
+} // namespace tessera::simulator
+
+#endif // TESSERA_LIB_SIMULATOR_SHARED_H

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The entry: which kernel, over which grid; and the report.
+
+#include "tessera/Simulator/Simulator.h"
+
+#include "Decoder.h"
+#include "Machine.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "tessera/Support/UserError.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::simulator;
+
+StringRef tessera::getName(FindingKind kind) {
+  switch (kind) {
+  case FindingKind::OutOfBounds:
+    return "out of bounds";
+  case FindingKind::Misaligned:
+    return "misaligned";
+  case FindingKind::Uninitialised:
+    return "uninitialised";
+  case FindingKind::Race:
+    return "race";
+  case FindingKind::Divergence:
+    return "divergence";
+  case FindingKind::Deadlock:
+    return "deadlock";
+  case FindingKind::UnorderedProxy:
+    return "unordered proxy";
+  }
+  llvm_unreachable("covered switch");
+}
+
+std::string tessera::describe(const Finding &finding) {
+  std::string text = finding.location;
+  if (!text.empty())
+    text += ": ";
+  text +=
+      llvm::formatv("{0}: kernel '{1}', program ({2}, {3}, {4}), thread {5} (warp {6} lane {7}) ",
+                    getName(finding.kind), finding.kernel, finding.program[0], finding.program[1],
+                    finding.program[2], finding.thread, finding.thread / 32, finding.thread % 32);
+  text += finding.message;
+  if (finding.count > 1)
+    text += llvm::formatv(" ({0} times)", finding.count);
+  return text;
+}
+
+std::string SimulatorReport::toJSON() const {
+  llvm::json::Array list, accesses;
+  for (const Finding &finding : findings)
+    list.push_back(llvm::json::Object{
+        {"kind", getName(finding.kind)},
+        {"kernel", finding.kernel},
+        {"location", finding.location},
+        {"program", llvm::json::Array{finding.program[0], finding.program[1], finding.program[2]}},
+        {"thread", finding.thread},
+        {"address", finding.address},
+        {"message", finding.message},
+        {"count", finding.count},
+        {"text", describe(finding)},
+    });
+  for (const SharedAccess &access : sharedAccesses)
+    accesses.push_back(llvm::json::Object{{"location", access.location},
+                                          {"instruction", access.instruction},
+                                          {"executions", access.executions},
+                                          {"wavefronts", access.wavefronts},
+                                          {"ideal", access.ideal}});
+  llvm::json::Object all{{"findings", std::move(list)},
+                         {"shared", std::move(accesses)},
+                         {"instructions", instructions},
+                         {"lane_operations", laneOperations}};
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::json::Value(std::move(all));
+  return text;
+}
+
+static LLVM::LLVMFuncOp findKernel(ModuleOp module, StringRef name) {
+  SmallVector<StringRef> names;
+  LLVM::LLVMFuncOp only;
+  for (auto function : module.getOps<LLVM::LLVMFuncOp>()) {
+    if (!function->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName()))
+      continue;
+    if (function.getName() == name)
+      return function;
+    only = function;
+    names.push_back(function.getName());
+  }
+  if (name.empty() && names.size() == 1)
+    return only;
+  throw UserError("E051",
+                  name.empty() ? "the module does not have one kernel for a GPU"
+                               : llvm::formatv("the module has no kernel '{0}'", name).str(),
+                  llvm::formatv("its kernels: {0}", llvm::join(names, ", ")));
+}
+
+SimulatorReport tessera::simulate(ModuleOp module, StringRef name, std::array<int32_t, 3> grid,
+                                  ArrayRef<uint64_t> args, const SimulatorOptions &options) {
+  LLVM::LLVMFuncOp kernel = findKernel(module, name);
+  if (kernel.getNumArguments() != args.size())
+    throw UserError("E051",
+                    llvm::formatv("kernel '{0}' takes {1} arguments, got {2}", kernel.getName(),
+                                  kernel.getNumArguments(), args.size()),
+                    "pass one 8-byte slot an argument");
+  for (int32_t extent : grid)
+    if (extent < 0)
+      throw UserError("E052",
+                      llvm::formatv("the grid is ({0}, {1}, {2})", grid[0], grid[1], grid[2]),
+                      "extents of a grid are 0 or more");
+  auto threads = kernel->getAttrOfType<DenseI32ArrayAttr>(NVVM::NVVMDialect::getReqntidAttrName());
+  unsigned numWarps = threads && !threads.empty() ? (threads[0] + kLanes - 1) / kLanes : 1;
+  if (numWarps == 0 || numWarps > kMaxWarps)
+    throw UserError("E053", llvm::formatv("the kernel has {0} warps", numWarps),
+                    "use 1 to 32 warps");
+
+  Image image;
+  Decoder(module, image).run();
+  SmallVector<uint64_t> values;
+  for (auto [type, slot] : llvm::zip_equal(kernel.getArgumentTypes(), args))
+    values.push_back(slot & maskOf(getWidth(type)));
+  Machine machine(image, *image.functions.at(kernel.getName().str()), grid, numWarps, values,
+                  options);
+  machine.run();
+  return machine.takeReport();
+}

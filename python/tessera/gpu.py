@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The simulator: kernels as they are compiled for a GPU, run on the CPU and watched.
+
+No GPU is needed, and none finds what this finds: races and reads of unwritten words in
+shared memory, accesses outside the arguments, barriers that some threads do not come to.
+See docs/HowTo/Simulate.md.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Callable, Iterable, Iterator
+
+from tessera import _C
+from tessera.errors import ArgumentError, LaunchError, raise_core_error
+from tessera.runtime.arrays import TensorWrapper
+from tessera.runtime.grid import normalize_grid
+from tessera.runtime.jit import JITFunction, _Meta
+
+__all__ = ["Finding", "SharedAccess", "Simulated", "Simulation", "simulate"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """What a kernel did wrong, as it was seen first."""
+
+    kind: str
+    """"out of bounds", "misaligned", "uninitialised", "race", "divergence", "deadlock" or
+    "unordered proxy"."""
+    kernel: str
+    location: str
+    """"file:line:column" of the line in the kernel."""
+    program: tuple[int, int, int]
+    thread: int
+    address: int
+    """In shared memory from its start, in global memory the address."""
+    message: str
+    count: int
+    """How many times this instruction did it."""
+    text: str
+    """All of that in one line."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclasses.dataclass(frozen=True)
+class SharedAccess:
+    """How an instruction used the banks of shared memory."""
+
+    location: str
+    instruction: str
+    executions: int
+    """By a warp."""
+    wavefronts: int
+    """Turns of the 32 banks that they took."""
+    ideal: int
+    """Turns, had no two lanes met in a bank."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Simulation:
+    """What a simulated launch did."""
+
+    findings: tuple[Finding, ...]
+    shared: tuple[SharedAccess, ...]
+    instructions: int
+    """Of warps."""
+    lane_operations: int
+
+    def check(self) -> None:
+        """Raises AssertionError with all findings if there are any."""
+        if self.findings:
+            raise AssertionError("\n".join(finding.text for finding in self.findings))
+
+
+class Simulated:
+    """A kernel that the simulator runs; see `simulate`."""
+
+    def __init__(self, fn: JITFunction, seed: int, memory: tuple[Any, ...]) -> None:
+        self.fn = fn
+        self.seed = seed
+        self.memory = memory
+        self._modules: dict[Any, _C.Module] = {}
+
+    def __getitem__(self, grid: Any) -> Callable[..., Simulation]:
+        def launch(*args: Any, **kwargs: Any) -> Simulation:
+            return self._launch(grid, args, kwargs)
+
+        return launch
+
+    def _launch(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Simulation:
+        from tessera.compiler.compile import build_module
+
+        fn = self.fn
+        kwargs.setdefault("target", "sm_90a")
+        values, given = fn._bind(args, kwargs)
+        options = fn._options(given)
+        if options.target != "cuda" or not options.arch:
+            raise LaunchError(
+                "E053", f"a simulated target is {options.target!r}", "use one such as 'sm_90a'"
+            )
+        extents = normalize_grid(grid, _Meta(fn.params, values, options))
+        bound = fn._specialise(values)
+        for item in bound.pointers:
+            if item.pointer.device >= 0:
+                raise ArgumentError(
+                    "E054",
+                    f"argument `{item.name}` is on a GPU, and the simulator runs on the CPU",
+                    "pass a copy in the CPU's memory",
+                )
+        # An empty piece, so that a kernel without arrays is checked, too.
+        memory = [(0, 0, False)]
+        memory += [piece for value in _flatten(values) for piece in _memory_of(value)]
+        memory += [piece for value in self.memory for piece in _memory_of(value)]
+        key = (tuple(bound.key), options.key)
+        try:
+            module = self._modules.get(key)
+            if module is None:
+                module = build_module(fn, bound.specs, options)
+                module.lower_cuda(options.core_json())
+                self._modules[key] = module
+            report = module.simulate(fn.__name__, extents, bound.slots, memory, self.seed)
+        except _C.CoreError as error:
+            raise_core_error(error)
+        return Simulation(
+            tuple(
+                Finding(**{**item, "program": tuple(item["program"])})
+                for item in report["findings"]
+            ),
+            tuple(SharedAccess(**item) for item in report["shared"]),
+            report["instructions"],
+            report["lane_operations"],
+        )
+
+
+def simulate(fn: JITFunction, *, seed: int = 0, memory: Iterable[Any] = ()) -> Simulated:
+    """`simulate(kernel)[grid](*args)` runs a kernel with the simulator; returns a Simulation.
+
+    The kernel is compiled for the GPU architecture `target` (an option of the launch,
+    "sm_90a" if not given) up to the code of single threads; that is run on the CPU, in an
+    order of warps that `seed` decides. Arrays are the CPU's. `memory` has arrays that the
+    kernel finds by itself, by addresses in memory.
+    """
+    return Simulated(fn, seed, tuple(memory))
+
+
+def _flatten(values: Iterable[Any]) -> Iterator[Any]:
+    for value in values:
+        if isinstance(value, tuple):
+            yield from _flatten(value)
+        else:
+            yield value
+
+
+def _memory_of(value: Any) -> Iterator[tuple[int, int, bool]]:
+    """Where the elements of an array lie: the first byte and the end."""
+    while isinstance(value, TensorWrapper):
+        value = value.base
+    interface = getattr(value, "__array_interface__", None)
+    if interface is not None and value.shape == ():
+        return  # a scalar of NumPy
+    if interface is not None:
+        address, read_only = interface["data"]
+        shape, itemsize = value.shape, value.dtype.itemsize
+        strides = value.strides
+    elif hasattr(value, "data_ptr") and hasattr(value, "element_size"):
+        address, read_only, itemsize = value.data_ptr(), False, value.element_size()
+        shape, strides = value.shape, [stride * itemsize for stride in value.stride()]
+    elif hasattr(value, "__dlpack__"):
+        import numpy
+
+        yield from _memory_of(numpy.from_dlpack(value))
+        return
+    else:
+        return
+    low, high = address, address + itemsize
+    for extent, stride in zip(shape, strides):
+        if extent == 0:
+            return
+        low += min(0, (extent - 1) * stride)
+        high += max(0, (extent - 1) * stride)
+    yield low, high, read_only

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The arguments of a kernel on the command line of a tool that runs it, and what it has
+// made of them: one --arg for every argument, in order. `type:count` is an array, passed
+// by its address: zeros, or the values after `=` (the rest of the array is 0), or 0, 1,
+// 2, ... for `iota`. `type=value` is a scalar.
+
+#ifndef TESSERA_TOOLS_ARGUMENTS_KERNELARGUMENTS_H
+#define TESSERA_TOOLS_ARGUMENTS_KERNELARGUMENTS_H
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Types.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/Twine.h"
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+/// What errors begin with.
+extern llvm::StringRef toolName;
+
+/// Prints the message and ends the process.
+[[noreturn]] void fail(const llvm::Twine &message);
+
+/// One --arg: a scalar, or an array whose address is passed.
+struct KernelArgument {
+  mlir::Type element;
+  bool isArray = false;
+  std::vector<uint64_t> elements; ///< raw bits
+  std::vector<char> memory;       ///< of an array
+
+  explicit KernelArgument(mlir::Type element) : element(element) {}
+
+  /// The bits of the text of a number.
+  uint64_t parse(llvm::StringRef text) const;
+  std::string format(uint64_t bits) const;
+
+  size_t elementBytes() const { return std::max(8u, element.getIntOrFloatBitWidth()) / 8; }
+  void writeMemory();
+  void readMemory();
+};
+
+std::vector<KernelArgument> parseArguments(llvm::ArrayRef<std::string> texts,
+                                           mlir::MLIRContext &context);
+/// One 8-byte slot an argument.
+std::vector<uint64_t> getSlots(llvm::ArrayRef<KernelArgument> arguments);
+/// Every array in a line: `arg 1 f32:8 = 0, 2, 4, ...`.
+void printArrays(std::vector<KernelArgument> &arguments);
+
+std::array<int32_t, 3> toGrid(llvm::ArrayRef<int32_t> extents);
+
+} // namespace tessera
+
+#endif // TESSERA_TOOLS_ARGUMENTS_KERNELARGUMENTS_H

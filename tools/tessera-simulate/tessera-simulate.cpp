@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// tessera-simulate: run a GPU kernel of a .mlir file, of the stage "llvm", on the CPU.
+//
+//   tessera-opt add.mlir --tessera-gpu-pipeline=num-warps=4 | \
+//     tessera-simulate --grid 2 --arg f32:8=iota --arg f32:8 --arg i32=8
+//
+// Arguments are those of tessera-interpret. After the run every array is printed, then
+// what was found, one finding a line; the status is 1 if there is any.
+
+#include "KernelArguments.h"
+
+#include "mlir/Dialect/DLTI/DLTI.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Parser/Parser.h"
+#include "tessera/Simulator/Simulator.h"
+#include "tessera/Support/UserError.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace tessera;
+namespace cl = llvm::cl;
+
+static cl::opt<std::string> inputFile(cl::Positional, cl::desc("<file of LLVM dialect>"),
+                                      cl::init("-"));
+static cl::opt<std::string> kernelName("kernel",
+                                       cl::desc("the kernel to run (default: the only one)"));
+static cl::list<int32_t> gridExtents("grid", cl::desc("programs along x, y, z (default 1,1,1)"),
+                                     cl::CommaSeparated);
+static cl::list<std::string> argumentTexts("arg",
+                                           cl::desc("type:count[=values|=iota] or type=value"));
+static cl::opt<uint64_t> seed("seed", cl::desc("of the order in which warps run"), cl::init(0));
+static cl::opt<bool> showBanks("banks", cl::desc("print how shared memory was used"));
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  toolName = "tessera-simulate";
+  cl::ParseCommandLineOptions(argc, argv, "Tessera's simulator of GPU code\n");
+
+  DialectRegistry registry;
+  registry.insert<DLTIDialect, LLVM::LLVMDialect, NVVM::NVVMDialect>();
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(inputFile, &context);
+  if (!module)
+    return 1;
+
+  std::array<int32_t, 3> grid = toGrid(gridExtents);
+  std::vector<KernelArgument> arguments = parseArguments(argumentTexts, context);
+  SimulatorOptions options;
+  options.seed = seed;
+  // Some memory that is not the kernel's, so that a kernel without arrays is checked too.
+  options.memory.push_back({0, 0});
+  for (const KernelArgument &argument : arguments) {
+    auto begin = reinterpret_cast<uint64_t>(argument.memory.data());
+    options.memory.push_back({begin, begin + argument.memory.size()});
+  }
+  try {
+    SimulatorReport report = simulate(*module, kernelName, grid, getSlots(arguments), options);
+    printArrays(arguments);
+    if (showBanks)
+      for (const SharedAccess &access : report.sharedAccesses)
+        llvm::outs() << access.instruction << ": " << access.wavefronts << " wavefronts, "
+                     << access.ideal << " at best, in " << access.executions << " executions\n";
+    for (const Finding &finding : report.findings)
+      llvm::outs() << describe(finding) << '\n';
+    return report.findings.empty() ? 0 : 1;
+  } catch (const UserError &error) {
+    llvm::errs() << (error.location.empty() ? inputFile.getValue() : error.location)
+                 << ": error: " << error.message << " [" << error.id << "]\n";
+    if (!error.fix.empty())
+      llvm::errs() << "  fix: " << error.fix << '\n';
+    return 1;
+  } catch (const InternalError &error) {
+    fail(error.message);
+  }
+}
