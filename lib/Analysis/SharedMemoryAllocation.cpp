@@ -2,12 +2,45 @@
 
 #include "tessera/Analysis/SharedMemoryAllocation.h"
 
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace tessera;
 
 using PlacedBuffer = SharedMemoryAllocation::Placed;
+
+int64_t tessera::getSharedMemoryLimit(StringRef target) {
+  unsigned version = 0;
+  target.consume_front("sm_");
+  target.consumeInteger(10, version);
+  switch (version) {
+  case 75:
+    return 64 << 10;
+  case 80:
+  case 87:
+    return 163 << 10;
+  case 86:
+  case 89:
+  case 120:
+  case 121:
+    return 99 << 10;
+  default:
+    return version >= 90 ? 227 << 10 : 96 << 10;
+  }
+}
+
+/// The swizzles that hardware knows are rules on the bits of addresses, up to the tenth.
+static int64_t getAlignment(const SharedMemoryInterval &interval) {
+  constexpr int64_t kSwizzleAlignment = 1024;
+  auto alloc = dyn_cast_or_null<tilegpu::LocalAllocOp>(interval.owner);
+  if (!alloc)
+    return kSharedAlignment;
+  ArrayRef<uint64_t> columns = alloc.getType().getLayout().getLayout().columns(HwDim::Offset);
+  bool isSwizzled =
+      llvm::any_of(columns, [](uint64_t column) { return !llvm::has_single_bit(column); });
+  return isSwizzled ? kSwizzleAlignment : kSharedAlignment;
+}
 
 /// The lowest offset at which `interval` overlaps nothing that is live with it.
 static int64_t findOffset(const SharedMemoryInterval &interval, ArrayRef<PlacedBuffer> placed) {
@@ -20,7 +53,7 @@ static int64_t findOffset(const SharedMemoryInterval &interval, ArrayRef<PlacedB
   for (auto [begin, end] : taken) {
     if (offset + interval.bytes <= begin)
       break;
-    offset = std::max<int64_t>(offset, llvm::alignTo(end, kSharedAlignment));
+    offset = std::max<int64_t>(offset, llvm::alignTo(end, getAlignment(interval)));
   }
   return offset;
 }

@@ -11,7 +11,7 @@
 // A lock: one thread tries, all learn what came of it, through shared memory; all are done
 // before it is released. The loop stays one with barriers that all threads reach.
 
-// LOCK: .extern .shared .align 128 .b8 tessera_shared[];
+// LOCK: .extern .shared .align 1024 .b8 tessera_shared[];
 // LOCK: .visible .entry lock(
 // LOCK-DAG: @%p{{.*}} atom.acq_rel.gpu.global.cas.b32
 // LOCK-DAG: st.shared.b32 {{.*}}[tessera_shared]

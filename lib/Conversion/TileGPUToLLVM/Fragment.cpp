@@ -168,7 +168,7 @@ void tessera::declareSharedMemory(ModuleOp module) {
   auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), 0);
   auto global = LLVM::GlobalOp::create(builder, module.getLoc(), type, /*isConstant=*/false,
                                        LLVM::Linkage::External, kSharedMemorySymbol, Attribute(),
-                                       /*alignment=*/128, /*addrSpace=*/kSharedMemory);
+                                       /*alignment=*/1024, /*addrSpace=*/kSharedMemory);
   global->setAttr("dso_local", builder.getUnitAttr());
 }
 

@@ -207,5 +207,6 @@ struct DotPattern : TilePattern<tile::DotOp> {
 void tessera::populateMatmulPatterns(const TileGPUTypeConverter &converter,
                                      RewritePatternSet &patterns) {
   patterns.add<DotPattern>(converter);
+  populateTensorCorePatterns(converter, patterns);
   populateDotScaledPatterns(converter, patterns);
 }

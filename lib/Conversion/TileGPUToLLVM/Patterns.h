@@ -54,6 +54,9 @@ void populateInlineAsmPatterns(const TileGPUTypeConverter &converter,
 /// Pointers, loads and stores: MemoryOps.cpp.
 void populateMemoryPatterns(const TileGPUTypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
+/// Asynchronous copies and rings: AsyncOps.cpp.
+void populateAsyncPatterns(const TileGPUTypeConverter &converter,
+                           mlir::RewritePatternSet &patterns);
 /// Atomics: AtomicOps.cpp.
 void populateAtomicPatterns(const TileGPUTypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
@@ -75,6 +78,9 @@ void populateShapePatterns(const TileGPUTypeConverter &converter,
 /// Dot, and with it dot_scaled (DotScaledOp.cpp).
 void populateMatmulPatterns(const TileGPUTypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
+/// Products on tensor cores.
+void populateTensorCorePatterns(const TileGPUTypeConverter &converter,
+                                mlir::RewritePatternSet &patterns);
 void populateDotScaledPatterns(const TileGPUTypeConverter &converter,
                                mlir::RewritePatternSet &patterns);
 

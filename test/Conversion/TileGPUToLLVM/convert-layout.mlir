@@ -78,7 +78,7 @@ tile.func private @within_warps(%x: tensor<64x8xi32, #rows>) -> tensor<64x8xi32,
 #a = #tilegpu.layout<512, reg = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256]>
 #b = #tilegpu.layout<512, reg = [1, 2], lane = [128, 256, 16, 32, 64], warp = [4, 8]>
 module attributes {tilegpu.num_warps = 4 : i32} {
-// CHECK: llvm.mlir.global external @tessera_shared() {addr_space = 3 : i32, alignment = 128 : i64
+// CHECK: llvm.mlir.global external @tessera_shared() {addr_space = 3 : i32, alignment = 1024 : i64
 // CHECK-LABEL: llvm.func internal @between_warps(
 // CHECK: llvm.store %{{.+}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<3>
 // CHECK-NOT: llvm.store

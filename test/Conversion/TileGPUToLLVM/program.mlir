@@ -2,10 +2,10 @@
 
 // A program is a block of 32 threads a warp; a flag comes as a byte.
 
-// CHECK: llvm.mlir.global external @tessera_shared() {addr_space = 3 : i32, alignment = 128 : i64
+// CHECK: llvm.mlir.global external @tessera_shared() {addr_space = 3 : i32, alignment = 1024 : i64
 // CHECK-LABEL: llvm.func @ids
 // CHECK-SAME: (%{{.*}}: !llvm.ptr<1> {llvm.align = 16 : i64}, %[[BYTE:.*]]: i8)
-// CHECK-SAME: attributes {nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 128, 1, 1>}
+// CHECK-SAME: attributes {nvvm.kernel, nvvm.minctasm = 3 : i32, nvvm.reqntid = array<i32: 128, 1, 1>}
 // CHECK-DAG: %[[FLAG:.*]] = llvm.icmp "ne" %[[BYTE]], %{{.*}} : i8
 // CHECK-DAG: %[[PID:.*]] = nvvm.read.ptx.sreg.ctaid.x : i32
 // CHECK-DAG: %[[GRID:.*]] = nvvm.read.ptx.sreg.nctaid.z : i32
@@ -15,7 +15,7 @@
 // CHECK: scf.if %[[FLAG]] {
 // CHECK: nvvm.barrier0
 module attributes {tilegpu.num_warps = 4 : i32} {
-  tile.func @ids(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %flag: i1) {
+  tile.func @ids(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %flag: i1) attributes {tilegpu.resident_programs = 3 : i32} {
     %0 = tile.program_id 0
     %1 = tile.num_programs 2
     %2 = arith.addi %0, %1 : i32

@@ -8,7 +8,7 @@ module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
 // CHECK-LABEL: @wgmma
 tile.func private @wgmma(%p: tensor<64x32x!tile.ptr<f16>, #u>, %c: tensor<64x64xf32, #u>) -> tensor<64x64xf32, #u> {
   // CHECK: %[[X:.+]] = tile.load
-  // CHECK-NEXT: %[[S:.+]] = tilegpu.local_alloc %[[X]] : (tensor<64x32xf16, #tilegpu.unassigned>) -> !tilegpu.memdesc<64x32xf16, #[[A]]>
+  // CHECK: %[[S:.+]] = tilegpu.local_alloc %[[X]] : (tensor<64x32xf16, #tilegpu.unassigned>) -> !tilegpu.memdesc<64x32xf16, #[[A]]>
   %a = tile.load %p : tensor<64x32x!tile.ptr<f16>, #u>
   // CHECK-NEXT: %[[B:.+]] = tilegpu.memdesc_trans %[[S]]
   %b = tile.trans %a {order = array<i32: 1, 0>} : tensor<64x32xf16, #u> -> tensor<32x64xf16, #u>

@@ -229,3 +229,9 @@ LogicalResult WarpgroupWaitOp::inferReturnTypes(MLIRContext *, std::optional<Loc
   llvm::append_range(results, adaptor.getSums().getTypes());
   return success();
 }
+
+LogicalResult WarpgroupWaitOp::verify() {
+  if (!llvm::all_equal(getSums().getTypes()))
+    return emitOpError("waits for sums of several types");
+  return success();
+}

@@ -208,7 +208,7 @@ public:
 private:
   /// A tile in shared memory, with dimension `fast` in rows if that is given, else as it
   /// comes from global memory. Turned tiles are stored as they come, and looked at turned.
-  Value store(Value tile, std::optional<unsigned> fast);
+  Value store(Value tile, std::optional<unsigned> fast, Operation *user);
   /// The operand of an mma.sync: through shared memory if it comes from global memory.
   Value read(Value tile, Operation *user);
   /// The dimension along which a loaded tile lies in rows.
@@ -244,7 +244,7 @@ unsigned Rewriter::getFast(Value tile) {
   return 1;
 }
 
-Value Rewriter::store(Value tile, std::optional<unsigned> fast) {
+Value Rewriter::store(Value tile, std::optional<unsigned> fast, Operation *user) {
   Value source = skipTrans(tile);
   bool isTurned = source != tile;
   auto type = cast<RankedTensorType>(source.getType());
@@ -263,8 +263,10 @@ Value Rewriter::store(Value tile, std::optional<unsigned> fast) {
                                  LayoutAttr::get(context, memory));
   Value &stored = buffers[{source, buffer}];
   if (!stored) {
-    OpBuilder builder(context);
-    builder.setInsertionPointAfterValue(source);
+    // Not before other operands are loaded; but what a loop only uses, outside of it.
+    OpBuilder builder(user);
+    if (source.getParentBlock() != user->getBlock())
+      builder.setInsertionPointAfterValue(source);
     stored = LocalAllocOp::create(builder, source.getLoc(), buffer, source);
   }
   if (!isTurned)
@@ -282,7 +284,7 @@ Value Rewriter::store(Value tile, std::optional<unsigned> fast) {
 Value Rewriter::read(Value tile, Operation *user) {
   if (tile::getShape(tile.getType()).size() != 2 || !isLoaded(skipTrans(tile)))
     return tile;
-  Value buffer = store(tile, std::nullopt);
+  Value buffer = store(tile, std::nullopt, user);
   OpBuilder builder(user);
   return LocalLoadOp::create(builder, tile.getLoc(), tile.getType(), buffer);
 }
@@ -375,15 +377,15 @@ LogicalResult Rewriter::toWgmma(const Product &product) {
   bool isKMajor = product.bits != 16;
   auto place = [&](Value tile, unsigned kDim) -> Value {
     if (isKMajor)
-      return store(tile, kDim);
-    Value buffer = store(tile, std::nullopt);
+      return store(tile, kDim, op);
+    Value buffer = store(tile, std::nullopt, op);
     auto matches = [&](Value value) {
       return MatrixDescriptor::match(cast<MemDescType>(value.getType()).getLayout().getLayout(),
                                      kDim, product.bits)
           .has_value();
     };
     if (!matches(buffer))
-      buffer = store(tile, kDim);
+      buffer = store(tile, kDim, op);
     return matches(buffer) ? buffer : Value();
   };
   bool isAInRegisters = !isLoaded(skipTrans(op.getA()));

@@ -21,11 +21,25 @@ static bool isElementwise(Operation *op) {
          isa<tile::LoadOp, tile::StoreOp, tile::AtomicLoadOp, tile::AtomicStoreOp,
              tile::AtomicRMWOp, tile::AtomicCASOp, tile::ScanOp, tile::SortOp, tile::HintOp,
              tile::MapElementwiseOp, tile::InlineAsmOp, tile::AssertOp, tile::PrintOp,
-             tile::RangeOp, tile::SplatOp, arith::ConstantOp, ub::PoisonOp>(op);
+             tile::RangeOp, tile::SplatOp, arith::ConstantOp, ub::PoisonOp, AsyncCopyOp>(op);
 }
 
 /// Functions take and give tiles in layouts that only their types decide.
 static bool isSignature(Operation *op) { return isa<tile::CallOp, tile::ReturnOp>(op); }
+
+/// What moves a tile to or from shared memory, in any layout; or waits for it.
+static bool isMove(Operation *op) {
+  return isa<LocalAllocOp, LocalLoadOp, LocalStoreOp, WarpgroupWaitOp>(op);
+}
+
+/// The layout of sums that an instruction prescribes; nothing for any other op.
+static std::optional<LinearLayout> getPrescribed(Operation *op) {
+  if (auto dot = dyn_cast<MmaDotOp>(op))
+    return dot.getAccumulatorLayout();
+  if (auto dot = dyn_cast<WarpgroupDotOp>(op))
+    return dot.getAccumulatorLayout();
+  return std::nullopt;
+}
 
 static RankedTensorType firstTile(Operation *op) {
   for (Type type : op->getResultTypes())
@@ -108,13 +122,13 @@ LayoutAttr LayoutRules::ofSignature(Type type) const {
 }
 
 RankedTensorType LayoutRules::getLabelType(Operation *op) const {
-  if (isElementwise(op) || isSignature(op))
+  if (isElementwise(op) || isSignature(op) || isMove(op))
     return firstTile(op);
   if (isa<tile::ExpandDimsOp, tile::TransOp, tile::ReshapeOp, tile::SplitOp, tile::ReduceOp,
           tile::HistogramOp>(op))
     return cast<RankedTensorType>(op->getOperand(0).getType());
   if (isa<tile::JoinOp, tile::CatOp, tile::BroadcastOp, tile::DotOp, tile::DotScaledOp,
-          tile::GatherOp>(op))
+          tile::GatherOp, MmaDotOp, WarpgroupDotOp>(op))
     return cast<RankedTensorType>(op->getResult(0).getType());
   return {};
 }
@@ -123,6 +137,8 @@ bool LayoutRules::isValid(Operation *op, LayoutAttr label) const {
   if (!label)
     return false;
   const LinearLayout &layout = label.getLayout();
+  if (std::optional<LinearLayout> prescribed = getPrescribed(op))
+    return layout == *prescribed;
   if (isa<tile::JoinOp, tile::SplitOp>(op))
     return hasRegister(layout, 1);
   if (auto cat = dyn_cast<tile::CatOp>(op))
@@ -146,6 +162,10 @@ SmallVector<LayoutAttr> LayoutRules::propose(Operation *op) const {
     if (isValid(op, label) && !llvm::is_contained(labels, label))
       labels.push_back(label);
   };
+  if (std::optional<LinearLayout> prescribed = getPrescribed(op)) {
+    add(make(prescribed));
+    return labels;
+  }
   if (isa<tile::DotOp, tile::DotScaledOp>(op)) {
     // Each thread computes a block, so that an element of an operand is used several times.
     unsigned rank = shape.size(), m = rank - 2, n = rank - 1;
@@ -233,6 +253,10 @@ LayoutAttr LayoutRules::ofOperand(Operation *op, unsigned operand, LayoutAttr la
     return ofSignature(type);
   if (isa<tile::DotOp, tile::DotScaledOp>(op))
     return operand == 2 ? label : LayoutAttr();
+  if (auto dot = dyn_cast<MmaDotOp>(op))
+    return operand == 2 ? label : make(dot.getOperandLayout(operand));
+  if (auto dot = dyn_cast<WarpgroupDotOp>(op))
+    return operand == 2 ? label : make(dot.getOperandLayout());
   if (isa<tile::GatherOp>(op))
     return operand == 1 ? label : LayoutAttr();
   if (isa<tile::JoinOp>(op))
@@ -277,7 +301,7 @@ LayoutAttr LayoutRules::fromOperand(Operation *op, unsigned operand, LayoutAttr 
   LayoutAttr label = layout;
   if (isSignature(op))
     return {};
-  if (isa<tile::DotOp, tile::DotScaledOp>(op) && operand != 2)
+  if (isa<tile::DotOp, tile::DotScaledOp, MmaDotOp, WarpgroupDotOp>(op) && operand != 2)
     return {};
   if (isa<tile::GatherOp>(op) && operand != 1)
     return {};

@@ -60,6 +60,7 @@ def TileGPU_MmaDotOp : TileGPU_Op<"mma_dot", [Pure, AllTypesMatch<["acc", "resul
 }
 
 def TileGPU_WarpgroupDotOp : TileGPU_Op<"warpgroup_dot", [AllTypesMatch<["acc", "result"]>,
+    TileGPU_AsyncProxyOpInterface,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "A product of tiles in shared memory, by wgmma";
   let description = [{
@@ -111,12 +112,15 @@ def TileGPU_WarpgroupWaitOp : TileGPU_Op<"warpgroup_wait", [
     began. Those that have ended after this op are given as its operands, and its
     results stand for their sums from here on; sums still under way are not.
 
+    Rules: (V1) the sums are of one type; (V2) `pendings` is not negative.
+
     ```mlir
     %e = tilegpu.warpgroup_wait %d {pendings = 0 : i32} : tensor<64x64xf32, #acc>
     ```
   }];
-  let arguments = (ins Variadic<Tile_Tile>:$sums, I32Attr:$pendings);
+  let arguments = (ins Variadic<Tile_Tile>:$sums, ConfinedAttr<I32Attr, [IntNonNegative]>:$pendings);
   let results = (outs Variadic<Tile_Tile>:$results);
+  let hasVerifier = 1;
   let assemblyFormat = "($sums^)? attr-dict (`:` type($sums)^)?";
 }
 

@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Products on tensor cores: mma.sync by NVVM's op, wgmma as PTX, since NVVM has no form
+// with an operand in registers and none whose scale is a value.
+//
+// Both number their words of 32 bits alike. Of a block of rows, word (i, j) of the first
+// operand holds row + 8 i and step k + 4 w j (w elements a word); word j of the second one
+// the same steps of a column. So which register goes where is a look-up by coordinates.
+//
+// wgmma works behind the back of LLVM: a sum must be in its registers when the instruction
+// is issued, and may be read when it has been waited for. Fence and wait therefore take
+// and give all sums that they are about, tied, and nothing can move across.
+
+#include "InlinePTX.h"
+#include "Patterns.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "tessera/Layout/MatrixDescriptor.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace tessera;
+
+//===----------------------------------------------------------------------===//
+// Registers of a block
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The registers of a tile, found by what they add to the coordinates of their thread.
+class Fragments {
+public:
+  Fragments(ThreadBuilder &thread, const LinearLayout &layout, ValueRange registers)
+      : thread(thread), layout(layout), registers(registers) {}
+
+  int64_t find(ArrayRef<int64_t> coordinates) const {
+    std::optional<int64_t> number = findRegister(layout, coordinates);
+    assert(number && "the layout has these in registers");
+    return *number;
+  }
+
+  /// A word of neighbours along dimension `dim`, as many as 32 bits hold.
+  Value getWord(SmallVector<int64_t> coordinates, unsigned dim, Type type) const;
+
+private:
+  ThreadBuilder &thread;
+  const LinearLayout &layout;
+  ValueRange registers;
+};
+
+} // namespace
+
+Value Fragments::getWord(SmallVector<int64_t> coordinates, unsigned dim, Type type) const {
+  Value first = registers[find(coordinates)];
+  Type element = first.getType();
+  unsigned bits = element.getIntOrFloatBitWidth();
+  if (bits >= 32)
+    return thread.bitcast(first, type);
+  Value word = thread.create<LLVM::PoisonOp>(VectorType::get(32 / bits, element));
+  for (unsigned index = 0; index < 32 / bits; ++index) {
+    word =
+        thread.create<LLVM::InsertElementOp>(word, registers[find(coordinates)], thread.i32(index));
+    ++coordinates[dim];
+  }
+  return thread.bitcast(word, type);
+}
+
+/// Coordinates of the registers of a layout that `isFirst` accepts: one a block.
+static SmallVector<SmallVector<int64_t>> getBlocks(const LinearLayout &layout,
+                                                   function_ref<bool(ArrayRef<int64_t>)> isFirst) {
+  SmallVector<SmallVector<int64_t>> blocks;
+  int64_t count = int64_t(1) << layout.columns(HwDim::Reg).size();
+  for (unsigned dim = 0; dim < layout.rank(); ++dim)
+    count *= layout.oddFactor(dim);
+  for (int64_t number = 0; number < count; ++number) {
+    SmallVector<int64_t> coordinates = getRegisterCoordinates(layout, number);
+    if (isFirst(coordinates))
+      blocks.push_back(std::move(coordinates));
+  }
+  return blocks;
+}
+
+//===----------------------------------------------------------------------===//
+// mma.sync
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The instruction for an element type: its steps along k, and what NVVM calls it.
+struct MmaForm {
+  MmaForm(Type element, int64_t k) {
+    unsigned bits = element.getIntOrFloatBitWidth();
+    perWord = bits < 32 ? 32 / bits : 1;
+    kWords = bits == 64 || k < 8 * perWord ? 1 : 2;
+    if (bits == 64)
+      type = NVVM::MMATypes::f64;
+    else if (element.isF16())
+      type = NVVM::MMATypes::f16;
+    else if (element.isBF16())
+      type = NVVM::MMATypes::bf16;
+    else
+      type = bits == 32 ? NVVM::MMATypes::tf32 : NVVM::MMATypes::s8;
+  }
+
+  int64_t getDepth() const { return 4 * perWord * kWords; }
+
+  unsigned perWord, kWords;
+  NVVM::MMATypes type;
+};
+
+struct MmaDotPattern : TilePattern<tilegpu::MmaDotOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tilegpu::MmaDotOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override;
+};
+
+} // namespace
+
+LogicalResult MmaDotPattern::matchAndRewrite(tilegpu::MmaDotOp op, OneToNOpAdaptor adaptor,
+                                             ConversionPatternRewriter &rewriter) const {
+  ThreadBuilder thread(rewriter, op.getLoc());
+  const LinearLayout &layout = tilegpu::getLayout(op.getType()),
+                     &layoutA = tilegpu::getLayout(op.getA().getType()),
+                     &layoutB = tilegpu::getLayout(op.getB().getType());
+  Fragments a(thread, layoutA, adaptor.getA()), b(thread, layoutB, adaptor.getB()),
+      ofSums(thread, layout, adaptor.getAcc());
+  SmallVector<Value> sums(adaptor.getAcc());
+  Type element = getElementTypeOrSelf(op.getA().getType());
+  unsigned rank = layout.rank(), m = rank - 2, n = rank - 1;
+  MmaForm form(element, int64_t(1) << layoutA.dimBits(rank - 1));
+  bool isF64 = element.isF64(), isF16Sum = getElementTypeOrSelf(op.getType()).isF16();
+
+  Type word = thread.intType(32);
+  if (isF64)
+    word = element;
+  else if (element.isF16())
+    word = VectorType::get(2, element);
+  Type sumType = sums.front().getType(), pair = VectorType::get(2, sumType);
+  // f64 has an instruction of 8 rows.
+  unsigned rowWords = isF64 ? 1 : 2;
+  SmallVector<Type> resultTypes(isF16Sum ? rowWords : 2 * rowWords, isF16Sum ? pair : sumType);
+  Type result = LLVM::LLVMStructType::getLiteral(op.getContext(), resultTypes);
+  std::array<int64_t, 3> shape = {isF64 ? 8 : 16, 8, form.getDepth()};
+  std::optional<NVVM::MMAIntOverflow> overflow;
+  if (form.type == NVVM::MMATypes::s8)
+    overflow = NVVM::MMAIntOverflow::wrapped;
+
+  SmallVector<SmallVector<int64_t>> blocks = getBlocks(
+      layout, [&](ArrayRef<int64_t> at) { return (isF64 || at[m] % 16 == 0) && at[n] % 8 == 0; });
+  for (int64_t k = 0; k < layoutA.extent(rank - 1); k += form.getDepth())
+    for (const SmallVector<int64_t> &block : blocks) {
+      SmallVector<Value> wordsA, wordsB, wordsC;
+      SmallVector<int64_t> numbers, at(block);
+      for (unsigned kWord = 0; kWord < form.kWords; ++kWord) {
+        int64_t step = k + kWord * 4 * form.perWord;
+        at = block;
+        at[n] = step;
+        for (unsigned row = 0; row < rowWords; ++row, at[m] += 8)
+          wordsA.push_back(a.getWord(at, n, word));
+        at = block;
+        at[m] = step;
+        wordsB.push_back(b.getWord(at, m, word));
+      }
+      for (unsigned row = 0; row < rowWords; ++row)
+        for (unsigned column = 0; column < 2; ++column) {
+          at = block;
+          at[m] += 8 * row;
+          at[n] += column;
+          numbers.push_back(ofSums.find(at));
+        }
+      for (unsigned index = 0; index < numbers.size(); index += isF16Sum ? 2 : 1) {
+        if (!isF16Sum) {
+          wordsC.push_back(sums[numbers[index]]);
+          continue;
+        }
+        Value packed = thread.create<LLVM::PoisonOp>(pair);
+        for (unsigned half = 0; half < 2; ++half)
+          packed = thread.create<LLVM::InsertElementOp>(packed, sums[numbers[index + half]],
+                                                        thread.i32(half));
+        wordsC.push_back(packed);
+      }
+      Value product = thread.create<NVVM::MmaOp>(
+          result, wordsA, wordsB, wordsC, ArrayRef<int64_t>(shape),
+          /*b1Op=*/std::nullopt, overflow, std::array<NVVM::MMATypes, 2>{form.type, form.type},
+          std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row, NVVM::MMALayout::col});
+      for (auto [index, type] : llvm::enumerate(resultTypes)) {
+        Value part = thread.create<LLVM::ExtractValueOp>(product, index);
+        if (!isF16Sum) {
+          sums[numbers[index]] = part;
+          continue;
+        }
+        for (unsigned half = 0; half < 2; ++half)
+          sums[numbers[2 * index + half]] =
+              thread.create<LLVM::ExtractElementOp>(part, thread.i32(half));
+      }
+    }
+  rewriter.replaceOpWithMultiple(op, {std::move(sums)});
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// wgmma
+//===----------------------------------------------------------------------===//
+
+/// Warps that issue a wgmma together, as bits.
+static constexpr unsigned kGroupBits = 2;
+
+/// Passes words through an instruction that nothing about them may move across.
+static void tie(ThreadBuilder &thread, StringRef text, ArrayRef<MutableArrayRef<Value>> words) {
+  InlinePTX instruction(thread);
+  for (MutableArrayRef<Value> list : words)
+    for (Value word : list)
+      instruction.addResult(word);
+  SmallVector<Value> results = instruction.emit(text);
+  size_t next = 0;
+  for (MutableArrayRef<Value> list : words)
+    for (Value &word : list)
+      word = results[next++];
+}
+
+/// Sums as the instruction has them: f16 in pairs, which are neighbours among registers.
+static SmallVector<Value> packSums(ThreadBuilder &thread, ValueRange sums) {
+  if (sums.empty() || !sums.front().getType().isF16())
+    return sums;
+  SmallVector<Value> words;
+  for (size_t index = 0; index < sums.size(); index += 2) {
+    Value pair = thread.create<LLVM::PoisonOp>(VectorType::get(2, sums[index].getType()));
+    for (unsigned half = 0; half < 2; ++half)
+      pair = thread.create<LLVM::InsertElementOp>(pair, sums[index + half], thread.i32(half));
+    words.push_back(thread.bitcast(pair, thread.intType(32)));
+  }
+  return words;
+}
+
+static SmallVector<Value> unpackSums(ThreadBuilder &thread, ArrayRef<Value> words, Type sum) {
+  if (!sum.isF16())
+    return SmallVector<Value>(words);
+  SmallVector<Value> sums;
+  for (Value word : words) {
+    Value pair = thread.bitcast(word, VectorType::get(2, sum));
+    for (unsigned half = 0; half < 2; ++half)
+      sums.push_back(thread.create<LLVM::ExtractElementOp>(pair, thread.i32(half)));
+  }
+  return sums;
+}
+
+namespace {
+
+/// One product of groups of warps.
+class WarpgroupDot {
+public:
+  WarpgroupDot(tilegpu::WarpgroupDotOp op,
+               tilegpu::WarpgroupDotOp::GenericAdaptor<ArrayRef<ValueRange>> adaptor,
+               ThreadBuilder &thread);
+
+  SmallVector<Value> run();
+
+private:
+  /// An operand in memory, as the group of this thread sees it.
+  struct Memory {
+    MatrixDescriptor descriptor;
+    Value start;
+  };
+  Memory getMemory(tilegpu::MemDescType type, Value base, bool isA);
+  /// A descriptor that starts at this element.
+  Value getDescriptor(const Memory &memory, int64_t mn, int64_t k);
+  /// Columns that one instruction takes.
+  int64_t chooseColumns();
+  void packA(const LinearLayout &layoutA, ValueRange registers);
+  void issue(int64_t row, int64_t column, int64_t k, bool adds);
+  /// All products of the steps [first, last), into `sums`.
+  void multiply(int64_t first, int64_t last, bool adds);
+
+  tilegpu::WarpgroupDotOp op;
+  ThreadBuilder &thread;
+  const LinearLayout &layout;
+  Type elementA, elementB;
+  unsigned bits;
+  int64_t depth, extentK, columns = 0;
+  std::optional<Memory> memoryA, memoryB;
+  /// The first operand in registers: words by block of rows, step, and part.
+  std::map<std::array<int64_t, 3>, unsigned> numbersA;
+  SmallVector<Value> wordsA;
+  Type sum;
+  SmallVector<Value> sums;
+};
+
+} // namespace
+
+/// The number of the group of warps, in a form that ptxas sees to be one for the warp. At
+/// the function's entry: inside it the shuffle could not leave loops.
+static Value emitGroupId(ThreadBuilder &thread, Operation *op) {
+  OpBuilder builder(op->getContext());
+  auto function = op->getParentOfType<FunctionOpInterface>();
+  builder.setInsertionPointToStart(&function.getFunctionBody().front());
+  ThreadBuilder entry(builder, thread.getLoc());
+  Value warp = emitShuffle(entry, emitWarpId(entry), entry.i32(0));
+  return entry.lshr(warp, kGroupBits);
+}
+
+WarpgroupDot::WarpgroupDot(tilegpu::WarpgroupDotOp op,
+                           tilegpu::WarpgroupDotOp::GenericAdaptor<ArrayRef<ValueRange>> adaptor,
+                           ThreadBuilder &thread)
+    : op(op), thread(thread), layout(tilegpu::getLayout(op.getType())),
+      extentK(cast<tilegpu::MemDescType>(op.getB().getType()).getShape()[0]),
+      sum(getElementTypeOrSelf(op.getType())) {
+  auto typeB = cast<tilegpu::MemDescType>(op.getB().getType());
+  elementB = typeB.getElementType();
+  memoryB = getMemory(typeB, adaptor.getB().front(), /*isA=*/false);
+  if (auto typeA = dyn_cast<tilegpu::MemDescType>(op.getA().getType())) {
+    elementA = typeA.getElementType();
+    memoryA = getMemory(typeA, adaptor.getA().front(), /*isA=*/true);
+  } else {
+    elementA = getElementTypeOrSelf(op.getA().getType());
+  }
+  bits = elementA.getIntOrFloatBitWidth();
+  depth = 256 / bits;
+  columns = chooseColumns();
+  if (!memoryA)
+    packA(tilegpu::getLayout(op.getA().getType()), adaptor.getA());
+  sums = packSums(thread, adaptor.getAcc());
+}
+
+void WarpgroupDot::packA(const LinearLayout &layoutA, ValueRange registers) {
+  Fragments a(thread, layoutA, registers);
+  int64_t perWord = bits < 32 ? 32 / bits : 1;
+  SmallVector<SmallVector<int64_t>> blocks =
+      getBlocks(layout, [&](ArrayRef<int64_t> at) { return at[0] % 64 == 0 && at[1] == 0; });
+  for (int64_t k = 0; k < extentK; k += depth)
+    for (ArrayRef<int64_t> block : blocks)
+      for (int64_t part = 0; part < 4; ++part) {
+        numbersA[{block[0], k, part}] = wordsA.size();
+        wordsA.push_back(a.getWord({block[0] + 8 * (part % 2), k + 4 * perWord * (part / 2)},
+                                   /*dim=*/1, thread.intType(32)));
+      }
+}
+
+WarpgroupDot::Memory WarpgroupDot::getMemory(tilegpu::MemDescType type, Value base, bool isA) {
+  auto descriptor = MatrixDescriptor::match(type.getLayout().getLayout(), /*kDim=*/isA ? 1 : 0,
+                                            type.getElementType().getIntOrFloatBitWidth());
+  assert(descriptor && "the verifier has seen to it");
+  // Groups lie along bits of the rows (columns) that the sums have in the group's number.
+  unsigned dim = isA ? 0 : 1;
+  f2::Columns offsets;
+  for (uint64_t column : ArrayRef(layout.columns(HwDim::Warp)).drop_front(kGroupBits)) {
+    int64_t at = layout.coordinates(column)[dim];
+    offsets.push_back(descriptor->getOffset(at, 0));
+  }
+  Value start = thread.create<LLVM::PtrToIntOp>(thread.intType(32), base);
+  if (llvm::any_of(offsets, [](uint64_t offset) { return offset != 0; }))
+    start = thread.add(start, emitApply(thread, offsets, emitGroupId(thread, op)));
+  // Addresses in units of 16 bytes.
+  start = thread.lshr(thread.bitAnd(start, 0x3ffff), 4);
+  start = thread.bitOr(thread.extendOrTruncate(start, 64), descriptor->getBits());
+  return {*descriptor, start};
+}
+
+Value WarpgroupDot::getDescriptor(const Memory &memory, int64_t mn, int64_t k) {
+  return thread.add(memory.start, memory.descriptor.getOffset(mn, k) >> 4);
+}
+
+int64_t WarpgroupDot::chooseColumns() {
+  constexpr int64_t kMost = 256;
+  unsigned groups = op.getGroups()[1];
+  int64_t power = (int64_t(1) << layout.dimBits(1)) / groups, odd = layout.oddFactor(1);
+  // Repeats follow the columns of one group only if there is no other.
+  for (int64_t repeats = groups == 1 ? odd : 1; repeats > 0; --repeats)
+    for (int64_t width = power; width >= 8; width /= 2) {
+      int64_t extent = repeats > 1 ? repeats * width : width;
+      bool isLegal = !elementA.isInteger(8) || extent <= 24 || extent % 16 == 0;
+      bool divides = repeats == 1 || (width == power && odd % repeats == 0);
+      if (extent <= kMost && isLegal && divides && memoryB->descriptor.covers(extent))
+        return extent;
+    }
+  return 8;
+}
+
+static StringRef getName(Type element) {
+  if (element.isF16())
+    return "f16";
+  if (element.isBF16())
+    return "bf16";
+  if (element.isF32())
+    return "tf32";
+  if (element.isInteger(8))
+    return "s8";
+  return isa<Float8E5M2Type>(element) ? "e5m2" : "e4m3";
+}
+
+void WarpgroupDot::issue(int64_t row, int64_t column, int64_t k, bool adds) {
+  SmallVector<int64_t> numbers;
+  for (int64_t at = column; at < column + columns; at += 8)
+    for (unsigned part = 0; part < 4; ++part) {
+      int64_t number = *findRegister(layout, {row + 8 * (part / 2), at + part % 2});
+      if (!sum.isF16())
+        numbers.push_back(number);
+      else if (number % 2 == 0)
+        numbers.push_back(number / 2);
+    }
+
+  InlinePTX instruction(thread);
+  SmallVector<std::string> names;
+  for (int64_t number : numbers)
+    names.push_back(instruction.addResult(sums[number]));
+  std::string text =
+      "wgmma.mma_async.sync.aligned.m64n" + std::to_string(columns) + "k" + std::to_string(depth);
+  text += sum.isF16() ? ".f16" : sum.isF32() ? ".f32" : ".s32";
+  text += "." + getName(elementA).str() + "." + getName(elementB).str();
+  text += " {" + llvm::join(names, ", ") + "}, ";
+  if (memoryA) {
+    text += instruction.addOperand(getDescriptor(*memoryA, row, k));
+  } else {
+    SmallVector<std::string> words;
+    for (int64_t part = 0; part < 4; ++part)
+      words.push_back(instruction.addOperand(wordsA[numbersA.at({row, k, part})]));
+    text += "{" + llvm::join(words, ", ") + "}";
+  }
+  text += ", " + instruction.addOperand(getDescriptor(*memoryB, column, k));
+  text += ", " + instruction.addOperand(thread.i1(adds));
+  if (!elementA.isInteger(8))
+    text += ", 1, 1";
+  if (bits == 16) {
+    if (memoryA)
+      text += memoryA->descriptor.isKMajor() ? ", 0" : ", 1";
+    text += memoryB->descriptor.isKMajor() ? ", 0" : ", 1";
+  }
+  for (auto [number, result] : llvm::zip_equal(numbers, instruction.emit(text + ";")))
+    sums[number] = result;
+}
+
+void WarpgroupDot::multiply(int64_t first, int64_t last, bool adds) {
+  SmallVector<SmallVector<int64_t>> blocks = getBlocks(
+      layout, [&](ArrayRef<int64_t> at) { return at[0] % 64 == 0 && at[1] % columns == 0; });
+  for (int64_t k = first; k < last; k += depth)
+    for (ArrayRef<int64_t> block : blocks)
+      issue(block[0], block[1], k, adds || k != first);
+}
+
+SmallVector<Value> WarpgroupDot::run() {
+  // Sums of zero are not looked at.
+  bool isZero = matchPattern(op.getAcc(), m_AnyZeroFloat()) || matchPattern(op.getAcc(), m_Zero());
+  if (isZero) {
+    Value none = thread.create<LLVM::UndefOp>(sums.front().getType());
+    llvm::fill(sums, none);
+  }
+  // What is in registers has to be there before the first instruction.
+  tie(thread, "wgmma.fence.sync.aligned;",
+      {isZero ? MutableArrayRef<Value>() : MutableArrayRef<Value>(sums), wordsA});
+  multiply(0, extentK, /*adds=*/!isZero);
+  thread.create<NVVM::WgmmaGroupSyncAlignedOp>();
+  if (!op.getIsAsync())
+    tie(thread, "wgmma.wait_group.sync.aligned 0;", {sums});
+  return unpackSums(thread, sums, sum);
+}
+
+namespace {
+
+struct WarpgroupDotPattern : TilePattern<tilegpu::WarpgroupDotOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tilegpu::WarpgroupDotOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder thread(rewriter, op.getLoc());
+    rewriter.replaceOpWithMultiple(op, {WarpgroupDot(op, adaptor, thread).run()});
+    return success();
+  }
+};
+
+struct WarpgroupWaitPattern : TilePattern<tilegpu::WarpgroupWaitOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tilegpu::WarpgroupWaitOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder thread(rewriter, op.getLoc());
+    SmallVector<SmallVector<Value>> words;
+    SmallVector<MutableArrayRef<Value>> lists;
+    for (ValueRange registers : adaptor.getSums())
+      words.push_back(packSums(thread, registers));
+    for (SmallVector<Value> &list : words)
+      lists.push_back(list);
+    tie(thread, "wgmma.wait_group.sync.aligned " + std::to_string(op.getPendings()) + ";", lists);
+    SmallVector<SmallVector<Value>> results;
+    for (auto [list, registers] : llvm::zip_equal(words, adaptor.getSums()))
+      results.push_back(unpackSums(thread, list, registers.front().getType()));
+    rewriter.replaceOpWithMultiple(op, std::move(results));
+    return success();
+  }
+};
+
+struct MemDescTransPattern : TilePattern<tilegpu::MemDescTransOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tilegpu::MemDescTransOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op, adaptor.getBuffer().front());
+    return success();
+  }
+};
+
+} // namespace
+
+void tessera::populateTensorCorePatterns(const TileGPUTypeConverter &converter,
+                                         RewritePatternSet &patterns) {
+  patterns.add<MmaDotPattern, WarpgroupDotPattern, WarpgroupWaitPattern, MemDescTransPattern>(
+      converter);
+}
