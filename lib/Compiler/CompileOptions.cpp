@@ -87,6 +87,8 @@ CompileOptions CompileOptions::parse(StringRef text) {
       read(key, value, options.numWarps);
       if (!isPowerOf2_32(options.numWarps) || options.numWarps > 32)
         fail(key, value, "a power of two from 1 to 32");
+    } else if (key == "num_stages") {
+      read(key, value, options.numStages);
     } else if (key == "ptxas") {
       read(key, value, options.ptxas);
     } else if (key == "libdevice") {

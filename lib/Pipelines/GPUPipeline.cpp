@@ -48,6 +48,12 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
   toGPU.deterministic = options.deterministic;
   manager.addPass(createConvertTileToTileGPU(toGPU));
 
+  // Which loads are copied ahead, and how far, while tiles are whole: it changes what is
+  // loaded when, and so what is worth which layout.
+  tilegpu::TileGPUPipelinePassOptions pipelining;
+  pipelining.numStages = options.numStages;
+  manager.addPass(tilegpu::createTileGPUPipelinePass(pipelining));
+
   // Each access to memory says in which layouts it would be fast; the choice is made for
   // the function as a whole, against the price of converting between layouts.
   manager.addPass(tilegpu::createTileGPUCoalescePass());

@@ -23,6 +23,9 @@ inline constexpr llvm::StringLiteral kSharedBytesAttr = "tilegpu.shared_bytes";
 /// The start of each buffer is a multiple of this: the widest that any access asks for.
 inline constexpr int64_t kSharedAlignment = 128;
 
+/// Bytes of shared memory that one program can have, by the number in "sm_90a".
+int64_t getSharedMemoryLimit(llvm::StringRef target);
+
 class SharedMemoryAllocation {
 public:
   struct Placed {

@@ -7,6 +7,7 @@
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
 
 #include "AccessPlan.h"
+#include "AsyncOps.h"
 #include "Patterns.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
@@ -80,6 +81,7 @@ struct ConvertTileGPUToLLVM : impl::ConvertTileGPUToLLVMBase<ConvertTileGPUToLLV
     if (failed(checkLayouts(module, *numWarps)))
       return signalPassFailure();
     planAccesses(module);
+    replaceNarrowCopies(module);
     declareSharedMemory(module);
 
     TileGPUTypeConverter converter(context, LowerToLLVMOptions(context));
@@ -97,6 +99,7 @@ struct ConvertTileGPUToLLVM : impl::ConvertTileGPUToLLVMBase<ConvertTileGPUToLLV
     populateMathPatterns(converter, patterns);
     populateInlineAsmPatterns(converter, patterns);
     populateMemoryPatterns(converter, patterns);
+    populateAsyncPatterns(converter, patterns);
     populateAtomicPatterns(converter, patterns);
     populateReportPatterns(converter, patterns);
     populateLayoutPatterns(converter, patterns);

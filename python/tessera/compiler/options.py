@@ -19,7 +19,6 @@ _MAX_WARPS = 32
 _WITHOUT_EFFECT_ON_CODE = (
     "num_threads",
     "stream",
-    "num_stages",
     "launch_cooperative_grid",
     "launch_pdl",
     "extern_libs",
@@ -31,7 +30,7 @@ _WITHOUT_EFFECT_ON_CODE = (
 
 # Those that only one target looks at.
 _OF_CPU = ("cpu", "features")
-_OF_CUDA = ("arch", "num_warps", "maxnreg")
+_OF_CUDA = ("arch", "num_warps", "num_stages", "maxnreg")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,6 +154,7 @@ class CompileOptions:
             core.update(
                 arch=self.arch,
                 num_warps=self.num_warps,
+                num_stages=self.num_stages,
                 max_registers=self.maxnreg,
                 ptxas=find_ptxas(),
                 libdevice=find_libdevice(),

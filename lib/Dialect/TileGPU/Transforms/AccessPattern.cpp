@@ -15,17 +15,17 @@ using namespace tessera::tilegpu;
 /// The mask of an access, if it has one.
 static Value getAccessMask(Operation *op) {
   return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case<tile::LoadOp, tile::StoreOp, tile::AtomicLoadOp, tile::AtomicStoreOp,
-            tile::AtomicRMWOp>([](auto access) { return access.getMask(); })
+      .Case<tile::LoadOp, tile::StoreOp, tile::AtomicLoadOp, tile::AtomicStoreOp, tile::AtomicRMWOp,
+            AsyncCopyOp>([](auto access) { return access.getMask(); })
       .Default(Value());
 }
 
 Value tessera::tilegpu::getAccessedPointers(Operation *op) {
-  Value pointers =
-      llvm::TypeSwitch<Operation *, Value>(op)
-          .Case<tile::LoadOp, tile::StoreOp, tile::AtomicLoadOp, tile::AtomicStoreOp,
-                tile::AtomicRMWOp, tile::AtomicCASOp>([](auto access) { return access.getPtr(); })
-          .Default(Value());
+  Value pointers = llvm::TypeSwitch<Operation *, Value>(op)
+                       .Case<tile::LoadOp, tile::StoreOp, tile::AtomicLoadOp, tile::AtomicStoreOp,
+                             tile::AtomicRMWOp, tile::AtomicCASOp, AsyncCopyOp>(
+                           [](auto access) { return access.getPtr(); })
+                       .Default(Value());
   return pointers && isa<RankedTensorType>(pointers.getType()) ? pointers : Value();
 }
 
@@ -61,6 +61,21 @@ unsigned AccessPattern::countBlocks(const LinearLayout &layout, int64_t blockByt
   return touched.size();
 }
 
+void tessera::tilegpu::limitToBuffer(SmallVectorImpl<unsigned> &chain, MemDescType buffer) {
+  const LinearLayout &memory = buffer.getLayout().getLayout();
+  std::optional<f2::Columns> offsets =
+      f2::inverse(memory.columns(HwDim::Offset), memory.elementBits());
+  unsigned bits = 0;
+  while (bits < chain.size() && (*offsets)[chain[bits]] == uint64_t(1) << bits)
+    ++bits;
+  // Nor may another bit move within a run.
+  for (auto [number, offset] : llvm::enumerate(*offsets))
+    if (!llvm::is_contained(ArrayRef(chain).take_front(bits), number))
+      while (bits > 0 && offset & llvm::maskTrailingOnes<uint64_t>(bits))
+        --bits;
+  chain.truncate(bits);
+}
+
 AccessPattern tessera::tilegpu::getAccessPattern(Operation *op, AccessAnalysis &analysis) {
   Value pointers = getAccessedPointers(op);
   auto type = cast<RankedTensorType>(pointers.getType());
@@ -88,7 +103,7 @@ AccessPattern tessera::tilegpu::getAccessPattern(Operation *op, AccessAnalysis &
   }
 
   // An atomic is done element by element.
-  if (!contiguous || !isa<tile::LoadOp, tile::StoreOp>(op))
+  if (!contiguous || !isa<tile::LoadOp, tile::StoreOp, AsyncCopyOp>(op))
     return pattern;
   auto powerOfTwoIn = [](int64_t value) { return value & -value; };
   int64_t most = std::min({powerOfTwoIn(form.contiguity[*contiguous]),
@@ -99,6 +114,8 @@ AccessPattern tessera::tilegpu::getAccessPattern(Operation *op, AccessAnalysis &
     most = std::min(most, powerOfTwoIn(analysis.getForm(mask).constancy[*contiguous]));
   for (unsigned bit = 0; (int64_t(2) << bit) <= most; ++bit)
     pattern.chain.push_back(numbers.dimShift(*contiguous) + bit);
+  if (auto copy = dyn_cast<AsyncCopyOp>(op))
+    limitToBuffer(pattern.chain, copy.getBuffer().getType());
   return pattern;
 }
 

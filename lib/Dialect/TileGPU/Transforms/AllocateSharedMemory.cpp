@@ -20,27 +20,6 @@ namespace tessera::tilegpu {
 /// Buffers that an error names.
 static constexpr unsigned kNamedBuffers = 3;
 
-/// Bytes of shared memory that one program can have, by the number in "sm_90a".
-static int64_t getLimit(StringRef target) {
-  unsigned version = 0;
-  target.consume_front("sm_");
-  target.consumeInteger(10, version);
-  switch (version) {
-  case 75:
-    return 64 << 10;
-  case 80:
-  case 87:
-    return 163 << 10;
-  case 86:
-  case 89:
-  case 120:
-  case 121:
-    return 99 << 10;
-  default:
-    return version >= 90 ? 227 << 10 : 96 << 10;
-  }
-}
-
 /// What a buffer is for, in a user's words.
 static StringRef describe(Operation *owner) {
   if (isa<LocalAllocOp>(owner))
@@ -84,7 +63,7 @@ struct TileGPUAllocateSharedMemoryPass
 
   LogicalResult checkLimit(FunctionOpInterface function, const SharedMemoryAllocation &allocation,
                            StringAttr target) {
-    int64_t needed = allocation.getFrameBytes(function), limit = getLimit(target);
+    int64_t needed = allocation.getFrameBytes(function), limit = getSharedMemoryLimit(target);
     if (needed <= limit)
       return success();
     InFlightDiagnostic error = function->emitError("needs ")

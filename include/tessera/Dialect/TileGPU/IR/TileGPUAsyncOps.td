@@ -66,4 +66,19 @@ def TileGPU_AsyncWaitOp : TileGPU_Op<"async_wait", [
   let assemblyFormat = "attr-dict";
 }
 
+def TileGPU_ProxyFenceOp : TileGPU_Op<"proxy_fence", [
+    MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>]> {
+  let summary = "What a thread wrote to shared memory is seen by other engines";
+  let description = [{
+    Tensor cores (wgmma) and copy engines come to shared memory on another way than
+    threads. What a thread has written there, itself or by asynchronous copies that have
+    been waited for, they see after this op of that thread and a `tilegpu.barrier`.
+
+    ```mlir
+    tilegpu.proxy_fence
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
 #endif // TESSERA_DIALECT_TILEGPU_TILEGPUASYNCOPS_TD

@@ -49,6 +49,10 @@ struct AccessPattern {
 /// The pattern of an op that `getAccessedPointers` finds pointers for.
 AccessPattern getAccessPattern(mlir::Operation *op, AccessAnalysis &analysis);
 
+/// Keeps of a chain what is one in a buffer too: bits that move the offset as they move the
+/// address. So much an asynchronous copy moves at once.
+void limitToBuffer(llvm::SmallVectorImpl<unsigned> &chain, MemDescType buffer);
+
 /// Layouts that suit an access, best first, for so many warps (as bits). For tiles that are
 /// `turned` (transposed, or written along another dimension than read) also one in which
 /// a thread has a block: what it stores to shared memory on the way is in rows for both.

@@ -43,6 +43,82 @@ def TileGPUAccelerateMatmulPass : Pass<"tilegpu-accelerate-matmul", "::mlir::Mod
   ];
 }
 
+def TileGPUPipelinePass : Pass<"tilegpu-pipeline", "::mlir::ModuleOp"> {
+  let summary = "Copies tiles to shared memory iterations before they are multiplied";
+  let description = [{
+    For each loop: loads whose tiles are factors of a product, as they are or after
+    elementwise ops (with a `tile.num_stages` on the loop: all its loads), become
+    asynchronous copies into rings of as many slots as there are stages. A prologue fills
+    the first slots; each iteration waits for its own tiles, begins to copy those of a
+    later one, and computes. Iterations that there are not copy nothing. Buffers that the
+    tile was stored to become slots of the ring.
+
+    A ring has as many slots as fit into the shared memory of the target. A wgmma whose
+    sum the loop carries goes on while the next iteration begins; its operands take
+    one slot more.
+
+    A load stays as it is, with a remark that says why, if its address depends on a
+    product, on branches, or on what has effects; if masked-off lanes read something else
+    than 0; if no 4 bytes of it lie side by side in memory and in the buffer. So does a
+    loop that writes to global memory, has a barrier or a volatile load.
+
+    ```mlir
+    %r = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (tensor<...>) : i32 {
+      %x = tile.load %p : ...
+      %a = tilegpu.local_alloc %x : (...) -> !tilegpu.memdesc<64x64xf16, #shared>
+      ...
+    }
+    ```
+    becomes
+    ```mlir
+    %ring = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #shared, slots = 3>
+    ... // copies into slots 0 and 1
+    %r:3 = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero, %to = %c2, %from = %c0) -> (...) : i32 {
+      tilegpu.async_wait {pending = 1 : i32}
+      %b = tilegpu.memdesc_index %ring[%to] : ...
+      tilegpu.async_copy %p, %b if %more : ...
+      tilegpu.async_commit
+      %a = tilegpu.memdesc_index %ring[%from] : ...
+      ...
+    }
+    tilegpu.async_wait {pending = 0 : i32}
+    tilegpu.local_dealloc %ring : ...
+    ```
+  }];
+  let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
+  let options = [
+    Option<"numStages", "num-stages", "unsigned", "3",
+           "Stages of a loop that does not say; 1 is no pipelining">,
+  ];
+  let statistics = [
+    Statistic<"numPipelined", "pipelined", "Number of loops pipelined">,
+  ];
+}
+
+def TileGPUMergeReductionsPass : Pass<"tilegpu-merge-reductions", "::mlir::ModuleOp"> {
+  let summary = "Makes one reduction of several that do not depend on each other";
+  let description = [{
+    Two reductions of a block along the same axis of tiles of one shape become one of all
+    their operands (up to four), in the place of the second, so that warps meet once for
+    both. What needs the first one's result moves down behind it; where that has effects, or
+    the second needs it, nothing is merged. Not with `tilegpu.deterministic`.
+
+    ```mlir
+    %a = tile.reduce(%x) {axis = 0 : i32} : ...
+    %m = arith.divf %a, %n : f32
+    %b = tile.reduce(%y) {axis = 0 : i32} : ...
+    ```
+    becomes
+    ```mlir
+    %ab:2 = tile.reduce(%x, %y) {axis = 0 : i32} : ...
+    %m = arith.divf %ab#0, %n : f32
+    ```
+  }];
+  let statistics = [
+    Statistic<"numMerged", "merged", "Number of reductions that became part of another">,
+  ];
+}
+
 def TileGPUCoalescePass : Pass<"tilegpu-coalesce", "::mlir::ModuleOp"> {
   let summary = "Proposes layouts for each access to global memory";
   let description = [{

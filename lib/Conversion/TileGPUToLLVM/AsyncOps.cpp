@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Asynchronous copies from global to shared memory (cp.async). One instruction moves 16,
+// 8 or 4 bytes that lie side by side in both, so the registers of a thread are taken as
+// SharedTile would store them, in runs that AccessPlan would load at once.
+//
+// A lane that is masked off asks for no bytes, and gets zeros.
+
+#include "AsyncOps.h"
+
+#include "AccessPlan.h"
+#include "Patterns.h"
+#include "SharedTile.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace tessera;
+
+/// The narrowest copy that there is.
+static constexpr int64_t kNarrowestCopy = 4;
+
+/// Elements that one copy moves, in this many registers; 1 where there is no neighbour.
+static int64_t countElementsPerCopy(tilegpu::AsyncCopyOp op) {
+  Type pointers = op.getPtr().getType();
+  const LinearLayout &layout = tilegpu::getLayout(pointers);
+  const LinearLayout &memory = op.getBuffer().getType().getLayout().getLayout();
+  int64_t bytes = tilegpu::getElementBytes(op.getBuffer().getType().getElementType());
+  std::optional<f2::Columns> offsets =
+      f2::inverse(memory.columns(HwDim::Offset), memory.elementBits());
+  auto compose = [&](HwDim dim) {
+    f2::Columns result;
+    for (uint64_t column : layout.columns(dim))
+      result.push_back(f2::apply(*offsets, column));
+    return result;
+  };
+  f2::Columns registers = compose(HwDim::Reg), others = compose(HwDim::Lane);
+  llvm::append_range(others, compose(HwDim::Warp));
+  int64_t width =
+      int64_t(1) << vectorizableBits(registers, others, llvm::Log2_64(kWidestAccess / bytes));
+
+  // Where in which global access each register is.
+  SmallVector<std::pair<size_t, size_t>> places(getNumRegisters(pointers));
+  for (auto [access, numbers] : llvm::enumerate(getAccesses(op, pointers)))
+    for (auto [position, number] : llvm::enumerate(numbers))
+      places[number] = {access, position};
+  llvm::DenseMap<uint64_t, int64_t> atOffset;
+  for (uint64_t number = 0; number < uint64_t(1) << registers.size(); ++number)
+    atOffset[f2::apply(registers, number)] = number;
+  auto isRun = [&](uint64_t offset) {
+    auto [access, position] = places[atOffset.lookup(offset)];
+    if (position % width != 0)
+      return false;
+    for (int64_t i = 1; i < width; ++i)
+      if (places[atOffset.lookup(offset + i)] != std::pair<size_t, size_t>(access, position + i))
+        return false;
+    return true;
+  };
+  auto areRuns = [&] {
+    return llvm::all_of(atOffset,
+                        [&](auto entry) { return entry.first % width != 0 || isRun(entry.first); });
+  };
+  while (width > 1 && !areRuns())
+    width /= 2;
+  return width;
+}
+
+void tessera::replaceNarrowCopies(ModuleOp module) {
+  SmallVector<tilegpu::AsyncCopyOp> narrow;
+  module.walk([&](tilegpu::AsyncCopyOp op) {
+    int64_t bytes = tilegpu::getElementBytes(op.getBuffer().getType().getElementType());
+    if (countElementsPerCopy(op) * bytes < kNarrowestCopy)
+      narrow.push_back(op);
+  });
+  for (tilegpu::AsyncCopyOp op : narrow) {
+    op.emitRemark("is copied at once, not asynchronously: no 4 bytes of it lie side by side in "
+                  "both memories");
+    OpBuilder builder(op);
+    scf::IfOp branch;
+    if (op.getCondition()) {
+      branch = scf::IfOp::create(builder, op.getLoc(), op.getCondition());
+      builder.setInsertionPointToStart(branch.thenBlock());
+    }
+    auto load = tile::LoadOp::create(builder, op.getLoc(), op.getPtr(), op.getMask());
+    if (Attribute access = op->getAttr(kAccessAttr))
+      load->setAttr(kAccessAttr, access);
+    tilegpu::LocalStoreOp::create(builder, op.getLoc(), load, op.getBuffer());
+    op.erase();
+  }
+}
+
+namespace {
+
+struct AsyncCopyPattern : TilePattern<tilegpu::AsyncCopyOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tilegpu::AsyncCopyOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder thread(rewriter, op.getLoc());
+    tilegpu::MemDescType type = op.getBuffer().getType();
+    Value acting = emitRepresentativePredicate(thread, op.getPtr().getType(), op);
+    if (op.getCondition())
+      acting = thread.both(acting, adaptor.getCondition().front());
+    emitGuarded(thread, acting, [&] {
+      SharedTile tile(adaptor.getBuffer().front(), type.getLayout().getLayout(),
+                      getConverter().convertElement(type.getElementType()));
+      int64_t count = countElementsPerCopy(op);
+      for (const SharedTile::Access &access :
+           tile.plan(thread, tilegpu::getLayout(op.getPtr().getType()), /*distance=*/0))
+        for (size_t first = 0; first < access.registers.size(); first += count)
+          copy(thread, op, adaptor, access, first, count);
+    });
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  static void copy(ThreadBuilder &thread, tilegpu::AsyncCopyOp op, OneToNOpAdaptor adaptor,
+                   const SharedTile::Access &access, size_t first, int64_t count) {
+    int64_t each = tilegpu::getElementBytes(op.getBuffer().getType().getElementType());
+    int64_t bytes = count * each, number = access.registers[first];
+    Value size;
+    if (op.getMask())
+      size = thread.select(adaptor.getMask()[number], thread.i32(bytes), thread.i32(0));
+    // What is this wide is not kept in L1: nobody reads it there again.
+    auto cache =
+        bytes == kWidestAccess ? NVVM::LoadCacheModifierKind::CG : NVVM::LoadCacheModifierKind::CA;
+    Value to = thread.advance(access.pointer, static_cast<int32_t>(first * each));
+    thread.create<NVVM::CpAsyncOp>(to, adaptor.getPtr()[number], static_cast<uint32_t>(bytes),
+                                   cache, size);
+  }
+};
+
+struct AsyncCommitPattern : TilePattern<tilegpu::AsyncCommitOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tilegpu::AsyncCommitOp op, OpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<NVVM::CpAsyncCommitGroupOp>(op);
+    return success();
+  }
+};
+
+struct AsyncWaitPattern : TilePattern<tilegpu::AsyncWaitOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tilegpu::AsyncWaitOp op, OpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<NVVM::CpAsyncWaitGroupOp>(op, op.getPending());
+    return success();
+  }
+};
+
+struct ProxyFencePattern : TilePattern<tilegpu::ProxyFenceOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tilegpu::ProxyFenceOp op, OpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    auto space = NVVM::SharedSpaceAttr::get(getContext(), NVVM::SharedSpace::shared_cta);
+    auto kind = NVVM::ProxyKindAttr::get(getContext(), NVVM::ProxyKind::async_shared);
+    rewriter.replaceOpWithNewOp<NVVM::FenceProxyOp>(op, kind, space);
+    return success();
+  }
+};
+
+struct MemDescIndexPattern : TilePattern<tilegpu::MemDescIndexOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tilegpu::MemDescIndexOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder thread(rewriter, op.getLoc());
+    auto ring = cast<tilegpu::MemDescType>(op.getRing().getType());
+    Value bytes = thread.mul(adaptor.getSlot(), ring.getSlotBytes());
+    rewriter.replaceOp(op, thread.advance(adaptor.getRing(), bytes));
+    return success();
+  }
+};
+
+} // namespace
+
+void tessera::populateAsyncPatterns(const TileGPUTypeConverter &converter,
+                                    RewritePatternSet &patterns) {
+  patterns.add<AsyncCopyPattern, AsyncCommitPattern, AsyncWaitPattern, ProxyFencePattern,
+               MemDescIndexPattern>(converter);
+}

@@ -1,0 +1,546 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Software pipelining: what a product of a later iteration needs is copied to shared memory
+// while this iteration computes.
+//
+// A load whose tile reaches a product becomes a ring of D slots. The addresses of iteration
+// i + d are computed in iteration i, with values of their own that the loop carries ahead:
+//
+//     prologue, k = 0 .. d-1:   copy tile k into slot k, if there is an iteration k; commit
+//     for i:                    wait until tile i is there                  (pending = d - 1)
+//                               copy tile i + d into slot (i + d) % D, if there is one; commit
+//                               compute with slot i % D
+//     epilogue:                 wait for all
+//
+// One barrier an iteration is enough, and tilegpu-insert-barriers finds its place: behind the
+// wait, before the copy. It shows all warps tile i, and it tells that all have finished with
+// the slot that is filled next, that of tile i + d - D. So d = D - 1 where an iteration ends
+// with its products; and d = D - 2 where a wgmma of the iteration before is still reading.
+
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h"
+
+#include "LoopSlice.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Matchers.h"
+#include "tessera/Analysis/SharedMemoryAllocation.h"
+#include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
+#include "tessera/Layout/MatrixDescriptor.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+namespace tessera::tilegpu {
+#define GEN_PASS_DEF_TILEGPUPIPELINEPASS
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
+} // namespace tessera::tilegpu
+
+/// The hint on a loop.
+static constexpr StringLiteral kStagesAttr = "tile.num_stages";
+/// Bytes of a copy at least; cp.async has nothing narrower.
+static constexpr int64_t kNarrowestCopy = 4;
+/// Shared memory left to what exchanges elements inside of a loop.
+static constexpr int64_t kReserve = 8 << 10;
+
+namespace {
+
+/// A load that is done ahead.
+struct PipelinedLoad {
+  tile::LoadOp load;
+  MemDescType slot;
+  /// Buffers that the loaded tile is stored to, of the type of a slot.
+  SmallVector<LocalAllocOp> buffers;
+  Value ring;
+};
+
+class LoopPipeliner {
+public:
+  LoopPipeliner(scf::ForOp loop, unsigned stages, bool isHinted, int64_t limit)
+      : loop(loop), wanted(stages), isHinted(isHinted), limit(limit),
+        yield(cast<scf::YieldOp>(loop.getBody()->getTerminator())) {}
+
+  /// Decides; nothing is changed. False if there is nothing to be done.
+  bool plan();
+  void rewrite();
+
+private:
+  bool planStep();
+  void planLoad(tile::LoadOp load, AccessAnalysis &analysis);
+  std::optional<MemDescType> getSlotType(tile::LoadOp load, AccessAnalysis &analysis);
+  bool planSlots();
+  int64_t getOtherBytes();
+  void findAsyncDot();
+  /// The loads, and the buffers that are slots now.
+  llvm::SmallDenseSet<Operation *, 16> getReplaced() const;
+
+  Value emitHasMore(OpBuilder &builder, Value iv, unsigned ahead);
+  void emitCopies(OpBuilder &builder, Value iv, Value condition, Value slot,
+                  SmallVectorImpl<Value> &ahead);
+  void emitBody(OpBuilder &builder, scf::ForOp to, IRMapping &mapping, Value slot);
+  Value nextSlot(OpBuilder &builder, Value slot);
+
+  scf::ForOp loop;
+  unsigned wanted;
+  bool isHinted;
+  int64_t limit;
+  scf::YieldOp yield;
+
+  APInt step;
+  SmallVector<PipelinedLoad> loads;
+  LoopSlice slice;
+  unsigned slots = 0, distance = 0;
+  /// The product that goes on while the next iteration begins.
+  WarpgroupDotOp asyncDot;
+  bool readsByTensorCores = false;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Which loads
+//===----------------------------------------------------------------------===//
+
+/// Whether a use is an operand of a product that is not the accumulator.
+static bool isFactor(OpOperand &use) {
+  Operation *user = use.getOwner();
+  if (isa<tile::DotOp, MmaDotOp, WarpgroupDotOp>(user))
+    return use.getOperandNumber() != 2;
+  return isa<tile::DotScaledOp>(user);
+}
+
+/// Whether a tile becomes a factor of a product in this block, through ops that are done
+/// element by element, or only move elements.
+static bool reachesProduct(Value tile, Block *block) {
+  SmallVector<Value> work{tile};
+  llvm::SmallDenseSet<Operation *, 16> seen;
+  while (!work.empty())
+    for (OpOperand &use : work.pop_back_val().getUses()) {
+      if (isFactor(use))
+        return true;
+      Operation *user = use.getOwner();
+      if (user->getBlock() != block || user->getNumResults() != 1 ||
+          !(isMemoryEffectFree(user) || isa<LocalAllocOp, LocalLoadOp>(user)) ||
+          isa<tile::ReduceOp, tile::DotOp, MmaDotOp, WarpgroupDotOp>(user) ||
+          !seen.insert(user).second)
+        continue;
+      work.push_back(user->getResult(0));
+    }
+  return false;
+}
+
+/// Why iterations may not be looked ahead of; null if they may.
+static Operation *findObstacle(scf::ForOp loop) {
+  Operation *obstacle = nullptr;
+  loop.getBody()->walk([&](Operation *op) {
+    if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || isMemoryEffectFree(op) ||
+        isa<tile::AssertOp, tile::PrintOp>(op))
+      return WalkResult::advance();
+    auto effects = dyn_cast<MemoryEffectOpInterface>(op);
+    SmallVector<MemoryEffects::EffectInstance> instances;
+    if (effects)
+      effects.getEffects(instances);
+    bool isHarmless = effects && llvm::all_of(instances, [](auto &instance) {
+                        return isa<MemoryEffects::Read>(instance.getEffect()) ||
+                               instance.getResource() == SharedMemory::get();
+                      });
+    if (isHarmless && !isa<BarrierOp>(op))
+      return WalkResult::advance();
+    obstacle = op;
+    return WalkResult::interrupt();
+  });
+  return obstacle;
+}
+
+static bool isZero(Value value) {
+  Attribute constant;
+  if (!matchPattern(value, m_Constant(&constant)))
+    return false;
+  if (auto elements = dyn_cast<DenseElementsAttr>(constant)) {
+    if (!elements.isSplat())
+      return false;
+    constant = elements.getSplatValue<Attribute>();
+  }
+  if (auto number = dyn_cast<FloatAttr>(constant))
+    return number.getValue().isPosZero();
+  auto number = dyn_cast<IntegerAttr>(constant);
+  return number && number.getValue().isZero();
+}
+
+/// Bytes that a copy of this tile into this buffer moves at once.
+static int64_t getCopyBytes(tile::LoadOp load, MemDescType buffer, AccessAnalysis &analysis) {
+  AccessPattern pattern = getAccessPattern(load, analysis);
+  limitToBuffer(pattern.chain, buffer);
+  return pattern.elementBytes << pattern.chain.size();
+}
+
+/// A slot for the tile: that of a product if it goes to one as it is, else rows as they come
+/// from memory.
+std::optional<MemDescType> LoopPipeliner::getSlotType(tile::LoadOp load, AccessAnalysis &analysis) {
+  for (Operation *user : load->getUsers())
+    if (auto buffer = dyn_cast<LocalAllocOp>(user))
+      if (getCopyBytes(load, buffer.getType(), analysis) >= kNarrowestCopy)
+        return buffer.getType();
+  auto type = cast<RankedTensorType>(load.getType());
+  AccessPattern pattern = getAccessPattern(load, analysis);
+  unsigned rank = type.getRank(), fast = rank - 1;
+  LinearLayout memory(type.getShape());
+  for (unsigned dim = 0; dim < rank; ++dim)
+    if (!pattern.chain.empty() && memory.dimMask(dim) >> pattern.chain.front() & 1)
+      fast = dim;
+  int64_t bits = 8 * getElementBytes(type.getElementType());
+  if (rank == 2) {
+    memory = operandMemory(type.getShape(), fast, bits);
+  } else {
+    for (bool isFast : {true, false})
+      for (unsigned bit = 0; bit < memory.elementBits(); ++bit)
+        if ((memory.dimMask(fast) >> bit & 1) == isFast)
+          memory.columns(HwDim::Offset).push_back(uint64_t(1) << bit);
+  }
+  auto slot = MemDescType::get(load.getContext(), type.getShape(), type.getElementType(),
+                               LayoutAttr::get(load.getContext(), memory));
+  if (getCopyBytes(load, slot, analysis) >= kNarrowestCopy)
+    return slot;
+  return std::nullopt;
+}
+
+void LoopPipeliner::planLoad(tile::LoadOp load, AccessAnalysis &analysis) {
+  auto refuse = [&](const Twine &why) { load.emitRemark("load is not pipelined: ") << why; };
+  if (load.getCache() == tile::CacheModifier::CV)
+    return refuse("it is not to be cached");
+  if (load.getOther() && !isZero(load.getOther()))
+    return refuse("what masked-off lanes read is not 0");
+  LoopSlice ofLoad(loop);
+  for (Value operand : {load.getPtr(), load.getMask()})
+    if (operand)
+      if (std::string why = ofLoad.add(operand); !why.empty())
+        return refuse(why);
+  std::optional<MemDescType> slot = getSlotType(load, analysis);
+  if (!slot)
+    return refuse("no 4 bytes of it are known to lie side by side, aligned and masked together");
+  slice.merge(ofLoad);
+  PipelinedLoad &planned = loads.emplace_back();
+  planned.load = load;
+  planned.slot = *slot;
+  for (Operation *user : load->getUsers())
+    if (auto buffer = dyn_cast<LocalAllocOp>(user))
+      if (buffer.getType() == *slot && user->getBlock() == loop.getBody())
+        planned.buffers.push_back(buffer);
+}
+
+//===----------------------------------------------------------------------===//
+// How far ahead
+//===----------------------------------------------------------------------===//
+
+/// A product whose sum the loop carries, and nothing else looks at: it may go on into the
+/// next iteration. Of several products none does, for they end in the order they began.
+void LoopPipeliner::findAsyncDot() {
+  SmallVector<WarpgroupDotOp> dots;
+  loop.getBody()->walk([&](WarpgroupDotOp dot) { dots.push_back(dot); });
+  readsByTensorCores = !dots.empty();
+  if (dots.size() != 1 || dots.front()->getBlock() != loop.getBody() || dots.front().getIsAsync() ||
+      !isa<MemDescType>(dots.front().getA().getType()))
+    return;
+  WarpgroupDotOp dot = dots.front();
+  auto carried = dyn_cast<BlockArgument>(dot.getAcc());
+  if (!carried || carried.getOwner() != loop.getBody() || !carried.hasOneUse() ||
+      !dot.getResult().hasOneUse() || *dot.getResult().getUsers().begin() != yield)
+    return;
+  if (yield.getOperand(carried.getArgNumber() - 1) == dot.getResult())
+    asyncDot = dot;
+}
+
+llvm::SmallDenseSet<Operation *, 16> LoopPipeliner::getReplaced() const {
+  llvm::SmallDenseSet<Operation *, 16> replaced;
+  for (const PipelinedLoad &planned : loads) {
+    replaced.insert(planned.load);
+    replaced.insert(planned.buffers.begin(), planned.buffers.end());
+  }
+  return replaced;
+}
+
+/// Shared memory of the function that the rings cannot have: other buffers that are there
+/// at the same time.
+int64_t LoopPipeliner::getOtherBytes() {
+  llvm::SmallDenseSet<Operation *, 16> replaced = getReplaced();
+  int64_t bytes = 0;
+  loop->getParentOfType<tile::FuncOp>().walk([&](Operation *op) {
+    // What is in another loop may lie where this one's rings do.
+    auto around = op->getParentOfType<LoopLikeOpInterface>();
+    if (around && !around->isAncestor(loop) && !loop->isAncestor(around))
+      return;
+    if (auto buffer = dyn_cast<LocalAllocOp>(op))
+      bytes += replaced.contains(op) ? 0 : buffer.getType().getNumBytes();
+    // A product by multiply-add keeps its operands there.
+    if (isa<tile::DotOp, tile::DotScaledOp>(op) && loop->isAncestor(op))
+      for (Value operand : op->getOperands().drop_back())
+        if (auto tile = dyn_cast<RankedTensorType>(operand.getType()))
+          bytes += tile.getNumElements() * getElementBytes(tile.getElementType());
+  });
+  return bytes;
+}
+
+bool LoopPipeliner::planSlots() {
+  int64_t perSlot = 0;
+  for (PipelinedLoad &planned : loads)
+    perSlot += planned.slot.getRing(1).getSlotBytes();
+  int64_t fitting = (limit - kReserve - getOtherBytes()) / perSlot;
+  // The operands of a product that goes on take a slot more.
+  slots = std::clamp<int64_t>(fitting, 0, wanted + (asyncDot ? 1 : 0));
+  if (slots < 2) {
+    loop.emitRemark("loop is not pipelined: two stages of ")
+        << perSlot << " bytes do not fit into shared memory";
+    return false;
+  }
+  if (slots < wanted)
+    loop.emitRemark("loop is pipelined in ")
+        << slots << " stages, not " << wanted << ": a stage takes " << perSlot
+        << " bytes of shared memory";
+  if (slots < 3)
+    asyncDot = nullptr;
+  distance = slots - (asyncDot ? 2 : 1);
+  return true;
+}
+
+bool LoopPipeliner::planStep() {
+  unsigned width = loop.getInductionVar().getType().isIndex()
+                       ? 64
+                       : loop.getInductionVar().getType().getIntOrFloatBitWidth();
+  if (!matchPattern(loop.getStep(), m_ConstantInt(&step)))
+    return false;
+  step = step.sextOrTrunc(width);
+  // The way ahead has to be a number of this type.
+  return step.isStrictlyPositive() && step.getSignificantBits() + 16 < width;
+}
+
+bool LoopPipeliner::plan() {
+  SmallVector<tile::LoadOp> candidates;
+  for (tile::LoadOp load : loop.getBody()->getOps<tile::LoadOp>())
+    if (isa<RankedTensorType>(load.getType()) &&
+        (isHinted || reachesProduct(load.getResult(), loop.getBody())))
+      candidates.push_back(load);
+  if (candidates.empty())
+    return false;
+  auto refuse = [&](const Twine &why, Operation *place) {
+    InFlightDiagnostic remark = loop.emitRemark("loop is not pipelined: ") << why;
+    if (place)
+      remark.attachNote(place->getLoc()) << "here";
+    return false;
+  };
+  if (Operation *obstacle = findObstacle(loop))
+    return refuse("it writes to memory, or orders accesses to it", obstacle);
+  if (!planStep())
+    return refuse("its step is not a small constant", nullptr);
+  slice = LoopSlice(loop);
+  AccessAnalysis analysis;
+  for (tile::LoadOp load : candidates)
+    planLoad(load, analysis);
+  if (loads.empty())
+    return false;
+  findAsyncDot();
+  return planSlots();
+}
+
+//===----------------------------------------------------------------------===//
+// The new loop
+//===----------------------------------------------------------------------===//
+
+static Value makeNumber(OpBuilder &builder, Location loc, Type type, const APInt &value) {
+  return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, value));
+}
+
+static Value makeSlot(OpBuilder &builder, Location loc, unsigned slot) {
+  return arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(slot));
+}
+
+/// Whether there is an iteration `ahead` after that of `iv`, which there is. What is left up
+/// to the bound is a positive number, whatever its sign as an i32.
+Value LoopPipeliner::emitHasMore(OpBuilder &builder, Value iv, unsigned ahead) {
+  Location loc = loop.getLoc();
+  Value left = arith::SubIOp::create(builder, loc, loop.getUpperBound(), iv);
+  Value way = makeNumber(builder, loc, iv.getType(), step * ahead);
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ugt, left, way);
+}
+
+/// The copies of one iteration; `ahead` is moved on by one.
+void LoopPipeliner::emitCopies(OpBuilder &builder, Value iv, Value condition, Value slot,
+                               SmallVectorImpl<Value> &ahead) {
+  IRMapping mapping;
+  mapping.map(loop.getInductionVar(), iv);
+  slice.emit(builder, mapping, condition, ahead);
+  for (PipelinedLoad &planned : loads) {
+    tile::LoadOp load = planned.load;
+    Value mask = load.getMask() ? mapping.lookupOrDefault(load.getMask()) : Value();
+    Value buffer = MemDescIndexOp::create(builder, load.getLoc(), planned.ring, slot);
+    AsyncCopyOp::create(builder, load.getLoc(), mapping.lookupOrDefault(load.getPtr()), buffer,
+                        mask, condition);
+  }
+  AsyncCommitOp::create(builder, loop.getLoc());
+}
+
+Value LoopPipeliner::nextSlot(OpBuilder &builder, Value slot) {
+  Location loc = loop.getLoc();
+  Value next = arith::AddIOp::create(builder, loc, slot, makeSlot(builder, loc, 1));
+  Value isEnd = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, next,
+                                      makeSlot(builder, loc, slots));
+  return arith::SelectOp::create(builder, loc, isEnd, makeSlot(builder, loc, 0), next);
+}
+
+/// What the old body computes, with the tiles in `slot` for what it loads.
+void LoopPipeliner::emitBody(OpBuilder &builder, scf::ForOp to, IRMapping &mapping, Value slot) {
+  llvm::SmallDenseSet<Operation *, 16> replaced = getReplaced();
+  llvm::DenseSet<Operation *> live = getLiveOps(loop, replaced);
+  llvm::DenseMap<Operation *, PipelinedLoad *> ofLoad;
+  for (PipelinedLoad &planned : loads)
+    ofLoad[planned.load] = &planned;
+  for (Operation &op : loop.getBody()->without_terminator()) {
+    if (PipelinedLoad *planned = ofLoad.lookup(&op)) {
+      Value buffer = MemDescIndexOp::create(builder, op.getLoc(), planned->ring, slot);
+      for (LocalAllocOp replacedBuffer : planned->buffers)
+        mapping.map(replacedBuffer.getResult(), buffer);
+      bool isRead = llvm::any_of(op.getUsers(), [&](Operation *user) {
+        while (user->getBlock() != loop.getBody())
+          user = user->getParentOp();
+        return user == yield || (!replaced.contains(user) && live.contains(user));
+      });
+      if (isRead)
+        mapping.map(op.getResult(0),
+                    LocalLoadOp::create(builder, op.getLoc(), op.getResult(0).getType(), buffer));
+      continue;
+    }
+    if (replaced.contains(&op) || !live.contains(&op))
+      continue;
+    // The end of a buffer that is no more.
+    if (isa<LocalDeallocOp>(op) && replaced.contains(op.getOperand(0).getDefiningOp()))
+      continue;
+    Operation *copy = builder.clone(op, mapping);
+    if (&op == asyncDot) {
+      cast<WarpgroupDotOp>(copy).setIsAsync(true);
+      WarpgroupWaitOp::create(builder, op.getLoc(), TypeRange(), ValueRange(),
+                              builder.getI32IntegerAttr(1));
+    }
+  }
+}
+
+void LoopPipeliner::rewrite() {
+  Location loc = loop.getLoc();
+  OpBuilder builder(loop);
+  for (PipelinedLoad &planned : loads)
+    planned.ring =
+        LocalAllocOp::create(builder, planned.load.getLoc(), planned.slot.getRing(slots), Value());
+
+  // The prologue.
+  SmallVector<Value> ahead;
+  for (unsigned index : slice.getCarried())
+    ahead.push_back(loop.getInitArgs()[index]);
+  auto predicate = loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
+  Value runs =
+      arith::CmpIOp::create(builder, loc, predicate, loop.getLowerBound(), loop.getUpperBound());
+  for (unsigned k = 0; k < distance; ++k) {
+    Value iv = loop.getLowerBound(), condition = runs;
+    if (k > 0) {
+      condition = arith::AndIOp::create(builder, loc, runs, emitHasMore(builder, iv, k));
+      iv =
+          arith::AddIOp::create(builder, loc, iv, makeNumber(builder, loc, iv.getType(), step * k));
+    }
+    emitCopies(builder, iv, condition, makeSlot(builder, loc, k), ahead);
+  }
+
+  // Old values that are still needed, those that are ahead, and the two slots.
+  SmallVector<unsigned> kept = getLiveCarried(loop, getReplaced());
+  SmallVector<Value> inits;
+  for (unsigned index : kept)
+    inits.push_back(loop.getInitArgs()[index]);
+  llvm::append_range(inits, ahead);
+  inits.push_back(makeSlot(builder, loc, distance % slots));
+  inits.push_back(makeSlot(builder, loc, 0));
+  auto to =
+      scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(), loop.getStep(),
+                         inits, /*bodyBuilder=*/nullptr, loop.getUnsignedCmp());
+  to->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+  to->removeAttr(kStagesAttr);
+  if (!to.getBody()->empty())
+    to.getBody()->back().erase();
+
+  builder.setInsertionPointToEnd(to.getBody());
+  AsyncWaitOp::create(builder, loc, distance - 1);
+  if (readsByTensorCores)
+    ProxyFenceOp::create(builder, loc);
+  Value iv = to.getInductionVar();
+  ValueRange arguments = to.getRegionIterArgs();
+  Value into = arguments[arguments.size() - 2], from = arguments.back();
+  ahead = llvm::to_vector(arguments.drop_front(kept.size()).drop_back(2));
+  Value later = arith::AddIOp::create(builder, loc, iv,
+                                      makeNumber(builder, loc, iv.getType(), step * distance));
+  emitCopies(builder, later, emitHasMore(builder, iv, distance), into, ahead);
+
+  IRMapping mapping;
+  mapping.map(loop.getInductionVar(), iv);
+  for (auto [index, argument] : llvm::zip(kept, arguments))
+    mapping.map(loop.getRegionIterArg(index), argument);
+  emitBody(builder, to, mapping, from);
+  SmallVector<Value> yielded;
+  for (unsigned index : kept)
+    yielded.push_back(mapping.lookupOrDefault(yield.getOperand(index)));
+  llvm::append_range(yielded, ahead);
+  yielded.push_back(nextSlot(builder, into));
+  yielded.push_back(nextSlot(builder, from));
+  scf::YieldOp::create(builder, loc, yielded);
+
+  // The epilogue.
+  builder.setInsertionPointAfter(to);
+  for (auto [index, result] : llvm::zip(kept, to.getResults())) {
+    Value value = result;
+    if (asyncDot && yield.getOperand(index) == asyncDot.getResult())
+      value = WarpgroupWaitOp::create(builder, loc, TypeRange(value.getType()), ValueRange(value),
+                                      builder.getI32IntegerAttr(0))
+                  .getResult(0);
+    loop.getResult(index).replaceAllUsesWith(value);
+  }
+  AsyncWaitOp::create(builder, loc, 0);
+  for (PipelinedLoad &planned : loads)
+    LocalDeallocOp::create(builder, loc, planned.ring);
+  loop.erase();
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct TileGPUPipelinePass : tessera::tilegpu::impl::TileGPUPipelinePassBase<TileGPUPipelinePass> {
+  using TileGPUPipelinePassBase::TileGPUPipelinePassBase;
+
+  void runOnOperation() final {
+    ModuleOp module = getOperation();
+    auto target = module->getAttrOfType<StringAttr>(kTargetAttr);
+    if (!target) {
+      module.emitError("does not say for which target it is (") << kTargetAttr << ")";
+      return signalPassFailure();
+    }
+    // There are no asynchronous copies before.
+    if (getCapability(module) < 80)
+      return;
+    SmallVector<scf::ForOp> loops;
+    module.walk([&](scf::ForOp loop) { loops.push_back(loop); });
+    for (scf::ForOp loop : loops) {
+      unsigned stages = numStages;
+      auto hint = loop->getAttrOfType<IntegerAttr>(kStagesAttr);
+      if (hint)
+        stages = std::clamp<int64_t>(hint.getInt(), 0, kMostStages);
+      if (stages < 2)
+        continue;
+      LoopPipeliner pipeliner(loop, std::min(stages, kMostStages), hint != nullptr,
+                              getSharedMemoryLimit(target.getValue()));
+      if (!pipeliner.plan())
+        continue;
+      pipeliner.rewrite();
+      ++numPipelined;
+    }
+  }
+
+  static constexpr unsigned kMostStages = 64;
+};
+
+} // namespace

@@ -1,0 +1,75 @@
+// RUN: tessera-opt %s --split-input-file --convert-tilegpu-to-llvm --canonicalize --cse --verify-diagnostics | FileCheck %s
+
+// Rows of 8 f16, aligned: 16 bytes at once, to where the swizzle has them. Masked-off lanes
+// ask for 0 bytes. Under a condition that is false nothing is copied.
+
+#rows = #tilegpu.layout<32x64, reg = [[0, 1], [0, 2], [0, 4], [16, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
+#swizzled = #tilegpu.layout<32x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0]]>
+!ring = !tilegpu.memdesc<32x64xf16, #swizzled, slots = 3>
+!buffer = !tilegpu.memdesc<32x64xf16, #swizzled>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+  // CHECK-LABEL: llvm.func @wide
+  tile.func @wide(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %slot: i32, %c: i1) {
+    // CHECK-DAG: %[[SIXTEEN:.+]] = llvm.mlir.constant(16 : i32) : i32
+    // CHECK-DAG: %[[BYTES:.+]] = llvm.mlir.constant(4096 : i32) : i32
+    %i = tile.range 0 to 32 : tensor<32xi32, #tilegpu.layout<32, reg = [16], lane = [0, 0, 0, 1, 2], warp = [4, 8]>>
+    %j = tile.range 0 to 64 : tensor<64xi32, #tilegpu.layout<64, reg = [1, 2, 4], lane = [8, 16, 32, 0, 0], warp = [0, 0]>>
+    %i2 = tile.expand_dims %i {axis = 1 : i32} : tensor<32xi32, #tilegpu.layout<32, reg = [16], lane = [0, 0, 0, 1, 2], warp = [4, 8]>> -> tensor<32x1xi32, #tilegpu.layout<32x1, reg = [[16, 0]], lane = [[0, 0], [0, 0], [0, 0], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>>
+    %j2 = tile.expand_dims %j {axis = 0 : i32} : tensor<64xi32, #tilegpu.layout<64, reg = [1, 2, 4], lane = [8, 16, 32, 0, 0], warp = [0, 0]>> -> tensor<1x64xi32, #tilegpu.layout<1x64, reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [0, 32], [0, 0], [0, 0]], warp = [[0, 0], [0, 0]]>>
+    %row = tile.broadcast %i2 : tensor<32x1xi32, #tilegpu.layout<32x1, reg = [[16, 0]], lane = [[0, 0], [0, 0], [0, 0], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>> -> tensor<32x64xi32, #rows>
+    %column = tile.broadcast %j2 : tensor<1x64xi32, #tilegpu.layout<1x64, reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [0, 32], [0, 0], [0, 0]], warp = [[0, 0], [0, 0]]>> -> tensor<32x64xi32, #rows>
+    %width = arith.constant dense<64> : tensor<32x64xi32, #rows>
+    %start = arith.muli %row, %width : tensor<32x64xi32, #rows>
+    %offset = arith.addi %start, %column : tensor<32x64xi32, #rows>
+    %base = tile.splat %p : !tile.ptr<f16> -> tensor<32x64x!tile.ptr<f16>, #rows>
+    %pointers = tile.addptr %base, %offset : tensor<32x64x!tile.ptr<f16>, #rows>, tensor<32x64xi32, #rows>
+    %bound = tile.splat %n : i32 -> tensor<32x64xi32, #rows>
+    %m = arith.cmpi slt, %row, %bound : tensor<32x64xi32, #rows>
+    %r = tilegpu.local_alloc {tilegpu.shared_offset = 0 : i32} : () -> !ring
+    // CHECK: %[[MOVED:.+]] = llvm.mul %arg2, %[[BYTES]]
+    // CHECK: llvm.getelementptr %{{.+}}[%[[MOVED]]]
+    %b = tilegpu.memdesc_index %r[%slot] : !ring
+    // CHECK: scf.if
+    // CHECK: %[[SIZE:.+]] = llvm.select %{{.+}}, %[[SIXTEEN]], %{{.+}} : i1, i32
+    // CHECK: nvvm.cp.async.shared.global %{{.+}}, %{{.+}}, 16, cache =  cg, %[[SIZE]]
+    // CHECK: nvvm.cp.async.shared.global %{{.+}}, %{{.+}}, 16, cache =  cg, %{{.+}}
+    // CHECK-NOT: nvvm.cp.async.shared.global
+    tilegpu.async_copy %pointers, %b mask %m if %c : tensor<32x64x!tile.ptr<f16>, #rows>, !buffer, tensor<32x64xi1, #rows>
+    // CHECK: nvvm.cp.async.commit.group
+    tilegpu.async_commit
+    // CHECK: nvvm.cp.async.wait.group 1
+    tilegpu.async_wait {pending = 1 : i32}
+    // CHECK: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
+    tilegpu.proxy_fence
+    tile.return
+  }
+}
+
+// -----
+
+// Of columns, single elements are side by side: f32 are 4 bytes, f16 are too narrow.
+
+#lanes = #tilegpu.layout<128, lane = [1, 2, 4, 8, 16], warp = [32, 64]>
+#shared = #tilegpu.layout<128, offset = [1, 2, 4, 8, 16, 32, 64]>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_80"} {
+  // CHECK-LABEL: llvm.func @narrow
+  tile.func @narrow(%p: !tile.ptr<f32>, %q: !tile.ptr<f16>, %n: i32) {
+    %i = tile.range 0 to 128 : tensor<128xi32, #lanes>
+    %stride = tile.splat %n : i32 -> tensor<128xi32, #lanes>
+    %offset = arith.muli %i, %stride : tensor<128xi32, #lanes>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<128x!tile.ptr<f32>, #lanes>
+    %pi = tile.addptr %ps, %offset : tensor<128x!tile.ptr<f32>, #lanes>, tensor<128xi32, #lanes>
+    %qs = tile.splat %q : !tile.ptr<f16> -> tensor<128x!tile.ptr<f16>, #lanes>
+    %qi = tile.addptr %qs, %offset : tensor<128x!tile.ptr<f16>, #lanes>, tensor<128xi32, #lanes>
+    %a = tilegpu.local_alloc {tilegpu.shared_offset = 0 : i32} : () -> !tilegpu.memdesc<128xf32, #shared>
+    %b = tilegpu.local_alloc {tilegpu.shared_offset = 512 : i32} : () -> !tilegpu.memdesc<128xf16, #shared>
+    // CHECK: nvvm.cp.async.shared.global %{{.+}}, %{{.+}}, 4, cache =  ca :
+    tilegpu.async_copy %pi, %a : tensor<128x!tile.ptr<f32>, #lanes>, !tilegpu.memdesc<128xf32, #shared>
+    // CHECK: %[[X:.+]] = llvm.load %{{.+}} : !llvm.ptr<1> -> f16
+    // CHECK: llvm.store %[[X]], %{{.+}} : f16, !llvm.ptr<3>
+    // expected-remark @below {{is copied at once, not asynchronously: no 4 bytes of it lie side by side in both memories}}
+    tilegpu.async_copy %qi, %b : tensor<128x!tile.ptr<f16>, #lanes>, !tilegpu.memdesc<128xf16, #shared>
+    tilegpu.async_commit
+    tile.return
+  }
+}
