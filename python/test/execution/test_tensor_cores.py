@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Matrix products of tiles that tensor cores can do: types, layouts, shapes, tails of K.
+
+Products run on every target: here it is the GPU that chooses instructions by type, shape
+and number of warps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from execution.running import draw, make_kernel, numpy_dtype
+
+import tessera
+import tessera.language as tl
+
+DTYPES = ["float16", "bfloat16", "float32", "int8", "float64"]
+
+
+@tessera.jit
+def product(a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr,
+            AM: tl.constexpr, AK: tl.constexpr, BK: tl.constexpr, BN: tl.constexpr,
+            PRECISION: tl.constexpr, OUT: tl.constexpr):  # fmt: skip
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    a = tl.load(a_ptr + i[:, None] * AM + k[None, :] * AK)
+    b = tl.load(b_ptr + k[:, None] * BK + j[None, :] * BN)
+    c = tl.dot(a, b, input_precision=PRECISION, out_dtype=OUT)
+    tl.store(c_ptr + i[:, None] * N + j[None, :], c)
+
+
+@tessera.jit
+def matmul(a_ptr, b_ptr, c_ptr, M, N, K, AM, AK, BK, BN, BLOCK_M: tl.constexpr,
+           BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, OUT: tl.constexpr):  # fmt: skip
+    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    columns = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    inner = tl.arange(0, BLOCK_K)
+    a_ptrs = a_ptr + rows[:, None] * AM + inner[None, :] * AK
+    b_ptrs = b_ptr + inner[:, None] * BK + columns[None, :] * BN
+    acc = tl.zeros((BLOCK_M, BLOCK_N), OUT)
+    for k in range(0, K, BLOCK_K):
+        a = tl.load(a_ptrs, mask=(rows[:, None] < M) & (inner[None, :] + k < K), other=0)
+        b = tl.load(b_ptrs, mask=(inner[:, None] + k < K) & (columns[None, :] < N), other=0)
+        acc = tl.dot(a, b, acc, out_dtype=OUT)
+        a_ptrs += BLOCK_K * AK
+        b_ptrs += BLOCK_K * BK
+    mask = (rows[:, None] < M) & (columns[None, :] < N)
+    tl.store(c_ptr + rows[:, None] * N + columns[None, :], acc, mask=mask)
+
+
+def out_dtype(dtype: str) -> Any:
+    return {"int8": tl.int32, "float64": tl.float64}.get(dtype, tl.float32)
+
+
+def sum_dtype(dtype: str) -> Any:
+    return {"int8": np.int32, "float64": np.float64}.get(dtype, np.float32)
+
+
+def operands(rng: Any, m: int, n: int, k: int, dtype: str) -> tuple[np.ndarray, np.ndarray]:
+    """Small integers: every product and sum is exact, whatever instruction does them."""
+    kind = numpy_dtype(dtype)
+    return rng.integers(-4, 5, (m, k)).astype(kind), rng.integers(-4, 5, (k, n)).astype(kind)
+
+
+def turn(a: np.ndarray, turned: bool) -> tuple[np.ndarray, int, int]:
+    """The matrix in memory, in rows or in columns, and its strides."""
+    if turned:
+        return np.ascontiguousarray(a.T), 1, a.shape[0]
+    return a, a.shape[1], 1
+
+
+@pytest.mark.parametrize("warps", [1, 4, 8])
+@pytest.mark.parametrize("turned", [(False, False), (False, True), (True, False), (True, True)])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_layouts(run, rng, dtype, turned, warps):
+    m, n, k = 64, 64, 64
+    if dtype == "float64":
+        m, n, k = 32, 32, 16
+    a, b = operands(rng, m, n, k, dtype)
+    (given_a, am, ak), (given_b, bk, bn) = turn(a, turned[0]), turn(b, turned[1])
+    c = np.full((m, n), 99, sum_dtype(dtype))
+    run(product, (1,), given_a, given_b, c, M=m, N=n, K=k, AM=am, AK=ak, BK=bk, BN=bn,
+        PRECISION="tf32", OUT=out_dtype(dtype), num_warps=warps)  # fmt: skip
+    np.testing.assert_array_equal(c, a.astype(np.float64) @ b.astype(np.float64))
+
+
+SHAPES = [
+    (16, 8, 16), (16, 16, 8), (32, 64, 16), (64, 8, 16), (64, 16, 32), (64, 24, 16),
+    (128, 64, 32), (64, 256, 16), (128, 128, 64), (256, 64, 32), (64, 128, 128),
+    (192, 64, 32), (64, 192, 64), (64, 192, 128), (128, 96, 32), (48, 24, 48), (320, 40, 64),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("warps", [4, 8])
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "x".join(map(str, shape)))
+@pytest.mark.parametrize("dtype", ["float16", "int8"])
+def test_shapes(run, rng, dtype, shape, warps):
+    m, n, k = shape
+    a, b = operands(rng, m, n, k, dtype)
+    c = np.full((m, n), 99, sum_dtype(dtype))
+    run(product, (1,), a, b, c, M=m, N=n, K=k, AM=k, AK=1, BK=n, BN=1, PRECISION="tf32",
+        OUT=out_dtype(dtype), num_warps=warps)  # fmt: skip
+    np.testing.assert_array_equal(c, a.astype(np.float64) @ b.astype(np.float64))
+
+
+@pytest.mark.parametrize("warps", [1, 4])
+@pytest.mark.parametrize("dtypes", [("float8_e4m3fn", "float8_e4m3fn"),
+                                    ("float8_e5m2", "float8_e4m3fn")])  # fmt: skip
+def test_float8(run, rng, dtypes, warps):
+    names = {"float8_e4m3fn": "tl.float8e4nv", "float8_e5m2": "tl.float8e5"}
+    kernel = make_kernel(f"""
+@tessera.jit
+def kernel(a_ptr, b_ptr, c_ptr):
+    i, j, k = tl.arange(0, 64), tl.arange(0, 32), tl.arange(0, 64)
+    a = tl.load(a_ptr + i[:, None] * 64 + k[None, :]).to({names[dtypes[0]]}, bitcast=True)
+    b = tl.load(b_ptr + k[:, None] * 32 + j[None, :]).to({names[dtypes[1]]}, bitcast=True)
+    tl.store(c_ptr + i[:, None] * 32 + j[None, :], tl.dot(a, b))
+""")
+    a, b = rng.integers(-4, 5, (64, 64)), rng.integers(-4, 5, (64, 32))
+    c = np.full((64, 32), 99, np.float32)
+    bytes_a = a.astype(getattr(ml_dtypes, dtypes[0])).view(np.int8)
+    bytes_b = b.astype(getattr(ml_dtypes, dtypes[1])).view(np.int8)
+    run(kernel, (1,), bytes_a, bytes_b, c, num_warps=warps)
+    np.testing.assert_array_equal(c, a @ b)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "int8"])
+@pytest.mark.parametrize("shape", [(128, 64, 96), (100, 70, 50), (65, 9, 129), (64, 64, 0)])
+def test_tails(run, rng, dtype, shape):
+    m, n, k = shape
+    a, b = operands(rng, m, n, max(k, 1), dtype)
+    a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
+    c = np.full((m, n), 99, sum_dtype(dtype))
+    grid = (-(-m // 64), -(-n // 64))
+    run(matmul, grid, a, b, c, m, n, k, a.shape[1], 1, n, 1, BLOCK_M=64, BLOCK_N=64, BLOCK_K=32,
+        OUT=out_dtype(dtype))  # fmt: skip
+    want = a[:, :k].astype(np.float64) @ b[:k].astype(np.float64)
+    np.testing.assert_array_equal(c, want)
+
+
+@pytest.mark.parametrize("warps", [1, 4])
+def test_sums_of_float16(run, rng, warps):
+    a, b = operands(rng, 64, 32, 64, "float16")
+    c = np.full((64, 32), 99, np.float16)
+    run(product, (1,), a, b, c, M=64, N=32, K=64, AM=64, AK=1, BK=32, BN=1, PRECISION="tf32",
+        OUT=tl.float16, num_warps=warps)  # fmt: skip
+    # At most 64 * 16: every sum is one of float16.
+    np.testing.assert_array_equal(c, a.astype(np.float64) @ b.astype(np.float64))
+
+
+@pytest.mark.parametrize(
+    "precision, bound",
+    [("tf32", 2.0**-9), ("tf32x3", 2.0**-19), ("bf16x3", 2.0**-14), ("bf16x6", 2.0**-19),
+     ("ieee", 2.0**-20)],
+)  # fmt: skip
+def test_precision(run, rng, precision, bound):
+    m, n, k = 64, 64, 64
+    a, b = draw(rng, (m, k), "float32"), draw(rng, (k, n), "float32")
+    c = np.full((m, n), np.nan, np.float32)
+    run(product, (1,), a, b, c, M=m, N=n, K=k, AM=k, AK=1, BK=n, BN=1, PRECISION=precision,
+        OUT=tl.float32)  # fmt: skip
+    want = a.astype(np.float64) @ b.astype(np.float64)
+    limit = bound * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64))
+    assert (np.abs(c - want) <= limit).all()
+
+
+def test_precision_of_what_is_not_finite(run):
+    a, b = np.eye(32, dtype=np.float32), np.ones((32, 32), np.float32)
+    a[3, 3], a[5, 5] = np.inf, np.nan
+    c = np.zeros((32, 32), np.float32)
+    run(product, (1,), a, b, c, M=32, N=32, K=32, AM=32, AK=1, BK=32, BN=1, PRECISION="tf32x3",
+        OUT=tl.float32)  # fmt: skip
+    assert np.isposinf(c[3]).all() and np.isnan(c[5]).all()
+    np.testing.assert_array_equal(np.delete(c, [3, 5], 0), 1)
+
+
+@pytest.mark.parametrize("warps", [1, 4, 8])
+def test_operand_from_registers(run, rng, warps):
+    kernel = make_kernel("""
+@tessera.jit
+def kernel(a_ptr, b_ptr, c_ptr, d_ptr):
+    i, j = tl.arange(0, 64), tl.arange(0, 64)
+    a = tl.load(a_ptr + i[:, None] * 64 + j[None, :])
+    b = tl.load(b_ptr + i[:, None] * 64 + j[None, :])
+    c = tl.load(c_ptr + i[:, None] * 64 + j[None, :])
+    s = tl.dot(a, b)
+    p = (s - tl.max(s, 1)[:, None]).to(tl.float16)
+    tl.store(d_ptr + i[:, None] * 64 + j[None, :], tl.dot(p, c))
+""")
+    a, b, c = (rng.integers(-2, 3, (64, 64)).astype(np.float16) for _ in range(3))
+    d = np.zeros((64, 64), np.float32)
+    run(kernel, (1,), a, b, c, d, num_warps=warps)
+    s = a.astype(np.float64) @ b
+    np.testing.assert_array_equal(d, (s - s.max(1, keepdims=True)) @ c)
+
+
+@pytest.mark.parametrize("warps", [1, 4])
+@pytest.mark.parametrize("which", ["a", "b"])
+def test_decoded_operand(run, rng, which, warps):
+    kernel = make_kernel(f"""
+@tessera.jit
+def kernel(a_ptr, b_ptr, c_ptr):
+    i, j, k = tl.arange(0, 64), tl.arange(0, 32), tl.arange(0, 64)
+    a = tl.load(a_ptr + i[:, None] * 64 + k[None, :])
+    b = tl.load(b_ptr + k[:, None] * 32 + j[None, :])
+    {which} = ({which}.to(tl.float32) * 0.5).to(tl.bfloat16)
+    tl.store(c_ptr + i[:, None] * 32 + j[None, :], tl.dot(a, b))
+""")
+    kinds = [np.int8 if name == which else ml_dtypes.bfloat16 for name in "ab"]
+    a = rng.integers(-9, 9, (64, 64)).astype(kinds[0])
+    b = rng.integers(-9, 9, (64, 32)).astype(kinds[1])
+    c = np.zeros((64, 32), np.float32)
+    run(kernel, (1,), a, b, c, num_warps=warps)
+    np.testing.assert_array_equal(c, a.astype(np.float64) @ b.astype(np.float64) / 2)
+
+
+@pytest.mark.parametrize("warps", [1, 4, 8])
+def test_batches(run, rng, warps):
+    kernel = make_kernel("""
+@tessera.jit
+def kernel(a_ptr, b_ptr, c_ptr):
+    z, i, j, k = tl.arange(0, 4), tl.arange(0, 16), tl.arange(0, 32), tl.arange(0, 16)
+    a = tl.load(a_ptr + z[:, None, None] * 256 + i[None, :, None] * 16 + k[None, None, :])
+    b = tl.load(b_ptr + z[:, None, None] * 512 + k[None, :, None] * 32 + j[None, None, :])
+    c_ptrs = c_ptr + z[:, None, None] * 512 + i[None, :, None] * 32 + j[None, None, :]
+    tl.store(c_ptrs, tl.dot(a, b))
+""")
+    a = rng.integers(-4, 5, (4, 16, 16)).astype(np.float16)
+    b = rng.integers(-4, 5, (4, 16, 32)).astype(np.float16)
+    c = np.zeros((4, 16, 32), np.float32)
+    run(kernel, (1,), a, b, c, num_warps=warps)
+    np.testing.assert_array_equal(c, a.astype(np.float64) @ b.astype(np.float64))
