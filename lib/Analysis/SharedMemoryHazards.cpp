@@ -2,6 +2,7 @@
 
 #include "tessera/Analysis/SharedMemoryHazards.h"
 
+#include "tessera/Analysis/RegionFlow.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
 
 using namespace mlir;
@@ -108,61 +109,12 @@ void SharedMemoryHazards::visitOp(Operation *op, Pending &pending) {
   pending.insert(accesses.begin(), accesses.end());
 }
 
-SharedMemoryHazards::Pending SharedMemoryHazards::visitBranch(RegionBranchOpInterface branch,
-                                                              Pending pending) {
-  // The accesses pending at the entry of each region, and after the op.
-  llvm::DenseMap<Region *, Pending> entries;
-  Pending after;
-  auto flow = [&](ArrayRef<RegionSuccessor> successors, const Pending &out) {
-    bool changed = false;
-    for (RegionSuccessor successor : successors) {
-      Pending &in = successor.isParent() ? after : entries[successor.getSuccessor()];
-      size_t before = in.size();
-      in.insert(out.begin(), out.end());
-      changed |= in.size() != before;
-    }
-    return changed;
-  };
-  SmallVector<RegionSuccessor> successors;
-  branch.getSuccessorRegions(RegionBranchPoint::parent(), successors);
-  llvm::DenseSet<Region *> reached;
-  for (RegionSuccessor successor : successors)
-    if (!successor.isParent())
-      reached.insert(successor.getSuccessor());
-  flow(successors, pending);
-
-  bool changed = true;
-  while (changed) {
-    changed = false;
-    for (Region &region : branch->getRegions()) {
-      if (!reached.contains(&region) || region.empty())
-        continue;
-      Pending out = visit(region.front(), entries[&region]);
-      successors.clear();
-      branch.getSuccessorRegions(region, successors);
-      for (RegionSuccessor successor : successors)
-        if (!successor.isParent())
-          changed |= reached.insert(successor.getSuccessor()).second;
-      changed |= flow(successors, out);
-    }
-  }
-  return after;
-}
-
-SharedMemoryHazards::Pending SharedMemoryHazards::visit(Block &block, Pending pending) {
-  for (Operation &op : block) {
-    if (auto branch = dyn_cast<RegionBranchOpInterface>(op))
-      pending = visitBranch(branch, std::move(pending));
-    else
-      visitOp(&op, pending);
-  }
-  return pending;
-}
-
 SharedMemoryHazards::SharedMemoryHazards(FunctionOpInterface function,
                                          const SharedMemoryAlias &alias,
                                          function_ref<int64_t(CallOpInterface)> frameBytes)
     : alias(alias), frameBytes(frameBytes) {
-  if (!function.isExternal())
-    visit(function.getFunctionBody().front(), {});
+  if (function.isExternal())
+    return;
+  RegionFlow<Pending> flow([&](Operation *op, Pending &pending) { visitOp(op, pending); });
+  flow.visit(function.getFunctionBody().front(), {});
 }

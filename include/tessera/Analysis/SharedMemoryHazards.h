@@ -83,8 +83,6 @@ public:
 private:
   using Pending = std::set<SharedMemoryAccess>;
 
-  Pending visit(mlir::Block &block, Pending pending);
-  Pending visitBranch(mlir::RegionBranchOpInterface branch, Pending pending);
   void visitOp(mlir::Operation *op, Pending &pending);
   llvm::SmallVector<SharedMemoryAccess> getAccesses(mlir::Operation *op) const;
 

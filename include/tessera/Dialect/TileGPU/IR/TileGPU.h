@@ -21,6 +21,9 @@ namespace tessera::tilegpu {
 
 /// Attributes that passes leave.
 inline constexpr llvm::StringLiteral kNumWarpsAttr = "tilegpu.num_warps";
+/// On a kernel: how many programs are to fit a multiprocessor at once, by the registers
+/// that its tiles need (i32).
+inline constexpr llvm::StringLiteral kResidentProgramsAttr = "tilegpu.resident_programs";
 inline constexpr llvm::StringLiteral kTargetAttr = "tilegpu.target";
 inline constexpr llvm::StringLiteral kScratchOffsetAttr = "tilegpu.scratch_offset";
 inline constexpr llvm::StringLiteral kCandidatesAttr = "tilegpu.candidates";
@@ -58,8 +61,9 @@ int64_t getElementBytes(mlir::Type element);
 #define GET_ATTRDEF_CLASSES
 #include "tessera/Dialect/TileGPU/IR/TileGPUAttributes.h.inc"
 #define GET_TYPEDEF_CLASSES
-#include "tessera/Dialect/TileGPU/IR/TileGPUInterfaces.h.inc"
 #include "tessera/Dialect/TileGPU/IR/TileGPUTypes.h.inc"
+
+#include "tessera/Dialect/TileGPU/IR/TileGPUInterfaces.h.inc"
 #define GET_OP_CLASSES
 #include "tessera/Dialect/TileGPU/IR/TileGPUOps.h.inc"
 

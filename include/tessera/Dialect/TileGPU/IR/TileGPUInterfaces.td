@@ -19,4 +19,24 @@ def TileGPU_ScratchOpInterface : OpInterface<"ScratchOpInterface"> {
   ];
 }
 
+def TileGPU_AsyncProxyOpInterface : OpInterface<"AsyncProxyOpInterface"> {
+  let cppNamespace = "::tessera::tilegpu";
+  let description = [{
+    An op that reads or writes buffers in shared memory by another engine than the
+    threads: tensor cores, copy engines. Which of the two it does is said by its memory
+    effects. What threads wrote there has to be made known to the engines by a
+    `tilegpu.proxy_fence`; tilegpu-insert-proxy-fences sees to it.
+  }];
+  let methods = [
+    InterfaceMethod<"The operands that it comes to that way: by default all buffers.",
+                    "::llvm::SmallVector<::mlir::Value>", "getProxyBuffers", (ins), "", [{
+      ::llvm::SmallVector<::mlir::Value> buffers;
+      for (::mlir::Value operand : $_op->getOperands())
+        if (::llvm::isa<::tessera::tilegpu::MemDescType>(operand.getType()))
+          buffers.push_back(operand);
+      return buffers;
+    }]>,
+  ];
+}
+
 #endif // TESSERA_DIALECT_TILEGPU_TILEGPUINTERFACES_TD

@@ -43,6 +43,33 @@ def TileGPUAccelerateMatmulPass : Pass<"tilegpu-accelerate-matmul", "::mlir::Mod
   ];
 }
 
+def TileGPUOverlapLoadsPass : Pass<"tilegpu-overlap-loads", "::mlir::ModuleOp"> {
+  let summary = "Marks loops to be unrolled, so that loads of several trips are in flight";
+  let description = [{
+    A loop without inner regions that loads tiles and otherwise only computes (no store, no
+    reduction, no product, nothing that goes through shared memory) gets
+    `tile.loop_unroll_factor`: as many trips, a power of two up to 8, as load 128 bytes a
+    thread together. A factor that the user gave stays. tile-unroll-loops does the rest.
+
+    ```mlir
+    %s = scf.for %i = %lower to %upper step %step iter_args(%sum = %zero) -> ... {
+      ...
+      %x = tile.load %p : tensor<128x16x!tile.ptr<f16>, #tilegpu.unassigned>
+      ...
+    }
+    ```
+    becomes, with 4 warps (32 bytes a thread and trip),
+    ```mlir
+    %s = scf.for ... {
+      ...
+    } {tile.loop_unroll_factor = 4 : i32}
+    ```
+  }];
+  let statistics = [
+    Statistic<"numOverlapped", "overlapped", "Number of loops marked">,
+  ];
+}
+
 def TileGPUPipelinePass : Pass<"tilegpu-pipeline", "::mlir::ModuleOp"> {
   let summary = "Copies tiles to shared memory iterations before they are multiplied";
   let description = [{
@@ -190,7 +217,11 @@ def TileGPUReorderInstructionsPass : Pass<"tilegpu-reorder-instructions", "::mli
     Registers are held from the definition of a tile to its last use. A conversion
     that makes more registers, and a tile made of no other tile, is moved down to just before
     its first use in the same block, or into the branch that alone uses it. Nothing is
-    moved into a loop.
+    moved into a loop. Loads are put off in the same way (over reductions, too, though not
+    over what may write) where more than three quarters of a thread's registers would hold
+    tiles otherwise. A kernel of elementwise ops, accesses and reductions gets
+    `tilegpu.resident_programs`: how many programs of it fit a multiprocessor, with the
+    registers that its tiles need and 16 more.
 
     ```mlir
     %i = tile.range 0 to 64 : tensor<64xi32, #layout>
@@ -253,6 +284,38 @@ def TileGPUInsertBarriersPass : Pass<"tilegpu-insert-barriers", "::mlir::ModuleO
   let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
   let statistics = [
     Statistic<"numBarriers", "barriers", "Number of barriers put in">,
+  ];
+}
+
+def TileGPUInsertProxyFencesPass : Pass<"tilegpu-insert-proxy-fences", "::mlir::ModuleOp"> {
+  let summary = "Makes what threads wrote to shared memory known to other engines";
+  let description = [{
+    Tensor cores (wgmma) and copy engines come to shared memory on another way than
+    threads (AsyncProxyOpInterface), and barriers do not order the two. So where one of
+    them reads a buffer that threads have written, or writes bytes that they used, each
+    thread has to issue a `tilegpu.proxy_fence` after its write and before the barrier.
+
+    Follows writes that no fence has come after to such ops, through branches and around
+    loops. A fence is put in as late as possible: before the next op that warps may meet
+    in. An asynchronous copy of a thread (`tilegpu.async_copy`) writes when it is waited
+    for. Runs after tilegpu-insert-barriers.
+
+    ```mlir
+    tilegpu.local_store %x, %b : ...
+    tilegpu.barrier
+    %d = tilegpu.warpgroup_dot %a, %b, %c : ...
+    ```
+    becomes
+    ```mlir
+    tilegpu.local_store %x, %b : ...
+    tilegpu.proxy_fence
+    tilegpu.barrier
+    %d = tilegpu.warpgroup_dot %a, %b, %c : ...
+    ```
+  }];
+  let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
+  let statistics = [
+    Statistic<"numFences", "fences", "Number of fences put in">,
   ];
 }
 

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Fences between threads and the engines that come to shared memory on another way. The
+// facts that are followed are writes of threads that no fence has come after yet.
+
+#include "tessera/Analysis/RegionFlow.h"
+#include "tessera/Analysis/SharedMemoryAllocation.h"
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <set>
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+namespace tessera::tilegpu {
+#define GEN_PASS_DEF_TILEGPUINSERTPROXYFENCESPASS
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
+} // namespace tessera::tilegpu
+
+namespace {
+
+/// Bytes that threads wrote.
+struct Write {
+  int64_t begin, end;
+  /// The buffer they are of; null for scratch and for what functions use.
+  Operation *buffer;
+  /// The op with which they are written.
+  Operation *after;
+  /// A copy that has not been waited for.
+  bool isInFlight = false;
+
+  bool operator<(const Write &other) const {
+    return std::tie(begin, end, buffer, after, isInFlight) <
+           std::tie(other.begin, other.end, other.buffer, other.after, other.isInFlight);
+  }
+};
+using Writes = std::set<Write>;
+
+/// Bytes that an op reads or writes.
+struct Access {
+  int64_t begin, end;
+  Operation *buffer;
+  bool isWrite;
+};
+
+class ProxyFences {
+public:
+  ProxyFences(FunctionOpInterface function, const SharedMemoryAlias &alias,
+              const SharedMemoryAllocation &allocation,
+              const llvm::DenseSet<Operation *> &usesEngines)
+      : alias(alias), allocation(allocation), usesEngines(usesEngines) {
+    if (function.isExternal())
+      return;
+    RegionFlow<Writes> flow([&](Operation *op, Writes &writes) { visitOp(op, writes); });
+    flow.visit(function.getFunctionBody().front(), {});
+  }
+
+  /// Ops that a fence belongs in front of.
+  llvm::SmallSetVector<Operation *, 4> getPlaces() const {
+    llvm::SmallSetVector<Operation *, 4> places;
+    for (Operation *op : fenced)
+      places.insert(getPlace(op));
+    return places;
+  }
+
+private:
+  static Operation *getPlace(Operation *after);
+  void visitOp(Operation *op, Writes &writes);
+  SmallVector<Access> getAccesses(Operation *op) const;
+  int64_t getFrameBytes(CallOpInterface call) const {
+    return allocation.getFrameBytes(call.resolveCallableInTable(&symbols));
+  }
+  /// An engine comes to these bytes: fences what threads wrote.
+  void fence(const Access &access, Writes &writes);
+
+  const SharedMemoryAlias &alias;
+  const SharedMemoryAllocation &allocation;
+  const llvm::DenseSet<Operation *> &usesEngines;
+  mutable SymbolTableCollection symbols;
+  /// Ops whose writes a fence comes after.
+  llvm::SmallSetVector<Operation *, 4> fenced;
+};
+
+} // namespace
+
+/// As late as possible, since one fence does for all writes before it: but before any op
+/// in which warps may meet, or in which it matters.
+Operation *ProxyFences::getPlace(Operation *after) {
+  Operation *next = after->getNextNode();
+  auto mayMeet = [](Operation *op) {
+    auto scratch = dyn_cast<ScratchOpInterface>(op);
+    return isa<BarrierOp, tile::BarrierOp, CallOpInterface, AsyncProxyOpInterface>(op) ||
+           (scratch && scratch.getScratchBytes()) || op->getNumRegions() ||
+           op->hasTrait<OpTrait::IsTerminator>();
+  };
+  while (!mayMeet(next))
+    next = next->getNextNode();
+  return next;
+}
+
+SmallVector<Access> ProxyFences::getAccesses(Operation *op) const {
+  SmallVector<Access> accesses;
+  auto effects = dyn_cast<MemoryEffectOpInterface>(op);
+  if (!effects)
+    return accesses;
+  SmallVector<MemoryEffects::EffectInstance> instances;
+  effects.getEffects(instances);
+  for (const MemoryEffects::EffectInstance &instance : instances) {
+    bool isWrite = isa<MemoryEffects::Write>(instance.getEffect());
+    if (!instance.getValue() || instance.getResource() != SharedMemory::get() ||
+        !(isWrite || isa<MemoryEffects::Read>(instance.getEffect())))
+      continue;
+    for (Operation *buffer : alias.getBuffers(instance.getValue())) {
+      auto offset = buffer->getAttrOfType<IntegerAttr>(kSharedOffsetAttr);
+      int64_t begin = offset ? offset.getInt() : 0;
+      int64_t bytes = cast<LocalAllocOp>(buffer).getType().getNumBytes();
+      accesses.push_back({begin, begin + bytes, buffer, isWrite});
+    }
+  }
+  return accesses;
+}
+
+void ProxyFences::fence(const Access &access, Writes &writes) {
+  for (auto write = writes.begin(); write != writes.end();) {
+    // What is read is what was written to this very buffer; where it is written, whatever
+    // was there before must not come after.
+    bool isMet = access.isWrite ? access.begin < write->end && write->begin < access.end
+                                : write->buffer && write->buffer == access.buffer;
+    if (!isMet || write->isInFlight) {
+      ++write;
+      continue;
+    }
+    fenced.insert(write->after);
+    write = writes.erase(write);
+  }
+}
+
+void ProxyFences::visitOp(Operation *op, Writes &writes) {
+  auto add = [&](Write write) {
+    if (!fenced.contains(write.after))
+      writes.insert(write);
+  };
+  if (isa<ProxyFenceOp>(op)) {
+    for (auto write = writes.begin(); write != writes.end();)
+      write = write->isInFlight ? std::next(write) : writes.erase(write);
+    return;
+  }
+  if (auto wait = dyn_cast<AsyncWaitOp>(op)) {
+    // Any may have landed, but those still on their way are not done with.
+    SmallVector<Write> landed;
+    for (const Write &write : writes)
+      if (write.isInFlight)
+        landed.push_back(write);
+    for (Write write : landed) {
+      if (wait.getPending() == 0)
+        writes.erase(write);
+      add({write.begin, write.end, write.buffer, op});
+    }
+    return;
+  }
+  SmallVector<Access> accesses = getAccesses(op);
+  if (isa<AsyncProxyOpInterface>(op)) {
+    for (const Access &access : accesses)
+      fence(access, writes);
+    return;
+  }
+  if (auto call = dyn_cast<CallOpInterface>(op))
+    if (int64_t bytes = getFrameBytes(call)) {
+      if (usesEngines.contains(call.resolveCallableInTable(&symbols)))
+        fence({0, bytes, /*buffer=*/nullptr, /*isWrite=*/true}, writes);
+      add({0, bytes, /*buffer=*/nullptr, op});
+    }
+  if (auto scratch = dyn_cast<ScratchOpInterface>(op))
+    if (int64_t bytes = scratch.getScratchBytes()) {
+      auto offset = op->getAttrOfType<IntegerAttr>(kScratchOffsetAttr);
+      int64_t begin = offset ? offset.getInt() : 0;
+      add({begin, begin + bytes, /*buffer=*/nullptr, op});
+    }
+  for (const Access &access : accesses)
+    if (access.isWrite)
+      add({access.begin, access.end, access.buffer, op, isa<AsyncCopyOp>(op)});
+}
+
+namespace {
+
+struct TileGPUInsertProxyFencesPass
+    : tessera::tilegpu::impl::TileGPUInsertProxyFencesPassBase<TileGPUInsertProxyFencesPass> {
+  void runOnOperation() final {
+    ModuleOp module = getOperation();
+    bool hasEngines = false;
+    module.walk([&](AsyncProxyOpInterface) {
+      hasEngines = true;
+      return WalkResult::interrupt();
+    });
+    if (!hasEngines)
+      return;
+    if (!module->hasAttr(kSharedBytesAttr)) {
+      module.emitError("has no places in shared memory yet (tilegpu-allocate-shared-memory)");
+      return signalPassFailure();
+    }
+    CallGraph calls(module);
+    if (failed(calls.verifyAcyclic()))
+      return signalPassFailure();
+    SharedMemoryAllocation allocation(module, calls);
+    SharedMemoryAlias alias(module);
+    llvm::DenseSet<Operation *> usesEngines;
+    for (FunctionOpInterface function : calls.getCalleesFirst()) {
+      bool uses = llvm::any_of(calls.getCallees(function), [&](FunctionOpInterface callee) {
+        return usesEngines.contains(callee);
+      });
+      function->walk([&](AsyncProxyOpInterface) { uses = true; });
+      if (uses)
+        usesEngines.insert(function);
+      ProxyFences fences(function, alias, allocation, usesEngines);
+      for (Operation *place : fences.getPlaces()) {
+        OpBuilder builder(place);
+        ProxyFenceOp::create(builder, place->getLoc());
+        ++numFences;
+      }
+    }
+  }
+};
+
+} // namespace
