@@ -298,22 +298,28 @@ static RankedTensorType withElement(Value tile, Type element) {
   return RankedTensorType::get(type.getShape(), element, type.getEncoding());
 }
 
-/// What `part` leaves of a tile of f32; nothing of what is not finite.
-static Value subtract(OpBuilder &builder, Value tile, Value part) {
-  Location loc = tile.getLoc();
-  Value rest = arith::SubFOp::create(builder, loc, tile, part);
-  Value isNumber = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::ORD, rest, rest);
-  auto type = cast<RankedTensorType>(tile.getType());
-  Value zero = arith::ConstantOp::create(
-      builder, loc, DenseElementsAttr::get(type, builder.getFloatAttr(type.getElementType(), 0)));
-  return arith::SelectOp::create(builder, loc, isNumber, rest, zero);
-}
+namespace {
 
-/// A tile of f32 as a sum of `count` narrower ones, the largest first: tf32 (in f32, what
-/// lies below cut off) or bf16.
-static SmallVector<Value> split(OpBuilder &builder, Value tile, unsigned count, bool isBF16) {
-  Location loc = tile.getLoc();
+/// A tile of f32 as a sum of narrower ones, the largest first.
+struct Parts {
   SmallVector<Value> parts;
+  /// The first part, 0 where it is not finite: infinity times the rest of a number would
+  /// be no number.
+  Value finite;
+};
+
+} // namespace
+
+/// The parts are tf32 (f32 with what lies below cut off) or bf16.
+static Parts split(OpBuilder &builder, Value tile, unsigned count, bool isBF16) {
+  constexpr uint32_t kMantissaOfTF32 = ~0x1fffu;
+  Location loc = tile.getLoc();
+  auto zeroOf = [&](Value like) -> Value {
+    auto type = cast<RankedTensorType>(like.getType());
+    return arith::ConstantOp::create(
+        builder, loc, DenseElementsAttr::get(type, builder.getFloatAttr(type.getElementType(), 0)));
+  };
+  Parts result;
   for (unsigned index = 0; index < count; ++index) {
     Value part, wide;
     if (isBF16) {
@@ -321,7 +327,6 @@ static SmallVector<Value> split(OpBuilder &builder, Value tile, unsigned count, 
       if (index + 1 < count)
         wide = tile::FpToFpOp::create(builder, loc, tile.getType(), part);
     } else {
-      constexpr uint32_t kMantissaOfTF32 = ~0x1fffu;
       RankedTensorType bits = withElement(tile, builder.getI32Type());
       Value mask = arith::ConstantOp::create(
           builder, loc, DenseElementsAttr::get(bits, APInt(32, kMantissaOfTF32)));
@@ -329,11 +334,18 @@ static SmallVector<Value> split(OpBuilder &builder, Value tile, unsigned count, 
                                         tile::BitcastOp::create(builder, loc, bits, tile), mask);
       wide = part = tile::BitcastOp::create(builder, loc, tile.getType(), cut);
     }
-    parts.push_back(part);
-    if (index + 1 < count)
-      tile = subtract(builder, tile, wide);
+    result.parts.push_back(part);
+    if (index + 1 == count)
+      break;
+    Value rest = arith::SubFOp::create(builder, loc, tile, wide);
+    if (index == 0) {
+      Value isNumber = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::ORD, rest, rest);
+      rest = arith::SelectOp::create(builder, loc, isNumber, rest, zeroOf(rest));
+      result.finite = arith::SelectOp::create(builder, loc, isNumber, part, zeroOf(part));
+    }
+    tile = rest;
   }
-  return parts;
+  return result;
 }
 
 void Rewriter::toMma(const Product &product) {
@@ -355,12 +367,13 @@ void Rewriter::toMma(const Product &product) {
   } else {
     bool isBF16 = precision != tile::InputPrecision::TF32x3;
     unsigned count = precision == tile::InputPrecision::BF16x6 ? 3 : 2;
-    SmallVector<Value> left = split(builder, a, count, isBF16),
-                       right = split(builder, b, count, isBF16);
+    Parts left = split(builder, a, count, isBF16), right = split(builder, b, count, isBF16);
     // Products of parts that are not below the precision, the smallest first.
-    for (unsigned total = count; total-- > 0;)
+    for (unsigned total = count; total-- > 1;)
       for (unsigned index = 0; index <= total; ++index)
-        sum = multiply(left[total - index], right[index], sum);
+        sum = multiply(index == total ? left.finite : left.parts[total - index],
+                       index == 0 ? right.finite : right.parts[index], sum);
+    sum = multiply(left.parts[0], right.parts[0], sum);
   }
   op.replaceAllUsesWith(sum);
   op.erase();
