@@ -48,11 +48,23 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
   toGPU.deterministic = options.deterministic;
   manager.addPass(createConvertTileToTileGPU(toGPU));
 
+  // Products on tensor cores, with operands where the instructions read them. The order of
+  // their sums is their own.
+  if (!options.deterministic)
+    manager.addPass(tilegpu::createTileGPUAccelerateMatmulPass());
+
   // Which loads are copied ahead, and how far, while tiles are whole: it changes what is
   // loaded when, and so what is worth which layout.
   tilegpu::TileGPUPipelinePassOptions pipelining;
   pipelining.numStages = options.numStages;
   manager.addPass(tilegpu::createTileGPUPipelinePass(pipelining));
+
+  // Loops that stream through memory do several trips at a time, so that more is in flight.
+  manager.addPass(tilegpu::createTileGPUOverlapLoadsPass());
+  manager.nest<tile::FuncOp>().addPass(tile::createTileUnrollLoopsPass());
+
+  // Warps wait for each other once for several reductions.
+  manager.addPass(tilegpu::createTileGPUMergeReductionsPass());
 
   // Each access to memory says in which layouts it would be fast; the choice is made for
   // the function as a whole, against the price of converting between layouts.
@@ -69,6 +81,10 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
   // which accesses to it may meet, and need a barrier between them.
   manager.addPass(tilegpu::createTileGPUAllocateSharedMemoryPass());
   manager.addPass(tilegpu::createTileGPUInsertBarriersPass());
+
+  // Barriers order threads. What tensor cores and copy engines see of what threads wrote is
+  // up to fences of the writers, before those barriers.
+  manager.addPass(tilegpu::createTileGPUInsertProxyFencesPass());
 }
 
 void tessera::buildNVVMPipeline(OpPassManager &manager, const GPUPipelineOptions &options) {

@@ -65,6 +65,8 @@ struct AxisFragment {
   void foldRegisters(const CombineRegion &combine);
   /// Folds the axis bit that register bit `bit` is.
   void foldRegisterBit(const CombineRegion &combine, unsigned bit);
+  /// Folds all axis bits of lanes by one instruction a register; false if there is none.
+  bool foldWarp(ThreadBuilder &thread, const CombineRegion &combine);
   /// Folds the axis bit that lane bit `bit` is.
   void foldLaneBit(ThreadBuilder &thread, const CombineRegion &combine, unsigned bit);
 };

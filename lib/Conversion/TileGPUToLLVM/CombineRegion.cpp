@@ -3,6 +3,7 @@
 #include "CombineRegion.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -31,15 +32,43 @@ Group CombineRegion::operator()(ArrayRef<Value> left, ArrayRef<Value> right) con
   return results;
 }
 
-bool CombineRegion::isCommutative() const {
-  Block &block = region.front();
-  if (block.getNumArguments() != 2 || !llvm::hasNItems(block, 2))
-    return false;
-  Operation &op = block.front();
+std::optional<NVVM::ReduxKind> CombineRegion::getWarpInstruction() const {
+  if (!isCommutative() || region.front().getNumArguments() != 2 ||
+      !region.front().getArgument(0).getType().isInteger(32))
+    return std::nullopt;
+  using Result = std::optional<NVVM::ReduxKind>;
+  return llvm::TypeSwitch<Operation *, Result>(&region.front().front())
+      .Case([](arith::AddIOp) { return NVVM::ReduxKind::ADD; })
+      .Case([](arith::MaxSIOp) { return NVVM::ReduxKind::MAX; })
+      .Case([](arith::MinSIOp) { return NVVM::ReduxKind::MIN; })
+      .Case([](arith::MaxUIOp) { return NVVM::ReduxKind::UMAX; })
+      .Case([](arith::MinUIOp) { return NVVM::ReduxKind::UMIN; })
+      .Case([](arith::AndIOp) { return NVVM::ReduxKind::AND; })
+      .Case([](arith::OrIOp) { return NVVM::ReduxKind::OR; })
+      .Case([](arith::XOrIOp) { return NVVM::ReduxKind::XOR; })
+      .Default([](Operation *) { return Result(); });
+}
+
+/// One op known to give the same with its operands exchanged, to the bit.
+static bool isCommutativeOp(Operation &op) {
   return isa<arith::AddFOp, arith::MulFOp, arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
              arith::MinNumFOp, arith::AddIOp, arith::MulIOp, arith::MaxSIOp, arith::MinSIOp,
-             arith::MaxUIOp, arith::MinUIOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp>(op) &&
-         op.getOperand(0) != op.getOperand(1) &&
-         llvm::all_of(op.getOperands(), llvm::IsaPred<BlockArgument>) &&
-         block.getTerminator()->getOperand(0) == op.getResult(0);
+             arith::MaxUIOp, arith::MinUIOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp>(op);
+}
+
+bool CombineRegion::isCommutative() const {
+  Block &block = region.front();
+  Operation *end = block.getTerminator();
+  unsigned count = end->getNumOperands();
+  if (block.getNumArguments() != 2 * count || !llvm::hasNItems(block, count + 1))
+    return false;
+  for (auto [i, result] : llvm::enumerate(end->getOperands())) {
+    Operation *op = result.getDefiningOp();
+    Value left = block.getArgument(i), right = block.getArgument(count + i);
+    if (!op || !isCommutativeOp(*op) ||
+        !((op->getOperand(0) == left && op->getOperand(1) == right) ||
+          (op->getOperand(0) == right && op->getOperand(1) == left)))
+      return false;
+  }
+  return true;
 }

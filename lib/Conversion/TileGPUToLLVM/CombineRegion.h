@@ -7,6 +7,7 @@
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_COMBINEREGION_H
 
 #include "Patterns.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 namespace tessera {
 
@@ -23,8 +24,12 @@ public:
   /// with.
   Group operator()(llvm::ArrayRef<mlir::Value> left, llvm::ArrayRef<mlir::Value> right) const;
 
-  /// Whether it is one op known to give the same with its operands exchanged, to the bit.
+  /// Whether it is one op an operand, known to give the same with its operands exchanged,
+  /// to the bit.
   bool isCommutative() const;
+
+  /// The instruction that does the same to the 32-bit integers of a warp, if there is one.
+  std::optional<mlir::NVVM::ReduxKind> getWarpInstruction() const;
 
 private:
   mlir::Value cast(mlir::Value value, mlir::Type type) const;

@@ -25,6 +25,9 @@ Value castTo(OpBuilder &builder, Location loc, Value value, Type type) {
   return UnrealizedConversionCastOp::create(builder, loc, type, value).getResult(0);
 }
 
+/// On a quotient: others have the same divisor.
+constexpr StringLiteral kSharedDivisorAttr = "tilegpu.shared_divisor";
+
 /// Any elementwise op on tiles.
 struct TakeApart : ConversionPattern {
   TakeApart(const TileGPUTypeConverter &converter)
@@ -43,6 +46,8 @@ struct TakeApart : ConversionPattern {
       converted.push_back(getTypeConverter()->convertType(types.back()));
     }
     SmallVector<SmallVector<Value>> results(op->getNumResults());
+    bool sharesDivisor = isa<arith::DivFOp>(op) && operands[1].size() > 1 &&
+                         llvm::all_equal(operands[1]) && types.front().isF32();
     SmallVector<int64_t> representatives = getRepresentatives(op, op->getResult(0).getType());
     for (auto [i, representative] : llvm::enumerate(representatives)) {
       if (representative < static_cast<int64_t>(i)) {
@@ -61,6 +66,8 @@ struct TakeApart : ConversionPattern {
         if (attribute.getName() != kRunsAttr)
           state.attributes.push_back(attribute);
       state.propertiesAttr = op->getPropertiesAsAttribute();
+      if (sharesDivisor)
+        state.addAttribute(kSharedDivisorAttr, rewriter.getUnitAttr());
       Operation *scalar = rewriter.create(state);
       for (auto [list, result, type] : llvm::zip_equal(results, scalar->getResults(), converted))
         list.push_back(castTo(rewriter, loc, result, type));
@@ -86,6 +93,29 @@ struct TotalArithPattern : ConversionPattern {
     if (!result)
       return failure();
     rewriter.replaceOp(op, result);
+    return success();
+  }
+};
+
+/// LLVM 22 takes a shift that gives 0 from the width on for an instruction of the GPU's, but
+/// that has an amount of 32 bits: 2^32 would shift by nothing. So the amount is cut off
+/// before.
+struct WideShiftPattern : TilePattern<tile::ShiftOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tile::ShiftOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!op.getType().isInteger(64) || op.getKind() == tile::ShiftKind::RightArithmetic)
+      return failure();
+    ThreadBuilder thread(rewriter, op.getLoc());
+    Value x = adaptor.getLhs(), amount = adaptor.getRhs();
+    Value last = thread.constant(x.getType(), 63);
+    Value isShort = thread.create<LLVM::ICmpOp>(LLVM::ICmpPredicate::ule, amount, last);
+    Value cut = thread.create<LLVM::UMinOp>(amount, last);
+    Value shifted = op.getKind() == tile::ShiftKind::Left
+                        ? thread.create<LLVM::ShlOp>(x, cut).getResult()
+                        : thread.create<LLVM::LShrOp>(x, cut).getResult();
+    rewriter.replaceOp(op, thread.select(isShort, shifted, thread.constant(x.getType(), 0)));
     return success();
   }
 };
@@ -223,7 +253,10 @@ struct DivFPattern : TilePattern<arith::DivFOp> {
       return success();
     }
     if (type.isF32()) {
-      rewriter.replaceOp(op, divide(thread, adaptor.getLhs(), adaptor.getRhs()));
+      Value quotient = op->hasAttr(kSharedDivisorAttr)
+                           ? divideByShared(thread, adaptor.getLhs(), adaptor.getRhs())
+                           : divide(thread, adaptor.getLhs(), adaptor.getRhs());
+      rewriter.replaceOp(op, quotient);
       return success();
     }
     Value quotient =
@@ -240,6 +273,26 @@ private:
                                        thread.getBuilder().getStringAttr("llvm.nvvm.div.full"),
                                        ValueRange{lhs, rhs})
         .getResult(0);
+  }
+
+  /// What that instruction does (divisors whose reciprocal would be no normal number are
+  /// scaled, and dividends with them), the divisor's part in a form that is built once.
+  static Value divideByShared(ThreadBuilder &thread, Value lhs, Value rhs) {
+    Type f32 = lhs.getType();
+    auto number = [&](float value) -> Value {
+      return thread.create<LLVM::ConstantOp>(f32, thread.getBuilder().getF32FloatAttr(value));
+    };
+    auto compare = [&](LLVM::FCmpPredicate predicate, float bound) -> Value {
+      return thread.create<LLVM::FCmpOp>(predicate, thread.create<LLVM::FAbsOp>(rhs),
+                                         number(bound));
+    };
+    Value isLarge = compare(LLVM::FCmpPredicate::ogt, 0x1p126f);
+    Value isSmall = compare(LLVM::FCmpPredicate::olt, 0x1p-126f);
+    Value scale = thread.select(isLarge, number(0.25f),
+                                thread.select(isSmall, number(0x1p24f), number(1.0f)));
+    Value reciprocal = thread.create<NVVM::RcpApproxFtzF32Op>(
+        f32, thread.create<LLVM::FMulOp>(rhs, scale).getResult());
+    return thread.create<LLVM::FMulOp>(thread.create<LLVM::FMulOp>(lhs, scale), reciprocal);
   }
 };
 
@@ -354,7 +407,8 @@ struct MapElementwisePattern : TilePattern<tile::MapElementwiseOp> {
 void tessera::populateElementwisePatterns(const TileGPUTypeConverter &converter,
                                           RewritePatternSet &patterns) {
   patterns.add<TakeApart, Float8Pattern, TotalArithPattern>(converter);
-  patterns.add<FpToIntPattern, IntToBF16Pattern<arith::SIToFPOp>, IntToBF16Pattern<arith::UIToFPOp>,
-               DivFPattern, PreciseDivPattern, PreciseSqrtPattern, BitcastPattern,
-               ArithBitcastPattern, SelectPattern, MapElementwisePattern>(converter);
+  patterns
+      .add<WideShiftPattern, FpToIntPattern, IntToBF16Pattern<arith::SIToFPOp>,
+           IntToBF16Pattern<arith::UIToFPOp>, DivFPattern, PreciseDivPattern, PreciseSqrtPattern,
+           BitcastPattern, ArithBitcastPattern, SelectPattern, MapElementwisePattern>(converter);
 }

@@ -50,9 +50,10 @@ struct FuncPattern : TilePattern<tile::FuncOp> {
       function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), rewriter.getUnitAttr());
       function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                         rewriter.getDenseI32ArrayAttr({threads, 1, 1}));
-      // Without it ptxas may give a thread as few registers as would let several programs
-      // share a multiprocessor, and spill what it has in its row of a tile.
-      function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), rewriter.getI32IntegerAttr(1));
+      // Left alone, ptxas may take a few registers more than would let another program in,
+      // or so few that it has to spill what a thread has of a row.
+      if (Attribute programs = op->getAttr(tilegpu::kResidentProgramsAttr))
+        function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), programs);
     } else if (op.getNoinline()) {
       function.setNoInline(true);
     }

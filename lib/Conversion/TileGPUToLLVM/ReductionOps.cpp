@@ -57,12 +57,15 @@ struct ReducePattern : TilePattern<tile::ReduceOp> {
       else
         foldBits(thread, combine, fragment, {HwDim::Reg, HwDim::Lane});
     } else {
-      fragment.foldRegisters(combine);
-      foldBits(thread, combine, fragment, {HwDim::Lane});
+      auto foldThreads = [&] {
+        fragment.foldRegisters(combine);
+        if (!fragment.foldWarp(thread, combine))
+          foldBits(thread, combine, fragment, {HwDim::Lane});
+      };
+      foldThreads();
       if (exchange) {
         fragment.exchange(thread, *exchange, op.getOperandTypes(), scratch);
-        fragment.foldRegisters(combine);
-        foldBits(thread, combine, fragment, {HwDim::Lane});
+        foldThreads();
       }
     }
 

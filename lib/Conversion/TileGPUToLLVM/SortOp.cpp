@@ -18,6 +18,8 @@
 #include "tessera/Layout/MemoryExchange.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <functional>
+
 using namespace mlir;
 using namespace tessera;
 
@@ -34,6 +36,9 @@ public:
   /// by the region but decides between equal keys.
   SmallVector<SmallVector<Value>> values;
   bool hasNumbers = false;
+  /// Of two integers the one that goes to the lower or to the upper position; set where a
+  /// single operand is ordered by a plain comparison.
+  std::function<Value(Value, Value, bool ofUpper)> extremes;
   /// Where operands go when warps meet: one place each.
   std::vector<SharedTile> memory;
 
@@ -144,6 +149,13 @@ void Sort::step(int64_t mask) {
     if (!from)
       continue;
     Group own = get(values, number), other = get(partners, *from);
+    if (extremes) {
+      // Of integers each side takes the smaller or the larger one.
+      auto take = [&](bool ofUpper) { return extremes(own.front(), other.front(), ofUpper); };
+      sorted.front()[number] =
+          isUpper ? thread.select(isUpper, take(true), take(false)) : take((along & top) != 0);
+      continue;
+    }
     Group lower = own, upper = other;
     if (isUpper) {
       for (auto [l, u] : llvm::zip_equal(lower, upper)) {
@@ -170,6 +182,40 @@ void Sort::run() {
   }
 }
 
+/// The minimum and the maximum by which `a < b` or `a > b` of integers orders; null for
+/// any other region.
+static std::function<Value(Value, Value, bool)> findExtremes(ThreadBuilder &thread,
+                                                             tile::SortOp op) {
+  Block &block = op.getCompare().front();
+  auto compare = dyn_cast<arith::CmpIOp>(block.front());
+  if (op.getNumOperands() != 1 || !compare || !llvm::hasNItems(block, 2))
+    return nullptr;
+  bool isTurned = compare.getLhs() == block.getArgument(1);
+  if (compare.getLhs() == compare.getRhs() ||
+      !llvm::all_of(compare->getOperands(), llvm::IsaPred<BlockArgument>))
+    return nullptr;
+  auto make = [&thread, isTurned](auto least, auto most, bool isGreater) {
+    bool isDown = isGreater != isTurned;
+    return [&thread, isDown](Value a, Value b, bool ofUpper) -> Value {
+      if (ofUpper != isDown)
+        return thread.create<decltype(most)>(a, b);
+      return thread.create<decltype(least)>(a, b);
+    };
+  };
+  switch (compare.getPredicate()) {
+  case arith::CmpIPredicate::slt:
+    return make(LLVM::SMinOp(), LLVM::SMaxOp(), false);
+  case arith::CmpIPredicate::sgt:
+    return make(LLVM::SMinOp(), LLVM::SMaxOp(), true);
+  case arith::CmpIPredicate::ult:
+    return make(LLVM::UMinOp(), LLVM::UMaxOp(), false);
+  case arith::CmpIPredicate::ugt:
+    return make(LLVM::UMinOp(), LLVM::UMaxOp(), true);
+  default:
+    return nullptr;
+  }
+}
+
 namespace {
 
 struct SortPattern : TilePattern<tile::SortOp> {
@@ -193,6 +239,8 @@ struct SortPattern : TilePattern<tile::SortOp> {
         numbers.push_back(coordinates[axis]);
       sort.values.push_back(std::move(numbers));
     }
+
+    sort.extremes = findExtremes(thread, op);
 
     if (getSortBytes(op)) {
       FailureOr<Value> scratch = emitScratch(thread, op);

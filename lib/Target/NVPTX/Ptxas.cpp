@@ -70,7 +70,6 @@ int runProgram(StringRef program, ArrayRef<StringRef> arguments, StringRef log,
     throw UserError("E063", "cannot run '" + program.str() + "': " + error,
                     "set TESSERA_PTXAS to the path of ptxas");
   auto start = std::chrono::steady_clock::now();
-  auto pause = std::chrono::microseconds(200);
   while (true) {
     // Zero seconds is a look, without waiting and so without an alarm.
     sys::ProcessInfo done = sys::Wait(process, /*SecondsToWait=*/0u, &error, nullptr,
@@ -83,8 +82,8 @@ int runProgram(StringRef program, ArrayRef<StringRef> arguments, StringRef log,
       sys::Wait(process, std::nullopt);
       return -1;
     }
-    std::this_thread::sleep_for(pause);
-    pause = std::min<std::chrono::microseconds>(pause * 2, std::chrono::milliseconds(5));
+    // Longer pauses would be noticed: most runs take some 20 ms.
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
 }
 

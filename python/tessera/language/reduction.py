@@ -11,6 +11,8 @@ from typing import Any, Optional
 
 from tessera.frontend.errors import UserMistake
 from tessera.frontend.signature import JITCallable
+from tessera.language.creation import cast
+from tessera.language.math import where
 from tessera.language.tensor import (
     active,
     axis_of,
@@ -148,8 +150,31 @@ def _begin_sort(tiles: Any, axis: Any) -> Any:
     return emit("begin_sort", tiles, number)
 
 
+def _turned_keys(bits: tensor) -> tensor:
+    """The bits of floats as integers of the same order, and back: of negative numbers all
+    bits but the sign are turned."""
+    width = bits.dtype.primitive_bitwidth
+    turned: tensor = bits ^ ((bits >> (width - 1)) & (2 ** (width - 1) - 1))
+    return turned
+
+
+def _float_keys(x: tensor) -> tensor:
+    """Integers in the order of floats: -0 before 0, NaN (made positive) after all others."""
+    bits = cast(x, f"int{x.dtype.primitive_bitwidth}", bitcast=True)
+    largest = 2 ** (x.dtype.primitive_bitwidth - 1) - 1
+    return where(x != x, bits & largest, _turned_keys(bits))
+
+
 def _sorted(tiles: list[Any], dim: Any, descending: bool) -> tuple[tensor, ...]:
-    """`tiles` ordered by the first of them; NaNs count as the largest."""
+    """`tiles` ordered by the first of them; NaNs count as the largest.
+
+    Floats alone are sorted as integers: no comparison has to mind NaN then, and no order of
+    equal ones.
+    """
+    key = to_tensor_value(tiles[0])
+    if len(tiles) == 1 and key.dtype.is_floating() and key.dtype.primitive_bitwidth >= 16:
+        (ordered,) = _sorted([_float_keys(key)], dim, descending)
+        return (cast(_turned_keys(ordered), key.dtype, bitcast=True),)
     a, b = _begin_sort(tiles, dim)
     if descending:
         a, b = b, a

@@ -309,6 +309,19 @@ def _indices_along(input: Any, axis: Any) -> Any:
 
 
 @library
+def _first_equal(input: Any, wanted: Any, axis: Any, keep_dims: Any) -> Any:
+    """The first index along `axis` of an element equal to `wanted`; 0 if there is none.
+
+    Of floats the extreme and then its place take fewer operations than both at once, where
+    each step has to mind NaN: if all are NaN, none is equal to the extreme.
+    """
+    none: constexpr = 0x7FFFFFFF
+    index = math.where(input == wanted, _indices_along(input, axis), none)
+    first = min(index, axis, keep_dims=keep_dims)
+    return math.where(first == none, 0, first)
+
+
+@library
 def max(
     input: Any,
     axis: Any = None,
@@ -371,6 +384,10 @@ def argmax(input: Any, axis: Any, tie_break_left: Any = True, keep_dims: Any = F
 
     Errors: E024. Source: Triton language 3.6/3.9.
     """
+    input = creation.to_tensor(input)
+    if axis is not None and input.dtype.is_floating():
+        wide = _widened_to_compare(input)
+        return _first_equal(wide, max(wide, axis, keep_dims=True), axis, keep_dims)
     _, index = max(
         input,
         axis,
@@ -387,6 +404,10 @@ def argmin(input: Any, axis: Any, tie_break_left: Any = True, keep_dims: Any = F
 
     Errors: E024. Source: Triton language 3.6/3.9.
     """
+    input = creation.to_tensor(input)
+    if axis is not None and input.dtype.is_floating():
+        wide = _widened_to_compare(input)
+        return _first_equal(wide, min(wide, axis, keep_dims=True), axis, keep_dims)
     _, index = min(
         input,
         axis,

@@ -12,4 +12,4 @@ pytestmark = pytest.mark.gpu
 
 @pytest.mark.parametrize("seed", range(40))
 def test_targets_agree(seed):
-    check(generate(seed), "cuda")
+    check(generate(seed, "cuda"), "cuda")

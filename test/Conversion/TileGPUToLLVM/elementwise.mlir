@@ -38,6 +38,37 @@ module attributes {tilegpu.num_warps = 1 : i32} {
     tile.return %4, %2, %3 : f32, f16, f64
   }
 
+// What a shared divisor needs is built once; each dividend takes two products.
+
+// CHECK-LABEL: llvm.func internal @shared_divisor
+// CHECK-SAME: (%[[A0:.*]]: f32, %[[A1:.*]]: f32, %[[S:.*]]: f32)
+// CHECK: %[[SCALE:.*]] = llvm.select
+// CHECK: %[[SCALED:.*]] = llvm.fmul %[[S]], %[[SCALE:.*]] : f32
+// CHECK: %[[R:.*]] = nvvm.rcp.approx.ftz.f %[[SCALED]]
+// CHECK: %[[B0:.*]] = llvm.fmul %[[A0]], %[[SCALE]] : f32
+// CHECK: llvm.fmul %[[B0]], %[[R]] : f32
+// CHECK-NOT: nvvm.rcp
+// CHECK: %[[B1:.*]] = llvm.fmul %[[A1]], %[[SCALE]] : f32
+// CHECK: llvm.fmul %[[B1]], %[[R]] : f32
+  tile.func private @shared_divisor(%a: tensor<64xf32, #l>, %s: f32) -> tensor<64xf32, #l> {
+    %t = tile.splat %s : f32 -> tensor<64xf32, #l>
+    %0 = arith.divf %a, %t : tensor<64xf32, #l>
+    tile.return %0 : tensor<64xf32, #l>
+  }
+
+// LLVM would forget the upper half of an amount of 64 bits that is not cut off.
+
+// CHECK-LABEL: llvm.func internal @wide_shift
+// CHECK-SAME: (%[[X:.*]]: i64, %[[N:.*]]: i64)
+// CHECK-DAG: %[[SHORT:.*]] = llvm.icmp "ule" %[[N]], %[[LAST:.*]] : i64
+// CHECK-DAG: %[[CUT:.*]] = llvm.intr.umin(%[[N]], %[[LAST]])
+// CHECK: %[[Y:.*]] = llvm.lshr %[[X]], %[[CUT]] : i64
+// CHECK: llvm.select %[[SHORT]], %[[Y]],
+  tile.func private @wide_shift(%x: i64, %n: i64) -> i64 {
+    %0 = tile.shift right_logical %x, %n : i64
+    tile.return %0 : i64
+  }
+
 // Division by zero and shifts by the width or more have a value.
 
 // CHECK-LABEL: llvm.func internal @total

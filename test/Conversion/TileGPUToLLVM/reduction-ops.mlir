@@ -131,3 +131,39 @@ tile.func private @between_many_warps(%x: tensor<512xf32, #line>) -> f32 attribu
   tile.return %s : f32
 }
 }
+
+// -----
+
+// One instruction takes the integers of a warp; that lanes hold copies does not change the
+// largest of them.
+#line = #tilegpu.layout<512, reg = [1], lane = [2, 4, 8, 16, 32], warp = [64, 128, 256]>
+#short = #tilegpu.layout<16, lane = [1, 2, 4, 8, 0], warp = [0, 0, 0]>
+module attributes {tilegpu.num_warps = 8 : i32} {
+// CHECK-LABEL: llvm.func internal @by_instruction(
+// CHECK: nvvm.redux.sync max %{{.+}}, %{{.+}} : i32 -> i32
+// CHECK: nvvm.barrier
+// CHECK: nvvm.redux.sync max
+// CHECK-NOT: nvvm.shfl.sync
+// CHECK: llvm.return
+tile.func private @by_instruction(%x: tensor<512xi32, #line>) -> i32 attributes {noinline} {
+  %s = tile.reduce (%x) {axis = 0 : i32} : (tensor<512xi32, #line>) -> i32 {
+  ^bb0(%a: i32, %b: i32):
+    %c = arith.maxsi %a, %b : i32
+    tile.reduce_return %c : i32
+  }
+  tile.return %s : i32
+}
+
+// A sum would count the copies.
+// CHECK-LABEL: llvm.func internal @sum_of_copies(
+// CHECK-NOT: nvvm.redux.sync
+// CHECK-COUNT-4: nvvm.shfl.sync
+tile.func private @sum_of_copies(%x: tensor<16xi32, #short>) -> i32 attributes {noinline} {
+  %s = tile.reduce (%x) {axis = 0 : i32} : (tensor<16xi32, #short>) -> i32 {
+  ^bb0(%a: i32, %b: i32):
+    %c = arith.addi %a, %b : i32
+    tile.reduce_return %c : i32
+  }
+  tile.return %s : i32
+}
+}

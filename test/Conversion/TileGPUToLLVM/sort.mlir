@@ -6,9 +6,8 @@
 module attributes {tilegpu.num_warps = 1 : i32} {
 // CHECK-LABEL: llvm.func internal @within_warp(
 // CHECK-SAME: %[[X0:.+]]: i32, %[[X1:.+]]: i32)
-// CHECK: %[[SWAP:.+]] = llvm.icmp "slt" %[[X1]], %[[X0]]
-// CHECK: %[[A0:.+]] = llvm.select %[[SWAP]], %[[X1]], %[[X0]]
-// CHECK: %[[A1:.+]] = llvm.select %[[SWAP]], %[[X0]], %[[X1]]
+// CHECK: %[[A0:.+]] = llvm.intr.smin(%[[X0]], %[[X1]])
+// CHECK: %[[A1:.+]] = llvm.intr.smax(%[[X1]], %[[X0]])
 // CHECK: nvvm.shfl.sync bfly %{{.+}}, %[[A0]],
 // CHECK: nvvm.shfl.sync bfly %{{.+}}, %[[A1]],
 // CHECK-NOT: nvvm.shfl

@@ -1,4 +1,4 @@
-// RUN: tessera-opt --tilegpu-reorder-instructions %s | FileCheck %s
+// RUN: tessera-opt --split-input-file --tilegpu-reorder-instructions %s | FileCheck %s
 
 #layout = #tilegpu.layout<64, reg = [1], lane = [2, 4, 8, 16, 32], warp = [0, 0]>
 #few = #tilegpu.layout<64, lane = [1, 2, 4, 8, 16], warp = [32, 0]>
@@ -48,6 +48,48 @@ tile.func private @regions(%p: tensor<64x!tile.ptr<f32>, #layout>, %s: f32, %n: 
   scf.if %c {
     tile.store %p, %u : tensor<64x!tile.ptr<f32>, #layout>
   }
+  tile.return
+}
+}
+
+// -----
+
+// A thread of 1024 has 64 registers. Three rows of 32 f32 are too much: the weights are
+// loaded when they are needed, after the sum. Not so where something is written between.
+#row = #tilegpu.layout<32768, reg = [1, 2, 4096, 8192, 16384], lane = [4, 8, 16, 32, 64], warp = [128, 256, 512, 1024, 2048]>
+module attributes {tilegpu.num_warps = 32 : i32} {
+// CHECK-LABEL: tile.func private @put_off
+// CHECK-SAME: (%[[P:.+]]: tensor<32768x!tile.ptr<f32>, #{{.+}}>, %[[Q:.+]]: tensor
+// CHECK-NEXT: %[[X:.+]] = tile.load %[[P]]
+// CHECK-NEXT: tile.reduce(%[[X]])
+// CHECK: tile.splat
+// CHECK-NEXT: arith.mulf
+// CHECK-NEXT: %[[W:.+]] = tile.load %[[Q]]
+// CHECK-NEXT: arith.mulf %{{.+}}, %[[W]]
+tile.func private @put_off(%p: tensor<32768x!tile.ptr<f32>, #row>, %q: tensor<32768x!tile.ptr<f32>, #row>) {
+  %x = tile.load %p : tensor<32768x!tile.ptr<f32>, #row>
+  %w = tile.load %q : tensor<32768x!tile.ptr<f32>, #row>
+  %s = tile.reduce (%x) {axis = 0 : i32} : (tensor<32768xf32, #row>) -> f32 {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    tile.reduce_return %c : f32
+  }
+  %t = tile.splat %s : f32 -> tensor<32768xf32, #row>
+  %y = arith.mulf %x, %t : tensor<32768xf32, #row>
+  %z = arith.mulf %y, %w : tensor<32768xf32, #row>
+  tile.store %p, %z : tensor<32768x!tile.ptr<f32>, #row>
+  tile.return
+}
+
+// CHECK-LABEL: tile.func private @written_between
+// CHECK-NEXT: tile.load
+// CHECK-NEXT: tile.load
+tile.func private @written_between(%p: tensor<32768x!tile.ptr<f32>, #row>, %q: tensor<32768x!tile.ptr<f32>, #row>) {
+  %x = tile.load %p : tensor<32768x!tile.ptr<f32>, #row>
+  %w = tile.load %q : tensor<32768x!tile.ptr<f32>, #row>
+  tile.store %p, %x : tensor<32768x!tile.ptr<f32>, #row>
+  %z = arith.mulf %x, %w : tensor<32768xf32, #row>
+  tile.store %p, %z : tensor<32768x!tile.ptr<f32>, #row>
   tile.return
 }
 }

@@ -3,9 +3,17 @@
 // Assignment puts conversions and cheap tiles where their source is, so that all users
 // share them. That is early: each holds registers until it is used. Here they go down to
 // the first use.
+//
+// A load that is early is in flight while other things are done, which is what one wants,
+// unless there are too few registers to hold what it brings: then ptxas would put it into
+// memory again. Such loads go down, too. From the same count follows how many programs
+// share a multiprocessor; ptxas, which does not know what more of them are worth, is told.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -61,6 +69,150 @@ static Operation *findPlace(Operation *op) {
   }
 }
 
+//===----------------------------------------------------------------------===//
+// Loads
+//===----------------------------------------------------------------------===//
+
+/// The part of a thread's registers that tiles may take before loads are put off.
+static constexpr double kShareOfTiles = 0.75;
+static constexpr int64_t kRegisterFileBytes = 256 << 10;
+static constexpr int64_t kMostBytesOfThread = 255 * 4;
+
+/// Tiles that have to be kept: not addresses, masks, what is the same everywhere, and what
+/// is computed one by one as it is used.
+static bool isKept(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || !getLayoutAttr(type))
+    return false;
+  Operation *op = value.getDefiningOp();
+  if (op && (op->hasTrait<OpTrait::ConstantLike>() || isa<tile::SplatOp>(op)))
+    return false;
+  if (op && !isa<tile::LoadOp>(op) && value.hasOneUse()) {
+    Operation *user = *value.getUsers().begin();
+    if (isa<tile::ReduceOp>(user) ||
+        (op->getNextNode() == user && user->hasTrait<OpTrait::Elementwise>()))
+      return false;
+  }
+  return isa<FloatType>(type.getElementType()) || isa_and_nonnull<tile::LoadOp>(op);
+}
+
+/// The most bytes of tiles that are held anywhere in [first, last) of a block.
+static int64_t countHeldBytes(Operation *first, Operation *last) {
+  Block *block = first->getBlock();
+  int64_t before = 0;
+  llvm::DenseMap<Operation *, int64_t> starts, ends;
+  auto add = [&](Value value) {
+    Operation *lastUse = nullptr;
+    for (Operation *user : value.getUsers()) {
+      Operation *ancestor = block->findAncestorOpInBlock(*user);
+      // Used after the block, or in the next trip.
+      if (!ancestor || ancestor == block->getTerminator()) {
+        lastUse = block->getTerminator();
+        break;
+      }
+      if (!lastUse || lastUse->isBeforeInBlock(ancestor))
+        lastUse = ancestor;
+    }
+    if (!lastUse)
+      return;
+    int64_t bytes = getRegisters(value.getType());
+    Operation *start = value.getDefiningOp();
+    if (start && start->getBlock() == block)
+      starts[start] += bytes;
+    else
+      before += bytes;
+    // What comes from above is there for the next trip, too.
+    if (value.getParentBlock() == block)
+      ends[lastUse] += bytes;
+  };
+  llvm::SmallDenseSet<Value> seen;
+  block->walk([&](Operation *op) {
+    for (Value value : op->getOperands())
+      if (isKept(value) && seen.insert(value).second)
+        if (block->findAncestorOpInBlock(*op) == op || !value.getDefiningOp() ||
+            value.getParentBlock() == block)
+          add(value);
+  });
+  int64_t held = before, most = 0;
+  bool isInside = false;
+  for (Operation &op : *block) {
+    isInside |= &op == first;
+    if (&op == last)
+      break;
+    // Registers of operands that end here become those of results, one by one.
+    held += starts.lookup(&op) - ends.lookup(&op);
+    if (isInside)
+      most = std::max(most, held);
+  }
+  return most;
+}
+
+/// Whether a load may be done after all of [load, place) instead.
+static bool mayWait(tile::LoadOp load, Operation *place) {
+  if (load.getIsVolatile() || place->getBlock() != load->getBlock())
+    return false;
+  for (Operation *op = load->getNextNode(); op != place; op = op->getNextNode())
+    if (!isa<tile::LoadOp>(op) && !isPure(op))
+      return false;
+  return true;
+}
+
+static void putOffLoads(ModuleOp module, unsigned warps) {
+  int64_t ofThread = std::min(kMostBytesOfThread, kRegisterFileBytes / (32 * warps));
+  auto most = static_cast<int64_t>(kShareOfTiles * ofThread);
+  SmallVector<tile::LoadOp> loads;
+  module.walk([&](tile::LoadOp load) {
+    if (isKept(load.getResult()))
+      loads.push_back(load);
+  });
+  for (tile::LoadOp load : llvm::reverse(loads)) {
+    Operation *place = findPlace(load);
+    if (place && mayWait(load, place) && countHeldBytes(load, place) > most)
+      load->moveBefore(place);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Programs of a multiprocessor
+//===----------------------------------------------------------------------===//
+
+/// What a thread needs besides tiles: addresses, masks, temporaries.
+static constexpr int64_t kOtherBytes = 16 * 4;
+static constexpr int64_t kThreadsOfMultiprocessor = 2048;
+
+/// Whether what an op is lowered to takes few registers besides those of its tiles.
+static bool isPlain(Operation *op) {
+  if (isa<tile::LoadOp, tile::StoreOp, tile::ReduceOp, tile::SplatOp, tile::RangeOp, tile::AddPtrOp,
+          tile::BroadcastOp, tile::ExpandDimsOp, tile::ReturnOp, tile::ReduceReturnOp,
+          tile::ProgramIdOp, tile::NumProgramsOp, tile::FpToFpOp, tile::HintOp, tile::AssumeOp,
+          tile::FuncOp>(op))
+    return true;
+  if (isa_and_present<math::MathDialect>(op->getDialect()))
+    return isa<math::ExpOp, math::Exp2Op, math::SqrtOp, math::RsqrtOp, math::AbsFOp, math::FloorOp,
+               math::CeilOp>(op);
+  return isa_and_present<arith::ArithDialect, scf::SCFDialect>(op->getDialect());
+}
+
+/// How many programs fit a multiprocessor by the registers that tiles need; 0 if that
+/// cannot be told.
+static int64_t countResidentPrograms(tile::FuncOp function, unsigned warps) {
+  int64_t most = 0;
+  WalkResult result = function.walk([&](Operation *op) {
+    if (!isPlain(op))
+      return WalkResult::interrupt();
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        if (!block.empty() && !isa<tile::ReduceOp>(op))
+          most = std::max(most, countHeldBytes(&block.front(), block.getTerminator()));
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted() || most == 0)
+    return 0;
+  int64_t threads = 32 * warps;
+  int64_t programs = kRegisterFileBytes / (threads * (most + kOtherBytes));
+  return std::clamp<int64_t>(programs, 1, kThreadsOfMultiprocessor / threads);
+}
+
 namespace {
 
 struct TileGPUReorderInstructionsPass
@@ -75,6 +227,15 @@ struct TileGPUReorderInstructionsPass
     for (Operation *op : llvm::reverse(ops))
       if (Operation *place = findPlace(op))
         op->moveBefore(place);
+    std::optional<unsigned> warps = tilegpu::getNumWarps(getOperation());
+    if (!warps)
+      return;
+    putOffLoads(getOperation(), *warps);
+    for (auto function : getOperation().getOps<tile::FuncOp>())
+      if (function.isKernel())
+        if (int64_t programs = countResidentPrograms(function, *warps))
+          function->setAttr(kResidentProgramsAttr,
+                            IntegerAttr::get(IntegerType::get(&getContext(), 32), programs));
   }
 };
 

@@ -28,7 +28,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tessera.testing.fuzz", description=__doc__)
     parser.add_argument("--count", type=int, default=200, help="kernels to run")
     parser.add_argument("--seed", type=int, default=0, help="the first kernel's seed")
-    parser.add_argument("--target", default="", help="cuda, or a CPU's name (default: by seed)")
+    parser.add_argument("--target", default="", help="cuda, simulator, or a CPU's name")
     parser.add_argument("--jobs", type=int, default=1, help="processes to do it in")
     parser.add_argument("--out", default="fuzz-failures", help="folder for reproducers")
     parser.add_argument("--show", action="store_true", help="print the kernels, run nothing")
@@ -40,7 +40,7 @@ def main() -> int:
     seeds = range(options.seed, options.seed + options.count)
     if options.show:
         for seed in seeds:
-            print(f"# seed {seed}\n{generate(seed).source()}")
+            print(f"# seed {seed}\n{generate(seed, options.target).source()}")
         return 0
     if options.worker:
         return _work(seeds, options)
@@ -57,7 +57,7 @@ def _work(seeds: range, options: argparse.Namespace) -> int:
     failed = False
     for seed in seeds:
         print(f"seed {seed}", flush=True)
-        program = generate(seed)
+        program = generate(seed, options.target)
         target = options.target or choose_cpu(seed)
         try:
             check(program, target)
@@ -123,7 +123,7 @@ def _supervise(seeds: range, options: argparse.Namespace) -> int:
         if worker.returncode in (0, _MISMATCH):
             break
         failures += 1
-        program = generate(last)
+        program = generate(last, options.target)
         target = options.target or choose_cpu(last)
         message = f"the process ended with status {worker.returncode}"
         if not options.no_shrink:

@@ -44,8 +44,9 @@ _EXACT_TERMS = {
 class Expressions:
     """Draws expressions over the variables in `scope`."""
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, rounded: bool) -> None:
         self.rng = rng
+        self.rounded = rounded  # no quotient that a GPU does not round
         self.scope: list[Value] = []
         self.inputs: list[Array] = []
         self._loading = False  # inside a load's index or mask there are plain loads alone
@@ -255,9 +256,12 @@ class Expressions:
 
     def _float_division(self, dtype: str, shape: Shape, depth: int) -> Expression:
         a, b = self._pair(dtype, shape, depth)
-        text = f"({A} {self.rng.choice('/%')} {B})"
+        operator = self.rng.choice("/%")
+        text = f"({A} {operator} {B})"
         if dtype == "float32" and self.rng.random() < 0.5:
             text = f"tl.div_rn({A}, {B})"
+        elif operator == "/" and self.rounded and dtype != "float64":
+            text = f"tl.div_rn({A}.to(tl.float32), {B}.to(tl.float32)).to(tl.{dtype})"
         elif dtype in ("float16", "bfloat16"):
             text += f".to(tl.{dtype})"  # `/` and `%` of narrow floats give float32
         return Expression(text, dtype, shape, (a, b))

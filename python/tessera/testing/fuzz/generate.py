@@ -42,15 +42,18 @@ _FUNCTIONS = {
 _DTYPES = INTS + UINTS + FLOATS
 
 
-def generate(seed: int) -> Program:
-    """The kernel of a seed; the same one on every machine."""
-    return _Generator(seed).program
+def generate(seed: int, target: str = "") -> Program:
+    """The kernel of a seed; the same one on every machine.
+
+    For "cuda" its float32 quotients are asked to be rounded, which `/` is not there.
+    """
+    return _Generator(seed, target == "cuda").program
 
 
 class _Generator:
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, rounded: bool) -> None:
         self.rng = random.Random(seed)
-        self.make = Expressions(self.rng)
+        self.make = Expressions(self.rng, rounded)
         self.scope = self.make.scope
         self.names = 0
         self.while_counters: set[str] = set()

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A loop that only loads and computes waits for memory in each trip: what a thread has in
+// flight are the loads of one trip. Bodies of several trips side by side ask for all of
+// theirs before the first is needed. Which loops gain by it is decided here, while it is
+// easy to see what a trip loads; tile-unroll-loops then does it.
+
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+namespace tessera::tilegpu {
+#define GEN_PASS_DEF_TILEGPUOVERLAPLOADSPASS
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
+} // namespace tessera::tilegpu
+
+static constexpr StringLiteral kFactorName = "tile.loop_unroll_factor";
+/// What a thread is to have in flight: 32 registers, and eight of the widest accesses.
+static constexpr int64_t kBytesInFlight = 128;
+static constexpr int64_t kMostTrips = 8;
+
+/// Bytes that a trip loads into tiles; none if it does anything that waits for all warps
+/// or writes, so that trips would not overlap.
+static std::optional<int64_t> countLoadedBytes(scf::ForOp loop) {
+  int64_t bytes = 0;
+  for (Operation &op : loop.getBody()->without_terminator()) {
+    if (auto load = dyn_cast<tile::LoadOp>(op)) {
+      if (load.getIsVolatile())
+        return std::nullopt;
+      if (auto type = dyn_cast<RankedTensorType>(load.getType()))
+        bytes += type.getNumElements() * getElementBytes(type.getElementType());
+      continue;
+    }
+    if (!isPure(&op) || op.getNumRegions() != 0 ||
+        isa<tile::DotOp, tile::DotScaledOp, tile::GatherOp, tile::HistogramOp, ConvertLayoutOp>(op))
+      return std::nullopt;
+  }
+  return bytes;
+}
+
+namespace {
+
+struct TileGPUOverlapLoadsPass
+    : tessera::tilegpu::impl::TileGPUOverlapLoadsPassBase<TileGPUOverlapLoadsPass> {
+  void runOnOperation() final {
+    ModuleOp module = getOperation();
+    std::optional<unsigned> warps = tilegpu::getNumWarps(module);
+    if (!warps) {
+      module.emitError("does not say how many warps a program has (") << kNumWarpsAttr << ")";
+      return signalPassFailure();
+    }
+    module.walk([&](scf::ForOp loop) {
+      if (loop->hasAttr(kFactorName))
+        return;
+      std::optional<int64_t> bytes = countLoadedBytes(loop);
+      if (!bytes || *bytes == 0)
+        return;
+      int64_t ofThread = std::max<int64_t>(1, *bytes / (32 * *warps));
+      int64_t trips = kMostTrips;
+      while (trips > 1 && trips * ofThread > kBytesInFlight)
+        trips /= 2;
+      if (trips < 2)
+        return;
+      loop->setAttr(kFactorName, IntegerAttr::get(IntegerType::get(&getContext(), 32), trips));
+      ++numOverlapped;
+    });
+  }
+};
+
+} // namespace
