@@ -37,6 +37,7 @@ tile.func @matmul(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.p
   // CHECK: tilegpu.async_copy
   // CHECK: tilegpu.async_commit
   // CHECK-NOT: async_copy
+  // CHECK: %[[GUARDED:.+]] = scf.if %[[RUNS]]
   // CHECK: %[[L:.+]]:4 = scf.for %[[I:.+]] = %[[C0]] to %arg2 step %[[C32]] iter_args(%[[ACC:.+]] = %{{.+}}, %{{.+}} = %{{.+}}, %[[TO:.+]] = %{{.+}}, %[[FROM:.+]] = %{{.+}})
   %r:2 = scf.for %i = %c0 to %k step %c32 iter_args(%acc = %zero, %at = %p) -> (tensor<64x64xf32, #u>, !tile.ptr<f16>) : i32 {
     // CHECK-NEXT: tilegpu.async_wait {pending = 1 : i32}
@@ -70,10 +71,11 @@ tile.func @matmul(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.p
     scf.yield %d, %next : tensor<64x64xf32, #u>, !tile.ptr<f16>
   }
   // CHECK: %[[SUM:.+]] = tilegpu.warpgroup_wait %[[L]]#0 {pendings = 0 : i32}
+  // CHECK: scf.yield %[[SUM]]
   // CHECK: tilegpu.async_wait {pending = 0 : i32}
   // CHECK: tilegpu.local_dealloc %[[RA]]
   // CHECK: tilegpu.local_dealloc %[[RB]]
-  // CHECK: tile.store %{{.+}}, %[[SUM]]
+  // CHECK: tile.store %{{.+}}, %[[GUARDED]]
   %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
   tile.store %os, %r#0 : tensor<64x64x!tile.ptr<f32>, #u>
   tile.return

@@ -53,10 +53,15 @@ private:
 
 } // namespace
 
-/// The same tile in another layout, right where it comes to be: for all its users.
+/// The same tile in another layout, right where it comes to be: for all its users. After
+/// what ends there, whose shared memory it may then take.
 Value Rewriter::convert(Value value, LayoutAttr layout) {
   OpBuilder builder(value.getContext());
   builder.setInsertionPointAfterValue(value);
+  Block *block = builder.getInsertionBlock();
+  while (builder.getInsertionPoint() != block->end() &&
+         isa<AsyncWaitOp, LocalDeallocOp>(*builder.getInsertionPoint()))
+    builder.setInsertionPointAfter(&*builder.getInsertionPoint());
   ++numConversions;
   return ConvertLayoutOp::create(builder, value.getLoc(), withEncoding(value.getType(), layout),
                                  value);

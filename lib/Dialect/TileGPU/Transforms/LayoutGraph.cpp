@@ -18,7 +18,9 @@ static double getTrips(Operation *loop) {
   constexpr double kUnknown = 8, kMost = 64;
   auto forOp = dyn_cast<scf::ForOp>(loop);
   if (!forOp)
-    return isa<scf::WhileOp>(loop) ? kUnknown : isa<scf::IfOp>(loop) ? 0.5 : 1;
+    return isa<scf::WhileOp>(loop)                                 ? kUnknown
+           : isa<scf::IfOp>(loop) && !loop->hasAttr(kIsLikelyAttr) ? 0.5
+                                                                   : 1;
   APInt lower, upper, step;
   if (!matchPattern(forOp.getLowerBound(), m_ConstantInt(&lower)) ||
       !matchPattern(forOp.getUpperBound(), m_ConstantInt(&upper)) ||

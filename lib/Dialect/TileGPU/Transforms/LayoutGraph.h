@@ -12,6 +12,9 @@
 
 namespace tessera::tilegpu {
 
+/// On an `scf.if` whose condition mostly holds.
+inline constexpr llvm::StringLiteral kIsLikelyAttr = "tilegpu.is_likely";
+
 class LayoutGraph {
 public:
   LayoutGraph(const LayoutRules &rules, LayoutCosts &costs, CheapTiles &cheap)

@@ -19,6 +19,7 @@
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
+#include "LayoutGraph.h"
 #include "LoopSlice.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
@@ -79,6 +80,7 @@ private:
                   SmallVectorImpl<Value> &ahead);
   void emitBody(OpBuilder &builder, scf::ForOp to, IRMapping &mapping, Value slot);
   Value nextSlot(OpBuilder &builder, Value slot);
+  void emitEnd(OpBuilder &builder);
 
   scf::ForOp loop;
   unsigned wanted;
@@ -422,6 +424,12 @@ void LoopPipeliner::emitBody(OpBuilder &builder, scf::ForOp to, IRMapping &mappi
   }
 }
 
+void LoopPipeliner::emitEnd(OpBuilder &builder) {
+  AsyncWaitOp::create(builder, loop.getLoc(), 0);
+  for (PipelinedLoad &planned : loads)
+    LocalDeallocOp::create(builder, loop.getLoc(), planned.ring);
+}
+
 void LoopPipeliner::rewrite() {
   Location loc = loop.getLoc();
   OpBuilder builder(loop);
@@ -454,6 +462,18 @@ void LoopPipeliner::rewrite() {
   llvm::append_range(inits, ahead);
   inits.push_back(makeSlot(builder, loc, distance % slots));
   inits.push_back(makeSlot(builder, loc, 0));
+  // Where a loop that does not run joins one that does, sums must not be under way.
+  scf::IfOp guarded;
+  if (asyncDot) {
+    SmallVector<Type> types;
+    for (unsigned index : kept)
+      types.push_back(loop.getResult(index).getType());
+    guarded = scf::IfOp::create(builder, loc, types, runs, /*withElseRegion=*/true);
+    guarded->setAttr(kIsLikelyAttr, builder.getUnitAttr());
+    builder.setInsertionPointToStart(guarded.elseBlock());
+    scf::YieldOp::create(builder, loc, ArrayRef(inits).take_front(kept.size()));
+    builder.setInsertionPointToStart(guarded.thenBlock());
+  }
   auto to =
       scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(), loop.getStep(),
                          inits, /*bodyBuilder=*/nullptr, loop.getUnsignedCmp());
@@ -487,19 +507,23 @@ void LoopPipeliner::rewrite() {
   yielded.push_back(nextSlot(builder, from));
   scf::YieldOp::create(builder, loc, yielded);
 
-  // The epilogue.
+  // The epilogue. The rings end before anything else may want their place.
   builder.setInsertionPointAfter(to);
-  for (auto [index, result] : llvm::zip(kept, to.getResults())) {
-    Value value = result;
-    if (asyncDot && yield.getOperand(index) == asyncDot.getResult())
-      value = WarpgroupWaitOp::create(builder, loc, TypeRange(value.getType()), ValueRange(value),
-                                      builder.getI32IntegerAttr(0))
-                  .getResult(0);
-    loop.getResult(index).replaceAllUsesWith(value);
+  SmallVector<Value> results(to.getResults().take_front(kept.size()));
+  if (guarded) {
+    for (auto [index, value] : llvm::zip_equal(kept, results))
+      if (yield.getOperand(index) == asyncDot.getResult())
+        value = WarpgroupWaitOp::create(builder, loc, TypeRange(value.getType()), ValueRange(value),
+                                        builder.getI32IntegerAttr(0))
+                    .getResult(0);
+    emitEnd(builder);
+    scf::YieldOp::create(builder, loc, results);
+    builder.setInsertionPointToStart(guarded.elseBlock());
+    results = llvm::to_vector_of<Value>(guarded.getResults());
   }
-  AsyncWaitOp::create(builder, loc, 0);
-  for (PipelinedLoad &planned : loads)
-    LocalDeallocOp::create(builder, loc, planned.ring);
+  emitEnd(builder);
+  for (auto [index, value] : llvm::zip_equal(kept, results))
+    loop.getResult(index).replaceAllUsesWith(value);
   loop.erase();
 }
 
