@@ -322,7 +322,7 @@ WarpgroupDot::WarpgroupDot(tilegpu::WarpgroupDotOp op,
   columns = chooseColumns();
   if (!memoryA)
     packA(tilegpu::getLayout(op.getA().getType()), adaptor.getA());
-  sums = packSums(thread, adaptor.getAcc());
+  sums.assign(adaptor.getAcc().begin(), adaptor.getAcc().end());
 }
 
 void WarpgroupDot::packA(const LinearLayout &layoutA, ValueRange registers) {
@@ -442,11 +442,15 @@ void WarpgroupDot::multiply(int64_t first, int64_t last, bool adds) {
 
 SmallVector<Value> WarpgroupDot::run() {
   // Sums of zero are not looked at.
-  bool isZero = matchPattern(op.getAcc(), m_AnyZeroFloat()) || matchPattern(op.getAcc(), m_Zero());
+  bool isZero = llvm::all_of(sums, [](Value sum) {
+    return matchPattern(sum, m_AnyZeroFloat()) || matchPattern(sum, m_Zero()) ||
+           isa_and_nonnull<LLVM::ZeroOp>(sum.getDefiningOp());
+  });
   if (isZero) {
     Value none = thread.create<LLVM::UndefOp>(sums.front().getType());
     llvm::fill(sums, none);
   }
+  sums = packSums(thread, sums);
   // What is in registers has to be there before the first instruction.
   tie(thread, "wgmma.fence.sync.aligned;",
       {isZero ? MutableArrayRef<Value>() : MutableArrayRef<Value>(sums), wordsA});

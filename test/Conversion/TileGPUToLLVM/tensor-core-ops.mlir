@@ -1,0 +1,73 @@
+// RUN: tessera-opt --convert-tilegpu-to-llvm --canonicalize --cse %s | FileCheck %s
+
+#a = #tilegpu.layout<16x16, reg = [[0, 1], [0, 8], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[0, 0], [0, 0]]>
+#b = #tilegpu.layout<16x8, reg = [[1, 0], [8, 0]], lane = [[2, 0], [4, 0], [0, 1], [0, 2], [0, 4]], warp = [[0, 0], [0, 0]]>
+#acc = #tilegpu.layout<16x8, reg = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[0, 0], [0, 0]]>
+#a64 = #tilegpu.layout<16x4, reg = [[8, 0]], lane = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], warp = [[0, 0], [0, 0]]>
+#b64 = #tilegpu.layout<4x8, lane = [[1, 0], [2, 0], [0, 1], [0, 2], [0, 4]], warp = [[0, 0], [0, 0]]>
+
+#sa = #tilegpu.layout<64x32, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 8], [4, 16], [8, 0], [16, 0], [32, 0]]>
+#sb = #tilegpu.layout<32x16, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [0, 1], [8, 2], [16, 4], [0, 8]]>
+#sbn = #tilegpu.layout<32x16, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [1, 0], [2, 0], [4, 8], [8, 0], [16, 0]]>
+#ra = #tilegpu.layout<64x32, reg = [[0, 1], [0, 8], [0, 16], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#sum = #tilegpu.layout<64x16, reg = [[0, 1], [0, 8], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a", tilegpu.shared_bytes = 8192 : i32} {
+
+// Words of two: rows and rows + 8 of steps 0, then of steps 8.
+// CHECK-LABEL: llvm.func internal @mma(
+// CHECK-SAME: %[[A0:[a-z0-9]+]]: f16, %[[A1:[a-z0-9]+]]: f16, %[[A8:[a-z0-9]+]]: f16,
+// CHECK: nvvm.mma.sync A[%{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}] B[%{{.+}}, %{{.+}}] C[%{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}] {layoutA = #nvvm.mma_layout<row>, layoutB = #nvvm.mma_layout<col>, shape = #nvvm.shape<m = 16, n = 8, k = 16>} : (vector<2xf16>, vector<2xf16>, f32) -> !llvm.struct<(f32, f32, f32, f32)>
+tile.func private @mma(%a: tensor<16x16xf16, #a>, %b: tensor<16x8xf16, #b>, %c: tensor<16x8xf32, #acc>) -> tensor<16x8xf32, #acc> attributes {noinline} {
+  %d = tilegpu.mma_dot %a, %b, %c {warps = array<i32: 4, 1>} : tensor<16x16xf16, #a>, tensor<16x8xf16, #b> -> tensor<16x8xf32, #acc>
+  tile.return %d : tensor<16x8xf32, #acc>
+}
+
+// Two of 8 rows.
+// CHECK-LABEL: llvm.func internal @mma_f64(
+// CHECK-COUNT-2: nvvm.mma.sync {{.*}} shape = #nvvm.shape<m = 8, n = 8, k = 4>} : (f64, f64, f64)
+// CHECK-NOT: nvvm.mma.sync
+tile.func private @mma_f64(%a: tensor<16x4xf64, #a64>, %b: tensor<4x8xf64, #b64>, %c: tensor<16x8xf64, #acc>) -> tensor<16x8xf64, #acc> attributes {noinline} {
+  %d = tilegpu.mma_dot %a, %b, %c {warps = array<i32: 4, 1>} : tensor<16x4xf64, #a64>, tensor<4x8xf64, #b64> -> tensor<16x8xf64, #acc>
+  tile.return %d : tensor<16x8xf64, #acc>
+}
+
+// Both operands in memory: two steps along K, 32 bytes (2 units) apart. The sums come in
+// at the fence, and out at the wait.
+// CHECK-LABEL: llvm.func internal @wgmma(
+// CHECK: %[[F:.+]] = llvm.inline_asm has_side_effects asm_dialect = att "wgmma.fence.sync.aligned;", "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7"
+// CHECK: %[[F0:.+]] = llvm.extractvalue %[[F]][0]
+// CHECK: %[[P:.+]] = llvm.inline_asm has_side_effects asm_dialect = att "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {$0, $1, $2, $3, $4, $5, $6, $7}, $16, $17, $18, 1, 1, 0, 0;", "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,l,l,b" %[[F0]],
+// CHECK: llvm.inline_asm has_side_effects asm_dialect = att "wgmma.mma_async
+// CHECK: nvvm.wgmma.commit.group.sync.aligned
+// CHECK: llvm.inline_asm has_side_effects asm_dialect = att "wgmma.wait_group.sync.aligned 0;"
+tile.func private @wgmma(%c: tensor<64x16xf32, #sum>) -> tensor<64x16xf32, #sum> attributes {noinline} {
+  %a = tilegpu.local_alloc {tilegpu.shared_offset = 0 : i32} : () -> !tilegpu.memdesc<64x32xf16, #sa>
+  %b = tilegpu.local_alloc {tilegpu.shared_offset = 4096 : i32} : () -> !tilegpu.memdesc<32x16xf16, #sb>
+  %d = tilegpu.warpgroup_dot %a, %b, %c {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x32xf16, #sa>, !tilegpu.memdesc<32x16xf16, #sb> -> tensor<64x16xf32, #sum>
+  tile.return %d : tensor<64x16xf32, #sum>
+}
+
+// The first operand in registers, the second with N in rows; begun and not waited for.
+// Sums of zero are not read.
+// CHECK-LABEL: llvm.func internal @wgmma_registers(
+// CHECK: "wgmma.fence.sync.aligned;", "=r,=r,=r,=r,=r,=r,=r,=r,0,1,2,3,4,5,6,7"
+// CHECK: "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0, $1, $2, $3, $4, $5, $6, $7}, {$16, $17, $18, $19}, $20, $21, 1, 1, 1;"
+// CHECK: "wgmma.mma_async
+// CHECK: nvvm.wgmma.commit.group.sync.aligned
+// CHECK-NOT: wgmma.wait_group
+// CHECK: llvm.return
+tile.func private @wgmma_registers(%a: tensor<64x32xbf16, #ra>) -> tensor<64x16xf32, #sum> attributes {noinline} {
+  %c = arith.constant dense<0.0> : tensor<64x16xf32, #sum>
+  %b = tilegpu.local_alloc {tilegpu.shared_offset = 4096 : i32} : () -> !tilegpu.memdesc<32x16xbf16, #sbn>
+  %d = tilegpu.warpgroup_dot %a, %b, %c {groups = array<i32: 1, 1>, is_async} : tensor<64x32xbf16, #ra>, !tilegpu.memdesc<32x16xbf16, #sbn> -> tensor<64x16xf32, #sum>
+  tile.return %d : tensor<64x16xf32, #sum>
+}
+
+// CHECK-LABEL: llvm.func internal @wait(
+// CHECK: "wgmma.wait_group.sync.aligned 2;", "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7"
+tile.func private @wait(%c: tensor<64x16xf32, #sum>) -> tensor<64x16xf32, #sum> attributes {noinline} {
+  %d = tilegpu.warpgroup_wait %c {pendings = 2 : i32} : tensor<64x16xf32, #sum>
+  tile.return %d : tensor<64x16xf32, #sum>
+}
+}
