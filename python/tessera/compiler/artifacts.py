@@ -93,6 +93,11 @@ class CompiledKernel:
         return int(self.metadata.get("shared_bytes", 0))
 
     @property
+    def remarks(self) -> Sequence[str]:
+        """What the compiler and the assembler have to say, each with the line that it is about."""
+        return tuple(self.metadata.get("remarks", ()))
+
+    @property
     def num_warps(self) -> int:
         """The warps of a program; 0 for a kernel on the CPU."""
         return int(self.metadata.get("num_warps", 0))
