@@ -248,8 +248,16 @@ void LoopPipeliner::findAsyncDot() {
   if (!carried || carried.getOwner() != loop.getBody() || !carried.hasOneUse() ||
       !dot.getResult().hasOneUse() || *dot.getResult().getUsers().begin() != yield)
     return;
-  if (yield.getOperand(carried.getArgNumber() - 1) == dot.getResult())
-    asyncDot = dot;
+  if (yield.getOperand(carried.getArgNumber() - 1) != dot.getResult())
+    return;
+  // What each iteration writes to the same place cannot be read meanwhile: only rings have
+  // a place for the next one.
+  llvm::SmallDenseSet<Operation *, 16> replaced = getReplaced();
+  for (Value operand : {Value(dot.getA()), Value(dot.getB())})
+    if (Operation *producer = operand.getDefiningOp())
+      if (loop->isAncestor(producer) && !replaced.contains(producer))
+        return;
+  asyncDot = dot;
 }
 
 llvm::SmallDenseSet<Operation *, 16> LoopPipeliner::getReplaced() const {
@@ -271,8 +279,13 @@ int64_t LoopPipeliner::getOtherBytes() {
     auto around = op->getParentOfType<LoopLikeOpInterface>();
     if (around && !around->isAncestor(loop) && !loop->isAncestor(around))
       return;
+    auto isOver = [&](Operation *user) {
+      Operation *ancestor = loop->getBlock()->findAncestorOpInBlock(*user);
+      return ancestor && ancestor->isBeforeInBlock(loop);
+    };
     if (auto buffer = dyn_cast<LocalAllocOp>(op))
-      bytes += replaced.contains(op) ? 0 : buffer.getType().getNumBytes();
+      if (!replaced.contains(op) && !llvm::all_of(op->getUsers(), isOver))
+        bytes += buffer.getType().getNumBytes();
     // A product by multiply-add keeps its operands there.
     if (isa<tile::DotOp, tile::DotScaledOp>(op) && loop->isAncestor(op))
       for (Value operand : op->getOperands().drop_back())
