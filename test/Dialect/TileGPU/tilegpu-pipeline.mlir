@@ -281,3 +281,46 @@ tile.func private @off(%p: tensor<32x32x!tile.ptr<f32>, #u>, %y: tensor<32x32xf3
   tile.return %r : tensor<32x32xf32, #u>
 }
 }
+
+// -----
+
+// What each iteration writes to the same buffer has to be read before the next one does:
+// the product does not go on.
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x32, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 8], [4, 16], [8, 0], [16, 0], [32, 0]]>
+#b = #tilegpu.layout<32x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0]]>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+// CHECK-LABEL: @computed
+tile.func @computed(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, %o: !tile.ptr<f32>) {
+  %c0 = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  %row = tile.range 0 to 64 : tensor<64xi32, #u>
+  %column = tile.range 0 to 32 : tensor<32xi32, #u>
+  %column1 = tile.expand_dims %column {axis = 0 : i32} : tensor<32xi32, #u> -> tensor<1x32xi32, #u>
+  %ai = tile.broadcast %column1 : tensor<1x32xi32, #u> -> tensor<64x32xi32, #u>
+  %bj = tile.expand_dims %row {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %bj2 = tile.broadcast %bj : tensor<1x64xi32, #u> -> tensor<32x64xi32, #u>
+  // CHECK: scf.for
+  // CHECK: %[[B:.+]] = tilegpu.local_alloc %{{.+}} : (tensor<32x64xf16
+  // CHECK: tilegpu.warpgroup_dot %{{.+}}, %[[B]], %{{.+}} {groups = array<i32: 1, 1>} :
+  // CHECK-NOT: warpgroup_wait
+  %r = scf.for %i = %c0 to %k step %c32 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
+    %at = tile.addptr %p, %i : !tile.ptr<f16>, i32
+    %as = tile.splat %at : !tile.ptr<f16> -> tensor<64x32x!tile.ptr<f16>, #u>
+    %ap = tile.addptr %as, %ai : tensor<64x32x!tile.ptr<f16>, #u>, tensor<64x32xi32, #u>
+    %x = tile.load %ap : tensor<64x32x!tile.ptr<f16>, #u>
+    %xs = tilegpu.local_alloc %x : (tensor<64x32xf16, #u>) -> !tilegpu.memdesc<64x32xf16, #a>
+    %bs = tile.splat %at : !tile.ptr<f16> -> tensor<32x64x!tile.ptr<f16>, #u>
+    %bp = tile.addptr %bs, %bj2 : tensor<32x64x!tile.ptr<f16>, #u>, tensor<32x64xi32, #u>
+    %y = tile.load %bp : tensor<32x64x!tile.ptr<f16>, #u>
+    %y2 = arith.addf %y, %y : tensor<32x64xf16, #u>
+    %ys = tilegpu.local_alloc %y2 : (tensor<32x64xf16, #u>) -> !tilegpu.memdesc<32x64xf16, #b>
+    %d = tilegpu.warpgroup_dot %xs, %ys, %acc {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x32xf16, #a>, !tilegpu.memdesc<32x64xf16, #b> -> tensor<64x64xf32, #u>
+    scf.yield %d : tensor<64x64xf32, #u>
+  }
+  %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
+  tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
+  tile.return
+}
+}
