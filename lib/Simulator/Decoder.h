@@ -91,6 +91,9 @@ bool decodeWarp(Decoder &decoder, mlir::Operation &op);
 /// 1 arrives and does not wait.
 void runBarrier(Warp &warp, const Instr &instr, Lanes lanes);
 
+bool decodeMatrix(Decoder &decoder, mlir::Operation &op);
+bool decodeWarpgroup(Decoder &decoder, mlir::Operation &op);
+bool decodeAsync(Decoder &decoder, mlir::Operation &op);
 bool decodeInlinePTX(Decoder &decoder, mlir::Operation &op);
 
 } // namespace tessera::simulator

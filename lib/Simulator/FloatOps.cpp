@@ -8,6 +8,7 @@
 #include "InlinePTX.h"
 #include "Machine.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -66,6 +67,11 @@ BINARY(Power, std::pow(a, b))
 BINARY(ArcTangent2, std::atan2(a, b))
 #undef BINARY
 
+/// Zero for a denormal.
+template <typename T> T flush(T x) {
+  return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(T(0), x) : x;
+}
+
 #define UNARY(Name, expression)                                                                    \
   struct Name {                                                                                    \
     template <typename T> static T apply(T x) { return expression; }                               \
@@ -73,6 +79,7 @@ BINARY(ArcTangent2, std::atan2(a, b))
 UNARY(Sqrt, std::sqrt(x))
 UNARY(ReciprocalSqrt, static_cast<T>(1 / std::sqrt(static_cast<double>(x))))
 UNARY(Reciprocal, 1 / x)
+UNARY(FlushedReciprocal, flush(1 / flush(x)))
 UNARY(Floor, std::floor(x))
 UNARY(Ceil, std::ceil(x))
 UNARY(Trunc, std::trunc(x))
@@ -542,6 +549,7 @@ bool simulator::decodeFloat(Decoder &decoder, Operation &op) {
         return each(forFormat<Compare>(from), getRelations(comparison.getPredicate()));
       })
       .Case([&](LLVM::IsFPClass test) { return each(forFormat<Classify>(from), test.getBit()); })
+      .Case([&](NVVM::RcpApproxFtzF32Op) { return each(Unary<FlushedReciprocal>::of(scalar)); })
       .Case([&](LLVM::CallOp call) { return decodeLibrary(decoder, call); })
       .Case([&](LLVM::CallIntrinsicOp call) { return decodeIntrinsic(decoder, call); })
       .Default([](Operation *) { return false; });

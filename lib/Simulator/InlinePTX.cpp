@@ -31,7 +31,7 @@ void PTXText::bindOperands() {
   op.getConstraints().split(constraints, ',');
   size_t next = 0;
   for (StringRef constraint : constraints) {
-    if (constraint.starts_with("=") || constraint.starts_with("~"))
+    if (constraint.empty() || constraint.starts_with("=") || constraint.starts_with("~"))
       continue;
     if (next == op->getNumOperands())
       decoder.refuse("the constraints of this inline PTX");
@@ -226,7 +226,8 @@ void PTXText::decodeStatement(StringRef statement) {
     instr.operands.push_back(*operand);
   }
   size_t first = decoder.getNumInstrs();
-  if (!decodeMemoryPTX(decoder, instr) && !decodeArithmeticPTX(decoder, instr))
+  if (!decodeMemoryPTX(decoder, instr) && !decodeWarpgroupPTX(decoder, instr) &&
+      !decodeArithmeticPTX(decoder, instr))
     refuse(statement);
   decoder.predicate(first, instr.predicate, instr.isNegated);
 }

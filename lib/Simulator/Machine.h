@@ -38,6 +38,19 @@ struct Frame {
   const Instr *call = nullptr;
 };
 
+/// A copy to shared memory that may not have arrived yet.
+struct PendingCopy {
+  uint64_t address = 0;
+  unsigned size = 0;
+  bool isDone = false;
+  std::array<uint8_t, 16> data;
+};
+
+struct LaneCopies {
+  std::vector<PendingCopy> open; ///< not in a group yet
+  std::deque<std::vector<PendingCopy>> groups;
+};
+
 enum class WarpState : uint8_t { Runnable, AtBarrier, Done };
 
 class Warp {
@@ -57,9 +70,7 @@ public:
     return reg >= 0 ? rows[frames.back().firstRow + reg].lane : constants[~reg].lane;
   }
   unsigned threadOf(unsigned lane) const { return id * kLanes + lane; }
-  Accessor accessor(unsigned lane) const {
-    return {id, lane, times.of[id], &times, /*isAsync=*/false};
-  }
+  Accessor accessor(unsigned lane) const { return {id, lane, times.of[id], &times}; }
   /// What comes after is told apart from what came before.
   void tick() { ++times.of[id]; }
   uint8_t *local(unsigned lane, uint64_t offset) {
@@ -77,6 +88,10 @@ public:
   unsigned barrier = 0;
   Times times;
   uint64_t localBytes = 0;
+  std::array<LaneCopies, kLanes> copies;
+  /// Pieces of 16 bytes of shared memory that products are being made of.
+  std::vector<uint64_t> openReads;
+  std::deque<std::vector<uint64_t>> readGroups;
 
 private:
   void pushFrame(const Code &code, Lanes lanes, const Instr *call);

@@ -24,7 +24,7 @@ bool SharedMemory::isOrdered(const Access &earlier, const Accessor &who) {
 bool SharedMemory::isWriteOrdered(const Shadow &shadow, const Accessor &who) {
   const Access &write = shadow.write;
   return isOrdered(write, who) || (!shadow.isAtomic && write.agent == who.agent &&
-                                   write.clock == who.clock && (write.lanes & lanesOf(who)) != 0);
+                                   write.clock == who.clock && (lanesOf(who) & ~write.lanes) == 0);
 }
 
 void SharedMemory::noteRead(uint64_t address, Shadow &shadow, const Accessor &who, Lanes lanes) {
@@ -94,6 +94,10 @@ Conflict SharedMemory::access(uint64_t address, unsigned size, AccessKind kind, 
       noteRead(at, shadow, who, lanes);
       continue;
     }
+    if (pendingReads[at / 16] && conflict == Conflict::None) {
+      conflict = Conflict::Race;
+      *other = "read by a wgmma that has not been waited for";
+    }
     if (!isOrdered(shadow.read, who))
       report(Conflict::Race, "read by", shadow.read);
     if (shadow.hasReaders)
@@ -104,7 +108,7 @@ Conflict SharedMemory::access(uint64_t address, unsigned size, AccessKind kind, 
     if ((bothAtomic || isSame) && shadow.write.agent == who.agent &&
         shadow.write.clock == who.clock)
       writers |= shadow.write.lanes;
-    shadow.write = {who.clock, writers, static_cast<uint8_t>(who.agent)};
+    shadow.write = {who.isPending ? kPending : who.clock, writers, static_cast<uint8_t>(who.agent)};
     shadow.read = {};
     shadow.hasReaders = false;
     shadow.isInitialised = true;
@@ -118,4 +122,10 @@ void SharedMemory::complete(uint64_t address, unsigned size, unsigned agent, Clo
   for (uint64_t at = address; at < address + size; ++at)
     if (shadows[at].write.clock == kPending && shadows[at].write.agent == agent)
       shadows[at].write.clock = clock;
+}
+
+void SharedMemory::endRead(uint64_t piece, const Accessor &who) {
+  --pendingReads[piece];
+  for (uint64_t at = piece * 16; at < piece * 16 + 16; ++at)
+    noteRead(at, shadows[at], who, lanesOf(who));
 }

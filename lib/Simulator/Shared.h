@@ -46,7 +46,8 @@ struct Accessor {
   unsigned lane = 0;
   Clock clock = 0;
   const Times *heard = nullptr;
-  bool isAsync = false;
+  bool isAsync = false;   ///< by way of the asynchronous units
+  bool isPending = false; ///< over only when it has been waited for
 };
 
 enum class AccessKind : uint8_t { Read, Write, Atomic };
@@ -56,7 +57,7 @@ enum class Conflict : uint8_t { None, Uninitialised, Race, Unfenced };
 
 class SharedMemory {
 public:
-  explicit SharedMemory(size_t size) : bytes(size), shadows(size) {}
+  explicit SharedMemory(size_t size) : bytes(size), shadows(size), pendingReads(size / 16 + 1) {}
 
   uint64_t size() const { return bytes.size(); }
   uint8_t *data(uint64_t address) { return bytes.data() + address; }
@@ -69,6 +70,9 @@ public:
                   const uint8_t *data, std::string *other);
   /// Ends a copy of `agent` to these bytes.
   void complete(uint64_t address, unsigned size, unsigned agent, Clock clock);
+  /// An asynchronous read of 16 bytes, which nobody may overwrite before its end.
+  void beginRead(uint64_t piece) { ++pendingReads[piece]; }
+  void endRead(uint64_t piece, const Accessor &who);
 
 private:
   struct Access {
@@ -91,6 +95,7 @@ private:
   std::vector<uint8_t> bytes;
   std::vector<Shadow> shadows;
   std::map<uint64_t, std::vector<Access>> readers;
+  std::vector<uint16_t> pendingReads; ///< of each 16 bytes
 };
 
 } // namespace tessera::simulator

@@ -12,6 +12,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -126,5 +127,6 @@ SimulatorReport tessera::simulate(ModuleOp module, StringRef name, std::array<in
   Machine machine(image, *image.functions.at(kernel.getName().str()), grid, numWarps, values,
                   options);
   machine.run();
+  llvm::outs().flush();
   return machine.takeReport();
 }

@@ -49,7 +49,7 @@ class Function:
     def bound(self, dtype: str, target: str) -> float:
         """The bound for "float32" or "float64" on a target."""
         name = f"{dtype.replace('float32', 'single').replace('float64', 'double')}_bound"
-        return float(getattr(self, f"gpu_{name}" if target == "cuda" else name))
+        return float(getattr(self, f"gpu_{name}" if target in ("cuda", "simulator") else name))
 
 
 @functools.lru_cache(maxsize=None)

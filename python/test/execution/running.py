@@ -2,8 +2,8 @@
 """Running kernels on every target of this machine, and arrays to run them on.
 
 The tests here run each operation of the language on random data against NumPy, on the
-reference interpreter, on the CPU with AVX-512, AVX2 and SSE2 code, and on a GPU if there
-is one.
+reference interpreter, on the CPU with AVX-512, AVX2 and SSE2 code, on a GPU if there is
+one, and for a GPU on the simulator.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import ml_dtypes
 import numpy as np
 
 import tessera
+import tessera.gpu
 from execution import on_gpu
 from tessera import _C
 
@@ -23,7 +24,7 @@ INTS = ["int8", "int16", "int32", "int64"]
 UINTS = ["uint8", "uint16", "uint32", "uint64"]
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
 
-TARGETS = ["interpreter", "x86-64-v4", "x86-64-v3", "x86-64", "cuda"]
+TARGETS = ["interpreter", "x86-64-v4", "x86-64-v3", "x86-64", "simulator", "cuda"]
 
 
 def numpy_dtype(name: str) -> np.dtype:
@@ -44,12 +45,15 @@ class Runner:
 
     def __init__(self, target: str) -> None:
         self.target = target
+        self.memory: list[np.ndarray] = []  # what kernels find by `addresses`
 
     def __call__(self, kernel: Any, grid: tuple[int, ...], *arguments: Any, **options: Any) -> None:
         if self.target == "interpreter":
             for name in ("num_threads", "deterministic"):
                 options.pop(name, None)
             tessera.interpret(kernel)[grid](*arguments, **options)
+        elif self.target == "simulator":
+            tessera.gpu.simulate(kernel, memory=self.memory)[grid](*arguments, **options).check()
         elif self.target == "cuda":
             on_gpu.launch(kernel, grid, arguments, options)
         else:
@@ -58,6 +62,7 @@ class Runner:
     def addresses(self, arrays: list[np.ndarray]) -> np.ndarray:
         """Where kernels find arrays, to be passed in memory."""
         if self.target != "cuda":
+            self.memory = arrays
             return np.array([array.ctypes.data for array in arrays], np.int64)
         self.mirror = on_gpu.Mirror()  # alive as long as the runner
         copies = map(self.mirror.upload, arrays)

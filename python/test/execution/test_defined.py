@@ -128,7 +128,8 @@ def kernel(out_ptr):
 
 
 def test_program_order_across_lanes(run):
-    """A load sees what another lane stored earlier; debug_barrier is needed on GPUs alone."""
+    """A load sees what another lane stored earlier, and not what it stores later; debug_barrier
+    is needed on GPUs alone."""
     kernel = make_kernel("""
 @tessera.jit
 def kernel(x_ptr, out_ptr):
@@ -136,7 +137,9 @@ def kernel(x_ptr, out_ptr):
     tl.store(x_ptr + i, i * i)
     tl.debug_barrier()
     tl.store(out_ptr + i, tl.load(x_ptr + (63 - i)))
-    tl.store(x_ptr + i, tl.load(x_ptr + (i + 1) % 64))
+    next = tl.load(x_ptr + (i + 1) % 64)
+    tl.debug_barrier()
+    tl.store(x_ptr + i, next)
 """)
     x, out = np.zeros(64, np.int32), np.zeros(64, np.int32)
     run(kernel, (1,), x, out)

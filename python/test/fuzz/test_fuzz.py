@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Generated kernels: interpreter and CPU agree. More of them: tools of tessera.testing.fuzz.
+"""Generated kernels: interpreter, CPU and simulated GPU agree. More of them: tools of tessera.testing.fuzz.
 
 `python -m tessera.testing.fuzz --count 5000 --seed N` runs as many as wanted, and makes a
 failing kernel smaller.
@@ -20,11 +20,17 @@ from tessera.testing.fuzz.check import Memory, choose_cpu, compare, compile_sour
 from tessera.testing.fuzz.program import Array, Check, walk
 
 KERNELS = 200
+SIMULATED_KERNELS = 100
 
 
 @pytest.mark.parametrize("seed", range(KERNELS))
 def test_targets_agree(seed):
     check(generate(seed))
+
+
+@pytest.mark.parametrize("seed", range(SIMULATED_KERNELS))
+def test_gpu_code_agrees_and_is_clean(seed):
+    check(generate(seed), "simulator")
 
 
 def test_a_seed_is_one_kernel_whatever_the_hash_seed():

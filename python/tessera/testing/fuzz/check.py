@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import tessera
+import tessera.gpu
 from tessera import _C
 from tessera.testing.fuzz.program import Array, Check, Program
 
@@ -24,7 +25,9 @@ _EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "floa
 # The code paths of the CPU target, and what a machine must have to run them.
 _CPUS = {"x86-64-v4": ("avx512f", "avx512vl"), "x86-64-v3": ("avx2", "fma"), "x86-64": ()}
 
+# How a GPU kernel is compiled, by the seed.
 _WARPS = (1, 2, 4, 8)
+_ARCHITECTURES = ("sm_80", "sm_89", "sm_90a")
 
 
 class Failure(Exception):
@@ -34,8 +37,8 @@ class Failure(Exception):
 def check(program: Program, target: str = "") -> None:
     """Runs `program` on the interpreter and on a target; raises Failure with the difference.
 
-    `target` is "cuda" or the name of a CPU that the compiler knows; by default one of those
-    whose code this machine can run, chosen by the seed.
+    `target` is "cuda", "simulator" (of a GPU) or the name of a CPU that the compiler knows; by
+    default one of those whose code this machine can run, chosen by the seed.
     """
     kernel = compile_source(program.source(), f"<kernel of seed {program.seed}>")
     compare(
@@ -119,7 +122,8 @@ def compare(
     """Runs the kernel on the interpreter and as code for `target`; raises Failure.
 
     Half the seeds compile with `deterministic`, by which sums and products of arbitrary
-    floats are the same everywhere, too. On a GPU the seed also says how many warps.
+    floats are the same everywhere, too. On a GPU the seed also says how many warps, and what
+    the simulator finds is a failure.
     """
     target = target or choose_cpu(seed)
     expected = Memory(arrays, programs, seed)
@@ -130,11 +134,17 @@ def compare(
     except Exception as error:
         raise Failure(f"the interpreter refused the kernel: {_describe(error)}") from error
     deterministic = seed % 2 == 1
-    options = {"enable_fp_fusion": False, "deterministic": deterministic}
-    name = target if target == "cuda" else f"cpu {target}"
+    options: dict[str, Any] = {"enable_fp_fusion": False, "deterministic": deterministic}
+    on_gpu = target in ("cuda", "simulator")
+    name = target if on_gpu else f"cpu {target}"
+    if on_gpu:
+        options["num_warps"] = _WARPS[seed // 2 % 4]
     try:
         if target == "cuda":
-            _run_on_gpu(kernel[grid], got, n, num_warps=_WARPS[seed // 2 % 4], **options)
+            _run_on_gpu(kernel[grid], got, n, **options)
+        elif target == "simulator":
+            options["target"] = _ARCHITECTURES[seed % 3]
+            tessera.gpu.simulate(kernel, seed=seed)[grid](*got.views, n, **options).check()
         else:
             kernel[grid](*got.views, n, cpu=target, **options)
     except Exception as error:

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Copies of a thread that nobody may look at before the thread has waited for them:
+// cp.async and its groups. When the bytes arrive is decided by the seed.
+
+#include "Decoder.h"
+#include "MemoryOps.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <cstring>
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::simulator;
+
+namespace {
+
+/// Operands: where to, where from, and how many bytes are read; the rest are zeros.
+/// `immediate`: bytes.
+void copyAsync(Warp &warp, const Instr &instr, Lanes lanes) {
+  const uint64_t *to = warp.in(instr, 0), *from = warp.in(instr, 1), *sizes = warp.in(instr, 2);
+  auto size = static_cast<unsigned>(instr.immediate);
+  auto [wavefronts, ideal] = countWavefronts(to, lanes, size);
+  warp.machine.noteShared(instr, "cp.async", wavefronts, ideal);
+  forEachLane(lanes, [&](unsigned lane) {
+    PendingCopy copy;
+    copy.address = to[lane];
+    copy.size = size;
+    copy.data.fill(0);
+    auto filled = static_cast<unsigned>(std::min<uint64_t>(sizes[lane], size));
+    if (filled)
+      if (const uint8_t *source = resolve(warp, instr, lane, from[lane], filled, size,
+                                          Space::Global, AccessKind::Read, nullptr))
+        std::memcpy(copy.data.data(), source, filled);
+    if (to[lane] % size != 0)
+      warp.machine.report(FindingKind::Misaligned, instr, warp, static_cast<int>(lane), to[lane],
+                          "copies to an address of shared memory that is no multiple of the size");
+    Accessor who = warp.accessor(lane);
+    who.isPending = true;
+    uint8_t *target = resolveShared(warp, instr, who, to[lane], size, AccessKind::Write, nullptr);
+    if (!target)
+      return;
+    copy.isDone = warp.machine.drawBits() & 1;
+    if (copy.isDone)
+      std::memcpy(target, copy.data.data(), size);
+    warp.copies[lane].open.push_back(copy);
+  });
+}
+
+void commitGroup(Warp &warp, const Instr &, Lanes lanes) {
+  forEachLane(lanes, [&](unsigned lane) {
+    LaneCopies &copies = warp.copies[lane];
+    copies.groups.push_back(std::move(copies.open));
+    copies.open.clear();
+  });
+}
+
+void finish(Warp &warp, std::vector<PendingCopy> &group) {
+  SharedMemory &shared = warp.cta.shared;
+  for (const PendingCopy &copy : group) {
+    if (!copy.isDone)
+      std::memcpy(shared.data(copy.address), copy.data.data(), copy.size);
+    shared.complete(copy.address, copy.size, warp.id, warp.times.of[warp.id]);
+  }
+  group.clear();
+}
+
+/// All but the last `immediate` groups are waited for; -1: what is not in a group, too.
+void waitForGroups(Warp &warp, const Instr &instr, Lanes lanes) {
+  forEachLane(lanes, [&](unsigned lane) {
+    LaneCopies &copies = warp.copies[lane];
+    auto left = static_cast<size_t>(std::max<int64_t>(instr.immediate, 0));
+    while (copies.groups.size() > left) {
+      finish(warp, copies.groups.front());
+      copies.groups.pop_front();
+    }
+    if (instr.immediate < 0)
+      finish(warp, copies.open);
+  });
+}
+
+} // namespace
+
+bool simulator::decodeAsync(Decoder &decoder, Operation &op) {
+  return llvm::TypeSwitch<Operation *, bool>(&op)
+      .Case([&](NVVM::CpAsyncOp copy) {
+        Registers operands{decoder.getScalar(copy.getDst()), decoder.getScalar(copy.getSrc()),
+                           copy.getCpSize() ? decoder.getScalar(copy.getCpSize())
+                                            : decoder.constant(copy.getSize())};
+        decoder.emit(copyAsync, {}, operands, Flow::Memory).immediate = copy.getSize();
+        return true;
+      })
+      .Case([&](NVVM::CpAsyncCommitGroupOp) {
+        decoder.emit(commitGroup, {}, {});
+        return true;
+      })
+      .Case([&](NVVM::CpAsyncWaitGroupOp wait) {
+        decoder.emit(waitForGroups, {}, {}, Flow::Memory).immediate = wait.getN();
+        return true;
+      })
+      .Default([](Operation *) { return false; });
+}

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a warp does with small matrices: ldmatrix, stmatrix and mma.sync. Products are
+// summed in double and rounded once, which is at least as near as the machine's sums.
+
+#include "MatrixOps.h"
+
+#include "Floats.h"
+#include "MemoryOps.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cstring>
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::simulator;
+
+//===----------------------------------------------------------------------===//
+// Elements
+//===----------------------------------------------------------------------===//
+
+double simulator::toDouble(MatrixType type, uint64_t bits) {
+  auto narrow = [&](const llvm::fltSemantics &semantics) {
+    llvm::APFloat value(semantics, llvm::APInt(8, bits & 255));
+    bool losesInfo;
+    value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+    return value.convertToDouble();
+  };
+  switch (type) {
+  case MatrixType::F16:
+    return F16::load(bits & 0xffff);
+  case MatrixType::BF16:
+    return BF16::load(bits & 0xffff);
+  case MatrixType::TF32: // the low bits are not looked at
+    return F32::load(bits & 0xffffe000);
+  case MatrixType::F32:
+    return F32::load(bits);
+  case MatrixType::F64:
+    return F64::load(bits);
+  case MatrixType::E4M3:
+    return narrow(llvm::APFloat::Float8E4M3FN());
+  case MatrixType::E5M2:
+    return narrow(llvm::APFloat::Float8E5M2());
+  case MatrixType::S8:
+    return static_cast<double>(signExtend(bits & 255, 8));
+  case MatrixType::U8:
+    return static_cast<double>(bits & 255);
+  case MatrixType::S32:
+    return static_cast<double>(signExtend(bits, 32));
+  }
+  llvm_unreachable("covered switch");
+}
+
+uint64_t simulator::fromDouble(MatrixType type, double value) {
+  switch (type) {
+  case MatrixType::F16:
+    return F16::round(value);
+  case MatrixType::F32:
+    return F32::round(value);
+  case MatrixType::F64:
+    return F64::store(value);
+  case MatrixType::S32: // exact in a double, and wraps
+    return static_cast<uint32_t>(static_cast<int64_t>(value));
+  default:
+    llvm_unreachable("no type of sums");
+  }
+}
+
+unsigned simulator::getBits(MatrixType type) {
+  switch (type) {
+  case MatrixType::F16:
+  case MatrixType::BF16:
+    return 16;
+  case MatrixType::TF32:
+  case MatrixType::F32:
+  case MatrixType::S32:
+    return 32;
+  case MatrixType::F64:
+    return 64;
+  case MatrixType::E4M3:
+  case MatrixType::E5M2:
+  case MatrixType::S8:
+  case MatrixType::U8:
+    return 8;
+  }
+  llvm_unreachable("covered switch");
+}
+
+std::optional<MatrixType> simulator::parseMatrixType(StringRef name) {
+  return llvm::StringSwitch<std::optional<MatrixType>>(name)
+      .Case("f16", MatrixType::F16)
+      .Case("bf16", MatrixType::BF16)
+      .Case("tf32", MatrixType::TF32)
+      .Case("f32", MatrixType::F32)
+      .Case("f64", MatrixType::F64)
+      .Case("e4m3", MatrixType::E4M3)
+      .Case("e5m2", MatrixType::E5M2)
+      .Case("s8", MatrixType::S8)
+      .Case("u8", MatrixType::U8)
+      .Case("s32", MatrixType::S32)
+      .Default(std::nullopt);
+}
+
+//===----------------------------------------------------------------------===//
+// ldmatrix and stmatrix
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Lanes 8 i to 8 i + 7 give the rows of matrix i. `immediate`: transposed.
+void loadMatrices(Warp &warp, const Instr &instr, Lanes lanes) {
+  if (!warp.checkWhole(instr, lanes, "ldmatrix"))
+    return;
+  const uint64_t *addresses = warp.in(instr, 0);
+  size_t matrices = instr.results.size();
+  Lanes used = matrices == 4 ? kAllLanes : (Lanes(1) << (8 * matrices)) - 1;
+  auto [wavefronts, ideal] = countWavefronts(addresses, used, 16);
+  warp.machine.noteShared(instr, "ldmatrix", wavefronts, ideal);
+  for (size_t matrix = 0; matrix < matrices; ++matrix) {
+    uint16_t elements[8][8];
+    for (unsigned row = 0; row < 8; ++row) {
+      auto lane = static_cast<unsigned>(8 * matrix + row);
+      std::memset(elements[row], 0xcd, 16);
+      if (addresses[lane] % 16 != 0)
+        warp.machine.report(FindingKind::Misaligned, instr, warp, static_cast<int>(lane),
+                            addresses[lane], "gives ldmatrix a row that is not aligned to 16");
+      if (const uint8_t *from = resolveShared(warp, instr, warp.accessor(kLanes), addresses[lane],
+                                              16, AccessKind::Read, nullptr))
+        std::memcpy(elements[row], from, 16);
+    }
+    uint64_t *result = warp.out(instr, matrix);
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      unsigned row = lane / 4, column = lane % 4 * 2;
+      uint32_t low = instr.immediate ? elements[column][row] : elements[row][column];
+      uint32_t high = instr.immediate ? elements[column + 1][row] : elements[row][column + 1];
+      result[lane] = low | high << 16;
+    }
+  }
+}
+
+void storeMatrices(Warp &warp, const Instr &instr, Lanes lanes) {
+  if (!warp.checkWhole(instr, lanes, "stmatrix"))
+    return;
+  const uint64_t *addresses = warp.in(instr, 0);
+  size_t matrices = instr.operands.size() - 1;
+  Lanes used = matrices == 4 ? kAllLanes : (Lanes(1) << (8 * matrices)) - 1;
+  auto [wavefronts, ideal] = countWavefronts(addresses, used, 16);
+  warp.machine.noteShared(instr, "stmatrix", wavefronts, ideal);
+  for (size_t matrix = 0; matrix < matrices; ++matrix) {
+    const uint64_t *words = warp.in(instr, 1 + matrix);
+    for (unsigned lane = 0; lane < kLanes; ++lane)
+      for (unsigned half = 0; half < 2; ++half) {
+        unsigned row = lane / 4, column = lane % 4 * 2 + half;
+        if (instr.immediate)
+          std::swap(row, column);
+        uint64_t start = addresses[8 * matrix + row];
+        auto value = static_cast<uint16_t>(words[lane] >> (16 * half));
+        auto *bytes = reinterpret_cast<const uint8_t *>(&value);
+        if (column == 0 && start % 16 != 0)
+          warp.machine.report(FindingKind::Misaligned, instr, warp, static_cast<int>(lane), start,
+                              "stmatrix to a row that is not aligned to 16");
+        if (uint8_t *to = resolveShared(warp, instr, warp.accessor(lane), start + 2 * column, 2,
+                                        AccessKind::Write, bytes))
+          std::memcpy(to, bytes, 2);
+      }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// mma.sync
+//===----------------------------------------------------------------------===//
+
+struct Product {
+  int64_t m, n, k;
+  MatrixType a, b, sum;
+  std::vector<PackedElement> elementsA, elementsB, elementsC, results;
+};
+
+double read(Warp &warp, const PackedElement &element, unsigned lane, MatrixType type) {
+  return toDouble(type, warp.row(element.reg)[lane] >> element.shift);
+}
+
+/// Who holds what: row group g = lane / 4, t = lane % 4. Of A, element j of word i is
+/// (g + 8 (i mod 2), e t + j + 4 e (i / 2)), with e elements a word (and one row group for
+/// f64); of B (e t + j + 4 e i, g); of the sums (g + 8 (i / 2), 2 t + i mod 2).
+void multiply(Warp &warp, const Instr &instr, Lanes lanes) {
+  if (!warp.checkWhole(instr, lanes, "mma"))
+    return;
+  const auto &product = *static_cast<const Product *>(instr.detail);
+  std::array<std::array<double, 64>, 16> a;
+  std::array<std::array<double, 8>, 64> b;
+  unsigned perWord = std::max(1u, 32 / getBits(product.a)), rowGroups = product.m / 8;
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    unsigned g = lane / 4, t = lane % 4;
+    for (size_t at = 0; at < product.elementsA.size(); ++at) {
+      unsigned word = at / perWord, j = at % perWord;
+      a[g + 8 * (word % rowGroups)][perWord * t + j + 4 * perWord * (word / rowGroups)] =
+          read(warp, product.elementsA[at], lane, product.a);
+    }
+    for (size_t at = 0; at < product.elementsB.size(); ++at) {
+      unsigned word = at / perWord, j = at % perWord;
+      b[perWord * t + j + 4 * perWord * word][g] =
+          read(warp, product.elementsB[at], lane, product.b);
+    }
+  }
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    unsigned g = lane / 4, t = lane % 4;
+    for (size_t at = 0; at < product.results.size(); ++at) {
+      unsigned row = g + 8 * (at / 2), column = 2 * t + at % 2;
+      double sum = read(warp, product.elementsC[at], lane, product.sum);
+      for (int64_t k = 0; k < product.k; ++k)
+        sum += a[row][k] * b[k][column];
+      warp.out(instr, at)[lane] = fromDouble(product.sum, sum);
+    }
+  }
+}
+
+std::optional<MatrixType> getType(NVVM::MMATypes type) {
+  return parseMatrixType(NVVM::stringifyMMATypes(type));
+}
+
+bool decodeMma(Decoder &decoder, NVVM::MmaOp op) {
+  Product product;
+  std::optional<MatrixType> a, b;
+  if (op.getMultiplicandAPtxType())
+    a = getType(*op.getMultiplicandAPtxType());
+  if (op.getMultiplicandBPtxType())
+    b = getType(*op.getMultiplicandBPtxType());
+  if (!a || !b || op.getLayoutA() != NVVM::MMALayout::row ||
+      op.getLayoutB() != NVVM::MMALayout::col)
+    decoder.refuse("this form of mma");
+  product.a = *a;
+  product.b = *b;
+  product.m = op.getShape().getM();
+  product.n = op.getShape().getN();
+  product.k = op.getShape().getK();
+  SmallVector<Type> results = getScalars(op.getType());
+  Type sum = results.front();
+  std::optional<MatrixType> sumType;
+  if (sum.isF64())
+    sumType = MatrixType::F64;
+  else if (sum.isF32())
+    sumType = MatrixType::F32;
+  else if (sum.isF16())
+    sumType = MatrixType::F16;
+  else if (sum.isInteger(32))
+    sumType = MatrixType::S32;
+  if (!sumType || product.n != 8 || product.m > 16)
+    decoder.refuse("this form of mma");
+  product.sum = *sumType;
+  for (Value operand : op.getOperandA())
+    unpack(decoder, operand, getBits(product.a), product.elementsA);
+  for (Value operand : op.getOperandB())
+    unpack(decoder, operand, getBits(product.b), product.elementsB);
+  for (Value operand : op.getOperandC())
+    unpack(decoder, operand, getBits(product.sum), product.elementsC);
+  Registers registers = decoder.define(op.getResult());
+  for (Register reg : registers)
+    product.results.push_back({reg, 0});
+  if (product.elementsA.size() * kLanes != static_cast<size_t>(product.m * product.k) ||
+      product.elementsB.size() * kLanes != static_cast<size_t>(product.n * product.k) ||
+      product.elementsC.size() != product.results.size())
+    decoder.refuse("this form of mma");
+  decoder.emit(multiply, registers, {}).detail = decoder.keep(product);
+  return true;
+}
+
+} // namespace
+
+void simulator::unpack(Decoder &decoder, Value value, unsigned bits,
+                       std::vector<PackedElement> &elements) {
+  for (auto [reg, type] : llvm::zip_equal(decoder.get(value), getScalars(value.getType())))
+    for (unsigned shift = 0; shift < getWidth(type); shift += bits)
+      elements.push_back({reg, shift});
+}
+
+bool simulator::decodeMatrix(Decoder &decoder, Operation &op) {
+  auto check = [&](NVVM::LdStMatrixShapeAttr shape, NVVM::LdStMatrixEltType type) {
+    if (shape.getM() != 8 || shape.getN() != 8 || type != NVVM::LdStMatrixEltType::B16)
+      decoder.refuse("this form of ldmatrix or stmatrix");
+  };
+  return llvm::TypeSwitch<Operation *, bool>(&op)
+      .Case([&](NVVM::LdMatrixOp load) {
+        check(load.getShape(), load.getEltType());
+        Instr &instr = decoder.emit(loadMatrices, decoder.define(load.getResult()),
+                                    decoder.getScalar(load.getPtr()), Flow::Memory);
+        instr.immediate = load.getLayout() == NVVM::MMALayout::col;
+        return true;
+      })
+      .Case([&](NVVM::StMatrixOp store) {
+        check(store.getShape(), store.getEltType());
+        Registers operands{decoder.getScalar(store.getPtr())};
+        for (Value source : store.getSources())
+          operands.push_back(decoder.getScalar(source));
+        decoder.emit(storeMatrices, {}, operands, Flow::Memory).immediate =
+            store.getLayout() == NVVM::MMALayout::col;
+        return true;
+      })
+      .Case([&](NVVM::MmaOp mma) { return decodeMma(decoder, mma); })
+      .Default([](Operation *) { return false; });
+}

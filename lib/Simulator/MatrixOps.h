@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Elements of the matrices that tensor cores multiply.
+
+#ifndef TESSERA_LIB_SIMULATOR_MATRIXOPS_H
+#define TESSERA_LIB_SIMULATOR_MATRIXOPS_H
+
+#include "Decoder.h"
+
+namespace tessera::simulator {
+
+enum class MatrixType : uint8_t { F16, BF16, TF32, F32, F64, E4M3, E5M2, S8, U8, S32 };
+
+unsigned getBits(MatrixType type);
+double toDouble(MatrixType type, uint64_t bits);
+uint64_t fromDouble(MatrixType type, double value);
+/// "f16", "e4m3", "s32", ...
+std::optional<MatrixType> parseMatrixType(llvm::StringRef name);
+
+/// Bits of a register from `shift` up.
+struct PackedElement {
+  Register reg;
+  unsigned shift;
+};
+
+/// Appends the elements of `bits` bits that a value holds, the low ones first.
+void unpack(Decoder &decoder, mlir::Value value, unsigned bits,
+            std::vector<PackedElement> &elements);
+
+} // namespace tessera::simulator
+
+#endif // TESSERA_LIB_SIMULATOR_MATRIXOPS_H

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// wgmma: products of four warps, whose operands the asynchronous units read from shared
+// memory. A warp has 16 of the 64 rows, so each is simulated by itself. What an
+// instruction reads may not be overwritten before its group has been waited for, and what
+// was written as usual has to be fenced before.
+
+#include "InlinePTX.h"
+#include "Machine.h"
+#include "MatrixOps.h"
+#include "MemoryOps.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <cstring>
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::simulator;
+
+namespace {
+
+/// The rows of a warp of the group.
+constexpr unsigned kRows = 16;
+
+struct Product {
+  unsigned n = 0, k = 0;
+  MatrixType a, b, sum;
+  bool isAInMemory = false, isAKMajor = true, isBKMajor = true;
+  bool negatesA = false, negatesB = false;
+  Registers sums, wordsA;
+  Register descriptorA = kNoRegister, descriptorB = kNoRegister, adds = kNoRegister;
+};
+
+/// The strides and the swizzle of an operand in memory.
+struct Descriptor {
+  uint64_t start, leading, stride;
+  unsigned swizzle; ///< bytes of a row, 0 without
+
+  explicit Descriptor(uint64_t bits)
+      : start((bits & 0x3fff) << 4), leading((bits >> 16 & 0x3fff) << 4),
+        stride((bits >> 32 & 0x3fff) << 4) {
+    constexpr unsigned widths[] = {0, 128, 64, 32};
+    swizzle = widths[bits >> 62];
+  }
+
+  /// Where the element (mn, k) of `bytes` bytes lies.
+  uint64_t find(unsigned mn, unsigned k, unsigned bytes, bool isKMajor) const {
+    uint64_t row = swizzle ? swizzle : 16, perRow = row / bytes;
+    uint64_t fast = isKMajor ? k : mn, slow = isKMajor ? mn : k;
+    uint64_t at = start + slow % 8 * row;
+    if (isKMajor && swizzle) // a step along K lies within a row
+      at += slow / 8 * stride + fast * bytes;
+    else if (isKMajor)
+      at += slow / 8 * stride + fast / perRow * leading + fast % perRow * bytes;
+    else if (swizzle)
+      at += slow / 8 * stride + fast / perRow * leading + fast % perRow * bytes;
+    else
+      at += slow / 8 * leading + fast / perRow * stride + fast % perRow * bytes;
+    // 16-byte pieces change places with the number of the row.
+    uint64_t pieces = swizzle ? swizzle / 16 - 1 : 0;
+    return at ^ (at >> 7 & pieces) << 4;
+  }
+};
+
+/// Reads elements by way of the asynchronous units; each 16 bytes are looked at once.
+class OperandReader {
+public:
+  OperandReader(Warp &warp, const Instr &instr) : warp(warp), instr(instr) {}
+
+  double read(uint64_t address, MatrixType type) {
+    unsigned bytes = getBits(type) / 8;
+    if (seen.insert(address / 16).second) {
+      Accessor who = warp.accessor(kLanes);
+      who.isAsync = true;
+      isThere[address / 16] =
+          resolveShared(warp, instr, who, address & ~uint64_t(15), 16, AccessKind::Read, nullptr);
+      if (isThere[address / 16])
+        warp.cta.shared.beginRead(address / 16);
+    }
+    uint64_t bits = 0;
+    if (isThere[address / 16])
+      std::memcpy(&bits, warp.cta.shared.data(address), bytes);
+    return toDouble(type, bits);
+  }
+
+  /// What was read until somebody waits.
+  void keep(std::vector<uint64_t> &pieces) {
+    for (uint64_t piece : seen)
+      if (isThere[piece])
+        pieces.push_back(piece);
+  }
+
+private:
+  Warp &warp;
+  const Instr &instr;
+  std::set<uint64_t> seen;
+  std::map<uint64_t, bool> isThere;
+};
+
+void multiply(Warp &warp, const Instr &instr, Lanes lanes) {
+  if (!warp.checkWhole(instr, lanes, "wgmma"))
+    return;
+  const auto &product = *static_cast<const Product *>(instr.detail);
+  unsigned bytes = getBits(product.a) / 8, perWord = std::max(1u, 4 / bytes);
+  unsigned firstRow = warp.id % 4 * kRows;
+  OperandReader reader(warp, instr);
+  std::vector<double> a(kRows * product.k), b(size_t(product.n) * product.k);
+  if (product.isAInMemory) {
+    Descriptor descriptor(warp.row(product.descriptorA)[0]);
+    for (unsigned row = 0; row < kRows; ++row)
+      for (unsigned k = 0; k < product.k; ++k)
+        a[row * product.k + k] =
+            reader.read(descriptor.find(firstRow + row, k, bytes, product.isAKMajor), product.a);
+  } else {
+    for (unsigned lane = 0; lane < kLanes; ++lane)
+      for (unsigned word = 0; word < product.wordsA.size(); ++word)
+        for (unsigned j = 0; j < perWord; ++j) {
+          unsigned row = lane / 4 + 8 * (word % 2);
+          unsigned k = perWord * (lane % 4) + j + 4 * perWord * (word / 2);
+          a[row * product.k + k] =
+              toDouble(product.a, warp.row(product.wordsA[word])[lane] >> (8 * bytes * j));
+        }
+  }
+  Descriptor descriptor(warp.row(product.descriptorB)[0]);
+  for (unsigned column = 0; column < product.n; ++column)
+    for (unsigned k = 0; k < product.k; ++k)
+      b[column * product.k + k] =
+          reader.read(descriptor.find(column, k, bytes, product.isBKMajor), product.b);
+  reader.keep(warp.openReads);
+
+  bool adds = warp.row(product.adds)[0] & 1;
+  double sign = product.negatesA != product.negatesB ? -1 : 1;
+  auto addTo = [&](double sum, unsigned row, unsigned column) {
+    const double *x = &a[row * product.k], *y = &b[column * product.k];
+    double products = 0;
+    for (unsigned k = 0; k < product.k; ++k)
+      products += x[k] * y[k];
+    return (adds ? sum : 0) + sign * products;
+  };
+  bool isPacked = product.sum == MatrixType::F16;
+  for (unsigned number = 0; number < product.sums.size(); ++number) {
+    uint64_t *sums = warp.out(instr, number);
+    // Pairs of columns; f16 has both in a register.
+    unsigned pair = isPacked ? number : number / 2;
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      unsigned row = lane / 4 + 8 * (pair % 2), column = pair / 2 * 8 + lane % 4 * 2;
+      if (!isPacked) {
+        double sum = toDouble(product.sum, sums[lane]);
+        sums[lane] = fromDouble(product.sum, addTo(sum, row, column + number % 2));
+        continue;
+      }
+      uint64_t both = 0;
+      for (unsigned half = 0; half < 2; ++half) {
+        double sum = toDouble(product.sum, sums[lane] >> (16 * half));
+        both |= fromDouble(product.sum, addTo(sum, row, column + half)) << (16 * half);
+      }
+      sums[lane] = both;
+    }
+  }
+}
+
+void commitGroup(Warp &warp, const Instr &, Lanes) {
+  warp.readGroups.push_back(std::move(warp.openReads));
+  warp.openReads.clear();
+}
+
+/// All but the last `immediate` groups are waited for.
+void waitForGroups(Warp &warp, const Instr &instr, Lanes lanes) {
+  warp.checkWhole(instr, lanes, "a wait for wgmma");
+  while (warp.readGroups.size() > static_cast<size_t>(instr.immediate)) {
+    for (uint64_t piece : warp.readGroups.front())
+      warp.cta.shared.endRead(piece, warp.accessor(kLanes));
+    warp.readGroups.pop_front();
+  }
+}
+
+/// What was written as usual, and what has been heard of that, is seen by the asynchronous
+/// units from here on.
+void fenceProxy(Warp &warp, const Instr &, Lanes) {
+  warp.times.fenced = warp.times.of;
+  warp.tick();
+}
+
+void doNothing(Warp &, const Instr &, Lanes) {}
+
+std::optional<unsigned> readExtent(StringRef &text, char name) {
+  unsigned value;
+  if (!text.consume_front(StringRef(&name, 1)) || text.consumeInteger(10, value))
+    return std::nullopt;
+  return value;
+}
+
+bool decodeProduct(Decoder &decoder, const PTXInstr &instr) {
+  // wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 d, a, b, adds, 1, 1, 0, 0
+  ArrayRef<PTXOperand> operands = instr.operands;
+  if (instr.words.size() < 8 || operands.size() < 4)
+    return false;
+  StringRef shape = instr.words[4];
+  std::optional<unsigned> m = readExtent(shape, 'm'), n = readExtent(shape, 'n'),
+                          k = readExtent(shape, 'k');
+  std::optional<MatrixType> sum = parseMatrixType(instr.words[5]),
+                            a = parseMatrixType(instr.words[6]),
+                            b = parseMatrixType(instr.words[7]);
+  if (!m || !n || !k || *m != 64 || !sum || !a || !b)
+    return false;
+  Product product;
+  product.n = *n;
+  product.k = *k;
+  product.sum = *sum;
+  product.a = *a;
+  product.b = *b;
+  product.sums.assign(operands[0].registers.begin(), operands[0].registers.end());
+  product.isAInMemory = operands[1].kind != PTXOperand::Vector;
+  if (product.isAInMemory)
+    product.descriptorA = operands[1].registers.front();
+  else
+    product.wordsA.assign(operands[1].registers.begin(), operands[1].registers.end());
+  product.descriptorB = operands[2].registers.front();
+  product.adds = operands[3].registers.front();
+  ArrayRef<PTXOperand> flags = operands.drop_front(4);
+  if (flags.size() >= 2) {
+    product.negatesA = flags[0].offset == -1;
+    product.negatesB = flags[1].offset == -1;
+    flags = flags.drop_front(2);
+  }
+  if (!flags.empty() && product.isAInMemory) {
+    product.isAKMajor = flags.front().offset == 0;
+    flags = flags.drop_front();
+  }
+  if (!flags.empty())
+    product.isBKMajor = flags.front().offset == 0;
+  size_t perLane = kRows * product.n / kLanes;
+  if (product.sums.size() != (product.sum == MatrixType::F16 ? perLane / 2 : perLane) ||
+      (!product.isAInMemory && product.wordsA.size() != 4))
+    return false;
+  decoder.emit(multiply, product.sums, {}, Flow::Memory).detail = decoder.keep(product);
+  return true;
+}
+
+} // namespace
+
+bool simulator::decodeWarpgroupPTX(Decoder &decoder, const PTXInstr &instr) {
+  if (instr.words.front() == "wgmma" && instr.words.size() > 1) {
+    StringRef kind = instr.words[1];
+    if (kind == "mma_async")
+      return decodeProduct(decoder, instr);
+    if (kind == "fence") {
+      decoder.emit(doNothing, {}, {});
+      return true;
+    }
+    if (kind == "commit_group") {
+      decoder.emit(commitGroup, {}, {});
+      return true;
+    }
+    if (kind == "wait_group" && instr.operands.size() == 1) {
+      decoder.emit(waitForGroups, {}, {}, Flow::Memory).immediate = instr.operands[0].offset;
+      return true;
+    }
+  }
+  if (instr.words.front() == "fence" && llvm::is_contained(instr.words, "proxy")) {
+    decoder.emit(fenceProxy, {}, {}, Flow::Memory);
+    return true;
+  }
+  return false;
+}
+
+bool simulator::decodeWarpgroup(Decoder &decoder, Operation &op) {
+  return llvm::TypeSwitch<Operation *, bool>(&op)
+      .Case([&](NVVM::WgmmaFenceAlignedOp) {
+        decoder.emit(doNothing, {}, {});
+        return true;
+      })
+      .Case([&](NVVM::WgmmaGroupSyncAlignedOp) {
+        decoder.emit(commitGroup, {}, {});
+        return true;
+      })
+      .Case([&](NVVM::WgmmaWaitGroupSyncOp wait) {
+        decoder.emit(waitForGroups, {}, {}, Flow::Memory).immediate = wait.getGroup();
+        return true;
+      })
+      .Case([&](NVVM::FenceProxyOp) {
+        decoder.emit(fenceProxy, {}, {}, Flow::Memory);
+        return true;
+      })
+      .Default([](Operation *) { return false; });
+}
