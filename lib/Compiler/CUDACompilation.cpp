@@ -64,6 +64,7 @@ std::unique_ptr<CompiledKernel> CUDACompilation::compile(ModuleOp module) {
   code->setTargetTriple(machine->getTargetTriple());
   code->setDataLayout(machine->createDataLayout());
   markConvergent(*code);
+  defineCommonFunctions(*code);
   if (needsDeviceLibrary(*code))
     linkDeviceLibrary(*code, findDeviceLibrary(options.libdevice), /*flushDenormals=*/false);
   optimizeForNVPTX(*code, *machine);

@@ -27,6 +27,7 @@ std::string toPTX(llvm::StringRef text, llvm::StringRef arch, bool flushDenormal
   module->setTargetTriple(machine->getTargetTriple());
   module->setDataLayout(machine->createDataLayout());
   markConvergent(*module);
+  defineCommonFunctions(*module);
   if (needsDeviceLibrary(*module))
     linkDeviceLibrary(*module, findDeviceLibrary(""), flushDenormals);
   optimizeForNVPTX(*module, *machine);
@@ -52,6 +53,30 @@ TEST(NVPTXTarget, KernelsBecomeEntries) {
     EXPECT_THAT(ptx, HasSubstr(".visible .entry scale("));
     EXPECT_THAT(ptx, HasSubstr("ld.global"));
   }
+}
+
+TEST(NVPTXTarget, ExpIsKnownWithoutLibdevice) {
+  llvm::LLVMContext context;
+  auto module = parseLLVMIR("declare float @__nv_expf(float)\n"
+                            "define float @f(float %x) {\n"
+                            "  %y = call float @__nv_expf(float %x)\n"
+                            "  ret float %y\n"
+                            "}",
+                            "test.ll", context);
+  EXPECT_TRUE(needsDeviceLibrary(*module));
+  defineCommonFunctions(*module);
+  EXPECT_FALSE(needsDeviceLibrary(*module));
+  std::string ptx = toPTX("declare float @__nv_expf(float)\n"
+                          "define ptx_kernel void @k(ptr addrspace(1) %p) {\n"
+                          "  %x = load float, ptr addrspace(1) %p\n"
+                          "  %y = call float @__nv_expf(float %x)\n"
+                          "  store float %y, ptr addrspace(1) %p\n"
+                          "  ret void\n"
+                          "}",
+                          "sm_90a");
+  EXPECT_THAT(ptx, HasSubstr("fma.rn.sat.f32"));
+  EXPECT_THAT(ptx, HasSubstr("ex2.approx.ftz.f32"));
+  EXPECT_THAT(ptx, Not(HasSubstr("call")));
 }
 
 TEST(NVPTXTarget, UnknownArchitecturesAreTheUsersMistake) {
@@ -90,26 +115,26 @@ declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
   EXPECT_EQ(ptx.find("bar.sync 0;", first + 1), std::string::npos);
 }
 
-constexpr llvm::StringLiteral kExp = R"(
+constexpr llvm::StringLiteral kLog = R"(
 define ptx_kernel void @k(ptr addrspace(1) %p) {
   %x = load float, ptr addrspace(1) %p
-  %y = call float @__nv_expf(float %x)
+  %y = call float @__nv_logf(float %x)
   store float %y, ptr addrspace(1) %p
   ret void
 }
-declare float @__nv_expf(float)
+declare float @__nv_logf(float)
 )";
 
 TEST(NVPTXTarget, LibdeviceIsLinkedAndInlined) {
-  std::string ptx = toPTX(kExp, "sm_80");
-  EXPECT_THAT(ptx, HasSubstr("ex2.approx"));
-  EXPECT_THAT(ptx, Not(HasSubstr("__nv_expf")));
+  std::string ptx = toPTX(kLog, "sm_80");
+  EXPECT_THAT(ptx, HasSubstr("fma.rn"));
+  EXPECT_THAT(ptx, Not(HasSubstr("__nv_logf")));
   EXPECT_THAT(ptx, Not(HasSubstr("__nvvm_reflect")));
 }
 
 TEST(NVPTXTarget, LibdeviceIsToldWhetherToFlushDenormals) {
-  EXPECT_THAT(toPTX(kExp, "sm_80", /*flushDenormals=*/false), Not(HasSubstr("fma.rn.ftz")));
-  EXPECT_THAT(toPTX(kExp, "sm_80", /*flushDenormals=*/true), HasSubstr("fma.rn.ftz"));
+  EXPECT_THAT(toPTX(kLog, "sm_80", /*flushDenormals=*/false), Not(HasSubstr("fma.rn.ftz")));
+  EXPECT_THAT(toPTX(kLog, "sm_80", /*flushDenormals=*/true), HasSubstr("fma.rn.ftz"));
 }
 
 TEST(Ptxas, AssemblesAndTellsWhatAKernelTakes) {

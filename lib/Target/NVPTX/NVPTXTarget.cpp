@@ -4,9 +4,11 @@
 
 #include "tessera/Support/UserError.h"
 #include "llvm/IR/Constants.h"
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IRReader/IRReader.h"
@@ -84,6 +86,40 @@ void tessera::markConvergent(Module &module) {
 //===----------------------------------------------------------------------===//
 // libdevice
 //===----------------------------------------------------------------------===//
+
+/// exp(x) = 2^n 2^r, where n = round(x log2(e)) and r is what is left, with log2(e) in two
+/// parts. Saturation keeps n in [-126, 126]; beyond, r alone makes the result 0, a denormal
+/// or infinite. The 2^n is made of the integer in the last bits of a large float.
+static void defineExp(Function &function) {
+  LLVMContext &context = function.getContext();
+  IRBuilder<> builder(BasicBlock::Create(context, "entry", &function));
+  Type *f32 = builder.getFloatTy();
+  auto number = [&](float value) { return ConstantFP::get(context, APFloat(value)); };
+  constexpr float kLog2E = 0x1.715476p+0f, kLog2ERest = 0x1.4ae0c0p-26f;
+  constexpr float kLargest = 126, kIntegers = 0x1.8p+23f;
+  Value *x = function.getArg(0);
+  Value *part = builder.CreateIntrinsic(Intrinsic::nvvm_fma_rn_sat_f, {},
+                                        {x, number(kLog2E / (2 * kLargest)), number(0.5f)});
+  Value *place = builder.CreateIntrinsic(Intrinsic::nvvm_fma_rm_f, {},
+                                         {part, number(2 * kLargest), number(kIntegers + 1)});
+  Value *n = builder.CreateFSub(place, number(kIntegers + 127));
+  Value *rest =
+      builder.CreateIntrinsic(Intrinsic::fma, {f32}, {x, number(kLog2E), builder.CreateFNeg(n)});
+  rest = builder.CreateIntrinsic(Intrinsic::fma, {f32}, {x, number(kLog2ERest), rest});
+  Value *power = builder.CreateIntrinsic(Intrinsic::nvvm_ex2_approx_ftz, {f32}, {rest});
+  Value *exponent =
+      builder.CreateShl(builder.CreateBitCast(place, builder.getInt32Ty()), uint64_t(23));
+  builder.CreateRet(builder.CreateFMul(power, builder.CreateBitCast(exponent, f32)));
+}
+
+void tessera::defineCommonFunctions(Module &module) {
+  Function *function = module.getFunction("__nv_expf");
+  if (!function || !function->isDeclaration())
+    return;
+  defineExp(*function);
+  function->setLinkage(GlobalValue::InternalLinkage);
+  function->addFnAttr(Attribute::AlwaysInline);
+}
 
 bool tessera::needsDeviceLibrary(const Module &module) {
   return llvm::any_of(module, [](const Function &function) {

@@ -40,7 +40,11 @@ struct NVPTXTarget {
 /// Makes calls of inline asm convergent, those without side effects aside.
 void markConvergent(llvm::Module &module);
 
-/// Whether the module calls functions of libdevice (`__nv_...`).
+/// Gives the module bodies of those functions of libdevice that are short and in common use,
+/// as __nv_expf: a module that calls no others is compiled without reading libdevice.
+void defineCommonFunctions(llvm::Module &module);
+
+/// Whether the module calls functions of libdevice (`__nv_...`) without a body.
 bool needsDeviceLibrary(const llvm::Module &module);
 
 /// The bitcode of libdevice: at `setting` if that is not empty, else beside this library,
