@@ -107,8 +107,8 @@ uint8_t *simulator::resolve(Warp &warp, const Instr &instr, unsigned lane, uint6
 // Banks
 //===----------------------------------------------------------------------===//
 
-std::pair<unsigned, unsigned> simulator::countWavefronts(const uint64_t *addresses, Lanes lanes,
-                                                         unsigned bytes) {
+std::pair<unsigned, unsigned> tessera::countWavefronts(const uint64_t *addresses, uint32_t lanes,
+                                                       unsigned bytes) {
   // 8 bytes a lane go in halves of the warp, 16 in quarters.
   unsigned phases = bytes <= 4 ? 1 : bytes / 4, perPhase = kLanes / phases, total = 0, ideal = 0;
   for (unsigned phase = 0; phase < phases; ++phase) {

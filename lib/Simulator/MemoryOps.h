@@ -56,11 +56,6 @@ uint8_t *resolve(Warp &warp, const Instr &instr, unsigned lane, uint64_t address
 uint8_t *resolveShared(Warp &warp, const Instr &instr, const Accessor &who, uint64_t address,
                        unsigned size, AccessKind kind, const uint8_t *data);
 
-/// The turns that the banks take for an access of `bytes` a lane, and the fewest possible.
-/// Also for a test against the formula for layouts.
-std::pair<unsigned, unsigned> countWavefronts(const uint64_t *addresses, Lanes lanes,
-                                              unsigned bytes);
-
 } // namespace tessera::simulator
 
 #endif // TESSERA_LIB_SIMULATOR_MEMORYOPS_H

@@ -174,6 +174,7 @@ void waitForGroups(Warp &warp, const Instr &instr, Lanes lanes) {
       warp.cta.shared.endRead(piece, warp.accessor(kLanes));
     warp.readGroups.pop_front();
   }
+  warp.tick(); // what was read is over for all of its lanes
 }
 
 /// What was written as usual, and what has been heard of that, is seen by the asynchronous

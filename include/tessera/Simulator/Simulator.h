@@ -40,6 +40,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tessera {
@@ -121,6 +122,11 @@ std::string describe(const Finding &finding);
 /// assertion (E065), an instruction that the simulator does not know (E067).
 SimulatorReport simulate(mlir::ModuleOp module, llvm::StringRef kernel, std::array<int32_t, 3> grid,
                          llvm::ArrayRef<uint64_t> args, const SimulatorOptions &options = {});
+
+/// The turns that the 32 banks take for an access of `bytes` at the address of each lane
+/// of `lanes`, and the fewest that so many bytes can take.
+std::pair<unsigned, unsigned> countWavefronts(const uint64_t *addresses, uint32_t lanes,
+                                              unsigned bytes);
 
 } // namespace tessera
 
