@@ -41,6 +41,14 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
   if (options.fpFusion && !options.deterministic)
     kernels.addPass(createStripsAllowContraction());
 
+  // Scaled products become such of types that tensor cores take.
+  if (!options.deterministic) {
+    StripsDecomposeScaledDotOptions scaled;
+    scaled.forTensorCores = true;
+    kernels.addPass(createStripsDecomposeScaledDot(scaled));
+    kernels.addPass(createCSEPass());
+  }
+
   // From here on every tile has a layout, though none is chosen yet.
   ConvertTileToTileGPUOptions toGPU;
   toGPU.numWarps = options.numWarps;

@@ -274,6 +274,7 @@ private:
   void issue(int64_t row, int64_t column, int64_t k, bool adds);
   /// All products of the steps [first, last), into `sums`.
   void multiply(int64_t first, int64_t last, bool adds);
+  SmallVector<Value> sumPrecisely(bool isZero);
 
   tilegpu::WarpgroupDotOp op;
   ThreadBuilder &thread;
@@ -451,6 +452,8 @@ SmallVector<Value> WarpgroupDot::run() {
     llvm::fill(sums, none);
   }
   sums = packSums(thread, sums);
+  if (op.getMaxImpreciseAcc() > 0 && bits == 8 && sum.isF32())
+    return sumPrecisely(isZero);
   // What is in registers has to be there before the first instruction.
   tie(thread, "wgmma.fence.sync.aligned;",
       {isZero ? MutableArrayRef<Value>() : MutableArrayRef<Value>(sums), wordsA});
@@ -459,6 +462,24 @@ SmallVector<Value> WarpgroupDot::run() {
   if (!op.getIsAsync())
     tie(thread, "wgmma.wait_group.sync.aligned 0;", {sums});
   return unpackSums(thread, sums, sum);
+}
+
+/// The instruction sums 8-bit floats in fewer bits than f32 has. After so many steps what
+/// it has summed is added to the rest as f32.
+SmallVector<Value> WarpgroupDot::sumPrecisely(bool isZero) {
+  int64_t most = std::max<int64_t>(op.getMaxImpreciseAcc() / depth, 1) * depth;
+  SmallVector<Value> total(sums);
+  Value none = thread.create<LLVM::UndefOp>(sums.front().getType());
+  for (int64_t k = 0; k < extentK; k += most) {
+    llvm::fill(sums, none);
+    tie(thread, "wgmma.fence.sync.aligned;", {wordsA});
+    multiply(k, std::min(k + most, extentK), /*adds=*/false);
+    thread.create<NVVM::WgmmaGroupSyncAlignedOp>();
+    tie(thread, "wgmma.wait_group.sync.aligned 0;", {sums});
+    for (auto [all, part] : llvm::zip_equal(total, sums))
+      all = isZero && k == 0 ? part : Value(thread.create<LLVM::FAddOp>(all, part));
+  }
+  return total;
 }
 
 namespace {

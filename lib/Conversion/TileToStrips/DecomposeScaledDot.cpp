@@ -22,7 +22,8 @@ namespace {
 
 class ScaledDotDecomposer {
 public:
-  explicit ScaledDotDecomposer(tile::DotScaledOp dot) : dot(dot), builder(dot), loc(dot.getLoc()) {}
+  ScaledDotDecomposer(tile::DotScaledOp dot, bool forTensorCores)
+      : dot(dot), forTensorCores(forTensorCores), builder(dot), loc(dot.getLoc()) {}
 
   Value run();
 
@@ -58,7 +59,11 @@ private:
   Value unpack(Value tile, tile::ScaleFormat format, unsigned packedDim);
   Value applyScale(Value values, Value scale, unsigned depthDim);
 
+  /// As bf16, which the elements of most formats are exactly, times a power of two too.
+  Value narrow(Value values);
+
   tile::DotScaledOp dot;
+  bool forTensorCores;
   OpBuilder builder;
   Location loc;
 };
@@ -127,19 +132,37 @@ Value ScaledDotDecomposer::applyScale(Value values, Value scale, unsigned depthD
   return arith::MulFOp::create(builder, loc, values, factors);
 }
 
+Value ScaledDotDecomposer::narrow(Value values) {
+  // What was bf16 before still is.
+  if (auto widened = values.getDefiningOp<tile::FpToFpOp>())
+    if (getElementTypeOrSelf(widened.getSource().getType()).isBF16())
+      return widened.getSource();
+  return tile::FpToFpOp::create(builder, loc, typeOf(values).clone(builder.getBF16Type()), values,
+                                tile::RoundingMode::NearestEven);
+}
+
 Value ScaledDotDecomposer::run() {
   Value a = unpack(dot.getA(), dot.getAFormat(), dot.getAKPack() ? 1 : 0);
   Value b = unpack(dot.getB(), dot.getBFormat(), dot.getBKPack() ? 0 : 1);
   a = applyScale(a, dot.getAScale(), 1);
   b = applyScale(b, dot.getBScale(), 0);
-  return tile::DotOp::create(builder, loc, dot.getType(), a, b, dot.getAcc(),
-                             tile::InputPrecision::IEEE, 0);
+  bool isHalf =
+      dot.getAFormat() == tile::ScaleFormat::FP16 || dot.getBFormat() == tile::ScaleFormat::FP16;
+  if (forTensorCores && !isHalf) {
+    a = narrow(a);
+    b = narrow(b);
+  }
+  return tile::DotOp::create(
+      builder, loc, dot.getType(), a, b, dot.getAcc(),
+      forTensorCores ? tile::InputPrecision::TF32 : tile::InputPrecision::IEEE, 0);
 }
 
 struct StripsDecomposeScaledDot : impl::StripsDecomposeScaledDotBase<StripsDecomposeScaledDot> {
+  using StripsDecomposeScaledDotBase::StripsDecomposeScaledDotBase;
+
   void runOnOperation() override {
-    getOperation().walk([](tile::DotScaledOp dot) {
-      dot.replaceAllUsesWith(ScaledDotDecomposer(dot).run());
+    getOperation().walk([&](tile::DotScaledOp dot) {
+      dot.replaceAllUsesWith(ScaledDotDecomposer(dot, forTensorCores).run());
       dot.erase();
     });
   }

@@ -105,10 +105,11 @@ def test_shapes(run, rng, dtype, shape, warps):
     np.testing.assert_array_equal(c, a.astype(np.float64) @ b.astype(np.float64))
 
 
+@pytest.mark.parametrize("imprecise", [None, 0, 32])
 @pytest.mark.parametrize("warps", [1, 4])
 @pytest.mark.parametrize("dtypes", [("float8_e4m3fn", "float8_e4m3fn"),
                                     ("float8_e5m2", "float8_e4m3fn")])  # fmt: skip
-def test_float8(run, rng, dtypes, warps):
+def test_float8(run, rng, dtypes, warps, imprecise):
     names = {"float8_e4m3fn": "tl.float8e4nv", "float8_e5m2": "tl.float8e5"}
     kernel = make_kernel(f"""
 @tessera.jit
@@ -116,7 +117,7 @@ def kernel(a_ptr, b_ptr, c_ptr):
     i, j, k = tl.arange(0, 64), tl.arange(0, 32), tl.arange(0, 64)
     a = tl.load(a_ptr + i[:, None] * 64 + k[None, :]).to({names[dtypes[0]]}, bitcast=True)
     b = tl.load(b_ptr + k[:, None] * 32 + j[None, :]).to({names[dtypes[1]]}, bitcast=True)
-    tl.store(c_ptr + i[:, None] * 32 + j[None, :], tl.dot(a, b))
+    tl.store(c_ptr + i[:, None] * 32 + j[None, :], tl.dot(a, b, max_num_imprecise_acc={imprecise}))
 """)
     a, b = rng.integers(-4, 5, (64, 64)), rng.integers(-4, 5, (64, 32))
     c = np.full((64, 32), 99, np.float32)
@@ -232,3 +233,26 @@ def kernel(a_ptr, b_ptr, c_ptr):
     c = np.zeros((4, 16, 32), np.float32)
     run(kernel, (1,), a, b, c, num_warps=warps)
     np.testing.assert_array_equal(c, a.astype(np.float64) @ b.astype(np.float64))
+
+
+@pytest.mark.parametrize("other", ["bf16", "fp16", "e5m2"])
+@pytest.mark.parametrize("warps", [1, 4])
+def test_scaled(run, rng, warps, other):
+    kernel = make_kernel(f"""
+@tessera.jit
+def kernel(a_ptr, s_ptr, b_ptr, c_ptr):
+    i, j, k, g = tl.arange(0, 64), tl.arange(0, 32), tl.arange(0, 64), tl.arange(0, 2)
+    a = tl.load(a_ptr + i[:, None] * 64 + k[None, :])
+    s = tl.load(s_ptr + i[:, None] * 2 + g[None, :])
+    b = tl.load(b_ptr + k[:, None] * 32 + j[None, :])
+    tl.store(c_ptr + i[:, None] * 32 + j[None, :], tl.dot_scaled(a, s, "e4m3", b, None, "{other}"))
+""")
+    kind = {"bf16": ml_dtypes.bfloat16, "fp16": np.float16, "e5m2": ml_dtypes.float8_e5m2}[other]
+    a = rng.integers(-4, 5, (64, 64)).astype(ml_dtypes.float8_e4m3fn)
+    s = rng.integers(125, 130, (64, 2)).astype(np.uint8)
+    b = rng.integers(-4, 5, (64, 32)).astype(kind)
+    c = np.zeros((64, 32), np.float32)
+    given = b.view(np.uint8) if other == "e5m2" else b
+    run(kernel, (1,), a.view(np.uint8), s, given, c, num_warps=warps)
+    scaled = a.astype(np.float64) * np.repeat(2.0 ** (s.astype(np.float64) - 127), 32, 1)
+    np.testing.assert_array_equal(c, scaled @ b.astype(np.float64))

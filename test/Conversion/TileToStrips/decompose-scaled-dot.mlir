@@ -1,4 +1,5 @@
 // RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-decompose-scaled-dot))' | FileCheck %s
+// RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-decompose-scaled-dot{for-tensor-cores}))' | FileCheck %s --check-prefix=TENSOR
 
 // One scale for 32 neighbours along the inner dimension.
 
@@ -40,5 +41,29 @@ tile.func private @nibbles(%a: tensor<64x16xi8>, %b: tensor<16x64xi8>, %c: tenso
     -> tensor<64x64xf32> {
   %d = tile.dot_scaled %a as e2m1, %b as e2m1, %c
      : tensor<64x16xi8>, tensor<16x64xi8> -> tensor<64x64xf32>
+  tile.return %d : tensor<64x64xf32>
+}
+
+// -----
+
+// For tensor cores: bf16 where it is exact, else f32 that is taken as tf32.
+
+// TENSOR-LABEL: @narrow
+// TENSOR-SAME:  %{{.+}}: tensor<64x32xi8>, %{{.+}}: tensor<64x1xi8>, %[[B:.*]]: tensor<32x64xbf16>
+// TENSOR:       %[[A:.*]] = tile.fp_to_fp %{{.+}} : tensor<64x32xf32> -> tensor<64x32xbf16>
+// TENSOR:       tile.dot %[[A]], %[[B]], %{{.+}} tensor<64x32xbf16>, tensor<32x64xbf16>
+tile.func private @narrow(%a: tensor<64x32xi8>, %s: tensor<64x1xi8>, %b: tensor<32x64xbf16>,
+                          %c: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %d = tile.dot_scaled %a scale %s as e4m3, %b as bf16, %c
+     : tensor<64x32xi8> scale tensor<64x1xi8>, tensor<32x64xbf16> -> tensor<64x64xf32>
+  tile.return %d : tensor<64x64xf32>
+}
+
+// TENSOR-LABEL: @half
+// TENSOR:       tile.dot %{{.+}}, %{{.+}}, %{{.+}} {{.*}}tensor<64x32xf32>, tensor<32x64xf32>
+tile.func private @half(%a: tensor<64x32xi8>, %s: tensor<64x1xi8>, %b: tensor<32x64xf16>,
+                        %c: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %d = tile.dot_scaled %a scale %s as e4m3, %b as fp16, %c
+     : tensor<64x32xi8> scale tensor<64x1xi8>, tensor<32x64xf16> -> tensor<64x64xf32>
   tile.return %d : tensor<64x64xf32>
 }

@@ -75,7 +75,13 @@ def StripsDecomposeScaledDot : Pass<"strips-decompose-scaled-dot", "::tessera::t
     %z = tile.fp_to_fp %b : tensor<32x64xbf16> -> tensor<32x64xf32>
     %d = tile.dot %y, %z, %c : tensor<64x32xf32>, tensor<32x64xf32> -> tensor<64x64xf32>
     ```
+
+    `for-tensor-cores` makes them products of what tensor cores take, in which every
+    element times its scale is exact, too: bf16; with an operand of f16, tf32.
   }];
+  let options = [
+    Option<"forTensorCores", "for-tensor-cores", "bool", "false", "Products of bf16 or tf32">,
+  ];
 }
 
 def StripsGroup : Pass<"strips-group", "::tessera::tile::FuncOp"> {
