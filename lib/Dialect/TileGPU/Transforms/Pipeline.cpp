@@ -12,6 +12,17 @@
 //                               compute with slot i % D
 //     epilogue:                 wait for all
 //
+// Where one product's result goes through other computation into another (attention), the
+// first is done an iteration ahead too, if it needs nothing but what was copied:
+//
+//     before:   S = q * K(0)
+//     for i:    wait until tile i + 1 is there; copy ahead; commit
+//               begin S' = q * K(i + 1)
+//               compute with S; O += P * V(i)
+//               wait for S'; S = S'
+//
+// so that tensor cores work on S' while threads compute with S.
+//
 // One barrier an iteration is enough, and tilegpu-insert-barriers finds its place: behind the
 // wait, before the copy. It shows all warps tile i, and it tells that all have finished with
 // the slot that is filled next, that of tile i + d - D. So d = D - 1 where an iteration ends
@@ -72,13 +83,16 @@ private:
   bool planSlots();
   int64_t getOtherBytes();
   void findAsyncDot();
+  void findSkewedDot();
   /// The loads, and the buffers that are slots now.
   llvm::SmallDenseSet<Operation *, 16> getReplaced() const;
 
   Value emitHasMore(OpBuilder &builder, Value iv, unsigned ahead);
   void emitCopies(OpBuilder &builder, Value iv, Value condition, Value slot,
                   SmallVectorImpl<Value> &ahead);
-  void emitBody(OpBuilder &builder, scf::ForOp to, IRMapping &mapping, Value slot);
+  void emitBody(OpBuilder &builder, IRMapping &mapping, Value slot);
+  WarpgroupDotOp emitSkewedDot(OpBuilder &builder, Value slot, bool isAsync);
+  void emitWait(OpBuilder &builder, unsigned pending);
   Value nextSlot(OpBuilder &builder, Value slot);
   void emitEnd(OpBuilder &builder);
 
@@ -94,6 +108,8 @@ private:
   unsigned slots = 0, distance = 0;
   /// The product that goes on while the next iteration begins.
   WarpgroupDotOp asyncDot;
+  /// The product that is done an iteration ahead.
+  WarpgroupDotOp skewedDot;
   bool readsByTensorCores = false;
 };
 
@@ -234,6 +250,13 @@ void LoopPipeliner::planLoad(tile::LoadOp load, AccessAnalysis &analysis) {
 // How far ahead
 //===----------------------------------------------------------------------===//
 
+/// The buffer that an operand looks at.
+static Value skipTrans(Value buffer) {
+  while (auto trans = buffer.getDefiningOp<MemDescTransOp>())
+    buffer = trans.getBuffer();
+  return buffer;
+}
+
 /// A product whose sum the loop carries, and nothing else looks at: it may go on into the
 /// next iteration. Of several products none does, for they end in the order they began.
 void LoopPipeliner::findAsyncDot() {
@@ -254,10 +277,44 @@ void LoopPipeliner::findAsyncDot() {
   // a place for the next one.
   llvm::SmallDenseSet<Operation *, 16> replaced = getReplaced();
   for (Value operand : {Value(dot.getA()), Value(dot.getB())})
-    if (Operation *producer = operand.getDefiningOp())
+    if (Operation *producer = skipTrans(operand).getDefiningOp())
       if (loop->isAncestor(producer) && !replaced.contains(producer))
         return;
   asyncDot = dot;
+}
+
+/// Registers of a thread that a tile takes, in words.
+static int64_t getWords(Type type, unsigned warps) {
+  auto tile = dyn_cast<RankedTensorType>(type);
+  if (!tile)
+    return 1;
+  int64_t bytes = tile.getNumElements() * getElementBytes(tile.getElementType());
+  return llvm::divideCeil(bytes, int64_t(4) * 32 * warps);
+}
+
+/// A product of which another one's factor is computed, and that needs nothing but a copied
+/// tile and what the loop does not change.
+void LoopPipeliner::findSkewedDot() {
+  SmallVector<WarpgroupDotOp> dots;
+  loop.getBody()->walk([&](WarpgroupDotOp dot) { dots.push_back(dot); });
+  if (dots.size() != 2 || dots[0]->getBlock() != loop.getBody() ||
+      dots[1]->getBlock() != loop.getBody() || dots[0].getIsAsync() || dots[1].getIsAsync())
+    return;
+  WarpgroupDotOp dot = dots.front();
+  auto buffer = skipTrans(dot.getB()).getDefiningOp<LocalAllocOp>();
+  if (!loop.isDefinedOutsideOfLoop(dot.getA()) || !loop.isDefinedOutsideOfLoop(dot.getAcc()) ||
+      !buffer || !llvm::any_of(loads, [&](const PipelinedLoad &planned) {
+        return llvm::is_contained(planned.buffers, buffer);
+      }))
+    return;
+  // Two results and a factor half as wide are held at once, beside what the loop carries.
+  constexpr int64_t kOthers = 48, kMost = 255, kOfMultiprocessor = 65536;
+  unsigned warps = tilegpu::getNumWarps(loop).value_or(4);
+  int64_t words = kOthers + getWords(dot.getType(), warps) * 5 / 2;
+  for (Value value : loop.getRegionIterArgs())
+    words += getWords(value.getType(), warps);
+  if (words <= std::min<int64_t>(kMost, kOfMultiprocessor / (32 * warps)))
+    skewedDot = dot;
 }
 
 llvm::SmallDenseSet<Operation *, 16> LoopPipeliner::getReplaced() const {
@@ -312,7 +369,7 @@ bool LoopPipeliner::planSlots() {
         << slots << " stages, not " << wanted << ": a stage takes " << perSlot
         << " bytes of shared memory";
   if (slots < 3)
-    asyncDot = nullptr;
+    asyncDot = skewedDot = nullptr;
   distance = slots - (asyncDot ? 2 : 1);
   return true;
 }
@@ -353,6 +410,7 @@ bool LoopPipeliner::plan() {
   if (loads.empty())
     return false;
   findAsyncDot();
+  findSkewedDot();
   return planSlots();
 }
 
@@ -402,7 +460,7 @@ Value LoopPipeliner::nextSlot(OpBuilder &builder, Value slot) {
 }
 
 /// What the old body computes, with the tiles in `slot` for what it loads.
-void LoopPipeliner::emitBody(OpBuilder &builder, scf::ForOp to, IRMapping &mapping, Value slot) {
+void LoopPipeliner::emitBody(OpBuilder &builder, IRMapping &mapping, Value slot) {
   llvm::SmallDenseSet<Operation *, 16> replaced = getReplaced();
   llvm::DenseSet<Operation *> live = getLiveOps(loop, replaced);
   llvm::DenseMap<Operation *, PipelinedLoad *> ofLoad;
@@ -423,7 +481,7 @@ void LoopPipeliner::emitBody(OpBuilder &builder, scf::ForOp to, IRMapping &mappi
                     LocalLoadOp::create(builder, op.getLoc(), op.getResult(0).getType(), buffer));
       continue;
     }
-    if (replaced.contains(&op) || !live.contains(&op))
+    if (replaced.contains(&op) || !live.contains(&op) || &op == skewedDot)
       continue;
     // The end of a buffer that is no more.
     if (isa<LocalDeallocOp>(op) && replaced.contains(op.getOperand(0).getDefiningOp()))
@@ -435,6 +493,30 @@ void LoopPipeliner::emitBody(OpBuilder &builder, scf::ForOp to, IRMapping &mappi
                               builder.getI32IntegerAttr(1));
     }
   }
+}
+
+/// The product that is done ahead, of the tile in `slot`.
+WarpgroupDotOp LoopPipeliner::emitSkewedDot(OpBuilder &builder, Value slot, bool isAsync) {
+  Location loc = skewedDot.getLoc();
+  IRMapping mapping;
+  SmallVector<MemDescTransOp> turns;
+  Value buffer = skewedDot.getB();
+  for (; auto trans = buffer.getDefiningOp<MemDescTransOp>(); buffer = trans.getBuffer())
+    turns.push_back(trans);
+  for (PipelinedLoad &planned : loads)
+    if (llvm::is_contained(planned.buffers, buffer.getDefiningOp<LocalAllocOp>()))
+      mapping.map(buffer, MemDescIndexOp::create(builder, loc, planned.ring, slot).getResult());
+  for (MemDescTransOp trans : llvm::reverse(turns))
+    builder.clone(*trans, mapping);
+  auto dot = cast<WarpgroupDotOp>(builder.clone(*skewedDot, mapping));
+  dot.setIsAsync(isAsync);
+  return dot;
+}
+
+void LoopPipeliner::emitWait(OpBuilder &builder, unsigned pending) {
+  AsyncWaitOp::create(builder, loop.getLoc(), pending);
+  if (readsByTensorCores)
+    ProxyFenceOp::create(builder, loop.getLoc());
 }
 
 void LoopPipeliner::emitEnd(OpBuilder &builder) {
@@ -473,11 +555,10 @@ void LoopPipeliner::rewrite() {
   for (unsigned index : kept)
     inits.push_back(loop.getInitArgs()[index]);
   llvm::append_range(inits, ahead);
-  inits.push_back(makeSlot(builder, loc, distance % slots));
-  inits.push_back(makeSlot(builder, loc, 0));
+  Value firstInto = makeSlot(builder, loc, distance % slots), first = makeSlot(builder, loc, 0);
   // Where a loop that does not run joins one that does, sums must not be under way.
   scf::IfOp guarded;
-  if (asyncDot) {
+  if (asyncDot || skewedDot) {
     SmallVector<Type> types;
     for (unsigned index : kept)
       types.push_back(loop.getResult(index).getType());
@@ -487,6 +568,11 @@ void LoopPipeliner::rewrite() {
     scf::YieldOp::create(builder, loc, ArrayRef(inits).take_front(kept.size()));
     builder.setInsertionPointToStart(guarded.thenBlock());
   }
+  if (skewedDot) {
+    emitWait(builder, distance - 1);
+    inits.push_back(emitSkewedDot(builder, first, /*isAsync=*/false).getResult());
+  }
+  inits.append({firstInto, first});
   auto to =
       scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(), loop.getStep(),
                          inits, /*bodyBuilder=*/nullptr, loop.getUnsignedCmp());
@@ -496,13 +582,12 @@ void LoopPipeliner::rewrite() {
     to.getBody()->back().erase();
 
   builder.setInsertionPointToEnd(to.getBody());
-  AsyncWaitOp::create(builder, loc, distance - 1);
-  if (readsByTensorCores)
-    ProxyFenceOp::create(builder, loc);
+  unsigned needed = skewedDot ? 2 : 1;
+  emitWait(builder, distance - needed);
   Value iv = to.getInductionVar();
   ValueRange arguments = to.getRegionIterArgs();
   Value into = arguments[arguments.size() - 2], from = arguments.back();
-  ahead = llvm::to_vector(arguments.drop_front(kept.size()).drop_back(2));
+  ahead = llvm::to_vector(arguments.slice(kept.size(), ahead.size()));
   Value later = arith::AddIOp::create(builder, loc, iv,
                                       makeNumber(builder, loc, iv.getType(), step * distance));
   emitCopies(builder, later, emitHasMore(builder, iv, distance), into, ahead);
@@ -511,11 +596,20 @@ void LoopPipeliner::rewrite() {
   mapping.map(loop.getInductionVar(), iv);
   for (auto [index, argument] : llvm::zip(kept, arguments))
     mapping.map(loop.getRegionIterArg(index), argument);
-  emitBody(builder, to, mapping, from);
+  Value begun;
+  if (skewedDot) {
+    mapping.map(skewedDot.getResult(), arguments[kept.size() + ahead.size()]);
+    begun = emitSkewedDot(builder, nextSlot(builder, from), /*isAsync=*/true).getResult();
+  }
+  emitBody(builder, mapping, from);
   SmallVector<Value> yielded;
   for (unsigned index : kept)
     yielded.push_back(mapping.lookupOrDefault(yield.getOperand(index)));
   llvm::append_range(yielded, ahead);
+  if (skewedDot)
+    yielded.push_back(WarpgroupWaitOp::create(builder, loc, TypeRange(begun.getType()),
+                                              ValueRange(begun), builder.getI32IntegerAttr(0))
+                          .getResult(0));
   yielded.push_back(nextSlot(builder, into));
   yielded.push_back(nextSlot(builder, from));
   scf::YieldOp::create(builder, loc, yielded);
@@ -525,7 +619,7 @@ void LoopPipeliner::rewrite() {
   SmallVector<Value> results(to.getResults().take_front(kept.size()));
   if (guarded) {
     for (auto [index, value] : llvm::zip_equal(kept, results))
-      if (yield.getOperand(index) == asyncDot.getResult())
+      if (asyncDot && yield.getOperand(index) == asyncDot.getResult())
         value = WarpgroupWaitOp::create(builder, loc, TypeRange(value.getType()), ValueRange(value),
                                         builder.getI32IntegerAttr(0))
                     .getResult(0);

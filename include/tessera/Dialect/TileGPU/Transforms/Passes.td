@@ -84,6 +84,10 @@ def TileGPUPipelinePass : Pass<"tilegpu-pipeline", "::mlir::ModuleOp"> {
     sum the loop carries goes on while the next iteration begins; its operands take
     one slot more.
 
+    Of two products by wgmma the first is done an iteration ahead, if it needs nothing but a
+    copied tile and what the loop does not change, there are three slots, and registers
+    for both results: tensor cores then work while threads compute between the products.
+
     A load stays as it is, with a remark that says why, if its address depends on a
     product, on branches, or on what has effects; if masked-off lanes read something else
     than 0; if no 4 bytes of it lie side by side in memory and in the buffer. So does a
