@@ -2,76 +2,126 @@
 //
 // Matrix products by multiply-adds, for every type and every layout of the accumulator.
 //
-// Both operands go to shared memory, k slowest. Then a loop over k: each thread loads the
-// rows of a and the columns of b that its part of the accumulator needs, and multiplies
-// each with each. A thread with m x n accumulators so loads m + n elements for m * n
-// products.
+// The operands go to shared memory, as much of k at a time as is reasonable. Then a loop
+// over k: each thread loads the rows of a and the columns of b that its part of the
+// accumulator needs, and multiplies each with each. A thread with m x n accumulators so
+// loads m + n elements for m * n products. While it multiplies, the elements of the next
+// steps are on their way to its registers, if there are enough of those.
+//
+// Where elements lie in memory is planned as for any exchange (Layout/MemoryExchange.h):
+// from the operand's layout to one in which a thread holds what it needs for a few steps.
+// That the steps are done one after another is told by counting the bits of k among those
+// of the warp.
 
 #include "ScratchMemory.h"
 #include "SharedTile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace tessera;
 
 namespace {
 
-/// Steps along k that are written out in the loop's body.
-constexpr int64_t kUnrolled = 4;
+/// Words of 32 bits that the elements of a few steps may take, and those together with the
+/// elements of the next ones and the accumulators.
+constexpr int64_t kStepWords = 64, kAllWords = 160;
 
-/// An operand in shared memory.
+/// An operand on its way through shared memory.
 class StoredOperand {
 public:
-  /// `slice` is the layout in which each thread wants what there is at one k.
-  StoredOperand(const DotOperand &plan, RankedTensorType type, LinearLayout slice, Value base,
-                Type element)
-      : layout(getLayoutInMemory(plan, type)), slice(std::move(slice)), plan(plan), type(type),
-        base(base), element(element), bytes(getMemoryBytes(element)) {}
+  /// `slice` is the layout in which each thread wants what there is at one k; 2^stepBits
+  /// steps are loaded at once.
+  StoredOperand(const DotOperand &plan, RankedTensorType type, const LinearLayout &slice,
+                Value base, Type element, unsigned pieceBits, unsigned stepBits);
 
-  void store(ThreadBuilder &thread, ValueRange registers) const;
-  /// The registers at k, a number within repeat `repeat` of k.
-  SmallVector<Value> load(ThreadBuilder &thread, int64_t repeat, Value k, int64_t step) const;
-
-private:
-  static LinearLayout getLayoutInMemory(const DotOperand &plan, RankedTensorType type) {
-    return tilegpu::getLayout(type).transpose(plan.order);
+  /// Stores piece `piece` of repeat `repeat` of k.
+  void store(ThreadBuilder &thread, ValueRange registers, int64_t repeat, int64_t piece) const;
+  /// The registers of the steps from k on, a number within the piece.
+  SmallVector<Value> load(ThreadBuilder &thread, Value k) const;
+  /// Which of them is register `number` of the slice, at one of the steps.
+  size_t find(int64_t number, int64_t step) const {
+    int64_t inRepeat = number & ((int64_t(1) << sliceBits) - 1);
+    return (number - inRepeat) << stepBits | step << sliceBits | inRepeat;
   }
 
-  LinearLayout layout, slice;
+private:
   DotOperand plan;
   RankedTensorType type;
-  Value base;
-  Type element;
-  int64_t bytes;
+  unsigned stepBits, sliceBits, sliceWarpBits;
+  /// The operand's layout in the order of memory, of a piece of it, and of what is loaded.
+  LinearLayout layout, part, loaded;
+  /// The bits of k that number pieces, as element numbers, and the position of the first.
+  uint64_t pieceMask;
+  unsigned pieceShift;
+  std::optional<SharedTile> tile;
 };
 
 } // namespace
 
-void StoredOperand::store(ThreadBuilder &thread, ValueRange registers) const {
-  // Registers have other names where repeats count in another order of dimensions.
-  SmallVector<Value> renamed;
-  for (size_t number = 0; number < registers.size(); ++number) {
-    SmallVector<int64_t> inMemory = getRegisterCoordinates(layout, number), own(inMemory.size());
-    for (auto [to, from] : llvm::enumerate(plan.order))
-      own[from] = inMemory[to];
-    renamed.push_back(registers[*findRegister(tilegpu::getLayout(type), own)]);
+StoredOperand::StoredOperand(const DotOperand &plan, RankedTensorType type,
+                             const LinearLayout &slice, Value base, Type element,
+                             unsigned pieceBits, unsigned stepBits)
+    : plan(plan), type(type), stepBits(stepBits), sliceBits(slice.columns(HwDim::Reg).size()),
+      sliceWarpBits(slice.columns(HwDim::Warp).size()),
+      layout(tilegpu::getLayout(type).transpose(plan.order)) {
+  unsigned depthBits = layout.dimBits(0) - pieceBits, kShift = layout.dimShift(0);
+  pieceShift = kShift + depthBits;
+  pieceMask = llvm::maskTrailingOnes<uint64_t>(pieceBits) << pieceShift;
+  SmallVector<int64_t> shape = layout.shape();
+  shape[0] = int64_t(1) << depthBits;
+  part = LinearLayout(shape);
+  loaded = LinearLayout(shape);
+  for (HwDim dim : {HwDim::Reg, HwDim::Lane, HwDim::Warp}) {
+    for (uint64_t column : layout.columns(dim))
+      if (dim != HwDim::Reg || !(column & pieceMask))
+        part.columns(dim).push_back(column & ~pieceMask);
+    llvm::append_range(loaded.columns(dim), slice.columns(dim));
   }
-  SharedTile(base, getRowMajorMemory(layout.shape()), element).store(thread, layout, renamed);
+  for (unsigned bit = 0; bit < depthBits; ++bit)
+    loaded.columns(bit < stepBits ? HwDim::Reg : HwDim::Warp)
+        .push_back(uint64_t(1) << (kShift + bit));
+  ExchangePlan exchange = planExchange(part, loaded, getMemoryBytes(element) * 8, {});
+  tile.emplace(base, exchange.memory, element);
 }
 
-SmallVector<Value> StoredOperand::load(ThreadBuilder &thread, int64_t repeat, Value k,
-                                       int64_t step) const {
-  // In memory one k is a run of all slice bits; repeats are whole tiles of all bits.
-  int64_t perStep = bytes << slice.elementBits();
-  int64_t perRepeat = bytes << layout.elementBits();
-  int64_t repeatsOfSlice = 1;
-  for (unsigned dim = 0; dim < slice.rank(); ++dim)
-    repeatsOfSlice *= slice.oddFactor(dim);
-  Value start = thread.advance(base, thread.mul(k, perStep));
-  start = thread.advance(
-      start, static_cast<int32_t>(step * perStep + repeat * repeatsOfSlice * perRepeat));
-  return SharedTile(start, getRowMajorMemory(slice.shape()), element, perRepeat)
-      .load(thread, slice);
+void StoredOperand::store(ThreadBuilder &thread, ValueRange registers, int64_t repeat,
+                          int64_t piece) const {
+  uint64_t wanted = uint64_t(piece) << pieceShift;
+  uint64_t inRegisters = 0;
+  for (uint64_t column : layout.columns(HwDim::Reg))
+    inRegisters |= column & pieceMask;
+  // Registers have other names where repeats count in another order of dimensions, and some
+  // are not of this piece.
+  SmallVector<Value> stored;
+  for (size_t number = 0; number < registers.size(); ++number) {
+    SmallVector<int64_t> inMemory = getRegisterCoordinates(layout, number), own(inMemory.size());
+    uint64_t k = uint64_t(inMemory[0]) << layout.dimShift(0);
+    if (inMemory[0] >> layout.dimBits(0) != repeat || (k & pieceMask) != (wanted & inRegisters))
+      continue;
+    for (auto [to, from] : llvm::enumerate(plan.order))
+      own[from] = inMemory[to];
+    stored.push_back(registers[*findRegister(tilegpu::getLayout(type), own)]);
+  }
+  // Nor are some threads.
+  Value isOfPiece;
+  for (HwDim dim : {HwDim::Lane, HwDim::Warp})
+    for (auto [bit, column] : llvm::enumerate(layout.columns(dim)))
+      if (column & pieceMask) {
+        Value number = dim == HwDim::Lane ? emitLaneId(thread) : emitWarpId(thread);
+        Value bitOfThread = thread.bitAnd(number, uint64_t(1) << bit);
+        auto predicate = column & wanted ? LLVM::ICmpPredicate::ne : LLVM::ICmpPredicate::eq;
+        isOfPiece = thread.both(isOfPiece, thread.compare(predicate, bitOfThread, 0));
+      }
+  emitGuarded(thread, isOfPiece, [&]() { tile->store(thread, part, stored); });
+}
+
+SmallVector<Value> StoredOperand::load(ThreadBuilder &thread, Value k) const {
+  Value number = emitWarpId(thread);
+  if (loaded.columns(HwDim::Warp).size() > sliceWarpBits)
+    number = thread.bitOr(thread.bitAnd(number, (uint64_t(1) << sliceWarpBits) - 1),
+                          thread.shl(thread.lshr(k, stepBits), sliceWarpBits));
+  return tile->load(thread, loaded, /*distance=*/0, number);
 }
 
 namespace {
@@ -91,7 +141,17 @@ public:
 private:
   Value widen(Value value, Type element);
   Value multiplyAdd(Value a, Value b, Value acc);
-  void multiply(ArrayRef<Value> a, ArrayRef<Value> b, SmallVectorImpl<Value> &acc);
+  /// Multiplies what was loaded of both operands for one step after another.
+  void multiply(ValueRange a, ValueRange b, SmallVectorImpl<Value> &acc);
+  /// Words that a thread's part of a tile, or a slice of it, takes in registers.
+  int64_t countWords(const LinearLayout &part, Value operand);
+  /// The steps along k that are loaded at once, as bits.
+  unsigned chooseStepBits(unsigned depthBits);
+  bool fetchesAhead();
+  /// Both operands from step k on: those of a, then those of b.
+  SmallVector<Value> load(Value k);
+  /// Adds the products of what lies in shared memory.
+  void sumPiece(int64_t depth, SmallVectorImpl<Value> &sums);
 
   tile::DotOp op;
   const TileGPUTypeConverter &converter;
@@ -100,6 +160,8 @@ private:
   bool isDeterministic;
   Type sum;
   LinearLayout sliceA, sliceB;
+  unsigned stepBits = 0;
+  std::optional<StoredOperand> storedA, storedB;
 };
 
 } // namespace
@@ -124,14 +186,85 @@ Value Dot::multiplyAdd(Value a, Value b, Value acc) {
   return thread.create<LLVM::FMAOp>(a, b, acc);
 }
 
-void Dot::multiply(ArrayRef<Value> a, ArrayRef<Value> b, SmallVectorImpl<Value> &acc) {
+void Dot::multiply(ValueRange a, ValueRange b, SmallVectorImpl<Value> &acc) {
   unsigned m = layout.rank() - 2, n = layout.rank() - 1;
-  for (auto [number, value] : llvm::enumerate(acc)) {
-    SmallVector<int64_t> row = getRegisterCoordinates(layout, number), column = row;
-    row.erase(row.begin() + n);
-    column.erase(column.begin() + m);
-    value = multiplyAdd(a[*findRegister(sliceA, row)], b[*findRegister(sliceB, column)], value);
+  auto widenAll = [&](ValueRange values, Value operand) {
+    return llvm::map_to_vector(
+        values, [&](Value value) { return widen(value, getElementTypeOrSelf(operand.getType())); });
+  };
+  SmallVector<Value> rows = widenAll(a, op.getA()), columns = widenAll(b, op.getB());
+  for (int64_t step = 0; step < int64_t(1) << stepBits; ++step)
+    for (auto [number, value] : llvm::enumerate(acc)) {
+      SmallVector<int64_t> row = getRegisterCoordinates(layout, number), column = row;
+      row.erase(row.begin() + n);
+      column.erase(column.begin() + m);
+      value = multiplyAdd(rows[storedA->find(*findRegister(sliceA, row), step)],
+                          columns[storedB->find(*findRegister(sliceB, column), step)], value);
+    }
+}
+
+static int64_t countRegisters(const LinearLayout &layout) {
+  int64_t count = int64_t(1) << layout.columns(HwDim::Reg).size();
+  for (unsigned dim = 0; dim < layout.rank(); ++dim)
+    count *= layout.oddFactor(dim);
+  return count;
+}
+
+int64_t Dot::countWords(const LinearLayout &part, Value operand) {
+  int64_t bytes = getMemoryBytes(converter.convertElement(operand.getType()));
+  return countRegisters(part) * std::max<int64_t>(1, bytes / 4);
+}
+
+unsigned Dot::chooseStepBits(unsigned depthBits) {
+  int64_t words = countWords(sliceA, op.getA()) + countWords(sliceB, op.getB());
+  unsigned bits = 0;
+  while (bits < std::min(2u, depthBits) && words << (bits + 1) <= kStepWords)
+    ++bits;
+  return bits;
+}
+
+bool Dot::fetchesAhead() {
+  int64_t words = countWords(sliceA, op.getA()) + countWords(sliceB, op.getB());
+  return (words << (stepBits + 1)) + countWords(layout, op.getAcc()) <= kAllWords;
+}
+
+SmallVector<Value> Dot::load(Value k) {
+  SmallVector<Value> registers = storedA->load(thread, k);
+  llvm::append_range(registers, storedB->load(thread, k));
+  return registers;
+}
+
+void Dot::sumPiece(int64_t depth, SmallVectorImpl<Value> &sums) {
+  int64_t steps = int64_t(1) << stepBits;
+  size_t ofA = countRegisters(sliceA) << stepBits;
+  auto multiplyLoaded = [&](ArrayRef<Value> loaded, SmallVectorImpl<Value> &acc) {
+    multiply(loaded.take_front(ofA), loaded.drop_front(ofA), acc);
+  };
+  if (depth == steps)
+    return multiplyLoaded(load(thread.i32(0)), sums);
+
+  bool isAhead = fetchesAhead();
+  SmallVector<Value> carried(sums.begin(), sums.end());
+  if (isAhead)
+    llvm::append_range(carried, load(thread.i32(0)));
+  auto loop =
+      thread.create<scf::ForOp>(thread.i32(0), thread.i32(depth), thread.i32(steps), carried);
+  OpBuilder::InsertionGuard guard(thread.getBuilder());
+  thread.getBuilder().setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> arguments(loop.getRegionIterArgs());
+  SmallVector<Value> running(arguments.begin(), arguments.begin() + sums.size());
+  Value k = loop.getInductionVar();
+  if (isAhead) {
+    // The last round fetches the first steps again, which nobody uses.
+    SmallVector<Value> next = load(thread.bitAnd(thread.add(k, steps), depth - 1));
+    multiplyLoaded(ArrayRef(arguments).drop_front(sums.size()), running);
+    llvm::append_range(running, next);
+  } else {
+    multiplyLoaded(load(k), running);
   }
+  thread.create<scf::YieldOp>(running);
+  for (auto [index, value] : llvm::enumerate(sums))
+    value = loop.getResult(index);
 }
 
 FailureOr<SmallVector<Value>> Dot::run(ValueRange a, ValueRange b, ValueRange acc) {
@@ -142,42 +275,32 @@ FailureOr<SmallVector<Value>> Dot::run(ValueRange a, ValueRange b, ValueRange ac
   auto typeB = cast<RankedTensorType>(op.getB().getType());
   sliceA = layout.project(layout.rank() - 1).canonical();
   sliceB = layout.project(layout.rank() - 2).canonical();
+  const LinearLayout &layoutA = tilegpu::getLayout(typeA);
+  unsigned kDim = typeA.getRank() - 1, pieceBits = getDotPieceBits(op);
+  unsigned depthBits = layoutA.dimBits(kDim) - pieceBits;
+  stepBits = chooseStepBits(depthBits);
+
   DotOperand planA = getDotOperandA(op), planB = getDotOperandB(op);
-  Value baseB = thread.advance(*scratch, static_cast<int32_t>(planA.getBytes(typeA)));
-  StoredOperand storedA(planA, typeA, sliceA, *scratch, converter.convertElement(typeA));
-  StoredOperand storedB(planB, typeB, sliceB, baseB, converter.convertElement(typeB));
-  storedA.store(thread, a);
-  storedB.store(thread, b);
-  emitBarrier(thread);
+  Value baseB = thread.advance(*scratch, static_cast<int32_t>(planA.getBytes(typeA, pieceBits)));
+  storedA.emplace(planA, typeA, sliceA, *scratch, converter.convertElement(typeA), pieceBits,
+                  stepBits);
+  storedB.emplace(planB, typeB, sliceB, baseB, converter.convertElement(typeB), pieceBits,
+                  stepBits);
 
   SmallVector<Value> sums(acc);
   Type type = getElementTypeOrSelf(op.getType());
   if (sum != type)
     for (Value &value : sums)
       value = thread.create<LLVM::FPExtOp>(sum, value);
-
-  unsigned kDim = typeA.getRank() - 1;
-  const LinearLayout &layoutA = tilegpu::getLayout(typeA);
-  int64_t depth = int64_t(1) << layoutA.dimBits(kDim), repeats = layoutA.oddFactor(kDim);
-  int64_t unrolled = std::min(depth, kUnrolled);
-  for (int64_t repeat = 0; repeat < repeats; ++repeat) {
-    auto loop =
-        thread.create<scf::ForOp>(thread.i32(0), thread.i32(depth), thread.i32(unrolled), sums);
-    OpBuilder::InsertionGuard guard(thread.getBuilder());
-    thread.getBuilder().setInsertionPointToStart(loop.getBody());
-    SmallVector<Value> running(loop.getRegionIterArgs());
-    for (int64_t step = 0; step < unrolled; ++step) {
-      SmallVector<Value> rows = storedA.load(thread, repeat, loop.getInductionVar(), step);
-      SmallVector<Value> columns = storedB.load(thread, repeat, loop.getInductionVar(), step);
-      for (Value &value : rows)
-        value = widen(value, typeA.getElementType());
-      for (Value &value : columns)
-        value = widen(value, typeB.getElementType());
-      multiply(rows, columns, running);
+  for (int64_t repeat = 0; repeat < layoutA.oddFactor(kDim); ++repeat)
+    for (int64_t piece = 0; piece < int64_t(1) << pieceBits; ++piece) {
+      if (repeat + piece != 0)
+        emitBarrier(thread);
+      storedA->store(thread, a, repeat, piece);
+      storedB->store(thread, b, repeat, piece);
+      emitBarrier(thread);
+      sumPiece(int64_t(1) << depthBits, sums);
     }
-    thread.create<scf::YieldOp>(running);
-    sums.assign(loop.result_begin(), loop.result_end());
-  }
   if (sum != type)
     for (Value &value : sums)
       value = thread.create<LLVM::FPTruncOp>(type, value);

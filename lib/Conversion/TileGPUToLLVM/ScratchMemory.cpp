@@ -3,6 +3,7 @@
 #include "ScratchMemory.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "tessera/Analysis/SharedMemoryAllocation.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -71,8 +72,25 @@ int64_t tessera::getSortBytes(tile::SortOp op) {
   return bytes;
 }
 
-int64_t DotOperand::getBytes(Type type) const {
-  return getPartBytes(tilegpu::getLayout(type), type);
+int64_t DotOperand::getBytes(Type type, unsigned pieceBits) const {
+  const LinearLayout &layout = tilegpu::getLayout(type);
+  int64_t elements = 1;
+  for (int64_t extent : layout.shape())
+    elements *= extent;
+  elements = (elements / layout.oddFactor(order.front())) >> pieceBits;
+  return llvm::alignTo(elements * tilegpu::getElementBytes(getElementTypeOrSelf(type)), 16);
+}
+
+unsigned tessera::getDotPieceBits(tile::DotOp op) {
+  Type a = op.getA().getType(), b = op.getB().getType();
+  DotOperand planA = getDotOperandA(op), planB = getDotOperandB(op);
+  auto module = op->getParentOfType<ModuleOp>();
+  auto target = module->getAttrOfType<StringAttr>(tilegpu::kTargetAttr);
+  int64_t budget = getSharedMemoryLimit(target ? target.getValue() : "sm_80") / 4;
+  unsigned bits = 0, depthBits = tilegpu::getLayout(a).dimBits(planA.order.front());
+  while (planA.getBytes(a, bits) + planB.getBytes(b, bits) > budget && bits + 2 < depthBits)
+    ++bits;
+  return bits;
 }
 
 DotOperand tessera::getDotOperandA(tile::DotOp op) {
@@ -112,8 +130,9 @@ static int64_t getBytes(tile::GatherOp op) {
 }
 
 static int64_t getBytes(tile::DotOp op) {
-  return getDotOperandA(op).getBytes(op.getA().getType()) +
-         getDotOperandB(op).getBytes(op.getB().getType());
+  unsigned pieceBits = getDotPieceBits(op);
+  return getDotOperandA(op).getBytes(op.getA().getType(), pieceBits) +
+         getDotOperandB(op).getBytes(op.getB().getType(), pieceBits);
 }
 
 static int64_t getBytes(tile::DotScaledOp op) {

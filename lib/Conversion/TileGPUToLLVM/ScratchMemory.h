@@ -35,12 +35,16 @@ ScanPlan getScanPlan(tile::ScanOp op);
 int64_t getSortBytes(tile::SortOp op);
 
 /// The operands of a dot as they lie in memory: k slowest, then the batch, then rows of a
-/// (columns of b), so that one step along k reads neighbours.
+/// (columns of b). They come there in pieces along k, one after another.
 struct DotOperand {
   /// Dimension d of the shape in memory is dimension order[d] of the operand.
   llvm::SmallVector<unsigned> order;
-  int64_t getBytes(mlir::Type type) const;
+  /// Bytes of one of 2^pieceBits pieces of each repeat of k.
+  int64_t getBytes(mlir::Type type, unsigned pieceBits) const;
 };
+/// The bits of k that number the pieces: as few as let a piece of both operands take no more
+/// than a quarter of the shared memory there is, so that several programs fit.
+unsigned getDotPieceBits(tile::DotOp op);
 DotOperand getDotOperandA(tile::DotOp op);
 DotOperand getDotOperandB(tile::DotOp op);
 

@@ -48,7 +48,7 @@ SharedTile::SharedTile(Value base, const LinearLayout &memory, Type element, int
 }
 
 SmallVector<SharedTile::Access> SharedTile::plan(ThreadBuilder &thread, const LinearLayout &layout,
-                                                 uint64_t distance) const {
+                                                 uint64_t distance, Value warp) const {
   assert(layout.shape() == memory.shape() && "the layouts are of one tile");
   auto compose = [&](HwDim dim) {
     f2::Columns result;
@@ -78,7 +78,7 @@ SmallVector<SharedTile::Access> SharedTile::plan(ThreadBuilder &thread, const Li
   Value threadOffset;
   if (threadMask != 0)
     threadOffset = thread.bitXor(emitApply(thread, lanes, emitLaneId(thread)),
-                                 emitApply(thread, warps, emitWarpId(thread)));
+                                 emitApply(thread, warps, warp ? warp : emitWarpId(thread)));
   std::map<uint64_t, Value> pointers;
   auto getPointer = [&](uint64_t offset, int64_t repeat) {
     uint64_t mixed = offset & threadMask;
@@ -145,11 +145,11 @@ void SharedTile::store(ThreadBuilder &thread, const LinearLayout &layout,
 }
 
 SmallVector<Value> SharedTile::load(ThreadBuilder &thread, const LinearLayout &layout,
-                                    uint64_t distance) const {
-  if (distance == 0)
+                                    uint64_t distance, Value warp) const {
+  if (distance == 0 && !warp)
     if (std::optional<MatrixAccess> access = planMatrices(layout, matrices.forLoads))
       return loadMatrices(thread, *access, countRepeats(layout));
-  SmallVector<Access> accesses = plan(thread, layout, distance);
+  SmallVector<Access> accesses = plan(thread, layout, distance, warp);
   SmallVector<Value> registers(accesses.size() * accesses.front().registers.size());
   for (const Access &access : accesses) {
     size_t count = access.registers.size();

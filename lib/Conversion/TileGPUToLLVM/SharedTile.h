@@ -41,9 +41,10 @@ public:
   void store(ThreadBuilder &thread, const LinearLayout &layout, mlir::ValueRange registers) const;
 
   /// Loads the registers that a thread has in this layout. With a `distance`: those at
-  /// elements whose number differs from the thread's own by these bits.
+  /// elements whose number differs from the thread's own by these bits. `warp` stands for
+  /// the warp's number if it is given: further bits of it can say which part of a tile.
   llvm::SmallVector<mlir::Value> load(ThreadBuilder &thread, const LinearLayout &layout,
-                                      uint64_t distance = 0) const;
+                                      uint64_t distance = 0, mlir::Value warp = {}) const;
 
   /// A pointer to the element at these coordinates (i32).
   mlir::Value getAddress(ThreadBuilder &thread, llvm::ArrayRef<mlir::Value> coordinates) const;
@@ -59,7 +60,7 @@ public:
   };
   /// The accesses that move the registers of a thread, at a distance as for load.
   llvm::SmallVector<Access> plan(ThreadBuilder &thread, const LinearLayout &layout,
-                                 uint64_t distance = 0) const;
+                                 uint64_t distance = 0, mlir::Value warp = {}) const;
 
 private:
   /// Matrix instructions for a layout, if they are there and cheaper.

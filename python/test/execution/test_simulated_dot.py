@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Products by multiply-adds on a GPU, simulated: values, races, and the banks of memory.
+
+`deterministic` keeps products off the tensor cores. Operands come to shared memory in as
+many pieces along k as it takes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from execution.test_dot import dot
+
+import tessera
+import tessera.gpu
+
+CASES = [
+    ((1, 16, 32), "float32", 4),
+    ((48, 24, 8), "float32", 4),
+    ((64, 32, 128), "float32", 4),
+    ((96, 32, 160), "float16", 4),
+    ((32, 32, 96), "float64", 4),
+    ((64, 64, 64), "int8", 4),
+    ((16, 16, 16), "float64", 1),
+    ((32, 64, 512), "float32", 2),
+    ((128, 128, 128), "float64", 8),  # 256 KiB of operands
+]
+
+
+@pytest.mark.parametrize("trans_a", [False, True])
+@pytest.mark.parametrize("trans_b", [False, True])
+@pytest.mark.parametrize("shape,dtype,num_warps", CASES)
+def test_products_are_exact_and_meet_in_no_bank(rng, shape, dtype, num_warps, trans_a, trans_b):
+    m, n, k = shape
+    a = rng.integers(-4, 5, (m, k)).astype(dtype)
+    b = rng.integers(-4, 5, (k, n)).astype(dtype)
+    out = {"int8": "int32", "float64": "float64"}.get(dtype, "float32")
+    c = np.full((m, n), 77, out)
+    simulation = tessera.gpu.simulate(dot)[(1,)](
+        np.ascontiguousarray(a.T) if trans_a else a,
+        np.ascontiguousarray(b.T) if trans_b else b,
+        c,
+        M=m,
+        N=n,
+        K=k,
+        TRANS_A=trans_a,
+        TRANS_B=trans_b,
+        ACC=False,
+        target="sm_90a",
+        num_warps=num_warps,
+        deterministic=True,
+    )
+    simulation.check()
+    np.testing.assert_array_equal(c, a.astype("f8") @ b.astype("f8"))
+    assert sum(s.wavefronts for s in simulation.shared) == sum(s.ideal for s in simulation.shared)
