@@ -150,9 +150,9 @@ TEST(MemoryExchange, PlansAreWhatTheyCountAndNoWorseThanSymmetricOnes) {
     LinearLayout destination = randomLayout(rng, shape, options, warps, 0);
     unsigned bits = 8u << rng() % 4;
     LinearLayout swizzled = planSwizzle(source, destination, bits).layout(source);
-    unsigned symmetric = planAccess(source, swizzled, bits, false).getCost() +
+    double symmetric = planAccess(source, swizzled, bits, false).getCost() +
                          planAccess(destination, swizzled, bits, false).getCost();
-    unsigned before = symmetric;
+    double before = symmetric;
     for (MatrixInstructions matrices : {none, loads, both}) {
       ExchangePlan plan = planExchange(source, destination, bits, matrices);
       ASSERT_EQ(plan.memory.whyNotMemory(), "");

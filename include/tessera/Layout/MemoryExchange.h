@@ -82,7 +82,9 @@ struct MemoryAccess {
   /// Of a warp, for all of its registers.
   unsigned instructions = 0, wavefronts = 0;
 
-  unsigned getCost() const { return instructions + wavefronts; }
+  /// Cycles of a multiprocessor that does nothing else, as measured on an H200
+  /// (docs/Notebook.md).
+  double getCost() const { return wavefronts + instructions / 8.0; }
 };
 
 /// The cheapest way between registers and memory where it is given where elements lie.
@@ -95,7 +97,7 @@ struct ExchangePlan {
   LinearLayout memory;
   MemoryAccess store, load;
 
-  unsigned getCost() const { return store.getCost() + load.getCost(); }
+  double getCost() const { return store.getCost() + load.getCost(); }
 };
 
 /// The cheapest exchange: with vectors of what both sides have in registers, with wider

@@ -74,17 +74,19 @@ unsigned tessera::tilegpu::countShuffles(const Conversion &conversion) {
   return 1u << choices;
 }
 
-bool tessera::tilegpu::needsMemory(const Conversion &conversion) {
-  // A store and a load cost about as much as two shuffles.
-  constexpr unsigned kMostShuffles = 2;
+bool tessera::tilegpu::needsMemory(const Conversion &conversion, int64_t bytes) {
+  // A store and a load of 32 bits cost as much as two shuffles. A shuffle moves one element,
+  // memory takes small ones together.
+  unsigned mostShuffles = bytes >= 4 ? 2 : 1;
   return conversion.kind > ConversionKind::Warp ||
-         (conversion.kind == ConversionKind::Warp && countShuffles(conversion) > kMostShuffles);
+         (conversion.kind == ConversionKind::Warp && countShuffles(conversion) > mostShuffles);
 }
 
 /// One place for each element.
 int64_t ConvertLayoutOp::getScratchBytes() {
   auto type = cast<RankedTensorType>(getType());
-  if (!needsMemory(classify(tilegpu::getLayout(getSource().getType()), tilegpu::getLayout(type))))
-    return 0;
-  return type.getNumElements() * getElementBytes(type.getElementType());
+  int64_t bytes = getElementBytes(type.getElementType());
+  Conversion conversion =
+      classify(tilegpu::getLayout(getSource().getType()), tilegpu::getLayout(type));
+  return needsMemory(conversion, bytes) ? type.getNumElements() * bytes : 0;
 }

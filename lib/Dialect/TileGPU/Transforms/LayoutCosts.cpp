@@ -12,6 +12,9 @@ using namespace tessera::tilegpu;
 static constexpr double kBarrier = 30;
 /// A shuffle, or a wavefront of shared memory, and what goes with it.
 static constexpr double kExchange = 2;
+/// A shuffle alone, and what waiting for warps, or lanes, adds to an exchange through
+/// memory, as measured (docs/Notebook.md).
+static constexpr double kShuffle = 1.05, kMeetWarps = 60, kMeetLanes = 15;
 /// An atomic on shared memory, per element.
 static constexpr double kAtomic = 32;
 
@@ -27,12 +30,12 @@ double LayoutCosts::convert(int64_t bytes, LayoutAttr from, LayoutAttr to) const
     return 0;
   if (conversion.kind == ConversionKind::Select)
     return warps * written * words;
-  if (!needsMemory(conversion))
-    return warps * written * words * kExchange * countShuffles(conversion);
+  if (!needsMemory(conversion, bytes))
+    return warps * written * words * kShuffle * countShuffles(conversion);
   ExchangePlan plan = planExchange(from.getLayout(), to.getLayout(), bytes * 8, matrices);
   double repeats = read / (uint64_t(1) << from.getLayout().columns(HwDim::Reg).size());
-  double barriers = conversion.kind == ConversionKind::Warp ? 1 : 3 * kBarrier;
-  return warps * repeats * plan.getCost() + barriers;
+  double wait = conversion.kind == ConversionKind::Warp ? kMeetLanes : kMeetWarps;
+  return warps * repeats * plan.getCost() + wait;
 }
 
 double LayoutCosts::ofConversion(Type element, LayoutAttr from, LayoutAttr to) {

@@ -49,8 +49,8 @@ std::optional<unsigned> getNumWarps(mlir::Operation *op);
 /// than one where it depends on the lane in which register the element is.
 unsigned countShuffles(const Conversion &conversion);
 
-/// Whether a conversion goes through shared memory.
-bool needsMemory(const Conversion &conversion);
+/// Whether a conversion of elements of so many bytes goes through shared memory.
+bool needsMemory(const Conversion &conversion, int64_t bytes);
 
 /// Bytes that an element of a tile takes in memory: one for i1, eight for a pointer.
 int64_t getElementBytes(mlir::Type element);
