@@ -153,15 +153,6 @@ SharedTile getSharedTile(Value base, tilegpu::MemDescType type, Operation *op,
                     getMatrixInstructions(op));
 }
 
-/// Whether a buffer is read by the async proxy: by wgmma.
-bool isReadByProxy(Value buffer) {
-  return llvm::any_of(buffer.getUsers(), [](Operation *user) {
-    if (auto view = dyn_cast<tilegpu::MemDescTransOp>(user))
-      return isReadByProxy(view.getResult());
-    return isa<tilegpu::WarpgroupDotOp>(user);
-  });
-}
-
 struct LocalAllocPattern : TilePattern<tilegpu::LocalAllocOp> {
   using TilePattern::TilePattern;
 
@@ -172,15 +163,9 @@ struct LocalAllocPattern : TilePattern<tilegpu::LocalAllocOp> {
       return op.emitOpError("has no place in shared memory (") << kSharedOffsetAttr << ")";
     ThreadBuilder thread(rewriter, op.getLoc());
     Value base = emitSharedAddress(thread, offset.getInt());
-    if (op.getSource()) {
+    if (op.getSource())
       getSharedTile(base, op.getType(), op, getConverter())
           .store(thread, tilegpu::getLayout(op.getSource().getType()), adaptor.getSource());
-      // Each thread orders what it wrote itself, before the barrier.
-      if (isReadByProxy(op.getResult()))
-        thread.create<NVVM::FenceProxyOp>(
-            NVVM::ProxyKindAttr::get(op.getContext(), NVVM::ProxyKind::async_shared),
-            NVVM::SharedSpaceAttr::get(op.getContext(), NVVM::SharedSpace::shared_cta));
-    }
     rewriter.replaceOp(op, base);
     return success();
   }
