@@ -2,8 +2,8 @@
 //
 // Atomics. LLVM's own drop the ordering and the scope on their way to PTX, so each is
 // written as the instruction that it is. What there is no instruction for (maximum and
-// minimum of floats, sums of bf16 before sm_90, anything else of 16 bits) is a loop
-// around a compare-and-swap.
+// minimum of floats, sums of bf16 before sm_90, anything else of 16 bits, anything of 8)
+// is a loop around a compare-and-swap.
 //
 // Only one of several threads that hold copies of an element acts; its result is handed
 // to the others (Replication.h).
@@ -155,30 +155,69 @@ Value emitAtomicLoad(ThreadBuilder &thread, StringRef ordering, Value address, u
   return instruction.emit(text, predicate).front();
 }
 
+/// What a compare-and-swap takes of memory for one element: 16 bits where an element has 8,
+/// the other half of which is left as it was found.
+class Cell {
+public:
+  Cell(ThreadBuilder &thread, Value pointer, Type type)
+      : thread(thread), pointer(pointer), type(type), width(type.getIntOrFloatBitWidth()) {
+    if (width != 8)
+      return;
+    Value number = thread.bitcast(pointer, thread.intType(64));
+    Value isUpper = thread.extendOrTruncate(thread.bitAnd(number, 1), 16);
+    shift = thread.shl(isUpper, 3);
+    mask = thread.create<LLVM::ShlOp>(thread.constant(thread.intType(16), 0xff), shift);
+    this->pointer = thread.bitcast(thread.bitAnd(number, ~uint64_t(1)), pointer.getType());
+  }
+
+  Value getPointer() const { return pointer; }
+  unsigned getWidth() const { return std::max(16u, width); }
+  /// The element of what was found, and what was found with another element in it.
+  Value take(Value found) const {
+    if (shift)
+      found = thread.extendOrTruncate(thread.create<LLVM::LShrOp>(found, shift), width);
+    return thread.bitcast(found, type);
+  }
+  Value put(Value element, Value found) const {
+    Value bits = thread.bitcast(element, thread.intType(width));
+    if (!shift)
+      return bits;
+    bits = thread.create<LLVM::ShlOp>(thread.extendOrTruncate(bits, 16), shift);
+    return thread.bitXor(thread.bitOr(found, mask), thread.bitXor(mask, bits));
+  }
+
+private:
+  ThreadBuilder &thread;
+  Value pointer;
+  Type type;
+  unsigned width;
+  Value shift, mask;
+};
+
 /// Tries until nobody has written in between. Gives the old value, 0 where the predicate
 /// is false.
-Value emitLoop(ThreadBuilder &thread, tile::AtomicKind kind, StringRef ordering, StringRef scope,
-               Value address, Value value, Value predicate) {
-  Type type = value.getType();
-  unsigned width = type.getIntOrFloatBitWidth();
-  Type bits = thread.intType(width);
+Value emitLoop(ThreadBuilder &thread, StringRef ordering, Value address, Type type, Value predicate,
+               llvm::function_ref<Value(Value)> update) {
   OpBuilder &builder = thread.getBuilder();
   Location loc = thread.getLoc();
+  std::string scope = ordering.substr(ordering.rfind('.')).str();
   auto build = [&]() -> Value {
-    Value first = emitAtomicLoad(thread, (".relaxed" + scope).str(), address, width, Value());
+    Cell cell(thread, address, type);
+    Value first =
+        emitAtomicLoad(thread, ".relaxed" + scope, cell.getPointer(), cell.getWidth(), Value());
     auto loop = scf::WhileOp::create(
-        builder, loc, TypeRange(bits), ValueRange(first),
+        builder, loc, TypeRange(first.getType()), ValueRange(first),
         [&](OpBuilder &, Location, ValueRange arguments) {
-          Value desired = combine(thread, kind, thread.bitcast(arguments[0], type), value);
-          Value found = emitCompareAndSwap(thread, ordering, address, arguments[0],
-                                           thread.bitcast(desired, bits), Value());
+          Value desired = cell.put(update(cell.take(arguments[0])), arguments[0]);
+          Value found = emitCompareAndSwap(thread, ordering, cell.getPointer(), arguments[0],
+                                           desired, Value());
           Value again = thread.compare(LLVM::ICmpPredicate::ne, found, arguments[0]);
           scf::ConditionOp::create(builder, loc, again, found);
         },
         [&](OpBuilder &, Location, ValueRange arguments) {
           scf::YieldOp::create(builder, loc, arguments);
         });
-    return thread.bitcast(loop.getResult(0), type);
+    return cell.take(loop.getResult(0));
   };
   if (!predicate)
     return build();
@@ -188,6 +227,13 @@ Value emitLoop(ThreadBuilder &thread, tile::AtomicKind kind, StringRef ordering,
       [&](OpBuilder &, Location) { scf::YieldOp::create(builder, loc, build()); },
       [&](OpBuilder &, Location) { scf::YieldOp::create(builder, loc, none); });
   return guarded.getResult(0);
+}
+
+/// Booleans, which have no bits to spare.
+LogicalResult verifyElement(Operation *op, Type type) {
+  if (isa<LLVM::LLVMPointerType>(type) || type.getIntOrFloatBitWidth() >= 8)
+    return success();
+  return op->emitOpError("has elements of ") << type << ", for which a GPU has no atomics";
 }
 
 //===----------------------------------------------------------------------===//
@@ -239,17 +285,16 @@ struct RMWPattern : AtomicPattern<tile::AtomicRMWOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread(rewriter, op.getLoc());
     Type type = getConverter().convertElement(op.getType());
-    if (!isa<LLVM::LLVMPointerType>(type) && type.getIntOrFloatBitWidth() < 16)
-      return op.emitOpError("has elements of ")
-             << getElementTypeOrSelf(op.getType()) << ", for which a GPU has no atomics";
+    if (failed(verifyElement(op, type)))
+      return failure();
     std::string ordering = getOrdering(op.getSem(), op.getScope());
-    std::string scope = StringRef(ordering).substr(StringRef(ordering).rfind('.')).str();
     std::string instruction = getInstruction(op.getKind(), type, getCapability(op));
     bool asFloat = op.getKind() == tile::AtomicKind::FAdd;
     auto element = [&](int64_t i, Value predicate) -> Value {
       Value address = adaptor.getPtr()[i], value = adaptor.getValue()[i];
       if (instruction.empty())
-        return emitLoop(thread, op.getKind(), ordering, scope, address, value, predicate);
+        return emitLoop(thread, ordering, address, type, predicate,
+                        [&](Value old) { return combine(thread, op.getKind(), old, value); });
       Type inRegister = getRegisterType(thread, type, asFloat);
       InlinePTX ptx(thread);
       // The result stands even where nobody wants it: `red` takes no ordering above
@@ -281,12 +326,16 @@ struct CASPattern : AtomicPattern<tile::AtomicCASOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread(rewriter, op.getLoc());
     Type type = getConverter().convertElement(op.getType());
-    if (!isa<LLVM::LLVMPointerType>(type) && type.getIntOrFloatBitWidth() < 16)
-      return op.emitOpError("has elements of ")
-             << getElementTypeOrSelf(op.getType()) << ", for which a GPU has no atomics";
+    if (failed(verifyElement(op, type)))
+      return failure();
     std::string ordering = getOrdering(op.getSem(), op.getScope());
     Type bits = getRegisterType(thread, type, /*asFloat=*/false);
     auto element = [&](int64_t i, Value predicate) -> Value {
+      if (type.isInteger(8))
+        return emitLoop(thread, ordering, adaptor.getPtr()[i], type, predicate, [&](Value old) {
+          Value isEqual = thread.equal(old, adaptor.getCompare()[i]);
+          return thread.select(isEqual, adaptor.getValue()[i], old);
+        });
       Value old = emitCompareAndSwap(thread, ordering, adaptor.getPtr()[i],
                                      thread.bitcast(adaptor.getCompare()[i], bits),
                                      thread.bitcast(adaptor.getValue()[i], bits), predicate);

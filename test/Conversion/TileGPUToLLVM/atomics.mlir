@@ -171,6 +171,44 @@ module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = "sm_90a"} {
 
 // -----
 
+// Eight bits are half of what a compare-and-swap takes: the rest stays as it was found, and
+// a change of it is a reason to try again.
+
+module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = "sm_90a"} {
+// CHECK-LABEL: llvm.func @byte
+// CHECK-SAME: %[[P:.+]]: !llvm.ptr<1>, %[[X:.+]]: i8
+// CHECK: %[[SHIFT:.+]] = llvm.shl %{{.+}}, %{{.+}} : i16
+// CHECK: %[[MASK:.+]] = llvm.shl %{{.+}}, %[[SHIFT]] : i16
+// CHECK: %[[HALF:.+]] = llvm.inttoptr %{{.+}} : i64 to !llvm.ptr<1>
+// CHECK: llvm.inline_asm {{.*}} "ld.relaxed.gpu.global.b16 $0, [$1];", "=h,l" %[[HALF]]
+// CHECK: scf.while (%[[FOUND:.+]] =
+// CHECK: %[[SHIFTED:.+]] = llvm.lshr %[[FOUND]], %[[SHIFT]] : i16
+// CHECK: %[[OLD:.+]] = llvm.trunc %[[SHIFTED]] : i16 to i8
+// CHECK: %[[NEW:.+]] = llvm.add %[[OLD]], %[[X]] : i8
+// CHECK: %[[WIDE:.+]] = llvm.zext %[[NEW]] : i8 to i16
+// CHECK: %[[BITS:.+]] = llvm.shl %[[WIDE]], %[[SHIFT]] : i16
+// CHECK: %[[ALL:.+]] = llvm.or %[[FOUND]], %[[MASK]] : i16
+// CHECK: %[[FLIPPED:.+]] = llvm.xor %[[MASK]], %[[BITS]] : i16
+// CHECK: %[[PUT:.+]] = llvm.xor %[[ALL]], %[[FLIPPED]] : i16
+// CHECK: llvm.inline_asm {{.*}} "atom.acq_rel.gpu.global.cas.b16 $0, [$1], $2, $3;", "=h,l,h,h" %[[HALF]], %[[FOUND]], %[[PUT]]
+  tile.func @byte(%p: !tile.ptr<i8>, %x: i8) {
+    %0 = tile.atomic_rmw add, acq_rel, gpu, %p, %x : !tile.ptr<i8>, i8 -> i8
+    tile.return
+  }
+
+// CHECK-LABEL: llvm.func @byte_cas
+// CHECK: scf.while
+// CHECK: %[[EQUAL:.+]] = llvm.icmp "eq"
+// CHECK: llvm.select %[[EQUAL]]
+// CHECK: atom.acquire.cta.global.cas.b16
+  tile.func @byte_cas(%p: !tile.ptr<i8>, %x: i8, %y: i8) {
+    %0 = tile.atomic_cas acquire, cta, %p, %x, %y : !tile.ptr<i8>, i8
+    tile.return
+  }
+}
+
+// -----
+
 // bf16 has a sum of its own from sm_90 on.
 
 // CHECK-LABEL: llvm.func @bf16_before_sm_90

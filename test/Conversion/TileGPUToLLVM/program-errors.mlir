@@ -40,10 +40,10 @@ module attributes {tilegpu.num_warps = 4 : i32} {
 // -----
 
 module attributes {tilegpu.num_warps = 1 : i32} {
-  tile.func @narrow_atomic(%p: !tile.ptr<i8>, %x: i8) {
-    // expected-error @below {{has elements of 'i8', for which a GPU has no atomics}}
+  tile.func @narrow_atomic(%p: !tile.ptr<i1>, %x: i1) {
+    // expected-error @below {{has elements of 'i1', for which a GPU has no atomics}}
     // expected-error @below {{failed to legalize operation 'tile.atomic_rmw'}}
-    %0 = tile.atomic_rmw add, relaxed, gpu, %p, %x : !tile.ptr<i8>, i8 -> i8
+    %0 = tile.atomic_rmw xchg, relaxed, gpu, %p, %x : !tile.ptr<i1>, i1 -> i1
     tile.return
   }
 }
