@@ -101,6 +101,21 @@ def attention(
     tl.store(o_ptr + rows, (acc / l[:, None]).to(o_ptr.dtype.element_ty), mask=offs_m[:, None] < T)
 
 
+@tessera.jit
+def sum_rows(
+    x_ptr, scale_ptr, out_ptr, n_rows, n, STAGES: tl.constexpr, BLOCK: tl.constexpr
+):  # fmt: skip
+    """No product, but the loop asks for stages."""
+    columns = tl.arange(0, BLOCK)
+    mask = columns < n
+    total = tl.zeros((BLOCK,), tl.float32)
+    for row in tl.range(0, n_rows, num_stages=STAGES):
+        x = tl.load(x_ptr + row * n + columns, mask=mask, other=0.0)
+        scale = tl.load(scale_ptr + row)
+        total += x * scale
+    tl.store(out_ptr + columns, total, mask=mask)
+
+
 @pytest.fixture
 def torch() -> Any:
     return pytest.importorskip("torch")
@@ -186,6 +201,22 @@ def test_indices_read_ahead(torch, pages):
     c = torch.full((M, N), float("nan"), device="cuda")
     paged[(1,)](a, index, pool, c, pages, BM=M, BN=N, BK=BK)
     check_product(torch, c, a, pool[index.long()].reshape(pages * BK, N))
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 3, 50])
+@pytest.mark.parametrize("n", [1000, 1001])
+def test_loops_that_ask_for_it(torch, n_rows, n):
+    torch.manual_seed(6)
+    x = torch.randn(n_rows, n, device="cuda")
+    scale = torch.randn(n_rows, device="cuda")
+    results = []
+    for stages in STAGES:
+        out = torch.full((n,), float("nan"), device="cuda")
+        sum_rows[(1,)](x, scale, out, n_rows, n, STAGES=stages, BLOCK=1024)
+        torch.testing.assert_close(out, scale @ x, rtol=1e-4, atol=1e-4)
+        results.append(out)
+    for result in results[1:]:
+        assert torch.equal(result, results[0])
 
 
 @pytest.mark.parametrize("causal", [False, True])

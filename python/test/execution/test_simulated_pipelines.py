@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Loops whose loads are copied ahead, simulated: values, races, and what is read too early.
+
+The simulator lets copies arrive when the seed says, and knows what a wgmma that goes on
+still reads. The kernels are those of gpu/test_pipelines.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from gpu.test_pipelines import attention, dequantised, matmul, paged, sum_rows
+
+import tessera
+import tessera.gpu
+
+TARGETS = ["sm_80", "sm_90a"]
+
+
+@pytest.mark.parametrize("stages", [1, 2, 3, 4])
+@pytest.mark.parametrize("K", [0, 32, 96, 160])
+@pytest.mark.parametrize("target", TARGETS)
+def test_matmul(rng, target, K, stages):
+    M, N = 72, 64
+    a = rng.integers(-4, 5, (M, K)).astype("f2")
+    b = rng.integers(-4, 5, (K, N)).astype("f2")
+    c = np.full((M, N), np.nan, "f4")
+    for seed in range(2):
+        simulation = tessera.gpu.simulate(matmul, seed=seed)[(2, 1)](
+            a, b, c, M, N, K, K, 1, N, 1, BM=64, BN=64, BK=32, target=target, num_stages=stages
+        )
+        simulation.check()
+        np.testing.assert_array_equal(c, a.astype("f8") @ b.astype("f8"))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("columns", [False, True])
+def test_turned_operands_and_tails(rng, target, columns):
+    M, N, K = 64, 64, 76
+    a = rng.integers(-4, 5, (M, K)).astype("f2")
+    b = rng.integers(-4, 5, (K, N)).astype("f2")
+    stored = np.ascontiguousarray(b.T).T if columns else b
+    c = np.full((M, N), np.nan, "f4")
+    strides = (K, 1, *(stride // 2 for stride in stored.strides))
+    simulation = tessera.gpu.simulate(matmul)[(1, 1)](
+        a, stored, c, M, N, K, *strides, BM=64, BN=64, BK=32, target=target, num_stages=3
+    )
+    simulation.check()
+    np.testing.assert_array_equal(c, a.astype("f8") @ b.astype("f8"))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_converted_and_paged(rng, target):
+    a = rng.integers(-4, 5, (64, 128)).astype("f2")
+    b = rng.integers(-9, 10, (128, 64)).astype("i1")
+    c = np.full((64, 64), np.nan, "f4")
+    tessera.gpu.simulate(dequantised)[(1,)](
+        a, b, c, 128, BM=64, BN=64, BK=64, target=target
+    ).check()
+    np.testing.assert_array_equal(c, a.astype("f8") @ b.astype("f8"))
+    pool = rng.integers(-4, 5, (6, 32, 64)).astype("f2")
+    pages = np.array([5, 0, 3, 1], "i4")
+    tessera.gpu.simulate(paged)[(1,)](
+        a, pages, pool, c, 4, BM=64, BN=64, BK=32, target=target
+    ).check()
+    np.testing.assert_array_equal(c, a.astype("f8") @ pool[pages].reshape(128, 64).astype("f8"))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("stages", [2, 3])
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention(rng, target, stages, causal):
+    T, D = 96, 64
+    q, k, v = (rng.standard_normal((1, T, D)).astype("f2") for _ in range(3))
+    o = np.full_like(q, np.nan)
+    scores = q[0].astype("f8") @ k[0].astype("f8").T * D**-0.5
+    if causal:
+        scores = np.where(np.tril(np.ones((T, T), bool)), scores, -np.inf)
+    weights = np.exp(scores - scores.max(1, keepdims=True))
+    expected = weights / weights.sum(1, keepdims=True) @ v[0].astype("f8")
+    simulation = tessera.gpu.simulate(attention)[(2, 1)](
+        q, k, v, o, T, D**-0.5 * 1.4426950408889634, CAUSAL=causal, BM=64, BN=32, D=D,
+        target=target, num_stages=stages,
+    )  # fmt: skip
+    simulation.check()
+    np.testing.assert_allclose(o[0], expected, atol=5e-3)
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 5])
+@pytest.mark.parametrize("n", [256, 255])
+def test_loops_that_ask_for_it(rng, n_rows, n):
+    x = rng.integers(-9, 10, (n_rows, n)).astype("f4")
+    scale = rng.integers(-9, 10, n_rows).astype("f4")
+    out: Any = np.full(n, np.nan, "f4")
+    tessera.gpu.simulate(sum_rows)[(1,)](
+        x, scale, out, n_rows, n, STAGES=3, BLOCK=256, target="sm_80"
+    ).check()
+    np.testing.assert_array_equal(out, scale @ x)
