@@ -256,3 +256,46 @@ def kernel(a_ptr, s_ptr, b_ptr, c_ptr):
     run(kernel, (1,), a.view(np.uint8), s, given, c, num_warps=warps)
     scaled = a.astype(np.float64) * np.repeat(2.0 ** (s.astype(np.float64) - 127), 32, 1)
     np.testing.assert_array_equal(c, scaled @ b.astype(np.float64))
+
+
+@tessera.jit
+def attention(q_ptr, k_ptr, v_ptr, o_ptr, T, scale, D: tl.constexpr, BLOCK_M: tl.constexpr,
+              BLOCK_N: tl.constexpr, CAUSAL: tl.constexpr):  # fmt: skip
+    rows, inner = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)
+    columns = tl.arange(0, BLOCK_N)
+    q = tl.load(q_ptr + rows[:, None] * D + inner[None, :])
+    largest = tl.full((BLOCK_M,), float("-inf"), tl.float32)
+    total = tl.zeros((BLOCK_M,), tl.float32)
+    acc = tl.zeros((BLOCK_M, D), tl.float32)
+    end = (tl.program_id(0) + 1) * BLOCK_M if CAUSAL else T
+    for first in range(0, end, BLOCK_N):
+        k = tl.load(k_ptr + (first + columns)[:, None] * D + inner[None, :])
+        v = tl.load(v_ptr + (first + columns)[:, None] * D + inner[None, :])
+        s = tl.dot(q, k.T) * scale
+        if CAUSAL:
+            s = tl.where(rows[:, None] >= (first + columns)[None, :], s, float("-inf"))
+        new = tl.maximum(largest, tl.max(s, 1))
+        p = tl.exp2(s - new[:, None])
+        fade = tl.exp2(largest - new)
+        total = total * fade + tl.sum(p, 1)
+        acc = tl.dot(p.to(v.dtype), v, acc * fade[:, None])
+        largest = new
+    tl.store(o_ptr + rows[:, None] * D + inner[None, :], acc / total[:, None])
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("block, warps", [((64, 32), 4), ((64, 64), 4), ((128, 32), 8)])
+@pytest.mark.parametrize("d", [32, 64])
+def test_attention(run, rng, d, block, warps, causal):
+    t = 128
+    q, k, v = (draw(rng, (t, d), "float16") / np.float16(4) for _ in range(3))
+    o = np.full((t, d), np.nan, np.float32)
+    run(attention, (t // block[0],), q, k, v, o, t, 0.25, D=d, BLOCK_M=block[0],
+        BLOCK_N=block[1], CAUSAL=causal, num_warps=warps)  # fmt: skip
+    s = q.astype(np.float64) @ k.astype(np.float64).T * 0.25
+    if causal:
+        s = np.where(np.tri(t, dtype=bool), s, -np.inf)
+    p = np.exp2(s - s.max(1, keepdims=True))
+    want = p @ v.astype(np.float64) / p.sum(1, keepdims=True)
+    # Each weight is rounded to float16.
+    np.testing.assert_allclose(o, want, rtol=0, atol=2e-3 * np.abs(v).max())
