@@ -82,7 +82,7 @@ Conflict SharedMemory::access(uint64_t address, unsigned size, AccessKind kind, 
                   bytes[at] == data[at - address];
     if (!bothAtomic && !isSame && !isWriteOrdered(shadow, who))
       report(Conflict::Race, "written by", shadow.write);
-    if (kind != AccessKind::Write && !shadow.isInitialised) {
+    if (kind != AccessKind::Write && !shadow.isInitialised && !who.isSpeculative) {
       if (conflict == Conflict::None)
         conflict = Conflict::Uninitialised;
       shadow.isInitialised = true; // said once

@@ -48,6 +48,9 @@ struct Accessor {
   const Times *heard = nullptr;
   bool isAsync = false;   ///< by way of the asynchronous units
   bool isPending = false; ///< over only when it has been waited for
+  /// Reading what nobody has written is nothing to report: a loop may begin a product that
+  /// its last iteration drops. Where it is not dropped, rubbish shows.
+  bool isSpeculative = false;
 };
 
 enum class AccessKind : uint8_t { Read, Write, Atomic };
@@ -75,6 +78,9 @@ public:
   void endRead(uint64_t piece, const Accessor &who);
 
 private:
+  /// What memory holds before it is written: a NaN in every type of floats.
+  static constexpr uint8_t kRubbish = 0xff;
+
   struct Access {
     Clock clock = 0;
     Lanes lanes = 0;

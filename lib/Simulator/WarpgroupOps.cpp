@@ -74,6 +74,7 @@ public:
     if (seen.insert(address / 16).second) {
       Accessor who = warp.accessor(kLanes);
       who.isAsync = true;
+      who.isSpeculative = true;
       isThere[address / 16] =
           resolveShared(warp, instr, who, address & ~uint64_t(15), 16, AccessKind::Read, nullptr);
       if (isThere[address / 16])
