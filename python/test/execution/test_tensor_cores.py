@@ -199,20 +199,21 @@ def kernel(a_ptr, b_ptr, c_ptr, d_ptr):
 
 @pytest.mark.parametrize("warps", [1, 4])
 @pytest.mark.parametrize("which", ["a", "b"])
-def test_decoded_operand(run, rng, which, warps):
+@pytest.mark.parametrize("n", [32, 64])
+def test_decoded_operand(run, rng, which, warps, n):
     kernel = make_kernel(f"""
 @tessera.jit
 def kernel(a_ptr, b_ptr, c_ptr):
-    i, j, k = tl.arange(0, 64), tl.arange(0, 32), tl.arange(0, 64)
+    i, j, k = tl.arange(0, 64), tl.arange(0, {n}), tl.arange(0, 64)
     a = tl.load(a_ptr + i[:, None] * 64 + k[None, :])
-    b = tl.load(b_ptr + k[:, None] * 32 + j[None, :])
+    b = tl.load(b_ptr + k[:, None] * {n} + j[None, :])
     {which} = ({which}.to(tl.float32) * 0.5).to(tl.bfloat16)
-    tl.store(c_ptr + i[:, None] * 32 + j[None, :], tl.dot(a, b))
+    tl.store(c_ptr + i[:, None] * {n} + j[None, :], tl.dot(a, b))
 """)
     kinds = [np.int8 if name == which else ml_dtypes.bfloat16 for name in "ab"]
     a = rng.integers(-9, 9, (64, 64)).astype(kinds[0])
-    b = rng.integers(-9, 9, (64, 32)).astype(kinds[1])
-    c = np.zeros((64, 32), np.float32)
+    b = rng.integers(-9, 9, (64, n)).astype(kinds[1])
+    c = np.zeros((64, n), np.float32)
     run(kernel, (1,), a, b, c, num_warps=warps)
     np.testing.assert_array_equal(c, a.astype(np.float64) @ b.astype(np.float64) / 2)
 

@@ -28,6 +28,21 @@ tile.func private @computed(%a: tensor<64x32xf16, #u>, %b: tensor<32x64xf16, #u>
   tile.return %d : tensor<64x64xf32, #u>
 }
 
+// What is computed becomes the first operand: the product is turned around.
+// CHECK-LABEL: @turned
+tile.func private @turned(%p: tensor<64x32x!tile.ptr<f16>, #u>, %b: tensor<32x64xf16, #u>, %c: tensor<64x64xf32, #u>) -> tensor<64x64xf32, #u> {
+  %a = tile.load %p : tensor<64x32x!tile.ptr<f16>, #u>
+  // CHECK: %[[B:.+]] = tile.trans %arg1
+  // CHECK: %[[A:.+]] = tilegpu.memdesc_trans
+  // CHECK: %[[C:.+]] = tile.trans %arg2
+  // CHECK: %[[D:.+]] = tilegpu.warpgroup_dot %[[B]], %[[A]], %[[C]]
+  // CHECK: %[[R:.+]] = tile.trans %[[D]]
+  // CHECK: tile.return %[[R]]
+  // expected-remark@+1 {{product of 64x64x32 of f16 by wgmma}}
+  %d = tile.dot %a, %b, %c : tensor<64x32xf16, #u>, tensor<32x64xf16, #u> -> tensor<64x64xf32, #u>
+  tile.return %d : tensor<64x64xf32, #u>
+}
+
 // Bytes are read in rows along K, however they come.
 // CHECK-LABEL: @bytes
 tile.func private @bytes(%a: tensor<64x32xi8, #u>, %b: tensor<32x64xi8, #u>, %c: tensor<64x64xi32, #u>) -> tensor<64x64xi32, #u> {

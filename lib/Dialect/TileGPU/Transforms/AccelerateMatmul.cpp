@@ -43,6 +43,15 @@ struct Product {
     k = 1u << ofA.dimBits(rank - 1);
   }
 
+  /// The product of the transposed operands, in the other order: its result transposed.
+  Product turned() const {
+    Product product(*this);
+    std::swap(product.m, product.n);
+    std::swap(product.element, product.other);
+    product.isTurned = true;
+    return product;
+  }
+
   bool isBatched() const { return shape.size() > 2; }
   bool isFloat8() const { return isa<FloatType>(element) && bits == 8; }
 
@@ -50,6 +59,7 @@ struct Product {
   Type element, other, sum;
   ArrayRef<int64_t> shape;
   unsigned bits, m, n, k;
+  bool isTurned = false;
 };
 
 /// What the GPU and the program have.
@@ -401,16 +411,26 @@ LogicalResult Rewriter::toWgmma(const Product &product) {
       buffer = store(tile, kDim, op);
     return matches(buffer) ? buffer : Value();
   };
-  bool isAInRegisters = !isLoaded(skipTrans(op.getA()));
-  Value a = isAInRegisters ? Value(op.getA()) : place(op.getA(), kAlongA);
-  Value b = place(op.getB(), kAlongB);
+  OpBuilder builder(op);
+  auto turn = [&](Value tile) -> Value {
+    if (!product.isTurned)
+      return tile;
+    return tile::TransOp::create(builder, op.getLoc(), tile, ArrayRef<int32_t>{1, 0});
+  };
+  Value left = product.isTurned ? op.getB() : op.getA();
+  Value right = product.isTurned ? op.getA() : op.getB();
+  left = turn(left);
+  right = turn(right);
+  Value a = isLoaded(skipTrans(left)) ? place(left, kAlongA) : left;
+  Value b = place(right, kAlongB);
   if (!a || !b)
     return failure();
-  OpBuilder builder(op);
+  Value acc = turn(op.getAcc());
   Value sum = WarpgroupDotOp::create(
-      builder, op.getLoc(), op.getType(), a, b, op.getAcc(),
+      builder, op.getLoc(), acc.getType(), a, b, acc,
       builder.getDenseI32ArrayAttr(spreadGroups(product, machine.warps)),
       /*is_async=*/UnitAttr(), builder.getI32IntegerAttr(op.getMaxImpreciseAcc()));
+  sum = turn(sum);
   op.replaceAllUsesWith(sum);
   op.erase();
   return success();
@@ -475,7 +495,11 @@ void TileGPUAccelerateMatmulPass::accelerate(tile::FuncOp function, const Machin
     }
     std::string noWgmma = whyNotWgmma(product, machine);
     if (noWgmma.empty()) {
-      if (succeeded(rewriter.toWgmma(product))) {
+      // What is computed stays in registers as the first operand: of the product turned
+      // around if it is the second one.
+      bool turns = !isLoaded(skipTrans(dot.getB())) && isLoaded(skipTrans(dot.getA())) &&
+                   whyNotWgmma(product.turned(), machine).empty();
+      if (succeeded(rewriter.toWgmma(turns ? product.turned() : product))) {
         emitRemark(loc) << "product of " << what << " by wgmma";
         ++numWgmma;
         continue;

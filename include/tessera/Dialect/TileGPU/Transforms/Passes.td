@@ -18,7 +18,8 @@ def TileGPUAccelerateMatmulPass : Pass<"tilegpu-accelerate-matmul", "::mlir::Mod
     as the instruction reads it without conflicts, in rows as they come; wgmma reads them
     there, for mma.sync `tilegpu.local_load` reads them into registers. The transpose of a
     loaded tile is stored as loaded and looked at through `tilegpu.memdesc_trans`. What is
-    computed stays in registers, but for wgmma's second operand. 8-bit floats are widened for
+    computed stays in registers: for wgmma as the first operand, of the product turned
+    around if need be. 8-bit floats are widened for
     mma.sync; f32 operands are split into parts where `precision` asks for it (tf32x3,
     bf16x3, bf16x6).
 
