@@ -27,7 +27,7 @@ bool SharedMemory::isWriteOrdered(const Shadow &shadow, const Accessor &who) {
                                    write.clock == who.clock && (lanesOf(who) & ~write.lanes) == 0);
 }
 
-void SharedMemory::noteRead(uint64_t address, Shadow &shadow, const Accessor &who, Lanes lanes) {
+void SharedMemory::noteRead(Shadow &shadow, const Accessor &who, Lanes lanes) {
   Access now{who.clock, lanes, static_cast<uint8_t>(who.agent)};
   Access &read = shadow.read;
   if (read.lanes == 0 || read.agent == who.agent) {
@@ -40,7 +40,11 @@ void SharedMemory::noteRead(uint64_t address, Shadow &shadow, const Accessor &wh
     read = now;
     return;
   }
-  std::vector<Access> &others = readers[address];
+  if (shadow.readers == 0) {
+    readers.emplace_back();
+    shadow.readers = static_cast<uint32_t>(readers.size());
+  }
+  std::vector<Access> &others = readers[shadow.readers - 1];
   if (!shadow.hasReaders)
     others.clear();
   shadow.hasReaders = true;
@@ -91,7 +95,7 @@ Conflict SharedMemory::access(uint64_t address, unsigned size, AccessKind kind, 
         shadow.write.clock > who.heard->fenced[shadow.write.agent])
       report(Conflict::Unfenced, "written by", shadow.write);
     if (kind == AccessKind::Read) {
-      noteRead(at, shadow, who, lanes);
+      noteRead(shadow, who, lanes);
       continue;
     }
     if (pendingReads[at / 16] && conflict == Conflict::None) {
@@ -101,7 +105,7 @@ Conflict SharedMemory::access(uint64_t address, unsigned size, AccessKind kind, 
     if (!isOrdered(shadow.read, who))
       report(Conflict::Race, "read by", shadow.read);
     if (shadow.hasReaders)
-      for (const Access &reader : readers[at])
+      for (const Access &reader : readers[shadow.readers - 1])
         if (!isOrdered(reader, who))
           report(Conflict::Race, "read by", reader);
     Lanes writers = lanes;
@@ -127,5 +131,5 @@ void SharedMemory::complete(uint64_t address, unsigned size, unsigned agent, Clo
 void SharedMemory::endRead(uint64_t piece, const Accessor &who) {
   --pendingReads[piece];
   for (uint64_t at = piece * 16; at < piece * 16 + 16; ++at)
-    noteRead(at, shadows[at], who, lanesOf(who));
+    noteRead(shadows[at], who, lanesOf(who));
 }

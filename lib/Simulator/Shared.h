@@ -91,17 +91,18 @@ private:
     bool isInitialised = false;
     bool isAtomic = false;   ///< the last write was
     bool isAsync = false;    ///< the last write was
-    bool hasReaders = false; ///< more than `read`: in `readers`
+    bool hasReaders = false; ///< more than `read`
+    uint32_t readers = 0;    ///< where those are, counted from 1
   };
 
   static bool isOrdered(const Access &earlier, const Accessor &who);
   static bool isWriteOrdered(const Shadow &shadow, const Accessor &who);
-  void noteRead(uint64_t address, Shadow &shadow, const Accessor &who, Lanes lanes);
+  void noteRead(Shadow &shadow, const Accessor &who, Lanes lanes);
 
   std::vector<uint8_t> bytes;
   std::vector<Shadow> shadows;
-  std::map<uint64_t, std::vector<Access>> readers;
-  std::vector<uint16_t> pendingReads; ///< of each 16 bytes
+  std::vector<std::vector<Access>> readers; ///< of bytes that several warps have read
+  std::vector<uint16_t> pendingReads;       ///< of each 16 bytes
 };
 
 } // namespace tessera::simulator

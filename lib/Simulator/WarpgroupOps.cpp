@@ -67,37 +67,43 @@ struct Descriptor {
 /// Reads elements by way of the asynchronous units; each 16 bytes are looked at once.
 class OperandReader {
 public:
-  OperandReader(Warp &warp, const Instr &instr) : warp(warp), instr(instr) {}
+  OperandReader(Warp &warp, const Instr &instr)
+      : warp(warp), instr(instr), states(warp.cta.shared.size() / 16 + 1) {}
 
   double read(uint64_t address, MatrixType type) {
-    unsigned bytes = getBits(type) / 8;
-    if (seen.insert(address / 16).second) {
-      Accessor who = warp.accessor(kLanes);
-      who.isAsync = true;
-      who.isSpeculative = true;
-      isThere[address / 16] =
-          resolveShared(warp, instr, who, address & ~uint64_t(15), 16, AccessKind::Read, nullptr);
-      if (isThere[address / 16])
-        warp.cta.shared.beginRead(address / 16);
-    }
+    uint64_t piece = address / 16;
+    if (piece >= states.size() || states[piece] == Unseen)
+      look(piece);
     uint64_t bits = 0;
-    if (isThere[address / 16])
-      std::memcpy(&bits, warp.cta.shared.data(address), bytes);
+    if (piece < states.size() && states[piece] == There)
+      std::memcpy(&bits, warp.cta.shared.data(address), getBits(type) / 8);
     return toDouble(type, bits);
   }
 
   /// What was read until somebody waits.
-  void keep(std::vector<uint64_t> &pieces) {
-    for (uint64_t piece : seen)
-      if (isThere[piece])
-        pieces.push_back(piece);
-  }
+  void keep(std::vector<uint64_t> &pieces) { llvm::append_range(pieces, seen); }
 
 private:
+  enum State : uint8_t { Unseen, There, Missing };
+
+  void look(uint64_t piece) {
+    Accessor who = warp.accessor(kLanes);
+    who.isAsync = true;
+    who.isSpeculative = true;
+    bool isThere =
+        resolveShared(warp, instr, who, piece * 16, 16, AccessKind::Read, nullptr) != nullptr;
+    if (piece < states.size())
+      states[piece] = isThere ? There : Missing;
+    if (!isThere)
+      return;
+    warp.cta.shared.beginRead(piece);
+    seen.push_back(piece);
+  }
+
   Warp &warp;
   const Instr &instr;
-  std::set<uint64_t> seen;
-  std::map<uint64_t, bool> isThere;
+  std::vector<State> states; ///< of each 16 bytes
+  std::vector<uint64_t> seen;
 };
 
 void multiply(Warp &warp, const Instr &instr, Lanes lanes) {
