@@ -108,3 +108,39 @@ tile.func private @copies(%p: tensor<64x32x!tile.ptr<f16>, #x>, %q: tensor<32x64
   tile.return %d : tensor<64x64xf32, #acc>
 }
 }
+
+// -----
+
+// What is called may use any byte of its frame, by threads and by engines: what the caller
+// wrote there before is fenced by the caller, before it calls.
+#a = #tilegpu.layout<64x32, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 8], [4, 16], [8, 0], [16, 0], [32, 0]]>
+#b = #tilegpu.layout<32x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [0, 1], [8, 2], [16, 4], [0, 8], [0, 16], [0, 32]]>
+#acc = #tilegpu.layout<64x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#x = #tilegpu.layout<64x32, reg = [[0, 1], [0, 2], [0, 4], [32, 0]], lane = [[0, 8], [0, 16], [1, 0], [2, 0], [4, 0]], warp = [[8, 0], [16, 0]]>
+#y = #tilegpu.layout<32x64, reg = [[0, 32], [1, 0], [2, 0], [4, 0]], lane = [[8, 0], [16, 0], [0, 1], [0, 2], [0, 4]], warp = [[0, 8], [0, 16]]>
+#lines = #tilegpu.layout<64x64, reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+// CHECK-LABEL: tile.func private @callee
+tile.func private @callee(%x: tensor<64x32xf16, #x>, %y: tensor<32x64xf16, #y>, %c: tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #acc> attributes {noinline} {
+  %a = tilegpu.local_alloc %x : (tensor<64x32xf16, #x>) -> !tilegpu.memdesc<64x32xf16, #a>
+  %b = tilegpu.local_alloc %y : (tensor<32x64xf16, #y>) -> !tilegpu.memdesc<32x64xf16, #b>
+  // CHECK: tilegpu.proxy_fence
+  // CHECK-NEXT: tilegpu.barrier
+  // CHECK-NEXT: tilegpu.warpgroup_dot
+  %d = tilegpu.warpgroup_dot %a, %b, %c {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x32xf16, #a>, !tilegpu.memdesc<32x64xf16, #b> -> tensor<64x64xf32, #acc>
+  tile.return %d : tensor<64x64xf32, #acc>
+}
+// CHECK-LABEL: tile.func private @caller
+tile.func private @caller(%x: tensor<64x32xf16, #x>, %y: tensor<32x64xf16, #y>, %c: tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #acc> attributes {noinline} {
+  // CHECK: tilegpu.convert_layout
+  // CHECK-NEXT: tilegpu.barrier
+  // CHECK-NEXT: tilegpu.convert_layout
+  // CHECK-NEXT: tilegpu.proxy_fence
+  // CHECK-NEXT: tilegpu.barrier
+  // CHECK-NEXT: tile.call @callee
+  %e = tilegpu.convert_layout %c : tensor<64x64xf32, #acc> -> tensor<64x64xf32, #lines>
+  %f = tilegpu.convert_layout %e : tensor<64x64xf32, #lines> -> tensor<64x64xf32, #acc>
+  %d = tile.call @callee(%x, %y, %f) : (tensor<64x32xf16, #x>, tensor<32x64xf16, #y>, tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #acc>
+  tile.return %d : tensor<64x64xf32, #acc>
+}
+}

@@ -54,8 +54,16 @@ public:
       : alias(alias), allocation(allocation), usesEngines(usesEngines) {
     if (function.isExternal())
       return;
-    RegionFlow<Writes> flow([&](Operation *op, Writes &writes) { visitOp(op, writes); });
-    flow.visit(function.getFunctionBody().front(), {});
+    RegionFlow<Writes> flow([&](Operation *op, Writes &writes) {
+      visitOp(op, writes);
+      if (isa<ProxyFenceOp>(op) || fenced.contains(op))
+        forget(writes);
+    });
+    // A fence does for all writes before it, so it is seen then what else is left.
+    for (size_t known = -1; known != fenced.size();) {
+      known = fenced.size();
+      flow.visit(function.getFunctionBody().front(), {});
+    }
   }
 
   /// Ops that a fence belongs in front of.
@@ -68,6 +76,11 @@ public:
 
 private:
   static Operation *getPlace(Operation *after);
+  /// What is left of the facts after a fence.
+  static void forget(Writes &writes) {
+    for (auto write = writes.begin(); write != writes.end();)
+      write = write->isInFlight ? std::next(write) : writes.erase(write);
+  }
   void visitOp(Operation *op, Writes &writes);
   SmallVector<Access> getAccesses(Operation *op) const;
   int64_t getFrameBytes(CallOpInterface call) const {
@@ -124,30 +137,23 @@ SmallVector<Access> ProxyFences::getAccesses(Operation *op) const {
 }
 
 void ProxyFences::fence(const Access &access, Writes &writes) {
-  for (auto write = writes.begin(); write != writes.end();) {
-    // What is read is what was written to this very buffer; where it is written, whatever
-    // was there before must not come after.
-    bool isMet = access.isWrite ? access.begin < write->end && write->begin < access.end
-                                : write->buffer && write->buffer == access.buffer;
-    if (!isMet || write->isInFlight) {
-      ++write;
-      continue;
-    }
-    fenced.insert(write->after);
-    write = writes.erase(write);
+  // What is read is what was written to this very buffer; where it is written, whatever
+  // was there before must not come after.
+  SmallVector<Operation *> met;
+  for (const Write &write : writes) {
+    bool isMet = access.isWrite ? access.begin < write.end && write.begin < access.end
+                                : write.buffer && write.buffer == access.buffer;
+    if (isMet && !write.isInFlight)
+      met.push_back(write.after);
   }
+  for (Operation *op : met)
+    if (llvm::none_of(met, [&](Operation *later) {
+          return op != later && op->getBlock() == later->getBlock() && op->isBeforeInBlock(later);
+        }))
+      fenced.insert(op);
 }
 
 void ProxyFences::visitOp(Operation *op, Writes &writes) {
-  auto add = [&](Write write) {
-    if (!fenced.contains(write.after))
-      writes.insert(write);
-  };
-  if (isa<ProxyFenceOp>(op)) {
-    for (auto write = writes.begin(); write != writes.end();)
-      write = write->isInFlight ? std::next(write) : writes.erase(write);
-    return;
-  }
   if (auto wait = dyn_cast<AsyncWaitOp>(op)) {
     // Any may have landed, but those still on their way are not done with.
     SmallVector<Write> landed;
@@ -157,7 +163,7 @@ void ProxyFences::visitOp(Operation *op, Writes &writes) {
     for (Write write : landed) {
       if (wait.getPending() == 0)
         writes.erase(write);
-      add({write.begin, write.end, write.buffer, op});
+      writes.insert({write.begin, write.end, write.buffer, op});
     }
     return;
   }
@@ -171,17 +177,17 @@ void ProxyFences::visitOp(Operation *op, Writes &writes) {
     if (int64_t bytes = getFrameBytes(call)) {
       if (usesEngines.contains(call.resolveCallableInTable(&symbols)))
         fence({0, bytes, /*buffer=*/nullptr, /*isWrite=*/true}, writes);
-      add({0, bytes, /*buffer=*/nullptr, op});
+      writes.insert({0, bytes, /*buffer=*/nullptr, op});
     }
   if (auto scratch = dyn_cast<ScratchOpInterface>(op))
     if (int64_t bytes = scratch.getScratchBytes()) {
       auto offset = op->getAttrOfType<IntegerAttr>(kScratchOffsetAttr);
       int64_t begin = offset ? offset.getInt() : 0;
-      add({begin, begin + bytes, /*buffer=*/nullptr, op});
+      writes.insert({begin, begin + bytes, /*buffer=*/nullptr, op});
     }
   for (const Access &access : accesses)
     if (access.isWrite)
-      add({access.begin, access.end, access.buffer, op, isa<AsyncCopyOp>(op)});
+      writes.insert({access.begin, access.end, access.buffer, op, isa<AsyncCopyOp>(op)});
 }
 
 namespace {
