@@ -8,6 +8,9 @@
 //
 // The first part of the register is known when compiling; the second is a choice among
 // 2^k registers, for k bits of lane and warp that matter.
+//
+// Small elements share a word of 32 bits where a register bit of the destination is one of
+// the source, which nothing else depends on: then they come from one lane, together.
 
 #include "ConvertLayout.h"
 
@@ -44,6 +47,75 @@ static SmallVector<Choice> getChoices(ThreadBuilder &thread, const PullMap &map)
   return choices;
 }
 
+namespace {
+
+/// Elements that travel in one word: for each bit of their number within it, the bit of the
+/// register number on both sides.
+struct Packing {
+  SmallVector<unsigned, 2> sourceBits, destinationBits;
+
+  Packing(const PullMap &map, unsigned width);
+  size_t count() const { return size_t(1) << sourceBits.size(); }
+  /// The part of a register's number that says which element of a word it is.
+  static size_t deposit(ArrayRef<unsigned> bits, size_t index) {
+    size_t number = 0;
+    for (auto [from, to] : llvm::enumerate(bits))
+      number |= (index >> from & 1) << to;
+    return number;
+  }
+
+  Value pack(ThreadBuilder &thread, ValueRange registers, size_t first) const;
+  SmallVector<Value> unpack(ThreadBuilder &thread, Value word, Type type) const;
+};
+
+} // namespace
+
+Packing::Packing(const PullMap &map, unsigned width) {
+  // How often each source register bit is asked for.
+  SmallVector<unsigned> uses(64, 0);
+  for (const auto &columns : map.columns)
+    for (const Place &column : columns)
+      for (unsigned bit = 0; bit < uses.size(); ++bit)
+        uses[bit] += column[at(HwDim::Reg)] >> bit & 1;
+  for (auto [bit, column] : llvm::enumerate(map.columns[at(HwDim::Reg)])) {
+    uint64_t registers = column[at(HwDim::Reg)];
+    if (width << (sourceBits.size() + 1) > 32 || !llvm::isPowerOf2_64(registers) ||
+        column[at(HwDim::Lane)] || column[at(HwDim::Warp)] || uses[llvm::Log2_64(registers)] != 1)
+      continue;
+    sourceBits.push_back(llvm::Log2_64(registers));
+    destinationBits.push_back(bit);
+  }
+}
+
+Value Packing::pack(ThreadBuilder &thread, ValueRange registers, size_t first) const {
+  if (count() == 1)
+    return registers[first];
+  unsigned width = getMemoryBytes(registers[first].getType()) * 8;
+  Value vector = thread.create<LLVM::PoisonOp>(VectorType::get(count(), thread.intType(width)));
+  for (size_t index = 0; index < count(); ++index) {
+    Value element = toMemory(thread, registers[first | deposit(sourceBits, index)]);
+    vector = thread.create<LLVM::InsertElementOp>(
+        vector, thread.bitcast(element, thread.intType(width)), thread.i32(index));
+  }
+  Value word = thread.bitcast(vector, thread.intType(width * count()));
+  return thread.extendOrTruncate(word, 32);
+}
+
+SmallVector<Value> Packing::unpack(ThreadBuilder &thread, Value word, Type type) const {
+  if (count() == 1)
+    return {word};
+  unsigned width = getMemoryBytes(type) * 8;
+  Type bits = thread.intType(width), inMemory = type.isInteger(1) ? bits : type;
+  Value vector = thread.bitcast(thread.extendOrTruncate(word, width * count()),
+                                VectorType::get(count(), bits));
+  SmallVector<Value> elements;
+  for (size_t index = 0; index < count(); ++index) {
+    Value element = thread.create<LLVM::ExtractElementOp>(vector, thread.i32(index));
+    elements.push_back(fromMemory(thread, thread.bitcast(element, inMemory), type));
+  }
+  return elements;
+}
+
 SmallVector<Value> tessera::emitConversion(ThreadBuilder &thread, ValueRange registers,
                                            const LinearLayout &source,
                                            const LinearLayout &destination) {
@@ -69,18 +141,28 @@ SmallVector<Value> tessera::emitConversion(ThreadBuilder &thread, ValueRange reg
       lane = thread.bitXor(lane, emitApply(thread, ofWarp, emitWarpId(thread)));
   }
 
-  SmallVector<Value> converted;
-  for (size_t repeat = 0; repeat < repeats; ++repeat)
+  // Where nothing is shuffled there is nothing to share.
+  Type type = registers.front().getType();
+  Packing packing(map, shuffles ? getMemoryBytes(type) * 8 : 32);
+  size_t packed = Packing::deposit(packing.destinationBits, packing.count() - 1);
+  SmallVector<Value> converted(repeats * results);
+  for (size_t repeat = 0; repeat < repeats; ++repeat) {
+    llvm::DenseMap<size_t, Value> words;
     for (size_t number = 0; number < results; ++number) {
+      if (number & packed)
+        continue;
       Place from = map.apply({number, 0, 0, 0, 0});
       // All registers that may be meant, then halved by one choice after another.
       SmallVector<Value> candidates;
       for (size_t set = 0; set < size_t(1) << choices.size(); ++set) {
-        uint64_t chosen = from[at(HwDim::Reg)];
+        size_t chosen = from[at(HwDim::Reg)];
         for (auto [bit, choice] : llvm::enumerate(choices))
           if (set >> bit & 1)
             chosen ^= choice.registers;
-        Value value = registers[repeat * perRepeat + chosen];
+        Value &word = words[chosen];
+        if (!word)
+          word = packing.pack(thread, registers.slice(repeat * perRepeat, perRepeat), chosen);
+        Value value = word;
         if (shuffles)
           value = emitShuffle(thread, value, thread.bitXor(lane, from[at(HwDim::Lane)]));
         candidates.push_back(value);
@@ -91,8 +173,11 @@ SmallVector<Value> tessera::emitConversion(ThreadBuilder &thread, ValueRange reg
           candidates[low] =
               thread.select(choices[bit].isSet, candidates[low + half], candidates[low]);
       }
-      converted.push_back(candidates.front());
+      for (auto [index, value] : llvm::enumerate(packing.unpack(thread, candidates.front(), type)))
+        converted[repeat * results + (number | Packing::deposit(packing.destinationBits, index))] =
+            value;
     }
+  }
   return converted;
 }
 

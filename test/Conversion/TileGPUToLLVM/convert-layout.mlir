@@ -37,6 +37,19 @@ tile.func private @shuffle(%x: tensor<64xf32, #a>) -> tensor<64xf32, #lanes> att
   tile.return %y : tensor<64xf32, #lanes>
 }
 
+// The same with two elements in one word, as they come from one lane.
+// CHECK-LABEL: llvm.func internal @shuffle_pairs(
+// CHECK-SAME: %[[X0:.+]]: f16, %[[X1:.+]]: f16)
+// CHECK: %[[PAIR:.+]] = llvm.bitcast %{{.+}} : vector<2xi16> to i32
+// CHECK: %[[GOT:.+]] = nvvm.shfl.sync idx %{{.+}}, %[[PAIR]], %{{[^,]+}},
+// CHECK-NOT: nvvm.shfl
+// CHECK: llvm.bitcast %[[GOT]] : i32 to vector<2xi16>
+// CHECK: llvm.return
+tile.func private @shuffle_pairs(%x: tensor<64xf16, #a>) -> tensor<64xf16, #lanes> attributes {noinline} {
+  %y = tilegpu.convert_layout %x : tensor<64xf16, #a> -> tensor<64xf16, #lanes>
+  tile.return %y : tensor<64xf16, #lanes>
+}
+
 // A register bit and a lane bit change places: which register is wanted depends on the
 // lane, so both are shuffled and one is kept.
 // CHECK-LABEL: llvm.func internal @shuffle_and_select(
