@@ -30,7 +30,7 @@ def test_targets_agree(seed):
 
 @pytest.mark.parametrize("seed", range(SIMULATED_KERNELS))
 def test_gpu_code_agrees_and_is_clean(seed):
-    check(generate(seed), "simulator")
+    check(generate(seed, "simulator"), "simulator")
 
 
 def test_a_seed_is_one_kernel_whatever_the_hash_seed():

@@ -93,3 +93,43 @@ tile.func private @written_between(%p: tensor<32768x!tile.ptr<f32>, #row>, %q: t
   tile.return
 }
 }
+
+// -----
+
+// Of a loop that only loads and adds: all loads, with their addresses, then the sums. A
+// store holds everything in place.
+#line = #tilegpu.layout<256, reg = [1], lane = [2, 4, 8, 16, 32], warp = [64, 128]>
+module attributes {tilegpu.num_warps = 4 : i32} {
+// CHECK-LABEL: tile.func private @gather_loads
+// CHECK: scf.for
+// CHECK-NEXT: tile.load
+// CHECK-NEXT: tile.splat
+// CHECK-NEXT: tile.addptr
+// CHECK-NEXT: tile.load
+// CHECK-NEXT: arith.addf
+// CHECK-NEXT: arith.addf
+// CHECK: scf.for
+// CHECK-NEXT: tile.load
+// CHECK-NEXT: tile.store
+// CHECK-NEXT: tile.load
+tile.func private @gather_loads(%p: tensor<256x!tile.ptr<f32>, #line>, %zero: tensor<256xf32, #line>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %sum = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero) -> (tensor<256xf32, #line>) : i32 {
+    %x = tile.load %p : tensor<256x!tile.ptr<f32>, #line>
+    %a = arith.addf %s, %x : tensor<256xf32, #line>
+    %o = tile.splat %i : i32 -> tensor<256xi32, #line>
+    %q = tile.addptr %p, %o : tensor<256x!tile.ptr<f32>, #line>, tensor<256xi32, #line>
+    %y = tile.load %q : tensor<256x!tile.ptr<f32>, #line>
+    %b = arith.addf %a, %y : tensor<256xf32, #line>
+    scf.yield %b : tensor<256xf32, #line>
+  }
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    %x = tile.load %p : tensor<256x!tile.ptr<f32>, #line>
+    tile.store %p, %sum : tensor<256x!tile.ptr<f32>, #line>
+    %y = tile.load %p : tensor<256x!tile.ptr<f32>, #line>
+    tile.store %p, %y : tensor<256x!tile.ptr<f32>, #line>
+  }
+  tile.return
+}
+}

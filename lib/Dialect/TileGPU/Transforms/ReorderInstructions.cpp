@@ -93,7 +93,8 @@ static bool isKept(Value value) {
         (op->getNextNode() == user && user->hasTrait<OpTrait::Elementwise>()))
       return false;
   }
-  return isa<FloatType>(type.getElementType()) || isa_and_nonnull<tile::LoadOp>(op);
+  // Integers and pointers are mostly offsets, computed again where they are needed.
+  return isa<FloatType>(type.getElementType()) || !op || isa<tile::LoadOp, scf::ForOp>(op);
 }
 
 /// The most bytes of tiles that are held anywhere in [first, last) of a block.
@@ -147,6 +148,31 @@ static int64_t countHeldBytes(Operation *first, Operation *last) {
   return most;
 }
 
+/// In a loop that only loads and computes, loads go to the top, with what their addresses
+/// are made of: ptxas keeps them in the order of the program, and waits for the first before
+/// the next where something uses it between them.
+static void gatherLoads(scf::ForOp loop) {
+  Block *body = loop.getBody();
+  llvm::SmallPtrSet<Operation *, 16> early;
+  for (Operation &op : llvm::reverse(body->without_terminator())) {
+    auto load = dyn_cast<tile::LoadOp>(op);
+    if (load ? load.getIsVolatile() : !isPure(&op))
+      return;
+    bool isNeeded = load || llvm::any_of(op.getUsers(), [&](Operation *user) {
+                      return early.contains(body->findAncestorOpInBlock(*user));
+                    });
+    if (isNeeded)
+      early.insert(&op);
+  }
+  Operation *place = nullptr;
+  for (Operation &op : llvm::make_early_inc_range(body->without_terminator())) {
+    if (!early.contains(&op))
+      place = place ? place : &op;
+    else if (place)
+      op.moveBefore(place);
+  }
+}
+
 /// Whether a load may be done after all of [load, place) instead.
 static bool mayWait(tile::LoadOp load, Operation *place) {
   if (load.getIsVolatile() || place->getBlock() != load->getBlock())
@@ -182,10 +208,14 @@ static constexpr int64_t kThreadsOfMultiprocessor = 2048;
 
 /// Whether what an op is lowered to takes few registers besides those of its tiles.
 static bool isPlain(Operation *op) {
+  auto isTile = [](Type type) { return isa<RankedTensorType>(type); };
+  if (op->getNumRegions() == 0 && llvm::none_of(op->getOperandTypes(), isTile) &&
+      llvm::none_of(op->getResultTypes(), isTile) && isPure(op))
+    return true;
   if (isa<tile::LoadOp, tile::StoreOp, tile::ReduceOp, tile::SplatOp, tile::RangeOp, tile::AddPtrOp,
           tile::BroadcastOp, tile::ExpandDimsOp, tile::ReturnOp, tile::ReduceReturnOp,
-          tile::ProgramIdOp, tile::NumProgramsOp, tile::FpToFpOp, tile::HintOp, tile::AssumeOp,
-          tile::FuncOp>(op))
+          tile::ProgramIdOp, tile::NumProgramsOp, tile::FpToFpOp, ConvertLayoutOp, tile::HintOp,
+          tile::AssumeOp, tile::FuncOp>(op))
     return true;
   if (isa_and_present<math::MathDialect>(op->getDialect()))
     return isa<math::ExpOp, math::Exp2Op, math::SqrtOp, math::RsqrtOp, math::AbsFOp, math::FloorOp,
@@ -230,6 +260,7 @@ struct TileGPUReorderInstructionsPass
     std::optional<unsigned> warps = tilegpu::getNumWarps(getOperation());
     if (!warps)
       return;
+    getOperation().walk([](scf::ForOp loop) { gatherLoads(loop); });
     putOffLoads(getOperation(), *warps);
     for (auto function : getOperation().getOps<tile::FuncOp>())
       if (function.isKernel())

@@ -45,9 +45,10 @@ _DTYPES = INTS + UINTS + FLOATS
 def generate(seed: int, target: str = "") -> Program:
     """The kernel of a seed; the same one on every machine.
 
-    For "cuda" its float32 quotients are asked to be rounded, which `/` is not there.
+    For "cuda" and "simulator" its float32 quotients are asked to be rounded, which `/` is not
+    on a GPU.
     """
-    return _Generator(seed, target == "cuda").program
+    return _Generator(seed, target in ("cuda", "simulator")).program
 
 
 class _Generator:

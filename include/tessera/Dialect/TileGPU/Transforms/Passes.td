@@ -107,6 +107,7 @@ def TileGPUPipelinePass : Pass<"tilegpu-pipeline", "::mlir::ModuleOp"> {
     ... // copies into slots 0 and 1
     %r:3 = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero, %to = %c2, %from = %c0) -> (...) : i32 {
       tilegpu.async_wait {pending = 1 : i32}
+      tilegpu.barrier
       %b = tilegpu.memdesc_index %ring[%to] : ...
       tilegpu.async_copy %p, %b if %more : ...
       tilegpu.async_commit
@@ -224,7 +225,8 @@ def TileGPUReorderInstructionsPass : Pass<"tilegpu-reorder-instructions", "::mli
     its first use in the same block, or into the branch that alone uses it. Nothing is
     moved into a loop. Loads are put off in the same way (over reductions, too, though not
     over what may write) where more than three quarters of a thread's registers would hold
-    tiles otherwise. A kernel of elementwise ops, accesses and reductions gets
+    tiles otherwise. In a loop that only loads and computes they go to the top, so that none
+    waits for another. A kernel of elementwise ops, accesses and reductions gets
     `tilegpu.resident_programs`: how many programs of it fit a multiprocessor, with the
     registers that its tiles need and 16 more.
 
