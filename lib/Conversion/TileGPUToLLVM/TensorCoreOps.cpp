@@ -459,7 +459,8 @@ SmallVector<Value> WarpgroupDot::run() {
       {isZero ? MutableArrayRef<Value>() : MutableArrayRef<Value>(sums), wordsA});
   multiply(0, extentK, /*adds=*/!isZero);
   thread.create<NVVM::WgmmaGroupSyncAlignedOp>();
-  if (!op.getIsAsync())
+  // Sums of f16 are taken apart and packed again, around loops too: they must be there.
+  if (!op.getIsAsync() || sum.isF16())
     tie(thread, "wgmma.wait_group.sync.aligned 0;", {sums});
   return unpackSums(thread, sums, sum);
 }

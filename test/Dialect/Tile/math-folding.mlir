@@ -122,3 +122,22 @@ tile.func private @float_formats() -> (bf16, bf16, f16, f16, f32, tensor<8xf16>)
   %5 = tile.fp_to_fp %t : tensor<8xf32> -> tensor<8xf16>
   tile.return %0, %1, %2, %3, %4, %5 : bf16, bf16, f16, f16, f32, tensor<8xf16>
 }
+
+// Towards zero, saturating; NaN is 0.
+// CHECK-LABEL: @float_to_integer
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : i8
+// CHECK-DAG: %[[LEAST:.*]] = arith.constant -128 : i8
+// CHECK-DAG: %[[MOST:.*]] = arith.constant -1 : i8
+// CHECK-DAG: %[[TILE:.*]] = arith.constant dense<-3> : tensor<4xi32>
+// CHECK: tile.return %[[LEAST]], %[[MOST]], %[[ZERO]], %[[TILE]]
+tile.func private @float_to_integer() -> (i8, i8, i8, tensor<4xi32>) {
+  %low = arith.constant -1000.0 : f32
+  %high = arith.constant 1000.0 : f32
+  %nan = arith.constant 0x7fc00000 : f32
+  %tile = arith.constant dense<-3.75> : tensor<4xf32>
+  %a = tile.fp_to_int signed %low : f32 -> i8
+  %b = tile.fp_to_int unsigned %high : f32 -> i8
+  %c = tile.fp_to_int signed %nan : f32 -> i8
+  %d = tile.fp_to_int signed %tile : tensor<4xf32> -> tensor<4xi32>
+  tile.return %a, %b, %c, %d : i8, i8, i8, tensor<4xi32>
+}

@@ -96,6 +96,29 @@ OpFoldResult FpToFpOp::fold(FoldAdaptor adaptor) {
 }
 
 //===----------------------------------------------------------------------===//
+// FpToIntOp
+//===----------------------------------------------------------------------===//
+
+OpFoldResult FpToIntOp::fold(FoldAdaptor adaptor) {
+  unsigned width = getElementTypeOrSelf(getType()).getIntOrFloatBitWidth();
+  if (width == 1)
+    return {};
+  auto convert = [&](const APFloat &value) {
+    APSInt result(width, /*isUnsigned=*/getSignedness() == Signedness::Unsigned);
+    bool isExact;
+    // Saturates, and gives 0 for NaN.
+    value.convertToInteger(result, APFloat::rmTowardZero, &isExact);
+    return static_cast<const APInt &>(result);
+  };
+  if (auto scalar = dyn_cast_or_null<FloatAttr>(adaptor.getSource()))
+    return IntegerAttr::get(getType(), convert(scalar.getValue()));
+  if (auto splat = dyn_cast_or_null<SplatElementsAttr>(adaptor.getSource()))
+    return DenseElementsAttr::get(cast<ShapedType>(getType()),
+                                  convert(splat.getSplatValue<APFloat>()));
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
 // Foreign code
 //===----------------------------------------------------------------------===//
 

@@ -86,6 +86,7 @@ def Tile_FpToIntOp : Tile_ElementwiseOp<"fp_to_int"> {
   let arguments = (ins Tile_Signedness:$signedness, Tile_FloatLike:$source);
   let results = (outs Tile_IntLike:$result);
   let assemblyFormat = "$signedness $source attr-dict `:` type($source) `->` type($result)";
+  let hasFolder = 1;
 }
 
 def Tile_FpToFpOp : Tile_ElementwiseOp<"fp_to_fp"> {
