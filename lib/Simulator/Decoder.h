@@ -93,6 +93,7 @@ void runBarrier(Warp &warp, const Instr &instr, Lanes lanes);
 
 bool decodeMatrix(Decoder &decoder, mlir::Operation &op);
 bool decodeWarpgroup(Decoder &decoder, mlir::Operation &op);
+bool decodeTransaction(Decoder &decoder, mlir::Operation &op);
 bool decodeAsync(Decoder &decoder, mlir::Operation &op);
 bool decodeInlinePTX(Decoder &decoder, mlir::Operation &op);
 

@@ -54,6 +54,7 @@ unsigned getPTXWidth(llvm::StringRef type);
 // True if the instruction is of the family; it is decoded then.
 bool decodeMemoryPTX(Decoder &decoder, const PTXInstr &instr);
 bool decodeWarpgroupPTX(Decoder &decoder, const PTXInstr &instr);
+bool decodeTransactionPTX(Decoder &decoder, const PTXInstr &instr);
 bool decodeArithmeticPTX(Decoder &decoder, const PTXInstr &instr);
 
 /// The handler of "add", "xor", ... ; null if there is none.

@@ -70,7 +70,7 @@ static Lanes lanesWhere(const uint64_t *values) {
 }
 
 void Warp::run(unsigned accesses) {
-  isSpinning = false;
+  isSpinning = repeats = false;
   unsigned budget = 20000;
   while (!frames.empty() && state == WarpState::Runnable) {
     Frame &frame = frames.back();
@@ -91,6 +91,8 @@ void Warp::run(unsigned accesses) {
     case Flow::Memory:
       if (lanes)
         instr.run(*this, instr, lanes);
+      if (repeats)
+        break;
       ++frame.pc;
       if (accesses-- == 0)
         return;
@@ -286,8 +288,16 @@ bool Machine::runSome(Cta &cta) {
       reportDeadlock(cta);
     return false;
   }
+  if (!cta.bulkCopies.empty() && drawBits() % 4 == 0)
+    cta.arriveBulk(drawBits() % cta.bulkCopies.size());
   Warp &warp = *runnable[drawBits() % runnable.size()];
   warp.run(static_cast<unsigned>(drawBits() % 16));
+  cta.idleRuns = warp.isSpinning ? cta.idleRuns + 1 : 0;
+  // All have had their turn many times over, and nothing is on its way.
+  if (cta.idleRuns > 1000 * runnable.size() && cta.bulkCopies.empty()) {
+    reportDeadlock(cta);
+    return false;
+  }
   if (instructions > options.maxInstructions)
     throw UserError("E068", llvm::formatv("kernel '{0}' has not ended after {1} instructions",
                                           kernel.name, instructions));
@@ -296,6 +306,10 @@ bool Machine::runSome(Cta &cta) {
 
 void Machine::reportDeadlock(Cta &cta) {
   for (const auto &warp : cta.warps) {
+    if (warp->state == WarpState::Runnable && warp->isSpinning)
+      report(FindingKind::Deadlock, *warp->waitsAt, *warp, 0, 0,
+             llvm::formatv("warp {0} waits for a barrier in shared memory whose phase never ends",
+                           warp->id));
     if (warp->state != WarpState::AtBarrier)
       continue;
     const Barrier &barrier = cta.barriers[warp->barrier];

@@ -84,6 +84,7 @@ public:
   const unsigned id;
   WarpState state = WarpState::Runnable;
   bool isSpinning = false;        ///< its last try to wait has failed
+  bool repeats = false;           ///< it is to do the same instruction again
   const Instr *waitsAt = nullptr; ///< the barrier, or what it spins at
   unsigned barrier = 0;
   Times times;
@@ -114,6 +115,24 @@ struct Barrier {
   Times times;
 };
 
+/// A barrier in shared memory. Its phase is over when nobody and no byte is missing.
+struct MBarrier {
+  int64_t expected = 0, pending = 0; ///< arrivals
+  int64_t bytes = 0;                 ///< that copies have yet to bring
+  uint64_t phase = 0;                ///< how many are over
+  Times times;                       ///< of who has arrived in this one
+  Times released;                    ///< of who arrived in the last one
+};
+
+/// A copy that reports to a barrier, and has not arrived.
+struct BulkCopy {
+  Warp *warp = nullptr;
+  const Instr *instr = nullptr;
+  uint64_t address = 0, barrier = 0;
+  Times times;
+  std::vector<uint8_t> data;
+};
+
 /// A program: a block of threads.
 class Cta {
 public:
@@ -123,6 +142,10 @@ public:
   /// A warp comes to a barrier of `expected` warps, and waits unless it only arrives.
   void arrive(Warp &warp, unsigned barrier, unsigned expected, bool waits);
   bool isDone() const;
+  /// Goes on to the next phase if this one is over.
+  void completePhase(MBarrier &barrier);
+  /// Ends a bulk copy.
+  void arriveBulk(size_t number);
 
   Machine &machine;
   std::array<int32_t, 3> id;
@@ -130,6 +153,10 @@ public:
   unsigned numWarps;
   std::vector<std::unique_ptr<Warp>> warps;
   std::map<unsigned, Barrier> barriers;
+  std::map<uint64_t, MBarrier> mbarriers;
+  std::vector<BulkCopy> bulkCopies;
+  Clock asyncClock = 0;
+  unsigned idleRuns = 0; ///< of warps, one after another, that only waited
 };
 
 class Machine {

@@ -191,8 +191,6 @@ void fenceProxy(Warp &warp, const Instr &, Lanes) {
   warp.tick();
 }
 
-void doNothing(Warp &, const Instr &, Lanes) {}
-
 std::optional<unsigned> readExtent(StringRef &text, char name) {
   unsigned value;
   if (!text.consume_front(StringRef(&name, 1)) || text.consumeInteger(10, value))
@@ -254,10 +252,8 @@ bool simulator::decodeWarpgroupPTX(Decoder &decoder, const PTXInstr &instr) {
     StringRef kind = instr.words[1];
     if (kind == "mma_async")
       return decodeProduct(decoder, instr);
-    if (kind == "fence") {
-      decoder.emit(doNothing, {}, {});
+    if (kind == "fence")
       return true;
-    }
     if (kind == "commit_group") {
       decoder.emit(commitGroup, {}, {});
       return true;
@@ -267,6 +263,8 @@ bool simulator::decodeWarpgroupPTX(Decoder &decoder, const PTXInstr &instr) {
       return true;
     }
   }
+  if (instr.words.front() == "setmaxnreg")
+    return true;
   if (instr.words.front() == "fence" && llvm::is_contained(instr.words, "proxy")) {
     decoder.emit(fenceProxy, {}, {}, Flow::Memory);
     return true;
@@ -276,10 +274,9 @@ bool simulator::decodeWarpgroupPTX(Decoder &decoder, const PTXInstr &instr) {
 
 bool simulator::decodeWarpgroup(Decoder &decoder, Operation &op) {
   return llvm::TypeSwitch<Operation *, bool>(&op)
-      .Case([&](NVVM::WgmmaFenceAlignedOp) {
-        decoder.emit(doNothing, {}, {});
-        return true;
-      })
+      // What only says how registers are used, or orders what is ordered here anyway.
+      .Case<NVVM::WgmmaFenceAlignedOp, NVVM::FenceMbarrierInitOp, NVVM::SetMaxRegisterOp>(
+          [](auto) { return true; })
       .Case([&](NVVM::WgmmaGroupSyncAlignedOp) {
         decoder.emit(commitGroup, {}, {});
         return true;

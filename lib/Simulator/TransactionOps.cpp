@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Barriers in shared memory that count arrivals and bytes (mbarrier), and the bulk copies
+// that report to them. A copy arrives some time after it was begun, by the seed.
+
+#include "InlinePTX.h"
+#include "Machine.h"
+#include "MemoryOps.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cstring>
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::simulator;
+
+//===----------------------------------------------------------------------===//
+// Phases
+//===----------------------------------------------------------------------===//
+
+void Cta::completePhase(MBarrier &barrier) {
+  if (barrier.pending > 0 || barrier.bytes != 0)
+    return;
+  ++barrier.phase;
+  barrier.pending = barrier.expected;
+  barrier.released = barrier.times;
+  barrier.times = Times();
+  idleRuns = 0;
+}
+
+void Cta::arriveBulk(size_t number) {
+  BulkCopy copy = std::move(bulkCopies[number]);
+  bulkCopies.erase(bulkCopies.begin() + number);
+  Accessor who{kAsyncUnit, kLanes, ++asyncClock, &copy.times};
+  who.isAsync = true;
+  if (uint8_t *to = resolveShared(*copy.warp, *copy.instr, who, copy.address, copy.data.size(),
+                                  AccessKind::Write, copy.data.data()))
+    std::memcpy(to, copy.data.data(), copy.data.size());
+  auto found = mbarriers.find(copy.barrier);
+  if (found == mbarriers.end())
+    return;
+  found->second.times.of[kAsyncUnit] = asyncClock;
+  found->second.bytes -= static_cast<int64_t>(copy.data.size());
+  completePhase(found->second);
+  idleRuns = 0;
+}
+
+namespace {
+
+uint64_t toShared(uint64_t address) {
+  return address - kSharedWindow < kWindowBytes ? address - kSharedWindow : address;
+}
+
+/// The barrier at an address, after a look at who may touch it; null, and reported, if
+/// there is none.
+MBarrier *find(Warp &warp, const Instr &instr, unsigned lane, uint64_t address) {
+  address = toShared(address);
+  if (!resolveShared(warp, instr, warp.accessor(lane), address, 8, AccessKind::Atomic, nullptr))
+    return nullptr;
+  auto found = warp.cta.mbarriers.find(address);
+  if (found != warp.cta.mbarriers.end())
+    return &found->second;
+  warp.machine.report(
+      FindingKind::Uninitialised, instr, warp, static_cast<int>(lane), address,
+      llvm::formatv("uses {0} of shared memory as a barrier, which it has not been made", address));
+  return nullptr;
+}
+
+/// Operands: address, count.
+void initialise(Warp &warp, const Instr &instr, Lanes lanes) {
+  const uint64_t *addresses = warp.in(instr, 0), *counts = warp.in(instr, 1);
+  forEachLane(lanes, [&](unsigned lane) {
+    uint64_t address = toShared(addresses[lane]), bits = counts[lane];
+    if (uint8_t *to =
+            resolveShared(warp, instr, warp.accessor(lane), address, 8, AccessKind::Write, nullptr))
+      std::memcpy(to, &bits, 8);
+    else
+      return;
+    MBarrier barrier;
+    barrier.expected = barrier.pending = static_cast<int64_t>(static_cast<uint32_t>(bits));
+    warp.cta.mbarriers[address] = barrier;
+  });
+}
+
+void invalidate(Warp &warp, const Instr &instr, Lanes lanes) {
+  const uint64_t *addresses = warp.in(instr, 0);
+  forEachLane(lanes, [&](unsigned lane) { warp.cta.mbarriers.erase(toShared(addresses[lane])); });
+}
+
+enum Arrival : int64_t { kArrives = 1, kExpects = 2 };
+
+/// Operands: address; bytes if it expects some, else how many arrive. `immediate`: both or
+/// one of the above.
+void arrive(Warp &warp, const Instr &instr, Lanes lanes) {
+  const uint64_t *addresses = warp.in(instr, 0), *numbers = warp.in(instr, 1);
+  bool expects = instr.immediate & kExpects;
+  forEachLane(lanes, [&](unsigned lane) {
+    MBarrier *barrier = find(warp, instr, lane, addresses[lane]);
+    if (!barrier)
+      return;
+    auto number = static_cast<int64_t>(static_cast<uint32_t>(numbers[lane]));
+    if (expects)
+      barrier->bytes += number;
+    if (!(instr.immediate & kArrives))
+      return;
+    barrier->times.join(warp.times);
+    barrier->pending -= expects ? 1 : number;
+    warp.cta.completePhase(*barrier);
+  });
+  warp.tick();
+}
+
+/// Operands: address, parity. With a result, it says whether that phase is over; without
+/// one, the warp tries again until it is.
+void tryWait(Warp &warp, const Instr &instr, Lanes lanes) {
+  const uint64_t *addresses = warp.in(instr, 0), *parities = warp.in(instr, 1);
+  uint64_t *result = instr.results.empty() ? nullptr : warp.out(instr);
+  bool allOver = true;
+  forEachLane(lanes, [&](unsigned lane) {
+    MBarrier *barrier = find(warp, instr, lane, addresses[lane]);
+    bool isOver = !barrier || (barrier->phase & 1) != (parities[lane] & 1);
+    if (isOver && barrier)
+      warp.times.join(barrier->released);
+    allOver &= isOver;
+    if (result)
+      result[lane] = isOver;
+  });
+  if (allOver)
+    return;
+  warp.isSpinning = true;
+  warp.waitsAt = &instr;
+  warp.repeats = !result;
+}
+
+/// Operands: to, from, bytes, barrier.
+void copyBulk(Warp &warp, const Instr &instr, Lanes lanes) {
+  const uint64_t *to = warp.in(instr, 0), *from = warp.in(instr, 1), *sizes = warp.in(instr, 2),
+                 *barriers = warp.in(instr, 3);
+  forEachLane(lanes, [&](unsigned lane) {
+    auto size = static_cast<uint32_t>(sizes[lane]);
+    if (size % 16 != 0 || to[lane] % 16 != 0)
+      warp.machine.report(FindingKind::Misaligned, instr, warp, static_cast<int>(lane), to[lane],
+                          llvm::formatv("copies {0} bytes in bulk, not in units of 16", size));
+    const uint8_t *source =
+        resolve(warp, instr, lane, from[lane], size, 16, Space::Global, AccessKind::Read, nullptr);
+    BulkCopy copy;
+    copy.warp = &warp;
+    copy.instr = &instr;
+    copy.address = toShared(to[lane]);
+    copy.barrier = toShared(barriers[lane]);
+    copy.times = warp.times;
+    copy.data.assign(size, 0xcd);
+    if (source)
+      std::memcpy(copy.data.data(), source, size);
+    warp.cta.bulkCopies.push_back(std::move(copy));
+  });
+  warp.tick();
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Decoding
+//===----------------------------------------------------------------------===//
+
+bool simulator::decodeTransactionPTX(Decoder &decoder, const PTXInstr &instr) {
+  auto has = [&](StringRef word) { return llvm::is_contained(instr.words, word); };
+  ArrayRef<PTXOperand> operands = instr.operands;
+  auto scalar = [&](size_t number) { return operands[number].registers.front(); };
+  if (instr.words.front() == "mbarrier" && instr.words.size() > 1 && !operands.empty()) {
+    StringRef kind = instr.words[1];
+    if (kind == "init" && operands.size() == 2) {
+      decoder.emit(initialise, {}, {scalar(0), scalar(1)}, Flow::Memory);
+      return true;
+    }
+    if (kind == "inval") {
+      decoder.emit(invalidate, {}, scalar(0), Flow::Memory);
+      return true;
+    }
+    // The state that an arrival gives is of no use to who waits by parity.
+    bool hasState = operands.front().kind != PTXOperand::Address;
+    ArrayRef<PTXOperand> rest = operands.drop_front(hasState);
+    if ((kind == "arrive" || kind == "expect_tx") && !rest.empty() && !has("noComplete")) {
+      bool expects = kind == "expect_tx" || has("expect_tx");
+      Register number = rest.size() > 1 ? rest[1].registers.front() : decoder.constant(1);
+      decoder.emit(arrive, {}, {rest[0].registers.front(), number}, Flow::Memory).immediate =
+          (kind == "arrive" ? kArrives : 0) | (expects ? kExpects : 0);
+      return true;
+    }
+    if ((kind == "try_wait" || kind == "test_wait") && has("parity") && operands.size() >= 3) {
+      decoder.emit(tryWait, operands[0].registers, {scalar(1), scalar(2)}, Flow::Memory);
+      return true;
+    }
+    return false;
+  }
+  if (instr.words.size() > 4 && instr.words[0] == "cp" && has("bulk") && !has("tensor") &&
+      has("mbarrier::complete_tx::bytes") && instr.words[3].starts_with("shared") &&
+      instr.words[4] == "global" && operands.size() == 4) {
+    decoder.emit(copyBulk, {}, {scalar(0), scalar(1), scalar(2), scalar(3)}, Flow::Memory);
+    return true;
+  }
+  return false;
+}
+
+bool simulator::decodeTransaction(Decoder &decoder, Operation &op) {
+  auto scalar = [&](Value value) { return decoder.getScalar(value); };
+  return llvm::TypeSwitch<Operation *, bool>(&op)
+      .Case([&](NVVM::MBarrierInitOp init) {
+        size_t first = decoder.getNumInstrs();
+        decoder.emit(initialise, {}, {scalar(init.getAddr()), scalar(init.getCount())},
+                     Flow::Memory);
+        if (init.getPredicate())
+          decoder.predicate(first, scalar(init.getPredicate()), /*isNegated=*/false);
+        return true;
+      })
+      .Case([&](NVVM::MBarrierInvalOp inval) {
+        decoder.emit(invalidate, {}, scalar(inval.getAddr()), Flow::Memory);
+        return true;
+      })
+      .Case([&](NVVM::MBarrierArriveExpectTxOp expect) {
+        if (op.getNumResults() != 0)
+          decoder.refuse("the state of a barrier");
+        size_t first = decoder.getNumInstrs();
+        decoder
+            .emit(arrive, {}, {scalar(expect.getAddr()), scalar(expect.getTxcount())}, Flow::Memory)
+            .immediate = kArrives | kExpects;
+        if (expect.getPredicate())
+          decoder.predicate(first, scalar(expect.getPredicate()), /*isNegated=*/false);
+        return true;
+      })
+      .Case([&](NVVM::MBarrierTryWaitParityOp wait) {
+        decoder.emit(tryWait, {}, {scalar(wait.getAddr()), scalar(wait.getPhase())}, Flow::Memory);
+        return true;
+      })
+      .Default([](Operation *) { return false; });
+}
