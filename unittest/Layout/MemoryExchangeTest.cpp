@@ -151,7 +151,7 @@ TEST(MemoryExchange, PlansAreWhatTheyCountAndNoWorseThanSymmetricOnes) {
     unsigned bits = 8u << rng() % 4;
     LinearLayout swizzled = planSwizzle(source, destination, bits).layout(source);
     double symmetric = planAccess(source, swizzled, bits, false).getCost() +
-                         planAccess(destination, swizzled, bits, false).getCost();
+                       planAccess(destination, swizzled, bits, false).getCost();
     double before = symmetric;
     for (MatrixInstructions matrices : {none, loads, both}) {
       ExchangePlan plan = planExchange(source, destination, bits, matrices);
