@@ -68,23 +68,6 @@ void widenBoolArguments(LLVM::LLVMFuncOp kernel) {
                                                      types, /*isVarArg=*/false));
 }
 
-/// Moves barriers down to the access that they are for, past what a reduction does in
-/// registers and by shuffles before it writes: who comes late holds up the others less.
-void sinkBarriers(ModuleOp module) {
-  SmallVector<NVVM::Barrier0Op> barriers;
-  module.walk([&](NVVM::Barrier0Op barrier) { barriers.push_back(barrier); });
-  for (NVVM::Barrier0Op barrier : barriers) {
-    Operation *last = barrier;
-    for (Operation *next = last->getNextNode();
-         next && !next->hasTrait<OpTrait::IsTerminator>() &&
-         (isMemoryEffectFree(next) || isa<NVVM::ShflOp, NVVM::ReduxOp>(next));
-         next = next->getNextNode())
-      last = next;
-    if (last != barrier)
-      barrier->moveAfter(last);
-  }
-}
-
 struct ConvertTileGPUToLLVM : impl::ConvertTileGPUToLLVMBase<ConvertTileGPUToLLVM> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -130,7 +113,6 @@ struct ConvertTileGPUToLLVM : impl::ConvertTileGPUToLLVMBase<ConvertTileGPUToLLV
     if (failed(applyPartialConversion(module, target, std::move(patterns), config)))
       return signalPassFailure();
 
-    sinkBarriers(module);
     SmallVector<UnrealizedConversionCastOp> casts;
     module.walk([&](UnrealizedConversionCastOp cast) { casts.push_back(cast); });
     reconcileUnrealizedCasts(casts);

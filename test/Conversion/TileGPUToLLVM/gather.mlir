@@ -10,9 +10,9 @@ module attributes {tilegpu.num_warps = 2 : i32} {
 // CHECK-DAG: %[[N:.+]] = llvm.mlir.constant(64 : i64)
 // CHECK-DAG: %[[ZERO:.+]] = llvm.mlir.{{zero|constant}}{{.*}} : f32
 // CHECK: llvm.store %[[X]], %{{.+}} : f32, !llvm.ptr<3>
+// CHECK: nvvm.barrier
 // CHECK: %[[INSIDE:.+]] = llvm.icmp "ult" %[[I]], %[[N]]
 // CHECK: llvm.select %[[INSIDE]]
-// CHECK: nvvm.barrier
 // CHECK: %[[V:.+]] = llvm.load %{{.+}} : !llvm.ptr<3> -> f32
 // CHECK: %[[Y:.+]] = llvm.select %[[INSIDE]], %[[V]], %[[ZERO]]
 // CHECK: llvm.return %[[Y]]
@@ -25,12 +25,12 @@ tile.func private @gather(%x: tensor<64xf32, #line>, %i: tensor<32xi64, #index>)
 // CHECK-LABEL: llvm.func internal @histogram(
 // CHECK-SAME: %[[X:.+]]: i32, %[[M:.+]]: i1) -> i32
 // CHECK: llvm.store %{{.+}} : i32, !llvm.ptr<3>
+// CHECK: nvvm.barrier
 // CHECK: %[[WARP0:.+]] = llvm.icmp "eq"
 // CHECK: %[[INSIDE:.+]] = llvm.icmp "ult" %[[X]]
 // CHECK: %[[ACTS:.+]] = llvm.and %[[INSIDE]], %[[WARP0]]
 // CHECK: %[[COUNTS:.+]] = llvm.and %[[ACTS]], %[[M]]
 // CHECK: %[[ONE:.+]] = llvm.zext %[[COUNTS]] : i1 to i32
-// CHECK: nvvm.barrier
 // CHECK: llvm.atomicrmw add %{{.+}}, %[[ONE]] monotonic : !llvm.ptr<3>, i32
 // CHECK: nvvm.barrier
 // CHECK: llvm.load %{{.+}} : !llvm.ptr<3> -> i32
