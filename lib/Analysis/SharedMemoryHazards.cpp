@@ -81,9 +81,6 @@ void SharedMemoryHazards::visitOp(Operation *op, Pending &pending) {
   SmallVector<SharedMemoryAccess> accesses = getAccesses(op);
   if (hasBarrier.contains(op))
     meet(pending);
-  if (isa<tilegpu::AsyncCopyOp>(op))
-    for (SharedMemoryAccess &access : accesses)
-      access.isInFlight = true;
   auto check = [&](const SharedMemoryAccess &earlier, const SharedMemoryAccess &later) {
     if (!earlier.conflictsWith(later))
       return;
@@ -99,6 +96,9 @@ void SharedMemoryHazards::visitOp(Operation *op, Pending &pending) {
       check(earlier, later);
   if (hasBarrier.contains(op))
     meet(pending);
+  if (isa<tilegpu::AsyncCopyOp>(op))
+    for (SharedMemoryAccess &access : accesses)
+      access.isInFlight = true;
   bool isScratch = isa<tilegpu::ScratchOpInterface>(op) && !accesses.empty();
   if (isScratch && meetsInside(op)) {
     // What was pending is ordered by the barrier inside; then the scratch is read.

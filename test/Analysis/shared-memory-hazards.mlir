@@ -86,8 +86,8 @@ tile.func private @scratch(%x: tensor<32x8xf32, #tile>) attributes {noinline} {
 !buffer = !tilegpu.memdesc<32x8xf32, #shared>
 !ring = !tilegpu.memdesc<32x8xf32, #shared, slots = 3>
 
-// One barrier a round, behind the wait. That a slot is overwritten only behind it is up to
-// whoever makes the ring.
+// One barrier a round: behind the wait, before the slot is overwritten that the round
+// before has read.
 tile.func private @ring(%n: i32, %slot: i32, %p: tensor<32x8x!tile.ptr<f32>, #tile>) attributes {noinline} {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
@@ -98,10 +98,10 @@ tile.func private @ring(%n: i32, %slot: i32, %p: tensor<32x8x!tile.ptr<f32>, #ti
   scf.for %i = %zero to %n step %one : i32 {
     tilegpu.async_wait {pending = 1 : i32}
     %to = tilegpu.memdesc_index %r[%slot] : !ring
+    // expected-remark @below {{write of copy after write of prologue}}
     tilegpu.async_copy %p, %to {test.name = "copy"} : tensor<32x8x!tile.ptr<f32>, #tile>, !buffer
     tilegpu.async_commit
     %from = tilegpu.memdesc_index %r[%slot] : !ring
-    // expected-remark @below {{read of load after write of prologue}}
     %y = tilegpu.local_load %from {test.name = "load"} : !buffer -> tensor<32x8xf32, #tile>
   }
   tilegpu.async_wait {pending = 0 : i32}

@@ -20,12 +20,11 @@
 //
 //     read  slot of R              {R r}
 //     async_wait {pending = 1}     {R r, R w}       of copies in flight: any may have landed
-//     async_copy slot of R         no hazard: {R r, R w, R w in flight}
-//     read  slot of R              needs a barrier; then {R r, R w in flight}
+//     async_copy slot of R         needs a barrier; then {R w in flight}
+//     read  slot of R              no hazard: {R r, R w in flight}
 //
-// That the slots of a ring that are copied to are others than those that are used since the
-// last barrier is up to whoever makes the ring. What is no ring must have landed before it
-// is used.
+// That the slots of a ring that are in flight are others than those that are used is up to
+// whoever makes the ring. What is no ring must have landed before it is used.
 
 #ifndef TESSERA_ANALYSIS_SHAREDMEMORYHAZARDS_H
 #define TESSERA_ANALYSIS_SHAREDMEMORYHAZARDS_H
@@ -53,7 +52,7 @@ struct SharedMemoryAccess {
            std::tie(other.begin, other.end, other.isWrite, other.op, other.isInFlight);
   }
   bool conflictsWith(const SharedMemoryAccess &other) const {
-    if ((isInFlight || other.isInFlight) && ring && ring == other.ring)
+    if (isInFlight && ring && ring == other.ring)
       return false;
     return (isWrite || other.isWrite) && begin < other.end && other.begin < end;
   }

@@ -42,10 +42,6 @@ tile.func @matmul(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.p
   %r:2 = scf.for %i = %c0 to %k step %c32 iter_args(%acc = %zero, %at = %p) -> (tensor<64x64xf32, #u>, !tile.ptr<f16>) : i32 {
     // CHECK-NEXT: tilegpu.async_wait {pending = 1 : i32}
     // CHECK-NEXT: tilegpu.proxy_fence
-    // CHECK-NEXT: tilegpu.barrier
-    // CHECK: %[[A:.+]] = tilegpu.memdesc_index %[[RA]][%[[FROM]]]
-    // CHECK: %[[B:.+]] = tilegpu.memdesc_index %[[RB]][%[[FROM]]]
-    // CHECK: %[[D:.+]] = tilegpu.warpgroup_dot %[[A]], %[[B]], %[[ACC]] {groups = array<i32: 1, 1>, is_async}
     // CHECK: %[[LEFT:.+]] = arith.subi %arg2, %[[I]] : i32
     // CHECK: %[[WAY:.+]] = arith.constant 64 : i32
     // CHECK: %[[MORE:.+]] = arith.cmpi ugt, %[[LEFT]], %[[WAY]] : i32
@@ -55,6 +51,9 @@ tile.func @matmul(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.p
     // CHECK: tilegpu.async_copy %{{.+}}, %[[TOB]] if %[[MORE]]
     // CHECK: tilegpu.async_commit
     // CHECK-NOT: tile.load
+    // CHECK: %[[A:.+]] = tilegpu.memdesc_index %[[RA]][%[[FROM]]]
+    // CHECK: %[[B:.+]] = tilegpu.memdesc_index %[[RB]][%[[FROM]]]
+    // CHECK: %[[D:.+]] = tilegpu.warpgroup_dot %[[A]], %[[B]], %[[ACC]] {groups = array<i32: 1, 1>, is_async}
     // CHECK: tilegpu.warpgroup_wait {pendings = 1 : i32}
     %as = tile.splat %at : !tile.ptr<f16> -> tensor<64x32x!tile.ptr<f16>, #u>
     %ap = tile.addptr %as, %ai : tensor<64x32x!tile.ptr<f16>, #u>, tensor<64x32xi32, #u>
@@ -354,11 +353,11 @@ tile.func private @two(%q: !buffer, %p: !tile.ptr<f16> {tile.divisibility = 16 :
   // CHECK: scf.for {{.+}} iter_args(%{{.+}} = %{{.+}}, %[[S:.+]] = %[[S0]], %{{.+}} = %{{.+}}, %[[FROM:.+]] = %{{.+}})
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     // CHECK: tilegpu.async_wait {pending = 0 : i32}
+    // CHECK: tilegpu.async_commit
     // CHECK: %[[NEXT:.+]] = arith.select
     // CHECK: %[[K1:.+]] = tilegpu.memdesc_index %[[K]][%[[NEXT]]]
     // CHECK: %[[T1:.+]] = tilegpu.memdesc_trans %[[K1]]
     // CHECK: %[[S1:.+]] = tilegpu.warpgroup_dot %[[Q]], %[[T1]], %{{.+}} {groups = array<i32: 1, 1>, is_async}
-    // CHECK: tilegpu.async_commit
     // CHECK: tile.fp_to_fp %[[S]]
     // CHECK: %[[V0:.+]] = tilegpu.memdesc_index %[[V]][%[[FROM]]]
     // CHECK: tilegpu.warpgroup_dot %{{.+}}, %[[V0]], %{{.+}} {groups = array<i32: 1, 1>} :

@@ -8,7 +8,6 @@
 //
 //     prologue, k = 0 .. d-1:   copy tile k into slot k, if there is an iteration k; commit
 //     for i:                    wait until tile i is there                  (pending = d - 1)
-//                               barrier
 //                               copy tile i + d into slot (i + d) % D, if there is one; commit
 //                               compute with slot i % D
 //     epilogue:                 wait for all
@@ -17,18 +16,17 @@
 // first is done an iteration ahead too, if it needs nothing but what was copied:
 //
 //     before:   S = q * K(0)
-//     for i:    wait until tile i + 1 is there; barrier
+//     for i:    wait until tile i + 1 is there; copy ahead; commit
 //               begin S' = q * K(i + 1)
-//               copy ahead; commit
 //               compute with S; O += P * V(i)
 //               wait for S'; S = S'
 //
 // so that tensor cores work on S' while threads compute with S.
 //
-// One barrier an iteration is enough. It shows all warps tile i, and it tells that all have
-// finished with the slot that is filled next, that of tile i + d - D. So d = D - 1 where an
-// iteration ends with its products; and d = D - 2 where a wgmma of the iteration before is still
-// reading.
+// One barrier an iteration is enough, and tilegpu-insert-barriers finds its place: behind the
+// wait, before the copy. It shows all warps tile i, and it tells that all have finished with
+// the slot that is filled next, that of tile i + d - D. So d = D - 1 where an iteration ends
+// with its products; and d = D - 2 where a wgmma of the iteration before is still reading.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
@@ -92,10 +90,8 @@ private:
   Value emitHasMore(OpBuilder &builder, Value iv, unsigned ahead);
   void emitCopies(OpBuilder &builder, Value iv, Value condition, Value slot,
                   SmallVectorImpl<Value> &ahead);
-  void emitBody(OpBuilder &builder, IRMapping &mapping, Value slot,
-                llvm::function_ref<void()> copyAhead);
+  void emitBody(OpBuilder &builder, IRMapping &mapping, Value slot);
   WarpgroupDotOp emitSkewedDot(OpBuilder &builder, Value slot, bool isAsync);
-  /// All warps see what is there after the wait, and are done with the iteration before.
   void emitWait(OpBuilder &builder, unsigned pending);
   Value nextSlot(OpBuilder &builder, Value slot);
   void emitEnd(OpBuilder &builder);
@@ -464,8 +460,7 @@ Value LoopPipeliner::nextSlot(OpBuilder &builder, Value slot) {
 }
 
 /// What the old body computes, with the tiles in `slot` for what it loads.
-void LoopPipeliner::emitBody(OpBuilder &builder, IRMapping &mapping, Value slot,
-                             function_ref<void()> copyAhead) {
+void LoopPipeliner::emitBody(OpBuilder &builder, IRMapping &mapping, Value slot) {
   llvm::SmallDenseSet<Operation *, 16> replaced = getReplaced();
   llvm::DenseSet<Operation *> live = getLiveOps(loop, replaced);
   llvm::DenseMap<Operation *, PipelinedLoad *> ofLoad;
@@ -494,7 +489,6 @@ void LoopPipeliner::emitBody(OpBuilder &builder, IRMapping &mapping, Value slot,
     Operation *copy = builder.clone(op, mapping);
     if (&op == asyncDot) {
       cast<WarpgroupDotOp>(copy).setIsAsync(true);
-      copyAhead();
       WarpgroupWaitOp::create(builder, op.getLoc(), TypeRange(), ValueRange(),
                               builder.getI32IntegerAttr(1));
     }
@@ -523,7 +517,6 @@ void LoopPipeliner::emitWait(OpBuilder &builder, unsigned pending) {
   AsyncWaitOp::create(builder, loop.getLoc(), pending);
   if (readsByTensorCores)
     ProxyFenceOp::create(builder, loop.getLoc());
-  BarrierOp::create(builder, loop.getLoc());
 }
 
 void LoopPipeliner::emitEnd(OpBuilder &builder) {
@@ -595,13 +588,10 @@ void LoopPipeliner::rewrite() {
   ValueRange arguments = to.getRegionIterArgs();
   Value into = arguments[arguments.size() - 2], from = arguments.back();
   ahead = llvm::to_vector(arguments.slice(kept.size(), ahead.size()));
-  auto copyAhead = [&] {
-    Value later = arith::AddIOp::create(builder, loc, iv,
-                                        makeNumber(builder, loc, iv.getType(), step * distance));
-    emitCopies(builder, later, emitHasMore(builder, iv, distance), into, ahead);
-  };
+  Value later = arith::AddIOp::create(builder, loc, iv,
+                                      makeNumber(builder, loc, iv.getType(), step * distance));
+  emitCopies(builder, later, emitHasMore(builder, iv, distance), into, ahead);
 
-  // What tensor cores can begin with, they begin before anything is copied.
   IRMapping mapping;
   mapping.map(loop.getInductionVar(), iv);
   for (auto [index, argument] : llvm::zip(kept, arguments))
@@ -611,9 +601,7 @@ void LoopPipeliner::rewrite() {
     mapping.map(skewedDot.getResult(), arguments[kept.size() + ahead.size()]);
     begun = emitSkewedDot(builder, nextSlot(builder, from), /*isAsync=*/true).getResult();
   }
-  if (!asyncDot)
-    copyAhead();
-  emitBody(builder, mapping, from, copyAhead);
+  emitBody(builder, mapping, from);
   SmallVector<Value> yielded;
   for (unsigned index : kept)
     yielded.push_back(mapping.lookupOrDefault(yield.getOperand(index)));
