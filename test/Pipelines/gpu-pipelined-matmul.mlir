@@ -13,17 +13,19 @@
 // CHECK: cp.async.cg.shared.global
 // CHECK: cp.async.commit_group;
 // CHECK-NOT: cp.async.cg
-// WGMMA: cp.async.commit_group;
+// CHECK: cp.async.wait_group 1;
+// WGMMA-NEXT: fence.proxy.async.shared::cta;
+// CHECK-NOT: wgmma
+// CHECK: bar.sync 0;
+// CHECK-NOT: bar.sync
+// CHECK: cp.async.cg.shared.global
+// CHECK: cp.async.commit_group;
+// CHECK-NOT: cp.async
 // WGMMA: wgmma.fence.sync.aligned;
 // WGMMA: wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16
 // WGMMA: wgmma.commit_group.sync.aligned;
 // WGMMA: wgmma.wait_group.sync.aligned 1;
 // MMA: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
-// CHECK: cp.async.wait_group 1;
-// WGMMA-NEXT: fence.proxy.async.shared::cta;
-// CHECK-NOT: wgmma
-// CHECK: bar.sync 0;
-// CHECK: cp.async.cg.shared.global
 // CHECK: cp.async.wait_group 0;
 tile.func @matmul(%arg0: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %arg1: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %arg2: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %arg3: i32, %arg4: i32 {tile.divisibility = 16 : i64}, %arg5: i32 {tile.divisibility = 16 : i64}, %arg6: i32 {tile.divisibility = 16 : i64}, %arg7: i32 {tile.divisibility = 16 : i64}, %arg8: i32 {tile.divisibility = 16 : i64}) {
   %c64_i64 = arith.constant 64 : i64

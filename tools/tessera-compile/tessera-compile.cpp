@@ -43,7 +43,7 @@ static std::unique_ptr<CompiledKernel> compileFile() {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
-  llvm::cl::ParseCommandLineOptions(argc, argv, "Tessera's compiler, for the CPU\n");
+  llvm::cl::ParseCommandLineOptions(argc, argv, "Tessera's compiler, for CPUs and NVIDIA GPUs\n");
   try {
     std::unique_ptr<CompiledKernel> kernel = compileFile();
     if (!kernel)

@@ -11,7 +11,7 @@ using namespace tessera;
 
 bool tessera::isDeterministic(Operation *op) {
   auto module = op->getParentOfType<ModuleOp>();
-  return module && module->hasAttr(kDeterministicAttr);
+  return module && module->hasAttr(tilegpu::kDeterministicAttr);
 }
 
 std::optional<AxisExchange> tessera::getReduceExchange(tile::ReduceOp op) {

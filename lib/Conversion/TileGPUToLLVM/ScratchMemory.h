@@ -12,7 +12,7 @@
 
 namespace tessera {
 
-/// Whether the module asks for the interpreter's order of sums (kDeterministicAttr).
+/// Whether the module asks for the interpreter's order of sums (tilegpu::kDeterministicAttr).
 bool isDeterministic(mlir::Operation *op);
 
 /// What a reduction moves through memory: by default what is left once each warp has

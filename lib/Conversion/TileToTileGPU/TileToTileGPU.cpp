@@ -78,7 +78,7 @@ struct ConvertTileToTileGPU : tessera::impl::ConvertTileToTileGPUBase<ConvertTil
     module->setAttr(tilegpu::kNumWarpsAttr, builder.getI32IntegerAttr(numWarps));
     module->setAttr(tilegpu::kTargetAttr, builder.getStringAttr(target));
     if (deterministic)
-      module->setAttr(kDeterministicAttr, builder.getUnitAttr());
+      module->setAttr(tilegpu::kDeterministicAttr, builder.getUnitAttr());
   }
 };
 

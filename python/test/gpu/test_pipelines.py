@@ -155,7 +155,7 @@ def test_any_stages_and_iterations(torch, K, block, num_warps):
         assert torch.equal(result, results[0])
 
 
-@pytest.mark.parametrize(("a_rows", "b_rows"), itertools.product([False, True], repeat=2))
+@pytest.mark.parametrize(("a_rows", "b_rows"), list(itertools.product([False, True], repeat=2)))
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 @pytest.mark.parametrize("stages", [1, 3])
 def test_layouts_of_operands(torch, dtype, a_rows, b_rows, stages):

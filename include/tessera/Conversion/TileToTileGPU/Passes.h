@@ -9,9 +9,6 @@
 
 namespace tessera {
 
-/// On a module: reductions and products are summed in the interpreter's order.
-inline constexpr llvm::StringLiteral kDeterministicAttr = "tilegpu.deterministic";
-
 #define GEN_PASS_DECL
 #include "tessera/Conversion/TileToTileGPU/Passes.h.inc"
 

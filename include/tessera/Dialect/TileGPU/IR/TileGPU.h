@@ -25,6 +25,8 @@ inline constexpr llvm::StringLiteral kNumWarpsAttr = "tilegpu.num_warps";
 /// that its tiles need (i32).
 inline constexpr llvm::StringLiteral kResidentProgramsAttr = "tilegpu.resident_programs";
 inline constexpr llvm::StringLiteral kTargetAttr = "tilegpu.target";
+/// Reductions and products are summed in the interpreter's order.
+inline constexpr llvm::StringLiteral kDeterministicAttr = "tilegpu.deterministic";
 inline constexpr llvm::StringLiteral kScratchOffsetAttr = "tilegpu.scratch_offset";
 inline constexpr llvm::StringLiteral kCandidatesAttr = "tilegpu.candidates";
 
