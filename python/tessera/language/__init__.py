@@ -31,7 +31,8 @@ None of these traps, in masked-off lanes either. A guard costs nothing where the
 or can be seen not to be zero.
 
 **Order of memory operations.** A program sees its own loads and stores in the order in which
-they are written. On a GPU a load that must see what *another lane* stored needs a
+they are written. On a GPU that holds for each lane by itself: a load that must see what *another
+lane* stored, or a store over what another lane must have loaded before, needs a
 `tl.debug_barrier()` in between; the CPU and the interpreter keep program order without it.
 Between programs nothing is ordered but atomics, by their `sem` and `scope`.
 
