@@ -37,8 +37,12 @@ DiagnosticCollector::DiagnosticCollector(MLIRContext *context)
           Report &report = errors.emplace_back();
           report.place = place;
           report.text = diagnostic.str();
-          if (!diagnostic.getNotes().empty())
-            report.note = diagnostic.getNotes().begin()->str();
+          // MLIR's own first note is the whole operation.
+          for (Diagnostic &note : diagnostic.getNotes())
+            if (std::string text = note.str(); text.rfind("see current operation", 0) != 0) {
+              report.note = std::move(text);
+              break;
+            }
         } else {
           std::string prefix = place.print();
           remarks.push_back(prefix + (prefix.empty() ? "" : ": ") + diagnostic.str());
@@ -46,16 +50,38 @@ DiagnosticCollector::DiagnosticCollector(MLIRContext *context)
         return success();
       }) {}
 
+namespace {
+
+/// Errors of passes that are about the user's program, by what they say.
+struct UserMistake {
+  llvm::StringLiteral phrase;
+  const char *id;
+};
+
+} // namespace
+
+static constexpr UserMistake userMistakes[] = {
+    {"not supported on the CPU", "E030"},
+    {"bytes of shared memory, but a program on", "E069"},
+};
+
 void DiagnosticCollector::fail(const std::string &where, const std::string &reproducer) const {
   if (errors.empty())
     throw InternalError(where + " failed without saying why", reproducer);
   const Report &first = errors.front();
-  if (llvm::StringRef(first.text).contains("not supported on the CPU")) {
+  for (const UserMistake &mistake : userMistakes) {
+    if (!llvm::StringRef(first.text).contains(mistake.phrase))
+      continue;
+    // What to do about it stands after the message, or in the note.
+    auto [message, advice] = llvm::StringRef(first.text).split("; ");
+    std::string fix = advice.str();
+    if (!first.note.empty())
+      fix += fix.empty() ? first.note : " (" + first.note + ")";
     // "'tile.sort' op is ..." names the operation well enough without the word "op".
-    std::string text = first.text;
+    std::string text = message.str();
     if (size_t at = text.find("' op "); text.front() == '\'' && at != std::string::npos)
       text.replace(at, 5, "' ");
-    UserError error("E030", text, first.note);
+    UserError error(mistake.id, text, fix);
     error.location = first.place.print();
     throw error;
   }

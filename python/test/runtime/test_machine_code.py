@@ -95,3 +95,12 @@ def test_the_choice_is_told_with_its_line(target, how):
     ]
     line = matmul.fn.__code__.co_firstlineno + 9
     assert remark.startswith(f"{__file__}:{line}:") and how in remark
+
+
+def test_too_much_shared_memory_is_a_users_mistake():
+    # The sums of 256x256 alone, turned for the store, are more than a program may have.
+    with pytest.raises(tessera.TesseraError) as caught:
+        build("bf16", "sm_90a", (256, 256, 64), 8)
+    message = str(caught.value)
+    assert "E069" in message and "232448" in message and "smaller tiles" in message
+    assert "bytes to exchange" in message and "see current operation" not in message
