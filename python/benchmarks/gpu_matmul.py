@@ -154,7 +154,8 @@ def main() -> None:
     torch.manual_seed(0)
     kernels = {name: load_kernels(compiler) for name, compiler in gpu.compilers().items()}
     rows = [*matmul_rows(kernels), *attention_rows(kernels)]
-    results = []
+    results: list[Any] = []
+    report = {"environment": gpu.environment(), "rows": results}
     for row, flops in rows:
         if not all(part in row.work for part in arguments.only.split()):
             continue
@@ -173,7 +174,7 @@ def main() -> None:
         ]
         print(f"{row.work:34} {'   '.join(texts)}", flush=True)
         if arguments.json:
-            pathlib.Path(arguments.json).write_text(json.dumps(results, indent=1))
+            pathlib.Path(arguments.json).write_text(json.dumps(report, indent=1))
 
 
 if __name__ == "__main__":

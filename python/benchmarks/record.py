@@ -9,7 +9,7 @@ tables between the markers of the page are made from these files. Usage:
 `build` clones the repository, with what is committed, and builds it from nothing with the
 compiler cache off, which takes minutes; `cpu` needs torch. `--tables` measures nothing. The
 figures of a GPU are measured where one is, by python/benchmarks/gpu.py --json: put them in
-docs/benchmarks/gpu.json.
+docs/benchmarks/gpu.json, those of gpu_matmul.py in gpu_matmul.json.
 """
 
 from __future__ import annotations
@@ -214,6 +214,19 @@ def gpu_table(figures: Any) -> list[str]:
     ]
 
 
+def gpu_matmul_table(figures: Any) -> list[str]:
+    rows = []
+    for row in figures["rows"]:
+        speeds = {who: result["TFLOP/s"] for who, result in row["results"].items()}
+        ours = speeds["tessera"]
+        rows.append(
+            [row["work"], f"{ours:.0f}"]
+            + [f"{speeds[who]:.0f}" for who in ("triton", "library")]
+            + [f"{ours / speeds[who]:.2f}" for who in ("triton", "library")]
+        )
+    return table(["work", "TFLOP/s", "Triton", "library", "of Triton", "of library"], rows)
+
+
 PARTS: dict[str, tuple[Callable[[], None], Callable[[Any], list[str]]]] = {
     "demo": (measure_demo, demo_table),
     "compile_time": (measure_compile_time, compile_time_table),
@@ -222,7 +235,11 @@ PARTS: dict[str, tuple[Callable[[], None], Callable[[Any], list[str]]]] = {
 }
 
 
-TABLES = {**{part: make for part, (_, make) in PARTS.items()}, "gpu": gpu_table}
+TABLES = {
+    **{part: make for part, (_, make) in PARTS.items()},
+    "gpu": gpu_table,
+    "gpu_matmul": gpu_matmul_table,
+}
 
 
 def write_tables() -> None:
