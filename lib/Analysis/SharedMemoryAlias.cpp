@@ -72,3 +72,21 @@ ArrayRef<Value> SharedMemoryAlias::getNames(Operation *alloc) const {
   auto found = names.find(alloc);
   return found == names.end() ? ArrayRef<Value>() : ArrayRef<Value>(found->second);
 }
+
+SmallVector<SharedBufferUse> SharedMemoryAlias::getUses(Operation *op) const {
+  SmallVector<SharedBufferUse> uses;
+  auto effects = dyn_cast<MemoryEffectOpInterface>(op);
+  if (!effects)
+    return uses;
+  SmallVector<MemoryEffects::EffectInstance> instances;
+  effects.getEffects(instances);
+  for (const MemoryEffects::EffectInstance &instance : instances) {
+    bool isWrite = isa<MemoryEffects::Write>(instance.getEffect());
+    if (!instance.getValue() || instance.getResource() != tilegpu::SharedMemory::get() ||
+        !(isWrite || isa<MemoryEffects::Read>(instance.getEffect())))
+      continue;
+    for (Operation *buffer : getBuffers(instance.getValue()))
+      uses.push_back({cast<tilegpu::LocalAllocOp>(buffer), isWrite});
+  }
+  return uses;
+}

@@ -10,6 +10,17 @@ using namespace tessera;
 
 using PlacedBuffer = SharedMemoryAllocation::Placed;
 
+int64_t tessera::getSharedOffset(Operation *op, StringRef attribute) {
+  auto offset = op->getAttrOfType<IntegerAttr>(attribute);
+  return offset ? offset.getInt() : 0;
+}
+
+LogicalResult tessera::verifyAllocated(ModuleOp module) {
+  if (module->hasAttr(kSharedBytesAttr))
+    return success();
+  return module.emitError("has no places in shared memory yet (tilegpu-allocate-shared-memory)");
+}
+
 int64_t tessera::getSharedMemoryLimit(StringRef target) {
   unsigned version = 0;
   target.consume_front("sm_");

@@ -8,11 +8,6 @@
 using namespace mlir;
 using namespace tessera;
 
-static int64_t getOffset(Operation *op, StringRef name) {
-  auto offset = op->getAttrOfType<IntegerAttr>(name);
-  return offset ? offset.getInt() : 0;
-}
-
 /// Whether the warps meet inside an op with scratch, between writing it and reading it.
 /// Lanes of one warp that exchange elements need no other warp.
 static bool meetsInside(Operation *op) {
@@ -28,28 +23,17 @@ SmallVector<SharedMemoryAccess> SharedMemoryHazards::getAccesses(Operation *op) 
   SmallVector<SharedMemoryAccess> accesses;
   if (auto scratch = dyn_cast<tilegpu::ScratchOpInterface>(op))
     if (int64_t bytes = scratch.getScratchBytes()) {
-      int64_t offset = getOffset(op, tilegpu::kScratchOffsetAttr);
+      int64_t offset = getSharedOffset(op, tilegpu::kScratchOffsetAttr);
       accesses.push_back({offset, offset + bytes, /*isWrite=*/true, op});
     }
   if (auto call = dyn_cast<CallOpInterface>(op))
     if (int64_t bytes = frameBytes(call))
       accesses.push_back({0, bytes, /*isWrite=*/true, op});
-  auto effects = dyn_cast<MemoryEffectOpInterface>(op);
-  if (!effects)
-    return accesses;
-  SmallVector<MemoryEffects::EffectInstance> instances;
-  effects.getEffects(instances);
-  for (const MemoryEffects::EffectInstance &instance : instances) {
-    bool isWrite = isa<MemoryEffects::Write>(instance.getEffect());
-    if (!instance.getValue() || instance.getResource() != tilegpu::SharedMemory::get() ||
-        !(isWrite || isa<MemoryEffects::Read>(instance.getEffect())))
-      continue;
-    for (Operation *alloc : alias.getBuffers(instance.getValue())) {
-      int64_t offset = getOffset(alloc, kSharedOffsetAttr);
-      tilegpu::MemDescType type = cast<tilegpu::LocalAllocOp>(alloc).getType();
-      accesses.push_back(
-          {offset, offset + type.getNumBytes(), isWrite, op, type.isRing() ? alloc : nullptr});
-    }
+  for (auto [buffer, isWrite] : alias.getUses(op)) {
+    int64_t offset = getSharedOffset(buffer, kSharedOffsetAttr);
+    tilegpu::MemDescType type = buffer.getType();
+    accesses.push_back({offset, offset + type.getNumBytes(), isWrite, op,
+                        type.isRing() ? buffer.getOperation() : nullptr});
   }
   return accesses;
 }

@@ -14,6 +14,12 @@
 
 namespace tessera {
 
+/// That an op reads or writes a buffer.
+struct SharedBufferUse {
+  tilegpu::LocalAllocOp buffer;
+  bool isWrite;
+};
+
 class SharedMemoryAlias {
 public:
   using Buffers = llvm::SmallSetVector<mlir::Operation *, 2>;
@@ -26,6 +32,10 @@ public:
 
   /// The values that may be the buffer of `alloc`, its own result first.
   llvm::ArrayRef<mlir::Value> getNames(mlir::Operation *alloc) const;
+
+  /// What `op` itself reads and writes, an entry for each effect and each buffer that it may
+  /// be on.
+  llvm::SmallVector<SharedBufferUse> getUses(mlir::Operation *op) const;
 
 private:
   bool add(mlir::Value to, mlir::Value from);

@@ -23,6 +23,13 @@ inline constexpr llvm::StringLiteral kSharedBytesAttr = "tilegpu.shared_bytes";
 /// The start of each buffer is a multiple of this: the widest that any access asks for.
 inline constexpr int64_t kSharedAlignment = 128;
 
+/// Where an op's buffer (kSharedOffsetAttr) or scratch (tilegpu::kScratchOffsetAttr) lies, in
+/// bytes; 0 before it has a place.
+int64_t getSharedOffset(mlir::Operation *op, llvm::StringRef attribute);
+
+/// An error if tilegpu-allocate-shared-memory has not run on the module.
+llvm::LogicalResult verifyAllocated(mlir::ModuleOp module);
+
 /// Bytes of shared memory that one program can have, by the number in "sm_90a".
 int64_t getSharedMemoryLimit(llvm::StringRef target);
 

@@ -24,12 +24,8 @@ struct TileGPUInsertBarriersPass
     : tessera::tilegpu::impl::TileGPUInsertBarriersPassBase<TileGPUInsertBarriersPass> {
   void runOnOperation() final {
     ModuleOp module = getOperation();
-    if (!module->hasAttr(kSharedBytesAttr)) {
-      module.emitError("has no places in shared memory yet (tilegpu-allocate-shared-memory)");
-      return signalPassFailure();
-    }
     CallGraph calls(module);
-    if (failed(calls.verifyAcyclic()))
+    if (failed(verifyAllocated(module)) || failed(calls.verifyAcyclic()))
       return signalPassFailure();
     // What functions use does not change by inserting barriers.
     SharedMemoryAllocation allocation(module, calls);

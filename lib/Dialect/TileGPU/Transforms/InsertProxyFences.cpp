@@ -116,22 +116,9 @@ Operation *ProxyFences::getPlace(Operation *after) {
 
 SmallVector<Access> ProxyFences::getAccesses(Operation *op) const {
   SmallVector<Access> accesses;
-  auto effects = dyn_cast<MemoryEffectOpInterface>(op);
-  if (!effects)
-    return accesses;
-  SmallVector<MemoryEffects::EffectInstance> instances;
-  effects.getEffects(instances);
-  for (const MemoryEffects::EffectInstance &instance : instances) {
-    bool isWrite = isa<MemoryEffects::Write>(instance.getEffect());
-    if (!instance.getValue() || instance.getResource() != SharedMemory::get() ||
-        !(isWrite || isa<MemoryEffects::Read>(instance.getEffect())))
-      continue;
-    for (Operation *buffer : alias.getBuffers(instance.getValue())) {
-      auto offset = buffer->getAttrOfType<IntegerAttr>(kSharedOffsetAttr);
-      int64_t begin = offset ? offset.getInt() : 0;
-      int64_t bytes = cast<LocalAllocOp>(buffer).getType().getNumBytes();
-      accesses.push_back({begin, begin + bytes, buffer, isWrite});
-    }
+  for (auto [buffer, isWrite] : alias.getUses(op)) {
+    int64_t begin = getSharedOffset(buffer, kSharedOffsetAttr);
+    accesses.push_back({begin, begin + buffer.getType().getNumBytes(), buffer, isWrite});
   }
   return accesses;
 }
@@ -181,8 +168,7 @@ void ProxyFences::visitOp(Operation *op, Writes &writes) {
     }
   if (auto scratch = dyn_cast<ScratchOpInterface>(op))
     if (int64_t bytes = scratch.getScratchBytes()) {
-      auto offset = op->getAttrOfType<IntegerAttr>(kScratchOffsetAttr);
-      int64_t begin = offset ? offset.getInt() : 0;
+      int64_t begin = getSharedOffset(op, kScratchOffsetAttr);
       writes.insert({begin, begin + bytes, /*buffer=*/nullptr, op});
     }
   for (const Access &access : accesses)
@@ -203,12 +189,8 @@ struct TileGPUInsertProxyFencesPass
     });
     if (!hasEngines)
       return;
-    if (!module->hasAttr(kSharedBytesAttr)) {
-      module.emitError("has no places in shared memory yet (tilegpu-allocate-shared-memory)");
-      return signalPassFailure();
-    }
     CallGraph calls(module);
-    if (failed(calls.verifyAcyclic()))
+    if (failed(verifyAllocated(module)) || failed(calls.verifyAcyclic()))
       return signalPassFailure();
     SharedMemoryAllocation allocation(module, calls);
     SharedMemoryAlias alias(module);
