@@ -16,8 +16,6 @@ namespace tessera::tile {
 using namespace mlir;
 using namespace tessera::tile;
 
-static constexpr StringLiteral kFactorName = "tile.loop_unroll_factor";
-
 namespace {
 
 struct UnrollLoopsPass : public tessera::tile::impl::TileUnrollLoopsPassBase<UnrollLoopsPass> {
@@ -70,7 +68,7 @@ void UnrollLoopsPass::unroll(scf::ForOp loop, int64_t factor) {
   auto turns = scf::ForOp::create(builder, loc, lower, end, stride, loop.getInitArgs(),
                                   /*bodyBuilder=*/nullptr, loop.getUnsignedCmp());
   turns->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
-  turns->removeAttr(kFactorName);
+  turns->removeAttr(kUnrollFactorAttr);
   {
     OpBuilder::InsertionGuard guard(builder);
     Block *body = turns.getBody();
@@ -95,7 +93,7 @@ void UnrollLoopsPass::unroll(scf::ForOp loop, int64_t factor) {
   }
 
   // The old loop is what runs the rest, unless there is none.
-  loop->removeAttr(kFactorName);
+  loop->removeAttr(kUnrollFactorAttr);
   if (matchPattern(rest, m_Zero())) {
     loop.replaceAllUsesWith(turns.getResults());
     loop.erase();
@@ -109,18 +107,18 @@ void UnrollLoopsPass::unroll(scf::ForOp loop, int64_t factor) {
 void UnrollLoopsPass::runOnOperation() {
   SmallVector<scf::ForOp> loops;
   getOperation()->walk([&](scf::ForOp loop) {
-    if (loop->hasAttr(kFactorName))
+    if (loop->hasAttr(kUnrollFactorAttr))
       loops.push_back(loop);
   });
   for (scf::ForOp loop : loops) {
-    auto factor = loop->getAttrOfType<IntegerAttr>(kFactorName);
+    auto factor = loop->getAttrOfType<IntegerAttr>(kUnrollFactorAttr);
     if (!factor) {
-      loop.emitError() << kFactorName << " is " << loop->getAttr(kFactorName)
+      loop.emitError() << kUnrollFactorAttr << " is " << loop->getAttr(kUnrollFactorAttr)
                        << ", which is no integer";
       return signalPassFailure();
     }
     if (factor.getInt() < 2)
-      loop->removeAttr(kFactorName);
+      loop->removeAttr(kUnrollFactorAttr);
     else
       unroll(loop, factor.getInt());
   }

@@ -78,6 +78,12 @@ std::optional<unsigned> tessera::tilegpu::getNumWarps(Operation *op) {
   return warps.getInt();
 }
 
+FailureOr<unsigned> tessera::tilegpu::requireNumWarps(ModuleOp module) {
+  if (std::optional<unsigned> warps = getNumWarps(module))
+    return *warps;
+  return module.emitError("does not say how many warps a program has (") << kNumWarpsAttr << ")";
+}
+
 int tessera::tilegpu::getCapability(Operation *op) {
   int capability = 80;
   auto module = dyn_cast<ModuleOp>(op);

@@ -172,11 +172,9 @@ struct TileGPUAssignLayoutsPass
     : tessera::tilegpu::impl::TileGPUAssignLayoutsPassBase<TileGPUAssignLayoutsPass> {
   void runOnOperation() final {
     ModuleOp module = getOperation();
-    std::optional<unsigned> warps = tilegpu::getNumWarps(module);
-    if (!warps) {
-      module.emitError("does not say how many warps a program has (") << kNumWarpsAttr << ")";
+    FailureOr<unsigned> warps = requireNumWarps(module);
+    if (failed(warps))
       return signalPassFailure();
-    }
     LayoutRules rules(&getContext(), llvm::Log2_32(*warps));
     for (auto function : module.getOps<tile::FuncOp>()) {
       if (failed(run(function, rules, *warps)))

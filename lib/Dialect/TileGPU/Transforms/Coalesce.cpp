@@ -23,11 +23,9 @@ namespace {
 struct TileGPUCoalescePass : tessera::tilegpu::impl::TileGPUCoalescePassBase<TileGPUCoalescePass> {
   void runOnOperation() final {
     ModuleOp module = getOperation();
-    std::optional<unsigned> warps = tilegpu::getNumWarps(module);
-    if (!warps) {
-      module.emitError("does not say how many warps a program has (") << kNumWarpsAttr << ")";
+    FailureOr<unsigned> warps = requireNumWarps(module);
+    if (failed(warps))
       return signalPassFailure();
-    }
     unsigned warpBits = llvm::Log2_32(*warps);
     for (auto function : module.getOps<tile::FuncOp>())
       coalesce(function, warpBits);

@@ -22,7 +22,6 @@ namespace tessera::tilegpu {
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
 
-static constexpr StringLiteral kFactorName = "tile.loop_unroll_factor";
 /// What a thread is to have in flight: 32 registers, and eight of the widest accesses.
 static constexpr int64_t kBytesInFlight = 128;
 static constexpr int64_t kMostTrips = 8;
@@ -52,13 +51,11 @@ struct TileGPUOverlapLoadsPass
     : tessera::tilegpu::impl::TileGPUOverlapLoadsPassBase<TileGPUOverlapLoadsPass> {
   void runOnOperation() final {
     ModuleOp module = getOperation();
-    std::optional<unsigned> warps = tilegpu::getNumWarps(module);
-    if (!warps) {
-      module.emitError("does not say how many warps a program has (") << kNumWarpsAttr << ")";
+    FailureOr<unsigned> warps = requireNumWarps(module);
+    if (failed(warps))
       return signalPassFailure();
-    }
     module.walk([&](scf::ForOp loop) {
-      if (loop->hasAttr(kFactorName))
+      if (loop->hasAttr(tile::kUnrollFactorAttr))
         return;
       std::optional<int64_t> bytes = countLoadedBytes(loop);
       if (!bytes || *bytes == 0)
@@ -69,7 +66,8 @@ struct TileGPUOverlapLoadsPass
         trips /= 2;
       if (trips < 2)
         return;
-      loop->setAttr(kFactorName, IntegerAttr::get(IntegerType::get(&getContext(), 32), trips));
+      loop->setAttr(tile::kUnrollFactorAttr,
+                    IntegerAttr::get(IntegerType::get(&getContext(), 32), trips));
       ++numOverlapped;
     });
   }

@@ -25,6 +25,9 @@ namespace tessera::tile {
 
 using mlir::getElementTypeOrSelf;
 
+/// On an `scf.for`: how many bodies a trip is to have (i32; tile-unroll-loops).
+inline constexpr llvm::StringLiteral kUnrollFactorAttr = "tile.loop_unroll_factor";
+
 /// The most elements that a tile may have.
 inline constexpr int64_t kMaxTileElements = int64_t(1) << 20;
 

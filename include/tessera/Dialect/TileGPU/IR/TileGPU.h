@@ -47,6 +47,9 @@ struct SharedMemory : public mlir::SideEffects::Resource::Base<SharedMemory> {
 /// The warps of a program, from the module around `op`; none if it does not say.
 std::optional<unsigned> getNumWarps(mlir::Operation *op);
 
+/// The same, for a pass that cannot do without: an error if the module does not say.
+mlir::FailureOr<unsigned> requireNumWarps(mlir::ModuleOp module);
+
 /// Shuffles that each register of the destination takes in a conversion within warps: more
 /// than one where it depends on the lane in which register the element is.
 unsigned countShuffles(const Conversion &conversion);
