@@ -23,6 +23,13 @@ void tessera::fail(const Twine &message) {
   exit(1);
 }
 
+void tessera::report(const UserError &error, StringRef file) {
+  llvm::errs() << (error.location.empty() ? file : StringRef(error.location))
+               << ": error: " << error.message << " [" << error.id << "]\n";
+  if (!error.fix.empty())
+    llvm::errs() << "  fix: " << error.fix << '\n';
+}
+
 uint64_t KernelArgument::parse(StringRef text) const {
   text = text.trim();
   unsigned width = element.getIntOrFloatBitWidth();

@@ -10,6 +10,7 @@
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Types.h"
+#include "tessera/Support/UserError.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/Twine.h"
 
@@ -24,6 +25,8 @@ extern llvm::StringRef toolName;
 
 /// Prints the message and ends the process.
 [[noreturn]] void fail(const llvm::Twine &message);
+/// Prints a user's error, with its place or else the file that was run.
+void report(const UserError &error, llvm::StringRef file);
 
 /// One --arg: a scalar, or an array whose address is passed.
 struct KernelArgument {

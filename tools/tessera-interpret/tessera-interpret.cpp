@@ -17,7 +17,6 @@
 #include "mlir/Parser/Parser.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Interpreter/Interpreter.h"
-#include "tessera/Support/UserError.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
@@ -67,10 +66,7 @@ int main(int argc, char **argv) {
     std::string kernel = kernelName.empty() ? findOnlyKernel(*module) : kernelName.getValue();
     interpret(*module, kernel, grid, slots);
   } catch (const UserError &error) {
-    llvm::errs() << (error.location.empty() ? inputFile.getValue() : error.location)
-                 << ": error: " << error.message << " [" << error.id << "]\n";
-    if (!error.fix.empty())
-      llvm::errs() << "  fix: " << error.fix << '\n';
+    report(error, inputFile);
     return 1;
   } catch (const InternalError &error) {
     fail(error.message);

@@ -16,7 +16,6 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 #include "tessera/Simulator/Simulator.h"
-#include "tessera/Support/UserError.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
@@ -70,10 +69,7 @@ int main(int argc, char **argv) {
       llvm::outs() << describe(finding) << '\n';
     return report.findings.empty() ? 0 : 1;
   } catch (const UserError &error) {
-    llvm::errs() << (error.location.empty() ? inputFile.getValue() : error.location)
-                 << ": error: " << error.message << " [" << error.id << "]\n";
-    if (!error.fix.empty())
-      llvm::errs() << "  fix: " << error.fix << '\n';
+    report(error, inputFile);
     return 1;
   } catch (const InternalError &error) {
     fail(error.message);
