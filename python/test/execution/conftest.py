@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+import importlib.util
+import pathlib
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -19,3 +23,15 @@ def run(request: pytest.FixtureRequest) -> Runner:
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="module")
+def example(request: pytest.FixtureRequest) -> Any:
+    """The file of python/examples that the test module's EXAMPLE names, as a module."""
+    name = request.module.EXAMPLE
+    path = pathlib.Path(__file__).parents[2] / "examples" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

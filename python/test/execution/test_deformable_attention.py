@@ -1,24 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The deformable attention example: its results and gradients are plain torch's."""
 
-import importlib.util
-import pathlib
-from typing import Any
-
 import pytest
 
 torch = pytest.importorskip("torch")
 
-EXAMPLE = pathlib.Path(__file__).parents[2] / "examples" / "deformable_attention.py"
-
-
-@pytest.fixture(scope="module")
-def example() -> Any:
-    spec = importlib.util.spec_from_file_location("deformable_attention", EXAMPLE)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+EXAMPLE = "deformable_attention"
 
 
 @pytest.mark.parametrize("n, queries, dim", [(1, 7, 32), (2, 20, 64)])

@@ -1,23 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The kernels of the scatter example, against NumPy."""
 
-import importlib.util
-import pathlib
-from typing import Any
-
 import numpy as np
 import pytest
 
-EXAMPLE = pathlib.Path(__file__).parents[2] / "examples" / "scatter.py"
-
-
-@pytest.fixture(scope="module")
-def example() -> Any:
-    spec = importlib.util.spec_from_file_location("scatter", EXAMPLE)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+EXAMPLE = "scatter"
 
 
 @pytest.mark.parametrize("kernel", ["histogram_kernel", "histogram_by_atomics_kernel"])
