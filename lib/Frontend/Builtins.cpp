@@ -341,6 +341,9 @@ static void addMaths(Table &table) {
   table["fma"] = [](const Arguments &a, Results &r) {
     r.push(a.builder.fma(a.operand(0), a.operand(1), a.operand(2)));
   };
+  table["pow"] = [](const Arguments &a, Results &r) {
+    r.push(a.builder.pow(a.operand(0), a.operand(1)));
+  };
   table["umulhi"] = [](const Arguments &a, Results &r) {
     r.push(a.builder.umulhi(a.operand(0), a.operand(1)));
   };

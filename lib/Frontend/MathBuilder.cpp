@@ -137,6 +137,31 @@ TileValue TileBuilder::fma(const Operand &x, const Operand &y, const Operand &z)
   return {create<math::FmaOp>(a, b, c), type};
 }
 
+TileValue TileBuilder::pow(const Operand &x, const Operand &y) {
+  requireNumber(x, "pow");
+  requireNumber(y, "pow");
+  std::string what = describeAll({&x, &y});
+  // An integer exponent stays one: a float32 may not hold it, and loses whether it is odd.
+  bool isIntegral = !y.isLiteral() && isInteger(y.type().dtype) && !x.isLiteral();
+  ValueType type = isIntegral ? x.type() : meet({&x, &y}, "pow");
+  requireWideFloat(type.dtype, "pow", what);
+  if (!isIntegral) {
+    Value base = convert(x, type.dtype, type.shape).ir;
+    bool isSquare = y.isLiteral() && (y.isFloatLiteral() ? y.floating() == 2 : y.integer() == 2);
+    if (isSquare)
+      return {create<arith::MulFOp>(base, base), type};
+    return {create<math::PowFOp>(base, convert(y, type.dtype, type.shape).ir), type};
+  }
+  DType dtype = y.type().dtype;
+  if (dtype == DType::UInt32 || getBitWidth(dtype) > 32)
+    throw UserError("E030", "pow of " + what + "; an integer exponent is at most an int32",
+                    "write y.to(tl.int32), or y.to(tl.float64)");
+  type.shape = broadcastShapes(type, y.type());
+  Value base = convert(x, type.dtype, type.shape).ir;
+  Value exponent = convert(y, DType::Int32, type.shape).ir;
+  return {create<math::FPowIOp>(base, exponent), type};
+}
+
 TileValue TileBuilder::umulhi(const Operand &x, const Operand &y) {
   requireNumber(x, "umulhi");
   requireNumber(y, "umulhi");

@@ -64,6 +64,18 @@ static void addExponentials(OpTable &table) {
   addBinary<math::PowFOp>(table, [](double x, double y) { return std::pow(x, y); });
 }
 
+/// The exponent is an integer.
+static void addIntegerPower(OpTable &table) {
+  table.addResult<math::FPowIOp>([](math::FPowIOp op, Program &p) {
+    Type element = getElementTypeOrSelf(op.getType());
+    unsigned width = getBitWidth(getElementTypeOrSelf(op.getRhs().getType()));
+    return map(op.getType(), p.tile(op.getLhs()), p.tile(op.getRhs()), [&](uint64_t a, uint64_t b) {
+      auto exponent = static_cast<double>(asSigned(b, width));
+      return encodeFloat(element, std::pow(decodeFloat(element, a), exponent));
+    });
+  });
+}
+
 static void addTrigonometry(OpTable &table) {
   addUnary<math::SinOp>(table, [](double x) { return std::sin(x); });
   addUnary<math::CosOp>(table, [](double x) { return std::cos(x); });
@@ -139,6 +151,7 @@ static void runMapElementwise(tile::MapElementwiseOp op, Program &p) {
 
 void interpreter::addMathOps(OpTable &table) {
   addExponentials(table);
+  addIntegerPower(table);
   addTrigonometry(table);
   addRootsAndRounding(table);
   addIntMaths(table);

@@ -101,7 +101,9 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   manager.addPass(createStripsLegalizeFloats(
       {machine && machine->hasF16Conversion, machine && machine->bf16Dot}));
   bool hasScale = machine && machine->features.contains("+avx512vl");
-  manager.addPass(createStripsExpandMath({options.deterministic, hasScale}));
+  // Every CPU with AVX2 has fused multiply-adds, and every AArch64.
+  bool hasFMA = machine && !machine->features.empty();
+  manager.addPass(createStripsExpandMath({options.deterministic, hasScale, hasFMA}));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
 }

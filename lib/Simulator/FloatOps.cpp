@@ -150,6 +150,17 @@ template <typename Format> void fusedMultiplyAdd(Warp &warp, const Instr &instr,
   });
 }
 
+/// A float to the power of an i32.
+template <typename Format> void raise(Warp &warp, const Instr &instr, Lanes lanes) {
+  const uint64_t *a = warp.in(instr, 0), *b = warp.in(instr, 1);
+  uint64_t *result = warp.out(instr);
+  forEachLane(lanes, [&](unsigned lane) {
+    auto power = std::pow(static_cast<double>(Format::load(a[lane])),
+                          static_cast<double>(signExtend(b[lane], 32)));
+    result[lane] = Format::round(power);
+  });
+}
+
 /// The bits of `immediate` say for less, equal, greater and unordered whether it is true.
 template <typename Format> void compare(Warp &warp, const Instr &instr, Lanes lanes) {
   const uint64_t *a = warp.in(instr, 0), *b = warp.in(instr, 1);
@@ -293,6 +304,9 @@ template <typename Op> struct Binary {
 };
 template <typename F> struct Fma {
   static constexpr Handler value = fusedMultiplyAdd<F>;
+};
+template <typename F> struct IntegerPower {
+  static constexpr Handler value = raise<F>;
 };
 template <typename F> struct Compare {
   static constexpr Handler value = compare<F>;
@@ -450,6 +464,8 @@ bool decodeLibrary(Decoder &decoder, LLVM::CallOp call) {
     run = absolute;
   if (!run && (name == "fma" || name == "fmaf"))
     run = forFormat<Fma>(type);
+  if (!run && (name == "powi" || name == "powif"))
+    run = forFormat<IntegerPower>(type);
   if (!run)
     decoder.refuse("'" + *callee + "'");
   emitEach(decoder, *call, run);

@@ -122,6 +122,15 @@ def fits() -> list[Fit]:
         s = sqrt(z)
         return (2 * mpmath.atanh(s) - 2 * s) / (s * z) if z > mpf(10) ** -30 else mpf(2) / 3
 
+    log2_rest = removable(lambda f: mpmath.log1p(f) / (f * mpmath.log(2)), 1 / mpmath.log(2))
+
+    def log2_third(z: mpmath.mpf) -> mpmath.mpf:
+        s = sqrt(z)
+        if z < mpf(10) ** -6:
+            terms = [2 * z**k / (5 + 2 * k) for k in range(5)]
+            return sum(terms, mpf(0)) / mpmath.log(2)
+        return (2 * mpmath.atanh(s) - 2 * s - 2 * s**3 / 3) / (s**5 * mpmath.log(2))
+
     def sin_rest(z: mpmath.mpf) -> mpmath.mpf:
         r = sqrt(z)
         return (mpmath.sin(r) - r) / (r * z) if z > mpf(10) ** -20 else -one / 6 + z / 120
@@ -165,6 +174,10 @@ def fits() -> list[Fit]:
         Fit("exp64", exp_rest, -half_ln2, half_ln2, 9, lambda r: r * r, False),
         Fit("exp2_64", exp2_rest, -mpf("0.5001"), mpf("0.5001"), 10, lambda r: abs(r), False),
         Fit("atanh64", atanh_rest, mpf(0), s_max, 6, lambda z: z, False),
+        # f32's pow is computed in f64, so these two are not rounded to f32.
+        Fit("powLog2_32", log2_rest, low, high, 12, one_weight, False),
+        Fit("powExp2_32", exp2_rest, -mpf("0.5001"), mpf("0.5001"), 6, lambda r: abs(r), False),
+        Fit("powLog2_64", log2_third, mpf(0), s_max, 7, lambda z: z * z, False),
         Fit("sin64", sin_rest, mpf(0), quarter_pi**2, 5, lambda z: z, False),
         Fit("cos64", cos_rest, mpf(0), quarter_pi**2, 5, lambda z: z * z, False),
         Fit("erf64", erf_rest, mpf(0), mpf(1), 11, one_weight, False),

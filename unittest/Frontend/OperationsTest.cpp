@@ -209,6 +209,11 @@ TEST_F(OperationsTest, Math) {
   EXPECT_EQ(typeOf("math", {"abs", i32}), "int32[64]");
   EXPECT_EQ(typeOf("math", {"abs", u32}), "uint32[64]");
   EXPECT_EQ(typeOf("sqrt_rn", {f32}), "fp32[64]");
+  EXPECT_EQ(typeOf("pow", {f32, f32}), "fp32[64]");
+  EXPECT_EQ(typeOf("pow", {f32, i32}), "fp32[64]");
+  expectError("E030", "pow", {f32, u32});
+  expectError("E030", "pow", {f16, f16});
+  expectError("E030", "pow", {i32, i32});
   expectError("E030", "sqrt_rn", {f16});
   EXPECT_EQ(typeOf("div_rn", {f32, 3.0}), "fp32[64]");
   EXPECT_EQ(typeOf("fdiv", {f16, f16}), "fp32[64]");

@@ -287,6 +287,7 @@ public:
   TileValue divRn(const Operand &x, const Operand &y);
   TileValue fdiv(const Operand &x, const Operand &y, bool ieeeRounding);
   TileValue fma(const Operand &x, const Operand &y, const Operand &z);
+  TileValue pow(const Operand &x, const Operand &y);
   TileValue umulhi(const Operand &x, const Operand &y);
   TileValue extremum(bool isMax, const Operand &x, const Operand &y, bool propagateNan);
   TileValue clamp(const Operand &x, const Operand &low, const Operand &high, bool propagateNan);

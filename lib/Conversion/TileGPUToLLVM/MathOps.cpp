@@ -43,6 +43,7 @@ StringRef getDeviceFunction(Operation *op) {
       .Case([](math::Log10Op) { return "__nv_log10"; })
       .Case([](math::Log1pOp) { return "__nv_log1p"; })
       .Case([](math::PowFOp) { return "__nv_pow"; })
+      .Case([](math::FPowIOp) { return "__nv_powi"; })
       .Case([](math::SinOp) { return "__nv_sin"; })
       .Case([](math::CosOp) { return "__nv_cos"; })
       .Case([](math::TanOp) { return "__nv_tan"; })
@@ -161,13 +162,13 @@ void tessera::populateMathPatterns(const TileGPUTypeConverter &converter,
   patterns.add<
       FunctionPattern<math::ExpOp>, FunctionPattern<math::Exp2Op>, FunctionPattern<math::ExpM1Op>,
       FunctionPattern<math::LogOp>, FunctionPattern<math::Log2Op>, FunctionPattern<math::Log10Op>,
-      FunctionPattern<math::Log1pOp>, FunctionPattern<math::PowFOp>, FunctionPattern<math::SinOp>,
-      FunctionPattern<math::CosOp>, FunctionPattern<math::TanOp>, FunctionPattern<math::AsinOp>,
-      FunctionPattern<math::AcosOp>, FunctionPattern<math::AtanOp>, FunctionPattern<math::Atan2Op>,
-      FunctionPattern<math::SinhOp>, FunctionPattern<math::CoshOp>, FunctionPattern<math::TanhOp>,
-      FunctionPattern<math::SqrtOp>, FunctionPattern<math::RsqrtOp>, FunctionPattern<math::CbrtOp>,
-      FunctionPattern<math::ErfOp>, FunctionPattern<math::ErfcOp>, FunctionPattern<arith::RemFOp>>(
-      converter);
+      FunctionPattern<math::Log1pOp>, FunctionPattern<math::PowFOp>, FunctionPattern<math::FPowIOp>,
+      FunctionPattern<math::SinOp>, FunctionPattern<math::CosOp>, FunctionPattern<math::TanOp>,
+      FunctionPattern<math::AsinOp>, FunctionPattern<math::AcosOp>, FunctionPattern<math::AtanOp>,
+      FunctionPattern<math::Atan2Op>, FunctionPattern<math::SinhOp>, FunctionPattern<math::CoshOp>,
+      FunctionPattern<math::TanhOp>, FunctionPattern<math::SqrtOp>, FunctionPattern<math::RsqrtOp>,
+      FunctionPattern<math::CbrtOp>, FunctionPattern<math::ErfOp>, FunctionPattern<math::ErfcOp>,
+      FunctionPattern<arith::RemFOp>>(converter);
   patterns.add<RoundingPattern<math::FloorOp>, RoundingPattern<math::CeilOp>,
                RoundingPattern<math::TruncOp>, RoundingPattern<math::RoundOp>,
                RoundingPattern<math::RoundEvenOp>>(converter);

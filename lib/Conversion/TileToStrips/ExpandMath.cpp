@@ -93,13 +93,15 @@ struct StripsExpandMath : impl::StripsExpandMathBase<StripsExpandMath> {
         .Case([&](math::SinOp) { return complete(expandSin(b, x), "sin"); })
         .Case([&](math::CosOp) { return complete(expandCos(b, x), "cos"); })
         .Case([&](math::TanOp) { return complete(expandTan(b, x), "tan"); })
+        .Case<math::PowFOp, math::FPowIOp>(
+            [&](Operation *) { return expandPow(b, x, op->getOperand(1)); })
         .Default([](Operation *) { return Value(); });
   }
 
   void runOnOperation() override {
     SmallVector<Operation *> worklist;
     getOperation()->walk([&](Operation *op) {
-      if (isa<math::MathDialect>(op->getDialect()) && op->getNumOperands() == 1)
+      if (isa<math::MathDialect>(op->getDialect()))
         worklist.push_back(op);
     });
     for (Operation *op : worklist) {
@@ -115,6 +117,8 @@ struct StripsExpandMath : impl::StripsExpandMathBase<StripsExpandMath> {
         b.roundApart();
       if (hasScale)
         b.scaleByInstruction();
+      if (hasFMA)
+        b.multiplyAddByInstruction();
       if (Value value = expand(b, op)) {
         op->replaceAllUsesWith(ValueRange(value));
         op->erase();

@@ -79,6 +79,26 @@ inline constexpr double atanh64[] = {
     0x1.74663f9f5e20ap-3, 0x1.39a1a712f1209p-3, 0x1.2f063502597d9p-3,
 };
 
+/// Degree 12, error 2^-35.3.
+inline constexpr double powLog2_32[] = {
+    0x1.715476529fcbdp+0, -0x1.715476554ecfbp-1, 0x1.ec709eceb57aep-2, -0x1.7154723feb3bcp-2,
+    0x1.27764bd34685ep-2, -0x1.ec71f498ea539p-3, 0x1.a640656bbc614p-3, -0x1.7153edfe52d95p-3,
+    0x1.4526255087e05p-3, -0x1.2463b5592278cp-3, 0x1.27dabd451effap-3, -0x1.27c723a76f18fp-3,
+    0x1.45d2e8b8f6bf8p-4,
+};
+
+/// Degree 6, error 2^-34.3.
+inline constexpr double powExp2_32[] = {
+    0x1.62e42fef7b4f6p-1,  0x1.ebfbe07ae1bd0p-3,  0x1.c6b08df473370p-5,  0x1.3b29f0d40668dp-7,
+    0x1.5d87239ee882fp-10, 0x1.445e8ebc407b1p-13, 0x1.00f135f3c2504p-16,
+};
+
+/// Degree 7, error 2^-72.0.
+inline constexpr double powLog2_64[] = {
+    0x1.2776c50ef9bfcp-1, 0x1.a61762a7aefa4p-2, 0x1.484b13d696d8ap-2, 0x1.0c9a8543e65efp-2,
+    0x1.c68ee53f2facfp-3, 0x1.8a0a43b72c785p-3, 0x1.58f2e2e5d5e9cp-3, 0x1.623b74ae87366p-3,
+};
+
 /// Degree 5, error 2^-58.0.
 inline constexpr double sin64[] = {
     -0x1.5555555555549p-3, 0x1.111111110f874p-7,   -0x1.a01a019c10c5fp-13,

@@ -65,6 +65,27 @@ Value MathBuilder::scale(Value x, Rounded n) {
   return mulf(mulf(x, powerOfTwo(half)), powerOfTwo(subi(n.integer, half)));
 }
 
+MathBuilder::Pair MathBuilder::exactSum(Value a, Value b) {
+  Value sum = addf(a, b);
+  return {sum, subf(b, subf(sum, a))};
+}
+
+MathBuilder::Pair MathBuilder::exactProduct(Value a, Value b) {
+  Value product = mulf(a, b);
+  if (hasFMA)
+    return {product, create<math::FmaOp>(a, b, negf(product))};
+  // In halves of 26 (12) bits, whose products are exact.
+  auto halve = [&](Value x) -> Pair {
+    Value grown = mulf(x, number(pick(0x1p12 + 1, 0x1p27 + 1)));
+    Value high = subf(grown, subf(grown, x));
+    return {high, subf(x, high)};
+  };
+  Pair p = halve(a), q = a == b ? p : halve(b);
+  Value error = subf(mulf(p.high, q.high), product);
+  error = addf(addf(error, mulf(p.high, q.low)), mulf(p.low, q.high));
+  return {product, addf(error, mulf(p.low, q.low))};
+}
+
 //===----------------------------------------------------------------------===//
 // exp
 //===----------------------------------------------------------------------===//

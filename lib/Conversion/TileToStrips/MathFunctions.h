@@ -65,9 +65,21 @@ public:
   /// The machine has an instruction for that (AVX-512).
   void scaleByInstruction() { hasScale = true; }
 
+  /// A number as the sum of two that do not overlap.
+  struct Pair {
+    Value high, low;
+  };
+  /// a + b without error, where |a| >= |b| or a is 0.
+  Pair exactSum(Value a, Value b);
+  /// a * b without error. The same in every bit with and without a fused multiply-add.
+  Pair exactProduct(Value a, Value b);
+  /// The machine has an instruction for a fused multiply-add.
+  void multiplyAddByInstruction() { hasFMA = true; }
+
 private:
   Type element;
   bool hasScale = false;
+  bool hasFMA = false;
 };
 
 mlir::Value expandExp(MathBuilder &b, mlir::Value x);
@@ -77,9 +89,21 @@ mlir::Value expandTanh(MathBuilder &b, mlir::Value x);
 mlir::Value expandErf(MathBuilder &b, mlir::Value x);
 mlir::Value expandRsqrt(MathBuilder &b, mlir::Value x);
 
+/// A number as 2^exponent (1 + f), 1 + f between sqrt(1/2) and sqrt(2), where log has no
+/// cancellation; the exponent as a float.
+struct Decomposed {
+  mlir::Value exponent, f;
+};
+/// Of a positive normal number; of denormal ones too.
+Decomposed decompose(MathBuilder &b, mlir::Value x);
+Decomposed decomposeAny(MathBuilder &b, mlir::Value x);
+
 mlir::Value expandLog(MathBuilder &b, mlir::Value x);
 mlir::Value expandLog2(MathBuilder &b, mlir::Value x);
 mlir::Value expandLog1p(MathBuilder &b, mlir::Value x);
+
+/// x^y; y is of x's type, or an integer of 32 bits.
+mlir::Value expandPow(MathBuilder &b, mlir::Value x, mlir::Value y);
 
 /// The value of a function, and for which lanes it holds: the others are too large
 /// for the argument reduction, or not finite.

@@ -12,13 +12,6 @@ namespace tessera {
 
 using arith::CmpFPredicate;
 
-namespace {
-
-struct Decomposed {
-  Value exponent, f;
-};
-
-/// Decomposes a positive normal number.
 Decomposed decompose(MathBuilder &b, Value x) {
   Value mantissaBits = b.integer(b.mantissaBits());
   Value bits = b.toBits(x);
@@ -32,7 +25,6 @@ Decomposed decompose(MathBuilder &b, Value x) {
   return {number, b.subf(m, b.number(1))};
 }
 
-/// As decompose, for denormal numbers too.
 Decomposed decomposeAny(MathBuilder &b, Value x) {
   Value isSmall = b.compare(CmpFPredicate::OLT, x, b.number(b.pick(0x1p-126, 0x1p-1022)));
   Value grown = b.mulf(x, b.number(b.pick(0x1p23, 0x1p52)));
@@ -41,6 +33,8 @@ Decomposed decomposeAny(MathBuilder &b, Value x) {
   parts.exponent = b.addf(parts.exponent, correction);
   return parts;
 }
+
+namespace {
 
 /// log(1 + f) - f.
 Value logTail(MathBuilder &b, Value f) {

@@ -292,7 +292,7 @@ class ExpressionWalker(WalkerState):
                 raise UserMistake(
                     "E029",
                     f"`**` does not work on {describe(left)} and {describe(right)}",
-                    "multiply, or use tl.exp2(tl.log2(x) * y)",
+                    "multiply, or use tl.math.pow(x, y)",
                 )
             return binary(BINARY[name][1], left, right)
         return fold_binary(name, left, right)

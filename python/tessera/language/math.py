@@ -38,6 +38,7 @@ __all__ = [
     "maximum",
     "minimum",
     "mul",
+    "pow",
     "rsqrt",
     "sin",
     "sqrt",
@@ -155,6 +156,18 @@ def fma(x: Any, y: Any, z: Any) -> tensor:
     Errors: E022 (shapes), E030 (no floats). Source: Triton language 3.9.
     """
     return emit_one("fma", unwrap(x), unwrap(y), unwrap(z))
+
+
+@builtin
+def pow(x: Any, y: Any) -> tensor:
+    """x to the power of y, of float32 or float64; also `libdevice.pow`.
+
+    `y` is a float, and both are promoted and broadcast, or an integer of at most 32 signed
+    bits, which is not rounded. All cases of C's `pow`: `pow(x, 0)` and `pow(1, y)` are 1, of
+    NaN too; a negative `x` has integral powers alone, the others are NaN.
+    Errors: E022 (shapes), E030 (another type). Source: `triton.language.extra.libdevice`.
+    """
+    return emit_one("pow", unwrap(x), unwrap(y))
 
 
 @builtin

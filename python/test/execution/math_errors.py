@@ -2,7 +2,8 @@
 """How far the elementary functions are off, in units of the last place.
 
 float32 is compared with float64 over every bit pattern (or every so-manieth), float64
-with long double over random arguments, drawn where the functions do something. As a
+with long double over random arguments, drawn where the functions do something; pow, which
+has two arguments, over random pairs of both. As a
 program it measures all of it in parallel, slice by slice, each of which is a line of the
 file of results: what is there already is not measured again. From a complete file it
 writes the table of docs/Numerics.md:
@@ -45,6 +46,7 @@ class Function:
     double_bound: float
     gpu_single_bound: float
     gpu_double_bound: float
+    takes_two: bool = False
 
     def bound(self, dtype: str, target: str) -> float:
         """The bound for "float32" or "float64" on a target."""
@@ -109,12 +111,26 @@ FUNCTIONS = [
     Function("erf", _erf, 1.6, 1.6, 2.5, 2.5),
     Function("rsqrt", lambda x: 1 / np.sqrt(x), 1.6, 1.6, 2.5, 1.5),
     Function("sqrt", np.sqrt, 0.5, 0.5, 1.5, 0.5),
+    Function("math.pow", np.power, 0.55, 1.4, 4.5, 2.5, takes_two=True),
 ]
+
+
+def function_of(name: str) -> Function:
+    """The function of that name."""
+    return next(function for function in FUNCTIONS if function.name == name)
 
 
 @functools.lru_cache(maxsize=None)
 def kernel_of(name: str) -> Any:
     """The kernel that applies `tl.<name>` to BLOCK elements a program."""
+    if function_of(name).takes_two:
+        return make_kernel(f"""
+@tessera.jit
+def kernel(x_ptr, y_ptr, out_ptr, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x, y = tl.load(x_ptr + offsets), tl.load(y_ptr + offsets)
+    tl.store(out_ptr + offsets, tl.{name}(x, y))
+""")
     return make_kernel(f"""
 @tessera.jit
 def kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
@@ -134,7 +150,8 @@ def errors(got: np.ndarray, want: np.ndarray) -> np.ndarray:
         exponent = np.maximum(np.where(size == 0, info.minexp, exponent), info.minexp)
         result = np.abs(got.astype(want.dtype) - want) / np.exp2(exponent - info.nmant)
         same = (got == want) | (np.isnan(got) & np.isnan(want))
-        # Past the largest number both it and infinity are near enough.
+        same |= np.isinf(got) & (got == want.astype(got.dtype))
+        # About the largest number both it and infinity are near enough.
         end = (size > wide(info.max) * wide(1 - 2.0**-20)) & (np.sign(got) == np.sign(want))
         at_end = end & (np.isinf(got) | (np.abs(got) == info.max))
         result = np.where(same, 0, np.where(at_end & ~(result < 1), 1, result))
@@ -194,35 +211,77 @@ def double_arguments(count: int, seed: int = 0) -> Iterator[np.ndarray]:
     yield rng.integers(0, 1 << 64, count, dtype=np.uint64).view(np.float64)
 
 
+def pairs(dtype: str, count: int, seed: int = 0) -> Iterator[np.ndarray]:
+    """Random arguments of pow, in rows x and y: any bits, and pairs whose power is in range,
+    for x anywhere, near 1 and denormal; small integers and halves as y, of either sign of x."""
+    rng = np.random.default_rng(seed)
+    info = np.finfo(dtype)
+    bits = np.uint32 if dtype == "float32" else np.uint64
+    top = float(info.maxexp) * 1.1
+
+    def pair(x: Any, y: Any) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            return np.stack([np.asarray(x, dtype), np.asarray(y, dtype)])
+
+    def reaching(x: Any) -> np.ndarray:
+        """x, with a y that leads to all exponents there are, and a little beyond."""
+        with np.errstate(all="ignore"):
+            x = x.astype(dtype).astype(np.float64)
+            return pair(x, rng.uniform(-top, top, count) / np.log2(np.where(x == 1, 2, x)))
+
+    with np.errstate(all="ignore"):
+        tiny = float(info.smallest_subnormal) * 2.0 ** rng.uniform(0, info.nmant, count)
+    sign = rng.choice([-1.0, 1.0], count)
+    anywhere = 2.0 ** rng.uniform(info.minexp, info.maxexp, count)
+    yield rng.integers(0, 1 << 8 * info.dtype.itemsize, (2, count), dtype=bits).view(dtype)
+    yield reaching(anywhere)
+    yield reaching(1 + rng.standard_normal(count) * 2.0 ** rng.uniform(-info.nmant, -2, count))
+    yield reaching(rng.uniform(0.5, 2, count))
+    yield reaching(tiny)
+    yield pair(rng.uniform(-4, 4, count), rng.integers(-40, 40, count) / 2)
+    yield pair(sign * anywhere, rng.integers(-9, 9, count))
+
+
+def arguments(function: Function, dtype: str, count: int, step: int) -> Iterator[np.ndarray]:
+    """A sample: every `step`-th float32, or `count` of each kind of random arguments."""
+    if function.takes_two:
+        return pairs(dtype, count)
+    return single_arguments(step) if dtype == "float32" else double_arguments(count)
+
+
 def measure(
     run: Runner, function: Function, arguments: Iterator[np.ndarray]
-) -> tuple[float, float]:
+) -> tuple[float, list[float]]:
     """The worst error over the arguments, and where it is."""
     kernel = kernel_of(function.name)
-    worst, where = 0.0, math.nan
-    for x in arguments:
-        out = np.empty_like(x)
-        run(kernel, (len(x) // BLOCK,), x, out, BLOCK=BLOCK)
+    worst, where = 0.0, [math.nan]
+    for x in map(np.atleast_2d, arguments):
+        out = np.empty_like(x[0])
+        run(kernel, (len(out) // BLOCK,), *x, out, BLOCK=BLOCK)
         wide: Any = np.float64 if x.dtype == np.float32 else np.longdouble
         with np.errstate(all="ignore"):
-            want = function.reference(x.astype(wide))
+            want = function.reference(*x.astype(wide))
         found = Reference(want, str(x.dtype)).errors(out)
         index = int(np.argmax(found))
         if found[index] > worst:
-            worst, where = float(found[index]), float(x[index])
+            worst, where = float(found[index]), x[:, index].tolist()
     return worst, where
 
 
 LEVELS = ["x86-64-v4", "x86-64-v3", "x86-64"]
 HEADINGS = {"x86-64-v4": "AVX-512", "x86-64-v3": "AVX2", "x86-64": "SSE2"}
-# Of the arguments of one function: 2^26 bit patterns, or 7 * 2^18 random numbers.
+# Of the arguments of one function: 2^26 bit patterns, or 7 * 2^18 random numbers or pairs.
 SLICES = {"float32": 64, "float64": 55}
 PART = 1 << 16
 DRAWN = 1 << 18
 
 
-def arguments_of(dtype: str, number: int) -> Iterator[np.ndarray]:
+def arguments_of(function: Function, dtype: str, number: int) -> Iterator[np.ndarray]:
     """The arguments of a slice, in parts that stay in the cache."""
+    if function.takes_two:
+        for drawn in pairs(dtype, DRAWN, seed=number):
+            yield from np.split(drawn, DRAWN // PART, axis=1)
+        return
     if dtype == "float32":
         for first in range(number << 26, (number + 1) << 26, PART):
             yield np.arange(first, first + PART, dtype=np.uint32).view(np.float32)
@@ -234,23 +293,22 @@ def arguments_of(dtype: str, number: int) -> Iterator[np.ndarray]:
 def measure_slice(job: tuple[str, str, int]) -> dict[str, Any]:
     """The worst error of each of this machine's levels over one slice, and where it is."""
     name, dtype, number = job
-    function = next(function for function in FUNCTIONS if function.name == name)
-    kernel = kernel_of(name)
+    function, kernel = function_of(name), kernel_of(name)
     runners = {level: Runner(level) for level in LEVELS if host_has(level)}
-    worst = dict.fromkeys(runners, [0.0, 0.0])
+    worst: dict[str, list[Any]] = dict.fromkeys(runners, [0.0, 0.0])
     count = 0
-    for x in arguments_of(dtype, number):
+    for x in map(np.atleast_2d, arguments_of(function, dtype, number)):
         wide: Any = np.float64 if dtype == "float32" else np.longdouble
         with np.errstate(all="ignore"):
-            want = Reference(function.reference(x.astype(wide)), dtype)
-        count += len(x)
+            want = Reference(function.reference(*x.astype(wide)), dtype)
+        out = np.empty_like(x[0])
+        count += len(out)
         for level, run in runners.items():
-            out = np.empty_like(x)
-            run(kernel, (len(x) // BLOCK,), x, out, BLOCK=BLOCK)
+            run(kernel, (len(out) // BLOCK,), *x, out, BLOCK=BLOCK)
             found = want.errors(out)
             index = int(np.argmax(found))
             if found[index] > worst[level][0]:
-                worst[level] = [float(found[index]), float(x[index])]
+                worst[level] = [float(found[index]), *x[:, index].tolist()]
     return {"function": name, "dtype": dtype, "slice": number, "count": count, "worst": worst}
 
 

@@ -14,26 +14,40 @@ from execution.math_errors import (
     BLOCK,
     FUNCTIONS,
     Function,
-    double_arguments,
+    arguments,
+    kernel_of,
     measure,
-    single_arguments,
 )
 
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 1e-310, 5e-324, 1.8e308, 1e300, 0.5, 2.0]
 
 
+def special(function: Function, dtype: str) -> np.ndarray:
+    """Special values, or all pairs of them."""
+    with np.errstate(over="ignore"):
+        values = np.array(SPECIAL).astype(dtype)
+    rows = np.stack([x.ravel() for x in np.meshgrid(values, values)])
+    return (
+        np.stack([np.resize(row, BLOCK) for row in rows])
+        if function.takes_two
+        else np.resize(values, BLOCK)
+    )
+
+
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.name)
 def test_float32(run, function: Function) -> None:
-    with np.errstate(over="ignore"):
-        special = np.resize(np.array(SPECIAL).astype(np.float32), BLOCK)
-    sample = itertools.chain([special], single_arguments(26003))
+    sample = itertools.chain(
+        [special(function, "float32")], arguments(function, "float32", BLOCK, 26003)
+    )
     worst, where = measure(run, function, sample)
     assert worst <= function.bound("float32", run.target), f"{worst} ulp at {where}"
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.name)
 def test_float64(run, function: Function) -> None:
-    sample = itertools.chain([np.resize(SPECIAL, BLOCK)], double_arguments(BLOCK))
+    sample = itertools.chain(
+        [special(function, "float64")], arguments(function, "float64", BLOCK, 1)
+    )
     worst, where = measure(run, function, sample)
     assert worst <= function.bound("float64", run.target), f"{worst} ulp at {where}"
 
@@ -41,8 +55,6 @@ def test_float64(run, function: Function) -> None:
 @pytest.mark.parametrize("name", ["sin", "tan", "tanh", "erf", "expm1", "log1p"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_odd_functions_keep_the_sign_of_zero(run, name: str, dtype: str) -> None:
-    from execution.math_errors import kernel_of
-
     x = np.resize(np.array([0.0, -0.0], dtype), 64)
     out = np.ones_like(x)
     run(kernel_of(name), (1,), x, out, BLOCK=64)

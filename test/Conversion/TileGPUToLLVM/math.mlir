@@ -55,6 +55,18 @@ module attributes {tilegpu.num_warps = 1 : i32} {
     tile.return %3 : f64
   }
 
+// CHECK-LABEL: llvm.func internal @powers
+// CHECK-SAME: (%[[X:.*]]: f32, %[[D:.*]]: f64, %[[N:.*]]: i32)
+// CHECK: %[[V0:.*]] = llvm.call @__nv_powf(%[[X]], %[[X]]) : (f32, f32) -> f32
+// CHECK: llvm.call @__nv_powif(%[[V0]], %[[N]]) : (f32, i32) -> f32
+// CHECK: llvm.call @__nv_powi(%[[D]], %[[N]]) : (f64, i32) -> f64
+  tile.func private @powers(%x: f32, %d: f64, %n: i32) -> (f32, f64) {
+    %0 = math.powf %x, %x : f32
+    %1 = math.fpowi %0, %n : f32, i32
+    %2 = math.fpowi %d, %n : f64, i32
+    tile.return %1, %2 : f32, f64
+  }
+
 // 16-bit floats go by f32 and are narrowed after each function.
 
 // CHECK-LABEL: llvm.func internal @half

@@ -1,5 +1,6 @@
 // RUN: tessera-opt --strips-expand-math %s | FileCheck %s
 // RUN: tessera-opt --strips-expand-math=deterministic=true %s | FileCheck %s --check-prefix=APART
+// RUN: tessera-opt --strips-expand-math=has-fma=true %s | FileCheck %s --check-prefix=FMA
 // RUN: tessera-opt --strips-expand-math=has-scale=true %s | FileCheck %s --check-prefix=SCALE
 
 // What the numbers come to is measured by docs/Numerics.md's harness; here it is the
@@ -93,6 +94,29 @@ func.func @branchless(%x: f32, %y: vector<4xf64>)
   %9 = math.expm1 %y : vector<4xf64>
   return %0, %1, %2, %3, %4, %5, %6, %7, %8, %9
     : f32, f32, f32, f32, f32, f32, f32, vector<4xf64>, vector<4xf64>, vector<4xf64>
+}
+
+// f32 in f64; a product's error by the machine's instruction, or from halves.
+// CHECK-LABEL: @pow(
+// CHECK-NOT:     math.{{fma|f?pow}}
+// CHECK-NOT:     scf
+// CHECK:         arith.extf %{{.*}} : vector<16xf32> to vector<16xf64>
+// CHECK:         arith.sitofp %{{.*}} : vector<16xi32> to vector<16xf64>
+// CHECK:         arith.truncf %{{.*}} : vector<16xf64> to vector<16xf32>
+// CHECK:         arith.constant dense<0x41A0000002000000> : vector<4xf64>
+// CHECK:         return
+// FMA-LABEL:   @pow(
+// FMA-NOT:       0x41A0000002000000
+// FMA:           %[[N:.*]] = arith.negf %{{.*}} : vector<4xf64>
+// FMA-NEXT:      math.fma %{{.*}}, %{{.*}}, %[[N]]
+// FMA-NOT:       0x41A0000002000000
+// FMA:           return
+func.func @pow(%x: vector<16xf32>, %n: vector<16xi32>, %y: vector<4xf64>)
+    -> (vector<16xf32>, vector<16xf32>, vector<4xf64>) {
+  %0 = math.powf %x, %x : vector<16xf32>
+  %1 = math.fpowi %x, %n : vector<16xf32>, vector<16xi32>
+  %2 = math.powf %y, %y : vector<4xf64>
+  return %0, %1, %2 : vector<16xf32>, vector<16xf32>, vector<4xf64>
 }
 
 // What LLVM has an instruction for stays, and so do narrow types.

@@ -326,6 +326,8 @@ def StripsExpandMath : Pass<"strips-expand-math", "::mlir::ModuleOp"> {
            "Round products and sums apart, whether or not the machine can fuse them">,
     Option<"hasScale", "has-scale", "bool", "false",
            "The machine multiplies by powers of two in one instruction (AVX-512)">,
+    Option<"hasFMA", "has-fma", "bool", "false",
+           "The machine has fused multiply-adds, by which errors of products are found">,
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
