@@ -4,10 +4,17 @@
 // that data chooses (an embedding, pages of a cache) it cannot know: while one is copied,
 // those some turns ahead are fetched. What is fetched is a hint: an address that a mask
 // excludes does no harm.
+//
+// What the machine does not know either is where the next program begins: it loses a row
+// at the end of each page, and while a program computes on what it has loaded, nothing is
+// on its way. So where a launch loads more than the caches keep, a program fetches what the
+// next one of its thread will load, spread over the last of its loops.
 
 #include "AccessChoice.h"
 
+#include "GroupRoots.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 
@@ -74,6 +81,127 @@ void emitPrefetches(StripEmitter &emitter, strips::GroupOp group, AccessAnalysis
   }
 }
 
+//===----------------------------------------------------------------------===//
+// The next program
+//===----------------------------------------------------------------------===//
+
+/// Shorter rows are over before what they fetch has come.
+constexpr int64_t kLeastBytesAhead = 1024;
+
+FetchAhead::FetchAhead(tile::FuncOp kernel, const HostMachine &machine) : machine(machine) {
+  if (!kernel.isKernel())
+    return;
+  kernel.walk([&](strips::GroupOp group) {
+    // In a loop, the next turn comes before the next program.
+    Operation *parent = group->getParentOp();
+    while (isa<scf::IfOp>(parent))
+      parent = parent->getParentOp();
+    if (parent != kernel)
+      return;
+    strips::GroupOp last = group;
+    for (Operation *op = group; op; op = op->getNextNode())
+      if (auto other = dyn_cast<strips::GroupOp>(op))
+        if (other.getShape() == group.getShape() &&
+            llvm::none_of(other.getBody().front(), [](Operation &inner) {
+              return classify(&inner) == RootKind::InElementOrder;
+            }))
+          last = other;
+    fetchers[group] = last;
+  });
+}
+
+/// Scalars are computed once more, from the number of the next program.
+Value FetchAhead::buildForNextProgram(OpBuilder &builder, Value value) {
+  auto [entry, isNew] = nextValues.try_emplace(value);
+  if (!isNew)
+    return entry->second;
+  Value result;
+  Operation *op = value.getDefiningOp();
+  if (!op) {
+    if (isa<tile::FuncOp>(cast<BlockArgument>(value).getOwner()->getParentOp()))
+      result = value;
+  } else if (auto id = dyn_cast<tile::ProgramIdOp>(op)) {
+    result = strips::NextProgramIdOp::create(builder, id.getLoc(), id.getType(), id.getAxis());
+  } else if (isPure(op) && op->getNumRegions() == 0 && op->getNumResults() == 1 &&
+             !isa<RankedTensorType>(value.getType())) {
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(buildForNextProgram(builder, operand));
+    if (llvm::equal(operands, op->getOperands())) {
+      result = value;
+    } else if (!llvm::is_contained(operands, Value())) {
+      Operation *clone = builder.clone(*op);
+      clone->setOperands(operands);
+      result = clone->getResult(0);
+    }
+  }
+  return nextValues[value] = result;
+}
+
+void FetchAhead::collect(StripEmitter &emitter, strips::GroupOp group, AccessAnalysis &access,
+                         const LaneChoice &choice) {
+  strips::GroupOp fetcher = fetchers.lookup(group);
+  if (!fetcher || !choice.laneDim || choice.transposedDim || group->hasAttr("strips.unroll") ||
+      group.getShape()[*choice.laneDim] != ShapedType::getNumElements(group.getShape()))
+    return;
+  // What was built for another group may stand in a branch that this one is not in.
+  nextValues.clear();
+  SmallVector<Row, 2> &ahead = rows[fetcher];
+  int64_t elements = group.getShape()[*choice.laneDim], bytes = 0;
+  for (const Row &row : ahead)
+    bytes += row.elementBytes * elements;
+  for (auto load : group.getBody().getOps<tile::LoadOp>()) {
+    const AccessForm &form = access.getForm(load.getPtr());
+    int64_t size = getElementBytes(load.getPtr());
+    if (tile::getShape(load.getPtr().getType()) != group.getShape() || load.getIsVolatile() ||
+        !form.isAffineAlong(*choice.laneDim) || !form.strides[*choice.laneDim].isOne() ||
+        size * elements < kLeastBytesAhead || bytes + size * elements > machine.l2.bytes / 4)
+      continue;
+    Value address = emitter.evaluate(load.getPtr(), IndexTuple(group.getShape().size())).value;
+    Value next = buildForNextProgram(emitter.atStart(), address);
+    if (!next || next == address)
+      continue;
+    ahead.push_back({next, size});
+    collected.insert(load);
+    bytes += size * elements;
+  }
+}
+
+void FetchAhead::emit(StripEmitter &emitter, strips::GroupOp group, Value position,
+                      int64_t elements) {
+  SmallVector<Row, 2> ahead = rows.lookup(group);
+  if (ahead.empty())
+    return;
+  Location loc = group.getLoc();
+  int64_t bytes = 0;
+  for (const Row &row : ahead)
+    bytes += row.elementBytes * ShapedType::getNumElements(group.getShape());
+  OpBuilder &start = emitter.atStart();
+  Value loaded = arith::ConstantIntOp::create(start, loc, bytes, 64);
+  Value isLarge = strips::StreamsOp::create(start, loc, start.getI1Type(), loaded);
+  emitter.beginIf(isLarge);
+  for (const Row &row : ahead) {
+    OpBuilder &b = emitter.atEnd();
+    auto type = LLVM::LLVMPointerType::get(b.getContext());
+    Value pointer = LLVM::IntToPtrOp::create(b, loc, type, row.address);
+    Value offset = arith::IndexCastOp::create(b, loc, b.getI64Type(), position);
+    Type element = b.getIntegerType(row.elementBytes * 8);
+    pointer = LLVM::GEPOp::create(b, loc, type, element, pointer, ArrayRef<LLVM::GEPArg>{offset});
+    for (int64_t line = 0; line < elements * row.elementBytes; line += kLineBytes) {
+      Value part = pointer;
+      if (line)
+        part = LLVM::GEPOp::create(b, loc, type, b.getI8Type(), pointer,
+                                   ArrayRef<LLVM::GEPArg>{int32_t(line)});
+      LLVM::Prefetch::create(b, loc, part, /*rw=*/0, /*hint=*/3, /*cache=*/1);
+    }
+  }
+  emitter.endIf();
+}
+
+//===----------------------------------------------------------------------===//
+// Remarks
+//===----------------------------------------------------------------------===//
+
 /// What is said of one access.
 static std::string describe(Operation *op, const AccessForm &form, AccessAnalysis &access,
                             const LaneChoice &choice) {
@@ -121,16 +249,18 @@ static std::string describe(Operation *op, const AccessForm &form, AccessAnalysi
 }
 
 void remarkAccesses(strips::GroupOp group, AccessAnalysis &access, const LaneChoice &choice,
-                    function_ref<bool(tile::StoreOp)> streams) {
+                    function_ref<bool(tile::StoreOp)> streams, const FetchAhead &fetchAhead) {
   for (Operation &op : group.getBody().front()) {
     if (!isa<tile::LoadOp, tile::StoreOp>(op) ||
         tile::getShape(op.getOperand(0).getType()) != group.getShape())
       continue;
     auto store = dyn_cast<tile::StoreOp>(op);
-    emitRemark(op.getLoc()) << (store ? "store: " : "load: ")
-                            << describe(&op, access.getForm(op.getOperand(0)), access, choice)
-                            << (store && streams(store) ? "; past the caches in large launches"
-                                                        : "");
+    auto load = dyn_cast<tile::LoadOp>(op);
+    emitRemark(op.getLoc())
+        << (store ? "store: " : "load: ")
+        << describe(&op, access.getForm(op.getOperand(0)), access, choice)
+        << (store && streams(store) ? "; past the caches in large launches" : "")
+        << (load && fetchAhead.isCollected(load) ? "; fetched for the next program" : "");
   }
 }
 

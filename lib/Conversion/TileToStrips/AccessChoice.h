@@ -7,6 +7,7 @@
 #define TESSERA_LIB_CONVERSION_TILETOSTRIPS_ACCESSCHOICE_H
 
 #include "StripEmitter.h"
+#include "tessera/Machine/HostMachine.h"
 
 namespace tessera {
 
@@ -27,9 +28,41 @@ unsigned getPrefetchDistance(tile::LoadOp load, AccessAnalysis &access, unsigned
 void emitPrefetches(StripEmitter &emitter, strips::GroupOp group, AccessAnalysis &access,
                     unsigned dim, llvm::ArrayRef<Index> index, const LaneChoice &choice);
 
+/// Rows that the next program of this thread loads, fetched while this one computes.
+class FetchAhead {
+public:
+  FetchAhead(tile::FuncOp kernel, const HostMachine &machine);
+
+  /// Builds the addresses of what the next program loads where this one has the group's
+  /// loads, at the start of `emitter`.
+  void collect(StripEmitter &emitter, strips::GroupOp group, AccessAnalysis &access,
+               const LaneChoice &choice);
+  /// Whether a load has been collected.
+  bool isCollected(tile::LoadOp load) const { return collected.contains(load); }
+
+  /// Fetches in a turn of the loop over `strips` strips from `position` on what is collected
+  /// for this group.
+  void emit(StripEmitter &emitter, strips::GroupOp group, mlir::Value position, int64_t elements);
+
+private:
+  struct Row {
+    mlir::Value address; ///< i64
+    int64_t elementBytes;
+  };
+  mlir::Value buildForNextProgram(mlir::OpBuilder &builder, mlir::Value value);
+
+  const HostMachine &machine;
+  /// The group that fetches what this one loads: the last one over as many elements.
+  llvm::DenseMap<strips::GroupOp, strips::GroupOp> fetchers;
+  llvm::DenseMap<strips::GroupOp, llvm::SmallVector<Row, 2>> rows; ///< by fetcher
+  llvm::DenseSet<mlir::Operation *> collected;
+  /// What the next program has in place of a value; null: nobody knows.
+  llvm::DenseMap<mlir::Value, mlir::Value> nextValues;
+};
+
 /// Says of each load and store of a group how it is done, and why not better.
 void remarkAccesses(strips::GroupOp group, AccessAnalysis &access, const LaneChoice &choice,
-                    llvm::function_ref<bool(tile::StoreOp)> streams);
+                    llvm::function_ref<bool(tile::StoreOp)> streams, const FetchAhead &fetchAhead);
 
 } // namespace tessera
 

@@ -40,6 +40,7 @@ int64_t getScratchBytes(Operation *func) {
 struct ProgramContext {
   Value launch;
   Value ids[3];
+  Value nextIds[3]; ///< of the program that runs next on this thread; null if nobody asks
   Value scratch;
 };
 
@@ -72,6 +73,7 @@ private:
   }
 
   void lowerKernel();
+  SmallVector<Value> buildFollowingIds();
   void lowerFunction();
   Value loadArgument(Value slots, unsigned number, Type type);
   LogicalResult lowerBody(Region &body);
@@ -107,6 +109,28 @@ Value ProgramLowering::loadArgument(Value slots, unsigned number, Type type) {
   Type memory = getMemoryType(type);
   Value value = loadFrom(memory, slots, int64_t(number) * 8, 8);
   return fromMemory(builder, loc, value, type);
+}
+
+/// Counts the ids up, the first one fastest.
+SmallVector<Value> ProgramLowering::buildFollowingIds() {
+  Type i32 = builder.getI32Type();
+  Value one = constant(1, 32), zero = constant(0, 32);
+  Value x = arith::AddIOp::create(builder, loc, program.ids[0], one);
+  auto wraps = [&](Value id, Value size) -> Value {
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, id, size);
+  };
+  auto carry = [&](Value id, Value condition) -> Value {
+    Value step = arith::ExtUIOp::create(builder, loc, i32, condition);
+    return arith::AddIOp::create(builder, loc, id, step);
+  };
+  auto reset = [&](Value id, Value condition) -> Value {
+    return arith::SelectOp::create(builder, loc, condition, zero, id);
+  };
+  Value wrapsX = wraps(x, gridSizes[0]);
+  Value y = carry(program.ids[1], wrapsX);
+  Value wrapsY = wraps(y, gridSizes[1]);
+  Value z = carry(program.ids[2], wrapsY);
+  return {reset(x, wrapsX), reset(y, wrapsY), z};
 }
 
 /// The function around the programs: arguments, then the loop.
@@ -148,6 +172,19 @@ void ProgramLowering::lowerKernel() {
   for (auto [id, argument] : llvm::zip_equal(program.ids, loop.getRegionIterArgs()))
     id = argument;
 
+  std::optional<SmallVector<Value>> following;
+  bool looksAhead = false;
+  func.walk([&](strips::NextProgramIdOp) { looksAhead = true; });
+  if (looksAhead) {
+    following = buildFollowingIds();
+    Value one = constant(1, 64);
+    Value number = arith::AddIOp::create(builder, loc, loop.getInductionVar(), one);
+    Value isLast = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, number, end);
+    for (unsigned axis = 0; axis < 3; ++axis)
+      program.nextIds[axis] =
+          arith::SelectOp::create(builder, loc, isLast, program.ids[axis], (*following)[axis]);
+  }
+
   bool mayFail = false;
   module.walk([&](tile::AssertOp) { mayFail = true; });
   mayFail |= !sites.empty();
@@ -170,23 +207,7 @@ void ProgramLowering::lowerKernel() {
   yield->erase();
 
   builder.setInsertionPointToEnd(loop.getBody());
-  Value one = constant(1, 32), zero = constant(0, 32);
-  Value x = arith::AddIOp::create(builder, loc, program.ids[0], one);
-  auto wraps = [&](Value id, Value size) -> Value {
-    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, id, size);
-  };
-  auto carry = [&](Value id, Value condition) -> Value {
-    Value step = arith::ExtUIOp::create(builder, loc, i32, condition);
-    return arith::AddIOp::create(builder, loc, id, step);
-  };
-  auto reset = [&](Value id, Value condition) -> Value {
-    return arith::SelectOp::create(builder, loc, condition, zero, id);
-  };
-  Value wrapsX = wraps(x, gridSizes[0]);
-  Value y = carry(program.ids[1], wrapsX);
-  Value wrapsY = wraps(y, gridSizes[1]);
-  Value z = carry(program.ids[2], wrapsY);
-  scf::YieldOp::create(builder, loc, ValueRange{reset(x, wrapsX), reset(y, wrapsY), z});
+  scf::YieldOp::create(builder, loc, following ? *following : buildFollowingIds());
 
   builder.setInsertionPointToEnd(entry);
   Value status = constant(0, 32);
@@ -379,6 +400,11 @@ LogicalResult ProgramLowering::lowerOp(Operation *op) {
   };
   if (auto id = dyn_cast<tile::ProgramIdOp>(op))
     return replace(program.ids[id.getAxis()]);
+  if (auto id = dyn_cast<strips::NextProgramIdOp>(op)) {
+    if (Value next = program.nextIds[id.getAxis()])
+      return replace(next);
+    return op->emitError("is outside a kernel");
+  }
   if (auto count = dyn_cast<tile::NumProgramsOp>(op))
     return replace(gridSizes[count.getAxis()]);
   if (auto scratch = dyn_cast<strips::ScratchOp>(op))

@@ -29,8 +29,11 @@ struct StripsLower : impl::StripsLowerBase<StripsLower> {
     if (!machine)
       return signalPassFailure();
     StreamedStores streamedStores(getOperation());
-    StripOptions options{*machine, llvm::bit_floor(unroll ? unsigned(unroll) : machine->strips),
-                         deterministic, remarks, streamedStores};
+    FetchAhead fetchAhead(getOperation(), *machine);
+    StripOptions options{
+        *machine,       llvm::bit_floor(unroll ? unsigned(unroll) : machine->strips),
+        deterministic,  remarks,
+        streamedStores, fetchAhead};
     SmallVector<strips::GroupOp> groups;
     getOperation().walk([&](strips::GroupOp group) { groups.push_back(group); });
     // Lowering a group adds to the function and changes nothing that a form says.

@@ -565,12 +565,14 @@ void StripNest::emitLaneLoops() {
   Value lower = emitter.getIndexConstant(begin), upper = emitter.getIndexConstant(extent);
   Value mainEnd = leaves.empty() ? upper : emitMainEnd(leaves, bounds, lanes * copies);
 
-  auto emitLoop = [&](Value from, Value to, unsigned strips) {
+  auto emitLoop = [&](Value from, Value to, unsigned strips, bool isRest) {
     ArrayRef<Value> inits = carries ? ArrayRef(accumulators) : ArrayRef<Value>();
     scf::ForOp loop = emitter.beginLoop(from, to, lanes * strips, inits);
     Value position = loop.getInductionVar();
     unsigned level = emitter.getLevel();
     SmallVector<Value> inner(loop.getRegionIterArgs());
+    if (!isRest)
+      options.fetchAhead.emit(emitter, group, position, lanes * strips);
     if (axis && !foldsLanes) {
       SmallVector<Index> indices;
       for (unsigned strip = 0; strip < strips; ++strip)
@@ -588,7 +590,7 @@ void StripNest::emitLaneLoops() {
 
   if (begin < extent) {
     emitter.assume(leaves);
-    emitLoop(lower, mainEnd, copies);
+    emitLoop(lower, mainEnd, copies, /*isRest=*/false);
     emitter.assumeNothing();
   }
   if (carries && copies > 1) {
@@ -599,7 +601,7 @@ void StripNest::emitLaneLoops() {
     Value from = mainEnd;
     if (begin)
       from = arith::MaxUIOp::create(emitter.atEnd(), group.getLoc(), mainEnd, lower);
-    emitLoop(from, upper, 1);
+    emitLoop(from, upper, 1, /*isRest=*/true);
   }
   if (!foldsLanes)
     return;
@@ -666,10 +668,12 @@ LogicalResult StripNest::run() {
   inFixedOrder = options.deterministic && axis;
   chooseLanes();
   findStreams();
+  options.fetchAhead.collect(emitter, group, access, {laneDim, transposedDim, lanes});
   if (options.remarks) {
     remark();
-    remarkAccesses(group, access, {laneDim, transposedDim, lanes},
-                   [&](tile::StoreOp store) { return streams.contains(store); });
+    remarkAccesses(
+        group, access, {laneDim, transposedDim, lanes},
+        [&](tile::StoreOp store) { return streams.contains(store); }, options.fetchAhead);
   }
   emitOuterLoops(0);
   return success();

@@ -5,6 +5,7 @@
 #ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_STRIPNEST_H
 #define TESSERA_LIB_CONVERSION_TILETOSTRIPS_STRIPNEST_H
 
+#include "AccessChoice.h"
 #include "StreamedStores.h"
 #include "StripEmitter.h"
 #include "tessera/Machine/HostMachine.h"
@@ -18,6 +19,7 @@ struct StripOptions {
   bool deterministic; ///< reductions in an order that no vector width changes
   bool remarks;       ///< say what was chosen, and why
   StreamedStores &streamedStores;
+  FetchAhead &fetchAhead;
 };
 
 /// Replaces a group of stores, writes and reductions by loops over strips. What scratch

@@ -150,3 +150,112 @@ tile.func @transposed(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %ld: i32) {
   }
   tile.return
 }
+
+// -----
+
+// What the next program loads from here on is fetched by the last loop over as many
+// elements, line by line, if the launch is large.
+
+// CHECK-LABEL: @next_program
+// CHECK-SAME:    %[[P:[a-z0-9]*]]: !tile.ptr<f32>
+// CHECK-DAG:     %[[NEXT:.*]] = strips.next_program_id 0
+// CHECK-DAG:     %[[OFFSET:.*]] = arith.muli %[[NEXT]], %{{.*}} : i32
+// CHECK-DAG:     %[[THERE:.*]] = tile.addptr %[[P]], %[[OFFSET]]
+// CHECK-DAG:     %[[ROW:.*]] = tile.ptr_to_int %[[THERE]]
+// CHECK:         scf.for
+// CHECK-NOT:       prefetch
+// CHECK:           vector.store
+// CHECK:         %[[LARGE:.*]] = strips.streams %c4096_i64
+// CHECK:         scf.for %[[I:.*]] = %c0{{.*}} to %c1024{{.*}} step %c64
+// CHECK:           scf.if %[[LARGE]] {
+// CHECK:             %[[FROM:.*]] = llvm.inttoptr %[[ROW]]
+// CHECK:             %[[AT:.*]] = arith.index_cast %[[I]]
+// CHECK:             %[[LINE:.*]] = llvm.getelementptr %[[FROM]][%[[AT]]] {{.*}}, i32
+// CHECK:             "llvm.intr.prefetch"(%[[LINE]]) <{cache = 1 : i32, hint = 3 : i32, rw = 0 : i32}>
+// CHECK-COUNT-3:     "llvm.intr.prefetch"
+// CHECK-NOT:         prefetch
+// CHECK:           }
+// CHECK:           vector.store
+tile.func @next_program(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %stride: i32) {
+  %kept = strips.scratch 0 : memref<1024xf32>
+  %id = tile.program_id 0
+  %row = arith.muli %id, %stride : i32
+  %pr = tile.addptr %p, %row : !tile.ptr<f32>, i32
+  // expected-remark @below {{strips of 16 lanes}}
+  strips.group [1024] {
+    %r = tile.range 0 to 1024 : tensor<1024xi32>
+    %ps = tile.splat %pr : !tile.ptr<f32> -> tensor<1024x!tile.ptr<f32>>
+    %pp = tile.addptr %ps, %r : tensor<1024x!tile.ptr<f32>>, tensor<1024xi32>
+    // expected-remark @below {{load: contiguous rows along dimension 0; fetched for the next program}}
+    %x = tile.load %pp : tensor<1024x!tile.ptr<f32>>
+    strips.write %x, %kept : tensor<1024xf32>, memref<1024xf32>
+    strips.yield
+  }
+  // expected-remark @below {{strips of 16 lanes}}
+  strips.group [1024] {
+    %x = strips.read %kept : memref<1024xf32> -> tensor<1024xf32>
+    %y = arith.addf %x, %x : tensor<1024xf32>
+    strips.write %y, %kept : tensor<1024xf32>, memref<1024xf32>
+    strips.yield
+  }
+  tile.return
+}
+
+// -----
+
+// Nothing is fetched from where every program loads, from where memory says, in loops and
+// for rows that are over at once.
+
+// CHECK-LABEL: @not_the_next_program
+// CHECK-NOT:     prefetch
+tile.func @not_the_next_program(%p: !tile.ptr<f32>, %starts: !tile.ptr<i64>, %n: i32) {
+  %kept = strips.scratch 0 : memref<1024xf32>
+  %short = strips.scratch 0 : memref<128xf32>
+  %id = tile.program_id 0
+  %at = tile.addptr %starts, %id : !tile.ptr<i64>, i32
+  %start = tile.load %at : !tile.ptr<i64>
+  %pd = tile.addptr %p, %start : !tile.ptr<f32>, i64
+  // expected-remark @below {{strips of 16 lanes}}
+  strips.group [1024] {
+    %r = tile.range 0 to 1024 : tensor<1024xi32>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<1024x!tile.ptr<f32>>
+    %pp = tile.addptr %ps, %r : tensor<1024x!tile.ptr<f32>>, tensor<1024xi32>
+    // expected-remark-re @below {{load: contiguous rows along dimension 0{{$}}}}
+    %x = tile.load %pp : tensor<1024x!tile.ptr<f32>>
+    %ds = tile.splat %pd : !tile.ptr<f32> -> tensor<1024x!tile.ptr<f32>>
+    %dp = tile.addptr %ds, %r : tensor<1024x!tile.ptr<f32>>, tensor<1024xi32>
+    // expected-remark-re @below {{load: contiguous rows along dimension 0{{$}}}}
+    %y = tile.load %dp : tensor<1024x!tile.ptr<f32>>
+    %z = arith.addf %x, %y : tensor<1024xf32>
+    strips.write %z, %kept : tensor<1024xf32>, memref<1024xf32>
+    strips.yield
+  }
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c1024 = arith.constant 1024 : i32
+  %row = arith.muli %id, %c1024 : i32
+  %pr = tile.addptr %p, %row : !tile.ptr<f32>, i32
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    // expected-remark @below {{strips of 16 lanes}}
+    strips.group [1024] {
+      %r = tile.range 0 to 1024 : tensor<1024xi32>
+      %ps = tile.splat %pr : !tile.ptr<f32> -> tensor<1024x!tile.ptr<f32>>
+      %pp = tile.addptr %ps, %r : tensor<1024x!tile.ptr<f32>>, tensor<1024xi32>
+      // expected-remark-re @below {{load: contiguous rows along dimension 0{{$}}}}
+      %x = tile.load %pp : tensor<1024x!tile.ptr<f32>>
+      strips.write %x, %kept : tensor<1024xf32>, memref<1024xf32>
+      strips.yield
+    }
+  }
+  // expected-remark @below {{strips of 16 lanes}}
+  strips.group [128] {
+    %r = tile.range 0 to 128 : tensor<128xi32>
+    %ps = tile.splat %pr : !tile.ptr<f32> -> tensor<128x!tile.ptr<f32>>
+    %pp = tile.addptr %ps, %r : tensor<128x!tile.ptr<f32>>, tensor<128xi32>
+    // expected-remark-re @below {{load: contiguous rows along dimension 0{{$}}}}
+    %x = tile.load %pp : tensor<128x!tile.ptr<f32>>
+    strips.write %x, %short : tensor<128xf32>, memref<128xf32>
+    strips.yield
+  }
+  tile.return
+}

@@ -104,3 +104,24 @@ tile.func @streams(%p: !tile.ptr<i8>) {
   tile.store %p, %one : !tile.ptr<i8>
   tile.return
 }
+
+// -----
+
+// The program that runs next on this thread; the last one is followed by none.
+
+// CHECK-LABEL: func.func @next_program
+// CHECK-SAME:    %[[END:[a-z0-9]*]]: i64, %{{[a-z0-9]*}}: !llvm.ptr {llvm.align
+// CHECK:         scf.for %[[NUMBER:.*]] = %{{.*}} to %[[END]] step %{{.*}} iter_args(%[[X:.*]] = %{{.*}}, %[[Y:.*]] = %{{.*}}, %{{.*}} = %{{.*}})
+// CHECK:           %[[PLUS:.*]] = arith.addi %[[X]], %c1
+// CHECK:           %[[WRAPS:.*]] = arith.cmpi eq, %[[PLUS]]
+// CHECK:           %[[FOLLOWING:.*]] = arith.select %[[WRAPS]], %c0{{.*}}, %[[PLUS]]
+// CHECK:           %[[COUNT:.*]] = arith.addi %[[NUMBER]], %c1
+// CHECK:           %[[LAST:.*]] = arith.cmpi eq, %[[COUNT]], %[[END]]
+// CHECK:           %[[NEXT:.*]] = arith.select %[[LAST]], %[[X]], %[[FOLLOWING]]
+// CHECK:           llvm.store %[[NEXT]]
+// CHECK:           scf.yield %[[FOLLOWING]]
+tile.func @next_program(%p: !tile.ptr<i32>) {
+  %next = strips.next_program_id 0
+  tile.store %p, %next : !tile.ptr<i32>
+  tile.return
+}

@@ -21,5 +21,7 @@ tile.func @all(%x: f32) {
   %bytes = arith.constant 4096 : i64
   // CHECK: strips.streams %{{.*}}
   %large = strips.streams %bytes
+  // CHECK: strips.next_program_id 1
+  %next = strips.next_program_id 1
   tile.return
 }

@@ -121,11 +121,11 @@ def Strips_DotOp : Strips_Op<"dot", []> {
 }
 
 def Strips_StreamsOp : Strips_Op<"streams", [Pure]> {
-  let summary = "Whether a launch writes more than the caches keep";
+  let summary = "Whether a launch writes or reads more than the caches keep";
   let description = [{
-    True if all programs of the launch together write so much that what is written first
-    has left the caches before the last is written, where each writes `bytes`. How much
-    that is the launcher knows.
+    True if all programs of the launch together write (or read) so much that what comes
+    first has left the caches before the last comes, where each writes (or reads) `bytes`.
+    How much that is the launcher knows.
 
     ```mlir
     %large = strips.streams %bytes
@@ -134,6 +134,21 @@ def Strips_StreamsOp : Strips_Op<"streams", [Pure]> {
   let arguments = (ins I64:$bytes);
   let results = (outs I1:$result);
   let assemblyFormat = "$bytes attr-dict";
+}
+
+def Strips_NextProgramIdOp : Strips_Op<"next_program_id", [Pure]> {
+  let summary = "The index along an axis of the program that this thread runs next";
+  let description = [{
+    For what may be fetched already. Where no program follows, it is this one's own. Only
+    kernels have it: a function is not told.
+
+    ```mlir
+    %next = strips.next_program_id 0
+    ```
+  }];
+  let arguments = (ins ConfinedAttr<I32Attr, [IntMinValue<0>, IntMaxValue<2>]>:$axis);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$axis attr-dict";
 }
 
 def Strips_PrintOp : Strips_Op<"print", [AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
