@@ -231,6 +231,11 @@ static std::string describe(Operation *op, const AccessForm &form, AccessAnalysi
       text += "; fetched " + std::to_string(ahead) + " rows ahead";
     return text;
   }
+  if (auto load = dyn_cast<tile::LoadOp>(op);
+      load && isShortStride(form, dim) && !load.getIsVolatile() &&
+      (!load.getMask() || access.getForm(load.getMask()).isUniformAlong(dim)))
+    return "one of " + std::to_string(form.strides[dim].scale) + " elements" + along +
+           ", out of whole vectors";
   int64_t run = form.contiguity[dim];
   if (run % choice.lanes == 0)
     return "contiguous runs of " + std::to_string(run) + along + moved +

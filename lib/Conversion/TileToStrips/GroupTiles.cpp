@@ -81,6 +81,8 @@ private:
   bool settleOnce();
   void yieldFrom(std::list<Group>::iterator group, Value value);
   void computeBefore(std::list<Group>::iterator group, Value value);
+  void computeRowsBefore(std::list<Group>::iterator group, Value value);
+  bool isLongComputation(Value value, const Group *group);
   bool yieldOperandsEarlier(std::list<Group>::iterator group);
   bool keepLoadBeforeWrites(std::list<Group>::iterator group, Operation *load);
 
@@ -325,6 +327,37 @@ void BlockGrouper::computeBefore(std::list<Group>::iterator group, Value value) 
   home[value] = &*groups.insert(group, std::move(fresh));
 }
 
+/// computeBefore(), together with other values of one shape that are computed there.
+void BlockGrouper::computeRowsBefore(std::list<Group>::iterator group, Value value) {
+  if (group != groups.begin()) {
+    auto earlier = std::prev(group);
+    bool isAlike = earlier->position == group->position && !earlier->inElementOrder &&
+                   ArrayRef<int64_t>(earlier->shape) == tile::getShape(value.getType()) &&
+                   llvm::all_of(earlier->roots, [](Root &root) { return bool(root.value); });
+    if (isAlike) {
+      earlier->roots.push_back(Root::ofValue(value));
+      home[value] = &*earlier;
+      return;
+    }
+  }
+  computeBefore(group, value);
+}
+
+/// Whether `group` would compute so much for an element of `value` that a buffer is worth
+/// while for what is then computed in vectors and once.
+bool BlockGrouper::isLongComputation(Value value, const Group *group) {
+  constexpr unsigned kLong = 8;
+  if (isLeaf(value, group) || isRematerializable(value))
+    return false;
+  unsigned length = 0;
+  DenseSet<Operation *> seen;
+  walkValue(value, group, seen, [&](Operation *op) {
+    length += !isa<tile::RangeOp, tile::SplatOp, tile::BroadcastOp, tile::ExpandDimsOp,
+                   tile::ReshapeOp, arith::ConstantOp>(op);
+  });
+  return length >= kLong;
+}
+
 /// Sees to it that `load`, which `group` computes, is not done after a write that it
 /// comes before. Returns true if that changed the plan.
 bool BlockGrouper::keepLoadBeforeWrites(std::list<Group>::iterator group, Operation *load) {
@@ -422,6 +455,17 @@ bool BlockGrouper::settleOnce() {
     SmallVector<Operation *> ops;
     walkGroup(*group, [&](Operation *op) { ops.push_back(op); });
     int64_t elements = ShapedType::getNumElements(group->shape);
+    // What is one for a row is not computed lane by lane, and not for each row by itself.
+    for (Operation *op : ops) {
+      if (!isa<tile::ExpandDimsOp>(op) || group->inElementOrder)
+        continue;
+      Value rows = op->getOperand(0);
+      if (cast<RankedTensorType>(rows.getType()).getNumElements() < elements &&
+          isLongComputation(rows, &*group)) {
+        computeRowsBefore(group, rows);
+        return true;
+      }
+    }
     for (Operation *op : ops) {
       bool isRootOp =
           llvm::any_of(group->roots, [&](Root &root) { return root.op == op && !root.value; });

@@ -82,6 +82,10 @@ std::optional<unsigned> getLaneDim(llvm::ArrayRef<Index> index);
 std::optional<std::pair<mlir::Value, IndexTuple>> stepThrough(mlir::Operation *op,
                                                               llvm::ArrayRef<Index> index);
 
+/// Whether lanes along `dim` are so near each other in memory that a load of them takes all
+/// that lies in between.
+bool isShortStride(const AccessForm &form, unsigned dim);
+
 class StripEmitter {
 public:
   /// Code goes before `anchor`.
@@ -133,6 +137,8 @@ public:
   StripMask evaluateMask(mlir::Value mask, llvm::ArrayRef<Index> index, unsigned accessLevel);
 
   // Memory (StripMemory.cpp).
+  /// From now on loads that may (ZeroRows.h) read the row of zeros at this i64.
+  void setZeroRow(mlir::Value address) { zeroRow = address; }
   Lanes load(tile::LoadOp op, llvm::ArrayRef<Index> index);
   Lanes read(strips::ReadOp op, llvm::ArrayRef<Index> index);
   Lanes gather(tile::GatherOp op, llvm::ArrayRef<Index> index);
@@ -174,7 +180,7 @@ private:
   mlir::Value flatBuffer(mlir::Value buffer);
   mlir::Value laneOffsets(int64_t lanes, int64_t stride, mlir::Type element);
   struct Address;
-  Address getAddress(mlir::Value pointers, llvm::ArrayRef<Index> index);
+  Address getAddress(mlir::Value pointers, llvm::ArrayRef<Index> index, bool mayBeStrided = false);
   mlir::Value isAligned(const Address &address, unsigned bytes);
 
   mlir::Location loc;
@@ -183,6 +189,7 @@ private:
   llvm::SmallVector<Level> levels;
   std::set<Key> assumed;
   unsigned assumedLevel = 0;
+  mlir::Value zeroRow;
 };
 
 } // namespace tessera

@@ -9,6 +9,7 @@
 #include "StripEmitter.h"
 
 #include "ScalarMemory.h"
+#include "ZeroRows.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -34,17 +35,25 @@ static int64_t countLanes(Value value) {
 
 /// Where the lanes of a strip lie.
 struct StripEmitter::Address {
-  enum Kind { Contiguous, Uniform, Scattered } kind;
-  Value value; ///< an i64 (of the first lane; Contiguous: before `step` elements are
-               ///< added), or a vector of them
-  Value step;  ///< Contiguous: of type index; null for 0
+  enum Kind { Contiguous, Strided, Uniform, Scattered } kind;
+  Value value; ///< an i64 (of the first lane; Contiguous, Strided: before `step` elements
+               ///< are added), or a vector of them
+  Value step;  ///< Contiguous, Strided: of type index; null for 0
   unsigned level;
   /// Contiguous: `value` is known at this level, and is the address of an element that a
   /// strip begins with; none if other strips may lie otherwise.
   std::optional<unsigned> rowLevel = std::nullopt;
+  int64_t stride = 1; ///< Strided: from lane to lane, in elements
 };
 
-StripEmitter::Address StripEmitter::getAddress(Value pointers, ArrayRef<Index> index) {
+bool isShortStride(const AccessForm &form, unsigned dim) {
+  constexpr int64_t kLongest = 4;
+  return form.isAffineAlong(dim) && form.strides[dim].isConstant() && form.strides[dim].scale > 1 &&
+         form.strides[dim].scale <= kLongest;
+}
+
+StripEmitter::Address StripEmitter::getAddress(Value pointers, ArrayRef<Index> index,
+                                               bool mayBeStrided) {
   auto dim = getLaneDim(index);
   if (!dim) {
     Lanes address = evaluate(pointers, index);
@@ -62,6 +71,18 @@ StripEmitter::Address StripEmitter::getAddress(Value pointers, ArrayRef<Index> i
     unsigned level = lane.value ? std::max(row.level, lane.level) : row.level;
     return {Address::Contiguous, row.value, step, level, row.level};
   }
+  if (mayBeStrided && isShortStride(form, *dim)) {
+    Lanes row = evaluate(pointers, first);
+    int64_t stride = form.strides[*dim].scale;
+    Value step;
+    if (lane.value || lane.offset) {
+      Value scale = getIndexConstant(stride);
+      unsigned level = lane.value ? lane.level : 0;
+      step = arith::MulIOp::create(at(level), loc, getIndexValue(lane), scale);
+    }
+    unsigned level = lane.value ? std::max(row.level, lane.level) : row.level;
+    return {Address::Strided, row.value, step, level, std::nullopt, stride};
+  }
   if (form.isUniformAlong(*dim)) {
     Lanes address = evaluate(pointers, first);
     return {Address::Uniform, address.value, {}, address.level};
@@ -77,6 +98,40 @@ StripEmitter::Address StripEmitter::getAddress(Value pointers, ArrayRef<Index> i
           addresses.value,
           {},
           addresses.level};
+}
+
+/// The lanes of a load whose elements are `stride` apart, out of vectors of all that lies
+/// between the first and the last of them.
+static Value loadStrided(OpBuilder &b, Location loc, Value pointer, VectorType type, int64_t stride,
+                         unsigned alignment) {
+  int64_t lanes = type.getNumElements();
+  Value result;
+  SmallVector<int64_t> picks(lanes, 0);
+  for (int64_t piece = 0; piece < stride; ++piece) {
+    // The last one ends with the last element, after which there may be no memory.
+    int64_t begin = piece + 1 < stride ? piece * lanes : (stride - 1) * (lanes - 1);
+    Value at = LLVM::GEPOp::create(b, loc, pointer.getType(), type.getElementType(), pointer,
+                                   ArrayRef<LLVM::GEPArg>{int32_t(begin)});
+    Value vector = LLVM::LoadOp::create(b, loc, type, at, alignment);
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      int64_t element = lane * stride;
+      if (std::min(element / lanes, stride - 1) == piece)
+        picks[lane] = element - begin + (piece ? lanes : 0);
+      else if (piece)
+        picks[lane] = lane;
+    }
+    // Two vectors at a time; what was picked keeps its place.
+    if (piece == 0) {
+      result = vector;
+      continue;
+    }
+    if (piece == 1)
+      for (int64_t lane = 0; lane < lanes; ++lane)
+        if (lane * stride < lanes)
+          picks[lane] = lane * stride;
+    result = vector::ShuffleOp::create(b, loc, result, vector, picks);
+  }
+  return result;
 }
 
 /// The pointer to the first lane of a contiguous or uniform access.
@@ -132,9 +187,18 @@ Lanes StripEmitter::load(tile::LoadOp op, ArrayRef<Index> index) {
   unsigned alignment = getBytes(memory);
   auto dim = getLaneDim(index);
   int64_t lanes = dim ? index[*dim].lanes : 1;
-  Address address = getAddress(op.getPtr(), index);
+  Address address = getAddress(op.getPtr(), index, /*mayBeStrided=*/!op.getIsVolatile());
   StripMask mask = evaluateMask(op.getMask(), index, address.level);
+  if (address.kind == Address::Strided && mask.vector)
+    address = getAddress(op.getPtr(), index);
   unsigned level = std::max(address.level, mask.level);
+  if (zeroRow && mask.uniform && !mask.vector && address.kind == Address::Contiguous &&
+      address.rowLevel && readsZeroRows(op, tile::getShape(op.getPtr().getType()), *dim, access)) {
+    unsigned rowLevel = std::max(*address.rowLevel, mask.level);
+    address.value =
+        arith::SelectOp::create(at(rowLevel), loc, mask.uniform, address.value, zeroRow);
+    mask = {};
+  }
   bool isMasked = mask.uniform || mask.vector;
   bool asScalar = address.kind == Address::Uniform && !mask.vector;
 
@@ -159,6 +223,8 @@ Lanes StripEmitter::load(tile::LoadOp op, ArrayRef<Index> index) {
   }
   auto loadPlain = [&](OpBuilder &at, Type type) -> Value {
     Value pointer = makePointer(at, loc, address.value, address.step, memory);
+    if (address.kind == Address::Strided)
+      return loadStrided(at, loc, pointer, cast<VectorType>(type), address.stride, alignment);
     return LLVM::LoadOp::create(at, loc, type, pointer, alignment, op.getIsVolatile());
   };
 

@@ -20,6 +20,7 @@
 #include "CostModel.h"
 #include "GroupRoots.h"
 #include "ScalarMemory.h"
+#include "ZeroRows.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -675,6 +676,7 @@ LogicalResult StripNest::run() {
         group, access, {laneDim, transposedDim, lanes},
         [&](tile::StoreOp store) { return streams.contains(store); }, options.fetchAhead);
   }
+  prepareZeroRow(emitter, group, access, {laneDim, transposedDim, lanes}, scratchEnd);
   emitOuterLoops(0);
   return success();
 }

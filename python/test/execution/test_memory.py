@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
+
 import numpy as np
 import pytest
 from execution.running import FLOATS, INTS, UINTS, draw, host_has, numpy_dtype
@@ -49,6 +52,56 @@ def test_masked_off_lanes_read_other_or_zero(run, rng):
     run(load_other, (1,), x, out, 40, 2.5)
     np.testing.assert_array_equal(out[:64], np.where(np.arange(64) < 40, x, 2.5))
     np.testing.assert_array_equal(out[64:], np.where(np.arange(64) < 40, x, 0))
+
+
+@tessera.jit
+def every_nth(x_ptr, out_ptr, n, STRIDE: tl.constexpr, BLOCK: tl.constexpr, MASKED: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    mask = i < n if MASKED else None
+    tl.store(out_ptr + i, tl.load(x_ptr + STRIDE * i, mask=mask))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32", "float64"])
+@pytest.mark.parametrize("stride", [2, 3, 4, 5])
+@pytest.mark.parametrize("block, n", [(16, 16), (64, 64), (64, 37)])
+def test_elements_apart_at_the_end_of_memory(run, rng, dtype, stride, block, n):
+    # What lies between elements may be loaded, but nothing behind the last one.
+    size = np.dtype(dtype).itemsize
+    pages = mmap.mmap(-1, 2 * mmap.PAGESIZE)
+    behind = ctypes.addressof(ctypes.c_char.from_buffer(pages)) + mmap.PAGESIZE
+    count = (n - 1) * stride + 1
+    x = np.frombuffer(pages, dtype, count, mmap.PAGESIZE - count * size)
+    x[:] = draw(rng, count, dtype)
+    mprotect = ctypes.CDLL(None, use_errno=True).mprotect
+    assert mprotect(ctypes.c_void_p(behind), ctypes.c_size_t(mmap.PAGESIZE), 0) == 0
+    out = np.zeros(block, dtype)
+    run(every_nth, (1,), x, out, n, STRIDE=stride, BLOCK=block, MASKED=n != block)
+    np.testing.assert_array_equal(out[:n], x[::stride])
+    assert not out[n:].any()
+
+
+@tessera.jit
+def rows_by_flag(x_ptr, flag_ptr, out_ptr, ROWS: tl.constexpr, WIDTH: tl.constexpr):
+    rows, columns = tl.arange(0, ROWS), tl.arange(0, WIDTH)
+    flags = tl.load(flag_ptr + rows)
+    index, inside = tl.abs(flags) % ROWS, flags > 0
+    ptrs = x_ptr + index[:, None] * WIDTH + columns[None, :]
+    x = tl.load(ptrs, mask=inside[:, None])
+    x += tl.load(ptrs, mask=inside[:, None], other=0.0)
+    x += tl.load(ptrs, mask=inside[:, None], other=1.0)
+    tl.store(out_ptr + rows[:, None] * WIDTH + columns[None, :], x)
+    tl.store(out_ptr + (ROWS + rows) * WIDTH, tl.sum(x, axis=1))
+
+
+@pytest.mark.parametrize("rows, width", [(2, 32), (16, 32), (32, 8), (16, 256), (4, 1024)])
+def test_rows_left_out_by_the_data(run, rng, rows, width):
+    x = draw(rng, (rows, width), "float32")
+    flags = rng.integers(-rows, rows + 1, rows).astype(np.int32)
+    out = np.zeros((2 * rows, width), np.float32)
+    run(rows_by_flag, (1,), x, flags, out, ROWS=rows, WIDTH=width)
+    want = np.where(flags[:, None] > 0, 3 * x[np.abs(flags) % rows], 1)
+    np.testing.assert_allclose(out[:rows], want, rtol=1e-6)
+    np.testing.assert_allclose(out[rows:, 0], want.sum(1), rtol=1e-3, atol=1e-3)
 
 
 @tessera.jit

@@ -95,7 +95,7 @@ tile.func @gathered(%p: !tile.ptr<f32>, %ld: i32) {
     %three = arith.constant dense<3> : tensor<128xi32>
     %r3 = arith.muli %r, %three : tensor<128xi32>
     %p3 = tile.addptr %ps, %r3 : tensor<128x!tile.ptr<f32>>, tensor<128xi32>
-    // expected-remark @below {{load: gathered along dimension 0: elements are 3 apart}}
+    // expected-remark @below {{load: one of 3 elements along dimension 0, out of whole vectors}}
     %x = tile.load %p3 : tensor<128x!tile.ptr<f32>>
     %lds = tile.splat %ld : i32 -> tensor<128xi32>
     %rl = arith.muli %r, %lds : tensor<128xi32>
@@ -255,6 +255,33 @@ tile.func @not_the_next_program(%p: !tile.ptr<f32>, %starts: !tile.ptr<i64>, %n:
     // expected-remark-re @below {{load: contiguous rows along dimension 0{{$}}}}
     %x = tile.load %pp : tensor<128x!tile.ptr<f32>>
     strips.write %x, %short : tensor<128xf32>, memref<128xf32>
+    strips.yield
+  }
+  tile.return
+}
+
+// -----
+
+// Elements 2 apart are picked from two vectors, of which the second ends with the last one.
+
+// CHECK-LABEL: @every_second
+// CHECK:         scf.for
+// CHECK:           %[[A:.*]] = llvm.load {{.*}} -> vector<16xf32>
+// CHECK:           %[[BEHIND:.*]] = llvm.getelementptr %{{.*}}[15]
+// CHECK:           %[[B:.*]] = llvm.load %[[BEHIND]] {{.*}} -> vector<16xf32>
+// CHECK:           vector.shuffle %[[A]], %[[B]] [0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31]
+tile.func @every_second(%p: !tile.ptr<f32>) {
+  %out = strips.scratch 512 : memref<128xf32>
+  // expected-remark @below {{strips of 16 lanes}}
+  strips.group [128] {
+    %r = tile.range 0 to 128 : tensor<128xi32>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<128x!tile.ptr<f32>>
+    %two = arith.constant dense<2> : tensor<128xi32>
+    %r2 = arith.muli %r, %two : tensor<128xi32>
+    %p2 = tile.addptr %ps, %r2 : tensor<128x!tile.ptr<f32>>, tensor<128xi32>
+    // expected-remark @below {{load: one of 2 elements along dimension 0, out of whole vectors}}
+    %x = tile.load %p2 : tensor<128x!tile.ptr<f32>>
+    strips.write %x, %out : tensor<128xf32>, memref<128xf32>
     strips.yield
   }
   tile.return

@@ -207,3 +207,42 @@ tile.func @two_regions(%c: i1, %p: !tile.ptr<i32>) {
   tile.store %pp, %x : tensor<64x!tile.ptr<i32>>
   tile.return
 }
+
+// -----
+
+// A long computation that is one for a row is done before, for all rows at once, with others
+// of that kind; a short one is done again for each row.
+
+// CHECK-LABEL: @rows_before
+// CHECK:         %[[ROWS:.*]]:2 = strips.group [16] -> tensor<16xi32>, tensor<16xi32> {
+// CHECK:           tile.load
+// CHECK:           strips.yield
+// CHECK:         strips.group [16, 32] {
+// CHECK-NOT:       tile.load
+// CHECK:           tile.expand_dims %[[ROWS]]#0
+// CHECK:           %[[MORE:.*]] = arith.addi %[[ROWS]]#1
+// CHECK:           tile.expand_dims %[[MORE]]
+// CHECK:           tile.store
+tile.func @rows_before(%p: !tile.ptr<i32>, %q: !tile.ptr<i32>) {
+  %r = tile.range 0 to 16 : tensor<16xi32>
+  %ps = tile.splat %p : !tile.ptr<i32> -> tensor<16x!tile.ptr<i32>>
+  %pp = tile.addptr %ps, %r : tensor<16x!tile.ptr<i32>>, tensor<16xi32>
+  %x = tile.load %pp : tensor<16x!tile.ptr<i32>>
+  %x1 = arith.muli %x, %x : tensor<16xi32>
+  %x2 = arith.xori %x1, %x : tensor<16xi32>
+  %x3 = arith.muli %x2, %x1 : tensor<16xi32>
+  %x4 = arith.xori %x3, %x2 : tensor<16xi32>
+  %x5 = arith.muli %x4, %x3 : tensor<16xi32>
+  %a = arith.xori %x5, %x4 : tensor<16xi32>
+  %b = arith.muli %x5, %x4 : tensor<16xi32>
+  %c = arith.addi %b, %r : tensor<16xi32>
+  %a1 = tile.expand_dims %a {axis = 1 : i32} : tensor<16xi32> -> tensor<16x1xi32>
+  %b1 = tile.expand_dims %b {axis = 1 : i32} : tensor<16xi32> -> tensor<16x1xi32>
+  %c1 = tile.expand_dims %c {axis = 1 : i32} : tensor<16xi32> -> tensor<16x1xi32>
+  %bc = arith.addi %b1, %c1 : tensor<16x1xi32>
+  %abc = arith.addi %a1, %bc : tensor<16x1xi32>
+  %all = tile.broadcast %abc : tensor<16x1xi32> -> tensor<16x32xi32>
+  %qs = tile.splat %q : !tile.ptr<i32> -> tensor<16x32x!tile.ptr<i32>>
+  tile.store %qs, %all : tensor<16x32x!tile.ptr<i32>>
+  tile.return
+}
