@@ -18,6 +18,7 @@
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -88,6 +89,10 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   // One call runs many programs, so that what they share is computed once. Only here is
   // it known how much scratch memory a kernel needs.
   manager.addPass(createStripsLowerPrograms());
+
+  // Behind and before that loop there is a place now for what concerns all programs of a
+  // thread.
+  manager.addNestedPass<mlir::func::FuncOp>(createStripsLowerWindows({options.machine}));
 
   // What is hoisted out of the loops must be so before the expansions below make many
   // operations of one.

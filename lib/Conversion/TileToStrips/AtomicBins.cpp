@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Bounds on the offsets of atomics: from how they are computed, and from the mask.
+// Bounds on the offsets of atomics: from how they are computed, and from the mask; and what
+// else their kernel does to memory.
 
 #include "AtomicBins.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -101,16 +103,87 @@ static std::optional<int64_t> getEndWhere(Value mask, Value value) {
   return isNonNegative ? end : std::nullopt;
 }
 
-std::optional<int64_t> countBins(tile::AtomicRMWOp atomic) {
-  // The sums are kept beside what the program works on, in the caches.
-  constexpr int64_t kMostBytes = 32 << 10, kLanesPerBin = 4;
+/// Whether an atomic adds numbers that nobody reads before.
+static bool addsUnread(tile::AtomicRMWOp atomic) {
   Type element = getElementTypeOrSelf(atomic.getValue().getType());
   bool adds = atomic.getKind() == tile::AtomicKind::Add ||
               (atomic.getKind() == tile::AtomicKind::FAdd && (element.isF32() || element.isF64()));
+  return adds && atomic.getResult().use_empty() && element.getIntOrFloatBitWidth() >= 32;
+}
+
+static Value getBase(Value pointers) {
+  while (Operation *op = pointers.getDefiningOp()) {
+    if (!isa<tile::SplatOp, tile::BroadcastOp, tile::ExpandDimsOp, tile::AddPtrOp, tile::HintOp>(
+            op))
+      return {};
+    pointers = op->getOperand(0);
+  }
+  return pointers;
+}
+
+/// Whether a value depends on the program's ids, but by what it loads.
+static bool dependsOnProgram(Value value) {
+  SmallVector<Value> work{value};
+  DenseSet<Value> seen;
+  while (!work.empty()) {
+    Value next = work.pop_back_val();
+    Operation *op = next.getDefiningOp();
+    if (!op || !seen.insert(next).second || isa<tile::LoadOp>(op))
+      continue;
+    if (isa<tile::ProgramIdOp>(op) || op->getNumRegions() != 0)
+      return true;
+    llvm::append_range(work, op->getOperands());
+  }
+  return false;
+}
+
+/// The argument of the kernel to which an atomic may add at the end of its thread's programs:
+/// nothing tells when it has. Its old values go unread; after it its program touches no
+/// memory but by such atomics, which then have nothing to acquire, and no program waits for
+/// another. (What was to be released before is, if the later add releases.) Places that depend
+/// on the program by other ways than through memory are left out: programs have each their
+/// own then, and nothing is gained. Null if there is none.
+static BlockArgument findSharedBase(tile::AtomicRMWOp atomic) {
+  auto func = atomic->getParentOfType<tile::FuncOp>();
+  if (!func || !func.isKernel() || !addsUnread(atomic) ||
+      !isa<RankedTensorType>(atomic.getPtr().getType()))
+    return {};
+  for (Operation *parent = atomic->getParentOp(); parent != func; parent = parent->getParentOp())
+    if (!isa<scf::IfOp>(parent))
+      return {};
+  Type element = getElementTypeOrSelf(atomic.getValue().getType());
+  auto base = dyn_cast_or_null<BlockArgument>(getBase(atomic.getPtr()));
+  if (!base || base.getOwner() != &func.getBody().front() ||
+      cast<tile::PointerType>(base.getType()).getPointee() != element ||
+      dependsOnProgram(atomic.getPtr()))
+    return {};
+  // Operations are visited in program order; the other branch of a condition counts as later.
+  bool isLater = false;
+  WalkResult harmless = func.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    isLater |= op == atomic;
+    bool isQuiet = true;
+    if (auto other = dyn_cast<tile::AtomicRMWOp>(op))
+      isQuiet = addsUnread(other) && getElementTypeOrSelf(other.getValue().getType()) == element;
+    else if (auto load = dyn_cast<tile::LoadOp>(op))
+      isQuiet = !isLater && !load.getIsVolatile();
+    else if (isa<tile::StoreOp>(op))
+      isQuiet = !isLater;
+    else
+      isQuiet = !isa<tile::AtomicCASOp, tile::AtomicLoadOp, tile::AtomicStoreOp, tile::CallOp,
+                     tile::InlineAsmOp, tile::MapElementwiseOp>(op);
+    return isQuiet ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return harmless.wasInterrupted() ? BlockArgument() : base;
+}
+
+static std::optional<int64_t> countBinsOfProgram(tile::AtomicRMWOp atomic) {
+  // The sums are kept beside what the program works on, in the caches.
+  constexpr int64_t kMostBytes = 32 << 10, kLanesPerBin = 4;
+  Type element = getElementTypeOrSelf(atomic.getValue().getType());
   auto tile = dyn_cast<RankedTensorType>(atomic.getPtr().getType());
   auto pointers = atomic.getPtr().getDefiningOp<tile::AddPtrOp>();
-  if (!adds || !tile || !pointers || !atomic.getResult().use_empty() ||
-      element.getIntOrFloatBitWidth() < 32 || !pointers.getPtr().getDefiningOp<tile::SplatOp>())
+  if (!addsUnread(atomic) || !tile || !pointers ||
+      !pointers.getPtr().getDefiningOp<tile::SplatOp>())
     return std::nullopt;
   Value offset = skipExtensions(pointers.getOffset());
   std::optional<int64_t> end = getEnd(pointers.getOffset());
@@ -121,6 +194,21 @@ std::optional<int64_t> countBins(tile::AtomicRMWOp atomic) {
       *end * kLanesPerBin > tile.getNumElements())
     return std::nullopt;
   return end;
+}
+
+Value getSharedBase(tile::AtomicRMWOp atomic) {
+  auto bins = atomic->getAttrOfType<IntegerAttr>(kBinsName);
+  if (!bins || bins.getInt() >= 0)
+    return {};
+  return atomic->getParentOfType<tile::FuncOp>().getArgument(-1 - bins.getInt());
+}
+
+std::optional<int64_t> countBins(tile::AtomicRMWOp atomic) {
+  if (std::optional<int64_t> bins = countBinsOfProgram(atomic))
+    return bins;
+  if (BlockArgument base = findSharedBase(atomic))
+    return -1 - int64_t(base.getArgNumber());
+  return std::nullopt;
 }
 
 } // namespace tessera

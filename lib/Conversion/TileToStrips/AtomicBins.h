@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How many neighbouring elements the atomics of a tile can meet: histograms.
+// How many neighbouring elements the atomics of a tile can meet, and whether other programs
+// may see late what they have added: histograms.
 
 #ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_ATOMICBINS_H
 #define TESSERA_LIB_CONVERSION_TILETOSTRIPS_ATOMICBINS_H
@@ -14,8 +15,13 @@ constexpr llvm::StringLiteral kBinsName = "strips.bins";
 
 /// The number of elements, from a base that is the same for all lanes, among which an
 /// atomic adds, if it pays to sum up what each of them gets first: the old values go
-/// unread, and there are several lanes to an element.
+/// unread, and there are several lanes to an element. If not, and
+/// other programs may see late what it adds, -1 less the number of the argument to which.
 std::optional<int64_t> countBins(tile::AtomicRMWOp atomic);
+
+/// The argument of the kernel to which an atomic may add at the end of its thread's programs,
+/// by what `countBins` has found; null if there is none.
+mlir::Value getSharedBase(tile::AtomicRMWOp atomic);
 
 } // namespace tessera
 

@@ -2,6 +2,8 @@
 
 #include "ScalarMemory.h"
 
+#include "StripAtomics.h"
+
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -168,10 +170,17 @@ Value buildScalarAccess(OpBuilder &b, Operation *op, ValueRange operands) {
         });
       })
       .Case([&](tile::AtomicRMWOp atomic) {
-        return finish(
-            buildMasked(b, loc, operandAt(atomic.getMask()), memory, {}, [&](OpBuilder &at) {
-              return LLVM::AtomicRMWOp::create(at, loc, getBinOp(atomic.getKind()), pointer(at),
-                                               stored(at, atomic.getValue()),
+        return finish(buildMasked(
+            b, loc, operandAt(atomic.getMask()), memory, {}, [&](OpBuilder &at) -> Value {
+              Value place = pointer(at), value = stored(at, atomic.getValue());
+              // Only this program may know of the address, and a program is one thread.
+              if (atomic.getScope() == tile::MemScope::CTA) {
+                Value old = LLVM::LoadOp::create(at, loc, memory, place, bytes);
+                Value next = buildAtomicCombination(at, loc, atomic.getKind(), old, value);
+                LLVM::StoreOp::create(at, loc, next, place, bytes);
+                return old;
+              }
+              return LLVM::AtomicRMWOp::create(at, loc, getBinOp(atomic.getKind()), place, value,
                                                getAtomicOrdering(atomic.getSem()));
             }));
       })

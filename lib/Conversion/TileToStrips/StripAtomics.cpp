@@ -14,9 +14,15 @@
 // elements one by one. Where only the program itself may know of the address (scope
 // "cta"), and a program is one thread, nothing has to be atomic.
 //
-// Where many lanes add to few places, a histogram, what each place gets is summed up in
-// memory of the program's own first, and then added to it if any lane met it.
+// Where nothing tells when an atomic adds (getSharedBase), a thread has its own copy of the
+// beginning of the array, its window, in which nothing has to be atomic either:
+//
+//     if (address - base < bytes) memory[address - base] += value; else atomic
+//
+// Where many lanes of one program add to few places, a histogram, what each place gets is summed up
+// in memory of the program's own first, and then added to it if any lane met it.
 
+#include "StripAtomics.h"
 #include "AtomicBins.h"
 #include "GroupRoots.h"
 #include "ScalarMemory.h"
@@ -30,8 +36,8 @@ using namespace mlir;
 
 namespace tessera {
 
-static Value buildAtomicCombination(OpBuilder &b, Location loc, tile::AtomicKind kind, Value old,
-                                    Value value) {
+Value buildAtomicCombination(OpBuilder &b, Location loc, tile::AtomicKind kind, Value old,
+                             Value value) {
   switch (kind) {
   case tile::AtomicKind::Add:
     return arith::AddIOp::create(b, loc, old, value);
@@ -61,8 +67,8 @@ static Value buildAtomicCombination(OpBuilder &b, Location loc, tile::AtomicKind
   llvm_unreachable("an atomic of the tile dialect");
 }
 
-static void buildVectorAtomic(OpBuilder &b, Location loc, tile::AtomicRMWOp atomic, Value pointer,
-                              Value value) {
+void buildVectorAtomic(OpBuilder &b, Location loc, tile::AtomicKind kind,
+                       LLVM::AtomicOrdering ordering, Value pointer, Value value) {
   auto type = cast<VectorType>(value.getType());
   unsigned bits = type.getNumElements() * type.getElementTypeBitWidth();
   Type word = b.getI64Type(), whole = b.getIntegerType(bits);
@@ -88,9 +94,8 @@ static void buildVectorAtomic(OpBuilder &b, Location loc, tile::AtomicRMWOp atom
   OpBuilder::InsertionGuard guard(b);
   Block *body = b.createBlock(&turns.getBefore(), {}, TypeRange(whole), {loc});
   Value old = body->getArgument(0);
-  Value sum = buildAtomicCombination(b, loc, atomic.getKind(),
-                                     LLVM::BitcastOp::create(b, loc, type, old), value);
-  LLVM::AtomicOrdering ordering = getAtomicOrdering(atomic.getSem());
+  Value sum =
+      buildAtomicCombination(b, loc, kind, LLVM::BitcastOp::create(b, loc, type, old), value);
   Value exchange = LLVM::AtomicCmpXchgOp::create(b, loc, pointer, old,
                                                  LLVM::BitcastOp::create(b, loc, whole, sum),
                                                  ordering, getFailureOrdering(ordering));
@@ -104,6 +109,26 @@ static void buildVectorAtomic(OpBuilder &b, Location loc, tile::AtomicRMWOp atom
 }
 
 namespace {
+
+/// A thread's copy of what its programs add to; all of type i64.
+struct Window {
+  Value base, bytes, memory;
+};
+
+bool hasWindow(tile::AtomicRMWOp atomic, const StripOptions &options) {
+  // In another order floats have another sum.
+  bool mayReorder = !options.deterministic || atomic.getKind() == tile::AtomicKind::Add;
+  return mayReorder && getSharedBase(atomic);
+}
+
+Window openWindow(StripEmitter &emitter, tile::AtomicRMWOp atomic) {
+  Value base = emitter.evaluate(getSharedBase(atomic), {}).value;
+  auto tile = cast<RankedTensorType>(atomic.getValue().getType());
+  OpBuilder &b = emitter.atStart();
+  auto window = strips::WindowOp::create(b, atomic.getLoc(), b.getI64Type(), b.getI64Type(), base,
+                                         tile.getElementType(), tile.getNumElements());
+  return {base, window.getBytes(), window.getMemory()};
+}
 
 class AtomicNest {
 public:
@@ -121,6 +146,7 @@ private:
   void emitPrefetch(IndexTuple index);
   void emitStrip(IndexTuple index);
   void emitElements(IndexTuple index);
+  void emitPlain(Value address, Value value, Value mask);
 
   tile::AtomicRMWOp atomic;
   AccessAnalysis &access;
@@ -130,6 +156,7 @@ private:
   unsigned laneDim = 0, bytes = 0; ///< bytes: of an element
   int64_t lanes = 1;
   bool isPrivate = false; ///< to this program
+  std::optional<Window> window;
 };
 
 bool AtomicNest::chooseLanes(const StripOptions &options) {
@@ -190,6 +217,25 @@ void AtomicNest::emitElements(IndexTuple index) {
   emitter.endLoop();
 }
 
+/// Nobody else knows of this address.
+void AtomicNest::emitPlain(Value address, Value value, Value mask) {
+  OpBuilder &b = emitter.atEnd();
+  auto ptr = LLVM::LLVMPointerType::get(atomic.getContext());
+  Value pointer = LLVM::IntToPtrOp::create(b, loc, ptr, address);
+  Value old;
+  if (mask) {
+    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(value.getType()));
+    old = LLVM::MaskedLoadOp::create(b, loc, value.getType(), pointer, mask, zero, bytes);
+  } else {
+    old = LLVM::LoadOp::create(b, loc, value.getType(), pointer, bytes);
+  }
+  Value sum = buildAtomicCombination(b, loc, atomic.getKind(), old, value);
+  if (mask)
+    LLVM::MaskedStoreOp::create(b, loc, sum, pointer, mask, bytes);
+  else
+    LLVM::StoreOp::create(b, loc, sum, pointer, bytes);
+}
+
 void AtomicNest::emitStrip(IndexTuple index) {
   unsigned level = emitter.getLevel();
   IndexTuple strip(index), first(index);
@@ -209,21 +255,26 @@ void AtomicNest::emitStrip(IndexTuple index) {
     emitter.beginIf(mask.uniform);
   auto ptr = LLVM::LLVMPointerType::get(atomic.getContext());
   if (isPrivate) {
-    OpBuilder &b = emitter.atEnd();
-    Value pointer = LLVM::IntToPtrOp::create(b, loc, ptr, address);
-    Value old;
-    if (mask.vector) {
-      Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(value.getType()));
-      old = LLVM::MaskedLoadOp::create(b, loc, value.getType(), pointer, mask.vector, zero, bytes);
-    } else {
-      old = LLVM::LoadOp::create(b, loc, value.getType(), pointer, bytes);
-    }
-    Value sum = buildAtomicCombination(b, loc, atomic.getKind(), old, value);
-    if (mask.vector)
-      LLVM::MaskedStoreOp::create(b, loc, sum, pointer, mask.vector, bytes);
-    else
-      LLVM::StoreOp::create(b, loc, sum, pointer, bytes);
+    emitPlain(address, value, mask.vector);
   } else {
+    if (window) {
+      OpBuilder &b = emitter.atEnd();
+      Value offset = arith::SubIOp::create(b, loc, address, window->base);
+      Value last = arith::ConstantIntOp::create(b, loc, (lanes - 1) * bytes, 64);
+      last = arith::AddIOp::create(b, loc, offset, last);
+      // The window is smaller than half of all memory: only one of the two ends wraps.
+      auto isBelow = [&](Value place) -> Value {
+        return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, place, window->bytes);
+      };
+      Value inside = arith::AndIOp::create(b, loc, isBelow(offset), isBelow(last));
+      Value one = arith::ConstantIntOp::create(b, loc, 1, 1);
+      Value outside = arith::XOrIOp::create(b, loc, inside, one);
+      emitter.beginIf(inside);
+      emitPlain(arith::AddIOp::create(emitter.atEnd(), loc, window->memory, offset), value,
+                mask.vector);
+      emitter.endIf();
+      emitter.beginIf(outside);
+    }
     OpBuilder &b = emitter.atEnd();
     Value low = arith::AndIOp::create(b, loc, address,
                                       arith::ConstantIntOp::create(b, loc, lanes * bytes - 1, 64));
@@ -237,11 +288,14 @@ void AtomicNest::emitStrip(IndexTuple index) {
     Value apart = arith::XOrIOp::create(b, loc, together, one);
     emitter.beginIf(together);
     Value pointer = LLVM::IntToPtrOp::create(emitter.atEnd(), loc, ptr, address);
-    buildVectorAtomic(emitter.atEnd(), loc, atomic, pointer, value);
+    buildVectorAtomic(emitter.atEnd(), loc, atomic.getKind(), getAtomicOrdering(atomic.getSem()),
+                      pointer, value);
     emitter.endIf();
     emitter.beginIf(apart);
     emitElements(index);
     emitter.endIf();
+    if (window)
+      emitter.endIf();
   }
   if (mask.uniform)
     emitter.endIf();
@@ -250,6 +304,8 @@ void AtomicNest::emitStrip(IndexTuple index) {
 bool AtomicNest::run(const StripOptions &options) {
   if (!chooseLanes(options))
     return false;
+  if (!isPrivate && hasWindow(atomic, options))
+    window = openWindow(emitter, atomic);
   IndexTuple index(shape.size());
   unsigned opened = 0;
   auto open = [&](unsigned dim, int64_t step) {
@@ -420,7 +476,7 @@ void BinNest::emitFlush() {
   emitter.atEnd();
   Value pointer =
       LLVM::IntToPtrOp::create(b, loc, LLVM::LLVMPointerType::get(atomic.getContext()), address);
-  buildVectorAtomic(b, loc, atomic, pointer, sums);
+  buildVectorAtomic(b, loc, atomic.getKind(), getAtomicOrdering(atomic.getSem()), pointer, sums);
   emitter.endIf();
   emitter.beginIf(apart);
   Value last = arith::AddIOp::create(emitter.atEnd(), loc, first, width);
@@ -442,7 +498,8 @@ bool BinNest::run(int64_t &scratchEnd) {
   pointers = atomic.getPtr().getDefiningOp<tile::AddPtrOp>();
   // In another order floats have another sum.
   bool mayReorder = !options.deterministic || atomic.getKind() == tile::AtomicKind::Add;
-  if (!counted || !pointers || !pointers.getPtr().getDefiningOp<tile::SplatOp>() || !mayReorder)
+  if (!counted || counted.getInt() < 0 || !pointers ||
+      !pointers.getPtr().getDefiningOp<tile::SplatOp>() || !mayReorder)
     return false;
   bins = counted.getInt();
   unsigned bits = element.getIntOrFloatBitWidth();
@@ -460,12 +517,157 @@ bool BinNest::run(int64_t &scratchEnd) {
   return true;
 }
 
+//===----------------------------------------------------------------------===//
+// Places anywhere
+//===----------------------------------------------------------------------===//
+
+/// Elements of their own places: a strip whose places all lie in the window needs no branch.
+class WindowNest {
+public:
+  WindowNest(strips::GroupOp group, tile::AtomicRMWOp atomic, AccessAnalysis &access,
+             const StripOptions &options)
+      : atomic(atomic), emitter(group, access), options(options),
+        shape(tile::getShape(atomic.getPtr().getType())), loc(atomic.getLoc()) {
+    emitter.setLoc(loc);
+  }
+
+  /// False if there is no window; nothing has been emitted then.
+  bool run();
+
+private:
+  void emitStrip(IndexTuple index);
+  void emitElements(IndexTuple index);
+  void emitPlain(OpBuilder &b, Value address, Value value);
+
+  tile::AtomicRMWOp atomic;
+  StripEmitter emitter;
+  const StripOptions &options;
+  ArrayRef<int64_t> shape;
+  Location loc;
+  Window window;
+  unsigned laneDim = 0;
+  int64_t lanes = 1;
+};
+
+void WindowNest::emitPlain(OpBuilder &b, Value address, Value value) {
+  auto ptr = LLVM::LLVMPointerType::get(atomic.getContext());
+  Value pointer = LLVM::IntToPtrOp::create(b, loc, ptr, address);
+  Value old = LLVM::LoadOp::create(b, loc, value.getType(), pointer);
+  LLVM::StoreOp::create(b, loc, buildAtomicCombination(b, loc, atomic.getKind(), old, value),
+                        pointer);
+}
+
+/// Each element by itself, in the window or outside.
+void WindowNest::emitElements(IndexTuple index) {
+  Value first = emitter.getIndexValue(index[laneDim]);
+  scf::ForOp loop =
+      emitter.beginLoop(emitter.getIndexConstant(0), emitter.getIndexConstant(lanes), 1);
+  Value at = arith::AddIOp::create(emitter.atEnd(), loc, first, loop.getInductionVar());
+  index[laneDim] = {at, 0, 1, emitter.getLevel()};
+  SmallVector<Value> operands = llvm::map_to_vector(
+      atomic->getOperands(), [&](Value operand) { return emitter.evaluate(operand, index).value; });
+  OpBuilder &b = emitter.atEnd();
+  Value offset = arith::SubIOp::create(b, loc, operands[0], window.base);
+  Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, offset, window.bytes);
+  Value one = arith::ConstantIntOp::create(b, loc, 1, 1);
+  Value outside = arith::XOrIOp::create(b, loc, inside, one);
+  Value plain = inside;
+  if (atomic.getMask())
+    plain = arith::AndIOp::create(b, loc, inside, operands[2]);
+  emitter.beginIf(plain);
+  {
+    OpBuilder &yes = emitter.atEnd();
+    emitPlain(yes, arith::AddIOp::create(yes, loc, window.memory, offset), operands[1]);
+  }
+  emitter.endIf();
+  emitter.beginIf(outside);
+  buildScalarAccess(emitter.atEnd(), atomic, operands);
+  emitter.endIf();
+  emitter.endLoop();
+}
+
+void WindowNest::emitStrip(IndexTuple index) {
+  IndexTuple strip(index);
+  strip[laneDim].lanes = lanes;
+  Value address = emitter.broadcast(emitter.evaluate(atomic.getPtr(), strip), lanes);
+  Lanes added = emitter.evaluate(atomic.getValue(), strip);
+  Value mask;
+  if (atomic.getMask())
+    mask = emitter.broadcast(emitter.evaluate(atomic.getMask(), strip), lanes);
+  OpBuilder &b = emitter.atEnd();
+  auto spread = [&](Value scalar) -> Value {
+    if (lanes == 1)
+      return scalar;
+    return vector::BroadcastOp::create(b, loc, VectorType::get(lanes, scalar.getType()), scalar);
+  };
+  Value offset = arith::SubIOp::create(b, loc, address, spread(window.base));
+  // What is masked off goes behind the window.
+  if (mask) {
+    Value behind = arith::ConstantIntOp::create(b, loc, strips::kWindowBytes, 64);
+    offset = arith::SelectOp::create(b, loc, mask, offset, spread(behind));
+  }
+  Value inside =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, offset, spread(window.bytes));
+  if (mask) {
+    Value all = arith::ConstantIntOp::create(b, loc, 1, 1);
+    Value none = arith::XOrIOp::create(b, loc, mask, spread(all));
+    inside = arith::OrIOp::create(b, loc, inside, none);
+  }
+  if (lanes > 1)
+    inside = vector::ReductionOp::create(b, loc, vector::CombiningKind::AND, inside);
+  Value one = arith::ConstantIntOp::create(b, loc, 1, 1);
+  Value outside = arith::XOrIOp::create(b, loc, inside, one);
+  emitter.beginIf(inside);
+  {
+    OpBuilder &yes = emitter.atEnd();
+    Value place = arith::AddIOp::create(yes, loc, offset, spread(window.memory));
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      auto laneOf = [&](Value value) -> Value {
+        if (!isa<VectorType>(value.getType()))
+          return value;
+        return vector::ExtractOp::create(yes, loc, value, lane);
+      };
+      emitPlain(yes, laneOf(place), laneOf(added.value));
+    }
+  }
+  emitter.endIf();
+  emitter.beginIf(outside);
+  emitElements(index);
+  emitter.endIf();
+}
+
+bool WindowNest::run() {
+  if (!hasWindow(atomic, options))
+    return false;
+  window = openWindow(emitter, atomic);
+  laneDim = shape.size() - 1;
+  while (laneDim > 0 && shape[laneDim] == 1)
+    --laneDim;
+  lanes = std::min<int64_t>(options.machine.vectorBits / 32, shape[laneDim] & -shape[laneDim]);
+  IndexTuple index(shape.size());
+  unsigned opened = 0;
+  for (unsigned dim = 0; dim < shape.size(); ++dim) {
+    int64_t step = dim == laneDim ? lanes : 1;
+    if (shape[dim] == step)
+      continue;
+    Value zero = emitter.getIndexConstant(0), end = emitter.getIndexConstant(shape[dim]);
+    Value position = emitter.beginLoop(zero, end, step).getInductionVar();
+    index[dim] = {position, 0, 1, emitter.getLevel()};
+    ++opened;
+  }
+  emitStrip(index);
+  while (opened-- > 0)
+    emitter.endLoop();
+  return true;
+}
+
 } // namespace
 
 bool lowerAtomicInStrips(strips::GroupOp group, tile::AtomicRMWOp atomic, AccessAnalysis &access,
                          const StripOptions &options, int64_t &scratchEnd) {
   return BinNest(group, atomic, access, options).run(scratchEnd) ||
-         AtomicNest(group, atomic, access).run(options);
+         AtomicNest(group, atomic, access).run(options) ||
+         WindowNest(group, atomic, access, options).run();
 }
 
 } // namespace tessera

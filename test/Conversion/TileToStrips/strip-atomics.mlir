@@ -2,13 +2,25 @@
 // RUN: tessera-opt --strips-group --strips-materialize --strips-lower=machine=sse2 --canonicalize --split-input-file %s | FileCheck %s --check-prefixes=CHECK,NARROW
 
 // Four floats are compared and swapped at once where their address allows it; two on a
-// machine that swaps 8 bytes. Rows whose places are data are fetched ahead.
+// machine that swaps 8 bytes. Rows whose places are data are fetched ahead. Nothing tells when
+// these are added: rows that lie in the thread's own copy of the array go there.
 // CHECK-LABEL: tile.func @rows(
+// CHECK: %[[BASE:.+]] = tile.ptr_to_int %arg0
+// CHECK: %[[BYTES:.+]], %[[MEMORY:.+]] = strips.window %[[BASE]] of f32 by 512
 // CHECK: scf.for %[[ROW:.+]] = %{{.+}} to %{{.+}} step %{{.+}} {
 // CHECK:   arith.minui
 // CHECK-COUNT-4: llvm.intr.prefetch
 // WIDE:    scf.for %{{.+}} = %{{.+}} to %{{.+}} step %c4
 // NARROW:  scf.for %{{.+}} = %{{.+}} to %{{.+}} step %c2
+// CHECK:     %[[OFFSET:.+]] = arith.subi %{{.+}}, %[[BASE]]
+// WIDE:      %[[LAST:.+]] = arith.addi %[[OFFSET]], %c12_i64
+// NARROW:    %[[LAST:.+]] = arith.addi %[[OFFSET]], %c4_i64
+// CHECK:     arith.cmpi ult, %[[OFFSET]], %[[BYTES]]
+// CHECK:     arith.cmpi ult, %[[LAST]], %[[BYTES]]
+// CHECK:     scf.if
+// CHECK:       arith.addi %[[MEMORY]], %[[OFFSET]]
+// WIDE:        llvm.store %{{.+}} : vector<4xf32>, !llvm.ptr
+// CHECK:     } else {
 // WIDE:      %[[LOW:.+]] = arith.andi %{{.+}}, %c15_i64
 // NARROW:    %[[LOW:.+]] = arith.andi %{{.+}}, %c7_i64
 // CHECK:     %[[TOGETHER:.+]] = arith.cmpi eq, %[[LOW]], %c0_i64
@@ -113,5 +125,90 @@ tile.func @histogram(%p: !tile.ptr<i32>, %i: !tile.ptr<i32>, %v: i32, %n: i32) {
   %p1 = tile.addptr %p0, %bin : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
   %value = tile.splat %v : i32 -> tensor<64xi32>
   %old = tile.atomic_rmw add, acq_rel, gpu, %p1, %value, %mask : tensor<64x!tile.ptr<i32>>, tensor<64xi32>, tensor<64xi1> -> tensor<64xi32>
+  tile.return
+}
+
+// -----
+
+// Anywhere in the array: a strip in the window takes no branch, and lanes that are masked off
+// go behind it; else each element by itself.
+// CHECK-LABEL: tile.func @scatter(
+// CHECK: %[[BASE:.+]] = tile.ptr_to_int %arg0
+// CHECK: %[[BYTES:.+]], %[[MEMORY:.+]] = strips.window %[[BASE]] of i32 by 64
+// CHECK: scf.for
+// CHECK:   %[[OFFSETS:.+]] = arith.select %{{.+}}, %{{.+}}, %cst{{.*}} : vector<[[N:16|4]]xi1>, vector<[[N]]xi64>
+// CHECK:   arith.cmpi ult, %[[OFFSETS]], %{{.+}} : vector<[[N]]xi64>
+// CHECK:   vector.reduction <and>
+// CHECK:   scf.if
+// WIDE-COUNT-16: llvm.store %{{.+}} : i32, !llvm.ptr
+// NARROW-COUNT-4: llvm.store %{{.+}} : i32, !llvm.ptr
+// CHECK:   } else {
+// CHECK:     scf.for
+// CHECK:       arith.cmpi ult, %{{.+}}, %[[BYTES]] : i64
+// CHECK:       %[[OUTSIDE:.+]] = arith.cmpi uge, %{{.+}}, %[[BYTES]] : i64
+// CHECK:       scf.if
+// CHECK:         llvm.store %{{.+}} : i32, !llvm.ptr
+// CHECK:       %[[REST:.+]] = arith.andi %[[OUTSIDE]], %{{.+}}
+// CHECK:       scf.if %[[REST]] {
+// CHECK:         llvm.atomicrmw add {{.*}} acq_rel
+tile.func @scatter(%p: !tile.ptr<i32>, %i: !tile.ptr<i32>, %v: i32) {
+  %r = tile.range 0 to 64 : tensor<64xi32>
+  %i0 = tile.splat %i : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %i1 = tile.addptr %i0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  %at = tile.load %i1 : tensor<64x!tile.ptr<i32>>
+  %zero = arith.constant dense<0> : tensor<64xi32>
+  %mask = arith.cmpi sge, %at, %zero : tensor<64xi32>
+  %p0 = tile.splat %p : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %p1 = tile.addptr %p0, %at : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  %value = tile.splat %v : i32 -> tensor<64xi32>
+  %old = tile.atomic_rmw add, acq_rel, gpu, %p1, %value, %mask : tensor<64x!tile.ptr<i32>>, tensor<64xi32>, tensor<64xi1> -> tensor<64xi32>
+  tile.return
+}
+
+// -----
+
+// What is loaded later must show what was added; so there is no copy.
+// CHECK-LABEL: tile.func @read_later(
+// CHECK-NOT: strips.window
+// CHECK: tile.return
+tile.func @read_later(%p: !tile.ptr<i32>, %i: !tile.ptr<i32>, %v: i32, %out: !tile.ptr<i32>) {
+  %r = tile.range 0 to 64 : tensor<64xi32>
+  %i0 = tile.splat %i : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %i1 = tile.addptr %i0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  %at = tile.load %i1 : tensor<64x!tile.ptr<i32>>
+  %p0 = tile.splat %p : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %p1 = tile.addptr %p0, %at : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  %value = tile.splat %v : i32 -> tensor<64xi32>
+  %old = tile.atomic_rmw add, relaxed, gpu, %p1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
+  %now = tile.load %p1 : tensor<64x!tile.ptr<i32>>
+  %o0 = tile.splat %out : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %o1 = tile.addptr %o0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  tile.store %o1, %now : tensor<64x!tile.ptr<i32>>
+  tile.return
+}
+
+// -----
+
+// The next turn of a loop loads after the atomic; and programs that add each to their own
+// places gain nothing by a copy.
+// CHECK-LABEL: tile.func @in_a_loop(
+// CHECK-NOT: strips.window
+// CHECK: tile.return
+tile.func @in_a_loop(%p: !tile.ptr<i32>, %q: !tile.ptr<i32>, %v: i32, %n: i32) {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %r = tile.range 0 to 64 : tensor<64xi32>
+  %p0 = tile.splat %p : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %value = tile.splat %v : i32 -> tensor<64xi32>
+  scf.for %k = %zero to %n step %one : i32 {
+    %at = tile.splat %k : i32 -> tensor<64xi32>
+    %p1 = tile.addptr %p0, %at : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+    %old = tile.atomic_rmw add, relaxed, gpu, %p1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
+  }
+  %id = tile.program_id 0
+  %ids = tile.splat %id : i32 -> tensor<64xi32>
+  %q0 = tile.splat %q : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %q1 = tile.addptr %q0, %ids : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  %old = tile.atomic_rmw add, relaxed, gpu, %q1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   tile.return
 }

@@ -21,6 +21,8 @@ tile.func @all(%x: f32) {
   %bytes = arith.constant 4096 : i64
   // CHECK: strips.streams %{{.*}}
   %large = strips.streams %bytes
+  // CHECK: %{{.+}}, %{{.+}} = strips.window %{{.*}} of f32 by 1024
+  %window, %memory = strips.window %bytes of f32 by 1024
   // CHECK: strips.next_program_id 1
   %next = strips.next_program_id 1
   tile.return

@@ -11,6 +11,7 @@
 //   strips-lower-dot        matrix products in buffers become register-blocked loops
 //   strips-lower            each group becomes a nest of loops over vectors
 //   strips-lower-programs   kernels become functions that run a range of programs
+//   strips-lower-windows    threads add to copies of their own first
 //   strips-expand-total-arith, strips-expand-math, strips-legalize-floats
 //                           what the machine has no instruction for
 //
@@ -218,6 +219,35 @@ def StripsLowerPrograms : Pass<"strips-lower-programs", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
+def StripsLowerWindows : Pass<"strips-lower-windows", "::mlir::func::FuncOp"> {
+  let summary = "Gives threads their own copies of what their programs add to";
+  let description = [{
+    Each `strips.window` gets memory behind the rest of the scratch arena. It is made
+    neutral before the loop over the programs, a quarter as many elements as the programs
+    have lanes, and what was added to it is added to the array behind that loop.
+
+    ```mlir
+    scf.for %program = %begin to %end step %c1 {
+      %bytes, %memory = strips.window %base of f32 by 1024
+      ...
+    }
+    ```
+    becomes
+    ```mlir
+    %bytes = a quarter of (%end - %begin) * 1024 * 4, at most 256 KiB
+    scf.for ... { vector.store %neutral, ... }
+    scf.for %program = %begin to %end step %c1 { ... }
+    scf.for ... { what is not neutral is added by atomics }
+    ```
+  }];
+  let options = [
+    Option<"machineName", "machine", "std::string", "\"\"",
+           "The row of the table of machines and its features; empty: the least">,
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
 def StripsLowerDot : Pass<"strips-lower-dot"> {

@@ -17,6 +17,9 @@ mlir::Type getStoredType(mlir::Type element);
 /// The type of a row-major buffer for a tile.
 mlir::MemRefType getBufferType(mlir::RankedTensorType tile);
 
+/// The most bytes that a `strips.window` has; behind them there are 64 to be written at will.
+inline constexpr int64_t kWindowBytes = 256 << 10;
+
 } // namespace tessera::strips
 
 #include "tessera/Dialect/Strips/IR/StripsDialect.h.inc"

@@ -151,6 +151,24 @@ def Strips_NextProgramIdOp : Strips_Op<"next_program_id", [Pure]> {
   let assemblyFormat = "$axis attr-dict";
 }
 
+def Strips_WindowOp : Strips_Op<"window", [Pure]> {
+  let summary = "This thread's own copy of the beginning of an array that programs add to";
+  let description = [{
+    What is added to the `bytes` bytes of `memory`, which are neutral at first, is added to
+    those from `base` on when the thread has run its programs, by atomics, and what nothing
+    has been added to is not touched. `bytes` is a multiple of 64, at most 256 KiB, and 0
+    where the thread's programs, of `lanes` lanes each, are too few for that to pay. The 64
+    bytes that are 256 KiB behind the beginning of `memory` are for whatever goes nowhere.
+
+    ```mlir
+    %bytes, %memory = strips.window %base of f32 by 1024
+    ```
+  }];
+  let arguments = (ins I64:$base, TypeAttr:$element, ConfinedAttr<I64Attr, [IntPositive]>:$lanes);
+  let results = (outs I64:$bytes, I64:$memory);
+  let assemblyFormat = "$base `of` $element `by` $lanes attr-dict";
+}
+
 def Strips_PrintOp : Strips_Op<"print", [AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
   let summary = "Prints the values of one element of a tile";
   let description = [{

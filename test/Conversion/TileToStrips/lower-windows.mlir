@@ -1,0 +1,60 @@
+// RUN: tessera-opt --allow-unregistered-dialect --strips-lower-windows=machine=avx512 --split-input-file %s | FileCheck %s
+
+// Neutral first, a quarter as many elements as there are lanes; added line by line behind the
+// loop, four floats at once where they are aligned.
+// CHECK-LABEL: func.func @add(
+// CHECK-SAME:    %[[BEGIN:[a-z0-9]+]]: i64, %[[END:[a-z0-9]+]]: i64, %[[SCRATCH:[a-z0-9]+]]: !llvm.ptr)
+// CHECK-SAME:    strips.scratch_bytes = 262336
+// CHECK:   %[[BASE:.+]] = llvm.load
+// CHECK:   %[[MEMORY:.+]] = llvm.getelementptr %[[SCRATCH]][128]
+// CHECK:   %[[COUNT:.+]] = arith.subi %[[END]], %[[BEGIN]]
+// CHECK:   %[[FEW:.+]] = arith.minui %[[COUNT]], %c262144_i64
+// CHECK:   %[[ALL:.+]] = arith.muli %[[FEW]], %c4096_i64
+// CHECK:   %[[QUARTER:.+]] = arith.divui %[[ALL]], %c4_i64
+// CHECK:   %[[HELD:.+]] = arith.minui %[[QUARTER]], %c262144_i64
+// CHECK:   %[[BYTES:.+]] = arith.andi %[[HELD]], %c-64_i64
+// CHECK:   scf.for %{{.+}} = %{{.+}} to %[[BYTES]] step %c64_i64 {{.*}} {
+// CHECK:     llvm.store %cst{{.*}}, %{{.+}} : vector<16xf32>
+// CHECK:   %[[ADDRESS:.+]] = llvm.ptrtoint %[[MEMORY]]
+// CHECK:   scf.for %{{.+}} = %[[BEGIN]] to %[[END]]
+// CHECK-NOT: strips.window
+// CHECK:     "test.use"(%[[BYTES]], %[[ADDRESS]], %[[BYTES]], %[[ADDRESS]])
+// CHECK:   scf.for %{{.+}} = %{{.+}} to %[[BYTES]] step %c64_i64
+// CHECK:     %[[SOME:.+]] = vector.reduction <or>
+// CHECK:     scf.if %[[SOME]] {
+// CHECK:       scf.for %{{.+}} step %c16_i64
+// CHECK:         scf.if
+// CHECK:           scf.if
+// CHECK:             llvm.cmpxchg %{{.+}} acq_rel acquire : !llvm.ptr, i128
+// CHECK:           } else {
+// CHECK-COUNT-4:     llvm.atomicrmw fadd %{{.+}} acq_rel
+// CHECK:   return
+func.func @add(%launch: !llvm.ptr, %begin: i64, %end: i64, %scratch: !llvm.ptr) -> i32
+    attributes {strips.scratch_bytes = 100 : i64} {
+  %c1 = arith.constant 1 : i64
+  %status = arith.constant 0 : i32
+  %base = llvm.load %launch : !llvm.ptr -> i64
+  scf.for %program = %begin to %end step %c1 : i64 {
+    %bytes, %memory = strips.window %base of f32 by 1024
+    %bytes2, %memory2 = strips.window %base of f32 by 64
+    "test.use"(%bytes, %memory, %bytes2, %memory2) : (i64, i64, i64, i64) -> ()
+  }
+  return %status : i32
+}
+
+// -----
+
+// A base that is not known before the loop: no window.
+// CHECK-LABEL: func.func @changes(
+// CHECK-NOT: strips.window
+// CHECK:     "test.use"(%[[ZERO:.+]], %[[ZERO]])
+func.func @changes(%launch: !llvm.ptr, %begin: i64, %end: i64, %scratch: !llvm.ptr) -> i32 {
+  %c1 = arith.constant 1 : i64
+  %status = arith.constant 0 : i32
+  scf.for %program = %begin to %end step %c1 : i64 {
+    %base = llvm.load %launch : !llvm.ptr -> i64
+    %bytes, %memory = strips.window %base of i64 by 1024
+    "test.use"(%bytes, %memory) : (i64, i64) -> ()
+  }
+  return %status : i32
+}
