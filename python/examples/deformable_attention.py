@@ -18,10 +18,19 @@ pass and of a step of training (forward and backward).
 
 from __future__ import annotations
 
+import collections
+import mmap
+import weakref
 from typing import Any
+
+import numpy as np
 
 import tessera
 import tessera.language as tl
+
+CORNERS = 4
+READS = 8  # of a row of the maps, from which on it is worth a copy
+HUGE_PAGE = 2 << 20
 
 
 @tessera.jit
@@ -32,10 +41,20 @@ def corner(row_ptr, row, column, height, width, ROW: tl.constexpr):
 
 
 @tessera.jit
+def corners(map_ptr, row, column, start, height, width, dims, PIXEL: tl.constexpr):
+    """The features at some pixels, a row each, 0 outside their maps."""
+    inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+    offset = (start + row * width + column) * PIXEL
+    ptrs = map_ptr + offset[:, None] + dims[None, :]
+    return tl.load(ptrs, mask=inside[:, None], other=0.0)
+
+
+@tessera.jit
 def forward_kernel(
     value_ptr, shapes_ptr, starts_ptr, loc_ptr, attn_ptr, out_ptr, positions, queries,
     HEADS: tl.constexpr, DIM: tl.constexpr, LEVELS: tl.constexpr, POINTS: tl.constexpr,
 ):  # fmt: skip
+    # Point by point: what a GPU's few registers allow.
     head, query, batch = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     item = (batch.to(tl.int64) * queries + query) * HEADS + head
     dims = tl.arange(0, DIM)
@@ -59,6 +78,57 @@ def forward_kernel(
             acc += (weight * (1 - dy) * (1 - dx)) * v00 + (weight * (1 - dy) * dx) * v01
             acc += (weight * dy * (1 - dx)) * v10 + (weight * dy * dx) * v11
     tl.store(out_ptr + item * DIM + dims, acc)
+
+
+@tessera.jit
+def forward_rows_kernel(
+    value_ptr, shapes_ptr, starts_ptr, loc_ptr, attn_ptr, out_ptr, positions, queries, head_stride,
+    PIXEL: tl.constexpr, HEADS: tl.constexpr, DIM: tl.constexpr, LEVELS: tl.constexpr,
+    POINTS: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    # All points of a query at once, so that their places and weights are computed in vectors.
+    # Queries of one head follow each other: they meet in the same part of the maps.
+    query, head, batch = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    item = (batch.to(tl.int64) * queries + query) * HEADS + head
+    dims, points = tl.arange(0, DIM), tl.arange(0, ROWS)
+    map_ptr = value_ptr + batch.to(tl.int64) * positions * (HEADS * DIM)
+    map_ptr += head.to(tl.int64) * head_stride
+    if ROWS == LEVELS * POINTS:
+        there, level = None, points // POINTS
+    else:
+        there = points < LEVELS * POINTS
+        level = tl.minimum(points, LEVELS * POINTS - 1) // POINTS
+    height = tl.load(shapes_ptr + 2 * level).to(tl.int32)
+    width = tl.load(shapes_ptr + 2 * level + 1).to(tl.int32)
+    start = tl.load(starts_ptr + level)
+    at = item * (LEVELS * POINTS) + points
+    x = tl.load(loc_ptr + 2 * at, mask=there) * width - 0.5
+    y = tl.load(loc_ptr + 2 * at + 1, mask=there) * height - 0.5
+    weight = tl.load(attn_ptr + at, mask=there)
+    column, row = tl.floor(x).to(tl.int32), tl.floor(y).to(tl.int32)
+    dx, dy = x - tl.floor(x), y - tl.floor(y)
+    if ROWS != LEVELS * POINTS:
+        row = tl.where(there, row, -2)
+    v00 = corners(map_ptr, row, column, start, height, width, dims, PIXEL)
+    v01 = corners(map_ptr, row, column + 1, start, height, width, dims, PIXEL)
+    v10 = corners(map_ptr, row + 1, column, start, height, width, dims, PIXEL)
+    v11 = corners(map_ptr, row + 1, column + 1, start, height, width, dims, PIXEL)
+    upper = (weight * (1 - dy) * (1 - dx))[:, None] * v00 + (weight * (1 - dy) * dx)[:, None] * v01
+    lower = (weight * dy * (1 - dx))[:, None] * v10 + (weight * dy * dx)[:, None] * v11
+    tl.store(out_ptr + item * DIM + dims, tl.sum(upper + lower, axis=0))
+
+
+@tessera.jit
+def by_heads_kernel(
+    value_ptr, out_ptr, positions, HEADS: tl.constexpr, DIM: tl.constexpr, BLOCK: tl.constexpr
+):
+    """out (N, M, S, D) from value (N, S, M, D)."""
+    head, batch = tl.program_id(0), tl.program_id(2).to(tl.int64)
+    pixels = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    dims, inside = tl.arange(0, DIM)[None, :], (pixels < positions)[:, None]
+    pixels = pixels.to(tl.int64)[:, None]
+    rows = tl.load(value_ptr + ((batch * positions + pixels) * HEADS + head) * DIM + dims, inside)
+    tl.store(out_ptr + ((batch * HEADS + head) * positions + pixels) * DIM + dims, rows, inside)
 
 
 @tessera.jit
@@ -128,9 +198,25 @@ def forward(value: Any, shapes: Any, starts: Any, loc: Any, attn: Any, out: Any)
     (N, Q, M, L, P, 2) and attn (N, Q, M, L, P). All contiguous; D a legal tile extent."""
     n, positions, heads, dim = value.shape
     _, queries, _, levels, points, _ = loc.shape
-    forward_kernel[(heads, queries, n)](
-        value, shapes, starts, loc, attn, out, positions, queries,
-        HEADS=heads, DIM=dim, LEVELS=levels, POINTS=points,
+    arguments = (shapes, starts, loc, attn, out, positions, queries)
+    if value.device.type != "cpu":
+        forward_kernel[(heads, queries, n)](
+            value, *arguments, HEADS=heads, DIM=dim, LEVELS=levels, POINTS=points
+        )
+        return
+    # The rows of one head are far apart: they share few sets of the caches, and each is on a
+    # page of its own. Where a row is read often, a copy in which they are neighbours pays.
+    pixel, head_stride = heads * dim, dim
+    if queries * levels * points * CORNERS >= READS * positions:
+        maps = empty_like(value)
+        block = 64
+        by_heads_kernel[(heads, tessera.cdiv(positions, block), n)](
+            value, maps, positions, HEADS=heads, DIM=dim, BLOCK=block
+        )
+        value, pixel, head_stride = maps, dim, positions * dim
+    forward_rows_kernel[(queries, heads, n)](
+        value, *arguments, head_stride, PIXEL=pixel, HEADS=heads, DIM=dim, LEVELS=levels,
+        POINTS=points, ROWS=max(2, 1 << (levels * points - 1).bit_length()),
     )  # fmt: skip
 
 
@@ -148,19 +234,34 @@ def backward(
     )  # fmt: skip
 
 
-def zeros_like(like: Any) -> Any:
-    """A tensor of zeros. The gradient of the maps is large and new memory at each step, which
-    the system hands out page by page. In the pages of 4 KiB that torch asks for, that takes
-    longer than all the rest; NumPy asks for huge ones."""
-    import numpy as np
+# Memory of the last few large tensors of this file, for the next of the same size.
+unused: collections.deque[Any] = collections.deque(maxlen=4)
+
+
+def empty_like(like: Any) -> Any:
+    """A tensor as torch.empty_like gives it. Large tensors of the host are new memory each time
+    they are made, which the system hands out and clears page by page: for the gradient of the
+    maps that takes longer than all the rest. So their memory is kept for the next one (as
+    torch does on a GPU), in huge pages."""
     import torch
 
-    if like.device.type != "cpu":
-        return torch.zeros_like(like)
-    line = 64
-    memory = torch.from_numpy(np.empty(like.nbytes + line, np.uint8))
-    memory = memory[-memory.data_ptr() % line :][: like.nbytes]
-    return memory.zero_().view(like.dtype).view(like.shape)
+    if like.device.type != "cpu" or like.nbytes < HUGE_PAGE:
+        return torch.empty_like(like)
+    memory = None
+    for _ in range(len(unused)):
+        memory = unused.popleft()
+        if len(memory) == like.nbytes:
+            break
+        unused.append(memory)
+        memory = None
+    if memory is None:
+        memory = mmap.mmap(-1, like.nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        if hasattr(mmap, "MADV_HUGEPAGE"):
+            memory.madvise(mmap.MADV_HUGEPAGE)
+    array = np.frombuffer(memory, np.uint8)
+    # The tensor keeps the array, whose end is that of the last tensor that shares the memory.
+    weakref.finalize(array, unused.append, memory)
+    return torch.from_numpy(array).view(like.dtype).view(like.shape)
 
 
 def torch_op() -> Any:
@@ -179,7 +280,7 @@ def torch_op() -> Any:
         @staticmethod
         def backward(ctx: Any, grad_out: Any) -> Any:
             value, shapes, starts, loc, attn = ctx.saved_tensors
-            grad_value, grad_loc = zeros_like(value), torch.empty_like(loc)
+            grad_value, grad_loc = empty_like(value).zero_(), torch.empty_like(loc)
             grad_attn = torch.empty_like(attn)
             backward(
                 value, shapes, starts, loc, attn, grad_out.contiguous(),
