@@ -204,11 +204,10 @@ Value getSharedBase(tile::AtomicRMWOp atomic) {
 }
 
 std::optional<int64_t> countBins(tile::AtomicRMWOp atomic) {
-  if (std::optional<int64_t> bins = countBinsOfProgram(atomic))
-    return bins;
+  // A thread's copy is there for all its programs, and holds no fewer elements.
   if (BlockArgument base = findSharedBase(atomic))
     return -1 - int64_t(base.getArgNumber());
-  return std::nullopt;
+  return countBinsOfProgram(atomic);
 }
 
 } // namespace tessera

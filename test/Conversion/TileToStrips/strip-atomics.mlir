@@ -96,7 +96,7 @@ tile.func @old_values(%p: !tile.ptr<i32>, %v: i32, %out: !tile.ptr<i32>) {
 
 // At most 16 places for 64 lanes: what each gets is summed up first. What is masked off
 // goes to a place of its own, and a place that got nothing is left alone.
-// CHECK-LABEL: tile.func @histogram(
+// CHECK-LABEL: tile.func private @histogram(
 // CHECK-SAME: strips.scratch_bytes
 // WIDE: %[[SUMS:.+]] = strips.scratch 256 : memref<20xi32>
 // NARROW: %[[SUMS:.+]] = strips.scratch 256 : memref<18xi32>
@@ -112,7 +112,7 @@ tile.func @old_values(%p: !tile.ptr<i32>, %v: i32, %out: !tile.ptr<i32>) {
 // CHECK:     llvm.cmpxchg
 // CHECK:   } else {
 // CHECK:     llvm.atomicrmw add
-tile.func @histogram(%p: !tile.ptr<i32>, %i: !tile.ptr<i32>, %v: i32, %n: i32) {
+tile.func private @histogram(%p: !tile.ptr<i32>, %i: !tile.ptr<i32>, %v: i32, %n: i32) {
   %c15 = arith.constant dense<15> : tensor<64xi32>
   %r = tile.range 0 to 64 : tensor<64xi32>
   %i0 = tile.splat %i : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
