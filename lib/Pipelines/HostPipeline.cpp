@@ -32,6 +32,14 @@
 using namespace mlir;
 using namespace tessera;
 
+/// There is nothing to simplify about regions here: each has one block, and what is dead goes
+/// by the way.
+static std::unique_ptr<Pass> createCanonicalizer() {
+  GreedyRewriteConfig config;
+  config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+  return createCanonicalizerPass(config);
+}
+
 void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOptions &options) {
   std::optional<HostMachine> machine = HostMachine::parse(options.machine);
 
@@ -44,11 +52,11 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   // The pointers and masks that the two brought in are cleaned up like the user's own:
   // work on scalars where elements are equal, and out of the loops.
   OpPassManager &kernels = manager.nest<tile::FuncOp>();
-  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCanonicalizer());
   kernels.addPass(tile::createTileReorderBroadcastsPass());
   kernels.addPass(createCSEPass());
   kernels.addPass(tile::createTileLoopInvariantCodeMotionPass());
-  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCanonicalizer());
 
   // Programs away from the edge get code without wrapping indices. Once no other pass
   // moves code: it writes all that follows a remainder twice.
@@ -109,7 +117,7 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   // Every CPU with AVX2 has fused multiply-adds, and every AArch64.
   bool hasFMA = machine && !machine->features.empty();
   manager.addPass(createStripsExpandMath({options.deterministic, hasScale, hasFMA}));
-  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCanonicalizer());
   manager.addPass(createCSEPass());
 }
 

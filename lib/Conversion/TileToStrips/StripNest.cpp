@@ -539,6 +539,9 @@ void StripNest::emitLaneLoops() {
       if (mask)
         emitter.collectMaskLeaves(mask, where, found);
     });
+    // Code for the rare case that addresses overlap is short: all of it with masks.
+    if (group->hasAttr("strips.unroll"))
+      found.clear();
     for (MaskLeaf &leaf : found) {
       bool isKnown = llvm::none_of(leaf.index, [](const Index &i) { return i.level == ~0u; });
       if (!isKnown || llvm::is_contained(leaves, leaf))

@@ -369,3 +369,29 @@ tile.func @load_of_a_row(%p: !tile.ptr<f32>, %n: i32) attributes {strips.scratch
   }
   tile.return
 }
+
+// -----
+
+// The version for addresses that overlap has one loop, with masks.
+
+// CHECK-LABEL: @rare
+// CHECK:         scf.for %{{.*}} = %c0{{.*}} to %c64{{.*}} step %c16
+// CHECK:           llvm.intr.masked.load
+// CHECK:           llvm.intr.masked.store
+// CHECK-NOT:     scf.for
+// CHECK:         tile.return
+tile.func @rare(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %n: i32) {
+  strips.group [64] attributes {strips.unroll = 1 : i64} {
+    %r = tile.range 0 to 64 : tensor<64xi32>
+    %ns = tile.splat %n : i32 -> tensor<64xi32>
+    %m = arith.cmpi slt, %r, %ns : tensor<64xi32>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+    %pp = tile.addptr %ps, %r : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    %x = tile.load %pp, %m : tensor<64x!tile.ptr<f32>>
+    %qs = tile.splat %q : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+    %qp = tile.addptr %qs, %r : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    tile.store %qp, %x, %m : tensor<64x!tile.ptr<f32>>
+    strips.yield
+  }
+  tile.return
+}
