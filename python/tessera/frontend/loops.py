@@ -194,7 +194,6 @@ class LoopWalker(BranchWalker):
     def visit_for_statement(self, node: ast.For, live_out: frozenset[str]) -> None:
         """Visits a `for`, after which the names in `live_out` are read."""
         self.locate(node)
-        self._refuse_else(node)
         iterable = self.visit(node.iter)
         if isinstance(iterable, program.static_range) or not isinstance(iterable, program.range):
             self._unroll(node, list(self.static_items(iterable, node.iter)), live_out)
@@ -223,16 +222,6 @@ class LoopWalker(BranchWalker):
                 del self.session.printed[printed:]
                 self.scope = before
                 self.locate(node)
-
-    def _refuse_else(self, node: Any) -> None:
-        if node.orelse:
-            kind = "for" if isinstance(node, ast.For) else "while"
-            raise UserMistake(
-                "E038",
-                f"`else` of a `{kind}` is not supported inside a kernel",
-                "set a flag before `break` and test it after the loop",
-                node=node.orelse[0],
-            )
 
     def _check_bounds(self, iterable: program.range, node: ast.AST) -> list[Any]:
         """Start, end and step: constants, or integer scalars."""
@@ -613,7 +602,6 @@ class LoopWalker(BranchWalker):
     def visit_while_statement(self, node: ast.While, live_out: frozenset[str]) -> None:
         """Visits a `while`, after which the names in `live_out` are read."""
         self.locate(node)
-        self._refuse_else(node)
         plan = self.plan.plan_of(node) if self.plan is not None else _Plan()
         plan.may_leave = plan.may_leave or has_exit(node.body)
         turns = 0

@@ -38,7 +38,7 @@ Between programs nothing is ordered but atomics, by their `sem` and `scope`.
 
 **Loops.** After a loop its variable keeps the last value it had; after no trip it keeps the
 one it had before (and is an error, E013, if there was none). `break`, `continue` and
-`return` may stand anywhere, in loops too. What a loop carries keeps one type (E036).
+`return` may stand anywhere, in loops too, and a loop may have an `else`. What a loop carries keeps one type (E036).
 
 **Sums and products of floats** may be contracted to fused multiply-adds, and the order of a
 reduction is the compiler's; the option `deterministic` fixes both, so that every

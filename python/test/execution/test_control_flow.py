@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -114,6 +115,95 @@ def test_return_from_a_kernel_and_from_a_loop(run):
         if pid >= 10:
             want[pid, 0] = 99
     np.testing.assert_array_equal(out, want)
+
+
+LOOPS = {
+    "for": "for i in range(n):",
+    "static": "for i in tl.static_range(7):",
+    "while": "while i < n:\n        i += 1",
+}
+LEAVING = {
+    "never": ("x += i", lambda i, n: False),
+    "at run time": ("if x + i > 9: break\n        x += i", lambda x, i: x + i > 9),
+    "after continue": (
+        "if i == 2: continue\n        if x > 8: break\n        x += i",
+        lambda x, i: i != 2 and x > 8,
+    ),
+}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("leaving", LEAVING)
+def test_else_of_a_loop(run, loop: str, leaving: str) -> None:
+    kernel_text = f"""
+def body(n):
+    x = 0
+    i = -1
+    {LOOPS[loop]}
+        {LEAVING[leaving][0]}
+    else:
+        x += 100
+    return x
+"""
+    kernel = make_kernel(f"""
+@tessera.jit
+{kernel_text.strip()}
+
+@tessera.jit
+def kernel(out_ptr):
+    n = tl.program_id(0)
+    tl.store(out_ptr + n, body(n))
+""")
+    import tessera.language as tl
+
+    scope: dict = {"tl": SimpleNamespace(static_range=range)}
+    exec(kernel_text, scope)
+    out = np.zeros(8, np.int32)
+    run(kernel, (8,), out)
+    assert out.tolist() == [scope["body"](n) for n in range(8)]
+
+
+NESTED = """
+def body(n):
+    x = 0
+    for i in range(4):
+        for j in range(i):
+            if j == n:
+                break
+            x += 1
+        else:
+            if i == n:
+                break
+            x += 10
+            continue
+        x += 100
+    else:
+        return x
+    while True:
+        x += 1000
+        if x > 2500:
+            break
+    else:
+        x = 0
+    return -x
+"""
+
+
+def test_else_of_nested_loops(run) -> None:
+    kernel = make_kernel(f"""
+@tessera.jit
+{NESTED.strip()}
+
+@tessera.jit
+def kernel(out_ptr):
+    n = tl.program_id(0)
+    tl.store(out_ptr + n, body(n))
+""")
+    scope: dict = {}
+    exec(NESTED, scope)
+    out = np.zeros(8, np.int32)
+    run(kernel, (8,), out)
+    assert out.tolist() == [scope["body"](n) for n in range(8)]
 
 
 @tessera.jit

@@ -251,10 +251,6 @@ CASES: Sequence[Case] = [
         "\n@tessera.jit\n@@def pick(x):\n    if x > 0:\n        return x\n"
         "\n@tessera.jit\ndef kernel(p, n):\n    tl.store(p, pick(n))\n",
     ),
-    case(
-        "for else", "E038", "set a flag",
-        "for i in range(n):", "    x = i", "else:", "    @@x = 0",
-    ),
     case("zero step", "E039", "step", "for i in @@range(0, 10, 0):", "    pass"),
     case("float bound", "E039", "fp32", "for i in @@range(0, f):", "    pass"),
     case("tile bound", "E039", "int32[8]", "for i in @@range(0, tl.arange(0, 8)):", "    pass"),
