@@ -104,6 +104,21 @@ bool StripNest::isNeighbour(Operation *op, unsigned dim, int64_t count) {
   return llvm::all_of(tile::getShape(tile).drop_front(dim + 1), [](int64_t e) { return e == 1; });
 }
 
+/// The lanes, of `count` that there could be, that stay in one row of all tiles that the
+/// group reshapes: those of longer strips would be computed one by one. Not where rows are
+/// so short that whatever else the group computes would suffer.
+static int64_t limitToReshapedRows(strips::GroupOp group, int64_t count) {
+  int64_t limit = count;
+  for (auto reshape : group.getBody().getOps<tile::ReshapeOp>())
+    for (Type tile : {Type(reshape.getSource().getType()), Type(reshape.getType())})
+      for (int64_t extent : llvm::reverse(tile::getShape(tile)))
+        if (extent != 1) {
+          limit = std::min(limit, extent & -extent);
+          break;
+        }
+  return limit * 4 >= count ? limit : count;
+}
+
 void StripNest::chooseLanes() {
   bool vectorizable = llvm::all_of(
       reductions, [](tile::ReduceOp reduce) { return isVectorizableRegion(reduce.getCombine()); });
@@ -113,6 +128,8 @@ void StripNest::chooseLanes() {
   double bestCost = 0;
   for (unsigned dim = shape.size(); dim-- > 0;) {
     int64_t count = std::min<int64_t>(widest, shape[dim] & -shape[dim]);
+    if (dim + 1 == shape.size())
+      count = limitToReshapedRows(group, count);
     if (count == 1)
       continue;
     IndexTuple at(shape.size());
@@ -138,11 +155,26 @@ void StripNest::chooseLanes() {
   if (transposedDim)
     return;
   unroll = options.unroll;
-  if (auto limit = group->getAttrOfType<IntegerAttr>("strips.unroll"))
-    unroll = limit.getInt();
   expensive =
       llvm::count_if(group.getBody().front(), [](Operation &op) { return isExpensive(&op); });
+  if (auto limit = group->getAttrOfType<IntegerAttr>("strips.unroll"))
+    unroll = limit.getInt();
+  else if (sumsRowsAnywhere())
+    unroll = std::max<unsigned>(
+        unroll, llvm::bit_floor(options.machine.vectorRegisters / 2 / countAccumulators()));
   unroll = chooseUnroll(unroll, expensive, shape[*laneDim] / lanes);
+}
+
+/// Whether rows that lie anywhere in memory are combined with each other. They are fetched as
+/// wholes then, as far as there are registers for a row, and their addresses are found once.
+bool StripNest::sumsRowsAnywhere() {
+  if (!axis || axis == laneDim || inFixedOrder)
+    return false;
+  LaneChoice choice{laneDim, transposedDim, lanes};
+  return llvm::any_of(group.getBody().getOps<tile::LoadOp>(), [&](tile::LoadOp load) {
+    return tile::getShape(load.getPtr().getType()) == shape &&
+           getPrefetchDistance(load, access, *axis, choice) != 0;
+  });
 }
 
 /// Says what was chosen, and why.
@@ -486,6 +518,14 @@ void StripNest::emitReducedLoop(ArrayRef<Index> strips) {
     scf::ForOp loop = emitter.beginLoop(emitter.getIndexConstant(begin),
                                         emitter.getIndexConstant(shape[*axis]), 1, accumulators);
     SmallVector<Value> inner(loop.getRegionIterArgs());
+    // Several short rows are in flight at once as it is.
+    constexpr unsigned kFewestStrips = 8;
+    if (laneDim && strips.size() >= kFewestStrips &&
+        int64_t(strips.size()) * lanes == shape[*laneDim]) {
+      IndexTuple at(index);
+      at[*axis] = {loop.getInductionVar(), 0, 1, emitter.getLevel()};
+      emitPrefetches(emitter, group, access, *axis, at, {laneDim, transposedDim, lanes});
+    }
     emitStrips(tuples(loop.getInductionVar(), emitter.getLevel()), inner);
     emitter.endLoop(inner);
     accumulators.assign(loop.result_begin(), loop.result_end());

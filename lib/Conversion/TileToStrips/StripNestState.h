@@ -22,6 +22,7 @@ public:
 
 private:
   void chooseLanes();
+  bool sumsRowsAnywhere();
   void remark();
   bool isNeighbour(mlir::Operation *op, unsigned dim, int64_t count);
   void chooseTransposition(int64_t widest, double otherwise);

@@ -286,3 +286,41 @@ tile.func @every_second(%p: !tile.ptr<f32>) {
   }
   tile.return
 }
+
+// -----
+
+// Rows that data chooses and that are summed up are taken as wholes, as far as registers go,
+// and fetched ahead where one is long.
+
+// CHECK-LABEL: @summed_rows
+// CHECK:         scf.for %{{.*}} = %c0{{.*}} to %c16{{.*}} step %c1{{.*}} iter_args({{(%[^,]*, ){15}%[^,]*}}) ->
+// CHECK-COUNT-8:   "llvm.intr.prefetch"
+// CHECK-NOT:       prefetch
+// CHECK-COUNT-16:  arith.addf
+// CHECK-NOT:     arith.addf
+tile.func @summed_rows(%table: !tile.ptr<f32>) {
+  %index = strips.scratch 0 : memref<16xi64>
+  %out = strips.scratch 512 : memref<256xf32>
+  // expected-remark @below {{16 a turn}}
+  strips.group [16, 256] {
+    %i = strips.read %index : memref<16xi64> -> tensor<16xi64>
+    %ts = tile.splat %table : !tile.ptr<f32> -> tensor<16x!tile.ptr<f32>>
+    %tr = tile.addptr %ts, %i : tensor<16x!tile.ptr<f32>>, tensor<16xi64>
+    %t1 = tile.expand_dims %tr {axis = 1 : i32} : tensor<16x!tile.ptr<f32>> -> tensor<16x1x!tile.ptr<f32>>
+    %tb = tile.broadcast %t1 : tensor<16x1x!tile.ptr<f32>> -> tensor<16x256x!tile.ptr<f32>>
+    %c = tile.range 0 to 256 : tensor<256xi32>
+    %c1 = tile.expand_dims %c {axis = 0 : i32} : tensor<256xi32> -> tensor<1x256xi32>
+    %cb = tile.broadcast %c1 : tensor<1x256xi32> -> tensor<16x256xi32>
+    %tp = tile.addptr %tb, %cb : tensor<16x256x!tile.ptr<f32>>, tensor<16x256xi32>
+    // expected-remark @below {{load: contiguous rows along dimension 1, at addresses that depend on data; fetched 4 rows ahead}}
+    %x = tile.load %tp : tensor<16x256x!tile.ptr<f32>>
+    %s = tile.reduce (%x) {axis = 0 : i32} : (tensor<16x256xf32>) -> tensor<256xf32> {
+    ^bb0(%a: f32, %b: f32):
+      %d = arith.addf %a, %b : f32
+      tile.reduce_return %d : f32
+    }
+    strips.write %s, %out : tensor<256xf32>, memref<256xf32>
+    strips.yield
+  }
+  tile.return
+}
