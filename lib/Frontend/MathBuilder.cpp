@@ -82,11 +82,31 @@ TileValue TileBuilder::math(StringRef name, const Operand &x) {
     }                                                                                              \
   }
   static const llvm::StringMap<Maker> makers = {
-      TESSERA_MATH("exp", ExpOp),   TESSERA_MATH("exp2", Exp2Op),   TESSERA_MATH("log", LogOp),
-      TESSERA_MATH("log2", Log2Op), TESSERA_MATH("log1p", Log1pOp), TESSERA_MATH("expm1", ExpM1Op),
-      TESSERA_MATH("sin", SinOp),   TESSERA_MATH("cos", CosOp),     TESSERA_MATH("tan", TanOp),
-      TESSERA_MATH("tanh", TanhOp), TESSERA_MATH("sqrt", SqrtOp),   TESSERA_MATH("rsqrt", RsqrtOp),
-      TESSERA_MATH("erf", ErfOp),   TESSERA_MATH("floor", FloorOp), TESSERA_MATH("ceil", CeilOp),
+      TESSERA_MATH("exp", ExpOp),
+      TESSERA_MATH("exp2", Exp2Op),
+      TESSERA_MATH("log", LogOp),
+      TESSERA_MATH("log2", Log2Op),
+      TESSERA_MATH("log1p", Log1pOp),
+      TESSERA_MATH("expm1", ExpM1Op),
+      TESSERA_MATH("sin", SinOp),
+      TESSERA_MATH("cos", CosOp),
+      TESSERA_MATH("tan", TanOp),
+      TESSERA_MATH("tanh", TanhOp),
+      TESSERA_MATH("sqrt", SqrtOp),
+      TESSERA_MATH("rsqrt", RsqrtOp),
+      TESSERA_MATH("erf", ErfOp),
+      TESSERA_MATH("floor", FloorOp),
+      TESSERA_MATH("ceil", CeilOp),
+      TESSERA_MATH("asin", AsinOp),
+      TESSERA_MATH("acos", AcosOp),
+      TESSERA_MATH("atan", AtanOp),
+      TESSERA_MATH("sinh", SinhOp),
+      TESSERA_MATH("cosh", CoshOp),
+      TESSERA_MATH("log10", Log10Op),
+      TESSERA_MATH("trunc", TruncOp),
+      TESSERA_MATH("round", RoundOp),
+      TESSERA_MATH("rint", RoundEvenOp),
+      TESSERA_MATH("nearbyint", RoundEvenOp),
   };
 #undef TESSERA_MATH
   auto maker = makers.find(name);

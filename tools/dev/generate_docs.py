@@ -63,7 +63,7 @@ def language_page() -> str:
 
     families = [
         ("Types", "types"), ("Tensors", "tensor"), ("Programs and loops", "program"),
-        ("Creation", "creation"), ("Shape", "shape"), ("Memory", "memory"), ("Maths", "math"),
+        ("Creation", "creation"), ("Shape", "shape"), ("Memory", "memory"), ("Maths", "math"), ("libdevice", "extra.libdevice"),
         ("Matrix products", "matmul"), ("Reductions and scans", "reduction"),
         ("Random numbers", "random"), ("Hints and debugging", "debug"),
         ("Written in the language itself", "standard"),

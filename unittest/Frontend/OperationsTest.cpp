@@ -199,8 +199,10 @@ TEST_F(OperationsTest, Math) {
   beginKernel();
   ValueId f32 = value(DType::FP32, {64}), f16 = value(DType::FP16, {64});
   ValueId i32 = value(DType::Int32, {64}), u32 = value(DType::UInt32, {64});
-  for (const char *name : {"exp", "exp2", "log", "log2", "log1p", "expm1", "sin", "cos", "tan",
-                           "tanh", "sqrt", "rsqrt", "erf", "floor", "ceil"}) {
+  for (const char *name :
+       {"exp",  "exp2", "log",   "log2",  "log1p", "expm1", "sin",      "cos",  "tan",
+        "tanh", "sqrt", "rsqrt", "erf",   "floor", "ceil",  "asin",     "acos", "atan",
+        "sinh", "cosh", "log10", "trunc", "round", "rint",  "nearbyint"}) {
     EXPECT_EQ(typeOf("math", {name, f32}), "fp32[64]");
     expectError("E030", "math", {name, f16});
     expectError("E030", "math", {name, i32});

@@ -60,7 +60,7 @@ error that says so (E014; docs/Errors.md).
 
 from __future__ import annotations
 
-from tessera.language import math
+from tessera.language import extra, math
 from tessera.language.creation import arange, cast, full, item, to_tensor
 from tessera.language.debug import (
     device_assert,

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The functions that `libdevice` has and `tl` has not, against float64 and special values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from execution.math_errors import errors
+from execution.running import make_kernel
+
+SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 0.5, -0.5, 1.0, -1.0, 1.5, 2.5, -2.5, 1e30, 1e-40]
+FUNCTIONS = {
+    "acos": np.arccos, "asin": np.arcsin, "atan": np.arctan, "cosh": np.cosh, "sinh": np.sinh,
+    "log10": np.log10, "trunc": np.trunc, "rint": np.rint, "nearbyint": np.rint,
+    "round": lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x), "tanh": np.tanh,
+}  # fmt: skip
+EXACT = ("trunc", "rint", "nearbyint", "round")
+
+
+def kernel_of(call: str):
+    return make_kernel(f"""
+from tessera.language.extra import libdevice
+from tessera.language.extra.cuda import libdevice as older
+
+@tessera.jit
+def kernel(x_ptr, y_ptr, out_ptr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    x, y = tl.load(x_ptr + offsets), tl.load(y_ptr + offsets)
+    tl.store(out_ptr + offsets, {call})
+""")
+
+
+def arguments(rng, dtype: str) -> np.ndarray:
+    x = rng.standard_normal(256) * 10.0 ** rng.uniform(-3, 1, 256)
+    x[: len(SPECIAL)] = SPECIAL
+    return x.astype(dtype)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_functions(run, rng, name: str, dtype: str) -> None:
+    x = arguments(rng, dtype)
+    out = np.empty_like(x)
+    run(kernel_of(f"libdevice.{name}(x)"), (1,), x, x, out, BLOCK=256)
+    wide = np.float64 if dtype == "float32" else np.longdouble
+    with np.errstate(all="ignore"):
+        want = FUNCTIONS[name](x.astype(wide))
+    assert errors(out, want).max() <= (0 if name in EXACT else 3)
+    zeros = x == 0
+    if name not in ("acos", "cosh", "log10"):
+        np.testing.assert_array_equal(np.signbit(out[zeros]), np.signbit(x[zeros]))
+
+
+@pytest.mark.parametrize("name", ["isnan", "isinf", "signbit"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_predicates(run, rng, name: str, dtype: str) -> None:
+    x = arguments(rng, dtype)
+    out = np.full(256, 7, np.int32)
+    run(kernel_of(f"libdevice.{name}(x).to(tl.int32)"), (1,), x, x, out, BLOCK=256)
+    np.testing.assert_array_equal(out, getattr(np, name)(x))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_fmod_and_pow(run, rng, dtype: str) -> None:
+    x, y = arguments(rng, dtype), rng.permutation(arguments(rng, dtype))
+    out = np.empty_like(x)
+    run(kernel_of("libdevice.fmod(x, y)"), (1,), x, y, out, BLOCK=256)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(out, np.fmod(x, y))
+    run(kernel_of("tl.extra.libdevice.pow(older.abs(x), y)"), (1,), x, y, out, BLOCK=256)
+    with np.errstate(all="ignore"):
+        want = np.power(np.abs(x).astype(np.longdouble), y.astype(np.longdouble))
+    assert errors(out, want).max() <= 2
