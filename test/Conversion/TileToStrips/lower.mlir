@@ -395,3 +395,28 @@ tile.func @rare(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %n: i32) {
   }
   tile.return
 }
+
+// -----
+
+// Strips are as long as the rows of a reshaped tile, where longer ones would be put together
+// from elements one by one.
+
+// CHECK-LABEL: @reshaped_rows
+// CHECK-NOT:     vector.from_elements
+// CHECK:         vector.load {{.*}} vector<8xf32>
+// CHECK-NOT:     vector.from_elements
+// CHECK:         tile.return
+tile.func @reshaped_rows() {
+  %a = strips.scratch 0 : memref<8x16xf32>
+  %b = strips.scratch 512 : memref<4x16xf32>
+  strips.group [4, 16] {
+    %x = strips.read %a : memref<8x16xf32> -> tensor<8x16xf32>
+    %r = tile.reshape %x : tensor<8x16xf32> -> tensor<8x2x8xf32>
+    %t = tile.trans %r {order = array<i32: 0, 2, 1>} : tensor<8x2x8xf32> -> tensor<8x8x2xf32>
+    %lhs, %rhs = tile.split %t : tensor<8x8x2xf32> -> tensor<8x8xf32>
+    %h = tile.reshape %lhs : tensor<8x8xf32> -> tensor<4x16xf32>
+    strips.write %h, %b : tensor<4x16xf32>, memref<4x16xf32>
+    strips.yield
+  }
+  tile.return
+}
