@@ -29,7 +29,7 @@ import tessera
 import tessera.language as tl
 
 CORNERS = 4
-READS = 8  # of a row of the maps, from which on it is worth a copy
+FEWEST_READS = 8  # of a row of the maps, for which it is worth a copy
 HUGE_PAGE = 2 << 20
 
 
@@ -51,37 +51,6 @@ def corners(map_ptr, row, column, start, height, width, dims, PIXEL: tl.constexp
 
 @tessera.jit
 def forward_kernel(
-    value_ptr, shapes_ptr, starts_ptr, loc_ptr, attn_ptr, out_ptr, positions, queries,
-    HEADS: tl.constexpr, DIM: tl.constexpr, LEVELS: tl.constexpr, POINTS: tl.constexpr,
-):  # fmt: skip
-    # Point by point: what a GPU's few registers allow.
-    head, query, batch = tl.program_id(0), tl.program_id(1), tl.program_id(2)
-    item = (batch.to(tl.int64) * queries + query) * HEADS + head
-    dims = tl.arange(0, DIM)
-    value_base = value_ptr + (batch.to(tl.int64) * positions * HEADS + head) * DIM + dims
-    acc = tl.zeros((DIM,), tl.float32)
-    for level in tl.static_range(LEVELS):
-        height = tl.load(shapes_ptr + 2 * level).to(tl.int32)
-        width = tl.load(shapes_ptr + 2 * level + 1).to(tl.int32)
-        map_ptr = value_base + tl.load(starts_ptr + level) * (HEADS * DIM)
-        for point in range(POINTS):
-            at = (item * LEVELS + level) * POINTS + point
-            x = tl.load(loc_ptr + 2 * at) * width - 0.5
-            y = tl.load(loc_ptr + 2 * at + 1) * height - 0.5
-            weight = tl.load(attn_ptr + at)
-            column, row = tl.floor(x).to(tl.int32), tl.floor(y).to(tl.int32)
-            dx, dy = x - tl.floor(x), y - tl.floor(y)
-            v00 = corner(map_ptr, row, column, height, width, HEADS * DIM)
-            v01 = corner(map_ptr, row, column + 1, height, width, HEADS * DIM)
-            v10 = corner(map_ptr, row + 1, column, height, width, HEADS * DIM)
-            v11 = corner(map_ptr, row + 1, column + 1, height, width, HEADS * DIM)
-            acc += (weight * (1 - dy) * (1 - dx)) * v00 + (weight * (1 - dy) * dx) * v01
-            acc += (weight * dy * (1 - dx)) * v10 + (weight * dy * dx) * v11
-    tl.store(out_ptr + item * DIM + dims, acc)
-
-
-@tessera.jit
-def forward_rows_kernel(
     value_ptr, shapes_ptr, starts_ptr, loc_ptr, attn_ptr, out_ptr, positions, queries, head_stride,
     PIXEL: tl.constexpr, HEADS: tl.constexpr, DIM: tl.constexpr, LEVELS: tl.constexpr,
     POINTS: tl.constexpr, ROWS: tl.constexpr,
@@ -198,25 +167,21 @@ def forward(value: Any, shapes: Any, starts: Any, loc: Any, attn: Any, out: Any)
     (N, Q, M, L, P, 2) and attn (N, Q, M, L, P). All contiguous; D a legal tile extent."""
     n, positions, heads, dim = value.shape
     _, queries, _, levels, points, _ = loc.shape
-    arguments = (shapes, starts, loc, attn, out, positions, queries)
-    if value.device.type != "cpu":
-        forward_kernel[(heads, queries, n)](
-            value, *arguments, HEADS=heads, DIM=dim, LEVELS=levels, POINTS=points
-        )
-        return
-    # The rows of one head are far apart: they share few sets of the caches, and each is on a
-    # page of its own. Where a row is read often, a copy in which they are neighbours pays.
+    # The rows of one head are far apart: they share few sets of a CPU's caches, and each is on
+    # a page of its own. Where a row is read often, a copy in which they are neighbours pays.
     pixel, head_stride = heads * dim, dim
-    if queries * levels * points * CORNERS >= READS * positions:
+    reads = queries * levels * points * CORNERS / positions
+    if value.device.type == "cpu" and reads >= FEWEST_READS:
         maps = empty_like(value)
         block = 64
         by_heads_kernel[(heads, tessera.cdiv(positions, block), n)](
             value, maps, positions, HEADS=heads, DIM=dim, BLOCK=block
         )
         value, pixel, head_stride = maps, dim, positions * dim
-    forward_rows_kernel[(queries, heads, n)](
-        value, *arguments, head_stride, PIXEL=pixel, HEADS=heads, DIM=dim, LEVELS=levels,
-        POINTS=points, ROWS=max(2, 1 << (levels * points - 1).bit_length()),
+    forward_kernel[(queries, heads, n)](
+        value, shapes, starts, loc, attn, out, positions, queries, head_stride, PIXEL=pixel,
+        HEADS=heads, DIM=dim, LEVELS=levels, POINTS=points,
+        ROWS=max(2, 1 << (levels * points - 1).bit_length()),
     )  # fmt: skip
 
 
