@@ -161,10 +161,10 @@ TileBuilder::Values TileBuilder::beginFor(const Operand &lower, const Operand &u
   TileValue from = bound(lower), to = bound(upper), by;
   ValueType ivValue = ValueType::number(ivType);
   if (descending) {
-    // i from a down to b by s: -i ascends from -a to -b by s.
-    TileValue zero = constant(0, ivValue);
-    from.ir = create<arith::SubIOp>(zero.ir, from.ir);
-    to.ir = create<arith::SubIOp>(zero.ir, to.ir);
+    // i from a down to b by s: -1 - i, which no i makes wrap, ascends from -1 - a to -1 - b.
+    TileValue minusOne = constant(-1, ivValue);
+    from.ir = create<arith::SubIOp>(minusOne.ir, from.ir);
+    to.ir = create<arith::SubIOp>(minusOne.ir, to.ir);
     by = constant(static_cast<int64_t>(-step.integer()), ivValue);
   } else {
     by = bound(step);
@@ -194,8 +194,8 @@ TileBuilder::Values TileBuilder::beginFor(const Operand &lower, const Operand &u
 
   TileValue iv{op.getInductionVar(), ivValue};
   if (descending) {
-    TileValue zero = constant(0, ivValue);
-    iv.ir = create<arith::SubIOp>(zero.ir, iv.ir);
+    TileValue minusOne = constant(-1, ivValue);
+    iv.ir = create<arith::SubIOp>(minusOne.ir, iv.ir);
   }
   Values values = {iv};
   for (auto [argument, type] : llvm::zip(op.getRegionIterArgs(), types))

@@ -93,6 +93,37 @@ def kernel(out_ptr, bounds_ptr, step_ptr, STEP: tl.constexpr):
             assert out.tolist() == [len(turns), turns[-1] - lower if turns else 0]
 
 
+STARTS = {
+    "int32": [(-(2**31) + 6, -(2**31)), (2**31 - 1, 2**31 - 6), (-(2**31), -(2**31) + 5)],
+    "int64": [(-(2**63) + 6, -(2**63)), (2**63 - 1, 2**63 - 6), (-(2**63), -(2**63) + 5)],
+    "uint32": [(6, 0), (2**32 - 1, 2**32 - 6), (0, 5)],
+}
+
+
+@pytest.mark.parametrize("early_exit", [False, True])
+@pytest.mark.parametrize("step", [-1, -2, -7, -(2**30)])
+@pytest.mark.parametrize("dtype", STARTS)
+def test_a_range_descends_to_the_start_of_its_type(run, dtype, step, early_exit):
+    kernel = make_kernel(f"""
+@tessera.jit
+def kernel(out_ptr, bounds_ptr, STEP: tl.constexpr):
+    upper, lower = tl.load(bounds_ptr), tl.load(bounds_ptr + 1)
+    count = 0
+    last = upper.to(tl.int64)
+    for i in range(upper, lower, STEP):
+        {"if count == 5: break" if early_exit else "pass"}
+        count += 1
+        last = i.to(tl.int64)
+    tl.store(out_ptr, count)
+    tl.store(out_ptr + 1, (upper.to(tl.int64) - last).to(tl.int32))
+""")
+    for upper, lower in STARTS[dtype]:
+        out = np.zeros(2, np.int32)
+        run(kernel, (1,), out, np.array([upper, lower], dtype), STEP=step)
+        turns = range(upper, lower, step)[: 5 if early_exit else None]
+        assert out.tolist() == [len(turns), upper - turns[-1] if turns else 0]
+
+
 @tessera.jit
 def early(out_ptr, n):
     pid = tl.program_id(0)
