@@ -60,6 +60,9 @@ error that says so (E014; docs/Errors.md).
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
+
 from tessera.language import extra, math
 from tessera.language.creation import arange, cast, full, item, to_tensor
 from tessera.language.debug import (
@@ -226,6 +229,12 @@ from tessera.language.types import (
 tuple = tuple
 """Tuples of the language are Python's."""
 
+core: ModuleType = sys.modules[__name__]
+"""What is in a module of this name elsewhere is all here."""
+
+libdevice = extra.libdevice
+"""Where it was once."""
+
 _MODULES = [
     "creation",
     "debug",
@@ -238,6 +247,8 @@ _MODULES = [
     "standard",
     "types",
     "annotations",
+    "sys",
+    "ModuleType",
 ]
 
 __all__ = [name for name in dir() if not name.startswith("_") and name not in _MODULES]

@@ -60,6 +60,20 @@ def test_predicates(run, rng, name: str, dtype: str) -> None:
     np.testing.assert_array_equal(out, getattr(np, name)(x))
 
 
+def test_other_names(run) -> None:
+    kernel = make_kernel("""
+from tessera.language import core
+
+@tessera.jit
+def kernel(x_ptr, BLOCK: core.constexpr):
+    x = core.load(x_ptr + tl.arange(0, BLOCK))
+    tl.store(x_ptr + tl.core.arange(0, BLOCK), tl.libdevice.trunc(x) + tl.extra.libdevice.rint(x))
+""")
+    x = np.array([1.7, -1.7], np.float32).repeat(16)
+    run(kernel, (1,), x, BLOCK=32)
+    np.testing.assert_array_equal(x, np.array([3, -3]).repeat(16))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_fmod_and_pow(run, rng, dtype: str) -> None:
     x, y = arguments(rng, dtype), rng.permutation(arguments(rng, dtype))
