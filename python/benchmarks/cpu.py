@@ -261,6 +261,26 @@ def scatter_rows() -> Iterator[Row]:
             check=lambda out=out: close(out, torch.bincount(x, minlength=bins), 0),
             at_least=1.0, bytes=x.nbytes,
         )  # fmt: skip
+    for places in (10_000, 1 << 20):
+        source, place = torch.rand(1 << 22), torch.randint(0, places, (1 << 22,))
+        sums, sums_torch = torch.zeros(places), torch.zeros(places)
+
+        def add(source: Any = source, place: Any = place, sums: Any = sums) -> None:
+            sums.zero_()
+            scatter.scatter_add(source, place, sums)
+
+        def add_torch(source: Any = source, place: Any = place, sums: Any = sums_torch) -> None:
+            sums.zero_()
+            sums.scatter_add_(0, place, source)
+
+        yield Row(
+            f"scatter_add of f32 2^22 to {places} places",
+            {"tessera": add, "torch": add_torch},
+            check=lambda sums=sums, place=place, source=source: close(
+                sums, sums.double().zero_().scatter_add_(0, place, source.double()), 1e-5
+            ),
+            bytes=source.nbytes + place.nbytes,
+        )  # fmt: skip
     rows, table = 1 << 17, 100_000
     grad, index = torch.randn(rows, 64), torch.randint(0, table, (rows,))
     grad_table, grad_torch = torch.zeros(table, 64), torch.zeros(table, 64)

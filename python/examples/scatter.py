@@ -38,6 +38,20 @@ def histogram(x: Any, out: Any, by_atomics: bool = False) -> None:
 
 
 @tessera.jit
+def scatter_add_kernel(source_ptr, index_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    place = tl.load(index_ptr + offsets, mask=mask)
+    tl.atomic_add(out_ptr + place, tl.load(source_ptr + offsets, mask=mask), mask=mask)
+
+
+def scatter_add(source: Any, index: Any, out: Any) -> None:
+    """Adds source[i] to out[index[i]]."""
+    n = source.shape[0]
+    scatter_add_kernel[(tessera.cdiv(n, 1024),)](source, index, out, n, BLOCK=1024)
+
+
+@tessera.jit
 def embedding_backward_kernel(
     grad_ptr, index_ptr, grad_table_ptr, n, share,
     WIDTH: tl.constexpr, COLUMNS: tl.constexpr, ROWS: tl.constexpr, SCOPE: tl.constexpr,

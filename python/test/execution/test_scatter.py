@@ -20,6 +20,17 @@ def test_histogram(run, rng, example, kernel, bins):
     assert (out[bins:] == 100).all()
 
 
+@pytest.mark.parametrize("places", [3, 500])
+def test_scatter_add(run, rng, example, places):
+    source = rng.integers(-9, 10, 3000).astype(np.float32)
+    index = rng.integers(0, places, 3000)
+    out = rng.integers(-9, 10, places).astype(np.float32)
+    want = out.copy()
+    np.add.at(want, index, source)
+    run(example.scatter_add_kernel, (12,), source, index, out, 3000, BLOCK=256)
+    np.testing.assert_array_equal(out, want)
+
+
 @pytest.mark.parametrize("columns, scope", [(32, "gpu"), (16, "gpu"), (16, "cta")])
 def test_embedding_backward(run, rng, example, columns, scope):
     grad = rng.integers(-9, 10, (150, 32)).astype(np.float32)
