@@ -71,25 +71,59 @@ SmallVector<MaskLeaf> StripNest::collectLoadMasks(Value value, unsigned dim, Arr
   return leaves;
 }
 
-/// Rows of a square block become its columns: each of log2(lanes) rounds interleaves the
-/// first half of the rows with the second.
+/// Rows of a square block become its columns, in log2(lanes) rounds of shuffles, each of which
+/// makes one group of rows of two: those within parts of 128 bits first, which interleave
+/// ever longer runs, then those of whole parts. Machines have such shuffles as instructions;
+/// any others need a vector that says which lanes go where.
 static SmallVector<Value> transposeBlock(OpBuilder &b, Location loc, ArrayRef<Value> block) {
   int64_t count = block.size();
-  SmallVector<int64_t> low, high;
+  int64_t bits = getElementTypeOrSelf(block.front().getType()).getIntOrFloatBitWidth();
+  int64_t part = std::min<int64_t>(count, 128 / std::min<int64_t>(bits, 128));
+  using Group = SmallVector<Value>;
+  SmallVector<Group> groups;
+  for (Value row : block)
+    groups.push_back({row});
+  auto shuffle = [&](Value x, Value y, ArrayRef<int64_t> order) -> Value {
+    return vector::ShuffleOp::create(b, loc, x, y, order);
+  };
+  for (int64_t run = 1; run < part; run *= 2) {
+    SmallVector<int64_t> low, high;
+    for (int64_t lane = 0; lane < count; ++lane) {
+      int64_t number = lane % part / run;
+      int64_t source =
+          lane / part * part + number / 2 * run + lane % run + (number % 2 ? count : 0);
+      low.push_back(source);
+      high.push_back(source + part / 2);
+    }
+    SmallVector<Group> next;
+    for (size_t group = 0; group < groups.size(); group += 2) {
+      Group both;
+      for (auto [x, y] : llvm::zip_equal(groups[group], groups[group + 1])) {
+        both.push_back(shuffle(x, y, low));
+        both.push_back(shuffle(x, y, high));
+      }
+      next.push_back(std::move(both));
+    }
+    groups = std::move(next);
+  }
+  SmallVector<int64_t> even, odd;
   for (int64_t lane = 0; lane < count; ++lane) {
-    int64_t source = lane / 2 + (lane % 2 ? count : 0);
-    low.push_back(source);
-    high.push_back(source + count / 2);
+    int64_t source = lane / part * 2 * part + lane % part; // of both rows in line
+    even.push_back(source);
+    odd.push_back(source + part);
   }
-  SmallVector<Value> rows(block);
-  for (int64_t round = 1; round < count; round *= 2) {
-    SmallVector<Value> next;
-    for (int64_t row = 0; row < count / 2; ++row)
-      for (ArrayRef<int64_t> order : {ArrayRef(low), ArrayRef(high)})
-        next.push_back(vector::ShuffleOp::create(b, loc, rows[row], rows[row + count / 2], order));
-    rows = std::move(next);
+  while (groups.size() > 1) {
+    SmallVector<Group> next;
+    for (size_t group = 0; group < groups.size(); group += 2) {
+      Group both;
+      for (ArrayRef<int64_t> order : {ArrayRef(even), ArrayRef(odd)})
+        for (auto [x, y] : llvm::zip_equal(groups[group], groups[group + 1]))
+          both.push_back(shuffle(x, y, order));
+      next.push_back(std::move(both));
+    }
+    groups = std::move(next);
   }
-  return rows;
+  return groups.front();
 }
 
 /// Where masks end the rows that a value is computed from; null where none does. `bounded`
