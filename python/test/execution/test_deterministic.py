@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from execution.running import Runner, host_has, make_kernel, numpy_dtype
-from execution.math_errors import FUNCTIONS, kernel_of
+from execution.math_errors import FUNCTIONS, Function, kernel_of
 
 CPUS = [target for target in ("x86-64-v4", "x86-64-v3", "x86-64") if host_has(target)]
 
@@ -17,13 +17,14 @@ def assert_same_bits(results: list[np.ndarray]) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", [function.name for function in FUNCTIONS])
-def test_functions(rng, name: str, dtype: str) -> None:
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.name)
+def test_functions(rng, function: Function, dtype: str) -> None:
     x = (rng.standard_normal(2048) * 8).astype(numpy_dtype(dtype))
-    results = []
+    inputs = [np.abs(x), x] if function.takes_two else [x]
+    kernel, results = kernel_of(function.name), []
     for cpu in CPUS:
         results.append(np.empty_like(x))
-        Runner(cpu)(kernel_of(name), (1,), x, results[-1], BLOCK=2048, deterministic=True)
+        Runner(cpu)(kernel, (1,), *inputs, results[-1], BLOCK=2048, deterministic=True)
     # The sign of a NaN says nothing.
     assert_same_bits([np.where(np.isnan(result), np.nan, result) for result in results])
 
