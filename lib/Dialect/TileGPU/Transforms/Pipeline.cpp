@@ -31,6 +31,7 @@
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
 #include "LayoutGraph.h"
+#include "LoopProducts.h"
 #include "LoopSlice.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
@@ -48,12 +49,8 @@ namespace tessera::tilegpu {
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
 
-/// The hint on a loop.
-static constexpr StringLiteral kStagesAttr = "tile.num_stages";
 /// Bytes of a copy at least; cp.async has nothing narrower.
 static constexpr int64_t kNarrowestCopy = 4;
-/// Shared memory left to what exchanges elements inside of a loop.
-static constexpr int64_t kReserve = 8 << 10;
 
 namespace {
 
@@ -81,9 +78,6 @@ private:
   void planLoad(tile::LoadOp load, AccessAnalysis &analysis);
   std::optional<MemDescType> getSlotType(tile::LoadOp load, AccessAnalysis &analysis);
   bool planSlots();
-  int64_t getOtherBytes();
-  void findAsyncDot();
-  void findSkewedDot();
   /// The loads, and the buffers that are slots now.
   llvm::SmallDenseSet<Operation *, 16> getReplaced() const;
 
@@ -119,34 +113,6 @@ private:
 // Which loads
 //===----------------------------------------------------------------------===//
 
-/// Whether a use is an operand of a product that is not the accumulator.
-static bool isFactor(OpOperand &use) {
-  Operation *user = use.getOwner();
-  if (isa<tile::DotOp, MmaDotOp, WarpgroupDotOp>(user))
-    return use.getOperandNumber() != 2;
-  return isa<tile::DotScaledOp>(user);
-}
-
-/// Whether a tile becomes a factor of a product in this block, through ops that are done
-/// element by element, or only move elements.
-static bool reachesProduct(Value tile, Block *block) {
-  SmallVector<Value> work{tile};
-  llvm::SmallDenseSet<Operation *, 16> seen;
-  while (!work.empty())
-    for (OpOperand &use : work.pop_back_val().getUses()) {
-      if (isFactor(use))
-        return true;
-      Operation *user = use.getOwner();
-      if (user->getBlock() != block || user->getNumResults() != 1 ||
-          !(isMemoryEffectFree(user) || isa<LocalAllocOp, LocalLoadOp>(user)) ||
-          isa<tile::ReduceOp, tile::DotOp, MmaDotOp, WarpgroupDotOp>(user) ||
-          !seen.insert(user).second)
-        continue;
-      work.push_back(user->getResult(0));
-    }
-  return false;
-}
-
 /// Why iterations may not be looked ahead of; null if they may.
 static Operation *findObstacle(scf::ForOp loop) {
   Operation *obstacle = nullptr;
@@ -168,21 +134,6 @@ static Operation *findObstacle(scf::ForOp loop) {
     return WalkResult::interrupt();
   });
   return obstacle;
-}
-
-static bool isZero(Value value) {
-  Attribute constant;
-  if (!matchPattern(value, m_Constant(&constant)))
-    return false;
-  if (auto elements = dyn_cast<DenseElementsAttr>(constant)) {
-    if (!elements.isSplat())
-      return false;
-    constant = elements.getSplatValue<Attribute>();
-  }
-  if (auto number = dyn_cast<FloatAttr>(constant))
-    return number.getValue().isPosZero();
-  auto number = dyn_cast<IntegerAttr>(constant);
-  return number && number.getValue().isZero();
 }
 
 /// Bytes that a copy of this tile into this buffer moves at once.
@@ -250,73 +201,6 @@ void LoopPipeliner::planLoad(tile::LoadOp load, AccessAnalysis &analysis) {
 // How far ahead
 //===----------------------------------------------------------------------===//
 
-/// The buffer that an operand looks at.
-static Value skipTrans(Value buffer) {
-  while (auto trans = buffer.getDefiningOp<MemDescTransOp>())
-    buffer = trans.getBuffer();
-  return buffer;
-}
-
-/// A product whose sum the loop carries, and nothing else looks at: it may go on into the
-/// next iteration. Of several products none does, for they end in the order they began.
-void LoopPipeliner::findAsyncDot() {
-  SmallVector<WarpgroupDotOp> dots;
-  loop.getBody()->walk([&](WarpgroupDotOp dot) { dots.push_back(dot); });
-  readsByTensorCores = !dots.empty();
-  if (dots.size() != 1 || dots.front()->getBlock() != loop.getBody() || dots.front().getIsAsync() ||
-      !isa<MemDescType>(dots.front().getA().getType()))
-    return;
-  WarpgroupDotOp dot = dots.front();
-  auto carried = dyn_cast<BlockArgument>(dot.getAcc());
-  if (!carried || carried.getOwner() != loop.getBody() || !carried.hasOneUse() ||
-      !dot.getResult().hasOneUse() || *dot.getResult().getUsers().begin() != yield)
-    return;
-  if (yield.getOperand(carried.getArgNumber() - 1) != dot.getResult())
-    return;
-  // What each iteration writes to the same place cannot be read meanwhile: only rings have
-  // a place for the next one.
-  llvm::SmallDenseSet<Operation *, 16> replaced = getReplaced();
-  for (Value operand : {Value(dot.getA()), Value(dot.getB())})
-    if (Operation *producer = skipTrans(operand).getDefiningOp())
-      if (loop->isAncestor(producer) && !replaced.contains(producer))
-        return;
-  asyncDot = dot;
-}
-
-/// Registers of a thread that a tile takes, in words.
-static int64_t getWords(Type type, unsigned warps) {
-  auto tile = dyn_cast<RankedTensorType>(type);
-  if (!tile)
-    return 1;
-  int64_t bytes = tile.getNumElements() * getElementBytes(tile.getElementType());
-  return llvm::divideCeil(bytes, int64_t(4) * 32 * warps);
-}
-
-/// A product of which another one's factor is computed, and that needs nothing but a copied
-/// tile and what the loop does not change.
-void LoopPipeliner::findSkewedDot() {
-  SmallVector<WarpgroupDotOp> dots;
-  loop.getBody()->walk([&](WarpgroupDotOp dot) { dots.push_back(dot); });
-  if (dots.size() != 2 || dots[0]->getBlock() != loop.getBody() ||
-      dots[1]->getBlock() != loop.getBody() || dots[0].getIsAsync() || dots[1].getIsAsync())
-    return;
-  WarpgroupDotOp dot = dots.front();
-  auto buffer = skipTrans(dot.getB()).getDefiningOp<LocalAllocOp>();
-  if (!loop.isDefinedOutsideOfLoop(dot.getA()) || !loop.isDefinedOutsideOfLoop(dot.getAcc()) ||
-      !buffer || !llvm::any_of(loads, [&](const PipelinedLoad &planned) {
-        return llvm::is_contained(planned.buffers, buffer);
-      }))
-    return;
-  // Two results and a factor half as wide are held at once, beside what the loop carries.
-  constexpr int64_t kOthers = 48, kMost = 255, kOfMultiprocessor = 65536;
-  unsigned warps = tilegpu::getNumWarps(loop).value_or(4);
-  int64_t words = kOthers + getWords(dot.getType(), warps) * 5 / 2;
-  for (Value value : loop.getRegionIterArgs())
-    words += getWords(value.getType(), warps);
-  if (words <= std::min<int64_t>(kMost, kOfMultiprocessor / (32 * warps)))
-    skewedDot = dot;
-}
-
 llvm::SmallDenseSet<Operation *, 16> LoopPipeliner::getReplaced() const {
   llvm::SmallDenseSet<Operation *, 16> replaced;
   for (const PipelinedLoad &planned : loads) {
@@ -326,37 +210,11 @@ llvm::SmallDenseSet<Operation *, 16> LoopPipeliner::getReplaced() const {
   return replaced;
 }
 
-/// Shared memory of the function that the rings cannot have: other buffers that are there
-/// at the same time.
-int64_t LoopPipeliner::getOtherBytes() {
-  llvm::SmallDenseSet<Operation *, 16> replaced = getReplaced();
-  int64_t bytes = 0;
-  loop->getParentOfType<tile::FuncOp>().walk([&](Operation *op) {
-    // What is in another loop may lie where this one's rings do.
-    auto around = op->getParentOfType<LoopLikeOpInterface>();
-    if (around && !around->isAncestor(loop) && !loop->isAncestor(around))
-      return;
-    auto isOver = [&](Operation *user) {
-      Operation *ancestor = loop->getBlock()->findAncestorOpInBlock(*user);
-      return ancestor && ancestor->isBeforeInBlock(loop);
-    };
-    if (auto buffer = dyn_cast<LocalAllocOp>(op))
-      if (!replaced.contains(op) && !llvm::all_of(op->getUsers(), isOver))
-        bytes += buffer.getType().getNumBytes();
-    // A product by multiply-add keeps its operands there.
-    if (isa<tile::DotOp, tile::DotScaledOp>(op) && loop->isAncestor(op))
-      for (Value operand : op->getOperands().drop_back())
-        if (auto tile = dyn_cast<RankedTensorType>(operand.getType()))
-          bytes += tile.getNumElements() * getElementBytes(tile.getElementType());
-  });
-  return bytes;
-}
-
 bool LoopPipeliner::planSlots() {
   int64_t perSlot = 0;
   for (PipelinedLoad &planned : loads)
     perSlot += planned.slot.getRing(1).getSlotBytes();
-  int64_t fitting = (limit - kReserve - getOtherBytes()) / perSlot;
+  int64_t fitting = (limit - kExchangeBytes - getOtherBytes(loop, getReplaced())) / perSlot;
   // The operands of a product that goes on take a slot more.
   slots = std::clamp<int64_t>(fitting, 0, wanted + (asyncDot ? 1 : 0));
   if (slots < 2) {
@@ -409,8 +267,10 @@ bool LoopPipeliner::plan() {
     planLoad(load, analysis);
   if (loads.empty())
     return false;
-  findAsyncDot();
-  findSkewedDot();
+  loop.getBody()->walk([&](WarpgroupDotOp) { readsByTensorCores = true; });
+  llvm::SmallDenseSet<Operation *, 16> replaced = getReplaced();
+  asyncDot = findAsyncProduct(loop, replaced);
+  skewedDot = findSkewedProduct(loop, replaced);
   return planSlots();
 }
 

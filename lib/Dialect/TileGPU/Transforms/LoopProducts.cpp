@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "LoopProducts.h"
+
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+/// Whether a use is an operand of a product that is not the accumulator.
+static bool isFactor(OpOperand &use) {
+  Operation *user = use.getOwner();
+  if (isa<tile::DotOp, MmaDotOp, WarpgroupDotOp>(user))
+    return use.getOperandNumber() != 2;
+  return isa<tile::DotScaledOp>(user);
+}
+
+bool tessera::tilegpu::reachesProduct(Value tile, Block *block) {
+  SmallVector<Value> work{tile};
+  llvm::SmallDenseSet<Operation *, 16> seen;
+  while (!work.empty())
+    for (OpOperand &use : work.pop_back_val().getUses()) {
+      if (isFactor(use))
+        return true;
+      Operation *user = use.getOwner();
+      if (user->getBlock() != block || user->getNumResults() != 1 ||
+          !(isMemoryEffectFree(user) || isa<LocalAllocOp, LocalLoadOp>(user)) ||
+          isa<tile::ReduceOp, tile::DotOp, MmaDotOp, WarpgroupDotOp>(user) ||
+          !seen.insert(user).second)
+        continue;
+      work.push_back(user->getResult(0));
+    }
+  return false;
+}
+
+bool tessera::tilegpu::isZero(Value value) {
+  Attribute constant;
+  if (!matchPattern(value, m_Constant(&constant)))
+    return false;
+  if (auto elements = dyn_cast<DenseElementsAttr>(constant)) {
+    if (!elements.isSplat())
+      return false;
+    constant = elements.getSplatValue<Attribute>();
+  }
+  if (auto number = dyn_cast<FloatAttr>(constant))
+    return number.getValue().isPosZero();
+  auto number = dyn_cast<IntegerAttr>(constant);
+  return number && number.getValue().isZero();
+}
+
+Value tessera::tilegpu::skipTrans(Value buffer) {
+  while (auto trans = buffer.getDefiningOp<MemDescTransOp>())
+    buffer = trans.getBuffer();
+  return buffer;
+}
+
+WarpgroupDotOp tessera::tilegpu::findAsyncProduct(scf::ForOp loop, const ReplacedOps &replaced) {
+  SmallVector<WarpgroupDotOp> dots;
+  loop.getBody()->walk([&](WarpgroupDotOp dot) { dots.push_back(dot); });
+  if (dots.size() != 1 || dots.front()->getBlock() != loop.getBody() || dots.front().getIsAsync() ||
+      !isa<MemDescType>(dots.front().getA().getType()))
+    return {};
+  WarpgroupDotOp dot = dots.front();
+  auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
+  auto carried = dyn_cast<BlockArgument>(dot.getAcc());
+  if (!carried || carried.getOwner() != loop.getBody() || !carried.hasOneUse() ||
+      !dot.getResult().hasOneUse() || *dot.getResult().getUsers().begin() != yield)
+    return {};
+  if (yield.getOperand(carried.getArgNumber() - 1) != dot.getResult())
+    return {};
+  // What each iteration writes to the same place cannot be read meanwhile: only rings have
+  // a place for the next one.
+  for (Value operand : {Value(dot.getA()), Value(dot.getB())})
+    if (Operation *producer = skipTrans(operand).getDefiningOp())
+      if (loop->isAncestor(producer) && !replaced.contains(producer))
+        return {};
+  return dot;
+}
+
+/// Registers of a thread that a tile takes, in words.
+static int64_t getWords(Type type, unsigned warps) {
+  auto tile = dyn_cast<RankedTensorType>(type);
+  if (!tile)
+    return 1;
+  int64_t bytes = tile.getNumElements() * getElementBytes(tile.getElementType());
+  return llvm::divideCeil(bytes, int64_t(4) * 32 * warps);
+}
+
+WarpgroupDotOp tessera::tilegpu::findSkewedProduct(scf::ForOp loop, const ReplacedOps &replaced) {
+  SmallVector<WarpgroupDotOp> dots;
+  loop.getBody()->walk([&](WarpgroupDotOp dot) { dots.push_back(dot); });
+  if (dots.size() != 2 || dots[0]->getBlock() != loop.getBody() ||
+      dots[1]->getBlock() != loop.getBody() || dots[0].getIsAsync() || dots[1].getIsAsync())
+    return {};
+  WarpgroupDotOp dot = dots.front();
+  auto buffer = skipTrans(dot.getB()).getDefiningOp<LocalAllocOp>();
+  if (!loop.isDefinedOutsideOfLoop(dot.getA()) || !loop.isDefinedOutsideOfLoop(dot.getAcc()) ||
+      !buffer || !replaced.contains(buffer))
+    return {};
+  // Two results and a factor half as wide are held at once, beside what the loop carries.
+  constexpr int64_t kOthers = 48, kMost = 255, kOfMultiprocessor = 65536;
+  unsigned warps = tilegpu::getNumWarps(loop).value_or(4);
+  int64_t words = kOthers + getWords(dot.getType(), warps) * 5 / 2;
+  for (Value value : loop.getRegionIterArgs())
+    words += getWords(value.getType(), warps);
+  if (words > std::min<int64_t>(kMost, kOfMultiprocessor / (32 * warps)))
+    return {};
+  return dot;
+}
+
+int64_t tessera::tilegpu::getOtherBytes(scf::ForOp loop, const ReplacedOps &replaced) {
+  int64_t bytes = 0;
+  loop->getParentOfType<tile::FuncOp>().walk([&](Operation *op) {
+    // What is in another loop may lie where this one's rings do.
+    auto around = op->getParentOfType<LoopLikeOpInterface>();
+    if (around && !around->isAncestor(loop) && !loop->isAncestor(around))
+      return;
+    auto isOver = [&](Operation *user) {
+      Operation *ancestor = loop->getBlock()->findAncestorOpInBlock(*user);
+      return ancestor && ancestor->isBeforeInBlock(loop);
+    };
+    if (auto buffer = dyn_cast<LocalAllocOp>(op))
+      if (!replaced.contains(op) && !llvm::all_of(op->getUsers(), isOver))
+        bytes += buffer.getType().getNumBytes();
+    // A product by multiply-add keeps its operands there.
+    if (isa<tile::DotOp, tile::DotScaledOp>(op) && loop->isAncestor(op))
+      for (Value operand : op->getOperands().drop_back())
+        if (auto tile = dyn_cast<RankedTensorType>(operand.getType()))
+          bytes += tile.getNumElements() * getElementBytes(tile.getElementType());
+  });
+  return bytes;
+}

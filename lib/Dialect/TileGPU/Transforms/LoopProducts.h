@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a loop with products tells whoever copies their operands ahead, by the program's own
+// threads (Pipeline.cpp) or by one of their own (WarpSpecialize.cpp): which tiles reach a
+// product, which products may be under way while other work is done, and how much shared
+// memory is left for rings.
+
+#ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_LOOPPRODUCTS_H
+#define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_LOOPPRODUCTS_H
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace tessera::tilegpu {
+
+/// The hint on a loop: its stages.
+inline constexpr llvm::StringLiteral kStagesAttr = "tile.num_stages";
+
+/// Shared memory left to what exchanges elements inside of a loop.
+inline constexpr int64_t kExchangeBytes = 8 << 10;
+
+/// Loads that are copied ahead, and buffers that are slots of rings instead.
+using ReplacedOps = llvm::SmallDenseSet<mlir::Operation *, 16>;
+
+/// Whether a tile becomes a factor of a product in this block, through ops that are done
+/// element by element, or only move elements.
+bool reachesProduct(mlir::Value tile, mlir::Block *block);
+
+/// Whether all elements are the constant 0 (not -0).
+bool isZero(mlir::Value value);
+
+/// The buffer that an operand looks at, turned or not.
+mlir::Value skipTrans(mlir::Value buffer);
+
+/// A product whose sum the loop carries, and nothing else looks at: it may go on into the
+/// next iteration. Null if there is none. Of several products none does, for they end in
+/// the order they began.
+WarpgroupDotOp findAsyncProduct(mlir::scf::ForOp loop, const ReplacedOps &replaced);
+
+/// A product of which another one's factor is computed, and that needs nothing but a copied
+/// tile and what the loop does not change: it may be done an iteration ahead, if there are
+/// registers for it. Null if there is none.
+WarpgroupDotOp findSkewedProduct(mlir::scf::ForOp loop, const ReplacedOps &replaced);
+
+/// Shared memory of the function that the rings of a loop cannot have: other buffers that
+/// are there at the same time.
+int64_t getOtherBytes(mlir::scf::ForOp loop, const ReplacedOps &replaced);
+
+} // namespace tessera::tilegpu
+
+#endif // TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_LOOPPRODUCTS_H
