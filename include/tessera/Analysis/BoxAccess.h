@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which loads and stores move a box: a rectangular part of a strided array, as the copy
+// engine of a GPU does it on its own once it has a description of the array (a tensor map)
+// and the coordinates of the box.
+//
+// The arrays are found again in the arithmetic on pointers. Every tile of integers or
+// pointers is seen as
+//
+//     value[i0, i1, ...] = uniform + sum over d of stride_d * i_d
+//
+// with polynomials of scalars for `uniform` and the strides. `uniform` is shared out among
+// the dimensions: to each goes what is a multiple of its stride, and what a mask compares
+// with the bound of an array says which part that is.
+//
+// Worked example, the left operand of a product, with loop `for k in range(0, K, 64)`:
+//
+//     rows = pid * 128 + range(128);  ks = range(64)
+//     p = a + rows[:, None] * ld + ks[None, :] + k
+//     load(p, mask = (rows[:, None] < M) & (ks[None, :] < K - k), other = 0)
+//
+//     base a     dim 0: extent M, stride ld, coordinate pid * 128
+//                dim 1: extent K, stride 1,  coordinate k
+//
+// Extents and strides must be known at the launch: they are expressions of the kernel's
+// arguments. Coordinates are computed in the kernel; they can be computed anywhere, for
+// they are polynomials, also of the trips of loops that moved pointers along.
+//
+// Beyond the extents (and at negative coordinates) loads give 0 and stores do nothing. A
+// dimension without a bound in the mask has none: its extent is kUnboundedExtent.
+
+#ifndef TESSERA_ANALYSIS_BOXACCESS_H
+#define TESSERA_ANALYSIS_BOXACCESS_H
+
+#include "mlir/IR/AffineExpr.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+#include "tessera/Analysis/Access.h"
+#include "tessera/Analysis/ScalarPolynomial.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+
+#include <string>
+
+namespace tessera {
+
+/// An integer that is known at the launch: symbol k of it is argument k of the kernel.
+using LaunchExpr = mlir::AffineExpr;
+
+inline constexpr int64_t kUnboundedExtent = int64_t(1) << 31;
+
+/// A tensor map has at most so many dimensions.
+inline constexpr unsigned kMaxBoxRank = 5;
+
+/// A dimension of the array.
+struct BoxDim {
+  LaunchExpr extent; ///< in elements
+  LaunchExpr stride; ///< in elements
+  /// The dimension of the tile that lies along this one; none for an outer dimension, of
+  /// which the box holds one element (a batch, a head).
+  std::optional<unsigned> tileDim;
+  /// The tile's extent along this dimension; 1 for an outer one.
+  int64_t tileExtent = 1;
+  /// Where the box begins.
+  ScalarPolynomial coordinate;
+};
+
+class BoxAccess {
+public:
+  /// The kernel's pointer that the array begins at.
+  mlir::BlockArgument getBase() const { return base; }
+  mlir::Type getElementType() const { return elementType; }
+  /// Outer dimensions first, then every dimension of the tile, of which the one whose
+  /// stride is 1 is last and the others are in the tile's order. At most kMaxBoxRank.
+  llvm::ArrayRef<BoxDim> getDims() const { return dims; }
+  /// What must not be negative at a launch, or this is no box there.
+  llvm::ArrayRef<LaunchExpr> getConditions() const { return conditions; }
+
+  /// Whether the coordinates can be computed in code that is not inside `region`, which the
+  /// access is in, as long as that code has variables of its own for the loops there. If
+  /// not, `why` (may be null) says what stands against it.
+  bool canEmitOutside(mlir::Region &region, std::string *why = nullptr) const;
+
+  /// Computes the coordinate of a dimension, an i32. What the mapping names is replaced:
+  /// induction variables by those of loops with the same bounds and steps, usually. Values
+  /// that are not to be seen at the insertion point are computed again there, which
+  /// `canEmitOutside` has promised to be possible; the mapping remembers them.
+  mlir::Value emitCoordinate(mlir::OpBuilder &builder, mlir::Location loc, unsigned dim,
+                             mlir::IRMapping &mapping) const;
+
+private:
+  friend class BoxFinder;
+
+  mlir::BlockArgument base;
+  mlir::Type elementType;
+  llvm::SmallVector<BoxDim, 4> dims;
+  llvm::SmallVector<LaunchExpr, 2> conditions;
+};
+
+/// The box of a load or store. None if it moves no box, or the kernel cannot know it; then
+/// `why` (may be null) gets the reason, in the words of the language ("the mask is not a
+/// range along dimension 0").
+std::optional<BoxAccess> getBoxAccess(tile::LoadOp load, AccessAnalysis &analysis,
+                                      std::string *why = nullptr);
+std::optional<BoxAccess> getBoxAccess(tile::StoreOp store, AccessAnalysis &analysis,
+                                      std::string *why = nullptr);
+
+} // namespace tessera
+
+#endif // TESSERA_ANALYSIS_BOXACCESS_H

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Sums of products of scalars, for reasoning about index arithmetic as if integers were
+// those of mathematics:
+//
+//     pid * 64 * ld + 3        {64, [pid, ld]} + {3, []}
+//
+// A loop's induction variable is never a factor itself. As a factor it stands for the
+// number of the trip, counted from 0, of which the variable is `lower bound + step * trip`;
+// so what a loop adds to a carried value each trip is a product like any other.
+
+#ifndef TESSERA_ANALYSIS_SCALARPOLYNOMIAL_H
+#define TESSERA_ANALYSIS_SCALARPOLYNOMIAL_H
+
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <optional>
+
+namespace tessera {
+
+/// `scale` times all the factors.
+struct ScalarTerm {
+  int64_t scale = 0;
+  /// In the order in which they came up; two terms are alike if they are a permutation.
+  llvm::SmallVector<mlir::Value, 2> factors;
+
+  bool isConstant() const { return factors.empty(); }
+  bool isLike(const ScalarTerm &other) const;
+};
+
+class ScalarPolynomial {
+public:
+  ScalarPolynomial() = default;
+  ScalarPolynomial(int64_t constant);
+  static ScalarPolynomial ofFactor(mlir::Value factor);
+
+  /// No two alike, none 0. Their order is that in which they were added.
+  llvm::ArrayRef<ScalarTerm> getTerms() const { return terms; }
+  bool isZero() const { return terms.empty(); }
+  /// The value, if there are no factors.
+  std::optional<int64_t> getConstant() const;
+  bool operator==(const ScalarPolynomial &other) const;
+
+  /// Nothing where a number leaves 64 bits, or where there would be too many terms.
+  std::optional<ScalarPolynomial> plus(const ScalarPolynomial &other) const;
+  std::optional<ScalarPolynomial> minus(const ScalarPolynomial &other) const;
+  std::optional<ScalarPolynomial> times(const ScalarPolynomial &other) const;
+  /// The quotient by a polynomial of one term, if there is no remainder.
+  std::optional<ScalarPolynomial> dividedBy(const ScalarPolynomial &divisor) const;
+
+  /// The terms all of whose factors are of a kind, and the others.
+  std::pair<ScalarPolynomial, ScalarPolynomial>
+  partition(llvm::function_ref<bool(mlir::Value)> isOfKind) const;
+
+private:
+  bool add(ScalarTerm term);
+
+  llvm::SmallVector<ScalarTerm, 2> terms;
+};
+
+/// The quotient of two terms, if there is no remainder.
+std::optional<ScalarTerm> divideTerms(const ScalarTerm &term, const ScalarTerm &divisor);
+
+} // namespace tessera
+
+#endif // TESSERA_ANALYSIS_SCALARPOLYNOMIAL_H
