@@ -64,7 +64,8 @@ def compilers() -> dict[str, Any]:
     return {"tessera": tessera, **({"triton": triton} if triton is not None else {})}
 
 
-Launch = Callable[[Any], None]
+Launch = Callable[[Any], Any]
+"""Does the work on a set of buffers; a kernel's launch gives the compiled kernel."""
 
 
 @dataclass
@@ -122,12 +123,28 @@ def replay(graph: torch.cuda.CUDAGraph) -> float:
     return start.elapsed_time(end)
 
 
-def fastest(variants: list[Launch], sets: list[Any], launches: int) -> torch.cuda.CUDAGraph:
-    """The graph of the variant that takes the least time."""
+def fastest(
+    variants: list[Launch], sets: list[Any], launches: int
+) -> tuple[torch.cuda.CUDAGraph, Launch]:
+    """The variant that takes the least time, and its graph."""
     graphs = [capture(launch, sets, launches) for launch in variants]
     if len(graphs) == 1:
-        return graphs[0]
-    return min(graphs, key=lambda graph: min(replay(graph) for _ in range(4)))
+        return graphs[0], variants[0]
+    times = [min(replay(graph) for _ in range(4)) for graph in graphs]
+    best = times.index(min(times))
+    return graphs[best], variants[best]
+
+
+def describe_variant(launch: Launch, buffers: Any) -> dict[str, Any]:
+    """What there is to know of a variant: its configuration, and what its kernel takes."""
+    facts: dict[str, Any] = {}
+    if hasattr(launch, "config"):
+        facts["config"] = launch.config
+    compiled = launch(buffers)
+    for name in ("n_regs", "n_spills"):
+        if getattr(compiled, name, None) is not None:
+            facts[name] = getattr(compiled, name)
+    return facts
 
 
 def measure(row: Row, rounds: int) -> None:
@@ -149,10 +166,15 @@ def measure(row: Row, rounds: int) -> None:
                 right.setdefault(name, []).append(launch)
             except Exception as error:  # one competitor that fails is a result, too
                 lines = f"{type(error).__name__}: {error}".strip().splitlines()
-                row.results[name] = {"error": " ".join(lines)[:300]}
+                text = " ".join(lines)[:300]
+                result = row.results.setdefault(name, {"error": text, "failed": []})
+                result["failed"].append([getattr(launch, "config", None), text])
                 traceback.print_exc()
     sets = [first] + [row.make() for _ in range(count - 1)]
-    captured = {name: fastest(variants, sets, launches) for name, variants in right.items()}
+    captured, facts = {}, {}
+    for name, variants in right.items():
+        captured[name], best = fastest(variants, sets, launches)
+        facts[name] = describe_variant(best, first)
     times: dict[str, list[float]] = {name: [] for name in captured}
     names = list(captured)
     for name in names:
@@ -163,7 +185,9 @@ def measure(row: Row, rounds: int) -> None:
     for name, values in times.items():
         middle = statistics.median(values)
         spread = (max(values) - min(values)) / middle
-        row.results[name] = {"ms": middle, "spread": spread, "GB/s": row.bytes / middle / 1e6}
+        speed = {"ms": middle, "spread": spread, "GB/s": row.bytes / middle / 1e6}
+        failed = row.results.get(name, {}).get("failed", [])
+        row.results[name] = {**speed, **facts[name], **({"failed": failed} if failed else {})}
     del captured, sets, first
     torch.cuda.empty_cache()
 

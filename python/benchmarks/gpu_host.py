@@ -8,7 +8,7 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gpu
@@ -33,18 +33,23 @@ def workload(name: str) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
     return "rms_norm", (x, w, out, n, 1e-6), gpu.row_config(n)
 
 
-def compile_times() -> dict[str, Any]:
+def compile_times(
+    names: Sequence[str] = ("add", "softmax 4096", "rms norm 4096"),
+    workload: Callable[[str], tuple[str, tuple[Any, ...], dict[str, Any]]] = workload,
+    load: Callable[[Any], dict[str, Any]] = gpu.load_kernels,
+) -> dict[str, Any]:
     """Milliseconds from the first launch to machine code, nothing cached, medians.
 
-    Tessera's are also given without the part of ptxas.
+    Tessera's are also given without the part of ptxas. `load` makes new kernels of a
+    compiler, `workload` says which of them to build for which arguments.
     """
     result: dict[str, Any] = {}
-    for name in ("add", "softmax 4096", "rms norm 4096"):
+    for name in names:
         kernel, arguments, options = workload(name)
         mine, without, theirs = [], [], []
         for _ in range(REPEATS):
             with settings.override(cache="off"):
-                fresh = gpu.load_kernels(tessera)[kernel]
+                fresh = load(tessera)[kernel]
                 start = time.perf_counter()
                 compiled = fresh.warmup(*arguments, grid=(1,), **options)
                 mine.append((time.perf_counter() - start) * 1e3)
@@ -53,7 +58,7 @@ def compile_times() -> dict[str, Any]:
             if gpu.triton is not None:
                 with tempfile.TemporaryDirectory() as folder:
                     os.environ["TRITON_CACHE_DIR"] = folder
-                    fresh = gpu.load_kernels(gpu.triton)[kernel]
+                    fresh = load(gpu.triton)[kernel]
                     start = time.perf_counter()
                     fresh.warmup(*arguments, grid=(1,), **options)
                     theirs.append((time.perf_counter() - start) * 1e3)

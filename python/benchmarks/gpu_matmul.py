@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Products and attention on an NVIDIA GPU: one source under Tessera and Triton, and the libraries.
 
-Usage: gpu_matmul.py [--only TEXT] [--json FILE] [--rounds N] [--verbose]
+Usage: gpu_matmul.py [--only TEXT] [--json FILE] [--rounds N] [--compile]
 
 Measured as in gpu.py: graphs of launches on buffers that go round, replayed in turns. Every
-compiler gets the same list of configurations; the best of each counts. cuBLAS and cuDNN are
-what torch calls.
+compiler gets the same list of configurations; the best of each counts. Triton's persistent
+kernels with tensor descriptors are a competitor of their own, with their own configurations:
+Tessera is to reach the better of both from the plain kernel. cuBLAS and cuDNN are what torch
+calls. `--only` takes rows that hold all of its words, or those of one of its parts between
+commas.
 """
 
 from __future__ import annotations
@@ -14,7 +17,8 @@ import argparse
 import json
 import pathlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -43,6 +47,27 @@ FEW_ROWS = [
     (16, 32, 128, 4, 5), (16, 64, 128, 4, 5), (16, 64, 256, 4, 4), (16, 128, 64, 4, 6),
     (16, 32, 256, 4, 5), (64, 32, 128, 4, 6), (64, 64, 128, 4, 4),
 ]  # fmt: skip
+WIDE_ELEMENTS = [
+    (128, 256, 32, 8, 3), (128, 256, 32, 8, 4), (256, 128, 32, 8, 3), (128, 128, 32, 8, 4),
+    (128, 128, 32, 4, 4), (64, 128, 32, 4, 4),
+]  # fmt: skip
+NARROW_ELEMENTS = [
+    (128, 256, 128, 8, 3), (128, 256, 128, 8, 4), (256, 128, 128, 8, 3), (128, 128, 128, 8, 4),
+    (128, 128, 128, 4, 4), (128, 256, 64, 8, 4),
+]  # fmt: skip
+INT4 = {
+    16: [(16, 64, 128, 4, 5), (16, 128, 128, 4, 4), (16, 64, 64, 4, 6), (16, 128, 128, 8, 4)],
+    4096: [
+        (128, 128, 64, 4, 3), (128, 128, 64, 8, 3), (128, 256, 64, 8, 3), (64, 128, 64, 4, 4),
+        (256, 128, 64, 8, 3), (128, 64, 64, 4, 4),
+    ],
+}  # fmt: skip
+# The same and whether the epilogue is in halves; for elements of 16 bits, BK for others follows.
+PERSISTENT = [
+    (128, 256, 64, 8, 3, 0), (128, 256, 64, 8, 3, 1), (128, 256, 64, 8, 4, 1),
+    (128, 128, 64, 4, 4, 0), (128, 128, 64, 8, 4, 0), (128, 128, 64, 4, 3, 1),
+    (64, 256, 64, 4, 4, 0), (64, 128, 64, 4, 4, 0), (64, 64, 128, 4, 4, 0),
+]  # fmt: skip
 
 # BM, BN, warps, stages
 ATTENTION_CONFIGS = [
@@ -51,45 +76,236 @@ ATTENTION_CONFIGS = [
 ]  # fmt: skip
 
 
+@dataclass
+class Variant:
+    """A launch of one configuration."""
+
+    config: Sequence[int]
+    launch: gpu.Launch
+
+    def __call__(self, buffers: Any) -> Any:
+        return self.launch(buffers)
+
+
 def load_kernels(compiler: Any) -> dict[str, Any]:
     names = {"jit": compiler.jit, "tl": compiler.language, "__name__": KERNELS.stem}
     exec(compile(KERNELS.read_text(), str(KERNELS), "exec"), names)
     return names
 
 
+# --- Products -----------------------------------------------------------------------------
+
+
+@dataclass
+class Kind:
+    """A type of product: of its operands, sums and result."""
+
+    name: str
+    element: torch.dtype
+    result: torch.dtype
+    acc: str
+    along_k: bool = False
+    """Whether rows of the second operand's memory are along K."""
+
+    @property
+    def bytes(self) -> int:
+        return self.element.itemsize
+
+
+BF16 = Kind("bf16", torch.bfloat16, torch.bfloat16, "float32")
+KINDS = [
+    Kind("f16", torch.float16, torch.float16, "float32"),
+    Kind("tf32", torch.float32, torch.float32, "float32"),
+    Kind("int8", torch.int8, torch.int32, "int32"),
+    Kind("tf32", torch.float32, torch.float32, "float32", along_k=True),
+    Kind("int8", torch.int8, torch.int32, "int32", along_k=True),
+    Kind("fp8", torch.float8_e4m3fn, torch.bfloat16, "float32"),
+    Kind("fp8", torch.float8_e4m3fn, torch.bfloat16, "float32", along_k=True),
+]
+
+
+def draw(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    if dtype == torch.float8_e4m3fn:
+        return gpu.random(shape, torch.float16).to(dtype)
+    return gpu.random(shape, dtype)
+
+
+def check_product(s: Any, k: int, want: Any = None) -> None:
+    """Compares some rows with a product in float64."""
+    m = s["c"].shape[0]
+    some = torch.unique(torch.linspace(0, m - 1, 65, device="cuda").long())
+    if want is None:
+        want = s["a"][some].double() @ s["b"].double()
+    else:
+        want = want(some)
+    error = float((s["c"][some].double() - want).abs().max())
+    # Integers are exact; floats are products of numbers about 1.
+    limit = 0.0 if s["c"].dtype == torch.int32 else 2e-2 * k**0.5
+    assert error <= limit, f"off by {error}"
+    assert bool(torch.isfinite(s["c"]).all())
+
+
+def library_product(kind: Kind) -> list[gpu.Launch]:
+    if kind.name == "int8":
+        # The library wants the second operand along K; another order is its own to change.
+        return [lambda s: torch._int_mm(s["a"], s["b"], out=s["c"])]
+    if kind.name == "fp8":
+
+        def scaled(s: Any, fast: bool) -> None:
+            one = s.setdefault("one", torch.ones((), device="cuda"))
+            torch._scaled_mm(
+                s["a"], s["b"], one, one, out_dtype=s["c"].dtype, use_fast_accum=fast, out=s["c"]
+            )
+
+        return [lambda s: scaled(s, True), lambda s: scaled(s, False)]
+    return [lambda s: torch.matmul(s["a"], s["b"], out=s["c"])]
+
+
+def matmul_row(
+    kernels: dict[str, dict[str, Any]], kind: Kind, m: int, n: int, k: int
+) -> tuple[gpu.Row, float]:
+    def make() -> Any:
+        b = draw((n, k), kind.element).T if kind.along_k else draw((k, n), kind.element)
+        s = {"a": draw((m, k), kind.element), "b": b}
+        s["c"] = torch.empty((m, n), dtype=kind.result, device="cuda")
+        gpu.poison(s["c"])
+        return s
+
+    def variant(own: Any, config: tuple[int, ...]) -> Variant:
+        bm, bn, bk, warps, stages = config
+        blocks, acc = -(-m // bm) * -(-n // bn), getattr(own["tl"], kind.acc)
+        return Variant(
+            config,
+            lambda s: own["matmul"][(blocks,)](
+                s["a"], s["b"], s["c"], m, n, k, k, s["b"].stride(0), s["b"].stride(1), n, ACC=acc,
+                BM=bm, BN=bn, BK=bk, GROUP=8, num_warps=warps, num_stages=stages,
+            ),
+        )  # fmt: skip
+
+    configs = {4: WIDE_ELEMENTS, 2: FEW_ROWS if m <= 64 else CONFIGS, 1: NARROW_ELEMENTS}
+    competitors: dict[str, Any] = {
+        name: [variant(own, config) for config in configs[kind.bytes]]
+        for name, own in kernels.items()
+    }
+    # Descriptors want rows of a multiple of 16 bytes.
+    if "triton" in kernels and all(extent * kind.bytes % 16 == 0 for extent in (n, k)):
+        from gpu_matmul_triton import persistent_matmul
+
+        acc = getattr(kernels["triton"]["tl"], kind.acc)
+        scaled = [
+            (bm, bn, bk * 2 // kind.bytes, *rest)
+            for bm, bn, bk, *rest in PERSISTENT
+            if m > 64 or bm == 64
+        ]
+        competitors["descriptors"] = [
+            Variant(config, lambda s, c=config: persistent_matmul(s["a"], s["b"], s["c"], acc, c))
+            for config in scaled
+        ]
+    competitors["library"] = library_product(kind)
+    work = f"matmul {kind.name} {m}x{n}x{k}" + (" along k" if kind.along_k else "")
+    return gpu.Row(work, make, competitors, lambda s: check_product(s, k), 0), 2.0 * m * n * k
+
+
 def matmul_rows(kernels: dict[str, dict[str, Any]]) -> Iterator[tuple[gpu.Row, float]]:
     for m, n, k in SHAPES:
+        yield matmul_row(kernels, BF16, m, n, k)
+    for kind in KINDS:
+        size = 8192 if kind.name == "fp8" else 4096
+        yield matmul_row(kernels, kind, size, size, size)
 
-        def make(m: int = m, n: int = n, k: int = k) -> Any:
+
+def gelu_rows(kernels: dict[str, dict[str, Any]]) -> Iterator[tuple[gpu.Row, float]]:
+    m = n = k = 4096
+
+    def make() -> Any:
+        s = {
+            "a": gpu.random((m, k), torch.bfloat16), "b": gpu.random((k, n), torch.bfloat16),
+            "bias": gpu.random(n, torch.bfloat16),
+            "c": torch.empty((m, n), dtype=torch.bfloat16, device="cuda"),
+        }  # fmt: skip
+        gpu.poison(s["c"])
+        return s
+
+    def variant(own: Any, config: tuple[int, ...]) -> Variant:
+        bm, bn, bk, warps, stages = config
+        return Variant(
+            config,
+            lambda s: own["matmul_bias_gelu"][(-(-m // bm) * -(-n // bn),)](
+                s["a"], s["b"], s["bias"], s["c"], m, n, k, k, n, n,
+                BM=bm, BN=bn, BK=bk, GROUP=8, num_warps=warps, num_stages=stages,
+            ),
+        )  # fmt: skip
+
+    def library(s: Any) -> None:
+        product = torch.matmul(s["a"], s["b"])
+        torch.ops.aten.gelu.out(product + s["bias"], out=s["c"])
+
+    def library_addmm(s: Any) -> None:
+        torch.ops.aten.gelu.out(torch.addmm(s["bias"], s["a"], s["b"]), out=s["c"])
+
+    def want(s: Any, some: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.gelu(
+            s["a"][some].double() @ s["b"].double() + s["bias"].double()
+        )
+
+    competitors: dict[str, Any] = {
+        name: [variant(own, config) for config in CONFIGS[:9]] for name, own in kernels.items()
+    }
+    competitors["library"] = [library, library_addmm]
+    yield gpu.Row(
+        f"matmul bias gelu bf16 {m}x{n}x{k}",
+        make,
+        competitors,
+        lambda s: check_product(s, k, lambda some: want(s, some)),
+        0,
+    ), 2.0 * m * n * k
+
+
+def unpack_int4(s: Any) -> torch.Tensor:
+    """The weights as numbers, N x K."""
+    packed = s["w"]
+    n, k = packed.shape[0], 2 * packed.shape[1]
+    numbers = torch.stack(((packed & 15), packed >> 4), -1).view(n, k).to(torch.bfloat16) - 8
+    return (numbers.view(n, k // 128, 128) * s["scale"][:, :, None]).view(n, k)
+
+
+def int4_rows(kernels: dict[str, dict[str, Any]]) -> Iterator[tuple[gpu.Row, float]]:
+    n = k = 4096
+    for m in (16, 4096):
+
+        def make(m: int = m) -> Any:
             s = {
-                "a": gpu.random((m, k), torch.bfloat16), "b": gpu.random((k, n), torch.bfloat16),
+                "a": gpu.random((m, k), torch.bfloat16),
+                "w": torch.randint(0, 256, (n, k // 2), dtype=torch.uint8, device="cuda"),
+                "scale": (torch.rand((n, k // 128), device="cuda") / 4 + 0.1).bfloat16(),
                 "c": torch.empty((m, n), dtype=torch.bfloat16, device="cuda"),
-            }  # fmt: skip
+            }
             gpu.poison(s["c"])
             return s
 
-        def variant(own: Any, config: tuple[int, ...], m: int = m, n: int = n, k: int = k) -> Any:
+        def variant(own: Any, config: tuple[int, ...], m: int = m) -> Variant:
             bm, bn, bk, warps, stages = config
-            blocks = -(-m // bm) * -(-n // bn)
-            return lambda s: own["matmul"][(blocks,)](
-                s["a"], s["b"], s["c"], m, n, k, k, n, n, BM=bm, BN=bn, BK=bk, GROUP=8,
-                num_warps=warps, num_stages=stages,
+            return Variant(
+                config,
+                lambda s: own["matmul_int4"][(-(-m // bm) * -(-n // bn),)](
+                    s["a"], s["w"], s["scale"], s["c"], m, n, k, BM=bm, BN=bn, BK=bk, GROUP=8,
+                    num_warps=warps, num_stages=stages,
+                ),
             )  # fmt: skip
 
-        def check(s: Any, m: int = m, k: int = k) -> None:
-            some = torch.unique(torch.linspace(0, m - 1, 65, device="cuda").long())
-            want = s["a"][some].double() @ s["b"].double()
-            error = (s["c"][some].double() - want).abs().max()
-            assert float(error) <= 2e-2 * k**0.5, f"off by {float(error)}"
-            assert bool(torch.isfinite(s["c"]).all())
+        def check(s: Any) -> None:
+            check_product(s, k, lambda some: s["a"][some].double() @ unpack_int4(s).double().T)
 
-        configs = FEW_ROWS if m <= 64 else CONFIGS
         competitors: dict[str, Any] = {
-            name: [variant(own, config) for config in configs] for name, own in kernels.items()
+            name: [variant(own, config) for config in INT4[m]] for name, own in kernels.items()
         }
-        competitors["library"] = lambda s: torch.matmul(s["a"], s["b"], out=s["c"])
-        work = f"matmul bf16 {m}x{n}x{k}"
-        yield gpu.Row(work, make, competitors, check, 0), 2.0 * m * n * k
+        competitors["library"] = lambda s: torch.matmul(s["a"], unpack_int4(s).T, out=s["c"])
+        yield gpu.Row(f"matmul int4 x bf16 {m}x{n}x{k}", make, competitors, check, 0), (
+            2.0 * m * n * k
+        )
+
+
+# --- Attention ----------------------------------------------------------------------------
 
 
 def attention_rows(kernels: dict[str, dict[str, Any]]) -> Iterator[tuple[gpu.Row, float]]:
@@ -108,9 +324,12 @@ def attention_rows(kernels: dict[str, dict[str, Any]]) -> Iterator[tuple[gpu.Row
                             causal: bool = causal, count: int = batch * heads) -> Any:  # fmt: skip
                     bm, bn, warps, stages = config
                     scale = d**-0.5 * 1.4426950408889634
-                    return lambda s: own["attention"][(t // bm, count)](
-                        s["q"], s["k"], s["v"], s["o"], t, scale, D=d, CAUSAL=causal, BM=bm,
-                        BN=bn, num_warps=warps, num_stages=stages,
+                    return Variant(
+                        config,
+                        lambda s: own["attention"][(t // bm, count)](
+                            s["q"], s["k"], s["v"], s["o"], t, scale, D=d, CAUSAL=causal, BM=bm,
+                            BN=bn, num_warps=warps, num_stages=stages,
+                        ),
                     )  # fmt: skip
 
                 def library(s: Any, causal: bool = causal) -> None:
@@ -145,36 +364,105 @@ def attention_rows(kernels: dict[str, dict[str, Any]]) -> Iterator[tuple[gpu.Row
                 ), flops
 
 
+# --- Compile times ------------------------------------------------------------------------
+
+
+def workload(name: str) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
+    """A kernel, its arguments and options, as the tables above have them."""
+    if name == "matmul":
+        a, b, c = (torch.empty((4096, 4096), dtype=torch.bfloat16, device="cuda") for _ in range(3))
+        options = {"BM": 128, "BN": 256, "BK": 64, "GROUP": 8, "num_warps": 8, "num_stages": 3}
+        # A name of a type is looked up by whoever compiles.
+        return (
+            "matmul",
+            (a, b, c, 4096, 4096, 4096, 4096, 4096, 1, 4096),
+            {"ACC": "float32", **options},
+        )
+    q, k, v, o = (
+        torch.empty((32, 2048, 64), dtype=torch.bfloat16, device="cuda") for _ in range(4)
+    )
+    options = {"D": 64, "CAUSAL": False, "BM": 128, "BN": 64, "num_warps": 4, "num_stages": 3}
+    return "attention", (q, k, v, o, 2048, 0.18), options
+
+
+def compile_times() -> dict[str, Any]:
+    import gpu_host
+
+    def load(compiler: Any) -> dict[str, Any]:
+        names = load_kernels(compiler)
+        build = names["matmul"].warmup
+
+        def warmup(*arguments: Any, ACC: str, **options: Any) -> Any:
+            return build(*arguments, ACC=getattr(names["tl"], ACC), **options)
+
+        names["matmul"].warmup = warmup
+        return names
+
+    return gpu_host.compile_times(("matmul", "attention"), workload, load)
+
+
+# --- The program --------------------------------------------------------------------------
+
+
+def table_line(row: gpu.Row) -> str:
+    """Speeds, and the ratio to the better of Triton's kernels and to the library."""
+    cells = [f"{row.work:34}"]
+    speeds = {who: result["TFLOP/s"] for who, result in row.results.items() if "ms" in result}
+    for who, result in row.results.items():
+        if "ms" not in result:
+            cells.append(f"{who} {result['error'][:60]}")
+            continue
+        failed = f" ({len(result['failed'])} failed)" if "failed" in result else ""
+        cells.append(f"{who} {result['TFLOP/s']:.1f}{failed}")
+    mine = row.results.get("tessera", {})
+    if "ms" in mine:
+        triton = max((speeds[who] for who in ("triton", "descriptors") if who in speeds), default=0)
+        for who, speed in (("triton", triton), ("library", speeds.get("library", 0))):
+            if speed:
+                cells.append(f"of {who} {speeds['tessera'] / speed:.2f}")
+        config = ",".join(map(str, mine.get("config", ())))
+        cells.append(f"[{config}] {mine.get('n_regs')} registers, {mine.get('n_spills')} spilled")
+    return "  ".join(cells)
+
+
+def is_wanted(work: str, only: str) -> bool:
+    return any(all(word in work for word in part.split()) for part in only.split(","))
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", default="")
     parser.add_argument("--json")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--compile", action="store_true", help="measure cold compiles, too")
     arguments = parser.parse_args()
     torch.manual_seed(0)
+    torch.backends.cuda.matmul.allow_tf32 = True
     kernels = {name: load_kernels(compiler) for name, compiler in gpu.compilers().items()}
-    rows = [*matmul_rows(kernels), *attention_rows(kernels)]
     results: list[Any] = []
-    report = {"environment": gpu.environment(), "rows": results}
-    for row, flops in rows:
-        if not all(part in row.work for part in arguments.only.split()):
-            continue
-        gpu.measure(row, arguments.rounds)
-        for result in row.results.values():
-            if "ms" in result:
-                result["TFLOP/s"] = flops / result["ms"] / 1e9
-        results.append({"work": row.work, "results": row.results})
-        texts = [
-            (
-                f"{name} {result['TFLOP/s']:7.1f}"
-                if "ms" in result
-                else f"{name} {result['error'][:60]}"
-            )
-            for name, result in sorted(row.results.items())
-        ]
-        print(f"{row.work:34} {'   '.join(texts)}", flush=True)
+    report: dict[str, Any] = {"environment": gpu.environment(), "rows": results}
+
+    def save() -> None:
         if arguments.json:
             pathlib.Path(arguments.json).write_text(json.dumps(report, indent=1))
+
+    for family in (matmul_rows, gelu_rows, int4_rows, attention_rows):
+        for row, flops in family(kernels):
+            if not is_wanted(row.work, arguments.only):
+                continue
+            gpu.measure(row, arguments.rounds)
+            for result in row.results.values():
+                if "ms" in result:
+                    result["TFLOP/s"] = flops / result["ms"] / 1e9
+            results.append({"work": row.work, "results": row.results})
+            print(table_line(row), flush=True)
+            save()
+    if arguments.compile:
+        import gpu_host
+
+        report["compile"] = compile_times()
+        print(gpu_host.format_times("compile", report["compile"]))
+        save()
 
 
 if __name__ == "__main__":

@@ -7,7 +7,31 @@
 
 @jit
 def matmul(
-    a_ptr, b_ptr, c_ptr, M, N, K, stride_a, stride_b, stride_c,
+    a_ptr, b_ptr, c_ptr, M, N, K, stride_a, stride_bk, stride_bn, stride_c, ACC: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    pid, blocks_m, blocks_n = tl.program_id(0), tl.cdiv(M, BM), tl.cdiv(N, BN)
+    first_m = pid // (GROUP * blocks_n) * GROUP
+    group = min(blocks_m - first_m, GROUP)
+    rows = (first_m + pid % (GROUP * blocks_n) % group) * BM + tl.arange(0, BM)
+    columns = pid % (GROUP * blocks_n) // group * BN + tl.arange(0, BN)
+    ks = tl.arange(0, BK)
+    a = a_ptr + rows[:, None] * stride_a + ks[None, :]
+    b = b_ptr + ks[:, None] * stride_bk + columns[None, :] * stride_bn
+    acc = tl.zeros((BM, BN), dtype=ACC)
+    for k in range(0, K, BK):
+        x = tl.load(a, mask=(rows[:, None] < M) & (ks[None, :] < K - k), other=0)
+        y = tl.load(b, mask=(ks[:, None] < K - k) & (columns[None, :] < N), other=0)
+        acc = tl.dot(x, y, acc, out_dtype=ACC)
+        a += BK
+        b += BK * stride_bk
+    c = c_ptr + rows[:, None] * stride_c + columns[None, :]
+    tl.store(c, acc.to(c_ptr.dtype.element_ty), mask=(rows[:, None] < M) & (columns[None, :] < N))
+
+
+@jit
+def matmul_bias_gelu(
+    a_ptr, b_ptr, bias_ptr, c_ptr, M, N, K, stride_a, stride_b, stride_c,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     pid, blocks_m, blocks_n = tl.program_id(0), tl.cdiv(M, BM), tl.cdiv(N, BN)
@@ -25,7 +49,37 @@ def matmul(
         acc = tl.dot(x, y, acc)
         a += BK
         b += BK * stride_b
+    acc += tl.load(bias_ptr + columns, mask=columns < N, other=0.0)[None, :].to(tl.float32)
+    acc = 0.5 * acc * (1.0 + tl.math.erf(acc * 0.7071067811865476))
     c = c_ptr + rows[:, None] * stride_c + columns[None, :]
+    tl.store(c, acc.to(c_ptr.dtype.element_ty), mask=(rows[:, None] < M) & (columns[None, :] < N))
+
+
+@jit
+def matmul_int4(
+    a_ptr, w_ptr, scale_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr,
+    BK: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    """Weights of 4 bits, two a byte along K, less 8 and times a scale for 128 of them."""
+    pid, blocks_m, blocks_n = tl.program_id(0), tl.cdiv(M, BM), tl.cdiv(N, BN)
+    first_m = pid // (GROUP * blocks_n) * GROUP
+    group = min(blocks_m - first_m, GROUP)
+    rows = (first_m + pid % (GROUP * blocks_n) % group) * BM + tl.arange(0, BM)
+    columns = pid % (GROUP * blocks_n) // group * BN + tl.arange(0, BN)
+    ks, halves = tl.arange(0, BK), tl.arange(0, BK // 2)
+    a = a_ptr + rows[:, None] * K + ks[None, :]
+    w = w_ptr + columns[:, None] * (K // 2) + halves[None, :]
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        x = tl.load(a, mask=rows[:, None] < M, other=0.0)
+        packed = tl.load(w, mask=columns[:, None] < N, other=0)
+        scale = tl.load(scale_ptr + columns * (K // 128) + k // 128, mask=columns < N, other=0.0)
+        low, high = (packed & 15).to(tl.int8) - 8, (packed >> 4).to(tl.int8) - 8
+        y = tl.interleave(low.to(tl.bfloat16), high.to(tl.bfloat16)) * scale[:, None]
+        acc = tl.dot(x, tl.trans(y), acc)
+        a += BK
+        w += BK // 2
+    c = c_ptr + rows[:, None] * N + columns[None, :]
     tl.store(c, acc.to(c_ptr.dtype.element_ty), mask=(rows[:, None] < M) & (columns[None, :] < N))
 
 

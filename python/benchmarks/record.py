@@ -178,6 +178,17 @@ def cpu_table(figures: Any) -> list[str]:
     return table(["work", "ms", "best other", "its ms", "ratio", "at least", "aim"], rows)
 
 
+def compile_lines(figures: Any) -> list[str]:
+    rows = [
+        [
+            kernel, f"{row['tessera_ms']:.1f}", f"{row['without_ptxas_ms']:.1f}",
+            f"{row['triton_ms']:.1f}", f"{row['ratio']:.2f}",
+        ]
+        for kernel, row in figures.items()
+    ]  # fmt: skip
+    return table(["cold compile", "ms", "without ptxas", "Triton", "of Triton"], rows)
+
+
 def gpu_table(figures: Any) -> list[str]:
     def time_of(row: Any, who: str) -> str:
         return f"{row[who]['ms'] * 1000:.1f}" if who in row else ""
@@ -193,13 +204,6 @@ def gpu_table(figures: Any) -> list[str]:
                 f"{ratio:.2f}" if ratio else "",
             ]
         )  # fmt: skip
-    compiles = [
-        [
-            kernel, f"{row['tessera_ms']:.1f}", f"{row['without_ptxas_ms']:.1f}",
-            f"{row['triton_ms']:.1f}", f"{row['ratio']:.2f}",
-        ]
-        for kernel, row in figures["compile"].items()
-    ]  # fmt: skip
     launch = figures["launch"]
     copy = max(figures["copy_before"]["GB/s"], figures["copy_after"]["GB/s"])
     return [
@@ -207,7 +211,7 @@ def gpu_table(figures: Any) -> list[str]:
         "",
         f"A copy of the same memory: {copy:.0f} GB/s.",
         "",
-        *table(["cold compile", "ms", "without ptxas", "Triton", "of Triton"], compiles),
+        *compile_lines(figures["compile"]),
         "",
         f"A warm launch with 4 arguments: {launch['tessera_us']:.2f} µs; Triton "
         f"{launch['triton_us']:.2f} µs, the driver alone {launch['raw_us']:.2f} µs.",
@@ -215,16 +219,24 @@ def gpu_table(figures: Any) -> list[str]:
 
 
 def gpu_matmul_table(figures: Any) -> list[str]:
+    """Speeds beside those of Triton's plain and persistent kernels, and the ratio to the better."""
     rows = []
     for row in figures["rows"]:
-        speeds = {who: result["TFLOP/s"] for who, result in row["results"].items()}
-        ours = speeds["tessera"]
+        results = row["results"]
+        speeds = {who: result["TFLOP/s"] for who, result in results.items() if "TFLOP/s" in result}
+        ours, library = speeds["tessera"], speeds["library"]
+        best = max(speeds.get(who, 0) for who in ("triton", "descriptors"))
+        cells = [f"{speeds[who]:.0f}" if who in speeds else "" for who in ("triton", "descriptors")]
+        facts = [str(results["tessera"].get(name, "")) for name in ("n_regs", "n_spills")]
         rows.append(
-            [row["work"], f"{ours:.0f}"]
-            + [f"{speeds[who]:.0f}" for who in ("triton", "library")]
-            + [f"{ours / speeds[who]:.2f}" for who in ("triton", "library")]
+            [row["work"], f"{ours:.0f}", *cells, f"{library:.0f}"]
+            + [f"{ours / best:.2f}", f"{ours / library:.2f}", *facts]
         )
-    return table(["work", "TFLOP/s", "Triton", "library", "of Triton", "of library"], rows)
+    names = ["work", "TFLOP/s", "Triton", "Triton, persistent", "library", "of Triton"]
+    lines = table([*names, "of library", "registers", "spilled bytes"], rows)
+    if "compile" in figures:
+        lines += ["", *compile_lines(figures["compile"])]
+    return lines
 
 
 PARTS: dict[str, tuple[Callable[[], None], Callable[[Any], list[str]]]] = {
