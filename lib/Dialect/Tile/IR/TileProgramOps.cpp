@@ -3,6 +3,7 @@
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinDialect.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
 
 using namespace mlir;
@@ -49,7 +50,8 @@ LogicalResult FuncOp::verify() {
   if (getNumResults() != 0)
     return emitOpError("is a kernel, and a kernel returns nothing");
   for (auto [index, type] : llvm::enumerate(getArgumentTypes()))
-    if (!isa<PointerType, DescriptorType, IntegerType, FloatType>(type))
+    if (!isa<PointerType, DescriptorType, IntegerType, FloatType>(type) &&
+        isa<TileDialect, BuiltinDialect>(type.getDialect()))
       return emitOpError("is a kernel, and its argument #")
              << index << " is a " << type << "; kernels take scalars, pointers and descriptors";
   return success();

@@ -66,6 +66,19 @@ LogicalResult TileGPUDialect::verifyOperationAttribute(Operation *op, NamedAttri
   return success();
 }
 
+LogicalResult TileGPUDialect::verifyRegionArgAttribute(Operation *op, unsigned region,
+                                                       unsigned argument,
+                                                       NamedAttribute attribute) {
+  if (attribute.getName() != kTensorMapAttr)
+    return success();
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (!function || !isa<TensorMapType>(function.getArgumentTypes()[argument]) ||
+      !isa<TensorMapAttr>(attribute.getValue()))
+    return op->emitOpError("has ") << kTensorMapAttr << " on argument #" << argument
+                                   << ", which is no tensor map, or not as #tilegpu.tensor_map";
+  return success();
+}
+
 std::optional<unsigned> tessera::tilegpu::getNumWarps(Operation *op) {
   auto module = dyn_cast<ModuleOp>(op);
   if (!module)

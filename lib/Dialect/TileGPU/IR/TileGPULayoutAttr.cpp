@@ -305,6 +305,10 @@ LogicalResult MemDescType::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+bool MemDescType::isBarriers() const {
+  return getElementType().isInteger(64) && getShape() == ArrayRef<int64_t>{1};
+}
+
 MemDescType MemDescType::getRing(unsigned slots) const {
   return get(getContext(), getShape(), getElementType(), getLayout(), slots);
 }

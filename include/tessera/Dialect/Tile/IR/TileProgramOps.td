@@ -25,7 +25,7 @@ def Tile_FuncOp : Tile_Op<"func", [
     The body is one block: control flow is `scf`.
 
     Rules: (F1) a kernel has no results; (F2) kernel arguments are scalars,
-    pointers or descriptors; (F3) the body has exactly one block.
+    pointers or descriptors, or of a type of a target that a launch makes; (F3) the body has exactly one block.
 
     ```mlir
     tile.func @copy(%src: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %n: i32) {

@@ -5,7 +5,10 @@
 #ifndef TESSERA_DIALECT_TILEGPU_IR_TILEGPU_H
 #define TESSERA_DIALECT_TILEGPU_IR_TILEGPU_H
 
+#include "mlir/IR/AffineMap.h"
 #include "mlir/IR/TensorEncoding.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Layout/LayoutConversion.h"
 #include "tessera/Layout/LinearLayout.h"
@@ -28,6 +31,8 @@ inline constexpr llvm::StringLiteral kTargetAttr = "tilegpu.target";
 /// Reductions and products are summed in the interpreter's order.
 inline constexpr llvm::StringLiteral kDeterministicAttr = "tilegpu.deterministic";
 inline constexpr llvm::StringLiteral kScratchOffsetAttr = "tilegpu.scratch_offset";
+/// On a kernel's argument: what its tensor map is (TensorMapAttr).
+inline constexpr llvm::StringLiteral kTensorMapAttr = "tilegpu.tensor_map";
 inline constexpr llvm::StringLiteral kCandidatesAttr = "tilegpu.candidates";
 
 /// What the GPU of the module around an op can do: 80 for "sm_80", 90 for "sm_90a".
@@ -49,6 +54,13 @@ std::optional<unsigned> getNumWarps(mlir::Operation *op);
 
 /// The same, for a pass that cannot do without: an error if the module does not say.
 mlir::FailureOr<unsigned> requireNumWarps(mlir::ModuleOp module);
+
+/// The warps that a launch of `function` has: those of the program, and of what
+/// `tilegpu.warp_specialize` adds.
+std::optional<unsigned> getNumLaunchWarps(mlir::FunctionOpInterface function);
+
+/// Whether `op` is in the partition of a `tilegpu.warp_specialize`, which one thread runs.
+bool isInPartition(mlir::Operation *op);
 
 /// Shuffles that each register of the destination takes in a conversion within warps: more
 /// than one where it depends on the lane in which register the element is.
@@ -81,6 +93,9 @@ inline LayoutAttr getLayoutAttr(mlir::Type type) {
 
 /// The layout of a tile that has one.
 inline const LinearLayout &getLayout(mlir::Type type) { return getLayoutAttr(type).getLayout(); }
+
+/// What is said of a tensor map; null where nothing is.
+TensorMapAttr getTensorMap(mlir::Value map);
 
 /// The tile type with this layout, in canonical form.
 mlir::RankedTensorType withLayout(mlir::RankedTensorType type, const LinearLayout &layout);

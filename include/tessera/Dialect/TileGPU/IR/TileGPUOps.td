@@ -4,5 +4,8 @@
 
 include "tessera/Dialect/TileGPU/IR/TileGPUAsyncOps.td"
 include "tessera/Dialect/TileGPU/IR/TileGPULayoutOps.td"
+include "tessera/Dialect/TileGPU/IR/TileGPUMBarrierOps.td"
 include "tessera/Dialect/TileGPU/IR/TileGPUMatmulOps.td"
 include "tessera/Dialect/TileGPU/IR/TileGPUSharedMemoryOps.td"
+include "tessera/Dialect/TileGPU/IR/TileGPUTensorMapOps.td"
+include "tessera/Dialect/TileGPU/IR/TileGPUWarpSpecializeOp.td"

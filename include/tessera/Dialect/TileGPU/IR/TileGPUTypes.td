@@ -39,6 +39,8 @@ def TileGPU_MemDescType : TypeDef<TileGPU_Dialect, "MemDesc"> {
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     bool isRing() const { return getSlots() != 0; }
+    /// Whether this is a barrier, or a ring of them.
+    bool isBarriers() const;
     /// A ring of `slots` such tiles.
     MemDescType getRing(unsigned slots) const;
     /// A tile of this ring.
@@ -63,5 +65,27 @@ def TileGPU_Ring : Type<
     And<[TileGPU_MemDesc.predicate,
          CPred<"::llvm::cast<::tessera::tilegpu::MemDescType>($_self).isRing()">]>,
     "ring of tiles in shared memory", "::tessera::tilegpu::MemDescType">;
+
+/// Barriers in shared memory: a word for each.
+def TileGPU_MBarriers : Type<
+    And<[TileGPU_MemDesc.predicate,
+         CPred<"::llvm::cast<::tessera::tilegpu::MemDescType>($_self).isBarriers()">]>,
+    "barriers in shared memory (tilegpu.memdesc<1xi64>)", "::tessera::tilegpu::MemDescType">;
+def TileGPU_MBarrier : Type<And<[TileGPU_MBarriers.predicate, TileGPU_Buffer.predicate]>,
+    "a barrier in shared memory (tilegpu.memdesc<1xi64>; of a ring, tilegpu.memdesc_index names one)",
+    "::tessera::tilegpu::MemDescType">;
+
+def TileGPU_TensorMapType : TypeDef<TileGPU_Dialect, "TensorMap"> {
+  let mnemonic = "tensor_map";
+  let summary = "What a copy engine knows of an array: where it is, its extents, its boxes";
+  let description = [{
+    Only arguments of kernels have this type, behind the user's; their attribute
+    `tilegpu.tensor_map` says what is in it, and the launcher makes it from that.
+
+    ```mlir
+    !tilegpu.tensor_map
+    ```
+  }];
+}
 
 #endif // TESSERA_DIALECT_TILEGPU_TILEGPUTYPES_TD

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Barriers that are words of shared memory. Unlike `tilegpu.barrier` they are met by
+// arrivals and by bytes that a copy engine has written, and who waits is not who arrives.
+
+#ifndef TESSERA_DIALECT_TILEGPU_TILEGPUMBARRIEROPS_TD
+#define TESSERA_DIALECT_TILEGPU_TILEGPUMBARRIEROPS_TD
+
+include "tessera/Dialect/TileGPU/IR/TileGPUOpBase.td"
+
+/// Nothing that touches shared memory moves past one of these.
+class TileGPU_MBarrierOp<string mnemonic> : TileGPU_Op<mnemonic, [
+    MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>]>;
+
+def TileGPU_MBarrierInitOp : TileGPU_MBarrierOp<"mbarrier_init"> {
+  let summary = "Barriers are ready for their first phase";
+  let description = [{
+    All slots, where it is a ring. A phase is over when there were `arrivals` of it and no
+    bytes are missing that `tilegpu.mbarrier_expect` announced; then the next one begins.
+    Phases have parity 0, 1, 0, ... Seen by all at the entry of `tilegpu.warp_specialize`,
+    in front of which it stands.
+
+    Rules: (N1) there is at least one arrival, and there are fewer than 2^20.
+
+    ```mlir
+    tilegpu.mbarrier_init %full {arrivals = 1 : i32} : !tilegpu.memdesc<1xi64, #one, slots = 4>
+    ```
+  }];
+  let arguments = (ins TileGPU_MBarriers:$barrier, I32Attr:$arrivals);
+  let assemblyFormat = "$barrier attr-dict `:` qualified(type($barrier))";
+  let hasVerifier = 1;
+}
+
+def TileGPU_MBarrierWaitOp : TileGPU_MBarrierOp<"mbarrier_wait"> {
+  let summary = "Waits until a phase is over";
+  let description = [{
+    Every thread that runs it waits until the barrier is not in a phase of this parity (0
+    or 1) any more: of a new barrier, a wait for parity 0 is for the first phase, one for
+    parity 1 is over at once. What was done before the arrivals of the phase, and what the
+    copy engine wrote for it, is seen then. A waiter is at most one phase behind.
+
+    ```mlir
+    tilegpu.mbarrier_wait %slot, %phase : !tilegpu.memdesc<1xi64, #one>
+    ```
+  }];
+  let arguments = (ins TileGPU_MBarrier:$barrier, I32:$parity);
+  let assemblyFormat = "$barrier `,` $parity attr-dict `:` qualified(type($barrier))";
+}
+
+def TileGPU_MBarrierArriveOp : TileGPU_MBarrierOp<"mbarrier_arrive"> {
+  let summary = "An arrival at a barrier";
+  let description = [{
+    In the default region of `tilegpu.warp_specialize` each warp arrives once, after what
+    it did before; so there are as many arrivals as the program has warps. In the other
+    partition its one thread arrives.
+
+    ```mlir
+    tilegpu.mbarrier_arrive %slot : !tilegpu.memdesc<1xi64, #one>
+    ```
+  }];
+  let arguments = (ins TileGPU_MBarrier:$barrier);
+  let assemblyFormat = "$barrier attr-dict `:` qualified(type($barrier))";
+}
+
+def TileGPU_MBarrierExpectOp : TileGPU_MBarrierOp<"mbarrier_expect"> {
+  let summary = "An arrival at a barrier, whose phase also lasts until so many bytes have come";
+  let description = [{
+    One arrival. The bytes are those of all `tilegpu.tma_load` of this phase, zeros beyond
+    the array included.
+
+    Rules: (E1) it is in the partition of a `tilegpu.warp_specialize`; (E2) there are 1 to
+    2^20 - 1 bytes.
+
+    ```mlir
+    tilegpu.mbarrier_expect %slot, 32768 : !tilegpu.memdesc<1xi64, #one>
+    ```
+  }];
+  let arguments = (ins TileGPU_MBarrier:$barrier, I32Attr:$bytes);
+  let assemblyFormat = "$barrier `,` $bytes attr-dict `:` qualified(type($barrier))";
+  let hasVerifier = 1;
+}
+
+#endif // TESSERA_DIALECT_TILEGPU_TILEGPUMBARRIEROPS_TD

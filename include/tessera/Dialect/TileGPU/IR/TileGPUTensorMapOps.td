@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Copies of whole tiles by the copy engine (TMA), which is told coordinates and knows the
+// array by a tensor map.
+
+#ifndef TESSERA_DIALECT_TILEGPU_TILEGPUTENSORMAPOPS_TD
+#define TESSERA_DIALECT_TILEGPU_TILEGPUTENSORMAPOPS_TD
+
+include "tessera/Dialect/TileGPU/IR/TileGPUOpBase.td"
+
+def TileGPU_TMALoadOp : TileGPU_Op<"tma_load", [TileGPU_AsyncProxyOpInterface]> {
+  let summary = "A tile on its way from global to shared memory, by the copy engine";
+  let description = [{
+    Begins to copy the tile at these coordinates (outermost first, those of its first
+    element). Elements beyond the extents of the map are zeros. When the tile is there, all
+    its bytes are counted on the barrier, on which `tilegpu.mbarrier_expect` announced them.
+    A tile of several boxes is several copies. Nobody orders it with other accesses of the
+    buffer but barriers of this kind.
+
+    Rules: (T1) it is in the partition of a `tilegpu.warp_specialize`; (T2) the map is an
+    argument of the kernel with the attribute `tilegpu.tensor_map`, of as many dimensions as
+    there are coordinates; (T3) the buffer has the map's element type, and its layout is in
+    boxes of the map (Layout/TensorMapBox.h).
+
+    ```mlir
+    tilegpu.tma_load %map[%row, %column], %b, %full : !tilegpu.memdesc<128x64xbf16, #shared>,
+        !tilegpu.memdesc<1xi64, #one>
+    ```
+  }];
+  let arguments = (ins Arg<TileGPU_TensorMapType, "", [MemRead]>:$map, Variadic<I32>:$coordinates,
+    Arg<TileGPU_Buffer, "", [MemWrite<TileGPU_SharedMemory>]>:$buffer, TileGPU_MBarrier:$barrier);
+  let assemblyFormat = [{
+    $map `[` $coordinates `]` `,` $buffer `,` $barrier attr-dict `:` qualified(type($buffer)) `,`
+    qualified(type($barrier))
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The barrier is reached as threads do.
+    ::llvm::SmallVector<::mlir::Value> getProxyBuffers() { return {getBuffer()}; }
+  }];
+}
+
+def TileGPU_TMAStoreOp : TileGPU_Op<"tma_store", [TileGPU_AsyncProxyOpInterface]> {
+  let summary = "A tile on its way from shared to global memory, by the copy engine";
+  let description = [{
+    Begins to copy the buffer to the tile at these coordinates; what is beyond the extents
+    of the map is left out. One thread does it, always the same, and only it knows by
+    `tilegpu.tma_store_commit` and `tilegpu.tma_store_wait` when the copy is done; the
+    others after a `tilegpu.barrier` behind that. Until then nobody writes to the buffer.
+    What threads wrote there before needs a proxy fence and a barrier.
+
+    Rules: (T2), (T3) as for `tilegpu.tma_load`; (T4) it is not in the partition of a
+    `tilegpu.warp_specialize`.
+
+    ```mlir
+    tilegpu.tma_store %b, %map[%row, %column] : !tilegpu.memdesc<128x64xbf16, #shared>
+    ```
+  }];
+  let arguments = (ins Arg<TileGPU_Buffer, "", [MemRead<TileGPU_SharedMemory>]>:$buffer,
+    Arg<TileGPU_TensorMapType, "", [MemWrite]>:$map, Variadic<I32>:$coordinates);
+  let assemblyFormat = [{
+    $buffer `,` $map `[` $coordinates `]` attr-dict `:` qualified(type($buffer))
+  }];
+  let hasVerifier = 1;
+}
+
+def TileGPU_TMAStoreCommitOp : TileGPU_Op<"tma_store_commit", [
+    MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>]> {
+  let summary = "The stores by the copy engine since the last one are a group";
+  let description = [{
+    A group may be empty.
+
+    ```mlir
+    tilegpu.tma_store_commit
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def TileGPU_TMAStoreWaitOp : TileGPU_Op<"tma_store_wait", [
+    MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>]> {
+  let summary = "Waits for the oldest groups of stores by the copy engine";
+  let description = [{
+    Until at most `pending` groups are on their way, the newest: with `read`, until their
+    buffers have been read and may be written again (by the others after a
+    `tilegpu.barrier`); without, until global memory is written. Shared memory has to last
+    until it is read.
+
+    Rules: (W1) `pending` is not negative.
+
+    ```mlir
+    tilegpu.tma_store_wait {pending = 1 : i32, read}
+    ```
+  }];
+  let arguments = (ins ConfinedAttr<I32Attr, [IntNonNegative]>:$pending, UnitAttr:$read);
+  let assemblyFormat = "attr-dict";
+}
+
+#endif // TESSERA_DIALECT_TILEGPU_TILEGPUTENSORMAPOPS_TD

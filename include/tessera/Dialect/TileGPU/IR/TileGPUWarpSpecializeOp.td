@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Warps with different work: those that compute, and one thread that feeds them.
+
+#ifndef TESSERA_DIALECT_TILEGPU_TILEGPUWARPSPECIALIZEOP_TD
+#define TESSERA_DIALECT_TILEGPU_TILEGPUWARPSPECIALIZEOP_TD
+
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "tessera/Dialect/TileGPU/IR/TileGPUOpBase.td"
+
+def TileGPU_WarpSpecializeOp : TileGPU_Op<"warp_specialize", [
+    RecursiveMemoryEffects, NoRegionArguments,
+    DeclareOpInterfaceMethods<RegionBranchOpInterface>,
+    SingleBlockImplicitTerminator<"PartitionEndOp">]> {
+  let summary = "Two regions that run at the same time, each by its own warps";
+  let description = [{
+    The default region is run by the warps of the program (`tilegpu.num_warps`); barriers
+    in it are met by these alone. The partition is run by one thread of `warps` warps that
+    the program has besides. Everything before is run by all warps, and they meet at the
+    entry. The regions see the values from above, and tell each other of memory by
+    `tilegpu.mbarrier_wait` and `tilegpu.mbarrier_arrive` alone.
+
+    With `registers` the warps of a region give up registers, or get those that others
+    gave up.
+
+    Rules: (S1) it is in a kernel, at its top level, and `tile.return` follows; (S2) in the
+    partition there are scalars, barriers in shared memory, copies by the copy engine and
+    structured control flow alone: no tiles, nothing else that writes; (S3) before it there
+    are no writes but those of `tilegpu.mbarrier_init`, since they would be done twice; (S4)
+    the partition has 1 warp or a multiple of 4, and all warps are 32 at most; (S5) either
+    both regions say registers or neither does; with them the warps of both are a multiple
+    of 4, each number is a multiple of 8 from 24 to 256, and all together are not more than
+    what the threads begin with.
+
+    ```mlir
+    tilegpu.warp_specialize default registers(240) {
+      tilegpu.mbarrier_wait %full, %c0 : !tilegpu.memdesc<1xi64, #one>
+      ...
+    } partition warps(4) registers(24) {
+      tilegpu.mbarrier_expect %full, 8192 : !tilegpu.memdesc<1xi64, #one>
+      tilegpu.tma_load %map[%c0, %c0], %b, %full : !tilegpu.memdesc<64x64xbf16, #shared>,
+          !tilegpu.memdesc<1xi64, #one>
+    }
+    ```
+  }];
+  let arguments = (ins I32Attr:$warps, OptionalAttr<I32Attr>:$default_registers,
+                       OptionalAttr<I32Attr>:$partition_registers);
+  let regions = (region SizedRegion<1>:$default_region, SizedRegion<1>:$partition);
+  let assemblyFormat = [{
+    `default` (`registers` `(` $default_registers^ `)`)? $default_region
+    `partition` `warps` `(` $warps `)` (`registers` `(` $partition_registers^ `)`)? $partition
+    attr-dict
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Registers that a thread of the kernel has when it begins.
+    unsigned getEntryRegisters();
+  }];
+}
+
+def TileGPU_PartitionEndOp : TileGPU_Op<"partition_end", [
+    Pure, HasParent<"WarpSpecializeOp">, ReturnLike, Terminator]> {
+  let summary = "The end of a region of tilegpu.warp_specialize";
+  let description = [{
+    Nobody waits there for the other region.
+
+    ```mlir
+    tilegpu.partition_end
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+#endif // TESSERA_DIALECT_TILEGPU_TILEGPUWARPSPECIALIZEOP_TD

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Shared memory as the copy engine (TMA) fills and reads it: a tile is one or several
+// boxes, each of rows one after another, swizzled over 32, 64 or 128 bytes or not at all.
+//
+// A swizzled row is not longer than the swizzle is wide, so a tile with longer rows is
+// several boxes: the panels of Layout/MatrixDescriptor.h. The swizzle is a rule on the
+// bits of addresses, so a box begins where these are 0.
+
+#ifndef TESSERA_LAYOUT_TENSORMAPBOX_H
+#define TESSERA_LAYOUT_TENSORMAPBOX_H
+
+#include "tessera/Layout/LinearLayout.h"
+
+namespace tessera {
+
+/// Elements of a box along a dimension, at most; and what the bytes of its rows, and the
+/// strides of the array, are a multiple of.
+inline constexpr int64_t kMostBoxElements = 256, kBoxRowAlignment = 16;
+
+struct TensorMapBox {
+  /// One of the boxes of a tile: where it begins, in coordinates of the tile (in the order
+  /// of `order`) and in bytes of shared memory.
+  struct Part {
+    llvm::SmallVector<int64_t> coordinates;
+    int64_t offset;
+  };
+
+  /// The boxes in this memory, for elements of `bits` bits; nothing where it is not in boxes.
+  static std::optional<TensorMapBox> match(const LinearLayout &memory, unsigned bits);
+
+  /// Dimensions of the tile, outermost first; the last one is that of rows.
+  llvm::SmallVector<unsigned> order;
+  /// Of a box, in that order.
+  llvm::SmallVector<int64_t> extents;
+  unsigned swizzleBytes = 0;
+  /// All boxes of the tile, by their offsets.
+  llvm::SmallVector<Part> parts;
+
+private:
+  /// Adds what an odd extent repeats.
+  void addRepeats(const LinearLayout &memory, unsigned bytes);
+};
+
+} // namespace tessera
+
+#endif // TESSERA_LAYOUT_TENSORMAPBOX_H

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+/// What the count of arrivals or of bytes in a barrier is below.
+static constexpr int64_t kCountLimit = int64_t(1) << 20;
+
+LogicalResult MBarrierInitOp::verify() {
+  if (int32_t arrivals = getArrivals(); arrivals < 1 || arrivals >= kCountLimit)
+    return emitOpError("has ") << arrivals << " arrivals, not 1 to 2^20 - 1";
+  return success();
+}
+
+LogicalResult MBarrierExpectOp::verify() {
+  if (!isInPartition(*this))
+    return emitOpError("is not in the partition of a tilegpu.warp_specialize");
+  if (int32_t bytes = getBytes(); bytes < 1 || bytes >= kCountLimit)
+    return emitOpError("expects ") << bytes << " bytes, not 1 to 2^20 - 1";
+  return success();
+}

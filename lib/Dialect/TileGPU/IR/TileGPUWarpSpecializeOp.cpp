@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+static constexpr unsigned kLanes = 1 << kLaneBits;
+/// Registers of a multiprocessor, and of a thread at most.
+static constexpr unsigned kRegisters = 65536, kMostRegisters = 255;
+/// Registers change owners in such steps.
+static constexpr unsigned kRegisterStep = 8;
+static constexpr unsigned kWarpsInGroup = 4;
+
+bool tessera::tilegpu::isInPartition(Operation *op) {
+  for (; op; op = op->getParentOp())
+    if (auto parent = dyn_cast_or_null<WarpSpecializeOp>(op->getParentOp()))
+      return op->getParentRegion() == &parent.getPartition();
+  return false;
+}
+
+std::optional<unsigned> tessera::tilegpu::getNumLaunchWarps(FunctionOpInterface function) {
+  std::optional<unsigned> warps = getNumWarps(function);
+  if (!warps || function.isExternal())
+    return warps;
+  for (auto op : function.getFunctionBody().front().getOps<WarpSpecializeOp>())
+    *warps += op.getWarps();
+  return warps;
+}
+
+void WarpSpecializeOp::getSuccessorRegions(RegionBranchPoint point,
+                                           SmallVectorImpl<RegionSuccessor> &regions) {
+  if (!point.isParent()) {
+    regions.emplace_back(getOperation(), getOperation()->getResults());
+    return;
+  }
+  regions.emplace_back(&getDefaultRegion());
+  regions.emplace_back(&getPartition());
+}
+
+unsigned WarpSpecializeOp::getEntryRegisters() {
+  unsigned threads = (getNumWarps(*this).value_or(1) + getWarps()) * kLanes;
+  return std::min(llvm::alignDown(kRegisters / threads, kRegisterStep),
+                  llvm::alignDown(kMostRegisters, kRegisterStep));
+}
+
+/// (S5).
+static LogicalResult verifyRegisters(WarpSpecializeOp op, unsigned warps) {
+  if (op.getDefaultRegisters().has_value() != op.getPartitionRegisters().has_value())
+    return op.emitOpError("says how many registers one region has, but not the other");
+  if (!op.getDefaultRegisters())
+    return success();
+  for (unsigned count : {warps, op.getWarps()})
+    if (count % kWarpsInGroup != 0)
+      return op.emitOpError("gives registers to ") << count << " warps, not to groups of 4";
+  unsigned own = *op.getDefaultRegisters(), other = *op.getPartitionRegisters();
+  for (unsigned registers : {own, other})
+    if (registers < 24 || registers > 256 || registers % kRegisterStep != 0)
+      return op.emitOpError("gives ")
+             << registers << " registers to a thread; wanted is a multiple of 8 from 24 to 256";
+  unsigned threads = warps * kLanes, otherThreads = op.getWarps() * kLanes;
+  unsigned wanted = own * threads + other * otherThreads,
+           there = op.getEntryRegisters() * (threads + otherThreads);
+  if (wanted > there)
+    return op.emitOpError("gives away ")
+           << wanted << " registers, but its threads begin with " << there;
+  return success();
+}
+
+LogicalResult WarpSpecializeOp::verify() {
+  auto function = dyn_cast<tile::FuncOp>((*this)->getParentOp());
+  Operation *next = (*this)->getNextNode();
+  if (!function || !function.isKernel() || !isa_and_nonnull<tile::ReturnOp>(next))
+    return emitOpError("is not the last op of a kernel before tile.return");
+  for (Operation &before : (*this)->getBlock()->getOperations()) {
+    if (&before == *this)
+      break;
+    auto alloc = dyn_cast<LocalAllocOp>(before);
+    if (isa<MBarrierInitOp>(before) || (alloc && !alloc.getSource()) || isMemoryEffectFree(&before))
+      continue;
+    if (!hasSingleEffect<MemoryEffects::Read>(&before)) {
+      InFlightDiagnostic error = emitOpError("has a write before it, which all its warps would do");
+      error.attachNote(before.getLoc()) << "here";
+      return error;
+    }
+  }
+  unsigned warps = getNumWarps(*this).value_or(1), most = 32;
+  if ((getWarps() != 1 && getWarps() % kWarpsInGroup != 0) || getWarps() == 0 ||
+      warps + getWarps() > most)
+    return emitOpError("has a partition of ") << getWarps() << " warps beside " << warps
+                                              << "; wanted is 1 or a multiple of 4, 32 in all";
+  return verifyRegisters(*this, warps);
+}
+
+/// (S2): what one thread can do without tiles.
+static bool isForOneThread(Operation *op) {
+  auto isTile = [](Type type) { return isa<RankedTensorType>(type); };
+  if (llvm::any_of(op->getOperandTypes(), isTile) || llvm::any_of(op->getResultTypes(), isTile))
+    return false;
+  if (isa<MBarrierWaitOp, MBarrierArriveOp, MBarrierExpectOp, TMALoadOp, PartitionEndOp>(op))
+    return true;
+  if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || isMemoryEffectFree(op))
+    return !isa<CallOpInterface>(op);
+  return hasSingleEffect<MemoryEffects::Read>(op);
+}
+
+LogicalResult WarpSpecializeOp::verifyRegions() {
+  Operation *wrong = nullptr;
+  getPartition().walk([&](Operation *op) {
+    if (isForOneThread(op))
+      return WalkResult::advance();
+    wrong = op;
+    return WalkResult::interrupt();
+  });
+  if (!wrong)
+    return success();
+  InFlightDiagnostic error = emitOpError("has a partition with an op that is not for one thread");
+  error.attachNote(wrong->getLoc()) << "here";
+  return error;
+}

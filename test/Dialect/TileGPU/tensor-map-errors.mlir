@@ -1,0 +1,197 @@
+// RUN: tessera-opt --split-input-file --verify-diagnostics %s
+//
+// (D1) to (D5), (T1) to (T4), (N1), (E1) and (E2).
+
+// expected-error@+2 {{there are 2 extents, 1 strides and a box of rank 2; wanted are as many of each, 1 to 5}}
+tile.func @ranks(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (8, 64), strides = () -> (1), box = [8, 64], swizzle = 128>}) {
+  tile.return
+}
+
+// -----
+
+// expected-error@+2 {{extents and strides are sums of symbols times constants}}
+tile.func @products(%p: !tile.ptr<bf16>, %n: i32, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = ()[s0, s1] -> (8, s1 floordiv 2), strides = ()[s0, s1] -> (s1, 1), box = [8, 64], swizzle = 128>}) {
+  tile.return
+}
+
+// -----
+
+// expected-error@+2 {{the last stride is not 1}}
+tile.func @strides(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (8, 64), strides = () -> (64, 2), box = [8, 64], swizzle = 128>}) {
+  tile.return
+}
+
+// -----
+
+// expected-error@+2 {{a box of 512 elements along a dimension; wanted are 1 to 256}}
+tile.func @large(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (8, 64), strides = () -> (64, 1), box = [512, 64], swizzle = 128>}) {
+  tile.return
+}
+
+// -----
+
+// expected-error@+2 {{rows of a box have 8 bytes, which is no multiple of 16}}
+tile.func @rows(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (8, 64), strides = () -> (64, 1), box = [8, 4], swizzle = 0>}) {
+  tile.return
+}
+
+// -----
+
+// expected-error@+2 {{rows of a box have 128 bytes, more than the 64 of the swizzle}}
+tile.func @wide(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (8, 64), strides = () -> (64, 1), box = [8, 64], swizzle = 64>}) {
+  tile.return
+}
+
+// -----
+
+// expected-error@+2 {{there is no swizzle over 256 bytes}}
+tile.func @swizzle(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (8, 64), strides = () -> (64, 1), box = [8, 64], swizzle = 256>}) {
+  tile.return
+}
+
+// -----
+
+// expected-error@+1 {{has tilegpu.tensor_map on argument #0, which is no tensor map, or not as #tilegpu.tensor_map}}
+tile.func @pointer(%p: !tile.ptr<bf16> {tilegpu.tensor_map = #tilegpu.tensor_map<base = 0, element = bf16,
+    extents = () -> (8, 64), strides = () -> (64, 1), box = [8, 64], swizzle = 128>}) {
+  tile.return
+}
+
+// -----
+
+#one = #tilegpu.layout<1>
+tile.func @arrivals() {
+  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<1xi64, #one>
+  // expected-error@+1 {{has 0 arrivals, not 1 to 2^20 - 1}}
+  tilegpu.mbarrier_init %b {arrivals = 0 : i32} : !tilegpu.memdesc<1xi64, #one>
+  tile.return
+}
+
+// -----
+
+#shared = #tilegpu.layout<8, offset = [1, 2, 4]>
+tile.func @barrier() {
+  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<8xf32, #shared>
+  // expected-error@+1 {{operand #0 must be a barrier in shared memory}}
+  tilegpu.mbarrier_arrive %b : !tilegpu.memdesc<8xf32, #shared>
+  tile.return
+}
+
+// -----
+
+#one = #tilegpu.layout<1>
+tile.func @expect() {
+  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<1xi64, #one>
+  // expected-error@+1 {{'tilegpu.mbarrier_expect' op is not in the partition of a tilegpu.warp_specialize}}
+  tilegpu.mbarrier_expect %b, 1024 : !tilegpu.memdesc<1xi64, #one>
+  tile.return
+}
+
+// -----
+
+#one = #tilegpu.layout<1>
+tile.func @bytes() {
+  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<1xi64, #one>
+  tilegpu.warp_specialize default {
+  } partition warps(1) {
+    // expected-error@+1 {{expects 1048576 bytes, not 1 to 2^20 - 1}}
+    tilegpu.mbarrier_expect %b, 1048576 : !tilegpu.memdesc<1xi64, #one>
+  }
+  tile.return
+}
+
+// -----
+
+#one = #tilegpu.layout<1>
+#tile = #tilegpu.layout<8x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
+tile.func @load(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (8, 64), strides = () -> (64, 1), box = [8, 8], swizzle = 0>}) {
+  %c0 = arith.constant 0 : i32
+  %f = tilegpu.local_alloc : () -> !tilegpu.memdesc<1xi64, #one>
+  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<8x8xbf16, #tile>
+  // expected-error@+1 {{'tilegpu.tma_load' op is not in the partition of a tilegpu.warp_specialize}}
+  tilegpu.tma_load %map[%c0, %c0], %b, %f : !tilegpu.memdesc<8x8xbf16, #tile>, !tilegpu.memdesc<1xi64, #one>
+  tile.return
+}
+
+// -----
+
+#tile = #tilegpu.layout<8x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
+tile.func private @device(%map: !tilegpu.tensor_map) {
+  %c0 = arith.constant 0 : i32
+  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<8x8xbf16, #tile>
+  // expected-error@+1 {{has a map that is no argument of the kernel with the attribute tilegpu.tensor_map}}
+  tilegpu.tma_store %b, %map[%c0, %c0] : !tilegpu.memdesc<8x8xbf16, #tile>
+  tile.return
+}
+
+// -----
+
+#tile = #tilegpu.layout<8x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
+tile.func @coordinates(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (8, 64), strides = () -> (64, 1), box = [8, 8], swizzle = 0>}) {
+  %c0 = arith.constant 0 : i32
+  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<8x8xbf16, #tile>
+  // expected-error@+1 {{has 1 coordinates for a map of rank 2}}
+  tilegpu.tma_store %b, %map[%c0] : !tilegpu.memdesc<8x8xbf16, #tile>
+  tile.return
+}
+
+// -----
+
+#tile = #tilegpu.layout<8x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
+tile.func @element(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (8, 64), strides = () -> (64, 1), box = [8, 8], swizzle = 0>}) {
+  %c0 = arith.constant 0 : i32
+  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<8x8xf16, #tile>
+  // expected-error@+1 {{copies elements of 'bf16' to or from a buffer of '!tilegpu.memdesc<8x8xf16}}
+  tilegpu.tma_store %b, %map[%c0, %c0] : !tilegpu.memdesc<8x8xf16, #tile>
+  tile.return
+}
+
+// -----
+
+#tile = #tilegpu.layout<16x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [8, 0]]>
+tile.func @boxes(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (8, 64), strides = () -> (64, 1), box = [8, 8], swizzle = 0>}) {
+  %c0 = arith.constant 0 : i32
+  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<16x8xbf16, #tile>
+  // expected-error@+1 {{has a buffer in boxes of 16x8, swizzled over 0 bytes, but a map of boxes of 8x8, swizzled over 0}}
+  tilegpu.tma_store %b, %map[%c0, %c0] : !tilegpu.memdesc<16x8xbf16, #tile>
+  tile.return
+}
+
+// -----
+
+// Rows of 8 bytes.
+#tile = #tilegpu.layout<8x4, offset = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]]>
+tile.func @narrow(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (8, 64), strides = () -> (64, 1), box = [8, 8], swizzle = 0>}) {
+  %c0 = arith.constant 0 : i32
+  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<8x4xbf16, #tile>
+  // expected-error@+1 {{cannot copy in boxes to or from}}
+  tilegpu.tma_store %b, %map[%c0, %c0] : !tilegpu.memdesc<8x4xbf16, #tile>
+  tile.return
+}
+
+// -----
+
+#tile = #tilegpu.layout<8x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
+tile.func @store(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (8, 64), strides = () -> (64, 1), box = [8, 8], swizzle = 0>}) {
+  %c0 = arith.constant 0 : i32
+  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<8x8xbf16, #tile>
+  tilegpu.warp_specialize default {
+  } partition warps(1) {
+    // expected-error@+1 {{is in the partition of a tilegpu.warp_specialize}}
+    tilegpu.tma_store %b, %map[%c0, %c0] : !tilegpu.memdesc<8x8xbf16, #tile>
+  }
+  tile.return
+}
