@@ -8,12 +8,14 @@
 namespace tessera::test {
 
 void registerTestAccessPass();
+void registerTestBoxAccessPasses();
 void registerTestCallGraphPass();
 void registerTestFailPass();
 void registerTestSharedMemoryPasses();
 
 inline void registerAllTestPasses() {
   registerTestAccessPass();
+  registerTestBoxAccessPasses();
   registerTestCallGraphPass();
   registerTestFailPass();
   registerTestSharedMemoryPasses();

@@ -74,6 +74,9 @@ public:
   llvm::ArrayRef<BoxDim> getDims() const { return dims; }
   /// What must not be negative at a launch, or this is no box there.
   llvm::ArrayRef<LaunchExpr> getConditions() const { return conditions; }
+  /// Scalars of the program. Where one of them is negative, nothing is moved: the first
+  /// coordinate then lies outside the array.
+  llvm::ArrayRef<ScalarPolynomial> getGuards() const { return guards; }
 
   /// Whether the coordinates can be computed in code that is not inside `region`, which the
   /// access is in, as long as that code has variables of its own for the loops there. If
@@ -92,8 +95,9 @@ private:
 
   mlir::BlockArgument base;
   mlir::Type elementType;
-  llvm::SmallVector<BoxDim, 4> dims;
-  llvm::SmallVector<LaunchExpr, 2> conditions;
+  llvm::SmallVector<BoxDim, 0> dims;
+  llvm::SmallVector<LaunchExpr, 0> conditions;
+  llvm::SmallVector<ScalarPolynomial, 0> guards;
 };
 
 /// The box of a load or store. None if it moves no box, or the kernel cannot know it; then

@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Boxes from the forms of pointers and masks. What a mask says comes first: to compare an
+// index with a bound that is known at the launch, it has to hold just the part of the
+// address that belongs to one dimension. The rest of the address is shared out by strides,
+// and what belongs to no dimension of the tile makes an outer one.
+
+#include "tessera/Analysis/BoxAccess.h"
+
+#include "AccessRules.h"
+#include "IndexForms.h"
+
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::box;
+using namespace tessera::tile;
+
+/// Strides and the base are multiples of this.
+static constexpr int64_t kBoxAlignment = 16;
+
+/// Whether a factor is known at the launch.
+static bool isArgument(Value factor) {
+  auto argument = dyn_cast<BlockArgument>(factor);
+  return argument && isa<FuncOp>(argument.getOwner()->getParentOp());
+}
+
+static bool isKnownAtLaunch(const ScalarPolynomial &polynomial) {
+  return polynomial.partition(isArgument).second.isZero();
+}
+
+static LaunchExpr toLaunchExpr(const ScalarPolynomial &polynomial, MLIRContext *context) {
+  AffineExpr sum = getAffineConstantExpr(0, context);
+  for (const ScalarTerm &term : polynomial.getTerms()) {
+    AffineExpr product = getAffineConstantExpr(term.scale, context);
+    for (Value factor : term.factors)
+      product = getAffineSymbolExpr(cast<BlockArgument>(factor).getArgNumber(), context) * product;
+    sum = sum + product;
+  }
+  return sum;
+}
+
+namespace tessera {
+
+/// Finds the box of one access.
+class BoxFinder {
+public:
+  BoxFinder(AccessAnalysis &analysis, std::string *why) : analysis(analysis), why(why) {}
+
+  std::optional<BoxAccess> find(Value pointers, Value mask);
+
+private:
+  /// A dimension of the tile, as far as it is known.
+  struct Dim {
+    int64_t tileExtent;
+    ScalarPolynomial stride;
+    ScalarPolynomial coordinate;
+    /// Index i is inside where `i < upper`.
+    std::optional<ScalarPolynomial> upper;
+    /// Index i is inside where `i + lower >= 0`: this is the coordinate, then.
+    std::optional<ScalarPolynomial> lower;
+
+    bool isUnit() const { return stride.getConstant() == 1; }
+    bool isBounded() const { return upper || lower; }
+  };
+  /// `coordinate` times `stride` added to every address.
+  struct Outer {
+    ScalarTerm stride;
+    ScalarPolynomial coordinate;
+  };
+
+  bool refuse(const Twine &because) {
+    if (why)
+      *why = because.str();
+    return false;
+  }
+  bool readMask(Value mask, ArrayRef<int> tileDims);
+  bool readComparison(arith::CmpIOp comparison, ArrayRef<int> tileDims);
+  bool readStrides(const IndexForm &form, ArrayRef<int64_t> shape);
+  bool placeByMask();
+  bool shareOut();
+  bool shareOutTerm(const ScalarTerm &term);
+  bool moveAlong(Dim &dim, const ScalarPolynomial &amount);
+  bool addOuter(const ScalarTerm &term);
+  bool isAligned(const ScalarPolynomial &stride);
+  bool isNonNegativeCoordinate(const ScalarPolynomial &coordinate);
+  bool isAtLeast(Value value, int64_t least, unsigned depth = 0);
+  bool require(const ScalarPolynomial &condition);
+
+  AccessAnalysis &analysis;
+  std::string *why;
+  IndexForms forms;
+  MLIRContext *context = nullptr;
+  int64_t elementBytes = 0;
+  /// What of the address no dimension has yet.
+  ScalarPolynomial rest;
+  SmallVector<Dim, 2> dims;
+  SmallVector<Outer, 2> outers;
+  SmallVector<ScalarPolynomial, 1> guards;
+  SmallVector<LaunchExpr> conditions;
+};
+
+} // namespace tessera
+
+//===----------------------------------------------------------------------===//
+// Masks
+//===----------------------------------------------------------------------===//
+
+bool BoxFinder::readComparison(arith::CmpIOp comparison, ArrayRef<int> tileDims) {
+  using arith::CmpIPredicate;
+  Value left = comparison.getLhs(), right = comparison.getRhs();
+  CmpIPredicate predicate = comparison.getPredicate();
+  switch (predicate) {
+  case CmpIPredicate::eq:
+  case CmpIPredicate::ne:
+    return refuse("the mask is not a range: it has == or !=");
+  case CmpIPredicate::ult:
+  case CmpIPredicate::ule:
+  case CmpIPredicate::ugt:
+  case CmpIPredicate::uge:
+    if (!isNonNegative(left) || !isNonNegative(right))
+      return refuse("the mask compares unsigned integers that may be large");
+    break;
+  default:
+    break;
+  }
+  auto isOneOf = [&](ArrayRef<CmpIPredicate> list) { return llvm::is_contained(list, predicate); };
+  if (isOneOf({CmpIPredicate::sgt, CmpIPredicate::sge, CmpIPredicate::ugt, CmpIPredicate::uge}))
+    std::swap(left, right);
+  bool isStrict =
+      isOneOf({CmpIPredicate::slt, CmpIPredicate::ult, CmpIPredicate::sgt, CmpIPredicate::ugt});
+  std::optional<IndexForm> l = forms.get(left), r = forms.get(right);
+  if (!l || !r)
+    return refuse("in the mask, " + forms.getReason());
+
+  // The condition as `slack >= 0`.
+  std::optional<ScalarPolynomial> slack = r->uniform.minus(l->uniform);
+  if (slack && isStrict)
+    slack = slack->minus(1);
+  std::optional<unsigned> along;
+  int64_t slope = 0;
+  for (unsigned dim = 0; dim < tileDims.size(); ++dim) {
+    std::optional<ScalarPolynomial> stride = r->strides[dim].minus(l->strides[dim]);
+    if (stride && stride->isZero())
+      continue;
+    if (!stride || !stride->getConstant() || std::abs(*stride->getConstant()) != 1)
+      return refuse("the mask compares a multiple of an index");
+    if (along)
+      return refuse("the mask compares indices of two dimensions");
+    along = dim;
+    slope = *stride->getConstant();
+  }
+  if (!slack)
+    return refuse("the mask is too long an expression");
+  if (!along) {
+    guards.push_back(*slack);
+    return true;
+  }
+  Dim &dim = dims[tileDims[*along]];
+  std::optional<ScalarPolynomial> bound = slope < 0 ? slack->plus(1) : slack;
+  std::optional<ScalarPolynomial> &known = slope < 0 ? dim.upper : dim.lower;
+  if (!bound || (known && !(*known == *bound)))
+    return refuse("the mask has two bounds along dimension " + Twine(tileDims[*along]));
+  known = bound;
+  return true;
+}
+
+bool BoxFinder::readMask(Value mask, ArrayRef<int> tileDims) {
+  if (matchPattern(mask, m_One()))
+    return true;
+  if (auto both = mask.getDefiningOp<arith::AndIOp>())
+    return readMask(both.getLhs(), tileDims) && readMask(both.getRhs(), tileDims);
+  if (auto comparison = mask.getDefiningOp<arith::CmpIOp>())
+    return readComparison(comparison, tileDims);
+  if (auto splat = mask.getDefiningOp<SplatOp>())
+    return readMask(splat.getSource(), {});
+  SmallVector<int> inner(tileDims);
+  if (auto expand = mask.getDefiningOp<ExpandDimsOp>()) {
+    inner.erase(inner.begin() + expand.getAxis());
+    return readMask(expand.getSource(), inner);
+  }
+  // What is repeated has stride 0 along the dimension, so that it does not matter which it is.
+  if (auto broadcast = mask.getDefiningOp<BroadcastOp>())
+    return readMask(broadcast.getSource(), inner);
+  if (auto trans = mask.getDefiningOp<TransOp>()) {
+    for (auto [dim, from] : llvm::enumerate(trans.getOrder()))
+      inner[from] = tileDims[dim];
+    return readMask(trans.getSource(), inner);
+  }
+  return refuse("the mask is more than comparisons of indices with bounds, joined by &");
+}
+
+//===----------------------------------------------------------------------===//
+// Strides
+//===----------------------------------------------------------------------===//
+
+bool BoxFinder::isAligned(const ScalarPolynomial &stride) {
+  return llvm::all_of(stride.getTerms(), [&](const ScalarTerm &term) {
+    int64_t divisibility = access::multiplyPowers(access::powerOfTwoDivisor(term.scale),
+                                                  access::powerOfTwoDivisor(elementBytes));
+    for (Value factor : term.factors)
+      divisibility = access::multiplyPowers(divisibility, analysis.getForm(factor).divisibility);
+    return divisibility >= kBoxAlignment;
+  });
+}
+
+bool BoxFinder::readStrides(const IndexForm &form, ArrayRef<int64_t> shape) {
+  unsigned units = 0;
+  for (auto [number, dim] : llvm::enumerate(dims)) {
+    dim.stride = form.strides[number];
+    if (dim.tileExtent == 1) {
+      // Any will do.
+      dim.stride = kBoxAlignment / elementBytes;
+      continue;
+    }
+    if (dim.stride.isZero())
+      return refuse("all elements along dimension " + Twine(number) + " are the same one");
+    if (!isKnownAtLaunch(dim.stride))
+      return refuse("the stride of dimension " + Twine(number) +
+                    " is no sum of products of the kernel's arguments");
+    if (dim.isUnit())
+      ++units;
+    else if (!isAligned(dim.stride))
+      return refuse("the stride of dimension " + Twine(number) +
+                    " is not known to be a multiple of 16 bytes");
+  }
+  if (units == 0)
+    return refuse("no dimension has the stride 1 for certain");
+  if (units > 1)
+    return refuse("two dimensions have the stride 1");
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Coordinates
+//===----------------------------------------------------------------------===//
+
+/// Gives a part of the address to a dimension; false where numbers get too large.
+bool BoxFinder::moveAlong(Dim &dim, const ScalarPolynomial &amount) {
+  std::optional<ScalarPolynomial> moved = amount.times(dim.stride);
+  moved = moved ? rest.minus(*moved) : std::nullopt;
+  std::optional<ScalarPolynomial> coordinate = dim.coordinate.plus(amount);
+  if (!moved || !coordinate)
+    return refuse("an index is too long an expression");
+  rest = *moved;
+  dim.coordinate = *coordinate;
+  return true;
+}
+
+/// Along a dimension with a bound, the bound says where the box begins, up to what is known
+/// at the launch.
+bool BoxFinder::placeByMask() {
+  for (auto [number, dim] : llvm::enumerate(dims)) {
+    if (!dim.isBounded())
+      continue;
+    if (dim.lower) {
+      if (!moveAlong(dim, *dim.lower))
+        return false;
+    } else {
+      ScalarPolynomial varying = dim.upper->partition(isArgument).second;
+      if (!moveAlong(dim, *varying.times(-1)))
+        return false;
+    }
+    std::optional<ScalarPolynomial> extent;
+    if (dim.upper)
+      extent = dim.upper->plus(dim.coordinate);
+    if (dim.upper && (!extent || !isKnownAtLaunch(*extent)))
+      return refuse("the bounds of the mask along dimension " + Twine(number) +
+                    " are not those of one array");
+  }
+  return true;
+}
+
+/// Adds a dimension along which the box has one element.
+bool BoxFinder::addOuter(const ScalarTerm &term) {
+  for (Outer &outer : outers)
+    if (std::optional<ScalarTerm> quotient = divideTerms(term, outer.stride)) {
+      ScalarPolynomial amount = quotient->scale;
+      for (Value factor : quotient->factors)
+        amount = *amount.times(ScalarPolynomial::ofFactor(factor));
+      outer.coordinate = *outer.coordinate.plus(amount);
+      return true;
+    }
+  Outer outer{{term.scale, {}}, 1};
+  for (Value factor : term.factors) {
+    if (isArgument(factor))
+      outer.stride.factors.push_back(factor);
+    else
+      outer.coordinate = *outer.coordinate.times(ScalarPolynomial::ofFactor(factor));
+  }
+  ScalarPolynomial stride = outer.stride.scale;
+  for (Value factor : outer.stride.factors)
+    stride = *stride.times(ScalarPolynomial::ofFactor(factor));
+  if (outer.stride.scale < 0)
+    return refuse("an index may be negative");
+  if (!isAligned(stride))
+    return refuse("an offset is not known to be a multiple of 16 bytes");
+  outers.push_back(std::move(outer));
+  return true;
+}
+
+/// Finds who takes a term of what is left of the address.
+bool BoxFinder::shareOutTerm(const ScalarTerm &term) {
+  bool isFixed = llvm::all_of(term.factors, isArgument);
+  Dim *unit = nullptr, *best = nullptr;
+  ScalarPolynomial amount;
+  for (Dim &dim : dims) {
+    if (dim.tileExtent == 1)
+      continue;
+    if (dim.isUnit()) {
+      unit = &dim;
+      continue;
+    }
+    // What varies would move the bound of an array.
+    if (dim.lower || (dim.upper && !isFixed))
+      continue;
+    const ScalarTerm &leading = dim.stride.getTerms().front();
+    std::optional<ScalarTerm> quotient = divideTerms(term, leading);
+    if (!quotient)
+      continue;
+    ScalarPolynomial candidate = quotient->scale;
+    for (Value factor : quotient->factors)
+      candidate = *candidate.times(ScalarPolynomial::ofFactor(factor));
+    // All terms of the stride must be found.
+    std::optional<ScalarPolynomial> moved = candidate.times(dim.stride);
+    moved = moved ? rest.minus(*moved) : std::nullopt;
+    if (!moved || moved->getTerms().size() + dim.stride.getTerms().size() > rest.getTerms().size())
+      continue;
+    auto isLarger = [](const ScalarTerm &a, const ScalarTerm &b) {
+      return std::make_pair(a.factors.size(), a.scale) > std::make_pair(b.factors.size(), b.scale);
+    };
+    if (best && !isLarger(leading, best->stride.getTerms().front()))
+      continue;
+    best = &dim;
+    amount = candidate;
+  }
+  if (best)
+    return moveAlong(*best, amount);
+
+  ScalarPolynomial whole = term.scale;
+  for (Value factor : term.factors)
+    whole = *whole.times(ScalarPolynomial::ofFactor(factor));
+  // A product with an argument is the place of an array among many, which may be further
+  // away than a coordinate can count.
+  bool hasArgument = llvm::any_of(term.factors, isArgument);
+  bool canTake = !unit->lower && (isFixed || !unit->upper);
+  if (canTake && (isFixed || !hasArgument))
+    return moveAlong(*unit, whole);
+  if (!isFixed && addOuter(term)) {
+    rest = *rest.minus(whole);
+    return true;
+  }
+  return canTake ? moveAlong(*unit, whole)
+                 : refuse("an offset is not known to be a multiple of 16 bytes");
+}
+
+bool BoxFinder::shareOut() {
+  while (!rest.isZero()) {
+    // What has most arguments goes first, so that the outer strides are the largest.
+    const ScalarTerm *next = &rest.getTerms().front();
+    for (const ScalarTerm &term : rest.getTerms())
+      if (llvm::count_if(term.factors, isArgument) > llvm::count_if(next->factors, isArgument))
+        next = &term;
+    if (!shareOutTerm(ScalarTerm(*next)))
+      return false;
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Signs
+//===----------------------------------------------------------------------===//
+
+/// Asks of a launch that this is not negative.
+bool BoxFinder::require(const ScalarPolynomial &condition) {
+  if (std::optional<int64_t> constant = condition.getConstant())
+    return *constant >= 0;
+  LaunchExpr expr = toLaunchExpr(condition, context);
+  if (!llvm::is_contained(conditions, expr))
+    conditions.push_back(expr);
+  return true;
+}
+
+/// Whether an integer is at least `least`, 0 or 1, if the conditions hold. A quotient of
+/// indices is taken not to be negative whatever the divisor: one of 0 gives an index of no
+/// array.
+bool BoxFinder::isAtLeast(Value value, int64_t least, unsigned depth) {
+  constexpr unsigned kMaxSignDepth = 16;
+  if (depth == kMaxSignDepth)
+    return false;
+  if (least <= 0 && isNonNegative(value))
+    return true;
+  if (std::optional<IndexForm> form = forms.get(value)) {
+    bool isSplat = llvm::all_of(form->strides, [](const auto &stride) { return stride.isZero(); });
+    if (isSplat && isKnownAtLaunch(form->uniform))
+      if (std::optional<ScalarPolynomial> condition = form->uniform.minus(least))
+        return require(*condition);
+  }
+  auto both = [&](Value a, Value b) {
+    return isAtLeast(a, least, depth + 1) && isAtLeast(b, least, depth + 1);
+  };
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+    if (!loop)
+      return false;
+    if (argument == loop.getInductionVar())
+      return isAtLeast(loop.getLowerBound(), least, depth + 1);
+    unsigned number = argument.getArgNumber() - loop.getNumInductionVars();
+    SmallVector<Value> amounts;
+    return isAtLeast(loop.getInitArgs()[number], least, depth + 1) &&
+           access::collectAmounts(loop.getYieldedValues()[number], argument, amounts) &&
+           llvm::all_of(amounts, [&](Value amount) { return isAtLeast(amount, 0, depth + 1); });
+  }
+  Operation *op = value.getDefiningOp();
+  if (isa<arith::MulIOp, arith::MinSIOp>(op))
+    return both(op->getOperand(0), op->getOperand(1));
+  if (isa<arith::ExtSIOp, arith::IndexCastOp, HintOp>(op))
+    return isAtLeast(op->getOperand(0), least, depth + 1);
+  if (auto select = dyn_cast<arith::SelectOp>(op))
+    return both(select.getTrueValue(), select.getFalseValue());
+  if (isa<arith::MaxSIOp>(op))
+    return isAtLeast(op->getOperand(0), least, depth + 1) ||
+           isAtLeast(op->getOperand(1), least, depth + 1);
+  if (auto sum = dyn_cast<arith::AddIOp>(op))
+    return isAtLeast(sum.getLhs(), least, depth + 1) && isAtLeast(sum.getRhs(), 0, depth + 1);
+  if (least > 0)
+    return false;
+  if (isa<DivIntOp, RemIntOp>(op)) {
+    APInt divisor;
+    return !(isa<DivIntOp>(op) && matchPattern(op->getOperand(1), m_ConstantInt(&divisor)) &&
+             divisor.isNegative()) &&
+           isAtLeast(op->getOperand(0), 0, depth + 1);
+  }
+  return false;
+}
+
+bool BoxFinder::isNonNegativeCoordinate(const ScalarPolynomial &coordinate) {
+  auto [fixed, varying] = coordinate.partition(isArgument);
+  if (!require(fixed))
+    return refuse("an index may be negative");
+  for (const ScalarTerm &term : varying.getTerms()) {
+    bool isSure = term.scale > 0 && llvm::all_of(term.factors, [&](Value factor) {
+                    auto argument = dyn_cast<BlockArgument>(factor);
+                    // As a factor, this is the number of a trip.
+                    auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp())
+                                         : scf::ForOp();
+                    return (loop && argument == loop.getInductionVar()) || isAtLeast(factor, 0);
+                  });
+    if (!isSure)
+      return refuse("an index may be negative");
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Boxes
+//===----------------------------------------------------------------------===//
+
+std::optional<BoxAccess> BoxFinder::find(Value pointers, Value mask) {
+  auto type = dyn_cast<RankedTensorType>(pointers.getType());
+  if (!type) {
+    refuse("it is a single element");
+    return std::nullopt;
+  }
+  context = type.getContext();
+  auto pointer = cast<PointerType>(type.getElementType());
+  Type element = pointer.getPointee();
+  if (!element.isIntOrFloat() || element.getIntOrFloatBitWidth() < 8) {
+    refuse("its elements are truth values or pointers");
+    return std::nullopt;
+  }
+  elementBytes = pointer.getPointeeBytes();
+  std::optional<IndexForm> form = forms.get(pointers);
+  if (!form) {
+    refuse(forms.getReason());
+    return std::nullopt;
+  }
+  if (cast<PointerType>(form->base.getType()) != pointer) {
+    refuse("the pointer is cast to another type");
+    return std::nullopt;
+  }
+  if (analysis.getForm(form->base).divisibility < kBoxAlignment) {
+    refuse("the array is not known to begin at a multiple of 16 bytes");
+    return std::nullopt;
+  }
+  for (int64_t extent : type.getShape())
+    dims.push_back({extent, {}, {}, {}, {}});
+  rest = form->uniform;
+  if (!readStrides(*form, type.getShape()))
+    return std::nullopt;
+  if (mask && !readMask(mask, llvm::to_vector(llvm::seq<int>(0, dims.size()))))
+    return std::nullopt;
+  if (!placeByMask() || !shareOut())
+    return std::nullopt;
+  if (outers.size() + dims.size() > kMaxBoxRank) {
+    refuse("it has more than 5 dimensions");
+    return std::nullopt;
+  }
+
+  BoxAccess box;
+  box.base = form->base;
+  box.elementType = element;
+  LaunchExpr unbounded = getAffineConstantExpr(kUnboundedExtent, context);
+  for (const Outer &outer : outers) {
+    if (!isNonNegativeCoordinate(outer.coordinate))
+      return std::nullopt;
+    ScalarPolynomial stride = outer.stride.scale;
+    for (Value factor : outer.stride.factors)
+      stride = *stride.times(ScalarPolynomial::ofFactor(factor));
+    box.dims.push_back(
+        {unbounded, toLaunchExpr(stride, context), std::nullopt, 1, outer.coordinate});
+  }
+  auto addDim = [&](unsigned number) {
+    const Dim &dim = dims[number];
+    LaunchExpr extent = unbounded;
+    if (dim.upper)
+      extent = toLaunchExpr(*dim.upper->plus(dim.coordinate), context);
+    box.dims.push_back(
+        {extent, toLaunchExpr(dim.stride, context), number, dim.tileExtent, dim.coordinate});
+    return dim.lower || isNonNegativeCoordinate(dim.coordinate);
+  };
+  auto isLast = [&](unsigned dim) { return dims[dim].tileExtent != 1 && dims[dim].isUnit(); };
+  for (unsigned dim = 0; dim < dims.size(); ++dim)
+    if (!isLast(dim) && !addDim(dim))
+      return std::nullopt;
+  for (unsigned dim = 0; dim < dims.size(); ++dim)
+    if (isLast(dim) && !addDim(dim))
+      return std::nullopt;
+  box.conditions.assign(conditions.begin(), conditions.end());
+  box.guards.assign(guards.begin(), guards.end());
+  return box;
+}
+
+std::optional<BoxAccess> tessera::getBoxAccess(LoadOp load, AccessAnalysis &analysis,
+                                               std::string *why) {
+  auto refuse = [&](const char *because) {
+    if (why)
+      *why = because;
+    return std::nullopt;
+  };
+  if (load.getIsVolatile())
+    return refuse("it is volatile");
+  if (Value other = load.getOther())
+    if (!matchPattern(other, m_Zero()) && !matchPattern(other, m_PosZeroFloat()))
+      return refuse("its `other` is not 0");
+  return BoxFinder(analysis, why).find(load.getPtr(), load.getMask());
+}
+
+std::optional<BoxAccess> tessera::getBoxAccess(StoreOp store, AccessAnalysis &analysis,
+                                               std::string *why) {
+  return BoxFinder(analysis, why).find(store.getPtr(), store.getMask());
+}
