@@ -36,10 +36,12 @@ public:
 
 private:
   std::unique_ptr<CompiledKernel> generateCode(std::unique_ptr<llvm::Module> code) override;
+  PtxasOptions getPtxasOptions() const;
   void readRegisters(const PtxasResult &assembled);
 
   NVPTXTarget target;
   std::unique_ptr<llvm::TargetMachine> machine;
+  std::optional<EarlyPtxas> early;
 };
 
 void CUDACompilation::lowerToLLVMDialect(ModuleOp module) {
@@ -59,6 +61,11 @@ void CUDACompilation::lowerToLLVMDialect(ModuleOp module) {
 }
 
 std::unique_ptr<CompiledKernel> CUDACompilation::compile(ModuleOp module) {
+  try {
+    early.emplace(getPtxasOptions());
+  } catch (const UserError &) {
+    // A missing ptxas is reported when it is wanted: mistakes in the kernel come first.
+  }
   lowerToLLVMDialect(module);
   std::unique_ptr<llvm::Module> code = translate(module);
   code->setTargetTriple(machine->getTargetTriple());
@@ -86,6 +93,16 @@ static bool allowOneProgram(std::string &ptx) {
   return true;
 }
 
+PtxasOptions CUDACompilation::getPtxasOptions() const {
+  PtxasOptions assembler;
+  assembler.path = findPtxas(options.ptxas);
+  assembler.arch = target.arch;
+  assembler.lineInfo = true;
+  assembler.maxRegisters = options.maxRegisters;
+  assembler.timeoutSeconds = options.ptxasTimeout;
+  return assembler;
+}
+
 void CUDACompilation::readRegisters(const PtxasResult &assembled) {
   for (const PtxasFunction &function : assembled.functions)
     if (function.name == metadata.name) {
@@ -109,13 +126,8 @@ std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<ll
   if (isShown())
     show("ptx", ptx);
 
-  PtxasOptions assembler;
-  assembler.path = findPtxas(options.ptxas);
-  assembler.arch = target.arch;
-  assembler.lineInfo = true;
-  assembler.maxRegisters = options.maxRegisters;
-  assembler.timeoutSeconds = options.ptxasTimeout;
-  PtxasResult assembled = runPtxas(ptx, assembler);
+  PtxasOptions assembler = getPtxasOptions();
+  PtxasResult assembled = early ? early->assemble(ptx) : runPtxas(ptx, assembler);
   readRegisters(assembled);
   if (metadata.spillBytes > 0 && allowOneProgram(ptx)) {
     PtxasResult roomier = runPtxas(ptx, assembler);

@@ -7,10 +7,16 @@
 #include "tessera/Target/NVPTX/Ptxas.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 #include "gmock/gmock.h"
 
+#include <csignal>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace tessera;
 using testing::HasSubstr;
@@ -169,11 +175,90 @@ TEST(Ptxas, SeveralAtOnce) {
     EXPECT_EQ(cubin, cubins[0]);
 }
 
+/// Options that name a shell script in place of ptxas. `text` finds its input in $3 and its
+/// output in $5.
+PtxasOptions scripted(llvm::StringRef text, const std::string &path) {
+  std::error_code error;
+  llvm::raw_fd_ostream stream(path, error);
+  stream << "#!/bin/sh\n" << text;
+  stream.close();
+  llvm::sys::fs::setPermissions(path, llvm::sys::fs::all_all);
+  PtxasOptions options;
+  options.path = path;
+  options.arch = "sm_90a";
+  return options;
+}
+
+TEST(Ptxas, StartedEarlyItGivesTheSame) {
+  std::string ptx = toPTX(kScale, "sm_90a");
+  PtxasOptions options;
+  options.path = findPtxas("");
+  options.arch = "sm_90a";
+  std::string cubin = runPtxas(ptx, options).cubin;
+  // Before it opens its input, while it does, and long after; and PTX that no pipe holds.
+  std::string longer = ptx + std::string(300000, '\n');
+  for (int milliseconds : {0, 2, 4, 6, 8, 10, 12, 100})
+    for (const std::string *text : {&ptx, &longer}) {
+      EarlyPtxas early(options);
+      std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+      PtxasResult result = early.assemble(*text);
+      EXPECT_EQ(result.cubin, cubin);
+      EXPECT_EQ(result.functions.size(), 1u);
+    }
+}
+
+TEST(Ptxas, StartedEarlyItMayReadTwiceOrNotAtAll) {
+  std::string path = testing::TempDir() + "/tessera-ptxas-script";
+  std::string longer(300000, 'x');
+  EarlyPtxas twice(scripted("cat $3 > /dev/null; cat $3 > $5", path));
+  EXPECT_EQ(twice.assemble(longer).cubin, longer);
+  // It ends in the middle of its input: we get no signal, and it fails again when asked again.
+  EarlyPtxas failing(scripted("head -c 10 $3; exit 3", path));
+  EXPECT_THROW(failing.assemble(longer), InternalError);
+  // One that wants a plain file gets one.
+  EarlyPtxas careful(scripted("test -f $3 && cat $3 > $5", path));
+  EXPECT_EQ(careful.assemble(longer).cubin, longer);
+  PtxasOptions slow = scripted("sleep 60", path);
+  slow.timeoutSeconds = 0.1;
+  EarlyPtxas late(slow);
+  EXPECT_THROW(late.assemble(longer), UserError);
+}
+
+TEST(Ptxas, StartedEarlyItEndsWithWhoStartedIt) {
+  std::string path = testing::TempDir() + "/tessera-ptxas-waiting", mark = path + ".pid";
+  PtxasOptions options = scripted("echo $$ > " + mark + "; exec cat $3 > $5", path);
+  for (bool crash : {false, true}) {
+    llvm::sys::fs::remove(mark);
+    pid_t child = fork();
+    if (child == 0) {
+      {
+        EarlyPtxas early(options);
+        for (int tries = 0; tries < 1000 && !llvm::sys::fs::exists(mark); ++tries)
+          usleep(5000);
+        usleep(20000);
+        if (crash)
+          raise(SIGKILL);
+      }
+      _exit(0);
+    }
+    waitpid(child, nullptr, 0);
+    auto text = llvm::MemoryBuffer::getFile(mark);
+    ASSERT_TRUE(bool(text));
+    int pid = 0;
+    ASSERT_FALSE((*text)->getBuffer().trim().getAsInteger(10, pid));
+    bool gone = false;
+    for (int tries = 0; tries < 1000 && !(gone = kill(pid, 0) != 0); ++tries)
+      usleep(5000);
+    EXPECT_TRUE(gone);
+  }
+}
+
 TEST(Ptxas, BadPTXIsOurBugAndAMissingProgramTheUsers) {
   PtxasOptions options;
   options.path = findPtxas("");
   options.arch = "sm_80";
   EXPECT_THROW(runPtxas("not ptx", options), InternalError);
+  EXPECT_THROW(EarlyPtxas(options).assemble("not ptx"), InternalError);
   EXPECT_THROW(findPtxas("/nowhere/ptxas"), UserError);
   EXPECT_FALSE(getPtxasVersion(options.path).empty());
 }

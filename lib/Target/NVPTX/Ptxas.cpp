@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Files in a private folder, one program, its log. No signal handler is installed: LLVM's
-// temporary files and its waiting with a timeout both would.
+// Files in a private folder, one program, its log.
+//
+// A ptxas that is started early is given the name of a FIFO, and stays in its `open` until
+// somebody writes there. It opens its input twice, though, the second time asking for its
+// size. So once there is PTX, a file takes over the name, and who waits in the FIFO gets the
+// same text from there.
 
 #include "tessera/Target/NVPTX/Ptxas.h"
 
 #include "tessera/Support/UserError.h"
+#include "tessera/Target/NVPTX/ChildProcess.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -15,10 +20,14 @@
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
 
-#include <chrono>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <fcntl.h>
+#include <mutex>
+#include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace llvm;
 using namespace tessera;
@@ -55,36 +64,109 @@ std::string readFile(StringRef path) {
   return buffer ? (*buffer)->getBuffer().str() : std::string();
 }
 
-/// Runs a program with its output going to `log`. Returns the exit status; -1 after the
-/// timeout, which ends it.
-int runProgram(StringRef program, ArrayRef<StringRef> arguments, StringRef log,
-               double timeoutSeconds) {
-  SmallVector<StringRef> command{program};
-  append_range(command, arguments);
-  std::optional<StringRef> redirects[] = {StringRef(""), log, log};
-  std::string error;
-  bool failed = false;
-  sys::ProcessInfo process =
-      sys::ExecuteNoWait(program, command, std::nullopt, redirects, 0, &error, &failed);
-  if (failed)
-    throw UserError("E063", "cannot run '" + program.str() + "': " + error,
-                    "set TESSERA_PTXAS to the path of ptxas");
-  auto start = std::chrono::steady_clock::now();
-  while (true) {
-    // Zero seconds is a look, without waiting and so without an alarm.
-    sys::ProcessInfo done = sys::Wait(process, /*SecondsToWait=*/0u, &error, nullptr,
-                                      /*Polling=*/true);
-    if (done.Pid == process.Pid)
-      return done.ReturnCode;
-    std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-    if (taken.count() > timeoutSeconds) {
-      kill(process.Pid, SIGKILL);
-      sys::Wait(process, std::nullopt);
-      return -1;
-    }
-    // Longer pauses would be noticed: most runs take some 20 ms.
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
+void writeFile(const std::string &path, StringRef text) {
+  std::error_code error;
+  raw_fd_ostream stream(path, error);
+  stream << text;
+  stream.close();
+  if (error || stream.has_error()) {
+    stream.clear_error();
+    throw UserError("E061", "cannot write '" + path + "'",
+                    "set TMPDIR to a folder with space left");
   }
+}
+
+[[noreturn]] void throwCannotRun(const std::string &program, const std::string &why) {
+  throw UserError("E063", "cannot run '" + program + "': " + why,
+                  "set TESSERA_PTXAS to the path of ptxas");
+}
+
+/// Most of what a short run takes is page faults, 4 KB each, of memory that ptxas allocates:
+/// huge pages where the system gives them to who asks, and memory from it in larger steps.
+std::string getAllocationVariable() {
+  std::string variable = "GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.top_pad=33554432";
+  if (const char *own = std::getenv("GLIBC_TUNABLES"))
+    variable += ":" + std::string(own);
+  return variable;
+}
+
+/// One run of ptxas and its files.
+class Run {
+public:
+  explicit Run(const PtxasOptions &options) : options(options) {
+    source = folder.file("kernel.ptx"), cubin = folder.file("kernel.cubin");
+    log = folder.file("log");
+  }
+
+  void start() {
+    std::vector<std::string> command = {options.path, "-v", "-arch=" + options.arch,
+                                        source,       "-o", cubin};
+    if (options.lineInfo)
+      command.push_back("-lineinfo");
+    if (options.maxRegisters)
+      command.push_back("-maxrregcount=" + std::to_string(options.maxRegisters));
+    append_range(command, options.arguments);
+    std::string error = process.start(command, log, getAllocationVariable());
+    if (!error.empty())
+      throwCannotRun(options.path, error);
+  }
+
+  PtxasResult getResult(std::optional<int> status);
+
+  const PtxasOptions &options;
+  PrivateFolder folder;
+  std::string source, cubin, log;
+  ChildProcess process;
+};
+
+PtxasResult Run::getResult(std::optional<int> status) {
+  PtxasResult result;
+  result.log = readFile(log);
+  if (!status)
+    throw UserError("E063",
+                    "ptxas took longer than " + std::to_string(int(options.timeoutSeconds)) + " s",
+                    "give it smaller tiles, or more time with TESSERA_PTXAS_TIMEOUT");
+  if (*status != 0)
+    throw InternalError("ptxas rejects the PTX: " + StringRef(result.log).trim().str());
+  result.cubin = readFile(cubin);
+  if (result.cubin.empty())
+    throw InternalError("ptxas wrote no cubin: " + StringRef(result.log).trim().str());
+  parsePtxasLog(result.log, result);
+  return result;
+}
+
+/// Held by who has the writing end of a FIFO open. A process forked meanwhile would hold it
+/// open too, and ptxas would wait for the end of its input for as long as that one lives.
+std::mutex &getWritingMutex() {
+  static std::mutex mutex;
+  static int atFork =
+      pthread_atfork([] { getWritingMutex().lock(); }, [] { getWritingMutex().unlock(); },
+                     [] { getWritingMutex().unlock(); });
+  (void)atFork;
+  return mutex;
+}
+
+/// Writes to a FIFO whose reader may be gone, which is no reason to end this process.
+void writeWhileRead(int fifo, StringRef text) {
+  sigset_t pipeSignal, before, pending;
+  sigemptyset(&pipeSignal);
+  sigaddset(&pipeSignal, SIGPIPE);
+  sigpending(&pending);
+  pthread_sigmask(SIG_BLOCK, &pipeSignal, &before);
+  while (!text.empty()) {
+    ssize_t written = write(fifo, text.data(), text.size());
+    if (written >= 0) {
+      text = text.drop_front(written);
+      continue;
+    }
+    if (errno == EINTR)
+      continue;
+    timespec none = {};
+    if (errno == EPIPE && !sigismember(&pending, SIGPIPE))
+      sigtimedwait(&pipeSignal, nullptr, &none);
+    break;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 } // namespace
@@ -113,7 +195,11 @@ std::string tessera::findPtxas(StringRef setting) {
 std::string tessera::getPtxasVersion(StringRef path) {
   PrivateFolder folder;
   std::string log = folder.file("log");
-  if (runProgram(path, {"--version"}, log, /*timeoutSeconds=*/30) != 0)
+  ChildProcess process;
+  std::string error = process.start({path.str(), "--version"}, log);
+  if (!error.empty())
+    throwCannotRun(path.str(), error);
+  if (process.wait(/*timeoutSeconds=*/30) != 0)
     throw UserError("E063", "'" + path.str() + "' does not tell its version",
                     "set TESSERA_PTXAS to the path of ptxas");
   std::string text = readFile(log);
@@ -123,42 +209,81 @@ std::string tessera::getPtxasVersion(StringRef path) {
 }
 
 PtxasResult tessera::runPtxas(StringRef ptx, const PtxasOptions &options) {
-  PrivateFolder folder;
-  std::string source = folder.file("kernel.ptx"), cubin = folder.file("kernel.cubin");
-  std::string log = folder.file("log");
-  {
-    std::error_code error;
-    raw_fd_ostream stream(source, error);
-    stream << ptx;
-    stream.close();
-    if (error || stream.has_error()) {
-      stream.clear_error();
-      throw UserError("E061", "cannot write '" + source + "'",
-                      "set TMPDIR to a folder with space left");
-    }
-  }
-  std::vector<std::string> arguments = {"-v", "-arch=" + options.arch, source, "-o", cubin};
-  if (options.lineInfo)
-    arguments.push_back("-lineinfo");
-  if (options.maxRegisters)
-    arguments.push_back("-maxrregcount=" + std::to_string(options.maxRegisters));
-  append_range(arguments, options.arguments);
-  SmallVector<StringRef> views(arguments.begin(), arguments.end());
-  int status = runProgram(options.path, views, log, options.timeoutSeconds);
+  Run run(options);
+  writeFile(run.source, ptx);
+  run.start();
+  return run.getResult(run.process.wait(options.timeoutSeconds));
+}
 
-  PtxasResult result;
-  result.log = readFile(log);
-  if (status == -1)
-    throw UserError("E063",
-                    "ptxas took longer than " + std::to_string(int(options.timeoutSeconds)) + " s",
-                    "give it smaller tiles, or more time with TESSERA_PTXAS_TIMEOUT");
-  if (status != 0)
-    throw InternalError("ptxas rejects the PTX: " + StringRef(result.log).trim().str());
-  result.cubin = readFile(cubin);
-  if (result.cubin.empty())
-    throw InternalError("ptxas wrote no cubin: " + StringRef(result.log).trim().str());
-  parsePtxasLog(result.log, result);
-  return result;
+class EarlyPtxas::Waiting {
+public:
+  explicit Waiting(const PtxasOptions &options) : run(options) {
+    fifo = run.folder.file("fifo"), complete = run.folder.file("complete.ptx");
+    ready = mkfifo(fifo.c_str(), 0600) == 0 && link(fifo.c_str(), run.source.c_str()) == 0;
+    if (ready)
+      run.start();
+  }
+
+  ~Waiting() {
+    run.process.stop();
+    // Where it is a script, what that one has started may be in the FIFO.
+    if (int writer = open(fifo.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC); writer >= 0)
+      close(writer);
+  }
+
+  std::optional<PtxasResult> assemble(StringRef ptx) {
+    writeFile(complete, ptx);
+    if (rename(complete.c_str(), run.source.c_str()) != 0)
+      return std::nullopt;
+    auto end = std::chrono::steady_clock::now() +
+               std::chrono::duration<double>(run.options.timeoutSeconds);
+    bool written = false;
+    std::optional<int> status;
+    while (!(status = run.process.poll()) && std::chrono::steady_clock::now() < end) {
+      written = written || writeIfWaitedFor(ptx);
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+    // Whatever it did not like, it shall say about a plain file.
+    if (status && *status != 0)
+      return std::nullopt;
+    return run.getResult(status);
+  }
+
+  bool ready;
+
+private:
+  /// Whoever has found the FIFO under the name of the source waits for us in it, or soon will.
+  bool writeIfWaitedFor(StringRef ptx) {
+    std::lock_guard<std::mutex> guard(getWritingMutex());
+    int writer = open(fifo.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    if (writer < 0)
+      return false;
+    fcntl(writer, F_SETFL, fcntl(writer, F_GETFL) & ~O_NONBLOCK);
+    writeWhileRead(writer, ptx);
+    close(writer);
+    return true;
+  }
+
+  Run run;
+  std::string fifo, complete;
+};
+
+EarlyPtxas::EarlyPtxas(const PtxasOptions &options) : options(options) {
+  try {
+    waiting = std::make_unique<Waiting>(this->options);
+  } catch (const UserError &) {
+    // The one that is started later has the same trouble, and reports it.
+  }
+}
+
+EarlyPtxas::~EarlyPtxas() = default;
+
+PtxasResult EarlyPtxas::assemble(StringRef ptx) {
+  std::unique_ptr<Waiting> run = std::move(waiting);
+  if (run && run->ready)
+    if (std::optional<PtxasResult> result = run->assemble(ptx))
+      return *result;
+  return runPtxas(ptx, options);
 }
 
 /// The integer in front of `unit`, as in "12 bytes spill stores".

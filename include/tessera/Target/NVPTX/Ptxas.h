@@ -11,6 +11,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,25 @@ std::string getPtxasVersion(llvm::StringRef path);
 /// Assembles PTX. Throws UserError (E063) if ptxas cannot be run or takes too long, and
 /// InternalError with its words if it rejects the PTX. May be called by several threads.
 PtxasResult runPtxas(llvm::StringRef ptx, const PtxasOptions &options);
+
+/// A ptxas that is started before there is PTX. For half of the time that a small kernel takes
+/// it ptxas has not opened its input yet: it then lies ready while the kernel is compiled.
+class EarlyPtxas {
+public:
+  /// Starts it. Does nothing where that cannot be done: assembling then starts another.
+  explicit EarlyPtxas(const PtxasOptions &options);
+  /// Ends it if it waits for PTX still.
+  ~EarlyPtxas();
+
+  /// The same as runPtxas with the options of the constructor; once.
+  PtxasResult assemble(llvm::StringRef ptx);
+
+private:
+  class Waiting;
+
+  PtxasOptions options;
+  std::unique_ptr<Waiting> waiting;
+};
 
 /// Reads what `ptxas -v` wrote.
 void parsePtxasLog(llvm::StringRef log, PtxasResult &result);
