@@ -63,17 +63,27 @@ public:
     return finish(std::move(access), /*columnLanes=*/{0, 1}, {lanes[2], lanes[3], lanes[4]});
   }
 
-  /// Any register that moves rows can tell the two elements of a word apart. The first one
+  /// Any register that moves rows can tell the two halves of a word apart. The first one
   /// asked for does; else that with the fewest conflicts between the rows it makes.
   std::optional<MatrixAccess> matchTransposed(size_t numAskedFor) {
-    if (wordElements != 2 || lanes[2] != 1 || lanes[3] != 2 || lanes[4] != 4)
+    uint64_t half = wordElements / 2;
+    if (half == 0 || lanes[2] != half || lanes[3] != 2 * half || lanes[4] != 4 * half)
       return std::nullopt;
+    // Both bytes of a half come along.
+    SmallVector<unsigned, 1> withinHalf;
+    if (half == 2) {
+      auto *at = llvm::find(registers, 1);
+      if (at == registers.end())
+        return std::nullopt;
+      withinHalf.push_back(at - registers.begin());
+    }
     std::optional<MatrixAccess> best;
     for (auto [index, bit] : llvm::enumerate(order)) {
       if (!movesRows(registers[bit]))
         continue;
       MatrixAccess access;
       access.isTransposed = true;
+      llvm::append_range(access.wordBits, withinHalf);
       access.wordBits.push_back(bit);
       std::optional<MatrixAccess> matched = finish(std::move(access), /*columnLanes=*/{2, 3, 4},
                                                    {registers[bit], lanes[0], lanes[1]});
@@ -81,7 +91,8 @@ public:
         return std::nullopt;
       if (index < numAskedFor)
         return matched;
-      if (!best || wavefronts(*matched, kWordBits / 2) < wavefronts(*best, kWordBits / 2))
+      if (!best || wavefronts(*matched, kWordBits / wordElements) <
+                       wavefronts(*best, kWordBits / wordElements))
         best = std::move(matched);
     }
     return best;
@@ -101,9 +112,9 @@ private:
     for (unsigned bit : order) {
       if (llvm::is_contained(access.wordBits, bit))
         continue;
-      // A register may also move elements within a word: that is a matter of names.
-      uint64_t withinWord = access.isTransposed ? 0 : wordElements - 1;
-      if (!movesRows(registers[bit] & ~withinWord))
+      // A register may also move elements within a word, or its half: a matter of names.
+      uint64_t together = access.isTransposed ? wordElements / 2 : wordElements;
+      if (!movesRows(registers[bit] & ~(together - 1)))
         return std::nullopt;
       if (access.matrixBits.size() < 2)
         access.matrixBits.push_back(bit);

@@ -29,6 +29,27 @@ LinearLayout operandMemory(ArrayRef<int64_t> shape, unsigned fast, unsigned bits
   return swizzled(shape, fast, 0, bits);
 }
 
+LinearLayout fragmentMemory(ArrayRef<int64_t> shape, unsigned fast, unsigned bits) {
+  LinearLayout memory = operandMemory(shape, fast, bits);
+  unsigned rowBits = memory.dimBits(1 - fast);
+  constexpr int64_t kWidth = 128, kChunkBits = 128;
+  if (bits == 16 || rowBytes(shape, fast, bits) < kWidth || rowBits < 4)
+    return memory;
+  // Which chunks the lowest bits of a row's number move it by. Any three rows in a line
+  // that are independent here have no conflicts.
+  static constexpr uint64_t kOfBytes[] = {1, 2, 4, 2}, kOfWords[] = {2, 4, 1, 0};
+  ArrayRef<uint64_t> moves = bits == 8 ? ArrayRef(kOfBytes) : ArrayRef(kOfWords);
+  unsigned rowShift = memory.dimShift(1 - fast), fastShift = memory.dimShift(fast);
+  uint64_t chunk = kChunkBits / bits, chunks = (kWidth * 8 / bits - 1) & ~(chunk - 1);
+  for (uint64_t &column : memory.columns(HwDim::Offset))
+    for (unsigned bit = 0; bit < moves.size(); ++bit)
+      if (column >> (rowShift + bit) & 1) {
+        column &= ~(chunks << fastShift);
+        column |= (moves[bit] * chunk) << fastShift;
+      }
+  return memory;
+}
+
 MatrixDescriptor::MatrixDescriptor(const LinearLayout &memory, unsigned kDim, unsigned bits,
                                    bool kMajor, unsigned swizzleBytes)
     : memory(memory), kDim(kDim), bits(bits), kMajor(kMajor), swizzleBytes(swizzleBytes),

@@ -134,14 +134,12 @@ def check_product(s: Any, k: int, want: Any = None) -> None:
     """Compares some rows with a product in float64."""
     m = s["c"].shape[0]
     some = torch.unique(torch.linspace(0, m - 1, 65, device="cuda").long())
-    if want is None:
-        want = s["a"][some].double() @ s["b"].double()
-    else:
-        want = want(some)
+    want = s["a"][some].double() @ s["b"].double() if want is None else want(some)
     error = float((s["c"][some].double() - want).abs().max())
-    # Integers are exact; floats are products of numbers about 1.
-    limit = 0.0 if s["c"].dtype == torch.int32 else 2e-2 * k**0.5
-    assert error <= limit, f"off by {error}"
+    # Integers are exact; floats are products of numbers about 1, with results rounded once or
+    # twice. 8-bit floats are summed in fewer bits by the instruction, by all competitors.
+    limit = (6e-2 if s["a"].dtype == torch.float8_e4m3fn else 4e-2) * k**0.5
+    assert error <= (0.0 if s["c"].dtype == torch.int32 else limit), f"off by {error}"
     assert bool(torch.isfinite(s["c"]).all())
 
 

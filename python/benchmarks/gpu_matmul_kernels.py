@@ -20,8 +20,8 @@ def matmul(
     b = b_ptr + ks[:, None] * stride_bk + columns[None, :] * stride_bn
     acc = tl.zeros((BM, BN), dtype=ACC)
     for k in range(0, K, BK):
-        x = tl.load(a, mask=(rows[:, None] < M) & (ks[None, :] < K - k), other=0)
-        y = tl.load(b, mask=(ks[:, None] < K - k) & (columns[None, :] < N), other=0)
+        x = tl.load(a, mask=(rows[:, None] < M) & (ks[None, :] < K - k), other=0.0)
+        y = tl.load(b, mask=(ks[:, None] < K - k) & (columns[None, :] < N), other=0.0)
         acc = tl.dot(x, y, acc, out_dtype=ACC)
         a += BK
         b += BK * stride_bk

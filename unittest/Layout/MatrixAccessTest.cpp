@@ -8,6 +8,7 @@
 #include "RandomLayout.h"
 #include "tessera/Layout/LayoutConstructors.h"
 #include "tessera/Layout/LayoutConversion.h"
+#include "tessera/Layout/MatrixDescriptor.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -29,7 +30,7 @@ LinearLayout rowMajor(llvm::ArrayRef<int64_t> shape) {
 /// Runs the instructions: what the lanes get is what the layout says they hold.
 void expectRight(const MatrixAccess &access, const LinearLayout &layout, const LinearLayout &memory,
                  unsigned bits) {
-  unsigned perWord = 32 / bits, perRow = 128 / bits;
+  unsigned perWord = 32 / bits, perHalf = perWord / 2, perRow = 128 / bits;
   ASSERT_EQ(access.elementsPerWord(), perWord);
   ASSERT_EQ(access.laneOffsets.size(), 5u);
   unsigned registers = 1u << layout.columns(HwDim::Reg).size();
@@ -43,8 +44,11 @@ void expectRight(const MatrixAccess &access, const LinearLayout &layout, const L
         ASSERT_TRUE(seen.insert(number).second);
         for (unsigned warp = 0; warp < warps; ++warp)
           for (unsigned lane = 0; lane < 32; ++lane) {
-            unsigned row = access.isTransposed ? lane % 4 * 2 + element : lane / 4;
-            unsigned column = access.isTransposed ? lane / 4 : lane % 4 * perWord + element;
+            unsigned row = lane / 4, column = lane % 4 * perWord + element;
+            if (access.isTransposed) {
+              row = lane % 4 * 2 + element / perHalf;
+              column = lane / 4 * perHalf + element % perHalf;
+            }
             uint64_t address = f2::apply(access.laneOffsets, 8 * matrix + row) ^
                                f2::apply(access.warpOffsets, warp) ^ access.getOffset(instruction);
             ASSERT_EQ(address % perRow, 0u) << "a row starts at 16 bytes";
@@ -64,6 +68,7 @@ bool canBeMoved(const LinearLayout &layout, const LinearLayout &memory, unsigned
   std::map<uint64_t, uint64_t> offsets;
   forEachPlace(memory, [&](const Place &place) { offsets[memory.apply(place)] = place[4]; });
   uint64_t perWord = 32 / bits, perRow = 128 / bits;
+  uint64_t together = transposed ? perWord / 2 : perWord;
   unsigned registers = 1u << layout.columns(HwDim::Reg).size();
   unsigned warps = 1u << layout.columns(HwDim::Warp).size();
   if (registers < perWord)
@@ -74,18 +79,18 @@ bool canBeMoved(const LinearLayout &layout, const LinearLayout &memory, unsigned
   for (unsigned number = 0; number < registers; ++number) {
     // Its place in the word, and the registers that share the word.
     uint64_t element = offset(number, 0, 0) % perRow;
-    if (!transposed && element >= perWord)
+    if (element >= together)
       return false;
     std::set<uint64_t> partners;
     for (unsigned other = 0; other < registers; ++other)
       if (offset(other, 0, 0) / perRow == offset(number, 0, 0) / perRow)
         partners.insert(offset(other, 0, 0) % perRow);
-    if (!transposed && partners.size() != perWord)
+    if (partners.size() != together)
       return false;
     for (unsigned warp = 0; warp < warps; ++warp)
       for (unsigned lane = 0; lane < 32; ++lane) {
         uint64_t at = offset(number, lane, warp);
-        uint64_t column = transposed ? lane / 4 : lane % 4 * perWord + element;
+        uint64_t column = (transposed ? lane / 4 : lane % 4) * together + element;
         unsigned holder = transposed ? lane % 4 : lane & ~3u;
         if (at % perRow != column || at / perRow != offset(number, holder, warp) / perRow)
           return false;
@@ -100,7 +105,7 @@ std::pair<LinearLayout, LinearLayout> randomCandidates(std::mt19937 &rng, unsign
   unsigned total = 6 + rng() % 5, warps = rng() % 3;
   LinearLayout layout({int64_t(1) << total}), memory = layout;
   unsigned rowBits = llvm::Log2_32(128 / bits), wordBits = llvm::Log2_32(32 / bits);
-  bool transposed = bits == 16 && rng() % 2;
+  bool transposed = bits <= 16 && rng() % 2;
 
   llvm::SmallVector<uint64_t> high;
   for (unsigned bit = rowBits; bit < total; ++bit)
@@ -110,7 +115,10 @@ std::pair<LinearLayout, LinearLayout> randomCandidates(std::mt19937 &rng, unsign
   auto takeHigh = [&]() { return high.empty() ? 0 : high.pop_back_val(); };
   f2::Columns &lanes = layout.columns(HwDim::Lane);
   if (transposed) {
-    lanes = {takeHigh(), takeHigh(), 1, 2, 4};
+    uint64_t half = uint64_t(1) << (wordBits - 1);
+    if (half == 2)
+      layout.columns(HwDim::Reg).push_back(1);
+    lanes = {takeHigh(), takeHigh(), half, 2 * half, 4 * half};
   } else {
     for (unsigned bit = 0; bit < wordBits; ++bit)
       layout.columns(HwDim::Reg).push_back(uint64_t(1) << bit);
@@ -132,7 +140,8 @@ std::pair<LinearLayout, LinearLayout> randomCandidates(std::mt19937 &rng, unsign
   for (unsigned bit = rowBits + 1; bit < total; ++bit)
     if (rng() % 2)
       offsets[bit] ^= offsets[rowBits + rng() % (bit - rowBits)];
-  if (rng() % 16 == 0)
+  // A row whose bytes are swapped, but not one of the two in a word of transposed ones.
+  if (rng() % 16 == 0 && !(transposed && bits == 8))
     offsets[total - 1] ^= 1;
   return {layout.canonical(), memory};
 }
@@ -148,8 +157,7 @@ TEST(MatrixAccess, FitsExactlyWhereTheInstructionDoes) {
     ASSERT_EQ(memory.whyNotMemory(), "");
     auto access = matchMatrixAccess(layout, memory, bits);
     bool plain = canBeMoved(layout, memory, bits, /*transposed=*/false);
-    bool transposed = bits == 16 && canBeMoved(layout, memory, bits, /*transposed=*/true) &&
-                      !layout.columns(HwDim::Reg).empty();
+    bool transposed = bits <= 16 && canBeMoved(layout, memory, bits, /*transposed=*/true);
     std::string text;
     llvm::raw_string_ostream os(text);
     layout.print(os);
@@ -159,7 +167,7 @@ TEST(MatrixAccess, FitsExactlyWhereTheInstructionDoes) {
     if (access)
       expectRight(*access, layout, memory, bits);
   }
-  EXPECT_EQ(seen.size(), 7u) << "each width fits and does not, 16 bits in two ways";
+  EXPECT_EQ(seen.size(), 8u) << "each width fits and does not, 8 and 16 bits in two ways";
 }
 
 /// Wavefronts of a matrix by looking at each row's banks.
@@ -232,6 +240,43 @@ TEST(MatrixAccess, OperandsOfProductsUnderEverySwizzle) {
   auto access = matchMatrixAccess(b, byColumns, 16);
   ASSERT_TRUE(access && !access->isTransposed);
   expectRight(*access, b, byColumns, 16);
+}
+
+/// An operand's rows in the order in which transposed bytes come: the second element of a
+/// pair 8 rows further.
+LinearLayout withPairs(const LinearLayout &layout) {
+  int64_t rows = layout.extent(0), k = layout.extent(1);
+  return layout.reshape({rows / 16, 2, 8, k})->transpose({0, 2, 1, 3}).reshape({rows, k}).value();
+}
+
+TEST(MatrixAccess, BytesAcrossRowsInMemoryForFragments) {
+  for (int64_t rows : {128, 256}) {
+    LinearLayout layout = withPairs(wgmmaOperandA({rows, 128}, 8, 2, 1));
+    LinearLayout memory = fragmentMemory({128, rows}, 1, 8).transpose({1, 0});
+    auto access = matchMatrixAccess(layout, memory, 8);
+    ASSERT_TRUE(access && access->isTransposed);
+    EXPECT_EQ(access->numMatrices(), 4u);
+    expectRight(*access, layout, memory, 8);
+    EXPECT_EQ(wavefronts(*access, 8), 4u) << "one a matrix";
+    // Rows of K have no conflicts there, either.
+    auto along = matchMatrixAccess(wgmmaOperandA({rows, 128}, 8, 2, 1),
+                                   fragmentMemory({rows, 128}, 1, 8), 8);
+    ASSERT_TRUE(along && !along->isTransposed);
+    EXPECT_EQ(wavefronts(*along, 8), 4u);
+  }
+}
+
+TEST(MatrixAccess, WordsAcrossRowsInMemoryForFragments) {
+  LinearLayout memory = fragmentMemory({32, 128}, 1, 32);
+  ASSERT_EQ(memory.whyNotMemory(), "");
+  f2::Columns address = *f2::inverse(memory.columns(HwDim::Offset), memory.elementBits());
+  for (const LinearLayout &layout : {mmaOperandB({32, 128}, 32, 2, 2, 2),
+                                     wgmmaOperandA({128, 32}, 32, 2, 1).transpose({1, 0})}) {
+    std::set<uint64_t> banks;
+    for (unsigned lane = 0; lane < 32; ++lane)
+      banks.insert(f2::apply(address, f2::apply(layout.columns(HwDim::Lane), lane)) % 32);
+    EXPECT_EQ(banks.size(), 32u);
+  }
 }
 
 TEST(MatrixAccess, TakesTheRegistersAskedForFirst) {

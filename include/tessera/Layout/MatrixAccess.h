@@ -6,15 +6,16 @@
 // Both instructions move 1, 2 or 4 matrices of 8 rows of 16 bytes. A row lies in one piece
 // in memory, at the address that one lane gives: row i of matrix j at that of lane 8j + i.
 // In registers a matrix is one word of 32 bits a lane. Lane l has word l mod 4 of row
-// l / 4; or, transposed and for elements of 16 bits alone, elements 2(l mod 4) and
-// 2(l mod 4) + 1 of *column* l / 4.
+// l / 4; or, transposed, the 16 bits of *column* l / 4 in rows 2(l mod 4) and
+// 2(l mod 4) + 1: one element each, or two neighbours of 8 bits.
 //
 // Whether a layout fits is a question about its columns. Let C be where registers, lanes
 // and warps go in memory (in elements), 2^k elements a word and 2^t a row. Plain:
 //
 //     registers 1, 2, .. of the word -> 1, .. 2^(k-1)      lanes 1, 2 -> 2^k, 2^(k+1)
 //
-// and transposed: lanes 4, 8, 16 -> 1, 2, 4. Every other column must leave the low t bits
+// and transposed: lanes 4, 8, 16 -> 1, 2, 4 (of bytes 2, 4, 8, and a register of the word -> 1).
+// Every other column must leave the low t bits
 // alone: it moves whole rows (a register may move elements within the word too, since a
 // register's name means nothing). The addresses follow: a row's lane number counts lanes 4,
 // 8, 16 of the tile (transposed: the register within the word, then lanes 1, 2), its upper

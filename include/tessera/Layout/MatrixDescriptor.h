@@ -23,6 +23,13 @@ namespace tessera {
 /// copies of rows. Rank 2; rows of less than 32 bytes are not swizzled.
 LinearLayout operandMemory(llvm::ArrayRef<int64_t> shape, unsigned fast, unsigned bits);
 
+/// Shared memory for tiles that are read into registers as operands of products, whichever
+/// dimension K is. The same but for what rows are swizzled by, where they fill 128 bytes:
+/// no conflicts where a warp reads 8 rows (K along them), nor where it reads across rows,
+/// 4 of 32 bits, or 8 of 16 that differ in two of the lowest bits (bytes). wgmma itself and
+/// copies by tensor maps cannot read and write it.
+LinearLayout fragmentMemory(llvm::ArrayRef<int64_t> shape, unsigned fast, unsigned bits);
+
 class MatrixDescriptor {
 public:
   /// How wgmma reads an operand in this memory, `kDim` being its dimension along K, for

@@ -18,6 +18,7 @@ import tessera.language as tl
 from tessera.compiler import toolchain
 
 WGMMA, MMA, LOCAL_LOAD, LOCAL_STORE = 0x9F0, 0x23C, 0x983, 0x387
+MATRIX_LOAD, PERMUTE = 0x83B, 0x816
 
 pytestmark = pytest.mark.skipif(not toolchain.find_ptxas(), reason="there is no ptxas")
 
@@ -84,6 +85,16 @@ def test_products_are_on_tensor_cores(dtype, target, block, warps, kind, count):
     assert kinds[LOCAL_LOAD] == kinds[LOCAL_STORE] == 0
     assert kernel.n_spills == 0
     assert not [text for text in kernel.metadata["remarks"] if "(C75" in text]
+
+
+def test_bytes_across_k_come_as_pairs():
+    """b lies in rows along N: a thread gets two columns of it, and tells them apart."""
+    kernel = build("i8", "sm_90a", (128, 256, 128), 8)
+    kinds = count_instructions(kernel.asm["cubin"])
+    assert kinds[MATRIX_LOAD] == 8  # of 4 matrices each: 128 bytes a thread
+    assert kinds[PERMUTE] <= 2 * 4 * kinds[MATRIX_LOAD]
+    assert kernel.n_spills == 0 and not [text for text in kernel.remarks if "(C75" in text]
+    assert kernel.asm["ptx"].count("wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8") == 8
 
 
 @pytest.mark.parametrize("target, how", [("sm_90a", "by wgmma"), ("sm_80", "by mma.sync, not")])

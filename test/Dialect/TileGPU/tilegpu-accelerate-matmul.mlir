@@ -52,6 +52,49 @@ tile.func private @bytes(%a: tensor<64x32xi8, #u>, %b: tensor<32x64xi8, #u>, %c:
   tile.return %d : tensor<64x64xi32, #u>
 }
 
+// Bytes that come in rows across K are read into registers as they are: of the product
+// turned around, with neighbouring columns as rows that one thread has.
+// CHECK-LABEL: @bytes_across_k
+tile.func private @bytes_across_k(%p: !tile.ptr<i8> {tile.divisibility = 16 : i64}, %q: !tile.ptr<i8> {tile.divisibility = 16 : i64}, %c: tensor<64x128xi32, #u>) -> tensor<64x128xi32, #u> {
+  %rows = tile.range 0 to 64 : tensor<64xi32, #u>
+  %row = tile.expand_dims %rows {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %ks = tile.range 0 to 32 : tensor<32xi32, #u>
+  %k = tile.expand_dims %ks {axis = 0 : i32} : tensor<32xi32, #u> -> tensor<1x32xi32, #u>
+  %step = tile.expand_dims %ks {axis = 1 : i32} : tensor<32xi32, #u> -> tensor<32x1xi32, #u>
+  %columns = tile.range 0 to 128 : tensor<128xi32, #u>
+  %column = tile.expand_dims %columns {axis = 0 : i32} : tensor<128xi32, #u> -> tensor<1x128xi32, #u>
+  %w = arith.constant dense<256> : tensor<64x1xi32, #u>
+  %v = arith.constant dense<256> : tensor<32x1xi32, #u>
+  %rw = arith.muli %row, %w : tensor<64x1xi32, #u>
+  %sv = arith.muli %step, %v : tensor<32x1xi32, #u>
+  %a0 = tile.broadcast %rw : tensor<64x1xi32, #u> -> tensor<64x32xi32, #u>
+  %a1 = tile.broadcast %k : tensor<1x32xi32, #u> -> tensor<64x32xi32, #u>
+  %a2 = arith.addi %a0, %a1 : tensor<64x32xi32, #u>
+  %b0 = tile.broadcast %sv : tensor<32x1xi32, #u> -> tensor<32x128xi32, #u>
+  %b1 = tile.broadcast %column : tensor<1x128xi32, #u> -> tensor<32x128xi32, #u>
+  %b2 = arith.addi %b0, %b1 : tensor<32x128xi32, #u>
+  %ps = tile.splat %p : !tile.ptr<i8> -> tensor<64x32x!tile.ptr<i8>, #u>
+  %qs = tile.splat %q : !tile.ptr<i8> -> tensor<32x128x!tile.ptr<i8>, #u>
+  %pa = tile.addptr %ps, %a2 : tensor<64x32x!tile.ptr<i8>, #u>, tensor<64x32xi32, #u>
+  %pb = tile.addptr %qs, %b2 : tensor<32x128x!tile.ptr<i8>, #u>, tensor<32x128xi32, #u>
+  // CHECK: %[[A:.+]] = tile.load %{{.+}} : tensor<64x32x!tile.ptr<i8>
+  // CHECK: %[[B:.+]] = tile.load %{{.+}} : tensor<32x128x!tile.ptr<i8>
+  // CHECK: %[[BT:.+]] = tile.trans %[[B]] {order = array<i32: 1, 0>}
+  // CHECK: %[[S:.+]] = tilegpu.local_alloc %[[A]]
+  // CHECK: %[[ST:.+]] = tilegpu.memdesc_trans %[[S]]
+  // CHECK: %[[CT:.+]] = tile.trans %{{.+}} {order = array<i32: 1, 0>}
+  // CHECK: %[[B4:.+]] = tile.reshape %[[BT]] : {{.+}} -> tensor<8x8x2x32xi8
+  // CHECK: %[[B4T:.+]] = tile.trans %[[B4]] {order = array<i32: 0, 2, 1, 3>}
+  // CHECK: %[[BP:.+]] = tile.reshape %[[B4T]] : {{.+}} -> tensor<128x32xi8
+  // CHECK: tilegpu.warpgroup_dot %[[BP]], %[[ST]], %{{.+}} {groups = array<i32: 1, 1>}
+  // CHECK: tile.reshape %{{.+}} : {{.+}} -> tensor<8x2x8x64xi32
+  %a = tile.load %pa : tensor<64x32x!tile.ptr<i8>, #u>
+  %b = tile.load %pb : tensor<32x128x!tile.ptr<i8>, #u>
+  // expected-remark@+1 {{product of 64x128x32 of i8 by wgmma}}
+  %d = tile.dot %a, %b, %c : tensor<64x32xi8, #u>, tensor<32x128xi8, #u> -> tensor<64x128xi32, #u>
+  tile.return %d : tensor<64x128xi32, #u>
+}
+
 // CHECK-LABEL: @few_rows
 tile.func private @few_rows(%p: tensor<32x32x!tile.ptr<bf16>, #u>, %b: tensor<32x64xbf16, #u>, %c: tensor<32x64xf32, #u>) -> tensor<32x64xf32, #u> {
   %a = tile.load %p : tensor<32x32x!tile.ptr<bf16>, #u>

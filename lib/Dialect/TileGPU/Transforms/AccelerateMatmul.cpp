@@ -214,6 +214,8 @@ public:
   void toMma(const Product &product);
   /// Fails if an operand cannot be laid out as the instruction reads it.
   LogicalResult toWgmma(const Product &product);
+  /// Whether wgmma takes the product better turned around.
+  bool isBetterTurned(const Product &product);
 
 private:
   /// A tile in shared memory, with dimension `fast` in rows if that is given, else as it
@@ -223,6 +225,8 @@ private:
   Value read(Value tile, Operation *user);
   /// The dimension along which a loaded tile lies in rows.
   unsigned getFast(Value tile);
+  /// Whether a loaded operand, or what it is the transpose of, lies in rows along `kDim`.
+  bool liesAlong(Value tile, unsigned kDim);
 
   const Machine &machine;
   AccessAnalysis &analysis;
@@ -252,6 +256,11 @@ unsigned Rewriter::getFast(Value tile) {
     if (numbers.dimBits(dim) > 0 && pattern.strides[numbers.dimShift(dim)] == pattern.elementBytes)
       return dim;
   return 1;
+}
+
+bool Rewriter::liesAlong(Value tile, unsigned kDim) {
+  Value source = skipTrans(tile);
+  return getFast(source) == (source == tile ? kDim : 1 - kDim);
 }
 
 Value Rewriter::store(Value tile, std::optional<unsigned> fast, Operation *user) {
@@ -393,6 +402,34 @@ void Rewriter::toMma(const Product &product) {
 // wgmma
 //===----------------------------------------------------------------------===//
 
+/// What is computed stays in registers as the first operand: of the product turned around
+/// if it is the second one. So does what the instruction could not read from memory as it
+/// comes, elements of 8 and 32 bits with rows across K: fragments are read as they are.
+bool Rewriter::isBetterTurned(const Product &product) {
+  tile::DotOp op = product.op;
+  if (!whyNotWgmma(product.turned(), machine).empty() || !isLoaded(skipTrans(op.getA())))
+    return false;
+  if (!isLoaded(skipTrans(op.getB())))
+    return true;
+  return product.bits != 16 && liesAlong(op.getA(), /*kDim=*/1) && !liesAlong(op.getB(), 0);
+}
+
+/// Rows 2i and 2i + 1 of each 16 as rows i and i + 8; or, `back`, the other way round.
+/// Read across rows of memory, bytes come in pairs, and a fragment has those in one thread.
+static Value pairRows(OpBuilder &builder, Location loc, Value tile, bool back) {
+  constexpr int64_t kRows = 16;
+  ArrayRef<int64_t> shape = tile::getShape(tile.getType());
+  auto reshape = [&](Value value, ArrayRef<int64_t> to) -> Value {
+    auto type = cast<RankedTensorType>(value.getType());
+    return tile::ReshapeOp::create(
+        builder, loc, RankedTensorType::get(to, type.getElementType(), type.getEncoding()), value);
+  };
+  int64_t inner = back ? 2 : kRows / 2;
+  Value split = reshape(tile, {shape[0] / kRows, inner, kRows / inner, shape[1]});
+  Value moved = tile::TransOp::create(builder, loc, split, ArrayRef<int32_t>{0, 2, 1, 3});
+  return reshape(moved, shape);
+}
+
 LogicalResult Rewriter::toWgmma(const Product &product) {
   tile::DotOp op = product.op;
   constexpr unsigned kAlongA = 1, kAlongB = 0;
@@ -421,15 +458,24 @@ LogicalResult Rewriter::toWgmma(const Product &product) {
   Value right = product.isTurned ? op.getA() : op.getB();
   left = turn(left);
   right = turn(right);
-  Value a = isLoaded(skipTrans(left)) ? place(left, kAlongA) : left;
+  bool isFragment = isKMajor && isLoaded(skipTrans(left)) && !liesAlong(left, kAlongA);
+  bool arePairs = isFragment && product.bits == 8 &&
+                  llvm::all_of(tile::getShape(left.getType()), llvm::isPowerOf2_64);
+  Value a = isLoaded(skipTrans(left)) && !isFragment ? place(left, kAlongA) : left;
   Value b = place(right, kAlongB);
   if (!a || !b)
     return failure();
   Value acc = turn(op.getAcc());
+  if (arePairs) {
+    a = pairRows(builder, op.getLoc(), a, /*back=*/false);
+    acc = pairRows(builder, op.getLoc(), acc, /*back=*/false);
+  }
   Value sum = WarpgroupDotOp::create(
       builder, op.getLoc(), acc.getType(), a, b, acc,
       builder.getDenseI32ArrayAttr(spreadGroups(product, machine.warps)),
       /*is_async=*/UnitAttr(), builder.getI32IntegerAttr(op.getMaxImpreciseAcc()));
+  if (arePairs)
+    sum = pairRows(builder, op.getLoc(), sum, /*back=*/true);
   sum = turn(sum);
   op.replaceAllUsesWith(sum);
   op.erase();
@@ -495,10 +541,7 @@ void TileGPUAccelerateMatmulPass::accelerate(tile::FuncOp function, const Machin
     }
     std::string noWgmma = whyNotWgmma(product, machine);
     if (noWgmma.empty()) {
-      // What is computed stays in registers as the first operand: of the product turned
-      // around if it is the second one.
-      bool turns = !isLoaded(skipTrans(dot.getB())) && isLoaded(skipTrans(dot.getA())) &&
-                   whyNotWgmma(product.turned(), machine).empty();
+      bool turns = rewriter.isBetterTurned(product);
       if (succeeded(rewriter.toWgmma(turns ? product.turned() : product))) {
         emitRemark(loc) << "product of " << what << " by wgmma";
         ++numWgmma;

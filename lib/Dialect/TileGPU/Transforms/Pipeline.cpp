@@ -159,7 +159,7 @@ std::optional<MemDescType> LoopPipeliner::getSlotType(tile::LoadOp load, AccessA
       fast = dim;
   int64_t bits = 8 * getElementBytes(type.getElementType());
   if (rank == 2) {
-    memory = operandMemory(type.getShape(), fast, bits);
+    memory = fragmentMemory(type.getShape(), fast, bits);
   } else {
     for (bool isFast : {true, false})
       for (unsigned bit = 0; bit < memory.elementBits(); ++bit)
