@@ -78,8 +78,7 @@ WarpgroupDotOp tessera::tilegpu::findAsyncProduct(scf::ForOp loop, const Replace
   return dot;
 }
 
-/// Registers of a thread that a tile takes, in words.
-static int64_t getWords(Type type, unsigned warps) {
+int64_t tessera::tilegpu::getRegisters(Type type, unsigned warps) {
   auto tile = dyn_cast<RankedTensorType>(type);
   if (!tile)
     return 1;
@@ -101,9 +100,9 @@ WarpgroupDotOp tessera::tilegpu::findSkewedProduct(scf::ForOp loop, const Replac
   // Two results and a factor half as wide are held at once, beside what the loop carries.
   constexpr int64_t kOthers = 48, kMost = 255, kOfMultiprocessor = 65536;
   unsigned warps = tilegpu::getNumWarps(loop).value_or(4);
-  int64_t words = kOthers + getWords(dot.getType(), warps) * 5 / 2;
+  int64_t words = kOthers + getRegisters(dot.getType(), warps) * 5 / 2;
   for (Value value : loop.getRegionIterArgs())
-    words += getWords(value.getType(), warps);
+    words += getRegisters(value.getType(), warps);
   if (words > std::min<int64_t>(kMost, kOfMultiprocessor / (32 * warps)))
     return {};
   return dot;

@@ -38,9 +38,12 @@ mlir::Value skipTrans(mlir::Value buffer);
 /// the order they began.
 WarpgroupDotOp findAsyncProduct(mlir::scf::ForOp loop, const ReplacedOps &replaced);
 
+/// Registers of a thread that a tile takes, in words.
+int64_t getRegisters(mlir::Type type, unsigned warps);
+
 /// A product of which another one's factor is computed, and that needs nothing but a copied
 /// tile and what the loop does not change: it may be done an iteration ahead, if there are
-/// registers for it. Null if there is none.
+/// registers for both results. Null if there is none.
 WarpgroupDotOp findSkewedProduct(mlir::scf::ForOp loop, const ReplacedOps &replaced);
 
 /// Shared memory of the function that the rings of a loop cannot have: other buffers that

@@ -128,6 +128,70 @@ def TileGPUPipelinePass : Pass<"tilegpu-pipeline", "::mlir::ModuleOp"> {
   ];
 }
 
+def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleOp"> {
+  let summary = "Gives the copies of what is multiplied to a thread of their own";
+  let description = [{
+    For each kernel whose loops of wgmma products load what they multiply in boxes
+    (Analysis/BoxAccess.h): the loads become copies by the copy engine, by tensor maps that
+    the kernel gets as arguments, into rings with barriers in shared memory; and
+    the kernel two regions, one that multiplies and one whose single thread orders the
+    copies (`tilegpu.warp_specialize`). That one has the loops and branches of the other
+    with coordinates alone in them, and runs ahead over all of them as far as the rings are
+    long.
+
+    Tiles that one product takes come together, with one barrier that says they are there
+    and one that says they are needed no more. A ring has as many slots as fit
+    into the shared memory of the target, at most as many as there are stages, and one more
+    for a wgmma that goes on while the next iteration begins. Of two products the first is
+    done an iteration ahead where tilegpu-pipeline would.
+
+    A kernel stays as it is, with a remark that says why, if a tile that reaches a product
+    is no box, is computed with before it is multiplied or cannot be laid out by the copy
+    engine; if bounds or coordinates depend on memory or on what loops carry; if a loop of
+    products has one in a branch; if something orders memory before a loop of products; if
+    two slots do not fit.
+
+    ```mlir
+    %r = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (tensor<...>) : i32 {
+      %x = tile.load %p : ...
+      %a = tilegpu.local_alloc %x : (...) -> !tilegpu.memdesc<64x64xf16, #shared>
+      ...
+    }
+    ```
+    becomes
+    ```mlir
+    %ring = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #shared, slots = 4>
+    %full = tilegpu.local_alloc : () -> !tilegpu.memdesc<1xi64, #one, slots = 4>
+    tilegpu.mbarrier_init %full {arrivals = 1 : i32} : ...
+    ...
+    tilegpu.warp_specialize default {
+      scf.for %i = %c0 to %n step %c64 iter_args(..., %slot = %c0, %phase = %c0) -> (...) : i32 {
+        tilegpu.mbarrier_wait %full_slot, %phase : ...
+        %d = tilegpu.warpgroup_dot %a, %b, %acc {is_async} : ...
+        tilegpu.warpgroup_wait {pendings = 1 : i32}
+        tilegpu.mbarrier_arrive %empty_previous : ...
+        ...
+      }
+    } partition warps(1) {
+      scf.for %i = %c0 to %n step %c64 iter_args(%slot = %c0, %phase = %c0) -> (i32, i32) : i32 {
+        tilegpu.mbarrier_wait %empty_slot, %other : ...
+        tilegpu.mbarrier_expect %full_slot, 8192 : ...
+        tilegpu.tma_load %map[%row, %i], %a, %full_slot : ...
+        ...
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
+  let options = [
+    Option<"numStages", "num-stages", "unsigned", "3",
+           "Stages of a loop that does not say; 1 is no pipelining">,
+  ];
+  let statistics = [
+    Statistic<"numSpecialized", "specialized", "Number of kernels specialised">,
+  ];
+}
+
 def TileGPUMergeReductionsPass : Pass<"tilegpu-merge-reductions", "::mlir::ModuleOp"> {
   let summary = "Makes one reduction of several that do not depend on each other";
   let description = [{

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Channels.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+int64_t Channel::getSlotBytes() const {
+  int64_t bytes = 0;
+  for (MemDescType tile : tiles)
+    bytes += tile.getRing(1).getSlotBytes();
+  return bytes;
+}
+
+static Value makeNumber(OpBuilder &builder, Location loc, unsigned number) {
+  return arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(number));
+}
+
+void Channel::allocate(OpBuilder &builder, Location loc, unsigned count, unsigned warps) {
+  slots = count;
+  for (MemDescType tile : tiles)
+    rings.push_back(LocalAllocOp::create(builder, loc, tile.getRing(slots), Value()));
+  auto allocateBarriers = [&](unsigned number, unsigned arrivals) -> Value {
+    MLIRContext *context = builder.getContext();
+    auto type = MemDescType::get(context, {1}, builder.getI64Type(),
+                                 LayoutAttr::get(context, LinearLayout({1})));
+    Value barriers = LocalAllocOp::create(builder, loc, type.getRing(number), Value());
+    MBarrierInitOp::create(builder, loc, barriers, arrivals);
+    return barriers;
+  };
+  full = allocateBarriers(slots, /*arrivals=*/1);
+  empty = allocateBarriers(slots + 1, warps);
+}
+
+void Channel::deallocate(OpBuilder &builder, Location loc) {
+  for (Value ring : rings)
+    LocalDeallocOp::create(builder, loc, ring);
+}
+
+Value Channel::getNoSlot(OpBuilder &builder, Location loc) const {
+  return makeNumber(builder, loc, slots);
+}
+
+ChannelPlace Channel::getFirst(OpBuilder &builder, Location loc) const {
+  Value zero = makeNumber(builder, loc, 0);
+  return {zero, zero};
+}
+
+ChannelPlace Channel::getNext(OpBuilder &builder, Location loc, ChannelPlace place) const {
+  Value one = makeNumber(builder, loc, 1);
+  Value next = arith::AddIOp::create(builder, loc, place.slot, one);
+  Value isRound = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, next,
+                                        makeNumber(builder, loc, slots));
+  Value other = arith::XOrIOp::create(builder, loc, place.phase, one);
+  return {
+      arith::SelectOp::create(builder, loc, isRound, makeNumber(builder, loc, 0), next),
+      arith::SelectOp::create(builder, loc, isRound, other, place.phase),
+  };
+}
+
+Value Channel::getTile(OpBuilder &builder, Location loc, unsigned ring, Value slot) const {
+  return MemDescIndexOp::create(builder, loc, rings[ring], slot);
+}
+
+void Channel::waitUntilFull(OpBuilder &builder, Location loc, ChannelPlace place) const {
+  Value barrier = MemDescIndexOp::create(builder, loc, full, place.slot);
+  MBarrierWaitOp::create(builder, loc, barrier, place.phase);
+}
+
+void Channel::release(OpBuilder &builder, Location loc, Value slot) const {
+  Value barrier = MemDescIndexOp::create(builder, loc, empty, slot);
+  MBarrierArriveOp::create(builder, loc, barrier);
+}
+
+Value Channel::beginToFill(OpBuilder &builder, Location loc, ChannelPlace place) const {
+  Value isEmpty = MemDescIndexOp::create(builder, loc, empty, place.slot);
+  // All slots are empty before the first round: the phase before the first is over.
+  Value before = arith::XOrIOp::create(builder, loc, place.phase, makeNumber(builder, loc, 1));
+  MBarrierWaitOp::create(builder, loc, isEmpty, before);
+  int64_t bytes = 0;
+  for (MemDescType tile : tiles)
+    bytes += tile.getNumBytes();
+  Value isFull = MemDescIndexOp::create(builder, loc, full, place.slot);
+  MBarrierExpectOp::create(builder, loc, isFull, bytes);
+  return isFull;
+}

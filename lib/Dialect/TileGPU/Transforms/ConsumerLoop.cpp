@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ConsumerLoop.h"
+
+#include "LayoutGraph.h"
+#include "LoopSlice.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+ReplacedOps BoxLoop::getReplaced() const {
+  ReplacedOps replaced;
+  for (const BoxLoad &planned : loads) {
+    replaced.insert(planned.load);
+    replaced.insert(planned.buffers.begin(), planned.buffers.end());
+  }
+  return replaced;
+}
+
+std::optional<unsigned> BoxLoop::getChannel(Value operand) const {
+  Operation *buffer = skipTrans(operand).getDefiningOp();
+  for (const BoxLoad &planned : loads)
+    if (llvm::is_contained(planned.buffers, buffer))
+      return planned.channel;
+  return std::nullopt;
+}
+
+SmallVector<Value> ConsumerLoop::getPlaces() const {
+  SmallVector<Value> result;
+  for (unsigned channel : plan.channels)
+    result.append({places[channel].slot, places[channel].phase});
+  return result;
+}
+
+void ConsumerLoop::setPlaces(ValueRange from) {
+  for (auto [index, channel] : llvm::enumerate(plan.channels))
+    places[channel] = {from[2 * index], from[2 * index + 1]};
+}
+
+void ConsumerLoop::moveOn(OpBuilder &builder, unsigned channel) {
+  places[channel] = channels[channel].getNext(builder, loop.getLoc(), places[channel]);
+}
+
+/// A product of the old body, with waits for the tiles that it is the first to need and
+/// releases of those that it is the last to need.
+void ConsumerLoop::emitDot(OpBuilder &builder, IRMapping &mapping, WarpgroupDotOp dot) {
+  Location loc = dot.getLoc();
+  SmallVector<unsigned, 2> used;
+  for (Value operand : {Value(dot.getA()), Value(dot.getB())})
+    if (std::optional<unsigned> channel = plan.getChannel(operand))
+      if (!llvm::is_contained(used, *channel))
+        used.push_back(*channel);
+  for (unsigned channel : used)
+    if (waited.insert(channel).second)
+      channels[channel].waitUntilFull(builder, loc, places[channel]);
+  auto copy = cast<WarpgroupDotOp>(builder.clone(*dot.getOperation(), mapping));
+  if (dot == asyncDot) {
+    copy.setIsAsync(true);
+    WarpgroupWaitOp::create(builder, loc, TypeRange(), ValueRange(), builder.getI32IntegerAttr(1));
+    channels[used.front()].release(builder, loc, previous);
+    previous = places[used.front()].slot;
+    moveOn(builder, used.front());
+    return;
+  }
+  for (unsigned channel : used) {
+    bool isLast =
+        llvm::none_of(loop.getBody()->getOps<WarpgroupDotOp>(), [&](WarpgroupDotOp other) {
+          return dot->isBeforeInBlock(other) && (plan.getChannel(other.getA()) == channel ||
+                                                 plan.getChannel(other.getB()) == channel);
+        });
+    if (!isLast)
+      continue;
+    channels[channel].release(builder, loc, places[channel].slot);
+    moveOn(builder, channel);
+  }
+}
+
+/// What the old body computes in one iteration, with the tiles of this place.
+void ConsumerLoop::emitBody(OpBuilder &builder, IRMapping &mapping) {
+  llvm::DenseSet<Operation *> live = getLiveOps(loop, replaced);
+  waited.clear();
+  for (const BoxLoad &planned : plan.loads) {
+    if (skewedDot && plan.getChannel(skewedDot.getB()) == planned.channel)
+      continue;
+    Value tile = channels[planned.channel].getTile(builder, planned.load->getLoc(), planned.ring,
+                                                   places[planned.channel].slot);
+    for (LocalAllocOp buffer : planned.buffers)
+      mapping.map(buffer->getResult(0), tile);
+  }
+  for (Operation &op : loop.getBody()->without_terminator()) {
+    if (replaced.contains(&op) || !live.contains(&op) || &op == skewedDot)
+      continue;
+    // The end of a buffer that is no more.
+    if (isa<LocalDeallocOp>(op) && replaced.contains(op.getOperand(0).getDefiningOp()))
+      continue;
+    // The skewed product looks at its tile where it is begun.
+    if (auto trans = dyn_cast<MemDescTransOp>(op))
+      if (replaced.contains(skipTrans(trans).getDefiningOp()) &&
+          !mapping.contains(trans.getBuffer()))
+        continue;
+    if (auto dot = dyn_cast<WarpgroupDotOp>(op))
+      emitDot(builder, mapping, dot);
+    else
+      builder.clone(op, mapping);
+  }
+  auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
+  for (auto [index, value] : llvm::zip_equal(kept, values))
+    value = mapping.lookupOrDefault(yield.getOperand(index));
+}
+
+/// The product that is done ahead, of the next tile.
+Value ConsumerLoop::emitSkewedDot(OpBuilder &builder, bool isAsync) {
+  WarpgroupDotOp dot = skewedDot;
+  Location loc = dot.getLoc();
+  unsigned channel = *plan.getChannel(dot.getB());
+  channels[channel].waitUntilFull(builder, loc, places[channel]);
+  IRMapping mapping;
+  SmallVector<MemDescTransOp> turns;
+  Value buffer = dot.getB();
+  for (; auto trans = buffer.getDefiningOp<MemDescTransOp>(); buffer = trans.getBuffer())
+    turns.push_back(trans);
+  for (const BoxLoad &planned : plan.loads)
+    if (llvm::is_contained(planned.buffers, buffer.getDefiningOp()))
+      mapping.map(buffer,
+                  channels[channel].getTile(builder, loc, planned.ring, places[channel].slot));
+  for (MemDescTransOp trans : llvm::reverse(turns))
+    builder.clone(*trans.getOperation(), mapping);
+  auto copy = cast<WarpgroupDotOp>(builder.clone(*dot.getOperation(), mapping));
+  copy.setIsAsync(isAsync);
+  return copy.getResult();
+}
+
+/// The loop up to `end`, with what it needs of the first iteration already in `ahead`. The
+/// values and places are then its results.
+scf::ForOp ConsumerLoop::emitLoop(OpBuilder &builder, Value end, Value ahead) {
+  Location loc = loop.getLoc();
+  SmallVector<Value> inits(values);
+  if (ahead)
+    inits.push_back(ahead);
+  if (previous)
+    inits.push_back(previous);
+  llvm::append_range(inits, getPlaces());
+  auto to = scf::ForOp::create(builder, loc, loop.getLowerBound(), end, loop.getStep(), inits,
+                               /*bodyBuilder=*/nullptr, loop.getUnsignedCmp());
+  to->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+  to->removeAttr(kStagesAttr);
+  if (!to.getBody()->empty())
+    to.getBody()->back().erase();
+
+  unsigned count = kept.size();
+  auto take = [&](ValueRange from) {
+    values.assign(from.begin(), from.begin() + count);
+    if (previous)
+      previous = from[count + (ahead ? 1 : 0)];
+    setPlaces(from.take_back(2 * plan.channels.size()));
+  };
+  OpBuilder inside = OpBuilder::atBlockEnd(to.getBody());
+  take(to.getRegionIterArgs());
+  IRMapping mapping;
+  mapping.map(loop.getInductionVar(), to.getInductionVar());
+  for (auto [index, value] : llvm::zip_equal(kept, values))
+    mapping.map(loop.getRegionIterArg(index), value);
+  Value begun;
+  if (ahead) {
+    mapping.map(skewedDot.getResult(), to.getRegionIterArg(count));
+    begun = emitSkewedDot(inside, /*isAsync=*/true);
+  }
+  emitBody(inside, mapping);
+  SmallVector<Value> yielded(values);
+  if (ahead) {
+    yielded.push_back(WarpgroupWaitOp::create(inside, loc, TypeRange(begun.getType()),
+                                              ValueRange(begun), inside.getI32IntegerAttr(0))
+                          .getResult(0));
+    unsigned channel = *plan.getChannel(skewedDot.getB());
+    channels[channel].release(inside, loc, places[channel].slot);
+    moveOn(inside, channel);
+  }
+  if (previous)
+    yielded.push_back(previous);
+  llvm::append_range(yielded, getPlaces());
+  scf::YieldOp::create(inside, loc, yielded);
+  take(to.getResults());
+  return to;
+}
+
+/// The variable of the last iteration of a loop that runs.
+Value ConsumerLoop::emitLast(OpBuilder &builder) {
+  Location loc = loop.getLoc();
+  Value way = arith::SubIOp::create(builder, loc, loop.getUpperBound(), loop.getLowerBound());
+  Value one = arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(way.getType(), 1));
+  way = arith::SubIOp::create(builder, loc, way, one);
+  Value trips = arith::DivUIOp::create(builder, loc, way, loop.getStep());
+  way = arith::MulIOp::create(builder, loc, trips, loop.getStep());
+  return arith::AddIOp::create(builder, loc, loop.getLowerBound(), way);
+}
+
+/// The loop, where it is known to run.
+void ConsumerLoop::emitGuarded(OpBuilder &builder) {
+  Location loc = loop.getLoc();
+  if (skewedDot) {
+    unsigned channel = *plan.getChannel(skewedDot.getB());
+    Value first = emitSkewedDot(builder, /*isAsync=*/false);
+    channels[channel].release(builder, loc, places[channel].slot);
+    moveOn(builder, channel);
+    Value last = emitLast(builder);
+    scf::ForOp to = emitLoop(builder, last, first);
+    IRMapping mapping;
+    mapping.map(loop.getInductionVar(), last);
+    for (auto [index, value] : llvm::zip_equal(kept, values))
+      mapping.map(loop.getRegionIterArg(index), value);
+    mapping.map(skewedDot.getResult(), to.getResult(kept.size()));
+    emitBody(builder, mapping);
+    return;
+  }
+  if (asyncDot)
+    previous = channels[plan.channels.front()].getNoSlot(builder, loc);
+  emitLoop(builder, loop.getUpperBound(), /*ahead=*/Value());
+  if (!asyncDot)
+    return;
+  auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
+  for (auto [index, value] : llvm::zip_equal(kept, values))
+    if (yield.getOperand(index) == asyncDot.getResult())
+      value = WarpgroupWaitOp::create(builder, loc, TypeRange(value.getType()), ValueRange(value),
+                                      builder.getI32IntegerAttr(0))
+                  .getResult(0);
+  channels[plan.channels.front()].release(builder, loc, previous);
+}
+
+void ConsumerLoop::rewrite() {
+  Location loc = loop.getLoc();
+  OpBuilder builder(loop);
+  kept = getLiveCarried(loop, replaced);
+  for (unsigned index : kept)
+    values.push_back(loop.getInitArgs()[index]);
+  if (!asyncDot && !skewedDot) {
+    emitGuarded(builder);
+  } else {
+    // Where a loop that does not run joins one that does, sums must not be under way.
+    auto predicate = loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
+    Value runs =
+        arith::CmpIOp::create(builder, loc, predicate, loop.getLowerBound(), loop.getUpperBound());
+    SmallVector<Value> before(values);
+    llvm::append_range(before, getPlaces());
+    auto guarded = scf::IfOp::create(builder, loc, ValueRange(before).getTypes(), runs,
+                                     /*withElseRegion=*/true);
+    guarded->setAttr(kIsLikelyAttr, builder.getUnitAttr());
+    builder.setInsertionPointToStart(guarded.elseBlock());
+    scf::YieldOp::create(builder, loc, before);
+    builder.setInsertionPointToStart(guarded.thenBlock());
+    emitGuarded(builder);
+    SmallVector<Value> after(values);
+    llvm::append_range(after, getPlaces());
+    scf::YieldOp::create(builder, loc, after);
+    values = llvm::to_vector_of<Value>(guarded.getResults().take_front(kept.size()));
+    setPlaces(guarded.getResults().drop_front(kept.size()));
+  }
+  for (auto [index, value] : llvm::zip_equal(kept, values))
+    loop.getResult(index).replaceAllUsesWith(value);
+  loop.erase();
+}

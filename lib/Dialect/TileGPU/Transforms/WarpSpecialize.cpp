@@ -1,0 +1,701 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Warp specialisation: the program's warps multiply, and one thread of its own orders the
+// copies of what they multiply.
+//
+// A kernel whose loops of products take their tiles from global memory in boxes
+// (Analysis/BoxAccess.h) is done twice, at the same time:
+//
+//     default region, the program's warps          partition, one thread
+//     ------------------------------------         -----------------------------------
+//     for each tile of the result:                 for each tile of the result:
+//       for k:                                       for k:
+//         wait until slot is full                      wait until slot is empty
+//         multiply                                     copy the boxes of k to slot
+//         slot is empty
+//       store the result
+//
+// The right side is the left side's loops and branches with nothing in them but coordinates,
+// which it computes again from what the kernel was given. It knows nothing of the left side
+// but which slots are empty, so it runs ahead as far as the rings are long: over the ends of
+// loops, too, while the left side stores a result.
+//
+// It may, for the language says no order of what a program writes and later reads but by
+// `tl.debug_barrier` and atomics that synchronise. A kernel in which one of these comes
+// before a loop of products, or in a loop around it, stays as it is; so does one with a loop
+// of products that cannot be done so. A remark says why.
+
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h"
+
+#include "ConsumerLoop.h"
+#include "LoopSlice.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "tessera/Analysis/SharedMemoryAllocation.h"
+#include "tessera/Layout/TensorMapBox.h"
+#include "llvm/ADT/EquivalenceClasses.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+namespace tessera::tilegpu {
+#define GEN_PASS_DEF_TILEGPUWARPSPECIALIZEPASS
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
+} // namespace tessera::tilegpu
+
+namespace {
+
+/// A kernel, and what becomes of its loops.
+class Specializer {
+public:
+  Specializer(tile::FuncOp kernel, unsigned stages, unsigned warps, int64_t limit)
+      : kernel(kernel), stages(stages), warps(warps), limit(limit) {}
+
+  /// Decides; nothing is changed. False if there is nothing to be done, or it cannot be.
+  bool plan();
+  void rewrite();
+
+private:
+  bool planLoop(scf::ForOp loop);
+  std::string planLoad(BoxLoop &planned, tile::LoadOp load);
+  void joinChannels(BoxLoop &planned);
+  bool planSlots();
+  std::string whyNotAround(scf::ForOp loop);
+  std::string whyNotAgain(Value value);
+  bool refuse(Operation *loop, const Twine &why, Operation *place = nullptr);
+
+  bool hasPlanned(Operation *op) const;
+  SmallVector<unsigned> getChannels(Operation *op) const;
+  void emitRings(OpBuilder &builder);
+  WarpSpecializeOp emitRegions(OpBuilder &builder);
+  void emitCopies(OpBuilder &builder, Block *block, IRMapping mapping,
+                  SmallVectorImpl<ChannelPlace> &places);
+  void emitCopiesOf(OpBuilder &builder, const BoxLoop &planned, IRMapping mapping,
+                    SmallVectorImpl<ChannelPlace> &places);
+  Value emitAgain(OpBuilder &builder, Value value, IRMapping &mapping);
+  void rewriteConsumers(Block *block, SmallVectorImpl<ChannelPlace> &places);
+  void endRings(Block *block);
+
+  tile::FuncOp kernel;
+  unsigned stages, warps;
+  int64_t limit;
+
+  AccessAnalysis analysis;
+  std::vector<BoxLoop> loops;
+  llvm::DenseMap<Operation *, unsigned> ofLoop;
+  SmallVector<Channel> channels;
+  unsigned slots = 0;
+  llvm::DenseMap<Operation *, BlockArgument> maps;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Which loops
+//===----------------------------------------------------------------------===//
+
+bool Specializer::refuse(Operation *loop, const Twine &why, Operation *place) {
+  InFlightDiagnostic remark = loop->emitRemark("loop is not specialised: ") << why;
+  if (place)
+    remark.attachNote(place->getLoc()) << "here";
+  return false;
+}
+
+/// Whether an op orders what the program wrote before what it reads later.
+static bool ordersMemory(Operation *op) {
+  if (isa<tile::BarrierOp, CallOpInterface, tile::AtomicCASOp>(op))
+    return true;
+  auto isOrdering = [](tile::MemSemantic sem) { return sem != tile::MemSemantic::Relaxed; };
+  if (auto atomic = dyn_cast<tile::AtomicRMWOp>(op))
+    return isOrdering(atomic.getSem());
+  if (auto atomic = dyn_cast<tile::AtomicLoadOp>(op))
+    return isOrdering(atomic.getSem());
+  if (auto atomic = dyn_cast<tile::AtomicStoreOp>(op))
+    return isOrdering(atomic.getSem());
+  return false;
+}
+
+/// An op that is done before an iteration of the loop and orders memory; null if there is
+/// none.
+static Operation *findOrder(scf::ForOp loop) {
+  Operation *found = nullptr;
+  auto look = [&](Operation *op) {
+    op->walk([&](Operation *inner) {
+      if (!ordersMemory(inner))
+        return WalkResult::advance();
+      found = inner;
+      return WalkResult::interrupt();
+    });
+  };
+  for (Operation *op = loop; !found && !isa<tile::FuncOp>(op); op = op->getParentOp()) {
+    if (isa<scf::ForOp>(op))
+      look(op);
+    for (Operation *before = op->getPrevNode(); before && !found; before = before->getPrevNode())
+      look(before);
+  }
+  return found;
+}
+
+/// Why a scalar cannot be computed again by another thread; empty if it can.
+std::string Specializer::whyNotAgain(Value value) {
+  SmallVector<Value> work{value};
+  llvm::SmallDenseSet<Operation *, 16> seen;
+  while (!work.empty()) {
+    Value next = work.pop_back_val();
+    if (isa<RankedTensorType>(next.getType()))
+      return "depend on tiles";
+    if (auto argument = dyn_cast<BlockArgument>(next)) {
+      auto around = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+      if (around && argument != around.getInductionVar())
+        return "depend on what a loop around it carries";
+      continue;
+    }
+    Operation *op = next.getDefiningOp();
+    if (!seen.insert(op).second)
+      continue;
+    if (op->getNumRegions() != 0)
+      return "depend on branches or loops";
+    if (!isMemoryEffectFree(op))
+      return "depend on memory";
+    llvm::append_range(work, op->getOperands());
+  }
+  return "";
+}
+
+/// Why the loops and branches around a loop, and its own bounds, cannot be done twice.
+std::string Specializer::whyNotAround(scf::ForOp loop) {
+  for (Operation *op = loop; op != kernel; op = op->getParentOp()) {
+    SmallVector<Value, 3> values;
+    StringRef what = "the bounds of the loop ";
+    if (auto around = dyn_cast<scf::ForOp>(op)) {
+      values = {around.getLowerBound(), around.getUpperBound(), around.getStep()};
+      if (op != loop)
+        what = "the bounds of a loop around it ";
+    } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      values = {branch.getCondition()};
+      what = "the conditions around it ";
+    } else {
+      return "it is inside of a loop whose trips are not counted";
+    }
+    for (Value value : values)
+      if (std::string why = whyNotAgain(value); !why.empty())
+        return what.str() + why;
+  }
+  return "";
+}
+
+/// Adds a load, or says why the copy engine cannot do it.
+std::string Specializer::planLoad(BoxLoop &planned, tile::LoadOp load) {
+  if (load.getIsVolatile() || load.getCache() == tile::CacheModifier::CV)
+    return "it is not to be cached";
+  BoxLoad result;
+  result.load = load;
+  for (Operation *user : load->getUsers()) {
+    auto buffer = dyn_cast<LocalAllocOp>(user);
+    if (!buffer || user->getBlock() != planned.loop.getBody())
+      return "its tile is computed with before it is multiplied";
+    if (!result.buffers.empty() && result.buffers.front().getType() != buffer.getType())
+      return "its tile is multiplied in two layouts";
+    result.buffers.push_back(buffer);
+  }
+  for (LocalAllocOp buffer : result.buffers) {
+    SmallVector<Value> names{buffer.getResult()};
+    while (!names.empty())
+      for (Operation *user : names.pop_back_val().getUsers()) {
+        if (auto trans = dyn_cast<MemDescTransOp>(user))
+          names.push_back(trans.getResult());
+        else if (!isa<WarpgroupDotOp, LocalDeallocOp>(user))
+          return "its tile is multiplied by another instruction than wgmma";
+      }
+  }
+  result.tile = result.buffers.front().getType();
+  std::string why;
+  std::optional<BoxAccess> box = getBoxAccess(load, analysis, &why);
+  if (!box || !box->canEmitOutside(kernel.getBody(), &why))
+    return why;
+  std::optional<TensorMapBox> boxes = TensorMapBox::match(
+      result.tile.getLayout().getLayout(), 8 * getElementBytes(result.tile.getElementType()));
+  SmallVector<unsigned> order;
+  for (const BoxDim &dim : box->getDims())
+    if (dim.tileDim)
+      order.push_back(*dim.tileDim);
+  if (!boxes || ArrayRef<unsigned>(boxes->order) != ArrayRef(order))
+    return "the copy engine cannot lay its tile out for the product";
+  result.box = std::move(*box);
+  planned.loads.push_back(std::move(result));
+  return "";
+}
+
+bool Specializer::planLoop(scf::ForOp loop) {
+  BoxLoop planned;
+  planned.loop = loop;
+  planned.stages = stages;
+  if (auto hint = loop->getAttrOfType<IntegerAttr>(kStagesAttr))
+    planned.stages = std::clamp<int64_t>(hint.getInt(), 0, 64);
+  if (planned.stages < 2)
+    return refuse(loop, "it is to have one stage");
+  Operation *inner = nullptr;
+  loop.getBody()->walk([&](WarpgroupDotOp dot) {
+    if (dot->getBlock() != loop.getBody() || dot.getIsAsync())
+      inner = dot;
+  });
+  if (inner)
+    return refuse(loop, "a product is in a branch or loop inside of it", inner);
+  if (Operation *order = findOrder(loop))
+    return refuse(loop, "what comes before it orders memory", order);
+  if (std::string why = whyNotAround(loop); !why.empty())
+    return refuse(loop, why);
+  for (tile::LoadOp load : loop.getBody()->getOps<tile::LoadOp>()) {
+    if (!isa<RankedTensorType>(load.getType()) || !reachesProduct(load.getResult(), loop.getBody()))
+      continue;
+    if (std::string why = planLoad(planned, load); !why.empty())
+      return refuse(loop, why, load);
+  }
+  if (planned.loads.empty())
+    return refuse(loop, "it loads nothing that it multiplies");
+  // Who multiplies says of each slot that it is empty, and therefore has to be there.
+  ReplacedOps replaced = planned.getReplaced();
+  llvm::DenseSet<Operation *> live = getLiveOps(loop, replaced);
+  for (WarpgroupDotOp dot : loop.getBody()->getOps<WarpgroupDotOp>())
+    if (!live.contains(dot))
+      return refuse(loop, "nobody needs the product", dot);
+  joinChannels(planned);
+  planned.asyncDot = findAsyncProduct(loop, replaced);
+  planned.skewedDot = findSkewedProduct(loop, replaced);
+  // The product that is done ahead has its tiles to itself.
+  if (WarpgroupDotOp skewed = planned.skewedDot) {
+    unsigned uses = 0;
+    for (WarpgroupDotOp dot : loop.getBody()->getOps<WarpgroupDotOp>())
+      for (Value operand : {Value(dot.getA()), Value(dot.getB())})
+        uses += planned.getChannel(operand) == planned.getChannel(skewed.getB());
+    if (uses != 1)
+      planned.skewedDot = nullptr;
+  }
+  ofLoop[loop] = loops.size();
+  loops.push_back(std::move(planned));
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Channels
+//===----------------------------------------------------------------------===//
+
+/// Tiles that one product takes come together. Loops with tiles of the same types have
+/// their channels in common.
+void Specializer::joinChannels(BoxLoop &planned) {
+  auto ofOperand = [&](Value operand) -> std::optional<unsigned> {
+    for (auto [index, load] : llvm::enumerate(planned.loads))
+      if (llvm::is_contained(load.buffers, skipTrans(operand).getDefiningOp()))
+        return index;
+    return std::nullopt;
+  };
+  llvm::EquivalenceClasses<unsigned> together;
+  SmallVector<unsigned> order;
+  for (WarpgroupDotOp dot : planned.loop.getBody()->getOps<WarpgroupDotOp>()) {
+    std::optional<unsigned> a = ofOperand(dot.getA()), b = ofOperand(dot.getB());
+    for (std::optional<unsigned> load : {a, b})
+      if (load && !llvm::is_contained(order, *load)) {
+        together.insert(*load);
+        order.push_back(*load);
+      }
+    if (a && b)
+      together.unionSets(*a, *b);
+  }
+  llvm::SmallDenseSet<unsigned> done;
+  for (unsigned first : order) {
+    if (!done.insert(together.getLeaderValue(first)).second)
+      continue;
+    SmallVector<unsigned> members;
+    SmallVector<MemDescType> tiles;
+    for (unsigned load : order)
+      if (together.isEquivalent(load, first)) {
+        members.push_back(load);
+        tiles.push_back(planned.loads[load].tile);
+      }
+    unsigned channel = 0;
+    while (channel < channels.size() && (llvm::is_contained(planned.channels, channel) ||
+                                         channels[channel].getTiles() != ArrayRef(tiles)))
+      ++channel;
+    if (channel == channels.size())
+      channels.emplace_back(tiles);
+    planned.channels.push_back(channel);
+    for (auto [ring, load] : llvm::enumerate(members)) {
+      planned.loads[load].channel = channel;
+      planned.loads[load].ring = ring;
+    }
+  }
+}
+
+bool Specializer::planSlots() {
+  int64_t perSlot = 0, others = 0;
+  for (const Channel &channel : channels)
+    perSlot += channel.getSlotBytes();
+  ReplacedOps replaced;
+  for (const BoxLoop &planned : loops)
+    replaced.insert_range(planned.getReplaced());
+  bool isInLoop = llvm::any_of(loops, [](const BoxLoop &planned) {
+    return scf::ForOp(planned.loop)->getParentOfType<scf::ForOp>() != nullptr;
+  });
+  int64_t stored = 0;
+  kernel.walk([&](Operation *op) {
+    if (auto buffer = dyn_cast<LocalAllocOp>(op); buffer && !replaced.contains(op))
+      others += buffer.getType().getNumBytes();
+    // Rings that are filled while results are stored leave room for their exchange.
+    if (auto store = dyn_cast<tile::StoreOp>(op); store && isInLoop)
+      if (auto tile = dyn_cast<RankedTensorType>(store.getValue().getType()))
+        stored = std::max(stored, tile.getNumElements() * getElementBytes(tile.getElementType()));
+  });
+  int64_t fitting = (limit - std::max(stored, kExchangeBytes) - others) / perSlot;
+  // The operands of a product that goes on take a slot more.
+  unsigned wanted = 0;
+  for (const BoxLoop &planned : loops)
+    wanted = std::max(wanted, planned.stages + (planned.asyncDot ? 1 : 0));
+  slots = std::clamp<int64_t>(fitting, 0, wanted);
+  scf::ForOp first = loops.front().loop;
+  if (slots < 2)
+    return refuse(first,
+                  "two stages of " + Twine(perSlot) + " bytes do not fit into shared memory");
+  if (slots < stages)
+    first.emitRemark("loop is specialised with ")
+        << slots << " stages, not " << stages << ": a stage takes " << perSlot
+        << " bytes of shared memory";
+  return true;
+}
+
+bool Specializer::plan() {
+  if (!kernel.isKernel() || !kernel.getBody().hasOneBlock())
+    return false;
+  SmallVector<scf::ForOp> candidates;
+  kernel.walk([&](scf::ForOp loop) {
+    if (!loop.getBody()->getOps<WarpgroupDotOp>().empty())
+      candidates.push_back(loop);
+  });
+  if (candidates.empty())
+    return false;
+  for (scf::ForOp loop : candidates)
+    if (!planLoop(loop))
+      return false;
+  return planSlots();
+}
+
+//===----------------------------------------------------------------------===//
+// Who orders copies
+//===----------------------------------------------------------------------===//
+
+bool Specializer::hasPlanned(Operation *op) const {
+  return llvm::any_of(ofLoop, [&](const auto &entry) { return op->isAncestor(entry.first); });
+}
+
+/// The channels that loops inside of an op use.
+SmallVector<unsigned> Specializer::getChannels(Operation *op) const {
+  llvm::SmallDenseSet<unsigned> used;
+  for (const auto &[loop, index] : ofLoop)
+    if (op->isAncestor(loop))
+      used.insert_range(loops[index].channels);
+  SmallVector<unsigned> result(used.begin(), used.end());
+  llvm::sort(result);
+  return result;
+}
+
+static SmallVector<Value> getValues(ArrayRef<unsigned> used, ArrayRef<ChannelPlace> places) {
+  SmallVector<Value> result;
+  for (unsigned channel : used)
+    result.append({places[channel].slot, places[channel].phase});
+  return result;
+}
+
+static void setValues(ArrayRef<unsigned> used, MutableArrayRef<ChannelPlace> places,
+                      ValueRange from) {
+  for (auto [index, channel] : llvm::enumerate(used))
+    places[channel] = {from[2 * index], from[2 * index + 1]};
+}
+
+/// A scalar computed again, in a region that does not see it.
+Value Specializer::emitAgain(OpBuilder &builder, Value value, IRMapping &mapping) {
+  if (mapping.contains(value))
+    return mapping.lookup(value);
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getBlock() == &kernel.getBody().front())
+    return value;
+  for (Value operand : op->getOperands())
+    mapping.map(operand, emitAgain(builder, operand, mapping));
+  builder.clone(*op, mapping);
+  return mapping.lookup(value);
+}
+
+void Specializer::emitCopiesOf(OpBuilder &builder, const BoxLoop &planned, IRMapping mapping,
+                               SmallVectorImpl<ChannelPlace> &places) {
+  for (unsigned channel : planned.channels) {
+    Location loc = scf::ForOp(planned.loop).getLoc();
+    Value full = channels[channel].beginToFill(builder, loc, places[channel]);
+    for (const BoxLoad &load : planned.loads) {
+      if (load.channel != channel)
+        continue;
+      Location at = tile::LoadOp(load.load).getLoc();
+      SmallVector<Value> coordinates;
+      for (unsigned dim = 0; dim < load.box.getDims().size(); ++dim)
+        coordinates.push_back(load.box.emitCoordinate(builder, at, dim, mapping));
+      Value tile = channels[channel].getTile(builder, at, load.ring, places[channel].slot);
+      TMALoadOp::create(builder, at, maps.lookup(load.load), coordinates, tile, full);
+    }
+    places[channel] = channels[channel].getNext(builder, loc, places[channel]);
+  }
+}
+
+/// The loops and branches of a block, with copies in them.
+void Specializer::emitCopies(OpBuilder &builder, Block *block, IRMapping mapping,
+                             SmallVectorImpl<ChannelPlace> &places) {
+  for (Operation &op : block->without_terminator()) {
+    if (!hasPlanned(&op))
+      continue;
+    Location loc = op.getLoc();
+    SmallVector<unsigned> used = getChannels(&op);
+    SmallVector<Value> before = getValues(used, places);
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      auto copy =
+          scf::ForOp::create(builder, loc, emitAgain(builder, loop.getLowerBound(), mapping),
+                             emitAgain(builder, loop.getUpperBound(), mapping),
+                             emitAgain(builder, loop.getStep(), mapping), before,
+                             /*bodyBuilder=*/nullptr, loop.getUnsignedCmp());
+      if (!copy.getBody()->empty())
+        copy.getBody()->back().erase();
+      OpBuilder inside = OpBuilder::atBlockEnd(copy.getBody());
+      setValues(used, places, copy.getRegionIterArgs());
+      IRMapping inner = mapping;
+      inner.map(loop.getInductionVar(), copy.getInductionVar());
+      if (auto found = ofLoop.find(loop); found != ofLoop.end())
+        emitCopiesOf(inside, loops[found->second], inner, places);
+      else
+        emitCopies(inside, loop.getBody(), inner, places);
+      scf::YieldOp::create(inside, loc, getValues(used, places));
+      setValues(used, places, copy.getResults());
+      continue;
+    }
+    auto branch = cast<scf::IfOp>(op);
+    Value condition = emitAgain(builder, branch.getCondition(), mapping);
+    auto copy = scf::IfOp::create(builder, loc, ValueRange(before).getTypes(), condition,
+                                  /*withElseRegion=*/true);
+    for (bool isThen : {true, false}) {
+      Block *from = isThen ? branch.thenBlock() : branch.elseBlock();
+      OpBuilder inside = OpBuilder::atBlockEnd(isThen ? copy.thenBlock() : copy.elseBlock());
+      setValues(used, places, before);
+      if (from)
+        emitCopies(inside, from, mapping, places);
+      scf::YieldOp::create(inside, loc, getValues(used, places));
+    }
+    setValues(used, places, copy.getResults());
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Who multiplies
+//===----------------------------------------------------------------------===//
+
+/// Loops wait for their tiles; what is around them carries the places.
+void Specializer::rewriteConsumers(Block *block, SmallVectorImpl<ChannelPlace> &places) {
+  for (Operation &op : llvm::make_early_inc_range(block->without_terminator())) {
+    if (auto found = ofLoop.find(&op); found != ofLoop.end()) {
+      BoxLoop &planned = loops[found->second];
+      ofLoop.erase(found);
+      ConsumerLoop(planned, channels, places).rewrite();
+      continue;
+    }
+    if (!hasPlanned(&op))
+      continue;
+    SmallVector<unsigned> used = getChannels(&op);
+    SmallVector<Value> before = getValues(used, places);
+    OpBuilder builder(&op);
+    auto finish = [&](Block *end) {
+      auto yield = cast<scf::YieldOp>(end->getTerminator());
+      yield->insertOperands(yield->getNumOperands(), getValues(used, places));
+    };
+    Operation *replacement = nullptr;
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      SmallVector<Value> inits(loop.getInitArgs());
+      llvm::append_range(inits, before);
+      auto to = scf::ForOp::create(builder, loop.getLoc(), loop.getLowerBound(),
+                                   loop.getUpperBound(), loop.getStep(), inits,
+                                   /*bodyBuilder=*/nullptr, loop.getUnsignedCmp());
+      to.getRegion().takeBody(loop.getRegion());
+      SmallVector<Location> locs(before.size(), loop.getLoc());
+      auto arguments = to.getBody()->addArguments(ValueRange(before).getTypes(), locs);
+      setValues(used, places, SmallVector<Value>(arguments.begin(), arguments.end()));
+      rewriteConsumers(to.getBody(), places);
+      finish(to.getBody());
+      replacement = to;
+    } else {
+      auto branch = cast<scf::IfOp>(op);
+      SmallVector<Type> types(branch.getResultTypes());
+      llvm::append_range(types, ValueRange(before).getTypes());
+      auto to = scf::IfOp::create(builder, branch.getLoc(), types, branch.getCondition(),
+                                  /*withElseRegion=*/true);
+      to.getThenRegion().takeBody(branch.getThenRegion());
+      if (branch.elseBlock()) {
+        to.getElseRegion().takeBody(branch.getElseRegion());
+      } else {
+        OpBuilder inside = OpBuilder::atBlockEnd(to.elseBlock());
+        scf::YieldOp::create(inside, branch.getLoc());
+      }
+      for (Block *inner : {to.thenBlock(), to.elseBlock()}) {
+        setValues(used, places, before);
+        rewriteConsumers(inner, places);
+        finish(inner);
+      }
+      replacement = to;
+    }
+    replacement->setDiscardableAttrs(op.getDiscardableAttrDictionary());
+    setValues(used, places, replacement->getResults().take_back(before.size()));
+    op.replaceAllUsesWith(replacement->getResults().take_front(op.getNumResults()));
+    op.erase();
+  }
+}
+
+/// The kernel's argument with the tensor map of a box.
+static BlockArgument addTensorMap(tile::FuncOp kernel, const BoxAccess &box, MemDescType tile) {
+  MLIRContext *context = kernel.getContext();
+  Type element = tile.getElementType();
+  TensorMapBox boxes =
+      *TensorMapBox::match(tile.getLayout().getLayout(), 8 * getElementBytes(element));
+  SmallVector<AffineExpr> extents, strides;
+  SmallVector<int64_t> ofBox;
+  auto next = boxes.extents.begin();
+  for (const BoxDim &dim : box.getDims()) {
+    extents.push_back(dim.extent);
+    strides.push_back(dim.stride);
+    ofBox.push_back(dim.tileDim ? *next++ : 1);
+  }
+  unsigned count = kernel.getNumArguments();
+  auto map = TensorMapAttr::get(
+      context, box.getBase().getArgNumber(), element, AffineMap::get(0, count, extents, context),
+      AffineMap::get(0, count, strides, context), ofBox, boxes.swizzleBytes);
+  for (BlockArgument argument : kernel.getArguments())
+    if (getTensorMap(argument) == map)
+      return argument;
+  auto name = StringAttr::get(context, kTensorMapAttr);
+  (void)kernel.insertArgument(count, TensorMapType::get(context),
+                              DictionaryAttr::get(context, {NamedAttribute(name, map)}),
+                              kernel.getLoc());
+  return kernel.getArgument(count);
+}
+
+//===----------------------------------------------------------------------===//
+// The kernel
+//===----------------------------------------------------------------------===//
+
+WarpSpecializeOp Specializer::emitRegions(OpBuilder &builder) {
+  Location loc = kernel.getLoc();
+  // One warp has the thread that orders copies, as long as that leaves the others the
+  // registers that they want. If not, a group of warps gives up what it does not need.
+  constexpr int64_t kOthers = 64, kOfMultiprocessor = 65536, kLanes = 32, kWarpsInGroup = 4;
+  constexpr int64_t kForCopies = 40;
+  int64_t wanted = kOthers;
+  for (const BoxLoop &planned : loops) {
+    int64_t words = kOthers;
+    scf::ForOp loop = planned.loop;
+    for (Value value : loop.getRegionIterArgs())
+      words += getRegisters(value.getType(), warps);
+    if (WarpgroupDotOp dot = planned.skewedDot)
+      words += getRegisters(dot.getType(), warps) * 5 / 2;
+    wanted = std::max(wanted, words);
+  }
+  int64_t alone = llvm::alignDown(kOfMultiprocessor / ((warps + 1) * kLanes), 8);
+  IntegerAttr own, other;
+  int64_t extra = 1;
+  if (wanted > alone && warps % kWarpsInGroup == 0) {
+    int64_t entry = llvm::alignDown(kOfMultiprocessor / ((warps + kWarpsInGroup) * kLanes), 8);
+    int64_t rest = (entry * (warps + kWarpsInGroup) - kForCopies * kWarpsInGroup) / warps;
+    rest = llvm::alignDown(rest, 8);
+    if (rest > alone && entry >= kForCopies && rest <= 256) {
+      own = builder.getI32IntegerAttr(rest);
+      other = builder.getI32IntegerAttr(kForCopies);
+      extra = kWarpsInGroup;
+    }
+  }
+  return WarpSpecializeOp::create(builder, loc, builder.getI32IntegerAttr(extra), own, other);
+}
+
+/// The rings end with the last loop that needs them: what comes after may have their place.
+void Specializer::endRings(Block *block) {
+  Operation *last = nullptr;
+  for (Operation &op : *block)
+    if (hasPlanned(&op))
+      last = &op;
+  OpBuilder builder(last->getContext());
+  builder.setInsertionPointAfter(last);
+  for (Channel &channel : channels)
+    channel.deallocate(builder, last->getLoc());
+}
+
+void Specializer::rewrite() {
+  Location loc = kernel.getLoc();
+  for (BoxLoop &planned : loops)
+    for (BoxLoad &load : planned.loads)
+      maps[load.load] = addTensorMap(kernel, load.box, load.tile);
+
+  Block *body = &kernel.getBody().front();
+  SmallVector<Operation *> old;
+  for (Operation &op : body->without_terminator())
+    old.push_back(&op);
+  OpBuilder builder(body->getTerminator());
+  for (Channel &channel : channels)
+    channel.allocate(builder, loc, slots, warps);
+  WarpSpecializeOp regions = emitRegions(builder);
+  for (Region *region : {&regions.getDefaultRegion(), &regions.getPartition()})
+    if (region->empty())
+      region->emplaceBlock();
+  Block *own = &regions.getDefaultRegion().front(), *other = &regions.getPartition().front();
+  for (Operation *op : old)
+    op->moveBefore(own, own->end());
+
+  builder.setInsertionPointToEnd(other);
+  SmallVector<ChannelPlace> places;
+  for (const Channel &channel : channels)
+    places.push_back(channel.getFirst(builder, loc));
+  emitCopies(builder, own, IRMapping(), places);
+  PartitionEndOp::create(builder, loc);
+
+  endRings(own);
+  builder.setInsertionPointToStart(own);
+  places.clear();
+  for (const Channel &channel : channels)
+    places.push_back(channel.getFirst(builder, loc));
+  builder.setInsertionPointToEnd(own);
+  PartitionEndOp::create(builder, loc);
+  rewriteConsumers(own, places);
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct TileGPUWarpSpecializePass
+    : tessera::tilegpu::impl::TileGPUWarpSpecializePassBase<TileGPUWarpSpecializePass> {
+  using TileGPUWarpSpecializePassBase::TileGPUWarpSpecializePassBase;
+
+  void runOnOperation() final {
+    ModuleOp module = getOperation();
+    auto target = module->getAttrOfType<StringAttr>(kTargetAttr);
+    std::optional<unsigned> warps = tilegpu::getNumWarps(module);
+    if (!target || !warps) {
+      module.emitError("does not say for which target and how many warps it is (")
+          << kTargetAttr << ", " << kNumWarpsAttr << ")";
+      return signalPassFailure();
+    }
+    // There is no such copy engine before.
+    if (getCapability(module) < 90 || *warps >= kMostWarps)
+      return;
+    for (auto kernel : module.getOps<tile::FuncOp>()) {
+      Specializer specializer(kernel, numStages, *warps, getSharedMemoryLimit(target.getValue()));
+      if (!specializer.plan())
+        continue;
+      specializer.rewrite();
+      ++numSpecialized;
+    }
+  }
+
+  static constexpr unsigned kMostWarps = 32;
+};
+
+} // namespace

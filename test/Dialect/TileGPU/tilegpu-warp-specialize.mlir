@@ -1,0 +1,160 @@
+// RUN: tessera-opt --split-input-file --verify-diagnostics --tilegpu-warp-specialize %s | FileCheck %s
+
+// The default region keeps the loop, which waits for its tiles, and releases a slot when the
+// product of the iteration before is done; the partition has the loop with coordinates alone.
+// Both tiles come by one channel, and there is a slot more than stages, and one more
+// barrier for the slot before the first.
+#u = #tilegpu.unassigned
+#s = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+// CHECK-LABEL: @matmul
+// CHECK-SAME: %[[K:[a-z0-9]+]]: i32
+// CHECK-SAME: %[[MAPA:[a-z0-9]+]]: !tilegpu.tensor_map {tilegpu.tensor_map = #tilegpu.tensor_map<base = 0, element = f16
+// CHECK-SAME: box = [64, 64], swizzle = 128
+// CHECK-SAME: %[[MAPB:[a-z0-9]+]]: !tilegpu.tensor_map {tilegpu.tensor_map = #tilegpu.tensor_map<base = 1, element = f16
+tile.func @matmul(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, %ld: i32 {tile.divisibility = 16 : i64}, %o: !tile.ptr<f32>) {
+  // CHECK: %[[RA:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #{{.+}}, slots = 4>
+  // CHECK: %[[RB:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #{{.+}}, slots = 4>
+  // CHECK: %[[FULL:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<1xi64, #{{.+}}, slots = 4>
+  // CHECK: tilegpu.mbarrier_init %[[FULL]] {arrivals = 1 : i32}
+  // CHECK: %[[EMPTY:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<1xi64, #{{.+}}, slots = 5>
+  // CHECK: tilegpu.mbarrier_init %[[EMPTY]] {arrivals = 4 : i32}
+  // CHECK: tilegpu.warp_specialize default {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  %id = tile.program_id 0
+  %start = arith.muli %id, %c64 : i32
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %starts = tile.splat %start : i32 -> tensor<64xi32, #u>
+  %rows = arith.addi %starts, %range : tensor<64xi32, #u>
+  %row1 = tile.expand_dims %rows {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %lds = tile.splat %ld : i32 -> tensor<64x1xi32, #u>
+  %ofrow = arith.muli %row1, %lds : tensor<64x1xi32, #u>
+  %ofrow2 = tile.broadcast %ofrow : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %ai = arith.addi %ofrow2, %col2 : tensor<64x64xi32, #u>
+  %range1 = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %ofk = arith.muli %range1, %lds : tensor<64x1xi32, #u>
+  %ofk2 = tile.broadcast %ofk : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %bi = arith.addi %ofk2, %col2 : tensor<64x64xi32, #u>
+  %step = arith.muli %ld, %c64 : i32
+  // CHECK: %[[RUNS:.+]] = arith.cmpi slt, %{{.+}}, %[[K]] : i32
+  // CHECK: %[[IF:.+]]:3 = scf.if %[[RUNS]]
+  // CHECK: %[[L:.+]]:4 = scf.for %{{.+}} = %{{.+}} to %[[K]] step %{{.+}} iter_args(%[[ACC:.+]] = %{{.+}}, %[[BEFORE:.+]] = %{{.+}}, %[[SLOT:.+]] = %{{.+}}, %[[PHASE:.+]] = %{{.+}})
+  // CHECK-NEXT: %[[A:.+]] = tilegpu.memdesc_index %[[RA]][%[[SLOT]]]
+  // CHECK-NEXT: %[[B:.+]] = tilegpu.memdesc_index %[[RB]][%[[SLOT]]]
+  // CHECK-NEXT: %[[IS:.+]] = tilegpu.memdesc_index %[[FULL]][%[[SLOT]]]
+  // CHECK-NEXT: tilegpu.mbarrier_wait %[[IS]], %[[PHASE]]
+  // CHECK-NEXT: %[[D:.+]] = tilegpu.warpgroup_dot %[[A]], %[[B]], %[[ACC]] {groups = array<i32: 1, 1>, is_async}
+  // CHECK-NEXT: tilegpu.warpgroup_wait {pendings = 1 : i32}
+  // CHECK-NEXT: %[[WAS:.+]] = tilegpu.memdesc_index %[[EMPTY]][%[[BEFORE]]]
+  // CHECK-NEXT: tilegpu.mbarrier_arrive %[[WAS]]
+  // CHECK: scf.yield %[[D]], %[[SLOT]], %{{.+}}, %{{.+}} : tensor
+  // CHECK: %[[SUM:.+]] = tilegpu.warpgroup_wait %[[L]]#0 {pendings = 0 : i32}
+  // CHECK: %[[LAST:.+]] = tilegpu.memdesc_index %[[EMPTY]][%[[L]]#1]
+  // CHECK: tilegpu.mbarrier_arrive %[[LAST]]
+  // CHECK: scf.yield %[[SUM]]
+  // CHECK: tilegpu.local_dealloc %[[RA]]
+  // CHECK: tilegpu.local_dealloc %[[RB]]
+  // CHECK: tile.store %{{.+}}, %[[IF]]#0
+  // CHECK: } partition warps(1) {
+  // CHECK: scf.for %[[I:.+]] = %{{.+}} to %[[K]] step %{{.+}} iter_args(%[[INTO:.+]] = %{{.+}}, %[[ROUND:.+]] = %{{.+}})
+  // CHECK: %[[FREE:.+]] = tilegpu.memdesc_index %[[EMPTY]][%[[INTO]]]
+  // CHECK: %[[OTHER:.+]] = arith.xori %[[ROUND]], %{{.+}}
+  // CHECK: tilegpu.mbarrier_wait %[[FREE]], %[[OTHER]]
+  // CHECK: %[[THERE:.+]] = tilegpu.memdesc_index %[[FULL]][%[[INTO]]]
+  // CHECK: tilegpu.mbarrier_expect %[[THERE]], 16384
+  // CHECK: %[[TOA:.+]] = tilegpu.memdesc_index %[[RA]][%[[INTO]]]
+  // CHECK: tilegpu.tma_load %[[MAPA]][%{{.+}}, %[[I]]], %[[TOA]], %[[THERE]]
+  // CHECK: %[[TOB:.+]] = tilegpu.memdesc_index %[[RB]][%[[INTO]]]
+  // CHECK: tilegpu.tma_load %[[MAPB]][%[[I]], %{{.+}}], %[[TOB]], %[[THERE]]
+  %r:2 = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero, %at = %q) -> (tensor<64x64xf32, #u>, !tile.ptr<f16>) : i32 {
+    %as = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+    %is = tile.splat %i : i32 -> tensor<64x64xi32, #u>
+    %ak = arith.addi %ai, %is : tensor<64x64xi32, #u>
+    %ap = tile.addptr %as, %ak : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+    %left = arith.subi %k, %i : i32
+    %ls = tile.splat %left : i32 -> tensor<1x64xi32, #u>
+    %m1 = arith.cmpi slt, %col1, %ls : tensor<1x64xi32, #u>
+    %m = tile.broadcast %m1 : tensor<1x64xi1, #u> -> tensor<64x64xi1, #u>
+    %x = tile.load %ap, %m : tensor<64x64x!tile.ptr<f16>, #u>
+    %xs = tilegpu.local_alloc %x : (tensor<64x64xf16, #u>) -> !tilegpu.memdesc<64x64xf16, #s>
+    %bs = tile.splat %at : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+    %bp = tile.addptr %bs, %bi : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+    %y = tile.load %bp : tensor<64x64x!tile.ptr<f16>, #u>
+    %ys = tilegpu.local_alloc %y : (tensor<64x64xf16, #u>) -> !tilegpu.memdesc<64x64xf16, #s>
+    %d = tilegpu.warpgroup_dot %xs, %ys, %acc {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x64xf16, #s>, !tilegpu.memdesc<64x64xf16, #s> -> tensor<64x64xf32, #u>
+    %next = tile.addptr %at, %step : !tile.ptr<f16>, i32
+    scf.yield %d, %next : tensor<64x64xf32, #u>, !tile.ptr<f16>
+  }
+  %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
+  tile.store %os, %r#0 : tensor<64x64x!tile.ptr<f32>, #u>
+  tile.return
+}
+}
+
+// -----
+
+// A loop around it, in a branch: places in the ring are carried on both sides, so that copies
+// for the next tile begin while this one is stored. Values that the other side must see are
+// computed there again.
+#u = #tilegpu.unassigned
+#s = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+// CHECK-LABEL: @persistent
+// CHECK-SAME: %[[TILES:[a-z0-9]+]]: i32
+tile.func @persistent(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %tiles: i32, %k: i32, %o: !tile.ptr<f32>) {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %row1 = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %ld = arith.constant dense<64> : tensor<64x1xi32, #u>
+  %ofrow = arith.muli %row1, %ld : tensor<64x1xi32, #u>
+  %ofrow2 = tile.broadcast %ofrow : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %ai = arith.addi %ofrow2, %col2 : tensor<64x64xi32, #u>
+  %id = tile.program_id 0
+  %count = tile.num_programs 0
+  %runs = arith.cmpi slt, %id, %tiles : i32
+  // CHECK: tilegpu.warp_specialize default {
+  // CHECK: %[[ID:.+]] = tile.program_id 0
+  // CHECK: %[[B:.+]]:2 = scf.if
+  // CHECK: %[[T:.+]]:2 = scf.for %{{.+}} = %[[ID]] to %[[TILES]] step %{{.+}} iter_args(%[[SLOT:.+]] = %{{.+}}, %[[PHASE:.+]] = %{{.+}})
+  // CHECK: %[[IF:.+]]:3 = scf.if
+  // CHECK: %[[L:.+]]:4 = scf.for {{.+}} iter_args(%{{.+}} = %{{.+}}, %{{.+}} = %{{.+}}, %{{.+}} = %[[SLOT]], %{{.+}} = %[[PHASE]])
+  // CHECK: scf.yield %{{.+}}, %[[L]]#2, %[[L]]#3
+  // CHECK: tile.store %{{.+}}, %[[IF]]#0
+  // CHECK: scf.yield %[[IF]]#1, %[[IF]]#2 : i32, i32
+  // CHECK: scf.yield %[[T]]#0, %[[T]]#1 : i32, i32
+  // CHECK: } partition warps(1) {
+  // CHECK: %[[MINE:.+]] = tile.program_id 0
+  // CHECK: arith.cmpi slt, %[[MINE]], %[[TILES]] : i32
+  // CHECK: scf.if
+  // CHECK: scf.for %[[TILE:.+]] = %{{.+}} to %[[TILES]] step %{{.+}} iter_args(%{{.+}} = %{{.+}}, %{{.+}} = %{{.+}})
+  // CHECK: scf.for
+  // CHECK: tilegpu.tma_load
+  scf.if %runs {
+    scf.for %t = %id to %tiles step %count : i32 {
+      %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
+        %as = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+        %first = arith.muli %t, %c64 : i32
+        %ofs = arith.muli %first, %c64 : i32
+        %is = tile.splat %ofs : i32 -> tensor<64x64xi32, #u>
+        %ak = arith.addi %ai, %is : tensor<64x64xi32, #u>
+        %ap = tile.addptr %as, %ak : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+        %x = tile.load %ap : tensor<64x64x!tile.ptr<f16>, #u>
+        %xs = tilegpu.local_alloc %x : (tensor<64x64xf16, #u>) -> !tilegpu.memdesc<64x64xf16, #s>
+        %d = tilegpu.warpgroup_dot %xs, %xs, %acc {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x64xf16, #s>, !tilegpu.memdesc<64x64xf16, #s> -> tensor<64x64xf32, #u>
+        scf.yield %d : tensor<64x64xf32, #u>
+      }
+      %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
+      tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
+    }
+  }
+  tile.return
+}
+}
