@@ -295,7 +295,8 @@ bool BoxFinder::addOuter(const ScalarTerm &term) {
   if (outer.stride.scale < 0)
     return refuse("an index may be negative");
   if (!isAligned(stride))
-    return refuse("an offset is not known to be a multiple of 16 bytes");
+    return refuse(
+        "an offset that no bound is compared with is not known to be a multiple of 16 bytes");
   outers.push_back(std::move(outer));
   return true;
 }
@@ -352,7 +353,8 @@ bool BoxFinder::shareOutTerm(const ScalarTerm &term) {
     return true;
   }
   return canTake ? moveAlong(*unit, whole)
-                 : refuse("an offset is not known to be a multiple of 16 bytes");
+                 : refuse("an offset that no bound is compared with is not known to be a multiple "
+                          "of 16 bytes");
 }
 
 bool BoxFinder::shareOut() {

@@ -44,11 +44,14 @@ static void meet(std::set<SharedMemoryAccess> &pending) {
     access = access->isInFlight ? std::next(access) : pending.erase(access);
 }
 
-/// Which of the copies have landed is not counted: any may have, the newest may not.
-static void land(tilegpu::AsyncWaitOp wait, std::set<SharedMemoryAccess> &pending) {
+/// Ends copies of one kind at a wait. Which of them have landed is not counted: any may
+/// have, the newest may not.
+template <typename Copy, typename Wait>
+static void land(Wait wait, std::set<SharedMemoryAccess> &pending) {
   SmallVector<SharedMemoryAccess> inFlight;
-  llvm::copy_if(pending, std::back_inserter(inFlight),
-                [](const SharedMemoryAccess &access) { return access.isInFlight; });
+  llvm::copy_if(pending, std::back_inserter(inFlight), [](const SharedMemoryAccess &access) {
+    return access.isInFlight && isa<Copy>(access.op);
+  });
   for (SharedMemoryAccess access : inFlight) {
     if (wait.getPending() == 0)
       pending.erase(access);
@@ -61,7 +64,12 @@ void SharedMemoryHazards::visitOp(Operation *op, Pending &pending) {
   if (isa<tilegpu::BarrierOp, tile::BarrierOp>(op))
     return meet(pending);
   if (auto wait = dyn_cast<tilegpu::AsyncWaitOp>(op))
-    return land(wait, pending);
+    return land<tilegpu::AsyncCopyOp>(wait, pending);
+  if (auto wait = dyn_cast<tilegpu::TMAStoreWaitOp>(op))
+    return land<tilegpu::TMAStoreOp>(wait, pending);
+  // What one thread does beside the others is ordered by barriers in memory.
+  if (tilegpu::isInPartition(op))
+    return;
   SmallVector<SharedMemoryAccess> accesses = getAccesses(op);
   if (hasBarrier.contains(op))
     meet(pending);
@@ -80,7 +88,7 @@ void SharedMemoryHazards::visitOp(Operation *op, Pending &pending) {
       check(earlier, later);
   if (hasBarrier.contains(op))
     meet(pending);
-  if (isa<tilegpu::AsyncCopyOp>(op))
+  if (isa<tilegpu::AsyncCopyOp, tilegpu::TMAStoreOp>(op))
     for (SharedMemoryAccess &access : accesses)
       access.isInFlight = true;
   bool isScratch = isa<tilegpu::ScratchOpInterface>(op) && !accesses.empty();

@@ -25,7 +25,8 @@ static bool isLoop(Operation *op) {
 }
 
 /// Extends the lifetime of a buffer to an op that needs it, and around each loop that
-/// comes back to that op without making the buffer anew.
+/// comes back to that op without making the buffer anew. What is in a partition is at any
+/// time of the default region too.
 void SharedMemoryLiveness::include(SharedMemoryInterval &interval, Operation *op,
                                    Operation *alloc) const {
   auto extend = [&](Operation *needed) {
@@ -36,7 +37,8 @@ void SharedMemoryLiveness::include(SharedMemoryInterval &interval, Operation *op
   extend(op);
   for (Operation *parent = op->getParentOp(); parent && !isa<FunctionOpInterface>(parent);
        parent = parent->getParentOp())
-    if (!parent->isProperAncestor(alloc) && isLoop(parent))
+    if (!parent->isProperAncestor(alloc) &&
+        (isLoop(parent) || (isa<tilegpu::WarpSpecializeOp>(parent) && tilegpu::isInPartition(op))))
       extend(parent);
 }
 

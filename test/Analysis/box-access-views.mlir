@@ -1,0 +1,30 @@
+// RUN: tessera-opt --tile-lower-descriptors --canonicalize --tile-reorder-broadcasts --cse --test-box-access --split-input-file --verify-diagnostics %s -o /dev/null
+
+// Block pointers and descriptors are the arrays that they are made of. What the loop's
+// coordinate may be below 0 is a bound of the array too.
+tile.func @views(%a: !tile.ptr<bf16> {tile.divisibility = 16 : i64}, %m: i32, %n: i32, %ld: i64 {tile.divisibility = 16 : i64}, %from: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1_i64 = arith.constant 1 : i64
+  %c64 = arith.constant 64 : i32
+  %pid = tile.program_id 0
+  %first = arith.muli %pid, %c64 : i32
+  %d = tile.make_descriptor %a, [%m, %n], [%ld, %c1_i64] : !tile.ptr<bf16> -> !tile.descriptor<tensor<64x64xbf16>>
+  %m64 = arith.extsi %m : i32 to i64
+  %n64 = arith.extsi %n : i32 to i64
+  %b = tile.make_block_ptr %a, [%m64, %n64], [%ld, %c1_i64], [%first, %c0] {order = array<i32: 1, 0>} : !tile.ptr<bf16> -> !tile.block_ptr<tensor<64x64xbf16>>
+  %last = scf.for %k = %c0 to %n step %c64 iter_args(%p = %b) -> (!tile.block_ptr<tensor<64x64xbf16>>) : i32 {
+    // expected-remark@+1 {{base 0; dim 0 of 64: extent s1, stride s3, at 64*%0; dim 1 of 64: extent s2, stride 1, at 64*%arg5}}
+    %x = tile.descriptor_load %d, [%first, %k] : !tile.descriptor<tensor<64x64xbf16>> -> tensor<64x64xbf16>
+    // expected-remark@+1 {{base 0; dim 0 of 64: extent s1, stride s3, at 1*%arg4; dim 1 of 64: extent s2, stride 1, at 64*%arg5}}
+    %y = tile.descriptor_load %d, [%from, %k] : !tile.descriptor<tensor<64x64xbf16>> -> tensor<64x64xbf16>
+    // expected-remark@+1 {{base 0; dim 0 of 64: extent s1, stride s3, at 64*%0; dim 1 of 64: extent s2, stride 1, at 64*%arg5}}
+    %z = tile.block_load %p {boundary_check = array<i32: 0, 1>} : !tile.block_ptr<tensor<64x64xbf16>> -> tensor<64x64xbf16>
+    %xy = arith.addf %x, %y : tensor<64x64xbf16>
+    %xyz = arith.addf %xy, %z : tensor<64x64xbf16>
+    // expected-remark@+1 {{base 0; dim 0 of 64: extent s1, stride s3, at 1*%arg4; dim 1 of 64: extent s2, stride 1, at 64*%arg5}}
+    tile.descriptor_store %d, [%from, %k], %xyz : !tile.descriptor<tensor<64x64xbf16>>, tensor<64x64xbf16>
+    %next = tile.advance %p, [%c0, %c64] : !tile.block_ptr<tensor<64x64xbf16>>
+    scf.yield %next : !tile.block_ptr<tensor<64x64xbf16>>
+  }
+  tile.return
+}
