@@ -20,6 +20,7 @@ static constexpr llvm::StringLiteral kScratchBytes = "strips.scratch_bytes";
 static constexpr llvm::StringLiteral kSites = "strips.sites";
 static constexpr llvm::StringLiteral kMetadata = "tessera.kernel";
 static constexpr llvm::StringLiteral kNumWarps = "tilegpu.num_warps";
+static constexpr llvm::StringLiteral kThreads = "nvvm.reqntid";
 
 std::string tessera::selectKernel(ModuleOp module, const std::string &entry) {
   SmallVector<FunctionOpInterface> kernels;
@@ -93,6 +94,9 @@ void tessera::readKernelAttributes(ModuleOp module, KernelMetadata &metadata) {
   auto kernel = module.lookupSymbol<FunctionOpInterface>(metadata.name);
   if (!kernel)
     return;
+  // A program may have more warps than those that compute.
+  if (auto threads = kernel->getAttrOfType<DenseI32ArrayAttr>(kThreads))
+    metadata.numWarps = threads[0] / 32;
   if (auto bytes = kernel->getAttrOfType<IntegerAttr>(kScratchBytes))
     metadata.scratchBytes = bytes.getInt();
   metadata.sites.clear();

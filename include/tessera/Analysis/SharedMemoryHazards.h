@@ -25,6 +25,10 @@
 //
 // That the slots of a ring that are in flight are others than those that are used is up to
 // whoever makes the ring. What is no ring must have landed before it is used.
+//
+// A store by the copy engine (tma_store) reads in the same way until its own wait. What the
+// partition of a warp_specialize does is ordered by barriers in shared memory, and no
+// business of this analysis.
 
 #ifndef TESSERA_ANALYSIS_SHAREDMEMORYHAZARDS_H
 #define TESSERA_ANALYSIS_SHAREDMEMORYHAZARDS_H
@@ -44,7 +48,7 @@ struct SharedMemoryAccess {
   mlir::Operation *op;
   /// The `local_alloc` of the ring that this is a slot of; null if it is none.
   mlir::Operation *ring = nullptr;
-  /// An asynchronous write that has not been waited for.
+  /// A copy that has not been waited for: an asynchronous write, or a read by the copy engine.
   bool isInFlight = false;
 
   bool operator<(const SharedMemoryAccess &other) const {

@@ -58,7 +58,7 @@ struct KernelMetadata {
   int64_t scratchBytes = 0;
   std::string arch;     ///< of a kernel for "cuda", as the rest up to spillBytes: "sm_90a"
   int capability = 0;   ///< 90
-  int numWarps = 0;     ///< of one program
+  int numWarps = 0;     ///< of one program, those that only copy included
   int sharedBytes = 0;  ///< dynamic shared memory
   int numRegisters = 0; ///< of a thread, as ptxas has it
   int spillBytes = 0;   ///< that a thread stores because registers ran out

@@ -4,6 +4,7 @@
 // by one; several results come as a struct.
 
 #include "Patterns.h"
+#include "WarpSpecialize.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -46,18 +47,23 @@ struct FuncPattern : TilePattern<tile::FuncOp> {
                                              isKernel || op.isExternal() ? LLVM::Linkage::External
                                                                          : LLVM::Linkage::Internal);
     if (isKernel) {
-      int32_t threads = 32 * *tilegpu::getNumWarps(op);
+      auto launched = op->getAttrOfType<IntegerAttr>(kLaunchWarpsAttr);
+      int32_t threads = 32 * (launched ? launched.getInt() : *tilegpu::getNumWarps(op));
       function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), rewriter.getUnitAttr());
       function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                         rewriter.getDenseI32ArrayAttr({threads, 1, 1}));
       // Left alone, ptxas may take a few registers more than would let another program in,
       // or so few that it has to spill what a thread has of a row.
-      if (Attribute programs = op->getAttr(tilegpu::kResidentProgramsAttr))
+      // Registers can change owners only where it is known how many there are.
+      if (launched)
+        function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), rewriter.getI32IntegerAttr(1));
+      else if (Attribute programs = op->getAttr(tilegpu::kResidentProgramsAttr))
         function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), programs);
     } else if (op.getNoinline()) {
       function.setNoInline(true);
     }
     carryAlignment(op, function);
+    passTensorMaps(op, function);
     rewriter.inlineRegionBefore(op.getBody(), function.getBody(), function.getBody().end());
     if (!function.getBody().empty() &&
         failed(rewriter.convertRegionTypes(&function.getBody(), converter, &signature)))
@@ -67,6 +73,21 @@ struct FuncPattern : TilePattern<tile::FuncOp> {
   }
 
 private:
+  /// A tensor map is 128 bytes of the parameters, which nobody writes.
+  static void passTensorMaps(tile::FuncOp op, LLVM::LLVMFuncOp function) {
+    if (op.getNumArguments() != function.getNumArguments())
+      return;
+    Builder builder(op.getContext());
+    auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), 128);
+    for (auto [i, argument] : llvm::enumerate(op.getArgumentTypes()))
+      if (isa<tilegpu::TensorMapType>(argument)) {
+        function.setArgAttr(i, LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(type));
+        function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                            builder.getI64IntegerAttr(64));
+        function.setArgAttr(i, NVVM::NVVMDialect::getGridConstantAttrName(), builder.getUnitAttr());
+      }
+  }
+
   /// What the caller promised of pointers, where arguments and parameters correspond.
   static void carryAlignment(tile::FuncOp op, LLVM::LLVMFuncOp function) {
     if (op.getNumArguments() != function.getNumArguments())

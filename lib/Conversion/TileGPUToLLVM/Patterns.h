@@ -57,6 +57,12 @@ void populateMemoryPatterns(const TileGPUTypeConverter &converter,
 /// Asynchronous copies and rings: AsyncOps.cpp.
 void populateAsyncPatterns(const TileGPUTypeConverter &converter,
                            mlir::RewritePatternSet &patterns);
+/// Barriers in shared memory: MBarrierOps.cpp.
+void populateMBarrierPatterns(const TileGPUTypeConverter &converter,
+                              mlir::RewritePatternSet &patterns);
+/// Copies by tensor maps: TensorMapOps.cpp.
+void populateTensorMapPatterns(const TileGPUTypeConverter &converter,
+                               mlir::RewritePatternSet &patterns);
 /// Atomics: AtomicOps.cpp.
 void populateAtomicPatterns(const TileGPUTypeConverter &converter,
                             mlir::RewritePatternSet &patterns);

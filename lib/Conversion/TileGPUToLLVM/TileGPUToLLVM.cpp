@@ -9,6 +9,7 @@
 #include "AccessPlan.h"
 #include "AsyncOps.h"
 #include "Patterns.h"
+#include "WarpSpecialize.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
@@ -83,6 +84,7 @@ struct ConvertTileGPUToLLVM : impl::ConvertTileGPUToLLVMBase<ConvertTileGPUToLLV
     planAccesses(module);
     replaceNarrowCopies(module);
     declareSharedMemory(module);
+    expandWarpSpecialize(module);
 
     TileGPUTypeConverter converter(context, LowerToLLVMOptions(context));
     ConversionTarget target(*context);
@@ -100,6 +102,8 @@ struct ConvertTileGPUToLLVM : impl::ConvertTileGPUToLLVMBase<ConvertTileGPUToLLV
     populateInlineAsmPatterns(converter, patterns);
     populateMemoryPatterns(converter, patterns);
     populateAsyncPatterns(converter, patterns);
+    populateMBarrierPatterns(converter, patterns);
+    populateTensorMapPatterns(converter, patterns);
     populateAtomicPatterns(converter, patterns);
     populateReportPatterns(converter, patterns);
     populateLayoutPatterns(converter, patterns);
@@ -116,6 +120,7 @@ struct ConvertTileGPUToLLVM : impl::ConvertTileGPUToLLVMBase<ConvertTileGPUToLLV
     SmallVector<UnrealizedConversionCastOp> casts;
     module.walk([&](UnrealizedConversionCastOp cast) { casts.push_back(cast); });
     reconcileUnrealizedCasts(casts);
+    nameBarriers(module);
     module.walk([&](LLVM::LLVMFuncOp function) {
       if (function->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName()))
         widenBoolArguments(function);

@@ -15,6 +15,10 @@ TileGPUTypeConverter::TileGPUTypeConverter(MLIRContext *context, const LowerToLL
   addConversion([](tilegpu::MemDescType type) -> Type {
     return LLVM::LLVMPointerType::get(type.getContext(), kSharedMemory);
   });
+  // The map itself is the argument; this is where it lies.
+  addConversion([](tilegpu::TensorMapType type) -> Type {
+    return LLVM::LLVMPointerType::get(type.getContext());
+  });
   addConversion([this](RankedTensorType type,
                        SmallVectorImpl<Type> &results) -> std::optional<LogicalResult> {
     if (!tilegpu::getLayoutAttr(type))

@@ -1,6 +1,6 @@
 // RUN: tessera-opt --split-input-file --verify-diagnostics %s
 //
-// (D1) to (D5), (T1) to (T4), (N1), (E1) and (E2).
+// (D1) to (D5), (T1) to (T4).
 
 // expected-error@+2 {{there are 2 extents, 1 strides and a box of rank 2; wanted are as many of each, 1 to 5}}
 tile.func @ranks(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
@@ -61,49 +61,6 @@ tile.func @swizzle(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tenso
 // expected-error@+1 {{has tilegpu.tensor_map on argument #0, which is no tensor map, or not as #tilegpu.tensor_map}}
 tile.func @pointer(%p: !tile.ptr<bf16> {tilegpu.tensor_map = #tilegpu.tensor_map<base = 0, element = bf16,
     extents = () -> (8, 64), strides = () -> (64, 1), box = [8, 64], swizzle = 128>}) {
-  tile.return
-}
-
-// -----
-
-#one = #tilegpu.layout<1>
-tile.func @arrivals() {
-  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<1xi64, #one>
-  // expected-error@+1 {{has 0 arrivals, not 1 to 2^20 - 1}}
-  tilegpu.mbarrier_init %b {arrivals = 0 : i32} : !tilegpu.memdesc<1xi64, #one>
-  tile.return
-}
-
-// -----
-
-#shared = #tilegpu.layout<8, offset = [1, 2, 4]>
-tile.func @barrier() {
-  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<8xf32, #shared>
-  // expected-error@+1 {{operand #0 must be a barrier in shared memory}}
-  tilegpu.mbarrier_arrive %b : !tilegpu.memdesc<8xf32, #shared>
-  tile.return
-}
-
-// -----
-
-#one = #tilegpu.layout<1>
-tile.func @expect() {
-  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<1xi64, #one>
-  // expected-error@+1 {{'tilegpu.mbarrier_expect' op is not in the partition of a tilegpu.warp_specialize}}
-  tilegpu.mbarrier_expect %b, 1024 : !tilegpu.memdesc<1xi64, #one>
-  tile.return
-}
-
-// -----
-
-#one = #tilegpu.layout<1>
-tile.func @bytes() {
-  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<1xi64, #one>
-  tilegpu.warp_specialize default {
-  } partition warps(1) {
-    // expected-error@+1 {{expects 1048576 bytes, not 1 to 2^20 - 1}}
-    tilegpu.mbarrier_expect %b, 1048576 : !tilegpu.memdesc<1xi64, #one>
-  }
   tile.return
 }
 

@@ -14,7 +14,7 @@
 
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
 // CHECK-LABEL: tile.func @kernel
-// CHECK-SAME: %[[MAP:.+]]: !tilegpu.tensor_map {tilegpu.tensor_map = #tilegpu.tensor_map<base = 0, element = bf16,
+// CHECK-SAME: %[[MAP:arg[0-9]+]]: !tilegpu.tensor_map {tilegpu.tensor_map = #tilegpu.tensor_map<base = 0, element = bf16,
 // CHECK-SAME:   extents = ()[s0, s1, s2] -> (s1, s2 * 2), strides = ()[s0, s1, s2] -> (s2, 1), box = [8, 64], swizzle = 128>}
 tile.func @kernel(%p: !tile.ptr<bf16>, %m: i32, %n: i32,
     %map: !tilegpu.tensor_map {tilegpu.tensor_map = #tilegpu.tensor_map<base = 0, element = bf16,

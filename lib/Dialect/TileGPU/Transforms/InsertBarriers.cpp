@@ -37,9 +37,11 @@ struct TileGPUInsertBarriersPass
     for (FunctionOpInterface function : calls.getCalleesFirst()) {
       SharedMemoryHazards hazards(function, alias, frameBytes);
       for (const SharedMemoryHazard &hazard : hazards.getMissingWaits()) {
+        bool isStore = isa<TMAStoreOp>(hazard.earlier.op);
         InFlightDiagnostic error =
-            hazard.later.op->emitError("uses shared memory that a copy may still be writing; "
-                                       "tilegpu.async_wait is missing");
+            hazard.later.op->emitError("uses shared memory that a copy may still be ")
+            << (isStore ? "reading; tilegpu.tma_store_wait" : "writing; tilegpu.async_wait")
+            << " is missing";
         error.attachNote(hazard.earlier.op->getLoc()) << "the copy begins here";
         signalPassFailure();
       }

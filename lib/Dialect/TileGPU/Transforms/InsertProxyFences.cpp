@@ -141,6 +141,9 @@ void ProxyFences::fence(const Access &access, Writes &writes) {
 }
 
 void ProxyFences::visitOp(Operation *op, Writes &writes) {
+  // Buffers that a partition fills are nobody else's at any time.
+  if (isInPartition(op))
+    return;
   if (auto wait = dyn_cast<AsyncWaitOp>(op)) {
     // Any may have landed, but those still on their way are not done with.
     SmallVector<Write> landed;

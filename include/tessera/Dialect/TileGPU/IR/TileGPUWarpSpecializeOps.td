@@ -2,8 +2,8 @@
 //
 // Warps with different work: those that compute, and one thread that feeds them.
 
-#ifndef TESSERA_DIALECT_TILEGPU_TILEGPUWARPSPECIALIZEOP_TD
-#define TESSERA_DIALECT_TILEGPU_TILEGPUWARPSPECIALIZEOP_TD
+#ifndef TESSERA_DIALECT_TILEGPU_TILEGPUWARPSPECIALIZEOPS_TD
+#define TESSERA_DIALECT_TILEGPU_TILEGPUWARPSPECIALIZEOPS_TD
 
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "tessera/Dialect/TileGPU/IR/TileGPUOpBase.td"
@@ -72,4 +72,4 @@ def TileGPU_PartitionEndOp : TileGPU_Op<"partition_end", [
   let assemblyFormat = "attr-dict";
 }
 
-#endif // TESSERA_DIALECT_TILEGPU_TILEGPUWARPSPECIALIZEOP_TD
+#endif // TESSERA_DIALECT_TILEGPU_TILEGPUWARPSPECIALIZEOPS_TD

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "WarpSpecialize.h"
+
+#include "Fragment.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace tessera;
+
+/// On the branch: the warps that take its first side.
+static constexpr llvm::StringLiteral kDefaultWarpsAttr = "tilegpu.default_warps";
+/// Barrier 0 is that of all warps.
+static constexpr int32_t kDefaultBarrier = 1;
+static constexpr unsigned kLanes = 1 << tilegpu::kLaneBits;
+
+/// Moves what is in a region to `to`, in front of its end.
+static void moveBody(Region &region, Block *to) {
+  Block &body = region.front();
+  body.getTerminator()->erase();
+  to->getOperations().splice(std::prev(to->end()), body.getOperations());
+}
+
+static void setRegisters(ThreadBuilder &thread, unsigned entry, std::optional<unsigned> registers) {
+  if (!registers || *registers == entry)
+    return;
+  auto action = *registers > entry ? NVVM::SetMaxRegisterAction::increase
+                                   : NVVM::SetMaxRegisterAction::decrease;
+  thread.create<NVVM::SetMaxRegisterOp>(*registers, action);
+}
+
+static void expand(tilegpu::WarpSpecializeOp op) {
+  unsigned warps = *tilegpu::getNumWarps(op), entry = op.getEntryRegisters();
+  OpBuilder builder(op);
+  ThreadBuilder thread(builder, op.getLoc());
+  op->getParentOp()->setAttr(kLaunchWarpsAttr, builder.getI32IntegerAttr(warps + op.getWarps()));
+  // Barriers in shared memory are ready for all from here on.
+  thread.create<NVVM::FenceMbarrierInitOp>();
+  emitBarrier(thread);
+
+  // The same number in all lanes, which a branch on it is known by to be the warp's.
+  Value warp = emitShuffle(thread, emitWarpId(thread), thread.i32(0));
+  Value isDefault = thread.compare(LLVM::ICmpPredicate::ult, warp, warps);
+  auto branch = thread.create<scf::IfOp>(isDefault, /*withElseRegion=*/true);
+  branch->setAttr(kDefaultWarpsAttr, builder.getI32IntegerAttr(warps));
+
+  builder.setInsertionPointToStart(branch.thenBlock());
+  setRegisters(thread, entry, op.getDefaultRegisters());
+  moveBody(op.getDefaultRegion(), branch.thenBlock());
+
+  builder.setInsertionPointToStart(branch.elseBlock());
+  setRegisters(thread, entry, op.getPartitionRegisters());
+  auto first = thread.create<scf::IfOp>(thread.equal(warp, warps), /*withElseRegion=*/false);
+  builder.setInsertionPointToStart(first.thenBlock());
+  Value isElected = thread.create<NVVM::ElectSyncOp>(thread.intType(1), Value());
+  auto elected = thread.create<scf::IfOp>(isElected, /*withElseRegion=*/false);
+  moveBody(op.getPartition(), elected.thenBlock());
+  op.erase();
+}
+
+void tessera::expandWarpSpecialize(ModuleOp module) {
+  SmallVector<tilegpu::WarpSpecializeOp> ops;
+  module.walk([&](tilegpu::WarpSpecializeOp op) { ops.push_back(op); });
+  llvm::for_each(ops, expand);
+}
+
+bool tessera::isRunByOneThread(Operation *op) {
+  for (; op; op = op->getParentOp()) {
+    auto branch = dyn_cast_or_null<scf::IfOp>(op->getParentOp());
+    if (branch && branch->hasAttr(kDefaultWarpsAttr))
+      return op->getBlock() == branch.elseBlock();
+  }
+  return false;
+}
+
+void tessera::nameBarriers(ModuleOp module) {
+  module.walk([](scf::IfOp branch) {
+    auto warps = branch->getAttrOfType<IntegerAttr>(kDefaultWarpsAttr);
+    if (!warps)
+      return;
+    branch->removeAttr(kDefaultWarpsAttr);
+    SmallVector<NVVM::Barrier0Op> barriers;
+    branch.getThenRegion().walk([&](NVVM::Barrier0Op barrier) { barriers.push_back(barrier); });
+    for (NVVM::Barrier0Op barrier : barriers) {
+      OpBuilder builder(barrier);
+      ThreadBuilder thread(builder, barrier.getLoc());
+      thread.create<NVVM::BarrierOp>(Type(), thread.i32(kDefaultBarrier),
+                                     thread.i32(warps.getInt() * kLanes),
+                                     NVVM::BarrierReductionAttr(), Value());
+      barrier.erase();
+    }
+  });
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Warps with different work, in the terms of scf: a branch on the warp's number at the top
+// level of the kernel, of which every warp takes one side and stays there.
+
+#ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_WARPSPECIALIZE_H
+#define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_WARPSPECIALIZE_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace tessera {
+
+/// On a kernel: how many warps a launch has (i32), where there are more than the program's.
+inline constexpr llvm::StringLiteral kLaunchWarpsAttr = "tilegpu.launch_warps";
+
+/// Makes branches of all `tilegpu.warp_specialize`. To be called before patterns are
+/// applied, which then ask `isRunByOneThread`.
+void expandWarpSpecialize(mlir::ModuleOp module);
+
+/// Whether `op` is in what has become of a partition.
+bool isRunByOneThread(mlir::Operation *op);
+
+/// Barriers that were written for all warps, in what has become of a default region: its
+/// warps meet there, and no others. To be called when all ops are lowered.
+void nameBarriers(mlir::ModuleOp module);
+
+} // namespace tessera
+
+#endif // TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_WARPSPECIALIZE_H
