@@ -481,7 +481,8 @@ bool decodeIntrinsic(Decoder &decoder, LLVM::CallIntrinsicOp call) {
   Handler run =
       llvm::StringSwitch<Handler>(name)
           .Case("div.full", Binary<Div>::of(type))
-          .Cases({"ex2.approx", "ex2.approx.f", "ex2.approx.ftz.f"}, Unary<Exp2>::of(type))
+          .Cases({"ex2.approx", "ex2.approx.f", "ex2.approx.ftz", "ex2.approx.ftz.f"},
+                 Unary<Exp2>::of(type))
           .Cases({"lg2.approx", "lg2.approx.f"}, Unary<Log2>::of(type))
           .Case("sqrt.approx.f", Unary<Sqrt>::of(type))
           .Case("rsqrt.approx.f", Unary<ReciprocalSqrt>::of(type))

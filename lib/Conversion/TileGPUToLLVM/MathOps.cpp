@@ -5,6 +5,9 @@
 // cos.approx for large numbers, nor is ex2.approx of a rounded x * log2(e), which is off
 // by as many ulp as x is large; so these, the others, and all of f64 are functions of
 // libdevice. (Its expf is seven instructions.) 16-bit floats are computed in f32.
+//
+// erf is our own: libdevice's has branches, of which a tile makes hundreds, and takes twice
+// the instructions.
 
 #include "Patterns.h"
 
@@ -63,7 +66,42 @@ StringRef getDeviceFunction(Operation *op) {
       .Default([](Operation *) { return ""; });
 }
 
-/// What f32 has an instruction for; null for the rest.
+Value makeF32(ThreadBuilder &thread, float value) {
+  OpBuilder &builder = thread.getBuilder();
+  return thread.create<LLVM::ConstantOp>(builder.getF32Type(), builder.getF32FloatAttr(value));
+}
+
+/// A polynomial, its coefficients from the highest power.
+Value emitPolynomial(ThreadBuilder &thread, Value x, ArrayRef<float> coefficients) {
+  Value sum = makeF32(thread, coefficients.front());
+  for (float coefficient : coefficients.drop_front())
+    sum = thread.create<LLVM::FMAOp>(sum, x, makeF32(thread, coefficient));
+  return sum;
+}
+
+/// erf, off by less than 2 ulp. Below 1 it is x + x P(x^2); from there, 1 - 2^Q(|x|), where
+/// from 4 on it is 1. Both are best approximations in the error relative to erf, of degree 6.
+Value emitErf(ThreadBuilder &thread, Value x) {
+  static constexpr float kNear[] = {0x1.496a14p-14f, -0x1.a3f6f4p-11f, 0x1.5405b0p-8f,
+                                    -0x1.b7f90cp-6f, 0x1.ce2cf8p-4f,   -0x1.81273ep-2f,
+                                    0x1.06eba8p-3f};
+  static constexpr float kFar[] = {0x1.18bb70p-12f, -0x1.15ef84p-8f, 0x1.01b522p-5f,
+                                   -0x1.307038p-3f, -0x1.d76e82p-1f, -0x1.a03fe8p+0f,
+                                   -0x1.0b8bc0p-11f};
+  Value square = thread.create<LLVM::FMulOp>(x, x);
+  Value near = thread.create<LLVM::FMAOp>(emitPolynomial(thread, square, kNear), x, x);
+  Value size = thread.create<LLVM::FAbsOp>(x);
+  Value power =
+      emitPolynomial(thread, thread.create<LLVM::MinNumOp>(size, makeF32(thread, 4.0f)), kFar);
+  Value rest = callIntrinsic(thread, "llvm.nvvm.ex2.approx.ftz", x.getType(), power);
+  Value far = thread.create<LLVM::CopySignOp>(
+      thread.create<LLVM::FSubOp>(makeF32(thread, 1.0f), rest).getResult(), x);
+  // What is no number is near, and stays none.
+  Value isFar = thread.create<LLVM::FCmpOp>(LLVM::FCmpPredicate::oge, size, makeF32(thread, 1.0f));
+  return thread.create<LLVM::SelectOp>(isFar, far, near);
+}
+
+/// What f32 has instructions for; null for the rest.
 Value emitInstruction(ThreadBuilder &thread, Operation *op, ValueRange operands) {
   Type f32 = thread.getBuilder().getF32Type();
   Value x = operands.front();
@@ -72,6 +110,7 @@ Value emitInstruction(ThreadBuilder &thread, Operation *op, ValueRange operands)
       .Case([&](math::SqrtOp) { return callIntrinsic(thread, "llvm.nvvm.sqrt.approx.f", f32, x); })
       .Case(
           [&](math::RsqrtOp) { return callIntrinsic(thread, "llvm.nvvm.rsqrt.approx.f", f32, x); })
+      .Case([&](math::ErfOp) { return emitErf(thread, x); })
       .Default([](Operation *) { return Value(); });
 }
 

@@ -18,7 +18,14 @@ module attributes {tilegpu.num_warps = 1 : i32} {
 // CHECK: %[[V6:.*]] = llvm.call @__nv_sinf(%[[V5]])
 // CHECK: %[[V7:.*]] = llvm.call @__nv_cosf(%[[V6]])
 // CHECK: %[[V8:.*]] = llvm.call @__nv_tanhf(%[[V7]])
-// CHECK: %[[V9:.*]] = llvm.call @__nv_erff(%[[V8]])
+// CHECK: %[[SQUARE:.*]] = llvm.fmul %[[V8]], %[[V8]]
+// CHECK-COUNT-6: llvm.intr.fma(%{{.*}}, %[[SQUARE]],
+// CHECK: %[[NEAR:.*]] = llvm.intr.fma(%{{.*}}, %[[V8]], %[[V8]])
+// CHECK: %[[FOUR:.*]] = llvm.intr.minnum
+// CHECK-COUNT-6: llvm.intr.fma(%{{.*}}, %[[FOUR]],
+// CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"
+// CHECK: %[[FAR:.*]] = llvm.intr.copysign
+// CHECK: %[[V9:.*]] = llvm.select %{{.*}}, %[[FAR]], %[[NEAR]]
 // CHECK: %[[V10:.*]] = llvm.call @__nv_fmodf(%[[V9]], %[[X]])
 // CHECK: %[[V11:.*]] = llvm.intr.floor(%[[V10]])
 // CHECK: %[[V12:.*]] = llvm.intr.fabs(%[[V11]])
