@@ -50,11 +50,13 @@ void CUDACompilation::lowerToLLVMDialect(ModuleOp module) {
   pipeline.arch = target.arch;
   pipeline.numWarps = options.numWarps;
   pipeline.numStages = options.numStages;
+  pipeline.tensorMaps = options.tensorMaps;
   pipeline.deterministic = options.deterministic;
   pipeline.fpFusion = options.fpFusion;
 
   lowerTile(module);
   lower(module, "tilegpu", [&](OpPassManager &passes) { buildTileGPUPipeline(passes, pipeline); });
+  setTensorMaps(module);
   lower(module, "llvm", [&](OpPassManager &passes) { buildNVVMPipeline(passes, pipeline); });
   readKernelAttributes(module, metadata);
   llvm::append_range(metadata.remarks, diagnostics.remarks);

@@ -89,6 +89,8 @@ CompileOptions CompileOptions::parse(StringRef text) {
         fail(key, value, "a power of two from 1 to 32");
     } else if (key == "num_stages") {
       read(key, value, options.numStages);
+    } else if (key == "tensor_maps") {
+      read(key, value, options.tensorMaps);
     } else if (key == "ptxas") {
       read(key, value, options.ptxas);
     } else if (key == "libdevice") {

@@ -27,6 +27,8 @@ CompiledKernel::CompiledKernel(KernelMetadata newMetadata, std::string newObject
     description.numWarps = metadata.numWarps;
     description.sharedBytes = metadata.sharedBytes;
     description.numArguments = metadata.arguments.size();
+    description.tensorMaps = metadata.tensorMaps;
+    description.conditions = metadata.launchConditions;
     onGPU = std::make_unique<cuda::LoadedKernel>(std::move(description), object);
     metadataJSON = metadata.toJSON();
     return;
@@ -119,7 +121,12 @@ void CompiledKernel::launchCUDA(int device, void *stream, ArrayRef<int32_t> grid
         "E054", "kernel '" + metadata.name + "' was compiled for the CPU and is launched on a GPU",
         "compile it for target=\"cuda\"");
   try {
-    onGPU->launch(device, stream, grid.data(), args.data());
+    if (!onGPU->launch(device, stream, grid.data(), args.data()))
+      throw UserError("E070",
+                      "kernel '" + metadata.name +
+                          "' was compiled to move boxes of arrays, and one of these arrays has"
+                          " none: it is empty, too large, or an argument is negative",
+                      "compile it with tensor_maps=False");
   } catch (const cuda::DriverError &error) {
     throw UserError("E066", error.message);
   }

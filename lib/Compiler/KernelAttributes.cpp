@@ -8,6 +8,7 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
 #include "tessera/Support/UserError.h"
 #include "llvm/IR/Metadata.h"
 #include "llvm/IR/Module.h"
@@ -62,6 +63,112 @@ void tessera::setKernelArguments(ModuleOp module, llvm::ArrayRef<KernelArgument>
   module->setAttr(kArguments, builder.getArrayAttr(descriptions));
 }
 
+//===----------------------------------------------------------------------===//
+// Tensor maps
+//===----------------------------------------------------------------------===//
+
+void tessera::setTensorMaps(ModuleOp module) {
+  SmallVector<Attribute> maps;
+  for (auto kernel : module.getOps<tile::FuncOp>()) {
+    if (!kernel.isKernel())
+      continue;
+    for (BlockArgument argument : kernel.getArguments())
+      if (tilegpu::TensorMapAttr map = tilegpu::getTensorMap(argument))
+        maps.push_back(map);
+    if (Attribute conditions = kernel->getAttr(tilegpu::kLaunchConditionsAttr))
+      module->setAttr(tilegpu::kLaunchConditionsAttr, conditions);
+  }
+  if (!maps.empty())
+    module->setAttr(tilegpu::kTensorMapsAttr, Builder(module.getContext()).getArrayAttr(maps));
+}
+
+/// A polynomial of the kernel's arguments.
+static cuda::LaunchExpression toLaunchExpression(AffineExpr expr,
+                                                 const std::vector<KernelArgument> &arguments) {
+  cuda::LaunchExpression result;
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
+    if (constant.getValue() != 0)
+      result.terms.push_back({constant.getValue(), {}});
+    return result;
+  }
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr)) {
+    unsigned number = symbol.getPosition();
+    if (number >= arguments.size())
+      throw UserError("E062", "a tensor map is made of an argument that the kernel does not have");
+    cuda::LaunchExpression::Factor factor{static_cast<int>(number),
+                                          arguments[number].type == "i64"};
+    result.terms.push_back({1, {factor}});
+    return result;
+  }
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary ||
+      (binary.getKind() != AffineExprKind::Add && binary.getKind() != AffineExprKind::Mul))
+    throw UserError("E062", "a tensor map is made of more than sums and products");
+  cuda::LaunchExpression lhs = toLaunchExpression(binary.getLHS(), arguments),
+                         rhs = toLaunchExpression(binary.getRHS(), arguments);
+  if (binary.getKind() == AffineExprKind::Add) {
+    result = std::move(lhs);
+    llvm::append_range(result.terms, rhs.terms);
+    return result;
+  }
+  for (const cuda::LaunchExpression::Term &mine : lhs.terms)
+    for (const cuda::LaunchExpression::Term &theirs : rhs.terms) {
+      cuda::LaunchExpression::Term product = mine;
+      product.scale *= theirs.scale;
+      llvm::append_range(product.factors, theirs.factors);
+      result.terms.push_back(std::move(product));
+    }
+  return result;
+}
+
+/// By their size: nothing is computed with them on the way.
+static cuda::TensorMapElement toElement(Type type) {
+  using cuda::TensorMapElement;
+  if (type.isBF16())
+    return TensorMapElement::BFloat16;
+  switch (type.getIntOrFloatBitWidth()) {
+  case 8:
+    return TensorMapElement::UInt8;
+  case 16:
+    return type.isF16() ? TensorMapElement::Float16 : TensorMapElement::UInt16;
+  case 32:
+    return type.isF32() ? TensorMapElement::Float32 : TensorMapElement::Int32;
+  default:
+    return type.isF64() ? TensorMapElement::Float64 : TensorMapElement::Int64;
+  }
+}
+
+static cuda::TensorMapRecipe toRecipe(tilegpu::TensorMapAttr map,
+                                      const std::vector<KernelArgument> &arguments) {
+  cuda::TensorMapRecipe recipe;
+  recipe.base = map.getBase();
+  if (map.getBase() >= arguments.size())
+    throw UserError("E062", "a tensor map is of an argument that the kernel does not have");
+  recipe.element = toElement(map.getElement());
+  recipe.elementBytes = tilegpu::getElementBytes(map.getElement());
+  recipe.swizzleBytes = map.getSwizzle();
+  for (unsigned dim = 0; dim < map.getRank(); ++dim)
+    recipe.dims.push_back({toLaunchExpression(map.getExtents().getResult(dim), arguments),
+                           toLaunchExpression(map.getStrides().getResult(dim), arguments),
+                           static_cast<int>(map.getBox()[dim])});
+  return recipe;
+}
+
+static void readTensorMaps(ModuleOp module, KernelMetadata &metadata) {
+  metadata.tensorMaps.clear();
+  metadata.launchConditions.clear();
+  if (auto maps = module->getAttrOfType<ArrayAttr>(tilegpu::kTensorMapsAttr))
+    for (auto map : maps.getAsRange<tilegpu::TensorMapAttr>())
+      metadata.tensorMaps.push_back(toRecipe(map, metadata.arguments));
+  if (auto conditions = module->getAttrOfType<AffineMapAttr>(tilegpu::kLaunchConditionsAttr))
+    for (AffineExpr condition : conditions.getValue().getResults())
+      metadata.launchConditions.push_back(toLaunchExpression(condition, metadata.arguments));
+}
+
+//===----------------------------------------------------------------------===//
+// All attributes
+//===----------------------------------------------------------------------===//
+
 /// Members of a dictionary, with a default for what is missing: people edit these.
 static std::string getString(DictionaryAttr dictionary, llvm::StringRef name) {
   auto attribute = dictionary.getAs<StringAttr>(name);
@@ -91,6 +198,7 @@ void tessera::readKernelAttributes(ModuleOp module, KernelMetadata &metadata) {
   if (auto bytes = module->getAttrOfType<IntegerAttr>(kSharedBytesAttr))
     metadata.sharedBytes = bytes.getInt();
 
+  readTensorMaps(module, metadata);
   auto kernel = module.lookupSymbol<FunctionOpInterface>(metadata.name);
   if (!kernel)
     return;
@@ -127,5 +235,7 @@ void tessera::readKernelMetadata(const llvm::Module &module, KernelMetadata &met
   metadata.numWarps = read.numWarps;
   metadata.sharedBytes = read.sharedBytes;
   metadata.arguments = std::move(read.arguments);
+  metadata.tensorMaps = std::move(read.tensorMaps);
+  metadata.launchConditions = std::move(read.launchConditions);
   metadata.sites = std::move(read.sites);
 }

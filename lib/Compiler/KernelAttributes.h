@@ -10,6 +10,7 @@
 //            strips.sites = [{message = "...", file = "k.py", line = 3, column = 4}]}
 //                                           by strips-lower-programs
 //   module {tilegpu.num_warps, tilegpu.shared_bytes}   of a kernel for a GPU
+//   module {tilegpu.tensor_maps, tilegpu.launch_conditions}   set here, from tilegpu IR
 //   !tessera.kernel = !{!"{...}"}           LLVM IR: all of it, as JSON
 
 #ifndef TESSERA_LIB_COMPILER_KERNELATTRIBUTES_H
@@ -32,6 +33,10 @@ namespace tessera {
 std::string selectKernel(mlir::ModuleOp module, const std::string &entry);
 
 void setKernelArguments(mlir::ModuleOp module, llvm::ArrayRef<KernelArgument> arguments);
+
+/// Writes down what is to be passed behind the kernel's arguments, if the kernel is a
+/// tile.func.
+void setTensorMaps(mlir::ModuleOp module);
 
 /// Reads what the attributes of a module in the LLVM dialect say.
 void readKernelAttributes(mlir::ModuleOp module, KernelMetadata &metadata);

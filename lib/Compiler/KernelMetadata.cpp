@@ -34,6 +34,93 @@ static bool fromJSON(const json::Value &value, KernelSite &site, json::Path path
          map.map("line", site.line) && map.map("column", site.column);
 }
 
+namespace cuda {
+
+/// [argument, its bits]
+static json::Value toJSON(const LaunchExpression::Factor &factor) {
+  return json::Array{factor.argument, factor.isWide ? 64 : 32};
+}
+
+static bool fromJSON(const json::Value &value, LaunchExpression::Factor &factor, json::Path path) {
+  std::vector<int> pair;
+  if (!json::fromJSON(value, pair, path) || pair.size() != 2 || pair[0] < 0)
+    return false;
+  factor = {pair[0], pair[1] == 64};
+  return true;
+}
+
+/// [[factor, argument, ...], ...]
+static json::Value toJSON(const LaunchExpression &expression) {
+  json::Array sum;
+  for (const LaunchExpression::Term &term : expression.terms) {
+    json::Array product{term.scale};
+    for (const LaunchExpression::Factor &factor : term.factors)
+      product.push_back(toJSON(factor));
+    sum.push_back(std::move(product));
+  }
+  return sum;
+}
+
+static bool fromJSON(const json::Value &value, LaunchExpression &expression, json::Path path) {
+  const json::Array *sum = value.getAsArray();
+  if (!sum) {
+    path.report("expected a sum");
+    return false;
+  }
+  for (const json::Value &product : *sum) {
+    const json::Array *factors = product.getAsArray();
+    if (!factors || factors->empty() || !(*factors)[0].getAsInteger()) {
+      path.report("expected a product");
+      return false;
+    }
+    LaunchExpression::Term term{*(*factors)[0].getAsInteger(), {}};
+    for (const json::Value &factor : drop_begin(*factors))
+      if (!fromJSON(factor, term.factors.emplace_back(), path))
+        return false;
+    expression.terms.push_back(std::move(term));
+  }
+  return true;
+}
+
+static json::Value toJSON(const TensorMapRecipe::Dim &dim) {
+  return json::Object{
+      {"extent", toJSON(dim.extent)}, {"stride", toJSON(dim.stride)}, {"box", dim.box}};
+}
+
+static bool fromJSON(const json::Value &value, TensorMapRecipe::Dim &dim, json::Path path) {
+  json::ObjectMapper map(value, path);
+  return map && map.map("extent", dim.extent) && map.map("stride", dim.stride) &&
+         map.map("box", dim.box);
+}
+
+static json::Value toJSON(const TensorMapRecipe &recipe) {
+  json::Array dims;
+  for (const TensorMapRecipe::Dim &dim : recipe.dims)
+    dims.push_back(toJSON(dim));
+  return json::Object{{"base", recipe.base},
+                      {"element", static_cast<int>(recipe.element)},
+                      {"bytes", recipe.elementBytes},
+                      {"swizzle", recipe.swizzleBytes},
+                      {"dims", std::move(dims)}};
+}
+
+static bool fromJSON(const json::Value &value, TensorMapRecipe &recipe, json::Path path) {
+  json::ObjectMapper map(value, path);
+  int element = 0;
+  if (!(map && map.map("base", recipe.base) && map.map("element", element) &&
+        map.map("bytes", recipe.elementBytes) && map.map("swizzle", recipe.swizzleBytes) &&
+        map.map("dims", recipe.dims)))
+    return false;
+  recipe.element = static_cast<TensorMapElement>(element);
+  if (recipe.dims.empty() || recipe.dims.size() > TensorMapShape::kMaxRank) {
+    path.report("expected one to five dimensions");
+    return false;
+  }
+  return true;
+}
+
+} // namespace cuda
+
 /// [stage, milliseconds]
 static bool fromJSON(const json::Value &value, StageTime &time, json::Path path) {
   const json::Array *array = value.getAsArray();
@@ -85,6 +172,8 @@ std::string KernelMetadata::toJSON() const {
       {"num_registers", numRegisters},
       {"spill_bytes", spillBytes},
       {"arguments", toArray(arguments)},
+      {"tensor_maps", toArray(tensorMaps)},
+      {"launch_conditions", toArray(launchConditions)},
       {"sites", toArray(siteCopies)},
       {"stage_ms", std::move(times)},
       {"remarks", std::move(remarkArray)},
@@ -111,8 +200,9 @@ KernelMetadata KernelMetadata::fromJSON(StringRef text) {
       map.map("shared_bytes", metadata.sharedBytes) &&
       map.map("num_registers", metadata.numRegisters) &&
       map.map("spill_bytes", metadata.spillBytes) && map.map("arguments", metadata.arguments) &&
-      map.map("sites", metadata.sites) && map.map("stage_ms", metadata.stageTimes) &&
-      map.map("remarks", metadata.remarks);
+      map.map("tensor_maps", metadata.tensorMaps) &&
+      map.map("launch_conditions", metadata.launchConditions) && map.map("sites", metadata.sites) &&
+      map.map("stage_ms", metadata.stageTimes) && map.map("remarks", metadata.remarks);
   if (!isRead)
     throw InternalError("kernel metadata: " + toString(root.getError()));
   return metadata;

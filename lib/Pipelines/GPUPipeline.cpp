@@ -61,7 +61,14 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
   if (!options.deterministic)
     manager.addPass(tilegpu::createTileGPUAccelerateMatmulPass());
 
-  // Which loads are copied ahead, and how far, while tiles are whole: it changes what is
+  // Where the copy engine can bring what is multiplied, one thread of its own orders that.
+  if (options.tensorMaps) {
+    tilegpu::TileGPUWarpSpecializePassOptions specializing;
+    specializing.numStages = options.numStages;
+    manager.addPass(tilegpu::createTileGPUWarpSpecializePass(specializing));
+  }
+
+  // Which other loads are copied ahead, and how far, while tiles are whole: it changes what is
   // loaded when, and so what is worth which layout.
   tilegpu::TileGPUPipelinePassOptions pipelining;
   pipelining.numStages = options.numStages;

@@ -491,6 +491,13 @@ PyObject *callSlow(Launch *launch, PyObject *const *args, size_t count, PyObject
   return result.release().ptr();
 }
 
+/// Whether the last launch was of arguments for another variant of the kernel, for one
+/// without tensor maps.
+bool isForOtherVariant(TsrStatus status) {
+  return status == TSR_USER_ERROR && std::strstr(tsr_last_error(), "\"E070\"");
+}
+
+/// Null without an exception where `slow` has to do the launch.
 PyObject *launchEntry(Launch *launch, const Entry &entry, const Signature &signature,
                       const int32_t extents[3]) {
   uint64_t stream = entry.stream;
@@ -515,6 +522,8 @@ PyObject *launchEntry(Launch *launch, const Entry &entry, const Signature &signa
     Py_INCREF(entry.result);
     return entry.result;
   }
+  if (isForOtherVariant(status))
+    return nullptr;
   try {
     check(status);
   } catch (py::error_already_set &error) {
@@ -543,13 +552,17 @@ PyObject *doLaunch(Launch *launch, PyObject *const *args, size_t count, PyObject
       break;
     }
     int32_t extents[3];
+    auto launchKnown = [&] {
+      PyObject *result = launchEntry(launch, entry, signature, extents);
+      return result || PyErr_Occurred() ? result : callSlow(launch, args, count, keywords, nullptr);
+    };
     if (readGrid(launch->grid, extents))
-      return launchEntry(launch, entry, signature, extents);
+      return launchKnown();
     if (PyCallable_Check(launch->grid)) {
       py::object grid =
           py::reinterpret_steal<py::object>(callGridFunction(launch->grid, signature, entry));
       if (grid && readGrid(grid.ptr(), extents))
-        return launchEntry(launch, entry, signature, extents);
+        return launchKnown();
       PyErr_Clear(); // `slow` calls it again and says what is wrong
     }
     return callSlow(launch, args, count, keywords, nullptr);

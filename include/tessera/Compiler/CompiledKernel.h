@@ -6,6 +6,7 @@
 #ifndef TESSERA_COMPILER_COMPILEDKERNEL_H
 #define TESSERA_COMPILER_COMPILEDKERNEL_H
 
+#include "tessera/Runtime/CUDA/TensorMap.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -63,6 +64,10 @@ struct KernelMetadata {
   int numRegisters = 0; ///< of a thread, as ptxas has it
   int spillBytes = 0;   ///< that a thread stores because registers ran out
   std::vector<KernelArgument> arguments;
+  /// Of a kernel for "cuda": what the launcher passes behind the arguments, and what must
+  /// not be negative for that.
+  std::vector<cuda::TensorMapRecipe> tensorMaps;
+  std::vector<cuda::LaunchExpression> launchConditions;
   std::vector<KernelSite> sites;
   /// Milliseconds spent on the way to each stage, in order, and on loading the object.
   std::vector<StageTime> stageTimes;
@@ -71,8 +76,11 @@ struct KernelMetadata {
   /// {"name", "target", "cpu", "features", "vector_bits", "abi_version", "num_threads",
   ///  "scratch_bytes", "arch", "capability", "num_warps", "shared_bytes", "num_registers",
   ///  "spill_bytes", "arguments": [{"type", "loaded", "stored"}],
+  ///  "tensor_maps": [{"base", "element", "bytes", "swizzle",
+  ///                   "dims": [{"extent", "stride", "box"}]}], "launch_conditions",
   ///  "sites": [{"message", "file", "line", "column"}], "stage_ms": [[stage, ms]],
   ///  "remarks": [text]}
+  /// Extents, strides and conditions are sums: [[factor, [argument, its bits], ...], ...].
   std::string toJSON() const;
   /// Throws InternalError if `json` is not what toJSON wrote.
   static KernelMetadata fromJSON(llvm::StringRef json);
@@ -108,7 +116,8 @@ public:
               int numThreads = 0) const;
 
   /// Puts a grid on a stream of a GPU and returns. Throws UserError (E051, E052, E066: the
-  /// GPU or its driver refuses).
+  /// GPU or its driver refuses; E070: a tensor map cannot be made of these arguments, which
+  /// is for another variant of the kernel).
   void launchCUDA(int device, void *stream, llvm::ArrayRef<int32_t> grid,
                   llvm::ArrayRef<uint64_t> args) const;
 

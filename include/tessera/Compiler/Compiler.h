@@ -63,6 +63,8 @@ struct CompileOptions {
   std::string arch = "sm_90a";
   int numWarps = 4;
   int numStages = 3; ///< of a pipelined loop that does not say
+  /// Whether launches may make tensor maps; without, a kernel takes its arguments alone.
+  bool tensorMaps = false;
   std::string ptxas;
   std::string libdevice;
   int ptxasTimeout = 300; ///< seconds

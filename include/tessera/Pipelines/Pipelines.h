@@ -32,6 +32,8 @@ struct GPUPipelineOptions : mlir::PassPipelineOptions<GPUPipelineOptions> {
                            llvm::cl::desc("The architecture: sm_80, sm_90a")};
   Option<int> numWarps{*this, "num-warps", llvm::cl::init(4),
                        llvm::cl::desc("Warps of a program, a power of two up to 32")};
+  Option<bool> tensorMaps{*this, "tensor-maps", llvm::cl::init(false),
+                          llvm::cl::desc("Whether launches make tensor maps")};
   Option<int> numStages{*this, "num-stages", llvm::cl::init(3),
                         llvm::cl::desc("Stages of a pipelined loop that does not say")};
   Option<bool> deterministic{*this, "deterministic", llvm::cl::init(false),

@@ -56,6 +56,8 @@ struct Opened {
     LOAD(cuGetErrorName);
     LOAD(cuGetErrorString);
 #undef LOAD
+    table.cuTensorMapEncodeTiled = reinterpret_cast<decltype(table.cuTensorMapEncodeTiled)>(
+        dlsym(library, "cuTensorMapEncodeTiled"));
     if (error)
       return;
     if (int code = table.cuInit(0)) {

@@ -125,18 +125,35 @@ std::string LoadedKernel::describe(const int32_t grid[3]) const {
          std::to_string(description.numWarps) + " warps";
 }
 
-void LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], const uint64_t *slots) {
+/// Whether something that must not be negative is.
+static bool failsCondition(const std::vector<LaunchExpression> &conditions, const uint64_t *slots) {
+  return std::any_of(conditions.begin(), conditions.end(), [&](const LaunchExpression &condition) {
+    return condition.evaluate(slots).value_or(-1) < 0;
+  });
+}
+
+bool LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], const uint64_t *slots) {
   if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)
-    return;
+    return true;
   CurrentContext context(device);
   Function function = getFunction(device);
   // An argument is as wide as its type; the driver reads that many bytes of its slot.
-  void *few[16];
+  constexpr size_t kFew = 16 + kMaxTensorMaps;
+  void *few[kFew];
   std::vector<void *> many;
   void **parameters = few;
-  if (description.numArguments > 16) {
-    many.resize(description.numArguments);
+  size_t numMaps = description.tensorMaps.size();
+  if (description.numArguments + numMaps > kFew) {
+    many.resize(description.numArguments + numMaps);
     parameters = many.data();
+  }
+  TensorMap maps[kMaxTensorMaps];
+  if (failsCondition(description.conditions, slots))
+    return false;
+  for (size_t index = 0; index < numMaps; ++index) {
+    if (!encode(description.tensorMaps[index], slots, maps[index]))
+      return false;
+    parameters[description.numArguments + index] = &maps[index];
   }
   for (int index = 0; index < description.numArguments; ++index)
     parameters[index] = const_cast<uint64_t *>(&slots[index]);
@@ -146,6 +163,7 @@ void LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], cons
   if (code != 0)
     fail(code, device, grid);
   launchLog.add(loggedName, grid);
+  return true;
 }
 
 void LoadedKernel::fail(int code, int device, const int32_t grid[3]) const {

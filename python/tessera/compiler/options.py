@@ -30,7 +30,7 @@ _WITHOUT_EFFECT_ON_CODE = (
 
 # Those that only one target looks at.
 _OF_CPU = ("cpu", "features")
-_OF_CUDA = ("arch", "num_warps", "num_stages", "maxnreg")
+_OF_CUDA = ("arch", "num_warps", "num_stages", "maxnreg", "tensor_maps")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,6 +60,9 @@ class CompileOptions:
     features: str = ""
     arch: str = ""
     """What GPU to compile for, such as "sm_90a"; empty for the one that is launched on."""
+    tensor_maps: bool = False
+    """Whether GPUs that have an engine for it copy boxes of arrays, of which each launch makes
+    descriptions. A kernel compiled without takes its arguments alone."""
     stream: Any = None
     """The stream of a launch on a GPU; None for the current one of the arrays' framework."""
 
@@ -95,7 +98,8 @@ class CompileOptions:
         for name in ("cpu", "features", "arch"):
             if not isinstance(getattr(self, name), str):
                 raise LaunchError("E053", f"{name} is {getattr(self, name)!r}", "use a string")
-        for name in ("debug", "deterministic", "enable_fp_fusion", "sanitize_overflow"):
+        flags = ("debug", "deterministic", "enable_fp_fusion", "sanitize_overflow", "tensor_maps")
+        for name in flags:
             if not isinstance(getattr(self, name), (bool, int)):
                 raise LaunchError("E053", f"{name} is {getattr(self, name)!r}", "use True or False")
 
@@ -156,6 +160,7 @@ class CompileOptions:
                 num_warps=self.num_warps,
                 num_stages=self.num_stages,
                 max_registers=self.maxnreg,
+                tensor_maps=bool(self.tensor_maps),
                 ptxas=find_ptxas(),
                 libdevice=find_libdevice(),
                 ptxas_timeout=settings.ptxas_timeout,

@@ -7,6 +7,7 @@ the specialisation up, compiles it if it is new, and runs it over the grid.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import threading
 import warnings
@@ -48,6 +49,11 @@ GlobalUses = tuple[tuple[dict[str, Any], str, Any], ...]
 
 def _are_current(uses: GlobalUses) -> bool:
     return all(namespace.get(name, uses) is value for namespace, name, value in uses)
+
+
+def _lacks_tensor_maps(error: "_C.CoreError") -> bool:
+    """Whether a launch failed because no tensor maps can be made of its arguments."""
+    return bool(error.info.get("id") == "E070")
 
 
 class _Specialisation(NamedTuple):
@@ -197,7 +203,17 @@ class JITFunction(JITCallable):
                 device = place.device
                 stream = find_stream(bound.pointers, device, options.stream)
                 handle = read_stream(stream, device)
-                kernel._kernel.launch_cuda(device, handle, extents, bound.slots)
+                try:
+                    kernel._kernel.launch_cuda(device, handle, extents, bound.slots)
+                except _C.CoreError as error:
+                    if not _lacks_tensor_maps(error):
+                        raise
+                    # Other arguments of the same kinds may well have tensor maps, so this is
+                    # not remembered.
+                    options = dataclasses.replace(options, tensor_maps=False)
+                    kernel = self._kernel(bound, options).kernel
+                    kernel._kernel.launch_cuda(device, handle, extents, bound.slots)
+                    return kernel, None
         except _C.CoreError as error:
             raise_core_error(error)
         if place is not None and not place.by_arrays:

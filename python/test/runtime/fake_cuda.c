@@ -14,6 +14,7 @@ typedef struct {
   unsigned grid[3], block[3], shared;
   void *stream;
   uint64_t arguments[8];
+  uint64_t maps[2][16]; /* of tensor maps behind fake_arguments arguments */
   void *context;
   char name[64];
 } Launch;
@@ -21,6 +22,7 @@ typedef struct {
 Launch fake_last;
 int fake_launches, fake_loads, fake_waits, fake_inits;
 int fake_fail; /* what launches return */
+int fake_arguments, fake_maps; /* how many, of kernels with tensor maps */
 static int contexts[2];
 static void *current;
 static char names[16][64];
@@ -72,12 +74,34 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     return fake_fail;
   if (gy > 65535 || gz > 65535)
     return 1;
-  Launch launch = {{gx, gy, gz}, {bx, by, bz}, shared, stream, {0}, current, {0}};
+  Launch launch = {{gx, gy, gz}, {bx, by, bz}, shared, stream, {0}, {{0}}, current, {0}};
+  for (int i = 0; i < fake_maps; ++i)
+    memcpy(launch.maps[i], parameters[fake_arguments + i], 128);
   for (int i = 0; i < 4; ++i)
     memcpy(&launch.arguments[i], parameters[i], sizeof(uint64_t));
   snprintf(launch.name, sizeof launch.name, "%s", (const char *)function);
   fake_last = launch;
   return fake_launches++, 0;
+}
+/* The map is a note of what it was made of, and refused as the driver refuses. */
+int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *base, const uint64_t *extents,
+                           const uint64_t *strides, const unsigned *box, const unsigned *steps,
+                           int interleave, int swizzle, int promotion, int fill) {
+  (void)steps;
+  uint64_t *words = map;
+  if ((uint64_t)map % 64 || (uint64_t)base % 16 || rank > 5 || interleave || fill)
+    return 1;
+  memset(words, 0, 128);
+  words[0] = type | rank << 8 | swizzle << 16 | promotion << 24;
+  words[1] = (uint64_t)base;
+  for (unsigned i = 0; i < rank; ++i) {
+    if (extents[i] == 0 || extents[i] > (uint64_t)1 << 32 || box[i] > 256 ||
+        (i && strides[i - 1] % 16))
+      return 1;
+    if (i < 4)
+      words[2 + i] = extents[i], words[6 + i] = i ? strides[i - 1] : 0, words[10 + i] = box[i];
+  }
+  return 0;
 }
 int cuStreamSynchronize(void *stream) { return (void)stream, fake_waits++, 0; }
 int cuThreadExchangeStreamCaptureMode(int *mode) { return *mode = 2 - *mode, 0; }

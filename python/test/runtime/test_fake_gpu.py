@@ -56,6 +56,7 @@ class Launch(ctypes.Structure):
     _fields_ = [
         ("grid", ctypes.c_uint * 3), ("block", ctypes.c_uint * 3), ("shared", ctypes.c_uint),
         ("stream", ctypes.c_void_p), ("arguments", ctypes.c_uint64 * 8),
+        ("maps", ctypes.c_uint64 * 16 * 2),
         ("context", ctypes.c_void_p), ("name", ctypes.c_char * 64),
     ]
 

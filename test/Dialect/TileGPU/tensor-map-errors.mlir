@@ -10,8 +10,8 @@ tile.func @ranks(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_
 
 // -----
 
-// expected-error@+2 {{extents and strides are sums of symbols times constants}}
-tile.func @products(%p: !tile.ptr<bf16>, %n: i32, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+// expected-error@+2 {{extents and strides are sums of products of symbols and constants}}
+tile.func @quotients(%p: !tile.ptr<bf16>, %n: i32, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
     #tilegpu.tensor_map<base = 0, element = bf16, extents = ()[s0, s1] -> (8, s1 floordiv 2), strides = ()[s0, s1] -> (s1, 1), box = [8, 64], swizzle = 128>}) {
   tile.return
 }

@@ -55,6 +55,11 @@ struct DriverTable {
                         Stream stream, void **parameters, void **extra);
   int (*cuStreamSynchronize)(Stream stream);
   int (*cuThreadExchangeStreamCaptureMode)(int *mode);
+  /// Null in drivers before 12.0.
+  int (*cuTensorMapEncodeTiled)(void *map, int elementType, unsigned rank, void *base,
+                                const uint64_t *extents, const uint64_t *strides,
+                                const uint32_t *box, const uint32_t *elementStrides, int interleave,
+                                int swizzle, int promotion, int fill);
   int (*cuPointerGetAttribute)(void *value, int attribute, DevicePointer pointer);
   int (*cuGetErrorName)(int error, const char **name);
   int (*cuGetErrorString)(int error, const char **text);

@@ -6,6 +6,7 @@
 #define TESSERA_RUNTIME_CUDA_LAUNCHER_H
 
 #include "tessera/Runtime/CUDA/Driver.h"
+#include "tessera/Runtime/CUDA/TensorMap.h"
 
 #include <memory>
 #include <mutex>
@@ -21,10 +22,16 @@ struct KernelDescription {
   int numWarps = 4;
   int sharedBytes = 0; ///< dynamic shared memory
   int numArguments = 0;
+  /// Of arguments behind those; at most kMaxTensorMaps.
+  std::vector<TensorMapRecipe> tensorMaps;
+  /// What must not be negative for the maps to be what the kernel takes them for.
+  std::vector<LaunchExpression> conditions;
 };
 
 class LoadedKernel {
 public:
+  static constexpr size_t kMaxTensorMaps = 16;
+
   LoadedKernel(KernelDescription description, std::string cubin);
   LoadedKernel(const LoadedKernel &) = delete;
   LoadedKernel &operator=(const LoadedKernel &) = delete;
@@ -33,7 +40,8 @@ public:
 
   /// Puts a grid on a stream and returns. `slots` has one 8-byte slot an argument.
   /// Throws DriverError with the kernel, the grid and the cause. A grid of nothing is none.
-  void launch(int device, Stream stream, const int32_t grid[3], const uint64_t *slots);
+  /// False, and nothing is launched, if a tensor map cannot be made of these arguments.
+  bool launch(int device, Stream stream, const int32_t grid[3], const uint64_t *slots);
 
   /// Registers of a thread and spilled bytes, as the driver has them.
   int getNumRegisters(int device);

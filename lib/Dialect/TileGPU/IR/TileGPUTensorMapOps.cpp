@@ -14,19 +14,16 @@ using namespace tessera::tilegpu;
 // TensorMapAttr
 //===----------------------------------------------------------------------===//
 
-/// (D2): sums of symbols times constants.
-static bool isLinear(AffineExpr expr) {
+/// (D2): sums of products of symbols and constants.
+static bool isPolynomial(AffineExpr expr) {
   switch (expr.getKind()) {
   case AffineExprKind::Constant:
   case AffineExprKind::SymbolId:
     return true;
-  case AffineExprKind::Add: {
-    auto sum = cast<AffineBinaryOpExpr>(expr);
-    return isLinear(sum.getLHS()) && isLinear(sum.getRHS());
-  }
+  case AffineExprKind::Add:
   case AffineExprKind::Mul: {
-    auto product = cast<AffineBinaryOpExpr>(expr);
-    return isLinear(product.getLHS()) && isa<AffineConstantExpr>(product.getRHS());
+    auto binary = cast<AffineBinaryOpExpr>(expr);
+    return isPolynomial(binary.getLHS()) && isPolynomial(binary.getRHS());
   }
   default:
     return false;
@@ -44,8 +41,8 @@ LogicalResult TensorMapAttr::verify(function_ref<InFlightDiagnostic()> emitError
                        << strides.getNumResults() << " strides and a box of rank " << rank
                        << "; wanted are as many of each, 1 to 5";
   for (AffineMap map : {extents, strides})
-    if (map.getNumDims() || !llvm::all_of(map.getResults(), isLinear))
-      return emitError() << "extents and strides are sums of symbols times constants";
+    if (map.getNumDims() || !llvm::all_of(map.getResults(), isPolynomial))
+      return emitError() << "extents and strides are sums of products of symbols and constants";
   if (strides.getResults().back() != getAffineConstantExpr(1, strides.getContext()))
     return emitError() << "the last stride is not 1: " << AffineMapAttr::get(strides);
   for (int64_t extent : box)

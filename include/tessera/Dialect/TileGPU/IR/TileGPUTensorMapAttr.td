@@ -13,14 +13,14 @@ def TileGPU_TensorMapAttr : TileGPU_Attr<"TensorMap", "tensor_map", []> {
     On a kernel argument of type `!tilegpu.tensor_map`, as `tilegpu.tensor_map`. The array
     begins at the pointer that is argument number `base`. Its dimensions are given
     outermost first; the last one is that of neighbours, with a stride of 1. `extents` and
-    `strides` (in elements) are known when the kernel is launched: linear in the kernel's
-    integer arguments, symbol `s<n>` being argument number n. An extent nobody gave is
+    `strides` (in elements) are known when the kernel is launched: polynomials of the
+    kernel's integer arguments, symbol `s<n>` being argument number n. An extent nobody gave is
     2^31. One copy moves `box` elements, which lie in shared memory in rows of the last
     dimension, swizzled over `swizzle` bytes.
 
     Rules: (D1) there are 1 to 5 dimensions, as many extents as strides as entries of the
-    box; (D2) extents and strides have no dimensions (`d0`), and are sums of symbols times
-    constants; (D3) the last stride is 1; (D4) a box has 1 to 256 elements along a
+    box; (D2) extents and strides have no dimensions (`d0`), and are sums of products of
+    symbols and constants; (D3) the last stride is 1; (D4) a box has 1 to 256 elements along a
     dimension, and its rows are a multiple of 16 bytes; (D5) the swizzle is over 0 (none),
     32, 64 or 128 bytes, and a row is not longer than that.
 

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Tensor maps: what the copy engine of a GPU knows of an array. A kernel that moves boxes
+// gets one for each array, behind its other arguments. Which array it is, and how large, is
+// known when the kernel is launched; so the kernel carries recipes, and each launch makes
+// the maps (0.05 us each, so none is kept).
+
+#ifndef TESSERA_RUNTIME_CUDA_TENSORMAP_H
+#define TESSERA_RUNTIME_CUDA_TENSORMAP_H
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace tessera::cuda {
+
+/// An integer that a launch knows: a sum of products of arguments.
+struct LaunchExpression {
+  struct Factor {
+    int argument = 0;
+    bool isWide = false; ///< 64 bits, not 32
+  };
+  struct Term {
+    int64_t scale = 0;
+    std::vector<Factor> factors;
+  };
+  std::vector<Term> terms;
+
+  /// For arguments in slots of 8 bytes. Nothing where 64 bits are not enough.
+  std::optional<int64_t> evaluate(const uint64_t *slots) const;
+};
+
+/// The types of elements, as the driver numbers them.
+enum class TensorMapElement {
+  UInt8 = 0,
+  UInt16 = 1,
+  UInt32 = 2,
+  Int32 = 3,
+  UInt64 = 4,
+  Int64 = 5,
+  Float16 = 6,
+  Float32 = 7,
+  Float64 = 8,
+  BFloat16 = 9,
+};
+
+struct TensorMapRecipe {
+  struct Dim {
+    LaunchExpression extent, stride; ///< in elements
+    int box = 1;                     ///< elements that one instruction moves
+  };
+  int base = 0; ///< the argument that points to the array
+  TensorMapElement element = TensorMapElement::UInt8;
+  int elementBytes = 1;
+  int swizzleBytes = 0;  ///< 0, 32, 64 or 128
+  std::vector<Dim> dims; ///< one to five, outermost first
+};
+
+/// What the engine reads, in parameters of a kernel.
+struct alignas(64) TensorMap {
+  uint64_t opaque[16];
+};
+
+/// An array whose numbers have been filled in.
+struct TensorMapShape {
+  static constexpr int kMaxRank = 5;
+  uint64_t base = 0;
+  int rank = 0;
+  /// Innermost first, as the driver wants them; strides in bytes.
+  uint64_t extents[kMaxRank], strides[kMaxRank];
+  uint32_t box[kMaxRank];
+};
+
+/// What a recipe gives for these arguments; false if no engine can move boxes of that: an
+/// array that is empty or too large, a base or a stride that is no multiple of 16 bytes.
+bool evaluate(const TensorMapRecipe &recipe, const uint64_t *slots, TensorMapShape &shape);
+
+/// Makes the map; false if there cannot be one. Throws DriverError if there is no driver.
+bool encode(const TensorMapRecipe &recipe, const uint64_t *slots, TensorMap &map);
+
+} // namespace tessera::cuda
+
+#endif // TESSERA_RUNTIME_CUDA_TENSORMAP_H

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The box of an access and the layout of its buffer make a tensor map: the array from the
+// one, the part of it that an instruction moves from the other.
+
+#include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
+
+#include "tessera/Layout/TensorMapBox.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+static std::optional<TensorMapBox> matchBuffer(MemDescType buffer) {
+  return TensorMapBox::match(buffer.getLayout().getLayout(),
+                             8 * getElementBytes(buffer.getElementType()));
+}
+
+bool tessera::tilegpu::canMoveByTensorMap(const BoxAccess &box, MemDescType buffer,
+                                          std::string *why) {
+  auto refuse = [&](const char *because) {
+    if (why)
+      *why = because;
+    return false;
+  };
+  std::optional<TensorMapBox> boxes = matchBuffer(buffer);
+  if (!boxes)
+    return refuse("its place in shared memory is no row of boxes");
+  // The dimensions of the tile, as the array has them.
+  SmallVector<unsigned> order;
+  for (const BoxDim &dim : box.getDims())
+    if (dim.tileDim)
+      order.push_back(*dim.tileDim);
+  if (order != boxes->order)
+    return refuse("its rows in shared memory are not those of the array");
+  return true;
+}
+
+FailureOr<BlockArgument> tessera::tilegpu::addTensorMap(tile::FuncOp kernel, const BoxAccess &box,
+                                                        MemDescType buffer) {
+  if (!canMoveByTensorMap(box, buffer))
+    return failure();
+  MLIRContext *context = kernel.getContext();
+  std::optional<TensorMapBox> boxes = matchBuffer(buffer);
+  SmallVector<AffineExpr> extents, strides;
+  SmallVector<int64_t> shape;
+  auto *next = boxes->extents.begin();
+  for (const BoxDim &dim : box.getDims()) {
+    extents.push_back(dim.extent);
+    strides.push_back(dim.stride);
+    shape.push_back(dim.tileDim ? *next++ : 1);
+  }
+  unsigned maps = llvm::count_if(kernel.getArgumentTypes(), llvm::IsaPred<TensorMapType>);
+  unsigned count = kernel.getNumArguments(), ofUser = count - maps;
+  auto map =
+      TensorMapAttr::get(context, box.getBase().getArgNumber(), buffer.getElementType(),
+                         AffineMap::get(0, ofUser, extents, context),
+                         AffineMap::get(0, ofUser, strides, context), shape, boxes->swizzleBytes);
+
+  SmallVector<AffineExpr> conditions;
+  if (auto known = kernel->getAttrOfType<AffineMapAttr>(kLaunchConditionsAttr))
+    llvm::append_range(conditions, known.getValue().getResults());
+  for (LaunchExpr condition : box.getConditions())
+    if (!llvm::is_contained(conditions, condition))
+      conditions.push_back(condition);
+  if (!conditions.empty())
+    kernel->setAttr(kLaunchConditionsAttr,
+                    AffineMapAttr::get(AffineMap::get(0, ofUser, conditions, context)));
+
+  for (BlockArgument argument : kernel.getArguments())
+    if (getTensorMap(argument) == map)
+      return argument;
+  if (maps == kMaxTensorMaps)
+    return failure();
+  NamedAttribute attribute(StringAttr::get(context, kTensorMapAttr), map);
+  if (failed(kernel.insertArgument(count, TensorMapType::get(context),
+                                   DictionaryAttr::get(context, {attribute}), kernel.getLoc())))
+    return failure();
+  return kernel.getArgument(count);
+}
