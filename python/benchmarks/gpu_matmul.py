@@ -424,7 +424,10 @@ def table_line(row: gpu.Row) -> str:
 
 
 def is_wanted(work: str, only: str) -> bool:
-    return any(all(word in work for word in part.split()) for part in only.split(","))
+    named = f" {work} "
+    return any(
+        all(f" {word}" in named for word in part.split()) or not part for part in only.split(",")
+    )
 
 
 def main() -> None:

@@ -5,6 +5,9 @@
 #include "tessera/Support/UserError.h"
 #include "tessera/Target/LLVMIR/LLVMIR.h"
 #include "tessera/Target/NVPTX/Ptxas.h"
+#include "llvm/Analysis/ConstantFolding.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/Instructions.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FileSystem.h"
@@ -83,6 +86,53 @@ TEST(NVPTXTarget, ExpIsKnownWithoutLibdevice) {
   EXPECT_THAT(ptx, HasSubstr("fma.rn.sat.f32"));
   EXPECT_THAT(ptx, HasSubstr("ex2.approx.ftz.f32"));
   EXPECT_THAT(ptx, Not(HasSubstr("call")));
+}
+
+/// What a function of one integer gives, by folding its instructions.
+double evaluate(llvm::StringRef text, int64_t x, unsigned width, bool expand) {
+  llvm::LLVMContext context;
+  auto module = parseLLVMIR(text, "test.ll", context);
+  llvm::Function &function = *module->getFunction("f");
+  if (expand) {
+    convertNarrowIntegers(function, /*hasBFloatArithmetic=*/true);
+    bool isWide = width == 32 && text.contains("uitofp") && text.contains("add");
+    for (llvm::Instruction &instruction : function.front())
+      EXPECT_FALSE(!isWide && (llvm::isa<llvm::SIToFPInst, llvm::UIToFPInst>(instruction)));
+  }
+  function.getArg(0)->replaceAllUsesWith(llvm::ConstantInt::get(
+      context, llvm::APInt(width, x, /*isSigned=*/true, /*implicitTrunc=*/true)));
+  for (llvm::Instruction &instruction : function.front())
+    if (llvm::Constant *folded =
+            llvm::ConstantFoldInstruction(&instruction, module->getDataLayout()))
+      instruction.replaceAllUsesWith(folded);
+  auto *result = llvm::cast<llvm::ReturnInst>(function.front().getTerminator())->getReturnValue();
+  return llvm::cast<llvm::ConstantFP>(result)->getValue().convertToDouble();
+}
+
+TEST(NVPTXTarget, NarrowIntegersBecomeFloatsByTheirBits) {
+  for (const char *type : {"half", "bfloat", "float"})
+    for (const char *op : {"sitofp", "uitofp"}) {
+      auto expectSame = [&](unsigned width, const std::string &before, const std::string &operand) {
+        std::string integer = "i" + std::to_string(width);
+        std::string text = std::string("define ") + type + " @f(" + integer + " %x) {\n" + before +
+                           "  %y = " + op + " " + integer + " " + operand + " to " + type +
+                           "\n  ret " + type + " %y\n}\n";
+        for (int64_t x :
+             {-32768, -32767, -300, -129, -128, -127, -65, -64, -9, -8,  -7,  -1,  0,   1,   2,
+              6,      7,      8,    9,    15,   16,   63,  64,  65, 127, 128, 129, 255, 256, 32767})
+          EXPECT_EQ(evaluate(text, x, width, true), evaluate(text, x, width, false))
+              << text << "for " << x;
+      };
+      expectSame(8, "", "%x");
+      expectSame(16, "", "%x");
+      for (unsigned width : {8, 16, 32}) {
+        std::string integer = "i" + std::to_string(width);
+        std::string nibble = "  %n = and " + integer + " %x, 15\n";
+        expectSame(width, nibble, "%n");
+        for (const char *offset : {"-8", "8", "-128", "113"})
+          expectSame(width, nibble + "  %m = add " + integer + " %n, " + offset + "\n", "%m");
+      }
+    }
 }
 
 TEST(NVPTXTarget, UnknownArchitecturesAreTheUsersMistake) {

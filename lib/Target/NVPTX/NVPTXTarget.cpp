@@ -208,4 +208,7 @@ void tessera::optimizeForNVPTX(Module &module, TargetMachine &machine) {
   if (Error error = builder.parsePassPipeline(passes, pipeline))
     throw InternalError("the NVPTX pipeline does not parse: " + toString(std::move(error)));
   passes.run(module, modules);
+  // When ranges are as clear as they get.
+  for (Function &function : module)
+    convertNarrowIntegers(function, /*hasBFloatArithmetic=*/machine.getTargetCPU() >= "sm_90");
 }

@@ -19,6 +19,7 @@
 #include <string>
 
 namespace llvm {
+class Function;
 class Module;
 class TargetMachine;
 } // namespace llvm
@@ -54,6 +55,9 @@ std::string findDeviceLibrary(llvm::StringRef setting);
 /// Links what the module needs of libdevice and makes it private to the module.
 /// `flushDenormals` is what libdevice's functions do with f32 denormals.
 void linkDeviceLibrary(llvm::Module &module, llvm::StringRef path, bool flushDenormals);
+
+/// Makes floats of integers of at most 16 bits without the instruction for it, which is slow.
+void convertNarrowIntegers(llvm::Function &function, bool hasBFloatArithmetic);
 
 /// Optimises the module and writes it as PTX. The module is spent afterwards.
 void optimizeForNVPTX(llvm::Module &module, llvm::TargetMachine &machine);
