@@ -24,7 +24,9 @@ struct MBarrierInitPattern : TilePattern<tilegpu::MBarrierInitOp> {
     for (unsigned slot = 0; slot < std::max(1u, type.getSlots()); ++slot) {
       Value at =
           thread.advance(adaptor.getBarrier(), static_cast<int32_t>(slot * type.getSlotBytes()));
-      thread.create<NVVM::MBarrierInitOp>(at, arrivals, isFirst);
+      InlinePTX instruction(thread);
+      std::string address = instruction.addOperand(at), count = instruction.addOperand(arrivals);
+      instruction.emit("mbarrier.init.shared::cta.b64 [" + address + "], " + count + ";", isFirst);
     }
     rewriter.eraseOp(op);
     return success();
@@ -36,11 +38,14 @@ struct MBarrierWaitPattern : TilePattern<tilegpu::MBarrierWaitOp> {
 
   LogicalResult matchAndRewrite(tilegpu::MBarrierWaitOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    // For so many nanoseconds a thread may sleep before it looks again.
-    constexpr uint64_t kSleep = 10000000;
+    // A try sleeps for up to so many nanoseconds. The label is seen in its braces alone.
     ThreadBuilder thread(rewriter, op.getLoc());
-    thread.create<NVVM::MBarrierTryWaitParityOp>(adaptor.getBarrier(), adaptor.getParity(),
-                                                 thread.i32(kSleep));
+    InlinePTX instruction(thread);
+    std::string address = instruction.addOperand(adaptor.getBarrier()),
+                parity = instruction.addOperand(adaptor.getParity());
+    instruction.emit(
+        "{\n.reg .pred over;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 over, [" + address +
+        "], " + parity + ", 10000000;\n@!over bra.uni again;\n}");
     rewriter.eraseOp(op);
     return success();
   }

@@ -37,3 +37,56 @@ tile.func private @calls(%n: i32, %x: tensor<32x8xf32, #rows>) attributes {noinl
   tile.return
 }
 }
+
+// -----
+
+// The copy engine reads what warps wrote once they have met, and until it is waited for
+// and they have met again, nobody writes there. What is ordered by barriers in memory is
+// no business of theirs.
+#one = #tilegpu.layout<1>
+#tile = #tilegpu.layout<8x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32]]>
+#rows = #tilegpu.layout<8x64, reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [0, 0]]>
+!barrier = !tilegpu.memdesc<1xi64, #one>
+!tile = !tilegpu.memdesc<8x64xbf16, #tile>
+!rows = tensor<8x64xbf16, #rows>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+// CHECK-LABEL: tile.func @stores
+tile.func @stores(%p: !tile.ptr<bf16>, %n: i32, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (8, 64), strides = () -> (64, 1), box = [8, 64], swizzle = 128>}) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %filled = tilegpu.local_alloc : () -> !tile
+  %full = tilegpu.local_alloc : () -> !barrier
+  %out = tilegpu.local_alloc : () -> !tile
+  tilegpu.mbarrier_init %full {arrivals = 1 : i32} : !barrier
+  // CHECK-NOT: tilegpu.barrier
+  // CHECK: tilegpu.warp_specialize
+  tilegpu.warp_specialize default {
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      // CHECK: tilegpu.mbarrier_wait
+      tilegpu.mbarrier_wait %full, %c0 : !barrier
+      // CHECK-NEXT: tilegpu.local_load
+      %x = tilegpu.local_load %filled : !tile -> !rows
+      // CHECK-NEXT: tilegpu.tma_store_wait
+      tilegpu.tma_store_wait {pending = 0 : i32, read}
+      // CHECK-NEXT: tilegpu.barrier
+      // CHECK-NEXT: tilegpu.local_store
+      tilegpu.local_store %x, %out : !rows, !tile
+      // CHECK-NEXT: tilegpu.barrier
+      // CHECK-NEXT: tilegpu.tma_store
+      tilegpu.tma_store %out, %map[%c0, %c0] : !tile
+      // CHECK-NEXT: tilegpu.tma_store_commit
+      tilegpu.tma_store_commit
+    }
+    tilegpu.tma_store_wait {pending = 0 : i32, read}
+  // CHECK: partition
+  } partition warps(1) {
+    // CHECK-NOT: tilegpu.barrier
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      tilegpu.mbarrier_expect %full, 1024 : !barrier
+      tilegpu.tma_load %map[%c0, %c0], %filled, %full : !tile, !barrier
+    }
+  }
+  tile.return
+}
+}

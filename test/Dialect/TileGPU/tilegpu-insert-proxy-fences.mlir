@@ -144,3 +144,43 @@ tile.func private @caller(%x: tensor<64x32xf16, #x>, %y: tensor<32x64xf16, #y>, 
   tile.return %d : tensor<64x64xf32, #acc>
 }
 }
+
+// -----
+
+// What threads wrote and the copy engine reads needs a fence; what it wrote itself does
+// not, nor does what it writes where they have read.
+#one = #tilegpu.layout<1>
+#tile = #tilegpu.layout<8x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32]]>
+#rows = #tilegpu.layout<8x64, reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [0, 0]]>
+!barrier = !tilegpu.memdesc<1xi64, #one>
+!tile = !tilegpu.memdesc<8x64xbf16, #tile>
+!rows = tensor<8x64xbf16, #rows>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+// CHECK-LABEL: tile.func @stores
+tile.func @stores(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (8, 64), strides = () -> (64, 1), box = [8, 64], swizzle = 128>}) {
+  %c0 = arith.constant 0 : i32
+  %filled = tilegpu.local_alloc : () -> !tile
+  %full = tilegpu.local_alloc : () -> !barrier
+  tilegpu.mbarrier_init %full {arrivals = 1 : i32} : !barrier
+  // CHECK-NOT: tilegpu.proxy_fence
+  // CHECK: tilegpu.local_load
+  tilegpu.warp_specialize default {
+    tilegpu.mbarrier_wait %full, %c0 : !barrier
+    %x = tilegpu.local_load %filled : !tile -> !rows
+    // CHECK-NEXT: tilegpu.local_alloc
+    %out = tilegpu.local_alloc %x : (!rows) -> !tile
+    // CHECK-NEXT: tilegpu.proxy_fence
+    // CHECK-NEXT: tilegpu.barrier
+    // CHECK-NEXT: tilegpu.tma_store
+    tilegpu.tma_store %out, %map[%c0, %c0] : !tile
+    tilegpu.tma_store_commit
+    tilegpu.tma_store_wait {pending = 0 : i32, read}
+  } partition warps(1) {
+    // CHECK-NOT: tilegpu.proxy_fence
+    tilegpu.mbarrier_expect %full, 1024 : !barrier
+    tilegpu.tma_load %map[%c0, %c0], %filled, %full : !tile, !barrier
+  }
+  tile.return
+}
+}

@@ -1,0 +1,57 @@
+// RUN: tessera-opt %s --split-input-file --convert-tilegpu-to-llvm | FileCheck %s
+
+// A branch on the number of the warp, the same in all its lanes; barriers of the first side
+// are of its own warps, and one thread runs the other.
+
+// CHECK-LABEL: llvm.func @kernel
+// CHECK-SAME: nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 384, 1, 1>
+// CHECK: nvvm.barrier0
+// CHECK: nvvm.fence.mbarrier.init
+// CHECK-NEXT: nvvm.barrier0
+// CHECK: %[[WARP:.+]] = nvvm.shfl.sync
+// CHECK: %[[OWN:.+]] = llvm.icmp "ult" %[[WARP]], %{{.+}} : i32
+// CHECK: scf.if %[[OWN]] {
+// CHECK:   nvvm.setmaxregister increase 232
+// CHECK:   scf.for
+// CHECK:     %[[ONE:.+]] = llvm.mlir.constant(1 : i32)
+// CHECK:     %[[THREADS:.+]] = llvm.mlir.constant(256 : i32)
+// CHECK:     nvvm.barrier id = %[[ONE]] number_of_threads = %[[THREADS]]
+// CHECK-NOT: nvvm.barrier0
+// CHECK: } else {
+// CHECK:   nvvm.setmaxregister decrease 40
+// CHECK:   %[[IS_FIRST:.+]] = llvm.icmp "eq" %[[WARP]],
+// CHECK:   scf.if %[[IS_FIRST]] {
+// CHECK:     %[[ELECTED:.+]] = nvvm.elect.sync -> i1
+// CHECK:     scf.if %[[ELECTED]] {
+// CHECK:       llvm.add
+// CHECK-NOT: default_warps
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+tile.func @kernel(%n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  tilegpu.barrier
+  tilegpu.warp_specialize default registers(232) {
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      tilegpu.barrier
+    }
+  } partition warps(4) registers(40) {
+    %x = arith.addi %n, %c1 : i32
+  }
+  tile.return
+}
+}
+
+// -----
+
+// Without a word on registers nobody gives any.
+// CHECK-LABEL: llvm.func @plain
+// CHECK-SAME: nvvm.reqntid = array<i32: 96, 1, 1>
+// CHECK-NOT: setmaxregister
+module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = "sm_90a"} {
+tile.func @plain() {
+  tilegpu.warp_specialize default {
+  } partition warps(1) {
+  }
+  tile.return
+}
+}
