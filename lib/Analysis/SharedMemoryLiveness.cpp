@@ -47,9 +47,16 @@ SharedMemoryInterval SharedMemoryLiveness::getLifetime(Operation *alloc,
   unsigned at = numbers.lookup(alloc).first;
   int64_t bytes = cast<tilegpu::LocalAllocOp>(alloc).getType().getNumBytes();
   SharedMemoryInterval interval{alloc, bytes, at, at};
+  // Where the default region says that a buffer is needed no more, the partition has done
+  // with it, too.
+  bool isEnded = llvm::any_of(alloc->getUsers(), [](Operation *user) {
+    return isa<tilegpu::LocalDeallocOp>(user) &&
+           isa<tilegpu::WarpSpecializeOp>(user->getParentOp());
+  });
   for (Value name : alias.getNames(alloc)) {
     for (Operation *user : name.getUsers())
-      include(interval, user, alloc);
+      if (!isEnded || !tilegpu::isInPartition(user))
+        include(interval, user, alloc);
     // A buffer that comes in through a loop's argument is from another round of it.
     if (auto argument = dyn_cast<BlockArgument>(name)) {
       Operation *loop = argument.getOwner()->getParentOp();

@@ -158,3 +158,196 @@ tile.func @persistent(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %tiles:
   tile.return
 }
 }
+
+// -----
+
+// Two products in turn: each has a channel of its own. The first one is done an iteration
+// ahead, so that its slot is released with the second one's; the last iteration stands
+// behind the loop, for no tile comes for one after it. The second loop goes on with the
+// same rings.
+#u = #tilegpu.unassigned
+#s = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+#t = #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+// CHECK-LABEL: @attention
+// CHECK-SAME: %[[N:[a-z0-9]+]]: i32, %[[M:[a-z0-9]+]]: i32
+tile.func @attention(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %m: i32, %o: !tile.ptr<f32>) {
+  // CHECK: %[[KS:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #{{.+}}, slots = 3>
+  // CHECK: %[[KFULL:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<1xi64, #{{.+}}, slots = 3>
+  // CHECK: %[[KEMPTY:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<1xi64, #{{.+}}, slots = 4>
+  // CHECK: %[[VS:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #{{.+}}, slots = 3>
+  // CHECK: %[[VFULL:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<1xi64, #{{.+}}, slots = 3>
+  // CHECK: %[[VEMPTY:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<1xi64, #{{.+}}, slots = 4>
+  // CHECK-NOT: tilegpu.local_alloc :
+  // CHECK: tilegpu.warp_specialize default {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  %h = arith.constant dense<0.0> : tensor<64x64xf16, #u>
+  %a = tilegpu.local_alloc %h : (tensor<64x64xf16, #u>) -> !tilegpu.memdesc<64x64xf16, #s>
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %row1 = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %ld = arith.constant dense<64> : tensor<64x1xi32, #u>
+  %ofrow = arith.muli %row1, %ld : tensor<64x1xi32, #u>
+  %ofrow2 = tile.broadcast %ofrow : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %i2 = arith.addi %ofrow2, %col2 : tensor<64x64xi32, #u>
+  // CHECK: scf.if
+  // CHECK: tilegpu.mbarrier_wait
+  // CHECK: %[[FIRST:.+]] = tilegpu.warpgroup_dot {{.+}} {groups = array<i32: 1, 1>} :
+  // CHECK: tilegpu.mbarrier_arrive
+  // CHECK: %[[BACK:.+]] = arith.subi %[[N]], %{{.+}} : i32
+  // CHECK: %[[LESS:.+]] = arith.subi %[[BACK]], %{{.+}} : i32
+  // CHECK: %[[TRIPS:.+]] = arith.divui %[[LESS]], %{{.+}} : i32
+  // CHECK: %[[WAY:.+]] = arith.muli %[[TRIPS]], %{{.+}} : i32
+  // CHECK: %[[LAST:.+]] = arith.addi %{{.+}}, %[[WAY]] : i32
+  // CHECK: %[[L:.+]]:6 = scf.for %{{.+}} = %{{.+}} to %[[LAST]] step %{{.+}} iter_args(%{{.+}} = %{{.+}}, %[[S:.+]] = %[[FIRST]], %[[KSLOT:.+]] = %{{.+}}, %[[KPHASE:.+]] = %{{.+}}, %[[VSLOT:.+]] = %{{.+}}, %[[VPHASE:.+]] = %{{.+}})
+  // CHECK: %[[KF:.+]] = tilegpu.memdesc_index %[[KFULL]][%[[KSLOT]]]
+  // CHECK: tilegpu.mbarrier_wait %[[KF]], %[[KPHASE]]
+  // CHECK: %[[K:.+]] = tilegpu.memdesc_index %[[KS]][%[[KSLOT]]]
+  // CHECK: %[[KT:.+]] = tilegpu.memdesc_trans %[[K]]
+  // CHECK: %[[BEGUN:.+]] = tilegpu.warpgroup_dot %{{.+}}, %[[KT]], %{{.+}} {groups = array<i32: 1, 1>, is_async}
+  // CHECK-NOT: memdesc_trans
+  // CHECK: arith.truncf %[[S]]
+  // CHECK: %[[VF:.+]] = tilegpu.memdesc_index %[[VFULL]][%[[VSLOT]]]
+  // CHECK: tilegpu.mbarrier_wait %[[VF]], %[[VPHASE]]
+  // CHECK: tilegpu.warpgroup_dot
+  // CHECK: %[[VE:.+]] = tilegpu.memdesc_index %[[VEMPTY]][%[[VSLOT]]]
+  // CHECK: tilegpu.mbarrier_arrive %[[VE]]
+  // CHECK: %[[ENDED:.+]] = tilegpu.warpgroup_wait %[[BEGUN]] {pendings = 0 : i32}
+  // CHECK: %[[KE:.+]] = tilegpu.memdesc_index %[[KEMPTY]][%[[KSLOT]]]
+  // CHECK: tilegpu.mbarrier_arrive %[[KE]]
+  // CHECK: scf.yield %{{.+}}, %[[ENDED]]
+  // CHECK: arith.truncf %[[L]]#1
+  // CHECK: tilegpu.mbarrier_wait
+  // CHECK: tilegpu.warpgroup_dot
+  // CHECK: tilegpu.mbarrier_arrive
+  // CHECK-NOT: tilegpu.mbarrier_wait
+  // CHECK: } else {
+  // CHECK: tile.store
+  // CHECK: } partition warps(1) {
+  // CHECK: %[[F:.+]]:4 = scf.for %{{.+}} = %{{.+}} to %[[N]] step
+  // CHECK: tilegpu.tma_load
+  // CHECK: tilegpu.tma_load
+  // CHECK: scf.for %{{.+}} = %{{.+}} to %[[M]] step %{{.+}} iter_args(%{{.+}} = %[[F]]#0, %{{.+}} = %[[F]]#1, %{{.+}} = %[[F]]#2, %{{.+}} = %[[F]]#3)
+  %r = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
+    %first = arith.muli %i, %c64 : i32
+    %at = tile.addptr %p, %first : !tile.ptr<f16>, i32
+    %ps = tile.splat %at : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+    %pp = tile.addptr %ps, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+    %x = tile.load %pp : tensor<64x64x!tile.ptr<f16>, #u>
+    %k = tilegpu.local_alloc %x : (tensor<64x64xf16, #u>) -> !tilegpu.memdesc<64x64xf16, #s>
+    %kt = tilegpu.memdesc_trans %k {order = array<i32: 1, 0>} : !tilegpu.memdesc<64x64xf16, #s> -> !tilegpu.memdesc<64x64xf16, #t>
+    %s = tilegpu.warpgroup_dot %a, %kt, %zero {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x64xf16, #s>, !tilegpu.memdesc<64x64xf16, #t> -> tensor<64x64xf32, #u>
+    %w = arith.truncf %s : tensor<64x64xf32, #u> to tensor<64x64xf16, #u>
+    %atv = tile.addptr %q, %first : !tile.ptr<f16>, i32
+    %qs = tile.splat %atv : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+    %qp = tile.addptr %qs, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+    %y = tile.load %qp : tensor<64x64x!tile.ptr<f16>, #u>
+    %v = tilegpu.local_alloc %y : (tensor<64x64xf16, #u>) -> !tilegpu.memdesc<64x64xf16, #s>
+    %d = tilegpu.warpgroup_dot %w, %v, %acc {groups = array<i32: 1, 1>} : tensor<64x64xf16, #u>, !tilegpu.memdesc<64x64xf16, #s> -> tensor<64x64xf32, #u>
+    scf.yield %d : tensor<64x64xf32, #u>
+  }
+  %z = scf.for %i = %c0 to %m step %c64 iter_args(%acc = %r) -> (tensor<64x64xf32, #u>) : i32 {
+    %first = arith.muli %i, %c64 : i32
+    %at = tile.addptr %p, %first : !tile.ptr<f16>, i32
+    %ps = tile.splat %at : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+    %pp = tile.addptr %ps, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+    %x = tile.load %pp : tensor<64x64x!tile.ptr<f16>, #u>
+    %k = tilegpu.local_alloc %x : (tensor<64x64xf16, #u>) -> !tilegpu.memdesc<64x64xf16, #s>
+    %s = tilegpu.warpgroup_dot %a, %k, %zero {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x64xf16, #s>, !tilegpu.memdesc<64x64xf16, #s> -> tensor<64x64xf32, #u>
+    %w = arith.truncf %s : tensor<64x64xf32, #u> to tensor<64x64xf16, #u>
+    %atv = tile.addptr %q, %first : !tile.ptr<f16>, i32
+    %qs = tile.splat %atv : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+    %qp = tile.addptr %qs, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+    %y = tile.load %qp : tensor<64x64x!tile.ptr<f16>, #u>
+    %v = tilegpu.local_alloc %y : (tensor<64x64xf16, #u>) -> !tilegpu.memdesc<64x64xf16, #s>
+    %d = tilegpu.warpgroup_dot %w, %v, %acc {groups = array<i32: 1, 1>} : tensor<64x64xf16, #u>, !tilegpu.memdesc<64x64xf16, #s> -> tensor<64x64xf32, #u>
+    scf.yield %d : tensor<64x64xf32, #u>
+  }
+  %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
+  tile.store %os, %z : tensor<64x64x!tile.ptr<f32>, #u>
+  tile.return
+}
+}
+
+// -----
+
+// What cannot be done by another thread, and in what order memory is written, keep a loop as
+// it is; so does a tile that is computed with first, and a single stage.
+#u = #tilegpu.unassigned
+#s = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #s>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+// CHECK-NOT: warp_specialize
+tile.func @bounds(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr<i32>, %o: !tile.ptr<f32>) {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  %k = tile.load %q : !tile.ptr<i32>
+  // expected-remark @below {{loop is not specialised: the bounds of the loop depend on memory}}
+  %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
+    %ps = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+    %x = tile.load %ps : tensor<64x64x!tile.ptr<f16>, #u>
+    %xs = tilegpu.local_alloc %x : (tensor<64x64xf16, #u>) -> !buffer
+    %d = tilegpu.warpgroup_dot %xs, %xs, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> tensor<64x64xf32, #u>
+    scf.yield %d : tensor<64x64xf32, #u>
+  }
+  %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
+  tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
+  tile.return
+}
+tile.func @order(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, %o: !tile.ptr<f32>) {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  // expected-note @below {{here}}
+  tile.barrier
+  // expected-remark @below {{loop is not specialised: what comes before it orders memory}}
+  %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
+    %ps = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+    %x = tile.load %ps : tensor<64x64x!tile.ptr<f16>, #u>
+    %xs = tilegpu.local_alloc %x : (tensor<64x64xf16, #u>) -> !buffer
+    %d = tilegpu.warpgroup_dot %xs, %xs, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> tensor<64x64xf32, #u>
+    scf.yield %d : tensor<64x64xf32, #u>
+  }
+  %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
+  tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
+  tile.return
+}
+tile.func @computed(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, %o: !tile.ptr<f32>) {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  // expected-remark @below {{loop is not specialised: its tile is computed with before it is multiplied}}
+  %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
+    %ps = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+    // expected-note @below {{here}}
+    %x = tile.load %ps : tensor<64x64x!tile.ptr<f16>, #u>
+    %y = arith.negf %x : tensor<64x64xf16, #u>
+    %ys = tilegpu.local_alloc %y : (tensor<64x64xf16, #u>) -> !buffer
+    %d = tilegpu.warpgroup_dot %ys, %ys, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> tensor<64x64xf32, #u>
+    scf.yield %d : tensor<64x64xf32, #u>
+  }
+  %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
+  tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
+  tile.return
+}
+tile.func @one_stage(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, %o: !tile.ptr<f32>) {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  // expected-remark @below {{loop is not specialised: it is to have one stage}}
+  %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
+    %ps = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+    %x = tile.load %ps : tensor<64x64x!tile.ptr<f16>, #u>
+    %xs = tilegpu.local_alloc %x : (tensor<64x64xf16, #u>) -> !buffer
+    %d = tilegpu.warpgroup_dot %xs, %xs, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> tensor<64x64xf32, #u>
+    scf.yield %d : tensor<64x64xf32, #u>
+  } {tile.num_stages = 1 : i32}
+  %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
+  tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
+  tile.return
+}
+}

@@ -97,15 +97,14 @@ WarpgroupDotOp tessera::tilegpu::findSkewedProduct(scf::ForOp loop, const Replac
   if (!loop.isDefinedOutsideOfLoop(dot.getA()) || !loop.isDefinedOutsideOfLoop(dot.getAcc()) ||
       !buffer || !replaced.contains(buffer))
     return {};
-  // Two results and a factor half as wide are held at once, beside what the loop carries.
-  constexpr int64_t kOthers = 48, kMost = 255, kOfMultiprocessor = 65536;
-  unsigned warps = tilegpu::getNumWarps(loop).value_or(4);
-  int64_t words = kOthers + getRegisters(dot.getType(), warps) * 5 / 2;
+  return dot;
+}
+
+int64_t tessera::tilegpu::getSkewedRegisters(scf::ForOp loop, WarpgroupDotOp dot, unsigned warps) {
+  int64_t words = 2 * getRegisters(dot.getType(), warps);
   for (Value value : loop.getRegionIterArgs())
     words += getRegisters(value.getType(), warps);
-  if (words > std::min<int64_t>(kMost, kOfMultiprocessor / (32 * warps)))
-    return {};
-  return dot;
+  return words;
 }
 
 int64_t tessera::tilegpu::getOtherBytes(scf::ForOp loop, const ReplacedOps &replaced) {

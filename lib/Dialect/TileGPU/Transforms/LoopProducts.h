@@ -42,9 +42,12 @@ WarpgroupDotOp findAsyncProduct(mlir::scf::ForOp loop, const ReplacedOps &replac
 int64_t getRegisters(mlir::Type type, unsigned warps);
 
 /// A product of which another one's factor is computed, and that needs nothing but a copied
-/// tile and what the loop does not change: it may be done an iteration ahead, if there are
-/// registers for both results. Null if there is none.
+/// tile and what the loop does not change: it may be done an iteration ahead. Null if there
+/// is none.
 WarpgroupDotOp findSkewedProduct(mlir::scf::ForOp loop, const ReplacedOps &replaced);
+
+/// Registers of a thread for what a loop carries, and for two results of a product in it.
+int64_t getSkewedRegisters(mlir::scf::ForOp loop, WarpgroupDotOp dot, unsigned warps);
 
 /// Shared memory of the function that the rings of a loop cannot have: other buffers that
 /// are there at the same time.

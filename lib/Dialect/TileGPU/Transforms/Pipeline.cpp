@@ -271,6 +271,13 @@ bool LoopPipeliner::plan() {
   llvm::SmallDenseSet<Operation *, 16> replaced = getReplaced();
   asyncDot = findAsyncProduct(loop, replaced);
   skewedDot = findSkewedProduct(loop, replaced);
+  // A factor half as wide is held at once with both results.
+  constexpr int64_t kOthers = 48, kMost = 255, kOfMultiprocessor = 65536;
+  unsigned warps = tilegpu::getNumWarps(loop).value_or(4);
+  if (skewedDot && kOthers + getSkewedRegisters(loop, skewedDot, warps) +
+                           getRegisters(skewedDot.getType(), warps) / 2 >
+                       std::min<int64_t>(kMost, kOfMultiprocessor / (32 * warps)))
+    skewedDot = nullptr;
   return planSlots();
 }
 

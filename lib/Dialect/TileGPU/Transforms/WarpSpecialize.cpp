@@ -31,7 +31,7 @@
 #include "LoopSlice.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
-#include "tessera/Layout/TensorMapBox.h"
+#include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 
 using namespace mlir;
@@ -45,6 +45,29 @@ namespace tessera::tilegpu {
 
 namespace {
 
+/// Registers that a thread of the program's warps can have. One warp more has the thread
+/// that orders copies, as long as that leaves the others what they want. If not, a group
+/// of warps gives up what it does not need.
+struct Registers {
+  static constexpr int64_t kOfMultiprocessor = 65536, kLanes = 32, kMost = 255;
+  static constexpr int64_t kWarpsInGroup = 4, kForCopies = 40, kStep = 8;
+
+  explicit Registers(int64_t warps) {
+    // Each quarter of a multiprocessor has its own, and every fourth warp.
+    auto share = [](int64_t count) {
+      int64_t threads = llvm::alignTo(count, kWarpsInGroup) * kLanes;
+      return llvm::alignDown(std::min(kMost, kOfMultiprocessor / threads), kStep);
+    };
+    alone = share(warps + 1);
+    int64_t entry = share(warps + kWarpsInGroup);
+    if (warps % kWarpsInGroup == 0 && entry >= kForCopies)
+      shared = llvm::alignDown(
+          std::min(kMost, entry + (entry - kForCopies) * kWarpsInGroup / warps), kStep);
+  }
+
+  int64_t alone, shared = 0;
+};
+
 /// A kernel, and what becomes of its loops.
 class Specializer {
 public:
@@ -53,13 +76,15 @@ public:
 
   /// Decides; nothing is changed. False if there is nothing to be done, or it cannot be.
   bool plan();
-  void rewrite();
+  /// Fails, with an error, where a kernel would need more tensor maps than it can have.
+  LogicalResult rewrite();
 
 private:
   bool planLoop(scf::ForOp loop);
   std::string planLoad(BoxLoop &planned, tile::LoadOp load);
   void joinChannels(BoxLoop &planned);
   bool planSlots();
+  int64_t getWantedRegisters(const BoxLoop &planned) const;
   std::string whyNotAround(scf::ForOp loop);
   std::string whyNotAgain(Value value);
   bool refuse(Operation *loop, const Twine &why, Operation *place = nullptr);
@@ -184,6 +209,18 @@ std::string Specializer::whyNotAround(scf::ForOp loop) {
   return "";
 }
 
+/// Registers of a thread for what a loop carries and computes.
+int64_t Specializer::getWantedRegisters(const BoxLoop &planned) const {
+  constexpr int64_t kSkewed = 24, kOthers = 64;
+  scf::ForOp loop = planned.loop;
+  if (planned.skewedDot)
+    return kSkewed + getSkewedRegisters(loop, planned.skewedDot, warps);
+  int64_t words = kOthers;
+  for (Value value : loop.getRegionIterArgs())
+    words += getRegisters(value.getType(), warps);
+  return words;
+}
+
 /// Adds a load, or says why the copy engine cannot do it.
 std::string Specializer::planLoad(BoxLoop &planned, tile::LoadOp load) {
   if (load.getIsVolatile() || load.getCache() == tile::CacheModifier::CV)
@@ -213,14 +250,8 @@ std::string Specializer::planLoad(BoxLoop &planned, tile::LoadOp load) {
   std::optional<BoxAccess> box = getBoxAccess(load, analysis, &why);
   if (!box || !box->canEmitOutside(kernel.getBody(), &why))
     return why;
-  std::optional<TensorMapBox> boxes = TensorMapBox::match(
-      result.tile.getLayout().getLayout(), 8 * getElementBytes(result.tile.getElementType()));
-  SmallVector<unsigned> order;
-  for (const BoxDim &dim : box->getDims())
-    if (dim.tileDim)
-      order.push_back(*dim.tileDim);
-  if (!boxes || ArrayRef<unsigned>(boxes->order) != ArrayRef(order))
-    return "the copy engine cannot lay its tile out for the product";
+  if (!canMoveByTensorMap(*box, result.tile, &why))
+    return why;
   result.box = std::move(*box);
   planned.loads.push_back(std::move(result));
   return "";
@@ -268,7 +299,8 @@ bool Specializer::planLoop(scf::ForOp loop) {
     for (WarpgroupDotOp dot : loop.getBody()->getOps<WarpgroupDotOp>())
       for (Value operand : {Value(dot.getA()), Value(dot.getB())})
         uses += planned.getChannel(operand) == planned.getChannel(skewed.getB());
-    if (uses != 1)
+    Registers registers(warps);
+    if (uses != 1 || getWantedRegisters(planned) > std::max(registers.alone, registers.shared))
       planned.skewedDot = nullptr;
   }
   ofLoop[loop] = loops.size();
@@ -550,67 +582,23 @@ void Specializer::rewriteConsumers(Block *block, SmallVectorImpl<ChannelPlace> &
   }
 }
 
-/// The kernel's argument with the tensor map of a box.
-static BlockArgument addTensorMap(tile::FuncOp kernel, const BoxAccess &box, MemDescType tile) {
-  MLIRContext *context = kernel.getContext();
-  Type element = tile.getElementType();
-  TensorMapBox boxes =
-      *TensorMapBox::match(tile.getLayout().getLayout(), 8 * getElementBytes(element));
-  SmallVector<AffineExpr> extents, strides;
-  SmallVector<int64_t> ofBox;
-  auto next = boxes.extents.begin();
-  for (const BoxDim &dim : box.getDims()) {
-    extents.push_back(dim.extent);
-    strides.push_back(dim.stride);
-    ofBox.push_back(dim.tileDim ? *next++ : 1);
-  }
-  unsigned count = kernel.getNumArguments();
-  auto map = TensorMapAttr::get(
-      context, box.getBase().getArgNumber(), element, AffineMap::get(0, count, extents, context),
-      AffineMap::get(0, count, strides, context), ofBox, boxes.swizzleBytes);
-  for (BlockArgument argument : kernel.getArguments())
-    if (getTensorMap(argument) == map)
-      return argument;
-  auto name = StringAttr::get(context, kTensorMapAttr);
-  (void)kernel.insertArgument(count, TensorMapType::get(context),
-                              DictionaryAttr::get(context, {NamedAttribute(name, map)}),
-                              kernel.getLoc());
-  return kernel.getArgument(count);
-}
-
 //===----------------------------------------------------------------------===//
 // The kernel
 //===----------------------------------------------------------------------===//
 
 WarpSpecializeOp Specializer::emitRegions(OpBuilder &builder) {
-  Location loc = kernel.getLoc();
-  // One warp has the thread that orders copies, as long as that leaves the others the
-  // registers that they want. If not, a group of warps gives up what it does not need.
-  constexpr int64_t kOthers = 64, kOfMultiprocessor = 65536, kLanes = 32, kWarpsInGroup = 4;
-  constexpr int64_t kForCopies = 40;
-  int64_t wanted = kOthers;
-  for (const BoxLoop &planned : loops) {
-    int64_t words = kOthers;
-    scf::ForOp loop = planned.loop;
-    for (Value value : loop.getRegionIterArgs())
-      words += getRegisters(value.getType(), warps);
-    if (WarpgroupDotOp dot = planned.skewedDot)
-      words += getRegisters(dot.getType(), warps) * 5 / 2;
-    wanted = std::max(wanted, words);
-  }
-  int64_t alone = llvm::alignDown(kOfMultiprocessor / ((warps + 1) * kLanes), 8);
+  int64_t wanted = 0;
+  for (const BoxLoop &planned : loops)
+    wanted = std::max(wanted, getWantedRegisters(planned));
+  Registers registers(warps);
+  bool isShared = wanted > registers.alone && registers.shared > registers.alone;
   IntegerAttr own, other;
-  int64_t extra = 1;
-  if (wanted > alone && warps % kWarpsInGroup == 0) {
-    int64_t entry = llvm::alignDown(kOfMultiprocessor / ((warps + kWarpsInGroup) * kLanes), 8);
-    int64_t rest = (entry * (warps + kWarpsInGroup) - kForCopies * kWarpsInGroup) / warps;
-    rest = llvm::alignDown(rest, 8);
-    if (rest > alone && entry >= kForCopies && rest <= 256) {
-      own = builder.getI32IntegerAttr(rest);
-      other = builder.getI32IntegerAttr(kForCopies);
-      extra = kWarpsInGroup;
-    }
+  if (isShared) {
+    own = builder.getI32IntegerAttr(registers.shared);
+    other = builder.getI32IntegerAttr(Registers::kForCopies);
   }
+  int64_t extra = isShared ? Registers::kWarpsInGroup : 1;
+  Location loc = kernel.getLoc();
   return WarpSpecializeOp::create(builder, loc, builder.getI32IntegerAttr(extra), own, other);
 }
 
@@ -626,11 +614,15 @@ void Specializer::endRings(Block *block) {
     channel.deallocate(builder, last->getLoc());
 }
 
-void Specializer::rewrite() {
+LogicalResult Specializer::rewrite() {
   Location loc = kernel.getLoc();
   for (BoxLoop &planned : loops)
-    for (BoxLoad &load : planned.loads)
-      maps[load.load] = addTensorMap(kernel, load.box, load.tile);
+    for (BoxLoad &load : planned.loads) {
+      FailureOr<BlockArgument> map = addTensorMap(kernel, load.box, load.tile);
+      if (failed(map))
+        return kernel.emitError("needs more tensor maps than a kernel can have");
+      maps[load.load] = *map;
+    }
 
   Block *body = &kernel.getBody().front();
   SmallVector<Operation *> old;
@@ -662,6 +654,7 @@ void Specializer::rewrite() {
   builder.setInsertionPointToEnd(own);
   PartitionEndOp::create(builder, loc);
   rewriteConsumers(own, places);
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -690,7 +683,8 @@ struct TileGPUWarpSpecializePass
       Specializer specializer(kernel, numStages, *warps, getSharedMemoryLimit(target.getValue()));
       if (!specializer.plan())
         continue;
-      specializer.rewrite();
+      if (failed(specializer.rewrite()))
+        return signalPassFailure();
       ++numSpecialized;
     }
   }
