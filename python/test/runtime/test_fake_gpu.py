@@ -256,3 +256,81 @@ def test_the_disk_cache_serves_another_process(run):
         print(len(made), default_cache().bad, kernel.n_regs > 0)
         """
     assert [run(code) for _ in range(2)] == ["1 0 True\n", "0 0 True\n"]
+
+
+def test_tensor_maps_are_made_at_each_launch(run):
+    run("""
+        class Float16:
+            def __str__(self): return "torch.float16"
+        Float16.__module__ = "torch"
+        half = Float16()
+        def array(address, dtype=half):
+            tensor = Tensor(address)
+            tensor.dtype = dtype
+            return tensor
+
+        @tessera.jit
+        def matmul(a_ptr, b_ptr, c_ptr, M, N, K, lda, ldb, ldc):
+            i = tl.program_id(0) * 64 + tl.arange(0, 64)
+            j, k = tl.program_id(1) * 64 + tl.arange(0, 64), tl.arange(0, 64)
+            acc = tl.zeros((64, 64), dtype=tl.float32)
+            for at in range(0, K, 64):
+                x = tl.load(a_ptr + i[:, None] * lda + (at + k)[None, :],
+                            mask=(i[:, None] < M) & ((at + k)[None, :] < K), other=0.0)
+                y = tl.load(b_ptr + (at + k)[:, None] * ldb + j[None, :],
+                            mask=((at + k)[:, None] < K) & (j[None, :] < N), other=0.0)
+                acc = tl.dot(x, y, acc)
+            tl.store(c_ptr + i[:, None] * ldc + j[None, :], acc, mask=(i[:, None] < M) & (j[None, :] < N))
+
+        a, b, c = array(1 << 40), array((1 << 40) + (1 << 20)), Tensor((1 << 40) + (1 << 21))
+        def launch(m, n, k, lda=4096, ldb=8192):
+            return matmul[(1, 1)](a, b, c, m, n, k, lda, ldb, 4096, tensor_maps=True)
+        kernel = launch(100, 200, 300)
+        assert len(kernel.metadata["tensor_maps"]) == 2
+        assert len(kernel.metadata["arguments"]) == 9
+        set = lambda name, value: setattr(ctypes.c_int.in_dll(fake, "fake_" + name), "value", value)
+        set("arguments", 9), set("maps", 2)
+
+        def check(m, n, k, lda, ldb):
+            note = last()
+            for words, base, extents, stride in (
+                (note.maps[0], a, (k, m), 2 * lda), (note.maps[1], b, (n, k), 2 * ldb),
+            ):
+                assert words[0] & 0xffff == 6 | 2 << 8, "two dimensions of float16"
+                assert words[1] == base.address and (words[2], words[3]) == extents
+                assert words[7] == stride and words[10] == words[11] == 64
+
+        for m, n, k, lda, ldb in ((100, 200, 300, 4096, 8192), (1000, 7, 33, 64, 128)):
+            launch(m, n, k, lda, ldb)
+            check(m, n, k, lda, ldb)
+        launches = number("launches")
+        known = len(slow)
+        launch(500, 600, 700)
+        check(500, 600, 700, 4096, 8192)
+        assert len(slow) == known, "a warm launch needs no Python"
+        warps = last().block[0]
+
+        # No map has an extent of 0 or one below: these go without, the next ones with them.
+        set("maps", 0)
+        for k in (0, -4):
+            kernel = launch(100, 200, k)
+            assert not kernel.metadata["tensor_maps"] and last().block[0] < warps
+        set("maps", 2)
+        launch(100, 200, 304)
+        check(100, 200, 304, 4096, 8192)
+        assert number("launches") == launches + 4
+
+        # The same from the disk, in a kernel that is loaded.
+        loaded = launch(64, 64, 64)._kernel
+        copy = tessera._C.Kernel.deserialize(loaded.serialize())
+        assert copy.metadata()["tensor_maps"] == loaded.metadata()["tensor_maps"] != []
+        slots = [a.address, b.address, c.address, 10, 20, 30, 64, 128, 4096]
+        copy.launch_cuda(0, 0, (1, 1, 1), slots)
+        check(10, 20, 30, 64, 128)
+        slots[5] = 0
+        with expect(tessera.LaunchError, "E070", "matmul", "tensor_maps=False"):
+            try:
+                copy.launch_cuda(0, 0, (1, 1, 1), slots)
+            except tessera._C.CoreError as error:
+                tessera.errors.raise_core_error(error)
+        """)

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What becomes of recipes and arguments. That a driver gets it is tested with a driver that
+// only looks like one (python/test/runtime/test_fake_gpu.py).
+
+#include "tessera/Runtime/CUDA/TensorMap.h"
+
+#include "gtest/gtest.h"
+
+using namespace tessera::cuda;
+
+namespace {
+
+LaunchExpression constant(int64_t value) { return {{{value, {}}}}; }
+LaunchExpression argument(int number, bool isWide = false) { return {{{1, {{number, isWide}}}}}; }
+
+TEST(LaunchExpression, SumsProducts) {
+  // 3 * a0 * a1 - 2 * a2 + 7
+  LaunchExpression expression{{{3, {{0, false}, {1, true}}}, {-2, {{2, false}}}, {7, {}}}};
+  uint64_t slots[] = {5, uint64_t(1) << 33, static_cast<uint64_t>(int64_t(-4))};
+  EXPECT_EQ(expression.evaluate(slots), 15 * (int64_t(1) << 33) + 8 + 7);
+  EXPECT_EQ(LaunchExpression().evaluate(slots), 0);
+}
+
+TEST(LaunchExpression, LooksAtAsManyBitsAsThereAre) {
+  uint64_t slots[] = {0xdeadbeef00000005, 0xfffffffe};
+  EXPECT_EQ(argument(0).evaluate(slots), 5);
+  EXPECT_EQ(argument(1).evaluate(slots), -2);
+  EXPECT_EQ(argument(1, /*isWide=*/true).evaluate(slots), 0xfffffffe);
+}
+
+TEST(LaunchExpression, GivesUpBeyond64Bits) {
+  uint64_t slots[] = {uint64_t(1) << 62};
+  LaunchExpression product{{{4, {{0, true}}}}};
+  EXPECT_EQ(product.evaluate(slots), std::nullopt);
+  LaunchExpression sum{{{1, {{0, true}}}, {1, {{0, true}}}}};
+  EXPECT_EQ(sum.evaluate(slots), std::nullopt);
+}
+
+/// rows (argument 1) of columns (argument 2), `argument 3` apart, in boxes of 128x64 halves.
+TensorMapRecipe makeMatrix() {
+  TensorMapRecipe recipe;
+  recipe.element = TensorMapElement::Float16;
+  recipe.elementBytes = 2;
+  recipe.swizzleBytes = 128;
+  recipe.dims = {{argument(1), argument(3), 128}, {argument(2), constant(1), 64}};
+  return recipe;
+}
+
+TEST(TensorMapRecipe, IsFilledInInnermostFirst) {
+  uint64_t slots[] = {0x1000, 100, 200, 256};
+  TensorMapShape shape;
+  ASSERT_TRUE(evaluate(makeMatrix(), slots, shape));
+  EXPECT_EQ(shape.base, 0x1000u);
+  EXPECT_EQ(shape.rank, 2);
+  EXPECT_EQ(shape.extents[0], 200u);
+  EXPECT_EQ(shape.extents[1], 100u);
+  EXPECT_EQ(shape.strides[1], 512u);
+  EXPECT_EQ(shape.box[0], 64u);
+  EXPECT_EQ(shape.box[1], 128u);
+}
+
+TEST(TensorMapRecipe, RefusesWhatTheEngineCannotDo) {
+  struct Case {
+    uint64_t slots[4];
+    bool isFine;
+  } cases[] = {
+      {{0x1000, 100, 200, 256}, true},
+      {{0x1008, 100, 200, 256}, false},                         // misaligned
+      {{0, 100, 200, 256}, false},                              // no array
+      {{0x1000, 0, 200, 256}, false},                           // empty
+      {{0x1000, 100, static_cast<uint64_t>(-1), 256}, false},   // fewer than none
+      {{0x1000, 100, 200, 252}, false},                         // a stride of 504 bytes
+      {{0x1000, 100, 200, static_cast<uint64_t>(-256)}, false}, // backwards
+      {{0x1000, 0x7fffffff, 0x7fffffff, 0x7ffffff8}, true},     // as large as 32 bits say
+  };
+  for (const Case &test : cases) {
+    TensorMapShape shape;
+    EXPECT_EQ(evaluate(makeMatrix(), test.slots, shape), test.isFine)
+        << test.slots[0] << " " << test.slots[1] << " " << test.slots[2] << " " << test.slots[3];
+  }
+}
+
+TEST(TensorMapRecipe, HasLimits) {
+  TensorMapRecipe recipe = makeMatrix();
+  recipe.dims[0].extent = argument(1, /*isWide=*/true);
+  recipe.dims[0].stride = argument(3, /*isWide=*/true);
+  TensorMapShape shape;
+  uint64_t large[] = {0x1000, uint64_t(1) << 31, 200, (uint64_t(1) << 39) - 8};
+  EXPECT_TRUE(evaluate(recipe, large, shape));
+  uint64_t manyRows[] = {0x1000, (uint64_t(1) << 31) + 1, 200, 256};
+  EXPECT_FALSE(evaluate(recipe, manyRows, shape));
+  uint64_t farApart[] = {0x1000, 100, 200, uint64_t(1) << 39};
+  EXPECT_FALSE(evaluate(recipe, farApart, shape));
+}
+
+} // namespace
