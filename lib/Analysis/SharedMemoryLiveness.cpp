@@ -7,6 +7,10 @@
 using namespace mlir;
 using namespace tessera;
 
+/// Scratch memory that is worth a barrier: whoever comes next does not get the same place,
+/// and so need not wait until all warps have read what is there.
+static constexpr int64_t kSmallScratch = 512;
+
 void SharedMemoryLiveness::number(Operation *op) {
   unsigned begin = next++;
   for (Region &region : op->getRegions())
@@ -70,6 +74,7 @@ SharedMemoryLiveness::SharedMemoryLiveness(FunctionOpInterface function,
                                            const SharedMemoryAlias &alias,
                                            function_ref<int64_t(CallOpInterface)> frameBytes) {
   number(function);
+  std::optional<size_t> last;
   function->walk<WalkOrder::PreOrder>([&](Operation *op) {
     unsigned at = numbers.lookup(op).first;
     if (isa<tilegpu::LocalAllocOp>(op)) {
@@ -77,8 +82,14 @@ SharedMemoryLiveness::SharedMemoryLiveness(FunctionOpInterface function,
       return;
     }
     if (auto scratch = dyn_cast<tilegpu::ScratchOpInterface>(op))
-      if (int64_t bytes = scratch.getScratchBytes())
+      if (int64_t bytes = scratch.getScratchBytes()) {
+        if (last)
+          intervals[*last].end = std::max(intervals[*last].end, at);
+        last.reset();
+        if (bytes <= kSmallScratch)
+          last = intervals.size();
         intervals.push_back({op, bytes, at, at});
+      }
     if (auto call = dyn_cast<CallOpInterface>(op))
       if (int64_t bytes = frameBytes(call))
         intervals.push_back({op, bytes, at, at, /*isFrame=*/true});

@@ -62,19 +62,55 @@ tile.func private @branch(%c: i1, %x: tensor<32x8xf32, #tile>) attributes {noinl
 #tile = #tilegpu.layout<32x8, reg = [[0, 1], [0, 2]], lane = [[0, 4], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0], [0, 0]]>
 #sums = #tilegpu.layout<8, reg = [1, 2], lane = [4, 0, 0, 0, 0], warp = [0, 0]>
 
-// Two reductions share their scratch: the second writes what the first reads. Between
-// writing and reading its own each of them has a barrier.
+// The second reduction writes elsewhere than the first; the third where the first one reads,
+// but behind the barrier that the second has between writing and reading.
 tile.func private @scratch(%x: tensor<32x8xf32, #tile>) attributes {noinline} {
   %s = tile.reduce (%x) {axis = 0 : i32, test.name = "first"} : (tensor<32x8xf32, #tile>) -> tensor<8xf32, #sums> {
   ^bb0(%a: f32, %b: f32):
     %c = arith.addf %a, %b : f32
     tile.reduce_return %c : f32
   }
-  // expected-remark @below {{write of second after read of first}}
   %t = tile.reduce (%x) {axis = 0 : i32, test.name = "second"} : (tensor<32x8xf32, #tile>) -> tensor<8xf32, #sums> {
   ^bb0(%a: f32, %b: f32):
     %c = arith.maxnumf %a, %b : f32
     tile.reduce_return %c : f32
+  }
+  %u = tile.reduce (%x) {axis = 0 : i32, test.name = "third"} : (tensor<32x8xf32, #tile>) -> tensor<8xf32, #sums> {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.minnumf %a, %b : f32
+    tile.reduce_return %c : f32
+  }
+  tile.return
+}
+
+// -----
+
+#tile = #tilegpu.layout<32x8, reg = [[0, 1], [0, 2]], lane = [[0, 4], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0], [0, 0]]>
+#sums = #tilegpu.layout<8, reg = [1, 2], lane = [4, 0, 0, 0, 0], warp = [0, 0]>
+
+// One reduction in a loop comes back to its own place, two of them do not need a barrier.
+tile.func private @scratch_in_loops(%n: i32, %x: tensor<32x8xf32, #tile>) attributes {noinline} {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  scf.for %i = %zero to %n step %one : i32 {
+    // expected-remark @below {{write of alone after read of alone}}
+    %s = tile.reduce (%x) {axis = 0 : i32, test.name = "alone"} : (tensor<32x8xf32, #tile>) -> tensor<8xf32, #sums> {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tile.reduce_return %c : f32
+    }
+  }
+  scf.for %i = %zero to %n step %one : i32 {
+    %s = tile.reduce (%x) {axis = 0 : i32, test.name = "first"} : (tensor<32x8xf32, #tile>) -> tensor<8xf32, #sums> {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tile.reduce_return %c : f32
+    }
+    %t = tile.reduce (%x) {axis = 0 : i32, test.name = "second"} : (tensor<32x8xf32, #tile>) -> tensor<8xf32, #sums> {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.maxnumf %a, %b : f32
+      tile.reduce_return %c : f32
+    }
   }
   tile.return
 }

@@ -12,7 +12,8 @@
 //     5 .. 6     scf.if { }
 //              }
 //
-// Two buffers whose intervals do not meet can lie in the same place.
+// Two buffers whose intervals do not meet can lie in the same place. Scratch memory of a few
+// bytes is kept until the next op with scratch: two reductions in turn need one barrier less.
 
 #ifndef TESSERA_ANALYSIS_SHAREDMEMORYLIVENESS_H
 #define TESSERA_ANALYSIS_SHAREDMEMORYLIVENESS_H
