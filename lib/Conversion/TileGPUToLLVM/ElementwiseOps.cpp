@@ -11,6 +11,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 #include "tessera/Conversion/TileToStrips/TotalArith.h"
 
 using namespace mlir;
@@ -171,6 +172,39 @@ template <typename SourceOp> struct IntToBF16Pattern : TilePattern<SourceOp> {
       wide = thread.bitcast(bits, f64);
     }
     rewriter.replaceOpWithNewOp<LLVM::FPTruncOp>(op, op.getType(), wide);
+    return success();
+  }
+};
+
+/// The word of 32 bits that a 16-bit value has been taken out of, and whether it was the upper
+/// half; null if it comes from elsewhere.
+std::pair<Value, bool> findWord(ThreadBuilder &thread, Value half) {
+  while (auto cast = half.getDefiningOp<LLVM::BitcastOp>())
+    half = cast.getArg();
+  auto extract = half.getDefiningOp<LLVM::ExtractElementOp>();
+  IntegerAttr index;
+  if (!extract || extract.getVector().getType().getNumElements() != 2 ||
+      !matchPattern(extract.getPosition(), m_Constant(&index)))
+    return {};
+  return {thread.bitcast(extract.getVector(), thread.intType(32)), index.getValue().isOne()};
+}
+
+/// A bf16 is the upper half of an f32. Of two in one register the upper one is widened by an
+/// `and`; ptxas would move it down first, and then back up.
+struct WidenBF16Pattern : TilePattern<arith::ExtFOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(arith::ExtFOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Value source = adaptor.getIn();
+    if (!source.getType().isBF16() || !op.getType().isF32())
+      return failure();
+    ThreadBuilder thread(rewriter, op.getLoc());
+    auto [word, isUpper] = findWord(thread, source);
+    if (!word)
+      return failure();
+    Value bits = isUpper ? thread.bitAnd(word, 0xffff0000) : thread.shl(word, 16);
+    rewriter.replaceOp(op, thread.bitcast(bits, rewriter.getF32Type()));
     return success();
   }
 };
@@ -408,7 +442,7 @@ void tessera::populateElementwisePatterns(const TileGPUTypeConverter &converter,
                                           RewritePatternSet &patterns) {
   patterns.add<TakeApart, Float8Pattern, TotalArithPattern>(converter);
   patterns
-      .add<WideShiftPattern, FpToIntPattern, IntToBF16Pattern<arith::SIToFPOp>,
+      .add<WideShiftPattern, FpToIntPattern, WidenBF16Pattern, IntToBF16Pattern<arith::SIToFPOp>,
            IntToBF16Pattern<arith::UIToFPOp>, DivFPattern, PreciseDivPattern, PreciseSqrtPattern,
            BitcastPattern, ArithBitcastPattern, SelectPattern, MapElementwisePattern>(converter);
 }

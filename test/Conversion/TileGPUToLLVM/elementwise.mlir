@@ -148,6 +148,24 @@ module attributes {tilegpu.num_warps = 1 : i32} {
     tile.return %0 : tensor<8xf16, #tilegpu.layout<8, lane = [1, 2, 4, 0, 0]>>
   }
 
+// Two bf16 in a word are widened where they are.
+
+// CHECK-LABEL: llvm.func internal @widen
+// CHECK: %[[MASK:.*]] = llvm.mlir.constant(-65536 : i32) : i32
+// CHECK: %[[WORD:.*]] = llvm.bitcast %{{.*}} : vector<2xbf16> to i32
+// CHECK-NEXT: %[[LOW:.*]] = llvm.shl %[[WORD]], %{{.*}} : i32
+// CHECK-NEXT: llvm.bitcast %[[LOW]] : i32 to f32
+// CHECK-NEXT: %[[HIGH:.*]] = llvm.and %[[WORD]], %[[MASK]] : i32
+// CHECK-NEXT: llvm.bitcast %[[HIGH]] : i32 to f32
+  tile.func private @widen(%p: !tile.ptr<bf16> {tile.divisibility = 16 : i32}) -> tensor<64xf32, #l> {
+    %range = tile.range 0 to 64 : tensor<64xi32, #l>
+    %start = tile.splat %p : !tile.ptr<bf16> -> tensor<64x!tile.ptr<bf16>, #l>
+    %pointers = tile.addptr %start, %range : tensor<64x!tile.ptr<bf16>, #l>, tensor<64xi32, #l>
+    %x = tile.load %pointers : tensor<64x!tile.ptr<bf16>, #l>
+    %y = arith.extf %x : tensor<64xbf16, #l> to tensor<64xf32, #l>
+    tile.return %y : tensor<64xf32, #l>
+  }
+
 // The region of map_elementwise, once a register.
 
 // CHECK-LABEL: llvm.func internal @map
