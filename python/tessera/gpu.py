@@ -16,6 +16,7 @@ from tessera.errors import ArgumentError, LaunchError, raise_core_error
 from tessera.runtime.arrays import TensorWrapper
 from tessera.runtime.grid import normalize_grid
 from tessera.runtime.jit import JITFunction, _Meta
+from tessera.tools.tensor_descriptor import TensorDescriptor
 
 __all__ = ["Finding", "SharedAccess", "Simulated", "Simulation", "simulate"]
 
@@ -149,6 +150,8 @@ def _flatten(values: Iterable[Any]) -> Iterator[Any]:
     for value in values:
         if isinstance(value, tuple):
             yield from _flatten(value)
+        elif isinstance(value, TensorDescriptor):
+            yield value.base
         else:
             yield value
 

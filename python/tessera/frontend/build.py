@@ -18,6 +18,7 @@ from tessera.frontend.errors import (
 from tessera.frontend.signature import (
     ArgSpec,
     ConstSpec,
+    DescriptorSpec,
     JITCallable,
     Param,
     TupleSpec,
@@ -178,6 +179,7 @@ def build_module(fn: JITCallable, args: Sequence[ArgSpec], options: Any) -> Buil
 
 
 def _build_kernel(session: Session, fn: JITCallable, args: Sequence[ArgSpec]) -> None:
+    from tessera._C import CoreError
     from tessera.frontend.walker import FunctionWalker
 
     params = fn.params
@@ -197,16 +199,25 @@ def _build_kernel(session: Session, fn: JITCallable, args: Sequence[ArgSpec]) ->
     )
     walker = FunctionWalker(session, fn, is_kernel=True)
     for param, spec in zip(params, args):
-        walker.scope.set(param.name, _argument(spec, arguments))
+        try:
+            walker.scope.set(param.name, _argument(spec, arguments))
+        except (UserMistake, CoreError) as error:
+            mistake = error if isinstance(error, UserMistake) else mistake_from_core(error)
+            node = next(arg for arg in ast.walk(fn.tree.args) if _is_named(arg, param.name))
+            raise _declaration_error(fn, node, mistake.id, mistake.message, mistake.fix) from None
     walker.run()
     session.builder.call("end_function", [])
+
+
+def _is_named(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.arg) and node.arg == name
 
 
 def _value_specs(args: Sequence[ArgSpec]) -> Iterator[ValueSpec]:
     for spec in args:
         if isinstance(spec, ValueSpec):
             yield spec
-        elif isinstance(spec, TupleSpec):
+        elif isinstance(spec, (TupleSpec, DescriptorSpec)):
             yield from _value_specs(spec.items)
 
 
@@ -216,6 +227,13 @@ def _argument(spec: ArgSpec, arguments: Iterator[tensor]) -> Any:
     if isinstance(spec, ConstSpec):
         return constant_argument(spec.value)
     items = [_argument(item, arguments) for item in spec.items]
+    if isinstance(spec, DescriptorSpec):
+        from tessera.language.memory import make_tensor_descriptor
+
+        rank = len(spec.block_shape)
+        return make_tensor_descriptor(
+            items[0], items[1 : 1 + rank], items[1 + rank :], spec.block_shape, spec.padding
+        )
     return spec.cls(*items) if spec.cls is not None else tuple(items)
 
 

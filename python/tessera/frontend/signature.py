@@ -218,4 +218,13 @@ class TupleSpec(NamedTuple):
     cls: Optional[type] = None
 
 
-ArgSpec = Union[ValueSpec, ConstSpec, TupleSpec]
+class DescriptorSpec(NamedTuple):
+    """A parameter that is a tensor descriptor: made of its parts where the kernel begins."""
+
+    items: Sequence["ArgSpec"]
+    """The pointer, the shape and the strides."""
+    block_shape: tuple[int, ...]
+    padding: str
+
+
+ArgSpec = Union[ValueSpec, ConstSpec, TupleSpec, DescriptorSpec]

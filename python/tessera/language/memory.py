@@ -291,7 +291,8 @@ def make_tensor_descriptor(
     """A descriptor of an array, for loads and stores of whole blocks by coordinates.
 
     1 to 5 dimensions; the last stride is the constant 1. Outside the array a load gives
-    zero (or NaN with `padding_option="nan"`) and a store writes nothing.
+    zero (or NaN with `padding_option="nan"`) and a store writes nothing. Made on the host,
+    by `tessera.tools.tensor_descriptor.TensorDescriptor`, one can be a kernel's argument.
     Errors: E044, E049. Source: Triton language 3.6/3.9.
     """
     return emit_one(

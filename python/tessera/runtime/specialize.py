@@ -11,7 +11,9 @@ making a kernel for every address.
 
 from __future__ import annotations
 
+import operator
 import struct
+import sys
 from typing import Any, Hashable, NamedTuple, Optional
 
 from tessera import _C
@@ -19,6 +21,7 @@ from tessera.errors import ArgumentError
 from tessera.frontend.signature import (
     ArgSpec,
     ConstSpec,
+    DescriptorSpec,
     JITCallable,
     Param,
     TupleSpec,
@@ -79,6 +82,8 @@ class Bound:
             return _constant(value, name)
         if isinstance(value, tuple):
             return self._tuple(traits, value, name)
+        if _is_descriptor(value):
+            return self._descriptor(traits, value, name)
         if traits.annotation is not None and not traits.annotation.is_ptr():
             return self._number_as(traits, traits.annotation, value, name)
         if type(value) in (bool, int, float):
@@ -106,6 +111,33 @@ class Bound:
             specs.append(spec)
         cls = type(value) if hasattr(value, "_fields") else None
         return ("t", cls, *keys), TupleSpec(tuple(specs), cls)
+
+    def _descriptor(self, traits: ParamTraits, value: Any, name: str) -> tuple[Hashable, ArgSpec]:
+        value.check(name)
+        pointer = pointer_of(value.base, name)
+        if pointer is None:
+            raise ArgumentError(
+                "E054",
+                f"tensor descriptor `{name}` is of a {type(value.base).__name__}",
+                "describe an array",
+            )
+        key, spec = self._pointer(traits, pointer, name)
+        keys: list[Hashable] = [key]
+        specs = [spec]
+        for what, numbers in (("shape", value.shape), ("strides", value.strides)):
+            for index, number in enumerate(numbers):
+                # The last stride is 1 for every array.
+                fixed = what == "strides" and index == len(numbers) - 1
+                key, spec = (
+                    _constant(1, name)
+                    if fixed
+                    else self._number(traits, _integer(number), f"{name}.{what}[{index}]")
+                )
+                keys.append(key)
+                specs.append(spec)
+        block_shape = tuple(map(_integer, value.block_shape))
+        key = ("d", block_shape, value.padding, *keys)
+        return key, DescriptorSpec(tuple(specs), block_shape, value.padding)
 
     def _pointer(
         self, traits: ParamTraits, pointer: Pointer, name: str
@@ -162,6 +194,17 @@ class Bound:
         self.slots.append(slot)
         type = _C.Type(types.KIND_NUMBER, dtype.core_id, False, ())
         return ("v", dtype.core_id, alignment), ValueSpec(type, alignment)
+
+
+def _is_descriptor(value: Any) -> bool:
+    # Whoever has one has loaded the module.
+    module = sys.modules.get("tessera.tools.tensor_descriptor")
+    return module is not None and isinstance(value, module.TensorDescriptor)
+
+
+def _integer(value: Any) -> int:
+    """A plain integer of what may be one of NumPy's or torch's."""
+    return value if type(value) is int else operator.index(value)
 
 
 def alignment_class(value: int) -> int:

@@ -8,6 +8,7 @@ and arrays that share memory go on sharing it.
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import os
 import sys
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tessera import _C
+from tessera.tools.tensor_descriptor import TensorDescriptor
 
 
 def has_gpu() -> bool:
@@ -38,6 +40,8 @@ class Mirror:
         """A tensor on the GPU for an array, all else as it is."""
         import torch
 
+        if isinstance(value, TensorDescriptor):
+            return dataclasses.replace(value, base=self.upload(value.base))
         if isinstance(value, tuple):
             items = map(self.upload, value)
             return type(value)(*items) if hasattr(value, "_fields") else tuple(items)

@@ -12,6 +12,7 @@ from execution.running import FLOATS, INTS, UINTS, draw, host_has, numpy_dtype
 
 import tessera
 import tessera.language as tl
+from tessera.tools.tensor_descriptor import TensorDescriptor
 
 
 @tessera.jit
@@ -421,6 +422,50 @@ def test_rows_of_a_descriptor_by_index(run, rng, dtype):
     want = np.zeros_like(x)
     want[rows] = x[rows]
     np.testing.assert_array_equal(out, want)
+
+
+@tessera.jit
+def scale_blocks(source, result, factor):
+    i = tl.program_id(0) * 8
+    for j in range(0, 64, 16):
+        result.store([i, j], source.load([i, j]) * factor)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int16"])
+@pytest.mark.parametrize("shape", [(8, 64), (19, 50), (3, 1)])
+def test_descriptors_made_on_the_host(run, rng, shape, dtype):
+    """Of a part of an array: what lies around it is neither read nor written."""
+    if dtype == "float32":
+        whole = draw(rng, (24, 72), dtype)
+    else:
+        whole = rng.integers(-99, 99, (24, 72)).astype(dtype)
+    out = np.full_like(whole, 7)
+    part, target = whole[: shape[0], : shape[1]], out[: shape[0], : shape[1]]
+    run(
+        scale_blocks,
+        (-(-shape[0] // 8),),
+        TensorDescriptor.from_tensor(part, [8, 16]),
+        TensorDescriptor.from_tensor(target, [8, 16]),
+        3,
+    )
+    np.testing.assert_array_equal(target, part * whole.dtype.type(3))
+    target[:] = 7
+    assert (out == 7).all()
+
+
+@tessera.jit
+def sum_rows_of_pair(pair, out_ptr):
+    x = pair[0].load([0, 0]) + pair[1].load([-2, 0])
+    tl.store(out_ptr + tl.arange(0, 8), tl.sum(x, 1))
+
+
+def test_descriptors_in_a_tuple_with_padding(run, rng):
+    a, b = draw(rng, (8, 16), "float32"), draw(rng, (8, 16), "float32")
+    pair = tuple(TensorDescriptor.from_tensor(x, [8, 16], "nan") for x in (a, b))
+    out = np.zeros(8, np.float32)
+    run(sum_rows_of_pair, (1,), pair, out)
+    assert np.isnan(out[:2]).all()
+    np.testing.assert_allclose(out[2:], (a[2:] + b[:6]).sum(1), rtol=1e-5)
 
 
 def test_a_grid_of_nothing_does_nothing(run, rng):

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tensor descriptors made on the host, as arguments of kernels.
+
+    from tessera.tools.tensor_descriptor import TensorDescriptor
+
+    @tessera.jit
+    def copy(source, target):
+        i = tl.program_id(0) * 64
+        target.store([i, 0], source.load([i, 0]))
+
+    copy[(8,)](TensorDescriptor.from_tensor(x, [64, 32]), TensorDescriptor.from_tensor(y, [64, 32]))
+
+In the kernel the parameter is what `tl.make_tensor_descriptor` would have made there of the
+same array. On every target: nothing of it is kept between launches, so an array may be
+moved or grow.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Sequence
+
+from tessera.errors import ArgumentError
+
+__all__ = ["TensorDescriptor"]
+
+_MAX_RANK = 5
+_PADDINGS = ("zero", "nan")
+
+
+@dataclasses.dataclass
+class TensorDescriptor:
+    """An array (`base`, with `shape` and `strides` in elements) and the block that a load or
+    store of it moves.
+
+    The last stride is 1. What lies outside reads as zero, or as NaN with `padding="nan"`.
+    Kernels are compiled for a `block_shape` and a `padding`. Raises ArgumentError (E051).
+    Source: Triton language 3.6/3.9.
+    """
+
+    base: Any
+    shape: Sequence[int]
+    strides: Sequence[int]
+    block_shape: Sequence[int]
+    padding: str = "zero"
+
+    def __post_init__(self) -> None:
+        self.check("descriptor")
+
+    def check(self, name: str) -> None:
+        """Raises ArgumentError where this describes no array; `name` is for the message."""
+        rank = len(self.block_shape)
+        if not 1 <= rank <= _MAX_RANK or not rank == len(self.shape) == len(self.strides):
+            raise ArgumentError(
+                "E051",
+                f"tensor descriptor `{name}` has a shape of rank {len(self.shape)}, "
+                f"{len(self.strides)} strides and a block of rank {rank}",
+                f"give as many of each, 1 to {_MAX_RANK}",
+            )
+        if self.strides[-1] != 1:
+            raise ArgumentError(
+                "E051",
+                f"tensor descriptor `{name}` has the last stride {self.strides[-1]}",
+                "it must be 1: describe the transposed array, or copy it",
+            )
+        if self.padding not in _PADDINGS:
+            raise ArgumentError(
+                "E051",
+                f"tensor descriptor `{name}` has the padding {self.padding!r}",
+                f"use one of {', '.join(map(repr, _PADDINGS))}",
+            )
+
+    @staticmethod
+    def from_tensor(
+        tensor: Any, block_shape: Sequence[int], padding: str = "zero"
+    ) -> "TensorDescriptor":
+        """The descriptor of a whole array."""
+        return TensorDescriptor(
+            tensor, tuple(tensor.shape), _strides(tensor), list(block_shape), padding
+        )
+
+
+def _strides(tensor: Any) -> tuple[int, ...]:
+    """In elements."""
+    if callable(getattr(tensor, "stride", None)):
+        return tuple(tensor.stride())
+    in_bytes = getattr(tensor, "strides", None)
+    if in_bytes is not None:
+        itemsize = tensor.dtype.itemsize
+        if any(stride % itemsize for stride in in_bytes):
+            raise ArgumentError(
+                "E051", "an array whose strides are no multiples of its elements", "copy it"
+            )
+        return tuple(stride // itemsize for stride in in_bytes)
+    # What has no strides is dense.
+    strides: list[int] = []
+    size = 1
+    for extent in reversed(tensor.shape):
+        strides.insert(0, size)
+        size *= extent
+    return tuple(strides)

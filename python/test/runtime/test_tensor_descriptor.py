@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tensor descriptors made on the host: what they may be of, and what kernels they make.
+
+That they load and store what they should is in execution/test_memory.py.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tessera
+import tessera.language as tl
+from tessera.tools.tensor_descriptor import TensorDescriptor
+
+
+@tessera.jit
+def double(x, out):
+    out.store([0, 0], x.load([0, 0]) * 2)
+
+
+@tessera.jit
+def last_row(x, out_ptr, ROW: tl.constexpr):
+    row = tl.reshape(x.load([ROW, 0]), [16])
+    tl.store(out_ptr + tl.arange(0, 16), row)
+
+
+def describe(array, block=(8, 16), **more) -> TensorDescriptor:
+    return TensorDescriptor.from_tensor(array, block, **more)
+
+
+def test_frameworks_say_their_strides() -> None:
+    torch = pytest.importorskip("torch")
+    whole = np.random.default_rng(0).standard_normal((8, 64)).astype("f4")
+    for array in (whole[:, :16], torch.from_numpy(whole)[:, :16]):
+        descriptor = describe(array)
+        assert tuple(descriptor.shape) == (8, 16) and tuple(descriptor.strides) == (64, 1)
+        out = np.zeros((8, 16), np.float32)
+        double[(1,)](descriptor, describe(out))
+        np.testing.assert_array_equal(out, 2 * whole[:, :16])
+
+
+def test_one_kernel_for_arrays_alike() -> None:
+    def launch(rows: int, columns: int, block=(8, 16)):
+        x = np.ones((rows, columns), np.float32)
+        out = np.zeros((8, columns), np.float32)
+        kernel = double[(1,)](describe(x, block), describe(out, block))
+        np.testing.assert_array_equal(out[: min(rows, 8), :16], 2)
+        return kernel
+
+    first = launch(32, 64)
+    assert launch(48, 128) is first, "extents of the same alignment"
+    assert launch(32, 64, (8, 32)) is not first, "another block is another kernel"
+    assert [argument["type"] for argument in first.metadata["arguments"]] == [
+        "ptr<f32>", "i32", "i32", "i32"
+    ] * 2  # fmt: skip
+
+
+def test_a_descriptor_beside_others_and_constants() -> None:
+    x = np.arange(20 * 16, dtype=np.int32).reshape(20, 16)
+    out = np.zeros(16, np.int32)
+    last_row[(1,)](describe(x, (1, 16)), out, ROW=19)
+    np.testing.assert_array_equal(out, x[19])
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda x: describe(x.T), "last stride"),
+        (lambda x: describe(x, (16,)), "block of rank 1"),
+        (lambda x: describe(x, padding="one"), "padding 'one'"),
+        (lambda x: TensorDescriptor(x, [8, 16], [16], [8, 16]), "1 strides"),
+    ],
+)
+def test_what_describes_no_array_is_refused(make, message) -> None:
+    with pytest.raises(tessera.ArgumentError, match=message) as caught:
+        make(np.zeros((8, 16), np.float32))
+    assert caught.value.id == "E051"
+
+
+def test_a_change_is_looked_at_in_the_launch() -> None:
+    x = np.zeros((8, 16), np.float32)
+    changed = describe(x)
+    changed.block_shape = [8]
+    with pytest.raises(tessera.ArgumentError, match="descriptor `x`.*block of rank 1"):
+        double[(1,)](changed, describe(x))
+    with pytest.raises(tessera.ArgumentError, match="`out` is of a list"):
+        double[(1,)](describe(x), TensorDescriptor([1.0], [8, 16], [16, 1], [8, 16]))
+
+
+@pytest.mark.parametrize(
+    "block, id, message", [((8, 2), "E049", "8 bytes"), ((7, 16), "E018", "7 in shape")]
+)
+def test_a_block_that_no_kernel_can_have(block, id, message) -> None:
+    x = np.zeros((8, 16), np.float32)
+    with pytest.raises(tessera.CompilationError, match=message) as caught:
+        double[(1,)](describe(x), describe(x, block))
+    error = caught.value
+    assert error.id == id and error.file == __file__
+    assert error.source_line.strip() == "def double(x, out):"
+    assert error.source_line[error.column - 1 :].startswith("out")
+
+
+def test_read_only_arrays_are_not_stored_to() -> None:
+    x, out = np.zeros((8, 16), np.float32), np.zeros((8, 16), np.float32)
+    out.flags.writeable = False
+    double[(1,)](describe(out), describe(x))
+    with pytest.raises(tessera.ArgumentError, match="`out`"):
+        double[(1,)](describe(x), describe(out))
