@@ -27,12 +27,23 @@ inline constexpr llvm::StringLiteral kNumWarpsAttr = "tilegpu.num_warps";
 /// On a kernel: how many programs are to fit a multiprocessor at once, by the registers
 /// that its tiles need (i32).
 inline constexpr llvm::StringLiteral kResidentProgramsAttr = "tilegpu.resident_programs";
+/// On a kernel: so many programs a multiprocessor do the work of the whole grid, whose extents
+/// are three i32 arguments in front of the tensor maps (i32).
+inline constexpr llvm::StringLiteral kRepeatedProgramsAttr = "tilegpu.repeated_programs";
 inline constexpr llvm::StringLiteral kTargetAttr = "tilegpu.target";
 /// Reductions and products are summed in the interpreter's order.
 inline constexpr llvm::StringLiteral kDeterministicAttr = "tilegpu.deterministic";
 inline constexpr llvm::StringLiteral kScratchOffsetAttr = "tilegpu.scratch_offset";
 /// On a kernel's argument: what its tensor map is (TensorMapAttr).
 inline constexpr llvm::StringLiteral kTensorMapAttr = "tilegpu.tensor_map";
+/// On a kernel, and on the module once the kernel is an llvm.func: an affine map, of whose
+/// results none may be negative at a launch; else there are no such boxes, and another
+/// variant of the kernel has to do. Symbols are the kernel's arguments.
+inline constexpr llvm::StringLiteral kLaunchConditionsAttr = "tilegpu.launch_conditions";
+
+/// On the module: the tensor maps that the launcher makes, in the order of the arguments
+/// that they come in.
+inline constexpr llvm::StringLiteral kTensorMapsAttr = "tilegpu.tensor_maps";
 inline constexpr llvm::StringLiteral kCandidatesAttr = "tilegpu.candidates";
 
 /// What the GPU of the module around an op can do: 80 for "sm_80", 90 for "sm_90a".

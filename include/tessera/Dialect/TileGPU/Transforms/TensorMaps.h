@@ -11,15 +11,6 @@
 
 namespace tessera::tilegpu {
 
-/// On a kernel, and on the module once the kernel is an llvm.func: an affine map, of whose
-/// results none may be negative at a launch; else there are no such boxes, and another
-/// variant of the kernel has to do. Symbols are the kernel's arguments.
-inline constexpr llvm::StringLiteral kLaunchConditionsAttr = "tilegpu.launch_conditions";
-
-/// On the module: the tensor maps that the launcher makes, in the order of the arguments
-/// that they come in.
-inline constexpr llvm::StringLiteral kTensorMapsAttr = "tilegpu.tensor_maps";
-
 /// A kernel has at most so many.
 inline constexpr unsigned kMaxTensorMaps = 16;
 
