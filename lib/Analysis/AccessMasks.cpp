@@ -124,3 +124,11 @@ SmallVector<MaskTerm> AccessAnalysis::getMask(Value mask) {
   MaskReader{*this}.read(mask, dims, terms);
   return terms;
 }
+
+int64_t AccessAnalysis::getPrefixRun(Value mask, unsigned dim) {
+  int64_t run = getShape(mask.getType())[dim];
+  for (const MaskTerm &term : getMask(mask))
+    if (term.kind == MaskTerm::General)
+      run = std::min(run, getForm(term.value).constancy[dim]);
+  return std::max(run, getForm(mask).constancy[dim]);
+}

@@ -120,6 +120,9 @@ public:
   /// The terms of a mask. A Bound term may vary on other dimensions through `right`
   /// only if it is General.
   llvm::SmallVector<MaskTerm> getMask(mlir::Value mask);
+  /// In every aligned run of so many elements along `dim` a mask is true for some first
+  /// ones, perhaps none or all, and false for the others.
+  int64_t getPrefixRun(mlir::Value mask, unsigned dim);
   /// The dimensions on which a value varies at all, as far as is known.
   llvm::SmallBitVector variesOn(mlir::Value value);
 

@@ -14,6 +14,10 @@ namespace tessera {
 /// in memory, and how many of them one access moves, `array<i64: dimension, elements>`.
 inline constexpr llvm::StringLiteral kAccessAttr = "tilegpu.access";
 
+/// An attribute on loads and stores: the mask may hold for some first elements of an access
+/// and not for the others. Without it the first one's mask is that of all.
+inline constexpr llvm::StringLiteral kPrefixMasksAttr = "tilegpu.prefix_masks";
+
 /// The widest access of a thread, in bytes.
 inline constexpr int64_t kWidestAccess = 16;
 
@@ -23,7 +27,8 @@ inline constexpr llvm::StringLiteral kRunsAttr = "tilegpu.runs";
 
 /// Decides for every load and store of a module, and notes it on the op: as many
 /// neighbours as the thread has in registers, as lie in a row in memory, as are aligned
-/// together, and as are masked together. Notes on masks where they are constant.
+/// together, and as are masked together, or the first of them. Notes on masks where they are
+/// constant.
 void planAccesses(mlir::ModuleOp module);
 
 /// For each register of a tile an earlier one, or itself, that by the op's runs has the

@@ -4,6 +4,10 @@
 // as a plain LLVM load or store where nothing else is asked for, so that LLVM may reason
 // about it, else as one predicated instruction. Branches around accesses would keep them
 // from being in flight together.
+//
+// Where a mask may end within an access, whole accesses come first, each under the mask of
+// its last element. Behind all of them is one branch, which few threads take, to those
+// that are masked in part: there each element is moved under its own mask.
 
 #include "AccessPlan.h"
 #include "InlinePTX.h"
@@ -79,6 +83,47 @@ SmallVector<Value> unpackWords(ThreadBuilder &thread, const Words &words, ArrayR
 }
 
 //===----------------------------------------------------------------------===//
+// Masks
+//===----------------------------------------------------------------------===//
+
+/// The masks of an op's accesses.
+class AccessMasks {
+public:
+  /// `masks` has one a register, or none; `acting` holds in threads that do anything, null
+  /// for all.
+  AccessMasks(ThreadBuilder &thread, Operation *op, ValueRange masks, Value acting)
+      : thread(thread), masks(masks), acting(acting),
+        mayBePartial(op->hasAttr(kPrefixMasksAttr) && !masks.empty()) {}
+
+  Value ofElement(int64_t number) const {
+    return thread.both(masks.empty() ? Value() : masks[number], acting);
+  }
+  /// Whether all elements of an access are to be moved.
+  Value ofWhole(ArrayRef<int64_t> access) const {
+    return ofElement(mayBePartial ? access.back() : access.front());
+  }
+  /// Whether, in any access, some elements are to be moved and others are not; null if that
+  /// cannot be.
+  Value ofAnyPart(ArrayRef<SmallVector<int64_t>> accesses) const {
+    Value any;
+    if (!mayBePartial)
+      return any;
+    for (ArrayRef<int64_t> access : accesses) {
+      Value part = thread.bitAnd(masks[access.front()],
+                                 thread.bitXor(masks[access.back()], thread.i1(true)));
+      any = any ? thread.bitOr(any, part) : part;
+    }
+    return thread.both(any, acting);
+  }
+
+private:
+  ThreadBuilder &thread;
+  ValueRange masks;
+  Value acting;
+  bool mayBePartial;
+};
+
+//===----------------------------------------------------------------------===//
 // Modifiers
 //===----------------------------------------------------------------------===//
 
@@ -128,19 +173,42 @@ struct LoadPattern : TilePattern<tile::LoadOp> {
     // A volatile load is done once an element, by whoever acts for it.
     Value acting = op.getIsVolatile() ? emitRepresentativePredicate(thread, pointers, op) : Value();
 
+    AccessMasks masks(thread, op, op.getMask() ? adaptor.getMask() : ValueRange(), acting);
+    SmallVector<SmallVector<int64_t>> accesses = getAccesses(op, pointers);
+    Value anyPart = masks.ofAnyPart(accesses);
     SmallVector<Value> registers(addresses.size());
-    for (ArrayRef<int64_t> access : getAccesses(op, pointers)) {
-      Value mask = op.getMask() ? adaptor.getMask()[access[0]] : Value();
+    SmallVector<Value> words; // of all accesses, if some may be masked in part
+    for (ArrayRef<int64_t> access : accesses) {
       SmallVector<Value> others;
       if (op.getOther())
         for (int64_t number : access)
           others.push_back(adaptor.getOther()[number]);
       else
         others.assign(access.size(), thread.zero(element));
-      SmallVector<Value> loaded = loadAccess(op, thread, addresses[access[0]], element, bytes,
-                                             others, thread.both(mask, acting));
+      Value mask = masks.ofWhole(access);
+      if (anyPart) {
+        llvm::append_range(words, loadWords(op, thread, addresses[access[0]], bytes, others, mask));
+        continue;
+      }
+      SmallVector<Value> loaded =
+          loadAccess(op, thread, addresses[access[0]], element, bytes, others, mask);
       for (auto [number, value] : llvm::zip_equal(access, loaded))
         registers[number] = value;
+    }
+    if (anyPart) {
+      auto loadElement = [&](int64_t number, Value other) {
+        return loadAccess(op, thread, addresses[number], element, bytes, other,
+                          masks.ofElement(number))
+            .front();
+      };
+      words = loadParts(thread, anyPart, accesses, words, element, bytes, loadElement);
+      Words each(bytes, accesses.front().size());
+      for (auto [index, access] : llvm::enumerate(accesses))
+        for (auto [number, value] : llvm::zip_equal(
+                 access,
+                 unpackWords(thread, each, ArrayRef(words).slice(index * each.count, each.count),
+                             element, access.size())))
+          registers[number] = value;
     }
     if (op.getIsVolatile()) {
       if (failed(deliver(thread, op, op.getType(), registers)))
@@ -151,15 +219,49 @@ struct LoadPattern : TilePattern<tile::LoadOp> {
   }
 
 private:
+  /// Goes over the elements of accesses once more where any access is masked in part. `words`
+  /// are what they have loaded, and the result is what they have after that.
+  static SmallVector<Value> loadParts(ThreadBuilder &thread, Value anyPart,
+                                      ArrayRef<SmallVector<int64_t>> accesses,
+                                      ArrayRef<Value> words, Type element, int64_t bytes,
+                                      function_ref<Value(int64_t, Value)> loadElement) {
+    OpBuilder &builder = thread.getBuilder();
+    auto branch = thread.create<scf::IfOp>(TypeRange(ValueRange(words)), anyPart,
+                                           /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    Words each(bytes, accesses.front().size());
+    SmallVector<Value> loaded;
+    for (auto [index, access] : llvm::enumerate(accesses)) {
+      SmallVector<Value> elements = unpackWords(
+          thread, each, words.slice(index * each.count, each.count), element, access.size());
+      for (auto [number, value] : llvm::zip_equal(access, elements))
+        value = loadElement(number, value);
+      llvm::append_range(loaded, packWords(thread, each, elements));
+    }
+    thread.create<scf::YieldOp>(loaded);
+    builder.setInsertionPointToStart(branch.elseBlock());
+    thread.create<scf::YieldOp>(words);
+    return SmallVector<Value>(branch.getResults());
+  }
+
+  static std::string getModifier(tile::LoadOp op) {
+    return op.getIsVolatile() ? ".volatile"
+                              : ::getModifier(op.getCache(), op.getEvict(), /*isLoad=*/true);
+  }
+
   static SmallVector<Value> loadAccess(tile::LoadOp op, ThreadBuilder &thread, Value address,
                                        Type element, int64_t bytes, ArrayRef<Value> others,
                                        Value mask) {
-    std::string modifier = op.getIsVolatile()
-                               ? ".volatile"
-                               : getModifier(op.getCache(), op.getEvict(), /*isLoad=*/true);
-    if (!mask && modifier.empty())
+    if (!mask && getModifier(op).empty())
       return loadPlainly(thread, address, element, bytes, others.size());
+    SmallVector<Value> words = loadWords(op, thread, address, bytes, others, mask);
+    return unpackWords(thread, Words(bytes, others.size()), words, element, others.size());
+  }
 
+  /// As an instruction of our own. `others` are the elements where the mask does not hold.
+  static SmallVector<Value> loadWords(tile::LoadOp op, ThreadBuilder &thread, Value address,
+                                      int64_t bytes, ArrayRef<Value> others, Value mask) {
     Words words(bytes, others.size());
     InlinePTX instruction(thread);
     SmallVector<std::string> names;
@@ -170,10 +272,10 @@ private:
       for (Value initial : packWords(thread, words, others))
         names.push_back(instruction.addResult(initial));
     std::string from = instruction.addOperand(address);
-    std::string operation = op.getIsVolatile() ? "ld.volatile.global" : "ld.global" + modifier;
-    SmallVector<Value> packed = instruction.emit(
-        operation + words.suffix + " " + braced(names) + ", [" + from + "];", mask);
-    return unpackWords(thread, words, packed, element, others.size());
+    std::string operation =
+        op.getIsVolatile() ? "ld.volatile.global" : "ld.global" + getModifier(op);
+    return instruction.emit(operation + words.suffix + " " + braced(names) + ", [" + from + "];",
+                            mask);
   }
 
   static SmallVector<Value> loadPlainly(ThreadBuilder &thread, Value address, Type element,
@@ -209,13 +311,20 @@ struct StorePattern : TilePattern<tile::StoreOp> {
     int64_t bytes = tilegpu::getElementBytes(getElementTypeOrSelf(op.getValue().getType()));
     Value acting = emitRepresentativePredicate(thread, pointers, op);
     std::string modifier = getModifier(op.getCache(), op.getEvict(), /*isLoad=*/false);
-    for (ArrayRef<int64_t> access : getAccesses(op, pointers)) {
+    AccessMasks masks(thread, op, op.getMask() ? adaptor.getMask() : ValueRange(), acting);
+    SmallVector<SmallVector<int64_t>> accesses = getAccesses(op, pointers);
+    for (ArrayRef<int64_t> access : accesses) {
       SmallVector<Value> values;
       for (int64_t number : access)
         values.push_back(adaptor.getValue()[number]);
-      Value mask = op.getMask() ? adaptor.getMask()[access[0]] : Value();
-      storeAccess(thread, addresses[access[0]], bytes, values, modifier, thread.both(mask, acting));
+      storeAccess(thread, addresses[access[0]], bytes, values, modifier, masks.ofWhole(access));
     }
+    if (Value anyPart = masks.ofAnyPart(accesses))
+      emitGuarded(thread, anyPart, [&] {
+        // What is stored already is stored again.
+        for (auto [number, value] : llvm::enumerate(adaptor.getValue()))
+          storeAccess(thread, addresses[number], bytes, value, modifier, masks.ofElement(number));
+      });
     rewriter.eraseOp(op);
     return success();
   }

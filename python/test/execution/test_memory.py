@@ -41,6 +41,49 @@ def test_copy_with_any_extent(run, rng, block):
 
 
 @tessera.jit
+def copy_window(x_ptr, out_ptr, n, low, other, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n, other=other)
+    tl.store(out_ptr + offsets, x, mask=(offsets < n + 3) & (offsets >= low))
+
+
+@pytest.mark.parametrize("dtype", ["int1", "int8", "float16", "float32", "float64"])
+@pytest.mark.parametrize("n", [1, 1001, 1023, 1024, 1026, 2040, 3071])
+def test_a_mask_may_end_within_a_vector(run, rng, dtype, n):
+    x = draw(rng, n, dtype)
+    out = np.zeros(3072, numpy_dtype(dtype))
+    expected = out.copy()
+    low, end = min(5, n - 1), min(n + 3, 3072)
+    expected[:n] = x
+    expected[n:end] = 1
+    expected[:low] = 0
+    run(copy_window, (3,), x, out, n, low, 1, BLOCK=1024)
+    np.testing.assert_array_equal(out.view(np.uint8), expected.view(np.uint8))
+
+
+@tessera.jit
+def double_block(x_ptr, out_ptr, rows, columns, stride: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, 16)[:, None]
+    j = tl.arange(0, BLOCK)[None, :]
+    mask = (i < rows) & (j < columns)
+    x = tl.load(x_ptr + i * stride + j, mask=mask, other=0)
+    total = tl.sum(x.to(tl.float32), axis=1)[:, None]
+    tl.store(out_ptr + i * stride + j, x + total.to(x.dtype), mask=mask)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int32"])
+@pytest.mark.parametrize("rows, columns", [(16, 128), (15, 127), (3, 100), (16, 1), (1, 66)])
+def test_rows_that_end_within_a_vector(run, rng, dtype, rows, columns):
+    x = rng.integers(-3, 4, (16, 128)).astype(numpy_dtype(dtype))
+    out = np.full_like(x, 77)
+    expected = out.copy()
+    part = x[:rows, :columns]
+    expected[:rows, :columns] = part + part.sum(axis=1, keepdims=True).astype(x.dtype)
+    run(double_block, (1,), x, out, rows, columns, stride=128, BLOCK=128)
+    np.testing.assert_array_equal(out, expected)
+
+
+@tessera.jit
 def load_other(x_ptr, out_ptr, n, other):
     offsets = tl.arange(0, 64)
     tl.store(out_ptr + offsets, tl.load(x_ptr + offsets, mask=offsets < n, other=other))

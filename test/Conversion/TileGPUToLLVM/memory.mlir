@@ -156,3 +156,40 @@ module attributes {tilegpu.num_warps = 1 : i32} {
     tile.return
   }
 }
+
+// -----
+
+// A bound may lie within an access: whole ones under the mask of their last element, then,
+// where any is masked in part, each element under its own.
+
+#quads = #tilegpu.layout<128, reg = [1, 2], lane = [4, 8, 16, 32, 64]>
+
+// CHECK-LABEL: llvm.func internal @bounded
+// CHECK: %[[FIRST:.*]] = llvm.icmp "slt"
+// CHECK: %[[SECOND:.*]] = llvm.icmp "slt"
+// CHECK: %[[THIRD:.*]] = llvm.icmp "slt"
+// CHECK: %[[LAST:.*]] = llvm.icmp "slt"
+// CHECK: %[[NOT:.*]] = llvm.xor %[[LAST]], %{{.*}} : i1
+// CHECK: %[[PART:.*]] = llvm.and %[[FIRST]], %[[NOT]] : i1
+// CHECK: %[[LOADED:.*]] = llvm.inline_asm {{.*}}ld.global.v4.b32{{.*}} %[[LAST]]
+// CHECK: scf.if %[[PART]] -> (i32, i32, i32, i32)
+// CHECK-COUNT-4: ld.global.b32
+// CHECK: } else {
+// CHECK: llvm.inline_asm {{.*}}st.global.v4.b32{{.*}}%[[LAST]]
+// CHECK: scf.if %[[PART]]
+// CHECK: st.global.b32{{.*}}%[[FIRST]]
+// CHECK: st.global.b32{{.*}}%[[SECOND]]
+// CHECK: st.global.b32{{.*}}%[[THIRD]]
+// CHECK: st.global.b32{{.*}}%[[LAST]]
+module attributes {tilegpu.num_warps = 1 : i32} {
+  tile.func private @bounded(%p: !tile.ptr<i32> {tile.divisibility = 16 : i64}, %n: i32) {
+    %range = tile.range 0 to 128 : tensor<128xi32, #quads>
+    %start = tile.splat %p : !tile.ptr<i32> -> tensor<128x!tile.ptr<i32>, #quads>
+    %pointers = tile.addptr %start, %range : tensor<128x!tile.ptr<i32>, #quads>, tensor<128xi32, #quads>
+    %bound = tile.splat %n : i32 -> tensor<128xi32, #quads>
+    %mask = arith.cmpi slt, %range, %bound : tensor<128xi32, #quads>
+    %x = tile.load %pointers, %mask : tensor<128x!tile.ptr<i32>, #quads>
+    tile.store %pointers, %x, %mask : tensor<128x!tile.ptr<i32>, #quads>
+    tile.return
+  }
+}

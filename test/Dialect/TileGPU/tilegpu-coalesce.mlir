@@ -18,7 +18,8 @@ tile.func @aligned(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}) {
 
 // -----
 
-// What limits a vector: the alignment, and what the mask is constant on.
+// What limits a vector: the alignment, and what the mask is constant on. A bound may lie
+// within a vector.
 // CHECK-DAG: #[[TWO:.+]] = #tilegpu.layout<512, reg = [1, 256], lane = [2, 4, 8, 16, 32], warp = [64, 128]>
 // CHECK-DAG: #[[ONE:.+]] = #tilegpu.layout<512, reg = [128, 256], lane = [1, 2, 4, 8, 16], warp = [32, 64]>
 // CHECK-LABEL: tile.func @limits
@@ -30,8 +31,11 @@ tile.func @limits(%p: !tile.ptr<f32> {tile.divisibility = 8 : i64}, %n: i32) {
   %x = tile.load %q : tensor<512x!tile.ptr<f32>>
   %b = tile.splat %n : i32 -> tensor<512xi32>
   %m = arith.cmpi slt, %i, %b : tensor<512xi32>
-  // CHECK: tile.store %{{.+}}, %{{.+}}, %{{.+}} {tilegpu.candidates = [#[[ONE]]{{.*}}]}
+  // CHECK: tile.store %{{.+}}, %{{.+}}, %{{.+}} {tilegpu.candidates = [#[[TWO]]{{.*}}]}
   tile.store %q, %x, %m : tensor<512x!tile.ptr<f32>>
+  %o = arith.cmpi ne, %i, %b : tensor<512xi32>
+  // CHECK: tile.store %{{.+}}, %{{.+}}, %{{.+}} {tilegpu.candidates = [#[[ONE]]{{.*}}]}
+  tile.store %q, %x, %o : tensor<512x!tile.ptr<f32>>
   tile.return
 }
 

@@ -110,8 +110,13 @@ AccessPattern tessera::tilegpu::getAccessPattern(Operation *op, AccessAnalysis &
                            form.runDivisibility[*contiguous] / pattern.elementBytes,
                            kMaxAccessBytes / pattern.elementBytes,
                            int64_t(1) << numbers.dimBits(*contiguous)});
-  if (Value mask = getAccessMask(op))
-    most = std::min(most, powerOfTwoIn(analysis.getForm(mask).constancy[*contiguous]));
+  if (Value mask = getAccessMask(op)) {
+    // A copy moves all of a vector or nothing; else the few that are masked in part are
+    // moved element by element.
+    int64_t run = isa<AsyncCopyOp>(op) ? analysis.getForm(mask).constancy[*contiguous]
+                                       : analysis.getPrefixRun(mask, *contiguous);
+    most = std::min(most, powerOfTwoIn(run));
+  }
   for (unsigned bit = 0; (int64_t(2) << bit) <= most; ++bit)
     pattern.chain.push_back(numbers.dimShift(*contiguous) + bit);
   if (auto copy = dyn_cast<AsyncCopyOp>(op))
