@@ -90,6 +90,9 @@ static bool hasNoSign(Value value, unsigned depth) {
         return matchPattern(div.getRhs(), m_ConstantInt(&divisor)) &&
                divisor.isStrictlyPositive() && hasNoSign(div.getLhs(), depth + 1);
       })
+      // Not larger than what is divided.
+      .Case<arith::DivUIOp, arith::RemUIOp>(
+          [&](Operation *binary) { return hasNoSign(binary->getOperand(0), depth + 1); })
       .Case<RemIntOp>([&](RemIntOp rem) {
         return rem.getSignedness() == Signedness::Signed ? hasNoSign(rem.getLhs(), depth + 1)
                                                          : both(rem.getLhs(), rem.getRhs());

@@ -29,6 +29,7 @@ CompiledKernel::CompiledKernel(KernelMetadata newMetadata, std::string newObject
     description.numArguments = metadata.arguments.size();
     description.tensorMaps = metadata.tensorMaps;
     description.conditions = metadata.launchConditions;
+    description.repeatedPrograms = metadata.repeatedPrograms;
     onGPU = std::make_unique<cuda::LoadedKernel>(std::move(description), object);
     metadataJSON = metadata.toJSON();
     return;

@@ -75,8 +75,10 @@ void tessera::setTensorMaps(ModuleOp module) {
     for (BlockArgument argument : kernel.getArguments())
       if (tilegpu::TensorMapAttr map = tilegpu::getTensorMap(argument))
         maps.push_back(map);
-    if (Attribute conditions = kernel->getAttr(tilegpu::kLaunchConditionsAttr))
-      module->setAttr(tilegpu::kLaunchConditionsAttr, conditions);
+    for (StringRef name :
+         {StringRef(tilegpu::kLaunchConditionsAttr), StringRef(tilegpu::kRepeatedProgramsAttr)})
+      if (Attribute attribute = kernel->getAttr(name))
+        module->setAttr(name, attribute);
   }
   if (!maps.empty())
     module->setAttr(tilegpu::kTensorMapsAttr, Builder(module.getContext()).getArrayAttr(maps));
@@ -157,6 +159,9 @@ static cuda::TensorMapRecipe toRecipe(tilegpu::TensorMapAttr map,
 static void readTensorMaps(ModuleOp module, KernelMetadata &metadata) {
   metadata.tensorMaps.clear();
   metadata.launchConditions.clear();
+  metadata.repeatedPrograms = 0;
+  if (auto programs = module->getAttrOfType<IntegerAttr>(tilegpu::kRepeatedProgramsAttr))
+    metadata.repeatedPrograms = programs.getInt();
   if (auto maps = module->getAttrOfType<ArrayAttr>(tilegpu::kTensorMapsAttr))
     for (auto map : maps.getAsRange<tilegpu::TensorMapAttr>())
       metadata.tensorMaps.push_back(toRecipe(map, metadata.arguments));
@@ -237,5 +242,6 @@ void tessera::readKernelMetadata(const llvm::Module &module, KernelMetadata &met
   metadata.arguments = std::move(read.arguments);
   metadata.tensorMaps = std::move(read.tensorMaps);
   metadata.launchConditions = std::move(read.launchConditions);
+  metadata.repeatedPrograms = read.repeatedPrograms;
   metadata.sites = std::move(read.sites);
 }

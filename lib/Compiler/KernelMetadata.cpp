@@ -174,6 +174,7 @@ std::string KernelMetadata::toJSON() const {
       {"arguments", toArray(arguments)},
       {"tensor_maps", toArray(tensorMaps)},
       {"launch_conditions", toArray(launchConditions)},
+      {"repeated_programs", repeatedPrograms},
       {"sites", toArray(siteCopies)},
       {"stage_ms", std::move(times)},
       {"remarks", std::move(remarkArray)},
@@ -201,7 +202,8 @@ KernelMetadata KernelMetadata::fromJSON(StringRef text) {
       map.map("num_registers", metadata.numRegisters) &&
       map.map("spill_bytes", metadata.spillBytes) && map.map("arguments", metadata.arguments) &&
       map.map("tensor_maps", metadata.tensorMaps) &&
-      map.map("launch_conditions", metadata.launchConditions) && map.map("sites", metadata.sites) &&
+      map.map("launch_conditions", metadata.launchConditions) &&
+      map.map("repeated_programs", metadata.repeatedPrograms) && map.map("sites", metadata.sites) &&
       map.map("stage_ms", metadata.stageTimes) && map.map("remarks", metadata.remarks);
   if (!isRead)
     throw InternalError("kernel metadata: " + toString(root.getError()));

@@ -68,6 +68,9 @@ struct KernelMetadata {
   /// not be negative for that.
   std::vector<cuda::TensorMapRecipe> tensorMaps;
   std::vector<cuda::LaunchExpression> launchConditions;
+  /// If not 0, so many programs a multiprocessor do the work of the grid, whose extents are
+  /// passed in front of the tensor maps.
+  int repeatedPrograms = 0;
   std::vector<KernelSite> sites;
   /// Milliseconds spent on the way to each stage, in order, and on loading the object.
   std::vector<StageTime> stageTimes;
@@ -78,8 +81,8 @@ struct KernelMetadata {
   ///  "spill_bytes", "arguments": [{"type", "loaded", "stored"}],
   ///  "tensor_maps": [{"base", "element", "bytes", "swizzle",
   ///                   "dims": [{"extent", "stride", "box"}]}], "launch_conditions",
-  ///  "sites": [{"message", "file", "line", "column"}], "stage_ms": [[stage, ms]],
-  ///  "remarks": [text]}
+  ///  "repeated_programs", "sites": [{"message", "file", "line", "column"}],
+  ///  "stage_ms": [[stage, ms]], "remarks": [text]}
   /// Extents, strides and conditions are sums: [[factor, [argument, its bits], ...], ...].
   std::string toJSON() const;
   /// Throws InternalError if `json` is not what toJSON wrote.

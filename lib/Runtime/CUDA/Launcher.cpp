@@ -138,14 +138,26 @@ bool LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], cons
   CurrentContext context(device);
   Function function = getFunction(device);
   // An argument is as wide as its type; the driver reads that many bytes of its slot.
-  constexpr size_t kFew = 16 + kMaxTensorMaps;
+  constexpr size_t kFew = 16 + 3 + kMaxTensorMaps;
   void *few[kFew];
   std::vector<void *> many;
   void **parameters = few;
-  size_t numMaps = description.tensorMaps.size();
-  if (description.numArguments + numMaps > kFew) {
-    many.resize(description.numArguments + numMaps);
+  size_t numMaps = description.tensorMaps.size(), numHidden = 0;
+  if (description.numArguments + 3 + numMaps > kFew) {
+    many.resize(description.numArguments + 3 + numMaps);
     parameters = many.data();
+  }
+  int32_t extents[3] = {grid[0], grid[1], grid[2]}, launched[3] = {grid[0], grid[1], grid[2]};
+  if (description.repeatedPrograms) {
+    for (int32_t &extent : extents)
+      parameters[description.numArguments + numHidden++] = &extent;
+    // The number of a program is an i32, and so is that beyond the last one.
+    int64_t programs = int64_t(grid[0]) * grid[1], limit = int64_t(1) << 30;
+    int64_t most = int64_t(description.repeatedPrograms) * getDevice(device).multiprocessors;
+    if (programs > limit || programs * grid[2] > limit)
+      return false;
+    launched[0] = static_cast<int32_t>(std::min(programs * grid[2], most));
+    launched[1] = launched[2] = 1;
   }
   TensorMap maps[kMaxTensorMaps];
   if (failsCondition(description.conditions, slots))
@@ -153,13 +165,13 @@ bool LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], cons
   for (size_t index = 0; index < numMaps; ++index) {
     if (!encode(description.tensorMaps[index], slots, maps[index]))
       return false;
-    parameters[description.numArguments + index] = &maps[index];
+    parameters[description.numArguments + numHidden + index] = &maps[index];
   }
   for (int index = 0; index < description.numArguments; ++index)
     parameters[index] = const_cast<uint64_t *>(&slots[index]);
-  int code =
-      getDriver().cuLaunchKernel(function, grid[0], grid[1], grid[2], 32 * description.numWarps, 1,
-                                 1, description.sharedBytes, stream, parameters, nullptr);
+  int code = getDriver().cuLaunchKernel(function, launched[0], launched[1], launched[2],
+                                        32 * description.numWarps, 1, 1, description.sharedBytes,
+                                        stream, parameters, nullptr);
   if (code != 0)
     fail(code, device, grid);
   launchLog.add(loggedName, grid);

@@ -26,6 +26,9 @@ struct KernelDescription {
   std::vector<TensorMapRecipe> tensorMaps;
   /// What must not be negative for the maps to be what the kernel takes them for.
   std::vector<LaunchExpression> conditions;
+  /// If not 0, so many programs a multiprocessor do the work of the grid, one after the
+  /// other; the grid's extents are arguments in front of the tensor maps.
+  int repeatedPrograms = 0;
 };
 
 class LoadedKernel {

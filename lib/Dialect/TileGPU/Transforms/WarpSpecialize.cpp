@@ -29,6 +29,7 @@
 
 #include "ConsumerLoop.h"
 #include "LoopSlice.h"
+#include "RepeatedPrograms.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
@@ -37,6 +38,9 @@
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::tilegpu;
+
+/// Shared memory for barriers, where everything is counted.
+static constexpr int64_t kBarrierBytes = 4 << 10;
 
 namespace tessera::tilegpu {
 #define GEN_PASS_DEF_TILEGPUWARPSPECIALIZEPASS
@@ -59,13 +63,14 @@ struct Registers {
       return llvm::alignDown(std::min(kMost, kOfMultiprocessor / threads), kStep);
     };
     alone = share(warps + 1);
+    half = share(2 * (warps + 1));
     int64_t entry = share(warps + kWarpsInGroup);
     if (warps % kWarpsInGroup == 0 && entry >= kForCopies)
       shared = llvm::alignDown(
           std::min(kMost, entry + (entry - kForCopies) * kWarpsInGroup / warps), kStep);
   }
 
-  int64_t alone, shared = 0;
+  int64_t alone, half, shared = 0;
 };
 
 /// A kernel, and what becomes of its loops.
@@ -84,6 +89,7 @@ private:
   std::string planLoad(BoxLoop &planned, tile::LoadOp load);
   void joinChannels(BoxLoop &planned);
   bool planSlots();
+  bool fitTwice() const;
   int64_t getWantedRegisters(const BoxLoop &planned) const;
   std::string whyNotAround(scf::ForOp loop);
   std::string whyNotAgain(Value value);
@@ -110,6 +116,8 @@ private:
   llvm::DenseMap<Operation *, unsigned> ofLoop;
   SmallVector<Channel> channels;
   unsigned slots = 0;
+  /// Whether one program after the other is done.
+  bool repeats = false;
   llvm::DenseMap<Operation *, BlockArgument> maps;
 };
 
@@ -358,6 +366,14 @@ void Specializer::joinChannels(BoxLoop &planned) {
   }
 }
 
+/// Whether two programs have registers enough at once.
+bool Specializer::fitTwice() const {
+  int64_t wanted = 0;
+  for (const BoxLoop &planned : loops)
+    wanted = std::max(wanted, getWantedRegisters(planned));
+  return wanted <= Registers(warps).half;
+}
+
 bool Specializer::planSlots() {
   int64_t perSlot = 0, others = 0;
   for (const Channel &channel : channels)
@@ -373,15 +389,31 @@ bool Specializer::planSlots() {
     if (auto buffer = dyn_cast<LocalAllocOp>(op); buffer && !replaced.contains(op))
       others += buffer.getType().getNumBytes();
     // Rings that are filled while results are stored leave room for their exchange.
-    if (auto store = dyn_cast<tile::StoreOp>(op); store && isInLoop)
+    if (auto store = dyn_cast<tile::StoreOp>(op))
       if (auto tile = dyn_cast<RankedTensorType>(store.getValue().getType()))
         stored = std::max(stored, tile.getNumElements() * getElementBytes(tile.getElementType()));
   });
-  int64_t fitting = (limit - std::max(stored, kExchangeBytes) - others) / perSlot;
-  // The operands of a product that goes on take a slot more.
-  unsigned wanted = 0;
-  for (const BoxLoop &planned : loops)
+  stored = std::max(stored + kBarrierBytes, kExchangeBytes);
+  auto getFitting = [&](bool isStored) {
+    return (limit - (isStored ? stored : kExchangeBytes) - others) / perSlot;
+  };
+  int64_t fitting = getFitting(isInLoop);
+  unsigned wanted = 0, least = 0;
+  for (const BoxLoop &planned : loops) {
+    // The operands of a product that goes on take a slot more.
     wanted = std::max(wanted, planned.stages + (planned.asyncDot ? 1 : 0));
+    least = std::max(least, planned.stages);
+  }
+  // But rather two programs at once, of which one multiplies while the other stores.
+  int64_t half = (limit / 2 - (isInLoop ? stored : kBarrierBytes) - others) / perSlot;
+  constexpr unsigned kFewest = 3;
+  if (fitting >= wanted && half >= least && fitTwice()) {
+    wanted = std::min<int64_t>(wanted, half);
+  } else if (!isInLoop && getFitting(/*isStored=*/true) >= std::min(wanted, kFewest) &&
+             RepeatedPrograms::isPossible(kernel)) {
+    repeats = true;
+    fitting = getFitting(/*isStored=*/true);
+  }
   slots = std::clamp<int64_t>(fitting, 0, wanted);
   scf::ForOp first = loops.front().loop;
   if (slots < 2)
@@ -614,6 +646,22 @@ void Specializer::endRings(Block *block) {
     channel.deallocate(builder, last->getLoc());
 }
 
+/// Puts what the default region does into the loop over programs.
+static void repeat(const RepeatedPrograms &programs, Block *body) {
+  OpBuilder builder = OpBuilder::atBlockEnd(body);
+  Location loc = body->getParentOp()->getLoc();
+  scf::ForOp loop = programs.emitLoop(builder, ValueRange());
+  for (Operation &op : llvm::make_early_inc_range(*body))
+    if (&op != loop)
+      op.moveBefore(loop.getBody(), loop.getBody()->end());
+  OpBuilder inside = OpBuilder::atBlockBegin(loop.getBody());
+  IRMapping mapping;
+  programs.mapIds(inside, loop, mapping);
+  programs.replaceIds(mapping);
+  inside.setInsertionPointToEnd(loop.getBody());
+  scf::YieldOp::create(inside, loc);
+}
+
 LogicalResult Specializer::rewrite() {
   Location loc = kernel.getLoc();
   for (BoxLoop &planned : loops)
@@ -629,6 +677,11 @@ LogicalResult Specializer::rewrite() {
   for (Operation &op : body->without_terminator())
     old.push_back(&op);
   OpBuilder builder(body->getTerminator());
+  std::optional<RepeatedPrograms> programs;
+  if (repeats) {
+    programs.emplace(kernel);
+    programs->emitBounds(builder);
+  }
   for (Channel &channel : channels)
     channel.allocate(builder, loc, slots, warps);
   WarpSpecializeOp regions = emitRegions(builder);
@@ -643,9 +696,22 @@ LogicalResult Specializer::rewrite() {
   SmallVector<ChannelPlace> places;
   for (const Channel &channel : channels)
     places.push_back(channel.getFirst(builder, loc));
-  emitCopies(builder, own, IRMapping(), places);
+  IRMapping mapping;
+  if (programs) {
+    SmallVector<unsigned> all = llvm::to_vector(llvm::seq<unsigned>(channels.size()));
+    scf::ForOp loop = programs->emitLoop(builder, getValues(all, places));
+    OpBuilder inside = OpBuilder::atBlockEnd(loop.getBody());
+    setValues(all, places, loop.getRegionIterArgs());
+    programs->mapIds(inside, loop, mapping);
+    emitCopies(inside, own, mapping, places);
+    scf::YieldOp::create(inside, loc, getValues(all, places));
+  } else {
+    emitCopies(builder, own, mapping, places);
+  }
   PartitionEndOp::create(builder, loc);
 
+  if (programs)
+    repeat(*programs, own);
   endRings(own);
   builder.setInsertionPointToStart(own);
   places.clear();

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "RepeatedPrograms.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Interfaces/CallInterfaces.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+static constexpr unsigned kAxes = 3;
+
+/// Whether a scalar depends on which program it is.
+static bool dependsOnProgram(Value value) {
+  SmallVector<Value> work{value};
+  llvm::SmallDenseSet<Value, 16> seen;
+  while (!work.empty()) {
+    Value next = work.pop_back_val();
+    if (!seen.insert(next).second)
+      continue;
+    Operation *op = next.getDefiningOp();
+    if (!op)
+      continue;
+    if (isa<tile::ProgramIdOp, tile::LoadOp>(op) || op->getNumRegions() != 0)
+      return true;
+    llvm::append_range(work, op->getOperands());
+  }
+  return false;
+}
+
+bool RepeatedPrograms::isPossible(tile::FuncOp kernel) {
+  WalkResult result = kernel.walk([&](Operation *op) {
+    if (isa<tile::AtomicCASOp, tile::AtomicRMWOp, tile::AtomicLoadOp, tile::AtomicStoreOp,
+            tile::BarrierOp, tile::NumProgramsOp, CallOpInterface, scf::WhileOp>(op))
+      return WalkResult::interrupt();
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      for (Value bound : {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()})
+        if (dependsOnProgram(bound))
+          return WalkResult::interrupt();
+    if (auto load = dyn_cast<tile::LoadOp>(op); load && load.getIsVolatile())
+      return WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  return !result.wasInterrupted();
+}
+
+RepeatedPrograms::RepeatedPrograms(tile::FuncOp kernel) : kernel(kernel) {
+  kernel.walk([&](tile::ProgramIdOp op) { old.push_back(op); });
+  // Tensor maps come last.
+  unsigned at = 0;
+  while (at < kernel.getNumArguments() && !isa<TensorMapType>(kernel.getArgument(at).getType()))
+    ++at;
+  Builder builder(kernel.getContext());
+  for (unsigned axis = 0; axis < kAxes; ++axis) {
+    (void)kernel.insertArgument(at + axis, builder.getI32Type(), DictionaryAttr(), kernel.getLoc());
+    extents.push_back(kernel.getArgument(at + axis));
+  }
+  kernel->setAttr(kRepeatedProgramsAttr, builder.getI32IntegerAttr(1));
+}
+
+void RepeatedPrograms::emitBounds(OpBuilder &builder) {
+  Location loc = kernel.getLoc();
+  first = tile::ProgramIdOp::create(builder, loc, builder.getI32Type(), 0);
+  step = tile::NumProgramsOp::create(builder, loc, builder.getI32Type(), 0);
+  count = extents[0];
+  for (unsigned axis = 1; axis < kAxes; ++axis)
+    count = arith::MulIOp::create(builder, loc, count, extents[axis]);
+}
+
+scf::ForOp RepeatedPrograms::emitLoop(OpBuilder &builder, ValueRange inits) const {
+  auto loop = scf::ForOp::create(builder, tile::FuncOp(kernel).getLoc(), first, count, step, inits);
+  if (!loop.getBody()->empty())
+    loop.getBody()->back().erase();
+  return loop;
+}
+
+void RepeatedPrograms::mapIds(OpBuilder &builder, scf::ForOp loop, IRMapping &mapping) const {
+  Location loc = loop.getLoc();
+  // Two axes are rarely in use.
+  SmallVector<Value, 3> ids(kAxes);
+  Value rest = loop.getInductionVar();
+  for (unsigned axis = 0; axis < kAxes; ++axis) {
+    bool isUsed = llvm::any_of(old, [&](Operation *op) {
+      return static_cast<unsigned>(cast<tile::ProgramIdOp>(op).getAxis()) >= axis;
+    });
+    if (!isUsed)
+      break;
+    ids[axis] = arith::RemUIOp::create(builder, loc, rest, extents[axis]);
+    rest = arith::DivUIOp::create(builder, loc, rest, extents[axis]);
+  }
+  for (Operation *op : old)
+    mapping.map(op->getResult(0), ids[cast<tile::ProgramIdOp>(op).getAxis()]);
+}
+
+void RepeatedPrograms::replaceIds(const IRMapping &mapping) const {
+  for (Operation *op : old) {
+    op->getResult(0).replaceAllUsesWith(mapping.lookup(op->getResult(0)));
+    op->erase();
+  }
+}

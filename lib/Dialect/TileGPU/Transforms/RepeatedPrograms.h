@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The programs of a grid, done by as many as the GPU has at once, each one program after
+// the other:
+//
+//     kernel(args)                        kernel(args, gx, gy, gz)
+//       id = program_id(0)        becomes   for t from program_id(0) to gx * gy * gz
+//       ...                                                    step num_programs(0):
+//                                             id = t % gx
+//                                             ...
+//
+// A program that does not look at what others are doing cannot tell the difference. What
+// is gained is the time between programs: whoever orders copies begins with those of the
+// next one while this one's result is stored.
+
+#ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_REPEATEDPROGRAMS_H
+#define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_REPEATEDPROGRAMS_H
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+
+namespace tessera::tilegpu {
+
+class RepeatedPrograms {
+public:
+  /// Whether programs do not look at each other, and are of about the same length: the
+  /// bounds of their loops do not depend on which one it is.
+  static bool isPossible(tile::FuncOp kernel);
+
+  /// Gives the kernel the arguments for it.
+  explicit RepeatedPrograms(tile::FuncOp kernel);
+
+  /// Everything that the loop needs, where both regions see it.
+  void emitBounds(mlir::OpBuilder &builder);
+  /// The loop over programs, without a terminator.
+  mlir::scf::ForOp emitLoop(mlir::OpBuilder &builder, mlir::ValueRange inits) const;
+  /// Maps the ids and counts that ops give to those of the program of the loop around.
+  void mapIds(mlir::OpBuilder &builder, mlir::scf::ForOp loop, mlir::IRMapping &mapping) const;
+  /// Puts them in the place of the ops.
+  void replaceIds(const mlir::IRMapping &mapping) const;
+
+private:
+  tile::FuncOp kernel;
+  mlir::SmallVector<mlir::Value, 3> extents;
+  mlir::SmallVector<mlir::Operation *> old;
+  mlir::Value first, count, step;
+};
+
+} // namespace tessera::tilegpu
+
+#endif // TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_REPEATEDPROGRAMS_H
