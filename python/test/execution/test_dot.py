@@ -157,3 +157,36 @@ def test_products_of_bf16_on_this_machine(rng, shape):
     # Products are exact, and each of k sums is off by at most half an ulp of what it sums.
     bound = k * 2.0**-24 * (np.abs(wide_a) @ np.abs(wide_b))
     assert (np.abs(c - wide_a @ wide_b) <= bound).all()
+
+
+@tessera.jit
+def wrapped_matmul(
+    a_ptr, b_ptr, c_ptr, sums_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):
+    """Rows and columns stay in range by remainders, as many kernels have it."""
+    rows, columns = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)  # fmt: skip
+    ks = tl.arange(0, BK)
+    a_ptrs = a_ptr + (rows % M)[:, None] * K + ks[None, :]
+    b_ptrs = b_ptr + ks[:, None] * N + (columns % N)[None, :]
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    sums = tl.zeros((BM,), dtype=tl.float32)
+    for k in range(0, K, BK):
+        a = tl.load(a_ptrs, mask=ks[None, :] < K - k, other=0.0)
+        b = tl.load(b_ptrs, mask=ks[:, None] < K - k, other=0.0)
+        acc = tl.dot(a, b, acc)
+        sums += tl.sum(a.to(tl.float32), 1)
+        a_ptrs += BK
+        b_ptrs += BK * N
+    c_ptrs = c_ptr + rows[:, None] * N + columns[None, :]
+    tl.store(c_ptrs, acc, mask=(rows[:, None] < M) & (columns[None, :] < N))
+    tl.store(sums_ptr + rows, sums, mask=rows < M)
+
+
+@pytest.mark.parametrize("shape", [(16, 32, 16), (50, 70, 40), (3, 5, 7)])
+def test_operands_whose_rows_wrap(run, rng, shape):
+    m, n, k = shape
+    a, b = (rng.integers(-4, 5, size).astype("f2") for size in ((m, k), (k, n)))
+    c, sums = np.full((m, n), np.nan, "f4"), np.full(m, np.nan, "f4")
+    run(wrapped_matmul, (-(-m // 16), -(-n // 32)), a, b, c, sums, m, n, k, BM=16, BN=32, BK=16)
+    np.testing.assert_array_equal(c, a.astype("f8") @ b.astype("f8"))
+    np.testing.assert_array_equal(sums, a.astype("f8").sum(1))

@@ -210,6 +210,31 @@ def TileLowerDescriptorsPass : Pass<"tile-lower-descriptors", "::mlir::ModuleOp"
     "::mlir::ub::UBDialect"];
 }
 
+def TileMaskWrapsPass : Pass<"tile-mask-wraps", "::tessera::tile::FuncOp"> {
+  let summary = "Masks loads at indices that wrap, where what is loaded there is not stored";
+  let description = [{
+    An index `x % extent` in addresses becomes `x`, and the loads there get the mask
+    `x < extent`, if on every way from these loads what lies beyond the extent is left
+    out when it is stored. Rows of a product depend on rows alone, and so do sums along
+    another dimension. A box then has bounds (Analysis/BoxAccess.h), and neighbours are
+    neighbours for certain.
+
+    ```mlir
+    %i = tile.rem_int signed %x, %extent : tensor<64xi32>
+    %p = tile.addptr %base, %i : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    %y = tile.load %p : tensor<64x!tile.ptr<f32>>
+    ```
+    becomes
+    ```mlir
+    %inside = arith.cmpi slt, %x, %extent : tensor<64xi32>
+    %p = tile.addptr %base, %x : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    %y = tile.load %p, %inside : tensor<64x!tile.ptr<f32>>
+    ```
+  }];
+  let statistics = [Statistic<"numMasked", "masked", "Number of remainders made masks">];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def TileVersionWrapsPass : Pass<"tile-version-wraps", "::tessera::tile::FuncOp"> {
   let summary = "Has programs whose indices do not wrap run code that cannot wrap";
   let description = [{

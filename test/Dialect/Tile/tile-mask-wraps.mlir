@@ -1,0 +1,122 @@
+// RUN: tessera-opt --tile-mask-wraps %s | FileCheck %s
+
+// A product whose rows and columns wrap, and are masked when they are stored.
+// CHECK-LABEL: tile.func @product
+// CHECK-NOT: tile.rem_int
+// CHECK: %[[ROWS:.+]] = arith.cmpi slt, %{{.+}}, %{{.+}} : tensor<16xi32>
+// CHECK: %[[DOWN:.+]] = tile.expand_dims %[[ROWS]] {axis = 1 : i32}
+// CHECK: %[[IN_ROWS:.+]] = tile.broadcast %[[DOWN]] : tensor<16x1xi1> -> tensor<16x32xi1>
+// CHECK: %[[COLUMNS:.+]] = arith.cmpi slt, %{{.+}}, %{{.+}} : tensor<16xi32>
+// CHECK: %[[ALONG:.+]] = tile.expand_dims %[[COLUMNS]] {axis = 0 : i32}
+// CHECK: %[[IN_COLUMNS:.+]] = tile.broadcast %[[ALONG]] : tensor<1x16xi1> -> tensor<32x16xi1>
+// CHECK: scf.for
+// CHECK: %[[BOTH:.+]] = arith.andi %{{.+}}, %[[IN_ROWS]]
+// CHECK: tile.load %{{.+}}, %[[BOTH]], %{{.+}} : tensor<16x32x!tile.ptr<f32>>
+// CHECK: tile.load %{{.+}}, %[[IN_COLUMNS]] : tensor<32x16x!tile.ptr<f32>>
+tile.func @product(%a: !tile.ptr<f32>, %b: !tile.ptr<f32>, %c: !tile.ptr<f32>, %m: i32, %n: i32, %k: i32) {
+  %c0 = arith.constant 0 : i32
+  %c16 = arith.constant 16 : i32
+  %c32 = arith.constant 32 : i32
+  %zeros = arith.constant dense<0.0> : tensor<16x16xf32>
+  %none = arith.constant dense<0.0> : tensor<16x32xf32>
+  %pid = tile.program_id 0
+  %first = arith.muli %pid, %c16 : i32
+  %firsts = tile.splat %first : i32 -> tensor<16xi32>
+  %range = tile.range 0 to 16 : tensor<16xi32>
+  %ks = tile.range 0 to 32 : tensor<32xi32>
+  %x = arith.addi %firsts, %range : tensor<16xi32>
+  %ms = tile.splat %m : i32 -> tensor<16xi32>
+  %ns = tile.splat %n : i32 -> tensor<16xi32>
+  %row = tile.rem_int signed %x, %ms : tensor<16xi32>
+  %column = tile.rem_int signed %x, %ns : tensor<16xi32>
+  %rows = tile.expand_dims %row {axis = 1 : i32} : tensor<16xi32> -> tensor<16x1xi32>
+  %lds = tile.splat %k : i32 -> tensor<16x1xi32>
+  %down = arith.muli %rows, %lds : tensor<16x1xi32>
+  %ap = tile.splat %a : !tile.ptr<f32> -> tensor<16x1x!tile.ptr<f32>>
+  %a1 = tile.addptr %ap, %down : tensor<16x1x!tile.ptr<f32>>, tensor<16x1xi32>
+  %a2 = tile.broadcast %a1 : tensor<16x1x!tile.ptr<f32>> -> tensor<16x32x!tile.ptr<f32>>
+  %k1 = tile.expand_dims %ks {axis = 0 : i32} : tensor<32xi32> -> tensor<1x32xi32>
+  %k2 = tile.broadcast %k1 : tensor<1x32xi32> -> tensor<16x32xi32>
+  %a3 = tile.addptr %a2, %k2 : tensor<16x32x!tile.ptr<f32>>, tensor<16x32xi32>
+  %k3 = tile.expand_dims %ks {axis = 1 : i32} : tensor<32xi32> -> tensor<32x1xi32>
+  %ldbs = tile.splat %n : i32 -> tensor<32x1xi32>
+  %downb = arith.muli %k3, %ldbs : tensor<32x1xi32>
+  %bp = tile.splat %b : !tile.ptr<f32> -> tensor<32x1x!tile.ptr<f32>>
+  %b1 = tile.addptr %bp, %downb : tensor<32x1x!tile.ptr<f32>>, tensor<32x1xi32>
+  %b2 = tile.broadcast %b1 : tensor<32x1x!tile.ptr<f32>> -> tensor<32x16x!tile.ptr<f32>>
+  %columns = tile.expand_dims %column {axis = 0 : i32} : tensor<16xi32> -> tensor<1x16xi32>
+  %columns2 = tile.broadcast %columns : tensor<1x16xi32> -> tensor<32x16xi32>
+  %b3 = tile.addptr %b2, %columns2 : tensor<32x16x!tile.ptr<f32>>, tensor<32x16xi32>
+  %acc = scf.for %at = %c0 to %k step %c32 iter_args(%sum = %zeros) -> (tensor<16x16xf32>) : i32 {
+    %left = arith.subi %k, %at : i32
+    %lefts = tile.splat %left : i32 -> tensor<16x32xi32>
+    %in = arith.cmpi slt, %k2, %lefts : tensor<16x32xi32>
+    %u = tile.load %a3, %in, %none : tensor<16x32x!tile.ptr<f32>>
+    %v = tile.load %b3 : tensor<32x16x!tile.ptr<f32>>
+    %d = tile.dot %u, %v, %sum {precision = 0 : i32, max_imprecise_acc = 0 : i32} : tensor<16x32xf32>, tensor<32x16xf32> -> tensor<16x16xf32>
+    scf.yield %d : tensor<16x16xf32>
+  }
+  %result = arith.addf %acc, %acc : tensor<16x16xf32>
+  %xr = tile.expand_dims %x {axis = 1 : i32} : tensor<16xi32> -> tensor<16x1xi32>
+  %xc = tile.expand_dims %x {axis = 0 : i32} : tensor<16xi32> -> tensor<1x16xi32>
+  %mr = tile.splat %m : i32 -> tensor<16x1xi32>
+  %nc = tile.splat %n : i32 -> tensor<1x16xi32>
+  %inm = arith.cmpi slt, %xr, %mr : tensor<16x1xi32>
+  %inn = arith.cmpi slt, %xc, %nc : tensor<1x16xi32>
+  %inm2 = tile.broadcast %inm : tensor<16x1xi1> -> tensor<16x16xi1>
+  %inn2 = tile.broadcast %inn : tensor<1x16xi1> -> tensor<16x16xi1>
+  %inside = arith.andi %inm2, %inn2 : tensor<16x16xi1>
+  %cp = tile.splat %c : !tile.ptr<f32> -> tensor<16x16x!tile.ptr<f32>>
+  %xr2 = tile.broadcast %xr : tensor<16x1xi32> -> tensor<16x16xi32>
+  %c1 = tile.addptr %cp, %xr2 : tensor<16x16x!tile.ptr<f32>>, tensor<16x16xi32>
+  tile.store %c1, %result, %inside : tensor<16x16x!tile.ptr<f32>>
+  tile.return
+}
+
+// What is stored everywhere, summed up over the index, kept as the index itself, or masked by
+// another bound needs what is loaded beyond.
+// CHECK-LABEL: tile.func @needed
+// CHECK-COUNT-4: tile.rem_int
+tile.func @needed(%a: !tile.ptr<f32>, %c: !tile.ptr<f32>, %d: !tile.ptr<i32>, %n: i32, %m: i32) {
+  %range = tile.range 0 to 16 : tensor<16xi32>
+  %pid = tile.program_id 0
+  %pids = tile.splat %pid : i32 -> tensor<16xi32>
+  %ns = tile.splat %n : i32 -> tensor<16xi32>
+  %ms = tile.splat %m : i32 -> tensor<16xi32>
+  %ap = tile.splat %a : !tile.ptr<f32> -> tensor<16x!tile.ptr<f32>>
+  %cp = tile.splat %c : !tile.ptr<f32> -> tensor<16x!tile.ptr<f32>>
+  %out = tile.addptr %cp, %range : tensor<16x!tile.ptr<f32>>, tensor<16xi32>
+
+  %x0 = arith.addi %range, %pids : tensor<16xi32>
+  %i0 = tile.rem_int signed %x0, %ns : tensor<16xi32>
+  %p0 = tile.addptr %ap, %i0 : tensor<16x!tile.ptr<f32>>, tensor<16xi32>
+  %y0 = tile.load %p0 : tensor<16x!tile.ptr<f32>>
+  tile.store %out, %y0 : tensor<16x!tile.ptr<f32>>
+
+  %x1 = arith.muli %range, %pids : tensor<16xi32>
+  %i1 = tile.rem_int signed %x1, %ns : tensor<16xi32>
+  %p1 = tile.addptr %ap, %i1 : tensor<16x!tile.ptr<f32>>, tensor<16xi32>
+  %y1 = tile.load %p1 : tensor<16x!tile.ptr<f32>>
+  %sum = tile.reduce (%y1) {axis = 0 : i32} : (tensor<16xf32>) -> f32 {
+  ^bb0(%l: f32, %r: f32):
+    %lr = arith.addf %l, %r : f32
+    tile.reduce_return %lr : f32
+  }
+  tile.store %c, %sum : !tile.ptr<f32>
+
+  %x2 = arith.subi %range, %pids : tensor<16xi32>
+  %i2 = tile.rem_int signed %x2, %ns : tensor<16xi32>
+  %p2 = tile.addptr %ap, %i2 : tensor<16x!tile.ptr<f32>>, tensor<16xi32>
+  %y2 = tile.load %p2 : tensor<16x!tile.ptr<f32>>
+  %in2 = arith.cmpi slt, %x2, %ns : tensor<16xi32>
+  tile.store %out, %y2, %in2 : tensor<16x!tile.ptr<f32>>
+  %dp = tile.splat %d : !tile.ptr<i32> -> tensor<16x!tile.ptr<i32>>
+  tile.store %dp, %i2, %in2 : tensor<16x!tile.ptr<i32>>
+
+  %i3 = tile.rem_int signed %range, %ns : tensor<16xi32>
+  %p3 = tile.addptr %ap, %i3 : tensor<16x!tile.ptr<f32>>, tensor<16xi32>
+  %y3 = tile.load %p3 : tensor<16x!tile.ptr<f32>>
+  %in3 = arith.cmpi slt, %range, %ms : tensor<16xi32>
+  tile.store %out, %y3, %in3 : tensor<16x!tile.ptr<f32>>
+  tile.return
+}
