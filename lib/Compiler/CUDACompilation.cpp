@@ -50,7 +50,8 @@ void CUDACompilation::lowerToLLVMDialect(ModuleOp module) {
   pipeline.arch = target.arch;
   pipeline.numWarps = options.numWarps;
   pipeline.numStages = options.numStages;
-  pipeline.tensorMaps = options.tensorMaps;
+  // Warps that hand registers to others need all that there are.
+  pipeline.tensorMaps = options.tensorMaps && options.maxRegisters == 0;
   pipeline.deterministic = options.deterministic;
   pipeline.fpFusion = options.fpFusion;
 
@@ -95,6 +96,30 @@ static bool allowOneProgram(std::string &ptx) {
   return true;
 }
 
+/// Gives kernels the user's limit of registers, in the place of our estimate of programs. As
+/// an argument of ptxas it would give way to how many threads there are.
+static void limitRegisters(std::string &ptx, int registers) {
+  std::string limited;
+  for (llvm::StringRef rest = ptx; !rest.empty();) {
+    auto [line, others] = rest.split('\n');
+    if (!line.starts_with(".minnctapersm"))
+      limited += line.str() + "\n";
+    if (line.starts_with(".reqntid"))
+      limited += ".maxnreg " + std::to_string(registers) + "\n";
+    rest = others;
+  }
+  ptx = std::move(limited);
+}
+
+/// What ptxas says of wgmma is about products, but it names no line: that of the first one.
+static std::string addPlace(const std::string &warning, llvm::ArrayRef<std::string> remarks) {
+  if (llvm::StringRef(warning).contains("wgmma"))
+    for (llvm::StringRef remark : remarks)
+      if (remark.ends_with("by wgmma"))
+        return remark.split(": product").first.str() + ": " + warning;
+  return warning;
+}
+
 PtxasOptions CUDACompilation::getPtxasOptions() const {
   PtxasOptions assembler;
   assembler.path = findPtxas(options.ptxas);
@@ -124,6 +149,8 @@ std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<ll
   checkLLVM("generating code");
   if (std::optional<std::string> text = readOverride("ptx"))
     ptx = *text;
+  else if (options.maxRegisters)
+    limitRegisters(ptx, options.maxRegisters);
   record("ptx");
   if (isShown())
     show("ptx", ptx);
@@ -140,7 +167,10 @@ std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<ll
     else
       readRegisters(assembled);
   }
-  llvm::append_range(metadata.remarks, assembled.warnings);
+  std::vector<std::string> warnings;
+  for (const std::string &warning : assembled.warnings)
+    warnings.push_back(addPlace(warning, metadata.remarks));
+  llvm::append_range(metadata.remarks, warnings);
   record("cubin");
   if (!options.dumpDir.empty())
     writeStageFile(getStagePath(options.dumpDir, metadata.name, "cubin"), assembled.cubin);

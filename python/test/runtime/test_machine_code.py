@@ -55,14 +55,14 @@ def matmul(a_ptr, b_ptr, c_ptr, K, AM, BK, CM, BLOCK_M: tl.constexpr,
     tl.store(c_ptr + rows[:, None] * CM + columns[None, :], acc)
 
 
-def build(dtype: str, target: str, block: tuple[int, int, int], warps: int) -> Any:
+def build(dtype: str, target: str, block: tuple[int, int, int], warps: int, **more: Any) -> Any:
     out = {"i8": tl.int32, "fp64": tl.float64}.get(dtype, tl.float32)
     stored = {"i8": "i32", "fp64": "fp64"}.get(dtype, "fp32")
     signature = [f"*{dtype}:16", f"*{dtype}:16", f"*{stored}:16"] + ["i32:16"] * 4
     names = ["a_ptr", "b_ptr", "c_ptr", "K", "AM", "BK", "CM"]
     meta = dict(zip(["BLOCK_M", "BLOCK_N", "BLOCK_K"], block), OUT=out)
     return tessera.compile(
-        matmul, dict(zip(names, signature)), constexprs=meta, target=target, num_warps=warps
+        matmul, dict(zip(names, signature)), constexprs=meta, target=target, num_warps=warps, **more
     )
 
 
@@ -106,6 +106,15 @@ def test_the_choice_is_told_with_its_line(target, how):
     ]
     line = matmul.fn.__code__.co_firstlineno + 9
     assert remark.startswith(f"{__file__}:{line}:") and how in remark
+
+
+@pytest.mark.parametrize("tensor_maps", [False, True])
+def test_a_limit_of_registers_is_kept(tensor_maps):
+    kernel = build("bf16", "sm_90a", (128, 256, 64), 8, maxnreg=160, tensor_maps=tensor_maps)
+    assert kernel.n_regs <= 160
+    with pytest.raises(tessera.TesseraError) as caught:
+        build("bf16", "sm_90a", (128, 256, 64), 8, maxnreg=96, tensor_maps=tensor_maps)
+    assert "E063" in str(caught.value) and "maxnreg" in str(caught.value)
 
 
 def test_too_much_shared_memory_is_a_users_mistake():
