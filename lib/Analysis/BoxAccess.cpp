@@ -428,6 +428,9 @@ bool BoxFinder::isAtLeast(Value value, int64_t least, unsigned depth) {
     return isAtLeast(sum.getLhs(), least, depth + 1) && isAtLeast(sum.getRhs(), 0, depth + 1);
   if (least > 0)
     return false;
+  // The number of a program in a loop over programs is taken apart so.
+  if (isa<arith::DivUIOp, arith::RemUIOp>(op))
+    return isAtLeast(op->getOperand(0), 0, depth + 1);
   if (isa<DivIntOp, RemIntOp>(op)) {
     APInt divisor;
     return !(isa<DivIntOp>(op) && matchPattern(op->getOperand(1), m_ConstantInt(&divisor)) &&

@@ -196,6 +196,32 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
   ];
 }
 
+def TileGPUStoreByTensorMapPass : Pass<"tilegpu-store-by-tensor-map", "::mlir::ModuleOp"> {
+  let summary = "Leaves the stores of products to the copy engine";
+  let description = [{
+    In kernels with wgmma products a store of a large tile that is a box (Analysis/BoxAccess.h),
+    which its mask cuts off at the ends of the array alone, becomes a write to shared memory
+    and a copy from there by the copy engine. In a loop the copy goes on until the next tile
+    is written. A store stays one of threads, with a remark that says why, if the
+    kernel orders memory, if other stores may write to the same array, if it says how to
+    cache, or if a loop leaves no shared memory for the tile.
+
+    ```mlir
+    tile.store %p, %x, %m : tensor<128x64x!tile.ptr<bf16>, #u>
+    ```
+    becomes
+    ```mlir
+    %b = tilegpu.local_alloc %x : (...) -> !tilegpu.memdesc<128x64xbf16, #shared>
+    tilegpu.tma_store %b, %map[%row, %column] : ...
+    tilegpu.tma_store_commit
+    tilegpu.tma_store_wait {pending = 0 : i32, read}
+    tilegpu.local_dealloc %b : ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "TileGPUDialect"];
+  let statistics = [Statistic<"numStored", "num-stored", "Stores left to the copy engine">];
+}
+
 def TileGPUMergeReductionsPass : Pass<"tilegpu-merge-reductions", "::mlir::ModuleOp"> {
   let summary = "Makes one reduction of several that do not depend on each other";
   let description = [{
