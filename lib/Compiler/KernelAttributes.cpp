@@ -8,7 +8,7 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
-#include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 #include "tessera/Support/UserError.h"
 #include "llvm/IR/Metadata.h"
 #include "llvm/IR/Module.h"
