@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Products whose operands the copy engine brings: tails, batches, types, what it cannot do."""
+
+from __future__ import annotations
+
+import pytest
+
+import tessera
+import tessera.language as tl
+from tessera.tools.tensor_descriptor import TensorDescriptor
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture(autouse=True)
+def engine() -> None:
+    if torch.cuda.get_device_capability() < (9, 0):
+        pytest.skip("there is no copy engine for boxes")
+
+
+@tessera.jit
+def matmul(
+    a_ptr, b_ptr, c_ptr, M, N, K, stride_ab, stride_am, stride_ak, stride_bb, stride_bk, stride_bn,
+    stride_cb, stride_cm, MASKED: tl.constexpr, ACC: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    batch = tl.program_id(2)
+    ks = tl.arange(0, BK)
+    a = a_ptr + batch * stride_ab + rows[:, None] * stride_am + ks[None, :] * stride_ak
+    b = b_ptr + batch * stride_bb + ks[:, None] * stride_bk + columns[None, :] * stride_bn
+    acc = tl.zeros((BM, BN), dtype=ACC)
+    for k in range(0, K, BK):
+        if MASKED:
+            x = tl.load(a, mask=(rows[:, None] < M) & (ks[None, :] < K - k), other=0)
+            y = tl.load(b, mask=(ks[:, None] < K - k) & (columns[None, :] < N), other=0)
+        else:
+            x, y = tl.load(a), tl.load(b)
+        acc = tl.dot(x, y, acc, out_dtype=ACC)
+        a += BK * stride_ak
+        b += BK * stride_bk
+    c = c_ptr + batch * stride_cb + rows[:, None] * stride_cm + columns[None, :]
+    tl.store(c, acc, mask=(rows[:, None] < M) & (columns[None, :] < N))
+
+
+def make(batch, rows, columns, dtype, turned=False):
+    """Small integers, in memory whose rows are padded to a multiple of 32 elements."""
+    if turned:
+        return make(batch, columns, rows, dtype).mT
+    width = (columns + 31) // 32 * 32
+    return torch.randint(-4, 5, (batch, rows, width), device="cuda").to(dtype)[:, :, :columns]
+
+
+def run(a, b, *, masked=True, block=(128, 128, 64), grid=None, **options):
+    (batch, m, k), n = a.shape, b.shape[2]
+    is_integer = not a.dtype.is_floating_point
+    c = torch.full((batch, m, n), -99, device="cuda", dtype=torch.int32 if is_integer else torch.float32)  # fmt: skip
+    bm, bn, bk = block
+    options.setdefault("tensor_maps", True)
+    kernel = matmul[(tessera.cdiv(m, bm), tessera.cdiv(n, bn), batch)](
+        a, b, c, m, n, k, *a.stride(), *b.stride(), c.stride(0), c.stride(1), MASKED=masked,
+        ACC=tl.int32 if is_integer else tl.float32, BM=bm, BN=bn, BK=bk, **options,
+    )  # fmt: skip
+    want = a.double() @ b.double()
+    assert torch.equal(c.double(), want)
+    return kernel
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("m, n, k", [(128, 128, 64), (200, 136, 72), (1, 8, 8), (129, 257, 1000)])
+def test_tails(m, n, k, turned):
+    kernel = run(make(1, m, k, torch.float16), make(1, k, n, torch.float16, turned))
+    assert len(kernel.metadata["tensor_maps"]) >= 2
+
+
+@pytest.mark.parametrize(
+    "warps, block", [(4, (64, 64, 64)), (8, (128, 256, 64)), (4, (64, 32, 32))]
+)
+@pytest.mark.parametrize("stages", [1, 2, 4])
+def test_shapes_of_tiles(warps, block, stages):
+    a, b = make(1, 300, 520, torch.bfloat16), make(1, 520, 520, torch.bfloat16)
+    run(a, b, block=block, num_warps=warps, num_stages=stages)
+
+
+def test_no_masks_and_batches():
+    a, b = make(3, 256, 192, torch.float16), make(3, 192, 128, torch.float16)
+    for repeat in range(2):
+        kernel = run(a, b, masked=False)
+    assert kernel.metadata["tensor_maps"]
+    run(a[:, :, :150], b[:, :150], masked=True)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float8_e4m3fn", "float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("turned", [False, True])
+def test_types(dtype, turned):
+    dtype = getattr(torch, dtype)
+    if dtype.is_floating_point and dtype.itemsize == 1:
+        a, b = make(1, 130, 200, torch.float16), make(1, 200, 96, torch.float16, turned)
+        a, b = a.to(dtype), b.to(dtype) if not turned else b.mT.contiguous().to(dtype).mT
+        a = torch.nn.functional.pad(a.to(torch.float16), (0, 24)).to(dtype)[:, :, :200]
+        run_float8(a, b)
+        return
+    run(make(1, 130, 200, dtype), make(1, 200, 96, dtype, turned), block=(64, 32, 64))
+
+
+def run_float8(a, b):
+    c = torch.full((1, a.shape[1], b.shape[2]), -99.0, device="cuda")
+    matmul[(3, 3, 1)](
+        a, b, c, a.shape[1], b.shape[2], a.shape[2], *a.stride(), *b.stride(), c.stride(0),
+        c.stride(1), MASKED=True, ACC=tl.float32, BM=64, BN=32, BK=64, tensor_maps=True,
+    )  # fmt: skip
+    assert torch.equal(c.double(), a.half().double() @ b.half().double())
+
+
+def test_what_has_no_map_goes_without():
+    a, b = make(1, 64, 64, torch.float16), make(1, 64, 64, torch.float16)
+    assert run(a, b).metadata["tensor_maps"]
+    for k in (0, 64, 0):
+        kernel = run(a[:, :, :k], b[:, :k])
+        assert bool(kernel.metadata["tensor_maps"]) == (k > 0)
+    assert not run(a, b, tensor_maps=False).metadata["tensor_maps"]
+
+
+@tessera.jit
+def matmul_of_views(a, b, c_ptr, K, N):
+    i, j = tl.program_id(0) * 64, tl.program_id(1) * 64
+    acc = tl.zeros((64, 64), dtype=tl.float32)
+    for k in range(0, K, 64):
+        acc = tl.dot(a.load([i, k]), b.load([k, j]), acc)
+    rows, columns = i + tl.arange(0, 64), j + tl.arange(0, 64)
+    c = tl.make_tensor_descriptor(c_ptr, [N, N], [N, 1], [64, 64])
+    c.store([i, j], acc)
+
+
+@pytest.mark.parametrize("n, k", [(192, 128), (200, 72)])
+def test_descriptors_made_on_the_host(n, k):
+    a, b = make(1, n, k, torch.float16)[0], make(1, k, n, torch.float16)[0]
+    c = torch.full((n, n), -99.0, device="cuda")
+    kernel = matmul_of_views[(4, 4)](
+        TensorDescriptor.from_tensor(a, [64, 64]), TensorDescriptor.from_tensor(b, [64, 64]),
+        c, k, n, tensor_maps=True,
+    )  # fmt: skip
+    assert torch.equal(c.double(), a.double() @ b.double())
+    assert len(kernel.metadata["tensor_maps"]) >= 2
