@@ -28,6 +28,10 @@ TsrStatus tsr_simulate(TsrModule *module, const char *kernel, const int32_t grid
     DiagnosticCollector collector(module->context.get());
     SimulatorOptions options;
     options.seed = seed;
+    LaunchRecipes recipes = readLaunchRecipes(*module->module);
+    options.tensorMaps = std::move(recipes.tensorMaps);
+    options.launchConditions = std::move(recipes.conditions);
+    options.repeatedPrograms = recipes.repeatedPrograms;
     for (size_t i = 0; i < num_memory; ++i)
       options.memory.push_back({memory[i].begin, memory[i].end, memory[i].is_read_only != 0});
     module->text = simulate(*module->module, kernel, {grid[0], grid[1], grid[2]},

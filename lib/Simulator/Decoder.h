@@ -40,6 +40,7 @@ public:
   Instr &emit(Handler run, llvm::ArrayRef<Register> results, llvm::ArrayRef<Register> operands,
               Flow flow = Flow::Next);
   size_t getNumInstrs() const { return code->instrs.size(); }
+  Instr &getInstr(size_t number) { return code->instrs[number]; }
   /// Has the instructions from number `first` on run only in lanes where it holds.
   void predicate(size_t first, Register predicate, bool isNegated);
   template <typename T> const T *keep(T detail) {
@@ -94,6 +95,7 @@ void runBarrier(Warp &warp, const Instr &instr, Lanes lanes);
 bool decodeMatrix(Decoder &decoder, mlir::Operation &op);
 bool decodeWarpgroup(Decoder &decoder, mlir::Operation &op);
 bool decodeTransaction(Decoder &decoder, mlir::Operation &op);
+bool decodeTensorMap(Decoder &decoder, mlir::Operation &op);
 bool decodeAsync(Decoder &decoder, mlir::Operation &op);
 bool decodeInlinePTX(Decoder &decoder, mlir::Operation &op);
 

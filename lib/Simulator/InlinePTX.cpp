@@ -208,6 +208,15 @@ void PTXText::decodeStatement(StringRef statement) {
   PTXInstr instr;
   instr.text = statement;
   StringRef body = statement;
+  // a label, and what comes behind it
+  if (size_t colon = body.find(':');
+      colon != StringRef::npos && !body.slice(colon, colon + 2).ends_with("::") &&
+      body.take_front(colon).find_first_of(" \t\n,[") == StringRef::npos) {
+    labels[body.take_front(colon)] = decoder.getNumInstrs();
+    body = body.drop_front(colon + 1).trim();
+    if (body.empty())
+      return;
+  }
   if (body.consume_front("@")) {
     instr.isNegated = body.consume_front("!");
     auto [name, rest] = body.split(' ');
@@ -219,6 +228,11 @@ void PTXText::decodeStatement(StringRef statement) {
   }
   size_t space = body.find_first_of(" \t");
   body.take_front(space).split(instr.words, '.');
+  if (instr.words.front() == "bra") {
+    if (!decodeLoop(instr, body.drop_front(std::min(space, body.size())).trim()))
+      refuse(statement);
+    return;
+  }
   for (StringRef part : splitOperands(body.drop_front(std::min(space, body.size())))) {
     std::optional<PTXOperand> operand = parseOperand(part);
     if (!operand)
@@ -230,6 +244,13 @@ void PTXText::decodeStatement(StringRef statement) {
       !decodeTransactionPTX(decoder, instr) && !decodeArithmeticPTX(decoder, instr))
     refuse(statement);
   decoder.predicate(first, instr.predicate, instr.isNegated);
+}
+
+/// Of jumps there are those back to the start of a wait.
+bool PTXText::decodeLoop(const PTXInstr &instr, StringRef label) {
+  auto target = labels.find(label);
+  return target != labels.end() && instr.predicate != kNoRegister && instr.isNegated &&
+         decodeWaitLoop(decoder, target->second, instr.predicate);
 }
 
 bool simulator::decodeInlinePTX(Decoder &decoder, Operation &op) {

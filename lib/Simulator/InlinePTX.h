@@ -37,6 +37,7 @@ private:
   void bindOperands();
   void declare(llvm::StringRef text);
   void decodeStatement(llvm::StringRef statement);
+  bool decodeLoop(const PTXInstr &instr, llvm::StringRef label);
   std::optional<PTXOperand> parseOperand(llvm::StringRef text);
   static llvm::SmallVector<llvm::StringRef> splitOperands(llvm::StringRef text);
   void emitMove(Register to, Register from);
@@ -47,6 +48,7 @@ private:
   Registers results;
   llvm::SmallVector<std::pair<Register, unsigned>> places; ///< $0, $1, ... and their widths
   llvm::StringMap<std::pair<Register, unsigned>> names;
+  llvm::StringMap<size_t> labels; ///< the number of the next instruction
 };
 
 unsigned getPTXWidth(llvm::StringRef type);
@@ -55,6 +57,9 @@ unsigned getPTXWidth(llvm::StringRef type);
 bool decodeMemoryPTX(Decoder &decoder, const PTXInstr &instr);
 bool decodeWarpgroupPTX(Decoder &decoder, const PTXInstr &instr);
 bool decodeTransactionPTX(Decoder &decoder, const PTXInstr &instr);
+/// Makes of a try to wait, all that there is from instruction `first` on, one that goes on
+/// until `over`, its result, is true; false if there is something else.
+bool decodeWaitLoop(Decoder &decoder, size_t first, Register over);
 bool decodeArithmeticPTX(Decoder &decoder, const PTXInstr &instr);
 
 /// The handler of "add", "xor", ... ; null if there is none.

@@ -31,6 +31,10 @@ Warp::Warp(Machine &machine, Cta &cta, unsigned id, const Code &kernel,
            llvm::ArrayRef<uint64_t> args)
     : machine(machine), cta(cta), id(id), constants(machine.image.constants) {
   times.of[id] = 1;
+  // Those of a multiprocessor, shared out in steps of 8: what ptxas gives a kernel that it
+  // knows to be alone there.
+  constexpr unsigned kRegisters = 65536, kMostRegisters = 248;
+  registers = std::min(kRegisters / (machine.numWarps * kLanes) / 8 * 8, kMostRegisters);
   pushFrame(kernel, kAllLanes, nullptr);
   for (auto [reg, value] : llvm::zip_equal(kernel.arguments, args))
     std::fill_n(rows[reg].lane, kLanes, value);
@@ -201,8 +205,13 @@ void Warp::returnFrom(const Instr &instr) {
   if (frame.live)
     return regroup(frame);
   frames.pop_back();
-  if (frames.empty())
-    state = WarpState::Done;
+  if (!frames.empty())
+    return;
+  state = WarpState::Done;
+  for (unsigned lane = 0; lane < kLanes; ++lane)
+    if (!stores[lane].open.empty() || !stores[lane].groups.empty())
+      machine.report(FindingKind::Race, *stores[lane].last, *this, static_cast<int>(lane), 0,
+                     "copies from shared memory, and does not wait for that before it ends");
 }
 
 //===----------------------------------------------------------------------===//
@@ -239,9 +248,12 @@ bool Cta::isDone() const {
 //===----------------------------------------------------------------------===//
 
 Machine::Machine(const Image &image, const Code &kernel, std::array<int32_t, 3> grid,
-                 unsigned numWarps, llvm::ArrayRef<uint64_t> args, const SimulatorOptions &options)
-    : image(image), kernel(kernel), grid(grid), numWarps(numWarps), options(options), args(args),
-      regions(options.memory), random(options.seed) {
+                 unsigned numWarps, llvm::ArrayRef<uint64_t> values, std::vector<TensorMap> maps,
+                 const SimulatorOptions &options)
+    : image(image), kernel(kernel), grid(grid), numWarps(numWarps), options(options),
+      tensorMaps(std::move(maps)), args(values), regions(options.memory), random(options.seed) {
+  for (const TensorMap &map : tensorMaps)
+    args.push_back(reinterpret_cast<uint64_t>(&map));
   if (!regions.empty())
     for (const std::string &data : image.data) {
       auto begin = reinterpret_cast<uint64_t>(data.data());
@@ -308,8 +320,7 @@ void Machine::reportDeadlock(Cta &cta) {
   for (const auto &warp : cta.warps) {
     if (warp->state == WarpState::Runnable && warp->isSpinning)
       report(FindingKind::Deadlock, *warp->waitsAt, *warp, 0, 0,
-             llvm::formatv("warp {0} waits for a barrier in shared memory whose phase never ends",
-                           warp->id));
+             llvm::formatv("warp {0} waits for {1}", warp->id, warp->waitsFor));
     if (warp->state != WarpState::AtBarrier)
       continue;
     const Barrier &barrier = cta.barriers[warp->barrier];

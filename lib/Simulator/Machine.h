@@ -46,6 +46,20 @@ struct PendingCopy {
   std::array<uint8_t, 16> data;
 };
 
+/// A tensor map: its address is what the kernel has.
+struct TensorMap {
+  cuda::TensorMapShape shape;
+  unsigned elementBytes = 1, swizzleBytes = 0;
+};
+
+/// Copies of a thread from shared memory: the pieces of 16 bytes that they may not have
+/// read yet.
+struct LaneStores {
+  std::vector<uint64_t> open; ///< not in a group yet
+  std::deque<std::vector<uint64_t>> groups;
+  const Instr *last = nullptr;
+};
+
 struct LaneCopies {
   std::vector<PendingCopy> open; ///< not in a group yet
   std::deque<std::vector<PendingCopy>> groups;
@@ -86,10 +100,14 @@ public:
   bool isSpinning = false;        ///< its last try to wait has failed
   bool repeats = false;           ///< it is to do the same instruction again
   const Instr *waitsAt = nullptr; ///< the barrier, or what it spins at
+  const char *waitsFor = "";      ///< what it spins for
   unsigned barrier = 0;
   Times times;
   uint64_t localBytes = 0;
   std::array<LaneCopies, kLanes> copies;
+  std::array<LaneStores, kLanes> stores;
+  /// Registers that a thread has.
+  unsigned registers = 0;
   /// Pieces of 16 bytes of shared memory that products are being made of.
   std::vector<uint64_t> openReads;
   std::deque<std::vector<uint64_t>> readGroups;
@@ -156,13 +174,15 @@ public:
   std::map<uint64_t, MBarrier> mbarriers;
   std::vector<BulkCopy> bulkCopies;
   Clock asyncClock = 0;
-  unsigned idleRuns = 0; ///< of warps, one after another, that only waited
+  unsigned freeRegisters = 0; ///< that threads gave up
+  unsigned idleRuns = 0;      ///< of warps, one after another, that only waited
 };
 
 class Machine {
 public:
   Machine(const Image &image, const Code &kernel, std::array<int32_t, 3> grid, unsigned numWarps,
-          llvm::ArrayRef<uint64_t> args, const SimulatorOptions &options);
+          llvm::ArrayRef<uint64_t> args, std::vector<TensorMap> tensorMaps,
+          const SimulatorOptions &options);
 
   void run();
   SimulatorReport takeReport();
@@ -179,6 +199,8 @@ public:
   const std::array<int32_t, 3> grid;
   const unsigned numWarps;
   const SimulatorOptions &options;
+  /// In the order of the kernel's arguments.
+  const std::vector<TensorMap> tensorMaps;
   uint64_t instructions = 0, laneOperations = 0;
   std::string printed; ///< the line that a kernel is printing
 

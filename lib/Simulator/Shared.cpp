@@ -100,7 +100,7 @@ Conflict SharedMemory::access(uint64_t address, unsigned size, AccessKind kind, 
     }
     if (pendingReads[at / 16] && conflict == Conflict::None) {
       conflict = Conflict::Race;
-      *other = "read by a wgmma that has not been waited for";
+      *other = "read by a wgmma or a copy that has not been waited for";
     }
     if (!isOrdered(shadow.read, who))
       report(Conflict::Race, "read by", shadow.read);

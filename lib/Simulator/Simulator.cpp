@@ -100,13 +100,34 @@ static LLVM::LLVMFuncOp findKernel(ModuleOp module, StringRef name) {
                   llvm::formatv("its kernels: {0}", llvm::join(names, ", ")));
 }
 
+static std::vector<TensorMap> makeTensorMaps(ArrayRef<uint64_t> slots,
+                                             const SimulatorOptions &options) {
+  bool canBe =
+      llvm::none_of(options.launchConditions, [&](const cuda::LaunchExpression &condition) {
+        return condition.evaluate(slots.data()).value_or(-1) < 0;
+      });
+  std::vector<TensorMap> maps;
+  for (const cuda::TensorMapRecipe &recipe : options.tensorMaps) {
+    TensorMap map;
+    map.elementBytes = recipe.elementBytes;
+    map.swizzleBytes = recipe.swizzleBytes;
+    canBe = canBe && cuda::evaluate(recipe, slots.data(), map.shape);
+    maps.push_back(map);
+  }
+  if (!canBe)
+    throw UserError("E070", "no tensor maps can be made of these arguments",
+                    "compile the kernel with tensor_maps=False");
+  return maps;
+}
+
 SimulatorReport tessera::simulate(ModuleOp module, StringRef name, std::array<int32_t, 3> grid,
                                   ArrayRef<uint64_t> args, const SimulatorOptions &options) {
   LLVM::LLVMFuncOp kernel = findKernel(module, name);
-  if (kernel.getNumArguments() != args.size())
+  size_t hidden = options.tensorMaps.size() + (options.repeatedPrograms ? 3 : 0);
+  if (kernel.getNumArguments() != args.size() + hidden)
     throw UserError("E051",
                     llvm::formatv("kernel '{0}' takes {1} arguments, got {2}", kernel.getName(),
-                                  kernel.getNumArguments(), args.size()),
+                                  kernel.getNumArguments() - hidden, args.size()),
                     "pass one 8-byte slot an argument");
   for (int32_t extent : grid)
     if (extent < 0)
@@ -122,10 +143,15 @@ SimulatorReport tessera::simulate(ModuleOp module, StringRef name, std::array<in
   Image image;
   Decoder(module, image).run();
   SmallVector<uint64_t> values;
-  for (auto [type, slot] : llvm::zip_equal(kernel.getArgumentTypes(), args))
+  for (auto [type, slot] : llvm::zip(kernel.getArgumentTypes(), args))
     values.push_back(slot & maskOf(getWidth(type)));
+  if (options.repeatedPrograms) {
+    values.append(grid.begin(), grid.end());
+    int64_t programs = int64_t(grid[0]) * grid[1] * grid[2];
+    grid = {static_cast<int32_t>(std::min<int64_t>(programs, 2 * options.repeatedPrograms)), 1, 1};
+  }
   Machine machine(image, *image.functions.at(kernel.getName().str()), grid, numWarps, values,
-                  options);
+                  makeTensorMaps(args, options), options);
   machine.run();
   llvm::outs().flush();
   return machine.takeReport();

@@ -132,6 +132,7 @@ void tryWait(Warp &warp, const Instr &instr, Lanes lanes) {
     return;
   warp.isSpinning = true;
   warp.waitsAt = &instr;
+  warp.waitsFor = "a barrier in shared memory whose phase never ends";
   warp.repeats = !result;
 }
 
@@ -205,6 +206,16 @@ bool simulator::decodeTransactionPTX(Decoder &decoder, const PTXInstr &instr) {
   return false;
 }
 
+bool simulator::decodeWaitLoop(Decoder &decoder, size_t first, Register over) {
+  if (decoder.getNumInstrs() != first + 1)
+    return false;
+  Instr &instr = decoder.getInstr(first);
+  if (instr.run != tryWait || instr.results.size() != 1 || instr.results.front() != over)
+    return false;
+  instr.results.clear();
+  return true;
+}
+
 bool simulator::decodeTransaction(Decoder &decoder, Operation &op) {
   auto scalar = [&](Value value) { return decoder.getScalar(value); };
   return llvm::TypeSwitch<Operation *, bool>(&op)
@@ -231,6 +242,8 @@ bool simulator::decodeTransaction(Decoder &decoder, Operation &op) {
           decoder.predicate(first, scalar(expect.getPredicate()), /*isNegated=*/false);
         return true;
       })
+      // Who made a barrier has to meet who uses it all the same.
+      .Case([](NVVM::FenceMbarrierInitOp) { return true; })
       .Case([&](NVVM::MBarrierTryWaitParityOp wait) {
         decoder.emit(tryWait, {}, {scalar(wait.getAddr()), scalar(wait.getPhase())}, Flow::Memory);
         return true;

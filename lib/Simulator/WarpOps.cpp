@@ -226,6 +226,7 @@ void syncWarp(Warp &warp, const Instr &instr, Lanes lanes) {
 
 /// One lane of those that run it.
 void elect(Warp &warp, const Instr &instr, Lanes lanes) {
+  warp.checkWhole(instr, lanes, "an election");
   uint64_t *result = warp.out(instr);
   forEachLane(lanes, [&](unsigned lane) { result[lane] = (lanes & ((1u << lane) - 1)) == 0; });
 }
@@ -233,6 +234,29 @@ void elect(Warp &warp, const Instr &instr, Lanes lanes) {
 //===----------------------------------------------------------------------===//
 // Warps of a program
 //===----------------------------------------------------------------------===//
+
+/// A thread has `immediate` registers from here on, more than before if that is positive and
+/// fewer if negative. Who wants more waits until others have given up enough.
+void setRegisters(Warp &warp, const Instr &instr, Lanes lanes) {
+  if (!warp.checkWhole(instr, lanes, "a change of registers"))
+    return;
+  bool isMore = instr.immediate > 0;
+  auto wanted = static_cast<unsigned>(std::abs(instr.immediate));
+  if (isMore ? wanted < warp.registers : wanted > warp.registers) {
+    warp.machine.report(FindingKind::Divergence, instr, warp, 0, 0,
+                        llvm::formatv("{0} the registers of a thread, {1}, to {2}",
+                                      isMore ? "raises" : "lowers", warp.registers, wanted));
+    return;
+  }
+  if (isMore && (wanted - warp.registers) * kLanes > warp.cta.freeRegisters) {
+    warp.isSpinning = warp.repeats = true;
+    warp.waitsAt = &instr;
+    warp.waitsFor = "registers that nobody gives up";
+    return;
+  }
+  warp.cta.freeRegisters += (warp.registers - wanted) * kLanes;
+  warp.registers = wanted;
+}
 
 } // namespace
 
@@ -299,6 +323,12 @@ bool simulator::decodeWarp(Decoder &decoder, Operation &op) {
       })
       .Case([&](NVVM::ElectSyncOp) {
         decoder.emit(elect, decoder.define(op.getResult(0)), {});
+        return true;
+      })
+      .Case([&](NVVM::SetMaxRegisterOp registers) {
+        bool isMore = registers.getAction() == NVVM::SetMaxRegisterAction::increase;
+        auto count = static_cast<int64_t>(registers.getRegCount());
+        decoder.emit(setRegisters, {}, {}, Flow::Memory).immediate = isMore ? count : -count;
         return true;
       })
       .Case([&](NVVM::Barrier0Op) {

@@ -12,10 +12,11 @@ import dataclasses
 from typing import Any, Callable, Iterable, Iterator
 
 from tessera import _C
+from tessera.compiler.options import CompileOptions
 from tessera.errors import ArgumentError, LaunchError, raise_core_error
 from tessera.runtime.arrays import TensorWrapper
 from tessera.runtime.grid import normalize_grid
-from tessera.runtime.jit import JITFunction, _Meta
+from tessera.runtime.jit import JITFunction, _lacks_tensor_maps, _Meta
 from tessera.tools.tensor_descriptor import TensorDescriptor
 
 __all__ = ["Finding", "SharedAccess", "Simulated", "Simulation", "simulate"]
@@ -114,14 +115,23 @@ class Simulated:
         memory = [(0, 0, False)]
         memory += [piece for value in _flatten(values) for piece in _memory_of(value)]
         memory += [piece for value in self.memory for piece in _memory_of(value)]
-        key = (tuple(bound.key), options.key)
-        try:
+
+        def run(options: CompileOptions) -> dict[str, Any]:
+            key = (tuple(bound.key), options.key)
             module = self._modules.get(key)
             if module is None:
                 module = build_module(fn, bound.specs, options)
                 module.lower_cuda(options.core_json())
                 self._modules[key] = module
-            report = module.simulate(fn.__name__, extents, bound.slots, memory, self.seed)
+            return module.simulate(fn.__name__, extents, bound.slots, memory, self.seed)
+
+        try:
+            try:
+                report = run(options)
+            except _C.CoreError as error:
+                if not _lacks_tensor_maps(error):
+                    raise
+                report = run(dataclasses.replace(options, tensor_maps=False))
         except _C.CoreError as error:
             raise_core_error(error)
         return Simulation(

@@ -30,7 +30,7 @@ void tessera::report(const UserError &error, StringRef file) {
     llvm::errs() << "  fix: " << error.fix << '\n';
 }
 
-uint64_t KernelArgument::parse(StringRef text) const {
+uint64_t GivenArgument::parse(StringRef text) const {
   text = text.trim();
   unsigned width = element.getIntOrFloatBitWidth();
   if (auto floatType = dyn_cast<FloatType>(element)) {
@@ -53,7 +53,7 @@ uint64_t KernelArgument::parse(StringRef text) const {
   fail("'" + text + "' is no integer");
 }
 
-std::string KernelArgument::format(uint64_t bits) const {
+std::string GivenArgument::format(uint64_t bits) const {
   unsigned width = element.getIntOrFloatBitWidth();
   if (auto floatType = dyn_cast<FloatType>(element)) {
     llvm::SmallString<16> text;
@@ -63,25 +63,25 @@ std::string KernelArgument::format(uint64_t bits) const {
   return width == 1 ? std::to_string(bits) : std::to_string(llvm::SignExtend64(bits, width));
 }
 
-void KernelArgument::writeMemory() {
+void GivenArgument::writeMemory() {
   memory.resize(elements.size() * elementBytes());
   for (auto [index, bits] : llvm::enumerate(elements))
     std::memcpy(&memory[index * elementBytes()], &bits, elementBytes());
 }
 
-void KernelArgument::readMemory() {
+void GivenArgument::readMemory() {
   for (auto [index, bits] : llvm::enumerate(elements))
     std::memcpy(&bits, &memory[index * elementBytes()], elementBytes());
 }
 
 /// "f32:8=1,2", "f32:8=iota", "f32:8" or "i32=5".
-static KernelArgument parseArgument(StringRef text, MLIRContext &context) {
+static GivenArgument parseArgument(StringRef text, MLIRContext &context) {
   auto [left, values] = text.split('=');
   auto [typeName, countText] = left.split(':');
   Type element = parseType(typeName, &context);
   if (!element || !element.isIntOrFloat())
     fail("'" + typeName + "' in --arg " + text + " is no scalar type");
-  KernelArgument argument(element);
+  GivenArgument argument(element);
   if (countText.empty()) {
     argument.elements = {argument.parse(values)};
     return argument;
@@ -107,29 +107,29 @@ static KernelArgument parseArgument(StringRef text, MLIRContext &context) {
   return argument;
 }
 
-static void printArray(size_t index, const KernelArgument &argument) {
+static void printArray(size_t index, const GivenArgument &argument) {
   auto asText = [&](uint64_t bits) { return argument.format(bits); };
   llvm::outs() << "arg " << index << ' ' << argument.element << ':' << argument.elements.size()
                << " = " << llvm::join(llvm::map_range(argument.elements, asText), ", ") << '\n';
 }
 
-std::vector<KernelArgument> tessera::parseArguments(ArrayRef<std::string> texts,
-                                                    MLIRContext &context) {
-  std::vector<KernelArgument> arguments;
+std::vector<GivenArgument> tessera::parseArguments(ArrayRef<std::string> texts,
+                                                   MLIRContext &context) {
+  std::vector<GivenArgument> arguments;
   for (const std::string &text : texts)
     arguments.push_back(parseArgument(text, context));
   return arguments;
 }
 
-std::vector<uint64_t> tessera::getSlots(ArrayRef<KernelArgument> arguments) {
+std::vector<uint64_t> tessera::getSlots(ArrayRef<GivenArgument> arguments) {
   std::vector<uint64_t> slots;
-  for (const KernelArgument &argument : arguments)
+  for (const GivenArgument &argument : arguments)
     slots.push_back(argument.isArray ? reinterpret_cast<uint64_t>(argument.memory.data())
                                      : argument.elements.front());
   return slots;
 }
 
-void tessera::printArrays(std::vector<KernelArgument> &arguments) {
+void tessera::printArrays(std::vector<GivenArgument> &arguments) {
   for (auto [index, argument] : llvm::enumerate(arguments)) {
     if (!argument.isArray)
       continue;

@@ -29,13 +29,13 @@ extern llvm::StringRef toolName;
 void report(const UserError &error, llvm::StringRef file);
 
 /// One --arg: a scalar, or an array whose address is passed.
-struct KernelArgument {
+struct GivenArgument {
   mlir::Type element;
   bool isArray = false;
   std::vector<uint64_t> elements; ///< raw bits
   std::vector<char> memory;       ///< of an array
 
-  explicit KernelArgument(mlir::Type element) : element(element) {}
+  explicit GivenArgument(mlir::Type element) : element(element) {}
 
   /// The bits of the text of a number.
   uint64_t parse(llvm::StringRef text) const;
@@ -46,12 +46,12 @@ struct KernelArgument {
   void readMemory();
 };
 
-std::vector<KernelArgument> parseArguments(llvm::ArrayRef<std::string> texts,
-                                           mlir::MLIRContext &context);
+std::vector<GivenArgument> parseArguments(llvm::ArrayRef<std::string> texts,
+                                          mlir::MLIRContext &context);
 /// One 8-byte slot an argument.
-std::vector<uint64_t> getSlots(llvm::ArrayRef<KernelArgument> arguments);
+std::vector<uint64_t> getSlots(llvm::ArrayRef<GivenArgument> arguments);
 /// Every array in a line: `arg 1 f32:8 = 0, 2, 4, ...`.
-void printArrays(std::vector<KernelArgument> &arguments);
+void printArrays(std::vector<GivenArgument> &arguments);
 
 std::array<int32_t, 3> toGrid(llvm::ArrayRef<int32_t> extents);
 

@@ -42,7 +42,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "Frontend": {"Support", "Dialect/Tile/IR"},
     "Interpreter": {"Support", "Dialect/Tile/IR"},
-    "Simulator": {"Support"},
+    "Simulator": {"Support", "Runtime"},
     "Conversion": {
         "Support",
         "Machine",

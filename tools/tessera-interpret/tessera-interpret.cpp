@@ -59,7 +59,7 @@ int main(int argc, char **argv) {
     return 1;
 
   std::array<int32_t, 3> grid = toGrid(gridExtents);
-  std::vector<KernelArgument> arguments = parseArguments(argumentTexts, context);
+  std::vector<GivenArgument> arguments = parseArguments(argumentTexts, context);
   std::vector<uint64_t> slots = getSlots(arguments);
 
   try {

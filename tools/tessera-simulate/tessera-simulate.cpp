@@ -10,11 +10,9 @@
 
 #include "KernelArguments.h"
 
-#include "mlir/Dialect/DLTI/DLTI.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
+#include "tessera/Compiler/Compiler.h"
 #include "tessera/Simulator/Simulator.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
@@ -40,25 +38,27 @@ int main(int argc, char **argv) {
   toolName = "tessera-simulate";
   cl::ParseCommandLineOptions(argc, argv, "Tessera's simulator of GPU code\n");
 
-  DialectRegistry registry;
-  registry.insert<DLTIDialect, LLVM::LLVMDialect, NVVM::NVVMDialect>();
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  context.loadAllAvailableDialects();
+  std::unique_ptr<MLIRContext> owned = createContext();
+  MLIRContext &context = *owned;
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(inputFile, &context);
   if (!module)
     return 1;
 
   std::array<int32_t, 3> grid = toGrid(gridExtents);
-  std::vector<KernelArgument> arguments = parseArguments(argumentTexts, context);
+  std::vector<GivenArgument> arguments = parseArguments(argumentTexts, context);
   SimulatorOptions options;
   options.seed = seed;
   // Some memory that is not the kernel's, so that a kernel without arrays is checked too.
   options.memory.push_back({0, 0});
-  for (const KernelArgument &argument : arguments) {
+  for (const GivenArgument &argument : arguments) {
     auto begin = reinterpret_cast<uint64_t>(argument.memory.data());
     options.memory.push_back({begin, begin + argument.memory.size()});
   }
   try {
+    LaunchRecipes recipes = readLaunchRecipes(*module);
+    options.tensorMaps = std::move(recipes.tensorMaps);
+    options.launchConditions = std::move(recipes.conditions);
+    options.repeatedPrograms = recipes.repeatedPrograms;
     SimulatorReport report = simulate(*module, kernelName, grid, getSlots(arguments), options);
     printArrays(arguments);
     if (showBanks)

@@ -102,6 +102,15 @@ std::unique_ptr<CompiledKernel> compile(mlir::ModuleOp module, const CompileOpti
 /// Throws as `compile` does.
 void lowerForCUDA(mlir::ModuleOp module, const CompileOptions &options);
 
+/// What each launch of a kernel for a GPU makes of its arguments, and what must not be
+/// negative for that; nothing, if the module, of the stage "llvm", does not ask for it.
+struct LaunchRecipes {
+  std::vector<cuda::TensorMapRecipe> tensorMaps;
+  std::vector<cuda::LaunchExpression> conditions;
+  int repeatedPrograms = 0; ///< of a multiprocessor, that do all of the grid; 0: each its own
+};
+LaunchRecipes readLaunchRecipes(mlir::ModuleOp module);
+
 /// Compiles a kernel from the text of a stage that is not MLIR: "llvmir".
 std::unique_ptr<CompiledKernel> compileText(llvm::StringRef text, llvm::StringRef fileName,
                                             const CompileOptions &options);

@@ -33,6 +33,7 @@
 #define TESSERA_SIMULATOR_SIMULATOR_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "tessera/Runtime/CUDA/TensorMap.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -61,6 +62,13 @@ struct SimulatorOptions {
   uint64_t maxInstructions = uint64_t(1) << 32;
   /// What may be touched of global memory; all of it if there is none.
   std::vector<MemoryRegion> memory;
+  /// Of the arguments behind those that are given: each is made of these.
+  std::vector<cuda::TensorMapRecipe> tensorMaps;
+  /// What must not be negative for that.
+  std::vector<cuda::LaunchExpression> launchConditions;
+  /// Where it is not 0, so many programs of each of two multiprocessors do the work of the
+  /// whole grid, whose extents are three arguments in front of the tensor maps.
+  int repeatedPrograms = 0;
   /// Takes each line of a kernel's device_print. Standard output if empty.
   std::function<void(llvm::StringRef line)> print;
 };
@@ -119,7 +127,8 @@ std::string describe(const Finding &finding);
 /// argument, as in tsr_kernel_launch.
 ///
 /// Throws UserError: no such kernel, another number of arguments, a bad grid, a failed
-/// assertion (E065), an instruction that the simulator does not know (E067).
+/// assertion (E065), an instruction that the simulator does not know (E068), arguments that
+/// no tensor maps can be made of (E070).
 SimulatorReport simulate(mlir::ModuleOp module, llvm::StringRef kernel, std::array<int32_t, 3> grid,
                          llvm::ArrayRef<uint64_t> args, const SimulatorOptions &options = {});
 

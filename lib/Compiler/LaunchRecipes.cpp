@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a launch of a lowered module makes of its arguments, for those who launch without
+// compiling: the simulator.
+
+#include "KernelAttributes.h"
+#include "tessera/Compiler/Compiler.h"
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+
+using namespace tessera;
+
+LaunchRecipes tessera::readLaunchRecipes(mlir::ModuleOp module) {
+  if (!module->hasAttr(tilegpu::kTensorMapsAttr) &&
+      !module->hasAttr(tilegpu::kRepeatedProgramsAttr))
+    return {};
+  KernelMetadata metadata;
+  readKernelAttributes(module, metadata);
+  return {std::move(metadata.tensorMaps), std::move(metadata.launchConditions),
+          metadata.repeatedPrograms};
+}

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernels whose loads one thread orders from the copy engine, simulated.
+
+The simulator has the engine write when the seed says, counts bytes and arrivals, and knows
+which warp has heard of what: a wait that is missing is a race or a deadlock.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gpu.test_pipelines import attention, matmul
+
+import tessera
+import tessera.gpu
+
+OPTIONS = {"target": "sm_90a", "tensor_maps": True}
+
+
+@pytest.mark.parametrize("warps", [4, 8])
+@pytest.mark.parametrize("stages", [2, 3])
+@pytest.mark.parametrize("shape", [(64, 64, 64), (128, 128, 192), (72, 40, 136), (200, 64, 8)])
+def test_matmul(rng, shape, stages, warps):
+    M, N, K = shape
+    a = rng.integers(-4, 5, (M, K)).astype("f2")
+    b = rng.integers(-4, 5, (K, N)).astype("f2")
+    rows = 16 * warps
+    for seed in range(2):
+        c = np.full((M, N), np.nan, "f4")
+        simulation = tessera.gpu.simulate(matmul, seed=seed)[(-(-M // rows), -(-N // 64))](
+            a, b, c, M, N, K, K, 1, N, 1, BM=rows, BN=64, BK=64, num_stages=stages,
+            num_warps=warps, **OPTIONS,
+        )  # fmt: skip
+        simulation.check()
+        np.testing.assert_array_equal(c, a.astype("f8") @ b.astype("f8"))
+
+
+def test_arguments_without_tensor_maps(rng):
+    """Rows that are no multiple of 16 bytes, and an empty array: by the other variant."""
+    for K in (0, 33):
+        a = rng.integers(-4, 5, (64, K)).astype("f2")
+        b = rng.integers(-4, 5, (K, 64)).astype("f2")
+        c = np.full((64, 64), np.nan, "f4")
+        tessera.gpu.simulate(matmul)[(1, 1)](
+            a, b, c, 64, 64, K, K, 1, 64, 1, BM=64, BN=64, BK=64, num_stages=2, **OPTIONS
+        ).check()
+        np.testing.assert_array_equal(c, a.astype("f8") @ b.astype("f8"))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention(rng, causal):
+    T, D = 160, 64
+    q, k, v = (rng.standard_normal((1, T, D)).astype("f2") for _ in range(3))
+    o = np.full_like(q, np.nan)
+    scores = q[0].astype("f8") @ k[0].astype("f8").T * D**-0.5
+    if causal:
+        scores = np.where(np.tril(np.ones((T, T), bool)), scores, -np.inf)
+    weights = np.exp(scores - scores.max(1, keepdims=True))
+    expected = weights / weights.sum(1, keepdims=True) @ v[0].astype("f8")
+    tessera.gpu.simulate(attention)[(3, 1)](
+        q, k, v, o, T, D**-0.5 * 1.4426950408889634, CAUSAL=causal, BM=64, BN=64, D=D,
+        num_stages=2, **OPTIONS,
+    ).check()  # fmt: skip
+    np.testing.assert_allclose(o[0], expected, atol=5e-3)
