@@ -33,6 +33,8 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
   kernels.addPass(createCanonicalizerPass());
   kernels.addPass(tile::createTileReorderBroadcastsPass());
   kernels.addPass(createCSEPass());
+  // With equal indices one value, to be found again in the masks of stores.
+  kernels.addPass(tile::createTileMaskWrapsPass());
   kernels.addPass(tile::createTileLoopInvariantCodeMotionPass());
   kernels.addPass(createCanonicalizerPass());
 
