@@ -55,10 +55,10 @@ struct FuncPattern : TilePattern<tile::FuncOp> {
       // Left alone, ptxas may take a few registers more than would let another program in,
       // or so few that it has to spill what a thread has of a row.
       // Registers can change owners only where it is known how many there are.
-      if (launched)
-        function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), rewriter.getI32IntegerAttr(1));
-      else if (Attribute programs = op->getAttr(tilegpu::kResidentProgramsAttr))
+      if (Attribute programs = op->getAttr(tilegpu::kResidentProgramsAttr))
         function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), programs);
+      else if (launched)
+        function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), rewriter.getI32IntegerAttr(1));
     } else if (op.getNoinline()) {
       function.setNoInline(true);
     }

@@ -43,6 +43,8 @@ void WarpSpecializeOp::getSuccessorRegions(RegionBranchPoint point,
 
 unsigned WarpSpecializeOp::getEntryRegisters() {
   unsigned threads = (getNumWarps(*this).value_or(1) + getWarps()) * kLanes;
+  if (auto programs = (*this)->getParentOp()->getAttrOfType<IntegerAttr>(kResidentProgramsAttr))
+    threads *= programs.getInt();
   return std::min(llvm::alignDown(kRegisters / threads, kRegisterStep),
                   llvm::alignDown(kMostRegisters, kRegisterStep));
 }

@@ -49,28 +49,29 @@ namespace tessera::tilegpu {
 
 namespace {
 
-/// Registers that a thread of the program's warps can have. One warp more has the thread
-/// that orders copies, as long as that leaves the others what they want. If not, a group
-/// of warps gives up what it does not need.
+/// Registers that a thread of the program's warps can have, with so many programs at once.
+/// One warp more has the thread that orders copies, as long as that leaves the others what
+/// they want. If not, a group of warps gives up what it does not need.
 struct Registers {
   static constexpr int64_t kOfMultiprocessor = 65536, kLanes = 32, kMost = 255;
-  static constexpr int64_t kWarpsInGroup = 4, kForCopies = 40, kStep = 8;
+  static constexpr int64_t kWarpsInGroup = 4, kStep = 8;
 
-  explicit Registers(int64_t warps) {
+  explicit Registers(int64_t warps, int64_t programs = 1) : forCopies(programs > 1 ? 24 : 40) {
     // Each quarter of a multiprocessor has its own, and every fourth warp.
-    auto share = [](int64_t count) {
-      int64_t threads = llvm::alignTo(count, kWarpsInGroup) * kLanes;
+    auto share = [&](int64_t count) {
+      int64_t threads = programs * llvm::alignTo(count, kWarpsInGroup) * kLanes;
       return llvm::alignDown(std::min(kMost, kOfMultiprocessor / threads), kStep);
     };
     alone = share(warps + 1);
-    half = share(2 * (warps + 1));
     int64_t entry = share(warps + kWarpsInGroup);
-    if (warps % kWarpsInGroup == 0 && entry >= kForCopies)
-      shared = llvm::alignDown(
-          std::min(kMost, entry + (entry - kForCopies) * kWarpsInGroup / warps), kStep);
+    if (warps % kWarpsInGroup == 0 && entry >= forCopies)
+      shared = llvm::alignDown(std::min(kMost, entry + (entry - forCopies) * kWarpsInGroup / warps),
+                               kStep);
   }
 
-  int64_t alone, half, shared = 0;
+  int64_t getMost() const { return std::max(alone, shared); }
+
+  int64_t forCopies, alone, shared = 0;
 };
 
 /// A kernel, and what becomes of its loops.
@@ -89,8 +90,8 @@ private:
   std::string planLoad(BoxLoop &planned, tile::LoadOp load);
   void joinChannels(BoxLoop &planned);
   bool planSlots();
-  bool fitTwice() const;
   int64_t getWantedRegisters(const BoxLoop &planned) const;
+  int64_t getWantedRegisters() const;
   std::string whyNotAround(scf::ForOp loop);
   std::string whyNotAgain(Value value);
   bool refuse(Operation *loop, const Twine &why, Operation *place = nullptr);
@@ -116,6 +117,8 @@ private:
   llvm::DenseMap<Operation *, unsigned> ofLoop;
   SmallVector<Channel> channels;
   unsigned slots = 0;
+  /// How many are to run at once on a multiprocessor.
+  int64_t programs = 1;
   /// Whether one program after the other is done.
   bool repeats = false;
   llvm::DenseMap<Operation *, BlockArgument> maps;
@@ -308,7 +311,7 @@ bool Specializer::planLoop(scf::ForOp loop) {
       for (Value operand : {Value(dot.getA()), Value(dot.getB())})
         uses += planned.getChannel(operand) == planned.getChannel(skewed.getB());
     Registers registers(warps);
-    if (uses != 1 || getWantedRegisters(planned) > std::max(registers.alone, registers.shared))
+    if (uses != 1 || getWantedRegisters(planned) > registers.getMost())
       planned.skewedDot = nullptr;
   }
   ofLoop[loop] = loops.size();
@@ -366,12 +369,12 @@ void Specializer::joinChannels(BoxLoop &planned) {
   }
 }
 
-/// Whether two programs have registers enough at once.
-bool Specializer::fitTwice() const {
+/// Registers of a thread for the loop that wants most.
+int64_t Specializer::getWantedRegisters() const {
   int64_t wanted = 0;
   for (const BoxLoop &planned : loops)
     wanted = std::max(wanted, getWantedRegisters(planned));
-  return wanted <= Registers(warps).half;
+  return wanted;
 }
 
 bool Specializer::planSlots() {
@@ -404,13 +407,20 @@ bool Specializer::planSlots() {
     wanted = std::max(wanted, planned.stages + (planned.asyncDot ? 1 : 0));
     least = std::max(least, planned.stages);
   }
-  // But rather two programs at once, of which one multiplies while the other stores.
-  int64_t half = (limit / 2 - (isInLoop ? stored : kBarrierBytes) - others) / perSlot;
+  // But rather several programs at once, of which one multiplies while another stores. Of
+  // each the GPU wants some memory for itself.
+  constexpr int64_t kOfProgram = 1 << 10, kMostPrograms = 3;
   constexpr unsigned kFewest = 3;
-  if (fitting >= wanted && half >= least && fitTwice()) {
-    wanted = std::min<int64_t>(wanted, half);
-  } else if (!isInLoop && getFitting(/*isStored=*/true) >= std::min(wanted, kFewest) &&
-             RepeatedPrograms::isPossible(kernel)) {
+  for (programs = kMostPrograms; programs > 1; --programs) {
+    int64_t bytes = (limit + kOfProgram) / programs - kOfProgram;
+    int64_t each = (bytes - (isInLoop ? stored : kBarrierBytes) - others) / perSlot;
+    if (each < least || getWantedRegisters() > Registers(warps, programs).getMost())
+      continue;
+    wanted = std::min<int64_t>(wanted, each);
+    break;
+  }
+  if (programs == 1 && !isInLoop && getFitting(/*isStored=*/true) >= std::min(wanted, kFewest) &&
+      RepeatedPrograms::isPossible(kernel)) {
     repeats = true;
     fitting = getFitting(/*isStored=*/true);
   }
@@ -619,15 +629,15 @@ void Specializer::rewriteConsumers(Block *block, SmallVectorImpl<ChannelPlace> &
 //===----------------------------------------------------------------------===//
 
 WarpSpecializeOp Specializer::emitRegions(OpBuilder &builder) {
-  int64_t wanted = 0;
-  for (const BoxLoop &planned : loops)
-    wanted = std::max(wanted, getWantedRegisters(planned));
-  Registers registers(warps);
+  int64_t wanted = getWantedRegisters();
+  Registers registers(warps, programs);
+  if (programs > 1)
+    kernel->setAttr(kResidentProgramsAttr, builder.getI32IntegerAttr(programs));
   bool isShared = wanted > registers.alone && registers.shared > registers.alone;
   IntegerAttr own, other;
   if (isShared) {
     own = builder.getI32IntegerAttr(registers.shared);
-    other = builder.getI32IntegerAttr(Registers::kForCopies);
+    other = builder.getI32IntegerAttr(registers.forCopies);
   }
   int64_t extra = isShared ? Registers::kWarpsInGroup : 1;
   Location loc = kernel.getLoc();
@@ -651,6 +661,8 @@ static void repeat(const RepeatedPrograms &programs, Block *body) {
   OpBuilder builder = OpBuilder::atBlockEnd(body);
   Location loc = body->getParentOp()->getLoc();
   scf::ForOp loop = programs.emitLoop(builder, ValueRange());
+  // There is nothing more to be copied ahead.
+  loop->setAttr(kStagesAttr, builder.getI32IntegerAttr(1));
   for (Operation &op : llvm::make_early_inc_range(*body))
     if (&op != loop)
       op.moveBefore(loop.getBody(), loop.getBody()->end());
@@ -677,10 +689,10 @@ LogicalResult Specializer::rewrite() {
   for (Operation &op : body->without_terminator())
     old.push_back(&op);
   OpBuilder builder(body->getTerminator());
-  std::optional<RepeatedPrograms> programs;
+  std::optional<RepeatedPrograms> repeated;
   if (repeats) {
-    programs.emplace(kernel);
-    programs->emitBounds(builder);
+    repeated.emplace(kernel);
+    repeated->emitBounds(builder);
   }
   for (Channel &channel : channels)
     channel.allocate(builder, loc, slots, warps);
@@ -697,12 +709,12 @@ LogicalResult Specializer::rewrite() {
   for (const Channel &channel : channels)
     places.push_back(channel.getFirst(builder, loc));
   IRMapping mapping;
-  if (programs) {
+  if (repeated) {
     SmallVector<unsigned> all = llvm::to_vector(llvm::seq<unsigned>(channels.size()));
-    scf::ForOp loop = programs->emitLoop(builder, getValues(all, places));
+    scf::ForOp loop = repeated->emitLoop(builder, getValues(all, places));
     OpBuilder inside = OpBuilder::atBlockEnd(loop.getBody());
     setValues(all, places, loop.getRegionIterArgs());
-    programs->mapIds(inside, loop, mapping);
+    repeated->mapIds(inside, loop, mapping);
     emitCopies(inside, own, mapping, places);
     scf::YieldOp::create(inside, loc, getValues(all, places));
   } else {
@@ -710,8 +722,8 @@ LogicalResult Specializer::rewrite() {
   }
   PartitionEndOp::create(builder, loc);
 
-  if (programs)
-    repeat(*programs, own);
+  if (repeated)
+    repeat(*repeated, own);
   endRings(own);
   builder.setInsertionPointToStart(own);
   places.clear();
