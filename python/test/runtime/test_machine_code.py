@@ -87,9 +87,12 @@ def test_products_are_on_tensor_cores(dtype, target, block, warps, kind, count):
     assert not [text for text in kernel.metadata["remarks"] if "(C75" in text]
 
 
-def test_bytes_across_k_come_as_pairs():
+@pytest.mark.parametrize("tensor_maps", [False, True])
+def test_bytes_across_k_come_as_pairs(tensor_maps):
     """b lies in rows along N: a thread gets two columns of it, and tells them apart."""
-    kernel = build("i8", "sm_90a", (128, 256, 128), 8)
+    kernel = build("i8", "sm_90a", (128, 256, 128), 8, tensor_maps=tensor_maps)
+    # A result that waits for the copy engine takes no memory from the loop before it.
+    assert not [text for text in kernel.remarks if "not pipelined" in text]
     kinds = count_instructions(kernel.asm["cubin"])
     assert kinds[MATRIX_LOAD] == 8  # of 4 matrices each: 128 bytes a thread
     assert kinds[PERMUTE] <= 2 * 4 * kinds[MATRIX_LOAD]

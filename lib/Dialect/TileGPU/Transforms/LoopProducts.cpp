@@ -114,12 +114,17 @@ int64_t tessera::tilegpu::getOtherBytes(scf::ForOp loop, const ReplacedOps &repl
     auto around = op->getParentOfType<LoopLikeOpInterface>();
     if (around && !around->isAncestor(loop) && !loop->isAncestor(around))
       return;
+    // One that begins behind the loop ends there, too.
+    auto isLater = [&](Operation *buffer) {
+      Operation *ancestor = loop->getBlock()->findAncestorOpInBlock(*buffer);
+      return ancestor && loop->isBeforeInBlock(ancestor);
+    };
     auto isOver = [&](Operation *user) {
       Operation *ancestor = loop->getBlock()->findAncestorOpInBlock(*user);
       return ancestor && ancestor->isBeforeInBlock(loop);
     };
     if (auto buffer = dyn_cast<LocalAllocOp>(op))
-      if (!replaced.contains(op) && !llvm::all_of(op->getUsers(), isOver))
+      if (!replaced.contains(op) && !llvm::all_of(op->getUsers(), isOver) && !isLater(op))
         bytes += buffer.getType().getNumBytes();
     // A product by multiply-add keeps its operands there.
     if (isa<tile::DotOp, tile::DotScaledOp>(op) && loop->isAncestor(op))
