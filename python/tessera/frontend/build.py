@@ -293,7 +293,8 @@ def _annotation_problem(param: Param) -> Optional[tuple[str, str]]:
         return None
     text = param.annotation.strip("'\" ")
     name = text.rsplit(".", 1)[-1]
-    if name in ("constexpr", "const", "tensor", "pointer_type") or name in _PYTHON_ANNOTATIONS:
+    named = ("constexpr", "const", "tensor", "tensor_descriptor", "pointer_type")
+    if name in named or name in _PYTHON_ANNOTATIONS:
         return None
     try:
         types.str_to_ty(name)

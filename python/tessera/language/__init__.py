@@ -121,6 +121,7 @@ from tessera.language.memory import (
     make_tensor_descriptor,
     store,
     store_tensor_descriptor,
+    tensor_descriptor,
 )
 from tessera.language.program import (
     assume,

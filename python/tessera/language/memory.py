@@ -41,6 +41,7 @@ __all__ = [
     "make_tensor_descriptor",
     "store",
     "store_tensor_descriptor",
+    "tensor_descriptor",
 ]
 
 _LOAD_CACHE = ("", "ca", "cg", "cs", "cv")
@@ -305,10 +306,22 @@ def make_tensor_descriptor(
     )
 
 
+class _IsDescriptor(type):
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, tensor) and isinstance(value.type, descriptor_type)
+
+
+class tensor_descriptor(metaclass=_IsDescriptor):
+    """What tensor descriptors are, for `isinstance(x, tl.tensor_descriptor)` in kernels.
+
+    Source: Triton language 3.6/3.9.
+    """
+
+
 def _descriptor(value: Any, what: str) -> tensor:
     value = unwrap(value)
-    if isinstance(value, tensor) and isinstance(value.type, descriptor_type):
-        return value
+    if isinstance(value, tensor_descriptor):
+        return value  # type: ignore[return-value]
     raise UserMistake(
         "E044", f"{what} needs a tensor descriptor, got {describe(value)}", "make one first"
     )

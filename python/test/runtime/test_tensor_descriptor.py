@@ -25,6 +25,19 @@ def last_row(x, out_ptr, ROW: tl.constexpr):
     tl.store(out_ptr + tl.arange(0, 16), row)
 
 
+@tessera.jit
+def described(x, M, N):
+    if isinstance(x, tl.tensor_descriptor):
+        return x
+    else:
+        return tl.make_tensor_descriptor(x, [M, N], [N, 1], [8, 16])
+
+
+@tessera.jit
+def triple(x: tl.tensor_descriptor, out, M, N):
+    described(out, M, N).store([0, 0], described(x, M, N).load([0, 0]) * 3)
+
+
 def describe(array, block=(8, 16), **more) -> TensorDescriptor:
     return TensorDescriptor.from_tensor(array, block, **more)
 
@@ -61,6 +74,14 @@ def test_a_descriptor_beside_others_and_constants() -> None:
     out = np.zeros(16, np.int32)
     last_row[(1,)](describe(x, (1, 16)), out, ROW=19)
     np.testing.assert_array_equal(out, x[19])
+
+
+def test_kernels_can_ask_whether_they_have_one() -> None:
+    x = np.arange(128, dtype=np.int32).reshape(8, 16)
+    for wrap in (describe, lambda array: array):
+        out = np.zeros_like(x)
+        triple[(1,)](wrap(x), wrap(out), 8, 16)
+        np.testing.assert_array_equal(out, 3 * x)
 
 
 @pytest.mark.parametrize(
