@@ -4,11 +4,13 @@
 // give is off by few ulp everywhere. lg2.approx is not, near 1, nor are sin.approx and
 // cos.approx for large numbers, nor is ex2.approx of a rounded x * log2(e), which is off
 // by as many ulp as x is large; so these, the others, and all of f64 are functions of
-// libdevice. (Its expf is seven instructions.) 16-bit floats are computed in f32.
+// libdevice. (Its expf is seven instructions.) 16-bit floats are computed in f32. Where no
+// more than 16 bits of an exp are used in the end (NarrowResults.h), ex2.approx it is.
 //
 // erf is our own: libdevice's has branches, of which a tile makes hundreds, and takes twice
 // the instructions.
 
+#include "NarrowResults.h"
 #include "Patterns.h"
 
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
@@ -105,6 +107,11 @@ Value emitErf(ThreadBuilder &thread, Value x) {
 Value emitInstruction(ThreadBuilder &thread, Operation *op, ValueRange operands) {
   Type f32 = thread.getBuilder().getF32Type();
   Value x = operands.front();
+  constexpr uint64_t kLog2E = 0x3fb8aa3b;
+  if (op->hasAttr(kNarrowResultAttr)) {
+    Value exponent = thread.create<LLVM::FMulOp>(x, thread.bitcast(thread.i32(kLog2E), f32));
+    return callIntrinsic(thread, "llvm.nvvm.ex2.approx", f32, exponent);
+  }
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case([&](math::Exp2Op) { return callIntrinsic(thread, "llvm.nvvm.ex2.approx", f32, x); })
       .Case([&](math::SqrtOp) { return callIntrinsic(thread, "llvm.nvvm.sqrt.approx.f", f32, x); })

@@ -8,6 +8,7 @@
 
 #include "AccessPlan.h"
 #include "AsyncOps.h"
+#include "NarrowResults.h"
 #include "Patterns.h"
 #include "WarpSpecialize.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -82,6 +83,7 @@ struct ConvertTileGPUToLLVM : impl::ConvertTileGPUToLLVMBase<ConvertTileGPUToLLV
     if (failed(checkLayouts(module, *numWarps)))
       return signalPassFailure();
     planAccesses(module);
+    markNarrowResults(module);
     replaceNarrowCopies(module);
     declareSharedMemory(module);
     expandWarpSpecialize(module);

@@ -1,5 +1,7 @@
 // RUN: tessera-opt %s --convert-tilegpu-to-llvm --canonicalize --cse | FileCheck %s
 
+#line = #tilegpu.layout<32, lane = [1, 2, 4, 8, 16]>
+
 module attributes {tilegpu.num_warps = 1 : i32} {
 
 // f32 has instructions for some functions; the others are in libdevice, and pure.
@@ -46,6 +48,60 @@ module attributes {tilegpu.num_warps = 1 : i32} {
     %12 = math.absf %11 : f32
     %13 = math.fma %12, %x, %x : f32
     tile.return %13 : f32
+  }
+
+// Where all that an exp is used for is rounded to 16 bits, its last bits do not matter: through
+// products, quotients and sums without cancellation.
+
+// CHECK-LABEL: llvm.func internal @narrow
+// CHECK: %[[T:.*]] = llvm.fmul %{{.*}}, %{{.*}} : f32
+// CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx"(%[[T]])
+// CHECK-NOT: @__nv_expf
+// CHECK: llvm.return
+  tile.func private @narrow(%x: tensor<32xf32, #line>) -> tensor<32xbf16, #line> {
+    %e = math.exp %x : tensor<32xf32, #line>
+    %s = tile.reduce(%e) {axis = 0 : i32} : (tensor<32xf32, #line>) -> f32 {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tile.reduce_return %c : f32
+    }
+    %t = tile.splat %s : f32 -> tensor<32xf32, #line>
+    %y = arith.divf %e, %t : tensor<32xf32, #line>
+    %z = tile.fp_to_fp %y : tensor<32xf32, #line> -> tensor<32xbf16, #line>
+    tile.return %z : tensor<32xbf16, #line>
+  }
+
+// silu: one and something positive.
+
+// CHECK-LABEL: llvm.func internal @sigmoid
+// CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx"
+// CHECK-NOT: @__nv_expf
+// CHECK: llvm.return
+  tile.func private @sigmoid(%x: f32) -> f16 {
+    %one = arith.constant 1.0 : f32
+    %e = math.exp %x : f32
+    %d = arith.addf %one, %e : f32
+    %q = arith.divf %x, %d : f32
+    %y = arith.truncf %q : f32 to f16
+    tile.return %y : f16
+  }
+
+// A difference, a sum of anything, and a result that is kept.
+
+// CHECK-LABEL: llvm.func internal @cancels
+// CHECK-COUNT-3: llvm.call @__nv_expf
+// CHECK: llvm.return
+  tile.func private @cancels(%x: f32) -> (f16, f16, f32) {
+    %one = arith.constant 1.0 : f32
+    %e = math.exp %x : f32
+    %d = arith.subf %one, %e : f32
+    %y = arith.truncf %d : f32 to f16
+    %f = math.exp %d : f32
+    %p = arith.mulf %f, %x : f32
+    %q = arith.addf %p, %one : f32
+    %z = arith.truncf %q : f32 to f16
+    %g = math.exp %q : f32
+    tile.return %y, %z, %g : f16, f16, f32
   }
 
 // CHECK-LABEL: llvm.func internal @double
