@@ -82,18 +82,17 @@ std::unique_ptr<CompiledKernel> CUDACompilation::compile(ModuleOp module) {
   return generateCode(std::move(code));
 }
 
-/// Takes back how many programs are to fit a multiprocessor, which was an estimate, where
-/// more than one are. Returns whether it did.
-static bool allowOneProgram(std::string &ptx) {
+/// How many programs are to fit a multiprocessor: a place in PTX, and the number there; an
+/// empty place if it does not say.
+static std::pair<llvm::StringRef, int> findNumPrograms(llvm::StringRef ptx) {
   constexpr llvm::StringLiteral directive = ".minnctapersm ";
   size_t at = ptx.find(directive);
-  if (at == std::string::npos)
-    return false;
-  size_t number = at + directive.size(), end = ptx.find_first_not_of("0123456789", number);
-  if (ptx.compare(number, end - number, "1") == 0)
-    return false;
-  ptx.replace(number, end - number, "1");
-  return true;
+  if (at == llvm::StringRef::npos)
+    return {ptx.take_front(0), 1};
+  llvm::StringRef place = ptx.drop_front(at + directive.size()).take_while(llvm::isDigit);
+  int number = 1;
+  place.getAsInteger(10, number);
+  return {place, number};
 }
 
 /// Gives kernels the user's limit of registers, in the place of our estimate of programs. As
@@ -158,7 +157,13 @@ std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<ll
   PtxasOptions assembler = getPtxasOptions();
   PtxasResult assembled = early ? early->assemble(ptx) : runPtxas(ptx, assembler);
   readRegisters(assembled);
-  if (metadata.spillBytes > 0 && allowOneProgram(ptx)) {
+  // How many programs are to fit is an estimate: one less may do, and one has all registers.
+  int programs = findNumPrograms(ptx).second;
+  for (int fewer : {programs - 1, 1}) {
+    auto [place, number] = findNumPrograms(ptx);
+    if (metadata.spillBytes == 0 || fewer < 1 || fewer >= number)
+      continue;
+    ptx.replace(place.data() - ptx.data(), place.size(), std::to_string(fewer));
     PtxasResult roomier = runPtxas(ptx, assembler);
     int spilled = metadata.spillBytes;
     readRegisters(roomier);
