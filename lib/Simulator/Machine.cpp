@@ -31,10 +31,7 @@ Warp::Warp(Machine &machine, Cta &cta, unsigned id, const Code &kernel,
            llvm::ArrayRef<uint64_t> args)
     : machine(machine), cta(cta), id(id), constants(machine.image.constants) {
   times.of[id] = 1;
-  // Those of a multiprocessor, shared out in steps of 8: what ptxas gives a kernel that it
-  // knows to be alone there.
-  constexpr unsigned kRegisters = 65536, kMostRegisters = 248;
-  registers = std::min(kRegisters / (machine.numWarps * kLanes) / 8 * 8, kMostRegisters);
+  registers = machine.entryRegisters;
   pushFrame(kernel, kAllLanes, nullptr);
   for (auto [reg, value] : llvm::zip_equal(kernel.arguments, args))
     std::fill_n(rows[reg].lane, kLanes, value);
@@ -248,10 +245,11 @@ bool Cta::isDone() const {
 //===----------------------------------------------------------------------===//
 
 Machine::Machine(const Image &image, const Code &kernel, std::array<int32_t, 3> grid,
-                 unsigned numWarps, llvm::ArrayRef<uint64_t> values, std::vector<TensorMap> maps,
-                 const SimulatorOptions &options)
-    : image(image), kernel(kernel), grid(grid), numWarps(numWarps), options(options),
-      tensorMaps(std::move(maps)), args(values), regions(options.memory), random(options.seed) {
+                 unsigned numWarps, unsigned entryRegisters, llvm::ArrayRef<uint64_t> values,
+                 std::vector<TensorMap> maps, const SimulatorOptions &options)
+    : image(image), kernel(kernel), grid(grid), numWarps(numWarps), entryRegisters(entryRegisters),
+      options(options), tensorMaps(std::move(maps)), args(values), regions(options.memory),
+      random(options.seed) {
   for (const TensorMap &map : tensorMaps)
     args.push_back(reinterpret_cast<uint64_t>(&map));
   if (!regions.empty())

@@ -181,7 +181,7 @@ public:
 class Machine {
 public:
   Machine(const Image &image, const Code &kernel, std::array<int32_t, 3> grid, unsigned numWarps,
-          llvm::ArrayRef<uint64_t> args, std::vector<TensorMap> tensorMaps,
+          unsigned entryRegisters, llvm::ArrayRef<uint64_t> args, std::vector<TensorMap> tensorMaps,
           const SimulatorOptions &options);
 
   void run();
@@ -198,6 +198,7 @@ public:
   const Code &kernel;
   const std::array<int32_t, 3> grid;
   const unsigned numWarps;
+  const unsigned entryRegisters; ///< of a thread
   const SimulatorOptions &options;
   /// In the order of the kernel's arguments.
   const std::vector<TensorMap> tensorMaps;

@@ -100,6 +100,15 @@ static LLVM::LLVMFuncOp findKernel(ModuleOp module, StringRef name) {
                   llvm::formatv("its kernels: {0}", llvm::join(names, ", ")));
 }
 
+/// Those of a multiprocessor, shared out in steps of 8 to the programs that the kernel wants
+/// there at once.
+static unsigned getEntryRegisters(LLVM::LLVMFuncOp kernel, unsigned numWarps) {
+  constexpr unsigned kRegisters = 65536, kMostRegisters = 248;
+  auto attr = kernel->getAttrOfType<IntegerAttr>(NVVM::NVVMDialect::getMinctasmAttrName());
+  unsigned programs = attr ? std::max<int64_t>(1, attr.getInt()) : 1;
+  return std::min(kRegisters / (programs * numWarps * kLanes) / 8 * 8, kMostRegisters);
+}
+
 static std::vector<TensorMap> makeTensorMaps(ArrayRef<uint64_t> slots,
                                              const SimulatorOptions &options) {
   bool canBe =
@@ -150,8 +159,9 @@ SimulatorReport tessera::simulate(ModuleOp module, StringRef name, std::array<in
     int64_t programs = int64_t(grid[0]) * grid[1] * grid[2];
     grid = {static_cast<int32_t>(std::min<int64_t>(programs, 2 * options.repeatedPrograms)), 1, 1};
   }
-  Machine machine(image, *image.functions.at(kernel.getName().str()), grid, numWarps, values,
-                  makeTensorMaps(args, options), options);
+  Machine machine(image, *image.functions.at(kernel.getName().str()), grid, numWarps,
+                  getEntryRegisters(kernel, numWarps), values, makeTensorMaps(args, options),
+                  options);
   machine.run();
   llvm::outs().flush();
   return machine.takeReport();
