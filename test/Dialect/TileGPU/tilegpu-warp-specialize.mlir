@@ -3,7 +3,7 @@
 // The default region keeps the loop, which waits for its tiles, and releases a slot when the
 // product of the iteration before is done; the partition has the loop with coordinates alone.
 // Both tiles come by one channel, and there is a slot more than stages, and one more
-// barrier for the slot before the first. Three such programs fit a multiprocessor at once.
+// barrier for the slot before the first.
 #u = #tilegpu.unassigned
 #s = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
@@ -12,7 +12,6 @@ module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
 // CHECK-SAME: %[[MAPA:[a-z0-9]+]]: !tilegpu.tensor_map {tilegpu.tensor_map = #tilegpu.tensor_map<base = 0, element = f16
 // CHECK-SAME: box = [64, 64], swizzle = 128
 // CHECK-SAME: %[[MAPB:[a-z0-9]+]]: !tilegpu.tensor_map {tilegpu.tensor_map = #tilegpu.tensor_map<base = 1, element = f16
-// CHECK-SAME: tilegpu.resident_programs = 3 : i32
 tile.func @matmul(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, %ld: i32 {tile.divisibility = 16 : i64}, %o: !tile.ptr<f32>) {
   // CHECK: %[[RA:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #{{.+}}, slots = 4>
   // CHECK: %[[RB:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #{{.+}}, slots = 4>
@@ -20,7 +19,7 @@ tile.func @matmul(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.p
   // CHECK: tilegpu.mbarrier_init %[[FULL]] {arrivals = 1 : i32}
   // CHECK: %[[EMPTY:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<1xi64, #{{.+}}, slots = 5>
   // CHECK: tilegpu.mbarrier_init %[[EMPTY]] {arrivals = 4 : i32}
-  // CHECK: tilegpu.warp_specialize default registers(136) {
+  // CHECK: tilegpu.warp_specialize default {
   %c0 = arith.constant 0 : i32
   %c64 = arith.constant 64 : i32
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
@@ -60,7 +59,7 @@ tile.func @matmul(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.p
   // CHECK: tilegpu.local_dealloc %[[RA]]
   // CHECK: tilegpu.local_dealloc %[[RB]]
   // CHECK: tile.store %{{.+}}, %[[IF]]#0
-  // CHECK: } partition warps(4) registers(24) {
+  // CHECK: } partition warps(1) {
   // CHECK: scf.for %[[I:.+]] = %{{.+}} to %[[K]] step %{{.+}} iter_args(%[[INTO:.+]] = %{{.+}}, %[[ROUND:.+]] = %{{.+}})
   // CHECK: %[[FREE:.+]] = tilegpu.memdesc_index %[[EMPTY]][%[[INTO]]]
   // CHECK: %[[OTHER:.+]] = arith.xori %[[ROUND]], %{{.+}}
@@ -121,7 +120,7 @@ tile.func @persistent(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %tiles:
   %id = tile.program_id 0
   %count = tile.num_programs 0
   %runs = arith.cmpi slt, %id, %tiles : i32
-  // CHECK: tilegpu.warp_specialize default registers(136) {
+  // CHECK: tilegpu.warp_specialize default {
   // CHECK: %[[ID:.+]] = tile.program_id 0
   // CHECK: %[[B:.+]]:2 = scf.if
   // CHECK: %[[T:.+]]:2 = scf.for %{{.+}} = %[[ID]] to %[[TILES]] step %{{.+}} iter_args(%[[SLOT:.+]] = %{{.+}}, %[[PHASE:.+]] = %{{.+}})
@@ -131,7 +130,7 @@ tile.func @persistent(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %tiles:
   // CHECK: tile.store %{{.+}}, %[[IF]]#0
   // CHECK: scf.yield %[[IF]]#1, %[[IF]]#2 : i32, i32
   // CHECK: scf.yield %[[T]]#0, %[[T]]#1 : i32, i32
-  // CHECK: } partition warps(4) registers(24) {
+  // CHECK: } partition warps(1) {
   // CHECK: %[[MINE:.+]] = tile.program_id 0
   // CHECK: arith.cmpi slt, %[[MINE]], %[[TILES]] : i32
   // CHECK: scf.if
@@ -165,13 +164,14 @@ tile.func @persistent(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %tiles:
 // Two products in turn: each has a channel of its own. The first one is done an iteration
 // ahead, so that its slot is released with the second one's; the last iteration stands
 // behind the loop, for no tile comes for one after it. The second loop goes on with the
-// same rings.
+// same rings. Three such programs fit a multiprocessor at once.
 #u = #tilegpu.unassigned
 #s = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
 #t = #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
 // CHECK-LABEL: @attention
 // CHECK-SAME: %[[N:[a-z0-9]+]]: i32, %[[M:[a-z0-9]+]]: i32
+// CHECK-SAME: tilegpu.resident_programs = 3 : i32
 tile.func @attention(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %m: i32, %o: !tile.ptr<f32>) {
   // CHECK: %[[KS:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #{{.+}}, slots = 3>
   // CHECK: %[[KFULL:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<1xi64, #{{.+}}, slots = 3>

@@ -30,6 +30,7 @@
 #include "ConsumerLoop.h"
 #include "LoopSlice.h"
 #include "RepeatedPrograms.h"
+#include "WarpRegisters.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
@@ -49,31 +50,6 @@ namespace tessera::tilegpu {
 
 namespace {
 
-/// Registers that a thread of the program's warps can have, with so many programs at once.
-/// One warp more has the thread that orders copies, as long as that leaves the others what
-/// they want. If not, a group of warps gives up what it does not need.
-struct Registers {
-  static constexpr int64_t kOfMultiprocessor = 65536, kLanes = 32, kMost = 255;
-  static constexpr int64_t kWarpsInGroup = 4, kStep = 8;
-
-  explicit Registers(int64_t warps, int64_t programs = 1) : forCopies(programs > 1 ? 24 : 40) {
-    // Each quarter of a multiprocessor has its own, and every fourth warp.
-    auto share = [&](int64_t count) {
-      int64_t threads = programs * llvm::alignTo(count, kWarpsInGroup) * kLanes;
-      return llvm::alignDown(std::min(kMost, kOfMultiprocessor / threads), kStep);
-    };
-    alone = share(warps + 1);
-    int64_t entry = share(warps + kWarpsInGroup);
-    if (warps % kWarpsInGroup == 0 && entry >= forCopies)
-      shared = llvm::alignDown(std::min(kMost, entry + (entry - forCopies) * kWarpsInGroup / warps),
-                               kStep);
-  }
-
-  int64_t getMost() const { return std::max(alone, shared); }
-
-  int64_t forCopies, alone, shared = 0;
-};
-
 /// A kernel, and what becomes of its loops.
 class Specializer {
 public:
@@ -90,6 +66,8 @@ private:
   std::string planLoad(BoxLoop &planned, tile::LoadOp load);
   void joinChannels(BoxLoop &planned);
   bool planSlots();
+  int64_t getShare(int64_t count) const;
+  void planPrograms(llvm::function_ref<bool(int64_t)> fits);
   int64_t getWantedRegisters(const BoxLoop &planned) const;
   int64_t getWantedRegisters() const;
   std::string whyNotAround(scf::ForOp loop);
@@ -222,14 +200,18 @@ std::string Specializer::whyNotAround(scf::ForOp loop) {
 
 /// Registers of a thread for what a loop carries and computes.
 int64_t Specializer::getWantedRegisters(const BoxLoop &planned) const {
-  constexpr int64_t kSkewed = 24, kOthers = 64;
+  constexpr int64_t kSkewed = 24, kOthers = 64, kBetween = 32;
   scf::ForOp loop = planned.loop;
   if (planned.skewedDot)
     return kSkewed + getSkewedRegisters(loop, planned.skewedDot, warps);
-  int64_t words = kOthers;
+  int64_t words = 0, between = 0;
   for (Value value : loop.getRegionIterArgs())
     words += getRegisters(value.getType(), warps);
-  return words;
+  // What is computed with before it is multiplied again.
+  for (WarpgroupDotOp dot : loop.getBody()->getOps<WarpgroupDotOp>())
+    if (!llvm::is_contained(dot->getUsers(), loop.getBody()->getTerminator()))
+      between += getRegisters(dot.getType(), warps);
+  return words + (between ? kBetween + between : kOthers);
 }
 
 /// Adds a load, or says why the copy engine cannot do it.
@@ -310,7 +292,7 @@ bool Specializer::planLoop(scf::ForOp loop) {
     for (WarpgroupDotOp dot : loop.getBody()->getOps<WarpgroupDotOp>())
       for (Value operand : {Value(dot.getA()), Value(dot.getB())})
         uses += planned.getChannel(operand) == planned.getChannel(skewed.getB());
-    Registers registers(warps);
+    WarpRegisters registers(warps);
     if (uses != 1 || getWantedRegisters(planned) > registers.getMost())
       planned.skewedDot = nullptr;
   }
@@ -377,6 +359,33 @@ int64_t Specializer::getWantedRegisters() const {
   return wanted;
 }
 
+/// Shared memory of each of several programs, of which the GPU keeps some for itself.
+int64_t Specializer::getShare(int64_t count) const {
+  constexpr int64_t kOfProgram = 1 << 10;
+  return (limit + kOfProgram) / count - kOfProgram;
+}
+
+/// Rather several programs at once, of which one multiplies while another computes; then
+/// their warps have each other to wait for, where one alone does a product ahead.
+void Specializer::planPrograms(llvm::function_ref<bool(int64_t)> fits) {
+  constexpr int64_t kMostPrograms = 3;
+  auto find = [&] {
+    for (programs = kMostPrograms; programs > 1; --programs)
+      if (fits(getShare(programs)) &&
+          getWantedRegisters() <= WarpRegisters(warps, programs).getMost())
+        break;
+  };
+  find();
+  if (programs > 1)
+    return;
+  std::vector<BoxLoop> skewed = loops;
+  for (BoxLoop &planned : loops)
+    planned.skewedDot = nullptr;
+  find();
+  if (programs == 1)
+    loops = std::move(skewed);
+}
+
 bool Specializer::planSlots() {
   int64_t perSlot = 0, others = 0;
   for (const Channel &channel : channels)
@@ -407,22 +416,20 @@ bool Specializer::planSlots() {
     wanted = std::max(wanted, planned.stages + (planned.asyncDot ? 1 : 0));
     least = std::max(least, planned.stages);
   }
-  // But rather several programs at once, of which one multiplies while another stores. Of
-  // each the GPU wants some memory for itself.
-  constexpr int64_t kOfProgram = 1 << 10, kMostPrograms = 3;
+  // A product that goes on keeps tensor cores busy on its own, if the ring is long; between
+  // results there is nothing to do, unless the next one's copies have begun.
   constexpr unsigned kFewest = 3;
-  for (programs = kMostPrograms; programs > 1; --programs) {
-    int64_t bytes = (limit + kOfProgram) / programs - kOfProgram;
-    int64_t each = (bytes - (isInLoop ? stored : kBarrierBytes) - others) / perSlot;
-    if (each < least || getWantedRegisters() > Registers(warps, programs).getMost())
-      continue;
-    wanted = std::min<int64_t>(wanted, each);
-    break;
-  }
-  if (programs == 1 && !isInLoop && getFitting(/*isStored=*/true) >= std::min(wanted, kFewest) &&
-      RepeatedPrograms::isPossible(kernel)) {
-    repeats = true;
-    fitting = getFitting(/*isStored=*/true);
+  if (llvm::all_of(loops, [](const BoxLoop &planned) { return planned.asyncDot; })) {
+    repeats = !isInLoop && getFitting(/*isStored=*/true) >= std::min(wanted, kFewest) &&
+              getWantedRegisters() > WarpRegisters(warps, /*programs=*/2).alone &&
+              RepeatedPrograms::isPossible(kernel);
+    fitting = getFitting(isInLoop || repeats);
+  } else {
+    planPrograms([&](int64_t bytes) {
+      return (bytes - (isInLoop ? stored : kBarrierBytes) - others) / perSlot >= least;
+    });
+    if (programs > 1)
+      fitting = (getShare(programs) - (isInLoop ? stored : kBarrierBytes) - others) / perSlot;
   }
   slots = std::clamp<int64_t>(fitting, 0, wanted);
   scf::ForOp first = loops.front().loop;
@@ -630,7 +637,7 @@ void Specializer::rewriteConsumers(Block *block, SmallVectorImpl<ChannelPlace> &
 
 WarpSpecializeOp Specializer::emitRegions(OpBuilder &builder) {
   int64_t wanted = getWantedRegisters();
-  Registers registers(warps, programs);
+  WarpRegisters registers(warps, programs);
   if (programs > 1)
     kernel->setAttr(kResidentProgramsAttr, builder.getI32IntegerAttr(programs));
   bool isShared = wanted > registers.alone && registers.shared > registers.alone;
@@ -639,7 +646,7 @@ WarpSpecializeOp Specializer::emitRegions(OpBuilder &builder) {
     own = builder.getI32IntegerAttr(registers.shared);
     other = builder.getI32IntegerAttr(registers.forCopies);
   }
-  int64_t extra = isShared ? Registers::kWarpsInGroup : 1;
+  int64_t extra = isShared ? WarpRegisters::kWarpsInGroup : 1;
   Location loc = kernel.getLoc();
   return WarpSpecializeOp::create(builder, loc, builder.getI32IntegerAttr(extra), own, other);
 }

@@ -145,9 +145,11 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
     for a wgmma that goes on while the next iteration begins. Of two products the first is
     done an iteration ahead where tilegpu-pipeline would.
 
-    Two programs are done at a time where there is room; where there is for one, and
-    programs do not look at each other and are of the same length, one after the other
-    (`tilegpu.repeated_programs`), with the grid's extents as three more arguments.
+    Where a single product goes on from iteration to iteration, and one program takes a
+    multiprocessor, it does one program after the other (`tilegpu.repeated_programs`) with
+    the grid's extents as three more arguments, as long as programs do not look at each
+    other and are of the same length. Where results are computed with in between, several
+    programs are to run at once (`tilegpu.resident_programs`), if there is room for them.
 
     A kernel stays as it is, with a remark that says why, if a tile that reaches a product
     is no box, is computed with before it is multiplied or cannot be laid out by the copy

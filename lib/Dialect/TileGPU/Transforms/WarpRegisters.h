@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How many registers the threads of a specialised kernel can have.
+
+#ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_WARPREGISTERS_H
+#define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_WARPREGISTERS_H
+
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace tessera::tilegpu {
+
+/// Registers that a thread of the program's warps can have, with so many programs at once.
+/// One warp more has the thread that orders copies, as long as that leaves the others what
+/// they want. If not, a group of warps gives up what it does not need.
+struct WarpRegisters {
+  static constexpr int64_t kOfMultiprocessor = 65536, kLanes = 32, kMost = 255;
+  static constexpr int64_t kWarpsInGroup = 4, kStep = 8;
+
+  explicit WarpRegisters(int64_t warps, int64_t programs = 1) : forCopies(programs > 1 ? 24 : 40) {
+    // Each quarter of a multiprocessor has its own, and every fourth warp.
+    auto share = [&](int64_t count) {
+      int64_t threads = programs * llvm::alignTo(count, kWarpsInGroup) * kLanes;
+      return llvm::alignDown(std::min(kMost, kOfMultiprocessor / threads), kStep);
+    };
+    alone = share(warps + 1);
+    int64_t entry = share(warps + kWarpsInGroup);
+    if (warps % kWarpsInGroup == 0 && entry >= forCopies)
+      shared = llvm::alignDown(std::min(kMost, entry + (entry - forCopies) * kWarpsInGroup / warps),
+                               kStep);
+  }
+
+  int64_t getMost() const { return std::max(alone, shared); }
+
+  int64_t forCopies, alone, shared = 0;
+};
+
+} // namespace tessera::tilegpu
+
+#endif // TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_WARPREGISTERS_H
