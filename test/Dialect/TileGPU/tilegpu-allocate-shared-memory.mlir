@@ -39,3 +39,74 @@ tile.func private @within_warps(%x: tensor<32x8xf32, #rows>) attributes {noinlin
   tile.return
 }
 }
+
+// -----
+
+// A buffer that the partition uses is there during the whole default region, unless that
+// says where it ends: what comes after may have its place.
+#rows = #tilegpu.layout<32x8, reg = [[0, 1], [0, 2]], lane = [[0, 4], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0], [0, 0]]>
+#columns = #tilegpu.layout<32x8, reg = [[16, 0]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 1]], warp = [[0, 2], [0, 4]]>
+#one = #tilegpu.layout<1>
+!barriers = !tilegpu.memdesc<1xi64, #one, slots = 8>
+// CHECK: module attributes {{{.*}}tilegpu.shared_bytes = 2048 : i32
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+// CHECK-LABEL: tile.func @partition
+tile.func @partition() {
+  // CHECK: tilegpu.local_alloc {tilegpu.shared_offset = 0 : i32}
+  %a = tilegpu.local_alloc : () -> !barriers
+  // CHECK: tilegpu.local_alloc {tilegpu.shared_offset = 1024 : i32}
+  %b = tilegpu.local_alloc : () -> !barriers
+  tilegpu.mbarrier_init %a {arrivals = 1 : i32} : !barriers
+  tilegpu.mbarrier_init %b {arrivals = 1 : i32} : !barriers
+  %c0 = arith.constant 0 : i32
+  tilegpu.warp_specialize default {
+    tilegpu.local_dealloc %a : !barriers
+    %x = arith.constant dense<0.0> : tensor<32x8xf32, #rows>
+    // CHECK: tilegpu.convert_layout %{{.+}} {tilegpu.scratch_offset = 0 : i32}
+    %y = tilegpu.convert_layout %x : tensor<32x8xf32, #rows> -> tensor<32x8xf32, #columns>
+  } partition warps(1) {
+    %slot = tilegpu.memdesc_index %a[%c0] : !barriers
+    %other = tilegpu.memdesc_index %b[%c0] : !barriers
+  }
+  tile.return
+}
+}
+
+// -----
+
+// What the partition fills is filled at any time of the default region: nothing there lies
+// in its place, before its first use or after its last.
+#one = #tilegpu.layout<1>
+#tile = #tilegpu.layout<8x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32]]>
+#rows = #tilegpu.layout<8x64, reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [0, 0]]>
+!barrier = !tilegpu.memdesc<1xi64, #one>
+!tile = !tilegpu.memdesc<8x64xbf16, #tile>
+!rows = tensor<8x64xbf16, #rows>
+// CHECK: module attributes {{{.*}}tilegpu.shared_bytes = 2056 : i32
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+// CHECK-LABEL: tile.func @producer
+tile.func @producer(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (8, 64), strides = () -> (64, 1), box = [8, 64], swizzle = 128>}) {
+  %c0 = arith.constant 0 : i32
+  // CHECK: tilegpu.local_alloc {tilegpu.shared_offset = 0 : i32}
+  %filled = tilegpu.local_alloc : () -> !tile
+  // CHECK: tilegpu.local_alloc {tilegpu.shared_offset = 2048 : i32}
+  %full = tilegpu.local_alloc : () -> !barrier
+  tilegpu.mbarrier_init %full {arrivals = 1 : i32} : !barrier
+  %x = arith.constant dense<0.0> : !rows
+  tilegpu.warp_specialize default {
+    // CHECK: tilegpu.local_alloc %{{.+}} {tilegpu.shared_offset = 1024 : i32}
+    %before = tilegpu.local_alloc %x : (!rows) -> !tile
+    tilegpu.local_dealloc %before : !tile
+    tilegpu.mbarrier_wait %full, %c0 : !barrier
+    %y = tilegpu.local_load %filled : !tile -> !rows
+    // CHECK: tilegpu.local_alloc %{{.+}} {tilegpu.shared_offset = 1024 : i32}
+    %after = tilegpu.local_alloc %y : (!rows) -> !tile
+    tilegpu.local_dealloc %after : !tile
+  } partition warps(1) {
+    tilegpu.mbarrier_expect %full, 1024 : !barrier
+    tilegpu.tma_load %map[%c0, %c0], %filled, %full : !tile, !barrier
+  }
+  tile.return
+}
+}
