@@ -68,6 +68,8 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
     tilegpu::TileGPUWarpSpecializePassOptions specializing;
     specializing.numStages = options.numStages;
     manager.addPass(tilegpu::createTileGPUWarpSpecializePass(specializing));
+    // It also takes results to memory.
+    manager.addPass(tilegpu::createTileGPUStoreByTensorMapPass());
   }
 
   // Which other loads are copied ahead, and how far, while tiles are whole: it changes what is

@@ -98,3 +98,21 @@ def test_loops_that_ask_for_it(rng, n_rows, n):
         x, scale, out, n_rows, n, STAGES=3, BLOCK=256, target="sm_80"
     ).check()
     np.testing.assert_array_equal(out, scale @ x)
+
+
+@pytest.mark.parametrize("shape", [(72, 64, 96), (200, 136, 160), (64, 64, 0)])
+@pytest.mark.parametrize("stages", [1, 3])
+def test_results_leave_by_the_copy_engine(rng, shape, stages):
+    """Of a tile what lies within the array, whoever brought what was multiplied."""
+    M, N, K = shape
+    a = rng.integers(-4, 5, (M, K)).astype("f2")
+    b = rng.integers(-4, 5, (K, N)).astype("f2")
+    # What lies behind stays as it is.
+    memory = np.full((M + 8, N), 77, "f4")
+    simulation = tessera.gpu.simulate(matmul)[(-(-M // 64), -(-N // 64))](
+        a, b, memory[:M], M, N, K, K, 1, N, 1, BM=64, BN=64, BK=32, target="sm_90a",
+        num_stages=stages, tensor_maps=True,
+    )  # fmt: skip
+    simulation.check()
+    np.testing.assert_array_equal(memory[:M], a.astype("f8") @ b.astype("f8"))
+    assert (memory[M:] == 77).all()
