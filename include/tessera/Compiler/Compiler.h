@@ -64,7 +64,7 @@ struct CompileOptions {
   int numWarps = 4;
   int numStages = 3; ///< of a pipelined loop that does not say
   /// Whether launches may make tensor maps; without, a kernel takes its arguments alone.
-  bool tensorMaps = false;
+  bool tensorMaps = true;
   std::string ptxas;
   std::string libdevice;
   int ptxasTimeout = 300; ///< seconds

@@ -60,7 +60,7 @@ class CompileOptions:
     features: str = ""
     arch: str = ""
     """What GPU to compile for, such as "sm_90a"; empty for the one that is launched on."""
-    tensor_maps: bool = False
+    tensor_maps: bool = True
     """Whether GPUs that have an engine for it copy boxes of arrays, of which each launch makes
     descriptions. A kernel compiled without takes its arguments alone."""
     stream: Any = None

@@ -143,4 +143,4 @@ def test_too_much_shared_memory_is_a_users_mistake():
         build("bf16", "sm_90a", (256, 256, 64), 8)
     message = str(caught.value)
     assert "E069" in message and "232448" in message and "smaller tiles" in message
-    assert "bytes to exchange" in message and "see current operation" not in message
+    assert "bytes to keep this tile" in message and "see current operation" not in message
