@@ -81,7 +81,8 @@ LogicalResult WarpSpecializeOp::verify() {
     if (&before == *this)
       break;
     auto alloc = dyn_cast<LocalAllocOp>(before);
-    if (isa<MBarrierInitOp, BarrierOp>(before) || (alloc && !alloc.getSource()) || isMemoryEffectFree(&before))
+    if (isa<MBarrierInitOp, BarrierOp>(before) || (alloc && !alloc.getSource()) ||
+        isMemoryEffectFree(&before))
       continue;
     if (!hasSingleEffect<MemoryEffects::Read>(&before)) {
       InFlightDiagnostic error = emitOpError("has a write before it, which all its warps would do");
