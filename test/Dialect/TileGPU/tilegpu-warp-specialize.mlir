@@ -335,6 +335,32 @@ tile.func @computed(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, 
   tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
   tile.return
 }
+tile.func @arithmetic(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, %o: !tile.ptr<f32>) {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %row1 = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %ld = arith.constant dense<64> : tensor<64x1xi32, #u>
+  %ofrow = arith.muli %row1, %ld : tensor<64x1xi32, #u>
+  %ofrow2 = tile.broadcast %ofrow : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %i2 = arith.addi %ofrow2, %col2 : tensor<64x64xi32, #u>
+  // expected-remark @below {{loop is not specialised: its arithmetic takes longer than its products, 256 cycles and 128}}
+  %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
+    %ps = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+    %pp = tile.addptr %ps, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+    %x = tile.load %pp : tensor<64x64x!tile.ptr<f16>, #u>
+    %xs = tilegpu.local_alloc %x : (tensor<64x64xf16, #u>) -> !buffer
+    %d = tilegpu.warpgroup_dot %xs, %xs, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> tensor<64x64xf32, #u>
+    %e = math.exp2 %d : tensor<64x64xf32, #u>
+    scf.yield %e : tensor<64x64xf32, #u>
+  }
+  %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
+  tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
+  tile.return
+}
 tile.func @one_stage(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, %o: !tile.ptr<f32>) {
   %c0 = arith.constant 0 : i32
   %c64 = arith.constant 64 : i32

@@ -2,6 +2,7 @@
 
 #include "LoopProducts.h"
 
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -105,6 +106,38 @@ int64_t tessera::tilegpu::getSkewedRegisters(scf::ForOp loop, WarpgroupDotOp dot
   for (Value value : loop.getRegionIterArgs())
     words += getRegisters(value.getType(), warps);
   return words;
+}
+
+LoopCycles tessera::tilegpu::countCycles(scf::ForOp loop) {
+  // Of a clock: multiply-adds of 1 bit on tensor cores, special functions, and other
+  // instructions of threads (sm_80 and sm_90 differ in the first alone).
+  constexpr int64_t kProductBits = 32768, kFunctions = 16, kInstructions = 128;
+  LoopCycles cycles;
+  for (Operation &op : loop.getBody()->without_terminator()) {
+    if (auto dot = dyn_cast<WarpgroupDotOp>(op)) {
+      int64_t depth = dot.getB().getType().getShape().front();
+      int64_t bits = 8 * getElementBytes(dot.getB().getType().getElementType());
+      cycles.products += dot.getType().getNumElements() * depth * bits / kProductBits;
+      continue;
+    }
+    // Integers and pointers are indices, which another thread computes.
+    auto isFloatTile = [](Type type) {
+      auto tile = dyn_cast<RankedTensorType>(type);
+      return tile && isa<FloatType>(tile.getElementType());
+    };
+    if (isa<tile::ReduceOp>(op) && isFloatTile(op.getOperand(0).getType())) {
+      auto tile = cast<RankedTensorType>(op.getOperand(0).getType());
+      cycles.arithmetic += tile.getNumElements() / kInstructions;
+      continue;
+    }
+    bool isFunction = isa<math::MathDialect>(op.getDialect()) && !isa<math::FmaOp>(op);
+    if ((!isFunction && !isa<arith::ArithDialect, math::MathDialect>(op.getDialect())) ||
+        isa<arith::ConstantOp>(op) || !isFloatTile(op.getResult(0).getType()))
+      continue;
+    auto tile = cast<RankedTensorType>(op.getResult(0).getType());
+    cycles.arithmetic += tile.getNumElements() / (isFunction ? kFunctions : kInstructions);
+  }
+  return cycles;
 }
 
 int64_t tessera::tilegpu::getOtherBytes(scf::ForOp loop, const ReplacedOps &replaced) {

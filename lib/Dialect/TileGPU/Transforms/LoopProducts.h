@@ -49,6 +49,13 @@ WarpgroupDotOp findSkewedProduct(mlir::scf::ForOp loop, const ReplacedOps &repla
 /// Registers of a thread for what a loop carries, and for two results of a product in it.
 int64_t getSkewedRegisters(mlir::scf::ForOp loop, WarpgroupDotOp dot, unsigned warps);
 
+/// What a multiprocessor does in an iteration, in cycles: products of its tensor cores, and
+/// arithmetic of its threads on whole tiles.
+struct LoopCycles {
+  int64_t products = 0, arithmetic = 0;
+};
+LoopCycles countCycles(mlir::scf::ForOp loop);
+
 /// Shared memory of the function that the rings of a loop cannot have: other buffers that
 /// are there at the same time.
 int64_t getOtherBytes(mlir::scf::ForOp loop, const ReplacedOps &replaced);

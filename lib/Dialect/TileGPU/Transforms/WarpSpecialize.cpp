@@ -65,6 +65,7 @@ private:
   bool planLoop(scf::ForOp loop);
   std::string planLoad(BoxLoop &planned, tile::LoadOp load);
   void joinChannels(BoxLoop &planned);
+  bool isBoundByProducts();
   bool planSlots();
   int64_t getShare(int64_t count) const;
   void planPrograms(llvm::function_ref<bool(int64_t)> fits);
@@ -443,6 +444,21 @@ bool Specializer::planSlots() {
   return true;
 }
 
+/// Whether tensor cores have more to do than threads, in some loop. If not, they wait for
+/// threads, and those do better as several programs that copy for themselves: what one more
+/// thread takes of the registers is worth a program (attention with heads of 64).
+bool Specializer::isBoundByProducts() {
+  for (const BoxLoop &planned : loops) {
+    LoopCycles cycles = countCycles(planned.loop);
+    if (cycles.products >= cycles.arithmetic)
+      return true;
+  }
+  LoopCycles cycles = countCycles(loops.front().loop);
+  return refuse(loops.front().loop, "its arithmetic takes longer than its products, " +
+                                        Twine(cycles.arithmetic) + " cycles and " +
+                                        Twine(cycles.products));
+}
+
 bool Specializer::plan() {
   if (!kernel.isKernel() || !kernel.getBody().hasOneBlock())
     return false;
@@ -456,7 +472,7 @@ bool Specializer::plan() {
   for (scf::ForOp loop : candidates)
     if (!planLoop(loop))
       return false;
-  return planSlots();
+  return isBoundByProducts() && planSlots();
 }
 
 //===----------------------------------------------------------------------===//

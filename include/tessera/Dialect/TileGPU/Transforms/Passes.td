@@ -145,6 +145,9 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
     for a wgmma that goes on while the next iteration begins. Of two products the first is
     done an iteration ahead where tilegpu-pipeline would.
 
+    Kernels in whose loops arithmetic takes longer than products stay as they are (attention
+    with heads of 64): several programs with copies of their own do better there.
+
     Where a single product goes on from iteration to iteration, and one program takes a
     multiprocessor, it does one program after the other (`tilegpu.repeated_programs`) with
     the grid's extents as three more arguments, as long as programs do not look at each
