@@ -48,7 +48,6 @@ StringRef getDeviceFunction(Operation *op) {
       .Case([](math::Log10Op) { return "__nv_log10"; })
       .Case([](math::Log1pOp) { return "__nv_log1p"; })
       .Case([](math::PowFOp) { return "__nv_pow"; })
-      .Case([](math::FPowIOp) { return "__nv_powi"; })
       .Case([](math::SinOp) { return "__nv_sin"; })
       .Case([](math::CosOp) { return "__nv_cos"; })
       .Case([](math::TanOp) { return "__nv_tan"; })
@@ -147,6 +146,27 @@ template <typename SourceOp> struct FunctionPattern : TilePattern<SourceOp> {
   }
 };
 
+/// Powers of a whole exponent, in f64, which has all exponents of 32 bits and tells odd from
+/// even ones. libdevice's own function multiplies again and again, and is off by 20 ulp.
+struct WholePowerPattern : TilePattern<math::FPowIOp> {
+  using TilePattern<math::FPowIOp>::TilePattern;
+
+  LogicalResult matchAndRewrite(math::FPowIOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Value x = adaptor.getLhs();
+    Type type = x.getType(), f64 = rewriter.getF64Type();
+    if (!isa<FloatType>(type))
+      return rewriter.notifyMatchFailure(op, "not a float of 16 bits or more");
+    ThreadBuilder thread(rewriter, op.getLoc());
+    if (!type.isF64())
+      x = thread.create<LLVM::FPExtOp>(f64, x);
+    Value exponent = thread.create<LLVM::SIToFPOp>(f64, adaptor.getRhs());
+    Value power = callDeviceFunction(thread, op, "__nv_pow", f64, {x, exponent});
+    rewriter.replaceOp(op, type.isF64() ? power : thread.create<LLVM::FPTruncOp>(type, power));
+    return success();
+  }
+};
+
 /// Rounding to an integer: 16-bit floats in f32, where it is exact.
 template <typename SourceOp> struct RoundingPattern : TilePattern<SourceOp> {
   using TilePattern<SourceOp>::TilePattern;
@@ -208,7 +228,7 @@ void tessera::populateMathPatterns(const TileGPUTypeConverter &converter,
   patterns.add<
       FunctionPattern<math::ExpOp>, FunctionPattern<math::Exp2Op>, FunctionPattern<math::ExpM1Op>,
       FunctionPattern<math::LogOp>, FunctionPattern<math::Log2Op>, FunctionPattern<math::Log10Op>,
-      FunctionPattern<math::Log1pOp>, FunctionPattern<math::PowFOp>, FunctionPattern<math::FPowIOp>,
+      FunctionPattern<math::Log1pOp>, FunctionPattern<math::PowFOp>, WholePowerPattern,
       FunctionPattern<math::SinOp>, FunctionPattern<math::CosOp>, FunctionPattern<math::TanOp>,
       FunctionPattern<math::AsinOp>, FunctionPattern<math::AcosOp>, FunctionPattern<math::AtanOp>,
       FunctionPattern<math::Atan2Op>, FunctionPattern<math::SinhOp>, FunctionPattern<math::CoshOp>,

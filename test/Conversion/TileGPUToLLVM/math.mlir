@@ -121,8 +121,11 @@ module attributes {tilegpu.num_warps = 1 : i32} {
 // CHECK-LABEL: llvm.func internal @powers
 // CHECK-SAME: (%[[X:.*]]: f32, %[[D:.*]]: f64, %[[N:.*]]: i32)
 // CHECK: %[[V0:.*]] = llvm.call @__nv_powf(%[[X]], %[[X]]) : (f32, f32) -> f32
-// CHECK: llvm.call @__nv_powif(%[[V0]], %[[N]]) : (f32, i32) -> f32
-// CHECK: llvm.call @__nv_powi(%[[D]], %[[N]]) : (f64, i32) -> f64
+// CHECK-DAG: %[[WIDE:.*]] = llvm.fpext %[[V0]] : f32 to f64
+// CHECK-DAG: %[[EXPONENT:.*]] = llvm.sitofp %[[N]] : i32 to f64
+// CHECK: %[[POWER:.*]] = llvm.call @__nv_pow(%[[WIDE]], %[[EXPONENT]]) : (f64, f64) -> f64
+// CHECK: llvm.fptrunc %[[POWER]] : f64 to f32
+// CHECK: llvm.call @__nv_pow(%[[D]], %{{.*}}) : (f64, f64) -> f64
   tile.func private @powers(%x: f32, %d: f64, %n: i32) -> (f32, f64) {
     %0 = math.powf %x, %x : f32
     %1 = math.fpowi %0, %n : f32, i32
