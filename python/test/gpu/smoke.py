@@ -17,7 +17,7 @@ import torch
 import tessera
 import tessera.language as tl
 
-KERNELS = pathlib.Path(__file__).parents[2] / "benchmarks" / "gpu_kernels.py"
+BENCHMARKS = pathlib.Path(__file__).parents[2] / "benchmarks"
 
 
 @tessera.jit
@@ -57,10 +57,17 @@ def randn(*shape: int) -> torch.Tensor:
     return torch.randn(*shape, device="cuda")
 
 
+def read_kernels(stem: str) -> "dict[str, Any]":
+    """The kernels of a file of python/benchmarks."""
+    path = BENCHMARKS / f"{stem}.py"
+    own: dict[str, Any] = {"jit": tessera.jit, "tl": tl, "__name__": stem}
+    exec(compile(path.read_text(), str(path), "exec"), own)
+    return own
+
+
 def families() -> "dict[str, Callable[[], Any]]":
     """Name -> what runs a kernel and returns (got, wanted, tolerance, compiled kernel)."""
-    own: dict[str, Any] = {"jit": tessera.jit, "tl": tl, "__name__": "gpu_kernels"}
-    exec(compile(KERNELS.read_text(), str(KERNELS), "exec"), own)
+    own, loops = read_kernels("gpu_kernels"), read_kernels("gpu_matmul_kernels")
     m, n = 37, 1000
     x, w, b = randn(m, n), randn(n), randn(n)
     block = {"BLOCK": 1024}
@@ -129,6 +136,52 @@ def families() -> "dict[str, Callable[[], Any]]":
         a, c, out = randn(64, 32), randn(32, 64), randn(64, 64)
         return out, a @ c, 1e-4, matmul[(1,)](a, c, out, M=64, N=64, K=32)
 
+    def product(tensor_maps: bool, blocks: "tuple[int, int, int]", num_warps: int) -> Any:
+        # Lengths that no block divides, and rows of whole 16 bytes.
+        rows, columns, depth = 200, 136, 264
+        a, c = randn(rows, depth).half(), randn(depth, columns).half()
+        out = torch.full((rows, columns), float("nan"), device="cuda", dtype=torch.float16)
+        bm, bn, bk = blocks
+        kernel = loops["matmul"][(tessera.cdiv(rows, bm) * tessera.cdiv(columns, bn),)](
+            a, c, out, rows, columns, depth, depth, columns, 1, columns, ACC=tl.float32,
+            BM=bm, BN=bn, BK=bk, GROUP=8, num_warps=num_warps, tensor_maps=tensor_maps,
+        )  # fmt: skip
+        return out, (a.double() @ c.double()).half(), 2e-2, kernel
+
+    def product_maps() -> Any:
+        return product(True, (64, 64, 64), 4)
+
+    def product_maps_two_groups() -> Any:
+        return product(True, (128, 128, 64), 8)
+
+    def product_copies() -> Any:
+        return product(False, (64, 64, 64), 4)
+
+    def product_few_rows() -> Any:
+        return product(False, (16, 64, 64), 4)
+
+    def attend(tensor_maps: bool, causal: bool) -> Any:
+        length, d = 256, 128
+        q, k, v = (randn(1, 2, length, d).half() for _ in range(3))
+        out = torch.full_like(q, float("nan"))
+        kernel = loops["attention"][(length // 64, 2)](
+            q, k, v, out, length, d**-0.5 * 1.4426950408889634, D=d, CAUSAL=causal,
+            BM=64, BN=64, num_warps=4, tensor_maps=tensor_maps,
+        )  # fmt: skip
+        wanted = torch.nn.functional.scaled_dot_product_attention(
+            q.double(), k.double(), v.double(), is_causal=causal
+        )
+        return out, wanted.half(), 1e-2, kernel
+
+    def attention_maps() -> Any:
+        return attend(True, False)
+
+    def attention_maps_causal() -> Any:
+        return attend(True, True)
+
+    def attention_copies_causal() -> Any:
+        return attend(False, True)
+
     def atomics() -> Any:
         index = torch.randint(0, 64, (4096,), device="cuda", dtype=torch.int32)
         out = torch.zeros(64, dtype=torch.int32, device="cuda")
@@ -150,7 +203,8 @@ def families() -> "dict[str, Callable[[], Any]]":
         values, out = randn(1024), randn(1024)
         return out, values.sort().values, 0, sort[(1,)](values, out, **block)
 
-    return {name: value for name, value in locals().items() if callable(value)}
+    helpers = (product, attend)
+    return {n: f for n, f in locals().items() if callable(f) and f not in helpers}
 
 
 def main() -> int:

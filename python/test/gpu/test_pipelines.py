@@ -209,14 +209,10 @@ def test_loops_that_ask_for_it(torch, n_rows, n):
     torch.manual_seed(6)
     x = torch.randn(n_rows, n, device="cuda")
     scale = torch.randn(n_rows, device="cuda")
-    results = []
     for stages in STAGES:
         out = torch.full((n,), float("nan"), device="cuda")
         sum_rows[(1,)](x, scale, out, n_rows, n, STAGES=stages, BLOCK=1024)
         torch.testing.assert_close(out, scale @ x, rtol=1e-4, atol=1e-4)
-        results.append(out)
-    for result in results[1:]:
-        assert torch.equal(result, results[0])
 
 
 @pytest.mark.parametrize("causal", [False, True])
