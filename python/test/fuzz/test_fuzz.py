@@ -28,6 +28,11 @@ def test_targets_agree(seed):
     check(generate(seed))
 
 
+def test_a_large_summand_of_a_product():
+    # Became what products of small integers are added to, each of which was rounded.
+    check(generate(333482), "x86-64")
+
+
 @pytest.mark.parametrize("seed", range(SIMULATED_KERNELS))
 def test_gpu_code_agrees_and_is_clean(seed):
     check(generate(seed, "simulator"), "simulator")

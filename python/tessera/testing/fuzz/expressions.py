@@ -414,7 +414,9 @@ class Expressions:
             acc = self.small_integers(total, shape, depth - 1, 7)
             options += f", acc={C}"
             operands.append(acc)
-        text = f"tl.dot({A}, {B}{options}).to(tl.{dtype})"
+        # No result is below 0. Were it a sum's operand as it is, the other one would be what the
+        # products are added to (tile-combine), and could be so large that each is rounded.
+        text = f"tl.maximum(tl.dot({A}, {B}{options}), 0.0).to(tl.{dtype})"
         return Expression(text, dtype, shape, tuple(operands))
 
     # --- Moving elements ---------------------------------------------------------------
