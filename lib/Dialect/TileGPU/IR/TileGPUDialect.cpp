@@ -97,6 +97,12 @@ FailureOr<unsigned> tessera::tilegpu::requireNumWarps(ModuleOp module) {
   return module.emitError("does not say how many warps a program has (") << kNumWarpsAttr << ")";
 }
 
+FailureOr<StringRef> tessera::tilegpu::requireTarget(ModuleOp module) {
+  if (auto target = module->getAttrOfType<StringAttr>(kTargetAttr))
+    return target.getValue();
+  return module.emitError("does not say for which target it is (") << kTargetAttr << ")";
+}
+
 int tessera::tilegpu::getCapability(Operation *op) {
   int capability = 80;
   auto module = dyn_cast<ModuleOp>(op);

@@ -512,11 +512,9 @@ struct TileGPUPipelinePass : tessera::tilegpu::impl::TileGPUPipelinePassBase<Til
 
   void runOnOperation() final {
     ModuleOp module = getOperation();
-    auto target = module->getAttrOfType<StringAttr>(kTargetAttr);
-    if (!target) {
-      module.emitError("does not say for which target it is (") << kTargetAttr << ")";
+    FailureOr<StringRef> target = requireTarget(module);
+    if (failed(target))
       return signalPassFailure();
-    }
     // There are no asynchronous copies before.
     if (getCapability(module) < 80)
       return;
@@ -530,7 +528,7 @@ struct TileGPUPipelinePass : tessera::tilegpu::impl::TileGPUPipelinePassBase<Til
       if (stages < 2)
         continue;
       LoopPipeliner pipeliner(loop, std::min(stages, kMostStages), hint != nullptr,
-                              getSharedMemoryLimit(target.getValue()));
+                              getSharedMemoryLimit(*target));
       if (!pipeliner.plan())
         continue;
       pipeliner.rewrite();

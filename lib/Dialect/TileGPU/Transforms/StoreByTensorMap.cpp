@@ -228,14 +228,12 @@ struct TileGPUStoreByTensorMapPass
     : tessera::tilegpu::impl::TileGPUStoreByTensorMapPassBase<TileGPUStoreByTensorMapPass> {
   void runOnOperation() final {
     ModuleOp module = getOperation();
-    auto target = module->getAttrOfType<StringAttr>(kTargetAttr);
-    if (!target) {
-      module.emitError("does not say for which target it is (") << kTargetAttr << ")";
+    FailureOr<StringRef> target = requireTarget(module);
+    if (failed(target))
       return signalPassFailure();
-    }
     if (getCapability(module) < 90)
       return;
-    int64_t limit = getSharedMemoryLimit(target.getValue());
+    int64_t limit = getSharedMemoryLimit(*target);
     for (auto kernel : module.getOps<tile::FuncOp>()) {
       FailureOr<unsigned> stored = Rewriter(kernel, limit).run();
       if (failed(stored))

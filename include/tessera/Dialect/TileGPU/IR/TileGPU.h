@@ -66,6 +66,9 @@ std::optional<unsigned> getNumWarps(mlir::Operation *op);
 /// The same, for a pass that cannot do without: an error if the module does not say.
 mlir::FailureOr<unsigned> requireNumWarps(mlir::ModuleOp module);
 
+/// For which GPU a module is ("sm_90a"); an error if it does not say.
+mlir::FailureOr<llvm::StringRef> requireTarget(mlir::ModuleOp module);
+
 /// The warps that a launch of `function` has: those of the program, and of what
 /// `tilegpu.warp_specialize` adds.
 std::optional<unsigned> getNumLaunchWarps(mlir::FunctionOpInterface function);
