@@ -70,6 +70,13 @@ const Registers &Decoder::get(Value value) {
   return found->second;
 }
 
+Registers Decoder::getEach(ValueRange values) {
+  Registers registers;
+  for (Value value : values)
+    registers.push_back(getScalar(value));
+  return registers;
+}
+
 Registers Decoder::define(Value value) {
   Registers registers;
   for (Type scalar : getScalars(value.getType())) {

@@ -28,6 +28,8 @@ public:
 
   const Registers &get(mlir::Value value);
   Register getScalar(mlir::Value value) { return get(value).front(); }
+  /// The registers of scalars.
+  Registers getEach(mlir::ValueRange values);
   /// Fresh registers for a result.
   Registers define(mlir::Value value);
   /// A result that is these registers already.

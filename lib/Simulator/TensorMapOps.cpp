@@ -171,12 +171,7 @@ void waitForStores(Warp &warp, const Instr &instr, Lanes lanes) {
 } // namespace
 
 bool simulator::decodeTensorMap(Decoder &decoder, Operation &op) {
-  auto scalars = [&](ValueRange values) {
-    Registers registers;
-    for (Value value : values)
-      registers.push_back(decoder.getScalar(value));
-    return registers;
-  };
+  auto scalars = [&](ValueRange values) { return decoder.getEach(values); };
   return llvm::TypeSwitch<Operation *, bool>(&op)
       .Case([&](NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp load) {
         if (load.getMulticastMask() || !load.getIm2colOffsets().empty() ||

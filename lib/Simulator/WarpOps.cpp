@@ -278,12 +278,7 @@ bool simulator::decodeWarp(Decoder &decoder, Operation &op) {
     decoder.emit(readSpecial, decoder.define(op.getResult(0)), {}).immediate = *special;
     return true;
   }
-  auto scalars = [&](ValueRange values) {
-    Registers registers;
-    for (Value value : values)
-      registers.push_back(decoder.getScalar(value));
-    return registers;
-  };
+  auto scalars = [&](ValueRange values) { return decoder.getEach(values); };
   return llvm::TypeSwitch<Operation *, bool>(&op)
       .Case([&](NVVM::ShflOp shuffleOp) {
         decoder.emit(shuffle, decoder.define(shuffleOp.getResult()), scalars(op.getOperands()))
