@@ -204,15 +204,22 @@ void AtomicNest::emitPrefetch(IndexTuple index) {
   }
 }
 
-/// The elements of a strip as if there were no strips.
-void AtomicNest::emitElements(IndexTuple index) {
+/// Begins a loop over the elements of a strip, each of which has an index of its own in it;
+/// what the atomic takes of that element.
+static SmallVector<Value> beginElements(StripEmitter &emitter, tile::AtomicRMWOp atomic,
+                                        IndexTuple index, unsigned laneDim, int64_t lanes) {
   Value first = emitter.getIndexValue(index[laneDim]);
   scf::ForOp loop =
       emitter.beginLoop(emitter.getIndexConstant(0), emitter.getIndexConstant(lanes), 1);
-  Value at = arith::AddIOp::create(emitter.atEnd(), loc, first, loop.getInductionVar());
+  Value at = arith::AddIOp::create(emitter.atEnd(), atomic.getLoc(), first, loop.getInductionVar());
   index[laneDim] = {at, 0, 1, emitter.getLevel()};
-  SmallVector<Value> operands = llvm::map_to_vector(
-      atomic->getOperands(), [&](Value operand) { return emitter.evaluate(operand, index).value; });
+  return llvm::map_to_vector(atomic->getOperands(),
+                             [&](Value operand) { return emitter.evaluate(operand, index).value; });
+}
+
+/// The elements of a strip as if there were no strips.
+void AtomicNest::emitElements(IndexTuple index) {
+  SmallVector<Value> operands = beginElements(emitter, atomic, index, laneDim, lanes);
   buildScalarAccess(emitter.atEnd(), atomic, operands);
   emitter.endLoop();
 }
@@ -559,13 +566,7 @@ void WindowNest::emitPlain(OpBuilder &b, Value address, Value value) {
 
 /// Each element by itself, in the window or outside.
 void WindowNest::emitElements(IndexTuple index) {
-  Value first = emitter.getIndexValue(index[laneDim]);
-  scf::ForOp loop =
-      emitter.beginLoop(emitter.getIndexConstant(0), emitter.getIndexConstant(lanes), 1);
-  Value at = arith::AddIOp::create(emitter.atEnd(), loc, first, loop.getInductionVar());
-  index[laneDim] = {at, 0, 1, emitter.getLevel()};
-  SmallVector<Value> operands = llvm::map_to_vector(
-      atomic->getOperands(), [&](Value operand) { return emitter.evaluate(operand, index).value; });
+  SmallVector<Value> operands = beginElements(emitter, atomic, index, laneDim, lanes);
   OpBuilder &b = emitter.atEnd();
   Value offset = arith::SubIOp::create(b, loc, operands[0], window.base);
   Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, offset, window.bytes);
