@@ -44,6 +44,9 @@ struct Group {
   Operation *position; ///< the group goes before this one
   std::optional<unsigned> reducedAxis;
   bool inElementOrder = false;
+  /// Whether a load, done in a later group, reads where one of the roots says. What is
+  /// written after that load cannot be done together with the root before it.
+  bool saysWhereToRead = false;
 };
 
 /// Plans and rewrites one block.
@@ -67,6 +70,7 @@ private:
   void addRoot(Root root, Operation *position);
   bool canJoin(const Group &group, Root root, ArrayRef<int64_t> shape,
                std::optional<unsigned> axis);
+  bool dependsOn(Root root, const Group &group);
   void close() { open = nullptr; }
 
   bool isLeaf(Value value, const Group *group);
@@ -132,6 +136,8 @@ void BlockGrouper::visitOp(Operation *op) {
           });
         }))
       close();
+    if (open && isa<tile::LoadOp>(op) && dependsOn(Root::ofOp(op), *open))
+      open->saysWhereToRead = true;
     return;
   case RootKind::Fused:
   case RootKind::InElementOrder:
@@ -241,26 +247,33 @@ bool BlockGrouper::canJoin(const Group &group, Root root, ArrayRef<int64_t> shap
     return false;
   if (axis && group.reducedAxis && *axis != *group.reducedAxis)
     return false;
+  if (group.saysWhereToRead && !root.value && writesMemory(root.op))
+    return false;
   unsigned firstWrite = ~0u;
-  DenseSet<Operation *> produced;
-  for (const Root &other : group.roots) {
-    if (other.value)
-      continue;
-    produced.insert(other.op);
-    if (writesMemory(other.op))
+  for (const Root &other : group.roots)
+    if (!other.value && writesMemory(other.op))
       firstWrite = std::min(firstWrite, orderOf(other.op));
-  }
-  bool independent = true;
+  bool loadsAfterWrite = false;
   DenseSet<Operation *> seen;
   walkRoot(root, &group, seen, [&](Operation *op) {
-    if (isa<tile::LoadOp>(op) && orderOf(op) > firstWrite)
-      independent = false;
-    for (Value operand : op->getOperands())
-      if (Operation *def = operand.getDefiningOp())
-        if (produced.contains(def))
-          independent = false;
+    loadsAfterWrite |= isa<tile::LoadOp>(op) && orderOf(op) > firstWrite;
   });
-  return independent;
+  return !loadsAfterWrite && !dependsOn(root, group);
+}
+
+/// Whether computing `root` takes what a reduction of `group` gives.
+bool BlockGrouper::dependsOn(Root root, const Group &group) {
+  DenseSet<Operation *> produced;
+  for (const Root &other : group.roots)
+    if (!other.value)
+      produced.insert(other.op);
+  bool depends = false;
+  DenseSet<Operation *> seen;
+  walkRoot(root, &group, seen, [&](Operation *op) {
+    for (Value operand : op->getOperands())
+      depends |= produced.contains(operand.getDefiningOp());
+  });
+  return depends;
 }
 
 //===----------------------------------------------------------------------===//

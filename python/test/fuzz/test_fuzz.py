@@ -33,6 +33,11 @@ def test_a_large_summand_of_a_product():
     check(generate(333482), "x86-64")
 
 
+def test_a_load_between_a_reduction_and_a_store():
+    # The reduction said where to load, and shared a loop nest with the later store.
+    check(generate(445274), "x86-64")
+
+
 @pytest.mark.parametrize("seed", range(SIMULATED_KERNELS))
 def test_gpu_code_agrees_and_is_clean(seed):
     check(generate(seed, "simulator"), "simulator")

@@ -246,3 +246,41 @@ tile.func @rows_before(%p: !tile.ptr<i32>, %q: !tile.ptr<i32>) {
   tile.store %qs, %all : tensor<16x32x!tile.ptr<i32>>
   tile.return
 }
+
+// -----
+
+// The load is done before the second store, and after the reduction that says where: these
+// two do not share a group, though they have one shape.
+
+// CHECK-LABEL: @load_between_reduction_and_store
+// CHECK:         %[[MAX:.*]] = strips.group [8, 16] -> tensor<16xi32> {
+// CHECK-NOT:       tile.store
+// CHECK:         %[[X:.*]] = strips.group [16] -> tensor<16xi32> {
+// CHECK:           tile.addptr %{{.*}}, %[[MAX]]
+// CHECK:           tile.load
+// CHECK:         strips.group [8, 16] {
+// CHECK:           tile.store
+// CHECK:         strips.group [16] {
+// CHECK:           tile.store %{{.*}}, %[[X]]
+// CHECK-NOT:     strips.group
+tile.func @load_between_reduction_and_store(%p: !tile.ptr<i32>, %q: !tile.ptr<i32>, %n: i32) {
+  %r = tile.range 0 to 128 : tensor<128xi32>
+  %i = tile.reshape %r : tensor<128xi32> -> tensor<8x16xi32>
+  %m = tile.reduce (%i) {axis = 0 : i32} : (tensor<8x16xi32>) -> tensor<16xi32> {
+  ^bb0(%a: i32, %b: i32):
+    %c = arith.maxsi %a, %b : i32
+    tile.reduce_return %c : i32
+  }
+  %ps = tile.splat %p : !tile.ptr<i32> -> tensor<16x!tile.ptr<i32>>
+  %pp = tile.addptr %ps, %m : tensor<16x!tile.ptr<i32>>, tensor<16xi32>
+  %x = tile.load %pp : tensor<16x!tile.ptr<i32>>
+  %qs = tile.splat %p : !tile.ptr<i32> -> tensor<8x16x!tile.ptr<i32>>
+  %qp = tile.addptr %qs, %i : tensor<8x16x!tile.ptr<i32>>, tensor<8x16xi32>
+  %ns = tile.splat %n : i32 -> tensor<8x16xi32>
+  tile.store %qp, %ns : tensor<8x16x!tile.ptr<i32>>
+  %l = tile.range 0 to 16 : tensor<16xi32>
+  %os = tile.splat %q : !tile.ptr<i32> -> tensor<16x!tile.ptr<i32>>
+  %op = tile.addptr %os, %l : tensor<16x!tile.ptr<i32>>, tensor<16xi32>
+  tile.store %op, %x : tensor<16x!tile.ptr<i32>>
+  tile.return
+}
