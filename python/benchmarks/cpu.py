@@ -87,7 +87,7 @@ def softmax_rows() -> Iterator[Row]:
             check=lambda x=x, out=out, name=name: close(
                 out, torch.softmax(x.double(), 1), 1e-6 if name == "f32" else 1e-2
             ),
-            at_least=1.2, bytes=2 * x.nbytes,
+            at_least=1.2, aim_of_copy=0.95, bytes=2 * x.nbytes,
         )  # fmt: skip
 
 
@@ -210,17 +210,23 @@ def matmul_rows() -> Iterator[Row]:
 
 def attention_rows() -> Iterator[Row]:
     q, k, v = (torch.randn(8, 1024, 64) for _ in range(3))
-    out = torch.empty_like(q)
     sdpa = torch.nn.functional.scaled_dot_product_attention
+
+    def ours(causal: bool) -> torch.Tensor:
+        # torch's has no `out`, so both allocate.
+        out = torch.empty_like(q)
+        attention.attention(q, k, v, out, causal)
+        return out
+
     for causal in (False, True):
         yield Row(
             f"attention f32 8x1024x64 {'causal' if causal else 'full'}",
             {
-                "tessera": lambda causal=causal: attention.attention(q, k, v, out, causal),
+                "tessera": lambda causal=causal: ours(causal),
                 "torch": lambda causal=causal: sdpa(q[None], k[None], v[None], is_causal=causal),
             },
             check=lambda causal=causal: close(
-                out, sdpa(q.double()[None], k.double()[None], v.double()[None], is_causal=causal)[0], 1e-4
+                ours(causal), sdpa(q.double()[None], k.double()[None], v.double()[None], is_causal=causal)[0], 1e-4
             ),
             at_least=0.9, aim=1.2, flops=(2 if causal else 4) * 8 * 1024 * 1024 * 64,
         )  # fmt: skip
@@ -339,7 +345,11 @@ def deformable_rows() -> Iterator[Row]:
 
 
 def launch_rows() -> Iterator[Row]:
-    yield Row("empty kernel, one program", {"tessera": lambda: elementwise.empty[(1,)]()})
+    yield Row(
+        "empty kernel, one program",
+        {"tessera": lambda: elementwise.empty[(1,)]()},
+        limit_ms=2e-3, aim_ms=1e-3,
+    )  # fmt: skip
 
 
 def rows() -> Iterator[Row]:

@@ -40,6 +40,11 @@ class Row:
     at_least: float | None = None
     """The ratio (best other / Tessera) that was promised, and the one aimed at."""
     aim: float | None = None
+    aim_of_copy: float | None = None
+    """The ratio aimed at beside "(copy)", which moves the same bytes and computes nothing."""
+    limit_ms: float | None = None
+    """For work that nothing is compared with: the time promised, and the one aimed at."""
+    aim_ms: float | None = None
     bytes: int = 0
     """Bytes moved at least, for a column of GB/s."""
     flops: int = 0
@@ -130,6 +135,11 @@ def summarize(row: Row, times: dict[str, float]) -> dict[str, Any]:
         "at_least": row.at_least,
         "aim": row.aim,
     }
+    if "(copy)" in times:
+        result["of_copy"] = times["(copy)"] / mine
+        result["aim_of_copy"] = row.aim_of_copy
+    if row.limit_ms:
+        result["limit_ms"], result["aim_ms"] = row.limit_ms, row.aim_ms
     if row.bytes:
         result["GB/s"] = row.bytes / mine / 1e9
     if row.flops:
