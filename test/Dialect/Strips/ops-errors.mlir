@@ -11,6 +11,22 @@ tile.func @yield() {
 
 // -----
 
+tile.func @other_shape() {
+  %x = arith.constant dense<0.0> : tensor<8x16xf32>
+  strips.group [16] {
+    // expected-error @below {{of a tile of shape [8, 16] stands in a group of shape [16] (G2)}}
+    %m = tile.reduce (%x) {axis = 0 : i32} : (tensor<8x16xf32>) -> tensor<16xf32> {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tile.reduce_return %c : f32
+    }
+    strips.yield
+  }
+  tile.return
+}
+
+// -----
+
 tile.func @shape() {
   %a = strips.scratch 0 : memref<32xi32>
   strips.group [64] {

@@ -5,6 +5,7 @@
 #include "tessera/Dialect/Strips/IR/Strips.h"
 
 using namespace mlir;
+using namespace tessera;
 using namespace tessera::strips;
 
 LogicalResult GroupOp::verifyRegions() {
@@ -13,6 +14,14 @@ LogicalResult GroupOp::verifyRegions() {
     return emitOpError("does not end in a strips.yield (G1)");
   if (yield.getOperandTypes() != getResultTypes())
     return emitOpError("yields other types than its results' (G1)");
+  for (Operation &op : getBody().front()) {
+    if (!isa<tile::ReduceOp, tile::StoreOp>(op))
+      continue;
+    ArrayRef<int64_t> shape = tile::getShape(op.getOperand(0).getType());
+    if (shape != getShape())
+      return op.emitOpError("of a tile of shape [")
+             << shape << "] stands in a group of shape [" << getShape() << "] (G2)";
+  }
   return success();
 }
 

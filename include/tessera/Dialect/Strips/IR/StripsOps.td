@@ -23,7 +23,8 @@ def Strips_GroupOp : Strips_Op<"group", [RecursiveMemoryEffects, SingleBlock, No
     Before `strips-materialize` a group yields tiles and scalars, afterwards scalars
     alone.
 
-    Rules: (G1) the region ends in a `strips.yield` of the results.
+    Rules: (G1) the region ends in a `strips.yield` of the results; (G2) what is
+    reduced or stored in it has its shape.
 
     ```mlir
     %y = strips.group [1024] -> tensor<1024xf32> {
