@@ -97,6 +97,39 @@ def test_matmul_of_any_shape(run, rng, shape, block):
     np.testing.assert_allclose(c, a.astype(np.float64) @ b, rtol=1e-4, atol=1e-3)
 
 
+@tessera.jit
+def strided_matmul(a_ptr, b_ptr, c_ptr, N, K, along_a, across_a, along_b, across_b,
+                   BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):  # fmt: skip
+    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    columns = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    inner = tl.arange(0, BLOCK_K)
+    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for k in range(0, K, BLOCK_K):
+        a = tl.load(a_ptr + rows[:, None] * across_a + (k + inner)[None, :] * along_a)
+        b = tl.load(b_ptr + (k + inner)[:, None] * along_b + columns[None, :] * across_b)
+        acc += tl.dot(a, b, input_precision="ieee").to(tl.float32)
+    tl.store(c_ptr + rows[:, None] * N + columns[None, :], acc)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("turned", ["", "a", "b", "ab"])
+def test_long_rows(run, rng, dtype, turned):
+    """Operands that are packed, b in several panels, and transposed on their way."""
+    m, n, k = 32, 2048, 128
+    a = rng.integers(-4, 5, (m, k)).astype(numpy_dtype(dtype))
+    b = rng.integers(-4, 5, (k, n)).astype(numpy_dtype(dtype))
+    c = np.full((m, n), np.nan, np.float32)
+    given_a = np.ascontiguousarray(a.T) if "a" in turned else a
+    given_b = np.ascontiguousarray(b.T) if "b" in turned else b
+    strides_a = (m, 1) if "a" in turned else (1, k)
+    strides_b = (1, k) if "b" in turned else (n, 1)
+    run(
+        strided_matmul, (2, n // 256), given_a, given_b, c, n, k, *strides_a, *strides_b,
+        BLOCK_M=16, BLOCK_N=256, BLOCK_K=64,
+    )  # fmt: skip
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
+
+
 def test_batched(run, rng):
     kernel = make_kernel("""
 @tessera.jit
