@@ -12,6 +12,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "tessera/CAPI/Tessera.h"
 #include "tessera/Compiler/CompiledKernel.h"
+#include "tessera/Support/Kept.h"
 
 #include "llvm/ADT/StringRef.h"
 
@@ -27,7 +28,7 @@ struct TsrModule {
   void parse(llvm::StringRef text, const char *fileName,
              const tessera::capi::DiagnosticCollector &collector);
 
-  std::unique_ptr<mlir::MLIRContext> context;
+  tessera::Kept<mlir::MLIRContext>::Owner context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::string text; ///< what tsr_module_print returned last
 };

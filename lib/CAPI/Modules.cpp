@@ -66,7 +66,7 @@ std::string readBuildId() {
 
 } // namespace
 
-TsrModule::TsrModule() : context(createContext()) {}
+TsrModule::TsrModule() : context(takeContext()) {}
 
 void TsrModule::parse(llvm::StringRef source, const char *fileName,
                       const DiagnosticCollector &collector) {

@@ -44,3 +44,7 @@ std::unique_ptr<MLIRContext> tessera::createContext() {
   registerNVVMDialectTranslation(registry);
   return std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
 }
+
+Kept<MLIRContext>::Owner tessera::takeContext() {
+  return Kept<MLIRContext>::take("", createContext);
+}

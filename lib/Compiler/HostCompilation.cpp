@@ -23,7 +23,7 @@ class HostCompilation : public Compilation {
 public:
   explicit HostCompilation(const CompileOptions &options)
       : Compilation(options, kStages), target(HostTarget::get(options.cpu, options.features)),
-        machine(target.createTargetMachine(options.tuneMax)) {
+        machine(target.takeTargetMachine(options.tuneMax)) {
     metadata.cpu = target.cpu;
     metadata.features = target.features;
     metadata.vectorBits = target.machine.vectorBits;
@@ -37,7 +37,7 @@ private:
   std::unique_ptr<CompiledKernel> generateCode(std::unique_ptr<llvm::Module> code) override;
 
   HostTarget target;
-  std::unique_ptr<llvm::TargetMachine> machine;
+  Kept<llvm::TargetMachine>::Owner machine;
 };
 
 std::unique_ptr<CompiledKernel> HostCompilation::compile(ModuleOp module) {

@@ -13,6 +13,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "tessera/Compiler/CompiledKernel.h"
+#include "tessera/Support/Kept.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -89,6 +90,9 @@ struct CompileOptions {
 /// A context in which modules of any stage can be built, parsed and compiled:
 /// multi-threading off, dialects loaded on first use.
 std::unique_ptr<mlir::MLIRContext> createContext();
+
+/// Such a context, which this thread may have used before.
+Kept<mlir::MLIRContext>::Owner takeContext();
 
 /// Compiles the module's kernel. The module is lowered in place.
 ///

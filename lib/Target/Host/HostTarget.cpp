@@ -18,6 +18,7 @@
 #include "llvm/TargetParser/Triple.h"
 
 #include <mutex>
+#include <optional>
 
 using namespace llvm;
 using namespace tessera;
@@ -74,7 +75,7 @@ void checkFeatures(const MCSubtargetInfo &info, StringRef changes) {
 
 } // namespace
 
-HostTarget HostTarget::get(StringRef cpu, StringRef changes) {
+static HostTarget describe(StringRef cpu, StringRef changes) {
   HostTarget target;
   target.triple = sys::getProcessTriple();
   Triple triple(target.triple);
@@ -108,6 +109,18 @@ HostTarget HostTarget::get(StringRef cpu, StringRef changes) {
   return target;
 }
 
+HostTarget HostTarget::get(StringRef cpu, StringRef changes) {
+  // Nearly every kernel of a process is for the same CPU.
+  struct Last {
+    std::string cpu, changes;
+    HostTarget target;
+  };
+  thread_local std::optional<Last> last;
+  if (!last || last->cpu != cpu || last->changes != changes)
+    last = Last{cpu.str(), changes.str(), describe(cpu, changes)};
+  return last->target;
+}
+
 std::string tessera::findMissingFeature(StringRef cpu, StringRef features) {
   // Nearly always; and what follows takes longer than loading the kernel.
   if (cpu == getHostName() && features == getHostFeatures())
@@ -134,4 +147,9 @@ std::unique_ptr<TargetMachine> HostTarget::createTargetMachine(bool optimizeHard
   if (!machine)
     throw InternalError("cannot make a code generator for " + triple + ", " + cpu);
   return machine;
+}
+
+Kept<TargetMachine>::Owner HostTarget::takeTargetMachine(bool optimizeHard) const {
+  std::string key = triple + ' ' + cpu + ' ' + features + (optimizeHard ? " hard" : "");
+  return Kept<TargetMachine>::take(key, [&] { return createTargetMachine(optimizeHard); });
 }

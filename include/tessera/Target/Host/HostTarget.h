@@ -7,6 +7,7 @@
 #define TESSERA_TARGET_HOST_HOSTTARGET_H
 
 #include "tessera/Machine/HostMachine.h"
+#include "tessera/Support/Kept.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <memory>
@@ -32,6 +33,9 @@ struct HostTarget {
 
   /// A code generator for this CPU. `optimizeHard` spends more time.
   std::unique_ptr<llvm::TargetMachine> createTargetMachine(bool optimizeHard = false) const;
+
+  /// Such a code generator, which this thread may have used before.
+  Kept<llvm::TargetMachine>::Owner takeTargetMachine(bool optimizeHard = false) const;
 };
 
 /// An instruction set that code for this CPU with these features (as in a HostTarget) may

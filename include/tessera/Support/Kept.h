@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Objects that cost much to make and are as good as new after use: a context with its dialects, a
+// code generator with its tables. A thread keeps the one that it used last for the next user.
+// There is no lock, so a forked child inherits none that is held.
+
+#ifndef TESSERA_SUPPORT_KEPT_H
+#define TESSERA_SUPPORT_KEPT_H
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <memory>
+#include <string>
+
+namespace tessera {
+
+template <typename T> class Kept {
+public:
+  /// Leaves the object to the thread that it is given up in.
+  struct Leave {
+    std::string key;
+    unsigned uses = 0;
+
+    void operator()(T *object) const {
+      std::unique_ptr<T> owned(object);
+      if (uses < kMostUses)
+        waiting = {std::move(owned), *this};
+    }
+  };
+  using Owner = std::unique_ptr<T, Leave>;
+
+  /// The object that waits, if it was made for this key, or a new one.
+  static Owner take(llvm::StringRef key, llvm::function_ref<std::unique_ptr<T>()> make) {
+    Waiting found = std::move(waiting);
+    waiting = {};
+    if (!found.object || found.leave.key != key)
+      found = {make(), {key.str()}};
+    ++found.leave.uses;
+    return Owner(found.object.release(), std::move(found.leave));
+  }
+
+private:
+  struct Waiting {
+    std::unique_ptr<T> object;
+    Leave leave;
+  };
+
+  /// What a user leaves behind (a context: its types, attributes and names) is bounded so.
+  static constexpr unsigned kMostUses = 64;
+
+  static inline thread_local Waiting waiting;
+};
+
+} // namespace tessera
+
+#endif // TESSERA_SUPPORT_KEPT_H

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tessera/Support/Kept.h"
+
+#include "gtest/gtest.h"
+
+#include <set>
+#include <thread>
+
+using namespace tessera;
+
+namespace {
+
+/// Each test has a type of its own, since what is kept is kept for good.
+template <int test> struct Thing {
+  static inline int numMade = 0;
+  int number = ++numMade;
+};
+
+template <int test> auto take(llvm::StringRef key = "") {
+  return Kept<Thing<test>>::take(key, [] { return std::make_unique<Thing<test>>(); });
+}
+
+TEST(KeptTest, WhatIsGivenUpIsTakenAgain) {
+  EXPECT_EQ(take<0>()->number, 1);
+  EXPECT_EQ(take<0>()->number, 1);
+}
+
+TEST(KeptTest, WhatIsInUseIsNotShared) {
+  auto first = take<1>(), second = take<1>();
+  EXPECT_NE(first->number, second->number);
+}
+
+TEST(KeptTest, AnotherKeyIsAnotherObject) {
+  EXPECT_EQ(take<2>("a")->number, 1);
+  EXPECT_EQ(take<2>("b")->number, 2);
+  EXPECT_EQ(take<2>("b")->number, 2);
+  EXPECT_EQ(take<2>("a")->number, 3);
+}
+
+TEST(KeptTest, AThreadKeepsForItself) {
+  take<3>();
+  int number = 0;
+  std::thread([&] { number = take<3>()->number; }).join();
+  EXPECT_EQ(number, 2);
+  EXPECT_EQ(take<3>()->number, 1);
+}
+
+TEST(KeptTest, NothingIsKeptForEver) {
+  std::set<int> numbers;
+  for (int use = 0; use < 1000; ++use)
+    numbers.insert(take<4>()->number);
+  EXPECT_GT(numbers.size(), 1u);
+  EXPECT_LT(numbers.size(), 100u);
+}
+
+} // namespace
