@@ -180,7 +180,10 @@ private:
   mlir::Value flatBuffer(mlir::Value buffer);
   mlir::Value laneOffsets(int64_t lanes, int64_t stride, mlir::Type element);
   struct Address;
-  Address getAddress(mlir::Value pointers, llvm::ArrayRef<Index> index, bool mayBeStrided = false);
+  /// `splitsOffsets`: strips that are known to be so far from each other share one address,
+  /// from which each is a constant number of elements away.
+  Address getAddress(mlir::Value pointers, llvm::ArrayRef<Index> index, bool mayBeStrided = false,
+                     bool splitsOffsets = false);
   mlir::Value isAligned(const Address &address, unsigned bytes);
 
   mlir::Location loc;

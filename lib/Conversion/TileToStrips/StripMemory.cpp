@@ -36,10 +36,11 @@ static int64_t countLanes(Value value) {
 /// Where the lanes of a strip lie.
 struct StripEmitter::Address {
   enum Kind { Contiguous, Strided, Uniform, Scattered } kind;
-  Value value; ///< an i64 (of the first lane; Contiguous, Strided: before `step` elements
-               ///< are added), or a vector of them
-  Value step;  ///< Contiguous, Strided: of type index; null for 0
-  unsigned level;
+  Value value;        ///< an i64 (of the first lane; Contiguous, Strided: before `step` elements
+                      ///< are added), or a vector of them
+  Value step;         ///< Contiguous, Strided: of type index; null for 0
+  int64_t offset = 0; ///< Contiguous: so many elements more
+  unsigned level = 0;
   /// Contiguous: `value` is known at this level, and is the address of an element that a
   /// strip begins with; none if other strips may lie otherwise.
   std::optional<unsigned> rowLevel = std::nullopt;
@@ -53,11 +54,11 @@ bool isShortStride(const AccessForm &form, unsigned dim) {
 }
 
 StripEmitter::Address StripEmitter::getAddress(Value pointers, ArrayRef<Index> index,
-                                               bool mayBeStrided) {
+                                               bool mayBeStrided, bool splitsOffsets) {
   auto dim = getLaneDim(index);
   if (!dim) {
     Lanes address = evaluate(pointers, index);
-    return {Address::Uniform, address.value, {}, address.level};
+    return {Address::Uniform, address.value, {}, 0, address.level};
   }
   const Index &lane = index[*dim];
   const AccessForm &form = access.getForm(pointers);
@@ -66,10 +67,16 @@ StripEmitter::Address StripEmitter::getAddress(Value pointers, ArrayRef<Index> i
   if (form.isAffineAlong(*dim) && form.strides[*dim].isOne()) {
     // The address of the whole row, to which the loop counter is added: a form holds
     // for the row, and so nothing wraps in between.
+    int64_t offset = 0;
+    for (unsigned other = 0; splitsOffsets && other < first.size(); ++other)
+      if (form.isAffineAlong(other) && form.strides[other].isConstant()) {
+        offset += first[other].offset * form.strides[other].scale;
+        first[other].offset = 0;
+      }
     Lanes row = evaluate(pointers, first);
     Value step = lane.value || lane.offset ? getIndexValue(lane) : Value();
     unsigned level = lane.value ? std::max(row.level, lane.level) : row.level;
-    return {Address::Contiguous, row.value, step, level, row.level};
+    return {Address::Contiguous, row.value, step, offset, level, row.level};
   }
   if (mayBeStrided && isShortStride(form, *dim)) {
     Lanes row = evaluate(pointers, first);
@@ -81,22 +88,23 @@ StripEmitter::Address StripEmitter::getAddress(Value pointers, ArrayRef<Index> i
       step = arith::MulIOp::create(at(level), loc, getIndexValue(lane), scale);
     }
     unsigned level = lane.value ? std::max(row.level, lane.level) : row.level;
-    return {Address::Strided, row.value, step, level, std::nullopt, stride};
+    return {Address::Strided, row.value, step, 0, level, std::nullopt, stride};
   }
   if (form.isUniformAlong(*dim)) {
     Lanes address = evaluate(pointers, first);
-    return {Address::Uniform, address.value, {}, address.level};
+    return {Address::Uniform, address.value, {}, 0, address.level};
   }
   if (form.contiguity[*dim] % lane.lanes == 0) {
     // Runs that a strip never straddles.
     first[*dim] = {lane.value, lane.offset, 1, lane.level};
     Lanes address = evaluate(pointers, first);
-    return {Address::Contiguous, address.value, {}, address.level};
+    return {Address::Contiguous, address.value, {}, 0, address.level};
   }
   Lanes addresses = evaluate(pointers, index);
   return {addresses.isVector() ? Address::Scattered : Address::Uniform,
           addresses.value,
           {},
+          0,
           addresses.level};
 }
 
@@ -135,13 +143,20 @@ static Value loadStrided(OpBuilder &b, Location loc, Value pointer, VectorType t
 }
 
 /// The pointer to the first lane of a contiguous or uniform access.
-static Value makePointer(OpBuilder &b, Location loc, Value address, Value step, Type element) {
+static Value makePointer(OpBuilder &b, Location loc, Value address, Value step, int64_t offset,
+                         Type element) {
   auto type = LLVM::LLVMPointerType::get(b.getContext());
   Value pointer = LLVM::IntToPtrOp::create(b, loc, type, address);
-  if (!step)
-    return pointer;
-  Value offset = arith::IndexCastOp::create(b, loc, b.getI64Type(), step);
-  return LLVM::GEPOp::create(b, loc, type, element, pointer, ArrayRef<LLVM::GEPArg>{offset});
+  auto add = [&](LLVM::GEPArg elements) {
+    pointer = LLVM::GEPOp::create(b, loc, type, element, pointer, elements);
+  };
+  if (step)
+    add(Value(arith::IndexCastOp::create(b, loc, b.getI64Type(), step)));
+  if (offset && llvm::isInt<31>(offset))
+    add(int32_t(offset));
+  else if (offset)
+    add(Value(arith::ConstantIntOp::create(b, loc, offset, 64)));
+  return pointer;
 }
 
 static Value makePointers(OpBuilder &b, Location loc, Value addresses, int64_t lanes) {
@@ -187,7 +202,8 @@ Lanes StripEmitter::load(tile::LoadOp op, ArrayRef<Index> index) {
   unsigned alignment = getBytes(memory);
   auto dim = getLaneDim(index);
   int64_t lanes = dim ? index[*dim].lanes : 1;
-  Address address = getAddress(op.getPtr(), index, /*mayBeStrided=*/!op.getIsVolatile());
+  Address address = getAddress(op.getPtr(), index, /*mayBeStrided=*/!op.getIsVolatile(),
+                               /*splitsOffsets=*/!zeroRow);
   StripMask mask = evaluateMask(op.getMask(), index, address.level);
   if (address.kind == Address::Strided && mask.vector)
     address = getAddress(op.getPtr(), index);
@@ -222,7 +238,7 @@ Lanes StripEmitter::load(tile::LoadOp op, ArrayRef<Index> index) {
     passThrough = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
   }
   auto loadPlain = [&](OpBuilder &at, Type type) -> Value {
-    Value pointer = makePointer(at, loc, address.value, address.step, memory);
+    Value pointer = makePointer(at, loc, address.value, address.step, address.offset, memory);
     if (address.kind == Address::Strided)
       return loadStrided(at, loc, pointer, cast<VectorType>(type), address.stride, alignment);
     return LLVM::LoadOp::create(at, loc, type, pointer, alignment, op.getIsVolatile());
@@ -252,7 +268,7 @@ Lanes StripEmitter::load(tile::LoadOp op, ArrayRef<Index> index) {
     result = buildIf(b, loc, mask.uniform, passThrough, [&](OpBuilder &at) -> Value {
       if (!mask.vector)
         return loadPlain(at, type);
-      Value pointer = makePointer(at, loc, address.value, address.step, memory);
+      Value pointer = makePointer(at, loc, address.value, address.step, address.offset, memory);
       return LLVM::MaskedLoadOp::create(at, loc, type, pointer, mask.vector, passThrough,
                                         alignment);
     });
@@ -384,7 +400,9 @@ PreparedStore StripEmitter::prepareStore(tile::StoreOp op, ArrayRef<Index> index
   auto dim = getLaneDim(index);
   int64_t lanes = dim ? index[*dim].lanes : 1;
   Type memory = getMemoryType(getElementTypeOrSelf(op.getValue().getType()));
-  Address address = getAddress(op.getPtr(), index);
+  // Whether a row is aligned is asked of its own address.
+  Address address =
+      getAddress(op.getPtr(), index, /*mayBeStrided=*/false, /*splitsOffsets=*/!streams);
   PreparedStore store;
   store.alignment = getBytes(memory);
   store.mask = evaluateMask(op.getMask(), index, getLevel());
@@ -394,7 +412,7 @@ PreparedStore StripEmitter::prepareStore(tile::StoreOp op, ArrayRef<Index> index
   if (address.kind == Address::Scattered || (address.kind == Address::Uniform && lanes > 1))
     store.address = makePointers(b, loc, address.value, lanes);
   else
-    store.address = makePointer(b, loc, address.value, address.step, memory);
+    store.address = makePointer(b, loc, address.value, address.step, address.offset, memory);
   int64_t bytes = lanes * store.alignment;
   if (streams && address.rowLevel && !store.mask.uniform && !store.mask.vector &&
       bytes % kPieces[1] == 0)

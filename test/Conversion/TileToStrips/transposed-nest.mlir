@@ -3,6 +3,7 @@
 // Rows that a mask ends: a block with all of its rows is loaded without conditions, and the
 // one that the end goes through in a loop over rows. Both give the rows that are transposed,
 // by shuffles that interleave elements within parts of 128 bits, then pairs, then take parts.
+// Rows are constant distances from the first one.
 
 // CHECK-LABEL: tile.func @masked_rows
 // CHECK:         %[[END:.*]] = arith.index_cast %{{.*}} : i64 to index
@@ -11,9 +12,15 @@
 // CHECK:             %[[LAST:.*]] = arith.addi %[[OUTER]], %c16
 // CHECK:             %[[WHOLE:.*]] = arith.cmpi ule, %[[LAST]], %[[END]]
 // CHECK:             %[[ROWS:.*]]:16 = scf.if %[[WHOLE]]
+// CHECK-NOT:           arith.muli
 // CHECK-NOT:           scf.if
-// CHECK-COUNT-16:      llvm.load {{.*}} -> vector<16xf32>
+// CHECK:               %[[FIRST:.*]] = llvm.getelementptr %{{.*}}[%{{.*}}]
+// CHECK-NEXT:          llvm.load %[[FIRST]] {{.*}} -> vector<16xf32>
+// CHECK-COUNT-14:      llvm.load {{.*}} -> vector<16xf32>
+// CHECK:               %[[LAST_ROW:.*]] = llvm.getelementptr %[[FIRST]][960]
+// CHECK-NEXT:          llvm.load %[[LAST_ROW]] {{.*}} -> vector<16xf32>
 // CHECK-NOT:           scf.if
+// CHECK-NOT:           arith.muli
 // CHECK:             } else {
 // CHECK:               scf.for
 // CHECK:                 scf.if
