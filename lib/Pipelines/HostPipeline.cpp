@@ -17,7 +17,6 @@
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
-#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
@@ -125,9 +124,8 @@ void tessera::buildLLVMPipeline(OpPassManager &manager, const HostPipelineOption
   // A loop's variable must not wrap. Last, for every pass on loops knows `scf.for` better.
   manager.addPass(tile::createTileEndLoopsPass());
   manager.addPass(createSCFToControlFlowPass());
-  // Vectors apart and first: some of their operations become others before there is an
-  // LLVM operation for them.
-  manager.addPass(createConvertVectorToLLVMPass());
+  // All dialects at once. Of the operations on vectors only those are in use that have a
+  // counterpart in LLVM: the pass for all others is the slowest of MLIR's conversions.
   manager.addPass(createConvertToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());
   // What is the same twice is cheaper to drop here than to hand on. Canonicalizing as

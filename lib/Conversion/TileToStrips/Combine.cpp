@@ -107,10 +107,11 @@ SmallVector<Value> foldLanes(OpBuilder &builder, Location loc, Region &region, V
     return parts;
   for (int64_t lanes = type.getNumElements(); lanes > 1; lanes /= 2) {
     SmallVector<Value> halves;
-    for (int64_t half : {int64_t(0), lanes / 2})
+    for (int64_t half : {int64_t(0), lanes / 2}) {
+      auto order = llvm::to_vector(llvm::seq(half, half + lanes / 2));
       for (Value part : parts)
-        halves.push_back(
-            vector::ExtractStridedSliceOp::create(builder, loc, part, half, lanes / 2, 1));
+        halves.push_back(vector::ShuffleOp::create(builder, loc, part, part, order));
+    }
     parts = buildRegion(builder, loc, region, halves);
   }
   for (Value &part : parts)

@@ -17,6 +17,7 @@
 #include "tessera/Conversion/TileToStrips/Passes.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -73,6 +74,7 @@ private:
   }
 
   void lowerKernel();
+  unsigned countIds();
   SmallVector<Value> buildFollowingIds();
   void lowerFunction();
   Value loadArgument(Value slots, unsigned number, Type type);
@@ -93,6 +95,7 @@ private:
   Location loc;
   func::FuncOp lowered;
   ProgramContext program;
+  unsigned numIds = 0; ///< that the programs of a kernel are told
   SmallVector<Value> gridSizes;
   Value cachedBytes;
   DenseMap<std::pair<int64_t, Type>, Value> views;
@@ -111,8 +114,24 @@ Value ProgramLowering::loadArgument(Value slots, unsigned number, Type type) {
   return fromMemory(builder, loc, value, type);
 }
 
+/// How many of a program's ids, from the first one on, its code asks for.
+unsigned ProgramLowering::countIds() {
+  unsigned count = 0;
+  func.walk([&](Operation *op) {
+    if (auto id = dyn_cast<tile::ProgramIdOp>(op))
+      count = std::max(count, unsigned(id.getAxis()) + 1);
+    else if (auto id = dyn_cast<strips::NextProgramIdOp>(op))
+      count = std::max(count, unsigned(id.getAxis()) + 1);
+    else if (isa<tile::AssertOp, tile::PrintOp, tile::CallOp>(op))
+      count = 3;
+  });
+  return count;
+}
+
 /// Counts the ids up, the first one fastest.
 SmallVector<Value> ProgramLowering::buildFollowingIds() {
+  if (numIds == 0)
+    return {};
   Type i32 = builder.getI32Type();
   Value one = constant(1, 32), zero = constant(0, 32);
   Value x = arith::AddIOp::create(builder, loc, program.ids[0], one);
@@ -127,10 +146,15 @@ SmallVector<Value> ProgramLowering::buildFollowingIds() {
     return arith::SelectOp::create(builder, loc, condition, zero, id);
   };
   Value wrapsX = wraps(x, gridSizes[0]);
+  x = reset(x, wrapsX);
+  if (numIds == 1)
+    return {x};
   Value y = carry(program.ids[1], wrapsX);
   Value wrapsY = wraps(y, gridSizes[1]);
-  Value z = carry(program.ids[2], wrapsY);
-  return {reset(x, wrapsX), reset(y, wrapsY), z};
+  y = reset(y, wrapsY);
+  if (numIds == 2)
+    return {x, y};
+  return {x, y, carry(program.ids[2], wrapsY)};
 }
 
 /// The function around the programs: arguments, then the loop.
@@ -157,20 +181,22 @@ void ProgramLowering::lowerKernel() {
     gridSizes.push_back(loadFrom(i32, launch, kLaunchGrid + axis * 4, 4));
 
   // The first program's ids by division; the others count up.
-  Value wide[2];
-  for (unsigned axis : {0u, 1u})
-    wide[axis] = arith::ExtUIOp::create(builder, loc, i64, gridSizes[axis]);
-  Value row = arith::DivUIOp::create(builder, loc, begin, wide[0]);
-  Value first[3] = {arith::RemUIOp::create(builder, loc, begin, wide[0]),
-                    arith::RemUIOp::create(builder, loc, row, wide[1]),
-                    arith::DivUIOp::create(builder, loc, row, wide[1])};
+  numIds = countIds();
   SmallVector<Value> inits;
-  for (Value id : first)
+  Value rest = begin;
+  for (unsigned axis = 0; axis < numIds; ++axis) {
+    Value id = rest;
+    if (axis < 2) {
+      Value size = arith::ExtUIOp::create(builder, loc, i64, gridSizes[axis]);
+      id = arith::RemUIOp::create(builder, loc, rest, size);
+      if (axis + 1 < numIds)
+        rest = arith::DivUIOp::create(builder, loc, rest, size);
+    }
     inits.push_back(arith::TruncIOp::create(builder, loc, i32, id));
+  }
   auto loop = scf::ForOp::create(builder, loc, begin, end, constant(1, 64), inits);
   builder.setInsertionPointToStart(loop.getBody());
-  for (auto [id, argument] : llvm::zip_equal(program.ids, loop.getRegionIterArgs()))
-    id = argument;
+  llvm::copy(loop.getRegionIterArgs(), program.ids);
 
   std::optional<SmallVector<Value>> following;
   bool looksAhead = false;
@@ -180,7 +206,7 @@ void ProgramLowering::lowerKernel() {
     Value one = constant(1, 64);
     Value number = arith::AddIOp::create(builder, loc, loop.getInductionVar(), one);
     Value isLast = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, number, end);
-    for (unsigned axis = 0; axis < 3; ++axis)
+    for (unsigned axis = 0; axis < numIds; ++axis)
       program.nextIds[axis] =
           arith::SelectOp::create(builder, loc, isLast, program.ids[axis], (*following)[axis]);
   }
@@ -207,7 +233,9 @@ void ProgramLowering::lowerKernel() {
   yield->erase();
 
   builder.setInsertionPointToEnd(loop.getBody());
-  scf::YieldOp::create(builder, loc, following ? *following : buildFollowingIds());
+  SmallVector<Value> next = following ? *following : buildFollowingIds();
+  if (numIds != 0) // else there is one already
+    scf::YieldOp::create(builder, loc, next);
 
   builder.setInsertionPointToEnd(entry);
   Value status = constant(0, 32);
@@ -283,6 +311,17 @@ Value ProgramLowering::getScratchView(strips::ScratchOp scratch) {
   }
   view = UnrealizedConversionCastOp::create(builder, loc, type, descriptor).getResult(0);
   return view;
+}
+
+/// What lies in the arena is aligned as its elements are. Where MLIR is not told so, it asks
+/// LLVM, for each access anew and in a context of its own: a third of lowering vectors.
+static void alignAccesses(strips::ScratchOp scratch) {
+  Type element = cast<MemRefType>(scratch.getType()).getElementType();
+  uint64_t bytes = element.getIntOrFloatBitWidth() / 8;
+  for (Operation *user : scratch->getUsers())
+    TypeSwitch<Operation *>(user)
+        .Case<vector::LoadOp, vector::StoreOp, vector::GatherOp, vector::ScatterOp>(
+            [&](auto access) { access.setAlignment(bytes); });
 }
 
 void ProgramLowering::lowerAssert(tile::AssertOp check) {
@@ -407,8 +446,10 @@ LogicalResult ProgramLowering::lowerOp(Operation *op) {
   }
   if (auto count = dyn_cast<tile::NumProgramsOp>(op))
     return replace(gridSizes[count.getAxis()]);
-  if (auto scratch = dyn_cast<strips::ScratchOp>(op))
+  if (auto scratch = dyn_cast<strips::ScratchOp>(op)) {
+    alignAccesses(scratch);
     return replace(getScratchView(scratch));
+  }
   if (isa<tile::PtrToIntOp, tile::IntToPtrOp, tile::HintOp>(op))
     return replace(op->getOperand(0));
   if (auto streams = dyn_cast<strips::StreamsOp>(op)) {

@@ -7,7 +7,7 @@
 // CHECK:         %[[P:.*]] = llvm.load %[[SLOTS]]{{.*}} -> i64
 // CHECK:         %[[SECOND:.*]] = llvm.getelementptr %[[SLOTS]][8]
 // CHECK:         llvm.load %[[SECOND]]{{.*}} -> f32
-// CHECK:         scf.for %{{.*}} = %[[BEGIN]] to %[[END]] step %{{.*}} iter_args(%[[X:.*]] = %{{.*}}, %[[Y:.*]] = %{{.*}}, %[[Z:.*]] = %{{.*}}) -> (i32, i32, i32)
+// CHECK:         scf.for %{{.*}} = %[[BEGIN]] to %[[END]] step %{{.*}} iter_args(%[[X:.*]] = %{{.*}}) -> (i32)
 // CHECK:           %[[WIDE:.*]] = arith.extsi %[[X]] : i32 to i64
 // CHECK:           %[[BYTES:.*]] = arith.muli %[[WIDE]], %c4
 // CHECK:           %[[AT:.*]] = arith.addi %[[P]], %[[BYTES]]
@@ -24,7 +24,35 @@ tile.func @kernel(%p: !tile.ptr<f32>, %v: f32) attributes {strips.scratch_bytes 
 
 // -----
 
-// The arena is seen through memrefs.
+// Ids are counted as far as the program asks for them: here the second, so the first as well.
+
+// CHECK-LABEL: func.func @second_id(
+// CHECK-COUNT-2: arith.remui
+// CHECK-NOT:     arith.remui
+// CHECK:         scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[Y:.*]] = %{{.*}}) -> (i32, i32)
+// CHECK:           llvm.store %[[Y]]
+tile.func @second_id(%p: !tile.ptr<i32>) {
+  %y = tile.program_id 1
+  tile.store %p, %y : !tile.ptr<i32>
+  tile.return
+}
+
+// -----
+
+// CHECK-LABEL: func.func @no_id(
+// CHECK-NOT:     arith.remui
+// CHECK:         scf.for
+// CHECK-NOT:       iter_args
+// CHECK:           llvm.store
+tile.func @no_id(%p: !tile.ptr<i32>) {
+  %c1 = arith.constant 1 : i32
+  tile.store %p, %c1 : !tile.ptr<i32>
+  tile.return
+}
+
+// -----
+
+// The arena is seen through memrefs, and vectors in it are aligned as their elements are.
 
 // CHECK-LABEL: func.func @scratch(
 // CHECK-SAME:    %[[SCRATCH:[a-z0-9]*]]: !llvm.ptr {llvm.align
@@ -32,10 +60,15 @@ tile.func @kernel(%p: !tile.ptr<f32>, %v: f32) attributes {strips.scratch_bytes 
 // CHECK:         %[[DESCRIPTOR:.*]] = llvm.insertvalue %[[AT]], %{{.*}}[0]
 // CHECK:         %[[VIEW:.*]] = builtin.unrealized_conversion_cast %{{.*}} to memref<4x8xf32>
 // CHECK:         memref.load %[[VIEW]]
+// CHECK:         %[[ROW:.*]] = vector.load %[[VIEW]]{{.*}} {alignment = 4 : i64}
+// CHECK:         vector.store %[[ROW]], %[[VIEW]]{{.*}} {alignment = 4 : i64}
 tile.func @scratch(%p: !tile.ptr<f32>) attributes {strips.scratch_bytes = 192 : i64} {
   %b = strips.scratch 64 : memref<4x8xf32>
   %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
   %v = memref.load %b[%c0, %c0] : memref<4x8xf32>
+  %row = vector.load %b[%c0, %c0] : memref<4x8xf32>, vector<8xf32>
+  vector.store %row, %b[%c1, %c0] : memref<4x8xf32>, vector<8xf32>
   tile.store %p, %v : !tile.ptr<f32>
   tile.return
 }
@@ -111,7 +144,7 @@ tile.func @streams(%p: !tile.ptr<i8>) {
 
 // CHECK-LABEL: func.func @next_program
 // CHECK-SAME:    %[[END:[a-z0-9]*]]: i64, %{{[a-z0-9]*}}: !llvm.ptr {llvm.align
-// CHECK:         scf.for %[[NUMBER:.*]] = %{{.*}} to %[[END]] step %{{.*}} iter_args(%[[X:.*]] = %{{.*}}, %[[Y:.*]] = %{{.*}}, %{{.*}} = %{{.*}})
+// CHECK:         scf.for %[[NUMBER:.*]] = %{{.*}} to %[[END]] step %{{.*}} iter_args(%[[X:.*]] = %{{.*}}) -> (i32)
 // CHECK:           %[[PLUS:.*]] = arith.addi %[[X]], %c1
 // CHECK:           %[[WRAPS:.*]] = arith.cmpi eq, %[[PLUS]]
 // CHECK:           %[[FOLLOWING:.*]] = arith.select %[[WRAPS]], %c0{{.*}}, %[[PLUS]]
