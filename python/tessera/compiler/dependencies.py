@@ -21,6 +21,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, Optional
 
 from tessera.frontend.signature import ConstexprFunction, JITCallable
+from tessera.frontend.source import child_nodes
 from tessera.language import types
 from tessera.runtime.cache import digest
 
@@ -171,7 +172,9 @@ def _names(tree: ast.AST) -> set[tuple[str, ...]]:
     """Every name that is read, with the attributes that follow it."""
     found: set[tuple[str, ...]] = set()
     inner: set[int] = set()
-    for node in ast.walk(tree):  # outer attributes come before what they are of
+    pending: list[ast.AST] = [tree]
+    for node in pending:  # which grows; outer attributes come before what they are of
+        pending.extend(child_nodes(node))
         if id(node) in inner or not isinstance(node, (ast.Attribute, ast.Name)):
             continue
         chain: list[str] = []

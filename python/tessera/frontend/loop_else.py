@@ -41,6 +41,16 @@ class _Rewriter(ast.NodeTransformer):
         self.flag: Optional[_Flag] = None
         """That of the innermost loop around, if it has an `else`."""
 
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        # Statements alone are looked at; no expression holds one.
+        for name, value in ast.iter_fields(node):
+            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                setattr(node, name, self._visit_block(value))
+            elif name in ("handlers", "cases"):
+                for item in value:
+                    self.generic_visit(item)
+        return node
+
     def visit_For(self, node: ast.For) -> Union[ast.stmt, list[ast.stmt]]:
         return self._visit_loop(node)
 

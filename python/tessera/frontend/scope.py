@@ -11,6 +11,8 @@ from __future__ import annotations
 import ast
 from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence
 
+from tessera.frontend.source import child_nodes
+
 RETURNED, RESULT, BROKE, CONTINUED = "%returned", "%result", "%broke", "%continued"
 EXIT_FLAGS = (RETURNED, BROKE, CONTINUED)
 HIDDEN = frozenset((RETURNED, RESULT, BROKE, CONTINUED))
@@ -62,12 +64,25 @@ class Scope:
 # Results are kept on the nodes, since nested regions ask for the same ones again.
 
 
-def _names(tree: ast.AST) -> tuple[ast.AST, ...]:
-    """The nodes of a tree that names are in: one walk for all that is asked of it."""
-    found: Optional[tuple[ast.AST, ...]] = getattr(tree, "_tsr_names", None)
+_NAMING = frozenset((ast.Name, ast.AugAssign, ast.comprehension))
+
+
+def _names(tree: ast.AST) -> Sequence[ast.AST]:
+    """The nodes of a tree that names are in: one walk for all that is asked of it.
+
+    A statement adds what has been found for those in it.
+    """
+    found: Optional[list[ast.AST]] = getattr(tree, "_tsr_names", None)
     if found is None:
-        kinds = (ast.Name, ast.AugAssign, ast.comprehension)
-        found = tuple(node for node in ast.walk(tree) if isinstance(node, kinds))
+        found = []
+        pending = [tree]
+        for node in pending:  # which grows
+            if isinstance(node, ast.stmt) and node is not tree:
+                found.extend(_names(node))
+                continue
+            if node.__class__ in _NAMING:
+                found.append(node)
+            pending.extend(child_nodes(node))
         setattr(tree, "_tsr_names", found)
     return found
 
@@ -170,7 +185,8 @@ def has_exit(nodes: Sequence[ast.AST], in_loop: bool = False) -> bool:
         if isinstance(node, ast.Return) or (isinstance(node, ast.Break) and not in_loop):
             return True
         inner = in_loop or isinstance(node, (ast.For, ast.While))
-        if has_exit(list(ast.iter_child_nodes(node)), inner):
+        below = [child for child in child_nodes(node) if not isinstance(child, ast.expr)]
+        if below and has_exit(below, inner):
             return True
     return False
 

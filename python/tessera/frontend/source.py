@@ -11,6 +11,26 @@ from typing import NamedTuple, Optional, Sequence
 from tessera.frontend.errors import CompilationError
 from tessera.frontend.loop_else import write_out_loop_else
 
+_fields: dict[type[ast.AST], tuple[str, ...]] = {}
+"""The fields of a kind of node that may hold nodes other than operators and contexts."""
+
+
+def child_nodes(node: ast.AST) -> list[ast.AST]:
+    """What `ast.iter_child_nodes` gives but for operators and contexts, in half the time."""
+    kind = node.__class__
+    fields = _fields.get(kind)
+    if fields is None:
+        fields = tuple(name for name in node._fields if name not in ("ctx", "op", "ops"))
+        _fields[kind] = fields
+    children: list[ast.AST] = []
+    for name in fields:
+        value = getattr(node, name, None)
+        if isinstance(value, ast.AST):
+            children.append(value)
+        elif isinstance(value, list):
+            children += [item for item in value if isinstance(item, ast.AST)]
+    return children
+
 
 class FunctionSource(NamedTuple):
     """A function's text and tree, placed in its file."""
@@ -46,17 +66,46 @@ def read_function(fn: FunctionType, source: Optional[str] = None) -> FunctionSou
         first_line = 1
         block = source.splitlines(keepends=True)
     text = "".join(block)
-    tree = _parse(text, fn, first_line)
+    try:
+        tree = _parse(text, fn, first_line)
+    except CompilationError:
+        if source is not None:
+            raise
+        from inspect import getblock
+
+        block = getblock(list(lines[first_line - 1 :]))
+        text = "".join(block)
+        tree = _parse(text, fn, first_line)
     return FunctionSource(
         text, code.co_filename, first_line, tuple(line.rstrip("\r\n") for line in block), tree
     )
 
 
 def _block(lines: Sequence[str], start: int) -> Sequence[str]:
-    """The lines of the function that starts at index `start`, decorators included."""
-    from inspect import getblock
+    """The lines of the function that starts at index `start`, decorators included.
 
-    return getblock(list(lines[start:]))
+    They end where a line is indented no more than the first one: nearly always, and where it
+    is not so, what is left of the function does not parse. Then the tokens say where.
+    """
+    first = lines[start]
+    indent = len(first) - len(first.lstrip())
+    body: Optional[int] = None  # how far that is indented
+    end = start
+    in_head = True
+    for number in range(start, len(lines)):
+        line = lines[number]
+        text = line.lstrip()
+        column = len(line) - len(text)
+        if not text or (text[0] == "#" and (body is None or column < body)):
+            continue
+        if column <= indent and text[0] not in ")]}":
+            if not in_head:
+                break
+            in_head = text[0] == "@"
+        elif column > indent and not in_head and body is None and text[0] not in ")]}":
+            body = column
+        end = number + 1
+    return lines[start:end]
 
 
 def _parse(text: str, fn: FunctionType, first_line: int) -> ast.FunctionDef:
@@ -66,8 +115,11 @@ def _parse(text: str, fn: FunctionType, first_line: int) -> ast.FunctionDef:
         # An indented `def` is the body of this `if`, so columns stay those of the file.
         text = "if 1:\n" + text
         line_shift -= 1
+    # Empty lines in front are quicker than a walk over the tree to move it down.
+    padding = max(line_shift, 0)
+    line_shift -= padding
     try:
-        module = ast.parse(text)
+        module = ast.parse("\n" * padding + text)
     except SyntaxError as error:
         raise CompilationError(
             "E001",
