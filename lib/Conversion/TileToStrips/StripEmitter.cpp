@@ -131,6 +131,10 @@ Type StripEmitter::registerType(Type element) {
   return isa<tile::PointerType>(element) ? IntegerType::get(element.getContext(), 64) : element;
 }
 
+/// What is kept of a scalar: a key of one number is that of the sum with it, which may be any;
+/// of two, the second is one of these.
+enum : int64_t { kAsVector = -2, kAsI32 = -3 };
+
 StripEmitter::Key StripEmitter::makeKey(Value value, ArrayRef<Index> index, bool anyLanes) {
   Key key{value.getAsOpaquePointer(), {}};
   for (const Index &entry : index) {
@@ -168,7 +172,8 @@ Value StripEmitter::broadcast(Lanes lanes, int64_t count) {
   if (count == 1 || lanes.isVector())
     return lanes.value;
   Type type = VectorType::get(count, lanes.value.getType());
-  Lanes &memo = levels[lanes.level].memo[Key{lanes.value.getAsOpaquePointer(), {count, -2}}];
+  Key key{lanes.value.getAsOpaquePointer(), {count, kAsVector}};
+  Lanes &memo = levels[lanes.level].memo[key];
   if (!memo.value)
     memo = {vector::BroadcastOp::create(at(lanes.level), loc, type, lanes.value), lanes.level};
   return memo.value;
@@ -236,7 +241,7 @@ Lanes StripEmitter::computeRange(tile::RangeOp op, const Index &index) {
   int64_t start = int64_t(int32_t(op.getStart())) + index.offset;
   Value base;
   if (index.value) {
-    Lanes &cast = levels[index.level].memo[Key{index.value.getAsOpaquePointer(), {-3}}];
+    Lanes &cast = levels[index.level].memo[Key{index.value.getAsOpaquePointer(), {0, kAsI32}}];
     if (!cast.value)
       cast = {arith::IndexCastOp::create(at(index.level), loc, i32, index.value), index.level};
     base = cast.value;

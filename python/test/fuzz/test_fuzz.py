@@ -38,6 +38,11 @@ def test_a_load_between_a_reduction_and_a_store():
     check(generate(445274), "x86-64")
 
 
+def test_a_half_of_a_half_lane_by_lane():
+    # Lanes at -3 beyond a border took what had been kept of the index for another use.
+    check(generate(7301890), "x86-64-v3")
+
+
 @pytest.mark.parametrize("seed", range(SIMULATED_KERNELS))
 def test_gpu_code_agrees_and_is_clean(seed):
     check(generate(seed, "simulator"), "simulator")
