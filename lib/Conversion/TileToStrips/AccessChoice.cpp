@@ -2,8 +2,8 @@
 //
 // The machine follows rows that lie one after the other, and fetches what comes next. Rows
 // that data chooses (an embedding, pages of a cache) it cannot know: while one is copied,
-// those some turns ahead are fetched. What is fetched is a hint: an address that a mask
-// excludes does no harm.
+// those some turns ahead are fetched, and before the first one those that no turn would
+// fetch. What is fetched is a hint: an address that a mask excludes does no harm.
 //
 // What the machine does not know either is where the next program begins: it loses a row
 // at the end of each page, and while a program computes on what it has loaded, nothing is
@@ -16,6 +16,8 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include <map>
+
 using namespace mlir;
 
 namespace tessera {
@@ -23,8 +25,10 @@ namespace tessera {
 /// Bytes that are on their way at a time: what a core has room for, about.
 constexpr int64_t kBytesAhead = 4096;
 constexpr unsigned kMostRowsAhead = 16;
-/// The machine notices by itself how longer rows go on.
-constexpr int64_t kMostLines = 8, kLineBytes = 64;
+/// A row of up to so many lines is fetched as a whole. The machine notices by itself how longer
+/// ones go on, once it has their first lines; and it keeps so few lines on their way for a core
+/// that all of a long row's would keep the next rows waiting.
+constexpr int64_t kMostLines = 4, kLinesOfLongRow = 2, kLineBytes = 64;
 
 static int64_t getElementBytes(Value pointers) {
   return cast<tile::PointerType>(getElementTypeOrSelf(pointers.getType())).getPointeeBytes();
@@ -47,38 +51,67 @@ unsigned getPrefetchDistance(tile::LoadOp load, AccessAnalysis &access, unsigned
   return std::min<int64_t>(rows, shape[dim] / 2);
 }
 
+/// Fetches the row that a load has at `at`, whose lanes begin at 0.
+static void fetchRow(StripEmitter &emitter, tile::LoadOp load, ArrayRef<Index> at,
+                     const LaneChoice &choice) {
+  Location loc = load.getLoc();
+  Value address = emitter.evaluate(load.getPtr(), at).value;
+  OpBuilder &b = emitter.atEnd();
+  auto type = LLVM::LLVMPointerType::get(b.getContext());
+  Value pointer = LLVM::IntToPtrOp::create(b, loc, type, address);
+  int64_t elements = tile::getShape(load.getPtr().getType())[*choice.laneDim];
+  int64_t lines = elements * getElementBytes(load.getPtr()) / kLineBytes;
+  for (int64_t line = 0; line < (lines > kMostLines ? kLinesOfLongRow : lines); ++line) {
+    Value part = pointer;
+    if (line)
+      part = LLVM::GEPOp::create(b, loc, type, b.getI8Type(), pointer,
+                                 ArrayRef<LLVM::GEPArg>{int32_t(line * kLineBytes)});
+    LLVM::Prefetch::create(b, loc, part, /*rw=*/0, /*hint=*/3, /*cache=*/1);
+  }
+}
+
+/// Calls `visit` on the loads of a group whose rows are fetched ahead of the loop over `dim`,
+/// and on how far.
+static void forRowsAhead(strips::GroupOp group, AccessAnalysis &access, unsigned dim,
+                         const LaneChoice &choice,
+                         function_ref<void(tile::LoadOp, unsigned)> visit) {
+  for (auto load : group.getBody().getOps<tile::LoadOp>())
+    if (tile::getShape(load.getPtr().getType()) == group.getShape())
+      if (unsigned distance = getPrefetchDistance(load, access, dim, choice))
+        visit(load, distance);
+}
+
+void emitFirstPrefetches(StripEmitter &emitter, strips::GroupOp group, AccessAnalysis &access,
+                         unsigned dim, ArrayRef<Index> index, const LaneChoice &choice) {
+  std::map<unsigned, SmallVector<tile::LoadOp>> loads;
+  forRowsAhead(group, access, dim, choice,
+               [&](tile::LoadOp load, unsigned distance) { loads[distance].push_back(load); });
+  for (auto &[distance, together] : loads) {
+    scf::ForOp loop =
+        emitter.beginLoop(emitter.getIndexConstant(0), emitter.getIndexConstant(distance), 1);
+    IndexTuple at(index);
+    at[dim] = {loop.getInductionVar(), 0, 1, emitter.getLevel()};
+    at[*choice.laneDim] = Index();
+    for (tile::LoadOp load : together)
+      fetchRow(emitter, load, at, choice);
+    emitter.endLoop();
+  }
+}
+
 void emitPrefetches(StripEmitter &emitter, strips::GroupOp group, AccessAnalysis &access,
                     unsigned dim, ArrayRef<Index> index, const LaneChoice &choice) {
-  ArrayRef<int64_t> shape = group.getShape();
-  for (auto load : group.getBody().getOps<tile::LoadOp>()) {
-    if (tile::getShape(load.getPtr().getType()) != shape)
-      continue;
-    unsigned distance = getPrefetchDistance(load, access, dim, choice);
-    if (distance == 0)
-      continue;
-    Location loc = load.getLoc();
+  forRowsAhead(group, access, dim, choice, [&](tile::LoadOp load, unsigned distance) {
     // The last rows fetch the very last one again.
-    Value last = emitter.getIndexConstant(shape[dim] - 1);
+    Value last = emitter.getIndexConstant(group.getShape()[dim] - 1);
     Value ahead = emitter.getIndexConstant(distance);
     OpBuilder &b = emitter.atEnd();
-    Value row = arith::AddIOp::create(b, loc, emitter.getIndexValue(index[dim]), ahead);
-    row = arith::MinUIOp::create(b, loc, row, last);
+    Value row = arith::AddIOp::create(b, load.getLoc(), emitter.getIndexValue(index[dim]), ahead);
+    row = arith::MinUIOp::create(b, load.getLoc(), row, last);
     IndexTuple at(index);
     at[dim] = {row, 0, 1, emitter.getLevel()};
     at[*choice.laneDim] = Index();
-    Value address = emitter.evaluate(load.getPtr(), at).value;
-    OpBuilder &end = emitter.atEnd();
-    auto type = LLVM::LLVMPointerType::get(end.getContext());
-    Value pointer = LLVM::IntToPtrOp::create(end, loc, type, address);
-    int64_t bytes = shape[*choice.laneDim] * getElementBytes(load.getPtr());
-    for (int64_t line = 0; line < std::min(kMostLines, bytes / kLineBytes); ++line) {
-      Value part = pointer;
-      if (line)
-        part = LLVM::GEPOp::create(end, loc, type, end.getI8Type(), pointer,
-                                   ArrayRef<LLVM::GEPArg>{int32_t(line * kLineBytes)});
-      LLVM::Prefetch::create(end, loc, part, /*rw=*/0, /*hint=*/3, /*cache=*/1);
-    }
-  }
+    fetchRow(emitter, load, at, choice);
+  });
 }
 
 //===----------------------------------------------------------------------===//

@@ -28,6 +28,10 @@ unsigned getPrefetchDistance(tile::LoadOp load, AccessAnalysis &access, unsigned
 void emitPrefetches(StripEmitter &emitter, strips::GroupOp group, AccessAnalysis &access,
                     unsigned dim, llvm::ArrayRef<Index> index, const LaneChoice &choice);
 
+/// Fetches the first of these rows, before that loop: those that no turn of it fetches.
+void emitFirstPrefetches(StripEmitter &emitter, strips::GroupOp group, AccessAnalysis &access,
+                         unsigned dim, llvm::ArrayRef<Index> index, const LaneChoice &choice);
+
 /// Rows that the next program of this thread loads, fetched while this one computes.
 class FetchAhead {
 public:

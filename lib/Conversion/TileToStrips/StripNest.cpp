@@ -491,6 +491,12 @@ void StripNest::emitReducedLoop(ArrayRef<Index> strips) {
   };
   SmallVector<Value> accumulators;
   int64_t begin = 0, extent = shape[*axis];
+  // Several short rows are in flight at once as it is.
+  constexpr unsigned kFewestStrips = 8;
+  bool fetchesAhead = laneDim && !inFixedOrder && strips.size() >= kFewestStrips &&
+                      int64_t(strips.size()) * lanes == shape[*laneDim];
+  if (fetchesAhead)
+    emitFirstPrefetches(emitter, group, access, *axis, index, {laneDim, transposedDim, lanes});
   if (inFixedOrder) {
     Value zero = emitter.getIndexConstant(0), end = emitter.getIndexConstant(extent);
     scf::ForOp loop = emitter.beginLoop(zero, end, 1);
@@ -518,10 +524,7 @@ void StripNest::emitReducedLoop(ArrayRef<Index> strips) {
     scf::ForOp loop = emitter.beginLoop(emitter.getIndexConstant(begin),
                                         emitter.getIndexConstant(shape[*axis]), 1, accumulators);
     SmallVector<Value> inner(loop.getRegionIterArgs());
-    // Several short rows are in flight at once as it is.
-    constexpr unsigned kFewestStrips = 8;
-    if (laneDim && strips.size() >= kFewestStrips &&
-        int64_t(strips.size()) * lanes == shape[*laneDim]) {
+    if (fetchesAhead) {
       IndexTuple at(index);
       at[*axis] = {loop.getInductionVar(), 0, 1, emitter.getLevel()};
       emitPrefetches(emitter, group, access, *axis, at, {laneDim, transposedDim, lanes});
@@ -673,13 +676,16 @@ void StripNest::emitOuterLoops(unsigned dim) {
          (dim == laneDim || dim == axis || dim == transposedDim || shape[dim] == 1))
     ++dim;
   if (dim < shape.size()) {
-    scf::ForOp loop =
-        emitter.beginLoop(emitter.getIndexConstant(0), emitter.getIndexConstant(shape[dim]), 1);
-    index[dim] = {loop.getInductionVar(), 0, 1, emitter.getLevel()};
     bool isLast = llvm::all_of(llvm::seq<unsigned>(dim + 1, shape.size()), [&](unsigned inner) {
       return inner == laneDim || shape[inner] == 1;
     });
-    if (isLast && !group->hasAttr("strips.unroll"))
+    bool fetchesAhead = isLast && !group->hasAttr("strips.unroll");
+    if (fetchesAhead)
+      emitFirstPrefetches(emitter, group, access, dim, index, {laneDim, transposedDim, lanes});
+    scf::ForOp loop =
+        emitter.beginLoop(emitter.getIndexConstant(0), emitter.getIndexConstant(shape[dim]), 1);
+    index[dim] = {loop.getInductionVar(), 0, 1, emitter.getLevel()};
+    if (fetchesAhead)
       emitPrefetches(emitter, group, access, dim, index, {laneDim, transposedDim, lanes});
     emitOuterLoops(dim + 1);
     emitter.endLoop();

@@ -25,9 +25,15 @@ tile.func @contiguous(%p: !tile.ptr<f32>, %u: !tile.ptr<f32>, %q: !tile.ptr<f32>
 
 // -----
 
-// Rows that data chooses are fetched ahead, as far as 4096 bytes go, up to the last.
+// Rows that data chooses are fetched ahead, as far as 4096 bytes go, up to the last; the first
+// of them before the loop.
 
 // CHECK-LABEL: @chosen_rows
+// CHECK:         scf.for %[[FIRST:.*]] = %c0{{.*}} to %c16
+// CHECK:           memref.load %{{.*}}[%[[FIRST]]]
+// CHECK-COUNT-2:   "llvm.intr.prefetch"
+// CHECK-NOT:       prefetch
+// CHECK:         }
 // CHECK:         scf.for %[[ROW:.*]] = %c0{{.*}} to %c64
 // CHECK:           %[[AHEAD:.*]] = arith.addi %[[ROW]], %c16
 // CHECK:           %[[THERE:.*]] = arith.minui %[[AHEAD]], %c63
@@ -290,11 +296,14 @@ tile.func @every_second(%p: !tile.ptr<f32>) {
 // -----
 
 // Rows that data chooses and that are summed up are taken as wholes, as far as registers go,
-// and fetched ahead where one is long.
+// and fetched ahead where one is long: its first lines, the machine fetches what follows.
 
 // CHECK-LABEL: @summed_rows
+// CHECK:         scf.for %{{.*}} = %c0{{.*}} to %c4{{.*}} step %c1{{.*}} {
+// CHECK-COUNT-2:   "llvm.intr.prefetch"
+// CHECK-NOT:       prefetch
 // CHECK:         scf.for %{{.*}} = %c0{{.*}} to %c16{{.*}} step %c1{{.*}} iter_args({{(%[^,]*, ){15}%[^,]*}}) ->
-// CHECK-COUNT-8:   "llvm.intr.prefetch"
+// CHECK-COUNT-2:   "llvm.intr.prefetch"
 // CHECK-NOT:       prefetch
 // CHECK-COUNT-16:  arith.addf
 // CHECK-NOT:     arith.addf
