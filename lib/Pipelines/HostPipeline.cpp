@@ -116,8 +116,8 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   // Every CPU with AVX2 has fused multiply-adds, and every AArch64.
   bool hasFMA = machine && !machine->features.empty();
   manager.addPass(createStripsExpandMath({options.deterministic, hasScale, hasFMA}));
+  // What is the same twice is left to LLVM from here on, which looks for it in any case.
   manager.addPass(createCanonicalizer());
-  manager.addPass(createCSEPass());
 }
 
 void tessera::buildLLVMPipeline(OpPassManager &manager, const HostPipelineOptions &options) {
@@ -128,9 +128,6 @@ void tessera::buildLLVMPipeline(OpPassManager &manager, const HostPipelineOption
   // counterpart in LLVM: the pass for all others is the slowest of MLIR's conversions.
   manager.addPass(createConvertToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());
-  // What is the same twice is cheaper to drop here than to hand on. Canonicalizing as
-  // well would cost more than it saves LLVM.
-  manager.addPass(createCSEPass());
   // The locations are there already; this has them written out.
   if (options.lineInfo)
     manager.addPass(LLVM::createDIScopeForLLVMFuncOpPass());
