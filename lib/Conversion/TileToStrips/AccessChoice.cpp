@@ -8,7 +8,8 @@
 // What the machine does not know either is where the next program begins: it loses a row
 // at the end of each page, and while a program computes on what it has loaded, nothing is
 // on its way. So where a launch loads more than the caches keep, a program fetches what the
-// next one of its thread will load, spread over the last of its loops.
+// next one of its thread will load, spread over the last of its loops; unless that does
+// nothing but read.
 
 #include "AccessChoice.h"
 
@@ -171,10 +172,34 @@ Value FetchAhead::buildForNextProgram(OpBuilder &builder, Value value) {
   return nextValues[value] = result;
 }
 
+/// Whether a group does next to nothing with what it loads, and writes as good as nothing. The
+/// machine, for which the next row is where this one goes on, then has all on its way that a
+/// core gets: what is fetched besides is in the way.
+static bool readsAlone(strips::GroupOp group) {
+  int64_t elements = ShapedType::getNumElements(group.getShape());
+  auto isWhole = [&](Value tile) {
+    return ShapedType::getNumElements(tile::getShape(tile.getType())) == elements;
+  };
+  unsigned loads = 0, work = 0;
+  bool writes = false;
+  group.walk([&](Operation *op) {
+    if (op->getParentOfType<tile::ReduceOp>())
+      work += !op->hasTrait<OpTrait::IsTerminator>();
+    else if (isa<tile::LoadOp>(op))
+      loads += isWhole(op->getResult(0));
+    else if (isa<tile::StoreOp, strips::WriteOp>(op))
+      writes |= isWhole(op->getOperand(0));
+    else if (!isa<strips::GroupOp, strips::YieldOp, strips::ReadOp, tile::ReduceOp>(op))
+      work += !isIndexArithmetic(op);
+  });
+  return !writes && work <= loads;
+}
+
 void FetchAhead::collect(StripEmitter &emitter, strips::GroupOp group, AccessAnalysis &access,
                          const LaneChoice &choice) {
   strips::GroupOp fetcher = fetchers.lookup(group);
   if (!fetcher || !choice.laneDim || choice.transposedDim || group->hasAttr("strips.unroll") ||
+      (fetcher == group && readsAlone(group)) ||
       group.getShape()[*choice.laneDim] != ShapedType::getNumElements(group.getShape()))
     return;
   // What was built for another group may stand in a branch that this one is not in.

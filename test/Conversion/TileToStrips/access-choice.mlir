@@ -209,6 +209,62 @@ tile.func @next_program(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %stride: i32) {
 
 // -----
 
+// A loop that only reads keeps the memory busy by itself; one that computes more does not.
+
+// CHECK-LABEL: @sum_of_a_row
+// CHECK-NOT:     prefetch
+tile.func @sum_of_a_row(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %stride: i32) {
+  %id = tile.program_id 0
+  %row = arith.muli %id, %stride : i32
+  %pr = tile.addptr %p, %row : !tile.ptr<f32>, i32
+  // expected-remark @below {{strips of 16 lanes}}
+  %s = strips.group [1024] -> f32 {
+    %r = tile.range 0 to 1024 : tensor<1024xi32>
+    %ps = tile.splat %pr : !tile.ptr<f32> -> tensor<1024x!tile.ptr<f32>>
+    %pp = tile.addptr %ps, %r : tensor<1024x!tile.ptr<f32>>, tensor<1024xi32>
+    // expected-remark-re @below {{load: contiguous rows along dimension 0{{$}}}}
+    %x = tile.load %pp : tensor<1024x!tile.ptr<f32>>
+    %m = tile.reduce (%x) {axis = 0 : i32} : (tensor<1024xf32>) -> f32 {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tile.reduce_return %c : f32
+    }
+    strips.yield %m : f32
+  }
+  tile.store %q, %s : !tile.ptr<f32>
+  tile.return
+}
+
+// -----
+
+// CHECK-LABEL: @norm_of_a_row
+// CHECK-COUNT-4: "llvm.intr.prefetch"
+tile.func @norm_of_a_row(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %stride: i32) {
+  %id = tile.program_id 0
+  %row = arith.muli %id, %stride : i32
+  %pr = tile.addptr %p, %row : !tile.ptr<f32>, i32
+  // expected-remark @below {{strips of 16 lanes}}
+  %s = strips.group [1024] -> f32 {
+    %r = tile.range 0 to 1024 : tensor<1024xi32>
+    %ps = tile.splat %pr : !tile.ptr<f32> -> tensor<1024x!tile.ptr<f32>>
+    %pp = tile.addptr %ps, %r : tensor<1024x!tile.ptr<f32>>, tensor<1024xi32>
+    // expected-remark @below {{load: contiguous rows along dimension 0; fetched for the next program}}
+    %x = tile.load %pp : tensor<1024x!tile.ptr<f32>>
+    %m = tile.reduce (%x) {axis = 0 : i32} : (tensor<1024xf32>) -> f32 {
+    ^bb0(%a: f32, %b: f32):
+      %aa = math.absf %a : f32
+      %bb = math.absf %b : f32
+      %c = arith.maximumf %aa, %bb : f32
+      tile.reduce_return %c : f32
+    }
+    strips.yield %m : f32
+  }
+  tile.store %q, %s : !tile.ptr<f32>
+  tile.return
+}
+
+// -----
+
 // Nothing is fetched from where every program loads, from where memory says, in loops and
 // for rows that are over at once.
 
