@@ -103,12 +103,22 @@ static std::optional<int64_t> getEndWhere(Value mask, Value value) {
   return isNonNegative ? end : std::nullopt;
 }
 
-/// Whether an atomic adds numbers that nobody reads before.
-static bool addsUnread(tile::AtomicRMWOp atomic) {
+/// Whether an atomic adds numbers that nobody reads before; if not, `why` says so.
+static bool addsUnread(tile::AtomicRMWOp atomic, std::string *why = nullptr) {
+  auto fail = [&](StringRef reason) {
+    if (why)
+      *why = reason;
+    return false;
+  };
   Type element = getElementTypeOrSelf(atomic.getValue().getType());
-  bool adds = atomic.getKind() == tile::AtomicKind::Add ||
-              (atomic.getKind() == tile::AtomicKind::FAdd && (element.isF32() || element.isF64()));
-  return adds && atomic.getResult().use_empty() && element.getIntOrFloatBitWidth() >= 32;
+  if (!atomic.getResult().use_empty())
+    return fail("its old values are read");
+  if (atomic.getKind() != tile::AtomicKind::Add && atomic.getKind() != tile::AtomicKind::FAdd)
+    return fail("only sums are collected before others see them");
+  bool isFloat = atomic.getKind() == tile::AtomicKind::FAdd;
+  if (isFloat ? !element.isF32() && !element.isF64() : element.getIntOrFloatBitWidth() < 32)
+    return fail("only sums of 32 and 64 bits are collected before others see them");
+  return true;
 }
 
 static Value getBase(Value pointers) {
@@ -142,21 +152,25 @@ static bool dependsOnProgram(Value value) {
 /// memory but by such atomics, which then have nothing to acquire, and no program waits for
 /// another. (What was to be released before is, if the later add releases.) Places that depend
 /// on the program by other ways than through memory are left out: programs have each their
-/// own then, and nothing is gained. Null if there is none.
-static BlockArgument findSharedBase(tile::AtomicRMWOp atomic) {
+/// own then, and nothing is gained. Null if there is none; `why` says why.
+static BlockArgument findSharedBase(tile::AtomicRMWOp atomic, std::string &why) {
+  auto fail = [&](StringRef reason) {
+    why = reason;
+    return BlockArgument();
+  };
   auto func = atomic->getParentOfType<tile::FuncOp>();
-  if (!func || !func.isKernel() || !addsUnread(atomic) ||
-      !isa<RankedTensorType>(atomic.getPtr().getType()))
-    return {};
+  if (!func || !func.isKernel())
+    return fail("it is in no kernel");
   for (Operation *parent = atomic->getParentOp(); parent != func; parent = parent->getParentOp())
     if (!isa<scf::IfOp>(parent))
-      return {};
+      return fail("it is in a loop");
   Type element = getElementTypeOrSelf(atomic.getValue().getType());
   auto base = dyn_cast_or_null<BlockArgument>(getBase(atomic.getPtr()));
   if (!base || base.getOwner() != &func.getBody().front() ||
-      cast<tile::PointerType>(base.getType()).getPointee() != element ||
-      dependsOnProgram(atomic.getPtr()))
-    return {};
+      cast<tile::PointerType>(base.getType()).getPointee() != element)
+    return fail("its array is no argument of the kernel");
+  if (dependsOnProgram(atomic.getPtr()))
+    return fail("programs have places of their own");
   // Operations are visited in program order; the other branch of a condition counts as later.
   bool isLater = false;
   WalkResult harmless = func.walk<WalkOrder::PreOrder>([&](Operation *op) {
@@ -173,27 +187,33 @@ static BlockArgument findSharedBase(tile::AtomicRMWOp atomic) {
                      tile::InlineAsmOp, tile::MapElementwiseOp>(op);
     return isQuiet ? WalkResult::advance() : WalkResult::interrupt();
   });
-  return harmless.wasInterrupted() ? BlockArgument() : base;
+  return harmless.wasInterrupted() ? fail("other accesses could tell when it adds") : base;
 }
 
-static std::optional<int64_t> countBinsOfProgram(tile::AtomicRMWOp atomic) {
+static std::optional<int64_t> countBinsOfProgram(tile::AtomicRMWOp atomic, std::string &why) {
   // The sums are kept beside what the program works on, in the caches.
   constexpr int64_t kMostBytes = 32 << 10, kLanesPerBin = 4;
   Type element = getElementTypeOrSelf(atomic.getValue().getType());
-  auto tile = dyn_cast<RankedTensorType>(atomic.getPtr().getType());
+  auto tile = cast<RankedTensorType>(atomic.getPtr().getType());
   auto pointers = atomic.getPtr().getDefiningOp<tile::AddPtrOp>();
-  if (!addsUnread(atomic) || !tile || !pointers ||
-      !pointers.getPtr().getDefiningOp<tile::SplatOp>())
+  if (!pointers || !pointers.getPtr().getDefiningOp<tile::SplatOp>()) {
+    why = "its places are not one place and offsets";
     return std::nullopt;
+  }
   Value offset = skipExtensions(pointers.getOffset());
   std::optional<int64_t> end = getEnd(pointers.getOffset());
   if (atomic.getMask())
     if (std::optional<int64_t> masked = getEndWhere(atomic.getMask(), offset))
       end = end ? std::min(*end, *masked) : *masked;
-  if (!end || *end < 1 || *end * element.getIntOrFloatBitWidth() / 8 > kMostBytes ||
-      *end * kLanesPerBin > tile.getNumElements())
-    return std::nullopt;
-  return end;
+  if (!end || *end < 1)
+    why = "no constant bounds its offsets";
+  else if (*end * element.getIntOrFloatBitWidth() / 8 > kMostBytes)
+    why = "there are " + std::to_string(*end) + " places, too many for the caches";
+  else if (*end * kLanesPerBin > tile.getNumElements())
+    why = "there are fewer than 4 lanes to each of " + std::to_string(*end) + " places";
+  else
+    return end;
+  return std::nullopt;
 }
 
 Value getSharedBase(tile::AtomicRMWOp atomic) {
@@ -203,11 +223,18 @@ Value getSharedBase(tile::AtomicRMWOp atomic) {
   return atomic->getParentOfType<tile::FuncOp>().getArgument(-1 - bins.getInt());
 }
 
-std::optional<int64_t> countBins(tile::AtomicRMWOp atomic) {
+std::optional<int64_t> countBins(tile::AtomicRMWOp atomic, std::string &why) {
+  if (!isa<RankedTensorType>(atomic.getPtr().getType()) || !addsUnread(atomic, &why))
+    return std::nullopt;
   // A thread's copy is there for all its programs, and holds no fewer elements.
-  if (BlockArgument base = findSharedBase(atomic))
+  std::string whyNoBins;
+  if (BlockArgument base = findSharedBase(atomic, why))
     return -1 - int64_t(base.getArgNumber());
-  return countBinsOfProgram(atomic);
+  std::optional<int64_t> bins = countBinsOfProgram(atomic, whyNoBins);
+  if (!bins)
+    why = "no copy of the array for a thread, since " + why + "; no sums for a program, since " +
+          whyNoBins;
+  return bins;
 }
 
 } // namespace tessera

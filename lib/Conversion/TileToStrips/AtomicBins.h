@@ -12,12 +12,15 @@ namespace tessera {
 
 /// On an atomic: what `countBins` has found.
 constexpr llvm::StringLiteral kBinsName = "strips.bins";
+/// The same if it has found nothing: why, for a remark.
+constexpr llvm::StringLiteral kNoBinsName = "strips.no_bins";
 
 /// The number of elements, from a base that is the same for all lanes, among which an
 /// atomic adds, if it pays to sum up what each of them gets first: the old values go
 /// unread, and there are several lanes to an element. If not, and
 /// other programs may see late what it adds, -1 less the number of the argument to which.
-std::optional<int64_t> countBins(tile::AtomicRMWOp atomic);
+/// If neither is so, `why` says why.
+std::optional<int64_t> countBins(tile::AtomicRMWOp atomic, std::string &why);
 
 /// The argument of the kernel to which an atomic may add at the end of its thread's programs,
 /// by what `countBins` has found; null if there is none.

@@ -673,8 +673,12 @@ struct StripsGroup : impl::StripsGroupBase<StripsGroup> {
       return failed(verifySupported(op)) ? WalkResult::interrupt() : WalkResult::advance();
     });
     getOperation()->walk([](tile::AtomicRMWOp atomic) {
-      if (std::optional<int64_t> bins = countBins(atomic))
-        atomic->setAttr(kBinsName, OpBuilder(atomic).getI64IntegerAttr(*bins));
+      std::string why;
+      OpBuilder builder(atomic);
+      if (std::optional<int64_t> bins = countBins(atomic, why))
+        atomic->setAttr(kBinsName, builder.getI64IntegerAttr(*bins));
+      else if (!why.empty())
+        atomic->setAttr(kNoBinsName, builder.getStringAttr(why));
     });
     if (supported.wasInterrupted() ||
         failed(groupRegion(getOperation().getBody(), DenseMap<Value, Value>())))

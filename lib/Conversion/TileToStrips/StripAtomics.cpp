@@ -130,6 +130,21 @@ Window openWindow(StripEmitter &emitter, tile::AtomicRMWOp atomic) {
   return {base, window.getBytes(), window.getMemory()};
 }
 
+/// Why what an atomic adds is not collected before others see it.
+std::string describeNoSums(tile::AtomicRMWOp atomic) {
+  if (auto why = atomic->getAttrOfType<StringAttr>(kNoBinsName))
+    return why.str();
+  return isa<FloatType>(getElementTypeOrSelf(atomic.getValue().getType()))
+             ? "with `deterministic` sums keep their order"
+             : "the machine swaps no two elements at once";
+}
+
+/// What is said of windows; it goes on with what is done outside.
+constexpr StringLiteral kInWindow =
+    "in the thread's own copy of the first 256 KiB at most, added to "
+    "the array at the end; behind it, ";
+static_assert(strips::kWindowBytes == 256 << 10, "the remark says so");
+
 class AtomicNest {
 public:
   AtomicNest(strips::GroupOp group, tile::AtomicRMWOp atomic, AccessAnalysis &access)
@@ -138,10 +153,12 @@ public:
     emitter.setLoc(loc);
   }
 
-  /// False if the elements have to be taken one by one; nothing has been emitted then.
-  bool run(const StripOptions &options);
+  /// False if the elements have to be taken one by one; nothing has been emitted then. `remark`
+  /// says what was chosen, or why not.
+  bool run(const StripOptions &options, std::string &remark);
 
 private:
+  std::string describe() const;
   bool chooseLanes(const StripOptions &options);
   void emitPrefetch(IndexTuple index);
   void emitStrip(IndexTuple index);
@@ -308,11 +325,24 @@ void AtomicNest::emitStrip(IndexTuple index) {
     emitter.endIf();
 }
 
-bool AtomicNest::run(const StripOptions &options) {
-  if (!chooseLanes(options))
+/// What is said of rows.
+std::string AtomicNest::describe() const {
+  std::string elements = std::to_string(lanes) + " elements along dimension " +
+                         std::to_string(laneDim) + " at a time, ";
+  if (isPrivate)
+    return elements + "by loads and stores: no other program may see them";
+  elements += "by one locked instruction where they are aligned";
+  return window ? kInWindow.str() + elements : elements + "; " + describeNoSums(atomic);
+}
+
+bool AtomicNest::run(const StripOptions &options, std::string &remark) {
+  if (!chooseLanes(options)) {
+    remark = "no elements are known to be neighbours that the machine swaps at once";
     return false;
+  }
   if (!isPrivate && hasWindow(atomic, options))
     window = openWindow(emitter, atomic);
+  remark = describe();
   IndexTuple index(shape.size());
   unsigned opened = 0;
   auto open = [&](unsigned dim, int64_t step) {
@@ -666,9 +696,26 @@ bool WindowNest::run() {
 
 bool lowerAtomicInStrips(strips::GroupOp group, tile::AtomicRMWOp atomic, AccessAnalysis &access,
                          const StripOptions &options, int64_t &scratchEnd) {
-  return BinNest(group, atomic, access, options).run(scratchEnd) ||
-         AtomicNest(group, atomic, access).run(options) ||
-         WindowNest(group, atomic, access, options).run();
+  constexpr StringLiteral kEach = "a locked instruction for each element: ";
+  std::string rows, remark;
+  bool isLowered = true;
+  if (BinNest(group, atomic, access, options).run(scratchEnd)) {
+    remark = "summed up in memory of the program's own, then added to the array";
+  } else if (AtomicNest(group, atomic, access).run(options, rows)) {
+    remark = rows;
+  } else if (WindowNest(group, atomic, access, options).run()) {
+    remark = (kInWindow + kEach + rows).str();
+  } else {
+    isLowered = false;
+    if (atomic.getResult().use_empty())
+      rows += "; ";
+    else
+      rows.clear();
+    remark = (kEach + rows).str() + describeNoSums(atomic);
+  }
+  if (options.remarks)
+    emitRemark(atomic.getLoc()) << "atomic: " << remark;
+  return isLowered;
 }
 
 } // namespace tessera
