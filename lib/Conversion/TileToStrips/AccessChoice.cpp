@@ -262,10 +262,8 @@ void FetchAhead::emit(StripEmitter &emitter, strips::GroupOp group, Value positi
 
 /// What is said of one access.
 static std::string describe(Operation *op, const AccessForm &form, AccessAnalysis &access,
-                            const LaneChoice &choice) {
+                            const LaneChoice &choice, bool isNarrow) {
   ArrayRef<int64_t> shape = tile::getShape(op->getOperand(0).getType());
-  if (!choice.laneDim)
-    return "element by element";
   bool isStore = isa<tile::StoreOp>(op);
   unsigned dim = isStore && choice.transposedDim ? *choice.transposedDim : *choice.laneDim;
   std::string along = " along dimension " + std::to_string(dim);
@@ -279,7 +277,7 @@ static std::string describe(Operation *op, const AccessForm &form, AccessAnalysi
       if (shape[other] == 1 || form.isAffineAlong(other))
         continue;
       dependsOnData = true;
-      if (auto load = dyn_cast<tile::LoadOp>(op))
+      if (auto load = dyn_cast<tile::LoadOp>(op); load && !isNarrow)
         ahead = getPrefetchDistance(load, access, other, choice);
     }
     std::string text = "contiguous rows" + along + moved;
@@ -312,16 +310,30 @@ static std::string describe(Operation *op, const AccessForm &form, AccessAnalysi
 }
 
 void remarkAccesses(strips::GroupOp group, AccessAnalysis &access, const LaneChoice &choice,
+                    StringRef whyNoLanes,
+                    const DenseMap<Operation *, std::optional<unsigned>> &narrow,
                     function_ref<bool(tile::StoreOp)> streams, const FetchAhead &fetchAhead) {
   for (Operation &op : group.getBody().front()) {
-    if (!isa<tile::LoadOp, tile::StoreOp>(op) ||
-        tile::getShape(op.getOperand(0).getType()) != group.getShape())
+    if (!isa<tile::LoadOp, tile::StoreOp>(op) || !isa<RankedTensorType>(op.getOperand(0).getType()))
       continue;
+    bool isNarrow = tile::getShape(op.getOperand(0).getType()) != group.getShape();
+    // Behind a reshape, and in blocks that are transposed, nothing here can name its lanes.
+    if (isNarrow && choice.laneDim && !narrow.contains(&op))
+      continue;
+    LaneChoice ownChoice = choice;
+    if (isNarrow)
+      ownChoice.laneDim = narrow.lookup(&op);
+    std::string text;
+    if (!choice.laneDim)
+      text = "element by element: " + whyNoLanes.str();
+    else if (!ownChoice.laneDim)
+      text = "one element for all lanes";
+    else
+      text = describe(&op, access.getForm(op.getOperand(0)), access, ownChoice, isNarrow);
     auto store = dyn_cast<tile::StoreOp>(op);
     auto load = dyn_cast<tile::LoadOp>(op);
     emitRemark(op.getLoc())
-        << (store ? "store: " : "load: ")
-        << describe(&op, access.getForm(op.getOperand(0)), access, choice)
+        << (store ? "store: " : "load: ") << text
         << (store && streams(store) ? "; past the caches in large launches" : "")
         << (load && fetchAhead.isCollected(load) ? "; fetched for the next program" : "");
   }

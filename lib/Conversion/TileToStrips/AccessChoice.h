@@ -64,8 +64,12 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> nextValues;
 };
 
-/// Says of each load and store of a group how it is done, and why not better.
+/// Says of each load and store of a group how it is done, and why not better. `whyNoLanes` is why
+/// there are none, if so; `narrow` has the loads of smaller tiles than the group's, each with the
+/// dimension of its own that has the lanes.
 void remarkAccesses(strips::GroupOp group, AccessAnalysis &access, const LaneChoice &choice,
+                    llvm::StringRef whyNoLanes,
+                    const llvm::DenseMap<mlir::Operation *, std::optional<unsigned>> &narrow,
                     llvm::function_ref<bool(tile::StoreOp)> streams, const FetchAhead &fetchAhead);
 
 } // namespace tessera

@@ -177,6 +177,33 @@ bool StripNest::sumsRowsAnywhere() {
   });
 }
 
+/// Why there are no lanes, if so.
+StringRef StripNest::describeNoLanes() {
+  if (laneDim)
+    return "";
+  if (getLanes(options.machine, getWidestElement(group)) == 1)
+    return "one fills a vector";
+  if (!llvm::all_of(reductions, [](tile::ReduceOp reduce) {
+        return isVectorizableRegion(reduce.getCombine());
+      }))
+    return "the reduction has no form for vectors";
+  return "no dimension has two that lie side by side";
+}
+
+/// The loads of smaller tiles than the group's, with the dimension of theirs that has the lanes.
+DenseMap<Operation *, std::optional<unsigned>> StripNest::findNarrowLoads() {
+  DenseMap<Operation *, std::optional<unsigned>> narrow;
+  if (!laneDim || transposedDim)
+    return narrow;
+  IndexTuple at(shape.size());
+  at[*laneDim].lanes = lanes;
+  visitRoots(at, [&](Operation *op, ArrayRef<Index> where) {
+    if (isa<tile::LoadOp>(op) && tile::getShape(op->getOperand(0).getType()) != shape)
+      narrow[op] = getLaneDim(where);
+  });
+  return narrow;
+}
+
 /// Says what was chosen, and why.
 void StripNest::remark() {
   InFlightDiagnostic remark = emitRemark(group.getLoc());
@@ -722,7 +749,7 @@ LogicalResult StripNest::run() {
   if (options.remarks) {
     remark();
     remarkAccesses(
-        group, access, {laneDim, transposedDim, lanes},
+        group, access, {laneDim, transposedDim, lanes}, describeNoLanes(), findNarrowLoads(),
         [&](tile::StoreOp store) { return streams.contains(store); }, options.fetchAhead);
   }
   prepareZeroRow(emitter, group, access, {laneDim, transposedDim, lanes}, scratchEnd);

@@ -24,6 +24,8 @@ private:
   void chooseLanes();
   bool sumsRowsAnywhere();
   void remark();
+  llvm::StringRef describeNoLanes();
+  llvm::DenseMap<mlir::Operation *, std::optional<unsigned>> findNarrowLoads();
   bool isNeighbour(mlir::Operation *op, unsigned dim, int64_t count);
   void chooseTransposition(int64_t widest, double otherwise);
   void visitAccesses(mlir::Value value, llvm::ArrayRef<Index> index,

@@ -389,3 +389,78 @@ tile.func @summed_rows(%table: !tile.ptr<f32>) {
   }
   tile.return
 }
+
+// -----
+
+// Tiles of one row and of one column: of each its own dimension counts, if it has the lanes.
+// CHECK-LABEL: @narrower
+tile.func @narrower(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>) {
+  %out = strips.scratch 512 : memref<16x64xf32>
+  // expected-remark @below {{strips of 16 lanes along dimension 1}}
+  strips.group [16, 64] {
+    %i = tile.range 0 to 16 : tensor<16xi32>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<16x!tile.ptr<f32>>
+    %pp = tile.addptr %ps, %i : tensor<16x!tile.ptr<f32>>, tensor<16xi32>
+    // expected-remark-re @below {{load: one element for all lanes{{$}}}}
+    %x = tile.load %pp : tensor<16x!tile.ptr<f32>>
+    %x1 = tile.expand_dims %x {axis = 1 : i32} : tensor<16xf32> -> tensor<16x1xf32>
+    %xb = tile.broadcast %x1 : tensor<16x1xf32> -> tensor<16x64xf32>
+    %j = tile.range 0 to 64 : tensor<64xi32>
+    %qs = tile.splat %q : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+    %qp = tile.addptr %qs, %j : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    // expected-remark @below {{load: contiguous rows along dimension 0}}
+    %y = tile.load %qp : tensor<64x!tile.ptr<f32>>
+    %y1 = tile.expand_dims %y {axis = 0 : i32} : tensor<64xf32> -> tensor<1x64xf32>
+    %yb = tile.broadcast %y1 : tensor<1x64xf32> -> tensor<16x64xf32>
+    %s = arith.addf %xb, %yb : tensor<16x64xf32>
+    strips.write %s, %out : tensor<16x64xf32>, memref<16x64xf32>
+    strips.yield
+  }
+  tile.return
+}
+
+// -----
+
+// Where there are no lanes, and why.
+// CHECK-LABEL: @one_by_one
+tile.func @one_by_one(%p: !tile.ptr<f32>) {
+  %out = strips.scratch 512 : memref<1xf32>
+  // expected-remark @below {{elements one by one}}
+  strips.group [1] {
+    %r = tile.range 0 to 1 : tensor<1xi32>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<1x!tile.ptr<f32>>
+    %pp = tile.addptr %ps, %r : tensor<1x!tile.ptr<f32>>, tensor<1xi32>
+    // expected-remark @below {{load: element by element: no dimension has two that lie side by side}}
+    %x = tile.load %pp : tensor<1x!tile.ptr<f32>>
+    strips.write %x, %out : tensor<1xf32>, memref<1xf32>
+    strips.yield
+  }
+  tile.return
+}
+
+// -----
+
+// CHECK-LABEL: @combined_by_branches
+tile.func @combined_by_branches(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>) {
+  // expected-remark @below {{elements one by one}}
+  %s = strips.group [64] -> f32 {
+    %r = tile.range 0 to 64 : tensor<64xi32>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+    %pp = tile.addptr %ps, %r : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    // expected-remark @below {{load: element by element: the reduction has no form for vectors}}
+    %x = tile.load %pp : tensor<64x!tile.ptr<f32>>
+    %m = tile.reduce (%x) {axis = 0 : i32} : (tensor<64xf32>) -> f32 {
+    ^bb0(%a: f32, %b: f32):
+      %less = arith.cmpf olt, %a, %b : f32
+      %c = scf.if %less -> f32 {
+        scf.yield %a : f32
+      } else {
+        scf.yield %b : f32
+      }
+      tile.reduce_return %c : f32
+    }
+    strips.yield %m : f32
+  }
+  tile.store %q, %s : !tile.ptr<f32>
+  tile.return
+}
