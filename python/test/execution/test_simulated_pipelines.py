@@ -7,11 +7,12 @@ still reads. The kernels are those of gpu/test_pipelines.py.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
-from gpu.test_pipelines import attention, dequantised, matmul, paged, sum_rows
+from gpu.test_pipelines import attention, dequantised, matmul, paged, persistent, sum_rows
 
 import tessera
 import tessera.gpu
@@ -49,6 +50,35 @@ def test_turned_operands_and_tails(rng, target, columns):
     )
     simulation.check()
     np.testing.assert_array_equal(c, a.astype("f8") @ b.astype("f8"))
+
+
+@pytest.mark.parametrize("options", [{"target": "sm_80"}, {"target": "sm_90a", "tensor_maps": False},
+                                     {"target": "sm_90a"}], ids=["sm_80", "sm_90a", "maps"])  # fmt: skip
+@pytest.mark.parametrize("shape", [(200, 136, 96), (64, 64, 0), (130, 192, 40)])
+def test_programs_that_loop_over_tiles(rng, shape, options):
+    """Three programs for up to twelve tiles, or more programs than tiles."""
+    M, N, K = shape
+    a = rng.integers(-4, 5, (M, K)).astype("f2")
+    b = rng.integers(-4, 5, (K, N)).astype("f2")
+    c = np.full((M, N), np.nan, "f4")
+    tessera.gpu.simulate(persistent)[(3,)](
+        a, b, c, M, N, K, K, N, BM=64, BN=64, BK=32, num_stages=3, **options
+    ).check()
+    np.testing.assert_array_equal(c, a.astype("f8") @ b.astype("f8"))
+
+
+def test_copies_go_on_into_the_next_tile():
+    """The thread that orders them loops over tiles by itself: nothing but slots holds it up,
+    and the numbers of slots go on from tile to tile."""
+    signature = "*fp16:16, *fp16:16, *fp32:16, i32:16, i32:16, i32:16, i32:16, i32:16, 128, 128, 64"
+    kernel = tessera.compile(persistent, signature, target="sm_90a", num_warps=8, num_stages=3)
+    text = kernel.asm["tilegpu"]
+    assert text.count("mbarrier_init") == 2 and text.index("mbarrier_init") < text.index("scf.for")
+    copies = text[text.index("partition warps(1)") :]
+    outer, inner = (line for line in copies.splitlines() if "scf.for" in line)
+    begun = re.search(r"iter_args\((%\w+) = ", outer)
+    assert begun and f"= {begun[1]}," in inner and "tma_load" in copies
+    assert "barrier\n" not in copies and not [r for r in kernel.remarks if "not pipelined" in r]
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -35,6 +35,24 @@ def test_matmul(rng, shape, stages, warps):
         np.testing.assert_array_equal(c, a.astype("f8") @ b.astype("f8"))
 
 
+@pytest.mark.parametrize(
+    "block, tensor_maps",
+    [((128, 192, 32), False), ((128, 192, 32), True), ((192, 128, 32), False),
+     ((192, 128, 32), True), ((256, 192, 16), True)],
+)  # fmt: skip
+def test_blocks_with_an_odd_factor(rng, block, tensor_maps):
+    BM, BN, BK = block
+    M, N, K = BM - 8, BN + 8, 2 * BK + 8
+    a = rng.integers(-4, 5, (M, K)).astype("f2")
+    b = rng.integers(-4, 5, (K, N)).astype("f2")
+    c = np.full((M, N), np.nan, "f4")
+    tessera.gpu.simulate(matmul)[(1, 2)](
+        a, b, c, M, N, K, K, 1, N, 1, BM=BM, BN=BN, BK=BK, num_stages=3, num_warps=8,
+        target="sm_90a", tensor_maps=tensor_maps,
+    ).check()  # fmt: skip
+    np.testing.assert_array_equal(c, a.astype("f8") @ b.astype("f8"))
+
+
 def test_arguments_without_tensor_maps(rng):
     """Rows that are no multiple of 16 bytes, and an empty array: by the other variant."""
     for K in (0, 33):

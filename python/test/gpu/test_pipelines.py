@@ -38,6 +38,27 @@ def matmul(
 
 
 @tessera.jit
+def persistent(
+    a_ptr, b_ptr, c_ptr, M, N, K, sam, sbk, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """The loop over the tiles of the result is the kernel's own."""
+    across = tl.cdiv(N, BN)
+    for tile in range(tl.program_id(0), tl.cdiv(M, BM) * across, tl.num_programs(0)):
+        offs_m = tile // across * BM + tl.arange(0, BM)
+        offs_n = tile % across * BN + tl.arange(0, BN)
+        acc = tl.zeros((BM, BN), tl.float32)
+        for k in range(0, K, BK):
+            offs_k = k + tl.arange(0, BK)
+            a = a_ptr + offs_m[:, None] * sam + offs_k[None, :]
+            b = b_ptr + offs_k[:, None] * sbk + offs_n[None, :]
+            x = tl.load(a, mask=(offs_m[:, None] < M) & (offs_k[None, :] < K), other=0.0)
+            y = tl.load(b, mask=(offs_k[:, None] < K) & (offs_n[None, :] < N), other=0.0)
+            acc = tl.dot(x, y, acc)
+        c = c_ptr + offs_m[:, None] * N + offs_n[None, :]
+        tl.store(c, acc, mask=(offs_m[:, None] < M) & (offs_n[None, :] < N))
+
+
+@tessera.jit
 def dequantised(a_ptr, b_ptr, c_ptr, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     """The second factor is bytes, widened on the way to the product."""
     offs_m, offs_n, offs_k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
@@ -153,6 +174,39 @@ def test_any_stages_and_iterations(torch, K, block, num_warps):
         check_product(torch, results[-1], a, b)
     for result in results[1:]:
         assert torch.equal(result, results[0])
+
+
+@pytest.mark.parametrize("tensor_maps", [False, True])
+@pytest.mark.parametrize("programs", [1, 7, 132, 1000])
+@pytest.mark.parametrize(
+    ("M", "N", "K"), [(520, 392, 264), (1000, 2048, 72), (64, 64, 1000), (300, 200, 0)]
+)
+def test_programs_that_loop_over_tiles(torch, M, N, K, programs, tensor_maps):
+    torch.manual_seed(9)
+    a = torch.randn(M, K, device="cuda", dtype=torch.float16)
+    b = torch.randn(K, N, device="cuda", dtype=torch.float16)
+    for block, num_warps in (((64, 64, 32), 4), ((128, 128, 64), 8)):
+        c = torch.full((M, N), float("nan"), device="cuda")
+        BM, BN, BK = block
+        persistent[(programs,)](
+            a, b, c, M, N, K, K, N, BM=BM, BN=BN, BK=BK, num_warps=num_warps,
+            tensor_maps=tensor_maps,
+        )  # fmt: skip
+        check_product(torch, c, a, b)
+
+
+@pytest.mark.parametrize(
+    "block, tensor_maps",
+    [((128, 192, 64), False), ((128, 192, 64), True), ((192, 128, 64), False),
+     ((192, 128, 64), True), ((256, 192, 64), True)],
+)  # fmt: skip
+def test_blocks_with_an_odd_factor(torch, block, tensor_maps):
+    torch.manual_seed(10)
+    for M, N, K in ((384, 384, 192), (300, 520, 136)):
+        a = torch.randn(M, K, device="cuda", dtype=torch.bfloat16)
+        b = torch.randn(K, N, device="cuda", dtype=torch.bfloat16)
+        options = {"num_warps": 8, "tensor_maps": tensor_maps}
+        check_product(torch, run_matmul(torch, a, b, block, **options), a, b)
 
 
 @pytest.mark.parametrize(("a_rows", "b_rows"), list(itertools.product([False, True], repeat=2)))
