@@ -7,9 +7,11 @@ which warp has heard of what: a wait that is missing is a race or a deadlock.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
-from gpu.test_pipelines import attention, matmul
+from gpu.test_pipelines import attention, described, matmul
 
 import tessera
 import tessera.gpu
@@ -51,6 +53,38 @@ def test_blocks_with_an_odd_factor(rng, block, tensor_maps):
         target="sm_90a", tensor_maps=tensor_maps,
     ).check()  # fmt: skip
     np.testing.assert_array_equal(c, a.astype("f8") @ b.astype("f8"))
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("shape", [(64, 64, 64), (72, 136, 160), (200, 64, 0)])
+def test_descriptors_made_in_the_kernel(rng, shape, target):
+    M, N, K = shape
+    a = rng.integers(-4, 5, (M, K)).astype("f2")
+    b = rng.integers(-4, 5, (K, N)).astype("f2")
+    # What lies behind the result stays as it is.
+    memory = np.full((M + 8, N), 77, "f4")
+    tessera.gpu.simulate(described)[(-(-M // 64), -(-N // 64))](
+        a, b, memory[:M], M, N, K, BM=64, BN=64, BK=32, num_stages=3, target=target
+    ).check()
+    np.testing.assert_array_equal(memory[:M], a.astype("f8") @ b.astype("f8"))
+    assert (memory[M:] == 77).all()
+
+
+def test_descriptors_made_in_the_kernel_take_the_way_of_pointers():
+    """As many maps, the same copies in the same rings."""
+    types = ["*fp16:16", "*fp16:16", "*fp32:16"]
+    block = ["128", "128", "64"]
+    ours = tessera.compile(described, ", ".join(types + ["i32:16"] * 3 + block), target="sm_90a")
+    strides = ["i32:16", "1", "i32:16", "1"]
+    pointers = ", ".join(types + ["i32:16"] * 3 + strides + block)
+    theirs = tessera.compile(matmul, pointers, target="sm_90a")
+    for kernel in (ours, theirs):
+        assert len(kernel.metadata["tensor_maps"]) == 3
+        assert kernel.asm["tilegpu"].count("tilegpu.tma_load") == 2
+        assert kernel.asm["tilegpu"].count("tilegpu.tma_store ") == 1
+        assert not [remark for remark in kernel.remarks if "not " in remark]
+    slots = [re.findall(r"(memdesc<\d+x\d+xf\d+).*slots", k.asm["tilegpu"]) for k in (ours, theirs)]
+    assert slots[0] == slots[1] and len(set(slots[0])) == 2
 
 
 def test_arguments_without_tensor_maps(rng):

@@ -59,6 +59,21 @@ def persistent(
 
 
 @tessera.jit
+def described(
+    a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):  # fmt: skip
+    """Through descriptors that the kernel makes."""
+    i, j = tl.program_id(0) * BM, tl.program_id(1) * BN
+    a = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [BM, BK])
+    b = tl.make_tensor_descriptor(b_ptr, [K, N], [N, 1], [BK, BN])
+    c = tl.make_tensor_descriptor(c_ptr, [M, N], [N, 1], [BM, BN])
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        acc = tl.dot(a.load([i, k]), b.load([k, j]), acc)
+    c.store([i, j], acc)
+
+
+@tessera.jit
 def dequantised(a_ptr, b_ptr, c_ptr, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     """The second factor is bytes, widened on the way to the product."""
     offs_m, offs_n, offs_k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)

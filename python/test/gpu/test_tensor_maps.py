@@ -7,6 +7,7 @@ import pytest
 
 import tessera
 import tessera.language as tl
+from gpu.test_pipelines import described
 from tessera.tools.tensor_descriptor import TensorDescriptor
 
 torch = pytest.importorskip("torch")
@@ -143,3 +144,16 @@ def test_descriptors_made_on_the_host(n, k):
     )  # fmt: skip
     assert torch.equal(c.double(), a.double() @ b.double())
     assert len(kernel.metadata["tensor_maps"]) >= 2
+
+
+@pytest.mark.parametrize("m, n, k", [(192, 192, 128), (200, 136, 72), (8, 520, 1000)])
+@pytest.mark.parametrize("warps", [4, 8])
+def test_descriptors_made_in_the_kernel(m, n, k, warps):
+    a = torch.randint(-4, 5, (m, k), device="cuda").half()
+    b = torch.randint(-4, 5, (k, n), device="cuda").half()
+    c = torch.full((m, n), -99.0, device="cuda")
+    kernel = described[(tessera.cdiv(m, 16 * warps), tessera.cdiv(n, 64))](
+        a, b, c, m, n, k, BM=16 * warps, BN=64, BK=64, num_warps=warps
+    )
+    assert torch.equal(c.double(), a.double() @ b.double())
+    assert len(kernel.metadata["tensor_maps"]) == 3
