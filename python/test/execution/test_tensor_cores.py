@@ -152,6 +152,19 @@ def test_sums_of_float16(run, rng, warps):
     np.testing.assert_array_equal(c, a.astype(np.float64) @ b.astype(np.float64))
 
 
+@pytest.mark.parametrize("warps", [1, 4])
+def test_sums_of_float16_are_rounded_and_overflow(run, warps):
+    """As sums of float32 they would be neither: 2048 + 1 is no float16, nor 65504 twice."""
+    a, b = np.zeros((64, 128), np.float16), np.zeros((128, 64), np.float16)
+    b[::32] = 1
+    a[:32, 0], a[:32, 32::32] = 2048, 1
+    a[32:, 0], a[32:, 32], a[32:, 64] = 65504, 65504, -65504
+    c = np.full((64, 64), 99, np.float16)
+    run(matmul, (1, 1), a, b, c, 64, 64, 128, 128, 1, 64, 1, BLOCK_M=64, BLOCK_N=64, BLOCK_K=32,
+        OUT=tl.float16, num_warps=warps)  # fmt: skip
+    assert (c[:32] == 2048).all() and np.isposinf(c[32:]).all()
+
+
 @pytest.mark.parametrize(
     "precision, bound",
     [("tf32", 2.0**-9), ("tf32x3", 2.0**-19), ("bf16x3", 2.0**-14), ("bf16x6", 2.0**-19),

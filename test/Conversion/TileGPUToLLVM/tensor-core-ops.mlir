@@ -9,10 +9,12 @@
 #sa = #tilegpu.layout<64x32, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 8], [4, 16], [8, 0], [16, 0], [32, 0]]>
 #sb = #tilegpu.layout<32x16, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [0, 1], [8, 2], [16, 4], [0, 8]]>
 #sbn = #tilegpu.layout<32x16, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [1, 0], [2, 0], [4, 8], [8, 0], [16, 0]]>
+#sa8 = #tilegpu.layout<64x128, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [0, 64], [1, 16], [2, 32], [4, 64], [8, 0], [16, 0], [32, 0]]>
+#sb8 = #tilegpu.layout<128x16, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0], [16, 1], [32, 2], [64, 4], [0, 8]]>
 #ra = #tilegpu.layout<64x32, reg = [[0, 1], [0, 8], [0, 16], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #sum = #tilegpu.layout<64x16, reg = [[0, 1], [0, 8], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a", tilegpu.shared_bytes = 8192 : i32} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a", tilegpu.shared_bytes = 16384 : i32} {
 
 // Words of two: rows and rows + 8 of steps 0, then of steps 8.
 // CHECK-LABEL: llvm.func internal @mma(
@@ -61,6 +63,52 @@ tile.func private @wgmma_registers(%a: tensor<64x32xbf16, #ra>) -> tensor<64x16x
   %c = arith.constant dense<0.0> : tensor<64x16xf32, #sum>
   %b = tilegpu.local_alloc {tilegpu.shared_offset = 4096 : i32} : () -> !tilegpu.memdesc<32x16xbf16, #sbn>
   %d = tilegpu.warpgroup_dot %a, %b, %c {groups = array<i32: 1, 1>, is_async} : tensor<64x32xbf16, #ra>, !tilegpu.memdesc<32x16xbf16, #sbn> -> tensor<64x16xf32, #sum>
+  tile.return %d : tensor<64x16xf32, #sum>
+}
+
+// Sums of f16: two a register, in instructions that sum in f16, and waited for at once.
+// CHECK-LABEL: llvm.func internal @mma_f16(
+// CHECK: nvvm.mma.sync A[%{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}] B[%{{.+}}, %{{.+}}] C[%{{.+}}, %{{.+}}] {{.*}} : (vector<2xf16>, vector<2xf16>, vector<2xf16>) -> !llvm.struct<(vector<2xf16>, vector<2xf16>)>
+tile.func private @mma_f16(%a: tensor<16x16xf16, #a>, %b: tensor<16x8xf16, #b>, %c: tensor<16x8xf16, #acc>) -> tensor<16x8xf16, #acc> attributes {noinline} {
+  %d = tilegpu.mma_dot %a, %b, %c {warps = array<i32: 4, 1>} : tensor<16x16xf16, #a>, tensor<16x8xf16, #b> -> tensor<16x8xf16, #acc>
+  tile.return %d : tensor<16x8xf16, #acc>
+}
+
+// CHECK-LABEL: llvm.func internal @wgmma_f16(
+// CHECK: "wgmma.fence.sync.aligned;", "=r,=r,=r,=r,0,1,2,3"
+// CHECK-COUNT-2: "wgmma.mma_async.sync.aligned.m64n16k16.f16.f16.f16 {$0, $1, $2, $3}, $8, $9, $10, 1, 1, 0, 0;"
+// CHECK-NOT: wgmma.mma_async
+// CHECK: nvvm.wgmma.commit.group.sync.aligned
+// CHECK: "wgmma.wait_group.sync.aligned 0;", "=r,=r,=r,=r,0,1,2,3"
+tile.func private @wgmma_f16(%c: tensor<64x16xf16, #sum>) -> tensor<64x16xf16, #sum> attributes {noinline} {
+  %a = tilegpu.local_alloc {tilegpu.shared_offset = 0 : i32} : () -> !tilegpu.memdesc<64x32xf16, #sa>
+  %b = tilegpu.local_alloc {tilegpu.shared_offset = 4096 : i32} : () -> !tilegpu.memdesc<32x16xf16, #sb>
+  %d = tilegpu.warpgroup_dot %a, %b, %c {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x32xf16, #sa>, !tilegpu.memdesc<32x16xf16, #sb> -> tensor<64x16xf16, #sum>
+  tile.return %d : tensor<64x16xf16, #sum>
+}
+
+// At most 64 products of 8-bit floats are summed by the tensor cores themselves: two steps
+// of 32 from 0, which are waited for and added to the rest, then two more.
+// CHECK-LABEL: llvm.func internal @wgmma_imprecise(
+// CHECK: "wgmma.fence.sync.aligned;"
+// CHECK-COUNT-2: "wgmma.mma_async.sync.aligned.m64n16k32.f32.e4m3.e5m2
+// CHECK-NOT: wgmma.mma_async
+// CHECK: nvvm.wgmma.commit.group.sync.aligned
+// CHECK: %[[PART:.+]] = llvm.inline_asm {{.*}}"wgmma.wait_group.sync.aligned 0;"
+// CHECK: %[[P0:.+]] = llvm.extractvalue %[[PART]][0]
+// CHECK: %[[T0:.+]] = llvm.fadd %{{.+}}, %[[P0]]
+// CHECK-COUNT-7: llvm.fadd
+// CHECK: "wgmma.fence.sync.aligned;"
+// CHECK-COUNT-2: "wgmma.mma_async.sync.aligned.m64n16k32.f32.e4m3.e5m2
+// CHECK: nvvm.wgmma.commit.group.sync.aligned
+// CHECK: "wgmma.wait_group.sync.aligned 0;"
+// CHECK: llvm.fadd %[[T0]],
+// CHECK-COUNT-7: llvm.fadd
+// CHECK: llvm.return
+tile.func private @wgmma_imprecise(%c: tensor<64x16xf32, #sum>) -> tensor<64x16xf32, #sum> attributes {noinline} {
+  %a = tilegpu.local_alloc {tilegpu.shared_offset = 0 : i32} : () -> !tilegpu.memdesc<64x128xf8E4M3FN, #sa8>
+  %b = tilegpu.local_alloc {tilegpu.shared_offset = 8192 : i32} : () -> !tilegpu.memdesc<128x16xf8E5M2, #sb8>
+  %d = tilegpu.warpgroup_dot %a, %b, %c {groups = array<i32: 1, 1>, max_imprecise_acc = 64 : i32} : !tilegpu.memdesc<64x128xf8E4M3FN, #sa8>, !tilegpu.memdesc<128x16xf8E5M2, #sb8> -> tensor<64x16xf32, #sum>
   tile.return %d : tensor<64x16xf32, #sum>
 }
 
