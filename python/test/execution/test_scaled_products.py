@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Products whose elements come with scales: formats, packing, scales of either side.
+
+Every element times its scale is a number of few bits, so that all products and sums are
+exact, whatever the operands are widened to on the way.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import ml_dtypes
+import numpy as np
+import pytest
+from execution.running import make_kernel
+
+M, N, K = 64, 32, 64
+E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
+DTYPES = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2,
+          "bf16": ml_dtypes.bfloat16, "fp16": np.float16}  # fmt: skip
+
+
+@functools.lru_cache(maxsize=None)
+def make_product(formats: tuple[str, str], groups: tuple[int, int], along_k: tuple[bool, bool],
+                 fast: bool) -> object:  # fmt: skip
+    """`groups` are how many scales a row of each side has, 0 for none; a packed side has
+    half as many bytes along K or along its other dimension."""
+    a_rows, a_columns, b_rows, b_columns = M, K, K, N
+    if formats[0] == "e2m1":
+        a_rows, a_columns = (M, K // 2) if along_k[0] else (M // 2, K)
+    if formats[1] == "e2m1":
+        b_rows, b_columns = (K // 2, N) if along_k[1] else (K, N // 2)
+
+    def load(name: str, rows: int, columns: int) -> str:
+        at = f"tl.arange(0, {rows})[:, None] * {columns} + tl.arange(0, {columns})[None, :]"
+        return f"tl.load({name} + {at})" if columns else "None"
+
+    return make_kernel(f"""
+@tessera.jit
+def kernel(a_ptr, a_scale_ptr, b_ptr, b_scale_ptr, c_ptr):
+    a = {load("a_ptr", a_rows, a_columns)}
+    b = {load("b_ptr", b_rows, b_columns)}
+    a_scale = {load("a_scale_ptr", M, groups[0])}
+    b_scale = {load("b_scale_ptr", N, groups[1])}
+    c = tl.dot_scaled(a, a_scale, "{formats[0]}", b, b_scale, "{formats[1]}",
+                      lhs_k_pack={along_k[0]}, rhs_k_pack={along_k[1]}, fast_math={fast})
+    tl.store(c_ptr + tl.arange(0, {M})[:, None] * {N} + tl.arange(0, {N})[None, :], c)
+""")
+
+
+def draw_operand(
+    rng, shape: tuple[int, int], name: str, pack: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The operand as it is stored, and its numbers; `pack` is the axis of neighbours that
+    share a byte, the first one in the low half."""
+    if name != "e2m1":
+        numbers = rng.integers(-4, 5, shape).astype(DTYPES[name])
+        stored = numbers if name in ("bf16", "fp16") else numbers.view(np.uint8)
+        return stored, numbers.astype(np.float64)
+    nibbles = rng.integers(0, 16, shape).astype(np.uint8)
+    even, odd = nibbles.take(range(0, shape[pack], 2), pack), nibbles.take(range(1, shape[pack], 2), pack)  # fmt: skip
+    return even | odd << 4, E2M1[nibbles]
+
+
+def draw_scale(rng, rows: int, groups: int) -> tuple[np.ndarray, np.ndarray]:
+    """Exponents of 8 bits, and a factor for each element of a row along K."""
+    if groups == 0:
+        return np.zeros(1, np.uint8), np.ones((rows, K))
+    exponents = rng.integers(124, 131, (rows, groups)).astype(np.uint8)
+    return exponents, np.repeat(2.0 ** (exponents.astype(np.float64) - 127), K // groups, 1)
+
+
+def multiply(run, rng, formats, groups, along_k=(True, True), fast=False, warps=4) -> None:
+    a, a_numbers = draw_operand(rng, (M, K), formats[0], 1 if along_k[0] else 0)
+    b, b_numbers = draw_operand(rng, (K, N), formats[1], 0 if along_k[1] else 1)
+    (a_scale, a_factors), (b_scale, b_factors) = draw_scale(rng, M, groups[0]), draw_scale(rng, N, groups[1])  # fmt: skip
+    c = np.full((M, N), np.nan, np.float32)
+    kernel = make_product(formats, groups, along_k, fast)
+    run(kernel, (1,), a, a_scale, b, b_scale, c, num_warps=warps)
+    np.testing.assert_array_equal(c, (a_numbers * a_factors) @ (b_numbers * b_factors.T))
+
+
+@pytest.mark.parametrize("right", ["e2m1", "e4m3", "e5m2", "bf16", "fp16"])
+@pytest.mark.parametrize("left", ["e2m1", "e4m3", "e5m2", "bf16", "fp16"])
+def test_formats(run, rng, left, right):
+    # 16-bit floats have no scale.
+    groups = tuple(0 if name in ("bf16", "fp16") else 2 for name in (left, right))
+    if groups == (0, 0):
+        groups = (0, 2) if right == "bf16" else (2, 0)
+    multiply(run, rng, (left, right), groups)
+
+
+@pytest.mark.parametrize("groups", [(2, 0), (0, 2), (2, 2)])
+@pytest.mark.parametrize("formats", [("e4m3", "e5m2"), ("e2m1", "e2m1")])
+@pytest.mark.parametrize("warps", [1, 8])
+def test_scales_of_either_side(run, rng, formats, groups, warps):
+    multiply(run, rng, formats, groups, warps=warps)
+
+
+@pytest.mark.parametrize("along_k", [(True, False), (False, True), (False, False)])
+@pytest.mark.parametrize("formats", [("e2m1", "e4m3"), ("e5m2", "e2m1"), ("e2m1", "e2m1")])
+def test_packed_along_either_dimension(run, rng, formats, along_k):
+    multiply(run, rng, formats, (2, 2), along_k)
+
+
+def test_groups_of_sixteen(run, rng):
+    multiply(run, rng, ("e2m1", "e2m1"), (4, 4))
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_a_scale_that_is_no_number(run, rng, fast):
+    """255 makes its group NaN, 0 is 2^-127; with fast_math the former is not looked at."""
+    kernel = make_product(("e2m1", "bf16"), (2, 0), (True, True), fast)
+    a, a_numbers = draw_operand(rng, (M, K), "e2m1", 1)
+    scale = np.full((M, 2), 127, np.uint8)
+    b = np.ones((K, N), ml_dtypes.bfloat16)
+    if not fast:
+        scale[3, 1] = 255
+    scale[5] = 0
+    c = np.full((M, N), 99, np.float32)
+    run(kernel, (1,), a, scale, b, np.zeros(1, np.uint8), c)
+    want = np.repeat(a_numbers.sum(1)[:, None], N, 1)
+    want[5] *= 2.0**-127
+    if not fast:
+        want[3] = np.nan
+    np.testing.assert_array_equal(c, want)
