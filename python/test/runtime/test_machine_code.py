@@ -8,16 +8,22 @@ to count them, with no disassembler.
 from __future__ import annotations
 
 import collections
+import re
 import struct
 from typing import Any
 
 import pytest
+from execution.test_decoded_operands import e3m4, signed_nibbles
+from execution.test_decoded_operands import matmul as decoded_matmul
+from gpu.test_pipelines import attention
 
 import tessera
 import tessera.language as tl
 from tessera.compiler import toolchain
 
 WGMMA, MMA, LOCAL_LOAD, LOCAL_STORE = 0x9F0, 0x23C, 0x983, 0x387
+# With the first factor in registers; the same of 8-bit floats; mma.sync of f64.
+WGMMA_REGISTERS, WGMMA_FP8_REGISTERS, MMA_F64 = 0xDF0, 0xDF3, 0x23F
 MATRIX_LOAD, PERMUTE = 0x83B, 0x816
 
 pytestmark = pytest.mark.skipif(not toolchain.find_ptxas(), reason="there is no ptxas")
@@ -144,3 +150,85 @@ def test_too_much_shared_memory_is_a_users_mistake():
     message = str(caught.value)
     assert "E069" in message and "232448" in message and "smaller tiles" in message
     assert "bytes to keep this tile" in message and "see current operation" not in message
+
+
+@tessera.jit
+def bias_and_gelu(a_ptr, b_ptr, bias_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr,
+                  BK: tl.constexpr):  # fmt: skip
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns, inner = tl.program_id(1) * BN + tl.arange(0, BN), tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        ks = k + inner
+        a = tl.load(a_ptr + rows[:, None] * K + ks[None, :], mask=rows[:, None] < M, other=0)
+        b = tl.load(b_ptr + ks[:, None] * N + columns[None, :], mask=columns[None, :] < N, other=0)
+        acc = tl.dot(a, b, acc)
+    bias = tl.load(bias_ptr + columns, mask=columns < N, other=0)
+    x = acc + bias[None, :].to(tl.float32)
+    y = x * 0.5 * (1 + tl.erf(x * 0.7071067811865476))
+    mask = (rows[:, None] < M) & (columns[None, :] < N)
+    tl.store(c_ptr + rows[:, None] * N + columns[None, :], y.to(tl.bfloat16), mask=mask)
+
+
+def build_attention(d: int, causal: bool) -> Any:
+    signature = {name: "*bf16:16" for name in ("q_ptr", "k_ptr", "v_ptr", "o_ptr")}
+    meta = {"CAUSAL": causal, "BM": 128, "BN": 64, "D": d}
+    return tessera.compile(
+        attention, {**signature, "T": "i32:16", "scale": "fp32"}, constexprs=meta,
+        target="sm_90a", num_warps=8, num_stages=3,
+    )  # fmt: skip
+
+
+def build_decoded(decode: Any, per_byte: int, target: str = "sm_90a", rows: int = 128) -> Any:
+    signature = {"a_ptr": "*fp16:16", "w_ptr": "*u8:16", "c_ptr": "*fp32:16", "K": "i32:16"}
+    meta = {"DECODE": decode, "PER_BYTE": per_byte, "SCALE": 0.5, "BM": rows, "BN": 128, "BK": 64}
+    return tessera.compile(
+        decoded_matmul, signature, constexprs=meta, target=target, num_warps=max(4, rows // 16),
+        num_stages=3,
+    )  # fmt: skip
+
+
+def build_gelu() -> Any:
+    signature = ", ".join(["*bf16:16"] * 4 + ["i32:16"] * 3 + ["128", "128", "64"])
+    return tessera.compile(bias_and_gelu, signature, target="sm_90a", num_warps=8, num_stages=3)
+
+
+FAMILIES = {
+    # Two products of 64 rows each: four steps of the first (eight, begun before the loop too)
+    # from memory, four of the second with its weights in registers.
+    "attention, d 64": (lambda: build_attention(64, False), {WGMMA: 8, WGMMA_REGISTERS: 4}),
+    "attention, d 128, causal": (
+        lambda: build_attention(128, True), {WGMMA: 16, WGMMA_REGISTERS: 8},
+    ),
+    "bias and gelu": (build_gelu, {WGMMA: 4}),
+    "int4": (lambda: build_decoded(signed_nibbles, 2), {WGMMA_REGISTERS: 8}),
+    "e3m4": (lambda: build_decoded(e3m4, 1), {WGMMA_REGISTERS: 4}),
+    "fp8": (lambda: build("fp8e4nv", "sm_90a", (128, 128, 128), 8), {WGMMA_FP8_REGISTERS: 4}),
+    "tf32": (lambda: build("fp32", "sm_90a", (128, 128, 32), 8), {WGMMA_REGISTERS: 4}),
+    "f64": (lambda: build("fp64", "sm_90a", (64, 64, 16), 4), {MMA_F64: 64}),
+    "int4 by mma": (lambda: build_decoded(signed_nibbles, 2, "sm_80"), {MMA: 128}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_families_are_on_tensor_cores_and_spill_nothing(name):
+    make, products = FAMILIES[name]
+    kernel = make()
+    kinds = count_instructions(kernel.asm["cubin"])
+    assert {kind: kinds[kind] for kind in products} == products
+    assert kinds[LOCAL_LOAD] == kinds[LOCAL_STORE] == kernel.n_spills == 0
+    assert not [text for text in kernel.remarks if "warning" in text or "(C7" in text]
+
+
+@pytest.mark.parametrize("decode, per_byte", [(signed_nibbles, 2), (e3m4, 1)], ids=["int4", "e3m4"])
+@pytest.mark.parametrize("target, rows", [("sm_80", 32), ("sm_90a", 128)])
+def test_a_decoded_factor_stays_in_registers(target, rows, decode, per_byte):
+    """What is copied ahead is all that lies in shared memory: packed weights, and the other
+    factor; nothing that was computed is put there but for the store of the result."""
+    text = build_decoded(decode, per_byte, target, rows).asm["tilegpu"]
+    loop = text[text.index("scf.for") : text.index("scf.yield")]
+    assert "local_store" not in loop and "convert_layout" not in loop
+    # An alloc with an operand stores it.
+    assert "local_alloc %" not in loop
+    dots = [line for line in loop.splitlines() if "warpgroup_dot" in line or "mma_dot" in line]
+    assert len(dots) == 1 and re.search(r": tensor<\d+x\d+xf16", dots[0])
