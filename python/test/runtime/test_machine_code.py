@@ -232,3 +232,36 @@ def test_a_decoded_factor_stays_in_registers(target, rows, decode, per_byte):
     assert "local_alloc %" not in loop
     dots = [line for line in loop.splitlines() if "warpgroup_dot" in line or "mma_dot" in line]
     assert len(dots) == 1 and re.search(r": tensor<\d+x\d+xf16", dots[0])
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("alignment", [16, 8, 4, 2])
+def test_copies_are_as_wide_as_the_arrays_are_aligned(alignment, target):
+    """test_specialize.py says of which class an array is; of f16 at odd places, pairs that lie
+    in a word are not known, and nothing is copied ahead."""
+    names = ["a_ptr", "b_ptr", "c_ptr", "K", "AM", "BK", "CM"]
+    aligned = "" if alignment == 2 else f":{alignment}"
+    signature = [f"*fp16{aligned}", f"*fp16{aligned}", "*fp32:16"] + [f"i32:{16}"] * 4
+    meta = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "OUT": tl.float32}
+    kernel = tessera.compile(
+        matmul, dict(zip(names, signature)), constexprs=meta, target=target, tensor_maps=False
+    )
+    widths = set(re.findall(r"cp\.async\.c[ag]\S* .*, (\d+);", kernel.asm["ptx"]))
+    assert widths == (set() if alignment == 2 else {str(alignment)})
+    refused = [remark for remark in kernel.remarks if "no 4 bytes of it" in remark]
+    assert len(refused) == (2 if alignment == 2 else 0)
+    # Past the first-level cache go whole pieces of 16 bytes alone.
+    assert ("cp.async.cg" in kernel.asm["ptx"]) == (alignment == 16)
+
+
+@pytest.mark.parametrize("alignment", [16, 8, 4])
+def test_copies_are_as_wide_as_rows_are_aligned(alignment):
+    """Arrays of 16, rows of fewer."""
+    names = ["a_ptr", "b_ptr", "c_ptr", "K", "AM", "BK", "CM"]
+    signature = ["*i8:16", "*i8:16", "*i32:16"] + [f"i32:{alignment}"] * 4
+    meta = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "OUT": tl.int32}
+    kernel = tessera.compile(
+        matmul, dict(zip(names, signature)), constexprs=meta, target="sm_90a", tensor_maps=False
+    )
+    widths = set(re.findall(r"cp\.async\.c[ag]\S* .*, (\d+);", kernel.asm["ptx"]))
+    assert widths == {str(alignment)}

@@ -73,3 +73,39 @@ module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_80"} {
     tile.return
   }
 }
+
+// -----
+
+// An array aligned to 8: copies of 8 bytes, which the first-level cache keeps. What is known
+// to be aligned to 16 is copied as before.
+
+#fours = #tilegpu.layout<256, reg = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128]>
+#shared = #tilegpu.layout<256, offset = [1, 2, 4, 8, 16, 32, 64, 128]>
+module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = "sm_80"} {
+  // CHECK-LABEL: llvm.func @eight
+  tile.func @eight(%p: !tile.ptr<f16> {tile.divisibility = 8 : i64}, %q: !tile.ptr<f32> {tile.divisibility = 8 : i64}, %r: !tile.ptr<f32> {tile.divisibility = 16 : i64}) {
+    %i = tile.range 0 to 256 : tensor<256xi32, #fours>
+    %ps = tile.splat %p : !tile.ptr<f16> -> tensor<256x!tile.ptr<f16>, #fours>
+    %pi = tile.addptr %ps, %i : tensor<256x!tile.ptr<f16>, #fours>, tensor<256xi32, #fours>
+    %qs = tile.splat %q : !tile.ptr<f32> -> tensor<256x!tile.ptr<f32>, #fours>
+    %qi = tile.addptr %qs, %i : tensor<256x!tile.ptr<f32>, #fours>, tensor<256xi32, #fours>
+    %rs = tile.splat %r : !tile.ptr<f32> -> tensor<256x!tile.ptr<f32>, #fours>
+    %ri = tile.addptr %rs, %i : tensor<256x!tile.ptr<f32>, #fours>, tensor<256xi32, #fours>
+    %a = tilegpu.local_alloc {tilegpu.shared_offset = 0 : i32} : () -> !tilegpu.memdesc<256xf16, #shared>
+    %b = tilegpu.local_alloc {tilegpu.shared_offset = 512 : i32} : () -> !tilegpu.memdesc<256xf32, #shared>
+    // CHECK: nvvm.cp.async.shared.global %{{.+}}, %{{.+}}, 8, cache =  ca :
+    // CHECK-NOT: nvvm.cp.async
+    tilegpu.async_copy %pi, %a : tensor<256x!tile.ptr<f16>, #fours>, !tilegpu.memdesc<256xf16, #shared>
+    // CHECK: nvvm.cp.async.commit.group
+    tilegpu.async_commit
+    // CHECK-COUNT-2: nvvm.cp.async.shared.global %{{.+}}, %{{.+}}, 8, cache =  ca :
+    // CHECK-NOT: nvvm.cp.async.shared
+    tilegpu.async_copy %qi, %b : tensor<256x!tile.ptr<f32>, #fours>, !tilegpu.memdesc<256xf32, #shared>
+    // CHECK: nvvm.cp.async.commit.group
+    tilegpu.async_commit
+    // CHECK: nvvm.cp.async.shared.global %{{.+}}, %{{.+}}, 16, cache =  cg :
+    tilegpu.async_copy %ri, %b : tensor<256x!tile.ptr<f32>, #fours>, !tilegpu.memdesc<256xf32, #shared>
+    tilegpu.async_commit
+    tile.return
+  }
+}
