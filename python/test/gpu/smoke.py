@@ -2,6 +2,8 @@
 """One small launch of each family of kernels on the GPU, against torch. Prints a line each.
 
 Short enough for compute-sanitizer. The status is the number of those that failed.
+
+Usage: smoke.py [names of families; all of them without]
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import tessera
 import tessera.language as tl
 
 BENCHMARKS = pathlib.Path(__file__).parents[2] / "benchmarks"
+EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
 
 
 @tessera.jit
@@ -55,6 +58,16 @@ def sort(x_ptr, out_ptr, BLOCK: tl.constexpr):
 
 def randn(*shape: int) -> torch.Tensor:
     return torch.randn(*shape, device="cuda")
+
+
+class Noting:
+    """A kernel whose launches are noted, for who does not launch it himself."""
+
+    def __init__(self, kernel: Any, launched: "list[Any]") -> None:
+        self.kernel, self.launched = kernel, launched
+
+    def __getitem__(self, grid: Any) -> "Callable[..., None]":
+        return lambda *args, **more: self.launched.append(self.kernel[grid](*args, **more))
 
 
 def read_kernels(stem: str) -> "dict[str, Any]":
@@ -160,6 +173,91 @@ def families() -> "dict[str, Callable[[], Any]]":
     def product_few_rows() -> Any:
         return product(False, (16, 64, 64), 4)
 
+    def exact(dtype: Any, turned: bool = False, tensor_maps: bool = True) -> Any:
+        """Small integers of a type: whatever instruction multiplies them, the sums are exact."""
+        rows, columns, depth = 136, 96, 272
+        sums = {torch.int8: torch.int32, torch.float64: torch.float64}.get(dtype, torch.float32)
+        acc = {torch.int32: tl.int32, torch.float64: tl.float64}.get(sums, tl.float32)
+        a, c = (
+            torch.randint(-4, 5, shape, device="cuda").float()
+            for shape in ((rows, depth), (depth, columns))
+        )
+        given_a, given_c = a.to(dtype), (c.T.contiguous() if turned else c).to(dtype)
+        stride_bk, stride_bn = (1, depth) if turned else (columns, 1)
+        out = torch.full((rows, columns), -99, device="cuda", dtype=sums)
+        block = 32 if dtype == torch.float64 else 64
+        kernel = loops["matmul"][(tessera.cdiv(rows, 64) * tessera.cdiv(columns, 64),)](
+            given_a, given_c, out, rows, columns, depth, depth, stride_bk, stride_bn, columns,
+            ACC=acc, BM=64, BN=64, BK=block, GROUP=8, num_warps=4, tensor_maps=tensor_maps,
+        )  # fmt: skip
+        return out.double(), a.double() @ c.double(), 0, kernel
+
+    def product_int8() -> Any:
+        return exact(torch.int8)
+
+    def product_int8_along_k() -> Any:
+        return exact(torch.int8, turned=True)
+
+    def product_int8_copies() -> Any:
+        return exact(torch.int8, turned=True, tensor_maps=False)
+
+    def product_float8() -> Any:
+        return exact(torch.float8_e4m3fn)
+
+    def product_float8_along_k() -> Any:
+        return exact(torch.float8_e4m3fn, turned=True)
+
+    def product_tf32() -> Any:
+        return exact(torch.float32)
+
+    def product_tf32_along_k() -> Any:
+        return exact(torch.float32, turned=True)
+
+    def product_f64() -> Any:
+        return exact(torch.float64)
+
+    def product_decoded() -> Any:
+        rows, columns, depth = 72, 136, 256
+        a = torch.randint(-4, 5, (rows, depth), device="cuda").bfloat16()
+        w = torch.randint(0, 256, (columns, depth // 2), device="cuda", dtype=torch.uint8)
+        scale = 2.0 ** torch.randint(-2, 3, (columns, depth // 128), device="cuda")
+        out = torch.full((rows, columns), float("nan"), device="cuda")
+        kernel = loops["matmul_int4"][(2 * 3,)](
+            a, w, scale.bfloat16(), out, rows, columns, depth, BM=64, BN=64, BK=64, GROUP=8
+        )
+        numbers = torch.stack((w & 15, w >> 4), -1).view(columns, depth).double() - 8
+        return out, (a.double() @ (numbers * scale.repeat_interleave(128, 1)).T).float(), 0, kernel
+
+    def product_looping_over_tiles() -> Any:
+        """Results leave by tensor map while the next tile's factors arrive."""
+        from test_pipelines import persistent
+
+        rows, columns, depth = 200, 264, 136
+        a, c = randn(rows, depth).half(), randn(depth, columns).half()
+        out = torch.full((rows, columns), float("nan"), device="cuda")
+        kernel = persistent[(3,)](
+            a, c, out, rows, columns, depth, depth, columns, BM=64, BN=64, BK=64
+        )
+        assert len(kernel.metadata["tensor_maps"]) == 3
+        return out, (a.double() @ c.double()).float(), 1e-4, kernel
+
+    def deformable_attention() -> Any:
+        sys.path.insert(0, str(EXAMPLES))
+        import deformable_attention as example
+
+        value, shapes, starts, loc, attn = (
+            x.cuda() for x in example.inputs(2, 10, 64, [(9, 13), (5, 7), (3, 4)])
+        )
+        out = torch.full((2, 10, 8 * 64), float("nan"), device="cuda")
+        wanted = example.plain_torch(value.double(), shapes, loc.double(), attn.double()).float()
+        kernels = []
+        before, example.forward_kernel = example.forward_kernel, Noting(
+            example.forward_kernel, kernels
+        )
+        example.forward(value, shapes, starts, loc, attn, out)
+        example.forward_kernel = before
+        return out, wanted, 1e-4, kernels[0]
+
     def attend(tensor_maps: bool, causal: bool) -> Any:
         length, d = 256, 128
         q, k, v = (randn(1, 2, length, d).half() for _ in range(3))
@@ -203,7 +301,7 @@ def families() -> "dict[str, Callable[[], Any]]":
         values, out = randn(1024), randn(1024)
         return out, values.sort().values, 0, sort[(1,)](values, out, **block)
 
-    helpers = (product, attend)
+    helpers = (product, attend, exact)
     return {n: f for n, f in locals().items() if callable(f) and f not in helpers}
 
 
@@ -211,6 +309,8 @@ def main() -> int:
     torch.backends.cuda.matmul.allow_tf32 = False
     failed = 0
     for name, run in families().items():
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            continue
         start = time.perf_counter()
         try:
             got, wanted, tolerance, kernel = run()
