@@ -24,7 +24,7 @@ def kernel(x_ptr, out_ptr):
 
 
 def convert(run, x: np.ndarray, expression: str, out: np.dtype) -> np.ndarray:
-    result = np.zeros(N, out)
+    result = np.full(N, 99, out)
     run(cast(expression), (1,), x, result)
     return result
 

@@ -56,7 +56,7 @@ def test_program(run, name, a, b):
     kernel = scalar_program(PROGRAMS[name])
     namespace: dict[str, int] = {"a": a, "b": b, "result": 0}
     exec(PROGRAMS[name], {}, namespace)
-    out = np.zeros(1, np.int32)
+    out = np.full(1, 99, np.int32)
     run(kernel, (1,), out, a, b)
     assert out[0] == namespace["result"]
 
@@ -87,7 +87,7 @@ def kernel(out_ptr, bounds_ptr, step_ptr, STEP: tl.constexpr):
 """)
     for lower, upper in ENDS[dtype]:
         for constant in (step, 0):
-            out = np.zeros(2, np.int32)
+            out = np.full(2, 99, np.int32)
             run(kernel, (1,), out, np.array([lower, upper], dtype), np.array([step], dtype), STEP=constant)  # fmt: skip
             turns = range(lower, upper, step)[: 5 if early_exit else None]
             assert out.tolist() == [len(turns), turns[-1] - lower if turns else 0]
@@ -118,7 +118,7 @@ def kernel(out_ptr, bounds_ptr, STEP: tl.constexpr):
     tl.store(out_ptr + 1, (upper.to(tl.int64) - last).to(tl.int32))
 """)
     for upper, lower in STARTS[dtype]:
-        out = np.zeros(2, np.int32)
+        out = np.full(2, 99, np.int32)
         run(kernel, (1,), out, np.array([upper, lower], dtype), STEP=step)
         turns = range(upper, lower, step)[: 5 if early_exit else None]
         assert out.tolist() == [len(turns), upper - turns[-1] if turns else 0]
@@ -189,7 +189,7 @@ def kernel(out_ptr):
 
     scope: dict = {"tl": SimpleNamespace(static_range=range)}
     exec(kernel_text, scope)
-    out = np.zeros(8, np.int32)
+    out = np.full(8, 99, np.int32)
     run(kernel, (8,), out)
     assert out.tolist() == [scope["body"](n) for n in range(8)]
 
@@ -232,7 +232,7 @@ def kernel(out_ptr):
 """)
     scope: dict = {}
     exec(NESTED, scope)
-    out = np.zeros(8, np.int32)
+    out = np.full(8, 99, np.int32)
     run(kernel, (8,), out)
     assert out.tolist() == [scope["body"](n) for n in range(8)]
 
@@ -263,7 +263,7 @@ def call_helpers(out_ptr, a, b):
 
 def test_helpers_that_return_early(run):
     for a, b in ((5, 7), (14, 7), (3, 3)):
-        out = np.zeros(3, np.int32)
+        out = np.full(3, 99, np.int32)
         run(call_helpers, (1,), out, a, b)
         first = next((i for i in range(a, a + 100) if i % b == 0), -1)
         assert out.tolist() == [first, -1, int(np.sign(a - b)) * 10]
@@ -283,7 +283,7 @@ def call_noinline(x_ptr, out_ptr):
 
 
 def test_noinline_functions(run, rng):
-    x, out = draw(rng, 64, "float32"), np.zeros(64, np.float32)
+    x, out = draw(rng, 64, "float32"), np.full(64, 99, np.float32)
     run(call_noinline, (1,), x, out)
     np.testing.assert_allclose(out, (x * 2 + 3) * 0.5 + 1, rtol=1e-6)
 
@@ -304,7 +304,7 @@ def carried_tiles(x_ptr, out_ptr, steps):
 
 @pytest.mark.parametrize("steps", [0, 1, 2, 7])
 def test_tiles_carried_and_swapped(run, rng, steps):
-    x, out = draw(rng, 128, "float32"), np.zeros(128, np.float32)
+    x, out = draw(rng, 128, "float32"), np.full(128, 99, np.float32)
     run(carried_tiles, (1,), x, out, steps)
     a, b = x, np.zeros_like(x)
     for i in range(steps):
@@ -332,7 +332,7 @@ def tuples(arguments, out_ptr, N: tl.constexpr):
 
 def test_tuples_and_named_tuples_as_arguments(run, rng):
     x, y, z = (draw(rng, 32, "float32") for _ in range(3))
-    out = np.zeros(32, np.float32)
+    out = np.full(32, 99, np.float32)
     run(tuples, (1,), Pair(x, (y, z)), out, N=32)
     np.testing.assert_allclose(out, x + y + z, rtol=1e-6, atol=1e-6)
 
@@ -348,7 +348,7 @@ def unrolled(out_ptr, N: tl.constexpr):
 
 
 def test_static_range(run):
-    out = np.zeros(1, np.int32)
+    out = np.full(1, 99, np.int32)
     run(unrolled, (1,), out, N=7)
     assert out[0] == 12
 

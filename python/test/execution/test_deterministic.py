@@ -45,7 +45,7 @@ def kernel(a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexp
     b = rng.standard_normal((K, N)).astype(numpy_dtype(dtype))
     results = []
     for cpu in CPUS:
-        results.append(np.zeros((M, N), np.float64 if dtype == "float64" else np.float32))
+        results.append(np.full((M, N), 99, np.float64 if dtype == "float64" else np.float32))
         Runner(cpu)(kernel, (1,), a, b, results[-1], M=M, N=N, K=K, deterministic=True)
     assert np.abs(results[0]).max() > 0
     assert_same_bits(results)
@@ -65,6 +65,6 @@ def kernel(x_ptr, out_ptr):
     x = rng.standard_normal((16, 256)).astype(dtype)
     results = []
     for cpu in CPUS:
-        results.append(np.zeros(16 + 256, dtype))
+        results.append(np.full(16 + 256, 99, dtype))
         Runner(cpu)(kernel, (1,), x, results[-1], deterministic=True)
     assert_same_bits(results)

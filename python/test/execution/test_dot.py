@@ -41,7 +41,7 @@ def test_exact_products(run, rng, dtype, shape):
     a = rng.integers(-4, 5, (m, k)).astype(numpy_dtype(dtype))
     b = rng.integers(-4, 5, (k, n)).astype(numpy_dtype(dtype))
     out = {"int8": np.int32, "float64": np.float64}.get(dtype, np.float32)
-    c = np.zeros((m, n), out)
+    c = np.full((m, n), 99, out)
     run(dot, (1,), a, b, c, M=m, N=n, K=k, TRANS_A=False, TRANS_B=False, ACC=False)
     np.testing.assert_array_equal(c, (a.astype(np.float64) @ b.astype(np.float64)).astype(out))
 
@@ -141,7 +141,7 @@ def kernel(a_ptr, b_ptr, c_ptr):
     tl.store(c_ptrs, tl.dot(a, b, input_precision="ieee"))
 """)
     a, b = draw(rng, (4, 16, 8), "float32"), draw(rng, (4, 8, 32), "float32")
-    c = np.zeros((4, 16, 32), np.float32)
+    c = np.full((4, 16, 32), 99, np.float32)
     run(kernel, (1,), a, b, c)
     np.testing.assert_allclose(c, a @ b, rtol=1e-5, atol=1e-3)
 
@@ -157,7 +157,7 @@ def kernel(a_ptr, b_ptr, c_ptr):
     tl.store(c_ptr + offsets, tl.dot(p * 0.5, tl.trans(p), p, input_precision="ieee"))
 """)
     a, b = draw(rng, (32, 32), "float32"), draw(rng, (32, 32), "float32")
-    c = np.zeros((32, 32), np.float32)
+    c = np.full((32, 32), 99, np.float32)
     run(kernel, (1,), a, b, c)
     p = a.astype(np.float64) @ b
     np.testing.assert_allclose(c, p * 0.5 @ p.T + p, rtol=1e-4, atol=1e-1)
@@ -184,7 +184,7 @@ def test_products_of_bytes_on_this_machine(rng, shape):
 def test_products_of_bf16_on_this_machine(rng, shape):
     m, n, k = shape
     a, b = draw(rng, (m, k), "bfloat16"), draw(rng, (k, n), "bfloat16")
-    c = np.zeros((m, n), np.float32)
+    c = np.full((m, n), 99, np.float32)
     dot[(1,)](a, b, c, M=m, N=n, K=k, TRANS_A=False, TRANS_B=False, ACC=False)
     wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
     # Products are exact, and each of k sums is off by at most half an ulp of what it sums.

@@ -72,7 +72,7 @@ def test_bytes(rng, machine: str, shape: tuple[int, int, int]) -> None:
 def test_bf16(rng, machine: str, shape: tuple[int, int, int]) -> None:
     m, n, k = shape
     a, b = draw(rng, (m, k), "bfloat16"), draw(rng, (k, n), "bfloat16")
-    c = np.zeros((m, n), np.float32)
+    c = np.full((m, n), 99, np.float32)
     run_dot(machine, a, b, c)
     a, b = a.astype(np.float64), b.astype(np.float64)
     # Products are exact, and each of k sums is off by at most half an ulp of what it sums.
@@ -87,7 +87,7 @@ def test_skinny(run, rng, dtype: str, rows: int, columns: int, depth: int) -> No
     a = rng.integers(-4, 5, (rows, depth)).astype(numpy_dtype(dtype))
     b = rng.integers(-4, 5, (depth, columns)).astype(numpy_dtype(dtype))
     kind = {"int8": np.int32, "float64": np.float64}.get(dtype, np.float32)
-    c = np.zeros((rows, columns), kind)
+    c = np.full((rows, columns), 99, kind)
     sizes = {"M": rows, "N": columns, "K": depth, "TRANS_A": False, "TRANS_B": False}
     run(dot, (1,), a, b, c, **sizes, ACC=False)
     np.testing.assert_array_equal(c, (a.astype(np.float64) @ b.astype(np.float64)).astype(kind))

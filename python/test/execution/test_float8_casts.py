@@ -101,7 +101,7 @@ def test_every_16_bit_float_narrows(run, source, to):
     check(got, narrow(as_doubles(x), to), to)
 
 
-@pytest.mark.parametrize("source, to", itertools.permutations(FLOAT8, 2))
+@pytest.mark.parametrize("source, to", list(itertools.permutations(FLOAT8, 2)))
 def test_every_value_of_another_format(run, source, to):
     x = np.tile(np.arange(256, dtype=np.uint8), BLOCK // 256)
     expression = f"x.to(tl.{source}, bitcast=True).to(tl.{to}).to(tl.uint8, bitcast=True)"

@@ -32,7 +32,7 @@ def kernel(x_ptr, out_ptr):
 def reduce(run, x: np.ndarray, expression: str, axis: int | None, out: np.dtype) -> np.ndarray:
     m, n = x.shape
     shape = {0: (n,), 1: (m,), None: ()}[axis]
-    result = np.zeros(shape if shape else (1,), out)
+    result = np.full(shape if shape else (1,), 99, out)
     run(over_matrix(expression, m, n, shape), (1,), x, result)
     return result
 
@@ -117,7 +117,7 @@ def test_max_with_indices(run, rng):
 def test_keep_dims_and_xor(run, rng):
     x = draw(rng, (16, 32), "int32")
     m, n = x.shape
-    out = np.zeros_like(x)
+    out = np.full_like(x, 99)
     run(over_matrix("x - tl.max(x, axis=1, keep_dims=True)", m, n, (m, n)), (1,), x, out)
     with np.errstate(over="ignore"):
         np.testing.assert_array_equal(out, x - x.max(1, keepdims=True))
@@ -139,7 +139,7 @@ def several_operands(x_ptr, out_ptr):
 
 
 def test_reduction_of_several_operands(run, rng):
-    x, out = draw(rng, 64, "float32"), np.zeros(1, np.int32)
+    x, out = draw(rng, 64, "float32"), np.full(1, 99, np.int32)
     run(several_operands, (1,), x, out)
     assert out[0] == 64
 
@@ -152,7 +152,7 @@ def test_cumulative_sum_and_product(run, rng, dtype, axis, reverse):
     m, n = x.shape
     flipped = np.flip(x, axis) if reverse else x
     for name, reference in (("cumsum", np.cumsum), ("cumprod", np.cumprod)):
-        out = np.zeros_like(x)
+        out = np.full_like(x, 99)
         source = np.sign(x) if name == "cumprod" else x
         flipped = np.flip(source, axis) if reverse else source
         expression = f"tl.{name}(x, axis={axis}, reverse={reverse})"
@@ -177,7 +177,7 @@ def linear_recurrence(a_ptr, b_ptr, out_ptr):
 
 def test_associative_scan_that_does_not_commute(run, rng):
     a, b = rng.integers(-1, 2, 64).astype(np.int32), rng.integers(-3, 4, 64).astype(np.int32)
-    out = np.zeros(64, np.int32)
+    out = np.full(64, 99, np.int32)
     run(linear_recurrence, (1,), a, b, out)
     state, want = 0, []
     for i in range(64):

@@ -46,7 +46,7 @@ def test_topk_in_rounds(run, rng, m, n, k, axis, dtype):
     # Few different values, so that ties are many: the earlier index wins.
     x = rng.integers(-20, 20, (m, n)).astype(dtype)
     shape = (m, k) if axis == 1 else (k, n)
-    values, where = np.zeros(shape, dtype), np.zeros(shape, np.int32)
+    values, where = np.full(shape, 99, dtype), np.full(shape, 99, np.int32)
     run(largest, (1,), x, values, where, M=m, N=n, K=k, AXIS=axis)
     order = np.argsort(-x.astype(np.float32), axis, kind="stable")
     want = np.take(order, range(k), axis)
@@ -65,7 +65,7 @@ def ordered(x_ptr, out_ptr, N: tl.constexpr, DESCENDING: tl.constexpr):
 def test_sort_with_nans(run, rng, n, descending):
     x = rng.standard_normal(n).astype(np.float32)
     x[rng.random(n) < 0.1] = np.nan
-    out = np.zeros_like(x)
+    out = np.full_like(x, 99)
     run(ordered, (1,), x, out, N=n, DESCENDING=descending)
     want = np.sort(x)[::-1] if descending else np.sort(x)
     np.testing.assert_array_equal(out, want)

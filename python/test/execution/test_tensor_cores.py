@@ -184,7 +184,7 @@ def test_precision(run, rng, precision, bound):
 def test_precision_of_what_is_not_finite(run):
     a, b = np.eye(32, dtype=np.float32), np.ones((32, 32), np.float32)
     a[3, 3], a[5, 5] = np.inf, np.nan
-    c = np.zeros((32, 32), np.float32)
+    c = np.full((32, 32), 99, np.float32)
     run(product, (1,), a, b, c, M=32, N=32, K=32, AM=32, AK=1, BK=32, BN=1, PRECISION="tf32x3",
         OUT=tl.float32)  # fmt: skip
     assert np.isposinf(c[3]).all() and np.isnan(c[5]).all()
@@ -205,7 +205,7 @@ def kernel(a_ptr, b_ptr, c_ptr, d_ptr):
     tl.store(d_ptr + i[:, None] * 64 + j[None, :], tl.dot(p, c))
 """)
     a, b, c = (rng.integers(-2, 3, (64, 64)).astype(np.float16) for _ in range(3))
-    d = np.zeros((64, 64), np.float32)
+    d = np.full((64, 64), 99, np.float32)
     run(kernel, (1,), a, b, c, d, num_warps=warps)
     s = a.astype(np.float64) @ b
     np.testing.assert_array_equal(d, (s - s.max(1, keepdims=True)) @ c)
@@ -227,7 +227,7 @@ def kernel(a_ptr, b_ptr, c_ptr):
     kinds = [np.int8 if name == which else ml_dtypes.bfloat16 for name in "ab"]
     a = rng.integers(-9, 9, (64, 64)).astype(kinds[0])
     b = rng.integers(-9, 9, (64, n)).astype(kinds[1])
-    c = np.zeros((64, n), np.float32)
+    c = np.full((64, n), 99, np.float32)
     run(kernel, (1,), a, b, c, num_warps=warps)
     np.testing.assert_array_equal(c, a.astype(np.float64) @ b.astype(np.float64) / 2)
 
@@ -245,7 +245,7 @@ def kernel(a_ptr, b_ptr, c_ptr):
 """)
     a = rng.integers(-4, 5, (4, 16, 16)).astype(np.float16)
     b = rng.integers(-4, 5, (4, 16, 32)).astype(np.float16)
-    c = np.zeros((4, 16, 32), np.float32)
+    c = np.full((4, 16, 32), 99, np.float32)
     run(kernel, (1,), a, b, c, num_warps=warps)
     np.testing.assert_array_equal(c, a.astype(np.float64) @ b.astype(np.float64))
 
@@ -266,7 +266,7 @@ def kernel(a_ptr, s_ptr, b_ptr, c_ptr):
     a = rng.integers(-4, 5, (64, 64)).astype(ml_dtypes.float8_e4m3fn)
     s = rng.integers(125, 130, (64, 2)).astype(np.uint8)
     b = rng.integers(-4, 5, (64, 32)).astype(kind)
-    c = np.zeros((64, 32), np.float32)
+    c = np.full((64, 32), 99, np.float32)
     given = b.view(np.uint8) if other == "e5m2" else b
     run(kernel, (1,), a.view(np.uint8), s, given, c, num_warps=warps)
     scaled = a.astype(np.float64) * np.repeat(2.0 ** (s.astype(np.float64) - 127), 32, 1)

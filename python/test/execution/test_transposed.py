@@ -34,7 +34,7 @@ def product(x_ptr, y_ptr, out_ptr, rows, R: tl.constexpr, K: tl.constexpr, ACC: 
 @pytest.mark.parametrize("rows, columns", [(64, 32), (0, 32), (1, 32), (17, 32), (63, 32), (40, 9)])
 def test_masked_rows(run, dtype: str, rows: int, columns: int) -> None:
     x = draw(np.random.default_rng(rows), (64, 32), dtype)
-    out = np.zeros((32, 64), numpy_dtype(dtype))
+    out = np.full((32, 64), 99, numpy_dtype(dtype))
     run(transpose, (1,), x, out, rows + 5, columns, 5, R=64, C=32)
     want = np.full((64, 32), 7, x.dtype)
     want[:rows, :columns] = x[:rows, :columns]
@@ -48,7 +48,7 @@ def test_transposed_operand(run, dtype: str, rows: int) -> None:
     # Small integers: every sum is exact, whatever it is computed in.
     x, y = (rng.integers(-8, 8, (64, 64)).astype(numpy_dtype(dtype)) for _ in range(2))
     kind = np.int32 if dtype == "int8" else np.float32
-    out = np.zeros((64, 64), kind)
+    out = np.full((64, 64), 99, kind)
     run(product, (1,), x, y, out, rows, R=64, K=64, ACC=tl.int32 if dtype == "int8" else tl.float32)
     turned = y.astype(kind)
     turned[rows:] = 0
