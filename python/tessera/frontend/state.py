@@ -21,6 +21,7 @@ class WalkerState:
     def __init__(self, session: "Session", fn: JITCallable, is_kernel: bool = False) -> None:
         self.session = session
         self.fn = fn
+        self.file = fn.file
         self.is_kernel = is_kernel
         self.scope = Scope()
         self.node: ast.AST = fn.tree
@@ -56,7 +57,7 @@ class WalkerState:
         line = getattr(node, "lineno", None)
         if line is not None:
             self.session.builder.set_location(
-                self.fn.file, line, node.col_offset + 1  # type: ignore[attr-defined]
+                self.file, line, node.col_offset + 1  # type: ignore[attr-defined]
             )
 
     @contextmanager
