@@ -59,6 +59,7 @@ ConversionKind bruteForce(const LinearLayout &source, const LinearLayout &destin
 }
 
 void expectExact(const LinearLayout &source, const LinearLayout &destination) {
+  ASSERT_EQ(source.shape(), destination.shape());
   Conversion conversion = classify(source, destination);
   EXPECT_EQ(conversion.kind, bruteForce(source, destination));
   forEachPlace(destination, [&](const Place &place) {
@@ -81,7 +82,7 @@ TEST(LayoutConversion, RandomPairsAreClassifiedExactly) {
   std::map<ConversionKind, int> seen;
   for (int i = 0; i < 30000; ++i) {
     SCOPED_TRACE(i);
-    RandomShape options{0, 6, 2, 2, 1};
+    RandomShape options{0, 6, 2, 2, 1, /*hasOddFactors=*/true};
     auto shape = randomShape(rng, options);
     unsigned warps = rng() % 3, blocks = rng() % 2;
     LinearLayout source = randomLayout(rng, shape, options, warps, blocks);
@@ -105,8 +106,9 @@ TEST(LayoutConversion, RandomPairsAreClassifiedExactly) {
   EXPECT_EQ(seen.size(), 5u) << "the cases are to cover every kind";
 }
 
-/// All distributed layouts of 2^bits elements with the given numbers of columns.
-std::vector<LinearLayout> allLayouts(unsigned bits, unsigned lanes, unsigned warps) {
+/// All distributed layouts of factor * 2^bits elements with the given numbers of columns.
+std::vector<LinearLayout> allLayouts(int64_t factor, unsigned bits, unsigned lanes,
+                                     unsigned warps) {
   std::vector<LinearLayout> result;
   // Where does each bit go? A slot is a lane, a warp, or the registers (all alike).
   unsigned slots = lanes + warps + 1;
@@ -114,7 +116,7 @@ std::vector<LinearLayout> allLayouts(unsigned bits, unsigned lanes, unsigned war
   for (unsigned bit = 0; bit < bits; ++bit)
     total *= slots;
   for (uint64_t code = 0; code < total; ++code) {
-    LinearLayout layout({int64_t(1) << bits});
+    LinearLayout layout({factor << bits});
     layout.columns(HwDim::Lane).resize(lanes, 0);
     layout.columns(HwDim::Warp).resize(warps, 0);
     uint64_t rest = code;
@@ -138,12 +140,13 @@ std::vector<LinearLayout> allLayouts(unsigned bits, unsigned lanes, unsigned war
 }
 
 TEST(LayoutConversion, AllSmallPairsAreClassifiedExactly) {
-  for (unsigned bits = 0; bits <= 4; ++bits) {
-    std::vector<LinearLayout> layouts = allLayouts(bits, 2, 1);
-    for (const LinearLayout &source : layouts)
-      for (const LinearLayout &destination : layouts)
-        expectExact(source, destination);
-  }
+  for (int64_t factor : {1, 3})
+    for (unsigned bits = 0; bits <= 4; ++bits) {
+      std::vector<LinearLayout> layouts = allLayouts(factor, bits, 2, 1);
+      for (const LinearLayout &source : layouts)
+        for (const LinearLayout &destination : layouts)
+          expectExact(source, destination);
+    }
 }
 
 TEST(LayoutConversion, AccumulatorToOperandIsFree) {

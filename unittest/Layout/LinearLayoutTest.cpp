@@ -21,6 +21,7 @@ constexpr int kCases = 20000;
 
 /// A random layout, and the numbers of warps and blocks it was made with.
 LinearLayout drawLayout(std::mt19937 &rng, RandomShape options = {}) {
+  options.hasOddFactors = true;
   SmallVector<int64_t> shape = randomShape(rng, options);
   return randomLayout(rng, shape, options, rng() % (options.maxWarps + 1),
                       rng() % (options.maxBlocks + 1));
@@ -97,6 +98,8 @@ TEST(LinearLayout, TransposeMovesCoordinates) {
     for (auto [to, from] : llvm::enumerate(order))
       back[from] = to;
     EXPECT_EQ(moved.transpose(back), layout);
+    for (auto [to, from] : llvm::enumerate(order))
+      EXPECT_EQ(moved.extent(to), layout.extent(from));
   }
 }
 
@@ -104,13 +107,32 @@ TEST(LinearLayout, ReshapeKeepsRowMajorOrder) {
   std::mt19937 rng(5);
   for (int i = 0; i < kCases; ++i) {
     SCOPED_TRACE(i);
-    LinearLayout layout = drawLayout(rng);
+    LinearLayout layout = getRepeat(drawLayout(rng));
     SmallVector<int64_t> shape(1 + rng() % 4, 1);
     for (unsigned bit = 0; bit < layout.elementBits(); ++bit)
       shape[rng() % shape.size()] *= 2;
     auto reshaped = layout.reshape(shape);
     ASSERT_TRUE(reshaped);
     EXPECT_EQ(reshaped->allColumns(), layout.allColumns());
+    EXPECT_EQ(reshaped->reshape(layout.shape()), layout);
+  }
+}
+
+TEST(LinearLayout, ReshapeTakesAnOddExtentApartBehindItsFactor) {
+  std::mt19937 rng(10);
+  for (int i = 0; i < kCases; ++i) {
+    SCOPED_TRACE(i);
+    LinearLayout layout = drawLayout(rng);
+    SmallVector<int64_t> shape;
+    for (unsigned dim = 0; dim < layout.rank(); ++dim) {
+      int64_t inner = int64_t(1) << rng() % (layout.dimBits(dim) + 1);
+      shape.push_back(layout.extent(dim) / inner);
+      shape.push_back(inner);
+    }
+    auto reshaped = layout.reshape(shape);
+    ASSERT_TRUE(reshaped);
+    EXPECT_EQ(reshaped->allColumns(), layout.allColumns());
+    EXPECT_EQ(reshaped->shape(), shape);
     EXPECT_EQ(reshaped->reshape(layout.shape()), layout);
   }
 }
@@ -168,15 +190,16 @@ TEST(LinearLayout, ExpandingADimensionIsUndoneByProjectingIt) {
 
 TEST(LinearLayout, ProductIsAssociative) {
   std::mt19937 rng(9);
-  auto part = [&] {
-    LinearLayout layout({int64_t(1) << rng() % 3, int64_t(1) << rng() % 3});
+  auto part = [&](int64_t factor = 1) {
+    LinearLayout layout({int64_t(1) << rng() % 3, factor << rng() % 3});
     for (unsigned bit = 0; bit < layout.elementBits(); ++bit)
       layout.columns(kAllHwDims[rng() % 3]).push_back(uint64_t(1) << bit);
     return layout;
   };
   for (int i = 0; i < kCases; ++i) {
     SCOPED_TRACE(i);
-    LinearLayout a = part(), b = part(), c = part();
+    // Repeats are outermost.
+    LinearLayout a = part(), b = part(), c = part(1 + 2 * (rng() % 3));
     EXPECT_EQ(LinearLayout::product(LinearLayout::product(a, b), c),
               LinearLayout::product(a, LinearLayout::product(b, c)));
   }

@@ -14,7 +14,19 @@ SmallVector<int64_t> randomShape(std::mt19937 &rng, const RandomShape &options) 
   SmallVector<int64_t> shape(rank, 1);
   for (unsigned bit = 0; bit < bits; ++bit)
     shape[rng() % rank] *= 2;
+  if (options.hasOddFactors && rng() % 2)
+    shape[rng() % rank] *= 3 + 2 * (rng() % 3);
   return shape;
+}
+
+LinearLayout getRepeat(const LinearLayout &layout) {
+  SmallVector<int64_t> shape;
+  for (unsigned dim = 0; dim < layout.rank(); ++dim)
+    shape.push_back(int64_t(1) << layout.dimBits(dim));
+  LinearLayout repeat(shape);
+  for (HwDim dim : kAllHwDims)
+    repeat.columns(dim) = f2::Columns(layout.columns(dim));
+  return repeat;
 }
 
 LinearLayout randomLayout(std::mt19937 &rng, ArrayRef<int64_t> shape, const RandomShape &options,

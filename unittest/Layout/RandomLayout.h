@@ -15,14 +15,18 @@ namespace tessera {
 struct RandomShape {
   unsigned minBits = 0, maxBits = 10;
   unsigned lanes = 5, maxWarps = 3, maxBlocks = 0;
+  bool hasOddFactors = false;
 };
 
-/// A random shape of at most three dimensions.
+/// A random shape of at most three dimensions, every other one with an odd factor if asked for.
 llvm::SmallVector<int64_t> randomShape(std::mt19937 &rng, const RandomShape &options);
 
 /// A distributed layout of `shape`: every element somewhere, some in copies.
 LinearLayout randomLayout(std::mt19937 &rng, llvm::ArrayRef<int64_t> shape,
                           const RandomShape &options, unsigned warps, unsigned blocks);
+
+/// One of the repeats that an odd factor makes: the same columns.
+LinearLayout getRepeat(const LinearLayout &layout);
 
 /// Calls `visit` for every place of a layout.
 template <typename Visit> void forEachPlace(const LinearLayout &layout, Visit visit) {
