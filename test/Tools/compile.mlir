@@ -3,6 +3,10 @@
 // RUN: tessera-compile %t/scale.mlir --options='{"cpu": "x86-64-v4"}' --stage=asm | FileCheck %s --check-prefix=AVX512
 // RUN: tessera-compile %t/scale.mlir --options='{"cpu": "x86-64"}' --stage=asm | FileCheck %s --check-prefix=SSE2
 // RUN: tessera-compile %t/scale.mlir --options='{"cpu": "x86-64-v3", "tune": "max"}' | FileCheck %s --check-prefix=METADATA
+// RUN: tessera-compile --help | FileCheck %s --check-prefix=HELP
+// HELP: --stage=<string>
+// HELP-SAME: strips
+// HELP-SAME: tilegpu, llvm, llvmir, ptx, cubin
 
 // A stage that was written out is compiled on from there.
 // RUN: tessera-compile %t/scale.mlir --options='{"cpu": "x86-64-v3"}' --stage=strips > %t/strips.mlir

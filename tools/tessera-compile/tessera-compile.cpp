@@ -22,7 +22,8 @@ static llvm::cl::opt<std::string> optionsText("options", llvm::cl::init("{}"),
 static llvm::cl::opt<std::string>
     stageName("stage", llvm::cl::init("metadata"),
               llvm::cl::desc("what to print: metadata, or a stage (tile, tile-opt, strips, llvm, "
-                             "llvmir, asm, object)"));
+                             "llvmir, asm, object; for a GPU tile, tile-opt, tilegpu, llvm, "
+                             "llvmir, ptx, cubin)"));
 
 static std::unique_ptr<CompiledKernel> compileFile() {
   CompileOptions options = CompileOptions::parse(optionsText);

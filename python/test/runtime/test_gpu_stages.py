@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The stages of a kernel for a GPU: dumped, edited and gone on from, or put in place of one.
+
+Without a GPU: a number in the kernel's source is changed in a stage, and looked for in the
+machine code. test_launch.py does the same for the CPU, and runs what comes of it.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import struct
+
+import pytest
+
+import tessera
+import tessera.language as tl
+from tessera import settings
+from tessera.compiler import toolchain
+
+pytestmark = pytest.mark.skipif(not toolchain.find_ptxas(), reason="there is no ptxas")
+
+# In MLIR and LLVM IR, and in PTX (the bits of a float).
+BEFORE = {"mlir": "1.234000e+03", "ll": "1.234000e+03", "ptx": "0f449A4000"}
+AFTER = {"mlir": "4.321000e+03", "ll": "4.321000e+03", "ptx": "0f45870800"}
+STAGES = ["tile", "tile-opt", "tilegpu", "llvm", "llvmir", "ptx", "cubin"]
+
+
+@tessera.jit
+def shift(x_ptr, out_ptr):
+    offsets = tl.arange(0, 128)
+    tl.store(out_ptr + offsets, tl.load(x_ptr + offsets) + 1234.0)
+
+
+def build(**options: object) -> tessera.CompiledKernel:
+    return tessera.compile(shift, "*fp32:16, *fp32:16", target="sm_90a", **options)
+
+
+def has_number(cubin: bytes, number: float) -> bool:
+    return struct.pack("<f", number) in cubin
+
+
+def suffix(stage: str) -> str:
+    return {"llvmir": "ll", "ptx": "ptx", "cubin": "cubin"}.get(stage, "mlir")
+
+
+def dump(folder: pathlib.Path) -> None:
+    with settings.override(dump_dir=str(folder)):
+        build()
+
+
+def edit(folder: pathlib.Path, stage: str) -> pathlib.Path:
+    """Changes the number in a stage's file; the other stages' files are gone."""
+    path = folder / f"shift.{stage}.{suffix(stage)}"
+    text = path.read_text()
+    assert BEFORE[suffix(stage)] in text
+    for other in folder.iterdir():
+        other.unlink()
+    path.write_text(text.replace(BEFORE[suffix(stage)], AFTER[suffix(stage)]))
+    return path
+
+
+def test_every_stage_is_kept_and_dumped(tmp_path):
+    dump(tmp_path)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {f"shift.{stage}.{suffix(stage)}" for stage in STAGES}
+    kernel = build()
+    for stage in STAGES:
+        written = (tmp_path / f"shift.{stage}.{suffix(stage)}").read_bytes().splitlines()
+        kept = kernel.asm[stage]
+        kept = (kept if isinstance(kept, bytes) else kept.encode()).splitlines()
+        # How long the stages before took is noted, too.
+        assert [line for line in written if b"stage_ms" not in line] == [
+            line for line in kept if b"stage_ms" not in line
+        ]
+    assert has_number(kernel.asm["cubin"], 1234.0) and not has_number(kernel.asm["cubin"], 4321.0)
+
+
+@pytest.mark.parametrize("stage", STAGES[:5])
+def test_going_on_from_an_edited_stage(tmp_path, stage):
+    dump(tmp_path)
+    path = edit(tmp_path, stage)
+    kernel = tessera.compile(path, target="sm_90a")
+    assert kernel.metadata["arch"] == "sm_90a" and kernel.n_regs > 0
+    assert AFTER["ptx"] in kernel.asm["ptx"]
+    assert has_number(kernel.asm["cubin"], 4321.0) and not has_number(kernel.asm["cubin"], 1234.0)
+
+
+@pytest.mark.parametrize("stage", STAGES[:6])
+def test_an_edited_stage_replaces_the_compilers(tmp_path, stage):
+    dump(tmp_path)
+    edit(tmp_path, stage)
+    with settings.override(override_dir=str(tmp_path)):
+        kernel = build()
+    assert AFTER["ptx"] in kernel.asm["ptx"]
+    assert has_number(kernel.asm["cubin"], 4321.0) and not has_number(kernel.asm["cubin"], 1234.0)
+    # The cache has not heard of it.
+    assert has_number(build().asm["cubin"], 1234.0)
+
+
+def test_mistakes_in_a_stage_are_the_users(tmp_path):
+    (tmp_path / "shift.llvm.mlir").write_text("module {\n  llvm.func @shift(%x: i32\n}")
+    with settings.override(override_dir=str(tmp_path)):
+        with pytest.raises(tessera.TesseraError, match=r"E062(.|\n)*shift\.llvm\.mlir|shift\.llvm\.mlir(.|\n)*E062"):  # fmt: skip
+            build()
