@@ -55,6 +55,7 @@ void CUDACompilation::lowerToLLVMDialect(ModuleOp module) {
   pipeline.deterministic = options.deterministic;
   pipeline.fpFusion = options.fpFusion;
 
+  pipeline.flushResults = options.flushResults;
   lowerTile(module);
   lower(module, "tilegpu", [&](OpPassManager &passes) { buildTileGPUPipeline(passes, pipeline); });
   setTensorMaps(module);

@@ -91,6 +91,8 @@ CompileOptions CompileOptions::parse(StringRef text) {
       read(key, value, options.numStages);
     } else if (key == "tensor_maps") {
       read(key, value, options.tensorMaps);
+    } else if (key == "flush_results") {
+      read(key, value, options.flushResults);
     } else if (key == "ptxas") {
       read(key, value, options.ptxas);
     } else if (key == "libdevice") {

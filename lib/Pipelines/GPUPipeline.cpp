@@ -56,6 +56,7 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
   toGPU.numWarps = options.numWarps;
   toGPU.target = options.arch;
   toGPU.deterministic = options.deterministic;
+  toGPU.flushResults = options.flushResults;
   manager.addPass(createConvertTileToTileGPU(toGPU));
 
   // Products on tensor cores, with operands where the instructions read them. The order of

@@ -441,7 +441,8 @@ bool simulator::decodeArithmeticPTX(Decoder &decoder, const PTXInstr &instr) {
   if (opcode == "mul" && type.front() != 'f' && !llvm::is_contained(instr.words, "lo"))
     return false;
   Handler run = type.front() == 'f' || type == "bf16"
-                    ? findFloatHandler(decoder, opcode, type)
+  bool flushes = opcode == "ex2" && llvm::is_contained(instr.words, "ftz");
+                    ? findFloatHandler(decoder, flushes ? "ex2.ftz" : opcode, type)
                     : findIntegerHandler(opcode, type.front() == 's');
   if (!run)
     return false;

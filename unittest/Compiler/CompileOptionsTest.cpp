@@ -23,7 +23,7 @@ TEST(CompileOptionsTest, ReadsAll) {
       R"({"target": "cpu", "cpu": "x86-64-v3", "features": "+f16c", "deterministic": true,
           "debug": true, "fp_fusion": false, "num_threads": 3, "tune": "max", "entry": "k",
           "start_stage": "strips", "dump_dir": "/a", "override_dir": "/b",
-          "reproducer_dir": "/c", "keep_stages": true})");
+          "reproducer_dir": "/c", "keep_stages": true, "flush_results": false})");
   EXPECT_EQ(options.cpu, "x86-64-v3");
   EXPECT_EQ(options.features, "+f16c");
   EXPECT_TRUE(options.deterministic);
@@ -37,12 +37,14 @@ TEST(CompileOptionsTest, ReadsAll) {
   EXPECT_EQ(options.overrideDir, "/b");
   EXPECT_EQ(options.reproducerDir, "/c");
   EXPECT_TRUE(options.keepStages);
+  EXPECT_FALSE(options.flushResults);
 }
 
 TEST(CompileOptionsTest, NullAndNothingAreDefaults) {
   EXPECT_EQ(CompileOptions::parse("{}").cpu, "host");
   EXPECT_EQ(CompileOptions::parse(R"({"cpu": null})").cpu, "host");
   EXPECT_TRUE(CompileOptions::parse("{}").fpFusion);
+  EXPECT_TRUE(CompileOptions::parse("{}").flushResults);
 }
 
 TEST(CompileOptionsTest, MistakesAreNamed) {

@@ -176,7 +176,8 @@ typedef struct TsrKernel TsrKernel;
  * "start_stage": name of the stage that the module is of, "dump_dir": path,
  * "override_dir": path, "reproducer_dir": path, "keep_stages": bool}; for "cuda" also
  * {"arch": "sm_90a", "num_warps": n, "ptxas": path, "libdevice": path, "ptxas_timeout":
- * seconds, "max_registers": n}. No GPU is needed to compile for one.
+ * seconds, "max_registers": n, "tensor_maps": bool, "flush_results": bool}. No GPU is
+ * needed to compile for one.
  * The module is consumed in the sense that it is lowered in place. */
 TSR_EXPORT TsrStatus tsr_compile(TsrModule *module, const char *options,
                                  TsrKernel **kernel) TSR_NOEXCEPT;

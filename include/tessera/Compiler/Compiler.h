@@ -66,6 +66,8 @@ struct CompileOptions {
   int numStages = 3; ///< of a pipelined loop that does not say
   /// Whether launches may make tensor maps; without, a kernel takes its arguments alone.
   bool tensorMaps = true;
+  /// Whether exponentials of f32 may be 0 where they are below 2^-126.
+  bool flushResults = true;
   std::string ptxas;
   std::string libdevice;
   int ptxasTimeout = 300; ///< seconds

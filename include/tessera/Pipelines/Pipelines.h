@@ -40,6 +40,8 @@ struct GPUPipelineOptions : mlir::PassPipelineOptions<GPUPipelineOptions> {
                              llvm::cl::desc("Reduce in an order that no layout changes")};
   Option<bool> fpFusion{*this, "fp-fusion", llvm::cl::init(true),
                         llvm::cl::desc("Let a product and a sum be rounded once")};
+  Option<bool> flushResults{*this, "flush-results", llvm::cl::init(false),
+                            llvm::cl::desc("Let exponentials below 2^-126 be zero")};
 };
 
 /// tile to tile: clean-up for any target.

@@ -7,6 +7,10 @@
 // libdevice. (Its expf is seven instructions.) 16-bit floats are computed in f32. Where no
 // more than 16 bits of an exp are used in the end (NarrowResults.h), ex2.approx it is.
 //
+// Results of ex2.approx below 2^-126 are denormal numbers, for which ptxas adds a comparison
+// and two multiplications to each; ex2.approx.ftz, one instruction, gives zero. That is for
+// the module to say.
+//
 // erf is our own: libdevice's has branches, of which a tile makes hundreds, and takes twice
 // the instructions.
 
@@ -107,12 +111,14 @@ Value emitInstruction(ThreadBuilder &thread, Operation *op, ValueRange operands)
   Type f32 = thread.getBuilder().getF32Type();
   Value x = operands.front();
   constexpr uint64_t kLog2E = 0x3fb8aa3b;
+  bool flushes = op->getParentOfType<ModuleOp>()->hasAttr(tilegpu::kFlushResultsAttr);
+  StringRef exp2 = flushes ? "llvm.nvvm.ex2.approx.ftz" : "llvm.nvvm.ex2.approx";
   if (op->hasAttr(kNarrowResultAttr)) {
     Value exponent = thread.create<LLVM::FMulOp>(x, thread.bitcast(thread.i32(kLog2E), f32));
-    return callIntrinsic(thread, "llvm.nvvm.ex2.approx", f32, exponent);
+    return callIntrinsic(thread, exp2, f32, exponent);
   }
   return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case([&](math::Exp2Op) { return callIntrinsic(thread, "llvm.nvvm.ex2.approx", f32, x); })
+      .Case([&](math::Exp2Op) { return callIntrinsic(thread, exp2, f32, x); })
       .Case([&](math::SqrtOp) { return callIntrinsic(thread, "llvm.nvvm.sqrt.approx.f", f32, x); })
       .Case(
           [&](math::RsqrtOp) { return callIntrinsic(thread, "llvm.nvvm.rsqrt.approx.f", f32, x); })

@@ -79,6 +79,8 @@ struct ConvertTileToTileGPU : tessera::impl::ConvertTileToTileGPUBase<ConvertTil
     module->setAttr(tilegpu::kTargetAttr, builder.getStringAttr(target));
     if (deterministic)
       module->setAttr(tilegpu::kDeterministicAttr, builder.getUnitAttr());
+    if (flushResults)
+      module->setAttr(tilegpu::kFlushResultsAttr, builder.getUnitAttr());
   }
 };
 

@@ -24,13 +24,12 @@ _WITHOUT_EFFECT_ON_CODE = (
     "extern_libs",
     "ptx_options",
     "ptx_version",
-    "enable_reflect_ftz",
     "instrumentation_mode",
 )
 
 # Those that only one target looks at.
 _OF_CPU = ("cpu", "features")
-_OF_CUDA = ("arch", "num_warps", "num_stages", "maxnreg", "tensor_maps")
+_OF_CUDA = ("arch", "num_warps", "num_stages", "maxnreg", "tensor_maps", "enable_reflect_ftz")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +46,7 @@ class CompileOptions:
     ptx_options: Optional[str] = None
     ptx_version: Optional[int] = None
     enable_reflect_ftz: bool = True
+    """Whether `exp` and `exp2` of float32 may give 0 for what is below 2^-126, on GPUs."""
     instrumentation_mode: str = ""
     enable_fp_fusion: bool = True
     sanitize_overflow: bool = False
@@ -98,8 +98,8 @@ class CompileOptions:
         for name in ("cpu", "features", "arch"):
             if not isinstance(getattr(self, name), str):
                 raise LaunchError("E053", f"{name} is {getattr(self, name)!r}", "use a string")
-        flags = ("debug", "deterministic", "enable_fp_fusion", "sanitize_overflow", "tensor_maps")
-        for name in flags:
+        flags = ("debug", "deterministic", "enable_fp_fusion", "sanitize_overflow")
+        for name in flags + ("tensor_maps", "enable_reflect_ftz"):
             if not isinstance(getattr(self, name), (bool, int)):
                 raise LaunchError("E053", f"{name} is {getattr(self, name)!r}", "use True or False")
 
@@ -161,6 +161,7 @@ class CompileOptions:
                 num_stages=self.num_stages,
                 max_registers=self.maxnreg,
                 tensor_maps=bool(self.tensor_maps),
+                flush_results=bool(self.enable_reflect_ftz),
                 ptxas=find_ptxas(),
                 libdevice=find_libdevice(),
                 ptxas_timeout=settings.ptxas_timeout,

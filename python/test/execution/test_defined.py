@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import functools
 
+import ml_dtypes
 import numpy as np
 import pytest
 from execution.running import INTS, UINTS, make_kernel
+
+import tessera.gpu
 
 N = 64
 
@@ -217,6 +220,32 @@ def test_denormals_are_kept(run):
     want = (x.astype(np.float64) + tiny).astype(np.float32)
     got = apply(run, "x + y", x, np.full_like(x, tiny), np.float32)
     assert got.view(np.uint32).tolist() == want.view(np.uint32).tolist()
+
+
+def test_exponentials_that_are_flushed():
+    """One instruction on a GPU, which gives 0 for what is below 2^-126."""
+    kernel = make_kernel("""
+@tessera.jit
+def kernel(x_ptr, single_ptr, half_ptr):
+    i = tl.arange(0, 32)
+    x = tl.load(x_ptr + i)
+    tl.store(single_ptr + i, tl.exp2(x))
+    tl.store(half_ptr + i, tl.exp(x * 0.6931471805599453).to(tl.bfloat16))
+""")
+    x = np.linspace(-141, -110, 32, dtype=np.float32)
+    exact = np.exp2(x)
+    normal = x >= -126
+    for flushes in (True, False):
+        single, half = np.ones(32, np.float32), np.ones(32, ml_dtypes.bfloat16)
+        tessera.gpu.simulate(kernel)[(1,)](
+            x, single, half, target="sm_90a", enable_reflect_ftz=flushes
+        ).check()
+        np.testing.assert_array_equal(single, np.where(normal | (not flushes), exact, 0))
+        # A bfloat16 ends at 2^-133.
+        far = x < (-126.5 if flushes else -134.5)
+        np.testing.assert_array_equal(half[far], 0)
+        near = x > (-125.5 if flushes else -133.5)
+        np.testing.assert_allclose(half[near].astype(np.float32), exact[near], rtol=2**-7)
 
 
 def test_volatile_scalar_loads_are_uniform(run):

@@ -1,4 +1,4 @@
-// RUN: tessera-opt %s --convert-tilegpu-to-llvm --canonicalize --cse | FileCheck %s
+// RUN: tessera-opt %s --split-input-file --convert-tilegpu-to-llvm --canonicalize --cse | FileCheck %s
 
 #line = #tilegpu.layout<32, lane = [1, 2, 4, 8, 16]>
 
@@ -147,5 +147,29 @@ module attributes {tilegpu.num_warps = 1 : i32} {
     %0 = math.tanh %x : bf16
     %1 = math.ceil %0 : bf16
     tile.return %1 : bf16
+  }
+}
+
+// -----
+
+// Where exponentials that are below the normal range may be zero, ex2 is one instruction. That
+// of libdevice has as many either way.
+
+module attributes {tilegpu.num_warps = 1 : i32, tilegpu.flush_results} {
+
+// CHECK-LABEL: llvm.func internal @flushed
+// CHECK-SAME: (%[[X:.*]]: f32, %[[D:.*]]: f64)
+// CHECK: %[[POWER:.*]] = llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"(%[[X]]) : (f32) -> f32
+// CHECK: %[[T:.*]] = llvm.fmul %[[X]], %{{.*}} : f32
+// CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"(%[[T]])
+// CHECK: llvm.call @__nv_expf(%[[POWER]])
+// CHECK: llvm.call @__nv_exp2(%[[D]])
+  tile.func private @flushed(%x: f32, %d: f64) -> (bf16, f32, f64) {
+    %0 = math.exp2 %x : f32
+    %1 = math.exp %x : f32
+    %narrow = arith.truncf %1 : f32 to bf16
+    %2 = math.exp %0 : f32
+    %3 = math.exp2 %d : f64
+    tile.return %narrow, %2, %3 : bf16, f32, f64
   }
 }

@@ -1,6 +1,8 @@
 // RUN: tessera-opt --split-input-file --verify-diagnostics --convert-tile-to-tilegpu="num-warps=8 target=sm_80" %s | FileCheck %s
 // RUN: tessera-opt --split-input-file --verify-diagnostics --convert-tile-to-tilegpu=deterministic %s | FileCheck %s --check-prefix=DETERMINISTIC
+// RUN: tessera-opt --split-input-file --verify-diagnostics --convert-tile-to-tilegpu=flush-results %s | FileCheck %s --check-prefix=FLUSH
 
+// FLUSH: module attributes {tilegpu.flush_results, tilegpu.num_warps = 4 : i32
 // DETERMINISTIC: module attributes {tilegpu.deterministic, tilegpu.num_warps = 4 : i32
 // CHECK: module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_80"}
 

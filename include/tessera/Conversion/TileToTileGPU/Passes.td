@@ -30,6 +30,8 @@ def ConvertTileToTileGPU : Pass<"convert-tile-to-tilegpu", "::mlir::ModuleOp"> {
     Option<"target", "target", "std::string", "\"sm_90a\"", "The GPU, such as sm_80 or sm_90a">,
     Option<"deterministic", "deterministic", "bool", "false",
            "Whether sums are taken in the interpreter's order">,
+    Option<"flushResults", "flush-results", "bool", "false",
+           "Whether exponentials of f32 below 2^-126 may be zero">,
   ];
   let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
 }

@@ -33,6 +33,8 @@ inline constexpr llvm::StringLiteral kRepeatedProgramsAttr = "tilegpu.repeated_p
 inline constexpr llvm::StringLiteral kTargetAttr = "tilegpu.target";
 /// Reductions and products are summed in the interpreter's order.
 inline constexpr llvm::StringLiteral kDeterministicAttr = "tilegpu.deterministic";
+/// Exponentials of f32 below 2^-126 may be zero.
+inline constexpr llvm::StringLiteral kFlushResultsAttr = "tilegpu.flush_results";
 inline constexpr llvm::StringLiteral kScratchOffsetAttr = "tilegpu.scratch_offset";
 /// On a kernel's argument: what its tensor map is (TensorMapAttr).
 inline constexpr llvm::StringLiteral kTensorMapAttr = "tilegpu.tensor_map";
