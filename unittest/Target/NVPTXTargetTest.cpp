@@ -274,6 +274,37 @@ TEST(Ptxas, StartedEarlyItMayReadTwiceOrNotAtAll) {
   EXPECT_THROW(late.assemble(longer), UserError);
 }
 
+TEST(Ptxas, StartedEarlyItIsLeftOnceItHasSaidAll) {
+  PtxasOptions options;
+  options.path = findPtxas("");
+  options.arch = "sm_90a";
+  std::string ptx = toPTX(kScale, "sm_90a");
+  PtxasResult whole = runPtxas(ptx, options);
+  std::string path = testing::TempDir() + "/tessera-ptxas-lasting";
+  auto write = [&](const std::string &name, llvm::StringRef text) {
+    std::error_code error;
+    llvm::raw_fd_ostream(path + name, error) << text;
+  };
+  write(".cubin", whole.cubin);
+  write(".log", whole.log);
+  auto assemble = [&](const std::string &output, const std::string &log, llvm::StringRef text,
+                      double seconds) {
+    PtxasOptions lasting = scripted("cat $3 > /dev/null; " + output + " " + path + ".cubin > $5; " +
+                                        log + " " + path + ".log; exec sleep 60",
+                                    path);
+    lasting.timeoutSeconds = seconds;
+    return EarlyPtxas(lasting).assemble(text);
+  };
+  PtxasResult result = assemble("cat", "cat", ptx, 30);
+  EXPECT_EQ(result.cubin, whole.cubin);
+  ASSERT_EQ(result.functions.size(), 1u);
+  EXPECT_EQ(result.functions[0].registers, whole.functions[0].registers);
+  // Not where a part of the cubin or of the log is missing, or may be: of two functions.
+  EXPECT_THROW(assemble("head -c 1000", "cat", ptx, 0.5), UserError);
+  EXPECT_THROW(assemble("cat", "head -n 4", ptx, 0.5), UserError);
+  EXPECT_THROW(assemble("cat", "cat", ptx + "// .func f", 0.5), UserError);
+}
+
 TEST(Ptxas, StartedEarlyItEndsWithWhoStartedIt) {
   std::string path = testing::TempDir() + "/tessera-ptxas-waiting", mark = path + ".pid";
   PtxasOptions options = scripted("echo $$ > " + mark + "; exec cat $3 > $5", path);

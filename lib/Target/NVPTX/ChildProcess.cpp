@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 
@@ -105,6 +106,26 @@ std::optional<int> ChildProcess::wait(double timeoutSeconds) {
     // Longer pauses would be noticed: most runs take some 20 ms.
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
+}
+
+void ChildProcess::abandon() {
+  if (pid < 0)
+    return;
+  kill(pid, SIGKILL);
+  // Whoever handles signals shall not be interrupted here.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    std::thread([ended = pid] {
+      while (waitpid(ended, nullptr, 0) < 0 && errno == EINTR) {
+      }
+    }).detach();
+    pid = -1;
+  } catch (const std::system_error &) {
+    stop();
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void ChildProcess::stop() {

@@ -6,6 +6,9 @@
 // somebody writes there. It opens its input twice, though, the second time asking for its
 // size. So once there is PTX, a file takes over the name, and who waits in the FIFO gets the
 // same text from there.
+//
+// After its last word ptxas gives its memory back, piece by piece, and the system what is
+// left of it. Where the log and the cubin show that nothing is missing, nobody waits for that.
 
 #include "tessera/Target/NVPTX/Ptxas.h"
 
@@ -14,6 +17,7 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/BinaryFormat/ELF.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -23,6 +27,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <mutex>
 #include <sys/stat.h>
@@ -112,6 +117,8 @@ public:
   }
 
   PtxasResult getResult(std::optional<int> status);
+  /// Whether all is there that it writes about the only function of the PTX.
+  bool hasSaidAll() const;
 
   const PtxasOptions &options;
   PrivateFolder folder;
@@ -137,6 +144,27 @@ PtxasResult Run::getResult(std::optional<int> status) {
     throw InternalError("ptxas wrote no cubin: " + StringRef(result.log).trim().str());
   parsePtxasLog(result.log, result);
   return result;
+}
+
+/// Whether the file is as long as its header says: NVIDIA's have the segments' table at the end.
+bool isWhole(StringRef cubin) {
+  ELF::Elf64_Ehdr header;
+  if (cubin.size() < sizeof(header))
+    return false;
+  std::memcpy(&header, cubin.data(), sizeof(header));
+  return header.checkMagic() && header.e_phnum != 0 &&
+         header.e_phoff + uint64_t(header.e_phnum) * header.e_phentsize == cubin.size();
+}
+
+/// Of several functions, some may be missing in a log that seems to be whole.
+bool hasOneFunction(StringRef ptx) { return ptx.count(".entry ") + ptx.count(".func ") == 1; }
+
+bool Run::hasSaidAll() const {
+  std::string text = readFile(log);
+  StringRef said = text;
+  // Not every version ends like that; those are waited for.
+  return said.consume_back("\n") && said.rsplit('\n').second.contains("Compile time = ") &&
+         isWhole(readFile(cubin));
 }
 
 /// Held by who has the writing end of a FIFO open. A process forked meanwhile would hold it
@@ -241,10 +269,15 @@ public:
       return std::nullopt;
     auto end = std::chrono::steady_clock::now() +
                std::chrono::duration<double>(run.options.timeoutSeconds);
-    bool written = false;
+    bool written = false, mayLeave = hasOneFunction(ptx);
     std::optional<int> status;
     while (!(status = run.process.poll()) && std::chrono::steady_clock::now() < end) {
       written = written || writeIfWaitedFor(ptx);
+      if (mayLeave && run.hasSaidAll()) {
+        run.process.abandon();
+        status = 0;
+        break;
+      }
       std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
     // Whatever it did not like, it shall say about a plain file.

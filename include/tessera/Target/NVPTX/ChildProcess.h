@@ -36,6 +36,8 @@ public:
   /// The same after waiting for its end. Nothing after the timeout.
   std::optional<int> wait(double timeoutSeconds);
   void stop();
+  /// Ends it without waiting until the system has taken its memory back, which may be long.
+  void abandon();
 
 private:
   int pid = -1;
