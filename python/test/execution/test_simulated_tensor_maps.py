@@ -55,6 +55,25 @@ def test_blocks_with_an_odd_factor(rng, block, tensor_maps):
     np.testing.assert_array_equal(c, a.astype("f8") @ b.astype("f8"))
 
 
+@pytest.mark.parametrize("result", ["f2", "f4"])
+@pytest.mark.parametrize("N", [520, 516])
+def test_results_in_pieces(rng, result, N):
+    # Beside a ring of four slots the result has a buffer of 32 KB. Rows of 516 are no multiple
+    # of 16 bytes in f2, and then threads store.
+    BM, BN, BK = 128, 256, 64
+    M, K = 2 * BM - 24, 5 * BK
+    a = rng.integers(-4, 5, (M, K)).astype("f2")
+    b = rng.integers(-4, 5, (K, N + -N % 8)).astype("f2")
+    for seed in range(2):
+        c = np.full((M, N), np.nan, result)
+        simulated = tessera.gpu.simulate(matmul, seed=seed)
+        simulated[(-(-M // BM), -(-N // BN))](
+            a, b, c, M, N, K, K, 1, N + -N % 8, 1, BM=BM, BN=BN, BK=BK, num_stages=3, num_warps=8,
+            **OPTIONS,
+        ).check()  # fmt: skip
+        np.testing.assert_array_equal(c, (a.astype("f8") @ b.astype("f8"))[:, :N])
+
+
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 @pytest.mark.parametrize("shape", [(64, 64, 64), (72, 136, 160), (200, 64, 0)])
 def test_descriptors_made_in_the_kernel(rng, shape, target):

@@ -458,3 +458,70 @@ tile.func @repeated(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile
   tile.return
 }
 }
+
+// -----
+
+// A result that the copy engine takes to memory goes in pieces, for which there is room
+// beside a slot more. The divisions of coordinates are no work of each trip.
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
+#b = #tilegpu.layout<64x256, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [0, 64], [0, 128]]>
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+// CHECK-LABEL: @pieces
+tile.func @pieces(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, %o: !tile.ptr<bf16> {tile.divisibility = 16 : i64}, %n: i32) {
+  // CHECK: tilegpu.local_alloc : () -> !tilegpu.memdesc<128x64xf16, #{{.+}}, slots = 4>
+  // CHECK: } partition warps(4) registers(40) {
+  // CHECK: scf.for
+  // CHECK: tile.div_int
+  // CHECK: scf.for
+  // CHECK-NOT: tile.div_int
+  // CHECK: tilegpu.tma_load
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %c128 = arith.constant 128 : i32
+  %zero = arith.constant dense<0.0> : tensor<128x256xf32, #u>
+  %id = tile.program_id 0
+  %row = tile.div_int signed %id, %n : i32
+  %first = arith.muli %row, %c128 : i32
+  %r128 = tile.range 0 to 128 : tensor<128xi32, #u>
+  %firsts = tile.splat %first : i32 -> tensor<128xi32, #u>
+  %rows = arith.addi %firsts, %r128 : tensor<128xi32, #u>
+  %row1 = tile.expand_dims %rows {axis = 1 : i32} : tensor<128xi32, #u> -> tensor<128x1xi32, #u>
+  %lda = arith.constant dense<4096> : tensor<128x1xi32, #u>
+  %ofrow = arith.muli %row1, %lda : tensor<128x1xi32, #u>
+  %ofrow2 = tile.broadcast %ofrow : tensor<128x1xi32, #u> -> tensor<128x64xi32, #u>
+  %r64 = tile.range 0 to 64 : tensor<64xi32, #u>
+  %k1 = tile.expand_dims %r64 {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %k2 = tile.broadcast %k1 : tensor<1x64xi32, #u> -> tensor<128x64xi32, #u>
+  %ai = arith.addi %ofrow2, %k2 : tensor<128x64xi32, #u>
+  %kb1 = tile.expand_dims %r64 {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %ldb = arith.constant dense<256> : tensor<64x1xi32, #u>
+  %ofk = arith.muli %kb1, %ldb : tensor<64x1xi32, #u>
+  %ofk2 = tile.broadcast %ofk : tensor<64x1xi32, #u> -> tensor<64x256xi32, #u>
+  %r256 = tile.range 0 to 256 : tensor<256xi32, #u>
+  %n1 = tile.expand_dims %r256 {axis = 0 : i32} : tensor<256xi32, #u> -> tensor<1x256xi32, #u>
+  %n2 = tile.broadcast %n1 : tensor<1x256xi32, #u> -> tensor<64x256xi32, #u>
+  %bi = arith.addi %ofk2, %n2 : tensor<64x256xi32, #u>
+  %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<128x256xf32, #u>) : i32 {
+    %at = tile.addptr %p, %i : !tile.ptr<f16>, i32
+    %as = tile.splat %at : !tile.ptr<f16> -> tensor<128x64x!tile.ptr<f16>, #u>
+    %ap = tile.addptr %as, %ai : tensor<128x64x!tile.ptr<f16>, #u>, tensor<128x64xi32, #u>
+    %x = tile.load %ap : tensor<128x64x!tile.ptr<f16>, #u>
+    %xs = tilegpu.local_alloc %x : (tensor<128x64xf16, #u>) -> !tilegpu.memdesc<128x64xf16, #a>
+    %bs = tile.splat %q : !tile.ptr<f16> -> tensor<64x256x!tile.ptr<f16>, #u>
+    %bp = tile.addptr %bs, %bi : tensor<64x256x!tile.ptr<f16>, #u>, tensor<64x256xi32, #u>
+    %y = tile.load %bp : tensor<64x256x!tile.ptr<f16>, #u>
+    %ys = tilegpu.local_alloc %y : (tensor<64x256xf16, #u>) -> !tilegpu.memdesc<64x256xf16, #b>
+    %d = tilegpu.warpgroup_dot %xs, %ys, %acc {groups = array<i32: 2, 1>} : !tilegpu.memdesc<128x64xf16, #a>, !tilegpu.memdesc<64x256xf16, #b> -> tensor<128x256xf32, #u>
+    scf.yield %d : tensor<128x256xf32, #u>
+  }
+  %w = arith.truncf %r : tensor<128x256xf32, #u> to tensor<128x256xbf16, #u>
+  %ofout = tile.broadcast %ofrow : tensor<128x1xi32, #u> -> tensor<128x256xi32, #u>
+  %ofn = tile.broadcast %n1 : tensor<1x256xi32, #u> -> tensor<128x256xi32, #u>
+  %oi = arith.addi %ofout, %ofn : tensor<128x256xi32, #u>
+  %ob = tile.splat %o : !tile.ptr<bf16> -> tensor<128x256x!tile.ptr<bf16>, #u>
+  %os = tile.addptr %ob, %oi : tensor<128x256x!tile.ptr<bf16>, #u>, tensor<128x256xi32, #u>
+  tile.store %os, %w : tensor<128x256x!tile.ptr<bf16>, #u>
+  tile.return
+}
+}

@@ -12,11 +12,18 @@
 //     tma_store_wait 0, read             tma_store %b, %map[...]; tma_store_commit
 //                                        tma_store_wait 0, read      (behind the loop)
 //
+// A tile that leaves no memory for itself beside rings goes in pieces, some columns each, one
+// after the other: a piece waits until the one before has been read. The engine reads faster
+// than it writes, and a ring with a slot more is worth more than that wait.
+//
 // The engine's writes come in no order with those of threads. So nothing in the kernel may
 // order memory, and nothing else may write to the same array; in a loop nothing reads it.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
+#include "StoreByTensorMap.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
@@ -34,8 +41,11 @@ namespace tessera::tilegpu {
 
 /// Smaller tiles are stored by their threads at once.
 static constexpr int64_t kLeastBytes = 4 << 10;
-/// Shared memory left to other exchanges while buffers are there.
-static constexpr int64_t kReserve = 4 << 10;
+/// In a loop a larger tile goes through a buffer of this size, in pieces, where no more is
+/// left of shared memory.
+static constexpr int64_t kPieceBytes = 32 << 10;
+/// Shared memory left to exchanges of other tiles while such a buffer is there.
+static constexpr int64_t kBesidePieces = 1 << 10;
 
 namespace {
 
@@ -43,7 +53,9 @@ namespace {
 struct EngineStore {
   tile::StoreOp store;
   BoxAccess box;
+  /// Of a piece: so many of them are the tile.
   MemDescType buffer;
+  int64_t pieces = 1;
   /// The outermost loop around it; null outside of loops.
   Operation *loop = nullptr;
 };
@@ -58,7 +70,6 @@ public:
 
 private:
   std::string plan(tile::StoreOp store);
-  std::string whyNotAlone(tile::StoreOp store, BlockArgument base, bool isInLoop);
   void rewrite(EngineStore &planned, BlockArgument map);
 
   tile::FuncOp kernel;
@@ -108,7 +119,8 @@ static bool isBeyondAccesses(Operation *op) {
 }
 
 /// Why writes to an array cannot be left to the engine; empty if they can.
-std::string Rewriter::whyNotAlone(tile::StoreOp store, BlockArgument base, bool isInLoop) {
+static std::string whyNotAlone(tile::StoreOp store, BlockArgument base, bool isInLoop) {
+  auto kernel = store->getParentOfType<tile::FuncOp>();
   std::string why;
   kernel.walk([&](Operation *op) {
     if (op == store || op == kernel || op->hasTrait<OpTrait::IsTerminator>())
@@ -129,41 +141,137 @@ std::string Rewriter::whyNotAlone(tile::StoreOp store, BlockArgument base, bool 
   return why;
 }
 
-std::string Rewriter::plan(tile::StoreOp store) {
-  auto type = cast<RankedTensorType>(store.getValue().getType());
+/// Whether a store is worth it, and not too odd, to be left to the engine.
+static bool isForCopyEngine(tile::StoreOp store) {
+  auto type = dyn_cast<RankedTensorType>(store.getValue().getType());
+  return type && type.getRank() == 2 && type.getElementType().isIntOrFloat() &&
+         !type.getElementType().isInteger(1) &&
+         type.getNumElements() * getElementBytes(type.getElementType()) >= kLeastBytes;
+}
+
+/// The buffer for a piece of a tile, some columns of it. Null if there are no such pieces, or
+/// they would be too narrow.
+static MemDescType getBuffer(RankedTensorType type, unsigned fast, int64_t pieces) {
+  constexpr int64_t kRowBytes = 128, kFewestRows = 8;
+  int64_t bytes = getElementBytes(type.getElementType());
+  SmallVector<int64_t> shape(type.getShape());
+  int64_t least = fast == 1 ? kRowBytes / bytes : kFewestRows;
+  // A layout is not cut through an odd factor.
+  if (pieces != 1 && (!llvm::all_of(shape, llvm::isPowerOf2_64) || shape[1] / pieces < least))
+    return {};
+  shape[1] /= pieces;
+  LinearLayout memory = operandMemory(shape, fast, 8 * bytes);
+  return MemDescType::get(type.getContext(), shape, type.getElementType(),
+                          LayoutAttr::get(type.getContext(), memory));
+}
+
+static unsigned getFastDim(const BoxAccess &box) { return *box.getDims().back().tileDim; }
+
+/// The tile's place in global memory, if the engine can write it, given memory for a buffer;
+/// `isInLoop` says whether it is, or will be, done several times. Else why not.
+static std::optional<BoxAccess> getStoredBox(tile::StoreOp store, bool isInLoop,
+                                             AccessAnalysis &analysis, std::string &why) {
   if (store.getCache() != tile::CacheModifier::None ||
-      store.getEvict() != tile::EvictionPolicy::Normal)
-    return "it says how to cache";
-  std::string why;
+      store.getEvict() != tile::EvictionPolicy::Normal) {
+    why = "it says how to cache";
+    return std::nullopt;
+  }
   std::optional<BoxAccess> box = getBoxAccess(store, analysis, &why);
   if (!box)
-    return why;
+    return std::nullopt;
+  auto type = cast<RankedTensorType>(store.getValue().getType());
+  if (!canMoveByTensorMap(*box, getBuffer(type, getFastDim(*box), /*pieces=*/1), &why))
+    return std::nullopt;
+  why = whyNotAlone(store, box->getBase(), isInLoop);
+  return why.empty() ? box : std::nullopt;
+}
+
+/// Whether an op may exchange so much between threads that it needs more memory.
+static bool exchangesMore(Operation *op) {
+  if (op->hasTrait<OpTrait::Elementwise>() || op->hasTrait<OpTrait::ConstantLike>() ||
+      op->getNumRegions() != 0 || op->hasTrait<OpTrait::IsTerminator>() ||
+      isa<tile::StoreOp, tile::RangeOp, tile::SplatOp, tile::BroadcastOp, tile::ExpandDimsOp,
+          tile::AddPtrOp, tile::HintOp, WarpgroupDotOp, LocalAllocOp>(op))
+    return false;
+  auto isLarge = [](Type type) {
+    auto tile = dyn_cast<RankedTensorType>(type);
+    return tile && tile.getNumElements() * getElementBytes(tile.getElementType()) > kBesidePieces;
+  };
+  if (auto load = dyn_cast<tile::LoadOp>(op))
+    return isLarge(load.getType());
+  return llvm::any_of(op->getOperandTypes(), isLarge) ||
+         llvm::any_of(op->getResultTypes(), isLarge);
+}
+
+int64_t tessera::tilegpu::getRoomForResults(tile::FuncOp kernel, const ReplacedOps &replaced,
+                                            AccessAnalysis &analysis) {
+  constexpr int64_t kBesideTiles = 4 << 10;
+  bool isAlone = true;
+  int64_t stored = 0;
+  kernel.walk([&](Operation *op) { isAlone &= replaced.contains(op) || !exchangesMore(op); });
+  kernel.walk([&](tile::StoreOp store) {
+    auto tile = dyn_cast<RankedTensorType>(store.getValue().getType());
+    if (!tile)
+      return;
+    int64_t bytes = tile.getNumElements() * getElementBytes(tile.getElementType());
+    std::string why;
+    std::optional<BoxAccess> box;
+    if (isAlone && isForCopyEngine(store))
+      box = getStoredBox(store, /*isInLoop=*/true, analysis, why);
+    if (box && getBuffer(tile, getFastDim(*box), llvm::divideCeil(bytes, kPieceBytes)))
+      bytes = std::min(bytes, kPieceBytes) + kBesidePieces;
+    else
+      bytes += kBesideTiles;
+    stored = std::max(stored, bytes);
+  });
+  return stored;
+}
+
+std::string Rewriter::plan(tile::StoreOp store) {
   EngineStore planned;
   planned.store = store;
-  unsigned fast = *box->getDims().back().tileDim;
-  LinearLayout memory =
-      operandMemory(type.getShape(), fast, 8 * getElementBytes(type.getElementType()));
-  planned.buffer = MemDescType::get(store.getContext(), type.getShape(), type.getElementType(),
-                                    LayoutAttr::get(store.getContext(), memory));
-  if (!canMoveByTensorMap(*box, planned.buffer, &why))
-    return why;
   for (Operation *op = store->getParentOp(); op != kernel; op = op->getParentOp())
     if (isa<LoopLikeOpInterface>(op))
       planned.loop = op;
-  if (why = whyNotAlone(store, box->getBase(), planned.loop != nullptr); !why.empty())
+  std::string why;
+  std::optional<BoxAccess> box = getStoredBox(store, planned.loop != nullptr, analysis, why);
+  if (!box)
     return why;
   // In a loop the buffer is there beside all others.
+  int64_t others = kBesidePieces;
   if (planned.loop) {
-    int64_t bytes = planned.buffer.getNumBytes() + kReserve;
-    kernel.walk([&](LocalAllocOp buffer) { bytes += buffer.getType().getNumBytes(); });
+    kernel.walk([&](LocalAllocOp buffer) { others += buffer.getType().getNumBytes(); });
     for (const EngineStore &other : stores)
-      bytes += other.buffer.getNumBytes();
-    if (bytes > limit)
-      return "there is no shared memory left for its tile";
+      others += other.buffer.getNumBytes();
   }
+  auto type = cast<RankedTensorType>(store.getValue().getType());
+  auto fits = [&] {
+    planned.buffer = getBuffer(type, getFastDim(*box), planned.pieces);
+    return !planned.buffer || others + planned.buffer.getNumBytes() <= limit;
+  };
+  while (!fits())
+    planned.pieces *= 2;
+  if (!planned.buffer || !canMoveByTensorMap(*box, planned.buffer, &why))
+    return "there is no shared memory left for its tile";
   planned.box = std::move(*box);
   stores.push_back(std::move(planned));
   return "";
+}
+
+/// The columns of a tile in so many pieces, a power of two.
+static SmallVector<Value> splitColumns(OpBuilder &builder, Location loc, Value tile,
+                                       int64_t pieces) {
+  if (pieces == 1)
+    return {tile};
+  auto type = cast<RankedTensorType>(tile.getType());
+  SmallVector<int64_t> shape{type.getShape()[0], 2, type.getShape()[1] / 2};
+  auto pair = RankedTensorType::get(shape, type.getElementType(), type.getEncoding());
+  Value halves = tile::ReshapeOp::create(builder, loc, pair, tile);
+  halves = tile::TransOp::create(builder, loc, halves, ArrayRef<int32_t>{0, 2, 1});
+  auto split = tile::SplitOp::create(builder, loc, halves);
+  SmallVector<Value> result = splitColumns(builder, loc, split.getLhs(), pieces / 2);
+  llvm::append_range(result, splitColumns(builder, loc, split.getRhs(), pieces / 2));
+  return result;
 }
 
 void Rewriter::rewrite(EngineStore &planned, BlockArgument map) {
@@ -174,22 +282,39 @@ void Rewriter::rewrite(EngineStore &planned, BlockArgument map) {
     TMAStoreWaitOp::create(builder, loc, builder.getI32IntegerAttr(0),
                            untilRead ? builder.getUnitAttr() : UnitAttr());
   };
+  bool isFilledLater = planned.loop || planned.pieces > 1;
   Value buffer;
-  if (planned.loop) {
-    builder.setInsertionPoint(planned.loop);
+  if (isFilledLater) {
+    if (planned.loop)
+      builder.setInsertionPoint(planned.loop);
     buffer = LocalAllocOp::create(builder, loc, planned.buffer, Value());
     builder.setInsertionPoint(store);
-    wait(/*untilRead=*/false);
-    LocalStoreOp::create(builder, loc, store.getValue(), buffer);
   } else {
     buffer = LocalAllocOp::create(builder, loc, planned.buffer, store.getValue());
   }
   SmallVector<Value> coordinates;
   IRMapping mapping;
-  for (unsigned dim = 0; dim < planned.box.getDims().size(); ++dim)
+  unsigned alongColumns = 0;
+  for (auto [dim, boxDim] : llvm::enumerate(planned.box.getDims())) {
     coordinates.push_back(planned.box.emitCoordinate(builder, loc, dim, mapping));
-  TMAStoreOp::create(builder, loc, buffer, map, coordinates);
-  TMAStoreCommitOp::create(builder, loc);
+    if (boxDim.tileDim == 1u)
+      alongColumns = dim;
+  }
+  Value first = coordinates[alongColumns];
+  for (auto [number, piece] :
+       llvm::enumerate(splitColumns(builder, loc, store.getValue(), planned.pieces))) {
+    if (number != 0) {
+      Value columns = arith::ConstantOp::create(
+          builder, loc, builder.getI32IntegerAttr(number * planned.buffer.getShape()[1]));
+      coordinates[alongColumns] = arith::AddIOp::create(builder, loc, first, columns);
+    }
+    if (number != 0 || planned.loop)
+      wait(/*untilRead=*/number != 0);
+    if (isFilledLater)
+      LocalStoreOp::create(builder, loc, piece, buffer);
+    TMAStoreOp::create(builder, loc, buffer, map, coordinates);
+    TMAStoreCommitOp::create(builder, loc);
+  }
   if (planned.loop)
     builder.setInsertionPointAfter(planned.loop);
   wait(/*untilRead=*/true);
@@ -204,10 +329,7 @@ FailureOr<unsigned> Rewriter::run() {
     return 0u;
   SmallVector<tile::StoreOp> candidates;
   kernel.walk([&](tile::StoreOp store) {
-    auto type = dyn_cast<RankedTensorType>(store.getValue().getType());
-    if (type && type.getRank() == 2 && type.getElementType().isIntOrFloat() &&
-        !type.getElementType().isInteger(1) &&
-        type.getNumElements() * getElementBytes(type.getElementType()) >= kLeastBytes)
+    if (isForCopyEngine(store))
       candidates.push_back(store);
   });
   for (tile::StoreOp store : candidates)

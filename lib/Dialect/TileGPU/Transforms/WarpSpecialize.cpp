@@ -30,8 +30,11 @@
 #include "ConsumerLoop.h"
 #include "LoopSlice.h"
 #include "RepeatedPrograms.h"
+#include "StoreByTensorMap.h"
 #include "WarpRegisters.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
 #include "llvm/ADT/EquivalenceClasses.h"
@@ -397,16 +400,16 @@ bool Specializer::planSlots() {
   bool isInLoop = llvm::any_of(loops, [](const BoxLoop &planned) {
     return scf::ForOp(planned.loop)->getParentOfType<scf::ForOp>() != nullptr;
   });
-  int64_t stored = 0;
-  kernel.walk([&](Operation *op) {
-    if (auto buffer = dyn_cast<LocalAllocOp>(op); buffer && !replaced.contains(op))
+  kernel.walk([&](LocalAllocOp buffer) {
+    if (!replaced.contains(buffer))
       others += buffer.getType().getNumBytes();
-    // Rings that are filled while results are stored leave room for their exchange.
-    if (auto store = dyn_cast<tile::StoreOp>(op))
-      if (auto tile = dyn_cast<RankedTensorType>(store.getValue().getType()))
-        stored = std::max(stored, tile.getNumElements() * getElementBytes(tile.getElementType()));
   });
-  stored = std::max(stored + kBarrierBytes, kExchangeBytes);
+  // Rings that are filled while results are stored leave room for these.
+  int64_t barriers = 0, stored = kExchangeBytes;
+  for (const BoxLoop &planned : loops)
+    barriers = std::max<int64_t>(barriers, (2 * planned.stages + 3) * kSlotAlignment);
+  barriers *= channels.size();
+  stored = std::max(stored, barriers + getRoomForResults(kernel, replaced, analysis));
   auto getFitting = [&](bool isStored) {
     return (limit - (isStored ? stored : kExchangeBytes) - others) / perSlot;
   };
@@ -744,6 +747,8 @@ LogicalResult Specializer::rewrite() {
     emitCopies(builder, own, mapping, places);
   }
   PartitionEndOp::create(builder, loc);
+  // Divisions on the way to coordinates take as long as a short product.
+  regions.getPartition().walk([](LoopLikeOpInterface loop) { moveLoopInvariantCode(loop); });
 
   if (repeated)
     repeat(*repeated, own);
