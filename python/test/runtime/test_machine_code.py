@@ -144,9 +144,9 @@ def test_what_spills_is_given_room_for_one_program_less():
 
 
 def test_too_much_shared_memory_is_a_users_mistake():
-    # The sums of 256x256 alone, turned for the store, are more than a program may have.
+    # Both operands at once are more than a program may have.
     with pytest.raises(tessera.TesseraError) as caught:
-        build("bf16", "sm_90a", (256, 256, 64), 8)
+        build("bf16", "sm_90a", (256, 256, 256), 8)
     message = str(caught.value)
     assert "E069" in message and "232448" in message and "smaller tiles" in message
     assert "bytes to keep this tile" in message and "see current operation" not in message
