@@ -56,6 +56,8 @@ tile.func @matmul(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.p
   // CHECK: %[[LAST:.+]] = tilegpu.memdesc_index %[[EMPTY]][%[[L]]#1]
   // CHECK: tilegpu.mbarrier_arrive %[[LAST]]
   // CHECK: scf.yield %[[SUM]]
+  // CHECK-NEXT: } else {
+  // CHECK-NEXT: tilegpu.warpgroup_wait {pendings = 0 : i32}
   // CHECK: tilegpu.local_dealloc %[[RA]]
   // CHECK: tilegpu.local_dealloc %[[RB]]
   // CHECK: tile.store %{{.+}}, %[[IF]]#0

@@ -247,6 +247,8 @@ void ConsumerLoop::rewrite() {
                                      /*withElseRegion=*/true);
     guarded->setAttr(kIsLikelyAttr, builder.getUnitAttr());
     builder.setInsertionPointToStart(guarded.elseBlock());
+    // Something to do, or what the sums are then would be set on the way to the loop, too.
+    WarpgroupWaitOp::create(builder, loc, TypeRange(), ValueRange(), builder.getI32IntegerAttr(0));
     scf::YieldOp::create(builder, loc, before);
     builder.setInsertionPointToStart(guarded.thenBlock());
     emitGuarded(builder);
