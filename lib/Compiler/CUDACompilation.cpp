@@ -151,6 +151,7 @@ std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<ll
     ptx = *text;
   else if (options.maxRegisters)
     limitRegisters(ptx, options.maxRegisters);
+  metadata.waitsForStream = llvm::StringRef(ptx).contains("griddepcontrol.wait");
   record("ptx");
   if (isShown())
     show("ptx", ptx);

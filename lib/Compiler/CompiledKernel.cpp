@@ -30,6 +30,7 @@ CompiledKernel::CompiledKernel(KernelMetadata newMetadata, std::string newObject
     description.tensorMaps = metadata.tensorMaps;
     description.conditions = metadata.launchConditions;
     description.repeatedPrograms = metadata.repeatedPrograms;
+    description.waitsForStream = metadata.waitsForStream;
     onGPU = std::make_unique<cuda::LoadedKernel>(std::move(description), object);
     metadataJSON = metadata.toJSON();
     return;

@@ -175,6 +175,7 @@ std::string KernelMetadata::toJSON() const {
       {"tensor_maps", toArray(tensorMaps)},
       {"launch_conditions", toArray(launchConditions)},
       {"repeated_programs", repeatedPrograms},
+      {"waits_for_stream", waitsForStream},
       {"sites", toArray(siteCopies)},
       {"stage_ms", std::move(times)},
       {"remarks", std::move(remarkArray)},
@@ -203,7 +204,8 @@ KernelMetadata KernelMetadata::fromJSON(StringRef text) {
       map.map("spill_bytes", metadata.spillBytes) && map.map("arguments", metadata.arguments) &&
       map.map("tensor_maps", metadata.tensorMaps) &&
       map.map("launch_conditions", metadata.launchConditions) &&
-      map.map("repeated_programs", metadata.repeatedPrograms) && map.map("sites", metadata.sites) &&
+      map.map("repeated_programs", metadata.repeatedPrograms) &&
+      map.map("waits_for_stream", metadata.waitsForStream) && map.map("sites", metadata.sites) &&
       map.map("stage_ms", metadata.stageTimes) && map.map("remarks", metadata.remarks);
   if (!isRead)
     throw InternalError("kernel metadata: " + toString(root.getError()));

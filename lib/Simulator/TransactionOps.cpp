@@ -197,6 +197,9 @@ bool simulator::decodeTransactionPTX(Decoder &decoder, const PTXInstr &instr) {
     }
     return false;
   }
+  // A launch begins when the one before it is over.
+  if (instr.words[0] == "griddepcontrol")
+    return has("wait") || has("launch_dependents");
   if (instr.words.size() > 4 && instr.words[0] == "cp" && has("bulk") && !has("tensor") &&
       has("mbarrier::complete_tx::bytes") && instr.words[3].starts_with("shared") &&
       instr.words[4] == "global" && operands.size() == 4) {

@@ -71,6 +71,8 @@ struct KernelMetadata {
   /// If not 0, so many programs a multiprocessor do the work of the grid, whose extents are
   /// passed in front of the tensor maps.
   int repeatedPrograms = 0;
+  /// Whether its programs wait by themselves for what their stream did before.
+  bool waitsForStream = false;
   std::vector<KernelSite> sites;
   /// Milliseconds spent on the way to each stage, in order, and on loading the object.
   std::vector<StageTime> stageTimes;
@@ -81,8 +83,9 @@ struct KernelMetadata {
   ///  "spill_bytes", "arguments": [{"type", "loaded", "stored"}],
   ///  "tensor_maps": [{"base", "element", "bytes", "swizzle",
   ///                   "dims": [{"extent", "stride", "box"}]}], "launch_conditions",
-  ///  "repeated_programs", "sites": [{"message", "file", "line", "column"}],
-  ///  "stage_ms": [[stage, ms]], "remarks": [text]}
+  ///  "repeated_programs", "waits_for_stream",
+  ///  "sites": [{"message", "file", "line", "column"}], "stage_ms": [[stage, ms]],
+  ///  "remarks": [text]}
   /// Extents, strides and conditions are sums: [[factor, [argument, its bits], ...], ...].
   std::string toJSON() const;
   /// Throws InternalError if `json` is not what toJSON wrote.

@@ -3,11 +3,13 @@
 // Functions, calls and returns. A function of tiles takes and gives their registers one
 // by one; several results come as a struct.
 
+#include "InlinePTX.h"
 #include "Patterns.h"
 #include "WarpSpecialize.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "tessera/Analysis/SharedMemoryAllocation.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -26,6 +28,16 @@ SmallVector<Value> flatten(ArrayRef<ValueRange> ranges) {
   for (ValueRange range : ranges)
     llvm::append_range(values, range);
   return values;
+}
+
+/// Whether the shared memory of a multiprocessor, some of which the GPU keeps for itself, has
+/// room for one program alone.
+bool isAlone(ModuleOp module) {
+  constexpr int64_t kOfProgram = 1 << 10;
+  auto bytes = module->getAttrOfType<IntegerAttr>(kSharedBytesAttr);
+  auto target = module->getAttrOfType<StringAttr>(tilegpu::kTargetAttr);
+  return bytes && target &&
+         2 * (bytes.getInt() + kOfProgram) > getSharedMemoryLimit(target.getValue()) + kOfProgram;
 }
 
 struct FuncPattern : TilePattern<tile::FuncOp> {
@@ -57,22 +69,40 @@ struct FuncPattern : TilePattern<tile::FuncOp> {
       // Registers can change owners only where it is known how many there are.
       if (Attribute programs = op->getAttr(tilegpu::kResidentProgramsAttr))
         function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), programs);
-      else if (launched)
+      else if (launched || isAlone(op->getParentOfType<ModuleOp>()))
         function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), rewriter.getI32IntegerAttr(1));
     } else if (op.getNoinline()) {
       function.setNoInline(true);
     }
     carryAlignment(op, function);
     passTensorMaps(op, function);
+    bool isEarly = isKernel && tilegpu::getCapability(op) >= kLeastEarlyCapability;
     rewriter.inlineRegionBefore(op.getBody(), function.getBody(), function.getBody().end());
-    if (!function.getBody().empty() &&
-        failed(rewriter.convertRegionTypes(&function.getBody(), converter, &signature)))
-      return failure();
+    if (!function.getBody().empty()) {
+      if (failed(rewriter.convertRegionTypes(&function.getBody(), converter, &signature)))
+        return failure();
+      if (isEarly)
+        beginEarly(rewriter, function, /*waits=*/!op->hasAttr(kLaunchWarpsAttr));
+    }
     rewriter.eraseOp(op);
     return success();
   }
 
 private:
+  static constexpr int kLeastEarlyCapability = 90;
+
+  /// Launches may begin while the kernel before them in the stream still runs. So all that a
+  /// program does comes after a wait for that one. The next may begin, and wait, at once.
+  static void beginEarly(ConversionPatternRewriter &rewriter, LLVM::LLVMFuncOp function,
+                         bool waits) {
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPointToStart(&function.getBody().front());
+    ThreadBuilder thread(rewriter, function.getLoc());
+    InlinePTX(thread).emit("griddepcontrol.launch_dependents;");
+    if (waits)
+      emitWaitForStream(thread);
+  }
+
   /// A tensor map is 128 bytes of the parameters, which nobody writes.
   static void passTensorMaps(tile::FuncOp op, LLVM::LLVMFuncOp function) {
     if (op.getNumArguments() != function.getNumArguments())

@@ -39,6 +39,10 @@ private:
   llvm::SmallVector<mlir::Value> operands;
 };
 
+/// Until what the stream did before this kernel is done, and seen. Text, over which no load
+/// is moved: LLVM takes the intrinsic for something that does not touch memory.
+void emitWaitForStream(ThreadBuilder &thread);
+
 } // namespace tessera
 
 #endif // TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_INLINEPTX_H

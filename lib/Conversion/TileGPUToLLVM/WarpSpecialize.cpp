@@ -3,6 +3,7 @@
 #include "WarpSpecialize.h"
 
 #include "Fragment.h"
+#include "InlinePTX.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -35,6 +36,8 @@ static void expand(tilegpu::WarpSpecializeOp op) {
   OpBuilder builder(op);
   ThreadBuilder thread(builder, op.getLoc());
   op->getParentOp()->setAttr(kLaunchWarpsAttr, builder.getI32IntegerAttr(warps + op.getWarps()));
+  // So far nothing but shared memory has been looked at.
+  emitWaitForStream(thread);
   // Barriers in shared memory are ready for all from here on.
   thread.create<NVVM::FenceMbarrierInitOp>();
   emitBarrier(thread);

@@ -60,6 +60,12 @@ struct Opened {
         dlsym(library, "cuTensorMapEncodeTiled"));
     if (error)
       return;
+    constexpr int kCapturesDependences = 12030;
+    int version = 0;
+    table.cuLaunchKernelEx = nullptr;
+    if (table.cuDriverGetVersion(&version) == 0 && version >= kCapturesDependences)
+      table.cuLaunchKernelEx =
+          reinterpret_cast<decltype(table.cuLaunchKernelEx)>(dlsym(library, "cuLaunchKernelEx"));
     if (int code = table.cuInit(0)) {
       const char *name = "unknown error", *text = "";
       table.cuGetErrorName(code, &name);

@@ -13,6 +13,9 @@ namespace {
 // Values of CUfunction_attribute.
 enum FunctionAttribute { kLocalBytes = 3, kNumRegisters = 4, kMaxDynamicSharedBytes = 8 };
 
+/// A value of CUlaunchAttributeID.
+constexpr int kProgrammaticStreamSerialization = 6;
+
 /// Shared memory of a block that needs no asking for.
 constexpr int kSharedWithoutOptIn = 48 * 1024;
 
@@ -132,6 +135,25 @@ static bool failsCondition(const std::vector<LaunchExpression> &conditions, cons
   });
 }
 
+int LoadedKernel::start(Function function, Stream stream, const int32_t grid[3],
+                        void **parameters) const {
+  unsigned threads = 32 * description.numWarps;
+  unsigned extents[3] = {unsigned(grid[0]), unsigned(grid[1]), unsigned(grid[2])};
+  const DriverTable &driver = getDriver();
+  if (!description.waitsForStream || !driver.cuLaunchKernelEx)
+    return driver.cuLaunchKernel(function, extents[0], extents[1], extents[2], threads, 1, 1,
+                                 description.sharedBytes, stream, parameters, nullptr);
+  LaunchAttribute early = {kProgrammaticStreamSerialization, {}};
+  early.value.isAllowed = 1;
+  LaunchConfig config = {{extents[0], extents[1], extents[2]},
+                         {threads, 1, 1},
+                         unsigned(description.sharedBytes),
+                         stream,
+                         &early,
+                         1};
+  return driver.cuLaunchKernelEx(&config, function, parameters, nullptr);
+}
+
 bool LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], const uint64_t *slots) {
   if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)
     return true;
@@ -169,9 +191,7 @@ bool LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], cons
   }
   for (int index = 0; index < description.numArguments; ++index)
     parameters[index] = const_cast<uint64_t *>(&slots[index]);
-  int code = getDriver().cuLaunchKernel(function, launched[0], launched[1], launched[2],
-                                        32 * description.numWarps, 1, 1, description.sharedBytes,
-                                        stream, parameters, nullptr);
+  int code = start(function, stream, launched, parameters);
   if (code != 0)
     fail(code, device, grid);
   launchLog.add(loggedName, grid);

@@ -130,6 +130,19 @@ def run(driver: str, tmp_path: pathlib.Path):
     return run
 
 
+def test_a_launch_may_begin_before_the_one_in_front_of_it_has_ended(run):
+    # Programs for sm_90 wait by themselves; those for sm_80 do not know how.
+    run("""
+        for target, early in (("sm_90a", 1), ("sm_80", 0)):
+            kernel = tessera.compile(add, "*fp32, *fp32, *fp32, i32, 256", target=target)
+            assert kernel.metadata["waits_for_stream"] == bool(early)
+            assert kernel.stages["ptx"].count("griddepcontrol.wait") == early
+        noted = number("early"), number("launches")
+        add[(5, 2)](x, y, out, 1000, BLOCK=256)
+        assert (number("early"), number("launches")) == (noted[0] + 1, noted[1] + 1)
+    """)
+
+
 def test_a_launch_reaches_the_driver(run):
     run("""
         kernel = add[(5, 2)](x, y, out, 1000, BLOCK=256, num_warps=8)

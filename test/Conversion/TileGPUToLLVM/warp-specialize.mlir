@@ -1,12 +1,16 @@
 // RUN: tessera-opt %s --split-input-file --convert-tilegpu-to-llvm | FileCheck %s
 
 // A branch on the number of the warp, the same in all its lanes; barriers of the first side
-// are of its own warps, and one thread runs the other.
+// are of its own warps, and one thread runs the other. What the stream did before is waited
+// for when barriers in shared memory are there.
 
 // CHECK-LABEL: llvm.func @kernel
 // CHECK-SAME: nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 384, 1, 1>
+// CHECK-NEXT: llvm.inline_asm has_side_effects asm_dialect = att "griddepcontrol.launch_dependents;"
+// CHECK-NOT: griddepcontrol
 // CHECK: nvvm.barrier0
-// CHECK: nvvm.fence.mbarrier.init
+// CHECK: "griddepcontrol.wait;"
+// CHECK-NEXT: nvvm.fence.mbarrier.init
 // CHECK-NEXT: nvvm.barrier0
 // CHECK: %[[WARP:.+]] = nvvm.shfl.sync
 // CHECK: %[[OWN:.+]] = llvm.icmp "ult" %[[WARP]], %{{.+}} : i32

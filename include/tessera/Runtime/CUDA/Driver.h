@@ -33,6 +33,21 @@ using Function = void *;
 using Stream = void *; ///< null is the legacy default stream
 using DevicePointer = uint64_t;
 
+/// CUlaunchAttribute and CUlaunchConfig of cuda.h.
+struct LaunchAttribute {
+  int id;
+  alignas(8) union {
+    char bytes[64];
+    int isAllowed;
+  } value;
+};
+struct LaunchConfig {
+  unsigned grid[3], block[3], sharedBytes;
+  Stream stream;
+  LaunchAttribute *attributes;
+  unsigned numAttributes;
+};
+
 /// The driver's functions by the names of cuda.h (versions 12 and later).
 struct DriverTable {
   int (*cuInit)(unsigned flags);
@@ -53,6 +68,9 @@ struct DriverTable {
   int (*cuLaunchKernel)(Function function, unsigned gridX, unsigned gridY, unsigned gridZ,
                         unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,
                         Stream stream, void **parameters, void **extra);
+  /// Null in drivers that cannot capture all of its attributes: those before 12.3.
+  int (*cuLaunchKernelEx)(const LaunchConfig *config, Function function, void **parameters,
+                          void **extra);
   int (*cuStreamSynchronize)(Stream stream);
   int (*cuThreadExchangeStreamCaptureMode)(int *mode);
   /// Null in drivers before 12.0.

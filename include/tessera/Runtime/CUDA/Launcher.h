@@ -29,6 +29,9 @@ struct KernelDescription {
   /// If not 0, so many programs a multiprocessor do the work of the grid, one after the
   /// other; the grid's extents are arguments in front of the tensor maps.
   int repeatedPrograms = 0;
+  /// Whether programs wait by themselves for what the stream did before. They are then
+  /// started while the kernel before them comes to its end.
+  bool waitsForStream = false;
 };
 
 class LoadedKernel {
@@ -54,6 +57,7 @@ public:
 
 private:
   Function getFunction(int device);
+  int start(Function function, Stream stream, const int32_t grid[3], void **parameters) const;
   std::string describe(const int32_t grid[3]) const;
   [[noreturn]] void fail(int code, int device, const int32_t grid[3]) const;
 
