@@ -2,7 +2,7 @@
 
 #include "AxisFragment.h"
 
-#include "SharedTile.h"
+#include "TileExchange.h"
 #include "tessera/Layout/LayoutConversion.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -95,17 +95,18 @@ bool tessera::hasAxisBits(const LinearLayout &layout, unsigned axis, HwDim dim) 
   });
 }
 
-int64_t tessera::getPartBytes(const LinearLayout &layout, Type type) {
+int64_t tessera::getPartBytes(const LinearLayout &layout, Type type, unsigned rounds) {
   int64_t elements = 1;
   for (int64_t extent : layout.shape())
     elements *= extent;
+  elements /= rounds;
   return llvm::alignTo(elements * tilegpu::getElementBytes(getElementTypeOrSelf(type)), 16);
 }
 
 int64_t AxisExchange::getBytes(TypeRange types) const {
   int64_t bytes = 0;
   for (Type type : types)
-    bytes += getPartBytes(source, type);
+    bytes += getPartBytes(source, type, rounds);
   return bytes;
 }
 
@@ -123,19 +124,27 @@ Group AxisFragment::get(int64_t number) const {
 void AxisFragment::exchange(ThreadBuilder &thread, const AxisExchange &way, TypeRange types,
                             Value scratch) {
   // All operands are written before any is read: one barrier. Each part is its own.
-  std::vector<SharedTile> parts;
+  std::vector<TileExchange> parts;
   int64_t offset = 0;
   for (auto [type, registers] : llvm::zip_equal(types, operands)) {
-    Type element = registers.front().getType();
-    LinearLayout memory =
-        planSwizzle(way.source, way.destination, getMemoryBytes(element) * 8).layout(way.source);
-    parts.emplace_back(thread.advance(scratch, static_cast<int32_t>(offset)), memory, element);
-    parts.back().store(thread, way.source, registers);
-    offset += getPartBytes(way.source, type);
+    parts.emplace_back(thread.advance(scratch, static_cast<int32_t>(offset)), way.source,
+                       way.destination, registers.front().getType(), MatrixInstructions(),
+                       way.rounds);
+    offset += getPartBytes(way.source, type, way.rounds);
   }
-  emitBarrier(thread);
-  for (auto [part, registers] : llvm::zip_equal(parts, operands))
-    registers = part.load(thread, way.destination);
+  size_t repeats = operands.front().size() >> way.source.columns(HwDim::Reg).size();
+  SmallVector<SmallVector<Value>> exchanged(
+      operands.size(), SmallVector<Value>(repeats << way.destination.columns(HwDim::Reg).size()));
+  for (unsigned round = 0; round < way.rounds; ++round) {
+    if (round != 0)
+      emitBarrier(thread);
+    for (auto [part, registers] : llvm::zip_equal(parts, operands))
+      part.store(thread, registers, round);
+    emitBarrier(thread);
+    for (auto [part, registers] : llvm::zip_equal(parts, exchanged))
+      part.load(thread, registers, round);
+  }
+  operands = std::move(exchanged);
   layout = way.destination;
 }
 

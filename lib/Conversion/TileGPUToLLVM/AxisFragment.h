@@ -39,16 +39,17 @@ LinearLayout moveToLanes(const LinearLayout &layout, unsigned axis);
 
 bool hasAxisBits(const LinearLayout &layout, unsigned axis, HwDim dim);
 
-/// A way through shared memory.
+/// A way through shared memory, in one round or several.
 struct AxisExchange {
   LinearLayout source, destination;
+  unsigned rounds;
 
   /// Bytes of scratch for tiles of these element types, one after another.
   int64_t getBytes(mlir::TypeRange types) const;
 };
 
-/// Bytes from one operand's part of the scratch to the next.
-int64_t getPartBytes(const LinearLayout &layout, mlir::Type type);
+/// Bytes from one operand's part of the scratch to the next, where so many rounds go through it.
+int64_t getPartBytes(const LinearLayout &layout, mlir::Type type, unsigned rounds = 1);
 
 struct AxisFragment {
   LinearLayout layout;

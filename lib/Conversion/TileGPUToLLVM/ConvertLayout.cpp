@@ -15,7 +15,7 @@
 #include "ConvertLayout.h"
 
 #include "Patterns.h"
-#include "SharedTile.h"
+#include "TileExchange.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
 
@@ -181,19 +181,28 @@ SmallVector<Value> tessera::emitConversion(ThreadBuilder &thread, ValueRange reg
   return converted;
 }
 
-SmallVector<Value> tessera::emitExchange(ThreadBuilder &thread, ValueRange registers,
-                                         const LinearLayout &source,
-                                         const LinearLayout &destination, Value scratch,
-                                         MatrixInstructions matrices, bool withinWarps) {
-  Type element = registers.front().getType();
-  ExchangePlan plan = planExchange(source, destination, getMemoryBytes(element) * 8, matrices);
-  SharedTile tile(scratch, plan.memory, element, /*repeatBytes=*/0, matrices);
-  tile.store(thread, source, registers);
-  if (withinWarps)
-    thread.create<NVVM::SyncWarpOp>(thread.i32(0xffffffff));
-  else
-    emitBarrier(thread);
-  return tile.load(thread, destination);
+/// The same through shared memory at `scratch`, with the barriers between.
+static SmallVector<Value> emitExchange(ThreadBuilder &thread, ValueRange registers,
+                                       const LinearLayout &source, const LinearLayout &destination,
+                                       Value scratch, tilegpu::ConvertLayoutOp op) {
+  unsigned rounds = tilegpu::getScratchRounds(op);
+  TileExchange exchange(scratch, source, destination, registers.front().getType(),
+                        getMatrixInstructions(op), rounds);
+  auto meet = [&] {
+    if (exchange.isWithinWarps())
+      thread.create<NVVM::SyncWarpOp>(thread.i32(0xffffffff));
+    else
+      emitBarrier(thread);
+  };
+  SmallVector<Value> exchanged(getNumRegisters(op.getType()));
+  for (unsigned round = 0; round < rounds; ++round) {
+    if (round != 0)
+      meet();
+    exchange.store(thread, registers, round);
+    meet();
+    exchange.load(thread, exchanged, round);
+  }
+  return exchanged;
 }
 
 namespace {
@@ -216,11 +225,7 @@ struct ConvertLayoutPattern : TilePattern<tilegpu::ConvertLayoutOp> {
       FailureOr<Value> scratch = emitScratch(thread, op);
       if (failed(scratch))
         return failure();
-      // Lanes of one warp need not wait for other warps, unless those write the same places.
-      bool withinWarps = conversion.kind == ConversionKind::Warp &&
-                         !llvm::is_contained(source.columns(HwDim::Warp), uint64_t(0));
-      results[0] = emitExchange(thread, adaptor.getSource(), source, destination, *scratch,
-                                getMatrixInstructions(op), withinWarps);
+      results[0] = emitExchange(thread, adaptor.getSource(), source, destination, *scratch, op);
     }
     rewriter.replaceOpWithMultiple(op, std::move(results));
     return success();

@@ -7,7 +7,6 @@
 
 #include "Fragment.h"
 #include "tessera/Layout/LayoutConversion.h"
-#include "tessera/Layout/MemoryExchange.h"
 
 namespace tessera {
 
@@ -16,12 +15,6 @@ namespace tessera {
 llvm::SmallVector<mlir::Value> emitConversion(ThreadBuilder &thread, mlir::ValueRange registers,
                                               const LinearLayout &source,
                                               const LinearLayout &destination);
-
-/// The same through shared memory at `scratch`, with the barrier between.
-llvm::SmallVector<mlir::Value> emitExchange(ThreadBuilder &thread, mlir::ValueRange registers,
-                                            const LinearLayout &source,
-                                            const LinearLayout &destination, mlir::Value scratch,
-                                            MatrixInstructions matrices, bool withinWarps = false);
 
 } // namespace tessera
 

@@ -14,7 +14,7 @@
 // of the warp.
 
 #include "ScratchMemory.h"
-#include "SharedTile.h"
+#include "TileExchange.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -104,16 +104,8 @@ void StoredOperand::store(ThreadBuilder &thread, ValueRange registers, int64_t r
     stored.push_back(registers[*findRegister(tilegpu::getLayout(type), own)]);
   }
   // Nor are some threads.
-  Value isOfPiece;
-  for (HwDim dim : {HwDim::Lane, HwDim::Warp})
-    for (auto [bit, column] : llvm::enumerate(layout.columns(dim)))
-      if (column & pieceMask) {
-        Value number = dim == HwDim::Lane ? emitLaneId(thread) : emitWarpId(thread);
-        Value bitOfThread = thread.bitAnd(number, uint64_t(1) << bit);
-        auto predicate = column & wanted ? LLVM::ICmpPredicate::ne : LLVM::ICmpPredicate::eq;
-        isOfPiece = thread.both(isOfPiece, thread.compare(predicate, bitOfThread, 0));
-      }
-  emitGuarded(thread, isOfPiece, [&]() { tile->store(thread, part, stored); });
+  SliceShare share = TileSlices(layout, pieceMask, /*together=*/true).getShare(layout, piece);
+  emitGuarded(thread, emitHasShare(thread, share), [&]() { tile->store(thread, part, stored); });
 }
 
 SmallVector<Value> StoredOperand::load(ThreadBuilder &thread, Value k) const {

@@ -4,6 +4,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
+#include "tessera/Layout/ExchangeRounds.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -18,13 +19,14 @@ std::optional<AxisExchange> tessera::getReduceExchange(tile::ReduceOp op) {
   const LinearLayout &layout = tilegpu::getLayout(op.getOperandTypes().front());
   unsigned axis = op.getAxis();
   bool inWarps = hasAxisBits(layout, axis, HwDim::Warp);
+  unsigned rounds = tilegpu::getScratchRounds(op);
   if (isDeterministic(op)) {
     // The order takes the highest bits first, so everything moves before the first fold.
     // Halves of a line of odd * 2^k do not follow its bits: it has to be in one thread.
     bool lanesToo = layout.oddFactor(axis) != 1;
     if (!inWarps && !(lanesToo && hasAxisBits(layout, axis, HwDim::Lane)))
       return std::nullopt;
-    return AxisExchange{layout, moveToRegisters(layout, axis, lanesToo)};
+    return AxisExchange{layout, moveToRegisters(layout, axis, lanesToo), rounds};
   }
   if (!inWarps)
     return std::nullopt;
@@ -32,14 +34,15 @@ std::optional<AxisExchange> tessera::getReduceExchange(tile::ReduceOp op) {
       compactAxis(dropLaneBits(dropRegisterBits(layout, axis), axis), axis, /*repeats=*/1);
   // Up to three folds in registers take less time than a shuffle for each bit.
   if (folded.dimBits(axis) <= 2)
-    return AxisExchange{folded, moveToRegisters(folded, axis)};
-  return AxisExchange{folded, moveToLanes(folded, axis)};
+    return AxisExchange{folded, moveToRegisters(folded, axis), rounds};
+  return AxisExchange{folded, moveToLanes(folded, axis), rounds};
 }
 
 ScanPlan tessera::getScanPlan(tile::ScanOp op) {
   const LinearLayout &layout = tilegpu::getLayout(op.getOperandTypes().front());
   unsigned axis = op.getAxis();
   ScanPlan plan;
+  unsigned rounds = tilegpu::getScratchRounds(op);
   plan.firstWarpBit = layout.dimBits(axis);
   for (uint64_t column : layout.columns(HwDim::Warp))
     if (std::optional<unsigned> bit = getAxisBit(layout, axis, column))
@@ -52,13 +55,13 @@ ScanPlan tessera::getScanPlan(tile::ScanOp op) {
   });
   if (plan.isWhole) {
     plan.firstWarpBit = layout.dimBits(axis);
-    plan.exchange = AxisExchange{layout, moveToRegisters(layout, axis)};
+    plan.exchange = AxisExchange{layout, moveToRegisters(layout, axis), rounds};
     return plan;
   }
   LinearLayout totals =
       compactAxis(dropLaneBits(dropRegisterBits(layout, axis, plan.firstWarpBit), axis), axis,
                   layout.oddFactor(axis));
-  plan.exchange = AxisExchange{totals, moveToRegisters(totals, axis)};
+  plan.exchange = AxisExchange{totals, moveToRegisters(totals, axis), rounds};
   return plan;
 }
 
@@ -66,9 +69,10 @@ int64_t tessera::getSortBytes(tile::SortOp op) {
   const LinearLayout &layout = tilegpu::getLayout(op.getOperandTypes().front());
   if (!hasAxisBits(layout, op.getAxis(), HwDim::Warp))
     return 0;
-  int64_t bytes = getPartBytes(layout, IntegerType::get(op.getContext(), 32));
+  unsigned rounds = tilegpu::getScratchRounds(op);
+  int64_t bytes = getPartBytes(layout, IntegerType::get(op.getContext(), 32), rounds);
   for (Type type : op.getOperandTypes())
-    bytes += getPartBytes(layout, type);
+    bytes += getPartBytes(layout, type, rounds);
   return bytes;
 }
 
@@ -143,6 +147,34 @@ static int64_t getBytes(tile::DotScaledOp op) {
   return bytes;
 }
 
+//===----------------------------------------------------------------------===//
+// In how many rounds
+//===----------------------------------------------------------------------===//
+
+static SmallVector<unsigned> getRounds(const std::optional<AxisExchange> &exchange) {
+  if (!exchange)
+    return {};
+  return getPossibleRounds(exchange->source, exchange->destination);
+}
+
+static SmallVector<unsigned> getRounds(tile::ReduceOp op) {
+  return getRounds(getReduceExchange(op));
+}
+
+static SmallVector<unsigned> getRounds(tile::ScanOp op) {
+  return getRounds(getScanPlan(op).exchange);
+}
+
+/// The partner of a register is in the same slice, if that is a matter of registers alone.
+static SmallVector<unsigned> getRounds(tile::SortOp op) {
+  const LinearLayout &layout = tilegpu::getLayout(op.getOperandTypes().front());
+  return getPossibleRounds(layout, layout, /*ofAllThreads=*/true);
+}
+
+/// What goes to places that are known at run time has to be there as a whole. Products go in
+/// pieces anyway.
+static SmallVector<unsigned> getRounds(Operation *) { return {}; }
+
 namespace {
 
 template <typename Op>
@@ -152,6 +184,9 @@ struct ScratchModel : tilegpu::ScratchOpInterface::ExternalModel<ScratchModel<Op
     if (!tilegpu::getLayoutAttr(op->getOperand(0).getType()))
       return 0;
     return getBytes(cast<Op>(op));
+  }
+  unsigned getMoreRounds(Operation *op) const {
+    return tilegpu::getRoundsAfter(op, getRounds(cast<Op>(op)));
   }
 };
 

@@ -14,8 +14,7 @@
 // stable; the numbers that elements had at first decide between equal ones.
 
 #include "ScratchMemory.h"
-#include "SharedTile.h"
-#include "tessera/Layout/MemoryExchange.h"
+#include "TileExchange.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <functional>
@@ -40,7 +39,8 @@ public:
   /// single operand is ordered by a plain comparison.
   std::function<Value(Value, Value, bool ofUpper)> extremes;
   /// Where operands go when warps meet: one place each.
-  std::vector<SharedTile> memory;
+  std::vector<TileExchange> memory;
+  unsigned rounds = 1;
 
   void run();
 
@@ -109,19 +109,21 @@ SmallVector<SmallVector<Value>> Sort::getPartners(int64_t mask) {
           value = emitShuffleXor(thread, value, lanes);
     return partners;
   }
-  if (usedMemory)
-    emitBarrier(thread);
-  usedMemory = true;
-  for (auto [tile, registers] : llvm::zip(memory, values))
-    tile.store(thread, layout, registers);
-  emitBarrier(thread);
   uint64_t low = mask & ((int64_t(1) << bits) - 1);
   // Only the bits that are not a register's: a register finds its partner itself.
-  uint64_t distance = 0;
+  Place distance{};
   for (HwDim dim : {HwDim::Lane, HwDim::Warp})
-    distance |= f2::apply(layout.columns(dim), getPlaceMask(dim, low));
-  for (auto [tile, registers] : llvm::zip(memory, partners))
-    registers = tile.load(thread, layout, distance);
+    distance[static_cast<unsigned>(dim)] = getPlaceMask(dim, low);
+  for (unsigned round = 0; round < rounds; ++round) {
+    if (usedMemory)
+      emitBarrier(thread);
+    usedMemory = true;
+    for (auto [tile, registers] : llvm::zip(memory, values))
+      tile.store(thread, registers, round);
+    emitBarrier(thread);
+    for (auto [tile, registers] : llvm::zip(memory, partners))
+      tile.load(thread, registers, round, distance);
+  }
   return partners;
 }
 
@@ -247,15 +249,16 @@ struct SortPattern : TilePattern<tile::SortOp> {
       if (failed(scratch))
         return failure();
       int64_t offset = 0;
+      sort.rounds = tilegpu::getScratchRounds(op);
       for (const SmallVector<Value> &registers : sort.values) {
         Type element = registers.front().getType();
-        int64_t bytes = getMemoryBytes(element);
-        sort.memory.emplace_back(thread.advance(*scratch, static_cast<int32_t>(offset)),
-                                 planSwizzle(layout, layout, bytes * 8).layout(layout), element);
+        sort.memory.emplace_back(thread.advance(*scratch, static_cast<int32_t>(offset)), layout,
+                                 layout, element, MatrixInstructions(), sort.rounds,
+                                 /*ofAllThreads=*/true);
         int64_t elements = 1;
         for (int64_t extent : layout.shape())
           elements *= extent;
-        offset += llvm::alignTo(elements * bytes, 16);
+        offset += llvm::alignTo(elements / sort.rounds * getMemoryBytes(element), 16);
       }
     }
     sort.run();

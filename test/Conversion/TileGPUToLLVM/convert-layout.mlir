@@ -200,3 +200,134 @@ tile.func private @buffer(%x: tensor<32x8xf32, #tile>) -> tensor<32x8xf32, #tile
   tile.return %y : tensor<32x8xf32, #tile>
 }
 }
+
+// -----
+
+// In rounds, each through the same place: a register bit that both sides have tells them apart.
+#a = #tilegpu.layout<512, reg = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256]>
+#b = #tilegpu.layout<512, reg = [1, 2], lane = [128, 256, 16, 32, 64], warp = [4, 8]>
+#c = #tilegpu.layout<512, reg = [128, 256], lane = [4, 8, 16, 32, 64], warp = [1, 2]>
+#odd = #tilegpu.layout<1536, reg = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256]>
+#odd_b = #tilegpu.layout<1536, reg = [1, 2], lane = [128, 256, 16, 32, 64], warp = [4, 8]>
+module attributes {tilegpu.num_warps = 4 : i32} {
+// CHECK-LABEL: llvm.func internal @in_rounds(
+// CHECK-SAME: %[[X0:[^ ]+]]: f32, %[[X1:[^ ]+]]: f32, %[[X2:[^ ]+]]: f32, %[[X3:[^ ]+]]: f32)
+// CHECK-DAG: %[[W0:.+]] = llvm.bitcast %[[X0]] : f32 to i32
+// CHECK-DAG: llvm.insertelement %[[W0]]
+// CHECK: llvm.store %{{.+}}, %[[TO:.+]] {alignment = 8 : i64} : vector<2xi32>, !llvm.ptr<3>
+// CHECK-NEXT: nvvm.barrier
+// CHECK: llvm.load %[[FROM:.+]] {alignment = 8 : i64} : !llvm.ptr<3> -> vector<2xi32>
+// CHECK: nvvm.barrier
+// CHECK: llvm.bitcast %[[X2]] : f32 to i32
+// CHECK: llvm.store %{{.+}}, %[[TO]] {alignment = 8 : i64} : vector<2xi32>, !llvm.ptr<3>
+// CHECK-NEXT: nvvm.barrier
+// CHECK-NEXT: llvm.load %[[FROM]] {alignment = 8 : i64} : !llvm.ptr<3> -> vector<2xi32>
+// CHECK-NOT: nvvm.barrier
+// CHECK: llvm.return
+tile.func private @in_rounds(%x: tensor<512xf32, #a>) -> tensor<512xf32, #b> attributes {noinline} {
+  %y = tilegpu.convert_layout %x {tilegpu.scratch_rounds = 2 : i32} : tensor<512xf32, #a> -> tensor<512xf32, #b>
+  tile.return %y : tensor<512xf32, #b>
+}
+
+// Where there is none, half of the warps store what all load. They meet outside of branches.
+// CHECK-LABEL: llvm.func internal @in_turns(
+// CHECK: %[[BIT:.+]] = llvm.and %{{.+}}, %{{.+}} : i32
+// CHECK: %[[FIRST:.+]] = llvm.icmp "eq" %[[BIT]]
+// CHECK: scf.if %[[FIRST]] {
+// CHECK-NOT: nvvm.barrier
+// CHECK-COUNT-4: llvm.store
+// CHECK-NEXT: {{^ *}$}}
+// CHECK-NEXT: nvvm.barrier
+// CHECK: nvvm.ldmatrix %[[FROM:[^ ]+]] {{{.*}}num = 2 : i32
+// CHECK: nvvm.barrier
+// CHECK-NEXT: %[[SECOND:.+]] = llvm.icmp "eq" %[[BIT]]
+// CHECK-NEXT: scf.if %[[SECOND]] {
+// CHECK-COUNT-4: llvm.store
+// CHECK-NEXT: {{^ *}$}}
+// CHECK-NEXT: nvvm.barrier
+// CHECK-NEXT: nvvm.ldmatrix %[[FROM]] {{{.*}}num = 2 : i32
+// CHECK-NOT: nvvm.barrier
+// CHECK: llvm.return
+tile.func private @in_turns(%x: tensor<512xf32, #a>) -> tensor<512xf32, #c> attributes {noinline} {
+  %y = tilegpu.convert_layout %x {tilegpu.scratch_rounds = 2 : i32} : tensor<512xf32, #a> -> tensor<512xf32, #c>
+  tile.return %y : tensor<512xf32, #c>
+}
+
+// And some load in each round; the others keep what they have.
+// CHECK-LABEL: llvm.func internal @back_in_turns(
+// CHECK: llvm.store
+// CHECK: nvvm.barrier
+// CHECK: %[[FIRST:.+]]:4 = scf.if %{{.+}} -> (f32, f32, f32, f32) {
+// CHECK: nvvm.ldmatrix {{.*}}num = 4 : i32
+// CHECK: } else {
+// CHECK-NEXT: scf.yield
+// CHECK: nvvm.barrier
+// CHECK-COUNT-2: llvm.store
+// CHECK-NEXT: nvvm.barrier
+// CHECK: scf.if
+// CHECK: nvvm.ldmatrix {{.*}}num = 4 : i32
+// CHECK: } else {
+// CHECK-NEXT: scf.yield %[[FIRST]]#0, %[[FIRST]]#1, %[[FIRST]]#2, %[[FIRST]]#3
+// CHECK-NOT: nvvm.barrier
+// CHECK: llvm.return
+tile.func private @back_in_turns(%x: tensor<512xf32, #c>) -> tensor<512xf32, #a> attributes {noinline} {
+  %y = tilegpu.convert_layout %x {tilegpu.scratch_rounds = 2 : i32} : tensor<512xf32, #c> -> tensor<512xf32, #a>
+  tile.return %y : tensor<512xf32, #a>
+}
+
+// The repeats of an odd extent can be rounds, too.
+// CHECK-LABEL: llvm.func internal @each_repeat(
+// CHECK: llvm.store %{{.+}}, %[[TO:.+]] {alignment = 16 : i64}
+// CHECK: llvm.store %{{.+}}, %[[TO]] {alignment = 16 : i64}
+// CHECK: llvm.store %{{.+}}, %[[TO]] {alignment = 16 : i64}
+// CHECK-NOT: llvm.store
+// CHECK: llvm.return
+tile.func private @each_repeat(%x: tensor<1536xf32, #odd>) -> tensor<1536xf32, #odd_b> attributes {noinline} {
+  %y = tilegpu.convert_layout %x {tilegpu.scratch_rounds = 3 : i32} : tensor<1536xf32, #odd> -> tensor<1536xf32, #odd_b>
+  tile.return %y : tensor<1536xf32, #odd_b>
+}
+}
+
+// -----
+
+// Lanes that exchange within their warp wait for each other alone, between rounds, too.
+#rows = #tilegpu.layout<64x16, reg = [[0, 1], [0, 2], [0, 4], [0, 8]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], warp = [[32, 0]]>
+#columns = #tilegpu.layout<64x16, reg = [[0, 8], [1, 0], [2, 0], [4, 0]], lane = [[0, 1], [0, 2], [0, 4], [8, 0], [16, 0]], warp = [[32, 0]]>
+module attributes {tilegpu.num_warps = 2 : i32} {
+// CHECK-LABEL: llvm.func internal @rounds_within_warps(
+// CHECK-NOT: nvvm.barrier
+// CHECK-COUNT-3: nvvm.bar.warp.sync
+// CHECK-NOT: nvvm.ba
+// CHECK: llvm.return
+tile.func private @rounds_within_warps(%x: tensor<64x16xi32, #rows>) -> tensor<64x16xi32, #columns> attributes {noinline} {
+  %y = tilegpu.convert_layout %x {tilegpu.scratch_rounds = 2 : i32} : tensor<64x16xi32, #rows> -> tensor<64x16xi32, #columns>
+  tile.return %y : tensor<64x16xi32, #columns>
+}
+}
+
+// -----
+
+// Where memory has room for one program alone, registers need not be kept for others.
+#rows = #tilegpu.layout<256x128, reg = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [0, 64], [64, 0]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], warp = [[32, 0], [128, 0]]>
+#columns = #tilegpu.layout<256x128, reg = [[0, 32], [0, 64], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [128, 0]], lane = [[32, 0], [0, 1], [0, 2], [0, 4], [0, 8]], warp = [[64, 0], [0, 16]]>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+// CHECK: llvm.func @alone({{.*}}nvvm.minctasm = 1 : i32
+tile.func @alone(%x: f32) {
+  %s = tile.splat %x : f32 -> tensor<256x128xf32, #rows>
+  %y = tilegpu.convert_layout %s : tensor<256x128xf32, #rows> -> tensor<256x128xf32, #columns>
+  tile.return
+}
+}
+// -----
+#rows = #tilegpu.layout<128x128, reg = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], warp = [[32, 0], [64, 0]]>
+#columns = #tilegpu.layout<128x128, reg = [[0, 32], [0, 64], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], lane = [[32, 0], [0, 1], [0, 2], [0, 4], [0, 8]], warp = [[64, 0], [0, 16]]>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+// CHECK: llvm.func @together(
+// CHECK-NOT: nvvm.minctasm
+// CHECK: llvm.return
+tile.func @together(%x: f32) {
+  %s = tile.splat %x : f32 -> tensor<128x128xf32, #rows>
+  %y = tilegpu.convert_layout %s : tensor<128x128xf32, #rows> -> tensor<128x128xf32, #columns>
+  tile.return
+}
+}

@@ -63,7 +63,7 @@ module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = "sm_90a"} {
 // CHECK: nvvm.barrier
 // CHECK: scf.for
 // CHECK: nvvm.barrier
-// CHECK: llvm.icmp "ne" %[[LANE]]
+// CHECK: llvm.icmp "eq" %[[LANE]]
 // CHECK: scf.if
 tile.func private @pieces(%a: tensor<128x128xf64, #a>, %b: tensor<128x128xf64, #b>, %c: tensor<128x128xf64, #acc>) -> tensor<128x128xf64, #acc> attributes {noinline} {
   %d = tile.dot %a, %b, %c : tensor<128x128xf64, #a>, tensor<128x128xf64, #b> -> tensor<128x128xf64, #acc>

@@ -110,3 +110,27 @@ tile.func @producer(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tens
   tile.return
 }
 }
+
+// -----
+
+// What does not fit goes in rounds, as few as can be: the larger one alone where that is
+// enough, and none of those that have the memory to themselves.
+#rows = #tilegpu.layout<128x128, reg = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], warp = [[32, 0], [64, 0]]>
+#columns = #tilegpu.layout<128x128, reg = [[0, 32], [0, 64], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], lane = [[32, 0], [0, 1], [0, 2], [0, 4], [0, 8]], warp = [[64, 0], [0, 16]]>
+#shared = #tilegpu.layout<128x128, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [0, 64], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0]]>
+!ring = !tilegpu.memdesc<128x128xf32, #shared, slots = 3>
+// CHECK: module attributes {{{.*}}tilegpu.shared_bytes = 229376 : i32
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+// CHECK-LABEL: tile.func private @beside_a_ring
+tile.func private @beside_a_ring(%x: tensor<128x128xf32, #rows>, %y: tensor<128x128xf16, #rows>) attributes {noinline} {
+  // CHECK: tilegpu.convert_layout %{{.+}} {tilegpu.scratch_offset = 0 : i32}
+  %before = tilegpu.convert_layout %x : tensor<128x128xf32, #rows> -> tensor<128x128xf32, #columns>
+  %ring = tilegpu.local_alloc : () -> !ring
+  // CHECK: tilegpu.convert_layout %{{.+}} {tilegpu.scratch_offset = 196608 : i32, tilegpu.scratch_rounds = 2 : i32}
+  %z = tilegpu.convert_layout %x : tensor<128x128xf32, #rows> -> tensor<128x128xf32, #columns>
+  // CHECK: tilegpu.convert_layout %{{.+}} {tilegpu.scratch_offset = 196608 : i32} :
+  %w = tilegpu.convert_layout %y : tensor<128x128xf16, #rows> -> tensor<128x128xf16, #columns>
+  tilegpu.local_dealloc %ring : !ring
+  tile.return
+}
+}

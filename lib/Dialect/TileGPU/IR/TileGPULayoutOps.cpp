@@ -3,6 +3,7 @@
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 
 #include "mlir/IR/PatternMatch.h"
+#include "tessera/Layout/ExchangeRounds.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -82,11 +83,27 @@ bool tessera::tilegpu::needsMemory(const Conversion &conversion, int64_t bytes) 
          (conversion.kind == ConversionKind::Warp && countShuffles(conversion) > mostShuffles);
 }
 
-/// One place for each element.
+unsigned tessera::tilegpu::getScratchRounds(Operation *op) {
+  auto rounds = op->getAttrOfType<IntegerAttr>(kScratchRoundsAttr);
+  return rounds ? rounds.getInt() : 1;
+}
+
+unsigned tessera::tilegpu::getRoundsAfter(Operation *op, ArrayRef<unsigned> possible) {
+  const unsigned *more = llvm::upper_bound(possible, getScratchRounds(op));
+  return more == possible.end() ? 0 : *more;
+}
+
+/// One place for each element of a round.
 int64_t ConvertLayoutOp::getScratchBytes() {
   auto type = cast<RankedTensorType>(getType());
   int64_t bytes = getElementBytes(type.getElementType());
   Conversion conversion =
       classify(tilegpu::getLayout(getSource().getType()), tilegpu::getLayout(type));
-  return needsMemory(conversion, bytes) ? type.getNumElements() * bytes : 0;
+  return needsMemory(conversion, bytes) ? type.getNumElements() * bytes / getScratchRounds(*this)
+                                        : 0;
+}
+
+unsigned ConvertLayoutOp::getMoreRounds() {
+  return getRoundsAfter(*this, getPossibleRounds(tilegpu::getLayout(getSource().getType()),
+                                                 tilegpu::getLayout(getType())));
 }

@@ -2,6 +2,11 @@
 //
 // The allocation analysis, written down as attributes; and the error where a program
 // needs more shared memory than there is, before anything is compiled for it.
+//
+// Scratch memory can be had for less, in rounds: the op goes through it in slices. That takes
+// more barriers, so it is done where a program would not fit otherwise, and no more than
+// needed: the largest scratch that is there at the time goes in more rounds than before,
+// until all fits.
 
 #include "tessera/Analysis/SharedMemoryAllocation.h"
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
@@ -40,9 +45,11 @@ struct TileGPUAllocateSharedMemoryPass
     CallGraph calls(module);
     if (failed(calls.verifyAcyclic()))
       return signalPassFailure();
-    SharedMemoryAllocation allocation(module, calls);
-
     auto target = module->getAttrOfType<StringAttr>(kTargetAttr);
+    SharedMemoryAllocation allocation(module, calls);
+    if (target)
+      while (takeMoreRounds(allocation, calls, getSharedMemoryLimit(target)))
+        allocation = SharedMemoryAllocation(module, calls);
     for (FunctionOpInterface function : calls.getCalleesFirst())
       if (target && failed(checkLimit(function, allocation, target)))
         return signalPassFailure();
@@ -52,6 +59,12 @@ struct TileGPUAllocateSharedMemoryPass
       for (const SharedMemoryAllocation::Placed &place : allocation.getPlaces(function)) {
         if (place.interval.isFrame)
           continue;
+        if (unsigned rounds = getScratchRounds(place.interval.owner); rounds != 1) {
+          ++numInRounds;
+          place.interval.owner->emitRemark("goes through shared memory in ")
+              << rounds << " rounds of " << place.interval.bytes
+              << " bytes: there is no room for all at once";
+        }
         bool isBuffer = isa<LocalAllocOp>(place.interval.owner);
         place.interval.owner->setAttr(isBuffer ? StringRef(kSharedOffsetAttr)
                                                : StringRef(kScratchOffsetAttr),
@@ -59,6 +72,33 @@ struct TileGPUAllocateSharedMemoryPass
         ++numBuffers;
       }
     module->setAttr(kSharedBytesAttr, builder.getI32IntegerAttr(allocation.getBytes()));
+  }
+
+  /// Lets one op with scratch go in more rounds, if a function needs more than there is. False
+  /// if none does, or nothing can.
+  bool takeMoreRounds(const SharedMemoryAllocation &allocation, const CallGraph &calls,
+                      int64_t limit) {
+    using Placed = SharedMemoryAllocation::Placed;
+    for (FunctionOpInterface function : calls.getCalleesFirst()) {
+      ArrayRef<Placed> places = allocation.getPlaces(function);
+      auto sticksOut = [&](const Placed &place) {
+        return place.offset + place.interval.bytes > limit;
+      };
+      // The largest come first.
+      for (const Placed &place : places) {
+        auto scratch = dyn_cast<ScratchOpInterface>(place.interval.owner);
+        auto isInTheWay = [&](const Placed &other) {
+          return sticksOut(other) && other.interval.meets(place.interval);
+        };
+        if (!scratch || place.interval.isFrame || !llvm::any_of(places, isInTheWay))
+          continue;
+        if (unsigned rounds = scratch.getMoreRounds()) {
+          scratch->setAttr(kScratchRoundsAttr, Builder(&getContext()).getI32IntegerAttr(rounds));
+          return true;
+        }
+      }
+    }
+    return false;
   }
 
   LogicalResult checkLimit(FunctionOpInterface function, const SharedMemoryAllocation &allocation,
@@ -71,9 +111,12 @@ struct TileGPUAllocateSharedMemoryPass
                                << target.getValue() << " has at most " << limit
                                << "; use smaller tiles, or fewer of them at once";
     for (const SharedMemoryAllocation::Placed &place :
-         allocation.getPlaces(function).take_front(kNamedBuffers))
-      error.attachNote(place.interval.owner->getLoc())
-          << place.interval.bytes << " bytes to " << describe(place.interval.owner);
+         allocation.getPlaces(function).take_front(kNamedBuffers)) {
+      Diagnostic &note = error.attachNote(place.interval.owner->getLoc());
+      note << place.interval.bytes << " bytes to " << describe(place.interval.owner);
+      if (unsigned rounds = getScratchRounds(place.interval.owner); rounds != 1)
+        note << ", in " << rounds << " rounds";
+    }
     return error;
   }
 };

@@ -8,6 +8,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tessera/Analysis/SharedMemoryAllocation.h"
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -203,7 +204,9 @@ LogicalResult TileGPUAssignLayoutsPass::run(tile::FuncOp function, const LayoutR
   if (function.isExternal())
     return success();
 
-  LayoutCosts costs(warps, MatrixInstructions::ofCapability(getCapability(function)));
+  auto target = getOperation()->getAttrOfType<StringAttr>(kTargetAttr);
+  LayoutCosts costs(warps, MatrixInstructions::ofCapability(getCapability(function)),
+                    getSharedMemoryLimit(target ? target.getValue() : ""));
   CheapTiles cheap;
   LayoutGraph graph(rules, costs, cheap);
   if (failed(graph.build(function)))

@@ -3,6 +3,8 @@
 #include "LayoutCosts.h"
 
 #include "LayoutRules.h"
+#include "tessera/Layout/ExchangeRounds.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -24,7 +26,7 @@ static unsigned countColumns(const LinearLayout &layout, HwDim dim, uint64_t mas
 
 double LayoutCosts::convert(int64_t bytes, LayoutAttr from, LayoutAttr to) const {
   double words = std::max<int64_t>(1, bytes / 4);
-  double read = from.getNumRegisters(), written = to.getNumRegisters();
+  double written = to.getNumRegisters();
   Conversion conversion = classify(from.getLayout(), to.getLayout());
   if (conversion.kind == ConversionKind::Rename)
     return 0;
@@ -32,10 +34,17 @@ double LayoutCosts::convert(int64_t bytes, LayoutAttr from, LayoutAttr to) const
     return warps * written * words;
   if (!needsMemory(conversion, bytes))
     return warps * written * words * kShuffle * countShuffles(conversion);
-  ExchangePlan plan = planExchange(from.getLayout(), to.getLayout(), bytes * 8, matrices);
-  double repeats = read / (uint64_t(1) << from.getLayout().columns(HwDim::Reg).size());
   double wait = conversion.kind == ConversionKind::Warp ? kMeetLanes : kMeetWarps;
-  return warps * repeats * plan.getCost() + wait;
+  // As few rounds as can be, should nothing else be there.
+  int64_t total = bytes;
+  for (int64_t extent : from.getLayout().shape())
+    total *= extent;
+  SmallVector<unsigned> possible = getPossibleRounds(from.getLayout(), to.getLayout());
+  const unsigned *fitting = llvm::lower_bound(possible, llvm::divideCeil(total, memory));
+  unsigned rounds = fitting == possible.end() ? possible.back() : *fitting;
+  RoundedExchange exchange =
+      planRounds(from.getLayout(), to.getLayout(), bytes * 8, matrices, rounds);
+  return warps * exchange.cost + wait * rounds;
 }
 
 double LayoutCosts::ofConversion(Type element, LayoutAttr from, LayoutAttr to) {

@@ -15,7 +15,9 @@ namespace tessera::tilegpu {
 
 class LayoutCosts {
 public:
-  LayoutCosts(unsigned warps, MatrixInstructions matrices) : warps(warps), matrices(matrices) {}
+  /// `memory`: bytes of shared memory that a program can have.
+  LayoutCosts(unsigned warps, MatrixInstructions matrices, int64_t memory)
+      : warps(warps), matrices(matrices), memory(memory) {}
 
   /// One run of the op with this label (LayoutRules.h).
   double ofOp(mlir::Operation *op, LayoutAttr label);
@@ -32,6 +34,7 @@ private:
 
   unsigned warps;
   MatrixInstructions matrices;
+  int64_t memory;
   AccessAnalysis analysis;
   llvm::DenseMap<mlir::Operation *, AccessPattern> patterns;
   llvm::DenseMap<std::tuple<LayoutAttr, LayoutAttr, int64_t>, double> conversions;

@@ -36,6 +36,8 @@ inline constexpr llvm::StringLiteral kDeterministicAttr = "tilegpu.deterministic
 /// Exponentials of f32 below 2^-126 may be zero.
 inline constexpr llvm::StringLiteral kFlushResultsAttr = "tilegpu.flush_results";
 inline constexpr llvm::StringLiteral kScratchOffsetAttr = "tilegpu.scratch_offset";
+/// On an op with scratch: in how many rounds it goes through it, if not in one (i32).
+inline constexpr llvm::StringLiteral kScratchRoundsAttr = "tilegpu.scratch_rounds";
 /// On a kernel's argument: what its tensor map is (TensorMapAttr).
 inline constexpr llvm::StringLiteral kTensorMapAttr = "tilegpu.tensor_map";
 /// On a kernel, and on the module once the kernel is an llvm.func: an affine map, of whose
@@ -84,6 +86,13 @@ unsigned countShuffles(const Conversion &conversion);
 
 /// Whether a conversion of elements of so many bytes goes through shared memory.
 bool needsMemory(const Conversion &conversion, int64_t bytes);
+
+/// In how many rounds an op goes through its scratch (kScratchRoundsAttr).
+unsigned getScratchRounds(mlir::Operation *op);
+
+/// The first of `possible` numbers of rounds, in ascending order, that is more than the op has
+/// now; 0 if there is none.
+unsigned getRoundsAfter(mlir::Operation *op, llvm::ArrayRef<unsigned> possible);
 
 /// Bytes that an element of a tile takes in memory: one for i1, eight for a pointer.
 int64_t getElementBytes(mlir::Type element);

@@ -11,11 +11,16 @@ def TileGPU_ScratchOpInterface : OpInterface<"ScratchOpInterface"> {
   let cppNamespace = "::tessera::tilegpu";
   let description = [{
     An op whose lowering needs shared memory of its own while it runs. Where it lies
-    is `tilegpu.scratch_offset` on the op, set by tilegpu-allocate-shared-memory.
+    is `tilegpu.scratch_offset` on the op, set by tilegpu-allocate-shared-memory; and
+    `tilegpu.scratch_rounds`, where it is to go through it in slices, one after another,
+    because there is no room for everything at once.
     Ops of other dialects get the interface attached by whoever lowers them.
   }];
   let methods = [
-    InterfaceMethod<"Bytes of shared memory needed, 0 for none.", "int64_t", "getScratchBytes">,
+    InterfaceMethod<"Bytes of shared memory needed in as many rounds as the op has, 0 for none.",
+                    "int64_t", "getScratchBytes">,
+    InterfaceMethod<"The next larger number of rounds, in which it needs less; 0 for none.",
+                    "unsigned", "getMoreRounds", (ins), "", "return 0;">,
   ];
 }
 

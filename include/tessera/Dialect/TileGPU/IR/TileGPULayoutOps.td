@@ -6,12 +6,12 @@
 include "tessera/Dialect/TileGPU/IR/TileGPUOpBase.td"
 
 def TileGPU_ConvertLayoutOp : TileGPU_Op<"convert_layout", [Pure, Tile_SameElements,
-    DeclareOpInterfaceMethods<TileGPU_ScratchOpInterface>]> {
+    DeclareOpInterfaceMethods<TileGPU_ScratchOpInterface, ["getMoreRounds"]>]> {
   let summary = "The same tile, spread over threads in another way";
   let description = [{
     How far the elements travel follows from the two layouts
     (Layout/LayoutConversion.h): not at all, between lanes, or between warps through
-    shared memory.
+    shared memory, at once or in rounds (Layout/ExchangeRounds.h).
 
     Rules: (C1) operand and result differ in layout alone; (C2) both have a layout,
     not `#tilegpu.unassigned`; (C3) they are for the same number of warps, that of

@@ -352,7 +352,9 @@ def TileGPUAllocateSharedMemoryPass : Pass<"tilegpu-allocate-shared-memory", "::
     static: `tilegpu.shared_offset` on an alloc, `tilegpu.scratch_offset` on an op with
     scratch, and `tilegpu.shared_bytes` on the module say where and how much.
 
-    More than the target has is an error here, with the largest buffers and their
+    Where that is more than the target has, scratch is taken in rounds, the largest first:
+    `tilegpu.scratch_rounds` on an op says in how many slices it goes through its scratch.
+    If it is still too much that is an error here, with the largest buffers and their
     source lines.
 
     ```mlir
@@ -365,6 +367,7 @@ def TileGPUAllocateSharedMemoryPass : Pass<"tilegpu-allocate-shared-memory", "::
   }];
   let statistics = [
     Statistic<"numBuffers", "buffers", "Number of buffers placed">,
+    Statistic<"numInRounds", "in-rounds", "Number of ops that use their scratch in rounds">,
   ];
 }
 

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tiles that are too large to change their layout at once: a slice goes after the other.
+
+On the simulator, which knows races and counts banks, and on a GPU if there is one. That
+kernels need rounds is seen from their remarks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from execution.running import Runner
+from gpu.test_pipelines import matmul
+
+import tessera
+import tessera.gpu
+import tessera.language as tl
+from tessera.compiler import toolchain
+
+TARGETS = ["sm_80", "sm_90a"]
+on_gpus = pytest.mark.parametrize("run", ["simulator", "cuda"], indirect=True)
+
+
+@tessera.jit
+def transpose(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr):
+    i, j = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :]
+    tl.store(out_ptr + j * M + i, tl.load(x_ptr + i * N + j))
+
+
+@tessera.jit
+def sums(x_ptr, rows_ptr, columns_ptr, M: tl.constexpr, N: tl.constexpr):
+    i, j = tl.arange(0, M), tl.arange(0, N)
+    x = tl.load(x_ptr + i[:, None] * N + j[None, :])
+    tl.store(rows_ptr + i, tl.sum(x, axis=1))
+    tl.store(columns_ptr + j, tl.sum(x, axis=0))
+
+
+@tessera.jit
+def running_sums(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr):
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    tl.store(out_ptr + at, tl.cumsum(tl.load(x_ptr + at), axis=0))
+
+
+@tessera.jit
+def sort(x_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out_ptr + i, tl.sort(tl.load(x_ptr + i)))
+
+
+def find_rounds(kernel: Any, signature: str, **options: Any) -> list[str]:
+    """The remarks on what goes through shared memory in rounds."""
+    compiled = tessera.compile(kernel, signature, **options)
+    return [text for text in compiled.remarks if "goes through shared memory in" in text]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    "shape, dtype", [((256, 256), "f4"), ((128, 256), "f8"), ((192, 512), "f4"), ((512, 512), "i1")]
+)
+def test_conversions(rng, target, shape, dtype):
+    x = rng.integers(-100, 100, shape).astype(dtype)
+    out = np.zeros(shape[::-1], dtype)
+    simulation = tessera.gpu.simulate(transpose)[(1,)](
+        x, out, M=shape[0], N=shape[1], num_warps=16, target=target
+    )
+    simulation.check()
+    np.testing.assert_array_equal(out, x.T)
+    # What goes at once meets in no bank, as if all did.
+    wavefronts = sum(access.wavefronts for access in simulation.shared)
+    assert 0 < wavefronts == sum(access.ideal for access in simulation.shared)
+
+
+@on_gpus
+@pytest.mark.parametrize("warps", [8, 16])
+@pytest.mark.parametrize("shape", [(256, 256), (200, 256)])
+def test_results_of_large_products(run: Runner, rng, shape, warps):
+    if run.target == "cuda" and warps == 16:
+        pytest.skip("the sums alone are all registers of a multiprocessor (E063)")
+    (M, N), K = shape, 96
+    a = rng.integers(-4, 5, (M, K)).astype("f2")
+    b = rng.integers(-4, 5, (K, N)).astype("f2")
+    c = np.full((M, N), np.nan, "f4")
+    run(matmul, (1, 1), a, b, c, M, N, K, K, 1, N, 1, BM=256, BN=256, BK=32, num_warps=warps)
+    np.testing.assert_array_equal(c, a.astype("f8") @ b.astype("f8"))
+
+
+@on_gpus
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_reductions(run: Runner, rng, deterministic):
+    x = rng.integers(-9, 10, (256, 256)).astype("f4")
+    rows, columns = np.zeros(256, "f4"), np.zeros(256, "f4")
+    run(sums, (1,), x, rows, columns, M=256, N=256, num_warps=16, deterministic=deterministic)
+    np.testing.assert_array_equal(rows, x.sum(1))
+    np.testing.assert_array_equal(columns, x.sum(0))
+
+
+@on_gpus
+def test_scans(run: Runner, rng):
+    x = rng.integers(-9, 10, (256, 256)).astype("f4")
+    out = np.zeros_like(x)
+    run(running_sums, (1,), x, out, M=256, N=256, num_warps=16)
+    np.testing.assert_array_equal(out, x.cumsum(0))
+
+
+@on_gpus
+@pytest.mark.parametrize("n", [32768, 49152])
+def test_sorts(run: Runner, rng, n):
+    x = rng.integers(-1000, 1000, n).astype("f4")
+    out = np.zeros_like(x)
+    run(sort, (1,), x, out, N=n, num_warps=32)
+    np.testing.assert_array_equal(out, np.sort(x))
+
+
+@pytest.mark.skipif(not toolchain.find_ptxas(), reason="there is no ptxas")
+def test_what_goes_in_rounds():
+    tile = "*fp32:16, *fp32:16, 256, 256"
+    assert find_rounds(transpose, tile, target="sm_90a", num_warps=16)
+    assert find_rounds(running_sums, tile, target="sm_90a", num_warps=16)
+    sums_of = "*fp32:16, *fp32:16, *fp32:16, 256, 256"
+    assert find_rounds(sums, sums_of, target="sm_90a", num_warps=16, deterministic=True)
+    assert find_rounds(sort, "*fp32:16, *fp32:16, 32768", target="sm_90a", num_warps=32)
+    product = "*fp16:16, *fp16:16, *fp32:16, " + "i32:16, " * 4 + "1, i32:16, 1, 256, 256, 32"
+    assert find_rounds(matmul, product, target="sm_80", num_warps=8)
+    # What fits goes at once.
+    assert not find_rounds(transpose, "*fp32:16, *fp32:16, 128, 128", target="sm_90a", num_warps=16)
