@@ -12,6 +12,7 @@
 #include "tessera/Target/LLVMIR/LLVMIR.h"
 #include "tessera/Target/NVPTX/NVPTXTarget.h"
 #include "tessera/Target/NVPTX/Ptxas.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
 
@@ -111,13 +112,24 @@ static void limitRegisters(std::string &ptx, int registers) {
   ptx = std::move(limited);
 }
 
-/// What ptxas says of wgmma is about products, but it names no line: that of the first one.
-static std::string addPlace(const std::string &warning, llvm::ArrayRef<std::string> remarks) {
-  if (llvm::StringRef(warning).contains("wgmma"))
-    for (llvm::StringRef remark : remarks)
-      if (remark.ends_with("by wgmma"))
-        return remark.split(": product").first.str() + ": " + warning;
-  return warning;
+/// What ptxas says of wgmma is about products. It names a line of the PTX, or none before
+/// version 13.1: then any of the products may be meant.
+static std::string addPlace(const std::string &warning, llvm::StringRef ptx,
+                            llvm::ArrayRef<std::string> remarks) {
+  llvm::StringRef text = warning;
+  if (!text.contains("wgmma") && !text.contains("GMMA"))
+    return warning;
+  unsigned line = 0;
+  llvm::StringRef behind = text.split(" line ").second;
+  if (!behind.consumeInteger(10, line))
+    if (std::string place = findSourcePlace(ptx, line); !place.empty())
+      return place + ": " + warning;
+  llvm::SmallVector<llvm::StringRef> places;
+  for (llvm::StringRef remark : remarks)
+    if (remark.ends_with("by wgmma"))
+      places.push_back(remark.split(": product").first);
+  places.erase(std::unique(places.begin(), places.end()), places.end());
+  return places.empty() ? warning : llvm::join(places, " or ") + ": " + warning;
 }
 
 PtxasOptions CUDACompilation::getPtxasOptions() const {
@@ -176,7 +188,7 @@ std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<ll
   }
   std::vector<std::string> warnings;
   for (const std::string &warning : assembled.warnings)
-    warnings.push_back(addPlace(warning, metadata.remarks));
+    warnings.push_back(addPlace(warning, ptx, metadata.remarks));
   llvm::append_range(metadata.remarks, warnings);
   record("cubin");
   if (!options.dumpDir.empty())

@@ -117,6 +117,42 @@ def test_the_choice_is_told_with_its_line(target, how):
     assert remark.startswith(f"{__file__}:{line}:") and how in remark
 
 
+@tessera.jit
+def two_products(a_ptr, b_ptr, c_ptr, d_ptr, K):
+    rows, ks = tl.arange(0, 64), tl.arange(0, 64)
+    acc = tl.zeros((64, 64), tl.float32)
+    for k in range(0, K, 64):
+        a = tl.load(a_ptr + rows[:, None] * K + (k + ks)[None, :])
+        acc = tl.dot(a, tl.load(b_ptr + (k + ks)[:, None] * 64 + rows[None, :]), acc)
+    tl.store(c_ptr + rows[:, None] * 64 + rows[None, :], acc)
+    b = tl.load(b_ptr + ks[:, None] * 64 + rows[None, :])
+    tl.store(d_ptr + rows[:, None] * 64 + rows[None, :], tl.dot(acc.to(tl.float16), b))
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_what_ptxas_says_of_a_product_has_its_line(tmp_path, which):
+    """One of the two products has a sum written to while it is under way."""
+    arguments = "*fp16:16, *fp16:16, *fp32:16, *fp32:16, i32:16"
+    ptx = tessera.compile(two_products, arguments, target="sm_90a").asm["ptx"].splitlines()
+    issued = [number for number, line in enumerate(ptx) if "wgmma.mma_async" in line]
+    at = issued[which * len(issued) // 2]
+    register = re.search(r"\{(%r\d+)", ptx[at])
+    assert register is not None
+    end = next(number for number in range(at, len(ptx)) if "end inline asm" in ptx[number])
+    ptx.insert(end + 1, f"mov.b32 {register[1]}, 0f3F800000;")
+    (tmp_path / "two_products.ptx.ptx").write_text("\n".join(ptx))
+    with tessera.settings.override(override_dir=str(tmp_path)):
+        kernel = tessera.compile(two_products, arguments, target="sm_90a")
+    told = [remark for remark in kernel.remarks if "(C75" in remark]
+    first = two_products.fn.__code__.co_firstlineno
+    place = f"{__file__}:{first + (6 if which == 0 else 9)}:"
+    # ptxas 13.0 tells the line of what it inserts, not that of what it serialises.
+    assert (told or which == 0) and all(
+        remark.startswith(place) or " or " in remark for remark in told
+    )
+    assert which == 0 or any(remark.startswith(place) for remark in told)
+
+
 @pytest.mark.parametrize("tensor_maps", [False, True])
 def test_a_limit_of_registers_is_kept(tensor_maps):
     kernel = build("bf16", "sm_90a", (128, 256, 64), 8, maxnreg=160, tensor_maps=tensor_maps)
