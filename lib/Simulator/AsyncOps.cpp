@@ -4,6 +4,7 @@
 // cp.async and its groups. When the bytes arrive is decided by the seed.
 
 #include "Decoder.h"
+#include "InlinePTX.h"
 #include "MemoryOps.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -81,7 +82,31 @@ void waitForGroups(Warp &warp, const Instr &instr, Lanes lanes) {
   });
 }
 
+/// How soon lines may leave a cache is nothing that is simulated.
+void makePolicy(Warp &warp, const Instr &instr, Lanes lanes) {
+  uint64_t *policies = warp.out(instr, 0);
+  forEachLane(lanes, [&](unsigned lane) { policies[lane] = 0; });
+}
+
 } // namespace
+
+bool simulator::decodeAsyncPTX(Decoder &decoder, const PTXInstr &instr) {
+  ArrayRef<StringRef> words = instr.words;
+  ArrayRef<PTXOperand> operands = instr.operands;
+  if (words.front() == "createpolicy" && operands.size() == 1) {
+    decoder.emit(makePolicy, operands.front().registers, {});
+    return true;
+  }
+  // cp.async.cg.shared.global.L2::cache_hint [to], [from], bytes{, size}, policy
+  if (words.size() < 5 || words[0] != "cp" || words[1] != "async" || words[3] != "shared" ||
+      operands.size() < 4)
+    return false;
+  auto scalar = [&](size_t number) { return operands[number].registers.front(); };
+  int64_t bytes = operands[2].offset;
+  Register size = operands.size() > 4 ? scalar(3) : decoder.constant(bytes);
+  decoder.emit(copyAsync, {}, {scalar(0), scalar(1), size}, Flow::Memory).immediate = bytes;
+  return true;
+}
 
 bool simulator::decodeAsync(Decoder &decoder, Operation &op) {
   return llvm::TypeSwitch<Operation *, bool>(&op)

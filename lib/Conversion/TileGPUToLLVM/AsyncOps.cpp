@@ -5,14 +5,20 @@
 // SharedTile would store them, in runs that AccessPlan would load at once.
 //
 // A lane that is masked off asks for no bytes, and gets zeros.
+//
+// Hints about caches: `.ca` and `.cg` are part of the instruction, but only pieces of 16 bytes
+// can pass the first-level cache. What is to leave early or stay (`.cs` and eviction policies)
+// is an operand.
 
 #include "AsyncOps.h"
 
 #include "AccessPlan.h"
+#include "InlinePTX.h"
 #include "Patterns.h"
 #include "SharedTile.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -65,12 +71,41 @@ static int64_t countElementsPerCopy(tilegpu::AsyncCopyOp op) {
   return width;
 }
 
+Value tessera::emitCachePolicy(ThreadBuilder &thread, const tilegpu::CopyHints &hints) {
+  tile::EvictionPolicy policy = hints.getPolicy();
+  if (policy == tile::EvictionPolicy::Normal)
+    return {};
+  std::string text =
+      "createpolicy.fractional.L2::" + tile::stringifyEvictionPolicy(policy).str() + ".b64 $0;";
+  // The same number everywhere. It is made where the function begins: LLVM moves no text out of
+  // the branch of a copy, and makes one of many.
+  OpBuilder &builder = thread.getBuilder();
+  OpBuilder::InsertionGuard guard(builder);
+  Operation *function = builder.getInsertionBlock()->getParentOp();
+  while (!isa<FunctionOpInterface>(function))
+    function = function->getParentOp();
+  builder.setInsertionPointToStart(&function->getRegion(0).front());
+  MLIRContext *context = builder.getContext();
+  return thread
+      .create<LLVM::InlineAsmOp>(TypeRange(thread.intType(64)), ValueRange(), text, "=l",
+                                 /*has_side_effects=*/false,
+                                 /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                                 LLVM::AsmDialectAttr::get(context, LLVM::AsmDialect::AD_ATT),
+                                 /*operand_attrs=*/ArrayAttr())
+      .getRes();
+}
+
 void tessera::replaceNarrowCopies(ModuleOp module) {
   SmallVector<tilegpu::AsyncCopyOp> narrow;
   module.walk([&](tilegpu::AsyncCopyOp op) {
     int64_t bytes = tilegpu::getElementBytes(op.getBuffer().getType().getElementType());
-    if (countElementsPerCopy(op) * bytes < kNarrowestCopy)
+    bytes *= countElementsPerCopy(op);
+    if (bytes < kNarrowestCopy)
       narrow.push_back(op);
+    else if (bytes < kWidestAccess &&
+             tilegpu::CopyHints::attachedTo(op).cache == tile::CacheModifier::CG)
+      op.emitRemark("is kept in the first-level cache, too: copies of ")
+          << bytes << " bytes cannot pass it, those of 16 can";
   });
   for (tilegpu::AsyncCopyOp op : narrow) {
     op.emitRemark("is copied at once, not asynchronously: no 4 bytes of it lie side by side in "
@@ -82,6 +117,9 @@ void tessera::replaceNarrowCopies(ModuleOp module) {
       builder.setInsertionPointToStart(branch.thenBlock());
     }
     auto load = tile::LoadOp::create(builder, op.getLoc(), op.getPtr(), op.getMask());
+    tilegpu::CopyHints hints = tilegpu::CopyHints::attachedTo(op);
+    load.setCache(hints.cache);
+    load.setEvict(hints.evict);
     if (Attribute access = op->getAttr(kAccessAttr))
       load->setAttr(kAccessAttr, access);
     tilegpu::LocalStoreOp::create(builder, op.getLoc(), load, op.getBuffer());
@@ -122,12 +160,24 @@ private:
     Value size;
     if (op.getMask())
       size = thread.select(adaptor.getMask()[number], thread.i32(bytes), thread.i32(0));
-    // What is this wide is not kept in L1: nobody reads it there again.
-    auto cache =
-        bytes == kWidestAccess ? NVVM::LoadCacheModifierKind::CG : NVVM::LoadCacheModifierKind::CA;
+    // What is this wide is not kept in L1, unless it shall be: nobody reads it there again.
+    tilegpu::CopyHints hints = tilegpu::CopyHints::attachedTo(op);
+    auto cache = bytes == kWidestAccess && hints.cache != tile::CacheModifier::CA
+                     ? NVVM::LoadCacheModifierKind::CG
+                     : NVVM::LoadCacheModifierKind::CA;
     Value to = thread.advance(access.pointer, static_cast<int32_t>(first * each));
-    thread.create<NVVM::CpAsyncOp>(to, adaptor.getPtr()[number], static_cast<uint32_t>(bytes),
-                                   cache, size);
+    Value from = adaptor.getPtr()[number], policy = emitCachePolicy(thread, hints);
+    if (!policy) {
+      thread.create<NVVM::CpAsyncOp>(to, from, static_cast<uint32_t>(bytes), cache, size);
+      return;
+    }
+    InlinePTX instruction(thread);
+    std::string text = "cp.async." + stringifyLoadCacheModifierKind(cache).str() +
+                       ".shared.global.L2::cache_hint [" + instruction.addOperand(to) + "], [";
+    text += instruction.addOperand(from) + "], " + std::to_string(bytes);
+    if (size)
+      text += ", " + instruction.addOperand(size);
+    instruction.emit(text + ", " + instruction.addOperand(policy) + ";");
   }
 };
 

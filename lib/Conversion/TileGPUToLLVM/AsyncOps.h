@@ -5,7 +5,9 @@
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_ASYNCOPS_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_ASYNCOPS_H
 
+#include "ThreadBuilder.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "tessera/Dialect/TileGPU/IR/CopyHints.h"
 
 namespace tessera {
 
@@ -13,6 +15,10 @@ namespace tessera {
 /// remark. The waits and barriers behind them order that too. To be called after
 /// planAccesses.
 void replaceNarrowCopies(mlir::ModuleOp module);
+
+/// The operand by which a copy says how soon its lines may leave the second-level cache; null
+/// without such a hint.
+mlir::Value emitCachePolicy(ThreadBuilder &thread, const tilegpu::CopyHints &hints);
 
 } // namespace tessera
 

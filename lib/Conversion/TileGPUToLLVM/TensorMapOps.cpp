@@ -3,6 +3,7 @@
 // Copies by tensor maps: an instruction for each box of the tile. Instructions count
 // coordinates from the innermost dimension.
 
+#include "AsyncOps.h"
 #include "Patterns.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -44,11 +45,12 @@ struct TMALoadPattern : TilePattern<tilegpu::TMALoadOp> {
   LogicalResult matchAndRewrite(tilegpu::TMALoadOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread(rewriter, op.getLoc());
+    Value policy = emitCachePolicy(thread, tilegpu::CopyHints::attachedTo(op));
     for (const BoxCopy &copy :
          getCopies(thread, op.getBuffer().getType(), adaptor.getBuffer(), adaptor.getCoordinates()))
       thread.create<NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp>(
           copy.pointer, adaptor.getMap(), copy.coordinates, adaptor.getBarrier(),
-          /*im2colOffsets=*/ValueRange(), /*multicastMask=*/Value(), /*l2CacheHint=*/Value(),
+          /*im2colOffsets=*/ValueRange(), /*multicastMask=*/Value(), /*l2CacheHint=*/policy,
           NVVM::TMALoadMode::TILE, /*isCTAOnly=*/true, NVVM::CTAGroupKindAttr(),
           /*predicate=*/Value());
     rewriter.eraseOp(op);
@@ -68,10 +70,11 @@ struct TMAStorePattern : TilePattern<tilegpu::TMAStoreOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread(rewriter, op.getLoc());
     emitByOne(thread, [&] {
+      Value policy = emitCachePolicy(thread, tilegpu::CopyHints::attachedTo(op));
       for (const BoxCopy &copy : getCopies(thread, op.getBuffer().getType(), adaptor.getBuffer(),
                                            adaptor.getCoordinates()))
         thread.create<NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp>(
-            adaptor.getMap(), copy.pointer, copy.coordinates, /*l2CacheHint=*/Value(),
+            adaptor.getMap(), copy.pointer, copy.coordinates, /*l2CacheHint=*/policy,
             NVVM::TMAStoreMode::TILE, /*predicate=*/Value());
     });
     rewriter.eraseOp(op);

@@ -91,20 +91,87 @@ module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = "sm_80"} {
     %qi = tile.addptr %qs, %i : tensor<256x!tile.ptr<f32>, #fours>, tensor<256xi32, #fours>
     %rs = tile.splat %r : !tile.ptr<f32> -> tensor<256x!tile.ptr<f32>, #fours>
     %ri = tile.addptr %rs, %i : tensor<256x!tile.ptr<f32>, #fours>, tensor<256xi32, #fours>
-    %a = tilegpu.local_alloc {tilegpu.shared_offset = 0 : i32} : () -> !tilegpu.memdesc<256xf16, #shared>
-    %b = tilegpu.local_alloc {tilegpu.shared_offset = 512 : i32} : () -> !tilegpu.memdesc<256xf32, #shared>
     // CHECK: nvvm.cp.async.shared.global %{{.+}}, %{{.+}}, 8, cache =  ca :
     // CHECK-NOT: nvvm.cp.async
-    tilegpu.async_copy %pi, %a : tensor<256x!tile.ptr<f16>, #fours>, !tilegpu.memdesc<256xf16, #shared>
+    %b0 = tilegpu.local_alloc {tilegpu.shared_offset = 0 : i32} : () -> !tilegpu.memdesc<256xf16, #shared>
+    tilegpu.async_copy %pi, %b0 : tensor<256x!tile.ptr<f16>, #fours>, !tilegpu.memdesc<256xf16, #shared>
     // CHECK: nvvm.cp.async.commit.group
     tilegpu.async_commit
     // CHECK-COUNT-2: nvvm.cp.async.shared.global %{{.+}}, %{{.+}}, 8, cache =  ca :
     // CHECK-NOT: nvvm.cp.async.shared
-    tilegpu.async_copy %qi, %b : tensor<256x!tile.ptr<f32>, #fours>, !tilegpu.memdesc<256xf32, #shared>
+    %b1 = tilegpu.local_alloc {tilegpu.shared_offset = 1024 : i32} : () -> !tilegpu.memdesc<256xf32, #shared>
+    tilegpu.async_copy %qi, %b1 : tensor<256x!tile.ptr<f32>, #fours>, !tilegpu.memdesc<256xf32, #shared>
     // CHECK: nvvm.cp.async.commit.group
     tilegpu.async_commit
     // CHECK: nvvm.cp.async.shared.global %{{.+}}, %{{.+}}, 16, cache =  cg :
-    tilegpu.async_copy %ri, %b : tensor<256x!tile.ptr<f32>, #fours>, !tilegpu.memdesc<256xf32, #shared>
+    %b2 = tilegpu.local_alloc {tilegpu.shared_offset = 2048 : i32} : () -> !tilegpu.memdesc<256xf32, #shared>
+    tilegpu.async_copy %ri, %b2 : tensor<256x!tile.ptr<f32>, #fours>, !tilegpu.memdesc<256xf32, #shared>
+    tilegpu.async_commit
+    tile.return
+  }
+}
+
+// -----
+
+// What a load says of caches its copies say, too. What is to leave first or last is an operand,
+// made once; what is streamed leaves first. Narrow copies have no way past the first level.
+
+#fours = #tilegpu.layout<256, reg = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128]>
+#shared = #tilegpu.layout<256, offset = [1, 2, 4, 8, 16, 32, 64, 128]>
+module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = "sm_80"} {
+  // CHECK-LABEL: llvm.func @hints(
+  // CHECK-DAG: %[[FIRST:.+]] = llvm.inline_asm asm_dialect = att "createpolicy.fractional.L2::evict_first.b64 $0;", "=l"
+  // CHECK-DAG: %[[LAST:.+]] = llvm.inline_asm asm_dialect = att "createpolicy.fractional.L2::evict_last.b64 $0;", "=l"
+  tile.func @hints(%p: !tile.ptr<f16> {tile.divisibility = 8 : i64}, %r: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %n: i32 {tile.divisibility = 16 : i64}) {
+    %i = tile.range 0 to 256 : tensor<256xi32, #fours>
+    %ns = tile.splat %n : i32 -> tensor<256xi32, #fours>
+    %m = arith.cmpi slt, %i, %ns : tensor<256xi32, #fours>
+    %ps = tile.splat %p : !tile.ptr<f16> -> tensor<256x!tile.ptr<f16>, #fours>
+    %pi = tile.addptr %ps, %i : tensor<256x!tile.ptr<f16>, #fours>, tensor<256xi32, #fours>
+    %rs = tile.splat %r : !tile.ptr<f32> -> tensor<256x!tile.ptr<f32>, #fours>
+    %ri = tile.addptr %rs, %i : tensor<256x!tile.ptr<f32>, #fours>, tensor<256xi32, #fours>
+    // CHECK: "cp.async.cg.shared.global.L2::cache_hint [$0], [$1], 16, $2;", "l,l,l" %{{.+}}, %{{.+}}, %[[FIRST]] :
+    %b0 = tilegpu.local_alloc {tilegpu.shared_offset = 0 : i32} : () -> !tilegpu.memdesc<256xf32, #shared>
+    tilegpu.async_copy %ri, %b0 {tilegpu.evict = "evict_first"} : tensor<256x!tile.ptr<f32>, #fours>, !tilegpu.memdesc<256xf32, #shared>
+    // CHECK: "cp.async.cg.shared.global.L2::cache_hint [$0], [$1], 16, $2, $3;", "l,l,r,l" %{{.+}}, %{{.+}}, %{{.+}}, %[[FIRST]] :
+    %b1 = tilegpu.local_alloc {tilegpu.shared_offset = 1024 : i32} : () -> !tilegpu.memdesc<256xf32, #shared>
+    tilegpu.async_copy %ri, %b1 mask %m {tilegpu.cache = "cs"} : tensor<256x!tile.ptr<f32>, #fours>, !tilegpu.memdesc<256xf32, #shared>, tensor<256xi1, #fours>
+    // CHECK: "cp.async.ca.shared.global.L2::cache_hint [$0], [$1], 8, $2;", "l,l,l" %{{.+}}, %{{.+}}, %[[LAST]] :
+    %b2 = tilegpu.local_alloc {tilegpu.shared_offset = 2048 : i32} : () -> !tilegpu.memdesc<256xf16, #shared>
+    tilegpu.async_copy %pi, %b2 {tilegpu.evict = "evict_last"} : tensor<256x!tile.ptr<f16>, #fours>, !tilegpu.memdesc<256xf16, #shared>
+    // CHECK: nvvm.cp.async.shared.global %{{.+}}, %{{.+}}, 16, cache =  ca :
+    %b3 = tilegpu.local_alloc {tilegpu.shared_offset = 3072 : i32} : () -> !tilegpu.memdesc<256xf32, #shared>
+    tilegpu.async_copy %ri, %b3 {tilegpu.cache = "ca"} : tensor<256x!tile.ptr<f32>, #fours>, !tilegpu.memdesc<256xf32, #shared>
+    // CHECK: nvvm.cp.async.shared.global %{{.+}}, %{{.+}}, 16, cache =  cg :
+    %b4 = tilegpu.local_alloc {tilegpu.shared_offset = 4096 : i32} : () -> !tilegpu.memdesc<256xf32, #shared>
+    tilegpu.async_copy %ri, %b4 {tilegpu.cache = "cg"} : tensor<256x!tile.ptr<f32>, #fours>, !tilegpu.memdesc<256xf32, #shared>
+    // CHECK: nvvm.cp.async.shared.global %{{.+}}, %{{.+}}, 8, cache =  ca :
+    %b5 = tilegpu.local_alloc {tilegpu.shared_offset = 5120 : i32} : () -> !tilegpu.memdesc<256xf16, #shared>
+    // expected-remark @below {{is kept in the first-level cache, too: copies of 8 bytes cannot pass it, those of 16 can}}
+    tilegpu.async_copy %pi, %b5 {tilegpu.cache = "cg"} : tensor<256x!tile.ptr<f16>, #fours>, !tilegpu.memdesc<256xf16, #shared>
+    tilegpu.async_commit
+    tile.return
+  }
+}
+
+// -----
+
+// A copy that cannot be one is a load with its hints.
+
+#lanes = #tilegpu.layout<128, lane = [1, 2, 4, 8, 16], warp = [32, 64]>
+#shared = #tilegpu.layout<128, offset = [1, 2, 4, 8, 16, 32, 64]>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_80"} {
+  // CHECK-LABEL: llvm.func @hints_of_a_load
+  // CHECK: "ld.global.cs.b16 $0, [$1];"
+  tile.func @hints_of_a_load(%q: !tile.ptr<f16>, %n: i32) {
+    %i = tile.range 0 to 128 : tensor<128xi32, #lanes>
+    %stride = tile.splat %n : i32 -> tensor<128xi32, #lanes>
+    %offset = arith.muli %i, %stride : tensor<128xi32, #lanes>
+    %qs = tile.splat %q : !tile.ptr<f16> -> tensor<128x!tile.ptr<f16>, #lanes>
+    %qi = tile.addptr %qs, %offset : tensor<128x!tile.ptr<f16>, #lanes>, tensor<128xi32, #lanes>
+    %b0 = tilegpu.local_alloc {tilegpu.shared_offset = 0 : i32} : () -> !tilegpu.memdesc<128xf16, #shared>
+    // expected-remark @below {{is copied at once, not asynchronously}}
+    tilegpu.async_copy %qi, %b0 {tilegpu.cache = "cs"} : tensor<128x!tile.ptr<f16>, #lanes>, !tilegpu.memdesc<128xf16, #shared>
     tilegpu.async_commit
     tile.return
   }

@@ -70,7 +70,16 @@ module attributes {tilegpu.num_warps = 4 : i32} {
 // CHECK-LABEL: llvm.func @modifiers
 // CHECK: "ld.global.cg.v4.b32 {$0, $1, $2, $3}, [$4];"
 // CHECK: "ld.global.L1::evict_last.v4.b32 {$0, $1, $2, $3}, [$4];"
+// CHECK: "ld.global.L1::evict_first.v4.b32 {$0, $1, $2, $3}, [$4];"
+// CHECK: "ld.global.ca.v4.b32 {$0, $1, $2, $3}, [$4];"
+// CHECK: "ld.global.cs.v4.b32 {$0, $1, $2, $3}, [$4];"
+// CHECK: "ld.global.cv.v4.b32 {$0, $1, $2, $3}, [$4];"
 // CHECK: "st.global.wt.v4.b32 [$0], {$1, $2, $3, $4};"
+// CHECK: "st.global.wb.v4.b32 [$0], {$1, $2, $3, $4};"
+// CHECK: "st.global.cg.v4.b32 [$0], {$1, $2, $3, $4};"
+// CHECK: "st.global.cs.v4.b32 [$0], {$1, $2, $3, $4};"
+// CHECK: "st.global.L1::evict_first.v4.b32 [$0], {$1, $2, $3, $4};"
+// CHECK: "st.global.L1::evict_last.v4.b32 [$0], {$1, $2, $3, $4};"
   tile.func @modifiers(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}) {
     %i = tile.range 0 to 512 : tensor<512xi32, #l>
     %ps = tile.splat %p : !tile.ptr<f32> -> tensor<512x!tile.ptr<f32>, #l>
@@ -78,7 +87,16 @@ module attributes {tilegpu.num_warps = 4 : i32} {
     %x = tile.load %pi {cache = 2 : i32} : tensor<512x!tile.ptr<f32>, #l>
     %y = tile.load %pi {evict = 2 : i32} : tensor<512x!tile.ptr<f32>, #l>
     %s = arith.addf %x, %y : tensor<512xf32, #l>
+    %z = tile.load %pi {evict = 1 : i32} : tensor<512x!tile.ptr<f32>, #l>
+    %ca = tile.load %pi {cache = 1 : i32} : tensor<512x!tile.ptr<f32>, #l>
+    %cs = tile.load %pi {cache = 3 : i32} : tensor<512x!tile.ptr<f32>, #l>
+    %cv = tile.load %pi {cache = 4 : i32} : tensor<512x!tile.ptr<f32>, #l>
     tile.store %pi, %s {cache = 6 : i32} : tensor<512x!tile.ptr<f32>, #l>
+    tile.store %pi, %z {cache = 5 : i32} : tensor<512x!tile.ptr<f32>, #l>
+    tile.store %pi, %ca {cache = 2 : i32} : tensor<512x!tile.ptr<f32>, #l>
+    tile.store %pi, %cs {cache = 3 : i32} : tensor<512x!tile.ptr<f32>, #l>
+    tile.store %pi, %cv {evict = 1 : i32} : tensor<512x!tile.ptr<f32>, #l>
+    tile.store %pi, %s {evict = 2 : i32} : tensor<512x!tile.ptr<f32>, #l>
     tile.return
   }
 }

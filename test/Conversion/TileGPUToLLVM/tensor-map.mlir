@@ -11,6 +11,8 @@
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
 // CHECK-LABEL: llvm.func @copies
 // CHECK-SAME: %[[MAP:arg[0-9]+]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}
+// CHECK-DAG: %[[FIRST:.+]] = llvm.inline_asm asm_dialect = att "createpolicy.fractional.L2::evict_first.b64 $0;", "=l"
+// CHECK-DAG: %[[LAST:.+]] = llvm.inline_asm asm_dialect = att "createpolicy.fractional.L2::evict_last.b64 $0;", "=l"
 tile.func @copies(%p: !tile.ptr<bf16>, %i: i32, %j: i32, %k: i32, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
     #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (4, 8, 128), strides = () -> (1024, 128, 1), box = [1, 8, 64], swizzle = 128>}) {
   %full = tilegpu.local_alloc {tilegpu.shared_offset = 4096 : i32} : () -> !barrier
@@ -25,6 +27,10 @@ tile.func @copies(%p: !tile.ptr<bf16>, %i: i32, %j: i32, %k: i32, %map: !tilegpu
     // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %[[MAP]], %{{.+}}, box[%{{.+}}, %[[J]], %[[I]]] : !llvm.ptr, <3>
     tilegpu.tma_store %out, %map[%i, %j, %k] : !tile
     // CHECK: scf.if
+    // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %[[MAP]], %{{.+}} l2_cache_hint = %[[FIRST]]
+    // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %[[MAP]], %{{.+}} l2_cache_hint = %[[FIRST]]
+    tilegpu.tma_store %out, %map[%i, %j, %k] {tilegpu.cache = "cs"} : !tile
+    // CHECK: scf.if
     // CHECK-NEXT: nvvm.cp.async.bulk.commit.group
     tilegpu.tma_store_commit
     // CHECK: scf.if
@@ -37,6 +43,8 @@ tile.func @copies(%p: !tile.ptr<bf16>, %i: i32, %j: i32, %k: i32, %map: !tilegpu
     // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %[[TO:.+]], %[[MAP]], %[[FULL:.+]], box[%[[K]], %[[J]], %[[I]]] {isCTAOnly = true} : !llvm.ptr<3>, !llvm.ptr
     // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.+}}, %[[MAP]], %[[FULL]], box[%{{.+}}, %[[J]], %[[I]]] {isCTAOnly = true} : !llvm.ptr<3>, !llvm.ptr
     tilegpu.tma_load %map[%i, %j, %k], %b, %full : !tile, !barrier
+    // CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}} l2_cache_hint = %[[LAST]]
+    tilegpu.tma_load %map[%i, %j, %k], %b, %full {tilegpu.evict = "evict_last"} : !tile, !barrier
   }
   tile.return
 }

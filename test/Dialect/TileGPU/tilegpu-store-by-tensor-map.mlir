@@ -246,7 +246,7 @@ tile.func @hinted(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %l
   %d = tilegpu.warpgroup_dot %b, %t, %zero {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x64xf16, #a>, !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>> -> tensor<64x64xf32, #u>
   %x = tile.fp_to_fp %d : tensor<64x64xf32, #u> -> tensor<64x64xf16, #u>
   // expected-remark@+1 {{result is stored by threads, not by the copy engine: it says how to cache}}
-  tile.store %p, %x, %mask {evict = 1 : i32} : tensor<64x64x!tile.ptr<f16>, #u>
+  tile.store %p, %x, %mask {cache = 6 : i32} : tensor<64x64x!tile.ptr<f16>, #u>
   tile.return
 }
 }

@@ -36,6 +36,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
+#include "tessera/Dialect/TileGPU/IR/CopyHints.h"
 #include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
 #include "tessera/Layout/MatrixDescriptor.h"
 #include "llvm/ADT/StringExtras.h"
@@ -312,8 +313,9 @@ void LoopPipeliner::emitCopies(OpBuilder &builder, Value iv, Value condition, Va
     tile::LoadOp load = planned.load;
     Value mask = load.getMask() ? mapping.lookupOrDefault(load.getMask()) : Value();
     Value buffer = MemDescIndexOp::create(builder, load.getLoc(), planned.ring, slot);
-    AsyncCopyOp::create(builder, load.getLoc(), mapping.lookupOrDefault(load.getPtr()), buffer,
-                        mask, condition);
+    auto copy = AsyncCopyOp::create(builder, load.getLoc(), mapping.lookupOrDefault(load.getPtr()),
+                                    buffer, mask, condition);
+    CopyHints::of(load).attachTo(copy);
   }
   AsyncCommitOp::create(builder, loop.getLoc());
 }

@@ -27,6 +27,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
+#include "tessera/Dialect/TileGPU/IR/CopyHints.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
 #include "tessera/Layout/MatrixDescriptor.h"
 
@@ -171,8 +172,8 @@ static unsigned getFastDim(const BoxAccess &box) { return *box.getDims().back().
 /// `isInLoop` says whether it is, or will be, done several times. Else why not.
 static std::optional<BoxAccess> getStoredBox(tile::StoreOp store, bool isInLoop,
                                              AccessAnalysis &analysis, std::string &why) {
-  if (store.getCache() != tile::CacheModifier::None ||
-      store.getEvict() != tile::EvictionPolicy::Normal) {
+  // The engine writes to the second-level cache, and knows how soon lines may leave it.
+  if (store.getCache() == tile::CacheModifier::WB || store.getCache() == tile::CacheModifier::WT) {
     why = "it says how to cache";
     return std::nullopt;
   }
@@ -312,7 +313,7 @@ void Rewriter::rewrite(EngineStore &planned, BlockArgument map) {
       wait(/*untilRead=*/number != 0);
     if (isFilledLater)
       LocalStoreOp::create(builder, loc, piece, buffer);
-    TMAStoreOp::create(builder, loc, buffer, map, coordinates);
+    CopyHints::of(store).attachTo(TMAStoreOp::create(builder, loc, buffer, map, coordinates));
     TMAStoreCommitOp::create(builder, loc);
   }
   if (planned.loop)

@@ -36,6 +36,7 @@
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
+#include "tessera/Dialect/TileGPU/IR/CopyHints.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 
@@ -536,7 +537,8 @@ void Specializer::emitCopiesOf(OpBuilder &builder, const BoxLoop &planned, IRMap
       for (unsigned dim = 0; dim < load.box.getDims().size(); ++dim)
         coordinates.push_back(load.box.emitCoordinate(builder, at, dim, mapping));
       Value tile = channels[channel].getTile(builder, at, load.ring, places[channel].slot);
-      TMALoadOp::create(builder, at, maps.lookup(load.load), coordinates, tile, full);
+      auto copy = TMALoadOp::create(builder, at, maps.lookup(load.load), coordinates, tile, full);
+      CopyHints::of(load.load).attachTo(copy);
     }
     places[channel] = channels[channel].getNext(builder, loc, places[channel]);
   }
