@@ -112,8 +112,8 @@ static void limitRegisters(std::string &ptx, int registers) {
   ptx = std::move(limited);
 }
 
-/// What ptxas says of wgmma is about products. It names a line of the PTX, or none before
-/// version 13.1: then any of the products may be meant.
+/// What ptxas says of wgmma is about products. It names a line of the PTX; or, as 13.0 does,
+/// none: then any of the products may be meant.
 static std::string addPlace(const std::string &warning, llvm::StringRef ptx,
                             llvm::ArrayRef<std::string> remarks) {
   llvm::StringRef text = warning;
