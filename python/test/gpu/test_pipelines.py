@@ -240,6 +240,25 @@ def test_layouts_of_operands(torch, dtype, a_rows, b_rows, stages):
     check_product(torch, run_matmul(torch, a, b, block, num_stages=stages), a, b)
 
 
+@pytest.mark.parametrize("tensor_maps", [False, True])
+@pytest.mark.parametrize(
+    "of_a, cache", [("evict_first", ""), ("evict_last", ""), ("", ".cs"), ("", ".ca"), ("", ".cg")]
+)
+def test_hints_about_caches(torch, of_a, cache, tensor_maps):
+    from runtime.test_cache_hints import matmul as hinted
+
+    torch.manual_seed(11)
+    M, N, K = 200, 192, 264
+    a = torch.randn(M, K, device="cuda", dtype=torch.float16)
+    b = torch.randn(K, N, device="cuda", dtype=torch.float16)
+    c = torch.full((M, N), float("nan"), device="cuda")
+    hinted[(4, 3)](
+        a, b, c, M, N, K, OF_A=of_a, CACHE=cache, OF_C="evict_first", BM=64, BN=64, BK=32,
+        num_stages=3, tensor_maps=tensor_maps,
+    )  # fmt: skip
+    check_product(torch, c, a, b)
+
+
 @pytest.mark.parametrize("pad", [0, 1, 2, 4])
 def test_rows_at_any_alignment(torch, pad):
     torch.manual_seed(2)
