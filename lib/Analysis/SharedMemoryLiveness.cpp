@@ -2,6 +2,7 @@
 
 #include "tessera/Analysis/SharedMemoryLiveness.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 
 using namespace mlir;
@@ -46,6 +47,18 @@ void SharedMemoryLiveness::include(SharedMemoryInterval &interval, Operation *op
       extend(parent);
 }
 
+/// The rest of a first branch that has ended the buffer, if nothing behind the branches needs
+/// it.
+void SharedMemoryLiveness::addHole(SharedMemoryInterval &interval, Operation *dealloc) const {
+  auto branch = dyn_cast<scf::IfOp>(dealloc->getParentOp());
+  if (!branch || dealloc->getBlock() != branch.thenBlock())
+    return;
+  auto [begin, end] = numbers.lookup(branch);
+  if (interval.begin <= begin && interval.end < end)
+    interval.holes.push_back({numbers.lookup(dealloc).second + 1,
+                              numbers.lookup(branch.thenBlock()->getTerminator()).second});
+}
+
 SharedMemoryInterval SharedMemoryLiveness::getLifetime(Operation *alloc,
                                                        const SharedMemoryAlias &alias) const {
   unsigned at = numbers.lookup(alloc).first;
@@ -67,6 +80,9 @@ SharedMemoryInterval SharedMemoryLiveness::getLifetime(Operation *alloc,
       include(interval, loop, alloc);
     }
   }
+  for (Operation *user : alloc->getUsers())
+    if (isa<tilegpu::LocalDeallocOp>(user))
+      addHole(interval, user);
   return interval;
 }
 

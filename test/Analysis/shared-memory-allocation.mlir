@@ -71,3 +71,42 @@ tile.func private @caller(%x: tensor<32x8xf32, #tile>) attributes {noinline} {
   %y = tilegpu.local_load %a : !buffer -> tensor<32x8xf32, #tile>
   tile.return
 }
+
+// -----
+
+#tile = #tilegpu.layout<32x8, reg = [[0, 1], [0, 2]], lane = [[0, 4], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0], [0, 0]]>
+#turned = #tilegpu.layout<32x8, reg = [[16, 0]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 1]], warp = [[0, 2], [0, 4]]>
+#shared = #tilegpu.layout<32x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0]]>
+!buffer = !tilegpu.memdesc<32x8xf32, #shared>
+
+// Both branches end the buffer: what the first does then may lie in its place.
+// expected-remark @below {{needs 1024 bytes}}
+tile.func private @ended_by_both(%c: i1, %x: tensor<32x8xf32, #tile>) attributes {noinline} {
+  // expected-remark @below {{1024 bytes at 0, needed from 1 to 7}}
+  %a = tilegpu.local_alloc %x : (tensor<32x8xf32, #tile>) -> !buffer
+  scf.if %c {
+    tilegpu.local_dealloc %a : !buffer
+    // expected-remark @below {{1024 bytes at 0, needed from 4 to 4}}
+    %y = tilegpu.convert_layout %x : tensor<32x8xf32, #tile> -> tensor<32x8xf32, #turned>
+  } else {
+    %z = tilegpu.local_load %a : !buffer -> tensor<32x8xf32, #tile>
+    tilegpu.local_dealloc %a : !buffer
+  }
+  tile.return
+}
+
+// Not where something behind the branches needs it.
+// expected-remark @below {{needs 2048 bytes}}
+tile.func private @needed_behind(%c: i1, %x: tensor<32x8xf32, #tile>) attributes {noinline} {
+  // expected-remark @below {{1024 bytes at 0, needed from 1 to 9}}
+  %a = tilegpu.local_alloc %x : (tensor<32x8xf32, #tile>) -> !buffer
+  scf.if %c {
+    %z = tilegpu.local_load %a : !buffer -> tensor<32x8xf32, #tile>
+    // expected-remark @below {{1024 bytes at 1024, needed from 4 to 4}}
+    %y = tilegpu.convert_layout %x : tensor<32x8xf32, #tile> -> tensor<32x8xf32, #turned>
+  } else {
+    %z = tilegpu.local_load %a : !buffer -> tensor<32x8xf32, #tile>
+  }
+  tilegpu.local_dealloc %a : !buffer
+  tile.return
+}

@@ -12,6 +12,9 @@
 //     5 .. 6     scf.if { }
 //              }
 //
+// Of two branches that each end a buffer one is done: the first has a hole from there on, in
+// which the buffer is not needed though the second branch comes later.
+//
 // Two buffers whose intervals do not meet can lie in the same place. Scratch memory of a few
 // bytes is kept until the next op with scratch: two reductions in turn need one barrier less.
 
@@ -31,9 +34,17 @@ struct SharedMemoryInterval {
   unsigned begin, end;
   /// The frame of a callee: it is where the callee has it, at offset 0.
   bool isFrame = false;
+  /// Parts of the interval in which it is not needed.
+  llvm::SmallVector<std::pair<unsigned, unsigned>, 1> holes = {};
 
   bool meets(const SharedMemoryInterval &other) const {
-    return begin <= other.end && other.begin <= end;
+    return begin <= other.end && other.begin <= end && !hasHoleFor(other) &&
+           !other.hasHoleFor(*this);
+  }
+  bool hasHoleFor(const SharedMemoryInterval &other) const {
+    return llvm::any_of(holes, [&](std::pair<unsigned, unsigned> hole) {
+      return hole.first <= other.begin && other.end <= hole.second;
+    });
   }
 };
 
@@ -50,6 +61,7 @@ private:
   void number(mlir::Operation *op);
   SharedMemoryInterval getLifetime(mlir::Operation *alloc, const SharedMemoryAlias &alias) const;
   void include(SharedMemoryInterval &interval, mlir::Operation *op, mlir::Operation *alloc) const;
+  void addHole(SharedMemoryInterval &interval, mlir::Operation *dealloc) const;
 
   unsigned next = 0;
   /// The numbers of an op before and after its regions.

@@ -125,3 +125,74 @@ def test_what_goes_in_rounds():
     assert find_rounds(matmul, product, target="sm_80", num_warps=8)
     # What fits goes at once.
     assert not find_rounds(transpose, "*fp32:16, *fp32:16, 128, 128", target="sm_90a", num_warps=16)
+
+
+@tessera.jit
+def persistent(
+    a_ptr, b_ptr, c_ptr, M, N, K, STREAMS: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    BK: tl.constexpr,
+):  # fmt: skip
+    """The second factor is turned; results are stored while the next loop's copies begin."""
+    columns = tl.cdiv(N, BN)
+    for tile in range(tl.program_id(0), tl.cdiv(M, BM) * columns, tl.num_programs(0)):
+        offs_m = tile // columns * BM + tl.arange(0, BM)
+        offs_n = tile % columns * BN + tl.arange(0, BN)
+        acc = tl.zeros((BM, BN), tl.float32)
+        for k in range(0, K, BK):
+            offs_k = k + tl.arange(0, BK)
+            x = tl.load(
+                a_ptr + offs_m[:, None] * K + offs_k[None, :],
+                mask=(offs_m[:, None] < M) & (offs_k[None, :] < K), other=0.0,
+            )  # fmt: skip
+            y = tl.load(
+                b_ptr + offs_n[None, :] * K + offs_k[:, None],
+                mask=(offs_k[:, None] < K) & (offs_n[None, :] < N), other=0.0,
+            )  # fmt: skip
+            acc = tl.dot(x, y, acc)
+        c = c_ptr + offs_m[:, None] * N + offs_n[None, :]
+        mask = (offs_m[:, None] < M) & (offs_n[None, :] < N)
+        tl.store(c, acc, mask=mask, cache_modifier=".cs" if STREAMS else "")
+
+
+PLAIN = "*fp32:16, *fp32:16, *fp32:16, " + "i32:16, " * 4 + "1, 1, i32:16, 128, 128, 64"
+PERSISTENT = "*fp32:16, *fp32:16, *fp32:16, i32:16, i32:16, i32:16, {}, 128, 128, 64"
+
+
+@pytest.mark.skipif(not toolchain.find_ptxas(), reason="there is no ptxas")
+@pytest.mark.parametrize(
+    "kernel, signature, tensor_maps, goes_in_rounds",
+    [
+        (matmul, PLAIN, False, False),
+        (matmul, PLAIN, True, False),
+        (persistent, PERSISTENT.format(0), False, False),
+        (persistent, PERSISTENT.format(0), True, False),
+        # What says how to be cached is not stored by the copy engine, which takes pieces.
+        (persistent, PERSISTENT.format(1), True, True),
+    ],
+)
+def test_stages_are_kept_beside_results(kernel, signature, tensor_maps, goes_in_rounds):
+    """Three stages of 64 KB leave no room for a result of 64 KB, but for a part of it."""
+
+    def build(stages: int) -> Any:
+        return tessera.compile(
+            kernel, signature, target="sm_90a", num_stages=stages, num_warps=4,
+            tensor_maps=tensor_maps,
+        )  # fmt: skip
+
+    three = build(3)
+    assert not [text for text in three.remarks if "stages, not" in text]
+    assert three.asm["tilegpu"].count("slots = 3>") > 0
+    assert any("goes through shared memory in" in text for text in three.remarks) == goes_in_rounds
+    assert [text for text in build(4).remarks if "3 stages, not 4" in text]
+
+
+@on_gpus
+@pytest.mark.parametrize("streams", [0, 1])
+@pytest.mark.parametrize("tensor_maps", [False, True])
+def test_results_beside_rings(run: Runner, rng, tensor_maps, streams):
+    M, N, K = 160, 256, 200
+    a, b = (rng.integers(-4, 5, shape).astype("f4") for shape in ((M, K), (N, K)))
+    c = np.full((M, N), np.nan, "f4")
+    run(persistent, (2,), a, b, c, M, N, K, STREAMS=streams, BM=128, BN=128, BK=64, num_stages=3,
+        tensor_maps=tensor_maps)  # fmt: skip
+    np.testing.assert_array_equal(c, a @ b.T)

@@ -436,14 +436,17 @@ bool Specializer::planSlots() {
     if (programs > 1)
       fitting = (getShare(programs) - (isInLoop ? stored : kBarrierBytes) - others) / perSlot;
   }
+  // Rather results in rounds than fewer stages than asked for.
+  if ((isInLoop || repeats) && programs == 1 && fitting < least)
+    fitting = std::min<int64_t>(least, (limit - kExchangeBytes - kBarrierBytes - others) / perSlot);
   slots = std::clamp<int64_t>(fitting, 0, wanted);
   scf::ForOp first = loops.front().loop;
   if (slots < 2)
     return refuse(first,
                   "two stages of " + Twine(perSlot) + " bytes do not fit into shared memory");
-  if (slots < stages)
+  if (slots < least)
     first.emitRemark("loop is specialised with ")
-        << slots << " stages, not " << stages << ": a stage takes " << perSlot
+        << slots << " stages, not " << least << ": a stage takes " << perSlot
         << " bytes of shared memory";
   return true;
 }
