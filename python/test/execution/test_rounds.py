@@ -129,7 +129,7 @@ def test_what_goes_in_rounds():
 
 @tessera.jit
 def persistent(
-    a_ptr, b_ptr, c_ptr, M, N, K, STREAMS: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    a_ptr, b_ptr, c_ptr, count_ptr, M, N, K, COUNTS: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
     BK: tl.constexpr,
 ):  # fmt: skip
     """The second factor is turned; results are stored while the next loop's copies begin."""
@@ -150,12 +150,13 @@ def persistent(
             )  # fmt: skip
             acc = tl.dot(x, y, acc)
         c = c_ptr + offs_m[:, None] * N + offs_n[None, :]
-        mask = (offs_m[:, None] < M) & (offs_n[None, :] < N)
-        tl.store(c, acc, mask=mask, cache_modifier=".cs" if STREAMS else "")
+        tl.store(c, acc, mask=(offs_m[:, None] < M) & (offs_n[None, :] < N))
+        if COUNTS:
+            tl.atomic_add(count_ptr, 1, sem="relaxed")
 
 
 PLAIN = "*fp32:16, *fp32:16, *fp32:16, " + "i32:16, " * 4 + "1, 1, i32:16, 128, 128, 64"
-PERSISTENT = "*fp32:16, *fp32:16, *fp32:16, i32:16, i32:16, i32:16, {}, 128, 128, 64"
+PERSISTENT = "*fp32:16, *fp32:16, *fp32:16, *i32:16, i32:16, i32:16, i32:16, {}, 128, 128, 64"
 
 
 @pytest.mark.skipif(not toolchain.find_ptxas(), reason="there is no ptxas")
@@ -166,7 +167,7 @@ PERSISTENT = "*fp32:16, *fp32:16, *fp32:16, i32:16, i32:16, i32:16, {}, 128, 128
         (matmul, PLAIN, True, False),
         (persistent, PERSISTENT.format(0), False, False),
         (persistent, PERSISTENT.format(0), True, False),
-        # What says how to be cached is not stored by the copy engine, which takes pieces.
+        # Beside atomics the copy engine stores nothing, and so no pieces either.
         (persistent, PERSISTENT.format(1), True, True),
     ],
 )
@@ -187,12 +188,13 @@ def test_stages_are_kept_beside_results(kernel, signature, tensor_maps, goes_in_
 
 
 @on_gpus
-@pytest.mark.parametrize("streams", [0, 1])
+@pytest.mark.parametrize("counts", [0, 1])
 @pytest.mark.parametrize("tensor_maps", [False, True])
-def test_results_beside_rings(run: Runner, rng, tensor_maps, streams):
+def test_results_beside_rings(run: Runner, rng, tensor_maps, counts):
     M, N, K = 160, 256, 200
     a, b = (rng.integers(-4, 5, shape).astype("f4") for shape in ((M, K), (N, K)))
-    c = np.full((M, N), np.nan, "f4")
-    run(persistent, (2,), a, b, c, M, N, K, STREAMS=streams, BM=128, BN=128, BK=64, num_stages=3,
+    c, count = np.full((M, N), np.nan, "f4"), np.zeros(1, "i4")
+    run(persistent, (2,), a, b, c, count, M, N, K, COUNTS=counts, BM=128, BN=128, BK=64, num_stages=3,
         tensor_maps=tensor_maps)  # fmt: skip
     np.testing.assert_array_equal(c, a @ b.T)
+    assert count[0] == 4 * counts
