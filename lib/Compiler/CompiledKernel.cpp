@@ -115,6 +115,45 @@ void CompiledKernel::launch(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args, int
     throw describeFault(metadata, fault);
 }
 
+/// "(2, 3)"
+template <typename Range, typename Get> static std::string list(const Range &values, Get get) {
+  std::string text;
+  for (const auto &value : values)
+    text += (text.empty() ? "" : ", ") + get(value);
+  return "(" + text + ")";
+}
+
+/// Which argument it is that a launch can make no tensor map of, and what is wrong with it.
+static std::string describeMissingMap(const KernelMetadata &metadata, ArrayRef<uint64_t> args) {
+  auto value = [&](const cuda::LaunchExpression &expression) {
+    std::optional<int64_t> number = expression.evaluate(args.data());
+    return number ? std::to_string(*number) : "beyond 64 bits";
+  };
+  for (const cuda::TensorMapRecipe &recipe : metadata.tensorMaps) {
+    cuda::TensorMapShape shape;
+    if (cuda::evaluate(recipe, args.data(), shape))
+      continue;
+    using Dim = cuda::TensorMapRecipe::Dim;
+    return "the array of argument " + std::to_string(recipe.base) + " (counted from 0), at 0x" +
+           utohexstr(args[recipe.base]) + " with extents " +
+           list(recipe.dims, [&](const Dim &dim) { return value(dim.extent); }) + " and strides " +
+           list(recipe.dims, [&](const Dim &dim) { return value(dim.stride); }) +
+           " in elements of " + std::to_string(recipe.elementBytes) +
+           " bytes, has none: it is empty or too large, or its address or a stride is no multiple "
+           "of 16 bytes";
+  }
+  for (const cuda::LaunchExpression &condition : metadata.launchConditions)
+    if (condition.evaluate(args.data()).value_or(-1) < 0)
+      for (const cuda::LaunchExpression::Term &term : condition.terms)
+        for (const cuda::LaunchExpression::Factor &factor : term.factors)
+          if (auto number = static_cast<int64_t>(args[factor.argument]);
+              (factor.isWide ? number : static_cast<int32_t>(number)) < 0)
+            return "argument " + std::to_string(factor.argument) + " (counted from 0) is " +
+                   std::to_string(factor.isWide ? number : static_cast<int32_t>(number)) +
+                   ", negative";
+  return "there are too many programs, or the driver makes no map of these arrays";
+}
+
 void CompiledKernel::launchCUDA(int device, void *stream, ArrayRef<int32_t> grid,
                                 ArrayRef<uint64_t> args) const {
   checkLaunch(grid, args);
@@ -125,9 +164,10 @@ void CompiledKernel::launchCUDA(int device, void *stream, ArrayRef<int32_t> grid
   try {
     if (!onGPU->launch(device, stream, grid.data(), args.data()))
       throw UserError("E070",
-                      "kernel '" + metadata.name +
-                          "' was compiled to move boxes of arrays, and one of these arrays has"
-                          " none: it is empty, too large, or an argument is negative",
+                      "kernel '" + metadata.name + "', launched with grid " +
+                          list(grid, [](int32_t extent) { return std::to_string(extent); }) +
+                          ", was compiled to move boxes of arrays by tensor maps, but " +
+                          describeMissingMap(metadata, args),
                       "compile it with tensor_maps=False");
   } catch (const cuda::DriverError &error) {
     throw UserError("E066", error.message);

@@ -340,10 +340,19 @@ def test_tensor_maps_are_made_at_each_launch(run):
         slots = [a.address, b.address, c.address, 10, 20, 30, 64, 128, 4096]
         copy.launch_cuda(0, 0, (1, 1, 1), slots)
         check(10, 20, 30, 64, 128)
-        slots[5] = 0
-        with expect(tessera.LaunchError, "E070", "matmul", "tensor_maps=False"):
-            try:
-                copy.launch_cuda(0, 0, (1, 1, 1), slots)
-            except tessera._C.CoreError as error:
-                tessera.errors.raise_core_error(error)
+        # Which array, and what is wrong with it.
+        for changed, value, *texts in (
+            (5, 0, "argument 0 (counted from 0)", "extents (10, 0) and strides (64, 1)"),
+            (5, -4 % 2**32, "argument 0", "extents (10, -4)"),
+            (7, 4, "argument 1", "strides (4, 1) in elements of 2 bytes"),
+            (1, b.address + 8, "argument 1", f"at 0x{b.address + 8:X} with extents"),
+        ):
+            wrong = [*slots]
+            wrong[changed] = value
+            with expect(tessera.LaunchError, "E070", "'matmul', launched with grid (3, 2, 1)",
+                        "tensor_maps=False", *texts):
+                try:
+                    copy.launch_cuda(0, 0, (3, 2, 1), wrong)
+                except tessera._C.CoreError as error:
+                    tessera.errors.raise_core_error(error)
         """)
