@@ -58,7 +58,10 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
   toGPU.deterministic = options.deterministic;
   toGPU.flushResults = options.flushResults;
   manager.addPass(createConvertTileToTileGPU(toGPU));
+  buildLayoutPipeline(manager, options);
+}
 
+void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptions &options) {
   // Products on tensor cores, with operands where the instructions read them. The order of
   // their sums is their own.
   if (!options.deterministic)
@@ -93,6 +96,13 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
 
+  // Products by multiply-adds read slices of their operands, ahead of multiplying them. The
+  // layout of the sums says what a slice is.
+  manager.addPass(tilegpu::createTileGPUPrefetchPass());
+  buildSharedMemoryPipeline(manager);
+}
+
+void tessera::buildSharedMemoryPipeline(OpPassManager &manager) {
   // Conversions and loads move to where their results are used, so that registers are
   // held for no longer than needed. After CSE, which would undo it.
   manager.addPass(tilegpu::createTileGPUReorderInstructionsPass());

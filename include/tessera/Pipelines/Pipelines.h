@@ -59,6 +59,12 @@ void buildHostPipeline(mlir::OpPassManager &manager, const HostPipelineOptions &
 /// tile to tilegpu: every tile has a layout, shared memory is allocated.
 void buildTileGPUPipeline(mlir::OpPassManager &manager, const GPUPipelineOptions &options);
 
+/// The part of that which starts with tiles that have no layout yet.
+void buildLayoutPipeline(mlir::OpPassManager &manager, const GPUPipelineOptions &options);
+
+/// The last part of that, in which every tile has its layout.
+void buildSharedMemoryPipeline(mlir::OpPassManager &manager);
+
 /// tilegpu to the LLVM dialect.
 void buildNVVMPipeline(mlir::OpPassManager &manager, const GPUPipelineOptions &options);
 

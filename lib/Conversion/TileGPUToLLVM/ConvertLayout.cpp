@@ -261,6 +261,15 @@ struct LocalAllocPattern : TilePattern<tilegpu::LocalAllocOp> {
   }
 };
 
+/// Part of a buffer: the same columns among the buffer's elements.
+LinearLayout placeInBuffer(const LinearLayout &part, const LinearLayout &buffer) {
+  LinearLayout layout(buffer.shape());
+  for (HwDim dim : {HwDim::Reg, HwDim::Lane, HwDim::Warp})
+    for (uint64_t column : part.columns(dim))
+      layout.columns(dim).push_back(layout.element(part.coordinates(column)));
+  return layout;
+}
+
 struct LocalLoadPattern : TilePattern<tilegpu::LocalLoadOp> {
   using TilePattern::TilePattern;
 
@@ -269,9 +278,32 @@ struct LocalLoadPattern : TilePattern<tilegpu::LocalLoadOp> {
     ThreadBuilder thread(rewriter, op.getLoc());
     SharedTile tile =
         getSharedTile(adaptor.getBuffer().front(), op.getBuffer().getType(), op, getConverter());
-    SmallVector<SmallVector<Value>> results{tile.load(thread, tilegpu::getLayout(op.getType()))};
+    const LinearLayout &layout = tilegpu::getLayout(op.getType());
+    SmallVector<SmallVector<Value>> results;
+    if (op.getFirst())
+      results.push_back(loadPart(thread, tile, op, adaptor.getFirst().front()));
+    else
+      results.push_back(tile.load(thread, layout));
     rewriter.replaceOpWithMultiple(op, std::move(results));
     return success();
+  }
+
+private:
+  /// Where a part begins is a distance if it is known; if not, a number above the warp's.
+  static SmallVector<Value> loadPart(ThreadBuilder &thread, const SharedTile &tile,
+                                     tilegpu::LocalLoadOp op, Value first) {
+    const LinearLayout &part = tilegpu::getLayout(op.getType());
+    LinearLayout layout = placeInBuffer(part, op.getBuffer().getType().getLayout().getLayout());
+    unsigned axis = *op.getAxis(), shift = layout.dimShift(axis);
+    APInt known;
+    if (matchPattern(op.getFirst(), m_ConstantInt(&known)))
+      return tile.load(thread, layout, known.getZExtValue() << shift);
+    unsigned warpBits = layout.columns(HwDim::Warp).size();
+    for (unsigned bit = part.dimBits(axis); bit < layout.dimBits(axis); ++bit)
+      layout.columns(HwDim::Warp).push_back(uint64_t(1) << (shift + bit));
+    Value number = thread.shl(thread.lshr(first, part.dimBits(axis)), warpBits);
+    Value warp = thread.bitAnd(emitWarpId(thread), (uint64_t(1) << warpBits) - 1);
+    return tile.load(thread, layout, /*distance=*/0, thread.bitOr(warp, number));
   }
 };
 

@@ -12,6 +12,9 @@
 // from the operand's layout to one in which a thread holds what it needs for a few steps.
 // That the steps are done one after another is told by counting the bits of k among those
 // of the warp.
+//
+// Where each thread has all that it multiplies in registers, as tilegpu-prefetch arranges it,
+// there is nothing but the multiplying.
 
 #include "ScratchMemory.h"
 #include "TileExchange.h"
@@ -135,6 +138,9 @@ private:
   Value multiplyAdd(Value a, Value b, Value acc);
   /// Multiplies what was loaded of both operands for one step after another.
   void multiply(ValueRange a, ValueRange b, SmallVectorImpl<Value> &acc);
+  /// The number of the register of an operand for one of the accumulator, at step k.
+  size_t findA(ArrayRef<int64_t> place, int64_t k);
+  size_t findB(ArrayRef<int64_t> place, int64_t k);
   /// Words that a thread's part of a tile, or a slice of it, takes in registers.
   int64_t countWords(const LinearLayout &part, Value operand);
   /// The steps along k that are loaded at once, as bits.
@@ -142,6 +148,8 @@ private:
   bool fetchesAhead();
   /// Both operands from step k on: those of a, then those of b.
   SmallVector<Value> load(Value k);
+  /// Adds the products of operands that come through shared memory.
+  LogicalResult sumExchanged(ValueRange a, ValueRange b, SmallVectorImpl<Value> &sums);
   /// Adds the products of what lies in shared memory.
   void sumPiece(int64_t depth, SmallVectorImpl<Value> &sums);
 
@@ -153,6 +161,8 @@ private:
   Type sum;
   LinearLayout sliceA, sliceB;
   unsigned stepBits = 0;
+  /// The steps along k that are multiplied at once.
+  int64_t steps = 1;
   std::optional<StoredOperand> storedA, storedB;
 };
 
@@ -179,20 +189,35 @@ Value Dot::multiplyAdd(Value a, Value b, Value acc) {
 }
 
 void Dot::multiply(ValueRange a, ValueRange b, SmallVectorImpl<Value> &acc) {
-  unsigned m = layout.rank() - 2, n = layout.rank() - 1;
   auto widenAll = [&](ValueRange values, Value operand) {
     return llvm::map_to_vector(
         values, [&](Value value) { return widen(value, getElementTypeOrSelf(operand.getType())); });
   };
   SmallVector<Value> rows = widenAll(a, op.getA()), columns = widenAll(b, op.getB());
-  for (int64_t step = 0; step < int64_t(1) << stepBits; ++step)
+  for (int64_t step = 0; step < steps; ++step)
     for (auto [number, value] : llvm::enumerate(acc)) {
-      SmallVector<int64_t> row = getRegisterCoordinates(layout, number), column = row;
-      row.erase(row.begin() + n);
-      column.erase(column.begin() + m);
-      value = multiplyAdd(rows[storedA->find(*findRegister(sliceA, row), step)],
-                          columns[storedB->find(*findRegister(sliceB, column), step)], value);
+      SmallVector<int64_t> place = getRegisterCoordinates(layout, number);
+      value = multiplyAdd(rows[findA(place, step)], columns[findB(place, step)], value);
     }
+}
+
+size_t Dot::findA(ArrayRef<int64_t> place, int64_t k) {
+  SmallVector<int64_t> row(place.drop_back());
+  if (storedA)
+    return storedA->find(*findRegister(sliceA, row), k);
+  row.push_back(k);
+  return *findRegister(tilegpu::getLayout(op.getA().getType()), row);
+}
+
+size_t Dot::findB(ArrayRef<int64_t> place, int64_t k) {
+  SmallVector<int64_t> column(place);
+  unsigned m = layout.rank() - 2;
+  if (storedB) {
+    column.erase(column.begin() + m);
+    return storedB->find(*findRegister(sliceB, column), k);
+  }
+  column[m] = k;
+  return *findRegister(tilegpu::getLayout(op.getB().getType()), column);
 }
 
 static int64_t countRegisters(const LinearLayout &layout) {
@@ -227,7 +252,6 @@ SmallVector<Value> Dot::load(Value k) {
 }
 
 void Dot::sumPiece(int64_t depth, SmallVectorImpl<Value> &sums) {
-  int64_t steps = int64_t(1) << stepBits;
   size_t ofA = countRegisters(sliceA) << stepBits;
   auto multiplyLoaded = [&](ArrayRef<Value> loaded, SmallVectorImpl<Value> &acc) {
     multiply(loaded.take_front(ofA), loaded.drop_front(ofA), acc);
@@ -259,7 +283,7 @@ void Dot::sumPiece(int64_t depth, SmallVectorImpl<Value> &sums) {
     value = loop.getResult(index);
 }
 
-FailureOr<SmallVector<Value>> Dot::run(ValueRange a, ValueRange b, ValueRange acc) {
+LogicalResult Dot::sumExchanged(ValueRange a, ValueRange b, SmallVectorImpl<Value> &sums) {
   FailureOr<Value> scratch = emitScratch(thread, op);
   if (failed(scratch))
     return failure();
@@ -271,6 +295,7 @@ FailureOr<SmallVector<Value>> Dot::run(ValueRange a, ValueRange b, ValueRange ac
   unsigned kDim = typeA.getRank() - 1, pieceBits = getDotPieceBits(op);
   unsigned depthBits = layoutA.dimBits(kDim) - pieceBits;
   stepBits = chooseStepBits(depthBits);
+  steps = int64_t(1) << stepBits;
 
   DotOperand planA = getDotOperandA(op), planB = getDotOperandB(op);
   Value baseB = thread.advance(*scratch, static_cast<int32_t>(planA.getBytes(typeA, pieceBits)));
@@ -279,11 +304,6 @@ FailureOr<SmallVector<Value>> Dot::run(ValueRange a, ValueRange b, ValueRange ac
   storedB.emplace(planB, typeB, sliceB, baseB, converter.convertElement(typeB), pieceBits,
                   stepBits);
 
-  SmallVector<Value> sums(acc);
-  Type type = getElementTypeOrSelf(op.getType());
-  if (sum != type)
-    for (Value &value : sums)
-      value = thread.create<LLVM::FPExtOp>(sum, value);
   for (int64_t repeat = 0; repeat < layoutA.oddFactor(kDim); ++repeat)
     for (int64_t piece = 0; piece < int64_t(1) << pieceBits; ++piece) {
       if (repeat + piece != 0)
@@ -293,6 +313,21 @@ FailureOr<SmallVector<Value>> Dot::run(ValueRange a, ValueRange b, ValueRange ac
       emitBarrier(thread);
       sumPiece(int64_t(1) << depthBits, sums);
     }
+  return success();
+}
+
+FailureOr<SmallVector<Value>> Dot::run(ValueRange a, ValueRange b, ValueRange acc) {
+  SmallVector<Value> sums(acc);
+  Type type = getElementTypeOrSelf(op.getType());
+  if (sum != type)
+    for (Value &value : sums)
+      value = thread.create<LLVM::FPExtOp>(sum, value);
+  if (isDotInRegisters(op)) {
+    steps = tile::getShape(op.getA().getType()).back();
+    multiply(a, b, sums);
+  } else if (failed(sumExchanged(a, b, sums))) {
+    return failure();
+  }
   if (sum != type)
     for (Value &value : sums)
       value = thread.create<LLVM::FPTruncOp>(type, value);

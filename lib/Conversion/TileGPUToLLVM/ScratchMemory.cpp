@@ -85,6 +85,33 @@ int64_t DotOperand::getBytes(Type type, unsigned pieceBits) const {
   return llvm::alignTo(elements * tilegpu::getElementBytes(getElementTypeOrSelf(type)), 16);
 }
 
+/// Whether threads have those elements of an operand that are in the accumulator's place along
+/// all dimensions but `other`, and all along `k`.
+static bool holdsSlices(const LinearLayout &operand, const LinearLayout &acc, unsigned other,
+                        unsigned k) {
+  LinearLayout slice = acc.project(other);
+  uint64_t ofK = operand.dimMask(k);
+  for (HwDim dim : {HwDim::Lane, HwDim::Warp}) {
+    ArrayRef<uint64_t> has = operand.columns(dim), wants = slice.columns(dim);
+    if (has.size() != wants.size())
+      return false;
+    for (auto [column, wanted] : llvm::zip(has, wants)) {
+      SmallVector<int64_t> place = operand.coordinates(column);
+      place.erase(place.begin() + k);
+      if ((column & ofK) || place != slice.coordinates(wanted))
+        return false;
+    }
+  }
+  return true;
+}
+
+bool tessera::isDotInRegisters(tile::DotOp op) {
+  const LinearLayout &acc = tilegpu::getLayout(op.getType());
+  unsigned rank = acc.rank();
+  return holdsSlices(tilegpu::getLayout(op.getA().getType()), acc, rank - 1, rank - 1) &&
+         holdsSlices(tilegpu::getLayout(op.getB().getType()), acc, rank - 2, rank - 2);
+}
+
 unsigned tessera::getDotPieceBits(tile::DotOp op) {
   Type a = op.getA().getType(), b = op.getB().getType();
   DotOperand planA = getDotOperandA(op), planB = getDotOperandB(op);
@@ -134,6 +161,8 @@ static int64_t getBytes(tile::GatherOp op) {
 }
 
 static int64_t getBytes(tile::DotOp op) {
+  if (isDotInRegisters(op))
+    return 0;
   unsigned pieceBits = getDotPieceBits(op);
   return getDotOperandA(op).getBytes(op.getA().getType(), pieceBits) +
          getDotOperandB(op).getBytes(op.getB().getType(), pieceBits);

@@ -42,6 +42,9 @@ struct DotOperand {
   /// Bytes of one of 2^pieceBits pieces of each repeat of k.
   int64_t getBytes(mlir::Type type, unsigned pieceBits) const;
 };
+/// Whether each thread has in registers what it multiplies: of the first operand the rows of
+/// its part of the result, of the second its columns, and all of k.
+bool isDotInRegisters(tile::DotOp op);
 /// The bits of k that number the pieces: as few as let a piece of both operands take no more
 /// than a quarter of the shared memory there is, so that several programs fit.
 unsigned getDotPieceBits(tile::DotOp op);

@@ -146,9 +146,8 @@ void SharedTile::store(ThreadBuilder &thread, const LinearLayout &layout,
 
 SmallVector<Value> SharedTile::load(ThreadBuilder &thread, const LinearLayout &layout,
                                     uint64_t distance, Value warp) const {
-  if (distance == 0 && !warp)
-    if (std::optional<MatrixAccess> access = planMatrices(layout, matrices.forLoads))
-      return loadMatrices(thread, *access, countRepeats(layout));
+  if (std::optional<MatrixAccess> access = planMatrices(layout, matrices.forLoads))
+    return loadMatrices(thread, *access, countRepeats(layout), distance, warp);
   SmallVector<Access> accesses = plan(thread, layout, distance, warp);
   SmallVector<Value> registers(accesses.size() * accesses.front().registers.size());
   for (const Access &access : accesses) {
@@ -183,7 +182,8 @@ std::optional<MatrixAccess> SharedTile::planMatrices(const LinearLayout &layout,
 }
 
 SmallVector<Value> SharedTile::getRowAddresses(ThreadBuilder &thread, const MatrixAccess &access,
-                                               int64_t repeats) const {
+                                               int64_t repeats, uint64_t distance,
+                                               Value warp) const {
   auto inBytes = [&](f2::Columns columns) {
     for (uint64_t &column : columns)
       column *= bytes;
@@ -195,12 +195,14 @@ SmallVector<Value> SharedTile::getRowAddresses(ThreadBuilder &thread, const Matr
     for (uint64_t column : *columns)
       threadMask |= column;
   Value threadOffset = thread.bitXor(emitApply(thread, lanes, emitLaneId(thread)),
-                                     emitApply(thread, warps, emitWarpId(thread)));
+                                     emitApply(thread, warps, warp ? warp : emitWarpId(thread)));
+  uint64_t shift = f2::apply(offsets, distance);
   std::map<uint64_t, Value> pointers;
   SmallVector<Value> addresses;
   for (int64_t repeat = 0; repeat < repeats; ++repeat)
     for (unsigned instruction = 0; instruction < access.numInstructions(); ++instruction) {
-      uint64_t offset = access.getOffset(instruction) * bytes, mixed = offset & threadMask;
+      uint64_t offset = (access.getOffset(instruction) * bytes) ^ shift;
+      uint64_t mixed = offset & threadMask;
       Value &pointer = pointers[mixed];
       if (!pointer)
         pointer = thread.advance(base, thread.bitXor(threadOffset, mixed));
@@ -241,7 +243,7 @@ void SharedTile::storeMatrices(ThreadBuilder &thread, const MatrixAccess &access
 }
 
 SmallVector<Value> SharedTile::loadMatrices(ThreadBuilder &thread, const MatrixAccess &access,
-                                            int64_t repeats) const {
+                                            int64_t repeats, uint64_t distance, Value warp) const {
   unsigned instructions = access.numInstructions(), perWord = access.elementsPerWord();
   unsigned matrices = access.numMatrices();
   size_t perRepeat = size_t(instructions) * matrices * perWord;
@@ -252,7 +254,8 @@ SmallVector<Value> SharedTile::loadMatrices(ThreadBuilder &thread, const MatrixA
     result = LLVM::LLVMStructType::getLiteral(thread.getBuilder().getContext(),
                                               SmallVector<Type>(matrices, word));
   auto [form, shape] = getForm(thread, access);
-  for (auto [number, address] : llvm::enumerate(getRowAddresses(thread, access, repeats))) {
+  for (auto [number, address] :
+       llvm::enumerate(getRowAddresses(thread, access, repeats, distance, warp))) {
     size_t repeat = number / instructions, instruction = number % instructions;
     Value loaded = thread.create<NVVM::LdMatrixOp>(result, address, matrices, form, shape,
                                                    NVVM::LdStMatrixEltType::B16);

@@ -65,13 +65,16 @@ public:
 private:
   /// Matrix instructions for a layout, if they are there and cheaper.
   std::optional<MatrixAccess> planMatrices(const LinearLayout &layout, bool isThere) const;
-  /// The address that a lane gives to each instruction, of each repeat.
+  /// The address that a lane gives to each instruction, of each repeat; `distance` and `warp`
+  /// as for load.
   llvm::SmallVector<mlir::Value> getRowAddresses(ThreadBuilder &thread, const MatrixAccess &access,
-                                                 int64_t repeats) const;
+                                                 int64_t repeats, uint64_t distance = 0,
+                                                 mlir::Value warp = {}) const;
   void storeMatrices(ThreadBuilder &thread, const MatrixAccess &access,
                      mlir::ValueRange registers) const;
   llvm::SmallVector<mlir::Value> loadMatrices(ThreadBuilder &thread, const MatrixAccess &access,
-                                              int64_t repeats) const;
+                                              int64_t repeats, uint64_t distance,
+                                              mlir::Value warp) const;
   /// The type that n elements are moved as.
   mlir::Type getAccessType(ThreadBuilder &thread, size_t count) const;
 

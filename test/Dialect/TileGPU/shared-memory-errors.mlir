@@ -28,3 +28,33 @@ tile.func private @alloc(%x: tensor<16xf32>) {
   %b = tilegpu.local_alloc %x : (tensor<16xf32>) -> !tilegpu.memdesc<8xf32, #shared>
   tile.return
 }
+
+// -----
+
+#shared = #tilegpu.layout<2x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0]]>
+#part = #tilegpu.layout<2x4, lane = [[0, 1], [0, 2], [1, 0], [0, 0], [0, 0]]>
+tile.func private @dimension(%b: !tilegpu.memdesc<2x8xf32, #shared>, %k: i32) {
+  // expected-error@+1 {{'tilegpu.local_load' op has no dimension 2}}
+  %x = tilegpu.local_load %b from %k along 2 : !tilegpu.memdesc<2x8xf32, #shared> -> tensor<2x4xf32, #part>
+  tile.return
+}
+
+// -----
+
+#shared = #tilegpu.layout<2x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0]]>
+#part = #tilegpu.layout<2x16, lane = [[0, 1], [0, 2], [0, 4], [0, 8], [1, 0]]>
+tile.func private @extent(%b: !tilegpu.memdesc<2x8xf32, #shared>, %k: i32) {
+  // expected-error@+1 {{'tilegpu.local_load' op reads 16 of 8 along dimension 1; wanted are powers of two}}
+  %x = tilegpu.local_load %b from %k along 1 : !tilegpu.memdesc<2x8xf32, #shared> -> tensor<2x16xf32, #part>
+  tile.return
+}
+
+// -----
+
+#shared = #tilegpu.layout<2x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0]]>
+#part = #tilegpu.layout<1x4, lane = [[0, 1], [0, 2], [0, 0], [0, 0], [0, 0]]>
+tile.func private @other(%b: !tilegpu.memdesc<2x8xf32, #shared>, %k: i32) {
+  // expected-error@+1 {{'tilegpu.local_load' op moves a 'tensor<1x8xf32>' to or from a buffer of}}
+  %x = tilegpu.local_load %b from %k along 1 : !tilegpu.memdesc<2x8xf32, #shared> -> tensor<1x4xf32, #part>
+  tile.return
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -32,7 +33,22 @@ void LocalAllocOp::getEffects(
 }
 
 LogicalResult LocalLoadOp::verify() {
-  return verifyAccess(*this, getType(), getBuffer().getType());
+  MemDescType buffer = getBuffer().getType();
+  auto tile = cast<RankedTensorType>(getType());
+  if (!getFirst())
+    return verifyAccess(*this, tile, buffer);
+  // (A2): part of it.
+  int32_t axis = getAxis().value_or(-1);
+  if (axis < 0 || axis >= tile.getRank())
+    return emitOpError("has no dimension ") << axis;
+  SmallVector<int64_t> whole(tile.getShape());
+  if (tile.getRank() == int64_t(buffer.getShape().size()))
+    whole[axis] = buffer.getShape()[axis];
+  int64_t extent = tile.getShape()[axis];
+  if (!llvm::isPowerOf2_64(extent) || !llvm::isPowerOf2_64(whole[axis]) || extent > whole[axis])
+    return emitOpError("reads ") << extent << " of " << whole[axis] << " along dimension " << axis
+                                 << "; wanted are powers of two";
+  return verifyAccess(*this, RankedTensorType::get(whole, tile.getElementType()), buffer);
 }
 
 LogicalResult LocalStoreOp::verify() {

@@ -119,8 +119,37 @@ double LayoutCosts::ofDot(Operation *op, LayoutAttr label) {
                    << countColumns(layout, HwDim::Reg, layout.dimMask(n));
   double registers = label.getNumRegisters();
   double inner = tile::getShape(op->getOperand(0).getType()).back();
-  double reads = (rows + columns) * registers / (rows * columns);
-  return warps * inner * (registers + reads * kExchange);
+  double readsA = registers / columns, readsB = registers / rows;
+  if (isa<tile::DotOp>(op) && layout.rank() == 2) {
+    readsA = ofDotReads(op->getOperand(0), layout.project(n), /*k=*/n).value_or(readsA);
+    readsB = ofDotReads(op->getOperand(1), layout.project(m), /*k=*/m).value_or(readsB);
+  }
+  return warps * inner * (registers + (readsA + readsB) * kExchange);
+}
+
+/// What it takes to read an operand of a dot for one step along k where it lies in memory, as
+/// tilegpu-prefetch has it; nothing if it does not come from there.
+std::optional<double> LayoutCosts::ofDotReads(Value operand, const LinearLayout &slice,
+                                              unsigned k) {
+  auto load = operand.getDefiningOp<LocalLoadOp>();
+  if (!load || !operand.hasOneUse())
+    return std::nullopt;
+  MemDescType buffer = load.getBuffer().getType();
+  const LinearLayout &memory = buffer.getLayout().getLayout();
+  // As many steps at once as words of 16 bytes have.
+  unsigned steps = std::min(2u, memory.dimBits(k));
+  LinearLayout part(memory.shape());
+  for (HwDim dim : {HwDim::Reg, HwDim::Lane, HwDim::Warp})
+    for (uint64_t column : slice.columns(dim)) {
+      SmallVector<int64_t> place = slice.coordinates(column);
+      place.insert(place.begin() + k, 0);
+      part.columns(dim).push_back(part.element(place));
+    }
+  for (unsigned bit = 0; bit < steps; ++bit)
+    part.columns(HwDim::Reg).push_back(uint64_t(1) << (part.dimShift(k) + bit));
+  MemoryAccess access =
+      planAccess(part, memory, getElementBytes(buffer.getElementType()) * 8, /*hasMatrices=*/false);
+  return memory.oddFactor(1 - k) * access.getCost() / (1u << steps);
 }
 
 /// Between registers and shared memory.

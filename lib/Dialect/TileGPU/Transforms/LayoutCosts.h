@@ -30,6 +30,7 @@ private:
   double ofFold(LayoutAttr label, unsigned axis, bool keepsAll);
   double ofSort(LayoutAttr label, unsigned axis);
   double ofDot(mlir::Operation *op, LayoutAttr label);
+  std::optional<double> ofDotReads(mlir::Value operand, const LinearLayout &slice, unsigned k);
   double ofMove(MemDescType buffer, LayoutAttr label, bool hasMatrices);
 
   unsigned warps;

@@ -105,6 +105,34 @@ static LinearLayout fill(ArrayRef<int64_t> shape, unsigned axis, unsigned regist
   return layout;
 }
 
+/// Sums of products by multiply-adds, for operands that are read from where they lie in
+/// memory: lanes side by side in a block of 4 rows, each with `lowM` x `lowN` elements as bits,
+/// and what else a thread has apart from these by whole blocks, about as many rows as columns.
+static LinearLayout spreadSums(ArrayRef<int64_t> shape, unsigned lowM, unsigned lowN,
+                               unsigned warpBits) {
+  unsigned rank = shape.size(), m = rank - 2, n = rank - 1;
+  LinearLayout numbers(shape);
+  SmallVector<unsigned> registers(rank, 1), lanes(rank, 1), warps(rank, 1), order;
+  unsigned restM = numbers.dimBits(m) - lowM, restN = numbers.dimBits(n) - lowN;
+  unsigned lanesN = std::min(restN, kLaneBits - 2u), lanesM = std::min(restM, kLaneBits - lanesN);
+  restM -= lanesM;
+  restN -= lanesN;
+  unsigned warpsM = 0;
+  for (unsigned bit = 0; bit < warpBits; ++bit)
+    if (warpsM < restM &&
+        (bit - warpsM >= restN || lowM + restM - warpsM > lowN + restN + warpsM - bit))
+      ++warpsM;
+  registers[m] = 1u << lowM;
+  registers[n] = 1u << lowN;
+  lanes[m] = 1u << lanesM;
+  lanes[n] = 1u << (kLaneBits - lanesM);
+  warps[m] = 1u << warpsM;
+  warps[n] = 1u << (warpBits - warpsM);
+  for (unsigned dim = rank; dim-- > 0;)
+    order.push_back(dim);
+  return blocked(shape, registers, lanes, warps, order);
+}
+
 //===----------------------------------------------------------------------===//
 // Labels
 //===----------------------------------------------------------------------===//
@@ -170,6 +198,9 @@ SmallVector<LayoutAttr> LayoutRules::propose(Operation *op) const {
     // Each thread computes a block, so that an element of an operand is used several times.
     unsigned rank = shape.size(), m = rank - 2, n = rank - 1;
     auto bits = [&](unsigned dim) { return LinearLayout(shape).dimBits(dim); };
+    for (auto [lowM, lowN] : {std::pair(0u, 2u), {2u, 0u}, {2u, 2u}, {0u, 0u}})
+      if (lowM <= bits(m) && lowN <= bits(n))
+        add(make(spreadSums(shape, lowM, lowN, warpBits)));
     for (unsigned block : {2u, 3u, 1u, 0u}) {
       SmallVector<unsigned> registers(rank, 1), lanes(rank, 1), warps(rank, 1), order;
       unsigned ofM = std::min(block, bits(m)), ofN = std::min(block, bits(n));

@@ -38,17 +38,28 @@ def TileGPU_LocalDeallocOp : TileGPU_Op<"local_dealloc", []> {
 def TileGPU_LocalLoadOp : TileGPU_Op<"local_load", []> {
   let summary = "A tile read from shared memory";
   let description = [{
-    Sees what other threads wrote before the last `tilegpu.barrier`.
+    Sees what other threads wrote before the last `tilegpu.barrier`. With `from` it reads
+    the part of a buffer that begins at this index of one dimension, a multiple of the
+    tile's extent there.
 
-    Rules: (A1) the tile has the shape and element type of the buffer.
+    Rules: (A1) the tile has the shape and element type of the buffer; (A2) with `from`
+    it may be shorter, by a power of two, along the dimension that is named, where both
+    extents are powers of two.
 
     ```mlir
     %x = tilegpu.local_load %b : !tilegpu.memdesc<64x32xf32, #shared> -> tensor<64x32xf32, #rows>
+    %s = tilegpu.local_load %b from %k along 1 : !tilegpu.memdesc<64x32xf32, #shared> -> tensor<64x4xf32, #slice>
     ```
   }];
-  let arguments = (ins Arg<TileGPU_Buffer, "", [MemRead<TileGPU_SharedMemory>]>:$buffer);
+  let arguments = (ins Arg<TileGPU_Buffer, "", [MemRead<TileGPU_SharedMemory>]>:$buffer,
+                       Optional<I32>:$first, OptionalAttr<I32Attr>:$axis);
   let results = (outs Tile_Tile:$result);
-  let assemblyFormat = "$buffer attr-dict `:` qualified(type($buffer)) `->` type($result)";
+  let assemblyFormat = [{
+    $buffer (`from` $first^ `along` $axis)? attr-dict `:` qualified(type($buffer)) `->` type($result)
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$buffer), [{
+    build($_builder, $_state, result, buffer, /*first=*/{}, /*axis=*/{});
+  }]>];
   let hasVerifier = 1;
 }
 

@@ -316,6 +316,43 @@ def TileGPUAssignLayoutsPass : Pass<"tilegpu-assign-layouts", "::mlir::ModuleOp"
   ];
 }
 
+def TileGPUPrefetchPass : Pass<"tilegpu-prefetch", "::mlir::ModuleOp"> {
+  let summary = "Has products read their operands from shared memory, a slice ahead";
+  let description = [{
+    A product by multiply-adds whose operands both come from buffers in shared memory, and
+    are used by it alone, becomes products of slices along K: parts of the buffers in the
+    layout in which a thread has just what it multiplies, each loaded before the slice before
+    it is multiplied. Nothing is written to shared memory again, and nobody waits. A slice
+    has up to four steps of K and 64 words of a thread. Up to 2048 multiply-adds of a thread
+    are written out; of more there is a loop, which fetches the first slice of the next trip
+    at the end of each.
+
+    Left alone are products of which an operand is computed, or may be overwritten on the
+    way; batches; sums of f16, which are rounded but once; and a K that is no power of two.
+
+    ```mlir
+    %a = tilegpu.local_load %x : !tilegpu.memdesc<32x4xf32, #rows> -> tensor<32x4xf32, #any>
+    %b = tilegpu.local_load %y : !tilegpu.memdesc<4x32xf32, #rows> -> tensor<4x32xf32, #any>
+    %d = tile.dot %a, %b, %c : tensor<32x4xf32, #any>, tensor<4x32xf32, #any> -> tensor<32x32xf32, #acc>
+    ```
+    becomes, if a slice has two steps
+    ```mlir
+    %a0 = tilegpu.local_load %x from %c0 along 1 : ... -> tensor<32x2xf32, #a>
+    %b0 = tilegpu.local_load %y from %c0 along 0 : ... -> tensor<2x32xf32, #b>
+    %a1 = tilegpu.local_load %x from %c2 along 1 : ... -> tensor<32x2xf32, #a>
+    %b1 = tilegpu.local_load %y from %c2 along 0 : ... -> tensor<2x32xf32, #b>
+    %e = tile.dot %a0, %b0, %c : tensor<32x2xf32, #a>, tensor<2x32xf32, #b> -> tensor<32x32xf32, #acc>
+    %d = tile.dot %a1, %b1, %e : tensor<32x2xf32, #a>, tensor<2x32xf32, #b> -> tensor<32x32xf32, #acc>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+                           "TileGPUDialect"];
+  let statistics = [
+    Statistic<"numSliced", "num-sliced", "Products whose operands are fetched ahead">,
+    Statistic<"numRotated", "num-rotated", "Loops that fetch for the next trip">,
+  ];
+}
+
 def TileGPUReorderInstructionsPass : Pass<"tilegpu-reorder-instructions", "::mlir::ModuleOp"> {
   let summary = "Moves conversions and index arithmetic to where their results are used";
   let description = [{
@@ -325,7 +362,9 @@ def TileGPUReorderInstructionsPass : Pass<"tilegpu-reorder-instructions", "::mli
     moved into a loop. Loads are put off in the same way (over reductions, too, though not
     over what may write) where more than three quarters of a thread's registers would hold
     tiles otherwise. In a loop that only loads and computes they go to the top, so that none
-    waits for another. A kernel of elementwise ops, accesses and reductions gets
+    waits for another. Tiles that are held over a reduction though they do not fit registers
+    there are made again behind it, of the same loads, where that takes less than to write and
+    read what does not fit. A kernel of elementwise ops, accesses and reductions gets
     `tilegpu.resident_programs`: how many programs of it fit a multiprocessor, with the
     registers that its tiles need and 16 more.
 

@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Products by multiply-adds read their operands from the buffers where copies have put them,
+// a few steps along k at a time: what is multiplied next is on its way to registers while
+// threads multiply.
+//
+//     a0, b0 = local_load A from 0, B from 0
+//     for each slice s of k:
+//       a', b' = local_load A from s + 1, B from s + 1
+//       acc = dot as, bs, acc                            in registers alone
+//
+// In a loop over a ring of buffers the first slice of the next trip is fetched before the last
+// slice of this one is multiplied. The trip's beginning, where it waits for what was copied and
+// orders the next copies, goes there with it:
+//
+//     if there is a trip:
+//       begin trip 0; a0, b0 = its first slice
+//       for i, with a0, b0:
+//         all slices but the last
+//         begin trip i + 1; a0', b0' = its first slice
+//         the last slice
+//
+// so that nobody waits with nothing to multiply. The last trip begins none: it copies nothing
+// more, and reads its own buffer once again.
+//
+// Without that, a product takes its operands in whatever registers they come, writes them to
+// shared memory a second time and meets there: for operands that are in shared memory already
+// that is a way for nothing. What a slice looks like in registers follows from the layout of
+// the sums, which tilegpu-assign-layouts chooses with these reads in mind.
+
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+namespace tessera::tilegpu {
+#define GEN_PASS_DEF_TILEGPUPREFETCHPASS
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
+} // namespace tessera::tilegpu
+
+/// Words of 32 bits that a thread holds of both operands for a slice at most, and the steps
+/// along k in one, as bits.
+static constexpr int64_t kSliceWords = 64;
+static constexpr unsigned kSliceBits = 2;
+/// Multiply-adds of a thread that are written out one after another at most.
+static constexpr int64_t kWrittenOut = 2048;
+
+namespace {
+
+class SlicedDot {
+public:
+  SlicedDot(tile::DotOp dot)
+      : dot(dot), a(dot.getA().getDefiningOp<LocalLoadOp>()),
+        b(dot.getB().getDefiningOp<LocalLoadOp>()) {}
+
+  /// Decides; nothing is changed. False if the operands do not come from buffers that are as
+  /// they were when the product is computed.
+  bool plan();
+  void rewrite();
+
+  /// What rewriting has made, if it is all in the block of the product: the loads of the first
+  /// slice, and the product of the last.
+  SmallVector<LocalLoadOp, 2> firstLoads;
+  Operation *lastProduct = nullptr;
+
+private:
+  struct Slice {
+    Value a, b;
+  };
+  Slice load(OpBuilder &builder, Value first);
+  Value multiply(OpBuilder &builder, Slice slice, Value acc);
+
+  tile::DotOp dot;
+  LocalLoadOp a, b;
+  RankedTensorType sliceA, sliceB;
+  int64_t depth = 0, steps = 0;
+};
+
+} // namespace
+
+/// Whether nothing is written to shared memory on the way from one op to another in its block.
+static bool isUnchangedBetween(Operation *from, Operation *to) {
+  if (from->getBlock() != to->getBlock())
+    return false;
+  for (Operation *op = from->getNextNode(); op != to; op = op->getNextNode()) {
+    if (isMemoryEffectFree(op))
+      continue;
+    auto effects = dyn_cast<MemoryEffectOpInterface>(op);
+    SmallVector<MemoryEffects::EffectInstance> instances;
+    if (effects)
+      effects.getEffects(instances);
+    bool writes = llvm::any_of(instances, [](auto &instance) {
+      return !isa<MemoryEffects::Read>(instance.getEffect()) &&
+             instance.getResource() == SharedMemory::get();
+    });
+    if (!effects || writes)
+      return false;
+  }
+  return true;
+}
+
+/// The part of an operand that a thread multiplies with its part of the sums, for `steps`
+/// steps along k: what is left of the sums' layout without the dimension `other`.
+static RankedTensorType getSliceType(RankedTensorType operand, const LinearLayout &acc,
+                                     unsigned other, unsigned k, int64_t steps) {
+  SmallVector<int64_t> shape(operand.getShape());
+  shape[k] = steps;
+  LinearLayout layout(shape), slice = acc.project(other);
+  for (HwDim dim : {HwDim::Reg, HwDim::Lane, HwDim::Warp})
+    for (uint64_t column : slice.columns(dim)) {
+      SmallVector<int64_t> place = slice.coordinates(column);
+      place.insert(place.begin() + k, 0);
+      layout.columns(dim).push_back(layout.element(place));
+    }
+  for (unsigned bit = 0; bit < layout.dimBits(k); ++bit)
+    layout.columns(HwDim::Reg).push_back(uint64_t(1) << (layout.dimShift(k) + bit));
+  auto encoding = LayoutAttr::get(operand.getContext(), layout.canonical());
+  return RankedTensorType::get(shape, operand.getElementType(), encoding);
+}
+
+static int64_t countWords(RankedTensorType type) {
+  return getLayoutAttr(type).getNumRegisters() *
+         std::max<int64_t>(1, getElementBytes(type.getElementType()) / 4);
+}
+
+bool SlicedDot::plan() {
+  auto type = dot.getType();
+  // Sums of f16 are rounded once, behind the last product.
+  if (!a || !b || a.getFirst() || b.getFirst() || !a->hasOneUse() || !b->hasOneUse() ||
+      tile::getShape(type).size() != 2 || getElementTypeOrSelf(type).isF16())
+    return false;
+  if (!isUnchangedBetween(a, dot) || !isUnchangedBetween(b, dot))
+    return false;
+  auto typeA = cast<RankedTensorType>(a.getType()), typeB = cast<RankedTensorType>(b.getType());
+  depth = typeA.getShape()[1];
+  if (!llvm::isPowerOf2_64(depth))
+    return false;
+  const LinearLayout &acc = getLayout(type);
+  auto slice = [&](int64_t length) {
+    steps = length;
+    sliceA = getSliceType(typeA, acc, /*other=*/1, /*k=*/1, steps);
+    sliceB = getSliceType(typeB, acc, /*other=*/0, /*k=*/0, steps);
+  };
+  slice(1);
+  int64_t words = countWords(sliceA) + countWords(sliceB);
+  int64_t length = 1;
+  while (length < std::min<int64_t>(depth, 1 << kSliceBits) && words * length * 2 <= kSliceWords)
+    length *= 2;
+  slice(length);
+  return true;
+}
+
+SlicedDot::Slice SlicedDot::load(OpBuilder &builder, Value first) {
+  auto part = [&](LocalLoadOp whole, RankedTensorType type, int32_t k) -> Value {
+    return LocalLoadOp::create(builder, whole.getLoc(), type, whole.getBuffer(), first,
+                               builder.getI32IntegerAttr(k));
+  };
+  return {part(a, sliceA, 1), part(b, sliceB, 0)};
+}
+
+Value SlicedDot::multiply(OpBuilder &builder, Slice slice, Value acc) {
+  IRMapping mapping;
+  mapping.map(dot.getA(), slice.a);
+  mapping.map(dot.getB(), slice.b);
+  mapping.map(dot.getAcc(), acc);
+  return builder.clone(*dot, mapping)->getResult(0);
+}
+
+static Value makeNumber(OpBuilder &builder, Location loc, int64_t number) {
+  return arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(number));
+}
+
+void SlicedDot::rewrite() {
+  Location loc = dot.getLoc();
+  OpBuilder builder(dot);
+  int64_t perSlice = getLayoutAttr(dot.getType()).getNumRegisters() * steps;
+  int64_t slices = depth / steps;
+  int64_t together = slices;
+  while (together > 1 && together * perSlice > kWrittenOut)
+    together /= 2;
+  Value acc = dot.getAcc();
+  Slice current = load(builder, makeNumber(builder, loc, 0));
+  auto firstA = current.a.getDefiningOp<LocalLoadOp>(),
+       firstB = current.b.getDefiningOp<LocalLoadOp>();
+  scf::ForOp loop;
+  if (together < slices) {
+    loop = scf::ForOp::create(
+        builder, loc, makeNumber(builder, loc, 0), makeNumber(builder, loc, depth),
+        makeNumber(builder, loc, together * steps), ValueRange{acc, current.a, current.b});
+    builder.setInsertionPointToStart(loop.getBody());
+    acc = loop.getRegionIterArg(0);
+    current = {loop.getRegionIterArg(1), loop.getRegionIterArg(2)};
+  }
+  for (int64_t slice = 0; slice < together; ++slice) {
+    Slice next = current;
+    Value first = makeNumber(builder, loc, (slice + 1) * steps);
+    if (loop) {
+      // The last trip fetches the first slice again, which nobody uses.
+      first = arith::AddIOp::create(builder, loc, loop.getInductionVar(), first);
+      if (slice + 1 == together)
+        first = arith::AndIOp::create(builder, loc, first, makeNumber(builder, loc, depth - 1));
+    }
+    if (loop || slice + 1 < slices)
+      next = load(builder, first);
+    acc = multiply(builder, current, acc);
+    current = next;
+  }
+  if (loop) {
+    scf::YieldOp::create(builder, loc, ValueRange{acc, current.a, current.b});
+    acc = loop.getResult(0);
+  } else {
+    firstLoads = {firstA, firstB};
+    lastProduct = acc.getDefiningOp();
+  }
+  dot.replaceAllUsesWith(acc);
+  dot.erase();
+  a.erase();
+  b.erase();
+}
+
+//===----------------------------------------------------------------------===//
+// Across trips
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// A loop whose trips begin with the first loads of a product, and are to begin earlier.
+class TripRotation {
+public:
+  TripRotation(scf::ForOp loop, ArrayRef<LocalLoadOp> firstLoads, Operation *lastProduct)
+      : loop(loop), firstLoads(firstLoads), lastProduct(lastProduct),
+        yield(cast<scf::YieldOp>(loop.getBody()->getTerminator())) {}
+
+  bool plan();
+  void rewrite();
+
+private:
+  bool isBeginning(Operation *op) const;
+  /// The value in the trip that `mapping` is of; what it takes to compute it is copied.
+  Value get(OpBuilder &builder, Value value, IRMapping &mapping);
+  void cloneInto(OpBuilder &builder, Operation *op, IRMapping &mapping);
+  /// The beginning of a trip; of one that there may not be where `exists` is given, then with
+  /// `current` for the trip before.
+  SmallVector<Value> begin(OpBuilder &builder, IRMapping &mapping, Value exists,
+                           IRMapping *current);
+
+  scf::ForOp loop;
+  ArrayRef<LocalLoadOp> firstLoads;
+  Operation *lastProduct;
+  scf::YieldOp yield;
+  Operation *lastOfBeginning = nullptr;
+};
+
+} // namespace
+
+bool TripRotation::isBeginning(Operation *op) const {
+  return op == lastOfBeginning || op->isBeforeInBlock(lastOfBeginning);
+}
+
+/// Whether a value of the loop's body can be computed again for little.
+static bool isScalarWork(Value value, scf::ForOp loop) {
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getBlock() != loop.getBody())
+    return true;
+  if (isa<RankedTensorType>(value.getType()) || !isPure(op) || op->getNumRegions() != 0)
+    return false;
+  return llvm::all_of(op->getOperands(),
+                      [&](Value operand) { return isScalarWork(operand, loop); });
+}
+
+bool TripRotation::plan() {
+  Block *body = loop.getBody();
+  lastOfBeginning = firstLoads.front();
+  for (LocalLoadOp load : firstLoads) {
+    auto slot = load.getBuffer().getDefiningOp<MemDescIndexOp>();
+    if (load->getBlock() != body || !slot || slot->getBlock() != body)
+      return false;
+    if (lastOfBeginning->isBeforeInBlock(load))
+      lastOfBeginning = load;
+  }
+  bool waits = false;
+  for (Operation &op : *body) {
+    if (!isBeginning(&op))
+      break;
+    waits |= isa<AsyncWaitOp>(op);
+    auto load = dyn_cast<LocalLoadOp>(op);
+    bool isFirst = load && llvm::is_contained(firstLoads, load);
+    if (!isFirst && !isa<AsyncWaitOp, AsyncCopyOp, AsyncCommitOp>(op) &&
+        (!isPure(&op) || op.getNumRegions() != 0))
+      return false;
+    // What the rest of the trip takes from its beginning.
+    for (Operation *user : op.getUsers()) {
+      Operation *ancestor = body->findAncestorOpInBlock(*user);
+      if (!isFirst && !isBeginning(ancestor) &&
+          llvm::any_of(op.getResults(), [&](Value result) { return !isScalarWork(result, loop); }))
+        return false;
+    }
+    // What the beginning takes from the trip before.
+    for (Value operand : op.getOperands()) {
+      auto argument = dyn_cast<BlockArgument>(operand);
+      if (argument && argument.getOwner() == body && argument != loop.getInductionVar() &&
+          !isScalarWork(yield.getOperand(argument.getArgNumber() - 1), loop))
+        return false;
+    }
+  }
+  return waits && !isBeginning(lastProduct);
+}
+
+Value TripRotation::get(OpBuilder &builder, Value value, IRMapping &mapping) {
+  if (Value known = mapping.lookupOrNull(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getBlock() != loop.getBody())
+    return value;
+  cloneInto(builder, op, mapping);
+  return mapping.lookup(value);
+}
+
+void TripRotation::cloneInto(OpBuilder &builder, Operation *op, IRMapping &mapping) {
+  op->walk([&](Operation *inner) {
+    for (Value operand : inner->getOperands())
+      get(builder, operand, mapping);
+  });
+  builder.clone(*op, mapping);
+}
+
+SmallVector<Value> TripRotation::begin(OpBuilder &builder, IRMapping &mapping, Value exists,
+                                       IRMapping *current) {
+  SmallVector<Value> loaded;
+  for (Operation &op : *loop.getBody()) {
+    if (!isBeginning(&op))
+      break;
+    auto load = dyn_cast<LocalLoadOp>(op);
+    if (load && exists) {
+      // The buffer of a trip that there is not may be one that nothing was copied to.
+      auto index = load.getBuffer().getDefiningOp<MemDescIndexOp>();
+      Value slot = arith::SelectOp::create(builder, op.getLoc(), exists,
+                                           get(builder, index.getSlot(), mapping),
+                                           get(builder, index.getSlot(), *current));
+      mapping.map(
+          load.getBuffer(),
+          MemDescIndexOp::create(builder, op.getLoc(), get(builder, index.getRing(), mapping), slot)
+              .getResult());
+    }
+    // Work on scalars may have been copied already.
+    if (op.getNumResults() == 0 || !mapping.contains(op.getResult(0)))
+      cloneInto(builder, &op, mapping);
+    if (auto copy = dyn_cast<AsyncCopyOp>(op); copy && exists) {
+      auto made = cast<AsyncCopyOp>(&*std::prev(builder.getInsertionPoint()));
+      OpBuilder before(made);
+      Value condition = made.getCondition();
+      made.getConditionMutable().assign(
+          condition ? arith::AndIOp::create(before, op.getLoc(), condition, exists).getResult()
+                    : exists);
+    }
+    if (load)
+      loaded.push_back(mapping.lookup(load.getResult()));
+  }
+  return loaded;
+}
+
+void TripRotation::rewrite() {
+  Location loc = loop.getLoc();
+  OpBuilder builder(loop);
+  auto predicate = loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
+  Value runs =
+      arith::CmpIOp::create(builder, loc, predicate, loop.getLowerBound(), loop.getUpperBound());
+  auto guarded =
+      scf::IfOp::create(builder, loc, loop.getResultTypes(), runs, /*withElseRegion=*/true);
+  builder.setInsertionPointToStart(guarded.elseBlock());
+  scf::YieldOp::create(builder, loc, loop.getInitArgs());
+
+  builder.setInsertionPointToStart(guarded.thenBlock());
+  IRMapping first;
+  first.map(loop.getInductionVar(), loop.getLowerBound());
+  first.map(loop.getRegionIterArgs(), loop.getInitArgs());
+  SmallVector<Value> inits(loop.getInitArgs());
+  llvm::append_range(inits, begin(builder, first, /*exists=*/{}, /*current=*/nullptr));
+  auto to =
+      scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(), loop.getStep(),
+                         inits, /*bodyBuilder=*/nullptr, loop.getUnsignedCmp());
+  to->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+  if (!to.getBody()->empty())
+    to.getBody()->back().erase();
+  scf::YieldOp::create(builder, loc, to.getResults().take_front(loop.getNumResults()));
+
+  builder.setInsertionPointToEnd(to.getBody());
+  IRMapping current, next;
+  Value iv = to.getInductionVar();
+  current.map(loop.getInductionVar(), iv);
+  unsigned kept = loop.getNumRegionIterArgs();
+  current.map(loop.getRegionIterArgs(), to.getRegionIterArgs().take_front(kept));
+  // In the order in which the beginning has them.
+  unsigned carried = kept;
+  for (Operation &op : *loop.getBody())
+    if (auto load = dyn_cast<LocalLoadOp>(op); load && isBeginning(&op))
+      current.map(load.getResult(), to.getRegionIterArg(carried++));
+  SmallVector<Value> begun;
+  for (Operation &op : loop.getBody()->without_terminator()) {
+    if (isBeginning(&op))
+      continue;
+    if (&op == lastProduct) {
+      // What is left up to the bound is a positive number, whatever its sign.
+      Value left = arith::SubIOp::create(builder, loc, loop.getUpperBound(), iv);
+      Value exists =
+          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ugt, left, loop.getStep());
+      next.map(loop.getInductionVar(), arith::AddIOp::create(builder, loc, iv, loop.getStep()));
+      for (auto [argument, yielded] :
+           llvm::zip_equal(loop.getRegionIterArgs(), yield.getOperands()))
+        if (isScalarWork(yielded, loop) && !isa<RankedTensorType>(yielded.getType()))
+          next.map(argument, get(builder, yielded, current));
+      begun = begin(builder, next, exists, &current);
+    }
+    if (op.getNumResults() == 0 || !current.contains(op.getResult(0)))
+      cloneInto(builder, &op, current);
+  }
+  SmallVector<Value> yielded;
+  for (Value value : yield.getOperands())
+    yielded.push_back(get(builder, value, current));
+  llvm::append_range(yielded, begun);
+  scf::YieldOp::create(builder, loc, yielded);
+  loop.replaceAllUsesWith(guarded.getResults());
+  loop.erase();
+}
+
+namespace {
+
+struct TileGPUPrefetchPass : tessera::tilegpu::impl::TileGPUPrefetchPassBase<TileGPUPrefetchPass> {
+  void runOnOperation() final {
+    SmallVector<tile::DotOp> dots;
+    getOperation().walk([&](tile::DotOp dot) { dots.push_back(dot); });
+    for (tile::DotOp dot : dots) {
+      SlicedDot sliced(dot);
+      auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
+      bool isOnly = loop && isOnlyWork(dot, loop);
+      if (!sliced.plan())
+        continue;
+      sliced.rewrite();
+      ++numSliced;
+      if (!isOnly || !sliced.lastProduct)
+        continue;
+      TripRotation rotation(loop, sliced.firstLoads, sliced.lastProduct);
+      if (!rotation.plan())
+        continue;
+      rotation.rewrite();
+      ++numRotated;
+    }
+  }
+
+private:
+  /// Whether the loop has no other product and no loop in it.
+  static bool isOnlyWork(tile::DotOp dot, scf::ForOp loop) {
+    WalkResult result = loop.getBody()->walk([&](Operation *op) {
+      bool isOther =
+          isa<LoopLikeOpInterface>(op) ||
+          (op != dot && isa<tile::DotOp, tile::DotScaledOp, MmaDotOp, WarpgroupDotOp>(op));
+      return isOther ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    return !result.wasInterrupted();
+  }
+};
+
+} // namespace

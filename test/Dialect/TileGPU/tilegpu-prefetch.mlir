@@ -1,0 +1,106 @@
+// RUN: tessera-opt --split-input-file --tilegpu-prefetch %s | FileCheck %s
+
+// A thread has 4x4 of the sums, so 8 words a step along k: slices of four steps, each loaded
+// before the one before it is multiplied.
+#any = #tilegpu.layout<32x16, reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0]]>
+#anyt = #tilegpu.layout<16x32, reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [1, 0], [2, 0], [4, 0]], warp = [[8, 0]]>
+#acc = #tilegpu.layout<32x32, reg = [[0, 1], [0, 2], [8, 0], [16, 0]], lane = [[0, 4], [0, 8], [0, 16], [1, 0], [2, 0]], warp = [[4, 0]]>
+#rows = #tilegpu.layout<32x16, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [1, 0], [2, 4], [4, 8], [8, 0], [16, 0]]>
+#columns = #tilegpu.layout<16x32, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 4], [2, 8], [4, 16], [8, 0]]>
+module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = "sm_90a"} {
+// CHECK-DAG: #[[A:.+]] = #tilegpu.layout<32x4, reg = {{\[\[}}0, 1], [0, 2], [8, 0], [16, 0]], lane = {{\[\[}}0, 0], [0, 0], [0, 0], [1, 0], [2, 0]], warp = {{\[\[}}4, 0]]>
+// CHECK-DAG: #[[B:.+]] = #tilegpu.layout<4x32, reg = {{\[\[}}0, 1], [0, 2], [1, 0], [2, 0]], lane = {{\[\[}}0, 4], [0, 8], [0, 16], [0, 0], [0, 0]], warp = {{\[\[}}0, 0]]>
+// CHECK-LABEL: tile.func private @slices(
+// CHECK-SAME: %[[X:.+]]: !tilegpu.memdesc<32x16xf32, #{{.+}}>, %[[Y:.+]]: !tilegpu.memdesc<16x32xf32, #{{.+}}>, %[[C:.+]]: tensor
+// CHECK-DAG: %[[K0:.+]] = arith.constant 0 : i32
+// CHECK-DAG: %[[A0:.+]] = tilegpu.local_load %[[X]] from %[[K0]] along 1 : !{{.+}} -> tensor<32x4xf32, #[[A]]>
+// CHECK-DAG: %[[B0:.+]] = tilegpu.local_load %[[Y]] from %[[K0]] along 0 : !{{.+}} -> tensor<4x32xf32, #[[B]]>
+// CHECK: %[[K4:.+]] = arith.constant 4 : i32
+// CHECK: %[[A1:.+]] = tilegpu.local_load %[[X]] from %[[K4]] along 1
+// CHECK: %[[B1:.+]] = tilegpu.local_load %[[Y]] from %[[K4]] along 0
+// CHECK: %[[D0:.+]] = tile.dot %[[A0]], %[[B0]], %[[C]] {precision = 1 : i32}
+// CHECK: arith.constant 8 : i32
+// CHECK-COUNT-2: tilegpu.local_load
+// CHECK: %[[D1:.+]] = tile.dot %[[A1]], %[[B1]], %[[D0]]
+// CHECK: arith.constant 12 : i32
+// CHECK: %[[A3:.+]] = tilegpu.local_load
+// CHECK: %[[B3:.+]] = tilegpu.local_load
+// CHECK: %[[D2:.+]] = tile.dot
+// CHECK-NOT: local_load
+// CHECK: %[[D3:.+]] = tile.dot %[[A3]], %[[B3]], %[[D2]]
+// CHECK: tile.return %[[D3]]
+tile.func private @slices(%x: !tilegpu.memdesc<32x16xf32, #rows>, %y: !tilegpu.memdesc<16x32xf32, #columns>, %c: tensor<32x32xf32, #acc>) -> tensor<32x32xf32, #acc> attributes {noinline} {
+  %a = tilegpu.local_load %x : !tilegpu.memdesc<32x16xf32, #rows> -> tensor<32x16xf32, #any>
+  %b = tilegpu.local_load %y : !tilegpu.memdesc<16x32xf32, #columns> -> tensor<16x32xf32, #anyt>
+  %d = tile.dot %a, %b, %c {precision = 1 : i32} : tensor<32x16xf32, #any>, tensor<16x32xf32, #anyt> -> tensor<32x32xf32, #acc>
+  tile.return %d : tensor<32x32xf32, #acc>
+}
+}
+
+// -----
+
+// The first slice of a trip is fetched at the end of the one before, together with what the
+// trip begins with: it waits for copies, and orders the next ones.
+#any = #tilegpu.layout<8x4, lane = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]]>
+#anyt = #tilegpu.layout<4x8, lane = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0]]>
+#acc = #tilegpu.layout<8x8, reg = [[4, 0]], lane = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0]]>
+#rows = #tilegpu.layout<8x4, offset = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]]>
+#columns = #tilegpu.layout<4x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0]]>
+module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = "sm_80"} {
+// CHECK-LABEL: tile.func @trips(
+// CHECK-SAME: %[[N:arg2]]: i32
+// CHECK: %[[RUNS:.+]] = arith.cmpi slt, %[[C0:.+]], %[[N]] : i32
+// CHECK: %[[ALL:.+]]:2 = scf.if %[[RUNS]]
+// CHECK:   tilegpu.async_wait {pending = 0 : i32}
+// CHECK:   tilegpu.async_copy
+// CHECK:   tilegpu.async_commit
+// CHECK:   %[[A0:.+]] = tilegpu.local_load %{{.+}} from %{{.+}} along 1 : {{.+}} -> tensor<8x4xf32
+// CHECK:   %[[B0:.+]] = tilegpu.local_load %{{.+}} from %{{.+}} along 0 : {{.+}} -> tensor<4x8xf32
+// CHECK:   %[[LOOP:.+]]:4 = scf.for %[[I:.+]] = %[[C0]] to %[[N]] step %[[STEP:.+]] iter_args(%[[ACC:.+]] = %{{.+}}, %[[SLOT:.+]] = %[[C0]], %[[A:.+]] = %[[A0]], %[[B:.+]] = %[[B0]])
+// CHECK-NOT: async_wait
+// CHECK:     %[[LEFT:.+]] = arith.subi %[[N]], %[[I]]
+// CHECK:     %[[MORE:.+]] = arith.cmpi ugt, %[[LEFT]], %[[STEP]]
+// CHECK:     %[[NEXT:.+]] = arith.xori %[[SLOT]]
+// CHECK:     tilegpu.async_wait {pending = 0 : i32}
+// CHECK:     %[[CONDITION:.+]] = arith.andi %{{.+}}, %[[MORE]]
+// CHECK:     tilegpu.async_copy {{.+}} if %[[CONDITION]]
+// CHECK:     %[[READ:.+]] = arith.select %[[MORE]], %[[NEXT]], %[[SLOT]]
+// CHECK:     %[[X:.+]] = tilegpu.memdesc_index %{{.+}}[%[[READ]]]
+// CHECK:     %[[A1:.+]] = tilegpu.local_load %[[X]] from
+// CHECK:     %[[B1:.+]] = tilegpu.local_load
+// CHECK:     %[[D:.+]] = tile.dot %[[A]], %[[B]], %[[ACC]]
+// CHECK:     scf.yield %[[D]], %{{.+}}, %[[A1]], %[[B1]]
+// CHECK:   scf.yield %[[LOOP]]#0, %[[LOOP]]#1
+// CHECK: } else {
+// CHECK-NEXT: scf.yield
+// CHECK: tile.store %{{.+}}, %[[ALL]]#0
+tile.func @trips(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %zero = arith.constant dense<0.0> : tensor<8x8xf32, #acc>
+  %ps = tile.splat %p : !tile.ptr<f32> -> tensor<8x4x!tile.ptr<f32>, #any>
+  %qs = tile.splat %q : !tile.ptr<f32> -> tensor<8x8x!tile.ptr<f32>, #acc>
+  %x = tilegpu.local_alloc : () -> !tilegpu.memdesc<8x4xf32, #rows, slots = 2>
+  %y = tilegpu.local_alloc : () -> !tilegpu.memdesc<4x8xf32, #columns, slots = 2>
+  %r:2 = scf.for %i = %c0 to %n step %c4 iter_args(%acc = %zero, %slot = %c0) -> (tensor<8x8xf32, #acc>, i32) : i32 {
+    tilegpu.async_wait {pending = 0 : i32}
+    %left = arith.subi %n, %i : i32
+    %more = arith.cmpi ugt, %left, %c4 : i32
+    %other = arith.xori %slot, %c1 : i32
+    %into = tilegpu.memdesc_index %x[%other] : !tilegpu.memdesc<8x4xf32, #rows, slots = 2>
+    tilegpu.async_copy %ps, %into if %more : tensor<8x4x!tile.ptr<f32>, #any>, !tilegpu.memdesc<8x4xf32, #rows>
+    tilegpu.async_commit
+    %ax = tilegpu.memdesc_index %x[%slot] : !tilegpu.memdesc<8x4xf32, #rows, slots = 2>
+    %a = tilegpu.local_load %ax : !tilegpu.memdesc<8x4xf32, #rows> -> tensor<8x4xf32, #any>
+    %by = tilegpu.memdesc_index %y[%slot] : !tilegpu.memdesc<4x8xf32, #columns, slots = 2>
+    %b = tilegpu.local_load %by : !tilegpu.memdesc<4x8xf32, #columns> -> tensor<4x8xf32, #anyt>
+    %d = tile.dot %a, %b, %acc {precision = 1 : i32} : tensor<8x4xf32, #any>, tensor<4x8xf32, #anyt> -> tensor<8x8xf32, #acc>
+    %next = arith.xori %slot, %c1 : i32
+    scf.yield %d, %next : tensor<8x8xf32, #acc>, i32
+  }
+  tilegpu.async_wait {pending = 0 : i32}
+  tile.store %qs, %r#0 : tensor<8x8x!tile.ptr<f32>, #acc>
+  tile.return
+}
+}
