@@ -149,6 +149,17 @@ void TileBuilder::assume(const Operand &condition) {
 
 void TileBuilder::barrier() { create<tile::BarrierOp>(); }
 
+/// The shape to which all arguments broadcast.
+static SmallVector<int64_t> commonShape(ArrayRef<Operand> args, StringRef user) {
+  ValueType common;
+  for (const Operand &x : args) {
+    if (x.isNone() || (x.isValue() && !x.value().type.hasElements()))
+      throw UserError("E029", (user + " of " + x.describe()).str(), "pass numbers or pointers");
+    common.shape = broadcastShapes(common, x.type());
+  }
+  return common.shape;
+}
+
 //===----------------------------------------------------------------------===//
 // Debugging
 //===----------------------------------------------------------------------===//
@@ -157,10 +168,14 @@ void TileBuilder::devicePrint(StringRef prefix, Operands args, bool hex) {
   for (const Operand &x : args)
     if (x.isNone() || (x.isValue() && !x.value().type.hasElements()))
       throw UserError("E029", "device_print of " + x.describe(), "print numbers and pointers");
+  // A line has an element of each tile.
+  SmallVector<int64_t> shape = commonShape(args, "device_print");
   SmallVector<Value> printed;
   SmallVector<int32_t> isSigned;
   for (const Operand &x : args) {
     TileValue value = toTensor(x);
+    if (!value.type.shape.empty())
+      value = repeat(value, shape);
     printed.push_back(value.ir);
     bool unsignedNumber = !value.type.isNumber() || isUnsignedInteger(value.type.dtype);
     isSigned.push_back(!unsignedNumber);
@@ -184,17 +199,6 @@ void TileBuilder::deviceAssert(const Operand &condition, StringRef message, cons
 //===----------------------------------------------------------------------===//
 // Foreign code
 //===----------------------------------------------------------------------===//
-
-/// The shape to which all arguments broadcast.
-static SmallVector<int64_t> commonShape(ArrayRef<Operand> args, StringRef user) {
-  ValueType common;
-  for (const Operand &x : args) {
-    if (x.isNone() || (x.isValue() && !x.value().type.hasElements()))
-      throw UserError("E029", (user + " of " + x.describe()).str(), "pass numbers or pointers");
-    common.shape = broadcastShapes(common, x.type());
-  }
-  return common.shape;
-}
 
 TileBuilder::Values TileBuilder::inlineAsm(StringRef text, StringRef constraints, Operands args,
                                            ArrayRef<DType> types, bool pure, int64_t pack) {

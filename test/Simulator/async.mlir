@@ -11,7 +11,7 @@
 //--- copy.mlir
 // COPY: arg 0 i32:32 = 31, 30, 29
 // COPY-NOT: kernel
-module attributes {tilegpu.shared_bytes = 128 : i32} {
+module attributes {tilegpu.shared_bytes = 128 : i32, tilegpu.target = "sm_90a"} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
   llvm.func @copy(%out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32, 1, 1>} {
     %t = nvvm.read.ptx.sreg.tid.x : i32
@@ -34,7 +34,7 @@ module attributes {tilegpu.shared_bytes = 128 : i32} {
 
 //--- early.mlir
 // EARLY: race: kernel 'copy', program (0, 0, 0), thread 0 (warp 0 lane 0) reads 4 bytes at 124 of shared memory, unordered with what was written by warp 0 lane 31, which has not been waited for
-module attributes {tilegpu.shared_bytes = 128 : i32} {
+module attributes {tilegpu.shared_bytes = 128 : i32, tilegpu.target = "sm_90a"} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
   llvm.func @copy(%out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32, 1, 1>} {
     %t = nvvm.read.ptx.sreg.tid.x : i32
@@ -58,7 +58,7 @@ module attributes {tilegpu.shared_bytes = 128 : i32} {
 // Ones times ones, 16 deep.
 // PRODUCT: arg 0 f32:128 = 16, 16, 16
 // PRODUCT-NOT: kernel
-module attributes {tilegpu.shared_bytes = 4096 : i32} {
+module attributes {tilegpu.shared_bytes = 4096 : i32, tilegpu.target = "sm_90a"} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
   llvm.func @product(%out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128, 1, 1>} {
     %t = nvvm.read.ptx.sreg.tid.x : i32
@@ -92,7 +92,7 @@ module attributes {tilegpu.shared_bytes = 4096 : i32} {
 
 //--- unfenced.mlir
 // UNFENCED: unordered proxy: kernel 'product', {{.*}} reads 16 bytes at {{[0-9]+}} of shared memory asynchronously, written by warp {{[0-3]}}{{.*}} without a fence between
-module attributes {tilegpu.shared_bytes = 4096 : i32} {
+module attributes {tilegpu.shared_bytes = 4096 : i32, tilegpu.target = "sm_90a"} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
   llvm.func @product(%out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128, 1, 1>} {
     %t = nvvm.read.ptx.sreg.tid.x : i32
@@ -123,7 +123,7 @@ module attributes {tilegpu.shared_bytes = 4096 : i32} {
 
 //--- overwritten.mlir
 // OVERWRITTEN: race: kernel 'product', {{.*}} writes 16 bytes at {{[0-9]+}} of shared memory, unordered with what was read by a wgmma or a copy that has not been waited for
-module attributes {tilegpu.shared_bytes = 4096 : i32} {
+module attributes {tilegpu.shared_bytes = 4096 : i32, tilegpu.target = "sm_90a"} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
   llvm.func @product(%out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128, 1, 1>} {
     %t = nvvm.read.ptx.sreg.tid.x : i32

@@ -8,6 +8,7 @@
 namespace tessera::test {
 
 void registerTestAccessPass();
+void registerTestAssemblePass();
 void registerTestBoxAccessPasses();
 void registerTestCallGraphPass();
 void registerTestFailPass();
@@ -15,6 +16,7 @@ void registerTestSharedMemoryPasses();
 
 inline void registerAllTestPasses() {
   registerTestAccessPass();
+  registerTestAssemblePass();
   registerTestBoxAccessPasses();
   registerTestCallGraphPass();
   registerTestFailPass();

@@ -92,6 +92,25 @@ ensure_torch() {
       --extra-index-url https://download.pytorch.org/whl/cpu
 }
 
+# ensure_ptxas: the assembler of GPU code and libdevice, for the tests that go as far as that.
+# Where neither a toolkit nor the package index has them, these tests are left out.
+ensure_ptxas() {
+  command -v ptxas >/dev/null && return
+  [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/ptxas" ] || {
+    local site
+    site="$("$VENV/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
+    if [ ! -x "$site/nvidia/cu13/bin/ptxas" ]; then
+      say "installing ptxas"
+      "$VENV/bin/python" -m pip install -q --disable-pip-version-check "nvidia-cuda-nvcc>=13.3" nvidia-nvvm || {
+        say "there is no ptxas: tests that assemble GPU code are left out"
+        return 0
+      }
+    fi
+    export CUDA_HOME="$site/nvidia/cu13"
+  }
+  export PATH="${CUDA_HOME:-/usr/local/cuda}/bin:$PATH"
+}
+
 # build PRESET [targets...]: configures once, then builds.
 build() {
   local preset="$1"

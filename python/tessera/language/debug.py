@@ -81,6 +81,7 @@ def require(cond: Any, id: str, msg: str, fix: str) -> None:
 def device_print(prefix: str, *args: Any, hex: bool = False) -> None:
     """Prints when the kernel runs: the program's place, then each value of each argument.
 
+    Arguments are broadcast together: a line has one value of each.
     `prefix` is a literal of ASCII characters; `: ` follows it before a value. Errors: E048.
     Source: Triton language 3.6/3.9.
     """

@@ -33,3 +33,21 @@ def test_lines_of_a_print(run, capfd):
         "pid (1, 0, 0) only text",
     ]
     assert lines == want
+
+
+@tessera.jit
+def show_shapes(x_ptr):
+    x = tl.load(x_ptr + tl.arange(0, 2))
+    tl.device_print("row and tile", x, x[:, None] + tl.zeros((1, 2), tl.float32), 7)
+
+
+def test_tiles_of_several_shapes_are_broadcast(run, capfd):
+    run(show_shapes, (1,), np.array([0.5, -2], np.float32))
+    lines = sorted(capfd.readouterr().out.splitlines())
+    want = [
+        "pid (0, 0, 0) idx (0, 0) row and tile: 0.5, 0.5, 7",
+        "pid (0, 0, 0) idx (0, 1) row and tile: -2, 0.5, 7",
+        "pid (0, 0, 0) idx (1, 0) row and tile: 0.5, -2, 7",
+        "pid (0, 0, 0) idx (1, 1) row and tile: -2, -2, 7",
+    ]
+    assert lines == want

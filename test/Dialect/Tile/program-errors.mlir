@@ -110,6 +110,17 @@ tile.func @print_signs(%n: i32) {
 
 // -----
 
+// (P2) of print: one line has an element of each tile.
+tile.func @print_shapes(%n: i32) {
+  %x = tile.range 0 to 4 : tensor<4xi32>
+  %y = tile.expand_dims %x {axis = 0 : i32} : tensor<4xi32> -> tensor<1x4xi32>
+  // expected-error@+1 {{'tile.print' op prints tiles of several shapes}}
+  tile.print "n" : %x, %n, %y {hex = false, is_signed = array<i32: 1, 1, 1>} : tensor<4xi32>, i32, tensor<1x4xi32>
+  tile.return
+}
+
+// -----
+
 // (H1) of hint: something is promised.
 tile.func @hint_nothing(%n: i32) {
   // expected-error@+1 {{'tile.hint' op promises nothing}}

@@ -38,7 +38,8 @@ tile.func @shapes(%p: !tile.ptr<f32>, %a: f32, %b: f32) {
     %w = arith.addf %u, %v : f32
     tile.reduce_return %w : f32
   }
-  tile.print "x = " : %br, %sum, %o, %y {hex = false, is_signed = array<i32: 1, 1, 1, 1>} : tensor<256x8xf32>, f32, tensor<256xf32>, f32
+  tile.print "x = " : %br, %sum, %y {hex = false, is_signed = array<i32: 1, 1, 1>} : tensor<256x8xf32>, f32, f32
+  tile.print "o = " : %o {hex = false, is_signed = array<i32: 1>} : tensor<256xf32>
   tile.return
 }
 

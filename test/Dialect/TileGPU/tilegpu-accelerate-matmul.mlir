@@ -179,9 +179,3 @@ tile.func private @float8(%a: tensor<64x32xf8E4M3FN, #u>, %b: tensor<32x64xf8E5M
   tile.return %d : tensor<64x64xf32, #u>
 }
 }
-
-// -----
-
-// expected-error@+1 {{does not say for which target and how many warps it is}}
-module {
-}

@@ -90,6 +90,15 @@ LogicalResult PrintOp::verify() {
   if (getIsSigned().size() != getArgs().size())
     return emitOpError("has ") << getArgs().size() << " operands but " << getIsSigned().size()
                                << " entries in is_signed";
+  // (P2): one line has an element of each.
+  ArrayRef<int64_t> common;
+  for (Type type : getArgs().getTypes()) {
+    ArrayRef<int64_t> shape = getShape(type);
+    if (!common.empty() && !shape.empty() && shape != common)
+      return emitOpError("prints tiles of several shapes");
+    if (!shape.empty())
+      common = shape;
+  }
   return success();
 }
 

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Assembles what every other lit test is about, for the oldest GPU and for the newest.
+
+A test of one pass compares text. Whether ptxas takes what the text becomes is asked here, of
+each test that is code for a GPU or can become such.
+"""
+
+import os
+import shutil
+import sys
+
+sys.path.insert(0, os.path.dirname(__file__))
+from assembled_test import AssembledTest
+
+# Of those that do not become code for a GPU, why.
+ANYWHERE = {
+    "Analysis/call-graph.mlir": "a recursion is part of it, which is refused",
+    "Conversion/TileGPUToLLVM/inline-asm.mlir": "the text that is put in is no PTX",
+    "Dialect/Tile/program-ops.mlir": "a kernel takes a descriptor and does nothing with it",
+    "Dialect/Tile/end-loops.mlir": "functions of other dialects, which a GPU's pipeline leaves alone",
+}
+EXCEPTIONS = {
+    "sm_80": {
+        **ANYWHERE,
+        "Dialect/TileGPU/warp-specialize-ops.mlir": "warps hand registers to others",
+    },
+    "sm_90a": ANYWHERE,
+}
+
+config.name = "Tessera-Assembled"
+config.suffixes = [".mlir"]
+# The folders of this suite, of the gtests and of passes for tests; and those of code for CPUs.
+config.excludes = ["Assembled", "Unit", "lib", "Strips", "TileToStrips"]
+config.test_source_root = os.path.dirname(os.path.dirname(__file__))
+config.test_exec_root = os.path.join(config.tessera_build_dir, "test", "Assembled")
+config.test_format = AssembledTest(
+    os.path.join(config.tessera_build_dir, "bin", "tessera-opt"), EXCEPTIONS
+)
+hasPtxas = shutil.which("ptxas") or os.path.exists("/usr/local/cuda/bin/ptxas")
+config.unsupported = not hasPtxas or os.environ.get("TESSERA_CHECK_ROUNDTRIP") == "1"
