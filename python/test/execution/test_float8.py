@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The 8-bit floats: conversions of every value of them, and of the 16-bit floats; moves.
+
+What is expected comes from a table of a format's 256 values, not from another conversion.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+
+import ml_dtypes
+import numpy as np
+import pytest
+from execution.running import FLOATS, make_kernel, numpy_dtype
+
+FLOAT8 = {
+    "float8e5": ml_dtypes.float8_e5m2,
+    "float8e4nv": ml_dtypes.float8_e4m3fn,
+    "float8e5b16": ml_dtypes.float8_e5m2fnuz,
+    "float8e4b8": ml_dtypes.float8_e4m3fnuz,
+}
+BLOCK = 1024
+
+
+@functools.lru_cache(maxsize=None)
+def cast(expression: str) -> object:
+    return make_kernel(f"""
+@tessera.jit
+def kernel(x_ptr, out_ptr):
+    offsets = tl.program_id(0) * {BLOCK} + tl.arange(0, {BLOCK})
+    x = tl.load(x_ptr + offsets)
+    tl.store(out_ptr + offsets, {expression})
+""")
+
+
+def convert(run, x: np.ndarray, expression: str, out: np.dtype) -> np.ndarray:
+    """A multiple of BLOCK elements."""
+    result = np.full(len(x), 77, out)
+    run(cast(expression), (len(x) // BLOCK,), x, result)
+    return result
+
+
+def values_of(name: str) -> np.ndarray:
+    """What each of the 256 patterns is."""
+    return np.arange(256, dtype=np.uint8).view(FLOAT8[name]).astype(np.float64)
+
+
+@np.errstate(invalid="ignore")
+def as_doubles(x: np.ndarray) -> np.ndarray:
+    """NumPy minds signalling NaNs."""
+    return x.astype(np.float64)
+
+
+def narrow(x: np.ndarray, name: str, towards_zero: bool = False) -> np.ndarray:
+    """The patterns that numbers round to, to nearest even, as values."""
+    table = values_of(name)[:128]
+    finite = table[np.isfinite(table)]
+    last = len(finite) - 1
+    infinity = np.inf if name == "float8e5" else np.nan
+    # One step more is what the next number would be.
+    steps = np.append(finite, 2 * finite[last] - finite[last - 1])
+    size = np.where(np.isnan(x), 0, np.minimum(np.abs(x), steps[-1]))
+    below = np.clip(np.searchsorted(steps, size, "right") - 1, 0, last)
+    rest, other = size - steps[below], steps[below + 1] - size
+    up = (rest > other) | ((rest == other) & (below % 2 == 1))
+    if towards_zero:
+        up = np.zeros_like(up)
+    found = below + up
+    result = np.where(found > last, infinity, finite[np.minimum(found, last)])
+    if towards_zero:
+        result = np.where(np.isinf(x), infinity, result)
+    return np.where(np.isnan(x), np.nan, np.copysign(result, x))
+
+
+def check(got: np.ndarray, want: np.ndarray, name: str) -> None:
+    """Patterns of an 8-bit float against values; zeros have their sign where there are two."""
+    numbers = got.view(FLOAT8[name]).astype(np.float64)
+    np.testing.assert_array_equal(numbers, want)
+    if not name.endswith(("b16", "b8")):
+        valid = ~np.isnan(want)
+        np.testing.assert_array_equal(np.signbit(numbers)[valid], np.signbit(want)[valid])
+
+
+@pytest.mark.parametrize("to", FLOATS)
+@pytest.mark.parametrize("source", FLOAT8)
+def test_every_value_widens(run, source, to):
+    x = np.tile(np.arange(256, dtype=np.uint8), BLOCK // 256)
+    got = convert(run, x, f"x.to(tl.{source}, bitcast=True).to(tl.{to})", numpy_dtype(to))
+    want = np.tile(values_of(source), BLOCK // 256)
+    np.testing.assert_array_equal(got.astype(np.float64), want)
+    valid = ~np.isnan(want)
+    np.testing.assert_array_equal(np.signbit(got)[valid], np.signbit(want)[valid])
+
+
+@pytest.mark.parametrize("to", FLOAT8)
+@pytest.mark.parametrize("source", ["float16", "bfloat16"])
+def test_every_16_bit_float_narrows(run, source, to):
+    x = np.arange(65536, dtype=np.uint16).view(numpy_dtype(source))
+    got = convert(run, x, f"x.to(tl.{to}).to(tl.uint8, bitcast=True)", np.dtype(np.uint8))
+    check(got, narrow(as_doubles(x), to), to)
+
+
+@pytest.mark.parametrize("source, to", list(itertools.permutations(FLOAT8, 2)))
+def test_every_value_of_another_format(run, source, to):
+    x = np.tile(np.arange(256, dtype=np.uint8), BLOCK // 256)
+    expression = f"x.to(tl.{source}, bitcast=True).to(tl.{to}).to(tl.uint8, bitcast=True)"
+    got = convert(run, x, expression, np.dtype(np.uint8))
+    check(got, np.tile(narrow(values_of(source), to), BLOCK // 256), to)
+
+
+def wide_numbers(rng: np.random.Generator, source: str, to: str) -> np.ndarray:
+    """Random numbers of any size, those in the middle between two of `to`, and their
+    neighbours, which a detour by way of float16 or float32 would round to the middle."""
+    kind = numpy_dtype(source)
+    table = values_of(to)[:128]
+    finite = table[np.isfinite(table)]
+    middles = np.append((finite[1:] + finite[:-1]) / 2, 1.5 * finite[-1] - finite[-2] / 2)
+    middles = middles.astype(kind)
+    near = [middles, np.nextafter(middles, kind.type(0)), np.nextafter(middles, kind.type(np.inf))]
+    near += [kind.type(value) for value in ([np.nan, np.inf, 0, 1e-30, 3e38],)]
+    x = np.concatenate([*near, *(-part for part in near)])
+    size = -len(x) % BLOCK + BLOCK
+    drawn = rng.standard_normal(size) * 2.0 ** rng.integers(-24, 24, size)
+    return np.concatenate([x, drawn.astype(kind)])
+
+
+@pytest.mark.parametrize("to", FLOAT8)
+@pytest.mark.parametrize("source", ["float32", "float64"])
+def test_wide_floats_narrow(run, rng, source, to):
+    x = wide_numbers(rng, source, to)
+    got = convert(run, x, f"x.to(tl.{to}).to(tl.uint8, bitcast=True)", np.dtype(np.uint8))
+    check(got, narrow(as_doubles(x), to), to)
+
+
+@pytest.mark.parametrize("to", FLOAT8)
+def test_towards_zero(run, rng, to):
+    x = wide_numbers(rng, "float32", to)
+    expression = f"x.to(tl.{to}, fp_downcast_rounding='rtz').to(tl.uint8, bitcast=True)"
+    got = convert(run, x, expression, np.dtype(np.uint8))
+    check(got, narrow(as_doubles(x), to, towards_zero=True), to)
+
+
+@pytest.mark.parametrize("name", FLOAT8)
+def test_from_and_to_integers(run, name):
+    x = np.tile(np.arange(256, dtype=np.uint8), BLOCK // 256)
+    got = convert(run, x.view(np.int8), f"x.to(tl.{name}).to(tl.uint8, bitcast=True)", x.dtype)
+    check(got, narrow(x.view(np.int8).astype(np.float64), name), name)
+    got = convert(run, x, f"x.to(tl.{name}, bitcast=True).to(tl.int16)", np.dtype(np.int16))
+    values = np.nan_to_num(np.tile(values_of(name), BLOCK // 256), nan=0)
+    np.testing.assert_array_equal(got, np.trunc(np.clip(values, -32768, 32767)).astype(np.int16))
+
+
+@pytest.mark.parametrize("name", FLOAT8)
+def test_what_moves_elements_moves_these(run, rng, name):
+    """Every pattern comes through loads, masks, choices, shapes and gathers as it is."""
+    kernel = make_kernel(f"""
+@tessera.jit
+def kernel(x_ptr, index_ptr, out_ptr, n):
+    i = tl.arange(0, 256)
+    bytes = tl.load(x_ptr + i)
+    pointer = x_ptr.to(tl.pointer_type(tl.{name}), bitcast=True)
+    x = tl.load(pointer + i, mask=i < n, other=0.0)
+    x = tl.where(i % 3 == 0, x, bytes.to(tl.{name}, bitcast=True))
+    x = tl.trans(tl.reshape(x, (16, 16)))
+    x = tl.gather(tl.ravel(x), tl.load(index_ptr + i), 0)
+    both = tl.join(x, tl.flip(x, 0))
+    to = out_ptr.to(tl.pointer_type(tl.{name}), bitcast=True)
+    tl.store(to + 2 * i[:, None] + tl.arange(0, 2)[None, :], both)
+""")
+    x = rng.permutation(256).astype(np.uint8)
+    index, n = rng.permutation(256).astype(np.int32), 200
+    out = np.full(512, 99, np.uint8)
+    run(kernel, (1,), x, index, out, n)
+    chosen = np.where((np.arange(256) % 3 == 0) & (np.arange(256) >= n), 0, x)
+    moved = chosen.reshape(16, 16).T.reshape(-1)[index]
+    np.testing.assert_array_equal(out, np.stack([moved, moved[::-1]], 1).reshape(-1))
