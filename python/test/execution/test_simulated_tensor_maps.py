@@ -37,11 +37,8 @@ def test_matmul(rng, shape, stages, warps):
         np.testing.assert_array_equal(c, a.astype("f8") @ b.astype("f8"))
 
 
-@pytest.mark.parametrize(
-    "block, tensor_maps",
-    [((128, 192, 32), False), ((128, 192, 32), True), ((192, 128, 32), False),
-     ((192, 128, 32), True), ((256, 192, 16), True)],
-)  # fmt: skip
+@pytest.mark.parametrize("tensor_maps", [False, True])
+@pytest.mark.parametrize("block", [(128, 192, 32), (192, 128, 32), (256, 192, 16)])
 def test_blocks_with_an_odd_factor(rng, block, tensor_maps):
     BM, BN, BK = block
     M, N, K = BM - 8, BN + 8, 2 * BK + 8
@@ -133,3 +130,27 @@ def test_attention(rng, causal):
         num_stages=2, **OPTIONS,
     ).check()  # fmt: skip
     np.testing.assert_allclose(o[0], expected, atol=5e-3)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("T", [40, 128, 200])
+def test_groups_of_warps_take_turns(rng, T, causal):
+    """One, two and four trips of a loop whose second product is put off."""
+    D, BM, BN = 128, 128, 64
+    q, k, v = (rng.standard_normal((1, T, D)).astype("f2") for _ in range(3))
+    scores = q[0].astype("f8") @ k[0].astype("f8").T * D**-0.5
+    if causal:
+        scores = np.where(np.tril(np.ones((T, T), bool)), scores, -np.inf)
+    weights = np.exp(scores - scores.max(1, keepdims=True))
+    expected = weights / weights.sum(1, keepdims=True) @ v[0].astype("f8")
+    for seed in range(2):
+        o = np.full_like(q, np.nan)
+        tessera.gpu.simulate(attention, seed=seed)[(-(-T // BM), 1)](
+            q, k, v, o, T, D**-0.5 * 1.4426950408889634, CAUSAL=causal, BM=BM, BN=BN, D=D,
+            num_stages=2, num_warps=8, **OPTIONS,
+        ).check()  # fmt: skip
+        np.testing.assert_allclose(o[0], expected, atol=5e-3)
+    types = ["*fp16:16"] * 4 + ["i32", "fp32", str(causal), str(BM), str(BN), str(D)]
+    kernel = tessera.compile(attention, ", ".join(types), target="sm_90a", num_warps=8)
+    assert "tilegpu.await_turn" in kernel.asm["tilegpu"] and "bar.arrive" in kernel.asm["ptx"]
+    assert not [remark for remark in kernel.remarks if "not " in remark or "erializ" in remark]

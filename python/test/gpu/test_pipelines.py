@@ -210,11 +210,8 @@ def test_programs_that_loop_over_tiles(torch, M, N, K, programs, tensor_maps):
         check_product(torch, c, a, b)
 
 
-@pytest.mark.parametrize(
-    "block, tensor_maps",
-    [((128, 192, 64), False), ((128, 192, 64), True), ((192, 128, 64), False),
-     ((192, 128, 64), True), ((256, 192, 64), True)],
-)  # fmt: skip
+@pytest.mark.parametrize("tensor_maps", [False, True])
+@pytest.mark.parametrize("block", [(128, 192, 64), (192, 128, 64), (256, 192, 64)])
 def test_blocks_with_an_odd_factor(torch, block, tensor_maps):
     torch.manual_seed(10)
     for M, N, K in ((384, 384, 192), (300, 520, 136)):
