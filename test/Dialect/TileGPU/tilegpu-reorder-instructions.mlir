@@ -133,3 +133,211 @@ tile.func private @gather_loads(%p: tensor<256x!tile.ptr<f32>, #line>, %zero: te
   tile.return
 }
 }
+
+// -----
+
+// A thread of 64 would hold three rows of 128 f32 over the sum, and has 255 registers. What
+// they are made of is loaded again, half as much; then all warps meet before one stores.
+#row = #tilegpu.layout<8192, reg = [1, 2, 4, 512, 1024, 2048, 4096], lane = [8, 16, 32, 64, 128], warp = [256]>
+module attributes {tilegpu.num_warps = 2 : i32} {
+// CHECK-LABEL: tile.func @repeat
+// CHECK: tile.reduce
+// CHECK: %[[G:.+]] = tile.load
+// CHECK-NEXT: %[[X:.+]] = tile.load
+// CHECK-NEXT: %[[GF:.+]] = tile.fp_to_fp %[[G]]
+// CHECK-NEXT: %[[XF:.+]] = tile.fp_to_fp %[[X]]
+// CHECK-NEXT: %[[M:.+]] = arith.mulf %[[XF]], %[[GF]]
+// CHECK-NEXT: tilegpu.barrier
+// CHECK: %[[D:.+]] = arith.subf %[[M]]
+// CHECK-NEXT: %[[E:.+]] = arith.mulf %[[D]], %[[XF]]
+// CHECK-NEXT: arith.addf %[[E]], %[[GF]]
+tile.func @repeat(%x: !tile.ptr<bf16>, %g: !tile.ptr<bf16>, %j: !tile.ptr<i32>) {
+  %i = tile.range 0 to 8192 : tensor<8192xi32, #row>
+  %xs = tile.splat %x : !tile.ptr<bf16> -> tensor<8192x!tile.ptr<bf16>, #row>
+  %xp = tile.addptr %xs, %i : tensor<8192x!tile.ptr<bf16>, #row>, tensor<8192xi32, #row>
+  %gs = tile.splat %g : !tile.ptr<bf16> -> tensor<8192x!tile.ptr<bf16>, #row>
+  %gp = tile.addptr %gs, %i : tensor<8192x!tile.ptr<bf16>, #row>, tensor<8192xi32, #row>
+  %x16 = tile.load %xp : tensor<8192x!tile.ptr<bf16>, #row>
+  %g16 = tile.load %gp : tensor<8192x!tile.ptr<bf16>, #row>
+  %xf = tile.fp_to_fp %x16 : tensor<8192xbf16, #row> -> tensor<8192xf32, #row>
+  %gf = tile.fp_to_fp %g16 : tensor<8192xbf16, #row> -> tensor<8192xf32, #row>
+  %m = arith.mulf %xf, %gf : tensor<8192xf32, #row>
+  %s = tile.reduce (%m) {axis = 0 : i32} : (tensor<8192xf32, #row>) -> f32 {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    tile.reduce_return %c : f32
+  }
+  %t = tile.splat %s : f32 -> tensor<8192xf32, #row>
+  %d = arith.subf %m, %t : tensor<8192xf32, #row>
+  %e = arith.mulf %d, %xf : tensor<8192xf32, #row>
+  %f = arith.addf %e, %gf : tensor<8192xf32, #row>
+  %y = tile.fp_to_fp %f : tensor<8192xf32, #row> -> tensor<8192xbf16, #row>
+  tile.store %gp, %y : tensor<8192x!tile.ptr<bf16>, #row>
+  tile.return
+}
+
+// Not what may have been written since; of a volatile load and another one, the other one.
+// CHECK-LABEL: tile.func @stored_between
+// CHECK: tile.reduce
+// CHECK-NOT: tile.load
+tile.func @stored_between(%x: !tile.ptr<bf16>, %g: !tile.ptr<bf16>, %j: !tile.ptr<i32>) {
+  %i = tile.range 0 to 8192 : tensor<8192xi32, #row>
+  %xs = tile.splat %x : !tile.ptr<bf16> -> tensor<8192x!tile.ptr<bf16>, #row>
+  %xp = tile.addptr %xs, %i : tensor<8192x!tile.ptr<bf16>, #row>, tensor<8192xi32, #row>
+  %gs = tile.splat %g : !tile.ptr<bf16> -> tensor<8192x!tile.ptr<bf16>, #row>
+  %gp = tile.addptr %gs, %i : tensor<8192x!tile.ptr<bf16>, #row>, tensor<8192xi32, #row>
+  %x16 = tile.load %xp : tensor<8192x!tile.ptr<bf16>, #row>
+  %g16 = tile.load %gp : tensor<8192x!tile.ptr<bf16>, #row>
+  tile.store %xp, %g16 : tensor<8192x!tile.ptr<bf16>, #row>
+  %xf = tile.fp_to_fp %x16 : tensor<8192xbf16, #row> -> tensor<8192xf32, #row>
+  %gf = tile.fp_to_fp %g16 : tensor<8192xbf16, #row> -> tensor<8192xf32, #row>
+  %m = arith.mulf %xf, %gf : tensor<8192xf32, #row>
+  %s = tile.reduce (%m) {axis = 0 : i32} : (tensor<8192xf32, #row>) -> f32 {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    tile.reduce_return %c : f32
+  }
+  %t = tile.splat %s : f32 -> tensor<8192xf32, #row>
+  %d = arith.subf %m, %t : tensor<8192xf32, #row>
+  %e = arith.mulf %d, %xf : tensor<8192xf32, #row>
+  %f = arith.addf %e, %gf : tensor<8192xf32, #row>
+  %y = tile.fp_to_fp %f : tensor<8192xf32, #row> -> tensor<8192xbf16, #row>
+  tile.store %gp, %y : tensor<8192x!tile.ptr<bf16>, #row>
+  tile.return
+}
+
+// CHECK-LABEL: tile.func @volatile
+// CHECK: tile.reduce
+// CHECK: tile.load %[[G:[0-9]+]] :
+// CHECK-NOT: tile.load
+// CHECK: tile.store %[[G]]
+tile.func @volatile(%x: !tile.ptr<bf16>, %g: !tile.ptr<bf16>, %j: !tile.ptr<i32>) {
+  %i = tile.range 0 to 8192 : tensor<8192xi32, #row>
+  %xs = tile.splat %x : !tile.ptr<bf16> -> tensor<8192x!tile.ptr<bf16>, #row>
+  %xp = tile.addptr %xs, %i : tensor<8192x!tile.ptr<bf16>, #row>, tensor<8192xi32, #row>
+  %gs = tile.splat %g : !tile.ptr<bf16> -> tensor<8192x!tile.ptr<bf16>, #row>
+  %gp = tile.addptr %gs, %i : tensor<8192x!tile.ptr<bf16>, #row>, tensor<8192xi32, #row>
+  %x16 = tile.load %xp {isVolatile} : tensor<8192x!tile.ptr<bf16>, #row>
+  %g16 = tile.load %gp : tensor<8192x!tile.ptr<bf16>, #row>
+  %xf = tile.fp_to_fp %x16 : tensor<8192xbf16, #row> -> tensor<8192xf32, #row>
+  %gf = tile.fp_to_fp %g16 : tensor<8192xbf16, #row> -> tensor<8192xf32, #row>
+  %m = arith.mulf %xf, %gf : tensor<8192xf32, #row>
+  %s = tile.reduce (%m) {axis = 0 : i32} : (tensor<8192xf32, #row>) -> f32 {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    tile.reduce_return %c : f32
+  }
+  %t = tile.splat %s : f32 -> tensor<8192xf32, #row>
+  %d = arith.subf %m, %t : tensor<8192xf32, #row>
+  %e = arith.mulf %d, %xf : tensor<8192xf32, #row>
+  %f = arith.addf %e, %gf : tensor<8192xf32, #row>
+  %y = tile.fp_to_fp %f : tensor<8192xf32, #row> -> tensor<8192xbf16, #row>
+  tile.store %gp, %y : tensor<8192x!tile.ptr<bf16>, #row>
+  tile.return
+}
+
+// Addresses that were loaded would have to be held.
+// CHECK-LABEL: tile.func @gather
+// CHECK: tile.reduce
+// CHECK: tile.load %[[G:[0-9]+]] :
+// CHECK-NOT: tile.load
+// CHECK: tile.store %[[G]]
+tile.func @gather(%x: !tile.ptr<bf16>, %g: !tile.ptr<bf16>, %j: !tile.ptr<i32>) {
+  %i = tile.range 0 to 8192 : tensor<8192xi32, #row>
+  %js = tile.splat %j : !tile.ptr<i32> -> tensor<8192x!tile.ptr<i32>, #row>
+  %jp = tile.addptr %js, %i : tensor<8192x!tile.ptr<i32>, #row>, tensor<8192xi32, #row>
+  %k = tile.load %jp : tensor<8192x!tile.ptr<i32>, #row>
+  %xs = tile.splat %x : !tile.ptr<bf16> -> tensor<8192x!tile.ptr<bf16>, #row>
+  %xp = tile.addptr %xs, %k : tensor<8192x!tile.ptr<bf16>, #row>, tensor<8192xi32, #row>
+  %gs = tile.splat %g : !tile.ptr<bf16> -> tensor<8192x!tile.ptr<bf16>, #row>
+  %gp = tile.addptr %gs, %i : tensor<8192x!tile.ptr<bf16>, #row>, tensor<8192xi32, #row>
+  %x16 = tile.load %xp : tensor<8192x!tile.ptr<bf16>, #row>
+  %g16 = tile.load %gp : tensor<8192x!tile.ptr<bf16>, #row>
+  %xf = tile.fp_to_fp %x16 : tensor<8192xbf16, #row> -> tensor<8192xf32, #row>
+  %gf = tile.fp_to_fp %g16 : tensor<8192xbf16, #row> -> tensor<8192xf32, #row>
+  %m = arith.mulf %xf, %gf : tensor<8192xf32, #row>
+  %s = tile.reduce (%m) {axis = 0 : i32} : (tensor<8192xf32, #row>) -> f32 {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    tile.reduce_return %c : f32
+  }
+  %t = tile.splat %s : f32 -> tensor<8192xf32, #row>
+  %d = arith.subf %m, %t : tensor<8192xf32, #row>
+  %e = arith.mulf %d, %xf : tensor<8192xf32, #row>
+  %f = arith.addf %e, %gf : tensor<8192xf32, #row>
+  %y = tile.fp_to_fp %f : tensor<8192xf32, #row> -> tensor<8192xbf16, #row>
+  tile.store %gp, %y : tensor<8192x!tile.ptr<bf16>, #row>
+  tile.return
+}
+}
+
+// -----
+
+// With four times the threads all of it fits.
+#row = #tilegpu.layout<8192, reg = [1, 2, 4, 2048, 4096], lane = [8, 16, 32, 64, 128], warp = [256, 512, 1024]>
+module attributes {tilegpu.num_warps = 8 : i32} {
+// CHECK-LABEL: tile.func @fits
+// CHECK: tile.reduce
+// CHECK-NOT: tile.load
+tile.func @fits(%x: !tile.ptr<bf16>, %g: !tile.ptr<bf16>, %j: !tile.ptr<i32>) {
+  %i = tile.range 0 to 8192 : tensor<8192xi32, #row>
+  %xs = tile.splat %x : !tile.ptr<bf16> -> tensor<8192x!tile.ptr<bf16>, #row>
+  %xp = tile.addptr %xs, %i : tensor<8192x!tile.ptr<bf16>, #row>, tensor<8192xi32, #row>
+  %gs = tile.splat %g : !tile.ptr<bf16> -> tensor<8192x!tile.ptr<bf16>, #row>
+  %gp = tile.addptr %gs, %i : tensor<8192x!tile.ptr<bf16>, #row>, tensor<8192xi32, #row>
+  %x16 = tile.load %xp : tensor<8192x!tile.ptr<bf16>, #row>
+  %g16 = tile.load %gp : tensor<8192x!tile.ptr<bf16>, #row>
+  %xf = tile.fp_to_fp %x16 : tensor<8192xbf16, #row> -> tensor<8192xf32, #row>
+  %gf = tile.fp_to_fp %g16 : tensor<8192xbf16, #row> -> tensor<8192xf32, #row>
+  %m = arith.mulf %xf, %gf : tensor<8192xf32, #row>
+  %s = tile.reduce (%m) {axis = 0 : i32} : (tensor<8192xf32, #row>) -> f32 {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    tile.reduce_return %c : f32
+  }
+  %t = tile.splat %s : f32 -> tensor<8192xf32, #row>
+  %d = arith.subf %m, %t : tensor<8192xf32, #row>
+  %e = arith.mulf %d, %xf : tensor<8192xf32, #row>
+  %f = arith.addf %e, %gf : tensor<8192xf32, #row>
+  %y = tile.fp_to_fp %f : tensor<8192xf32, #row> -> tensor<8192xbf16, #row>
+  tile.store %gp, %y : tensor<8192x!tile.ptr<bf16>, #row>
+  tile.return
+}
+}
+
+// -----
+
+// An exchange in which all warps meet stands before the turn of a group of them, for which the
+// others wait.
+#s = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
+#t = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+#rows = #tilegpu.layout<128x64, reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0], [64, 0]]>
+#sums = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
+!a = !tilegpu.memdesc<128x64xf16, #s>
+!b = !tilegpu.memdesc<64x64xf16, #t>
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+// CHECK-LABEL: tile.func @turns
+tile.func @turns(%p: !tile.ptr<f32>) {
+  %x = arith.constant dense<1.0> : tensor<128x64xf16, #rows>
+  %sum = arith.constant dense<0.0> : tensor<128x64xf32, #sums>
+  %b = tilegpu.local_alloc : () -> !b
+  // CHECK: tilegpu.warp_specialize
+  tilegpu.warp_specialize default {
+    // CHECK: tilegpu.local_alloc
+    %a = tilegpu.local_alloc %x : (tensor<128x64xf16, #rows>) -> !a
+    // CHECK-NEXT: tilegpu.convert_layout
+    // CHECK-NEXT: tilegpu.await_turn
+    // CHECK-NEXT: tilegpu.warpgroup_dot
+    // CHECK-NEXT: tilegpu.warpgroup_dot
+    // CHECK-NEXT: tilegpu.pass_turn
+    tilegpu.await_turn
+    %c = tilegpu.warpgroup_dot %a, %b, %sum {groups = array<i32: 2, 1>, is_async} : !a, !b -> tensor<128x64xf32, #sums>
+    %y = tilegpu.convert_layout %x : tensor<128x64xf16, #rows> -> tensor<128x64xf16, #sums>
+    %d = tilegpu.warpgroup_dot %y, %b, %sum {groups = array<i32: 2, 1>, is_async} : tensor<128x64xf16, #sums>, !b -> tensor<128x64xf32, #sums>
+    tilegpu.pass_turn
+    %r:2 = tilegpu.warpgroup_wait %c, %d {pendings = 0 : i32} : tensor<128x64xf32, #sums>, tensor<128x64xf32, #sums>
+  } partition warps(4) {
+  }
+  tile.return
+}
+}

@@ -6,8 +6,11 @@
 //
 // A load that is early is in flight while other things are done, which is what one wants,
 // unless there are too few registers to hold what it brings: then ptxas would put it into
-// memory again. Such loads go down, too. From the same count follows how many programs
-// share a multiprocessor; ptxas, which does not know what more of them are worth, is told.
+// memory again. Such loads go down, too, and what is needed on both sides of a reduction, yet
+// does not fit registers in between, is loaded and computed again behind it: that comes from a
+// cache, as what ptxas puts into memory does, but need not be written first. From the same
+// count follows how many programs share a multiprocessor; ptxas, which does not know what more
+// of them are worth, is told.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
@@ -15,7 +18,9 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -199,6 +204,150 @@ static void putOffLoads(ModuleOp module, unsigned warps) {
 }
 
 //===----------------------------------------------------------------------===//
+// Tiles behind a reduction
+//===----------------------------------------------------------------------===//
+
+/// Whether computing it again is next to nothing beside loading what it is made of.
+static bool isCheap(Operation *op) {
+  return isa<tile::FpToFpOp, arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp,
+             arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp,
+             arith::SelectOp>(op);
+}
+
+/// What has to be done again behind a reduction for some of the tiles that are used there.
+class Repetition {
+public:
+  explicit Repetition(tile::ReduceOp reduce) : reduce(reduce), block(reduce->getBlock()) {
+    // What may write between a load and here stands against loading it again.
+    Operation *op = reduce;
+    for (; op; op = op->getPrevNode())
+      if (!isa<tile::LoadOp>(op) && !isPure(op))
+        break;
+      else
+        repeatable.insert(op);
+    repeatable.erase(reduce);
+  }
+
+  /// Takes what is cheap to make of loads, as far as it is used behind the reduction.
+  void collect() {
+    for (Operation &op : *block)
+      if (repeatable.contains(&op))
+        for (Value result : op.getResults())
+          if (isKept(result) && isUsedBehind(result) && canRepeat(&op))
+            add(&op);
+  }
+
+  /// What is loaded again, and what need not be held over the reduction for that.
+  int64_t getLoadedBytes() const {
+    return count([](Operation *op) { return isa<tile::LoadOp>(op); });
+  }
+  int64_t getFreedBytes() const {
+    return count(
+        [&](Operation *op) { return isKept(op->getResult(0)) && isUsedBehind(op->getResult(0)); });
+  }
+  /// Bytes of all tiles that are held over the reduction.
+  int64_t getHeldBytes() const { return countHeldBytes(reduce, reduce->getNextNode()); }
+
+  void apply() {
+    OpBuilder builder(reduce->getContext());
+    builder.setInsertionPointAfter(reduce);
+    IRMapping copies;
+    for (bool isLoad : {true, false})
+      for (Operation &op : *block)
+        if (ops.contains(&op) && isa<tile::LoadOp>(op) == isLoad)
+          builder.clone(op, copies);
+    // A program may store where it has loaded from: not before all have loaded again.
+    BarrierOp::create(builder, reduce.getLoc());
+    for (Operation *op : ops)
+      op->getResult(0).replaceUsesWithIf(copies.lookup(op->getResult(0)), [&](OpOperand &use) {
+        Operation *user = block->findAncestorOpInBlock(*use.getOwner());
+        return user && reduce->isBeforeInBlock(user) && !isCopy(user, copies);
+      });
+  }
+
+private:
+  int64_t count(llvm::function_ref<bool(Operation *)> isCounted) const {
+    int64_t bytes = 0;
+    for (Operation *op : ops)
+      if (isCounted(op))
+        bytes += getRegisters(op->getResult(0).getType());
+    return bytes;
+  }
+
+  bool isCopy(Operation *op, const IRMapping &copies) const {
+    return llvm::any_of(ops, [&](Operation *original) {
+      return copies.lookup(original->getResult(0)).getDefiningOp() == op;
+    });
+  }
+
+  bool isUsedBehind(Value value) const {
+    return llvm::any_of(value.getUsers(), [&](Operation *user) {
+      Operation *ancestor = block->findAncestorOpInBlock(*user);
+      return ancestor && reduce->isBeforeInBlock(ancestor);
+    });
+  }
+
+  /// Whether loads are all that it takes, besides what is there anyway.
+  bool canRepeat(Operation *op) const {
+    if (!repeatable.contains(op) || op->getNumResults() != 1)
+      return false;
+    if (auto load = dyn_cast<tile::LoadOp>(op))
+      return !load.getIsVolatile() && load.getCache() == tile::CacheModifier::None &&
+             load.getEvict() == tile::EvictionPolicy::Normal &&
+             llvm::all_of(load->getOperands(), [&](Value operand) { return isFree(operand); });
+    return isCheap(op) && llvm::all_of(op->getOperands(), [&](Value operand) {
+             return !isHeldFor(operand) || canRepeat(operand.getDefiningOp());
+           });
+  }
+
+  /// Whether an address or a mask is there behind the reduction without being held for it:
+  /// made of scalars, or needed in the next trip anyway.
+  bool isFree(Value value) const {
+    Operation *op = value.getDefiningOp();
+    if (!isa<RankedTensorType>(value.getType()) || !op || op->getBlock() != block)
+      return true;
+    return !isa<tile::LoadOp>(op) && isPure(op) && op->getNumRegions() == 0 &&
+           llvm::all_of(op->getOperands(), [&](Value operand) { return isFree(operand); });
+  }
+
+  /// Whether an operand is a tile of this block that would have to be kept for its copy.
+  bool isHeldFor(Value operand) const {
+    Operation *op = operand.getDefiningOp();
+    return op && op->getBlock() == block && isa<RankedTensorType>(operand.getType()) &&
+           isa<FloatType>(cast<RankedTensorType>(operand.getType()).getElementType()) &&
+           !op->hasTrait<OpTrait::ConstantLike>() && !isa<tile::SplatOp>(op);
+  }
+
+  void add(Operation *op) {
+    if (!ops.insert(op) || isa<tile::LoadOp>(op))
+      return;
+    for (Value operand : op->getOperands())
+      if (isHeldFor(operand))
+        add(operand.getDefiningOp());
+  }
+
+  tile::ReduceOp reduce;
+  Block *block;
+  llvm::SmallPtrSet<Operation *, 32> repeatable;
+  llvm::SmallSetVector<Operation *, 16> ops;
+};
+
+static void repeatBehindReductions(tile::FuncOp function, unsigned warps) {
+  int64_t ofThread = std::min(kMostBytesOfThread, kRegisterFileBytes / (32 * warps));
+  SmallVector<tile::ReduceOp> reductions;
+  function.walk([&](tile::ReduceOp reduce) { reductions.push_back(reduce); });
+  for (tile::ReduceOp reduce : reductions) {
+    Repetition repetition(reduce);
+    repetition.collect();
+    int64_t held = repetition.getHeldBytes(), loaded = repetition.getLoadedBytes();
+    int64_t less = std::min(held - ofThread, repetition.getFreedBytes() - loaded);
+    // What does not fit would be written and read.
+    if (loaded > 0 && 2 * less > loaded)
+      repetition.apply();
+  }
+}
+
+//===----------------------------------------------------------------------===//
 // Programs of a multiprocessor
 //===----------------------------------------------------------------------===//
 
@@ -223,24 +372,43 @@ static bool isPlain(Operation *op) {
   return isa_and_present<arith::ArithDialect, scf::SCFDialect>(op->getDialect());
 }
 
+/// Whether the tiles are what takes registers.
+static bool isPlain(tile::FuncOp function) {
+  WalkResult result = function.walk([](Operation *op) {
+    return isPlain(op) || isa<BarrierOp>(op) ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return !result.wasInterrupted();
+}
+
 /// How many programs fit a multiprocessor by the registers that tiles need; 0 if that
 /// cannot be told.
 static int64_t countResidentPrograms(tile::FuncOp function, unsigned warps) {
   int64_t most = 0;
-  WalkResult result = function.walk([&](Operation *op) {
-    if (!isPlain(op))
-      return WalkResult::interrupt();
+  function.walk([&](Operation *op) {
     for (Region &region : op->getRegions())
       for (Block &block : region)
         if (!block.empty() && !isa<tile::ReduceOp>(op))
           most = std::max(most, countHeldBytes(&block.front(), block.getTerminator()));
-    return WalkResult::advance();
   });
-  if (result.wasInterrupted() || most == 0)
+  if (most == 0)
     return 0;
   int64_t threads = 32 * warps;
   int64_t programs = kRegisterFileBytes / (threads * (most + kOtherBytes));
   return std::clamp<int64_t>(programs, 1, kThreadsOfMultiprocessor / threads);
+}
+
+/// Moves what has no effect out of turns: it may be an exchange in which all warps meet, of
+/// whom others wait for theirs. What is begun in a turn is not seen before its end, so nothing
+/// there needs it.
+static void shortenTurns(ModuleOp module) {
+  module.walk([](AwaitTurnOp begin) {
+    SmallVector<Operation *> others;
+    for (Operation *op = begin->getNextNode(); op && !isa<PassTurnOp>(op); op = op->getNextNode())
+      if (isMemoryEffectFree(op))
+        others.push_back(op);
+    for (Operation *op : others)
+      op->moveBefore(begin);
+  });
 }
 
 namespace {
@@ -257,16 +425,19 @@ struct TileGPUReorderInstructionsPass
     for (Operation *op : llvm::reverse(ops))
       if (Operation *place = findPlace(op))
         op->moveBefore(place);
+    shortenTurns(getOperation());
     std::optional<unsigned> warps = tilegpu::getNumWarps(getOperation());
     if (!warps)
       return;
     getOperation().walk([](scf::ForOp loop) { gatherLoads(loop); });
     putOffLoads(getOperation(), *warps);
     for (auto function : getOperation().getOps<tile::FuncOp>())
-      if (function.isKernel())
+      if (function.isKernel() && isPlain(function)) {
+        repeatBehindReductions(function, *warps);
         if (int64_t programs = countResidentPrograms(function, *warps))
           function->setAttr(kResidentProgramsAttr,
                             IntegerAttr::get(IntegerType::get(&getContext(), 32), programs));
+      }
   }
 };
 
