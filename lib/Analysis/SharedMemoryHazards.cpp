@@ -44,18 +44,44 @@ static void meet(std::set<SharedMemoryAccess> &pending) {
     access = access->isInFlight ? std::next(access) : pending.erase(access);
 }
 
-/// Ends copies of one kind at a wait. Which of them have landed is not counted: any may
-/// have, the newest may not.
-template <typename Copy, typename Wait>
-static void land(Wait wait, std::set<SharedMemoryAccess> &pending) {
+template <typename Copy>
+static SmallVector<SharedMemoryAccess> getInFlight(const std::set<SharedMemoryAccess> &pending) {
   SmallVector<SharedMemoryAccess> inFlight;
   llvm::copy_if(pending, std::back_inserter(inFlight), [](const SharedMemoryAccess &access) {
     return access.isInFlight && isa<Copy>(access.op);
   });
-  for (SharedMemoryAccess access : inFlight) {
+  return inFlight;
+}
+
+/// Ends copies by threads at a wait. Which of them have landed is not counted: any may have,
+/// the newest may not.
+static void land(tilegpu::AsyncWaitOp wait, std::set<SharedMemoryAccess> &pending) {
+  for (SharedMemoryAccess access : getInFlight<tilegpu::AsyncCopyOp>(pending)) {
     if (wait.getPending() == 0)
       pending.erase(access);
     access.isInFlight = false;
+    pending.insert(access);
+  }
+}
+
+/// Stores by the copy engine since the last one are a group.
+static void commit(std::set<SharedMemoryAccess> &pending) {
+  constexpr unsigned kCounted = 8;
+  for (SharedMemoryAccess access : getInFlight<tilegpu::TMAStoreOp>(pending)) {
+    pending.erase(access);
+    access.groups = std::min(access.groups + 1, kCounted);
+    pending.insert(access);
+  }
+}
+
+/// Ends stores by the copy engine at a wait, but for the newest groups.
+static void land(tilegpu::TMAStoreWaitOp wait, std::set<SharedMemoryAccess> &pending) {
+  for (SharedMemoryAccess access : getInFlight<tilegpu::TMAStoreOp>(pending)) {
+    if (access.groups <= wait.getPending())
+      continue;
+    pending.erase(access);
+    access.isInFlight = false;
+    access.groups = 0;
     pending.insert(access);
   }
 }
@@ -64,9 +90,11 @@ void SharedMemoryHazards::visitOp(Operation *op, Pending &pending) {
   if (isa<tilegpu::BarrierOp, tile::BarrierOp>(op))
     return meet(pending);
   if (auto wait = dyn_cast<tilegpu::AsyncWaitOp>(op))
-    return land<tilegpu::AsyncCopyOp>(wait, pending);
+    return land(wait, pending);
   if (auto wait = dyn_cast<tilegpu::TMAStoreWaitOp>(op))
-    return land<tilegpu::TMAStoreOp>(wait, pending);
+    return land(wait, pending);
+  if (isa<tilegpu::TMAStoreCommitOp>(op))
+    return commit(pending);
   // What one thread does beside the others is ordered by barriers in memory.
   if (tilegpu::isInPartition(op))
     return;

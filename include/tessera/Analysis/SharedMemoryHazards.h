@@ -50,10 +50,14 @@ struct SharedMemoryAccess {
   mlir::Operation *ring = nullptr;
   /// A copy that has not been waited for: an asynchronous write, or a read by the copy engine.
   bool isInFlight = false;
+  /// Of a read by the copy engine in flight: the groups of stores committed since, its own
+  /// included, as far as they are counted.
+  unsigned groups = 0;
 
   bool operator<(const SharedMemoryAccess &other) const {
-    return std::tie(begin, end, isWrite, op, isInFlight) <
-           std::tie(other.begin, other.end, other.isWrite, other.op, other.isInFlight);
+    return std::tie(begin, end, isWrite, op, isInFlight, groups) <
+           std::tie(other.begin, other.end, other.isWrite, other.op, other.isInFlight,
+                    other.groups);
   }
   bool conflictsWith(const SharedMemoryAccess &other) const {
     if (isInFlight && ring && ring == other.ring)

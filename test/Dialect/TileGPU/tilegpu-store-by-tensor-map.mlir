@@ -93,7 +93,8 @@ tile.func @loop(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %ld:
 
 // -----
 
-// Where memory is short, in pieces; each waits until the one before has been read.
+// Where memory is short, in pieces, by two buffers in turns: each waits until the one before
+// the last has been read. What is done element by element is done by pieces, too.
 #u = #tilegpu.unassigned
 #a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
@@ -102,6 +103,7 @@ tile.func @pieces(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %l
   %start = tile.program_id 0
   %count = tile.num_programs 0
   // CHECK: %[[B:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #{{[a-z0-9]+}}>
+  // CHECK: %[[C:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #{{[a-z0-9]+}}>
   // CHECK: scf.for
   scf.for %pid = %start to %m step %count : i32 {
   %c64 = arith.constant 64 : i32
@@ -110,39 +112,53 @@ tile.func @pieces(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %l
   %from = tile.splat %first : i32 -> tensor<64xi32, #u>
   %row = arith.addi %from, %range : tensor<64xi32, #u>
   %rows = tile.expand_dims %row {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
-  %wide = tile.range 0 to 128 : tensor<128xi32, #u>
-  %columns = tile.expand_dims %wide {axis = 0 : i32} : tensor<128xi32, #u> -> tensor<1x128xi32, #u>
+  %wide = tile.range 0 to 256 : tensor<256xi32, #u>
+  %columns = tile.expand_dims %wide {axis = 0 : i32} : tensor<256xi32, #u> -> tensor<1x256xi32, #u>
   %lds = tile.splat %ld : i32 -> tensor<64x1xi32, #u>
   %down = arith.muli %rows, %lds : tensor<64x1xi32, #u>
-  %o0 = tile.broadcast %down : tensor<64x1xi32, #u> -> tensor<64x128xi32, #u>
-  %o1 = tile.broadcast %columns : tensor<1x128xi32, #u> -> tensor<64x128xi32, #u>
-  %o = arith.addi %o0, %o1 : tensor<64x128xi32, #u>
-  %cs = tile.splat %c : !tile.ptr<f16> -> tensor<64x128x!tile.ptr<f16>, #u>
-  %p = tile.addptr %cs, %o : tensor<64x128x!tile.ptr<f16>, #u>, tensor<64x128xi32, #u>
+  %o0 = tile.broadcast %down : tensor<64x1xi32, #u> -> tensor<64x256xi32, #u>
+  %o1 = tile.broadcast %columns : tensor<1x256xi32, #u> -> tensor<64x256xi32, #u>
+  %o = arith.addi %o0, %o1 : tensor<64x256xi32, #u>
+  %cs = tile.splat %c : !tile.ptr<f16> -> tensor<64x256x!tile.ptr<f16>, #u>
+  %p = tile.addptr %cs, %o : tensor<64x256x!tile.ptr<f16>, #u>, tensor<64x256xi32, #u>
   %ms = tile.splat %m : i32 -> tensor<64x1xi32, #u>
   %in = arith.cmpi slt, %rows, %ms : tensor<64x1xi32, #u>
-  %mask = tile.broadcast %in : tensor<64x1xi1, #u> -> tensor<64x128xi1, #u>
+  %mask = tile.broadcast %in : tensor<64x1xi1, #u> -> tensor<64x256xi1, #u>
   %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #a>
-  %ring = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #a, slots = 26>
+  %ring = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #a, slots = 25>
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
   %t = tilegpu.memdesc_trans %b {order = array<i32: 1, 0>} : !tilegpu.memdesc<64x64xf16, #a> -> !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>>
   %d = tilegpu.warpgroup_dot %b, %t, %zero {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x64xf16, #a>, !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>> -> tensor<64x64xf32, #u>
   %y = tile.fp_to_fp %d : tensor<64x64xf32, #u> -> tensor<64x64xf16, #u>
-  %x = tile.cat %y, %y {axis = 1 : i32} : tensor<64x64xf16, #u> -> tensor<64x128xf16, #u>
+  %z = tile.cat %y, %y {axis = 1 : i32} : tensor<64x64xf16, #u> -> tensor<64x128xf16, #u>
+  %v = tile.cat %z, %z {axis = 1 : i32} : tensor<64x128xf16, #u> -> tensor<64x256xf16, #u>
+  %x = arith.mulf %v, %v : tensor<64x256xf16, #u>
   // CHECK: %[[LEFT:.+]], %[[RIGHT:.+]] = tile.split
-  // CHECK: tilegpu.tma_store_wait {pending = 0 : i32}{{$}}
-  // CHECK-NEXT: tilegpu.local_store %[[LEFT]], %[[B]]
+  // CHECK: %[[W:.+]], %[[X:.+]] = tile.split
+  // CHECK: %[[Y:.+]], %[[Z:.+]] = tile.split
+  // CHECK-NEXT: %[[WW:.+]] = arith.mulf %[[W]], %[[W]] : tensor<64x64xf16
+  // CHECK-NEXT: tilegpu.tma_store_wait {pending = 0 : i32}{{$}}
+  // CHECK-NEXT: tilegpu.local_store %[[WW]], %[[B]]
   // CHECK-NEXT: tilegpu.tma_store %[[B]], %{{.+}}[%[[ROW:.+]], %[[COLUMN:.+]]] :
   // CHECK-NEXT: tilegpu.tma_store_commit
   // CHECK: %[[SECOND:.+]] = arith.addi %[[COLUMN]], %c64
-  // CHECK-NEXT: tilegpu.tma_store_wait {pending = 0 : i32, read}
-  // CHECK-NEXT: tilegpu.local_store %[[RIGHT]], %[[B]]
-  // CHECK-NEXT: tilegpu.tma_store %[[B]], %{{.+}}[%[[ROW]], %[[SECOND]]] :
+  // CHECK-NEXT: %[[XX:.+]] = arith.mulf %[[X]], %[[X]]
+  // CHECK-NEXT: tilegpu.local_store %[[XX]], %[[C]]
+  // CHECK-NEXT: tilegpu.tma_store %[[C]], %{{.+}}[%[[ROW]], %[[SECOND]]] :
+  // CHECK-NEXT: tilegpu.tma_store_commit
+  // CHECK: %[[YY:.+]] = arith.mulf %[[Y]], %[[Y]]
+  // CHECK-NEXT: tilegpu.tma_store_wait {pending = 1 : i32, read}
+  // CHECK-NEXT: tilegpu.local_store %[[YY]], %[[B]]
+  // CHECK: %[[ZZ:.+]] = arith.mulf %[[Z]], %[[Z]]
+  // CHECK-NEXT: tilegpu.tma_store_wait {pending = 1 : i32, read}
+  // CHECK-NEXT: tilegpu.local_store %[[ZZ]], %[[C]]
+  // CHECK-NEXT: tilegpu.tma_store %[[C]]
   // CHECK-NEXT: tilegpu.tma_store_commit
   // CHECK-NEXT: }
   // CHECK-NEXT: tilegpu.tma_store_wait {pending = 0 : i32, read}
   // CHECK-NEXT: tilegpu.local_dealloc %[[B]]
-  tile.store %p, %x, %mask : tensor<64x128x!tile.ptr<f16>, #u>
+  // CHECK-NEXT: tilegpu.local_dealloc %[[C]]
+  tile.store %p, %x, %mask : tensor<64x256x!tile.ptr<f16>, #u>
   }
   tile.return
 }

@@ -12,9 +12,8 @@
 //     tma_store_wait 0, read             tma_store %b, %map[...]; tma_store_commit
 //                                        tma_store_wait 0, read      (behind the loop)
 //
-// A tile that leaves no memory for itself beside rings goes in pieces, some columns each, one
-// after the other: a piece waits until the one before has been read. The engine reads faster
-// than it writes, and a ring with a slot more is worth more than that wait.
+// A tile that leaves no memory for itself beside rings goes in pieces, some columns each, by
+// two buffers in turns: a piece waits until the one before the last has been read.
 //
 // The engine's writes come in no order with those of threads. So nothing in the kernel may
 // order memory, and nothing else may write to the same array; in a loop nothing reads it.
@@ -42,10 +41,10 @@ namespace tessera::tilegpu {
 
 /// Smaller tiles are stored by their threads at once.
 static constexpr int64_t kLeastBytes = 4 << 10;
-/// In a loop a larger tile goes through a buffer of this size, in pieces, where no more is
-/// left of shared memory.
+/// In a loop a larger tile goes through buffers of this size, in pieces, where no more is left
+/// of shared memory.
 static constexpr int64_t kPieceBytes = 32 << 10;
-/// Shared memory left to exchanges of other tiles while such a buffer is there.
+/// Shared memory left to exchanges of other tiles while such buffers are there.
 static constexpr int64_t kBesidePieces = 1 << 10;
 
 namespace {
@@ -57,6 +56,9 @@ struct EngineStore {
   /// Of a piece: so many of them are the tile.
   MemDescType buffer;
   int64_t pieces = 1;
+
+  unsigned getNumBuffers() const { return pieces == 1 ? 1 : 2; }
+  int64_t getBufferBytes() const { return getNumBuffers() * buffer.getNumBytes(); }
   /// The outermost loop around it; null outside of loops.
   Operation *loop = nullptr;
 };
@@ -172,8 +174,8 @@ static unsigned getFastDim(const BoxAccess &box) { return *box.getDims().back().
 /// `isInLoop` says whether it is, or will be, done several times. Else why not.
 static std::optional<BoxAccess> getStoredBox(tile::StoreOp store, bool isInLoop,
                                              AccessAnalysis &analysis, std::string &why) {
-  // The engine writes to the second-level cache, and knows how soon lines may leave it.
-  if (store.getCache() == tile::CacheModifier::WB || store.getCache() == tile::CacheModifier::WT) {
+  if (store.getCache() != tile::CacheModifier::None ||
+      store.getEvict() != tile::EvictionPolicy::Normal) {
     why = "it says how to cache";
     return std::nullopt;
   }
@@ -219,7 +221,8 @@ int64_t tessera::tilegpu::getRoomForResults(tile::FuncOp kernel, const ReplacedO
     std::optional<BoxAccess> box;
     if (isAlone && isForCopyEngine(store))
       box = getStoredBox(store, /*isInLoop=*/true, analysis, why);
-    if (box && getBuffer(tile, getFastDim(*box), llvm::divideCeil(bytes, kPieceBytes)))
+    int64_t pieces = bytes <= kPieceBytes ? 1 : llvm::divideCeil(2 * bytes, kPieceBytes);
+    if (box && getBuffer(tile, getFastDim(*box), pieces))
       bytes = std::min(bytes, kPieceBytes) + kBesidePieces;
     else
       bytes += kBesideTiles;
@@ -243,12 +246,12 @@ std::string Rewriter::plan(tile::StoreOp store) {
   if (planned.loop) {
     kernel.walk([&](LocalAllocOp buffer) { others += buffer.getType().getNumBytes(); });
     for (const EngineStore &other : stores)
-      others += other.buffer.getNumBytes();
+      others += other.getBufferBytes();
   }
   auto type = cast<RankedTensorType>(store.getValue().getType());
   auto fits = [&] {
     planned.buffer = getBuffer(type, getFastDim(*box), planned.pieces);
-    return !planned.buffer || others + planned.buffer.getNumBytes() <= limit;
+    return !planned.buffer || others + planned.getBufferBytes() <= limit;
   };
   while (!fits())
     planned.pieces *= 2;
@@ -275,24 +278,89 @@ static SmallVector<Value> splitColumns(OpBuilder &builder, Location loc, Value t
   return result;
 }
 
+namespace {
+
+/// A stored tile in pieces, each of them computed when it is asked for: what is done element by
+/// element on the way to the tile is done piece by piece, while pieces before are stored.
+class Pieces {
+public:
+  Pieces(tile::StoreOp store, int64_t count);
+
+  Value emit(OpBuilder &builder, unsigned number);
+
+private:
+  Type getType(Type tile) const;
+
+  Value whole;
+  int64_t count;
+  /// What is done piece by piece, in order, and what that begins with.
+  SmallVector<Operation *> ops;
+  llvm::DenseMap<Value, SmallVector<Value>> parts;
+};
+
+} // namespace
+
+Type Pieces::getType(Type tile) const {
+  auto type = cast<RankedTensorType>(tile);
+  SmallVector<int64_t> shape(type.getShape());
+  shape[1] /= count;
+  return RankedTensorType::get(shape, type.getElementType(), type.getEncoding());
+}
+
+Pieces::Pieces(tile::StoreOp store, int64_t count) : whole(store.getValue()), count(count) {
+  if (count == 1)
+    return;
+  // From the store up, so that users come before what they use.
+  llvm::SmallDenseSet<Operation *, 16> chosen;
+  for (Operation *op = store->getPrevNode(); op; op = op->getPrevNode()) {
+    auto isChosen = [&](OpOperand &use) {
+      return chosen.contains(use.getOwner()) || &use == &store.getValueMutable();
+    };
+    if (!op->hasTrait<OpTrait::Elementwise>() || !isMemoryEffectFree(op) ||
+        op->getNumResults() != 1 || op->use_empty() || !llvm::all_of(op->getUses(), isChosen))
+      continue;
+    chosen.insert(op);
+    ops.insert(ops.begin(), op);
+  }
+}
+
+Value Pieces::emit(OpBuilder &builder, unsigned number) {
+  if (count == 1)
+    return whole;
+  IRMapping mapping;
+  auto begin = [&](Value tile) {
+    if (!isa<RankedTensorType>(tile.getType()) || mapping.contains(tile))
+      return;
+    SmallVector<Value> &split = parts[tile];
+    if (split.empty())
+      split = splitColumns(builder, tile.getLoc(), tile, count);
+    mapping.map(tile, split[number]);
+  };
+  for (Operation *op : ops) {
+    llvm::for_each(op->getOperands(), begin);
+    Operation *copy = builder.clone(*op, mapping);
+    copy->getResult(0).setType(getType(copy->getResult(0).getType()));
+  }
+  begin(whole);
+  return mapping.lookup(whole);
+}
+
 void Rewriter::rewrite(EngineStore &planned, BlockArgument map) {
   tile::StoreOp store = planned.store;
   Location loc = store.getLoc();
   OpBuilder builder(store);
-  auto wait = [&](bool untilRead) {
-    TMAStoreWaitOp::create(builder, loc, builder.getI32IntegerAttr(0),
+  auto wait = [&](unsigned pending, bool untilRead) {
+    TMAStoreWaitOp::create(builder, loc, builder.getI32IntegerAttr(pending),
                            untilRead ? builder.getUnitAttr() : UnitAttr());
   };
   bool isFilledLater = planned.loop || planned.pieces > 1;
-  Value buffer;
-  if (isFilledLater) {
-    if (planned.loop)
-      builder.setInsertionPoint(planned.loop);
-    buffer = LocalAllocOp::create(builder, loc, planned.buffer, Value());
-    builder.setInsertionPoint(store);
-  } else {
-    buffer = LocalAllocOp::create(builder, loc, planned.buffer, store.getValue());
-  }
+  if (planned.loop)
+    builder.setInsertionPoint(planned.loop);
+  SmallVector<Value, 2> buffers;
+  for (unsigned number = 0; number < planned.getNumBuffers(); ++number)
+    buffers.push_back(LocalAllocOp::create(builder, loc, planned.buffer,
+                                           isFilledLater ? Value() : store.getValue()));
+  builder.setInsertionPoint(store);
   SmallVector<Value> coordinates;
   IRMapping mapping;
   unsigned alongColumns = 0;
@@ -302,15 +370,19 @@ void Rewriter::rewrite(EngineStore &planned, BlockArgument map) {
       alongColumns = dim;
   }
   Value first = coordinates[alongColumns];
-  for (auto [number, piece] :
-       llvm::enumerate(splitColumns(builder, loc, store.getValue(), planned.pieces))) {
+  Pieces pieces(store, planned.pieces);
+  for (unsigned number = 0; number < planned.pieces; ++number) {
     if (number != 0) {
       Value columns = arith::ConstantOp::create(
           builder, loc, builder.getI32IntegerAttr(number * planned.buffer.getShape()[1]));
       coordinates[alongColumns] = arith::AddIOp::create(builder, loc, first, columns);
     }
-    if (number != 0 || planned.loop)
-      wait(/*untilRead=*/number != 0);
+    Value piece = pieces.emit(builder, number);
+    if (number == 0 && planned.loop)
+      wait(/*pending=*/0, /*untilRead=*/false);
+    if (number >= buffers.size())
+      wait(/*pending=*/buffers.size() - 1, /*untilRead=*/true);
+    Value buffer = buffers[number % buffers.size()];
     if (isFilledLater)
       LocalStoreOp::create(builder, loc, piece, buffer);
     CopyHints::of(store).attachTo(TMAStoreOp::create(builder, loc, buffer, map, coordinates));
@@ -318,8 +390,9 @@ void Rewriter::rewrite(EngineStore &planned, BlockArgument map) {
   }
   if (planned.loop)
     builder.setInsertionPointAfter(planned.loop);
-  wait(/*untilRead=*/true);
-  LocalDeallocOp::create(builder, loc, buffer);
+  wait(/*pending=*/0, /*untilRead=*/true);
+  for (Value buffer : buffers)
+    LocalDeallocOp::create(builder, loc, buffer);
   store.erase();
 }
 
