@@ -85,16 +85,25 @@ std::unique_ptr<CompiledKernel> CUDACompilation::compile(ModuleOp module) {
 }
 
 /// How many programs are to fit a multiprocessor: a place in PTX, and the number there; an
-/// empty place if it does not say.
+/// empty place and 0 if it does not say.
 static std::pair<llvm::StringRef, int> findNumPrograms(llvm::StringRef ptx) {
   constexpr llvm::StringLiteral directive = ".minnctapersm ";
   size_t at = ptx.find(directive);
   if (at == llvm::StringRef::npos)
-    return {ptx.take_front(0), 1};
+    return {ptx.take_front(0), 0};
   llvm::StringRef place = ptx.drop_front(at + directive.size()).take_while(llvm::isDigit);
   int number = 1;
   place.getAsInteger(10, number);
   return {place, number};
+}
+
+/// Has PTX say how many programs are to fit. No line changes its number.
+static void setNumPrograms(std::string &ptx, int number) {
+  llvm::StringRef place = findNumPrograms(ptx).first;
+  if (!place.empty())
+    ptx.replace(place.data() - ptx.data(), place.size(), std::to_string(number));
+  else if (size_t at = ptx.find(".reqntid"); at != std::string::npos)
+    ptx.insert(ptx.find('\n', at), " .minnctapersm " + std::to_string(number));
 }
 
 /// Gives kernels the user's limit of registers, in the place of our estimate of programs. As
@@ -171,13 +180,15 @@ std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<ll
   PtxasOptions assembler = getPtxasOptions();
   PtxasResult assembled = early ? early->assemble(ptx) : runPtxas(ptx, assembler);
   readRegisters(assembled);
-  // How many programs are to fit is an estimate: one less may do, and one has all registers.
+  // How many programs are to fit is an estimate, of ours or of ptxas: one less may do, and one
+  // has all registers.
   int programs = findNumPrograms(ptx).second;
   for (int fewer : {programs - 1, 1}) {
-    auto [place, number] = findNumPrograms(ptx);
-    if (metadata.spillBytes == 0 || fewer < 1 || fewer >= number)
+    int number = findNumPrograms(ptx).second;
+    if (metadata.spillBytes == 0 || options.maxRegisters || fewer < 1 ||
+        (number != 0 && fewer >= number))
       continue;
-    ptx.replace(place.data() - ptx.data(), place.size(), std::to_string(fewer));
+    setNumPrograms(ptx, fewer);
     PtxasResult roomier = runPtxas(ptx, assembler);
     int spilled = metadata.spillBytes;
     readRegisters(roomier);

@@ -179,6 +179,13 @@ def test_what_spills_is_given_room_for_one_program_less():
     assert kernel.n_spills == 0 and 85 < kernel.n_regs <= 128
 
 
+def test_what_spills_by_the_choice_of_ptxas_is_given_room():
+    """Of its own, ptxas aims at 96 registers, so that five programs fit, and spills two."""
+    kernel = build_decoded(e3m4, 1, "sm_80", rows=32)
+    assert "minnctapersm" not in kernel.asm["ptx"]
+    assert kernel.n_spills == 0 and 96 < kernel.n_regs <= 128
+
+
 def test_too_much_shared_memory_is_a_users_mistake():
     # Both operands at once are more than a program may have.
     with pytest.raises(tessera.TesseraError) as caught:
