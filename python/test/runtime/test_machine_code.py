@@ -24,6 +24,7 @@ from tessera.compiler import toolchain
 WGMMA, MMA, LOCAL_LOAD, LOCAL_STORE = 0x9F0, 0x23C, 0x983, 0x387
 # With the first factor in registers; the same of 8-bit floats; mma.sync of f64.
 WGMMA_REGISTERS, WGMMA_FP8_REGISTERS, MMA_F64 = 0xDF0, 0xDF3, 0x23F
+SHARED_STORE, MULTIPLY_ADD = 0x988, 0x223
 MATRIX_LOAD, PERMUTE = 0x83B, 0x816
 
 pytestmark = pytest.mark.skipif(not toolchain.find_ptxas(), reason="there is no ptxas")
@@ -104,6 +105,31 @@ def test_bytes_across_k_come_as_pairs(tensor_maps):
     assert kinds[PERMUTE] <= 2 * 4 * kinds[MATRIX_LOAD]
     assert kernel.n_spills == 0 and not [text for text in kernel.remarks if "(C75" in text]
     assert kernel.asm["ptx"].count("wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8") == 8
+
+
+@tessera.jit
+def ieee(a_ptr, b_ptr, c_ptr, K, BLOCK: tl.constexpr, DEPTH: tl.constexpr):
+    rows, inner = tl.arange(0, BLOCK), tl.arange(0, DEPTH)
+    acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for k in range(0, K, DEPTH):
+        a = tl.load(a_ptr + rows[:, None] * K + (k + inner)[None, :])
+        b = tl.load(b_ptr + (k + inner)[:, None] * BLOCK + rows[None, :])
+        acc = tl.dot(a, b, acc, input_precision="ieee")
+    tl.store(c_ptr + rows[:, None] * BLOCK + rows[None, :], acc)
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("block, depth, warps", [(128, 32, 8), (64, 32, 4), (64, 16, 2)])
+def test_multiply_adds_read_operands_where_they_were_copied_to(target, block, depth, warps):
+    signature = "*fp32:16, *fp32:16, *fp32:16, i32:16"
+    meta = {"BLOCK": block, "DEPTH": depth}
+    kernel = tessera.compile(ieee, signature, constexprs=meta, target=target, num_warps=warps)
+    # Three slots of the ring, and nothing that is written to shared memory besides copies.
+    assert kernel.shared == 3 * 2 * block * depth * 4
+    kinds = count_instructions(kernel.asm["cubin"])
+    assert kinds[SHARED_STORE] == 0
+    assert kinds[MULTIPLY_ADD] == block * block * depth // (32 * warps)
+    assert kinds[LOCAL_LOAD] == kinds[LOCAL_STORE] == 0
 
 
 @pytest.mark.parametrize("target, how", [("sm_90a", "by wgmma"), ("sm_80", "by mma.sync, not")])
