@@ -14,6 +14,9 @@ import numpy as np
 import pytest
 from execution.running import make_kernel
 
+import tessera
+import tessera.language as tl
+
 M, N, K = 64, 32, 64
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
 DTYPES = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2,
@@ -124,3 +127,34 @@ def test_a_scale_that_is_no_number(run, rng, fast):
     if not fast:
         want[3] = np.nan
     np.testing.assert_array_equal(c, want)
+
+
+@tessera.jit
+def in_a_loop(a_ptr, a_scale_ptr, b_ptr, b_scale_ptr, c_ptr, length, BK: tl.constexpr):
+    """64x32 of a product of matrices of e2m1, whose rows lie along K, with scales for each 32."""
+    rows, columns = tl.arange(0, 64), tl.arange(0, 32)
+    pairs, groups = tl.arange(0, BK // 2), tl.arange(0, BK // 32)
+    acc = tl.zeros((64, 32), tl.float32)
+    for k in range(0, length, BK):
+        at, group = k // 2 + pairs, (k // 32 + groups)[None, :]
+        a = tl.load(a_ptr + rows[:, None] * (length // 2) + at[None, :])
+        b = tl.load(b_ptr + columns[None, :] * (length // 2) + at[:, None])
+        a_scale = tl.load(a_scale_ptr + rows[:, None] * (length // 32) + group)
+        b_scale = tl.load(b_scale_ptr + columns[:, None] * (length // 32) + group)
+        acc = tl.dot_scaled(a, a_scale, "e2m1", b, b_scale, "e2m1", acc)
+    tl.store(c_ptr + rows[:, None] * 32 + columns[None, :], acc)
+
+
+@pytest.mark.parametrize("length", [0, 64, 320])
+def test_sums_over_several_tiles(run, rng, length):
+    sides = []
+    for rows in (64, 32):
+        nibbles = rng.integers(0, 16, (rows, length)).astype(np.uint8)
+        exponents = rng.integers(124, 131, (rows, length // 32)).astype(np.uint8)
+        factors = np.repeat(2.0 ** (exponents.astype(np.float64) - 127), 32, 1)
+        packed = nibbles[:, ::2] | nibbles[:, 1::2] << 4
+        sides.append((packed, exponents, E2M1[nibbles] * factors))
+    (a, a_scale, a_numbers), (b, b_scale, b_numbers) = sides
+    c = np.full((64, 32), np.nan, np.float32)
+    run(in_a_loop, (1,), a, a_scale, b, b_scale, c, length, BK=64)
+    np.testing.assert_array_equal(c, a_numbers @ b_numbers.T)
