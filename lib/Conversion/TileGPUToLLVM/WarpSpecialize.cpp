@@ -12,9 +12,11 @@ using namespace tessera;
 
 /// On the branch: the warps that take its first side.
 static constexpr llvm::StringLiteral kDefaultWarpsAttr = "tilegpu.default_warps";
-/// Barrier 0 is that of all warps.
-static constexpr int32_t kDefaultBarrier = 1;
+/// Barrier 0 is that of all warps. From the first of turns on, each group has one where it
+/// awaits its own.
+static constexpr int32_t kDefaultBarrier = 1, kFirstTurnBarrier = 2;
 static constexpr unsigned kLanes = 1 << tilegpu::kLaneBits;
+static constexpr unsigned kGroupBits = 2;
 
 /// Moves what is in a region to `to`, in front of its end.
 static void moveBody(Region &region, Block *to) {
@@ -29,6 +31,54 @@ static void setRegisters(ThreadBuilder &thread, unsigned entry, std::optional<un
   auto action = *registers > entry ? NVVM::SetMaxRegisterAction::increase
                                    : NVVM::SetMaxRegisterAction::decrease;
   thread.create<NVVM::SetMaxRegisterOp>(*registers, action);
+}
+
+/// A barrier at which a group of warps waits, and which the group before it comes to. LLVM has
+/// nothing for who only comes.
+static void emitTurnBarrier(ThreadBuilder &thread, Value barrier, bool waits) {
+  Value threads = thread.i32(2 * kLanes << kGroupBits);
+  if (waits) {
+    thread.create<NVVM::BarrierOp>(Type(), barrier, threads, NVVM::BarrierReductionAttr(), Value());
+    return;
+  }
+  InlinePTX instruction(thread);
+  std::string number = instruction.addOperand(barrier), count = instruction.addOperand(threads);
+  instruction.emit("bar.arrive " + number + ", " + count + ";");
+}
+
+/// Turns by named barriers. The last group passes the first turn to the first group, to which
+/// it comes back in the end, so that no barrier is left half met.
+static void expandTurns(Block *block, Value warp, unsigned warps) {
+  SmallVector<Operation *> turns;
+  block->walk([&](Operation *op) {
+    if (isa<tilegpu::AwaitTurnOp, tilegpu::PassTurnOp>(op))
+      turns.push_back(op);
+  });
+  if (turns.empty())
+    return;
+  int32_t last = (warps >> kGroupBits) - 1;
+  OpBuilder builder = OpBuilder::atBlockBegin(block);
+  ThreadBuilder thread(builder, turns.front()->getLoc());
+  Value group = thread.lshr(warp, kGroupBits);
+  Value isLast = thread.equal(group, last), isFirst = thread.equal(group, 0);
+  Value own = thread.add(group, kFirstTurnBarrier);
+  Value next =
+      thread.create<LLVM::SelectOp>(isLast, thread.i32(kFirstTurnBarrier), thread.add(own, 1));
+  auto emitIf = [&](Value condition, Value barrier, bool waits) {
+    auto branch = thread.create<scf::IfOp>(condition, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    emitTurnBarrier(thread, barrier, waits);
+  };
+  emitIf(isLast, next, /*waits=*/false);
+  for (Operation *op : turns) {
+    builder.setInsertionPoint(op);
+    bool waits = isa<tilegpu::AwaitTurnOp>(op);
+    emitTurnBarrier(thread, waits ? own : next, waits);
+    op->erase();
+  }
+  builder.setInsertionPoint(block->getTerminator());
+  emitIf(isFirst, own, /*waits=*/true);
 }
 
 static void expand(tilegpu::WarpSpecializeOp op) {
@@ -51,6 +101,7 @@ static void expand(tilegpu::WarpSpecializeOp op) {
   builder.setInsertionPointToStart(branch.thenBlock());
   setRegisters(thread, entry, op.getDefaultRegisters());
   moveBody(op.getDefaultRegion(), branch.thenBlock());
+  expandTurns(branch.thenBlock(), warp, warps);
 
   builder.setInsertionPointToStart(branch.elseBlock());
   setRegisters(thread, entry, op.getPartitionRegisters());

@@ -59,3 +59,37 @@ tile.func @plain() {
   tile.return
 }
 }
+
+// -----
+
+// Groups wait for their turn at a barrier of their own, to which the one before comes. The first
+// turn is the first group's, to which it comes back in the end.
+// CHECK-LABEL: llvm.func @turns
+// CHECK: scf.if
+// CHECK:   %[[GROUP:.+]] = llvm.lshr
+// CHECK:   %[[LAST:.+]] = llvm.icmp "eq" %[[GROUP]]
+// CHECK:   %[[FIRST:.+]] = llvm.icmp "eq" %[[GROUP]]
+// CHECK:   %[[OWN:.+]] = llvm.add %[[GROUP]]
+// CHECK:   %[[NEXT:.+]] = llvm.select %[[LAST]], %{{.+}}, %{{.+}} : i1, i32
+// CHECK:   scf.if %[[LAST]] {
+// CHECK:     %[[THREADS:.+]] = llvm.mlir.constant(256 : i32)
+// CHECK:     llvm.inline_asm has_side_effects{{.*}} "bar.arrive $0, $1;", {{.*}} %[[NEXT]], %[[THREADS]] :
+// CHECK:   scf.for
+// CHECK:     nvvm.barrier id = %[[OWN]] number_of_threads
+// CHECK:     "bar.arrive $0, $1;", {{.*}} %[[NEXT]], %
+// CHECK:   scf.if %[[FIRST]] {
+// CHECK:     nvvm.barrier id = %[[OWN]] number_of_threads
+module attributes {tilegpu.num_warps = 16 : i32, tilegpu.target = "sm_90a"} {
+tile.func @turns(%n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  tilegpu.warp_specialize default {
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      tilegpu.await_turn
+      tilegpu.pass_turn
+    }
+  } partition warps(1) {
+  }
+  tile.return
+}
+}

@@ -90,3 +90,36 @@ tile.func @stores(%p: !tile.ptr<bf16>, %n: i32, %map: !tilegpu.tensor_map {tileg
   tile.return
 }
 }
+
+// -----
+
+// All warps meet before a group of them has the turn, for which the others wait.
+#s = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
+#t = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+#rows = #tilegpu.layout<128x64, reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0], [64, 0]]>
+#sums = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
+!a = !tilegpu.memdesc<128x64xf16, #s>
+!b = !tilegpu.memdesc<64x64xf16, #t>
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+// CHECK-LABEL: tile.func @turns
+tile.func @turns(%p: !tile.ptr<f32>) {
+  %x = arith.constant dense<1.0> : tensor<128x64xf16, #rows>
+  %sum = arith.constant dense<0.0> : tensor<128x64xf32, #sums>
+  %b = tilegpu.local_alloc : () -> !b
+  // CHECK: tilegpu.warp_specialize
+  tilegpu.warp_specialize default {
+    // CHECK: tilegpu.local_alloc
+    %a = tilegpu.local_alloc %x : (tensor<128x64xf16, #rows>) -> !a
+    // CHECK-NEXT: tilegpu.barrier
+    // CHECK-NEXT: tilegpu.await_turn
+    // CHECK-NEXT: tilegpu.warpgroup_dot
+    // CHECK-NEXT: tilegpu.pass_turn
+    tilegpu.await_turn
+    %c = tilegpu.warpgroup_dot %a, %b, %sum {groups = array<i32: 2, 1>, is_async} : !a, !b -> tensor<128x64xf32, #sums>
+    tilegpu.pass_turn
+    %r = tilegpu.warpgroup_wait %c {pendings = 0 : i32} : tensor<128x64xf32, #sums>
+  } partition warps(4) {
+  }
+  tile.return
+}
+}

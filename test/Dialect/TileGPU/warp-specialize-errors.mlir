@@ -140,3 +140,39 @@ tile.func @sum() {
   tile.return
 }
 }
+
+// -----
+
+module attributes {tilegpu.num_warps = 8 : i32} {
+tile.func @turn_of_all() {
+  // expected-error@+1 {{is not in the default region of tilegpu.warp_specialize}}
+  tilegpu.await_turn
+  tile.return
+}
+}
+
+// -----
+
+module attributes {tilegpu.num_warps = 8 : i32} {
+tile.func @turn_of_one_thread() {
+  tilegpu.warp_specialize default {
+  } partition warps(4) {
+    // expected-error@+1 {{is not in the default region of tilegpu.warp_specialize}}
+    tilegpu.pass_turn
+  }
+  tile.return
+}
+}
+
+// -----
+
+module attributes {tilegpu.num_warps = 4 : i32} {
+tile.func @one_group() {
+  tilegpu.warp_specialize default {
+    // expected-error@+1 {{is in a program of 4 warps; wanted are 2 to 4 groups of four}}
+    tilegpu.await_turn
+  } partition warps(4) {
+  }
+  tile.return
+}
+}

@@ -30,4 +30,16 @@ tile.func @registers() {
   }
   tile.return
 }
+
+// CHECK-LABEL: tile.func @turns
+tile.func @turns() {
+  tilegpu.warp_specialize default {
+    // CHECK: tilegpu.await_turn
+    // CHECK-NEXT: tilegpu.pass_turn
+    tilegpu.await_turn
+    tilegpu.pass_turn
+  } partition warps(1) {
+  }
+  tile.return
+}
 }

@@ -124,3 +124,20 @@ LogicalResult WarpSpecializeOp::verifyRegions() {
   error.attachNote(wrong->getLoc()) << "here";
   return error;
 }
+
+/// (T1): where there are groups that take turns.
+static LogicalResult verifyTurn(Operation *op) {
+  constexpr unsigned kMostGroups = 4;
+  unsigned warps = getNumWarps(op).value_or(1);
+  if (!op->getParentOfType<WarpSpecializeOp>() || isInPartition(op))
+    return op->emitOpError("is not in the default region of tilegpu.warp_specialize");
+  if (warps % kWarpsInGroup != 0 || warps < 2 * kWarpsInGroup ||
+      warps > kMostGroups * kWarpsInGroup)
+    return op->emitOpError("is in a program of ")
+           << warps << " warps; wanted are 2 to " << kMostGroups << " groups of four";
+  return success();
+}
+
+LogicalResult AwaitTurnOp::verify() { return verifyTurn(*this); }
+
+LogicalResult PassTurnOp::verify() { return verifyTurn(*this); }

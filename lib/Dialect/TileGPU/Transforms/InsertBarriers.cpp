@@ -18,6 +18,18 @@ namespace tessera::tilegpu {
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
 
+/// Where all warps can meet before an op: not where one group of them has the turn, for which
+/// the others wait.
+static Operation *getMeetingPlace(Operation *op) {
+  for (Operation *before = op->getPrevNode(); before; before = before->getPrevNode()) {
+    if (isa<AwaitTurnOp>(before))
+      return before;
+    if (isa<PassTurnOp>(before))
+      break;
+  }
+  return op;
+}
+
 namespace {
 
 struct TileGPUInsertBarriersPass
@@ -46,7 +58,7 @@ struct TileGPUInsertBarriersPass
         signalPassFailure();
       }
       for (const auto &[op, hazard] : hazards.getBarriers()) {
-        OpBuilder builder(op);
+        OpBuilder builder(getMeetingPlace(op));
         BarrierOp::create(builder, op->getLoc());
         ++numBarriers;
       }

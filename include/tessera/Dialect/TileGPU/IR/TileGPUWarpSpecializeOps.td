@@ -72,4 +72,44 @@ def TileGPU_PartitionEndOp : TileGPU_Op<"partition_end", [
   let assemblyFormat = "attr-dict";
 }
 
+/// Nothing that touches shared memory moves past one of these.
+class TileGPU_TurnOp<string mnemonic> : TileGPU_Op<mnemonic, [
+    MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>]>;
+
+def TileGPU_AwaitTurnOp : TileGPU_TurnOp<"await_turn"> {
+  let summary = "A group of warps waits until it is its turn";
+  let description = [{
+    Groups of four warps take turns, in the order of their numbers and round again; the
+    first one has the first turn. A group has the turn from here to its `tilegpu.pass_turn`,
+    so that of what lies between, one group does its part after the other. All groups do
+    both equally often, in turns, beginning with this one.
+
+    Rules: (T1) it is in the default region of a `tilegpu.warp_specialize`, whose warps are
+    two to four groups.
+
+    ```mlir
+    tilegpu.await_turn
+    %s = tilegpu.warpgroup_dot ...
+    tilegpu.pass_turn
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+  let hasVerifier = 1;
+}
+
+def TileGPU_PassTurnOp : TileGPU_TurnOp<"pass_turn"> {
+  let summary = "A group of warps gives the turn to the next";
+  let description = [{
+    See `tilegpu.await_turn`. Nobody waits here.
+
+    Rules: (T1) as there.
+
+    ```mlir
+    tilegpu.pass_turn
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+  let hasVerifier = 1;
+}
+
 #endif // TESSERA_DIALECT_TILEGPU_TILEGPUWARPSPECIALIZEOPS_TD
