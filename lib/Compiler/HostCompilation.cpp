@@ -13,6 +13,7 @@
 #include "tessera/Target/LLVMIR/LLVMIR.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Utils/Cloning.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -68,7 +69,7 @@ std::unique_ptr<CompiledKernel> HostCompilation::generateCode(std::unique_ptr<ll
   record("llvmir");
   if (isShown()) {
     show("llvmir", printLLVMIR(*code));
-    show("asm", emitAssembly(*code, *machine));
+    show("asm", emitAssembly(*llvm::CloneModule(*code), *machine));
     record("dump");
   }
   std::string object = emitObject(*code, *machine);

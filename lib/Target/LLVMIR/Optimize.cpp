@@ -27,7 +27,6 @@
 #include "llvm/Transforms/Scalar/SeparateConstOffsetFromGEP.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Utils.h"
-#include "llvm/Transforms/Utils/Cloning.h"
 
 using namespace llvm;
 using namespace tessera;
@@ -131,7 +130,6 @@ std::string tessera::emitObject(Module &module, TargetMachine &machine) {
   return emit(module, machine, CodeGenFileType::ObjectFile);
 }
 
-std::string tessera::emitAssembly(const Module &module, TargetMachine &machine) {
-  std::unique_ptr<Module> copy = CloneModule(module);
-  return emit(*copy, machine, CodeGenFileType::AssemblyFile);
+std::string tessera::emitAssembly(Module &module, TargetMachine &machine) {
+  return emit(module, machine, CodeGenFileType::AssemblyFile);
 }

@@ -41,8 +41,8 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine, OptimizationLe
 
 /// A relocatable object. The module is spent afterwards.
 std::string emitObject(llvm::Module &module, llvm::TargetMachine &machine);
-/// The same as assembly. The module is left as it is.
-std::string emitAssembly(const llvm::Module &module, llvm::TargetMachine &machine);
+/// The same as assembly.
+std::string emitAssembly(llvm::Module &module, llvm::TargetMachine &machine);
 
 std::string printLLVMIR(const llvm::Module &module);
 
