@@ -142,8 +142,10 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
     Tiles that one product takes come together, with one barrier that says they are there
     and one that says they are needed no more. A ring has as many slots as fit
     into the shared memory of the target, at most as many as there are stages, and one more
-    for a wgmma that goes on while the next iteration begins. Of two products the first is
-    done an iteration ahead where tilegpu-pipeline would.
+    for a wgmma that goes on while the next iteration begins. Of two products, where
+    tilegpu-pipeline would do the first an iteration ahead, the second is put off into the
+    next iteration (the late product); and groups of warps take turns at beginning both, if
+    there is no other program to fill the gaps.
 
     Kernels in whose loops arithmetic takes longer than products stay as they are (attention
     with heads of 64): several programs with copies of their own do better there.
@@ -207,9 +209,10 @@ def TileGPUStoreByTensorMapPass : Pass<"tilegpu-store-by-tensor-map", "::mlir::M
     In kernels with wgmma products a store of a large tile that is a box (Analysis/BoxAccess.h),
     which its mask cuts off at the ends of the array alone, becomes a write to shared memory
     and a copy from there by the copy engine. In a loop the copy goes on until the next tile
-    is written. A store stays one of threads, with a remark that says why, if the
-    kernel orders memory, if other stores may write to the same array, if it says how to
-    cache, or if a loop leaves no shared memory for the tile.
+    is written; where that leaves too little memory, the tile goes in pieces, by two buffers
+    in turns. A store stays one of threads, with a remark that says why, if the kernel orders
+    memory, if other stores may write to the same array, if it says how to cache, or if a loop
+    leaves no shared memory for pieces, either.
 
     ```mlir
     tile.store %p, %x, %m : tensor<128x64x!tile.ptr<bf16>, #u>
