@@ -53,8 +53,7 @@ unsigned simulator::getWidth(Type scalar) {
 Decoder::Decoder(ModuleOp module, Image &image) : module(module), image(image) {}
 
 void Decoder::refuse(const Twine &what) const {
-  UserError error("E068", ("the simulator does not know " + what).str(),
-                  "run the kernel on a GPU, or on the CPU");
+  UserError error("E068", ("the simulator does not know " + what).str(), "run the kernel on a GPU");
   error.location = describeLocation(current);
   throw error;
 }
