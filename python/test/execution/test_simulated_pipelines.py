@@ -16,6 +16,7 @@ from gpu.test_pipelines import attention, dequantised, matmul, paged, persistent
 
 import tessera
 import tessera.gpu
+import tessera.language as tl
 
 TARGETS = ["sm_80", "sm_90a"]
 
@@ -50,6 +51,46 @@ def test_turned_operands_and_tails(rng, target, columns):
     )
     simulation.check()
     np.testing.assert_array_equal(c, a.astype("f8") @ b.astype("f8"))
+
+
+@tessera.jit
+def multiply_adds(a_ptr, b_ptr, c_ptr, K, am, ak, bk, bn, BM: tl.constexpr, BN: tl.constexpr,
+                  BK: tl.constexpr):  # fmt: skip
+    rows, columns, inner = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), c_ptr.dtype.element_ty)
+    for k in range(0, K, BK):
+        a_mask, b_mask = inner[None, :] < K - k, inner[:, None] < K - k
+        a = tl.load(a_ptr + rows[:, None] * am + (k + inner)[None, :] * ak, a_mask, 0)
+        b = tl.load(b_ptr + (k + inner)[:, None] * bk + columns[None, :] * bn, b_mask, 0)
+        acc = tl.dot(a, b, acc, input_precision="ieee", out_dtype=c_ptr.dtype.element_ty)
+    tl.store(c_ptr + rows[:, None] * BN + columns[None, :], acc)
+
+
+@pytest.mark.parametrize(
+    "dtype, result, block, warps",
+    [
+        ("f4", "f4", (32, 32, 16), 2),
+        ("f4", "f4", (32, 64, 64), 1),
+        ("f4", "f4", (96, 32, 8), 4),
+        ("i1", "i4", (16, 32, 8), 1),
+        ("f2", "f4", (32, 32, 32), 4),
+    ],
+)
+@pytest.mark.parametrize("K, stages", [(0, 3), (64, 1), (64, 2), (140, 3), (256, 4)])
+@pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True)])
+def test_multiply_adds_fetch_for_the_next_trip(rng, dtype, result, block, warps, K, stages, turned):
+    BM, BN, BK = block
+    a = rng.integers(-4, 5, (BM, K)).astype(dtype)
+    b = rng.integers(-4, 5, (K, BN)).astype(dtype)
+    x, y = (np.ascontiguousarray(m.T).T if turn else m for m, turn in zip((a, b), turned))
+    c = np.full((BM, BN), 99, result)
+    strides = [stride // a.itemsize for stride in (*x.strides, *y.strides)]
+    for seed in range(2):
+        tessera.gpu.simulate(multiply_adds, seed=seed)[(1,)](
+            x, y, c, K, *strides, BM=BM, BN=BN, BK=BK, num_warps=warps, num_stages=stages,
+            deterministic=dtype != "f4", target="sm_80",
+        ).check()  # fmt: skip
+        np.testing.assert_array_equal(c, a.astype("f8") @ b.astype("f8"))
 
 
 @pytest.mark.parametrize("options", [{"target": "sm_80"}, {"target": "sm_90a", "tensor_maps": False},
