@@ -174,8 +174,8 @@ static unsigned getFastDim(const BoxAccess &box) { return *box.getDims().back().
 /// `isInLoop` says whether it is, or will be, done several times. Else why not.
 static std::optional<BoxAccess> getStoredBox(tile::StoreOp store, bool isInLoop,
                                              AccessAnalysis &analysis, std::string &why) {
-  if (store.getCache() != tile::CacheModifier::None ||
-      store.getEvict() != tile::EvictionPolicy::Normal) {
+  // The engine writes to the second-level cache, and knows how soon lines may leave it.
+  if (store.getCache() == tile::CacheModifier::WB || store.getCache() == tile::CacheModifier::WT) {
     why = "it says how to cache";
     return std::nullopt;
   }
