@@ -67,6 +67,34 @@ def test_torch_tensors_cold_and_warm(torch):
     assert kernel.metadata["target"] == "cuda" and kernel.n_regs > 0
 
 
+@pytest.mark.parametrize("n", [1000, 1 << 20, 1 << 24])
+def test_launches_that_begin_early_wait_for_those_before_them(torch, n):
+    # Each needs what the one before wrote, and writes what the one before read.
+    x, y = (torch.zeros(n, dtype=torch.int32, device="cuda") for _ in range(2))
+    one = torch.ones_like(x)
+    stream = torch.cuda.Stream()
+
+    def there_and_back() -> None:
+        add[grid](x, one, y, n, BLOCK=1024)
+        add[grid](y, one, x, n, BLOCK=1024)
+
+    with torch.cuda.stream(stream):
+        there_and_back()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=stream):
+            for _ in range(200):
+                there_and_back()
+        x.zero_()
+        graph.replay()
+        graph.replay()
+        for _ in range(50):
+            add[grid](x, one, y, n, BLOCK=1024)
+            y.add_(1)
+            add[grid](y, one, x, n, BLOCK=1024)
+    torch.cuda.synchronize()
+    assert bool((x == 2 * 400 + 50 * 3).all())
+
+
 @pytest.mark.parametrize("offset", range(0, 17))
 def test_views_at_every_alignment(torch, offset):
     base = torch.randn(4096 + 32, device="cuda")
