@@ -55,8 +55,8 @@ void CUDACompilation::lowerToLLVMDialect(ModuleOp module) {
   pipeline.tensorMaps = options.tensorMaps && options.maxRegisters == 0;
   pipeline.deterministic = options.deterministic;
   pipeline.fpFusion = options.fpFusion;
-
   pipeline.flushResults = options.flushResults;
+
   lowerTile(module);
   lower(module, "tilegpu", [&](OpPassManager &passes) { buildTileGPUPipeline(passes, pipeline); });
   setTensorMaps(module);

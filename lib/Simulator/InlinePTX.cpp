@@ -441,8 +441,8 @@ bool simulator::decodeArithmeticPTX(Decoder &decoder, const PTXInstr &instr) {
     return false;
   if (opcode == "mul" && type.front() != 'f' && !llvm::is_contained(instr.words, "lo"))
     return false;
-  Handler run = type.front() == 'f' || type == "bf16"
   bool flushes = opcode == "ex2" && llvm::is_contained(instr.words, "ftz");
+  Handler run = type.front() == 'f' || type == "bf16"
                     ? findFloatHandler(decoder, flushes ? "ex2.ftz" : opcode, type)
                     : findIntegerHandler(opcode, type.front() == 's');
   if (!run)
