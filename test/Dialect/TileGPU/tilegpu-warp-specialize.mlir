@@ -163,10 +163,10 @@ tile.func @persistent(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %tiles:
 
 // -----
 
-// Two products in turn: each has a channel of its own. The first one is done an iteration
-// ahead, so that its slot is released with the second one's; the last iteration stands
-// behind the loop, for no tile comes for one after it. The second loop goes on with the
-// same rings. Three such programs fit a multiprocessor at once.
+// Two products in turn: each has a channel of its own. The second one is put off into the next
+// iteration, behind the first one there; the first iteration stands before the loop, and the
+// last of these products behind it. The second loop goes on with the same rings. Three such
+// programs fit a multiprocessor at once.
 #u = #tilegpu.unassigned
 #s = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
 #t = #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>
@@ -198,33 +198,40 @@ tile.func @attention(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !til
   %i2 = arith.addi %ofrow2, %col2 : tensor<64x64xi32, #u>
   // CHECK: scf.if
   // CHECK: tilegpu.mbarrier_wait
-  // CHECK: %[[FIRST:.+]] = tilegpu.warpgroup_dot {{.+}} {groups = array<i32: 1, 1>} :
+  // CHECK-NOT: _turn
+  // CHECK: %[[BEGUN:.+]] = tilegpu.warpgroup_dot {{.+}} {groups = array<i32: 1, 1>, is_async}
+  // CHECK: %[[FIRST:.+]] = tilegpu.warpgroup_wait %[[BEGUN]] {pendings = 0 : i32}
   // CHECK: tilegpu.mbarrier_arrive
+  // CHECK: tilegpu.mbarrier_wait
+  // CHECK: %[[FACTOR:.+]] = arith.truncf %[[FIRST]]
   // CHECK: %[[BACK:.+]] = arith.subi %[[N]], %{{.+}} : i32
   // CHECK: %[[LESS:.+]] = arith.subi %[[BACK]], %{{.+}} : i32
   // CHECK: %[[TRIPS:.+]] = arith.divui %[[LESS]], %{{.+}} : i32
   // CHECK: %[[WAY:.+]] = arith.muli %[[TRIPS]], %{{.+}} : i32
   // CHECK: %[[LAST:.+]] = arith.addi %{{.+}}, %[[WAY]] : i32
-  // CHECK: %[[L:.+]]:6 = scf.for %{{.+}} = %{{.+}} to %[[LAST]] step %{{.+}} iter_args(%{{.+}} = %{{.+}}, %[[S:.+]] = %[[FIRST]], %[[KSLOT:.+]] = %{{.+}}, %[[KPHASE:.+]] = %{{.+}}, %[[VSLOT:.+]] = %{{.+}}, %[[VPHASE:.+]] = %{{.+}})
-  // CHECK: %[[KF:.+]] = tilegpu.memdesc_index %[[KFULL]][%[[KSLOT]]]
-  // CHECK: tilegpu.mbarrier_wait %[[KF]], %[[KPHASE]]
+  // CHECK: %[[L:.+]]:6 = scf.for %{{.+}} = %{{.+}} to %[[LAST]] step %{{.+}} iter_args(%[[SUM:.+]] = %{{.+}}, %[[P:.+]] = %[[FACTOR]], %[[KSLOT:.+]] = %{{.+}}, %[[KPHASE:.+]] = %{{.+}}, %[[VSLOT:.+]] = %{{.+}}, %[[VPHASE:.+]] = %{{.+}})
   // CHECK: %[[K:.+]] = tilegpu.memdesc_index %[[KS]][%[[KSLOT]]]
   // CHECK: %[[KT:.+]] = tilegpu.memdesc_trans %[[K]]
-  // CHECK: %[[BEGUN:.+]] = tilegpu.warpgroup_dot %{{.+}}, %[[KT]], %{{.+}} {groups = array<i32: 1, 1>, is_async}
-  // CHECK-NOT: memdesc_trans
-  // CHECK: arith.truncf %[[S]]
-  // CHECK: %[[VF:.+]] = tilegpu.memdesc_index %[[VFULL]][%[[VSLOT]]]
-  // CHECK: tilegpu.mbarrier_wait %[[VF]], %[[VPHASE]]
-  // CHECK: tilegpu.warpgroup_dot
-  // CHECK: %[[VE:.+]] = tilegpu.memdesc_index %[[VEMPTY]][%[[VSLOT]]]
-  // CHECK: tilegpu.mbarrier_arrive %[[VE]]
-  // CHECK: %[[ENDED:.+]] = tilegpu.warpgroup_wait %[[BEGUN]] {pendings = 0 : i32}
+  // CHECK: %[[KF:.+]] = tilegpu.memdesc_index %[[KFULL]][%[[KSLOT]]]
+  // CHECK: tilegpu.mbarrier_wait %[[KF]], %[[KPHASE]]
+  // CHECK-NOT: tilegpu.mbarrier_wait
+  // CHECK: %[[S:.+]] = tilegpu.warpgroup_dot %{{.+}}, %[[KT]], %{{.+}} {groups = array<i32: 1, 1>, is_async}
+  // CHECK: %[[V:.+]] = tilegpu.memdesc_index %[[VS]][%[[VSLOT]]]
+  // CHECK: %[[O:.+]] = tilegpu.warpgroup_dot %[[P]], %[[V]], %[[SUM]] {groups = array<i32: 1, 1>, is_async}
+  // CHECK: %[[SCORES:.+]] = tilegpu.warpgroup_wait %[[S]] {pendings = 1 : i32}
   // CHECK: %[[KE:.+]] = tilegpu.memdesc_index %[[KEMPTY]][%[[KSLOT]]]
   // CHECK: tilegpu.mbarrier_arrive %[[KE]]
-  // CHECK: scf.yield %{{.+}}, %[[ENDED]]
-  // CHECK: arith.truncf %[[L]]#1
-  // CHECK: tilegpu.mbarrier_wait
-  // CHECK: tilegpu.warpgroup_dot
+  // CHECK-NOT: tilegpu.warpgroup
+  // CHECK: %[[VF:.+]] = tilegpu.memdesc_index %[[VFULL]]
+  // CHECK: tilegpu.mbarrier_wait %[[VF]],
+  // CHECK: %[[ENDED:.+]] = tilegpu.warpgroup_wait %[[O]] {pendings = 0 : i32}
+  // CHECK: %[[VE:.+]] = tilegpu.memdesc_index %[[VEMPTY]][%[[VSLOT]]]
+  // CHECK: tilegpu.mbarrier_arrive %[[VE]]
+  // CHECK: %[[NEXT:.+]] = arith.truncf %[[SCORES]]
+  // CHECK: scf.yield %[[ENDED]], %[[NEXT]],
+  // CHECK-NOT: tilegpu.mbarrier_wait
+  // CHECK: %[[END:.+]] = tilegpu.warpgroup_dot %[[L]]#1, %{{.+}}, %[[L]]#0 {groups = array<i32: 1, 1>, is_async}
+  // CHECK: tilegpu.warpgroup_wait %[[END]] {pendings = 0 : i32}
   // CHECK: tilegpu.mbarrier_arrive
   // CHECK-NOT: tilegpu.mbarrier_wait
   // CHECK: } else {
@@ -524,6 +531,74 @@ tile.func @pieces(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.p
   %ob = tile.splat %o : !tile.ptr<bf16> -> tensor<128x256x!tile.ptr<bf16>, #u>
   %os = tile.addptr %ob, %oi : tensor<128x256x!tile.ptr<bf16>, #u>, tensor<128x256xi32, #u>
   tile.store %os, %w : tensor<128x256x!tile.ptr<bf16>, #u>
+  tile.return
+}
+}
+
+// -----
+
+// Two groups of warps in the only program of a multiprocessor take turns at beginning their
+// products, and each passes its turn on before it computes.
+#u = #tilegpu.unassigned
+#s = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
+#t = #tilegpu.layout<64x128, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32], [0, 64]]>
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+// CHECK-LABEL: @turns
+tile.func @turns(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) {
+  // CHECK: tilegpu.mbarrier_wait
+  // CHECK-NEXT: tilegpu.await_turn
+  // CHECK-NEXT: tilegpu.warpgroup_dot
+  // CHECK-NEXT: tilegpu.pass_turn
+  // CHECK-NEXT: tilegpu.warpgroup_wait
+  // CHECK: scf.for
+  // CHECK: tilegpu.mbarrier_wait
+  // CHECK-NEXT: tilegpu.await_turn
+  // CHECK-NEXT: tilegpu.warpgroup_dot
+  // CHECK-NEXT: tilegpu.memdesc_index
+  // CHECK-NEXT: tilegpu.warpgroup_dot
+  // CHECK-NEXT: tilegpu.pass_turn
+  // CHECK-NEXT: tilegpu.warpgroup_wait
+  // CHECK: scf.yield
+  // CHECK: tilegpu.await_turn
+  // CHECK-NEXT: tilegpu.memdesc_index
+  // CHECK-NEXT: tilegpu.warpgroup_dot
+  // CHECK-NEXT: tilegpu.pass_turn
+  // CHECK-NOT: _turn
+  %c0 = arith.constant 0 : i32
+  %c128 = arith.constant 128 : i32
+  %none = arith.constant dense<0.0> : tensor<128x128xf32, #u>
+  %zero = arith.constant dense<0.0> : tensor<128x64xf32, #u>
+  %h = arith.constant dense<0.0> : tensor<128x64xf16, #u>
+  %a = tilegpu.local_alloc %h : (tensor<128x64xf16, #u>) -> !tilegpu.memdesc<128x64xf16, #s>
+  %rows = tile.range 0 to 128 : tensor<128xi32, #u>
+  %row1 = tile.expand_dims %rows {axis = 1 : i32} : tensor<128xi32, #u> -> tensor<128x1xi32, #u>
+  %ld = arith.constant dense<64> : tensor<128x1xi32, #u>
+  %ofrow = arith.muli %row1, %ld : tensor<128x1xi32, #u>
+  %ofrow2 = tile.broadcast %ofrow : tensor<128x1xi32, #u> -> tensor<128x64xi32, #u>
+  %columns = tile.range 0 to 64 : tensor<64xi32, #u>
+  %col1 = tile.expand_dims %columns {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> tensor<128x64xi32, #u>
+  %i2 = arith.addi %ofrow2, %col2 : tensor<128x64xi32, #u>
+  %r = scf.for %i = %c0 to %n step %c128 iter_args(%acc = %zero) -> (tensor<128x64xf32, #u>) : i32 {
+    %first = arith.muli %i, %c128 : i32
+    %at = tile.addptr %p, %first : !tile.ptr<f16>, i32
+    %ps = tile.splat %at : !tile.ptr<f16> -> tensor<128x64x!tile.ptr<f16>, #u>
+    %pp = tile.addptr %ps, %i2 : tensor<128x64x!tile.ptr<f16>, #u>, tensor<128x64xi32, #u>
+    %x = tile.load %pp : tensor<128x64x!tile.ptr<f16>, #u>
+    %k = tilegpu.local_alloc %x : (tensor<128x64xf16, #u>) -> !tilegpu.memdesc<128x64xf16, #s>
+    %kt = tilegpu.memdesc_trans %k {order = array<i32: 1, 0>} : !tilegpu.memdesc<128x64xf16, #s> -> !tilegpu.memdesc<64x128xf16, #t>
+    %s = tilegpu.warpgroup_dot %a, %kt, %none {groups = array<i32: 2, 1>} : !tilegpu.memdesc<128x64xf16, #s>, !tilegpu.memdesc<64x128xf16, #t> -> tensor<128x128xf32, #u>
+    %w = arith.truncf %s : tensor<128x128xf32, #u> to tensor<128x128xf16, #u>
+    %atv = tile.addptr %q, %first : !tile.ptr<f16>, i32
+    %qs = tile.splat %atv : !tile.ptr<f16> -> tensor<128x64x!tile.ptr<f16>, #u>
+    %qp = tile.addptr %qs, %i2 : tensor<128x64x!tile.ptr<f16>, #u>, tensor<128x64xi32, #u>
+    %y = tile.load %qp : tensor<128x64x!tile.ptr<f16>, #u>
+    %v = tilegpu.local_alloc %y : (tensor<128x64xf16, #u>) -> !tilegpu.memdesc<128x64xf16, #s>
+    %d = tilegpu.warpgroup_dot %w, %v, %acc {groups = array<i32: 2, 1>} : tensor<128x128xf16, #u>, !tilegpu.memdesc<128x64xf16, #s> -> tensor<128x64xf32, #u>
+    scf.yield %d : tensor<128x64xf32, #u>
+  }
+  %os = tile.splat %o : !tile.ptr<f32> -> tensor<128x64x!tile.ptr<f32>, #u>
+  tile.store %os, %r : tensor<128x64x!tile.ptr<f32>, #u>
   tile.return
 }
 }

@@ -77,48 +77,22 @@ void ConsumerLoop::emitDot(OpBuilder &builder, IRMapping &mapping, WarpgroupDotO
   }
 }
 
-/// What the old body computes in one iteration, with the tiles of this place.
-void ConsumerLoop::emitBody(OpBuilder &builder, IRMapping &mapping) {
-  llvm::DenseSet<Operation *> live = getLiveOps(loop, replaced);
-  waited.clear();
-  for (const BoxLoad &planned : plan.loads) {
-    if (skewedDot && plan.getChannel(skewedDot.getB()) == planned.channel)
-      continue;
-    Value tile = channels[planned.channel].getTile(builder, planned.load->getLoc(), planned.ring,
-                                                   places[planned.channel].slot);
-    for (LocalAllocOp buffer : planned.buffers)
-      mapping.map(buffer->getResult(0), tile);
-  }
-  for (Operation &op : loop.getBody()->without_terminator()) {
-    if (replaced.contains(&op) || !live.contains(&op) || &op == skewedDot)
-      continue;
-    // The end of a buffer that is no more.
-    if (isa<LocalDeallocOp>(op) && replaced.contains(op.getOperand(0).getDefiningOp()))
-      continue;
-    // The skewed product looks at its tile where it is begun.
-    if (auto trans = dyn_cast<MemDescTransOp>(op))
-      if (replaced.contains(skipTrans(trans).getDefiningOp()) &&
-          !mapping.contains(trans.getBuffer()))
-        continue;
-    if (auto dot = dyn_cast<WarpgroupDotOp>(op))
-      emitDot(builder, mapping, dot);
-    else
-      builder.clone(op, mapping);
-  }
-  auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
-  for (auto [index, value] : llvm::zip_equal(kept, values))
-    value = mapping.lookupOrDefault(yield.getOperand(index));
+void ConsumerLoop::emitTurn(OpBuilder &builder, bool isBegin) {
+  if (!plan.takesTurns)
+    return;
+  if (isBegin)
+    AwaitTurnOp::create(builder, loop.getLoc());
+  else
+    PassTurnOp::create(builder, loop.getLoc());
 }
 
-/// The product that is done ahead, of the next tile.
-Value ConsumerLoop::emitSkewedDot(OpBuilder &builder, bool isAsync) {
-  WarpgroupDotOp dot = skewedDot;
-  Location loc = dot.getLoc();
-  unsigned channel = *plan.getChannel(dot.getB());
-  channels[channel].waitUntilFull(builder, loc, places[channel]);
+/// The product that is put off, of the iteration before.
+void ConsumerLoop::emitLateDot(OpBuilder &builder) {
+  Location loc = lateDot.getLoc();
+  unsigned channel = *plan.getChannel(lateDot.getB());
   IRMapping mapping;
   SmallVector<MemDescTransOp> turns;
-  Value buffer = dot.getB();
+  Value buffer = lateDot.getB();
   for (; auto trans = buffer.getDefiningOp<MemDescTransOp>(); buffer = trans.getBuffer())
     turns.push_back(trans);
   for (const BoxLoad &planned : plan.loads)
@@ -127,18 +101,119 @@ Value ConsumerLoop::emitSkewedDot(OpBuilder &builder, bool isAsync) {
                   channels[channel].getTile(builder, loc, planned.ring, places[channel].slot));
   for (MemDescTransOp trans : llvm::reverse(turns))
     builder.clone(*trans.getOperation(), mapping);
-  auto copy = cast<WarpgroupDotOp>(builder.clone(*dot.getOperation(), mapping));
-  copy.setIsAsync(isAsync);
-  return copy.getResult();
+  mapping.map(lateDot.getA(), factor);
+  mapping.map(lateDot.getAcc(), values[lateIndex]);
+  auto copy = cast<WarpgroupDotOp>(builder.clone(*lateDot.getOperation(), mapping));
+  copy.setIsAsync(true);
+  begun = copy.getResult();
 }
 
-/// The loop up to `end`, with what it needs of the first iteration already in `ahead`. The
-/// values and places are then its results.
-scf::ForOp ConsumerLoop::emitLoop(OpBuilder &builder, Value end, Value ahead) {
+/// Waits for it, if it is under way, and its slot is empty then. Before that, for the tile
+/// that the next one takes: a loop, over which no instruction is moved, so that threads do not
+/// wait before they have computed what the next one takes, too.
+void ConsumerLoop::finishLateDot(OpBuilder &builder) {
+  Location loc = lateDot.getLoc();
+  unsigned channel = *plan.getChannel(lateDot.getB());
+  ChannelPlace place = places[channel];
+  if (begun)
+    moveOn(builder, channel);
+  channels[channel].waitUntilFull(builder, loc, places[channel]);
+  if (!begun)
+    return;
+  waitForLateDot(builder);
+  channels[channel].release(builder, loc, place.slot);
+}
+
+void ConsumerLoop::waitForLateDot(OpBuilder &builder) {
+  values[lateIndex] = WarpgroupWaitOp::create(builder, lateDot.getLoc(), TypeRange(begun.getType()),
+                                              ValueRange(begun), builder.getI32IntegerAttr(0))
+                          .getResult(0);
+  begun = Value();
+}
+
+/// Whether an op of the old body needs the sum of the product that is put off, or takes the
+/// place of its factor.
+bool ConsumerLoop::needsLateDot(Operation &op) {
+  if (&op == lateDot.getA().getDefiningOp())
+    return true;
+  Value sum = loop.getRegionIterArg(kept[lateIndex]);
+  return llvm::any_of(sum.getUsers(), [&](Operation *user) { return op.isAncestor(user); });
+}
+
+/// The product of this iteration that the other one is put behind.
+void ConsumerLoop::emitEarlyDot(OpBuilder &builder, IRMapping &mapping, WarpgroupDotOp dot) {
+  Location loc = dot.getLoc();
+  unsigned channel = *plan.getChannel(dot.getB());
+  bool isFirst = !factor;
+  channels[channel].waitUntilFull(builder, loc, places[channel]);
+  emitTurn(builder, /*isBegin=*/true);
+  auto copy = cast<WarpgroupDotOp>(builder.clone(*dot.getOperation(), mapping));
+  copy.setIsAsync(true);
+  if (!isFirst)
+    emitLateDot(builder);
+  emitTurn(builder, /*isBegin=*/false);
+  Value sum = copy.getResult();
+  mapping.map(dot.getResult(),
+              WarpgroupWaitOp::create(builder, loc, TypeRange(sum.getType()), ValueRange(sum),
+                                      builder.getI32IntegerAttr(isFirst ? 0 : 1))
+                  .getResult(0));
+  channels[channel].release(builder, loc, places[channel].slot);
+  moveOn(builder, channel);
+}
+
+/// What the old body computes in one iteration, with the tiles of this place.
+void ConsumerLoop::emitBody(OpBuilder &builder, IRMapping &mapping) {
+  llvm::DenseSet<Operation *> live = getLiveOps(loop, replaced);
+  waited.clear();
+  bool isReady = false;
+  for (const BoxLoad &planned : plan.loads) {
+    if (lateDot && plan.getChannel(lateDot.getB()) == planned.channel)
+      continue;
+    Value tile = channels[planned.channel].getTile(builder, planned.load->getLoc(), planned.ring,
+                                                   places[planned.channel].slot);
+    for (LocalAllocOp buffer : planned.buffers)
+      mapping.map(buffer->getResult(0), tile);
+  }
+  for (Operation &op : loop.getBody()->without_terminator()) {
+    if (replaced.contains(&op) || !live.contains(&op) || &op == lateDot)
+      continue;
+    // The end of a buffer that is no more.
+    if (isa<LocalDeallocOp>(op) && replaced.contains(op.getOperand(0).getDefiningOp()))
+      continue;
+    // The product that is put off looks at its tile where it is begun.
+    if (auto trans = dyn_cast<MemDescTransOp>(op))
+      if (replaced.contains(skipTrans(trans).getDefiningOp()) &&
+          !mapping.contains(trans.getBuffer()))
+        continue;
+    if (lateDot && !isReady && needsLateDot(op)) {
+      isReady = true;
+      finishLateDot(builder);
+      mapping.map(loop.getRegionIterArg(kept[lateIndex]), values[lateIndex]);
+    }
+    auto dot = dyn_cast<WarpgroupDotOp>(op);
+    if (dot && lateDot)
+      emitEarlyDot(builder, mapping, dot);
+    else if (dot)
+      emitDot(builder, mapping, dot);
+    else
+      builder.clone(op, mapping);
+  }
+  auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
+  if (lateDot) {
+    mapping.map(lateDot.getResult(), mapping.lookupOrDefault(lateDot.getAcc()));
+    factor = mapping.lookup(lateDot.getA());
+  }
+  for (auto [index, value] : llvm::zip_equal(kept, values))
+    value = mapping.lookupOrDefault(yield.getOperand(index));
+}
+
+/// The loop up to `end`, or where a product is put off, that of all iterations but the first.
+/// The values and places are then its results.
+void ConsumerLoop::emitLoop(OpBuilder &builder, Value end) {
   Location loc = loop.getLoc();
   SmallVector<Value> inits(values);
-  if (ahead)
-    inits.push_back(ahead);
+  if (factor)
+    inits.push_back(factor);
   if (previous)
     inits.push_back(previous);
   llvm::append_range(inits, getPlaces());
@@ -152,37 +227,31 @@ scf::ForOp ConsumerLoop::emitLoop(OpBuilder &builder, Value end, Value ahead) {
   unsigned count = kept.size();
   auto take = [&](ValueRange from) {
     values.assign(from.begin(), from.begin() + count);
+    if (factor)
+      factor = from[count];
     if (previous)
-      previous = from[count + (ahead ? 1 : 0)];
+      previous = from[count];
     setPlaces(from.take_back(2 * plan.channels.size()));
   };
   OpBuilder inside = OpBuilder::atBlockEnd(to.getBody());
   take(to.getRegionIterArgs());
   IRMapping mapping;
-  mapping.map(loop.getInductionVar(), to.getInductionVar());
+  Value variable = to.getInductionVar();
+  // The first iteration stands before the loop.
+  if (factor)
+    variable = arith::AddIOp::create(inside, loc, variable, loop.getStep());
+  mapping.map(loop.getInductionVar(), variable);
   for (auto [index, value] : llvm::zip_equal(kept, values))
     mapping.map(loop.getRegionIterArg(index), value);
-  Value begun;
-  if (ahead) {
-    mapping.map(skewedDot.getResult(), to.getRegionIterArg(count));
-    begun = emitSkewedDot(inside, /*isAsync=*/true);
-  }
   emitBody(inside, mapping);
   SmallVector<Value> yielded(values);
-  if (ahead) {
-    yielded.push_back(WarpgroupWaitOp::create(inside, loc, TypeRange(begun.getType()),
-                                              ValueRange(begun), inside.getI32IntegerAttr(0))
-                          .getResult(0));
-    unsigned channel = *plan.getChannel(skewedDot.getB());
-    channels[channel].release(inside, loc, places[channel].slot);
-    moveOn(inside, channel);
-  }
+  if (factor)
+    yielded.push_back(factor);
   if (previous)
     yielded.push_back(previous);
   llvm::append_range(yielded, getPlaces());
   scf::YieldOp::create(inside, loc, yielded);
   take(to.getResults());
-  return to;
 }
 
 /// The variable of the last iteration of a loop that runs.
@@ -199,24 +268,25 @@ Value ConsumerLoop::emitLast(OpBuilder &builder) {
 /// The loop, where it is known to run.
 void ConsumerLoop::emitGuarded(OpBuilder &builder) {
   Location loc = loop.getLoc();
-  if (skewedDot) {
-    unsigned channel = *plan.getChannel(skewedDot.getB());
-    Value first = emitSkewedDot(builder, /*isAsync=*/false);
-    channels[channel].release(builder, loc, places[channel].slot);
-    moveOn(builder, channel);
-    Value last = emitLast(builder);
-    scf::ForOp to = emitLoop(builder, last, first);
+  if (lateDot) {
     IRMapping mapping;
-    mapping.map(loop.getInductionVar(), last);
+    mapping.map(loop.getInductionVar(), loop.getLowerBound());
     for (auto [index, value] : llvm::zip_equal(kept, values))
       mapping.map(loop.getRegionIterArg(index), value);
-    mapping.map(skewedDot.getResult(), to.getResult(kept.size()));
     emitBody(builder, mapping);
+    emitLoop(builder, emitLast(builder));
+    emitTurn(builder, /*isBegin=*/true);
+    emitLateDot(builder);
+    emitTurn(builder, /*isBegin=*/false);
+    waitForLateDot(builder);
+    unsigned channel = *plan.getChannel(lateDot.getB());
+    channels[channel].release(builder, loc, places[channel].slot);
+    moveOn(builder, channel);
     return;
   }
   if (asyncDot)
     previous = channels[plan.channels.front()].getNoSlot(builder, loc);
-  emitLoop(builder, loop.getUpperBound(), /*ahead=*/Value());
+  emitLoop(builder, loop.getUpperBound());
   if (!asyncDot)
     return;
   auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
@@ -234,7 +304,13 @@ void ConsumerLoop::rewrite() {
   kept = getLiveCarried(loop, replaced);
   for (unsigned index : kept)
     values.push_back(loop.getInitArgs()[index]);
-  if (!asyncDot && !skewedDot) {
+  if (lateDot) {
+    auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
+    for (auto [place, index] : llvm::enumerate(kept))
+      if (yield.getOperand(index) == lateDot.getResult())
+        lateIndex = place;
+  }
+  if (!asyncDot && !lateDot) {
     emitGuarded(builder);
   } else {
     // Where a loop that does not run joins one that does, sums must not be under way.

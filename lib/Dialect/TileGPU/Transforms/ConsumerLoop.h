@@ -7,15 +7,22 @@
 //               begin the product; wait for that of the iteration before
 //               the slot of that one is empty
 //
-// A product that goes on into the next iteration keeps its slot for so long. Where the
-// first of two products is done an iteration ahead (attention, see Pipeline.cpp), the last
-// iteration stands behind the loop, for no further tile comes:
+// A product that goes on into the next iteration keeps its slot for so long. Of two products
+// of which the second takes what is computed from the first (attention), the second is put
+// off into the next iteration, behind the first one there. So tensor cores work on it while
+// threads compute with the first, and no sum has to be copied to make room for the next:
 //
-//     wait until K is full;   S = q * K(0);   that slot is empty
-//     for i < last:           wait until K is full;   begin S' = q * K(i + 1)
-//                             compute with S;   wait until V is full;   O += P * V(i)
-//                             S' is done, too: both slots are empty;   S = S'
-//     compute with S;   wait until V is full;   O += P * V(last);   that slot is empty
+//     wait until K is full;   S = q * K(0);   K's slot is empty;   compute with S
+//     wait until V is full;   compute P and O
+//     for i > 0:              wait until K is full
+//                             begin S = q * K(i);   begin O += P * V(i - 1)
+//                             wait for S: K's slot is empty;   compute with S
+//                             wait until the next V is full
+//                             wait for O: V's slot is empty;   compute P and O
+//     O += P * V(last);       that slot is empty
+//
+// Groups of warps take turns at beginning products: one group's are done while another
+// computes.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_CONSUMERLOOP_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_CONSUMERLOOP_H
@@ -45,7 +52,9 @@ struct BoxLoop {
   /// The channels in the order in which the loop needs them.
   mlir::SmallVector<unsigned, 2> channels;
   unsigned stages = 0;
-  WarpgroupDotOp asyncDot, skewedDot;
+  WarpgroupDotOp asyncDot, lateDot;
+  /// Whether groups of warps take turns.
+  bool takesTurns = false;
 
   ReplacedOps getReplaced() const;
   /// The channel by which an operand of a product comes; none if by no one.
@@ -57,7 +66,7 @@ public:
   /// `places` has one for each channel.
   ConsumerLoop(const BoxLoop &plan, mlir::ArrayRef<Channel> channels,
                mlir::SmallVectorImpl<ChannelPlace> &places)
-      : plan(plan), loop(plan.loop), asyncDot(plan.asyncDot), skewedDot(plan.skewedDot),
+      : plan(plan), loop(plan.loop), asyncDot(plan.asyncDot), lateDot(plan.lateDot),
         channels(channels), places(places), replaced(plan.getReplaced()) {}
 
   /// Replaces the loop; the places are those behind it.
@@ -68,16 +77,21 @@ private:
   void setPlaces(mlir::ValueRange values);
 
   void emitGuarded(mlir::OpBuilder &builder);
-  mlir::scf::ForOp emitLoop(mlir::OpBuilder &builder, mlir::Value end, mlir::Value ahead);
+  void emitLoop(mlir::OpBuilder &builder, mlir::Value end);
   void emitBody(mlir::OpBuilder &builder, mlir::IRMapping &mapping);
   void emitDot(mlir::OpBuilder &builder, mlir::IRMapping &mapping, WarpgroupDotOp dot);
-  mlir::Value emitSkewedDot(mlir::OpBuilder &builder, bool isAsync);
+  void emitEarlyDot(mlir::OpBuilder &builder, mlir::IRMapping &mapping, WarpgroupDotOp dot);
+  void emitLateDot(mlir::OpBuilder &builder);
+  void finishLateDot(mlir::OpBuilder &builder);
+  void waitForLateDot(mlir::OpBuilder &builder);
+  bool needsLateDot(mlir::Operation &op);
+  void emitTurn(mlir::OpBuilder &builder, bool isBegin);
   mlir::Value emitLast(mlir::OpBuilder &builder);
   void moveOn(mlir::OpBuilder &builder, unsigned channel);
 
   const BoxLoop &plan;
   mlir::scf::ForOp loop;
-  WarpgroupDotOp asyncDot, skewedDot;
+  WarpgroupDotOp asyncDot, lateDot;
   mlir::ArrayRef<Channel> channels;
   mlir::SmallVectorImpl<ChannelPlace> &places;
   ReplacedOps replaced;
@@ -87,6 +101,12 @@ private:
   mlir::SmallVector<mlir::Value> values;
   /// The slot of the product that was begun last.
   mlir::Value previous;
+  /// The first factor of the product that is put off. What it adds to is among the carried
+  /// values, in the place of its result.
+  mlir::Value factor;
+  /// Its place among the carried values, and the result, once it is begun.
+  unsigned lateIndex = 0;
+  mlir::Value begun;
   /// Channels whose tiles this iteration has waited for.
   llvm::SmallDenseSet<unsigned> waited;
 };

@@ -101,6 +101,29 @@ WarpgroupDotOp tessera::tilegpu::findSkewedProduct(scf::ForOp loop, const Replac
   return dot;
 }
 
+WarpgroupDotOp tessera::tilegpu::findLateProduct(scf::ForOp loop, const ReplacedOps &replaced) {
+  // The first one needs nothing that the loop carries.
+  WarpgroupDotOp early = findSkewedProduct(loop, replaced);
+  if (!early)
+    return {};
+  WarpgroupDotOp late;
+  for (WarpgroupDotOp dot : loop.getBody()->getOps<WarpgroupDotOp>())
+    if (dot != early)
+      late = dot;
+  auto buffer = skipTrans(late.getB()).getDefiningOp<LocalAllocOp>();
+  Operation *factor = late.getA().getDefiningOp(), *terminator = loop.getBody()->getTerminator();
+  if (!buffer || !replaced.contains(buffer) || !isa<RankedTensorType>(late.getA().getType()) ||
+      !factor || factor->getBlock() != loop.getBody() || !early->isBeforeInBlock(factor) ||
+      !late.getResult().hasOneUse() || *late.getResult().getUsers().begin() != terminator)
+    return {};
+  unsigned index = late.getResult().getUses().begin()->getOperandNumber();
+  bool isBefore = llvm::any_of(loop.getRegionIterArg(index).getUsers(), [&](Operation *user) {
+    Operation *around = loop.getBody()->findAncestorOpInBlock(*user);
+    return !around || around->isBeforeInBlock(early) || around == terminator;
+  });
+  return isBefore ? WarpgroupDotOp() : late;
+}
+
 int64_t tessera::tilegpu::getSkewedRegisters(scf::ForOp loop, WarpgroupDotOp dot, unsigned warps) {
   int64_t words = 2 * getRegisters(dot.getType(), warps);
   for (Value value : loop.getRegionIterArgs())

@@ -46,6 +46,11 @@ int64_t getRegisters(mlir::Type type, unsigned warps);
 /// is none.
 WarpgroupDotOp findSkewedProduct(mlir::scf::ForOp loop, const ReplacedOps &replaced);
 
+/// A product that may be put off into the next iteration, behind the first one there, whose
+/// result its first factor is computed from: the loop carries its sum, which nobody looks at
+/// before. Null if there is none.
+WarpgroupDotOp findLateProduct(mlir::scf::ForOp loop, const ReplacedOps &replaced);
+
 /// Registers of a thread for what a loop carries, and for two results of a product in it.
 int64_t getSkewedRegisters(mlir::scf::ForOp loop, WarpgroupDotOp dot, unsigned warps);
 

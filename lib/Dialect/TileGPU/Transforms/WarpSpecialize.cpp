@@ -205,13 +205,18 @@ std::string Specializer::whyNotAround(scf::ForOp loop) {
 
 /// Registers of a thread for what a loop carries and computes.
 int64_t Specializer::getWantedRegisters(const BoxLoop &planned) const {
-  constexpr int64_t kSkewed = 24, kOthers = 64, kBetween = 32;
+  constexpr int64_t kLate = 40, kOthers = 64, kBetween = 32;
   scf::ForOp loop = planned.loop;
-  if (planned.skewedDot)
-    return kSkewed + getSkewedRegisters(loop, planned.skewedDot, warps);
   int64_t words = 0, between = 0;
   for (Value value : loop.getRegionIterArgs())
     words += getRegisters(value.getType(), warps);
+  // One factor is held while the next is computed.
+  if (WarpgroupDotOp late = planned.lateDot) {
+    for (WarpgroupDotOp dot : loop.getBody()->getOps<WarpgroupDotOp>())
+      if (dot != late)
+        words += getRegisters(dot.getType(), warps);
+    return words + kLate + getRegisters(late.getA().getType(), warps);
+  }
   // What is computed with before it is multiplied again.
   for (WarpgroupDotOp dot : loop.getBody()->getOps<WarpgroupDotOp>())
     if (!llvm::is_contained(dot->getUsers(), loop.getBody()->getTerminator()))
@@ -290,16 +295,16 @@ bool Specializer::planLoop(scf::ForOp loop) {
       return refuse(loop, "nobody needs the product", dot);
   joinChannels(planned);
   planned.asyncDot = findAsyncProduct(loop, replaced);
-  planned.skewedDot = findSkewedProduct(loop, replaced);
-  // The product that is done ahead has its tiles to itself.
-  if (WarpgroupDotOp skewed = planned.skewedDot) {
+  planned.lateDot = findLateProduct(loop, replaced);
+  // The product that is put off has its tiles to itself.
+  if (WarpgroupDotOp late = planned.lateDot) {
     unsigned uses = 0;
     for (WarpgroupDotOp dot : loop.getBody()->getOps<WarpgroupDotOp>())
       for (Value operand : {Value(dot.getA()), Value(dot.getB())})
-        uses += planned.getChannel(operand) == planned.getChannel(skewed.getB());
+        uses += planned.getChannel(operand) == planned.getChannel(late.getB());
     WarpRegisters registers(warps);
     if (uses != 1 || getWantedRegisters(planned) > registers.getMost())
-      planned.skewedDot = nullptr;
+      planned.lateDot = nullptr;
   }
   ofLoop[loop] = loops.size();
   loops.push_back(std::move(planned));
@@ -371,7 +376,7 @@ int64_t Specializer::getShare(int64_t count) const {
 }
 
 /// Rather several programs at once, of which one multiplies while another computes; then
-/// their warps have each other to wait for, where one alone does a product ahead.
+/// their warps have each other to wait for, where one alone puts a product off.
 void Specializer::planPrograms(llvm::function_ref<bool(int64_t)> fits) {
   constexpr int64_t kMostPrograms = 3;
   auto find = [&] {
@@ -383,12 +388,16 @@ void Specializer::planPrograms(llvm::function_ref<bool(int64_t)> fits) {
   find();
   if (programs > 1)
     return;
-  std::vector<BoxLoop> skewed = loops;
+  std::vector<BoxLoop> late = loops;
   for (BoxLoop &planned : loops)
-    planned.skewedDot = nullptr;
+    planned.lateDot = nullptr;
   find();
-  if (programs == 1)
-    loops = std::move(skewed);
+  if (programs > 1)
+    return;
+  // One group of warps computes while the others multiply.
+  loops = std::move(late);
+  for (BoxLoop &planned : loops)
+    planned.takesTurns = planned.lateDot && warps >= 2 * WarpRegisters::kWarpsInGroup;
 }
 
 bool Specializer::planSlots() {
