@@ -329,13 +329,15 @@ tile.func @computed(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, 
 
 // Two products with computation between them: the first is done an iteration ahead.
 #u = #tilegpu.unassigned
+#q = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
+#v = #tilegpu.layout<64x128, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [0, 64]]>
 #m = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
 #t = #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>
 !buffer = !tilegpu.memdesc<64x64xf16, #m>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
 // CHECK-LABEL: @two
 // CHECK-SAME: (%[[Q:.+]]: !tilegpu.memdesc{{.+}}, %{{.+}}: !tile.ptr
-tile.func private @two(%q: !buffer, %p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %zero: tensor<64x64xf32, #u>) -> tensor<64x64xf32, #u> attributes {noinline} {
+tile.func private @two(%q: !tilegpu.memdesc<128x64xf16, #q>, %p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %none: tensor<128x64xf32, #u>, %zero: tensor<128x128xf32, #u>) -> tensor<128x128xf32, #u> attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %j = tile.range 0 to 64 : tensor<64xi32, #u>
@@ -343,26 +345,66 @@ tile.func private @two(%q: !buffer, %p: !tile.ptr<f16> {tile.divisibility = 16 :
   %j2 = tile.broadcast %j1 : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
   %ps = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
   %at = tile.addptr %ps, %j2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  %l = tile.range 0 to 128 : tensor<128xi32, #u>
+  %l1 = tile.expand_dims %l {axis = 0 : i32} : tensor<128xi32, #u> -> tensor<1x128xi32, #u>
+  %l2 = tile.broadcast %l1 : tensor<1x128xi32, #u> -> tensor<64x128xi32, #u>
+  %vs = tile.splat %p : !tile.ptr<f16> -> tensor<64x128x!tile.ptr<f16>, #u>
+  %atv = tile.addptr %vs, %l2 : tensor<64x128x!tile.ptr<f16>, #u>, tensor<64x128xi32, #u>
   // CHECK: %[[K:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #{{.+}}, slots = 3>
-  // CHECK: %[[V:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #{{.+}}, slots = 3>
+  // CHECK: %[[V:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x128xf16, #{{.+}}, slots = 3>
   // CHECK: scf.if
   // CHECK: tilegpu.async_wait {pending = 1 : i32}
   // CHECK: %[[K0:.+]] = tilegpu.memdesc_index %[[K]]
   // CHECK: %[[T0:.+]] = tilegpu.memdesc_trans %[[K0]]
-  // CHECK: %[[S0:.+]] = tilegpu.warpgroup_dot %[[Q]], %[[T0]], %{{.+}} {groups = array<i32: 1, 1>} :
+  // CHECK: %[[S0:.+]] = tilegpu.warpgroup_dot %[[Q]], %[[T0]], %{{.+}} {groups = array<i32: 2, 1>} :
   // CHECK: scf.for {{.+}} iter_args(%{{.+}} = %{{.+}}, %[[S:.+]] = %[[S0]], %{{.+}} = %{{.+}}, %[[FROM:.+]] = %{{.+}})
-  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<128x128xf32, #u>) : i32 {
     // CHECK: tilegpu.async_wait {pending = 0 : i32}
     // CHECK: tilegpu.async_commit
     // CHECK: %[[NEXT:.+]] = arith.select
     // CHECK: %[[K1:.+]] = tilegpu.memdesc_index %[[K]][%[[NEXT]]]
     // CHECK: %[[T1:.+]] = tilegpu.memdesc_trans %[[K1]]
-    // CHECK: %[[S1:.+]] = tilegpu.warpgroup_dot %[[Q]], %[[T1]], %{{.+}} {groups = array<i32: 1, 1>, is_async}
+    // CHECK: %[[S1:.+]] = tilegpu.warpgroup_dot %[[Q]], %[[T1]], %{{.+}} {groups = array<i32: 2, 1>, is_async}
     // CHECK: tile.fp_to_fp %[[S]]
     // CHECK: %[[V0:.+]] = tilegpu.memdesc_index %[[V]][%[[FROM]]]
-    // CHECK: tilegpu.warpgroup_dot %{{.+}}, %[[V0]], %{{.+}} {groups = array<i32: 1, 1>} :
+    // CHECK: tilegpu.warpgroup_dot %{{.+}}, %[[V0]], %{{.+}} {groups = array<i32: 2, 1>} :
     // CHECK: %[[READY:.+]] = tilegpu.warpgroup_wait %[[S1]] {pendings = 0 : i32}
     // CHECK: scf.yield %{{.+}}, %[[READY]], %{{.+}}, %{{.+}}
+    %k = tile.load %at : tensor<64x64x!tile.ptr<f16>, #u>
+    %kb = tilegpu.local_alloc %k : (tensor<64x64xf16, #u>) -> !buffer
+    %kt = tilegpu.memdesc_trans %kb {order = array<i32: 1, 0>} : !buffer -> !tilegpu.memdesc<64x64xf16, #t>
+    %s = tilegpu.warpgroup_dot %q, %kt, %none {groups = array<i32: 2, 1>} : !tilegpu.memdesc<128x64xf16, #q>, !tilegpu.memdesc<64x64xf16, #t> -> tensor<128x64xf32, #u>
+    %h = tile.fp_to_fp %s : tensor<128x64xf32, #u> -> tensor<128x64xf16, #u>
+    %v = tile.load %atv : tensor<64x128x!tile.ptr<f16>, #u>
+    %vb = tilegpu.local_alloc %v : (tensor<64x128xf16, #u>) -> !tilegpu.memdesc<64x128xf16, #v>
+    %d = tilegpu.warpgroup_dot %h, %vb, %acc {groups = array<i32: 2, 1>} : tensor<128x64xf16, #u>, !tilegpu.memdesc<64x128xf16, #v> -> tensor<128x128xf32, #u>
+    scf.yield %d : tensor<128x128xf32, #u>
+  }
+  tile.return %r : tensor<128x128xf32, #u>
+}
+}
+
+// -----
+
+// Not where two programs fit a multiprocessor without, of which one multiplies while the other
+// computes.
+#u = #tilegpu.unassigned
+#m = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+#t = #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #m>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+// CHECK-LABEL: @several
+// CHECK: tilegpu.warpgroup_dot
+// CHECK-NOT: is_async
+tile.func private @several(%q: !buffer, %p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %zero: tensor<64x64xf32, #u>) -> tensor<64x64xf32, #u> attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %j = tile.range 0 to 64 : tensor<64xi32, #u>
+  %j1 = tile.expand_dims %j {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %j2 = tile.broadcast %j1 : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %ps = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %at = tile.addptr %ps, %j2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     %k = tile.load %at : tensor<64x64x!tile.ptr<f16>, #u>
     %kb = tilegpu.local_alloc %k : (tensor<64x64xf16, #u>) -> !buffer
     %kt = tilegpu.memdesc_trans %kb {order = array<i32: 1, 0>} : !buffer -> !tilegpu.memdesc<64x64xf16, #t>

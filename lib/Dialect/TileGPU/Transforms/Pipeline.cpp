@@ -13,7 +13,8 @@
 //     epilogue:                 wait for all
 //
 // Where one product's result goes through other computation into another (attention), the
-// first is done an iteration ahead too, if it needs nothing but what was copied:
+// first is done an iteration ahead too, if it needs nothing but what was copied, and if the
+// multiprocessor has no registers for a second program to do so:
 //
 //     before:   S = q * K(0)
 //     for i:    wait until tile i + 1 is there; copy ahead; commit
@@ -275,10 +276,14 @@ bool LoopPipeliner::plan() {
   // A factor half as wide is held at once with both results.
   constexpr int64_t kOthers = 48, kMost = 255, kOfMultiprocessor = 65536;
   unsigned warps = tilegpu::getNumWarps(loop).value_or(4);
-  if (skewedDot && kOthers + getSkewedRegisters(loop, skewedDot, warps) +
-                           getRegisters(skewedDot.getType(), warps) / 2 >
-                       std::min<int64_t>(kMost, kOfMultiprocessor / (32 * warps)))
-    skewedDot = nullptr;
+  if (skewedDot) {
+    int64_t sum = getRegisters(skewedDot.getType(), warps);
+    int64_t wanted = kOthers + getSkewedRegisters(loop, skewedDot, warps) + sum / 2;
+    int64_t available = kOfMultiprocessor / (32 * warps);
+    // Where two programs fit without that, one multiplies while the other computes.
+    if (wanted > std::min(kMost, available) || 2 * (wanted - sum) <= available)
+      skewedDot = nullptr;
+  }
   return planSlots();
 }
 

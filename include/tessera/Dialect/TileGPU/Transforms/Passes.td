@@ -87,7 +87,8 @@ def TileGPUPipelinePass : Pass<"tilegpu-pipeline", "::mlir::ModuleOp"> {
 
     Of two products by wgmma the first is done an iteration ahead, if it needs nothing but a
     copied tile and what the loop does not change, there are three slots, and registers
-    for both results: tensor cores then work while threads compute between the products.
+    for both results, but not for a second program: tensor cores then work while threads
+    compute between the products.
 
     A load stays as it is, with a remark that says why, if its address depends on a
     product, on branches, or on what has effects; if masked-off lanes read something else
@@ -322,16 +323,20 @@ def TileGPUAssignLayoutsPass : Pass<"tilegpu-assign-layouts", "::mlir::ModuleOp"
 def TileGPUPrefetchPass : Pass<"tilegpu-prefetch", "::mlir::ModuleOp"> {
   let summary = "Has products read their operands from shared memory, a slice ahead";
   let description = [{
-    A product by multiply-adds whose operands both come from buffers in shared memory, and
-    are used by it alone, becomes products of slices along K: parts of the buffers in the
-    layout in which a thread has just what it multiplies, each loaded before the slice before
-    it is multiplied. Nothing is written to shared memory again, and nobody waits. A slice
-    has up to four steps of K and 64 words of a thread. Up to 2048 multiply-adds of a thread
-    are written out; of more there is a loop, which fetches the first slice of the next trip
-    at the end of each.
+    A product by multiply-adds or by mma.sync whose operands both come from buffers in shared
+    memory, and are used by it alone, becomes products of slices along K: parts of the
+    buffers in the layout in which a thread has just what it multiplies, each loaded before
+    the slice before it is multiplied. Nothing is written to shared memory again, and nobody
+    waits. A slice has the K of an instruction; or for multiply-adds up to four steps of K
+    and 32 words of a thread. Up to 2048 multiply-adds of a thread are written out; of more
+    there is a loop, which fetches the first slice of the next trip at the end of each.
+
+    A loop that waits for what was copied to a ring, and has one product by mma.sync, begins
+    a trip before the last slice of the trip before is multiplied: with that wait, the copies
+    that it orders and its first slice.
 
     Left alone are products of which an operand is computed, or may be overwritten on the
-    way; batches; sums of f16, which are rounded but once; and a K that is no power of two.
+    way; batches; sums of f16 by multiply-adds, which are rounded but once; and a K that is no power of two.
 
     ```mlir
     %a = tilegpu.local_load %x : !tilegpu.memdesc<32x4xf32, #rows> -> tensor<32x4xf32, #any>
