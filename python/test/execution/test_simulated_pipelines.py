@@ -78,7 +78,7 @@ def multiply_adds(a_ptr, b_ptr, c_ptr, K, am, ak, bk, bn, BM: tl.constexpr, BN: 
 )
 @pytest.mark.parametrize("K, stages", [(0, 3), (64, 1), (64, 2), (140, 3), (256, 4)])
 @pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True)])
-def test_multiply_adds_fetch_for_the_next_trip(rng, dtype, result, block, warps, K, stages, turned):
+def test_multiply_adds_read_slices_ahead(rng, dtype, result, block, warps, K, stages, turned):
     BM, BN, BK = block
     a = rng.integers(-4, 5, (BM, K)).astype(dtype)
     b = rng.integers(-4, 5, (K, BN)).astype(dtype)

@@ -39,13 +39,14 @@ tile.func private @slices(%x: !tilegpu.memdesc<32x16xf32, #rows>, %y: !tilegpu.m
 
 // -----
 
-// The first slice of a trip is fetched at the end of the one before, together with what the
-// trip begins with: it waits for copies, and orders the next ones.
-#any = #tilegpu.layout<8x4, lane = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]]>
-#anyt = #tilegpu.layout<4x8, lane = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0]]>
-#acc = #tilegpu.layout<8x8, reg = [[4, 0]], lane = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0]]>
-#rows = #tilegpu.layout<8x4, offset = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]]>
-#columns = #tilegpu.layout<4x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0]]>
+// The first slice of a trip of mma.sync is fetched at the end of the one before, together with
+// what the trip begins with: it waits for copies, and orders the next ones.
+#any = #tilegpu.layout<16x32, reg = [[0, 1], [0, 2], [0, 4], [0, 8]], lane = [[0, 16], [1, 0], [2, 0], [4, 0], [8, 0]]>
+#left = #tilegpu.layout<16x32, reg = [[0, 1], [0, 8], [0, 16], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
+#right = #tilegpu.layout<32x8, reg = [[1, 0], [8, 0], [16, 0]], lane = [[2, 0], [4, 0], [0, 1], [0, 2], [0, 4]]>
+#acc = #tilegpu.layout<16x8, reg = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
+#rows = #tilegpu.layout<16x32, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 0], [4, 0], [8, 0]]>
+#columns = #tilegpu.layout<32x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0]]>
 module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = "sm_80"} {
 // CHECK-LABEL: tile.func @trips(
 // CHECK-SAME: %[[N:arg2]]: i32
@@ -54,10 +55,13 @@ module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = "sm_80"} {
 // CHECK:   tilegpu.async_wait {pending = 0 : i32}
 // CHECK:   tilegpu.async_copy
 // CHECK:   tilegpu.async_commit
-// CHECK:   %[[A0:.+]] = tilegpu.local_load %{{.+}} from %{{.+}} along 1 : {{.+}} -> tensor<8x4xf32
-// CHECK:   %[[B0:.+]] = tilegpu.local_load %{{.+}} from %{{.+}} along 0 : {{.+}} -> tensor<4x8xf32
+// CHECK:   %[[A0:.+]] = tilegpu.local_load %{{.+}} from %{{.+}} along 1 : {{.+}} -> tensor<16x16xf16
+// CHECK:   %[[B0:.+]] = tilegpu.local_load %{{.+}} from %{{.+}} along 0 : {{.+}} -> tensor<16x8xf16
 // CHECK:   %[[LOOP:.+]]:4 = scf.for %[[I:.+]] = %[[C0]] to %[[N]] step %[[STEP:.+]] iter_args(%[[ACC:.+]] = %{{.+}}, %[[SLOT:.+]] = %[[C0]], %[[A:.+]] = %[[A0]], %[[B:.+]] = %[[B0]])
 // CHECK-NOT: async_wait
+// CHECK:     %[[A1:.+]] = tilegpu.local_load %{{.+}} from %{{.+}} along 1
+// CHECK:     %[[B1:.+]] = tilegpu.local_load %{{.+}} from %{{.+}} along 0
+// CHECK:     %[[D0:.+]] = tilegpu.mma_dot %[[A]], %[[B]], %[[ACC]]
 // CHECK:     %[[LEFT:.+]] = arith.subi %[[N]], %[[I]]
 // CHECK:     %[[MORE:.+]] = arith.cmpi ugt, %[[LEFT]], %[[STEP]]
 // CHECK:     %[[NEXT:.+]] = arith.xori %[[SLOT]]
@@ -66,41 +70,41 @@ module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = "sm_80"} {
 // CHECK:     tilegpu.async_copy {{.+}} if %[[CONDITION]]
 // CHECK:     %[[READ:.+]] = arith.select %[[MORE]], %[[NEXT]], %[[SLOT]]
 // CHECK:     %[[X:.+]] = tilegpu.memdesc_index %{{.+}}[%[[READ]]]
-// CHECK:     %[[A1:.+]] = tilegpu.local_load %[[X]] from
-// CHECK:     %[[B1:.+]] = tilegpu.local_load
-// CHECK:     %[[D:.+]] = tile.dot %[[A]], %[[B]], %[[ACC]]
-// CHECK:     scf.yield %[[D]], %{{.+}}, %[[A1]], %[[B1]]
+// CHECK:     %[[NEXTA:.+]] = tilegpu.local_load %[[X]] from
+// CHECK:     %[[NEXTB:.+]] = tilegpu.local_load
+// CHECK:     %[[D1:.+]] = tilegpu.mma_dot %[[A1]], %[[B1]], %[[D0]]
+// CHECK:     scf.yield %[[D1]], %{{.+}}, %[[NEXTA]], %[[NEXTB]]
 // CHECK:   scf.yield %[[LOOP]]#0, %[[LOOP]]#1
 // CHECK: } else {
 // CHECK-NEXT: scf.yield
 // CHECK: tile.store %{{.+}}, %[[ALL]]#0
-tile.func @trips(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %n: i32) {
+tile.func @trips(%p: !tile.ptr<f16>, %q: !tile.ptr<f32>, %n: i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
-  %c4 = arith.constant 4 : i32
-  %zero = arith.constant dense<0.0> : tensor<8x8xf32, #acc>
-  %ps = tile.splat %p : !tile.ptr<f32> -> tensor<8x4x!tile.ptr<f32>, #any>
-  %qs = tile.splat %q : !tile.ptr<f32> -> tensor<8x8x!tile.ptr<f32>, #acc>
-  %x = tilegpu.local_alloc : () -> !tilegpu.memdesc<8x4xf32, #rows, slots = 2>
-  %y = tilegpu.local_alloc : () -> !tilegpu.memdesc<4x8xf32, #columns, slots = 2>
-  %r:2 = scf.for %i = %c0 to %n step %c4 iter_args(%acc = %zero, %slot = %c0) -> (tensor<8x8xf32, #acc>, i32) : i32 {
+  %c32 = arith.constant 32 : i32
+  %zero = arith.constant dense<0.0> : tensor<16x8xf32, #acc>
+  %ps = tile.splat %p : !tile.ptr<f16> -> tensor<16x32x!tile.ptr<f16>, #any>
+  %qs = tile.splat %q : !tile.ptr<f32> -> tensor<16x8x!tile.ptr<f32>, #acc>
+  %x = tilegpu.local_alloc : () -> !tilegpu.memdesc<16x32xf16, #rows, slots = 2>
+  %y = tilegpu.local_alloc : () -> !tilegpu.memdesc<32x8xf16, #columns, slots = 2>
+  %r:2 = scf.for %i = %c0 to %n step %c32 iter_args(%acc = %zero, %slot = %c0) -> (tensor<16x8xf32, #acc>, i32) : i32 {
     tilegpu.async_wait {pending = 0 : i32}
     %left = arith.subi %n, %i : i32
-    %more = arith.cmpi ugt, %left, %c4 : i32
+    %more = arith.cmpi ugt, %left, %c32 : i32
     %other = arith.xori %slot, %c1 : i32
-    %into = tilegpu.memdesc_index %x[%other] : !tilegpu.memdesc<8x4xf32, #rows, slots = 2>
-    tilegpu.async_copy %ps, %into if %more : tensor<8x4x!tile.ptr<f32>, #any>, !tilegpu.memdesc<8x4xf32, #rows>
+    %into = tilegpu.memdesc_index %x[%other] : !tilegpu.memdesc<16x32xf16, #rows, slots = 2>
+    tilegpu.async_copy %ps, %into if %more : tensor<16x32x!tile.ptr<f16>, #any>, !tilegpu.memdesc<16x32xf16, #rows>
     tilegpu.async_commit
-    %ax = tilegpu.memdesc_index %x[%slot] : !tilegpu.memdesc<8x4xf32, #rows, slots = 2>
-    %a = tilegpu.local_load %ax : !tilegpu.memdesc<8x4xf32, #rows> -> tensor<8x4xf32, #any>
-    %by = tilegpu.memdesc_index %y[%slot] : !tilegpu.memdesc<4x8xf32, #columns, slots = 2>
-    %b = tilegpu.local_load %by : !tilegpu.memdesc<4x8xf32, #columns> -> tensor<4x8xf32, #anyt>
-    %d = tile.dot %a, %b, %acc {precision = 1 : i32} : tensor<8x4xf32, #any>, tensor<4x8xf32, #anyt> -> tensor<8x8xf32, #acc>
+    %ax = tilegpu.memdesc_index %x[%slot] : !tilegpu.memdesc<16x32xf16, #rows, slots = 2>
+    %a = tilegpu.local_load %ax : !tilegpu.memdesc<16x32xf16, #rows> -> tensor<16x32xf16, #left>
+    %by = tilegpu.memdesc_index %y[%slot] : !tilegpu.memdesc<32x8xf16, #columns, slots = 2>
+    %b = tilegpu.local_load %by : !tilegpu.memdesc<32x8xf16, #columns> -> tensor<32x8xf16, #right>
+    %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 1, 1>} : tensor<16x32xf16, #left>, tensor<32x8xf16, #right> -> tensor<16x8xf32, #acc>
     %next = arith.xori %slot, %c1 : i32
-    scf.yield %d, %next : tensor<8x8xf32, #acc>, i32
+    scf.yield %d, %next : tensor<16x8xf32, #acc>, i32
   }
   tilegpu.async_wait {pending = 0 : i32}
-  tile.store %qs, %r#0 : tensor<8x8x!tile.ptr<f32>, #acc>
+  tile.store %qs, %r#0 : tensor<16x8x!tile.ptr<f32>, #acc>
   tile.return
 }
 }

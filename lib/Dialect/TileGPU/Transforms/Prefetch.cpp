@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Products by multiply-adds read their operands from the buffers where copies have put them,
-// a few steps along k at a time: what is multiplied next is on its way to registers while
-// threads multiply.
+// Products by multiply-adds and by mma.sync read their operands from the buffers where copies
+// have put them, a few steps along k at a time: what is multiplied next is on its way to
+// registers while threads multiply.
 //
 //     a0, b0 = local_load A from 0, B from 0
 //     for each slice s of k:
 //       a', b' = local_load A from s + 1, B from s + 1
 //       acc = dot as, bs, acc                            in registers alone
 //
-// In a loop over a ring of buffers the first slice of the next trip is fetched before the last
-// slice of this one is multiplied. The trip's beginning, where it waits for what was copied and
-// orders the next copies, goes there with it:
+// In a loop of mma.sync over a ring of buffers the first slice of the next trip is fetched before
+// the last slice of this one is multiplied. The trip's beginning, where it waits for what was
+// copied and orders the next copies, goes there with it:
 //
 //     if there is a trip:
 //       begin trip 0; a0, b0 = its first slice
@@ -23,15 +23,16 @@
 // so that nobody waits with nothing to multiply. The last trip begins none: it copies nothing
 // more, and reads its own buffer once again.
 //
-// Without that, a product takes its operands in whatever registers they come, writes them to
-// shared memory a second time and meets there: for operands that are in shared memory already
-// that is a way for nothing. What a slice looks like in registers follows from the layout of
-// the sums, which tilegpu-assign-layouts chooses with these reads in mind.
+// Without that, a product by multiply-adds takes its operands in whatever registers they come,
+// writes them to shared memory a second time and meets there: for operands that are in shared
+// memory already that is a way for nothing. What a slice looks like in registers follows from the
+// layout of the sums, which tilegpu-assign-layouts chooses with these reads in mind.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tessera/Layout/LayoutConstructors.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -45,7 +46,7 @@ namespace tessera::tilegpu {
 
 /// Words of 32 bits that a thread holds of both operands for a slice at most, and the steps
 /// along k in one, as bits.
-static constexpr int64_t kSliceWords = 64;
+static constexpr int64_t kSliceWords = 32;
 static constexpr unsigned kSliceBits = 2;
 /// Multiply-adds of a thread that are written out one after another at most.
 static constexpr int64_t kWrittenOut = 2048;
@@ -54,9 +55,10 @@ namespace {
 
 class SlicedDot {
 public:
-  SlicedDot(tile::DotOp dot)
-      : dot(dot), a(dot.getA().getDefiningOp<LocalLoadOp>()),
-        b(dot.getB().getDefiningOp<LocalLoadOp>()) {}
+  /// A product by multiply-adds or by mma.sync.
+  SlicedDot(Operation *dot)
+      : dot(dot), a(dot->getOperand(0).getDefiningOp<LocalLoadOp>()),
+        b(dot->getOperand(1).getDefiningOp<LocalLoadOp>()) {}
 
   /// Decides; nothing is changed. False if the operands do not come from buffers that are as
   /// they were when the product is computed.
@@ -75,7 +77,10 @@ private:
   Slice load(OpBuilder &builder, Value first);
   Value multiply(OpBuilder &builder, Slice slice, Value acc);
 
-  tile::DotOp dot;
+  /// What threads hold of the operands in `length` steps along k.
+  void setSlice(int64_t length);
+
+  Operation *dot;
   LocalLoadOp a, b;
   RankedTensorType sliceA, sliceB;
   int64_t depth = 0, steps = 0;
@@ -128,30 +133,55 @@ static int64_t countWords(RankedTensorType type) {
          std::max<int64_t>(1, getElementBytes(type.getElementType()) / 4);
 }
 
+void SlicedDot::setSlice(int64_t length) {
+  steps = length;
+  auto typeA = cast<RankedTensorType>(a.getType()), typeB = cast<RankedTensorType>(b.getType());
+  if (auto mma = dyn_cast<MmaDotOp>(dot)) {
+    ArrayRef<int32_t> warps = mma.getWarps();
+    unsigned bits = typeA.getElementTypeBitWidth();
+    auto make = [&](RankedTensorType type, unsigned k, auto layoutOf) {
+      SmallVector<int64_t> shape(type.getShape());
+      shape[k] = length;
+      LinearLayout layout = layoutOf(shape, bits, /*kRegisters=*/1, warps[0], warps[1]);
+      return RankedTensorType::get(shape, type.getElementType(),
+                                   LayoutAttr::get(type.getContext(), layout));
+    };
+    sliceA = make(typeA, 1, mmaOperandA);
+    sliceB = make(typeB, 0, mmaOperandB);
+    return;
+  }
+  const LinearLayout &acc = getLayout(dot->getResult(0).getType());
+  sliceA = getSliceType(typeA, acc, /*other=*/1, /*k=*/1, steps);
+  sliceB = getSliceType(typeB, acc, /*other=*/0, /*k=*/0, steps);
+}
+
 bool SlicedDot::plan() {
-  auto type = dot.getType();
-  // Sums of f16 are rounded once, behind the last product.
+  Type type = dot->getResult(0).getType();
+  // Sums of f16 by multiply-adds are rounded once, behind the last product.
   if (!a || !b || a.getFirst() || b.getFirst() || !a->hasOneUse() || !b->hasOneUse() ||
-      tile::getShape(type).size() != 2 || getElementTypeOrSelf(type).isF16())
+      tile::getShape(type).size() != 2 ||
+      (isa<tile::DotOp>(dot) && getElementTypeOrSelf(type).isF16()))
     return false;
   if (!isUnchangedBetween(a, dot) || !isUnchangedBetween(b, dot))
     return false;
-  auto typeA = cast<RankedTensorType>(a.getType()), typeB = cast<RankedTensorType>(b.getType());
-  depth = typeA.getShape()[1];
+  depth = cast<RankedTensorType>(a.getType()).getShape()[1];
   if (!llvm::isPowerOf2_64(depth))
     return false;
-  const LinearLayout &acc = getLayout(type);
-  auto slice = [&](int64_t length) {
-    steps = length;
-    sliceA = getSliceType(typeA, acc, /*other=*/1, /*k=*/1, steps);
-    sliceB = getSliceType(typeB, acc, /*other=*/0, /*k=*/0, steps);
-  };
-  slice(1);
+  if (isa<MmaDotOp>(dot)) {
+    // An instruction's.
+    constexpr int64_t kBytes = 32;
+    int64_t length = kBytes * 8 / cast<RankedTensorType>(a.getType()).getElementTypeBitWidth();
+    if (length >= depth || cast<RankedTensorType>(a.getType()).getElementTypeBitWidth() > 32)
+      return false;
+    setSlice(length);
+    return true;
+  }
+  setSlice(1);
   int64_t words = countWords(sliceA) + countWords(sliceB);
   int64_t length = 1;
   while (length < std::min<int64_t>(depth, 1 << kSliceBits) && words * length * 2 <= kSliceWords)
     length *= 2;
-  slice(length);
+  setSlice(length);
   return true;
 }
 
@@ -165,9 +195,9 @@ SlicedDot::Slice SlicedDot::load(OpBuilder &builder, Value first) {
 
 Value SlicedDot::multiply(OpBuilder &builder, Slice slice, Value acc) {
   IRMapping mapping;
-  mapping.map(dot.getA(), slice.a);
-  mapping.map(dot.getB(), slice.b);
-  mapping.map(dot.getAcc(), acc);
+  mapping.map(dot->getOperand(0), slice.a);
+  mapping.map(dot->getOperand(1), slice.b);
+  mapping.map(dot->getOperand(2), acc);
   return builder.clone(*dot, mapping)->getResult(0);
 }
 
@@ -176,14 +206,14 @@ static Value makeNumber(OpBuilder &builder, Location loc, int64_t number) {
 }
 
 void SlicedDot::rewrite() {
-  Location loc = dot.getLoc();
+  Location loc = dot->getLoc();
   OpBuilder builder(dot);
-  int64_t perSlice = getLayoutAttr(dot.getType()).getNumRegisters() * steps;
+  int64_t perSlice = getLayoutAttr(dot->getResult(0).getType()).getNumRegisters() * steps;
   int64_t slices = depth / steps;
   int64_t together = slices;
-  while (together > 1 && together * perSlice > kWrittenOut)
+  while (isa<tile::DotOp>(dot) && together > 1 && together * perSlice > kWrittenOut)
     together /= 2;
-  Value acc = dot.getAcc();
+  Value acc = dot->getOperand(2);
   Slice current = load(builder, makeNumber(builder, loc, 0));
   auto firstA = current.a.getDefiningOp<LocalLoadOp>(),
        firstB = current.b.getDefiningOp<LocalLoadOp>();
@@ -217,8 +247,8 @@ void SlicedDot::rewrite() {
     firstLoads = {firstA, firstB};
     lastProduct = acc.getDefiningOp();
   }
-  dot.replaceAllUsesWith(acc);
-  dot.erase();
+  dot->getResult(0).replaceAllUsesWith(acc);
+  dot->erase();
   a.erase();
   b.erase();
 }
@@ -432,17 +462,21 @@ namespace {
 
 struct TileGPUPrefetchPass : tessera::tilegpu::impl::TileGPUPrefetchPassBase<TileGPUPrefetchPass> {
   void runOnOperation() final {
-    SmallVector<tile::DotOp> dots;
-    getOperation().walk([&](tile::DotOp dot) { dots.push_back(dot); });
-    for (tile::DotOp dot : dots) {
+    SmallVector<Operation *> dots;
+    getOperation().walk([&](Operation *op) {
+      if (isa<tile::DotOp>(op) || isa<MmaDotOp>(op))
+        dots.push_back(op);
+    });
+    for (Operation *dot : dots) {
       SlicedDot sliced(dot);
       auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
-      bool isOnly = loop && isOnlyWork(dot, loop);
+      bool isOnly = loop && isOnlyWork(dot, loop), isMma = isa<MmaDotOp>(dot);
       if (!sliced.plan())
         continue;
       sliced.rewrite();
       ++numSliced;
-      if (!isOnly || !sliced.lastProduct)
+      // Of multiply-adds there are enough to wait behind, and none too many registers.
+      if (!isOnly || !sliced.lastProduct || !isMma)
         continue;
       TripRotation rotation(loop, sliced.firstLoads, sliced.lastProduct);
       if (!rotation.plan())
@@ -454,7 +488,7 @@ struct TileGPUPrefetchPass : tessera::tilegpu::impl::TileGPUPrefetchPassBase<Til
 
 private:
   /// Whether the loop has no other product and no loop in it.
-  static bool isOnlyWork(tile::DotOp dot, scf::ForOp loop) {
+  static bool isOnlyWork(Operation *dot, scf::ForOp loop) {
     WalkResult result = loop.getBody()->walk([&](Operation *op) {
       bool isOther =
           isa<LoopLikeOpInterface>(op) ||
