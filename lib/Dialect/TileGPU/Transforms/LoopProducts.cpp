@@ -182,8 +182,12 @@ int64_t tessera::tilegpu::getOtherBytes(scf::ForOp loop, const ReplacedOps &repl
     if (auto buffer = dyn_cast<LocalAllocOp>(op))
       if (!replaced.contains(op) && !llvm::all_of(op->getUsers(), isOver) && !isLater(op))
         bytes += buffer.getType().getNumBytes();
-    // A product by multiply-add keeps its operands there.
-    if (isa<tile::DotOp, tile::DotScaledOp>(op) && loop->isAncestor(op))
+    // A product by multiply-add keeps its operands there, where it cannot read them from the
+    // rings (tilegpu-prefetch).
+    auto dot = dyn_cast<tile::DotOp>(op);
+    bool readsRings = dot && replaced.contains(dot.getA().getDefiningOp()) &&
+                      replaced.contains(dot.getB().getDefiningOp());
+    if (isa<tile::DotOp, tile::DotScaledOp>(op) && loop->isAncestor(op) && !readsRings)
       for (Value operand : op->getOperands().drop_back())
         if (auto tile = dyn_cast<RankedTensorType>(operand.getType()))
           bytes += tile.getNumElements() * getElementBytes(tile.getElementType());
