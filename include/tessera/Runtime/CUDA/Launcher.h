@@ -29,7 +29,7 @@ struct KernelDescription {
   /// If not 0, so many programs a multiprocessor do the work of the grid, one after the
   /// other; the grid's extents are arguments in front of the tensor maps.
   int repeatedPrograms = 0;
-  /// Whether programs wait by themselves for what the stream did before. They are then
+  /// Whether programs wait by themselves for what the stream did before. They may then be
   /// started while the kernel before them comes to its end.
   bool waitsForStream = false;
 };
@@ -56,8 +56,14 @@ public:
   const KernelDescription &getDescription() const { return description; }
 
 private:
-  Function getFunction(int device);
-  int start(Function function, Stream stream, const int32_t grid[3], void **parameters) const;
+  struct Loaded {
+    Function function = nullptr;
+    /// With so many programs a launch may begin while the kernel before it ends.
+    int64_t leastEarlyPrograms = 0;
+  };
+
+  Loaded getLoaded(int device);
+  int start(const Loaded &loaded, Stream stream, const int32_t grid[3], void **parameters) const;
   std::string describe(const int32_t grid[3]) const;
   [[noreturn]] void fail(int code, int device, const int32_t grid[3]) const;
 
@@ -65,7 +71,7 @@ private:
   const char *loggedName; ///< outlives the kernel
   std::string cubin;
   std::mutex mutex;
-  std::vector<Function> functions;
+  std::vector<Loaded> loadedOn; ///< by device
 };
 
 } // namespace tessera::cuda
