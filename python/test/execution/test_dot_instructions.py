@@ -72,7 +72,7 @@ def test_bytes(rng, machine: str, shape: tuple[int, int, int]) -> None:
 def test_bf16(rng, machine: str, shape: tuple[int, int, int]) -> None:
     m, n, k = shape
     a, b = draw(rng, (m, k), "bfloat16"), draw(rng, (k, n), "bfloat16")
-    c = np.full((m, n), 99, np.float32)
+    c = np.zeros((m, n), np.float32)  # is added to
     run_dot(machine, a, b, c)
     a, b = a.astype(np.float64), b.astype(np.float64)
     # Products are exact, and each of k sums is off by at most half an ulp of what it sums.
