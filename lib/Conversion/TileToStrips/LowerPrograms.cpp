@@ -122,7 +122,7 @@ unsigned ProgramLowering::countIds() {
       count = std::max(count, unsigned(id.getAxis()) + 1);
     else if (auto id = dyn_cast<strips::NextProgramIdOp>(op))
       count = std::max(count, unsigned(id.getAxis()) + 1);
-    else if (isa<tile::AssertOp, tile::PrintOp, tile::CallOp>(op))
+    else if (isa<tile::AssertOp, tile::PrintOp, strips::PrintOp, tile::CallOp>(op))
       count = 3;
   });
   return count;
