@@ -1,9 +1,10 @@
 // RUN: tessera-opt %s --split-input-file --convert-tilegpu-to-llvm | FileCheck %s
 
-// A kernel lets the next one begin, and waits for the one before it, before it does anything
-// else; functions that it calls do not.
+// A kernel whose programs have a multiprocessor each lets the next one begin, and waits for the
+// one before it, before it does anything else; functions that it calls do not.
 
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a",
+                   tilegpu.shared_bytes = 131072 : i32} {
 // CHECK-LABEL: llvm.func @kernel
 // CHECK-NEXT: llvm.inline_asm has_side_effects asm_dialect = att "griddepcontrol.launch_dependents;", "" : () -> ()
 // CHECK-NEXT: llvm.inline_asm has_side_effects asm_dialect = att "griddepcontrol.wait;", "" : () -> ()
@@ -23,8 +24,23 @@ tile.func private @twice(%x: f32) -> f32 attributes {noinline} {
 
 // -----
 
+// Small programs would only be held up.
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a",
+                   tilegpu.shared_bytes = 65536 : i32} {
+// CHECK-LABEL: llvm.func @small
+// CHECK-NOT: griddepcontrol
+tile.func @small(%p: !tile.ptr<f32>) {
+  %x = tile.load %p : !tile.ptr<f32>
+  tile.store %p, %x : !tile.ptr<f32>
+  tile.return
+}
+}
+
+// -----
+
 // Before sm_90 there is no such thing.
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_89"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_89",
+                   tilegpu.shared_bytes = 98304 : i32} {
 // CHECK-LABEL: llvm.func @older
 // CHECK-NOT: griddepcontrol
 tile.func @older(%p: !tile.ptr<f32>) {
