@@ -107,8 +107,7 @@ TEST(ExchangeRounds, EveryElementArrivesWhateverTheNumberOfRounds) {
     unsigned bits = 8u << rng() % 4;
     for (unsigned rounds : getPossibleRounds(source, destination)) {
       SCOPED_TRACE(rounds);
-      RoundedExchange exchange =
-          planRounds(source, destination, bits, i % 2 ? both : none, rounds);
+      RoundedExchange exchange = planRounds(source, destination, bits, i % 2 ? both : none, rounds);
       ASSERT_EQ(exchange.slices.count(), rounds);
       expectArrives(source, destination, exchange);
       inWarps += !exchange.slices.getShare(source, 0).isOfAllThreads() ||
