@@ -14,7 +14,7 @@ def doctor() -> int:
     """Prints what a bug report needs: versions, the CPU, GPUs, threads, settings."""
     import tessera
     from tessera import _C
-    from tessera.compiler.toolchain import find_ptxas
+    from tessera.compiler.toolchain import find_ptxas, miscompiles, ptxas_version
     from tessera.settings import settings
 
     print(f"tessera     {tessera.__version__}, build {_C.build_id()}")
@@ -32,7 +32,11 @@ def doctor() -> int:
             f"gpu {index}       {gpu['name']}, capability {major}.{minor}, "
             f"{gpu['multiprocessors']} multiprocessors, CUDA {driver // 1000}.{driver % 1000 // 10}"
         )
-    print(f"ptxas       {find_ptxas() or 'none'}")
+    ptxas = find_ptxas()
+    version = ptxas_version(ptxas) if ptxas else ""
+    print(f"ptxas       {' '.join((ptxas, version)) if ptxas else 'none'}")
+    if miscompiles(version):
+        print("            is known to miscompile for sm_90a: pip install 'nvidia-cuda-nvcc>=13.3'")
     for variable, _, value, _ in settings.describe():
         print(f"{variable:<24}{value!r}")
     return 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 from typing import Iterator, Sequence
 
@@ -29,6 +30,26 @@ def find_ptxas() -> str:
         if os.access(path, os.X_OK):
             return path
     return shutil.which("ptxas") or ""
+
+
+def ptxas_version(path: str) -> str:
+    """What the program says of itself, such as "13.0.88"; empty if it does not."""
+    import subprocess
+
+    try:
+        said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    found = re.search(r", V([0-9.]+)", said.stdout)
+    return found[1] if found else ""
+
+
+def miscompiles(version: str) -> bool:
+    """Whether other projects found kernels that this release of ptxas gets wrong for sm_90a: those
+    of CUDA 12.8 to 13.0 (a causal attention, wgmma whose operands in registers change too early).
+    """
+    release = tuple(int(part) for part in version.split(".")[:2] if part)
+    return (12, 8) <= release < (13, 1)
 
 
 def find_libdevice() -> str:

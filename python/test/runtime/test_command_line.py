@@ -29,6 +29,19 @@ def test_doctor(capsys):
         assert part in output
 
 
+@pytest.mark.parametrize("version, warned", [("13.0.88", True), ("13.5.37", False), ("", False)])
+def test_doctor_knows_releases_that_miscompile(tmp_path, capsys, version, warned):
+    program = tmp_path / "ptxas"
+    said = f"Cuda compilation tools, release {version[:4]}, V{version}" if version else "no version"
+    program.write_text(f"#!/bin/sh\necho '{said}'\n")
+    program.chmod(0o755)
+    with settings.override(ptxas=str(program)):
+        assert main(["doctor"]) == 0
+    output = capsys.readouterr().out
+    assert f"{program} {version}" in output
+    assert ("miscompile" in output) == warned
+
+
 def test_looking_at_the_cache(cache, capsys):
     assert main(["cache", "path"]) == 0
     assert capsys.readouterr().out.strip() == cache.root
