@@ -172,7 +172,8 @@ std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<ll
     ptx = *text;
   else if (options.maxRegisters)
     limitRegisters(ptx, options.maxRegisters);
-  metadata.waitsForStream = llvm::StringRef(ptx).contains("griddepcontrol.wait");
+  // Inline assembly of the kernel's may wait somewhere, too, and who edits PTX may drop ours.
+  metadata.waitsForStream &= llvm::StringRef(ptx).contains("griddepcontrol.wait");
   record("ptx");
   if (isShown())
     show("ptx", ptx);

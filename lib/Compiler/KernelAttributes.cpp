@@ -7,6 +7,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
+#include "tessera/Conversion/TileGPUToLLVM/Passes.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 #include "tessera/Support/UserError.h"
@@ -210,6 +211,7 @@ void tessera::readKernelAttributes(ModuleOp module, KernelMetadata &metadata) {
   // A program may have more warps than those that compute.
   if (auto threads = kernel->getAttrOfType<DenseI32ArrayAttr>(kThreads))
     metadata.numWarps = threads[0] / 32;
+  metadata.waitsForStream = kernel->hasAttr(kWaitsForStreamAttr);
   if (auto bytes = kernel->getAttrOfType<IntegerAttr>(kScratchBytes))
     metadata.scratchBytes = bytes.getInt();
   metadata.sites.clear();
@@ -243,5 +245,6 @@ void tessera::readKernelMetadata(const llvm::Module &module, KernelMetadata &met
   metadata.tensorMaps = std::move(read.tensorMaps);
   metadata.launchConditions = std::move(read.launchConditions);
   metadata.repeatedPrograms = read.repeatedPrograms;
+  metadata.waitsForStream = read.waitsForStream;
   metadata.sites = std::move(read.sites);
 }

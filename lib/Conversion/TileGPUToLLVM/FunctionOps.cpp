@@ -10,6 +10,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
+#include "tessera/Conversion/TileGPUToLLVM/Passes.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -100,6 +101,7 @@ private:
                          bool waits) {
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPointToStart(&function.getBody().front());
+    function->setAttr(kWaitsForStreamAttr, rewriter.getUnitAttr());
     ThreadBuilder thread(rewriter, function.getLoc());
     InlinePTX(thread).emit("griddepcontrol.launch_dependents;");
     if (waits)

@@ -151,6 +151,23 @@ def test_a_launch_may_begin_before_the_one_in_front_of_it_has_ended(run):
     """)
 
 
+def test_a_wait_of_the_kernels_own_makes_no_launch_early(run):
+    # What such a kernel does before it would be done too soon.
+    run("""
+        @tessera.jit
+        def late(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+            offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            x = tl.load(x_ptr + offsets) + tl.load(y_ptr + offsets)
+            x = tl.inline_asm_elementwise("griddepcontrol.wait; mov.b32 $0, $1;", "=r,r", [x],
+                                          dtype=tl.float32, is_pure=False, pack=1)
+            tl.store(out_ptr + offsets, x, mask=offsets < n)
+
+        kernel = late[(1 << 16,)](x, y, out, 1000, BLOCK=256)
+        assert "griddepcontrol.wait" in kernel.stages["ptx"]
+        assert not kernel.metadata["waits_for_stream"] and number("early") == 0
+    """)
+
+
 def test_a_launch_reaches_the_driver(run):
     run("""
         kernel = add[(5, 2)](x, y, out, 1000, BLOCK=256, num_warps=8)

@@ -20,6 +20,9 @@ namespace tessera {
 #define GEN_PASS_REGISTRATION
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h.inc"
 
+/// On a kernel whose programs wait by themselves for what the stream did before.
+inline constexpr llvm::StringLiteral kWaitsForStreamAttr = "tilegpu.waits_for_stream";
+
 /// Lets the ops of the tile dialect say what scratch memory their lowering here needs
 /// (ScratchOpInterface).
 void registerTileGPUScratchModels(mlir::DialectRegistry &registry);
