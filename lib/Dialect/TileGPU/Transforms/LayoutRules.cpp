@@ -105,23 +105,12 @@ static LinearLayout fill(ArrayRef<int64_t> shape, unsigned axis, unsigned regist
   return layout;
 }
 
-/// Sums of products by multiply-adds, for operands that are read from where they lie in
-/// memory: lanes side by side in a block of 4 rows, each with `lowM` x `lowN` elements as bits,
-/// and what else a thread has apart from these by whole blocks, about as many rows as columns.
-static LinearLayout spreadSums(ArrayRef<int64_t> shape, unsigned lowM, unsigned lowN,
-                               unsigned warpBits) {
+/// Sums of products by multiply-adds: so many elements of a thread side by side, lanes and warps
+/// along rows, as bits; the other lanes and warps are along columns.
+static LinearLayout blockedSums(ArrayRef<int64_t> shape, unsigned lowM, unsigned lowN,
+                                unsigned lanesM, unsigned warpsM, unsigned warpBits) {
   unsigned rank = shape.size(), m = rank - 2, n = rank - 1;
-  LinearLayout numbers(shape);
   SmallVector<unsigned> registers(rank, 1), lanes(rank, 1), warps(rank, 1), order;
-  unsigned restM = numbers.dimBits(m) - lowM, restN = numbers.dimBits(n) - lowN;
-  unsigned lanesN = std::min(restN, kLaneBits - 2u), lanesM = std::min(restM, kLaneBits - lanesN);
-  restM -= lanesM;
-  restN -= lanesN;
-  unsigned warpsM = 0;
-  for (unsigned bit = 0; bit < warpBits; ++bit)
-    if (warpsM < restM &&
-        (bit - warpsM >= restN || lowM + restM - warpsM > lowN + restN + warpsM - bit))
-      ++warpsM;
   registers[m] = 1u << lowM;
   registers[n] = 1u << lowN;
   lanes[m] = 1u << lanesM;
@@ -131,6 +120,25 @@ static LinearLayout spreadSums(ArrayRef<int64_t> shape, unsigned lowM, unsigned 
   for (unsigned dim = rank; dim-- > 0;)
     order.push_back(dim);
   return blocked(shape, registers, lanes, warps, order);
+}
+
+/// Sums of products by multiply-adds, for operands that are read from where they lie in
+/// memory: lanes side by side in a block of 4 rows, each with `lowM` x `lowN` elements as bits,
+/// and what else a thread has apart from these by whole blocks, about as many rows as columns.
+static LinearLayout spreadSums(ArrayRef<int64_t> shape, unsigned lowM, unsigned lowN,
+                               unsigned warpBits) {
+  unsigned rank = shape.size(), m = rank - 2, n = rank - 1;
+  LinearLayout numbers(shape);
+  unsigned restM = numbers.dimBits(m) - lowM, restN = numbers.dimBits(n) - lowN;
+  unsigned lanesN = std::min(restN, kLaneBits - 2u), lanesM = std::min(restM, kLaneBits - lanesN);
+  restM -= lanesM;
+  restN -= lanesN;
+  unsigned warpsM = 0;
+  for (unsigned bit = 0; bit < warpBits; ++bit)
+    if (warpsM < restM &&
+        (bit - warpsM >= restN || lowM + restM - warpsM > lowN + restN + warpsM - bit))
+      ++warpsM;
+  return blockedSums(shape, lowM, lowN, lanesM, warpsM, warpBits);
 }
 
 //===----------------------------------------------------------------------===//
@@ -202,20 +210,11 @@ SmallVector<LayoutAttr> LayoutRules::propose(Operation *op) const {
       if (lowM <= bits(m) && lowN <= bits(n))
         add(make(spreadSums(shape, lowM, lowN, warpBits)));
     for (unsigned block : {2u, 3u, 1u, 0u}) {
-      SmallVector<unsigned> registers(rank, 1), lanes(rank, 1), warps(rank, 1), order;
       unsigned ofM = std::min(block, bits(m)), ofN = std::min(block, bits(n));
       unsigned lanesN = std::min(bits(n) - ofN, kLaneBits - 2u);
       unsigned lanesM = std::min(bits(m) - ofM, kLaneBits - lanesN);
       unsigned warpsM = std::min(bits(m) - ofM - lanesM, warpBits);
-      registers[m] = 1u << ofM;
-      registers[n] = 1u << ofN;
-      lanes[m] = 1u << lanesM;
-      lanes[n] = 1u << (kLaneBits - lanesM);
-      warps[m] = 1u << warpsM;
-      warps[n] = 1u << (warpBits - warpsM);
-      for (unsigned dim = rank; dim-- > 0;)
-        order.push_back(dim);
-      add(make(blocked(shape, registers, lanes, warps, order)));
+      add(make(blockedSums(shape, ofM, ofN, lanesM, warpsM, warpBits)));
     }
     return labels;
   }
