@@ -57,6 +57,10 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   kernels.addPass(tile::createTileLoopInvariantCodeMotionPass());
   kernels.addPass(createCanonicalizer());
 
+  // Once pointers are in the form in which it shows that they are the same, and before the
+  // next pass writes what follows twice.
+  kernels.addPass(createStripsReduceAtomics({options.deterministic, options.remarks}));
+
   // Programs away from the edge get code without wrapping indices. Once no other pass
   // moves code: it writes all that follows a remainder twice.
   kernels.addPass(tile::createTileVersionWrapsPass());

@@ -22,6 +22,7 @@ by clause (`python/test/execution/test_defined.py`).
 | lane of an atomic that is masked off | memory is left alone, the result is 0 |
 | `gather` with an index out of range | 0 |
 | several lanes store to one address | one of the values is left there |
+| several lanes of one atomic at one address | one after the other where the old values are read, else combined first in any order; `atomic_xchg` leaves one of the values |
 | `reshape`, `view`, `cat` | never change the order of elements |
 | `maximum`, `minimum` with a NaN | the other operand; NaN with `propagate_nan=tl.PropagateNan.ALL` |
 | denormal floats | are kept |

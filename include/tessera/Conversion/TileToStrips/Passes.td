@@ -5,6 +5,7 @@
 //   strips-allow-contraction  a * b + c may be rounded once
 //   strips-inline-calls     functions of tiles go into their callers
 //   strips-decompose-scaled-dot  products of scaled operands become products of f32
+//   strips-reduce-atomics   lanes that meet at one place are combined first
 //   strips-group            which operations share a loop nest
 //   strips-materialize      buffers for the tiles between nests and around loops
 //   strips-license-fusion   run-time checks that stores meet no load of their nest
@@ -82,6 +83,32 @@ def StripsDecomposeScaledDot : Pass<"strips-decompose-scaled-dot", "::tessera::t
   }];
   let options = [
     Option<"forTensorCores", "for-tensor-cores", "bool", "false", "Products of bf16 or tf32">,
+  ];
+}
+
+def StripsReduceAtomics : Pass<"strips-reduce-atomics", "::tessera::tile::FuncOp"> {
+  let summary = "Combines lanes of atomics that meet at one place before they meet";
+  let description = [{
+    Where the pointers of an atomic whose old values go unread are the same along a
+    dimension, or in runs along it, the values are reduced first. A
+    place is left alone if all its lanes are masked off. Not done for exchanges, and
+    with `deterministic` not for sums of floats, whose order it changes.
+
+    ```mlir
+    %p = tile.broadcast %rows : tensor<64x1x!tile.ptr<f32>> -> tensor<64x16x!tile.ptr<f32>>
+    tile.atomic_rmw fadd, relaxed, gpu, %p, %x
+    ```
+    becomes
+    ```mlir
+    %s = tile.reduce (%x) {axis = 1 : i32} : (tensor<64x16xf32>) -> tensor<64xf32> { addf }
+    tile.atomic_rmw fadd, relaxed, gpu, %rows64, %s
+    ```
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+  let options = [
+    Option<"deterministic", "deterministic", "bool", "false",
+           "Whether sums of floats keep their order">,
+    Option<"remarks", "remarks", "bool", "false", "Say which atomics are combined">,
   ];
 }
 
