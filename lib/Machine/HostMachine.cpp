@@ -41,27 +41,27 @@ static const DotInstruction kSdot = {"+dotprod", 4, /*isLhsUnsigned=*/false, kSd
 // lose more clock frequency by them than they gain; their 256-bit code has all 32 registers.
 //
 // name, arch, CPUs, features
-//   bits, registers | multiply-adds and loads a cycle, latency | gather | swap | strips
+//   bits, registers | multiply-adds and loads a cycle, latency | gather, run | swap | strips
 //   | L1, L2: bytes, ways | int8, bf16 | conversions of f16 where, and that there are some
 // clang-format off
 static const HostMachine kTable[] = {
     {"znver5", "x86", "znver5", AVX512,
-     512, 32, 2, 2, 4, 1.5, 128, 4, {48 << 10, 12}, {1 << 20, 16}, &kVNNI, &kVDPBF16, "+f16c", true},
+     512, 32, 2, 2, 4, 1.5, 1, 128, 4, {48 << 10, 12}, {1 << 20, 16}, &kVNNI, &kVDPBF16, "+f16c", true},
     {"znver4", "x86", "znver4", AVX512,
-     512, 32, 1, 1, 4, 1.5, 128, 4, {32 << 10, 8}, {1 << 20, 8}, &kVNNI, &kVDPBF16, "+f16c", true},
+     512, 32, 1, 1, 4, 1.5, 1, 128, 4, {32 << 10, 8}, {1 << 20, 8}, &kVNNI, &kVDPBF16, "+f16c", true},
     {"avx512-ymm", "x86", "skylake-avx512 skx cascadelake cooperlake cannonlake knl knm", AVX512,
-     256, 32, 2, 2, 4, 1.5, 128, 4, {32 << 10, 8}, {1 << 20, 16}, &kVNNI, nullptr, "+f16c", true},
+     256, 32, 2, 2, 4, 1.5, 1, 128, 4, {32 << 10, 8}, {1 << 20, 16}, &kVNNI, nullptr, "+f16c", true},
     {"avx512", "x86", "", AVX512,
-     512, 32, 2, 2, 4, 1.5, 128, 4, {48 << 10, 12}, {2 << 20, 16}, &kVNNI, nullptr, "+f16c", true},
+     512, 32, 2, 2, 4, 1.5, 1, 128, 4, {48 << 10, 12}, {2 << 20, 16}, &kVNNI, nullptr, "+f16c", true},
     {"avx2", "x86", "", "+avx2",
-     256, 16, 2, 2, 4, 1.5, 128, 4, {32 << 10, 8}, {256 << 10, 8}, &kAVXVNNI, nullptr, "+f16c", true},
+     256, 16, 2, 2, 4, 1.5, 1, 128, 4, {32 << 10, 8}, {256 << 10, 8}, &kAVXVNNI, nullptr, "+f16c", true},
     {"sse2", "x86", "", "",
-     128, 16, 2, 2, 4, 1.5, 64, 4, {32 << 10, 8}, {256 << 10, 8}, nullptr, nullptr, "+f16c", true},
+     128, 16, 2, 2, 4, 1.5, 1, 64, 4, {32 << 10, 8}, {256 << 10, 8}, nullptr, nullptr, "+f16c", true},
     {"neon", "aarch64", "", "+neon",
-     128, 32, 2, 2, 4, 1.5, 128, 4, {64 << 10, 4}, {512 << 10, 8}, &kSdot, nullptr, "", true},
+     128, 32, 2, 2, 4, 1.5, 1, 128, 4, {64 << 10, 4}, {512 << 10, 8}, &kSdot, nullptr, "", true},
     // What nothing is known of.
     {"any", "", "", "",
-     128, 16, 1, 1, 4, 1.5, 64, 4, {32 << 10, 8}, {256 << 10, 8}, nullptr, nullptr, "", false},
+     128, 16, 1, 1, 4, 1.5, 1, 64, 4, {32 << 10, 8}, {256 << 10, 8}, nullptr, nullptr, "", false},
 };
 // clang-format on
 

@@ -55,6 +55,7 @@ struct HostMachine {
   double loads;        ///< vectors loaded a cycle
   unsigned latency;    ///< of a multiply-add, in cycles
   double gatherCost;   ///< of one lane that has no neighbour in memory, in vector instructions
+  double runCost;      ///< the same of a few neighbours that are part of a strip
   unsigned swapBits;   ///< the most that is compared and swapped at once
   unsigned strips;     ///< of one turn of a loop, so that its own instructions do not count
   CacheLevel l1, l2;   ///< l1 for data

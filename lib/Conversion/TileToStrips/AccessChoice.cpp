@@ -297,12 +297,25 @@ static std::string describe(Operation *op, const AccessForm &form, AccessAnalysi
     return "contiguous runs of " + std::to_string(run) + along + moved +
            ", which no strip crosses: no stride is known from run to run";
   std::string what = isStore ? "scattered" : "gathered";
-  if (!form.isAffineAlong(dim)) {
-    if (run > 1)
-      return what + along + ": contiguous runs of " + std::to_string(run) +
-             " elements are shorter than a strip";
-    return what + along + ": addresses depend on data";
+  if (std::optional<LaneRuns> runs = getLaneRuns(form, dim, choice.lanes)) {
+    std::string length = std::to_string(runs->length);
+    std::string described = runs->isRepeated ? "runs of " + length + " equal elements" + along
+                                             : "runs of " + length + " neighbours" + along;
+    if (runs->isRepeated && isStore)
+      return what + along + ": " + described;
+    if (runs->length == choice.lanes)
+      return "one element for all lanes of a strip" + along +
+             ": no stride is known from run to run";
+    if (runs->length < choice.shortestRun)
+      return what + along + ": " + described + " are not worth a vector each";
+    auto load = dyn_cast<tile::LoadOp>(op);
+    bool isSplit = runs->isRepeated && load.getMask() &&
+                   access.getForm(load.getMask()).constancy[dim] % runs->length != 0;
+    return "sub-strips: " + described + (isSplit ? ", gathered where a mask may split them" : "") +
+           ": no stride is known from run to run";
   }
+  if (!form.isAffineAlong(dim))
+    return what + along + ": addresses depend on data";
   const Coefficient &stride = form.strides[dim];
   if (stride.isConstant())
     return what + along + ": elements are " + std::to_string(stride.scale) + " apart";

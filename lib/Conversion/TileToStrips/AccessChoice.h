@@ -16,6 +16,7 @@ struct LaneChoice {
   std::optional<unsigned> laneDim;       ///< none: scalars
   std::optional<unsigned> transposedDim; ///< along which stores have their lanes
   int64_t lanes = 1;
+  int64_t shortestRun = 2; ///< of lanes that are neighbours and are not gathered
 };
 
 /// How many turns of the loop over `dim` ahead a load's row is fetched, the loops over all

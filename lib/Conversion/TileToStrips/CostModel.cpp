@@ -42,8 +42,16 @@ int64_t getLanes(const HostMachine &machine, unsigned bits) {
 }
 
 double estimateStrips(const HostMachine &machine, const StripWork &work) {
-  double cost = (kArithmetic + work.neighbours) / work.lanes + work.gathers * machine.gatherCost;
+  double cost = (kArithmetic + work.neighbours + work.runs * machine.runCost) / work.lanes +
+                work.gathers * machine.gatherCost;
   return work.folded ? cost + kFold / work.folded : cost;
+}
+
+int64_t getShortestRun(const HostMachine &machine) {
+  int64_t length = 2;
+  while (length * machine.gatherCost <= machine.runCost)
+    length *= 2;
+  return length;
 }
 
 double estimateTransposed(int64_t lanes, unsigned accesses) {

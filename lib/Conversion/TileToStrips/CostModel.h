@@ -29,6 +29,8 @@ struct StripWork {
   int64_t lanes;
   unsigned neighbours = 0; ///< accesses whose lanes are neighbours in memory, or one element
   unsigned gathers = 0;    ///< accesses whose lanes are not
+  unsigned split = 0;      ///< accesses whose lanes are in short runs
+  int64_t runs = 0;        ///< and how many these are
   int64_t folded = 0;      ///< elements of a line that is folded to one; 0: none is
 };
 
@@ -36,6 +38,9 @@ struct StripWork {
 double estimateStrips(const HostMachine &machine, const StripWork &work);
 /// The same where square blocks of lanes are transposed between loads and stores.
 double estimateTransposed(int64_t lanes, unsigned accesses);
+/// The fewest lanes that are neighbours, or one element, and better taken together than each
+/// for itself; a power of two.
+int64_t getShortestRun(const HostMachine &machine);
 
 /// Strips of one turn: of `strips` that there are, at most `most`, where `expensive`
 /// operations are functions.

@@ -61,6 +61,8 @@ private:
   Value areSame(Value a, Value b);
   void require(Value condition);
 
+  void markRare(strips::GroupOp copy);
+  bool isPartOfAddress(tile::LoadOp load);
   strips::GroupOp cloneInto(OpBuilder &builder, function_ref<bool(Operation *)> keepsRoot,
                             const DenseMap<Operation *, Value> &buffers, bool keepsResults);
   SmallVector<Value> buildBuffered(OpBuilder &builder);
@@ -322,14 +324,43 @@ bool GroupLicense::addPair(Value a, Value b, bool mayBeSame) {
 
 bool isRoot(Operation *op) { return isa<tile::StoreOp, tile::ReduceOp, strips::WriteOp>(op); }
 
+/// A version that is taken rarely, if ever, shall be small.
+void GroupLicense::markRare(strips::GroupOp copy) {
+  if (licence)
+    copy->setAttr("strips.unroll", OpBuilder(copy).getI64IntegerAttr(1));
+}
+
+/// Whether a load does nothing but say what another one loads, and may as well be done with it.
+/// One that says so of several is done with each if its own strips are cheap.
+bool GroupLicense::isPartOfAddress(tile::LoadOp load) {
+  if (load.getIsVolatile())
+    return false;
+  SmallVector<Operation *> work{load};
+  DenseSet<Operation *> seen, reached;
+  while (!work.empty())
+    for (Operation *user : work.pop_back_val()->getUsers()) {
+      if (isRoot(user) || user->hasTrait<OpTrait::IsTerminator>())
+        return false;
+      if (!seen.insert(user).second)
+        continue;
+      if (isa<tile::LoadOp>(user))
+        reached.insert(user);
+      else
+        work.push_back(user);
+    }
+  if (reached.size() <= 1)
+    return true;
+  const AccessForm &form = access.getForm(load.getPtr());
+  return form.opaque.none();
+}
+
 /// A copy of the group with some of its roots, in which loads read `buffers`.
 strips::GroupOp GroupLicense::cloneInto(OpBuilder &into, function_ref<bool(Operation *)> keepsRoot,
                                         const DenseMap<Operation *, Value> &buffers,
                                         bool keepsResults) {
   TypeRange types = keepsResults ? TypeRange(group.getResultTypes()) : TypeRange();
   auto copy = strips::GroupOp::create(into, loc, types, group.getShape());
-  // This version is taken rarely, if ever: it shall be small.
-  copy->setAttr("strips.unroll", into.getI64IntegerAttr(1));
+  markRare(copy);
   OpBuilder inner = OpBuilder::atBlockBegin(&copy.getBody().emplaceBlock());
   IRMapping mapping;
   for (Operation &op : group.getBody().front()) {
@@ -359,6 +390,8 @@ strips::GroupOp GroupLicense::cloneInto(OpBuilder &into, function_ref<bool(Opera
 SmallVector<Value> GroupLicense::buildBuffered(OpBuilder &into) {
   DenseMap<Operation *, Value> buffers;
   for (tile::LoadOp load : loads) {
+    if (isPartOfAddress(load))
+      continue;
     auto tile = cast<RankedTensorType>(load.getType());
     MemRefType type = strips::getBufferType(tile);
     Value buffer = strips::ScratchOp::create(into, loc, type, uint64_t(scratchEnd));
@@ -366,7 +399,7 @@ SmallVector<Value> GroupLicense::buildBuffered(OpBuilder &into) {
     scratchEnd += llvm::alignTo(type.getNumElements() * bits / 8, 64);
 
     auto copy = strips::GroupOp::create(into, loc, TypeRange(), tile.getShape());
-    copy->setAttr("strips.unroll", into.getI64IntegerAttr(1));
+    markRare(copy);
     OpBuilder inner = OpBuilder::atBlockBegin(&copy.getBody().emplaceBlock());
     IRMapping mapping;
     for (Operation &op : group.getBody().front()) {
@@ -425,6 +458,7 @@ bool GroupLicense::run() {
     return false;
   builder.setInsertionPoint(group);
   if (!checkable) {
+    licence = {};
     SmallVector<Value> results = buildBuffered(builder);
     group.replaceAllUsesWith(results);
     return true;

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "tessera/Analysis/Access.h"
 #include "tessera/Conversion/TileToStrips/Passes.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"
 
@@ -36,6 +37,8 @@ private:
   void copy(OpBuilder &builder, Location loc, Type tile, unsigned from, unsigned to);
   void copyAll(Operation *before, ValueRange from, ValueRange to);
 
+  void findHints();
+  Value buildHint(OpBuilder &builder, Value tile, Value read);
   void lowerGroup(strips::GroupOp group);
   void lowerDot(tile::DotOp dot);
   void lowerFor(scf::ForOp loop);
@@ -45,6 +48,11 @@ private:
   tile::FuncOp func;
   BufferLiveness liveness;
   DenseMap<unsigned, Value> buffers;
+  /// What is known of the runs of tiles that say where others lie, and buffers do not tell.
+  struct Hint {
+    SmallVector<int64_t> contiguity, divisibility, constancy;
+  };
+  DenseMap<Value, Hint> hints;
 };
 
 /// The buffer of a class, made at the top of the function; its offset comes last.
@@ -90,11 +98,37 @@ void Materializer::copyAll(Operation *before, ValueRange from, ValueRange to) {
     copy(builder, before->getLoc(), entry.tile, entry.from, entry.to);
 }
 
+void Materializer::findHints() {
+  AccessAnalysis access;
+  func.walk([&](strips::GroupOp group) {
+    Operation *yield = group.getBody().front().getTerminator();
+    for (auto [operand, result] : llvm::zip_equal(yield->getOperands(), group.getResults())) {
+      Type element = getElementTypeOrSelf(result.getType());
+      if (!isTile(result) || !(element.isInteger() || isa<tile::PointerType>(element)))
+        continue;
+      const AccessForm &form = access.getForm(operand);
+      auto isRun = [](int64_t length) { return length > 1; };
+      if (llvm::any_of(form.contiguity, isRun) || llvm::any_of(form.constancy, isRun))
+        hints[result] = {form.contiguity, form.runDivisibility, form.constancy};
+    }
+  });
+}
+
+Value Materializer::buildHint(OpBuilder &builder, Value tile, Value read) {
+  auto hint = hints.find(tile);
+  if (hint == hints.end())
+    return read;
+  return tile::HintOp::create(builder, read.getLoc(), read,
+                              builder.getDenseI64ArrayAttr(hint->second.divisibility),
+                              builder.getDenseI64ArrayAttr(hint->second.contiguity),
+                              builder.getDenseI64ArrayAttr(hint->second.constancy));
+}
+
 void Materializer::lowerGroup(strips::GroupOp group) {
   Block &body = group.getBody().front();
   Operation *yield = body.getTerminator();
-  // Reads, one a tile.
-  DenseMap<Value, Value> reads;
+  // Reads, one a tile; with a hint where they are arithmetic's.
+  DenseMap<Value, Value> reads, hinted;
   OpBuilder top = OpBuilder::atBlockBegin(&body);
   body.walk([&](Operation *op) {
     for (OpOperand &operand : op->getOpOperands()) {
@@ -104,6 +138,13 @@ void Materializer::lowerGroup(strips::GroupOp group) {
       Value &read = reads[tile];
       if (!read)
         read = strips::ReadOp::create(top, group.getLoc(), tile.getType(), getBuffer(tile));
+      if (isIndexArithmetic(op)) {
+        Value &hint = hinted[tile];
+        if (!hint)
+          hint = buildHint(top, tile, read);
+        operand.set(hint);
+        continue;
+      }
       operand.set(read);
     }
   });
@@ -257,6 +298,7 @@ void Materializer::lowerIf(scf::IfOp ifOp) {
 }
 
 LogicalResult Materializer::run() {
+  findHints();
   // Innermost first: an operation inside a region sees its loop as it was numbered.
   SmallVector<Operation *> ops;
   func.walk([&](Operation *op) {

@@ -10,6 +10,8 @@
 #include "tessera/Conversion/TileToStrips/TotalArith.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace tessera {
@@ -406,9 +408,18 @@ Lanes StripEmitter::computeMoved(Value value, ArrayRef<Index> index) {
   if (auto reshape = dyn_cast<tile::ReshapeOp>(op)) {
     IndexTuple moved = relinearize(index, tile::getShape(value.getType()),
                                    tile::getShape(reshape.getSource().getType()));
-    if (moved.empty() && laneDim)
-      return computeLaneByLane(value, index);
-    return evaluate(reshape.getSource(), moved);
+    if (!moved.empty() || !laneDim)
+      return evaluate(reshape.getSource(), moved);
+    int64_t length = lanes / 2;
+    for (; length > 1; length /= 2) {
+      IndexTuple run(index);
+      run[*laneDim].lanes = length;
+      if (!relinearize(run, tile::getShape(value.getType()),
+                       tile::getShape(reshape.getSource().getType()))
+               .empty())
+        break;
+    }
+    return computeRunByRun(value, index, length);
   }
   if (auto split = dyn_cast<tile::SplitOp>(op)) {
     IndexTuple moved(index);
@@ -424,7 +435,7 @@ Lanes StripEmitter::computeMoved(Value value, ArrayRef<Index> index) {
   }
   Index along = index[axis];
   if (along.lanes > 1 && border % along.lanes != 0)
-    return computeLaneByLane(value, index);
+    return computeRunByRun(value, index, std::gcd(border, along.lanes));
   auto evaluateSide = [&](unsigned side, Index entry) {
     IndexTuple moved(index);
     if (isa<tile::CatOp>(op))

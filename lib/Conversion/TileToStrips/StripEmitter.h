@@ -63,12 +63,18 @@ struct MaskLeaf {
 
 /// A store whose operands have been computed.
 struct PreparedStore {
+  /// A run of neighbours within the strip.
+  struct Run {
+    mlir::Value address; ///< an llvm.ptr
+    mlir::Value mask;    ///< a vector of i1; null for true
+  };
   mlir::Value value;      ///< as memory keeps it
   mlir::Value address;    ///< an llvm.ptr, a vector of them, or a flat index into `buffer`
   mlir::Value buffer;     ///< null for memory
   int64_t stride = 1;     ///< of the lanes, in elements (buffers)
   unsigned alignment = 1; ///< in bytes (memory)
   StripMask mask;
+  llvm::SmallVector<Run, 0> runs; ///< in place of an address, in the order of their lanes
   /// Under which of these conditions, the first that holds, the store goes past the caches,
   /// by pieces aligned to so many bytes.
   llvm::SmallVector<std::pair<mlir::Value, unsigned>, 2> streams;
@@ -81,6 +87,16 @@ std::optional<unsigned> getLaneDim(llvm::ArrayRef<Index> index);
 /// that has the element of `index`. None if it takes more than that.
 std::optional<std::pair<mlir::Value, IndexTuple>> stepThrough(mlir::Operation *op,
                                                               llvm::ArrayRef<Index> index);
+
+/// How the lanes of a strip lie in memory, where they come in runs.
+struct LaneRuns {
+  int64_t length;  ///< lanes of a run, at most those of the strip; a power of two
+  bool isRepeated; ///< a run is one element over and over, and not neighbours
+};
+
+/// The longest runs of which strips of `lanes` along `dim`, which begin at multiples of their
+/// number, are made; none if lanes are known to belong together by strides alone, or not at all.
+std::optional<LaneRuns> getLaneRuns(const AccessForm &form, unsigned dim, int64_t lanes);
 
 /// Whether lanes along `dim` are so near each other in memory that a load of them takes all
 /// that lies in between.
@@ -139,6 +155,8 @@ public:
   // Memory (StripMemory.cpp).
   /// From now on loads that may (ZeroRows.h) read the row of zeros at this i64.
   void setZeroRow(mlir::Value address) { zeroRow = address; }
+  /// From now on runs of fewer lanes are gathered.
+  void setShortestRun(int64_t lanes) { shortestRun = lanes; }
   Lanes load(tile::LoadOp op, llvm::ArrayRef<Index> index);
   Lanes read(strips::ReadOp op, llvm::ArrayRef<Index> index);
   Lanes gather(tile::GatherOp op, llvm::ArrayRef<Index> index);
@@ -173,6 +191,7 @@ private:
   Lanes computeElementwise(mlir::Operation *op, llvm::ArrayRef<Index> index);
   Lanes computeRange(tile::RangeOp op, const Index &index);
   Lanes computeLaneByLane(mlir::Value value, llvm::ArrayRef<Index> index);
+  Lanes computeRunByRun(mlir::Value value, llvm::ArrayRef<Index> index, int64_t length);
   Lanes computeMoved(mlir::Value value, llvm::ArrayRef<Index> index);
   IndexTuple relinearize(llvm::ArrayRef<Index> index, llvm::ArrayRef<int64_t> from,
                          llvm::ArrayRef<int64_t> to);
@@ -182,9 +201,29 @@ private:
   struct Address;
   /// `splitsOffsets`: strips that are known to be so far from each other share one address,
   /// from which each is a constant number of elements away.
+  /// `mayRepeat`: runs of one element count.
   Address getAddress(mlir::Value pointers, llvm::ArrayRef<Index> index, bool mayBeStrided = false,
-                     bool splitsOffsets = false);
+                     bool splitsOffsets = false, bool mayRepeat = false);
+  /// The same as a base and offsets to it, if the pointers are such sums.
+  bool splitAddresses(mlir::Value pointers, llvm::ArrayRef<Index> index, Address &address);
+  bool splitOffsets(mlir::Value offsets, llvm::ArrayRef<Index> index, int64_t bytes,
+                    Address &address);
+  void addToBase(Lanes offset, int64_t bytes, Address &address);
   mlir::Value isAligned(const Address &address, unsigned bytes);
+
+  // Strips made of runs (ShortRuns.cpp).
+  Address getRunAddresses(mlir::Value pointers, llvm::ArrayRef<Index> index, LaneRuns runs);
+  /// Whether a mask may be true for some lanes of a run and false for others.
+  bool splitsRuns(mlir::Value mask, llvm::ArrayRef<Index> index, int64_t length);
+  /// The mask of each run, where lanes have masks at all: of each lane, or (of repeated
+  /// elements) of the run. `strip` is that of the strip, `level` rises to that of theirs.
+  llvm::SmallVector<mlir::Value> getRunMasks(mlir::Value mask, llvm::ArrayRef<Index> index,
+                                             const Address &address, const StripMask &strip,
+                                             unsigned &level);
+  mlir::Value loadRuns(mlir::OpBuilder &b, const Address &address, mlir::VectorType type,
+                       llvm::ArrayRef<mlir::Value> masks, mlir::Value passThrough,
+                       unsigned alignment, bool isVolatile);
+  void storeRuns(mlir::OpBuilder &b, const PreparedStore &store);
 
   mlir::Location loc;
   AccessAnalysis &access;
@@ -193,6 +232,7 @@ private:
   std::set<Key> assumed;
   unsigned assumedLevel = 0;
   mlir::Value zeroRow;
+  int64_t shortestRun = 2;
 };
 
 } // namespace tessera

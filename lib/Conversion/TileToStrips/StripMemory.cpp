@@ -6,7 +6,7 @@
 // of the first lane), uniform (one scalar), or anything else (gather, scatter). The
 // lanes of a scatter are written in order.
 
-#include "StripEmitter.h"
+#include "StripAddress.h"
 
 #include "ScalarMemory.h"
 #include "ZeroRows.h"
@@ -33,20 +33,6 @@ static int64_t countLanes(Value value) {
 // Addresses
 //===----------------------------------------------------------------------===//
 
-/// Where the lanes of a strip lie.
-struct StripEmitter::Address {
-  enum Kind { Contiguous, Strided, Uniform, Scattered } kind;
-  Value value;        ///< an i64 (of the first lane; Contiguous, Strided: before `step` elements
-                      ///< are added), or a vector of them
-  Value step;         ///< Contiguous, Strided: of type index; null for 0
-  int64_t offset = 0; ///< Contiguous: so many elements more
-  unsigned level = 0;
-  /// Contiguous: `value` is known at this level, and is the address of an element that a
-  /// strip begins with; none if other strips may lie otherwise.
-  std::optional<unsigned> rowLevel = std::nullopt;
-  int64_t stride = 1; ///< Strided: from lane to lane, in elements
-};
-
 bool isShortStride(const AccessForm &form, unsigned dim) {
   constexpr int64_t kLongest = 4;
   return form.isAffineAlong(dim) && form.strides[dim].isConstant() && form.strides[dim].scale > 1 &&
@@ -54,7 +40,8 @@ bool isShortStride(const AccessForm &form, unsigned dim) {
 }
 
 StripEmitter::Address StripEmitter::getAddress(Value pointers, ArrayRef<Index> index,
-                                               bool mayBeStrided, bool splitsOffsets) {
+                                               bool mayBeStrided, bool splitsOffsets,
+                                               bool mayRepeat) {
   auto dim = getLaneDim(index);
   if (!dim) {
     Lanes address = evaluate(pointers, index);
@@ -100,12 +87,101 @@ StripEmitter::Address StripEmitter::getAddress(Value pointers, ArrayRef<Index> i
     Lanes address = evaluate(pointers, first);
     return {Address::Contiguous, address.value, {}, 0, address.level};
   }
+  if (auto runs = getLaneRuns(form, *dim, lane.lanes); runs && (mayRepeat || !runs->isRepeated)) {
+    if (runs->length == lane.lanes) {
+      first[*dim] = {lane.value, lane.offset, 1, lane.level};
+      Lanes address = evaluate(pointers, first);
+      return {Address::Uniform, address.value, {}, 0, address.level};
+    }
+    if (runs->length >= shortestRun)
+      return getRunAddresses(pointers, index, *runs);
+  }
+  Address split{Address::Scattered, {}, {}};
+  if (splitAddresses(pointers, index, split) && split.offsets) {
+    split.level = std::max(split.level, split.offsetLevel);
+    return split;
+  }
   Lanes addresses = evaluate(pointers, index);
   return {addresses.isVector() ? Address::Scattered : Address::Uniform,
           addresses.value,
           {},
           0,
           addresses.level};
+}
+
+//===----------------------------------------------------------------------===//
+// Bases and offsets
+//===----------------------------------------------------------------------===//
+
+// Gathers add vectors of offsets to a scalar by themselves, times the size of an element;
+// of offsets of 32 bits they take twice as many at once, and extend their signs.
+
+void StripEmitter::addToBase(Lanes offset, int64_t bytes, Address &address) {
+  Value amount = offset.value;
+  OpBuilder &b = at(offset.level);
+  if (!amount.getType().isInteger(64))
+    amount = arith::ExtSIOp::create(b, loc, b.getI64Type(), amount);
+  if (bytes != 1)
+    amount = arith::MulIOp::create(b, loc, amount, arith::ConstantIntOp::create(b, loc, bytes, 64));
+  if (!address.value) {
+    address.value = amount;
+    address.level = offset.level;
+    return;
+  }
+  address.level = std::max(address.level, offset.level);
+  address.value = arith::AddIOp::create(at(address.level), loc, address.value, amount);
+}
+
+bool StripEmitter::splitOffsets(Value offsets, ArrayRef<Index> index, int64_t bytes,
+                                Address &address) {
+  auto dim = getLaneDim(index);
+  if (!dim || access.getForm(offsets).isUniformAlong(*dim)) {
+    IndexTuple first(index);
+    if (dim)
+      first[*dim] = Index();
+    addToBase(evaluate(offsets, first), bytes, address);
+    return true;
+  }
+  Operation *op = offsets.getDefiningOp();
+  if (auto step = stepThrough(op, index))
+    return splitOffsets(step->first, step->second, bytes, address);
+  bool isWide = getElementTypeOrSelf(offsets.getType()).isInteger(64);
+  // Sums of 64 bits wrap as addresses do.
+  if (isWide && isa<arith::AddIOp>(op))
+    return splitOffsets(op->getOperand(0), index, bytes, address) &&
+           splitOffsets(op->getOperand(1), index, bytes, address);
+  if (isWide && isa<arith::ExtSIOp>(op))
+    return splitOffsets(op->getOperand(0), index, bytes, address);
+  if (address.offsets)
+    return false;
+  Lanes lanes = evaluate(offsets, index);
+  if (!lanes.isVector())
+    return false;
+  address.offsets = lanes.value;
+  address.offsetLevel = lanes.level;
+  return true;
+}
+
+bool StripEmitter::splitAddresses(Value pointers, ArrayRef<Index> index, Address &address) {
+  auto dim = getLaneDim(index);
+  if (!dim || access.getForm(pointers).isUniformAlong(*dim)) {
+    IndexTuple first(index);
+    if (dim)
+      first[*dim] = Index();
+    addToBase(evaluate(pointers, first), 1, address);
+    return true;
+  }
+  Operation *op = pointers.getDefiningOp();
+  if (!op)
+    return false;
+  if (auto step = stepThrough(op, index))
+    return splitAddresses(step->first, step->second, address);
+  if (!isa<tile::AddPtrOp>(op))
+    return false;
+  int64_t bytes =
+      cast<tile::PointerType>(getElementTypeOrSelf(pointers.getType())).getPointeeBytes();
+  return splitAddresses(op->getOperand(0), index, address) &&
+         splitOffsets(op->getOperand(1), index, bytes, address);
 }
 
 /// The lanes of a load whose elements are `stride` apart, out of vectors of all that lies
@@ -159,8 +235,14 @@ static Value makePointer(OpBuilder &b, Location loc, Value address, Value step, 
   return pointer;
 }
 
-static Value makePointers(OpBuilder &b, Location loc, Value addresses, int64_t lanes) {
-  auto type = VectorType::get(lanes, LLVM::LLVMPointerType::get(b.getContext()));
+static Value makePointers(OpBuilder &b, Location loc, Value addresses, Value offsets, Type element,
+                          int64_t lanes) {
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+  auto type = VectorType::get(lanes, pointer);
+  if (offsets) {
+    Value base = LLVM::IntToPtrOp::create(b, loc, pointer, addresses);
+    return LLVM::GEPOp::create(b, loc, type, element, base, ArrayRef<LLVM::GEPArg>{offsets});
+  }
   if (!isa<VectorType>(addresses.getType()))
     addresses =
         vector::BroadcastOp::create(b, loc, VectorType::get(lanes, addresses.getType()), addresses);
@@ -180,9 +262,8 @@ static Value makeVectorMask(OpBuilder &b, Location loc, const StripMask &mask, i
   return all;
 }
 
-/// `build` under a condition, `otherwise` without it.
-static Value buildIf(OpBuilder &b, Location loc, Value condition, Value otherwise,
-                     function_ref<Value(OpBuilder &)> build) {
+Value buildIf(OpBuilder &b, Location loc, Value condition, Value otherwise,
+              function_ref<Value(OpBuilder &)> build) {
   if (!condition)
     return build(b);
   auto ifOp = scf::IfOp::create(b, loc, otherwise.getType(), condition, /*withElseRegion=*/true);
@@ -203,11 +284,16 @@ Lanes StripEmitter::load(tile::LoadOp op, ArrayRef<Index> index) {
   auto dim = getLaneDim(index);
   int64_t lanes = dim ? index[*dim].lanes : 1;
   Address address = getAddress(op.getPtr(), index, /*mayBeStrided=*/!op.getIsVolatile(),
-                               /*splitsOffsets=*/!zeroRow);
+                               /*splitsOffsets=*/!zeroRow, /*mayRepeat=*/true);
   StripMask mask = evaluateMask(op.getMask(), index, address.level);
-  if (address.kind == Address::Strided && mask.vector)
+  if (mask.vector && (address.kind == Address::Strided ||
+                      (address.kind == Address::Runs && address.runs.isRepeated &&
+                       splitsRuns(op.getMask(), index, address.runs.length))))
     address = getAddress(op.getPtr(), index);
   unsigned level = std::max(address.level, mask.level);
+  SmallVector<Value> runMasks;
+  if (address.kind == Address::Runs)
+    runMasks = getRunMasks(op.getMask(), index, address, mask, level);
   if (zeroRow && mask.uniform && !mask.vector && address.kind == Address::Contiguous &&
       address.rowLevel && readsZeroRows(op, tile::getShape(op.getPtr().getType()), *dim, access)) {
     unsigned rowLevel = std::max(*address.rowLevel, mask.level);
@@ -258,12 +344,20 @@ Lanes StripEmitter::load(tile::LoadOp op, ArrayRef<Index> index) {
     Value vectorMask = makeVectorMask(b, loc, mask, lanes);
     result = arith::SelectOp::create(b, loc, vectorMask, all, passThrough);
   } else if (address.kind == Address::Scattered) {
-    Value pointers = makePointers(b, loc, address.value, lanes);
+    Value pointers = makePointers(b, loc, address.value, address.offsets, memory, lanes);
     if (!passThrough)
       passThrough = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
     result =
         LLVM::masked_gather::create(b, loc, type, pointers, makeVectorMask(b, loc, mask, lanes),
                                     ValueRange(passThrough), alignment);
+  } else if (address.kind == Address::Runs) {
+    result = buildIf(b, loc, mask.uniform, passThrough, [&](OpBuilder &at) -> Value {
+      Value all = loadRuns(at, address, cast<VectorType>(type), runMasks, passThrough, alignment,
+                           op.getIsVolatile());
+      if (address.runs.isRepeated && mask.vector)
+        all = arith::SelectOp::create(at, loc, mask.vector, all, passThrough);
+      return all;
+    });
   } else {
     result = buildIf(b, loc, mask.uniform, passThrough, [&](OpBuilder &at) -> Value {
       if (!mask.vector)
@@ -409,8 +503,15 @@ PreparedStore StripEmitter::prepareStore(tile::StoreOp op, ArrayRef<Index> index
   Value value = broadcast(stored, lanes);
   OpBuilder &b = atEnd();
   store.value = toMemory(b, loc, value, memory);
-  if (address.kind == Address::Scattered || (address.kind == Address::Uniform && lanes > 1))
-    store.address = makePointers(b, loc, address.value, lanes);
+  if (address.kind == Address::Runs) {
+    unsigned level = getLevel();
+    SmallVector<Value> masks = getRunMasks(op.getMask(), index, address, store.mask, level);
+    for (auto [number, begin] : llvm::enumerate(address.begins)) {
+      Value pointer = makePointer(atEnd(), loc, begin, {}, 0, memory);
+      store.runs.push_back({pointer, masks.empty() ? Value() : masks[number]});
+    }
+  } else if (address.kind == Address::Scattered || (address.kind == Address::Uniform && lanes > 1))
+    store.address = makePointers(b, loc, address.value, address.offsets, memory, lanes);
   else
     store.address = makePointer(b, loc, address.value, address.step, address.offset, memory);
   int64_t bytes = lanes * store.alignment;
@@ -493,7 +594,7 @@ void StripEmitter::perform(const PreparedStore &store) {
     return;
   }
   OpBuilder &b = atEnd();
-  if (isa<VectorType>(store.address.getType())) {
+  if (store.address && isa<VectorType>(store.address.getType())) {
     Value mask = makeVectorMask(b, loc, store.mask, lanes);
     LLVM::masked_scatter::create(b, loc, store.value, store.address, mask, store.alignment);
     return;
@@ -503,7 +604,9 @@ void StripEmitter::perform(const PreparedStore &store) {
     auto ifOp = scf::IfOp::create(b, loc, store.mask.uniform, /*withElseRegion=*/false);
     b.setInsertionPoint(ifOp.thenBlock()->getTerminator());
   }
-  if (store.mask.vector)
+  if (!store.runs.empty())
+    storeRuns(b, store);
+  else if (store.mask.vector)
     LLVM::MaskedStoreOp::create(b, loc, store.value, store.address, store.mask.vector,
                                 store.alignment);
   else

@@ -98,10 +98,28 @@ bool StripNest::isNeighbour(Operation *op, unsigned dim, int64_t count) {
   if (isa<tile::LoadOp, tile::StoreOp>(op)) {
     const AccessForm &form = access.getForm(op->getOperand(0));
     return form.isUniformAlong(dim) || form.contiguity[dim] % count == 0 ||
-           (form.isAffineAlong(dim) && form.strides[dim].isOne());
+           (form.isAffineAlong(dim) && form.strides[dim].isOne()) ||
+           (isa<tile::LoadOp>(op) && form.constancy[dim] % count == 0);
   }
   Type tile = isa<strips::ReadOp>(op) ? op->getResult(0).getType() : op->getOperand(0).getType();
   return llvm::all_of(tile::getShape(tile).drop_front(dim + 1), [](int64_t e) { return e == 1; });
+}
+
+/// Adds what an access takes for a strip of `count` lanes along a dimension of its own.
+void StripNest::countAccess(Operation *op, unsigned dim, int64_t count, StripWork &work) {
+  if (isNeighbour(op, dim, count)) {
+    ++work.neighbours;
+    return;
+  }
+  if (isa<tile::LoadOp, tile::StoreOp>(op))
+    if (auto runs = getLaneRuns(access.getForm(op->getOperand(0)), dim, count);
+        runs && runs->length >= getShortestRun(options.machine) &&
+        (isa<tile::LoadOp>(op) || !runs->isRepeated)) {
+      ++work.split;
+      work.runs += count / runs->length;
+      return;
+    }
+  ++work.gathers;
 }
 
 /// The lanes, of `count` that there could be, that stay in one row of all tiles that the
@@ -137,7 +155,7 @@ void StripNest::chooseLanes() {
     StripWork work{count};
     visitRoots(at, [&](Operation *op, ArrayRef<Index> where) {
       if (auto lane = getLaneDim(where))
-        ++(isNeighbour(op, *lane, count) ? work.neighbours : work.gathers);
+        countAccess(op, *lane, count, work);
     });
     if (axis == dim)
       work.folded = shape[dim];
@@ -219,7 +237,10 @@ void StripNest::remark() {
   } else {
     remark << "strips of " << lanes << " lanes along dimension " << *laneDim << ", where ";
     count(chosen.neighbours, "access has", "accesses have");
-    remark << " neighbours and " << chosen.gathers << " none; " << unroll << " a turn";
+    remark << " neighbours";
+    if (chosen.split)
+      remark << ", " << chosen.split << " in runs of fewer";
+    remark << " and " << chosen.gathers << " none; " << unroll << " a turn";
     if (expensive > 2) {
       remark << ", with ";
       count(expensive, "function", "functions");
@@ -743,13 +764,15 @@ LogicalResult StripNest::run() {
   }
   index.assign(shape.size(), Index());
   inFixedOrder = options.deterministic && axis;
+  emitter.setShortestRun(getShortestRun(options.machine));
   chooseLanes();
   findStreams();
   options.fetchAhead.collect(emitter, group, access, {laneDim, transposedDim, lanes});
   if (options.remarks) {
     remark();
     remarkAccesses(
-        group, access, {laneDim, transposedDim, lanes}, describeNoLanes(), findNarrowLoads(),
+        group, access, {laneDim, transposedDim, lanes, getShortestRun(options.machine)},
+        describeNoLanes(), findNarrowLoads(),
         [&](tile::StoreOp store) { return streams.contains(store); }, options.fetchAhead);
   }
   prepareZeroRow(emitter, group, access, {laneDim, transposedDim, lanes}, scratchEnd);

@@ -27,6 +27,7 @@ private:
   llvm::StringRef describeNoLanes();
   llvm::DenseMap<mlir::Operation *, std::optional<unsigned>> findNarrowLoads();
   bool isNeighbour(mlir::Operation *op, unsigned dim, int64_t count);
+  void countAccess(mlir::Operation *op, unsigned dim, int64_t count, StripWork &work);
   void chooseTransposition(int64_t widest, double otherwise);
   void visitAccesses(mlir::Value value, llvm::ArrayRef<Index> index,
                      llvm::DenseSet<mlir::Value> &seen,

@@ -8,6 +8,7 @@
 
 #include "FloatFormats.h"
 #include "LaneBuilder.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -30,6 +31,8 @@ namespace {
 /// The value of a constant divisor (scalar or splat).
 std::optional<APInt> getConstantDivisor(Value divisor) {
   APInt value;
+  if (auto splat = divisor.getDefiningOp<vector::BroadcastOp>())
+    divisor = splat.getSource();
   if (matchPattern(divisor, m_ConstantInt(&value)))
     return value;
   return std::nullopt;

@@ -115,7 +115,7 @@ tile.func @gathered(%p: !tile.ptr<f32>, %ld: i32) {
     %four = arith.constant dense<4> : tensor<128xi32>
     %w = tile.rem_int signed %r, %four : tensor<128xi32>
     %pw = tile.addptr %ps, %w : tensor<128x!tile.ptr<f32>>, tensor<128xi32>
-    // expected-remark @below {{load: gathered along dimension 0: contiguous runs of 4 elements are shorter than a strip}}
+    // expected-remark @below {{load: sub-strips: runs of 4 neighbours along dimension 0: no stride is known from run to run}}
     %v = tile.load %pw : tensor<128x!tile.ptr<f32>>
     %s1 = arith.addf %x, %y : tensor<128xf32>
     %s2 = arith.addf %z, %v : tensor<128xf32>

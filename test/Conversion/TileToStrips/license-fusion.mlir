@@ -203,3 +203,66 @@ tile.func @moved(%p: !tile.ptr<f32>) {
   }
   tile.return
 }
+
+// -----
+
+// Where no range can be told there is one version, which is as fast as there is a way. What says
+// where another load's elements lie is loaded with these, and not kept.
+
+// CHECK-LABEL: @chosen_elements
+// CHECK-NOT:     strips.unroll
+// CHECK:         %[[KEPT:.*]] = strips.scratch 0 : memref<64xf32>
+// CHECK-NEXT:    strips.group [64] {
+// CHECK:           %[[INDEX:.*]] = tile.load
+// CHECK:           %[[THERE:.*]] = tile.addptr %{{.*}}, %[[INDEX]]
+// CHECK:           %[[X:.*]] = tile.load %[[THERE]]
+// CHECK:           strips.write %[[X]], %[[KEPT]]
+// CHECK:         strips.group [64] {
+// CHECK-NOT:       tile.load
+// CHECK:           strips.read %[[KEPT]]
+// CHECK:           tile.store
+// CHECK-NOT:     strips.group
+tile.func @chosen_elements(%i: !tile.ptr<i32>, %p: !tile.ptr<f32>, %q: !tile.ptr<f32>) {
+  strips.group [64] {
+    %r = tile.range 0 to 64 : tensor<64xi32>
+    %is = tile.splat %i : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+    %ip = tile.addptr %is, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+    %index = tile.load %ip : tensor<64x!tile.ptr<i32>>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+    %pp = tile.addptr %ps, %index : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    %x = tile.load %pp : tensor<64x!tile.ptr<f32>>
+    %qs = tile.splat %q : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+    %qp = tile.addptr %qs, %r : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    tile.store %qp, %x : tensor<64x!tile.ptr<f32>>
+    strips.yield
+  }
+  tile.return
+}
+
+// -----
+
+// What is stored, too, and what several others need that are no cheaper, is loaded once.
+
+// CHECK-LABEL: @stored_indices
+// CHECK-COUNT-3: strips.scratch {{.*}} : memref<64x
+// CHECK-NOT:     strips.scratch
+tile.func @stored_indices(%i: !tile.ptr<i32>, %p: !tile.ptr<i32>, %q: !tile.ptr<i32>) {
+  strips.group [64] {
+    %r = tile.range 0 to 64 : tensor<64xi32>
+    %is = tile.splat %i : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+    %ip = tile.addptr %is, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+    %first = tile.load %ip : tensor<64x!tile.ptr<i32>>
+    %ifp = tile.addptr %is, %first : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+    %index = tile.load %ifp : tensor<64x!tile.ptr<i32>>
+    %ps = tile.splat %p : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+    %pp = tile.addptr %ps, %index : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+    %x = tile.load %pp : tensor<64x!tile.ptr<i32>>
+    %iip = tile.addptr %is, %index : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+    %y = tile.load %iip : tensor<64x!tile.ptr<i32>>
+    %qs = tile.splat %q : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+    %qp = tile.addptr %qs, %x : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+    tile.store %qp, %y : tensor<64x!tile.ptr<i32>>
+    strips.yield
+  }
+  tile.return
+}

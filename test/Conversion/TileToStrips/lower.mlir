@@ -420,3 +420,22 @@ tile.func @reshaped_rows() {
   }
   tile.return
 }
+
+// -----
+
+// A vector is divided by a constant as LLVM does that best, and not in floating point.
+
+// CHECK-LABEL: @divided
+// CHECK:         arith.divsi %{{.*}}, %{{.*}} : vector<16xi32>
+// CHECK-NOT:     arith.divf
+tile.func @divided() {
+  %x = strips.scratch 0 : memref<16xi32>
+  strips.group [16] {
+    %a = strips.read %x : memref<16xi32> -> tensor<16xi32>
+    %seven = arith.constant dense<7> : tensor<16xi32>
+    %b = tile.rem_int signed %a, %seven : tensor<16xi32>
+    strips.write %b, %x : tensor<16xi32>, memref<16xi32>
+    strips.yield
+  }
+  tile.return
+}

@@ -118,3 +118,36 @@ tile.func @branch(%c: i1) {
   }
   tile.return
 }
+
+// -----
+
+// What is known of the runs of indices goes with them: a buffer would not tell.
+
+// CHECK-LABEL: @indices
+// CHECK:         scf.for
+// CHECK:           %[[READ:.*]] = strips.read
+// CHECK-NEXT:      %[[INDEX:.*]] = tile.hint %[[READ]] {constancy = array<i64: 8>, contiguity = array<i64: 1>, divisibility = array<i64: 1>}
+// CHECK:           tile.addptr %{{.*}}, %[[INDEX]]
+tile.func @indices(%i: !tile.ptr<i32>, %p: !tile.ptr<f32>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %index = strips.group [64] -> tensor<64xi32> {
+    %r = tile.range 0 to 64 : tensor<64xi32>
+    %eight = arith.constant dense<8> : tensor<64xi32>
+    %r8 = tile.div_int signed %r, %eight : tensor<64xi32>
+    %is = tile.splat %i : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+    %ip = tile.addptr %is, %r8 : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+    %x = tile.load %ip : tensor<64x!tile.ptr<i32>>
+    strips.yield %x : tensor<64xi32>
+  }
+  scf.for %k = %c0 to %n step %c1 : i32 {
+    strips.group [64] {
+      %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+      %pp = tile.addptr %ps, %index : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+      %x = tile.load %pp : tensor<64x!tile.ptr<f32>>
+      tile.store %pp, %x : tensor<64x!tile.ptr<f32>>
+      strips.yield
+    }
+  }
+  tile.return
+}
