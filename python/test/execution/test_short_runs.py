@@ -5,6 +5,8 @@ that take runs as wholes and masks that do not; and gathers by offsets of 32 and
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -235,3 +237,26 @@ def test_bases_and_offsets(run, rng, dtype, index, wide):
     rows = np.array([row], "int64")
     run(by_offsets, (1,), x, rows, chosen, out, base, FIRST=first, WIDE=wide)
     np.testing.assert_array_equal(out, want)
+
+
+@tessera.jit
+def gather_by(x_ptr, index_ptr, out_ptr):
+    i = tl.program_id(0) * 64 + tl.arange(0, 64)
+    tl.store(out_ptr + i, tl.load(x_ptr + tl.load(index_ptr + i)))
+
+
+def test_offsets_of_32_bits_take_one_instruction():
+    """The machine extends them, scales them and adds the base."""
+    signature = {"x_ptr": "*fp32", "index_ptr": "*i32", "out_ptr": "*fp32"}
+    asm = tessera.compile(gather_by, signature=signature, cpu="x86-64-v4").stages["asm"]
+    assert re.search(r"vgatherdps\s+\(%r\w+,%zmm\d+,4\)", asm)
+    assert "vgatherqps" not in asm and "vpmovsxdq" not in asm
+
+
+@pytest.mark.parametrize("cpu", ["x86-64-v4", "x86-64-v3", "x86-64"])
+def test_runs_are_no_gathers(cpu):
+    signature = {"x_ptr": "*fp32", "out_ptr": "*fp32"}
+    constexprs = {"RUN": 8, "STRIDE": 64, "SIZE": 128}
+    kernel = tessera.compile(copy_runs, signature=signature, constexprs=constexprs, cpu=cpu)
+    assert "gather" not in kernel.stages["strips"]
+    assert "gather" not in kernel.stages["asm"]
