@@ -110,6 +110,9 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   manager.addPass(createLoopInvariantCodeMotionPass());
   manager.addPass(createCSEPass());
 
+  // Now one conditional holds what is loaded under one condition.
+  manager.addPass(createStripsSplitLoops());
+
   // Arithmetic that is defined for every input, in operations that are not; then floats
   // that the machine cannot compute with; then functions, which only have to exist for
   // the two wide types that are left.

@@ -13,6 +13,7 @@
 //   strips-lower            each group becomes a nest of loops over vectors
 //   strips-lower-programs   kernels become functions that run a range of programs
 //   strips-lower-windows    threads add to copies of their own first
+//   strips-split-loops      rows within bounds need no conditional each
 //   strips-expand-total-arith, strips-expand-math, strips-legalize-floats
 //                           what the machine has no instruction for
 //
@@ -308,6 +309,31 @@ def StripsLowerDot : Pass<"strips-lower-dot"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect"];
+}
+
+def StripsSplitLoops : Pass<"strips-split-loops"> {
+  let summary = "Splits loops over rows where a bound ends them";
+  let description = [{
+    An innermost loop of constant length that carries values, and all of whose
+    conditionals ask whether what counts up with it is below one bound, becomes two:
+    one for the turns for which it is, four at a time, and one for those after it.
+    What counts up is taken not to wrap.
+
+    ```mlir
+    %s = scf.for %i = %c0 to %c16 step %c1 iter_args(%t = %zero) -> (f32) {
+      %row = arith.addi %first, %i : index
+      %in = arith.cmpi slt, %row, %n : index
+      %x = scf.if %in -> (f32) { yield load } else { yield %zero }
+      ...
+    }
+    ```
+    becomes
+    ```mlir
+    %r = scf.for %i = %c0 to %end step %c1 iter_args(%t = %zero) { %x = load; ... }
+    %s = scf.for %i = %end to %c16 step %c1 iter_args(%t = %r) { %x = %zero; ... }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
 def StripsExpandTotalArith : Pass<"strips-expand-total-arith"> {

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// strips-split-loops: a loop that asks at each turn whether its row is still within bounds
+// becomes one for the rows that are, and one for the others.
+//
+// Masks along a dimension of strips are taken care of where its loop is written. Along others
+// they are conditionals: rows of a matrix that is summed up over its columns, say. There a
+// conditional for each row of four vectors costs a fourth of the speed (docs/Notebook.md), by
+// what it is to predict, not by what it is to execute.
+//
+//     for i in 0..16 { x = if first + i < n then load i else 0; ... }
+//
+//     end = number of rows from `first` to n, at most 16
+//     for i in 0..end { x = load i; ... }      four a turn
+//     for i in end..16 { x = 0; ... }
+//
+// Only loops that carry something are split, sums and the like: the next turn waits for
+// nothing else there.
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/Utils/Utils.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "tessera/Conversion/TileToStrips/Passes.h"
+#include "tessera/Dialect/Strips/IR/Strips.h"
+
+using namespace mlir;
+
+namespace tessera {
+#define GEN_PASS_DEF_STRIPSSPLITLOOPS
+#include "tessera/Conversion/TileToStrips/Passes.h.inc"
+
+namespace {
+
+/// One loop, which is split if all of its conditionals end at one turn.
+class LoopSplitter {
+public:
+  explicit LoopSplitter(scf::ForOp loop) : loop(loop), builder(loop), loc(loop.getLoc()) {}
+
+  void run();
+
+private:
+  bool isInnermostOfConstantLength();
+  bool findCondition();
+  bool countsUp(Value value);
+  Value buildFirst(Value value);
+  Value buildEnd();
+
+  scf::ForOp loop;
+  OpBuilder builder;
+  Location loc;
+  int64_t length = 0;
+  arith::CmpIOp condition;
+  bool isSwapped = false; ///< the turn's number is on the right
+};
+
+bool LoopSplitter::isInnermostOfConstantLength() {
+  // Shorter loops are unrolled anyway, longer bodies have other things to wait for.
+  constexpr int64_t kShortest = 4, kMostOps = 96;
+  auto begin = getConstantIntValue(loop.getLowerBound());
+  auto end = getConstantIntValue(loop.getUpperBound());
+  auto step = getConstantIntValue(loop.getStep());
+  if (!begin || !end || !step || *begin != 0 || *step != 1 || *end < kShortest ||
+      loop.getNumResults() == 0)
+    return false;
+  length = *end;
+  int64_t ops = 0;
+  WalkResult plain = loop.getBody()->walk([&](Operation *op) {
+    bool isPlain = op->getNumRegions() == 0 || isa<scf::IfOp>(op);
+    return isPlain && ++ops <= kMostOps ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return !plain.wasInterrupted();
+}
+
+/// Whether a value is the turn's number and what the loop does not change.
+bool LoopSplitter::countsUp(Value value) {
+  if (value == loop.getInductionVar())
+    return true;
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getParentOp() != loop)
+    return false;
+  if (isa<arith::IndexCastOp, arith::ExtSIOp>(op))
+    return countsUp(op->getOperand(0));
+  if (auto sum = dyn_cast<arith::AddIOp>(op)) {
+    if (loop.isDefinedOutsideOfLoop(sum.getLhs()))
+      return countsUp(sum.getRhs());
+    return loop.isDefinedOutsideOfLoop(sum.getRhs()) && countsUp(sum.getLhs());
+  }
+  return false;
+}
+
+bool LoopSplitter::findCondition() {
+  for (auto conditional : loop.getBody()->getOps<scf::IfOp>()) {
+    auto compare = conditional.getCondition().getDefiningOp<arith::CmpIOp>();
+    if (!compare || (condition && compare != condition))
+      return false;
+    condition = compare;
+  }
+  if (!condition || condition->getParentOp() != loop)
+    return false;
+  using Predicate = arith::CmpIPredicate;
+  Predicate predicate = condition.getPredicate();
+  isSwapped = predicate == Predicate::sgt || predicate == Predicate::sge;
+  if (!isSwapped && predicate != Predicate::slt && predicate != Predicate::sle)
+    return false;
+  Value left = isSwapped ? condition.getRhs() : condition.getLhs();
+  Value right = isSwapped ? condition.getLhs() : condition.getRhs();
+  constexpr unsigned kLeastBits = 32; // hold a loop's length
+  bool isWide = right.getType().isIndex() || right.getType().getIntOrFloatBitWidth() >= kLeastBits;
+  return isWide && loop.isDefinedOutsideOfLoop(right) && countsUp(left);
+}
+
+/// What a value that counts up is at the first turn, computed before the loop.
+Value LoopSplitter::buildFirst(Value value) {
+  if (value == loop.getInductionVar())
+    return loop.getLowerBound();
+  Operation *op = value.getDefiningOp();
+  if (auto sum = dyn_cast<arith::AddIOp>(op)) {
+    bool isLeft = loop.isDefinedOutsideOfLoop(sum.getLhs());
+    Value other = isLeft ? sum.getLhs() : sum.getRhs();
+    Value first = buildFirst(isLeft ? sum.getRhs() : sum.getLhs());
+    return arith::AddIOp::create(builder, loc, other, first);
+  }
+  IRMapping mapping;
+  mapping.map(op->getOperand(0), buildFirst(op->getOperand(0)));
+  return builder.clone(*op, mapping)->getResult(0);
+}
+
+/// How many turns the condition holds for, with nothing that could wrap.
+Value LoopSplitter::buildEnd() {
+  using Predicate = arith::CmpIPredicate;
+  Value first = buildFirst(isSwapped ? condition.getRhs() : condition.getLhs());
+  Value bound = isSwapped ? condition.getLhs() : condition.getRhs();
+  Predicate predicate = condition.getPredicate();
+  bool isInclusive = predicate == Predicate::sle || predicate == Predicate::sge;
+  Value holds = isSwapped ? arith::CmpIOp::create(builder, loc, predicate, bound, first)
+                          : arith::CmpIOp::create(builder, loc, predicate, first, bound);
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(first.getType(), value));
+  };
+  Value turns = arith::SubIOp::create(builder, loc, bound, first);
+  turns = arith::MinUIOp::create(builder, loc, turns, constant(length - isInclusive));
+  if (isInclusive)
+    turns = arith::AddIOp::create(builder, loc, turns, constant(1));
+  turns = arith::SelectOp::create(builder, loc, holds, turns, constant(0));
+  Type type = loop.getUpperBound().getType();
+  if (turns.getType() == type)
+    return turns;
+  if (isa<IndexType>(type) || isa<IndexType>(turns.getType()))
+    return arith::IndexCastOp::create(builder, loc, type, turns);
+  if (turns.getType().getIntOrFloatBitWidth() > type.getIntOrFloatBitWidth())
+    return arith::TruncIOp::create(builder, loc, type, turns);
+  return arith::ExtUIOp::create(builder, loc, type, turns);
+}
+
+void LoopSplitter::run() {
+  constexpr uint64_t kTurns = 4;
+  if (!isInnermostOfConstantLength() || !findCondition())
+    return;
+  Value end = buildEnd();
+  auto within = cast<scf::ForOp>(builder.clone(*loop));
+  within.setUpperBound(end);
+  loop.setLowerBound(end);
+  loop.getInitArgsMutable().assign(within.getResults());
+  // The conditionals go by the way, when constants are folded.
+  auto settle = [&](scf::ForOp half, bool holds) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(half.getBody());
+    Value known = arith::ConstantIntOp::create(builder, loc, holds, 1);
+    for (auto conditional : half.getBody()->getOps<scf::IfOp>())
+      conditional.getConditionMutable().assign(known);
+  };
+  settle(within, true);
+  settle(loop, false);
+  (void)loopUnrollByFactor(within, kTurns);
+}
+
+struct StripsSplitLoops : impl::StripsSplitLoopsBase<StripsSplitLoops> {
+  using StripsSplitLoopsBase::StripsSplitLoopsBase;
+
+  void runOnOperation() override {
+    SmallVector<scf::ForOp> loops;
+    getOperation()->walk([&](scf::ForOp loop) { loops.push_back(loop); });
+    for (scf::ForOp loop : loops)
+      LoopSplitter(loop).run();
+  }
+};
+
+} // namespace
+} // namespace tessera
