@@ -25,7 +25,7 @@ class CUDACompilation : public Compilation {
 public:
   explicit CUDACompilation(const CompileOptions &options)
       : Compilation(options, kCUDAStages), target(NVPTXTarget::get(options.arch)),
-        machine(target.createTargetMachine()) {
+        machine(target.takeTargetMachine()) {
     metadata.arch = target.arch;
     metadata.capability = target.capability;
     metadata.numWarps = options.numWarps;
@@ -41,7 +41,7 @@ private:
   void readRegisters(const PtxasResult &assembled);
 
   NVPTXTarget target;
-  std::unique_ptr<llvm::TargetMachine> machine;
+  Kept<llvm::TargetMachine>::Owner machine;
   std::optional<EarlyPtxas> early;
 };
 

@@ -54,6 +54,10 @@ std::unique_ptr<CompiledKernel> Compilation::compileText(llvm::StringRef text,
 void Compilation::lowerTile(ModuleOp module) {
   metadata.name = selectKernel(module, options.entry);
   lower(module, "tile", [](OpPassManager &) {});
+  // Only LLVM knows whether assembly fits its operands, and who edits stages makes mistakes.
+  hasForeignCode =
+      !options.overrideDir.empty() || options.startStage != "tile" ||
+      module.walk([](tile::InlineAsmOp) { return WalkResult::interrupt(); }).wasInterrupted();
   if (auto kernel = module.lookupSymbol<tile::FuncOp>(metadata.name))
     setKernelArguments(module, describeArguments(kernel));
   lower(module, "tile-opt", buildTilePipeline);
@@ -106,7 +110,12 @@ void Compilation::replaceByOverride(ModuleOp module, llvm::StringRef stage) {
 }
 
 std::unique_ptr<llvm::Module> Compilation::translate(ModuleOp module) {
-  std::unique_ptr<llvm::Module> code = translateToLLVMIR(module, llvmContext);
+#ifdef NDEBUG
+  bool verify = hasForeignCode;
+#else
+  bool verify = true;
+#endif
+  std::unique_ptr<llvm::Module> code = translateToLLVMIR(module, llvmContext, verify);
   writeKernelMetadata(*code, metadata);
   llvm::Function *function = code->getFunction(metadata.name);
   if (!function || function->isDeclaration())

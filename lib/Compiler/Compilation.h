@@ -63,6 +63,7 @@ protected:
 private:
   void replaceByOverride(mlir::ModuleOp module, llvm::StringRef stage);
 
+  bool hasForeignCode = true; ///< such that may not be valid
   std::string llvmErrors;
   std::chrono::steady_clock::time_point lastTime = std::chrono::steady_clock::now();
 };

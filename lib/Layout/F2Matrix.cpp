@@ -3,6 +3,7 @@
 #include "tessera/Layout/F2Matrix.h"
 
 #include "llvm/ADT/bit.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace llvm;
 
@@ -43,9 +44,8 @@ unsigned Span::rank() const { return llvm::popcount(pivots); }
 
 uint64_t apply(ArrayRef<uint64_t> columns, uint64_t x) {
   uint64_t result = 0;
-  for (auto [index, column] : llvm::enumerate(columns))
-    if (x >> index & 1)
-      result ^= column;
+  for (x &= maskTrailingOnes<uint64_t>(columns.size()); x; x &= x - 1)
+    result ^= columns[llvm::countr_zero(x)];
   return result;
 }
 

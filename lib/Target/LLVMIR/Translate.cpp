@@ -16,8 +16,10 @@
 using namespace llvm;
 using namespace tessera;
 
-std::unique_ptr<Module> tessera::translateToLLVMIR(mlir::ModuleOp module, LLVMContext &context) {
-  std::unique_ptr<Module> result = mlir::translateModuleToLLVMIR(module, context, "kernel");
+std::unique_ptr<Module> tessera::translateToLLVMIR(mlir::ModuleOp module, LLVMContext &context,
+                                                   bool verify) {
+  std::unique_ptr<Module> result =
+      mlir::translateModuleToLLVMIR(module, context, "kernel", /*disableVerification=*/!verify);
   if (!result)
     throw InternalError("cannot translate the module to LLVM IR");
   return result;

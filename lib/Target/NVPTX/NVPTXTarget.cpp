@@ -68,6 +68,10 @@ std::unique_ptr<TargetMachine> NVPTXTarget::createTargetMachine() const {
                                   Reloc::PIC_, std::nullopt, CodeGenOptLevel::Aggressive));
 }
 
+Kept<TargetMachine>::Owner NVPTXTarget::takeTargetMachine() const {
+  return Kept<TargetMachine>::take(arch, [&] { return createTargetMachine(); });
+}
+
 //===----------------------------------------------------------------------===//
 // Convergence
 //===----------------------------------------------------------------------===//
@@ -200,9 +204,9 @@ void tessera::optimizeForNVPTX(Module &module, TargetMachine &machine) {
   // in a text, instcombine ends the process where one iteration was not enough.
   constexpr StringLiteral pipeline =
       "nvvm-reflect,always-inline,inline,"
-      "function(sroa<modify-cfg>,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,"
-      "loop-mssa(loop-rotate,licm),loop(indvars),gvn,instcombine<no-verify-fixpoint>,simplifycfg,"
-      "adce),"
+      "function(sroa<modify-cfg>,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,"
+      "loop-mssa(loop-rotate,licm),loop(indvars),early-cse,instcombine<no-verify-fixpoint>,"
+      "simplifycfg,adce),"
       "globaldce";
   ModulePassManager passes;
   if (Error error = builder.parsePassPipeline(passes, pipeline))

@@ -63,8 +63,10 @@ class Session:
 
     def __init__(self, module: Any, builder: Any, debug: bool) -> None:
         self.module = module
-        self.builder = builder
         self.debug = debug
+        self.place: Optional[tuple[str, int, int]] = None
+        """The place that is visited, while the builder does not know of it yet."""
+        self._builder = builder
         self.walkers: list[Any] = []
         """The functions being visited, the kernel first."""
         self.printed: list[tuple[str, Any]] = []
@@ -73,6 +75,14 @@ class Session:
         self.dependencies: dict[JITCallable, None] = {}
         self.noinline_functions: dict[Any, NoinlineFunction] = {}
         self.noinline_names: dict[str, int] = {}
+
+    @property
+    def builder(self) -> Any:
+        """The builder, which is told of places only where something is built."""
+        if self.place is not None:
+            self._builder.set_location(*self.place)
+            self.place = None
+        return self._builder
 
     def print(self, text: str, file: Any) -> None:
         """Prints when the compilation has succeeded or failed (see `mark`)."""
@@ -185,7 +195,7 @@ def _build_kernel(session: Session, fn: JITCallable, args: Sequence[ArgSpec]) ->
     params = fn.params
     check_signature(fn)
     values = list(_value_specs(args))
-    session.builder.set_location(fn.file, fn.tree.lineno, fn.tree.col_offset + 1)
+    session.place = fn.file, fn.tree.lineno, fn.tree.col_offset + 1
     handles = session.builder.call(
         "begin_function",
         fn.__name__,

@@ -56,9 +56,7 @@ class WalkerState:
         self.node = node
         line = getattr(node, "lineno", None)
         if line is not None:
-            self.session.builder.set_location(
-                self.file, line, node.col_offset + 1  # type: ignore[attr-defined]
-            )
+            self.session.place = self.file, line, node.col_offset + 1  # type: ignore[attr-defined]
 
     @contextmanager
     def reporting(self) -> Iterator[None]:

@@ -207,7 +207,7 @@ def test_what_spills_is_given_room_for_one_program_less():
 
 def test_what_spills_by_the_choice_of_ptxas_is_given_room():
     """Of its own, ptxas aims at 96 registers, so that five programs fit, and spills two."""
-    kernel = build_decoded(e3m4, 1, "sm_80", rows=32)
+    kernel = build_decoded(signed_nibbles, 2, "sm_80", rows=32, inner=128)
     assert "minnctapersm" not in kernel.asm["ptx"]
     assert kernel.n_spills == 0 and 96 < kernel.n_regs <= 128
 
@@ -248,9 +248,12 @@ def build_attention(d: int, causal: bool) -> Any:
     )  # fmt: skip
 
 
-def build_decoded(decode: Any, per_byte: int, target: str = "sm_90a", rows: int = 128) -> Any:
+def build_decoded(
+    decode: Any, per_byte: int, target: str = "sm_90a", rows: int = 128, inner: int = 64
+) -> Any:
     signature = {"a_ptr": "*fp16:16", "w_ptr": "*u8:16", "c_ptr": "*fp32:16", "K": "i32:16"}
-    meta = {"DECODE": decode, "PER_BYTE": per_byte, "SCALE": 0.5, "BM": rows, "BN": 128, "BK": 64}
+    meta = {"DECODE": decode, "PER_BYTE": per_byte, "SCALE": 0.5, "BM": rows, "BN": 128}
+    meta["BK"] = inner
     return tessera.compile(
         decoded_matmul, signature, constexprs=meta, target=target, num_warps=max(4, rows // 16),
         num_stages=3,

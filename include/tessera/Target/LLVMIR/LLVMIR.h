@@ -19,8 +19,10 @@ class TargetMachine;
 
 namespace tessera {
 
-/// Throws InternalError if something in the module has no translation.
-std::unique_ptr<llvm::Module> translateToLLVMIR(mlir::ModuleOp module, llvm::LLVMContext &context);
+/// Throws InternalError if something in the module has no translation or, if asked to `verify`,
+/// is no valid LLVM IR.
+std::unique_ptr<llvm::Module> translateToLLVMIR(mlir::ModuleOp module, llvm::LLVMContext &context,
+                                                bool verify = true);
 
 /// Throws UserError (E062) with the place if the text is no valid LLVM IR: only a file
 /// that a user has edited is ever read.

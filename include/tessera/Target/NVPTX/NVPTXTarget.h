@@ -13,6 +13,7 @@
 #ifndef TESSERA_TARGET_NVPTX_NVPTXTARGET_H
 #define TESSERA_TARGET_NVPTX_NVPTXTARGET_H
 
+#include "tessera/Support/Kept.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <memory>
@@ -35,6 +36,8 @@ struct NVPTXTarget {
   static NVPTXTarget get(llvm::StringRef arch);
 
   std::unique_ptr<llvm::TargetMachine> createTargetMachine() const;
+  /// A code generator that this thread may have used before.
+  Kept<llvm::TargetMachine>::Owner takeTargetMachine() const;
   llvm::StringRef getTriple() const { return "nvptx64-nvidia-cuda"; }
 };
 
