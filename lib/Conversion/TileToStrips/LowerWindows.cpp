@@ -199,13 +199,12 @@ struct StripsLowerWindows : impl::StripsLowerWindowsBase<StripsLowerWindows> {
     DominanceInfo dominance(func);
     // What two atomics add to one array goes to one copy of it.
     DenseMap<std::pair<Value, Type>, SmallVector<Value>> known;
-    constexpr size_t kMost = 4;
     for (strips::WindowOp window : windows) {
       scf::ForOp programs = getPrograms(window);
       bool isKnownBefore =
           programs && dominance.properlyDominates(window.getBase(), programs.getOperation());
       auto results = known.find({window.getBase(), window.getElement()});
-      if (isKnownBefore && results == known.end() && known.size() < kMost) {
+      if (isKnownBefore && results == known.end() && known.size() < strips::kMostWindows) {
         WindowLowering lowering(window, programs, func.getArgument(3), end, *machine);
         results = known.insert({{window.getBase(), window.getElement()}, lowering.run()}).first;
         end += strips::kWindowBytes + kLine;

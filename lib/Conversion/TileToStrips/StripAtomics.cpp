@@ -115,10 +115,22 @@ struct Window {
   Value base, bytes, memory;
 };
 
+/// Whether the kernel has a window of this array, or room for another one.
+bool hasRoom(tile::AtomicRMWOp atomic) {
+  using Array = std::pair<Value, Type>;
+  Array own{getSharedBase(atomic), getElementTypeOrSelf(atomic.getValue().getType())};
+  DenseSet<Array> arrays;
+  atomic->getParentOfType<tile::FuncOp>().walk([&](strips::WindowOp window) {
+    auto base = window.getBase().getDefiningOp<tile::PtrToIntOp>();
+    arrays.insert({base ? base.getSource() : window.getBase(), window.getElement()});
+  });
+  return arrays.contains(own) || arrays.size() < strips::kMostWindows;
+}
+
 bool hasWindow(tile::AtomicRMWOp atomic, const StripOptions &options) {
   // In another order floats have another sum.
   bool mayReorder = !options.deterministic || atomic.getKind() == tile::AtomicKind::Add;
-  return mayReorder && getSharedBase(atomic);
+  return mayReorder && getSharedBase(atomic) && hasRoom(atomic);
 }
 
 Window openWindow(StripEmitter &emitter, tile::AtomicRMWOp atomic) {
@@ -134,6 +146,9 @@ Window openWindow(StripEmitter &emitter, tile::AtomicRMWOp atomic) {
 std::string describeNoSums(tile::AtomicRMWOp atomic) {
   if (auto why = atomic->getAttrOfType<StringAttr>(kNoBinsName))
     return why.str();
+  if (getSharedBase(atomic) && !hasRoom(atomic))
+    return "no copy of the array for a thread, since it has " +
+           std::to_string(strips::kMostWindows) + " of others";
   return isa<FloatType>(getElementTypeOrSelf(atomic.getValue().getType()))
              ? "with `deterministic` sums keep their order"
              : "the machine swaps no two elements at once";
@@ -663,6 +678,14 @@ void WindowNest::emitStrip(IndexTuple index) {
   }
   emitter.endIf();
   emitter.beginIf(outside);
+  // A locked instruction waits for its line alone: all of them are asked for first.
+  auto ptr = LLVM::LLVMPointerType::get(atomic.getContext());
+  for (int64_t lane = 0; lanes > 1 && lane < lanes; ++lane) {
+    OpBuilder &no = emitter.atEnd();
+    Value place = vector::ExtractOp::create(no, loc, address, lane);
+    place = LLVM::IntToPtrOp::create(no, loc, ptr, place);
+    LLVM::Prefetch::create(no, loc, place, /*rw=*/1, /*hint=*/3, /*cache=*/1);
+  }
   emitElements(index);
   emitter.endIf();
 }

@@ -124,3 +124,36 @@ tile.func @of_each_program(%p: !tile.ptr<i32>, %v: i32) {
   %old = tile.atomic_rmw add, relaxed, gpu, %p1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   tile.return
 }
+
+// -----
+
+// A thread has copies of four arrays. What else is added to one of them goes there, too.
+tile.func @five_arrays(%a: !tile.ptr<i32>, %b: !tile.ptr<i32>, %c: !tile.ptr<i32>, %d: !tile.ptr<i32>, %e: !tile.ptr<i32>, %v: i32) {
+  %r = tile.range 0 to 64 : tensor<64xi32>
+  %value = tile.splat %v : i32 -> tensor<64xi32>
+  %a0 = tile.splat %a : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %a1 = tile.addptr %a0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  // expected-remark @below {{atomic: in the thread's own copy of the first 256 KiB at most}}
+  %a2 = tile.atomic_rmw add, relaxed, gpu, %a1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
+  %b0 = tile.splat %b : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %b1 = tile.addptr %b0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  // expected-remark @below {{atomic: in the thread's own copy of the first 256 KiB at most}}
+  %b2 = tile.atomic_rmw add, relaxed, gpu, %b1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
+  %c0 = tile.splat %c : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %c1 = tile.addptr %c0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  // expected-remark @below {{atomic: in the thread's own copy of the first 256 KiB at most}}
+  %c2 = tile.atomic_rmw add, relaxed, gpu, %c1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
+  %d0 = tile.splat %d : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %d1 = tile.addptr %d0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  // expected-remark @below {{atomic: in the thread's own copy of the first 256 KiB at most}}
+  %d2 = tile.atomic_rmw add, relaxed, gpu, %d1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
+  %e0 = tile.splat %e : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %e1 = tile.addptr %e0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  // expected-remark @below {{atomic: 4 elements along dimension 0 at a time, by one locked instruction where they are aligned; no copy of the array for a thread, since it has 4 of others}}
+  %e2 = tile.atomic_rmw add, relaxed, gpu, %e1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
+  %aagain0 = tile.splat %a : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %aagain1 = tile.addptr %aagain0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  // expected-remark @below {{atomic: in the thread's own copy of the first 256 KiB at most}}
+  %aagain2 = tile.atomic_rmw add, relaxed, gpu, %aagain1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
+  tile.return
+}

@@ -19,6 +19,8 @@ mlir::MemRefType getBufferType(mlir::RankedTensorType tile);
 
 /// The most bytes that a `strips.window` has; behind them there are 64 to be written at will.
 inline constexpr int64_t kWindowBytes = 256 << 10;
+/// The most arrays that a kernel has windows of.
+inline constexpr size_t kMostWindows = 4;
 
 } // namespace tessera::strips
 
