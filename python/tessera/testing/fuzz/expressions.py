@@ -110,6 +110,8 @@ class Expressions:
                     f"({place} * 2 + 1)",
                     f"({place} // 2)",
                     _column_major(shape),
+                    self._in_runs(place),
+                    self._in_runs(place),
                 )
             )
         # Every input is a power of two long: any integer names one of its elements.
@@ -127,9 +129,20 @@ class Expressions:
                     mask += f", other={self.rng.choice('0123')}"
             elif shape and self.rng.random() < 0.3:
                 mask = f", mask={offsets(shape)} < n * {self.rng.choice((3, 7, 16))}"
+            elif shape and self.rng.random() < 0.1:
+                run = self.rng.choice((2, 4, 8))
+                mask = f", mask={offsets(shape)} // {run} % 3 != 0, other=2"
             self._loading = False
         text = f"tl.load({array.name} + pid * {size} + ({place} & {size - 1}){mask})"
         return Expression(text, array.dtype, shape, tuple(operands))
+
+    def _in_runs(self, place: str) -> str:
+        """Neighbours, or one element over and over, in aligned runs that lie apart."""
+        run = self.rng.choice((2, 4, 8, 16))
+        apart = self.rng.choice((0, 1, run, run + 3, 64))
+        if self.rng.random() < 0.3:
+            return f"({place} // {run} * {apart + 1})"
+        return f"({place} // {run} * {apart} + {place} % {run})"
 
     def cast(self, x: Expression, dtype: str) -> Expression:
         """`x` as another dtype; a bool is what differs from 0."""

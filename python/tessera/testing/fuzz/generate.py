@@ -192,9 +192,14 @@ class _Generator:
         place = offsets(value.shape)
         if value.shape and self.rng.random() < 0.2:
             place = f"({size - 1} - {place})"
+        elif value.shape and size % 16 == 0 and self.rng.random() < 0.2:
+            run = self.rng.choice((2, 4, 8))
+            place = f"(({place} // {run} ^ 1) * {run} + {place} % {run})"
         mask = ""
         if value.shape and self.rng.random() < 0.3:
             mask = f", mask={offsets(value.shape)} < n * {self.rng.choice((3, 7, 16))}"
+        elif value.shape and self.rng.random() < 0.1:
+            mask = f", mask={offsets(value.shape)} // {self.rng.choice((2, 4, 8))} % 3 != 1"
         address = f"{output.name} + pid * {size}" + (f" + {place}" if place else "")
         body.append(_store(output, f"tl.store({address}, {{0}}{mask})", _read(value)))
         return output
