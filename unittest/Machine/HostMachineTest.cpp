@@ -32,6 +32,7 @@ TEST(HostMachineTest, EveryRowIsComplete) {
     EXPECT_GT(row.loads, 0);
     EXPECT_GT(row.latency, 0u);
     EXPECT_GT(row.gatherCost, 0);
+    EXPECT_GT(row.runCost, 0);
     EXPECT_GE(row.strips, 1u);
     for (const CacheLevel &level : {row.l1, row.l2})
       EXPECT_EQ(level.bytes % (level.ways * HostMachine::kLineBytes), 0);
