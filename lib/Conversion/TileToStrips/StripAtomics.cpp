@@ -678,14 +678,6 @@ void WindowNest::emitStrip(IndexTuple index) {
   }
   emitter.endIf();
   emitter.beginIf(outside);
-  // A locked instruction waits for its line alone: all of them are asked for first.
-  auto ptr = LLVM::LLVMPointerType::get(atomic.getContext());
-  for (int64_t lane = 0; lanes > 1 && lane < lanes; ++lane) {
-    OpBuilder &no = emitter.atEnd();
-    Value place = vector::ExtractOp::create(no, loc, address, lane);
-    place = LLVM::IntToPtrOp::create(no, loc, ptr, place);
-    LLVM::Prefetch::create(no, loc, place, /*rw=*/1, /*hint=*/3, /*cache=*/1);
-  }
   emitElements(index);
   emitter.endIf();
 }
