@@ -217,7 +217,12 @@ class _Generator:
         if self.rng.random() < 0.5:
             operands.append(self.make.draw(BOOL, shape, 1))
             mask = ", mask={2}"
-        text = f"tl.atomic_{kind}({output.name} + ({{1}} & 15), {{0}}{mask})"
+        place = "{1} & 15"
+        if shape and self.rng.random() < 0.5:
+            # Lanes meet in runs; in those of a row, of some rows, or of the tile.
+            run = self.rng.choice((2, 4, shape[-1], 2 * shape[-1], count(shape)))
+            place = f"{offsets(shape)} // {run} % 16"
+        text = f"tl.atomic_{kind}({output.name} + ({place}), {{0}}{mask})"
         body.append(_store(output, text, *operands))
 
     # --- Results that are only nearly the same everywhere ----------------------------------
