@@ -28,6 +28,8 @@ static uint64_t deposit(uint64_t number, uint64_t mask) {
 }
 
 static uint64_t extract(uint64_t value, uint64_t mask) {
+  if (isMask_64(mask))
+    return value & mask;
   uint64_t number = 0;
   for (unsigned bit = 0; mask; mask &= mask - 1, ++bit)
     if (value & mask & -mask)

@@ -5,9 +5,6 @@
 // Tiles stay whole for as long as possible: it is decided on tiles where they live, and
 // only the last step makes registers of single threads of them.
 
-#include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
-#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -123,9 +120,8 @@ void tessera::buildNVVMPipeline(OpPassManager &manager, const GPUPipelineOptions
 
   // Control flow on scalars is left, of which the variables of loops must not wrap.
   manager.addPass(tile::createTileEndLoopsPass());
-  manager.addPass(createSCFToControlFlowPass());
-  manager.addPass(createConvertToLLVMPass());
-  manager.addPass(createReconcileUnrealizedCastsPass());
+  manager.addPass(createConvertControlFlowToLLVM());
+  // LLVM does not look for assembly that is there twice.
   manager.addPass(createCSEPass());
   // Profilers and sanitizers show the user's lines. Directives alone: PTX with more debug
   // information than that is assembled without optimising.

@@ -312,7 +312,25 @@ private:
   /// What that instruction does (divisors whose reciprocal would be no normal number are
   /// scaled, and dividends with them), the divisor's part in a form that is built once.
   static Value divideByShared(ThreadBuilder &thread, Value lhs, Value rhs) {
-    Type f32 = lhs.getType();
+    auto [scale, reciprocal] = findReciprocal(thread, rhs);
+    if (!reciprocal)
+      std::tie(scale, reciprocal) = buildReciprocal(thread, rhs);
+    return thread.create<LLVM::FMulOp>(thread.create<LLVM::FMulOp>(lhs, scale), reciprocal);
+  }
+
+  /// The scale of a divisor and the reciprocal of their product, as built before in this block.
+  static std::pair<Value, Value> findReciprocal(ThreadBuilder &thread, Value divisor) {
+    for (Operation *user : divisor.getUsers())
+      if (auto scaled = dyn_cast<LLVM::FMulOp>(user))
+        for (Operation *next : scaled->getUsers())
+          if (isa<NVVM::RcpApproxFtzF32Op>(next) && scaled.getLhs() == divisor &&
+              next->getBlock() == thread.getBuilder().getInsertionBlock())
+            return {scaled.getRhs(), next->getResult(0)};
+    return {nullptr, nullptr};
+  }
+
+  static std::pair<Value, Value> buildReciprocal(ThreadBuilder &thread, Value rhs) {
+    Type f32 = rhs.getType();
     auto number = [&](float value) -> Value {
       return thread.create<LLVM::ConstantOp>(f32, thread.getBuilder().getF32FloatAttr(value));
     };
@@ -326,7 +344,7 @@ private:
                                 thread.select(isSmall, number(0x1p24f), number(1.0f)));
     Value reciprocal = thread.create<NVVM::RcpApproxFtzF32Op>(
         f32, thread.create<LLVM::FMulOp>(rhs, scale).getResult());
-    return thread.create<LLVM::FMulOp>(thread.create<LLVM::FMulOp>(lhs, scale), reciprocal);
+    return {scale, reciprocal};
   }
 };
 

@@ -36,7 +36,10 @@ public:
   Value constant(Type type, uint64_t bits) {
     llvm::APInt value(type.getIntOrFloatBitWidth(), bits, /*isSigned=*/false,
                       /*implicitTrunc=*/true);
-    return create<mlir::LLVM::ConstantOp>(type, mlir::IntegerAttr::get(type, value));
+    auto attribute = mlir::IntegerAttr::get(type, value);
+    if (Value known = findConstant(attribute))
+      return known;
+    return create<mlir::LLVM::ConstantOp>(type, attribute);
   }
   Value i1(bool value) { return constant(intType(1), value); }
   Value i32(uint64_t bits) { return constant(intType(32), bits); }
@@ -116,6 +119,20 @@ public:
   }
 
 private:
+  /// A constant that was built not far before. Registers one after the other are computed with
+  /// the same numbers, and each op more costs every later step some.
+  Value findConstant(mlir::IntegerAttr attribute) const {
+    constexpr unsigned kNear = 16;
+    mlir::Block::iterator place = builder.getInsertionPoint();
+    mlir::Block *block = builder.getInsertionBlock();
+    for (unsigned distance = 0; distance < kNear && place != block->begin(); ++distance) {
+      auto constant = mlir::dyn_cast<mlir::LLVM::ConstantOp>(*--place);
+      if (constant && constant.getValue() == attribute)
+        return constant;
+    }
+    return nullptr;
+  }
+
   mlir::OpBuilder &builder;
   mlir::Location loc;
 };

@@ -70,11 +70,14 @@ TargetLibraryInfoImpl makeLibraryInfo(const Triple &triple) {
 constexpr StringLiteral kNotForHosts[] = {"loop-reduce", "canon-freeze"};
 
 /// What the optimiser has done already, and what needs code that we do not have. None of them
-/// changes what ptxas makes of the benchmarks' kernels.
+/// changes what ptxas makes of the benchmarks' kernels; nor do the last two where there is one
+/// block.
 constexpr StringLiteral kNotForGPUs[] = {
-    "gvn",        "early-cse",     "nary-reassociate",      "speculative-execution", "consthoist",
-    "mergeicmps", "expand-memcmp", "load-store-vectorizer", "livedebugvalues",
+    "gvn",         "early-cse",     "nary-reassociate",      "speculative-execution", "consthoist",
+    "mergeicmps",  "expand-memcmp", "load-store-vectorizer", "livedebugvalues",       "slsr",
+    "machine-cse",
 };
+constexpr unsigned kNeededForBlocks = 2;
 
 /// The code generator's passes but for some.
 class LitePassManager : public legacy::PassManager {
@@ -98,7 +101,7 @@ std::string emit(Module &module, TargetMachine &machine, CodeGenFileType fileTyp
   raw_svector_ostream stream(bytes);
   ArrayRef<StringLiteral> without;
   if (machine.getTargetTriple().isNVPTX())
-    without = kNotForGPUs;
+    without = ArrayRef(kNotForGPUs).drop_back(isStraight(module) ? 0 : kNeededForBlocks);
   else if (machine.getOptLevel() == CodeGenOptLevel::Default)
     without = kNotForHosts;
   LitePassManager passes(without);
@@ -112,6 +115,10 @@ std::string emit(Module &module, TargetMachine &machine, CodeGenFileType fileTyp
 }
 
 } // namespace
+
+bool tessera::isStraight(const Module &module) {
+  return all_of(module, [](const Function &function) { return function.size() <= 1; });
+}
 
 void tessera::optimize(Module &module, TargetMachine &machine, OptimizationLevel level) {
   LoopAnalysisManager loops;

@@ -3,6 +3,7 @@
 #include "tessera/Target/NVPTX/NVPTXTarget.h"
 
 #include "tessera/Support/UserError.h"
+#include "tessera/Target/LLVMIR/LLVMIR.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"
@@ -202,16 +203,18 @@ void tessera::optimizeForNVPTX(Module &module, TargetMachine &machine) {
   // what is left is scalar code with structured control flow. `nvvm-reflect` settles
   // libdevice's questions first, so that the answers not taken are never optimised. Named
   // in a text, instcombine ends the process where one iteration was not enough.
-  constexpr StringLiteral pipeline =
-      "nvvm-reflect,always-inline,inline,"
-      "function(sroa<modify-cfg>,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,"
-      "loop-mssa(loop-rotate,licm),loop(indvars),early-cse,instcombine<no-verify-fixpoint>,"
-      "simplifycfg,adce),"
-      "globaldce";
-  ModulePassManager passes;
-  if (Error error = builder.parsePassPipeline(passes, pipeline))
-    throw InternalError("the NVPTX pipeline does not parse: " + toString(std::move(error)));
-  passes.run(module, modules);
+  auto run = [&](StringRef pipeline) {
+    ModulePassManager passes;
+    if (Error error = builder.parsePassPipeline(passes, pipeline))
+      throw InternalError("the NVPTX pipeline does not parse: " + toString(std::move(error)));
+    passes.run(module, modules);
+  };
+  run("nvvm-reflect,always-inline,inline,"
+      "function(sroa<modify-cfg>,early-cse,instcombine<no-verify-fixpoint>,simplifycfg)");
+  if (!isStraight(module))
+    run("function(loop-mssa(loop-rotate,licm),loop(indvars),early-cse,"
+        "instcombine<no-verify-fixpoint>,simplifycfg,adce)");
+  run("globaldce");
   // When ranges are as clear as they get.
   for (Function &function : module)
     convertNarrowIntegers(function, /*hasBFloatArithmetic=*/machine.getTargetCPU() >= "sm_90");

@@ -32,4 +32,28 @@ def ConvertTileGPUToLLVM : Pass<"convert-tilegpu-to-llvm", "::mlir::ModuleOp"> {
                            "::mlir::math::MathDialect"];
 }
 
+def ConvertControlFlowToLLVM : Pass<"convert-control-flow-to-llvm", "::mlir::ModuleOp"> {
+  let summary = "Writes loops and branches on scalars, where there are any, in the LLVM dialect";
+  let description = [{
+    What `convert-tilegpu-to-llvm` leaves: `scf` becomes blocks, and what computes on their
+    scalars is converted with them. A module in which all is of the LLVM dialect already, as
+    of most kernels without a loop, is left alone: looking through it for each of the
+    conversions takes as long as some of them do.
+
+    ```mlir
+    scf.if %holds {
+      nvvm.barrier
+    }
+    ```
+    becomes
+    ```mlir
+      llvm.cond_br %holds, ^bb1, ^bb2
+    ^bb1:
+      nvvm.barrier
+      llvm.br ^bb2
+    ^bb2:
+    ```
+  }];
+}
+
 #endif // TESSERA_CONVERSION_TILEGPUTOLLVM_PASSES_TD

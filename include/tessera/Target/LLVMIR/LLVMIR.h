@@ -29,6 +29,9 @@ std::unique_ptr<llvm::Module> translateToLLVMIR(mlir::ModuleOp module, llvm::LLV
 std::unique_ptr<llvm::Module> parseLLVMIR(llvm::StringRef text, llvm::StringRef fileName,
                                           llvm::LLVMContext &context);
 
+/// Whether no function has more than one block.
+bool isStraight(const llvm::Module &module);
+
 /// Makes every function one for the machine's CPU, with vectors of up to `vectorBits`.
 void setTarget(llvm::Module &module, llvm::TargetMachine &machine, llvm::StringRef cpu,
                llvm::StringRef features, int vectorBits);
