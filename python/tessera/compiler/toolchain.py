@@ -11,6 +11,7 @@ import importlib.util
 import os
 import re
 import shutil
+import sys
 from typing import Iterator, Sequence
 
 from tessera.settings import settings
@@ -18,6 +19,9 @@ from tessera.settings import settings
 # Where the packages for CUDA 13 and those for CUDA 12 put it, below site-packages/nvidia.
 _PTXAS = ("cu13/bin/ptxas", "cuda_nvcc/bin/ptxas")
 _LIBDEVICE = ("cu13/nvvm/libdevice/libdevice.10.bc", "cuda_nvcc/nvvm/libdevice/libdevice.10.bc")
+
+_folders: dict[tuple[str, ...], tuple[str, ...]] = {}
+"""Where the package `nvidia` lies, for one search path."""
 
 
 def find_ptxas() -> str:
@@ -74,8 +78,17 @@ def toolchain_key() -> str:
 
 
 def _packaged(names: Sequence[str]) -> Iterator[str]:
-    spec = importlib.util.find_spec("nvidia")
-    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+    # Looking for a package takes longer than for a file in it, so its folders are remembered;
+    # that there is none is not, for it may be installed.
+    path = tuple(sys.path)
+    folders = _folders.get(path)
+    if folders is None:
+        spec = importlib.util.find_spec("nvidia")
+        folders = tuple(spec.submodule_search_locations or ()) if spec is not None else ()
+        if folders:
+            _folders.clear()
+            _folders[path] = folders
+    for folder in folders:
         for name in names:
             yield os.path.join(folder, name)
 
