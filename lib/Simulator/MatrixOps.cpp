@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a warp does with small matrices: ldmatrix, stmatrix and mma.sync. Products are
-// summed in double and rounded once, which is at least as near as the machine's sums.
+// summed in double; sums of f32 are cut off as the machine's are, others rounded once, which is
+// at least as near as the machine's.
 
 #include "MatrixOps.h"
 
@@ -13,7 +14,9 @@
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 using namespace mlir;
 using namespace tessera;
@@ -68,6 +71,33 @@ uint64_t simulator::fromDouble(MatrixType type, double value) {
   default:
     llvm_unreachable("no type of sums");
   }
+}
+
+uint64_t simulator::addProducts(MatrixType type, double sum, const double *products,
+                                unsigned count) {
+  double largest = std::abs(sum), total = sum;
+  for (unsigned index = 0; index < count; ++index) {
+    largest = std::max(largest, std::abs(products[index]));
+    total += products[index];
+  }
+  constexpr double kMost = std::numeric_limits<float>::max();
+  constexpr int kLeast = std::numeric_limits<float>::min_exponent;
+  if (type != MatrixType::F32 || largest == 0 || !(largest <= kMost) || !(std::abs(total) <= kMost))
+    return fromDouble(type, total);
+  constexpr int kBits = 24, kMoreBits = 2;
+  int exponent = 0;
+  std::frexp(largest, &exponent);
+  int last = std::max(exponent, kLeast) - kBits - kMoreBits;
+  auto cut = [&](double value) { return static_cast<int64_t>(std::ldexp(value, -last)); };
+  int64_t units = cut(sum);
+  for (unsigned index = 0; index < count; ++index)
+    units += cut(products[index]);
+  // What a float does not hold of the units; the rest is one.
+  uint64_t magnitude = units < 0 ? -units : units;
+  if (unsigned width = llvm::Log2_64(magnitude | 1) + 1; width > kBits)
+    magnitude &= ~uint64_t(0) << (width - kBits);
+  double result = std::ldexp(static_cast<double>(magnitude), last);
+  return F32::store(static_cast<float>(units < 0 ? -result : result));
 }
 
 unsigned simulator::getBits(MatrixType type) {
@@ -211,10 +241,12 @@ void multiply(Warp &warp, const Instr &instr, Lanes lanes) {
     unsigned g = lane / 4, t = lane % 4;
     for (size_t at = 0; at < product.results.size(); ++at) {
       unsigned row = g + 8 * (at / 2), column = 2 * t + at % 2;
-      double sum = read(warp, product.elementsC[at], lane, product.sum);
+      std::array<double, 64> products;
       for (int64_t k = 0; k < product.k; ++k)
-        sum += a[row][k] * b[k][column];
-      warp.out(instr, at)[lane] = fromDouble(product.sum, sum);
+        products[k] = a[row][k] * b[k][column];
+      warp.out(instr, at)[lane] =
+          addProducts(product.sum, read(warp, product.elementsC[at], lane, product.sum),
+                      products.data(), product.k);
     }
   }
 }

@@ -139,12 +139,12 @@ void multiply(Warp &warp, const Instr &instr, Lanes lanes) {
 
   bool adds = warp.row(product.adds)[0] & 1;
   double sign = product.negatesA != product.negatesB ? -1 : 1;
+  std::vector<double> products(product.k);
   auto addTo = [&](double sum, unsigned row, unsigned column) {
     const double *x = &a[row * product.k], *y = &b[column * product.k];
-    double products = 0;
     for (unsigned k = 0; k < product.k; ++k)
-      products += x[k] * y[k];
-    return (adds ? sum : 0) + sign * products;
+      products[k] = sign * (x[k] * y[k]);
+    return addProducts(product.sum, adds ? sum : 0, products.data(), product.k);
   };
   bool isPacked = product.sum == MatrixType::F16;
   for (unsigned number = 0; number < product.sums.size(); ++number) {
@@ -155,13 +155,13 @@ void multiply(Warp &warp, const Instr &instr, Lanes lanes) {
       unsigned row = lane / 4 + 8 * (pair % 2), column = pair / 2 * 8 + lane % 4 * 2;
       if (!isPacked) {
         double sum = toDouble(product.sum, sums[lane]);
-        sums[lane] = fromDouble(product.sum, addTo(sum, row, column + number % 2));
+        sums[lane] = addTo(sum, row, column + number % 2);
         continue;
       }
       uint64_t both = 0;
       for (unsigned half = 0; half < 2; ++half) {
         double sum = toDouble(product.sum, sums[lane] >> (16 * half));
-        both |= fromDouble(product.sum, addTo(sum, row, column + half)) << (16 * half);
+        both |= addTo(sum, row, column + half) << (16 * half);
       }
       sums[lane] = both;
     }

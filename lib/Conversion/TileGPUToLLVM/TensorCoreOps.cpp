@@ -16,6 +16,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "tessera/Dialect/TileGPU/IR/FloatParts.h"
 #include "tessera/Layout/MatrixDescriptor.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -111,96 +112,182 @@ struct MmaForm {
   NVVM::MMATypes type;
 };
 
-struct MmaDotPattern : TilePattern<tilegpu::MmaDotOp> {
-  using TilePattern::TilePattern;
+/// An operand, as the instruction takes it.
+class MmaOperand {
+public:
+  MmaOperand(ThreadBuilder &thread, Type type, ValueRange registers,
+             const tilegpu::FloatParts &parts)
+      : thread(thread), layout(tilegpu::getLayout(type)), registers(registers), parts(parts),
+        ofParts(parts.count, SmallVector<Value>(registers)) {}
 
-  LogicalResult matchAndRewrite(tilegpu::MmaDotOp op, OneToNOpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override;
+  /// A word of neighbours along dimension `dim`, of one part of what is split.
+  Value getWord(ArrayRef<int64_t> coordinates, unsigned dim, Type type, unsigned part);
+
+private:
+  ThreadBuilder &thread;
+  const LinearLayout &layout;
+  ValueRange registers;
+  tilegpu::FloatParts parts;
+  SmallVector<SmallVector<Value>> ofParts;
+};
+
+class MmaDot {
+public:
+  MmaDot(tilegpu::MmaDotOp op, tilegpu::MmaDotOp::GenericAdaptor<ArrayRef<ValueRange>> adaptor,
+         ThreadBuilder &thread);
+
+  SmallVector<Value> run();
+
+private:
+  /// The sums of a block with the products of the steps from `k` on added, of these parts.
+  void multiply(ArrayRef<int64_t> block, int64_t k, std::pair<unsigned, unsigned> which,
+                MutableArrayRef<Value> ofBlock);
+
+  tilegpu::MmaDotOp op;
+  ThreadBuilder &thread;
+  const LinearLayout &layout;
+  tilegpu::FloatParts parts;
+  Type element, sum;
+  unsigned m, n;
+  int64_t extentK;
+  MmaForm form;
+  MmaOperand a, b;
+  SmallVector<Value> sums;
+  /// f64 has an instruction of 8 rows.
+  unsigned rowWords;
 };
 
 } // namespace
 
-LogicalResult MmaDotPattern::matchAndRewrite(tilegpu::MmaDotOp op, OneToNOpAdaptor adaptor,
-                                             ConversionPatternRewriter &rewriter) const {
-  ThreadBuilder thread(rewriter, op.getLoc());
-  const LinearLayout &layout = tilegpu::getLayout(op.getType()),
-                     &layoutA = tilegpu::getLayout(op.getA().getType()),
-                     &layoutB = tilegpu::getLayout(op.getB().getType());
-  Fragments a(thread, layoutA, adaptor.getA()), b(thread, layoutB, adaptor.getB()),
-      ofSums(thread, layout, adaptor.getAcc());
-  SmallVector<Value> sums(adaptor.getAcc());
-  Type element = getElementTypeOrSelf(op.getA().getType());
-  unsigned rank = layout.rank(), m = rank - 2, n = rank - 1;
-  MmaForm form(element, int64_t(1) << layoutA.dimBits(rank - 1));
-  bool isF64 = element.isF64(), isF16Sum = getElementTypeOrSelf(op.getType()).isF16();
+Value MmaOperand::getWord(ArrayRef<int64_t> coordinates, unsigned dim, Type type, unsigned part) {
+  if (parts.count > 1) {
+    Fragments whole(thread, layout, registers);
+    SmallVector<int64_t> at(coordinates);
+    for (unsigned index = 0; index < (parts.isBF16 ? 2 : 1); ++index, ++at[dim]) {
+      int64_t number = whole.find(at);
+      if (ofParts.front()[number] != registers[number])
+        continue;
+      SmallVector<Value> split =
+          parts.split(thread.getBuilder(), thread.getLoc(), registers[number]);
+      for (auto [list, value] : llvm::zip_equal(ofParts, split))
+        list[number] = value;
+    }
+  }
+  return Fragments(thread, layout, ofParts[part])
+      .getWord(SmallVector<int64_t>(coordinates), dim, type);
+}
 
+MmaDot::MmaDot(tilegpu::MmaDotOp op,
+               tilegpu::MmaDotOp::GenericAdaptor<ArrayRef<ValueRange>> adaptor,
+               ThreadBuilder &thread)
+    : op(op), thread(thread), layout(tilegpu::getLayout(op.getType())), parts(op.getPrecision()),
+      element(parts.isBF16 ? Type(thread.getBuilder().getBF16Type())
+                           : getElementTypeOrSelf(op.getA().getType())),
+      sum(getElementTypeOrSelf(op.getType())), m(layout.rank() - 2), n(layout.rank() - 1),
+      extentK(tile::getShape(op.getA().getType()).back()),
+      form(element, int64_t(1) << tilegpu::getLayout(op.getA().getType()).dimBits(n)),
+      a(thread, op.getA().getType(), adaptor.getA(), parts),
+      b(thread, op.getB().getType(), adaptor.getB(), parts), sums(adaptor.getAcc()),
+      rowWords(element.isF64() ? 1 : 2) {}
+
+void MmaDot::multiply(ArrayRef<int64_t> block, int64_t k, std::pair<unsigned, unsigned> which,
+                      MutableArrayRef<Value> ofBlock) {
   Type word = thread.intType(32);
-  if (isF64)
+  if (element.isF64())
     word = element;
   else if (element.isF16())
     word = VectorType::get(2, element);
-  Type sumType = sums.front().getType(), pair = VectorType::get(2, sumType);
-  // f64 has an instruction of 8 rows.
-  unsigned rowWords = isF64 ? 1 : 2;
+  bool isF16Sum = sum.isF16();
+  Type sumType = ofBlock.front().getType(), pair = VectorType::get(2, sumType);
   SmallVector<Type> resultTypes(isF16Sum ? rowWords : 2 * rowWords, isF16Sum ? pair : sumType);
   Type result = LLVM::LLVMStructType::getLiteral(op.getContext(), resultTypes);
-  std::array<int64_t, 3> shape = {isF64 ? 8 : 16, 8, form.getDepth()};
+  std::array<int64_t, 3> shape = {element.isF64() ? 8 : 16, 8, form.getDepth()};
   std::optional<NVVM::MMAIntOverflow> overflow;
   if (form.type == NVVM::MMATypes::s8)
     overflow = NVVM::MMAIntOverflow::wrapped;
 
+  SmallVector<Value> wordsA, wordsB, wordsC;
+  for (unsigned kWord = 0; kWord < form.kWords; ++kWord) {
+    int64_t step = k + kWord * 4 * form.perWord;
+    SmallVector<int64_t> at(block);
+    at[n] = step;
+    for (unsigned row = 0; row < rowWords; ++row, at[m] += 8)
+      wordsA.push_back(a.getWord(at, n, word, which.first));
+    at = SmallVector<int64_t>(block);
+    at[m] = step;
+    wordsB.push_back(b.getWord(at, m, word, which.second));
+  }
+  for (unsigned index = 0; index < ofBlock.size(); index += isF16Sum ? 2 : 1) {
+    if (!isF16Sum) {
+      wordsC.push_back(ofBlock[index]);
+      continue;
+    }
+    Value packed = thread.create<LLVM::PoisonOp>(pair);
+    for (unsigned half = 0; half < 2; ++half)
+      packed =
+          thread.create<LLVM::InsertElementOp>(packed, ofBlock[index + half], thread.i32(half));
+    wordsC.push_back(packed);
+  }
+  Value product = thread.create<NVVM::MmaOp>(
+      result, wordsA, wordsB, wordsC, ArrayRef<int64_t>(shape),
+      /*b1Op=*/std::nullopt, overflow, std::array<NVVM::MMATypes, 2>{form.type, form.type},
+      std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row, NVVM::MMALayout::col});
+  for (unsigned index = 0; index < resultTypes.size(); ++index) {
+    Value part = thread.create<LLVM::ExtractValueOp>(product, index);
+    if (!isF16Sum) {
+      ofBlock[index] = part;
+      continue;
+    }
+    for (unsigned half = 0; half < 2; ++half)
+      ofBlock[2 * index + half] = thread.create<LLVM::ExtractElementOp>(part, thread.i32(half));
+  }
+}
+
+SmallVector<Value> MmaDot::run() {
+  bool isF64 = element.isF64(), isSplit = parts.count > 1;
+  // As many as are summed apart: of more a thread holds more parts at once, of less it adds
+  // more often, and each time rounds.
+  constexpr int64_t kSplitSteps = 16;
+  int64_t steps = isSplit ? std::min(kSplitSteps, extentK) : form.getDepth();
+  SmallVector<std::pair<unsigned, unsigned>> products = parts.getProducts();
   SmallVector<SmallVector<int64_t>> blocks = getBlocks(
       layout, [&](ArrayRef<int64_t> at) { return (isF64 || at[m] % 16 == 0) && at[n] % 8 == 0; });
-  for (int64_t k = 0; k < layoutA.extent(rank - 1); k += form.getDepth())
+  for (int64_t first = 0; first < extentK; first += steps)
     for (const SmallVector<int64_t> &block : blocks) {
-      SmallVector<Value> wordsA, wordsB, wordsC;
-      SmallVector<int64_t> numbers, at(block);
-      for (unsigned kWord = 0; kWord < form.kWords; ++kWord) {
-        int64_t step = k + kWord * 4 * form.perWord;
-        at = block;
-        at[n] = step;
-        for (unsigned row = 0; row < rowWords; ++row, at[m] += 8)
-          wordsA.push_back(a.getWord(at, n, word));
-        at = block;
-        at[m] = step;
-        wordsB.push_back(b.getWord(at, m, word));
-      }
+      SmallVector<int64_t> numbers;
+      SmallVector<Value> ofBlock;
       for (unsigned row = 0; row < rowWords; ++row)
         for (unsigned column = 0; column < 2; ++column) {
-          at = block;
+          SmallVector<int64_t> at(block);
           at[m] += 8 * row;
           at[n] += column;
-          numbers.push_back(ofSums.find(at));
+          numbers.push_back(*findRegister(layout, at));
+          Value sum = sums[numbers.back()];
+          ofBlock.push_back(isSplit ? thread.zero(sum.getType()) : sum);
         }
-      for (unsigned index = 0; index < numbers.size(); index += isF16Sum ? 2 : 1) {
-        if (!isF16Sum) {
-          wordsC.push_back(sums[numbers[index]]);
-          continue;
-        }
-        Value packed = thread.create<LLVM::PoisonOp>(pair);
-        for (unsigned half = 0; half < 2; ++half)
-          packed = thread.create<LLVM::InsertElementOp>(packed, sums[numbers[index + half]],
-                                                        thread.i32(half));
-        wordsC.push_back(packed);
-      }
-      Value product = thread.create<NVVM::MmaOp>(
-          result, wordsA, wordsB, wordsC, ArrayRef<int64_t>(shape),
-          /*b1Op=*/std::nullopt, overflow, std::array<NVVM::MMATypes, 2>{form.type, form.type},
-          std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row, NVVM::MMALayout::col});
-      for (auto [index, type] : llvm::enumerate(resultTypes)) {
-        Value part = thread.create<LLVM::ExtractValueOp>(product, index);
-        if (!isF16Sum) {
-          sums[numbers[index]] = part;
-          continue;
-        }
-        for (unsigned half = 0; half < 2; ++half)
-          sums[numbers[2 * index + half]] =
-              thread.create<LLVM::ExtractElementOp>(part, thread.i32(half));
-      }
+      for (std::pair<unsigned, unsigned> which : products)
+        for (int64_t k = first; k < std::min(first + steps, extentK); k += form.getDepth())
+          multiply(block, k, which, ofBlock);
+      for (auto [number, value] : llvm::zip_equal(numbers, ofBlock))
+        sums[number] = isSplit ? Value(thread.create<LLVM::FAddOp>(sums[number], value)) : value;
     }
-  rewriter.replaceOpWithMultiple(op, {std::move(sums)});
-  return success();
+  return sums;
 }
+
+namespace {
+
+struct MmaDotPattern : TilePattern<tilegpu::MmaDotOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tilegpu::MmaDotOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder thread(rewriter, op.getLoc());
+    rewriter.replaceOpWithMultiple(op, {MmaDot(op, adaptor, thread).run()});
+    return success();
+  }
+};
+
+} // namespace
 
 //===----------------------------------------------------------------------===//
 // wgmma

@@ -33,7 +33,8 @@ def product(a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constex
 
 @tessera.jit
 def matmul(a_ptr, b_ptr, c_ptr, M, N, K, AM, AK, BK, BN, BLOCK_M: tl.constexpr,
-           BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, OUT: tl.constexpr):  # fmt: skip
+           BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, OUT: tl.constexpr,
+           PRECISION: tl.constexpr = None):  # fmt: skip
     rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     columns = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
     inner = tl.arange(0, BLOCK_K)
@@ -43,7 +44,7 @@ def matmul(a_ptr, b_ptr, c_ptr, M, N, K, AM, AK, BK, BN, BLOCK_M: tl.constexpr,
     for k in range(0, K, BLOCK_K):
         a = tl.load(a_ptrs, mask=(rows[:, None] < M) & (inner[None, :] + k < K), other=0)
         b = tl.load(b_ptrs, mask=(inner[:, None] + k < K) & (columns[None, :] < N), other=0)
-        acc = tl.dot(a, b, acc, out_dtype=OUT)
+        acc = tl.dot(a, b, acc, input_precision=PRECISION, out_dtype=OUT)
         a_ptrs += BLOCK_K * AK
         b_ptrs += BLOCK_K * BK
     mask = (rows[:, None] < M) & (columns[None, :] < N)
@@ -179,6 +180,40 @@ def test_precision(run, rng, precision, bound):
     want = a.astype(np.float64) @ b.astype(np.float64)
     limit = bound * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64))
     assert (np.abs(c - want) <= limit).all()
+
+
+@pytest.mark.parametrize("instruction", ["wgmma", "mma.sync"])
+@pytest.mark.parametrize("precision", ["tf32x3", "bf16x3", "bf16x6"])
+def test_long_sums_of_parts_are_as_near_as_those_of_float32(run, rng, precision, instruction):
+    """Tensor cores cut sums off: one sum of 2048 positive products loses 2^-14 of itself."""
+    m = n = 64 if instruction == "wgmma" else 32
+    k = 2048
+    a = rng.random((m, k), np.float32)
+    b = rng.random((k, n), np.float32)
+    c = np.full((m, n), np.nan, np.float32)
+    run(matmul, (1, 1), a, b, c, m, n, k, k, 1, n, 1, BLOCK_M=m, BLOCK_N=n, BLOCK_K=32,
+        OUT=tl.float32, PRECISION=precision)  # fmt: skip
+    want = a.astype(np.float64) @ b.astype(np.float64)
+    # One by one in f32 they lose 2^-18.6.
+    assert np.abs(c / want - 1).max() < 2.0**-18
+    assert abs((c / want - 1).mean()) < 2.0**-20
+
+
+@pytest.mark.parametrize("precision", ["tf32x3", "bf16x3", "bf16x6"])
+@pytest.mark.parametrize("size", [32, 64])
+def test_infinity_and_the_largest_numbers_have_parts(run, precision, size):
+    a, b = np.zeros((size, size), np.float32), np.zeros((size, size), np.float32)
+    a[:, 0] = np.inf
+    a[:16, 0] = [1, -1, 0, np.inf, -np.inf, np.nan, 3e38, 2.5, 1e-30] + [np.inf] * 7
+    values = [1 + 2.0**-20, -1 - 2.0**-20, np.inf, -np.inf, np.nan, 2.0**-100, 1.1]
+    b[0, : len(values)] = values
+    b[0, len(values) :] = 0.7
+    c = np.full((size, size), 99, np.float32)
+    run(product, (1,), a, b, c, M=size, N=size, K=size, AM=size, AK=1, BK=size, BN=1,
+        PRECISION=precision, OUT=tl.float32)  # fmt: skip
+    with np.errstate(all="ignore"):
+        want = a[:, :1] * b[:1]
+    np.testing.assert_allclose(c, want, rtol=2.0**-14)
 
 
 def test_precision_of_what_is_not_finite(run):

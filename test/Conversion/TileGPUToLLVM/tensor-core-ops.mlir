@@ -2,6 +2,8 @@
 
 #a = #tilegpu.layout<16x16, reg = [[0, 1], [0, 8], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[0, 0], [0, 0]]>
 #b = #tilegpu.layout<16x8, reg = [[1, 0], [8, 0]], lane = [[2, 0], [4, 0], [0, 1], [0, 2], [0, 4]], warp = [[0, 0], [0, 0]]>
+#a32 = #tilegpu.layout<16x16, reg = [[0, 4], [0, 8], [8, 0]], lane = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], warp = [[0, 0], [0, 0]]>
+#b32 = #tilegpu.layout<16x8, reg = [[4, 0], [8, 0]], lane = [[1, 0], [2, 0], [0, 1], [0, 2], [0, 4]], warp = [[0, 0], [0, 0]]>
 #acc = #tilegpu.layout<16x8, reg = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[0, 0], [0, 0]]>
 #a64 = #tilegpu.layout<16x4, reg = [[8, 0]], lane = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], warp = [[0, 0], [0, 0]]>
 #b64 = #tilegpu.layout<4x8, lane = [[1, 0], [2, 0], [0, 1], [0, 2], [0, 4]], warp = [[0, 0], [0, 0]]>
@@ -22,6 +24,32 @@ module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a", tileg
 // CHECK: nvvm.mma.sync A[%{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}] B[%{{.+}}, %{{.+}}] C[%{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}] {layoutA = #nvvm.mma_layout<row>, layoutB = #nvvm.mma_layout<col>, shape = #nvvm.shape<m = 16, n = 8, k = 16>} : (vector<2xf16>, vector<2xf16>, f32) -> !llvm.struct<(f32, f32, f32, f32)>
 tile.func private @mma(%a: tensor<16x16xf16, #a>, %b: tensor<16x8xf16, #b>, %c: tensor<16x8xf32, #acc>) -> tensor<16x8xf32, #acc> attributes {noinline} {
   %d = tilegpu.mma_dot %a, %b, %c {warps = array<i32: 4, 1>} : tensor<16x16xf16, #a>, tensor<16x8xf16, #b> -> tensor<16x8xf32, #acc>
+  tile.return %d : tensor<16x8xf32, #acc>
+}
+
+// f32 as sums of tf32: three products for two steps of 8, summed from zero; then they are added.
+// What would be rounded to infinity is 1 in the first part.
+// CHECK-LABEL: llvm.func internal @mma_tf32x3(
+// CHECK-SAME: %[[X:[a-z0-9]+]]: f32,
+// CHECK-DAG: %[[ZERO:.+]] = llvm.mlir.zero : f32
+// CHECK-DAG: %[[MOST:.+]] = llvm.mlir.constant(3.401
+// CHECK: llvm.fcmp "olt" %{{.+}}, %[[MOST]]
+// CHECK: nvvm.mma.sync {{.*}} C[%[[ZERO]], %[[ZERO]], %[[ZERO]], %[[ZERO]]] {{.*}} multiplicandAPtxType = #nvvm.mma_type<tf32>
+// CHECK-COUNT-5: nvvm.mma.sync
+// CHECK-NOT: nvvm.mma.sync
+// CHECK-COUNT-4: llvm.fadd
+tile.func private @mma_tf32x3(%a: tensor<16x16xf32, #a32>, %b: tensor<16x8xf32, #b32>, %c: tensor<16x8xf32, #acc>) -> tensor<16x8xf32, #acc> attributes {noinline} {
+  %d = tilegpu.mma_dot %a, %b, %c {precision = 1 : i32, warps = array<i32: 4, 1>} : tensor<16x16xf32, #a32>, tensor<16x8xf32, #b32> -> tensor<16x8xf32, #acc>
+  tile.return %d : tensor<16x8xf32, #acc>
+}
+
+// As sums of three of bf16: six products of one step of 16, of operands that lie as bf16's do.
+// CHECK-LABEL: llvm.func internal @mma_bf16x6(
+// CHECK-COUNT-6: nvvm.mma.sync {{.*}} multiplicandAPtxType = #nvvm.mma_type<bf16>
+// CHECK-NOT: nvvm.mma.sync
+// CHECK-COUNT-4: llvm.fadd
+tile.func private @mma_bf16x6(%a: tensor<16x16xf32, #a>, %b: tensor<16x8xf32, #b>, %c: tensor<16x8xf32, #acc>) -> tensor<16x8xf32, #acc> attributes {noinline} {
+  %d = tilegpu.mma_dot %a, %b, %c {precision = 4 : i32, warps = array<i32: 4, 1>} : tensor<16x16xf32, #a>, tensor<16x8xf32, #b> -> tensor<16x8xf32, #acc>
   tile.return %d : tensor<16x8xf32, #acc>
 }
 

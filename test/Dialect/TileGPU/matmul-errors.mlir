@@ -16,6 +16,22 @@ tile.func private @types(%a: tensor<32x16xf16>, %b: tensor<16x32xf16>, %c: tenso
 
 // -----
 
+tile.func private @precision(%a: tensor<32x16xf16>, %b: tensor<16x32xf16>, %c: tensor<32x32xf32>) {
+  // expected-error@+1 {{has no parts for this precision}}
+  %d = tilegpu.mma_dot %a, %b, %c {precision = 1 : i32, warps = array<i32: 1, 1>} : tensor<32x16xf16>, tensor<16x32xf16> -> tensor<32x32xf32>
+  tile.return
+}
+
+// -----
+
+tile.func private @ieee(%a: tensor<32x16xf32>, %b: tensor<16x32xf32>, %c: tensor<32x32xf32>) {
+  // expected-error@+1 {{has no parts for this precision}}
+  %d = tilegpu.mma_dot %a, %b, %c {precision = 2 : i32, warps = array<i32: 1, 1>} : tensor<32x16xf32>, tensor<16x32xf32> -> tensor<32x32xf32>
+  tile.return
+}
+
+// -----
+
 tile.func private @small(%a: tensor<8x16xf16>, %b: tensor<16x32xf16>, %c: tensor<8x32xf32>) {
   // expected-error@+1 {{has tiles that are smaller than an instruction's}}
   %d = tilegpu.mma_dot %a, %b, %c {warps = array<i32: 1, 1>} : tensor<8x16xf16>, tensor<16x32xf16> -> tensor<8x32xf32>

@@ -122,24 +122,46 @@ tile.func private @ieee(%a: tensor<64x32xf32, #u>, %b: tensor<32x64xf32, #u>, %c
   tile.return %d : tensor<64x64xf32, #u>
 }
 
-// Three products, of parts that tf32 holds.
+// Three products, the largest last: parts of the first factor stay in registers, those of the
+// second are written to memory. They are summed from zero, and the sum is added.
 // CHECK-LABEL: @tf32x3
+// CHECK-SAME: %[[A:[a-z0-9]+]]: {{.*}}, %[[B:[a-z0-9]+]]: {{.*}}, %[[C:[a-z0-9]+]]: {{.*}}) ->
 tile.func private @tf32x3(%a: tensor<64x32xf32, #u>, %b: tensor<32x64xf32, #u>, %c: tensor<64x64xf32, #u>) -> tensor<64x64xf32, #u> {
-  // CHECK-COUNT-4: arith.andi
-  // CHECK-COUNT-3: tilegpu.mma_dot
-  // CHECK-NOT: tilegpu.mma_dot
-  // expected-remark@+1 {{by mma.sync, not wgmma: operands are split for precision}}
+  // CHECK: %[[AL:.+]] = arith.subf %[[A]], %[[AH:.+]] :
+  // CHECK: %[[BL:.+]] = arith.subf %[[B]], %[[BH:.+]] :
+  // CHECK: %[[SH:.+]] = tilegpu.local_alloc %[[BH]] : (tensor<32x64xf32, #tilegpu.unassigned>) -> !tilegpu.memdesc<32x64xf32, #[[K32:.+]]>
+  // CHECK: %[[SL:.+]] = tilegpu.local_alloc %[[BL]]
+  // CHECK: %[[ZERO:.+]] = arith.constant dense<0.000000e+00>
+  // CHECK: %[[D0:.+]] = tilegpu.warpgroup_dot %[[AL]], %[[SH]], %[[ZERO]] {groups = array<i32: 1, 1>, is_async}
+  // CHECK: %[[D1:.+]] = tilegpu.warpgroup_dot %[[AH]], %[[SL]], %[[D0]] {groups = array<i32: 1, 1>, is_async}
+  // CHECK: %[[D2:.+]] = tilegpu.warpgroup_dot %[[AH]], %[[SH]], %[[D1]] {groups = array<i32: 1, 1>}
+  // CHECK: %[[R:.+]] = arith.addf %[[C]], %[[D2]]
+  // CHECK: tile.return %[[R]]
+  // expected-remark@+1 {{product of 64x64x32 of f32 by wgmma}}
   %d = tile.dot %a, %b, %c {precision = 1 : i32} : tensor<64x32xf32, #u>, tensor<32x64xf32, #u> -> tensor<64x64xf32, #u>
   tile.return %d : tensor<64x64xf32, #u>
 }
 
+// Of three parts, what is below the precision is left out.
 // CHECK-LABEL: @bf16x6
 tile.func private @bf16x6(%a: tensor<64x32xf32, #u>, %b: tensor<32x64xf32, #u>, %c: tensor<64x64xf32, #u>) -> tensor<64x64xf32, #u> {
-  // CHECK-COUNT-6: tilegpu.mma_dot {{.*}} tensor<64x32xbf16
-  // CHECK-NOT: tilegpu.mma_dot
-  // expected-remark@+1 {{by mma.sync, not wgmma: operands are split for precision}}
+  // CHECK-COUNT-3: tilegpu.local_alloc %{{.+}} : (tensor<32x64xbf16
+  // CHECK-COUNT-5: tilegpu.warpgroup_dot %{{.+}} is_async} : tensor<64x32xbf16
+  // CHECK: tilegpu.warpgroup_dot %{{.+}} {groups = array<i32: 1, 1>} : tensor<64x32xbf16
+  // CHECK-NOT: tilegpu.warpgroup_dot
+  // expected-remark@+1 {{product of 64x64x32 of f32 by wgmma}}
   %d = tile.dot %a, %b, %c {precision = 4 : i32} : tensor<64x32xf32, #u>, tensor<32x64xf32, #u> -> tensor<64x64xf32, #u>
   tile.return %d : tensor<64x64xf32, #u>
+}
+
+// mma.sync splits what it reads when it multiplies.
+// CHECK-LABEL: @split_by_mma
+tile.func private @split_by_mma(%a: tensor<32x32xf32, #u>, %b: tensor<32x64xf32, #u>, %c: tensor<32x64xf32, #u>) -> tensor<32x64xf32, #u> {
+  // CHECK: tilegpu.mma_dot %{{.+}}, %{{.+}}, %{{.+}} {precision = 3 : i32, warps = array<i32: 2, 2>} : tensor<32x32xf32
+  // CHECK-NOT: tilegpu.mma_dot
+  // expected-remark@+1 {{by mma.sync, not wgmma: the tile has less than 64 rows}}
+  %d = tile.dot %a, %b, %c {precision = 3 : i32} : tensor<32x32xf32, #u>, tensor<32x64xf32, #u> -> tensor<32x64xf32, #u>
+  tile.return %d : tensor<32x64xf32, #u>
 }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "tessera/Dialect/TileGPU/IR/FloatParts.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
-
 #include "tessera/Layout/LayoutConstructors.h"
 #include "tessera/Layout/MatrixDescriptor.h"
 #include "llvm/Support/MathExtras.h"
@@ -138,14 +138,19 @@ LinearLayout MmaDotOp::getAccumulatorLayout() {
   return shape.size() == 2 ? layout : addBatch(layout, shape[0], warps[0]);
 }
 
+unsigned MmaDotOp::getFactorBits() {
+  constexpr unsigned kBitsOfBF16 = 16;
+  return FloatParts(getPrecision()).isBF16 ? kBitsOfBF16
+                                           : getElement(getA().getType()).getIntOrFloatBitWidth();
+}
+
 LinearLayout MmaDotOp::getOperandLayout(unsigned operand) {
   Type type = getOperand(operand).getType();
   ArrayRef<int64_t> shape = getShape(type);
   ArrayRef<int32_t> warps = getWarps();
   unsigned warpsM = warps[warps.size() - 2], warpsN = warps[warps.size() - 1];
-  unsigned bits = getElement(type).getIntOrFloatBitWidth();
   auto make = operand == 0 ? mmaOperandA : mmaOperandB;
-  LinearLayout layout = make(shape.take_back(2), bits, /*kRegisters=*/1, warpsM, warpsN);
+  LinearLayout layout = make(shape.take_back(2), getFactorBits(), /*kRegisters=*/1, warpsM, warpsN);
   return shape.size() == 2 ? layout : addBatch(layout, shape[0], warps[0]);
 }
 
@@ -156,7 +161,10 @@ LogicalResult MmaDotOp::verify() {
        sum = getElement(getAcc().getType());
   if (a != b || isa<Float8E4M3FNType, Float8E5M2Type>(a) || !isSumOf(sum, a))
     return emitOpError("cannot sum products of ") << a << " and " << b << " in " << sum;
-  unsigned leastK = a.getIntOrFloatBitWidth() == 16 ? 3 : a.getIntOrFloatBitWidth() == 8 ? 4 : 2;
+  if (getPrecision() == tile::InputPrecision::IEEE ||
+      (getPrecision() != tile::InputPrecision::TF32 && !a.isF32()))
+    return emitOpError("has no parts for this precision");
+  unsigned leastK = getFactorBits() == 16 ? 3 : getFactorBits() == 8 ? 4 : 2;
   if (dimBits(getAcc().getType(), 1) < 4 || dimBits(getAcc().getType(), 0) < 3 ||
       dimBits(getA().getType(), 0) < leastK)
     return emitOpError("has tiles that are smaller than an instruction's");

@@ -6,12 +6,13 @@
 // are, and the target. What the instruction reads goes to shared memory in a swizzle that
 // it reads without conflicts; what is computed in registers stays there where it can be an
 // operand. f32 operands that have to be more precise than tf32 are split into sums of
-// narrower ones.
+// narrower ones (FloatParts.h).
 
 #include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "tessera/Dialect/TileGPU/IR/FloatParts.h"
 #include "tessera/Layout/MatrixDescriptor.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/MathExtras.h"
@@ -54,6 +55,11 @@ struct Product {
 
   bool isBatched() const { return shape.size() > 2; }
   bool isFloat8() const { return isa<FloatType>(element) && bits == 8; }
+  /// The parts that factors are split into.
+  FloatParts getParts() const {
+    return FloatParts(element.isF32() ? op.getPrecision() : tile::InputPrecision::TF32);
+  }
+  unsigned getFactorBits() const { return getParts().isBF16 ? 16 : bits; }
 
   mutable tile::DotOp op;
   Type element, other, sum;
@@ -131,7 +137,8 @@ static std::string whyNotMma(const Product &product, const Machine &machine) {
                               : !product.element.isF16() && !product.element.isBF16() &&
                                     !product.element.isF32() && product.bits != 8)
     return "there is none for these types";
-  unsigned leastK = product.isFloat8() || product.bits == 16 ? 8 : product.bits == 8 ? 16 : 4;
+  bool isNarrow = product.isFloat8() || product.getFactorBits() == 16;
+  unsigned leastK = isNarrow ? 8 : product.bits == 8 ? 16 : 4;
   if (product.m < 16 || product.n < 8 || product.k < leastK)
     return "the tile is smaller than the instruction's 16x8x" + std::to_string(leastK) +
            ", in the powers of two of its extents";
@@ -148,8 +155,6 @@ static std::string whyNotWgmma(const Product &product, const Machine &machine) {
     return "the product is one of batches";
   if (product.element.isF64())
     return "there is none for f64";
-  if (product.element.isF32() && product.op.getPrecision() != tile::InputPrecision::TF32)
-    return "operands are split for precision (input_precision)";
   auto isFloat8 = [](Type type) { return isa<Float8E4M3FNType, Float8E5M2Type>(type); };
   if (product.isFloat8() && !(isFloat8(product.element) && isFloat8(product.other)))
     return "there is none for these types";
@@ -157,7 +162,7 @@ static std::string whyNotWgmma(const Product &product, const Machine &machine) {
     return "num_warps is " + std::to_string(machine.warps) + ", no multiple of 4";
   if (product.m < 64)
     return "the tile has less than 64 rows, in the power of two of its extent";
-  if (product.k * product.bits < 256)
+  if (product.k * product.getFactorBits() < 256)
     return "K is less than 32 bytes";
   unsigned groups = machine.warps / kWarpsInGroup, along = std::min(groups, product.m / 64);
   if (product.n < 8 * (groups / along))
@@ -214,6 +219,8 @@ public:
   void toMma(const Product &product);
   /// Fails if an operand cannot be laid out as the instruction reads it.
   LogicalResult toWgmma(const Product &product);
+  /// For factors of f32 that are split into parts.
+  void toWgmmaOfParts(const Product &product);
   /// Whether wgmma takes the product better turned around.
   bool isBetterTurned(const Product &product);
 
@@ -317,56 +324,6 @@ static RankedTensorType withElement(Value tile, Type element) {
   return RankedTensorType::get(type.getShape(), element, type.getEncoding());
 }
 
-namespace {
-
-/// A tile of f32 as a sum of narrower ones, the largest first.
-struct Parts {
-  SmallVector<Value> parts;
-  /// The first part, 0 where it is not finite: infinity times the rest of a number would
-  /// be no number.
-  Value finite;
-};
-
-} // namespace
-
-/// The parts are tf32 (f32 with what lies below cut off) or bf16.
-static Parts split(OpBuilder &builder, Value tile, unsigned count, bool isBF16) {
-  constexpr uint32_t kMantissaOfTF32 = ~0x1fffu;
-  Location loc = tile.getLoc();
-  auto zeroOf = [&](Value like) -> Value {
-    auto type = cast<RankedTensorType>(like.getType());
-    return arith::ConstantOp::create(
-        builder, loc, DenseElementsAttr::get(type, builder.getFloatAttr(type.getElementType(), 0)));
-  };
-  Parts result;
-  for (unsigned index = 0; index < count; ++index) {
-    Value part, wide;
-    if (isBF16) {
-      part = tile::FpToFpOp::create(builder, loc, withElement(tile, builder.getBF16Type()), tile);
-      if (index + 1 < count)
-        wide = tile::FpToFpOp::create(builder, loc, tile.getType(), part);
-    } else {
-      RankedTensorType bits = withElement(tile, builder.getI32Type());
-      Value mask = arith::ConstantOp::create(
-          builder, loc, DenseElementsAttr::get(bits, APInt(32, kMantissaOfTF32)));
-      Value cut = arith::AndIOp::create(builder, loc,
-                                        tile::BitcastOp::create(builder, loc, bits, tile), mask);
-      wide = part = tile::BitcastOp::create(builder, loc, tile.getType(), cut);
-    }
-    result.parts.push_back(part);
-    if (index + 1 == count)
-      break;
-    Value rest = arith::SubFOp::create(builder, loc, tile, wide);
-    if (index == 0) {
-      Value isNumber = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::ORD, rest, rest);
-      rest = arith::SelectOp::create(builder, loc, isNumber, rest, zeroOf(rest));
-      result.finite = arith::SelectOp::create(builder, loc, isNumber, part, zeroOf(part));
-    }
-    tile = rest;
-  }
-  return result;
-}
-
 void Rewriter::toMma(const Product &product) {
   tile::DotOp op = product.op;
   OpBuilder builder(op);
@@ -376,24 +333,9 @@ void Rewriter::toMma(const Product &product) {
     b = tile::FpToFpOp::create(builder, op.getLoc(), withElement(b, builder.getF16Type()), b);
   }
   auto warps = builder.getDenseI32ArrayAttr(spreadWarps(product, machine.warps));
-  auto multiply = [&](Value left, Value right, Value acc) -> Value {
-    return MmaDotOp::create(builder, op.getLoc(), left, right, acc, warps);
-  };
-  tile::InputPrecision precision = op.getPrecision();
-  Value sum = op.getAcc();
-  if (!product.element.isF32() || precision == tile::InputPrecision::TF32) {
-    sum = multiply(a, b, sum);
-  } else {
-    bool isBF16 = precision != tile::InputPrecision::TF32x3;
-    unsigned count = precision == tile::InputPrecision::BF16x6 ? 3 : 2;
-    Parts left = split(builder, a, count, isBF16), right = split(builder, b, count, isBF16);
-    // Products of parts that are not below the precision, the smallest first.
-    for (unsigned total = count; total-- > 1;)
-      for (unsigned index = 0; index <= total; ++index)
-        sum = multiply(index == total ? left.finite : left.parts[total - index],
-                       index == 0 ? right.finite : right.parts[index], sum);
-    sum = multiply(left.parts[0], right.parts[0], sum);
-  }
+  Value sum =
+      MmaDotOp::create(builder, op.getLoc(), a, b, op.getAcc(), warps,
+                       product.element.isF32() ? op.getPrecision() : tile::InputPrecision::TF32);
   op.replaceAllUsesWith(sum);
   op.erase();
 }
@@ -409,6 +351,10 @@ bool Rewriter::isBetterTurned(const Product &product) {
   tile::DotOp op = product.op;
   if (!whyNotWgmma(product.turned(), machine).empty() || !isLoaded(skipTrans(op.getA())))
     return false;
+  // Parts of the second factor are written to memory, in rows along K if they are tf32.
+  if (product.getParts().count > 1 && isLoaded(skipTrans(op.getB())))
+    return !product.getParts().isBF16 && liesAlong(op.getA(), /*kDim=*/1) &&
+           !liesAlong(op.getB(), 0);
   if (!isLoaded(skipTrans(op.getB())))
     return true;
   return product.bits != 16 && liesAlong(op.getA(), /*kDim=*/1) && !liesAlong(op.getB(), 0);
@@ -431,6 +377,10 @@ static Value pairRows(OpBuilder &builder, Location loc, Value tile, bool back) {
 }
 
 LogicalResult Rewriter::toWgmma(const Product &product) {
+  if (product.getParts().count > 1) {
+    toWgmmaOfParts(product);
+    return success();
+  }
   tile::DotOp op = product.op;
   constexpr unsigned kAlongA = 1, kAlongB = 0;
   // Of other widths the instruction reads rows along K alone.
@@ -480,6 +430,42 @@ LogicalResult Rewriter::toWgmma(const Product &product) {
   op.replaceAllUsesWith(sum);
   op.erase();
   return success();
+}
+
+/// The first factor's parts stay in registers, the second one's go to memory. Products of parts
+/// are summed apart, for the instruction cuts off what a sum does not hold.
+void Rewriter::toWgmmaOfParts(const Product &product) {
+  tile::DotOp op = product.op;
+  Location loc = op.getLoc();
+  OpBuilder builder(op);
+  auto turn = [&](Value tile) -> Value {
+    if (!product.isTurned)
+      return tile;
+    return tile::TransOp::create(builder, loc, tile, ArrayRef<int32_t>{1, 0});
+  };
+  FloatParts parts = product.getParts();
+  Value left = turn(product.isTurned ? op.getB() : op.getA()),
+        right = turn(product.isTurned ? op.getA() : op.getB());
+  constexpr unsigned kAlongB = 0;
+  unsigned fast = !parts.isBF16 || liesAlong(right, kAlongB) ? kAlongB : 1;
+  SmallVector<Value> a = parts.split(builder, loc, left), b;
+  for (Value part : parts.split(builder, loc, right))
+    b.push_back(store(part, fast, op));
+
+  Value acc = turn(op.getAcc());
+  Value sum = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(acc.getType()));
+  auto groups = builder.getDenseI32ArrayAttr(spreadGroups(product, machine.warps));
+  SmallVector<std::pair<unsigned, unsigned>> products = parts.getProducts();
+  for (auto [index, which] : llvm::enumerate(products)) {
+    auto dot = WarpgroupDotOp::create(builder, loc, acc.getType(), a[which.first], b[which.second],
+                                      sum, groups);
+    // The last one waits for all.
+    dot.setIsAsync(index + 1 < products.size());
+    sum = dot;
+  }
+  sum = turn(arith::AddFOp::create(builder, loc, acc, sum));
+  op.replaceAllUsesWith(sum);
+  op.erase();
 }
 
 //===----------------------------------------------------------------------===//
@@ -553,4 +539,9 @@ void TileGPUAccelerateMatmulPass::accelerate(tile::FuncOp function, const Machin
     emitRemark(loc) << "product of " << what << " by mma.sync, not wgmma: " << noWgmma;
     ++numMma;
   }
+  // Transposed tiles that are read turned now: who copies a tile ahead looks at its users.
+  function.walk([](tile::TransOp trans) {
+    if (trans->use_empty())
+      trans.erase();
+  });
 }

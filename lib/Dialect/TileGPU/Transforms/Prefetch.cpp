@@ -138,7 +138,7 @@ void SlicedDot::setSlice(int64_t length) {
   auto typeA = cast<RankedTensorType>(a.getType()), typeB = cast<RankedTensorType>(b.getType());
   if (auto mma = dyn_cast<MmaDotOp>(dot)) {
     ArrayRef<int32_t> warps = mma.getWarps();
-    unsigned bits = typeA.getElementTypeBitWidth();
+    unsigned bits = mma.getFactorBits();
     auto make = [&](RankedTensorType type, unsigned k, auto layoutOf) {
       SmallVector<int64_t> shape(type.getShape());
       shape[k] = length;
@@ -167,11 +167,14 @@ bool SlicedDot::plan() {
   depth = cast<RankedTensorType>(a.getType()).getShape()[1];
   if (!llvm::isPowerOf2_64(depth))
     return false;
-  if (isa<MmaDotOp>(dot)) {
-    // An instruction's.
-    constexpr int64_t kBytes = 32;
-    int64_t length = kBytes * 8 / cast<RankedTensorType>(a.getType()).getElementTypeBitWidth();
-    if (length >= depth || cast<RankedTensorType>(a.getType()).getElementTypeBitWidth() > 32)
+  if (auto mma = dyn_cast<MmaDotOp>(dot)) {
+    // An instruction's; of two where products are summed apart, while there are registers.
+    constexpr int64_t kBytes = 32, kManySums = 32;
+    int64_t length = kBytes * 8 / mma.getFactorBits();
+    if (mma.getPrecision() == tile::InputPrecision::TF32x3 &&
+        getLayoutAttr(type).getNumRegisters() <= kManySums)
+      length *= 2;
+    if (length >= depth || mma.getFactorBits() > 32)
       return false;
     setSlice(length);
     return true;

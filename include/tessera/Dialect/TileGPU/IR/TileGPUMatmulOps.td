@@ -34,25 +34,31 @@ def TileGPU_MmaDotOp : TileGPU_Op<"mma_dot", [Pure, AllTypesMatch<["acc", "resul
   let description = [{
     `result = acc + a * b`, each warp for its part of the result: `warps` says how many
     there are along each dimension of the result. f32 operands are taken as tf32, their
-    lower 13 bits cut off.
+    lower 13 bits cut off; or, with another `precision`, as sums of tf32 or bf16
+    (FloatParts.h), whose products are summed apart and added to `acc` by threads, since tensor
+    cores cut off what a sum does not hold instead of rounding it.
 
     Rules: (P1) shapes are those of a product, of rank 2 or 3; (P2) a and b are both
     f16, bf16 (acc f32, or f16 for f16), f32 (acc f32), i8 (acc i32) or f64 (acc f64);
     (P3) the powers of two in the extents of the result are at least 16 and 8, that of K
     at least 8 (16-bit), 16 (8-bit), 4 (f32, f64); (P4) there are `warps` for each
     dimension, powers of two; (P5) tiles that have a layout have that of
-    `getOperandLayout` and `getAccumulatorLayout`.
+    `getOperandLayout` and `getAccumulatorLayout`; (P6) `precision` is tf32 where operands are
+    not f32, and never ieee.
 
     ```mlir
     %d = tilegpu.mma_dot %a, %b, %c {warps = array<i32: 2, 2>}
        : tensor<64x32xf16, #a>, tensor<32x64xf16, #b> -> tensor<64x64xf32, #acc>
     ```
   }];
-  let arguments = (ins Tile_Tile:$a, Tile_Tile:$b, Tile_Tile:$acc, DenseI32ArrayAttr:$warps);
+  let arguments = (ins Tile_Tile:$a, Tile_Tile:$b, Tile_Tile:$acc, DenseI32ArrayAttr:$warps,
+    DefaultValuedAttr<Tile_InputPrecision, "::tessera::tile::InputPrecision::TF32">:$precision);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `->` type($result)";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
+    /// Bits of an element as the instruction has it: those of the parts of f32.
+    unsigned getFactorBits();
     /// The layouts that the instruction prescribes.
     ::tessera::LinearLayout getOperandLayout(unsigned operand);
     ::tessera::LinearLayout getAccumulatorLayout();
