@@ -91,4 +91,13 @@ TsrStatus tsr_kernel_launch_cuda(TsrKernel *kernel, int32_t device, uint64_t str
   });
 }
 
+TsrStatus tsr_kernel_device_facts(TsrKernel *kernel, int32_t device,
+                                  const char **json) TSR_NOEXCEPT {
+  return guardedByDriver([&] {
+    thread_local std::string text;
+    text = kernel->kernel->getDeviceFacts(device);
+    *json = text.c_str();
+  });
+}
+
 } // extern "C"

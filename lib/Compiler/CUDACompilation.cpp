@@ -7,9 +7,13 @@
 #include "Diagnostics.h"
 #include "KernelAttributes.h"
 #include "StageFiles.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Target/LLVMIR/Import.h"
+#include "tessera/Conversion/TileGPUToLLVM/Passes.h"
 #include "tessera/Pipelines/Pipelines.h"
 #include "tessera/Support/UserError.h"
 #include "tessera/Target/LLVMIR/LLVMIR.h"
+#include "tessera/Target/NVPTX/ExternLibrary.h"
 #include "tessera/Target/NVPTX/NVPTXTarget.h"
 #include "tessera/Target/NVPTX/Ptxas.h"
 #include "llvm/ADT/StringExtras.h"
@@ -34,6 +38,8 @@ public:
   std::unique_ptr<CompiledKernel> compile(ModuleOp module);
   /// The part of that which is done on MLIR: brings the module to the stage "llvm".
   void lowerToLLVMDialect(ModuleOp module);
+  /// Puts functions of libraries into a module of that stage, which otherwise come in later.
+  void importExternFunctions(ModuleOp module);
 
 private:
   std::unique_ptr<CompiledKernel> generateCode(std::unique_ptr<llvm::Module> code) override;
@@ -65,9 +71,60 @@ void CUDACompilation::lowerToLLVMDialect(ModuleOp module) {
   llvm::append_range(metadata.remarks, diagnostics.remarks);
 }
 
+/// The functions that a module of the stage "llvm" has from libraries.
+static std::vector<ExternFunction> getExternFunctions(ModuleOp module) {
+  std::vector<ExternFunction> functions;
+  for (auto function : module.getOps<LLVM::LLVMFuncOp>())
+    if (auto library = function->getAttrOfType<StringAttr>(kLibraryAttr);
+        library && function.isExternal())
+      functions.push_back(
+          {function.getName().str(), library.str(), SourcePlace::of(function.getLoc()).print()});
+  return functions;
+}
+
+void CUDACompilation::importExternFunctions(ModuleOp module) {
+  std::vector<ExternFunction> externs = getExternFunctions(module);
+  if (externs.empty())
+    return;
+  std::unique_ptr<llvm::Module> code = translateToLLVMIR(module, llvmContext);
+  code->setTargetTriple(machine->getTargetTriple());
+  code->setDataLayout(machine->createDataLayout());
+  for (llvm::Function &function : *code)
+    if (llvm::none_of(externs, [&](const ExternFunction &other) {
+          return other.symbol == function.getName();
+        }))
+      function.deleteBody();
+  linkExternFunctions(*code, externs);
+  for (const ExternFunction &function : externs)
+    code->getFunction(function.symbol)->setLinkage(llvm::GlobalValue::ExternalLinkage);
+  optimizeForNVPTX(*code, *machine);
+  checkLLVM("optimising libraries");
+
+  OwningOpRef<ModuleOp> imported = translateLLVMIRToModule(std::move(code), module.getContext(),
+                                                           /*emitExpensiveWarnings=*/false);
+  if (!imported)
+    throw InternalError("cannot translate the libraries of kernel '" + metadata.name +
+                        "' to the LLVM dialect");
+  SymbolTable symbols(module);
+  for (Operation &op : llvm::make_early_inc_range(*imported->getBody())) {
+    auto symbol = dyn_cast<SymbolOpInterface>(op);
+    auto function = dyn_cast<LLVM::LLVMFuncOp>(op);
+    if (!symbol || (function && function.isExternal() && symbols.lookup(symbol.getName())))
+      continue;
+    if (Operation *declaration = symbols.lookup(symbol.getName())) {
+      if (!function)
+        continue; // a global of the kernel's
+      symbols.erase(declaration);
+    }
+    op.remove();
+    symbols.insert(&op);
+  }
+}
+
 std::unique_ptr<CompiledKernel> CUDACompilation::compile(ModuleOp module) {
   try {
-    early.emplace(getPtxasOptions());
+    if (PtxasOptions assembler = getPtxasOptions(); !assembler.path.empty())
+      early.emplace(assembler);
   } catch (const UserError &) {
     // A missing ptxas is reported when it is wanted: mistakes in the kernel come first.
   }
@@ -75,6 +132,8 @@ std::unique_ptr<CompiledKernel> CUDACompilation::compile(ModuleOp module) {
   std::unique_ptr<llvm::Module> code = translate(module);
   code->setTargetTriple(machine->getTargetTriple());
   code->setDataLayout(machine->createDataLayout());
+  if (std::vector<ExternFunction> externs = getExternFunctions(module); !externs.empty())
+    linkExternFunctions(*code, externs);
   markConvergent(*code);
   defineCommonFunctions(*code);
   if (needsDeviceLibrary(*code))
@@ -179,6 +238,10 @@ std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<ll
     show("ptx", ptx);
 
   PtxasOptions assembler = getPtxasOptions();
+  if (assembler.path.empty()) {
+    metadata.assembler = kDriverAssembles;
+    return std::make_unique<CompiledKernel>(std::move(metadata), std::move(ptx), std::move(stages));
+  }
   PtxasResult assembled = early ? early->assemble(ptx) : runPtxas(ptx, assembler);
   readRegisters(assembled);
   // How many programs are to fit is an estimate, of ours or of ptxas: one less may do, and one
@@ -202,6 +265,7 @@ std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<ll
   for (const std::string &warning : assembled.warnings)
     warnings.push_back(addPlace(warning, ptx, metadata.remarks));
   llvm::append_range(metadata.remarks, warnings);
+  metadata.assembler = assembled.version;
   record("cubin");
   if (!options.dumpDir.empty())
     writeStageFile(getStagePath(options.dumpDir, metadata.name, "cubin"), assembled.cubin);
@@ -212,7 +276,9 @@ std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<ll
 } // namespace
 
 void tessera::lowerForCUDA(ModuleOp module, const CompileOptions &options) {
-  CUDACompilation(options).lowerToLLVMDialect(module);
+  CUDACompilation compilation(options);
+  compilation.lowerToLLVMDialect(module);
+  compilation.importExternFunctions(module);
 }
 
 std::unique_ptr<CompiledKernel> tessera::compileForCUDA(ModuleOp module,

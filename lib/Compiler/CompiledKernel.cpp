@@ -10,6 +10,7 @@
 #include "tessera/Target/Host/HostTarget.h"
 #include "tessera/Target/Host/LoadedObject.h"
 #include "llvm/Support/Endian.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/xxhash.h"
 
 #include <chrono>
@@ -51,7 +52,8 @@ CompiledKernel::~CompiledKernel() = default;
 std::string tessera::getKernelSymbol(StringRef name) { return (name + ".kernel").str(); }
 
 std::optional<StringRef> CompiledKernel::getStage(StringRef name) const {
-  if (name == (onGPU ? "cubin" : "object"))
+  StringRef last = onGPU ? (metadata.assembler == kDriverAssembles ? "ptx" : "cubin") : "object";
+  if (name == last)
     return StringRef(object);
   for (const auto &[stage, text] : stages)
     if (stage == name)
@@ -169,6 +171,22 @@ void CompiledKernel::launchCUDA(int device, void *stream, ArrayRef<int32_t> grid
                           ", was compiled to move boxes of arrays by tensor maps, but " +
                           describeMissingMap(metadata, args),
                       "compile it with tensor_maps=False");
+  } catch (const cuda::DriverError &error) {
+    throw UserError("E066", error.message);
+  }
+}
+
+std::string CompiledKernel::getDeviceFacts(int device) const {
+  if (!onGPU)
+    throw UserError("E054", "kernel '" + metadata.name + "' was compiled for the CPU",
+                    "compile it for target=\"cuda\"");
+  try {
+    std::string text;
+    raw_string_ostream(text) << json::Value(
+        json::Object{{"num_registers", onGPU->getNumRegisters(device)},
+                     {"local_bytes", onGPU->getLocalBytes(device)},
+                     {"log", json::fixUTF8(onGPU->getLog(device))}});
+    return text;
   } catch (const cuda::DriverError &error) {
     throw UserError("E066", error.message);
   }

@@ -18,7 +18,9 @@
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMIRToLLVMTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/LLVMIRToNVVMTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "tessera/Compiler/Compiler.h"
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
@@ -42,6 +44,8 @@ std::unique_ptr<MLIRContext> tessera::createContext() {
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
   registerNVVMDialectTranslation(registry);
+  registerLLVMDialectImport(registry);
+  registerNVVMDialectImport(registry);
   return std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
 }
 

@@ -63,6 +63,7 @@ struct UserMistake {
 static constexpr UserMistake userMistakes[] = {
     {"not supported on the CPU", "E030"},
     {"bytes of shared memory, but a program on", "E069"},
+    {"the external function", "E071"},
 };
 
 void DiagnosticCollector::fail(const std::string &where, const std::string &reproducer) const {

@@ -171,6 +171,7 @@ std::string KernelMetadata::toJSON() const {
       {"shared_bytes", sharedBytes},
       {"num_registers", numRegisters},
       {"spill_bytes", spillBytes},
+      {"assembler", assembler},
       {"arguments", toArray(arguments)},
       {"tensor_maps", toArray(tensorMaps)},
       {"launch_conditions", toArray(launchConditions)},
@@ -201,8 +202,8 @@ KernelMetadata KernelMetadata::fromJSON(StringRef text) {
       map.map("capability", metadata.capability) && map.map("num_warps", metadata.numWarps) &&
       map.map("shared_bytes", metadata.sharedBytes) &&
       map.map("num_registers", metadata.numRegisters) &&
-      map.map("spill_bytes", metadata.spillBytes) && map.map("arguments", metadata.arguments) &&
-      map.map("tensor_maps", metadata.tensorMaps) &&
+      map.map("spill_bytes", metadata.spillBytes) && map.map("assembler", metadata.assembler) &&
+      map.map("arguments", metadata.arguments) && map.map("tensor_maps", metadata.tensorMaps) &&
       map.map("launch_conditions", metadata.launchConditions) &&
       map.map("repeated_programs", metadata.repeatedPrograms) &&
       map.map("waits_for_stream", metadata.waitsForStream) && map.map("sites", metadata.sites) &&

@@ -512,7 +512,8 @@ static void addPrograms(Table &table) {
                                a.optionalInteger(5).value_or(1)));
   };
   table["extern_elementwise"] = [](const Arguments &a, Results &r) {
-    r.push(a.builder.externElementwise(a.string(0), a.operands(1), a.type(2).dtype, a.boolean(3)));
+    r.push(a.builder.externElementwise(a.string(0), a.operands(1), a.type(2).dtype, a.boolean(3),
+                                       a.string(4), a.string(5)));
   };
 }
 

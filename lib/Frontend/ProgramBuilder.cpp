@@ -234,7 +234,8 @@ TileBuilder::Values TileBuilder::inlineAsm(StringRef text, StringRef constraints
   return results;
 }
 
-TileValue TileBuilder::externElementwise(StringRef symbol, Operands args, DType dtype, bool pure) {
+TileValue TileBuilder::externElementwise(StringRef symbol, Operands args, DType dtype, bool pure,
+                                         StringRef library, StringRef digest) {
   if (args.empty())
     throw UserError("E029", ("the extern " + symbol + " has no operand").str(), "pass a value");
   SmallVector<int64_t> shape = commonShape(args, symbol);
@@ -243,5 +244,11 @@ TileValue TileBuilder::externElementwise(StringRef symbol, Operands args, DType 
   SmallVector<Value> passed;
   for (const Operand &x : args)
     passed.push_back(repeat(toTensor(x), shape).ir);
-  return {create<tile::ExternElementwiseOp>(irType, symbol, passed, pure), type};
+  auto op = create<tile::ExternElementwiseOp>(irType, symbol, passed, pure, /*library=*/nullptr,
+                                              /*digest=*/nullptr);
+  if (!library.empty())
+    op.setLibrary(library);
+  if (!digest.empty())
+    op.setDigest(digest);
+  return {op, type};
 }

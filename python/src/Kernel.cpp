@@ -95,6 +95,12 @@ void launchCUDA(Kernel &kernel, int device, uint64_t stream, const py::tuple &gr
   check(status);
 }
 
+py::object deviceFacts(Kernel &kernel, int device) {
+  const char *json = nullptr;
+  check(tsr_kernel_device_facts(kernel.handle.get(), device, &json));
+  return parseJSON(json);
+}
+
 py::object stage(Kernel &kernel, const std::string &name) {
   const char *text = nullptr;
   size_t length = 0;
@@ -128,6 +134,8 @@ void tessera::python::registerKernel(py::module_ &module) {
            "Run a grid of programs; `args` are integers, one 8-byte slot each.")
       .def("launch_cuda", &launchCUDA, py::arg("device"), py::arg("stream"), py::arg("grid"),
            py::arg("args"), "Put a grid on a stream of a GPU; 0 is the legacy default stream.")
+      .def("device_facts", &deviceFacts, py::arg("device"),
+           "What the driver has made of the kernel: registers and local memory of a thread.")
       .def("stage", &stage, py::arg("name"),
            "The text of a named stage (bytes for machine code), or None if it was not kept.")
       .def("metadata",

@@ -34,7 +34,9 @@ def doctor() -> int:
         )
     ptxas = find_ptxas()
     version = ptxas_version(ptxas) if ptxas else ""
-    print(f"ptxas       {' '.join((ptxas, version)) if ptxas else 'none'}")
+    print(
+        f"ptxas       {' '.join((ptxas, version)) if ptxas else 'none: the driver assembles PTX'}"
+    )
     if miscompiles(version):
         print("            is known to miscompile for sm_90a: pip install 'nvidia-cuda-nvcc>=13.3'")
     for variable, _, value, _ in settings.describe():

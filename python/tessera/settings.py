@@ -166,7 +166,8 @@ class Settings:
         "TESSERA_PTXAS",
         _path,
         "",
-        "the ptxas program (default: of the package nvidia-cuda-nvcc, or of a CUDA toolkit)",
+        "the ptxas program (default: of the package nvidia-cuda-nvcc, or of a CUDA toolkit), or "
+        "`driver` to leave kernels to the assembler of the GPU's driver",
     )
     ptxas_timeout = Setting[int](
         "TESSERA_PTXAS_TIMEOUT", _seconds, 300, "how long ptxas may take for a kernel, in seconds"

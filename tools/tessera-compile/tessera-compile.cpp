@@ -54,6 +54,10 @@ int main(int argc, char **argv) {
       return 0;
     }
     std::optional<llvm::StringRef> text = kernel->getStage(stageName);
+    if (!text && stageName == "cubin" && kernel->getMetadata().assembler == kDriverAssembles)
+      throw UserError("E063", "ptxas is not found, and without it there is no cubin",
+                      "install the package nvidia-cuda-nvcc or a CUDA toolkit, or set "
+                      "TESSERA_PTXAS; or ask for the stage ptx");
     if (!text)
       throw UserError("E062", "there is no stage '" + stageName + "' of this kernel");
     llvm::outs() << *text;

@@ -341,7 +341,20 @@ TEST(Ptxas, BadPTXIsOurBugAndAMissingProgramTheUsers) {
   EXPECT_THROW(runPtxas("not ptx", options), InternalError);
   EXPECT_THROW(EarlyPtxas(options).assemble("not ptx"), InternalError);
   EXPECT_THROW(findPtxas("/nowhere/ptxas"), UserError);
+  EXPECT_EQ(findPtxas("driver"), "") << "no program, on purpose";
   EXPECT_FALSE(getPtxasVersion(options.path).empty());
+}
+
+TEST(Ptxas, ItsReleaseIsKnown) {
+  PtxasOptions options;
+  options.path = findPtxas("");
+  options.arch = "sm_90a";
+  PtxasResult result = runPtxas(toPTX(kScale, "sm_90a"), options);
+  EXPECT_EQ(result.version, getPtxasVersion(options.path));
+  // As cubins from 13.0 on have it; those before say nothing.
+  EXPECT_EQ(findVersionInCubin("\177ELF..Cuda compilation tools, release 13.4, V13.4.59\n.."),
+            "13.4.59");
+  EXPECT_EQ(findVersionInCubin("\177ELF, V12"), "");
 }
 
 TEST(Ptxas, ReadsItsLog) {

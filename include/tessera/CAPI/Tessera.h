@@ -227,6 +227,11 @@ TSR_EXPORT TsrStatus tsr_kernel_launch_cuda(TsrKernel *kernel, int32_t device, u
                                             const int32_t grid[3], const uint64_t *args,
                                             size_t num_args) TSR_NOEXCEPT;
 
+/* What the driver has made of a kernel on a GPU, as JSON: {"num_registers", "local_bytes"} of a
+ * thread, "log" of its assembler. Loads the kernel there. Valid until this thread's next call. */
+TSR_EXPORT TsrStatus tsr_kernel_device_facts(TsrKernel *kernel, int32_t device,
+                                             const char **json) TSR_NOEXCEPT;
+
 /* --- The reference interpreter ---------------------------------------------------- */
 
 /* Runs a kernel of a module of tile IR with the reference interpreter. */

@@ -47,6 +47,10 @@ struct StageTime {
   double milliseconds = 0;
 };
 
+/// The assembler of a kernel whose PTX the GPU's driver assembles when it is loaded, since
+/// there was no ptxas: it has no cubin, and its registers are not known before.
+inline constexpr llvm::StringLiteral kDriverAssembles = "driver";
+
 /// All that is known of a compiled kernel besides its code.
 struct KernelMetadata {
   std::string name;
@@ -63,6 +67,9 @@ struct KernelMetadata {
   int sharedBytes = 0;  ///< dynamic shared memory
   int numRegisters = 0; ///< of a thread, as ptxas has it
   int spillBytes = 0;   ///< that a thread stores because registers ran out
+  /// Of a kernel for "cuda": the release of ptxas that made its cubin, empty if that is not
+  /// known, or kDriverAssembles.
+  std::string assembler;
   std::vector<KernelArgument> arguments;
   /// Of a kernel for "cuda": what the launcher passes behind the arguments, and what must
   /// not be negative for that.
@@ -80,7 +87,7 @@ struct KernelMetadata {
 
   /// {"name", "target", "cpu", "features", "vector_bits", "abi_version", "num_threads",
   ///  "scratch_bytes", "arch", "capability", "num_warps", "shared_bytes", "num_registers",
-  ///  "spill_bytes", "arguments": [{"type", "loaded", "stored"}],
+  ///  "spill_bytes", "assembler", "arguments": [{"type", "loaded", "stored"}],
   ///  "tensor_maps": [{"base", "element", "bytes", "swizzle",
   ///                   "dims": [{"extent", "stride", "box"}]}], "launch_conditions",
   ///  "repeated_programs", "waits_for_stream",
@@ -98,7 +105,7 @@ std::string getKernelSymbol(llvm::StringRef name);
 
 class CompiledKernel {
 public:
-  /// Loads the object into this process; a cubin waits for its first launch. `stages` maps names to
+  /// Loads the object into this process; a cubin or PTX waits for its first launch. `stages` maps names to
   /// text or bytes.
   CompiledKernel(KernelMetadata metadata, std::string object,
                  std::vector<std::pair<std::string, std::string>> stages);
@@ -127,6 +134,11 @@ public:
   void launchCUDA(int device, void *stream, llvm::ArrayRef<int32_t> grid,
                   llvm::ArrayRef<uint64_t> args) const;
 
+  /// What the driver has made of it on a GPU, {"num_registers", "local_bytes", "log"}, of a
+  /// thread; the log is empty but where the driver has assembled it. Loads it there. Throws
+  /// UserError (E054, E066).
+  std::string getDeviceFacts(int device) const;
+
   /// The kernel as bytes for the disk cache (metadata and object, no other stage).
   std::string serialize() const;
   /// Loads what `serialize` wrote. Throws InternalError if the bytes are damaged or of
@@ -138,7 +150,7 @@ private:
 
   KernelMetadata metadata;
   std::string metadataJSON;
-  std::string object; ///< a relocatable object, or a cubin
+  std::string object; ///< a relocatable object, a cubin, or PTX
   std::vector<std::pair<std::string, std::string>> stages;
   std::unique_ptr<host::LoadedObject> loaded;
   std::unique_ptr<host::LaunchableKernel> launchable;

@@ -4,6 +4,8 @@
 
 #include "Patterns.h"
 
+#include "tessera/Conversion/TileGPUToLLVM/Passes.h"
+
 using namespace mlir;
 using namespace tessera;
 
@@ -110,7 +112,7 @@ private:
   }
 };
 
-/// A function of a device library, of scalars (tiles are taken apart before).
+/// A function of a library, of scalars (tiles are taken apart before).
 struct ExternPattern : TilePattern<tile::ExternElementwiseOp> {
   using TilePattern::TilePattern;
 
@@ -122,8 +124,21 @@ struct ExternPattern : TilePattern<tile::ExternElementwiseOp> {
                                                       operands.getTypes(), op.getPure());
     auto type = LLVM::LLVMFunctionType::get(result, SmallVector<Type>(operands.getTypes()));
     if (function.getFunctionType() != type)
-      return op.emitOpError("calls ") << op.getSymbol() << " as " << type << ", which is a "
-                                      << function.getFunctionType() << " elsewhere";
+      return op.emitOpError("calls the external function ")
+             << op.getSymbol() << " as " << type << ", which is a " << function.getFunctionType()
+             << " elsewhere";
+    if (!function.isExternal())
+      return op.emitOpError("takes ") << op.getSymbol() << " for the external function of a library"
+                                      << ", but the kernel has a function of that name";
+    StringAttr library = op.getLibraryAttr();
+    auto known = function->getAttrOfType<StringAttr>(kLibraryAttr);
+    if (known && library != known)
+      return op.emitOpError("takes the external function ")
+             << op.getSymbol() << " from another library than " << known;
+    if (library) {
+      function->setAttr(kLibraryAttr, library);
+      function->setLoc(op.getLoc());
+    }
     rewriter.replaceOpWithNewOp<LLVM::CallOp>(op, function, operands);
     return success();
   }

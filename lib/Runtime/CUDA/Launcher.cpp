@@ -96,9 +96,48 @@ int64_t getLeastEarlyPrograms(int sharedBytes, const DeviceInfo &info) {
 
 } // namespace
 
-LoadedKernel::LoadedKernel(KernelDescription newDescription, std::string cubin)
+LoadedKernel::LoadedKernel(KernelDescription newDescription, std::string image)
     : description(std::move(newDescription)), loggedName(keepName(description.name)),
-      cubin(std::move(cubin)) {}
+      image(std::move(image)) {}
+
+Module LoadedKernel::load(std::string &log) const {
+  std::string doing = "loading kernel '" + description.name + "'";
+  const DriverTable &driver = getDriver();
+  Module module = nullptr;
+  if (image.compare(0, 4, "\177ELF") == 0) {
+    check(driver.cuModuleLoadDataEx(&module, image.data(), 0, nullptr, nullptr), doing);
+    return module;
+  }
+  // Values of CUjit_option: buffers for what is said and for errors, their sizes, say more,
+  // keep the lines of the source. A number is passed in the place of a pointer.
+  std::vector<char> said(1 << 14), errors(1 << 14);
+  auto number = [](size_t value) { return reinterpret_cast<void *>(value); };
+  int options[] = {3, 4, 5, 6, 12, 13};
+  void *values[] = {said.data(),           number(said.size()), errors.data(),
+                    number(errors.size()), number(1),           number(1)};
+  int code = driver.cuModuleLoadDataEx(&module, image.c_str(), 6, options, values);
+  said.back() = errors.back() = '\0';
+  log = said.data();
+  if (code == 0)
+    return module;
+  doing += ", which the driver assembles since there is no ptxas,";
+  std::string error = errors.data();
+  // An instruction alone takes more: wgmma has all of its sums in registers.
+  if (error.find("(C7602)") != std::string::npos)
+    throw DriverError(code, doing + " failed: a product takes more registers than a thread may "
+                                    "have; use more warps, smaller tiles, or a higher maxnreg");
+  constexpr int kNoAssembler = 221, kUnknownPTX = 222;
+  if (code == kNoAssembler || code == kUnknownPTX)
+    error += (error.empty() ? "" : "; ") +
+             std::string("install the package nvidia-cuda-nvcc, or ") +
+             (code == kNoAssembler ? "all of the driver" : "a newer driver");
+  try {
+    check(code, doing);
+  } catch (const DriverError &failure) {
+    throw DriverError(code, failure.message + (error.empty() ? "" : ": ") + error);
+  }
+  return module;
+}
 
 LoadedKernel::Loaded LoadedKernel::getLoaded(int device) {
   std::lock_guard<std::mutex> lock(mutex);
@@ -123,8 +162,8 @@ LoadedKernel::Loaded LoadedKernel::getLoaded(int device) {
                                info.name + ") has " + std::to_string(info.maxSharedBytes) +
                                "; use smaller tiles or fewer stages");
   RelaxedCapture relaxed;
-  Module module = nullptr;
-  check(driver.cuModuleLoadDataEx(&module, cubin.data(), 0, nullptr, nullptr), doing);
+  logs.resize(loadedOn.size());
+  Module module = load(logs[device]);
   Function function = nullptr;
   check(driver.cuModuleGetFunction(&function, module, description.name.c_str()), doing);
   if (description.sharedBytes > kSharedWithoutOptIn)
@@ -240,6 +279,13 @@ int LoadedKernel::getNumRegisters(int device) {
   check(getDriver().cuFuncGetAttribute(&value, kNumRegisters, getLoaded(device).function),
         "asking for registers");
   return value;
+}
+
+std::string LoadedKernel::getLog(int device) {
+  CurrentContext context(device);
+  getLoaded(device);
+  std::lock_guard<std::mutex> lock(mutex);
+  return logs[device];
 }
 
 int LoadedKernel::getLocalBytes(int device) {

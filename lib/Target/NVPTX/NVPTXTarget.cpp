@@ -178,7 +178,10 @@ void tessera::linkDeviceLibrary(Module &module, StringRef path, bool flushDenorm
   internalizeModule(module, [&](const GlobalValue &value) {
     return own.contains(value.getName()) || isa<GlobalVariable>(value);
   });
-  // What libdevice's __nvvm_reflect("__CUDA_FTZ") answers.
+  setReflectedFlush(module, flushDenormals);
+}
+
+void tessera::setReflectedFlush(Module &module, bool flushDenormals) {
   module.setModuleFlag(Module::Override, "nvvm-reflect-ftz",
                        ConstantAsMetadata::get(ConstantInt::get(
                            Type::getInt32Ty(module.getContext()), flushDenormals)));

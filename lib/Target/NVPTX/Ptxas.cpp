@@ -17,6 +17,7 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/BinaryFormat/ELF.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -95,6 +96,32 @@ std::string getAllocationVariable() {
   return variable;
 }
 
+/// Of "Cuda compilation tools, release 13.0, V13.0.88", the last word's number.
+StringRef findVersion(StringRef text) {
+  StringRef said = text.split("Cuda compilation tools, release ").second;
+  StringRef version = said.split(", V").second;
+  return version.take_while([](char c) { return isDigit(c) || c == '.'; });
+}
+
+/// The release of the program that made a cubin. It is asked once, and only if the cubin does
+/// not say: that takes as long as a small kernel.
+std::string getVersionOf(StringRef cubin, const std::string &path) {
+  if (StringRef version = findVersion(cubin); !version.empty())
+    return version.str();
+  static std::mutex mutex;
+  static auto *known = new StringMap<std::string>;
+  std::lock_guard<std::mutex> lock(mutex);
+  auto [entry, isNew] = known->try_emplace(path);
+  if (isNew) {
+    try {
+      entry->second = getPtxasVersion(path);
+    } catch (const UserError &) {
+      // What is no NVIDIA's has no release.
+    }
+  }
+  return entry->second;
+}
+
 /// One run of ptxas and its files.
 class Run {
 public:
@@ -142,6 +169,7 @@ PtxasResult Run::getResult(std::optional<int> status) {
   result.cubin = readFile(cubin);
   if (result.cubin.empty())
     throw InternalError("ptxas wrote no cubin: " + StringRef(result.log).trim().str());
+  result.version = getVersionOf(result.cubin, options.path);
   parsePtxasLog(result.log, result);
   return result;
 }
@@ -204,6 +232,8 @@ void writeWhileRead(int fifo, StringRef text) {
 } // namespace
 
 std::string tessera::findPtxas(StringRef setting) {
+  if (setting == "driver")
+    return "";
   if (!setting.empty()) {
     if (!sys::fs::can_execute(setting))
       throw UserError("E063", "'" + setting.str() + "' is no program that can be run",
@@ -220,8 +250,7 @@ std::string tessera::findPtxas(StringRef setting) {
       return folder + "/ptxas";
   if (auto found = sys::findProgramByName("ptxas"))
     return *found;
-  throw UserError("E063", "ptxas is not found",
-                  "install the package nvidia-cuda-nvcc or a CUDA toolkit, or set TESSERA_PTXAS");
+  return "";
 }
 
 std::string tessera::getPtxasVersion(StringRef path) {
@@ -234,11 +263,10 @@ std::string tessera::getPtxasVersion(StringRef path) {
   if (process.wait(/*timeoutSeconds=*/30) != 0)
     throw UserError("E063", "'" + path.str() + "' does not tell its version",
                     "set TESSERA_PTXAS to the path of ptxas");
-  std::string text = readFile(log);
-  // "Cuda compilation tools, release 13.0, V13.0.88"
-  StringRef version = StringRef(text).split(", V").second;
-  return version.take_while([](char c) { return isDigit(c) || c == '.'; }).str();
+  return findVersion(readFile(log)).str();
 }
+
+std::string tessera::findVersionInCubin(StringRef cubin) { return findVersion(cubin).str(); }
 
 PtxasResult tessera::runPtxas(StringRef ptx, const PtxasOptions &options) {
   Run run(options);

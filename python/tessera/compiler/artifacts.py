@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
 
 from tessera import _C
-from tessera.errors import ArgumentError, raise_core_error
+from tessera.compiler.toolchain import warn_of_assembler
+from tessera.errors import ArgumentError, LaunchError, raise_core_error
 from tessera.language import types
 from tessera.runtime.arrays import Pointer, pointer_of
 from tessera.runtime.cuda import find_place, find_stream, read_stream
@@ -18,6 +19,10 @@ STAGES = ("tile", "tile-opt", "strips", "llvm", "llvmir", "asm", "object")
 
 CUDA_STAGES = ("tile", "tile-opt", "tilegpu", "llvm", "llvmir", "ptx", "cubin")
 """Those for an NVIDIA GPU, of which the same is true."""
+
+
+class NoCubin(LaunchError, KeyError):
+    """A kernel was compiled without ptxas, and its machine code is asked for."""
 
 
 class Stages(Mapping[str, Union[str, bytes]]):
@@ -39,6 +44,13 @@ class Stages(Mapping[str, Union[str, bytes]]):
         if text is None and self._rebuild is not None:
             self._kernel, self._rebuild = self._rebuild(), None
             text = self._kernel.stage(name)
+        if text is None and name == "cubin":
+            raise NoCubin(
+                "E063",
+                f"kernel `{self._kernel.metadata()['name']}` has no cubin: there is no ptxas, and "
+                "the GPU's driver assembles the PTX when the kernel is loaded",
+                "pip install 'nvidia-cuda-nvcc>=13.3', or set TESSERA_PTXAS",
+            )
         if text is None:
             raise KeyError(f"stage {name!r} lies before the one that this kernel was compiled from")
         return text
@@ -71,6 +83,27 @@ class CompiledKernel:
         self._kernel = kernel
         self.metadata: Mapping[str, Any] = kernel.metadata()
         self.stages = Stages(kernel, rebuild)
+        warn_of_assembler(self._assembler, self.metadata.get("arch", ""))
+
+    @property
+    def _assembler(self) -> str:
+        return str(self.metadata.get("assembler", ""))
+
+    def check_driver(self, device: int) -> None:
+        """Warns if the driver assembles this kernel and is known to make mistakes."""
+        if self._assembler == "driver":
+            version = _C.cuda_device_info(device)["driver_version"]
+            name = f"driver {version // 1000}.{version % 1000 // 10}"
+            warn_of_assembler(name, self.metadata["arch"])
+
+    def _facts(self) -> dict[str, Any]:
+        """Registers and spills by the driver, if that alone knows them."""
+        if self._assembler != "driver" or not _C.cuda_is_available():
+            return {}
+        try:
+            return self._kernel.device_facts(0)
+        except _C.CoreError as error:
+            raise_core_error(error)
 
     @property
     def name(self) -> str:
@@ -79,13 +112,15 @@ class CompiledKernel:
 
     @property
     def n_regs(self) -> int:
-        """The registers of a thread; 0 for a kernel on the CPU."""
-        return int(self.metadata.get("num_registers", 0))
+        """The registers of a thread; 0 for a kernel on the CPU, and for one that the driver is to
+        assemble where there is no GPU."""
+        return int(self._facts().get("num_registers", self.metadata.get("num_registers", 0)))
 
     @property
     def n_spills(self) -> int:
-        """The bytes that a thread spills; 0 for a kernel on the CPU."""
-        return int(self.metadata.get("spill_bytes", 0))
+        """The bytes that a thread spills; 0 for a kernel on the CPU. Of a kernel that the driver
+        assembles, all of a thread's local memory."""
+        return int(self._facts().get("local_bytes", self.metadata.get("spill_bytes", 0)))
 
     @property
     def shared(self) -> int:
@@ -149,6 +184,7 @@ class CompiledKernel:
                 self._kernel.launch(extents, slots, num_threads)
             else:
                 handle = read_stream(find_stream(pointers, place.device, stream), place.device)
+                self.check_driver(place.device)
                 self._kernel.launch_cuda(place.device, handle, extents, slots)
         except _C.CoreError as error:
             raise_core_error(error)

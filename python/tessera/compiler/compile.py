@@ -80,7 +80,7 @@ def compile_specialised(
     if cache.mode == "off":
         return CompiledKernel(_compile(build_module(fn, specs, options), options), rebuild)
 
-    machine = toolchain_key() if options.target == "cuda" else _host_key()
+    machine = toolchain_key(options.libdevice) if options.target == "cuda" else _host_key()
     common = (cache.build_id, machine, options.key)
     source = source_key(fn, tuple(key), repr(common))
     if source is not None and (link := cache.read(source)) is not None:

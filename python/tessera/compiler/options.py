@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import os
 from typing import Any, Mapping, Optional
 
 from tessera.errors import LaunchError
@@ -21,7 +22,6 @@ _WITHOUT_EFFECT_ON_CODE = (
     "stream",
     "launch_cooperative_grid",
     "launch_pdl",
-    "extern_libs",
     "ptx_options",
     "ptx_version",
     "instrumentation_mode",
@@ -29,7 +29,15 @@ _WITHOUT_EFFECT_ON_CODE = (
 
 # Those that only one target looks at.
 _OF_CPU = ("cpu", "features")
-_OF_CUDA = ("arch", "num_warps", "num_stages", "maxnreg", "tensor_maps", "enable_reflect_ftz")
+_OF_CUDA = (
+    "arch",
+    "num_warps",
+    "num_stages",
+    "maxnreg",
+    "tensor_maps",
+    "enable_reflect_ftz",
+    "extern_libs",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +51,8 @@ class CompileOptions:
     launch_cooperative_grid: bool = False
     launch_pdl: bool = False
     extern_libs: Any = None
+    """Files of LLVM IR by the name that `extern_elementwise` has for them, as {name: path}; of
+    "libdevice" too. Held as pairs."""
     ptx_options: Optional[str] = None
     ptx_version: Optional[int] = None
     enable_reflect_ftz: bool = True
@@ -98,6 +108,7 @@ class CompileOptions:
         for name in ("cpu", "features", "arch"):
             if not isinstance(getattr(self, name), str):
                 raise LaunchError("E053", f"{name} is {getattr(self, name)!r}", "use a string")
+        object.__setattr__(self, "extern_libs", _library_pairs(self.extern_libs))
         flags = ("debug", "deterministic", "enable_fp_fusion", "sanitize_overflow")
         for name in flags + ("tensor_maps", "enable_reflect_ftz"):
             if not isinstance(getattr(self, name), (bool, int)):
@@ -163,13 +174,18 @@ class CompileOptions:
                 tensor_maps=bool(self.tensor_maps),
                 flush_results=bool(self.enable_reflect_ftz),
                 ptxas=find_ptxas(),
-                libdevice=find_libdevice(),
+                libdevice=self.libdevice or find_libdevice(),
                 ptxas_timeout=settings.ptxas_timeout,
             )
         else:
             core.update(cpu=self.cpu, features=self.features, num_threads=self.num_threads)
         core.update(more)
         return json.dumps(core, sort_keys=True)
+
+    @property
+    def libdevice(self) -> str:
+        """The libdevice that `extern_libs` has; empty for the one installed."""
+        return str(dict(self.extern_libs).get("libdevice", ""))
 
     @functools.cached_property
     def key(self) -> tuple[Any, ...]:
@@ -198,6 +214,17 @@ def unknown_option(name: str, parameters: tuple[str, ...]) -> LaunchError:
     else:
         fix = f"the options are {', '.join(OPTION_NAMES)}"
     return LaunchError("E051", f"unknown keyword argument `{name}`", fix)
+
+
+def _library_pairs(given: Any) -> tuple[tuple[str, str], ...]:
+    """{name: path}, or such pairs, in the order of the names."""
+    try:
+        pairs = dict(given or ()).items()
+        return tuple(sorted((name, os.fspath(path)) for name, path in pairs))
+    except (TypeError, ValueError):
+        raise LaunchError(
+            "E053", f"extern_libs is {given!r}", "use a dict of names and paths of files"
+        ) from None
 
 
 def _is_integer(value: Any) -> bool:

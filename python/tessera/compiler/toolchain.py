@@ -2,7 +2,7 @@
 """NVIDIA's part of the road to a GPU: ptxas and libdevice.
 
 Looked for in the settings, then in the Python packages nvidia-cuda-nvcc and nvidia-nvvm,
-then in a CUDA toolkit. Two compilations with different ones never share a cached kernel.
+then in a CUDA toolkit. Without a ptxas kernels stay PTX, which the driver assembles. Two compilations with different ones never share a cached kernel.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import sys
+import warnings
 from typing import Iterator, Sequence
 
 from tessera.settings import settings
@@ -25,7 +26,7 @@ _folders: dict[tuple[str, ...], tuple[str, ...]] = {}
 
 
 def find_ptxas() -> str:
-    """The path of ptxas; empty if there is none."""
+    """The path of ptxas; empty if there is none, "driver" if the setting asks for no other."""
     if settings.ptxas:
         return settings.ptxas
     homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
@@ -56,6 +57,41 @@ def miscompiles(version: str) -> bool:
     return (12, 8) <= release < (13, 1)
 
 
+def warn_of_assembler(version: str, arch: str) -> None:
+    """Warns, once a process, of a release of ptxas or of the driver's assembler that is known to
+    miscompile, and of there being no ptxas. `version` is what `assembler` in a kernel's metadata
+    says, or "driver 13.0" for the driver that assembles it.
+    """
+    known = version.removeprefix("driver ")
+    if version == "driver":
+        if settings.ptxas == "driver":
+            return
+        message = (
+            f"there is no ptxas, so kernels for {arch} are left as PTX for the GPU's driver to "
+            "assemble when they are loaded, by each process anew; pip install "
+            "'nvidia-cuda-nvcc>=13.3', or set TESSERA_PTXAS"
+        )
+    elif miscompiles(known) and arch.startswith("sm_90"):
+        what = f"ptxas {known}" if known == version else f"the assembler of CUDA {known}'s driver"
+        message = (
+            f"{what} is known to miscompile kernels for sm_90a (releases 12.8 to 13.0: causal "
+            "attention, products whose first factor is in registers); pip install "
+            "'nvidia-cuda-nvcc>=13.3', or set TESSERA_PTXAS"
+        )
+    else:
+        return
+    if version not in _warned_of:
+        _warned_of.add(version)
+        warnings.warn(f"tessera: {message}", ToolchainWarning, stacklevel=2)
+
+
+_warned_of: set[str] = set()
+
+
+class ToolchainWarning(UserWarning):
+    """NVIDIA's part of a compilation is missing, or known to make mistakes."""
+
+
 def find_libdevice() -> str:
     """The path of libdevice; empty to leave it to the core, which looks beside itself first."""
     if settings.libdevice:
@@ -68,13 +104,13 @@ def find_libdevice() -> str:
     return ""
 
 
-def toolchain_key() -> str:
-    """Equal for toolchains that give the same code.
+def toolchain_key(libdevice: str = "") -> str:
+    """Equal for toolchains that give the same code; `libdevice` is a launch's own, if it has one.
 
     A program is known by its path, size and time: asking it for its version takes longer
     than loading a kernel from the cache.
     """
-    return " ".join(map(_identity, (find_ptxas(), find_libdevice())))
+    return " ".join(map(_identity, (find_ptxas(), libdevice or find_libdevice())))
 
 
 def _packaged(names: Sequence[str]) -> Iterator[str]:

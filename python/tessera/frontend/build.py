@@ -61,9 +61,11 @@ class NoinlineFunction(NamedTuple):
 class Session:
     """One compilation: what all the functions that it visits share."""
 
-    def __init__(self, module: Any, builder: Any, debug: bool) -> None:
+    def __init__(self, module: Any, builder: Any, options: Any) -> None:
         self.module = module
-        self.debug = debug
+        self.debug = bool(getattr(options, "debug", False))
+        self.extern_libs: Mapping[str, str] = dict(getattr(options, "extern_libs", None) or ())
+        """Files of LLVM IR by the names that kernels have for them."""
         self.place: Optional[tuple[str, int, int]] = None
         """The place that is visited, while the builder does not know of it yet."""
         self._builder = builder
@@ -171,13 +173,13 @@ def is_library(fn: JITCallable) -> bool:
 def build_module(fn: JITCallable, args: Sequence[ArgSpec], options: Any) -> BuiltModule:
     """Tile IR of the kernel `fn` for these arguments, one ArgSpec a parameter.
 
-    Of `options` only `debug` (default False) is read. Raises CompilationError for a mistake
+    Of `options` only `debug` and `extern_libs` are read. Raises CompilationError for a mistake
     in the kernel, tessera.errors.InternalError for one of ours.
     """
     from tessera import _C
 
     module = _C.Module()
-    session = Session(module, _C.Builder(module), bool(getattr(options, "debug", False)))
+    session = Session(module, _C.Builder(module), options)
     outer, active.session = active.session, session
     try:
         with _DEEP_RECURSION:

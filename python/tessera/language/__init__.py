@@ -128,6 +128,7 @@ from tessera.language.program import (
     assume,
     condition,
     debug_barrier,
+    extern,
     extern_elementwise,
     inline_asm_elementwise,
     max_constancy,

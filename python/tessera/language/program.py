@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Optional
 
 from tessera.frontend.errors import UserMistake
 from tessera.language.tensor import (
+    F,
+    active,
     builtin,
     constant_bool,
     constant_int,
@@ -26,6 +29,7 @@ __all__ = [
     "assume",
     "condition",
     "debug_barrier",
+    "extern",
     "extern_elementwise",
     "inline_asm_elementwise",
     "max_constancy",
@@ -246,12 +250,24 @@ def extern_elementwise(
     is_pure: bool,
     ret_shape: Optional[Any] = None,
 ) -> tensor:
-    """A function of an external library, element by element.
+    """A function of an external library, element by element; on GPUs.
 
-    `arg_type_symbol_dict` maps a tuple of argument dtypes to (symbol, result dtype).
-    Errors: E030 for argument types without an entry. Source: Triton language 3.6/3.9.
+    `arg_type_symbol_dict` maps a tuple of argument dtypes to (symbol, result dtype). The library
+    is a file of LLVM IR for nvptx64, as bitcode or text: the one that the launch's option
+    `extern_libs={lib_name: path}` names, else `lib_path`; without either, libdevice. Only what is
+    called is linked. The types are those of LLVM IR: int32 is i32, bool is i1. The file is read
+    when a kernel is compiled, and the disk cache knows what was in it.
+
+        @tl.core.extern
+        def soften(x):
+            return tl.extern_elementwise(
+                "mine", "/path/mine.bc", [x], {(tl.float32,): ("soften", tl.float32)}, is_pure=True
+            )
+
+    Errors: E030 for argument types without an entry, or for a CPU; E071 for a library that cannot
+    be linked. Source: Triton language 3.6/3.9.
     """
-    del lib_name, lib_path, ret_shape
+    del ret_shape
     operands = [to_tensor_value(arg) for arg in unwrap(args)]
     key = tuple(operand.dtype for operand in operands)
     if key not in arg_type_symbol_dict:
@@ -261,7 +277,43 @@ def extern_elementwise(
             f"the external function takes no ({', '.join(map(str, key))})",
             f"it takes: {accepted}",
         )
-    symbol, result = arg_type_symbol_dict[key]
-    return emit_one(
-        "extern_elementwise", symbol, operands, result, constant_bool(is_pure, "is_pure")
-    )
+    symbol, result = map(unwrap, arg_type_symbol_dict[key])
+    library = find_library(constant_str(lib_name, "lib_name"), constant_str(lib_path, "lib_path"))
+    is_pure = constant_bool(is_pure, "is_pure")
+    return emit_one("extern_elementwise", symbol, operands, result, is_pure, *library)
+
+
+def find_library(name: str, path: str) -> tuple[str, str]:
+    """The file of a library, and a hash of what is in it; empty for libdevice.
+
+    Raises UserMistake (E071) if there is no such file.
+    """
+    given = active.session.extern_libs
+    path = given.get(name, path)
+    if not path:
+        if name in ("", "libdevice"):
+            return "", ""
+        named = ", ".join(given)
+        raise UserMistake(
+            "E071",
+            f"no file is given for the library `{name}`",
+            f"pass its path, or launch with extern_libs={{{name!r}: path}}"
+            + (f"; extern_libs names {named}" if named else ""),
+        )
+    from tessera.runtime.cache import digest
+
+    path = os.path.abspath(path)
+    try:
+        with open(path, "rb") as file:
+            return path, digest(file.read()).hex()
+    except OSError as error:
+        raise UserMistake(
+            "E071",
+            f"cannot read the library `{name}`: {error.strerror} ({path})",
+            "name a file with LLVM IR",
+        ) from None
+
+
+def extern(fn: F) -> F:
+    """Marks a function that calls functions of libraries, run while a kernel is compiled."""
+    return builtin(fn)

@@ -296,6 +296,132 @@ def test_the_disk_cache_serves_another_process(run):
     assert [run(code) for _ in range(2)] == ["1 0 True\n", "0 0 True\n"]
 
 
+WITHOUT_PTXAS = """
+        import warnings
+        from tessera.compiler.toolchain import ToolchainWarning
+        tessera.settings.ptxas = "driver"
+        caught = []
+        warnings.showwarning = lambda message, category, *place: caught.append((category, str(message)))
+        warnings.simplefilter("always")
+        def jit_with(code): ctypes.c_int.in_dll(fake, "fake_jit").value = code
+"""
+
+
+def test_without_ptxas_the_driver_assembles(run):
+    run(WITHOUT_PTXAS + """
+        kernel = add[(3,)](x, y, out, 1000, BLOCK=256)
+        assert last().grid[0] == 3 and number("loads") == 1
+        assert kernel.metadata["assembler"] == "driver"
+        assert kernel.n_regs == 32 and kernel.n_spills == 32, "as the driver has them"
+        assert ".visible .entry add" in kernel.asm["ptx"] and "cubin" not in kernel.asm
+        with expect(tessera.LaunchError, "E063", "'add' has no cubin".replace("'", "`"), "nvidia-cuda-nvcc"):
+            kernel.asm["cubin"]
+        assert "registers" in kernel._kernel.device_facts(0)["log"]
+        # Once a process: that of a driver of CUDA 13.0.
+        add[(3,)](x, y, out, 1000, BLOCK=512)
+        (category, text), = caught
+        assert category is ToolchainWarning and "CUDA 13.0's driver is known to" in text
+
+        # From the disk, and ahead of time.
+        copy = tessera._C.Kernel.deserialize(kernel._kernel.serialize())
+        assert copy.stage("ptx") == kernel.asm["ptx"] and copy.stage("cubin") is None
+        copy.launch_cuda(0, 0, (4, 1, 1), [x.address, y.address, out.address, 10])
+        assert last().grid[0] == 4
+        ahead = tessera.compile(add, "*fp32, *fp32, *fp32, i32, 256", target="sm_80")
+        assert ".target sm_80" in ahead.asm["ptx"] and list(ahead.asm)[-1] == "ptx"
+        """)
+
+
+def test_what_the_drivers_assembler_refuses(run):
+    run(WITHOUT_PTXAS + """
+        for code, *texts in (
+            (218, "kernel 'add'", "there is no ptxas", "more registers than a thread may have"),
+            (222, "kernel 'add'", "line 7; words", "nvidia-cuda-nvcc, or a newer driver"),
+            (221, "nvidia-cuda-nvcc, or all of the driver"),
+            (201, "kernel 'add'", "line 7; words"),
+        ):
+            jit_with(code)
+            with expect(tessera.LaunchError, "E066", *texts):
+                add[(3,)](x, y, out, 1000, BLOCK=256)
+        jit_with(0)
+        add[(3,)](x, y, out, 1000, BLOCK=256)
+        assert number("launches") == 1
+        """)
+
+
+def test_a_missing_ptxas_is_found_missing(run, monkeypatch):
+    if os.path.exists("/usr/local/cuda/bin/ptxas"):
+        pytest.skip("there is a toolkit where they are looked for")
+    for name in ("PATH", "CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.setenv(name, "/nowhere")
+    run(WITHOUT_PTXAS.replace('"driver"', '""') + """
+        import importlib.util
+        importlib.util.find_spec = lambda name: None
+        assert add[(3,)](x, y, out, 1000, BLOCK=256).metadata["assembler"] == "driver"
+        assert len(caught) == 2 and "there is no ptxas" in caught[0][1]
+        """)
+
+
+def test_a_setting_that_names_no_program_is_no_missing_ptxas(run):
+    run("""
+        with tessera.settings.override(ptxas="/nowhere/ptxas"):
+            with expect(tessera.LaunchError, "E063", "'/nowhere/ptxas' is no program"):
+                add[(3,)](x, y, out, 1000, BLOCK=256)
+        """)
+
+
+def test_releases_that_miscompile_are_warned_of_once(run):
+    run("""
+        import warnings
+        from tessera.compiler import toolchain
+        from tessera.compiler.toolchain import ToolchainWarning, miscompiles, ptxas_version
+        version = ptxas_version(toolchain.find_ptxas())
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for block in (256, 512):
+                kernel = add[(3,)](x, y, out, 1000, BLOCK=block)
+                assert kernel.metadata["assembler"] == version
+        texts = [str(item.message) for item in caught]
+        assert len(texts) == miscompiles(version), texts
+        assert all(f"ptxas {version} is known to miscompile" in text for text in texts)
+
+        def warned(version, arch="sm_90a"):
+            toolchain._warned_of.clear()
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                toolchain.warn_of_assembler(version, arch)
+                toolchain.warn_of_assembler(version, arch)
+            assert len(caught) <= 1 and all(item.category is ToolchainWarning for item in caught)
+            return len(caught)
+        for version, bad in (("12.7.2", 0), ("12.8.61", 1), ("12.9.86", 1), ("13.0.88", 1),
+                             ("13.1.80", 0), ("13.4.59", 0), ("driver 12.8", 1),
+                             ("driver 13.1", 0), ("", 0), ("driver", 1)):  # none is there
+            assert warned(version) == bad, version
+        assert not warned("13.0.88", "sm_80")
+        """)
+
+
+def test_a_launch_that_names_libraries_stays_warm(run, tmp_path):
+    library = tmp_path / "library.ll"
+    library.write_text("define float @half(float %x) { %y = fmul float %x, 0.5\n ret float %y }")
+    run(f"""
+        @tl.core.extern
+        def half(x):
+            return tl.extern_elementwise("mine", "", [x], {{(tl.float32,): ("half", tl.float32)}}, True)
+
+        @tessera.jit
+        def halve(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+            i = tl.arange(0, BLOCK)
+            tl.store(out_ptr + i, half(tl.load(x_ptr + i)), mask=i < n)
+
+        libraries = {{"mine": {str(library)!r}}}
+        for repeat in range(4):
+            kernel = halve[(repeat + 1,)](x, y, out, 1000, BLOCK=256, extern_libs=libraries)
+            assert last().grid[0] == repeat + 1
+        assert number("loads") == 1 and len(slow) <= 2 and "0f3F000000" in kernel.asm["ptx"]
+        """)
+
+
 def test_tensor_maps_are_made_at_each_launch(run):
     run("""
         class Float16:

@@ -36,6 +36,15 @@ tile.func private @extern_operands() {
 
 // -----
 
+// (E2): of what a digest is.
+tile.func private @extern_digest(%x: f32) {
+  // expected-error@+1 {{'tile.extern_elementwise' op has a digest, and no library that it is of}}
+  %0 = tile.extern_elementwise "f" %x {digest = "0123", pure} : (f32) -> f32
+  tile.return
+}
+
+// -----
+
 // (I1) of inline_asm: one shape.
 tile.func private @asm_shapes(%x: tensor<64xi32>, %y: tensor<32xi32>) {
   // expected-error@+1 {{'tile.inline_asm' op mixes shapes: 'tensor<32xi32>' beside 'tensor<64xi32>'}}

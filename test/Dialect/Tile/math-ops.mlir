@@ -40,6 +40,8 @@ tile.func private @floats(%x: tensor<64xf32>, %s: f64) {
 tile.func private @foreign(%x: tensor<64xf32>, %y: tensor<64xi32>) {
   // CHECK: tile.extern_elementwise "__nv_asinf" %{{.+}} {pure} : (tensor<64xf32>) -> tensor<64xf32>
   %0 = tile.extern_elementwise "__nv_asinf" %x {pure} : (tensor<64xf32>) -> tensor<64xf32>
+  // CHECK: tile.extern_elementwise "soften" %{{.+}} {digest = "0123", library = "/opt/soften.bc"} : (tensor<64xf32>) -> tensor<64xf32>
+  %soft = tile.extern_elementwise "soften" %x {library = "/opt/soften.bc", digest = "0123"} : (tensor<64xf32>) -> tensor<64xf32>
   // CHECK: tile.inline_asm "shl.b32 $0, $1, 3;" constraints("=r,r") pure packed 1 %{{.+}} : (tensor<64xi32>) -> tensor<64xi32>
   %1 = tile.inline_asm "shl.b32 $0, $1, 3;" constraints("=r,r") pure packed 1 %y : (tensor<64xi32>) -> tensor<64xi32>
   // CHECK: tile.inline_asm "" constraints("=r,=r") packed 4 : () -> (tensor<64xi8>, tensor<64xi8>)

@@ -23,6 +23,9 @@ namespace tessera {
 /// On a kernel whose programs wait by themselves for what the stream did before.
 inline constexpr llvm::StringLiteral kWaitsForStreamAttr = "tilegpu.waits_for_stream";
 
+/// On the declaration of a function: the file with LLVM IR that it is linked from.
+inline constexpr llvm::StringLiteral kLibraryAttr = "tilegpu.library";
+
 /// Lets the ops of the tile dialect say what scratch memory their lowering here needs
 /// (ScratchOpInterface).
 void registerTileGPUScratchModels(mlir::DialectRegistry &registry);

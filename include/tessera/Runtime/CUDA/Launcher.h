@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A cubin, loaded on each GPU where it is launched first.
+// A cubin, loaded on each GPU where it is launched first; or PTX, which the driver assembles then.
 
 #ifndef TESSERA_RUNTIME_CUDA_LAUNCHER_H
 #define TESSERA_RUNTIME_CUDA_LAUNCHER_H
@@ -38,7 +38,8 @@ class LoadedKernel {
 public:
   static constexpr size_t kMaxTensorMaps = 16;
 
-  LoadedKernel(KernelDescription description, std::string cubin);
+  /// `image` is a cubin or PTX.
+  LoadedKernel(KernelDescription description, std::string image);
   LoadedKernel(const LoadedKernel &) = delete;
   LoadedKernel &operator=(const LoadedKernel &) = delete;
   // Modules are never unloaded: the driver may be gone by the time a process ends, and
@@ -52,6 +53,8 @@ public:
   /// Registers of a thread and spilled bytes, as the driver has them.
   int getNumRegisters(int device);
   int getLocalBytes(int device);
+  /// What the driver said while it assembled PTX.
+  std::string getLog(int device);
 
   const KernelDescription &getDescription() const { return description; }
 
@@ -61,6 +64,8 @@ private:
     /// With so many programs a launch may begin while the kernel before it ends.
     int64_t leastEarlyPrograms = 0;
   };
+  /// The module of the image, and what the driver said of it.
+  Module load(std::string &log) const;
 
   Loaded getLoaded(int device);
   int start(const Loaded &loaded, Stream stream, const int32_t grid[3], void **parameters) const;
@@ -69,9 +74,10 @@ private:
 
   KernelDescription description;
   const char *loggedName; ///< outlives the kernel
-  std::string cubin;
+  std::string image;
   std::mutex mutex;
-  std::vector<Loaded> loadedOn; ///< by device
+  std::vector<Loaded> loadedOn;  ///< by device
+  std::vector<std::string> logs; ///< by device
 };
 
 } // namespace tessera::cuda

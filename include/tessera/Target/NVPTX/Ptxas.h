@@ -40,17 +40,21 @@ struct PtxasFunction {
 struct PtxasResult {
   std::string cubin;
   std::string log;
+  std::string version; ///< "13.0.88"; empty if the program does not tell
   std::vector<PtxasFunction> functions;
   /// Warnings, and remarks with a code (C7510: wgmma serialised), a line each.
   std::vector<std::string> warnings;
 };
 
-/// The program: `setting` if not empty, else that of a CUDA toolkit, else the one on PATH.
-/// Throws UserError (E063) if there is none.
+/// The program: `setting` if not empty, else that of a CUDA toolkit, else the one on PATH; an
+/// empty string if there is none, or the setting is "driver", whose own assembler is to do it. Throws UserError (E063) if the setting names no program.
 std::string findPtxas(llvm::StringRef setting);
 
 /// "13.0.88", as `ptxas --version` says it. Throws UserError (E063) if it does not run.
 std::string getPtxasVersion(llvm::StringRef path);
+
+/// The release that made a cubin, as that says; empty for those of releases before 13.0.
+std::string findVersionInCubin(llvm::StringRef cubin);
 
 /// Assembles PTX. Throws UserError (E063) if ptxas cannot be run or takes too long, and
 /// InternalError with its words if it rejects the PTX. May be called by several threads.

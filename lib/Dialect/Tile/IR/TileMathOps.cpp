@@ -143,6 +143,12 @@ void InlineAsmOp::getEffects(
   getForeignEffects(*this, effects);
 }
 
+LogicalResult ExternElementwiseOp::verify() {
+  if (getDigest() && !getLibrary())
+    return emitOpError("has a digest, and no library that it is of");
+  return success();
+}
+
 LogicalResult InlineAsmOp::verify() {
   if (getResults().empty())
     return emitOpError("has no result");

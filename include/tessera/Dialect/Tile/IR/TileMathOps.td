@@ -154,15 +154,23 @@ def Tile_PreciseDivOp : Tile_ElementwiseOp<"precise_div", [SameOperandsAndResult
 
 def Tile_ExternElementwiseOp : Tile_Op<"extern_elementwise", [Elementwise, SameOperandsAndResultShape,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
-  let summary = "A function of a device library, element by element";
+  let summary = "A function of a library, element by element";
   let description = [{
-    Rules: (E1) at least one operand.
+    `library` is the path of a file with LLVM IR, as bitcode or text, that has the function;
+    without, the function is one of libdevice. `digest` stands for what was in that file when
+    the program was made: programs for two states of a file are two programs.
+
+    Rules: (E1) at least one operand; (E2) a digest is that of a library.
 
     ```mlir
     %y = tile.extern_elementwise "__nv_asinf" %x {pure} : (tensor<64xf32>) -> tensor<64xf32>
+    %z = tile.extern_elementwise "soften" %y {library = "/opt/kernels/soften.bc", pure}
+       : (tensor<64xf32>) -> tensor<64xf32>
     ```
   }];
-  let arguments = (ins StrAttr:$symbol, Variadic<Tile_AnyLike>:$args, UnitAttr:$pure);
+  let arguments = (ins StrAttr:$symbol, Variadic<Tile_AnyLike>:$args, UnitAttr:$pure,
+    OptionalAttr<StrAttr>:$library, OptionalAttr<StrAttr>:$digest);
+  let hasVerifier = 1;
   let results = (outs Tile_AnyLike:$result);
   let assemblyFormat = "$symbol $args attr-dict `:` functional-type($args, $result)";
 }
