@@ -103,6 +103,8 @@ class JITFunction(JITCallable):
         self._modules: dict[Any, tuple[_C.Module, GlobalUses]] = {}
         self._known_options: dict[Any, CompileOptions] = {}
         self._lock = threading.RLock()
+        self._gates: dict[Any, threading.RLock] = {}
+        """Of the variants that are being compiled."""
         self._dispatcher: Optional[_C.Dispatcher] = None
         self._dispatcher_generation = -1
         _check_indices(self, self._unspecialised, "do_not_specialize")
@@ -201,6 +203,7 @@ class JITFunction(JITCallable):
                 kernel._kernel.launch(extents, bound.slots, options.num_threads)
             else:
                 device = place.device
+                kernel.check_driver(device)
                 stream = find_stream(bound.pointers, device, options.stream)
                 handle = read_stream(stream, device)
                 try:
@@ -325,8 +328,11 @@ class JITFunction(JITCallable):
         key = (tuple(bound.key), options.key, settings.dump_dir, settings.override_dir)
         found = self._kernels.get(key)
         if found is None or not found.is_current():
-            # Threads that want the same kernel wait for the first of them to compile it.
+            # Threads that want the same kernel wait for the first of them to compile it, and
+            # for no other.
             with self._lock:
+                gate = self._gates.setdefault(key, threading.RLock())
+            with gate:
                 found = self._kernels.get(key)
                 if found is None or not found.is_current():
                     from tessera.compiler.compile import compile_specialised
@@ -336,6 +342,7 @@ class JITFunction(JITCallable):
                     kernel = compile_specialised(self, bound.key, bound.specs, options)
                     found = self._kernels[key] = _Specialisation(kernel, uses)
                     self._warn_of_many_variants()
+            self._gates.pop(key, None)
         return found
 
     def _interpret(
@@ -585,6 +592,7 @@ def _renew_locks() -> None:
     # A thread that does not exist in the child may have held them.
     for fn in _all_functions:
         fn._lock = threading.RLock()
+        fn._gates = {}
 
 
 if hasattr(os, "register_at_fork"):
