@@ -2,6 +2,7 @@
 
 #include "tessera/Analysis/SharedMemoryHazards.h"
 
+#include "mlir/IR/Matchers.h"
 #include "tessera/Analysis/RegionFlow.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
 
@@ -19,6 +20,25 @@ static bool meetsInside(Operation *op) {
   return conversion.kind >= ConversionKind::Block;
 }
 
+/// Whether each group of warps has a part of a buffer, which nobody else comes to.
+static bool isOfGroups(tilegpu::LocalAllocOp buffer) {
+  return llvm::any_of(buffer->getUsers(), [](Operation *user) {
+    auto store = dyn_cast<tilegpu::TMAStoreOp>(user);
+    return store && store.getGroups();
+  });
+}
+
+/// The slot of a ring that a store goes to, where it is a constant.
+static std::optional<int64_t> getStoredSlot(Operation *op, tilegpu::LocalAllocOp ring) {
+  auto store = dyn_cast<tilegpu::LocalStoreOp>(op);
+  auto index = store ? store.getBuffer().getDefiningOp<tilegpu::MemDescIndexOp>() : nullptr;
+  APInt slot;
+  if (!index || index.getRing() != ring.getResult() ||
+      !matchPattern(index.getSlot(), m_ConstantInt(&slot)))
+    return std::nullopt;
+  return slot.getSExtValue();
+}
+
 SmallVector<SharedMemoryAccess> SharedMemoryHazards::getAccesses(Operation *op) const {
   SmallVector<SharedMemoryAccess> accesses;
   if (auto scratch = dyn_cast<tilegpu::ScratchOpInterface>(op))
@@ -32,8 +52,15 @@ SmallVector<SharedMemoryAccess> SharedMemoryHazards::getAccesses(Operation *op) 
   for (auto [buffer, isWrite] : alias.getUses(op)) {
     int64_t offset = getSharedOffset(buffer, kSharedOffsetAttr);
     tilegpu::MemDescType type = buffer.getType();
-    accesses.push_back({offset, offset + type.getNumBytes(), isWrite, op,
-                        type.isRing() ? buffer.getOperation() : nullptr});
+    int64_t bytes = type.getNumBytes();
+    if (std::optional<int64_t> slot = getStoredSlot(op, buffer)) {
+      bytes = type.getSlotBytes();
+      offset += *slot * bytes;
+    }
+    accesses.push_back(
+        {offset, offset + bytes, isWrite, op, type.isRing() ? buffer.getOperation() : nullptr});
+    if (isOfGroups(buffer))
+      accesses.back().ofGroups = buffer;
   }
   return accesses;
 }
@@ -42,6 +69,16 @@ SmallVector<SharedMemoryAccess> SharedMemoryHazards::getAccesses(Operation *op) 
 static void meet(std::set<SharedMemoryAccess> &pending) {
   for (auto access = pending.begin(); access != pending.end();)
     access = access->isInFlight ? std::next(access) : pending.erase(access);
+}
+
+/// The same, where each group of warps has met.
+static void meetInGroups(std::set<SharedMemoryAccess> &pending) {
+  std::set<SharedMemoryAccess> met;
+  for (SharedMemoryAccess access : pending) {
+    access.hasGroupMet |= access.ofGroups && !access.isInFlight;
+    met.insert(access);
+  }
+  pending = std::move(met);
 }
 
 template <typename Copy>
@@ -86,7 +123,21 @@ static void land(tilegpu::TMAStoreWaitOp wait, std::set<SharedMemoryAccess> &pen
   }
 }
 
+/// The barrier that has been found to be needed before an op, if there is one.
+void SharedMemoryHazards::meetBefore(Operation *op, Pending &pending) const {
+  auto found = hasBarrier.find(op);
+  if (found == hasBarrier.end())
+    return;
+  if (barriers[found->second].second.isWithinGroup())
+    meetInGroups(pending);
+  else
+    meet(pending);
+}
+
 void SharedMemoryHazards::visitOp(Operation *op, Pending &pending) {
+  auto barrier = dyn_cast<tilegpu::BarrierOp>(op);
+  if (barrier && barrier.getOfGroup())
+    return meetInGroups(pending);
   if (isa<tilegpu::BarrierOp, tile::BarrierOp>(op))
     return meet(pending);
   if (auto wait = dyn_cast<tilegpu::AsyncWaitOp>(op))
@@ -99,23 +150,26 @@ void SharedMemoryHazards::visitOp(Operation *op, Pending &pending) {
   if (tilegpu::isInPartition(op))
     return;
   SmallVector<SharedMemoryAccess> accesses = getAccesses(op);
-  if (hasBarrier.contains(op))
-    meet(pending);
+  meetBefore(op, pending);
   auto check = [&](const SharedMemoryAccess &earlier, const SharedMemoryAccess &later) {
     if (!earlier.conflictsWith(later))
       return;
     if (earlier.isInFlight) {
       if (missesWait.insert(op).second)
         missingWaits.push_back({earlier, later});
-    } else if (hasBarrier.insert(op).second) {
-      barriers.push_back({op, {earlier, later}});
+      return;
     }
+    SharedMemoryHazard hazard{earlier, later};
+    auto [found, isNew] = hasBarrier.try_emplace(op, barriers.size());
+    if (isNew)
+      barriers.push_back({op, hazard});
+    else if (!hazard.isWithinGroup())
+      barriers[found->second].second = hazard;
   };
   for (const SharedMemoryAccess &later : accesses)
     for (const SharedMemoryAccess &earlier : pending)
       check(earlier, later);
-  if (hasBarrier.contains(op))
-    meet(pending);
+  meetBefore(op, pending);
   if (isa<tilegpu::AsyncCopyOp, tilegpu::TMAStoreOp>(op))
     for (SharedMemoryAccess &access : accesses)
       access.isInFlight = true;

@@ -164,3 +164,27 @@ tile.func private @copy(%p: tensor<32x8x!tile.ptr<f32>, #tile>) attributes {noin
   %y = tilegpu.local_load %a {test.name = "load"} : !buffer -> tensor<32x8xf32, #tile>
   tile.return
 }
+
+// -----
+
+#tile = #tilegpu.layout<32x8, reg = [[0, 1], [0, 2]], lane = [[0, 4], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0], [0, 0]]>
+#shared = #tilegpu.layout<32x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0]]>
+!ring = !tilegpu.memdesc<32x8xf32, #shared, slots = 2>
+!buffer = !tilegpu.memdesc<32x8xf32, #shared>
+
+// Stores to two slots of a ring do not meet, where one can tell the slots apart.
+tile.func private @slots(%x: tensor<32x8xf32, #tile>, %slot: i32) attributes {noinline} {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %r = tilegpu.local_alloc {test.name = "r"} : () -> !ring
+  %0 = tilegpu.memdesc_index %r[%zero] : !ring
+  tilegpu.local_store %x, %0 {test.name = "first"} : tensor<32x8xf32, #tile>, !buffer
+  %1 = tilegpu.memdesc_index %r[%one] : !ring
+  tilegpu.local_store %x, %1 {test.name = "second"} : tensor<32x8xf32, #tile>, !buffer
+  %2 = tilegpu.memdesc_index %r[%slot] : !ring
+  // expected-remark @below {{write of any after write of second}}
+  tilegpu.local_store %x, %2 {test.name = "any"} : tensor<32x8xf32, #tile>, !buffer
+  // expected-remark @below {{write of again after write of any}}
+  tilegpu.local_store %x, %1 {test.name = "again"} : tensor<32x8xf32, #tile>, !buffer
+  tile.return
+}

@@ -69,6 +69,47 @@ Value Fragments::getWord(SmallVector<int64_t> coordinates, unsigned dim, Type ty
   return thread.bitcast(word, type);
 }
 
+namespace {
+
+/// An operand in registers as an instruction takes it, in parts if it is split.
+class SplitOperand {
+public:
+  SplitOperand(ThreadBuilder &thread, Type type, ValueRange registers,
+               const tilegpu::FloatParts &parts)
+      : thread(thread), layout(tilegpu::getLayout(type)), registers(registers), parts(parts),
+        ofParts(parts.count, SmallVector<Value>(registers)) {}
+
+  /// A word of neighbours along dimension `dim`, of one part of what is split.
+  Value getWord(ArrayRef<int64_t> coordinates, unsigned dim, Type type, unsigned part);
+
+private:
+  ThreadBuilder &thread;
+  const LinearLayout &layout;
+  ValueRange registers;
+  tilegpu::FloatParts parts;
+  SmallVector<SmallVector<Value>> ofParts;
+};
+
+} // namespace
+
+Value SplitOperand::getWord(ArrayRef<int64_t> coordinates, unsigned dim, Type type, unsigned part) {
+  if (parts.count > 1) {
+    Fragments whole(thread, layout, registers);
+    SmallVector<int64_t> at(coordinates);
+    for (unsigned index = 0; index < (parts.isBF16 ? 2 : 1); ++index, ++at[dim]) {
+      int64_t number = whole.find(at);
+      if (ofParts.front()[number] != registers[number])
+        continue;
+      SmallVector<Value> split =
+          parts.split(thread.getBuilder(), thread.getLoc(), registers[number]);
+      for (auto [list, value] : llvm::zip_equal(ofParts, split))
+        list[number] = value;
+    }
+  }
+  return Fragments(thread, layout, ofParts[part])
+      .getWord(SmallVector<int64_t>(coordinates), dim, type);
+}
+
 /// Coordinates of the registers of a layout that `isFirst` accepts: one a block.
 static SmallVector<SmallVector<int64_t>> getBlocks(const LinearLayout &layout,
                                                    function_ref<bool(ArrayRef<int64_t>)> isFirst) {
@@ -112,25 +153,6 @@ struct MmaForm {
   NVVM::MMATypes type;
 };
 
-/// An operand, as the instruction takes it.
-class MmaOperand {
-public:
-  MmaOperand(ThreadBuilder &thread, Type type, ValueRange registers,
-             const tilegpu::FloatParts &parts)
-      : thread(thread), layout(tilegpu::getLayout(type)), registers(registers), parts(parts),
-        ofParts(parts.count, SmallVector<Value>(registers)) {}
-
-  /// A word of neighbours along dimension `dim`, of one part of what is split.
-  Value getWord(ArrayRef<int64_t> coordinates, unsigned dim, Type type, unsigned part);
-
-private:
-  ThreadBuilder &thread;
-  const LinearLayout &layout;
-  ValueRange registers;
-  tilegpu::FloatParts parts;
-  SmallVector<SmallVector<Value>> ofParts;
-};
-
 class MmaDot {
 public:
   MmaDot(tilegpu::MmaDotOp op, tilegpu::MmaDotOp::GenericAdaptor<ArrayRef<ValueRange>> adaptor,
@@ -151,31 +173,13 @@ private:
   unsigned m, n;
   int64_t extentK;
   MmaForm form;
-  MmaOperand a, b;
+  SplitOperand a, b;
   SmallVector<Value> sums;
   /// f64 has an instruction of 8 rows.
   unsigned rowWords;
 };
 
 } // namespace
-
-Value MmaOperand::getWord(ArrayRef<int64_t> coordinates, unsigned dim, Type type, unsigned part) {
-  if (parts.count > 1) {
-    Fragments whole(thread, layout, registers);
-    SmallVector<int64_t> at(coordinates);
-    for (unsigned index = 0; index < (parts.isBF16 ? 2 : 1); ++index, ++at[dim]) {
-      int64_t number = whole.find(at);
-      if (ofParts.front()[number] != registers[number])
-        continue;
-      SmallVector<Value> split =
-          parts.split(thread.getBuilder(), thread.getLoc(), registers[number]);
-      for (auto [list, value] : llvm::zip_equal(ofParts, split))
-        list[number] = value;
-    }
-  }
-  return Fragments(thread, layout, ofParts[part])
-      .getWord(SmallVector<int64_t>(coordinates), dim, type);
-}
 
 MmaDot::MmaDot(tilegpu::MmaDotOp op,
                tilegpu::MmaDotOp::GenericAdaptor<ArrayRef<ValueRange>> adaptor,
@@ -357,21 +361,28 @@ private:
   Value getDescriptor(const Memory &memory, int64_t mn, int64_t k);
   /// Columns that one instruction takes.
   int64_t chooseColumns();
-  void packA(const LinearLayout &layoutA, ValueRange registers);
-  void issue(int64_t row, int64_t column, int64_t k, bool adds);
+  /// Words of the first operand in registers, for the 64 rows from `row` on.
+  void packA(int64_t row);
+  /// The registers of the sums of one instruction.
+  SmallVector<int64_t> getNumbers(int64_t row, int64_t column);
+  void issue(int64_t row, int64_t column, int64_t k, bool adds,
+             std::pair<unsigned, unsigned> which = {0, 0});
   /// All products of the steps [first, last), into `sums`.
   void multiply(int64_t first, int64_t last, bool adds);
   SmallVector<Value> sumPrecisely(bool isZero);
+  SmallVector<Value> sumParts(bool isZero);
 
   tilegpu::WarpgroupDotOp op;
   ThreadBuilder &thread;
   const LinearLayout &layout;
+  tilegpu::FloatParts parts;
   Type elementA, elementB;
   unsigned bits;
   int64_t depth, extentK, columns = 0;
   std::optional<Memory> memoryA, memoryB;
-  /// The first operand in registers: words by block of rows, step, and part.
-  std::map<std::array<int64_t, 3>, unsigned> numbersA;
+  std::optional<SplitOperand> operandA;
+  /// The first operand in registers: words by part, block of rows, step, and place.
+  std::map<std::array<int64_t, 4>, unsigned> numbersA;
   SmallVector<Value> wordsA;
   Type sum;
   SmallVector<Value> sums;
@@ -393,7 +404,7 @@ static Value emitGroupId(ThreadBuilder &thread, Operation *op) {
 WarpgroupDot::WarpgroupDot(tilegpu::WarpgroupDotOp op,
                            tilegpu::WarpgroupDotOp::GenericAdaptor<ArrayRef<ValueRange>> adaptor,
                            ThreadBuilder &thread)
-    : op(op), thread(thread), layout(tilegpu::getLayout(op.getType())),
+    : op(op), thread(thread), layout(tilegpu::getLayout(op.getType())), parts(op.getPrecision()),
       extentK(cast<tilegpu::MemDescType>(op.getB().getType()).getShape()[0]),
       sum(getElementTypeOrSelf(op.getType())) {
   auto typeB = cast<tilegpu::MemDescType>(op.getB().getType());
@@ -403,27 +414,23 @@ WarpgroupDot::WarpgroupDot(tilegpu::WarpgroupDotOp op,
     elementA = typeA.getElementType();
     memoryA = getMemory(typeA, adaptor.getA().front(), /*isA=*/true);
   } else {
-    elementA = getElementTypeOrSelf(op.getA().getType());
+    elementA = parts.count > 1 ? elementB : getElementTypeOrSelf(op.getA().getType());
+    operandA.emplace(thread, op.getA().getType(), adaptor.getA(), parts);
   }
   bits = elementA.getIntOrFloatBitWidth();
   depth = 256 / bits;
   columns = chooseColumns();
-  if (!memoryA)
-    packA(tilegpu::getLayout(op.getA().getType()), adaptor.getA());
   sums.assign(adaptor.getAcc().begin(), adaptor.getAcc().end());
 }
 
-void WarpgroupDot::packA(const LinearLayout &layoutA, ValueRange registers) {
-  Fragments a(thread, layoutA, registers);
+void WarpgroupDot::packA(int64_t row) {
   int64_t perWord = bits < 32 ? 32 / bits : 1;
-  SmallVector<SmallVector<int64_t>> blocks =
-      getBlocks(layout, [&](ArrayRef<int64_t> at) { return at[0] % 64 == 0 && at[1] == 0; });
-  for (int64_t k = 0; k < extentK; k += depth)
-    for (ArrayRef<int64_t> block : blocks)
-      for (int64_t part = 0; part < 4; ++part) {
-        numbersA[{block[0], k, part}] = wordsA.size();
-        wordsA.push_back(a.getWord({block[0] + 8 * (part % 2), k + 4 * perWord * (part / 2)},
-                                   /*dim=*/1, thread.intType(32)));
+  for (unsigned part = 0; part < parts.count; ++part)
+    for (int64_t k = 0; k < extentK; k += depth)
+      for (int64_t place = 0; place < 4; ++place) {
+        numbersA[{part, row, k, place}] = wordsA.size();
+        wordsA.push_back(operandA->getWord({row + 8 * (place % 2), k + 4 * perWord * (place / 2)},
+                                           /*dim=*/1, thread.intType(32), part));
       }
 }
 
@@ -452,7 +459,8 @@ Value WarpgroupDot::getDescriptor(const Memory &memory, int64_t mn, int64_t k) {
 }
 
 int64_t WarpgroupDot::chooseColumns() {
-  constexpr int64_t kMost = 256;
+  // Sums of parts have registers beside those that they are added to.
+  const int64_t kMost = parts.count > 1 ? 128 : 256;
   unsigned groups = op.getGroups()[1];
   int64_t power = (int64_t(1) << layout.dimBits(1)) / groups, odd = layout.oddFactor(1);
   // Repeats follow the columns of one group only if there is no other.
@@ -479,7 +487,7 @@ static StringRef getName(Type element) {
   return isa<Float8E5M2Type>(element) ? "e5m2" : "e4m3";
 }
 
-void WarpgroupDot::issue(int64_t row, int64_t column, int64_t k, bool adds) {
+SmallVector<int64_t> WarpgroupDot::getNumbers(int64_t row, int64_t column) {
   SmallVector<int64_t> numbers;
   for (int64_t at = column; at < column + columns; at += 8)
     for (unsigned part = 0; part < 4; ++part) {
@@ -489,7 +497,12 @@ void WarpgroupDot::issue(int64_t row, int64_t column, int64_t k, bool adds) {
       else if (number % 2 == 0)
         numbers.push_back(number / 2);
     }
+  return numbers;
+}
 
+void WarpgroupDot::issue(int64_t row, int64_t column, int64_t k, bool adds,
+                         std::pair<unsigned, unsigned> which) {
+  SmallVector<int64_t> numbers = getNumbers(row, column);
   InlinePTX instruction(thread);
   SmallVector<std::string> names;
   for (int64_t number : numbers)
@@ -503,11 +516,13 @@ void WarpgroupDot::issue(int64_t row, int64_t column, int64_t k, bool adds) {
     text += instruction.addOperand(getDescriptor(*memoryA, row, k));
   } else {
     SmallVector<std::string> words;
-    for (int64_t part = 0; part < 4; ++part)
-      words.push_back(instruction.addOperand(wordsA[numbersA.at({row, k, part})]));
+    for (int64_t place = 0; place < 4; ++place)
+      words.push_back(instruction.addOperand(wordsA[numbersA.at({which.first, row, k, place})]));
     text += "{" + llvm::join(words, ", ") + "}";
   }
-  text += ", " + instruction.addOperand(getDescriptor(*memoryB, column, k));
+  Value right = getDescriptor(*memoryB, column, k);
+  int64_t slotBytes = op.getB().getType().getSlotBytes();
+  text += ", " + instruction.addOperand(thread.add(right, which.second * slotBytes >> 4));
   text += ", " + instruction.addOperand(thread.i1(adds));
   if (!elementA.isInteger(8))
     text += ", 1, 1";
@@ -538,7 +553,13 @@ SmallVector<Value> WarpgroupDot::run() {
     Value none = thread.create<LLVM::UndefOp>(sums.front().getType());
     llvm::fill(sums, none);
   }
+  if (parts.count > 1)
+    return sumParts(isZero);
   sums = packSums(thread, sums);
+  if (operandA)
+    for (ArrayRef<int64_t> block :
+         getBlocks(layout, [](ArrayRef<int64_t> at) { return at[0] % 64 == 0 && at[1] == 0; }))
+      packA(block[0]);
   if (op.getMaxImpreciseAcc() > 0 && bits == 8 && sum.isF32())
     return sumPrecisely(isZero);
   // What is in registers has to be there before the first instruction.
@@ -566,6 +587,36 @@ SmallVector<Value> WarpgroupDot::sumPrecisely(bool isZero) {
     tie(thread, "wgmma.wait_group.sync.aligned 0;", {sums});
     for (auto [all, part] : llvm::zip_equal(total, sums))
       all = isZero && k == 0 ? part : Value(thread.create<LLVM::FAddOp>(all, part));
+  }
+  return total;
+}
+
+/// Products of parts, which are summed from zero, 64 rows and one instruction's columns after
+/// another: so registers hold the parts of few rows, and few sums, at once.
+SmallVector<Value> WarpgroupDot::sumParts(bool isZero) {
+  SmallVector<Value> total(sums);
+  Value none = thread.create<LLVM::UndefOp>(sums.front().getType());
+  llvm::fill(sums, none);
+  std::optional<int64_t> packed;
+  for (ArrayRef<int64_t> block : getBlocks(
+           layout, [&](ArrayRef<int64_t> at) { return at[0] % 64 == 0 && at[1] % columns == 0; })) {
+    if (packed != block[0]) {
+      wordsA.clear();
+      packA(block[0]);
+      packed = block[0];
+    }
+    tie(thread, "wgmma.fence.sync.aligned;", {wordsA});
+    bool adds = false;
+    for (std::pair<unsigned, unsigned> which : parts.getProducts())
+      for (int64_t k = 0; k < extentK; k += depth, adds = true)
+        issue(block[0], block[1], k, adds, which);
+    thread.create<NVVM::WgmmaGroupSyncAlignedOp>();
+    SmallVector<int64_t> numbers = getNumbers(block[0], block[1]);
+    SmallVector<Value> ofBlock =
+        llvm::map_to_vector(numbers, [&](int64_t number) { return sums[number]; });
+    tie(thread, "wgmma.wait_group.sync.aligned 0;", {ofBlock});
+    for (auto [number, value] : llvm::zip_equal(numbers, ofBlock))
+      total[number] = isZero ? value : Value(thread.create<LLVM::FAddOp>(total[number], value));
   }
   return total;
 }

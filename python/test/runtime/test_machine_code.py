@@ -108,6 +108,46 @@ def test_bytes_across_k_come_as_pairs(tensor_maps):
 
 
 @tessera.jit
+def in_parts(a_ptr, b_ptr, c_ptr, K, AM, BK, CM, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+             BLOCK_K: tl.constexpr, PRECISION: tl.constexpr):  # fmt: skip
+    rows, columns = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N)
+    inner = tl.arange(0, BLOCK_K)
+    a_ptrs = a_ptr + rows[:, None] * AM + inner[None, :]
+    b_ptrs = b_ptr + inner[:, None] * BK + columns[None, :]
+    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for _ in range(0, K, BLOCK_K):
+        acc = tl.dot(tl.load(a_ptrs), tl.load(b_ptrs), acc, input_precision=PRECISION)
+        a_ptrs += BLOCK_K
+        b_ptrs += BLOCK_K * BK
+    tl.store(c_ptr + rows[:, None] * CM + columns[None, :], acc)
+
+
+@pytest.mark.parametrize("precision, products", [("tf32x3", 3), ("bf16x3", 3), ("bf16x6", 6)])
+@pytest.mark.parametrize(
+    "target, block, warps",
+    [
+        ("sm_90a", (128, 128, 32), 8),
+        ("sm_90a", (64, 64, 32), 4),
+        ("sm_80", (64, 64, 32), 4),
+    ],
+)
+def test_products_of_parts_stay_in_registers(precision, products, target, block, warps):
+    """Their sums are added to others: each thread has both, and the parts of its factors."""
+    signature = "*fp32:16, *fp32:16, *fp32:16, i32:16, i32:16, i32:16, i32:16"
+    meta = dict(zip(["BLOCK_M", "BLOCK_N", "BLOCK_K"], block), PRECISION=precision)
+    kernel = tessera.compile(in_parts, signature, constexprs=meta, target=target, num_warps=warps)
+    steps = block[2] // (8 if precision == "tf32x3" else 16)
+    if target == "sm_90a":
+        groups = block[0] // (64 * warps // 4)
+        assert kernel.asm["ptx"].count("wgmma.mma_async") == groups * products * steps
+        assert not [text for text in kernel.metadata["remarks"] if "(C75" in text]
+    else:
+        blocks = block[0] // 16 * block[1] // 8 // warps
+        assert kernel.asm["ptx"].count("mma.sync") == blocks * products * steps
+    assert kernel.n_spills == 0
+
+
+@tessera.jit
 def ieee(a_ptr, b_ptr, c_ptr, K, BLOCK: tl.constexpr, DEPTH: tl.constexpr):
     rows, inner = tl.arange(0, BLOCK), tl.arange(0, DEPTH)
     acc = tl.zeros((BLOCK, BLOCK), tl.float32)

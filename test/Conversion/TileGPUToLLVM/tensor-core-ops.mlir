@@ -15,6 +15,10 @@
 #sb8 = #tilegpu.layout<128x16, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0], [16, 1], [32, 2], [64, 4], [0, 8]]>
 #ra = #tilegpu.layout<64x32, reg = [[0, 1], [0, 8], [0, 16], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #sum = #tilegpu.layout<64x16, reg = [[0, 1], [0, 8], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#ra32 = #tilegpu.layout<64x32, reg = [[0, 4], [0, 8], [0, 16], [8, 0]], lane = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#rab = #tilegpu.layout<128x32, reg = [[0, 1], [0, 8], [0, 16], [8, 0], [64, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#sum128 = #tilegpu.layout<128x16, reg = [[0, 1], [0, 8], [8, 0], [64, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#sb32 = #tilegpu.layout<32x16, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [4, 1], [8, 2], [16, 4], [0, 8]]>
 
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a", tilegpu.shared_bytes = 16384 : i32} {
 
@@ -92,6 +96,37 @@ tile.func private @wgmma_registers(%a: tensor<64x32xbf16, #ra>) -> tensor<64x16x
   %b = tilegpu.local_alloc {tilegpu.shared_offset = 4096 : i32} : () -> !tilegpu.memdesc<32x16xbf16, #sbn>
   %d = tilegpu.warpgroup_dot %a, %b, %c {groups = array<i32: 1, 1>, is_async} : tensor<64x32xbf16, #ra>, !tilegpu.memdesc<32x16xbf16, #sbn> -> tensor<64x16xf32, #sum>
   tile.return %d : tensor<64x16xf32, #sum>
+}
+
+// Of f32 as sums of tf32: three products of four steps, summed from zero (the first one of all
+// does not add), waited for, and added. The second part of b is 2048 bytes behind the first.
+// CHECK-LABEL: llvm.func internal @wgmma_tf32x3(
+// CHECK: %[[T:.+]] = llvm.mlir.constant(true) : i1
+// CHECK: %[[F:.+]] = llvm.mlir.constant(false) : i1
+// CHECK: "wgmma.fence.sync.aligned;", "=r,
+// CHECK: "wgmma.mma_async.sync.aligned.m64n16k8.f32.tf32.tf32 {{.*}}, %[[F]]
+// CHECK-COUNT-11: "wgmma.mma_async.sync.aligned.m64n16k8.f32.tf32.tf32 {{.*}}, %[[T]]
+// CHECK-NOT: wgmma.mma_async
+// CHECK: nvvm.wgmma.commit.group.sync.aligned
+// CHECK: "wgmma.wait_group.sync.aligned 0;"
+// CHECK-COUNT-8: llvm.fadd
+tile.func private @wgmma_tf32x3(%a: tensor<64x32xf32, #ra32>, %c: tensor<64x16xf32, #sum>) -> tensor<64x16xf32, #sum> attributes {noinline} {
+  %b = tilegpu.local_alloc {tilegpu.shared_offset = 4096 : i32} : () -> !tilegpu.memdesc<32x16xf32, #sb32, slots = 2>
+  %d = tilegpu.warpgroup_dot %a, %b, %c {groups = array<i32: 1, 1>, precision = 1 : i32} : tensor<64x32xf32, #ra32>, !tilegpu.memdesc<32x16xf32, #sb32, slots = 2> -> tensor<64x16xf32, #sum>
+  tile.return %d : tensor<64x16xf32, #sum>
+}
+
+// 128 rows of a group are summed 64 after another, so that fewer registers hold sums.
+// CHECK-LABEL: llvm.func internal @wgmma_bf16x3_rows(
+// CHECK-COUNT-6: "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16
+// CHECK: "wgmma.wait_group.sync.aligned 0;"
+// CHECK: llvm.fadd
+// CHECK-COUNT-6: "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16
+// CHECK: "wgmma.wait_group.sync.aligned 0;"
+tile.func private @wgmma_bf16x3_rows(%a: tensor<128x32xf32, #rab>, %c: tensor<128x16xf32, #sum128>) -> tensor<128x16xf32, #sum128> attributes {noinline} {
+  %b = tilegpu.local_alloc {tilegpu.shared_offset = 4096 : i32} : () -> !tilegpu.memdesc<32x16xbf16, #sb, slots = 2>
+  %d = tilegpu.warpgroup_dot %a, %b, %c {groups = array<i32: 1, 1>, precision = 3 : i32} : tensor<128x32xf32, #rab>, !tilegpu.memdesc<32x16xbf16, #sb, slots = 2> -> tensor<128x16xf32, #sum128>
+  tile.return %d : tensor<128x16xf32, #sum128>
 }
 
 // Sums of f16: two a register, in instructions that sum in f16, and waited for at once.

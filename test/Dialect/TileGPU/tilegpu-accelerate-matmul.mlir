@@ -11,6 +11,7 @@ tile.func private @wgmma(%p: tensor<64x32x!tile.ptr<f16>, #u>, %c: tensor<64x64x
   // CHECK: %[[S:.+]] = tilegpu.local_alloc %[[X]] : (tensor<64x32xf16, #tilegpu.unassigned>) -> !tilegpu.memdesc<64x32xf16, #[[A]]>
   %a = tile.load %p : tensor<64x32x!tile.ptr<f16>, #u>
   // CHECK-NEXT: %[[B:.+]] = tilegpu.memdesc_trans %[[S]]
+  // CHECK-NOT: tile.trans
   %b = tile.trans %a {order = array<i32: 1, 0>} : tensor<64x32xf16, #u> -> tensor<32x64xf16, #u>
   // CHECK: tilegpu.warpgroup_dot %[[S]], %[[B]], %{{.+}} {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x32xf16, #[[A]]>, !tilegpu.memdesc<32x64xf16, #[[T]]>
   // expected-remark@+1 {{product of 64x64x32 of f16 by wgmma}}
@@ -122,33 +123,28 @@ tile.func private @ieee(%a: tensor<64x32xf32, #u>, %b: tensor<32x64xf32, #u>, %c
   tile.return %d : tensor<64x64xf32, #u>
 }
 
-// Three products, the largest last: parts of the first factor stay in registers, those of the
-// second are written to memory. They are summed from zero, and the sum is added.
+// The second factor is split on its way to memory, the first one where it is multiplied.
 // CHECK-LABEL: @tf32x3
 // CHECK-SAME: %[[A:[a-z0-9]+]]: {{.*}}, %[[B:[a-z0-9]+]]: {{.*}}, %[[C:[a-z0-9]+]]: {{.*}}) ->
 tile.func private @tf32x3(%a: tensor<64x32xf32, #u>, %b: tensor<32x64xf32, #u>, %c: tensor<64x64xf32, #u>) -> tensor<64x64xf32, #u> {
-  // CHECK: %[[AL:.+]] = arith.subf %[[A]], %[[AH:.+]] :
+  // CHECK: %[[RING:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<32x64xf32, #{{.+}}, slots = 2>
   // CHECK: %[[BL:.+]] = arith.subf %[[B]], %[[BH:.+]] :
-  // CHECK: %[[SH:.+]] = tilegpu.local_alloc %[[BH]] : (tensor<32x64xf32, #tilegpu.unassigned>) -> !tilegpu.memdesc<32x64xf32, #[[K32:.+]]>
-  // CHECK: %[[SL:.+]] = tilegpu.local_alloc %[[BL]]
-  // CHECK: %[[ZERO:.+]] = arith.constant dense<0.000000e+00>
-  // CHECK: %[[D0:.+]] = tilegpu.warpgroup_dot %[[AL]], %[[SH]], %[[ZERO]] {groups = array<i32: 1, 1>, is_async}
-  // CHECK: %[[D1:.+]] = tilegpu.warpgroup_dot %[[AH]], %[[SL]], %[[D0]] {groups = array<i32: 1, 1>, is_async}
-  // CHECK: %[[D2:.+]] = tilegpu.warpgroup_dot %[[AH]], %[[SH]], %[[D1]] {groups = array<i32: 1, 1>}
-  // CHECK: %[[R:.+]] = arith.addf %[[C]], %[[D2]]
-  // CHECK: tile.return %[[R]]
+  // CHECK: %[[S0:.+]] = tilegpu.memdesc_index %[[RING]][%c0_i32]
+  // CHECK: tilegpu.local_store %[[BH]], %[[S0]]
+  // CHECK: %[[S1:.+]] = tilegpu.memdesc_index %[[RING]][%c1_i32]
+  // CHECK: tilegpu.local_store %[[BL]], %[[S1]]
+  // CHECK: %[[D:.+]] = tilegpu.warpgroup_dot %[[A]], %[[RING]], %[[C]] {groups = array<i32: 1, 1>, precision = 1 : i32}
+  // CHECK: tile.return %[[D]]
   // expected-remark@+1 {{product of 64x64x32 of f32 by wgmma}}
   %d = tile.dot %a, %b, %c {precision = 1 : i32} : tensor<64x32xf32, #u>, tensor<32x64xf32, #u> -> tensor<64x64xf32, #u>
   tile.return %d : tensor<64x64xf32, #u>
 }
 
-// Of three parts, what is below the precision is left out.
 // CHECK-LABEL: @bf16x6
 tile.func private @bf16x6(%a: tensor<64x32xf32, #u>, %b: tensor<32x64xf32, #u>, %c: tensor<64x64xf32, #u>) -> tensor<64x64xf32, #u> {
-  // CHECK-COUNT-3: tilegpu.local_alloc %{{.+}} : (tensor<32x64xbf16
-  // CHECK-COUNT-5: tilegpu.warpgroup_dot %{{.+}} is_async} : tensor<64x32xbf16
-  // CHECK: tilegpu.warpgroup_dot %{{.+}} {groups = array<i32: 1, 1>} : tensor<64x32xbf16
-  // CHECK-NOT: tilegpu.warpgroup_dot
+  // CHECK: tilegpu.local_alloc : () -> !tilegpu.memdesc<32x64xbf16, #{{.+}}, slots = 3>
+  // CHECK-COUNT-3: tilegpu.local_store %{{.+}} : tensor<32x64xbf16
+  // CHECK: tilegpu.warpgroup_dot {{.*}} {groups = array<i32: 1, 1>, precision = 4 : i32} : tensor<64x32xf32
   // expected-remark@+1 {{product of 64x64x32 of f32 by wgmma}}
   %d = tile.dot %a, %b, %c {precision = 4 : i32} : tensor<64x32xf32, #u>, tensor<32x64xf32, #u> -> tensor<64x64xf32, #u>
   tile.return %d : tensor<64x64xf32, #u>

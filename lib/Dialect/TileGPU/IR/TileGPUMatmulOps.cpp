@@ -185,8 +185,9 @@ LinearLayout WarpgroupDotOp::getAccumulatorLayout() {
 }
 
 LinearLayout WarpgroupDotOp::getOperandLayout() {
+  // b has the parts of what is split.
   return wgmmaOperandA(getShape(getA().getType()),
-                       getElement(getA().getType()).getIntOrFloatBitWidth(), getGroups()[0],
+                       getB().getType().getElementType().getIntOrFloatBitWidth(), getGroups()[0],
                        getGroups()[1]);
 }
 
@@ -195,6 +196,19 @@ LogicalResult WarpgroupDotOp::verify() {
     return failure();
   Type a = getElement(getA().getType()), b = getElement(getB().getType()),
        sum = getElement(getAcc().getType());
+  if (getPrecision() == tile::InputPrecision::IEEE)
+    return emitOpError("has no parts for this precision");
+  FloatParts parts(getPrecision());
+  unsigned slots = getB().getType().getSlots();
+  if (parts.count == 1 && slots != 0)
+    return emitOpError("has a ring as its second factor");
+  if (parts.count > 1) {
+    Type part = parts.isBF16 ? Type(BFloat16Type::get(getContext())) : a;
+    if (!isa<RankedTensorType>(getA().getType()) || !a.isF32() || b != part ||
+        slots != parts.count || getIsAsync())
+      return emitOpError("has factors that are not split as its precision says");
+    a = part;
+  }
   bool areBytes =
       isa<Float8E4M3FNType, Float8E5M2Type>(a) && isa<Float8E4M3FNType, Float8E5M2Type>(b);
   if ((a != b && !areBytes) || a.isF64() || !isSumOf(sum, a))

@@ -420,10 +420,11 @@ LogicalResult Rewriter::toWgmma(const Product &product) {
     a = pairRows(builder, op.getLoc(), a, /*back=*/false);
     acc = pairRows(builder, op.getLoc(), acc, /*back=*/false);
   }
-  Value sum = WarpgroupDotOp::create(
-      builder, op.getLoc(), acc.getType(), a, b, acc,
-      builder.getDenseI32ArrayAttr(spreadGroups(product, machine.warps)),
-      /*is_async=*/UnitAttr(), builder.getI32IntegerAttr(op.getMaxImpreciseAcc()));
+  auto dot =
+      WarpgroupDotOp::create(builder, op.getLoc(), acc.getType(), a, b, acc,
+                             builder.getDenseI32ArrayAttr(spreadGroups(product, machine.warps)));
+  dot.setMaxImpreciseAcc(op.getMaxImpreciseAcc());
+  Value sum = dot;
   if (arePairs)
     sum = pairRows(builder, op.getLoc(), sum, /*back=*/true);
   sum = turn(sum);
@@ -432,8 +433,28 @@ LogicalResult Rewriter::toWgmma(const Product &product) {
   return success();
 }
 
-/// The first factor's parts stay in registers, the second one's go to memory. Products of parts
-/// are summed apart, for the instruction cuts off what a sum does not hold.
+/// Moves a load, and its transposition, down to their one user, if nothing on the way may write
+/// what it reads.
+static void sinkLoad(Value tile, Operation *user) {
+  SmallVector<Operation *> moved;
+  for (Operation *op = tile.getDefiningOp(); op && op->hasOneUse();
+       op = op->getOperand(0).getDefiningOp()) {
+    moved.push_back(op);
+    if (isa<tile::TransOp>(op))
+      continue;
+    if (!isa<tile::LoadOp>(op) || op->getBlock() != user->getBlock())
+      return;
+    for (Operation *way = op->getNextNode(); way != user; way = way->getNextNode())
+      if (!isMemoryEffectFree(way) &&
+          !isa<tile::LoadOp, LocalAllocOp, LocalStoreOp, MmaDotOp, WarpgroupDotOp>(way))
+        return;
+    for (Operation *each : llvm::reverse(moved))
+      each->moveBefore(user);
+    return;
+  }
+}
+
+/// The first factor is split in registers, the second one on its way to memory.
 void Rewriter::toWgmmaOfParts(const Product &product) {
   tile::DotOp op = product.op;
   Location loc = op.getLoc();
@@ -448,24 +469,32 @@ void Rewriter::toWgmmaOfParts(const Product &product) {
         right = turn(product.isTurned ? op.getA() : op.getB());
   constexpr unsigned kAlongB = 0;
   unsigned fast = !parts.isBF16 || liesAlong(right, kAlongB) ? kAlongB : 1;
-  SmallVector<Value> a = parts.split(builder, loc, left), b;
-  for (Value part : parts.split(builder, loc, right))
-    b.push_back(store(part, fast, op));
-
-  Value acc = turn(op.getAcc());
-  Value sum = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(acc.getType()));
-  auto groups = builder.getDenseI32ArrayAttr(spreadGroups(product, machine.warps));
-  SmallVector<std::pair<unsigned, unsigned>> products = parts.getProducts();
-  for (auto [index, which] : llvm::enumerate(products)) {
-    auto dot = WarpgroupDotOp::create(builder, loc, acc.getType(), a[which.first], b[which.second],
-                                      sum, groups);
-    // The last one waits for all.
-    dot.setIsAsync(index + 1 < products.size());
-    sum = dot;
+  auto type = cast<RankedTensorType>(right.getType());
+  Type element = parts.isBF16 ? Type(builder.getBF16Type()) : type.getElementType();
+  LinearLayout memory = operandMemory(type.getShape(), fast, product.getFactorBits());
+  auto ring = LocalAllocOp::create(builder, loc,
+                                   MemDescType::get(builder.getContext(), type.getShape(), element,
+                                                    LayoutAttr::get(builder.getContext(), memory))
+                                       .getRing(parts.count),
+                                   Value());
+  for (auto [index, part] : llvm::enumerate(parts.split(builder, loc, right))) {
+    Value slot = MemDescIndexOp::create(
+        builder, loc, ring,
+        arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(index)));
+    LocalStoreOp::create(builder, loc, part, slot);
   }
-  sum = turn(arith::AddFOp::create(builder, loc, acc, sum));
+  Value acc = turn(op.getAcc());
+  auto dot =
+      WarpgroupDotOp::create(builder, loc, acc.getType(), left, ring, acc,
+                             builder.getDenseI32ArrayAttr(spreadGroups(product, machine.warps)));
+  dot.setPrecision(op.getPrecision());
+  Value sum = turn(dot);
   op.replaceAllUsesWith(sum);
   op.erase();
+  // Beside many sums the first factor is not held while the second one is split.
+  constexpr int64_t kManySums = 64;
+  if (dot.getType().getNumElements() > kManySums * 32 * machine.warps)
+    sinkLoad(left, dot);
 }
 
 //===----------------------------------------------------------------------===//

@@ -25,6 +25,11 @@ bool tessera::tilegpu::reachesProduct(Value tile, Block *block) {
       if (isFactor(use))
         return true;
       Operation *user = use.getOwner();
+      // Parts of a factor go to slots of the ring that the product reads.
+      if (auto store = dyn_cast<LocalStoreOp>(user))
+        if (auto slot = store.getBuffer().getDefiningOp<MemDescIndexOp>();
+            slot && use.get() == store.getValue() && seen.insert(store).second)
+          work.push_back(slot.getRing());
       if (user->getBlock() != block || user->getNumResults() != 1 ||
           !(isMemoryEffectFree(user) || isa<LocalAllocOp, LocalLoadOp>(user)) ||
           isa<tile::ReduceOp, tile::DotOp, MmaDotOp, WarpgroupDotOp>(user) ||

@@ -169,7 +169,7 @@ bool SlicedDot::plan() {
     return false;
   if (auto mma = dyn_cast<MmaDotOp>(dot)) {
     // An instruction's; of two where products are summed apart, while there are registers.
-    constexpr int64_t kBytes = 32, kManySums = 32;
+    constexpr int64_t kBytes = 32, kManySums = 64;
     int64_t length = kBytes * 8 / mma.getFactorBits();
     if (mma.getPrecision() == tile::InputPrecision::TF32x3 &&
         getLayoutAttr(type).getNumRegisters() <= kManySums)

@@ -72,7 +72,10 @@ def TileGPU_WarpgroupDotOp : TileGPU_Op<"warpgroup_dot", [AllTypesMatch<["acc", 
   let description = [{
     `result = acc + a * b`, for b in shared memory and a there or in registers. The warps
     work in groups of four, each group on its part of the result: `groups` says how many
-    groups there are along each dimension of it. f32 operands are taken as tf32.
+    groups there are along each dimension of it. f32 operands are taken as tf32; or, with
+    another `precision`, as sums of tf32 or bf16 (FloatParts.h): then a is in registers, b a
+    ring whose slots hold the parts of the second factor, and threads add what products of
+    parts sum up to, as in `tilegpu.mma_dot`. Nothing of that is under way behind the op.
 
     Without `is_async` the result is there when the op is done. With it the product is
     only begun: the result may be used by the next product's accumulator and by
@@ -88,15 +91,17 @@ def TileGPU_WarpgroupDotOp : TileGPU_Op<"warpgroup_dot", [AllTypesMatch<["acc", 
     least 8 for each group; that in K is at least 32 bytes; (W4) operands in memory are laid
     out as the instruction can read them (Layout/MatrixDescriptor.h), those of 8 and 32
     bits with K in rows; (W5) tiles that have a layout have that of `getOperandLayout`
-    and `getAccumulatorLayout`.
+    and `getAccumulatorLayout`; (W6) b is a ring where `precision` makes parts, of one slot for
+    each, and of their element type; a is f32 then, and the op not `is_async`.
 
     ```mlir
     %d = tilegpu.warpgroup_dot %a, %b, %c {groups = array<i32: 1, 1>}
        : !tilegpu.memdesc<64x32xf16, #shared>, !tilegpu.memdesc<32x64xf16, #shared1> -> tensor<64x64xf32, #acc>
     ```
   }];
-  let arguments = (ins AnyTypeOf<[TileGPU_Buffer, Tile_Tile]>:$a, TileGPU_Buffer:$b, Tile_Tile:$acc,
-    DenseI32ArrayAttr:$groups, UnitAttr:$is_async, DefaultValuedAttr<I32Attr, "0">:$max_imprecise_acc);
+  let arguments = (ins AnyTypeOf<[TileGPU_Buffer, Tile_Tile]>:$a, TileGPU_MemDesc:$b, Tile_Tile:$acc,
+    DenseI32ArrayAttr:$groups, UnitAttr:$is_async, DefaultValuedAttr<I32Attr, "0">:$max_imprecise_acc,
+    DefaultValuedAttr<Tile_InputPrecision, "::tessera::tile::InputPrecision::TF32">:$precision);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = [{
     $a `,` $b `,` $acc attr-dict `:` qualified(type($a)) `,` qualified(type($b)) `->` type($result)
