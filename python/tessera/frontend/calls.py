@@ -260,13 +260,9 @@ class CallWalker(ExpressionWalker):
         value = unwrap(value)
         if not param.is_constexpr:
             return value
-        if not is_constant(value):
-            raise UserMistake(
-                "E033",
-                f"`{param.name}` of `{fn.__name__}` is a constexpr, got {describe(value)}",
-                "pass a constant",
-            )
-        return settle(value)
+        # What is known at run time alone is passed as it is: kernels annotate so what they do
+        # not mean to change. Where a constant is needed, it is missed there.
+        return settle(value) if is_constant(value) else value
 
     def _call_noinline(self, fn: JITCallable, values: dict[str, Any]) -> Any:
         bound = tuple(values.values())

@@ -9,6 +9,7 @@ from types import FunctionType
 from typing import NamedTuple, Optional, Sequence
 
 from tessera.frontend.errors import CompilationError
+from tessera.frontend.hints import assign_hints
 from tessera.frontend.loop_else import write_out_loop_else
 
 _fields: dict[type[ast.AST], tuple[str, ...]] = {}
@@ -136,7 +137,7 @@ def _parse(text: str, fn: FunctionType, first_line: int) -> ast.FunctionDef:
         body = body[0].body
     for statement in body:
         if isinstance(statement, ast.FunctionDef) and statement.name == fn.__name__:
-            return write_out_loop_else(statement)
+            return assign_hints(write_out_loop_else(statement), text)
         if isinstance(statement, ast.AsyncFunctionDef):
             raise CompilationError.at_function(
                 fn, "E007", f"`{fn.__name__}` is an `async def`", "use a plain `def`"

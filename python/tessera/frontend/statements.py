@@ -8,6 +8,7 @@ from typing import Any, Sequence
 
 from tessera.frontend.constants import decay, is_constant, settle
 from tessera.frontend.errors import UserMistake, closest
+from tessera.frontend.hints import StandingHint
 from tessera.frontend.loops import LoopWalker
 from tessera.frontend.scope import (
     BROKE,
@@ -19,7 +20,7 @@ from tessera.frontend.scope import (
 )
 from tessera.language import debug as debug_ops
 from tessera.language.tensor import describe, tensor
-from tessera.language.types import constexpr
+from tessera.language.types import constexpr, unwrap
 
 _REFUSED: dict[str, tuple[str, str, str]] = {
     "AsyncFunctionDef": ("E007", "`async def`", "use a plain function"),
@@ -113,6 +114,14 @@ class StatementWalker(LoopWalker):
                 node=node.value,
             )
         self.assign(node.target, settle(value), constant=True)
+
+    def visit_StandingHint(self, node: StandingHint) -> None:
+        call, target = node.value, node.targets[0]
+        assert isinstance(call, ast.Call) and isinstance(target, ast.Name)
+        about = self.visit(call.args[0])
+        value = self.visit(call)
+        if not is_constant(about) and node.is_hint(unwrap(self.visit(call.func))):
+            self.assign(target, value)
 
     def _is_constexpr(self, annotation: ast.expr) -> bool:
         if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):

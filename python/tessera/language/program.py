@@ -166,7 +166,8 @@ def _hint(name: str, input: Any, values: Any) -> tensor:
 def multiple_of(input: Any, values: Any) -> tensor:
     """A promise, not checked: the first of every run of `input` is a multiple of `values`.
 
-    One value a dimension; for a scalar, one. Returns `input`.
+    One value a dimension; for a scalar, one. Returns `input`. As a statement of its own,
+    this and the two hints below are about the variable that they name, from there on.
     Source: Triton language 3.6/3.9.
     """
     return _hint("multiple_of", input, values)

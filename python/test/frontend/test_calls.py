@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -325,3 +326,71 @@ def test_error_in_a_helper_shows_the_chain_of_calls() -> None:
     text = str(error)
     assert "return (a + b) * scale" in text and "`add` called from `kernel`" in text
     assert error.__cause__ is None and error.__suppress_context__
+
+
+@tessera.jit
+def doubled(x, of: tl.constexpr):
+    return x + of
+
+
+def test_annotated_parameters_take_what_is_known_at_run_time() -> None:
+    """Nobody need mean by `constexpr` more than that it stays what it is; what does need a
+    constant says so."""
+
+    @tessera.jit
+    def kernel(out, n):
+        i = tl.arange(0, 4)
+        tl.store(out + i, doubled(i, n) + doubled(i, i))
+
+    out = np.zeros(4, np.int32)
+    tessera.interpret(kernel)[(1,)](out, 100)
+    assert out.tolist() == [100, 103, 106, 109]
+
+    @tessera.jit
+    def shaped(n: tl.constexpr):
+        return tl.arange(0, n)
+
+    @tessera.jit
+    def wrong(out, n):
+        tl.store(out + shaped(n), 1)
+
+    with pytest.raises(tessera.CompilationError, match="E019.*must be a constant"):
+        tessera.interpret(wrong)[(1,)](out, 4)
+
+
+@tessera.jit
+def multiple_of(x, n):
+    return x * n
+
+
+def test_hints_that_stand_alone() -> None:
+    @tessera.jit
+    def kernel(p_ptr, out, n, BLOCK: tl.constexpr):
+        tl.multiple_of(BLOCK, 16)
+        multiple_of(n, 3)
+        p = tl.load(p_ptr).to(tl.pointer_type(tl.float32))
+        for _ in range(n):
+            tl.multiple_of(p, 16)
+            tl.store(out + tl.arange(0, BLOCK), tl.load(p + tl.arange(0, BLOCK)))
+            p += BLOCK
+
+    signature = "*i64, *fp32, i32, 64"
+    ir = tessera.compile(kernel, signature).asm["tile"]
+    assert ir.count("tile.hint") == 1
+    # The loop goes on from what the hint is about.
+    carried = ir[ir.index("tile.hint") :].split(" ")[1]
+    assert re.search(rf"iter_args\({re.escape(carried)} =", ir)
+
+
+def test_hints_that_stand_alone_where_they_are_not_always() -> None:
+    @tessera.jit
+    def kernel(x_ptr, out, n):
+        i = tl.arange(0, 4) * n
+        if n > 3:
+            tl.multiple_of(i, 4)
+        tl.store(out + tl.arange(0, 4), tl.load(x_ptr + i))
+
+    x, out = np.arange(16, dtype=np.float32), np.zeros(4, np.float32)
+    for n in (3, 4):
+        tessera.interpret(kernel)[(1,)](x, out, n)
+        assert out.tolist() == [0, n, 2 * n, 3 * n]
