@@ -138,3 +138,80 @@ tile.func private @keep(%init: tensor<64xi32>, %by: tensor<64xi32>, %f: tensor<6
   }
   tile.return %r#0, %r#1 : tensor<64xi32>, tensor<64xf32>
 }
+
+// -----
+
+// What a hint is about moves on.
+// CHECK-LABEL: tile.func private @hints(
+tile.func private @hints(%init: tensor<64x!tile.ptr<f32>>, %n: i32, %ld: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %step = tile.splat %ld : i32 -> tensor<64xi32>
+  // CHECK: scf.for {{.+}} -> (i64)
+  // CHECK: %[[P:.+]] = tile.hint %{{.+}} {divisibility = array<i64: 16>}
+  // CHECK: tile.load %[[P]]
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%p = %init) -> tensor<64x!tile.ptr<f32>> : i32 {
+    %h = tile.hint %p {divisibility = array<i64: 16>} : tensor<64x!tile.ptr<f32>>
+    %x = tile.load %h : tensor<64x!tile.ptr<f32>>
+    tile.store %h, %x : tensor<64x!tile.ptr<f32>>
+    %q = tile.addptr %h, %step : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    scf.yield %q : tensor<64x!tile.ptr<f32>>
+  }
+  tile.return
+}
+
+// -----
+
+// Numbers that are one step behind the loop's variable, by a step that is known and by one
+// that is not. After a step they are the variable.
+// CHECK-LABEL: tile.func private @behind(
+// CHECK-SAME: %[[FROM:.+]]: i32, %[[TO:.+]]: i32, %[[STEP:.+]]: i32, %[[O:.+]]: !tile.ptr<i32>
+tile.func private @behind(%from: i32, %to: i32, %step: i32, %o: !tile.ptr<i32>) {
+  %c3 = arith.constant 3 : i32
+  %minus3 = arith.constant -3 : i32
+  %x0 = arith.subi %from, %step : i32
+  // CHECK: scf.for %[[I:.+]] = %[[FROM]] to %[[TO]] step %[[STEP]] : i32
+  // CHECK-NEXT: tile.store %[[O]], %[[I]]
+  scf.for %i = %from to %to step %step iter_args(%x = %x0) -> i32 : i32 {
+    %y = arith.addi %x, %step : i32
+    tile.store %o, %y : !tile.ptr<i32>
+    scf.yield %y : i32
+  }
+  %z0 = arith.addi %from, %minus3 : i32
+  // CHECK: scf.for %[[J:.+]] = %[[FROM]] to %[[TO]] step %{{.+}} : i32
+  // CHECK: %[[BEHIND:.+]] = arith.subi %[[J]], %{{.+}} : i32
+  // CHECK: tile.store %[[O]], %[[BEHIND]]
+  scf.for %j = %from to %to step %c3 iter_args(%x = %z0) -> i32 : i32 {
+    tile.store %o, %x : !tile.ptr<i32>
+    %y = arith.addi %c3, %x : i32
+    scf.yield %y : i32
+  }
+  tile.return
+}
+
+// -----
+
+// Not where the last one is asked for, the beginning is another, or the steps are.
+// CHECK-LABEL: tile.func private @not_behind(
+tile.func private @not_behind(%from: i32, %to: i32, %step: i32, %o: !tile.ptr<i32>) -> i32 {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %x0 = arith.subi %from, %step : i32
+  // CHECK-COUNT-3: iter_args
+  %last = scf.for %i = %from to %to step %step iter_args(%x = %x0) -> i32 : i32 {
+    %y = arith.addi %x, %step : i32
+    tile.store %o, %y : !tile.ptr<i32>
+    scf.yield %y : i32
+  }
+  %other = scf.for %i = %from to %to step %step iter_args(%x = %c0) -> i32 : i32 {
+    %y = arith.addi %x, %step : i32
+    tile.store %o, %y : !tile.ptr<i32>
+    scf.yield %y : i32
+  }
+  %faster = scf.for %i = %from to %to step %c1 iter_args(%x = %x0) -> i32 : i32 {
+    %y = arith.addi %x, %step : i32
+    tile.store %o, %y : !tile.ptr<i32>
+    scf.yield %y : i32
+  }
+  tile.return %last : i32
+}

@@ -120,3 +120,45 @@ tile.func @needed(%a: !tile.ptr<f32>, %c: !tile.ptr<f32>, %d: !tile.ptr<i32>, %n
   tile.store %out, %y3, %in3 : tensor<16x!tile.ptr<f32>>
   tile.return
 }
+
+// An index that is another one's where that one is beyond the extent: the same. With the
+// extent from the other side, or another index where it is within, nothing is known.
+// CHECK-LABEL: tile.func @chosen
+// CHECK: %[[X:.+]] = arith.addi
+// CHECK: arith.cmpi slt, %[[X]], %[[NS:.+]] : tensor<16xi32>
+// CHECK: %[[IN:.+]] = arith.cmpi slt, %[[X]], %[[NS]] : tensor<16xi32>
+// CHECK: %[[HINT:.+]] = tile.hint %[[X]]
+// CHECK: %[[P:.+]] = tile.addptr %{{.+}}, %[[HINT]]
+// CHECK: tile.load %[[P]], %[[IN]]
+// CHECK-COUNT-2: arith.select
+// CHECK: tile.return
+tile.func @chosen(%a: !tile.ptr<f32>, %c: !tile.ptr<f32>, %n: i32) {
+  %zeros = arith.constant dense<0> : tensor<16xi32>
+  %range = tile.range 0 to 16 : tensor<16xi32>
+  %pid = tile.program_id 0
+  %pids = tile.splat %pid : i32 -> tensor<16xi32>
+  %x = arith.addi %range, %pids : tensor<16xi32>
+  %ns = tile.splat %n : i32 -> tensor<16xi32>
+  %in = arith.cmpi slt, %x, %ns : tensor<16xi32>
+  %ap = tile.splat %a : !tile.ptr<f32> -> tensor<16x!tile.ptr<f32>>
+  %cp = tile.splat %c : !tile.ptr<f32> -> tensor<16x!tile.ptr<f32>>
+  %out = tile.addptr %cp, %x : tensor<16x!tile.ptr<f32>>, tensor<16xi32>
+
+  %i = arith.select %in, %x, %zeros : tensor<16xi1>, tensor<16xi32>
+  %h = tile.hint %i {contiguity = array<i64: 16>} : tensor<16xi32>
+  %p = tile.addptr %ap, %h : tensor<16x!tile.ptr<f32>>, tensor<16xi32>
+  %y = tile.load %p : tensor<16x!tile.ptr<f32>>
+  tile.store %out, %y, %in : tensor<16x!tile.ptr<f32>>
+
+  %beyond = arith.cmpi sge, %x, %ns : tensor<16xi32>
+  %i1 = arith.select %beyond, %x, %zeros : tensor<16xi1>, tensor<16xi32>
+  %p1 = tile.addptr %ap, %i1 : tensor<16x!tile.ptr<f32>>, tensor<16xi32>
+  %y1 = tile.load %p1 : tensor<16x!tile.ptr<f32>>
+  tile.store %out, %y1, %in : tensor<16x!tile.ptr<f32>>
+
+  %i2 = arith.select %in, %range, %zeros : tensor<16xi1>, tensor<16xi32>
+  %p2 = tile.addptr %ap, %i2 : tensor<16x!tile.ptr<f32>>, tensor<16xi32>
+  %y2 = tile.load %p2 : tensor<16x!tile.ptr<f32>>
+  tile.store %out, %y2, %in : tensor<16x!tile.ptr<f32>>
+  tile.return
+}

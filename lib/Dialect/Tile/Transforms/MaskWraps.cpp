@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Kernels keep indices in range by `(start + range) % extent` where they could mask, and
-// mask when they store. What was loaded at a wrapped index is computed with for nothing,
-// then; so it need not be loaded, and addresses without the remainder are those of a box.
+// Kernels keep indices in range by `(start + range) % extent`, or by `where(index < extent,
+// index, 0)`, where they could mask, and mask when they store. What was loaded at such an
+// index is computed with for nothing, then; so it need not be loaded, and addresses of the
+// index as it was are those of a box.
 
 #include "tessera/Analysis/Access.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
@@ -24,14 +25,21 @@ namespace {
 /// A tile, and the dimension along which the wrapped index runs.
 using Along = std::pair<Value, unsigned>;
 
+/// An op that brings indices back into a range: those below `extent` stay as they are.
+struct Wrap {
+  Operation *op;
+  Value index, extent;
+  bool isSigned;
+};
+
 struct MaskWrapsPass : public tessera::tile::impl::TileMaskWrapsPassBase<MaskWrapsPass> {
   void runOnOperation() final;
 
 private:
-  bool collectLoads(RemIntOp rem, SetVector<std::pair<Operation *, unsigned>> &loads);
-  bool isUnusedBeyond(RemIntOp rem, Along loaded, AccessAnalysis &analysis);
-  bool isMasked(RemIntOp rem, StoreOp store, unsigned dim, AccessAnalysis &analysis);
-  void mask(RemIntOp rem, LoadOp load, unsigned dim, Value inside);
+  bool collectLoads(Value wrapped, SetVector<std::pair<Operation *, unsigned>> &loads);
+  bool isUnusedBeyond(const Wrap &wrap, Along loaded, AccessAnalysis &analysis);
+  bool isMasked(const Wrap &wrap, StoreOp store, unsigned dim, AccessAnalysis &analysis);
+  void mask(LoadOp load, unsigned dim, Value inside);
 };
 
 /// Where a dimension of an op's operand goes in its result; none where it goes nowhere that
@@ -68,10 +76,11 @@ bool areSameSplats(Value a, Value b) {
 
 } // namespace
 
-/// The loads at addresses made of a remainder; false if it is used for anything else.
-bool MaskWrapsPass::collectLoads(RemIntOp rem, SetVector<std::pair<Operation *, unsigned>> &loads) {
+/// The loads at addresses made of a wrapped index; false if it is used for anything else.
+bool MaskWrapsPass::collectLoads(Value wrapped,
+                                 SetVector<std::pair<Operation *, unsigned>> &loads) {
   SetVector<Along> values;
-  values.insert({rem.getResult(), 0});
+  values.insert({wrapped, 0});
   for (size_t next = 0; next < values.size(); ++next) {
     auto [value, dim] = values[next];
     for (OpOperand &use : value.getUses()) {
@@ -89,20 +98,20 @@ bool MaskWrapsPass::collectLoads(RemIntOp rem, SetVector<std::pair<Operation *, 
   return !loads.empty();
 }
 
-bool MaskWrapsPass::isMasked(RemIntOp rem, StoreOp store, unsigned dim, AccessAnalysis &analysis) {
+bool MaskWrapsPass::isMasked(const Wrap &wrap, StoreOp store, unsigned dim,
+                             AccessAnalysis &analysis) {
   if (!store.getMask())
     return false;
-  bool isSigned = rem.getSignedness() == Signedness::Signed;
   return llvm::any_of(analysis.getMask(store.getMask()), [&](const MaskTerm &term) {
     return term.kind == MaskTerm::Bound && term.dim == dim && !term.inclusive &&
-           term.isSigned == isSigned && stripShape(term.left) == rem.getLhs() &&
-           areSameSplats(term.right, rem.getRhs());
+           term.isSigned == wrap.isSigned && stripShape(term.left) == wrap.index &&
+           areSameSplats(term.right, wrap.extent);
   });
 }
 
 /// Whether nothing comes of what lies beyond the extent: every way from the tile leads to a
 /// store that leaves it out.
-bool MaskWrapsPass::isUnusedBeyond(RemIntOp rem, Along loaded, AccessAnalysis &analysis) {
+bool MaskWrapsPass::isUnusedBeyond(const Wrap &wrap, Along loaded, AccessAnalysis &analysis) {
   SetVector<Along> values;
   values.insert(loaded);
   for (size_t next = 0; next < values.size(); ++next) {
@@ -112,7 +121,7 @@ bool MaskWrapsPass::isUnusedBeyond(RemIntOp rem, Along loaded, AccessAnalysis &a
       Operation *user = use.getOwner();
       unsigned number = use.getOperandNumber();
       if (auto store = dyn_cast<StoreOp>(user)) {
-        if (value != store.getValue() || !isMasked(rem, store, dim, analysis))
+        if (value != store.getValue() || !isMasked(wrap, store, dim, analysis))
           return false;
       } else if (std::optional<unsigned> to = moveThroughShape(user, dim)) {
         values.insert({user->getResult(0), *to});
@@ -151,8 +160,8 @@ bool MaskWrapsPass::isUnusedBeyond(RemIntOp rem, Along loaded, AccessAnalysis &a
 }
 
 /// `inside` says which indices do not wrap.
-void MaskWrapsPass::mask(RemIntOp rem, LoadOp load, unsigned dim, Value inside) {
-  OpBuilder builder(rem->getContext());
+void MaskWrapsPass::mask(LoadOp load, unsigned dim, Value inside) {
+  OpBuilder builder(load->getContext());
   builder.setInsertionPointAfterValue(inside);
   ArrayRef<int64_t> shape = getShape(load.getPtr().getType());
   Value mask = inside;
@@ -168,31 +177,53 @@ void MaskWrapsPass::mask(RemIntOp rem, LoadOp load, unsigned dim, Value inside) 
   load.getMaskMutable().assign(mask);
 }
 
+/// `rem` of one dimension by the same extent everywhere; or what chooses an index that is
+/// below one, and something else where it is not.
+static std::optional<Wrap> matchWrap(Operation *op) {
+  auto isIndex = [](Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    return type && type.getRank() == 1 && type.getElementType().isInteger() &&
+           type.getElementTypeBitWidth() >= 32;
+  };
+  if (auto rem = dyn_cast<RemIntOp>(op)) {
+    if (isIndex(rem) && areSameSplats(rem.getRhs(), rem.getRhs()))
+      return Wrap{rem, rem.getLhs(), rem.getRhs(), rem.getSignedness() == Signedness::Signed};
+  } else if (auto select = dyn_cast<arith::SelectOp>(op)) {
+    auto less = select.getCondition().getDefiningOp<arith::CmpIOp>();
+    if (isIndex(select.getResult()) && less && less.getLhs() == select.getTrueValue() &&
+        areSameSplats(less.getRhs(), less.getRhs()) &&
+        (less.getPredicate() == arith::CmpIPredicate::slt ||
+         less.getPredicate() == arith::CmpIPredicate::ult))
+      return Wrap{select, less.getLhs(), less.getRhs(),
+                  less.getPredicate() == arith::CmpIPredicate::slt};
+  }
+  return std::nullopt;
+}
+
 void MaskWrapsPass::runOnOperation() {
-  SmallVector<RemIntOp> remainders;
-  getOperation()->walk([&](RemIntOp rem) {
-    auto type = dyn_cast<RankedTensorType>(rem.getType());
-    if (type && type.getRank() == 1 && type.getElementTypeBitWidth() >= 32 &&
-        areSameSplats(rem.getRhs(), rem.getRhs()))
-      remainders.push_back(rem);
+  SmallVector<Wrap> wraps;
+  getOperation()->walk([&](Operation *op) {
+    if (std::optional<Wrap> wrap = matchWrap(op))
+      wraps.push_back(*wrap);
   });
-  for (RemIntOp rem : remainders) {
+  for (const Wrap &wrap : wraps) {
     AccessAnalysis analysis;
     SetVector<std::pair<Operation *, unsigned>> loads;
-    if (!collectLoads(rem, loads) || !llvm::all_of(loads, [&](auto load) {
+    Value wrapped = wrap.op->getResult(0);
+    if (!collectLoads(wrapped, loads) || !llvm::all_of(loads, [&](auto load) {
           return !cast<LoadOp>(load.first).getIsVolatile() &&
-                 isUnusedBeyond(rem, {cast<LoadOp>(load.first).getResult(), load.second}, analysis);
+                 isUnusedBeyond(wrap, {cast<LoadOp>(load.first).getResult(), load.second},
+                                analysis);
         }))
       continue;
-    OpBuilder builder(rem);
-    auto predicate = rem.getSignedness() == Signedness::Signed ? arith::CmpIPredicate::slt
-                                                               : arith::CmpIPredicate::ult;
+    OpBuilder builder(wrap.op);
+    auto predicate = wrap.isSigned ? arith::CmpIPredicate::slt : arith::CmpIPredicate::ult;
     Value inside =
-        arith::CmpIOp::create(builder, rem.getLoc(), predicate, rem.getLhs(), rem.getRhs());
+        arith::CmpIOp::create(builder, wrap.op->getLoc(), predicate, wrap.index, wrap.extent);
     for (auto [load, dim] : loads)
-      mask(rem, cast<LoadOp>(load), dim, inside);
-    rem.replaceAllUsesWith(rem.getLhs());
-    rem.erase();
+      mask(cast<LoadOp>(load), dim, inside);
+    wrapped.replaceAllUsesWith(wrap.index);
+    wrap.op->erase();
     ++numMasked;
   }
 }

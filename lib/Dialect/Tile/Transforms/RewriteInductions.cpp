@@ -2,7 +2,8 @@
 //
 // Loops that move a tile of pointers by equal amounts (every matrix product does) hide
 // what the pointers look like behind a carried value. With the amount carried instead,
-// the pointers of each trip are an expression of values from outside the loop.
+// the pointers of each trip are an expression of values from outside the loop. A scalar that
+// goes beside the loop's own variable, one step behind, becomes an expression of that.
 
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
@@ -37,6 +38,7 @@ struct RewriteInductionsPass
   void runOnOperation() final;
   std::optional<Induction> findInduction(Value carried, Value next, unsigned number,
                                          unsigned handedOn);
+  void rewriteFollowers(scf::ForOp loop);
   void rewriteFor(scf::ForOp loop);
   void rewriteWhile(scf::WhileOp loop);
 };
@@ -58,6 +60,8 @@ bool isMoved(Value tile, Value base, unsigned depth = 0) {
     return true;
   if (depth == kMaxDepth)
     return false;
+  if (auto hint = tile.getDefiningOp<HintOp>())
+    return isMoved(hint.getSource(), base, depth + 1);
   if (auto add = tile.getDefiningOp<AddPtrOp>())
     return isUniformTile(add.getOffset()) && isMoved(add.getPtr(), base, depth + 1);
   if (auto add = tile.getDefiningOp<arith::AddIOp>())
@@ -69,6 +73,12 @@ bool isMoved(Value tile, Value base, unsigned depth = 0) {
            isMoved(ifOp.elseYield().getOperand(number), base, depth + 1);
   }
   return false;
+}
+
+bool areEqual(Value a, Value b) {
+  APInt left, right;
+  return a == b || (matchPattern(a, m_ConstantInt(&left)) &&
+                    matchPattern(b, m_ConstantInt(&right)) && left == right);
 }
 
 /// The scalar of which a tile is the splat, made where the builder stands, in `type`.
@@ -98,6 +108,8 @@ Value getDistance(Value tile, Value base, Value moved) {
     Value by = getUniformScalar(builder, op->getLoc(), amount, moved.getType());
     return arith::AddIOp::create(builder, op->getLoc(), distance, by);
   };
+  if (auto hint = dyn_cast<HintOp>(op))
+    return getDistance(hint.getSource(), base, moved);
   if (auto addPtr = dyn_cast<AddPtrOp>(op))
     return add(addPtr.getPtr(), addPtr.getOffset());
   if (auto sum = dyn_cast<arith::AddIOp>(op)) {
@@ -153,6 +165,38 @@ std::optional<Induction> RewriteInductionsPass::findInduction(Value carried, Val
   return Induction{number, handedOn,
                    isa<PointerType>(type.getElementType()) ? IntegerType::get(&getContext(), 64)
                                                            : type.getElementType()};
+}
+
+/// Whether `value` is `from` less `amount`.
+static bool isLessBy(Value value, Value from, Value amount) {
+  APInt constant, added;
+  if (auto sub = value.getDefiningOp<arith::SubIOp>())
+    return sub.getLhs() == from && areEqual(sub.getRhs(), amount);
+  auto add = value.getDefiningOp<arith::AddIOp>();
+  return add && add.getLhs() == from && matchPattern(amount, m_ConstantInt(&constant)) &&
+         matchPattern(add.getRhs(), m_ConstantInt(&added)) && added == -constant;
+}
+
+/// What is carried beside the loop's variable, always one step behind it, is the variable less
+/// a step: kernels that loop over tiles count so which one they store.
+void RewriteInductionsPass::rewriteFollowers(scf::ForOp loop) {
+  OpBuilder builder = OpBuilder::atBlockBegin(loop.getBody());
+  for (auto [number, carried] : llvm::enumerate(loop.getRegionIterArgs())) {
+    auto next = loop.getYieldedValues()[number].getDefiningOp<arith::AddIOp>();
+    if (!next || carried.getType() != loop.getInductionVar().getType() ||
+        !loop.getResult(number).use_empty())
+      continue;
+    Value amount = next.getLhs() == carried   ? next.getRhs()
+                   : next.getRhs() == carried ? next.getLhs()
+                                              : Value();
+    if (!amount || !areEqual(amount, loop.getStep()) ||
+        !isLessBy(loop.getInitArgs()[number], loop.getLowerBound(), loop.getStep()))
+      continue;
+    Value behind = arith::SubIOp::create(builder, next.getLoc(), loop.getInductionVar(), amount);
+    carried.replaceAllUsesWith(behind);
+    loop.getBody()->getTerminator()->setOperand(number, carried);
+    ++numFollowers;
+  }
 }
 
 void RewriteInductionsPass::rewriteFor(scf::ForOp loop) {
@@ -258,9 +302,11 @@ void RewriteInductionsPass::runOnOperation() {
       loops.push_back(op);
   });
   for (Operation *loop : loops) {
-    if (auto forOp = dyn_cast<scf::ForOp>(loop))
+    if (auto forOp = dyn_cast<scf::ForOp>(loop)) {
+      rewriteFollowers(forOp);
       rewriteFor(forOp);
-    else
+    } else {
       rewriteWhile(cast<scf::WhileOp>(loop));
+    }
   }
 }

@@ -68,6 +68,9 @@ def TileRewriteInductionsPass : Pass<"tile-rewrite-inductions", "::tessera::tile
     loop. The sum of the amounts of pointers is kept in 64 bits, as an address is.
     `while` loops, and conditionals on the way to the next trip, are seen through.
 
+    A scalar that begins one step before a `for` loop's variable and moves as it does is
+    that variable less the step.
+
     ```mlir
     %r = scf.for %k = %lb to %ub step %c1 iter_args(%p = %init) -> (tensor<64x!tile.ptr<f32>>) {
       %x = tile.load %p : tensor<64x!tile.ptr<f32>>
@@ -90,6 +93,7 @@ def TileRewriteInductionsPass : Pass<"tile-rewrite-inductions", "::tessera::tile
   }];
   let statistics = [
     Statistic<"numInductions", "inductions", "Number of carried tiles made scalars">,
+    Statistic<"numFollowers", "followers", "Number of scalars one step behind a loop's variable">,
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
@@ -217,7 +221,7 @@ def TileMaskWrapsPass : Pass<"tile-mask-wraps", "::tessera::tile::FuncOp"> {
     `x < extent`, if on every way from these loads what lies beyond the extent is left
     out when it is stored. Rows of a product depend on rows alone, and so do sums along
     another dimension. A box then has bounds (Analysis/BoxAccess.h), and neighbours are
-    neighbours for certain.
+    neighbours for certain. So does `x` where `x < extent`, and anything else elsewhere.
 
     ```mlir
     %i = tile.rem_int signed %x, %extent : tensor<64xi32>
@@ -231,7 +235,7 @@ def TileMaskWrapsPass : Pass<"tile-mask-wraps", "::tessera::tile::FuncOp"> {
     %y = tile.load %p, %inside : tensor<64x!tile.ptr<f32>>
     ```
   }];
-  let statistics = [Statistic<"numMasked", "masked", "Number of remainders made masks">];
+  let statistics = [Statistic<"numMasked", "masked", "Number of wrapped indices made masks">];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
