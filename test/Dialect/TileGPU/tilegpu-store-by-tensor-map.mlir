@@ -266,3 +266,146 @@ tile.func @hinted(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %l
   tile.return
 }
 }
+
+// -----
+
+// Boxes beside each other, by a buffer each: the first waits for what the trip before has
+// stored, and the second need not. A promise is no access to memory.
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+// CHECK-LABEL: @beside
+tile.func @beside(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %ld: i32 {tile.divisibility = 16 : i64}) {
+  %start = tile.program_id 0
+  %count = tile.num_programs 0
+  // CHECK: %[[A:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16
+  // CHECK: %[[B:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16
+  // CHECK: scf.for
+  // CHECK: tma_store_wait {pending = 0 : i32}
+  // CHECK: tma_store %[[A]]
+  // CHECK-NOT: tma_store_wait
+  // CHECK: tma_store %[[B]]
+  scf.for %pid = %start to %m step %count : i32 {
+  %c64 = arith.constant 64 : i32
+  %first = arith.muli %pid, %c64 : i32
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %from = tile.splat %first : i32 -> tensor<64xi32, #u>
+  %row = arith.addi %from, %range : tensor<64xi32, #u>
+  %rows = tile.expand_dims %row {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %columns = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %lds = tile.splat %ld : i32 -> tensor<64x1xi32, #u>
+  %down = arith.muli %rows, %lds : tensor<64x1xi32, #u>
+  %o0 = tile.broadcast %down : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %o1 = tile.broadcast %columns : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %o = arith.addi %o0, %o1 : tensor<64x64xi32, #u>
+  %cs = tile.splat %c : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %p = tile.addptr %cs, %o : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  %ms = tile.splat %m : i32 -> tensor<64x1xi32, #u>
+  %in = arith.cmpi slt, %rows, %ms : tensor<64x1xi32, #u>
+  %mask = tile.broadcast %in : tensor<64x1xi1, #u> -> tensor<64x64xi1, #u>
+  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #a>
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  %t = tilegpu.memdesc_trans %b {order = array<i32: 1, 0>} : !tilegpu.memdesc<64x64xf16, #a> -> !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>>
+  %d = tilegpu.warpgroup_dot %b, %t, %zero {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x64xf16, #a>, !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>> -> tensor<64x64xf32, #u>
+  %x = tile.fp_to_fp %d : tensor<64x64xf32, #u> -> tensor<64x64xf16, #u>
+  %zero_i32 = arith.constant 0 : i32
+  %positive = arith.cmpi sgt, %ld, %zero_i32 : i32
+  tile.assume %positive
+  %by64 = arith.constant dense<64> : tensor<64x64xi32, #u>
+  %p64 = tile.addptr %p, %by64 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  tile.store %p, %x, %mask : tensor<64x64x!tile.ptr<f16>, #u>
+  tile.store %p64, %x, %mask : tensor<64x64x!tile.ptr<f16>, #u>
+  }
+  tile.return
+}
+}
+
+// -----
+
+// One of them reaches into the other.
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+// CHECK-LABEL: @overlapping
+// CHECK-NOT: tma_store
+tile.func @overlapping(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %ld: i32 {tile.divisibility = 16 : i64}) {
+  %start = tile.program_id 0
+  %count = tile.num_programs 0
+  scf.for %pid = %start to %m step %count : i32 {
+  %c64 = arith.constant 64 : i32
+  %first = arith.muli %pid, %c64 : i32
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %from = tile.splat %first : i32 -> tensor<64xi32, #u>
+  %row = arith.addi %from, %range : tensor<64xi32, #u>
+  %rows = tile.expand_dims %row {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %columns = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %lds = tile.splat %ld : i32 -> tensor<64x1xi32, #u>
+  %down = arith.muli %rows, %lds : tensor<64x1xi32, #u>
+  %o0 = tile.broadcast %down : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %o1 = tile.broadcast %columns : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %o = arith.addi %o0, %o1 : tensor<64x64xi32, #u>
+  %cs = tile.splat %c : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %p = tile.addptr %cs, %o : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  %ms = tile.splat %m : i32 -> tensor<64x1xi32, #u>
+  %in = arith.cmpi slt, %rows, %ms : tensor<64x1xi32, #u>
+  %mask = tile.broadcast %in : tensor<64x1xi1, #u> -> tensor<64x64xi1, #u>
+  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #a>
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  %t = tilegpu.memdesc_trans %b {order = array<i32: 1, 0>} : !tilegpu.memdesc<64x64xf16, #a> -> !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>>
+  %d = tilegpu.warpgroup_dot %b, %t, %zero {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x64xf16, #a>, !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>> -> tensor<64x64xf32, #u>
+  %x = tile.fp_to_fp %d : tensor<64x64xf32, #u> -> tensor<64x64xf16, #u>
+  %by32 = arith.constant dense<32> : tensor<64x64xi32, #u>
+  %p32 = tile.addptr %p, %by32 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  // expected-remark@+1 {{result is stored by threads, not by the copy engine: another store may write there}}
+  tile.store %p, %x, %mask : tensor<64x64x!tile.ptr<f16>, #u>
+  // expected-remark@+1 {{result is stored by threads, not by the copy engine: another store may write there}}
+  tile.store %p32, %x, %mask : tensor<64x64x!tile.ptr<f16>, #u>
+  }
+  tile.return
+}
+}
+
+// -----
+
+// One of them says how it is cached, which the engine does not know.
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+// CHECK-LABEL: @beside_threads
+// CHECK-NOT: tma_store
+tile.func @beside_threads(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %ld: i32 {tile.divisibility = 16 : i64}) {
+  %start = tile.program_id 0
+  %count = tile.num_programs 0
+  scf.for %pid = %start to %m step %count : i32 {
+  %c64 = arith.constant 64 : i32
+  %first = arith.muli %pid, %c64 : i32
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %from = tile.splat %first : i32 -> tensor<64xi32, #u>
+  %row = arith.addi %from, %range : tensor<64xi32, #u>
+  %rows = tile.expand_dims %row {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %columns = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %lds = tile.splat %ld : i32 -> tensor<64x1xi32, #u>
+  %down = arith.muli %rows, %lds : tensor<64x1xi32, #u>
+  %o0 = tile.broadcast %down : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %o1 = tile.broadcast %columns : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %o = arith.addi %o0, %o1 : tensor<64x64xi32, #u>
+  %cs = tile.splat %c : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %p = tile.addptr %cs, %o : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  %ms = tile.splat %m : i32 -> tensor<64x1xi32, #u>
+  %in = arith.cmpi slt, %rows, %ms : tensor<64x1xi32, #u>
+  %mask = tile.broadcast %in : tensor<64x1xi1, #u> -> tensor<64x64xi1, #u>
+  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #a>
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  %t = tilegpu.memdesc_trans %b {order = array<i32: 1, 0>} : !tilegpu.memdesc<64x64xf16, #a> -> !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>>
+  %d = tilegpu.warpgroup_dot %b, %t, %zero {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x64xf16, #a>, !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>> -> tensor<64x64xf32, #u>
+  %x = tile.fp_to_fp %d : tensor<64x64xf32, #u> -> tensor<64x64xf16, #u>
+  %by64 = arith.constant dense<64> : tensor<64x64xi32, #u>
+  %p64 = tile.addptr %p, %by64 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  // expected-remark@+1 {{result is stored by threads, not by the copy engine: threads store what lies beside it}}
+  tile.store %p, %x, %mask : tensor<64x64x!tile.ptr<f16>, #u>
+  // expected-remark@+1 {{result is stored by threads, not by the copy engine: it says how to cache}}
+  tile.store %p64, %x, %mask {cache = 6 : i32} : tensor<64x64x!tile.ptr<f16>, #u>
+  }
+  tile.return
+}
+}

@@ -16,7 +16,8 @@
 // two buffers in turns: a piece waits until the one before the last has been read.
 //
 // The engine's writes come in no order with those of threads. So nothing in the kernel may
-// order memory, and nothing else may write to the same array; in a loop nothing reads it.
+// order memory, and nothing else may write to the same array but other such stores, of boxes
+// beside this one; in a loop nothing reads it.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
@@ -25,6 +26,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Matchers.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
 #include "tessera/Dialect/TileGPU/IR/CopyHints.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
@@ -61,6 +63,8 @@ struct EngineStore {
   int64_t getBufferBytes() const { return getNumBuffers() * buffer.getNumBytes(); }
   /// The outermost loop around it; null outside of loops.
   Operation *loop = nullptr;
+  /// Whether another one, earlier in its block, waits for what the trip before has stored.
+  bool isWaitedFor = false;
 };
 
 class Rewriter {
@@ -73,12 +77,13 @@ public:
 
 private:
   std::string plan(tile::StoreOp store);
+  void dropThoseBesideThreads();
   void rewrite(EngineStore &planned, BlockArgument map);
 
   tile::FuncOp kernel;
   int64_t limit;
   AccessAnalysis analysis;
-  std::vector<EngineStore> stores;
+  SmallVector<EngineStore, 2> stores;
 };
 
 } // namespace
@@ -108,7 +113,7 @@ static BlockArgument findBase(Value pointer) {
 /// shared memory.
 static bool isBeyondAccesses(Operation *op) {
   if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || isMemoryEffectFree(op) ||
-      isa<tile::LoadOp, tile::StoreOp, AsyncCopyOp, WarpSpecializeOp>(op))
+      isa<tile::LoadOp, tile::StoreOp, tile::AssumeOp, AsyncCopyOp, WarpSpecializeOp>(op))
     return false;
   auto effects = dyn_cast<MemoryEffectOpInterface>(op);
   if (!effects || isa<tile::BarrierOp>(op))
@@ -121,16 +126,50 @@ static bool isBeyondAccesses(Operation *op) {
   });
 }
 
+/// Whether a store is worth it, and not too odd, to be left to the engine.
+static bool isForCopyEngine(tile::StoreOp store) {
+  auto type = dyn_cast<RankedTensorType>(store.getValue().getType());
+  return type && type.getRank() == 2 && type.getElementType().isIntOrFloat() &&
+         !type.getElementType().isInteger(1) &&
+         type.getNumElements() * getElementBytes(type.getElementType()) >= kLeastBytes;
+}
+
+/// Whether no element of one box is one of the other, for certain.
+static bool areApart(const BoxAccess &a, const BoxAccess &b) {
+  if (a.getDims().size() != b.getDims().size())
+    return false;
+  bool isApart = false;
+  for (auto [left, right] : llvm::zip(a.getDims(), b.getDims())) {
+    if (left.stride != right.stride)
+      return false;
+    std::optional<ScalarPolynomial> apart = right.coordinate.minus(left.coordinate);
+    std::optional<int64_t> distance = apart ? apart->getConstant() : std::nullopt;
+    isApart |= distance && (*distance >= left.tileExtent || -*distance >= right.tileExtent);
+  }
+  return isApart;
+}
+
+/// Whether another store of the same block may be the engine's too, in any order with this one.
+static bool liesBeside(tile::StoreOp store, const BoxAccess &box, tile::StoreOp other,
+                       AccessAnalysis &analysis) {
+  if (store->getBlock() != other->getBlock() || !isForCopyEngine(other))
+    return false;
+  std::optional<BoxAccess> its = getBoxAccess(other, analysis);
+  return its && its->getBase() == box.getBase() && areApart(box, *its);
+}
+
 /// Why writes to an array cannot be left to the engine; empty if they can.
-static std::string whyNotAlone(tile::StoreOp store, BlockArgument base, bool isInLoop) {
+static std::string whyNotAlone(tile::StoreOp store, const BoxAccess &box, bool isInLoop,
+                               AccessAnalysis &analysis) {
   auto kernel = store->getParentOfType<tile::FuncOp>();
+  BlockArgument base = box.getBase();
   std::string why;
   kernel.walk([&](Operation *op) {
     if (op == store || op == kernel || op->hasTrait<OpTrait::IsTerminator>())
       return WalkResult::advance();
     if (auto other = dyn_cast<tile::StoreOp>(op)) {
       BlockArgument itsBase = findBase(other.getPtr());
-      if (!itsBase || itsBase == base)
+      if (!itsBase || (itsBase == base && !liesBeside(store, box, other, analysis)))
         why = "another store may write there";
     } else if (auto load = dyn_cast<tile::LoadOp>(op)) {
       BlockArgument itsBase = findBase(load.getPtr());
@@ -142,14 +181,6 @@ static std::string whyNotAlone(tile::StoreOp store, BlockArgument base, bool isI
     return why.empty() ? WalkResult::advance() : WalkResult::interrupt();
   });
   return why;
-}
-
-/// Whether a store is worth it, and not too odd, to be left to the engine.
-static bool isForCopyEngine(tile::StoreOp store) {
-  auto type = dyn_cast<RankedTensorType>(store.getValue().getType());
-  return type && type.getRank() == 2 && type.getElementType().isIntOrFloat() &&
-         !type.getElementType().isInteger(1) &&
-         type.getNumElements() * getElementBytes(type.getElementType()) >= kLeastBytes;
 }
 
 /// The buffer for a piece of a tile, some columns of it. Null if there are no such pieces, or
@@ -166,6 +197,13 @@ static MemDescType getBuffer(RankedTensorType type, unsigned fast, int64_t piece
   LinearLayout memory = operandMemory(shape, fast, 8 * bytes);
   return MemDescType::get(type.getContext(), shape, type.getElementType(),
                           LayoutAttr::get(type.getContext(), memory));
+}
+
+/// How many rows of a tile the engine stores by an instruction. Groups of warps with their own
+/// part of a result, as products have it, can each store that.
+static int64_t getBoxRows(tile::StoreOp store) {
+  constexpr int64_t kRowsOfGroup = 64;
+  return store->getParentOfType<WarpSpecializeOp>() ? kRowsOfGroup : kMostBoxElements;
 }
 
 static unsigned getFastDim(const BoxAccess &box) { return *box.getDims().back().tileDim; }
@@ -185,7 +223,7 @@ static std::optional<BoxAccess> getStoredBox(tile::StoreOp store, bool isInLoop,
   auto type = cast<RankedTensorType>(store.getValue().getType());
   if (!canMoveByTensorMap(*box, getBuffer(type, getFastDim(*box), /*pieces=*/1), &why))
     return std::nullopt;
-  why = whyNotAlone(store, box->getBase(), isInLoop);
+  why = whyNotAlone(store, *box, isInLoop, analysis);
   return why.empty() ? box : std::nullopt;
 }
 
@@ -210,7 +248,8 @@ int64_t tessera::tilegpu::getRoomForResults(tile::FuncOp kernel, const ReplacedO
                                             AccessAnalysis &analysis) {
   constexpr int64_t kBesideTiles = 4 << 10;
   bool isAlone = true;
-  int64_t stored = 0;
+  // Buffers of the engine are there at the same time, those of threads one after the other.
+  int64_t byEngine = 0, byThreads = 0;
   kernel.walk([&](Operation *op) { isAlone &= replaced.contains(op) || !exchangesMore(op); });
   kernel.walk([&](tile::StoreOp store) {
     auto tile = dyn_cast<RankedTensorType>(store.getValue().getType());
@@ -223,12 +262,11 @@ int64_t tessera::tilegpu::getRoomForResults(tile::FuncOp kernel, const ReplacedO
       box = getStoredBox(store, /*isInLoop=*/true, analysis, why);
     int64_t pieces = bytes <= kPieceBytes ? 1 : llvm::divideCeil(2 * bytes, kPieceBytes);
     if (box && getBuffer(tile, getFastDim(*box), pieces))
-      bytes = std::min(bytes, kPieceBytes) + kBesidePieces;
+      byEngine += std::min(bytes, kPieceBytes);
     else
-      bytes += kBesideTiles;
-    stored = std::max(stored, bytes);
+      byThreads = std::max(byThreads, bytes + kBesideTiles);
   });
-  return stored;
+  return std::max(byThreads, byEngine ? byEngine + kBesidePieces : 0);
 }
 
 std::string Rewriter::plan(tile::StoreOp store) {
@@ -258,8 +296,40 @@ std::string Rewriter::plan(tile::StoreOp store) {
   if (!planned.buffer || !canMoveByTensorMap(*box, planned.buffer, &why))
     return "there is no shared memory left for its tile";
   planned.box = std::move(*box);
+  planned.isWaitedFor = llvm::any_of(
+      stores, [&](EngineStore &other) { return other.store->getBlock() == store->getBlock(); });
   stores.push_back(std::move(planned));
   return "";
+}
+
+/// Stores of one array are all the engine's, or all the threads'.
+void Rewriter::dropThoseBesideThreads() {
+  auto isPlanned = [&](tile::StoreOp store) {
+    return llvm::any_of(stores, [&](EngineStore &planned) { return planned.store == store; });
+  };
+  auto isBesideThreads = [&](EngineStore &planned) {
+    return kernel
+        .walk([&](tile::StoreOp other) {
+          return findBase(other.getPtr()) == planned.box.getBase() && !isPlanned(other)
+                     ? WalkResult::interrupt()
+                     : WalkResult::advance();
+        })
+        .wasInterrupted();
+  };
+  while (true) {
+    auto *dropped = llvm::find_if(stores, isBesideThreads);
+    if (dropped == stores.end())
+      return;
+    dropped->store.emitRemark("result is stored by threads, not by the copy engine: threads store "
+                              "what lies beside it");
+    Block *block = dropped->store->getBlock();
+    bool waited = dropped->isWaitedFor;
+    dropped = stores.erase(dropped);
+    // The next one of the block waits in its place.
+    for (; !waited && dropped != stores.end(); ++dropped)
+      if (dropped->store->getBlock() == block)
+        waited = !(dropped->isWaitedFor = false);
+  }
 }
 
 /// The columns of a tile in so many pieces, a power of two.
@@ -332,6 +402,11 @@ Value Pieces::emit(OpBuilder &builder, unsigned number) {
     if (!isa<RankedTensorType>(tile.getType()) || mapping.contains(tile))
       return;
     SmallVector<Value> &split = parts[tile];
+    DenseElementsAttr constant;
+    if (split.empty() && matchPattern(tile, m_Constant(&constant)) && constant.isSplat())
+      split.assign(count, arith::ConstantOp::create(
+                              builder, tile.getLoc(),
+                              constant.resizeSplat(cast<ShapedType>(getType(tile.getType())))));
     if (split.empty())
       split = splitColumns(builder, tile.getLoc(), tile, count);
     mapping.map(tile, split[number]);
@@ -378,14 +453,15 @@ void Rewriter::rewrite(EngineStore &planned, BlockArgument map) {
       coordinates[alongColumns] = arith::AddIOp::create(builder, loc, first, columns);
     }
     Value piece = pieces.emit(builder, number);
-    if (number == 0 && planned.loop)
+    if (number == 0 && planned.loop && !planned.isWaitedFor)
       wait(/*pending=*/0, /*untilRead=*/false);
     if (number >= buffers.size())
       wait(/*pending=*/buffers.size() - 1, /*untilRead=*/true);
     Value buffer = buffers[number % buffers.size()];
     if (isFilledLater)
       LocalStoreOp::create(builder, loc, piece, buffer);
-    CopyHints::of(store).attachTo(TMAStoreOp::create(builder, loc, buffer, map, coordinates));
+    CopyHints::of(store).attachTo(TMAStoreOp::create(builder, loc, buffer, map, coordinates,
+                                                     /*groups=*/nullptr));
     TMAStoreCommitOp::create(builder, loc);
   }
   if (planned.loop)
@@ -409,8 +485,10 @@ FailureOr<unsigned> Rewriter::run() {
   for (tile::StoreOp store : candidates)
     if (std::string why = plan(store); !why.empty())
       store.emitRemark("result is stored by threads, not by the copy engine: ") << why;
+  dropThoseBesideThreads();
   for (EngineStore &planned : stores) {
-    FailureOr<BlockArgument> map = addTensorMap(kernel, planned.box, planned.buffer);
+    FailureOr<BlockArgument> map =
+        addTensorMap(kernel, planned.box, planned.buffer, getBoxRows(planned.store));
     if (failed(map))
       return planned.store.emitError("needs more than ") << kMaxTensorMaps << " tensor maps";
     rewrite(planned, *map);
