@@ -12,6 +12,7 @@ void registerTestAssemblePass();
 void registerTestBoxAccessPasses();
 void registerTestCallGraphPass();
 void registerTestFailPass();
+void registerTestReplicationPass();
 void registerTestSharedMemoryPasses();
 
 inline void registerAllTestPasses() {
@@ -20,6 +21,7 @@ inline void registerAllTestPasses() {
   registerTestBoxAccessPasses();
   registerTestCallGraphPass();
   registerTestFailPass();
+  registerTestReplicationPass();
   registerTestSharedMemoryPasses();
 }
 

@@ -10,7 +10,7 @@
 
 #include "InlinePTX.h"
 #include "Patterns.h"
-#include "Replication.h"
+#include "Delivery.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 

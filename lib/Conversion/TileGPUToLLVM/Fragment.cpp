@@ -5,6 +5,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "tessera/Analysis/Replication.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -142,16 +143,9 @@ SmallVector<SmallVector<Value>> tessera::emitCoordinates(ThreadBuilder &thread,
 }
 
 Value tessera::emitRepresentativePredicate(ThreadBuilder &thread, Type type, Operation *op) {
-  tilegpu::LayoutAttr layout = tilegpu::getLayoutAttr(type);
-  if (!layout)
+  if (!tilegpu::getLayoutAttr(type))
     return thread.equal(emitThreadId(thread), 0);
-  Place free = layout.getLayout().freeBits();
-  uint64_t lanes = free[static_cast<unsigned>(HwDim::Lane)];
-  uint64_t warps = free[static_cast<unsigned>(HwDim::Warp)];
-  // Warps that the layout does not count hold copies too.
-  if (std::optional<unsigned> all = tilegpu::getNumWarps(op))
-    warps |= (*all - 1) & ~uint64_t(layout.getNumWarps() - 1);
-  uint64_t mask = lanes | warps << tilegpu::kLaneBits;
+  uint64_t mask = Replication::of(type, op).getMask();
   if (mask == 0)
     return {};
   return thread.equal(thread.bitAnd(emitThreadId(thread), mask), 0);

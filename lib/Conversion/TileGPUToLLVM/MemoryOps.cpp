@@ -12,7 +12,7 @@
 #include "AccessPlan.h"
 #include "InlinePTX.h"
 #include "Patterns.h"
-#include "Replication.h"
+#include "Delivery.h"
 
 using namespace mlir;
 using namespace tessera;

@@ -2,7 +2,7 @@
 //
 // The scratch memory of ops of the tile dialect whose result only one thread has.
 
-#include "Replication.h"
+#include "Delivery.h"
 #include "ScratchMemory.h"
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
 

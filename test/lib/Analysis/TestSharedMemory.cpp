@@ -44,6 +44,42 @@ struct TestSharedMemoryAliasPass
   }
 };
 
+struct TestSharedMemoryLivenessPass
+    : public PassWrapper<TestSharedMemoryLivenessPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestSharedMemoryLivenessPass)
+
+  StringRef getArgument() const final { return "test-shared-memory-liveness"; }
+  StringRef getDescription() const final { return "Report lifetimes as remarks"; }
+
+  void runOnOperation() final {
+    CallGraph calls(getOperation());
+    SharedMemoryAlias alias(getOperation());
+    // What a callee needs is all of its intervals here: no place has been found for any.
+    llvm::DenseMap<Operation *, int64_t> needed;
+    SymbolTableCollection symbols;
+    for (FunctionOpInterface function : calls.getCalleesFirst()) {
+      SharedMemoryLiveness liveness(function, alias, [&](CallOpInterface call) {
+        return needed.lookup(call.resolveCallableInTable(&symbols));
+      });
+      ArrayRef<SharedMemoryInterval> intervals = liveness.getIntervals();
+      for (const SharedMemoryInterval &interval : intervals) {
+        needed[function] += interval.bytes;
+        InFlightDiagnostic remark = interval.owner->emitRemark();
+        remark << (interval.isFrame ? "a frame of " : "") << interval.bytes << " bytes, from "
+               << interval.begin << " to " << interval.end;
+        for (auto [begin, end] : interval.holes)
+          remark << ", not from " << begin << " to " << end;
+        SmallVector<StringRef> beside;
+        for (const SharedMemoryInterval &other : intervals)
+          if (other.owner != interval.owner && interval.meets(other))
+            beside.push_back(getTestName(other.owner));
+        if (!beside.empty())
+          remark << ", beside " << llvm::join(beside, ", ");
+      }
+    }
+  }
+};
+
 struct TestSharedMemoryAllocationPass
     : public PassWrapper<TestSharedMemoryAllocationPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestSharedMemoryAllocationPass)
@@ -98,6 +134,7 @@ struct TestSharedMemoryHazardsPass
 namespace tessera::test {
 void registerTestSharedMemoryPasses() {
   PassRegistration<TestSharedMemoryAliasPass>();
+  PassRegistration<TestSharedMemoryLivenessPass>();
   PassRegistration<TestSharedMemoryAllocationPass>();
   PassRegistration<TestSharedMemoryHazardsPass>();
 }

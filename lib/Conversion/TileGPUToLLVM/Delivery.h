@@ -3,8 +3,8 @@
 // Values that only one of several threads may compute (an atomic, a volatile load),
 // handed to the others that hold copies of the element.
 
-#ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_REPLICATION_H
-#define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_REPLICATION_H
+#ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_DELIVERY_H
+#define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_DELIVERY_H
 
 #include "Fragment.h"
 
@@ -21,4 +21,4 @@ mlir::LogicalResult deliver(ThreadBuilder &thread, mlir::Operation *op, mlir::Ty
 
 } // namespace tessera
 
-#endif // TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_REPLICATION_H
+#endif // TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_DELIVERY_H
