@@ -92,6 +92,8 @@ SHAPES = [
     (128, 64, 32), (64, 256, 16), (128, 128, 64), (256, 64, 32), (64, 128, 128),
     (192, 64, 32), (64, 192, 64), (64, 192, 128), (128, 96, 32), (48, 24, 48), (320, 40, 64),
     (128, 192, 16), (192, 128, 32), (256, 192, 16),
+    # Turned around, what has too few rows.
+    (8, 64, 32), (8, 16, 16), (24, 32, 32), (40, 64, 16),
 ]  # fmt: skip
 
 
@@ -180,6 +182,27 @@ def test_precision(run, rng, precision, bound):
     want = a.astype(np.float64) @ b.astype(np.float64)
     limit = bound * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64))
     assert (np.abs(c - want) <= limit).all()
+
+
+@pytest.mark.parametrize("warps", [4, 8])
+@pytest.mark.parametrize("turned", [(False, False), (True, True)])
+@pytest.mark.parametrize("precision", ["tf32x3", "bf16x3", "bf16x6"])
+@pytest.mark.parametrize(
+    "shape",
+    [(64, 64, 8), (64, 64, 16), (64, 32, 32), (128, 128, 32), (192, 64, 32), (64, 192, 64),
+     (128, 96, 48), (32, 32, 48), (16, 8, 16), (128, 256, 32)],
+    ids=lambda shape: "x".join(map(str, shape)),
+)  # fmt: skip
+def test_shapes_of_split_factors(run, rng, precision, shape, turned, warps):
+    """Numbers of 11 bits, two parts of bf16 or one of tf32: products and sums are exact."""
+    m, n, k = shape
+    a = rng.integers(-1500, 1500, (m, k)).astype(np.float32)
+    b = rng.integers(-1, 2, (k, n)).astype(np.float32)
+    (given_a, am, ak), (given_b, bk, bn) = turn(a, turned[0]), turn(b, turned[1])
+    c = np.full((m, n), 99, np.float32)
+    run(product, (1,), given_a, given_b, c, M=m, N=n, K=k, AM=am, AK=ak, BK=bk, BN=bn,
+        PRECISION=precision, OUT=tl.float32, num_warps=warps)  # fmt: skip
+    np.testing.assert_array_equal(c, a.astype(np.float64) @ b.astype(np.float64))
 
 
 @pytest.mark.parametrize("instruction", ["wgmma", "mma.sync"])
