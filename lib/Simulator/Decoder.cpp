@@ -171,6 +171,22 @@ std::optional<uint64_t> Decoder::findGlobal(StringRef name) const {
   return found == globals.end() ? std::nullopt : std::optional<uint64_t>(found->second);
 }
 
+/// The bytes of a constant: of a text, or of numbers of whole bytes.
+static std::optional<std::string> readConstant(LLVM::GlobalOp global) {
+  if (auto text = dyn_cast_or_null<StringAttr>(global.getValueAttr()))
+    return text.str();
+  auto numbers = dyn_cast_or_null<DenseElementsAttr>(global.getValueAttr());
+  if (!numbers || !global.getConstant() || !numbers.getElementType().isIntOrFloat() ||
+      numbers.getElementType().getIntOrFloatBitWidth() % 8 != 0)
+    return std::nullopt;
+  ArrayRef<char> raw = numbers.getRawData();
+  std::string data(raw.begin(), raw.end());
+  if (numbers.isSplat())
+    for (int64_t i = 1; i < numbers.getNumElements(); ++i)
+      data.append(raw.begin(), raw.end());
+  return data;
+}
+
 /// Shared memory of known size comes first, then what the launch gives.
 void Decoder::placeGlobals() {
   uint64_t shared = 0;
@@ -189,10 +205,10 @@ void Decoder::placeGlobals() {
       shared += sizeOf(type);
       continue;
     }
-    auto text = dyn_cast_or_null<StringAttr>(global.getValueAttr());
-    if (!text)
+    std::optional<std::string> data = readConstant(global);
+    if (!data)
       continue; // an error where it is used
-    image.data.push_back(text.str());
+    image.data.push_back(std::move(*data));
     globals[global.getName().str()] = reinterpret_cast<uint64_t>(image.data.back().data());
   }
   shared = llvm::alignTo(shared, 1024);

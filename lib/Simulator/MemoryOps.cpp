@@ -265,8 +265,23 @@ MemoryAccess describeAccess(Decoder &decoder, Value address, Type type,
                             std::optional<uint64_t> alignment) {
   SmallVector<Type> scalars = getScalars(type);
   MemoryAccess access;
-  access.space =
-      static_cast<Space>(cast<LLVM::LLVMPointerType>(address.getType()).getAddressSpace());
+  switch (cast<LLVM::LLVMPointerType>(address.getType()).getAddressSpace()) {
+  case 0:
+    access.space = Space::Generic;
+    break;
+  case 1:
+  case 4: // of constants, which lie in global memory here
+    access.space = Space::Global;
+    break;
+  case 3:
+    access.space = Space::Shared;
+    break;
+  case 5:
+    access.space = Space::Local;
+    break;
+  default:
+    decoder.refuse("the memory of this access");
+  }
   access.bytes = (getWidth(scalars.front()) + 7) / 8;
   access.count = scalars.size();
   if (access.count > 16 || (access.count > 1 && getWidth(scalars.front()) % 8 != 0))

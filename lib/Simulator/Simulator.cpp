@@ -129,6 +129,11 @@ static std::vector<TensorMap> makeTensorMaps(ArrayRef<uint64_t> slots,
   return maps;
 }
 
+void tessera::checkInstructions(ModuleOp module) {
+  Image image;
+  Decoder(module, image).run();
+}
+
 SimulatorReport tessera::simulate(ModuleOp module, StringRef name, std::array<int32_t, 3> grid,
                                   ArrayRef<uint64_t> args, const SimulatorOptions &options) {
   LLVM::LLVMFuncOp kernel = findKernel(module, name);

@@ -132,6 +132,10 @@ std::string describe(const Finding &finding);
 SimulatorReport simulate(mlir::ModuleOp module, llvm::StringRef kernel, std::array<int32_t, 3> grid,
                          llvm::ArrayRef<uint64_t> args, const SimulatorOptions &options = {});
 
+/// Throws UserError (E068) unless the simulator knows all instructions of the functions of
+/// `module`.
+void checkInstructions(mlir::ModuleOp module);
+
 /// The turns that the 32 banks take for an access of `bytes` at the address of each lane
 /// of `lanes`, and the fewest that so many bytes can take.
 std::pair<unsigned, unsigned> countWavefronts(const uint64_t *addresses, uint32_t lanes,

@@ -44,7 +44,75 @@ std::string InlinePTX::addOperand(Value value) {
   return "$" + std::to_string(resultTypes.size() + initials.size() + operands.size() - 1);
 }
 
+ArrayRef<llvm::StringLiteral> tessera::getInlineInstructions() {
+  static constexpr llvm::StringLiteral list[] = {
+      // Accesses with a predicate, a hint or an ordering: LLVM 22 has branches for the first,
+      // drops hints, and the ordering and scope of atomics (decision 12).
+      "ld.global",
+      "ld.volatile.global",
+      "ld.relaxed.",
+      "ld.acquire.",
+      "st.global",
+      "st.relaxed.",
+      "st.release.",
+      "atom.relaxed.",
+      "atom.acquire.",
+      "atom.release.",
+      "atom.acq_rel.",
+      // Policies of the second-level cache, and copies that have one or a predicate.
+      "createpolicy.fractional.L2::",
+      "cp.async.ca.",
+      "cp.async.cg.",
+      "cp.async.bulk.tensor.",
+      // Barriers in shared memory with a predicate, and waits for them.
+      "mbarrier.init.",
+      "mbarrier.arrive.",
+      "mbarrier.try_wait.parity.",
+      // Products whose sums are tied to registers over several instructions; NVVM's put them
+      // into a structure, which LLVM takes apart in between.
+      "wgmma.fence.",
+      "wgmma.mma_async.",
+      "wgmma.wait_group.",
+      // Over which LLVM must move no access: it takes the intrinsics for harmless.
+      "griddepcontrol.wait",
+      "griddepcontrol.launch_dependents",
+      // Turns of warp groups.
+      "bar.arrive",
+  };
+  return list;
+}
+
+/// Whether every statement is an instruction of the list, a declaration, a label, or the jump
+/// back of a wait.
+[[maybe_unused]] static bool isListed(StringRef text) {
+  while (!text.empty()) {
+    StringRef statement = text.take_until([](char c) { return StringRef(";:{}").contains(c); });
+    // "shared::cta" is no label.
+    while (text.drop_front(statement.size()).starts_with("::")) {
+      size_t end = text.find_first_of(";:{}", statement.size() + 2);
+      statement = text.take_front(end);
+    }
+    bool isLabel = text.drop_front(statement.size()).starts_with(":");
+    bool isScope = text.drop_front(statement.size()).starts_with("{") && statement.trim().empty();
+    // The braces of operands belong to their instruction.
+    if (!isLabel && !isScope && !statement.trim().empty())
+      statement = text.take_front(text.find(';'));
+    text = text.drop_front(std::min(statement.size() + 1, text.size()));
+    statement = statement.trim();
+    if (statement.empty() || isLabel || statement.starts_with(".reg ") ||
+        statement.starts_with("@!over bra.uni "))
+      continue;
+    if (statement.consume_front("@"))
+      statement = statement.split(' ').second;
+    if (llvm::none_of(getInlineInstructions(),
+                      [&](StringRef begin) { return statement.starts_with(begin); }))
+      return false;
+  }
+  return true;
+}
+
 SmallVector<Value> InlinePTX::emit(StringRef text, Value predicate) {
+  assert(isListed(text) && "an instruction that is not in the list of InlinePTX.cpp");
   std::string code = text.str();
   if (predicate) {
     std::string name = addOperand(predicate);

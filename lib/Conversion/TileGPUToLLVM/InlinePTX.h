@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Instructions that LLVM has no operation for, written as PTX: predicated accesses, and
-// accesses with an ordering, a scope or a hint. One instruction a call, so that whoever
+// accesses with an ordering, a scope or a hint; what tensor cores and the copy engine need
+// beyond NVVM. One instruction a call (a wait is one with a jump back to it), so that whoever
 // reads the LLVM dialect (the simulator) finds what it does in the first words.
+//
+// Which instructions is a closed list. Each is one that the simulator decodes from this very
+// text: what it has run and watched is what ptxas gets, operands, modifiers and predicate
+// included. A test of an instruction's operation would not see a text that says something else.
 
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_INLINEPTX_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_INLINEPTX_H
@@ -38,6 +43,9 @@ private:
   llvm::SmallVector<unsigned> initialResults;
   llvm::SmallVector<mlir::Value> operands;
 };
+
+/// How the instructions begin that InlinePTX writes, each once; others are not emitted.
+llvm::ArrayRef<llvm::StringLiteral> getInlineInstructions();
 
 /// Until what the stream did before this kernel is done, and seen. Text, over which no load
 /// is moved: LLVM takes the intrinsic for something that does not touch memory.

@@ -153,6 +153,14 @@ def test_branches_of_integers(run, rng, library):
     np.testing.assert_array_equal(out, np.where(x & 1, x * np.int32(3) + 1, x >> 1))
 
 
+def test_a_table_of_the_librarys(run, rng, library):
+    x = draw(rng, 256, "int32")
+    out = np.full(256, 99, np.int32)
+    table = "{(tl.int32,): ('entry', tl.int32)}"
+    run(kernel_of("x", table, library, "int32"), (1,), x, x, out)
+    np.testing.assert_array_equal(out, (x % 4 + 1) * 10)
+
+
 def test_two_libraries_with_the_same_names(run, rng, library, tmp_path):
     other = tmp_path / "other.ll"
     other.write_text(

@@ -3,6 +3,9 @@
 // From whatever stage a module is at to a cubin: what the tests of single passes are about
 // goes on through LLVM and ptxas. test/Assembled runs this on every test there is.
 //
+// On the way the simulator has to know each instruction: there is one list of what may be
+// written as PTX (InlinePTX.cpp), and it decodes all of that.
+//
 // Functions that nobody calls are kept: most tests are such functions. They are assembled as
 // relocatable code, in which functions stay even without a kernel.
 
@@ -10,6 +13,7 @@
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 #include "tessera/Pipelines/Pipelines.h"
+#include "tessera/Simulator/Simulator.h"
 #include "tessera/Support/UserError.h"
 #include "tessera/Target/LLVMIR/LLVMIR.h"
 #include "tessera/Target/NVPTX/NVPTXTarget.h"
@@ -81,6 +85,10 @@ struct TestAssemblePass : PassWrapper<TestAssemblePass, OperationPass<ModuleOp>>
                            llvm::cl::init("sm_90a")};
   Option<std::string> ptxas{*this, "ptxas", llvm::cl::desc("the program (default: the usual one)")};
 
+  Option<bool> simulated{*this, "simulated",
+                         llvm::cl::desc("whether the simulator has to know all instructions"),
+                         llvm::cl::init(true)};
+
   void getDependentDialects(DialectRegistry &registry) const final {
     registerBuiltinDialectTranslation(registry);
     registerLLVMDialectTranslation(registry);
@@ -99,6 +107,8 @@ struct TestAssemblePass : PassWrapper<TestAssemblePass, OperationPass<ModuleOp>>
     try {
       if (failed(lower(module)))
         return signalPassFailure();
+      if (simulated)
+        checkInstructions(module);
       assemble(module);
     } catch (const InternalError &error) {
       module.emitError(error.message);
