@@ -7,6 +7,7 @@
 
 #include "AccessPlan.h"
 #include "Patterns.h"
+#include "ScratchMemory.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -47,8 +48,11 @@ struct TakeApart : ConversionPattern {
       converted.push_back(getTypeConverter()->convertType(types.back()));
     }
     SmallVector<SmallVector<Value>> results(op->getNumResults());
+    // How many registers have one divisor depends on the number of warps, and nothing promises
+    // that the quotient is the instruction's to the last bit.
     bool sharesDivisor = isa<arith::DivFOp>(op) && operands[1].size() > 1 &&
-                         llvm::all_equal(operands[1]) && types.front().isF32();
+                         llvm::all_equal(operands[1]) && types.front().isF32() &&
+                         !isDeterministic(op);
     SmallVector<int64_t> representatives = getRepresentatives(op, op->getResult(0).getType());
     for (auto [i, representative] : llvm::enumerate(representatives)) {
       if (representative < static_cast<int64_t>(i)) {

@@ -68,3 +68,39 @@ def kernel(x_ptr, out_ptr):
         results.append(np.full(16 + 256, 99, dtype))
         Runner(cpu)(kernel, (1,), x, results[-1], deterministic=True)
     assert_same_bits(results)
+
+
+ON_GPUS = {
+    "sum": "tl.broadcast_to(tl.sum(x * x + 0.1 * x, axis=1)[:, None], (16, 64))",
+    "column sum": "tl.broadcast_to(tl.sum(x, axis=0)[None, :], (16, 64))",
+    "all": "tl.broadcast_to(tl.sum(tl.sum(x, axis=1), axis=0), (16, 64))",
+    "softmax": "(tl.exp(x - tl.max(x, axis=1)[:, None]) / "
+    "tl.sum(tl.exp(x - tl.max(x, axis=1)[:, None]), axis=1)[:, None])",
+    "cumsum": "tl.cumsum(x, axis=1)",
+    "running product down": "tl.cumprod(1 + x / 64, axis=0)",
+    "dot": "tl.dot(tl.dot(x, tl.trans(x)).to(x.dtype), x)",
+}
+
+
+@pytest.mark.parametrize("target", ["simulator", "cuda"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("name", ON_GPUS)
+def test_gpus_give_one_answer_for_any_number_of_warps(rng, name: str, dtype: str, target: str):
+    if not host_has(target):
+        pytest.skip("there is no GPU")
+    if name == "softmax" and dtype in ("float16", "bfloat16"):
+        pytest.skip("exponentials are of float32 and float64")
+    kernel = make_kernel(f"""
+@tessera.jit
+def kernel(x_ptr, out_ptr):
+    to = tl.arange(0, 16)[:, None] * 64 + tl.arange(0, 64)[None, :]
+    x = tl.load(x_ptr + to)
+    tl.store(out_ptr + to, {ON_GPUS[name]})
+""")
+    x = rng.standard_normal((16, 64)).astype(numpy_dtype(dtype))
+    results = []
+    for warps in (1, 2, 4, 8):
+        results.append(np.full((16, 64), np.nan, numpy_dtype(dtype)))
+        Runner(target)(kernel, (1,), x, results[-1], num_warps=warps, deterministic=True)
+        assert np.isfinite(results[-1].astype(np.float64)).all()
+    assert_same_bits(results)
