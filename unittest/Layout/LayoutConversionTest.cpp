@@ -80,7 +80,7 @@ void expectExact(const LinearLayout &source, const LinearLayout &destination) {
 TEST(LayoutConversion, RandomPairsAreClassifiedExactly) {
   std::mt19937 rng(1);
   std::map<ConversionKind, int> seen;
-  for (int i = 0; i < 30000; ++i) {
+  for (int i = 0; i < 100000; ++i) {
     SCOPED_TRACE(i);
     RandomShape options{0, 6, 2, 2, 1, /*hasOddFactors=*/true};
     auto shape = randomShape(rng, options);

@@ -17,7 +17,7 @@ using llvm::SmallVector;
 
 namespace {
 
-constexpr int kCases = 20000;
+constexpr int kCases = 100000;
 
 /// A random layout, and the numbers of warps and blocks it was made with.
 LinearLayout drawLayout(std::mt19937 &rng, RandomShape options = {}) {

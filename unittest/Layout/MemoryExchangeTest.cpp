@@ -42,7 +42,7 @@ unsigned countWavefronts(llvm::ArrayRef<uint64_t> lanes, unsigned vectorBits, un
 
 TEST(MemoryExchange, WavefrontFormulaCountsExactly) {
   std::mt19937 rng(2);
-  for (int i = 0; i < 20000; ++i) {
+  for (int i = 0; i < 100000; ++i) {
     SCOPED_TRACE(i);
     unsigned bits = 8u << rng() % 4, vectorBits = rng() % 3;
     if (bits << vectorBits > 128)
@@ -56,7 +56,7 @@ TEST(MemoryExchange, WavefrontFormulaCountsExactly) {
 
 TEST(MemoryExchange, SwizzlesHaveNoConflictsOnEitherSide) {
   std::mt19937 rng(3);
-  for (int i = 0; i < 4000; ++i) {
+  for (int i = 0; i < 100000; ++i) {
     SCOPED_TRACE(i);
     RandomShape options{8, 12, 5, 3, 0, /*hasOddFactors=*/true};
     auto shape = randomShape(rng, options);
