@@ -108,11 +108,40 @@ tile.func private @few_rows(%p: tensor<32x32x!tile.ptr<bf16>, #u>, %b: tensor<32
 }
 
 // CHECK-LABEL: @tiny
-tile.func private @tiny(%a: tensor<8x32xf16, #u>, %b: tensor<32x64xf16, #u>, %c: tensor<8x64xf32, #u>) -> tensor<8x64xf32, #u> {
+tile.func private @tiny(%a: tensor<8x32xf16, #u>, %b: tensor<32x8xf16, #u>, %c: tensor<8x8xf32, #u>) -> tensor<8x8xf32, #u> {
   // CHECK: tile.dot
   // expected-remark@+1 {{by multiply-add, not on tensor cores: the tile is smaller than the instruction's 16x8x8}}
+  %d = tile.dot %a, %b, %c : tensor<8x32xf16, #u>, tensor<32x8xf16, #u> -> tensor<8x8xf32, #u>
+  tile.return %d : tensor<8x8xf32, #u>
+}
+
+// Eight rows are the columns of the product turned around; what was transposed is not again.
+// CHECK-LABEL: @eight_rows
+tile.func private @eight_rows(%a: tensor<8x32xf16, #u>, %p: tensor<64x32x!tile.ptr<f16>, #u>, %c: tensor<8x64xf32, #u>) -> tensor<8x64xf32, #u> {
+  // CHECK: %[[X:.+]] = tile.load
+  // CHECK: %[[S:.+]] = tilegpu.local_alloc %[[X]]
+  // CHECK-NEXT: %[[A:.+]] = tilegpu.local_alloc %arg0
+  // CHECK-NEXT: %[[T:.+]] = tilegpu.memdesc_trans %[[A]]
+  // CHECK-NEXT: %[[C:.+]] = tile.trans %arg2
+  // CHECK: %[[D:.+]] = tilegpu.warpgroup_dot %[[S]], %[[T]], %[[C]]
+  // CHECK: tile.trans %[[D]]
+  %x = tile.load %p : tensor<64x32x!tile.ptr<f16>, #u>
+  %b = tile.trans %x {order = array<i32: 1, 0>} : tensor<64x32xf16, #u> -> tensor<32x64xf16, #u>
+  // expected-remark@+1 {{product of 8x64x32 of f16 by wgmma}}
   %d = tile.dot %a, %b, %c : tensor<8x32xf16, #u>, tensor<32x64xf16, #u> -> tensor<8x64xf32, #u>
   tile.return %d : tensor<8x64xf32, #u>
+}
+
+// CHECK-LABEL: @eight_rows_of_f64
+tile.func private @eight_rows_of_f64(%a: tensor<8x16xf64, #u>, %b: tensor<16x32xf64, #u>, %c: tensor<8x32xf64, #u>) -> tensor<8x32xf64, #u> {
+  // CHECK-DAG: %[[A:.+]] = tile.trans %arg0
+  // CHECK-DAG: %[[B:.+]] = tile.trans %arg1
+  // CHECK-DAG: %[[C:.+]] = tile.trans %arg2
+  // CHECK: %[[D:.+]] = tilegpu.mma_dot %[[B]], %[[A]], %[[C]]
+  // CHECK: tile.trans %[[D]]
+  // expected-remark@+1 {{by mma.sync, not wgmma: there is none for f64}}
+  %d = tile.dot %a, %b, %c : tensor<8x16xf64, #u>, tensor<16x32xf64, #u> -> tensor<8x32xf64, #u>
+  tile.return %d : tensor<8x32xf64, #u>
 }
 
 // CHECK-LABEL: @ieee

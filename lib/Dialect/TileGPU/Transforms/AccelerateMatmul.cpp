@@ -163,7 +163,7 @@ static std::string whyNotWgmma(const Product &product, const Machine &machine) {
   if (product.m < 64)
     return "the tile has less than 64 rows, in the power of two of its extent";
   if (product.k * product.getFactorBits() < 256)
-    return "K is less than 32 bytes";
+    return "K is less than 32 bytes, in the power of two of its extent";
   unsigned groups = machine.warps / kWarpsInGroup, along = std::min(groups, product.m / 64);
   if (product.n < 8 * (groups / along))
     return "the tile is too small for so many warps";
@@ -250,6 +250,13 @@ static Value skipTrans(Value tile) {
   return tile;
 }
 
+/// A tile transposed, or what it is the transpose of.
+static Value turnTile(OpBuilder &builder, Value tile) {
+  if (Value source = skipTrans(tile); source != tile)
+    return source;
+  return tile::TransOp::create(builder, tile.getLoc(), tile, ArrayRef<int32_t>{1, 0});
+}
+
 static bool isLoaded(Value tile) { return isa_and_nonnull<tile::LoadOp>(tile.getDefiningOp()); }
 
 unsigned Rewriter::getFast(Value tile) {
@@ -327,15 +334,23 @@ static RankedTensorType withElement(Value tile, Type element) {
 void Rewriter::toMma(const Product &product) {
   tile::DotOp op = product.op;
   OpBuilder builder(op);
-  Value a = read(op.getA(), op), b = read(op.getB(), op);
+  Value left = op.getA(), right = op.getB(), acc = op.getAcc();
+  if (product.isTurned) {
+    std::swap(left, right);
+    for (Value *tile : {&left, &right, &acc})
+      *tile = turnTile(builder, *tile);
+  }
+  Value a = read(left, op), b = read(right, op);
   if (product.isFloat8()) {
     a = tile::FpToFpOp::create(builder, op.getLoc(), withElement(a, builder.getF16Type()), a);
     b = tile::FpToFpOp::create(builder, op.getLoc(), withElement(b, builder.getF16Type()), b);
   }
   auto warps = builder.getDenseI32ArrayAttr(spreadWarps(product, machine.warps));
   Value sum =
-      MmaDotOp::create(builder, op.getLoc(), a, b, op.getAcc(), warps,
+      MmaDotOp::create(builder, op.getLoc(), a, b, acc, warps,
                        product.element.isF32() ? op.getPrecision() : tile::InputPrecision::TF32);
+  if (product.isTurned)
+    sum = tile::TransOp::create(builder, op.getLoc(), sum, ArrayRef<int32_t>{1, 0});
   op.replaceAllUsesWith(sum);
   op.erase();
 }
@@ -400,9 +415,7 @@ LogicalResult Rewriter::toWgmma(const Product &product) {
   };
   OpBuilder builder(op);
   auto turn = [&](Value tile) -> Value {
-    if (!product.isTurned)
-      return tile;
-    return tile::TransOp::create(builder, op.getLoc(), tile, ArrayRef<int32_t>{1, 0});
+    return product.isTurned ? turnTile(builder, tile) : tile;
   };
   Value left = product.isTurned ? op.getB() : op.getA();
   Value right = product.isTurned ? op.getA() : op.getB();
@@ -460,9 +473,7 @@ void Rewriter::toWgmmaOfParts(const Product &product) {
   Location loc = op.getLoc();
   OpBuilder builder(op);
   auto turn = [&](Value tile) -> Value {
-    if (!product.isTurned)
-      return tile;
-    return tile::TransOp::create(builder, loc, tile, ArrayRef<int32_t>{1, 0});
+    return product.isTurned ? turnTile(builder, tile) : tile;
   };
   FloatParts parts = product.getParts();
   Value left = turn(product.isTurned ? op.getB() : op.getA()),
@@ -549,6 +560,11 @@ void TileGPUAccelerateMatmulPass::accelerate(tile::FuncOp function, const Machin
     Location loc = dot.getLoc();
     std::string what = describe(product);
     std::string noMma = whyNotMma(product, machine);
+    // Few rows are few columns of the product turned around.
+    if (!noMma.empty() && !product.isBatched() && whyNotMma(product.turned(), machine).empty()) {
+      product = product.turned();
+      noMma.clear();
+    }
     if (!noMma.empty()) {
       emitRemark(loc) << "product of " << what
                       << " by multiply-add, not on tensor cores: " << noMma;
