@@ -45,6 +45,7 @@ private:
   std::unique_ptr<CompiledKernel> generateCode(std::unique_ptr<llvm::Module> code) override;
   PtxasOptions getPtxasOptions() const;
   void readRegisters(const PtxasResult &assembled);
+  std::string describeSpills(llvm::StringRef ptx) const;
 
   NVPTXTarget target;
   Kept<llvm::TargetMachine>::Owner machine;
@@ -180,6 +181,16 @@ static void limitRegisters(std::string &ptx, int registers) {
   ptx = std::move(limited);
 }
 
+/// Where products are that wgmma does, in order.
+static llvm::SmallVector<llvm::StringRef> getProductPlaces(llvm::ArrayRef<std::string> remarks) {
+  llvm::SmallVector<llvm::StringRef> places;
+  for (llvm::StringRef remark : remarks)
+    if (remark.ends_with("by wgmma"))
+      places.push_back(remark.split(": product").first);
+  places.erase(std::unique(places.begin(), places.end()), places.end());
+  return places;
+}
+
 /// What ptxas says of wgmma is about products. It names a line of the PTX; or, as 13.0 does,
 /// none: then any of the products may be meant.
 static std::string addPlace(const std::string &warning, llvm::StringRef ptx,
@@ -192,11 +203,7 @@ static std::string addPlace(const std::string &warning, llvm::StringRef ptx,
   if (!behind.consumeInteger(10, line))
     if (std::string place = findSourcePlace(ptx, line); !place.empty())
       return place + ": " + warning;
-  llvm::SmallVector<llvm::StringRef> places;
-  for (llvm::StringRef remark : remarks)
-    if (remark.ends_with("by wgmma"))
-      places.push_back(remark.split(": product").first);
-  places.erase(std::unique(places.begin(), places.end()), places.end());
+  llvm::SmallVector<llvm::StringRef> places = getProductPlaces(remarks);
   return places.empty() ? warning : llvm::join(places, " or ") + ": " + warning;
 }
 
@@ -216,6 +223,16 @@ void CUDACompilation::readRegisters(const PtxasResult &assembled) {
       metadata.numRegisters = function.registers;
       metadata.spillBytes = function.spillStoreBytes;
     }
+}
+
+/// At the kernel's first line: which of its values has no register is known to ptxas alone.
+std::string CUDACompilation::describeSpills(llvm::StringRef ptx) const {
+  std::string place;
+  for (unsigned line = 1, lines = ptx.count('\n'); place.empty() && line <= lines; ++line)
+    place = findSourcePlace(ptx, line);
+  return (place.empty() ? metadata.name : place) + ": " + std::to_string(metadata.spillBytes) +
+         " bytes of a thread's registers are spilled, of " + std::to_string(metadata.numRegisters) +
+         " it may have: smaller tiles or more warps need fewer";
 }
 
 std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<llvm::Module> code) {
@@ -242,7 +259,16 @@ std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<ll
     metadata.assembler = kDriverAssembles;
     return std::make_unique<CompiledKernel>(std::move(metadata), std::move(ptx), std::move(stages));
   }
-  PtxasResult assembled = early ? early->assemble(ptx) : runPtxas(ptx, assembler);
+  PtxasResult assembled;
+  try {
+    assembled = early ? early->assemble(ptx) : runPtxas(ptx, assembler);
+  } catch (UserError &error) {
+    llvm::SmallVector<llvm::StringRef> places = getProductPlaces(metadata.remarks);
+    if (error.location.empty() && llvm::StringRef(error.what()).contains("a product takes") &&
+        !places.empty())
+      error.location = places.front().str();
+    throw;
+  }
   readRegisters(assembled);
   // How many programs are to fit is an estimate, of ours or of ptxas: one less may do, and one
   // has all registers.
@@ -265,6 +291,8 @@ std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<ll
   for (const std::string &warning : assembled.warnings)
     warnings.push_back(addPlace(warning, ptx, metadata.remarks));
   llvm::append_range(metadata.remarks, warnings);
+  if (metadata.spillBytes != 0)
+    metadata.remarks.push_back(describeSpills(ptx));
   metadata.assembler = assembled.version;
   record("cubin");
   if (!options.dumpDir.empty())

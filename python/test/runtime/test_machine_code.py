@@ -83,6 +83,9 @@ def build(dtype: str, target: str, block: tuple[int, int, int], warps: int, **mo
         ("fp16", "sm_80", (128, 128, 32), 4, MMA, 64),
         ("bf16", "sm_80", (128, 64, 64), 8, MMA, 32),
         ("fp32", "sm_80", (64, 64, 32), 4, MMA, 32),
+        # Rows are columns, turned around.
+        ("fp16", "sm_90a", (8, 64, 32), 4, WGMMA, 2),
+        ("fp16", "sm_80", (8, 64, 32), 4, MMA, 2),
     ],
 )
 def test_products_are_on_tensor_cores(dtype, target, block, warps, kind, count):
@@ -259,6 +262,20 @@ def test_too_much_shared_memory_is_a_users_mistake():
     message = str(caught.value)
     assert "E069" in message and "232448" in message and "smaller tiles" in message
     assert "bytes to keep this tile" in message and "see current operation" not in message
+    # Of the two operands the one that takes more memory, or comes first.
+    line = matmul.fn.__code__.co_firstlineno + 9
+    assert message.startswith(f"{__file__}:{line}:")
+
+
+def test_what_has_no_registers_is_told_with_its_line():
+    with pytest.raises(tessera.TesseraError) as caught:
+        build("bf16", "sm_90a", (128, 256, 64), 8, maxnreg=64)
+    line = matmul.fn.__code__.co_firstlineno + 9
+    assert str(caught.value).startswith(f"{__file__}:{line}:")
+    kernel = build("fp16", "sm_80", (128, 128, 64), 2)
+    (remark,) = [text for text in kernel.remarks if "spilled" in text]
+    assert f" {kernel.n_spills} bytes" in remark and "more warps" in remark
+    assert remark.startswith(f"{__file__}:") and kernel.n_spills > 0
 
 
 @tessera.jit

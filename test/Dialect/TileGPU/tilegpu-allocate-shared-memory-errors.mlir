@@ -18,8 +18,8 @@ tile.func private @in_rounds(%x: tensor<256x256xf32, #a>) attributes {noinline} 
 #shared = #tilegpu.layout<32x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0]]>
 !ring = !tilegpu.memdesc<32x8xf32, #shared, slots = 227>
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
-// expected-error @below {{needs 232704 bytes of shared memory, but a program on sm_90a has at most 232448; use smaller tiles, or fewer of them at once}}
 tile.func private @too_much(%x: tensor<32x8xf32, #rows>) attributes {noinline} {
+  // expected-error @below {{needs 232704 bytes of shared memory, but a program on sm_90a has at most 232448; use smaller tiles, or fewer of them at once}}
   // expected-note @below {{232448 bytes to keep this tile in shared memory}}
   %ring = tilegpu.local_alloc : () -> !ring
   // expected-note @below {{256 bytes to exchange the elements of this tile between warps, in 4 rounds}}
@@ -34,11 +34,11 @@ tile.func private @too_much(%x: tensor<32x8xf32, #rows>) attributes {noinline} {
 #a = #tilegpu.layout<256x256, reg = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [0, 64], [64, 0], [128, 0]], lane = [[0, 128], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0], [32, 0]]>
 #shared = #tilegpu.layout<256x256, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [0, 64], [0, 128], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0], [128, 0]]>
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_80"} {
-// The largest first; only the three largest are named.
-// expected-error @below {{needs 196608 bytes of shared memory, but a program on sm_80 has at most 166912}}
+// At the largest, which comes first; only the three largest are named.
 tile.func private @several(%x: tensor<256x256xi8, #a>, %y: tensor<256x256xi16, #a>) attributes {noinline} {
   // expected-note @below {{65536 bytes to keep this tile in shared memory}}
   %s = tilegpu.local_alloc %x : (tensor<256x256xi8, #a>) -> !tilegpu.memdesc<256x256xi8, #shared>
+  // expected-error @below {{needs 196608 bytes of shared memory, but a program on sm_80 has at most 166912}}
   // expected-note @below {{131072 bytes to keep this tile in shared memory}}
   %t = tilegpu.local_alloc %y : (tensor<256x256xi16, #a>) -> !tilegpu.memdesc<256x256xi16, #shared>
   %u = tilegpu.local_load %s : !tilegpu.memdesc<256x256xi8, #shared> -> tensor<256x256xi8, #a>

@@ -106,12 +106,14 @@ struct TileGPUAllocateSharedMemoryPass
     int64_t needed = allocation.getFrameBytes(function), limit = getSharedMemoryLimit(target);
     if (needed <= limit)
       return success();
-    InFlightDiagnostic error = function->emitError("needs ")
+    // The largest comes first, and is the place to look at.
+    auto places = allocation.getPlaces(function).take_front(kNamedBuffers);
+    Location where = places.empty() ? function->getLoc() : places.front().interval.owner->getLoc();
+    InFlightDiagnostic error = emitError(where, "needs ")
                                << needed << " bytes of shared memory, but a program on "
                                << target.getValue() << " has at most " << limit
                                << "; use smaller tiles, or fewer of them at once";
-    for (const SharedMemoryAllocation::Placed &place :
-         allocation.getPlaces(function).take_front(kNamedBuffers)) {
+    for (const SharedMemoryAllocation::Placed &place : places) {
       Diagnostic &note = error.attachNote(place.interval.owner->getLoc());
       note << place.interval.bytes << " bytes to " << describe(place.interval.owner);
       if (unsigned rounds = getScratchRounds(place.interval.owner); rounds != 1)
