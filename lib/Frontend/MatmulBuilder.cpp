@@ -123,7 +123,8 @@ TileValue TileBuilder::dot(const Operand &a, const Operand &b, const Operand &ac
   Operand sum = hasAcc ? acc : Operand(constant(0, type));
   Operand left = flatten(a), right = flatten(b);
   sum = flatten(sum);
-  uint32_t imprecise = maxImpreciseAcc && float8 ? std::max<int64_t>(0, *maxImpreciseAcc) : 0;
+  // In the op, 0 is no bound; asked for, it is the narrowest.
+  uint32_t imprecise = maxImpreciseAcc && float8 ? std::max<int64_t>(1, *maxImpreciseAcc) : 0;
   TileValue result{create<tile::DotOp>(sum.value().ir.getType(), left.value().ir, right.value().ir,
                                        sum.value().ir, inputPrecision, imprecise),
                    sum.value().type};

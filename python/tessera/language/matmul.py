@@ -62,7 +62,9 @@ def dot(
     Both operands have one dtype (any two 8-bit floats go together): floats of 8, 16, 32 and
     64 bits, or int8. The result is `acc`'s dtype, or `out_dtype`, or float32 (int32 for
     int8, float64 for float64). `input_precision` says how float32 operands may be rounded:
-    "tf32", "tf32x3", "ieee", "bf16x3" or "bf16x6". Errors: E025.
+    "tf32", "tf32x3", "ieee", "bf16x3" or "bf16x6". `max_num_imprecise_acc` says how many
+    products of 8-bit floats may be summed in fewer bits than float32 has, as tensor cores of
+    sm_90a do: 0 for as few as can be, None for any number. Errors: E025.
     Source: Triton language 3.9.
     """
     a, b = _matrix(input, "the first operand"), _matrix(other, "the second operand")
