@@ -37,12 +37,14 @@ static SmallVector<unsigned> getOrder(const LinearLayout &memory, const f2::Colu
 
 /// The bits of each dimension, in `order`, that are in a box with this swizzle.
 static SmallVector<unsigned> getBoxBits(const LinearLayout &memory, const f2::Columns &offsets,
-                                        ArrayRef<unsigned> order, unsigned width, unsigned bytes) {
+                                        ArrayRef<unsigned> order, unsigned width, unsigned bytes,
+                                        int64_t rows) {
   SmallVector<unsigned> taken(order.size(), 0);
   uint64_t next = bytes;
   for (size_t i = order.size(); i-- > 0;) {
-    unsigned shift = memory.dimShift(order[i]), most = Log2_64(kMostBoxElements);
-    if (width && i + 1 == order.size())
+    bool isRow = i + 1 == order.size();
+    unsigned shift = memory.dimShift(order[i]), most = Log2_64(isRow ? kMostBoxElements : rows);
+    if (width && isRow)
       most = Log2_64(width / bytes);
     while (taken[i] < std::min(memory.dimBits(order[i]), most) &&
            offsets[shift + taken[i]] == swizzle(next, width)) {
@@ -53,7 +55,8 @@ static SmallVector<unsigned> getBoxBits(const LinearLayout &memory, const f2::Co
   return taken;
 }
 
-std::optional<TensorMapBox> TensorMapBox::match(const LinearLayout &memory, unsigned bits) {
+std::optional<TensorMapBox> TensorMapBox::match(const LinearLayout &memory, unsigned bits,
+                                                int64_t rows) {
   if (bits < 8 || !memory.whyNotMemory().empty())
     return std::nullopt;
   unsigned bytes = bits / 8;
@@ -69,7 +72,7 @@ std::optional<TensorMapBox> TensorMapBox::match(const LinearLayout &memory, unsi
     widths = {128, 64, 32};
 
   for (unsigned width : widths) {
-    SmallVector<unsigned> taken = getBoxBits(memory, offsets, order, width, bytes);
+    SmallVector<unsigned> taken = getBoxBits(memory, offsets, order, width, bytes, rows);
     int64_t rowBytes = int64_t(bytes) << taken.back();
     if (rowBytes % kBoxRowAlignment != 0 || (width && rowBytes != width))
       continue;
@@ -93,7 +96,7 @@ std::optional<TensorMapBox> TensorMapBox::match(const LinearLayout &memory, unsi
       for (unsigned bit = taken[i]; bit < memory.dimBits(dim); ++bit)
         repeatAt(i, int64_t(1) << bit, offsets[memory.dimShift(dim) + bit]);
     }
-    box.addRepeats(memory, bytes);
+    box.addRepeats(memory, bytes, rows);
     isAligned &= box.parts.size() == 1 ||
                  (uint64_t(bytes) << memory.elementBits()) % getBoxAlignment(width) == 0;
     if (!isAligned)
@@ -104,7 +107,7 @@ std::optional<TensorMapBox> TensorMapBox::match(const LinearLayout &memory, unsi
   return std::nullopt;
 }
 
-void TensorMapBox::addRepeats(const LinearLayout &memory, unsigned bytes) {
+void TensorMapBox::addRepeats(const LinearLayout &memory, unsigned bytes, int64_t rows) {
   int64_t repeatBytes = int64_t(bytes) << memory.elementBits(), repeats = 1;
   SmallVector<size_t> odd;
   for (auto [i, dim] : enumerate(order)) {
@@ -113,7 +116,7 @@ void TensorMapBox::addRepeats(const LinearLayout &memory, unsigned bytes) {
       odd.push_back(i);
   }
   // Repeats along the outermost dimension go on where the box ends.
-  if (odd.size() == 1 && parts.size() == 1 && memory.extent(order[odd[0]]) <= kMostBoxElements &&
+  if (odd.size() == 1 && parts.size() == 1 && memory.extent(order[odd[0]]) <= rows &&
       llvm::all_of(ArrayRef(order).take_front(odd[0]),
                    [&](unsigned dim) { return memory.extent(dim) == 1; }) &&
       odd[0] + 1 != order.size()) {

@@ -104,6 +104,9 @@ void tessera::buildSharedMemoryPipeline(OpPassManager &manager) {
   // held for no longer than needed. After CSE, which would undo it.
   manager.addPass(tilegpu::createTileGPUReorderInstructionsPass());
 
+  // Groups of warps that store for themselves need not meet.
+  manager.addPass(tilegpu::createTileGPUStoreByGroupsPass());
+
   // Shared memory is given out when it is known what needs it for how long; and only then
   // which accesses to it may meet, and need a barrier between them.
   manager.addPass(tilegpu::createTileGPUAllocateSharedMemoryPass());

@@ -112,6 +112,24 @@ TEST(TensorMapBox, IsAsFewCopiesAsThereCanBe) {
   EXPECT_EQ(check(operandMemory({512, 64}, 1, 16), 16).parts.size(), 2u);
 }
 
+TEST(TensorMapBox, CanBeShorter) {
+  LinearLayout memory = operandMemory({256, 128}, /*fast=*/1, 16);
+  auto box = TensorMapBox::match(memory, 16, /*rows=*/64);
+  ASSERT_TRUE(box);
+  EXPECT_EQ(box->extents, (llvm::SmallVector<int64_t>{64, 64}));
+  EXPECT_EQ(box->swizzleBytes, 128u);
+  EXPECT_EQ(box->parts.size(), 8u);
+  EXPECT_EQ(copy(*box, 2), locate(memory, 2));
+  // With an odd number of them, too; and where there are not so many, nothing changes.
+  auto odd = TensorMapBox::match(operandMemory({192, 64}, 1, 16), 16, 64);
+  ASSERT_TRUE(odd);
+  EXPECT_EQ(odd->parts.size(), 3u);
+  EXPECT_EQ(copy(*odd, 2), locate(operandMemory({192, 64}, 1, 16), 2));
+  auto few = TensorMapBox::match(operandMemory({32, 64}, 1, 16), 16, 64);
+  ASSERT_TRUE(few);
+  EXPECT_EQ(few->extents, (llvm::SmallVector<int64_t>{32, 64}));
+}
+
 TEST(TensorMapBox, CoversPlainMemoryOfAnyRank) {
   LinearLayout line({512}), cube({4, 8, 16});
   for (LinearLayout *layout : {&line, &cube})

@@ -26,7 +26,9 @@
 // That the slots of a ring that are in flight are others than those that are used is up to
 // whoever makes the ring. What is no ring must have landed before it is used.
 //
-// A store by the copy engine (tma_store) reads in the same way until its own wait. What the
+// A store by the copy engine (tma_store) reads in the same way until its own wait. Where each
+// group of warps stores a part of the buffer that it alone wrote, it is enough for the warps
+// of the group to meet, which orders no other accesses. What the
 // partition of a warp_specialize does is ordered by barriers in shared memory, and no
 // business of this analysis.
 
@@ -53,14 +55,25 @@ struct SharedMemoryAccess {
   /// Of a read by the copy engine in flight: the groups of stores committed since, its own
   /// included, as far as they are counted.
   unsigned groups = 0;
+  /// The `local_alloc` of a buffer of which each group of warps has a part of its own; null if
+  /// it is none.
+  mlir::Operation *ofGroups = nullptr;
+  /// Whether the warps of each group have met since.
+  bool hasGroupMet = false;
 
   bool operator<(const SharedMemoryAccess &other) const {
-    return std::tie(begin, end, isWrite, op, isInFlight, groups) <
-           std::tie(other.begin, other.end, other.isWrite, other.op, other.isInFlight,
-                    other.groups);
+    return std::tie(begin, end, isWrite, op, isInFlight, groups, hasGroupMet) <
+           std::tie(other.begin, other.end, other.isWrite, other.op, other.isInFlight, other.groups,
+                    other.hasGroupMet);
+  }
+  /// Whether it is enough for the warps of each group to meet.
+  bool isWithinGroup(const SharedMemoryAccess &other) const {
+    return ofGroups && ofGroups == other.ofGroups;
   }
   bool conflictsWith(const SharedMemoryAccess &other) const {
     if (isInFlight && ring && ring == other.ring)
+      return false;
+    if (hasGroupMet && isWithinGroup(other))
       return false;
     return (isWrite || other.isWrite) && begin < other.end && other.begin < end;
   }
@@ -69,6 +82,8 @@ struct SharedMemoryAccess {
 /// A pair of accesses with no barrier between them.
 struct SharedMemoryHazard {
   SharedMemoryAccess earlier, later;
+
+  bool isWithinGroup() const { return earlier.isWithinGroup(later); }
 };
 
 class SharedMemoryHazards {
@@ -78,8 +93,9 @@ public:
   SharedMemoryHazards(mlir::FunctionOpInterface function, const SharedMemoryAlias &alias,
                       llvm::function_ref<int64_t(mlir::CallOpInterface)> frameBytes);
 
-  /// The ops that need a barrier just before them, each with a hazard that says why.
-  /// With these barriers there is no other hazard.
+  /// The ops that need a barrier just before them, each with a hazard that says why, and
+  /// whether groups of warps may meet each for itself. With these barriers there is no other
+  /// hazard.
   llvm::ArrayRef<std::pair<mlir::Operation *, SharedMemoryHazard>> getBarriers() const {
     return barriers;
   }
@@ -92,12 +108,13 @@ private:
   using Pending = std::set<SharedMemoryAccess>;
 
   void visitOp(mlir::Operation *op, Pending &pending);
+  void meetBefore(mlir::Operation *op, Pending &pending) const;
   llvm::SmallVector<SharedMemoryAccess> getAccesses(mlir::Operation *op) const;
 
   const SharedMemoryAlias &alias;
   llvm::function_ref<int64_t(mlir::CallOpInterface)> frameBytes;
   llvm::SmallVector<std::pair<mlir::Operation *, SharedMemoryHazard>> barriers;
-  llvm::DenseSet<mlir::Operation *> hasBarrier;
+  llvm::DenseMap<mlir::Operation *, unsigned> hasBarrier;
   llvm::SmallVector<SharedMemoryHazard> missingWaits;
   llvm::DenseSet<mlir::Operation *> missesWait;
 };

@@ -27,7 +27,10 @@ struct TensorMapBox {
   };
 
   /// The boxes in this memory, for elements of `bits` bits; nothing where it is not in boxes.
-  static std::optional<TensorMapBox> match(const LinearLayout &memory, unsigned bits);
+  /// They are as large as can be, with at most `rows` of them along each dimension but that
+  /// of rows.
+  static std::optional<TensorMapBox> match(const LinearLayout &memory, unsigned bits,
+                                           int64_t rows = kMostBoxElements);
 
   /// Dimensions of the tile, outermost first; the last one is that of rows.
   llvm::SmallVector<unsigned> order;
@@ -39,7 +42,7 @@ struct TensorMapBox {
 
 private:
   /// Adds what an odd extent repeats.
-  void addRepeats(const LinearLayout &memory, unsigned bytes);
+  void addRepeats(const LinearLayout &memory, unsigned bytes, int64_t rows);
 };
 
 } // namespace tessera

@@ -3,6 +3,7 @@
 // A program is a block of threads; its id is the block's.
 
 #include "Patterns.h"
+#include "WarpSpecialize.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -44,14 +45,21 @@ struct AssumePattern : TilePattern<tile::AssumeOp> {
   }
 };
 
-/// Both kinds of barrier wait for every thread of the program and order all memory.
+bool isOfGroup(tile::BarrierOp) { return false; }
+bool isOfGroup(tilegpu::BarrierOp op) { return op.getOfGroup(); }
+
+/// Both kinds of barrier wait for every thread of the program, or of the group of warps, and
+/// order all memory.
 template <typename SourceOp> struct BarrierPattern : TilePattern<SourceOp> {
   using TilePattern<SourceOp>::TilePattern;
 
   LogicalResult matchAndRewrite(SourceOp op, typename SourceOp::Adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread(rewriter, op.getLoc());
-    emitBarrier(thread);
+    if (isOfGroup(op))
+      emitGroupBarrier(thread);
+    else
+      emitBarrier(thread);
     rewriter.eraseOp(op);
     return success();
   }

@@ -3,14 +3,34 @@
 // Copies by tensor maps: an instruction for each box of the tile. Instructions count
 // coordinates from the innermost dimension.
 
+#include "TensorMapOps.h"
+
 #include "AsyncOps.h"
 #include "Patterns.h"
+#include "WarpSpecialize.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "tessera/Layout/TensorMapBox.h"
 
 using namespace mlir;
 using namespace tessera;
+
+/// On a copy: the boxes' extents, which are in its map, an argument of the kernel.
+static constexpr llvm::StringLiteral kBoxRowsAttr = "tilegpu.box_rows";
+
+void tessera::markBoxes(ModuleOp module) {
+  Builder builder(module.getContext());
+  auto mark = [&](auto op) {
+    std::optional<TensorMapBox> box =
+        tilegpu::matchBoxes(op.getBuffer().getType(), tilegpu::getTensorMap(op.getMap()));
+    int64_t rows = 1;
+    for (int64_t extent : ArrayRef(box->extents).drop_back())
+      rows = std::max(rows, extent);
+    op->setAttr(kBoxRowsAttr, builder.getI64IntegerAttr(rows));
+  };
+  module.walk([&](tilegpu::TMALoadOp op) { mark(op); });
+  module.walk([&](tilegpu::TMAStoreOp op) { mark(op); });
+}
 
 namespace {
 
@@ -21,14 +41,20 @@ struct BoxCopy {
   SmallVector<Value> coordinates;
 };
 
-SmallVector<BoxCopy> getCopies(ThreadBuilder &thread, tilegpu::MemDescType type, Value buffer,
-                               ValueRange coordinates) {
+TensorMapBox getBox(Operation *op, tilegpu::MemDescType type) {
   auto box = TensorMapBox::match(type.getLayout().getLayout(),
-                                 8 * tilegpu::getElementBytes(type.getElementType()));
+                                 8 * tilegpu::getElementBytes(type.getElementType()),
+                                 op->getAttrOfType<IntegerAttr>(kBoxRowsAttr).getInt());
   assert(box && "the verifier has seen to it");
-  size_t outer = coordinates.size() - box->order.size();
+  return *box;
+}
+
+SmallVector<BoxCopy> getCopies(ThreadBuilder &thread, const TensorMapBox &box,
+                               ArrayRef<TensorMapBox::Part> parts, Value buffer,
+                               ValueRange coordinates) {
+  size_t outer = coordinates.size() - box.order.size();
   SmallVector<BoxCopy> copies;
-  for (const TensorMapBox::Part &part : box->parts) {
+  for (const TensorMapBox::Part &part : parts) {
     BoxCopy copy{thread.advance(buffer, static_cast<int32_t>(part.offset)), {}};
     for (auto [number, coordinate] : llvm::enumerate(coordinates))
       copy.coordinates.push_back(
@@ -46,8 +72,9 @@ struct TMALoadPattern : TilePattern<tilegpu::TMALoadOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread(rewriter, op.getLoc());
     Value policy = emitCachePolicy(thread, tilegpu::CopyHints::attachedTo(op));
+    TensorMapBox box = getBox(op, op.getBuffer().getType());
     for (const BoxCopy &copy :
-         getCopies(thread, op.getBuffer().getType(), adaptor.getBuffer(), adaptor.getCoordinates()))
+         getCopies(thread, box, box.parts, adaptor.getBuffer(), adaptor.getCoordinates()))
       thread.create<NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp>(
           copy.pointer, adaptor.getMap(), copy.coordinates, adaptor.getBarrier(),
           /*im2colOffsets=*/ValueRange(), /*multicastMask=*/Value(), /*l2CacheHint=*/policy,
@@ -58,9 +85,50 @@ struct TMALoadPattern : TilePattern<tilegpu::TMALoadOp> {
   }
 };
 
-/// The thread that stores, and waits for its stores.
-void emitByOne(ThreadBuilder &thread, llvm::function_ref<void()> body) {
-  emitGuarded(thread, thread.equal(emitThreadId(thread), 0), body);
+/// The thread that stores, and waits for its stores; that of each group, or of all.
+void emitByOne(ThreadBuilder &thread, bool ofGroup, llvm::function_ref<void()> body) {
+  Value number = emitThreadId(thread);
+  if (ofGroup)
+    number = thread.bitAnd(number, (tilegpu::kWarpsOfGroup << tilegpu::kLaneBits) - 1);
+  emitGuarded(thread, thread.equal(number, 0), body);
+}
+
+/// The boxes of the first group. Those of another one are as far from these as what is added
+/// to the buffer's address and the coordinates.
+SmallVector<TensorMapBox::Part> dealToGroups(ThreadBuilder &thread, const TensorMapBox &box,
+                                             ArrayRef<int32_t> groups, Value &buffer,
+                                             SmallVectorImpl<Value> &coordinates) {
+  auto getNumber = [&](const TensorMapBox::Part &part, unsigned dim) {
+    size_t place = llvm::find(box.order, dim) - box.order.begin();
+    return part.coordinates[place] / box.extents[place] % groups[dim];
+  };
+  // Bits of a group's number are bits of coordinates, each of which is so far away as the box
+  // that has it alone.
+  SmallVector<TensorMapBox::Part> own;
+  llvm::copy_if(box.parts, std::back_inserter(own), [&](const TensorMapBox::Part &part) {
+    return llvm::all_of(llvm::seq<unsigned>(groups.size()),
+                        [&](unsigned dim) { return getNumber(part, dim) == 0; });
+  });
+  Value rest = emitGroup(thread), offset = thread.i32(0);
+  size_t outer = coordinates.size() - box.order.size();
+  for (auto [dim, count] : llvm::enumerate(groups)) {
+    size_t place = llvm::find(box.order, dim) - box.order.begin();
+    for (int32_t bit = 1; bit < count; bit *= 2) {
+      const auto *other = llvm::find_if(box.parts, [&](const TensorMapBox::Part &part) {
+        SmallVector<int64_t> wanted(box.order.size(), 0);
+        wanted[place] = bit * box.extents[place];
+        return part.coordinates == wanted;
+      });
+      Value number = thread.bitAnd(rest, 1);
+      rest = thread.lshr(rest, 1);
+      offset = thread.add(offset, thread.mul(number, static_cast<int32_t>(other->offset)));
+      Value &coordinate = coordinates[outer + place];
+      coordinate = thread.add(coordinate,
+                              thread.mul(number, static_cast<int32_t>(bit * box.extents[place])));
+    }
+  }
+  buffer = thread.advance(buffer, offset);
+  return own;
 }
 
 struct TMAStorePattern : TilePattern<tilegpu::TMAStoreOp> {
@@ -69,10 +137,16 @@ struct TMAStorePattern : TilePattern<tilegpu::TMAStoreOp> {
   LogicalResult matchAndRewrite(tilegpu::TMAStoreOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread(rewriter, op.getLoc());
-    emitByOne(thread, [&] {
+    TensorMapBox box = getBox(op, op.getBuffer().getType());
+    bool ofGroup = op.getGroups().has_value();
+    emitByOne(thread, ofGroup, [&] {
       Value policy = emitCachePolicy(thread, tilegpu::CopyHints::attachedTo(op));
-      for (const BoxCopy &copy : getCopies(thread, op.getBuffer().getType(), adaptor.getBuffer(),
-                                           adaptor.getCoordinates()))
+      Value buffer = adaptor.getBuffer();
+      SmallVector<Value> coordinates(adaptor.getCoordinates());
+      SmallVector<TensorMapBox::Part> parts(box.parts);
+      if (ofGroup)
+        parts = dealToGroups(thread, box, *op.getGroups(), buffer, coordinates);
+      for (const BoxCopy &copy : getCopies(thread, box, parts, buffer, coordinates))
         thread.create<NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp>(
             adaptor.getMap(), copy.pointer, copy.coordinates, /*l2CacheHint=*/policy,
             NVVM::TMAStoreMode::TILE, /*predicate=*/Value());
@@ -88,7 +162,7 @@ struct TMAStoreCommitPattern : TilePattern<tilegpu::TMAStoreCommitOp> {
   LogicalResult matchAndRewrite(tilegpu::TMAStoreCommitOp op, OpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread(rewriter, op.getLoc());
-    emitByOne(thread, [&] { thread.create<NVVM::CpAsyncBulkCommitGroupOp>(); });
+    emitByOne(thread, op.getOfGroup(), [&] { thread.create<NVVM::CpAsyncBulkCommitGroupOp>(); });
     rewriter.eraseOp(op);
     return success();
   }
@@ -100,7 +174,7 @@ struct TMAStoreWaitPattern : TilePattern<tilegpu::TMAStoreWaitOp> {
   LogicalResult matchAndRewrite(tilegpu::TMAStoreWaitOp op, OpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread(rewriter, op.getLoc());
-    emitByOne(thread, [&] {
+    emitByOne(thread, op.getOfGroup(), [&] {
       thread.create<NVVM::CpAsyncBulkWaitGroupOp>(op.getPending(), op.getReadAttr());
     });
     rewriter.eraseOp(op);

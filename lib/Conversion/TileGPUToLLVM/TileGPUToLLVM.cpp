@@ -10,6 +10,7 @@
 #include "AsyncOps.h"
 #include "NarrowResults.h"
 #include "Patterns.h"
+#include "TensorMapOps.h"
 #include "WarpSpecialize.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
@@ -85,6 +86,7 @@ struct ConvertTileGPUToLLVM : impl::ConvertTileGPUToLLVMBase<ConvertTileGPUToLLV
     planAccesses(module);
     markNarrowResults(module);
     replaceNarrowCopies(module);
+    markBoxes(module);
     declareSharedMemory(module);
     expandWarpSpecialize(module);
 

@@ -13,10 +13,11 @@ using namespace tessera;
 /// On the branch: the warps that take its first side.
 static constexpr llvm::StringLiteral kDefaultWarpsAttr = "tilegpu.default_warps";
 /// Barrier 0 is that of all warps. From the first of turns on, each group has one where it
-/// awaits its own.
-static constexpr int32_t kDefaultBarrier = 1, kFirstTurnBarrier = 2;
+/// awaits its own, and one where its warps meet.
+static constexpr int32_t kDefaultBarrier = 1, kFirstTurnBarrier = 2, kFirstGroupBarrier = 8;
 static constexpr unsigned kLanes = 1 << tilegpu::kLaneBits;
 static constexpr unsigned kGroupBits = 2;
+static_assert(1 << kGroupBits == tilegpu::kWarpsOfGroup);
 
 /// Moves what is in a region to `to`, in front of its end.
 static void moveBody(Region &region, Block *to) {
@@ -79,6 +80,16 @@ static void expandTurns(Block *block, Value warp, unsigned warps) {
   }
   builder.setInsertionPoint(block->getTerminator());
   emitIf(isFirst, own, /*waits=*/true);
+}
+
+Value tessera::emitGroup(ThreadBuilder &thread) {
+  return thread.lshr(emitWarpId(thread), kGroupBits);
+}
+
+void tessera::emitGroupBarrier(ThreadBuilder &thread) {
+  thread.create<NVVM::BarrierOp>(Type(), thread.add(emitGroup(thread), kFirstGroupBarrier),
+                                 thread.i32(kLanes << kGroupBits), NVVM::BarrierReductionAttr(),
+                                 Value());
 }
 
 static void expand(tilegpu::WarpSpecializeOp op) {

@@ -6,6 +6,7 @@
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_WARPSPECIALIZE_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_WARPSPECIALIZE_H
 
+#include "Fragment.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace tessera {
@@ -16,6 +17,12 @@ inline constexpr llvm::StringLiteral kLaunchWarpsAttr = "tilegpu.launch_warps";
 /// Makes branches of all `tilegpu.warp_specialize`. To be called before patterns are
 /// applied, which then ask `isRunByOneThread`.
 void expandWarpSpecialize(mlir::ModuleOp module);
+
+/// The number of a thread's group of four warps.
+mlir::Value emitGroup(ThreadBuilder &thread);
+
+/// A barrier of each group of four warps of a default region.
+void emitGroupBarrier(ThreadBuilder &thread);
 
 /// Whether `op` is in what has become of a partition.
 bool isRunByOneThread(mlir::Operation *op);

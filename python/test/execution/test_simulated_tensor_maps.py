@@ -12,6 +12,7 @@ import re
 import numpy as np
 import pytest
 from gpu.test_pipelines import attention, described, matmul
+from gpu.test_tensor_maps import KINDS, fused, fused_by_numpy
 
 import tessera
 import tessera.gpu
@@ -69,6 +70,40 @@ def test_results_in_pieces(rng, result, N):
             **OPTIONS,
         ).check()  # fmt: skip
         np.testing.assert_array_equal(c, (a.astype("f8") @ b.astype("f8"))[:, :N])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_groups_of_warps_store_for_themselves(rng, kind):
+    """One program does several tiles, of which groups need not be at the same."""
+    block = (128, 128, 64)
+    M, N, K = 2 * block[0] - 24, 2 * block[1] - 8, 5 * block[2] - 8
+    a = rng.integers(-4, 5, (M, K)).astype("f2")
+    b = rng.integers(-4, 5, (K, N)).astype("f2")
+    bias, residual = rng.integers(-4, 5, N).astype("f2"), rng.integers(-4, 5, (M, N)).astype("f2")
+    if kind == "gelu":
+        a, b = a / np.float16(16), b / np.float16(16)
+    want, error = fused_by_numpy(a, b, bias, residual, kind, block)
+    for seed in range(3):
+        c = np.full((M, N), np.nan, "f2")
+        tessera.gpu.simulate(fused, seed=seed)[(1,)](
+            a, b, bias, residual, c, M, N, K, K, N, KIND=kind, BM=block[0], BN=block[1],
+            BK=block[2], num_stages=3, num_warps=8, **OPTIONS,
+        ).check()  # fmt: skip
+        np.testing.assert_allclose(c.astype("f8"), want, rtol=error, atol=error / 8)
+
+
+@pytest.mark.parametrize("kind", ["none", "gelu", "residual", "rows"])
+def test_groups_of_warps_meet_for_others_alone(kind):
+    """Beside the barriers of groups there are those of what all warps exchange."""
+    types = "*fp16:16, *fp16:16, *fp16:16, *fp16:16, *fp16:16" + ", i32:16" * 5
+    kernel = tessera.compile(
+        fused, types, constexprs={"KIND": kind, "BM": 128, "BN": 256, "BK": 64}, num_warps=8,
+        num_stages=3, **OPTIONS,
+    )  # fmt: skip
+    text = kernel.asm["tilegpu"]
+    assert "tilegpu.barrier {of_group}" in text
+    assert ("tilegpu.barrier\n" in text) == (kind in ("gelu", "residual"))
+    assert kernel.n_spills == 0
 
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])

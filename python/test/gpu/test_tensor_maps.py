@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pytest
 
 import tessera
@@ -43,6 +46,57 @@ def matmul(
         b += BK * stride_bk
     c = c_ptr + batch * stride_cb + rows[:, None] * stride_cm + columns[None, :]
     tl.store(c, acc, mask=(rows[:, None] < M) & (columns[None, :] < N))
+
+
+@tessera.jit
+def fused(
+    a_ptr, b_ptr, bias_ptr, r_ptr, c_ptr, M, N, K, sam, sbk, KIND: tl.constexpr, BM: tl.constexpr,
+    BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """A loop over tiles with something to compute at the end of each."""
+    across = tl.cdiv(N, BN)
+    for tile in range(tl.program_id(0), tl.cdiv(M, BM) * across, tl.num_programs(0)):
+        rows = tile // across * BM + tl.arange(0, BM)
+        columns = tile % across * BN + tl.arange(0, BN)
+        acc = tl.zeros((BM, BN), tl.float32)
+        for k in range(0, K, BK):
+            ks = k + tl.arange(0, BK)
+            x = tl.load(a_ptr + rows[:, None] * sam + ks[None, :],
+                        mask=(rows[:, None] < M) & (ks[None, :] < K), other=0.0)  # fmt: skip
+            y = tl.load(b_ptr + ks[:, None] * sbk + columns[None, :],
+                        mask=(ks[:, None] < K) & (columns[None, :] < N), other=0.0)  # fmt: skip
+            acc = tl.dot(x, y, acc)
+        places = rows[:, None] * N + columns[None, :]
+        inside = (rows[:, None] < M) & (columns[None, :] < N)
+        if KIND == "gelu":
+            acc += tl.load(bias_ptr + columns, mask=columns < N, other=0.0)[None, :].to(tl.float32)
+            acc = 0.5 * acc * (1.0 + tl.math.erf(acc * 0.7071067811865476))
+        elif KIND == "residual":
+            acc = tl.maximum(acc + tl.load(r_ptr + places, mask=inside, other=0.0), 0.0)
+        elif KIND == "rows":
+            acc -= tl.max(tl.where(inside, acc, -1e5), 1)[:, None]
+        elif KIND == "columns":
+            acc -= tl.max(tl.where(inside, acc, -1e5), 0)[None, :]
+        tl.store(c_ptr + places, acc.to(c_ptr.dtype.element_ty), mask=inside)
+
+
+KINDS = ["none", "gelu", "residual", "rows", "columns"]
+
+
+def fused_by_numpy(a, b, bias, residual, kind, block):
+    """What it computes, in float64, and how far a result in float16 may be off."""
+    want = a.astype("f8") @ b.astype("f8")
+    if kind == "gelu":
+        want += bias
+        erf = np.array([math.erf(value) for value in want.ravel() / 2**0.5]).reshape(want.shape)
+        return want / 2 * (1 + erf), 2**-10
+    if kind == "residual":
+        return np.maximum(want + residual, 0), 0
+    for i in range(0, want.shape[0], block[0]) if kind in ("rows", "columns") else ():
+        for j in range(0, want.shape[1], block[1]):
+            part = want[i : i + block[0], j : j + block[1]]
+            part -= part.max(1 if kind == "rows" else 0, keepdims=True)
+    return want, 0
 
 
 def make(batch, rows, columns, dtype, turned=False):
@@ -103,6 +157,26 @@ def test_types(dtype, turned):
         run_float8(a, b)
         return
     run(make(1, 130, 200, dtype), make(1, 200, 96, dtype, turned), block=(64, 32, 64))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("block, warps", [((128, 256, 64), 8), ((128, 128, 64), 8)])
+def test_groups_of_warps_store_for_themselves(kind, block, warps):
+    """More tiles than programs, fewer, and no products to sum."""
+    for m, n, k in ((1500, 2064, 264), (200, 264, 64), (256, 256, 0)):
+        a, b = make(1, m, k, torch.float16)[0], make(1, k, n, torch.float16)[0]
+        bias, residual = make(1, 1, n, torch.float16)[0, 0], make(1, m, n + -n % 32, torch.float16)
+        residual = residual[0, :, :n].contiguous()
+        if kind == "gelu":
+            a, b = a / 16, b / 16
+        c = torch.full((m, n), float("nan"), device="cuda", dtype=torch.float16)
+        fused[(24,)](
+            a, b, bias, residual, c, m, n, k, a.stride(0), b.stride(0), KIND=kind, BM=block[0],
+            BN=block[1], BK=block[2], num_warps=warps, num_stages=3,
+        )  # fmt: skip
+        numbers = (x.cpu().numpy().astype("f8") for x in (a, b, bias, residual))
+        want, error = fused_by_numpy(*numbers, kind, block)
+        np.testing.assert_allclose(c.cpu().numpy().astype("f8"), want, rtol=error, atol=error / 8)
 
 
 def run_float8(a, b):

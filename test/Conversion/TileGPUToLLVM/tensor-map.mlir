@@ -1,4 +1,4 @@
-// RUN: tessera-opt %s --convert-tilegpu-to-llvm | FileCheck %s
+// RUN: tessera-opt --split-input-file %s --convert-tilegpu-to-llvm | FileCheck %s
 
 // Two boxes of 64 columns, one after the other in shared memory; a map has a dimension
 // more than the tile.
@@ -45,6 +45,54 @@ tile.func @copies(%p: !tile.ptr<bf16>, %i: i32, %j: i32, %k: i32, %map: !tilegpu
     tilegpu.tma_load %map[%i, %j, %k], %b, %full : !tile, !barrier
     // CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}} l2_cache_hint = %[[LAST]]
     tilegpu.tma_load %map[%i, %j, %k], %b, %full {tilegpu.evict = "evict_last"} : !tile, !barrier
+  }
+  tile.return
+}
+}
+
+// -----
+
+// Groups of four warps, each with every second box of 64 rows: a thread of each stores those of
+// its own, and waits for these; and the warps of a group meet at a barrier of its own.
+
+#tile = #tilegpu.layout<256x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0], [128, 0]]>
+!tile = !tilegpu.memdesc<256x64xbf16, #tile>
+
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+// CHECK-LABEL: llvm.func @groups
+// CHECK-SAME: %[[MAP:arg[0-9]+]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval
+tile.func @groups(%p: !tile.ptr<bf16>, %i: i32, %j: i32, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (512, 64), strides = () -> (64, 1), box = [64, 64], swizzle = 128>}) {
+  %out = tilegpu.local_alloc {tilegpu.shared_offset = 0 : i32} : () -> !tile
+  tilegpu.warp_specialize default {
+    // CHECK: %[[MASK:.+]] = llvm.mlir.constant(127 : i32)
+    // CHECK: llvm.and %{{.+}}, %[[MASK]]
+    // CHECK: scf.if
+    // CHECK: %[[BYTES:.+]] = llvm.mlir.constant(8192 : i32)
+    // CHECK: llvm.mul %[[GROUP:.+]], %[[BYTES]]
+    // CHECK: %[[ROWS:.+]] = llvm.mlir.constant(64 : i32)
+    // CHECK: %[[FROM:.+]] = llvm.mul %[[GROUP]], %[[ROWS]]
+    // CHECK: %[[ROW:.+]] = llvm.add %{{.+}}, %[[FROM]]
+    // CHECK: %[[NEXT:.+]] = llvm.mlir.constant(128 : i32)
+    // CHECK: %[[OTHER:.+]] = llvm.add %[[ROW]], %[[NEXT]]
+    // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %[[MAP]], %{{.+}}, box[%[[J:.+]], %[[ROW]]]
+    // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %[[MAP]], %{{.+}}, box[%[[J]], %[[OTHER]]]
+    // CHECK-NOT: nvvm.cp.async.bulk.tensor
+    tilegpu.tma_store %out, %map[%i, %j] {groups = array<i32: 2, 1>} : !tile
+    // CHECK: llvm.mlir.constant(127 : i32)
+    // CHECK: scf.if
+    // CHECK-NEXT: nvvm.cp.async.bulk.commit.group
+    tilegpu.tma_store_commit {of_group}
+    // CHECK: llvm.mlir.constant(127 : i32)
+    // CHECK: scf.if
+    // CHECK-NEXT: nvvm.cp.async.bulk.wait_group 0 {read}
+    tilegpu.tma_store_wait {of_group, pending = 0 : i32, read}
+    // CHECK: %[[FIRST:.+]] = llvm.mlir.constant(8 : i32)
+    // CHECK: %[[ID:.+]] = llvm.add %{{.+}}, %[[FIRST]]
+    // CHECK: %[[THREADS:.+]] = llvm.mlir.constant(128 : i32)
+    // CHECK: nvvm.barrier id = %[[ID]] number_of_threads = %[[THREADS]]
+    tilegpu.barrier {of_group}
+  } partition warps(1) {
   }
   tile.return
 }

@@ -58,3 +58,13 @@ tile.func private @other(%b: !tilegpu.memdesc<2x8xf32, #shared>, %k: i32) {
   %x = tilegpu.local_load %b from %k along 1 : !tilegpu.memdesc<2x8xf32, #shared> -> tensor<1x4xf32, #part>
   tile.return
 }
+
+// -----
+
+module attributes {tilegpu.num_warps = 8 : i32} {
+tile.func private @group() {
+  // expected-error@+1 {{'tilegpu.barrier' op is not in the default region of tilegpu.warp_specialize}}
+  tilegpu.barrier {of_group}
+  tile.return
+}
+}

@@ -117,10 +117,10 @@ tile.func @element(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tenso
 
 #tile = #tilegpu.layout<16x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [8, 0]]>
 tile.func @boxes(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
-    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (8, 64), strides = () -> (64, 1), box = [8, 8], swizzle = 0>}) {
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (8, 64), strides = () -> (64, 1), box = [32, 8], swizzle = 0>}) {
   %c0 = arith.constant 0 : i32
   %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<16x8xbf16, #tile>
-  // expected-error@+1 {{has a buffer in boxes of 16x8, swizzled over 0 bytes, but a map of boxes of 8x8, swizzled over 0}}
+  // expected-error@+1 {{has a buffer in boxes of 16x8, swizzled over 0 bytes, but a map of boxes of 32x8, swizzled over 0}}
   tilegpu.tma_store %b, %map[%c0, %c0] : !tilegpu.memdesc<16x8xbf16, #tile>
   tile.return
 }
@@ -151,4 +151,209 @@ tile.func @store(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_
     tilegpu.tma_store %b, %map[%c0, %c0] : !tilegpu.memdesc<8x8xbf16, #tile>
   }
   tile.return
+}
+
+// -----
+
+#tile = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
+#rows = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
+#mixed = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[64, 0], [32, 0], [16, 0]]>
+!tile = !tilegpu.memdesc<128x64xbf16, #tile>
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+tile.func @groups_outside(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (128, 64), strides = () -> (64, 1), box = [64, 64], swizzle = 128>}) {
+  %c0 = arith.constant 0 : i32
+  %x = arith.constant dense<0.0> : tensor<128x64xbf16, #rows>
+  %y = arith.constant dense<0.0> : tensor<128x64xbf16, #mixed>
+  %b = tilegpu.local_alloc : () -> !tile
+  // expected-error@+1 {{is not in the default region of tilegpu.warp_specialize}}
+  tilegpu.tma_store %b, %map[%c0, %c0] {groups = array<i32: 2, 1>} : !tile
+  tilegpu.warp_specialize default {
+  } partition warps(1) {
+  }
+  tile.return
+}
+}
+
+// -----
+
+#tile = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
+#rows = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
+#mixed = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[64, 0], [32, 0], [16, 0]]>
+!tile = !tilegpu.memdesc<128x64xbf16, #tile>
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+tile.func @commit_outside(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (128, 64), strides = () -> (64, 1), box = [64, 64], swizzle = 128>}) {
+  %c0 = arith.constant 0 : i32
+  %x = arith.constant dense<0.0> : tensor<128x64xbf16, #rows>
+  %y = arith.constant dense<0.0> : tensor<128x64xbf16, #mixed>
+  %b = tilegpu.local_alloc : () -> !tile
+  // expected-error@+1 {{is not in the default region of tilegpu.warp_specialize}}
+  tilegpu.tma_store_commit {of_group}
+  tilegpu.warp_specialize default {
+  } partition warps(1) {
+  }
+  tile.return
+}
+}
+
+// -----
+
+#tile = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
+#rows = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
+#mixed = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[64, 0], [32, 0], [16, 0]]>
+!tile = !tilegpu.memdesc<128x64xbf16, #tile>
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+tile.func @wait_outside(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (128, 64), strides = () -> (64, 1), box = [64, 64], swizzle = 128>}) {
+  %c0 = arith.constant 0 : i32
+  %x = arith.constant dense<0.0> : tensor<128x64xbf16, #rows>
+  %y = arith.constant dense<0.0> : tensor<128x64xbf16, #mixed>
+  %b = tilegpu.local_alloc : () -> !tile
+  // expected-error@+1 {{is not in the default region of tilegpu.warp_specialize}}
+  tilegpu.tma_store_wait {of_group, pending = 0 : i32}
+  tilegpu.warp_specialize default {
+  } partition warps(1) {
+  }
+  tile.return
+}
+}
+
+// -----
+
+#tile = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
+#rows = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
+#mixed = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[64, 0], [32, 0], [16, 0]]>
+!tile = !tilegpu.memdesc<128x64xbf16, #tile>
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+tile.func @other_groups(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (128, 64), strides = () -> (64, 1), box = [64, 64], swizzle = 128>}) {
+  %c0 = arith.constant 0 : i32
+  %x = arith.constant dense<0.0> : tensor<128x64xbf16, #rows>
+  %y = arith.constant dense<0.0> : tensor<128x64xbf16, #mixed>
+  %b = tilegpu.local_alloc : () -> !tile
+  tilegpu.warp_specialize default {
+    // expected-error@+1 {{deals boxes to other groups than the program's warps are}}
+    tilegpu.tma_store %b, %map[%c0, %c0] {groups = array<i32: 4, 1>} : !tile
+  } partition warps(1) {
+  }
+  tile.return
+}
+}
+
+// -----
+
+#tile = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
+#rows = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
+#mixed = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[64, 0], [32, 0], [16, 0]]>
+!tile = !tilegpu.memdesc<128x64xbf16, #tile>
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+tile.func @groups_of_rank(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (128, 64), strides = () -> (64, 1), box = [64, 64], swizzle = 128>}) {
+  %c0 = arith.constant 0 : i32
+  %x = arith.constant dense<0.0> : tensor<128x64xbf16, #rows>
+  %y = arith.constant dense<0.0> : tensor<128x64xbf16, #mixed>
+  %b = tilegpu.local_alloc : () -> !tile
+  tilegpu.warp_specialize default {
+    // expected-error@+1 {{has groups along 1 dimensions of a tile of 2}}
+    tilegpu.tma_store %b, %map[%c0, %c0] {groups = array<i32: 2>} : !tile
+  } partition warps(1) {
+  }
+  tile.return
+}
+}
+
+// -----
+
+#tile = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
+#rows = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
+#mixed = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[64, 0], [32, 0], [16, 0]]>
+!tile = !tilegpu.memdesc<128x64xbf16, #tile>
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+tile.func @too_few_boxes(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (128, 64), strides = () -> (64, 1), box = [64, 64], swizzle = 128>}) {
+  %c0 = arith.constant 0 : i32
+  %x = arith.constant dense<0.0> : tensor<128x64xbf16, #rows>
+  %y = arith.constant dense<0.0> : tensor<128x64xbf16, #mixed>
+  %b = tilegpu.local_alloc : () -> !tile
+  tilegpu.warp_specialize default {
+    // expected-error@+1 {{has 1 boxes along dimension 1 for 2 groups}}
+    tilegpu.tma_store %b, %map[%c0, %c0] {groups = array<i32: 1, 2>} : !tile
+  } partition warps(1) {
+  }
+  tile.return
+}
+}
+
+// -----
+
+#tile = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
+#rows = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
+#mixed = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[64, 0], [32, 0], [16, 0]]>
+!tile = !tilegpu.memdesc<128x64xbf16, #tile>
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+tile.func @written_by_others(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (128, 64), strides = () -> (64, 1), box = [64, 64], swizzle = 128>}) {
+  %c0 = arith.constant 0 : i32
+  %x = arith.constant dense<0.0> : tensor<128x64xbf16, #rows>
+  %y = arith.constant dense<0.0> : tensor<128x64xbf16, #mixed>
+  %b = tilegpu.local_alloc : () -> !tile
+  tilegpu.warp_specialize default {
+    // expected-note@+1 {{here}}
+    tilegpu.local_store %y, %b : tensor<128x64xbf16, #mixed>, !tile
+    // expected-error@+1 {{has a buffer that is not written by the groups that store it}}
+    tilegpu.tma_store %b, %map[%c0, %c0] {groups = array<i32: 2, 1>} : !tile
+  } partition warps(1) {
+  }
+  tile.return
+}
+}
+
+// -----
+
+#tile = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
+#rows = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
+#mixed = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[64, 0], [32, 0], [16, 0]]>
+!tile = !tilegpu.memdesc<128x64xbf16, #tile>
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+tile.func @read_by_others(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (128, 64), strides = () -> (64, 1), box = [64, 64], swizzle = 128>}) {
+  %c0 = arith.constant 0 : i32
+  %x = arith.constant dense<0.0> : tensor<128x64xbf16, #rows>
+  %y = arith.constant dense<0.0> : tensor<128x64xbf16, #mixed>
+  %b = tilegpu.local_alloc : () -> !tile
+  tilegpu.warp_specialize default {
+    tilegpu.local_store %x, %b : tensor<128x64xbf16, #rows>, !tile
+    // expected-error@+1 {{has a buffer that is not written by the groups that store it}}
+    tilegpu.tma_store %b, %map[%c0, %c0] {groups = array<i32: 2, 1>} : !tile
+    // expected-note@+1 {{here}}
+    %z = tilegpu.local_load %b : !tile -> tensor<128x64xbf16, #rows>
+  } partition warps(1) {
+  }
+  tile.return
+}
+}
+
+// -----
+
+#tile = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
+#rows = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
+#mixed = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[64, 0], [32, 0], [16, 0]]>
+!tile = !tilegpu.memdesc<128x64xbf16, #tile>
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+tile.func @filled_at_once(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+    #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (128, 64), strides = () -> (64, 1), box = [64, 64], swizzle = 128>}) {
+  %c0 = arith.constant 0 : i32
+  %x = arith.constant dense<0.0> : tensor<128x64xbf16, #rows>
+  %y = arith.constant dense<0.0> : tensor<128x64xbf16, #mixed>
+  %b = tilegpu.local_alloc : () -> !tile
+  tilegpu.warp_specialize default {
+    // expected-note@+1 {{here}}
+    %f = tilegpu.local_alloc %x : (tensor<128x64xbf16, #rows>) -> !tile
+    // expected-error@+1 {{has a buffer that is not written by the groups that store it}}
+    tilegpu.tma_store %f, %map[%c0, %c0] {groups = array<i32: 2, 1>} : !tile
+  } partition warps(1) {
+  }
+  tile.return
+}
 }

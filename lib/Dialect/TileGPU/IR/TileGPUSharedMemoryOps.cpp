@@ -55,6 +55,10 @@ LogicalResult LocalStoreOp::verify() {
   return verifyAccess(*this, getValue().getType(), getBuffer().getType());
 }
 
+LogicalResult BarrierOp::verify() {
+  return getOfGroup() ? verifyGroupsOfWarps(*this) : success();
+}
+
 LogicalResult MemDescIndexOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
                                                Adaptor adaptor, SmallVectorImpl<Type> &results) {
   results.push_back(cast<MemDescType>(adaptor.getRing().getType()).getSlot());

@@ -76,6 +76,14 @@ TensorMapAttr tessera::tilegpu::getTensorMap(Value map) {
   return function.getArgAttrOfType<TensorMapAttr>(argument.getArgNumber(), kTensorMapAttr);
 }
 
+std::optional<TensorMapBox> tessera::tilegpu::matchBoxes(MemDescType buffer, TensorMapAttr map) {
+  int64_t rows = 1;
+  for (int64_t extent : map.getBox().drop_back())
+    rows = std::max(rows, extent);
+  return TensorMapBox::match(buffer.getLayout().getLayout(),
+                             8 * getElementBytes(buffer.getElementType()), rows);
+}
+
 /// (T2), (T3).
 static LogicalResult verifyCopy(Operation *op, Value map, size_t coordinates, MemDescType buffer) {
   TensorMapAttr attr = getTensorMap(map);
@@ -88,8 +96,7 @@ static LogicalResult verifyCopy(Operation *op, Value map, size_t coordinates, Me
   if (buffer.getElementType() != attr.getElement())
     return op->emitOpError("copies elements of ")
            << attr.getElement() << " to or from a buffer of " << buffer;
-  std::optional<TensorMapBox> box = TensorMapBox::match(
-      buffer.getLayout().getLayout(), 8 * getElementBytes(buffer.getElementType()));
+  std::optional<TensorMapBox> box = matchBoxes(buffer, attr);
   // Outer dimensions of the map may be none of the tile's.
   if (!box || box->extents.size() > attr.getRank())
     return op->emitOpError("cannot copy in boxes to or from ") << buffer;
@@ -105,6 +112,77 @@ static LogicalResult verifyCopy(Operation *op, Value map, size_t coordinates, Me
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// Boxes of groups of warps
+//===----------------------------------------------------------------------===//
+
+bool tessera::tilegpu::areOfGroups(LayoutAttr layout, const TensorMapBox &box,
+                                   ArrayRef<int32_t> groups) {
+  const unsigned kWarpBits = llvm::Log2_32(kWarpsOfGroup);
+  const LinearLayout &tile = layout.getLayout();
+  if (tile.rank() != groups.size())
+    return false;
+  f2::Columns wanted;
+  for (auto [dim, count] : llvm::enumerate(groups)) {
+    int64_t extent = box.extents[llvm::find(box.order, dim) - box.order.begin()];
+    if (!llvm::isPowerOf2_64(extent))
+      return false;
+    unsigned first = llvm::Log2_64(extent), bits = llvm::Log2_32(count);
+    if (first + bits > tile.dimBits(dim))
+      return false;
+    for (unsigned bit = 0; bit < bits; ++bit)
+      wanted.push_back(uint64_t(1) << (tile.dimShift(dim) + first + bit));
+  }
+  ArrayRef<uint64_t> warps = tile.columns(HwDim::Warp);
+  return warps.size() >= kWarpBits && warps.drop_front(kWarpBits) == ArrayRef(wanted);
+}
+
+/// (G1) to (G3).
+static LogicalResult verifyGroups(TMAStoreOp store) {
+  if (failed(verifyGroupsOfWarps(store)))
+    return failure();
+  ArrayRef<int32_t> groups = *store.getGroups();
+  int64_t count = 1;
+  for (int32_t along : groups)
+    count *= along;
+  if (!llvm::all_of(groups,
+                    [](int32_t along) { return along > 0 && llvm::isPowerOf2_32(along); }) ||
+      count * kWarpsOfGroup != getNumWarps(store).value_or(1))
+    return store.emitOpError("deals boxes to other groups than the program's warps are");
+  MemDescType type = store.getBuffer().getType();
+  std::optional<TensorMapBox> box = matchBoxes(type, getTensorMap(store.getMap()));
+  if (groups.size() != box->order.size())
+    return store.emitOpError("has groups along ")
+           << groups.size() << " dimensions of a tile of " << box->order.size();
+  for (auto [dim, extent] : llvm::zip_equal(box->order, box->extents))
+    if (type.getShape()[dim] % (extent * groups[dim]) != 0)
+      return store.emitOpError("has ") << type.getShape()[dim] / extent << " boxes along dimension "
+                                       << dim << " for " << groups[dim] << " groups";
+  auto refuse = [&](Operation *place) {
+    InFlightDiagnostic error =
+        store.emitOpError("has a buffer that is not written by the groups that store it");
+    if (place)
+      error.attachNote(place->getLoc()) << "here";
+    return error;
+  };
+  auto buffer = store.getBuffer().getDefiningOp<LocalAllocOp>();
+  if (!buffer || buffer.getSource())
+    return refuse(buffer);
+  for (Operation *user : buffer->getUsers()) {
+    if (auto other = dyn_cast<TMAStoreOp>(user)) {
+      if (other.getGroupsAttr() != store.getGroupsAttr())
+        return refuse(user);
+    } else if (auto write = dyn_cast<LocalStoreOp>(user)) {
+      LayoutAttr layout = getLayoutAttr(write.getValue().getType());
+      if (layout && !areOfGroups(layout, *box, groups))
+        return refuse(user);
+    } else if (!isa<LocalDeallocOp>(user)) {
+      return refuse(user);
+    }
+  }
+  return success();
+}
+
 LogicalResult TMALoadOp::verify() {
   if (!isInPartition(*this))
     return emitOpError("is not in the partition of a tilegpu.warp_specialize");
@@ -114,5 +192,15 @@ LogicalResult TMALoadOp::verify() {
 LogicalResult TMAStoreOp::verify() {
   if (isInPartition(*this))
     return emitOpError("is in the partition of a tilegpu.warp_specialize");
-  return verifyCopy(*this, getMap(), getCoordinates().size(), getBuffer().getType());
+  if (failed(verifyCopy(*this, getMap(), getCoordinates().size(), getBuffer().getType())))
+    return failure();
+  return getGroups() ? verifyGroups(*this) : success();
+}
+
+LogicalResult TMAStoreCommitOp::verify() {
+  return getOfGroup() ? verifyGroupsOfWarps(*this) : success();
+}
+
+LogicalResult TMAStoreWaitOp::verify() {
+  return getOfGroup() ? verifyGroupsOfWarps(*this) : success();
 }

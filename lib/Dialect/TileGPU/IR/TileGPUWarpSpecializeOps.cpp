@@ -13,7 +13,6 @@ static constexpr unsigned kLanes = 1 << kLaneBits;
 static constexpr unsigned kRegisters = 65536, kMostRegisters = 255;
 /// Registers change owners in such steps.
 static constexpr unsigned kRegisterStep = 8;
-static constexpr unsigned kWarpsInGroup = 4;
 
 bool tessera::tilegpu::isInPartition(Operation *op) {
   for (; op; op = op->getParentOp())
@@ -56,7 +55,7 @@ static LogicalResult verifyRegisters(WarpSpecializeOp op, unsigned warps) {
   if (!op.getDefaultRegisters())
     return success();
   for (unsigned count : {warps, op.getWarps()})
-    if (count % kWarpsInGroup != 0)
+    if (count % kWarpsOfGroup != 0)
       return op.emitOpError("gives registers to ") << count << " warps, not to groups of 4";
   unsigned own = *op.getDefaultRegisters(), other = *op.getPartitionRegisters();
   for (unsigned registers : {own, other})
@@ -91,7 +90,7 @@ LogicalResult WarpSpecializeOp::verify() {
     }
   }
   unsigned warps = getNumWarps(*this).value_or(1), most = 32;
-  if ((getWarps() != 1 && getWarps() % kWarpsInGroup != 0) || getWarps() == 0 ||
+  if ((getWarps() != 1 && getWarps() % kWarpsOfGroup != 0) || getWarps() == 0 ||
       warps + getWarps() > most)
     return emitOpError("has a partition of ") << getWarps() << " warps beside " << warps
                                               << "; wanted is 1 or a multiple of 4, 32 in all";
@@ -125,19 +124,18 @@ LogicalResult WarpSpecializeOp::verifyRegions() {
   return error;
 }
 
-/// (T1): where there are groups that take turns.
-static LogicalResult verifyTurn(Operation *op) {
+LogicalResult tessera::tilegpu::verifyGroupsOfWarps(Operation *op) {
   constexpr unsigned kMostGroups = 4;
   unsigned warps = getNumWarps(op).value_or(1);
   if (!op->getParentOfType<WarpSpecializeOp>() || isInPartition(op))
     return op->emitOpError("is not in the default region of tilegpu.warp_specialize");
-  if (warps % kWarpsInGroup != 0 || warps < 2 * kWarpsInGroup ||
-      warps > kMostGroups * kWarpsInGroup)
+  if (warps % kWarpsOfGroup != 0 || warps < 2 * kWarpsOfGroup ||
+      warps > kMostGroups * kWarpsOfGroup)
     return op->emitOpError("is in a program of ")
            << warps << " warps; wanted are 2 to " << kMostGroups << " groups of four";
   return success();
 }
 
-LogicalResult AwaitTurnOp::verify() { return verifyTurn(*this); }
+LogicalResult AwaitTurnOp::verify() { return verifyGroupsOfWarps(*this); }
 
-LogicalResult PassTurnOp::verify() { return verifyTurn(*this); }
+LogicalResult PassTurnOp::verify() { return verifyGroupsOfWarps(*this); }

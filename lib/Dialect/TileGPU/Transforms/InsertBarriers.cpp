@@ -58,8 +58,9 @@ struct TileGPUInsertBarriersPass
         signalPassFailure();
       }
       for (const auto &[op, hazard] : hazards.getBarriers()) {
-        OpBuilder builder(getMeetingPlace(op));
-        BarrierOp::create(builder, op->getLoc());
+        bool ofGroup = hazard.isWithinGroup();
+        OpBuilder builder(ofGroup ? op : getMeetingPlace(op));
+        BarrierOp::create(builder, op->getLoc(), ofGroup);
         ++numBarriers;
       }
     }

@@ -11,9 +11,10 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::tilegpu;
 
-static std::optional<TensorMapBox> matchBuffer(MemDescType buffer) {
+static std::optional<TensorMapBox> matchBuffer(MemDescType buffer,
+                                               int64_t rows = kMostBoxElements) {
   return TensorMapBox::match(buffer.getLayout().getLayout(),
-                             8 * getElementBytes(buffer.getElementType()));
+                             8 * getElementBytes(buffer.getElementType()), rows);
 }
 
 bool tessera::tilegpu::canMoveByTensorMap(const BoxAccess &box, MemDescType buffer,
@@ -37,11 +38,11 @@ bool tessera::tilegpu::canMoveByTensorMap(const BoxAccess &box, MemDescType buff
 }
 
 FailureOr<BlockArgument> tessera::tilegpu::addTensorMap(tile::FuncOp kernel, const BoxAccess &box,
-                                                        MemDescType buffer) {
+                                                        MemDescType buffer, int64_t rows) {
   if (!canMoveByTensorMap(box, buffer))
     return failure();
   MLIRContext *context = kernel.getContext();
-  std::optional<TensorMapBox> boxes = matchBuffer(buffer);
+  std::optional<TensorMapBox> boxes = matchBuffer(buffer, rows);
   SmallVector<AffineExpr> extents, strides;
   SmallVector<int64_t> shape;
   auto *next = boxes->extents.begin();

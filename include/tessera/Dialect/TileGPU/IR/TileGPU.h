@@ -12,6 +12,7 @@
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Layout/LayoutConversion.h"
 #include "tessera/Layout/LinearLayout.h"
+#include "tessera/Layout/TensorMapBox.h"
 
 namespace tessera {
 
@@ -80,6 +81,13 @@ std::optional<unsigned> getNumLaunchWarps(mlir::FunctionOpInterface function);
 /// Whether `op` is in the partition of a `tilegpu.warp_specialize`, which one thread runs.
 bool isInPartition(mlir::Operation *op);
 
+/// The warps of a group: those that wgmma takes, of which groups do things on their own.
+inline constexpr unsigned kWarpsOfGroup = 4;
+
+/// Whether groups of warps can do something each for itself at an op: an error, if it is not in
+/// the default region of a `tilegpu.warp_specialize`, or its warps are not two to four groups.
+mlir::LogicalResult verifyGroupsOfWarps(mlir::Operation *op);
+
 /// Shuffles that each register of the destination takes in a conversion within warps: more
 /// than one where it depends on the lane in which register the element is.
 unsigned countShuffles(const Conversion &conversion);
@@ -121,6 +129,13 @@ inline const LinearLayout &getLayout(mlir::Type type) { return getLayoutAttr(typ
 
 /// What is said of a tensor map; null where nothing is.
 TensorMapAttr getTensorMap(mlir::Value map);
+
+/// The boxes of a map that a buffer is; none if it is not in such boxes.
+std::optional<TensorMapBox> matchBoxes(MemDescType buffer, TensorMapAttr map);
+
+/// Whether a tile of this layout is in the registers of groups of warps so that each box of
+/// it is one group's: they are dealt to so many groups along each dimension, in turns.
+bool areOfGroups(LayoutAttr layout, const TensorMapBox &box, llvm::ArrayRef<int32_t> groups);
 
 /// The tile type with this layout, in canonical form.
 mlir::RankedTensorType withLayout(mlir::RankedTensorType type, const LinearLayout &layout);

@@ -98,11 +98,19 @@ def TileGPU_BarrierOp : TileGPU_Op<"barrier", [
     Orders shared memory. What a program must see of its own writes to global memory
     is ordered by `tile.barrier`.
 
+    With `of_group` the four warps of each group meet alone.
+
+    Rules: (B1) with `of_group` it is in the default region of a
+    `tilegpu.warp_specialize`, whose warps are two to four groups.
+
     ```mlir
     tilegpu.barrier
+    tilegpu.barrier {of_group}
     ```
   }];
+  let arguments = (ins UnitAttr:$of_group);
   let assemblyFormat = "attr-dict";
+  let hasVerifier = 1;
 }
 
 #endif // TESSERA_DIALECT_TILEGPU_TILEGPUSHAREDMEMORYOPS_TD

@@ -20,7 +20,7 @@ def TileGPU_TMALoadOp : TileGPU_Op<"tma_load", [TileGPU_AsyncProxyOpInterface]> 
     Rules: (T1) it is in the partition of a `tilegpu.warp_specialize`; (T2) the map is an
     argument of the kernel with the attribute `tilegpu.tensor_map`, of as many dimensions as
     there are coordinates; (T3) the buffer has the map's element type, and its layout is in
-    boxes of the map (Layout/TensorMapBox.h).
+    boxes of the map (Layout/TensorMapBox.h), which may be shorter than they have to be.
 
     ```mlir
     tilegpu.tma_load %map[%row, %column], %b, %full : !tilegpu.memdesc<128x64xbf16, #shared>,
@@ -49,15 +49,25 @@ def TileGPU_TMAStoreOp : TileGPU_Op<"tma_store", [TileGPU_AsyncProxyOpInterface]
     others after a `tilegpu.barrier` behind that. Until then nobody writes to the buffer.
     What threads wrote there before needs a proxy fence and a barrier.
 
+    With `groups` the boxes are dealt to groups of four warps, in turns along each dimension,
+    the first one fastest, and a thread of each group does it for its own boxes. The buffer
+    is then written by `tilegpu.local_store`s alone that write each box by warps of its own
+    group, so that groups need not meet.
+
     Rules: (T2), (T3) as for `tilegpu.tma_load`; (T4) it is not in the partition of a
-    `tilegpu.warp_specialize`.
+    `tilegpu.warp_specialize`. With `groups`: (G1) it is in the default region of one, whose
+    warps are as many groups, two to four; (G2) each dimension has a multiple of as many
+    boxes; (G3) the buffer is as above.
 
     ```mlir
     tilegpu.tma_store %b, %map[%row, %column] : !tilegpu.memdesc<128x64xbf16, #shared>
+    tilegpu.tma_store %b, %map[%row, %column] {groups = array<i32: 2, 1>} :
+        !tilegpu.memdesc<128x64xbf16, #shared>
     ```
   }];
   let arguments = (ins Arg<TileGPU_Buffer, "", [MemRead<TileGPU_SharedMemory>]>:$buffer,
-    Arg<TileGPU_TensorMapType, "", [MemWrite]>:$map, Variadic<I32>:$coordinates);
+    Arg<TileGPU_TensorMapType, "", [MemWrite]>:$map, Variadic<I32>:$coordinates,
+    OptionalAttr<DenseI32ArrayAttr>:$groups);
   let assemblyFormat = [{
     $buffer `,` $map `[` $coordinates `]` attr-dict `:` qualified(type($buffer))
   }];
@@ -68,13 +78,17 @@ def TileGPU_TMAStoreCommitOp : TileGPU_Op<"tma_store_commit", [
     MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>]> {
   let summary = "The stores by the copy engine since the last one are a group";
   let description = [{
-    A group may be empty.
+    A group may be empty. With `of_group` each group of four warps has stores of its own.
+
+    Rules: (B1) as for `tilegpu.barrier`.
 
     ```mlir
     tilegpu.tma_store_commit
     ```
   }];
+  let arguments = (ins UnitAttr:$of_group);
   let assemblyFormat = "attr-dict";
+  let hasVerifier = 1;
 }
 
 def TileGPU_TMAStoreWaitOp : TileGPU_Op<"tma_store_wait", [
@@ -84,16 +98,19 @@ def TileGPU_TMAStoreWaitOp : TileGPU_Op<"tma_store_wait", [
     Until at most `pending` groups are on their way, the newest: with `read`, until their
     buffers have been read and may be written again (by the others after a
     `tilegpu.barrier`); without, until global memory is written. Shared memory has to last
-    until it is read.
+    until it is read. With `of_group` a thread of each group of four warps waits for those
+    that it has begun.
 
-    Rules: (W1) `pending` is not negative.
+    Rules: (W1) `pending` is not negative; (B1) as for `tilegpu.barrier`.
 
     ```mlir
     tilegpu.tma_store_wait {pending = 1 : i32, read}
     ```
   }];
-  let arguments = (ins ConfinedAttr<I32Attr, [IntNonNegative]>:$pending, UnitAttr:$read);
+  let arguments = (ins ConfinedAttr<I32Attr, [IntNonNegative]>:$pending, UnitAttr:$read,
+                       UnitAttr:$of_group);
   let assemblyFormat = "attr-dict";
+  let hasVerifier = 1;
 }
 
 #endif // TESSERA_DIALECT_TILEGPU_TILEGPUTENSORMAPOPS_TD

@@ -390,6 +390,33 @@ def TileGPUReorderInstructionsPass : Pass<"tilegpu-reorder-instructions", "::mli
   }];
 }
 
+def TileGPUStoreByGroupsPass : Pass<"tilegpu-store-by-groups", "::mlir::ModuleOp"> {
+  let summary = "Lets each group of warps store its part of a result by itself";
+  let description = [{
+    In the default region of a `tilegpu.warp_specialize`, a result that the copy engine
+    stores is put into its buffer by all warps, and a thread of the first one tells the engine.
+    Where each box of the buffer is written by one group of four warps, a thread of that group
+    tells of it, so that groups need not meet. Done for all stores of a kernel, or none.
+    Runs when layouts are assigned, before barriers are put in.
+
+    ```mlir
+    tilegpu.local_store %x, %b : tensor<128x64xbf16, #of_wgmma>, !tilegpu.memdesc<128x64xbf16, #shared>
+    tilegpu.tma_store %b, %map[%i, %j] : !tilegpu.memdesc<128x64xbf16, #shared>
+    tilegpu.tma_store_commit
+    ```
+    becomes
+    ```mlir
+    tilegpu.local_store %x, %b : tensor<128x64xbf16, #of_wgmma>, !tilegpu.memdesc<128x64xbf16, #shared>
+    tilegpu.tma_store %b, %map[%i, %j] {groups = array<i32: 2, 1>} : !tilegpu.memdesc<128x64xbf16, #shared>
+    tilegpu.tma_store_commit {of_group}
+    ```
+  }];
+  let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
+  let statistics = [
+    Statistic<"numStores", "stores", "Stores that groups do each for itself">,
+  ];
+}
+
 def TileGPUAllocateSharedMemoryPass : Pass<"tilegpu-allocate-shared-memory", "::mlir::ModuleOp"> {
   let summary = "Gives each buffer in shared memory a place";
   let description = [{

@@ -20,9 +20,11 @@ bool canMoveByTensorMap(const BoxAccess &box, MemDescType buffer, std::string *w
 
 /// The kernel's argument with the tensor map of an array, for tiles that lie in memory as
 /// `buffer` does: a new one, if there is none like it. Its dimensions are those of the box.
-/// Nothing, if there are too many.
+/// An instruction moves at most `rows` along each but that of rows. Nothing, if there are too
+/// many.
 mlir::FailureOr<mlir::BlockArgument> addTensorMap(tile::FuncOp kernel, const BoxAccess &box,
-                                                  MemDescType buffer);
+                                                  MemDescType buffer,
+                                                  int64_t rows = kMostBoxElements);
 
 } // namespace tessera::tilegpu
 

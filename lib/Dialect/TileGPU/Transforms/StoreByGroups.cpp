@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Results that the copy engine stores, by each group of warps for itself. Where products are
+// summed in the registers of groups of four warps, a group that puts its rows into shared
+// memory, and has a thread that tells the engine about them, needs none of the other groups:
+//
+//     local_store %tile, %b                   local_store %tile, %b
+//     (all warps meet)                        (the warps of each group meet)
+//     tma_store %b, %map[...]       becomes   tma_store %b, %map[...] {groups = [2, 1]}
+//     tma_store_commit                        tma_store_commit {of_group}
+//     tma_store_wait 0, read                  tma_store_wait 0, read {of_group}
+//
+// It is done for all of a kernel's stores or for none, since a thread counts its stores together.
+// That groups come to the ends of tiles one after the other, so that one multiplies while another
+// computes, takes more slots of a ring than there are (docs/Notebook.md): it is not asked for.
+
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+namespace tessera::tilegpu {
+#define GEN_PASS_DEF_TILEGPUSTOREBYGROUPSPASS
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
+} // namespace tessera::tilegpu
+
+/// How boxes of a buffer are dealt to `count` groups, as those who write it have them; nothing
+/// if they do not come to it so.
+static SmallVector<int32_t> findGroups(TMAStoreOp store, int32_t count) {
+  auto buffer = store.getBuffer().getDefiningOp<LocalAllocOp>();
+  if (!buffer || buffer.getSource())
+    return {};
+  MemDescType type = buffer.getType();
+  std::optional<TensorMapBox> box = matchBoxes(type, getTensorMap(store.getMap()));
+  auto isWellUsed = [&](ArrayRef<int32_t> groups) {
+    return llvm::all_of(buffer->getUsers(), [&](Operation *user) {
+      auto write = dyn_cast<LocalStoreOp>(user);
+      LayoutAttr layout = write ? getLayoutAttr(write.getValue().getType()) : LayoutAttr();
+      return isa<TMAStoreOp, LocalDeallocOp>(user) || (layout && areOfGroups(layout, *box, groups));
+    });
+  };
+  for (size_t dim = 0; dim < box->order.size(); ++dim) {
+    SmallVector<int32_t> groups(box->order.size(), 1);
+    groups[dim] = count;
+    if (isWellUsed(groups))
+      return groups;
+  }
+  return {};
+}
+
+static bool isOutside(Operation *op) {
+  return !op->getParentOfType<WarpSpecializeOp>() || isInPartition(op);
+}
+
+namespace {
+
+struct TileGPUStoreByGroupsPass
+    : tessera::tilegpu::impl::TileGPUStoreByGroupsPassBase<TileGPUStoreByGroupsPass> {
+  void runOnOperation() final {
+    ModuleOp module = getOperation();
+    FailureOr<unsigned> warps = requireNumWarps(module);
+    if (failed(warps))
+      return signalPassFailure();
+    constexpr unsigned kMostGroups = 4;
+    unsigned groups = *warps / kWarpsOfGroup;
+    if (groups < 2 || groups > kMostGroups)
+      return;
+    for (auto kernel : module.getOps<tile::FuncOp>())
+      divide(kernel, groups);
+  }
+
+  void divide(tile::FuncOp kernel, unsigned count) {
+    SmallVector<Operation *> ops;
+    SmallVector<DenseI32ArrayAttr> groups;
+    Builder builder(kernel.getContext());
+    WalkResult result = kernel.walk([&](Operation *op) {
+      if (!isa<TMAStoreOp, TMAStoreCommitOp, TMAStoreWaitOp>(op))
+        return WalkResult::advance();
+      ops.push_back(op);
+      if (isOutside(op))
+        return WalkResult::interrupt();
+      if (auto store = dyn_cast<TMAStoreOp>(op)) {
+        SmallVector<int32_t> found = findGroups(store, count);
+        if (found.empty())
+          return WalkResult::interrupt();
+        groups.push_back(builder.getDenseI32ArrayAttr(found));
+      }
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      return;
+    auto next = groups.begin();
+    for (Operation *op : ops) {
+      if (auto store = dyn_cast<TMAStoreOp>(op)) {
+        store.setGroupsAttr(*next++);
+        ++numStores;
+      } else if (auto commit = dyn_cast<TMAStoreCommitOp>(op)) {
+        commit.setOfGroup(true);
+      } else {
+        cast<TMAStoreWaitOp>(op).setOfGroup(true);
+      }
+    }
+  }
+};
+
+} // namespace
