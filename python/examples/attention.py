@@ -20,8 +20,10 @@ def attention_kernel(
     dims = tl.arange(0, HEAD)
     q_offsets = base + rows[:, None] * HEAD + dims[None, :]
     in_rows = rows[:, None] < length
-    # exp2 is cheaper than exp: its factor log2(e) goes into the scale.
+    # exp2 is cheaper than exp: its factor log2(e) goes into the scale. What is multiplied has
+    # the type of the arrays, so that on a GPU tensor cores multiply those of 16 bits.
     q = tl.load(q_ptr + q_offsets, mask=in_rows, other=0.0) * (scale * 1.4426950408889634)
+    q = q.to(q_ptr.dtype.element_ty)
 
     highest = tl.full((BLOCK_M,), -float("inf"), dtype=tl.float32)
     total = tl.zeros((BLOCK_M,), dtype=tl.float32)
@@ -46,7 +48,7 @@ def attention_kernel(
         weights = tl.exp2(scores - new_highest[:, None])
         rescale = tl.exp2(highest - new_highest)
         total = total * rescale + tl.sum(weights, axis=1)
-        acc = tl.dot(weights, v, acc * rescale[:, None], input_precision="ieee")
+        acc = tl.dot(weights.to(v.dtype), v, acc * rescale[:, None], input_precision="ieee")
         highest = new_highest
     tl.store(out_ptr + q_offsets, acc / total[:, None], mask=in_rows)
 
