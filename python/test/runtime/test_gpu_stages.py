@@ -8,6 +8,7 @@ machine code. test_launch.py does the same for the CPU, and runs what comes of i
 from __future__ import annotations
 
 import pathlib
+import re
 import struct
 
 import pytest
@@ -73,6 +74,27 @@ def test_every_stage_is_kept_and_dumped(tmp_path):
             line for line in kept if b"stage_ms" not in line
         ]
     assert has_number(kernel.asm["cubin"], 1234.0) and not has_number(kernel.asm["cubin"], 4321.0)
+
+
+def test_lines_of_the_source_are_in_ptx_and_cubin():
+    """A profiler finds the line of each instruction."""
+    kernel = build()
+    lines = pathlib.Path(__file__).read_text().splitlines()
+    stored = next(number for number, text in enumerate(lines, 1) if "1234.0)" in text)
+    ptx = kernel.asm["ptx"]
+    files = dict(re.findall(r'\.file\s+(\d+) "([^"]+)"', ptx))
+    own = [number for number, name in files.items() if name.endswith("test_gpu_stages.py")]
+    assert len(own) == 1, files
+    places = re.findall(r"\.loc\s+(\d+) (\d+) \d+[^\n]*\n\s*(\S+)", ptx)
+    by_line = {(file, int(line)): instruction for file, line, instruction in places}
+    assert any(
+        where == (own[0], stored) and instruction.startswith(("ld.", "st.", "add."))
+        for where, instruction in by_line.items()
+    ), by_line
+    # Tables of lines, and not the sections for debuggers, with which ptxas does not optimise.
+    cubin = kernel.asm["cubin"]
+    assert b".debug_line" in cubin and b".debug_info" not in cubin
+    assert ".target sm_90a" in ptx and "debug" not in ptx.split(".target")[1].splitlines()[0]
 
 
 @pytest.mark.parametrize("stage", STAGES[:5])
