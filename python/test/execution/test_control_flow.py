@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from execution.running import draw, make_kernel
 
 import tessera
 import tessera.language as tl
+from tessera.compiler.toolchain import find_ptxas
 
 
 def scalar_program(body: str) -> object:
@@ -286,6 +288,46 @@ def test_noinline_functions(run, rng):
     x, out = draw(rng, 64, "float32"), np.full(64, 99, np.float32)
     run(call_noinline, (1,), x, out)
     np.testing.assert_allclose(out, (x * 2 + 3) * 0.5 + 1, rtol=1e-6)
+
+
+@tessera.jit(noinline=True)
+def without_mean(x):
+    return x - (tl.sum(x, axis=0) / 16)[None, :]
+
+
+@tessera.jit(noinline=True)
+def run_down(x, SHIFT: tl.constexpr):
+    return tl.cumsum(without_mean(x), axis=0) + tl.max(x, axis=1)[:, None] * SHIFT
+
+
+@tessera.jit
+def call_what_calls(x_ptr, out_ptr, n):
+    i = tl.arange(0, 16)[:, None] * 64 + tl.arange(0, 64)[None, :]
+    x = tl.load(x_ptr + i)
+    for _ in range(n):
+        x = run_down(x, 2) + without_mean(x * 0.5)
+    tl.store(out_ptr + i, x)
+
+
+@pytest.mark.parametrize("warps", [1, 4, 8])
+def test_noinline_functions_that_need_shared_memory(run, rng, warps):
+    """A frame of each function in shared memory, whoever calls it; a callee with a callee."""
+    x, out = draw(rng, (16, 64), "float32"), np.full((16, 64), 99, np.float32)
+    run(call_what_calls, (1,), x, out, 3, num_warps=warps)
+    exact = x.astype(np.float64)
+    for _ in range(3):
+        flat, half = exact - exact.sum(0) / 16, exact * 0.5
+        exact = np.cumsum(flat, 0) + exact.max(1)[:, None] * 2 + half - half.sum(0) / 16
+    np.testing.assert_allclose(out, exact, atol=2e-6 * np.abs(exact).max())
+
+
+@pytest.mark.skipif(not find_ptxas(), reason="there is no ptxas")
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_noinline_functions_are_called_on_a_gpu(target):
+    kernel = tessera.compile(call_what_calls, "*fp32, *fp32, i32", target=target)
+    called = re.findall(r"\bcall(?:\.uni)? \(\w+\), *\n?\s*(\w+)", kernel.asm["ptx"])
+    assert sorted(called) == ["run_down_", "without_mean_", "without_mean_"]
+    assert kernel.shared > 0
 
 
 @tessera.jit

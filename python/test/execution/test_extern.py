@@ -161,6 +161,24 @@ def test_a_table_of_the_librarys(run, rng, library):
     np.testing.assert_array_equal(out, (x % 4 + 1) * 10)
 
 
+def test_functions_of_libdevice_that_have_no_other_name(run, rng):
+    kernel = make_kernel("""
+@tl.core.extern
+def acosh(x):
+    table = {(tl.float32,): ("__nv_acoshf", tl.float32)}
+    return tl.extern_elementwise("libdevice", "", [x], table, is_pure=True)
+
+@tessera.jit
+def kernel(x_ptr, out_ptr):
+    i = tl.arange(0, 256)
+    tl.store(out_ptr + i, acosh(tl.load(x_ptr + i)))
+""")
+    x = 1 + np.abs(draw(rng, 256, "float32"))
+    out = np.full(256, 99, np.float32)
+    run(kernel, (1,), x, out)
+    np.testing.assert_allclose(out, np.arccosh(x.astype(np.float64)), rtol=1e-6)
+
+
 def test_two_libraries_with_the_same_names(run, rng, library, tmp_path):
     other = tmp_path / "other.ll"
     other.write_text(
