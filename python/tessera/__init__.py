@@ -27,6 +27,7 @@ from tessera.errors import (
     LaunchError,
     SettingError,
     TesseraError,
+    ToolchainWarning,
 )
 from tessera.frontend.signature import JITCallable, constexpr_function
 from tessera.language.types import constexpr
@@ -47,6 +48,7 @@ __all__ = [
     "SettingError",
     "TensorWrapper",
     "TesseraError",
+    "ToolchainWarning",
     "cdiv",
     "compile",
     "constexpr",

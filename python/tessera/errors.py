@@ -21,8 +21,13 @@ __all__ = [
     "LaunchError",
     "SettingError",
     "TesseraError",
+    "ToolchainWarning",
     "raise_core_error",
 ]
+
+
+class ToolchainWarning(UserWarning):
+    """NVIDIA's part of a compilation is missing, or known to make mistakes."""
 
 
 class _Mistake(TesseraError):

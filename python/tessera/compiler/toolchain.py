@@ -15,6 +15,7 @@ import sys
 import warnings
 from typing import Iterator, Sequence
 
+from tessera.errors import ToolchainWarning
 from tessera.settings import settings
 
 # Where the packages for CUDA 13 and those for CUDA 12 put it, below site-packages/nvidia.
@@ -86,10 +87,6 @@ def warn_of_assembler(version: str, arch: str) -> None:
 
 
 _warned_of: set[str] = set()
-
-
-class ToolchainWarning(UserWarning):
-    """NVIDIA's part of a compilation is missing, or known to make mistakes."""
 
 
 def find_libdevice() -> str:
