@@ -106,6 +106,17 @@ Value emitErf(ThreadBuilder &thread, Value x) {
   return thread.create<LLVM::SelectOp>(isFar, far, near);
 }
 
+/// erf for 1 + erf in 14 bits: 1 - 2^Q(|x|), off by less than 2^-14 of what it lacks to 1, or
+/// 2^-23. Q is the best approximation for this, and falls from 0 to minus infinity.
+Value emitNarrowErf(ThreadBuilder &thread, Value x) {
+  static constexpr float kPower[] = {-0x1.2e417ap-9f, 0x1.b0ce7cp-6f,  -0x1.2550a2p-3f,
+                                     -0x1.d8343ap-1f, -0x1.a0824ap+0f, -0x1.229a8ap-15f};
+  Value power = emitPolynomial(thread, thread.create<LLVM::FAbsOp>(x), kPower);
+  Value rest = callIntrinsic(thread, "llvm.nvvm.ex2.approx.ftz", x.getType(), power);
+  return thread.create<LLVM::CopySignOp>(
+      thread.create<LLVM::FSubOp>(makeF32(thread, 1.0f), rest).getResult(), x);
+}
+
 /// What f32 has instructions for; null for the rest.
 Value emitInstruction(ThreadBuilder &thread, Operation *op, ValueRange operands) {
   Type f32 = thread.getBuilder().getF32Type();
@@ -113,6 +124,8 @@ Value emitInstruction(ThreadBuilder &thread, Operation *op, ValueRange operands)
   constexpr uint64_t kLog2E = 0x3fb8aa3b;
   bool flushes = op->getParentOfType<ModuleOp>()->hasAttr(tilegpu::kFlushResultsAttr);
   StringRef exp2 = flushes ? "llvm.nvvm.ex2.approx.ftz" : "llvm.nvvm.ex2.approx";
+  if (op->hasAttr(kNarrowResultAttr) && isa<math::ErfOp>(op))
+    return emitNarrowErf(thread, x);
   if (op->hasAttr(kNarrowResultAttr)) {
     Value exponent = thread.create<LLVM::FMulOp>(x, thread.bitcast(thread.i32(kLog2E), f32));
     return callIntrinsic(thread, exp2, f32, exponent);

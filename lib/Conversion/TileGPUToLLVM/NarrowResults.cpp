@@ -9,6 +9,9 @@
 //
 // Products and quotients keep relative errors as they are, and so does a sum without
 // cancellation; a difference does not. So the uses are followed through those ops alone.
+//
+// Of gelu, x * 0.5 * (1 + erf(x / sqrt(2))), what is rounded to 16 bits is 1 + erf, for which an
+// erf that is exact for 1 + erf will do.
 
 #include "NarrowResults.h"
 
@@ -21,14 +24,21 @@ using namespace tessera;
 
 namespace {
 
-bool isNonNegativeConstant(Value value) {
+/// The constant that a tile has everywhere, or a scalar is; no number if it is none.
+double getConstant(Value value) {
   DenseFPElementsAttr elements;
   FloatAttr number;
   if (auto splat = value.getDefiningOp<tile::SplatOp>())
     value = splat.getSource();
-  if (matchPattern(value, m_Constant(&elements)))
-    return elements.isSplat() && !elements.getSplatValue<APFloat>().isNegative();
-  return matchPattern(value, m_Constant(&number)) && !number.getValue().isNegative();
+  if (matchPattern(value, m_Constant(&elements)) && elements.isSplat())
+    return elements.getSplatValue<FloatAttr>().getValueAsDouble();
+  if (matchPattern(value, m_Constant(&number)))
+    return number.getValueAsDouble();
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+Value getOther(OpOperand &use) {
+  return use.getOwner()->getOperand(use.getOperandNumber() == 0 ? 1 : 0);
 }
 
 /// Whether a reduction is a plain sum.
@@ -57,21 +67,34 @@ bool endsNarrow(Value value, bool isPositive, unsigned depth = 0) {
                  return follow(isPositive);
                if (isa<arith::MulFOp, arith::DivFOp>(user))
                  return follow(false);
-               Value other = user->getOperand(
-                   use.getOperandNumber() == 0 && user->getNumOperands() > 1 ? 1 : 0);
                if (isa<arith::AddFOp>(user))
-                 return isPositive && isNonNegativeConstant(other) && follow(true);
+                 return isPositive && getConstant(getOther(use)) >= 0 && follow(true);
                auto reduce = dyn_cast<tile::ReduceOp>(user);
                return reduce && isPositive && isSum(reduce) && follow(true);
              });
 }
 
+/// Whether a function from -1 to 1, times `scale`, is added to as much at least, and nothing
+/// else.
+bool endsNarrowAboveZero(Value value, double scale = 1) {
+  return llvm::all_of(value.getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (isa<arith::AddFOp>(user))
+      return getConstant(getOther(use)) >= scale &&
+             endsNarrow(user->getResult(0), /*isPositive=*/true);
+    double factor = isa<arith::MulFOp>(user) && scale == 1 ? getConstant(getOther(use)) : 0;
+    return factor > 0 && endsNarrowAboveZero(user->getResult(0), factor);
+  });
+}
+
 } // namespace
 
 void tessera::markNarrowResults(ModuleOp module) {
-  module.walk([&](math::ExpOp op) {
-    if (getElementTypeOrSelf(op.getType()).isF32() && !isDeterministic(op) &&
-        endsNarrow(op.getResult(), /*isPositive=*/true))
-      op->setAttr(kNarrowResultAttr, UnitAttr::get(op.getContext()));
-  });
+  auto mark = [](Operation *op, bool isNarrow) {
+    if (getElementTypeOrSelf(op->getResult(0).getType()).isF32() && !isDeterministic(op) &&
+        isNarrow)
+      op->setAttr(kNarrowResultAttr, UnitAttr::get(op->getContext()));
+  };
+  module.walk([&](math::ExpOp op) { mark(op, endsNarrow(op.getResult(), /*isPositive=*/true)); });
+  module.walk([&](math::ErfOp op) { mark(op, endsNarrowAboveZero(op.getResult())); });
 }

@@ -71,6 +71,59 @@ module attributes {tilegpu.num_warps = 1 : i32} {
     tile.return %z : tensor<32xbf16, #line>
   }
 
+// gelu: of erf, 1 + erf is rounded to 16 bits. With anything less, or anything else made of it,
+// its last bits may matter.
+
+// CHECK-LABEL: llvm.func internal @gelu
+// CHECK: llvm.intr.fabs
+// CHECK-COUNT-5: llvm.intr.fma
+// CHECK-NOT: llvm.intr.fma
+// CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"
+// CHECK-NOT: llvm.select
+// CHECK: llvm.return
+  tile.func private @gelu(%x: tensor<32xf32, #line>) -> tensor<32xbf16, #line> {
+    %scale = arith.constant dense<0.5> : tensor<32xf32, #line>
+    %e = math.erf %x : tensor<32xf32, #line>
+    %h = arith.mulf %e, %scale : tensor<32xf32, #line>
+    %s = arith.addf %scale, %h : tensor<32xf32, #line>
+    %y = arith.mulf %x, %s : tensor<32xf32, #line>
+    %z = tile.fp_to_fp %y : tensor<32xf32, #line> -> tensor<32xbf16, #line>
+    tile.return %z : tensor<32xbf16, #line>
+  }
+
+// CHECK-LABEL: llvm.func internal @erf_less
+// CHECK: llvm.select
+// CHECK: llvm.return
+  tile.func private @erf_less(%x: f32) -> bf16 {
+    %most = arith.constant 0.75 : f32
+    %e = math.erf %x : f32
+    %s = arith.addf %e, %most : f32
+    %z = arith.truncf %s : f32 to bf16
+    tile.return %z : bf16
+  }
+
+// CHECK-LABEL: llvm.func internal @erf_alone
+// CHECK: llvm.select
+// CHECK: llvm.return
+  tile.func private @erf_alone(%x: f32) -> (bf16, bf16) {
+    %one = arith.constant 1.0 : f32
+    %e = math.erf %x : f32
+    %s = arith.addf %e, %one : f32
+    %z = arith.truncf %s : f32 to bf16
+    %w = arith.truncf %e : f32 to bf16
+    tile.return %z, %w : bf16, bf16
+  }
+
+// CHECK-LABEL: llvm.func internal @erf_wide
+// CHECK: llvm.select
+// CHECK: llvm.return
+  tile.func private @erf_wide(%x: f32) -> f32 {
+    %one = arith.constant 1.0 : f32
+    %e = math.erf %x : f32
+    %s = arith.addf %e, %one : f32
+    tile.return %s : f32
+  }
+
 // silu: one and something positive.
 
 // CHECK-LABEL: llvm.func internal @sigmoid
