@@ -118,11 +118,21 @@ struct ExternPattern : TilePattern<tile::ExternElementwiseOp> {
 
   LogicalResult matchAndRewrite(tile::ExternElementwiseOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    Type result = getConverter().convertElement(op.getType());
-    ValueRange operands = adaptor.getArgs();
-    LLVM::LLVMFuncOp function = declareDeviceFunction(rewriter, op, op.getSymbol(), result,
-                                                      operands.getTypes(), op.getPure());
-    auto type = LLVM::LLVMFunctionType::get(result, SmallVector<Type>(operands.getTypes()));
+    Type element = getConverter().convertElement(op.getType());
+    // Pointers of other languages are to whatever memory.
+    auto anywhere = LLVM::LLVMPointerType::get(rewriter.getContext());
+    auto isPointer = [](Type type) { return isa<LLVM::LLVMPointerType>(type); };
+    Type result = isPointer(element) ? Type(anywhere) : element;
+    SmallVector<Value> operands;
+    for (Value operand : adaptor.getArgs())
+      operands.push_back(
+          isPointer(operand.getType())
+              ? LLVM::AddrSpaceCastOp::create(rewriter, op.getLoc(), anywhere, operand)
+              : operand);
+    SmallVector<Type> types(ValueRange(operands).getTypes());
+    LLVM::LLVMFuncOp function =
+        declareDeviceFunction(rewriter, op, op.getSymbol(), result, types, op.getPure());
+    auto type = LLVM::LLVMFunctionType::get(result, types);
     if (function.getFunctionType() != type)
       return op.emitOpError("calls the external function ")
              << op.getSymbol() << " as " << type << ", which is a " << function.getFunctionType()
@@ -139,7 +149,11 @@ struct ExternPattern : TilePattern<tile::ExternElementwiseOp> {
       function->setAttr(kLibraryAttr, library);
       function->setLoc(op.getLoc());
     }
-    rewriter.replaceOpWithNewOp<LLVM::CallOp>(op, function, operands);
+    auto call = LLVM::CallOp::create(rewriter, op.getLoc(), function, operands);
+    if (isPointer(element))
+      rewriter.replaceOpWithNewOp<LLVM::AddrSpaceCastOp>(op, element, call.getResult());
+    else
+      rewriter.replaceOp(op, call);
     return success();
   }
 };

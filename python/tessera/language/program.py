@@ -23,7 +23,7 @@ from tessera.language.tensor import (
     tensor,
     to_tensor_value,
 )
-from tessera.language.types import unwrap
+from tessera.language.types import dtype, unwrap
 
 __all__ = [
     "assume",
@@ -256,8 +256,8 @@ def extern_elementwise(
     `arg_type_symbol_dict` maps a tuple of argument dtypes to (symbol, result dtype). The library
     is a file of LLVM IR for nvptx64, as bitcode or text: the one that the launch's option
     `extern_libs={lib_name: path}` names, else `lib_path`; without either, libdevice. Only what is
-    called is linked. The types are those of LLVM IR: int32 is i32, bool is i1. The file is read
-    when a kernel is compiled, and the disk cache knows what was in it.
+    called is linked. The types are those of LLVM IR: int32 is i32, bool is i1, a pointer is one to
+    any memory. The file is read when a kernel is compiled, and the disk cache knows what was in it.
 
         @tl.core.extern
         def soften(x):
@@ -279,6 +279,12 @@ def extern_elementwise(
             f"it takes: {accepted}",
         )
     symbol, result = map(unwrap, arg_type_symbol_dict[key])
+    if not isinstance(result, dtype) or result.is_ptr():
+        raise UserMistake(
+            "E030",
+            f"the external function `{symbol}` gives {describe(result)}",
+            "its result is a number: give an offset, and add it to a pointer",
+        )
     library = find_library(constant_str(lib_name, "lib_name"), constant_str(lib_path, "lib_path"))
     is_pure = constant_bool(is_pure, "is_pure")
     return emit_one("extern_elementwise", symbol, operands, result, is_pure, *library)

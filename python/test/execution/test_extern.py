@@ -78,6 +78,15 @@ define double @lacking(double %x) {
   ret double %y
 }
 
+define float @pick(ptr %from, i1 %other, half %h) {
+  %next = getelementptr float, ptr %from, i32 1
+  %at = select i1 %other, ptr %next, ptr %from
+  %value = load float, ptr %at
+  %wide = fpext half %h to float
+  %sum = fadd float %value, %wide
+  ret float %sum
+}
+
 define internal float @hidden(float %x) {
   ret float %x
 }
@@ -177,6 +186,26 @@ def kernel(x_ptr, out_ptr):
     out = np.full(256, 99, np.float32)
     run(kernel, (1,), x, out)
     np.testing.assert_allclose(out, np.arccosh(x.astype(np.float64)), rtol=1e-6)
+
+
+def test_pointers_bools_and_halves(run, rng, library):
+    """Pointers of LLVM IR are generic, as those of clang's are."""
+    kernel = make_kernel(f"""
+@tl.core.extern
+def pick(p, other, h):
+    table = {{(tl.pointer_type(tl.float32), tl.int1, tl.float16): ("pick", tl.float32)}}
+    return tl.extern_elementwise("mine", {str(library)!r}, [p, other, h], table, is_pure=False)
+
+@tessera.jit
+def kernel(x_ptr, h_ptr, out_ptr):
+    i = tl.arange(0, 64)
+    tl.store(out_ptr + i, pick(x_ptr + 2 * i, i % 3 == 0, tl.load(h_ptr + i)))
+""")
+    x, h = draw(rng, 128, "float32"), draw(rng, 64, "float16")
+    out = np.full(64, 99, np.float32)
+    run(kernel, (1,), x, h, out)
+    i = np.arange(64)
+    np.testing.assert_array_equal(out, x[2 * i + (i % 3 == 0)] + h.astype(np.float32))
 
 
 def test_two_libraries_with_the_same_names(run, rng, library, tmp_path):
@@ -328,9 +357,11 @@ def test_libraries_that_are_nowhere(tmp_path):
     with pytest.raises(TesseraError) as caught:
         build(kernel_of("x, y", LENGTH), extern_libs=["mine"])
     assert caught.value.id == "E053"
-    with pytest.raises(TesseraError) as caught:
-        build(kernel_of("x", LENGTH, tmp_path))
-    assert caught.value.id == "E030"
+    pointer = "{(tl.float32,): ('length', tl.pointer_type(tl.float32))}"
+    for kernel in (kernel_of("x", LENGTH, tmp_path), kernel_of("x", pointer, tmp_path)):
+        with pytest.raises(TesseraError) as caught:
+            build(kernel)
+        assert caught.value.id == "E030"
 
 
 def test_cpus_and_the_interpreter_refuse_it(library):
