@@ -67,6 +67,7 @@ void CUDACompilation::lowerToLLVMDialect(ModuleOp module) {
   lowerTile(module);
   lower(module, "tilegpu", [&](OpPassManager &passes) { buildTileGPUPipeline(passes, pipeline); });
   setTensorMaps(module);
+  setNumStages(module);
   lower(module, "llvm", [&](OpPassManager &passes) { buildNVVMPipeline(passes, pipeline); });
   readKernelAttributes(module, metadata);
   llvm::append_range(metadata.remarks, diagnostics.remarks);

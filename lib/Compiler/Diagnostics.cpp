@@ -4,6 +4,7 @@
 
 #include "mlir/IR/Location.h"
 #include "tessera/Support/UserError.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 
 using namespace mlir;
@@ -45,7 +46,10 @@ DiagnosticCollector::DiagnosticCollector(MLIRContext *context)
             }
         } else {
           std::string prefix = place.print();
-          remarks.push_back(prefix + (prefix.empty() ? "" : ": ") + diagnostic.str());
+          std::string remark = prefix + (prefix.empty() ? "" : ": ") + diagnostic.str();
+          // Copies of an op, before a loop and in it, have one line.
+          if (!llvm::is_contained(remarks, remark))
+            remarks.push_back(std::move(remark));
         }
         return success();
       }) {}

@@ -22,6 +22,7 @@ static constexpr llvm::StringLiteral kScratchBytes = "strips.scratch_bytes";
 static constexpr llvm::StringLiteral kSites = "strips.sites";
 static constexpr llvm::StringLiteral kMetadata = "tessera.kernel";
 static constexpr llvm::StringLiteral kNumWarps = "tilegpu.num_warps";
+static constexpr llvm::StringLiteral kNumStages = "tilegpu.num_stages";
 static constexpr llvm::StringLiteral kThreads = "nvvm.reqntid";
 
 std::string tessera::selectKernel(ModuleOp module, const std::string &entry) {
@@ -83,6 +84,22 @@ void tessera::setTensorMaps(ModuleOp module) {
   }
   if (!maps.empty())
     module->setAttr(tilegpu::kTensorMapsAttr, Builder(module.getContext()).getArrayAttr(maps));
+}
+
+void tessera::setNumStages(ModuleOp module) {
+  unsigned most = 0;
+  auto look = [&](Value buffer) {
+    if (auto slot = buffer.getDefiningOp<tilegpu::MemDescIndexOp>())
+      most = std::max<unsigned>(most, slot.getRing().getType().getSlots());
+  };
+  module.walk([&](Operation *op) {
+    if (auto copy = dyn_cast<tilegpu::AsyncCopyOp>(op))
+      look(copy.getBuffer());
+    else if (auto load = dyn_cast<tilegpu::TMALoadOp>(op))
+      look(load.getBuffer());
+  });
+  if (most != 0)
+    module->setAttr(kNumStages, Builder(module.getContext()).getI32IntegerAttr(most));
 }
 
 /// A polynomial of the kernel's arguments.
@@ -203,6 +220,8 @@ void tessera::readKernelAttributes(ModuleOp module, KernelMetadata &metadata) {
     metadata.numWarps = warps.getInt();
   if (auto bytes = module->getAttrOfType<IntegerAttr>(kSharedBytesAttr))
     metadata.sharedBytes = bytes.getInt();
+  if (auto stages = module->getAttrOfType<IntegerAttr>(kNumStages))
+    metadata.numStages = stages.getInt();
 
   readTensorMaps(module, metadata);
   auto kernel = module.lookupSymbol<FunctionOpInterface>(metadata.name);
@@ -241,6 +260,7 @@ void tessera::readKernelMetadata(const llvm::Module &module, KernelMetadata &met
   metadata.scratchBytes = read.scratchBytes;
   metadata.numWarps = read.numWarps;
   metadata.sharedBytes = read.sharedBytes;
+  metadata.numStages = read.numStages;
   metadata.arguments = std::move(read.arguments);
   metadata.tensorMaps = std::move(read.tensorMaps);
   metadata.launchConditions = std::move(read.launchConditions);

@@ -38,6 +38,9 @@ void setKernelArguments(mlir::ModuleOp module, llvm::ArrayRef<KernelArgument> ar
 /// tile.func.
 void setTensorMaps(mlir::ModuleOp module);
 
+/// Writes down how many tiles the longest ring of the kernel's loops holds, if there is one.
+void setNumStages(mlir::ModuleOp module);
+
 /// Reads what the attributes of a module in the LLVM dialect say.
 void readKernelAttributes(mlir::ModuleOp module, KernelMetadata &metadata);
 

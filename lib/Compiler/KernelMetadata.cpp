@@ -169,6 +169,7 @@ std::string KernelMetadata::toJSON() const {
       {"capability", capability},
       {"num_warps", numWarps},
       {"shared_bytes", sharedBytes},
+      {"num_stages", numStages},
       {"num_registers", numRegisters},
       {"spill_bytes", spillBytes},
       {"assembler", assembler},
@@ -200,7 +201,7 @@ KernelMetadata KernelMetadata::fromJSON(StringRef text) {
       map.map("num_threads", metadata.numThreads) &&
       map.map("scratch_bytes", metadata.scratchBytes) && map.map("arch", metadata.arch) &&
       map.map("capability", metadata.capability) && map.map("num_warps", metadata.numWarps) &&
-      map.map("shared_bytes", metadata.sharedBytes) &&
+      map.map("shared_bytes", metadata.sharedBytes) && map.map("num_stages", metadata.numStages) &&
       map.map("num_registers", metadata.numRegisters) &&
       map.map("spill_bytes", metadata.spillBytes) && map.map("assembler", metadata.assembler) &&
       map.map("arguments", metadata.arguments) && map.map("tensor_maps", metadata.tensorMaps) &&

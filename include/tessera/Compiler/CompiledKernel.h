@@ -65,6 +65,7 @@ struct KernelMetadata {
   int capability = 0;   ///< 90
   int numWarps = 0;     ///< of one program, those that only copy included
   int sharedBytes = 0;  ///< dynamic shared memory
+  int numStages = 0;    ///< tiles in the longest ring that loops copy to ahead; 0 if there is none
   int numRegisters = 0; ///< of a thread, as ptxas has it
   int spillBytes = 0;   ///< that a thread stores because registers ran out
   /// Of a kernel for "cuda": the release of ptxas that made its cubin, empty if that is not
@@ -86,8 +87,8 @@ struct KernelMetadata {
   std::vector<std::string> remarks;
 
   /// {"name", "target", "cpu", "features", "vector_bits", "abi_version", "num_threads",
-  ///  "scratch_bytes", "arch", "capability", "num_warps", "shared_bytes", "num_registers",
-  ///  "spill_bytes", "assembler", "arguments": [{"type", "loaded", "stored"}],
+  ///  "scratch_bytes", "arch", "capability", "num_warps", "shared_bytes", "num_stages",
+  ///  "num_registers", "spill_bytes", "assembler", "arguments": [{"type", "loaded", "stored"}],
   ///  "tensor_maps": [{"base", "element", "bytes", "swizzle",
   ///                   "dims": [{"extent", "stride", "box"}]}], "launch_conditions",
   ///  "repeated_programs", "waits_for_stream",
@@ -105,8 +106,8 @@ std::string getKernelSymbol(llvm::StringRef name);
 
 class CompiledKernel {
 public:
-  /// Loads the object into this process; a cubin or PTX waits for its first launch. `stages` maps names to
-  /// text or bytes.
+  /// Loads the object into this process; a cubin or PTX waits for its first launch. `stages` maps
+  /// names to text or bytes.
   CompiledKernel(KernelMetadata metadata, std::string object,
                  std::vector<std::pair<std::string, std::string>> stages);
   ~CompiledKernel();

@@ -128,6 +128,12 @@ class CompiledKernel:
         return int(self.metadata.get("shared_bytes", 0))
 
     @property
+    def num_stages(self) -> int:
+        """How many tiles the longest ring holds that the kernel's loops copy to ahead: the stages
+        of a loop, or one more where products go on beside it. 0 where nothing is copied ahead."""
+        return int(self.metadata.get("num_stages", 0))
+
+    @property
     def remarks(self) -> Sequence[str]:
         """What the compiler and the assembler have to say, each with the line that it is about."""
         return tuple(self.metadata.get("remarks", ()))

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a compiled GPU kernel tells of what could not be had: the line, and why.
+
+Each kernel has a line that ends in `# told`, which the remark is about.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+import tessera
+import tessera.language as tl
+
+
+@tessera.jit
+def product(a_ptr, b_ptr, c_ptr, K, M: tl.constexpr, N: tl.constexpr, BK: tl.constexpr,
+            OTHER: tl.constexpr, PRECISION: tl.constexpr):  # fmt: skip
+    i, j, ks = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BK)
+    acc = tl.zeros((M, N), tl.float32)
+    for k in range(0, K, BK):  # told: loop
+        in_a, in_b = (k + ks)[None, :] < K, (k + ks)[:, None] < K
+        a = tl.load(a_ptr + i[:, None] * K + (k + ks)[None, :], in_a, other=OTHER)  # told: load
+        b = tl.load(b_ptr + (k + ks)[:, None] * N + j[None, :], in_b, other=0)
+        acc = tl.dot(a, b, acc, input_precision=PRECISION)  # told: dot
+    tl.store(c_ptr + i[:, None] * N + j[None, :], acc)  # told: store
+
+
+@tessera.jit
+def writing(a_ptr, b_ptr, c_ptr, K, M: tl.constexpr, N: tl.constexpr, BK: tl.constexpr):
+    i, j, ks = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BK)
+    acc = tl.zeros((M, N), tl.float32)
+    for k in range(0, K, BK):  # told: loop
+        a = tl.load(a_ptr + i[:, None] * K + (k + ks)[None, :])
+        b = tl.load(b_ptr + (k + ks)[:, None] * N + j[None, :])
+        acc = tl.dot(a, b, acc)
+        tl.store(c_ptr + i[:, None] * N + j[None, :], acc)
+
+
+@tessera.jit
+def read_bound(a_ptr, b_ptr, c_ptr, length_ptr, M: tl.constexpr, N: tl.constexpr,
+               BK: tl.constexpr):  # fmt: skip
+    i, j, ks = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BK)
+    K = tl.load(length_ptr)
+    acc = tl.zeros((M, N), tl.float32)
+    for k in range(0, K, BK):  # told: loop
+        a = tl.load(a_ptr + i[:, None] * 1024 + (k + ks)[None, :])
+        b = tl.load(b_ptr + (k + ks)[:, None] * N + j[None, :])
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + i[:, None] * N + j[None, :], acc)
+
+
+def line_of(kernel: Any, what: str) -> str:
+    """The place of the line that is told about, but for the column."""
+    lines, first = inspect.getsourcelines(kernel.fn)
+    (at,) = [number for number, line in enumerate(lines) if line.endswith(f"# told: {what}\n")]
+    return f"{__file__}:{first + at}:"
+
+
+ALIGNED = ["*fp16:16", "*fp16:16", "*fp32:16", "i32:16"]
+SINGLE = ["*fp32:16", "*fp32:16", "*fp32:16", "i32:16"]
+ODD = ["*fp16:16", "*fp16:16", "*fp32:16", "i32"]
+FAR = ["*fp16:16", "*fp16:16", "*fp32:4", "i32:16"]
+
+# kernel, types, M, N, BK, other arguments, target, options, what is told about, the words
+TOLD: list[tuple[Any, list[str], Any, dict[str, Any], str, dict[str, Any], str, str]] = [
+    (product, ALIGNED, (64, 64, 64), {}, "sm_90a", {}, "dot", "64x64x64 of f16 by wgmma"),
+    (product, ALIGNED, (64, 64, 64), {}, "sm_80", {}, "dot",
+     "by mma.sync, not wgmma: the target is not sm_90a"),
+    (product, ALIGNED, (32, 64, 64), {}, "sm_90a", {}, "dot",
+     "by mma.sync, not wgmma: the tile has less than 64 rows"),
+    (product, ALIGNED, (64, 64, 64), {}, "sm_90a", {"num_warps": 2}, "dot",
+     "by mma.sync, not wgmma: num_warps is 2, no multiple of 4"),
+    (product, SINGLE, (64, 64, 32), {"PRECISION": "ieee"}, "sm_90a", {}, "dot",
+     "by multiply-add, not on tensor cores: f32 operands are to keep their precision"),
+    (product, ALIGNED, (8, 8, 32), {}, "sm_90a", {}, "dot",
+     "by multiply-add, not on tensor cores: the tile is smaller than the instruction's"),
+    (product, ODD, (64, 64, 64), {}, "sm_80", {}, "load", "load is not pipelined: no 4 bytes"),
+    (product, ALIGNED, (64, 64, 64), {"OTHER": 1}, "sm_80", {}, "load",
+     "load is not pipelined: what masked-off lanes read is not 0"),
+    (product, ODD, (64, 64, 64), {}, "sm_90a", {}, "loop",
+     "loop is not specialised: the stride of dimension 0 is not known to be a multiple of 16"),
+    (product, ALIGNED, (64, 64, 64), {"OTHER": 1}, "sm_90a", {}, "loop",
+     "loop is not specialised: its `other` is not 0"),
+    (product, ALIGNED, (64, 64, 64), {}, "sm_90a", {"num_stages": 1}, "loop",
+     "loop is not specialised: it is to have one stage"),
+    (product, ALIGNED, (128, 256, 64), {}, "sm_90a", {"num_warps": 8, "num_stages": 6}, "loop",
+     "stages, not 6: a stage takes 49152 bytes of shared memory"),
+    (product, ALIGNED, (128, 128, 64), {}, "sm_80", {"num_warps": 8, "num_stages": 6}, "loop",
+     "stages, not 6: a stage takes 32768 bytes of shared memory"),
+    (product, ALIGNED, (256, 64, 256), {}, "sm_80", {"num_warps": 8}, "loop",
+     "loop is not pipelined: two stages of 163840 bytes do not fit into shared memory"),
+    (writing, ALIGNED, (64, 64, 64), {}, "sm_80", {}, "loop",
+     "loop is not pipelined: it writes to memory, or orders accesses to it"),
+    (read_bound, [*ALIGNED[:3], "*i32:16"], (64, 64, 64), {}, "sm_90a", {}, "loop",
+     "loop is not specialised: the bounds of the loop depend on memory"),
+    (product, FAR, (64, 64, 64), {}, "sm_90a", {}, "store",
+     "result is stored by threads, not by the copy engine: the array is not known to begin at"),
+    (product, ALIGNED, (256, 256, 64), {}, "sm_90a", {"num_warps": 4}, "dot",
+     "wgmma.mma_async instructions are serialized due to insufficient register resources"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "kernel, types, block, more, target, options, what, words", TOLD, ids=lambda value: str(value)
+)
+def test_what_is_told(kernel, types, block, more, target, options, what, words):
+    names = list(inspect.signature(kernel.fn).parameters)
+    meta = dict(zip(("M", "N", "BK"), block))
+    if kernel is product:
+        meta |= {"OTHER": 0, "PRECISION": "tf32", **more}
+    compiled = tessera.compile(
+        kernel, dict(zip(names, types)), constexprs=meta, target=target, **options
+    )
+    told = [remark for remark in compiled.remarks if words in remark]
+    assert len(told) == 1
+    assert told[0].startswith(line_of(kernel, what))
+    # Nothing is told twice.
+    assert len(set(compiled.remarks)) == len(compiled.remarks)
+
+
+def test_facts():
+    names = list(inspect.signature(product.fn).parameters)
+    meta = {"M": 64, "N": 64, "BK": 64, "OTHER": 0, "PRECISION": "tf32"}
+    for target, more in (("sm_80", 0), ("sm_90a", 1)):
+        for stages in (1, 2, 3, 5):
+            kernel = tessera.compile(
+                product, dict(zip(names, ALIGNED)), constexprs=meta, target=target,
+                num_stages=stages,
+            )  # fmt: skip
+            assert 0 < kernel.n_regs <= 255 and kernel.n_spills == 0
+            # On sm_90a a warp orders copies, and one product goes on.
+            assert kernel.num_stages == (0 if stages == 1 else stages + more)
+            assert kernel.num_warps == (4 if stages == 1 else 4 + more)
+            slots = max(kernel.num_stages, 1)
+            assert 0 <= kernel.shared - slots * 2 * 8192 <= 16384 + 2048
