@@ -332,6 +332,30 @@ def test_without_ptxas_the_driver_assembles(run):
         """)
 
 
+def test_the_disk_cache_keeps_ptx_apart_from_cubins(run):
+    code = """
+        from tessera.compiler import compile as compiling
+        made = []
+        compile_module = compiling._compile
+        compiling._compile = lambda *a, **k: made.append(1) or compile_module(*a, **k)
+        for ptxas in ("driver", ""):
+            tessera.settings.ptxas = ptxas
+            kernel = add[(3,)](x, y, out, 1000, BLOCK=256 if ptxas else 512)
+            assert (kernel.metadata["assembler"] == "driver") == bool(ptxas)
+            assert last().grid[0] == 3
+        print(len(made))
+        # What one has made is not what the other asks for.
+        tessera.settings.ptxas = "driver"
+        kernel = add[(3,)](x, y, out, 1000, BLOCK=128)
+        assert kernel.metadata["assembler"] == "driver"
+        """
+    assert [run(code) for _ in range(2)] == ["2\n", "0\n"]
+    swapped = code.replace("BLOCK=128", "BLOCK=1024").replace(
+        "256 if ptxas else 512", "512 if ptxas else 256"
+    )
+    assert run(swapped) == "2\n"
+
+
 def test_what_the_drivers_assembler_refuses(run):
     run(WITHOUT_PTXAS + """
         for code, *texts in (
