@@ -242,7 +242,7 @@ void PTXText::decodeStatement(StringRef statement) {
   size_t first = decoder.getNumInstrs();
   if (!decodeMemoryPTX(decoder, instr) && !decodeWarpgroupPTX(decoder, instr) &&
       !decodeAsyncPTX(decoder, instr) && !decodeTransactionPTX(decoder, instr) &&
-      !decodeArithmeticPTX(decoder, instr))
+      !decodeTensorMapPTX(decoder, instr) && !decodeArithmeticPTX(decoder, instr))
     refuse(statement);
   decoder.predicate(first, instr.predicate, instr.isNegated);
 }

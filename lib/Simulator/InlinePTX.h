@@ -58,6 +58,7 @@ bool decodeMemoryPTX(Decoder &decoder, const PTXInstr &instr);
 bool decodeWarpgroupPTX(Decoder &decoder, const PTXInstr &instr);
 bool decodeAsyncPTX(Decoder &decoder, const PTXInstr &instr);
 bool decodeTransactionPTX(Decoder &decoder, const PTXInstr &instr);
+bool decodeTensorMapPTX(Decoder &decoder, const PTXInstr &instr);
 /// Makes of a try to wait, all that there is from instruction `first` on, one that goes on
 /// until `over`, its result, is true; false if there is something else.
 bool decodeWaitLoop(Decoder &decoder, size_t first, Register over);

@@ -4,6 +4,7 @@
 // arrives some time after, by the seed; a store writes the array when it is begun, and is
 // thought to read shared memory until it has been waited for.
 
+#include "InlinePTX.h"
 #include "Machine.h"
 #include "MemoryOps.h"
 
@@ -169,6 +170,22 @@ void waitForStores(Warp &warp, const Instr &instr, Lanes lanes) {
 }
 
 } // namespace
+
+bool simulator::decodeTensorMapPTX(Decoder &decoder, const PTXInstr &instr) {
+  // cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes to, [map, {x, y}],
+  // barrier
+  auto has = [&](StringRef word) { return llvm::is_contained(instr.words, word); };
+  ArrayRef<PTXOperand> operands = instr.operands;
+  if (instr.words.size() < 8 || instr.words[0] != "cp" || instr.words[3] != "tensor" ||
+      !instr.words[5].starts_with("shared") || instr.words[6] != "global" || !has("tile") ||
+      has("multicast::cluster") || operands.size() < 3 || operands[1].more.empty())
+    return false;
+  auto scalar = [&](size_t number) { return operands[number].registers.front(); };
+  Registers registers{scalar(0), scalar(2), scalar(1)};
+  llvm::append_range(registers, operands[1].more);
+  decoder.emit(loadBox, {}, registers, Flow::Memory);
+  return true;
+}
 
 bool simulator::decodeTensorMap(Decoder &decoder, Operation &op) {
   auto scalars = [&](ValueRange values) { return decoder.getEach(values); };

@@ -80,7 +80,8 @@ struct MBarrierExpectPattern : TilePattern<tilegpu::MBarrierExpectOp> {
     std::string address = instruction.addOperand(adaptor.getBarrier()),
                 bytes = instruction.addOperand(thread.i32(op.getBytes()));
     instruction.emit("mbarrier.arrive.expect_tx.shared::cta.b64 _, [" + address + "], " + bytes +
-                     ";");
+                         ";",
+                     getElected(op));
     rewriter.eraseOp(op);
     return success();
   }

@@ -6,6 +6,7 @@
 #include "TensorMapOps.h"
 
 #include "AsyncOps.h"
+#include "InlinePTX.h"
 #include "Patterns.h"
 #include "WarpSpecialize.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -65,6 +66,22 @@ SmallVector<BoxCopy> getCopies(ThreadBuilder &thread, const TensorMapBox &box,
   return copies;
 }
 
+/// Where a thread of a warp is to do it alone: with a predicate, LLVM has nothing for it.
+void emitPredicatedLoad(ThreadBuilder &thread, const BoxCopy &copy, Value map, Value barrier,
+                        Value policy, Value predicate) {
+  InlinePTX instruction(thread);
+  std::string text = "cp.async.bulk.tensor." + std::to_string(copy.coordinates.size()) +
+                     "d.shared::cta.global.tile.mbarrier::complete_tx::bytes" +
+                     (policy ? ".L2::cache_hint [" : " [") + instruction.addOperand(copy.pointer) +
+                     "], [" + instruction.addOperand(map) + ", {";
+  for (auto [number, coordinate] : llvm::enumerate(copy.coordinates))
+    text += (number ? ", " : "") + instruction.addOperand(coordinate);
+  text += "}], [" + instruction.addOperand(barrier) + "]";
+  if (policy)
+    text += ", " + instruction.addOperand(policy);
+  instruction.emit(text + ";", predicate);
+}
+
 struct TMALoadPattern : TilePattern<tilegpu::TMALoadOp> {
   using TilePattern::TilePattern;
 
@@ -74,12 +91,17 @@ struct TMALoadPattern : TilePattern<tilegpu::TMALoadOp> {
     Value policy = emitCachePolicy(thread, tilegpu::CopyHints::attachedTo(op));
     TensorMapBox box = getBox(op, op.getBuffer().getType());
     for (const BoxCopy &copy :
-         getCopies(thread, box, box.parts, adaptor.getBuffer(), adaptor.getCoordinates()))
+         getCopies(thread, box, box.parts, adaptor.getBuffer(), adaptor.getCoordinates())) {
+      if (Value elected = getElected(op)) {
+        emitPredicatedLoad(thread, copy, adaptor.getMap(), adaptor.getBarrier(), policy, elected);
+        continue;
+      }
       thread.create<NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp>(
           copy.pointer, adaptor.getMap(), copy.coordinates, adaptor.getBarrier(),
           /*im2colOffsets=*/ValueRange(), /*multicastMask=*/Value(), /*l2CacheHint=*/policy,
           NVVM::TMALoadMode::TILE, /*isCTAOnly=*/true, NVVM::CTAGroupKindAttr(),
           /*predicate=*/Value());
+    }
     rewriter.eraseOp(op);
     return success();
   }

@@ -12,6 +12,8 @@ using namespace tessera;
 
 /// On the branch: the warps that take its first side.
 static constexpr llvm::StringLiteral kDefaultWarpsAttr = "tilegpu.default_warps";
+/// On the branch of a warp that begins with the election of its thread.
+static constexpr llvm::StringLiteral kElectsAttr = "tilegpu.elects";
 /// Barrier 0 is that of all warps. From the first of turns on, each group has one where it
 /// awaits its own, and one where its warps meet.
 static constexpr int32_t kDefaultBarrier = 1, kFirstTurnBarrier = 2, kFirstGroupBarrier = 8;
@@ -124,10 +126,33 @@ static void expand(tilegpu::WarpSpecializeOp op) {
   op.erase();
 }
 
+/// A branch of the first warp, which elects a thread. All its lanes stay together: where one
+/// went alone, ptxas would keep nothing in registers of the warp.
+static void expand(tilegpu::OneThreadOp op) {
+  OpBuilder builder(op->getContext());
+  Operation *function = op->getParentOfType<FunctionOpInterface>();
+  builder.setInsertionPointToStart(&function->getRegion(0).front());
+  ThreadBuilder thread(builder, op.getLoc());
+  Value warp = emitShuffle(thread, emitWarpId(thread), thread.i32(0));
+  Value isFirst = thread.equal(warp, 0);
+  builder.setInsertionPoint(op);
+  auto branch = thread.create<scf::IfOp>(thread.both(isFirst, op.getCondition()),
+                                         /*withElseRegion=*/false);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  branch->setAttr(kElectsAttr, builder.getUnitAttr());
+  thread.create<NVVM::ElectSyncOp>(thread.intType(1), Value());
+  Block *to = branch.thenBlock();
+  to->getOperations().splice(std::prev(to->end()), op.getBody().front().getOperations());
+  op.erase();
+}
+
 void tessera::expandWarpSpecialize(ModuleOp module) {
+  SmallVector<tilegpu::OneThreadOp> alone;
+  module.walk([&](tilegpu::OneThreadOp op) { alone.push_back(op); });
+  llvm::for_each(alone, [](tilegpu::OneThreadOp op) { expand(op); });
   SmallVector<tilegpu::WarpSpecializeOp> ops;
   module.walk([&](tilegpu::WarpSpecializeOp op) { ops.push_back(op); });
-  llvm::for_each(ops, expand);
+  llvm::for_each(ops, [](tilegpu::WarpSpecializeOp op) { expand(op); });
 }
 
 bool tessera::isRunByOneThread(Operation *op) {
@@ -139,8 +164,16 @@ bool tessera::isRunByOneThread(Operation *op) {
   return false;
 }
 
+Value tessera::getElected(Operation *op) {
+  for (; op; op = op->getParentOp())
+    if (auto branch = dyn_cast<scf::IfOp>(op); branch && branch->hasAttr(kElectsAttr))
+      return branch.thenBlock()->front().getResult(0);
+  return {};
+}
+
 void tessera::nameBarriers(ModuleOp module) {
   module.walk([](scf::IfOp branch) {
+    branch->removeAttr(kElectsAttr);
     auto warps = branch->getAttrOfType<IntegerAttr>(kDefaultWarpsAttr);
     if (!warps)
       return;

@@ -14,7 +14,7 @@ namespace tessera {
 /// On a kernel: how many warps a launch has (i32), where there are more than the program's.
 inline constexpr llvm::StringLiteral kLaunchWarpsAttr = "tilegpu.launch_warps";
 
-/// Makes branches of all `tilegpu.warp_specialize`. To be called before patterns are
+/// Makes branches of all `tilegpu.warp_specialize` and `tilegpu.one_thread`. To be called before patterns are
 /// applied, which then ask `isRunByOneThread`.
 void expandWarpSpecialize(mlir::ModuleOp module);
 
@@ -26,6 +26,10 @@ void emitGroupBarrier(ThreadBuilder &thread);
 
 /// Whether `op` is in what has become of a partition.
 bool isRunByOneThread(mlir::Operation *op);
+
+/// Whether this thread is the one, where a warp is together in what has become of a
+/// `tilegpu.one_thread`; null where one thread is alone.
+mlir::Value getElected(mlir::Operation *op);
 
 /// Barriers that were written for all warps, in what has become of a default region: its
 /// warps meet there, and no others. To be called when all ops are lowered.

@@ -187,3 +187,67 @@ def test_results_leave_by_the_copy_engine(rng, shape, stages):
     simulation.check()
     np.testing.assert_array_equal(memory[:M], a.astype("f8") @ b.astype("f8"))
     assert (memory[M:] == 77).all()
+
+
+@tessera.jit
+def attend_to_pages(
+    q_ptr, k_ptr, v_ptr, o_ptr, L, half, pages, scale,
+    D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+):  # fmt: skip
+    """For each page sums of exp(q k') v over its rows, and over `half` of them again."""
+    rows, columns, ds = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, D)
+    q = tl.load(q_ptr + rows[:, None] * D + ds[None, :])
+    for page in range(0, pages):
+        acc = tl.zeros((BM, D), dtype=tl.float32)
+        for start in range(0, L, BN):
+            at = start + columns
+            k = tl.load(
+                k_ptr + page * L * D + at[None, :] * D + ds[:, None],
+                mask=at[None, :] < L,
+                other=0.0,
+            )
+            p = tl.math.exp2(tl.dot(q, k) * scale)
+            v = tl.load(
+                v_ptr + page * L * D + at[:, None] * D + ds[None, :],
+                mask=at[:, None] < L,
+                other=0.0,
+            )
+            acc = tl.dot(p.to(v.dtype), v, acc)
+        for start in range(0, half, BN):
+            at = start + columns
+            k = tl.load(
+                k_ptr + page * L * D + at[None, :] * D + ds[:, None],
+                mask=at[None, :] < L,
+                other=0.0,
+            )
+            p = tl.math.exp2(tl.dot(q, k) * scale)
+            v = tl.load(
+                v_ptr + page * L * D + at[:, None] * D + ds[None, :],
+                mask=at[:, None] < half, other=0.0,
+            )  # fmt: skip
+            acc = tl.dot(p.to(v.dtype), v, acc)
+        tl.store(o_ptr + page * BM * D + rows[:, None] * D + ds[None, :], acc)
+
+
+@pytest.mark.parametrize("L", [0, 30, 64, 200])
+@pytest.mark.parametrize("block, warps, stages", [((64, 32), 4, 2), ((64, 64), 4, 3),
+                                                  ((128, 32), 8, 4)])  # fmt: skip
+def test_the_first_thread_orders_copies(rng, L, block, warps, stages):
+    # Rings and their phases go on from loop to loop, and from page to page.
+    D, pages = 64, 3
+    q = rng.standard_normal((block[0], D)).astype("f2")
+    k, v = (rng.standard_normal((pages, max(L, 1), D)).astype("f2") for _ in range(2))
+    o = np.full((pages, block[0], D), np.nan, "f4")
+    weights = np.exp(np.einsum("md,pld->pml", q.astype("f8"), k.astype("f8")) * D**-0.5)
+    weights = weights[:, :, :L]
+    expected = weights @ v[:, :L].astype("f8")
+    expected += weights[:, :, : L // 2] @ v[:, : L // 2].astype("f8")
+    arguments = (q, k, v, o, L, L // 2, pages, D**-0.5 * 1.4426950408889634)
+    options = {"D": D, "BM": block[0], "BN": block[1], "num_warps": warps, "num_stages": stages,
+               "target": "sm_90a"}  # fmt: skip
+    simulation = tessera.gpu.simulate(attend_to_pages)[(1,)](*arguments, **options)
+    simulation.check()
+    np.testing.assert_allclose(o, expected, atol=0.1, rtol=2e-3)  # f16 weights
+    if L:
+        remarks = "\n".join(map(str, attend_to_pages.warmup(*arguments, **options).remarks))
+        assert "loop copies for itself" in remarks

@@ -325,7 +325,7 @@ def build_gelu() -> Any:
 FAMILIES = {
     # Two products of 64 rows each: four steps of the first (eight, begun before the loop too)
     # from memory, four of the second with its weights in registers.
-    "attention, d 64": (lambda: build_attention(64, False), {WGMMA: 8, WGMMA_REGISTERS: 4}),
+    "attention, d 64": (lambda: build_attention(64, False), {WGMMA: 4, WGMMA_REGISTERS: 4}),
     "attention, d 128, causal": (
         lambda: build_attention(128, True), {WGMMA: 16, WGMMA_REGISTERS: 8},
     ),

@@ -93,3 +93,33 @@ tile.func @turns(%n: i32) {
   tile.return
 }
 }
+
+// -----
+
+// The first warp stays together, and one lane of it does what is to be done once. Whoever waits
+// does so with all lanes.
+// CHECK-LABEL: llvm.func @one_thread
+// CHECK: %[[WARP:.+]] = nvvm.shfl.sync
+// CHECK: %[[FIRST:.+]] = llvm.icmp "eq" %[[WARP]],
+// CHECK: %[[ACTS:.+]] = llvm.and %[[FIRST]], %{{.+}} : i1
+// CHECK: scf.if %[[ACTS]] {
+// CHECK-NEXT: %[[ELECTED:.+]] = nvvm.elect.sync -> i1
+// CHECK: mbarrier.try_wait.parity
+// CHECK: "@$2 mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", {{.+}}, %[[ELECTED]] :
+// CHECK: "@$5 cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [$0], [$1, {$2, $3}], [$4];", {{.+}}, %[[ELECTED]] :
+// CHECK-NOT: cp.async.bulk.tensor
+// CHECK-NOT: tilegpu.elects
+#one = #tilegpu.layout<1>
+#s = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a", tilegpu.shared_bytes = 8320 : i64} {
+tile.func @one_thread(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %more: i1, %x: i32, %map: !tilegpu.tensor_map {tilegpu.tensor_map = #tilegpu.tensor_map<base = 0, element = f16, extents = ()[s0, s1, s2, s3] -> (2147483648, 2147483648), strides = ()[s0, s1, s2, s3] -> (64, 1), box = [64, 64], swizzle = 128>}) {
+  %b = tilegpu.local_alloc {tilegpu.shared_offset = 0 : i64} : () -> !tilegpu.memdesc<64x64xf16, #s>
+  %full = tilegpu.local_alloc {tilegpu.shared_offset = 8192 : i64} : () -> !tilegpu.memdesc<1xi64, #one>
+  tilegpu.one_thread if %more {
+    tilegpu.mbarrier_wait %full, %x : !tilegpu.memdesc<1xi64, #one>
+    tilegpu.mbarrier_expect %full, 8192 : !tilegpu.memdesc<1xi64, #one>
+    tilegpu.tma_load %map[%x, %x], %b, %full : !tilegpu.memdesc<64x64xf16, #s>, !tilegpu.memdesc<1xi64, #one>
+  }
+  tile.return
+}
+}

@@ -25,7 +25,7 @@ tile.func @barrier() {
 #one = #tilegpu.layout<1>
 tile.func @expect() {
   %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<1xi64, #one>
-  // expected-error@+1 {{'tilegpu.mbarrier_expect' op is not in the partition of a tilegpu.warp_specialize}}
+  // expected-error@+1 {{'tilegpu.mbarrier_expect' op is not in what one thread runs}}
   tilegpu.mbarrier_expect %b, 1024 : !tilegpu.memdesc<1xi64, #one>
   tile.return
 }

@@ -73,7 +73,7 @@ tile.func @load(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_m
   %c0 = arith.constant 0 : i32
   %f = tilegpu.local_alloc : () -> !tilegpu.memdesc<1xi64, #one>
   %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<8x8xbf16, #tile>
-  // expected-error@+1 {{'tilegpu.tma_load' op is not in the partition of a tilegpu.warp_specialize}}
+  // expected-error@+1 {{'tilegpu.tma_load' op is not in what one thread runs}}
   tilegpu.tma_load %map[%c0, %c0], %b, %f : !tilegpu.memdesc<8x8xbf16, #tile>, !tilegpu.memdesc<1xi64, #one>
   tile.return
 }

@@ -356,7 +356,7 @@ tile.func @arithmetic(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32
   %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
   %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
   %i2 = arith.addi %ofrow2, %col2 : tensor<64x64xi32, #u>
-  // expected-remark @below {{loop is not specialised: its arithmetic takes longer than its products, 256 cycles and 128}}
+  // expected-remark @below {{loop copies for itself: its arithmetic takes longer than its products, 256 cycles and 128}}
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     %ps = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
     %pp = tile.addptr %ps, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
@@ -599,6 +599,121 @@ tile.func @turns(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.pt
   }
   %os = tile.splat %o : !tile.ptr<f32> -> tensor<128x64x!tile.ptr<f32>, #u>
   tile.store %os, %r : tensor<128x64x!tile.ptr<f32>, #u>
+  tile.return
+}
+}
+
+// -----
+
+// Where arithmetic takes longer than products, the program's first thread orders the copies: in
+// front of the loop, and then while the last product of each iteration goes on, V for the next
+// iteration and K for the one behind that. One place does for both rings. Five such programs
+// have room at once, with three slots three.
+#u = #tilegpu.unassigned
+#s = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+#t = #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+// CHECK-LABEL: @feeds_itself
+// CHECK-SAME: %[[N:[a-z0-9]+]]: i32
+// CHECK-SAME: %[[KMAP:[a-z0-9]+]]: !tilegpu.tensor_map
+// CHECK-SAME: %[[VMAP:[a-z0-9]+]]: !tilegpu.tensor_map
+tile.func @feeds_itself(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  %h = arith.constant dense<0.0> : tensor<64x64xf16, #u>
+  %a = tilegpu.local_alloc %h : (tensor<64x64xf16, #u>) -> !tilegpu.memdesc<64x64xf16, #s>
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %row1 = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %ld = arith.constant dense<64> : tensor<64x1xi32, #u>
+  %ofrow = arith.muli %row1, %ld : tensor<64x1xi32, #u>
+  %ofrow2 = tile.broadcast %ofrow : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %i2 = arith.addi %ofrow2, %col2 : tensor<64x64xi32, #u>
+  // CHECK-DAG: %[[C0:.+]] = arith.constant 0 : i32
+  // CHECK-DAG: %[[C64:.+]] = arith.constant 64 : i32
+  // CHECK: %[[KS:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #{{.+}}, slots = 2>
+  // CHECK: %[[KFULL:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<1xi64, #{{.+}}, slots = 2>
+  // CHECK: tilegpu.mbarrier_init %[[KFULL]] {arrivals = 1 : i32}
+  // CHECK: %[[KEMPTY:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<1xi64, #{{.+}}, slots = 3>
+  // CHECK: tilegpu.mbarrier_init %[[KEMPTY]] {arrivals = 4 : i32}
+  // CHECK: %[[VS:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #{{.+}}, slots = 2>
+  // CHECK: %[[VFULL:.+]] = tilegpu.local_alloc
+  // CHECK: %[[VEMPTY:.+]] = tilegpu.local_alloc
+  // CHECK: tilegpu.proxy_fence
+  // CHECK-NEXT: tilegpu.barrier
+  // CHECK: %[[RUNS:.+]] = arith.cmpi slt, %[[C0]], %[[N]]
+  // CHECK: tilegpu.one_thread if %[[RUNS]] {
+  // CHECK:   tilegpu.tma_load %[[KMAP]]
+  // CHECK:   tilegpu.tma_load %[[VMAP]]
+  // CHECK:   scf.if
+  // CHECK:     tilegpu.tma_load %[[KMAP]]
+  // CHECK-NOT:   tma_load
+  // CHECK: scf.for %[[I:.+]] = %[[C0]] to %[[N]] step %[[C64]] iter_args(%[[SUM:.+]] = %{{.+}}, %[[SLOT:.+]] = %{{.+}}, %[[PHASE:.+]] = %{{.+}})
+  // expected-remark @below {{loop copies for itself with 2 stages, not 3: with another one fewer programs share a multiprocessor}}
+  // expected-remark @below {{loop copies for itself: its arithmetic takes longer than its products, 320 cycles and 256}}
+  %r = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
+    %first = arith.muli %i, %c64 : i32
+    %kp = tile.addptr %p, %first : !tile.ptr<f16>, i32
+    %kps = tile.splat %kp : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+    %kpp = tile.addptr %kps, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+    %k = tile.load %kpp : tensor<64x64x!tile.ptr<f16>, #u>
+    %ks = tilegpu.local_alloc %k : (tensor<64x64xf16, #u>) -> !tilegpu.memdesc<64x64xf16, #s>
+    %kt = tilegpu.memdesc_trans %ks {order = array<i32: 1, 0>} : !tilegpu.memdesc<64x64xf16, #s> -> !tilegpu.memdesc<64x64xf16, #t>
+    // CHECK: %[[KF:.+]] = tilegpu.memdesc_index %[[KFULL]][%[[SLOT]]]
+    // CHECK: tilegpu.mbarrier_wait %[[KF]], %[[PHASE]]
+    // CHECK: %[[S:.+]] = tilegpu.warpgroup_dot
+    // CHECK: %[[KE:.+]] = tilegpu.memdesc_index %[[KEMPTY]][%[[SLOT]]]
+    // CHECK: tilegpu.mbarrier_arrive %[[KE]]
+    // CHECK: %[[NEXT:.+]] = arith.select
+    // CHECK: %[[OTHER:.+]] = arith.select
+    %s = tilegpu.warpgroup_dot %a, %kt, %zero {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x64xf16, #s>, !tilegpu.memdesc<64x64xf16, #t> -> tensor<64x64xf32, #u>
+    // CHECK: math.exp2 %[[S]]
+    %e = math.exp2 %s : tensor<64x64xf32, #u>
+    %w = arith.mulf %e, %e : tensor<64x64xf32, #u>
+    %f = arith.truncf %w : tensor<64x64xf32, #u> to tensor<64x64xf16, #u>
+    %vp = tile.addptr %q, %first : !tile.ptr<f16>, i32
+    %vps = tile.splat %vp : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+    %vpp = tile.addptr %vps, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+    %v = tile.load %vpp : tensor<64x64x!tile.ptr<f16>, #u>
+    %vs = tilegpu.local_alloc %v : (tensor<64x64xf16, #u>) -> !tilegpu.memdesc<64x64xf16, #s>
+    // CHECK: tilegpu.memdesc_index %[[VFULL]][%[[SLOT]]]
+    // CHECK: tilegpu.mbarrier_wait %{{.+}}, %[[PHASE]]
+    // CHECK: %[[BEGUN:.+]] = tilegpu.warpgroup_dot %{{.+}}, %{{.+}}, %[[SUM]] {groups = array<i32: 1, 1>, is_async}
+    // The slot before this one is V's that was left; the next one goes there, and of K that after it.
+    // CHECK: %[[BEFORE:.+]] = arith.select
+    // CHECK: %[[ITS:.+]] = arith.select
+    // CHECK: %[[LEFT:.+]] = arith.subi %[[N]], %[[I]]
+    // CHECK: %[[ONE:.+]] = arith.muli %[[C64]], %c1
+    // CHECK: %[[HAS:.+]] = arith.cmpi ugt, %[[LEFT]], %[[ONE]]
+    // CHECK: tilegpu.one_thread if %[[HAS]] {
+    // CHECK:   %[[ROUND:.+]] = arith.xori %[[ITS]]
+    // CHECK:   %[[VE:.+]] = tilegpu.memdesc_index %[[VEMPTY]][%[[BEFORE]]]
+    // CHECK:   %[[PARITY:.+]] = arith.xori %[[ROUND]]
+    // CHECK:   tilegpu.mbarrier_wait %[[VE]], %[[PARITY]]
+    // CHECK:   %[[VF:.+]] = tilegpu.memdesc_index %[[VFULL]][%[[BEFORE]]]
+    // CHECK:   tilegpu.mbarrier_expect %[[VF]], 8192
+    // CHECK:   tilegpu.tma_load %[[VMAP]]
+    // CHECK:   %[[TWO:.+]] = arith.muli %[[C64]], %c2
+    // CHECK:   %[[MORE:.+]] = arith.cmpi ugt, %{{.+}}, %[[TWO]]
+    // CHECK:   scf.if %[[MORE]] {
+    // CHECK:     arith.xori %[[PHASE]]
+    // CHECK:     tilegpu.memdesc_index %[[KEMPTY]][%[[SLOT]]]
+    // CHECK:     tilegpu.mbarrier_wait
+    // CHECK:     tilegpu.mbarrier_expect
+    // CHECK:     tilegpu.tma_load %[[KMAP]]
+    // CHECK: %[[D:.+]] = tilegpu.warpgroup_wait %[[BEGUN]] {pendings = 0 : i32}
+    // CHECK: tilegpu.mbarrier_arrive
+    // CHECK: scf.yield %[[D]], %{{.+}}, %{{.+}} : tensor<64x64xf32, #{{.+}}>, i32, i32
+    %d = tilegpu.warpgroup_dot %f, %vs, %acc {groups = array<i32: 1, 1>} : tensor<64x64xf16, #u>, !tilegpu.memdesc<64x64xf16, #s> -> tensor<64x64xf32, #u>
+    scf.yield %d : tensor<64x64xf32, #u>
+  }
+  // CHECK: tilegpu.local_dealloc %[[KS]]
+  // CHECK: tilegpu.local_dealloc %[[VS]]
+  // CHECK-NOT: tilegpu.warp_specialize
+  %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
+  tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
   tile.return
 }
 }

@@ -1,6 +1,6 @@
 // RUN: tessera-opt --split-input-file --verify-diagnostics %s
 //
-// (S1) to (S5).
+// (S1) to (S5), (O1) and (O2).
 
 tile.func private @device() {
   // expected-error@+1 {{'tilegpu.warp_specialize' op is not the last op of a kernel before tile.return}}
@@ -175,4 +175,27 @@ tile.func @one_group() {
   }
   tile.return
 }
+}
+
+// -----
+
+tile.func @together(%more: i1) {
+  // expected-error@+1 {{has an op that is not for one thread}}
+  tilegpu.one_thread if %more {
+    // expected-note@+1 {{here}}
+    tilegpu.barrier
+  }
+  tile.return
+}
+
+// -----
+
+tile.func @alone(%more: i1) {
+  tilegpu.warp_specialize default {
+  } partition warps(1) {
+    // expected-error@+1 {{is in what one thread runs}}
+    tilegpu.one_thread if %more {
+    }
+  }
+  tile.return
 }

@@ -42,4 +42,15 @@ tile.func @turns() {
   }
   tile.return
 }
+
+// CHECK-LABEL: tile.func @one_thread
+tile.func @one_thread(%more: i1, %n: i32) {
+  // CHECK: tilegpu.one_thread if %{{.+}} {
+  // CHECK-NEXT: arith.addi
+  // CHECK-NEXT: }
+  tilegpu.one_thread if %more {
+    %x = arith.addi %n, %n : i32
+  }
+  tile.return
+}
 }

@@ -17,7 +17,7 @@ LogicalResult MBarrierInitOp::verify() {
 
 LogicalResult MBarrierExpectOp::verify() {
   if (!isInPartition(*this))
-    return emitOpError("is not in the partition of a tilegpu.warp_specialize");
+    return emitOpError("is not in what one thread runs");
   if (int32_t bytes = getBytes(); bytes < 1 || bytes >= kCountLimit)
     return emitOpError("expects ") << bytes << " bytes, not 1 to 2^20 - 1";
   return success();

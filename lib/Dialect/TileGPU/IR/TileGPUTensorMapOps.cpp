@@ -185,7 +185,7 @@ static LogicalResult verifyGroups(TMAStoreOp store) {
 
 LogicalResult TMALoadOp::verify() {
   if (!isInPartition(*this))
-    return emitOpError("is not in the partition of a tilegpu.warp_specialize");
+    return emitOpError("is not in what one thread runs");
   return verifyCopy(*this, getMap(), getCoordinates().size(), getBuffer().getType());
 }
 

@@ -15,9 +15,12 @@ static constexpr unsigned kRegisters = 65536, kMostRegisters = 255;
 static constexpr unsigned kRegisterStep = 8;
 
 bool tessera::tilegpu::isInPartition(Operation *op) {
-  for (; op; op = op->getParentOp())
+  for (; op; op = op->getParentOp()) {
+    if (isa_and_nonnull<OneThreadOp>(op->getParentOp()))
+      return true;
     if (auto parent = dyn_cast_or_null<WarpSpecializeOp>(op->getParentOp()))
       return op->getParentRegion() == &parent.getPartition();
+  }
   return false;
 }
 
@@ -109,19 +112,30 @@ static bool isForOneThread(Operation *op) {
   return hasSingleEffect<MemoryEffects::Read>(op);
 }
 
-LogicalResult WarpSpecializeOp::verifyRegions() {
+/// (S2), (O1).
+static LogicalResult verifyForOneThread(Operation *op, Region &region, StringRef what) {
   Operation *wrong = nullptr;
-  getPartition().walk([&](Operation *op) {
-    if (isForOneThread(op))
+  region.walk([&](Operation *inner) {
+    if (isForOneThread(inner))
       return WalkResult::advance();
-    wrong = op;
+    wrong = inner;
     return WalkResult::interrupt();
   });
   if (!wrong)
     return success();
-  InFlightDiagnostic error = emitOpError("has a partition with an op that is not for one thread");
+  InFlightDiagnostic error = op->emitOpError("has ") << what << " that is not for one thread";
   error.attachNote(wrong->getLoc()) << "here";
   return error;
+}
+
+LogicalResult WarpSpecializeOp::verifyRegions() {
+  return verifyForOneThread(*this, getPartition(), "a partition with an op");
+}
+
+LogicalResult OneThreadOp::verifyRegions() {
+  if (isInPartition(*this))
+    return emitOpError("is in what one thread runs");
+  return verifyForOneThread(*this, getBody(), "an op");
 }
 
 LogicalResult tessera::tilegpu::verifyGroupsOfWarps(Operation *op) {

@@ -61,6 +61,18 @@ ChannelPlace Channel::getNext(OpBuilder &builder, Location loc, ChannelPlace pla
   };
 }
 
+ChannelPlace Channel::getPrevious(OpBuilder &builder, Location loc, ChannelPlace place) const {
+  Value one = makeNumber(builder, loc, 1);
+  Value before = arith::SubIOp::create(builder, loc, place.slot, one);
+  Value isRound = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, place.slot,
+                                        makeNumber(builder, loc, 0));
+  Value other = arith::XOrIOp::create(builder, loc, place.phase, one);
+  return {
+      arith::SelectOp::create(builder, loc, isRound, makeNumber(builder, loc, slots - 1), before),
+      arith::SelectOp::create(builder, loc, isRound, other, place.phase),
+  };
+}
+
 Value Channel::getTile(OpBuilder &builder, Location loc, unsigned ring, Value slot) const {
   return MemDescIndexOp::create(builder, loc, rings[ring], slot);
 }

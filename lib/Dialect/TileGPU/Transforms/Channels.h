@@ -30,6 +30,7 @@ public:
   Channel(mlir::ArrayRef<MemDescType> tiles) : tiles(tiles) {}
 
   mlir::ArrayRef<MemDescType> getTiles() const { return tiles; }
+  unsigned getNumSlots() const { return slots; }
   /// Bytes of shared memory that one slot takes.
   int64_t getSlotBytes() const;
 
@@ -41,6 +42,7 @@ public:
   mlir::Value getNoSlot(mlir::OpBuilder &builder, mlir::Location loc) const;
   ChannelPlace getFirst(mlir::OpBuilder &builder, mlir::Location loc) const;
   ChannelPlace getNext(mlir::OpBuilder &builder, mlir::Location loc, ChannelPlace place) const;
+  ChannelPlace getPrevious(mlir::OpBuilder &builder, mlir::Location loc, ChannelPlace place) const;
 
   mlir::Value getTile(mlir::OpBuilder &builder, mlir::Location loc, unsigned ring,
                       mlir::Value slot) const;

@@ -3,6 +3,7 @@
 #include "ConsumerLoop.h"
 
 #include "LayoutGraph.h"
+#include "LoopFeeder.h"
 #include "LoopSlice.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -27,19 +28,27 @@ std::optional<unsigned> BoxLoop::getChannel(Value operand) const {
   return std::nullopt;
 }
 
+/// The channels of which the loop carries a place: one does for all that are at the same.
+ArrayRef<unsigned> ConsumerLoop::getCarriedChannels() const {
+  return plan.isInStep ? ArrayRef(plan.channels).take_front() : ArrayRef(plan.channels);
+}
+
 SmallVector<Value> ConsumerLoop::getPlaces() const {
   SmallVector<Value> result;
-  for (unsigned channel : plan.channels)
+  for (unsigned channel : getCarriedChannels())
     result.append({places[channel].slot, places[channel].phase});
   return result;
 }
 
 void ConsumerLoop::setPlaces(ValueRange from) {
-  for (auto [index, channel] : llvm::enumerate(plan.channels))
-    places[channel] = {from[2 * index], from[2 * index + 1]};
+  for (auto [index, channel] : llvm::enumerate(plan.channels)) {
+    unsigned at = plan.isInStep ? 0 : 2 * index;
+    places[channel] = {from[at], from[at + 1]};
+  }
 }
 
 void ConsumerLoop::moveOn(OpBuilder &builder, unsigned channel) {
+  left[channel] = places[channel];
   places[channel] = channels[channel].getNext(builder, loop.getLoc(), places[channel]);
 }
 
@@ -56,6 +65,14 @@ void ConsumerLoop::emitDot(OpBuilder &builder, IRMapping &mapping, WarpgroupDotO
     if (waited.insert(channel).second)
       channels[channel].waitUntilFull(builder, loc, places[channel]);
   auto copy = cast<WarpgroupDotOp>(builder.clone(*dot.getOperation(), mapping));
+  if (feeder && dot == feeder->getLastProduct()) {
+    copy.setIsAsync(true);
+    feed(builder, mapping);
+    Value sum = copy.getResult();
+    auto wait = WarpgroupWaitOp::create(builder, loc, TypeRange(sum.getType()), ValueRange(sum),
+                                        builder.getI32IntegerAttr(0));
+    mapping.map(dot.getResult(), wait.getResult(0));
+  }
   if (dot == asyncDot) {
     copy.setIsAsync(true);
     WarpgroupWaitOp::create(builder, loc, TypeRange(), ValueRange(), builder.getI32IntegerAttr(1));
@@ -75,6 +92,21 @@ void ConsumerLoop::emitDot(OpBuilder &builder, IRMapping &mapping, WarpgroupDotO
     channels[channel].release(builder, loc, places[channel].slot);
     moveOn(builder, channel);
   }
+}
+
+/// Orders the copies of later iterations, to slots that have been left: in this iteration, or
+/// in the one before.
+void ConsumerLoop::feed(OpBuilder &builder, IRMapping &mapping) {
+  SmallVector<LeftPlace> last;
+  for (unsigned number : plan.channels) {
+    const Channel &channel = channels[number];
+    if (left.contains(number))
+      last.push_back({number, left.lookup(number), channel.getNumSlots()});
+    else
+      last.push_back({number, channel.getPrevious(builder, loop.getLoc(), places[number]),
+                      channel.getNumSlots() - 1});
+  }
+  feeder->emitNext(builder, mapping.lookup(loop.getInductionVar()), last);
 }
 
 void ConsumerLoop::emitTurn(OpBuilder &builder, bool isBegin) {
@@ -165,6 +197,7 @@ void ConsumerLoop::emitEarlyDot(OpBuilder &builder, IRMapping &mapping, Warpgrou
 void ConsumerLoop::emitBody(OpBuilder &builder, IRMapping &mapping) {
   llvm::DenseSet<Operation *> live = getLiveOps(loop, replaced);
   waited.clear();
+  left.clear();
   bool isReady = false;
   for (const BoxLoad &planned : plan.loads) {
     if (lateDot && plan.getChannel(lateDot.getB()) == planned.channel)
@@ -198,6 +231,8 @@ void ConsumerLoop::emitBody(OpBuilder &builder, IRMapping &mapping) {
     else
       builder.clone(op, mapping);
   }
+  if (feeder && !feeder->getLastProduct())
+    feed(builder, mapping);
   auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
   if (lateDot) {
     mapping.map(lateDot.getResult(), mapping.lookupOrDefault(lateDot.getAcc()));
@@ -231,7 +266,7 @@ void ConsumerLoop::emitLoop(OpBuilder &builder, Value end) {
       factor = from[count];
     if (previous)
       previous = from[count];
-    setPlaces(from.take_back(2 * plan.channels.size()));
+    setPlaces(from.take_back(2 * getCarriedChannels().size()));
   };
   OpBuilder inside = OpBuilder::atBlockEnd(to.getBody());
   take(to.getRegionIterArgs());
@@ -310,6 +345,8 @@ void ConsumerLoop::rewrite() {
       if (yield.getOperand(index) == lateDot.getResult())
         lateIndex = place;
   }
+  if (feeder)
+    feeder->emitFirst(builder, places);
   if (!asyncDot && !lateDot) {
     emitGuarded(builder);
   } else {

@@ -55,24 +55,29 @@ struct BoxLoop {
   WarpgroupDotOp asyncDot, lateDot;
   /// Whether groups of warps take turns.
   bool takesTurns = false;
+  /// Whether all channels are at the same place where the loop begins, and so ever after.
+  bool isInStep = false;
 
   ReplacedOps getReplaced() const;
   /// The channel by which an operand of a product comes; none if by no one.
   std::optional<unsigned> getChannel(mlir::Value operand) const;
 };
 
+class LoopFeeder;
+
 class ConsumerLoop {
 public:
-  /// `places` has one for each channel.
+  /// `places` has one for each channel. With `feeder`, the loop orders its copies itself.
   ConsumerLoop(const BoxLoop &plan, mlir::ArrayRef<Channel> channels,
-               mlir::SmallVectorImpl<ChannelPlace> &places)
+               mlir::SmallVectorImpl<ChannelPlace> &places, const LoopFeeder *feeder = nullptr)
       : plan(plan), loop(plan.loop), asyncDot(plan.asyncDot), lateDot(plan.lateDot),
-        channels(channels), places(places), replaced(plan.getReplaced()) {}
+        channels(channels), places(places), feeder(feeder), replaced(plan.getReplaced()) {}
 
   /// Replaces the loop; the places are those behind it.
   void rewrite();
 
 private:
+  mlir::ArrayRef<unsigned> getCarriedChannels() const;
   mlir::SmallVector<mlir::Value> getPlaces() const;
   void setPlaces(mlir::ValueRange values);
 
@@ -85,6 +90,7 @@ private:
   void finishLateDot(mlir::OpBuilder &builder);
   void waitForLateDot(mlir::OpBuilder &builder);
   bool needsLateDot(mlir::Operation &op);
+  void feed(mlir::OpBuilder &builder, mlir::IRMapping &mapping);
   void emitTurn(mlir::OpBuilder &builder, bool isBegin);
   mlir::Value emitLast(mlir::OpBuilder &builder);
   void moveOn(mlir::OpBuilder &builder, unsigned channel);
@@ -94,6 +100,7 @@ private:
   WarpgroupDotOp asyncDot, lateDot;
   mlir::ArrayRef<Channel> channels;
   mlir::SmallVectorImpl<ChannelPlace> &places;
+  const LoopFeeder *feeder;
   ReplacedOps replaced;
 
   /// The carried values that are still needed, by their numbers, and what they are now.
@@ -109,6 +116,8 @@ private:
   mlir::Value begun;
   /// Channels whose tiles this iteration has waited for.
   llvm::SmallDenseSet<unsigned> waited;
+  /// Of each channel, the place that this iteration has left.
+  llvm::SmallDenseMap<unsigned, ChannelPlace> left;
 };
 
 } // namespace tessera::tilegpu

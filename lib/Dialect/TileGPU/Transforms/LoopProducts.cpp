@@ -168,6 +168,39 @@ LoopCycles tessera::tilegpu::countCycles(scf::ForOp loop) {
   return cycles;
 }
 
+/// Whether an op orders what the program wrote before what it reads later.
+static bool ordersMemory(Operation *op) {
+  if (isa<tile::BarrierOp, CallOpInterface, tile::AtomicCASOp>(op))
+    return true;
+  auto isOrdering = [](tile::MemSemantic sem) { return sem != tile::MemSemantic::Relaxed; };
+  if (auto atomic = dyn_cast<tile::AtomicRMWOp>(op))
+    return isOrdering(atomic.getSem());
+  if (auto atomic = dyn_cast<tile::AtomicLoadOp>(op))
+    return isOrdering(atomic.getSem());
+  if (auto atomic = dyn_cast<tile::AtomicStoreOp>(op))
+    return isOrdering(atomic.getSem());
+  return false;
+}
+
+Operation *tessera::tilegpu::findOrder(scf::ForOp loop) {
+  Operation *found = nullptr;
+  auto look = [&](Operation *op) {
+    op->walk([&](Operation *inner) {
+      if (!ordersMemory(inner))
+        return WalkResult::advance();
+      found = inner;
+      return WalkResult::interrupt();
+    });
+  };
+  for (Operation *op = loop; !found && !isa<tile::FuncOp>(op); op = op->getParentOp()) {
+    if (isa<scf::ForOp>(op))
+      look(op);
+    for (Operation *before = op->getPrevNode(); before && !found; before = before->getPrevNode())
+      look(before);
+  }
+  return found;
+}
+
 int64_t tessera::tilegpu::getOtherBytes(scf::ForOp loop, const ReplacedOps &replaced) {
   int64_t bytes = 0;
   loop->getParentOfType<tile::FuncOp>().walk([&](Operation *op) {

@@ -61,6 +61,10 @@ struct LoopCycles {
 };
 LoopCycles countCycles(mlir::scf::ForOp loop);
 
+/// An op that is done before an iteration of the loop and orders memory, what the program wrote
+/// before what it reads later; null if there is none.
+mlir::Operation *findOrder(mlir::scf::ForOp loop);
+
 /// Shared memory of the function that the rings of a loop cannot have: other buffers that
 /// are there at the same time.
 int64_t getOtherBytes(mlir::scf::ForOp loop, const ReplacedOps &replaced);

@@ -20,6 +20,9 @@
 // but which slots are empty, so it runs ahead as far as the rings are long: over the ends of
 // loops, too, while the left side stores a result.
 //
+// Where threads have more to compute than tensor cores to multiply, there is no such partition:
+// the program's first thread orders the copies in between (LoopFeeder.h).
+//
 // It may, for the language says no order of what a program writes and later reads but by
 // `tl.debug_barrier` and atomics that synchronise. A kernel in which one of these comes
 // before a loop of products, or in a loop around it, stays as it is; so does one with a loop
@@ -27,7 +30,7 @@
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
-#include "ConsumerLoop.h"
+#include "LoopFeeder.h"
 #include "LoopSlice.h"
 #include "RepeatedPrograms.h"
 #include "StoreByTensorMap.h"
@@ -36,7 +39,6 @@
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
-#include "tessera/Dialect/TileGPU/IR/CopyHints.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 
@@ -69,7 +71,8 @@ private:
   bool planLoop(scf::ForOp loop);
   std::string planLoad(BoxLoop &planned, tile::LoadOp load);
   void joinChannels(BoxLoop &planned);
-  bool isBoundByProducts();
+  bool isBoundByProducts() const;
+  bool planFeeding();
   bool planSlots();
   int64_t getShare(int64_t count) const;
   void planPrograms(llvm::function_ref<bool(int64_t)> fits);
@@ -90,6 +93,7 @@ private:
   Value emitAgain(OpBuilder &builder, Value value, IRMapping &mapping);
   void rewriteConsumers(Block *block, SmallVectorImpl<ChannelPlace> &places);
   void endRings(Block *block);
+  void rewriteFeeding();
 
   tile::FuncOp kernel;
   unsigned stages, warps;
@@ -104,7 +108,9 @@ private:
   int64_t programs = 1;
   /// Whether one program after the other is done.
   bool repeats = false;
-  llvm::DenseMap<Operation *, BlockArgument> maps;
+  LoadMaps maps;
+  /// Whether the program's first thread orders copies.
+  bool feedsItself = false;
 };
 
 } // namespace
@@ -118,41 +124,6 @@ bool Specializer::refuse(Operation *loop, const Twine &why, Operation *place) {
   if (place)
     remark.attachNote(place->getLoc()) << "here";
   return false;
-}
-
-/// Whether an op orders what the program wrote before what it reads later.
-static bool ordersMemory(Operation *op) {
-  if (isa<tile::BarrierOp, CallOpInterface, tile::AtomicCASOp>(op))
-    return true;
-  auto isOrdering = [](tile::MemSemantic sem) { return sem != tile::MemSemantic::Relaxed; };
-  if (auto atomic = dyn_cast<tile::AtomicRMWOp>(op))
-    return isOrdering(atomic.getSem());
-  if (auto atomic = dyn_cast<tile::AtomicLoadOp>(op))
-    return isOrdering(atomic.getSem());
-  if (auto atomic = dyn_cast<tile::AtomicStoreOp>(op))
-    return isOrdering(atomic.getSem());
-  return false;
-}
-
-/// An op that is done before an iteration of the loop and orders memory; null if there is
-/// none.
-static Operation *findOrder(scf::ForOp loop) {
-  Operation *found = nullptr;
-  auto look = [&](Operation *op) {
-    op->walk([&](Operation *inner) {
-      if (!ordersMemory(inner))
-        return WalkResult::advance();
-      found = inner;
-      return WalkResult::interrupt();
-    });
-  };
-  for (Operation *op = loop; !found && !isa<tile::FuncOp>(op); op = op->getParentOp()) {
-    if (isa<scf::ForOp>(op))
-      look(op);
-    for (Operation *before = op->getPrevNode(); before && !found; before = before->getPrevNode())
-      look(before);
-  }
-  return found;
 }
 
 /// Why a scalar cannot be computed again by another thread; empty if it can.
@@ -424,6 +395,7 @@ bool Specializer::planSlots() {
     return (limit - (isStored ? stored : kExchangeBytes) - others) / perSlot;
   };
   int64_t fitting = getFitting(isInLoop);
+  scf::ForOp first = loops.front().loop;
   unsigned wanted = 0, least = 0;
   for (const BoxLoop &planned : loops) {
     // The operands of a product that goes on take a slot more.
@@ -433,7 +405,27 @@ bool Specializer::planSlots() {
   // A product that goes on keeps tensor cores busy on its own, if the ring is long; between
   // results there is nothing to do, unless the next one's copies have begun.
   constexpr unsigned kFewest = 3;
-  if (llvm::all_of(loops, [](const BoxLoop &planned) { return planned.asyncDot; })) {
+  if (feedsItself) {
+    fitting = std::min<int64_t>(getFitting(isInLoop), wanted);
+    // Programs fill each other's gaps: better a slot less than that barriers take the place of
+    // one of them.
+    auto countPrograms = [&](int64_t bytes) {
+      constexpr int64_t kRegisters = 65536, kLanes = 32;
+      int64_t admitted = kRegisters / (kLanes * warps * getWantedRegisters());
+      while (admitted > 1 && getShare(admitted) < bytes)
+        --admitted;
+      return admitted;
+    };
+    int64_t tiles = fitting * perSlot + others,
+            words = (2 * fitting + 1) * kSlotAlignment * channels.size();
+    if (fitting > 2 && countPrograms(tiles + words) < countPrograms(tiles)) {
+      --fitting;
+      first.emitRemark("loop copies for itself with ")
+          << fitting << " stages, not " << least
+          << ": with another one fewer programs share a multiprocessor";
+      least = fitting;
+    }
+  } else if (llvm::all_of(loops, [](const BoxLoop &planned) { return planned.asyncDot; })) {
     repeats = !isInLoop && getFitting(/*isStored=*/true) >= std::min(wanted, kFewest) &&
               getWantedRegisters() > WarpRegisters(warps, /*programs=*/2).alone &&
               RepeatedPrograms::isPossible(kernel);
@@ -449,30 +441,46 @@ bool Specializer::planSlots() {
   if ((isInLoop || repeats) && programs == 1 && fitting < least)
     fitting = std::min<int64_t>(least, (limit - kExchangeBytes - kBarrierBytes - others) / perSlot);
   slots = std::clamp<int64_t>(fitting, 0, wanted);
-  scf::ForOp first = loops.front().loop;
   if (slots < 2)
     return refuse(first,
                   "two stages of " + Twine(perSlot) + " bytes do not fit into shared memory");
   if (slots < least)
-    first.emitRemark("loop is specialised with ")
+    first.emitRemark(feedsItself ? "loop copies for itself with " : "loop is specialised with ")
         << slots << " stages, not " << least << ": a stage takes " << perSlot
         << " bytes of shared memory";
   return true;
 }
 
-/// Whether tensor cores have more to do than threads, in some loop. If not, they wait for
-/// threads, and those do better as several programs that copy for themselves: what one more
-/// thread takes of the registers is worth a program (attention with heads of 64).
-bool Specializer::isBoundByProducts() {
-  for (const BoxLoop &planned : loops) {
+/// Whether tensor cores have more to do than threads, in some loop.
+bool Specializer::isBoundByProducts() const {
+  return llvm::any_of(loops, [](const BoxLoop &planned) {
     LoopCycles cycles = countCycles(planned.loop);
-    if (cycles.products >= cycles.arithmetic)
-      return true;
+    return cycles.products >= cycles.arithmetic;
+  });
+}
+
+static std::string describeBound(scf::ForOp loop) {
+  LoopCycles cycles = countCycles(loop);
+  return "its arithmetic takes longer than its products, " + std::to_string(cycles.arithmetic) +
+         " cycles and " + std::to_string(cycles.products);
+}
+
+/// If not, tensor cores wait for threads, and those do better as several programs: what one more
+/// thread takes of the registers is worth a program (attention with heads of 64). One of their
+/// own orders copies then.
+bool Specializer::planFeeding() {
+  scf::ForOp first = loops.front().loop;
+  for (BoxLoop &planned : loops) {
+    if (planned.asyncDot)
+      return refuse(first, describeBound(first));
+    if (std::string why = LoopFeeder::whyNot(planned); !why.empty())
+      return refuse(planned.loop, describeBound(first) + ", and " + why);
+    planned.lateDot = nullptr;
+    planned.isInStep = llvm::all_of(
+        loops, [&](const BoxLoop &other) { return other.channels.size() == channels.size(); });
   }
-  LoopCycles cycles = countCycles(loops.front().loop);
-  return refuse(loops.front().loop, "its arithmetic takes longer than its products, " +
-                                        Twine(cycles.arithmetic) + " cycles and " +
-                                        Twine(cycles.products));
+  feedsItself = true;
+  return true;
 }
 
 bool Specializer::plan() {
@@ -488,7 +496,7 @@ bool Specializer::plan() {
   for (scf::ForOp loop : candidates)
     if (!planLoop(loop))
       return false;
-  return isBoundByProducts() && planSlots();
+  return (isBoundByProducts() || planFeeding()) && planSlots();
 }
 
 //===----------------------------------------------------------------------===//
@@ -539,20 +547,9 @@ Value Specializer::emitAgain(OpBuilder &builder, Value value, IRMapping &mapping
 void Specializer::emitCopiesOf(OpBuilder &builder, const BoxLoop &planned, IRMapping mapping,
                                SmallVectorImpl<ChannelPlace> &places) {
   for (unsigned channel : planned.channels) {
-    Location loc = scf::ForOp(planned.loop).getLoc();
-    Value full = channels[channel].beginToFill(builder, loc, places[channel]);
-    for (const BoxLoad &load : planned.loads) {
-      if (load.channel != channel)
-        continue;
-      Location at = tile::LoadOp(load.load).getLoc();
-      SmallVector<Value> coordinates;
-      for (unsigned dim = 0; dim < load.box.getDims().size(); ++dim)
-        coordinates.push_back(load.box.emitCoordinate(builder, at, dim, mapping));
-      Value tile = channels[channel].getTile(builder, at, load.ring, places[channel].slot);
-      auto copy = TMALoadOp::create(builder, at, maps.lookup(load.load), coordinates, tile, full);
-      CopyHints::of(load.load).attachTo(copy);
-    }
-    places[channel] = channels[channel].getNext(builder, loc, places[channel]);
+    emitBoxCopies(builder, planned, channels[channel], channel, places[channel], maps, mapping);
+    places[channel] =
+        channels[channel].getNext(builder, scf::ForOp(planned.loop).getLoc(), places[channel]);
   }
 }
 
@@ -611,7 +608,8 @@ void Specializer::rewriteConsumers(Block *block, SmallVectorImpl<ChannelPlace> &
     if (auto found = ofLoop.find(&op); found != ofLoop.end()) {
       BoxLoop &planned = loops[found->second];
       ofLoop.erase(found);
-      ConsumerLoop(planned, channels, places).rewrite();
+      LoopFeeder feeder(planned, channels, maps);
+      ConsumerLoop(planned, channels, places, feedsItself ? &feeder : nullptr).rewrite();
       continue;
     }
     if (!hasPlanned(&op))
@@ -714,6 +712,29 @@ static void repeat(const RepeatedPrograms &programs, Block *body) {
   scf::YieldOp::create(inside, loc);
 }
 
+/// The kernel as it is, but for its loops.
+void Specializer::rewriteFeeding() {
+  scf::ForOp loop = loops.front().loop;
+  loop.emitRemark("loop copies for itself: ") << describeBound(loop);
+  Block *body = &kernel.getBody().front();
+  Operation *first = nullptr;
+  for (Operation &op : llvm::reverse(*body))
+    if (hasPlanned(&op))
+      first = &op;
+  OpBuilder builder(first);
+  Location loc = first->getLoc();
+  for (Channel &channel : channels)
+    channel.allocate(builder, loc, slots, warps);
+  // The engine sees new barriers, and comes after all that threads did to the memory of rings.
+  ProxyFenceOp::create(builder, loc);
+  BarrierOp::create(builder, loc);
+  SmallVector<ChannelPlace> places;
+  for (const Channel &channel : channels)
+    places.push_back(channel.getFirst(builder, loc));
+  endRings(body);
+  rewriteConsumers(body, places);
+}
+
 LogicalResult Specializer::rewrite() {
   Location loc = kernel.getLoc();
   for (BoxLoop &planned : loops)
@@ -724,6 +745,10 @@ LogicalResult Specializer::rewrite() {
       maps[load.load] = *map;
     }
 
+  if (feedsItself) {
+    rewriteFeeding();
+    return success();
+  }
   Block *body = &kernel.getBody().front();
   SmallVector<Operation *> old;
   for (Operation &op : body->without_terminator())

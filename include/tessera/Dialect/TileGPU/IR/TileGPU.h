@@ -78,7 +78,8 @@ mlir::FailureOr<llvm::StringRef> requireTarget(mlir::ModuleOp module);
 /// `tilegpu.warp_specialize` adds.
 std::optional<unsigned> getNumLaunchWarps(mlir::FunctionOpInterface function);
 
-/// Whether `op` is in the partition of a `tilegpu.warp_specialize`, which one thread runs.
+/// Whether `op` is in the partition of a `tilegpu.warp_specialize` or in a `tilegpu.one_thread`,
+/// which one thread runs.
 bool isInPartition(mlir::Operation *op);
 
 /// The warps of a group: those that wgmma takes, of which groups do things on their own.

@@ -18,7 +18,7 @@ def TileGPU_MBarrierInitOp : TileGPU_MBarrierOp<"mbarrier_init"> {
     All slots, where it is a ring. A phase is over when there were `arrivals` of it and no
     bytes are missing that `tilegpu.mbarrier_expect` announced; then the next one begins.
     Phases have parity 0, 1, 0, ... Seen by all at the entry of `tilegpu.warp_specialize`,
-    in front of which it stands.
+    in front of which it stands, or behind a `tilegpu.proxy_fence` and a `tilegpu.barrier`.
 
     Rules: (N1) there is at least one arrival, and there are fewer than 2^20.
 
@@ -50,9 +50,9 @@ def TileGPU_MBarrierWaitOp : TileGPU_MBarrierOp<"mbarrier_wait"> {
 def TileGPU_MBarrierArriveOp : TileGPU_MBarrierOp<"mbarrier_arrive"> {
   let summary = "An arrival at a barrier";
   let description = [{
-    In the default region of `tilegpu.warp_specialize` each warp arrives once, after what
-    it did before; so there are as many arrivals as the program has warps. In the other
-    partition its one thread arrives.
+    Each warp of the program arrives once, after what it did before; so there are as many
+    arrivals as it has warps. In what one thread runs (the partition of a
+    `tilegpu.warp_specialize`) that one arrives.
 
     ```mlir
     tilegpu.mbarrier_arrive %slot : !tilegpu.memdesc<1xi64, #one>
@@ -68,7 +68,8 @@ def TileGPU_MBarrierExpectOp : TileGPU_MBarrierOp<"mbarrier_expect"> {
     One arrival. The bytes are those of all `tilegpu.tma_load` of this phase, zeros beyond
     the array included.
 
-    Rules: (E1) it is in the partition of a `tilegpu.warp_specialize`; (E2) there are 1 to
+    Rules: (E1) it is in the partition of a `tilegpu.warp_specialize` or in a
+    `tilegpu.one_thread`; (E2) there are 1 to
     2^20 - 1 bytes.
 
     ```mlir

@@ -17,7 +17,8 @@ def TileGPU_TMALoadOp : TileGPU_Op<"tma_load", [TileGPU_AsyncProxyOpInterface]> 
     A tile of several boxes is several copies. Nobody orders it with other accesses of the
     buffer but barriers of this kind.
 
-    Rules: (T1) it is in the partition of a `tilegpu.warp_specialize`; (T2) the map is an
+    Rules: (T1) it is in the partition of a `tilegpu.warp_specialize` or in a
+    `tilegpu.one_thread`; (T2) the map is an
     argument of the kernel with the attribute `tilegpu.tensor_map`, of as many dimensions as
     there are coordinates; (T3) the buffer has the map's element type, and its layout is in
     boxes of the map (Layout/TensorMapBox.h), which may be shorter than they have to be.

@@ -72,6 +72,30 @@ def TileGPU_PartitionEndOp : TileGPU_Op<"partition_end", [
   let assemblyFormat = "attr-dict";
 }
 
+def TileGPU_OneThreadOp : TileGPU_Op<"one_thread", [
+    RecursiveMemoryEffects, NoRegionArguments, SingleBlock, NoTerminator]> {
+  let summary = "What one thread of the program does for all";
+  let description = [{
+    If the condition holds, a thread of the first warp runs the region: always the same one.
+    Nobody else waits for it; what it does to shared memory is ordered with what others do by
+    `tilegpu.mbarrier_wait` and `tilegpu.mbarrier_arrive` alone.
+
+    Rules: (O1) as (S2) of `tilegpu.warp_specialize`; (O2) it is in no partition of one.
+
+    ```mlir
+    tilegpu.one_thread if %more {
+      tilegpu.mbarrier_expect %full, 8192 : !tilegpu.memdesc<1xi64, #one>
+      tilegpu.tma_load %map[%c0, %c0], %b, %full : !tilegpu.memdesc<64x64xbf16, #shared>,
+          !tilegpu.memdesc<1xi64, #one>
+    }
+    ```
+  }];
+  let arguments = (ins I1:$condition);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "`if` $condition $body attr-dict";
+  let hasRegionVerifier = 1;
+}
+
 /// Nothing that touches shared memory moves past one of these.
 class TileGPU_TurnOp<string mnemonic> : TileGPU_Op<mnemonic, [
     MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>]>;

@@ -148,8 +148,12 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
     next iteration (the late product); and groups of warps take turns at beginning both, if
     there is no other program to fill the gaps.
 
-    Kernels in whose loops arithmetic takes longer than products stay as they are (attention
-    with heads of 64): several programs with copies of their own do better there.
+    In kernels in whose loops arithmetic takes longer than products (attention with heads of
+    64) the first thread of the program orders the copies in between (`tilegpu.one_thread`),
+    while the last product of an iteration goes on, and there is no partition: more programs
+    have room then, which do better there. They have a slot less than stages where barriers
+    would take the place of one of them. If the step of such a loop is no small constant, or
+    its product goes on into the next iteration, tilegpu-pipeline takes it.
 
     Where a single product goes on from iteration to iteration, and one program takes a
     multiprocessor, it does one program after the other (`tilegpu.repeated_programs`) with
