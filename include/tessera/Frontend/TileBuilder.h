@@ -328,7 +328,8 @@ public:
   void deviceAssert(const Operand &condition, llvm::StringRef message, const Operand &mask);
   Values inlineAsm(llvm::StringRef text, llvm::StringRef constraints, Operands args,
                    llvm::ArrayRef<DType> types, bool pure, int64_t pack);
-  /// `library` is the path of a file with LLVM IR, empty for libdevice; `digest` is of what is in it.
+  /// `library` is the path of a file with LLVM IR, empty for libdevice; `digest` is of what is in
+  /// it.
   TileValue externElementwise(llvm::StringRef symbol, Operands args, DType dtype, bool pure,
                               llvm::StringRef library = "", llvm::StringRef digest = "");
 

@@ -8,9 +8,9 @@
 // Only one of several threads that hold copies of an element acts; its result is handed
 // to the others (Replication.h).
 
+#include "Delivery.h"
 #include "InlinePTX.h"
 #include "Patterns.h"
-#include "Delivery.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 

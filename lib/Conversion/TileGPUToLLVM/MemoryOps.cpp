@@ -10,9 +10,9 @@
 // that are masked in part: there each element is moved under its own mask.
 
 #include "AccessPlan.h"
+#include "Delivery.h"
 #include "InlinePTX.h"
 #include "Patterns.h"
-#include "Delivery.h"
 
 using namespace mlir;
 using namespace tessera;

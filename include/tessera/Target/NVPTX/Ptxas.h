@@ -47,7 +47,8 @@ struct PtxasResult {
 };
 
 /// The program: `setting` if not empty, else that of a CUDA toolkit, else the one on PATH; an
-/// empty string if there is none, or the setting is "driver", whose own assembler is to do it. Throws UserError (E063) if the setting names no program.
+/// empty string if there is none, or the setting is "driver", whose own assembler is to do it.
+/// Throws UserError (E063) if the setting names no program.
 std::string findPtxas(llvm::StringRef setting);
 
 /// "13.0.88", as `ptxas --version` says it. Throws UserError (E063) if it does not run.
