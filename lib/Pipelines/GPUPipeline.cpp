@@ -91,6 +91,8 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
   manager.addPass(tilegpu::createTileGPUCoalescePass());
   manager.addPass(tilegpu::createTileGPUAssignLayoutsPass());
   manager.addPass(createCanonicalizerPass());
+  // Where tensor cores wait, a warp had better load a row than exchange it.
+  manager.addPass(tilegpu::createTileGPUReloadRowsPass());
   manager.addPass(createCSEPass());
 
   // Products by multiply-adds read slices of their operands, ahead of multiplying them. The

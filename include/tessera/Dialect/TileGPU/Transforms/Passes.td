@@ -365,6 +365,31 @@ def TileGPUPrefetchPass : Pass<"tilegpu-prefetch", "::mlir::ModuleOp"> {
   ];
 }
 
+def TileGPUReloadRowsPass : Pass<"tilegpu-reload-rows", "::mlir::ModuleOp"> {
+  let summary = "Loads rows that are added to results of products where they are added";
+  let description = [{
+    In the default region of a `tilegpu.warp_specialize`, a conversion that exchanges a row
+    or column between threads, and whose source is computed element by element from loads, is
+    replaced by the same loads in its own layout: warps load an element several times, and do
+    not wait for each other. Up to 64 elements a thread; not over what may write.
+
+    ```mlir
+    %x = tile.load %p : tensor<256x!tile.ptr<bf16>, #once>
+    %y = tile.expand_dims %x {axis = 0 : i32} : tensor<256xbf16, #once> -> tensor<1x256xbf16, #once1>
+    %z = tilegpu.convert_layout %y : tensor<1x256xbf16, #once1> -> tensor<1x256xbf16, #own1>
+    ```
+    becomes
+    ```mlir
+    %x = tile.load %q : tensor<256x!tile.ptr<bf16>, #own>
+    %z = tile.expand_dims %x {axis = 0 : i32} : tensor<256xbf16, #own> -> tensor<1x256xbf16, #own1>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "TileGPUDialect"];
+  let statistics = [
+    Statistic<"numReloaded", "reloaded", "Conversions replaced by loads">,
+  ];
+}
+
 def TileGPUReorderInstructionsPass : Pass<"tilegpu-reorder-instructions", "::mlir::ModuleOp"> {
   let summary = "Moves conversions and index arithmetic to where their results are used";
   let description = [{
