@@ -10,6 +10,7 @@
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
@@ -101,6 +102,14 @@ std::unique_ptr<Module> readLibrary(const ExternFunction &function, LLVMContext 
            "the library '" + path + "' has code to run when it is loaded (" + name +
                "), and kernels have no such moment",
            "initialise its globals with constants");
+
+  // LLVM ends the process for an instruction of another machine.
+  for (const Function &each : *library)
+    if (Intrinsic::isTargetIntrinsic(each.getIntrinsicID()) &&
+        !each.getName().starts_with("llvm.nvvm."))
+      fail(function,
+           "the library '" + path + "' uses " + each.getName() + ", which is not for GPUs",
+           "compile it for nvptx64-nvidia-cuda");
 
   // What would have everything linked, or clash with the module's own.
   for (StringRef name : {"llvm.used", "llvm.compiler.used"})

@@ -308,6 +308,13 @@ X = np.ones(256, np.float32)
         (b"BC\xc0\xde", "as LLVM IR"),
         (LIBRARY.replace("nvptx64-nvidia-cuda", "x86_64-pc-linux-gnu").encode(), "x86_64"),
         (LIBRARY.replace("nvptx64-nvidia", "nvptx-nvidia").encode(), "for nvptx-nvidia-cuda"),
+        (
+            b"declare i64 @llvm.x86.rdtsc()\n"
+            b"define float @length(float %x, float %y) {\n"
+            b"  %t = call i64 @llvm.x86.rdtsc()\n  %f = uitofp i64 %t to float\n"
+            b"  ret float %f\n}\n",
+            "uses llvm.x86.rdtsc, which is not for GPUs",
+        ),
         (LIBRARY.replace("fadd float %a", "fadd float %later").encode(), "as LLVM IR"),
         (
             LIBRARY.encode()
