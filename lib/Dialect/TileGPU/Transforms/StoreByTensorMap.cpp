@@ -203,7 +203,9 @@ static MemDescType getBuffer(RankedTensorType type, unsigned fast, int64_t piece
 /// part of a result, as products have it, can each store that.
 static int64_t getBoxRows(tile::StoreOp store) {
   constexpr int64_t kRowsOfGroup = 64;
-  return store->getParentOfType<WarpSpecializeOp>() ? kRowsOfGroup : kMostBoxElements;
+  bool hasGroups = store->getParentOfType<WarpSpecializeOp>() &&
+                   tilegpu::getNumWarps(store).value_or(1) >= 2 * kWarpsOfGroup;
+  return hasGroups ? kRowsOfGroup : kMostBoxElements;
 }
 
 static unsigned getFastDim(const BoxAccess &box) { return *box.getDims().back().tileDim; }
