@@ -5,7 +5,8 @@
 
 On a GPU they are libdevice's; on a CPU those that `tl` has too are written out at vector
 width, and `acos`, `asin`, `atan`, `cosh`, `log10` and `sinh` are the C library's, a call an
-element. What is not here: docs/Status.md.
+element. `acosh`, `asinh`, `atan2`, `atanh`, `cbrt`, `erfc`, `exp10`, `lgamma` and `tgamma` are
+there on GPUs alone. What is not here: docs/Status.md.
 """
 
 from __future__ import annotations
@@ -35,20 +36,28 @@ from tessera.language.math import (
     tan,
     tanh,
 )
+from tessera.language.program import extern_elementwise
 from tessera.language.standard import library
 from tessera.language.tensor import builtin, emit_one, tensor, to_tensor_value
 
 __all__ = [
     "abs",
     "acos",
+    "acosh",
     "asin",
+    "asinh",
     "atan",
+    "atan2",
+    "atanh",
+    "cbrt",
     "ceil",
     "cos",
     "cosh",
     "div_rn",
     "erf",
+    "erfc",
     "exp",
+    "exp10",
     "exp2",
     "expm1",
     "floor",
@@ -56,6 +65,7 @@ __all__ = [
     "fmod",
     "isinf",
     "isnan",
+    "lgamma",
     "log",
     "log10",
     "log1p",
@@ -72,6 +82,7 @@ __all__ = [
     "sqrt_rn",
     "tan",
     "tanh",
+    "tgamma",
     "trunc",
 ]
 
@@ -98,6 +109,37 @@ trunc = _unary("trunc", "The nearest integer towards zero")
 round = _unary("round", "The nearest integer, away from zero where two are as near")
 rint = _unary("rint", "The nearest integer, the even one where two are as near")
 nearbyint = _unary("nearbyint", "The nearest integer, the even one where two are as near")
+
+
+def _of_gpus(name: str, formula: str, arity: int = 1) -> Callable[..., tensor]:
+    """A function that libdevice alone has."""
+    both = (types.float32, f"__nv_{name}f"), (types.float64, f"__nv_{name}")
+    symbols = {(dtype,) * arity: (symbol, dtype) for dtype, symbol in both}
+
+    def one(x: Any) -> tensor:
+        return extern_elementwise("libdevice", "", [x], symbols, is_pure=True)
+
+    def two(x: Any, y: Any) -> tensor:
+        return extern_elementwise("libdevice", "", [x, y], symbols, is_pure=True)
+
+    function: Callable[..., tensor] = one if arity == 1 else two
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""{formula}, element by element; float32 or float64, on GPUs.
+
+    Errors: E030 for another type, and on a CPU. Source: `triton.language.extra.libdevice`.
+    """
+    return builtin(function)
+
+
+acosh = _of_gpus("acosh", "Inverse hyperbolic cosine")
+asinh = _of_gpus("asinh", "Inverse hyperbolic sine")
+atan2 = _of_gpus("atan2", "The angle of the point (y, x), called with y first", arity=2)
+atanh = _of_gpus("atanh", "Inverse hyperbolic tangent")
+cbrt = _of_gpus("cbrt", "Cube root")
+erfc = _of_gpus("erfc", "1 - erf(x), without cancellation")
+exp10 = _of_gpus("exp10", "10 to the power of x")
+lgamma = _of_gpus("lgamma", "Logarithm of the absolute value of the gamma function")
+tgamma = _of_gpus("tgamma", "Gamma function")
 
 
 @library
