@@ -133,7 +133,7 @@ def _of_gpus(name: str, formula: str, arity: int = 1) -> Callable[..., tensor]:
 
 acosh = _of_gpus("acosh", "Inverse hyperbolic cosine")
 asinh = _of_gpus("asinh", "Inverse hyperbolic sine")
-atan2 = _of_gpus("atan2", "The angle of the point (y, x), called with y first", arity=2)
+atan2 = _of_gpus("atan2", "Arc tangent of x / y in the quadrant of the point (y, x)", arity=2)
 atanh = _of_gpus("atanh", "Inverse hyperbolic tangent")
 cbrt = _of_gpus("cbrt", "Cube root")
 erfc = _of_gpus("erfc", "1 - erf(x), without cancellation")
