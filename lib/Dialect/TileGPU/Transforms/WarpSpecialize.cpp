@@ -410,8 +410,11 @@ bool Specializer::planSlots() {
     // Programs fill each other's gaps: better a slot less than that barriers take the place of
     // one of them.
     auto countPrograms = [&](int64_t bytes) {
-      constexpr int64_t kRegisters = 65536, kLanes = 32;
-      int64_t admitted = kRegisters / (kLanes * warps * getWantedRegisters());
+      // Threads have no pointers to carry.
+      constexpr int64_t kPointers = 8;
+      int64_t threads = WarpRegisters::kLanes * warps;
+      int64_t admitted =
+          WarpRegisters::kOfMultiprocessor / (threads * (getWantedRegisters() - kPointers));
       while (admitted > 1 && getShare(admitted) < bytes)
         --admitted;
       return admitted;
