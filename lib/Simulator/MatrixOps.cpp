@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a warp does with small matrices: ldmatrix, stmatrix and mma.sync. Products are
-// summed in double; sums of f32 are cut off as the machine's are, others rounded once, which is
-// at least as near as the machine's.
+// summed in double; sums of f32 are cut off as an H200's are, others rounded once, which is at
+// least as near as the machine's.
 
 #include "MatrixOps.h"
 
@@ -73,26 +73,29 @@ uint64_t simulator::fromDouble(MatrixType type, double value) {
   }
 }
 
-uint64_t simulator::addProducts(MatrixType type, double sum, const double *products,
-                                unsigned count) {
-  double largest = std::abs(sum), total = sum;
+uint64_t simulator::addProducts(MatrixType type, double sum, const double *x, const double *y,
+                                unsigned count, unsigned stride, double sign) {
+  auto multiply = [&](unsigned index) { return sign * (x[index] * y[index * stride]); };
+  constexpr int kNone = std::numeric_limits<int>::min() / 4;
+  auto getExponent = [](double value) { return value == 0 ? kNone : std::ilogb(value); };
+  double total = sum;
+  int largest = getExponent(sum);
   for (unsigned index = 0; index < count; ++index) {
-    largest = std::max(largest, std::abs(products[index]));
-    total += products[index];
+    double product = multiply(index);
+    total += product;
+    if (product != 0)
+      largest = std::max(largest, getExponent(x[index]) + getExponent(y[index * stride]));
   }
   constexpr double kMost = std::numeric_limits<float>::max();
-  constexpr int kLeast = std::numeric_limits<float>::min_exponent;
-  if (type != MatrixType::F32 || largest == 0 || !(largest <= kMost) || !(std::abs(total) <= kMost))
+  if (type != MatrixType::F32 || largest == kNone || !(std::abs(total) <= kMost))
     return fromDouble(type, total);
-  constexpr int kBits = 24, kMoreBits = 2;
-  int exponent = 0;
-  std::frexp(largest, &exponent);
-  int last = std::max(exponent, kLeast) - kBits - kMoreBits;
+  constexpr int kBits = 24, kMoreBits = 2, kLeast = std::numeric_limits<float>::min_exponent - 1;
+  int last = std::max(largest, kLeast) - (kBits - 1) - kMoreBits;
   auto cut = [&](double value) { return static_cast<int64_t>(std::ldexp(value, -last)); };
   int64_t units = cut(sum);
   for (unsigned index = 0; index < count; ++index)
-    units += cut(products[index]);
-  // What a float does not hold of the units; the rest is one.
+    units += cut(multiply(index));
+  // What a float does not hold of the units; one below the smallest is rounded.
   uint64_t magnitude = units < 0 ? -units : units;
   if (unsigned width = llvm::Log2_64(magnitude | 1) + 1; width > kBits)
     magnitude &= ~uint64_t(0) << (width - kBits);
@@ -241,12 +244,9 @@ void multiply(Warp &warp, const Instr &instr, Lanes lanes) {
     unsigned g = lane / 4, t = lane % 4;
     for (size_t at = 0; at < product.results.size(); ++at) {
       unsigned row = g + 8 * (at / 2), column = 2 * t + at % 2;
-      std::array<double, 64> products;
-      for (int64_t k = 0; k < product.k; ++k)
-        products[k] = a[row][k] * b[k][column];
       warp.out(instr, at)[lane] =
           addProducts(product.sum, read(warp, product.elementsC[at], lane, product.sum),
-                      products.data(), product.k);
+                      a[row].data(), &b[0][column], product.k, /*stride=*/b[0].size());
     }
   }
 }

@@ -139,12 +139,9 @@ void multiply(Warp &warp, const Instr &instr, Lanes lanes) {
 
   bool adds = warp.row(product.adds)[0] & 1;
   double sign = product.negatesA != product.negatesB ? -1 : 1;
-  std::vector<double> products(product.k);
   auto addTo = [&](double sum, unsigned row, unsigned column) {
-    const double *x = &a[row * product.k], *y = &b[column * product.k];
-    for (unsigned k = 0; k < product.k; ++k)
-      products[k] = sign * (x[k] * y[k]);
-    return addProducts(product.sum, adds ? sum : 0, products.data(), product.k);
+    return addProducts(product.sum, adds ? sum : 0, &a[row * product.k], &b[column * product.k],
+                       product.k, /*stride=*/1, sign);
   };
   bool isPacked = product.sum == MatrixType::F16;
   for (unsigned number = 0; number < product.sums.size(); ++number) {

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tessera
+import tessera.gpu
 import tessera.language as tl
 
 pytestmark = pytest.mark.gpu
@@ -49,3 +51,36 @@ def test_errors_are_those_that_are_documented(precision, block, warps, turned):
     )
     error = (c.double() - a.double() @ b.double()).abs().max().item()
     assert error < BOUNDS[precision]
+
+
+@tessera.jit
+def one_instruction(a_ptr, b_ptr, c_ptr, d_ptr, M: tl.constexpr, N: tl.constexpr,
+                    K: tl.constexpr):  # fmt: skip
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    a = tl.load(a_ptr + i[:, None] * K + k[None, :])
+    b = tl.load(b_ptr + k[:, None] * N + j[None, :])
+    c = tl.load(c_ptr + i[:, None] * N + j[None, :])
+    d = tl.dot(a, b, c, input_precision="tf32")
+    tl.store(d_ptr + i[:, None] * N + j[None, :], d)
+
+
+@pytest.mark.parametrize("rows", [64, 32])  # by wgmma, by mma.sync
+@pytest.mark.parametrize("dtype, steps", [("float32", 8), ("float16", 16)])
+def test_the_simulator_cuts_sums_off_as_the_machine(dtype, steps, rows):
+    torch = pytest.importorskip("torch")
+    if torch.cuda.get_device_capability() != (9, 0):
+        pytest.skip("other machines keep more or less of a sum")
+    rng, columns = np.random.default_rng(0), 64
+    # Of magnitudes far apart, too.
+    scale = 2.0 ** rng.integers(-6, 7, (rows, steps))
+    a = (rng.standard_normal((rows, steps)) * scale).astype(dtype)
+    b = rng.standard_normal((steps, columns)).astype(dtype)
+    c = rng.standard_normal((rows, columns)).astype(np.float32)
+    simulated = np.full_like(c, np.nan)
+    tessera.gpu.simulate(one_instruction)[(1,)](
+        a, b, c, simulated, M=rows, N=columns, K=steps, target="sm_90a", num_warps=4
+    )
+    real = torch.full(c.shape, float("nan"), device="cuda")
+    given = [torch.from_numpy(value).cuda() for value in (a, b, c)]
+    one_instruction[(1,)](*given, real, M=rows, N=columns, K=steps, num_warps=4)
+    np.testing.assert_array_equal(real.cpu().numpy(), simulated)
