@@ -371,6 +371,26 @@ def test_libraries_that_are_nowhere(tmp_path):
         assert caught.value.id == "E030"
 
 
+def test_a_launch_may_name_another_libdevice(tmp_path):
+    """As the tutorial on external functions does for Triton."""
+    kernel = make_kernel("""
+from tessera.language.extra import libdevice
+
+@tessera.jit
+def kernel(x_ptr, y_ptr, out_ptr):
+    i = tl.arange(0, 256)
+    tl.store(out_ptr + i, libdevice.asin(tl.load(x_ptr + i)))
+""")
+    with pytest.raises(TesseraError) as caught:
+        build(kernel, extern_libs={"libdevice": str(tmp_path / "none.bc")})
+    assert caught.value.id == "E063" and "none.bc" in str(caught.value)
+    own = tmp_path / "own.ll"
+    own.write_text(
+        "define float @__nv_asinf(float %x) {\n  %y = fmul float %x, 7.25\n  ret float %y\n}\n"
+    )
+    assert "0f40E80000" in build(kernel, extern_libs={"libdevice": own}).asm["ptx"]
+
+
 def test_cpus_and_the_interpreter_refuse_it(library):
     kernel = kernel_of("x, y", LENGTH, library)
     with pytest.raises(TesseraError) as caught:
