@@ -64,7 +64,8 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
   if (!options.deterministic)
     manager.addPass(tilegpu::createTileGPUAccelerateMatmulPass());
 
-  // Where the copy engine can bring what is multiplied, one thread of its own orders that.
+  // Where the copy engine can bring what is multiplied, one thread orders that: of its own, or
+  // where threads have more to compute than tensor cores to multiply, of the program.
   if (options.tensorMaps) {
     tilegpu::TileGPUWarpSpecializePassOptions specializing;
     specializing.numStages = options.numStages;
