@@ -241,6 +241,19 @@ def families() -> "dict[str, Callable[[], Any]]":
         assert len(kernel.metadata["tensor_maps"]) == 3
         return out, (a.double() @ c.double()).float(), 1e-4, kernel
 
+    def product_of_groups_looping_over_tiles() -> Any:
+        """Each group of warps stores its rows, in pieces, through buffers of its own."""
+        from test_pipelines import persistent
+
+        rows, columns, depth = 392, 528, 200
+        a, c = randn(rows, depth).half(), randn(depth, columns).half()
+        out = torch.full((rows, columns), float("nan"), device="cuda", dtype=torch.float16)
+        kernel = persistent[(2,)](
+            a, c, out, rows, columns, depth, depth, columns, BM=128, BN=256, BK=64, num_warps=8
+        )
+        assert "groups = " in kernel.asm["tilegpu"]
+        return out, (a.double() @ c.double()).half(), 2e-2, kernel
+
     def deformable_attention() -> Any:
         sys.path.insert(0, str(EXAMPLES))
         import deformable_attention as example
