@@ -48,7 +48,8 @@ tile.func @others(%p: !p) {
     %a = tilegpu.convert_layout %y : tensor<1x256xbf16, #once1> -> tensor<1x256xbf16, #all1>
     tile.store %b, %x : !ps
     %z = tilegpu.convert_layout %y : tensor<1x256xbf16, #once1> -> tensor<1x256xbf16, #own1>
-    tile.print "z" : %z, %q, %a {hex = false, is_signed = array<i32: 0, 0, 0>} : tensor<1x256xbf16, #own1>, tensor<1x256xbf16, #own1>, tensor<1x256xbf16, #all1>
+    tile.print "z" : %z, %q {hex = false, is_signed = array<i32: 0, 0>} : tensor<1x256xbf16, #own1>, tensor<1x256xbf16, #own1>
+    tile.print "a" : %a {hex = false, is_signed = array<i32: 0>} : tensor<1x256xbf16, #all1>
   } partition warps(1) {
   }
   tile.return
