@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // strips-split-loops: a loop that asks at each turn whether its row is still within bounds
-// becomes one for the rows that are, and one for the others.
+// becomes one for the rows that are, which does not ask, and one for the others.
 //
 // Masks along a dimension of strips are taken care of where its loop is written. Along others
 // they are conditionals: rows of a matrix that is summed up over its columns, say. There a
@@ -11,7 +11,9 @@
 //
 //     end = number of rows from `first` to n, at most 16
 //     for i in 0..end { x = load i; ... }      four a turn
-//     for i in end..16 { x = 0; ... }
+//     for i in end..16 { x = if first + i < n then load i else 0; ... }
+//
+// The second still asks: where `first + i` wraps around, rows behind the bound are within it.
 //
 // Only loops that carry something are split, sums and the like: the next turn waits for
 // nothing else there.
@@ -75,15 +77,16 @@ bool LoopSplitter::isInnermostOfConstantLength() {
   return !plain.wasInterrupted();
 }
 
-/// Whether a value is the turn's number and what the loop does not change.
+/// Whether a value is the turn's number and what the loop does not change. Sums are of one
+/// width: of one that wraps and is widened then, less than the bound would not mean no wrap.
 bool LoopSplitter::countsUp(Value value) {
   if (value == loop.getInductionVar())
     return true;
   Operation *op = value.getDefiningOp();
   if (!op || op->getParentOp() != loop)
     return false;
-  if (isa<arith::IndexCastOp, arith::ExtSIOp>(op))
-    return countsUp(op->getOperand(0));
+  if (isa<arith::IndexCastOp>(op))
+    return op->getOperand(0) == loop.getInductionVar();
   if (auto sum = dyn_cast<arith::AddIOp>(op)) {
     if (loop.isDefinedOutsideOfLoop(sum.getLhs()))
       return countsUp(sum.getRhs());
@@ -166,15 +169,10 @@ void LoopSplitter::run() {
   loop.setLowerBound(end);
   loop.getInitArgsMutable().assign(within.getResults());
   // The conditionals go by the way, when constants are folded.
-  auto settle = [&](scf::ForOp half, bool holds) {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(half.getBody());
-    Value known = arith::ConstantIntOp::create(builder, loc, holds, 1);
-    for (auto conditional : half.getBody()->getOps<scf::IfOp>())
-      conditional.getConditionMutable().assign(known);
-  };
-  settle(within, true);
-  settle(loop, false);
+  builder.setInsertionPointToStart(within.getBody());
+  Value holds = arith::ConstantIntOp::create(builder, loc, true, 1);
+  for (auto conditional : within.getBody()->getOps<scf::IfOp>())
+    conditional.getConditionMutable().assign(holds);
   (void)loopUnrollByFactor(within, kTurns);
 }
 

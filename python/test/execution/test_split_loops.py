@@ -31,3 +31,23 @@ def kernel(x_ptr, out_ptr, first, n, ROWS: tl.constexpr, BLOCK: tl.constexpr):
         out = np.zeros(block, np.int32 if kind == "argmin" else np.float32)
         run(kernel, (1,), x[: max(n, 1)].copy(), out, first, n, ROWS=16, BLOCK=block)
         np.testing.assert_array_equal(out, reduce(tile, axis=0))
+
+
+def test_row_numbers_that_wrap(run, rng) -> None:
+    """Behind the largest integer comes the smallest, which is within the bound again."""
+    kernel = make_kernel("""
+@tessera.jit
+def kernel(x_ptr, out_ptr, first, n, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    row = tl.arange(0, ROWS)
+    column = tl.arange(0, BLOCK)
+    mask = (first + row)[:, None] < n
+    x = tl.load(x_ptr + row[:, None] * BLOCK + column[None, :], mask=mask, other=0)
+    tl.store(out_ptr + column, tl.sum(x, axis=0))
+""")
+    x = rng.integers(-9, 10, (16, 96)).astype(np.float32)
+    most = 2**31 - 1
+    for first, n in [(most - 5, most), (most - 5, most - 3), (most - 5, 4), (most, -(2**31) + 3)]:
+        row = (first + np.arange(16, dtype=np.int64)).astype(np.int32)
+        out = np.zeros(96, np.float32)
+        run(kernel, (1,), x, out, first, n, ROWS=16, BLOCK=96)
+        np.testing.assert_array_equal(out, x[row < n].sum(axis=0))

@@ -1,6 +1,6 @@
 // RUN: tessera-opt --strips-split-loops --canonicalize --split-input-file %s | FileCheck %s
 
-// Rows within the bound, four a turn and the rest; then what is beyond it, without a load.
+// Rows within the bound, four a turn and the rest, without asking; then the others, which ask.
 // CHECK-LABEL: func.func @sum(
 // CHECK-SAME: %[[P:.+]]: !llvm.ptr, %[[FIRST:.+]]: i32, %[[N:.+]]: i32
 // CHECK: %[[SOME:.+]] = arith.cmpi slt, %[[FIRST]], %[[N]]
@@ -14,9 +14,9 @@
 // CHECK: %[[B:.+]] = scf.for %{{.+}} = %[[FOURS]] to %[[END]] step %c1 iter_args(%{{.+}} = %[[A]])
 // CHECK-NOT: scf.if
 // CHECK: llvm.load
-// CHECK: %[[C:.+]] = scf.for %{{.+}} = %[[END]] to %c16 step %c1 iter_args(%[[T:.+]] = %[[B]])
-// CHECK-NEXT: arith.addf %[[T]], %cst
-// CHECK-NOT: llvm.load
+// CHECK: %[[C:.+]] = scf.for %{{.+}} = %[[END]] to %c16 step %c1 iter_args(%{{.+}} = %[[B]])
+// CHECK: %[[IN:.+]] = arith.cmpi slt, %{{.+}}, %[[N]]
+// CHECK: scf.if %[[IN]]
 // CHECK: return %[[C]]
 func.func @sum(%p: !llvm.ptr, %first: i32, %n: i32) -> f32 {
   %c0 = arith.constant 0 : index
@@ -50,6 +50,9 @@ func.func @sum(%p: !llvm.ptr, %first: i32, %n: i32) -> f32 {
 // CHECK: %[[MORE:.+]] = arith.addi %[[MOST]], %c1_i64
 // CHECK: arith.select %[[SOME]], %[[MORE]], %c0_i64
 // CHECK-NOT: scf.if
+// CHECK: to %c16 step %c1
+// CHECK: arith.cmpi sge, %arg2
+// CHECK-NEXT: scf.if
 func.func @inclusive(%p: !llvm.ptr, %first: i64, %n: i64) -> i32 {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -74,12 +77,12 @@ func.func @inclusive(%p: !llvm.ptr, %first: i64, %n: i64) -> i32 {
 
 // -----
 
-// Two bounds, one that the loop changes, and one that has no sign, where what counts up may
-// come from below zero: as they were.
+// Two bounds, one that the loop changes, one that has no sign, where what counts up may come
+// from below zero, and one of sums that are widened after they may have wrapped: as they were.
 // CHECK-LABEL: func.func @not_these(
-// CHECK-COUNT-3: scf.for
+// CHECK-COUNT-4: scf.for
 // CHECK-NOT: scf.for
-func.func @not_these(%first: i32, %n: i32, %m: i32) -> (i32, i32, i32) {
+func.func @not_these(%first: i32, %n: i32, %m: i32, %wide: i64) -> (i32, i32, i32, i32) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c16 = arith.constant 16 : index
@@ -126,5 +129,18 @@ func.func @not_these(%first: i32, %n: i32, %m: i32) -> (i32, i32, i32) {
     }
     scf.yield %x : i32
   }
-  return %a, %b, %c : i32, i32, i32
+  %d = scf.for %i = %c0 to %c16 step %c1 iter_args(%t = %n) -> (i32) {
+    %j = arith.index_cast %i : index to i32
+    %row = arith.addi %first, %j : i32
+    %row64 = arith.extsi %row : i32 to i64
+    %in = arith.cmpi slt, %row64, %wide : i64
+    %x = scf.if %in -> (i32) {
+      %q = arith.divsi %t, %m : i32
+      scf.yield %q : i32
+    } else {
+      scf.yield %t : i32
+    }
+    scf.yield %x : i32
+  }
+  return %a, %b, %c, %d : i32, i32, i32, i32
 }

@@ -316,8 +316,8 @@ def StripsSplitLoops : Pass<"strips-split-loops"> {
   let description = [{
     An innermost loop of constant length that carries values, and all of whose
     conditionals ask whether what counts up with it is below one bound, becomes two:
-    one for the turns for which it is, four at a time, and one for those after it.
-    What counts up is taken not to wrap.
+    one for the first turns for which it is, four at a time, which does not ask, and
+    one for those after it, which does: what counts up may have wrapped around.
 
     ```mlir
     %s = scf.for %i = %c0 to %c16 step %c1 iter_args(%t = %zero) -> (f32) {
@@ -330,7 +330,7 @@ def StripsSplitLoops : Pass<"strips-split-loops"> {
     becomes
     ```mlir
     %r = scf.for %i = %c0 to %end step %c1 iter_args(%t = %zero) { %x = load; ... }
-    %s = scf.for %i = %end to %c16 step %c1 iter_args(%t = %r) { %x = %zero; ... }
+    %s = scf.for %i = %end to %c16 step %c1 iter_args(%t = %r) { ... scf.if %in ... }
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
