@@ -256,7 +256,7 @@ def test_bound_on_imprecise_sums_of_float8(bk, imprecise, tensor_maps):
     a[:, 0], b[:, 0] = 128, 128
     a, b = a.to(torch.float8_e4m3fn), b.to(torch.float8_e4m3fn)
     results = []
-    for bound in (imprecise, 0):
+    for bound in (imprecise, None):
         c = torch.full((64, 64), -99.0, device="cuda")
         sum_of_float8[(1,)](a, b, c, k, BK=bk, IMPRECISE=bound, tensor_maps=tensor_maps)
         results.append(c)
