@@ -271,8 +271,8 @@ def families() -> "dict[str, Callable[[], Any]]":
         example.forward_kernel = before
         return out, wanted, 1e-4, kernels[0]
 
-    def attend(tensor_maps: bool, causal: bool) -> Any:
-        length, d = 256, 128
+    def attend(tensor_maps: bool, causal: bool, d: int = 128) -> Any:
+        length = 256
         q, k, v = (randn(1, 2, length, d).half() for _ in range(3))
         out = torch.full_like(q, float("nan"))
         kernel = loops["attention"][(length // 64, 2)](
@@ -292,6 +292,12 @@ def families() -> "dict[str, Callable[[], Any]]":
 
     def attention_copies_causal() -> Any:
         return attend(False, True)
+
+    def attention_fed_by_one_thread() -> Any:
+        return attend(True, False, d=64)
+
+    def attention_fed_by_one_thread_causal() -> Any:
+        return attend(True, True, d=64)
 
     def atomics() -> Any:
         index = torch.randint(0, 64, (4096,), device="cuda", dtype=torch.int32)
