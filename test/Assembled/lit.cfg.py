@@ -15,7 +15,7 @@ from assembled_test import AssembledTest
 # Of those that do not become code for a GPU, why.
 ANYWHERE = {
     "Analysis/call-graph.mlir": "a recursion is part of it, which is refused",
-    "Conversion/TileGPUToLLVM/convert-control-flow.mlir": "no function of it is a kernel",
+    "Conversion/TileGPUToLLVM/control-flow-to-llvm.mlir": "no function of it is a kernel",
     "Conversion/TileGPUToLLVM/inline-asm.mlir": "the text that is put in is no PTX",
     "Pipelines/extern-functions.mlir": "functions of a file that the test makes",
     "Dialect/Tile/program-ops.mlir": "a kernel takes a descriptor and does nothing with it",
