@@ -11,6 +11,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
+#include "tessera/Support/SharedMemoryShare.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -31,14 +32,12 @@ SmallVector<Value> flatten(ArrayRef<ValueRange> ranges) {
   return values;
 }
 
-/// Whether the shared memory of a multiprocessor, some of which the GPU keeps for itself, has
-/// room for one program alone.
+/// Whether the shared memory of a multiprocessor has room for one program alone.
 bool isAlone(ModuleOp module) {
-  constexpr int64_t kOfProgram = 1 << 10;
   auto bytes = module->getAttrOfType<IntegerAttr>(kSharedBytesAttr);
   auto target = module->getAttrOfType<StringAttr>(tilegpu::kTargetAttr);
   return bytes && target &&
-         2 * (bytes.getInt() + kOfProgram) > getSharedMemoryLimit(target.getValue()) + kOfProgram;
+         bytes.getInt() > getSharedMemoryShare(getSharedMemoryLimit(target.getValue()), 2);
 }
 
 struct FuncPattern : TilePattern<tile::FuncOp> {

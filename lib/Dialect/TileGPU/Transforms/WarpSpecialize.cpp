@@ -40,6 +40,7 @@
 #include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
+#include "tessera/Support/SharedMemoryShare.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 
 using namespace mlir;
@@ -74,7 +75,6 @@ private:
   bool isBoundByProducts() const;
   bool planFeeding();
   bool planSlots();
-  int64_t getShare(int64_t count) const;
   void planPrograms(llvm::function_ref<bool(int64_t)> fits);
   int64_t getWantedRegisters(const BoxLoop &planned) const;
   int64_t getWantedRegisters() const;
@@ -340,19 +340,13 @@ int64_t Specializer::getWantedRegisters() const {
   return wanted;
 }
 
-/// Shared memory of each of several programs, of which the GPU keeps some for itself.
-int64_t Specializer::getShare(int64_t count) const {
-  constexpr int64_t kOfProgram = 1 << 10;
-  return (limit + kOfProgram) / count - kOfProgram;
-}
-
 /// Rather several programs at once, of which one multiplies while another computes; then
 /// their warps have each other to wait for, where one alone puts a product off.
 void Specializer::planPrograms(llvm::function_ref<bool(int64_t)> fits) {
   constexpr int64_t kMostPrograms = 3;
   auto find = [&] {
     for (programs = kMostPrograms; programs > 1; --programs)
-      if (fits(getShare(programs)) &&
+      if (fits(getSharedMemoryShare(limit, programs)) &&
           getWantedRegisters() <= WarpRegisters(warps, programs).getMost())
         break;
   };
@@ -415,7 +409,7 @@ bool Specializer::planSlots() {
       int64_t threads = WarpRegisters::kLanes * warps;
       int64_t admitted =
           WarpRegisters::kOfMultiprocessor / (threads * (getWantedRegisters() - kPointers));
-      while (admitted > 1 && getShare(admitted) < bytes)
+      while (admitted > 1 && getSharedMemoryShare(limit, admitted) < bytes)
         --admitted;
       return admitted;
     };
@@ -438,7 +432,9 @@ bool Specializer::planSlots() {
       return (bytes - (isInLoop ? stored : kBarrierBytes) - others) / perSlot >= least;
     });
     if (programs > 1)
-      fitting = (getShare(programs) - (isInLoop ? stored : kBarrierBytes) - others) / perSlot;
+      fitting =
+          (getSharedMemoryShare(limit, programs) - (isInLoop ? stored : kBarrierBytes) - others) /
+          perSlot;
   }
   // Rather results in rounds than fewer stages than asked for.
   if ((isInLoop || repeats) && programs == 1 && fitting < least)
