@@ -92,14 +92,10 @@ Value WindowLowering::emitSize() {
   return arith::AndIOp::create(builder, loc, bytes, constant(-kLine));
 }
 
-/// What adds nothing: -0 among floats.
 Value WindowLowering::makeNeutral(int64_t lanes) {
-  TypedAttr zero = builder.getZeroAttr(element);
-  if (auto floats = dyn_cast<FloatType>(element))
-    zero = builder.getFloatAttr(floats,
-                                APFloat::getZero(floats.getFloatSemantics(), /*Negative=*/true));
   auto type = VectorType::get(lanes, element);
-  return arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(type, zero));
+  return arith::ConstantOp::create(
+      builder, loc, DenseElementsAttr::get(type, Attribute(getNeutralElement(getKind(), element))));
 }
 
 void WindowLowering::emitClear(Value bytes) {

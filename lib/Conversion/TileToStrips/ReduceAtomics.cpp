@@ -197,36 +197,6 @@ Value Sampler::build(Value value, unsigned dim) {
   return copy->getResult(0);
 }
 
-/// What changes no number when it is combined with it, as an atomic does.
-TypedAttr getNeutral(OpBuilder &b, tile::AtomicKind kind, Type element) {
-  unsigned width = element.getIntOrFloatBitWidth();
-  auto integer = [&](const APInt &value) { return b.getIntegerAttr(element, value); };
-  switch (kind) {
-  case tile::AtomicKind::Add:
-  case tile::AtomicKind::Or:
-  case tile::AtomicKind::Xor:
-  case tile::AtomicKind::UMax:
-    return integer(APInt::getZero(width));
-  case tile::AtomicKind::And:
-  case tile::AtomicKind::UMin:
-    return integer(APInt::getAllOnes(width));
-  case tile::AtomicKind::Max:
-    return integer(APInt::getSignedMinValue(width));
-  case tile::AtomicKind::Min:
-    return integer(APInt::getSignedMaxValue(width));
-  case tile::AtomicKind::FAdd:
-    return b.getFloatAttr(element, APFloat::getZero(cast<FloatType>(element).getFloatSemantics(),
-                                                    /*Negative=*/true));
-  case tile::AtomicKind::FMax:
-  case tile::AtomicKind::FMin:
-    // Of a number and NaN both give the number.
-    return b.getFloatAttr(element, APFloat::getNaN(cast<FloatType>(element).getFloatSemantics()));
-  case tile::AtomicKind::Exchange:
-    return {};
-  }
-  llvm_unreachable("an atomic of the tile dialect");
-}
-
 class AtomicReducer {
 public:
   explicit AtomicReducer(tile::AtomicRMWOp atomic)
@@ -309,7 +279,7 @@ tile::AtomicRMWOp AtomicReducer::run() {
       sampler.canSample(mask, runs->dim)) {
     anyOf = sampler.sample(mask, runs->dim);
   } else if (mask) {
-    Value neutral = constant(type, getNeutral(builder, kind, element));
+    Value neutral = constant(type, getNeutralElement(kind, element));
     value = arith::SelectOp::create(builder, loc, mask, value, neutral);
     anyOf = reduce(mask, *runs, [&](Value a, Value b) -> Value {
       return arith::OrIOp::create(builder, loc, a, b);

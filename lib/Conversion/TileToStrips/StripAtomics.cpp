@@ -24,6 +24,7 @@
 
 #include "StripAtomics.h"
 #include "AtomicBins.h"
+#include "Combine.h"
 #include "GroupRoots.h"
 #include "ScalarMemory.h"
 #include "StripNest.h"
@@ -65,6 +66,19 @@ Value buildAtomicCombination(OpBuilder &b, Location loc, tile::AtomicKind kind, 
     return value;
   }
   llvm_unreachable("an atomic of the tile dialect");
+}
+
+TypedAttr getNeutralElement(tile::AtomicKind kind, Type element) {
+  OpBuilder builder(element.getContext());
+  Location loc = builder.getUnknownLoc();
+  Region combine;
+  Block &block = combine.emplaceBlock();
+  block.addArguments({element, element}, {loc, loc});
+  builder.setInsertionPointToEnd(&block);
+  Value both =
+      buildAtomicCombination(builder, loc, kind, block.getArgument(0), block.getArgument(1));
+  tile::ReduceReturnOp::create(builder, loc, both);
+  return getNeutralElement(combine);
 }
 
 void buildVectorAtomic(OpBuilder &b, Location loc, tile::AtomicKind kind,
@@ -415,16 +429,13 @@ private:
   int64_t chunk = 0;           ///< elements that are flushed at once
 };
 
-/// What adds nothing: -0 among floats.
 Value BinNest::makeNeutral(int64_t lanes) {
   OpBuilder &b = emitter.atStart();
-  TypedAttr zero = b.getZeroAttr(element);
-  if (auto floats = dyn_cast<FloatType>(element))
-    zero = b.getFloatAttr(floats, APFloat::getZero(floats.getFloatSemantics(), /*Negative=*/true));
+  TypedAttr neutral = getNeutralElement(atomic.getKind(), element);
   if (lanes == 1)
-    return arith::ConstantOp::create(b, loc, zero);
+    return arith::ConstantOp::create(b, loc, neutral);
   auto type = VectorType::get(lanes, element);
-  return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, zero));
+  return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, neutral));
 }
 
 void BinNest::emitClear() {

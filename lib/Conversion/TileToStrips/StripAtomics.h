@@ -15,6 +15,10 @@ namespace tessera {
 mlir::Value buildAtomicCombination(mlir::OpBuilder &builder, mlir::Location loc,
                                    tile::AtomicKind kind, mlir::Value old, mlir::Value value);
 
+/// The scalar that changes nothing where an atomic combines it: -0 for a sum of floats. Null if
+/// there is none.
+mlir::TypedAttr getNeutralElement(tile::AtomicKind kind, mlir::Type element);
+
 /// The atomic for a vector as wide as the machine compares and swaps, aligned to its size.
 void buildVectorAtomic(mlir::OpBuilder &builder, mlir::Location loc, tile::AtomicKind kind,
                        mlir::LLVM::AtomicOrdering ordering, mlir::Value pointer, mlir::Value value);
