@@ -2,7 +2,8 @@
 """NVIDIA's part of the road to a GPU: ptxas and libdevice.
 
 Looked for in the settings, then in the Python packages nvidia-cuda-nvcc and nvidia-nvvm,
-then in a CUDA toolkit. Without a ptxas kernels stay PTX, which the driver assembles. Two compilations with different ones never share a cached kernel.
+then in a CUDA toolkit. Without a ptxas kernels stay PTX, which the driver assembles. Two
+compilations with different ones never share a cached kernel.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from execution import on_gpu
-from execution.test_tensor_cores import turn
+from execution.test_tensor_cores import matmul, turn
 
 import tessera
 import tessera.gpu
@@ -87,30 +87,6 @@ def choose_cases() -> list[dict[str, Any]]:
 
 
 CASES = choose_cases()
-
-
-@tessera.jit
-def matmul(a_ptr, b_ptr, c_ptr, M, N, K, AM, AK, BK, BN, BLOCK_M: tl.constexpr,
-           BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, A: tl.constexpr, B: tl.constexpr,
-           OUT: tl.constexpr):  # fmt: skip
-    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
-    columns = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
-    inner = tl.arange(0, BLOCK_K)
-    a_ptrs = a_ptr + rows[:, None] * AM + inner[None, :] * AK
-    b_ptrs = b_ptr + inner[:, None] * BK + columns[None, :] * BN
-    acc = tl.zeros((BLOCK_M, BLOCK_N), OUT)
-    for k in range(0, K, BLOCK_K):
-        a = tl.load(a_ptrs, mask=(rows[:, None] < M) & (inner[None, :] + k < K), other=0)
-        b = tl.load(b_ptrs, mask=(inner[:, None] + k < K) & (columns[None, :] < N), other=0)
-        if A is not None:
-            a = a.to(A, bitcast=True)
-        if B is not None:
-            b = b.to(B, bitcast=True)
-        acc = tl.dot(a, b, acc, out_dtype=OUT)
-        a_ptrs += BLOCK_K * AK
-        b_ptrs += BLOCK_K * BK
-    mask = (rows[:, None] < M) & (columns[None, :] < N)
-    tl.store(c_ptr + rows[:, None] * N + columns[None, :], acc, mask=mask)
 
 
 def name_of(case: dict[str, Any]) -> str:

@@ -34,7 +34,9 @@ def product(a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constex
 @tessera.jit
 def matmul(a_ptr, b_ptr, c_ptr, M, N, K, AM, AK, BK, BN, BLOCK_M: tl.constexpr,
            BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, OUT: tl.constexpr,
-           PRECISION: tl.constexpr = None):  # fmt: skip
+           PRECISION: tl.constexpr = None, A: tl.constexpr = None,
+           B: tl.constexpr = None):  # fmt: skip
+    """`A` and `B` are the types of bytes that are floats."""
     rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     columns = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
     inner = tl.arange(0, BLOCK_K)
@@ -44,6 +46,10 @@ def matmul(a_ptr, b_ptr, c_ptr, M, N, K, AM, AK, BK, BN, BLOCK_M: tl.constexpr,
     for k in range(0, K, BLOCK_K):
         a = tl.load(a_ptrs, mask=(rows[:, None] < M) & (inner[None, :] + k < K), other=0)
         b = tl.load(b_ptrs, mask=(inner[:, None] + k < K) & (columns[None, :] < N), other=0)
+        if A is not None:
+            a = a.to(A, bitcast=True)
+        if B is not None:
+            b = b.to(B, bitcast=True)
         acc = tl.dot(a, b, acc, input_precision=PRECISION, out_dtype=OUT)
         a_ptrs += BLOCK_K * AK
         b_ptrs += BLOCK_K * BK

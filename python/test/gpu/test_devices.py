@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 import pytest
+from gpu.test_launch import spin
 
 import tessera
 import tessera.language as tl
@@ -37,14 +38,6 @@ def product(a_ptr, b_ptr, out_ptr, M, N, K, BLOCK: tl.constexpr):
         b = tl.load(b_ptr + (at + k)[:, None] * N + j[None, :])
         sums = tl.dot(a, b, sums)
     tl.store(out_ptr + i[:, None] * N + j[None, :], sums)
-
-
-@tessera.jit
-def spin(out_ptr, n):
-    value = tl.load(out_ptr)
-    for _ in range(n):
-        value = value * 3 + 1
-    tl.store(out_ptr, value)
 
 
 def launch(x: Any, out: Any, factor: float, block: int = 256) -> Any:

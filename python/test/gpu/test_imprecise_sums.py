@@ -46,3 +46,22 @@ def test_sums_are_as_exact_as_was_asked_for(block):
     assert 0 <= lost(block, block) < block
     if torch.cuda.get_device_capability() == (9, 0):
         assert lost(None, block) > 512
+
+
+@pytest.mark.parametrize("tensor_maps", [False, True])
+@pytest.mark.parametrize("bk, imprecise", [(32, 32), (128, 32), (128, 64)])
+def test_bound_on_imprecise_sums_of_float8(bk, imprecise, tensor_maps):
+    """Beside 2^14 the tensor cores drop what is below 1; sums of float32 do not."""
+    k = 1024
+    a, b = torch.full((64, k), 0.5, device="cuda"), torch.full((64, k), 0.5, device="cuda")
+    a[:, :64], b[:, :64] = 0, 0
+    a[:, 0], b[:, 0] = 128, 128
+    a, b = a.to(torch.float8_e4m3fn), b.to(torch.float8_e4m3fn)
+    results = []
+    for bound in (imprecise, None):
+        c = torch.full((64, 64), -99.0, device="cuda")
+        kernel[(1,)](a, b, c, k, BLOCK_K=bk, MOST=bound, tensor_maps=tensor_maps)
+        results.append(c)
+    assert bool((results[0] == 128 * 128 + 0.25 * (k - 64)).all())
+    # Otherwise this test would see nothing.
+    assert bool((results[1] < results[0]).all())
