@@ -4,6 +4,7 @@
 
 #include "tessera/Support/UserError.h"
 #include "tessera/Target/LLVMIR/LLVMIR.h"
+#include "tessera/Target/NVPTX/Cubin.h"
 #include "tessera/Target/NVPTX/Ptxas.h"
 #include "llvm/Analysis/ConstantFolding.h"
 #include "llvm/IR/Constants.h"
@@ -17,6 +18,7 @@
 #include "gmock/gmock.h"
 
 #include <csignal>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -257,17 +259,32 @@ TEST(Ptxas, StartedEarlyItGivesTheSame) {
     }
 }
 
+/// A cubin of `kScale`, and the file with it.
+std::string makeCubin(const std::string &path) {
+  PtxasOptions options;
+  options.path = findPtxas("");
+  options.arch = "sm_90a";
+  std::string cubin = runPtxas(toPTX(kScale, "sm_90a"), options).cubin;
+  std::error_code error;
+  llvm::raw_fd_ostream(path, error) << cubin;
+  return cubin;
+}
+
 TEST(Ptxas, StartedEarlyItMayReadTwiceOrNotAtAll) {
   std::string path = testing::TempDir() + "/tessera-ptxas-script";
-  std::string longer(300000, 'x');
-  EarlyPtxas twice(scripted("cat $3 > /dev/null; cat $3 > $5", path));
-  EXPECT_EQ(twice.assemble(longer).cubin, longer);
+  std::string cubin = makeCubin(path + ".cubin"), longer(300000, 'x');
+  // What it reads is compared, and the answer is that cubin.
+  std::error_code error;
+  llvm::raw_fd_ostream(path + ".expected", error) << longer;
+  std::string answer = " | cmp - " + path + ".expected && cat " + path + ".cubin > $5";
+  EarlyPtxas twice(scripted("cat $3 > /dev/null; cat $3" + answer, path));
+  EXPECT_EQ(twice.assemble(longer).cubin, cubin);
   // It ends in the middle of its input: we get no signal, and it fails again when asked again.
   EarlyPtxas failing(scripted("head -c 10 $3; exit 3", path));
   EXPECT_THROW(failing.assemble(longer), InternalError);
   // One that wants a plain file gets one.
-  EarlyPtxas careful(scripted("test -f $3 && cat $3 > $5", path));
-  EXPECT_EQ(careful.assemble(longer).cubin, longer);
+  EarlyPtxas careful(scripted("test -f $3 && cat $3" + answer, path));
+  EXPECT_EQ(careful.assemble(longer).cubin, cubin);
   PtxasOptions slow = scripted("sleep 60", path);
   slow.timeoutSeconds = 0.1;
   EarlyPtxas late(slow);
@@ -332,6 +349,116 @@ TEST(Ptxas, StartedEarlyItEndsWithWhoStartedIt) {
       usleep(5000);
     EXPECT_TRUE(gone);
   }
+}
+
+/// What is in a folder, and what its folders are open to.
+std::vector<std::string> list(const std::string &path) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (llvm::sys::fs::directory_iterator at(path, error), end; at != end; at.increment(error))
+    names.push_back(at->path());
+  return names;
+}
+
+TEST(Ptxas, LeavesNothingBehindAndItsFolderIsPrivate) {
+  std::string path = testing::TempDir() + "/tessera-ptxas-tidy", temporary = path + ".folder";
+  std::string cubin = makeCubin(path + ".cubin"), ptx = toPTX(kScale, "sm_90a");
+  ASSERT_FALSE(llvm::sys::fs::create_directory(temporary));
+  const char *given = getenv("TMPDIR");
+  std::string before = given ? given : "";
+  setenv("TMPDIR", temporary.c_str(), 1);
+  // Says what its folder and its files are open to, and leaves more than was asked for.
+  std::string report = "cat $3 > /dev/null; stat -c %a . > " + path + ".mode; cat " + path +
+                       ".cubin > $5; stat -c %a $5 >> " + path + ".mode; mkfifo more; touch .more;";
+  for (mode_t mask : {002, 0, 077, 0777}) {
+    mode_t usual = umask(mask);
+    PtxasResult late = runPtxas(ptx, scripted(report, path));
+    PtxasResult early = EarlyPtxas(scripted(report, path)).assemble(ptx);
+    umask(usual);
+    EXPECT_EQ(late.cubin, cubin);
+    EXPECT_EQ(early.cubin, cubin);
+    auto modes = llvm::MemoryBuffer::getFile(path + ".mode");
+    ASSERT_TRUE(bool(modes));
+    EXPECT_EQ((*modes)->getBuffer(), "700\n600\n");
+    EXPECT_EQ(list(temporary), std::vector<std::string>());
+  }
+  auto slow = [&](llvm::StringRef text) {
+    PtxasOptions options = scripted(text, path);
+    options.timeoutSeconds = 0.2;
+    return options;
+  };
+  // One that fails, is killed, is too slow, or leaves behind what goes on adding files.
+  for (const char *text : {"exit 3", "kill -9 $$", "sleep 60", "mkfifo a; sleep 60 & sleep 60",
+                           "while :; do : > $$.$((n=n+1)); done & sleep 60"}) {
+    EXPECT_ANY_THROW(runPtxas(ptx, slow(text))) << text;
+    EXPECT_ANY_THROW(EarlyPtxas(slow(text)).assemble(ptx)) << text;
+    {
+      EarlyPtxas unused(slow(text));
+    }
+    EXPECT_EQ(list(temporary), std::vector<std::string>()) << text;
+  }
+  setenv("TMPDIR", before.c_str(), 1);
+  if (!given)
+    unsetenv("TMPDIR");
+}
+
+TEST(Ptxas, ReadsBackNothingThatIsNotItsOwn) {
+  std::string path = testing::TempDir() + "/tessera-ptxas-swapped";
+  std::string cubin = makeCubin(path + ".cubin"), ptx = toPTX(kScale, "sm_90a");
+  // A link or a FIFO in place of the cubin, and another folder in place of that of the run.
+  for (std::string text : {"ln -s " + path + ".cubin $5", std::string("mkfifo $5"),
+                           "here=$(pwd -P); mv $here " + path + ".moved; mkdir $here; cat " + path +
+                               ".cubin > $here/$5; touch " + path + ".moved/$5; rm -r $here; mv " +
+                               path + ".moved $here"})
+    EXPECT_THROW(runPtxas(ptx, scripted(text, path)), UserError) << text;
+  EXPECT_EQ(runPtxas(ptx, scripted("cat " + path + ".cubin > $5", path)).cubin, cubin);
+}
+
+TEST(Ptxas, ATruncatedCubinIsNoResult) {
+  std::string path = testing::TempDir() + "/tessera-ptxas-full";
+  std::string cubin = makeCubin(path + ".cubin"), ptx = toPTX(kScale, "sm_90a");
+  auto assemble = [&](llvm::StringRef bytes, bool early) {
+    std::error_code error;
+    llvm::raw_fd_ostream(path + ".part", error) << bytes;
+    PtxasOptions options = scripted("cat " + path + ".part > $5", path);
+    return early ? EarlyPtxas(options).assemble(ptx) : runPtxas(ptx, options);
+  };
+  std::string noise;
+  for (unsigned i = 0, state = 1; i < 3000; ++i)
+    noise += char((state = state * 1664525 + 1013904223) >> 24);
+  for (bool early : {false, true}) {
+    EXPECT_EQ(assemble(cubin, early).cubin, cubin);
+    for (std::string bytes : {std::string(), std::string("\177ELF"), noise, cubin.substr(0, 64),
+                              cubin.substr(0, cubin.size() / 2), cubin.substr(0, 1024)}) {
+      try {
+        assemble(bytes, early);
+        ADD_FAILURE() << bytes.size() << " bytes are taken";
+      } catch (const UserError &error) {
+        EXPECT_EQ(error.id, "E063");
+        EXPECT_THAT(error.what(), HasSubstr(path));
+        EXPECT_THAT(error.fix, HasSubstr("TMPDIR"));
+      }
+    }
+  }
+}
+
+TEST(Cubin, IsWholeOrHasAProblem) {
+  std::string cubin = makeCubin(testing::TempDir() + "/tessera-cubin");
+  EXPECT_EQ(findProblemOfCubin(cubin, {"scale"}), "");
+  EXPECT_THAT(findProblemOfCubin(cubin, {"scale", "other"}), HasSubstr("'other'"));
+  // The tables are at the end, so that no part of it will do.
+  for (size_t size = 0; size < cubin.size(); ++size)
+    EXPECT_NE(findProblemOfCubin(llvm::StringRef(cubin).take_front(size), {"scale"}), "") << size;
+  // Another machine; and whatever a header may say, nothing is read beyond the end.
+  std::string other = cubin;
+  other[18] = 62;
+  EXPECT_THAT(findProblemOfCubin(other, {"scale"}), HasSubstr("machine 62"));
+  for (size_t at = 0; at < cubin.size(); ++at)
+    for (unsigned char bit : {0x01, 0x80, 0xff}) {
+      std::string damaged = cubin;
+      damaged[at] = char(damaged[at] ^ bit);
+      findProblemOfCubin(damaged, {"scale"});
+    }
 }
 
 TEST(Ptxas, BadPTXIsOurBugAndAMissingProgramTheUsers) {

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <system_error>
 #include <thread>
@@ -25,10 +26,14 @@ extern char **environ;
 /// What the child does. It shares our memory until it has become the program, so it may do
 /// nothing here but call the system. Returns only if something goes wrong.
 static void becomeProgram(char *const *command, char *const *environment, const char *log,
-                          pid_t parent, const sigset_t &signals) {
+                          int folder, pid_t parent, const sigset_t &signals) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent)
     return;
+  // A group of its own: stop() ends all of it.
+  if (setpgid(0, 0) != 0 || (folder >= 0 && fchdir(folder) != 0))
+    return;
+  umask(077);
   int input = open("/dev/null", O_RDONLY);
   int output = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
   if (input < 0 || output < 0 || dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0)
@@ -42,7 +47,7 @@ static void becomeProgram(char *const *command, char *const *environment, const 
 }
 
 std::string ChildProcess::start(llvm::ArrayRef<std::string> command, const std::string &log,
-                                llvm::ArrayRef<std::string> variables) {
+                                llvm::ArrayRef<std::string> variables, int folder) {
   stop();
   llvm::SmallVector<char *> arguments, environment;
   for (const std::string &argument : command)
@@ -69,7 +74,7 @@ std::string ChildProcess::start(llvm::ArrayRef<std::string> command, const std::
   volatile int error = 0;
   pid_t child = vfork();
   if (child == 0) {
-    becomeProgram(arguments.data(), environment.data(), log.c_str(), parent, before);
+    becomeProgram(arguments.data(), environment.data(), log.c_str(), folder, parent, before);
     error = errno;
     _exit(127);
   }
@@ -111,7 +116,7 @@ std::optional<int> ChildProcess::wait(double timeoutSeconds) {
 void ChildProcess::abandon() {
   if (pid < 0)
     return;
-  kill(pid, SIGKILL);
+  kill(-pid, SIGKILL);
   // Whoever handles signals shall not be interrupted here.
   sigset_t all, before;
   sigfillset(&all);
@@ -131,7 +136,7 @@ void ChildProcess::abandon() {
 void ChildProcess::stop() {
   if (pid < 0)
     return;
-  kill(pid, SIGKILL);
+  kill(-pid, SIGKILL);
   while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
   pid = -1;

@@ -14,21 +14,22 @@
 
 #include "tessera/Support/UserError.h"
 #include "tessera/Target/NVPTX/ChildProcess.h"
+#include "tessera/Target/NVPTX/Cubin.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/BinaryFormat/ELF.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
-#include "llvm/Support/raw_ostream.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <dirent.h>
 #include <fcntl.h>
 #include <mutex>
 #include <sys/stat.h>
@@ -40,47 +41,109 @@ using namespace tessera;
 
 namespace {
 
-/// A folder that only this process uses, gone at the end.
+/// A folder that only this process uses, gone at the end with all that is in it. It is known by
+/// its descriptor: whoever may rename it, in a temporary directory without the sticky bit, can
+/// put no other in its place.
 class PrivateFolder {
 public:
   PrivateFolder() {
-    if (std::error_code error = sys::fs::createUniqueDirectory("tessera", path))
-      throw UserError("E061", "cannot make a temporary folder: " + error.message(),
-                      "set TMPDIR to a folder that can be written to");
+    sys::path::system_temp_directory(/*ErasedOnReboot=*/true, path);
+    if (std::error_code error = sys::fs::make_absolute(path))
+      fail(error.message());
+    sys::path::append(path, "tessera-XXXXXX");
+    // mkdtemp asks for 0700. A umask may take more than that away, and some file systems add.
+    if (!mkdtemp(const_cast<char *>(path.c_str())) || chmod(path.c_str(), 0700) != 0)
+      fail(strerror(errno));
+    folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat status;
+    if (folder < 0 || fstat(folder, &status) != 0 || status.st_uid != geteuid() ||
+        (status.st_mode & 077) != 0)
+      fail(folder < 0 ? strerror(errno) : "others may write to it");
   }
-  ~PrivateFolder() {
-    for (const std::string &file : files)
-      sys::fs::remove(file);
-    sys::fs::remove(path);
+  PrivateFolder(const PrivateFolder &) = delete;
+  ~PrivateFolder() { remove(); }
+
+  int descriptor() const { return folder; }
+
+  /// The text of a plain file of ours; nothing where there is none.
+  std::optional<std::string> read(const char *name) const {
+    // A FIFO in place of the file shall not be waited for.
+    int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0)
+      return std::nullopt;
+    struct stat status;
+    std::optional<std::string> text;
+    if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid()) {
+      text.emplace();
+      char part[1 << 14];
+      ssize_t count;
+      while ((count = ::read(file, part, sizeof(part))) > 0 || (count < 0 && errno == EINTR))
+        text->append(part, std::max<ssize_t>(count, 0));
+      if (count < 0)
+        text.reset();
+    }
+    close(file);
+    return text;
   }
-  std::string file(StringRef name) {
-    SmallString<128> full(path);
-    sys::path::append(full, name);
-    files.push_back(std::string(full));
-    return files.back();
+
+  void write(const char *name, StringRef text) const {
+    int file = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    bool isFine = file >= 0 && fchmod(file, 0600) == 0;
+    while (isFine && !text.empty()) {
+      ssize_t written = ::write(file, text.data(), text.size());
+      if (written > 0)
+        text = text.drop_front(written);
+      else
+        isFine = written < 0 && errno == EINTR;
+    }
+    int error = errno;
+    if (file >= 0)
+      close(file);
+    if (!isFine)
+      throw UserError("E061",
+                      "cannot write '" + std::string(path) + "/" + name + "': " + strerror(error),
+                      "set TMPDIR to a folder with space left");
   }
 
 private:
-  SmallString<128> path;
-  std::vector<std::string> files;
-};
-
-std::string readFile(StringRef path) {
-  auto buffer = MemoryBuffer::getFile(path);
-  return buffer ? (*buffer)->getBuffer().str() : std::string();
-}
-
-void writeFile(const std::string &path, StringRef text) {
-  std::error_code error;
-  raw_fd_ostream stream(path, error);
-  stream << text;
-  stream.close();
-  if (error || stream.has_error()) {
-    stream.clear_error();
-    throw UserError("E061", "cannot write '" + path + "'",
-                    "set TMPDIR to a folder with space left");
+  [[noreturn]] void fail(const std::string &why) {
+    remove();
+    throw UserError("E061", "cannot make a temporary folder: " + why,
+                    "set TMPDIR to a folder that can be written to");
   }
-}
+
+  /// What a script in place of ptxas has started may be adding files still.
+  void remove() {
+    if (folder < 0) {
+      rmdir(path.c_str());
+      return;
+    }
+    for (int tries = 0; tries < 10; ++tries) {
+      removeFiles();
+      if (rmdir(path.c_str()) == 0 || errno != ENOTEMPTY)
+        break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1 << tries));
+    }
+    close(folder);
+    folder = -1;
+  }
+
+  void removeFiles() const {
+    int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *list = again < 0 ? nullptr : fdopendir(again);
+    if (!list) {
+      if (again >= 0)
+        close(again);
+      return;
+    }
+    while (const dirent *entry = readdir(list))
+      unlinkat(folder, entry->d_name, 0);
+    closedir(list);
+  }
+
+  SmallString<128> path;
+  int folder = -1;
+};
 
 [[noreturn]] void throwCannotRun(const std::string &program, const std::string &why) {
   throw UserError("E063", "cannot run '" + program + "': " + why,
@@ -122,40 +185,55 @@ std::string getVersionOf(StringRef cubin, const std::string &path) {
   return entry->second;
 }
 
+/// The names of the kernels in PTX.
+std::vector<std::string> findEntries(StringRef ptx) {
+  std::vector<std::string> names;
+  for (StringRef rest = ptx; !rest.empty();) {
+    auto [line, others] = rest.split('\n');
+    rest = others;
+    auto [qualifiers, name] = line.ltrim().split(".entry ");
+    if (!name.empty() && (qualifiers.empty() || qualifiers.starts_with(".")))
+      names.push_back(name.ltrim().take_until([](char c) { return c == '(' || isSpace(c); }).str());
+  }
+  return names;
+}
+
+// The files of a run, in its folder.
+constexpr const char *kSource = "kernel.ptx", *kCubin = "kernel.cubin", *kLog = "log";
+
 /// One run of ptxas and its files.
 class Run {
 public:
-  explicit Run(const PtxasOptions &options) : options(options) {
-    source = folder.file("kernel.ptx"), cubin = folder.file("kernel.cubin");
-    log = folder.file("log");
-  }
+  explicit Run(const PtxasOptions &options) : options(options) {}
 
   void start() {
-    std::vector<std::string> command = {options.path, "-v", "-arch=" + options.arch,
-                                        source,       "-o", cubin};
+    SmallString<128> program(options.path); // it runs in a folder of its own
+    sys::fs::make_absolute(program);
+    std::vector<std::string> command = {
+        std::string(program), "-v", "-arch=" + options.arch, kSource, "-o", kCubin};
     if (options.lineInfo)
       command.push_back("-lineinfo");
     if (options.maxRegisters)
       command.push_back("-maxrregcount=" + std::to_string(options.maxRegisters));
     append_range(command, options.arguments);
-    std::string error = process.start(command, log, getAllocationVariable());
+    std::string error = process.start(command, kLog, getAllocationVariable(), folder.descriptor());
     if (!error.empty())
       throwCannotRun(options.path, error);
   }
 
-  PtxasResult getResult(std::optional<int> status);
+  /// `ptx` is what was assembled.
+  PtxasResult getResult(std::optional<int> status, StringRef ptx);
   /// Whether all is there that it writes about the only function of the PTX.
   bool hasSaidAll() const;
 
   const PtxasOptions &options;
   PrivateFolder folder;
-  std::string source, cubin, log;
-  ChildProcess process;
+  ChildProcess process; // and so it ends before its folder
 };
 
-PtxasResult Run::getResult(std::optional<int> status) {
+PtxasResult Run::getResult(std::optional<int> status, StringRef ptx) {
   PtxasResult result;
-  result.log = readFile(log);
+  result.log = folder.read(kLog).value_or("");
   if (!status)
     throw UserError("E063",
                     "ptxas took longer than " + std::to_string(int(options.timeoutSeconds)) + " s",
@@ -166,9 +244,13 @@ PtxasResult Run::getResult(std::optional<int> status) {
                     "use more warps, smaller tiles, or a higher maxnreg");
   if (*status != 0)
     throw InternalError("ptxas rejects the PTX: " + StringRef(result.log).trim().str());
-  result.cubin = readFile(cubin);
-  if (result.cubin.empty())
-    throw InternalError("ptxas wrote no cubin: " + StringRef(result.log).trim().str());
+  result.cubin = folder.read(kCubin).value_or("");
+  if (std::string problem = findProblemOfCubin(result.cubin, findEntries(ptx)); !problem.empty())
+    throw UserError("E063",
+                    "'" + options.path + "' reports success, but the cubin that it wrote is no " +
+                        "whole one: " + problem,
+                    "see that the disk of the temporary directory (TMPDIR) is not full, and that "
+                    "TESSERA_PTXAS names NVIDIA's ptxas");
   result.version = getVersionOf(result.cubin, options.path);
   parsePtxasLog(result.log, result);
   return result;
@@ -188,11 +270,11 @@ bool isWhole(StringRef cubin) {
 bool hasOneFunction(StringRef ptx) { return ptx.count(".entry ") + ptx.count(".func ") == 1; }
 
 bool Run::hasSaidAll() const {
-  std::string text = readFile(log);
+  std::string text = folder.read(kLog).value_or("");
   StringRef said = text;
   // Not every version ends like that; those are waited for.
   return said.consume_back("\n") && said.rsplit('\n').second.contains("Compile time = ") &&
-         isWhole(readFile(cubin));
+         isWhole(folder.read(kCubin).value_or(""));
 }
 
 /// Held by who has the writing end of a FIFO open. A process forked meanwhile would hold it
@@ -255,31 +337,33 @@ std::string tessera::findPtxas(StringRef setting) {
 
 std::string tessera::getPtxasVersion(StringRef path) {
   PrivateFolder folder;
-  std::string log = folder.file("log");
+  SmallString<128> program(path);
+  sys::fs::make_absolute(program);
   ChildProcess process;
-  std::string error = process.start({path.str(), "--version"}, log);
+  std::string error =
+      process.start({std::string(program), "--version"}, kLog, {}, folder.descriptor());
   if (!error.empty())
     throwCannotRun(path.str(), error);
   if (process.wait(/*timeoutSeconds=*/30) != 0)
     throw UserError("E063", "'" + path.str() + "' does not tell its version",
                     "set TESSERA_PTXAS to the path of ptxas");
-  return findVersion(readFile(log)).str();
+  return findVersion(folder.read(kLog).value_or("")).str();
 }
 
 std::string tessera::findVersionInCubin(StringRef cubin) { return findVersion(cubin).str(); }
 
 PtxasResult tessera::runPtxas(StringRef ptx, const PtxasOptions &options) {
   Run run(options);
-  writeFile(run.source, ptx);
+  run.folder.write(kSource, ptx);
   run.start();
-  return run.getResult(run.process.wait(options.timeoutSeconds));
+  return run.getResult(run.process.wait(options.timeoutSeconds), ptx);
 }
 
 class EarlyPtxas::Waiting {
 public:
   explicit Waiting(const PtxasOptions &options) : run(options) {
-    fifo = run.folder.file("fifo"), complete = run.folder.file("complete.ptx");
-    ready = mkfifo(fifo.c_str(), 0600) == 0 && link(fifo.c_str(), run.source.c_str()) == 0;
+    int folder = run.folder.descriptor();
+    ready = mkfifoat(folder, kFifo, 0600) == 0 && linkat(folder, kFifo, folder, kSource, 0) == 0;
     if (ready)
       run.start();
   }
@@ -287,13 +371,14 @@ public:
   ~Waiting() {
     run.process.stop();
     // Where it is a script, what that one has started may be in the FIFO.
-    if (int writer = open(fifo.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC); writer >= 0)
+    if (int writer = openFifo(); writer >= 0)
       close(writer);
   }
 
   std::optional<PtxasResult> assemble(StringRef ptx) {
-    writeFile(complete, ptx);
-    if (rename(complete.c_str(), run.source.c_str()) != 0)
+    run.folder.write(kComplete, ptx);
+    int folder = run.folder.descriptor();
+    if (renameat(folder, kComplete, folder, kSource) != 0)
       return std::nullopt;
     auto end = std::chrono::steady_clock::now() +
                std::chrono::duration<double>(run.options.timeoutSeconds);
@@ -311,7 +396,7 @@ public:
     // Whatever it did not like, it shall say about a plain file.
     if (status && *status != 0)
       return std::nullopt;
-    return run.getResult(status);
+    return run.getResult(status, ptx);
   }
 
   bool ready;
@@ -320,7 +405,7 @@ private:
   /// Whoever has found the FIFO under the name of the source waits for us in it, or soon will.
   bool writeIfWaitedFor(StringRef ptx) {
     std::lock_guard<std::mutex> guard(getWritingMutex());
-    int writer = open(fifo.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    int writer = openFifo();
     if (writer < 0)
       return false;
     fcntl(writer, F_SETFL, fcntl(writer, F_GETFL) & ~O_NONBLOCK);
@@ -329,8 +414,14 @@ private:
     return true;
   }
 
+  /// Its writing end, if somebody reads there; else a negative number.
+  int openFifo() const {
+    return openat(run.folder.descriptor(), kFifo, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  }
+
+  static constexpr const char *kFifo = "fifo", *kComplete = "complete.ptx";
+
   Run run;
-  std::string fifo, complete;
 };
 
 EarlyPtxas::EarlyPtxas(const PtxasOptions &options) : options(options) {

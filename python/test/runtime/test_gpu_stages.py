@@ -124,3 +124,23 @@ def test_mistakes_in_a_stage_are_the_users(tmp_path):
     with settings.override(override_dir=str(tmp_path)):
         with pytest.raises(tessera.TesseraError, match=r"E062(.|\n)*shift\.llvm\.mlir|shift\.llvm\.mlir(.|\n)*E062"):  # fmt: skip
             build()
+
+
+def test_a_truncated_cubin_is_neither_used_nor_kept(tmp_path: pathlib.Path) -> None:
+    """As of a ptxas whose disk is full: it reports success all the same."""
+    full = tmp_path / "full"
+    full.touch()
+    script = tmp_path / "ptxas"
+    script.write_text(
+        f'#!/bin/sh\n{toolchain.find_ptxas()} "$1" "$2" "$3" -o whole || exit 1\n'
+        f'if [ -e {full} ]; then head -c 1500 whole > "$5"; else cat whole > "$5"; fi\n'
+    )
+    script.chmod(0o755)
+    types = (tl.float32, tl.float32)
+    with settings.override(ptxas=str(script), cache_dir=str(tmp_path / "cache")):
+        for _ in range(2):
+            with pytest.raises(tessera.LaunchError, match="disk of the temporary") as caught:
+                shift.warmup(*types, target="sm_90a")
+            assert caught.value.id == "E063" and str(script) in str(caught.value)
+        full.unlink()
+        assert has_number(shift.warmup(*types, target="sm_90a").asm["cubin"], 1234.0)

@@ -25,16 +25,18 @@ public:
   ~ChildProcess() { stop(); }
 
   /// Starts `command`, the first of which is a path, without input and with what it says going
-  /// to the file `log`. `variables` ("NAME=value") go before those of our own environment.
-  /// Returns what is wrong, or an empty string. The program is ended if the thread that calls
-  /// this ends first.
+  /// to the file `log`. `variables` ("NAME=value") go before those of our own environment. It
+  /// runs in the open directory `folder`, unless that is negative, and makes files that are for
+  /// this user alone. Returns what is wrong, or an empty string. The program is ended if the
+  /// thread that calls this ends first. A Ctrl-C at the terminal is for us, not for it.
   std::string start(llvm::ArrayRef<std::string> command, const std::string &log,
-                    llvm::ArrayRef<std::string> variables = {});
+                    llvm::ArrayRef<std::string> variables = {}, int folder = -1);
 
   /// The exit status if the program has ended, -1 if by a signal.
   std::optional<int> poll();
   /// The same after waiting for its end. Nothing after the timeout.
   std::optional<int> wait(double timeoutSeconds);
+  /// Ends it and what it has started.
   void stop();
   /// Ends it without waiting until the system has taken its memory back, which may be long.
   void abandon();
