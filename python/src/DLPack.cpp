@@ -6,6 +6,8 @@
 
 #include "Handles.h"
 
+#include <algorithm>
+
 using namespace tessera::python;
 
 namespace {
@@ -59,14 +61,18 @@ py::tuple readDLPack(const py::object &capsule) {
   } else {
     throw py::type_error("no DLPack capsule, or one that was used before");
   }
+  bool hasElements =
+      std::find(tensor->shape, tensor->shape + tensor->rank, 0) == tensor->shape + tensor->rank;
   return py::make_tuple(reinterpret_cast<uintptr_t>(tensor->data) + tensor->byteOffset,
-                        tensor->dtype.code, tensor->dtype.bits, tensor->dtype.lanes, readOnly);
+                        tensor->dtype.code, tensor->dtype.bits, tensor->dtype.lanes, readOnly,
+                        hasElements);
 }
 
 } // namespace
 
 void tessera::python::registerDLPack(py::module_ &module) {
-  module.def("read_dlpack", &readDLPack, py::arg("capsule"),
-             "Address, type code, bits, lanes, and whether read-only, of a DLPack capsule.\n"
-             "The memory lives as long as the capsule.");
+  module.def(
+      "read_dlpack", &readDLPack, py::arg("capsule"),
+      "Address, type code, bits, lanes, whether read-only and whether there are elements, of\n"
+      "a DLPack capsule. The memory lives as long as the capsule.");
 }

@@ -17,6 +17,7 @@
 
 #include "Handles.h"
 
+#include <pybind11/stl.h>
 #include <structmember.h>
 
 #include <algorithm>
@@ -101,6 +102,7 @@ struct Names {
   PyObject *isCPU = PyUnicode_InternFromString("is_cpu");
   PyObject *isCUDA = PyUnicode_InternFromString("is_cuda");
   PyObject *getDevice = PyUnicode_InternFromString("get_device");
+  PyObject *isNegative = PyUnicode_InternFromString("is_neg");
   PyObject *module = PyUnicode_InternFromString("__module__");
 };
 
@@ -138,11 +140,26 @@ struct NumPyArray {
 };
 constexpr int kNumPyWriteable = 0x0400;
 
+/// No program has memory below: a tensor there has lost its storage, or has no elements.
+constexpr uint64_t kLowestAddress = 4 << 20;
+
+/// Where torch keeps the negative bit of a tensor, which says that the memory holds the
+/// values negated. `is_neg()` of each argument would cost as much as the rest of a launch,
+/// and lets the GIL go. Found by looking at tensors with and without it (learnNegativeBit);
+/// while it is not known, tensors are asked.
+struct NegativeBit {
+  size_t implementation = 0; ///< offset in the object of the pointer to torch's own
+  size_t word = 0;           ///< offset in that of the word with the bit
+  uint64_t bit = 0;          ///< 0: not known
+};
+
 /// Python's dtype objects by identity; they are few and live as long as the process.
 /// Filled by `slow` (through Dispatcher.learn_dtype), so that no name is parsed here.
 struct TypeTables {
   std::unordered_map<PyObject *, char> dtypes;
   std::unordered_map<PyTypeObject *, ArrayKind> arrays;
+  NegativeBit negativeBit;
+  bool expectsCUDA = false; ///< where the last tensor was
 };
 
 TypeTables &typeTables() {
@@ -294,13 +311,25 @@ bool Signature::addArray(const Parameter &parameter, PyObject *value) {
   if (found->second == ArrayKind::NumPy) {
     const auto *array = reinterpret_cast<const NumPyArray *>(value);
     auto dtype = tables.dtypes.find(array->dtype);
-    if (dtype == tables.dtypes.end())
+    if (dtype == tables.dtypes.end() || !array->data)
       return false;
     addPointer(parameter, reinterpret_cast<uint64_t>(array->data), dtype->second,
                !(array->flags & kNumPyWriteable), /*device=*/-1);
     return true;
   }
   return found->second == ArrayKind::Torch && addTensor(parameter, value);
+}
+
+uint64_t readWord(const void *object, size_t offset) {
+  uint64_t word = 0;
+  std::memcpy(&word, static_cast<const char *>(object) + offset, sizeof(word));
+  return word;
+}
+
+bool readNegativeBit(const NegativeBit &where, PyObject *tensor) {
+  uint64_t implementation = readWord(tensor, where.implementation);
+  return !implementation ||
+         (readWord(reinterpret_cast<const void *>(implementation), where.word) & where.bit);
 }
 
 /// A tensor of torch's, on the CPU or on a GPU. What is wrong with one `slow` says.
@@ -312,10 +341,14 @@ bool Signature::addTensor(const Parameter &parameter, PyObject *value) {
   };
   auto get = [&](PyObject *name) { return own(PyObject_GetAttr(value, name)); };
   auto call = [&](PyObject *name) { return own(PyObject_CallMethodNoArgs(value, name)); };
-  bool isCUDA = get(names().isCUDA).ptr() == Py_True;
-  bool isReachable = isCUDA || get(names().isCPU).ptr() == Py_True;
-  py::object dtype = isReachable ? get(names().dtype) : py::object();
   TypeTables &tables = typeTables();
+  bool isCUDA = tables.expectsCUDA;
+  bool isReachable = get(isCUDA ? names().isCUDA : names().isCPU).ptr() == Py_True;
+  if (!isReachable) {
+    tables.expectsCUDA = isCUDA = !isCUDA;
+    isReachable = get(isCUDA ? names().isCUDA : names().isCPU).ptr() == Py_True;
+  }
+  py::object dtype = isReachable ? get(names().dtype) : py::object();
   auto known = dtype ? tables.dtypes.find(dtype.ptr()) : tables.dtypes.end();
   if (known == tables.dtypes.end())
     return false;
@@ -324,12 +357,16 @@ bool Signature::addTensor(const Parameter &parameter, PyObject *value) {
   if (!address || !PyLong_Check(address.ptr()) ||
       (isCUDA && !(device && PyLong_Check(device.ptr()))))
     return false;
+  uint64_t bits = PyLong_AsUnsignedLongLongMask(address.ptr());
+  bool isNegative = tables.negativeBit.bit ? readNegativeBit(tables.negativeBit, value)
+                                           : call(names().isNegative).ptr() != Py_False;
+  if (bits < kLowestAddress || isNegative)
+    return false;
   int overflow = 0;
   long ordinal = isCUDA ? PyLong_AsLongAndOverflow(device.ptr(), &overflow) : -1;
   if (ordinal < -1 || ordinal > 127 || overflow)
     return false;
-  addPointer(parameter, PyLong_AsUnsignedLongLongMask(address.ptr()), known->second,
-             /*readOnly=*/false, static_cast<char>(ordinal));
+  addPointer(parameter, bits, known->second, /*readOnly=*/false, static_cast<char>(ordinal));
   return true;
 }
 
@@ -724,6 +761,43 @@ PyType_Spec launchSpec = {"tessera._C.Launch", sizeof(Launch), 0,
                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
                           launchSlots};
 
+using Probes = std::vector<std::pair<py::object, uint64_t>>;
+
+/// The one bit that all of `negative` have set and none of `plain` has, if there is just one.
+/// A probe is a tensor and the address of torch's own object behind it.
+bool learnNegativeBit(const Probes &plain, const Probes &negative) {
+  constexpr size_t objectBytes = 64, implementationBytes = 184; // as in torch 2.13
+  NegativeBit found;
+  auto holdsAddress = [&](const auto &probe) {
+    return static_cast<size_t>(Py_TYPE(probe.first.ptr())->tp_basicsize) >=
+               found.implementation + sizeof(uint64_t) &&
+           readWord(probe.first.ptr(), found.implementation) == probe.second;
+  };
+  for (found.implementation = sizeof(PyObject); found.implementation < objectBytes;
+       found.implementation += sizeof(uint64_t))
+    if (std::all_of(plain.begin(), plain.end(), holdsAddress) &&
+        std::all_of(negative.begin(), negative.end(), holdsAddress))
+      break;
+  if (found.implementation >= objectBytes || plain.empty() || negative.empty())
+    return false;
+  unsigned numFound = 0;
+  for (size_t word = 0; word < implementationBytes; word += sizeof(uint64_t)) {
+    uint64_t bits = ~uint64_t(0);
+    for (const auto &[tensor, address] : negative)
+      bits &= readWord(reinterpret_cast<const void *>(address), word);
+    for (const auto &[tensor, address] : plain)
+      bits &= ~readWord(reinterpret_cast<const void *>(address), word);
+    numFound += static_cast<unsigned>(__builtin_popcountll(bits));
+    if (bits) {
+      found.word = word;
+      found.bit = bits;
+    }
+  }
+  if (numFound == 1)
+    typeTables().negativeBit = found;
+  return numFound == 1;
+}
+
 void learnDType(const py::object &dtype, int coreId) {
   if (typeTables().dtypes.emplace(dtype.ptr(), static_cast<char>(coreId)).second)
     dtype.inc_ref(); // known by its address from now on
@@ -741,4 +815,7 @@ void tessera::python::registerLaunch(py::module_ &module) {
   module.add_object("Launch", py::reinterpret_borrow<py::object>(launch));
   module.def("learn_dtype", &learnDType, py::arg("dtype"), py::arg("core_id"),
              "Have the warm path take arrays with this dtype object of NumPy's or torch's.");
+  module.def("learn_negative_bit", &learnNegativeBit, py::arg("plain"), py::arg("negative"),
+             "Have the warm path know torch's tensors with the negative bit by looking at some\n"
+             "without and with it: (tensor, its `_cdata`) each. Whether it does now.");
 }

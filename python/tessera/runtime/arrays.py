@@ -9,6 +9,10 @@ what it is.
 
 from __future__ import annotations
 
+import functools
+import math
+import operator
+import sys
 from typing import Any, NamedTuple, NoReturn, Optional
 
 from tessera import _C
@@ -48,7 +52,9 @@ _IMMUTABLE = ("jax", "jaxlib", "tensorflow")
 HOST = -1
 """Pointer.device of memory that the CPU reaches."""
 ANYWHERE = -2
-"""Pointer.device of what stands for an array and has no memory."""
+"""Pointer.device of an array without elements, which lies nowhere."""
+NOWHERE = -3
+"""Pointer.device of what stands for an array while a kernel is compiled."""
 
 
 class Pointer(NamedTuple):
@@ -178,6 +184,8 @@ def _is_numpy_scalar(value: Any) -> bool:
 def _from_numpy(array: Any, name: str) -> Pointer:
     if not hasattr(array, "dtype"):
         _refuse(array, name, "has no dtype", "pass numpy.asarray(it)")
+    if _has_base(array, "numpy.ma", "MaskedArray"):
+        _refuse(array, name, "has a mask, which no kernel would see", "pass x.filled(value)")
     dtype = find_dtype(array.dtype)
     if dtype is None:
         if str(array.dtype) == "object":
@@ -192,8 +200,15 @@ def _from_numpy(array: Any, name: str) -> Pointer:
         )
     if type(array.dtype).__module__.startswith("numpy"):
         _C.learn_dtype(array.dtype, dtype.core_id)
-    address, read_only = array.__array_interface__["data"]
-    return Pointer(address, dtype, bool(read_only), None)
+    try:
+        interface = array.__array_interface__
+        address, read_only = interface["data"]
+        size = _count(interface["shape"])
+    except Exception as error:
+        _refuse_call(array, name, "__array_interface__", error)
+    if interface.get("mask") is not None:
+        _refuse(array, name, "has a mask", "pass the values and the mask as two arrays")
+    return Pointer(_check_address(array, name, address, size), dtype, bool(read_only), None)
 
 
 def _from_data_ptr(tensor: Any, name: str) -> Pointer:
@@ -207,29 +222,123 @@ def _from_data_ptr(tensor: Any, name: str) -> Pointer:
     if layout != "torch.strided" or getattr(tensor, "is_nested", False):
         what = "nested" if getattr(tensor, "is_nested", False) else layout.removeprefix("torch.")
         _refuse(tensor, name, f"is {what}, without one memory", "pass a dense tensor")
+    if _has_base(tensor, "torch._subclasses.fake_tensor", "FakeTensor"):
+        _refuse(tensor, name, "is a fake tensor without memory", "pass a tensor with memory")
+    # Views whose memory holds other values than they show.
+    for bit, what in (("conj", "conjugate"), ("neg", "negative")):
+        if (ask := getattr(tensor, f"is_{bit}", None)) is not None and ask():
+            _refuse(
+                tensor,
+                name,
+                f"has the {what} bit: its memory holds other values",
+                f"pass x.resolve_{bit}()",
+            )
     dtype = find_dtype(tensor.dtype)
     if dtype is None:
         _refuse(tensor, name, f"has elements of {tensor.dtype}", "convert it to a supported dtype")
     if type(tensor.dtype).__module__ == "torch":
         _C.learn_dtype(tensor.dtype, dtype.core_id)
+        _learn_negative_bit()
     try:
         address = tensor.data_ptr()
+        size = _count_elements(tensor)
     except Exception as error:
         _refuse_call(tensor, name, "data_ptr()", error)
     if not isinstance(address, int):
         _refuse(tensor, name, f"has a data_ptr() that returns {address!r}", "return an integer")
+    if isinstance(tensor, MockTensor):
+        return Pointer(address, dtype, False, None, NOWHERE)
+    _check_storage(tensor, name, size)
+    _check_address(tensor, name, address, size)
     if kind == "cuda":
         framework = type(tensor.dtype).__module__.partition(".")[0]
         return Pointer(address, dtype, False, None, getattr(device, "index", 0) or 0, framework)
-    place = ANYWHERE if isinstance(tensor, MockTensor) else HOST
-    return Pointer(address, dtype, False, None, place)
+    return Pointer(address, dtype, False, None, HOST)
+
+
+def _count(shape: Any) -> int:
+    return math.prod(map(operator.index, shape))
+
+
+def _count_elements(tensor: Any) -> Optional[int]:
+    """How many elements an object with `data_ptr` says that it has, if it says so."""
+    if callable(getattr(tensor, "numel", None)):
+        return operator.index(tensor.numel())
+    shape = getattr(tensor, "shape", None)
+    return _count(shape) if isinstance(shape, (tuple, list)) else None
+
+
+def _check_address(array: Any, name: str, address: Any, size: Optional[int]) -> int:
+    """`address`, unless there cannot be memory for `size` elements."""
+    if not isinstance(address, int) or not 0 <= address < 1 << 64:
+        _refuse(array, name, f"says that it lies at {address!r}", "return an address")
+    if address == 0 and size != 0:
+        _refuse(array, name, "has no memory: it lies at address 0", "pass an array with memory")
+    return address
+
+
+def _check_storage(tensor: Any, name: str, size: Optional[int]) -> None:
+    """Refuses a tensor of torch's whose storage was made smaller than the tensor."""
+    if not size or not all(hasattr(tensor, what) for what in ("untyped_storage", "stride")):
+        return
+    try:
+        held = tensor.untyped_storage().nbytes()
+        last = sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride()))
+        needed = (tensor.storage_offset() + last + 1) * tensor.element_size()
+    except Exception:  # one without a storage: what data_ptr() says counts
+        return
+    if held < needed:
+        _refuse(
+            tensor,
+            name,
+            f"needs {needed} bytes of its storage, which has been resized to {held}",
+            "resize the storage again, or pass another tensor",
+        )
+
+
+@functools.lru_cache(maxsize=None)
+def _learn_negative_bit() -> bool:
+    """Has the warm path tell torch's tensors that have the negative bit, without asking
+    each; whether it can now."""
+    torch = sys.modules["torch"]
+    try:
+        with torch.inference_mode(False), torch.enable_grad():
+            plain, negative = [], []
+            # As many and as different as it takes for no pointer to have a bit by chance.
+            for size in range(1, 9):
+                for dtype, has_gradient in ((torch.int8, False), (torch.float64, True)):
+                    tensor = torch.zeros(
+                        size, 3, dtype=dtype, requires_grad=has_gradient, device="cpu"
+                    )
+                    for _ in range(2):
+                        plain += [tensor, tensor.t(), tensor[:, 1:], tensor.clone()]
+                        tensor = tensor._neg_view()
+                        negative += [tensor, tensor.t(), tensor[:, 1:]]
+                        tensor = tensor._neg_view()
+        return _C.learn_negative_bit(
+            [(tensor, tensor._cdata) for tensor in plain],
+            [(tensor, tensor._cdata) for tensor in negative],
+        )
+    except Exception:  # a torch without these, or one at work on something else
+        return False
+
+
+def _has_base(value: Any, module: str, name: str) -> bool:
+    return any(
+        cls.__name__ == name and cls.__module__.startswith(module) for cls in type(value).__mro__
+    )
 
 
 def _from_cuda_interface(array: Any, name: str) -> Pointer:
-    interface = array.__cuda_array_interface__
+    try:
+        interface = array.__cuda_array_interface__
+        address, read_only = interface["data"]
+        spelled = interface["typestr"]
+        size = _count(interface["shape"])
+    except Exception as error:
+        _refuse_call(array, name, "__cuda_array_interface__", error)
     if interface.get("mask") is not None:
         _refuse(array, name, "has a mask", "pass the values and the mask as two arrays")
-    spelled = interface["typestr"]
     # "<V2" may be anything of two bytes: the array knows better what it holds.
     dtype = find_dtype(getattr(array, "dtype", "")) or _TYPESTRS.get(spelled[1:])
     if dtype is None:
@@ -237,8 +346,8 @@ def _from_cuda_interface(array: Any, name: str) -> Pointer:
         _refuse(array, name, f"has elements of {shown}", "convert it to a supported dtype")
     if spelled[0] == ">":
         _refuse(array, name, f"has elements in the other byte order ({spelled})", "convert it")
-    address, read_only = interface["data"]
     # CuPy says which GPU; others let the driver say. Nothing lies at address 0.
+    _check_address(array, name, address, size)
     device = getattr(getattr(array, "device", None), "id", None)
     if not isinstance(device, int):
         device = _find_device(address) if address else ANYWHERE
@@ -289,7 +398,7 @@ def _from_dlpack(array: Any, name: str) -> Pointer:
             capsule = array.__dlpack__(max_version=(1, 1), **asked)
         except TypeError:
             capsule = array.__dlpack__(**asked)
-        address, code, bits, lanes, read_only = _C.read_dlpack(capsule)
+        address, code, bits, lanes, read_only, has_elements = _C.read_dlpack(capsule)
     except TesseraError:
         raise
     except Exception as error:
@@ -298,6 +407,7 @@ def _from_dlpack(array: Any, name: str) -> Pointer:
     if dtype is None:
         spelled = getattr(array, "dtype", f"DLPack type ({code}, {bits}, {lanes})")
         _refuse(array, name, f"has elements of {spelled}", "convert it to a supported dtype")
+    _check_address(array, name, address, int(has_elements))
     read_only = bool(read_only) or _is_immutable(array)
     stream = _LEGACY_STREAM if "stream" in asked else None
     return Pointer(address, dtype, read_only, capsule, int(device), "", stream)

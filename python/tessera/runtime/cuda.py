@@ -14,7 +14,7 @@ from typing import Any, Callable, NamedTuple, Optional, Protocol, Sequence, Unio
 
 from tessera import _C
 from tessera.errors import ArgumentError, LaunchError, raise_core_error
-from tessera.runtime.arrays import ANYWHERE, HOST, Pointer
+from tessera.runtime.arrays import ANYWHERE, HOST, NOWHERE, Pointer
 
 # What kernels can be compiled for: capability -> architecture. The "a" is for the
 # instructions that only that one generation has.
@@ -68,7 +68,7 @@ def find_place(pointers: Sequence[NamedPointer], target: str) -> Optional[Place]
         )
     for item in pointers:
         where = item.pointer.device
-        if where not in (device, ANYWHERE):
+        if where not in (device, ANYWHERE, NOWHERE):
             spelled = "in the CPU's memory" if where == HOST else f"on GPU {where}"
             raise ArgumentError(
                 "E054",

@@ -32,7 +32,7 @@ from tessera.frontend.signature import JITCallable, Param
 from tessera.language import types
 from tessera.runtime.cuda import StreamSource, find_place, find_stream, read_stream
 from tessera.runtime.grid import normalize_grid
-from tessera.runtime.specialize import Bound, ParamTraits
+from tessera.runtime.specialize import Bound, ParamTraits, check_memory
 from tessera.settings import settings
 
 if TYPE_CHECKING:
@@ -188,6 +188,7 @@ class JITFunction(JITCallable):
         options = options.resolved(None if place is None else place.device)
         if warmup:
             return self._kernel(bound, options).kernel, None
+        check_memory(bound.pointers)
         extents = normalize_grid(grid, _Meta(self.params, values, options))
         if settings.interpret:
             self._interpret(bound, options, extents)
@@ -393,8 +394,10 @@ class Interpreted:
             fn = self.fn
             values, given = fn._bind(args, kwargs)
             options = fn._options(given)
+            bound = fn._specialise(values)
+            check_memory(bound.pointers)
             extents = normalize_grid(grid, _Meta(fn.params, values, options))
-            fn._interpret(fn._specialise(values), options, extents)
+            fn._interpret(bound, options, extents)
 
         return launch
 

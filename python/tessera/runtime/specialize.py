@@ -14,7 +14,7 @@ from __future__ import annotations
 import operator
 import struct
 import sys
-from typing import Any, Hashable, NamedTuple, Optional
+from typing import Any, Hashable, NamedTuple, Optional, Sequence
 
 from tessera import _C
 from tessera.errors import ArgumentError
@@ -28,7 +28,7 @@ from tessera.frontend.signature import (
     ValueSpec,
 )
 from tessera.language import types
-from tessera.runtime.arrays import Pointer, find_dtype, is_dtype, pointer_of
+from tessera.runtime.arrays import NOWHERE, Pointer, find_dtype, is_dtype, pointer_of
 
 _INT32 = range(-(1 << 31), 1 << 31)
 _INT64 = range(-(1 << 63), 1 << 63)
@@ -55,6 +55,17 @@ class PointerSlot(NamedTuple):
     slot: int
     name: str
     pointer: Pointer
+
+
+def check_memory(pointers: Sequence[PointerSlot]) -> None:
+    """Raises ArgumentError (E054) for what stands for an array while a kernel is compiled."""
+    for item in pointers:
+        if item.pointer.device == NOWHERE:
+            raise ArgumentError(
+                "E054",
+                f"argument `{item.name}` is a MockTensor, which has no memory",
+                "launch with an array; `warmup` compiles with a MockTensor",
+            )
 
 
 class Bound:
@@ -87,15 +98,13 @@ class Bound:
         if traits.annotation is not None and not traits.annotation.is_ptr():
             return self._number_as(traits, traits.annotation, value, name)
         if type(value) in (bool, int, float):
-            return self._number(traits, value, name)
+            return self._plain_number(traits, value, name)
         pointer = pointer_of(value, name)
         if pointer is not None:
             return self._pointer(traits, pointer, name)
-        if isinstance(value, (bool, int, float)):
-            return self._number(traits, value, name)
-        scalar = _numpy_scalar(value)
+        scalar = _plain(value)
         if scalar is not None:
-            return self._number(traits, scalar, name)
+            return self._plain_number(traits, scalar, name)
         raise ArgumentError(
             "E054",
             f"argument `{name}` is a {type(value).__name__}, which no kernel can take: {_short(value)}",
@@ -146,12 +155,29 @@ class Bound:
         if isinstance(traits.annotation, types.pointer_type):
             dtype = traits.annotation.element_ty
             is_const = traits.annotation.is_const()
+            if dtype != pointer.dtype:
+                raise ArgumentError(
+                    "E054",
+                    f"argument `{name}` is annotated {traits.annotation}, got an array of "
+                    f"{pointer.dtype}",
+                    f"convert it or drop the annotation; tessera.reinterpret({name}, {dtype!r}) "
+                    "reads its memory as it is",
+                )
         aligned = traits.on_value and traits.on_alignment
         alignment = alignment_class(pointer.address) if aligned else 0
         self.pointers.append(PointerSlot(len(self.slots), name, pointer))
         self.slots.append(pointer.address)
         type = _C.Type(types.KIND_POINTER, dtype.core_id, is_const, ())
         return ("p", dtype.core_id, is_const, alignment), ValueSpec(type, alignment)
+
+    def _plain_number(self, traits: ParamTraits, value: Any, name: str) -> tuple[Hashable, ArgSpec]:
+        if traits.annotation is not None:
+            raise ArgumentError(
+                "E054",
+                f"argument `{name}` is annotated {traits.annotation}, got the number {value!r}",
+                "pass an array",
+            )
+        return self._number(traits, value, name)
 
     def _number(self, traits: ParamTraits, value: Any, name: str) -> tuple[Hashable, ArgSpec]:
         if isinstance(value, bool):
@@ -167,9 +193,8 @@ class Bound:
     def _number_as(
         self, traits: ParamTraits, dtype: types.dtype, value: Any, name: str
     ) -> tuple[Hashable, ArgSpec]:
-        scalar = _numpy_scalar(value)
-        number = value if scalar is None else scalar
-        if not isinstance(number, (bool, int, float)):
+        number = value if type(value) in (bool, int, float) else _plain(value)
+        if number is None:
             raise ArgumentError(
                 "E054",
                 f"argument `{name}` is annotated {dtype}, got a {type(value).__name__}",
@@ -294,6 +319,19 @@ def _constant(value: Any, name: str) -> tuple[Hashable, ArgSpec]:
             f"argument `{name}` is a constexpr and must be hashable, got a {type(value).__name__}",
             fix,
         ) from None
+
+
+def _plain(value: Any) -> Any:
+    """The bool, int or float that an object of one of their subclasses or a NumPy scalar is
+    worth, None for anything else. Of a subclass, such as an IntEnum, whatever it redefines
+    does not count."""
+    if isinstance(value, bool):
+        return bool(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
+    return _numpy_scalar(value)
 
 
 def _numpy_scalar(value: Any) -> Any:

@@ -9,6 +9,7 @@ import pytest
 
 import tessera
 import tessera.language as tl
+from tessera.runtime import arrays
 from tessera.runtime.arrays import pointer_of, reinterpret, to_dtype
 
 
@@ -74,6 +75,8 @@ def test_read_only_is_seen():
         (np.zeros(3, "datetime64[s]"), "elements of datetime64"),
         (np.zeros(3, "U4"), "elements of <U4"),
         (np.zeros(3, [("a", "i4")]), "elements of"),
+        (np.ma.array([1.0, 2.0], mask=[True, False]), r"has a mask.*\n.*x.filled\(value\)"),
+        (np.ma.zeros(3), "has a mask"),
     ],
 )
 def test_numpy_arrays_that_are_refused(value, why):
@@ -100,16 +103,119 @@ def test_torch_tensors():
     assert pointer_of(parameter, "x").address == parameter.data_ptr()
 
 
-def test_torch_tensors_that_are_refused():
-    torch = pytest.importorskip("torch")
-    for tensor, why in [
+def torch_tensors_that_are_refused():
+    """(a tensor, what the message says of it); none without torch."""
+    try:
+        import torch
+        from torch._subclasses.fake_tensor import FakeTensorMode
+    except ImportError:
+        return []
+    with FakeTensorMode():
+        fake = torch.zeros(3)
+    emptied, shrunk = torch.zeros(100)[10:], torch.zeros(100)
+    emptied.untyped_storage().resize_(0)
+    shrunk.untyped_storage().resize_(8)
+    with torch.inference_mode():
+        inference = torch.zeros(4, dtype=torch.complex64).conj().imag
+    return [
         (torch.zeros(3, device="meta"), "meta tensor"),
+        (fake, "fake tensor"),
         (torch.zeros(3, dtype=torch.complex64), "elements of torch.complex64"),
         (torch.eye(3).to_sparse(), "is sparse"),
-    ]:
+        (torch.zeros(4, dtype=torch.complex64).conj(), r"conjugate bit.*\n.*x.resolve_conj\(\)"),
+        (torch.zeros(4, dtype=torch.complex64).conj().imag, r"negative bit.*\n.*x.resolve_neg\(\)"),
+        (torch.zeros(4, requires_grad=True)._neg_view(), "negative bit"),
+        (inference, "negative bit"),
+        (torch._efficientzerotensor(4), "lies at address 0"),
+        (emptied, "needs 400 bytes of its storage, which has been resized to 0"),
+        (shrunk, "needs 400 bytes of its storage, which has been resized to 8"),
+    ]
+
+
+@pytest.mark.parametrize("tensor, why", torch_tensors_that_are_refused())
+def test_torch_tensors_that_are_refused(tensor, why):
+    with pytest.raises(tessera.ArgumentError, match=why) as caught:
+        pointer_of(tensor, "x")
+    assert caught.value.id == "E054"
+
+
+@tessera.jit
+def store_where_told(x, n):
+    tl.store(x, n, mask=n > 0)
+
+
+def test_the_warm_path_refuses_torch_tensors_too():
+    """Arguments of a kind that was launched before are looked at much faster."""
+    torch = pytest.importorskip("torch")
+    for dtype in (torch.float32, torch.int8):
+        plain = torch.zeros(100, dtype=dtype)
+        emptied = torch.zeros(100, dtype=dtype)[10:]
+        emptied.untyped_storage().resize_(0)
+        for tensor in (plain, plain.clone()[1:], plain[::2]._neg_view()._neg_view()):
+            for _ in range(3):
+                store_where_told[(1,)](tensor, 3)
+            assert tensor[0] == 3
+        for tensor, why in [(plain._neg_view(), "negative bit"), (emptied, "resized to 0")]:
+            for _ in range(2):
+                with pytest.raises(tessera.ArgumentError, match=why):
+                    store_where_told[(1,)](tensor, 3)
+    # Whether that is told from torch's own bits or by asking.
+    assert arrays._learn_negative_bit() or torch.__version__ != "2.13.0+cpu"
+
+
+class AtAddress:
+    """An array that says where it lies, by one of the protocols."""
+
+    dtype = np.dtype(np.float32)
+
+    def __init__(self, address, shape=(3,)):
+        self.shape = shape
+        self.address = address
+
+
+class WithDataPtr(AtAddress):
+    def data_ptr(self):
+        return self.address
+
+
+class WithNumPyInterface(AtAddress):
+    @property
+    def __array_interface__(self):
+        return dict(shape=self.shape, typestr="<f4", data=(self.address, False), version=3)
+
+
+class WithCUDAInterface(AtAddress):
+    @property
+    def __cuda_array_interface__(self):
+        return dict(shape=self.shape, typestr="<f4", data=(self.address, False), version=3)
+
+
+@pytest.mark.parametrize("kind", [WithDataPtr, WithNumPyInterface, WithCUDAInterface])
+def test_addresses_that_cannot_be(kind):
+    for address, why in [(0, "lies at address 0"), (-8, "lies at -8"), (1 << 64, "says that")]:
         with pytest.raises(tessera.ArgumentError, match=why) as caught:
-            pointer_of(tensor, "x")
+            store_where_told[(1,)](kind(address), 3)
         assert caught.value.id == "E054"
+    # What has no elements may lie nowhere.
+    for shape in ((0,), (3, 0)):
+        store_where_told[(1,)](kind(0, shape), 0)
+
+
+def test_arrays_without_elements():
+    for array in (np.zeros(0, np.float32), np.zeros((3, 0))):
+        for _ in range(2):
+            store_where_told[(1,)](array, 0)
+    torch = pytest.importorskip("torch")
+    for _ in range(2):
+        store_where_told[(1,)](torch.zeros(0), 0)
+
+
+def test_a_mock_tensor_is_not_launched():
+    with pytest.raises(tessera.ArgumentError, match="MockTensor, which has no memory"):
+        store_where_told[(1,)](tessera.MockTensor(tl.float32), 3)
+    with pytest.raises(tessera.ArgumentError, match="MockTensor, which has no memory"):
+        tessera.interpret(store_where_told)[(1,)](tessera.MockTensor(tl.float32), 3)
+    store_where_told.warmup(tessera.MockTensor(tl.float32), 3)
 
 
 class OnlyDLPack:

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Specialisation: which arguments make another kernel, and which do not."""
 
+import enum
+import http
 import math
 import struct
+import time
 from collections import namedtuple
 
 import numpy as np
@@ -151,16 +154,71 @@ def test_annotations_fix_types():
     def fn(a: tl.int64, b: "*fp16", c: tl.const, d: "tl.float64", e: tl.uint8):
         pass
 
-    x = np.zeros(4, np.int16)
-    specs = bound(fn, 1, x, x, 2, 255).specs
+    x, h = np.zeros(4, np.int16), np.zeros(4, np.float16)
+    specs = bound(fn, 1, h, x, 2, 255).specs
     assert [spec.type.dtype for spec in specs] == [
         dtype.core_id for dtype in (tl.int64, tl.float16, tl.int16, tl.float64, tl.uint8)
     ]
     assert [spec.type.is_const for spec in specs] == [False, False, True, False, False]
     with pytest.raises(tessera.ArgumentError, match="annotated uint8, which 256 does not fit"):
-        bound(fn, 1, x, x, 2, 256)
+        bound(fn, 1, h, x, 2, 256)
     with pytest.raises(tessera.ArgumentError, match="annotated int64, got the float 1.5"):
-        bound(fn, 1.5, x, x, 2, 255)
+        bound(fn, 1.5, h, x, 2, 255)
+
+
+def test_an_annotation_reinterprets_no_memory():
+    @tessera.jit
+    def fn(x: "*fp32", y: tl.pointer_type(tl.int8)):
+        pass
+
+    x, y = np.zeros(4, np.float32), np.zeros(4, np.int8)
+    assert len(bound(fn, x, y).pointers) == 2
+    assert bound(fn, None, y).specs[0] == ConstSpec(None)
+    for wrong in (x.view(np.int32), x.astype(np.float64), y):
+        with pytest.raises(
+            tessera.ArgumentError, match="`x` is annotated .*fp32.*array of"
+        ) as caught:
+            bound(fn, wrong, y)
+        assert caught.value.id == "E054" and "tessera.reinterpret(x, tl.float32)" in str(
+            caught.value
+        )
+    with pytest.raises(tessera.ArgumentError, match="annotated .*int8.*array of uint8"):
+        bound(fn, x, y.view(np.uint8))
+    seen = bound(fn, tessera.reinterpret(x.view(np.int32), tl.float32), y)
+    assert seen.slots[0] == x.ctypes.data
+    for number in (0, 5, 1.5, True, np.int64(4), Height.LOW):
+        with pytest.raises(tessera.ArgumentError, match="`x` is annotated .*, got the number"):
+            bound(fn, number, y)
+
+
+class Height(enum.IntEnum):
+    LOW, HIGH, ONE = 2000, 1 << 40, 1
+
+
+class Metres(float):
+    pass
+
+
+def test_subclasses_of_numbers_count_as_what_they_are_worth():
+    for value, plain in [
+        (Height.LOW, 2000),
+        (Height.HIGH, 1 << 40),
+        (Height.ONE, 1),
+        (http.HTTPStatus.OK, 200),
+        (Metres(2.5), 2.5),
+    ]:
+        start = time.perf_counter()
+        found = bound(kernel, None, value)
+        assert time.perf_counter() - start < 1  # minutes where a range looks at each number
+        wanted = bound(kernel, None, plain)
+        assert found.key == wanted.key and found.slots == wanted.slots
+        assert all(type(slot) is int for slot in found.slots)
+
+    @tessera.jit
+    def fn(n: tl.int64, m: tl.float32):
+        pass
+
+    assert bound(fn, Height.HIGH, Height.LOW).slots == bound(fn, 1 << 40, 2000).slots
 
 
 @pytest.mark.parametrize("value", [0.1, 1e300, -1e300, 1e-320, math.inf, -math.inf, 65520.0, -0.0])
