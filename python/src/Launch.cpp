@@ -69,6 +69,17 @@ struct Entry {
   uint64_t stream = 0;            ///< on the GPU, if `findStream` is null
   PyObject *findStream = nullptr; ///< called with the device: its current stream
 
+  int traverse(visitproc visit, void *arg) const {
+    for (PyObject *constant : constants)
+      Py_VISIT(constant);
+    Py_VISIT(kernelObject);
+    Py_VISIT(result);
+    Py_VISIT(meta);
+    Py_VISIT(globals);
+    Py_VISIT(findStream);
+    return 0;
+  }
+
   ~Entry() {
     for (PyObject *constant : constants)
       Py_DECREF(constant);
@@ -663,13 +674,32 @@ int traverseDispatcher(PyObject *object, visitproc visit, void *arg) {
   if (self->parameters)
     for (const Parameter &parameter : *self->parameters)
       Py_VISIT(parameter.defaultValue);
+  // An entry that a launch holds too counts once: its references are the table's, and
+  // whoever launches has the dispatcher.
+  if (self->entries)
+    for (const auto &[hash, entry] : *self->entries)
+      if (int stop = entry->traverse(visit, arg))
+        return stop;
   return 0;
+}
+
+PyObject *clearEntries(PyObject *self, PyObject *) {
+  // Taken out first: what an entry releases may run Python.
+  std::unordered_multimap<size_t, std::shared_ptr<Entry>> entries;
+  entries.swap(*reinterpret_cast<Dispatcher *>(self)->entries);
+  entries.clear();
+  Py_RETURN_NONE;
 }
 
 int clearDispatcher(PyObject *object) {
   auto *self = reinterpret_cast<Dispatcher *>(object);
   Py_CLEAR(self->slow);
   Py_CLEAR(self->fail);
+  if (self->entries)
+    Py_DECREF(clearEntries(object, nullptr));
+  if (self->parameters)
+    for (Parameter &parameter : *self->parameters)
+      Py_CLEAR(parameter.defaultValue);
   return 0;
 }
 
@@ -702,14 +732,6 @@ PyObject *bindGrid(PyObject *self, PyObject *grid) {
   launch->grid = grid;
   PyObject_GC_Track(launch);
   return reinterpret_cast<PyObject *>(launch);
-}
-
-PyObject *clearEntries(PyObject *self, PyObject *) {
-  // Taken out first: what an entry releases may run Python.
-  std::unordered_multimap<size_t, std::shared_ptr<Entry>> entries;
-  entries.swap(*reinterpret_cast<Dispatcher *>(self)->entries);
-  entries.clear();
-  Py_RETURN_NONE;
 }
 
 int traverseLaunch(PyObject *object, visitproc visit, void *arg) {

@@ -195,6 +195,19 @@ class CompiledKernel:
         except _C.CoreError as error:
             raise_core_error(error)
 
+    def __copy__(self) -> "CompiledKernel":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "CompiledKernel":
+        return self
+
+    def __reduce__(self) -> Any:
+        # It is machine code for one machine, and for arguments that lie in one process.
+        raise TypeError(
+            f"the compiled kernel `{self.name}` cannot be pickled: pickle its @jit function, "
+            "which finds the machine code in the disk cache"
+        )
+
     def __repr__(self) -> str:
         machine = self.metadata.get("arch") or self.metadata.get("cpu", "?")
         return f"<compiled kernel {self.name} for {machine}>"

@@ -129,6 +129,10 @@ class JITFunction(JITCallable):
         key = source_key(self)
         return None if key is None else key.hex()
 
+    def __reduce__(self) -> str:
+        # As functions are: by module and name for pickle, the same object for copy.
+        return self.__qualname__
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise LaunchError(
             "E004",

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Launching kernels: what is accepted, what is refused and how, and what the caches do."""
 
+import copy
 import gc
 import linecache
 import os
+import pickle
 import subprocess
 import sys
 import textwrap
 import threading
+import time
 import warnings
+import weakref
 from collections import namedtuple
 
 import numpy as np
@@ -275,6 +279,81 @@ def test_launches_leak_nothing():
     gc.collect()
     assert (sys.getrefcount(x), sys.getrefcount(add)) == before[:2]
     assert len(gc.get_objects()) < before[2] + 50
+
+
+def test_a_launched_kernel_is_collected():
+    """With what it was compiled with: nothing of the process keeps it."""
+    found = []
+    for launches in (1, 3):
+        kernel = fresh("""
+            FACTOR = tl.constexpr(2)
+            @tessera.jit
+            def kernel(x, out, N: tl.constexpr):
+                o = tl.arange(0, N)
+                tl.store(out + o, tl.load(x + o) * FACTOR)
+            """)
+        x, out = np.ones(8, np.float32), np.zeros(8, np.float32)
+        launch = kernel[lambda meta: (1,)]
+        for _ in range(launches):
+            launch(x, out, N=8)
+        assert out[0] == 2
+        compiled = launch(x, out, N=8)
+        found += [weakref.ref(kernel), weakref.ref(compiled)]
+        del kernel, launch, compiled
+    gc.collect()
+    assert [ref() for ref in found] == [None] * 4
+
+
+def test_collecting_while_kernels_run():
+    """The collector looks at dispatchers whose table changes and whose kernels run."""
+    source = """
+    @tessera.jit
+    def kernel(x, N: tl.constexpr):
+        tl.store(x, N)
+    """
+    stop = threading.Event()
+    failures = []
+
+    def work():
+        x = np.zeros(1)
+        while not stop.is_set():
+            kernel = fresh(source)
+            for n in (1, 2, 1, 2):
+                kernel[(1,)](x, N=n)
+                if x[0] != n:
+                    failures.append((n, x[0]))
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for _ in range(30):
+        gc.collect()
+        time.sleep(0.01)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_kernels_are_pickled_and_copied_as_functions_are():
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        assert pickle.loads(pickle.dumps({"kernel": add}, protocol))["kernel"] is add
+    assert copy.copy(add) is add and copy.deepcopy([add])[0] is add
+
+    @tessera.jit
+    def local(x):
+        pass
+
+    assert copy.deepcopy(local) is local
+    with pytest.raises((pickle.PicklingError, AttributeError), match="local"):
+        pickle.dumps(local)
+
+
+def test_a_compiled_kernel_is_copied_but_not_pickled():
+    compiled = tessera.compile(add, "*fp32, *fp32, *fp32, i32, 64")
+    assert copy.copy(compiled) is compiled and copy.deepcopy([compiled])[0] is compiled
+    with pytest.raises(TypeError, match="compiled kernel `add` cannot be pickled.*@jit function"):
+        pickle.dumps(compiled)
 
 
 # --- Other ways to run ----------------------------------------------------------------
