@@ -100,6 +100,8 @@ private:
 
   Block &block;
   DenseMap<Operation *, unsigned> order;
+  /// The place in that order of the last load of a tile so far.
+  unsigned lastLoad = 0;
   std::list<Group> groups;
   Group *open = nullptr;
   /// Values that are yielded, with the group that computes them.
@@ -136,8 +138,11 @@ void BlockGrouper::visitOp(Operation *op) {
           });
         }))
       close();
-    if (open && isa<tile::LoadOp>(op) && dependsOn(Root::ofOp(op), *open))
-      open->saysWhereToRead = true;
+    if (isa<tile::LoadOp>(op)) {
+      lastLoad = orderOf(op);
+      if (open && dependsOn(Root::ofOp(op), *open))
+        open->saysWhereToRead = true;
+    }
     return;
   case RootKind::Fused:
   case RootKind::InElementOrder:
@@ -253,6 +258,10 @@ bool BlockGrouper::canJoin(const Group &group, Root root, ArrayRef<int64_t> shap
   for (const Root &other : group.roots)
     if (!other.value && writesMemory(other.op))
       firstWrite = std::min(firstWrite, orderOf(other.op));
+  // A load between two writes, needed only further on, would have no place if both were done
+  // in one nest.
+  if (!root.value && writesMemory(root.op) && firstWrite < lastLoad)
+    return false;
   bool loadsAfterWrite = false;
   DenseSet<Operation *> seen;
   walkRoot(root, &group, seen, [&](Operation *op) {

@@ -4,10 +4,11 @@
 // access in it.
 //
 // The range of an access comes from its access form: from the lowest to the highest
-// address that any index gives, masks aside. Extents of the arrays passed to the kernel
-// say nothing, since kernels legally walk past a view. Where rows lie at addresses that
-// depend on data (an embedding, paged caches), the program finds the lowest and the
-// highest row before it starts: cheap beside the rows themselves.
+// address that any index gives, masks aside; as signed numbers, since what lies below an
+// array may be below 0. Extents of the arrays passed to the kernel say nothing, since
+// kernels legally walk past a view. Where rows lie at addresses that depend on data (an
+// embedding, paged caches), the program finds the lowest and the highest row before it
+// starts: cheap beside the rows themselves.
 
 #include "GroupRoots.h"
 #include "StripEmitter.h"
@@ -17,6 +18,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "tessera/Conversion/TileToStrips/Passes.h"
+#include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -30,6 +32,10 @@ namespace {
 constexpr llvm::StringLiteral kScratchBytes = "strips.scratch_bytes";
 /// Rows with fewer elements are not worth a look at where each begins.
 constexpr int64_t kLeastRow = 8;
+/// A range that reaches further than so many bytes to one side of an address that a program may
+/// use has all that it may use on that side: such addresses have at most 57 bits, so that sums
+/// of a few reaches that end here do not wrap.
+constexpr int64_t kFurthest = int64_t(1) << 58;
 
 /// Decides about one group and rewrites it.
 class GroupLicense {
@@ -52,8 +58,9 @@ private:
   bool isRepeatable(Value value);
   Range findOuterRows(Value pointers, const AccessForm &form);
   Value constant(int64_t value) { return arith::ConstantIntOp::create(builder, loc, value, 64); }
-  /// scale * symbol as an i64.
-  Value materialize(Coefficient coefficient, int64_t factor);
+  /// How far `factor` strides reach, as an i64 that is at most kFurthest to either side; null if
+  /// that cannot be told.
+  Value buildReach(Coefficient stride, int64_t factor);
   std::optional<Value> areDistinct(Value pointers);
   std::optional<Value> areDisjoint(Value a, Value b);
   /// Adds to the licence what a pair of accesses needs; false if nothing can be checked.
@@ -83,13 +90,31 @@ private:
 // What is checked
 //===----------------------------------------------------------------------===//
 
-Value GroupLicense::materialize(Coefficient coefficient, int64_t factor) {
-  if (coefficient.isConstant())
-    return constant(coefficient.scale * factor);
-  Value symbol = coefficient.symbol;
-  if (!symbol.getType().isInteger(64))
+/// A product that is cut off at kFurthest, to either side.
+static int64_t multiplyReach(int64_t a, int64_t b) {
+  std::optional<int64_t> product = llvm::checkedMul(a, b);
+  if (!product)
+    return (a < 0) == (b < 0) ? kFurthest : -kFurthest;
+  return std::clamp(*product, -kFurthest, kFurthest);
+}
+
+Value GroupLicense::buildReach(Coefficient stride, int64_t factor) {
+  int64_t scale = multiplyReach(stride.scale, factor);
+  if (stride.isConstant())
+    return constant(scale);
+  if (std::abs(scale) == kFurthest)
+    return {};
+  Value symbol = stride.symbol;
+  unsigned bits = symbol.getType().getIntOrFloatBitWidth();
+  if (bits != 64)
     symbol = arith::ExtSIOp::create(builder, loc, builder.getI64Type(), symbol);
-  return arith::MulIOp::create(builder, loc, symbol, constant(coefficient.scale * factor));
+  // More than half of kFurthest remains of what is cut off.
+  int64_t most = kFurthest / std::max<int64_t>(std::abs(scale), 1);
+  if (bits > llvm::Log2_64(most)) {
+    symbol = arith::MinSIOp::create(builder, loc, symbol, constant(most));
+    symbol = arith::MaxSIOp::create(builder, loc, symbol, constant(-most));
+  }
+  return arith::MulIOp::create(builder, loc, symbol, constant(scale));
 }
 
 /// Whether computing a value of the group once more changes nothing.
@@ -127,7 +152,7 @@ GroupLicense::Range GroupLicense::findOuterRows(Value pointers, const AccessForm
       return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(vector, bits));
     return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, bits));
   };
-  SmallVector<Value, 2> bounds{splat(~uint64_t(0)), splat(0)};
+  SmallVector<Value, 2> bounds{splat(llvm::maxIntN(64)), splat(llvm::minIntN(64))};
   IndexTuple index(shape.size());
   SmallVector<scf::ForOp> loops;
   for (unsigned dim : dims) {
@@ -139,16 +164,16 @@ GroupLicense::Range GroupLicense::findOuterRows(Value pointers, const AccessForm
   }
   Value rows = emitter.broadcast(emitter.evaluate(pointers, index), lanes);
   OpBuilder &inner = emitter.atEnd();
-  bounds[0] = arith::MinUIOp::create(inner, loc, bounds[0], rows);
-  bounds[1] = arith::MaxUIOp::create(inner, loc, bounds[1], rows);
+  bounds[0] = arith::MinSIOp::create(inner, loc, bounds[0], rows);
+  bounds[1] = arith::MaxSIOp::create(inner, loc, bounds[1], rows);
   for (scf::ForOp loop : llvm::reverse(loops)) {
     emitter.endLoop(bounds);
     bounds.assign(loop.result_begin(), loop.result_end());
   }
   builder.setInsertionPoint(group);
   if (lanes > 1) {
-    bounds[0] = vector::ReductionOp::create(builder, loc, vector::CombiningKind::MINUI, bounds[0]);
-    bounds[1] = vector::ReductionOp::create(builder, loc, vector::CombiningKind::MAXUI, bounds[1]);
+    bounds[0] = vector::ReductionOp::create(builder, loc, vector::CombiningKind::MINSI, bounds[0]);
+    bounds[1] = vector::ReductionOp::create(builder, loc, vector::CombiningKind::MAXSI, bounds[1]);
   }
   return {bounds[0], bounds[1]};
 }
@@ -186,10 +211,12 @@ const GroupLicense::Range &GroupLicense::getRange(Value pointers) {
     if (stride.isZero())
       continue;
     if (stride.isConstant()) {
-      (stride.scale < 0 ? below : above) += stride.scale * steps;
+      (stride.scale < 0 ? below : above) += multiplyReach(stride.scale, steps);
       continue;
     }
-    Value reach = materialize(stride, steps), zero = constant(0);
+    Value reach = buildReach(stride, steps), zero = constant(0);
+    if (!reach)
+      return range;
     Value down = arith::MinSIOp::create(builder, loc, reach, zero);
     Value up = arith::MaxSIOp::create(builder, loc, reach, zero);
     low = arith::AddIOp::create(builder, loc, low, down);
@@ -216,7 +243,7 @@ std::optional<Value> GroupLicense::areDistinct(Value pointers) {
       return std::nullopt;
     Coefficient stride = form.strides[dim];
     if (stride.isConstant())
-      constants.push_back({std::abs(stride.scale), shape[dim]});
+      constants.push_back({std::abs(multiplyReach(stride.scale, 1)), shape[dim]});
     else
       symbols.push_back({stride, shape[dim]});
   }
@@ -226,7 +253,7 @@ std::optional<Value> GroupLicense::areDistinct(Value pointers) {
   for (auto [stride, extent] : constants) {
     if (stride <= span)
       return std::nullopt;
-    span += stride * (extent - 1);
+    span = std::min(span + multiplyReach(stride, extent - 1), kFurthest);
   }
   if (symbols.empty())
     return Value();
@@ -237,16 +264,19 @@ std::optional<Value> GroupLicense::areDistinct(Value pointers) {
     return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt, stride, reach);
   };
   Value inner = constant(span);
-  SmallVector<Value> strides;
-  for (auto &[stride, extent] : symbols)
-    strides.push_back(math::AbsIOp::create(builder, loc, materialize(stride, 1)));
+  SmallVector<Value> strides, reaches;
+  for (auto &[stride, extent] : symbols) {
+    Value one = buildReach(stride, 1), all = buildReach(stride, extent - 1);
+    if (!one || !all)
+      return std::nullopt;
+    strides.push_back(math::AbsIOp::create(builder, loc, one));
+    reaches.push_back(math::AbsIOp::create(builder, loc, all));
+  }
   if (strides.size() == 1)
     return exceeds(strides[0], inner);
   // One of the two lies inside the other.
   auto nested = [&](unsigned small, unsigned large) -> Value {
-    Value reach =
-        arith::MulIOp::create(builder, loc, strides[small], constant(symbols[small].second - 1));
-    reach = arith::AddIOp::create(builder, loc, reach, inner);
+    Value reach = arith::AddIOp::create(builder, loc, reaches[small], inner);
     return arith::AndIOp::create(builder, loc, exceeds(strides[small], inner),
                                  exceeds(strides[large], reach));
   };
@@ -294,7 +324,7 @@ std::optional<Value> GroupLicense::areDisjoint(Value a, Value b) {
     return std::nullopt;
   builder.setInsertionPoint(group);
   auto before = [&](const Range &x, const Range &y) -> Value {
-    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ule, x.high, y.low);
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle, x.high, y.low);
   };
   Value left = before(first, second), right = before(second, first);
   return Value(arith::OrIOp::create(builder, loc, left, right));

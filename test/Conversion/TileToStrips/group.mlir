@@ -59,6 +59,35 @@ tile.func @load_after_store(%p: !tile.ptr<i32>, %q: !tile.ptr<i32>) {
 
 // -----
 
+// A load between two stores, used after both: they do not share a group, or it had no place.
+
+// CHECK-LABEL: @load_between_stores
+// CHECK:         strips.group [64] {
+// CHECK-NOT:       tile.load
+// CHECK:           tile.store
+// CHECK-NEXT:      strips.yield
+// CHECK:         strips.group [64] {
+// CHECK-DAG:       tile.store %{{.*}}, %cst
+// CHECK-DAG:       %[[X:.*]] = tile.load
+// CHECK:           tile.store %{{.*}}, %[[X]]
+// CHECK-NEXT:      strips.yield
+// CHECK-NOT:     strips.group
+tile.func @load_between_stores(%p: !tile.ptr<i32>, %q: !tile.ptr<i32>) {
+  %r = tile.range 0 to 64 : tensor<64xi32>
+  %nine = arith.constant dense<9> : tensor<64xi32>
+  %ps = tile.splat %p : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %pp = tile.addptr %ps, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  %qs = tile.splat %q : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %qp = tile.addptr %qs, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  tile.store %pp, %r : tensor<64x!tile.ptr<i32>>
+  %x = tile.load %pp : tensor<64x!tile.ptr<i32>>
+  tile.store %pp, %nine : tensor<64x!tile.ptr<i32>>
+  tile.store %qp, %x : tensor<64x!tile.ptr<i32>>
+  tile.return
+}
+
+// -----
+
 // A load that comes before a barrier is done before it, though it is used after it.
 
 // CHECK-LABEL: @load_before_barrier

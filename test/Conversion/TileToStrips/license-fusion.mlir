@@ -10,8 +10,8 @@
 // CHECK-DAG:     %[[LOAD_END:.*]] = arith.addi %[[LOAD]], %c256
 // CHECK-DAG:     %[[STORE:.*]] = tile.ptr_to_int %[[Q]]
 // CHECK-DAG:     %[[STORE_END:.*]] = arith.addi %[[STORE]], %c256
-// CHECK-DAG:     %[[BEFORE:.*]] = arith.cmpi ule, %[[LOAD_END]], %[[STORE]]
-// CHECK-DAG:     %[[AFTER:.*]] = arith.cmpi ule, %[[STORE_END]], %[[LOAD]]
+// CHECK-DAG:     %[[BEFORE:.*]] = arith.cmpi sle, %[[LOAD_END]], %[[STORE]]
+// CHECK-DAG:     %[[AFTER:.*]] = arith.cmpi sle, %[[STORE_END]], %[[LOAD]]
 // CHECK:         %[[DISJOINT:.*]] = arith.ori %[[BEFORE]], %[[AFTER]]
 // CHECK:         %[[SAME:.*]] = arith.cmpi eq, %[[LOAD]], %[[STORE]]
 // CHECK:         %[[LICENSED:.*]] = arith.ori %[[DISJOINT]], %[[SAME]]
@@ -127,18 +127,18 @@ tile.func @unknown(%q: !tile.ptr<f32>) attributes {strips.scratch_bytes = 512 : 
 // eight at a time.
 
 // CHECK-LABEL: @chosen_rows
-// CHECK-DAG:     %[[NONE:.*]] = arith.constant dense<-1> : vector<8xi64>
-// CHECK-DAG:     %[[ZERO:.*]] = arith.constant dense<0> : vector<8xi64>
-// CHECK:         %[[ROWS:.*]]:2 = scf.for %{{.*}} = %c0 to %c64 step %c8 iter_args(%[[LOW:.*]] = %[[NONE]], %[[HIGH:.*]] = %[[ZERO]])
+// CHECK-DAG:     %[[MOST:.*]] = arith.constant dense<9223372036854775807> : vector<8xi64>
+// CHECK-DAG:     %[[LEAST:.*]] = arith.constant dense<-9223372036854775808> : vector<8xi64>
+// CHECK:         %[[ROWS:.*]]:2 = scf.for %{{.*}} = %c0 to %c64 step %c8 iter_args(%[[LOW:.*]] = %[[MOST]], %[[HIGH:.*]] = %[[LEAST]])
 // CHECK:           llvm.load {{.*}} -> vector<8xi64>
 // CHECK:           %[[AT:.*]] = arith.addi {{.*}} : vector<8xi64>
-// CHECK:           arith.minui %[[LOW]], %[[AT]]
-// CHECK:           arith.maxui %[[HIGH]], %[[AT]]
-// CHECK:         %[[FIRST:.*]] = vector.reduction <minui>, %[[ROWS]]#0
-// CHECK:         %[[LAST:.*]] = vector.reduction <maxui>, %[[ROWS]]#1
+// CHECK:           arith.minsi %[[LOW]], %[[AT]]
+// CHECK:           arith.maxsi %[[HIGH]], %[[AT]]
+// CHECK:         %[[FIRST:.*]] = vector.reduction <minsi>, %[[ROWS]]#0
+// CHECK:         %[[LAST:.*]] = vector.reduction <maxsi>, %[[ROWS]]#1
 // CHECK:         %[[END:.*]] = arith.addi %[[LAST]], %c128
-// CHECK:         arith.cmpi ule, %[[END]],
-// CHECK:         arith.cmpi ule, %{{.*}}, %[[FIRST]]
+// CHECK:         arith.cmpi sle, %[[END]],
+// CHECK:         arith.cmpi sle, %{{.*}}, %[[FIRST]]
 // CHECK:         scf.if
 // CHECK:           strips.group
 // CHECK:         } else {
@@ -262,6 +262,41 @@ tile.func @stored_indices(%i: !tile.ptr<i32>, %p: !tile.ptr<i32>, %q: !tile.ptr<
     %qs = tile.splat %q : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
     %qp = tile.addptr %qs, %x : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
     tile.store %qp, %y : tensor<64x!tile.ptr<i32>>
+    strips.yield
+  }
+  tile.return
+}
+
+// -----
+
+// What reaches further than all addresses is cut off there, and does not wrap to a short range.
+
+// CHECK-LABEL: @far_apart
+// CHECK-SAME:    %[[P:.*]]: !tile.ptr<f32>, %[[Q:.*]]: !tile.ptr<f32>, %[[N:.*]]: i64)
+// CHECK-DAG:     %[[FAR:.*]] = arith.constant 288230376151711748 : i64
+// CHECK-DAG:     %[[MOST:.*]] = arith.constant 1143771333935364 : i64
+// CHECK-DAG:     %[[LEAST:.*]] = arith.constant -1143771333935364 : i64
+// CHECK:         %[[BELOW:.*]] = arith.minsi %[[N]], %[[MOST]]
+// CHECK:         %[[STRIDE:.*]] = arith.maxsi %[[BELOW]], %[[LEAST]]
+// CHECK:         arith.muli %[[STRIDE]], %c252
+// CHECK:         %[[BEGIN:.*]] = tile.ptr_to_int %[[Q]]
+// CHECK:         arith.addi %[[BEGIN]], %[[FAR]]
+tile.func @far_apart(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %n: i64) {
+  strips.group [64] {
+    %r = tile.range 0 to 64 : tensor<64xi32>
+    %w = arith.extsi %r : tensor<64xi32> to tensor<64xi64>
+    %first = arith.constant dense<1> : tensor<64xi32>
+    %mask = arith.cmpi slt, %r, %first : tensor<64xi32>
+    %ns = tile.splat %n : i64 -> tensor<64xi64>
+    %po = arith.muli %w, %ns : tensor<64xi64>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+    %pp = tile.addptr %ps, %po : tensor<64x!tile.ptr<f32>>, tensor<64xi64>
+    %x = tile.load %pp, %mask : tensor<64x!tile.ptr<f32>>
+    %far = arith.constant dense<2305843009213693952> : tensor<64xi64>
+    %qo = arith.muli %w, %far : tensor<64xi64>
+    %qs = tile.splat %q : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+    %qp = tile.addptr %qs, %qo : tensor<64x!tile.ptr<f32>>, tensor<64xi64>
+    tile.store %qp, %x, %mask : tensor<64x!tile.ptr<f32>>
     strips.yield
   }
   tile.return
