@@ -370,7 +370,7 @@ bool Signature::addTensor(const Parameter &parameter, PyObject *value) {
     return false;
   uint64_t bits = PyLong_AsUnsignedLongLongMask(address.ptr());
   bool isNegative = tables.negativeBit.bit ? readNegativeBit(tables.negativeBit, value)
-                                           : call(names().isNegative).ptr() != Py_False;
+                                           : call(names().isNegative).ptr() == Py_True;
   if (bits < kLowestAddress || isNegative)
     return false;
   int overflow = 0;

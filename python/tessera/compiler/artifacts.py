@@ -8,11 +8,9 @@ from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
 from tessera import _C
 from tessera.compiler.toolchain import warn_of_assembler
 from tessera.errors import ArgumentError, LaunchError, raise_core_error
-from tessera.language import types
-from tessera.runtime.arrays import Pointer, pointer_of
 from tessera.runtime.cuda import find_place, find_stream, read_stream
 from tessera.runtime.grid import normalize_grid
-from tessera.runtime.specialize import PointerSlot, float_bits
+from tessera.runtime.match import Expected, Matched, Parameters, flatten, read_arguments
 
 STAGES = ("tile", "tile-opt", "strips", "llvm", "llvmir", "asm", "object")
 """The named stages for the CPU, in order. Each but the last two can be compiled from."""
@@ -71,16 +69,19 @@ class CompiledKernel:
     """Machine code for one specialisation of a kernel.
 
     Attributes: `name`; `metadata`, a dict of what the compiler decided; `stages`, the IR on
-    the way. `kernel[grid](*args)` launches it on just the arguments that it was compiled
-    for: those that became constants are left out.
+    the way. `kernel[grid](*args)` launches it on arguments of the types that it was compiled
+    for: a value for each parameter, or for each that did not become a constant.
     """
 
     def __init__(
         self,
         kernel: _C.Kernel,
         rebuild: Optional[Callable[[], _C.Kernel]] = None,
+        parameters: Optional[Parameters] = None,
     ) -> None:
         self._kernel = kernel
+        self._parameters = parameters
+        self._expected: Optional[list[Expected]] = None
         self.metadata: Mapping[str, Any] = kernel.metadata()
         self.stages = Stages(kernel, rebuild)
         warn_of_assembler(self._assembler, self.metadata.get("arch", ""))
@@ -157,7 +158,17 @@ class CompiledKernel:
         ]
 
     def __getitem__(self, grid: Any) -> Callable[..., None]:
-        return lambda *args, **options: self.launch(grid, args, **options)
+        def launch(*args: Any, **options: Any) -> None:
+            for name in options:
+                if name not in ("num_threads", "stream"):
+                    raise ArgumentError(
+                        "E051",
+                        f"a launch of the compiled kernel `{self.name}` has no option `{name}`",
+                        "pass arguments by place; the options are num_threads and stream",
+                    )
+            self.launch(grid, args, **options)
+
+        return launch
 
     def launch(
         self, grid: Any, args: Sequence[Any], num_threads: int = 0, stream: Any = None
@@ -169,21 +180,18 @@ class CompiledKernel:
         `device_assert` that does not hold.
         """
         extents = normalize_grid(grid, {})
-        arguments = self.metadata["arguments"]
-        if len(args) != len(arguments):
-            raise ArgumentError(
-                "E051",
-                f"kernel `{self.name}` takes {len(arguments)} arguments, got {len(args)}",
-                "pass just those that it was not specialised on",
+        if self._expected is None:
+            self._expected = (
+                read_arguments(self.metadata["arguments"])
+                if self._parameters is None
+                else flatten(self._parameters)
             )
-        slots: list[int] = []
-        pointers: list[PointerSlot] = []
-        for index, (argument, value) in enumerate(zip(arguments, args)):
-            name = argument.get("name") or f"#{index}"
-            slot, pointer = _slot(argument["type"], bool(argument.get("stored")), value, name)
-            if pointer is not None:
-                pointers.append(PointerSlot(index, name, pointer))
-            slots.append(slot)
+        matched = Matched(self.name, self._expected, self._parameters, args)
+        slots, pointers = matched.slots, matched.pointers
+        stored = self.stored_arguments()
+        for item in pointers:
+            if item.pointer.read_only and item.slot in stored:
+                raise read_only_error(item.name)
         place = find_place(pointers, self.metadata["target"])
         try:
             if place is None:
@@ -211,26 +219,6 @@ class CompiledKernel:
     def __repr__(self) -> str:
         machine = self.metadata.get("arch") or self.metadata.get("cpu", "?")
         return f"<compiled kernel {self.name} for {machine}>"
-
-
-_FLOATS = {"f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64"}
-
-
-def _slot(type: str, is_stored: bool, value: Any, name: str) -> tuple[int, Optional[Pointer]]:
-    if "ptr" in type:
-        if isinstance(value, int):
-            return value, None
-        pointer = pointer_of(value, name)
-        if pointer is None:
-            raise ArgumentError(
-                "E054", f"argument `{name}` is {type}, got {value!r}", "pass an array"
-            )
-        if pointer.read_only and is_stored:
-            raise read_only_error(name)
-        return pointer.address, pointer
-    if type in _FLOATS:
-        return float_bits(types.dtype(_FLOATS[type]), float(value)), None
-    return int(value), None
 
 
 def read_only_error(name: str) -> ArgumentError:

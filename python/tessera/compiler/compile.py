@@ -25,6 +25,7 @@ from tessera.frontend.signature import ArgSpec, ConstSpec, JITCallable, Param, V
 from tessera.language import types
 from tessera.runtime.arrays import is_dtype, to_dtype
 from tessera.runtime.cache import default_cache, digest
+from tessera.runtime.match import Parameters
 from tessera.settings import settings
 
 Signature = Union[str, Mapping[str, Any], Sequence[Any]]
@@ -56,7 +57,8 @@ def compile(
     if isinstance(source, JITCallable):
         specs = _parse_signature(source, signature or {}, constexprs or {})
         module = build_module(source, specs, parsed)
-        return CompiledKernel(_compile(module, parsed, keep_stages=True))
+        kernel = _compile(module, parsed, keep_stages=True)
+        return CompiledKernel(kernel, parameters=_named(source, specs))
     if signature is not None or constexprs is not None:
         raise ArgumentError("E051", "the file of a stage has its signature", "pass the file alone")
     return _compile_file(os.fspath(source), parsed)
@@ -70,31 +72,38 @@ def compile_specialised(
     # those of one.
     options = dataclasses.replace(options, num_threads=0, stream=None)
 
+    parameters = _named(fn, specs)
+
     def rebuild() -> _C.Kernel:
         return _compile(build_module(fn, specs, options), options, keep_stages=True)
 
     if settings.dump_dir or settings.override_dir:
         # What is wanted is the compiling itself.
-        return CompiledKernel(rebuild())
+        return CompiledKernel(rebuild(), None, parameters)
     cache = default_cache()
     if cache.mode == "off":
-        return CompiledKernel(_compile(build_module(fn, specs, options), options), rebuild)
+        kernel = _compile(build_module(fn, specs, options), options)
+        return CompiledKernel(kernel, rebuild, parameters)
 
     machine = toolchain_key(options.libdevice) if options.target == "cuda" else _host_key()
     common = (cache.build_id, machine, options.key)
     source = source_key(fn, tuple(key), repr(common))
     if source is not None and (link := cache.read(source)) is not None:
-        if kernel := _load(link.get("ir", b"")):
-            return CompiledKernel(kernel, rebuild)
+        if found := _load(link.get("ir", b"")):
+            return CompiledKernel(found, rebuild, parameters)
     module = build_module(fn, specs, options)
     ir = digest("ir", repr(common), _canonical_text(module))
-    kernel = _load(ir)
-    if kernel is None:
-        kernel = _compile(module, options)
-        cache.write(ir, {"kernel": kernel.serialize()})
+    found = _load(ir)
+    if found is None:
+        found = _compile(module, options)
+        cache.write(ir, {"kernel": found.serialize()})
     if source is not None:
         cache.write(source, {"ir": ir})
-    return CompiledKernel(kernel, rebuild)
+    return CompiledKernel(found, rebuild, parameters)
+
+
+def _named(fn: JITCallable, specs: Sequence[ArgSpec]) -> Parameters:
+    return tuple((param.name, spec) for param, spec in zip(fn.params, specs))
 
 
 def build_module(fn: JITCallable, specs: Sequence[ArgSpec], options: CompileOptions) -> _C.Module:

@@ -322,6 +322,11 @@ class dtype:
         return (dtype, (self.name,))
 
 
+def dtype_of_core(core_id: int) -> dtype:
+    """The type that the core knows by a number."""
+    return dtype(_DTYPES[core_id][0])
+
+
 class pointer_type(dtype):
     """A pointer to an element of another type: `tl.pointer_type(tl.float32)`.
 

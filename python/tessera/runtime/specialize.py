@@ -93,7 +93,7 @@ class Bound:
             return _constant(value, name)
         if isinstance(value, tuple):
             return self._tuple(traits, value, name)
-        if _is_descriptor(value):
+        if is_descriptor(value):
             return self._descriptor(traits, value, name)
         if traits.annotation is not None and not traits.annotation.is_ptr():
             return self._number_as(traits, traits.annotation, value, name)
@@ -102,7 +102,7 @@ class Bound:
         pointer = pointer_of(value, name)
         if pointer is not None:
             return self._pointer(traits, pointer, name)
-        scalar = _plain(value)
+        scalar = plain_number(value)
         if scalar is not None:
             return self._plain_number(traits, scalar, name)
         raise ArgumentError(
@@ -193,7 +193,7 @@ class Bound:
     def _number_as(
         self, traits: ParamTraits, dtype: types.dtype, value: Any, name: str
     ) -> tuple[Hashable, ArgSpec]:
-        number = value if type(value) in (bool, int, float) else _plain(value)
+        number = value if type(value) in (bool, int, float) else plain_number(value)
         if number is None:
             raise ArgumentError(
                 "E054",
@@ -221,7 +221,8 @@ class Bound:
         return ("v", dtype.core_id, alignment), ValueSpec(type, alignment)
 
 
-def _is_descriptor(value: Any) -> bool:
+def is_descriptor(value: Any) -> bool:
+    """Whether `value` is a TensorDescriptor."""
     # Whoever has one has loaded the module.
     module = sys.modules.get("tessera.tools.tensor_descriptor")
     return module is not None and isinstance(value, module.TensorDescriptor)
@@ -321,7 +322,7 @@ def _constant(value: Any, name: str) -> tuple[Hashable, ArgSpec]:
         ) from None
 
 
-def _plain(value: Any) -> Any:
+def plain_number(value: Any) -> Any:
     """The bool, int or float that an object of one of their subclasses or a NumPy scalar is
     worth, None for anything else. Of a subclass, such as an IntEnum, whatever it redefines
     does not count."""

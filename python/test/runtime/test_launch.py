@@ -390,11 +390,121 @@ def test_compile_and_launch():
     x, y, out = arrays()
     kernel[(16,)](x, y, out, 1000)
     assert np.array_equal(out, x + y)
-    with pytest.raises(tessera.ArgumentError, match="takes 4 arguments, got 3"):
-        kernel[(16,)](x, y, out)
+    out[:] = 0
+    kernel[(16,)](x, y, out, 1000, 64)  # all of them will do too
+    assert np.array_equal(out, x + y)
     out.flags.writeable = False
     with pytest.raises(tessera.ArgumentError, match="a read-only array"):
         kernel[(16,)](x, y, out, 1000)
+
+
+def pad(array, offset=0):
+    """A copy at an address that 16 divides, but for `offset` elements."""
+    size = array.dtype.itemsize
+    room = np.zeros(array.size + offset + 16 // size, array.dtype)
+    start = -room.ctypes.data % 16 // size + offset
+    room[start : start + array.size] = array
+    return room[start : start + array.size]
+
+
+F, I = pad(np.zeros(64, np.float32)), pad(np.zeros(64, np.int32))
+
+
+@tessera.jit
+def mixed(x, n, f, flag, one, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(x + offsets, tl.load(x + offsets) * f + n + one + flag)
+
+
+@pytest.mark.parametrize(
+    "args, id, message",
+    [
+        ((F, 32, 2.0), "E051", r"takes 4 arguments, got 3\nfix: pass x: \*fp32:16, n: int32:16"),
+        ((F, 32, 2.0, True, 1, 64, 5), "E051", "takes 4 arguments, got 7"),
+        ((I, 32, 2.0, True), "E054", r"`x` was compiled as \*fp32:16, got an array of int32"),
+        ((F.view(np.int32), 32, 2.0, True), "E054", "got an array of int32"),
+        ((F[1:], 32, 2.0, True), "E054", "address that 16 does not divide"),
+        ((F.ctypes.data, 32, 2.0, True), "E054", r"`x` was compiled as \*fp32:16, got \d+"),
+        ((None, 32, 2.0, True), "E054", "got None"),
+        (([1.0], 32, 2.0, True), "E054", "got a list"),
+        ((F, F, 2.0, True), "E054", "`n` was compiled as int32:16, got an? ndarray"),
+        ((F, "32", 2.0, True), "E054", "`n` was compiled as int32:16, got '32'"),
+        ((F, 2.5, 2.0, True), "E055", "got the float 2.5"),
+        ((F, 33, 2.0, True), "E055", "int32:16 and 16 does not divide 33"),
+        ((F, 2**31, 2.0, True), "E055", "which 2147483648 does not fit"),
+        ((F, -(2**31) - 16, 2.0, True), "E055", "does not fit"),
+        ((F, 32, "2", True), "E054", "`f` was compiled as fp32, got '2'"),
+        ((F, 32, 10**400, True), "E055", "does not fit"),
+        ((F, 32, 2.0, 2), "E055", "`flag` was compiled as int1, which 2 does not fit"),
+        ((F, 32, 2.0, True, 2, 64), "E055", "`one` was compiled as the constant 1, got 2"),
+        ((F, 32, 2.0, True, 1, 32), "E055", "`BLOCK` was compiled as the constant 64, got 32"),
+        ((F, 32, 2.0, True, True, 64), "E055", "`one` was compiled as the constant 1, got True"),
+        ((tessera.MockTensor(tl.float32), 32, 2.0, True), "E054", "no memory"),
+    ],
+)
+def test_a_compiled_kernel_checks_its_arguments(args, id, message):
+    kernel = mixed.warmup(F, 32, 2.0, True, 1, BLOCK=64)
+    with pytest.raises(tessera.ArgumentError, match=message) as caught:
+        kernel[(1,)](*args)
+    assert caught.value.id == id
+    assert not F.any() and not I.any()
+
+
+def test_a_compiled_kernel_takes_what_it_was_compiled_for():
+    class Size(int):
+        pass
+
+    kernel = mixed.warmup(F, 32, 2.0, True, 1, BLOCK=64)
+    for n in (32, 0, -16, Size(48), np.int64(64)):
+        for f in (2.0, 3, np.float32(0.5), float("inf")):
+            x = pad(np.ones(64, np.float32))
+            kernel[(1,)](x, n, f, False)
+            assert np.all(x == np.float32(f) + n + 1)
+            kernel[(1,)](x, n, f, False, 1, 64)
+    with pytest.raises(tessera.ArgumentError, match="no option `num_warps`"):
+        kernel[(1,)](F, 32, 2.0, True, num_warps=4)
+
+
+def test_a_compiled_kernel_of_tuples_and_descriptors():
+    from tessera.tools.tensor_descriptor import TensorDescriptor
+
+    @tessera.jit
+    def kernel(pair, source, k: tl.constexpr):
+        tile = source.load([0, 0])
+        tl.store(pair[0] + tl.arange(0, 8), tl.sum(tile, 0) + pair[1] + k)
+
+    x, out = np.arange(64, dtype=np.float32).reshape(8, 8), np.zeros(8, np.float32)
+    descriptor = TensorDescriptor.from_tensor(x, [8, 8])
+    compiled = kernel.warmup((out, 5), descriptor, 3, grid=(1,))
+    compiled[(1,)]((out, 5), descriptor, 3)
+    assert np.array_equal(out, x.sum(0) + 8)
+    compiled[(1,)](out, 7, x, 8, 8, 8)
+    assert np.array_equal(out, x.sum(0) + 10)
+    for args, message in [
+        (((out, 5, 6), descriptor, 3), "compiled as a tuple of 2, got a tuple"),
+        ((out, descriptor, 3), "compiled as a tuple of 2"),
+        (((out, 5), x, 3), "compiled as a tensor descriptor, got an? ndarray"),
+        (((out, 5), TensorDescriptor.from_tensor(x, [4, 8]), 3), r"for blocks of \[8, 8\]"),
+        (((out, 1.5), descriptor, 3), r"`pair\[1\]` was compiled as int32, got the float 1.5"),
+    ]:
+        with pytest.raises(tessera.ArgumentError, match=message):
+            compiled[(1,)](*args)
+
+
+def test_a_kernel_from_a_stage_checks_types(tmp_path):
+    with settings.override(dump_dir=str(tmp_path)):
+        mixed.warmup(F, 32, 2.0, True, 1, BLOCK=64)
+    for stage in ("mixed.tile.mlir", "mixed.llvmir.ll"):
+        compiled = tessera.compile(tmp_path / stage)
+        compiled[(1,)](pad(F), 32, 2.0, True)
+        for args, message in [
+            ((F, 32, 2.0), "takes 4 arguments, got 3"),
+            ((32, 32, 2.0, True), "`#0` was compiled as"),
+            ((F, F, 2.0, True), "`#1` was compiled as"),
+            ((F, 2**32, 2.0, True), "does not fit"),
+        ]:
+            with pytest.raises(tessera.ArgumentError, match=message):
+                compiled[(1,)](*args)
 
 
 def test_signatures():
