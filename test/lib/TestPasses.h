@@ -12,6 +12,7 @@ void registerTestAssemblePass();
 void registerTestBoxAccessPasses();
 void registerTestCallGraphPass();
 void registerTestFailPass();
+void registerTestMemoryOrderPass();
 void registerTestReplicationPass();
 void registerTestSharedMemoryPasses();
 
@@ -21,6 +22,7 @@ inline void registerAllTestPasses() {
   registerTestBoxAccessPasses();
   registerTestCallGraphPass();
   registerTestFailPass();
+  registerTestMemoryOrderPass();
   registerTestReplicationPass();
   registerTestSharedMemoryPasses();
 }

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Order: may one op come before another one that the program has it come after?
+//
+// A program sees its own loads and stores in the order in which they are written. Whoever
+// moves an access, does it ahead (pipelining), leaves it to another thread or engine
+// (specialisation, TMA) or repeats it asks here whether anybody could tell. No pass has a
+// list of its own of ops that are in the way: what an op does is what it declares (MLIR's
+// memory effects), and the rest is a matter of addresses.
+//
+//     effect on a pointer, a tile of pointers, a     an access there: of the arrays that the
+//       descriptor, a block pointer                  pointers can be of (getPointerBases)
+//     effect on a buffer                             an access of that buffer
+//     effect on nothing in particular                an access of anything: `tile.barrier`,
+//                                                    foreign code that is not pure
+//     no effects declared (a call)                   the same
+//     an atomic that synchronises, a volatile load   the same beside its own access
+//     assertions, prints, assumptions                none: what they "write" is no memory of
+//                                                    the program
+//
+// Reads pass reads. A read or write of anything is passed by nothing that it could meet: that
+// is what makes a barrier a barrier. Other pairs are independent where their addresses are:
+//
+//     for k:
+//       x = load src[m, k]
+//       store tmp[m, k], 2 * x        mayPass(load of tmp, store to tmp): Ordered
+//       a = load tmp[m, k]            mayPass(load of b, store to tmp):
+//       b = load b[k, n]                IndependentIf b and tmp do not overlap
+//       acc += a * b
+//
+// Two arguments may be the same array, or views that overlap. So accesses of two of them
+// are never independent for certain, but if these two do not meet, which is known at the
+// launch (LaunchRange), or in the program, from the addresses themselves. A pair that touches
+// an array by one argument is compared by its boxes (BoxAccess), which know how far apart
+// they are. If that cannot tell, or an address comes from memory, the accesses are ordered
+// as far as a launch is concerned; the program can still compare addresses.
+//
+// An answer is about one execution of each op. Where one of them is to pass executions of
+// the other one in other iterations of a loop, that loop is said (`across`): values that
+// change in it are not the same for both.
+//
+// What is asked is more than the language promises on GPUs, where only the own lane's
+// accesses keep their order: an order that CPU and interpreter keep is not given up here.
+
+#ifndef TESSERA_ANALYSIS_MEMORYORDER_H
+#define TESSERA_ANALYSIS_MEMORYORDER_H
+
+#include "tessera/Analysis/BoxAccess.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace tessera {
+
+/// One of the things that an op does to memory.
+struct MemoryAccess {
+  mlir::Operation *op = nullptr;
+  /// Pointers, a descriptor, a block pointer or a buffer; null if it may be anywhere.
+  mlir::Value place;
+  bool reads = false, writes = false;
+  /// Null if it may be any.
+  mlir::SideEffects::Resource *resource = nullptr;
+
+  bool isAnywhere() const { return !place; }
+};
+
+/// What an op, and all within it, does to memory. Assertions, prints and the like do nothing.
+llvm::SmallVector<MemoryAccess> getMemoryAccesses(mlir::Operation *op);
+
+/// Whether an op may write to memory of the program, or order what others do.
+bool mayWriteMemory(mlir::Operation *op);
+
+/// The arrays that pointers may be of.
+struct PointerBases {
+  /// Arguments of the kernel.
+  llvm::SmallSetVector<mlir::BlockArgument, 2> arguments;
+  /// Whether there may be others: addresses that were found in memory or made of integers,
+  /// arguments of functions.
+  bool hasOthers = false;
+
+  /// The only array; null if there are, or may be, several.
+  mlir::BlockArgument getSingle() const {
+    return !hasOthers && arguments.size() == 1 ? arguments.front() : mlir::BlockArgument();
+  }
+};
+
+/// For a pointer, a tile of them, a block pointer or a descriptor.
+PointerBases getPointerBases(mlir::Value pointers);
+
+/// Two accesses that must not meet, one of each op.
+struct AccessPair {
+  MemoryAccess moved, other;
+  /// If not empty: they do not, in a launch where none of these is negative.
+  llvm::SmallVector<LaunchExpr, 0> apartIf;
+};
+
+/// The answer.
+class MemoryOrderAnswer {
+public:
+  enum Kind {
+    Independent,   ///< nobody can tell the order
+    IndependentIf, ///< nobody can tell unless accesses of the two meet
+    Ordered,       ///< it has to stay
+  };
+
+  Kind getKind() const { return kind; }
+  bool isIndependent() const { return kind == Independent; }
+  bool isOrdered() const { return kind == Ordered; }
+  /// IndependentIf: all of these have to be apart.
+  llvm::ArrayRef<AccessPair> getConditions() const { return pairs; }
+  /// Ordered: which two accesses.
+  const AccessPair &getReason() const { return pairs.front(); }
+
+private:
+  friend class MemoryOrder;
+
+  Kind kind = Independent;
+  llvm::SmallVector<AccessPair, 1> pairs;
+};
+
+class MemoryOrder {
+public:
+  explicit MemoryOrder(AccessAnalysis &analysis) : analysis(analysis) {}
+
+  /// Whether `moved` may come before, or after, `other`, on the other side of which it
+  /// stands; with `across`, executions of it in other iterations of that loop.
+  MemoryOrderAnswer mayPass(mlir::Operation *moved, mlir::Operation *other,
+                            mlir::Operation *across = nullptr);
+
+private:
+  void compare(const MemoryAccess &moved, const MemoryAccess &other, mlir::Operation *across,
+               MemoryOrderAnswer &answer);
+  const std::optional<BoxAccess> &getBox(mlir::Operation *op);
+
+  AccessAnalysis &analysis;
+  llvm::DenseMap<mlir::Operation *, std::optional<BoxAccess>> boxes;
+};
+
+//===----------------------------------------------------------------------===//
+// Conditions of a launch
+//===----------------------------------------------------------------------===//
+
+/// The bytes of an array that accesses by one argument reach, as far as a launch knows.
+struct LaunchRange {
+  struct Dim {
+    LaunchExpr extent, stride; ///< in elements
+  };
+  unsigned argument = 0;
+  int64_t elementBytes = 1;
+  /// None: a single element, where it is known no better.
+  llvm::SmallVector<Dim, 2> dims;
+
+  bool operator==(const LaunchRange &other) const;
+};
+
+/// The range of an access of a single argument's array; none for others. An access without a
+/// box begins where the array does, and a dimension without an extent is as long as the tile:
+/// no more is known of these.
+std::optional<LaunchRange> getLaunchRange(const MemoryAccess &access, AccessAnalysis &analysis);
+
+/// What must hold at a launch for pairs of accesses not to meet.
+struct LaunchConditions {
+  llvm::SmallVector<LaunchExpr> notNegative;
+  /// Of two different arguments each.
+  llvm::SmallVector<std::pair<LaunchRange, LaunchRange>, 1> apart;
+
+  /// Adds what an answer asks for. False if a launch cannot know it: then `why` is the pair.
+  bool add(const MemoryOrderAnswer &answer, AccessAnalysis &analysis, AccessPair &why);
+};
+
+/// On a kernel, and on the module once the kernel is an llvm.func: pairs of ranges that must be
+/// apart at a launch, or another variant of the kernel has to do.
+inline constexpr llvm::StringLiteral kArraysApartAttr = "tilegpu.arrays_apart";
+
+using LaunchRangePair = std::pair<LaunchRange, LaunchRange>;
+
+/// The attribute for a kernel with so many arguments that a launch gives.
+mlir::ArrayAttr makeArraysApart(mlir::MLIRContext *context, unsigned numArguments,
+                                llvm::ArrayRef<LaunchRangePair> pairs);
+/// What an op's attribute says, an empty list if it has none; nothing where it is of another
+/// form.
+std::optional<llvm::SmallVector<LaunchRangePair>> readArraysApart(mlir::Operation *op);
+
+} // namespace tessera
+
+#endif // TESSERA_ANALYSIS_MEMORYORDER_H

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tessera/Analysis/MemoryOrder.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace tessera;
+
+//===----------------------------------------------------------------------===//
+// What ops do
+//===----------------------------------------------------------------------===//
+
+/// Whether an op is there for its own sake: what it "writes" is no memory of the program.
+static bool isOutsideMemory(Operation *op) {
+  return isa<tile::AssertOp, tile::AssumeOp, tile::PrintOp>(op);
+}
+
+/// Whether an op orders all accesses of the program, whatever address it has: an atomic that
+/// synchronises, or a volatile load, whose value may say that other memory is written.
+static bool ordersEverything(Operation *op) {
+  auto isOrdering = [](tile::MemSemantic sem) { return sem != tile::MemSemantic::Relaxed; };
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case<tile::AtomicLoadOp, tile::AtomicStoreOp, tile::AtomicRMWOp, tile::AtomicCASOp>(
+          [&](auto atomic) { return isOrdering(atomic.getSem()); })
+      .Case([](tile::LoadOp load) { return load.getIsVolatile(); })
+      .Default(false);
+}
+
+/// Of an op alone.
+static void addAccesses(Operation *op, SmallVectorImpl<MemoryAccess> &accesses) {
+  auto effects = dyn_cast<MemoryEffectOpInterface>(op);
+  if (isOutsideMemory(op) || isMemoryEffectFree(op) ||
+      (!effects && op->hasTrait<OpTrait::HasRecursiveMemoryEffects>()))
+    return;
+  if (!effects || ordersEverything(op))
+    accesses.push_back({op, Value(), /*reads=*/true, /*writes=*/true, /*resource=*/nullptr});
+  if (!effects)
+    return;
+  SmallVector<MemoryEffects::EffectInstance> instances;
+  effects.getEffects(instances);
+  for (const MemoryEffects::EffectInstance &instance : instances) {
+    // A buffer that begins has nothing in it that anybody knows of.
+    if (isa<MemoryEffects::Allocate>(instance.getEffect()))
+      continue;
+    bool reads = isa<MemoryEffects::Read>(instance.getEffect());
+    auto *known = llvm::find_if(accesses, [&](const MemoryAccess &access) {
+      return access.op == op && access.place == instance.getValue() &&
+             access.resource == instance.getResource();
+    });
+    if (known == accesses.end()) {
+      accesses.push_back({op, instance.getValue(), false, false, instance.getResource()});
+      known = &accesses.back();
+    }
+    (reads ? known->reads : known->writes) = true;
+  }
+}
+
+SmallVector<MemoryAccess> tessera::getMemoryAccesses(Operation *op) {
+  SmallVector<MemoryAccess> accesses;
+  op->walk([&](Operation *inner) { addAccesses(inner, accesses); });
+  return accesses;
+}
+
+bool tessera::mayWriteMemory(Operation *op) {
+  return llvm::any_of(getMemoryAccesses(op),
+                      [](const MemoryAccess &access) { return access.writes; });
+}
+
+//===----------------------------------------------------------------------===//
+// Arrays
+//===----------------------------------------------------------------------===//
+
+static bool isPointerLike(Value value) {
+  Type type = getElementTypeOrSelf(value.getType());
+  return isa<tile::PointerType, tile::BlockPointerType, tile::DescriptorType>(type);
+}
+
+namespace {
+
+/// Follows pointers back to where they come from.
+class BaseWalk {
+public:
+  PointerBases run(Value pointers) {
+    add(pointers);
+    while (!work.empty())
+      visit(work.pop_back_val());
+    return std::move(bases);
+  }
+
+private:
+  void add(Value value) {
+    if (seen.insert(value).second)
+      work.push_back(value);
+  }
+  void visit(Value value) {
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      visitArgument(argument);
+    else
+      visitResult(cast<OpResult>(value));
+  }
+  void visitArgument(BlockArgument argument);
+  void visitResult(OpResult result);
+
+  PointerBases bases;
+  SmallVector<Value> work;
+  llvm::SmallDenseSet<Value, 16> seen;
+};
+
+} // namespace
+
+void BaseWalk::visitArgument(BlockArgument argument) {
+  Operation *owner = argument.getOwner()->getParentOp();
+  if (auto function = dyn_cast<tile::FuncOp>(owner)) {
+    if (function.isKernel())
+      bases.arguments.insert(argument);
+    else
+      bases.hasOthers = true;
+    return;
+  }
+  if (auto loop = dyn_cast<scf::ForOp>(owner)) {
+    unsigned index = argument.getArgNumber() - loop.getNumInductionVars();
+    add(loop.getInitArgs()[index]);
+    return add(loop.getYieldedValues()[index]);
+  }
+  if (auto loop = dyn_cast<scf::WhileOp>(owner)) {
+    unsigned index = argument.getArgNumber();
+    if (argument.getOwner() != loop.getBeforeBody())
+      return add(loop.getConditionOp().getArgs()[index]);
+    add(loop.getInits()[index]);
+    return add(loop.getYieldOp().getOperand(index));
+  }
+  bases.hasOthers = true;
+}
+
+void BaseWalk::visitResult(OpResult result) {
+  Operation *op = result.getOwner();
+  unsigned index = result.getResultNumber();
+  if (auto loop = dyn_cast<scf::ForOp>(op)) {
+    add(loop.getInitArgs()[index]);
+    return add(loop.getYieldedValues()[index]);
+  }
+  if (auto loop = dyn_cast<scf::WhileOp>(op))
+    return add(loop.getConditionOp().getArgs()[index]);
+  if (auto branch = dyn_cast<scf::IfOp>(op)) {
+    add(branch.thenYield().getOperand(index));
+    return add(branch.elseYield().getOperand(index));
+  }
+  // Code of others, memory and integers may have it from anywhere; what is left moves the
+  // pointers that it is given, and chooses between them.
+  if (op->getNumRegions() != 0 || !isMemoryEffectFree(op) ||
+      isa<tile::InlineAsmOp, tile::ExternElementwiseOp, CallOpInterface>(op)) {
+    bases.hasOthers = true;
+    return;
+  }
+  bool hasPointers = false;
+  for (Value operand : op->getOperands())
+    if (isPointerLike(operand)) {
+      hasPointers = true;
+      add(operand);
+    }
+  bases.hasOthers |= !hasPointers;
+}
+
+PointerBases tessera::getPointerBases(Value pointers) { return BaseWalk().run(pointers); }
+
+//===----------------------------------------------------------------------===//
+// Boxes of one array
+//===----------------------------------------------------------------------===//
+
+/// Whether a polynomial is the same in all iterations of a loop.
+static bool isInvariant(const ScalarPolynomial &polynomial, Operation *loop) {
+  return llvm::all_of(polynomial.getTerms(), [&](const ScalarTerm &term) {
+    return llvm::all_of(term.factors, [&](Value factor) {
+      return !loop->isAncestor(factor.getParentBlock()->getParentOp());
+    });
+  });
+}
+
+/// How far apart two boxes are along each dimension; nothing if that is no number.
+static std::optional<SmallVector<int64_t>> getDistances(const BoxAccess &a, const BoxAccess &b) {
+  if (a.getDims().size() != b.getDims().size() || a.getElementType() != b.getElementType())
+    return std::nullopt;
+  SmallVector<int64_t> distances;
+  for (auto [left, right] : llvm::zip(a.getDims(), b.getDims())) {
+    if (left.stride != right.stride)
+      return std::nullopt;
+    std::optional<ScalarPolynomial> apart = right.coordinate.minus(left.coordinate);
+    std::optional<int64_t> distance = apart ? apart->getConstant() : std::nullopt;
+    if (!distance)
+      return std::nullopt;
+    distances.push_back(*distance);
+  }
+  return distances;
+}
+
+/// What must not be negative for two boxes of one array to have no element in common; nothing
+/// if they may have. One row after another, both are within a box that reaches from the first
+/// to the last of them. Elements of that are told apart by their places, if each row of it
+/// ends before the next one begins.
+static std::optional<SmallVector<LaunchExpr, 0>> findApartIf(const BoxAccess &a, const BoxAccess &b,
+                                                             Operation *across) {
+  if (across)
+    for (const BoxAccess *box : {&a, &b})
+      for (const BoxDim &dim : box->getDims())
+        if (!isInvariant(dim.coordinate, across))
+          return std::nullopt;
+  std::optional<SmallVector<int64_t>> distances = getDistances(a, b);
+  if (!distances)
+    return std::nullopt;
+  bool isApart = false;
+  MLIRContext *context = a.getElementType().getContext();
+  // Strides of tiles are in any order; the innermost is last. Only pairs of which one is
+  // the row of the other are known not to be.
+  SmallVector<LaunchExpr, 0> conditions;
+  LaunchExpr reach = getAffineConstantExpr(0, context);
+  for (unsigned dim = a.getDims().size(); dim-- > 0;) {
+    const BoxDim &left = a.getDims()[dim], &right = b.getDims()[dim];
+    int64_t distance = (*distances)[dim];
+    isApart |= distance >= left.tileExtent || -distance >= right.tileExtent;
+    int64_t begin = std::min<int64_t>(0, distance),
+            end = std::max(left.tileExtent, distance + right.tileExtent);
+    // A step of this dimension goes beyond all that lies further in.
+    if (end - begin > 1) {
+      LaunchExpr room = left.stride - reach - 1;
+      if (auto constant = dyn_cast<AffineConstantExpr>(room); !constant)
+        conditions.push_back(room);
+      else if (constant.getValue() < 0)
+        return std::nullopt;
+      reach = reach + left.stride * (end - begin - 1);
+    }
+  }
+  if (!isApart)
+    return std::nullopt;
+  return conditions;
+}
+
+//===----------------------------------------------------------------------===//
+// Pairs
+//===----------------------------------------------------------------------===//
+
+const std::optional<BoxAccess> &MemoryOrder::getBox(Operation *op) {
+  auto [known, isNew] = boxes.try_emplace(op);
+  if (!isNew)
+    return known->second;
+  std::optional<BoxAccess> box;
+  if (auto load = dyn_cast<tile::LoadOp>(op))
+    box = getBoxAccess(load, analysis);
+  else if (auto store = dyn_cast<tile::StoreOp>(op))
+    box = getBoxAccess(store, analysis);
+  return boxes[op] = std::move(box);
+}
+
+void MemoryOrder::compare(const MemoryAccess &moved, const MemoryAccess &other, Operation *across,
+                          MemoryOrderAnswer &answer) {
+  if (answer.isOrdered() || (!moved.writes && !other.writes) ||
+      (moved.resource && other.resource && moved.resource != other.resource))
+    return;
+  AccessPair pair{moved, other, {}};
+  auto order = [&] {
+    answer.kind = MemoryOrderAnswer::Ordered;
+    answer.pairs = {pair};
+  };
+  if (moved.isAnywhere() || other.isAnywhere() || moved.place == other.place)
+    return order();
+  // A buffer is no array.
+  auto isBuffer = [](Value place) { return isa<MemRefType>(place.getType()); };
+  if ((isBuffer(moved.place) && isPointerLike(other.place)) ||
+      (isPointerLike(moved.place) && isBuffer(other.place)))
+    return;
+  if (!isPointerLike(moved.place) || !isPointerLike(other.place))
+    return order();
+  BlockArgument base = getPointerBases(moved.place).getSingle();
+  if (base && base == getPointerBases(other.place).getSingle()) {
+    const std::optional<BoxAccess> first = getBox(moved.op), &second = getBox(other.op);
+    if (first && second)
+      if (std::optional<SmallVector<LaunchExpr, 0>> apart = findApartIf(*first, *second, across)) {
+        if (apart->empty())
+          return;
+        pair.apartIf = std::move(*apart);
+      }
+  }
+  answer.kind = MemoryOrderAnswer::IndependentIf;
+  answer.pairs.push_back(std::move(pair));
+}
+
+MemoryOrderAnswer MemoryOrder::mayPass(Operation *moved, Operation *other, Operation *across) {
+  MemoryOrderAnswer answer;
+  SmallVector<MemoryAccess> ofOther = getMemoryAccesses(other);
+  for (const MemoryAccess &first : getMemoryAccesses(moved))
+    for (const MemoryAccess &second : ofOther)
+      compare(first, second, across, answer);
+  return answer;
+}
+
+//===----------------------------------------------------------------------===//
+// Conditions of a launch
+//===----------------------------------------------------------------------===//
+
+bool LaunchRange::operator==(const LaunchRange &other) const {
+  return argument == other.argument && elementBytes == other.elementBytes &&
+         llvm::equal(dims, other.dims, [](const Dim &a, const Dim &b) {
+           return a.extent == b.extent && a.stride == b.stride;
+         });
+}
+
+std::optional<LaunchRange> tessera::getLaunchRange(const MemoryAccess &access,
+                                                   AccessAnalysis &analysis) {
+  if (access.isAnywhere() || !isPointerLike(access.place))
+    return std::nullopt;
+  BlockArgument base = getPointerBases(access.place).getSingle();
+  if (!base)
+    return std::nullopt;
+  LaunchRange range;
+  range.argument = base.getArgNumber();
+  if (auto type = dyn_cast<tile::PointerType>(getElementTypeOrSelf(access.place.getType())))
+    range.elementBytes = type.getPointeeBytes();
+  std::optional<BoxAccess> box;
+  if (auto load = dyn_cast<tile::LoadOp>(access.op))
+    box = getBoxAccess(load, analysis);
+  else if (auto store = dyn_cast<tile::StoreOp>(access.op))
+    box = getBoxAccess(store, analysis);
+  if (!box || box->getBase() != base)
+    return range;
+  for (const BoxDim &dim : box->getDims()) {
+    auto extent = dyn_cast<AffineConstantExpr>(dim.extent);
+    bool isUnbounded = extent && extent.getValue() == kUnboundedExtent;
+    LaunchExpr known =
+        isUnbounded ? getAffineConstantExpr(dim.tileExtent, dim.extent.getContext()) : dim.extent;
+    range.dims.push_back({known, dim.stride});
+  }
+  return range;
+}
+
+template <typename T> static void addNew(SmallVectorImpl<T> &list, const T &item) {
+  if (!llvm::is_contained(list, item))
+    list.push_back(item);
+}
+
+bool LaunchConditions::add(const MemoryOrderAnswer &answer, AccessAnalysis &analysis,
+                           AccessPair &why) {
+  if (answer.isOrdered()) {
+    why = answer.getReason();
+    return false;
+  }
+  for (const AccessPair &pair : answer.getConditions()) {
+    if (!pair.apartIf.empty()) {
+      for (LaunchExpr expr : pair.apartIf)
+        addNew(notNegative, expr);
+      continue;
+    }
+    std::optional<LaunchRange> first = getLaunchRange(pair.moved, analysis),
+                               second = getLaunchRange(pair.other, analysis);
+    if (!first || !second || first->argument == second->argument) {
+      why = pair;
+      return false;
+    }
+    if (first->argument > second->argument)
+      std::swap(first, second);
+    addNew(apart, {*first, *second});
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
+
+static Attribute makeRange(Builder &builder, unsigned numArguments, const LaunchRange &range) {
+  SmallVector<AffineExpr> extents, strides;
+  for (const LaunchRange::Dim &dim : range.dims) {
+    extents.push_back(dim.extent);
+    strides.push_back(dim.stride);
+  }
+  auto makeMap = [&](ArrayRef<AffineExpr> results) {
+    return AffineMapAttr::get(AffineMap::get(0, numArguments, results, builder.getContext()));
+  };
+  return builder.getDictionaryAttr({
+      builder.getNamedAttr("argument", builder.getI64IntegerAttr(range.argument)),
+      builder.getNamedAttr("bytes", builder.getI64IntegerAttr(range.elementBytes)),
+      builder.getNamedAttr("extents", makeMap(extents)),
+      builder.getNamedAttr("strides", makeMap(strides)),
+  });
+}
+
+ArrayAttr tessera::makeArraysApart(MLIRContext *context, unsigned numArguments,
+                                   ArrayRef<LaunchRangePair> pairs) {
+  Builder builder(context);
+  SmallVector<Attribute> attributes;
+  for (const auto &[first, second] : pairs)
+    attributes.push_back(builder.getArrayAttr(
+        {makeRange(builder, numArguments, first), makeRange(builder, numArguments, second)}));
+  return builder.getArrayAttr(attributes);
+}
+
+static std::optional<LaunchRange> readRange(Attribute attribute) {
+  auto dictionary = dyn_cast<DictionaryAttr>(attribute);
+  if (!dictionary)
+    return std::nullopt;
+  auto argument = dictionary.getAs<IntegerAttr>("argument");
+  auto bytes = dictionary.getAs<IntegerAttr>("bytes");
+  auto extents = dictionary.getAs<AffineMapAttr>("extents");
+  auto strides = dictionary.getAs<AffineMapAttr>("strides");
+  if (!argument || !bytes || !extents || !strides ||
+      extents.getValue().getNumResults() != strides.getValue().getNumResults())
+    return std::nullopt;
+  LaunchRange range;
+  range.argument = argument.getInt();
+  range.elementBytes = bytes.getInt();
+  for (auto [extent, stride] :
+       llvm::zip(extents.getValue().getResults(), strides.getValue().getResults()))
+    range.dims.push_back({extent, stride});
+  return range;
+}
+
+std::optional<SmallVector<LaunchRangePair>> tessera::readArraysApart(Operation *op) {
+  SmallVector<LaunchRangePair> pairs;
+  if (!op->hasAttr(kArraysApartAttr))
+    return pairs;
+  auto attribute = op->getAttrOfType<ArrayAttr>(kArraysApartAttr);
+  if (!attribute)
+    return std::nullopt;
+  for (Attribute pair : attribute) {
+    auto both = dyn_cast<ArrayAttr>(pair);
+    if (!both || both.size() != 2)
+      return std::nullopt;
+    std::optional<LaunchRange> first = readRange(both[0]), second = readRange(both[1]);
+    if (!first || !second)
+      return std::nullopt;
+    pairs.push_back({*first, *second});
+  }
+  return pairs;
+}

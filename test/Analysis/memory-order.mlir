@@ -1,0 +1,170 @@
+// RUN: tessera-opt --split-input-file --test-memory-order --verify-diagnostics %s -o /dev/null
+
+// Two arguments may be one array; what is no array of an argument may be any.
+tile.func @scalars(%a: !tile.ptr<f32>, %b: !tile.ptr<f32>, %n: i32, %one: f32, %which: i1, %address: i64) {
+  %x = tile.load %a {test.moved} : !tile.ptr<f32>
+  // Reads pass reads.
+  // expected-remark @below {{independent}}
+  %y = tile.load %a {test.past} : !tile.ptr<f32>
+  // expected-remark @below {{ordered}}
+  tile.store %a, %one {test.past} : !tile.ptr<f32>
+  // expected-remark @below {{independent; if #0[4] and #1[4] are apart}}
+  tile.store %b, %one {test.past} : !tile.ptr<f32>
+  %p = tile.addptr %a, %n : !tile.ptr<f32>, i32
+  // expected-remark @below {{independent if addresses differ, which no launch knows}}
+  tile.store %p, %one {test.past} : !tile.ptr<f32>
+  %either = arith.select %which, %a, %b : !tile.ptr<f32>
+  // expected-remark @below {{independent if addresses differ, which no launch knows}}
+  tile.store %either, %one {test.past} : !tile.ptr<f32>
+  %made = tile.int_to_ptr %address : i64 -> !tile.ptr<f32>
+  // expected-remark @below {{independent if addresses differ, which no launch knows}}
+  tile.store %made, %one {test.past} : !tile.ptr<f32>
+  %q = tile.bitcast %b : !tile.ptr<f32> -> !tile.ptr<i32>
+  %i = arith.constant 1 : i32
+  // expected-remark @below {{independent; if #0[4] and #1[4] are apart}}
+  %old = tile.atomic_rmw add, relaxed, gpu, %q, %i {test.past} : !tile.ptr<i32>, i32 -> i32
+  // expected-remark @below {{ordered}}
+  %older = tile.atomic_rmw add, acq_rel, gpu, %q, %i {test.past} : !tile.ptr<i32>, i32 -> i32
+  // expected-remark @below {{ordered}}
+  %cas = tile.atomic_cas acquire, gpu, %q, %i, %i {test.past} : !tile.ptr<i32>, i32
+  // expected-remark @below {{ordered}}
+  tile.barrier {test.past}
+  // expected-remark @below {{ordered}}
+  %v = tile.load %b {isVolatile, test.past} : !tile.ptr<f32>
+  // expected-remark @below {{independent}}
+  %asm = tile.inline_asm "mov.b32 $0, $1;" constraints("=r,r") pure packed 1 %i {test.past} : (i32) -> i32
+  // expected-remark @below {{ordered}}
+  %foreign = tile.inline_asm "st.global.b32 [$1], 0;" constraints("=r,l") packed 1 %q {test.past} : (!tile.ptr<i32>) -> i32
+  // expected-remark @below {{ordered}}
+  %extern = tile.extern_elementwise "__nv_sinf" %one {test.past} : (f32) -> f32
+  // expected-remark @below {{independent}}
+  tile.assert %which, "it is" {test.past} : i1
+  // expected-remark @below {{independent}}
+  tile.print "x = " : %one {hex = false, is_signed = array<i32: 1>, test.past} : f32
+  // What is in a branch or a loop counts.
+  // expected-remark @below {{ordered}}
+  scf.if %which {
+    tile.store %a, %one : !tile.ptr<f32>
+  } {test.past}
+  // expected-remark @below {{independent; if #0[4] and #1[4] are apart}}
+  scf.if %which {
+    tile.store %b, %one : !tile.ptr<f32>
+  } {test.past}
+  tile.return
+}
+
+// -----
+
+// A function does not know what its arguments are.
+tile.func private @called(%a: !tile.ptr<f32>, %b: !tile.ptr<f32>, %one: f32) attributes {noinline} {
+  %x = tile.load %a {test.moved} : !tile.ptr<f32>
+  // expected-remark @below {{independent if addresses differ, which no launch knows}}
+  tile.store %b, %one {test.past} : !tile.ptr<f32>
+  tile.return
+}
+
+tile.func @calls(%a: !tile.ptr<f32>, %b: !tile.ptr<f32>, %one: f32) {
+  %x = tile.load %a {test.moved} : !tile.ptr<f32>
+  // expected-remark @below {{ordered}}
+  tile.call @called(%a, %b, %one) {test.past} : (!tile.ptr<f32>, !tile.ptr<f32>, f32) -> ()
+  tile.return
+}
+
+// -----
+
+// Pointers are followed through loops.
+tile.func @loops(%a: !tile.ptr<f32>, %b: !tile.ptr<f32>, %n: i32, %one: f32, %which: i1) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %x = tile.load %a {test.moved} : !tile.ptr<f32>
+  %end = scf.for %i = %c0 to %n step %c1 iter_args(%p = %b) -> (!tile.ptr<f32>) : i32 {
+    // expected-remark @below {{independent; if #0[4] and #1[4] are apart}}
+    tile.store %p, %one {test.past} : !tile.ptr<f32>
+    %next = tile.addptr %p, %c1 : !tile.ptr<f32>, i32
+    scf.yield %next : !tile.ptr<f32>
+  }
+  // expected-remark @below {{independent; if #0[4] and #1[4] are apart}}
+  tile.store %end, %one {test.past} : !tile.ptr<f32>
+  %w:2 = scf.while (%p = %b, %q = %a) : (!tile.ptr<f32>, !tile.ptr<f32>) -> (!tile.ptr<f32>, !tile.ptr<f32>) {
+    scf.condition(%which) %p, %q : !tile.ptr<f32>, !tile.ptr<f32>
+  } do {
+  ^bb0(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>):
+    // expected-remark @below {{independent if addresses differ, which no launch knows}}
+    tile.store %p, %one {test.past} : !tile.ptr<f32>
+    scf.yield %q, %p : !tile.ptr<f32>, !tile.ptr<f32>
+  }
+  tile.return
+}
+
+// -----
+
+// Boxes of one array, and how large arrays are. Columns from 64 on lie beside those before if a
+// row has as many; in the next row of tiles it depends on which row that is.
+tile.func @boxes(%a: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %ld: i32 {tile.divisibility = 16 : i64}) {
+  %value = arith.constant dense<1.0> : tensor<64x64xf16>
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c64 = arith.constant 64 : i32
+  scf.for %i = %c0 to %m step %c64 : i32 {
+    %range = tile.range 0 to 64 : tensor<64xi32>
+    %from = tile.splat %i : i32 -> tensor<64xi32>
+    %row = arith.addi %from, %range : tensor<64xi32>
+    %rows = tile.expand_dims %row {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+    %columns = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+    %lds = tile.splat %ld : i32 -> tensor<64x1xi32>
+    %down = arith.muli %rows, %lds : tensor<64x1xi32>
+    %o0 = tile.broadcast %down : tensor<64x1xi32> -> tensor<64x64xi32>
+    %o1 = tile.broadcast %columns : tensor<1x64xi32> -> tensor<64x64xi32>
+    %o = arith.addi %o0, %o1 : tensor<64x64xi32>
+    %ms = tile.splat %m : i32 -> tensor<64x1xi32>
+    %in = arith.cmpi slt, %rows, %ms : tensor<64x1xi32>
+    %mask = tile.broadcast %in : tensor<64x1xi1> -> tensor<64x64xi1>
+    %as = tile.splat %a : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
+    %p = tile.addptr %as, %o : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %x = tile.load %p, %mask {test.moved} : tensor<64x64x!tile.ptr<f16>>
+    %bs = tile.splat %b : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
+    %q = tile.addptr %bs, %o : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    // No mask says how many columns there are.
+    // expected-remark @below {{independent; if #0[2, s2 by s3, 64 by 1] and #1[2, s2 by s3, 64 by 1] are apart}}
+    tile.store %q, %value, %mask {test.past} : tensor<64x64x!tile.ptr<f16>>
+    %to = tile.splat %c64 : i32 -> tensor<64x64xi32>
+    %p2 = tile.addptr %p, %to : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    // expected-remark @below {{independent; if s3 - 128 >= 0}}
+    tile.store %p2, %value, %mask {test.past} : tensor<64x64x!tile.ptr<f16>>
+    // expected-remark @below {{ordered}}
+    tile.store %p, %value, %mask {test.past} : tensor<64x64x!tile.ptr<f16>>
+  }
+  tile.return
+}
+
+// -----
+
+// The same in other iterations of the loop: a store may come to where they load.
+tile.func @across(%a: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %ld: i32 {tile.divisibility = 16 : i64}) {
+  %value = arith.constant dense<1.0> : tensor<64x64xf16>
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  scf.for %i = %c0 to %m step %c64 : i32 {
+    %range = tile.range 0 to 64 : tensor<64xi32>
+    %rows = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+    %columns = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+    %lds = tile.splat %ld : i32 -> tensor<64x1xi32>
+    %down = arith.muli %rows, %lds : tensor<64x1xi32>
+    %o0 = tile.broadcast %down : tensor<64x1xi32> -> tensor<64x64xi32>
+    %o1 = tile.broadcast %columns : tensor<1x64xi32> -> tensor<64x64xi32>
+    %o = arith.addi %o0, %o1 : tensor<64x64xi32>
+    %as = tile.splat %a : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>>
+    %p = tile.addptr %as, %o : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    %x = tile.load %p {test.moved} : tensor<64x64x!tile.ptr<f16>>
+    %to = tile.splat %c64 : i32 -> tensor<64x64xi32>
+    %p2 = tile.addptr %p, %to : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    // The same places in every iteration.
+    // expected-remark @below {{independent; if s2 - 128 >= 0}}
+    tile.store %p2, %value {test.past} : tensor<64x64x!tile.ptr<f16>>
+    %is = tile.splat %i : i32 -> tensor<64x64xi32>
+    %p3 = tile.addptr %p2, %is : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+    // expected-remark @below {{independent if addresses differ, which no launch knows}}
+    tile.store %p3, %value {test.past} : tensor<64x64x!tile.ptr<f16>>
+  } {test.across}
+  tile.return
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Says of each op with the attribute `test.moved` whether it may pass each one with
+// `test.past`; with `test.across` on a loop, other iterations' of that one.
+
+#include "tessera/Analysis/MemoryOrder.h"
+
+#include "mlir/Pass/Pass.h"
+
+using namespace mlir;
+using namespace tessera;
+
+namespace {
+
+struct TestMemoryOrderPass : public PassWrapper<TestMemoryOrderPass, OperationPass<tile::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestMemoryOrderPass)
+
+  StringRef getArgument() const final { return "test-memory-order"; }
+  StringRef getDescription() const final { return "Report which ops may pass which"; }
+
+  static void print(llvm::raw_ostream &os, const LaunchRange &range) {
+    os << "#" << range.argument << "[" << range.elementBytes;
+    for (const LaunchRange::Dim &dim : range.dims)
+      os << ", " << dim.extent << " by " << dim.stride;
+    os << "]";
+  }
+
+  static std::string describe(const MemoryOrderAnswer &answer, AccessAnalysis &analysis) {
+    if (answer.isOrdered())
+      return "ordered";
+    if (answer.isIndependent())
+      return "independent";
+    LaunchConditions conditions;
+    AccessPair why;
+    if (!conditions.add(answer, analysis, why))
+      return "independent if addresses differ, which no launch knows";
+    std::string text = "independent";
+    llvm::raw_string_ostream os(text);
+    for (const auto &[first, second] : conditions.apart) {
+      os << "; if ";
+      print(os, first);
+      os << " and ";
+      print(os, second);
+      os << " are apart";
+    }
+    for (LaunchExpr expr : conditions.notNegative)
+      os << "; if " << expr << " >= 0";
+    return text;
+  }
+
+  void runOnOperation() final {
+    AccessAnalysis analysis;
+    MemoryOrder order(analysis);
+    SmallVector<Operation *> moved, past;
+    Operation *across = nullptr;
+    getOperation()->walk([&](Operation *op) {
+      if (op->hasAttr("test.moved"))
+        moved.push_back(op);
+      if (op->hasAttr("test.past"))
+        past.push_back(op);
+      if (op->hasAttr("test.across"))
+        across = op;
+    });
+    for (Operation *one : moved)
+      for (Operation *other : past)
+        if (one != other)
+          other->emitRemark() << describe(order.mayPass(one, other, across), analysis);
+  }
+};
+
+} // namespace
+
+namespace tessera::test {
+void registerTestMemoryOrderPass() { PassRegistration<TestMemoryOrderPass>(); }
+} // namespace tessera::test
