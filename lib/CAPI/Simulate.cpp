@@ -31,6 +31,7 @@ TsrStatus tsr_simulate(TsrModule *module, const char *kernel, const int32_t grid
     LaunchRecipes recipes = readLaunchRecipes(*module->module);
     options.tensorMaps = std::move(recipes.tensorMaps);
     options.launchConditions = std::move(recipes.conditions);
+    options.arraysApart = std::move(recipes.arraysApart);
     options.repeatedPrograms = recipes.repeatedPrograms;
     for (size_t i = 0; i < num_memory; ++i)
       options.memory.push_back({memory[i].begin, memory[i].end, memory[i].is_read_only != 0});

@@ -30,6 +30,7 @@ CompiledKernel::CompiledKernel(KernelMetadata newMetadata, std::string newObject
     description.numArguments = metadata.arguments.size();
     description.tensorMaps = metadata.tensorMaps;
     description.conditions = metadata.launchConditions;
+    description.apart = metadata.arraysApart;
     description.repeatedPrograms = metadata.repeatedPrograms;
     description.waitsForStream = metadata.waitsForStream;
     onGPU = std::make_unique<cuda::LoadedKernel>(std::move(description), object);
@@ -125,8 +126,13 @@ template <typename Range, typename Get> static std::string list(const Range &val
   return "(" + text + ")";
 }
 
-/// Which argument it is that a launch can make no tensor map of, and what is wrong with it.
+/// Which argument it is that a launch can make no tensor map of, or that overlaps another one.
 static std::string describeMissingMap(const KernelMetadata &metadata, ArrayRef<uint64_t> args) {
+  for (const cuda::ArraysApart &pair : metadata.arraysApart)
+    if (!pair.holds(args.data()))
+      return "the arrays of arguments " + std::to_string(pair.first.argument) + " and " +
+             std::to_string(pair.second.argument) +
+             " (counted from 0) overlap: a load must not come before a store to the same place";
   auto value = [&](const cuda::LaunchExpression &expression) {
     std::optional<int64_t> number = expression.evaluate(args.data());
     return number ? std::to_string(*number) : "beyond 64 bits";
@@ -193,7 +199,7 @@ std::string CompiledKernel::getDeviceFacts(int device) const {
 }
 
 // On disk: magic, checksum of all that follows, length of the metadata, metadata, object.
-static constexpr StringLiteral kMagic = "TsrKern1";
+static constexpr StringLiteral kMagic = "TsrKern2";
 
 std::string CompiledKernel::serialize() const {
   char length[8];

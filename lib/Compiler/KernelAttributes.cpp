@@ -6,6 +6,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "tessera/Analysis/MemoryOrder.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
@@ -77,8 +78,8 @@ void tessera::setTensorMaps(ModuleOp module) {
     for (BlockArgument argument : kernel.getArguments())
       if (tilegpu::TensorMapAttr map = tilegpu::getTensorMap(argument))
         maps.push_back(map);
-    for (StringRef name :
-         {StringRef(tilegpu::kLaunchConditionsAttr), StringRef(tilegpu::kRepeatedProgramsAttr)})
+    for (StringRef name : {StringRef(tilegpu::kLaunchConditionsAttr), StringRef(kArraysApartAttr),
+                           StringRef(tilegpu::kRepeatedProgramsAttr)})
       if (Attribute attribute = kernel->getAttr(name))
         module->setAttr(name, attribute);
   }
@@ -174,9 +175,23 @@ static cuda::TensorMapRecipe toRecipe(tilegpu::TensorMapAttr map,
   return recipe;
 }
 
+static cuda::ArrayRange toRange(const LaunchRange &range,
+                                const std::vector<KernelArgument> &arguments) {
+  if (range.argument >= arguments.size())
+    throw UserError("E062", "a range is of an argument that the kernel does not have");
+  cuda::ArrayRange result;
+  result.argument = range.argument;
+  result.elementBytes = range.elementBytes;
+  for (const LaunchRange::Dim &dim : range.dims)
+    result.dims.push_back(
+        {toLaunchExpression(dim.extent, arguments), toLaunchExpression(dim.stride, arguments)});
+  return result;
+}
+
 static void readTensorMaps(ModuleOp module, KernelMetadata &metadata) {
   metadata.tensorMaps.clear();
   metadata.launchConditions.clear();
+  metadata.arraysApart.clear();
   metadata.repeatedPrograms = 0;
   if (auto programs = module->getAttrOfType<IntegerAttr>(tilegpu::kRepeatedProgramsAttr))
     metadata.repeatedPrograms = programs.getInt();
@@ -186,6 +201,14 @@ static void readTensorMaps(ModuleOp module, KernelMetadata &metadata) {
   if (auto conditions = module->getAttrOfType<AffineMapAttr>(tilegpu::kLaunchConditionsAttr))
     for (AffineExpr condition : conditions.getValue().getResults())
       metadata.launchConditions.push_back(toLaunchExpression(condition, metadata.arguments));
+  std::optional<SmallVector<LaunchRangePair>> apart = readArraysApart(module);
+  if (!apart)
+    throw UserError("E062", ("the module's attribute '" + kArraysApartAttr +
+                             "' is not a list of pairs of ranges")
+                                .str());
+  for (const auto &[first, second] : *apart)
+    metadata.arraysApart.push_back(
+        {toRange(first, metadata.arguments), toRange(second, metadata.arguments)});
 }
 
 //===----------------------------------------------------------------------===//
@@ -264,6 +287,7 @@ void tessera::readKernelMetadata(const llvm::Module &module, KernelMetadata &met
   metadata.arguments = std::move(read.arguments);
   metadata.tensorMaps = std::move(read.tensorMaps);
   metadata.launchConditions = std::move(read.launchConditions);
+  metadata.arraysApart = std::move(read.arraysApart);
   metadata.repeatedPrograms = read.repeatedPrograms;
   metadata.waitsForStream = read.waitsForStream;
   metadata.sites = std::move(read.sites);

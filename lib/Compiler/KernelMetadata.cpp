@@ -82,6 +82,40 @@ static bool fromJSON(const json::Value &value, LaunchExpression &expression, jso
   return true;
 }
 
+static json::Value toJSON(const ArrayRange &range) {
+  json::Array dims;
+  for (const ArrayRange::Dim &dim : range.dims)
+    dims.push_back(json::Object{{"extent", toJSON(dim.extent)}, {"stride", toJSON(dim.stride)}});
+  return json::Object{
+      {"argument", range.argument}, {"bytes", range.elementBytes}, {"dims", std::move(dims)}};
+}
+
+static bool fromJSON(const json::Value &value, ArrayRange::Dim &dim, json::Path path) {
+  json::ObjectMapper map(value, path);
+  return map && map.map("extent", dim.extent) && map.map("stride", dim.stride);
+}
+
+static bool fromJSON(const json::Value &value, ArrayRange &range, json::Path path) {
+  json::ObjectMapper map(value, path);
+  return map && map.map("argument", range.argument) && map.map("bytes", range.elementBytes) &&
+         map.map("dims", range.dims) && range.argument >= 0;
+}
+
+/// Both ranges.
+static json::Value toJSON(const ArraysApart &pair) {
+  return json::Array{toJSON(pair.first), toJSON(pair.second)};
+}
+
+static bool fromJSON(const json::Value &value, ArraysApart &pair, json::Path path) {
+  const json::Array *both = value.getAsArray();
+  if (!both || both->size() != 2) {
+    path.report("expected two ranges");
+    return false;
+  }
+  return fromJSON((*both)[0], pair.first, path.index(0)) &&
+         fromJSON((*both)[1], pair.second, path.index(1));
+}
+
 static json::Value toJSON(const TensorMapRecipe::Dim &dim) {
   return json::Object{
       {"extent", toJSON(dim.extent)}, {"stride", toJSON(dim.stride)}, {"box", dim.box}};
@@ -176,6 +210,7 @@ std::string KernelMetadata::toJSON() const {
       {"arguments", toArray(arguments)},
       {"tensor_maps", toArray(tensorMaps)},
       {"launch_conditions", toArray(launchConditions)},
+      {"arrays_apart", toArray(arraysApart)},
       {"repeated_programs", repeatedPrograms},
       {"waits_for_stream", waitsForStream},
       {"sites", toArray(siteCopies)},
@@ -206,6 +241,7 @@ KernelMetadata KernelMetadata::fromJSON(StringRef text) {
       map.map("spill_bytes", metadata.spillBytes) && map.map("assembler", metadata.assembler) &&
       map.map("arguments", metadata.arguments) && map.map("tensor_maps", metadata.tensorMaps) &&
       map.map("launch_conditions", metadata.launchConditions) &&
+      map.map("arrays_apart", metadata.arraysApart) &&
       map.map("repeated_programs", metadata.repeatedPrograms) &&
       map.map("waits_for_stream", metadata.waitsForStream) && map.map("sites", metadata.sites) &&
       map.map("stage_ms", metadata.stageTimes) && map.map("remarks", metadata.remarks);

@@ -16,5 +16,5 @@ LaunchRecipes tessera::readLaunchRecipes(mlir::ModuleOp module) {
   KernelMetadata metadata;
   readKernelAttributes(module, metadata);
   return {std::move(metadata.tensorMaps), std::move(metadata.launchConditions),
-          metadata.repeatedPrograms};
+          std::move(metadata.arraysApart), metadata.repeatedPrograms};
 }

@@ -115,6 +115,12 @@ static std::vector<TensorMap> makeTensorMaps(ArrayRef<uint64_t> slots,
       llvm::none_of(options.launchConditions, [&](const cuda::LaunchExpression &condition) {
         return condition.evaluate(slots.data()).value_or(-1) < 0;
       });
+  for (const cuda::ArraysApart &pair : options.arraysApart)
+    if (!pair.holds(slots.data()))
+      throw UserError("E070",
+                      llvm::formatv("the arrays of arguments {0} and {1} (counted from 0) overlap",
+                                    pair.first.argument, pair.second.argument),
+                      "compile the kernel with tensor_maps=False");
   std::vector<TensorMap> maps;
   for (const cuda::TensorMapRecipe &recipe : options.tensorMaps) {
     TensorMap map;

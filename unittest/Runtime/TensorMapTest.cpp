@@ -37,6 +37,46 @@ TEST(LaunchExpression, GivesUpBeyond64Bits) {
   EXPECT_EQ(sum.evaluate(slots), std::nullopt);
 }
 
+/// rows (argument 2) of 8 columns, `argument 3` apart, of floats.
+ArrayRange rowsOf(int array) {
+  return {array, 4, {{argument(2), argument(3)}, {constant(8), constant(1)}}};
+}
+
+TEST(ArrayRange, ReachesFromTheFirstToTheLastElement) {
+  uint64_t slots[] = {0x1000, 0, 3, 10};
+  EXPECT_EQ(rowsOf(0).evaluate(slots), std::pair(uint64_t(0x1000), uint64_t(0x1000 + 4 * 28)));
+  // Rows one above the other.
+  slots[3] = static_cast<uint32_t>(-10);
+  EXPECT_EQ(rowsOf(0).evaluate(slots),
+            std::pair(uint64_t(0x1000 - 4 * 20), uint64_t(0x1000 + 4 * 8)));
+  slots[2] = 0;
+  EXPECT_EQ(rowsOf(0).evaluate(slots), std::pair(uint64_t(0x1000), uint64_t(0x1000)));
+}
+
+TEST(ArraysApart, TellsViewsFromArrays) {
+  ArraysApart pair{rowsOf(0), rowsOf(1)};
+  uint64_t slots[] = {0x1000, 0x1000 + 4 * 28, 3, 10};
+  EXPECT_TRUE(pair.holds(slots));
+  std::swap(slots[0], slots[1]);
+  EXPECT_TRUE(pair.holds(slots));
+  slots[1] = slots[0];
+  EXPECT_FALSE(pair.holds(slots)) << "one array";
+  slots[1] = slots[0] - 4 * 27;
+  EXPECT_FALSE(pair.holds(slots)) << "the last element is the first one of the other";
+  slots[2] = 0;
+  EXPECT_TRUE(pair.holds(slots)) << "arrays of nothing";
+}
+
+TEST(ArraysApart, DoesNotHoldWhereItCannotBeTold) {
+  ArrayRange wide{0, 8, {{argument(2, true), constant(int64_t(1) << 40)}}};
+  uint64_t slots[] = {0x1000, 0x2000, uint64_t(1) << 40};
+  EXPECT_EQ(wide.evaluate(slots), std::nullopt);
+  EXPECT_FALSE((ArraysApart{wide, {1, 8, {}}}).holds(slots));
+  // Beyond the end of memory.
+  slots[0] = ~uint64_t(0) - 3;
+  EXPECT_EQ((ArrayRange{0, 8, {}}).evaluate(slots), std::nullopt);
+}
+
 /// rows (argument 1) of columns (argument 2), `argument 3` apart, in boxes of 128x64 halves.
 TensorMapRecipe makeMatrix() {
   TensorMapRecipe recipe;

@@ -76,6 +76,7 @@ struct KernelMetadata {
   /// not be negative for that.
   std::vector<cuda::TensorMapRecipe> tensorMaps;
   std::vector<cuda::LaunchExpression> launchConditions;
+  std::vector<cuda::ArraysApart> arraysApart;
   /// If not 0, so many programs a multiprocessor do the work of the grid, whose extents are
   /// passed in front of the tensor maps.
   int repeatedPrograms = 0;

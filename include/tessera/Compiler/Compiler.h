@@ -113,6 +113,7 @@ void lowerForCUDA(mlir::ModuleOp module, const CompileOptions &options);
 struct LaunchRecipes {
   std::vector<cuda::TensorMapRecipe> tensorMaps;
   std::vector<cuda::LaunchExpression> conditions;
+  std::vector<cuda::ArraysApart> arraysApart;
   int repeatedPrograms = 0; ///< of a multiprocessor, that do all of the grid; 0: each its own
 };
 LaunchRecipes readLaunchRecipes(mlir::ModuleOp module);

@@ -66,6 +66,8 @@ struct SimulatorOptions {
   std::vector<cuda::TensorMapRecipe> tensorMaps;
   /// What must not be negative for that.
   std::vector<cuda::LaunchExpression> launchConditions;
+  /// Arrays that must not overlap, either.
+  std::vector<cuda::ArraysApart> arraysApart;
   /// Where it is not 0, so many programs of each of two multiprocessors do the work of the
   /// whole grid, whose extents are three arguments in front of the tensor maps.
   int repeatedPrograms = 0;

@@ -179,11 +179,15 @@ std::string LoadedKernel::describe(const int32_t grid[3]) const {
          std::to_string(description.numWarps) + " warps";
 }
 
-/// Whether something that must not be negative is.
-static bool failsCondition(const std::vector<LaunchExpression> &conditions, const uint64_t *slots) {
-  return std::any_of(conditions.begin(), conditions.end(), [&](const LaunchExpression &condition) {
-    return condition.evaluate(slots).value_or(-1) < 0;
-  });
+/// Whether something that must not be negative is, or arrays overlap that must not.
+static bool failsCondition(const KernelDescription &description, const uint64_t *slots) {
+  for (const LaunchExpression &condition : description.conditions)
+    if (condition.evaluate(slots).value_or(-1) < 0)
+      return true;
+  for (const ArraysApart &pair : description.apart)
+    if (!pair.holds(slots))
+      return true;
+  return false;
 }
 
 int LoadedKernel::start(const Loaded &loaded, Stream stream, const int32_t grid[3],
@@ -235,7 +239,7 @@ bool LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], cons
     launched[1] = launched[2] = 1;
   }
   TensorMap maps[kMaxTensorMaps];
-  if (failsCondition(description.conditions, slots))
+  if (failsCondition(description, slots))
     return false;
   for (size_t index = 0; index < numMaps; ++index) {
     if (!encode(description.tensorMaps[index], slots, maps[index]))

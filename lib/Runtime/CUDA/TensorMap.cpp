@@ -24,6 +24,43 @@ std::optional<int64_t> LaunchExpression::evaluate(const uint64_t *slots) const {
   return sum;
 }
 
+std::optional<std::pair<uint64_t, uint64_t>> ArrayRange::evaluate(const uint64_t *slots) const {
+  uint64_t base = slots[argument];
+  // To the first and to the last element, in elements.
+  int64_t down = 0, up = 0;
+  for (const Dim &dim : dims) {
+    std::optional<int64_t> extent = dim.extent.evaluate(slots);
+    if (!extent)
+      return std::nullopt;
+    if (*extent < 1)
+      return std::pair(base, base);
+    std::optional<int64_t> stride = dim.stride.evaluate(slots);
+    int64_t reach = 0;
+    if (!stride || __builtin_mul_overflow(*extent - 1, *stride, &reach))
+      return std::nullopt;
+    int64_t &end = reach < 0 ? down : up;
+    if (__builtin_add_overflow(end, reach, &end))
+      return std::nullopt;
+  }
+  int64_t above = 0;
+  uint64_t begin = 0, end = 0;
+  if (__builtin_add_overflow(up, 1, &above) ||
+      __builtin_mul_overflow(above, int64_t(elementBytes), &above) ||
+      __builtin_mul_overflow(down, int64_t(elementBytes), &down) ||
+      __builtin_add_overflow(base, above, &end) || __builtin_add_overflow(base, down, &begin))
+    return std::nullopt;
+  return std::pair(begin, end);
+}
+
+bool ArraysApart::holds(const uint64_t *slots) const {
+  std::optional<std::pair<uint64_t, uint64_t>> a = first.evaluate(slots),
+                                               b = second.evaluate(slots);
+  if (!a || !b)
+    return false;
+  bool isEmpty = a->first == a->second || b->first == b->second;
+  return isEmpty || a->second <= b->first || b->second <= a->first;
+}
+
 bool evaluate(const TensorMapRecipe &recipe, const uint64_t *slots, TensorMapShape &shape) {
   constexpr uint64_t kAlignment = 16;
   // Coordinates have 31 bits; strides, 40.

@@ -26,6 +26,8 @@ struct KernelDescription {
   std::vector<TensorMapRecipe> tensorMaps;
   /// What must not be negative for the maps to be what the kernel takes them for.
   std::vector<LaunchExpression> conditions;
+  /// Arrays that must not overlap for its loads and stores to be done in another order.
+  std::vector<ArraysApart> apart;
   /// If not 0, so many programs a multiprocessor do the work of the grid, one after the
   /// other; the grid's extents are arguments in front of the tensor maps.
   int repeatedPrograms = 0;
@@ -47,7 +49,8 @@ public:
 
   /// Puts a grid on a stream and returns. `slots` has one 8-byte slot an argument.
   /// Throws DriverError with the kernel, the grid and the cause. A grid of nothing is none.
-  /// False, and nothing is launched, if a tensor map cannot be made of these arguments.
+  /// False, and nothing is launched, if a tensor map cannot be made of these arguments, or
+  /// arrays overlap that must not.
   bool launch(int device, Stream stream, const int32_t grid[3], const uint64_t *slots);
 
   /// Registers of a thread and spilled bytes, as the driver has them.

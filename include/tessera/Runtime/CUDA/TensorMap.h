@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace tessera::cuda {
@@ -54,6 +55,28 @@ struct TensorMapRecipe {
   int elementBytes = 1;
   int swizzleBytes = 0;  ///< 0, 32, 64 or 128
   std::vector<Dim> dims; ///< one to five, outermost first
+};
+
+/// The bytes of an array that a kernel reaches by one argument, from its first element on.
+struct ArrayRange {
+  struct Dim {
+    LaunchExpression extent, stride; ///< in elements
+  };
+  int argument = 0;
+  int elementBytes = 1;
+  std::vector<Dim> dims;
+
+  /// The first byte and that behind the last; the two are the same where there is none.
+  /// Nothing where 64 bits are not enough.
+  std::optional<std::pair<uint64_t, uint64_t>> evaluate(const uint64_t *slots) const;
+};
+
+/// Two arrays of which the kernel takes for granted that they do not overlap.
+struct ArraysApart {
+  ArrayRange first, second;
+
+  /// Whether it is so for these arguments; false also where it cannot be told.
+  bool holds(const uint64_t *slots) const;
 };
 
 /// What the engine reads, in parameters of a kernel.
