@@ -3,6 +3,7 @@
 // What there is of NVIDIA GPUs. The driver is opened by the first call of one of these.
 
 #include "Handles.h"
+#include "Interpreter.h"
 
 using namespace tessera::python;
 
@@ -29,7 +30,7 @@ int pointerDevice(uint64_t address) {
 void synchronize(int device, uint64_t stream) {
   TsrStatus status;
   {
-    py::gil_scoped_release release;
+    WithoutGIL released;
     status = tsr_cuda_synchronize(device, stream);
   }
   check(status);

@@ -4,6 +4,7 @@
 // exception.
 
 #include "Handles.h"
+#include "Interpreter.h"
 
 using namespace tessera::python;
 
@@ -15,7 +16,7 @@ PyObject *coreError = nullptr;
 } // namespace
 
 py::object tessera::python::parseJSON(const char *text) {
-  return py::module_::import("json").attr("loads")(py::bytes(text));
+  return callPython([&] { return py::module_::import("json").attr("loads")(py::bytes(text)); });
 }
 
 void tessera::python::check(TsrStatus status) {
@@ -26,7 +27,8 @@ void tessera::python::check(TsrStatus status) {
     throw py::error_already_set();
   }
   py::dict info = parseJSON(tsr_last_error());
-  py::object error = py::reinterpret_borrow<py::object>(coreError)(info["message"]);
+  py::object error =
+      callPython([&] { return py::reinterpret_borrow<py::object>(coreError)(info["message"]); });
   error.attr("info") = info;
   PyErr_SetObject(coreError, error.ptr());
   throw py::error_already_set();

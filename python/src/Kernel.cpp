@@ -4,6 +4,7 @@
 // runs without the GIL.
 
 #include "Handles.h"
+#include "Interpreter.h"
 
 #include <array>
 #include <string>
@@ -39,7 +40,7 @@ Kernel compile(Module &module, const std::string &options) {
   TsrKernel *handle = nullptr;
   TsrStatus status;
   {
-    py::gil_scoped_release release;
+    WithoutGIL released;
     status = tsr_compile(module.handle.get(), options.c_str(), &handle);
   }
   check(status);
@@ -50,7 +51,7 @@ Kernel compileText(const std::string &text, const std::string &name, const std::
   TsrKernel *handle = nullptr;
   TsrStatus status;
   {
-    py::gil_scoped_release release;
+    WithoutGIL released;
     status = tsr_compile_text(text.data(), text.size(), name.c_str(), options.c_str(), &handle);
   }
   check(status);
@@ -63,7 +64,7 @@ void interpret(Module &module, const std::string &kernel, const py::tuple &grid,
   std::vector<uint64_t> slots = toSlots(args);
   TsrStatus status;
   {
-    py::gil_scoped_release release;
+    WithoutGIL released;
     status = tsr_interpret(module.handle.get(), kernel.c_str(), extents.data(), slots.data(),
                            slots.size());
   }
@@ -75,7 +76,7 @@ void launch(Kernel &kernel, const py::tuple &grid, const py::sequence &args, int
   std::vector<uint64_t> slots = toSlots(args);
   TsrStatus status;
   {
-    py::gil_scoped_release release;
+    WithoutGIL released;
     status = tsr_kernel_launch(kernel.handle.get(), extents.data(), slots.data(), slots.size(),
                                numThreads);
   }
@@ -88,7 +89,7 @@ void launchCUDA(Kernel &kernel, int device, uint64_t stream, const py::tuple &gr
   std::vector<uint64_t> slots = toSlots(args);
   TsrStatus status;
   {
-    py::gil_scoped_release release;
+    WithoutGIL released;
     status = tsr_kernel_launch_cuda(kernel.handle.get(), device, stream, extents.data(),
                                     slots.data(), slots.size());
   }

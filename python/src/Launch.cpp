@@ -16,6 +16,7 @@
 // plain CPython, not pybind11, since a vectorcall saves half of what a launch costs.
 
 #include "Handles.h"
+#include "Interpreter.h"
 
 #include <pybind11/stl.h>
 #include <structmember.h>
@@ -350,8 +351,12 @@ bool Signature::addTensor(const Parameter &parameter, PyObject *value) {
       PyErr_Clear();
     return py::reinterpret_steal<py::object>(found);
   };
-  auto get = [&](PyObject *name) { return own(PyObject_GetAttr(value, name)); };
-  auto call = [&](PyObject *name) { return own(PyObject_CallMethodNoArgs(value, name)); };
+  auto get = [&](PyObject *name) {
+    return own(callPython([&] { return PyObject_GetAttr(value, name); }));
+  };
+  auto call = [&](PyObject *name) {
+    return own(callPython([&] { return PyObject_CallMethodNoArgs(value, name); }));
+  };
   TypeTables &tables = typeTables();
   bool isCUDA = tables.expectsCUDA;
   bool isReachable = get(isCUDA ? names().isCUDA : names().isCPU).ptr() == Py_True;
@@ -468,7 +473,7 @@ PyObject *callGridFunction(PyObject *function, const Signature &signature, const
   for (size_t i = 0; i < parameters.size(); ++i)
     if (PyDict_SetItem(meta.ptr(), parameters[i].name, signature.values[i]) < 0)
       return nullptr;
-  return PyObject_CallOneArg(function, meta.ptr());
+  return callPython([&] { return PyObject_CallOneArg(function, meta.ptr()); });
 }
 
 /// A user's mistake is shown where the user made it: the traceback of one ends at the
@@ -495,8 +500,10 @@ PyObject *callSlow(Launch *launch, PyObject *const *args, size_t count, PyObject
   for (Py_ssize_t i = 0; keywords && i < PyTuple_GET_SIZE(keywords); ++i)
     named[py::handle(PyTuple_GET_ITEM(keywords, i))] =
         py::reinterpret_borrow<py::object>(args[count + static_cast<size_t>(i)]);
-  py::object returned = py::reinterpret_steal<py::object>(PyObject_CallFunctionObjArgs(
-      dispatcher->slow, launch->grid, positional.ptr(), named.ptr(), nullptr));
+  py::object returned = py::reinterpret_steal<py::object>(callPython([&] {
+    return PyObject_CallFunctionObjArgs(dispatcher->slow, launch->grid, positional.ptr(),
+                                        named.ptr(), nullptr);
+  }));
   if (!returned) {
     hideOwnFrames();
     return nullptr;
@@ -551,15 +558,15 @@ PyObject *launchEntry(Launch *launch, const Entry &entry, const Signature &signa
   uint64_t stream = entry.stream;
   if (entry.findStream) {
     py::object device = py::reinterpret_steal<py::object>(PyLong_FromLong(entry.device));
-    py::object found =
-        py::reinterpret_steal<py::object>(PyObject_CallOneArg(entry.findStream, device.ptr()));
+    py::object found = py::reinterpret_steal<py::object>(
+        callPython([&] { return PyObject_CallOneArg(entry.findStream, device.ptr()); }));
     stream = found ? PyLong_AsUnsignedLongLong(found.ptr()) : 0;
     if (PyErr_Occurred())
       return nullptr;
   }
   TsrStatus status;
   {
-    py::gil_scoped_release release;
+    WithoutGIL released;
     const uint64_t *slots = signature.slots.data();
     status = entry.device < 0 ? tsr_kernel_launch(entry.kernel, extents, slots, signature.numSlots,
                                                   entry.numThreads)
@@ -577,7 +584,7 @@ PyObject *launchEntry(Launch *launch, const Entry &entry, const Signature &signa
   } catch (py::error_already_set &error) {
     // `fail` raises what the core's error means to a user.
     py::object value = error.value();
-    PyObject_CallOneArg(launch->dispatcher->fail, value.ptr());
+    callPython([&] { return PyObject_CallOneArg(launch->dispatcher->fail, value.ptr()); });
     hideOwnFrames();
   }
   return nullptr;
@@ -620,7 +627,9 @@ PyObject *doLaunch(Launch *launch, PyObject *const *args, size_t count, PyObject
 
 PyObject *callLaunch(PyObject *self, PyObject *const *args, size_t flags, PyObject *keywords) {
   try {
-    return doLaunch(reinterpret_cast<Launch *>(self), args, PyVectorcall_NARGS(flags), keywords);
+    return callPython([&] {
+      return doLaunch(reinterpret_cast<Launch *>(self), args, PyVectorcall_NARGS(flags), keywords);
+    });
   } catch (py::error_already_set &error) {
     error.restore();
   } catch (const std::bad_alloc &) {

@@ -3,6 +3,7 @@
 // tessera._C.Module: a module of IR.
 
 #include "Handles.h"
+#include "Interpreter.h"
 
 #include <pybind11/stl.h>
 
@@ -25,7 +26,7 @@ Module parseModule(const std::string &text, const std::string &name) {
   TsrModule *handle = nullptr;
   TsrStatus status;
   {
-    py::gil_scoped_release release;
+    WithoutGIL released;
     status = tsr_module_parse(text.data(), text.size(), name.c_str(), &handle);
   }
   check(status);
@@ -54,7 +55,7 @@ std::vector<size_t> storedArguments(Module &module, const std::string &kernel) {
 void lowerForCUDA(Module &module, const std::string &options) {
   TsrStatus status;
   {
-    py::gil_scoped_release release;
+    WithoutGIL released;
     status = tsr_module_lower_cuda(module.handle.get(), options.c_str());
   }
   check(status);
@@ -77,12 +78,12 @@ py::object simulate(Module &module, const std::string &kernel, const std::array<
   const char *report = nullptr;
   TsrStatus status;
   {
-    py::gil_scoped_release release;
+    WithoutGIL released;
     status = tsr_simulate(module.handle.get(), kernel.c_str(), grid.data(), slots.data(),
                           slots.size(), pieces.data(), pieces.size(), seed, &report);
   }
   check(status);
-  return py::module_::import("json").attr("loads")(report);
+  return parseJSON(report);
 }
 
 } // namespace
