@@ -16,7 +16,7 @@ using namespace tessera::capi;
 extern "C" {
 
 TsrStatus tsr_compile(TsrModule *module, const char *options, TsrKernel **kernel) TSR_NOEXCEPT {
-  return guarded([&] {
+  return guardedActivity([&] {
     CompileOptions parsed = CompileOptions::parse(options);
     DiagnosticCollector collector(module->context.get());
     auto handle = std::make_unique<TsrKernel>();
@@ -27,7 +27,7 @@ TsrStatus tsr_compile(TsrModule *module, const char *options, TsrKernel **kernel
 
 TsrStatus tsr_compile_text(const char *text, size_t length, const char *file_name,
                            const char *options, TsrKernel **kernel) TSR_NOEXCEPT {
-  return guarded([&] {
+  return guardedActivity([&] {
     CompileOptions parsed = CompileOptions::parse(options);
     auto handle = std::make_unique<TsrKernel>();
     if (parsed.startStage == "llvmir") {
@@ -85,6 +85,10 @@ TsrStatus tsr_kernel_launch(TsrKernel *kernel, const int32_t grid[3], const uint
 }
 
 void tsr_kernel_destroy(TsrKernel *kernel) TSR_NOEXCEPT { delete kernel; }
+
+void tsr_set_cancellation(const int32_t *flag) TSR_NOEXCEPT { setCancellation(flag); }
+
+void tsr_finish(int32_t milliseconds) TSR_NOEXCEPT { cancelAll(milliseconds); }
 
 const char *tsr_host_info(void) TSR_NOEXCEPT {
   thread_local std::string info;

@@ -5,6 +5,7 @@
 #include "Errors.h"
 
 #include "mlir/IR/Location.h"
+#include "tessera/Support/Cancellation.h"
 #include "tessera/Support/UserError.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -33,6 +34,8 @@ ThreadErrors &threadErrors() {
 
 constexpr const char *kOutOfMemory =
     R"({"kind":"memory","message":"out of memory while compiling"})";
+
+constexpr const char *kCancelled = R"({"kind":"cancelled","message":"asked to end"})";
 
 SourcePlace innermostPlace(mlir::Location location) {
   return llvm::TypeSwitch<mlir::LocationAttr, SourcePlace>(location)
@@ -161,6 +164,9 @@ TsrStatus capi::recordException() noexcept {
   try {
     try {
       throw;
+    } catch (const Cancelled &) {
+      threadErrors().literal = kCancelled;
+      return TSR_CANCELLED;
     } catch (const UserError &user) {
       llvm::json::Object error{{"kind", "user"}, {"message", asUTF8(user.message)}};
       if (!user.id.empty())

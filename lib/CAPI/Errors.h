@@ -11,6 +11,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "tessera/CAPI/Tessera.h"
+#include "tessera/Support/Cancellation.h"
 
 #include <string>
 #include <vector>
@@ -69,6 +70,14 @@ template <typename Body> TsrStatus guarded(Body &&body) noexcept {
   } catch (...) {
     return recordException();
   }
+}
+
+/// The same for what takes long, and works with objects that the end of the process destroys.
+template <typename Body> TsrStatus guardedActivity(Body &&body) noexcept {
+  return guarded([&] {
+    Activity activity;
+    body();
+  });
 }
 
 } // namespace tessera::capi

@@ -19,7 +19,7 @@ using namespace tessera::capi;
 
 extern "C" TsrStatus tsr_interpret(TsrModule *module, const char *kernel, const int32_t grid[3],
                                    const uint64_t *args, size_t num_args) TSR_NOEXCEPT {
-  return guarded([&] {
+  return guardedActivity([&] {
     DiagnosticCollector collector(module->context.get());
     interpret(*module->module, kernel, {grid[0], grid[1], grid[2]},
               llvm::ArrayRef<uint64_t>(args, num_args));

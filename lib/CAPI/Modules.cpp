@@ -99,7 +99,7 @@ TsrStatus tsr_module_create(TsrModule **module) TSR_NOEXCEPT {
 
 TsrStatus tsr_module_parse(const char *text, size_t length, const char *file_name,
                            TsrModule **module) TSR_NOEXCEPT {
-  return guarded([&] {
+  return guardedActivity([&] {
     auto handle = std::make_unique<TsrModule>();
     DiagnosticCollector collector(handle->context.get());
     handle->parse(llvm::StringRef(text, length), file_name ? file_name : "<string>", collector);

@@ -14,7 +14,7 @@ using namespace tessera::capi;
 extern "C" {
 
 TsrStatus tsr_module_lower_cuda(TsrModule *module, const char *options) TSR_NOEXCEPT {
-  return guarded([&] {
+  return guardedActivity([&] {
     CompileOptions parsed = CompileOptions::parse(options);
     DiagnosticCollector collector(module->context.get());
     lowerForCUDA(*module->module, parsed);
@@ -24,7 +24,7 @@ TsrStatus tsr_module_lower_cuda(TsrModule *module, const char *options) TSR_NOEX
 TsrStatus tsr_simulate(TsrModule *module, const char *kernel, const int32_t grid[3],
                        const uint64_t *args, size_t num_args, const TsrMemory *memory,
                        size_t num_memory, uint64_t seed, const char **report) TSR_NOEXCEPT {
-  return guarded([&] {
+  return guardedActivity([&] {
     DiagnosticCollector collector(module->context.get());
     SimulatorOptions options;
     options.seed = seed;

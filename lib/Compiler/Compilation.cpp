@@ -5,12 +5,15 @@
 #include "Diagnostics.h"
 #include "KernelAttributes.h"
 #include "StageFiles.h"
+#include "mlir/IR/Action.h"
 #include "mlir/Parser/Parser.h"
 #include "tessera/Compiler/ArgumentAccess.h"
 #include "tessera/Pipelines/Pipelines.h"
+#include "tessera/Support/Cancellation.h"
 #include "tessera/Support/IRDump.h"
 #include "tessera/Support/UserError.h"
 #include "tessera/Target/LLVMIR/LLVMIR.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/Module.h"
@@ -34,6 +37,17 @@ struct LLVMReports : llvm::DiagnosticHandler {
   }
   std::string &errors;
 };
+
+/// Once the thread is asked to end, what is left of the passes does nothing.
+bool runUnlessCancelled(PassManager &passes, ModuleOp module) {
+  MLIRContext *context = module.getContext();
+  context->registerActionHandler([](llvm::function_ref<void()> transform, const tracing::Action &) {
+    if (!isCancelled())
+      transform();
+  });
+  llvm::scope_exit unregister([&] { context->registerActionHandler({}); });
+  return succeeded(passes.run(module));
+}
 
 } // namespace
 
@@ -80,7 +94,9 @@ void Compilation::lower(ModuleOp module, llvm::StringRef stage,
     IRDump::attach(passes, std::move(dump),
                    [&](std::string path, std::string) { reproducer = std::move(path); });
     DiagnosticCollector diagnostics(module.getContext());
-    if (failed(passes.run(module)))
+    bool isDone = runUnlessCancelled(passes, module);
+    throwIfCancelled();
+    if (!isDone)
       diagnostics.fail("lowering kernel '" + metadata.name + "' to " + stage.str(), reproducer);
     llvm::append_range(metadata.remarks, diagnostics.remarks);
   }

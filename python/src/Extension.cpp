@@ -19,14 +19,16 @@ py::object tessera::python::parseJSON(const char *text) {
   return callPython([&] { return py::module_::import("json").attr("loads")(py::bytes(text)); });
 }
 
-void tessera::python::check(TsrStatus status) {
+void tessera::python::check(TsrStatus status) { check(status, tsr_last_error()); }
+
+void tessera::python::check(TsrStatus status, const char *text) {
   if (status == TSR_OK)
     return;
   if (status == TSR_OUT_OF_MEMORY) {
     PyErr_NoMemory();
     throw py::error_already_set();
   }
-  py::dict info = parseJSON(tsr_last_error());
+  py::dict info = parseJSON(text);
   py::object error =
       callPython([&] { return py::reinterpret_borrow<py::object>(coreError)(info["message"]); });
   error.attr("info") = info;
@@ -58,5 +60,7 @@ PYBIND11_MODULE(_C, module) {
   registerLaunch(module);
   registerDLPack(module);
   registerCUDA(module);
+  // Compilations that daemon threads are at must not go on while static objects are destroyed.
+  Py_AtExit([] { tsr_finish(/*milliseconds=*/10000); });
   module.def("build_id", &tsr_build_id, "Changes with anything that changes generated code.");
 }

@@ -16,8 +16,10 @@ namespace tessera::python {
 
 namespace py = pybind11;
 
-/// Throws tessera._C.CoreError, with what tsr_last_error says, unless the status is fine.
+/// Throws tessera._C.CoreError, with what tsr_last_error says (or said), unless the status is
+/// fine.
 void check(TsrStatus status);
+void check(TsrStatus status, const char *error);
 
 /// `json.loads`.
 py::object parseJSON(const char *text);
@@ -27,9 +29,22 @@ template <typename Handle, void (*destroy)(Handle *)> struct Destroyer {
 };
 template <typename Handle, void (*destroy)(Handle *)>
 using Owned = std::unique_ptr<Handle, Destroyer<Handle, destroy>>;
+using OwnedModule = Owned<TsrModule, tsr_module_destroy>;
+using OwnedKernel = Owned<TsrKernel, tsr_kernel_destroy>;
 
+/// A module. Where compiling it was given up, it has no handle any more.
 struct Module {
-  Owned<TsrModule, tsr_module_destroy> handle;
+  OwnedModule handle;
+
+  TsrModule *get() const {
+    if (!handle)
+      throw py::value_error("this module is being compiled, or compiling it was interrupted");
+    return handle.get();
+  }
+  OwnedModule take() {
+    get();
+    return std::move(handle);
+  }
 };
 
 struct Builder {
@@ -37,7 +52,7 @@ struct Builder {
 };
 
 struct Kernel {
-  Owned<TsrKernel, tsr_kernel_destroy> handle;
+  OwnedKernel handle;
 };
 
 /// A value of a builder.

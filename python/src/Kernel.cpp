@@ -5,8 +5,10 @@
 
 #include "Handles.h"
 #include "Interpreter.h"
+#include "LongWork.h"
 
 #include <array>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -34,28 +36,42 @@ std::vector<uint64_t> toSlots(const py::sequence &args) {
   return slots;
 }
 
-Kernel own(TsrKernel *handle) { return Kernel{Owned<TsrKernel, tsr_kernel_destroy>(handle)}; }
+Kernel own(TsrKernel *handle) { return Kernel{OwnedKernel(handle)}; }
 
-Kernel compile(Module &module, const std::string &options) {
-  TsrKernel *handle = nullptr;
-  TsrStatus status;
-  {
-    WithoutGIL released;
-    status = tsr_compile(module.handle.get(), options.c_str(), &handle);
+/// What a compilation works with, and what it makes.
+struct CompileWork {
+  OwnedModule module;
+  std::string text, name, options;
+  OwnedKernel kernel;
+
+  TsrStatus run() {
+    TsrKernel *handle = nullptr;
+    TsrStatus status =
+        module ? tsr_compile(module.get(), options.c_str(), &handle)
+               : tsr_compile_text(text.data(), text.size(), name.c_str(), options.c_str(), &handle);
+    kernel.reset(handle);
+    return status;
   }
-  check(status);
-  return own(handle);
+};
+
+Kernel compile(Module &module, const std::string &options, double slowSeconds, py::object notice) {
+  auto work = std::make_shared<CompileWork>();
+  work->options = options;
+  work->module = module.take();
+  Outcome outcome = runLongWork([work] { return work->run(); }, {slowSeconds, std::move(notice)});
+  module.handle = std::move(work->module);
+  check(outcome);
+  return Kernel{std::move(work->kernel)};
 }
 
-Kernel compileText(const std::string &text, const std::string &name, const std::string &options) {
-  TsrKernel *handle = nullptr;
-  TsrStatus status;
-  {
-    WithoutGIL released;
-    status = tsr_compile_text(text.data(), text.size(), name.c_str(), options.c_str(), &handle);
-  }
-  check(status);
-  return own(handle);
+Kernel compileText(const std::string &text, const std::string &name, const std::string &options,
+                   double slowSeconds, py::object notice) {
+  auto work = std::make_shared<CompileWork>();
+  work->text = text;
+  work->name = name;
+  work->options = options;
+  check(runLongWork([work] { return work->run(); }, {slowSeconds, std::move(notice)}));
+  return Kernel{std::move(work->kernel)};
 }
 
 void interpret(Module &module, const std::string &kernel, const py::tuple &grid,
@@ -65,8 +81,8 @@ void interpret(Module &module, const std::string &kernel, const py::tuple &grid,
   TsrStatus status;
   {
     WithoutGIL released;
-    status = tsr_interpret(module.handle.get(), kernel.c_str(), extents.data(), slots.data(),
-                           slots.size());
+    status =
+        tsr_interpret(module.get(), kernel.c_str(), extents.data(), slots.data(), slots.size());
   }
   check(status);
 }
@@ -144,8 +160,12 @@ void tessera::python::registerKernel(py::module_ &module) {
       .def("serialize", &serialize, "The kernel as bytes, for a cache.")
       .def_static("deserialize", &deserialize, py::arg("data"));
   module.def("compile", &compile, py::arg("module"), py::arg("options"),
-             "Compile a module's kernel; `options` is JSON. The module is lowered in place.");
+             py::arg("slow_seconds") = 0.0, py::arg("notice") = py::none(),
+             "Compile a module's kernel; `options` is JSON. The module is lowered in place.\n"
+             "After so many seconds, if not 0, `notice` is called once. An exception of a signal\n"
+             "handler, such as KeyboardInterrupt, ends it; the module is gone then.");
   module.def("compile_text", &compileText, py::arg("text"), py::arg("name"), py::arg("options"),
+             py::arg("slow_seconds") = 0.0, py::arg("notice") = py::none(),
              "Compile the text of a stage, with `start_stage` in the options.");
   module.def("interpret", &interpret, py::arg("module"), py::arg("kernel"), py::arg("grid"),
              py::arg("args"), "Run a kernel of tile IR with the reference interpreter.");

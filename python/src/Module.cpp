@@ -19,7 +19,7 @@ namespace {
 Module createModule() {
   TsrModule *handle = nullptr;
   check(tsr_module_create(&handle));
-  return Module{Owned<TsrModule, tsr_module_destroy>(handle)};
+  return Module{OwnedModule(handle)};
 }
 
 Module parseModule(const std::string &text, const std::string &name) {
@@ -30,21 +30,20 @@ Module parseModule(const std::string &text, const std::string &name) {
     status = tsr_module_parse(text.data(), text.size(), name.c_str(), &handle);
   }
   check(status);
-  return Module{Owned<TsrModule, tsr_module_destroy>(handle)};
+  return Module{OwnedModule(handle)};
 }
 
 py::str printModule(Module &module, bool locations) {
   const char *text = nullptr;
-  check(tsr_module_print(module.handle.get(), locations, &text));
+  check(tsr_module_print(module.get(), locations, &text));
   return py::str(text);
 }
 
 std::vector<size_t> storedArguments(Module &module, const std::string &kernel) {
   size_t count = 0;
-  check(tsr_module_stored_arguments(module.handle.get(), kernel.c_str(), nullptr, 0, &count));
+  check(tsr_module_stored_arguments(module.get(), kernel.c_str(), nullptr, 0, &count));
   std::vector<uint8_t> stored(count);
-  check(tsr_module_stored_arguments(module.handle.get(), kernel.c_str(), stored.data(), count,
-                                    &count));
+  check(tsr_module_stored_arguments(module.get(), kernel.c_str(), stored.data(), count, &count));
   std::vector<size_t> result;
   for (size_t i = 0; i < count; ++i)
     if (stored[i])
@@ -56,7 +55,7 @@ void lowerForCUDA(Module &module, const std::string &options) {
   TsrStatus status;
   {
     WithoutGIL released;
-    status = tsr_module_lower_cuda(module.handle.get(), options.c_str());
+    status = tsr_module_lower_cuda(module.get(), options.c_str());
   }
   check(status);
 }
@@ -79,8 +78,8 @@ py::object simulate(Module &module, const std::string &kernel, const std::array<
   TsrStatus status;
   {
     WithoutGIL released;
-    status = tsr_simulate(module.handle.get(), kernel.c_str(), grid.data(), slots.data(),
-                          slots.size(), pieces.data(), pieces.size(), seed, &report);
+    status = tsr_simulate(module.get(), kernel.c_str(), grid.data(), slots.data(), slots.size(),
+                          pieces.data(), pieces.size(), seed, &report);
   }
   check(status);
   return parseJSON(report);
@@ -94,7 +93,7 @@ void tessera::python::registerModule(py::module_ &module) {
       .def_static("parse", &parseModule, py::arg("text"), py::arg("name") = "<string>",
                   "Parse textual IR; `name` is what errors call it.")
       .def(
-          "verify", [](Module &self) { check(tsr_module_verify(self.handle.get())); },
+          "verify", [](Module &self) { check(tsr_module_verify(self.get())); },
           "Raise CoreError unless the IR is valid.")
       .def("print", &printModule, py::kw_only(), py::arg("locations") = false,
            "The text of the module, with the place of each operation if asked for.")

@@ -20,6 +20,7 @@ __all__ = [
     "KernelAssertionError",
     "LaunchError",
     "SettingError",
+    "SlowCompilationWarning",
     "TesseraError",
     "ToolchainWarning",
     "raise_core_error",
@@ -28,6 +29,10 @@ __all__ = [
 
 class ToolchainWarning(UserWarning):
     """NVIDIA's part of a compilation is missing, or known to make mistakes."""
+
+
+class SlowCompilationWarning(UserWarning):
+    """A kernel takes seconds to compile; `settings.slow_compile` says how many."""
 
 
 class _Mistake(TesseraError):

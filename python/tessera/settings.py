@@ -172,6 +172,12 @@ class Settings:
     ptxas_timeout = Setting[int](
         "TESSERA_PTXAS_TIMEOUT", _seconds, 300, "how long ptxas may take for a kernel, in seconds"
     )
+    slow_compile = Setting[int](
+        "TESSERA_SLOW_COMPILE",
+        _count,
+        5,
+        "after how many seconds a compilation says that it takes long; 0: never",
+    )
     libdevice = Setting[str](
         "TESSERA_LIBDEVICE", _path, "", "the file libdevice.10.bc (default: the one installed)"
     )

@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TSR_API_VERSION 2
+#define TSR_API_VERSION 3
 
 #if defined(TSR_BUILDING_CORE)
 #define TSR_EXPORT __attribute__((visibility("default")))
@@ -42,6 +42,7 @@ typedef enum TsrStatus {
   TSR_USER_ERROR = 1,     /* a mistake in the user's program or call */
   TSR_INTERNAL_ERROR = 2, /* our bug */
   TSR_OUT_OF_MEMORY = 3,
+  TSR_CANCELLED = 4, /* asked to end; there is nothing to say */
 } TsrStatus;
 
 /* {"kind": "user"|"internal"|"memory", "id": "E018", "message": ..., "fix": ...,
@@ -53,6 +54,14 @@ TSR_EXPORT const char *tsr_last_error(void) TSR_NOEXCEPT;
 TSR_EXPORT int tsr_api_version(void) TSR_NOEXCEPT;
 /* Changes with anything that changes generated code; part of every cache key. */
 TSR_EXPORT const char *tsr_build_id(void) TSR_NOEXCEPT;
+
+/* What the calling thread compiles ends early, with TSR_CANCELLED, once `*flag` is set to
+ * something else than 0: between passes, and while an assembler runs. Null: not any more. The
+ * flag lives until then. */
+TSR_EXPORT void tsr_set_cancellation(const int32_t *flag) TSR_NOEXCEPT;
+/* For the end of the process, before its static objects go: compilations of all threads are
+ * asked to end and waited for, but no longer than so many milliseconds; new ones fail. */
+TSR_EXPORT void tsr_finish(int32_t milliseconds) TSR_NOEXCEPT;
 
 /* --- Types and arguments ---------------------------------------------------- */
 

@@ -7,6 +7,7 @@
 // opportunities that are not there: the lite pipeline below gives the same speed on
 // softmax and matrix products in half the time.
 
+#include "tessera/Support/Cancellation.h"
 #include "tessera/Support/UserError.h"
 #include "tessera/Target/LLVMIR/LLVMIR.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
@@ -110,7 +111,9 @@ std::string emit(Module &module, TargetMachine &machine, CodeGenFileType fileTyp
                                   /*DisableVerify=*/true))
     throw InternalError("the code generator for " + machine.getTargetTriple().str() +
                         " writes no files");
+  throwIfCancelled();
   passes.run(module);
+  throwIfCancelled();
   return std::string(bytes);
 }
 
@@ -128,7 +131,9 @@ void tessera::optimize(Module &module, TargetMachine &machine, OptimizationLevel
   functions.registerPass(
       [&] { return TargetLibraryAnalysis(makeLibraryInfo(machine.getTargetTriple())); });
 
-  PassBuilder builder(&machine);
+  PassInstrumentationCallbacks callbacks;
+  callbacks.registerShouldRunOptionalPassCallback([](StringRef, Any) { return !isCancelled(); });
+  PassBuilder builder(&machine, PipelineTuningOptions(), std::nullopt, &callbacks);
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(components);
   builder.registerFunctionAnalyses(functions);
@@ -143,6 +148,7 @@ void tessera::optimize(Module &module, TargetMachine &machine, OptimizationLevel
     pipeline.addPass(createModuleToFunctionPassAdaptor(makeLitePipeline()));
   }
   pipeline.run(module, modules);
+  throwIfCancelled();
 }
 
 std::string tessera::emitObject(Module &module, TargetMachine &machine) {

@@ -5,6 +5,8 @@
 
 #include "tessera/Target/NVPTX/ChildProcess.h"
 
+#include "tessera/Support/Cancellation.h"
+
 #include "llvm/ADT/SmallVector.h"
 
 #include <cerrno>
@@ -106,6 +108,7 @@ std::optional<int> ChildProcess::wait(double timeoutSeconds) {
     if (std::optional<int> status = poll())
       return status;
     std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    throwIfCancelled(); // and so it is stopped
     if (taken.count() > timeoutSeconds)
       return std::nullopt;
     // Longer pauses would be noticed: most runs take some 20 ms.

@@ -12,6 +12,7 @@
 
 #include "tessera/Target/NVPTX/Ptxas.h"
 
+#include "tessera/Support/Cancellation.h"
 #include "tessera/Support/UserError.h"
 #include "tessera/Target/NVPTX/ChildProcess.h"
 #include "tessera/Target/NVPTX/Cubin.h"
@@ -385,6 +386,7 @@ public:
     bool written = false, mayLeave = hasOneFunction(ptx);
     std::optional<int> status;
     while (!(status = run.process.poll()) && std::chrono::steady_clock::now() < end) {
+      throwIfCancelled();
       written = written || writeIfWaitedFor(ptx);
       if (mayLeave && run.hasSaidAll()) {
         run.process.abandon();

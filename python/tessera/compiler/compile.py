@@ -13,6 +13,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
+import sys
+import time
+import warnings
 from typing import Any, Mapping, Optional, Sequence, Union
 
 from tessera import _C
@@ -20,7 +23,7 @@ from tessera.compiler.artifacts import CUDA_STAGES, STAGES, CompiledKernel
 from tessera.compiler.dependencies import source_key
 from tessera.compiler.options import CompileOptions
 from tessera.compiler.toolchain import toolchain_key
-from tessera.errors import ArgumentError, LaunchError, raise_core_error
+from tessera.errors import ArgumentError, LaunchError, SlowCompilationWarning, raise_core_error
 from tessera.frontend.signature import ArgSpec, ConstSpec, JITCallable, Param, ValueSpec
 from tessera.language import types
 from tessera.runtime.arrays import is_dtype, to_dtype
@@ -56,8 +59,7 @@ def compile(
     parsed = parsed.resolved(0 if parsed.target == "cuda" else None)
     if isinstance(source, JITCallable):
         specs = _parse_signature(source, signature or {}, constexprs or {})
-        module = build_module(source, specs, parsed)
-        kernel = _compile(module, parsed, keep_stages=True)
+        kernel = _compile(source, specs, parsed, keep_stages=True)
         return CompiledKernel(kernel, parameters=_named(source, specs))
     if signature is not None or constexprs is not None:
         raise ArgumentError("E051", "the file of a stage has its signature", "pass the file alone")
@@ -75,14 +77,14 @@ def compile_specialised(
     parameters = _named(fn, specs)
 
     def rebuild() -> _C.Kernel:
-        return _compile(build_module(fn, specs, options), options, keep_stages=True)
+        return _compile(fn, specs, options, keep_stages=True)
 
     if settings.dump_dir or settings.override_dir:
         # What is wanted is the compiling itself.
         return CompiledKernel(rebuild(), None, parameters)
     cache = default_cache()
     if cache.mode == "off":
-        kernel = _compile(build_module(fn, specs, options), options)
+        kernel = _compile(fn, specs, options)
         return CompiledKernel(kernel, rebuild, parameters)
 
     machine = toolchain_key(options.libdevice) if options.target == "cuda" else _host_key()
@@ -95,7 +97,7 @@ def compile_specialised(
     ir = digest("ir", repr(common), _canonical_text(module))
     found = _load(ir)
     if found is None:
-        found = _compile(module, options)
+        found = _compile(fn, specs, options, module)
         cache.write(ir, {"kernel": found.serialize()})
     if source is not None:
         cache.write(source, {"ir": ir})
@@ -132,12 +134,36 @@ def _load(key: bytes) -> Optional[_C.Kernel]:
 
 
 def _compile(
-    module: _C.Module, options: CompileOptions, *, keep_stages: bool = False, **more: Any
+    fn: JITCallable,
+    specs: Sequence[ArgSpec],
+    options: CompileOptions,
+    module: Optional[_C.Module] = None,
+    *,
+    keep_stages: bool = False,
 ) -> _C.Kernel:
+    """The kernel of `module`, or where that is None, of the one that is built first."""
+    start = time.monotonic()
+    if module is None:
+        module = build_module(fn, specs, options)
+    limit = settings.slow_compile
+    seconds = max(0.001, limit - (time.monotonic() - start)) if limit else 0.0
+    core = _core_options(options, keep_stages)
     try:
-        return _C.compile(module, _core_options(options, keep_stages, **more))
+        return _C.compile(module, core, seconds, lambda: _say_slow(fn.__name__, limit))
     except _C.CoreError as error:
         raise_core_error(error)
+
+
+def _say_slow(name: str, seconds: int) -> None:
+    text = (
+        f"tessera: kernel `{name}` has been compiled for {seconds} s (E072); what takes so long is "
+        "code that is unrolled: use `range` for `tl.static_range`, or smaller tiles. "
+        "TESSERA_SLOW_COMPILE says when this is told, 0 never"
+    )
+    try:
+        warnings.warn(text, SlowCompilationWarning, stacklevel=2)
+    except SlowCompilationWarning:  # a filter makes errors of warnings; this is none
+        print(text, file=sys.stderr)
 
 
 def _core_options(options: CompileOptions, keep_stages: bool, **more: Any) -> str:

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Ending a compilation that nobody waits for any more: after Ctrl-C, or when the process
+// ends. Whatever takes long asks now and then. A pass that runs is not interrupted.
+
+#ifndef TESSERA_SUPPORT_CANCELLATION_H
+#define TESSERA_SUPPORT_CANCELLATION_H
+
+#include <cstdint>
+
+namespace tessera {
+
+/// Thrown out of a compilation that was asked to end.
+struct Cancelled {};
+
+/// What the calling thread does is asked to end once `*flag` is not 0. Null: not any more.
+void setCancellation(const int32_t *flag);
+
+/// Whether the calling thread has been asked to end what it does, or every thread has.
+bool isCancelled();
+void throwIfCancelled();
+
+/// Counts what runs in the library while it lives: what has not ended must not run on while
+/// the process destroys the objects it works with. Throws Cancelled where that has begun.
+class Activity {
+public:
+  Activity();
+  ~Activity();
+  Activity(const Activity &) = delete;
+  Activity &operator=(const Activity &) = delete;
+};
+
+/// Asks every thread to end, from now on, and waits for those with an Activity, but no longer
+/// than this.
+void cancelAll(int milliseconds);
+
+} // namespace tessera
+
+#endif // TESSERA_SUPPORT_CANCELLATION_H

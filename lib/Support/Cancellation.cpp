@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tessera/Support/Cancellation.h"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+using namespace tessera;
+
+namespace {
+thread_local const int32_t *threadFlag = nullptr;
+std::atomic<bool> isEnding{false};
+std::atomic<int> numActivities{0};
+} // namespace
+
+void tessera::setCancellation(const int32_t *flag) { threadFlag = flag; }
+
+bool tessera::isCancelled() {
+  return (threadFlag && __atomic_load_n(threadFlag, __ATOMIC_RELAXED) != 0) ||
+         isEnding.load(std::memory_order_relaxed);
+}
+
+void tessera::throwIfCancelled() {
+  if (isCancelled())
+    throw Cancelled();
+}
+
+// Counted before the flag is read, as cancelAll sets the flag before it reads the count: one of
+// the two sees the other.
+Activity::Activity() {
+  numActivities.fetch_add(1);
+  if (isEnding.load()) {
+    numActivities.fetch_sub(1);
+    throw Cancelled();
+  }
+}
+
+Activity::~Activity() { numActivities.fetch_sub(1); }
+
+void tessera::cancelAll(int milliseconds) {
+  isEnding.store(true);
+  auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
+  while (numActivities.load() > 0 && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The thread that works for the main thread. It stays, since the core keeps what is dear to
+// make for the thread's next compilation; starting one would take as long as a small part of
+// a compilation, too.
+
+#include "LongWork.h"
+
+#include "Interpreter.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <memory>
+#include <mutex>
+#include <pthread.h>
+#include <stdexcept>
+
+using namespace tessera::python;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kSignalInterval = std::chrono::milliseconds(50);
+constexpr size_t kStackBytes = 16 << 20;
+
+struct Job {
+  std::function<TsrStatus()> work;
+  int32_t isCancelled = 0; ///< read by the core
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool isDone = false;
+  Outcome outcome;
+
+  void run() {
+    tsr_set_cancellation(&isCancelled);
+    Outcome found;
+    found.status = work();
+    if (found.status != TSR_OK)
+      found.error = tsr_last_error();
+    tsr_set_cancellation(nullptr);
+    std::lock_guard<std::mutex> lock(mutex);
+    outcome = std::move(found);
+    isDone = true;
+    changed.notify_all();
+  }
+};
+
+/// A thread that does one job after the other, until it is retired.
+class Worker {
+public:
+  /// Null if the system gives no thread.
+  static Worker *start();
+  void submit(std::shared_ptr<Job> job);
+  /// After its present job, the thread ends and the worker with it.
+  void retire();
+
+private:
+  static void *main(void *self);
+  void work();
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::shared_ptr<Job> next;
+  bool isRetired = false;
+};
+
+Worker *Worker::start() {
+  auto worker = std::make_unique<Worker>();
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0)
+    return nullptr;
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  // Signals are for the main thread.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  bool isStarted = pthread_create(&thread, &attributes, &Worker::main, worker.get()) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+  return isStarted ? worker.release() : nullptr;
+}
+
+void *Worker::main(void *self) {
+#if defined(__linux__)
+  pthread_setname_np(pthread_self(), "tessera");
+#endif
+  std::unique_ptr<Worker> worker(static_cast<Worker *>(self));
+  worker->work();
+  return nullptr;
+}
+
+void Worker::submit(std::shared_ptr<Job> job) {
+  std::lock_guard<std::mutex> lock(mutex);
+  next = std::move(job);
+  changed.notify_one();
+}
+
+void Worker::retire() {
+  std::lock_guard<std::mutex> lock(mutex);
+  isRetired = true;
+  changed.notify_one();
+}
+
+void Worker::work() {
+  for (;;) {
+    std::shared_ptr<Job> job;
+    {
+      std::unique_lock<std::mutex> lock(mutex);
+      changed.wait(lock, [&] { return next || isRetired; });
+      if (!next)
+        return;
+      job = std::move(next);
+    }
+    job->run();
+  }
+}
+
+/// That of the main thread, which alone asks for it. A forked child has none.
+Worker *currentWorker = nullptr;
+unsigned numForks = 0;
+
+void forgetWorker() {
+  currentWorker = nullptr;
+  ++numForks;
+}
+
+Worker *findWorker() {
+  static const int registered = pthread_atfork(nullptr, nullptr, forgetWorker);
+  (void)registered;
+  if (!currentWorker)
+    currentWorker = Worker::start();
+  return currentWorker;
+}
+
+bool isMainThread() {
+  return callPython([] {
+    py::module_ threading = py::module_::import("threading");
+    return threading.attr("get_ident")().equal(threading.attr("main_thread")().attr("ident"));
+  });
+}
+
+class Stopwatch {
+public:
+  explicit Stopwatch(const SlowNotice &slow) : slow(slow), isPending(slow.seconds > 0) {}
+
+  void look() {
+    std::chrono::duration<double> taken = Clock::now() - start;
+    if (!isPending || taken.count() < slow.seconds)
+      return;
+    isPending = false;
+    callPython([&] { slow.notice(); });
+  }
+
+private:
+  const SlowNotice &slow;
+  bool isPending;
+  Clock::time_point start = Clock::now();
+};
+
+} // namespace
+
+Outcome tessera::python::runLongWork(std::function<TsrStatus()> work, const SlowNotice &slow) {
+  auto job = std::make_shared<Job>();
+  job->work = std::move(work);
+  Stopwatch stopwatch(slow);
+  Worker *worker = isMainThread() ? findWorker() : nullptr;
+  if (!worker) {
+    {
+      WithoutGIL released;
+      job->run();
+    }
+    stopwatch.look();
+    return job->outcome;
+  }
+  worker->submit(job);
+  unsigned forksBefore = numForks;
+  for (;;) {
+    {
+      WithoutGIL released;
+      std::unique_lock<std::mutex> lock(job->mutex);
+      if (job->changed.wait_for(lock, kSignalInterval, [&] { return job->isDone; }))
+        return std::move(job->outcome);
+    }
+    try {
+      if (callPython([] { return PyErr_CheckSignals(); }) < 0)
+        throw py::error_already_set();
+      if (numForks != forksBefore)
+        throw std::runtime_error("a signal handler forked: the child has no compilation to await");
+      stopwatch.look();
+    } catch (...) {
+      __atomic_store_n(&job->isCancelled, 1, __ATOMIC_RELAXED);
+      if (currentWorker == worker) {
+        worker->retire();
+        currentWorker = nullptr;
+      }
+      throw;
+    }
+  }
+}
+
+void tessera::python::check(const Outcome &outcome) {
+  check(outcome.status, outcome.error.c_str());
+}

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Ctrl-C, slow compilations, and processes that end while kernels run or are compiled."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tessera
+import tessera.language as tl
+from tessera import settings
+from tessera.errors import SlowCompilationWarning
+
+
+@pytest.fixture(autouse=True)
+def no_cache():
+    with settings.override(cache="off"):
+        yield
+
+
+@tessera.jit
+def slow_to_compile(x, N: tl.constexpr, M: tl.constexpr = 1024):
+    offsets = tl.arange(0, M)
+    value = tl.load(x + offsets)
+    for _ in tl.static_range(N):
+        value = tl.exp(value) + tl.sort(value)
+    tl.store(x + offsets, value)
+
+
+X = np.zeros(1024, np.float32)
+
+
+def run(
+    tmp_path: Path, source: str, *args: str, timeout: int = 60
+) -> "subprocess.CompletedProcess[str]":
+    path = tmp_path / "script.py"
+    path.write_text(textwrap.dedent(source))
+    return subprocess.run(
+        [sys.executable, str(path), *args],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env={**os.environ, "TESSERA_CACHE": "off"},
+    )
+
+
+# --- Ctrl-C ---------------------------------------------------------------------------
+
+
+def interrupted(call, delay):
+    """How long after SIGINT a call raised KeyboardInterrupt, which it must."""
+    sent = []
+
+    def send():
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(delay, send)
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            call()
+        return time.perf_counter() - sent[0]
+    finally:
+        timer.join()
+
+
+def test_ctrl_c_ends_a_compilation():
+    slow_to_compile[(1,)](X, 1)
+    for index, delay in enumerate((0.05, 0.3, 0.6)):
+        # What is asked for is 0.2 s; a busy machine takes longer to give the thread a turn.
+        took = interrupted(lambda: slow_to_compile[(1,)](X, 200 + index), delay)
+        assert took < 1, took
+        x = np.ones(1024, np.float32)
+        slow_to_compile[(1,)](x, 2)  # what was given up is in nobody's way
+        assert x[0] != 1
+
+
+@pytest.fixture
+def slow_ptxas(tmp_path):
+    """An assembler that takes its time and fails."""
+    program = tmp_path / "ptxas"
+    program.write_text(
+        "#!/bin/sh\ncase $1 in --version) echo release 13.3;; *) sleep 1.5; exit 1;; esac\n"
+    )
+    program.chmod(0o755)
+    with settings.override(ptxas=str(program)):
+        yield lambda: slow_to_compile.warmup(tl.float32, 1, 64, target="sm_90a")
+
+
+def test_ctrl_c_ends_ptxas(slow_ptxas):
+    assert interrupted(slow_ptxas, 0.7) < 0.6
+
+
+def test_other_handlers_run_while_a_kernel_is_compiled():
+    seen = []
+    before = signal.signal(signal.SIGALRM, lambda *_: seen.append(time.perf_counter()))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        slow_to_compile[(1,)](X, 16)
+        done = time.perf_counter()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert seen and seen[0] < done
+
+
+# --- What takes long ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_main_thread", [True, False])
+def test_a_slow_compilation_says_so_once(slow_ptxas, is_main_thread):
+    def compile():
+        with pytest.raises(tessera.TesseraError):
+            slow_ptxas()
+
+    with settings.override(slow_compile=1), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        slow_to_compile[(1,)](X, 1)
+        if is_main_thread:
+            compile()
+        else:
+            thread = threading.Thread(target=compile)
+            thread.start()
+            thread.join()
+    (warning,) = [item for item in caught if item.category is SlowCompilationWarning]
+    assert "`slow_to_compile` has been compiled for 1 s (E072)" in str(warning.message)
+
+
+def test_a_slow_compilation_is_no_error(slow_ptxas, capsys):
+    for seconds in (1, 0):
+        with settings.override(slow_compile=seconds), warnings.catch_warnings():
+            warnings.simplefilter("error", SlowCompilationWarning)
+            with pytest.raises(tessera.TesseraError):
+                slow_ptxas()
+        assert ("(E072)" in capsys.readouterr().err) == bool(seconds)
+
+
+# --- The end of the process -----------------------------------------------------------
+
+DAEMONS = """
+import itertools, sys, threading, time
+import numpy as np, tessera, tessera.language as tl
+
+@tessera.jit
+def kernel(x, n, N: tl.constexpr, UNROLLED: tl.constexpr):
+    offsets = tl.program_id(0) * 64 + tl.arange(0, 64)
+    value = tl.load(x + offsets)
+    for _ in tl.static_range(UNROLLED):
+        value = tl.exp(value) + tl.sort(value)
+    tl.store(x + offsets, value + n + N)
+
+x = np.zeros(64 * 256, np.float32)
+kernel[(256,)](x, 3, 1, 0)
+numbers = itertools.count(2)
+
+def warm(): kernel[(256,)](x, 3, 1, 0)
+def slow(): kernel[(256,)](x, np.int64(3), 1, 0)
+def grid(): kernel[lambda meta: (meta["n"],)](x, 3, 1, 0)
+def compiles(): kernel[(1,)](x, 3, next(numbers), 0)
+def compiles_long(): kernel[(1,)](x, 3, next(numbers), 40)
+
+def forever(function):
+    while True:
+        function()
+
+for _ in range(3):
+    threading.Thread(target=forever, args=[globals()[sys.argv[1]]], daemon=True).start()
+time.sleep(float(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("what", ["warm", "slow", "grid", "compiles", "compiles_long"])
+def test_daemon_threads_do_not_abort_the_process(tmp_path, what):
+    for delay in (0.1, 0.4):
+        ended = run(tmp_path, DAEMONS, what, str(delay))
+        assert (ended.returncode, ended.stderr) == (0, "")
