@@ -56,6 +56,80 @@ struct Parameter {
   bool onAlignment;
 };
 
+/// Something that a kernel was compiled with, which has to be what it was then. The kinds are
+/// those of frontend/reads.py. What it refers to belongs to the tuple that it was made of.
+struct Check {
+  enum Kind { Entry, Cell, Function, Call, Attribute, Never } kind = Never;
+  PyObject *owner = nullptr;
+  PyObject *name = nullptr;
+  PyObject *expected = nullptr; ///< null where there was nothing
+  PyObject *defaults = nullptr, *keywordDefaults = nullptr;
+
+  explicit Check(PyObject *tuple) {
+    Py_ssize_t size = PyTuple_Check(tuple) ? PyTuple_GET_SIZE(tuple) : 0;
+    auto item = [&](Py_ssize_t index) {
+      return index < size ? PyTuple_GET_ITEM(tuple, index) : nullptr;
+    };
+    owner = item(0), name = item(1), expected = item(2);
+    if (size == 0)
+      return;
+    if (PyDict_CheckExact(owner) && (size == 2 || size == 3)) {
+      kind = Entry;
+    } else if (PyCell_Check(owner) && size <= 2) {
+      kind = Cell;
+      expected = item(1);
+    } else if (PyFunction_Check(owner) && size == 4) {
+      kind = Function;
+      expected = item(1), defaults = item(2), keywordDefaults = item(3);
+    } else if (size == 3) {
+      kind = name == Py_None ? Call : Attribute;
+    }
+  }
+
+  bool holds() const {
+    auto orNone = [](PyObject *value) { return value ? value : Py_None; };
+    PyObject *found = nullptr;
+    switch (kind) {
+    case Entry:
+      return PyDict_GetItemWithError(owner, name) == expected;
+    case Cell:
+      return PyCell_GET(owner) == expected;
+    case Function:
+      return PyFunction_GET_CODE(owner) == expected &&
+             orNone(PyFunction_GET_DEFAULTS(owner)) == defaults &&
+             orNone(PyFunction_GET_KW_DEFAULTS(owner)) == keywordDefaults;
+    case Call:
+      found = PyObject_CallNoArgs(owner);
+      Py_XDECREF(found);
+      return found == Py_True;
+    case Attribute:
+      found = PyObject_GetAttr(owner, name);
+      Py_XDECREF(found); // whatever is expected is held by the tuple
+      return found == expected;
+    case Never:
+      return false;
+    }
+    return false;
+  }
+};
+
+std::vector<Check> readChecks(PyObject *tuple) {
+  std::vector<Check> checks;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i)
+    checks.emplace_back(PyTuple_GET_ITEM(tuple, i));
+  return checks;
+}
+
+/// Whether all of them hold. What raises an exception is not what it was.
+bool allHold(const std::vector<Check> &checks) {
+  for (const Check &check : checks)
+    if (!check.holds()) {
+      PyErr_Clear();
+      return false;
+    }
+  return true;
+}
+
 /// What a launch of one signature needs.
 struct Entry {
   std::string signature;
@@ -64,7 +138,8 @@ struct Entry {
   PyObject *kernelObject = nullptr; ///< the owner of `kernel`
   PyObject *result = nullptr;       ///< what the launch returns
   PyObject *meta = nullptr;         ///< the options, for grid functions
-  PyObject *globals = nullptr;      ///< tuple of (dict, name, value)
+  PyObject *globals = nullptr;      ///< the tuple that has what is checked
+  std::vector<Check> checks;
   int32_t numThreads = 0;
   int32_t device = -1;            ///< a GPU, or -1 for the CPU
   uint64_t stream = 0;            ///< on the GPU, if `findStream` is null
@@ -98,6 +173,8 @@ struct Dispatcher {
   std::unordered_multimap<size_t, std::shared_ptr<Entry>> *entries;
   PyObject *slow;
   PyObject *fail;
+  uint64_t generation; ///< of when the entries were made
+  bool isRetired;
 };
 
 struct Launch {
@@ -435,16 +512,8 @@ bool Signature::matches(const Entry &entry) const {
                     entry.constants.end(), areSameConstants);
 }
 
-/// Whether the globals that a kernel was compiled with still mean the same objects.
-bool globalsAreUnchanged(PyObject *globals) {
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(globals); ++i) {
-    PyObject *item = PyTuple_GET_ITEM(globals, i);
-    PyObject *now = PyDict_GetItem(PyTuple_GET_ITEM(item, 0), PyTuple_GET_ITEM(item, 1));
-    if (now != PyTuple_GET_ITEM(item, 2))
-      return false;
-  }
-  return true;
-}
+/// Grows with each change of what every launch depends on: settings, the language's modules.
+uint64_t currentGeneration = 0;
 
 /// The extents of a grid that is a tuple of plain integers.
 bool readGrid(PyObject *grid, int32_t extents[3]) {
@@ -533,6 +602,7 @@ PyObject *callSlow(Launch *launch, PyObject *const *args, size_t count, PyObject
   entry->numThreads = recipe[2].cast<int32_t>();
   entry->meta = py::object(recipe[3]).release().ptr();
   entry->globals = py::object(recipe[4]).release().ptr();
+  entry->checks = readChecks(entry->globals);
   entry->device = recipe[5].cast<int32_t>();
   py::object stream = recipe[6];
   if (PyLong_Check(stream.ptr()))
@@ -590,8 +660,19 @@ PyObject *launchEntry(Launch *launch, const Entry &entry, const Signature &signa
   return nullptr;
 }
 
+void forgetEntries(Dispatcher *dispatcher) {
+  // Taken out first: what an entry releases may run Python.
+  std::unordered_multimap<size_t, std::shared_ptr<Entry>> entries;
+  entries.swap(*dispatcher->entries);
+  dispatcher->generation = currentGeneration;
+}
+
 PyObject *doLaunch(Launch *launch, PyObject *const *args, size_t count, PyObject *keywords) {
   Dispatcher *dispatcher = launch->dispatcher;
+  if (dispatcher->generation != currentGeneration)
+    forgetEntries(dispatcher);
+  if (dispatcher->isRetired)
+    return callSlow(launch, args, count, keywords, nullptr);
   Signature signature(*dispatcher);
   if (!signature.bind(args, count, keywords) || !signature.specialise())
     return callSlow(launch, args, count, keywords, nullptr);
@@ -602,8 +683,12 @@ PyObject *doLaunch(Launch *launch, PyObject *const *args, size_t count, PyObject
     const Entry &entry = *held;
     if (!signature.matches(entry))
       continue;
-    if (!globalsAreUnchanged(entry.globals)) {
-      dispatcher->entries->erase(at);
+    if (!allHold(entry.checks)) {
+      // A check may have run Python, and that another launch.
+      auto [first, last] = dispatcher->entries->equal_range(signature.hash());
+      auto same = std::find_if(first, last, [&](const auto &one) { return one.second == held; });
+      if (same != last)
+        dispatcher->entries->erase(same);
       break;
     }
     int32_t extents[3];
@@ -653,6 +738,7 @@ PyObject *newDispatcher(PyTypeObject *type, PyObject *args, PyObject *) {
   auto *self = reinterpret_cast<Dispatcher *>(type->tp_alloc(type, 0));
   if (!self)
     return nullptr;
+  self->generation = currentGeneration;
   self->parameters = new std::vector<Parameter>;
   self->entries = new std::unordered_multimap<size_t, std::shared_ptr<Entry>>;
   Py_INCREF(self->slow = slow);
@@ -693,11 +779,14 @@ int traverseDispatcher(PyObject *object, visitproc visit, void *arg) {
 }
 
 PyObject *clearEntries(PyObject *self, PyObject *) {
-  // Taken out first: what an entry releases may run Python.
-  std::unordered_multimap<size_t, std::shared_ptr<Entry>> entries;
-  entries.swap(*reinterpret_cast<Dispatcher *>(self)->entries);
-  entries.clear();
+  forgetEntries(reinterpret_cast<Dispatcher *>(self));
   Py_RETURN_NONE;
+}
+
+/// The parameters are others now: those who hold a launch still go the slow way for good.
+PyObject *retire(PyObject *self, PyObject *) {
+  reinterpret_cast<Dispatcher *>(self)->isRetired = true;
+  return clearEntries(self, nullptr);
 }
 
 int clearDispatcher(PyObject *object) {
@@ -764,6 +853,7 @@ void deallocLaunch(PyObject *object) {
 PyMethodDef dispatcherMethods[] = {
     {"bind", bindGrid, METH_O, "A callable that launches the kernel over a grid."},
     {"clear", clearEntries, METH_NOARGS, "Forget every specialisation."},
+    {"retire", retire, METH_NOARGS, "Leave every launch to `slow` from now on."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyType_Slot dispatcherSlots[] = {
@@ -844,6 +934,12 @@ void tessera::python::registerLaunch(py::module_ &module) {
   launchType = reinterpret_cast<PyTypeObject *>(launch);
   module.add_object("Dispatcher", py::reinterpret_steal<py::object>(dispatcher));
   module.add_object("Launch", py::reinterpret_borrow<py::object>(launch));
+  module.def(
+      "is_current", [](const py::tuple &checks) { return allHold(readChecks(checks.ptr())); },
+      "Whether all of these checks hold (frontend/reads.py).");
+  module.def(
+      "advance_generation", [] { ++currentGeneration; },
+      "Have every launch look again at what it depends on.");
   module.def("learn_dtype", &learnDType, py::arg("dtype"), py::arg("core_id"),
              "Have the warm path take arrays with this dtype object of NumPy's or torch's.");
   module.def("learn_negative_bit", &learnNegativeBit, py::arg("plain"), py::arg("negative"),

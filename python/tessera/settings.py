@@ -114,7 +114,7 @@ class Setting(Generic[T]):
         else:
             text = str(int(value)) if isinstance(value, bool) else str(value)
             instance._values[self.name] = self.read(text)
-        instance.generation += 1
+        note_change()
 
     def read(self, text: str) -> T:
         try:
@@ -193,7 +193,7 @@ class Settings:
     def reload(self) -> None:
         """Forgets what was assigned or read: the environment counts again."""
         self._values.clear()
-        self.generation += 1
+        note_change()
 
     @contextmanager
     def override(self, **values: Any) -> Iterator["Settings"]:
@@ -209,7 +209,7 @@ class Settings:
             yield self
         finally:
             self._values = before
-            self.generation += 1
+            note_change()
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_") and name != "generation" and name not in _by_name():
@@ -227,3 +227,11 @@ def _by_name() -> dict[str, Setting[Any]]:
 
 
 settings = Settings()
+
+
+def note_change() -> None:
+    """Has every launch look again at what it depends on."""
+    from tessera import _C
+
+    settings.generation += 1
+    _C.advance_generation()

@@ -16,11 +16,11 @@ import os
 import sys
 import time
 import warnings
-from typing import Any, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union
 
 from tessera import _C
 from tessera.compiler.artifacts import CUDA_STAGES, STAGES, CompiledKernel
-from tessera.compiler.dependencies import source_key
+from tessera.compiler.dependencies import pack_reads, replay, source_key
 from tessera.compiler.options import CompileOptions
 from tessera.compiler.toolchain import toolchain_key
 from tessera.errors import ArgumentError, LaunchError, SlowCompilationWarning, raise_core_error
@@ -30,6 +30,10 @@ from tessera.runtime.arrays import is_dtype, to_dtype
 from tessera.runtime.cache import default_cache, digest
 from tessera.runtime.match import Parameters
 from tessera.settings import settings
+
+if TYPE_CHECKING:
+    from tessera.frontend.build import BuiltModule
+    from tessera.frontend.reads import Reads
 
 Signature = Union[str, Mapping[str, Any], Sequence[Any]]
 
@@ -68,8 +72,9 @@ def compile(
 
 def compile_specialised(
     fn: JITCallable, key: Sequence[Any], specs: Sequence[ArgSpec], options: CompileOptions
-) -> CompiledKernel:
-    """The kernel for one specialisation: from the disk cache, or compiled and put there."""
+) -> tuple[CompiledKernel, Reads]:
+    """The kernel for one specialisation, from the disk cache, or compiled and put there; and what
+    it depends on."""
     # Each launch says how many threads and which stream it wants; a kernel must not remember
     # those of one.
     options = dataclasses.replace(options, num_threads=0, stream=None)
@@ -81,42 +86,55 @@ def compile_specialised(
 
     if settings.dump_dir or settings.override_dir:
         # What is wanted is the compiling itself.
-        return CompiledKernel(rebuild(), None, parameters)
+        built = build(fn, specs, options)
+        kernel = _compile(fn, specs, options, built.module, keep_stages=True)
+        return CompiledKernel(kernel, None, parameters), built.reads
     cache = default_cache()
     if cache.mode == "off":
-        kernel = _compile(fn, specs, options)
-        return CompiledKernel(kernel, rebuild, parameters)
+        built = build(fn, specs, options)
+        kernel = _compile(fn, specs, options, built.module)
+        return CompiledKernel(kernel, rebuild, parameters), built.reads
 
-    machine = toolchain_key(options.libdevice) if options.target == "cuda" else _host_key()
-    common = (cache.build_id, machine, options.key)
+    common = (cache.build_id, machine_key(options), options.key)
     source = source_key(fn, tuple(key), repr(common))
     if source is not None and (link := cache.read(source)) is not None:
-        if found := _load(link.get("ir", b"")):
-            return CompiledKernel(found, rebuild, parameters)
-    module = build_module(fn, specs, options)
-    ir = digest("ir", repr(common), _canonical_text(module))
+        reads = replay(fn, specs, link.get("reads", b""))
+        if reads is not None and (found := _load(link.get("ir", b""))):
+            return CompiledKernel(found, rebuild, parameters), reads
+    built = build(fn, specs, options)
+    ir = digest("ir", repr(common), _canonical_text(built.module))
     found = _load(ir)
     if found is None:
-        found = _compile(fn, specs, options, module)
+        found = _compile(fn, specs, options, built.module)
         cache.write(ir, {"kernel": found.serialize()})
-    if source is not None:
-        cache.write(source, {"ir": ir})
-    return CompiledKernel(found, rebuild, parameters)
+    packed = pack_reads(built.reads) if source is not None else None
+    if source is not None and packed is not None:
+        cache.write(source, {"ir": ir, "reads": packed})
+    return CompiledKernel(found, rebuild, parameters), built.reads
 
 
 def _named(fn: JITCallable, specs: Sequence[ArgSpec]) -> Parameters:
     return tuple((param.name, spec) for param, spec in zip(fn.params, specs))
 
 
-def build_module(fn: JITCallable, specs: Sequence[ArgSpec], options: CompileOptions) -> _C.Module:
-    """The tile IR of a kernel for arguments as `specs` describes them."""
-    from tessera.frontend import build_module as build
+def machine_key(options: CompileOptions) -> str:
+    """Equal where the same options give the same machine code."""
+    return toolchain_key(options.extern_libs) if options.target == "cuda" else _host_key()
+
+
+def build(fn: JITCallable, specs: Sequence[ArgSpec], options: CompileOptions) -> BuiltModule:
+    """The tile IR of a kernel for arguments as `specs` describes them, and what it depends on."""
+    from tessera.frontend import build_module as front_end
 
     try:
-        built = build(fn, specs, options)
+        return front_end(fn, specs, options)  # type: ignore[no-any-return]
     except _C.CoreError as error:
         raise_core_error(error)
-    return getattr(built, "module", built)  # type: ignore[no-any-return]
+
+
+def build_module(fn: JITCallable, specs: Sequence[ArgSpec], options: CompileOptions) -> _C.Module:
+    """The tile IR of a kernel for arguments as `specs` describes them."""
+    return build(fn, specs, options).module  # type: ignore[no-any-return]
 
 
 def _load(key: bytes) -> Optional[_C.Kernel]:

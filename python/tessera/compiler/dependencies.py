@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a kernel's IR depends on besides its arguments, as one hash.
+"""What a kernel's IR depends on besides its arguments, in a form that another process can check.
 
-That is the source of the kernel and of every @jit function it can reach, the values of the
-globals they name, and the front-end itself. With it, a new process finds a kernel in the
-disk cache without building its IR first.
+That is first a hash: of the source of the kernel and of every @jit function it can reach, of
+the values of the globals they name, and of the front-end itself. It leads a new process to a
+link in the disk cache. The link has what the compilation then read in fact (`pack_reads`), as
+paths from the kernel; only where all of them give the same again (`replay`) it leads on to
+the machine code. So a new process finds a kernel without building its IR first.
 
-A wrong hash would serve stale code, so whatever is not plainly understood (a global of an
-unknown type, a host function called at compile time) gives no hash at all. Such a kernel is
-still cached, by its IR.
+A wrong answer would serve stale code, so whatever is not plainly understood (a global of an
+unknown type, a host function called at compile time) gives no hash or no link at all. Such a
+kernel is still cached, by its IR.
 """
 
 from __future__ import annotations
@@ -15,14 +17,19 @@ from __future__ import annotations
 import ast
 import enum
 import functools
+import json
 import os
 import struct
+import sys
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
-from typing import Any, Optional
+from typing import Any, Optional, Sequence
 
-from tessera.frontend.signature import ConstexprFunction, JITCallable
+from tessera.frontend.reads import Path, Reads, is_ours
+from tessera.frontend.scope import MISSING
+from tessera.frontend.signature import ArgSpec, ConstexprFunction, JITCallable, constant_part
 from tessera.frontend.source import child_nodes
 from tessera.language import types
+from tessera.language.tensor import tensor
 from tessera.runtime.cache import digest
 
 
@@ -41,14 +48,99 @@ def source_key(fn: JITCallable, *values: Any) -> Optional[bytes]:
     return digest(_front_end_key(), *closure.fields, b"values", *fields)
 
 
-def global_uses(fn: JITCallable) -> tuple[tuple[dict[str, Any], str, Any], ...]:
-    """(namespace, name, value) of every global that `fn` and what it calls may read."""
-    closure = _Closure()
-    closure.visit_globals(fn)
-    unique = {
-        (id(namespace), name): (namespace, name, value) for namespace, name, value in closure.uses
-    }
-    return tuple(unique.values())
+def pack_reads(reads: Reads) -> Optional[bytes]:
+    """What was read, for another process; None if that cannot be told."""
+    if reads.portable is None:
+        return None
+    try:
+        paths = [(path, _fingerprint(value).hex()) for path, value in reads.portable.items()]
+    except Unpinnable:
+        return None
+    steps = [step for path, _ in paths for step in path]
+    if not all(step is None or type(step) in (int, str) for _, step in steps):
+        return None
+    return json.dumps({"paths": paths, "files": reads.files}).encode()
+
+
+def replay(fn: JITCallable, specs: Sequence[ArgSpec], packed: bytes) -> Optional[Reads]:
+    """The same reads in this process; None unless each gives what it gave then."""
+    reads = Reads(fn)
+    arguments = [constant_part(spec) for spec in specs]
+    for index, argument in enumerate(arguments):
+        reads.argument(index, argument)
+    values: dict[Path, Any] = {(): fn, (("tensor", None),): tensor}
+    for index, argument in enumerate(arguments):
+        values[(("argument", index),)] = argument
+    try:
+        stored = json.loads(packed)
+        for steps, fingerprint in stored["paths"]:
+            path = tuple((kind, name) for kind, name in steps)
+            owner = _value_at(path[:-1], values)
+            kind, name = path[-1]
+            if kind == "name":
+                if not isinstance(owner, JITCallable):
+                    return None
+                value = reads.name(owner, name)
+                if isinstance(value, JITCallable):
+                    reads.function(value)
+            elif kind == "attribute":
+                value = reads.attribute(owner, name)
+            else:
+                value = types.unwrap(owner)[name]
+                reads.item(owner, name, value)
+            if _fingerprint(value).hex() != fingerprint:
+                return None
+            values[path] = types.unwrap(value)
+            if isinstance(value, JITCallable):
+                reads.function(value)
+        for name, contents in stored["files"].items():
+            with open(name, "rb") as file:
+                if digest(file.read()).hex() != contents:
+                    return None
+            reads.files[name] = contents
+    except (Unpinnable, ValueError, TypeError, LookupError, AttributeError, OSError):
+        return None
+    reads.function(fn)
+    return reads
+
+
+def _value_at(path: Path, values: dict[Path, Any]) -> Any:
+    """What a path led to; items of tuples are on the way to others without being read."""
+    if path not in values:
+        kind, name = path[-1]
+        if kind != "item":
+            raise KeyError(path)
+        values[path] = types.unwrap(types.unwrap(_value_at(path[:-1], values))[name])
+    return values[path]
+
+
+def _fingerprint(value: Any) -> bytes:
+    """Equal in another process just if the front-end takes the value for the same.
+
+    What it may read of the value besides is noted by itself.
+    """
+    if value is MISSING:
+        return digest("missing")
+    if isinstance(value, types.constexpr):
+        return digest("constexpr", _fingerprint(value.value))
+    if isinstance(value, ModuleType):
+        return digest("module", value.__name__)
+    if isinstance(value, JITCallable):
+        name = f"{value.__module__}.{value.__qualname__}"
+        if is_ours(value.__module__):
+            return digest("ours", name)
+        place = f"{value.file}:{value.first_line}:{value.noinline}"
+        defaults = [_fingerprint(param.default) for param in value.params if param.has_default]
+        return digest("jit", name, place, value.source, *defaults)
+    if isinstance(value, enum.Enum):
+        cls = type(value)
+        return digest("enum", f"{cls.__module__}.{cls.__qualname__}.{value.name}")
+    if isinstance(value, type):
+        fields = map(str, getattr(value, "_fields", ()))
+        return digest("type", f"{value.__module__}.{value.__qualname__}", *fields)
+    if isinstance(value, tuple):
+        return digest("tuple", _fingerprint(type(value)), *map(_fingerprint, value))
+    return _Closure().stable(value)
 
 
 class _Closure:
@@ -57,7 +149,6 @@ class _Closure:
     def __init__(self) -> None:
         self.fields: list[bytes] = []
         self.visited: dict[JITCallable, int] = {}
-        self.uses: list[tuple[dict[str, Any], str, Any]] = []
 
     def visit(self, fn: JITCallable) -> None:
         if fn in self.visited:
@@ -75,37 +166,12 @@ class _Closure:
                 self.fields.append(".".join(chain).encode())
                 self.fields.append(self.resolve(scope[chain[0]], chain[1:]))
 
-    def visit_globals(self, fn: JITCallable) -> None:
-        """Only notes which globals are used, in `uses`."""
-        if fn in self.visited or _is_ours(fn.__module__):
-            return
-        self.visited[fn] = len(self.visited)
-        scope = fn.globals
-        # A closure's variables are copied when they are asked for, so only true globals
-        # can be watched.
-        namespace = fn.fn.__globals__
-        for chain in _global_names(fn):
-            name = chain[0]
-            if name not in scope:
-                continue
-            value = scope[name]
-            if name in namespace and namespace[name] is value:
-                self.uses.append((namespace, name, value))
-            for attribute in chain[1:]:
-                if not isinstance(value, ModuleType) or _is_ours(value.__name__):
-                    break
-                if attribute in vars(value):
-                    self.uses.append((vars(value), attribute, vars(value)[attribute]))
-                value = getattr(value, attribute, None)
-            if isinstance(value, JITCallable):
-                self.visit_globals(value)
-
     def resolve(self, value: Any, attributes: tuple[str, ...]) -> bytes:
         """The value of a global, or of what is reached from it through modules."""
         for attribute in attributes:
             if not isinstance(value, ModuleType):
                 break
-            if _is_ours(value.__name__):
+            if is_ours(value.__name__):
                 return b"ours"
             if not hasattr(value, attribute):
                 raise Unpinnable(attribute)
@@ -119,7 +185,7 @@ class _Closure:
         if isinstance(value, types.constexpr):
             return b"constexpr" + self.stable(value.value)
         if isinstance(value, JITCallable):
-            if not _is_ours(value.__module__):
+            if not is_ours(value.__module__):
                 self.visit(value)
                 return b"fn%d" % self.visited[value]
             return b"ours:" + value.__qualname__.encode()
@@ -144,17 +210,12 @@ class _Closure:
         module = getattr(value, "__module__", None)
         if name is None or not isinstance(value, (type, FunctionType, BuiltinFunctionType)):
             raise Unpinnable(repr(value))
-        if module in ("builtins", "math") or (module and _is_ours(module)):
+        if module in ("builtins", "math") or (module and is_ours(module)):
             return f"{module}.{name}".encode()
         fields = getattr(value, "_fields", None)
         if isinstance(value, type) and fields and value.__base__ is tuple:
             return digest(b"namedtuple", f"{module}.{name}", *map(str.encode, fields))
         raise Unpinnable(name)
-
-
-def _is_ours(module: str) -> bool:
-    # Kernels that come with the package are its users, not part of the front-end.
-    return module == "tessera" or module.startswith(("tessera.language", "tessera.frontend"))
 
 
 def _global_names(fn: JITCallable) -> list[tuple[str, ...]]:
@@ -190,13 +251,15 @@ def _names(tree: ast.AST) -> set[tuple[str, ...]]:
 
 @functools.lru_cache(maxsize=None)
 def _front_end_key() -> bytes:
-    """The front-end's own sources: they change IR as much as a kernel's do."""
+    """The front-end's own sources: they change IR as much as a kernel's do. And the Python that
+    parses kernels and evaluates their constants."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    fields: list[bytes] = []
-    for folder in ("language", "frontend", "compiler", "runtime"):
-        root = os.path.join(package, folder)
-        for name in sorted(os.listdir(root)):
+    fields: list[bytes] = [repr(sys.version_info[:3]).encode()]
+    for folder, inner, names in os.walk(package):
+        inner[:] = sorted(name for name in inner if name not in ("__pycache__", "testing"))
+        for name in sorted(names):
             if name.endswith(".py"):
-                with open(os.path.join(root, name), "rb") as file:
-                    fields += [f"{folder}/{name}".encode(), file.read()]
+                path = os.path.join(folder, name)
+                with open(path, "rb") as file:
+                    fields += [os.path.relpath(path, package).encode(), file.read()]
     return digest(*fields)

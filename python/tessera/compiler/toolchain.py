@@ -8,7 +8,6 @@ compilations with different ones never share a cached kernel.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shutil
@@ -31,9 +30,8 @@ def find_ptxas() -> str:
     """The path of ptxas; empty if there is none, "driver" if the setting asks for no other."""
     if settings.ptxas:
         return settings.ptxas
-    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
-    candidates = [*_packaged(_PTXAS), *(os.path.join(home, "bin/ptxas") for home in homes if home)]
-    for path in candidates:
+    homes = (os.path.join(home, "bin/ptxas") for home in _toolkits())
+    for path in (*_packaged(_PTXAS), *homes):
         if os.access(path, os.X_OK):
             return path
     return shutil.which("ptxas") or ""
@@ -91,34 +89,40 @@ _warned_of: set[str] = set()
 
 
 def find_libdevice() -> str:
-    """The path of libdevice; empty to leave it to the core, which looks beside itself first."""
+    """The path of libdevice; empty if there is none."""
     if settings.libdevice:
         return settings.libdevice
     beside = os.path.join(os.path.dirname(os.path.dirname(__file__)), "libdevice.10.bc")
-    if not os.path.exists(beside):
-        for path in _packaged(_LIBDEVICE):
-            if os.path.exists(path):
-                return path
+    homes = (os.path.join(home, "nvvm/libdevice/libdevice.10.bc") for home in _toolkits())
+    for path in (beside, *_packaged(_LIBDEVICE), *homes):
+        if os.path.exists(path):
+            return path
     return ""
 
 
-def toolchain_key(libdevice: str = "") -> str:
-    """Equal for toolchains that give the same code; `libdevice` is a launch's own, if it has one.
+def _toolkits() -> Sequence[str]:
+    """Where CUDA toolkits may lie."""
+    homes = (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda")
+    return [home for home in homes if home]
+
+
+def toolchain_key(libraries: Sequence[tuple[str, str]] = ()) -> str:
+    """Equal for toolchains that give the same code; `libraries` are a launch's own, by name.
 
     A program is known by its path, size and time: asking it for its version takes longer
     than loading a kernel from the cache.
     """
-    return " ".join(map(_identity, (find_ptxas(), libdevice or find_libdevice())))
+    given = dict(libraries)
+    files = (find_ptxas(), given.pop("libdevice", "") or find_libdevice(), *given.values())
+    return " ".join(map(_identity, files))
 
 
 def _packaged(names: Sequence[str]) -> Iterator[str]:
-    # Looking for a package takes longer than for a file in it, so its folders are remembered;
-    # that there is none is not, for it may be installed.
+    # That there is none is not remembered, for it may be installed.
     path = tuple(sys.path)
     folders = _folders.get(path)
     if folders is None:
-        spec = importlib.util.find_spec("nvidia")
-        folders = tuple(spec.submodule_search_locations or ()) if spec is not None else ()
+        folders = tuple(filter(os.path.isdir, (os.path.join(at, "nvidia") for at in _trusted())))
         if folders:
             _folders.clear()
             _folders[path] = folders
@@ -127,7 +131,19 @@ def _packaged(names: Sequence[str]) -> Iterator[str]:
             yield os.path.join(folder, name)
 
 
+def _trusted() -> Iterator[str]:
+    """Where packages are looked for, but for the working directory, which Python puts there by
+    itself: programs are not taken from wherever one happens to be."""
+    here = os.path.realpath(os.curdir)
+    for path in sys.path:
+        installed = os.path.basename(path) in ("site-packages", "dist-packages")
+        if os.path.isabs(path) and (installed or os.path.realpath(path) != here):
+            yield path
+
+
 def _identity(path: str) -> str:
+    if path == "driver":
+        return path
     try:
         known = os.stat(path)
     except OSError:

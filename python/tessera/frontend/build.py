@@ -15,6 +15,7 @@ from tessera.frontend.errors import (
     UserMistake,
     error_class,
 )
+from tessera.frontend.reads import Reads
 from tessera.frontend.signature import (
     ArgSpec,
     ConstSpec,
@@ -23,6 +24,7 @@ from tessera.frontend.signature import (
     Param,
     TupleSpec,
     ValueSpec,
+    constant_part,
 )
 from tessera.language import types
 from tessera.language.tensor import active, from_core_type, tensor
@@ -32,20 +34,13 @@ MAX_CALL_DEPTH = 200
 _RECURSION_LIMIT = 20000
 
 
-class GlobalUse(NamedTuple):
-    """A global that a kernel's code depends on; another value needs another compilation."""
-
-    namespace: Mapping[str, Any]
-    name: str
-    value: Any
-
-
 class BuiltModule(NamedTuple):
     """What `build_module` makes."""
 
     module: Any
     """`tessera._C.Module` of tile IR with the kernel."""
-    used_globals: Sequence[GlobalUse]
+    reads: Reads
+    """What it depends on outside the text of its functions."""
     dependencies: Sequence[JITCallable]
     """The functions whose source went into the module, the kernel first."""
 
@@ -61,7 +56,7 @@ class NoinlineFunction(NamedTuple):
 class Session:
     """One compilation: what all the functions that it visits share."""
 
-    def __init__(self, module: Any, builder: Any, options: Any) -> None:
+    def __init__(self, module: Any, builder: Any, options: Any, reads: Reads) -> None:
         self.module = module
         self.debug = bool(getattr(options, "debug", False))
         self.extern_libs: Mapping[str, str] = dict(getattr(options, "extern_libs", None) or ())
@@ -73,7 +68,7 @@ class Session:
         """The functions being visited, the kernel first."""
         self.printed: list[tuple[str, Any]] = []
         self.warnings: dict[tuple[str, int, str], None] = {}
-        self.used_globals: dict[tuple[int, str], GlobalUse] = {}
+        self.reads = reads
         self.dependencies: dict[JITCallable, None] = {}
         self.noinline_functions: dict[Any, NoinlineFunction] = {}
         self.noinline_names: dict[str, int] = {}
@@ -111,10 +106,6 @@ class Session:
     def call_function(self, fn: JITCallable, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Calls a @jit function from a builtin (a combining function, say)."""
         return self.walkers[-1].call_jit(fn, args, kwargs)
-
-    def record_global(self, namespace: Mapping[str, Any], name: str, value: Any) -> None:
-        """Notes that the code depends on a global."""
-        self.used_globals.setdefault((id(namespace), name), GlobalUse(namespace, name, value))
 
     # --- Mistakes -------------------------------------------------------------------
 
@@ -179,7 +170,8 @@ def build_module(fn: JITCallable, args: Sequence[ArgSpec], options: Any) -> Buil
     from tessera import _C
 
     module = _C.Module()
-    session = Session(module, _C.Builder(module), options)
+    reads = Reads(fn)
+    session = Session(module, _C.Builder(module), options, reads)
     outer, active.session = active.session, session
     try:
         with _DEEP_RECURSION:
@@ -187,7 +179,7 @@ def build_module(fn: JITCallable, args: Sequence[ArgSpec], options: Any) -> Buil
     finally:
         active.session = outer
         session.flush()
-    return BuiltModule(module, tuple(session.used_globals.values()), tuple(session.dependencies))
+    return BuiltModule(module, reads, tuple(session.dependencies))
 
 
 def _build_kernel(session: Session, fn: JITCallable, args: Sequence[ArgSpec]) -> None:
@@ -210,7 +202,8 @@ def _build_kernel(session: Session, fn: JITCallable, args: Sequence[ArgSpec]) ->
         tensor(handle, from_core_type(spec.type)) for handle, spec in zip(handles, values)
     )
     walker = FunctionWalker(session, fn, is_kernel=True)
-    for param, spec in zip(params, args):
+    for index, (param, spec) in enumerate(zip(params, args)):
+        session.reads.argument(index, constant_part(spec))
         try:
             walker.scope.set(param.name, _argument(spec, arguments))
         except (UserMistake, CoreError) as error:

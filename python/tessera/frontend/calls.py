@@ -57,6 +57,7 @@ class CallWalker(ExpressionWalker):
         if isinstance(function, JITCallable):
             return self.call_jit(function, args, kwargs)
         if is_builtin(function):
+            self.session.reads.called(function)  # which may be the user's
             return self._apply(function, args, kwargs)
         if function in _PYTHON_BUILTINS:
             return _PYTHON_BUILTINS[function](self, args, kwargs)
@@ -117,6 +118,7 @@ class CallWalker(ExpressionWalker):
     ) -> Any:
         """Calls a Python function all of whose arguments are constants."""
         name = getattr(function, "__name__", str(function))
+        self.session.reads.called(function)
         for value in [*args, *kwargs.values()]:
             if not is_constant(value):
                 raise UserMistake(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import operator
+import struct
 from typing import Any, Callable, Iterator
 
 from tessera.frontend.errors import UserMistake
@@ -104,11 +105,13 @@ def fold_unary(name: str, operand: Any) -> Any:
 
 
 def same_constant(a: Any, b: Any) -> bool:
-    """Whether two constants are equal and of one type (1, 1.0 and True differ)."""
+    """Whether two constants are equal and of one type (1, 1.0 and True differ; 0.0 and -0.0)."""
     if a is b:
         return True
     if type(a) is not type(b) or isinstance(a, tensor):
         return False
+    if isinstance(a, float):
+        return struct.pack("<d", a) == struct.pack("<d", b)
     if isinstance(a, tuple):
         return len(a) == len(b) and all(same_constant(x, y) for x, y in zip(a, b))
     try:

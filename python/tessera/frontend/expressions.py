@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import enum
 from contextlib import contextmanager
 from types import ModuleType
@@ -80,13 +79,10 @@ class ExpressionWalker(WalkerState):
                 f"assign `{name}` first",
                 node=node,
             )
-        namespace = self.fn.globals
-        if name in namespace:
-            return self.use_global(namespace, name, namespace[name], node)
-        found = getattr(builtins, name, MISSING)
+        found = self.session.reads.name(self.fn, name)
         if found is not MISSING:
-            return found
-        candidates = [*self.scope.values, *namespace, "range", "len", "min", "max", "print"]
+            return self.use_global(name, found, node)
+        candidates = [*self.scope.values, *self.fn.globals, "range", "len", "min", "max", "print"]
         near = closest(name, [one for one in candidates if not one.startswith("%")])
         raise UserMistake(
             "E012",
@@ -95,20 +91,14 @@ class ExpressionWalker(WalkerState):
             node=node,
         )
 
-    def use_global(self, namespace: Any, name: str, value: Any, node: ast.AST) -> Any:
+    def use_global(self, name: str, value: Any, node: ast.AST) -> Any:
         """A global's value, if kernels may use it."""
         if isinstance(value, constexpr):
-            self.session.record_global(namespace, name, value)
             return value.value
-        if isinstance(value, enum.Enum):
-            self.session.record_global(namespace, name, value)
+        if isinstance(value, (enum.Enum, ModuleType, type, dtype)) or callable(value):
             return value
-        if isinstance(value, (ModuleType, type)) or callable(value):
-            if isinstance(value, JITCallable):
-                self.session.record_global(namespace, name, value)
-            return value
-        if isinstance(value, dtype) or value is None:
-            self.session.record_global(namespace, name, value)
+        # Python's own constants need no wrapper.
+        if value is None or value is NotImplemented or value is Ellipsis or name == "__debug__":
             return value
         kind = type(value).__name__
         if isinstance(value, (bool, int, float, str, tuple)):
@@ -150,22 +140,20 @@ class ExpressionWalker(WalkerState):
             return self._tensor_attribute(value, name, node)
         if name == "value" and (value is None or isinstance(value, (bool, int, float, str))):
             return value
-        if isinstance(value, ModuleType):
-            found = getattr(value, name, MISSING)
-            if found is MISSING:
-                self._no_attribute(value, value.__name__, name, node)
-            if isinstance(found, (bool, int, float, str, tuple, constexpr)):
-                self.session.record_global(value.__dict__, name, found)
-            return unwrap(found)
-        found = getattr(value, name, MISSING)
+        found = self.session.reads.attribute(value, name)
         if found is MISSING:
-            self._no_attribute(value, describe(value), name, node)
+            is_module = isinstance(value, ModuleType)
+            self._no_attribute(value, value.__name__ if is_module else describe(value), name, node)
         return unwrap(found)
 
     def _tensor_attribute(self, value: tensor, name: str, node: ast.AST) -> Any:
         if isinstance(value.type, block_pointer_type) and name in ("dtype", "block_shape", "shape"):
             return value.type.element_ty if name == "dtype" else value.type.block_shape
-        found = None if name.startswith("_") else getattr(tensor, name, None)
+        found = None
+        if not name.startswith("_"):
+            found = self.session.reads.attribute(tensor, name)
+        if found is MISSING:
+            found = None
         if name in ("handle", "known", "constant") or found is None:
             self._no_attribute(value, describe(value), name, node)
         if isinstance(found, JITCallable):
@@ -201,7 +189,9 @@ class ExpressionWalker(WalkerState):
                 "index with a constant",
             )
         try:
-            return unwrap(value[position])
+            found = value[position]
+            self.session.reads.item(value, position, found)
+            return unwrap(found)
         except (IndexError, KeyError, TypeError) as error:
             raise UserMistake(
                 "E012",

@@ -8,8 +8,11 @@ the runtime's JITFunction and the library functions of `tessera.language.standar
 from __future__ import annotations
 
 import ast
-from types import FunctionType
+import linecache
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
+
+from tessera.settings import note_change
 
 if TYPE_CHECKING:
     from tessera.frontend.source import FunctionSource
@@ -50,9 +53,17 @@ class JITCallable:
         self.__qualname__ = fn.__qualname__
         self.__doc__ = fn.__doc__
         self.__module__ = fn.__module__
-        self._parsed: Optional[FunctionSource] = None
-        self._globals: Optional[Mapping[str, Any]] = None
-        self._params: Optional[Sequence[Param]] = None
+        self._text: Optional[Sequence[str]] = None
+        """The lines of the file as they were when the function was made."""
+        self._parsed: Optional[tuple[CodeType, FunctionSource]] = None
+        self._params: Optional[tuple[Sequence[Any], Sequence[Param]]] = None
+        if not (fn.__module__ or "").startswith("tessera."):
+            self._text = file_lines(fn)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("fn", "noinline") and name in vars(self):
+            note_change()
+        super().__setattr__(name, value)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise ValueError(
@@ -65,11 +76,14 @@ class JITCallable:
 
     @property
     def _source(self) -> "FunctionSource":
-        if self._parsed is None:
+        code = self.fn.__code__
+        if self._parsed is None or self._parsed[0] is not code:
             from tessera.frontend.source import read_function
 
-            self._parsed = read_function(self.fn)
-        return self._parsed
+            # Somebody may have given the function other code, which is of the file as it is now.
+            text = self._text if self._parsed is None else None
+            self._parsed = code, read_function(self.fn, lines=text)
+        return self._parsed[1]
 
     @property
     def source(self) -> str:
@@ -99,24 +113,46 @@ class JITCallable:
     @property
     def params(self) -> Sequence[Param]:
         """Its parameters, in order."""
-        if self._params is None:
-            self._params = read_params(self.fn)
-        return self._params
+        known = self._params
+        now = _declared(self.fn)
+        if known is None or not _are_same(known[0], now):
+            known = self._params = now, read_params(self.fn)
+        return known[1]
 
     @property
     def globals(self) -> Mapping[str, Any]:
-        if self._globals is None:
-            closure = self.fn.__closure__
-            if not closure:
-                return self.fn.__globals__
-            merged = dict(self.fn.__globals__)
-            for name, cell in zip(self.fn.__code__.co_freevars, closure):
-                try:
-                    merged[name] = cell.cell_contents
-                except ValueError:  # not assigned yet
-                    pass
-            return merged
-        return self._globals
+        """What free names mean: module globals, closure variables on top."""
+        closure = self.fn.__closure__
+        if not closure:
+            return self.fn.__globals__
+        merged = dict(self.fn.__globals__)
+        for name, cell in zip(self.fn.__code__.co_freevars, closure):
+            try:
+                merged[name] = cell.cell_contents
+            except ValueError:  # not assigned yet
+                pass
+        return merged
+
+
+def file_lines(fn: FunctionType) -> Optional[Sequence[str]]:
+    """The lines of the file that a function is from, as it is now; None if they are not to be had.
+
+    Functions of one file share them, and for each but the first it is asked only whether the
+    file is still the same one.
+    """
+    file = fn.__code__.co_filename
+    linecache.checkcache(file)
+    return linecache.getlines(file, fn.__globals__) or None
+
+
+def _declared(fn: FunctionType) -> Sequence[Any]:
+    """What the parameters are read from."""
+    keywords = fn.__kwdefaults__ or {}
+    return (fn.__code__, fn.__defaults__, *keywords, *keywords.values())
+
+
+def _are_same(before: Sequence[Any], now: Sequence[Any]) -> bool:
+    return len(before) == len(now) and all(a is b for a, b in zip(before, now))
 
 
 def is_constexpr_annotation(annotation: Any) -> bool:
@@ -228,3 +264,12 @@ class DescriptorSpec(NamedTuple):
 
 
 ArgSpec = Union[ValueSpec, ConstSpec, TupleSpec, DescriptorSpec]
+
+
+def constant_part(spec: ArgSpec) -> Any:
+    """The constants of an argument, in the tuples that they are in."""
+    if isinstance(spec, ConstSpec):
+        return spec.value
+    if isinstance(spec, TupleSpec):
+        return tuple(map(constant_part, spec.items))
+    return None

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import __future__
+
 import ast
 import linecache
-from types import FunctionType
+import sys
+from types import CodeType, FunctionType
 from typing import NamedTuple, Optional, Sequence
 
 from tessera.frontend.errors import CompilationError
@@ -43,43 +46,172 @@ class FunctionSource(NamedTuple):
     tree: ast.FunctionDef
 
 
-def read_function(fn: FunctionType, source: Optional[str] = None) -> FunctionSource:
+def read_function(
+    fn: FunctionType, source: Optional[str] = None, lines: Optional[Sequence[str]] = None
+) -> FunctionSource:
     """The source of `fn`, from its file (or `source`, text that starts with its `def`).
+
+    `lines` are those of the file when the function was made, if they are known.
 
     Raises CompilationError: E002 where the source is not to be had, E007 for a coroutine,
     E001 for a lambda.
     """
     code = fn.__code__
-    if source is None:
-        lines = linecache.getlines(code.co_filename, fn.__globals__)
-        if not lines:
-            raise CompilationError(
-                "E002",
-                f"the source of `{fn.__name__}` is not available",
-                "define the function in a file or a notebook cell, or pass `source=`",
-                code.co_filename,
-                code.co_firstlineno,
-                1,
-            )
-        first_line = code.co_firstlineno
-        block = _block(lines, first_line - 1)
-    else:
-        first_line = 1
+    if source is not None:
         block = source.splitlines(keepends=True)
+        text = "".join(block)
+        tree = _finish(_parse(text, fn, 1), text)
+        return FunctionSource(text, code.co_filename, 1, _bare(block), tree)
+    found = _find(fn, lines or linecache.getlines(code.co_filename, fn.__globals__))
+    if found is None and lines is not None:
+        # Perhaps the file was already another one when its text was read, and is back again.
+        linecache.checkcache(code.co_filename)
+        found = _find(fn, linecache.getlines(code.co_filename, fn.__globals__))
+    if found is None:
+        raise CompilationError(
+            "E002",
+            f"the text of `{fn.__name__}` is not the one that Python compiled: its file has "
+            "changed since it was imported",
+            "import the file again, or start the program again",
+            code.co_filename,
+            code.co_firstlineno,
+            1,
+        )
+    return found
+
+
+def _find(fn: FunctionType, lines: Sequence[str]) -> Optional[FunctionSource]:
+    """The function in the lines of its file; None if what is there is another one."""
+    code = fn.__code__
+    if not lines:
+        raise CompilationError(
+            "E002",
+            f"the source of `{fn.__name__}` is not available",
+            "define the function in a file or a notebook cell",
+            code.co_filename,
+            code.co_firstlineno,
+            1,
+        )
+    first_line = code.co_firstlineno
+    if first_line > len(lines):
+        return None
+    block = _block(lines, first_line - 1)
     text = "".join(block)
     try:
         tree = _parse(text, fn, first_line)
-    except CompilationError:
-        if source is not None:
-            raise
+    except CompilationError as error:
         from inspect import getblock
 
         block = getblock(list(lines[first_line - 1 :]))
         text = "".join(block)
-        tree = _parse(text, fn, first_line)
-    return FunctionSource(
-        text, code.co_filename, first_line, tuple(line.rstrip("\r\n") for line in block), tree
-    )
+        try:
+            tree = _parse(text, fn, first_line)
+        except CompilationError:
+            # Of a lambda or a coroutine that is what there is to say.
+            raise error from None
+    if not _gives(tree, code) and not _is_rewritten(fn):
+        return None
+    return FunctionSource(text, code.co_filename, first_line, _bare(block), _finish(tree, text))
+
+
+def _bare(block: Sequence[str]) -> Sequence[str]:
+    return tuple(line.rstrip("\r\n") for line in block)
+
+
+def _finish(tree: ast.FunctionDef, text: str) -> ast.FunctionDef:
+    return assign_hints(write_out_loop_else(tree), text)
+
+
+def _is_rewritten(fn: FunctionType) -> bool:
+    """Whether who imported the function may have compiled something else than its text, as pytest
+    does with the asserts in tests."""
+    loader = getattr(fn.__globals__.get("__spec__"), "loader", None)
+    loader = loader or fn.__globals__.get("__loader__")
+    module = type(loader).__module__ or ""
+    plain = ("_frozen_importlib", "importlib.", "builtins", "zipimport")
+    return loader is not None and not isinstance(loader, type) and not module.startswith(plain)
+
+
+def _gives(tree: ast.FunctionDef, code: CodeType) -> bool:
+    """Whether Python compiles the function's text to this code."""
+    body: list[ast.stmt] = [tree]
+    if code.co_freevars:
+        # What the function takes from the one around it must be variables of that.
+        outer = ast.parse(f"def _():\n    {' = '.join(code.co_freevars)} = None").body[0]
+        assert isinstance(outer, ast.FunctionDef)
+        outer.body.append(tree)
+        body = [outer]
+    try:
+        module = compile(
+            ast.Module(body, []),
+            code.co_filename,
+            "exec",
+            flags=code.co_flags & __future__.annotations.compiler_flag,
+            dont_inherit=True,
+        )
+    except (SyntaxError, ValueError, TypeError, RecursionError):
+        return False
+    within = [module]
+    for outer_code in within:  # which grows
+        for constant in outer_code.co_consts:
+            if isinstance(constant, CodeType):
+                if constant.co_name == tree.name and _is_same_code(constant, code):
+                    return True
+                if outer_code is module:
+                    within.append(constant)
+    return False
+
+
+def _operations(code: CodeType) -> Sequence[tuple[int, int]]:
+    """The operations of code, but for what depends on the module around it: `name.f()` has others
+    where the module imports `name` than where it assigns it."""
+    import opcode
+
+    def number(name: str) -> int:
+        return opcode.opmap.get(name, -1)
+
+    left_out = {number(name) for name in ("CACHE", "PUSH_NULL", "PRECALL")}
+    load_attribute, load_global = number("LOAD_ATTR"), number("LOAD_GLOBAL")
+    extended = number("EXTENDED_ARG")
+    same = {number("LOAD_METHOD"): load_attribute, number("CALL_METHOD"): number("CALL_FUNCTION")}
+    jumps = {*opcode.hasjrel, *opcode.hasjabs}
+    # The lowest bit of their arguments says what is pushed besides.
+    flagged = {load_global} if sys.version_info >= (3, 11) else set()
+    if sys.version_info >= (3, 12):
+        flagged.add(load_attribute)
+    operations = []
+    high = 0
+    for at in range(0, len(code.co_code), 2):
+        operation, argument = code.co_code[at], code.co_code[at + 1] | high
+        high = argument << 8 if operation == extended else 0
+        if operation == extended or operation in left_out:
+            continue
+        operation = same.get(operation, operation)
+        if operation in jumps:  # over more or fewer of those
+            argument = 0
+        elif operation in flagged:
+            argument >>= 1
+        operations.append((operation, argument))
+    return operations
+
+
+def _is_same_code(one: CodeType, other: CodeType) -> bool:
+    names = ("co_names", "co_varnames", "co_freevars", "co_cellvars", "co_firstlineno")
+    if any(getattr(one, name) != getattr(other, name) for name in names):
+        return False
+    if len(one.co_consts) != len(other.co_consts) or _operations(one) != _operations(other):
+        return False
+    for a, b in zip(one.co_consts, other.co_consts):
+        if isinstance(a, CodeType) and isinstance(b, CodeType):
+            if not _is_same_code(a, b):
+                return False
+        elif isinstance(a, str) and "<locals>" in a:
+            pass  # the name of an inner function says where the outer one is
+        elif type(a) is not type(b):
+            return False
+        elif a != b if isinstance(a, frozenset) else repr(a) != repr(b):
+            return False
+    return True
 
 
 def _block(lines: Sequence[str], start: int) -> Sequence[str]:
@@ -136,8 +268,8 @@ def _parse(text: str, fn: FunctionType, first_line: int) -> ast.FunctionDef:
     while body and isinstance(body[0], ast.If):
         body = body[0].body
     for statement in body:
-        if isinstance(statement, ast.FunctionDef) and statement.name == fn.__name__:
-            return assign_hints(write_out_loop_else(statement), text)
+        if isinstance(statement, ast.FunctionDef) and statement.name == fn.__code__.co_name:
+            return statement
         if isinstance(statement, ast.AsyncFunctionDef):
             raise CompilationError.at_function(
                 fn, "E007", f"`{fn.__name__}` is an `async def`", "use a plain `def`"

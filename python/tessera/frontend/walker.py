@@ -16,7 +16,9 @@ class FunctionWalker(StatementWalker):
     def run(self) -> Any:
         """Builds the body; the value that the function returns (None for a kernel)."""
         self.session.walkers.append(self)
-        self.session.dependencies.setdefault(self.fn, None)
+        if self.fn not in self.session.dependencies:
+            self.session.dependencies[self.fn] = None
+            self.session.reads.function(self.fn)
         try:
             with self.reporting():
                 return self._run()

@@ -105,7 +105,7 @@ def _to(
 
 
 _to.__name__ = "to"
-tensor.to = _to  # type: ignore[attr-defined]
+tensor.to = _to
 
 
 @method

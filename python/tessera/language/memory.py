@@ -354,7 +354,7 @@ def _descriptor_load(self: Any, offsets: Any) -> tensor:
     return load_tensor_descriptor(self, offsets)
 
 
-tensor.load = _descriptor_load  # type: ignore[attr-defined]
+tensor.load = _descriptor_load
 
 
 @method

@@ -312,13 +312,15 @@ def find_library(name: str, path: str) -> tuple[str, str]:
     path = os.path.abspath(path)
     try:
         with open(path, "rb") as file:
-            return path, digest(file.read()).hex()
+            contents = digest(file.read()).hex()
     except OSError as error:
         raise UserMistake(
             "E071",
             f"cannot read the library `{name}`: {error.strerror} ({path})",
             "name a file with LLVM IR",
         ) from None
+    active.session.reads.files[path] = contents
+    return path, contents
 
 
 def extern(fn: F) -> F:

@@ -28,6 +28,7 @@ from tessera.language.types import (
     pointer_type,
     unwrap,
 )
+from tessera.settings import note_change
 
 __all__ = [
     "builtin",
@@ -110,7 +111,19 @@ def literal_dtype(value: Any) -> dtype:
     raise TypeError(f"a {type(value).__name__} is no number")
 
 
-class tensor:
+class _WatchedClass(type):
+    """A class that tells when somebody assigns to one of its names."""
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        note_change()
+
+    def __delattr__(cls, name: str) -> None:
+        super().__delattr__(name)
+        note_change()
+
+
+class tensor(metaclass=_WatchedClass):
     """A value of a kernel: a scalar or a tile of numbers or pointers.
 
     `x.shape` (a tuple of constants), `x.dtype` (of an element), `x.type`, `x.numel`; the
@@ -529,8 +542,8 @@ def _logical_or(self: tensor, other: Any) -> tensor:
     return binary("logical_or", self, other)
 
 
-tensor.logical_and = _logical_and  # type: ignore[attr-defined]
-tensor.logical_or = _logical_or  # type: ignore[attr-defined]
+tensor.logical_and = _logical_and
+tensor.logical_or = _logical_or
 
 
 # --- Arguments that must be constants ---------------------------------------------------

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, Optional, Sequence, Union
 
+from tessera.settings import note_change
+
 __all__ = [
     "PropagateNan",
     "TRITON_MAX_TENSOR_NUMEL",
@@ -532,7 +534,13 @@ class constexpr:
     def __init__(self, value: Any) -> None:
         while isinstance(value, constexpr):
             value = value.value
-        self.value: Any = value
+        self.__dict__["value"] = value
+
+    value: Any
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, unwrap(value))
+        note_change()  # kernels may have been compiled with what was there
 
     @property
     def type(self) -> "constexpr_type":

@@ -43,12 +43,8 @@ if TYPE_CHECKING:
 _MANY_VARIANTS = 128
 
 
-# (namespace, name, value) of each global that a kernel's code reads.
-GlobalUses = tuple[tuple[dict[str, Any], str, Any], ...]
-
-
-def _are_current(uses: GlobalUses) -> bool:
-    return all(namespace.get(name, uses) is value for namespace, name, value in uses)
+# Of what a kernel was compiled with, as `_C.is_current` takes them (frontend/reads.py).
+Checks = tuple[tuple[Any, ...], ...]
 
 
 def _lacks_tensor_maps(error: "_C.CoreError") -> bool:
@@ -57,14 +53,17 @@ def _lacks_tensor_maps(error: "_C.CoreError") -> bool:
 
 
 class _Specialisation(NamedTuple):
-    """A kernel, and the globals that it was compiled with."""
+    """A kernel, and what it depends on."""
 
     kernel: "CompiledKernel"
-    globals: GlobalUses
+    checks: Checks
+    """Those of a launch."""
+    all_checks: Checks
+    """Those and the ones that need a look after `settings.note_change` only."""
 
     def is_current(self) -> bool:
-        """Whether those globals still are what they were."""
-        return _are_current(self.globals)
+        """Whether all of that still is what it was."""
+        return _C.is_current(self.all_checks)
 
 
 class JITFunction(JITCallable):
@@ -98,9 +97,9 @@ class JITFunction(JITCallable):
         self._repr = repr
         self._unspecialised = tuple(do_not_specialize or ())
         self._unaligned = tuple(do_not_specialize_on_alignment or ())
-        self._traits: Optional[tuple[ParamTraits, ...]] = None
+        self._traits: Optional[tuple[Sequence[Param], tuple[ParamTraits, ...]]] = None
         self._kernels: dict[Any, _Specialisation] = {}
-        self._modules: dict[Any, tuple[_C.Module, GlobalUses]] = {}
+        self._modules: dict[Any, tuple[_C.Module, Checks]] = {}
         self._known_options: dict[Any, CompileOptions] = {}
         self._lock = threading.RLock()
         self._gates: dict[Any, threading.RLock] = {}
@@ -227,7 +226,7 @@ class JITFunction(JITCallable):
         if place is not None and not place.by_arrays:
             return kernel, None
         slots, threads = tuple(bound.slots), options.num_threads
-        recipe = (kernel._kernel, slots, threads, options.as_dict, found.globals, device, stream)
+        recipe = (kernel._kernel, slots, threads, options.as_dict, found.checks, device, stream)
         return kernel, recipe
 
     def warmup(self, *args: Any, grid: Any = (1,), **kwargs: Any) -> "CompiledKernel":
@@ -325,12 +324,23 @@ class JITFunction(JITCallable):
         return bound
 
     def _all_traits(self) -> tuple[ParamTraits, ...]:
-        if self._traits is None:
-            self._traits = _read_traits(self, self._unspecialised, self._unaligned)
-        return self._traits
+        params = self.params
+        if self._traits is None or self._traits[0] is not params:
+            if self._dispatcher is not None:  # which binds arguments to the parameters before
+                self._dispatcher.retire()
+                self._dispatcher = None
+                self._dispatcher_generation = -1
+            self._traits = params, _read_traits(self, self._unspecialised, self._unaligned)
+        return self._traits[1]
 
     def _kernel(self, bound: Bound, options: "CompileOptions") -> "_Specialisation":
-        key = (tuple(bound.key), options.key, settings.dump_dir, settings.override_dir)
+        key = (
+            tuple(bound.key),
+            options.key,
+            self._toolchain(options),
+            settings.dump_dir,
+            settings.override_dir,
+        )
         found = self._kernels.get(key)
         if found is None or not found.is_current():
             # Threads that want the same kernel wait for the first of them to compile it, and
@@ -341,14 +351,22 @@ class JITFunction(JITCallable):
                 found = self._kernels.get(key)
                 if found is None or not found.is_current():
                     from tessera.compiler.compile import compile_specialised
-                    from tessera.compiler.dependencies import global_uses
 
-                    uses = global_uses(self)
-                    kernel = compile_specialised(self, bound.key, bound.specs, options)
-                    found = self._kernels[key] = _Specialisation(kernel, uses)
+                    kernel, reads = compile_specialised(self, bound.key, bound.specs, options)
+                    found = _Specialisation(kernel, reads.hot(), reads.full())
+                    self._kernels[key] = found
                     self._warn_of_many_variants()
             self._gates.pop(key, None)
         return found
+
+    @staticmethod
+    def _toolchain(options: "CompileOptions") -> str:
+        """What assembles the code, where that can change within the process."""
+        if options.target != "cuda":
+            return ""
+        from tessera.compiler.toolchain import toolchain_key
+
+        return toolchain_key(options.extern_libs)
 
     def _interpret(
         self, bound: Bound, options: "CompileOptions", grid: tuple[int, int, int]
@@ -363,13 +381,11 @@ class JITFunction(JITCallable):
         key = (tuple(bound.key), options.key)
         with self._lock:
             found = self._modules.get(key)
-            if found is None or not _are_current(found[1]):
-                from tessera.compiler.compile import build_module
-                from tessera.compiler.dependencies import global_uses
+            if found is None or not _C.is_current(found[1]):
+                from tessera.compiler.compile import build
 
-                uses = global_uses(self)
-                found = build_module(self, bound.specs, options), uses
-                self._modules[key] = found
+                built = build(self, bound.specs, options)
+                found = self._modules[key] = built.module, built.reads.full()
             try:
                 if any(item.pointer.read_only for item in bound.pointers):
                     _check_writeable(found[0].stored_arguments(self.__name__), bound)

@@ -14,7 +14,8 @@ from __future__ import annotations
 import operator
 import struct
 import sys
-from typing import Any, Hashable, NamedTuple, Optional, Sequence
+from enum import Enum
+from typing import Any, Hashable, NamedTuple, Optional, Sequence, Sequence
 
 from tessera import _C
 from tessera.errors import ArgumentError
@@ -290,12 +291,49 @@ def constant_key(value: Any) -> Hashable:
 
     Raises TypeError if `value` cannot be hashed.
     """
+    if isinstance(value, types.constexpr):
+        return constant_key(value.value)
     if isinstance(value, float):
         return ("c", float, struct.pack("<d", value))
     if isinstance(value, tuple):
         return ("c", type(value), *map(constant_key, value))
     hash(value)
-    return ("c", type(value), value)
+    cls = type(value)
+    by_identity = getattr(cls, "__eq__") is getattr(object, "__eq__")
+    if by_identity or cls.__module__ == "builtins" or isinstance(value, Enum):
+        return ("c", cls, value)
+    if isinstance(value, (types.dtype, JITCallable)):
+        return ("c", cls, value)
+    # Equal by what its class says, which may not ask for all that a kernel can read of it.
+    return ("c", cls, value, *_members_key(value))
+
+
+def _members_key(value: Any) -> Sequence[Hashable]:
+    members = dict(getattr(value, "__dict__", None) or {})
+    for cls in type(value).__mro__:
+        names = cls.__dict__.get("__slots__", ())
+        for name in (names,) if isinstance(names, str) else names:
+            members[name] = getattr(value, name, None)
+    keys: list[Hashable] = []
+    for name, member in members.items():
+        try:
+            keys.append((name, constant_key(member)))
+        except TypeError:
+            keys.append((name, _Identity(member)))
+    return keys
+
+
+class _Identity:
+    """Equal for one object alone."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and other.value is self.value
 
 
 def _constant(value: Any, name: str) -> tuple[Hashable, ArgSpec]:

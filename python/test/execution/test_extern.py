@@ -260,7 +260,7 @@ def test_the_disk_cache_knows_what_was_in_the_file(library, tmp_path):
 
     def cubin() -> Any:
         kernel = kernel_of("x", STEP, library, "int32")
-        return compile_specialised(kernel, ("key",), [spec] * 3, options).asm["cubin"]
+        return compile_specialised(kernel, ("key",), [spec] * 3, options)[0].asm["cubin"]
 
     with settings.override(cache_dir=str(tmp_path / "cache"), cache="rw"):
         first = cubin()

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import linecache
 import pathlib
 import pkgutil
+import sys
 import textwrap
 from types import FunctionType
 from typing import Any
 
+import numpy as np
 import pytest
 import tessera
 import tessera.language
@@ -87,3 +90,133 @@ def test_children_are_all_but_operators_and_contexts() -> None:
             )
         ]
         assert child_nodes(node) == expected
+
+
+MODULE = """
+import tessera, tessera.language as tl
+@tessera.jit
+def kernel(out):
+    tl.store(out, {})
+"""
+
+
+def load(folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> Any:
+    """The module of a text, edited so soon that seconds and sizes do not tell."""
+    path = folder / f"{name}.py"
+    path.write_text(text)
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    importlib.invalidate_caches()
+    if name in sys.modules:
+        return importlib.reload(sys.modules[name])
+    module = importlib.import_module(name)
+    monkeypatch.setitem(sys.modules, name, module)
+    return module
+
+
+def value(kernel: Any) -> int:
+    out = np.zeros(1, np.int32)
+    kernel[(1,)](out)
+    return int(out[0])
+
+
+def test_a_module_that_is_loaded_again(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernels = [
+        load(tmp_path, monkeypatch, "reloaded", MODULE.format(number)).kernel
+        for number in (3, 5, 7)
+    ]
+    # Each of the text that it was made of, the ones before too.
+    assert [value(kernel) for kernel in kernels] == [3, 5, 7]
+    assert "5" in kernels[1].src and "7" not in kernels[1].src
+
+
+@pytest.mark.parametrize("edit", ["changed", "moved", "gone", "nonsense"])
+def test_a_file_that_is_edited_before_the_first_launch(
+    edit: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = MODULE.format(3)
+    kernel = load(tmp_path, monkeypatch, f"edited_{edit}", text).kernel
+    path = tmp_path / f"edited_{edit}.py"
+    if edit == "gone":
+        path.unlink()
+    else:
+        texts = {"changed": MODULE.format(5), "moved": "\n\n" + text, "nonsense": "(" + text}
+        path.write_text(texts[edit])
+    linecache.checkcache()
+    assert value(kernel) == 3
+
+
+def test_a_file_that_is_edited_while_it_is_imported(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python has compiled all of it by then; what is in the file is another function."""
+    for number, text in enumerate([MODULE.format(5), "\n" + MODULE.format(3), "x = 1\n"]):
+        name = f"importing_{number}"
+        path = tmp_path / f"{name}.py"
+        edit = f"__import__('pathlib').Path({str(path)!r}).write_text({text!r})"
+        module = load(tmp_path, monkeypatch, name, MODULE.format(3).replace("\n", edit + "\n", 1))
+        with pytest.raises(tessera.CompilationError, match="E002.*has changed") as caught:
+            value(module.kernel)
+        assert str(path) in str(caught.value)
+
+
+def test_what_is_compiled_is_told_from_what_is_not() -> None:
+    """By the code alone, so that no text is taken for that of another function."""
+    from tessera.frontend.source import _gives
+
+    texts = ["return x + 3", "return x + 5", "return x - 3", "return y + 3", "y.a(3)", "y.b(3)"]
+    texts += ["return (0.0, x)", "return (-0.0, x)", "return [i + x for i in y]", "return x in {1}"]
+    texts += [
+        "return [i - x for i in y]",
+        "for i in range(x):\n        y(i)",
+        "return x if y else 1",
+    ]
+    trees, codes = [], []
+    for text in texts:
+        whole = f"import y\ndef f(x):\n    {text}\n"
+        names: dict[str, Any] = {}
+        exec(compile(whole.replace("import y", "y = 1"), "f.py", "exec"), names)
+        codes.append(names["f"].__code__)
+        tree = ast.parse(whole).body[1]
+        assert isinstance(tree, ast.FunctionDef)
+        trees.append(tree)
+    for i, tree in enumerate(trees):
+        assert [_gives(tree, code) for code in codes] == [i == j for j in range(len(codes))]
+
+
+def test_functions_within_functions_have_their_text(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = """
+from __future__ import annotations
+import tessera, tessera.language as tl
+def make(n, m):
+    k = n
+    class Holder:
+        @tessera.jit
+        def kernel(out, x: tl.constexpr = 0):
+            values = [i + k for i in (n, m)]
+            for i in tl.static_range(2):
+                values = values + (i,)
+            tl.store(out, values[0] + len(values) + x)
+    return Holder.kernel
+kernel = make(tl.constexpr(1), tl.constexpr(2))
+"""
+    module = load(tmp_path, monkeypatch, "nested", text)
+    assert value(module.kernel) == 6
+
+
+def test_decorating_is_quick(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """200 kernels in one file take as long as reading it a few times, not 200 times."""
+    body = "".join(f"@jit\ndef kernel_{n}(out):\n    tl.store(out, {n})\n" for n in range(200))
+    opened = []
+    getlines = linecache.updatecache
+    monkeypatch.setattr(
+        linecache, "updatecache", lambda *args: opened.append(args) or getlines(*args)
+    )
+    module = load(tmp_path, monkeypatch, "many", "from tessera import jit\n" + body)
+    assert len(opened) <= 2
+    module.__dict__["tl"] = tessera.language
+    assert value(module.kernel_199) == 199
