@@ -87,3 +87,124 @@ def test_offsets_subtracted_from_pointers(run, rng, dtype):
     out = np.zeros(128, np.float32)
     run(load_before, (1,), x, by, out, BLOCK=128)
     np.testing.assert_array_equal(out, x[256 - by.astype(np.int64)])
+
+
+@tessera.jit
+def copy_window(x_ptr, out_ptr, start, n, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    inside = (lanes - start).to(tl.uint32) < n.to(tl.uint32)  # start <= lanes < start + n
+    tl.store(out_ptr + lanes, tl.load(x_ptr + lanes, mask=inside, other=0), mask=inside)
+
+
+@tessera.jit
+def copy_below(x_ptr, out_ptr, start, n, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    inside = lanes + start < n
+    tl.store(out_ptr + lanes, tl.load(x_ptr + lanes, mask=inside, other=0), mask=inside)
+
+
+@tessera.jit
+def copy_below_widened(x_ptr, out_ptr, start, n, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    inside = (lanes + start).to(tl.int64) < n
+    tl.store(out_ptr + lanes, tl.load(x_ptr + lanes, mask=inside, other=0), mask=inside)
+
+
+@tessera.jit
+def copy_steps_below(x_ptr, out_ptr, start, n, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    inside = lanes * 3 + start <= n
+    tl.store(out_ptr + lanes, tl.load(x_ptr + lanes, mask=inside, other=0), mask=inside)
+
+
+@pytest.mark.parametrize(
+    "start, n",
+    [
+        (3, 40),
+        (0, 40),
+        (16, 40),
+        (-5, 40),
+        (2**31 - 3, 0),
+        (2**31 - 64, 0),
+        (-(2**31), -(2**31) + 9),
+    ]
+    + [(2**31 - 100, 2**31 - 1), (-1, 2**31 - 1), (2**31 - 1, -(2**31))],
+)
+@pytest.mark.parametrize(
+    "kernel, step",
+    [(copy_window, 1), (copy_below, 1), (copy_below_widened, 1), (copy_steps_below, 3)],
+)
+def test_masks_that_wrap(run, kernel, step, start, n):
+    """An index that wraps within the tile: the mask begins anew where it does."""
+    block = 256
+    x = np.arange(100, 100 + block, dtype=np.int32)
+    out = np.full(block, -1, np.int32)
+    run(kernel, (1,), x, out, start, n, BLOCK=block)
+    lanes = np.arange(block, dtype=np.int64) * step
+    if kernel is copy_window:
+        inside = (lanes - start) % 2**32 < n % 2**32
+    else:
+        index = (lanes + start + 2**31) % 2**32 - 2**31
+        inside = index <= n if kernel is copy_steps_below else index < n
+    np.testing.assert_array_equal(out, np.where(inside, x, -1))
+
+
+@tessera.jit
+def load_without_sign(x_ptr, index_ptr, out_ptr, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    index = tl.load(index_ptr + lanes) & 0x7FFFFFFFFFFFFFFF
+    tl.store(out_ptr + lanes, tl.load(x_ptr + index))
+
+
+def test_masks_of_all_bits_but_the_sign(run, rng):
+    x = draw(rng, 64, "float32")
+    index = rng.permutation(64).astype(np.int64)
+    out = np.zeros(64, np.float32)
+    run(load_without_sign, (1,), x, index | np.int64(-(2**63)), out, BLOCK=64)
+    np.testing.assert_array_equal(out, x[index])
+
+
+@tessera.jit
+def count_trips(out_ptr, start, end, STEP: tl.constexpr, FACTOR: tl.constexpr):
+    trips = 0
+    last = start
+    for index in tl.range(start, end, STEP, loop_unroll_factor=FACTOR):
+        trips += 1
+        last = index
+    tl.store(out_ptr, trips)
+    tl.store(out_ptr + 1, last)
+
+
+@pytest.mark.parametrize("factor", [2, 4, 8])
+@pytest.mark.parametrize("step", [2**28 + 1, 2**29, 2**30, 2**31 - 1])
+@pytest.mark.parametrize("start, end", [(-(2**31), 2**31 - 1), (-(2**31), 0), (0, 2**31 - 1)])
+def test_unrolled_loops_of_long_steps(run, start, end, step, factor):
+    out = np.zeros(2, np.int32)
+    run(count_trips, (1,), out, start, end, STEP=step, FACTOR=factor)
+    trips = range(start, end, step)
+    assert out.tolist() == [len(trips), trips[-1]]
+
+
+@tessera.jit
+def count_known_trips(
+    out_ptr, START: tl.constexpr, END: tl.constexpr, STEP: tl.constexpr, FACTOR: tl.constexpr
+):
+    trips = 0
+    last = START
+    for index in tl.range(START, END, STEP, loop_unroll_factor=FACTOR):
+        trips += 1
+        last = index
+    tl.store(out_ptr, trips)
+    tl.store(out_ptr + 1, last)
+
+
+@pytest.mark.parametrize("factor", [1, 2])
+@pytest.mark.parametrize("step", [2**29, 10**9])
+@pytest.mark.parametrize(
+    "start, end", [(-(2**31), 2**31 - 1), (-(2**31), 0), (-(2**30), 2**31 - 1)]
+)
+def test_loops_between_constants_far_apart(run, start, end, step, factor):
+    out = np.zeros(2, np.int32)
+    run(count_known_trips, (1,), out, START=start, END=end, STEP=step, FACTOR=factor)
+    trips = range(start, end, step)
+    assert out.tolist() == [len(trips), trips[-1]]

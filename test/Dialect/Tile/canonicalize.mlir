@@ -129,3 +129,41 @@ tile.func private @dead(%p: !tile.ptr<i32>, %x: i32) {
   %d = tile.extern_elementwise "f" %x {pure} : (i32) -> i32
   tile.return
 }
+
+// -----
+
+// Bounds that are further apart than their type counts: the iterations are counted.
+// CHECK-LABEL: tile.func @long_loop(
+// CHECK-SAME: %[[P:.+]]: !tile.ptr<i32>
+tile.func @long_loop(%p: !tile.ptr<i32>, %x: i32) {
+  %first = arith.constant -2147483648 : i32
+  %end = arith.constant 2147483647 : i32
+  %step = arith.constant 1000000000 : i32
+  // CHECK: %[[R:.+]] = scf.for %[[K:.+]] = %c0_i64 to %c5_i64 step %c1_i64 iter_args(%[[S:.+]] = %
+  // CHECK:   %[[NUMBER:.+]] = arith.trunci %[[K]] : i64 to i32
+  // CHECK:   %[[MOVED:.+]] = arith.muli %[[NUMBER]], %c1000000000_i32
+  // CHECK:   %[[I:.+]] = arith.addi %[[MOVED]], %c-2147483648_i32
+  // CHECK:   arith.addi %[[S]], %[[I]]
+  // CHECK: } {tile.num_stages = 3 : i32}
+  // CHECK: tile.store %[[P]], %[[R]]
+  %r = scf.for %i = %first to %end step %step iter_args(%s = %x) -> i32 : i32 {
+    %t = arith.addi %s, %i : i32
+    scf.yield %t : i32
+  } {tile.num_stages = 3 : i32}
+  tile.store %p, %r : !tile.ptr<i32>
+  tile.return
+}
+
+// -----
+
+// CHECK-LABEL: tile.func @empty_long_loop(
+tile.func @empty_long_loop(%p: !tile.ptr<i32>) {
+  %first = arith.constant 2147483647 : i32
+  %end = arith.constant -2147483648 : i32
+  %step = arith.constant 1 : i32
+  // CHECK-NEXT: tile.return
+  scf.for %i = %first to %end step %step : i32 {
+    tile.store %p, %i : !tile.ptr<i32>
+  }
+  tile.return
+}

@@ -112,3 +112,21 @@ tile.func @nothing_asked(%p: !tile.ptr<i32>, %n: i32) {
   } {tile.loop_unroll_factor = 0 : i32}
   tile.return
 }
+
+// -----
+
+// The step of two trips is no i32: all four trips run one by one. (Their bounds are further
+// apart than an i32 counts, so they are counted in 64 bits.)
+// CHECK-LABEL: tile.func @long_steps(
+tile.func @long_steps(%p: !tile.ptr<i32>) {
+  %first = arith.constant -2147483648 : i32
+  %end = arith.constant 2147483647 : i32
+  %step = arith.constant 1073741824 : i32
+  // CHECK: scf.for %{{.+}} = %c0_i64 to %c4_i64 step %c1_i64
+  // CHECK-COUNT-1: tile.store
+  // CHECK-NOT: tile.store
+  scf.for %i = %first to %end step %step : i32 {
+    tile.store %p, %i : !tile.ptr<i32>
+  } {tile.loop_unroll_factor = 2 : i32}
+  tile.return
+}

@@ -55,6 +55,13 @@ void UnrollLoopsPass::unroll(scf::ForOp loop, int64_t factor) {
       runs, bound.make<arith::AddIOp>(bound.make<DivIntOp>(Signedness::Unsigned, last, step), one),
       zero);
   Value rest = bound.make<RemIntOp>(Signedness::Unsigned, trips, bound.constant(factor));
+  // Where the step of a whole turn would leave the type, all trips run one by one: the type has
+  // room for hardly more than `factor` of them.
+  unsigned width = lower.getType().isIndex() ? 64 : lower.getType().getIntOrFloatBitWidth();
+  APInt largest = APInt::getSignedMaxValue(width);
+  Value isCountable = bound.make<arith::CmpIOp>(
+      arith::CmpIPredicate::ule, step, bound.constant(largest.udiv(factor).getSExtValue()));
+  rest = bound.make<arith::SelectOp>(isCountable, rest, trips);
   Value unrolledTrips = bound.make<arith::SubIOp>(trips, rest);
   Value covered = bound.make<arith::MulIOp>(unrolledTrips, step);
   // Where the turns end: one past the first trip of the last turn would do, and the
@@ -63,7 +70,8 @@ void UnrollLoopsPass::unroll(scf::ForOp loop, int64_t factor) {
   Value restLower =
       bound.make<arith::SelectOp>(hasRest, bound.make<arith::AddIOp>(lower, covered), upper);
   Value end = bound.make<arith::SelectOp>(runs, restLower, lower);
-  Value stride = bound.make<arith::MulIOp>(step, bound.constant(factor));
+  Value stride = bound.make<arith::SelectOp>(
+      isCountable, bound.make<arith::MulIOp>(step, bound.constant(factor)), step);
 
   auto turns = scf::ForOp::create(builder, loc, lower, end, stride, loop.getInitArgs(),
                                   /*bodyBuilder=*/nullptr, loop.getUnsignedCmp());

@@ -11,6 +11,7 @@ include "mlir/IR/OpBase.td"
 def Tile_Dialect : Dialect {
   let name = "tile";
   let cppNamespace = "::tessera::tile";
+  let hasCanonicalizer = 1;
   let summary = "What a program computes on tiles of values";
   let description = [{
     A kernel is a `tile.func` that says what one *program* of a grid does. Its
