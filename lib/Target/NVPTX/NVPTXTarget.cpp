@@ -219,6 +219,7 @@ void tessera::optimizeForNVPTX(Module &module, TargetMachine &machine) {
         "instcombine<no-verify-fixpoint>,simplifycfg,adce)");
   run("globaldce");
   // When ranges are as clear as they get.
+  bool hasBFloatArithmetic = NVPTXTarget::get(machine.getTargetCPU()).capability >= 90;
   for (Function &function : module)
-    convertNarrowIntegers(function, /*hasBFloatArithmetic=*/machine.getTargetCPU() >= "sm_90");
+    convertNarrowIntegers(function, hasBFloatArithmetic);
 }
