@@ -6,6 +6,8 @@
 
 #include "mlir/IR/Matchers.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::access;
@@ -125,10 +127,31 @@ SmallVector<MaskTerm> AccessAnalysis::getMask(Value mask) {
   return terms;
 }
 
+/// The aligned runs in which what a bound compares counts up without wrapping, signed or not.
+/// A run whose first element is a multiple of the run's length, a power of two, does not carry
+/// into the bits above.
+static int64_t getCountingRun(const MaskTerm &term, AccessAnalysis &analysis) {
+  const AccessForm &form = analysis.getForm(term.left);
+  unsigned along = access::variesOn(form).find_first();
+  int64_t run = powerOfTwoDivisor(form.contiguity[along]);
+  return std::min(run, divisibilityAt(form, along, run, 1));
+}
+
 int64_t AccessAnalysis::getPrefixRun(Value mask, unsigned dim) {
+  int64_t run = getShape(mask.getType())[dim];
+  for (const MaskTerm &term : getMask(mask)) {
+    if (term.kind == MaskTerm::General)
+      run = std::gcd(run, getForm(term.value).constancy[dim]);
+    else if (term.kind == MaskTerm::Bound && term.dim == dim)
+      run = std::gcd(run, getCountingRun(term, *this));
+  }
+  return std::max(run, getForm(mask).constancy[dim]);
+}
+
+int64_t AccessAnalysis::getBoundedRun(Value mask, unsigned dim) {
   int64_t run = getShape(mask.getType())[dim];
   for (const MaskTerm &term : getMask(mask))
     if (term.kind == MaskTerm::General)
-      run = std::min(run, getForm(term.value).constancy[dim]);
+      run = std::gcd(run, getForm(term.value).constancy[dim]);
   return std::max(run, getForm(mask).constancy[dim]);
 }

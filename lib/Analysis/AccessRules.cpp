@@ -21,7 +21,8 @@ using namespace tessera::access;
 using namespace tessera::tile;
 
 int64_t access::powerOfTwoDivisor(int64_t value) {
-  return value == 0 ? kAnyPower : std::min(value & -value, kAnyPower);
+  unsigned zeros = llvm::countr_zero(static_cast<uint64_t>(value));
+  return zeros >= 62 ? kAnyPower : int64_t(1) << zeros;
 }
 
 int64_t access::multiplyPowers(int64_t a, int64_t b) {
@@ -48,6 +49,12 @@ int64_t access::unitOf(Type type) {
 //===----------------------------------------------------------------------===//
 // Coefficients
 //===----------------------------------------------------------------------===//
+
+static std::optional<Coefficient> negate(Coefficient a) {
+  if (a.scale == INT64_MIN)
+    return std::nullopt;
+  return Coefficient{-a.scale, a.symbol};
+}
 
 static std::optional<Coefficient> addCoefficients(Coefficient a, Coefficient b) {
   if (a.isZero())
@@ -104,8 +111,7 @@ llvm::SmallBitVector access::variesOn(const AccessForm &form) {
   return dims;
 }
 
-/// What divides the elements along `dim` whose index is a multiple of `run`.
-static int64_t divisibilityAt(const AccessForm &form, unsigned dim, int64_t run, int64_t unit) {
+int64_t access::divisibilityAt(const AccessForm &form, unsigned dim, int64_t run, int64_t unit) {
   int64_t contiguity = form.contiguity[dim], divisibility = form.runDivisibility[dim];
   if (run % contiguity == 0)
     return divisibility;
@@ -122,8 +128,29 @@ int64_t access::elementDivisibility(const AccessForm &form, int64_t unit) {
   return divisibility;
 }
 
+/// What a constant is in a type, to which numbers of 64 bits wrap as its own do.
+static int64_t wrapTo(Type type, int64_t constant) {
+  auto integer = dyn_cast<IntegerType>(getElementTypeOrSelf(type));
+  if (!integer || integer.getWidth() >= 64)
+    return constant;
+  if (integer.getWidth() == 1)
+    return constant & 1;
+  return llvm::SignExtend64(static_cast<uint64_t>(constant), integer.getWidth());
+}
+
 void access::normalize(AccessForm &form, Type type) {
   ArrayRef<int64_t> shape = getShape(type);
+  if (form.uniform && form.uniform->isConstant())
+    form.uniform->scale = wrapTo(type, form.uniform->scale);
+  for (auto [dim, stride] : llvm::enumerate(form.strides)) {
+    if (!stride.isConstant() || form.opaque.test(dim))
+      continue;
+    stride.scale = wrapTo(type, stride.scale);
+    if (stride.scale < -kLongestStride || stride.scale > kLongestStride) {
+      form.opaque.set(dim);
+      stride = {};
+    }
+  }
   if (form.uniform && form.uniform->isConstant()) {
     form.constant = form.uniform->scale;
     int64_t divisibility = powerOfTwoDivisor(*form.constant);
@@ -222,11 +249,12 @@ AccessForm Transfer::add(Type type, Value lhs, Value rhs, bool subtract) {
   AccessForm result = makeUniform(type);
   result.opaque = l.opaque;
   result.opaque |= r.opaque;
+  auto combine = [&](Coefficient a, Coefficient b) -> std::optional<Coefficient> {
+    std::optional<Coefficient> other = subtract ? negate(b) : b;
+    return other ? addCoefficients(a, *other) : std::nullopt;
+  };
   for (unsigned dim = 0; dim < result.strides.size(); ++dim) {
-    Coefficient other = r.strides[dim];
-    if (subtract)
-      other.scale = -other.scale;
-    if (std::optional<Coefficient> sum = addCoefficients(l.strides[dim], other))
+    if (std::optional<Coefficient> sum = combine(l.strides[dim], r.strides[dim]))
       result.strides[dim] = *sum;
     else
       result.opaque.set(dim);
@@ -239,12 +267,8 @@ AccessForm Transfer::add(Type type, Value lhs, Value rhs, bool subtract) {
                                            multiplyPowers(divisibilityAt(r, dim, run, 1), scale));
   }
   result.divisibility = std::min(l.divisibility, multiplyPowers(r.divisibility, scale));
-  if (isIntegerLike(type) && l.uniform && r.uniform) {
-    Coefficient other = *r.uniform;
-    if (subtract)
-      other.scale = -other.scale;
-    result.uniform = addCoefficients(*l.uniform, other);
-  }
+  if (isIntegerLike(type) && l.uniform && r.uniform)
+    result.uniform = combine(*l.uniform, *r.uniform);
   return result;
 }
 
@@ -342,12 +366,13 @@ AccessForm Transfer::bitAnd(arith::AndIOp op) {
     return elementwise(op, op.getType());
   ArrayRef<int64_t> shape = getShape(op.getType());
   // x & (2^k - 1) is the unsigned remainder by 2^k.
-  if (*mask > 0 && llvm::isPowerOf2_64(*mask + 1))
-    return remainder(op.getLhs(), *mask + 1, shape, op.getType());
+  if (llvm::isMask_64(*mask))
+    return remainder(op.getLhs(), powerOfTwoDivisor(*mask + uint64_t(1)), shape, op.getType());
   // x & -2^k rounds down to a multiple of 2^k.
-  if (*mask < 0 && *mask > INT64_MIN && llvm::isPowerOf2_64(-*mask)) {
-    AccessForm result = quotient(op.getLhs(), -*mask, shape, op.getType());
-    int64_t divisibility = std::max(-*mask, elementDivisibility(form(op.getLhs())));
+  if (llvm::isMask_64(~*mask)) {
+    int64_t power = powerOfTwoDivisor(*mask);
+    AccessForm result = quotient(op.getLhs(), power, shape, op.getType());
+    int64_t divisibility = std::max(power, elementDivisibility(form(op.getLhs())));
     result.divisibility = divisibility;
     llvm::fill(result.runDivisibility, divisibility);
     return result;

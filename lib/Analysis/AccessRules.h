@@ -14,6 +14,10 @@ namespace tessera::access {
 /// The divisibility of 0.
 inline constexpr int64_t kAnyPower = int64_t(1) << 62;
 
+/// Constant strides are no longer than this, so that a stride times the elements of a tile
+/// times the bytes of one stays within 64 bits.
+inline constexpr int64_t kLongestStride = int64_t(1) << 38;
+
 /// The greatest power of two that divides an integer.
 int64_t powerOfTwoDivisor(int64_t value);
 
@@ -31,6 +35,9 @@ AccessForm makeOpaque(mlir::Type type);
 
 /// The dimensions on which a form varies.
 llvm::SmallBitVector variesOn(const AccessForm &form);
+
+/// What divides the elements along `dim` whose index is a multiple of `run`.
+int64_t divisibilityAt(const AccessForm &form, unsigned dim, int64_t run, int64_t unit);
 
 /// What divides every element.
 int64_t elementDivisibility(const AccessForm &form, int64_t unit = 1);

@@ -144,12 +144,13 @@ bool BoxFinder::readComparison(arith::CmpIOp comparison, ArrayRef<int> tileDims)
     std::optional<ScalarPolynomial> stride = r->strides[dim].minus(l->strides[dim]);
     if (stride && stride->isZero())
       continue;
-    if (!stride || !stride->getConstant() || std::abs(*stride->getConstant()) != 1)
+    std::optional<int64_t> constant = stride ? stride->getConstant() : std::nullopt;
+    if (constant != 1 && constant != -1)
       return refuse("the mask compares a multiple of an index");
     if (along)
       return refuse("the mask compares indices of two dimensions");
     along = dim;
-    slope = *stride->getConstant();
+    slope = *constant;
   }
   if (!slack)
     return refuse("the mask is too long an expression");

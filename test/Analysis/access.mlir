@@ -426,3 +426,28 @@ tile.func @hashes() {
   %index = tile.rem_int signed %c, %c64 {test.form} : tensor<64xi32>
   tile.return
 }
+
+// -----
+
+// Constants near the ends of their type.
+tile.func private @ends(%x: tensor<64xi64>) {
+  %i = tile.range 0 to 64 : tensor<64xi32>
+  %largest = arith.constant dense<9223372036854775807> : tensor<64xi64>
+  // expected-remark@+1 {{stride = [?], contiguity = [1], constancy = [1], divisibility = 1}}
+  %a = arith.andi %x, %largest {test.form} : tensor<64xi64>
+  %least = arith.constant dense<-9223372036854775808> : tensor<64xi64>
+  // expected-remark@+1 {{divisibility = any}}
+  %b = arith.andi %x, %least {test.form} : tensor<64xi64>
+  %wide = arith.extsi %i : tensor<64xi32> to tensor<64xi64>
+  // A step so long that no tile's length times it is a number.
+  // expected-remark@+1 {{stride = [?], contiguity = [1], constancy = [1], divisibility = any}}
+  %c = arith.muli %wide, %least {test.form} : tensor<64xi64>
+  %c0 = arith.constant dense<0> : tensor<64xi64>
+  %d = arith.subi %c0, %least {test.form} : tensor<64xi64> // expected-remark {{divisibility = any}}
+  %half = arith.constant dense<65536> : tensor<64xi32>
+  %steps = arith.muli %i, %half : tensor<64xi32>
+  // In 32 bits all elements are 0.
+  // expected-remark@+1 {{stride = [0], contiguity = [1], constancy = [64], divisibility = 4294967296}}
+  %e = arith.muli %steps, %half {test.form} : tensor<64xi32>
+  tile.return
+}

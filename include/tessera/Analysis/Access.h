@@ -123,6 +123,10 @@ public:
   /// In every aligned run of so many elements along `dim` a mask is true for some first
   /// ones, perhaps none or all, and false for the others.
   int64_t getPrefixRun(mlir::Value mask, unsigned dim);
+  /// In every aligned run of so many elements along `dim` a mask varies by nothing but bounds,
+  /// which few runs have an end of. Where the run is longer than `getPrefixRun`, what is bounded
+  /// may wrap within it, and then any of its elements may be true.
+  int64_t getBoundedRun(mlir::Value mask, unsigned dim);
   /// The dimensions on which a value varies at all, as far as is known.
   llvm::SmallBitVector variesOn(mlir::Value value);
 

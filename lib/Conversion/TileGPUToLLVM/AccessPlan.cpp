@@ -42,7 +42,7 @@ void planAccess(AccessAnalysis &analysis, Operation *op, Value pointers, Value m
     int64_t aligned = std::max(form.divisibility, form.runDivisibility[dim]);
     count = std::min({count, kWidestAccess / bytes, std::max<int64_t>(1, aligned / bytes)});
     if (mask)
-      count = std::min(count, floorPowerOf2(mayBePartial ? analysis.getPrefixRun(mask, dim)
+      count = std::min(count, floorPowerOf2(mayBePartial ? analysis.getBoundedRun(mask, dim)
                                                          : analysis.getForm(mask).constancy[dim]));
     if (count > best) {
       best = count;
@@ -52,8 +52,10 @@ void planAccess(AccessAnalysis &analysis, Operation *op, Value pointers, Value m
   if (best == 1)
     return;
   op->setAttr(kAccessAttr, DenseI64ArrayAttr::get(op->getContext(), {bestDim, best}));
-  if (mask && best > floorPowerOf2(analysis.getForm(mask).constancy[bestDim]))
-    op->setAttr(kPrefixMasksAttr, UnitAttr::get(op->getContext()));
+  if (!mask || best <= floorPowerOf2(analysis.getForm(mask).constancy[bestDim]))
+    return;
+  bool isPrefix = best <= floorPowerOf2(analysis.getPrefixRun(mask, bestDim));
+  op->setAttr(isPrefix ? kPrefixMasksAttr : kPartialMasksAttr, UnitAttr::get(op->getContext()));
 }
 
 /// Masks bound a whole row: within a vector they are mostly the same, and so are quotients.

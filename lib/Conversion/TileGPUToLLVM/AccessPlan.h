@@ -18,6 +18,9 @@ inline constexpr llvm::StringLiteral kAccessAttr = "tilegpu.access";
 /// and not for the others. Without it the first one's mask is that of all.
 inline constexpr llvm::StringLiteral kPrefixMasksAttr = "tilegpu.prefix_masks";
 
+/// As above, but any of an access's elements may be masked: what a bound compares may wrap.
+inline constexpr llvm::StringLiteral kPartialMasksAttr = "tilegpu.partial_masks";
+
 /// The widest access of a thread, in bytes.
 inline constexpr int64_t kWidestAccess = 16;
 
@@ -27,7 +30,7 @@ inline constexpr llvm::StringLiteral kRunsAttr = "tilegpu.runs";
 
 /// Decides for every load and store of a module, and notes it on the op: as many
 /// neighbours as the thread has in registers, as lie in a row in memory, as are aligned
-/// together, and as are masked together, or the first of them. Notes on masks where they are
+/// together, and as are masked together, or by bounds alone. Notes on masks where they are
 /// constant.
 void planAccesses(mlir::ModuleOp module);
 

@@ -6,8 +6,9 @@
 // from being in flight together.
 //
 // Where a mask may end within an access, whole accesses come first, each under the mask of
-// its last element. Behind all of them is one branch, which few threads take, to those
-// that are masked in part: there each element is moved under its own mask.
+// its last element, or of all of them where the last one's says nothing of the others. Behind
+// all accesses is one branch, which few threads take, to those that are masked in part: there
+// each element is moved under its own mask.
 
 #include "AccessPlan.h"
 #include "Delivery.h"
@@ -93,34 +94,50 @@ public:
   /// for all.
   AccessMasks(ThreadBuilder &thread, Operation *op, ValueRange masks, Value acting)
       : thread(thread), masks(masks), acting(acting),
-        mayBePartial(op->hasAttr(kPrefixMasksAttr) && !masks.empty()) {}
+        arePrefixes(op->hasAttr(kPrefixMasksAttr) && !masks.empty()),
+        areAny(op->hasAttr(kPartialMasksAttr) && !masks.empty()) {}
 
   Value ofElement(int64_t number) const {
     return thread.both(masks.empty() ? Value() : masks[number], acting);
   }
   /// Whether all elements of an access are to be moved.
   Value ofWhole(ArrayRef<int64_t> access) const {
-    return ofElement(mayBePartial ? access.back() : access.front());
+    if (areAny)
+      return thread.both(ofAll(access), acting);
+    return ofElement(arePrefixes ? access.back() : access.front());
   }
   /// Whether, in any access, some elements are to be moved and others are not; null if that
   /// cannot be.
   Value ofAnyPart(ArrayRef<SmallVector<int64_t>> accesses) const {
     Value any;
-    if (!mayBePartial)
+    if (!arePrefixes && !areAny)
       return any;
     for (ArrayRef<int64_t> access : accesses) {
-      Value part = thread.bitAnd(masks[access.front()],
-                                 thread.bitXor(masks[access.back()], thread.i1(true)));
+      Value some = masks[access.front()], all = masks[access.back()];
+      if (areAny) {
+        for (int64_t number : access.drop_front())
+          some = thread.bitOr(some, masks[number]);
+        all = ofAll(access);
+      }
+      Value part = thread.bitAnd(some, thread.bitXor(all, thread.i1(true)));
       any = any ? thread.bitOr(any, part) : part;
     }
     return thread.both(any, acting);
   }
 
 private:
+  Value ofAll(ArrayRef<int64_t> access) const {
+    Value all = masks[access.front()];
+    for (int64_t number : access.drop_front())
+      all = thread.bitAnd(all, masks[number]);
+    return all;
+  }
+
   ThreadBuilder &thread;
   ValueRange masks;
   Value acting;
-  bool mayBePartial;
+  bool arePrefixes; ///< some first elements of an access may be masked in, and the others out
+  bool areAny;      ///< any elements of an access may be
 };
 
 //===----------------------------------------------------------------------===//

@@ -211,3 +211,41 @@ module attributes {tilegpu.num_warps = 1 : i32} {
     tile.return
   }
 }
+
+// -----
+
+// Where what is compared may wrap within an access, the last element's mask says nothing of
+// the others': whole accesses are under all masks.
+
+#quads = #tilegpu.layout<128, reg = [1, 2], lane = [4, 8, 16, 32, 64]>
+
+// CHECK-LABEL: llvm.func internal @window
+// CHECK: %[[FIRST:.*]] = llvm.icmp "ult"
+// CHECK: %[[SECOND:.*]] = llvm.icmp "ult"
+// CHECK: %[[THIRD:.*]] = llvm.icmp "ult"
+// CHECK: %[[LAST:.*]] = llvm.icmp "ult"
+// CHECK: %[[ALL1:.*]] = llvm.and %[[FIRST]], %[[SECOND]] : i1
+// CHECK: %[[ALL2:.*]] = llvm.and %[[ALL1]], %[[THIRD]] : i1
+// CHECK: %[[ALL:.*]] = llvm.and %[[ALL2]], %[[LAST]] : i1
+// CHECK: st.global.v4.b32{{.*}}%[[ALL]]
+// CHECK: %[[ANY1:.*]] = llvm.or %[[FIRST]], %[[SECOND]] : i1
+// CHECK: %[[ANY2:.*]] = llvm.or %[[ANY1]], %[[THIRD]] : i1
+// CHECK: %[[ANY:.*]] = llvm.or %[[ANY2]], %[[LAST]] : i1
+// CHECK: %[[NOT:.*]] = llvm.xor %[[ALL]], %{{.*}} : i1
+// CHECK: %[[PART:.*]] = llvm.and %[[ANY]], %[[NOT]] : i1
+// CHECK: scf.if %[[PART]]
+// CHECK: st.global.b32{{.*}}%[[FIRST]]
+// CHECK: st.global.b32{{.*}}%[[LAST]]
+module attributes {tilegpu.num_warps = 1 : i32} {
+  tile.func private @window(%p: !tile.ptr<i32> {tile.divisibility = 16 : i64}, %from: i32, %n: i32) {
+    %range = tile.range 0 to 128 : tensor<128xi32, #quads>
+    %start = tile.splat %p : !tile.ptr<i32> -> tensor<128x!tile.ptr<i32>, #quads>
+    %pointers = tile.addptr %start, %range : tensor<128x!tile.ptr<i32>, #quads>, tensor<128xi32, #quads>
+    %lower = tile.splat %from : i32 -> tensor<128xi32, #quads>
+    %index = arith.subi %range, %lower : tensor<128xi32, #quads>
+    %bound = tile.splat %n : i32 -> tensor<128xi32, #quads>
+    %mask = arith.cmpi ult, %index, %bound : tensor<128xi32, #quads>
+    tile.store %pointers, %range, %mask : tensor<128x!tile.ptr<i32>, #quads>
+    tile.return
+  }
+}

@@ -89,7 +89,7 @@ AccessPattern tessera::tilegpu::getAccessPattern(Operation *op, AccessAnalysis &
     for (unsigned bit = 0; bit < numbers.dimBits(dim); ++bit) {
       std::optional<int64_t> stride;
       if (form.isAffineAlong(dim) && form.strides[dim].isConstant())
-        stride = form.strides[dim].scale << bit;
+        stride = form.strides[dim].scale * (int64_t(1) << bit);
       else if (form.contiguity[dim] % (int64_t(2) << bit) == 0)
         stride = int64_t(1) << bit;
       else if (form.constancy[dim] % (int64_t(2) << bit) == 0)
@@ -114,7 +114,7 @@ AccessPattern tessera::tilegpu::getAccessPattern(Operation *op, AccessAnalysis &
     // A copy moves all of a vector or nothing; else the few that are masked in part are
     // moved element by element.
     int64_t run = isa<AsyncCopyOp>(op) ? analysis.getForm(mask).constancy[*contiguous]
-                                       : analysis.getPrefixRun(mask, *contiguous);
+                                       : analysis.getBoundedRun(mask, *contiguous);
     most = std::min(most, powerOfTwoIn(run));
   }
   for (unsigned bit = 0; (int64_t(2) << bit) <= most; ++bit)
