@@ -105,6 +105,9 @@ std::string emit(Module &module, TargetMachine &machine, CodeGenFileType fileTyp
     without = ArrayRef(kNotForGPUs).drop_back(isStraight(module) ? 0 : kNeededForBlocks);
   else if (machine.getOptLevel() == CodeGenOptLevel::Default)
     without = kNotForHosts;
+  // What makes masks constant has been done, and the code generator takes one lane wrongly.
+  if (!machine.getTargetTriple().isNVPTX())
+    storeSingleLanes(module);
   LitePassManager passes(without);
   passes.add(new TargetLibraryInfoWrapperPass(makeLibraryInfo(machine.getTargetTriple())));
   if (machine.addPassesToEmitFile(passes, stream, /*DwoOut=*/nullptr, fileType,

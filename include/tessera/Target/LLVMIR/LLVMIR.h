@@ -44,6 +44,9 @@ enum class OptimizationLevel {
 };
 void optimize(llvm::Module &module, llvm::TargetMachine &machine, OptimizationLevel level);
 
+/// Makes each masked store of which a constant mask leaves one lane a store of that element.
+void storeSingleLanes(llvm::Module &module);
+
 /// A relocatable object. The module is spent afterwards.
 std::string emitObject(llvm::Module &module, llvm::TargetMachine &machine);
 /// The same as assembly.
