@@ -9,6 +9,7 @@
 
 #include "AtomicBins.h"
 #include "GroupRoots.h"
+#include "IndexMaps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
@@ -28,6 +29,12 @@ namespace tessera {
 #include "tessera/Conversion/TileToStrips/Passes.h.inc"
 
 namespace {
+
+/// So many operations for an element of one row are worth a buffer, for what is then computed in
+/// vectors and once.
+constexpr unsigned kWorthABuffer = 8;
+/// So many are not done in several groups, each of which would be as long as all before it.
+constexpr unsigned kNeverTwice = 16;
 
 /// What a group is built around: an operation, or a value that is to be yielded.
 struct Root {
@@ -86,9 +93,10 @@ private:
   void yieldFrom(std::list<Group>::iterator group, Value value);
   void computeBefore(std::list<Group>::iterator group, Value value);
   void computeRowsBefore(std::list<Group>::iterator group, Value value);
-  bool isLongComputation(Value value, const Group *group);
+  bool isLongComputation(Value value, const Group *group, unsigned least);
   bool yieldOperandsEarlier(std::list<Group>::iterator group);
   bool keepLoadBeforeWrites(std::list<Group>::iterator group, Operation *load);
+  bool keepRecomputed(std::list<Group>::iterator group, ArrayRef<Operation *> ops);
 
   void rewrite(Group &group);
   bool isNeededBefore(Operation *group, Operation *user);
@@ -365,19 +373,24 @@ void BlockGrouper::computeRowsBefore(std::list<Group>::iterator group, Value val
   computeBefore(group, value);
 }
 
-/// Whether `group` would compute so much for an element of `value` that a buffer is worth
-/// while for what is then computed in vectors and once.
-bool BlockGrouper::isLongComputation(Value value, const Group *group) {
-  constexpr unsigned kLong = 8;
+/// Whether `group` would compute at least so much for an element of `value`, beside what moves
+/// elements and counts them.
+bool BlockGrouper::isLongComputation(Value value, const Group *group, unsigned least) {
   if (isLeaf(value, group) || isRematerializable(value))
     return false;
   unsigned length = 0;
+  SmallVector<Value> work{value};
   DenseSet<Operation *> seen;
-  walkValue(value, group, seen, [&](Operation *op) {
+  while (!work.empty() && length < least) {
+    Value next = work.pop_back_val();
+    Operation *op = next.getDefiningOp();
+    if (isLeaf(next, group) || !seen.insert(op).second)
+      continue;
     length += !isa<tile::RangeOp, tile::SplatOp, tile::BroadcastOp, tile::ExpandDimsOp,
                    tile::ReshapeOp, arith::ConstantOp>(op);
-  });
-  return length >= kLong;
+    llvm::append_range(work, op->getOperands());
+  }
+  return length >= least;
 }
 
 /// Sees to it that `load`, which `group` computes, is not done after a write that it
@@ -468,6 +481,25 @@ Value BlockGrouper::findToCompute(Operation *root, Value operand, const Group *g
   return {};
 }
 
+/// Has what `group`, which computes `ops`, would compute at many indices computed before.
+/// Returns whether there was anything.
+bool BlockGrouper::keepRecomputed(std::list<Group>::iterator group, ArrayRef<Operation *> ops) {
+  SmallVector<Value> roots;
+  for (Root &root : group->roots) {
+    if (root.value)
+      roots.push_back(root.value);
+    else
+      llvm::append_range(roots, root.op->getOperands());
+  }
+  SmallVector<Value> values =
+      findRecomputed(ops, roots, [&](Value value) { return isLeaf(value, &*group); });
+  // What a group was made for stays in it.
+  llvm::erase_if(values, [&](Value value) { return home.contains(value); });
+  for (Value value : values)
+    computeBefore(group, value);
+  return !values.empty();
+}
+
 /// Makes one change to the plan that is needed; returns whether there was one.
 bool BlockGrouper::settleOnce() {
   DenseMap<Operation *, std::list<Group>::iterator> computedIn;
@@ -483,11 +515,13 @@ bool BlockGrouper::settleOnce() {
         continue;
       Value rows = op->getOperand(0);
       if (cast<RankedTensorType>(rows.getType()).getNumElements() < elements &&
-          isLongComputation(rows, &*group)) {
+          isLongComputation(rows, &*group, kWorthABuffer)) {
         computeRowsBefore(group, rows);
         return true;
       }
     }
+    if (keepRecomputed(group, ops))
+      return true;
     for (Operation *op : ops) {
       bool isRootOp =
           llvm::any_of(group->roots, [&](Root &root) { return root.op == op && !root.value; });
@@ -516,14 +550,16 @@ bool BlockGrouper::settleOnce() {
       bool isLoad = isa<tile::LoadOp>(op);
       if (isLoad && keepLoadBeforeWrites(group, op))
         return true;
-      if (isHome || (!isLoad && (!isExpensive(op) || isRematerializable(value))))
+      if (isHome)
         continue;
+      bool isCostly = isLoad || (isExpensive(op) && !isRematerializable(value));
       auto [earlier, isFirst] = computedIn.try_emplace(op, group);
-      if (!isFirst) {
+      if (!isFirst && (isCostly || isLongComputation(value, &*group, kNeverTwice))) {
         yieldFrom(earlier->second, value);
         return true;
       }
-      if (!isLoad && cast<RankedTensorType>(value.getType()).getNumElements() < elements) {
+      if (isFirst && isCostly && !isLoad &&
+          cast<RankedTensorType>(value.getType()).getNumElements() < elements) {
         computeBefore(group, value);
         return true;
       }
@@ -537,10 +573,11 @@ bool BlockGrouper::settleOnce() {
 //===----------------------------------------------------------------------===//
 
 Value BlockGrouper::clone(Value value, OpBuilder &builder, IRMapping &mapping) {
-  if (Value done = mapping.lookupOrNull(value))
-    return done;
+  // Before the mapping: that has all results of an operation of which only one was asked for.
   if (Value substitute = substitutes.lookup(value))
     return substitute;
+  if (Value done = mapping.lookupOrNull(value))
+    return done;
   if (!isa<RankedTensorType>(value.getType()) || isCrossing(value))
     return value;
   cloneOp(value.getDefiningOp(), builder, mapping);

@@ -136,6 +136,15 @@ Type StripEmitter::registerType(Type element) {
 /// What is kept of a scalar: a key of one number is that of the sum with it, which may be any;
 /// of two, the second is one of these.
 enum : int64_t { kAsVector = -2, kAsI32 = -3 };
+/// The same for two: the operation, and what the second one is.
+enum : int64_t {
+  kSum = -7,
+  kProduct = -8,
+  kQuotient = -9,
+  kRemainder = -10,
+  kMin = -11,
+  kMax = -12
+};
 
 StripEmitter::Key StripEmitter::makeKey(Value value, ArrayRef<Index> index, bool anyLanes) {
   Key key{value.getAsOpaquePointer(), {}};
@@ -178,6 +187,15 @@ Value StripEmitter::broadcast(Lanes lanes, int64_t count) {
   Lanes &memo = levels[lanes.level].memo[key];
   if (!memo.value)
     memo = {vector::BroadcastOp::create(at(lanes.level), loc, type, lanes.value), lanes.level};
+  return memo.value;
+}
+
+template <typename Op>
+Value StripEmitter::combineIndices(int64_t kind, unsigned level, Value a, Value b) {
+  auto second = int64_t(reinterpret_cast<intptr_t>(b.getAsOpaquePointer()));
+  Lanes &memo = levels[level].memo[Key{a.getAsOpaquePointer(), {second, kind}}];
+  if (!memo.value)
+    memo = {Op::create(at(level), loc, a, b), level};
   return memo.value;
 }
 
@@ -347,20 +365,20 @@ Lanes StripEmitter::linearIndex(ArrayRef<Index> index, ArrayRef<int64_t> shape, 
     Value term = entry.value;
     if (scales[dim] != 1) {
       Value factor = getIndexConstant(scales[dim]);
-      term = arith::MulIOp::create(at(entry.level), loc, term, factor);
+      term = combineIndices<arith::MulIOp>(kProduct, entry.level, term, factor);
     }
     if (!sum.value) {
       sum = {term, entry.level};
       continue;
     }
     sum.level = std::max(sum.level, entry.level);
-    sum.value = arith::AddIOp::create(at(sum.level), loc, sum.value, term);
+    sum.value = combineIndices<arith::AddIOp>(kSum, sum.level, sum.value, term);
   }
   if (!sum.value)
     return {getIndexConstant(constant), 0};
   if (constant != 0) {
     Value offset = getIndexConstant(constant);
-    sum.value = arith::AddIOp::create(at(sum.level), loc, sum.value, offset);
+    sum.value = combineIndices<arith::AddIOp>(kSum, sum.level, sum.value, offset);
   }
   return sum;
 }
@@ -384,11 +402,11 @@ IndexTuple StripEmitter::relinearize(ArrayRef<Index> index, ArrayRef<int64_t> fr
     Value entry = position.value;
     if (scale != 1) {
       Value divisor = getIndexConstant(scale);
-      entry = arith::DivUIOp::create(at(position.level), loc, entry, divisor);
+      entry = combineIndices<arith::DivUIOp>(kQuotient, position.level, entry, divisor);
     }
     if (llvm::any_of(to.take_front(dim), [](int64_t extent) { return extent != 1; })) {
       Value extent = getIndexConstant(to[dim]);
-      entry = arith::RemUIOp::create(at(position.level), loc, entry, extent);
+      entry = combineIndices<arith::RemUIOp>(kRemainder, position.level, entry, extent);
     }
     result[dim] = {entry, 0, 1, position.level};
     if (!found && scale == stride && to[dim] % lanes == 0) {
@@ -453,8 +471,8 @@ Lanes StripEmitter::computeMoved(Value value, ArrayRef<Index> index) {
   // Both sides are computed, so both indices have to lie inside.
   Value position = getIndexValue(along);
   Value borderValue = getIndexConstant(border), last = getIndexConstant(border - along.lanes);
-  Value low = arith::MinUIOp::create(at(along.level), loc, position, last);
-  Value high = arith::MaxUIOp::create(at(along.level), loc, position, borderValue);
+  Value low = combineIndices<arith::MinUIOp>(kMin, along.level, position, last);
+  Value high = combineIndices<arith::MaxUIOp>(kMax, along.level, position, borderValue);
   Lanes left = evaluateSide(0, {low, 0, along.lanes, along.level});
   Lanes right = evaluateSide(1, {high, -border, along.lanes, along.level});
   Value isLeft =

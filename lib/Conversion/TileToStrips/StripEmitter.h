@@ -196,6 +196,10 @@ private:
   IndexTuple relinearize(llvm::ArrayRef<Index> index, llvm::ArrayRef<int64_t> from,
                          llvm::ArrayRef<int64_t> to);
   Lanes linearIndex(llvm::ArrayRef<Index> index, llvm::ArrayRef<int64_t> shape, int64_t &stride);
+  /// Arithmetic of indices, done once for the same two: values are kept by what they are asked
+  /// for with.
+  template <typename Op>
+  mlir::Value combineIndices(int64_t kind, unsigned level, mlir::Value a, mlir::Value b);
   mlir::Value flatBuffer(mlir::Value buffer);
   mlir::Value laneOffsets(int64_t lanes, int64_t stride, mlir::Type element);
   struct Address;

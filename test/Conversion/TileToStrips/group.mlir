@@ -313,3 +313,41 @@ tile.func @load_between_reduction_and_store(%p: !tile.ptr<i32>, %q: !tile.ptr<i3
   tile.store %op, %x : tensor<16x!tile.ptr<i32>>
   tile.return
 }
+
+// -----
+
+// What is used at two indices is computed twice, what that is made of would be four times: it is
+// computed before.
+
+// CHECK-LABEL: @moved_sums
+// CHECK:         %[[X2:.*]] = strips.group [64] -> tensor<64xi32> {
+// CHECK-COUNT-2:   arith.addi %{{.*}} : tensor<64xi32>
+// CHECK-NOT:       arith.addi %{{.*}} : tensor<64xi32>
+// CHECK:         strips.group [64] {
+// CHECK-COUNT-2:   arith.addi %{{.*}} : tensor<64xi32>
+// CHECK-NOT:       arith.addi %{{.*}} : tensor<64xi32>
+// CHECK:           tile.store
+tile.func @moved_sums(%p: !tile.ptr<i32>) {
+  %r = tile.range 0 to 64 : tensor<64xi32>
+  %ps = tile.splat %p : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %pp = tile.addptr %ps, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  %x0 = tile.load %pp : tensor<64x!tile.ptr<i32>>
+  %a0 = tile.reshape %x0 : tensor<64xi32> -> tensor<16x4xi32>
+  %b0 = tile.trans %a0 {order = array<i32: 1, 0>} : tensor<16x4xi32> -> tensor<4x16xi32>
+  %c0 = tile.reshape %b0 : tensor<4x16xi32> -> tensor<64xi32>
+  %x1 = arith.addi %c0, %x0 : tensor<64xi32>
+  %a1 = tile.reshape %x1 : tensor<64xi32> -> tensor<16x4xi32>
+  %b1 = tile.trans %a1 {order = array<i32: 1, 0>} : tensor<16x4xi32> -> tensor<4x16xi32>
+  %c1 = tile.reshape %b1 : tensor<4x16xi32> -> tensor<64xi32>
+  %x2 = arith.addi %c1, %x1 : tensor<64xi32>
+  %a2 = tile.reshape %x2 : tensor<64xi32> -> tensor<16x4xi32>
+  %b2 = tile.trans %a2 {order = array<i32: 1, 0>} : tensor<16x4xi32> -> tensor<4x16xi32>
+  %c2 = tile.reshape %b2 : tensor<4x16xi32> -> tensor<64xi32>
+  %x3 = arith.addi %c2, %x2 : tensor<64xi32>
+  %a3 = tile.reshape %x3 : tensor<64xi32> -> tensor<16x4xi32>
+  %b3 = tile.trans %a3 {order = array<i32: 1, 0>} : tensor<16x4xi32> -> tensor<4x16xi32>
+  %c3 = tile.reshape %b3 : tensor<4x16xi32> -> tensor<64xi32>
+  %x4 = arith.addi %c3, %x3 : tensor<64xi32>
+  tile.store %pp, %x4 : tensor<64x!tile.ptr<i32>>
+  tile.return
+}
