@@ -16,7 +16,7 @@
 namespace tessera {
 
 /// Where a `local_alloc` lies: an i32 attribute, in bytes.
-inline constexpr llvm::StringLiteral kSharedOffsetAttr = "tilegpu.shared_offset";
+using tilegpu::kSharedOffsetAttr;
 /// What a program needs: an i32 attribute of the module, in bytes.
 inline constexpr llvm::StringLiteral kSharedBytesAttr = "tilegpu.shared_bytes";
 

@@ -66,8 +66,11 @@ private:
   Value offsetPointer(Value base, int64_t bytes) {
     if (bytes == 0)
       return base;
+    // A constant in the op itself has 29 bits.
+    LLVM::GEPArg offset =
+        llvm::isInt<29>(bytes) ? LLVM::GEPArg(int32_t(bytes)) : constant(bytes, 64);
     return LLVM::GEPOp::create(builder, loc, pointerType(), builder.getI8Type(), base,
-                               ArrayRef<LLVM::GEPArg>{int32_t(bytes)});
+                               ArrayRef<LLVM::GEPArg>{offset});
   }
   Value loadFrom(Type type, Value base, int64_t bytes, unsigned alignment) {
     return LLVM::LoadOp::create(builder, loc, type, offsetPointer(base, bytes), alignment);
@@ -564,6 +567,20 @@ LogicalResult ProgramLowering::run() {
   return success();
 }
 
+/// An error where there are tiles: the passes that make loops of them have not run.
+LogicalResult verifyWithoutTiles(tile::FuncOp func) {
+  auto isTile = [](Type type) { return isa<TensorType>(type); };
+  if (llvm::any_of(func.getArgumentTypes(), isTile) || llvm::any_of(func.getResultTypes(), isTile))
+    return func.emitError("takes or returns tiles, which have to be lowered before programs");
+  WalkResult result = func.walk([&](Operation *op) -> WalkResult {
+    if (isa<strips::GroupOp>(op) || llvm::any_of(op->getOperandTypes(), isTile) ||
+        llvm::any_of(op->getResultTypes(), isTile))
+      return op->emitError("'") << op->getName() << "' has to be lowered before programs";
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
 /// The scratch memory of a function and of what it calls, which has it behind its own;
 /// nothing for functions that call themselves.
 std::optional<int64_t> getTotalScratchBytes(tile::FuncOp func, SmallVectorImpl<Operation *> &path) {
@@ -588,6 +605,8 @@ struct StripsLowerPrograms : impl::StripsLowerProgramsBase<StripsLowerPrograms> 
     SmallVector<tile::FuncOp> functions(getOperation().getOps<tile::FuncOp>());
     llvm::StringMap<int64_t> scratchBytes;
     for (tile::FuncOp func : functions) {
+      if (failed(verifyWithoutTiles(func)))
+        return signalPassFailure();
       SmallVector<Operation *> path;
       std::optional<int64_t> bytes = getTotalScratchBytes(func, path);
       if (!bytes) {

@@ -336,9 +336,29 @@ LogicalResult Materializer::run() {
   return success();
 }
 
+/// An error where a tile is made or used by anything but groups, products and control flow:
+/// strips-group has not run, or has not been asked for calls to be inlined.
+LogicalResult verifyGrouped(tile::FuncOp func) {
+  auto refuse = [](Operation *op) {
+    return op->emitError("'") << op->getName() << "' has to be in a group before tiles get buffers";
+  };
+  if (llvm::any_of(func.getArguments(), isTile))
+    return func.emitError("a function that takes tiles has to be inlined before they get buffers");
+  WalkResult result = func.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (isa<strips::GroupOp>(op))
+      return WalkResult::skip();
+    bool hasTiles =
+        llvm::any_of(op->getOperands(), isTile) || llvm::any_of(op->getResults(), isTile);
+    if (!hasTiles || isControlFlow(op) || isa<tile::DotOp, scf::YieldOp, scf::ConditionOp>(op))
+      return WalkResult::advance();
+    return WalkResult(refuse(op));
+  });
+  return failure(result.wasInterrupted());
+}
+
 struct StripsMaterialize : impl::StripsMaterializeBase<StripsMaterialize> {
   void runOnOperation() override {
-    if (failed(Materializer(getOperation()).run()))
+    if (failed(verifyGrouped(getOperation())) || failed(Materializer(getOperation()).run()))
       signalPassFailure();
   }
 };

@@ -58,3 +58,21 @@ tile.func @dot() {
   strips.dot %a, %a, %c : memref<16x8xf32>, memref<16x8xf32>, memref<16x16xf32>
   tile.return
 }
+
+// -----
+
+tile.func @scalar(%x: f32) {
+  // expected-error @below {{yields a scalar that is no result of a reduction (G3)}}
+  %y = strips.group [64] -> f32 {
+    strips.yield %x : f32
+  }
+  tile.return
+}
+
+// -----
+
+tile.func private @nothing(%a: memref<0x0xf32>) {
+  // expected-error @below {{has an operand 'memref<0x0xf32>', with an extent of 0 (D3)}}
+  strips.dot %a, %a, %a : memref<0x0xf32>, memref<0x0xf32>, memref<0x0xf32>
+  tile.return
+}

@@ -1,15 +1,27 @@
 // RUN: tessera-opt %s | tessera-opt | FileCheck %s
 
 // CHECK-LABEL: @all
-tile.func @all(%x: f32) {
+tile.func @all() {
   // CHECK: %[[A:.*]] = strips.scratch 0 : memref<16x16xf32>
   %a = strips.scratch 0 : memref<16x16xf32>
-  // CHECK: %[[M:.*]] = strips.group [16, 16] -> f32 {
-  %m = strips.group [16, 16] -> f32 {
+  // CHECK: strips.group [16, 16] {
+  strips.group [16, 16] {
     // CHECK: %[[T:.*]] = strips.read %[[A]] : memref<16x16xf32> -> tensor<16x16xf32>
     %t = strips.read %a : memref<16x16xf32> -> tensor<16x16xf32>
     // CHECK: strips.write %[[T]], %[[A]] : tensor<16x16xf32>, memref<16x16xf32>
     strips.write %t, %a : tensor<16x16xf32>, memref<16x16xf32>
+    // CHECK: strips.yield
+    strips.yield
+  }
+  %v = strips.scratch 1024 : memref<16xf32>
+  // CHECK: %[[M:.*]] = strips.group [16] -> f32 {
+  %m = strips.group [16] -> f32 {
+    %t = strips.read %v : memref<16xf32> -> tensor<16xf32>
+    %x = tile.reduce (%t) {axis = 0 : i32} : (tensor<16xf32>) -> f32 {
+    ^bb0(%p: f32, %q: f32):
+      %s = arith.addf %p, %q : f32
+      tile.reduce_return %s : f32
+    }
     // CHECK: strips.yield %{{.*}} : f32
     strips.yield %x : f32
   }

@@ -93,3 +93,28 @@ tile.func private @store_mask(%p: !tile.ptr<f32>, %x: f32, %m: tensor<64xi1>) {
   "tile.store"(%p, %x, %m) : (!tile.ptr<f32>, f32, tensor<64xi1>) -> ()
   tile.return
 }
+
+// -----
+
+// What an attribute may be is said of the text, before there is an op without it.
+tile.func private @cache_of_another_type(%p: !tile.ptr<f32>) {
+  // expected-error@+1 {{'tile.load' op attribute 'cache' failed to satisfy constraint}}
+  %0 = tile.load %p {cache = 0 : i64} : !tile.ptr<f32>
+  tile.return
+}
+
+// -----
+
+tile.func private @no_such_cache(%p: !tile.ptr<f32>) {
+  // expected-error@+1 {{'tile.load' op attribute 'cache' failed to satisfy constraint}}
+  %0 = tile.load %p {cache = 32 : i32} : !tile.ptr<f32>
+  tile.return
+}
+
+// -----
+
+tile.func private @no_such_policy(%p: !tile.ptr<f32>, %x: f32) {
+  // expected-error@+1 {{'tile.store' op attribute 'evict' failed to satisfy constraint}}
+  tile.store %p, %x {evict = @symbol} : !tile.ptr<f32>
+  tile.return
+}

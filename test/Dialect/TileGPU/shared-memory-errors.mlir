@@ -68,3 +68,20 @@ tile.func private @group() {
   tile.return
 }
 }
+
+// -----
+
+tile.func private @ring(%i: i32, %b: i64) {
+  // expected-error@+1 {{'tilegpu.memdesc_index' op needs a ring of buffers, not 'i64'}}
+  %x = tilegpu.memdesc_index %b[%i] : i64
+  tile.return
+}
+
+// -----
+
+#shared = #tilegpu.layout<8, offset = [1, 2, 4]>
+tile.func private @far(%x: tensor<16xf32>) {
+  // expected-error@+1 {{'tilegpu.local_alloc' op has a place in shared memory of 2147483648 : i64; wanted is an integer from 0 to 1048575}}
+  %b = tilegpu.local_alloc {tilegpu.shared_offset = 2147483648 : i64} : () -> !tilegpu.memdesc<8xf32, #shared>
+  tile.return
+}

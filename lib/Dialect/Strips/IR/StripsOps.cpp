@@ -14,6 +14,9 @@ LogicalResult GroupOp::verifyRegions() {
     return emitOpError("does not end in a strips.yield (G1)");
   if (yield.getOperandTypes() != getResultTypes())
     return emitOpError("yields other types than its results' (G1)");
+  for (Value operand : yield.getOperands())
+    if (!isa<RankedTensorType>(operand.getType()) && !operand.getDefiningOp<tile::ReduceOp>())
+      return emitOpError("yields a scalar that is no result of a reduction (G3)");
   for (Operation &op : getBody().front()) {
     if (!isa<tile::ReduceOp, tile::StoreOp>(op))
       continue;
@@ -50,6 +53,9 @@ LogicalResult DotOp::verify() {
        acc = cast<MemRefType>(getAcc().getType());
   if (a.getRank() != 2 || b.getRank() != 2 || acc.getRank() != 2)
     return emitOpError("has operands of ranks other than 2 (D1)");
+  for (MemRefType type : {a, b, acc})
+    if (llvm::is_contained(type.getShape(), 0))
+      return emitOpError("has an operand ") << type << ", with an extent of 0 (D3)";
   if (a.getDimSize(0) != acc.getDimSize(0) || b.getDimSize(1) != acc.getDimSize(1) ||
       a.getDimSize(1) != b.getDimSize(0))
     return emitOpError("has extents that do not agree: ")

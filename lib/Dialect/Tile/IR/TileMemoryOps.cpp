@@ -55,11 +55,23 @@ void LoadOp::build(OpBuilder &builder, OperationState &state, Value ptr, Value m
         EvictionPolicy::Normal, /*isVolatile=*/false);
 }
 
+/// Attributes in braces; an error where one that the op knows is none that it can have, since
+/// the op would be made without it, and could not even be printed.
+template <typename Op>
+static LogicalResult parseAttributes(OpAsmParser &parser, OperationState &result) {
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseOptionalAttrDict(result.attributes))
+    return failure();
+  return Op::verifyInherentAttrs(result.name, result.attributes, [&] {
+    return parser.emitError(loc) << "'" << result.name.getStringRef() << "' op ";
+  });
+}
+
 ParseResult LoadOp::parse(OpAsmParser &parser, OperationState &result) {
   SmallVector<OpAsmParser::UnresolvedOperand> operands;
   Type pointers;
   SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseOperandList(operands) || parser.parseOptionalAttrDict(result.attributes) ||
+  if (parser.parseOperandList(operands) || failed(parseAttributes<LoadOp>(parser, result)) ||
       parser.parseColonType(pointers))
     return failure();
   if (operands.empty() || operands.size() > 3)
@@ -176,7 +188,7 @@ ParseResult StoreOp::parse(OpAsmParser &parser, OperationState &result) {
   SmallVector<OpAsmParser::UnresolvedOperand> operands;
   Type pointers;
   SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseOperandList(operands) || parser.parseOptionalAttrDict(result.attributes) ||
+  if (parser.parseOperandList(operands) || failed(parseAttributes<StoreOp>(parser, result)) ||
       parser.parseColonType(pointers))
     return failure();
   if (operands.size() < 2 || operands.size() > 3)

@@ -61,6 +61,15 @@ LogicalResult TileGPUDialect::verifyOperationAttribute(Operation *op, NamedAttri
       return op->emitOpError("has ")
              << attribute.getValue() << " warps; wanted is a power of two up to 32, as an i32";
   }
+  if (attribute.getName() == kSharedOffsetAttr || attribute.getName() == kScratchOffsetAttr) {
+    // More than any program has; what lies further on has no address.
+    constexpr int64_t kMost = 1 << 20;
+    auto offset = dyn_cast<IntegerAttr>(attribute.getValue());
+    if (!offset || !offset.getType().isSignlessIntOrIndex() || offset.getValue().isNegative() ||
+        offset.getValue().uge(kMost))
+      return op->emitOpError("has a place in shared memory of ")
+             << attribute.getValue() << "; wanted is an integer from 0 to " << kMost - 1;
+  }
   if (attribute.getName() == kTargetAttr && !isa<StringAttr>(attribute.getValue()))
     return op->emitOpError("has the target ") << attribute.getValue() << ", which is no string";
   return success();

@@ -16,7 +16,10 @@ using namespace tessera::tilegpu;
 
 LogicalResult MemDescTransOp::inferReturnTypes(MLIRContext *context, std::optional<Location> loc,
                                                Adaptor adaptor, SmallVectorImpl<Type> &results) {
-  auto type = cast<MemDescType>(adaptor.getBuffer().getType());
+  auto type = dyn_cast<MemDescType>(adaptor.getBuffer().getType());
+  if (!type)
+    return emitOptionalError(loc, "'tilegpu.memdesc_trans' op needs a buffer, not ",
+                             adaptor.getBuffer().getType());
   SmallVector<unsigned> order(adaptor.getOrder().begin(), adaptor.getOrder().end());
   SmallVector<unsigned> sorted(order);
   llvm::sort(sorted);

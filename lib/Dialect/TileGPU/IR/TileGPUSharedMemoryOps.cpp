@@ -57,8 +57,12 @@ LogicalResult LocalStoreOp::verify() {
 
 LogicalResult BarrierOp::verify() { return getOfGroup() ? verifyGroupsOfWarps(*this) : success(); }
 
-LogicalResult MemDescIndexOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+LogicalResult MemDescIndexOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc,
                                                Adaptor adaptor, SmallVectorImpl<Type> &results) {
-  results.push_back(cast<MemDescType>(adaptor.getRing().getType()).getSlot());
+  auto ring = dyn_cast<MemDescType>(adaptor.getRing().getType());
+  if (!ring)
+    return emitOptionalError(loc, "'tilegpu.memdesc_index' op needs a ring of buffers, not ",
+                             adaptor.getRing().getType());
+  results.push_back(ring.getSlot());
   return success();
 }

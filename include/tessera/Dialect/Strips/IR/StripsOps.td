@@ -24,7 +24,8 @@ def Strips_GroupOp : Strips_Op<"group", [RecursiveMemoryEffects, SingleBlock, No
     alone.
 
     Rules: (G1) the region ends in a `strips.yield` of the results; (G2) what is
-    reduced or stored in it has its shape.
+    reduced or stored in it has its shape; (G3) scalars that it yields are results of
+    reductions in it.
 
     ```mlir
     %y = strips.group [1024] -> tensor<1024xf32> {
@@ -105,7 +106,7 @@ def Strips_DotOp : Strips_Op<"dot", []> {
   let description = [{
     `acc += a * b` for a: MxK, b: KxN, acc: MxN, with the meaning of `tile.dot`.
 
-    Rules: (D1) the ranks are 2; (D2) the extents agree.
+    Rules: (D1) the ranks are 2; (D2) the extents agree; (D3) none is 0.
 
     ```mlir
     strips.dot %a, %b, %c {precision = 2 : i32}

@@ -36,6 +36,8 @@ inline constexpr llvm::StringLiteral kTargetAttr = "tilegpu.target";
 inline constexpr llvm::StringLiteral kDeterministicAttr = "tilegpu.deterministic";
 /// Exponentials of f32 below 2^-126 may be zero.
 inline constexpr llvm::StringLiteral kFlushResultsAttr = "tilegpu.flush_results";
+/// Where an op's buffer, or its scratch, lies in shared memory (i32, bytes).
+inline constexpr llvm::StringLiteral kSharedOffsetAttr = "tilegpu.shared_offset";
 inline constexpr llvm::StringLiteral kScratchOffsetAttr = "tilegpu.scratch_offset";
 /// On an op with scratch: in how many rounds it goes through it, if not in one (i32).
 inline constexpr llvm::StringLiteral kScratchRoundsAttr = "tilegpu.scratch_rounds";
