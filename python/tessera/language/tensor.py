@@ -10,6 +10,7 @@ part in promotion like any i32, and may still be a tile's extent.
 from __future__ import annotations
 
 import functools
+import operator
 import threading
 from typing import Any, Callable, Iterable, Optional, Sequence, TypeVar, cast
 
@@ -566,8 +567,9 @@ def constant_int(value: Any, what: str, id: str = "E019") -> int:
             f"{what} must be a constant, got {describe(number)}, known at run time only",
             "annotate the parameter it comes from with tl.constexpr",
         )
-    if hasattr(number, "__index__"):
-        return int(number.__index__())
+    # Asked of the value's type: a class has the method that its instances have.
+    if hasattr(type(number), "__index__"):
+        return operator.index(number)
     raise UserMistake(
         id, f"{what} must be an integer constant, got {describe(number)}", "pass an int"
     )

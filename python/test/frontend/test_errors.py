@@ -156,6 +156,7 @@ CASES: Sequence[Case] = [
     # --- types, shapes, constants ---------------------------------------------------------
     case("bad extent", "E018", "100", "x = @@tl.arange(0, 100)"),
     case("run-time bound", "E019", "int32", "x = @@tl.arange(0, n)"),
+    case("a class as bound", "E019", "integer constant", "x = @@tl.arange(0, tl.constexpr)"),
     case("run-time shape", "E019", "int32", "x = @@tl.zeros((n,), tl.float32)"),
     case("empty range", "E020", "", "x = @@tl.arange(5, 5)"),
     case("huge range", "E021", "1048576", "x = @@tl.arange(0, 2097152)"),
