@@ -16,7 +16,8 @@ import pytest
 
 import tessera
 from tessera.testing.fuzz import Failure, check, generate, shrink
-from tessera.testing.fuzz.check import Memory, choose_cpu, compare, compile_source, write_reproducer
+from tessera.testing.fuzz.arrays import Memory
+from tessera.testing.fuzz.check import choose_cpu, compare, compile_source, write_reproducer
 from tessera.testing.fuzz.program import Array, Check, walk
 
 KERNELS = 200
@@ -84,9 +85,9 @@ def kernel(in0, out1, n):
 """
 
 
-def run(source, arrays, checks=()):
+def run(source, arrays, checks=(), seed=0):
     kernel = compile_source(source, f"<test {hash(source)}>")
-    compare(kernel, arrays, list(checks), programs=1, n=2, seed=0, target="")
+    compare(kernel, arrays, list(checks), programs=1, n=2, seed=seed, target="")
 
 
 def test_agreement_is_silent():
@@ -95,7 +96,30 @@ def test_agreement_is_silent():
 
 def test_a_write_beside_an_array_is_found():
     with pytest.raises(Failure, match="wrote after array out1"):
-        run(ADD, [Array("in0", "int32", 16, "integers"), Array("out1", "int32", 8)])
+        run(ADD, [Array("in0", "int32", 16, "integers"), Array("out1", "int32", 8)], seed=1)
+
+
+@pytest.mark.parametrize("page", (0, 1))
+def test_an_array_ends_where_a_page_does(page):
+    """A read beside an array, which leaves no trace, ends the process."""
+    text = (
+        "from tessera.testing.fuzz.arrays import Memory\n"
+        "from tessera.testing.fuzz.program import Array\n"
+        f"memory = Memory([Array('a', 'int32', 24, 'integers')], 1, {page})\n"
+        "view, place = memory.views[0], memory.views[0].ctypes.data\n"
+        "import ctypes\n"
+        f"beside = place + view.nbytes if {page} else place - 4\n"
+        "print('inside', view.sum() != 1, flush=True)\n"
+        "print(ctypes.c_int32.from_address(beside).value)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "inside True\n"
+    assert done.returncode == -11
 
 
 def test_a_wrong_function_is_found():

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import linecache
 import math
 import os
@@ -15,10 +16,8 @@ import numpy as np
 import tessera
 import tessera.gpu
 from tessera import _C
+from tessera.testing.fuzz.arrays import Memory, Overwritten, extremes
 from tessera.testing.fuzz.program import Array, Check, Program
-
-# Elements before and after every array, which nobody may write.
-_GUARD = 16
 
 _EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
 
@@ -33,18 +32,44 @@ _ARCHITECTURES = ("sm_80", "sm_89", "sm_90a")
 class Failure(Exception):
     """A kernel that two targets do not agree on, or that one of them refused."""
 
+    target = ""
+    """The one that was compared with the interpreter."""
+
 
 def check(program: Program, target: str = "") -> None:
     """Runs `program` on the interpreter and on a target; raises Failure with the difference.
 
-    `target` is "cuda", "simulator" (of a GPU) or the name of a CPU that the compiler knows; by
-    default one of those whose code this machine can run, chosen by the seed.
+    `target` is "cuda", "simulator" (of a GPU; "simulator:sm_80" of that one) or the name of a CPU
+    that the compiler knows; by default one of those whose code this machine can run, chosen by
+    the seed.
     """
-    kernel = compile_source(program.source(), f"<kernel of seed {program.seed}>")
-    compare(
-        kernel, program.arrays, program.checks, program.programs, program.trips, program.seed,
-        target,
-    )  # fmt: skip
+    check_all(program, [target or choose_cpu(program.seed)])
+
+
+def check_all(program: Program, targets: Sequence[str]) -> dict[str, float]:
+    """Runs `program` on the interpreter and on several targets; gives the seconds each took."""
+    name = f"<kernel of seed {program.seed}"
+    kernel = compile_source(program.source(), name + ">")
+    gpu_text = program.source(gpu=True)
+    gpu_kernel = kernel
+    if any(map(_is_gpu, targets)) and gpu_text != program.source():
+        gpu_kernel = compile_source(gpu_text, name + " for a GPU>")
+    scalars = (program.trips, *(value for _, value in program.scalars))
+    start = time.perf_counter()
+    expected = _interpret(kernel, program.arrays, program.programs, program.seed, scalars)
+    seconds = {"interpreter": time.perf_counter() - start}
+    for target in targets:
+        start = time.perf_counter()
+        try:
+            _compare(
+                gpu_kernel if _is_gpu(target) else kernel, expected, program.arrays,
+                program.checks, program.programs, scalars, program.seed, target,
+            )  # fmt: skip
+        except Failure as failure:
+            failure.target = target
+            raise
+        seconds[target] = time.perf_counter() - start
+    return seconds
 
 
 def replay(
@@ -56,35 +81,39 @@ def replay(
     n: int,
     seed: int,
     target: str = "",
+    scalars: Sequence[int] = (),
+    gpu_kernel: Any = None,
 ) -> None:
     """What a reproducer file calls: `check` for a kernel written out in the file."""
     compare(
         kernel, [Array(*item) for item in arrays], [Check(*item) for item in checks],
-        programs, n, seed, target,
+        programs, n, seed, target, scalars, gpu_kernel,
     )  # fmt: skip
     print("the targets agree")
 
 
 def write_reproducer(program: Program, target: str, message: str) -> str:
     """A Python file that runs `program` and shows what is wrong with it."""
-    arrays = "".join(
-        f"        {(a.name, a.dtype, a.size, a.data, a.shared)!r},\n" for a in program.arrays
-    )
+    arrays = "".join(f"        {dataclasses.astuple(a)!r},\n" for a in program.arrays)
     checks = "".join(
         f"        {(c.function, c.operands, c.result, c.shapes, c.axis)!r},\n"
         for c in program.checks
     )
+    gpu = program.source(gpu=True)
+    gpu = gpu.replace("def kernel(", "def gpu_kernel(", 1) if gpu != program.source() else ""
     note = "\n".join(f"# {line}" for line in message.splitlines()[:20])
     return (
         f"# Found by tessera.testing.fuzz, seed {program.seed}.\n{note}\n"
         "import tessera\nimport tessera.language as tl\n"
         "from tessera.testing.fuzz import replay\n\n\n"
-        f"{program.source()}\n\n"
-        'if __name__ == "__main__":\n'
+        f"{program.source()}\n\n{gpu}" + ("\n\n" if gpu else "") + 'if __name__ == "__main__":\n'
         f"    replay(\n        kernel,\n        arrays=[\n{_indent(arrays)}        ],\n"
         f"        checks=[\n{_indent(checks)}        ],\n"
         f"        programs={program.programs},\n        n={program.trips},\n"
-        f"        seed={program.seed},\n        target={target!r},\n    )\n"
+        f"        seed={program.seed},\n        target={target!r},\n"
+        f"        scalars={[value for _, value in program.scalars]!r},\n"
+        + ("        gpu_kernel=gpu_kernel,\n" if gpu else "")
+        + "    )\n"
     )
 
 
@@ -92,12 +121,17 @@ def _indent(lines: str) -> str:
     return "".join(f"    {line}\n" for line in lines.splitlines())
 
 
-def choose_cpu(seed: int) -> str:
-    """One of the code paths that this machine can run."""
+def list_cpus() -> list[str]:
+    """The code paths of the CPU target that this machine can run."""
     features = _C.host_info()["features"].split(",")
-    able = [
+    return [
         name for name, needed in _CPUS.items() if all(f"+{item}" in features for item in needed)
     ]
+
+
+def choose_cpu(seed: int) -> str:
+    """One of the code paths that this machine can run."""
+    able = list_cpus()
     return able[seed % len(able)]
 
 
@@ -118,6 +152,8 @@ def compare(
     n: int,
     seed: int,
     target: str,
+    scalars: Sequence[int] = (),
+    gpu_kernel: Any = None,
 ) -> None:
     """Runs the kernel on the interpreter and as code for `target`; raises Failure.
 
@@ -126,34 +162,65 @@ def compare(
     the simulator finds is a failure.
     """
     target = target or choose_cpu(seed)
-    expected = Memory(arrays, programs, seed)
-    got = Memory(arrays, programs, seed)
-    grid = (programs,)
+    values = (n, *scalars)
+    expected = _interpret(kernel, arrays, programs, seed, values)
+    if _is_gpu(target) and gpu_kernel is not None:
+        kernel = gpu_kernel
+    _compare(kernel, expected, arrays, checks, programs, values, seed, target)
+
+
+def _is_gpu(target: str) -> bool:
+    return target.split(":")[0] in ("cuda", "simulator")
+
+
+def _interpret(
+    kernel: Any, arrays: Sequence[Array], programs: int, seed: int, scalars: Sequence[int]
+) -> Memory:
+    memory = Memory(arrays, programs, seed)
     try:
-        tessera.interpret(kernel)[grid](*expected.views, n)
+        tessera.interpret(kernel)[(programs,)](*memory.views, *scalars)
     except Exception as error:
         raise Failure(f"the interpreter refused the kernel: {_describe(error)}") from error
+    return memory
+
+
+def _compare(
+    kernel: Any,
+    expected: Memory,
+    arrays: Sequence[Array],
+    checks: Sequence[Check],
+    programs: int,
+    scalars: Sequence[int],
+    seed: int,
+    target: str,
+) -> None:
+    got = Memory(arrays, programs, seed, pages=target != "cuda")
+    grid = (programs,)
     deterministic = seed % 2 == 1
     options: dict[str, Any] = {"enable_fp_fusion": False, "deterministic": deterministic}
-    on_gpu = target in ("cuda", "simulator")
+    on_gpu = _is_gpu(target)
     name = target if on_gpu else f"cpu {target}"
     if on_gpu:
         options["num_warps"] = _WARPS[seed // 2 % 4]
     try:
         if target == "cuda":
-            _run_on_gpu(kernel[grid], got, n, **options)
-        elif target == "simulator":
-            options["target"] = _ARCHITECTURES[seed % 3]
-            tessera.gpu.simulate(kernel, seed=seed)[grid](*got.views, n, **options).check()
+            _run_on_gpu(kernel[grid], got, scalars, **options)
+        elif on_gpu:
+            options["target"] = target.partition(":")[2] or _ARCHITECTURES[seed % 3]
+            simulation = tessera.gpu.simulate(kernel, seed=seed)[grid]
+            simulation(*got.views, *scalars, **options).check()
         else:
-            kernel[grid](*got.views, n, cpu=target, **options)
+            kernel[grid](*got.views, *scalars, cpu=target, **options)
     except Exception as error:
         raise Failure(f"{name} refused the kernel: {_describe(error)}") from error
     near = {
         item.result for item in checks if not (deterministic and item.function in ("sum", "dot"))
     }
     for memory, where in ((expected, "the interpreter"), (got, name)):
-        memory.check_guards(where)
+        try:
+            memory.check_guards(where)
+        except Overwritten as error:
+            raise Failure(str(error)) from error
         for item in checks:
             _check_near(item, memory.by_name, programs, where, on_gpu and memory is got)
     for array in arrays:
@@ -161,24 +228,30 @@ def compare(
             _check_equal(array, expected.by_name[array.name], got.by_name[array.name], name)
 
 
-def _run_on_gpu(kernel: Any, memory: Memory, n: int, **options: Any) -> None:
+def _run_on_gpu(kernel: Any, memory: Memory, scalars: Sequence[int], **options: Any) -> None:
     """Runs a kernel on copies in the GPU's memory, guard bands and all.
 
     A fault there ends all use of the GPU by this process, and so this process.
     """
     import torch
 
-    copies = [torch.from_numpy(whole.view(np.uint8)).cuda() for _, whole in memory.guarded]
+    copies = {}
+    for name, whole, _ in memory.guarded:
+        copies[name] = torch.from_numpy(whole.view(np.uint8)).cuda()
     views = []
-    for copy, (_, whole) in zip(copies, memory.guarded):
-        band = _GUARD * whole.itemsize
-        views.append(copy[band : copy.numel() - band].view(getattr(torch, whole.dtype.name)))
+    for view in memory.views:
+        # An array that is another's memory has that one's copy.
+        for name, whole, _ in memory.guarded:
+            if np.shares_memory(view, whole):
+                first = view.ctypes.data - whole.ctypes.data
+                part = copies[name][first : first + view.nbytes]
+                views.append(part.view(getattr(torch, whole.dtype.name)))
     try:
-        kernel(*views, n, **options)
+        kernel(*views, *scalars, **options)
     finally:
         _wait_for_gpu()
-    for copy, (_, whole) in zip(copies, memory.guarded):
-        whole.view(np.uint8)[:] = copy.cpu().numpy()
+    for name, whole, _ in memory.guarded:
+        whole.view(np.uint8)[:] = copies[name].cpu().numpy()
 
 
 def _wait_for_gpu() -> None:
@@ -203,83 +276,14 @@ def _describe(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-# --- Memory --------------------------------------------------------------------------
-
-
-class Memory:
-    """One side's arrays, between guard bands."""
-
-    def __init__(self, arrays: Sequence[Array], programs: int, seed: int) -> None:
-        rng = np.random.default_rng(seed)
-        self.views: list[np.ndarray] = []
-        self.by_name: dict[str, np.ndarray] = {}
-        self.guarded: list[tuple[str, np.ndarray]] = []
-        for array in arrays:
-            total = array.total(programs)
-            whole = np.full(total + 2 * _GUARD, 3).astype(numpy_dtype(array.dtype))
-            view = whole[_GUARD : _GUARD + total]
-            view[:] = _draw(rng, array, total)
-            self.guarded.append((array.name, whole))
-            self.views.append(view)
-            self.by_name[array.name] = view
-
-    def check_guards(self, where: str) -> None:
-        """Raises Failure if something beside an array was written."""
-        for name, whole in self.guarded:
-            for band, side in ((whole[:_GUARD], "before"), (whole[-_GUARD:], "after")):
-                if (band != np.full(1, 3).astype(whole.dtype)).any():
-                    raise Failure(f"{where} wrote {side} array {name}")
-
-
-def numpy_dtype(name: str) -> np.dtype:
-    """The NumPy dtype of a tl dtype's name."""
-    if name == "bfloat16":
-        import ml_dtypes
-
-        return np.dtype(ml_dtypes.bfloat16)  # type: ignore[no-any-return]
-    return np.dtype("bool" if name == "int1" else name)
-
-
-def _draw(rng: np.random.Generator, array: Array, total: int) -> np.ndarray:
-    dtype = numpy_dtype(array.dtype)
-    if array.data == "zeros":
-        return np.zeros(total, dtype)
-    if array.dtype == "int1":
-        return rng.integers(0, 2, total).astype(bool)
-    if array.data == "integers":
-        info = np.iinfo(dtype)
-        values = rng.integers(info.min, info.max, total, dtype=dtype, endpoint=True)
-        small = rng.integers(0, 5, total).astype(dtype)
-        ends = np.array([info.min, info.max], dtype)[rng.integers(0, 2, total)]
-        kind = rng.integers(0, 10, total)
-        return np.where(kind < 4, small, np.where(kind == 4, ends, values))
-    values = rng.integers(-64, 64, total) / 8.0
-    if array.data == "special":
-        tiny, huge = _extremes(array.dtype)
-        specials = np.array([np.nan, np.inf, -np.inf, -0.0, tiny, -tiny, huge, -huge])
-        chosen = specials[rng.integers(0, len(specials), total)]
-        values = np.where(rng.integers(0, 4, total) == 0, chosen, values)
-    return values.astype(dtype)
-
-
-def _extremes(dtype: str) -> tuple[float, float]:
-    """The smallest denormal and the largest finite value."""
-    return {
-        "float16": (2.0**-24, 65504.0),
-        "bfloat16": (2.0**-133, (2 - 2.0**-7) * 2.0**127),
-        "float32": (2.0**-149, (2 - 2.0**-23) * 2.0**127),
-        "float64": (5e-324, 1.7976931348623157e308),
-    }[dtype]
-
-
 # --- Comparison ----------------------------------------------------------------------
 
 
 def _check_equal(array: Array, expected: np.ndarray, got: np.ndarray, where: str) -> None:
-    """The same bits; one NaN is as good as another."""
+    """The same bits; one NaN is as good as another, but for arrays that are `exact`."""
     unsigned = np.dtype(f"uint{8 * expected.dtype.itemsize}")
     same = expected.view(unsigned) == got.view(unsigned)
-    if expected.dtype.kind not in "biu":
+    if expected.dtype.kind not in "biu" and not array.exact:
         same |= np.isnan(expected.astype(np.float64)) & np.isnan(got.astype(np.float64))
     if same.all():
         return
@@ -288,6 +292,7 @@ def _check_equal(array: Array, expected: np.ndarray, got: np.ndarray, where: str
         f"array {array.name} ({array.dtype}, {array.size} elements a program) differs in "
         f"{int((~same).sum())} of {same.size} elements; first at {at}: the interpreter has "
         f"{expected[at]!r}, {where} has {got[at]!r}"
+        + (f" ({expected.view(unsigned)[at]:#x}, {got.view(unsigned)[at]:#x})" * array.exact)
     )
 
 
@@ -312,13 +317,13 @@ def _check_near(
             want = tiles[0] @ tiles[1]
             # A product may be a denormal, and is rounded to one.
             terms = item.shapes[0][-1]
-            bound = terms * (eps * (np.abs(tiles[0]) @ np.abs(tiles[1])) + _extremes(dtype.name)[0])
+            bound = terms * (eps * (np.abs(tiles[0]) @ np.abs(tiles[1])) + extremes(dtype.name)[0])
         else:
             want = _FUNCTIONS[item.function](tiles[0])
             size = np.abs(want)
             if item.function in ("sin", "cos"):
                 size = np.maximum(size, 1.0)
-            bound = 4 * eps * size + 4 * _extremes(dtype.name)[0]
+            bound = 4 * eps * size + 4 * extremes(dtype.name)[0]
             if item.function == "sigmoid":
                 # 1 / (1 + exp(-x)) is 0 from where exp(-x) of float32 overflows.
                 bound += 2.0**-126
@@ -350,4 +355,13 @@ _FUNCTIONS: dict[str, Any] = {
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
 }
 
-__all__ = ["Failure", "check", "choose_cpu", "compile_source", "replay", "write_reproducer"]
+__all__ = [
+    "Failure",
+    "check",
+    "check_all",
+    "choose_cpu",
+    "compile_source",
+    "list_cpus",
+    "replay",
+    "write_reproducer",
+]

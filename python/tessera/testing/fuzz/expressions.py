@@ -443,6 +443,8 @@ class Expressions:
 
     def _reshaped(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
         total = count(shape)
+        if total & (total - 1):
+            return None  # factors of it need not be legal extents
         columns = self.rng.choice([e for e in EXTENTS if total % e == 0])
         source: Shape = self.rng.choice([(total,), (total // columns, columns)])
         if source == shape or max(source) > 4 * max(EXTENTS):
@@ -459,7 +461,7 @@ class Expressions:
         if len(shape) == 2 and shape[1] == 2:
             a, b = (self.draw(dtype, shape[:1], depth - 1) for _ in range(2))
             return Expression(f"tl.join({A}, {B})", dtype, shape, (a, b))
-        if len(shape) != 1 or shape[0] < 4:
+        if len(shape) != 1 or shape[0] < 4 or shape[0] & (shape[0] - 1):
             return None
         a, b = (self.draw(dtype, (shape[0] // 2,), depth - 1) for _ in range(2))
         function = self.rng.choice(("tl.interleave({0}, {1})", "tl.cat({0}, {1}, dim=0)"))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 
 from tessera.testing.fuzz.expressions import EXTENTS, Expressions
+from tessera.testing.fuzz.memory import generate_memory
 from tessera.testing.fuzz.program import (
     BOOL,
     FLOATS,
@@ -42,13 +43,18 @@ _FUNCTIONS = {
 _DTYPES = INTS + UINTS + FLOATS
 
 
-def generate(seed: int, target: str = "") -> Program:
+def generate(seed: int, target: str = "", kind: str = "values") -> Program:
     """The kernel of a seed; the same one on every machine.
 
-    For "cuda" and "simulator" its float32 quotients are asked to be rounded, which `/` is not
-    on a GPU.
+    Its `kind` is "values" (expressions of all operations), "memory" (places, masks, order; see
+    memory.py) or "both": one of the two, by the seed. For "cuda" and "simulator" float32
+    quotients are asked to be rounded, which `/` is not on a GPU.
     """
-    return _Generator(seed, target in ("cuda", "simulator")).program
+    if kind == "both":
+        kind = random.Random(f"kind {seed}").choice(("values", "memory"))
+    if kind == "memory":
+        return generate_memory(seed)
+    return _Generator(seed, any(name in target for name in ("cuda", "simulator"))).program
 
 
 class _Generator:

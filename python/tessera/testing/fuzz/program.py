@@ -34,7 +34,8 @@ class Expression:
     """A tile of `dtype` and `shape`: `template`, with `{0}`, `{1}`, ... for the operands.
 
     `names` are the variables that the template itself reads. Every text is an atom (a name,
-    a call, a subscript, something in parentheses), so operands need no parentheses.
+    a call, a subscript, something in parentheses), so operands need no parentheses. `assembly`
+    is the same in inline assembly, for GPU code alone.
     """
 
     template: str
@@ -42,11 +43,17 @@ class Expression:
     shape: Shape
     operands: tuple[Expression, ...] = ()
     names: frozenset[str] = frozenset()
+    assembly: str = ""
 
     @property
     def text(self) -> str:
         """The expression as Python."""
-        return self.template.format(*(operand.text for operand in self.operands))
+        return self.write(gpu=False)
+
+    def write(self, gpu: bool) -> str:
+        """The expression as Python, with inline assembly where there is any for a GPU."""
+        template = self.assembly if gpu and self.assembly else self.template
+        return template.format(*(operand.write(gpu) for operand in self.operands))
 
     @property
     def uses(self) -> frozenset[str]:
@@ -64,10 +71,15 @@ class Assign:
 
 @dataclasses.dataclass
 class Store:
-    """A statement whose expression writes to an output array."""
+    """A statement whose expression writes to an array.
+
+    One that is `fenced` has a barrier on both sides on a GPU: other lanes have loaded what was
+    there before, and load what is there afterwards.
+    """
 
     output: str
     value: Expression
+    fenced: bool = False
 
 
 @dataclasses.dataclass
@@ -94,7 +106,9 @@ class Array:
 
     `data` says what an input holds: "integers" (all bit patterns, extremes often), "dyadic"
     (multiples of 1/8), "special" (dyadic, with NaN, infinities, -0 and denormals among
-    them) or "zeros" (an output).
+    them), "bits" (floats of any bit pattern) or "zeros" (an output). Of an `exact` array of floats
+    the bits of a NaN count, too. One with a `base` is that array's memory from `behind` elements
+    after its start on.
     """
 
     name: str
@@ -102,10 +116,13 @@ class Array:
     size: int
     data: str = "zeros"
     shared: bool = False
+    exact: bool = False
+    base: str = ""
+    behind: int = 0
 
     def total(self, programs: int) -> int:
         """The elements of the whole array."""
-        return self.size if self.shared else self.size * programs
+        return (self.size if self.shared else self.size * programs) - self.behind
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,36 +146,40 @@ class Program:
     arrays: list[Array]
     statements: list[Statement]
     checks: list[Check]
+    scalars: list[tuple[str, int]] = dataclasses.field(default_factory=list)
 
-    def source(self) -> str:
-        """The text of the function `kernel`."""
-        names = ", ".join([array.name for array in self.arrays] + ["n"])
+    def source(self, gpu: bool = False) -> str:
+        """The text of the function `kernel`, with what only a GPU needs or has if asked for."""
+        parameters = [array.name for array in self.arrays] + ["n"]
+        parameters += [name for name, _ in self.scalars]
+        names = ", ".join(parameters)
         lines = ["@tessera.jit", f"def kernel({names}):", "    pid = tl.program_id(0)"]
-        lines += render(self.statements, 1)
+        lines += render(self.statements, 1, gpu)
         return "\n".join(lines) + "\n"
 
 
-def render(statements: list[Statement], depth: int) -> list[str]:
+def render(statements: list[Statement], depth: int, gpu: bool = False) -> list[str]:
     """The lines of statements at an indentation."""
     pad = "    " * depth
     lines = []
     for statement in statements:
         if isinstance(statement, Assign):
-            lines.append(f"{pad}{statement.target.name} = {statement.value.text}")
+            lines.append(f"{pad}{statement.target.name} = {statement.value.write(gpu)}")
         elif isinstance(statement, Store):
-            lines.append(pad + statement.value.text)
+            barrier = [pad + "tl.debug_barrier()"] if gpu and statement.fenced else []
+            lines += [*barrier, pad + statement.value.write(gpu), *barrier]
         else:
             if statement.setup:
                 lines.append(pad + statement.setup)
-            condition = f" {statement.condition.text}" if statement.condition else ""
+            condition = f" {statement.condition.write(gpu)}" if statement.condition else ""
             lines.append(f"{pad}{statement.header}{condition}:")
-            body = render(statement.body, depth + 1)
+            body = render(statement.body, depth + 1, gpu)
             if statement.step:
                 body.append(f"{pad}    {statement.step}")
             lines += body or [f"{pad}    pass"]
             if statement.otherwise:
                 lines.append(f"{pad}else:")
-                lines += render(statement.otherwise, depth + 1)
+                lines += render(statement.otherwise, depth + 1, gpu)
     return lines
 
 
