@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 import os
 from typing import Any, Mapping, Optional
 
 from tessera.errors import LaunchError
+from tessera.locks import CachedProperty
 from tessera.settings import settings
 
 # How many threads a warp has on every target that has warps, and how many one program may use.
@@ -150,7 +150,7 @@ class CompileOptions:
                 known[device] = dataclasses.replace(self, target="cuda", arch=arch)
         return known[device]
 
-    @functools.cached_property
+    @CachedProperty
     def _resolved(self) -> "dict[Optional[int], CompileOptions]":
         return {}
 
@@ -187,13 +187,13 @@ class CompileOptions:
         """The libdevice that `extern_libs` has; empty for the one installed."""
         return str(dict(self.extern_libs).get("libdevice", ""))
 
-    @functools.cached_property
+    @CachedProperty
     def key(self) -> tuple[Any, ...]:
         """Equal for options that give the same code."""
         unseen = _WITHOUT_EFFECT_ON_CODE + (_OF_CPU if self.target == "cuda" else _OF_CUDA)
         return tuple((name, value) for name, value in self.as_dict.items() if name not in unseen)
 
-    @functools.cached_property
+    @CachedProperty
     def as_dict(self) -> dict[str, Any]:
         """The options by name."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 import sys
-import threading
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from tessera.frontend.errors import (
@@ -28,6 +27,7 @@ from tessera.frontend.signature import (
 )
 from tessera.language import types
 from tessera.language.tensor import active, from_core_type, tensor
+from tessera.locks import ForkSafeLock
 
 # Inlined calls may nest this deep; Python's own stack needs some 15 frames for each.
 MAX_CALL_DEPTH = 200
@@ -135,7 +135,7 @@ class _DeepRecursion:
     """Raises Python's recursion limit, which is the process's, while any thread builds."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = ForkSafeLock(self._begin_child)
         self.users = 0
         self.limit = 0
 
@@ -151,6 +151,12 @@ class _DeepRecursion:
             self.users -= 1
             if self.users == 0:
                 sys.setrecursionlimit(self.limit)
+
+    def _begin_child(self) -> None:
+        # Threads that were building are not there any more.
+        if self.users:
+            self.users = 0
+            sys.setrecursionlimit(self.limit)
 
 
 _DEEP_RECURSION = _DeepRecursion()

@@ -14,6 +14,7 @@ from typing import NamedTuple, Optional, Sequence
 from tessera.frontend.errors import CompilationError
 from tessera.frontend.hints import assign_hints
 from tessera.frontend.loop_else import write_out_loop_else
+from tessera.locks import parse
 
 _fields: dict[type[ast.AST], tuple[str, ...]] = {}
 """The fields of a kind of node that may hold nodes other than operators and contexts."""
@@ -252,7 +253,7 @@ def _parse(text: str, fn: FunctionType, first_line: int) -> ast.FunctionDef:
     padding = max(line_shift, 0)
     line_shift -= padding
     try:
-        module = ast.parse("\n" * padding + text)
+        module = parse("\n" * padding + text)
     except SyntaxError as error:
         raise CompilationError(
             "E001",

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Locks that a forked child finds free, and what CPython must not do in two threads at once.
+
+A child of a fork has but the thread that forked. A lock that another thread held then stays
+locked in it for ever, and what that thread was changing stays half changed. So locks that
+are held for a short time are taken for a fork.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import threading
+from typing import Any, Callable, Generic, Optional, TypeVar
+
+__all__ = ["CachedProperty", "ForkSafeLock", "parse"]
+
+T = TypeVar("T")
+
+
+class ForkSafeLock:
+    """A lock for a short time: a fork waits for it. `after_fork` is called in the child."""
+
+    def __init__(self, after_fork: Optional[Callable[[], None]] = None) -> None:
+        self._lock = threading.RLock()
+        self._after_fork = after_fork
+        self._is_taken = False
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(
+                before=self._take, after_in_parent=self._give_back, after_in_child=self._renew
+            )
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *exception: Any) -> None:
+        self._lock.release()
+
+    def _take(self) -> None:
+        # Whoever has it for a second does not get on, and a fork must.
+        self._is_taken = self._lock.acquire(timeout=1)
+
+    def _give_back(self) -> None:
+        if self._is_taken:
+            self._is_taken = False
+            self._lock.release()
+
+    def _renew(self) -> None:
+        self._lock = threading.RLock()
+        if self._after_fork is not None:
+            self._after_fork()
+
+
+class CachedProperty(Generic[T]):
+    """functools.cached_property without the lock that CPython up to 3.11 gives it, which no fork
+    waits for. Two threads may both compute the value; one of the two stays."""
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: Optional[type] = None) -> T:
+        if instance is None:
+            return self  # type: ignore[return-value]
+        return instance.__dict__.setdefault(  # type: ignore[no-any-return]
+            self._name, self._compute(instance)
+        )
+
+
+_PARSING = ForkSafeLock()
+_ATTEMPTS = 100
+
+
+def parse(text: str) -> ast.Module:
+    """`ast.parse`, which in CPython 3.11 fails where two threads are in it at once."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            with _PARSING:
+                return ast.parse(text)
+        except SystemError:  # the other thread is somebody else's
+            if attempt == _ATTEMPTS - 1:
+                raise
+    raise AssertionError("not reached")

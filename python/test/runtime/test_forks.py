@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Threads that compile at once, and forks meanwhile: no child waits for a thread that it lacks."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import linecache
+import os
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+import tessera
+from tessera import locks, settings
+from tessera.frontend import build
+
+SOURCE = """
+import tessera, tessera.language as tl
+
+@tessera.jit
+def kernel(x, n, N: tl.constexpr):
+    offsets = tl.arange(0, 64)
+    tl.store(x + offsets, tl.load(x + offsets) + n + N)
+"""
+
+numbers = itertools.count()
+
+
+def compile_one():
+    """A kernel that nobody has seen, and its result."""
+    file = f"<fork {os.getpid()} {next(numbers)}>"
+    linecache.cache[file] = (len(SOURCE), None, SOURCE.splitlines(True), file)
+    namespace = {}
+    exec(compile(SOURCE, file, "exec"), namespace)
+    x = np.zeros(64, np.float32)
+    namespace["kernel"][(1,)](x, 3, N=5)
+    return x[0]
+
+
+class Compiling:
+    """Threads that compile for as long as a `with` block; what they failed with."""
+
+    def __init__(self, count):
+        self.threads = [threading.Thread(target=self.work) for _ in range(count)]
+        self.failures = []
+        self.is_over = False
+
+    def work(self):
+        while not self.is_over:
+            try:
+                assert compile_one() == 8
+            except BaseException as failure:
+                self.failures.append(repr(failure))
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *exception):
+        self.is_over = True
+        for thread in self.threads:
+            thread.join()
+
+
+def in_child(function, timeout=60):
+    """What `function` returns in a forked child: True, or else False; None if it hangs."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forks in the midst of threads
+        child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if function() else 1)
+        finally:
+            os._exit(2)
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return status == 0
+        time.sleep(0.002)
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    return None
+
+
+def test_children_compile_whatever_threads_were_at():
+    with settings.override(cache="off"):
+        compile_one()
+        with Compiling(8) as threads:
+            children = [in_child(lambda: compile_one() == 8) for _ in range(30)]
+    assert children == [True] * 30 and threads.failures == []
+
+
+def test_threads_parse_at_once():
+    text = "def f(x):\n" + "    x = [x + 1, (x * 2, -x), {x: x ** 3}]\n" * 60
+    failures = []
+
+    def work():
+        try:
+            for _ in range(8):
+                assert len(locks.parse(text).body[0].body) == 60
+        except BaseException as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=work) for _ in range(32)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_parsing_beside_others_who_parse(monkeypatch):
+    """Nobody else takes our lock: what CPython 3.11 says then is tried again."""
+    real, results = ast.parse, [SystemError("AST constructor recursion depth mismatch")] * 3
+
+    def parse(text):
+        if results:
+            raise results.pop()
+        return real(text)
+
+    monkeypatch.setattr(ast, "parse", parse)
+    assert isinstance(locks.parse("x = 1"), ast.Module) and not results
+    with pytest.raises(SyntaxError):
+        locks.parse("x = = 1")
+
+
+def held_elsewhere(lock):
+    """A thread that has the lock, until the event is set."""
+    taken, release = threading.Event(), threading.Event()
+
+    def hold():
+        with lock:
+            taken.set()
+            release.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    taken.wait()
+    return thread, release
+
+
+def test_a_lock_that_another_thread_keeps_is_free_in_a_child():
+    lock = locks.ForkSafeLock()
+    thread, release = held_elsewhere(lock)
+
+    def take():
+        with lock:
+            return True
+
+    assert in_child(take, timeout=10)
+    release.set()
+    thread.join()
+    assert in_child(take, timeout=10) and take()
+
+
+def test_the_recursion_limit_of_a_child_is_the_usual_one():
+    import sys
+
+    limit = sys.getrecursionlimit()
+    inside, over = threading.Event(), threading.Event()
+
+    def deep():
+        with build._DEEP_RECURSION:
+            inside.set()
+            over.wait()
+
+    thread = threading.Thread(target=deep)
+    thread.start()
+    inside.wait()
+    assert sys.getrecursionlimit() > limit
+    assert in_child(lambda: sys.getrecursionlimit() == limit)
+    over.set()
+    thread.join()
+    assert sys.getrecursionlimit() == limit
+
+
+def test_cached_properties():
+    class Thing:
+        computed = 0
+
+        @locks.CachedProperty
+        def value(self):
+            self.computed += 1
+            return [self.computed]
+
+    thing = Thing()
+    assert thing.value is thing.value and thing.computed == 1
+    assert Thing().value == [1] and isinstance(Thing.value, locks.CachedProperty)
