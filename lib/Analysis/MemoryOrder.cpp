@@ -30,7 +30,7 @@ static bool ordersEverything(Operation *op) {
 }
 
 /// Of an op alone.
-static void addAccesses(Operation *op, SmallVectorImpl<MemoryAccess> &accesses) {
+static void addAccesses(Operation *op, SmallVectorImpl<OpAccess> &accesses) {
   auto effects = dyn_cast<MemoryEffectOpInterface>(op);
   if (isOutsideMemory(op) || isMemoryEffectFree(op) ||
       (!effects && op->hasTrait<OpTrait::HasRecursiveMemoryEffects>()))
@@ -41,15 +41,16 @@ static void addAccesses(Operation *op, SmallVectorImpl<MemoryAccess> &accesses) 
     return;
   SmallVector<MemoryEffects::EffectInstance> instances;
   effects.getEffects(instances);
+  size_t first = accesses.size();
   for (const MemoryEffects::EffectInstance &instance : instances) {
     // A buffer that begins has nothing in it that anybody knows of.
     if (isa<MemoryEffects::Allocate>(instance.getEffect()))
       continue;
     bool reads = isa<MemoryEffects::Read>(instance.getEffect());
-    auto *known = llvm::find_if(accesses, [&](const MemoryAccess &access) {
-      return access.op == op && access.place == instance.getValue() &&
-             access.resource == instance.getResource();
-    });
+    auto *known =
+        std::find_if(accesses.begin() + first, accesses.end(), [&](const OpAccess &access) {
+          return access.place == instance.getValue() && access.resource == instance.getResource();
+        });
     if (known == accesses.end()) {
       accesses.push_back({op, instance.getValue(), false, false, instance.getResource()});
       known = &accesses.back();
@@ -58,15 +59,20 @@ static void addAccesses(Operation *op, SmallVectorImpl<MemoryAccess> &accesses) 
   }
 }
 
-SmallVector<MemoryAccess> tessera::getMemoryAccesses(Operation *op) {
-  SmallVector<MemoryAccess> accesses;
+SmallVector<OpAccess> tessera::getMemoryAccesses(Operation *op) {
+  SmallVector<OpAccess> accesses;
   op->walk([&](Operation *inner) { addAccesses(inner, accesses); });
   return accesses;
 }
 
 bool tessera::mayWriteMemory(Operation *op) {
-  return llvm::any_of(getMemoryAccesses(op),
-                      [](const MemoryAccess &access) { return access.writes; });
+  WalkResult result = op->walk([](Operation *inner) {
+    SmallVector<OpAccess> accesses;
+    addAccesses(inner, accesses);
+    bool writes = llvm::any_of(accesses, [](const OpAccess &access) { return access.writes; });
+    return writes ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return result.wasInterrupted();
 }
 
 //===----------------------------------------------------------------------===//
@@ -253,7 +259,7 @@ const std::optional<BoxAccess> &MemoryOrder::getBox(Operation *op) {
   return boxes[op] = std::move(box);
 }
 
-void MemoryOrder::compare(const MemoryAccess &moved, const MemoryAccess &other, Operation *across,
+void MemoryOrder::compare(const OpAccess &moved, const OpAccess &other, Operation *across,
                           MemoryOrderAnswer &answer) {
   if (answer.isOrdered() || (!moved.writes && !other.writes) ||
       (moved.resource && other.resource && moved.resource != other.resource))
@@ -288,9 +294,26 @@ void MemoryOrder::compare(const MemoryAccess &moved, const MemoryAccess &other, 
 
 MemoryOrderAnswer MemoryOrder::mayPass(Operation *moved, Operation *other, Operation *across) {
   MemoryOrderAnswer answer;
-  SmallVector<MemoryAccess> ofOther = getMemoryAccesses(other);
-  for (const MemoryAccess &first : getMemoryAccesses(moved))
-    for (const MemoryAccess &second : ofOther)
+  SmallVector<OpAccess> ofOther = getMemoryAccesses(other);
+  for (const OpAccess &first : getMemoryAccesses(moved))
+    for (const OpAccess &second : ofOther)
+      compare(first, second, across, answer);
+  return answer;
+}
+
+MemoryOrderAnswer MemoryOrder::mayPassAccesses(Operation *moved, Operation *other,
+                                               Operation *across) {
+  auto getAccesses = [](Operation *op) {
+    SmallVector<OpAccess> accesses = getMemoryAccesses(op);
+    llvm::erase_if(accesses, [](const OpAccess &access) {
+      return access.isAnywhere() && ordersEverything(access.op);
+    });
+    return accesses;
+  };
+  MemoryOrderAnswer answer;
+  SmallVector<OpAccess> ofOther = getAccesses(other);
+  for (const OpAccess &first : getAccesses(moved))
+    for (const OpAccess &second : ofOther)
       compare(first, second, across, answer);
   return answer;
 }
@@ -306,7 +329,7 @@ bool LaunchRange::operator==(const LaunchRange &other) const {
          });
 }
 
-std::optional<LaunchRange> tessera::getLaunchRange(const MemoryAccess &access,
+std::optional<LaunchRange> tessera::getLaunchRange(const OpAccess &access,
                                                    AccessAnalysis &analysis) {
   if (access.isAnywhere() || !isPointerLike(access.place))
     return std::nullopt;

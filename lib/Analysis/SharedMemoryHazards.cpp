@@ -9,9 +9,10 @@
 using namespace mlir;
 using namespace tessera;
 
-/// Whether the warps meet inside an op with scratch, between writing it and reading it.
-/// Lanes of one warp that exchange elements need no other warp.
-static bool meetsInside(Operation *op) {
+bool tessera::meetsInside(Operation *op) {
+  auto scratch = dyn_cast<tilegpu::ScratchOpInterface>(op);
+  if (!scratch || scratch.getScratchBytes() == 0)
+    return false;
   auto convert = dyn_cast<tilegpu::ConvertLayoutOp>(op);
   if (!convert)
     return true;
@@ -173,8 +174,7 @@ void SharedMemoryHazards::visitOp(Operation *op, Pending &pending) {
   if (isa<tilegpu::AsyncCopyOp, tilegpu::TMAStoreOp>(op))
     for (SharedMemoryAccess &access : accesses)
       access.isInFlight = true;
-  bool isScratch = isa<tilegpu::ScratchOpInterface>(op) && !accesses.empty();
-  if (isScratch && meetsInside(op)) {
+  if (meetsInside(op)) {
     // What was pending is ordered by the barrier inside; then the scratch is read.
     meet(pending);
     for (SharedMemoryAccess &access : accesses)

@@ -53,7 +53,7 @@
 namespace tessera {
 
 /// One of the things that an op does to memory.
-struct MemoryAccess {
+struct OpAccess {
   mlir::Operation *op = nullptr;
   /// Pointers, a descriptor, a block pointer or a buffer; null if it may be anywhere.
   mlir::Value place;
@@ -65,7 +65,7 @@ struct MemoryAccess {
 };
 
 /// What an op, and all within it, does to memory. Assertions, prints and the like do nothing.
-llvm::SmallVector<MemoryAccess> getMemoryAccesses(mlir::Operation *op);
+llvm::SmallVector<OpAccess> getMemoryAccesses(mlir::Operation *op);
 
 /// Whether an op may write to memory of the program, or order what others do.
 bool mayWriteMemory(mlir::Operation *op);
@@ -89,7 +89,7 @@ PointerBases getPointerBases(mlir::Value pointers);
 
 /// Two accesses that must not meet, one of each op.
 struct AccessPair {
-  MemoryAccess moved, other;
+  OpAccess moved, other;
   /// If not empty: they do not, in a launch where none of these is negative.
   llvm::SmallVector<LaunchExpr, 0> apartIf;
 };
@@ -127,8 +127,13 @@ public:
   MemoryOrderAnswer mayPass(mlir::Operation *moved, mlir::Operation *other,
                             mlir::Operation *across = nullptr);
 
+  /// The same of their accesses alone: it does not count that an atomic or a volatile load
+  /// orders others.
+  MemoryOrderAnswer mayPassAccesses(mlir::Operation *moved, mlir::Operation *other,
+                                    mlir::Operation *across = nullptr);
+
 private:
-  void compare(const MemoryAccess &moved, const MemoryAccess &other, mlir::Operation *across,
+  void compare(const OpAccess &moved, const OpAccess &other, mlir::Operation *across,
                MemoryOrderAnswer &answer);
   const std::optional<BoxAccess> &getBox(mlir::Operation *op);
 
@@ -156,7 +161,7 @@ struct LaunchRange {
 /// The range of an access of a single argument's array; none for others. An access without a
 /// box begins where the array does, and a dimension without an extent is as long as the tile:
 /// no more is known of these.
-std::optional<LaunchRange> getLaunchRange(const MemoryAccess &access, AccessAnalysis &analysis);
+std::optional<LaunchRange> getLaunchRange(const OpAccess &access, AccessAnalysis &analysis);
 
 /// What must hold at a launch for pairs of accesses not to meet.
 struct LaunchConditions {

@@ -79,6 +79,10 @@ struct SharedMemoryAccess {
   }
 };
 
+/// Whether all warps meet inside an op: between writing its scratch and reading it. Lanes of one
+/// warp that exchange elements need no other warp.
+bool meetsInside(mlir::Operation *op);
+
 /// A pair of accesses with no barrier between them.
 struct SharedMemoryHazard {
   SharedMemoryAccess earlier, later;

@@ -123,3 +123,112 @@ tile.func @turns(%p: !tile.ptr<f32>) {
   tile.return
 }
 }
+
+// -----
+
+// A lane's accesses of global memory keep their order, where two threads do them.
+#whole = #tilegpu.layout<128, lane = [1, 2, 4, 8, 16], warp = [32, 64]>
+#other = #tilegpu.layout<128, lane = [64, 32, 16, 8, 4], warp = [2, 1]>
+#copies = #tilegpu.layout<64, lane = [1, 2, 4, 8, 16], warp = [32, 0]>
+module attributes {tilegpu.num_warps = 4 : i32} {
+// One thread does both.
+// CHECK-LABEL: tile.func @own
+// CHECK-NOT: tile.barrier
+tile.func @own(%a: !tile.ptr<f32>, %b: !tile.ptr<f32>) {
+  %i = tile.range 0 to 128 : tensor<128xi32, #whole>
+  %as = tile.splat %a : !tile.ptr<f32> -> tensor<128x!tile.ptr<f32>, #whole>
+  %bs = tile.splat %b : !tile.ptr<f32> -> tensor<128x!tile.ptr<f32>, #whole>
+  %p = tile.addptr %as, %i : tensor<128x!tile.ptr<f32>, #whole>, tensor<128xi32, #whole>
+  %q = tile.addptr %bs, %i : tensor<128x!tile.ptr<f32>, #whole>, tensor<128xi32, #whole>
+  %x = tile.load %p : tensor<128x!tile.ptr<f32>, #whole>
+  tile.store %q, %x : tensor<128x!tile.ptr<f32>, #whole>
+  %y = tile.load %p : tensor<128x!tile.ptr<f32>, #whole>
+  tile.store %q, %y : tensor<128x!tile.ptr<f32>, #whole>
+  tile.return
+}
+// Copies load, a representative stores. Two stores are done by the same one.
+// CHECK-LABEL: tile.func @copies
+// CHECK: tile.load
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.store
+// CHECK-NEXT: tile.store
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.load
+// CHECK-NEXT: tile.load
+// CHECK-NOT: tile.barrier
+tile.func @copies(%a: !tile.ptr<f32>, %b: !tile.ptr<f32>) {
+  %i = tile.range 0 to 64 : tensor<64xi32, #copies>
+  %as = tile.splat %a : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>, #copies>
+  %bs = tile.splat %b : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>, #copies>
+  %p = tile.addptr %as, %i : tensor<64x!tile.ptr<f32>, #copies>, tensor<64xi32, #copies>
+  %q = tile.addptr %bs, %i : tensor<64x!tile.ptr<f32>, #copies>, tensor<64xi32, #copies>
+  %x = tile.load %p : tensor<64x!tile.ptr<f32>, #copies>
+  tile.store %q, %x : tensor<64x!tile.ptr<f32>, #copies>
+  tile.store %p, %x : tensor<64x!tile.ptr<f32>, #copies>
+  %y = tile.load %q : tensor<64x!tile.ptr<f32>, #copies>
+  %z = tile.load %p : tensor<64x!tile.ptr<f32>, #copies>
+  tile.return
+}
+// Layouts that give an element to two threads; a barrier of the user's does.
+// CHECK-LABEL: tile.func @layouts
+// CHECK: tile.load
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.store
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.load
+// CHECK-NOT: tile.barrier
+tile.func @layouts(%a: !tile.ptr<f32>) {
+  %i = tile.range 0 to 128 : tensor<128xi32, #whole>
+  %j = tile.range 0 to 128 : tensor<128xi32, #other>
+  %as = tile.splat %a : !tile.ptr<f32> -> tensor<128x!tile.ptr<f32>, #whole>
+  %bs = tile.splat %a : !tile.ptr<f32> -> tensor<128x!tile.ptr<f32>, #other>
+  %p = tile.addptr %as, %i : tensor<128x!tile.ptr<f32>, #whole>, tensor<128xi32, #whole>
+  %q = tile.addptr %bs, %j : tensor<128x!tile.ptr<f32>, #other>, tensor<128xi32, #other>
+  %zero = arith.constant dense<0.0> : tensor<128xf32, #other>
+  %x = tile.load %p : tensor<128x!tile.ptr<f32>, #whole>
+  tile.store %q, %zero : tensor<128x!tile.ptr<f32>, #other>
+  tile.barrier
+  %y = tile.load %p : tensor<128x!tile.ptr<f32>, #whole>
+  tile.return
+}
+// All threads load a scalar, one stores it; around the loop, too. What a tile's lanes do is of
+// others.
+// CHECK-LABEL: tile.func @scalars
+// CHECK: scf.for
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.load
+// CHECK-NEXT: tile.store
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.store
+// CHECK-NEXT: }
+tile.func @scalars(%a: !tile.ptr<f32>, %n: i32, %zero: f32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %i = tile.range 0 to 128 : tensor<128xi32, #whole>
+  %as = tile.splat %a : !tile.ptr<f32> -> tensor<128x!tile.ptr<f32>, #whole>
+  %p = tile.addptr %as, %i : tensor<128x!tile.ptr<f32>, #whole>, tensor<128xi32, #whole>
+  %ones = arith.constant dense<1.0> : tensor<128xf32, #whole>
+  scf.for %t = %c0 to %n step %c1 : i32 {
+    %x = tile.load %a : !tile.ptr<f32>
+    tile.store %p, %ones : tensor<128x!tile.ptr<f32>, #whole>
+    tile.store %a, %zero : !tile.ptr<f32>
+  }
+  tile.return
+}
+// An atomic is done by a representative, whatever it orders; foreign code by all copies.
+// CHECK-LABEL: tile.func @others
+// CHECK: tile.load
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.atomic_rmw
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.inline_asm
+tile.func @others(%a: !tile.ptr<i32>) {
+  %i = tile.range 0 to 64 : tensor<64xi32, #copies>
+  %as = tile.splat %a : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>, #copies>
+  %p = tile.addptr %as, %i : tensor<64x!tile.ptr<i32>, #copies>, tensor<64xi32, #copies>
+  %x = tile.load %p : tensor<64x!tile.ptr<i32>, #copies>
+  %o = tile.atomic_rmw add, relaxed, gpu, %p, %x : tensor<64x!tile.ptr<i32>, #copies>, tensor<64xi32, #copies> -> tensor<64xi32, #copies>
+  %y = tile.inline_asm "ld.global.b32 $0, [$1];" constraints("=r,l") packed 1 %p : (tensor<64x!tile.ptr<i32>, #copies>) -> tensor<64xi32, #copies>
+  tile.return
+}
+}

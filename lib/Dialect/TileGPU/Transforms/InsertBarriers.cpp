@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The hazard analysis, applied: a barrier in front of each op that would otherwise meet
-// another warp in shared memory.
+// another warp in shared memory. Then, where these do not do for it, in front of accesses of
+// global memory that come after another one of the same lane by another thread.
 
+#include "tessera/Analysis/LaneOrder.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
 #include "tessera/Analysis/SharedMemoryHazards.h"
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
@@ -61,6 +63,12 @@ struct TileGPUInsertBarriersPass
         bool ofGroup = hazard.isWithinGroup();
         OpBuilder builder(ofGroup ? op : getMeetingPlace(op));
         BarrierOp::create(builder, op->getLoc(), ofGroup);
+        ++numBarriers;
+      }
+      LaneOrder lanes(function);
+      for (Operation *op : lanes.getBarriers()) {
+        OpBuilder builder(getMeetingPlace(op));
+        tile::BarrierOp::create(builder, op->getLoc());
         ++numBarriers;
       }
     }

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tessera/Analysis/LaneOrder.h"
+
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "tessera/Analysis/RegionFlow.h"
+#include "tessera/Analysis/Replication.h"
+#include "tessera/Analysis/SharedMemoryHazards.h"
+
+using namespace mlir;
+using namespace tessera;
+
+//===----------------------------------------------------------------------===//
+// Who does an access
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The lanes of an access, and the threads that do it.
+struct Lanes {
+  /// A tile with one element a lane, or a scalar.
+  Type type;
+  /// Whether one of the threads that have an element acts for all.
+  bool byRepresentatives = false;
+};
+
+} // namespace
+
+/// The lanes of what threads do to global memory; none for what does nothing to it, or is done
+/// by an engine.
+static std::optional<Lanes> getLanes(Operation *op) {
+  return llvm::TypeSwitch<Operation *, std::optional<Lanes>>(op)
+      .Case([](tile::LoadOp load) { return Lanes{load.getPtr().getType(), load.getIsVolatile()}; })
+      .Case<tile::StoreOp, tile::AtomicLoadOp, tile::AtomicStoreOp, tile::AtomicRMWOp,
+            tile::AtomicCASOp>([](auto access) { return Lanes{access.getPtr().getType(), true}; })
+      .Case([](tilegpu::AsyncCopyOp copy) { return Lanes{copy.getPtr().getType(), false}; })
+      // Foreign code is run for each copy.
+      .Case([](tile::InlineAsmOp assembly) -> std::optional<Lanes> {
+        if (assembly.getPure())
+          return std::nullopt;
+        return Lanes{assembly.getResultTypes().front(), false};
+      })
+      .Case([](tile::ExternElementwiseOp foreign) -> std::optional<Lanes> {
+        if (foreign.getPure())
+          return std::nullopt;
+        return Lanes{foreign.getType(), false};
+      })
+      .Default(std::nullopt);
+}
+
+/// Whether two shapes may have lanes in common.
+static bool haveCommonLanes(Type a, Type b) {
+  ArrayRef<int64_t> left = tile::getShape(a), right = tile::getShape(b);
+  return left.size() == right.size() && llvm::all_of(llvm::zip(left, right), [](auto extents) {
+           auto [one, other] = extents;
+           return one == other || one == 1 || other == 1;
+         });
+}
+
+/// Whether each element is in the same threads in both layouts.
+static bool haveSameThreads(Type a, Type b) {
+  tilegpu::LayoutAttr left = tilegpu::getLayoutAttr(a), right = tilegpu::getLayoutAttr(b);
+  if (!left || !right || tile::getShape(a) != tile::getShape(b))
+    return !left && !right && tile::getShape(a) == tile::getShape(b);
+  auto getRegisters = [](const LinearLayout &layout) {
+    SmallVector<uint64_t> columns(layout.columns(HwDim::Reg));
+    llvm::sort(columns);
+    llvm::erase(columns, 0);
+    return columns;
+  };
+  const LinearLayout &one = left.getLayout(), &other = right.getLayout();
+  return one.columns(HwDim::Lane) == other.columns(HwDim::Lane) &&
+         one.columns(HwDim::Warp) == other.columns(HwDim::Warp) &&
+         getRegisters(one) == getRegisters(other);
+}
+
+/// Whether for each lane one thread does both.
+static bool areDoneByOneThread(Operation *earlier, const Lanes &a, const Lanes &b) {
+  if (!haveSameThreads(a.type, b.type))
+    return false;
+  bool byRepresentatives = a.byRepresentatives && b.byRepresentatives;
+  return byRepresentatives || Replication::of(a.type, earlier).countCopies() == 1;
+}
+
+//===----------------------------------------------------------------------===//
+// The flow
+//===----------------------------------------------------------------------===//
+
+/// The outermost loop around both.
+static Operation *findCommonLoop(Operation *a, Operation *b) {
+  Operation *common = nullptr;
+  for (Operation *op = a->getParentOp(); op; op = op->getParentOp())
+    if (isa<LoopLikeOpInterface>(op) && op->isAncestor(b))
+      common = op;
+  return common;
+}
+
+bool LaneOrder::needsBarrier(Operation *earlier, Operation *later) {
+  // Of functions nothing is known but that they may do anything, for any lane.
+  if (!isa<CallOpInterface>(earlier) && !isa<CallOpInterface>(later)) {
+    Lanes first = *getLanes(earlier), second = *getLanes(later);
+    if (!haveCommonLanes(first.type, second.type) || areDoneByOneThread(earlier, first, second))
+      return false;
+  }
+  return !order.mayPassAccesses(later, earlier, findCommonLoop(earlier, later)).isIndependent();
+}
+
+/// Whether a function that is called does anything to global memory, itself or by others.
+static bool usesMemory(CallOpInterface call) {
+  auto callee = dyn_cast_or_null<FunctionOpInterface>(call.resolveCallable());
+  if (!callee || callee.isExternal())
+    return true;
+  return llvm::any_of(getMemoryAccesses(callee), [](const OpAccess &access) {
+    return !access.resource || isa<SideEffects::DefaultResource>(access.resource);
+  });
+}
+
+void LaneOrder::visitOp(Operation *op, PendingSet &pending) {
+  auto meet = [&] {
+    for (auto access = pending.begin(); access != pending.end();)
+      access = access->isInFlight ? std::next(access) : pending.erase(access);
+  };
+  auto barrier = dyn_cast<tilegpu::BarrierOp>(op);
+  if (isa<tile::BarrierOp>(op) || (barrier && !barrier.getOfGroup()))
+    return meet();
+  if (auto wait = dyn_cast<tilegpu::AsyncWaitOp>(op)) {
+    // Which have landed is not counted: any may have, the newest may not.
+    PendingSet landed;
+    for (Pending access : pending) {
+      if (access.isInFlight && wait.getPending() != 0)
+        landed.insert(access);
+      landed.insert({access.op, false});
+    }
+    pending = std::move(landed);
+    return;
+  }
+  if (tilegpu::isInPartition(op))
+    return;
+  auto call = dyn_cast<CallOpInterface>(op);
+  bool isAccess = call ? usesMemory(call) : getLanes(op).has_value();
+  if (isAccess) {
+    if (!barriers.contains(op) && llvm::any_of(pending, [&](const Pending &access) {
+          return !access.isInFlight && needsBarrier(access.op, op);
+        }))
+      barriers.insert(op);
+    if (barriers.contains(op))
+      meet();
+  }
+  // An access that is delivered by shared memory is done before warps meet for that.
+  if (meetsInside(op))
+    return meet();
+  if (isAccess)
+    pending.insert({op, isa<tilegpu::AsyncCopyOp>(op)});
+}
+
+LaneOrder::LaneOrder(FunctionOpInterface function) {
+  if (function.isExternal())
+    return;
+  RegionFlow<PendingSet> flow([&](Operation *op, PendingSet &pending) { visitOp(op, pending); });
+  flow.visit(function.getFunctionBody().front(), {});
+}
