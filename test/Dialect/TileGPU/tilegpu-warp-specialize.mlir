@@ -717,3 +717,238 @@ tile.func @feeds_itself(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !
   tile.return
 }
 }
+
+// -----
+
+// Copies come before all that is done to memory before them: nobody may be able to tell.
+#u = #tilegpu.unassigned
+#s = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #s>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func @feeds(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %o: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32) {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  %one = arith.constant dense<1.0> : tensor<64x64xf16, #u>
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %row1 = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %ld = arith.constant dense<64> : tensor<64x1xi32, #u>
+  %ofrow = arith.muli %row1, %ld : tensor<64x1xi32, #u>
+  %ofrow2 = tile.broadcast %ofrow : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %i2 = arith.addi %ofrow2, %col2 : tensor<64x64xi32, #u>
+  %ps = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %pp = tile.addptr %ps, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  %os = tile.splat %o : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %op = tile.addptr %os, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  // expected-remark @below {{loop is not specialised: what it loads may have been stored by the same program}}
+  %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
+    // expected-note @below {{stored here}}
+    tile.store %pp, %one : tensor<64x64x!tile.ptr<f16>, #u>
+    // expected-note @below {{loaded here}}
+    %x = tile.load %pp : tensor<64x64x!tile.ptr<f16>, #u>
+    %xs = tilegpu.local_alloc %x : (tensor<64x64xf16, #u>) -> !buffer
+    %d = tilegpu.warpgroup_dot %xs, %xs, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> tensor<64x64xf32, #u>
+    scf.yield %d : tensor<64x64xf32, #u>
+  }
+  %y = tile.fp_to_fp %r : tensor<64x64xf32, #u> -> tensor<64x64xf16, #u>
+  tile.store %op, %y : tensor<64x64x!tile.ptr<f16>, #u>
+  tile.return
+}
+tile.func @before(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %o: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32) {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  %one = arith.constant dense<1.0> : tensor<64x64xf16, #u>
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %row1 = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %ld = arith.constant dense<64> : tensor<64x1xi32, #u>
+  %ofrow = arith.muli %row1, %ld : tensor<64x1xi32, #u>
+  %ofrow2 = tile.broadcast %ofrow : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %i2 = arith.addi %ofrow2, %col2 : tensor<64x64xi32, #u>
+  %ps = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %pp = tile.addptr %ps, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  %os = tile.splat %o : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %op = tile.addptr %os, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  // expected-note @below {{stored here}}
+  tile.store %pp, %one : tensor<64x64x!tile.ptr<f16>, #u>
+  // expected-remark @below {{loop is not specialised: what it loads may have been stored by the same program}}
+  %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
+    // expected-note @below {{loaded here}}
+    %x = tile.load %pp : tensor<64x64x!tile.ptr<f16>, #u>
+    %xs = tilegpu.local_alloc %x : (tensor<64x64xf16, #u>) -> !buffer
+    %d = tilegpu.warpgroup_dot %xs, %xs, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> tensor<64x64xf32, #u>
+    scf.yield %d : tensor<64x64xf32, #u>
+  }
+  %y = tile.fp_to_fp %r : tensor<64x64xf32, #u> -> tensor<64x64xf16, #u>
+  tile.store %op, %y : tensor<64x64x!tile.ptr<f16>, #u>
+  tile.return
+}
+tile.func @assembly(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %o: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32) {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  %one = arith.constant dense<1.0> : tensor<64x64xf16, #u>
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %row1 = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %ld = arith.constant dense<64> : tensor<64x1xi32, #u>
+  %ofrow = arith.muli %row1, %ld : tensor<64x1xi32, #u>
+  %ofrow2 = tile.broadcast %ofrow : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %i2 = arith.addi %ofrow2, %col2 : tensor<64x64xi32, #u>
+  %ps = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %pp = tile.addptr %ps, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  %os = tile.splat %o : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %op = tile.addptr %os, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  // expected-note @below {{here}}
+  %seen = tile.inline_asm "st.global.b32 [$1], 0; mov.b32 $0, 0;" constraints("=r,l") packed 1 %p : (!tile.ptr<f16>) -> i32
+  // expected-remark @below {{loop is not specialised: what comes before it orders memory}}
+  %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
+    %x = tile.load %pp : tensor<64x64x!tile.ptr<f16>, #u>
+    %xs = tilegpu.local_alloc %x : (tensor<64x64xf16, #u>) -> !buffer
+    %d = tilegpu.warpgroup_dot %xs, %xs, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> tensor<64x64xf32, #u>
+    scf.yield %d : tensor<64x64xf32, #u>
+  }
+  %y = tile.fp_to_fp %r : tensor<64x64xf32, #u> -> tensor<64x64xf16, #u>
+  tile.store %op, %y : tensor<64x64x!tile.ptr<f16>, #u>
+  tile.return
+}
+tile.func @volatile(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %o: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32) {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  %one = arith.constant dense<1.0> : tensor<64x64xf16, #u>
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %row1 = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %ld = arith.constant dense<64> : tensor<64x1xi32, #u>
+  %ofrow = arith.muli %row1, %ld : tensor<64x1xi32, #u>
+  %ofrow2 = tile.broadcast %ofrow : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %i2 = arith.addi %ofrow2, %col2 : tensor<64x64xi32, #u>
+  %ps = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %pp = tile.addptr %ps, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  %os = tile.splat %o : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %op = tile.addptr %os, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  // expected-note @below {{here}}
+  %flag = tile.load %o {isVolatile} : !tile.ptr<f16>
+  // expected-remark @below {{loop is not specialised: what comes before it orders memory}}
+  %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
+    %x = tile.load %pp : tensor<64x64x!tile.ptr<f16>, #u>
+    %xs = tilegpu.local_alloc %x : (tensor<64x64xf16, #u>) -> !buffer
+    %d = tilegpu.warpgroup_dot %xs, %xs, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> tensor<64x64xf32, #u>
+    scf.yield %d : tensor<64x64xf32, #u>
+  }
+  %y = tile.fp_to_fp %r : tensor<64x64xf32, #u> -> tensor<64x64xf16, #u>
+  tile.store %op, %y : tensor<64x64x!tile.ptr<f16>, #u>
+  tile.return
+}
+tile.func @meets(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %o: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32) {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  %one = arith.constant dense<1.0> : tensor<64x64xf16, #u>
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %row1 = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %ld = arith.constant dense<64> : tensor<64x1xi32, #u>
+  %ofrow = arith.muli %row1, %ld : tensor<64x1xi32, #u>
+  %ofrow2 = tile.broadcast %ofrow : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %i2 = arith.addi %ofrow2, %col2 : tensor<64x64xi32, #u>
+  %ps = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %pp = tile.addptr %ps, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  %os = tile.splat %o : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %op = tile.addptr %os, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  // expected-remark @below {{loop is not specialised: there is inline assembly with a barrier}}
+  %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
+    %x = tile.load %pp : tensor<64x64x!tile.ptr<f16>, #u>
+    %xs = tilegpu.local_alloc %x : (tensor<64x64xf16, #u>) -> !buffer
+    %d = tilegpu.warpgroup_dot %xs, %xs, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> tensor<64x64xf32, #u>
+    scf.yield %d : tensor<64x64xf32, #u>
+  }
+  // expected-note @below {{here}}
+  %seen = tile.inline_asm "bar.sync 0; mov.b32 $0, $1;" constraints("=r,r") packed 1 %k : (i32) -> i32
+  %y = tile.fp_to_fp %r : tensor<64x64xf32, #u> -> tensor<64x64xf16, #u>
+  tile.store %op, %y : tensor<64x64x!tile.ptr<f16>, #u>
+  tile.return
+}
+
+// What is stored after the loop is none of its business.
+// CHECK-LABEL: tile.func @after
+// CHECK-NOT: arrays_apart
+// CHECK: tilegpu.warp_specialize
+tile.func @after(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %o: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32) {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  %one = arith.constant dense<1.0> : tensor<64x64xf16, #u>
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %row1 = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %ld = arith.constant dense<64> : tensor<64x1xi32, #u>
+  %ofrow = arith.muli %row1, %ld : tensor<64x1xi32, #u>
+  %ofrow2 = tile.broadcast %ofrow : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %i2 = arith.addi %ofrow2, %col2 : tensor<64x64xi32, #u>
+  %ps = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %pp = tile.addptr %ps, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  %os = tile.splat %o : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %op = tile.addptr %os, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
+    %x = tile.load %pp : tensor<64x64x!tile.ptr<f16>, #u>
+    %xs = tilegpu.local_alloc %x : (tensor<64x64xf16, #u>) -> !buffer
+    %d = tilegpu.warpgroup_dot %xs, %xs, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> tensor<64x64xf32, #u>
+    scf.yield %d : tensor<64x64xf32, #u>
+  }
+  %y = tile.fp_to_fp %r : tensor<64x64xf32, #u> -> tensor<64x64xf16, #u>
+  tile.store %op, %y : tensor<64x64x!tile.ptr<f16>, #u>
+  tile.return
+}
+}
+
+// -----
+
+// Two arguments are two arrays, if the launch says so; the ranges are those of the boxes.
+#u = #tilegpu.unassigned
+#s = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #s>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+// CHECK-DAG: #[[EXTENTS:.+]] = affine_map<()[s0, s1, s2] -> (64, 64)>
+// CHECK-DAG: #[[STRIDES:.+]] = affine_map<()[s0, s1, s2] -> (64, 1)>
+// CHECK-LABEL: tile.func @other
+// CHECK-SAME: tilegpu.arrays_apart = {{\[}}[{argument = 0 : i64, bytes = 2 : i64, extents = #[[EXTENTS]], strides = #[[STRIDES]]}, {argument = 1 : i64, bytes = 2 : i64, extents = #[[EXTENTS]], strides = #[[STRIDES]]}]]
+// CHECK: tilegpu.warp_specialize
+tile.func @other(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %o: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32) {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  %one = arith.constant dense<1.0> : tensor<64x64xf16, #u>
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %row1 = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %ld = arith.constant dense<64> : tensor<64x1xi32, #u>
+  %ofrow = arith.muli %row1, %ld : tensor<64x1xi32, #u>
+  %ofrow2 = tile.broadcast %ofrow : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %i2 = arith.addi %ofrow2, %col2 : tensor<64x64xi32, #u>
+  %ps = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %pp = tile.addptr %ps, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  %os = tile.splat %o : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %op = tile.addptr %os, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  tile.store %op, %one : tensor<64x64x!tile.ptr<f16>, #u>
+  %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
+    %x = tile.load %pp : tensor<64x64x!tile.ptr<f16>, #u>
+    %xs = tilegpu.local_alloc %x : (tensor<64x64xf16, #u>) -> !buffer
+    %d = tilegpu.warpgroup_dot %xs, %xs, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> tensor<64x64xf32, #u>
+    scf.yield %d : tensor<64x64xf32, #u>
+  }
+  %y = tile.fp_to_fp %r : tensor<64x64xf32, #u> -> tensor<64x64xf16, #u>
+  tile.store %op, %y : tensor<64x64x!tile.ptr<f16>, #u>
+  tile.return
+}
+}

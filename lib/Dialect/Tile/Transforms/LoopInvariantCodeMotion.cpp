@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Pure ops move by MLIR's own rules. A load may move where nothing in the loop writes
-// memory: which arrays overlap is not known before the launch, so any store bars any
-// load.
+// memory (Analysis/MemoryOrder.h): which arrays overlap is not known before the launch, so
+// any store bars any load.
 
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
+#include "tessera/Analysis/MemoryOrder.h"
 #include "llvm/Support/DebugLog.h"
 
 #define DEBUG_TYPE "tile-loop-invariant-code-motion"
@@ -26,27 +27,11 @@ namespace {
 struct LoopInvariantCodeMotionPass
     : public tessera::tile::impl::TileLoopInvariantCodeMotionPassBase<LoopInvariantCodeMotionPass> {
   void runOnOperation() final;
-  bool mayWriteMemory(scf::ForOp loop);
   bool runsAtLeastOnce(scf::ForOp loop);
   unsigned hoistLoads(scf::ForOp loop);
 };
 
 } // namespace
-
-/// Whether a load in the loop could see something that the loop wrote.
-bool LoopInvariantCodeMotionPass::mayWriteMemory(scf::ForOp loop) {
-  WalkResult result = loop.getBody()->walk([](Operation *op) {
-    // What these "write" is no memory of the program.
-    if (isa<AssertOp, AssumeOp, PrintOp>(op))
-      return WalkResult::advance();
-    if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
-      return WalkResult::advance();
-    auto effects = dyn_cast<MemoryEffectOpInterface>(op);
-    bool mayWrite = !effects || effects.hasEffect<MemoryEffects::Write>();
-    return mayWrite ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  return result.wasInterrupted();
-}
 
 bool LoopInvariantCodeMotionPass::runsAtLeastOnce(scf::ForOp loop) {
   APInt lower, upper;
@@ -64,7 +49,7 @@ unsigned LoopInvariantCodeMotionPass::hoistLoads(scf::ForOp loop) {
       loads.push_back(load);
   if (loads.empty())
     return 0;
-  if (mayWriteMemory(loop)) {
+  if (tessera::mayWriteMemory(loop)) {
     LDBG() << loads.size() << " loads stay in a loop that may write memory: " << loop.getLoc();
     return 0;
   }

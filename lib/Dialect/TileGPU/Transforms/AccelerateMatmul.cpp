@@ -12,6 +12,7 @@
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "tessera/Analysis/MemoryOrder.h"
 #include "tessera/Dialect/TileGPU/IR/FloatParts.h"
 #include "tessera/Layout/MatrixDescriptor.h"
 #include "llvm/ADT/DenseSet.h"
@@ -457,9 +458,11 @@ static void sinkLoad(Value tile, Operation *user) {
       continue;
     if (!isa<tile::LoadOp>(op) || op->getBlock() != user->getBlock())
       return;
+    AccessAnalysis analysis;
+    MemoryOrder order(analysis);
     for (Operation *way = op->getNextNode(); way != user; way = way->getNextNode())
       if (!isMemoryEffectFree(way) &&
-          !isa<tile::LoadOp, LocalAllocOp, LocalStoreOp, MmaDotOp, WarpgroupDotOp>(way))
+          (way->getNumRegions() != 0 || !order.mayPass(op, way).isIndependent()))
         return;
     for (Operation *each : llvm::reverse(moved))
       each->moveBefore(user);

@@ -2,6 +2,8 @@
 
 #include "LoopProducts.h"
 
+#include "RepeatedPrograms.h"
+
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 
@@ -168,37 +170,23 @@ LoopCycles tessera::tilegpu::countCycles(scf::ForOp loop) {
   return cycles;
 }
 
-/// Whether an op orders what the program wrote before what it reads later.
-static bool ordersMemory(Operation *op) {
-  if (isa<tile::BarrierOp, CallOpInterface, tile::AtomicCASOp>(op))
-    return true;
-  auto isOrdering = [](tile::MemSemantic sem) { return sem != tile::MemSemantic::Relaxed; };
-  if (auto atomic = dyn_cast<tile::AtomicRMWOp>(op))
-    return isOrdering(atomic.getSem());
-  if (auto atomic = dyn_cast<tile::AtomicLoadOp>(op))
-    return isOrdering(atomic.getSem());
-  if (auto atomic = dyn_cast<tile::AtomicStoreOp>(op))
-    return isOrdering(atomic.getSem());
-  return false;
+/// The outermost loop of a program that both are in; null if there is none.
+static Operation *findCommonLoop(Operation *a, Operation *b) {
+  Operation *common = nullptr;
+  for (Operation *op = a->getParentOp(); op && !isa<tile::FuncOp>(op); op = op->getParentOp())
+    if (isa<LoopLikeOpInterface>(op) && !op->hasAttr(kOverProgramsAttr) && op->isAncestor(b))
+      common = op;
+  return common;
 }
 
-Operation *tessera::tilegpu::findOrder(scf::ForOp loop) {
-  Operation *found = nullptr;
-  auto look = [&](Operation *op) {
-    op->walk([&](Operation *inner) {
-      if (!ordersMemory(inner))
-        return WalkResult::advance();
-      found = inner;
-      return WalkResult::interrupt();
-    });
-  };
-  for (Operation *op = loop; !found && !isa<tile::FuncOp>(op); op = op->getParentOp()) {
-    if (isa<scf::ForOp>(op))
-      look(op);
-    for (Operation *before = op->getPrevNode(); before && !found; before = before->getPrevNode())
-      look(before);
-  }
-  return found;
+std::optional<Operation *> tessera::tilegpu::findWayBefore(Operation *earlier, Operation *later) {
+  if (Operation *loop = findCommonLoop(earlier, later))
+    return loop;
+  for (Operation *op = later; op && !isa<tile::FuncOp>(op); op = op->getParentOp())
+    if (Operation *beside = op->getBlock()->findAncestorOpInBlock(*earlier);
+        beside && beside != op && beside->isBeforeInBlock(op))
+      return nullptr;
+  return std::nullopt;
 }
 
 int64_t tessera::tilegpu::getOtherBytes(scf::ForOp loop, const ReplacedOps &replaced) {

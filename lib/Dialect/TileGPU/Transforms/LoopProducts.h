@@ -12,6 +12,8 @@
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 #include "llvm/ADT/DenseSet.h"
 
+#include <optional>
+
 namespace tessera::tilegpu {
 
 /// The hint on a loop: its stages.
@@ -61,9 +63,9 @@ struct LoopCycles {
 };
 LoopCycles countCycles(mlir::scf::ForOp loop);
 
-/// An op that is done before an iteration of the loop and orders memory, what the program wrote
-/// before what it reads later; null if there is none.
-mlir::Operation *findOrder(mlir::scf::ForOp loop);
+/// Whether one op may be done before another one of the kernel: with the outermost loop that
+/// both are in, where it may be an iteration earlier, or null where it is above.
+std::optional<mlir::Operation *> findWayBefore(mlir::Operation *earlier, mlir::Operation *later);
 
 /// Shared memory of the function that the rings of a loop cannot have: other buffers that
 /// are there at the same time.

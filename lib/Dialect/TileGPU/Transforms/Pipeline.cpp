@@ -36,6 +36,7 @@
 #include "LoopSlice.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
+#include "tessera/Analysis/MemoryOrder.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
 #include "tessera/Dialect/TileGPU/IR/CopyHints.h"
 #include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
@@ -115,22 +116,21 @@ private:
 // Which loads
 //===----------------------------------------------------------------------===//
 
-/// Why iterations may not be looked ahead of; null if they may.
-static Operation *findObstacle(scf::ForOp loop) {
+/// What loads of later iterations may not be done before, any of them: those that tell others
+/// where to load come early, too. Null if there is nothing. Of arrays of two arguments nobody
+/// knows here that they are two.
+static Operation *findObstacle(scf::ForOp loop, MemoryOrder &order) {
+  SmallVector<tile::LoadOp> loads;
+  loop.getBody()->walk([&](tile::LoadOp load) { loads.push_back(load); });
   Operation *obstacle = nullptr;
   loop.getBody()->walk([&](Operation *op) {
-    if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || isMemoryEffectFree(op) ||
-        isa<tile::AssertOp, tile::PrintOp>(op))
+    if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
       return WalkResult::advance();
-    auto effects = dyn_cast<MemoryEffectOpInterface>(op);
-    SmallVector<MemoryEffects::EffectInstance> instances;
-    if (effects)
-      effects.getEffects(instances);
-    bool isHarmless = effects && llvm::all_of(instances, [](auto &instance) {
-                        return isa<MemoryEffects::Read>(instance.getEffect()) ||
-                               instance.getResource() == SharedMemory::get();
-                      });
-    if (isHarmless && !isa<BarrierOp>(op))
+    bool isPassed =
+        !isa<BarrierOp>(op) && (!mayWriteMemory(op) || llvm::all_of(loads, [&](tile::LoadOp load) {
+          return order.mayPass(load, op, loop).isIndependent();
+        }));
+    if (isPassed)
       return WalkResult::advance();
     obstacle = op;
     return WalkResult::interrupt();
@@ -259,12 +259,13 @@ bool LoopPipeliner::plan() {
       remark.attachNote(place->getLoc()) << "here";
     return false;
   };
-  if (Operation *obstacle = findObstacle(loop))
+  AccessAnalysis analysis;
+  MemoryOrder order(analysis);
+  if (Operation *obstacle = findObstacle(loop, order))
     return refuse("it writes to memory, or orders accesses to it", obstacle);
   if (!planStep())
     return refuse("its step is not a small constant", nullptr);
   slice = LoopSlice(loop);
-  AccessAnalysis analysis;
   for (tile::LoadOp load : candidates)
     planLoad(load, analysis);
   if (loads.empty())

@@ -32,6 +32,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tessera/Analysis/MemoryOrder.h"
 #include "tessera/Layout/LayoutConstructors.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -92,20 +93,13 @@ private:
 static bool isUnchangedBetween(Operation *from, Operation *to) {
   if (from->getBlock() != to->getBlock())
     return false;
-  for (Operation *op = from->getNextNode(); op != to; op = op->getNextNode()) {
-    if (isMemoryEffectFree(op))
-      continue;
-    auto effects = dyn_cast<MemoryEffectOpInterface>(op);
-    SmallVector<MemoryEffects::EffectInstance> instances;
-    if (effects)
-      effects.getEffects(instances);
-    bool writes = llvm::any_of(instances, [](auto &instance) {
-      return !isa<MemoryEffects::Read>(instance.getEffect()) &&
-             instance.getResource() == SharedMemory::get();
-    });
-    if (!effects || writes)
-      return false;
-  }
+  auto isShared = [](const OpAccess &access) {
+    return !access.resource || access.resource == SharedMemory::get();
+  };
+  for (Operation *op = from->getNextNode(); op != to; op = op->getNextNode())
+    for (const OpAccess &access : getMemoryAccesses(op))
+      if (access.writes && isShared(access))
+        return false;
   return true;
 }
 

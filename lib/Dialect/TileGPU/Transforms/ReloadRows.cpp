@@ -17,6 +17,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
+#include "tessera/Analysis/MemoryOrder.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -73,10 +74,10 @@ bool Row::add(Value value, ConvertLayoutOp conversion) {
   if (!getLayout(conversion.getType()).reshape(type.getShape()))
     return false;
   if (auto load = dyn_cast<tile::LoadOp>(op)) {
-    if (load.getIsVolatile() || op->getBlock() != conversion->getBlock())
+    if (op->getBlock() != conversion->getBlock())
       return false;
     for (Operation *next = op; next != conversion; next = next->getNextNode())
-      if (!isa<tile::LoadOp>(next) && !isMemoryEffectFree(next))
+      if (mayWriteMemory(next))
         return false;
     hasLoad = true;
   } else if (!keepsOrder(op) || !isMemoryEffectFree(op)) {

@@ -20,6 +20,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tessera/Analysis/MemoryOrder.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -153,6 +154,12 @@ static int64_t countHeldBytes(Operation *first, Operation *last) {
   return most;
 }
 
+/// Whether a load can come before or after an op without anybody noticing: one that computes,
+/// or loads as well.
+static bool isPassedByLoads(Operation *op) {
+  return isPure(op) || (isa<tile::LoadOp>(op) && !mayWriteMemory(op));
+}
+
 /// In a loop that only loads and computes, loads go to the top, with what their addresses
 /// are made of: ptxas keeps them in the order of the program, and waits for the first before
 /// the next where something uses it between them.
@@ -160,10 +167,9 @@ static void gatherLoads(scf::ForOp loop) {
   Block *body = loop.getBody();
   llvm::SmallPtrSet<Operation *, 16> early;
   for (Operation &op : llvm::reverse(body->without_terminator())) {
-    auto load = dyn_cast<tile::LoadOp>(op);
-    if (load ? load.getIsVolatile() : !isPure(&op))
+    if (!isPassedByLoads(&op))
       return;
-    bool isNeeded = load || llvm::any_of(op.getUsers(), [&](Operation *user) {
+    bool isNeeded = isa<tile::LoadOp>(op) || llvm::any_of(op.getUsers(), [&](Operation *user) {
                       return early.contains(body->findAncestorOpInBlock(*user));
                     });
     if (isNeeded)
@@ -180,10 +186,10 @@ static void gatherLoads(scf::ForOp loop) {
 
 /// Whether a load may be done after all of [load, place) instead.
 static bool mayWait(tile::LoadOp load, Operation *place) {
-  if (load.getIsVolatile() || place->getBlock() != load->getBlock())
+  if (mayWriteMemory(load) || place->getBlock() != load->getBlock())
     return false;
   for (Operation *op = load->getNextNode(); op != place; op = op->getNextNode())
-    if (!isa<tile::LoadOp>(op) && !isPure(op))
+    if (!isPassedByLoads(op))
       return false;
   return true;
 }
@@ -221,7 +227,7 @@ public:
     // What may write between a load and here stands against loading it again.
     Operation *op = reduce;
     for (; op; op = op->getPrevNode())
-      if (!isa<tile::LoadOp>(op) && !isPure(op))
+      if (!isPassedByLoads(op))
         break;
       else
         repeatable.insert(op);
@@ -292,7 +298,7 @@ private:
     if (!repeatable.contains(op) || op->getNumResults() != 1)
       return false;
     if (auto load = dyn_cast<tile::LoadOp>(op))
-      return !load.getIsVolatile() && load.getCache() == tile::CacheModifier::None &&
+      return load.getCache() == tile::CacheModifier::None &&
              load.getEvict() == tile::EvictionPolicy::Normal &&
              llvm::all_of(load->getOperands(), [&](Value operand) { return isFree(operand); });
     return isCheap(op) && llvm::all_of(op->getOperands(), [&](Value operand) {

@@ -3,7 +3,7 @@
 #include "RepeatedPrograms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Interfaces/CallInterfaces.h"
+#include "tessera/Analysis/MemoryOrder.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -29,17 +29,39 @@ static bool dependsOnProgram(Value value) {
   return false;
 }
 
+/// Whether an op may see what other programs do, or order what this one does for them: it is
+/// an access of anything (a barrier, a call, foreign code), or an atomic, which reads and
+/// writes one place.
+static bool looksAtOthers(Operation *op) {
+  if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || isa<tile::FuncOp>(op))
+    return false;
+  return llvm::any_of(getMemoryAccesses(op), [](const OpAccess &access) {
+    bool isGlobal = !access.resource || isa<SideEffects::DefaultResource>(access.resource);
+    return isGlobal && (access.isAnywhere() || (access.reads && access.writes));
+  });
+}
+
+/// Whether code of others may ask which program it is, of which nothing but `tile.program_id`
+/// would hear the truth.
+static bool mayAskForProgram(Operation *op) {
+  if (auto foreign = dyn_cast<tile::ExternElementwiseOp>(op))
+    return foreign.getLibrary().has_value();
+  auto assembly = dyn_cast<tile::InlineAsmOp>(op);
+  if (!assembly)
+    return false;
+  // %ctaid, %nctaid, %clusterid and their like.
+  StringRef text = assembly.getAsmText();
+  return text.contains("ctaid") || text.contains("cluster");
+}
+
 bool RepeatedPrograms::isPossible(tile::FuncOp kernel) {
   WalkResult result = kernel.walk([&](Operation *op) {
-    if (isa<tile::AtomicCASOp, tile::AtomicRMWOp, tile::AtomicLoadOp, tile::AtomicStoreOp,
-            tile::BarrierOp, tile::NumProgramsOp, CallOpInterface, scf::WhileOp>(op))
+    if (looksAtOthers(op) || mayAskForProgram(op) || isa<tile::NumProgramsOp, scf::WhileOp>(op))
       return WalkResult::interrupt();
     if (auto loop = dyn_cast<scf::ForOp>(op))
       for (Value bound : {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()})
         if (dependsOnProgram(bound))
           return WalkResult::interrupt();
-    if (auto load = dyn_cast<tile::LoadOp>(op); load && load.getIsVolatile())
-      return WalkResult::interrupt();
     return WalkResult::advance();
   });
   return !result.wasInterrupted();
@@ -70,6 +92,7 @@ void RepeatedPrograms::emitBounds(OpBuilder &builder) {
 
 scf::ForOp RepeatedPrograms::emitLoop(OpBuilder &builder, ValueRange inits) const {
   auto loop = scf::ForOp::create(builder, tile::FuncOp(kernel).getLoc(), first, count, step, inits);
+  loop->setAttr(kOverProgramsAttr, builder.getUnitAttr());
   if (!loop.getBody()->empty())
     loop.getBody()->back().erase();
   return loop;

@@ -22,10 +22,13 @@
 
 namespace tessera::tilegpu {
 
+/// On the loop over programs: its iterations are no later ones of the same program.
+inline constexpr llvm::StringLiteral kOverProgramsAttr = "tilegpu.over_programs";
+
 class RepeatedPrograms {
 public:
-  /// Whether programs do not look at each other, and are of about the same length: the
-  /// bounds of their loops do not depend on which one it is.
+  /// Whether programs do not look at each other, nor ask by other means which one they are, and
+  /// are of about the same length: the bounds of their loops do not depend on which one it is.
   static bool isPossible(tile::FuncOp kernel);
 
   /// Gives the kernel the arguments for it.

@@ -15,9 +15,11 @@
 // A tile that leaves no memory for itself beside rings goes in pieces, some columns each, by
 // two buffers in turns: a piece waits until the one before the last has been read.
 //
-// The engine's writes come in no order with those of threads. So nothing in the kernel may
-// order memory, and nothing else may write to the same array but other such stores, of boxes
-// beside this one; in a loop nothing reads it.
+// The engine's writes come in no order with what threads do later, nor with what they wrote
+// before. So nothing in the kernel may order memory, and whatever else writes, or reads later,
+// comes to other places (Analysis/MemoryOrder.h): arrays of other arguments, which the launch
+// sees to, or boxes beside this one that the engine stores, too. Stores of one block of a loop
+// wait for those of the trip before.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
@@ -61,6 +63,8 @@ struct EngineStore {
 
   unsigned getNumBuffers() const { return pieces == 1 ? 1 : 2; }
   int64_t getBufferBytes() const { return getNumBuffers() * buffer.getNumBytes(); }
+  /// What it takes for granted that it may be done later.
+  LaunchConditions conditions;
   /// The outermost loop around it; null outside of loops.
   Operation *loop = nullptr;
   /// Whether another one, earlier in its block, waits for what the trip before has stored.
@@ -88,44 +92,6 @@ private:
 
 } // namespace
 
-/// The kernel's pointer that an address is counted from; null if it is not so plain.
-static BlockArgument findBase(Value pointer) {
-  while (true) {
-    if (auto argument = dyn_cast<BlockArgument>(pointer)) {
-      Operation *owner = argument.getOwner()->getParentOp();
-      auto loop = dyn_cast<scf::ForOp>(owner);
-      if (!loop)
-        return isa<tile::FuncOp>(owner) ? argument : BlockArgument();
-      if (argument.getArgNumber() == 0)
-        return {};
-      pointer = loop.getInitArgs()[argument.getArgNumber() - 1];
-      continue;
-    }
-    Operation *op = pointer.getDefiningOp();
-    if (!isa<tile::AddPtrOp, tile::SplatOp, tile::BroadcastOp, tile::ExpandDimsOp, tile::HintOp,
-             tile::TransOp, tile::ReshapeOp>(op))
-      return {};
-    pointer = op->getOperand(0);
-  }
-}
-
-/// Whether an op does more to memory than to load or store tiles and scalars, or works on
-/// shared memory.
-static bool isBeyondAccesses(Operation *op) {
-  if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || isMemoryEffectFree(op) ||
-      isa<tile::LoadOp, tile::StoreOp, tile::AssumeOp, AsyncCopyOp, WarpSpecializeOp>(op))
-    return false;
-  auto effects = dyn_cast<MemoryEffectOpInterface>(op);
-  if (!effects || isa<tile::BarrierOp>(op))
-    return true;
-  SmallVector<MemoryEffects::EffectInstance> instances;
-  effects.getEffects(instances);
-  return llvm::any_of(instances, [](auto &instance) {
-    return !isa<MemoryEffects::Read>(instance.getEffect()) &&
-           instance.getResource() != SharedMemory::get();
-  });
-}
-
 /// Whether a store is worth it, and not too odd, to be left to the engine.
 static bool isForCopyEngine(tile::StoreOp store) {
   auto type = dyn_cast<RankedTensorType>(store.getValue().getType());
@@ -134,51 +100,36 @@ static bool isForCopyEngine(tile::StoreOp store) {
          type.getNumElements() * getElementBytes(type.getElementType()) >= kLeastBytes;
 }
 
-/// Whether no element of one box is one of the other, for certain.
-static bool areApart(const BoxAccess &a, const BoxAccess &b) {
-  if (a.getDims().size() != b.getDims().size())
-    return false;
-  bool isApart = false;
-  for (auto [left, right] : llvm::zip(a.getDims(), b.getDims())) {
-    if (left.stride != right.stride)
-      return false;
-    std::optional<ScalarPolynomial> apart = right.coordinate.minus(left.coordinate);
-    std::optional<int64_t> distance = apart ? apart->getConstant() : std::nullopt;
-    isApart |= distance && (*distance >= left.tileExtent || -*distance >= right.tileExtent);
-  }
-  return isApart;
-}
-
-/// Whether another store of the same block may be the engine's too, in any order with this one.
-static bool liesBeside(tile::StoreOp store, const BoxAccess &box, tile::StoreOp other,
-                       AccessAnalysis &analysis) {
-  if (store->getBlock() != other->getBlock() || !isForCopyEngine(other))
-    return false;
-  std::optional<BoxAccess> its = getBoxAccess(other, analysis);
-  return its && its->getBase() == box.getBase() && areApart(box, *its);
-}
-
-/// Why writes to an array cannot be left to the engine; empty if they can.
-static std::string whyNotAlone(tile::StoreOp store, const BoxAccess &box, bool isInLoop,
-                               AccessAnalysis &analysis) {
+/// Whether the engine may do a store at any time up to the end of the kernel, or to when it is
+/// waited for before a later one of its block; else why not. `conditions` is what this takes for
+/// granted.
+static std::string whyNotLater(tile::StoreOp store, AccessAnalysis &analysis,
+                               LaunchConditions &conditions) {
   auto kernel = store->getParentOfType<tile::FuncOp>();
-  BlockArgument base = box.getBase();
+  MemoryOrder order(analysis);
   std::string why;
   kernel.walk([&](Operation *op) {
-    if (op == store || op == kernel || op->hasTrait<OpTrait::IsTerminator>())
+    // What is in a region is seen itself; copies that the engine does have been put before
+    // stores by whoever made them.
+    if (op == store || op == kernel || op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
+        isInPartition(op))
       return WalkResult::advance();
-    if (auto other = dyn_cast<tile::StoreOp>(op)) {
-      BlockArgument itsBase = findBase(other.getPtr());
-      if (!itsBase || (itsBase == base && !liesBeside(store, box, other, analysis)))
-        why = "another store may write there";
-    } else if (auto load = dyn_cast<tile::LoadOp>(op)) {
-      BlockArgument itsBase = findBase(load.getPtr());
-      if (isInLoop && (!itsBase || itsBase == base))
-        why = "a load may read it, and there is a loop";
-    } else if (isBeyondAccesses(op)) {
-      why = "the kernel orders memory, or writes to it otherwise";
-    }
-    return why.empty() ? WalkResult::advance() : WalkResult::interrupt();
+    auto other = dyn_cast<tile::StoreOp>(op);
+    // Those of one block are in turns, trip by trip.
+    bool isInTurns = other && other->getBlock() == store->getBlock() && isForCopyEngine(other);
+    std::optional<Operation *> across = findWayBefore(store, op);
+    // What is read before it is there, in all threads, when these tell the engine.
+    if (!across && !mayWriteMemory(op))
+      return WalkResult::advance();
+    if (!across || isInTurns)
+      across = nullptr;
+    AccessPair pair;
+    if (conditions.add(order.mayPass(store, op, *across), analysis, pair))
+      return WalkResult::advance();
+    why = pair.other.isAnywhere() ? "the kernel orders memory, or writes to it otherwise"
+          : pair.other.writes     ? "another store may write there"
+                                  : "a load may read it afterwards";
+    return WalkResult::interrupt();
   });
   return why;
 }
@@ -210,10 +161,10 @@ static int64_t getBoxRows(tile::StoreOp store) {
 
 static unsigned getFastDim(const BoxAccess &box) { return *box.getDims().back().tileDim; }
 
-/// The tile's place in global memory, if the engine can write it, given memory for a buffer;
-/// `isInLoop` says whether it is, or will be, done several times. Else why not.
-static std::optional<BoxAccess> getStoredBox(tile::StoreOp store, bool isInLoop,
-                                             AccessAnalysis &analysis, std::string &why) {
+/// The tile's place in global memory, if the engine can write it, given memory for a buffer,
+/// and what that takes for granted. Else why not.
+static std::optional<BoxAccess> getStoredBox(tile::StoreOp store, AccessAnalysis &analysis,
+                                             LaunchConditions &conditions, std::string &why) {
   // The engine writes to the second-level cache, and knows how soon lines may leave it.
   if (store.getCache() == tile::CacheModifier::WB || store.getCache() == tile::CacheModifier::WT) {
     why = "it says how to cache";
@@ -225,7 +176,7 @@ static std::optional<BoxAccess> getStoredBox(tile::StoreOp store, bool isInLoop,
   auto type = cast<RankedTensorType>(store.getValue().getType());
   if (!canMoveByTensorMap(*box, getBuffer(type, getFastDim(*box), /*pieces=*/1), &why))
     return std::nullopt;
-  why = whyNotAlone(store, *box, isInLoop, analysis);
+  why = whyNotLater(store, analysis, conditions);
   return why.empty() ? box : std::nullopt;
 }
 
@@ -260,8 +211,9 @@ int64_t tessera::tilegpu::getRoomForResults(tile::FuncOp kernel, const ReplacedO
     int64_t bytes = tile.getNumElements() * getElementBytes(tile.getElementType());
     std::string why;
     std::optional<BoxAccess> box;
+    LaunchConditions conditions;
     if (isAlone && isForCopyEngine(store))
-      box = getStoredBox(store, /*isInLoop=*/true, analysis, why);
+      box = getStoredBox(store, analysis, conditions, why);
     int64_t pieces = bytes <= kPieceBytes ? 1 : llvm::divideCeil(2 * bytes, kPieceBytes);
     if (box && getBuffer(tile, getFastDim(*box), pieces))
       byEngine += std::min(bytes, kPieceBytes);
@@ -278,7 +230,7 @@ std::string Rewriter::plan(tile::StoreOp store) {
     if (isa<LoopLikeOpInterface>(op))
       planned.loop = op;
   std::string why;
-  std::optional<BoxAccess> box = getStoredBox(store, planned.loop != nullptr, analysis, why);
+  std::optional<BoxAccess> box = getStoredBox(store, analysis, planned.conditions, why);
   if (!box)
     return why;
   // In a loop the buffer is there beside all others.
@@ -312,7 +264,8 @@ void Rewriter::dropThoseBesideThreads() {
   auto isBesideThreads = [&](EngineStore &planned) {
     return kernel
         .walk([&](tile::StoreOp other) {
-          return findBase(other.getPtr()) == planned.box.getBase() && !isPlanned(other)
+          return getPointerBases(other.getPtr()).getSingle() == planned.box.getBase() &&
+                         !isPlanned(other)
                      ? WalkResult::interrupt()
                      : WalkResult::advance();
         })
@@ -489,6 +442,7 @@ FailureOr<unsigned> Rewriter::run() {
       store.emitRemark("result is stored by threads, not by the copy engine: ") << why;
   dropThoseBesideThreads();
   for (EngineStore &planned : stores) {
+    addLaunchConditions(kernel, planned.conditions);
     FailureOr<BlockArgument> map =
         addTensorMap(kernel, planned.box, planned.buffer, getBoxRows(planned.store));
     if (failed(map))

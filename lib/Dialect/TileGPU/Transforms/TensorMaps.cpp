@@ -37,6 +37,33 @@ bool tessera::tilegpu::canMoveByTensorMap(const BoxAccess &box, MemDescType buff
   return true;
 }
 
+static unsigned countMaps(tile::FuncOp kernel) {
+  return llvm::count_if(kernel.getArgumentTypes(), llvm::IsaPred<TensorMapType>);
+}
+
+void tessera::tilegpu::addLaunchConditions(tile::FuncOp kernel,
+                                           const LaunchConditions &conditions) {
+  MLIRContext *context = kernel.getContext();
+  unsigned ofUser = kernel.getNumArguments() - countMaps(kernel);
+  SmallVector<AffineExpr> notNegative;
+  if (auto known = kernel->getAttrOfType<AffineMapAttr>(kLaunchConditionsAttr))
+    llvm::append_range(notNegative, known.getValue().getResults());
+  for (LaunchExpr condition : conditions.notNegative)
+    if (!llvm::is_contained(notNegative, condition))
+      notNegative.push_back(condition);
+  if (!notNegative.empty())
+    kernel->setAttr(kLaunchConditionsAttr,
+                    AffineMapAttr::get(AffineMap::get(0, ofUser, notNegative, context)));
+
+  SmallVector<LaunchRangePair> apart =
+      readArraysApart(kernel).value_or(SmallVector<LaunchRangePair>());
+  for (const LaunchRangePair &pair : conditions.apart)
+    if (!llvm::is_contained(apart, pair))
+      apart.push_back(pair);
+  if (!apart.empty())
+    kernel->setAttr(kArraysApartAttr, makeArraysApart(context, ofUser, apart));
+}
+
 FailureOr<BlockArgument> tessera::tilegpu::addTensorMap(tile::FuncOp kernel, const BoxAccess &box,
                                                         MemDescType buffer, int64_t rows) {
   if (!canMoveByTensorMap(box, buffer))
@@ -51,22 +78,16 @@ FailureOr<BlockArgument> tessera::tilegpu::addTensorMap(tile::FuncOp kernel, con
     strides.push_back(dim.stride);
     shape.push_back(dim.tileDim ? *next++ : 1);
   }
-  unsigned maps = llvm::count_if(kernel.getArgumentTypes(), llvm::IsaPred<TensorMapType>);
+  unsigned maps = countMaps(kernel);
   unsigned count = kernel.getNumArguments(), ofUser = count - maps;
   auto map =
       TensorMapAttr::get(context, box.getBase().getArgNumber(), buffer.getElementType(),
                          AffineMap::get(0, ofUser, extents, context),
                          AffineMap::get(0, ofUser, strides, context), shape, boxes->swizzleBytes);
 
-  SmallVector<AffineExpr> conditions;
-  if (auto known = kernel->getAttrOfType<AffineMapAttr>(kLaunchConditionsAttr))
-    llvm::append_range(conditions, known.getValue().getResults());
-  for (LaunchExpr condition : box.getConditions())
-    if (!llvm::is_contained(conditions, condition))
-      conditions.push_back(condition);
-  if (!conditions.empty())
-    kernel->setAttr(kLaunchConditionsAttr,
-                    AffineMapAttr::get(AffineMap::get(0, ofUser, conditions, context)));
+  LaunchConditions conditions;
+  conditions.notNegative.assign(box.getConditions().begin(), box.getConditions().end());
+  addLaunchConditions(kernel, conditions);
 
   for (BlockArgument argument : kernel.getArguments())
     if (getTensorMap(argument) == map)

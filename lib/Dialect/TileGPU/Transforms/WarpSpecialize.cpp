@@ -23,10 +23,11 @@
 // Where threads have more to compute than tensor cores to multiply, there is no such partition:
 // the program's first thread orders the copies in between (LoopFeeder.h).
 //
-// It may, for the language says no order of what a program writes and later reads but by
-// `tl.debug_barrier` and atomics that synchronise. A kernel in which one of these comes
-// before a loop of products, or in a loop around it, stays as it is; so does one with a loop
-// of products that cannot be done so. A remark says why.
+// So its loads come before all that the left side does to memory before them: in front of the
+// loop, in it, or, an iteration earlier, in a loop around it. Nobody may be able to tell
+// (Analysis/MemoryOrder.h): the arrays are others, which the launch sees to, or places in one
+// array that never meet. A kernel of which that cannot be known, and one with a loop of
+// products that cannot be done so, stays as it is. A remark says why.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
@@ -38,6 +39,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
+#include "tessera/Analysis/MemoryOrder.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
 #include "tessera/Support/SharedMemoryShare.h"
@@ -71,6 +73,7 @@ public:
 private:
   bool planLoop(scf::ForOp loop);
   std::string planLoad(BoxLoop &planned, tile::LoadOp load);
+  bool planOrder(scf::ForOp loop, ArrayRef<tile::LoadOp> loads);
   void joinChannels(BoxLoop &planned);
   bool isBoundByProducts() const;
   bool planFeeding();
@@ -100,6 +103,9 @@ private:
   int64_t limit;
 
   AccessAnalysis analysis;
+  MemoryOrder order{analysis};
+  /// What loads that come early take for granted.
+  LaunchConditions conditions;
   std::vector<BoxLoop> loops;
   llvm::DenseMap<Operation *, unsigned> ofLoop;
   SmallVector<Channel> channels;
@@ -231,6 +237,32 @@ std::string Specializer::planLoad(BoxLoop &planned, tile::LoadOp load) {
   return "";
 }
 
+/// Whether loads may come before everything that is done to memory before them.
+bool Specializer::planOrder(scf::ForOp loop, ArrayRef<tile::LoadOp> loads) {
+  WalkResult result = kernel.walk([&](Operation *op) {
+    // What is in a region is seen itself.
+    if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || op == kernel)
+      return WalkResult::advance();
+    for (tile::LoadOp load : loads) {
+      std::optional<Operation *> across = findWayBefore(op, load);
+      AccessPair why;
+      if (!across || conditions.add(order.mayPass(load, op, *across), analysis, why))
+        continue;
+      if (why.other.isAnywhere()) {
+        refuse(loop, "what comes before it orders memory", op);
+        return WalkResult::interrupt();
+      }
+      InFlightDiagnostic remark = loop.emitRemark(
+          "loop is not specialised: what it loads may have been stored by the same program");
+      remark.attachNote(op->getLoc()) << "stored here";
+      remark.attachNote(load.getLoc()) << "loaded here";
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return !result.wasInterrupted();
+}
+
 bool Specializer::planLoop(scf::ForOp loop) {
   BoxLoop planned;
   planned.loop = loop;
@@ -246,13 +278,15 @@ bool Specializer::planLoop(scf::ForOp loop) {
   });
   if (inner)
     return refuse(loop, "a product is in a branch or loop inside of it", inner);
-  if (Operation *order = findOrder(loop))
-    return refuse(loop, "what comes before it orders memory", order);
+  SmallVector<tile::LoadOp> loads;
+  for (tile::LoadOp load : loop.getBody()->getOps<tile::LoadOp>())
+    if (isa<RankedTensorType>(load.getType()) && reachesProduct(load.getResult(), loop.getBody()))
+      loads.push_back(load);
+  if (!planOrder(loop, loads))
+    return false;
   if (std::string why = whyNotAround(loop); !why.empty())
     return refuse(loop, why);
-  for (tile::LoadOp load : loop.getBody()->getOps<tile::LoadOp>()) {
-    if (!isa<RankedTensorType>(load.getType()) || !reachesProduct(load.getResult(), loop.getBody()))
-      continue;
+  for (tile::LoadOp load : loads) {
     if (std::string why = planLoad(planned, load); !why.empty())
       return refuse(loop, why, load);
   }
@@ -482,6 +516,13 @@ bool Specializer::planFeeding() {
   return true;
 }
 
+/// Inline assembly that may wait for all threads: which these are is another question where
+/// there are others than the program's.
+static bool mayHaveBarrier(tile::InlineAsmOp op) {
+  StringRef text = op.getAsmText();
+  return text.contains("bar.") || text.contains("barrier.");
+}
+
 bool Specializer::plan() {
   if (!kernel.isKernel() || !kernel.getBody().hasOneBlock())
     return false;
@@ -492,6 +533,10 @@ bool Specializer::plan() {
   });
   if (candidates.empty())
     return false;
+  Operation *barrier = nullptr;
+  kernel.walk([&](tile::InlineAsmOp op) { barrier = mayHaveBarrier(op) ? op : barrier; });
+  if (barrier)
+    return refuse(candidates.front(), "there is inline assembly with a barrier", barrier);
   for (scf::ForOp loop : candidates)
     if (!planLoop(loop))
       return false;
@@ -736,6 +781,7 @@ void Specializer::rewriteFeeding() {
 
 LogicalResult Specializer::rewrite() {
   Location loc = kernel.getLoc();
+  addLaunchConditions(kernel, conditions);
   for (BoxLoop &planned : loops)
     for (BoxLoad &load : planned.loads) {
       FailureOr<BlockArgument> map = addTensorMap(kernel, load.box, load.tile);

@@ -6,7 +6,7 @@
 #ifndef TESSERA_DIALECT_TILEGPU_TRANSFORMS_TENSORMAPS_H
 #define TESSERA_DIALECT_TILEGPU_TRANSFORMS_TENSORMAPS_H
 
-#include "tessera/Analysis/BoxAccess.h"
+#include "tessera/Analysis/MemoryOrder.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 
 namespace tessera::tilegpu {
@@ -25,6 +25,9 @@ bool canMoveByTensorMap(const BoxAccess &box, MemDescType buffer, std::string *w
 mlir::FailureOr<mlir::BlockArgument> addTensorMap(tile::FuncOp kernel, const BoxAccess &box,
                                                   MemDescType buffer,
                                                   int64_t rows = kMostBoxElements);
+
+/// Adds to what a launch of the kernel must know.
+void addLaunchConditions(tile::FuncOp kernel, const LaunchConditions &conditions);
 
 } // namespace tessera::tilegpu
 
