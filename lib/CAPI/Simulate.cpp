@@ -23,18 +23,28 @@ TsrStatus tsr_module_lower_cuda(TsrModule *module, const char *options) TSR_NOEX
 
 TsrStatus tsr_simulate(TsrModule *module, const char *kernel, const int32_t grid[3],
                        const uint64_t *args, size_t num_args, const TsrMemory *memory,
-                       size_t num_memory, uint64_t seed, const char **report) TSR_NOEXCEPT {
+                       size_t num_memory, const TsrSimulation *simulation,
+                       const char **report) TSR_NOEXCEPT {
   return guardedActivity([&] {
     DiagnosticCollector collector(module->context.get());
     SimulatorOptions options;
-    options.seed = seed;
+    options.seed = simulation->seed;
+    options.copies = static_cast<CopyTimes>(simulation->copies);
+    options.watchesGlobal = simulation->watch_global != 0;
     LaunchRecipes recipes = readLaunchRecipes(*module->module);
     options.tensorMaps = std::move(recipes.tensorMaps);
     options.launchConditions = std::move(recipes.conditions);
     options.arraysApart = std::move(recipes.arraysApart);
     options.repeatedPrograms = recipes.repeatedPrograms;
-    for (size_t i = 0; i < num_memory; ++i)
-      options.memory.push_back({memory[i].begin, memory[i].end, memory[i].is_read_only != 0});
+    for (const TsrMemory &piece : llvm::ArrayRef(memory, num_memory)) {
+      MemoryRegion &region = options.memory.emplace_back();
+      region.begin = piece.begin;
+      region.end = piece.end;
+      region.isReadOnly = piece.is_read_only != 0;
+      region.isUnwritten = piece.is_unwritten != 0;
+      region.elementBytes = static_cast<unsigned>(std::max<uint64_t>(1, piece.element_bytes));
+      region.name = piece.name ? piece.name : "";
+    }
     module->text = simulate(*module->module, kernel, {grid[0], grid[1], grid[2]},
                             llvm::ArrayRef<uint64_t>(args, num_args), options)
                        .toJSON();

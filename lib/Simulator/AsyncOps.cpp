@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
 
 #include <cstring>
 
@@ -17,6 +18,19 @@ using namespace tessera;
 using namespace tessera::simulator;
 
 namespace {
+
+/// Where a copy reads global memory, until the thread has waited for it; null, and reported,
+/// if it must not.
+const uint8_t *beginRead(Warp &warp, const Instr &instr, unsigned lane, uint64_t address,
+                         unsigned size, unsigned alignment) {
+  GlobalAccessor who = warp.globalAccessor(instr, lane);
+  who.access.clock = kPending;
+  if (address % alignment != 0)
+    warp.machine.report(FindingKind::Misaligned, instr, warp, static_cast<int>(lane), address,
+                        llvm::formatv("reads {0} bytes at {1:x}, which is no multiple of {2}", size,
+                                      address, alignment));
+  return resolveGlobal(warp, instr, lane, address, size, AccessKind::Read, who, nullptr);
+}
 
 /// Operands: where to, where from, and how many bytes are read; the rest are zeros.
 /// `immediate`: bytes.
@@ -27,14 +41,13 @@ void copyAsync(Warp &warp, const Instr &instr, Lanes lanes) {
   warp.machine.noteShared(instr, "cp.async", wavefronts, ideal);
   forEachLane(lanes, [&](unsigned lane) {
     PendingCopy copy;
+    copy.instr = &instr;
     copy.address = to[lane];
     copy.size = size;
     copy.data.fill(0);
-    auto filled = static_cast<unsigned>(std::min<uint64_t>(sizes[lane], size));
-    if (filled)
-      if (const uint8_t *source = resolve(warp, instr, lane, from[lane], filled, size,
-                                          Space::Global, AccessKind::Read, nullptr))
-        std::memcpy(copy.data.data(), source, filled);
+    copy.filled = static_cast<unsigned>(std::min<uint64_t>(sizes[lane], size));
+    if (copy.filled)
+      copy.source = beginRead(warp, instr, lane, from[lane], copy.filled, size);
     if (to[lane] % size != 0)
       warp.machine.report(FindingKind::Misaligned, instr, warp, static_cast<int>(lane), to[lane],
                           "copies to an address of shared memory that is no multiple of the size");
@@ -43,7 +56,14 @@ void copyAsync(Warp &warp, const Instr &instr, Lanes lanes) {
     uint8_t *target = resolveShared(warp, instr, who, to[lane], size, AccessKind::Write, nullptr);
     if (!target)
       return;
-    copy.isDone = warp.machine.drawBits() & 1;
+    // It has read and arrived, only read, or neither.
+    CopyTimes when = warp.machine.options.copies;
+    uint64_t bits = when == CopyTimes::Random ? warp.machine.drawBits() & 3
+                    : when == CopyTimes::Late ? 0
+                                              : 3;
+    copy.isDone = bits & 1;
+    if (bits)
+      copy.read();
     if (copy.isDone)
       std::memcpy(target, copy.data.data(), size);
     warp.copies[lane].open.push_back(copy);
@@ -58,9 +78,13 @@ void commitGroup(Warp &warp, const Instr &, Lanes lanes) {
   });
 }
 
-void finish(Warp &warp, std::vector<PendingCopy> &group) {
+void finish(Warp &warp, unsigned lane, std::vector<PendingCopy> &group) {
   SharedMemory &shared = warp.cta.shared;
-  for (const PendingCopy &copy : group) {
+  for (PendingCopy &copy : group) {
+    copy.read();
+    if (copy.source && warp.machine.shadow)
+      warp.machine.shadow->completeReads(reinterpret_cast<uint64_t>(copy.source), copy.filled,
+                                         warp.globalAccessor(*copy.instr, lane).access);
     if (!copy.isDone)
       std::memcpy(shared.data(copy.address), copy.data.data(), copy.size);
     shared.complete(copy.address, copy.size, warp.id, warp.times.of[warp.id]);
@@ -74,11 +98,11 @@ void waitForGroups(Warp &warp, const Instr &instr, Lanes lanes) {
     LaneCopies &copies = warp.copies[lane];
     auto left = static_cast<size_t>(std::max<int64_t>(instr.immediate, 0));
     while (copies.groups.size() > left) {
-      finish(warp, copies.groups.front());
+      finish(warp, lane, copies.groups.front());
       copies.groups.pop_front();
     }
     if (instr.immediate < 0)
-      finish(warp, copies.open);
+      finish(warp, lane, copies.open);
   });
 }
 

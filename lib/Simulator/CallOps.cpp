@@ -130,9 +130,14 @@ bool simulator::decodeCalls(Decoder &decoder, Operation &op) {
         decodeCall(decoder, call);
         return true;
       })
-      // The order of global memory is not simulated, nor are promises.
-      .Case<LLVM::AssumeOp, LLVM::FenceOp, LLVM::DbgValueOp, LLVM::DbgDeclareOp,
-            LLVM::LifetimeStartOp, LLVM::LifetimeEndOp, LLVM::NoAliasScopeDeclOp>(
-          [](auto) { return true; })
+      .Case([&](LLVM::FenceOp fence) {
+        std::optional<StringRef> scope = fence.getSyncscope();
+        decoder.emit(runFence, {}, {}, Flow::Memory).immediate =
+            scope == "block" || scope == "singlethread";
+        return true;
+      })
+      // Promises are not looked at.
+      .Case<LLVM::AssumeOp, LLVM::DbgValueOp, LLVM::DbgDeclareOp, LLVM::LifetimeStartOp,
+            LLVM::LifetimeEndOp, LLVM::NoAliasScopeDeclOp>([](auto) { return true; })
       .Default([](Operation *) { return false; });
 }

@@ -94,6 +94,9 @@ bool decodeWarp(Decoder &decoder, mlir::Operation &op);
 /// 1 arrives and does not wait.
 void runBarrier(Warp &warp, const Instr &instr, Lanes lanes);
 
+/// A register such as %tid.x of inline PTX, read into another one; none if it is not known.
+std::optional<Register> decodeSpecialRegister(Decoder &decoder, llvm::StringRef name);
+
 bool decodeMatrix(Decoder &decoder, mlir::Operation &op);
 bool decodeWarpgroup(Decoder &decoder, mlir::Operation &op);
 bool decodeTransaction(Decoder &decoder, mlir::Operation &op);

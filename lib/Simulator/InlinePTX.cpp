@@ -111,6 +111,9 @@ std::optional<PTXOperand> PTXText::parseOperand(StringRef text) {
   if (text == "_") {
     operand.registers.push_back(decoder.newRegister());
     operand.width = 64;
+  } else if (std::optional<Register> special = decodeSpecialRegister(decoder, text)) {
+    operand.registers.push_back(*special);
+    operand.width = 32;
   } else if (text.starts_with("0f") && !text.drop_front(2).getAsInteger(16, large)) {
     operand.registers.push_back(decoder.constant(large));
     operand.width = 32;
@@ -293,6 +296,12 @@ static MemoryAccess getAccess(const PTXInstr &instr, const PTXOperand &address, 
   access.alignment = access.total();
   access.offset = address.offset;
   access.isAtomic = isOrdered(instr);
+  auto has = [&](StringRef word) { return llvm::is_contained(instr.words, word); };
+  access.isNarrow = has("cta") && access.isAtomic;
+  access.order = has("acq_rel")   ? Ordering::AcquireRelease
+                 : has("acquire") ? Ordering::Acquire
+                 : has("release") ? Ordering::Release
+                                  : Ordering::Relaxed;
   return access;
 }
 
@@ -320,6 +329,8 @@ static bool decodeAtomic(Decoder &decoder, const PTXInstr &instr) {
   if (!kind || access.bytes == 0)
     return false;
   access.atomic = *kind;
+  access.isAtomic = true;
+  access.isNarrow = llvm::is_contained(instr.words, "cta");
   if (isFloat) {
     Builder builder(decoder.getModule().getContext());
     access.type = access.bytes == 8   ? Type(builder.getF64Type())
@@ -359,8 +370,10 @@ bool simulator::decodeMemoryPTX(Decoder &decoder, const PTXInstr &instr) {
     decoder.emit(runStore, {}, operands, Flow::Memory).detail = decoder.keep(access);
     return true;
   }
-  if (opcode == "membar" || (opcode == "fence" && !llvm::is_contained(instr.words, "proxy")))
+  if (opcode == "membar" || (opcode == "fence" && !llvm::is_contained(instr.words, "proxy"))) {
+    decoder.emit(runFence, {}, {}, Flow::Memory).immediate = llvm::is_contained(instr.words, "cta");
     return true;
+  }
   if ((opcode == "bar" || opcode == "barrier") && !llvm::is_contained(instr.words, "red") &&
       !llvm::is_contained(instr.words, "cluster") && (count == 1 || count == 2)) {
     Registers operands;

@@ -53,6 +53,25 @@ void Warp::pushFrame(const Code &code, Lanes lanes, const Instr *call) {
   frames.push_back(frame);
 }
 
+GlobalAccessor Warp::globalAccessor(const Instr &instr, unsigned lane) const {
+  GlobalAccessor who;
+  who.access.program = cta.number;
+  who.access.clock = times.of[id];
+  who.access.lanes = who.lane = Lanes(1) << lane;
+  who.access.agent = who.warp = id;
+  who.access.instr = instr.number;
+  who.lanesMet = lanesMet;
+  who.heard = &times;
+  who.execution = executions.empty() ? 0 : executions[instr.number];
+  return who;
+}
+
+uint32_t Warp::countExecution(const Instr &instr) {
+  if (executions.empty())
+    executions.resize(machine.image.numInstrs);
+  return ++executions[instr.number];
+}
+
 bool Warp::checkWhole(const Instr &instr, Lanes lanes, const char *what) {
   if (lanes == kAllLanes)
     return true;
@@ -206,7 +225,7 @@ void Warp::returnFrom(const Instr &instr) {
     return;
   state = WarpState::Done;
   for (unsigned lane = 0; lane < kLanes; ++lane)
-    if (!stores[lane].open.empty() || !stores[lane].groups.empty())
+    if (!stores[lane].isRead())
       machine.report(FindingKind::Race, *stores[lane].last, *this, static_cast<int>(lane), 0,
                      "copies from shared memory, and does not wait for that before it ends");
 }
@@ -222,6 +241,7 @@ void Cta::arrive(Warp &warp, unsigned number, unsigned expected, bool waits) {
   ++barrier.arrived;
   warp.tick();
   if (waits) {
+    warp.meetLanes();
     warp.state = WarpState::AtBarrier;
     warp.barrier = number;
     barrier.waiting.push_back(&warp);
@@ -259,32 +279,89 @@ Machine::Machine(const Image &image, const Code &kernel, std::array<int32_t, 3> 
     }
   llvm::sort(regions,
              [](const MemoryRegion &a, const MemoryRegion &b) { return a.begin < b.begin; });
+  instrs.resize(image.numInstrs);
+  std::vector<uint32_t> sites(image.numInstrs);
+  llvm::DenseMap<mlir::Attribute, uint32_t> numbers;
+  for (const auto &[name, code] : image.functions)
+    for (const Instr &instr : code->instrs) {
+      instrs[instr.number] = &instr;
+      if (instr.op)
+        sites[instr.number] =
+            numbers.try_emplace(LocationAttr(instr.op->getLoc()), numbers.size() + 1).first->second;
+    }
+  if (!options.watchesGlobal)
+    return;
+  shadow =
+      std::make_unique<GlobalShadow>(std::move(sites), [this](uint64_t address) { land(address); });
+  for (const MemoryRegion &region : regions)
+    if (region.isUnwritten)
+      shadow->setUnwritten(region.begin, region.end);
 }
 
-std::unique_ptr<Cta> Machine::makeCta(uint64_t number) {
-  auto x = static_cast<uint64_t>(grid[0]), y = static_cast<uint64_t>(grid[1]);
-  std::array<int32_t, 3> id = {static_cast<int32_t>(number % x),
-                               static_cast<int32_t>(number / x % y),
-                               static_cast<int32_t>(number / x / y)};
-  auto cta = std::make_unique<Cta>(*this, id, numWarps, image.sharedBytes);
+std::array<int32_t, 3> Machine::getProgram(uint32_t number) const {
+  auto x = static_cast<uint32_t>(grid[0]), y = static_cast<uint32_t>(grid[1]);
+  return {static_cast<int32_t>(number % x), static_cast<int32_t>(number / x % y),
+          static_cast<int32_t>(number / x / y)};
+}
+
+std::unique_ptr<Cta> Machine::makeCta(uint32_t number) {
+  auto cta = std::make_unique<Cta>(*this, getProgram(number), number, numWarps, image.sharedBytes);
   for (unsigned i = 0; i < numWarps; ++i)
     cta->warps.push_back(std::make_unique<Warp>(*this, *cta, i, kernel, args));
   return cta;
 }
 
+/// One of a list, which has it no longer.
+template <typename T> static T takeAny(std::vector<T> &list, uint64_t bits) {
+  std::swap(list[bits % list.size()], list.back());
+  T taken = std::move(list.back());
+  list.pop_back();
+  return taken;
+}
+
 void Machine::run() {
   uint64_t total = uint64_t(grid[0]) * grid[1] * grid[2], next = 0;
-  std::vector<std::unique_ptr<Cta>> resident;
   auto limit = static_cast<size_t>(std::max(1, options.resident));
   while (true) {
     while (resident.size() < limit && next < total)
-      resident.push_back(makeCta(next++));
+      resident.push_back(makeCta(static_cast<uint32_t>(next++)));
     if (resident.empty())
-      return;
+      break;
     size_t chosen = resident.size() == 1 ? 0 : drawBits() % resident.size();
-    if (!runSome(*resident[chosen]))
-      resident.erase(resident.begin() + chosen);
+    if (runSome(*resident[chosen]))
+      continue;
+    retire(*resident[chosen]);
+    resident.erase(resident.begin() + chosen);
   }
+  while (!leftStores.empty())
+    takeAny(leftStores, drawBits())->write();
+}
+
+/// What a program has begun to write goes on without it; what it has begun to read arrives.
+void Machine::retire(Cta &cta) {
+  while (!cta.bulkCopies.empty())
+    cta.arriveBulk(0);
+  for (std::shared_ptr<BulkStore> &store : cta.bulkStores) {
+    store->read();
+    if (!store->isDone)
+      leftStores.push_back(std::move(store));
+  }
+  cta.bulkStores.clear();
+  if (options.copies == CopyTimes::Random && !leftStores.empty() && drawBits() & 1)
+    takeAny(leftStores, drawBits())->write();
+}
+
+void Machine::land(uint64_t address) {
+  auto landIn = [&](std::vector<std::shared_ptr<BulkStore>> &stores) {
+    for (std::shared_ptr<BulkStore> &store : stores)
+      if (llvm::any_of(store->rows,
+                       [&](const BulkStore::Row &row) { return address - row.target < row.bytes; }))
+        store->write();
+    llvm::erase_if(stores, [](const auto &store) { return store->isDone; });
+  };
+  for (const auto &cta : resident)
+    landIn(cta->bulkStores);
+  landIn(leftStores);
 }
 
 /// Runs a warp of a program for a while. False if there will be nothing more to run.
@@ -298,8 +375,7 @@ bool Machine::runSome(Cta &cta) {
       reportDeadlock(cta);
     return false;
   }
-  if (!cta.bulkCopies.empty() && drawBits() % 4 == 0)
-    cta.arriveBulk(drawBits() % cta.bulkCopies.size());
+  cta.stepEngines(/*isStuck=*/cta.idleRuns > 4 * runnable.size());
   Warp &warp = *runnable[drawBits() % runnable.size()];
   warp.run(static_cast<unsigned>(drawBits() % 16));
   cta.idleRuns = warp.isSpinning ? cta.idleRuns + 1 : 0;
@@ -337,11 +413,9 @@ void Machine::reportDeadlock(Cta &cta) {
 
 void Machine::report(FindingKind kind, const Instr &instr, const Warp &warp, int lane,
                      uint64_t address, std::string message) {
-  auto [found, isNew] = known.try_emplace({kind, instr.number}, findings.size());
-  if (!isNew) {
-    ++findings[found->second].count;
+  if (reportAgain(kind, instr))
     return;
-  }
+  known[{kind, instr.number}] = findings.size();
   Finding finding;
   finding.kind = kind;
   finding.kernel = kernel.name;
@@ -349,8 +423,27 @@ void Machine::report(FindingKind kind, const Instr &instr, const Warp &warp, int
   finding.program = warp.cta.id;
   finding.thread = static_cast<int>(warp.threadOf(static_cast<unsigned>(lane)));
   finding.address = address;
+  if (const MemoryRegion *region = findRegion(address)) {
+    finding.array = region->name;
+    finding.element = static_cast<int64_t>((address - region->begin) / region->elementBytes);
+  }
   finding.message = std::move(message);
   findings.push_back(std::move(finding));
+}
+
+bool Machine::reportAgain(FindingKind kind, const Instr &instr) {
+  auto found = known.find({kind, instr.number});
+  if (found == known.end())
+    return false;
+  ++findings[found->second].count;
+  return true;
+}
+
+const MemoryRegion *Machine::findRegion(uint64_t address) const {
+  for (const MemoryRegion &region : llvm::reverse(regions))
+    if (address >= region.begin && address < region.end && !region.name.empty())
+      return &region;
+  return nullptr;
 }
 
 const char *Machine::checkGlobal(uint64_t address, uint64_t size, bool isWrite) const {

@@ -11,6 +11,7 @@
 #define TESSERA_LIB_SIMULATOR_MACHINE_H
 
 #include "Bytecode.h"
+#include "GlobalShadow.h"
 #include "Shared.h"
 #include "tessera/Simulator/Simulator.h"
 
@@ -38,12 +39,17 @@ struct Frame {
   const Instr *call = nullptr;
 };
 
-/// A copy to shared memory that may not have arrived yet.
+/// A copy of a thread to shared memory that may not have arrived yet, nor have been read.
 struct PendingCopy {
+  const Instr *instr = nullptr;
   uint64_t address = 0;
   unsigned size = 0;
-  bool isDone = false;
+  const uint8_t *source = nullptr; ///< null if nothing is read
+  unsigned filled = 0;             ///< bytes that are read; the rest are zeros
+  bool isRead = false, isDone = false;
   std::array<uint8_t, 16> data;
+
+  void read();
 };
 
 /// A tensor map: its address is what the kernel has.
@@ -52,12 +58,38 @@ struct TensorMap {
   unsigned elementBytes = 1, swizzleBytes = 0;
 };
 
-/// Copies of a thread from shared memory: the pieces of 16 bytes that they may not have
-/// read yet.
+/// A copy of a box from shared memory to global, which goes on beside the program: it reads
+/// at some time, and writes at some time after.
+struct BulkStore {
+  struct Row {
+    uint64_t target = 0, offset = 0; ///< in global memory, and in `data`
+    unsigned bytes = 0;
+  };
+  const Instr *instr = nullptr;
+  std::vector<Row> rows;
+  std::vector<uint64_t> pieces; ///< of 16 bytes of shared memory that are read
+  std::function<void(std::vector<uint8_t> &data)> gather;
+  std::vector<uint8_t> data;
+  bool isRead = false, isDone = false;
+
+  void read();
+  void write();
+};
+
+/// Copies of a thread from shared memory, one after another.
 struct LaneStores {
-  std::vector<uint64_t> open; ///< not in a group yet
-  std::deque<std::vector<uint64_t>> groups;
+  struct Group {
+    std::vector<std::shared_ptr<BulkStore>> stores;
+    bool isRead = false; ///< it has been waited for that
+  };
+  Group open; ///< what is not in a group yet
+  std::deque<Group> groups;
   const Instr *last = nullptr;
+
+  bool isRead() const {
+    return open.stores.empty() &&
+           llvm::all_of(groups, [](const Group &group) { return group.isRead; });
+  }
 };
 
 struct LaneCopies {
@@ -85,8 +117,16 @@ public:
   }
   unsigned threadOf(unsigned lane) const { return id * kLanes + lane; }
   Accessor accessor(unsigned lane) const { return {id, lane, times.of[id], &times}; }
+  GlobalAccessor globalAccessor(const Instr &instr, unsigned lane) const;
   /// What comes after is told apart from what came before.
   void tick() { ++times.of[id]; }
+  /// All lanes have come to one place, and know of each other's accesses to memory.
+  void meetLanes() {
+    tick();
+    lanesMet = times.of[id];
+  }
+  /// The number of this execution of an instruction.
+  uint32_t countExecution(const Instr &instr);
   uint8_t *local(unsigned lane, uint64_t offset) {
     return localMemory.data() + lane * localBytes + offset;
   }
@@ -103,6 +143,10 @@ public:
   const char *waitsFor = "";      ///< what it spins for
   unsigned barrier = 0;
   Times times;
+  Clock lanesMet = 0;
+  /// What a later relaxed write releases, and what a later fence acquires.
+  std::shared_ptr<const Release> fenced;
+  std::vector<std::shared_ptr<const Release>> seen;
   uint64_t localBytes = 0;
   std::array<LaneCopies, kLanes> copies;
   std::array<LaneStores, kLanes> stores;
@@ -124,6 +168,7 @@ private:
   llvm::SmallVector<Frame, 2> frames;
   std::vector<Row> scratch;
   std::vector<uint8_t> localMemory;
+  std::vector<uint32_t> executions;
 };
 
 struct Barrier {
@@ -138,8 +183,13 @@ struct MBarrier {
   int64_t expected = 0, pending = 0; ///< arrivals
   int64_t bytes = 0;                 ///< that copies have yet to bring
   uint64_t phase = 0;                ///< how many are over
+  unsigned agent = 0;                ///< that stands for the copies that report to it
+  Clock firstClock = 0;              ///< of that, at its first phase
   Times times;                       ///< of who has arrived in this one
   Times released;                    ///< of who arrived in the last one
+
+  /// When what arrives in this phase is over.
+  Clock getClock() const { return firstClock + static_cast<Clock>(phase) + 1; }
 };
 
 /// A copy that reports to a barrier, and has not arrived.
@@ -149,13 +199,18 @@ struct BulkCopy {
   uint64_t address = 0, barrier = 0;
   Times times;
   std::vector<uint8_t> data;
+  /// Reads global memory; null once it has.
+  std::function<void(std::vector<uint8_t> &data)> gather;
+
+  void read();
 };
 
 /// A program: a block of threads.
 class Cta {
 public:
-  Cta(Machine &machine, std::array<int32_t, 3> id, unsigned numWarps, uint64_t sharedBytes)
-      : machine(machine), id(id), shared(sharedBytes), numWarps(numWarps) {}
+  Cta(Machine &machine, std::array<int32_t, 3> id, uint32_t number, unsigned numWarps,
+      uint64_t sharedBytes)
+      : machine(machine), id(id), number(number), shared(sharedBytes), numWarps(numWarps) {}
 
   /// A warp comes to a barrier of `expected` warps, and waits unless it only arrives.
   void arrive(Warp &warp, unsigned barrier, unsigned expected, bool waits);
@@ -164,16 +219,23 @@ public:
   void completePhase(MBarrier &barrier);
   /// Ends a bulk copy.
   void arriveBulk(size_t number);
+  /// Begins one: it may read and arrive at once.
+  void beginBulk(BulkCopy copy);
+  void beginStore(std::shared_ptr<BulkStore> store);
+  /// The asynchronous units go on, or do not.
+  void stepEngines(bool isStuck);
 
   Machine &machine;
   std::array<int32_t, 3> id;
+  uint32_t number; ///< in the grid
   SharedMemory shared;
   unsigned numWarps;
   std::vector<std::unique_ptr<Warp>> warps;
   std::map<unsigned, Barrier> barriers;
   std::map<uint64_t, MBarrier> mbarriers;
+  unsigned numBarriers = 0; ///< that have been made
   std::vector<BulkCopy> bulkCopies;
-  Clock asyncClock = 0;
+  std::vector<std::shared_ptr<BulkStore>> bulkStores;
   unsigned freeRegisters = 0; ///< that threads gave up
   unsigned idleRuns = 0;      ///< of warps, one after another, that only waited
 };
@@ -189,8 +251,17 @@ public:
 
   void report(FindingKind kind, const Instr &instr, const Warp &warp, int lane, uint64_t address,
               std::string message);
+  /// Counts a finding of an instruction that has been reported; false if it has not.
+  bool reportAgain(FindingKind kind, const Instr &instr);
   /// Whether these bytes of global memory may be accessed.
   const char *checkGlobal(uint64_t address, uint64_t size, bool isWrite) const;
+  /// The argument that an address is of; null if there is none such.
+  const MemoryRegion *findRegion(uint64_t address) const;
+  /// The number of a program, as the kernel knows it.
+  std::array<int32_t, 3> getProgram(uint32_t number) const;
+  const Instr &getInstr(uint32_t number) const { return *instrs[number]; }
+  /// Has copies to an address write what they have.
+  void land(uint64_t address);
   uint64_t drawBits() { return random(); }
   void noteShared(const Instr &instr, const char *name, unsigned wavefronts, unsigned ideal);
 
@@ -204,11 +275,16 @@ public:
   const std::vector<TensorMap> tensorMaps;
   uint64_t instructions = 0, laneOperations = 0;
   std::string printed; ///< the line that a kernel is printing
+  /// Null if global memory is not watched.
+  std::unique_ptr<GlobalShadow> shadow;
+  /// Of addresses that somebody has released something at.
+  llvm::DenseMap<uint64_t, std::shared_ptr<const Release>> releases;
 
 private:
-  std::unique_ptr<Cta> makeCta(uint64_t number);
+  std::unique_ptr<Cta> makeCta(uint32_t number);
   bool runSome(Cta &cta);
   void reportDeadlock(Cta &cta);
+  void retire(Cta &cta);
 
   std::vector<uint64_t> args;
   std::vector<MemoryRegion> regions;
@@ -216,7 +292,16 @@ private:
   std::map<std::pair<FindingKind, uint32_t>, size_t> known;
   std::vector<Finding> findings;
   llvm::DenseMap<uint32_t, std::pair<mlir::Operation *, SharedAccess>> sharedAccesses;
+  std::vector<const Instr *> instrs; ///< by number
+  /// Of programs that have ended; the launch waits for them.
+  std::vector<std::shared_ptr<BulkStore>> leftStores;
+  std::vector<std::unique_ptr<Cta>> resident;
 };
+
+/// Looks at an access to global memory by a lane, and reports what is wrong with it. The
+/// bytes may be accessed, and a write has not been done: `data` is what is about to be there.
+void watchGlobal(Warp &warp, const Instr &instr, unsigned lane, uint64_t address, uint64_t size,
+                 AccessKind kind, const GlobalAccessor &who, const uint8_t *data);
 
 /// "file:line:column" of an operation.
 std::string describeLocation(mlir::Operation *op);

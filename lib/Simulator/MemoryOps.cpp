@@ -24,8 +24,10 @@ uint8_t *simulator::resolveShared(Warp &warp, const Instr &instr, const Accessor
                                   uint64_t address, unsigned size, AccessKind kind,
                                   const uint8_t *data) {
   SharedMemory &shared = warp.cta.shared;
+  if (kind == AccessKind::AtomicRead || kind == AccessKind::AtomicWrite)
+    kind = AccessKind::Atomic;
   int lane = who.lane < kLanes ? static_cast<int>(who.lane) : 0;
-  const char *verb = kind == AccessKind::Read ? "reads" : "writes";
+  const char *verb = isWrite(kind) ? "writes" : "reads";
   if (address + size > shared.size() || address > shared.size()) {
     warp.machine.report(FindingKind::OutOfBounds, instr, warp, lane, address,
                         llvm::formatv("{0} {1} bytes at {2} of shared memory, which has {3}", verb,
@@ -59,6 +61,21 @@ uint8_t *simulator::resolveShared(Warp &warp, const Instr &instr, const Accessor
   return shared.data(address);
 }
 
+uint8_t *simulator::resolveGlobal(Warp &warp, const Instr &instr, unsigned lane, uint64_t address,
+                                  uint64_t size, AccessKind kind, const GlobalAccessor &who,
+                                  const uint8_t *data) {
+  if (const char *problem = warp.machine.checkGlobal(address, size, isWrite(kind))) {
+    warp.machine.report(FindingKind::OutOfBounds, instr, warp, static_cast<int>(lane), address,
+                        llvm::formatv("{0} {1} bytes at {2:x}, which {3}",
+                                      isWrite(kind) ? "writes" : "reads", size, address, problem));
+    return nullptr;
+  }
+  // Atomics are looked at by who knows what they do.
+  if (warp.machine.shadow && (kind == AccessKind::Read || kind == AccessKind::Write))
+    watchGlobal(warp, instr, lane, address, size, kind, who, data);
+  return reinterpret_cast<uint8_t *>(address);
+}
+
 uint8_t *simulator::resolve(Warp &warp, const Instr &instr, unsigned lane, uint64_t address,
                             unsigned size, unsigned alignment, Space space, AccessKind kind,
                             const uint8_t *data) {
@@ -73,7 +90,7 @@ uint8_t *simulator::resolve(Warp &warp, const Instr &instr, unsigned lane, uint6
       space = Space::Global;
     }
   }
-  const char *verb = kind == AccessKind::Read ? "reads" : "writes";
+  const char *verb = isWrite(kind) ? "writes" : "reads";
   int thread = static_cast<int>(lane);
   if (address % alignment != 0) {
     warp.machine.report(FindingKind::Misaligned, instr, warp, thread, address,
@@ -92,13 +109,8 @@ uint8_t *simulator::resolve(Warp &warp, const Instr &instr, unsigned lane, uint6
     return nullptr;
   case Space::Generic:
   case Space::Global:
-    if (const char *problem = warp.machine.checkGlobal(address, size, kind != AccessKind::Read)) {
-      warp.machine.report(
-          FindingKind::OutOfBounds, instr, warp, thread, address,
-          llvm::formatv("{0} {1} bytes at {2:x}, which {3}", verb, size, address, problem));
-      return nullptr;
-    }
-    return reinterpret_cast<uint8_t *>(address);
+    return resolveGlobal(warp, instr, lane, address, size, kind, warp.globalAccessor(instr, lane),
+                         data);
   }
   llvm_unreachable("covered switch");
 }
@@ -145,6 +157,24 @@ static void noteBanks(Warp &warp, const Instr &instr, Lanes lanes, const uint64_
 // Handlers
 //===----------------------------------------------------------------------===//
 
+/// Whether bytes that were found are of global memory.
+static bool isGlobal(Warp &warp, const uint8_t *at) {
+  SharedMemory &shared = warp.cta.shared;
+  return !(at >= shared.data(0) && at < shared.data(0) + shared.size()) &&
+         !(warp.localBytes && at >= warp.local(0, 0) && at < warp.local(kLanes, 0));
+}
+
+/// What an atomic access releases; null if nothing. What comes after it is not of that.
+static std::shared_ptr<const Release> findRelease(Warp &warp, const MemoryAccess &access) {
+  if (!access.isAtomic)
+    return nullptr;
+  if (!releases(access.order))
+    return warp.fenced;
+  std::shared_ptr<const Release> release = makeRelease(warp, access.isNarrow);
+  ++warp.times.of[warp.id];
+  return release;
+}
+
 void simulator::runLoad(Warp &warp, const Instr &instr, Lanes lanes) {
   const auto &access = *static_cast<const MemoryAccess *>(instr.detail);
   const uint64_t *addresses = warp.in(instr, 0);
@@ -152,7 +182,7 @@ void simulator::runLoad(Warp &warp, const Instr &instr, Lanes lanes) {
   for (unsigned i = 0; i < access.count; ++i)
     results[i] = warp.out(instr, i);
   noteBanks(warp, instr, lanes, addresses, access, "load");
-  AccessKind kind = access.isAtomic ? AccessKind::Atomic : AccessKind::Read;
+  AccessKind kind = access.isAtomic ? AccessKind::AtomicRead : AccessKind::Read;
   forEachLane(lanes, [&](unsigned lane) {
     const uint8_t *from =
         resolve(warp, instr, lane, addresses[lane] + static_cast<uint64_t>(access.offset),
@@ -165,6 +195,8 @@ void simulator::runLoad(Warp &warp, const Instr &instr, Lanes lanes) {
         std::memset(&value, 0xcd, access.bytes);
       results[i][lane] = value;
     }
+    if (from && access.isAtomic && isGlobal(warp, from))
+      acquireAt(warp, reinterpret_cast<uint64_t>(from), access);
   });
 }
 
@@ -172,15 +204,23 @@ void simulator::runStore(Warp &warp, const Instr &instr, Lanes lanes) {
   const auto &access = *static_cast<const MemoryAccess *>(instr.detail);
   const uint64_t *addresses = warp.in(instr, 0);
   noteBanks(warp, instr, lanes, addresses, access, "store");
-  AccessKind kind = access.isAtomic ? AccessKind::Atomic : AccessKind::Write;
+  AccessKind kind = access.isAtomic ? AccessKind::AtomicWrite : AccessKind::Write;
+  warp.countExecution(instr);
+  std::shared_ptr<const Release> release = findRelease(warp, access);
   forEachLane(lanes, [&](unsigned lane) {
     std::array<uint8_t, 128> data;
     for (unsigned i = 0; i < access.count; ++i)
       std::memcpy(data.data() + i * access.bytes, &warp.in(instr, 1 + i)[lane], access.bytes);
     uint8_t *to = resolve(warp, instr, lane, addresses[lane] + static_cast<uint64_t>(access.offset),
                           access.total(), access.alignment, access.space, kind, data.data());
-    if (to)
-      std::memcpy(to, data.data(), access.total());
+    if (!to)
+      return;
+    if (access.isAtomic && isGlobal(warp, to)) {
+      auto at = reinterpret_cast<uint64_t>(to);
+      watchAtomic(warp, instr, lane, at, access.total(), kind, access);
+      releaseAt(warp, at, /*isUpdate=*/false, release);
+    }
+    std::memcpy(to, data.data(), access.total());
   });
 }
 
@@ -235,20 +275,50 @@ static uint64_t combine(const MemoryAccess &access, uint64_t old, uint64_t value
   llvm_unreachable("covered switch");
 }
 
-/// Lanes take turns. There may be no result.
+/// What an atomic operation makes of `old` is `value`.
+static void watchUpdate(Warp &warp, const Instr &instr, unsigned lane, const uint8_t *at,
+                        const MemoryAccess &access, uint64_t old, uint64_t value,
+                        const std::shared_ptr<const Release> &release) {
+  auto address = reinterpret_cast<uint64_t>(at);
+  bool mayFail = access.atomic == AtomicKind::CAS;
+  if (mayFail && old == value)
+    return;
+  // Of 8 bits there are no atomics: one of 16 leaves the other half as it was, and is
+  // tried again where that has changed.
+  if (mayFail && access.bytes == 2 && ((old ^ value) & 0xff) == 0)
+    watchAtomic(warp, instr, lane, address + 1, 1, AccessKind::Atomic, access);
+  else if (mayFail && access.bytes == 2 && ((old ^ value) & 0xff00) == 0)
+    watchAtomic(warp, instr, lane, address, 1, AccessKind::Atomic, access);
+  else
+    watchAtomic(warp, instr, lane, address, access.bytes, AccessKind::Atomic, access);
+  releaseAt(warp, address, /*isUpdate=*/true, release);
+}
+
+/// Lanes take turns. There may be no result. What they acquire comes before what they
+/// release: each has done both when another one sees it.
 void simulator::runAtomic(Warp &warp, const Instr &instr, Lanes lanes) {
   const auto &access = *static_cast<const MemoryAccess *>(instr.detail);
   const uint64_t *addresses = warp.in(instr, 0), *values = warp.in(instr, 1);
   const uint64_t *others = access.atomic == AtomicKind::CAS ? warp.in(instr, 2) : values;
   uint64_t *results = instr.results.empty() ? nullptr : warp.out(instr);
+  std::array<uint8_t *, kLanes> places{};
   forEachLane(lanes, [&](unsigned lane) {
-    uint8_t *at = resolve(warp, instr, lane, addresses[lane] + static_cast<uint64_t>(access.offset),
-                          access.bytes, access.bytes, access.space, AccessKind::Atomic, nullptr);
+    places[lane] =
+        resolve(warp, instr, lane, addresses[lane] + static_cast<uint64_t>(access.offset),
+                access.bytes, access.bytes, access.space, AccessKind::Atomic, nullptr);
+    if (places[lane] && isGlobal(warp, places[lane]))
+      acquireAt(warp, reinterpret_cast<uint64_t>(places[lane]), access);
+  });
+  std::shared_ptr<const Release> release = findRelease(warp, access);
+  forEachLane(lanes, [&](unsigned lane) {
+    uint8_t *at = places[lane];
     if (!at)
       return;
     uint64_t old = 0, mask = maskOf(access.bytes * 8);
     std::memcpy(&old, at, access.bytes);
     uint64_t value = combine(access, old, values[lane] & mask, others[lane] & mask);
+    if (isGlobal(warp, at))
+      watchUpdate(warp, instr, lane, at, access, old, value, release);
     std::memcpy(at, &value, access.bytes);
     if (results)
       results[lane] = old;
@@ -295,6 +365,26 @@ MemoryAccess describeAccess(Decoder &decoder, Value address, Type type,
   if (access.space == Space::Generic || access.space == Space::Local)
     access.alignment = std::min(access.alignment, access.bytes);
   return access;
+}
+
+/// Which order an operation of LLVM asks for, and among whom.
+void setOrdering(MemoryAccess &access, LLVM::AtomicOrdering order, std::optional<StringRef> scope) {
+  access.isAtomic = true;
+  access.isNarrow = scope == "block" || scope == "singlethread";
+  switch (order) {
+  case LLVM::AtomicOrdering::acquire:
+    access.order = Ordering::Acquire;
+    break;
+  case LLVM::AtomicOrdering::release:
+    access.order = Ordering::Release;
+    break;
+  case LLVM::AtomicOrdering::acq_rel:
+  case LLVM::AtomicOrdering::seq_cst:
+    access.order = Ordering::AcquireRelease;
+    break;
+  default:
+    break;
+  }
 }
 
 AtomicKind getKind(Decoder &decoder, LLVM::AtomicBinOp op) {
@@ -345,7 +435,8 @@ bool simulator::decodeMemory(Decoder &decoder, Operation &op) {
       .Case([&](LLVM::LoadOp load) {
         MemoryAccess access =
             describeAccess(decoder, load.getAddr(), load.getType(), load.getAlignment());
-        access.isAtomic = load.getOrdering() != LLVM::AtomicOrdering::not_atomic;
+        if (load.getOrdering() != LLVM::AtomicOrdering::not_atomic || load.getVolatile_())
+          setOrdering(access, load.getOrdering(), load.getSyncscope());
         Instr &instr = decoder.emit(runLoad, decoder.define(load.getResult()),
                                     decoder.getScalar(load.getAddr()), Flow::Memory);
         instr.detail = decoder.keep(access);
@@ -354,7 +445,8 @@ bool simulator::decodeMemory(Decoder &decoder, Operation &op) {
       .Case([&](LLVM::StoreOp store) {
         MemoryAccess access = describeAccess(decoder, store.getAddr(), store.getValue().getType(),
                                              store.getAlignment());
-        access.isAtomic = store.getOrdering() != LLVM::AtomicOrdering::not_atomic;
+        if (store.getOrdering() != LLVM::AtomicOrdering::not_atomic || store.getVolatile_())
+          setOrdering(access, store.getOrdering(), store.getSyncscope());
         Registers operands{decoder.getScalar(store.getAddr())};
         llvm::append_range(operands, decoder.get(store.getValue()));
         decoder.emit(runStore, {}, operands, Flow::Memory).detail = decoder.keep(access);
@@ -366,6 +458,7 @@ bool simulator::decodeMemory(Decoder &decoder, Operation &op) {
         if (access.count != 1)
           decoder.refuse("atomics of vectors");
         access.atomic = getKind(decoder, atomic.getBinOp());
+        setOrdering(access, atomic.getOrdering(), atomic.getSyncscope());
         access.type = type;
         Instr &instr = decoder.emit(
             runAtomic, decoder.define(atomic.getRes()),

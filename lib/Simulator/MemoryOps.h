@@ -30,6 +30,11 @@ enum class AtomicKind : uint8_t {
   CAS,
 };
 
+/// What an atomic access orders.
+enum class Ordering : uint8_t { Relaxed, Acquire, Release, AcquireRelease };
+
+inline bool releases(Ordering order) { return order >= Ordering::Release; }
+
 /// What an access moves. Operand 0 is the address; then come the values, a register each.
 struct MemoryAccess {
   Space space = Space::Generic;
@@ -38,8 +43,10 @@ struct MemoryAccess {
   unsigned alignment = 0; ///< 0: that of the whole access
   int64_t offset = 0;     ///< added to the address
   AtomicKind atomic = AtomicKind::Exchange;
-  mlir::Type type;       ///< of an atomic's float
-  bool isAtomic = false; ///< a plain load or store that takes part in synchronisation
+  mlir::Type type;                    ///< of an atomic's float
+  bool isAtomic = false;              ///< a plain load or store that takes part in synchronisation
+  Ordering order = Ordering::Relaxed; ///< of an atomic
+  bool isNarrow = false;              ///< an atomic for its own program alone
 
   unsigned total() const { return bytes * count; }
 };
@@ -48,10 +55,33 @@ void runLoad(Warp &warp, const Instr &instr, Lanes lanes);
 void runStore(Warp &warp, const Instr &instr, Lanes lanes);
 void runAtomic(Warp &warp, const Instr &instr, Lanes lanes);
 
+/// Looks at an atomic access to global memory, if that is watched.
+void watchAtomic(Warp &warp, const Instr &instr, unsigned lane, uint64_t address, uint64_t size,
+                 AccessKind kind, const MemoryAccess &access);
+/// An atomic reads at an address: its warp knows, at once or after a fence, what was released
+/// there.
+void acquireAt(Warp &warp, uint64_t address, const MemoryAccess &access);
+/// What the warp knows, to be released.
+std::shared_ptr<const Release> makeRelease(Warp &warp, bool isNarrow);
+/// An atomic has written at an address; `release` is null if it releases nothing. An update
+/// has read as well.
+void releaseAt(Warp &warp, uint64_t address, bool isUpdate,
+               const std::shared_ptr<const Release> &release);
+/// A fence of threads. `immediate`: it is for the program alone.
+void runFence(Warp &warp, const Instr &instr, Lanes lanes);
+
+/// A bulk copy that a lane begins, as it reads global memory until the barrier that it
+/// reports to says that it is over.
+GlobalAccessor getBulkReader(Warp &warp, const Instr &instr, unsigned lane, uint64_t barrier);
+
 /// Where bytes lie, once the access is found to be allowed; null, and reported, if not.
 /// `data` is what a write is going to put there.
 uint8_t *resolve(Warp &warp, const Instr &instr, unsigned lane, uint64_t address, unsigned size,
                  unsigned alignment, Space space, AccessKind kind, const uint8_t *data);
+/// The same for global memory, for anybody who makes the access.
+uint8_t *resolveGlobal(Warp &warp, const Instr &instr, unsigned lane, uint64_t address,
+                       uint64_t size, AccessKind kind, const GlobalAccessor &who,
+                       const uint8_t *data);
 /// The same for shared memory, for anybody who makes the access.
 uint8_t *resolveShared(Warp &warp, const Instr &instr, const Accessor &who, uint64_t address,
                        unsigned size, AccessKind kind, const uint8_t *data);

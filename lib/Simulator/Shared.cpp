@@ -15,7 +15,7 @@ bool SharedMemory::isOrdered(const Access &earlier, const Accessor &who) {
     return true;
   if (earlier.clock == kPending)
     return false;
-  if (earlier.agent != who.agent)
+  if (earlier.agent != who.agent || who.agent >= kMaxWarps)
     return earlier.clock <= who.heard->of[earlier.agent];
   return earlier.clock < who.clock || (earlier.lanes & ~lanesOf(who)) == 0;
 }
@@ -59,7 +59,7 @@ void SharedMemory::noteRead(Shadow &shadow, const Accessor &who, Lanes lanes) {
 }
 
 static std::string describe(const char *what, unsigned agent, Lanes lanes) {
-  if (agent == kAsyncUnit)
+  if (agent >= kMaxWarps)
     return std::string(what) + " an asynchronous copy";
   std::string text = std::string(what) + " warp " + std::to_string(agent);
   if ((lanes & (lanes - 1)) == 0)

@@ -12,33 +12,11 @@
 #define TESSERA_LIB_SIMULATOR_SHARED_H
 
 #include "Bytecode.h"
+#include "Clocks.h"
 
 #include <array>
 
 namespace tessera::simulator {
-
-/// Warps, and the asynchronous units behind them.
-constexpr unsigned kMaxWarps = 32;
-constexpr unsigned kAsyncUnit = kMaxWarps;
-constexpr unsigned kAgents = kMaxWarps + 1;
-
-using Clock = uint32_t;
-/// The time of a copy that nobody has waited for: after everything.
-constexpr Clock kPending = ~0u;
-
-/// Up to what time something has heard from everybody.
-struct Times {
-  std::array<Clock, kAgents> of{};
-  /// What of that is also visible to the asynchronous units.
-  std::array<Clock, kAgents> fenced{};
-
-  void join(const Times &other) {
-    for (unsigned i = 0; i < kAgents; ++i) {
-      of[i] = std::max(of[i], other.of[i]);
-      fenced[i] = std::max(fenced[i], other.fenced[i]);
-    }
-  }
-};
 
 /// Who makes an access. Lane kLanes stands for all of them at once (ldmatrix, wgmma).
 struct Accessor {
@@ -53,7 +31,12 @@ struct Accessor {
   bool isSpeculative = false;
 };
 
-enum class AccessKind : uint8_t { Read, Write, Atomic };
+/// An atomic reads and writes at once, unless it says otherwise.
+enum class AccessKind : uint8_t { Read, Write, Atomic, AtomicRead, AtomicWrite };
+
+inline bool isWrite(AccessKind kind) {
+  return kind != AccessKind::Read && kind != AccessKind::AtomicRead;
+}
 
 /// What is wrong with an access to a byte.
 enum class Conflict : uint8_t { None, Uninitialised, Race, Unfenced };

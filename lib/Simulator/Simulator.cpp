@@ -34,6 +34,8 @@ StringRef tessera::getName(FindingKind kind) {
     return "deadlock";
   case FindingKind::UnorderedProxy:
     return "unordered proxy";
+  case FindingKind::RepeatedProgram:
+    return "repeated program";
   }
   llvm_unreachable("covered switch");
 }
@@ -64,6 +66,8 @@ std::string SimulatorReport::toJSON() const {
         {"address", finding.address},
         {"message", finding.message},
         {"count", finding.count},
+        {"array", finding.array},
+        {"element", finding.element},
         {"text", describe(finding)},
     });
   for (const SharedAccess &access : sharedAccesses)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Copies of boxes of arrays by tensor maps. A load reads the array when it is begun, and
-// arrives some time after, by the seed; a store writes the array when it is begun, and is
-// thought to read shared memory until it has been waited for.
+// Copies of boxes of arrays by tensor maps, which go on beside the program (Engines.cpp).
+// A load may read the array until the barrier that it reports to says that it is over; a
+// store may read shared memory until that has been waited for, and write the array until all
+// of it has.
 
 #include "InlinePTX.h"
 #include "Machine.h"
@@ -108,13 +109,22 @@ void loadBox(Warp &warp, const Instr &instr, Lanes lanes) {
       return;
     // What is outside of the array is zeros, and counts.
     copy.data.assign(box.getBytes(), 0);
-    box.forEachRow([&](uint64_t offset, uint64_t address, unsigned bytes) {
-      const uint8_t *source =
-          resolve(warp, instr, lane, address, bytes, 1, Space::Global, AccessKind::Read, nullptr);
-      for (unsigned i = 0; source && i < bytes; ++i)
-        copy.data[box.place(copy.address, offset + i) - copy.address] = source[i];
+    GlobalAccessor who = getBulkReader(warp, instr, lane, copy.barrier);
+    std::vector<uint64_t> missing; // rows that are not the kernel's
+    box.forEachRow([&](uint64_t, uint64_t address, unsigned bytes) {
+      if (!resolveGlobal(warp, instr, lane, address, bytes, AccessKind::Read, who, nullptr))
+        missing.push_back(address);
     });
-    warp.cta.bulkCopies.push_back(std::move(copy));
+    copy.gather = [box, to = copy.address, missing = std::move(missing)](auto &data) {
+      box.forEachRow([&](uint64_t offset, uint64_t address, unsigned bytes) {
+        if (!missing.empty() && llvm::is_contained(missing, address))
+          return;
+        const auto *source = reinterpret_cast<const uint8_t *>(address);
+        for (unsigned i = 0; i < bytes; ++i)
+          data[box.place(to, offset + i) - to] = source[i];
+      });
+    };
+    warp.cta.beginBulk(std::move(copy));
   });
   warp.tick();
 }
@@ -122,6 +132,7 @@ void loadBox(Warp &warp, const Instr &instr, Lanes lanes) {
 /// Operands: from, map, coordinates.
 void storeBox(Warp &warp, const Instr &instr, Lanes lanes) {
   const uint64_t *from = warp.in(instr, 0);
+  warp.countExecution(instr);
   forEachLane(lanes, [&](unsigned lane) {
     uint64_t address = toShared(from[lane]);
     Box box = findBox(warp, instr, lane, 1, address);
@@ -132,18 +143,31 @@ void storeBox(Warp &warp, const Instr &instr, Lanes lanes) {
     SharedMemory &shared = warp.cta.shared;
     LaneStores &stores = warp.stores[lane];
     stores.last = &instr;
+    auto store = std::make_shared<BulkStore>();
+    store->instr = &instr;
     for (uint64_t at = address; at < address + box.getBytes(); at += 16) {
       if (!resolveShared(warp, instr, who, at, 16, AccessKind::Read, nullptr))
         return;
       shared.beginRead(at / 16);
-      stores.open.push_back(at / 16);
+      store->pieces.push_back(at / 16);
     }
+    store->data.resize(box.getBytes());
+    store->gather = [box, address, &shared](auto &data) {
+      for (uint64_t offset = 0; offset < data.size(); ++offset)
+        data[offset] = *shared.data(box.place(address, offset));
+    };
+    // What is there now: a program that changes it is found out otherwise.
+    store->gather(store->data);
+    GlobalAccessor writer = warp.globalAccessor(instr, lane);
+    writer.isAsync = true;
+    writer.access.clock = kPending;
     box.forEachRow([&](uint64_t offset, uint64_t target, unsigned bytes) {
-      uint8_t *memory =
-          resolve(warp, instr, lane, target, bytes, 1, Space::Global, AccessKind::Write, nullptr);
-      for (unsigned i = 0; memory && i < bytes; ++i)
-        memory[i] = *shared.data(box.place(address, offset + i));
+      if (resolveGlobal(warp, instr, lane, target, bytes, AccessKind::Write, writer,
+                        store->data.data() + offset))
+        store->rows.push_back({target, offset, bytes});
     });
+    stores.open.stores.push_back(store);
+    warp.cta.beginStore(std::move(store));
   });
   warp.tick();
 }
@@ -152,18 +176,49 @@ void commitStores(Warp &warp, const Instr &, Lanes lanes) {
   forEachLane(lanes, [&](unsigned lane) {
     LaneStores &stores = warp.stores[lane];
     stores.groups.push_back(std::move(stores.open));
-    stores.open.clear();
+    stores.open = {};
   });
 }
 
-/// All but the last `immediate` groups are waited for.
+void endReads(Warp &warp, unsigned lane, LaneStores::Group &group) {
+  if (group.isRead)
+    return;
+  for (const std::shared_ptr<BulkStore> &store : group.stores) {
+    store->read();
+    for (uint64_t piece : store->pieces)
+      warp.cta.shared.endRead(piece, warp.accessor(lane));
+  }
+  group.isRead = true;
+}
+
+void endWrites(Warp &warp, unsigned lane, const LaneStores::Group &group) {
+  for (const std::shared_ptr<BulkStore> &store : group.stores) {
+    store->write();
+    GlobalAccess now = warp.globalAccessor(*store->instr, lane).access;
+    if (GlobalShadow *shadow = warp.machine.shadow.get())
+      for (const BulkStore::Row &row : store->rows)
+        shadow->completeWrites(row.target, row.bytes, now);
+  }
+}
+
+/// All but the last `immediate` groups have read shared memory.
+void waitForReads(Warp &warp, const Instr &instr, Lanes lanes) {
+  forEachLane(lanes, [&](unsigned lane) {
+    std::deque<LaneStores::Group> &groups = warp.stores[lane].groups;
+    for (size_t i = 0; i + static_cast<size_t>(instr.immediate) < groups.size(); ++i)
+      endReads(warp, lane, groups[i]);
+  });
+  warp.tick();
+}
+
+/// All but the last `immediate` groups are over.
 void waitForStores(Warp &warp, const Instr &instr, Lanes lanes) {
   forEachLane(lanes, [&](unsigned lane) {
-    LaneStores &stores = warp.stores[lane];
-    while (stores.groups.size() > static_cast<size_t>(instr.immediate)) {
-      for (uint64_t piece : stores.groups.front())
-        warp.cta.shared.endRead(piece, warp.accessor(lane));
-      stores.groups.pop_front();
+    std::deque<LaneStores::Group> &groups = warp.stores[lane].groups;
+    while (groups.size() > static_cast<size_t>(instr.immediate)) {
+      endReads(warp, lane, groups.front());
+      endWrites(warp, lane, groups.front());
+      groups.pop_front();
     }
   });
   warp.tick();
@@ -218,7 +273,8 @@ bool simulator::decodeTensorMap(Decoder &decoder, Operation &op) {
         return true;
       })
       .Case([&](NVVM::CpAsyncBulkWaitGroupOp wait) {
-        decoder.emit(waitForStores, {}, {}, Flow::Memory).immediate = wait.getGroup();
+        decoder.emit(wait.getRead() ? waitForReads : waitForStores, {}, {}, Flow::Memory)
+            .immediate = wait.getGroup();
         return true;
       })
       .Default([](Operation *) { return false; });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Barriers in shared memory that count arrivals and bytes (mbarrier), and the bulk copies
-// that report to them. A copy arrives some time after it was begun, by the seed.
+// that report to them (Engines.cpp says when).
 
 #include "InlinePTX.h"
 #include "Machine.h"
@@ -31,21 +31,16 @@ void Cta::completePhase(MBarrier &barrier) {
   idleRuns = 0;
 }
 
-void Cta::arriveBulk(size_t number) {
-  BulkCopy copy = std::move(bulkCopies[number]);
-  bulkCopies.erase(bulkCopies.begin() + number);
-  Accessor who{kAsyncUnit, kLanes, ++asyncClock, &copy.times};
+GlobalAccessor simulator::getBulkReader(Warp &warp, const Instr &instr, unsigned lane,
+                                        uint64_t barrier) {
+  GlobalAccessor who = warp.globalAccessor(instr, lane);
   who.isAsync = true;
-  if (uint8_t *to = resolveShared(*copy.warp, *copy.instr, who, copy.address, copy.data.size(),
-                                  AccessKind::Write, copy.data.data()))
-    std::memcpy(to, copy.data.data(), copy.data.size());
-  auto found = mbarriers.find(copy.barrier);
-  if (found == mbarriers.end())
-    return;
-  found->second.times.of[kAsyncUnit] = asyncClock;
-  found->second.bytes -= static_cast<int64_t>(copy.data.size());
-  completePhase(found->second);
-  idleRuns = 0;
+  auto found = warp.cta.mbarriers.find(barrier);
+  bool isThere = found != warp.cta.mbarriers.end();
+  who.access.agent = isThere ? found->second.agent : kMaxWarps;
+  who.access.clock = isThere ? found->second.getClock() : kPending;
+  who.access.lanes = kAllLanes;
+  return who;
 }
 
 namespace {
@@ -79,9 +74,15 @@ void initialise(Warp &warp, const Instr &instr, Lanes lanes) {
       std::memcpy(to, &bits, 8);
     else
       return;
-    MBarrier barrier;
+    auto [known, isNew] = warp.cta.mbarriers.try_emplace(address);
+    MBarrier &barrier = known->second;
+    // One that is made again goes on with its clock.
+    unsigned agent = isNew ? kMaxWarps + warp.cta.numBarriers++ % kBarrierAgents : barrier.agent;
+    Clock clock = isNew ? 0 : barrier.getClock();
+    barrier = MBarrier();
+    barrier.agent = agent;
+    barrier.firstClock = clock;
     barrier.expected = barrier.pending = static_cast<int64_t>(static_cast<uint32_t>(bits));
-    warp.cta.mbarriers[address] = barrier;
   });
 }
 
@@ -119,11 +120,14 @@ void tryWait(Warp &warp, const Instr &instr, Lanes lanes) {
   const uint64_t *addresses = warp.in(instr, 0), *parities = warp.in(instr, 1);
   uint64_t *result = instr.results.empty() ? nullptr : warp.out(instr);
   bool allOver = true;
+  const MBarrier *joined = nullptr;
   forEachLane(lanes, [&](unsigned lane) {
     MBarrier *barrier = find(warp, instr, lane, addresses[lane]);
     bool isOver = !barrier || (barrier->phase & 1) != (parities[lane] & 1);
-    if (isOver && barrier)
+    if (isOver && barrier && barrier != joined) {
       warp.times.join(barrier->released);
+      joined = barrier;
+    }
     allOver &= isOver;
     if (result)
       result[lane] = isOver;
@@ -145,8 +149,6 @@ void copyBulk(Warp &warp, const Instr &instr, Lanes lanes) {
     if (size % 16 != 0 || to[lane] % 16 != 0)
       warp.machine.report(FindingKind::Misaligned, instr, warp, static_cast<int>(lane), to[lane],
                           llvm::formatv("copies {0} bytes in bulk, not in units of 16", size));
-    const uint8_t *source =
-        resolve(warp, instr, lane, from[lane], size, 16, Space::Global, AccessKind::Read, nullptr);
     BulkCopy copy;
     copy.warp = &warp;
     copy.instr = &instr;
@@ -154,9 +156,15 @@ void copyBulk(Warp &warp, const Instr &instr, Lanes lanes) {
     copy.barrier = toShared(barriers[lane]);
     copy.times = warp.times;
     copy.data.assign(size, 0xcd);
-    if (source)
-      std::memcpy(copy.data.data(), source, size);
-    warp.cta.bulkCopies.push_back(std::move(copy));
+    if (from[lane] % 16 != 0)
+      warp.machine.report(
+          FindingKind::Misaligned, instr, warp, static_cast<int>(lane), from[lane],
+          llvm::formatv("reads {0} bytes at {1:x}, which is no multiple of 16", size, from[lane]));
+    GlobalAccessor who = getBulkReader(warp, instr, lane, copy.barrier);
+    if (const uint8_t *source =
+            resolveGlobal(warp, instr, lane, from[lane], size, AccessKind::Read, who, nullptr))
+      copy.gather = [source](auto &data) { std::memcpy(data.data(), source, data.size()); };
+    warp.cta.beginBulk(std::move(copy));
   });
   warp.tick();
 }

@@ -66,6 +66,38 @@ void readSpecial(Warp &warp, const Instr &instr, Lanes lanes) {
   }
 }
 
+/// The number of its block, or how many there are, for code of the user: where a block does
+/// the work of several programs, that says nothing of which.
+void readSpecialOfUser(Warp &warp, const Instr &instr, Lanes lanes) {
+  if (warp.machine.options.repeatedPrograms)
+    warp.machine.report(
+        FindingKind::RepeatedProgram, instr, warp, __builtin_ctz(lanes), 0,
+        llvm::formatv("reads the {0} in code of the user, where a block does the work of several "
+                      "programs",
+                      instr.immediate < kGridX ? "number of its block" : "number of blocks"));
+  readSpecial(warp, instr, lanes);
+}
+
+bool isOfBlock(int64_t special) { return special >= kBlockX && special <= kGridZ; }
+
+std::optional<int64_t> getSpecial(StringRef name) {
+  return llvm::StringSwitch<std::optional<int64_t>>(name)
+      .Case("%tid.x", kThreadX)
+      .Cases({"%tid.y", "%tid.z"}, kZero)
+      .Case("%ntid.x", kThreadsX)
+      .Cases({"%ntid.y", "%ntid.z"}, kOne)
+      .Case("%ctaid.x", kBlockX)
+      .Case("%ctaid.y", kBlockY)
+      .Case("%ctaid.z", kBlockZ)
+      .Case("%nctaid.x", kGridX)
+      .Case("%nctaid.y", kGridY)
+      .Case("%nctaid.z", kGridZ)
+      .Case("%laneid", kLaneId)
+      .Case("%warpid", kWarpId)
+      .Case("WARP_SZ", kWarpSize)
+      .Default(std::nullopt);
+}
+
 std::optional<int64_t> getSpecial(Operation *op) {
   using R = std::optional<int64_t>;
   return llvm::TypeSwitch<Operation *, R>(op)
@@ -221,7 +253,7 @@ void reduceLanes(Warp &warp, const Instr &instr, Lanes lanes) {
 /// Orders the memory of a warp's lanes. Operand 0: members.
 void syncWarp(Warp &warp, const Instr &instr, Lanes lanes) {
   checkMembers(warp, instr, lanes, warp.in(instr, 0), "a barrier of the warp");
-  warp.tick();
+  warp.meetLanes();
 }
 
 /// One lane of those that run it.
@@ -273,9 +305,23 @@ void simulator::runBarrier(Warp &warp, const Instr &instr, Lanes lanes) {
   warp.cta.arrive(warp, number, std::max(1u, threads / kLanes), instr.immediate == 0);
 }
 
+std::optional<Register> simulator::decodeSpecialRegister(Decoder &decoder, StringRef name) {
+  std::optional<int64_t> special = getSpecial(name);
+  if (!special)
+    return std::nullopt;
+  Register result = decoder.newRegister();
+  decoder.emit(isOfBlock(*special) ? readSpecialOfUser : readSpecial, result, {}).immediate =
+      *special;
+  return result;
+}
+
 bool simulator::decodeWarp(Decoder &decoder, Operation &op) {
   if (std::optional<int64_t> special = getSpecial(&op)) {
-    decoder.emit(readSpecial, decoder.define(op.getResult(0)), {}).immediate = *special;
+    // What is called and reads such a number is of a library.
+    bool isOfUser = isOfBlock(*special) && !op.getParentOfType<LLVM::LLVMFuncOp>()->hasAttr(
+                                               NVVM::NVVMDialect::getKernelFuncAttrName());
+    decoder.emit(isOfUser ? readSpecialOfUser : readSpecial, decoder.define(op.getResult(0)), {})
+        .immediate = *special;
     return true;
   }
   auto scalars = [&](ValueRange values) { return decoder.getEach(values); };

@@ -181,10 +181,23 @@ void waitForGroups(Warp &warp, const Instr &instr, Lanes lanes) {
   warp.tick(); // what was read is over for all of its lanes
 }
 
+enum Fenced : int64_t { kFencesShared = 1, kFencesGlobal = 2 };
+
 /// What was written as usual, and what has been heard of that, is seen by the asynchronous
-/// units from here on.
-void fenceProxy(Warp &warp, const Instr &, Lanes) {
-  warp.times.fenced = warp.times.of;
+/// units from here on. `immediate`: in which memory.
+void fenceProxy(Warp &warp, const Instr &instr, Lanes) {
+  Times &times = warp.times;
+  if (instr.immediate & kFencesShared)
+    times.fenced = times.of;
+  if (instr.immediate & kFencesGlobal) {
+    times.fencedGlobal = times.of;
+    if (times.others) {
+      auto fenced = std::make_shared<OtherPrograms>(*times.others);
+      for (auto &[key, heard] : *fenced)
+        heard.fenced = heard.clock;
+      times.others = std::move(fenced);
+    }
+  }
   warp.tick();
 }
 
@@ -263,7 +276,12 @@ bool simulator::decodeWarpgroupPTX(Decoder &decoder, const PTXInstr &instr) {
   if (instr.words.front() == "setmaxnreg")
     return true;
   if (instr.words.front() == "fence" && llvm::is_contained(instr.words, "proxy")) {
-    decoder.emit(fenceProxy, {}, {}, Flow::Memory);
+    auto has = [&](StringRef word) { return llvm::is_contained(instr.words, word); };
+    decoder.emit(fenceProxy, {}, {}, Flow::Memory).immediate =
+        has("global") ? kFencesGlobal
+        : has("shared::cta") || has("shared::cluster") || has("shared")
+            ? kFencesShared
+            : kFencesShared | kFencesGlobal;
     return true;
   }
   return false;
@@ -282,8 +300,13 @@ bool simulator::decodeWarpgroup(Decoder &decoder, Operation &op) {
         decoder.emit(waitForGroups, {}, {}, Flow::Memory).immediate = wait.getGroup();
         return true;
       })
-      .Case([&](NVVM::FenceProxyOp) {
-        decoder.emit(fenceProxy, {}, {}, Flow::Memory);
+      .Case([&](NVVM::FenceProxyOp fence) {
+        NVVM::ProxyKind kind = fence.getKind();
+        decoder.emit(fenceProxy, {}, {}, Flow::Memory).immediate =
+            kind == NVVM::ProxyKind::async_global   ? kFencesGlobal
+            : kind == NVVM::ProxyKind::async_shared ? kFencesShared
+            : kind == NVVM::ProxyKind::async        ? kFencesShared | kFencesGlobal
+                                                    : 0;
         return true;
       })
       .Default([](Operation *) { return false; });

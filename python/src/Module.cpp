@@ -60,11 +60,13 @@ void lowerForCUDA(Module &module, const std::string &options) {
   check(status);
 }
 
-/// `memory` has (begin, end, is read-only) for each piece.
+/// Memory that a simulated kernel may touch: begin, end, whether it is read-only, whether it
+/// holds nothing yet, the bytes of an element, the argument's name.
+using SimulatedMemory = std::tuple<uint64_t, uint64_t, bool, bool, uint64_t, std::string>;
+
 py::object simulate(Module &module, const std::string &kernel, const std::array<int32_t, 3> &grid,
-                    const py::sequence &args,
-                    const std::vector<std::tuple<uint64_t, uint64_t, bool>> &memory,
-                    uint64_t seed) {
+                    const py::sequence &args, const std::vector<SimulatedMemory> &memory,
+                    uint64_t seed, int copies, bool watchGlobal) {
   std::vector<uint64_t> slots;
   for (py::handle arg : args) {
     slots.push_back(PyLong_AsUnsignedLongLongMask(arg.ptr()));
@@ -72,14 +74,15 @@ py::object simulate(Module &module, const std::string &kernel, const std::array<
       throw py::error_already_set();
   }
   std::vector<TsrMemory> pieces;
-  for (auto [begin, end, isReadOnly] : memory)
-    pieces.push_back({begin, end, isReadOnly});
+  for (const auto &[begin, end, isReadOnly, isUnwritten, elementBytes, name] : memory)
+    pieces.push_back({begin, end, isReadOnly, isUnwritten, elementBytes, name.c_str()});
+  TsrSimulation simulation{seed, copies, watchGlobal};
   const char *report = nullptr;
   TsrStatus status;
   {
     WithoutGIL released;
     status = tsr_simulate(module.get(), kernel.c_str(), grid.data(), slots.data(), slots.size(),
-                          pieces.data(), pieces.size(), seed, &report);
+                          pieces.data(), pieces.size(), &simulation, &report);
   }
   check(status);
   return parseJSON(report);
@@ -102,7 +105,7 @@ void tessera::python::registerModule(py::module_ &module) {
       .def("lower_cuda", &lowerForCUDA, py::arg("options"),
            "Bring a kernel for a GPU to the stage \"llvm\", in place.")
       .def("simulate", &simulate, py::arg("kernel"), py::arg("grid"), py::arg("args"),
-           py::arg("memory"), py::arg("seed"),
+           py::arg("memory"), py::arg("seed"), py::arg("copies"), py::arg("watch_global"),
            "Run a kernel of that stage with the simulator; its report.")
       .def("__str__", [](Module &self) { return printModule(self, false); });
 }

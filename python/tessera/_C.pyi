@@ -49,8 +49,10 @@ class Module:
         kernel: str,
         grid: tuple[int, int, int],
         args: Sequence[int],
-        memory: Sequence[tuple[int, int, bool]],
+        memory: Sequence[tuple[int, int, bool, bool, int, str]],
         seed: int,
+        copies: int,
+        watch_global: bool,
     ) -> dict[str, Any]: ...
     def print(self, *, locations: bool = False) -> str: ...
 

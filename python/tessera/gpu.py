@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The simulator: kernels as they are compiled for a GPU, run on the CPU and watched.
 
-No GPU is needed, and none finds what this finds: races and reads of unwritten words in
-shared memory, accesses outside the arguments, barriers that some threads do not come to.
+No GPU is needed, and none finds what this finds: races and reads of unwritten words,
+accesses outside the arguments, barriers that some threads do not come to.
 See docs/HowTo/Simulate.md.
 """
 
@@ -27,8 +27,8 @@ class Finding:
     """What a kernel did wrong, as it was seen first."""
 
     kind: str
-    """"out of bounds", "misaligned", "uninitialised", "race", "divergence", "deadlock" or
-    "unordered proxy"."""
+    """"out of bounds", "misaligned", "uninitialised", "race", "divergence", "deadlock",
+    "unordered proxy" or "repeated program"."""
     kernel: str
     location: str
     """"file:line:column" of the line in the kernel."""
@@ -39,6 +39,10 @@ class Finding:
     message: str
     count: int
     """How many times this instruction did it."""
+    array: str
+    """The argument that it is about; empty if it is about none."""
+    element: int
+    """Of that array, counted from the one at the lowest address; -1 if there is no array."""
     text: str
     """All of that in one line."""
 
@@ -79,10 +83,21 @@ class Simulation:
 class Simulated:
     """A kernel that the simulator runs; see `simulate`."""
 
-    def __init__(self, fn: JITFunction, seed: int, memory: tuple[Any, ...]) -> None:
+    def __init__(
+        self,
+        fn: JITFunction,
+        seed: int,
+        memory: tuple[Any, ...],
+        unwritten: tuple[Any, ...],
+        copies: str,
+        races: bool,
+    ) -> None:
         self.fn = fn
         self.seed = seed
         self.memory = memory
+        self.unwritten = unwritten
+        self.copies = copies
+        self.races = races
         self._modules: dict[Any, _C.Module] = {}
 
     def __getitem__(self, grid: Any) -> Callable[..., Simulation]:
@@ -111,10 +126,16 @@ class Simulated:
                     f"argument `{item.name}` is on a GPU, and the simulator runs on the CPU",
                     "pass a copy in the CPU's memory",
                 )
+        unwritten = {piece[:2] for value in _flatten(self.unwritten) for piece in _memory_of(value)}
         # An empty piece, so that a kernel without arrays is checked, too.
-        memory = [(0, 0, False)]
-        memory += [piece for value in _flatten(values) for piece in _memory_of(value)]
-        memory += [piece for value in self.memory for piece in _memory_of(value)]
+        memory = [(0, 0, False, False, 1, "")]
+        named = [(param.name, value) for param, value in zip(fn.params, values)]
+        for name, value in [*named, *(("", value) for value in self.memory)]:
+            for item in _flatten([value]):
+                for begin, end, read_only, itemsize in _memory_of(item):
+                    is_unwritten = (begin, end) in unwritten
+                    memory.append((begin, end, read_only, is_unwritten, itemsize, name))
+        copies = _COPIES.index(self.copies)
 
         def run(options: CompileOptions) -> dict[str, Any]:
             key = (tuple(bound.key), options.key)
@@ -123,7 +144,9 @@ class Simulated:
                 module = build_module(fn, bound.specs, options)
                 module.lower_cuda(options.core_json())
                 self._modules[key] = module
-            return module.simulate(fn.__name__, extents, bound.slots, memory, self.seed)
+            return module.simulate(
+                fn.__name__, extents, bound.slots, memory, self.seed, copies, self.races
+            )
 
         try:
             try:
@@ -145,15 +168,31 @@ class Simulated:
         )
 
 
-def simulate(fn: JITFunction, *, seed: int = 0, memory: Iterable[Any] = ()) -> Simulated:
+def simulate(
+    fn: JITFunction,
+    *,
+    seed: int = 0,
+    memory: Iterable[Any] = (),
+    unwritten: Iterable[Any] = (),
+    copies: str = "random",
+    races: bool = True,
+) -> Simulated:
     """`simulate(kernel)[grid](*args)` runs a kernel with the simulator; returns a Simulation.
 
     The kernel is compiled for the GPU architecture `target` (an option of the launch,
     "sm_90a" if not given) up to the code of single threads; that is run on the CPU, in an
     order of warps that `seed` decides. Arrays are the CPU's. `memory` has arrays that the
-    kernel finds by itself, by addresses in memory.
+    kernel finds by itself, by addresses in memory. Those of the arrays that `unwritten` has,
+    too, hold nothing until the kernel writes them. Copies that go on beside the program
+    arrive when the seed says ("random"), as "early" or as "late" as they can. With
+    `races=False` global memory is not watched.
     """
-    return Simulated(fn, seed, tuple(memory))
+    if copies not in _COPIES:
+        raise ValueError(f"copies is one of {', '.join(map(repr, _COPIES))}, not {copies!r}")
+    return Simulated(fn, seed, tuple(memory), tuple(unwritten), copies, races)
+
+
+_COPIES = ("random", "early", "late")
 
 
 def _flatten(values: Iterable[Any]) -> Iterator[Any]:
@@ -166,8 +205,9 @@ def _flatten(values: Iterable[Any]) -> Iterator[Any]:
             yield value
 
 
-def _memory_of(value: Any) -> Iterator[tuple[int, int, bool]]:
-    """Where the elements of an array lie: the first byte and the end."""
+def _memory_of(value: Any) -> Iterator[tuple[int, int, bool, int]]:
+    """Where the elements of an array lie: the first byte and the end; whether they may only
+    be read, and their size."""
     while isinstance(value, TensorWrapper):
         value = value.base
     interface = getattr(value, "__array_interface__", None)
@@ -193,4 +233,4 @@ def _memory_of(value: Any) -> Iterator[tuple[int, int, bool]]:
             return
         low += min(0, (extent - 1) * stride)
         high += max(0, (extent - 1) * stride)
-    yield low, high, read_only
+    yield low, high, read_only, itemsize

@@ -3,8 +3,11 @@
 // RUN: %{lower} %s -o %t.mlir
 // RUN: tessera-simulate %t.mlir %{arguments} | FileCheck %s
 // RUN: tessera-simulate %t.mlir --seed 7 %{arguments} | FileCheck %s
+// RUN: tessera-simulate %t.mlir --copies early %{arguments} | FileCheck %s
+// RUN: tessera-simulate %t.mlir --copies late %{arguments} | FileCheck %s
 // RUN: sed -e '/mbarrier_wait %f/d' %s | %{lower} -o %t.early.mlir
-// RUN: not tessera-simulate %t.early.mlir %{arguments} | FileCheck %s --check-prefix=EARLY
+// RUN: not tessera-simulate %t.early.mlir --seed 1 --copies early %{arguments} | FileCheck %s --check-prefix=EARLY
+// RUN: not tessera-simulate %t.early.mlir --copies late %{arguments} | FileCheck %s --check-prefix=LATE
 // RUN: sed -e '/mbarrier_wait %e/d' %s | %{lower} -o %t.overwritten.mlir
 // RUN: not tessera-simulate %t.overwritten.mlir %{arguments} | FileCheck %s --check-prefix=OVERWRITTEN
 // RUN: sed -e '/mbarrier_expect %f/d' %s | %{lower} -o %t.silent.mlir
@@ -19,6 +22,7 @@
 // CHECK: arg 2 f32:8 = 6634080, 6634576, 6638112, 6666096, 6670816, 6675504, 6703488, 6707024{{$}}
 // CHECK-NOT: kernel
 // EARLY: race: {{.*}} reads 16 bytes {{.*}} unordered with what was written by an asynchronous copy
+// LATE: race: {{.*}} writes {{[0-9]+}} bytes {{.*}} unordered with what was read by warp
 // OVERWRITTEN: {{race|deadlock}}: kernel 'matmul'
 // STUCK: deadlock: {{.*}} waits for a barrier in shared memory whose phase never ends
 

@@ -5,7 +5,8 @@
 //   tessera-opt add.mlir --tessera-gpu-pipeline=num-warps=4 | \
 //     tessera-simulate --grid 2 --arg f32:8=iota --arg f32:8 --arg i32=8
 //
-// Arguments are those of tessera-interpret. After the run every array is printed, then
+// Arguments are those of tessera-interpret; --unwritten 1 says that the second one holds
+// nothing until the kernel writes it. After the run every array is printed, then
 // what was found, one finding a line; the status is 1 if there is any.
 
 #include "KernelArguments.h"
@@ -31,6 +32,16 @@ static cl::list<int32_t> gridExtents("grid", cl::desc("programs along x, y, z (d
 static cl::list<std::string> argumentTexts("arg",
                                            cl::desc("type:count[=values|=iota] or type=value"));
 static cl::opt<uint64_t> seed("seed", cl::desc("of the order in which warps run"), cl::init(0));
+static cl::opt<CopyTimes>
+    copies("copies", cl::desc("when copies that go on beside the program arrive"),
+           cl::values(clEnumValN(CopyTimes::Random, "random", "as the seed says"),
+                      clEnumValN(CopyTimes::Early, "early", "at once"),
+                      clEnumValN(CopyTimes::Late, "late", "when they are waited for")),
+           cl::init(CopyTimes::Random));
+static cl::list<unsigned>
+    unwritten("unwritten", cl::desc("arguments that hold nothing yet, from 0"), cl::CommaSeparated);
+static cl::opt<bool> watchesGlobal("watch-global", cl::desc("look for races in global memory"),
+                                   cl::init(true));
 static cl::opt<bool> showBanks("banks", cl::desc("print how shared memory was used"));
 
 int main(int argc, char **argv) {
@@ -48,16 +59,23 @@ int main(int argc, char **argv) {
   std::vector<GivenArgument> arguments = parseArguments(argumentTexts, context);
   SimulatorOptions options;
   options.seed = seed;
+  options.copies = copies;
+  options.watchesGlobal = watchesGlobal;
   // Some memory that is not the kernel's, so that a kernel without arrays is checked too.
-  options.memory.push_back({0, 0});
-  for (const GivenArgument &argument : arguments) {
-    auto begin = reinterpret_cast<uint64_t>(argument.memory.data());
-    options.memory.push_back({begin, begin + argument.memory.size()});
+  options.memory.emplace_back();
+  for (auto [number, argument] : llvm::enumerate(arguments)) {
+    MemoryRegion &region = options.memory.emplace_back();
+    region.begin = reinterpret_cast<uint64_t>(argument.memory.data());
+    region.end = region.begin + argument.memory.size();
+    region.elementBytes = argument.elementBytes();
+    region.name = "arg " + std::to_string(number);
+    region.isUnwritten = llvm::is_contained(unwritten, static_cast<unsigned>(number));
   }
   try {
     LaunchRecipes recipes = readLaunchRecipes(*module);
     options.tensorMaps = std::move(recipes.tensorMaps);
     options.launchConditions = std::move(recipes.conditions);
+    options.arraysApart = std::move(recipes.arraysApart);
     options.repeatedPrograms = recipes.repeatedPrograms;
     SimulatorReport report = simulate(*module, kernelName, grid, getSlots(arguments), options);
     printArrays(arguments);

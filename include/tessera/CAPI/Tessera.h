@@ -255,17 +255,26 @@ TSR_EXPORT TsrStatus tsr_module_lower_cuda(TsrModule *module, const char *option
 typedef struct TsrMemory {
   uint64_t begin, end;
   int32_t is_read_only;
+  int32_t is_unwritten;   /* it holds nothing until the kernel writes it */
+  uint64_t element_bytes; /* and the argument's name, for what is said of it */
+  const char *name;
 } TsrMemory;
 
+typedef struct TsrSimulation {
+  uint64_t seed;        /* of the order in which warps run, and of when copies arrive */
+  int32_t copies;       /* when: 0 by the seed, 1 as early as they can, 2 as late */
+  int32_t watch_global; /* look for races in global memory, and reads of what holds nothing */
+} TsrSimulation;
+
 /* Runs a kernel of a module of that stage on the CPU, a warp at a time in an order that
- * `seed` decides. `memory` is all that it may touch besides its own; with none, nothing is
- * checked. `*report` is JSON, and belongs to the module: {"findings": [{"kind", "kernel",
- * "location", "program", "thread", "address", "message", "count", "text"}], "shared":
- * [{"location", "instruction", "executions", "wavefronts", "ideal"}], "instructions",
- * "lane_operations"}. */
+ * `simulation->seed` decides. `memory` is all that it may touch besides its own; with none,
+ * nothing is checked. `*report` is JSON, and belongs to the module: {"findings": [{"kind",
+ * "kernel", "location", "program", "thread", "address", "message", "count", "array", "element",
+ * "text"}], "shared": [{"location", "instruction", "executions", "wavefronts", "ideal"}],
+ * "instructions", "lane_operations"}. */
 TSR_EXPORT TsrStatus tsr_simulate(TsrModule *module, const char *kernel, const int32_t grid[3],
                                   const uint64_t *args, size_t num_args, const TsrMemory *memory,
-                                  size_t num_memory, uint64_t seed,
+                                  size_t num_memory, const TsrSimulation *simulation,
                                   const char **report) TSR_NOEXCEPT;
 
 /* JSON about the host: cpu, features, vector bits, threads, and who provides them. */

@@ -6,24 +6,35 @@
 // our inline PTX) and runs every program of a grid, a warp at a time, 32 lanes in lock
 // step. What it is for is what a GPU does not tell: a GPU runs a kernel that forgets a
 // barrier, and gives the right answer on most days. Here every access to shared memory
-// is checked against all others by vector clocks, so that a race is found whatever order
-// the warps happened to run in; the order is random, but that of a seed.
+// and to global memory is checked against all others by vector clocks, so that a race is
+// found whatever order the warps happened to run in; the order is random, but that of a seed.
 //
 //   out of bounds   an access outside the launch's arrays or the program's shared memory
 //   misaligned      an address that is no multiple of the access's size
-//   uninitialised   a read of shared memory that nobody has written
-//   race            two accesses of shared memory, one of them a write, that nothing orders:
-//                   by two warps without a barrier, by two lanes without one of the warp,
-//                   or by a copy that was not waited for
+//   uninitialised   a read of memory that nobody has written: shared memory, or what is
+//                   said to hold nothing
+//   race            two accesses of memory, one of them a write, that nothing orders: by two
+//                   warps without a barrier, by two lanes without one of the warp, by a
+//                   copy that was not waited for, or by two programs without atomics
+//                   (GlobalShadow.h has what is no race)
 //   divergence      a barrier, a shuffle or a vote that lanes of a warp are missing from
 //   deadlock        warps that wait for what will never happen
 //   unordered proxy memory written as usual, read by the asynchronous units without a fence
+//   repeated program  code of the user reads the number of its block, in a kernel whose blocks
+//                   do the work of several programs each
 //
 // A finding does not end the run: a read out of bounds gives rubbish, a write is dropped.
 // An instruction is reported once, with the number of times.
 //
-// Not simulated: time, caches, and the weak order of global memory. Programs of a grid
-// take turns, so that one may wait for another. Races in global memory are not looked for.
+// Copies go on beside their program. One to shared memory (cp.async, bulk, by tensor map)
+// reads at some time between its start and its end, and its bytes arrive then; one to global
+// memory reads shared memory at some time before the wait for that, and writes at some time
+// before the wait for the whole, or, where there is none, before the launch is over. The seed
+// says when, or it is as early as can be, or as late. To read what a copy brings, or to
+// overwrite what it reads, before its end is known is a race in any case.
+//
+// Not simulated: time, caches, and the weak order of global memory: what threads store is
+// seen at once. Programs of a grid take turns, so that one may wait for another.
 //
 // Values are those of the machine's documentation: where an instruction is approximate,
 // the result is the rounded one; nothing is contracted. A value that LLVM calls undefined
@@ -51,7 +62,13 @@ struct MemoryRegion {
   uint64_t begin = 0;
   uint64_t end = 0;
   bool isReadOnly = false;
+  bool isUnwritten = false;  ///< it holds nothing until the kernel writes it
+  unsigned elementBytes = 1; ///< for what is said of it
+  std::string name = {};     ///< of the argument, if there is one
 };
+
+/// When copies that go on beside their program read, write and arrive.
+enum class CopyTimes : uint8_t { Random, Early, Late };
 
 struct SimulatorOptions {
   /// Of the order in which warps run.
@@ -60,6 +77,9 @@ struct SimulatorOptions {
   int resident = 2;
   /// Instructions of a warp after which a launch is given up.
   uint64_t maxInstructions = uint64_t(1) << 32;
+  CopyTimes copies = CopyTimes::Random;
+  /// Whether races in global memory and reads of what nobody wrote there are looked for.
+  bool watchesGlobal = true;
   /// What may be touched of global memory; all of it if there is none.
   std::vector<MemoryRegion> memory;
   /// Of the arguments behind those that are given: each is made of these.
@@ -83,6 +103,7 @@ enum class FindingKind {
   Divergence,
   Deadlock,
   UnorderedProxy,
+  RepeatedProgram,
 };
 
 /// "out of bounds", "race", ...
@@ -98,6 +119,8 @@ struct Finding {
   uint64_t address = 0; ///< in shared memory from its start
   std::string message;  ///< one sentence, without the above
   uint64_t count = 1;   ///< how often this instruction did it
+  std::string array;    ///< the argument whose element it is; empty if it is of none
+  int64_t element = -1; ///< counted from the array's first byte
 };
 
 /// How a kernel used shared memory, an instruction.
@@ -116,8 +139,8 @@ struct SimulatorReport {
   uint64_t laneOperations = 0; ///< of lanes that took part
 
   /// {"findings": [{"kind", "kernel", "location", "program", "thread", "address", "message",
-  ///  "count"}], "shared": [{"location", "instruction", "executions", "wavefronts",
-  ///  "ideal"}], "instructions", "lane_operations"}
+  ///  "count", "array", "element"}], "shared": [{"location", "instruction", "executions",
+  ///  "wavefronts", "ideal"}], "instructions", "lane_operations"}
   std::string toJSON() const;
 };
 

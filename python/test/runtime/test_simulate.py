@@ -89,3 +89,153 @@ def test_memory_that_no_argument_names():
     assert [finding.kind for finding in run.findings] == ["out of bounds"]
     run = tessera.gpu.simulate(follow, memory=[data])[(1,)](addresses, out)
     assert run.findings == () and out[0] == 2.5
+
+
+@tessera.jit
+def reverse_in_place(x_ptr, out_ptr, BLOCK: tl.constexpr, BARRIER: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(x_ptr + i, i)
+    if BARRIER:
+        tl.debug_barrier()
+    tl.store(out_ptr + i, tl.load(x_ptr + BLOCK - 1 - i))
+
+
+@pytest.mark.parametrize("num_warps", [1, 4])
+def test_a_load_of_what_another_lane_has_stored_needs_a_barrier(num_warps):
+    x, out = np.full(128, -1, np.int32), np.empty(128, np.int32)
+    for seed in range(3):
+        run = tessera.gpu.simulate(reverse_in_place, seed=seed)[(1,)](
+            x, out, BLOCK=128, BARRIER=False, num_warps=num_warps
+        )
+        finding = run.findings[0]
+        assert finding.kind == "race" and finding.array in ("x_ptr", "out_ptr")
+        assert 0 <= finding.element < 128
+        assert ", no barrier" in finding.message.replace(":", ",")
+        run = tessera.gpu.simulate(reverse_in_place, seed=seed)[(1,)](
+            x, out, BLOCK=128, BARRIER=True, num_warps=num_warps
+        )
+        run.check()
+        np.testing.assert_array_equal(out, np.arange(128)[::-1])
+        x.fill(-1)
+
+
+def test_a_race_names_both_lines_and_the_element():
+    x, out = np.full(64, -1, np.int32), np.empty(64, np.int32)
+    run = tessera.gpu.simulate(reverse_in_place)[(1,)](x, out, BLOCK=64, BARRIER=False, num_warps=1)
+    finding = run.findings[0]
+    lines = open(__file__).readlines()
+    _, line, _ = finding.location.rsplit(":", 2)
+    assert "tl.load(x_ptr + BLOCK - 1 - i)" in lines[int(line) - 1]
+    assert finding.array == "x_ptr" and f"element {finding.element} of 'x_ptr'" in finding.message
+    other = finding.message.split(f"{__file__}:")[1].split(":")[0]
+    assert "tl.store(x_ptr + i, i)" in lines[int(other) - 1]
+
+
+@tessera.jit
+def add_up(x_ptr, sum_ptr, ATOMIC: tl.constexpr):
+    value = tl.load(x_ptr + tl.program_id(0))
+    if ATOMIC:
+        tl.atomic_add(sum_ptr, value)
+    else:
+        tl.store(sum_ptr, tl.load(sum_ptr) + value)
+
+
+def test_programs_are_ordered_by_atomics_alone():
+    x = np.arange(1, 9, dtype=np.int32)
+    total = np.zeros(1, np.int32)
+    run = tessera.gpu.simulate(add_up)[(8,)](x, total, ATOMIC=False, num_warps=1)
+    assert {finding.kind for finding in run.findings} == {"race"}
+    assert any("nothing orders the two programs" in finding.message for finding in run.findings)
+    total[0] = 0
+    tessera.gpu.simulate(add_up)[(8,)](x, total, ATOMIC=True, num_warps=1).check()
+    assert total[0] == 36
+
+
+@tessera.jit
+def last_one_sums(x_ptr, parts_ptr, count_ptr, out_ptr, N: tl.constexpr, SEM: tl.constexpr):
+    pid = tl.program_id(0)
+    tl.store(parts_ptr + pid, tl.sum(tl.load(x_ptr + pid * 32 + tl.arange(0, 32))))
+    if tl.atomic_add(count_ptr, 1, sem=SEM) == N - 1:
+        tl.store(out_ptr, tl.sum(tl.load(parts_ptr + tl.arange(0, N))))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_last_program_reads_what_all_others_have_released(seed):
+    x = np.arange(256, dtype=np.int32)
+    parts, count, out = np.zeros(8, np.int32), np.zeros(1, np.int32), np.zeros(1, np.int32)
+    simulated = tessera.gpu.simulate(last_one_sums, seed=seed)
+    simulated[(8,)](x, parts, count, out, N=8, SEM="acq_rel").check()
+    assert out[0] == x.sum()
+    count[0], parts[:] = 0, 0
+    run = simulated[(8,)](x, parts, count, out, N=8, SEM="relaxed")
+    assert [finding.array for finding in run.findings] == ["parts_ptr"]
+
+
+def test_arrays_that_hold_nothing_yet():
+    x, out = np.empty(128, np.float32), np.empty(128, np.float32)
+    run = tessera.gpu.simulate(add_one_everywhere, unwritten=[x, out])[(1,)](x, out, BLOCK=128)
+    (finding,) = run.findings
+    assert finding.kind == "uninitialised" and finding.array == "x_ptr"
+    assert 0 <= finding.element < 128 and finding.count == 128
+    tessera.gpu.simulate(add_one_everywhere, unwritten=[out])[(1,)](x, out, BLOCK=128).check()
+
+
+def test_views_of_one_array_are_named_by_argument():
+    @tessera.jit
+    def copy(from_ptr, to_ptr):
+        i = tl.arange(0, 64)
+        tl.store(to_ptr + i, tl.load(from_ptr + i))
+
+    x = np.arange(80, dtype=np.int32)
+    run = tessera.gpu.simulate(copy)[(1,)](x[:64], x[16:], num_warps=2)
+    assert run.findings and all(item.kind == "race" for item in run.findings)
+    assert {item.array for item in run.findings} <= {"from_ptr", "to_ptr"}
+
+
+def test_global_memory_may_go_unwatched():
+    x, out = np.full(64, -1, np.int32), np.empty(64, np.int32)
+    tessera.gpu.simulate(reverse_in_place, races=False)[(1,)](
+        x, out, BLOCK=64, BARRIER=False, num_warps=1
+    ).check()
+
+
+@pytest.mark.parametrize("copies", ["early", "late", "random"])
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_when_copies_arrive_makes_no_difference(copies, target):
+    @tessera.jit
+    def product(a_ptr, b_ptr, c_ptr, K):
+        m, n, k = tl.arange(0, 64), tl.arange(0, 64), tl.arange(0, 32)
+        total = tl.zeros((64, 64), tl.float32)
+        for at in range(0, K, 32):
+            a = tl.load(a_ptr + m[:, None] * K + (at + k)[None, :])
+            b = tl.load(b_ptr + (at + k)[:, None] * 64 + n[None, :])
+            total = tl.dot(a, b, total)
+        tl.store(c_ptr + m[:, None] * 64 + n[None, :], total)
+
+    rng = np.random.default_rng(0)
+    a = rng.integers(-3, 4, (64, 128)).astype(np.float16)
+    b = rng.integers(-3, 4, (128, 64)).astype(np.float16)
+    c = np.empty((64, 64), np.float32)
+    run = tessera.gpu.simulate(product, copies=copies, unwritten=[c])[(1,)](
+        a, b, c, 128, target=target, num_stages=3
+    )
+    run.check()
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
+
+
+def test_times_of_copies_are_three():
+    with pytest.raises(ValueError, match="'random', 'early', 'late', not 'never'"):
+        tessera.gpu.simulate(add_one, copies="never")
+
+
+def test_inline_assembly_may_ask_for_the_block():
+    @tessera.jit
+    def blocks(out_ptr):
+        pid = tl.inline_asm_elementwise(
+            "mov.u32 $0, %ctaid.x;", "=r,r", [0], dtype=tl.int32, is_pure=False, pack=1
+        )
+        tl.store(out_ptr + tl.program_id(0), pid)
+
+    out = np.full(4, -1, np.int32)
+    tessera.gpu.simulate(blocks)[(4,)](out, num_warps=1).check()
+    np.testing.assert_array_equal(out, np.arange(4))

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What is said of accesses to global memory, and what atomics order between programs.
+
+#include "Machine.h"
+#include "MemoryOps.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::simulator;
+
+//===----------------------------------------------------------------------===//
+// Findings
+//===----------------------------------------------------------------------===//
+
+static std::string describeElement(const Machine &machine, uint64_t address) {
+  const MemoryRegion *region = machine.findRegion(address);
+  if (!region)
+    return llvm::formatv("the byte at {0:x}", address);
+  return llvm::formatv("element {0} of '{1}'", (address - region->begin) / region->elementBytes,
+                       region->name);
+}
+
+/// "which warp 1 lane 5 wrote at file:line:column, with no barrier between"
+static std::string describeOther(const Warp &warp, const GlobalConflict &conflict) {
+  const GlobalAccess &other = conflict.other;
+  const Machine &machine = warp.machine;
+  std::string place = describeLocation(machine.getInstr(other.instr).op);
+  if (!place.empty())
+    place = " at " + place;
+  bool isOwn = other.program == warp.cta.number;
+  std::array<int32_t, 3> id = machine.getProgram(other.program);
+  std::string program =
+      isOwn ? "" : llvm::formatv(" of program ({0}, {1}, {2})", id[0], id[1], id[2]).str();
+  if (other.clock == kPending)
+    return llvm::formatv("which a copy{0} that was begun{1} may still {2}: nobody has waited for "
+                         "its end",
+                         program, place, conflict.isOtherWrite ? "write" : "read");
+  const char *verb = conflict.isOtherWrite ? "wrote" : "read";
+  std::string who = "a copy";
+  if (other.agent < kMaxWarps) {
+    who = "warp " + std::to_string(other.agent);
+    Lanes lanes = other.lanes;
+    if ((lanes & (lanes - 1)) == 0)
+      who += " lane " + std::to_string(__builtin_ctz(lanes));
+  }
+  const char *reason = !isOwn                     ? "nothing orders the two programs"
+                       : other.agent == warp.id   ? "no barrier of the warp is between"
+                       : other.agent >= kMaxWarps ? "nobody has waited for its end"
+                                                  : "no barrier is between";
+  return llvm::formatv("which {0}{1} {2}{3}: {4}", who, program, verb, place, reason);
+}
+
+void simulator::watchGlobal(Warp &warp, const Instr &instr, unsigned lane, uint64_t address,
+                            uint64_t size, AccessKind kind, const GlobalAccessor &who,
+                            const uint8_t *data) {
+  Machine &machine = warp.machine;
+  GlobalConflict conflict = machine.shadow->access(address, size, kind, who, data);
+  if (LLVM_LIKELY(conflict.kind == Conflict::None))
+    return;
+  FindingKind found = conflict.kind == Conflict::Race       ? FindingKind::Race
+                      : conflict.kind == Conflict::Unfenced ? FindingKind::UnorderedProxy
+                                                            : FindingKind::Uninitialised;
+  if (machine.reportAgain(found, instr))
+    return;
+  bool isCopy = who.isAsync || who.access.clock == kPending;
+  std::string message =
+      llvm::formatv("{0}{1} {2}, ", isCopy ? "begins a copy that " : "",
+                    isWrite(kind) ? "writes" : "reads", describeElement(machine, conflict.address));
+  if (found == FindingKind::Uninitialised)
+    message += "which nobody has written";
+  else
+    message += describeOther(warp, conflict);
+  if (found == FindingKind::UnorderedProxy)
+    message.replace(message.rfind(": "), std::string::npos, ": no fence of the proxies is between");
+  machine.report(found, instr, warp, static_cast<int>(lane), conflict.address, std::move(message));
+}
+
+//===----------------------------------------------------------------------===//
+// Atomics
+//===----------------------------------------------------------------------===//
+
+void simulator::watchAtomic(Warp &warp, const Instr &instr, unsigned lane, uint64_t address,
+                            uint64_t size, AccessKind kind, const MemoryAccess &access) {
+  if (!warp.machine.shadow)
+    return;
+  // A look at what may be written at the same time is no mistake of who means to.
+  if (kind == AccessKind::AtomicRead)
+    return;
+  GlobalAccessor who = warp.globalAccessor(instr, lane);
+  who.isNarrow = access.isNarrow;
+  watchGlobal(warp, instr, lane, address, size, kind, who, nullptr);
+}
+
+void simulator::acquireAt(Warp &warp, uint64_t address, const MemoryAccess &access) {
+  auto found = warp.machine.releases.find(address);
+  if (found == warp.machine.releases.end())
+    return;
+  const std::shared_ptr<const Release> &release = found->second;
+  if (access.isNarrow && release->program != warp.cta.number)
+    return;
+  if (access.order == Ordering::Acquire || access.order == Ordering::AcquireRelease)
+    return acquire(warp.times, warp.cta.number, *release);
+  // A fence may come.
+  constexpr size_t kMostSeen = 256;
+  if (warp.seen.size() == kMostSeen)
+    warp.seen.erase(warp.seen.begin());
+  if (!llvm::is_contained(warp.seen, release))
+    warp.seen.push_back(release);
+}
+
+std::shared_ptr<const Release> simulator::makeRelease(Warp &warp, bool isNarrow) {
+  auto release = std::make_shared<Release>();
+  release->program = warp.cta.number;
+  release->agent = warp.id;
+  release->clock = warp.times.of[warp.id];
+  release->isNarrow = isNarrow;
+  release->times = warp.times;
+  return release;
+}
+
+void simulator::releaseAt(Warp &warp, uint64_t address, bool isUpdate,
+                          const std::shared_ptr<const Release> &release) {
+  auto &releases = warp.machine.releases;
+  auto found = releases.find(address);
+  if (found == releases.end()) {
+    if (release)
+      releases[address] = release;
+    return;
+  }
+  // Who reads what an update has written has also read what was there before.
+  if (!isUpdate) {
+    if (release)
+      found->second = release;
+    else
+      releases.erase(found);
+    return;
+  }
+  if (!release || found->second == release)
+    return;
+  const Release &before = *found->second;
+  bool isKnown = before.program == release->program
+                     ? release->times.of[before.agent] >= before.clock
+                     : release->times.getHeard(before.program, before.agent).clock >= before.clock;
+  if (isKnown && !before.isMixed) {
+    found->second = release;
+    return;
+  }
+  auto mixed = std::make_shared<Release>(*release);
+  mixed->isMixed = true;
+  acquire(mixed->times, mixed->program, before);
+  found->second = std::move(mixed);
+}
+
+void simulator::runFence(Warp &warp, const Instr &instr, Lanes) {
+  for (const std::shared_ptr<const Release> &release : warp.seen)
+    acquire(warp.times, warp.cta.number, *release);
+  warp.seen.clear();
+  warp.fenced = makeRelease(warp, /*isNarrow=*/instr.immediate != 0);
+  ++warp.times.of[warp.id];
+}
