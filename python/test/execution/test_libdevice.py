@@ -113,7 +113,7 @@ def kernel(x_ptr, BLOCK: core.constexpr):
     tl.store(x_ptr + tl.core.arange(0, BLOCK), tl.libdevice.trunc(x) + tl.extra.libdevice.rint(x))
 """)
     x = np.array([1.7, -1.7], np.float32).repeat(16)
-    run(kernel, (1,), x, BLOCK=32, num_warps=1)
+    run(kernel, (1,), x, BLOCK=32)
     np.testing.assert_array_equal(x, np.array([3, -3]).repeat(16))
 
 
