@@ -20,6 +20,11 @@
 #else
 #include <cfenv>
 #endif
+#if !defined(NDEBUG) && defined(__linux__)
+#define TESSERA_GUARD_SCRATCH
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
 
 using namespace tessera::host;
 
@@ -32,6 +37,48 @@ constexpr float kSerialNanoseconds = 5000.0f;
 /// reads. Found by measurement (docs/Notebook.md).
 constexpr uint64_t kWrittenPart = 2;
 
+#ifdef TESSERA_GUARD_SCRATCH
+/// With assertions, the calling thread's scratch is as large as the kernel says to 64 bytes, and
+/// lies between pages that nobody may touch: a kernel that goes past it ends there and then.
+class Scratch {
+public:
+  ~Scratch() { release(); }
+
+  /// Null if there is no memory.
+  char *reserve(int64_t bytes) {
+    size_t rounded = (static_cast<size_t>(bytes) + 63) / 64 * 64;
+    if (rounded == capacity)
+      return memory;
+    release();
+    size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    size_t used = (rounded + page - 1) / page * page;
+    size_t size = used + 2 * page;
+    void *whole = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (whole == MAP_FAILED)
+      return nullptr;
+    mapped = static_cast<char *>(whole);
+    mappedBytes = size;
+    if (mprotect(mapped + page, used, PROT_READ | PROT_WRITE) != 0) {
+      release();
+      return nullptr;
+    }
+    memory = mapped + page + used - rounded;
+    capacity = rounded;
+    return memory;
+  }
+
+private:
+  void release() {
+    if (mapped)
+      munmap(mapped, mappedBytes);
+    mapped = memory = nullptr;
+    capacity = 0;
+  }
+
+  char *mapped = nullptr, *memory = nullptr;
+  size_t mappedBytes = 0, capacity = 0;
+};
+#else
 /// The calling thread's scratch, kept for the next launch and freed with the thread.
 class Scratch {
 public:
@@ -54,6 +101,7 @@ private:
   char *memory = nullptr;
   int64_t capacity = 0;
 };
+#endif
 thread_local Scratch threadScratch;
 
 /// Rounding to nearest, denormals kept, no traps, whatever the process has set

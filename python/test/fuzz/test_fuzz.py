@@ -18,9 +18,10 @@ import tessera
 from tessera.testing.fuzz import Failure, check, generate, shrink
 from tessera.testing.fuzz.arrays import Memory
 from tessera.testing.fuzz.check import choose_cpu, compare, compile_source, write_reproducer
-from tessera.testing.fuzz.program import Array, Check, walk
+from tessera.testing.fuzz.program import FLOATS, Array, Check, walk
 
 KERNELS = 200
+MEMORY_KERNELS = 60
 SIMULATED_KERNELS = 100
 
 
@@ -47,6 +48,34 @@ def test_a_half_of_a_half_lane_by_lane():
 @pytest.mark.parametrize("seed", range(SIMULATED_KERNELS))
 def test_gpu_code_agrees_and_is_clean(seed):
     check(generate(seed, "simulator"), "simulator")
+
+
+@pytest.mark.parametrize("seed", range(MEMORY_KERNELS))
+def test_gpu_code_keeps_memory_in_order(seed):
+    check(generate(seed, kind="memory"), "simulator")
+
+
+@pytest.mark.parametrize("seed", range(MEMORY_KERNELS))
+def test_cpu_code_keeps_memory_in_order(seed):
+    program = generate(seed, kind="memory")
+    if program.arrays[0].dtype in FLOATS:
+        pytest.skip("NaNs of 16 bits do not keep their payload on the CPU")
+    check(program)
+
+
+def test_kernels_about_memory_have_what_they_are_made_for():
+    programs = [generate(seed, kind="memory") for seed in range(400)]
+    sources = "".join(program.source(gpu=True) for program in programs)
+    for feature in (
+        ".to(tl.uint32) <", "2147483647", "-2147483648", "0x7fffffffffffffff", " ^ ", " >> ", " | ",
+        "* 5 + 3) %", "// 2)", "debug_barrier", "inline_asm", "for k", "if (", "bitcast=True",
+        "tl.flip", "tl.gather", "tl.where", "float64", "num_stages=3",
+    ):  # fmt: skip
+        assert feature in sources, feature
+    assert any(array.base and array.behind for p in programs for array in p.arrays)
+    assert any(array.base and not array.behind for p in programs for array in p.arrays)
+    assert any(abs(value) > 2**31 for p in programs for _, value in p.scalars)
+    assert "debug_barrier" not in "".join(program.source() for program in programs)
 
 
 def test_a_seed_is_one_kernel_whatever_the_hash_seed():
