@@ -44,6 +44,14 @@ static StringRef getSymbol(Comparison comparison) {
   return symbols[static_cast<int>(comparison)];
 }
 
+/// Whether a right shift of `x`, converted to `dtype`, shifts in the sign. The type of `x`
+/// decides, whatever type the amount makes of it; a literal is signed if it is negative.
+static bool shiftsInSign(const Operand &x, DType dtype) {
+  if (x.isLiteral())
+    return isSignedInteger(dtype) || x.integer() < 0;
+  return isSignedInteger(x.type().dtype);
+}
+
 static bool isPointer(const Operand &x) { return x.isValue() && x.value().type.isPointer(); }
 
 /// The type of a bitwise operator. A literal that does not fit the other operand's
@@ -160,7 +168,7 @@ TileValue TileBuilder::binary(BinaryOperator op, const Operand &a, const Operand
     case Op::Shl:
       return shift(tile::ShiftKind::Left);
     case Op::Shr:
-      return shift(isSignedInteger(dtype) ? tile::ShiftKind::RightArithmetic
+      return shift(shiftsInSign(a, dtype) ? tile::ShiftKind::RightArithmetic
                                           : tile::ShiftKind::RightLogical);
     }
     llvm_unreachable("covered switch");

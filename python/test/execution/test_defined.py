@@ -83,6 +83,31 @@ def test_shift_by_the_width_or_more(run, dtype):
     np.testing.assert_array_equal(apply(run, "x >> y", x, y, dtype), signs)
 
 
+@pytest.mark.parametrize("amount", INTS + UINTS)
+@pytest.mark.parametrize("dtype", INTS + UINTS)
+def test_sign_that_a_shift_shifts_in(run, dtype, amount):
+    """That of the left operand's own type, whatever the amount's type makes of it."""
+    info = np.iinfo(dtype)
+    x = np.array([info.min, info.max, -8 if info.min else 8, 1, 0, info.min + 1], dtype)
+    y = np.array([1, 1, 1, 3, 7, 6], amount)
+    exact = np.array([a >> b for a, b in zip(x.tolist(), y.tolist())])
+    got = apply(run, "(x >> y).to(tl.int64)", x, y, np.int64)
+    bits, unsigned = max(info.bits, np.iinfo(amount).bits), dtype in UINTS or (
+        amount in UINTS and np.iinfo(amount).bits >= info.bits
+    )
+    # An unsigned result below 64 bits is widened with zeros.
+    mask = 2**bits - 1 if unsigned and bits < 64 else -1
+    np.testing.assert_array_equal(got, exact & mask)
+
+
+def test_sign_that_a_shift_of_a_literal_shifts_in(run):
+    x, y = np.zeros(4, np.uint8), np.array([0, 1, 4, 7], np.uint8)
+    got = apply(run, "(200 >> y).to(tl.int32)", x, y, np.int32)
+    assert got.tolist() == [200, 100, 12, 1]
+    got = apply(run, "(-200 >> y.to(tl.uint32)).to(tl.int32)", x, y, np.int32)
+    assert got.tolist() == [-200, -100, -13, -2]
+
+
 @pytest.mark.parametrize("dtype", INTS + UINTS)
 def test_integers_wrap(run, dtype):
     info = np.iinfo(dtype)
