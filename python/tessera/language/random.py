@@ -76,7 +76,9 @@ def philox(seed: Any, c0: Any, c1: Any, c2: Any, c3: Any, n_rounds: constexpr = 
     The words are uint32 if c0 has 32 bits, and uint64 if it has 64.
     Source: Triton language 3.6/3.9.
     """
-    key = creation.cast(creation.to_tensor(seed), types.uint64)
+    seed = creation.to_tensor(seed)
+    static_assert(seed.dtype.is_int(), "the seed of random numbers is an integer")
+    key = creation.cast(seed, types.uint64)
     c0 = creation.to_tensor(c0)
     word: constexpr = types.uint32 if c0.dtype.primitive_bitwidth == 32 else types.uint64
     if word == types.uint32:
@@ -98,19 +100,27 @@ def philox(seed: Any, c0: Any, c1: Any, c2: Any, c3: Any, n_rounds: constexpr = 
 
 @library
 def randint4x(seed: Any, offset: Any, n_rounds: constexpr = 10) -> Any:
-    """Four random words for each element of `offset`: cheaper than four calls of `randint`.
+    """Four random uint32 for each element of `offset`: cheaper than four calls of `randint`.
 
     Source: Triton language 3.6/3.9.
     """
-    zero = offset * 0
-    return philox(seed, offset, zero, zero, zero, n_rounds)
+    offset = creation.to_tensor(offset)
+    static_assert(offset.dtype.is_int(), "the offset of random numbers is an integer")
+    low = creation.cast(offset, types.uint32)
+    zero = low * 0
+    if offset.dtype.primitive_bitwidth > 32:
+        high = creation.cast(offset >> 32, types.uint32)
+    else:
+        high = zero
+    return philox(seed, low, high, zero, zero, n_rounds)
 
 
 @library
 def randint(seed: Any, offset: Any, n_rounds: constexpr = 10) -> Any:
-    """A random word for each element of `offset`, uint32 (uint64 for 64-bit offsets).
+    """A random uint32 for each element of `offset`.
 
-    Source: Triton language 3.6/3.9.
+    The low and the high half of a 64-bit offset are two words of the counter, so that an
+    offset below 2**32 gives the same number in 32 and in 64 bits. Source: Triton language 3.6/3.9.
     """
     word, _, _, _ = randint4x(seed, offset, n_rounds)
     return word

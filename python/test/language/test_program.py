@@ -34,7 +34,7 @@ PROGRAM = [
     ("tl.rand(n, i)", "fp32[8]", "tile.mulhi"),
     ("tl.randn(n, i)", "fp32[8]", "math.cos"),
     ("tl.randint(n, i)", "uint32[8]", "tile.mulhi"),
-    ("tl.randint(m, i.to(tl.int64))", "uint64[8]", "tile.mulhi"),
+    ("tl.randint(m, i.to(tl.int64))", "uint32[8]", "tile.mulhi"),
     ("tl.rand4x(n, i)", "fp32[8], fp32[8], fp32[8], fp32[8]", ""),
     ("tl.randn4x(n, i)", "fp32[8], fp32[8], fp32[8], fp32[8]", ""),
 ]
