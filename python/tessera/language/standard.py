@@ -419,23 +419,37 @@ def argmin(input: Any, axis: Any, tie_break_left: Any = True, keep_dims: Any = F
 
 
 @library
+def _widened_to_scan(x: Any, dtype: constexpr) -> Any:
+    """What running sums and products are computed in: `dtype`, or 32 bits at least."""
+    if dtype is not None:
+        return creation.cast(x, dtype)
+    elif x.dtype.is_floating() and x.dtype.primitive_bitwidth == 16:
+        return creation.cast(x, types.float32)
+    else:
+        return _widened(x, dtype)
+
+
+@library
 def cumsum(input: Any, axis: Any = 0, reverse: Any = False, dtype: constexpr = None) -> Any:
     """Running sums along `axis`; integers below 32 bits are summed in 32.
 
-    `reverse` starts at the end. Errors: E024. Source: Triton language 3.9.
+    Sums of float16 and bfloat16 are float32. `dtype` says in which type instead; `reverse`
+    starts at the end. Errors: E024. Source: Triton language 3.6; float16 in float32 is ours.
     """
     input = creation.to_tensor(input)
-    return reduction.associative_scan(_widened(input, dtype), axis, _add, reverse)
+    return reduction.associative_scan(_widened_to_scan(input, dtype), axis, _add, reverse)
 
 
 @library
 def cumprod(input: Any, axis: Any = 0, reverse: Any = False, dtype: constexpr = None) -> Any:
     """Running products along `axis`; integers below 32 bits are multiplied in 32.
 
-    `reverse` starts at the end. Errors: E024. Source: Triton language 3.9.
+    Products of float16 and bfloat16 are float32. `dtype` says in which type instead; `reverse`
+    starts at the end. Errors: E024. Source: Triton language 3.6; float16 in float32, and
+    `dtype`, are ours.
     """
     input = creation.to_tensor(input)
-    return reduction.associative_scan(_widened(input, dtype), axis, _multiply, reverse)
+    return reduction.associative_scan(_widened_to_scan(input, dtype), axis, _multiply, reverse)
 
 
 add_methods(

@@ -90,6 +90,30 @@ def test_running_sums_and_products(run, rng, dtype, axis, reverse):
         np.testing.assert_array_equal(out.astype(np.float64), want)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_running_sums_of_narrow_floats_are_wide(run, rng, dtype):
+    """1 + 1 + ... is beyond what 16 bits count exactly, and 1.5 ** 28 beyond what they hold."""
+    x = np.full((2, 4096), 1, numpy_dtype(dtype))
+    out = sentinel((2, 4096), np.dtype(np.float32))
+    source = f"""
+@tessera.jit
+def kernel(x_ptr, out_ptr):
+    at = tl.arange(0, 2)[:, None] * 4096 + tl.arange(0, 4096)[None, :]
+    sums = tl.cumsum(tl.load(x_ptr + at), axis=1)
+    tl.static_assert(sums.dtype == tl.float32)
+    tl.store(out_ptr + at, sums)
+    row = tl.arange(0, 32)
+    products = tl.cumprod(tl.load(x_ptr + row) * 1.5, axis=0)
+    tl.static_assert(products.dtype == tl.float32)
+    tl.static_assert(tl.cumsum(tl.load(x_ptr + row), 0, dtype=tl.{dtype}).dtype == tl.{dtype})
+    tl.store(out_ptr + row, products)
+"""
+    run(make_kernel(source), (1,), x, out)
+    want = np.cumsum(x.astype(np.float32), 1)
+    want[0, :32] = 1.5 ** np.arange(1, 33)
+    np.testing.assert_array_equal(out, want)
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("dtype", ALL)
 def test_the_first_of_the_largest(run, rng, dtype, axis):
