@@ -120,6 +120,17 @@ TileValue TileBuilder::binary(BinaryOperator op, const Operand &a, const Operand
     return moveBy(a, b, /*negated=*/true);
 
   bool bitwise = op >= Op::And;
+  if (op == Op::Add || op == Op::Sub || op == Op::Mul) {
+    // In f32, as there is no arithmetic in 8 bits; the result saturates like any cast.
+    DType narrow = promote(a, b, /*division=*/false, symbol);
+    if (isFloat8(narrow)) {
+      auto widen = [&](const Operand &x) {
+        TileValue value = x.isLiteral() ? constant(x, ValueType::number(narrow)) : toTensor(x);
+        return castElements(value, DType::FP32);
+      };
+      return castElements(binary(op, widen(a), widen(b)), narrow);
+    }
+  }
   bool division = op == Op::TrueDiv || op == Op::FloorDiv || op == Op::Mod;
   DType dtype = bitwise ? promoteBits(a, b, symbol) : promote(a, b, division, symbol);
   if (op == Op::FloorDiv && isFloat(dtype))

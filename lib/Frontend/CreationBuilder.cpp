@@ -4,6 +4,7 @@
 
 #include "tessera/Frontend/TileBuilder.h"
 
+#include "tessera/Dialect/Tile/IR/FloatRounding.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Support/UserError.h"
 
@@ -28,12 +29,9 @@ static Attribute getElementAttr(const Operand &literal, Type element) {
   if (!literal.isFloatLiteral()) {
     llvm::APFloat value(semantics);
     value.convertFromAPInt(integer, /*IsSigned=*/true, llvm::APFloat::rmNearestTiesToEven);
-    return FloatAttr::get(element, value);
+    return FloatAttr::get(element, tile::saturate(value, /*isNaN=*/false, integer.isNegative()));
   }
-  llvm::APFloat value(literal.floating());
-  bool losesInfo;
-  value.convert(semantics, llvm::APFloat::rmNearestTiesToEven, &losesInfo);
-  return FloatAttr::get(element, value);
+  return FloatAttr::get(element, tile::roundTo(semantics, llvm::APFloat(literal.floating())));
 }
 
 TileValue TileBuilder::constant(const Operand &literal, const ValueType &type) {

@@ -152,6 +152,13 @@ TileValue TileBuilder::fma(const Operand &x, const Operand &y, const Operand &z)
   ValueType type = meet({&x, &y, &z}, "fma");
   requireFloat(type.dtype, "fma", describeAll({&x, &y, &z}));
   ir(type);
+  if (isFloat8(type.dtype)) {
+    // As other arithmetic of 8-bit floats: in f32, saturated.
+    auto widen = [&](const Operand &operand) {
+      return castElements(convert(operand, type.dtype, type.shape), DType::FP32);
+    };
+    return castElements(fma(widen(x), widen(y), widen(z)), type.dtype);
+  }
   Value a = convert(x, type.dtype, type.shape).ir, b = convert(y, type.dtype, type.shape).ir,
         c = convert(z, type.dtype, type.shape).ir;
   return {create<math::FmaOp>(a, b, c), type};

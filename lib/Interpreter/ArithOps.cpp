@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
+#include "tessera/Dialect/Tile/IR/FloatRounding.h"
 #include "llvm/ADT/APFloat.h"
 
 #include <cmath>
@@ -356,8 +357,16 @@ static uint64_t floatToFloat(uint64_t bits, Type from, Type to) {
 static Tile runFpToFp(tile::FpToFpOp op, Program &p) {
   Type from = getElementTypeOrSelf(op.getSource().getType());
   Type to = getElementTypeOrSelf(op.getType());
+  if (getBitWidth(to) != 8)
+    return map(op.getType(), p.tile(op.getSource()), [&](uint64_t bits) {
+      return encodeFloat(to, decodeFloat(from, bits), op.getRounding());
+    });
+  const llvm::fltSemantics &semantics = cast<FloatType>(to).getFloatSemantics();
+  auto mode = op.getRounding() == tile::RoundingMode::NearestEven ? APFloat::rmNearestTiesToEven
+                                                                  : APFloat::rmTowardZero;
   return map(op.getType(), p.tile(op.getSource()), [&](uint64_t bits) {
-    return encodeFloat(to, decodeFloat(from, bits), op.getRounding());
+    APFloat rounded = tile::roundTo(semantics, APFloat(decodeFloat(from, bits)), mode);
+    return rounded.bitcastToAPInt().getZExtValue();
   });
 }
 

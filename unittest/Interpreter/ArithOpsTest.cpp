@@ -180,7 +180,8 @@ TEST_F(ArithOpsTest, NarrowFloatsRoundOnce) {
   }
 }
 
-/// Widening is exact, so going there and back changes nothing.
+/// Widening is exact, so going there and back changes nothing but infinities of 8 bits, which
+/// narrowing holds at the largest number.
 TEST_F(ArithOpsTest, EveryNarrowFloatSurvivesWidening) {
   for (std::string element :
        {"f8E5M2", "f8E4M3FN", "f8E4M3FNUZ", "f8E5M2FNUZ", "f8E4M3B11FNUZ", "f16", "bf16"}) {
@@ -193,6 +194,8 @@ TEST_F(ArithOpsTest, EveryNarrowFloatSurvivesWidening) {
     for (size_t i = 0; i < a.bits.size(); ++i) {
       if (std::isnan(decode(element, a.bits[i])))
         ASSERT_TRUE(std::isnan(decode(element, r.bits[i]))) << element << " " << i;
+      else if (std::isinf(decode(element, a.bits[i])) && element[1] == '8')
+        ASSERT_EQ(r.bits[i], a.bits[i] - 1) << element;
       else
         ASSERT_EQ(r.bits[i], a.bits[i]) << element;
     }

@@ -256,8 +256,8 @@ struct Float8Pattern : ConversionPattern {
     // Conversions are what widening and narrowing do anyway.
     if (isa<arith::ExtFOp, arith::TruncFOp>(op)) {
       Value source = castTo(rewriter, loc, operands[0], op->getOperand(0).getType());
-      rewriter.replaceOp(
-          op, buildFpToFp(rewriter, loc, source, resultType, tile::RoundingMode::NearestEven));
+      rewriter.replaceOp(op, buildFpToFp(rewriter, loc, source, resultType,
+                                         tile::RoundingMode::NearestEven, /*saturates=*/false));
       return success();
     }
     OperationState state(loc, op->getName());
@@ -268,7 +268,8 @@ struct Float8Pattern : ConversionPattern {
     state.propertiesAttr = op->getPropertiesAsAttribute();
     Value result = rewriter.create(state)->getResult(0);
     if (resultType == narrow)
-      result = buildFpToFp(rewriter, loc, result, narrow, tile::RoundingMode::NearestEven);
+      result = buildFpToFp(rewriter, loc, result, narrow, tile::RoundingMode::NearestEven,
+                           /*saturates=*/false);
     rewriter.replaceOp(op, result);
     return success();
   }

@@ -89,7 +89,8 @@ Value widenToF32(LaneBuilder &lanes, Value source) {
   return lanes.bitcast(f32, lanes.ori(result, sign));
 }
 
-Value narrowFromF32(LaneBuilder &lanes, Value source, Type target, tile::RoundingMode rounding) {
+Value narrowFromF32(LaneBuilder &lanes, Value source, Type target, tile::RoundingMode rounding,
+                    bool saturates) {
   auto type = cast<FloatType>(target);
   Format format(type);
   Type i32 = lanes.getBuilder().getI32Type(), f32 = lanes.getBuilder().getF32Type();
@@ -135,8 +136,9 @@ Value narrowFromF32(LaneBuilder &lanes, Value source, Type target, tile::Roundin
 
   // Overflow: to infinity (or the NaN that stands for it), or held at the largest.
   Value isLarge = lanes.compare(arith::CmpIPredicate::ugt, result, bitsOf(format.largest));
-  result = lanes.select(isLarge, bitsOf(nearest ? format.infinity : format.largest), result);
-  if (!nearest) {
+  result = lanes.select(isLarge, bitsOf(nearest && !saturates ? format.infinity : format.largest),
+                        result);
+  if (!nearest && !saturates) {
     Value isInfinite = lanes.compare(arith::CmpIPredicate::eq, magnitude, bitsOf(0x7f800000));
     result = lanes.select(isInfinite, bitsOf(format.infinity), result);
   }
@@ -144,7 +146,8 @@ Value narrowFromF32(LaneBuilder &lanes, Value source, Type target, tile::Roundin
   if (format.nanIsNegativeZero) {
     Value isZero = lanes.compare(arith::CmpIPredicate::eq, result, bitsOf(0));
     Value isSpecial = lanes.compare(arith::CmpIPredicate::eq, result, bitsOf(format.infinity));
-    result = lanes.select(lanes.ori(isZero, isSpecial), result, lanes.ori(result, sign));
+    Value isUnsigned = saturates ? isZero : lanes.ori(isZero, isSpecial);
+    result = lanes.select(isUnsigned, result, lanes.ori(result, sign));
     result = lanes.select(isNaN, bitsOf(format.infinity), result);
   } else {
     Value quiet;

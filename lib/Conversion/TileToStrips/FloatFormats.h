@@ -17,9 +17,10 @@ bool isFloat8(mlir::Type element);
 /// Exact widening of a format of 16 or 8 bits to f32, by integer operations.
 mlir::Value widenToF32(LaneBuilder &lanes, mlir::Value source);
 
-/// Narrows an f32 to a format of 16 or 8 bits, by integer operations.
+/// Narrows an f32 to a format of 16 or 8 bits, by integer operations. With `saturates` what is
+/// beyond the largest number, infinities too, becomes that number.
 mlir::Value narrowFromF32(LaneBuilder &lanes, mlir::Value source, mlir::Type target,
-                          tile::RoundingMode rounding);
+                          tile::RoundingMode rounding, bool saturates = false);
 
 /// Narrows f64 to f32, rounded to odd: rounding the result once more, to a format
 /// of at most 22 bits of precision, then rounds the f64 just once.

@@ -39,6 +39,10 @@ public:
   /// What stands for the op's only result, or null to leave the op alone.
   Value legalize() {
     Type result = op->getResult(0).getType();
+    // With one NaN, in the place of a negative zero, a sign is no bit of its own.
+    if (isa<arith::NegFOp, math::AbsFOp, math::CopySignOp>(op) &&
+        isa<Float8E4M3FNUZType, Float8E5M2FNUZType, Float8E4M3B11FNUZType>(elementOf(result)))
+      return computeInF32(result);
     return llvm::TypeSwitch<Operation *, Value>(op)
         .Case([&](arith::ExtFOp ext) { return widenTo(ext.getIn(), elementOf(result)); })
         .Case([&](arith::TruncFOp trunc) { return narrow(trunc.getIn(), elementOf(result)); })

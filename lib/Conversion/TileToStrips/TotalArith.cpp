@@ -207,7 +207,7 @@ Value buildFpToInt(OpBuilder &builder, Location loc, Signedness signedness, Valu
 }
 
 Value buildFpToFp(OpBuilder &builder, Location loc, Value source, Type target,
-                  RoundingMode rounding) {
+                  RoundingMode rounding, bool saturates) {
   LaneBuilder lanes(builder, loc, source.getType());
   Type from = getElementTypeOrSelf(source.getType());
   unsigned fromWidth = from.getIntOrFloatBitWidth(), toWidth = target.getIntOrFloatBitWidth();
@@ -219,7 +219,7 @@ Value buildFpToFp(OpBuilder &builder, Location loc, Value source, Type target,
   if (fromWidth < 32) {
     Value wide = isFloat8(from) ? widenToF32(lanes, source)
                                 : lanes.create<arith::ExtFOp>(lanes.typed(f32), source);
-    return buildFpToFp(builder, loc, wide, target, rounding);
+    return buildFpToFp(builder, loc, wide, target, rounding, saturates);
   }
   if (toWidth == 64)
     return lanes.create<arith::ExtFOp>(lanes.typed(target), source);
@@ -232,7 +232,7 @@ Value buildFpToFp(OpBuilder &builder, Location loc, Value source, Type target,
     if (toWidth == 32)
       return source;
   }
-  return narrowFromF32(lanes, source, target, rounding);
+  return narrowFromF32(lanes, source, target, rounding, saturates && isFloat8(target));
 }
 
 Value buildConvertBool(OpBuilder &builder, Location loc, Value value) {

@@ -53,11 +53,11 @@ def as_doubles(x: np.ndarray) -> np.ndarray:
 
 
 def narrow(x: np.ndarray, name: str, towards_zero: bool = False) -> np.ndarray:
-    """The patterns that numbers round to, to nearest even, as values."""
+    """The patterns that numbers round to, to nearest even, as values. What is beyond the
+    largest number becomes that number, infinities too."""
     table = values_of(name)[:128]
     finite = table[np.isfinite(table)]
     last = len(finite) - 1
-    infinity = np.inf if name == "float8e5" else np.nan
     # One step more is what the next number would be.
     steps = np.append(finite, 2 * finite[last] - finite[last - 1])
     size = np.where(np.isnan(x), 0, np.minimum(np.abs(x), steps[-1]))
@@ -67,9 +67,7 @@ def narrow(x: np.ndarray, name: str, towards_zero: bool = False) -> np.ndarray:
     if towards_zero:
         up = np.zeros_like(up)
     found = below + up
-    result = np.where(found > last, infinity, finite[np.minimum(found, last)])
-    if towards_zero:
-        result = np.where(np.isinf(x), infinity, result)
+    result = finite[np.minimum(found, last)]
     return np.where(np.isnan(x), np.nan, np.copysign(result, x))
 
 
@@ -175,3 +173,50 @@ def kernel(x_ptr, index_ptr, out_ptr, n):
     chosen = np.where((np.arange(256) % 3 == 0) & (np.arange(256) >= n), 0, x)
     moved = chosen.reshape(16, 16).T.reshape(-1)[index]
     np.testing.assert_array_equal(out, np.stack([moved, moved[::-1]], 1).reshape(-1))
+
+
+@pytest.mark.parametrize("name", FLOAT8)
+def test_arithmetic_saturates(run, name):
+    """In float32, rounded once: the largest number is as far as it goes, in folded code too."""
+    most = np.nanmax(np.where(np.isinf(values_of(name)), np.nan, values_of(name)))
+    kernel = make_kernel(f"""
+@tessera.jit
+def kernel(x_ptr, out_ptr):
+    i = tl.arange(0, 16)
+    x = tl.load(x_ptr + i).to(tl.{name})
+    tl.store(out_ptr + i, (x + x).to(tl.float32))
+    tl.store(out_ptr + 16 + i, (x - 3).to(tl.float32))
+    tl.store(out_ptr + 32 + i, (x * -{most}).to(tl.float32))
+    tl.store(out_ptr + 48 + i, tl.full((16,), 1e30, tl.{name}).to(tl.float32))
+    largest = tl.full((16,), {most}, tl.{name})
+    tl.store(out_ptr + 64 + i, (largest + largest).to(tl.float32))
+    tl.store(out_ptr + 80 + i, (largest * -2).to(tl.float32))
+    tl.store(out_ptr + 96 + i, tl.full((16,), -(10**18), tl.{name}).to(tl.float32))
+""")
+    x = np.array([0, 1, -1, 2, most, -most, most / 2, np.nan] * 2, np.float32)
+    out = np.zeros((7, 16), np.float32)
+    run(kernel, (1,), x, out)
+    want = [x + x, x - 3, x * -most, *(np.full(16, most * sign) for sign in (1, 1, -1, -1))]
+    np.testing.assert_array_equal(out, [narrow(row.astype(np.float64), name) for row in want])
+
+
+@pytest.mark.parametrize("name", FLOAT8)
+def test_choosing_keeps_infinities(run, name):
+    """What gives one of its operands, or its sign, overflows nowhere."""
+    kernel = make_kernel(f"""
+@tessera.jit
+def kernel(x_ptr, out_ptr):
+    i = tl.arange(0, 256)
+    x = tl.load(x_ptr + i).to(tl.{name}, bitcast=True)
+    tl.store(out_ptr + i, (-x).to(tl.float32))
+    tl.store(out_ptr + 256 + i, tl.where(i % 2 == 0, x, -x).to(tl.float32))
+    tl.store(out_ptr + 512 + i, tl.fma(x, x, x).to(tl.float32))
+    tl.store(out_ptr + 768 + i, tl.abs(x).to(tl.float32))
+""")
+    out = np.zeros((4, 256), np.float32)
+    run(kernel, (1,), np.arange(256, dtype=np.uint8), out)
+    values = values_of(name)
+    chosen = np.where(np.arange(256) % 2 == 0, values, -values)
+    with np.errstate(invalid="ignore"):
+        fused = narrow(values * values + values, name)
+    np.testing.assert_array_equal(out, [-values, chosen, fused, abs(values)])

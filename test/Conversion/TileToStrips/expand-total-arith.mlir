@@ -102,10 +102,11 @@ func.func @float_to_float(%x: f32) -> (f16, bf16) {
   return %0, %1 : f16, bf16
 }
 
-// 448 is the largest E4M3 number (0x7e); beyond it there is only NaN (0x7f).
+// 448 is the largest E4M3 number (0x7e), at which what is larger is held; NaN is 0x7f.
 // CHECK-LABEL: @to_float8(
 // CHECK:         %[[LARGE:.*]] = arith.cmpi ugt, %[[R:.*]], %c126_i32
-// CHECK:         arith.select %[[LARGE]], %c127_i32, %[[R]]
+// CHECK:         %[[HELD:.*]] = arith.select %[[LARGE]], %c126_i32, %[[R]]
+// CHECK:         arith.select %{{.*}}, %c127_i32, %[[HELD]]
 // CHECK:         arith.bitcast %{{.*}} : i8 to f8E4M3FN
 func.func @to_float8(%x: f32) -> f8E4M3FN {
   %0 = tile.fp_to_fp %x : f32 -> f8E4M3FN

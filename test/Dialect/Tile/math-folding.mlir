@@ -141,3 +141,22 @@ tile.func private @float_to_integer() -> (i8, i8, i8, tensor<4xi32>) {
   %d = tile.fp_to_int signed %tile : tensor<4xf32> -> tensor<4xi32>
   tile.return %a, %b, %c, %d : i8, i8, i8, tensor<4xi32>
 }
+
+// 8 bits saturate, infinities too; NaN stays NaN.
+// CHECK-LABEL: @float_to_8_bits
+// CHECK-DAG: %[[LARGEST:.*]] = arith.constant 4.480000e+02 : f8E4M3FN
+// CHECK-DAG: %[[LEAST:.*]] = arith.constant -5.734400e+04 : f8E5M2
+// CHECK-DAG: %[[NAN:.*]] = arith.constant 0x7F : f8E4M3FN
+// CHECK-DAG: %[[TILE:.*]] = arith.constant dense<2.400000e+02> : tensor<4xf8E4M3FNUZ>
+// CHECK: tile.return %[[LARGEST]], %[[LEAST]], %[[NAN]], %[[TILE]]
+tile.func private @float_to_8_bits() -> (f8E4M3FN, f8E5M2, f8E4M3FN, tensor<4xf8E4M3FNUZ>) {
+  %high = arith.constant 1000.0 : f32
+  %low = arith.constant 0xff800000 : f32
+  %nan = arith.constant 0x7fc00000 : f32
+  %tile = arith.constant dense<0x7c00> : tensor<4xf16>
+  %a = tile.fp_to_fp %high : f32 -> f8E4M3FN
+  %b = tile.fp_to_fp %low {rounding = 1 : i32} : f32 -> f8E5M2
+  %c = tile.fp_to_fp %nan : f32 -> f8E4M3FN
+  %d = tile.fp_to_fp %tile : tensor<4xf16> -> tensor<4xf8E4M3FNUZ>
+  tile.return %a, %b, %c, %d : f8E4M3FN, f8E5M2, f8E4M3FN, tensor<4xf8E4M3FNUZ>
+}

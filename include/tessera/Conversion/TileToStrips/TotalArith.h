@@ -38,9 +38,11 @@ mlir::Value buildFpToInt(mlir::OpBuilder &builder, mlir::Location loc, tile::Sig
 
 /// Float to float of element type `target`. Rounding to nearest even among the
 /// formats that LLVM knows is left as arith.truncf and arith.extf (which
-/// strips-legalize-floats rewrites for the machine); the rest is integer code.
+/// strips-legalize-floats rewrites for the machine); the rest is integer code. With
+/// `saturates`, as the op does it, a target of 8 bits holds what is beyond its largest number
+/// at that number.
 mlir::Value buildFpToFp(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value source,
-                        mlir::Type target, tile::RoundingMode rounding);
+                        mlir::Type target, tile::RoundingMode rounding, bool saturates = true);
 
 /// min(max(x, low), high); a NaN in `x` gives NaN if `propagateNaN`, else `low`.
 mlir::Value buildClamp(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x, mlir::Value low,

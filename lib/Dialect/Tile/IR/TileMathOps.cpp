@@ -3,6 +3,7 @@
 // The folders here are the meaning of the ops on one element: they and the
 // interpreter must agree (test/Dialect/Tile/math-folding.mlir).
 
+#include "tessera/Dialect/Tile/IR/FloatRounding.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
 #include "mlir/Dialect/CommonFolders.h"
@@ -82,11 +83,7 @@ OpFoldResult FpToFpOp::fold(FoldAdaptor adaptor) {
   APFloat::roundingMode mode = getRounding() == RoundingMode::TowardZero
                                    ? APFloat::rmTowardZero
                                    : APFloat::rmNearestTiesToEven;
-  auto convert = [&](APFloat value) {
-    bool losesInfo;
-    value.convert(semantics, mode, &losesInfo);
-    return value;
-  };
+  auto convert = [&](const APFloat &value) { return roundTo(semantics, value, mode); };
   if (auto scalar = dyn_cast_or_null<FloatAttr>(adaptor.getSource()))
     return FloatAttr::get(getType(), convert(scalar.getValue()));
   if (auto splat = dyn_cast_or_null<SplatElementsAttr>(adaptor.getSource()))

@@ -93,8 +93,9 @@ def Tile_FpToFpOp : Tile_ElementwiseOp<"fp_to_fp"> {
   let summary = "Float to float of another width or format";
   let description = [{
     Widening is exact. Narrowing rounds to nearest even, or towards zero where
-    `rounding` says so (an overflow then stays at the largest finite value). A NaN
-    stays a NaN.
+    `rounding` says so (an overflow then stays at the largest finite value). A
+    format of 8 bits holds what is beyond its largest number, infinities too, at
+    that number. A NaN stays a NaN.
 
     Rules: (F1) source and result element types differ.
 
