@@ -401,6 +401,12 @@ static void addDescriptors(Table &table) {
     r.push(a.builder.makeDescriptor(a.operand(0), a.operands(1), a.operands(2), a.integers(3),
                                     a.string(4)));
   };
+  table["descriptor_extent"] = [](const Arguments &a, Results &r) {
+    r.push(a.builder.descriptorExtent(a.operand(0), a.integer(1)));
+  };
+  table["descriptor_stride"] = [](const Arguments &a, Results &r) {
+    r.push(a.builder.descriptorStride(a.operand(0), a.integer(1)));
+  };
   table["descriptor_load"] = [](const Arguments &a, Results &r) {
     r.push(a.builder.descriptorLoad(a.operand(0), a.operands(1), a.string(2), a.string(3)));
   };

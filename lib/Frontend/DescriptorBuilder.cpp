@@ -194,6 +194,26 @@ TileValue TileBuilder::makeDescriptor(const Operand &base, Operands shape, Opera
   return {create<tile::MakeDescriptorOp>(ir(type), base.value().ir, sizes, steps, pad), type};
 }
 
+static void requireDim(const Operand &descriptor, int64_t dim, StringRef what) {
+  int64_t rank = requireKind(descriptor, TypeKind::Descriptor, what).shape.size();
+  if (dim < 0 || dim >= rank)
+    throw UserError("E024",
+                    (what + " of dimension " + Twine(dim) + " of a " + descriptor.describe()).str(),
+                    "dimensions count from 0 to " + std::to_string(rank - 1));
+}
+
+TileValue TileBuilder::descriptorExtent(const Operand &descriptor, int64_t dim) {
+  requireDim(descriptor, dim, "the extent");
+  auto extent = create<tile::DescriptorExtentOp>(descriptor.value().ir, static_cast<uint32_t>(dim));
+  return {extent, ValueType::number(DType::Int32)};
+}
+
+TileValue TileBuilder::descriptorStride(const Operand &descriptor, int64_t dim) {
+  requireDim(descriptor, dim, "the stride");
+  auto stride = create<tile::DescriptorStrideOp>(descriptor.value().ir, static_cast<uint32_t>(dim));
+  return {stride, ValueType::number(DType::Int64)};
+}
+
 TileValue TileBuilder::descriptorLoad(const Operand &descriptor, Operands offsets, StringRef cache,
                                       StringRef evict) {
   ValueType source = requireKind(descriptor, TypeKind::Descriptor, "descriptor load");

@@ -125,6 +125,12 @@ static void addDescriptorAccesses(OpTable &table) {
                      SmallVector<int64_t>(block.getRank(), 0),
                      op.getPadding()};
   });
+  table.addResult<tile::DescriptorExtentOp>([](tile::DescriptorExtentOp op, Program &p) {
+    return Tile(op.getType(), static_cast<uint32_t>(p.view(op.getSource()).shape[op.getDim()]));
+  });
+  table.addResult<tile::DescriptorStrideOp>([](tile::DescriptorStrideOp op, Program &p) {
+    return Tile(op.getType(), static_cast<uint64_t>(p.view(op.getSource()).strides[op.getDim()]));
+  });
   table.addResult<tile::DescriptorLoadOp>([](tile::DescriptorLoadOp op, Program &p) {
     const ArrayView &view = p.view(op.getSource());
     return loadLanes(op.getType(), locateBlock(view, readSigned(op.getOffsets(), p), allDims(view)),

@@ -272,6 +272,8 @@ public:
   TileValue advance(const Operand &pointer, Operands offsets);
   TileValue makeDescriptor(const Operand &base, Operands shape, Operands strides,
                            Integers blockShape, llvm::StringRef padding);
+  TileValue descriptorExtent(const Operand &descriptor, int64_t dim);
+  TileValue descriptorStride(const Operand &descriptor, int64_t dim);
   TileValue descriptorLoad(const Operand &descriptor, Operands offsets, llvm::StringRef cache = "",
                            llvm::StringRef evict = "");
   void descriptorStore(const Operand &descriptor, Operands offsets, const Operand &value);

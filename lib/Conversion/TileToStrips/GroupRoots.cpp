@@ -137,9 +137,9 @@ std::optional<unsigned> findRows(tile::AtomicRMWOp atomic, AccessAnalysis &acces
 
 LogicalResult verifySupported(Operation *op) {
   if (isa<tile::MakeBlockPtrOp, tile::AdvanceOp, tile::BlockLoadOp, tile::BlockStoreOp,
-          tile::MakeDescriptorOp, tile::DescriptorLoadOp, tile::DescriptorStoreOp,
-          tile::DescriptorGatherOp, tile::DescriptorScatterOp, tile::DescriptorReduceOp,
-          tile::DotScaledOp>(op))
+          tile::MakeDescriptorOp, tile::DescriptorExtentOp, tile::DescriptorStrideOp,
+          tile::DescriptorLoadOp, tile::DescriptorStoreOp, tile::DescriptorGatherOp,
+          tile::DescriptorScatterOp, tile::DescriptorReduceOp, tile::DotScaledOp>(op))
     return op->emitError() << "'" << op->getName()
                            << "' has to be lowered before tiles are grouped";
   if (isa<tile::InlineAsmOp, tile::ExternElementwiseOp>(op))

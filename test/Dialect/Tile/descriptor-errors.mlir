@@ -223,3 +223,20 @@ tile.func private @reduce_exchange(%d: !tile.descriptor<tensor<64x32xi32>>, %n: 
   tile.descriptor_reduce xchg, %d, [%n, %n], %x : !tile.descriptor<tensor<64x32xi32>>, tensor<64x32xi32>
   tile.return
 }
+
+// -----
+
+// (E1) of descriptor_extent and descriptor_stride.
+tile.func private @extent_dim(%d: !tile.descriptor<tensor<64x32xf16>>) {
+  // expected-error@+1 {{'tile.descriptor_extent' op asks for dimension 2 of a descriptor of rank 2}}
+  %0 = tile.descriptor_extent %d, 2 : !tile.descriptor<tensor<64x32xf16>>
+  tile.return
+}
+
+// -----
+
+tile.func private @stride_dim(%d: !tile.descriptor<tensor<64x32xf16>>) {
+  // expected-error@+1 {{'tile.descriptor_stride' op asks for dimension -1 of a descriptor of rank 2}}
+  %0 = tile.descriptor_stride %d, -1 : !tile.descriptor<tensor<64x32xf16>>
+  tile.return
+}

@@ -18,6 +18,10 @@ tile.func private @descriptors(%p: !tile.ptr<f16>, %n: i32, %s: i64, %x: tensor<
   // CHECK: tile.make_descriptor %{{.+}}, [%{{.+}}, %{{.+}}], [%{{.+}}, %{{.+}}] {padding = 1 : i32} : !tile.ptr<f16> -> !tile.descriptor<tensor<64x32xf16>>
   %d = tile.make_descriptor %p, [%n, %n], [%s, %s] {padding = 1 : i32} : !tile.ptr<f16> -> !tile.descriptor<tensor<64x32xf16>>
   %r = tile.make_descriptor %p, [%n, %n], [%s, %s] : !tile.ptr<f16> -> !tile.descriptor<tensor<1x32xf16>>
+  // CHECK: tile.descriptor_extent %{{.+}}, 1 : !tile.descriptor<tensor<64x32xf16>>
+  %m = tile.descriptor_extent %d, 1 : !tile.descriptor<tensor<64x32xf16>>
+  // CHECK: tile.descriptor_stride %{{.+}}, 0 : !tile.descriptor<tensor<64x32xf16>>
+  %t = tile.descriptor_stride %d, 0 : !tile.descriptor<tensor<64x32xf16>>
   // CHECK: tile.descriptor_load %{{.+}}, [%{{.+}}, %{{.+}}] : !tile.descriptor<tensor<64x32xf16>> -> tensor<64x32xf16>
   %0 = tile.descriptor_load %d, [%n, %n] : !tile.descriptor<tensor<64x32xf16>> -> tensor<64x32xf16>
   // CHECK: tile.descriptor_load %{{.+}}, [%{{.+}}, %{{.+}}] : !tile.descriptor<tensor<1x32xf16>> -> tensor<32xf16>

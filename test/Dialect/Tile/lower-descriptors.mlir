@@ -141,3 +141,29 @@ tile.func @rows(%p: !tile.ptr<i32>, %m: i32, %n: i32, %s: i64, %j: i32) {
   tile.descriptor_reduce add, %d, [%c0, %c0], %v : !tile.descriptor<tensor<1x32xi32>>, tensor<1x32xi32>
   tile.return
 }
+
+// -----
+
+// Extents and strides are the parts of the descriptor, wherever it went.
+// CHECK-LABEL: tile.func @parts(
+// CHECK-SAME: %[[P:.+]]: !tile.ptr<f16>, %[[M:.+]]: i32, %[[N:.+]]: i32, %[[S:.+]]: i64, %[[C:.+]]: i1, %[[OUT:.+]]: !tile.ptr<i32>, %[[WIDE:.+]]: !tile.ptr<i64>
+tile.func @parts(%p: !tile.ptr<f16>, %m: i32, %n: i32, %s: i64, %c: i1, %out: !tile.ptr<i32>, %wide: !tile.ptr<i64>) {
+  %one = arith.constant 1 : i64
+  %a = tile.make_descriptor %p, [%m, %n], [%s, %one] : !tile.ptr<f16> -> !tile.descriptor<tensor<64x32xf16>>
+  %b = tile.make_descriptor %p, [%n, %m], [%s, %one] : !tile.ptr<f16> -> !tile.descriptor<tensor<64x32xf16>>
+  // CHECK-DAG: %[[MW:.+]] = arith.extsi %[[M]]
+  // CHECK-DAG: %[[NW:.+]] = arith.extsi %[[N]]
+  // CHECK: tile.store %[[OUT]], %[[N]]
+  %e = tile.descriptor_extent %a, 1 : !tile.descriptor<tensor<64x32xf16>>
+  tile.store %out, %e : !tile.ptr<i32>
+  %d = arith.select %c, %a, %b : !tile.descriptor<tensor<64x32xf16>>
+  // CHECK: %[[EITHER:.+]] = arith.select %[[C]], %[[MW]], %[[NW]] : i64
+  // CHECK: %[[CUT:.+]] = arith.trunci %[[EITHER]] : i64 to i32
+  // CHECK: tile.store %[[OUT]], %[[CUT]]
+  %f = tile.descriptor_extent %d, 0 : !tile.descriptor<tensor<64x32xf16>>
+  tile.store %out, %f : !tile.ptr<i32>
+  // CHECK: tile.store %[[WIDE]], %[[S]]
+  %g = tile.descriptor_stride %d, 0 : !tile.descriptor<tensor<64x32xf16>>
+  tile.store %wide, %g : !tile.ptr<i64>
+  tile.return
+}

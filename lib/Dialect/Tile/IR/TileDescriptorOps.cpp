@@ -104,6 +104,32 @@ LogicalResult MakeDescriptorOp::verify() {
   return verifyPadding(*this, getPadding(), block);
 }
 
+/// (E1)
+static LogicalResult verifyDim(Operation *op, int32_t dim, RankedTensorType block) {
+  if (dim < 0 || dim >= block.getRank())
+    return op->emitOpError("asks for dimension ")
+           << dim << " of a descriptor of rank " << block.getRank();
+  return success();
+}
+
+LogicalResult DescriptorExtentOp::verify() {
+  return verifyDim(*this, static_cast<int32_t>(getDim()), getSource().getType().getBlockType());
+}
+
+OpFoldResult DescriptorExtentOp::fold(FoldAdaptor) {
+  auto made = getSource().getDefiningOp<MakeDescriptorOp>();
+  return made ? made.getShape()[getDim()] : OpFoldResult();
+}
+
+LogicalResult DescriptorStrideOp::verify() {
+  return verifyDim(*this, static_cast<int32_t>(getDim()), getSource().getType().getBlockType());
+}
+
+OpFoldResult DescriptorStrideOp::fold(FoldAdaptor) {
+  auto made = getSource().getDefiningOp<MakeDescriptorOp>();
+  return made ? made.getStrides()[getDim()] : OpFoldResult();
+}
+
 LogicalResult DescriptorLoadOp::verify() {
   RankedTensorType block = getSource().getType().getBlockType();
   if (failed(verifyCount(*this, "coordinates", getOffsets().size(), block)))

@@ -283,6 +283,26 @@ struct MakeDescriptorPattern : public ViewPattern<MakeDescriptorOp> {
   }
 };
 
+struct DescriptorExtentPattern : public ViewPattern<DescriptorExtentOp> {
+  using ViewPattern::ViewPattern;
+  LogicalResult matchAndRewrite(DescriptorExtentOp op, Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const final {
+    View view = View::ofDescriptor(op.getSource().getType(), adaptor.getSource());
+    rewriter.replaceOpWithNewOp<arith::TruncIOp>(op, op.getType(), view.shape[op.getDim()]);
+    return success();
+  }
+};
+
+struct DescriptorStridePattern : public ViewPattern<DescriptorStrideOp> {
+  using ViewPattern::ViewPattern;
+  LogicalResult matchAndRewrite(DescriptorStrideOp op, Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const final {
+    View view = View::ofDescriptor(op.getSource().getType(), adaptor.getSource());
+    rewriter.replaceOp(op, view.strides[op.getDim()]);
+    return success();
+  }
+};
+
 /// The view of a descriptor at coordinates.
 View viewAt(AccessBuilder &access, DescriptorType type, ValueRange parts, ValueRange offsets) {
   View view = View::ofDescriptor(type, parts);
@@ -514,9 +534,10 @@ struct LowerDescriptorsPass
 
     RewritePatternSet patterns(context);
     patterns.add<MakeBlockPtrPattern, AdvancePattern, BlockLoadPattern, BlockStorePattern,
-                 MakeDescriptorPattern, DescriptorLoadPattern, DescriptorStorePattern,
-                 DescriptorReducePattern, DescriptorGatherPattern, DescriptorScatterPattern>(
-        converter, context, numAccesses);
+                 MakeDescriptorPattern, DescriptorExtentPattern, DescriptorStridePattern,
+                 DescriptorLoadPattern, DescriptorStorePattern, DescriptorReducePattern,
+                 DescriptorGatherPattern, DescriptorScatterPattern>(converter, context,
+                                                                    numAccesses);
     patterns.add<CallPattern, ReturnPattern, SelectPattern, PoisonPattern>(converter, context);
     populateFunctionOpInterfaceTypeConversionPattern<FuncOp>(patterns, converter);
 

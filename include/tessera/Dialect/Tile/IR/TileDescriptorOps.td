@@ -116,6 +116,40 @@ def Tile_MakeDescriptorOp : Tile_Op<"make_descriptor", [Pure, AttrSizedOperandSe
   let hasVerifier = 1;
 }
 
+def Tile_DescriptorExtentOp : Tile_Op<"descriptor_extent", [Pure]> {
+  let summary = "The extent of a described array along a dimension";
+  let description = [{
+    That of the array, not of the block.
+
+    Rules: (E1) the dimension is one of the block's.
+
+    ```mlir
+    %m = tile.descriptor_extent %d, 0 : !tile.descriptor<tensor<64x32xf16>>
+    ```
+  }];
+  let arguments = (ins Tile_DescriptorType:$source, I32Attr:$dim);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$source `,` $dim attr-dict `:` qualified(type($source))";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Tile_DescriptorStrideOp : Tile_Op<"descriptor_stride", [Pure]> {
+  let summary = "The stride of a described array along a dimension, in elements";
+  let description = [{
+    Rules: (E1) the dimension is one of the block's.
+
+    ```mlir
+    %s = tile.descriptor_stride %d, 0 : !tile.descriptor<tensor<64x32xf16>>
+    ```
+  }];
+  let arguments = (ins Tile_DescriptorType:$source, I32Attr:$dim);
+  let results = (outs I64:$result);
+  let assemblyFormat = "$source `,` $dim attr-dict `:` qualified(type($source))";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
 def Tile_DescriptorLoadOp : Tile_Op<"descriptor_load", []> {
   let summary = "The block at coordinates of a described array";
   let description = [{
