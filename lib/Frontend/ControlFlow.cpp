@@ -127,6 +127,58 @@ static StringRef getHintAttrName(StringRef name) {
   return name;
 }
 
+/// The integer that a bound is known to be.
+static std::optional<__int128> findInteger(const Operand &x, DType dtype) {
+  if (x.isLiteral())
+    return x.integer();
+  llvm::APInt value;
+  if (!x.isValue() || !matchPattern(x.value().ir, m_ConstantInt(&value)))
+    return std::nullopt;
+  return isSignedInteger(dtype) ? __int128(value.getSExtValue()) : __int128(value.getZExtValue());
+}
+
+/// Whether counting up by a constant passes the end of the type before it ends the loop.
+static bool countsPastEnd(std::optional<__int128> from, std::optional<__int128> to, __int128 step,
+                          DType dtype) {
+  if (!from || !to || *from >= *to)
+    return false;
+  unsigned width = getBitWidth(dtype);
+  __int128 most = (__int128(1) << (isSignedInteger(dtype) ? width - 1 : width)) - 1;
+  __int128 last = *from + (*to - *from - 1) / step * step;
+  return last + step > most;
+}
+
+/// How many numbers `range(from, to, by)` has, as unsigned: none if `by` is 0, and down where
+/// it is negative. That fits the type of the bounds, whatever they are.
+static TileValue countOfRange(TileBuilder &builder, const TileValue &from, const TileValue &to,
+                              const TileValue &by) {
+  static constexpr DType kUnsigned[] = {DType::UInt8, DType::UInt16, DType::UInt32, DType::UInt64};
+  DType asUnsigned = kUnsigned[llvm::Log2_32(getBitWidth(from.type.dtype)) - 3];
+  // Differences are right as unsigned numbers where the larger one comes first.
+  auto difference = [&](const TileValue &a, const TileValue &b) {
+    TileValue result = builder.binary(BinaryOperator::Sub, a, b);
+    return TileValue{result.ir, ValueType::number(asUnsigned)};
+  };
+  auto both = [&](const TileValue &a, const TileValue &b) {
+    return builder.binary(BinaryOperator::And, a, b);
+  };
+  TileValue zero = builder.constant(0, by.type),
+            one = builder.constant(1, ValueType::number(asUnsigned));
+  TileValue runs =
+      both(builder.compare(Comparison::GT, by, zero), builder.compare(Comparison::LT, from, to));
+  TileValue span = difference(to, from), size = difference(by, zero);
+  if (isSignedInteger(from.type.dtype)) {
+    TileValue isDown = builder.compare(Comparison::LT, by, zero);
+    TileValue runsDown = both(isDown, builder.compare(Comparison::GT, from, to));
+    runs = builder.binary(BinaryOperator::Or, runs, runsDown);
+    span = builder.where(isDown, difference(from, to), span);
+    size = builder.where(isDown, difference(zero, by), size);
+  }
+  TileValue steps = builder.binary(BinaryOperator::FloorDiv,
+                                   builder.binary(BinaryOperator::Sub, span, one), size);
+  return builder.where(runs, builder.binary(BinaryOperator::Add, steps, one), Operand(uint64_t(0)));
+}
+
 TileBuilder::Values TileBuilder::beginFor(const Operand &lower, const Operand &upper,
                                           const Operand &step, Operands inits,
                                           ArrayRef<LoopHint> hints) {
@@ -160,7 +212,28 @@ TileBuilder::Values TileBuilder::beginFor(const Operand &lower, const Operand &u
   };
   TileValue from = bound(lower), to = bound(upper), by;
   ValueType ivValue = ValueType::number(ivType);
-  if (descending) {
+  // A loop counts up from `from` itself where its step is known to be positive. Else, and
+  // where that would pass the end of the type, it counts iterations.
+  bool isPositive = step.isLiteral() || step.value().ir.getDefiningOp<tile::NumProgramsOp>();
+  if (!step.isLiteral()) {
+    std::optional<__int128> known = findInteger(step, step.type().dtype);
+    isPositive |= known && *known > 0;
+  }
+  std::optional<__int128> first = findInteger(lower, lower.type().dtype),
+                          end = findInteger(upper, upper.type().dtype);
+  if (std::optional<__int128> known = findInteger(step, step.type().dtype)) {
+    if (*known > 0 && countsPastEnd(first, end, *known, ivType))
+      isPositive = false;
+    if (*known < 0 && first && end && countsPastEnd(-1 - *first, -1 - *end, -*known, ivType))
+      isPositive = descending = false;
+  }
+  TileValue start = from, stride;
+  if (!isPositive) {
+    stride = bound(step);
+    to.ir = countOfRange(*this, from, to, stride).ir;
+    from = constant(0, ivValue);
+    by = constant(1, ivValue);
+  } else if (descending) {
     // i from a down to b by s: -1 - i, which no i makes wrap, ascends from -1 - a to -1 - b.
     TileValue minusOne = constant(-1, ivValue);
     from.ir = create<arith::SubIOp>(minusOne.ir, from.ir);
@@ -177,7 +250,7 @@ TileBuilder::Values TileBuilder::beginFor(const Operand &lower, const Operand &u
     initValues.push_back(value.ir);
   }
   auto op = create<scf::ForOp>(from.ir, to.ir, by.ir, initValues, /*bodyBuilder=*/nullptr,
-                               /*unsignedCmp=*/isUnsignedInteger(ivType));
+                               /*unsignedCmp=*/isUnsignedInteger(ivType) || !isPositive);
   for (const LoopHint &hint : hints) {
     std::string name = ("tile." + getHintAttrName(hint.name)).str();
     if (!hint.isBool)
@@ -193,7 +266,10 @@ TileBuilder::Values TileBuilder::beginFor(const Operand &lower, const Operand &u
   builder.setInsertionPointToEnd(body);
 
   TileValue iv{op.getInductionVar(), ivValue};
-  if (descending) {
+  if (!isPositive) {
+    iv.ir = create<arith::MulIOp>(iv.ir, stride.ir);
+    iv.ir = create<arith::AddIOp>(start.ir, iv.ir);
+  } else if (descending) {
     TileValue minusOne = constant(-1, ivValue);
     iv.ir = create<arith::SubIOp>(minusOne.ir, iv.ir);
   }

@@ -122,12 +122,17 @@ def machine_key(options: CompileOptions) -> str:
     return toolchain_key(options.extern_libs) if options.target == "cuda" else _host_key()
 
 
-def build(fn: JITCallable, specs: Sequence[ArgSpec], options: CompileOptions) -> BuiltModule:
-    """The tile IR of a kernel for arguments as `specs` describes them, and what it depends on."""
+def build(
+    fn: JITCallable, specs: Sequence[ArgSpec], options: CompileOptions, interpreted: bool = False
+) -> BuiltModule:
+    """The tile IR of a kernel for arguments as `specs` describes them, and what it depends on.
+
+    What is `interpreted` finds mistakes that compiled code finds with `debug` alone.
+    """
     from tessera.frontend import build_module as front_end
 
     try:
-        return front_end(fn, specs, options)  # type: ignore[no-any-return]
+        return front_end(fn, specs, options, interpreted)  # type: ignore[no-any-return]
     except _C.CoreError as error:
         raise_core_error(error)
 
@@ -253,8 +258,10 @@ def _parse_signature(
 
 
 def _literal(text: Any) -> Any:
-    """A number in the text form of a signature."""
+    """A number, or a string in quotes, in the text form of a signature."""
     if isinstance(text, str):
+        if len(text) >= 2 and text[0] in "'\"" and text[-1] == text[0]:
+            return text[1:-1]
         for kind in (int, float):
             try:
                 return kind(text)

@@ -22,6 +22,7 @@ _HOMES = {
     "Param": "signature",
     "ValueSpec": "signature",
     "ConstSpec": "signature",
+    "KnownSpec": "signature",
     "TupleSpec": "signature",
     "ArgSpec": "signature",
 }

@@ -24,6 +24,7 @@ from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 from tessera.frontend.calls import CallWalker
 from tessera.frontend.constants import (
+    as_specialised,
     is_number,
     leaves,
     rebuild_tuple,
@@ -45,6 +46,7 @@ from tessera.frontend.scope import (
     assigned_names,
     assignment_line,
     first_store,
+    has_exit,
     terminates,
 )
 from tessera.language.tensor import (
@@ -53,6 +55,7 @@ from tessera.language.tensor import (
     describe_type,
     emit,
     emit_one,
+    is_specialised,
     known_value,
     literal_dtype,
     tensor,
@@ -76,6 +79,9 @@ class _NeedsValues(Exception):
 
 class BranchWalker(CallWalker):
     """Visits conditional statements and expressions."""
+
+    result_varies = False
+    """Whether another specialisation of the kernel may return from another place."""
 
     # --- Leaving early ------------------------------------------------------------------
 
@@ -118,8 +124,11 @@ class BranchWalker(CallWalker):
         `live_out` are the names read after `rest`, `live` those read after the `if`.
         """
         self.locate(node)
-        condition = as_condition(self.visit(node.test), "`if`", node.test)
+        test = self.visit(node.test)
+        condition = as_condition(test, "`if`", node.test)
         if not isinstance(condition, tensor):
+            if is_specialised(test) and has_exit([node], in_loop=True):
+                self.result_varies = True
             self.visit_block(node.body if condition else node.orelse, live)
             return False
         then, otherwise = list(node.body), list(node.orelse)
@@ -238,9 +247,11 @@ class BranchWalker(CallWalker):
     # --- Conditional expressions --------------------------------------------------------
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
-        condition = as_condition(self.visit(node.test), "a conditional expression", node.test)
+        test = self.visit(node.test)
+        condition = as_condition(test, "a conditional expression", node.test)
         if not isinstance(condition, tensor):
-            return self.visit(node.body if condition else node.orelse)
+            chosen = self.visit(node.body if condition else node.orelse)
+            return as_specialised(chosen) if is_specialised(test) else chosen
         value = "%value"
 
         def visit(branch: ast.expr) -> Visit:

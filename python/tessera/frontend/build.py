@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
@@ -20,6 +21,7 @@ from tessera.frontend.signature import (
     ConstSpec,
     DescriptorSpec,
     JITCallable,
+    KnownSpec,
     Param,
     TupleSpec,
     ValueSpec,
@@ -56,9 +58,13 @@ class NoinlineFunction(NamedTuple):
 class Session:
     """One compilation: what all the functions that it visits share."""
 
-    def __init__(self, module: Any, builder: Any, options: Any, reads: Reads) -> None:
+    def __init__(
+        self, module: Any, builder: Any, options: Any, reads: Reads, interpreted: bool = False
+    ) -> None:
         self.module = module
         self.debug = bool(getattr(options, "debug", False))
+        self.checked = self.debug or interpreted
+        """Whether mistakes that show at run time alone are looked for there."""
         self.extern_libs: Mapping[str, str] = dict(getattr(options, "extern_libs", None) or ())
         """Files of LLVM IR by the names that kernels have for them."""
         self.place: Optional[tuple[str, int, int]] = None
@@ -159,7 +165,7 @@ class _DeepRecursion:
             sys.setrecursionlimit(self.limit)
 
 
-_DEEP_RECURSION = _DeepRecursion()
+DEEP_RECURSION = _DeepRecursion()
 
 
 def is_library(fn: JITCallable) -> bool:
@@ -167,20 +173,23 @@ def is_library(fn: JITCallable) -> bool:
     return fn.__module__.startswith("tessera.language")
 
 
-def build_module(fn: JITCallable, args: Sequence[ArgSpec], options: Any) -> BuiltModule:
+def build_module(
+    fn: JITCallable, args: Sequence[ArgSpec], options: Any, interpreted: bool = False
+) -> BuiltModule:
     """Tile IR of the kernel `fn` for these arguments, one ArgSpec a parameter.
 
-    Of `options` only `debug` and `extern_libs` are read. Raises CompilationError for a mistake
+    Of `options` only `debug` and `extern_libs` are read. What is `interpreted` finds mistakes
+    at run time that compiled code finds with `debug` alone. Raises CompilationError for a mistake
     in the kernel, tessera.errors.InternalError for one of ours.
     """
     from tessera import _C
 
     module = _C.Module()
     reads = Reads(fn)
-    session = Session(module, _C.Builder(module), options, reads)
+    session = Session(module, _C.Builder(module), options, reads, interpreted)
     outer, active.session = active.session, session
     try:
-        with _DEEP_RECURSION:
+        with DEEP_RECURSION:
             _build_kernel(session, fn, args)
     finally:
         active.session = outer
@@ -237,6 +246,8 @@ def _argument(spec: ArgSpec, arguments: Iterator[tensor]) -> Any:
         return next(arguments)
     if isinstance(spec, ConstSpec):
         return constant_argument(spec.value)
+    if isinstance(spec, KnownSpec):
+        return tensor.of_specialised(spec.value)
     items = [_argument(item, arguments) for item in spec.items]
     if isinstance(spec, DescriptorSpec):
         from tessera.language.memory import make_tensor_descriptor
@@ -295,32 +306,43 @@ def _declaration_error(
     return CompilationError(id, message, fix, fn.file, line, column, column + width, text, [frame])
 
 
-_PYTHON_ANNOTATIONS = ("int", "float", "bool", "str", "tuple", "object", "Any")
-
-
 def _annotation_problem(param: Param) -> Optional[tuple[str, str]]:
-    """Message and fix for an annotation that means nothing, if it is one."""
+    """Message and fix for an annotation that is a misspelt one of ours, if it is.
+
+    Others (`torch.Tensor`, `Optional[int]`) are for readers and type checkers, and mean nothing
+    here.
+    """
     if not isinstance(param.annotation, str):
         return None
-    text = param.annotation.strip("'\" ")
-    name = text.rsplit(".", 1)[-1]
-    named = ("constexpr", "const", "tensor", "tensor_descriptor", "pointer_type")
-    if name in named or name in _PYTHON_ANNOTATIONS:
+    near = misspelt_annotation(param.annotation.strip("'\" "))
+    if near is None:
         return None
-    try:
-        types.str_to_ty(name)
-        return None
-    except (ValueError, TypeError):
-        pass
+    message = f"parameter `{param.name}` has the unknown annotation `{param.annotation}`"
+    return message, f"did you mean `tl.{near}`?" if near else "use tl.constexpr or a dtype"
+
+
+def misspelt_annotation(text: str) -> Optional[str]:
+    """What of `tl` an annotation's text is meant to be, if it looks like that and is not.
+
+    Empty if it is of `tl` by its spelling, and nothing there is near it.
+    """
+    import builtins
+    from difflib import get_close_matches
+
+    import tessera.language as tl
     from tessera.frontend.errors import closest
 
-    known = ["constexpr", "const", "tensor", *types._PUBLIC_NAMES.values()]
-    known += [entry.name for entry in types.BY_CORE_ID]
-    near = closest(name, known)
-    if near is None and not text.startswith("tl."):
+    dtypes = [*types._PUBLIC_NAMES.values(), *(entry.name for entry in types.BY_CORE_ID)]
+    owner, _, name = re.split(r"[\[(]", text, maxsplit=1)[0].strip().rpartition(".")
+    ours = owner in ("tl", "triton.language", "tessera.language", "language")
+    if ours:
+        if hasattr(tl, name):
+            return None
+        return closest(name, ["constexpr", "const", "tensor", *dtypes]) or ""
+    if owner or hasattr(builtins, name) or name == "constexpr" or name in dtypes:
         return None
-    message = f"parameter `{param.name}` has the unknown annotation `{text}`"
-    return message, f"did you mean `tl.{near}`?" if near else "use tl.constexpr or a dtype"
+    # A bare name may be anything.
+    return next(iter(get_close_matches(name, ["constexpr", *dtypes], n=1, cutoff=0.8)), None)
 
 
 def _is_constant_default(value: Any) -> bool:

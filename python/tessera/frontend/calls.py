@@ -151,7 +151,8 @@ class CallWalker(ExpressionWalker):
             )
         if isinstance(function, BuiltinFunctionType) and getattr(builtins, name, None) is function:
             module = "builtins"
-        if module in _HOST_MODULES or module.startswith("_") or module == "builtins":
+        private = module.startswith("_") and module != "__main__"
+        if module in _HOST_MODULES or private or module == "builtins":
             import tessera.language as language
 
             there_is = name in language.__all__
@@ -242,7 +243,8 @@ class CallWalker(ExpressionWalker):
         if at < len(args):
             raise UserMistake(
                 "E051",
-                f"`{fn.__name__}` takes {at} arguments by place, got {len(args)}",
+                f"`{fn.__name__}` takes {at} argument{'s' if at != 1 else ''} by place, got "
+                f"{len(args)}",
                 f"its parameters are {', '.join(one.name for one in fn.params)}",
             )
         for name in rest:
@@ -427,7 +429,9 @@ class CallWalker(ExpressionWalker):
     def _exactly(self, name: str, count: int, args: list[Any]) -> list[Any]:
         if len(args) != count:
             raise UserMistake(
-                "E051", f"`{name}` takes {count} arguments, got {len(args)}", f"pass {count}"
+                "E051",
+                f"`{name}` takes {count} argument{'s' if count > 1 else ''}, got {len(args)}",
+                f"pass {count}",
             )
         return args
 
@@ -446,7 +450,8 @@ def _signature_hint(function: Callable[..., Any], kwargs: dict[str, Any]) -> str
 def _key(value: Any, with_known: bool = True) -> Any:
     """Equal for arguments that give the same function body."""
     if isinstance(value, tensor):
-        return ("tensor", value.type, repr(value.constant) if with_known else None)
+        known = repr(value.constant) + repr(value.specialised) if with_known else None
+        return ("tensor", value.type, known)
     if isinstance(value, tuple):
         return (type(value), *[_key(item, with_known) for item in value])
     try:

@@ -131,6 +131,17 @@ def decay(value: Any) -> Any:
     return value
 
 
+def as_specialised(value: Any) -> Any:
+    """A value that another specialisation of the kernel may choose otherwise: numbers in it
+    are tensors, as they are where the choice is made at run time."""
+    value = settle(value)
+    if is_number(value):
+        return tensor.of_specialised(value)
+    if isinstance(value, tuple):
+        return rebuild_tuple(value, [as_specialised(item) for item in value])
+    return value
+
+
 def settle(value: Any) -> Any:
     """The reverse: tensors that are known turn into their numbers."""
     if isinstance(value, constexpr):

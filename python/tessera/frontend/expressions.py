@@ -24,12 +24,14 @@ from tessera.frontend.build import mistake_from_core
 from tessera.frontend.scope import MISSING, assigned_names, assignment_line
 from tessera.frontend.signature import JITCallable
 from tessera.frontend.state import WalkerState
+from tessera.language import memory as memory_ops
 from tessera.language import shape as shape_ops
 from tessera.language.tensor import (
     binary,
     describe,
     describe_type,
     emit_one,
+    is_specialised,
     known_value,
     tensor,
     unary,
@@ -147,8 +149,10 @@ class ExpressionWalker(WalkerState):
         return unwrap(found)
 
     def _tensor_attribute(self, value: tensor, name: str, node: ast.AST) -> Any:
-        if isinstance(value.type, block_pointer_type) and name in ("dtype", "block_shape", "shape"):
-            return value.type.element_ty if name == "dtype" else value.type.block_shape
+        if isinstance(value.type, block_pointer_type):
+            own = memory_ops.block_attribute(value, name)
+            if own is not None:
+                return own
         found = None
         if not name.startswith("_"):
             found = self.session.reads.attribute(tensor, name)
@@ -216,6 +220,11 @@ class ExpressionWalker(WalkerState):
             at = next(i for i, item in enumerate(items) if item is Ellipsis)
             items[at : at + 1] = [slice(None)] * (rank - full)
             full = rank
+        if rank == 0:
+            # What `:` stands for after the new dimensions of a scalar is no dimension.
+            while items and isinstance(items[-1], slice) and items[-1] == slice(None):
+                items.pop()
+                full -= 1
         axes = []
         for position, item in enumerate(items):
             if item is None:
@@ -458,11 +467,14 @@ class ExpressionWalker(WalkerState):
 
 
 def as_condition(value: Any, what: str, node: Optional[ast.AST] = None) -> Any:
-    """A condition: a Python bool where it is known, else a scalar int1 tensor.
+    """A condition: a Python bool where it is known (from the specialisation, too), else a
+    scalar int1 tensor.
 
     Raises UserMistake (E032) for a tile.
     """
     known = known_value(value)
+    if is_specialised(known):
+        return bool(known.specialised)
     if not isinstance(known, tensor):
         return bool(known)
     if known.shape and known.numel == 1:

@@ -46,8 +46,10 @@ from tessera.language.tensor import (
     describe,
     emit,
     emit_one,
+    is_specialised,
     known_value,
     literal_dtype,
+    specialised_value,
     tensor,
     to_tensor_value,
     unary,
@@ -56,6 +58,8 @@ from tessera.language.types import dtype, int32, int64, uint32
 
 # More iterations than this are not unrolled, nor run at compile time.
 MAX_UNROLLED = 10_000
+
+_ZERO_STEP = "the step of the range is 0; such a loop makes no iteration"
 
 
 class _Plan:
@@ -226,6 +230,9 @@ class LoopWalker(BranchWalker):
     def _check_bounds(self, iterable: program.range, node: ast.AST) -> list[Any]:
         """Start, end and step: constants, or integer scalars."""
         bounds = [known_value(bound) for bound in (iterable.start, iterable.end, iterable.step)]
+        step = specialised_value(bounds[2])
+        if is_specialised(bounds[2]) and step != 0 and literal_dtype(step) == bounds[2].type:
+            bounds[2] = step  # which says in what direction the loop counts
         for bound, what in zip(bounds, ("start", "end", "step")):
             is_integer = (
                 bound.dtype.is_int() and not bound.shape
@@ -241,6 +248,8 @@ class LoopWalker(BranchWalker):
                 )
         if not isinstance(bounds[2], tensor) and bounds[2] == 0:
             raise UserMistake("E039", "the step of the range is 0", "use another step", node=node)
+        if self.session.checked and isinstance(bounds[2], tensor):
+            emit("device_assert", emit_one("ne", bounds[2], 0), _ZERO_STEP, None)
         return [int(bound) if not isinstance(bound, tensor) else bound for bound in bounds]
 
     def _carried_names(

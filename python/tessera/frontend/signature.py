@@ -78,11 +78,22 @@ class JITCallable:
     def _source(self) -> "FunctionSource":
         code = self.fn.__code__
         if self._parsed is None or self._parsed[0] is not code:
+            from tessera.frontend.build import DEEP_RECURSION
+            from tessera.frontend.errors import CompilationError
             from tessera.frontend.source import read_function
 
             # Somebody may have given the function other code, which is of the file as it is now.
             text = self._text if self._parsed is None else None
-            self._parsed = code, read_function(self.fn, lines=text)
+            try:
+                with DEEP_RECURSION:
+                    self._parsed = code, read_function(self.fn, lines=text)
+            except (RecursionError, MemoryError):  # of the parser, which says so by either
+                raise CompilationError.at_function(
+                    self.fn,
+                    "E043",
+                    f"the source of `{self.__name__}` nests too deep",
+                    "split the function up",
+                ) from None
         return self._parsed[1]
 
     @property
@@ -247,6 +258,15 @@ class ConstSpec(NamedTuple):
     value: Any
 
 
+class KnownSpec(NamedTuple):
+    """A parameter whose value the kernel is specialised on; it takes no kernel argument.
+
+    Kernel code sees an int32 like any other, whose value makes it faster and no more.
+    """
+
+    value: int
+
+
 class TupleSpec(NamedTuple):
     """A parameter that is a tuple (`cls` is None) or a named tuple of class `cls`."""
 
@@ -263,7 +283,7 @@ class DescriptorSpec(NamedTuple):
     padding: str
 
 
-ArgSpec = Union[ValueSpec, ConstSpec, TupleSpec, DescriptorSpec]
+ArgSpec = Union[ValueSpec, ConstSpec, KnownSpec, TupleSpec, DescriptorSpec]
 
 
 def constant_part(spec: ArgSpec) -> Any:

@@ -6,8 +6,9 @@ from __future__ import annotations
 import ast
 from typing import Any, Sequence
 
-from tessera.frontend.constants import decay, is_constant, settle
-from tessera.frontend.errors import UserMistake, closest
+from tessera.frontend.build import misspelt_annotation
+from tessera.frontend.constants import as_specialised, decay, is_constant, settle
+from tessera.frontend.errors import UserMistake
 from tessera.frontend.hints import StandingHint
 from tessera.frontend.loops import LoopWalker
 from tessera.frontend.scope import (
@@ -19,7 +20,7 @@ from tessera.frontend.scope import (
     loaded_names,
 )
 from tessera.language import debug as debug_ops
-from tessera.language.tensor import describe, tensor
+from tessera.language.tensor import describe, specialised_value, tensor
 from tessera.language.types import constexpr, unwrap
 
 _REFUSED: dict[str, tuple[str, str, str]] = {
@@ -120,25 +121,31 @@ class StatementWalker(LoopWalker):
         assert isinstance(call, ast.Call) and isinstance(target, ast.Name)
         about = self.visit(call.args[0])
         value = self.visit(call)
-        if not is_constant(about) and node.is_hint(unwrap(self.visit(call.func))):
+        if specialised_value(about) is None and node.is_hint(unwrap(self.visit(call.func))):
             self.assign(target, value)
 
     def _is_constexpr(self, annotation: ast.expr) -> bool:
+        """Whether it says `tl.constexpr`; what else annotations say means nothing here."""
+        text = ast.unparse(annotation)
         if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-            return annotation.value.rsplit(".", 1)[-1] == "constexpr"
-        try:
-            return self.visit(annotation) is constexpr
-        except UserMistake as mistake:
-            if mistake.id != "E012":
-                raise
-            text = ast.unparse(annotation)
-            near = closest(text.rsplit(".", 1)[-1], ["constexpr", "tensor"])
-            raise UserMistake(
-                "E017",
-                f"unknown annotation `{text}`",
-                f"did you mean `tl.{near}`?" if near else "use tl.constexpr or leave it out",
-                node=annotation,
-            ) from None
+            text = annotation.value
+            if text.rsplit(".", 1)[-1] == "constexpr":
+                return True
+        elif isinstance(annotation, (ast.Name, ast.Attribute)):
+            try:
+                return self.visit(annotation) is constexpr
+            except UserMistake as mistake:
+                if mistake.id not in ("E010", "E012", "E013"):
+                    raise
+        near = misspelt_annotation(text)
+        if near is None:
+            return False
+        raise UserMistake(
+            "E017",
+            f"unknown annotation `{text}`",
+            f"did you mean `tl.{near}`?" if near else "use tl.constexpr or leave it out",
+            node=annotation,
+        )
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         if not isinstance(node.target, ast.Name):
@@ -201,7 +208,7 @@ class StatementWalker(LoopWalker):
                 node=node,
             )
         if not self.is_kernel:
-            self.scope.set(RESULT, value)
+            self.scope.set(RESULT, as_specialised(value) if self.result_varies else value)
         self.scope.set(RETURNED, True)
 
     def visit_Break(self, node: ast.Break) -> None:

@@ -16,11 +16,15 @@ by clause (`python/test/execution/test_defined.py`).
 | smallest integer `// -1`, `% -1` | itself, and 0 |
 | integer `//`, `%` of negative numbers | as in C: the quotient towards zero, the remainder with the sign of `x` |
 | integer overflow | wraps |
+| `x >> y` | shifts in the sign of `x` if the type of `x` is signed, whatever type `y` has and the result gets |
 | shift by the width or more | 0; for `>>` of a signed type all sign bits |
 | float to integer, out of range | the nearest value of the integer type; NaN gives 0 |
+| float to 8-bit float, out of range | the largest number of that format, for infinities too; NaN stays NaN. `+`, `-` and `*` of 8-bit floats are computed in float32 and end so |
 | lane of a load that is masked off, without `other` | 0 |
 | lane of an atomic that is masked off | memory is left alone, the result is 0 |
 | `gather` with an index out of range | 0 |
+| `range` with a step below 0, known at run time only | counts down, as in Python |
+| `range` with the step 0, known at run time only | no iteration; an error (E065) in the interpreter and with `debug=True` |
 | several lanes store to one address | one of the values is left there |
 | several lanes of one atomic at one address | one after the other where the old values are read, else combined first in any order; `atomic_xchg` leaves one of the values |
 | `reshape`, `view`, `cat` | never change the order of elements |
@@ -40,6 +44,10 @@ Between programs nothing is ordered but atomics, by their `sem` and `scope`.
 **Loops.** After a loop its variable keeps the last value it had; after no trip it keeps the
 one it had before (and is an error, E013, if there was none). `break`, `continue` and
 `return` may stand anywhere, in loops too, and a loop may have an `else`. What a loop carries keeps one type (E036).
+
+**Arguments that are 1.** An integer argument that is 1 has code of its own, in which an `if` on it is
+decided and a stride of 1 is seen. It means what every other number means there: it is an int32 that
+wraps, divides and has methods as one, and it is no constant where one is needed (E019).
 
 **Sums and products of floats** may be contracted to fused multiply-adds, and the order of a
 reduction is the compiler's; the option `deterministic` fixes both, so that every

@@ -13,6 +13,7 @@ from tessera.language.tensor import (
     constant_str,
     describe,
     emit,
+    is_specialised,
     known_value,
     tensor,
     to_tensor_value,
@@ -49,6 +50,8 @@ def static_assert(cond: Any, msg: Any = "") -> None:
     Source: Triton language 3.6/3.9.
     """
     value = known_value(cond)
+    if is_specialised(value):
+        value = value.specialised
     if isinstance(value, tensor):
         raise UserMistake(
             "E019",

@@ -223,8 +223,9 @@ def clamp(x: Any, min: Any, max: Any, propagate_nan: Any = PropagateNan.NONE) ->
 def where(condition: Any, x: Any, y: Any) -> tensor:
     """`x` where `condition` holds, else `y`; both sides are computed.
 
-    `condition` is boolean; all three are broadcast, and x and y promoted.
-    Errors: E022 (shapes), E026 (condition is not boolean). Source: Triton language 3.6/3.9.
+    `condition` is boolean, or an integer, which holds where it is not 0. All three are
+    broadcast, and x and y promoted. Errors: E022 (shapes), E026 (the condition is a float or
+    a pointer). Source: Triton language 3.6/3.9.
     """
     condition = unwrap(condition)
     if isinstance(condition, tensor) and not condition.dtype.is_bool():

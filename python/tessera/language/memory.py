@@ -14,12 +14,15 @@ from tessera.language.tensor import (
     emit,
     emit_one,
     method,
+    specialised_value,
     tensor,
     to_tensor_value,
 )
 from tessera.language.types import (
     block_pointer_type,
+    block_type,
     descriptor_type,
+    pointer_type,
     unwrap,
 )
 
@@ -294,16 +297,42 @@ def make_tensor_descriptor(
     1 to 5 dimensions; the last stride is the constant 1. Outside the array a load gives
     zero (or NaN with `padding_option="nan"`) and a store writes nothing. Made on the host,
     by `tessera.tools.tensor_descriptor.TensorDescriptor`, one can be a kernel's argument.
+    Its `shape` (int32 scalars) and `strides` (int64 scalars, in elements) are the array's;
+    `block_shape` and `dtype` are constants.
     Errors: E044, E049. Source: Triton language 3.6/3.9.
     """
+    steps = _items(strides, "strides")
+    if steps and specialised_value(steps[-1]) == 1:
+        steps[-1] = 1
     return emit_one(
         "make_tensor_descriptor",
         _pointer(base, "make_tensor_descriptor"),
         _items(shape, "shape"),
-        _items(strides, "strides"),
+        steps,
         constant_ints(block_shape, "block_shape", "E049"),
         _choice(padding_option, ("zero", "nan"), "padding_option", "E049"),
     )
+
+
+def block_attribute(value: tensor, name: str) -> Any:
+    """What a block pointer or a tensor descriptor has by a name of its own, or None.
+
+    The shape and the strides of a descriptor are the array's.
+    """
+    type = value.type
+    assert isinstance(type, block_pointer_type)
+    if not isinstance(type, descriptor_type):
+        if name == "dtype":
+            return pointer_type(block_type(type.element_ty, type.block_shape))
+        return type.block_shape if name in ("block_shape", "shape") else None
+    dims = range(len(type.block_shape))
+    if name == "shape":
+        return tuple(emit_one("descriptor_extent", value, dim) for dim in dims)
+    if name == "strides":
+        return tuple(emit_one("descriptor_stride", value, dim) for dim in dims)
+    if name == "block_type":
+        return block_type(type.element_ty, type.block_shape)
+    return {"dtype": type.element_ty, "block_shape": type.block_shape}.get(name)
 
 
 class _IsDescriptor(type):

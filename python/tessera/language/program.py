@@ -20,6 +20,7 @@ from tessera.language.tensor import (
     emit,
     emit_one,
     known_value,
+    specialised_value,
     tensor,
     to_tensor_value,
 )
@@ -157,7 +158,7 @@ def _hint(name: str, input: Any, values: Any) -> tensor:
             f"{name} got {len(numbers)} values for {describe(x)}",
             "give a value a dimension",
         )
-    if x.constant is not None:
+    if specialised_value(x) is not None:
         return x
     return emit_one(name, x, numbers)
 
@@ -269,8 +270,13 @@ def extern_elementwise(
     be linked. Source: Triton language 3.6/3.9.
     """
     del ret_shape
-    operands = [to_tensor_value(arg) for arg in unwrap(args)]
+    args, entries = unwrap(args), unwrap(arg_type_symbol_dict)
+    if not isinstance(args, (tuple, list)):
+        raise UserMistake("E044", f"args is {describe(args)}", "pass a list of tensors")
+    operands = [to_tensor_value(arg) for arg in args]
     key = tuple(operand.dtype for operand in operands)
+    _check_entries(entries)
+    arg_type_symbol_dict = entries
     if key not in arg_type_symbol_dict:
         accepted = "; ".join(", ".join(map(str, types)) for types in arg_type_symbol_dict)
         raise UserMistake(
@@ -288,6 +294,24 @@ def extern_elementwise(
     library = find_library(constant_str(lib_name, "lib_name"), constant_str(lib_path, "lib_path"))
     is_pure = constant_bool(is_pure, "is_pure")
     return emit_one("extern_elementwise", symbol, operands, result, is_pure, *library)
+
+
+def _check_entries(entries: Any) -> None:
+    """Raises UserMistake unless `entries` maps tuples of dtypes to (symbol, dtype)."""
+    shape = 'map each tuple of dtypes to a symbol and a dtype: {(tl.float32,): ("f", tl.float32)}'
+    if not isinstance(entries, dict) or not entries:
+        raise UserMistake("E030", f"arg_type_symbol_dict is {describe(entries)}", shape)
+    for types, entry in entries.items():
+        if not isinstance(types, tuple) or not all(isinstance(one, dtype) for one in types):
+            raise UserMistake("E030", f"a key of arg_type_symbol_dict is {types!r}", shape)
+        entry = unwrap(entry)
+        if (
+            not isinstance(entry, (tuple, list))
+            or len(entry) != 2
+            or not isinstance(unwrap(entry[0]), str)
+            or not unwrap(entry[0])
+        ):
+            raise UserMistake("E030", f"arg_type_symbol_dict gives {entry!r} for {types!r}", shape)
 
 
 def find_library(name: str, path: str) -> tuple[str, str]:

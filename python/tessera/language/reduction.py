@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 from typing import Any, Optional
 
-from tessera.frontend.errors import UserMistake
+from tessera.frontend.errors import Note, UserMistake
 from tessera.frontend.signature import JITCallable
 from tessera.language.creation import cast
 from tessera.language.math import where
@@ -22,6 +22,7 @@ from tessera.language.tensor import (
     describe,
     emit,
     emit_one,
+    fits,
     method,
     tensor,
     to_tensor_value,
@@ -55,7 +56,7 @@ def _operands(input: Any, what: str) -> tuple[list[tensor], bool]:
 
 
 def _combined(what: str, combine_fn: Any, count: int, scalars: tuple[tensor, ...]) -> list[Any]:
-    """Visits the combining function on `scalars`; its results, cast to the operands' types."""
+    """Visits the combining function on `scalars`; its results, of the operands' types."""
     combine_fn = unwrap(combine_fn)
     if not isinstance(combine_fn, JITCallable):
         raise UserMistake(
@@ -80,9 +81,33 @@ def _combined(what: str, combine_fn: Any, count: int, scalars: tuple[tensor, ...
                 "E037", f"combine_fn of {what} returns {describe(value)}", "return scalars"
             )
         if value.type != wanted.type:
-            value = emit_one("cast", value, wanted.type, None, False)
+            value = _literal_of(value, wanted, what, combine_fn)
         checked.append(value)
     return checked
+
+
+def _literal_of(value: tensor, wanted: tensor, what: str, combine_fn: JITCallable) -> tensor:
+    """A literal that `combine_fn` returns, of the operands' type; a mistake for all else."""
+    literal = value.constant
+    if isinstance(literal, builtins.float) and wanted.dtype.is_floating():
+        return emit_one("cast", value, wanted.type, None, False)
+    if isinstance(literal, int) and fits(literal, wanted.dtype):
+        return emit_one("cast", value, wanted.type, None, False)
+    raise UserMistake(
+        "E037",
+        f"combine_fn `{combine_fn.__name__}` of {what} returns {describe(value)} for operands of "
+        f"type {describe(wanted)}",
+        f"cast its result, `.to({wanted.dtype!r})`, or the tile before it is combined, "
+        f"`.to({value.dtype!r})`",
+        [
+            Note(
+                f"`{combine_fn.__name__}` is defined here",
+                combine_fn.file,
+                combine_fn.tree.lineno,
+                combine_fn.tree.col_offset + 1,
+            )
+        ],
+    )
 
 
 @method
@@ -91,7 +116,7 @@ def reduce(input: Any, axis: Any, combine_fn: Any, keep_dims: bool = False) -> A
     """Combines the elements along `axis` with a @jit function of scalars.
 
     `input` is a tile or a tuple of n tiles of one shape; `combine_fn` takes 2n scalars and
-    returns n, and must be associative and commutative. `axis=None` reduces all. The order
+    returns n of the same types (literals fit), and must be associative and commutative. `axis=None` reduces all. The order
     of combining is not defined. Errors: E024 (axis), E037 (results of combine_fn).
     Source: Triton language 3.6/3.9.
     """

@@ -5,6 +5,11 @@ A tensor is a value of the core's builder with its type. A number that kernel co
 to a variable (`x = 3`) becomes a scalar tensor as well, but stays *known*: it has a
 `constant`, and its IR is only made where it is used, in the region of that use. So it takes
 part in promotion like any i32, and may still be a tile's extent.
+
+An argument whose value a launch specialises on (an integer that is 1) is a tensor like any
+other, of which `specialised` says the value. Code may depend on it where that changes how
+fast a kernel is (an `if` is decided, a stride is seen to be 1), never what it means: types,
+wrapping and division are those of the tensor, and it is no constant where one is needed.
 """
 
 from __future__ import annotations
@@ -112,6 +117,14 @@ def literal_dtype(value: Any) -> dtype:
     raise TypeError(f"a {type(value).__name__} is no number")
 
 
+def fits(value: int, type: dtype) -> bool:
+    """Whether an integer (or bool) is a value of a type; True and False are of every type."""
+    if isinstance(value, bool) or type.is_floating():
+        return True
+    low, high = _INT_LIMITS.get(type, (0, -1))
+    return low <= value <= high
+
+
 class _WatchedClass(type):
     """A class that tells when somebody assigns to one of its names."""
 
@@ -132,18 +145,27 @@ class tensor(metaclass=_WatchedClass):
     Source: Triton language 3.6/3.9.
     """
 
-    __slots__ = ("_handle", "type", "constant")
+    __slots__ = ("_handle", "type", "constant", "specialised")
 
     def __init__(self, handle: Any, type: Optional[dtype] = None, constant: Any = None) -> None:
         self._handle = handle
         self.type: dtype = type if type is not None else from_core_type(_type_of(handle))
         self.constant = constant
         """The Python number that this tensor is known to be; None if it is not known."""
+        self.specialised: Any = None
+        """The value that it has in this specialisation of the kernel; None if none is known."""
 
     @staticmethod
     def known(value: Any) -> "tensor":
         """A scalar tensor that is a number known at compile time, of the literal's own type."""
         return tensor(None, literal_dtype(value), value)
+
+    @staticmethod
+    def of_specialised(value: Any) -> "tensor":
+        """A scalar tensor that is `value` in this specialisation of the kernel."""
+        result = tensor(tensor.known(value).handle)
+        result.specialised = value
+        return result
 
     @property
     def handle(self) -> Any:
@@ -352,7 +374,8 @@ def describe(value: Any) -> str:
         return f"the type {value}"
     if isinstance(value, tuple):
         return f"a tuple of {len(value)}"
-    return f"a {type(value).__name__}"
+    name = type(value).__name__
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
 # --- Calls of the builder -------------------------------------------------------------
@@ -441,8 +464,11 @@ _FOLDED: dict[str, Callable[[int, int], Any]] = {
 }
 
 
-def _fold(name: str, left: Any, right: Any) -> Optional[tensor]:
-    """The result on known integers of one type, where it needs no wrapping; else None."""
+def _fold(name: str, left: Any, right: Any, specialised: bool = False) -> Optional[tensor]:
+    """The result on known integers of one type, where it needs no wrapping; else None.
+
+    With `specialised`, values that this specialisation of the kernel knows count, too.
+    """
     function = _FOLDED.get(name)
     if function is None:
         return None
@@ -450,12 +476,13 @@ def _fold(name: str, left: Any, right: Any) -> Optional[tensor]:
     numbers = []
     for operand in (left, right):
         if isinstance(operand, tensor):
-            if operand.constant is None or isinstance(operand.constant, float):
+            number = specialised_value(operand) if specialised else operand.constant
+            if number is None or isinstance(number, (float, tensor)):
                 return None
             if type is not None and operand.type != type:
                 return None
             type = operand.type
-            operand = operand.constant
+            operand = number
         if isinstance(operand, bool) or not isinstance(operand, int):
             return None
         numbers.append(operand)
@@ -487,7 +514,25 @@ def binary(name: str, left: Any, right: Any) -> tensor:
             )
     if name in ("floordiv", "mod", "shl", "shr"):
         _warn_of_constant(name, left, right)
-    return emit_one(name, left, right)
+    result = emit_one(name, left, right)
+    if is_specialised(left) or is_specialised(right):
+        _specialise(result, name, left, right)
+    return result
+
+
+def _specialise(result: tensor, name: str, left: Any, right: Any) -> None:
+    """Notes the value that an operator's result has in this specialisation of the kernel."""
+    if name in ("logical_and", "logical_or"):
+        decisive = name == "logical_or"
+        truths = [bool(x) for x in map(specialised_value, (left, right)) if x is not None]
+        if decisive in truths:
+            result.specialised = decisive
+        elif len(truths) == 2:
+            result.specialised = not decisive
+        return
+    folded = _fold(name, left, right, specialised=True)
+    if folded is not None and folded.type == result.type:
+        result.specialised = folded.constant
 
 
 def _warn_of_constant(name: str, left: Any, right: Any) -> None:
@@ -519,7 +564,13 @@ def unary(name: str, operand: tensor) -> tensor:
     if name == "neg" and isinstance(constant, (int, float)) and not isinstance(constant, bool):
         if literal_dtype(-constant) == operand.type:
             return tensor.known(-constant)
-    return emit_one(name, operand)
+    result = emit_one(name, operand)
+    value = operand.specialised
+    if name == "not_" and isinstance(value, bool):
+        result.specialised = not value
+    elif name == "neg" and value is not None and literal_dtype(-value) == operand.type:
+        result.specialised = -value
+    return result
 
 
 OPERATOR_SYMBOLS = {
@@ -556,6 +607,20 @@ def known_value(value: Any) -> Any:
     if isinstance(value, tensor) and value.constant is not None:
         return value.constant
     return value
+
+
+def is_specialised(value: Any) -> bool:
+    """Whether `value` is a tensor whose value this specialisation of the kernel knows."""
+    return isinstance(value, tensor) and value.specialised is not None
+
+
+def specialised_value(value: Any) -> Any:
+    """The number that `value` is, as a constant or in this specialisation; None if unknown.
+
+    For what only makes code faster, or is about the specialisation: all else takes constants.
+    """
+    value = known_value(value)
+    return value.specialised if isinstance(value, tensor) else value
 
 
 def constant_int(value: Any, what: str, id: str = "E019") -> int:
@@ -612,13 +677,13 @@ def spread(args: Sequence[Any]) -> Sequence[Any]:
 
 
 def element_type(value: Any, what: str = "dtype") -> dtype:
-    """An argument that must be a type: a dtype, or its name.
+    """An argument that must be a type: a dtype, or its name; of a tile's type its element's.
 
     A torch or NumPy dtype is an error (E034) that names ours.
     """
     value = unwrap(value)
     if isinstance(value, dtype):
-        return value
+        return value.scalar
     if isinstance(value, str):
         try:
             return types.str_to_ty(value)

@@ -272,23 +272,19 @@ class dtype:
         """Whether there is a dtype of this name."""
         return any(name == row[0] for row in _DTYPES)
 
-    @staticmethod
-    def is_ptr() -> bool:
+    def is_ptr(self) -> bool:
         """Whether it is a pointer."""
         return False
 
-    @staticmethod
-    def is_block() -> bool:
+    def is_block(self) -> bool:
         """Whether it is the type of a tile."""
         return False
 
-    @staticmethod
-    def is_const() -> bool:
+    def is_const(self) -> bool:
         """Whether it is a pointer that may not be stored through."""
         return False
 
-    @staticmethod
-    def is_tuple() -> bool:
+    def is_tuple(self) -> bool:
         """Whether it is the type of a tuple."""
         return False
 
@@ -348,12 +344,11 @@ class pointer_type(dtype):
         self._kind = "pointer"
         self._mantissa = self._bias = 0
 
-    @staticmethod
-    def is_ptr() -> bool:
+    def is_ptr(self) -> bool:
         """Whether it is a pointer."""
         return True
 
-    def is_const(self) -> bool:  # type: ignore[override]
+    def is_const(self) -> bool:
         return self.const
 
     def __eq__(self, other: object) -> bool:
@@ -397,8 +392,7 @@ class block_type(dtype):
         """The type of an element."""
         return self.element_ty
 
-    @staticmethod
-    def is_block() -> bool:
+    def is_block(self) -> bool:
         """Whether it is the type of a tile."""
         return True
 

@@ -384,7 +384,7 @@ class JITFunction(JITCallable):
             if found is None or not _C.is_current(found[1]):
                 from tessera.compiler.compile import build
 
-                built = build(self, bound.specs, options)
+                built = build(self, bound.specs, options, interpreted=True)
                 found = self._modules[key] = built.module, built.reads.full()
             try:
                 if any(item.pointer.read_only for item in bound.pointers):

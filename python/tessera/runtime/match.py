@@ -12,7 +12,14 @@ from __future__ import annotations
 from typing import Any, Iterator, Mapping, NamedTuple, NoReturn, Optional, Sequence
 
 from tessera.errors import ArgumentError
-from tessera.frontend.signature import ArgSpec, ConstSpec, DescriptorSpec, TupleSpec, ValueSpec
+from tessera.frontend.signature import (
+    ArgSpec,
+    ConstSpec,
+    DescriptorSpec,
+    KnownSpec,
+    TupleSpec,
+    ValueSpec,
+)
 from tessera.language import types
 from tessera.runtime.arrays import NOWHERE, pointer_of
 from tessera.runtime.specialize import (
@@ -121,7 +128,7 @@ class Matched:
             )
 
     def _match(self, name: str, spec: ArgSpec, value: Any) -> None:
-        if isinstance(spec, ConstSpec):
+        if isinstance(spec, (ConstSpec, KnownSpec)):
             _check_constant(name, spec.value, value)
         elif isinstance(spec, ValueSpec):
             (expected,) = _leaves(name, spec)

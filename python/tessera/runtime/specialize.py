@@ -2,8 +2,8 @@
 """What a kernel is compiled for: the type of each argument, and what is assumed of its value.
 
 An array counts by its element type and the alignment of its address, an integer by its
-width, its alignment and whether it is 1 (then it becomes a constant), a constexpr by its
-value. Equal keys mean that the same compiled kernel serves.
+width, its alignment and whether it is 1 (then the code is made for that), a constexpr by
+its value. Equal keys mean that the same compiled kernel serves.
 
 The alignment classes are 16, 8, 4 and none. They carry what a compiler can use without
 making a kernel for every address.
@@ -24,6 +24,7 @@ from tessera.frontend.signature import (
     ConstSpec,
     DescriptorSpec,
     JITCallable,
+    KnownSpec,
     Param,
     TupleSpec,
     ValueSpec,
@@ -186,7 +187,7 @@ class Bound:
         if isinstance(value, float):
             return self._value(types.float32, float_bits(types.float32, value))
         if traits.on_value and value == 1:
-            return ("c", int, 1), ConstSpec(1)
+            return ("c", int, 1), KnownSpec(1)
         dtype = integer_type(value, name)
         alignment = alignment_class(value) if traits.on_value and traits.on_alignment else 0
         return self._value(dtype, int(value), alignment)

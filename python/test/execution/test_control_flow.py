@@ -407,3 +407,101 @@ def test_grids_of_three_dimensions(run):
     run(three_dimensional_grid, (5, 3, 4), out)
     z, y, x = np.indices((4, 3, 5))
     np.testing.assert_array_equal(out, x + 10 * y + 100 * z)
+
+
+RANGES = """
+@tessera.jit
+def kernel(out_ptr, count_ptr, bounds_ptr):
+    start, end = tl.load(bounds_ptr), tl.load(bounds_ptr + 1)
+    {step}
+    count = 0
+    last = start
+    for last in range({bounds}):
+        if count < 16:
+            tl.store(out_ptr + count, last)
+        count += 1
+        {leave}
+    tl.store(count_ptr, count)
+    tl.store(count_ptr + 1, last)
+"""
+
+BOUNDS = [
+    (0, 10, 3), (0, 9, 3), (10, 0, -3), (9, 0, -3), (9, -1, -1), (0, 10, -1), (10, 0, 1), (5, 5, 1),
+    (5, 5, -1), (-7, 8, 5), (8, -7, -5), (0, 1, 127), (1, 0, -128), (3, 4, 100), (0, 10, 0),
+    (10, 0, 0), ("low", "high", "quarter"), ("high", "low", "-quarter"), ("high-3", "high", 2),
+    ("low+3", "low", -2), ("low", "high", "high"), ("high", "low", "low"), ("low", 0, "half"),
+]  # fmt: skip
+
+
+def in_type(bound: object, dtype: str) -> int:
+    info = np.iinfo(dtype)
+    names = {"low": info.min, "high": info.max, "quarter": (info.max + 1) // 4,
+             "half": (info.max + 1) // 2}  # fmt: skip
+    return int(eval(str(bound), names))
+
+
+@pytest.mark.parametrize("leaves", [False, True], ids=["for", "while"])
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "uint32", "uint64"])
+def test_steps_known_at_run_time(run, dtype, leaves):
+    """Any step counts as in Python; from end to end of the type, too; 0 makes no iteration."""
+    source = RANGES.format(step="step = tl.load(bounds_ptr + 2)", bounds="start, end, step",
+                           leave="if count > 999: break" if leaves else "")  # fmt: skip
+    kernel = make_kernel(source)
+    for written in BOUNDS:
+        start, end, step = (in_type(bound, dtype) for bound in written)
+        info = np.iinfo(dtype)
+        if not all(info.min <= bound <= info.max for bound in (start, end, step)):
+            continue
+        if step == 0 and run.target == "interpreter":
+            continue
+        expected = list(range(start, end, step)) if step else []
+        out, count = np.zeros(16, dtype), np.full(2, -1, np.int64)
+        want = np.array((expected + [0] * 16)[:16], dtype)
+        run(kernel, (1,), out, count, np.array([start, end, step], dtype))
+        np.testing.assert_array_equal(out, want, str(written))
+        last = np.array([(expected or [start])[-1]], dtype).astype(np.int64)[0]
+        assert count.tolist() == [len(expected), last], written
+
+
+@pytest.mark.parametrize("leaves", [False, True], ids=["for", "while"])
+@pytest.mark.parametrize(
+    "bounds",
+    ["-2**31, 2**31 - 1, 2**30", "2**31 - 1, -2**31, -2**30", "2**31 - 4, 2**31 - 1, 2",
+     "-2**31 + 3, -2**31, -2"],
+)  # fmt: skip
+def test_constant_bounds_at_the_ends(run, bounds, leaves):
+    source = RANGES.format(step="", bounds=bounds, leave="if count > 999: break" if leaves else "")
+    expected = list(eval(f"range({bounds})"))
+    out, count = np.zeros(16, np.int32), np.full(2, -1, np.int64)
+    run(make_kernel(source), (1,), out, count, np.zeros(2, np.int32))
+    assert out[: len(expected)].tolist() == expected
+    assert count.tolist() == [len(expected), expected[-1]]
+
+
+def test_a_step_of_zero_is_found():
+    source = RANGES.format(
+        step="step = tl.load(bounds_ptr + 2)", bounds="start, end, step", leave=""
+    )
+    kernel = make_kernel(source)
+    arguments = [np.zeros(16, np.int32), np.zeros(2, np.int64), np.array([0, 5, 0], np.int32)]
+    with pytest.raises(tessera.TesseraError, match="the step of the range is 0") as caught:
+        tessera.interpret(kernel)[(1,)](*arguments)
+    assert caught.value.id == "E065"
+    with pytest.raises(tessera.TesseraError, match="the step of the range is 0"):
+        kernel[(1,)](*arguments, debug=True)
+    kernel[(1,)](*arguments)
+    assert arguments[1][0] == 0
+
+
+def test_loops_of_positive_steps_are_kept():
+    """What a constant, or the number of programs, counts up by needs no count of iterations."""
+    for step in ("64", "tl.num_programs(0)", "STEP"):
+        kernel = make_kernel(f"""
+@tessera.jit
+def kernel(out_ptr, n, STEP: tl.constexpr):
+    for i in range(tl.program_id(0), n, {step}):
+        tl.store(out_ptr + i, i)
+""")
+        out = np.zeros(256, np.int32)
+        compiled = kernel[(1,)](out, 200, STEP=32)
+        assert "tile.div_int" not in compiled.asm["tile"]

@@ -515,3 +515,119 @@ def test_a_grid_of_nothing_does_nothing(run, rng):
     x, out = draw(rng, 64, "float32"), np.zeros(64, np.float32)
     run(copy_masked, (0,), x, out, 64, BLOCK=64)
     assert not out.any()
+
+
+@tessera.jit
+def through_named_types(x_ptr, y_ptr, n):
+    source = tl.make_block_ptr(x_ptr, (n, 16), (16, 1), (0, 0), (4, 16), (1, 0))
+    target = tl.make_block_ptr(y_ptr, (n, 16), (16, 1), (0, 0), (4, 16), (1, 0))
+    tl.static_assert(target.dtype.is_ptr())
+    tl.static_assert(target.dtype.element_ty == tl.block_type(tl.float16, [4, 16]))
+    tl.static_assert(target.dtype.element_ty.element_ty == tl.float16)
+    rounded = tl.load(source, boundary_check=(0,)).to(target.dtype.element_ty)
+    tl.static_assert(rounded.dtype == tl.float16)
+    tl.store(target, rounded, boundary_check=(0,))
+
+
+def test_type_of_a_block_pointer(run, rng):
+    x, y = rng.standard_normal((3, 16), np.float32), np.zeros((4, 16), np.float16)
+    run(through_named_types, (1,), x, y, 3)
+    np.testing.assert_array_equal(y[:3], x.astype(np.float16))
+    assert (y[3] == 0).all()
+
+
+@tessera.jit
+def indexed_scalars(x_ptr, out_ptr, N: tl.constexpr):
+    pointer = x_ptr[None, None, :]
+    tl.static_assert(pointer.shape == (1, 1))
+    x = tl.load(x_ptr)
+    tl.static_assert(x[None, :].shape == (1,) and x[:].shape == () and x[None, ...].shape == (1,))
+    i = tl.arange(0, N)
+    tl.store(out_ptr + i, x[None, :] * i)
+    tl.store(out_ptr[None, None, :], tl.load(pointer) + 5)
+
+
+def test_scalars_are_indexed_as_tiles_are(run):
+    out = np.zeros(8, np.float32)
+    run(indexed_scalars, (1,), np.array([3], np.float32), out, N=8)
+    assert out.tolist() == [8, *(3 * i for i in range(1, 8))]
+
+
+@tessera.jit
+def chosen_by_integers(x_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out_ptr + i, tl.where(tl.load(x_ptr + i), 1.0, 2.0))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int32, np.int64, np.bool_])
+def test_integers_are_conditions(run, dtype):
+    """Every bit counts: 256 is true."""
+    x = np.array([0, 1, -1, 2, 64, 0, 256, 1 << 40]).astype(dtype)
+    out = np.zeros(8, np.float32)
+    run(chosen_by_integers, (1,), x, out, N=8)
+    np.testing.assert_array_equal(out, np.where(x, 1, 2))
+
+
+@tessera.jit
+def parts_of(array):
+    return array.shape[0] + array.shape[1] * 1000 + array.strides[0].to(tl.int32) * 1000000
+
+
+@tessera.jit(noinline=True)
+def parts_by_call(array):
+    return array.shape[0] + array.shape[1] * 1000
+
+
+@tessera.jit
+def parts_of_descriptors(given, pair, x_ptr, rows, columns, out_ptr):
+    made = tl.make_tensor_descriptor(x_ptr, [rows, columns], [columns, 1], [2, 16])
+    tl.static_assert(given.shape[0].dtype == tl.int32 and given.strides[0].dtype == tl.int64)
+    tl.static_assert(given.block_shape == (2, 16) and given.dtype == tl.float32)
+    tl.static_assert(len(given.shape) == 2 and given.block_type.shape == (2, 16))
+    tl.store(out_ptr, parts_of(given))
+    tl.store(out_ptr + 1, parts_of(made))
+    tl.store(out_ptr + 2, parts_of(pair[1]))
+    tl.store(out_ptr + 3, given.strides[1] + made.strides[1])
+    tl.store(out_ptr + 4, parts_by_call(given))
+    current = given
+    if rows > 5:
+        current = made
+    tl.store(out_ptr + 5, parts_of(current))
+    total = 0
+    for i in range(current.shape[0]):
+        total += current.shape[1]
+        current = pair[1]
+    tl.store(out_ptr + 6, total)
+
+
+@pytest.mark.parametrize("rows, columns", [(6, 64), (1, 16), (24, 128)])
+def test_shape_and_strides_of_descriptors(run, rows, columns):
+    """The array's, not the block's: of arguments, of those made here, wherever they went."""
+    wide = np.zeros((9, 256), np.float32)
+    given = TensorDescriptor.from_tensor(wide[:7, :96], [2, 16])
+    other = TensorDescriptor.from_tensor(np.zeros((3, 48), np.float32), [2, 16])
+    out = np.zeros(7, np.int64)
+    x = np.zeros((rows, columns), np.float32)
+    run(parts_of_descriptors, (1,), given, (1, other), x, rows, columns, out)
+    of_given = 7 + 96000 + 256000000
+    of_made = rows + columns * 1000 + columns * 1000000
+    current = (rows, columns, of_made) if rows > 5 else (7, 96, of_given)
+    total = current[1] + (current[0] - 1) * 48
+    want = [of_given, of_made, 3 + 48000 + 48000000, 2, 96007, current[2], total]
+    assert out.tolist() == want
+
+
+@tessera.jit
+def sums_of_rows(array, out_ptr):
+    columns = array.block_shape[1]
+    acc = tl.zeros((2,), tl.float32)
+    for k in range(0, tl.cdiv(array.shape[1], columns)):
+        acc += tl.sum(array.load([0, k * columns]), 1)
+    tl.store(out_ptr + tl.arange(0, 2), acc)
+
+
+def test_loop_over_the_extent_of_a_descriptor(run):
+    out = np.zeros(2, np.float32)
+    array = TensorDescriptor.from_tensor(np.ones((2, 256), np.float32), [2, 16])
+    run(sums_of_rows, (1,), array, out)
+    assert out.tolist() == [256, 256]

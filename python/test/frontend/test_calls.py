@@ -4,9 +4,13 @@
 from __future__ import annotations
 
 import collections
+import linecache
 import math
 import re
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -395,3 +399,62 @@ def test_hints_that_stand_alone_where_they_are_not_always() -> None:
     for n in (3, 4):
         tessera.interpret(kernel)[(1,)](x, out, n)
         assert out.tolist() == [0, n, 2 * n, 3 * n]
+
+
+def test_annotations_for_readers_mean_nothing() -> None:
+    """What is not misspelt is for people and type checkers, as an object or as text."""
+    source = """
+import typing
+from typing import Optional
+import numpy as np
+
+class Held:
+    pass
+
+@tessera.jit
+def helper(x: "np.ndarray", n: object, *rest: "Held") -> "Tensor":
+    y: Held = x + n
+    z: "Optional[int]" = y
+    w: typing.Optional[np.ndarray] = z
+    v: unknown.Name[3] = w
+    u: list[NotThere] = v
+    return u
+
+@tessera.jit
+def kernel(x: np.ndarray, n: Optional[int], m: "torch.Tensor", k: "int | None",
+           b: typing.List[int], c: "Tensor", d: "list[int]", e: "Union[int, float]"):
+    tl.store(x, helper(n, m, k, b) + c + d + e)
+"""
+    for future in ("", "from __future__ import annotations"):
+        text = f"{future}\nimport tessera\nimport tessera.language as tl\n{source}"
+        file = f"<annotated {len(future)}>"
+        linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+        namespace: dict[str, Any] = {"__name__": "annotated"}
+        exec(compile(text, file, "exec"), namespace)
+        out = np.zeros(1, np.int32)
+        tessera.interpret(namespace["kernel"])[(1,)](out, 5, 6, 7, 1, 2, 3, 4)
+        assert out[0] == 5 + 6 + 2 + 3 + 4
+
+
+def test_a_helper_of_a_script(tmp_path: Path) -> None:
+    """Python calls a script `__main__`; what it defines is no function of the host's."""
+    script = tmp_path / "script.py"
+    script.write_text("""
+import numpy as np
+import tessera
+import tessera.language as tl
+
+def helper(x):
+    return x
+
+@tessera.jit
+def kernel(out):
+    tl.store(out, helper(3))
+
+try:
+    tessera.interpret(kernel)[(1,)](np.zeros(1, np.int32))
+except tessera.CompilationError as error:
+    print(error.id, error.fix)
+""")
+    found = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    assert found.stdout.startswith("E016 decorate `helper` with @jit"), found.stdout + found.stderr

@@ -153,6 +153,14 @@ CASES: Sequence[Case] = [
         "unknown parameter annotation", "E017", "did you mean `tl.constexpr`?",
         '\n@tessera.jit\ndef kernel(p, B: @@"tl.constexp"):\n    pass\n',
     ),
+    Case(
+        "misspelt bare annotation", "E017", "did you mean `tl.constexpr`?",
+        '\n@tessera.jit\ndef kernel(p, B: @@"constexp"):\n    pass\n',
+    ),
+    Case(
+        "misspelt dtype as annotation", "E017", "did you mean `tl.int32`?",
+        '\n@tessera.jit\ndef kernel(p, B: @@"int23"):\n    pass\n',
+    ),
     # --- types, shapes, constants ---------------------------------------------------------
     case("bad extent", "E018", "100", "x = @@tl.arange(0, 100)"),
     case("run-time bound", "E019", "int32", "x = @@tl.arange(0, n)"),
@@ -197,6 +205,7 @@ CASES: Sequence[Case] = [
         "x = @@tl.dot(a, a, tl.zeros((64, 32), tl.float32))",
     ),
     case("where", "E026", "condition", "x = @@tl.where(f, n, m)"),
+    case("where on floats", "E026", "compare it", "x = @@tl.where(tl.arange(0, 8) * 0.5, 1, 2)"),
     case("division by zero", "E027", "divides by zero", "x: tl.constexpr = @@1 // 0"),
     case("negative shift", "E027", "negative", "x: tl.constexpr = @@1 << -1"),
     case("huge literal", "E028", "does not fit", "x = @@n + 2**70"),
@@ -211,6 +220,24 @@ CASES: Sequence[Case] = [
     case("string plus int", "E029", "`+` does not work", 'x: tl.constexpr = @@"a" + 1'),
     case("tensor plus None", "E029", "None", "x = @@n + None"),
     case("exp of integers", "E030", "int32", "x = @@tl.exp(n)"),
+    Case(
+        "combined to another type", "E037",
+        "combine_fn `mean` of reduce returns fp32 for operands of type int32",
+        "\n@tessera.jit\ndef mean(a, b):\n    return (a + b) / 2\n"
+        "\n@tessera.jit\ndef kernel(p, n):\n    x = @@tl.reduce(tl.arange(0, 8), 0, mean)\n",
+    ),
+    Case(
+        "scanned to another type", "E037", "cast its result, `.to(tl.int8)`",
+        "\n@tessera.jit\ndef wide(a, b):\n    return a.to(tl.int32) + b\n"
+        "\n@tessera.jit\ndef kernel(p, n):\n"
+        "    x = @@tl.associative_scan(tl.arange(0, 8).to(tl.int8), 0, wide)\n",
+    ),
+    Case(
+        "a literal that does not fit", "E037", "returns int32 (= 300)",
+        "\n@tessera.jit\ndef least(a, b):\n    return 300\n"
+        "\n@tessera.jit\ndef kernel(p, n):\n"
+        "    x = @@tl.reduce(tl.arange(0, 8).to(tl.int8), 0, least)\n",
+    ),
     case("in", "E031", "`in`", "x = @@n in (1, 2)"),
     case("is", "E031", "use `==`", "x = @@n is 3"),
     case("if a tile", "E032", "ambiguous", "if @@tl.arange(0, 8) > 3:", "    x = n"),

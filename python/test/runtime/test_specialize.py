@@ -13,7 +13,7 @@ import pytest
 
 import tessera
 import tessera.language as tl
-from tessera.frontend.signature import ConstSpec, TupleSpec, ValueSpec
+from tessera.frontend.signature import ConstSpec, KnownSpec, TupleSpec, ValueSpec
 from tessera.runtime.specialize import alignment_class, constant_key, float_bits
 
 
@@ -89,7 +89,7 @@ def test_integers_that_fit_nothing(value):
 
 def test_one_is_a_constant():
     found = bound(kernel, None, 1)
-    assert found.specs[1] == ConstSpec(1) and found.slots == []
+    assert found.specs[1] == KnownSpec(1) and found.slots == []
     assert key(kernel, None, 1) != key(kernel, None, 2)
     assert key(kernel, None, 1) != key(kernel, None, True)
 
@@ -123,7 +123,7 @@ def test_tuples_and_named_tuples():
     x = np.zeros(4, np.float32)
     found = bound(kernel, Pair(x, 1), (2, (3, None)))
     left, right = found.specs[:2]
-    assert isinstance(left, TupleSpec) and left.cls is Pair and left.items[1] == ConstSpec(1)
+    assert isinstance(left, TupleSpec) and left.cls is Pair and left.items[1] == KnownSpec(1)
     assert isinstance(right, TupleSpec) and right.cls is None
     assert right.items[1].items[1] == ConstSpec(None)
     assert found.slots == [x.ctypes.data, 2, 3]
