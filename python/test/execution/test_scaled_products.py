@@ -158,3 +158,39 @@ def test_sums_over_several_tiles(run, rng, length):
     c = np.full((64, 32), np.nan, np.float32)
     run(in_a_loop, (1,), a, a_scale, b, b_scale, c, length, BK=64)
     np.testing.assert_array_equal(c, a_numbers @ b_numbers.T)
+
+
+@pytest.mark.parametrize(
+    "formats, groups",
+    [
+        (("e2m1", "e2m1"), (2, 2)), (("e4m3", "e5m2"), (2, 2)), (("e5m2", "e4m3"), (2, 0)),
+        (("e2m1", "bf16"), (2, 0)), (("fp16", "e4m3"), (0, 2)),
+    ],
+)  # fmt: skip
+def test_scales_at_the_ends(run, rng, formats, groups):
+    """Scales of 2^-127, 2^127 and NaN, and large elements: products and sums overflow,
+    and an infinity that meets its opposite is NaN. That hangs on whether a product is rounded
+    before it is added, as it is with `deterministic`."""
+    kernel = make_product(formats, groups, (True, True), False)
+    ends = np.array([0, 1, 100, 127, 150, 253, 254, 255], np.uint8)
+    parts = [0.15, 0.1, 0.15, 0.3, 0.1, 0.1, 0.08, 0.02]
+    for _ in range(3):
+        operands = []
+        for name, shape in zip(formats, ((M, K), (K, N))):
+            pack = len(operands) // 2
+            if name in ("e4m3", "e5m2"):
+                stored = rng.choice([0, 1, 8, 60, 64, 120, 190, 250], shape)
+                operands.append(stored.astype(np.uint8))
+            else:
+                operands.append(draw_operand(rng, shape, name, 1 - pack)[0])
+            rows, count = (M, N)[pack], groups[pack]
+            scale = rng.choice(ends, (rows, count), p=parts) if count else np.zeros(1, np.uint8)
+            operands.append(scale)
+        want, got = np.zeros((M, N), np.float32), np.zeros((M, N), np.float32)
+        tessera.interpret(kernel)[(1,)](*operands, want)
+        run(kernel, (1,), *operands, got, deterministic=True)
+        np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
+        np.testing.assert_array_equal(np.isinf(got), np.isinf(want))
+        finite = np.isfinite(want)
+        np.testing.assert_allclose(got[finite], want[finite], rtol=1e-5, atol=1e-30)
+        assert not finite.all() and not np.isnan(want).all()
