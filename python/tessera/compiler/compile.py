@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
+import re
 import sys
 import time
 import warnings
@@ -238,7 +239,7 @@ def _parse_signature(
     fn: JITCallable, signature: Signature, constexprs: Mapping[str, Any]
 ) -> list[ArgSpec]:
     if isinstance(signature, str):
-        signature = [part.strip() for part in signature.split(",") if part.strip()]
+        signature = _split(signature)
     names = [param.name for param in fn.params]
     if not isinstance(signature, Mapping):
         if len(signature) > len(names):
@@ -246,7 +247,7 @@ def _parse_signature(
                 "E051",
                 f"the signature has {len(signature)} types, `{fn.__name__}` takes {len(names)}",
             )
-        signature = {name: _literal(text) for name, text in zip(names, signature)}
+        signature = dict(zip(names, map(_literal, signature)))
     for name in (*signature, *constexprs):
         if name not in names:
             raise ArgumentError(
@@ -257,11 +258,21 @@ def _parse_signature(
     return [_parse_param(fn, param, signature, constexprs) for param in fn.params]
 
 
+def _split(text: str) -> list[Any]:
+    """The items of a signature that is one text. Strings are in quotes, or spelled as they are
+    where that is nothing else and has no comma."""
+    items: list[Any] = []
+    for part in re.findall(r"""(?:'[^']*'|"[^"]*"|[^,])+""", text):
+        part = part.strip()
+        quoted = len(part) >= 2 and part[0] in "'\"" and part.find(part[0], 1) == len(part) - 1
+        if part:
+            items.append(types.constexpr(part[1:-1]) if quoted else part)
+    return items
+
+
 def _literal(text: Any) -> Any:
-    """A number, or a string in quotes, in the text form of a signature."""
+    """A number in the text form of a signature."""
     if isinstance(text, str):
-        if len(text) >= 2 and text[0] in "'\"" and text[-1] == text[0]:
-            return text[1:-1]
         for kind in (int, float):
             try:
                 return kind(text)

@@ -47,7 +47,9 @@ one it had before (and is an error, E013, if there was none). `break`, `continue
 
 **Arguments that are 1.** An integer argument that is 1 has code of its own, in which an `if` on it is
 decided and a stride of 1 is seen. It means what every other number means there: it is an int32 that
-wraps, divides and has methods as one, and it is no constant where one is needed (E019).
+wraps, divides and has methods as one, and it is no constant where one is needed (E019). Of a decided
+`if` the other branch is not looked at: a literal there keeps its own type, which the other branch's
+might have widened.
 
 **Sums and products of floats** may be contracted to fused multiply-adds, and the order of a
 reduction is the compiler's; the option `deterministic` fixes both, so that every

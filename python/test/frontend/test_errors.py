@@ -481,3 +481,37 @@ def test_errors_can_be_pickled(folder: Path, modules: list[str]) -> None:
     error, _, _ = mistake(folder, "\n@tessera.jit\ndef kernel(p):\n    x = @@nothing\n", modules)
     copy = pickle.loads(pickle.dumps(error))
     assert str(copy) == str(error) and copy.id == error.id and copy.frames == error.frames
+
+
+@pytest.mark.parametrize(
+    "entries, words",
+    [
+        ("None", "arg_type_symbol_dict is"),
+        ("{}", "arg_type_symbol_dict is"),
+        ('{tl.float32: ("f", tl.float32)}', "a key of arg_type_symbol_dict is"),
+        ('{("fp32",): ("f", tl.float32)}', "a key of arg_type_symbol_dict is"),
+        ('{(tl.float32,): "f"}', "arg_type_symbol_dict gives"),
+        ('{(tl.float32,): ("f",)}', "arg_type_symbol_dict gives"),
+        ('{(tl.float32,): (3, tl.float32)}', "arg_type_symbol_dict gives"),
+        ('{(tl.float32,): ("", tl.float32)}', "arg_type_symbol_dict gives"),
+        ('{(tl.int8,): ("f", tl.int8)}', "takes no (fp32)"),
+        ('{(tl.float32,): ("f", 3)}', "gives the constant 3"),
+    ],
+)  # fmt: skip
+def test_entries_of_an_external_function(
+    entries: str, words: str, folder: Path, modules: list[str]
+) -> None:
+    source = f"""
+ENTRIES = {entries}
+
+@tl.core.extern
+def soften(x):
+    return tl.extern_elementwise("mine", "", [x], ENTRIES, is_pure=True)
+
+@tessera.jit
+def kernel(p, f):
+    tl.store(p, @@soften(f))
+"""
+    error, line, column = mistake(folder, source, modules)
+    assert (error.id, error.line, error.column) == ("E030", line, column), str(error)
+    assert words in str(error), str(error)

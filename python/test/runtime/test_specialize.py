@@ -235,3 +235,26 @@ def test_bits_of_bfloat16(value):
     bits = float_bits(tl.bfloat16, value)
     wanted = np.array(value, ml_dtypes.bfloat16).view(np.uint16)
     assert bits == int(wanted) or (math.isnan(value) and bits & 0x7FFF > 0x7F80)
+
+
+@tessera.jit
+def by_name(out_ptr, kind: tl.constexpr, n):
+    if kind == "gelu, exact":
+        tl.store(out_ptr, 1.0 * n)
+    elif kind == "gelu":
+        tl.store(out_ptr, 2.0 * n)
+    else:
+        tl.store(out_ptr, 3.0 * n)
+
+
+@pytest.mark.parametrize(
+    "signature, factor",
+    [
+        ("*fp32, gelu, i32", 2), ("*fp32, 'gelu', i32", 2), ('*fp32:16, "gelu, exact",i32', 1),
+        ("*fp32, \"'gelu'\", i32", 3), (["*fp32", "gelu", "i32"], 2), (["*fp32", "'gelu'", "i32"], 3),
+    ],
+)  # fmt: skip
+def test_strings_in_a_signature(signature, factor):
+    """Quotes in one text say where a string ends, and are no part of it."""
+    kernel = tessera.compile(by_name, signature)
+    assert f"{factor}.0" in kernel.asm["tile"] or f"{factor}.000000e+00" in kernel.asm["tile"]
