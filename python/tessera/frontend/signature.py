@@ -87,7 +87,7 @@ class JITCallable:
             try:
                 with DEEP_RECURSION:
                     self._parsed = code, read_function(self.fn, lines=text)
-            except (RecursionError, MemoryError):  # of the parser, which says so by either
+            except RecursionError:
                 raise CompilationError.at_function(
                     self.fn,
                     "E043",
