@@ -38,7 +38,9 @@ or can be seen not to be zero.
 **Order of memory operations.** A program sees its own loads and stores in the order in which
 they are written. On a GPU that holds for each lane by itself: a load that must see what *another
 lane* stored, or a store over what another lane must have loaded before, needs a
-`tl.debug_barrier()` in between; the CPU and the interpreter keep program order without it.
+`tl.debug_barrier()` in between; the CPU and the interpreter keep program order without it. A lane
+is an element at its place in accesses of one shape, whichever threads, copies or engines do them
+and by whichever arguments, be they one array passed twice; a scalar is a lane of its own.
 Between programs nothing is ordered but atomics, by their `sem` and `scope`.
 
 **Loops.** After a loop its variable keeps the last value it had; after no trip it keeps the
