@@ -47,6 +47,10 @@ class BoundFunction:
         self.self_argument = self_argument
 
 
+_NOT_OF_KERNELS = ("handle", "known", "constant", "specialised", "of_specialised")
+"""What tensors have for the front-end alone."""
+
+
 class ExpressionWalker(WalkerState):
     """Visits expressions other than calls and conditional ones."""
 
@@ -158,7 +162,7 @@ class ExpressionWalker(WalkerState):
             found = self.session.reads.attribute(tensor, name)
         if found is MISSING:
             found = None
-        if name in ("handle", "known", "constant") or found is None:
+        if name in _NOT_OF_KERNELS or found is None:
             self._no_attribute(value, describe(value), name, node)
         if isinstance(found, JITCallable):
             return BoundFunction(found, value)
