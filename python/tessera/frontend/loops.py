@@ -150,11 +150,12 @@ class LoopWalker(BranchWalker):
         if bounds[2] == 0:
             raise UserMistake("E039", "the step of the range is 0", "use another step", node=node)
         numbers = range(*bounds)
-        if len(numbers) > MAX_UNROLLED:
+        # `len` refuses what does not fit 63 bits.
+        count = (numbers[-1] - numbers[0]) // numbers.step + 1 if numbers else 0
+        if count > MAX_UNROLLED:
             raise UserMistake(
                 "E040",
-                f"static_range would unroll {len(numbers)} iterations (the limit is "
-                f"{MAX_UNROLLED})",
+                f"static_range would unroll {count} iterations (the limit is {MAX_UNROLLED})",
                 "use tl.range",
                 node=node,
             )
@@ -461,7 +462,7 @@ class LoopWalker(BranchWalker):
         numbers = range(*bounds) if all(isinstance(bound, int) for bound in bounds) else None
         if numbers and variable not in assigned_names(node.body):
             self.scope.set(variable, to_tensor_value(numbers[-1]))
-        elif numbers is not None and len(numbers) == 0 and old is not MISSING:
+        elif numbers is not None and not numbers and old is not MISSING:
             self.scope.set(variable, old)
         else:
             self.scope.drop(variable, Undefined(node.lineno, "for"))
@@ -524,7 +525,7 @@ class LoopWalker(BranchWalker):
         self._restore(outer)
 
     def _surely_runs(self, bounds: list[Any]) -> bool:
-        return all(isinstance(bound, int) for bound in bounds) and len(range(*bounds)) > 0
+        return all(isinstance(bound, int) for bound in bounds) and bool(range(*bounds))
 
     def _as_index(self, bound: Any, type: dtype) -> Any:
         if not isinstance(bound, tensor):

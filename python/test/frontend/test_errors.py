@@ -285,6 +285,7 @@ CASES: Sequence[Case] = [
     case("iterate over a tensor", "E039", "cannot iterate", "for i in @@n:", "    pass"),
     case("static range at run time", "E040", "int32", "for i in @@tl.static_range(n):", "    pass"),
     case("static range too long", "E040", "limit", "for i in @@tl.static_range(10**9):", "    pass"),
+    case("static range past 63 bits", "E040", "limit", "for i in @@tl.static_range(2**70):", "    pass"),
     case("endless while", "E041", "never ends", "@@while True:", "    x = n"),
     case(
         "endless constant while", "E041", "still true",
