@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import faulthandler
 import json
 import os
 import pathlib
@@ -88,13 +89,14 @@ def _targets(seed: int, options: argparse.Namespace) -> list[str]:
 
 def _work(seeds: range, options: argparse.Namespace) -> int:
     """Runs kernels in this process; announces each seed before it is run."""
+    faulthandler.enable()  # which says whether a kernel was being compiled or run
     failed = False
-    seconds: Counter[str] = Counter()
     for seed in seeds:
         print(f"seed {seed}", flush=True)
         program = generate(seed, options.target, options.kind)
         try:
-            seconds.update(check_all(program, _targets(seed, options)))
+            seconds = check_all(program, _targets(seed, options))
+            print(f"times {json.dumps(seconds)}", flush=True)
         except Failure as failure:
             failed = True
             print(f"FAILED seed {seed}: {failure}", flush=True)
@@ -107,7 +109,6 @@ def _work(seeds: range, options: argparse.Namespace) -> int:
                 message = _message(program, target) or message
             path = _write(program, target, message, options.out)
             print(f"  reproducer: {path}", flush=True)
-    print(f"times {json.dumps(seconds)}", flush=True)
     return _MISMATCH if failed else 0
 
 
@@ -204,7 +205,9 @@ def _supervise(seeds: range, options: argparse.Namespace, left: float | None) ->
                     break
         path = _write(program, target, message, options.out)
         print(f"FAILED seed {stop}: {message}\n  reproducer: {path}", flush=True)
-        result.findings.append({"seed": stop, "message": message, "reproducer": str(path)})
+        # If the kernel alone does not show it, those that its process ran before may matter.
+        found = {"seed": stop, "message": message, "reproducer": str(path)}
+        result.findings.append({**found, "first_seed_of_process": start})
         start = stop + 1
     return result
 
