@@ -6,6 +6,7 @@
 #include "tessera/Analysis/RegionFlow.h"
 #include "tessera/Analysis/Replication.h"
 #include "tessera/Analysis/SharedMemoryHazards.h"
+#include "llvm/ADT/PointerIntPair.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -95,13 +96,26 @@ static Operation *findCommonLoop(Operation *a, Operation *b) {
   return common;
 }
 
-bool LaneOrder::needsBarrier(Operation *earlier, Operation *later) {
+bool LaneOrder::mayDifferInThreads(Operation *earlier, Operation *later) {
   // Of functions nothing is known but that they may do anything, for any lane.
-  if (!isa<CallOpInterface>(earlier) && !isa<CallOpInterface>(later)) {
-    Lanes first = *getLanes(earlier), second = *getLanes(later);
-    if (!haveCommonLanes(first.type, second.type) || areDoneByOneThread(earlier, first, second))
-      return false;
-  }
+  if (isa<CallOpInterface>(earlier) || isa<CallOpInterface>(later))
+    return true;
+  Lanes first = *getLanes(earlier), second = *getLanes(later);
+  auto getKind = [](const Lanes &lanes) {
+    return llvm::PointerIntPair<const void *, 1, bool>(lanes.type.getAsOpaquePointer(),
+                                                       lanes.byRepresentatives)
+        .getOpaqueValue();
+  };
+  auto [known, isNew] = differInThreads.try_emplace({getKind(first), getKind(second)});
+  if (isNew)
+    known->second =
+        haveCommonLanes(first.type, second.type) && !areDoneByOneThread(earlier, first, second);
+  return known->second;
+}
+
+bool LaneOrder::needsBarrier(Operation *earlier, Operation *later) {
+  if (!mayDifferInThreads(earlier, later))
+    return false;
   return !order.mayPassAccesses(later, earlier, findCommonLoop(earlier, later)).isIndependent();
 }
 

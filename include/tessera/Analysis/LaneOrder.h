@@ -54,9 +54,13 @@ private:
 
   void visitOp(mlir::Operation *op, PendingSet &pending);
   bool needsBarrier(mlir::Operation *earlier, mlir::Operation *later);
+  bool mayDifferInThreads(mlir::Operation *earlier, mlir::Operation *later);
 
   AccessAnalysis analysis;
   MemoryOrder order{analysis};
+  /// Of two kinds of accesses, whether lanes that they have in common may be two threads'. There
+  /// are few kinds, and many pairs.
+  llvm::DenseMap<std::pair<const void *, const void *>, bool> differInThreads;
   llvm::SmallSetVector<mlir::Operation *, 4> barriers;
 };
 

@@ -531,3 +531,62 @@ def test_tensor_maps_are_made_at_each_launch(run):
                 except tessera._C.CoreError as error:
                     tessera.errors.raise_core_error(error)
         """)
+
+
+def test_arrays_that_overlap_are_loaded_in_turn(run):
+    """What a loop around the product stores, the next product must not have loaded before."""
+    run("""
+        class Float16:
+            def __str__(self): return "torch.float16"
+        Float16.__module__ = "torch"
+        half = Float16()
+        def array(address):
+            tensor = Tensor(address)
+            tensor.dtype = half
+            return tensor
+
+        @tessera.jit
+        def powers(w_ptr, x_ptr, y_ptr, N, count):
+            i = tl.arange(0, 64)
+            for _ in range(count):
+                acc = tl.zeros((64, 64), dtype=tl.float32)
+                for k in range(0, N, 64):
+                    w = tl.load(w_ptr + i[:, None] * N + (k + i)[None, :],
+                                mask=(i[:, None] < N) & ((k + i)[None, :] < N))
+                    x = tl.load(x_ptr + (k + i)[:, None] * N + i[None, :],
+                                mask=((k + i)[:, None] < N) & (i[None, :] < N))
+                    acc = tl.dot(w, x, acc)
+                tl.store(y_ptr + i[:, None] * N + i[None, :], acc.to(tl.float16),
+                         mask=(i[:, None] < N) & (i[None, :] < N))
+
+        N, bytes = 64, 64 * 64 * 2
+        begin = 1 << 40
+        def launch(x, y, n=N):
+            return powers[(1,)](array(begin + (1 << 20)), array(x), array(y), n, 3)
+        def set(name, value): ctypes.c_int.in_dll(fake, "fake_" + name).value = value
+        set("arguments", 5)
+
+        for y, apart in (
+            (begin + bytes, True), (begin - bytes, True), (begin, False),
+            (begin + bytes - 128, False), (begin - bytes + 128, False),
+        ):
+            set("maps", 2 if apart else 0)
+            kernel = launch(begin, y)
+            assert bool(kernel.metadata["tensor_maps"]) == apart, hex(y - begin)
+            if apart:
+                assert len(kernel.metadata["tensor_maps"]) == 3
+                assert kernel.metadata["arrays_apart"]
+        # Fewer rows, and of these fewer columns.
+        set("maps", 2)
+        assert launch(begin, begin + 32 * 32 * 2, 32).metadata["tensor_maps"]
+
+        # Compiled ahead of time there is no other variant.
+        kernel = launch(begin, begin + bytes)._kernel
+        copy = tessera._C.Kernel.deserialize(kernel.serialize())
+        assert copy.metadata()["arrays_apart"] == kernel.metadata()["arrays_apart"]
+        with expect(tessera.LaunchError, "E070", "arguments 1 and 2 (counted from 0) overlap"):
+            try:
+                copy.launch_cuda(0, 0, (1, 1, 1), [begin + (1 << 20), begin, begin + 128, N, 3])
+            except tessera._C.CoreError as error:
+                tessera.errors.raise_core_error(error)
+        """)

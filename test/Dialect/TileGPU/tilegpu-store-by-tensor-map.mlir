@@ -409,3 +409,174 @@ tile.func @beside_threads(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m:
   tile.return
 }
 }
+
+// -----
+
+// What comes later, or wrote before, comes to other places: of arrays by two arguments the launch
+// knows whether they are. Loads before have done.
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+// CHECK-LABEL: @read_before
+// CHECK-NOT: arrays_apart
+// CHECK: tilegpu.tma_store
+tile.func @read_before(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %ld: i32 {tile.divisibility = 16 : i64}, %e: !tile.ptr<f16>) {
+  %before = tile.load %c : !tile.ptr<f16>
+  %pid = tile.program_id 0
+  %c64 = arith.constant 64 : i32
+  %first = arith.muli %pid, %c64 : i32
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %from = tile.splat %first : i32 -> tensor<64xi32, #u>
+  %row = arith.addi %from, %range : tensor<64xi32, #u>
+  %rows = tile.expand_dims %row {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %columns = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %lds = tile.splat %ld : i32 -> tensor<64x1xi32, #u>
+  %down = arith.muli %rows, %lds : tensor<64x1xi32, #u>
+  %o0 = tile.broadcast %down : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %o1 = tile.broadcast %columns : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %o = arith.addi %o0, %o1 : tensor<64x64xi32, #u>
+  %cs = tile.splat %c : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %p = tile.addptr %cs, %o : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  %ms = tile.splat %m : i32 -> tensor<64x1xi32, #u>
+  %in = arith.cmpi slt, %rows, %ms : tensor<64x1xi32, #u>
+  %mask = tile.broadcast %in : tensor<64x1xi1, #u> -> tensor<64x64xi1, #u>
+  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #a>
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  %t = tilegpu.memdesc_trans %b {order = array<i32: 1, 0>} : !tilegpu.memdesc<64x64xf16, #a> -> !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>>
+  %d = tilegpu.warpgroup_dot %b, %t, %zero {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x64xf16, #a>, !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>> -> tensor<64x64xf32, #u>
+  %x = tile.fp_to_fp %d : tensor<64x64xf32, #u> -> tensor<64x64xf16, #u>
+  tile.store %p, %x, %mask : tensor<64x64x!tile.ptr<f16>, #u>
+  tile.return
+}
+
+// CHECK-LABEL: @read_after
+// CHECK-NOT: tma_store
+tile.func @read_after(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %ld: i32 {tile.divisibility = 16 : i64}, %e: !tile.ptr<f16>) {
+  %pid = tile.program_id 0
+  %c64 = arith.constant 64 : i32
+  %first = arith.muli %pid, %c64 : i32
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %from = tile.splat %first : i32 -> tensor<64xi32, #u>
+  %row = arith.addi %from, %range : tensor<64xi32, #u>
+  %rows = tile.expand_dims %row {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %columns = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %lds = tile.splat %ld : i32 -> tensor<64x1xi32, #u>
+  %down = arith.muli %rows, %lds : tensor<64x1xi32, #u>
+  %o0 = tile.broadcast %down : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %o1 = tile.broadcast %columns : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %o = arith.addi %o0, %o1 : tensor<64x64xi32, #u>
+  %cs = tile.splat %c : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %p = tile.addptr %cs, %o : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  %ms = tile.splat %m : i32 -> tensor<64x1xi32, #u>
+  %in = arith.cmpi slt, %rows, %ms : tensor<64x1xi32, #u>
+  %mask = tile.broadcast %in : tensor<64x1xi1, #u> -> tensor<64x64xi1, #u>
+  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #a>
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  %t = tilegpu.memdesc_trans %b {order = array<i32: 1, 0>} : !tilegpu.memdesc<64x64xf16, #a> -> !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>>
+  %d = tilegpu.warpgroup_dot %b, %t, %zero {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x64xf16, #a>, !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>> -> tensor<64x64xf32, #u>
+  %x = tile.fp_to_fp %d : tensor<64x64xf32, #u> -> tensor<64x64xf16, #u>
+  // expected-remark@+1 {{result is stored by threads, not by the copy engine: a load may read it afterwards}}
+  tile.store %p, %x, %mask : tensor<64x64x!tile.ptr<f16>, #u>
+  %after = tile.load %c : !tile.ptr<f16>
+  tile.return
+}
+
+// CHECK-LABEL: @other_read
+// CHECK-SAME: tilegpu.arrays_apart = {{\[}}[{argument = 0 : i64, bytes = 2 : i64, {{.*}}}, {argument = 3 : i64, bytes = 2 : i64
+// CHECK: tilegpu.tma_store
+tile.func @other_read(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %ld: i32 {tile.divisibility = 16 : i64}, %e: !tile.ptr<f16>) {
+  %pid = tile.program_id 0
+  %c64 = arith.constant 64 : i32
+  %first = arith.muli %pid, %c64 : i32
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %from = tile.splat %first : i32 -> tensor<64xi32, #u>
+  %row = arith.addi %from, %range : tensor<64xi32, #u>
+  %rows = tile.expand_dims %row {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %columns = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %lds = tile.splat %ld : i32 -> tensor<64x1xi32, #u>
+  %down = arith.muli %rows, %lds : tensor<64x1xi32, #u>
+  %o0 = tile.broadcast %down : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %o1 = tile.broadcast %columns : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %o = arith.addi %o0, %o1 : tensor<64x64xi32, #u>
+  %cs = tile.splat %c : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %p = tile.addptr %cs, %o : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  %ms = tile.splat %m : i32 -> tensor<64x1xi32, #u>
+  %in = arith.cmpi slt, %rows, %ms : tensor<64x1xi32, #u>
+  %mask = tile.broadcast %in : tensor<64x1xi1, #u> -> tensor<64x64xi1, #u>
+  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #a>
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  %t = tilegpu.memdesc_trans %b {order = array<i32: 1, 0>} : !tilegpu.memdesc<64x64xf16, #a> -> !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>>
+  %d = tilegpu.warpgroup_dot %b, %t, %zero {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x64xf16, #a>, !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>> -> tensor<64x64xf32, #u>
+  %x = tile.fp_to_fp %d : tensor<64x64xf32, #u> -> tensor<64x64xf16, #u>
+  tile.store %p, %x, %mask : tensor<64x64x!tile.ptr<f16>, #u>
+  %after = tile.load %e : !tile.ptr<f16>
+  tile.return
+}
+
+// CHECK-LABEL: @other_written
+// CHECK-SAME: tilegpu.arrays_apart = {{\[}}[{argument = 0 : i64, bytes = 2 : i64, {{.*}}}, {argument = 3 : i64, bytes = 2 : i64
+// CHECK: tilegpu.tma_store
+tile.func @other_written(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %ld: i32 {tile.divisibility = 16 : i64}, %e: !tile.ptr<f16>) {
+  %one = arith.constant 1.0 : f16
+  tile.store %e, %one : !tile.ptr<f16>
+  %pid = tile.program_id 0
+  %c64 = arith.constant 64 : i32
+  %first = arith.muli %pid, %c64 : i32
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %from = tile.splat %first : i32 -> tensor<64xi32, #u>
+  %row = arith.addi %from, %range : tensor<64xi32, #u>
+  %rows = tile.expand_dims %row {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %columns = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %lds = tile.splat %ld : i32 -> tensor<64x1xi32, #u>
+  %down = arith.muli %rows, %lds : tensor<64x1xi32, #u>
+  %o0 = tile.broadcast %down : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %o1 = tile.broadcast %columns : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %o = arith.addi %o0, %o1 : tensor<64x64xi32, #u>
+  %cs = tile.splat %c : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %p = tile.addptr %cs, %o : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  %ms = tile.splat %m : i32 -> tensor<64x1xi32, #u>
+  %in = arith.cmpi slt, %rows, %ms : tensor<64x1xi32, #u>
+  %mask = tile.broadcast %in : tensor<64x1xi1, #u> -> tensor<64x64xi1, #u>
+  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #a>
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  %t = tilegpu.memdesc_trans %b {order = array<i32: 1, 0>} : !tilegpu.memdesc<64x64xf16, #a> -> !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>>
+  %d = tilegpu.warpgroup_dot %b, %t, %zero {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x64xf16, #a>, !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>> -> tensor<64x64xf32, #u>
+  %x = tile.fp_to_fp %d : tensor<64x64xf32, #u> -> tensor<64x64xf16, #u>
+  tile.store %p, %x, %mask : tensor<64x64x!tile.ptr<f16>, #u>
+  tile.return
+}
+
+// CHECK-LABEL: @anywhere
+// CHECK-NOT: tma_store
+tile.func @anywhere(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %ld: i32 {tile.divisibility = 16 : i64}, %e: !tile.ptr<f16>) {
+  %address = arith.constant 4096 : i64
+  %at = tile.int_to_ptr %address : i64 -> !tile.ptr<f16>
+  %pid = tile.program_id 0
+  %c64 = arith.constant 64 : i32
+  %first = arith.muli %pid, %c64 : i32
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %from = tile.splat %first : i32 -> tensor<64xi32, #u>
+  %row = arith.addi %from, %range : tensor<64xi32, #u>
+  %rows = tile.expand_dims %row {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %columns = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %lds = tile.splat %ld : i32 -> tensor<64x1xi32, #u>
+  %down = arith.muli %rows, %lds : tensor<64x1xi32, #u>
+  %o0 = tile.broadcast %down : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %o1 = tile.broadcast %columns : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %o = arith.addi %o0, %o1 : tensor<64x64xi32, #u>
+  %cs = tile.splat %c : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %p = tile.addptr %cs, %o : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  %ms = tile.splat %m : i32 -> tensor<64x1xi32, #u>
+  %in = arith.cmpi slt, %rows, %ms : tensor<64x1xi32, #u>
+  %mask = tile.broadcast %in : tensor<64x1xi1, #u> -> tensor<64x64xi1, #u>
+  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #a>
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  %t = tilegpu.memdesc_trans %b {order = array<i32: 1, 0>} : !tilegpu.memdesc<64x64xf16, #a> -> !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>>
+  %d = tilegpu.warpgroup_dot %b, %t, %zero {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x64xf16, #a>, !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>> -> tensor<64x64xf32, #u>
+  %x = tile.fp_to_fp %d : tensor<64x64xf32, #u> -> tensor<64x64xf16, #u>
+  // expected-remark@+1 {{result is stored by threads, not by the copy engine: a load may read it afterwards}}
+  tile.store %p, %x, %mask : tensor<64x64x!tile.ptr<f16>, #u>
+  %after = tile.load %at : !tile.ptr<f16>
+  tile.return
+}
+}
