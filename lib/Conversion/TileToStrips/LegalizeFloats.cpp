@@ -6,8 +6,11 @@
 // to f32 and rounded again is as if rounded once. Where that is not enough (sums of
 // three, integers), the first rounding is to odd.
 //
+// What is only passed on, a bf16, is an integer from here on (FloatBits.h).
+//
 // Left to LLVM, these would be calls of __truncsfbf2 and the like, lane by lane.
 
+#include "FloatBits.h"
 #include "FloatFormats.h"
 #include "LaneBuilder.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -271,6 +274,7 @@ struct StripsLegalizeFloats : impl::StripsLegalizeFloatsBase<StripsLegalizeFloat
         op->erase();
       }
     }
+    carryAsBits(getOperation());
   }
 };
 

@@ -479,10 +479,8 @@ void StripNest::findStreams() {
     if (!store)
       continue;
     auto pointer = cast<tile::PointerType>(getElementTypeOrSelf(store.getPtr().getType()));
-    // LLVM widens bf16 between blocks, and changes a NaN by that, where the machine does not
-    // know the type; but what has just been rounded to it are integers still.
-    if (getElementTypeOrSelf(store.getValue().getType()).isBF16() && !options.machine.bf16Dot &&
-        !store.getValue().getDefiningOp<arith::TruncFOp>())
+    // Only stores of other types have been measured to gain by it.
+    if (pointer.getPointee().isBF16())
       continue;
     // Stores to one place stay in their order, which those past the caches do not.
     bool isOnlyOne = llvm::count_if(roots, [&](Operation *other) {

@@ -29,7 +29,7 @@ by clause (`python/test/execution/test_defined.py`).
 | several lanes of one atomic at one address | one after the other where the old values are read, else combined first in any order; `atomic_xchg` leaves one of the values |
 | `reshape`, `view`, `cat` | never change the order of elements |
 | `maximum`, `minimum` with a NaN | the other operand; NaN with `propagate_nan=tl.PropagateNan.ALL` |
-| denormal floats | are kept |
+| denormal floats | are kept; `dot` of bfloat16 may take denormal factors for zero (docs/Numerics.md) |
 | `volatile` loads and atomics of scalars | happen once a program; every use sees that one value |
 
 None of these traps, in masked-off lanes either. A guard costs nothing where the divisor is a constant

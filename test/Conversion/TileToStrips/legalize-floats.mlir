@@ -22,8 +22,7 @@ func.func @add_f16(%a: vector<8xf16>, %b: vector<8xf16>) -> vector<8xf16> {
 
 // Half of the last place is added, or just under half if the place is even.
 // CHECK-LABEL: @exp_bf16(
-// CHECK-SAME:    %[[X:.*]]: bf16)
-// CHECK:         %[[BITS:.*]] = arith.bitcast %[[X]] : bf16 to i16
+// CHECK-SAME:    %[[BITS:.*]]: i16)
 // CHECK:         %[[LOW:.*]] = arith.extui %[[BITS]] : i16 to i32
 // CHECK:         %[[HIGH:.*]] = arith.shli %[[LOW]]
 // CHECK:         %[[WIDE:.*]] = arith.bitcast %[[HIGH]] : i32 to f32
@@ -119,6 +118,28 @@ func.func @float8(%x: vector<16xf8E4M3FN>) -> vector<16xf32> {
 func.func @float8_constant() -> vector<4xf8E4M3FN> {
   %0 = arith.constant dense<1.0> : vector<4xf8E4M3FN>
   return %0 : vector<4xf8E4M3FN>
+}
+
+// What is only passed on are bits, which LLVM does not round again.
+// CHECK-LABEL: @passed_on(
+// CHECK-SAME:    %{{.*}}: memref<8xi16>, %[[C:.*]]: i1, %[[N:.*]]: index)
+// CHECK-NOT:     bf16
+// CHECK:         arith.constant 16256 : i16
+// CHECK:         %[[X:.*]] = memref.load %{{.*}} : memref<8xi16>
+// CHECK:         scf.for {{.*}} iter_args(%[[OLD:.*]] = %[[X]]) -> (i16)
+// CHECK:           arith.select %[[C]], %[[OLD]], %{{.*}} : i16
+// CHECK-NOT:     bf16
+// CHECK:         return
+func.func @passed_on(%m: memref<8xbf16>, %c: i1, %n: index) -> bf16 {
+  %one = arith.constant 1.0 : bf16
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %x = memref.load %m[%c0] : memref<8xbf16>
+  %y = scf.for %i = %c0 to %n step %c1 iter_args(%old = %x) -> bf16 {
+    %z = arith.select %c, %old, %one : bf16
+    scf.yield %z : bf16
+  }
+  return %y : bf16
 }
 
 // f32 and f64 are left alone.

@@ -361,8 +361,9 @@ def StripsLegalizeFloats : Pass<"strips-legalize-floats"> {
   let description = [{
     Arithmetic and maths on f16 and bf16 is done in f32 and rounded back, each
     operation once. Conversions that the machine has no instruction for become
-    integer code; AVX512-BF16 is no such instruction, since it takes denormals for
-    zero.
+    integer code; AVX512-BF16 has one for vectors without denormals, which it takes
+    for zero. Between operations a bf16 is an integer: LLVM would convert what is only
+    carried from block to block.
 
     ```mlir
     %s = arith.addf %a, %b : vector<16xbf16>
@@ -372,7 +373,7 @@ def StripsLegalizeFloats : Pass<"strips-legalize-floats"> {
     %0 = f32 of %a   // a shift
     %1 = f32 of %b
     %2 = arith.addf %0, %1 : vector<16xf32>
-    %s = bf16 of %2  // integer rounding
+    %s = bf16 of %2  // integer rounding : vector<16xi16>
     ```
   }];
   let options = [
