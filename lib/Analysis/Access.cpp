@@ -36,19 +36,39 @@ static int64_t assumedDivisibility(Value value) {
   return divisibility;
 }
 
+bool access::collectAmounts(Value value, Value argument, SmallVectorImpl<Value> &amounts) {
+  constexpr size_t kMost = 8;
+  if (value == argument)
+    return true;
+  if (amounts.size() == kMost)
+    return false;
+  auto through = [&](Value next, Value amount) {
+    amounts.push_back(amount);
+    if (collectAmounts(next, argument, amounts))
+      return true;
+    amounts.pop_back();
+    return false;
+  };
+  if (auto add = value.getDefiningOp<AddPtrOp>())
+    return through(add.getPtr(), add.getOffset());
+  if (auto add = value.getDefiningOp<arith::AddIOp>())
+    return through(add.getLhs(), add.getRhs()) || through(add.getRhs(), add.getLhs());
+  return false;
+}
+
 /// A carried value to which each trip adds uniform amounts: its own shape is the initial
 /// value's. Anything else that a loop carries is opaque.
-AccessForm AccessAnalysis::computeCarried(BlockArgument argument) {
+AccessForm AccessAnalysis::computeCarried(BlockArgument argument, bool isExact) {
   auto loop = cast<scf::ForOp>(argument.getOwner()->getParentOp());
   unsigned number = argument.getArgNumber() - loop.getNumInductionVars();
   Type type = argument.getType();
   AccessForm unknown = makeOpaque(type);
   // What the amounts say may ask for this very value.
-  forms[argument] = std::make_unique<AccessForm>(unknown);
+  forms[isExact][argument] = std::make_unique<AccessForm>(unknown);
 
   Value next = loop.getYieldedValues()[number];
   if (next == argument) {
-    AccessForm result = getForm(loop.getInitArgs()[number]);
+    AccessForm result = getForm(loop.getInitArgs()[number], isExact);
     return result;
   }
   SmallVector<Value> amounts;
@@ -56,13 +76,13 @@ AccessForm AccessAnalysis::computeCarried(BlockArgument argument) {
     return unknown;
   int64_t divisibility = kAnyPower;
   for (Value amount : amounts) {
-    const AccessForm &step = getForm(amount);
+    const AccessForm &step = getForm(amount, isExact);
     if (access::variesOn(step).any())
       return unknown;
     divisibility = std::min(
         divisibility, multiplyPowers(elementDivisibility(step), powerOfTwoDivisor(unitOf(type))));
   }
-  AccessForm result = getForm(loop.getInitArgs()[number]);
+  AccessForm result = getForm(loop.getInitArgs()[number], isExact);
   result.uniform.reset();
   result.constant.reset();
   result.divisibility = std::min(result.divisibility, divisibility);
@@ -71,7 +91,7 @@ AccessForm AccessAnalysis::computeCarried(BlockArgument argument) {
   return result;
 }
 
-AccessForm AccessAnalysis::compute(Value value) {
+AccessForm AccessAnalysis::compute(Value value, bool isExact) {
   Type type = value.getType();
   AccessForm form = makeOpaque(type);
   if (auto argument = dyn_cast<BlockArgument>(value)) {
@@ -82,13 +102,13 @@ AccessForm AccessAnalysis::compute(Value value) {
         form.divisibility = powerOfTwoDivisor(promised.getInt());
     } else if (auto loop = dyn_cast<scf::ForOp>(parent)) {
       if (argument == loop.getInductionVar())
-        form.divisibility = std::min(getForm(loop.getLowerBound()).divisibility,
-                                     getForm(loop.getStep()).divisibility);
+        form.divisibility = std::min(getForm(loop.getLowerBound(), isExact).divisibility,
+                                     getForm(loop.getStep(), isExact).divisibility);
       else
-        form = computeCarried(argument);
+        form = computeCarried(argument, isExact);
     }
   } else {
-    form = applyRule(*this, cast<OpResult>(value));
+    form = applyRule(*this, cast<OpResult>(value), isExact);
   }
   if (!isa<RankedTensorType>(type)) {
     if (type.isIntOrIndex()) {
@@ -132,26 +152,27 @@ static void collectDependencies(Value value, SmallVectorImpl<Value> &dependencie
     llvm::append_range(dependencies, op->getOperands());
 }
 
-const AccessForm &AccessAnalysis::getForm(Value value) {
-  if (auto it = forms.find(value); it != forms.end())
+const AccessForm &AccessAnalysis::getForm(Value value, bool isExact) {
+  Forms &known = forms[isExact];
+  if (auto it = known.find(value); it != known.end())
     return *it->second;
   // Operands first, on a stack of our own: unrolled kernels are chains of thousands.
   SmallVector<Value> stack{value};
   while (!stack.empty()) {
     Value next = stack.back();
-    if (forms.count(next)) {
+    if (known.count(next)) {
       stack.pop_back();
       continue;
     }
     SmallVector<Value> dependencies;
     collectDependencies(next, dependencies);
-    llvm::erase_if(dependencies, [&](Value dependency) { return forms.count(dependency) != 0; });
+    llvm::erase_if(dependencies, [&](Value dependency) { return known.count(dependency) != 0; });
     if (!dependencies.empty()) {
       llvm::append_range(stack, dependencies);
       continue;
     }
-    AccessForm form = compute(next);
-    std::unique_ptr<AccessForm> &slot = forms[next];
+    AccessForm form = compute(next, isExact);
+    std::unique_ptr<AccessForm> &slot = known[next];
     // What was handed out while the value was being computed stays where it is.
     if (slot)
       *slot = std::move(form);
@@ -159,9 +180,9 @@ const AccessForm &AccessAnalysis::getForm(Value value) {
       slot = std::make_unique<AccessForm>(std::move(form));
     stack.pop_back();
   }
-  return *forms.find(value)->second;
+  return *known.find(value)->second;
 }
 
 llvm::SmallBitVector AccessAnalysis::variesOn(Value value) {
-  return access::variesOn(getForm(value));
+  return access::variesOn(getExactForm(value));
 }

@@ -45,7 +45,7 @@ bool MaskReader::readComparison(arith::CmpIOp cmp, ArrayRef<int> dims, MaskTerm 
   }
   if (!isWide(left.getType()))
     return false;
-  const AccessForm &l = analysis.getForm(left);
+  const AccessForm &l = analysis.getExactForm(left);
   if (analysis.variesOn(right).any() || l.opaque.any())
     return false;
   llvm::SmallBitVector varies = analysis.variesOn(left);
@@ -127,12 +127,14 @@ SmallVector<MaskTerm> AccessAnalysis::getMask(Value mask) {
   return terms;
 }
 
-/// The aligned runs in which what a bound compares counts up without wrapping, signed or not.
-/// A run whose first element is a multiple of the run's length, a power of two, does not carry
-/// into the bits above.
+/// The aligned runs in which what a bound compares counts up without wrapping: all of the tile, if
+/// ranges say so. A run whose first element is a multiple of the run's length, a power of two,
+/// does not carry into the bits above, whatever they are.
 static int64_t getCountingRun(const MaskTerm &term, AccessAnalysis &analysis) {
-  const AccessForm &form = analysis.getForm(term.left);
+  const AccessForm &form = analysis.getExactForm(term.left);
   unsigned along = access::variesOn(form).find_first();
+  if (analysis.getRanges().isExact(term.left, term.step, term.isSigned))
+    return getShape(term.left.getType())[along];
   int64_t run = powerOfTwoDivisor(form.contiguity[along]);
   return std::min(run, divisibilityAt(form, along, run, 1));
 }

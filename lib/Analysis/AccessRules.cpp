@@ -142,15 +142,9 @@ void access::normalize(AccessForm &form, Type type) {
   ArrayRef<int64_t> shape = getShape(type);
   if (form.uniform && form.uniform->isConstant())
     form.uniform->scale = wrapTo(type, form.uniform->scale);
-  for (auto [dim, stride] : llvm::enumerate(form.strides)) {
-    if (!stride.isConstant() || form.opaque.test(dim))
-      continue;
-    stride.scale = wrapTo(type, stride.scale);
-    if (stride.scale < -kLongestStride || stride.scale > kLongestStride) {
-      form.opaque.set(dim);
-      stride = {};
-    }
-  }
+  for (Coefficient &stride : form.strides)
+    if (stride.isConstant())
+      stride.scale = wrapTo(type, stride.scale);
   if (form.uniform && form.uniform->isConstant()) {
     form.constant = form.uniform->scale;
     int64_t divisibility = powerOfTwoDivisor(*form.constant);
@@ -210,8 +204,10 @@ namespace {
 /// The form of an op's result from the forms of its operands, before normalising.
 struct Transfer {
   AccessAnalysis &analysis;
+  bool isExact;
 
-  const AccessForm &form(Value value) { return analysis.getForm(value); }
+  const AccessForm &form(Value value) { return analysis.getForm(value, isExact); }
+  const AccessForm &exactForm(Value value) { return analysis.getExactForm(value); }
 
   AccessForm visit(OpResult value);
 
@@ -223,6 +219,7 @@ private:
   AccessForm quotient(Value lhs, int64_t divisor, ArrayRef<int64_t> constancy, Type type);
   AccessForm shift(ShiftOp op);
   AccessForm bitAnd(arith::AndIOp op);
+  AccessForm extension(Value source, Type type, bool isSigned);
   AccessForm integerCast(Operation *op);
   AccessForm pointerCast(Operation *op);
   AccessForm merge(Type type, ArrayRef<Value> values, bool keepRuns);
@@ -242,10 +239,17 @@ private:
 };
 
 AccessForm Transfer::add(Type type, Value lhs, Value rhs, bool subtract) {
-  const AccessForm &l = form(lhs), &r = form(rhs);
+  const AccessForm &l = form(lhs);
+  AccessForm r = form(rhs);
+  // An offset is extended to the bits of an address.
+  bool isAddress = isa<PointerType>(getElementTypeOrSelf(type));
+  if (isAddress && isExact && ConstantIntRanges::getStorageBitwidth(rhs.getType()) < 64) {
+    r = extension(rhs, rhs.getType(), /*isSigned=*/true);
+    normalize(r, rhs.getType());
+  }
   int64_t unit = unitOf(type), unitPower = powerOfTwoDivisor(unit);
   // An offset counts elements of the pointee, a divisibility of pointers bytes.
-  int64_t scale = isa<PointerType>(getElementTypeOrSelf(type)) ? unitPower : 1;
+  int64_t scale = isAddress ? unitPower : 1;
   AccessForm result = makeUniform(type);
   result.opaque = l.opaque;
   result.opaque |= r.opaque;
@@ -302,7 +306,7 @@ AccessForm Transfer::multiply(Type type, const AccessForm &l, const AccessForm &
 /// `constancy`: a run that starts at a multiple of its own length, itself no longer than
 /// that, does not wrap.
 AccessForm Transfer::remainder(Value lhs, int64_t divisor, ArrayRef<int64_t> constancy, Type type) {
-  const AccessForm &l = form(lhs);
+  const AccessForm &l = exactForm(lhs);
   AccessForm result = makeUniform(type);
   result.opaque = variesOn(l);
   for (unsigned dim = 0; dim < result.strides.size(); ++dim) {
@@ -321,7 +325,7 @@ AccessForm Transfer::remainder(Value lhs, int64_t divisor, ArrayRef<int64_t> con
 
 /// As above, for the quotient: runs that do not cross a multiple of the divisor are equal.
 AccessForm Transfer::quotient(Value lhs, int64_t divisor, ArrayRef<int64_t> constancy, Type type) {
-  const AccessForm &l = form(lhs);
+  const AccessForm &l = exactForm(lhs);
   AccessForm result = makeUniform(type);
   result.opaque = variesOn(l);
   for (unsigned dim = 0; dim < result.strides.size(); ++dim) {
@@ -350,7 +354,7 @@ AccessForm Transfer::shift(ShiftOp op) {
   int64_t power = int64_t(1) << *amount;
   if (op.getKind() == ShiftKind::Left)
     return multiplyByConstant(op.getLhs(), power);
-  const AccessForm &l = form(op.getLhs());
+  const AccessForm &l = exactForm(op.getLhs());
   AccessForm result = quotient(op.getLhs(), power, getShape(op.getType()), op.getType());
   // Exact where every element is a multiple; strides are not divided, for a wrap below
   // the shift would show above it.
@@ -372,15 +376,45 @@ AccessForm Transfer::bitAnd(arith::AndIOp op) {
   if (llvm::isMask_64(~*mask)) {
     int64_t power = powerOfTwoDivisor(*mask);
     AccessForm result = quotient(op.getLhs(), power, shape, op.getType());
-    int64_t divisibility = std::max(power, elementDivisibility(form(op.getLhs())));
+    int64_t divisibility = std::max(power, elementDivisibility(exactForm(op.getLhs())));
     result.divisibility = divisibility;
     llvm::fill(result.runDivisibility, divisibility);
     return result;
   }
   AccessForm result = elementwise(op, op.getType());
-  int64_t divisibility = std::max(elementDivisibility(form(op.getLhs())), powerOfTwoDivisor(*mask));
+  int64_t divisibility =
+      std::max(elementDivisibility(exactForm(op.getLhs())), powerOfTwoDivisor(*mask));
   result.divisibility = divisibility;
   llvm::fill(result.runDivisibility, divisibility);
+  return result;
+}
+
+/// What is extended to more bits, exactly. Aligned runs stay runs, for they do not cross the
+/// end of the narrower type: they are those of a remainder by what it holds. More stays where
+/// ranges say that nothing crosses it.
+AccessForm Transfer::extension(Value source, Type type, bool isSigned) {
+  unsigned width = ConstantIntRanges::getStorageBitwidth(source.getType());
+  ArrayRef<int64_t> shape = getShape(type);
+  const AccessForm &s = exactForm(source);
+  AccessForm result = remainder(source, int64_t(1) << std::min(width, 62u), shape, type);
+  IntegerRanges &ranges = analysis.getRanges();
+  for (unsigned dim = 0; dim < result.strides.size(); ++dim) {
+    if (s.isAffineAlong(dim) && s.strides[dim].isConstant() &&
+        ranges.isExact(source, s.strides[dim].scale, isSigned)) {
+      result.strides[dim] = s.strides[dim];
+      result.opaque.reset(dim);
+    }
+    if (s.contiguity[dim] > result.contiguity[dim] && ranges.isExact(source, 1, isSigned)) {
+      result.contiguity[dim] = s.contiguity[dim];
+      result.runDivisibility[dim] = s.runDivisibility[dim];
+    }
+  }
+  if (std::optional<APInt> constant = ranges.get(source).getConstantValue())
+    result.uniform = Coefficient{
+        isSigned ? constant->getSExtValue() : static_cast<int64_t>(constant->getZExtValue()), {}};
+  else if (isSigned && s.uniform && s.uniform->scale == 1 && s.uniform->symbol &&
+           s.uniform->symbol.getType() == getElementTypeOrSelf(source.getType()))
+    result.uniform = s.uniform;
   return result;
 }
 
@@ -389,13 +423,26 @@ AccessForm Transfer::integerCast(Operation *op) {
   Type type = op->getResult(0).getType();
   if (!isWide(source.getType()) || !isWide(type))
     return elementwise(op, type);
-  // Below 0, an index continues at the other end of the wider type: the remainder by what
-  // the narrower one holds. (The symbol of a coefficient is extended with its sign.)
-  if (isa<arith::ExtUIOp>(op) && !isNonNegative(source)) {
-    unsigned width = getElementTypeOrSelf(source.getType()).getIntOrFloatBitWidth();
-    return remainder(source, int64_t(1) << width, getShape(type), type);
+  unsigned from = ConstantIntRanges::getStorageBitwidth(source.getType()),
+           to = ConstantIntRanges::getStorageBitwidth(type);
+  if (from == to)
+    return form(source);
+  if (from < to) {
+    // (The symbol of a coefficient is extended with its sign.)
+    bool isSigned = !isa<arith::ExtUIOp>(op) || analysis.getRanges().isNonNegative(source);
+    return isSigned && !isExact ? form(source) : extension(source, type, isSigned);
   }
-  return form(source);
+  // The low bits of a symbol are no symbol.
+  AccessForm result = form(source);
+  for (unsigned dim = 0; dim < result.strides.size(); ++dim)
+    if (!result.strides[dim].isConstant()) {
+      result.strides[dim] = {};
+      result.opaque.set(dim);
+    }
+  if (result.uniform && !result.uniform->isConstant())
+    result.uniform.reset();
+  result.constant.reset();
+  return result;
 }
 
 /// Casts between pointers and integers scale strides by the size of the pointee.
@@ -416,10 +463,9 @@ AccessForm Transfer::pointerCast(Operation *op) {
   int64_t divisibility = elementDivisibility(s, from);
   for (unsigned dim = 0; dim < s.strides.size(); ++dim) {
     Coefficient &stride = result.strides[dim];
-    if (stride.scale % to == 0 && from == 1)
-      stride.scale /= to;
-    else if (stride.scale * from % to == 0)
-      stride.scale = stride.scale * from / to;
+    int64_t bytes = 0;
+    if (!llvm::MulOverflow(stride.scale, from, bytes) && bytes % to == 0)
+      stride.scale = bytes / to;
     else
       result.opaque.set(dim);
     result.contiguity[dim] = 1;
@@ -465,7 +511,7 @@ AccessForm Transfer::select(arith::SelectOp op) {
                             /*keepRuns=*/true);
   if (!isa<RankedTensorType>(op.getCondition().getType()))
     return result;
-  const AccessForm &condition = form(op.getCondition());
+  const AccessForm &condition = exactForm(op.getCondition());
   result.opaque |= variesOn(condition);
   if (variesOn(condition).any())
     result.uniform.reset(), result.constant.reset();
@@ -494,7 +540,7 @@ AccessForm Transfer::compare(arith::CmpIOp op) {
     run = op.getRhs(), bound = op.getLhs();
   else
     return result;
-  const AccessForm &r = form(run), &b = form(bound);
+  const AccessForm &r = exactForm(run), &b = exactForm(bound);
   for (unsigned dim = 0; dim < result.strides.size(); ++dim) {
     int64_t length = powerOfTwoDivisor(commonRun(r.contiguity[dim], b.constancy[dim]));
     length = std::min(length, divisibilityAt(r, dim, length, 1));
@@ -721,7 +767,7 @@ AccessForm Transfer::alongAxis(Value value, unsigned axis) {
   llvm::SmallBitVector varies(result.strides.size());
   bool drops = isa<ReduceOp>(op);
   for (Value operand : op->getOperands()) {
-    llvm::SmallBitVector dims = access::variesOn(form(operand));
+    llvm::SmallBitVector dims = access::variesOn(exactForm(operand));
     for (unsigned dim : dims.set_bits()) {
       if (!drops)
         varies.set(dim);
@@ -737,8 +783,8 @@ AccessForm Transfer::alongAxis(Value value, unsigned axis) {
 
 AccessForm Transfer::gather(GatherOp op) {
   AccessForm result = makeOpaque(op.getType());
-  llvm::SmallBitVector varies = access::variesOn(form(op.getIndex()));
-  llvm::SmallBitVector dims = access::variesOn(form(op.getSource()));
+  llvm::SmallBitVector varies = access::variesOn(exactForm(op.getIndex()));
+  llvm::SmallBitVector dims = access::variesOn(exactForm(op.getSource()));
   for (unsigned dim : dims.set_bits())
     if (dim != op.getAxis())
       varies.set(dim);
@@ -752,7 +798,9 @@ AccessForm Transfer::elementwise(Operation *op, Type type) {
   for (Value operand : op->getOperands()) {
     if (getShape(operand.getType()).size() != result.strides.size())
       continue; // a scalar operand of select
-    const AccessForm &o = form(operand);
+    // What a load reads at equal addresses is equal.
+    bool isAddress = isa<PointerType>(getElementTypeOrSelf(operand.getType()));
+    const AccessForm &o = isAddress ? analysis.getForm(operand) : exactForm(operand);
     result.opaque |= access::variesOn(o);
     for (unsigned dim = 0; dim < result.strides.size(); ++dim)
       result.constancy[dim] = commonRun(result.constancy[dim], o.constancy[dim]);
@@ -764,8 +812,8 @@ AccessForm Transfer::visit(OpResult value) {
   Operation *op = value.getOwner();
   Type type = value.getType();
   auto binary = [&](auto rule) { return isWide(type) ? rule() : elementwise(op, type); };
-  auto signOk = [](Signedness signedness, Value lhs) {
-    return signedness == Signedness::Unsigned || isNonNegative(lhs);
+  auto signOk = [&](Signedness signedness, Value lhs) {
+    return signedness == Signedness::Unsigned || analysis.getRanges().isNonNegative(lhs);
   };
   return TypeSwitch<Operation *, AccessForm>(op)
       .Case<arith::ConstantOp>([&](auto constantOp) { return constant(constantOp); })
@@ -801,18 +849,18 @@ AccessForm Transfer::visit(OpResult value) {
       .Case<RemIntOp>([&](RemIntOp rem) {
         if (!isWide(type) || !signOk(rem.getSignedness(), rem.getLhs()))
           return elementwise(op, type);
-        const AccessForm &r = form(rem.getRhs());
+        const AccessForm &r = exactForm(rem.getRhs());
         return remainder(rem.getLhs(), elementDivisibility(r), r.constancy, type);
       })
       .Case<DivIntOp>([&](DivIntOp div) {
-        const AccessForm &r = form(div.getRhs());
+        const AccessForm &r = exactForm(div.getRhs());
         AccessForm result = isWide(type) && signOk(div.getSignedness(), div.getLhs())
                                 ? quotient(div.getLhs(), elementDivisibility(r), r.constancy, type)
                                 : elementwise(op, type);
         // Exact where every element is a multiple.
         if (r.constant && *r.constant > 0 && llvm::isPowerOf2_64(*r.constant)) {
           int64_t divisibility =
-              std::max<int64_t>(1, elementDivisibility(form(div.getLhs())) / *r.constant);
+              std::max<int64_t>(1, elementDivisibility(exactForm(div.getLhs())) / *r.constant);
           result.divisibility = divisibility;
           llvm::fill(result.runDivisibility, divisibility);
         }
@@ -821,8 +869,8 @@ AccessForm Transfer::visit(OpResult value) {
       .Case<arith::AndIOp>([&](arith::AndIOp andOp) { return bitAnd(andOp); })
       .Case<arith::MinSIOp, arith::MaxSIOp, arith::MinUIOp, arith::MaxUIOp>([&](Operation *minmax) {
         AccessForm result = elementwise(minmax, type);
-        int64_t divisibility = std::min(elementDivisibility(form(minmax->getOperand(0))),
-                                        elementDivisibility(form(minmax->getOperand(1))));
+        int64_t divisibility = std::min(elementDivisibility(exactForm(minmax->getOperand(0))),
+                                        elementDivisibility(exactForm(minmax->getOperand(1))));
         result.divisibility = divisibility;
         llvm::fill(result.runDivisibility, divisibility);
         return result;
@@ -840,8 +888,8 @@ AccessForm Transfer::visit(OpResult value) {
       .Case<GatherOp>([&](GatherOp gatherOp) { return gather(gatherOp); })
       .Case<JoinOp>([&](JoinOp join) {
         AccessForm result = makeOpaque(type);
-        llvm::SmallBitVector varies = access::variesOn(form(join.getLhs()));
-        varies |= access::variesOn(form(join.getRhs()));
+        llvm::SmallBitVector varies = access::variesOn(exactForm(join.getLhs()));
+        varies |= access::variesOn(exactForm(join.getRhs()));
         varies.resize(result.strides.size(), true);
         result.opaque = varies;
         return result;
@@ -888,6 +936,6 @@ AccessForm Transfer::visit(OpResult value) {
 
 } // namespace
 
-AccessForm access::applyRule(AccessAnalysis &analysis, OpResult value) {
-  return Transfer{analysis}.visit(value);
+AccessForm access::applyRule(AccessAnalysis &analysis, OpResult value, bool isExact) {
+  return Transfer{analysis, isExact}.visit(value);
 }

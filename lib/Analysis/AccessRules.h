@@ -14,10 +14,6 @@ namespace tessera::access {
 /// The divisibility of 0.
 inline constexpr int64_t kAnyPower = int64_t(1) << 62;
 
-/// Constant strides are no longer than this, so that a stride times the elements of a tile
-/// times the bytes of one stays within 64 bits.
-inline constexpr int64_t kLongestStride = int64_t(1) << 38;
-
 /// The greatest power of two that divides an integer.
 int64_t powerOfTwoDivisor(int64_t value);
 
@@ -51,7 +47,7 @@ bool collectAmounts(mlir::Value value, mlir::Value argument,
                     llvm::SmallVectorImpl<mlir::Value> &amounts);
 
 /// The form of an op's result from the forms of its operands, before normalising.
-AccessForm applyRule(AccessAnalysis &analysis, mlir::OpResult value);
+AccessForm applyRule(AccessAnalysis &analysis, mlir::OpResult value, bool isExact);
 
 } // namespace tessera::access
 

@@ -11,6 +11,7 @@
 #include "IndexForms.h"
 
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -41,12 +42,20 @@ static LaunchExpr toLaunchExpr(const ScalarPolynomial &polynomial, MLIRContext *
   return sum;
 }
 
+/// What keeps its elements, or extends them.
+static bool isMove(Operation *op) {
+  return isa<SplatOp, BroadcastOp, ExpandDimsOp, TransOp, ReshapeOp, HintOp, arith::ExtSIOp,
+             arith::ExtUIOp, arith::IndexCastOp>(op) ||
+         op->hasTrait<SameElements>();
+}
+
 namespace tessera {
 
 /// Finds the box of one access.
 class BoxFinder {
 public:
-  BoxFinder(AccessAnalysis &analysis, std::string *why) : analysis(analysis), why(why) {}
+  BoxFinder(AccessAnalysis &analysis, std::string *why)
+      : analysis(analysis), why(why), forms([this](Value value) { return isAtLeast(value, 0); }) {}
 
   std::optional<BoxAccess> find(Value pointers, Value mask);
 
@@ -85,8 +94,14 @@ private:
   bool addOuter(const ScalarTerm &term);
   bool isAligned(const ScalarPolynomial &stride);
   bool isNonNegativeCoordinate(const ScalarPolynomial &coordinate);
-  bool isAtLeast(Value value, int64_t least, unsigned depth = 0);
+  bool isAtLeast(Value value, int64_t least);
+  bool isIndex(Value factor);
+  bool proves(Value value, llvm::function_ref<bool(IntegerRanges &)> holds);
+  void relyOn(const LaunchLimits &limits);
   bool require(const ScalarPolynomial &condition);
+  void collectAddressParts(Value pointers);
+  bool isAsComputed(Value index, unsigned depth = 0);
+  bool fits(Operation *op);
 
   AccessAnalysis &analysis;
   std::string *why;
@@ -99,6 +114,10 @@ private:
   SmallVector<Outer, 2> outers;
   SmallVector<ScalarPolynomial, 1> guards;
   SmallVector<LaunchExpr> conditions;
+  int64_t mostPrograms = 0;
+  FuncOp kernel;
+  /// The values that the pointers are sums and products of.
+  llvm::SetVector<Value> addressParts;
 };
 
 } // namespace tessera
@@ -119,7 +138,7 @@ bool BoxFinder::readComparison(arith::CmpIOp comparison, ArrayRef<int> tileDims)
   case CmpIPredicate::ule:
   case CmpIPredicate::ugt:
   case CmpIPredicate::uge:
-    if (!isNonNegative(left) || !isNonNegative(right))
+    if (!isAtLeast(left, 0) || !isAtLeast(right, 0))
       return refuse("the mask compares unsigned integers that may be large");
     break;
   default:
@@ -133,6 +152,12 @@ bool BoxFinder::readComparison(arith::CmpIOp comparison, ArrayRef<int> tileDims)
   std::optional<IndexForm> l = forms.get(left), r = forms.get(right);
   if (!l || !r)
     return refuse("in the mask, " + forms.getReason());
+
+  // A polynomial has the value that the program compares unless that wraps. What is part of the
+  // address does not, where the address is a good one.
+  for (Value side : {left, right})
+    if (!isAsComputed(side))
+      return refuse("the mask compares an index that may wrap");
 
   // The condition as `slack >= 0`.
   std::optional<ScalarPolynomial> slack = r->uniform.minus(l->uniform);
@@ -385,61 +410,129 @@ bool BoxFinder::require(const ScalarPolynomial &condition) {
   return true;
 }
 
-/// Whether an integer is at least `least`, 0 or 1, if the conditions hold. A quotient of
-/// indices is taken not to be negative whatever the divisor: one of 0 gives an index of no
-/// array.
-bool BoxFinder::isAtLeast(Value value, int64_t least, unsigned depth) {
-  constexpr unsigned kMaxSignDepth = 16;
-  if (depth == kMaxSignDepth)
-    return false;
-  if (least <= 0 && isNonNegative(value))
+/// Asks of a launch that it keeps to limits.
+void BoxFinder::relyOn(const LaunchLimits &limits) {
+  SmallVector<unsigned> numbers(llvm::make_first_range(limits.ofArgument));
+  llvm::sort(numbers);
+  for (unsigned number : numbers) {
+    LaunchLimits::Interval interval = limits.ofArgument.lookup(number);
+    auto argument = ScalarPolynomial::ofFactor(kernel.getArgument(number));
+    require(*argument.minus(interval.least));
+    require(*ScalarPolynomial(interval.most).minus(argument));
+  }
+  if (limits.mostPrograms)
+    mostPrograms = mostPrograms ? std::min(mostPrograms, limits.mostPrograms) : limits.mostPrograms;
+}
+
+/// Whether ranges show something of what `value` is computed from, by limits of the launch if
+/// not without, which are then relied on.
+bool BoxFinder::proves(Value value, llvm::function_ref<bool(IntegerRanges &)> holds) {
+  if (holds(analysis.getRanges()))
     return true;
-  if (std::optional<IndexForm> form = forms.get(value)) {
-    bool isSplat = llvm::all_of(form->strides, [](const auto &stride) { return stride.isZero(); });
-    if (isSplat && isKnownAtLaunch(form->uniform))
-      if (std::optional<ScalarPolynomial> condition = form->uniform.minus(least))
-        return require(*condition);
-  }
-  auto both = [&](Value a, Value b) {
-    return isAtLeast(a, least, depth + 1) && isAtLeast(b, least, depth + 1);
-  };
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
-    if (!loop)
-      return false;
-    if (argument == loop.getInductionVar())
-      return isAtLeast(loop.getLowerBound(), least, depth + 1);
-    unsigned number = argument.getArgNumber() - loop.getNumInductionVars();
-    SmallVector<Value> amounts;
-    return isAtLeast(loop.getInitArgs()[number], least, depth + 1) &&
-           access::collectAmounts(loop.getYieldedValues()[number], argument, amounts) &&
-           llvm::all_of(amounts, [&](Value amount) { return isAtLeast(amount, 0, depth + 1); });
-  }
-  Operation *op = value.getDefiningOp();
-  if (isa<arith::MulIOp, arith::MinSIOp>(op))
-    return both(op->getOperand(0), op->getOperand(1));
-  if (isa<arith::ExtSIOp, arith::IndexCastOp, HintOp>(op))
-    return isAtLeast(op->getOperand(0), least, depth + 1);
-  if (auto select = dyn_cast<arith::SelectOp>(op))
-    return both(select.getTrueValue(), select.getFalseValue());
-  if (isa<arith::MaxSIOp>(op))
-    return isAtLeast(op->getOperand(0), least, depth + 1) ||
-           isAtLeast(op->getOperand(1), least, depth + 1);
-  if (auto sum = dyn_cast<arith::AddIOp>(op))
-    return isAtLeast(sum.getLhs(), least, depth + 1) && isAtLeast(sum.getRhs(), 0, depth + 1);
-  if (least > 0)
-    return false;
-  // The number of a program in a loop over programs is taken apart so.
-  if (isa<arith::DivUIOp, arith::RemUIOp>(op))
-    return isAtLeast(op->getOperand(0), 0, depth + 1);
-  if (isa<DivIntOp, RemIntOp>(op)) {
-    APInt divisor;
-    return !(isa<DivIntOp>(op) && matchPattern(op->getOperand(1), m_ConstantInt(&divisor)) &&
-             divisor.isNegative()) &&
-           isAtLeast(op->getOperand(0), 0, depth + 1);
+  for (LaunchLimits::Level level : LaunchLimits::kLevels) {
+    LaunchLimits limits = findLimits(value, level);
+    IntegerRanges ranges(limits);
+    if (!holds(ranges))
+      continue;
+    relyOn(limits);
+    return true;
   }
   return false;
 }
+
+bool BoxFinder::isAtLeast(Value value, int64_t least) {
+  return proves(value, [&](IntegerRanges &ranges) {
+    APInt smallest = ranges.get(value).smin();
+    return smallest.sge(APInt(smallest.getBitWidth(), least, /*isSigned=*/true));
+  });
+}
+
+/// Whether a factor of a coordinate is not negative. Kernels that go over tiles in groups divide
+/// by the height of a group, which is the number of rows of tiles less those before the group: that
+/// it is positive is known to who launches as many programs as there are tiles. So a quotient by
+/// what is no constant is taken not to be negative if the dividend is not (docs/Status.md).
+bool BoxFinder::isIndex(Value factor) {
+  if (isAtLeast(factor, 0))
+    return true;
+  Operation *op = factor.getDefiningOp();
+  if (op && isMove(op) && !isa<arith::ExtUIOp>(op))
+    return isIndex(op->getOperand(0));
+  auto quotient = factor.getDefiningOp<DivIntOp>();
+  APInt divisor;
+  return quotient && !matchPattern(quotient.getRhs(), m_ConstantInt(&divisor)) &&
+         isAtLeast(quotient.getLhs(), 0);
+}
+
+//===----------------------------------------------------------------------===//
+// Wrapping
+//===----------------------------------------------------------------------===//
+
+void BoxFinder::collectAddressParts(Value pointers) {
+  addressParts.insert(pointers);
+  for (size_t next = 0; next < addressParts.size(); ++next)
+    if (Operation *op = addressParts[next].getDefiningOp();
+        op && (isMove(op) || isa<AddPtrOp, arith::AddIOp, arith::SubIOp, arith::MulIOp>(op)))
+      addressParts.insert(op->operand_begin(), op->operand_end());
+}
+
+/// Whether a sum, difference or product is in its type.
+bool BoxFinder::fits(Operation *op) {
+  return proves(op->getResult(0), [&](IntegerRanges &ranges) {
+    ConstantIntRanges lhs = ranges.get(op->getOperand(0)), rhs = ranges.get(op->getOperand(1));
+    unsigned width = lhs.smin().getBitWidth(), wide = 2 * width + 1;
+    APInt l[] = {lhs.smin().sext(wide), lhs.smax().sext(wide)};
+    APInt r[] = {rhs.smin().sext(wide), rhs.smax().sext(wide)};
+    auto isIn = [&](const APInt &number) { return number.isSignedIntN(width); };
+    if (isa<arith::AddIOp>(op))
+      return isIn(l[0] + r[0]) && isIn(l[1] + r[1]);
+    if (isa<arith::SubIOp>(op))
+      return isIn(l[0] - r[1]) && isIn(l[1] - r[0]);
+    return isIn(l[0] * r[0]) && isIn(l[0] * r[1]) && isIn(l[1] * r[0]) && isIn(l[1] * r[1]);
+  });
+}
+
+/// Whether the program's index is what its form says, in arithmetic that does not wrap.
+bool BoxFinder::isAsComputed(Value index, unsigned depth) {
+  constexpr unsigned kMaxDepth = 64;
+  if (depth == kMaxDepth)
+    return false;
+  if (addressParts.contains(index))
+    return true;
+  if (auto argument = dyn_cast<BlockArgument>(index)) {
+    auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+    if (!loop)
+      return true;
+    if (argument == loop.getInductionVar())
+      return isAsComputed(loop.getLowerBound(), depth + 1) &&
+             isAsComputed(loop.getStep(), depth + 1);
+    // A name of its own, or a sum over iterations.
+    std::optional<IndexForm> form = forms.get(index);
+    return form && form->uniform == ScalarPolynomial::ofFactor(index);
+  }
+  Operation *op = index.getDefiningOp();
+  if (isMove(op))
+    return isAsComputed(op->getOperand(0), depth + 1);
+  if (isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op))
+    return fits(op) && isAsComputed(op->getOperand(0), depth + 1) &&
+           isAsComputed(op->getOperand(1), depth + 1);
+  if (auto shift = dyn_cast<ShiftOp>(op); shift && shift.getKind() == ShiftKind::Left) {
+    APInt amount;
+    return matchPattern(shift.getRhs(), m_ConstantInt(&amount)) && amount.ult(31) &&
+           proves(index,
+                  [&](IntegerRanges &ranges) {
+                    ConstantIntRanges shifted = ranges.get(shift.getLhs());
+                    unsigned width = shifted.smin().getBitWidth(),
+                             left = width - amount.getZExtValue();
+                    return shifted.smin().isSignedIntN(left) && shifted.smax().isSignedIntN(left);
+                  }) &&
+           isAsComputed(shift.getLhs(), depth + 1);
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Coordinates that are not negative
+//===----------------------------------------------------------------------===//
 
 bool BoxFinder::isNonNegativeCoordinate(const ScalarPolynomial &coordinate) {
   auto [fixed, varying] = coordinate.partition(isArgument);
@@ -451,7 +544,7 @@ bool BoxFinder::isNonNegativeCoordinate(const ScalarPolynomial &coordinate) {
                     // As a factor, this is the number of a trip.
                     auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp())
                                          : scf::ForOp();
-                    return (loop && argument == loop.getInductionVar()) || isAtLeast(factor, 0);
+                    return (loop && argument == loop.getInductionVar()) || isIndex(factor);
                   });
     if (!isSure)
       return refuse("an index may be negative");
@@ -470,6 +563,7 @@ std::optional<BoxAccess> BoxFinder::find(Value pointers, Value mask) {
     return std::nullopt;
   }
   context = type.getContext();
+  kernel = pointers.getParentRegion()->getParentOfType<FuncOp>();
   auto pointer = cast<PointerType>(type.getElementType());
   Type element = pointer.getPointee();
   if (!element.isIntOrFloat() || element.getIntOrFloatBitWidth() < 8) {
@@ -490,6 +584,7 @@ std::optional<BoxAccess> BoxFinder::find(Value pointers, Value mask) {
     refuse("the array is not known to begin at a multiple of 16 bytes");
     return std::nullopt;
   }
+  collectAddressParts(pointers);
   for (int64_t extent : type.getShape())
     dims.push_back({extent, {}, {}, {}, {}});
   rest = form->uniform;
@@ -535,6 +630,7 @@ std::optional<BoxAccess> BoxFinder::find(Value pointers, Value mask) {
       return std::nullopt;
   box.conditions.assign(conditions.begin(), conditions.end());
   box.guards.assign(guards.begin(), guards.end());
+  box.mostPrograms = mostPrograms;
   return box;
 }
 

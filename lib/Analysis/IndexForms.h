@@ -11,12 +11,14 @@
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "llvm/ADT/DenseMap.h"
 
+#include <functional>
 #include <string>
 
 namespace tessera::box {
 
-/// `base + uniform + sum over d of strides[d] * i_d`, in elements of the pointee. The
-/// products and sums of indices are taken not to wrap, as everywhere.
+/// `base + uniform + sum over d of strides[d] * i_d`, in elements of the pointee, as if sums and
+/// products did not wrap: of an address they do not. Whether those of a mask may is asked of
+/// ranges.
 struct IndexForm {
   /// Null for integers.
   mlir::BlockArgument base;
@@ -26,6 +28,9 @@ struct IndexForm {
 
 class IndexForms {
 public:
+  explicit IndexForms(std::function<bool(mlir::Value)> isNonNegative)
+      : isNonNegative(std::move(isNonNegative)) {}
+
   /// None where a tile is no such sum. A scalar integer always has a form: at worst it is a
   /// factor.
   std::optional<IndexForm> get(mlir::Value value);
@@ -43,6 +48,7 @@ private:
   std::optional<IndexForm> reshape(tile::ReshapeOp op);
   std::nullopt_t refuse(const llvm::Twine &because);
 
+  std::function<bool(mlir::Value)> isNonNegative;
   llvm::DenseMap<mlir::Value, std::optional<IndexForm>> forms;
   std::string reason;
   unsigned depth = 0;

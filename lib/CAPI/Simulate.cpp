@@ -7,6 +7,7 @@
 
 #include "tessera/Compiler/Compiler.h"
 #include "tessera/Simulator/Simulator.h"
+#include "tessera/Support/UserError.h"
 
 using namespace tessera;
 using namespace tessera::capi;
@@ -36,6 +37,13 @@ TsrStatus tsr_simulate(TsrModule *module, const char *kernel, const int32_t grid
     options.launchConditions = std::move(recipes.conditions);
     options.arraysApart = std::move(recipes.arraysApart);
     options.repeatedPrograms = recipes.repeatedPrograms;
+    for (int axis = 0; recipes.mostPrograms && axis < 3; ++axis)
+      if (grid[axis] > recipes.mostPrograms)
+        throw UserError("E070",
+                        "grid extent " + std::to_string(axis) + " is " +
+                            std::to_string(grid[axis]) + ", more than " +
+                            std::to_string(recipes.mostPrograms),
+                        "compile the kernel with tensor_maps=False");
     for (const TsrMemory &piece : llvm::ArrayRef(memory, num_memory)) {
       MemoryRegion &region = options.memory.emplace_back();
       region.begin = piece.begin;

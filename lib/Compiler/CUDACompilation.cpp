@@ -61,6 +61,7 @@ void CUDACompilation::lowerToLLVMDialect(ModuleOp module) {
   // Warps that hand registers to others need all that there are.
   pipeline.tensorMaps = options.tensorMaps && options.maxRegisters == 0;
   pipeline.deterministic = options.deterministic;
+  pipeline.limitLaunches = options.tensorMaps;
   pipeline.fpFusion = options.fpFusion;
   pipeline.flushResults = options.flushResults;
 

@@ -81,6 +81,21 @@ static UserError describeFault(const KernelMetadata &metadata, const host::Fault
   return error;
 }
 
+/// The arguments that a condition of a launch is about, and what they are.
+static std::string describeCondition(const cuda::LaunchExpression &condition,
+                                     ArrayRef<uint64_t> args) {
+  std::string text;
+  for (const cuda::LaunchExpression::Term &term : condition.terms)
+    for (const cuda::LaunchExpression::Factor &factor : term.factors) {
+      auto number = static_cast<int64_t>(args[factor.argument]);
+      number = factor.isWide ? number : static_cast<int32_t>(number);
+      text += (text.empty() ? "argument " : " and argument ") + std::to_string(factor.argument) +
+              " (counted from 0) is " + std::to_string(number);
+      text += number < 0 ? ", negative" : "";
+    }
+  return text;
+}
+
 void CompiledKernel::checkLaunch(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args) const {
   if (args.size() != metadata.arguments.size())
     throw UserError("E051", "kernel '" + metadata.name + "' takes " +
@@ -99,6 +114,23 @@ void CompiledKernel::checkLaunch(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args
   }
 }
 
+/// Throws where a launch is outside the limits by which the kernel's indices do not wrap.
+void CompiledKernel::checkLimits(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args) const {
+  auto fail = [&](const std::string &what) {
+    throw UserError("E070",
+                    "kernel '" + metadata.name +
+                        "' was compiled for indices that do not wrap, but " + what,
+                    "compile it with tensor_maps=False");
+  };
+  for (int axis = 0; metadata.mostPrograms && axis < 3; ++axis)
+    if (grid[axis] > metadata.mostPrograms)
+      fail("grid extent " + std::to_string(axis) + " is " + std::to_string(grid[axis]) +
+           ", more than " + std::to_string(metadata.mostPrograms));
+  for (const cuda::LaunchExpression &condition : metadata.launchConditions)
+    if (!onGPU && condition.evaluate(args.data()).value_or(-1) < 0)
+      fail(describeCondition(condition, args));
+}
+
 void CompiledKernel::launch(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args, int numThreads) const {
   checkLaunch(grid, args);
   if (onGPU)
@@ -111,6 +143,7 @@ void CompiledKernel::launch(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args, int
                     "kernel '" + metadata.name + "' was compiled for CPU '" + metadata.cpu +
                         "' and needs " + missingFeature + ", which this machine lacks",
                     "compile it for cpu=\"host\"");
+  checkLimits(grid, args);
   host::LaunchOptions options;
   options.numThreads = numThreads > 0 ? numThreads : metadata.numThreads;
   host::Fault fault;
@@ -152,13 +185,7 @@ static std::string describeMissingMap(const KernelMetadata &metadata, ArrayRef<u
   }
   for (const cuda::LaunchExpression &condition : metadata.launchConditions)
     if (condition.evaluate(args.data()).value_or(-1) < 0)
-      for (const cuda::LaunchExpression::Term &term : condition.terms)
-        for (const cuda::LaunchExpression::Factor &factor : term.factors)
-          if (auto number = static_cast<int64_t>(args[factor.argument]);
-              (factor.isWide ? number : static_cast<int32_t>(number)) < 0)
-            return "argument " + std::to_string(factor.argument) + " (counted from 0) is " +
-                   std::to_string(factor.isWide ? number : static_cast<int32_t>(number)) +
-                   ", negative";
+      return describeCondition(condition, args);
   return "there are too many programs, or the driver makes no map of these arrays";
 }
 
@@ -169,6 +196,7 @@ void CompiledKernel::launchCUDA(int device, void *stream, ArrayRef<int32_t> grid
     throw UserError(
         "E054", "kernel '" + metadata.name + "' was compiled for the CPU and is launched on a GPU",
         "compile it for target=\"cuda\"");
+  checkLimits(grid, args);
   try {
     if (!onGPU->launch(device, stream, grid.data(), args.data()))
       throw UserError("E070",

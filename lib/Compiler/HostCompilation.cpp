@@ -47,6 +47,7 @@ std::unique_ptr<CompiledKernel> HostCompilation::compile(ModuleOp module) {
   pipeline.machine = target.machine.print();
   pipeline.remarks = true;
   pipeline.deterministic = options.deterministic;
+  pipeline.limitLaunches = options.tensorMaps;
   pipeline.fpFusion = options.fpFusion;
   pipeline.lineInfo = options.debug;
 

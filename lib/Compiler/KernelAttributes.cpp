@@ -9,6 +9,7 @@
 #include "tessera/Analysis/MemoryOrder.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
+#include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 #include "tessera/Support/UserError.h"
@@ -78,8 +79,9 @@ void tessera::setTensorMaps(ModuleOp module) {
     for (BlockArgument argument : kernel.getArguments())
       if (tilegpu::TensorMapAttr map = tilegpu::getTensorMap(argument))
         maps.push_back(map);
-    for (StringRef name : {StringRef(tilegpu::kLaunchConditionsAttr), StringRef(kArraysApartAttr),
-                           StringRef(tilegpu::kRepeatedProgramsAttr)})
+    for (StringRef name :
+         {StringRef(tilegpu::kLaunchConditionsAttr), StringRef(kArraysApartAttr),
+          StringRef(tile::kLimitedProgramsAttr), StringRef(tilegpu::kRepeatedProgramsAttr)})
       if (Attribute attribute = kernel->getAttr(name))
         module->setAttr(name, attribute);
   }
@@ -188,10 +190,32 @@ static cuda::ArrayRange toRange(const LaunchRange &range,
   return result;
 }
 
+/// The limits that the kernel's indices rely on, as conditions.
+static void readLaunchLimits(ModuleOp module, KernelMetadata &metadata) {
+  if (auto programs = module->getAttrOfType<IntegerAttr>(tile::kLimitedProgramsAttr))
+    metadata.mostPrograms = programs.getInt();
+  auto limits = module->getAttrOfType<ArrayAttr>(tile::kLaunchLimitsAttr);
+  if (!limits)
+    return;
+  for (Attribute attribute : limits) {
+    auto limit = dyn_cast<DenseI64ArrayAttr>(attribute);
+    if (!limit || limit.size() != 3 || limit[0] < 0 ||
+        limit[0] >= static_cast<int64_t>(metadata.arguments.size()))
+      throw UserError("E062", ("the module's attribute '" + tile::kLaunchLimitsAttr +
+                               "' is not a list of arguments, each with least and most")
+                                  .str());
+    cuda::LaunchExpression::Factor argument{static_cast<int>(limit[0]),
+                                            metadata.arguments[limit[0]].type == "i64"};
+    metadata.launchConditions.push_back({{{1, {argument}}, {-limit[1], {}}}});
+    metadata.launchConditions.push_back({{{limit[2], {}}, {-1, {argument}}}});
+  }
+}
+
 static void readTensorMaps(ModuleOp module, KernelMetadata &metadata) {
   metadata.tensorMaps.clear();
   metadata.launchConditions.clear();
   metadata.arraysApart.clear();
+  metadata.mostPrograms = 0;
   metadata.repeatedPrograms = 0;
   if (auto programs = module->getAttrOfType<IntegerAttr>(tilegpu::kRepeatedProgramsAttr))
     metadata.repeatedPrograms = programs.getInt();
@@ -201,6 +225,7 @@ static void readTensorMaps(ModuleOp module, KernelMetadata &metadata) {
   if (auto conditions = module->getAttrOfType<AffineMapAttr>(tilegpu::kLaunchConditionsAttr))
     for (AffineExpr condition : conditions.getValue().getResults())
       metadata.launchConditions.push_back(toLaunchExpression(condition, metadata.arguments));
+  readLaunchLimits(module, metadata);
   std::optional<SmallVector<LaunchRangePair>> apart = readArraysApart(module);
   if (!apart)
     throw UserError("E062", ("the module's attribute '" + kArraysApartAttr +
@@ -288,6 +313,7 @@ void tessera::readKernelMetadata(const llvm::Module &module, KernelMetadata &met
   metadata.tensorMaps = std::move(read.tensorMaps);
   metadata.launchConditions = std::move(read.launchConditions);
   metadata.arraysApart = std::move(read.arraysApart);
+  metadata.mostPrograms = read.mostPrograms;
   metadata.repeatedPrograms = read.repeatedPrograms;
   metadata.waitsForStream = read.waitsForStream;
   metadata.sites = std::move(read.sites);

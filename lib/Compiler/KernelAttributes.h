@@ -11,6 +11,7 @@
 //                                           by strips-lower-programs
 //   module {tilegpu.num_warps, tilegpu.shared_bytes}   of a kernel for a GPU
 //   module {tilegpu.tensor_maps, tilegpu.launch_conditions}   set here, from tilegpu IR
+//   module {tile.launch_limits, tile.limited_programs}   by tile-limit-launches
 //   !tessera.kernel = !{!"{...}"}           LLVM IR: all of it, as JSON
 
 #ifndef TESSERA_LIB_COMPILER_KERNELATTRIBUTES_H

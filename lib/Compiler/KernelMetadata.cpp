@@ -211,6 +211,7 @@ std::string KernelMetadata::toJSON() const {
       {"tensor_maps", toArray(tensorMaps)},
       {"launch_conditions", toArray(launchConditions)},
       {"arrays_apart", toArray(arraysApart)},
+      {"most_programs", mostPrograms},
       {"repeated_programs", repeatedPrograms},
       {"waits_for_stream", waitsForStream},
       {"sites", toArray(siteCopies)},
@@ -242,6 +243,7 @@ KernelMetadata KernelMetadata::fromJSON(StringRef text) {
       map.map("arguments", metadata.arguments) && map.map("tensor_maps", metadata.tensorMaps) &&
       map.map("launch_conditions", metadata.launchConditions) &&
       map.map("arrays_apart", metadata.arraysApart) &&
+      map.map("most_programs", metadata.mostPrograms) &&
       map.map("repeated_programs", metadata.repeatedPrograms) &&
       map.map("waits_for_stream", metadata.waitsForStream) && map.map("sites", metadata.sites) &&
       map.map("stage_ms", metadata.stageTimes) && map.map("remarks", metadata.remarks);

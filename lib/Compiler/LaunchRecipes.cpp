@@ -5,16 +5,18 @@
 
 #include "KernelAttributes.h"
 #include "tessera/Compiler/Compiler.h"
+#include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 
 using namespace tessera;
 
 LaunchRecipes tessera::readLaunchRecipes(mlir::ModuleOp module) {
   if (!module->hasAttr(tilegpu::kTensorMapsAttr) &&
-      !module->hasAttr(tilegpu::kRepeatedProgramsAttr))
+      !module->hasAttr(tilegpu::kRepeatedProgramsAttr) &&
+      !module->hasAttr(tile::kLaunchLimitsAttr) && !module->hasAttr(tile::kLimitedProgramsAttr))
     return {};
   KernelMetadata metadata;
   readKernelAttributes(module, metadata);
   return {std::move(metadata.tensorMaps), std::move(metadata.launchConditions),
-          std::move(metadata.arraysApart), metadata.repeatedPrograms};
+          std::move(metadata.arraysApart), metadata.mostPrograms, metadata.repeatedPrograms};
 }

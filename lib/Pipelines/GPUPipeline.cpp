@@ -25,6 +25,10 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
   // hardware that they describe.
   manager.addPass(tile::createTileLowerDescriptorsPass());
 
+  // What indices must not do is known once all of them are there, and before code is chosen that
+  // depends on it.
+  manager.addPass(tile::createTileLimitLaunchesPass({options.limitLaunches}));
+
   // What that brought in is cleaned up like the user's own.
   OpPassManager &kernels = manager.nest<tile::FuncOp>();
   kernels.addPass(createCanonicalizerPass());

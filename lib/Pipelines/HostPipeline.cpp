@@ -45,6 +45,10 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   // There is nothing on a CPU that a block pointer or a descriptor would map to.
   manager.addPass(tile::createTileLowerDescriptorsPass());
 
+  // What indices must not do is known once all of them are there, and before code is chosen that
+  // depends on it.
+  manager.addPass(tile::createTileLimitLaunchesPass({options.limitLaunches}));
+
   // A tile that crossed a call would have to be in memory on both sides.
   manager.addPass(createStripsInlineCalls());
 

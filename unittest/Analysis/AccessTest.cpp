@@ -2,9 +2,12 @@
 //
 // What the access analysis claims, held against the values themselves: random integer
 // expressions are built and computed at once, and each claim about each of them (strides,
-// runs, divisibility, signs, the terms of masks) is tried on every element.
+// runs, divisibility, ranges, the terms of masks, prefixes) is tried on every element. Some
+// programs keep to small numbers, in which more is claimed; others have numbers near the ends of
+// 32 and 64 bits, where all that is claimed has to hold although sums and products wrap.
 
 #include "tessera/Analysis/Access.h"
+#include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
 #include "mlir/IR/Builders.h"
@@ -20,7 +23,7 @@ using namespace tessera::tile;
 
 namespace {
 
-/// Beyond this a program is taken to wrap, of which a form says nothing.
+/// Programs that do not wrap keep to numbers up to this.
 constexpr int64_t kLargest = int64_t(1) << 30;
 
 using Shape = SmallVector<int64_t>;
@@ -30,6 +33,20 @@ struct Known {
   Value value;
   Elements elements;
 };
+
+unsigned widthOf(Value value) {
+  return getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth();
+}
+
+/// A number as a signed one of so many bits.
+int64_t wrap(uint64_t number, unsigned width) {
+  return width == 64 ? static_cast<int64_t>(number) : llvm::SignExtend64(number, width);
+}
+uint64_t toUnsigned(int64_t number, unsigned width) {
+  return width == 64 ? number
+                     : static_cast<uint64_t>(number) & llvm::maskTrailingOnes<uint64_t>(width);
+}
+uint64_t bits(int64_t number) { return static_cast<uint64_t>(number); }
 
 int64_t countOf(ArrayRef<int64_t> shape) {
   int64_t count = 1;
@@ -57,23 +74,33 @@ int64_t linearOf(ArrayRef<int64_t> index, ArrayRef<int64_t> shape) {
 /// Builds one function of random expressions.
 class RandomProgram {
 public:
-  explicit RandomProgram(unsigned seed) : random(seed), builder(&context) {
+  RandomProgram(unsigned seed, bool wraps) : wraps(wraps), random(seed), builder(&context) {
     context.loadDialect<TileDialect>();
     location = builder.getUnknownLoc();
     module = ModuleOp::create(location);
     builder.setInsertionPointToEnd(module->getBody());
     constexpr int64_t divisibilities[] = {1, 2, 8, 16};
-    SmallVector<Type> types(std::size(divisibilities), builder.getI32Type());
+    // One more has limits, as a kernel may have.
+    SmallVector<Type> types(std::size(divisibilities) + 1, builder.getI32Type());
     auto func = FuncOp::create(builder, location, "f", builder.getFunctionType(types, {}));
-    func.setPrivate();
     Block *body = func.addEntryBlock();
     builder.setInsertionPointToStart(body);
     for (auto [number, divisibility] : llvm::enumerate(divisibilities)) {
       func.setArgAttr(number, "tile.divisibility", builder.getI64IntegerAttr(divisibility));
-      add(body->getArgument(number), {divisibility * pick(-4, 9)});
+      int64_t factor = pick(-4, 9);
+      if (wraps && pick(0, 1))
+        factor = pick(INT32_MIN, INT32_MAX) / divisibility;
+      add(body->getArgument(number), {divisibility * factor});
     }
+    unsigned last = std::size(divisibilities);
+    func.setArgAttr(last, kLimitedArgumentAttr, builder.getDenseI64ArrayAttr({1, 1000}));
+    add(body->getArgument(last), {pick(1, 1000)});
     for (int64_t constant : {0, 1, 3, 4, 16, 24, -8})
       addConstant(constant, builder.getI32Type());
+    if (wraps)
+      for (int64_t constant : {int64_t(INT32_MAX), int64_t(INT32_MIN), int64_t(1) << 30,
+                               int64_t(INT32_MAX) - 15, int64_t(65536)})
+        addConstant(constant, builder.getI32Type());
     for (int64_t extent : {16, 24}) {
       addRange(0, extent);
       addRange(extent, 2 * extent);
@@ -101,6 +128,8 @@ public:
   MLIRContext context;
   OwningOpRef<ModuleOp> module;
 
+  const bool wraps;
+
 private:
   int64_t pick(int64_t low, int64_t high) {
     return std::uniform_int_distribution<int64_t>(low, high)(random);
@@ -117,18 +146,24 @@ private:
 
   void add(Value value, Elements elements) {
     bool isCondition = getElementTypeOrSelf(value.getType()).isInteger(1);
-    for (int64_t element : elements)
-      if (std::abs(element) > kLargest) {
+    for (int64_t &element : elements) {
+      if (!wraps && (element > kLargest || element < -kLargest)) {
         value.getDefiningOp()->erase();
         return;
       }
+      if (!isCondition)
+        element = wrap(element, widthOf(value));
+    }
     (isCondition ? conditions : known).push_back({value, std::move(elements)});
   }
 
   void addConstant(int64_t constant, Type type) {
-    TypedAttr attribute = builder.getI32IntegerAttr(constant);
+    Type element = getElementTypeOrSelf(type);
+    APInt number(64, constant, /*isSigned=*/true);
+    number = number.trunc(element.getIntOrFloatBitWidth());
+    TypedAttr attribute = builder.getIntegerAttr(element, number);
     if (auto tile = dyn_cast<RankedTensorType>(type))
-      attribute = DenseElementsAttr::get(tile, APInt(32, constant, /*isSigned=*/true));
+      attribute = DenseElementsAttr::get(tile, number);
     add(arith::ConstantOp::create(builder, location, attribute),
         Elements(countOf(getShape(type)), constant));
   }
@@ -155,6 +190,7 @@ private:
 
   void extend();
   void extendCondition();
+  void changeWidth(const Known &from);
   void changeShape(const Known &source, bool isCondition);
 
   std::mt19937 random;
@@ -211,56 +247,100 @@ void RandomProgram::extendCondition() {
   Known l = pickKnown(known), r = pickLike(l);
   using arith::CmpIPredicate;
   CmpIPredicate predicates[] = {CmpIPredicate::slt, CmpIPredicate::sle, CmpIPredicate::sgt,
-                                CmpIPredicate::sge, CmpIPredicate::eq};
-  CmpIPredicate predicate = predicates[pick(0, std::size(predicates) - 1)];
+                                CmpIPredicate::sge, CmpIPredicate::eq,  CmpIPredicate::ult,
+                                CmpIPredicate::ule, CmpIPredicate::ugt, CmpIPredicate::uge};
+  CmpIPredicate predicate = predicates[pick(0, wraps ? std::size(predicates) - 1 : 4)];
+  unsigned width = widthOf(l.value);
   Elements elements;
   for (auto [a, b] : llvm::zip_equal(l.elements, r.elements))
-    elements.push_back(predicate == CmpIPredicate::slt   ? a < b
-                       : predicate == CmpIPredicate::sle ? a <= b
-                       : predicate == CmpIPredicate::sgt ? a > b
-                       : predicate == CmpIPredicate::sge ? a >= b
-                                                         : a == b);
+    elements.push_back(arith::applyCmpPredicate(predicate, APInt(64, bits(a)).trunc(width),
+                                                APInt(64, bits(b)).trunc(width)));
   add(arith::CmpIOp::create(builder, location, predicate, l.value, r.value), elements);
+}
+
+void RandomProgram::changeWidth(const Known &from) {
+  unsigned width = widthOf(from.value);
+  Type type = builder.getIntegerType(96 - width);
+  if (auto tile = dyn_cast<RankedTensorType>(from.value.getType()))
+    type = tile.clone(type);
+  if (width == 64)
+    return add(arith::TruncIOp::create(builder, location, type, from.value), from.elements);
+  if (pick(0, 1))
+    return add(arith::ExtSIOp::create(builder, location, type, from.value), from.elements);
+  Elements elements;
+  for (int64_t element : from.elements)
+    elements.push_back(toUnsigned(element, width));
+  add(arith::ExtUIOp::create(builder, location, type, from.value), elements);
 }
 
 void RandomProgram::extend() {
   Known l = pickKnown(known);
+  if (wraps && pick(0, 5) == 0)
+    return changeWidth(l);
   switch (pick(0, 15)) {
   case 0:
   case 1:
-    return addBinary<arith::AddIOp>(l, [](int64_t a, int64_t b) { return a + b; });
+    return addBinary<arith::AddIOp>(l, [](int64_t a, int64_t b) { return bits(a) + bits(b); });
   case 2:
-    return addBinary<arith::SubIOp>(l, [](int64_t a, int64_t b) { return a - b; });
+    return addBinary<arith::SubIOp>(l, [](int64_t a, int64_t b) { return bits(a) - bits(b); });
   case 3:
   case 4:
-    return addBinary<arith::MulIOp>(l, [](int64_t a, int64_t b) { return a * b; });
+    return addBinary<arith::MulIOp>(l, [](int64_t a, int64_t b) { return bits(a) * bits(b); });
   case 5:
     return addBinary<arith::MinSIOp>(l, [](int64_t a, int64_t b) { return std::min(a, b); });
   case 6:
   case 7: {
     Known r = pick(0, 1) ? pickLike(l) : constantFor(l, {2, 4, 8, 16, 24, 128});
-    bool isDivision = pick(0, 1);
+    bool isDivision = pick(0, 1), isSigned = !wraps || pick(0, 1);
+    Signedness signedness = isSigned ? Signedness::Signed : Signedness::Unsigned;
     Elements elements;
-    for (auto [a, b] : llvm::zip_equal(l.elements, r.elements))
-      elements.push_back(isDivision ? (b == 0 ? -1 : a / b) : (b == 0 ? a : a % b));
+    for (auto [a, b] : llvm::zip_equal(l.elements, r.elements)) {
+      uint64_t x = toUnsigned(a, widthOf(l.value)), y = toUnsigned(b, widthOf(l.value));
+      if (b == 0)
+        elements.push_back(isDivision ? -1 : a);
+      else if (!isSigned)
+        elements.push_back(isDivision ? x / y : x % y);
+      else if (b == -1) // The least number's quotient wraps.
+        elements.push_back(isDivision ? 0 - bits(a) : 0);
+      else
+        elements.push_back(isDivision ? a / b : a % b);
+    }
     if (isDivision)
-      return add(DivIntOp::create(builder, location, Signedness::Signed, l.value, r.value),
-                 elements);
-    return add(RemIntOp::create(builder, location, Signedness::Signed, l.value, r.value), elements);
+      return add(DivIntOp::create(builder, location, signedness, l.value, r.value), elements);
+    return add(RemIntOp::create(builder, location, signedness, l.value, r.value), elements);
   }
   case 8: {
     Known r = constantFor(l, {0, 1, 2, 3, 5});
-    auto kind = pick(0, 1) ? ShiftKind::Left : ShiftKind::RightArithmetic;
+    if (wraps && pick(0, 2) == 0)
+      r = pick(0, 1) ? pickLike(l) : constantFor(l, {29, 30, 31, 32, 63, -1});
+    ShiftKind kinds[] = {ShiftKind::Left, ShiftKind::RightArithmetic, ShiftKind::RightLogical};
+    ShiftKind kind = kinds[pick(0, wraps ? 2 : 1)];
+    unsigned width = widthOf(l.value);
     Elements elements;
-    for (auto [a, n] : llvm::zip_equal(l.elements, r.elements))
-      elements.push_back(kind == ShiftKind::Left ? a * (int64_t(1) << n) : a >> n);
+    for (auto [a, n] : llvm::zip_equal(l.elements, r.elements)) {
+      bool isShort = toUnsigned(n, width) < width;
+      if (kind == ShiftKind::Left)
+        elements.push_back(isShort ? bits(a) << n : 0);
+      else if (kind == ShiftKind::RightArithmetic)
+        elements.push_back(a >> (isShort ? n : 63));
+      else
+        elements.push_back(isShort ? toUnsigned(a, width) >> n : 0);
+    }
     return add(ShiftOp::create(builder, location, kind, l.value, r.value), elements);
   }
   case 9: {
     Known r = constantFor(l, {3, 7, 15, -4, -16, 12});
+    if (wraps && pick(0, 2) == 0)
+      r = pick(0, 1) ? pickLike(l)
+                     : constantFor(l, {INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, -1});
+    int64_t operation = wraps ? pick(0, 3) : 0;
     Elements elements;
     for (auto [a, b] : llvm::zip_equal(l.elements, r.elements))
-      elements.push_back(a & b);
+      elements.push_back(operation == 2 ? a | b : operation == 3 ? a ^ b : a & b);
+    if (operation == 2)
+      return add(arith::OrIOp::create(builder, location, l.value, r.value), elements);
+    if (operation == 3)
+      return add(arith::XOrIOp::create(builder, location, l.value, r.value), elements);
     return add(arith::AndIOp::create(builder, location, l.value, r.value), elements);
   }
   case 10: {
@@ -312,14 +392,20 @@ std::string describe(Value value) {
 }
 
 int64_t evaluate(RandomProgram &program, Coefficient coefficient) {
-  return coefficient.scale *
-         (coefficient.symbol ? program.elementsOf(coefficient.symbol).front() : 1);
+  return wrap(bits(coefficient.scale) *
+                  bits(coefficient.symbol ? program.elementsOf(coefficient.symbol).front() : 1),
+              64);
 }
 
-void checkForm(RandomProgram &program, AccessAnalysis &analysis, const Known &entry) {
-  const AccessForm &form = analysis.getForm(entry.value);
+/// Each claim is about the low bits of elements, as many as they have.
+void checkForm(RandomProgram &program, const AccessForm &form, const Known &entry) {
   ArrayRef<int64_t> shape = getShape(entry.value.getType());
   bool isCondition = getElementTypeOrSelf(entry.value.getType()).isInteger(1);
+  unsigned width = widthOf(entry.value);
+  auto same = [&](int64_t a, int64_t b) { return toUnsigned(a, width) == toUnsigned(b, width); };
+  auto isMultiple = [&](int64_t element, int64_t divisor) {
+    return toUnsigned(element, width) % toUnsigned(divisor, 64) == 0;
+  };
   ASSERT_EQ(form.strides.size(), shape.size());
   bool countsUp = false;
   for (int64_t run : form.contiguity)
@@ -330,9 +416,9 @@ void checkForm(RandomProgram &program, AccessAnalysis &analysis, const Known &en
     for (size_t dim = 0; dim < shape.size(); ++dim) {
       bool startsRun = index[dim] % form.contiguity[dim] == 0;
       if (startsRun && !isCondition) {
-        ASSERT_EQ(element % form.runDivisibility[dim], 0) << "run along " << dim;
+        ASSERT_TRUE(isMultiple(element, form.runDivisibility[dim])) << "run along " << dim;
         if (form.contiguity[dim] > 1)
-          ASSERT_EQ(element % form.divisibility, 0) << "start of a run along " << dim;
+          ASSERT_TRUE(isMultiple(element, form.divisibility)) << "start of a run along " << dim;
       }
       if (index[dim] == 0)
         continue;
@@ -340,20 +426,30 @@ void checkForm(RandomProgram &program, AccessAnalysis &analysis, const Known &en
       --neighbour[dim];
       int64_t before = entry.elements[linearOf(neighbour, shape)];
       if (form.isAffineAlong(dim))
-        ASSERT_EQ(element - before, evaluate(program, form.strides[dim])) << "stride " << dim;
+        ASSERT_TRUE(same(bits(element) - bits(before), evaluate(program, form.strides[dim])))
+            << "stride " << dim;
       if (!startsRun)
-        ASSERT_EQ(element, before + 1) << "contiguity " << dim;
+        ASSERT_TRUE(same(element, bits(before) + 1)) << "contiguity " << dim;
       if (index[dim] % form.constancy[dim] != 0)
         ASSERT_EQ(element, before) << "constancy " << dim;
     }
     if (!countsUp && !isCondition)
-      ASSERT_EQ(element % form.divisibility, 0);
+      ASSERT_TRUE(isMultiple(element, form.divisibility));
     if (form.constant)
       ASSERT_EQ(element, *form.constant);
     if (form.uniform && !isCondition)
-      ASSERT_EQ(element, evaluate(program, *form.uniform));
-    if (!isCondition && isNonNegative(entry.value))
-      ASSERT_GE(element, 0);
+      ASSERT_TRUE(same(element, evaluate(program, *form.uniform)));
+  }
+}
+
+void checkRange(AccessAnalysis &analysis, const Known &entry) {
+  ConstantIntRanges range = analysis.getRanges().get(entry.value);
+  unsigned width = widthOf(entry.value);
+  ASSERT_EQ(range.smin().getBitWidth(), width);
+  for (int64_t element : entry.elements) {
+    APInt number = APInt(64, bits(element)).trunc(width);
+    ASSERT_TRUE(range.smin().sle(number) && number.sle(range.smax())) << element;
+    ASSERT_TRUE(range.umin().ule(number) && number.ule(range.umax())) << element;
   }
 }
 
@@ -362,7 +458,7 @@ void checkMask(RandomProgram &program, AccessAnalysis &analysis, const Known &en
   SmallVector<MaskTerm> terms = analysis.getMask(entry.value);
   for (int64_t linear = 0; linear < countOf(shape); ++linear) {
     SmallVector<int64_t> index = indexOf(linear, shape);
-    bool all = true;
+    bool all = true, isKnown = true;
     for (const MaskTerm &term : terms) {
       const Elements &elements = program.elementsOf(term.value);
       switch (term.kind) {
@@ -374,44 +470,103 @@ void checkMask(RandomProgram &program, AccessAnalysis &analysis, const Known &en
         all &= elements[linear] != 0;
         break;
       case MaskTerm::Bound: {
-        int64_t limit = program.elementsOf(term.right).front() -
-                        program.elementsOf(term.left).front() + (term.inclusive ? 1 : 0);
         ASSERT_LT(term.dim, shape.size());
-        all &= index[term.dim] * term.step < limit;
+        // The term's element, where it is plain which one that is.
+        std::optional<bool> own;
+        if (getShape(term.value.getType()) == shape)
+          own = elements[linear] != 0;
+        else if (static_cast<int64_t>(elements.size()) == shape[term.dim])
+          own = elements[index[term.dim]] != 0;
+        auto number = [&](Value value) {
+          int64_t first = program.elementsOf(value).front();
+          return term.isSigned ? __int128(first) : __int128(toUnsigned(first, widthOf(value)));
+        };
+        __int128 limit = number(term.right) - number(term.left) + (term.inclusive ? 1 : 0);
+        bool isWithin = index[term.dim] * __int128(term.step) < limit;
+        // Beyond the limit it is false, unless it wraps.
+        if (!program.wraps)
+          own = isWithin;
+        if (isWithin)
+          ASSERT_TRUE(own.value_or(true)) << "element " << linear;
+        isKnown &= own.has_value();
+        all &= own.value_or(true);
         break;
       }
       }
     }
-    ASSERT_EQ(all, entry.elements[linear] != 0) << "element " << linear;
+    if (isKnown)
+      ASSERT_EQ(all, entry.elements[linear] != 0) << "element " << linear;
+  }
+  for (unsigned dim = 0; dim < shape.size(); ++dim) {
+    int64_t run = analysis.getPrefixRun(entry.value, dim);
+    ASSERT_LE(run, analysis.getBoundedRun(entry.value, dim));
+    for (int64_t linear = 0; linear < countOf(shape); ++linear) {
+      SmallVector<int64_t> index = indexOf(linear, shape);
+      if (index[dim] % run == 0)
+        continue;
+      SmallVector<int64_t> before(index);
+      --before[dim];
+      ASSERT_TRUE(entry.elements[linearOf(before, shape)] || !entry.elements[linear])
+          << "no prefix along " << dim << ", element " << linear;
+    }
   }
 }
 
-TEST(AccessTest, ClaimsHoldForRandomExpressions) {
-  unsigned affine = 0, bounds = 0;
-  for (unsigned seed = 0; seed < 60; ++seed) {
-    RandomProgram program(seed);
-    ASSERT_TRUE(succeeded(verify(*program.module)));
+/// What was claimed, for nothing at all would hold as well.
+struct Claims {
+  unsigned affine = 0, bounds = 0, prefixes = 0, nonNegative = 0;
+};
+
+Claims checkPrograms(unsigned count, bool wraps) {
+  Claims claims;
+  for (unsigned seed = 0; seed < count; ++seed) {
+    RandomProgram program(seed, wraps);
+    EXPECT_TRUE(succeeded(verify(*program.module)));
     AccessAnalysis analysis;
     for (const std::vector<Known> *list : {&program.known, &program.conditions})
       for (const Known &entry : *list) {
         SCOPED_TRACE("seed " + std::to_string(seed) + ": " + describe(entry.value));
-        checkForm(program, analysis, entry);
-        affine += analysis.getForm(entry.value).opaque.none();
-        if (HasFatalFailure())
-          return;
+        checkForm(program, analysis.getExactForm(entry.value), entry);
+        // Those of addresses take for granted that nothing wraps.
+        if (!wraps)
+          checkForm(program, analysis.getForm(entry.value), entry);
+        bool isCondition = list == &program.conditions;
+        if (!isCondition) {
+          checkRange(analysis, entry);
+          claims.nonNegative += analysis.getRanges().isNonNegative(entry.value);
+        }
+        claims.affine += analysis.getExactForm(entry.value).opaque.none();
+        if (testing::Test::HasFatalFailure())
+          return claims;
       }
     for (const Known &entry : program.conditions) {
       SCOPED_TRACE("seed " + std::to_string(seed) + ": mask " + describe(entry.value));
       checkMask(program, analysis, entry);
       for (const MaskTerm &term : analysis.getMask(entry.value))
-        bounds += term.kind == MaskTerm::Bound;
-      if (HasFatalFailure())
-        return;
+        claims.bounds += term.kind == MaskTerm::Bound;
+      for (unsigned dim = 0; dim < getShape(entry.value.getType()).size(); ++dim)
+        claims.prefixes += analysis.getPrefixRun(entry.value, dim) >
+                           analysis.getExactForm(entry.value).constancy[dim];
+      if (testing::Test::HasFatalFailure())
+        return claims;
     }
   }
-  // That nothing is claimed would hold as well.
-  EXPECT_GT(affine, 500u);
-  EXPECT_GT(bounds, 20u);
+  return claims;
+}
+
+TEST(AccessTest, ClaimsHoldForRandomExpressions) {
+  Claims claims = checkPrograms(60, /*wraps=*/false);
+  EXPECT_GT(claims.affine, 500u);
+  EXPECT_GT(claims.bounds, 20u);
+  EXPECT_GT(claims.prefixes, 10u);
+}
+
+TEST(AccessTest, ClaimsHoldWhereIntegersWrap) {
+  Claims claims = checkPrograms(400, /*wraps=*/true);
+  EXPECT_GT(claims.affine, 3000u);
+  EXPECT_GT(claims.bounds, 100u);
+  EXPECT_GT(claims.prefixes, 50u);
+  EXPECT_GT(claims.nonNegative, 1000u);
 }
 
 TEST(AccessTest, LongChainsDoNotRecurse) {

@@ -21,13 +21,23 @@
 //
 //     form(p): stride_1 = 1, opaque part varies on dimension 0
 //
-// Strides of pointers count elements of the pointee. Integers wrap, and a form says
-// nothing about where; an address that wraps is a bad address (docs/Language.md).
+// Strides of pointers count elements of the pointee. Integers wrap: what a form says of a
+// tile of integers of w bits is true up to multiples of 2^w. That is all there is to say in that
+// width, but a tile that is extended to more bits, compared or divided is another where it
+// wraps. So there are two forms of a value that differ behind extensions. The form *of an
+// address* takes for granted that what is extended does not wrap: an address that wraps is a bad
+// address (docs/Language.md). The *exact* form takes nothing for granted; what ranges
+// (IntegerRanges.h) do not prove it does not have. Masks, comparisons, quotients and remainders
+// are made of exact forms, also where they are part of an address.
+//
+// Aligned runs are exact without a proof: of a run of 2^k elements whose first one is a multiple
+// of 2^k, no element has other high bits than the first.
 
 #ifndef TESSERA_ANALYSIS_ACCESS_H
 #define TESSERA_ANALYSIS_ACCESS_H
 
 #include "mlir/IR/Value.h"
+#include "tessera/Analysis/IntegerRanges.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/SmallVector.h"
@@ -89,7 +99,8 @@ struct MaskTerm {
     /// Along `dim` (and it varies on no other) element i is true where
     /// `i * step < limit`, i.e. for the first `ceil(limit / step)` elements, with
     /// `limit = (right - left)[element 0 along dim]` (+1 for <=), computed without
-    /// wrapping; and beyond them false, unless `left` itself wraps there.
+    /// wrapping; and beyond them false, unless `left` itself wraps there. (`getPrefixRun` asks
+    /// whether it may.)
     Bound,
     /// Anything else.
     General,
@@ -107,16 +118,15 @@ struct MaskTerm {
   int64_t step = 1;       ///< Bound only: the positive constant stride of `left`
 };
 
-/// Whether an integer (each element of a tile) is never negative, given that sums and
-/// products of indices do not wrap. Products that are meant to (by the factors of hashes)
-/// may be negative.
-bool isNonNegative(mlir::Value value);
-
 /// Forms of the values of one function, computed on demand and kept (references stay
 /// good). Changing the IR makes an analysis stale: make a new one.
 class AccessAnalysis {
 public:
-  const AccessForm &getForm(mlir::Value value);
+  /// The form of an address, or of what becomes part of one.
+  const AccessForm &getForm(mlir::Value value) { return getForm(value, /*isExact=*/false); }
+  const AccessForm &getExactForm(mlir::Value value) { return getForm(value, /*isExact=*/true); }
+  const AccessForm &getForm(mlir::Value value, bool isExact);
+  IntegerRanges &getRanges() { return ranges; }
   /// The terms of a mask. A Bound term may vary on other dimensions through `right`
   /// only if it is General.
   llvm::SmallVector<MaskTerm> getMask(mlir::Value mask);
@@ -131,10 +141,14 @@ public:
   llvm::SmallBitVector variesOn(mlir::Value value);
 
 private:
-  AccessForm compute(mlir::Value value);
-  AccessForm computeCarried(mlir::BlockArgument argument);
-  /// Behind pointers, so that a form stays where it is while others are added.
-  llvm::DenseMap<mlir::Value, std::unique_ptr<AccessForm>> forms;
+  using Forms = llvm::DenseMap<mlir::Value, std::unique_ptr<AccessForm>>;
+  AccessForm compute(mlir::Value value, bool isExact);
+  AccessForm computeCarried(mlir::BlockArgument argument, bool isExact);
+
+  IntegerRanges ranges;
+  /// Of addresses, and exact ones. Behind pointers, so that a form stays where it is while others
+  /// are added.
+  Forms forms[2];
 };
 
 } // namespace tessera

@@ -74,6 +74,8 @@ public:
   llvm::ArrayRef<BoxDim> getDims() const { return dims; }
   /// What must not be negative at a launch, or this is no box there.
   llvm::ArrayRef<LaunchExpr> getConditions() const { return conditions; }
+  /// How many programs there may be along an axis of the grid, or this is no box there; 0: any.
+  int64_t getMostPrograms() const { return mostPrograms; }
   /// Scalars of the program. Where one of them is negative, nothing is moved: the first
   /// coordinate then lies outside the array.
   llvm::ArrayRef<ScalarPolynomial> getGuards() const { return guards; }
@@ -98,6 +100,7 @@ private:
   llvm::SmallVector<BoxDim, 0> dims;
   llvm::SmallVector<LaunchExpr, 0> conditions;
   llvm::SmallVector<ScalarPolynomial, 0> guards;
+  int64_t mostPrograms = 0;
 };
 
 /// The box of a load or store. None if it moves no box, or the kernel cannot know it; then

@@ -72,11 +72,13 @@ struct KernelMetadata {
   /// known, or kDriverAssembles.
   std::string assembler;
   std::vector<KernelArgument> arguments;
-  /// Of a kernel for "cuda": what the launcher passes behind the arguments, and what must
-  /// not be negative for that.
+  /// Of a kernel for "cuda": what the launcher passes behind the arguments. Of any kernel: what
+  /// must not be negative for that, or for its indices not to wrap.
   std::vector<cuda::TensorMapRecipe> tensorMaps;
   std::vector<cuda::LaunchExpression> launchConditions;
   std::vector<cuda::ArraysApart> arraysApart;
+  /// How many programs there may be along an axis of the grid; 0: any number.
+  int64_t mostPrograms = 0;
   /// If not 0, so many programs a multiprocessor do the work of the grid, whose extents are
   /// passed in front of the tensor maps.
   int repeatedPrograms = 0;
@@ -149,6 +151,7 @@ public:
 
 private:
   void checkLaunch(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const;
+  void checkLimits(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const;
 
   KernelMetadata metadata;
   std::string metadataJSON;

@@ -18,6 +18,8 @@ struct HostPipelineOptions : mlir::PassPipelineOptions<HostPipelineOptions> {
       llvm::cl::desc("A row of the table of machines, and which of its instructions there are")};
   Option<bool> deterministic{*this, "deterministic", llvm::cl::init(false),
                              llvm::cl::desc("Reduce in an order that no vector width changes")};
+  Option<bool> limitLaunches{*this, "limit-launches", llvm::cl::init(true),
+                             llvm::cl::desc("Whether launches have limits")};
   Option<bool> fpFusion{*this, "fp-fusion", llvm::cl::init(true),
                         llvm::cl::desc("Let a product and a sum be rounded once")};
   Option<bool> lineInfo{*this, "line-info", llvm::cl::init(false),
@@ -32,6 +34,8 @@ struct GPUPipelineOptions : mlir::PassPipelineOptions<GPUPipelineOptions> {
                            llvm::cl::desc("The architecture: sm_80, sm_90a")};
   Option<int> numWarps{*this, "num-warps", llvm::cl::init(4),
                        llvm::cl::desc("Warps of a program, a power of two up to 32")};
+  Option<bool> limitLaunches{*this, "limit-launches", llvm::cl::init(true),
+                             llvm::cl::desc("Whether launches have limits")};
   Option<bool> tensorMaps{*this, "tensor-maps", llvm::cl::init(false),
                           llvm::cl::desc("Whether launches make tensor maps")};
   Option<int> numStages{*this, "num-stages", llvm::cl::init(3),

@@ -66,7 +66,7 @@ bool mayRepeat(Operation *op) {
 
 void planRuns(AccessAnalysis &analysis, Operation *op) {
   const LinearLayout &layout = tilegpu::getLayout(op->getResult(0).getType());
-  const AccessForm &form = analysis.getForm(op->getResult(0));
+  const AccessForm &form = analysis.getExactForm(op->getResult(0));
   SmallVector<int64_t> runs;
   for (unsigned dim = 0; dim < layout.rank(); ++dim)
     runs.push_back(std::min(countNeighbours(layout, dim), floorPowerOf2(form.constancy[dim])));

@@ -543,11 +543,13 @@ Value StripEmitter::getBound(const MaskLeaf &leaf, int64_t extent) {
   default:
     return {};
   }
-  const AccessForm &form = access.getForm(left);
+  const AccessForm &form = access.getExactForm(left);
   if (access.variesOn(right).test(*dim) || !form.isAffineAlong(*dim))
     return {};
   Coefficient stride = form.strides[*dim];
-  if (!stride.isConstant() || stride.scale <= 0)
+  int64_t reach = 0;
+  if (!stride.isConstant() || stride.scale <= 0 ||
+      llvm::MulOverflow(extent + 1, stride.scale, reach))
     return {};
 
   IndexTuple zero = atLaneZero(leaf.index);

@@ -57,7 +57,10 @@ StripEmitter::Address StripEmitter::getAddress(Value pointers, ArrayRef<Index> i
     int64_t offset = 0;
     for (unsigned other = 0; splitsOffsets && other < first.size(); ++other)
       if (form.isAffineAlong(other) && form.strides[other].isConstant()) {
-        offset += first[other].offset * form.strides[other].scale;
+        // Addresses wrap.
+        offset = static_cast<int64_t>(static_cast<uint64_t>(offset) +
+                                      static_cast<uint64_t>(first[other].offset) *
+                                          static_cast<uint64_t>(form.strides[other].scale));
         first[other].offset = 0;
       }
     Lanes row = evaluate(pointers, first);

@@ -34,7 +34,6 @@ _OF_CUDA = (
     "num_warps",
     "num_stages",
     "maxnreg",
-    "tensor_maps",
     "enable_reflect_ftz",
     "extern_libs",
 )
@@ -71,8 +70,9 @@ class CompileOptions:
     arch: str = ""
     """What GPU to compile for, such as "sm_90a"; empty for the one that is launched on."""
     tensor_maps: bool = True
-    """Whether GPUs that have an engine for it copy boxes of arrays, of which each launch makes
-    descriptions. A kernel compiled without takes its arguments alone."""
+    """Whether the kernel may ask something of each launch: that boxes of arrays be described, for
+    GPUs whose TMA copies them, and that sizes and grids be small enough for indices not to wrap.
+    A kernel compiled without takes its arguments alone, whatever they are."""
     stream: Any = None
     """The stream of a launch on a GPU; None for the current one of the arrays' framework."""
 
@@ -162,6 +162,7 @@ class CompileOptions:
             "debug": bool(self.debug),
             "fp_fusion": bool(self.enable_fp_fusion),
             "tune": self.tune,
+            "tensor_maps": bool(self.tensor_maps),
         }
         if self.target == "cuda":
             from tessera.compiler.toolchain import find_libdevice, find_ptxas
@@ -171,7 +172,6 @@ class CompileOptions:
                 num_warps=self.num_warps,
                 num_stages=self.num_stages,
                 max_registers=self.maxnreg,
-                tensor_maps=bool(self.tensor_maps),
                 flush_results=bool(self.enable_reflect_ftz),
                 ptxas=find_ptxas(),
                 libdevice=self.libdevice or find_libdevice(),

@@ -48,7 +48,7 @@ Checks = tuple[tuple[Any, ...], ...]
 
 
 def _lacks_tensor_maps(error: "_C.CoreError") -> bool:
-    """Whether a launch failed because no tensor maps can be made of its arguments."""
+    """Whether a launch needs the variant of a kernel that has no limits and no tensor maps."""
     return bool(error.info.get("id") == "E070")
 
 
@@ -204,7 +204,16 @@ class JITFunction(JITCallable):
         stream: StreamSource = 0
         try:
             if place is None:
-                kernel._kernel.launch(extents, bound.slots, options.num_threads)
+                try:
+                    kernel._kernel.launch(extents, bound.slots, options.num_threads)
+                except _C.CoreError as error:
+                    if not _lacks_tensor_maps(error):
+                        raise
+                    # Not remembered either: a grid or an argument is outside its limits.
+                    options = dataclasses.replace(options, tensor_maps=False)
+                    kernel = self._kernel(bound, options).kernel
+                    kernel._kernel.launch(extents, bound.slots, options.num_threads)
+                    return kernel, None
             else:
                 device = place.device
                 kernel.check_driver(device)

@@ -208,3 +208,44 @@ def test_loops_between_constants_far_apart(run, start, end, step, factor):
     run(count_known_trips, (1,), out, START=start, END=end, STEP=step, FACTOR=factor)
     trips = range(start, end, step)
     assert out.tolist() == [len(trips), trips[-1]]
+
+
+@tessera.jit
+def load_around(x_ptr, out_ptr, start, n, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    index = (start + lanes) % n
+    tl.store(out_ptr + lanes, tl.load(x_ptr + n + index))
+    tl.store(out_ptr + BLOCK + lanes, tl.load(x_ptr + n + (start + lanes) // n % n))
+
+
+@pytest.mark.parametrize("start", [0, 5, 64, -7, -64, -200, 2**31 - 5, 2**30, -(2**31)])
+@pytest.mark.parametrize("n", [64, 100, 128])
+def test_remainders_outside_the_limits_of_launches(run, rng, start, n):
+    """Of numbers that are no sizes: a launch of them takes a variant that relies on no limits."""
+    block = 128
+    x = draw(rng, 2 * n, "float32")
+    out = np.zeros(2 * block, np.float32)
+    run(load_around, (1,), x, out, start, n, BLOCK=block)
+    index = (start + np.arange(block, dtype=np.int64)).astype(np.int32).astype(np.int64)
+    quotient = np.trunc(index / n).astype(np.int64)
+    np.testing.assert_array_equal(out[:block], x[n + np.fmod(index, n)])
+    np.testing.assert_array_equal(out[block:], x[n + np.fmod(quotient, n)])
+
+
+@tessera.jit
+def count_programs(out_ptr, n, BLOCK: tl.constexpr):
+    lanes = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)) % n
+    tl.atomic_add(out_ptr + lanes, 1)
+
+
+def test_more_programs_than_are_taken_for_granted():
+    """A kernel whose variant for fewer is compiled already."""
+    programs = 2**20 + 1
+    out = np.zeros(24, np.int32)
+    for count in (3, programs, 3):
+        count_programs[(count,)](out, 24, BLOCK=8)
+    assert out.sum() == (programs + 6) * 8
+    kernel = count_programs.warmup(out, 24, BLOCK=8)
+    assert kernel.metadata["most_programs"] == 2**20
+    with pytest.raises(tessera.LaunchError, match="grid extent 0 is 1048577"):
+        kernel[(programs,)](out, 24)

@@ -1,4 +1,4 @@
-// RUN: tessera-opt --tile-lower-descriptors --canonicalize --cse --split-input-file %s | FileCheck %s
+// RUN: tessera-opt --tile-lower-descriptors --tile-limit-launches=limits=false --canonicalize --cse --split-input-file %s | FileCheck %s
 
 // An access without checked dimensions has no mask. The first address is one scalar.
 // CHECK-LABEL: tile.func @plain(
@@ -49,7 +49,8 @@ tile.func @checked(%p: !tile.ptr<f32>, %n: i64, %i: i32) {
 
 // Loops carry the offsets alone. An offset that never goes below 0 needs one side.
 // CHECK-LABEL: tile.func @loop(
-tile.func @loop(%p: !tile.ptr<f32>, %m: i64, %k: i64, %s: i64, %n: i32) {
+tile.func @loop(%p: !tile.ptr<f32>, %m: i64, %k: i64, %s: i64, %n: i32)
+    attributes {tile.limited_programs = 1048576 : i64} {
   %one = arith.constant 1 : i64
   %c0 = arith.constant 0 : i32
   %c64 = arith.constant 64 : i32

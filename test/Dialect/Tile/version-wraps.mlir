@@ -2,7 +2,8 @@
 
 // CHECK-LABEL: tile.func @neighbours(
 // CHECK-SAME: %[[P:.+]]: !tile.ptr<f32>, %[[Q:.+]]: !tile.ptr<f32>, %[[N:.+]]: i32
-tile.func @neighbours(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %n: i32) {
+tile.func @neighbours(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %n: i32)
+    attributes {tile.limited_programs = 1048576 : i64} {
   %c64 = arith.constant 64 : i32
   %pid = tile.program_id 0
   %start = arith.muli %pid, %c64 : i32
@@ -44,7 +45,8 @@ tile.func @neighbours(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %n: i32) {
 // Not needed: runs known to be long, rows, and what is no address.
 // CHECK-LABEL: tile.func @keep(
 // CHECK-NOT: scf.if
-tile.func @keep(%p: !tile.ptr<f32>, %q: !tile.ptr<i32>, %n: i32 {tile.divisibility = 16 : i64}, %m: i32, %ld: i32) {
+tile.func @keep(%p: !tile.ptr<f32>, %q: !tile.ptr<i32>, %n: i32 {tile.divisibility = 16 : i64}, %m: i32, %ld: i32)
+    attributes {tile.limited_programs = 1048576 : i64} {
   %c64 = arith.constant 64 : i32
   %pid = tile.program_id 0
   %start = arith.muli %pid, %c64 : i32
@@ -134,5 +136,26 @@ tile.func @carried_tile(%p: !tile.ptr<f32>, %n: i32, %trips: i32) {
   }
   %q = tile.addptr %ps, %r : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
   tile.store %q, %sum : tensor<64x!tile.ptr<f32>>
+  tile.return
+}
+
+// -----
+
+// An index that may be negative, or beyond the end of its type before the tile ends, is asked.
+// CHECK-LABEL: tile.func @any_start(
+// CHECK-SAME: %{{.+}}: !tile.ptr<f32>, %[[N:.+]]: i32, %[[START:.+]]: i32
+tile.func @any_start(%p: !tile.ptr<f32>, %n: i32, %start: i32) {
+  %s = tile.splat %start : i32 -> tensor<64xi32>
+  %r = tile.range 0 to 64 : tensor<64xi32>
+  // CHECK: %[[ABOVE:.+]] = arith.cmpi sge, %[[START]], %c0_i32
+  // CHECK: %[[BELOW:.+]] = arith.cmpi sle, %[[START]], %c2147483584_i32
+  // CHECK: scf.if
+  %x = arith.addi %s, %r : tensor<64xi32>
+  %ns = tile.splat %n : i32 -> tensor<64xi32>
+  %i = tile.rem_int signed %x, %ns : tensor<64xi32>
+  %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+  %pi = tile.addptr %ps, %i : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+  %v = tile.load %pi : tensor<64x!tile.ptr<f32>>
+  tile.store %ps, %v : tensor<64x!tile.ptr<f32>>
   tile.return
 }

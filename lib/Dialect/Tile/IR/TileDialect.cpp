@@ -4,6 +4,8 @@
 
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
+#include "IntegerRanges.h"
+
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Transforms/InliningUtils.h"
 #include "llvm/Support/MathExtras.h"
@@ -41,6 +43,7 @@ void TileDialect::initialize() {
   registerTypes();
   registerOps();
   addInterfaces<TileInlinerInterface>();
+  registerIntegerRanges(*getContext());
 }
 
 void TileDialect::registerOps() {

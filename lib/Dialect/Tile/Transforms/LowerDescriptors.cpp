@@ -7,7 +7,7 @@
 // dialect conversion. Offsets are kept in 64 bits. The scalar part of an address is
 // summed first, so that the tile of pointers is `splat + stride * range` a dimension.
 
-#include "tessera/Analysis/Access.h"
+#include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
@@ -22,10 +22,6 @@ namespace tessera::tile {
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::tile;
-
-/// Marks a comparison with 0 that goes where the offset is provably not negative. That
-/// is seen best when all values carried by loops are in place.
-static constexpr StringLiteral kLowerBound = "tile.lower_bound";
 
 //===----------------------------------------------------------------------===//
 // Views
@@ -144,7 +140,7 @@ struct AccessBuilder {
   Value inside(Value mask, Value index, unsigned dim, Value extent, ArrayRef<int64_t> shape) {
     Value below = compare(arith::CmpIPredicate::slt, index, extent);
     Value above = compare(arith::CmpIPredicate::sge, index, constant(0));
-    above.getDefiningOp()->setAttr(kLowerBound, builder.getUnitAttr());
+    above.getDefiningOp()->setAttr(kLowerBoundAttr, builder.getUnitAttr());
     mask = both(mask, along(below, dim, shape));
     return both(mask, along(above, dim, shape));
   }
@@ -501,7 +497,6 @@ struct LowerDescriptorsPass
   void runOnOperation() final {
     if (failed(checkKernels()) || failed(convert()))
       return signalPassFailure();
-    dropLowerBounds();
   }
 
   /// A descriptor that the launch makes has no parts that a kernel could read.
@@ -547,22 +542,6 @@ struct LowerDescriptorsPass
         [&](FuncOp func) { return converter.isSignatureLegal(func.getFunctionType()); });
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns, target);
     return applyPartialConversion(getOperation(), target, std::move(patterns));
-  }
-
-  void dropLowerBounds() {
-    getOperation().walk([](arith::CmpIOp cmp) {
-      if (!cmp->hasAttr(kLowerBound))
-        return;
-      cmp->removeAttr(kLowerBound);
-      if (!isNonNegative(cmp.getLhs()))
-        return;
-      OpBuilder builder(cmp);
-      cmp.replaceAllUsesWith(
-          arith::ConstantOp::create(
-              builder, cmp.getLoc(),
-              cast<TypedAttr>(DenseElementsAttr::get(cast<RankedTensorType>(cmp.getType()), true)))
-              .getResult());
-    });
   }
 };
 

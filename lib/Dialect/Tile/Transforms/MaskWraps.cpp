@@ -30,6 +30,8 @@ struct Wrap {
   Operation *op;
   Value index, extent;
   bool isSigned;
+  /// Whether indices below the extent may be negative, and are others then.
+  bool mayBeNegative = false;
 };
 
 struct MaskWrapsPass : public tessera::tile::impl::TileMaskWrapsPassBase<MaskWrapsPass> {
@@ -98,9 +100,25 @@ bool MaskWrapsPass::collectLoads(Value wrapped,
   return !loads.empty();
 }
 
+/// Whether an index is part of the address of what is stored: it is none of an element of the
+/// array, then, where it is negative.
+static bool isStoredAt(StoreOp store, Value index) {
+  SetVector<Value> parts;
+  parts.insert(store.getPtr());
+  for (size_t next = 0; next < parts.size(); ++next) {
+    if (parts[next] == index)
+      return true;
+    Operation *op = parts[next].getDefiningOp();
+    if (op && isa<AddPtrOp, arith::AddIOp, arith::MulIOp, arith::ExtSIOp, ExpandDimsOp, BroadcastOp,
+                  TransOp, HintOp>(op))
+      parts.insert(op->operand_begin(), op->operand_end());
+  }
+  return false;
+}
+
 bool MaskWrapsPass::isMasked(const Wrap &wrap, StoreOp store, unsigned dim,
                              AccessAnalysis &analysis) {
-  if (!store.getMask())
+  if (!store.getMask() || (wrap.mayBeNegative && !isStoredAt(store, wrap.index)))
     return false;
   return llvm::any_of(analysis.getMask(store.getMask()), [&](const MaskTerm &term) {
     return term.kind == MaskTerm::Bound && term.dim == dim && !term.inclusive &&
@@ -179,15 +197,17 @@ void MaskWrapsPass::mask(LoadOp load, unsigned dim, Value inside) {
 
 /// `rem` of one dimension by the same extent everywhere; or what chooses an index that is
 /// below one, and something else where it is not.
-static std::optional<Wrap> matchWrap(Operation *op) {
+static std::optional<Wrap> matchWrap(Operation *op, IntegerRanges &ranges) {
   auto isIndex = [](Value value) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     return type && type.getRank() == 1 && type.getElementType().isInteger() &&
            type.getElementTypeBitWidth() >= 32;
   };
   if (auto rem = dyn_cast<RemIntOp>(op)) {
+    bool isSigned = rem.getSignedness() == Signedness::Signed;
     if (isIndex(rem) && areSameSplats(rem.getRhs(), rem.getRhs()))
-      return Wrap{rem, rem.getLhs(), rem.getRhs(), rem.getSignedness() == Signedness::Signed};
+      return Wrap{rem, rem.getLhs(), rem.getRhs(), isSigned,
+                  isSigned && !ranges.isNonNegative(rem.getLhs())};
   } else if (auto select = dyn_cast<arith::SelectOp>(op)) {
     auto less = select.getCondition().getDefiningOp<arith::CmpIOp>();
     if (isIndex(select.getResult()) && less && less.getLhs() == select.getTrueValue() &&
@@ -202,8 +222,9 @@ static std::optional<Wrap> matchWrap(Operation *op) {
 
 void MaskWrapsPass::runOnOperation() {
   SmallVector<Wrap> wraps;
+  IntegerRanges ranges;
   getOperation()->walk([&](Operation *op) {
-    if (std::optional<Wrap> wrap = matchWrap(op))
+    if (std::optional<Wrap> wrap = matchWrap(op, ranges))
       wraps.push_back(*wrap);
   });
   for (const Wrap &wrap : wraps) {

@@ -33,6 +33,8 @@ struct Wrap {
   Value start;
   int64_t from, length;
   Value extent;
+  /// Whether an index may be negative, or the sum may leave its type.
+  bool mayOverflow = true;
 };
 
 struct VersionWrapsPass : public tessera::tile::impl::TileVersionWrapsPassBase<VersionWrapsPass> {
@@ -107,8 +109,11 @@ std::optional<Wrap> VersionWrapsPass::matchWrap(RemIntOp rem, AccessAnalysis &ac
       return std::nullopt;
   }
   auto rangeOp = range.getDefiningOp<RangeOp>();
-  if (!wrap.extent || !rangeOp || !isNonNegative(rem.getLhs()))
+  if (!wrap.extent || !rangeOp)
     return std::nullopt;
+  IntegerRanges &ranges = access.getRanges();
+  wrap.mayOverflow =
+      !ranges.isNonNegative(rem.getLhs()) || !ranges.isExact(rem.getLhs(), 1, /*isSigned=*/true);
   wrap.from = static_cast<int32_t>(rangeOp.getStart());
   if (access.getForm(rem).contiguity[0] >= std::min(wrap.length, kLongRun))
     return std::nullopt;
@@ -143,7 +148,16 @@ void VersionWrapsPass::version(Block *block, ArrayRef<Wrap> wraps) {
         arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, wrap.extent, length);
     Value room = arith::SubIOp::create(builder, loc, wrap.extent, length);
     Value fits = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle, remainder, room);
-    for (Value part : {isLong, fits})
+    SmallVector<Value> parts{isLong, fits};
+    if (wrap.mayOverflow) {
+      // 0 <= index <= the largest number less (length - 1)
+      APInt most = APInt::getSignedMaxValue(type.getIntOrFloatBitWidth()) - (wrap.length - 1);
+      parts.push_back(
+          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, index, constant(0)));
+      parts.push_back(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle, index,
+                                            constant(most.getSExtValue())));
+    }
+    for (Value part : parts)
       condition = condition ? Value(arith::AndIOp::create(builder, loc, condition, part)) : part;
 
     auto tile = cast<RankedTensorType>(wrap.rem.getType());

@@ -76,6 +76,14 @@ void tessera::tilegpu::limitToBuffer(SmallVectorImpl<unsigned> &chain, MemDescTy
   chain.truncate(bits);
 }
 
+/// A product, if 64 bits are enough with room for its magnitude.
+static std::optional<int64_t> multiplyWithin64(int64_t a, int64_t b) {
+  int64_t product = 0;
+  if (llvm::MulOverflow(a, b, product) || product == INT64_MIN)
+    return std::nullopt;
+  return product;
+}
+
 AccessPattern tessera::tilegpu::getAccessPattern(Operation *op, AccessAnalysis &analysis) {
   Value pointers = getAccessedPointers(op);
   auto type = cast<RankedTensorType>(pointers.getType());
@@ -89,13 +97,14 @@ AccessPattern tessera::tilegpu::getAccessPattern(Operation *op, AccessAnalysis &
     for (unsigned bit = 0; bit < numbers.dimBits(dim); ++bit) {
       std::optional<int64_t> stride;
       if (form.isAffineAlong(dim) && form.strides[dim].isConstant())
-        stride = form.strides[dim].scale * (int64_t(1) << bit);
+        stride = multiplyWithin64(form.strides[dim].scale, int64_t(1) << bit);
       else if (form.contiguity[dim] % (int64_t(2) << bit) == 0)
         stride = int64_t(1) << bit;
       else if (form.constancy[dim] % (int64_t(2) << bit) == 0)
         stride = 0;
       if (stride)
-        pattern.strides[numbers.dimShift(dim) + bit] = *stride * pattern.elementBytes;
+        pattern.strides[numbers.dimShift(dim) + bit] =
+            multiplyWithin64(*stride, pattern.elementBytes);
     }
     if (form.contiguity[dim] > 1 &&
         (!contiguous || form.contiguity[dim] > form.contiguity[*contiguous]))

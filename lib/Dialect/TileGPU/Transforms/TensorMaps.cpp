@@ -5,6 +5,7 @@
 
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
 
+#include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 #include "tessera/Layout/TensorMapBox.h"
 
 using namespace mlir;
@@ -88,6 +89,12 @@ FailureOr<BlockArgument> tessera::tilegpu::addTensorMap(tile::FuncOp kernel, con
   LaunchConditions conditions;
   conditions.notNegative.assign(box.getConditions().begin(), box.getConditions().end());
   addLaunchConditions(kernel, conditions);
+
+  if (int64_t most = box.getMostPrograms()) {
+    if (auto known = kernel->getAttrOfType<IntegerAttr>(tile::kLimitedProgramsAttr))
+      most = std::min(most, known.getInt());
+    kernel->setAttr(tile::kLimitedProgramsAttr, Builder(context).getI64IntegerAttr(most));
+  }
 
   for (BlockArgument argument : kernel.getArguments())
     if (getTensorMap(argument) == map)

@@ -239,6 +239,41 @@ def TileMaskWrapsPass : Pass<"tile-mask-wraps", "::tessera::tile::FuncOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def TileLimitLaunchesPass : Pass<"tile-limit-launches", "::mlir::ModuleOp"> {
+  let summary = "Chooses limits of launches by which indices are known not to wrap";
+  let description = [{
+    `(pid * 128 + range) % n` is a run of neighbours if the dividend is not negative, and
+    it may be: there may be 2^31 programs. So where a signed division, a zero-extension or
+    a bound of a block needs a number that is not negative, and ranges show that by limits
+    of the launch alone, the kernel relies on these. They are attributes of the kernel and,
+    for the launcher, of the module. They are checked at each launch, and a launch outside
+    them runs another variant.
+
+    ```mlir
+    tile.func @k(%n: i32) {
+      %pid = tile.program_id 0
+      %start = arith.muli %pid, %c128 : i32
+      %x = arith.addi %start_splat, %range : tensor<128xi32>
+      %i = tile.rem_int signed %x, %n_splat : tensor<128xi32>
+    ```
+    gets
+    ```mlir
+    tile.func @k(%n: i32) attributes {tile.limited_programs = 1048576 : i64} {
+    ```
+    and arguments that the dividend is computed from get
+    `{tile.limited = array<i64: 0, 1073741824>}`.
+
+    Comparisons with 0 that `tile-lower-descriptors` has marked go where the offset is not
+    negative, by limits or without.
+  }];
+  let options = [
+    Option<"limits", "limits", "bool", /*default=*/"true", "Whether launches have limits">,
+  ];
+  let statistics = [
+    Statistic<"numLimits", "limits", "Number of arguments and grids that are limited">,
+  ];
+}
+
 def TileVersionWrapsPass : Pass<"tile-version-wraps", "::tessera::tile::FuncOp"> {
   let summary = "Has programs whose indices do not wrap run code that cannot wrap";
   let description = [{

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a kernel may take for granted of every launch, so that its indices are known not to
+// wrap: few programs, and integer arguments that are sizes. Attributes of the kernel say which of
+// these it relies on (--tile-limit-launches chooses them), and a launch that keeps to no such
+// limit runs another variant of the kernel, which relies on none.
+
+#ifndef TESSERA_DIALECT_TILE_IR_LAUNCHLIMITS_H
+#define TESSERA_DIALECT_TILE_IR_LAUNCHLIMITS_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace tessera::tile {
+
+/// An integer attribute of a kernel: no extent of the grid is larger.
+inline constexpr llvm::StringLiteral kLimitedProgramsAttr = "tile.limited_programs";
+
+/// An attribute of an integer argument, `array<i64: least, most>`.
+inline constexpr llvm::StringLiteral kLimitedArgumentAttr = "tile.limited";
+
+/// Attributes of a module, for the launcher: that of its kernel, and the limits of arguments as
+/// `[array<i64: number, least, most>, ...]`.
+inline constexpr llvm::StringLiteral kLaunchLimitsAttr = "tile.launch_limits";
+
+/// A unit attribute of a comparison of an offset with 0 that goes where the offset is not
+/// negative.
+inline constexpr llvm::StringLiteral kLowerBoundAttr = "tile.lower_bound";
+
+} // namespace tessera::tile
+
+#endif // TESSERA_DIALECT_TILE_IR_LAUNCHLIMITS_H

@@ -1,0 +1,67 @@
+// RUN: tessera-opt --tile-limit-launches --split-input-file %s | FileCheck %s
+// RUN: tessera-opt --tile-limit-launches=limits=false --split-input-file %s | FileCheck %s --check-prefix=FREE
+
+// Few enough programs, and the dividend is not negative.
+// CHECK: module attributes {tile.limited_programs = 1048576 : i64}
+// CHECK: tile.func @rows(%{{.+}}: !tile.ptr<f32>, %{{.+}}: i32) attributes {tile.limited_programs = 1048576 : i64}
+// FREE-NOT: limited
+tile.func @rows(%p: !tile.ptr<f32>, %n: i32) {
+  %c128 = arith.constant 128 : i32
+  %pid = tile.program_id 0
+  %start = arith.muli %pid, %c128 : i32
+  %starts = tile.splat %start : i32 -> tensor<128xi32>
+  %range = tile.range 0 to 128 : tensor<128xi32>
+  %x = arith.addi %starts, %range : tensor<128xi32>
+  %ns = tile.splat %n : i32 -> tensor<128xi32>
+  %i = tile.rem_int signed %x, %ns : tensor<128xi32>
+  %ps = tile.splat %p : !tile.ptr<f32> -> tensor<128x!tile.ptr<f32>>
+  %pi = tile.addptr %ps, %i : tensor<128x!tile.ptr<f32>>, tensor<128xi32>
+  %v = tile.load %pi : tensor<128x!tile.ptr<f32>>
+  tile.store %ps, %v : tensor<128x!tile.ptr<f32>>
+  tile.return
+}
+
+// -----
+
+// Arguments that the dividend is computed from; what something is divided by is no 0.
+// CHECK: module attributes {tile.launch_limits = [array<i64: 1, 0, 1073741824>, array<i64: 2, 1, 1073741824>],
+// CHECK-SAME: tile.limited_programs = 1048576 : i64}
+// CHECK: tile.func @arguments(
+// CHECK-SAME: i32 {tile.limited = array<i64: 0, 1073741824>}
+// CHECK-SAME: i32 {tile.limited = array<i64: 1, 1073741824>}) attributes {tile.limited_programs = 1048576 : i64}
+tile.func @arguments(%p: !tile.ptr<i32>, %first: i32, %across: i32) {
+  %pid = tile.program_id 0
+  %row = tile.div_int signed %pid, %across : i32
+  %sum = arith.addi %row, %first : i32
+  %sums = tile.splat %sum : i32 -> tensor<128xi32>
+  %range = tile.range 0 to 128 : tensor<128xi32>
+  %x = arith.addi %sums, %range : tensor<128xi32>
+  %c16 = arith.constant dense<16> : tensor<128xi32>
+  %i = tile.div_int signed %x, %c16 : tensor<128xi32>
+  %ps = tile.splat %p : !tile.ptr<i32> -> tensor<128x!tile.ptr<i32>>
+  tile.store %ps, %i : tensor<128x!tile.ptr<i32>>
+  tile.return
+}
+
+// -----
+
+// Nothing that limits would help, and nothing that needs them.
+// CHECK-NOT: limited
+// CHECK: tile.func @none(
+// CHECK-NOT: limited
+tile.func @none(%p: !tile.ptr<i32>, %n: i32) {
+  %range = tile.range 0 to 128 : tensor<128xi32>
+  %c16 = arith.constant dense<16> : tensor<128xi32>
+  %fine = tile.div_int signed %range, %c16 : tensor<128xi32>
+  %ps = tile.splat %p : !tile.ptr<i32> -> tensor<128x!tile.ptr<i32>>
+  %loaded = tile.load %ps : tensor<128x!tile.ptr<i32>>
+  %any = tile.rem_int signed %loaded, %c16 : tensor<128xi32>
+  %ns = tile.splat %n : i32 -> tensor<128xi32>
+  %below = arith.subi %any, %ns : tensor<128xi32>
+  %also = tile.rem_int signed %below, %c16 : tensor<128xi32>
+  %unsigned = tile.rem_int unsigned %loaded, %c16 : tensor<128xi32>
+  tile.store %ps, %fine : tensor<128x!tile.ptr<i32>>
+  tile.store %ps, %also : tensor<128x!tile.ptr<i32>>
+  tile.store %ps, %unsigned : tensor<128x!tile.ptr<i32>>
+  tile.return
+}
