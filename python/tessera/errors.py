@@ -9,6 +9,9 @@ Tessera and asks for a report.
 from __future__ import annotations
 
 import linecache
+import os
+import sys
+import warnings
 from typing import Any, NoReturn
 
 from tessera.frontend.errors import CompilationError, Note, TesseraError
@@ -84,6 +87,26 @@ class InternalError(TesseraError):
 
     def __reduce__(self) -> Any:
         return type(self), (self.message, self.reproducer)
+
+
+def warn_of_machine(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warns of something that is no mistake of the program's: its machine, its disk, its tools.
+
+    So no launch fails of it, even where a filter makes errors of warnings: then it is printed.
+    """
+    try:
+        warnings.warn(message, category, stacklevel=_frames_of_ours())
+    except Warning:
+        print(message, file=sys.stderr)
+
+
+def _frames_of_ours() -> int:
+    """The `stacklevel` of the innermost frame of the user's, as its caller counts them."""
+    here = os.path.dirname(os.path.abspath(__file__)) + os.sep
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(here):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def raise_core_error(error: Any) -> NoReturn:

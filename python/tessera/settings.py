@@ -12,7 +12,7 @@ import os
 from contextlib import contextmanager
 from typing import Any, Callable, Generic, Iterator, Optional, TypeVar, overload
 
-from tessera.errors import SettingError
+from tessera.errors import SettingError, warn_of_machine
 
 __all__ = ["Settings", "settings"]
 
@@ -43,6 +43,12 @@ def _count(text: str) -> int:
     if text.isascii() and text.isdigit() and int(text) < 1 << 16:
         return int(text)
     raise ValueError("an integer from 0 to 65535")
+
+
+def _entries(text: str) -> int:
+    if text.isascii() and text.isdigit() and 0 < int(text) < 1 << 31:
+        return int(text)
+    raise ValueError("a number of files from 1 on")
 
 
 def _seconds(text: str) -> int:
@@ -101,20 +107,27 @@ class Setting(Generic[T]):
     def __get__(self, instance: Optional["Settings"], owner: type) -> Any:
         if instance is None:
             return self
+        for layer in reversed(instance._layers):
+            if self.name in layer:
+                return layer[self.name]
         values = instance._values
         if self.name not in values:
+            instance._check_names()
             text = os.environ.get(self.variable)
             values[self.name] = self.default if text is None else self.read(text)
         return values[self.name]
 
     def __set__(self, instance: "Settings", value: T) -> None:
-        # What is assigned passes the same check as what the environment says.
-        if value is None or value == self.default:
-            instance._values[self.name] = self.default
-        else:
-            text = str(int(value)) if isinstance(value, bool) else str(value)
-            instance._values[self.name] = self.read(text)
+        # Within `override`, until the end of that.
+        values = instance._layers[-1] if instance._layers else instance._values
+        values[self.name] = self.checked(value)
         note_change()
+
+    def checked(self, value: Optional[T]) -> T:
+        """What is assigned, which passes the same check as what the environment says."""
+        if value is None or value == self.default:
+            return self.default
+        return self.read(str(int(value)) if isinstance(value, bool) else str(value))
 
     def read(self, text: str) -> T:
         try:
@@ -141,6 +154,9 @@ class Settings:
     )
     cache_size = Setting[int](
         "TESSERA_CACHE_SIZE", _size, 2 << 30, "how large the cache may grow, such as 500M or 2G"
+    )
+    cache_entries = Setting[int](
+        "TESSERA_CACHE_ENTRIES", _entries, 1 << 17, "how many files the cache may have"
     )
     dump_dir = Setting[str](
         "TESSERA_DUMP_DIR", _path, "", "where each stage of each kernel compiled is written"
@@ -187,12 +203,17 @@ class Settings:
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
+        self._layers: list[dict[str, Any]] = []
+        """What the blocks of `override` have assigned, the innermost last."""
+        self._names_are_checked = False
         self.generation = 0
         """Grows with each change, so that a launch can tell whether it must look again."""
 
     def reload(self) -> None:
         """Forgets what was assigned or read: the environment counts again."""
         self._values.clear()
+        for layer in self._layers:
+            layer.clear()
         note_change()
 
     @contextmanager
@@ -202,14 +223,31 @@ class Settings:
         for name in values:
             if name not in known:
                 raise AttributeError(f"no setting {name!r}; there are {', '.join(known)}")
-        before = dict(self._values)
+        # Blocks of several threads may overlap, and end in any order.
+        layer: dict[str, Any] = {}
+        for name, value in values.items():
+            layer[name] = known[name].checked(value)
+        self._layers = [*self._layers, layer]
+        note_change()
         try:
-            for name, value in values.items():
-                setattr(self, name, value)
             yield self
         finally:
-            self._values = before
+            self._layers = [other for other in self._layers if other is not layer]
             note_change()
+
+    def _check_names(self) -> None:
+        """Warns, once a process, of variables that are nearly those of settings."""
+        if self._names_are_checked:
+            return
+        self._names_are_checked = True
+        names = [setting.variable for setting in _by_name().values()]
+        for name in os.environ:
+            if name.upper().startswith("TES") and name not in names:
+                from difflib import get_close_matches
+
+                near = get_close_matches(name.upper(), names, n=1, cutoff=0.86)
+                if near:
+                    warn_of_machine(f"tessera: there is no setting {name}; did you mean {near[0]}?")
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_") and name != "generation" and name not in _by_name():

@@ -14,9 +14,7 @@ import dataclasses
 import functools
 import os
 import re
-import sys
 import time
-import warnings
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union
 
 from tessera import _C
@@ -24,7 +22,13 @@ from tessera.compiler.artifacts import CUDA_STAGES, STAGES, CompiledKernel
 from tessera.compiler.dependencies import pack_reads, replay, source_key
 from tessera.compiler.options import CompileOptions
 from tessera.compiler.toolchain import toolchain_key
-from tessera.errors import ArgumentError, LaunchError, SlowCompilationWarning, raise_core_error
+from tessera.errors import (
+    ArgumentError,
+    LaunchError,
+    SlowCompilationWarning,
+    raise_core_error,
+    warn_of_machine,
+)
 from tessera.frontend.signature import ArgSpec, ConstSpec, JITCallable, Param, ValueSpec
 from tessera.language import types
 from tessera.runtime.arrays import is_dtype, to_dtype
@@ -184,10 +188,7 @@ def _say_slow(name: str, seconds: int) -> None:
         "code that is unrolled: use `range` for `tl.static_range`, or smaller tiles. "
         "TESSERA_SLOW_COMPILE says when this is told, 0 never"
     )
-    try:
-        warnings.warn(text, SlowCompilationWarning, stacklevel=2)
-    except SlowCompilationWarning:  # a filter makes errors of warnings; this is none
-        print(text, file=sys.stderr)
+    warn_of_machine(text, SlowCompilationWarning)
 
 
 def _core_options(options: CompileOptions, keep_stages: bool, **more: Any) -> str:
@@ -210,8 +211,12 @@ def _compile_file(path: str, options: CompileOptions) -> CompiledKernel:
             f"{path!r} is not named like the file of a stage that can be compiled from",
             "name it <kernel>.<stage>.<suffix>, the stage one of " + ", ".join(stages),
         )
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise LaunchError("E062", f"cannot read {path!r}: {why}", "name a file of IR") from None
     core = _core_options(options, True, start_stage=stage)
     try:
         kernel = _C.compile_text(text, path, core)

@@ -12,10 +12,9 @@ import os
 import re
 import shutil
 import sys
-import warnings
 from typing import Iterator, Sequence
 
-from tessera.errors import ToolchainWarning
+from tessera.errors import ToolchainWarning, warn_of_machine
 from tessera.settings import settings
 
 # Where the packages for CUDA 13 and those for CUDA 12 put it, below site-packages/nvidia.
@@ -82,7 +81,7 @@ def warn_of_assembler(version: str, arch: str) -> None:
         return
     if version not in _warned_of:
         _warned_of.add(version)
-        warnings.warn(f"tessera: {message}", ToolchainWarning, stacklevel=2)
+        warn_of_machine(f"tessera: {message}", ToolchainWarning)
 
 
 _warned_of: set[str] = set()

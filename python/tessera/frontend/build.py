@@ -191,9 +191,16 @@ def build_module(
     try:
         with DEEP_RECURSION:
             _build_kernel(session, fn, args)
-    finally:
+    except BaseException:
         active.session = outer
-        session.flush()
+        # A filter that makes errors of warnings shall not hide what went wrong.
+        try:
+            session.flush()
+        except Warning:
+            pass
+        raise
+    active.session = outer
+    session.flush()
     return BuiltModule(module, reads, tuple(session.dependencies))
 
 

@@ -27,9 +27,9 @@ import os
 import stat
 import struct
 import time
-import warnings
 from typing import Iterator, Mapping, NamedTuple, Optional, Union
 
+from tessera.errors import warn_of_machine
 from tessera.settings import settings
 
 FORMAT_VERSION = 1
@@ -44,6 +44,7 @@ _TOUCH_SECONDS = 60 * 60
 _YOUNG_SECONDS = 10 * 60
 _STALE_TEMPORARY_SECONDS = 60 * 60
 _SHARDS = 256
+_BLOCK = 4096
 _SHARDS_A_SWEEP = 16
 
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -63,6 +64,7 @@ class Entry(NamedTuple):
 
     key: str
     size: int
+    """The bytes that it takes of the disk."""
     used: float
     """When it was last written or read, to the hour."""
 
@@ -140,11 +142,16 @@ def unpack(data: bytes, key: bytes, build_id: str) -> dict[str, bytes]:
 class Cache:
     """The folder of entries at `root`. `mode` is "rw", "ro" or "off"."""
 
-    def __init__(self, root: str, mode: str, build_id: str, max_bytes: int) -> None:
+    def __init__(
+        self, root: str, mode: str, build_id: str, max_bytes: int, max_entries: int = 1 << 17
+    ) -> None:
         self.root = root
         self.mode = mode
         self.build_id = build_id
         self.max_bytes = max_bytes
+        self.max_entries = max_entries
+        self._added_bytes = self._added_entries = 0
+        """Since this process last looked at all of it."""
         self.hits = self.misses = self.bad = 0
         self._warned = False
 
@@ -176,6 +183,8 @@ class Cache:
             return
         try:
             self._write(key, data)
+            self._added_bytes += -len(data) % _BLOCK + len(data)
+            self._added_entries += 1
             self._sweep_sometimes()
         except OSError as error:
             self._warn(_explain(error))
@@ -198,7 +207,7 @@ class Cache:
                 continue
             for name, status in found:
                 if not name.startswith("."):
-                    yield Entry(f"{shard:02x}{name}", status.st_size, status.st_mtime)
+                    yield Entry(f"{shard:02x}{name}", _size(status), status.st_mtime)
 
     def verify(self) -> Iterator[tuple[Entry, str]]:
         """Every entry that no build could use, and why."""
@@ -255,12 +264,21 @@ class Cache:
                     os.close(fd)
                 os.rename(temporary, name, src_dir_fd=shard.fd, dst_dir_fd=shard.fd)
             except BaseException:
-                os.unlink(temporary, dir_fd=shard.fd)
+                try:
+                    os.unlink(temporary, dir_fd=shard.fd)
+                except OSError:  # it has its name already, or nothing can be done
+                    pass
                 raise
 
     def _sweep_sometimes(self) -> None:
-        """Keeps the size in bounds: at most one look in 20 minutes, at a part of the shards."""
+        """Keeps the size in bounds: at most one look in 20 minutes, at a part of the shards; and
+        one at all of them after much has been added."""
         now = time.time()
+        is_much = self._added_bytes > self.max_bytes // 8
+        if is_much or self._added_entries > self.max_entries // 8:
+            self._added_bytes = self._added_entries = 0
+            self._sweep(range(_SHARDS), self.max_bytes, now, 0, self.max_entries)
+            return
         with _Folder(self.root) as root, root.enter(f"v{FORMAT_VERSION}") as folder:
             try:
                 last = os.stat(".swept", dir_fd=folder.fd, follow_symlinks=False).st_mtime
@@ -274,9 +292,19 @@ class Cache:
             os.utime(".swept", dir_fd=folder.fd, follow_symlinks=False)
         first = os.urandom(1)[0] // _SHARDS_A_SWEEP * _SHARDS_A_SWEEP
         shards = range(first, first + _SHARDS_A_SWEEP)
-        self._sweep(shards, self.max_bytes * len(shards) // _SHARDS, now, _YOUNG_SECONDS)
+        part = _SHARDS // len(shards)
+        self._sweep(
+            shards, self.max_bytes // part, now, _YOUNG_SECONDS, max(1, self.max_entries // part)
+        )
 
-    def _sweep(self, shards: range, max_bytes: int, now: float, min_age: float) -> int:
+    def _sweep(
+        self,
+        shards: range,
+        max_bytes: int,
+        now: float,
+        min_age: float,
+        max_entries: Optional[int] = None,
+    ) -> int:
         found: list[tuple[float, int, str, str]] = []
         removed = 0
         for number in shards:
@@ -285,14 +313,14 @@ class Cache:
                 with _Folder(self.root) as root, root.enter(folder) as shard:
                     for name, status in shard.files():
                         if not name.startswith("."):
-                            found.append((status.st_mtime, status.st_size, folder, name))
+                            found.append((status.st_mtime, _size(status), folder, name))
                         elif now - status.st_mtime > _STALE_TEMPORARY_SECONDS:
                             os.unlink(name, dir_fd=shard.fd)
             except OSError:
                 continue
-        total = sum(size for _, size, _, _ in found)
+        total, count = sum(size for _, size, _, _ in found), len(found)
         for used, size, folder, name in sorted(found):
-            if total <= max_bytes:
+            if total <= max_bytes and (max_entries is None or count <= max_entries):
                 break
             if now - used < min_age:
                 continue
@@ -302,13 +330,14 @@ class Cache:
             except OSError:
                 continue
             total -= size
+            count -= 1
             removed += 1
         return removed
 
     def _warn(self, why: str) -> None:
         if not self._warned:
             self._warned = True
-            warnings.warn(f"tessera: kernel cache at {self.root}: {why}", stacklevel=4)
+            warn_of_machine(f"tessera: kernel cache at {self.root}: {why}")
 
 
 class _Folder:
@@ -389,6 +418,11 @@ class _Folder:
             pass
 
 
+def _size(status: os.stat_result) -> int:
+    """What a file takes of the disk, which is whole blocks."""
+    return max(status.st_size, status.st_blocks * 512)
+
+
 def _path(key: bytes) -> tuple[str, str]:
     name = key.hex()
     return f"v{FORMAT_VERSION}/{name[:2]}", name[2:]
@@ -400,7 +434,7 @@ def _explain(error: OSError) -> str:
     return f"{error.strerror or error}; kernels are kept in memory only"
 
 
-_open: dict[tuple[str, str, int], Cache] = {}
+_open: dict[tuple[str, str, int, int], Cache] = {}
 
 
 def default_cache() -> Cache:
@@ -410,11 +444,11 @@ def default_cache() -> Cache:
     mode = settings.cache
     if os.geteuid() != os.getuid():
         mode = "off"  # the environment is that of somebody with fewer rights
-    wanted = (settings.cache_dir, mode, settings.cache_size)
+    wanted = (settings.cache_dir, mode, settings.cache_size, settings.cache_entries)
     cache = _open.get(wanted)
     if cache is None:
         root = wanted[0] or (_default_root() if mode != "off" else "")
-        cache = _open.setdefault(wanted, Cache(root, mode, _C.build_id(), wanted[2]))
+        cache = _open.setdefault(wanted, Cache(root, mode, _C.build_id(), wanted[2], wanted[3]))
     return cache
 
 
@@ -440,9 +474,8 @@ def _default_root() -> str:
             shutil.rmtree(private, ignore_errors=True)
 
     atexit.register(remove)
-    warnings.warn(
+    warn_of_machine(
         f"tessera: {root} cannot be written, so kernels are kept for this process only; "
-        "set TESSERA_CACHE_DIR to keep them",
-        stacklevel=4,
+        "set TESSERA_CACHE_DIR to keep them"
     )
     return private

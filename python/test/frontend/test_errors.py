@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import sys
+import traceback
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Iterator, NamedTuple, Sequence
@@ -409,6 +410,8 @@ def test_mistake(case: Case, folder: Path, modules: list[str]) -> None:
     assert text.startswith(f"{error.file}:{line}:{column}: error[{case.id}]: "), text
     assert error.message == error.message.rstrip("."), text
     assert "python/tessera" not in text, "a frame of the compiler shows"
+    shown = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    assert shown.count("Traceback") == 1, shown
 
 
 def test_no_source() -> None:

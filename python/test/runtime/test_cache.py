@@ -217,7 +217,7 @@ def test_the_least_recently_used_goes_first(cache):
         cache.write(key, {"kernel": os.urandom(10_000)})
         os.utime(entry_file(cache, key), (0, time.time() - 1000 * (10 - age)))
     assert cache.read(keys[0]) is not None  # which counts as use, after an hour
-    assert cache.prune(55_000) == 5
+    assert cache.prune(62_000) == 5  # each takes three blocks
     left = {entry.key for entry in cache.entries()}
     assert left == {key.hex() for key in [keys[0], *keys[6:]]}
 
@@ -243,6 +243,92 @@ def test_sweeping_survives_a_clock_that_went_backwards(cache):
     os.utime(swept, (0, time.time() + 1e6))
     cache.write(digest("second"), SECTIONS)
     assert os.stat(swept).st_mtime < time.time() + 10
+
+
+def test_a_burst_is_pruned_at_once(tmp_path):
+    for name, limits in (("bytes", (400_000, 1 << 17)), ("entries", (1 << 30, 40))):
+        cache = Cache(str(tmp_path / name), "rw", BUILD, *limits)
+        for number in range(200):
+            cache.write(digest(str(number)), {"kernel": os.urandom(10_000)})
+        entries = list(cache.entries())
+        # As much may be added before it is looked for again.
+        assert sum(entry.size for entry in entries) <= limits[0] * 9 // 8 + 20_000
+        assert 10 < len(entries) <= limits[1] * 9 // 8 + 1
+        assert cache.read(digest("199")) is not None
+
+
+def test_what_is_counted_are_blocks(cache):
+    for number in range(20):
+        cache.write(digest(str(number)), {"kernel": b"x"})
+    entry, *_ = cache.entries()
+    assert entry.size == os.stat(entry_file(cache, bytes.fromhex(entry.key))).st_blocks * 512
+    assert cache.prune(10 * entry.size) == 10
+
+
+def test_an_interrupt_while_an_entry_gets_its_name(cache, monkeypatch):
+    rename = os.rename
+
+    def interrupted(*args, **kwargs):
+        rename(*args, **kwargs)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        cache.write(KEY, SECTIONS)
+    monkeypatch.undo()
+    assert cache.read(KEY) == SECTIONS
+
+
+def test_faults_make_misses(cache):
+    """Cut, changed, swapped with another or put where it does not belong: never a wrong entry,
+    never an exception."""
+    import random
+
+    draw = random.Random(13)
+    keys = [digest(str(number)) for number in range(20)]
+    contents = {key: {"kernel": key * draw.randrange(1, 400)} for key in keys}
+    wrong = hits = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(1500):
+            key = draw.choice(keys)
+            cache.write(key, contents[key])
+            path = entry_file(cache, key)
+            size = os.path.getsize(path)
+            fault = draw.choice(["cut", "bit", "byte", "grow", "swap", "zero", "folder", "none"])
+            if fault == "cut":
+                os.truncate(path, draw.randrange(size))
+            elif fault in ("bit", "byte"):
+                with open(path, "r+b") as file:
+                    at = draw.randrange(size)
+                    file.seek(at)
+                    byte = file.read(1)[0]
+                    file.seek(at)
+                    file.write(bytes([byte ^ (1 << draw.randrange(8) if fault == "bit" else 255)]))
+            elif fault == "grow":
+                os.truncate(path, size + draw.randrange(1, 5000))
+            elif fault == "swap":
+                other = draw.choice(keys)
+                cache.write(other, contents[other])
+                if other != key:
+                    os.rename(path, path + "~")
+                    os.rename(entry_file(cache, other), path)
+                    os.rename(path + "~", entry_file(cache, other))
+            elif fault == "zero":
+                with open(path, "r+b") as file:
+                    at = draw.randrange(size)
+                    file.seek(at)
+                    file.write(bytes(min(512, size - at)))
+            elif fault == "folder":
+                os.unlink(path)
+                os.mkdir(path)
+            for one in (key, draw.choice(keys)):
+                found = cache.read(one)
+                wrong += found is not None and found != contents[one]
+                hits += found is not None
+            if fault == "folder":
+                os.rmdir(path)
+    assert wrong == 0 and hits > 300
 
 
 def test_verify_and_clear(cache):
@@ -275,3 +361,48 @@ def test_processes_race_without_harm(cache):
         worker.join()
         assert worker.exitcode == 0
     assert len(list(cache.entries())) == 10
+
+
+PROGRAM = """
+import os, sys, warnings
+import numpy as np
+import tessera, tessera.language as tl
+@tessera.jit
+def kernel(out):
+    tl.store(out, 3)
+out = np.zeros(1, np.int32)
+kernel[(1,)](out)
+assert out[0] == 3
+"""
+
+
+def test_no_warning_of_the_cache_ends_a_launch(tmp_path):
+    """Not even where every warning is an error: damaged entries, a folder that is no good, a
+    variable that is misspelt."""
+    import subprocess
+    import sys
+
+    (tmp_path / "kernel.py").write_text(PROGRAM)
+    environment = {**os.environ, "TESSERA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def run(**more):
+        command = [sys.executable, "-W", "error::UserWarning", str(tmp_path / "kernel.py")]
+        ended = subprocess.run(
+            command, env={**environment, **more}, capture_output=True, text=True, cwd=tmp_path
+        )
+        assert ended.returncode == 0, ended.stderr
+        return ended.stderr
+
+    assert run() == ""
+    files = [path for path in (tmp_path / "cache").rglob("*") if len(path.name) == 62]
+    assert len(files) == 2
+    for path in files:
+        path.write_bytes(path.read_bytes()[:-5])
+    assert run().count("damaged entry") == 1
+    assert run() == ""
+    os.chmod(tmp_path / "cache", 0o777)
+    assert "other users may write" in run()
+    assert "did you mean TESSERA_CACHE_DIR?" in run(TESSERA_CAHCE_DIR="x")
+    assert "cannot be written" in run(
+        TESSERA_CACHE_DIR="", XDG_CACHE_HOME="/proc/nowhere", HOME="/proc/nowhere"
+    )

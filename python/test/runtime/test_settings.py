@@ -76,3 +76,91 @@ def test_every_setting_is_described():
     names = [name for _, name, _, _ in rows]
     assert "cache_dir" in names and "override_dir" in names and len(names) == len(set(names))
     assert all(variable.startswith("TESSERA_") and doc for variable, _, _, doc in rows)
+
+
+def test_blocks_that_overlap_in_threads():
+    """Each ends with what it had assigned, in whatever order they end."""
+    before = settings.num_threads
+    first = settings.override(num_threads=3, debug=True)
+    second = settings.override(num_threads=5)
+    first.__enter__()
+    second.__enter__()
+    assert (settings.num_threads, settings.debug) == (5, True)
+    first.__exit__(None, None, None)
+    assert (settings.num_threads, settings.debug) == (5, False)
+    second.__exit__(None, None, None)
+    assert (settings.num_threads, settings.debug) == (before, False)
+
+
+def test_what_is_assigned_within_a_block_ends_with_it():
+    with settings.override(num_threads=3):
+        settings.num_threads = 4
+        settings.debug = True
+        assert (settings.num_threads, settings.debug) == (4, True)
+    assert (settings.num_threads, settings.debug) == (0, False)
+
+
+def test_a_block_with_nonsense_changes_nothing():
+    with pytest.raises(SettingError):
+        with settings.override(num_threads=3, cache="sometimes"):
+            pass
+    assert settings.num_threads == 0
+
+
+@pytest.mark.parametrize(
+    "name, meant",
+    [
+        ("TESSERA_CAHCE_DIR", "TESSERA_CACHE_DIR"),
+        ("TESSERA_NUM_THREAD", "TESSERA_NUM_THREADS"),
+        ("TESERA_DEBUG", "TESSERA_DEBUG"),
+        ("tessera_ptxas", "TESSERA_PTXAS"),
+        ("TESSERA_LIB_DEVICE", "TESSERA_LIBDEVICE"),
+        ("TESSERA_ENTER_NAME", None),
+        ("TESSERACT_HOME", None),
+    ],
+)
+def test_names_that_are_misspelt(monkeypatch, name, meant):
+    import warnings
+
+    monkeypatch.setenv(name, "1")
+    monkeypatch.setattr(settings, "_names_are_checked", False)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            settings.reload()
+            settings.num_threads
+    assert [str(one.message) for one in caught] == (
+        [f"tessera: there is no setting {name}; did you mean {meant}?"] if meant else []
+    )
+
+
+def test_a_fork_while_others_build():
+    """The lock is free in the child, and the limit Python's own again."""
+    import os
+    import sys
+    import threading
+
+    from tessera.frontend.build import _DEEP_RECURSION
+
+    usual = sys.getrecursionlimit()
+    entered, leave = threading.Event(), threading.Event()
+
+    def build():
+        with _DEEP_RECURSION:
+            with _DEEP_RECURSION.lock:
+                entered.set()
+                leave.wait(60)
+
+    thread = threading.Thread(target=build)
+    thread.start()
+    entered.wait(60)
+    child = os.fork()
+    if child == 0:
+        fine = sys.getrecursionlimit() == usual
+        with _DEEP_RECURSION:
+            fine = fine and sys.getrecursionlimit() > usual
+        os._exit(0 if fine and sys.getrecursionlimit() == usual else 1)
+    leave.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert sys.getrecursionlimit() == usual
