@@ -8,6 +8,7 @@
 #ifndef TESSERA_LIB_CAPI_ERRORS_H
 #define TESSERA_LIB_CAPI_ERRORS_H
 
+#include "StaticGuards.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "tessera/CAPI/Tessera.h"
@@ -64,10 +65,12 @@ TsrStatus recordException() noexcept;
 /// Runs the body of a function of the API.
 template <typename Body> TsrStatus guarded(Body &&body) noexcept {
   forgetError();
+  size_t numGuards = countStaticGuards();
   try {
     body();
     return TSR_OK;
   } catch (...) {
+    abandonStaticGuards(numGuards);
     return recordException();
   }
 }

@@ -68,6 +68,25 @@ public:
 private:
   std::string *before;
 };
+/// Gives a kernel's constants the protection of its code. Each mapping counts against a limit of
+/// the process, and those of one protection that lie side by side are one.
+class OneMapping : public orc::ObjectLinkingLayer::Plugin {
+public:
+  void modifyPassConfig(orc::MaterializationResponsibility &, jitlink::LinkGraph &,
+                        jitlink::PassConfiguration &config) override {
+    config.PostPrunePasses.push_back([](jitlink::LinkGraph &graph) {
+      for (jitlink::Section &section : graph.sections())
+        if ((section.getMemProt() & orc::MemProt::Write) == orc::MemProt::None)
+          section.setMemProt(orc::MemProt::Read | orc::MemProt::Exec);
+      return Error::success();
+    });
+  }
+  Error notifyFailed(orc::MaterializationResponsibility &) override { return Error::success(); }
+  Error notifyRemovingResources(orc::JITDylib &, orc::ResourceKey) override {
+    return Error::success();
+  }
+  void notifyTransferringResources(orc::JITDylib &, orc::ResourceKey, orc::ResourceKey) override {}
+};
 } // namespace
 
 LoadedObject::Session::Session() : process(getpid()) {
@@ -82,6 +101,7 @@ LoadedObject::Session::Session() : process(getpid()) {
   });
   layer = std::make_unique<orc::ObjectLinkingLayer>(
       *execution, execution->getExecutorProcessControl().getMemMgr());
+  layer->addPlugin(std::make_shared<OneMapping>());
 
   runtime = &execution->createBareJITDylib("runtime");
   orc::SymbolMap symbols;
