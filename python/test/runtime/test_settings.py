@@ -140,14 +140,14 @@ def test_a_fork_while_others_build():
     import sys
     import threading
 
-    from tessera.frontend.build import _DEEP_RECURSION
+    from tessera.frontend.build import DEEP_RECURSION
 
     usual = sys.getrecursionlimit()
     entered, leave = threading.Event(), threading.Event()
 
     def build():
-        with _DEEP_RECURSION:
-            with _DEEP_RECURSION.lock:
+        with DEEP_RECURSION:
+            with DEEP_RECURSION.lock:
                 entered.set()
                 leave.wait(60)
 
@@ -157,7 +157,7 @@ def test_a_fork_while_others_build():
     child = os.fork()
     if child == 0:
         fine = sys.getrecursionlimit() == usual
-        with _DEEP_RECURSION:
+        with DEEP_RECURSION:
             fine = fine and sys.getrecursionlimit() > usual
         os._exit(0 if fine and sys.getrecursionlimit() == usual else 1)
     leave.set()
