@@ -192,6 +192,7 @@ struct Names {
   PyObject *isCUDA = PyUnicode_InternFromString("is_cuda");
   PyObject *getDevice = PyUnicode_InternFromString("get_device");
   PyObject *isNegative = PyUnicode_InternFromString("is_neg");
+  PyObject *isNested = PyUnicode_InternFromString("is_nested");
   PyObject *module = PyUnicode_InternFromString("__module__");
 };
 
@@ -232,14 +233,16 @@ constexpr int kNumPyWriteable = 0x0400;
 /// No program has memory below: a tensor there has lost its storage, or has no elements.
 constexpr uint64_t kLowestAddress = 4 << 20;
 
-/// Where torch keeps the negative bit of a tensor, which says that the memory holds the
-/// values negated. `is_neg()` of each argument would cost as much as the rest of a launch,
-/// and lets the GIL go. Found by looking at tensors with and without it (learnNegativeBit);
-/// while it is not known, tensors are asked.
-struct NegativeBit {
+/// Where torch keeps the bits of a tensor that say what is special about it: that the memory
+/// holds the values negated, that it is nested, and so on. `is_neg()` of each argument would
+/// cost as much as the rest of a launch, and lets the GIL go. Found by looking at tensors
+/// with and without the negative bit (learnNegativeBit); while it is not known, tensors are
+/// asked. A tensor with bits that no accepted one has had is left to `slow`.
+struct TensorBits {
   size_t implementation = 0; ///< offset in the object of the pointer to torch's own
-  size_t word = 0;           ///< offset in that of the word with the bit
-  uint64_t bit = 0;          ///< 0: not known
+  size_t word = 0;           ///< offset in that of the word with the bits
+  bool isKnown = false;
+  std::vector<uint64_t> accepted; ///< few: one for each sort of plain tensor
 };
 
 /// Python's dtype objects by identity; they are few and live as long as the process.
@@ -247,7 +250,7 @@ struct NegativeBit {
 struct TypeTables {
   std::unordered_map<PyObject *, char> dtypes;
   std::unordered_map<PyTypeObject *, ArrayKind> arrays;
-  NegativeBit negativeBit;
+  TensorBits tensorBits;
   bool expectsCUDA = false; ///< where the last tensor was
 };
 
@@ -415,10 +418,16 @@ uint64_t readWord(const void *object, size_t offset) {
   return word;
 }
 
-bool readNegativeBit(const NegativeBit &where, PyObject *tensor) {
+/// The bits of a tensor whose place is known; all ones where there is no tensor.
+uint64_t readTensorBits(const TensorBits &where, PyObject *tensor) {
   uint64_t implementation = readWord(tensor, where.implementation);
-  return !implementation ||
-         (readWord(reinterpret_cast<const void *>(implementation), where.word) & where.bit);
+  return implementation ? readWord(reinterpret_cast<const void *>(implementation), where.word)
+                        : ~uint64_t(0);
+}
+
+bool hasAcceptedBits(const TensorBits &where, PyObject *tensor) {
+  return std::find(where.accepted.begin(), where.accepted.end(),
+                   readTensorBits(where, tensor)) != where.accepted.end();
 }
 
 /// A tensor of torch's, on the CPU or on a GPU. What is wrong with one `slow` says.
@@ -451,9 +460,10 @@ bool Signature::addTensor(const Parameter &parameter, PyObject *value) {
       (isCUDA && !(device && PyLong_Check(device.ptr()))))
     return false;
   uint64_t bits = PyLong_AsUnsignedLongLongMask(address.ptr());
-  bool isNegative = tables.negativeBit.bit ? readNegativeBit(tables.negativeBit, value)
-                                           : call(names().isNegative).ptr() == Py_True;
-  if (bits < kLowestAddress || isNegative)
+  bool isSpecial = tables.tensorBits.isKnown ? !hasAcceptedBits(tables.tensorBits, value)
+                                             : call(names().isNegative).ptr() == Py_True ||
+                                                   get(names().isNested).ptr() == Py_True;
+  if (bits < kLowestAddress || isSpecial)
     return false;
   int overflow = 0;
   long ordinal = isCUDA ? PyLong_AsLongAndOverflow(device.ptr(), &overflow) : -1;
@@ -888,7 +898,7 @@ using Probes = std::vector<std::pair<py::object, uint64_t>>;
 /// A probe is a tensor and the address of torch's own object behind it.
 bool learnNegativeBit(const Probes &plain, const Probes &negative) {
   constexpr size_t objectBytes = 64, implementationBytes = 184; // as in torch 2.13
-  NegativeBit found;
+  TensorBits found;
   auto holdsAddress = [&](const auto &probe) {
     return static_cast<size_t>(Py_TYPE(probe.first.ptr())->tp_basicsize) >=
                found.implementation + sizeof(uint64_t) &&
@@ -909,14 +919,23 @@ bool learnNegativeBit(const Probes &plain, const Probes &negative) {
     for (const auto &[tensor, address] : plain)
       bits &= ~readWord(reinterpret_cast<const void *>(address), word);
     numFound += static_cast<unsigned>(__builtin_popcountll(bits));
-    if (bits) {
+    if (bits)
       found.word = word;
-      found.bit = bits;
-    }
   }
-  if (numFound == 1)
-    typeTables().negativeBit = found;
-  return numFound == 1;
+  found.isKnown = numFound == 1;
+  if (found.isKnown)
+    typeTables().tensorBits = found;
+  return found.isKnown;
+}
+
+void acceptTensor(const py::object &tensor) {
+  TypeTables &tables = typeTables();
+  if (!tables.tensorBits.isKnown || findArrayKind(Py_TYPE(tensor.ptr())) != ArrayKind::Torch)
+    return;
+  std::vector<uint64_t> &accepted = tables.tensorBits.accepted;
+  constexpr size_t most = 64;
+  if (!hasAcceptedBits(tables.tensorBits, tensor.ptr()) && accepted.size() < most)
+    accepted.push_back(readTensorBits(tables.tensorBits, tensor.ptr()));
 }
 
 void learnDType(const py::object &dtype, int coreId) {
@@ -945,4 +964,6 @@ void tessera::python::registerLaunch(py::module_ &module) {
   module.def("learn_negative_bit", &learnNegativeBit, py::arg("plain"), py::arg("negative"),
              "Have the warm path know torch's tensors with the negative bit by looking at some\n"
              "without and with it: (tensor, its `_cdata`) each. Whether it does now.");
+  module.def("accept_tensor", &acceptTensor, py::arg("tensor"),
+             "Have the warm path take torch's tensors that are as plain as this one.");
 }

@@ -35,6 +35,7 @@ from tessera.runtime.arrays import is_dtype, to_dtype
 from tessera.runtime.cache import default_cache, digest
 from tessera.runtime.match import Parameters
 from tessera.settings import settings
+from tessera.wording import counted
 
 if TYPE_CHECKING:
     from tessera.frontend.build import BuiltModule
@@ -250,7 +251,7 @@ def _parse_signature(
         if len(signature) > len(names):
             raise ArgumentError(
                 "E051",
-                f"the signature has {len(signature)} types, `{fn.__name__}` takes {len(names)}",
+                f"the signature has {counted(len(signature), 'type')}, `{fn.__name__}` takes {len(names)}",
             )
         signature = dict(zip(names, map(_literal, signature)))
     for name in (*signature, *constexprs):

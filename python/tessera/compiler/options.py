@@ -11,6 +11,7 @@ from typing import Any, Mapping, Optional
 from tessera.errors import LaunchError
 from tessera.locks import CachedProperty
 from tessera.settings import settings
+from tessera.wording import shown
 
 # How many threads a warp has on every target that has warps, and how many one program may use.
 _MAX_WARPS = 32
@@ -80,39 +81,41 @@ class CompileOptions:
         warps = self.num_warps
         if not _is_integer(warps) or warps not in (1, 2, 4, 8, 16, 32):
             raise LaunchError(
-                "E053", f"num_warps is {warps!r}", f"use a power of two from 1 to {_MAX_WARPS}"
+                "E053", f"num_warps is {shown(warps)}", f"use a power of two from 1 to {_MAX_WARPS}"
             )
         if not _is_integer(self.num_stages) or self.num_stages < 0:
-            raise LaunchError("E053", f"num_stages is {self.num_stages!r}", "use 0 or more")
+            raise LaunchError("E053", f"num_stages is {shown(self.num_stages)}", "use 0 or more")
         if self.num_ctas != 1:
             raise LaunchError(
                 "E053",
-                f"num_ctas is {self.num_ctas!r}, and clusters of programs are not supported",
+                f"num_ctas is {shown(self.num_ctas)}, and clusters of programs are not supported",
                 "use num_ctas=1",
             )
         if not _is_integer(self.num_threads) or not 0 <= self.num_threads < 1 << 16:
             raise LaunchError(
-                "E053", f"num_threads is {self.num_threads!r}", "use 0 (all cores) to 65535"
+                "E053", f"num_threads is {shown(self.num_threads)}", "use 0 (all cores) to 65535"
             )
         if self.target not in ("auto", "cpu", "cuda"):
             raise LaunchError(
                 "E053",
-                f"there is no target {self.target!r}",
+                f"there is no target {shown(self.target)}",
                 "use 'cpu', 'cuda' or the name of a GPU architecture such as 'sm_90a'",
             )
         registers = self.maxnreg
         if registers is not None and not (_is_integer(registers) and 1 <= registers <= 255):
-            raise LaunchError("E053", f"maxnreg is {registers!r}", "use 1 to 255, or None")
+            raise LaunchError("E053", f"maxnreg is {shown(registers)}", "use 1 to 255, or None")
         if self.tune not in ("lite", "max"):
-            raise LaunchError("E053", f"tune is {self.tune!r}", "use 'lite' or 'max'")
+            raise LaunchError("E053", f"tune is {shown(self.tune)}", "use 'lite' or 'max'")
         for name in ("cpu", "features", "arch"):
             if not isinstance(getattr(self, name), str):
-                raise LaunchError("E053", f"{name} is {getattr(self, name)!r}", "use a string")
+                raise LaunchError("E053", f"{name} is {shown(getattr(self, name))}", "use a string")
         object.__setattr__(self, "extern_libs", _library_pairs(self.extern_libs))
         flags = ("debug", "deterministic", "enable_fp_fusion", "sanitize_overflow")
         for name in flags + ("tensor_maps", "enable_reflect_ftz"):
             if not isinstance(getattr(self, name), (bool, int)):
-                raise LaunchError("E053", f"{name} is {getattr(self, name)!r}", "use True or False")
+                raise LaunchError(
+                    "E053", f"{name} is {shown(getattr(self, name))}", "use True or False"
+                )
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> "CompileOptions":

@@ -26,6 +26,7 @@ from tessera.language.tensor import (
     tensor,
 )
 from tessera.language.types import block_type, constexpr, dtype, pointer_type, tuple_type, unwrap
+from tessera.wording import counted
 
 _HOST_MODULES = ("numpy", "torch", "math", "jax", "cupy", "random", "time", "os", "sys")
 
@@ -243,8 +244,7 @@ class CallWalker(ExpressionWalker):
         if at < len(args):
             raise UserMistake(
                 "E051",
-                f"`{fn.__name__}` takes {at} argument{'s' if at != 1 else ''} by place, got "
-                f"{len(args)}",
+                f"`{fn.__name__}` takes {counted(at, 'argument')} by place, got {len(args)}",
                 f"its parameters are {', '.join(one.name for one in fn.params)}",
             )
         for name in rest:
@@ -430,7 +430,7 @@ class CallWalker(ExpressionWalker):
         if len(args) != count:
             raise UserMistake(
                 "E051",
-                f"`{name}` takes {count} argument{'s' if count > 1 else ''}, got {len(args)}",
+                f"`{name}` takes {counted(count, 'argument')}, got {len(args)}",
                 f"pass {count}",
             )
         return args

@@ -37,6 +37,7 @@ from tessera.language.tensor import (
     unary,
 )
 from tessera.language.types import block_pointer_type, constexpr, dtype, unwrap
+from tessera.wording import with_article
 
 
 class BoundFunction:
@@ -122,7 +123,7 @@ class ExpressionWalker(WalkerState):
         if isinstance(value, (bytes, complex)):
             raise UserMistake(
                 "E014",
-                f"a {type(value).__name__} literal is not supported inside a kernel",
+                f"{with_article(type(value).__name__)} literal is not supported inside a kernel",
                 "use a number or a string",
             )
         return value

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, NoReturn, Optional
 from tessera import _C
 from tessera.errors import ArgumentError, TesseraError, raise_core_error
 from tessera.language import types
+from tessera.wording import with_article
 
 # The names by which NumPy, ml_dtypes, torch and DLPack know our element types.
 _DTYPE_NAMES = {
@@ -103,7 +104,7 @@ def reinterpret(tensor: Any, dtype: Any) -> TensorWrapper:
     base = tensor.base if isinstance(tensor, TensorWrapper) else tensor
     pointer = pointer_of(base, "tensor")
     if pointer is None:
-        raise ArgumentError("E054", f"a {_type_name(tensor)} is not an array")
+        raise ArgumentError("E054", f"{with_article(_type_name(tensor))} is not an array")
     if pointer.dtype.itemsize != wanted.itemsize:
         raise ArgumentError(
             "E035",
@@ -153,6 +154,15 @@ def pointer_of(value: Any, name: str) -> Optional[Pointer]:
     Raises ArgumentError (E054, E058) for an array that a kernel cannot take; `name` is what
     the message calls it.
     """
+    try:
+        return _find_pointer(value, name)
+    except (TesseraError, MemoryError):
+        raise
+    except Exception as error:
+        _refuse_call(value, name, "asking it where its elements are", error)
+
+
+def _find_pointer(value: Any, name: str) -> Optional[Pointer]:
     if isinstance(value, TensorWrapper):
         pointer = pointer_of(value.base, name)
         return None if pointer is None else pointer._replace(dtype=value.dtype)
@@ -244,12 +254,16 @@ def _from_data_ptr(tensor: Any, name: str) -> Pointer:
         size = _count_elements(tensor)
     except Exception as error:
         _refuse_call(tensor, name, "data_ptr()", error)
-    if not isinstance(address, int):
+    try:
+        address = operator.index(address)
+    except TypeError:
         _refuse(tensor, name, f"has a data_ptr() that returns {address!r}", "return an integer")
     if isinstance(tensor, MockTensor):
         return Pointer(address, dtype, False, None, NOWHERE)
     _check_storage(tensor, name, size)
     _check_address(tensor, name, address, size)
+    if type(tensor.dtype).__module__ == "torch":
+        _C.accept_tensor(tensor)
     if kind == "cuda":
         framework = type(tensor.dtype).__module__.partition(".")[0]
         return Pointer(address, dtype, False, None, getattr(device, "index", 0) or 0, framework)

@@ -7,6 +7,7 @@ import operator
 from typing import Any, Mapping
 
 from tessera.errors import LaunchError
+from tessera.wording import shown, with_article
 
 _LIMIT = (1 << 31) - 1
 
@@ -28,11 +29,11 @@ def normalize_grid(grid: Any, meta: Mapping[str, Any]) -> tuple[int, int, int]:
             ) from error
     if not isinstance(extents, (tuple, list)):
         got = "the grid function returned" if callable(grid) else "the grid is"
-        shown = f"({extents},)" if isinstance(extents, int) else "(n,), (n, m) or (n, m, k)"
-        raise LaunchError("E052", f"{got} {extents!r}, not a tuple", f"use {shown}")
+        usage = f"({extents},)" if isinstance(extents, int) else "(n,), (n, m) or (n, m, k)"
+        raise LaunchError("E052", f"{got} {shown(extents)}, not a tuple", f"use {usage}")
     if not 1 <= len(extents) <= 3:
         raise LaunchError(
-            "E052", f"the grid {extents!r} has {len(extents)} extents", "use one to three"
+            "E052", f"the grid {shown(extents)} has {len(extents)} extents", "use one to three"
         )
     checked = []
     for extent in extents:
@@ -41,12 +42,14 @@ def normalize_grid(grid: Any, meta: Mapping[str, Any]) -> tuple[int, int, int]:
         except TypeError:
             raise LaunchError(
                 "E052",
-                f"the grid {extents!r} has the extent {extent!r}, a {type(extent).__name__}",
+                f"the grid {shown(extents)} has the extent {shown(extent)}, {with_article(type(extent).__name__)}",
                 "use integers (`//` or tessera.cdiv, not `/`)",
             ) from None
         if not 0 <= value <= _LIMIT:
             raise LaunchError(
-                "E052", f"the grid {extents!r} has the extent {value}", f"use 0 to {_LIMIT}"
+                "E052",
+                f"the grid {shown(extents)} has the extent {shown(value)}",
+                f"use 0 to {_LIMIT}",
             )
         checked.append(value)
     return (*checked, *(1,) * (3 - len(checked)))  # type: ignore[return-value]

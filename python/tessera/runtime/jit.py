@@ -34,6 +34,7 @@ from tessera.runtime.cuda import StreamSource, find_place, find_stream, read_str
 from tessera.runtime.grid import normalize_grid
 from tessera.runtime.specialize import Bound, ParamTraits, check_memory
 from tessera.settings import settings
+from tessera.wording import counted, with_article
 
 if TYPE_CHECKING:
     from tessera.compiler.artifacts import CompiledKernel
@@ -291,7 +292,7 @@ class JITFunction(JITCallable):
         if at < len(args):
             raise ArgumentError(
                 "E051",
-                f"kernel `{self.__name__}` takes {at} arguments by place, got {len(args)}",
+                f"kernel `{self.__name__}` takes {counted(at, 'argument')} by place, got {len(args)}",
                 f"the parameters are {', '.join(self.arg_names)}",
             )
         if rest:
@@ -540,7 +541,7 @@ def _check_is_function(fn: Any) -> None:
         raise CompilationError.at_function(
             fn, "E001", "@jit needs a plain `def` function, got a lambda", "write a `def`"
         )
-    what = f"the class `{fn.__name__}`" if isinstance(fn, type) else f"a {type(fn).__name__}"
+    what = f"the class `{fn.__name__}`" if isinstance(fn, type) else with_article(type(fn).__name__)
     raise CompilationError(
         "E001", f"@jit needs a plain `def` function, got {what}", "write a `def`"
     )
@@ -570,7 +571,7 @@ def _read_traits(
             raise CompilationError.at_function(
                 fn.fn,
                 "E006",
-                f"the default of `{param.name}` is a {type(param.default).__name__}",
+                f"the default of `{param.name}` is {with_article(type(param.default).__name__)}",
                 "a default must be a constant: a number, a string, None or a tuple of these",
             )
         on_value = not any(place in unspecialised for place in places)

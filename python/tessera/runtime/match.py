@@ -29,6 +29,7 @@ from tessera.runtime.specialize import (
     is_descriptor,
     plain_number,
 )
+from tessera.wording import counted, shown, with_article
 
 Parameters = Sequence[tuple[str, ArgSpec]]
 """The parameters of a kernel by name, with what each was compiled as."""
@@ -120,10 +121,10 @@ class Matched:
                 self._match(name, spec, value)
         else:
             names = ", ".join(f"{item.name}: {item}" for item in expected)
-            count = f"{len(expected)} argument" + "s" * (len(expected) != 1)
             raise ArgumentError(
                 "E051",
-                f"the compiled kernel `{kernel}` takes {count}, got {len(args)}",
+                f"the compiled kernel `{kernel}` takes {counted(len(expected), 'argument')}, "
+                f"got {len(args)}",
                 f"pass {names}" if names else "pass none: all became constants",
             )
 
@@ -209,7 +210,7 @@ def _check_constant(name: str, expected: Any, value: Any) -> None:
     if not is_same:
         raise ArgumentError(
             "E055",
-            f"argument `{name}` was compiled as the constant {expected!r}, got {_describe(value)}",
+            f"argument `{name}` was compiled as the constant {shown(expected)}, got {_describe(value)}",
             "compile for this one, or launch the @jit function",
         )
 
@@ -224,17 +225,19 @@ def _number(expected: Expected, value: Any) -> int:
         try:
             return float_bits(expected.dtypes[0], float(number))
         except OverflowError:
-            _refuse(expected, f"which {number} does not fit", "pass a float", id="E055")
+            _refuse(expected, f"which {shown(number)} does not fit", "pass a float", id="E055")
     if isinstance(number, float):
         _refuse(expected, f"got the float {number!r}", "pass an integer", id="E055")
     low = min(dtype.get_int_min_value() for dtype in expected.dtypes)
     high = max(dtype.get_int_max_value() for dtype in expected.dtypes)
     if not low <= number <= high:
-        _refuse(expected, f"which {number} does not fit", "compile for a wider type", id="E055")
+        _refuse(
+            expected, f"which {shown(number)} does not fit", "compile for a wider type", id="E055"
+        )
     if expected.divisibility > 1 and number % expected.divisibility:
         _refuse(
             expected,
-            f"and {expected.divisibility} does not divide {number}",
+            f"and {expected.divisibility} does not divide {shown(number)}",
             f"compile without :{expected.divisibility}",
             id="E055",
         )
@@ -245,10 +248,8 @@ def _describe(value: Any) -> str:
     if value is None:
         return "None"
     if isinstance(value, (bool, int, float, str)):
-        text = repr(value)
-        return text if len(text) <= 60 else text[:57] + "..."
-    name = type(value).__name__
-    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+        return shown(value)
+    return with_article(type(value).__name__)
 
 
 def _refuse(expected: Expected, why: str, fix: str, id: str = "E054") -> NoReturn:

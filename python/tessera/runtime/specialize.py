@@ -31,6 +31,7 @@ from tessera.frontend.signature import (
 )
 from tessera.language import types
 from tessera.runtime.arrays import NOWHERE, Pointer, find_dtype, is_dtype, pointer_of
+from tessera.wording import shown, with_article
 
 _INT32 = range(-(1 << 31), 1 << 31)
 _INT64 = range(-(1 << 63), 1 << 63)
@@ -109,7 +110,8 @@ class Bound:
             return self._plain_number(traits, scalar, name)
         raise ArgumentError(
             "E054",
-            f"argument `{name}` is a {type(value).__name__}, which no kernel can take: {_short(value)}",
+            f"argument `{name}` is {with_article(type(value).__name__)}, which no kernel can take: "
+            f"{shown(value)}",
             "pass an array, a number, a bool, None or a tuple of these, "
             f"or annotate it: `{name}: tl.constexpr`",
         )
@@ -129,7 +131,7 @@ class Bound:
         if pointer is None:
             raise ArgumentError(
                 "E054",
-                f"tensor descriptor `{name}` is of a {type(value.base).__name__}",
+                f"tensor descriptor `{name}` is of {with_article(type(value.base).__name__)}",
                 "describe an array",
             )
         key, spec = self._pointer(traits, pointer, name)
@@ -176,7 +178,7 @@ class Bound:
         if traits.annotation is not None:
             raise ArgumentError(
                 "E054",
-                f"argument `{name}` is annotated {traits.annotation}, got the number {value!r}",
+                f"argument `{name}` is annotated {traits.annotation}, got the number {shown(value)}",
                 "pass an array",
             )
         return self._number(traits, value, name)
@@ -199,11 +201,19 @@ class Bound:
         if number is None:
             raise ArgumentError(
                 "E054",
-                f"argument `{name}` is annotated {dtype}, got a {type(value).__name__}",
+                f"argument `{name}` is annotated {dtype}, got {with_article(type(value).__name__)}",
                 "pass a number",
             )
         if dtype.is_floating():
-            return self._value(dtype, float_bits(dtype, float(number)))
+            try:
+                rounded = float(number)
+            except OverflowError:
+                raise ArgumentError(
+                    "E055",
+                    f"argument `{name}` is annotated {dtype}, which {shown(number)} does not fit",
+                    "pass a float",
+                ) from None
+            return self._value(dtype, float_bits(dtype, rounded))
         if isinstance(number, float):
             raise ArgumentError(
                 "E055",
@@ -212,7 +222,8 @@ class Bound:
             )
         if not dtype.get_int_min_value() <= number <= dtype.get_int_max_value():
             raise ArgumentError(
-                "E055", f"argument `{name}` is annotated {dtype}, which {number} does not fit"
+                "E055",
+                f"argument `{name}` is annotated {dtype}, which {shown(number)} does not fit",
             )
         aligned = traits.on_value and traits.on_alignment and not dtype.is_bool()
         return self._value(dtype, int(number), alignment_class(number) if aligned else 0)
@@ -256,7 +267,7 @@ def integer_type(value: int, name: str) -> types.dtype:
         return types.uint64
     raise ArgumentError(
         "E055",
-        f"argument `{name}` is {value}, which fits no 64-bit integer",
+        f"argument `{name}` is {shown(value)}, which fits no 64-bit integer",
         "pass it in two parts",
     )
 
@@ -347,7 +358,7 @@ def _constant(value: Any, name: str) -> tuple[Hashable, ArgSpec]:
         elif hasattr(value, "data_ptr") or hasattr(value, "__array_interface__"):
             raise ArgumentError(
                 "E033",
-                f"argument `{name}` is a constexpr, got a {type(value).__name__}",
+                f"argument `{name}` is a constexpr, got {with_article(type(value).__name__)}",
                 "pass a number, a string, a dtype or a tuple of these, or drop `tl.constexpr`",
             )
     try:
@@ -356,7 +367,7 @@ def _constant(value: Any, name: str) -> tuple[Hashable, ArgSpec]:
         fix = "pass a tuple" if isinstance(value, list) else "pass something that can be hashed"
         raise ArgumentError(
             "E033",
-            f"argument `{name}` is a constexpr and must be hashable, got a {type(value).__name__}",
+            f"argument `{name}` is a constexpr and must be hashable, got {with_article(type(value).__name__)}",
             fix,
         ) from None
 
@@ -383,8 +394,3 @@ def _numpy_scalar(value: Any) -> Any:
         if item is not None and hasattr(item, "__float__"):  # bfloat16 and its like
             return float(item)
     return None
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The small words of messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def with_article(noun: str) -> str:
+    """ "a list", "an int"."""
+    return f"{'an' if noun[:1].lower() in tuple('aeio') else 'a'} {noun}"
+
+
+def counted(number: int, noun: str) -> str:
+    """ "1 argument", "2 arguments"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def shown(value: Any, most: int = 60) -> str:
+    """`repr(value)`, at most so long, of any value."""
+    try:
+        text = repr(value)
+    except Exception:
+        # Of an integer of more than 4300 digits, Python makes no text.
+        if isinstance(value, int):
+            return f"an integer of {value.bit_length()} bits"
+        return with_article(type(value).__name__)
+    return text if len(text) <= most else text[: most - 3] + "..."
