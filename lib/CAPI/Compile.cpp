@@ -7,11 +7,23 @@
 
 #include "tessera/Compiler/Compiler.h"
 
+#include <atomic>
 #include <memory>
 #include <string>
 
 using namespace tessera;
 using namespace tessera::capi;
+
+namespace {
+
+std::atomic<int (*)(void)> interruptCheck{nullptr};
+
+bool isInterrupted() {
+  auto *check = interruptCheck.load(std::memory_order_relaxed);
+  return check && check() != 0;
+}
+
+} // namespace
 
 extern "C" {
 
@@ -79,14 +91,17 @@ const char *tsr_kernel_metadata(TsrKernel *kernel) TSR_NOEXCEPT {
 TsrStatus tsr_kernel_launch(TsrKernel *kernel, const int32_t grid[3], const uint64_t *args,
                             size_t num_args, int32_t num_threads) TSR_NOEXCEPT {
   return guarded([&] {
-    kernel->kernel->launch(llvm::ArrayRef<int32_t>(grid, 3),
-                           llvm::ArrayRef<uint64_t>(args, num_args), num_threads);
+    kernel->kernel->launch(
+        llvm::ArrayRef<int32_t>(grid, 3), llvm::ArrayRef<uint64_t>(args, num_args), num_threads,
+        interruptCheck.load(std::memory_order_relaxed) ? isInterrupted : nullptr);
   });
 }
 
 void tsr_kernel_destroy(TsrKernel *kernel) TSR_NOEXCEPT { delete kernel; }
 
 void tsr_set_cancellation(const int32_t *flag) TSR_NOEXCEPT { setCancellation(flag); }
+
+void tsr_set_interrupt_check(int (*check)(void)) TSR_NOEXCEPT { interruptCheck.store(check); }
 
 void tsr_finish(int32_t milliseconds) TSR_NOEXCEPT { cancelAll(milliseconds); }
 

@@ -74,6 +74,7 @@ void Compilation::lowerTile(ModuleOp module) {
       module.walk([](tile::InlineAsmOp) { return WalkResult::interrupt(); }).wasInterrupted();
   if (auto kernel = module.lookupSymbol<tile::FuncOp>(metadata.name))
     setKernelArguments(module, describeArguments(kernel));
+  setWaitsForPrograms(module);
   lower(module, "tile-opt", buildTilePipeline);
 }
 

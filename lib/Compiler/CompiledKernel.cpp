@@ -6,6 +6,7 @@
 
 #include "tessera/Runtime/CUDA/Launcher.h"
 #include "tessera/Runtime/Host/Launcher.h"
+#include "tessera/Support/Cancellation.h"
 #include "tessera/Support/UserError.h"
 #include "tessera/Target/Host/HostTarget.h"
 #include "tessera/Target/Host/LoadedObject.h"
@@ -43,6 +44,7 @@ CompiledKernel::CompiledKernel(KernelMetadata newMetadata, std::string newObject
   launchable = std::make_unique<host::LaunchableKernel>();
   launchable->function = reinterpret_cast<host::ChunkFunction>(loaded->getAddress());
   launchable->scratchBytes = metadata.scratchBytes;
+  launchable->waitsForPrograms = metadata.waitsForPrograms;
   std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
   metadata.stageTimes.push_back({"load", took.count()});
   metadataJSON = metadata.toJSON();
@@ -131,7 +133,8 @@ void CompiledKernel::checkLimits(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args
       fail(describeCondition(condition, args));
 }
 
-void CompiledKernel::launch(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args, int numThreads) const {
+void CompiledKernel::launch(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args, int numThreads,
+                            bool (*isInterrupted)()) const {
   checkLaunch(grid, args);
   if (onGPU)
     throw UserError("E054",
@@ -146,9 +149,14 @@ void CompiledKernel::launch(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args, int
   checkLimits(grid, args);
   host::LaunchOptions options;
   options.numThreads = numThreads > 0 ? numThreads : metadata.numThreads;
+  options.isInterrupted = isInterrupted;
   host::Fault fault;
-  if (!host::launch(*launchable, grid.data(), args.data(), fault, options))
-    throw describeFault(metadata, fault);
+  try {
+    if (!host::launch(*launchable, grid.data(), args.data(), fault, options))
+      throw describeFault(metadata, fault);
+  } catch (const host::Interrupted &) {
+    throw Cancelled();
+  }
 }
 
 /// "(2, 3)"

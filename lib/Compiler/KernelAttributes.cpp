@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "tessera/Analysis/MemoryOrder.h"
@@ -20,6 +21,7 @@ using namespace mlir;
 using namespace tessera;
 
 static constexpr llvm::StringLiteral kArguments = "tile.arguments";
+static constexpr llvm::StringLiteral kWaitsForPrograms = "tile.waits_for_programs";
 static constexpr llvm::StringLiteral kScratchBytes = "strips.scratch_bytes";
 static constexpr llvm::StringLiteral kSites = "strips.sites";
 static constexpr llvm::StringLiteral kMetadata = "tessera.kernel";
@@ -65,6 +67,20 @@ void tessera::setKernelArguments(ModuleOp module, llvm::ArrayRef<KernelArgument>
         builder.getNamedAttr("stored", builder.getBoolAttr(argument.isStored)),
     }));
   module->setAttr(kArguments, builder.getArrayAttr(descriptions));
+}
+
+void tessera::setWaitsForPrograms(ModuleOp module) {
+  WalkResult found = module.walk([](Operation *op) {
+    auto load = dyn_cast<tile::LoadOp>(op);
+    bool looksAgain = isa<tile::AtomicLoadOp, tile::AtomicRMWOp, tile::AtomicCASOp>(op) ||
+                      (load && load.getIsVolatile());
+    // What a function of the kernel's does, its caller may repeat.
+    bool isRepeated = looksAgain && (op->getParentOfType<scf::WhileOp>() ||
+                                     !op->getParentOfType<tile::FuncOp>().isKernel());
+    return isRepeated ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  if (found.wasInterrupted())
+    module->setAttr(kWaitsForPrograms, UnitAttr::get(module.getContext()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -270,6 +286,7 @@ void tessera::readKernelAttributes(ModuleOp module, KernelMetadata &metadata) {
     metadata.sharedBytes = bytes.getInt();
   if (auto stages = module->getAttrOfType<IntegerAttr>(kNumStages))
     metadata.numStages = stages.getInt();
+  metadata.waitsForPrograms = module->hasAttr(kWaitsForPrograms);
 
   readTensorMaps(module, metadata);
   auto kernel = module.lookupSymbol<FunctionOpInterface>(metadata.name);
@@ -306,6 +323,7 @@ void tessera::readKernelMetadata(const llvm::Module &module, KernelMetadata &met
   KernelMetadata read = KernelMetadata::fromJSON(text->getString());
   metadata.name = read.name;
   metadata.scratchBytes = read.scratchBytes;
+  metadata.waitsForPrograms = read.waitsForPrograms;
   metadata.numWarps = read.numWarps;
   metadata.sharedBytes = read.sharedBytes;
   metadata.numStages = read.numStages;

@@ -6,6 +6,7 @@
 //   module { ... } attributes {
 //     tile.arguments = [{type = "ptr<f32>", loaded = true, stored = false}, ...]
 //   }                                       set here, from tile IR
+//   module {tile.waits_for_programs}        the same
 //   func @k {strips.scratch_bytes = 4096,   by strips-materialize
 //            strips.sites = [{message = "...", file = "k.py", line = 3, column = 4}]}
 //                                           by strips-lower-programs
@@ -34,6 +35,10 @@ namespace tessera {
 std::string selectKernel(mlir::ModuleOp module, const std::string &entry);
 
 void setKernelArguments(mlir::ModuleOp module, llvm::ArrayRef<KernelArgument> arguments);
+
+/// Writes down whether a program of the kernel may loop until another one has written
+/// something: it has an atomic operation or a volatile load in a `while`.
+void setWaitsForPrograms(mlir::ModuleOp module);
 
 /// Writes down what is to be passed behind the kernel's arguments, if the kernel is a
 /// tile.func.

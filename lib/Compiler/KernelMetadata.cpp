@@ -214,6 +214,7 @@ std::string KernelMetadata::toJSON() const {
       {"most_programs", mostPrograms},
       {"repeated_programs", repeatedPrograms},
       {"waits_for_stream", waitsForStream},
+      {"waits_for_programs", waitsForPrograms},
       {"sites", toArray(siteCopies)},
       {"stage_ms", std::move(times)},
       {"remarks", std::move(remarkArray)},
@@ -245,8 +246,10 @@ KernelMetadata KernelMetadata::fromJSON(StringRef text) {
       map.map("arrays_apart", metadata.arraysApart) &&
       map.map("most_programs", metadata.mostPrograms) &&
       map.map("repeated_programs", metadata.repeatedPrograms) &&
-      map.map("waits_for_stream", metadata.waitsForStream) && map.map("sites", metadata.sites) &&
-      map.map("stage_ms", metadata.stageTimes) && map.map("remarks", metadata.remarks);
+      map.map("waits_for_stream", metadata.waitsForStream) &&
+      map.map("waits_for_programs", metadata.waitsForPrograms) &&
+      map.map("sites", metadata.sites) && map.map("stage_ms", metadata.stageTimes) &&
+      map.map("remarks", metadata.remarks);
   if (!isRead)
     throw InternalError("kernel metadata: " + toString(root.getError()));
   return metadata;

@@ -5,6 +5,7 @@
 
 #include "Handles.h"
 #include "Interpreter.h"
+#include "LongWork.h"
 
 using namespace tessera::python;
 
@@ -24,6 +25,8 @@ void tessera::python::check(TsrStatus status) { check(status, tsr_last_error());
 void tessera::python::check(TsrStatus status, const char *text) {
   if (status == TSR_OK)
     return;
+  if (status == TSR_CANCELLED && PyErr_Occurred())
+    throw py::error_already_set(); // what a signal handler raised
   if (status == TSR_OUT_OF_MEMORY) {
     PyErr_NoMemory();
     throw py::error_already_set();
@@ -62,5 +65,6 @@ PYBIND11_MODULE(_C, module) {
   registerCUDA(module);
   // Compilations that daemon threads are at must not go on while static objects are destroyed.
   Py_AtExit([] { tsr_finish(/*milliseconds=*/10000); });
+  lookForSignalsInLaunches();
   module.def("build_id", &tsr_build_id, "Changes with anything that changes generated code.");
 }

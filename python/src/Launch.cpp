@@ -426,8 +426,8 @@ uint64_t readTensorBits(const TensorBits &where, PyObject *tensor) {
 }
 
 bool hasAcceptedBits(const TensorBits &where, PyObject *tensor) {
-  return std::find(where.accepted.begin(), where.accepted.end(),
-                   readTensorBits(where, tensor)) != where.accepted.end();
+  return std::find(where.accepted.begin(), where.accepted.end(), readTensorBits(where, tensor)) !=
+         where.accepted.end();
 }
 
 /// A tensor of torch's, on the CPU or on a GPU. What is wrong with one `slow` says.
@@ -658,6 +658,8 @@ PyObject *launchEntry(Launch *launch, const Entry &entry, const Signature &signa
     return entry.result;
   }
   if (isForOtherVariant(status))
+    return nullptr;
+  if (status == TSR_CANCELLED && PyErr_Occurred())
     return nullptr;
   try {
     check(status);

@@ -119,28 +119,35 @@ void Worker::work() {
   }
 }
 
+/// What threading.main_thread() has, of this process.
+unsigned long mainThread = 0;
+
 /// That of the main thread, which alone asks for it. A forked child has none.
 Worker *currentWorker = nullptr;
 unsigned numForks = 0;
 
 void forgetWorker() {
   currentWorker = nullptr;
+  mainThread = PyThread_get_thread_ident(); // a child's main thread is the one that forked
   ++numForks;
 }
 
 Worker *findWorker() {
-  static const int registered = pthread_atfork(nullptr, nullptr, forgetWorker);
-  (void)registered;
   if (!currentWorker)
     currentWorker = Worker::start();
   return currentWorker;
 }
 
-bool isMainThread() {
-  return callPython([] {
-    py::module_ threading = py::module_::import("threading");
-    return threading.attr("get_ident")().equal(threading.attr("main_thread")().attr("ident"));
-  });
+bool isMainThread() { return PyThread_get_thread_ident() == mainThread; }
+
+/// Called without the GIL by a launch. What a handler raises stays the thread's exception.
+int checkSignals() {
+  if (!isMainThread())
+    return 0;
+  PyGILState_STATE state = callPython([] { return PyGILState_Ensure(); });
+  int result = callPython([] { return PyErr_CheckSignals(); });
+  PyGILState_Release(state);
+  return result;
 }
 
 class Stopwatch {
@@ -162,6 +169,13 @@ private:
 };
 
 } // namespace
+
+void tessera::python::lookForSignalsInLaunches() {
+  py::module_ threading = py::module_::import("threading");
+  mainThread = threading.attr("main_thread")().attr("ident").cast<unsigned long>();
+  pthread_atfork(nullptr, nullptr, forgetWorker);
+  tsr_set_interrupt_check(checkSignals);
+}
 
 Outcome tessera::python::runLongWork(std::function<TsrStatus()> work, const SlowNotice &slow) {
   auto job = std::make_shared<Job>();

@@ -30,6 +30,9 @@ struct Outcome {
 /// is thrown: so `work` owns all that it works with.
 Outcome runLongWork(std::function<TsrStatus()> work, const SlowNotice &slow);
 
+/// Has launches on the CPU that take long look for signals between programs.
+void lookForSignalsInLaunches();
+
 /// Throws what the outcome says, unless that is fine.
 void check(const Outcome &outcome);
 

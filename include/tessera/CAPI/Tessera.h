@@ -59,6 +59,10 @@ TSR_EXPORT const char *tsr_build_id(void) TSR_NOEXCEPT;
  * something else than 0: between passes, and while an assembler runs. Null: not any more. The
  * flag lives until then. */
 TSR_EXPORT void tsr_set_cancellation(const int32_t *flag) TSR_NOEXCEPT;
+/* Launches on the CPU that take longer than some 50 ms ask this function so often, between
+ * programs, on the thread that launches; where it returns something else than 0 they end,
+ * with TSR_CANCELLED. Null: none, as at first. */
+TSR_EXPORT void tsr_set_interrupt_check(int (*check)(void)) TSR_NOEXCEPT;
 /* For the end of the process, before its static objects go: compilations of all threads are
  * asked to end and waited for, but no longer than so many milliseconds; new ones fail. */
 TSR_EXPORT void tsr_finish(int32_t milliseconds) TSR_NOEXCEPT;

@@ -84,6 +84,8 @@ struct KernelMetadata {
   int repeatedPrograms = 0;
   /// Whether its programs wait by themselves for what their stream did before.
   bool waitsForStream = false;
+  /// Whether a program may loop until another one has written something.
+  bool waitsForPrograms = false;
   std::vector<KernelSite> sites;
   /// Milliseconds spent on the way to each stage, in order, and on loading the object.
   std::vector<StageTime> stageTimes;
@@ -94,7 +96,7 @@ struct KernelMetadata {
   ///  "num_registers", "spill_bytes", "assembler", "arguments": [{"type", "loaded", "stored"}],
   ///  "tensor_maps": [{"base", "element", "bytes", "swizzle",
   ///                   "dims": [{"extent", "stride", "box"}]}], "launch_conditions",
-  ///  "repeated_programs", "waits_for_stream",
+  ///  "repeated_programs", "waits_for_stream", "waits_for_programs",
   ///  "sites": [{"message", "file", "line", "column"}], "stage_ms": [[stage, ms]],
   ///  "remarks": [text]}
   /// Extents, strides and conditions are sums: [[factor, [argument, its bits], ...], ...].
@@ -129,8 +131,10 @@ public:
   /// Runs a grid and returns when it is done. Any thread may call it, several at
   /// once. `numThreads` 0 is the metadata's, or the host's default. Throws UserError
   /// for a failed assertion (E065), a wrong number of arguments (E051) or a bad grid (E052).
-  void launch(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args,
-              int numThreads = 0) const;
+  /// `isInterrupted` is asked now and then between programs; where it is true, Cancelled is
+  /// thrown.
+  void launch(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args, int numThreads = 0,
+              bool (*isInterrupted)() = nullptr) const;
 
   /// Puts a grid on a stream of a GPU and returns. Throws UserError (E051, E052, E066: the
   /// GPU or its driver refuses; E070: a tensor map cannot be made of these arguments, which

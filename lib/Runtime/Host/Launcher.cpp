@@ -13,8 +13,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <cstdlib>
+#include <mutex>
 #include <new>
+#include <system_error>
+#include <thread>
+#include <vector>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #else
@@ -126,19 +131,30 @@ private:
 #endif
 };
 
+/// A launch that takes longer looks for interrupts so often.
+constexpr auto kInterruptInterval = std::chrono::milliseconds(50);
+
+/// Launches that are likely to be shorter do without.
+constexpr float kNanosecondsWithoutCheck = 2e6f;
+
+using Clock = std::chrono::steady_clock;
+
 struct Job {
   const LaunchableKernel *kernel;
+  InterruptCheck isInterrupted;
   Launch launch;
   Printer *printer;
   int64_t numPrograms;
-  int64_t grain;
+  int64_t grain, firstGrain; ///< programs in a chunk, and in each thread's first
   alignas(64) std::atomic<int64_t> next{0};
   alignas(64) std::atomic<bool> stopped{false};
   std::atomic<bool> isOutOfMemory{false};
+  std::atomic<bool> wasInterrupted{false};
+  alignas(64) std::atomic<int64_t> numEnded{0}; ///< of a kernel whose programs wait for others
 };
 
-/// Runs chunks until none is left.
-void runChunks(Job &job) {
+/// Runs chunks until none is left. `isCaller` is true on the thread that launches.
+void runChunks(Job &job, bool isCaller) {
   char *scratch = nullptr;
   if (job.kernel->scratchBytes > 0) {
     scratch = threadScratch.reserve(job.kernel->scratchBytes);
@@ -149,29 +165,107 @@ void runChunks(Job &job) {
     }
   }
   DefaultFloatEnvironment environment;
-  auto start = std::chrono::steady_clock::now();
-  int64_t numDone = 0;
+  Clock::time_point start = Clock::now();
+  Clock::time_point nextCheck = start + kInterruptInterval;
+  int64_t numDone = 0, grain = job.firstGrain;
   while (!job.stopped.load(std::memory_order_relaxed)) {
-    int64_t begin = job.next.fetch_add(job.grain, std::memory_order_relaxed);
+    int64_t begin = job.next.fetch_add(grain, std::memory_order_relaxed);
     if (begin >= job.numPrograms)
       break;
-    int64_t end = std::min(begin + job.grain, job.numPrograms);
+    int64_t end = std::min(begin + grain, job.numPrograms);
     int32_t status = job.kernel->function(&job.launch, begin, end, scratch);
     flushPrintedLines(*job.printer);
     numDone += end - begin;
     if (status != 0)
       job.stopped.store(true, std::memory_order_relaxed);
+    if (job.kernel->waitsForPrograms)
+      job.numEnded.fetch_add(end - begin, std::memory_order_relaxed);
+    if (!job.isInterrupted || end == job.numPrograms)
+      continue;
+    Clock::time_point now = Clock::now();
+    if (job.firstGrain != job.grain) {
+      // Chunks that take no longer than Ctrl-C may wait.
+      double fitting = double(numDone) * kInterruptInterval / (now - start);
+      grain = fitting < double(job.grain) ? std::max<int64_t>(1, int64_t(fitting)) : job.grain;
+    }
+    if (isCaller && now >= nextCheck) {
+      nextCheck = now + kInterruptInterval;
+      if (job.isInterrupted()) {
+        job.wasInterrupted.store(true);
+        job.stopped.store(true);
+      }
+    }
   }
 #if defined(__x86_64__)
   // Stores past the caches come after this thread's others have been seen, unless told.
   _mm_sfence();
 #endif
   if (numDone > 0) {
-    std::chrono::duration<float, std::nano> took = std::chrono::steady_clock::now() - start;
+    std::chrono::duration<float, std::nano> took = Clock::now() - start;
     job.kernel->nanosecondsPerProgram.store(took.count() / static_cast<float>(numDone),
                                             std::memory_order_relaxed);
   }
 }
+
+/// Gives a launch whose programs wait for others the threads that it takes for those to run,
+/// for as long as it lives: one while no program ends for some milliseconds, then twice as
+/// many after twice the time, and so on. That a program takes long looks the same, so the
+/// threads come late and few.
+class MoreThreads {
+public:
+  explicit MoreThreads(Job &job) : job(job) {
+    try {
+      watcher = std::thread([this] { watch(); });
+    } catch (const std::system_error &) {
+      // No more threads are to be had at all.
+    }
+  }
+
+  ~MoreThreads() {
+    if (!watcher.joinable())
+      return;
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      isOver = true;
+    }
+    changed.notify_one();
+    watcher.join();
+    for (std::thread &thread : threads)
+      thread.join();
+  }
+
+private:
+  void watch() {
+    auto patience = std::chrono::milliseconds(5);
+    int64_t numEnded = -1;
+    std::unique_lock<std::mutex> lock(mutex);
+    while (!changed.wait_for(lock, patience, [&] { return isOver; })) {
+      bool isStuck = numEnded == job.numEnded.load(std::memory_order_relaxed);
+      numEnded = job.numEnded.load(std::memory_order_relaxed);
+      int64_t numLeft = job.numPrograms - job.next.load(std::memory_order_relaxed);
+      if (!isStuck || numLeft <= 0)
+        continue;
+      patience *= 2;
+      int64_t number = std::max<int64_t>(1, static_cast<int64_t>(threads.size()));
+      number = std::min({number, numLeft, kMaxWaitingThreads - int64_t(threads.size())});
+      try {
+        for (int64_t i = 0; i < number; ++i)
+          threads.emplace_back([this] { runChunks(job, /*isCaller=*/false); });
+      } catch (const std::system_error &) {
+        return;
+      }
+      if (number <= 0)
+        return;
+    }
+  }
+
+  Job &job;
+  std::thread watcher;
+  std::vector<std::thread> threads; ///< the watcher's until it has ended
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool isOver = false;
+};
 
 Printer &getStandardPrinter() {
   static Printer printer;
@@ -193,19 +287,41 @@ bool tessera::host::launch(const LaunchableKernel &kernel, const int32_t grid[3]
   job.launch = {args,        {grid[0], grid[1], grid[2]},       /*reserved=*/0, &fault,
                 job.printer, getLastCacheBytes() / kWrittenPart};
   job.numPrograms = numPrograms;
+  job.isInterrupted = options.isInterrupted;
 
   int numThreads = 1;
   float estimate = kernel.nanosecondsPerProgram.load(std::memory_order_relaxed);
-  bool isTiny = estimate >= 0.0f && estimate * static_cast<float>(numPrograms) < kSerialNanoseconds;
+  float total = estimate * static_cast<float>(numPrograms);
+  bool isTiny = estimate >= 0.0f && total < kSerialNanoseconds;
   if (numPrograms > 1 && !isTiny) {
     numThreads = options.numThreads > 0 ? options.numThreads : getDefaultNumThreads();
     numThreads = static_cast<int>(std::min<int64_t>(numThreads, numPrograms));
   }
   job.grain = numThreads == 1 ? numPrograms : std::max<int64_t>(1, numPrograms / (8 * numThreads));
+  job.firstGrain = job.grain;
+  // What may take long starts with a small chunk, which shows how long: not as long as the last
+  // launch did, perhaps.
+  if (options.isInterrupted && (estimate < 0.0f || total > kNanosecondsWithoutCheck))
+    job.firstGrain = std::clamp<int64_t>(job.grain / 64, 1, 4);
 
-  runOnThreads(
-      numThreads, [](void *context, int) { runChunks(*static_cast<Job *>(context)); }, &job);
+  auto run = [&] {
+    runOnThreads(
+        numThreads,
+        [](void *context, int thread) {
+          runChunks(*static_cast<Job *>(context), /*isCaller=*/thread == 0);
+        },
+        &job);
+  };
+  if (kernel.waitsForPrograms && numPrograms > 1) {
+    job.grain = job.firstGrain = 1; // who waits for a later program must not keep it from running
+    MoreThreads more(job);
+    run();
+  } else {
+    run();
+  }
   if (job.isOutOfMemory.load())
     throw std::bad_alloc();
+  if (job.wasInterrupted.load())
+    throw Interrupted();
   return fault.raised == 0;
 }

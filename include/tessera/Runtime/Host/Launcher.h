@@ -18,21 +18,34 @@ namespace tessera::host {
 struct LaunchableKernel {
   ChunkFunction function = nullptr;
   int64_t scratchBytes = 0; ///< that each thread needs
+  /// Whether a program may loop until another one has written something. Such a kernel gets
+  /// more threads, up to kMaxWaitingThreads, where none of its programs ends.
+  bool waitsForPrograms = false;
   /// What a program took lately, in nanoseconds; negative while unknown. Tells launches
   /// that are over before a second thread would have woken up.
   mutable std::atomic<float> nanosecondsPerProgram{-1.0f};
 };
 
+/// Thrown by a launch that was asked to end; some programs have not run.
+struct Interrupted {};
+
+/// Asked now and then by the thread that launches; true ends the launch.
+using InterruptCheck = bool (*)();
+
+inline constexpr int kMaxWaitingThreads = 1024;
+
 struct LaunchOptions {
   int numThreads = 0;         ///< 0 is getDefaultNumThreads()
   Printer *printer = nullptr; ///< null is standard output
+  InterruptCheck isInterrupted = nullptr;
 };
 
 /// Runs programs (0, 0, 0) to (grid - 1), x fastest, in chunks of neighbours that the
 /// threads take from the front; returns when all are done. No program where an extent
 /// is zero. After a failed assertion the rest is skipped and the first failure is in
 /// `fault`; returns whether there was none. Throws std::bad_alloc if there is no memory
-/// for scratch. Extents are not negative, and their product fits int64_t.
+/// for scratch, Interrupted where the check says so between two programs. Extents are not negative,
+/// and their product fits int64_t.
 bool launch(const LaunchableKernel &kernel, const int32_t grid[3], const uint64_t *args,
             Fault &fault, const LaunchOptions &options = {});
 
