@@ -200,6 +200,75 @@ void TileBuilder::deviceAssert(const Operand &condition, StringRef message, cons
 // Foreign code
 //===----------------------------------------------------------------------===//
 
+/// The registers that hold `pack` elements of each type: those of less than 32 bits share
+/// registers.
+static int64_t countRegisters(ArrayRef<Type> types, int64_t pack) {
+  int64_t count = 0;
+  for (Type type : types) {
+    Type element = getElementTypeOrSelf(type);
+    int64_t width = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 64;
+    int64_t each = std::min(pack, std::max<int64_t>(1, 32 / width));
+    count += llvm::divideCeil(pack, each);
+  }
+  return count;
+}
+
+/// LLVM takes it for granted that constraints name as many registers as there are.
+static void checkConstraints(StringRef constraints,
+                             const llvm::InlineAsm::ConstraintInfoVector &parsed,
+                             int64_t numOutputs, int64_t numInputs) {
+  using llvm::InlineAsm;
+  int64_t outputs = 0, inputs = 0;
+  for (const InlineAsm::ConstraintInfo &info : parsed) {
+    if (info.isIndirect || info.Type == InlineAsm::isLabel)
+      throw UserError("E050",
+                      ("the constraints \"" + constraints + "\" name memory or a label").str(),
+                      "operands and results are in registers, such as \"=r,r\"");
+    outputs += info.Type == InlineAsm::isOutput;
+    inputs += info.Type == InlineAsm::isInput;
+  }
+  if (outputs != numOutputs || inputs != numInputs)
+    throw UserError("E050",
+                    ("the constraints \"" + constraints + "\" name " + llvm::Twine(outputs) +
+                     " outputs and " + llvm::Twine(inputs) + " inputs, the values take " +
+                     llvm::Twine(numOutputs) + " and " + llvm::Twine(numInputs))
+                        .str(),
+                    "one constraint for each register: results as \"=r\", then operands as \"r\"");
+}
+
+/// LLVM ends the process at a `$` that it does not understand.
+static void checkAssembly(StringRef text, int64_t numOperands) {
+  for (size_t at = text.find('$'); at != StringRef::npos; at = text.find('$', at)) {
+    StringRef rest = text.substr(at + 1);
+    if (rest.consume_front("$")) {
+      at += 2;
+      continue;
+    }
+    bool isBraced = rest.consume_front("{");
+    StringRef digits = rest.take_while(llvm::isDigit);
+    rest = rest.drop_front(digits.size());
+    uint64_t number = 0;
+    bool isKnown = !digits.getAsInteger(10, number) && number < static_cast<uint64_t>(numOperands);
+    if (isBraced && isKnown) {
+      if (rest.consume_front(":"))
+        isKnown = !rest.empty() && llvm::isAlpha(rest.front());
+      rest = rest.drop_while(llvm::isAlpha);
+      isKnown = isKnown && rest.starts_with("}");
+    } else if (isBraced && digits.empty()) {
+      isKnown = rest.starts_with(":uid}") || rest.starts_with(":comment}") ||
+                rest.starts_with(":private}");
+    }
+    if (!isKnown)
+      throw UserError(
+          "E050",
+          ("the assembly has `" + text.substr(at, 8).split('\n').first +
+           "`, which is none of its " + llvm::Twine(numOperands) + " operands")
+              .str(),
+          "results are counted from $0, operands go on from there; a dollar sign is $$");
+    ++at;
+  }
+}
+
 TileBuilder::Values TileBuilder::inlineAsm(StringRef text, StringRef constraints, Operands args,
                                            ArrayRef<DType> types, bool pure, int64_t pack) {
   SmallVector<int64_t> shape = commonShape(args, "inline_asm_elementwise");
@@ -226,6 +295,10 @@ TileBuilder::Values TileBuilder::inlineAsm(StringRef text, StringRef constraints
   SmallVector<Value> passed;
   for (const Operand &x : args)
     passed.push_back(repeat(toTensor(x), shape).ir);
+  int64_t numOutputs = countRegisters(irTypes, pack);
+  int64_t numInputs = countRegisters(llvm::to_vector(ValueRange(passed).getTypes()), pack);
+  checkConstraints(constraints, parsed, numOutputs, numInputs);
+  checkAssembly(text, numOutputs + numInputs);
   auto op = create<tile::InlineAsmOp>(irTypes, text, constraints, pure, static_cast<uint32_t>(pack),
                                       passed);
   Values results;

@@ -78,6 +78,8 @@ class Session:
         self.dependencies: dict[JITCallable, None] = {}
         self.noinline_functions: dict[Any, NoinlineFunction] = {}
         self.noinline_names: dict[str, int] = {}
+        self.scalar_function = ""
+        """Whose function of scalars is visited, such as "reduce": there are no tiles in those."""
 
     @property
     def builder(self) -> Any:

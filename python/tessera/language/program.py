@@ -229,13 +229,16 @@ def inline_asm_elementwise(
     `dtype` is the type of the result, or a tuple for several results. Errors: E050.
     Source: Triton language 3.6/3.9.
     """
+    args = unwrap(args)
+    if not isinstance(args, (tuple, list)):
+        raise UserMistake("E050", f"args is {describe(args)}", "pass a list of tensors")
     several = isinstance(unwrap(dtype), (tuple, list))
     types = [element_type(one) for one in (unwrap(dtype) if several else (dtype,))]
     results = emit(
         "inline_asm",
         constant_str(asm, "asm", "E050"),
         constant_str(constraints, "constraints", "E050"),
-        [to_tensor_value(arg) for arg in unwrap(args)],
+        [to_tensor_value(arg) for arg in args],
         types,
         constant_bool(is_pure, "is_pure"),
         constant_int(pack, "pack", "E050"),

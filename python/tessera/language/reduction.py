@@ -24,6 +24,7 @@ from tessera.language.tensor import (
     emit_one,
     fits,
     method,
+    scalars_only,
     tensor,
     to_tensor_value,
 )
@@ -64,7 +65,8 @@ def _combined(what: str, combine_fn: Any, count: int, scalars: tuple[tensor, ...
             f"combine_fn of {what} is {describe(combine_fn)}",
             "pass a function decorated with @jit",
         )
-    results = active.session.call_function(combine_fn, list(scalars), {})
+    with scalars_only(what):
+        results = active.session.call_function(combine_fn, list(scalars), {})
     if not isinstance(results, tuple) or hasattr(results, "_fields"):
         results = (results,) if not isinstance(results, tuple) else tuple(results)
     if len(results) != count:
@@ -318,7 +320,8 @@ def map_elementwise(scalar_fn: Any, *args: Any, pack: int = 1) -> Any:
         tiles[0], tiles[position] = emit("broadcast", tiles[0], tile)
     tiles = [emit("broadcast", tiles[0], tile)[1] for tile in tiles]
     scalars = emit("begin_map", tiles)
-    results = active.session.call_function(fn, list(scalars), {})
+    with scalars_only("map_elementwise"):
+        results = active.session.call_function(fn, list(scalars), {})
     several = isinstance(results, tuple)
     mapped = emit("end_map", [to_tensor_value(one) for one in (results if several else (results,))])
     return mapped if several else mapped[0]

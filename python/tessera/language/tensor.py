@@ -17,7 +17,8 @@ from __future__ import annotations
 import functools
 import operator
 import threading
-from typing import Any, Callable, Iterable, Optional, Sequence, TypeVar, cast
+from contextlib import contextmanager
+from typing import Any, Callable, Iterable, Iterator, Optional, Sequence, TypeVar, cast
 
 from tessera.frontend.errors import UserMistake
 from tessera.language import types
@@ -405,8 +406,37 @@ def lower(value: Any) -> Any:
 
 def emit(name: str, *args: Any) -> tuple[Any, ...]:
     """Calls a method of the builder; values come back as tensors."""
-    results = active.session.builder.call(name, *[lower(arg) for arg in args])
-    return tuple(_lift(result) for result in results)
+    session = active.session
+    if session.scalar_function and name in ("device_print", "barrier"):
+        raise UserMistake(
+            "E030",
+            f"the function of {session.scalar_function} calls {name}: it is run for pairs of "
+            "elements, in an order and on threads of its own",
+            "do it before or after",
+        )
+    results = session.builder.call(name, *[lower(arg) for arg in args])
+    lifted = tuple(_lift(result) for result in results)
+    if session.scalar_function:
+        for value in lifted:
+            if isinstance(value, tensor) and value.shape:
+                raise UserMistake(
+                    "E030",
+                    f"the function of {session.scalar_function} makes {describe(value)}: it is "
+                    "one of scalars",
+                    "compute the tile outside, and what is needed of it for each element",
+                )
+    return lifted
+
+
+@contextmanager
+def scalars_only(what: str) -> Iterator[None]:
+    """Visits a function that is given one element at a time: it can make no tiles."""
+    session = active.session
+    before, session.scalar_function = session.scalar_function, what
+    try:
+        yield
+    finally:
+        session.scalar_function = before
 
 
 def emit_one(name: str, *args: Any) -> tensor:
