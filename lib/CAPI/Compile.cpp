@@ -97,6 +97,17 @@ TsrStatus tsr_kernel_launch(TsrKernel *kernel, const int32_t grid[3], const uint
   });
 }
 
+TsrStatus tsr_kernel_launch_checked(TsrKernel *kernel, const int32_t grid[3], const uint64_t *args,
+                                    size_t num_args, const TsrArgumentMemory *memory,
+                                    int32_t num_threads) TSR_NOEXCEPT {
+  return guarded([&] {
+    kernel->kernel->launch(llvm::ArrayRef<int32_t>(grid, 3),
+                           llvm::ArrayRef<uint64_t>(args, num_args), num_threads,
+                           interruptCheck.load(std::memory_order_relaxed) ? isInterrupted : nullptr,
+                           capi::readMemory(memory, num_args));
+  });
+}
+
 void tsr_kernel_destroy(TsrKernel *kernel) TSR_NOEXCEPT { delete kernel; }
 
 void tsr_set_cancellation(const int32_t *flag) TSR_NOEXCEPT { setCancellation(flag); }

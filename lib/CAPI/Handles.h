@@ -18,6 +18,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 /// A module has a context to itself, without threads: modules of different threads
 /// then share nothing, and a forked process inherits no lock and no thread.
@@ -37,5 +38,17 @@ struct TsrKernel {
   std::unique_ptr<tessera::CompiledKernel> kernel;
   std::string text; ///< what was returned last
 };
+
+namespace tessera::capi {
+
+/// What a caller says lies behind `count` arguments; empty if `memory` is null.
+inline std::vector<ArgumentMemory> readMemory(const TsrArgumentMemory *memory, size_t count) {
+  std::vector<ArgumentMemory> result;
+  for (size_t i = 0; memory && i < count; ++i)
+    result.push_back({memory[i].begin, memory[i].end, memory[i].name ? memory[i].name : ""});
+  return result;
+}
+
+} // namespace tessera::capi
 
 #endif // TESSERA_LIB_CAPI_HANDLES_H

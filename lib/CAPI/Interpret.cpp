@@ -18,11 +18,22 @@ using namespace tessera;
 using namespace tessera::capi;
 
 extern "C" TsrStatus tsr_interpret(TsrModule *module, const char *kernel, const int32_t grid[3],
-                                   const uint64_t *args, size_t num_args) TSR_NOEXCEPT {
+                                   const uint64_t *args, size_t num_args,
+                                   const TsrArgumentMemory *memory) TSR_NOEXCEPT {
   return guardedActivity([&] {
     DiagnosticCollector collector(module->context.get());
+    std::vector<ArgumentMemory> behind = readMemory(memory, num_args);
+    InterpreterOptions options;
+    options.memory = behind;
     interpret(*module->module, kernel, {grid[0], grid[1], grid[2]},
-              llvm::ArrayRef<uint64_t>(args, num_args));
+              llvm::ArrayRef<uint64_t>(args, num_args), options);
+  });
+}
+
+extern "C" TsrStatus tsr_module_check_accesses(TsrModule *module) TSR_NOEXCEPT {
+  return guarded([&] {
+    DiagnosticCollector collector(module->context.get());
+    checkAccesses(*module->module);
   });
 }
 

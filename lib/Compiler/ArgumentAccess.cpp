@@ -11,6 +11,9 @@
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Pass/PassManager.h"
+#include "tessera/Pipelines/Pipelines.h"
+#include "tessera/Support/UserError.h"
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
@@ -134,4 +137,11 @@ std::vector<KernelArgument> tessera::describeArguments(tile::FuncOp kernel) {
       ArgumentWalk(argument).follow(value);
   }
   return arguments;
+}
+
+void tessera::checkAccesses(ModuleOp module) {
+  PassManager passes(module.getContext(), ModuleOp::getOperationName());
+  buildCheckPipeline(passes, /*expand=*/false);
+  if (failed(passes.run(module)))
+    throw InternalError("accesses of a module cannot be checked");
 }

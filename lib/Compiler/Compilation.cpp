@@ -75,7 +75,12 @@ void Compilation::lowerTile(ModuleOp module) {
   if (auto kernel = module.lookupSymbol<tile::FuncOp>(metadata.name))
     setKernelArguments(module, describeArguments(kernel));
   setWaitsForPrograms(module);
-  lower(module, "tile-opt", buildTilePipeline);
+  lower(module, "tile-opt", [&](OpPassManager &passes) {
+    // What is behind the arguments of a GPU's kernel compute-sanitizer knows.
+    if (options.debug && options.target == "cpu")
+      buildCheckPipeline(passes, /*expand=*/true);
+    buildTilePipeline(passes);
+  });
 }
 
 void Compilation::lower(ModuleOp module, llvm::StringRef stage,

@@ -64,8 +64,9 @@ std::optional<StringRef> CompiledKernel::getStage(StringRef name) const {
   return std::nullopt;
 }
 
-/// What a failed assertion looks like to the user.
-static UserError describeFault(const KernelMetadata &metadata, const host::Fault &fault) {
+/// What a failed assertion or check looks like to the user.
+static UserError describeFault(const KernelMetadata &metadata, const host::Fault &fault,
+                               ArrayRef<uint64_t> args, ArrayRef<ArgumentMemory> memory) {
   std::string program;
   for (int32_t id : fault.program)
     program += (program.empty() ? "" : ", ") + std::to_string(id);
@@ -74,12 +75,28 @@ static UserError describeFault(const KernelMetadata &metadata, const host::Fault
   if (fault.site < 0 || static_cast<size_t>(fault.site) >= metadata.sites.size())
     return UserError("E065", message);
   const KernelSite &site = metadata.sites[fault.site];
+  std::string location;
+  if (!site.file.empty())
+    location = site.file + ":" + std::to_string(site.line) + ":" + std::to_string(site.column);
+  if (!site.access.empty()) {
+    AccessFault access;
+    access.access = site.access;
+    access.kernel = metadata.name;
+    llvm::copy(fault.program, access.program);
+    access.argument = site.argument;
+    access.pointer = static_cast<int64_t>(args[site.argument]);
+    if (static_cast<size_t>(site.argument) < memory.size())
+      access.memory = memory[site.argument];
+    access.elementBytes = site.bytes;
+    access.offset = fault.offset;
+    access.wraps = site.wraps;
+    access.location = location;
+    return describeAccessFault(access);
+  }
   if (!site.message.empty())
     message += ": " + site.message;
   UserError error("E065", message);
-  if (!site.file.empty())
-    error.location =
-        site.file + ":" + std::to_string(site.line) + ":" + std::to_string(site.column);
+  error.location = location;
   return error;
 }
 
@@ -133,8 +150,13 @@ void CompiledKernel::checkLimits(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args
       fail(describeCondition(condition, args));
 }
 
+/// Whether a kernel asks for the memory behind its arguments.
+static bool checksAccesses(const KernelMetadata &metadata) {
+  return llvm::any_of(metadata.sites, [](const KernelSite &site) { return !site.access.empty(); });
+}
+
 void CompiledKernel::launch(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args, int numThreads,
-                            bool (*isInterrupted)()) const {
+                            bool (*isInterrupted)(), ArrayRef<ArgumentMemory> memory) const {
   checkLaunch(grid, args);
   if (onGPU)
     throw UserError("E054",
@@ -150,10 +172,18 @@ void CompiledKernel::launch(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args, int
   host::LaunchOptions options;
   options.numThreads = numThreads > 0 ? numThreads : metadata.numThreads;
   options.isInterrupted = isInterrupted;
+  SmallVector<host::MemoryRange> ranges;
+  if (checksAccesses(metadata)) {
+    for (size_t i = 0; i < args.size(); ++i) {
+      ArgumentMemory behind = i < memory.size() ? memory[i] : ArgumentMemory();
+      ranges.push_back({behind.begin, behind.end});
+    }
+    options.memory = ranges.data();
+  }
   host::Fault fault;
   try {
     if (!host::launch(*launchable, grid.data(), args.data(), fault, options))
-      throw describeFault(metadata, fault);
+      throw describeFault(metadata, fault, args, memory);
   } catch (const host::Interrupted &) {
     throw Cancelled();
   }

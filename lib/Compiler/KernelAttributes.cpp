@@ -301,9 +301,11 @@ void tessera::readKernelAttributes(ModuleOp module, KernelMetadata &metadata) {
   metadata.sites.clear();
   if (auto sites = kernel->getAttrOfType<ArrayAttr>(kSites))
     for (auto site : sites.getAsRange<DictionaryAttr>())
-      metadata.sites.push_back({getString(site, "message"), getString(site, "file"),
-                                static_cast<int>(getInteger(site, "line")),
-                                static_cast<int>(getInteger(site, "column"))});
+      metadata.sites.push_back(
+          {getString(site, "message"), getString(site, "file"),
+           static_cast<int>(getInteger(site, "line")), static_cast<int>(getInteger(site, "column")),
+           getString(site, "access"), static_cast<int>(getInteger(site, "argument")),
+           static_cast<int>(getInteger(site, "bytes")), getBool(site, "wraps")});
 }
 
 void tessera::writeKernelMetadata(llvm::Module &module, const KernelMetadata &metadata) {

@@ -24,14 +24,18 @@ static bool fromJSON(const json::Value &value, KernelArgument &argument, json::P
 }
 
 static json::Value toJSON(const KernelSite &site) {
-  return json::Object{
-      {"message", site.message}, {"file", site.file}, {"line", site.line}, {"column", site.column}};
+  return json::Object{{"message", site.message}, {"file", site.file},
+                      {"line", site.line},       {"column", site.column},
+                      {"access", site.access},   {"argument", site.argument},
+                      {"bytes", site.bytes},     {"wraps", site.wraps}};
 }
 
 static bool fromJSON(const json::Value &value, KernelSite &site, json::Path path) {
   json::ObjectMapper map(value, path);
   return map && map.map("message", site.message) && map.map("file", site.file) &&
-         map.map("line", site.line) && map.map("column", site.column);
+         map.map("line", site.line) && map.map("column", site.column) &&
+         map.map("access", site.access) && map.map("argument", site.argument) &&
+         map.map("bytes", site.bytes) && map.map("wraps", site.wraps);
 }
 
 namespace cuda {

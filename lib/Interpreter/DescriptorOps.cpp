@@ -66,6 +66,25 @@ static SmallVector<int32_t> allDims(const ArrayView &view) {
   return llvm::to_vector(llvm::seq<int32_t>(0, view.block.getRank()));
 }
 
+/// What is inside the array must be inside the memory that the array was made of. Nothing is
+/// known of one whose base lies in no argument's memory.
+static void checkLanes(Operation *op, Program &p, StringRef access, const ArrayView &view,
+                       ArrayRef<Lane> lanes) {
+  auto base = static_cast<int64_t>(view.base);
+  const auto *found = llvm::find_if(p.options.memory, [&](const ArgumentMemory &memory) {
+    return memory.isKnown() && memory.begin <= base && base < memory.end;
+  });
+  if (found == p.options.memory.end())
+    return;
+  int64_t bytes = std::max(8u, getBitWidth(view.block.getElementType())) / 8;
+  for (const Lane &lane : lanes) {
+    auto address = static_cast<int64_t>(lane.address);
+    if (lane.inside && (address < found->begin || address > found->end - bytes))
+      p.failAccess(op, access, found - p.options.memory.begin(), view.base, bytes, address - base,
+                   /*wraps=*/false);
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Moving elements
 //===----------------------------------------------------------------------===//
@@ -106,12 +125,15 @@ static void addBlockPointerOps(OpTable &table) {
   });
   table.addResult<tile::BlockLoadOp>([](tile::BlockLoadOp op, Program &p) {
     const ArrayView &view = p.view(op.getSource());
-    return loadLanes(op.getType(), locateBlock(view, view.offsets, op.getBoundaryCheck()),
-                     op.getPadding());
+    std::vector<Lane> lanes = locateBlock(view, view.offsets, op.getBoundaryCheck());
+    checkLanes(op, p, "load", view, lanes);
+    return loadLanes(op.getType(), lanes, op.getPadding());
   });
   table.add<tile::BlockStoreOp>([](tile::BlockStoreOp op, Program &p) {
     const ArrayView &view = p.view(op.getTarget());
-    storeLanes(locateBlock(view, view.offsets, op.getBoundaryCheck()), p.tile(op.getValue()));
+    std::vector<Lane> lanes = locateBlock(view, view.offsets, op.getBoundaryCheck());
+    checkLanes(op, p, "store", view, lanes);
+    storeLanes(lanes, p.tile(op.getValue()));
   });
 }
 
@@ -133,29 +155,35 @@ static void addDescriptorAccesses(OpTable &table) {
   });
   table.addResult<tile::DescriptorLoadOp>([](tile::DescriptorLoadOp op, Program &p) {
     const ArrayView &view = p.view(op.getSource());
-    return loadLanes(op.getType(), locateBlock(view, readSigned(op.getOffsets(), p), allDims(view)),
-                     view.padding);
+    std::vector<Lane> lanes = locateBlock(view, readSigned(op.getOffsets(), p), allDims(view));
+    checkLanes(op, p, "load", view, lanes);
+    return loadLanes(op.getType(), lanes, view.padding);
   });
   table.add<tile::DescriptorStoreOp>([](tile::DescriptorStoreOp op, Program &p) {
     const ArrayView &view = p.view(op.getTarget());
-    storeLanes(locateBlock(view, readSigned(op.getOffsets(), p), allDims(view)),
-               p.tile(op.getValue()));
+    std::vector<Lane> lanes = locateBlock(view, readSigned(op.getOffsets(), p), allDims(view));
+    checkLanes(op, p, "store", view, lanes);
+    storeLanes(lanes, p.tile(op.getValue()));
   });
   table.addResult<tile::DescriptorGatherOp>([](tile::DescriptorGatherOp op, Program &p) {
     const ArrayView &view = p.view(op.getSource());
-    return loadLanes(op.getType(),
-                     locateRows(view, p.tile(op.getRows()), p.signedScalar(op.getColumn())),
-                     view.padding);
+    std::vector<Lane> lanes =
+        locateRows(view, p.tile(op.getRows()), p.signedScalar(op.getColumn()));
+    checkLanes(op, p, "load", view, lanes);
+    return loadLanes(op.getType(), lanes, view.padding);
   });
   table.add<tile::DescriptorScatterOp>([](tile::DescriptorScatterOp op, Program &p) {
-    storeLanes(
-        locateRows(p.view(op.getTarget()), p.tile(op.getRows()), p.signedScalar(op.getColumn())),
-        p.tile(op.getValue()));
+    const ArrayView &view = p.view(op.getTarget());
+    std::vector<Lane> lanes =
+        locateRows(view, p.tile(op.getRows()), p.signedScalar(op.getColumn()));
+    checkLanes(op, p, "store", view, lanes);
+    storeLanes(lanes, p.tile(op.getValue()));
   });
   table.add<tile::DescriptorReduceOp>([](tile::DescriptorReduceOp op, Program &p) {
     const ArrayView &view = p.view(op.getTarget());
     const Tile &value = p.tile(op.getValue());
     std::vector<Lane> lanes = locateBlock(view, readSigned(op.getOffsets(), p), allDims(view));
+    checkLanes(op, p, "atomic", view, lanes);
     for (auto [bits, lane] : llvm::zip_equal(value.bits, lanes)) {
       if (!lane.inside)
         continue;

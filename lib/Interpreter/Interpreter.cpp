@@ -26,6 +26,7 @@ static const OpTable &getOpTable() {
     addArithOps(table);
     addMathOps(table);
     addMemoryOps(table);
+    addCheckOps(table);
     addAtomicOps(table);
     addDescriptorOps(table);
     addShapeOps(table);

@@ -48,6 +48,10 @@ public:
   /// Runs a function in a frame of its own.
   RuntimeValues call(tile::FuncOp function, RuntimeValues arguments);
 
+  /// Throws the error for an access that lies `offset` bytes from argument `argument`.
+  [[noreturn]] void failAccess(mlir::Operation *op, llvm::StringRef access, unsigned argument,
+                               uint64_t pointer, int64_t bytes, int64_t offset, bool wraps);
+
   tile::FuncOp kernel;
   std::array<int32_t, 3> id, grid;
   const InterpreterOptions &options;
@@ -87,6 +91,7 @@ private:
 void addArithOps(OpTable &table);
 void addMathOps(OpTable &table);
 void addMemoryOps(OpTable &table);
+void addCheckOps(OpTable &table);
 void addAtomicOps(OpTable &table);
 void addDescriptorOps(OpTable &table);
 void addShapeOps(OpTable &table);

@@ -64,7 +64,26 @@ void tessera::buildTilePipeline(OpPassManager &manager) {
   kernels.addPass(createCSEPass());
 }
 
+void tessera::buildCheckPipeline(OpPassManager &manager, bool expand) {
+  // Only in the kernel itself it can be seen which argument a pointer is computed from.
+  manager.addPass(createInlinerPass());
+  manager.addPass(createSymbolDCEPass());
+
+  // The interpreter checks blocks of descriptors and block pointers by itself. For code they
+  // are loads and stores like others.
+  if (expand)
+    manager.addPass(tile::createTileLowerDescriptorsPass());
+
+  // Before anything is simplified: what wraps must be found as it was written.
+  manager.addNestedPass<tile::FuncOp>(tile::createTileCheckAccessesPass());
+  if (expand)
+    manager.addNestedPass<tile::FuncOp>(tile::createTileExpandAccessChecksPass());
+}
+
 void tessera::registerTilePipeline() {
+  PassPipelineRegistration<>(
+      "tessera-check-pipeline", "Checks accesses against the memory behind arguments, in code",
+      [](OpPassManager &manager) { buildCheckPipeline(manager, /*expand=*/true); });
   PassPipelineRegistration<>("tessera-tile-pipeline", "Cleans up tile IR for any target",
                              buildTilePipeline);
 }

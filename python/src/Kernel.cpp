@@ -36,6 +36,40 @@ std::vector<uint64_t> toSlots(const py::sequence &args) {
   return slots;
 }
 
+/// (begin, end, name) for each argument whose memory is known, None for the others.
+class Memory {
+public:
+  explicit Memory(const py::sequence &items) {
+    names.reserve(items.size());
+    for (py::handle item : items) {
+      TsrArgumentMemory memory{0, INT64_MAX, nullptr};
+      names.emplace_back();
+      if (!item.is_none()) {
+        auto fields = py::reinterpret_borrow<py::tuple>(item);
+        memory.begin = fields[0].cast<int64_t>();
+        memory.end = fields[1].cast<int64_t>();
+        names.back() = fields[2].cast<std::string>();
+        memory.name = names.back().c_str();
+      }
+      ranges.push_back(memory);
+    }
+  }
+  const TsrArgumentMemory *get() const { return ranges.data(); }
+  size_t size() const { return ranges.size(); }
+
+private:
+  std::vector<std::string> names;
+  std::vector<TsrArgumentMemory> ranges;
+};
+
+/// What lies behind the arguments: nothing that is known, or one entry each.
+Memory toMemory(const py::object &memory, size_t numArgs) {
+  Memory result(memory.is_none() ? py::sequence(py::tuple(numArgs)) : py::sequence(memory));
+  if (result.size() != numArgs)
+    throw py::value_error("there is not one piece of memory for each argument");
+  return result;
+}
+
 Kernel own(TsrKernel *handle) { return Kernel{OwnedKernel(handle)}; }
 
 /// What a compilation works with, and what it makes.
@@ -75,14 +109,15 @@ Kernel compileText(const std::string &text, const std::string &name, const std::
 }
 
 void interpret(Module &module, const std::string &kernel, const py::tuple &grid,
-               const py::sequence &args) {
+               const py::sequence &args, const py::object &memory) {
   Grid extents = toGrid(grid);
   std::vector<uint64_t> slots = toSlots(args);
+  Memory behind = toMemory(memory, slots.size());
   TsrStatus status;
   {
     WithoutGIL released;
-    status =
-        tsr_interpret(module.get(), kernel.c_str(), extents.data(), slots.data(), slots.size());
+    status = tsr_interpret(module.get(), kernel.c_str(), extents.data(), slots.data(), slots.size(),
+                           behind.get());
   }
   check(status);
 }
@@ -95,6 +130,20 @@ void launch(Kernel &kernel, const py::tuple &grid, const py::sequence &args, int
     WithoutGIL released;
     status = tsr_kernel_launch(kernel.handle.get(), extents.data(), slots.data(), slots.size(),
                                numThreads);
+  }
+  check(status);
+}
+
+void launchChecked(Kernel &kernel, const py::tuple &grid, const py::sequence &args,
+                   const py::object &memory, int numThreads) {
+  Grid extents = toGrid(grid);
+  std::vector<uint64_t> slots = toSlots(args);
+  Memory behind = toMemory(memory, slots.size());
+  TsrStatus status;
+  {
+    WithoutGIL released;
+    status = tsr_kernel_launch_checked(kernel.handle.get(), extents.data(), slots.data(),
+                                       slots.size(), behind.get(), numThreads);
   }
   check(status);
 }
@@ -149,6 +198,9 @@ void tessera::python::registerKernel(py::module_ &module) {
   py::class_<Kernel>(module, "Kernel", "A compiled kernel.")
       .def("launch", &launch, py::arg("grid"), py::arg("args"), py::arg("num_threads") = 0,
            "Run a grid of programs; `args` are integers, one 8-byte slot each.")
+      .def("launch_checked", &launchChecked, py::arg("grid"), py::arg("args"), py::arg("memory"),
+           py::arg("num_threads") = 0,
+           "The same, with what lies behind each argument: (begin, end, name), or None.")
       .def("launch_cuda", &launchCUDA, py::arg("device"), py::arg("stream"), py::arg("grid"),
            py::arg("args"), "Put a grid on a stream of a GPU; 0 is the legacy default stream.")
       .def("device_facts", &deviceFacts, py::arg("device"),
@@ -168,7 +220,8 @@ void tessera::python::registerKernel(py::module_ &module) {
              py::arg("slow_seconds") = 0.0, py::arg("notice") = py::none(),
              "Compile the text of a stage, with `start_stage` in the options.");
   module.def("interpret", &interpret, py::arg("module"), py::arg("kernel"), py::arg("grid"),
-             py::arg("args"), "Run a kernel of tile IR with the reference interpreter.");
+             py::arg("args"), py::arg("memory") = py::none(),
+             "Run a kernel of tile IR with the reference interpreter.");
   module.def(
       "host_info", [] { return parseJSON(tsr_host_info()); },
       "About the host: CPU, features, vector bits, threads.");

@@ -102,6 +102,9 @@ void tessera::python::registerModule(py::module_ &module) {
            "The text of the module, with the place of each operation if asked for.")
       .def("stored_arguments", &storedArguments, py::arg("kernel"),
            "The arguments through which a kernel of tile IR may write, by place.")
+      .def(
+          "check_accesses", [](Module &self) { check(tsr_module_check_accesses(self.get())); },
+          "Have each access checked when the module is interpreted, in place.")
       .def("lower_cuda", &lowerForCUDA, py::arg("options"),
            "Bring a kernel for a GPU to the stage \"llvm\", in place.")
       .def("simulate", &simulate, py::arg("kernel"), py::arg("grid"), py::arg("args"),

@@ -22,6 +22,7 @@ __all__ = [
     "InternalError",
     "KernelAssertionError",
     "LaunchError",
+    "MemoryAccessError",
     "SettingError",
     "SlowCompilationWarning",
     "TesseraError",
@@ -69,6 +70,10 @@ class SettingError(_Mistake, ValueError):
 
 class KernelAssertionError(_Mistake, AssertionError):
     """A `device_assert` that did not hold."""
+
+
+class MemoryAccessError(_Mistake, IndexError):
+    """An access outside of the memory behind an argument, found by the interpreter or with `debug`."""
 
 
 class InternalError(TesseraError):
@@ -120,6 +125,8 @@ def raise_core_error(error: Any) -> NoReturn:
     id, fix = info.get("id", ""), info.get("fix", "")
     if id == "E065":
         raise KernelAssertionError(id, _place(info) + message, fix) from None
+    if id in ("E080", "E081"):
+        raise MemoryAccessError(id, _place(info) + message, fix) from None
     if not file:
         raise LaunchError(id, message, fix) from None
     raise CompilationError(

@@ -216,6 +216,19 @@ TSR_EXPORT const char *tsr_kernel_metadata(TsrKernel *kernel) TSR_NOEXCEPT;
 TSR_EXPORT TsrStatus tsr_kernel_launch(TsrKernel *kernel, const int32_t grid[3],
                                        const uint64_t *args, size_t num_args,
                                        int32_t num_threads) TSR_NOEXCEPT;
+/* The memory behind an argument: addresses `begin` to `end - 1` (0 and INT64_MAX where that is
+ * not known, or the argument is no pointer), and the parameter's name, or NULL. */
+typedef struct TsrArgumentMemory {
+  int64_t begin;
+  int64_t end;
+  const char *name;
+} TsrArgumentMemory;
+/* As tsr_kernel_launch, with what lies behind each of the arguments. A kernel compiled with
+ * the option "debug" checks its accesses against that (E080, E081). */
+TSR_EXPORT TsrStatus tsr_kernel_launch_checked(TsrKernel *kernel, const int32_t grid[3],
+                                               const uint64_t *args, size_t num_args,
+                                               const TsrArgumentMemory *memory,
+                                               int32_t num_threads) TSR_NOEXCEPT;
 TSR_EXPORT void tsr_kernel_destroy(TsrKernel *kernel) TSR_NOEXCEPT;
 
 /* --- NVIDIA GPUs --------------------------------------------------------------------
@@ -247,9 +260,13 @@ TSR_EXPORT TsrStatus tsr_kernel_device_facts(TsrKernel *kernel, int32_t device,
 
 /* --- The reference interpreter ---------------------------------------------------- */
 
-/* Runs a kernel of a module of tile IR with the reference interpreter. */
+/* Has each access of a module of tile IR checked when it is interpreted, in place. */
+TSR_EXPORT TsrStatus tsr_module_check_accesses(TsrModule *module) TSR_NOEXCEPT;
+/* Runs a kernel of a module of tile IR with the reference interpreter. `memory` is what lies
+ * behind each argument, for the checks; NULL if that is not known. */
 TSR_EXPORT TsrStatus tsr_interpret(TsrModule *module, const char *kernel, const int32_t grid[3],
-                                   const uint64_t *args, size_t num_args) TSR_NOEXCEPT;
+                                   const uint64_t *args, size_t num_args,
+                                   const TsrArgumentMemory *memory) TSR_NOEXCEPT;
 
 /* --- The simulator of GPU code ----------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a kernel does to the memory behind its arguments.
+// What a kernel does to the memory behind its arguments, and having that checked.
 
 #ifndef TESSERA_COMPILER_ARGUMENTACCESS_H
 #define TESSERA_COMPILER_ARGUMENTACCESS_H
@@ -16,6 +16,10 @@ namespace tessera {
 /// memory behind it: a read-only array must not be passed where it may be stored to.
 /// Errs on the side of a store. Functions that the kernel calls are followed.
 std::vector<KernelArgument> describeArguments(tile::FuncOp kernel);
+
+/// Puts a check before each access of a module of tile IR, for the interpreter. Its functions
+/// are inlined for that.
+void checkAccesses(mlir::ModuleOp module);
 
 } // namespace tessera
 

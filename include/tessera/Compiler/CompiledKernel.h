@@ -7,6 +7,7 @@
 #define TESSERA_COMPILER_COMPILEDKERNEL_H
 
 #include "tessera/Runtime/CUDA/TensorMap.h"
+#include "tessera/Support/AccessFault.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -34,12 +35,17 @@ struct KernelArgument {
   bool isStored = false; ///< a store or an atomic may write through it
 };
 
-/// A place of the source that can report at run time: an assertion or a print.
+/// A place of the source that can fail at run time: an assertion, or an access that is
+/// checked.
 struct KernelSite {
-  std::string message;
+  std::string message; ///< of an assertion
   std::string file;
   int line = 0;
   int column = 0;
+  std::string access; ///< "load", "store" or "atomic"; empty for an assertion
+  int argument = 0;   ///< that it is made through
+  int bytes = 0;      ///< of an element
+  bool wraps = false; ///< whether it is the offset that is wrong
 };
 
 struct StageTime {
@@ -97,7 +103,8 @@ struct KernelMetadata {
   ///  "tensor_maps": [{"base", "element", "bytes", "swizzle",
   ///                   "dims": [{"extent", "stride", "box"}]}], "launch_conditions",
   ///  "repeated_programs", "waits_for_stream", "waits_for_programs",
-  ///  "sites": [{"message", "file", "line", "column"}], "stage_ms": [[stage, ms]],
+  ///  "sites": [{"message", "file", "line", "column", "access", "argument", "bytes", "wraps"}],
+  ///  "stage_ms": [[stage, ms]],
   ///  "remarks": [text]}
   /// Extents, strides and conditions are sums: [[factor, [argument, its bits], ...], ...].
   std::string toJSON() const;
@@ -129,12 +136,13 @@ public:
   bool canRun() const { return missingFeature.empty(); }
 
   /// Runs a grid and returns when it is done. Any thread may call it, several at
-  /// once. `numThreads` 0 is the metadata's, or the host's default. Throws UserError
-  /// for a failed assertion (E065), a wrong number of arguments (E051) or a bad grid (E052).
-  /// `isInterrupted` is asked now and then between programs; where it is true, Cancelled is
-  /// thrown.
+  /// once. `numThreads` 0 is the metadata's, or the host's default. `isInterrupted` is asked now
+  /// and then between programs; where it is true, Cancelled is thrown. `memory` is what lies
+  /// behind each argument, which a kernel compiled with `debug` checks its accesses against;
+  /// empty if nobody knows. Throws UserError for a failed assertion (E065), an access outside
+  /// of that memory (E080, E081), a wrong number of arguments (E051) or a bad grid (E052).
   void launch(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args, int numThreads = 0,
-              bool (*isInterrupted)() = nullptr) const;
+              bool (*isInterrupted)() = nullptr, llvm::ArrayRef<ArgumentMemory> memory = {}) const;
 
   /// Puts a grid on a stream of a GPU and returns. Throws UserError (E051, E052, E066: the
   /// GPU or its driver refuses; E070: a tensor map cannot be made of these arguments, which

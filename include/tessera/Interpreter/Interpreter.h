@@ -17,6 +17,7 @@
 #define TESSERA_INTERPRETER_INTERPRETER_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "tessera/Support/AccessFault.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -29,6 +30,10 @@ namespace tessera {
 struct InterpreterOptions {
   /// Takes each line of tile.print, without its newline. Standard output if empty.
   std::function<void(llvm::StringRef line)> print;
+  /// What lies behind each argument; empty if that is not known. Checked by
+  /// `tile.check_access` (see the pass tile-check-accesses), and by accesses through
+  /// descriptors and block pointers themselves.
+  llvm::ArrayRef<ArgumentMemory> memory;
 };
 
 /// Runs `kernel`, a public tile.func of `module`, once for every program of the
@@ -38,7 +43,8 @@ struct InterpreterOptions {
 ///
 /// Throws UserError: no such kernel, another number of arguments, a grid with a
 /// negative extent, an op that only hardware can run (inline_asm,
-/// extern_elementwise), or a tile.assert that does not hold (with its place).
+/// extern_elementwise), a tile.assert that does not hold, or an access outside of
+/// `options.memory` (both with their place).
 void interpret(mlir::ModuleOp module, llvm::StringRef kernel, std::array<int32_t, 3> grid,
                llvm::ArrayRef<uint64_t> args, const InterpreterOptions &options = {});
 

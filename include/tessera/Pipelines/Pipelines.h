@@ -48,6 +48,10 @@ struct GPUPipelineOptions : mlir::PassPipelineOptions<GPUPipelineOptions> {
                             llvm::cl::desc("Let exponentials below 2^-126 be zero")};
 };
 
+/// tile to tile: every access is checked against the memory behind the kernel's arguments. For
+/// the interpreter, or, with `expand`, for code.
+void buildCheckPipeline(mlir::OpPassManager &manager, bool expand);
+
 /// tile to tile: clean-up for any target.
 void buildTilePipeline(mlir::OpPassManager &manager);
 
@@ -78,8 +82,8 @@ void buildGPUPipeline(mlir::OpPassManager &manager, const GPUPipelineOptions &op
 /// What the last of the CPU's needs to know of the dialects that it converts.
 void registerLLVMConversions(mlir::DialectRegistry &registry);
 
-/// --tessera-tile-pipeline, and the CPU's: --tessera-host-pipeline and its second and
-/// third part, --tessera-strips-pipeline and --tessera-llvm-pipeline.
+/// --tessera-check-pipeline, --tessera-tile-pipeline, and the CPU's: --tessera-host-pipeline and
+/// its second and third part, --tessera-strips-pipeline and --tessera-llvm-pipeline.
 void registerTilePipeline();
 void registerHostPipeline();
 /// --tessera-gpu-pipeline and its middle part, --tessera-tilegpu-pipeline.

@@ -28,8 +28,10 @@ namespace tessera {
 
 namespace {
 
-constexpr int64_t kLaunchGrid = 8, kLaunchFault = 24, kLaunchPrinter = 32, kLaunchCachedBytes = 40;
-constexpr int64_t kFaultSite = 4, kFaultProgram = 8;
+constexpr int64_t kLaunchGrid = 8, kLaunchFault = 24, kLaunchPrinter = 32, kLaunchCachedBytes = 40,
+                  kLaunchMemory = 48;
+constexpr int64_t kFaultSite = 4, kFaultProgram = 8, kFaultOffset = 24;
+constexpr int64_t kMemoryRangeBytes = 16;
 constexpr llvm::StringLiteral kScratchBytes = "strips.scratch_bytes", kSites = "strips.sites";
 
 int64_t getScratchBytes(Operation *func) {
@@ -86,6 +88,8 @@ private:
   Value getScratchView(strips::ScratchOp scratch);
   Value getCachedBytes();
   void lowerAssert(tile::AssertOp check);
+  void lowerReport(tile::ReportAccessOp report);
+  void buildFault(Location where, NamedAttrList site, Value fails, Value offset);
   void lowerPrint(Operation *op, StringRef prefix, ValueRange indices, ValueRange values, bool hex,
                   ArrayRef<int32_t> isSigned);
   void call(StringRef name, ValueRange operands);
@@ -125,7 +129,8 @@ unsigned ProgramLowering::countIds() {
       count = std::max(count, unsigned(id.getAxis()) + 1);
     else if (auto id = dyn_cast<strips::NextProgramIdOp>(op))
       count = std::max(count, unsigned(id.getAxis()) + 1);
-    else if (isa<tile::AssertOp, tile::PrintOp, strips::PrintOp, tile::CallOp>(op))
+    else if (isa<tile::AssertOp, tile::ReportAccessOp, tile::PrintOp, strips::PrintOp,
+                 tile::CallOp>(op))
       count = 3;
   });
   return count;
@@ -215,7 +220,7 @@ void ProgramLowering::lowerKernel() {
   }
 
   bool mayFail = false;
-  module.walk([&](tile::AssertOp) { mayFail = true; });
+  module.walk([&](Operation *op) { mayFail |= isa<tile::AssertOp, tile::ReportAccessOp>(op); });
   mayFail |= !sites.empty();
   if (mayFail) {
     // No program starts after one has failed.
@@ -327,17 +332,16 @@ static void alignAccesses(strips::ScratchOp scratch) {
             [&](auto access) { access.setAlignment(bytes); });
 }
 
-void ProgramLowering::lowerAssert(tile::AssertOp check) {
+/// Ends the launch where `fails` is true, with what `site` says of it.
+void ProgramLowering::buildFault(Location place, NamedAttrList site, Value fails, Value offset) {
   FileLineColLoc where;
-  check.getLoc()->walk([&](Location inner) {
+  place->walk([&](Location inner) {
     if (auto file = dyn_cast<FileLineColLoc>(inner)) {
       where = file;
       return WalkResult::interrupt();
     }
     return WalkResult::advance();
   });
-  NamedAttrList site;
-  site.append("message", check.getMessageAttr());
   site.append("file", where ? StringAttr::get(context, where.getFilename().strref())
                             : StringAttr::get(context, ""));
   site.append("line", builder.getI64IntegerAttr(where ? where.getLine() : 0));
@@ -348,7 +352,6 @@ void ProgramLowering::lowerAssert(tile::AssertOp check) {
   if (known == sites.end())
     sites.push_back(entry);
 
-  Value fails = arith::XOrIOp::create(builder, loc, check.getCondition(), constant(1, 1));
   auto ifOp = scf::IfOp::create(builder, loc, fails, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(ifOp.thenBlock()->getTerminator());
@@ -364,6 +367,24 @@ void ProgramLowering::lowerAssert(tile::AssertOp check) {
   for (int64_t axis = 0; axis < 3; ++axis)
     LLVM::StoreOp::create(builder, loc, program.ids[axis],
                           offsetPointer(fault, kFaultProgram + axis * 4), 4);
+  if (offset)
+    LLVM::StoreOp::create(builder, loc, offset, offsetPointer(fault, kFaultOffset), 8);
+}
+
+void ProgramLowering::lowerAssert(tile::AssertOp check) {
+  NamedAttrList site;
+  site.append("message", check.getMessageAttr());
+  Value fails = arith::XOrIOp::create(builder, loc, check.getCondition(), constant(1, 1));
+  buildFault(check.getLoc(), site, fails, /*offset=*/{});
+}
+
+void ProgramLowering::lowerReport(tile::ReportAccessOp report) {
+  NamedAttrList site;
+  site.append("access", report.getAccessAttr());
+  site.append("argument", builder.getI64IntegerAttr(report.getArgument()));
+  site.append("bytes", builder.getI64IntegerAttr(report.getBytes()));
+  site.append("wraps", builder.getBoolAttr(report.getWraps()));
+  buildFault(report.getLoc(), site, report.getFails(), report.getOffset());
 }
 
 void ProgramLowering::call(StringRef name, ValueRange operands) {
@@ -490,6 +511,18 @@ LogicalResult ProgramLowering::lowerOp(Operation *op) {
     return drop();
   if (auto check = dyn_cast<tile::AssertOp>(op)) {
     lowerAssert(check);
+    return drop();
+  }
+  if (auto report = dyn_cast<tile::ReportAccessOp>(op)) {
+    lowerReport(report);
+    return drop();
+  }
+  if (auto memory = dyn_cast<tile::ArgumentMemoryOp>(op)) {
+    Value ranges = loadFrom(pointerType(), program.launch, kLaunchMemory, 8);
+    int64_t at = memory.getArgument() * kMemoryRangeBytes;
+    Type i64 = builder.getI64Type();
+    memory.getBegin().replaceAllUsesWith(loadFrom(i64, ranges, at, 8));
+    memory.getEnd().replaceAllUsesWith(loadFrom(i64, ranges, at + 8, 8));
     return drop();
   }
   if (auto print = dyn_cast<strips::PrintOp>(op)) {

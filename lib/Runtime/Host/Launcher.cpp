@@ -284,8 +284,8 @@ bool tessera::host::launch(const LaunchableKernel &kernel, const int32_t grid[3]
   Job job;
   job.kernel = &kernel;
   job.printer = options.printer ? options.printer : &getStandardPrinter();
-  job.launch = {args,        {grid[0], grid[1], grid[2]},       /*reserved=*/0, &fault,
-                job.printer, getLastCacheBytes() / kWrittenPart};
+  job.launch = {args,        {grid[0], grid[1], grid[2]},        /*reserved=*/0, &fault,
+                job.printer, getLastCacheBytes() / kWrittenPart, options.memory};
   job.numPrograms = numPrograms;
   job.isInterrupted = options.isInterrupted;
 

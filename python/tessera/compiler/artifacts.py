@@ -9,6 +9,7 @@ from tessera import _C
 from tessera.compiler.toolchain import warn_of_assembler
 from tessera.errors import ArgumentError, LaunchError, raise_core_error
 from tessera.runtime.cuda import find_place, find_stream, read_stream
+from tessera.runtime.extents import memory_of_slots
 from tessera.runtime.grid import normalize_grid
 from tessera.runtime.match import Expected, Matched, Parameters, flatten, read_arguments
 
@@ -194,7 +195,10 @@ class CompiledKernel:
                 raise read_only_error(item.name)
         place = find_place(pointers, self.metadata["target"])
         try:
-            if place is None:
+            if place is None and self._checks_accesses:
+                memory = memory_of_slots(len(slots), pointers, args)
+                self._kernel.launch_checked(extents, slots, memory, num_threads)
+            elif place is None:
                 self._kernel.launch(extents, slots, num_threads)
             else:
                 handle = read_stream(find_stream(pointers, place.device, stream), place.device)
@@ -202,6 +206,11 @@ class CompiledKernel:
                 self._kernel.launch_cuda(place.device, handle, extents, slots)
         except _C.CoreError as error:
             raise_core_error(error)
+
+    @property
+    def _checks_accesses(self) -> bool:
+        """Whether it was compiled with `debug` for the CPU, and has accesses to check."""
+        return any(site["access"] for site in self.metadata["sites"])
 
     def __copy__(self) -> "CompiledKernel":
         return self

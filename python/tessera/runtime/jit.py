@@ -31,6 +31,7 @@ from tessera.frontend.errors import CompilationError
 from tessera.frontend.signature import JITCallable, Param
 from tessera.language import types
 from tessera.runtime.cuda import StreamSource, find_place, find_stream, read_stream
+from tessera.runtime.extents import memory_of_slots
 from tessera.runtime.grid import normalize_grid
 from tessera.runtime.specialize import Bound, ParamTraits, check_memory
 from tessera.settings import settings
@@ -195,7 +196,7 @@ class JITFunction(JITCallable):
         check_memory(bound.pointers)
         extents = normalize_grid(grid, _Meta(self.params, values, options))
         if settings.interpret:
-            self._interpret(bound, options, extents)
+            self._interpret(bound, values, options, extents)
             return None, None
         found = self._kernel(bound, options)
         kernel = found.kernel
@@ -206,15 +207,17 @@ class JITFunction(JITCallable):
         try:
             if place is None:
                 try:
-                    kernel._kernel.launch(extents, bound.slots, options.num_threads)
+                    _launch_on_cpu(kernel, extents, bound, values, options)
                 except _C.CoreError as error:
                     if not _lacks_tensor_maps(error):
                         raise
                     # Not remembered either: a grid or an argument is outside its limits.
                     options = dataclasses.replace(options, tensor_maps=False)
                     kernel = self._kernel(bound, options).kernel
-                    kernel._kernel.launch(extents, bound.slots, options.num_threads)
+                    _launch_on_cpu(kernel, extents, bound, values, options)
                     return kernel, None
+                if options.debug:
+                    return kernel, None  # the warm path knows no memory
             else:
                 device = place.device
                 kernel.check_driver(device)
@@ -379,7 +382,11 @@ class JITFunction(JITCallable):
         return toolchain_key(options.extern_libs)
 
     def _interpret(
-        self, bound: Bound, options: "CompileOptions", grid: tuple[int, int, int]
+        self,
+        bound: Bound,
+        values: Sequence[Any],
+        options: "CompileOptions",
+        grid: tuple[int, int, int],
     ) -> None:
         on_gpu = next((item for item in bound.pointers if item.pointer.device >= 0), None)
         if on_gpu is not None:
@@ -395,11 +402,13 @@ class JITFunction(JITCallable):
                 from tessera.compiler.compile import build
 
                 built = build(self, bound.specs, options, interpreted=True)
+                built.module.check_accesses()
                 found = self._modules[key] = built.module, built.reads.full()
             try:
                 if any(item.pointer.read_only for item in bound.pointers):
                     _check_writeable(found[0].stored_arguments(self.__name__), bound)
-                _C.interpret(found[0], self.__name__, grid, bound.slots)
+                memory = memory_of_slots(len(bound.slots), bound.pointers, values)
+                _C.interpret(found[0], self.__name__, grid, bound.slots, memory)
             except _C.CoreError as error:
                 raise_core_error(error)
 
@@ -427,7 +436,7 @@ class Interpreted:
             bound = fn._specialise(values)
             check_memory(bound.pointers)
             extents = normalize_grid(grid, _Meta(fn.params, values, options))
-            fn._interpret(bound, options, extents)
+            fn._interpret(bound, values, options, extents)
 
         return launch
 
@@ -494,6 +503,21 @@ class _Meta(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._values)
+
+
+def _launch_on_cpu(
+    kernel: "CompiledKernel",
+    grid: tuple[int, int, int],
+    bound: Bound,
+    values: Sequence[Any],
+    options: "CompileOptions",
+) -> None:
+    """Runs a grid on the CPU; with `debug`, accesses are checked against the arrays' memory."""
+    if options.debug:
+        memory = memory_of_slots(len(bound.slots), bound.pointers, values)
+        kernel._kernel.launch_checked(grid, bound.slots, memory, options.num_threads)
+    else:
+        kernel._kernel.launch(grid, bound.slots, options.num_threads)
 
 
 def _make_dispatcher(fn: JITFunction, traits: Sequence[ParamTraits]) -> _C.Dispatcher:

@@ -13,14 +13,25 @@
 
 namespace tessera::host {
 
-inline constexpr int32_t kHostABIVersion = 2;
+inline constexpr int32_t kHostABIVersion = 3;
 
-/// The first failed assertion of a launch.
+/// The first failed assertion or check of a launch.
 struct Fault {
   int32_t raised;     ///< 0, then 1; set with a compare-and-swap
   int32_t site;       ///< index into the kernel's table of sites (message, file, line)
   int32_t program[3]; ///< ids of the program that failed
+  int64_t offset;     ///< of a check of an access: bytes from the argument to the element
 };
+static_assert(offsetof(Fault, site) == 4 && offsetof(Fault, program) == 8 &&
+                  offsetof(Fault, offset) == 24,
+              "generated code relies on these offsets");
+
+/// The memory behind an argument: addresses `begin` to `end - 1`.
+struct MemoryRange {
+  int64_t begin;
+  int64_t end;
+};
+static_assert(sizeof(MemoryRange) == 16, "generated code relies on this size");
 
 /// What every program of one launch shares.
 struct Launch {
@@ -32,10 +43,12 @@ struct Launch {
   /// A launch that writes at least so many bytes finds none of them in the caches later: it
   /// may write past them. The launcher orders such stores.
   uint64_t cachedBytes;
+  /// One an argument; only kernels that check their accesses look here.
+  const MemoryRange *memory;
 };
 static_assert(offsetof(Launch, args) == 0 && offsetof(Launch, grid) == 8 &&
                   offsetof(Launch, fault) == 24 && offsetof(Launch, printer) == 32 &&
-                  offsetof(Launch, cachedBytes) == 40,
+                  offsetof(Launch, cachedBytes) == 40 && offsetof(Launch, memory) == 48,
               "generated code relies on these offsets");
 
 /// The compiled kernel: runs programs `begin` to `end - 1` in order, x fastest.

@@ -38,6 +38,8 @@ struct LaunchOptions {
   int numThreads = 0;         ///< 0 is getDefaultNumThreads()
   Printer *printer = nullptr; ///< null is standard output
   InterruptCheck isInterrupted = nullptr;
+  /// One an argument, for a kernel that checks its accesses.
+  const MemoryRange *memory = nullptr;
 };
 
 /// Runs programs (0, 0, 0) to (grid - 1), x fastest, in chunks of neighbours that the

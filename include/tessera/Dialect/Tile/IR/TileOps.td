@@ -2,6 +2,7 @@
 //
 // All op families, for the generators that want the dialect whole.
 
+include "tessera/Dialect/Tile/IR/TileCheckOps.td"
 include "tessera/Dialect/Tile/IR/TileProgramOps.td"
 include "tessera/Dialect/Tile/IR/TileCreationOps.td"
 include "tessera/Dialect/Tile/IR/TileShapeOps.td"

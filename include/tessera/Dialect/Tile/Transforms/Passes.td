@@ -127,6 +127,71 @@ def TileLoopInvariantCodeMotionPass
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def TileCheckAccessesPass : Pass<"tile-check-accesses", "::tessera::tile::FuncOp"> {
+  let summary = "Checks each access against the memory behind the argument it is made through";
+  let description = [{
+    Puts a `tile.check_access` before each load, store and atomic of a kernel whose
+    pointers can be followed to one of the kernel's arguments, and masks the access
+    with its result. Where the offset is computed in fewer than 64 bits, the same
+    sums, products and shifts are computed again in 64, and the check is told of them
+    (`exact`): an offset that wrapped shows as one that differs.
+
+    Other accesses stay as they are: through pointers found in memory or made of
+    integers, or chosen among several arguments. A pointer or an integer that a loop
+    carries counts as exact.
+
+    ```mlir
+    %q = tile.addptr %p, %i : !tile.ptr<f32>, i32
+    %x = tile.load %q : !tile.ptr<f32>
+    ```
+    becomes
+    ```mlir
+    %q = tile.addptr %p, %i : !tile.ptr<f32>, i32
+    %ok = tile.check_access %q of %p {access = "load", argument = 0 : i32}
+        : !tile.ptr<f32>, !tile.ptr<f32> -> i1
+    %x = tile.load %q, %ok : !tile.ptr<f32>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numChecked", "checked", "Number of accesses that are checked">,
+    Statistic<"numUnchecked", "unchecked", "Number of accesses of unknown memory">,
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
+def TileExpandAccessChecksPass : Pass<"tile-expand-access-checks", "::tessera::tile::FuncOp"> {
+  let summary = "Checks of accesses in arithmetic, for compiled code";
+  let description = [{
+    A `tile.check_access` compares addresses with the ends of the argument's memory,
+    and reports one lane that is outside, if there is any. Of a tile, all lanes are
+    combined by `or` for that.
+
+    ```mlir
+    %ok = tile.check_access %p of %base {access = "load", argument = 0 : i32}
+        : !tile.ptr<f32>, !tile.ptr<f32> -> i1
+    ```
+    becomes
+    ```mlir
+    %begin, %end = tile.argument_memory 0
+    %address = tile.ptr_to_int %p : !tile.ptr<f32> -> i64
+    %c4 = arith.constant 4 : i64
+    %last = arith.subi %end, %c4 : i64
+    %below = arith.cmpi slt, %address, %begin : i64
+    %above = arith.cmpi sgt, %address, %last : i64
+    %fails = arith.ori %below, %above : i1
+    %first = tile.ptr_to_int %base : !tile.ptr<f32> -> i64
+    %offset = arith.subi %address, %first : i64
+    scf.if %fails {
+      tile.report_access %fails, %offset {access = "load", argument = 0 : i32, bytes = 4 : i32}
+    }
+    %true = arith.constant true
+    %ok = arith.xori %fails, %true : i1
+    ```
+  }];
+  let statistics = [Statistic<"numExpanded", "expanded", "Number of checks">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def TileEndLoopsPass : Pass<"tile-end-loops"> {
   let summary = "Ends loops whose variable would leave its type";
   let description = [{

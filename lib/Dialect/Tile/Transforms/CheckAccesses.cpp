@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// tile-check-accesses: who accesses memory outside of an argument is told where.
+//
+// Two questions are asked of the pointers of an access. Which argument were they computed
+// from? Every value that they may come from is looked at, through loops and conditionals;
+// the answer counts if all of them end at one argument of the kernel. And how far from it
+// would they be if no offset had wrapped? An offset of 32 bits that did is the commonest
+// mistake in kernels on large arrays, and where it lands may well be inside the array. So
+// the arithmetic that can wrap is done once more in 64 bits: sums, differences, products and
+// left shifts, up to values that are what they are (loaded, carried by loops, results of
+// divisions). An offset that is extended without sign is such a value: unsigned arithmetic
+// wraps on purpose.
+
+#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace tessera::tile {
+#define GEN_PASS_DEF_TILECHECKACCESSESPASS
+#include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace tessera::tile
+
+using namespace mlir;
+using namespace tessera::tile;
+
+namespace {
+
+/// An op whose result has the elements of its only operand, elsewhere.
+bool movesElements(Operation *op) {
+  return isa<SplatOp, BroadcastOp, ExpandDimsOp, ReshapeOp, TransOp, HintOp>(op);
+}
+
+//===----------------------------------------------------------------------===//
+// Which argument
+//===----------------------------------------------------------------------===//
+
+/// Adds the values that `value` may be computed from as a pointer; false if they are not known.
+bool collectSources(Value value, SmallVectorImpl<Value> &sources) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    Operation *parent = argument.getOwner()->getParentOp();
+    unsigned number = argument.getArgNumber();
+    if (auto loop = dyn_cast<scf::ForOp>(parent)) {
+      if (number < loop.getNumInductionVars())
+        return false;
+      number -= loop.getNumInductionVars();
+      sources.append({loop.getInitArgs()[number], loop.getYieldedValues()[number]});
+      return true;
+    }
+    if (auto loop = dyn_cast<scf::WhileOp>(parent)) {
+      if (argument.getOwner() == loop.getBeforeBody())
+        sources.append({loop.getInits()[number], loop.getYieldOp().getOperand(number)});
+      else
+        sources.push_back(loop.getConditionOp().getArgs()[number]);
+      return true;
+    }
+    return false;
+  }
+  Operation *op = value.getDefiningOp();
+  unsigned number = cast<OpResult>(value).getResultNumber();
+  if (movesElements(op) || isa<AddPtrOp, BitcastOp, SplitOp, GatherOp>(op)) {
+    sources.push_back(op->getOperand(0));
+    return true;
+  }
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case([&](arith::SelectOp select) {
+        sources.append({select.getTrueValue(), select.getFalseValue()});
+        return true;
+      })
+      .Case<JoinOp, CatOp>([&](Operation *both) {
+        sources.append({both->getOperand(0), both->getOperand(1)});
+        return true;
+      })
+      .Case([&](scf::ForOp loop) {
+        sources.append({loop.getInitArgs()[number], loop.getYieldedValues()[number]});
+        return true;
+      })
+      .Case([&](scf::WhileOp loop) {
+        sources.push_back(loop.getConditionOp().getArgs()[number]);
+        return true;
+      })
+      .Case([&](scf::IfOp branch) {
+        sources.append(
+            {branch.thenYield().getOperand(number), branch.elseYield().getOperand(number)});
+        return true;
+      })
+      .Case([](ub::PoisonOp) { return true; })
+      .Default(false);
+}
+
+/// The kernel's argument that all of a pointer's sources end at; null if there is none.
+BlockArgument findBase(Value pointer, FuncOp kernel) {
+  BlockArgument base;
+  llvm::DenseSet<Value> seen{pointer};
+  SmallVector<Value> worklist{pointer};
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    if (auto argument = dyn_cast<BlockArgument>(value);
+        argument && argument.getOwner()->getParentOp() == kernel) {
+      if (base && base != argument)
+        return {};
+      base = argument;
+      continue;
+    }
+    SmallVector<Value> sources;
+    if (!collectSources(value, sources))
+      return {};
+    for (Value source : sources)
+      if (seen.insert(source).second)
+        worklist.push_back(source);
+  }
+  return base;
+}
+
+//===----------------------------------------------------------------------===//
+// How far from it
+//===----------------------------------------------------------------------===//
+
+/// Offsets without wrapping, in 64 bits. Each is computed right behind the value that it is
+/// the offset of, once.
+class ExactOffsets {
+public:
+  explicit ExactOffsets(MLIRContext *context) : builder(context) {}
+
+  /// What an integer would be had nothing wrapped; null if that is what it is.
+  Value ofInteger(Value value);
+  /// How many bytes a pointer would be away from `base`; null if it is as far as that.
+  Value ofPointer(Value pointer, BlockArgument base);
+
+private:
+  Value computeInteger(Value value);
+  Value computePointer(Value pointer, BlockArgument base);
+  Type wide(Type type) { return withElementType(type, builder.getI64Type()); }
+  void insertAfter(Value value) { builder.setInsertionPointAfterValue(value); }
+  Value constant(Type type, int64_t number) {
+    TypedAttr attribute = builder.getI64IntegerAttr(number);
+    if (auto tile = dyn_cast<RankedTensorType>(type))
+      attribute = DenseElementsAttr::get(tile, Attribute(attribute));
+    return arith::ConstantOp::create(builder, loc, attribute);
+  }
+  Value extend(Value value) {
+    if (value.getType() == wide(value.getType()))
+      return value;
+    return arith::ExtSIOp::create(builder, loc, wide(value.getType()), value);
+  }
+  /// The exact value of an operand, be it that it has none of its own.
+  Value orExtended(Value exact, Value value) { return exact ? exact : extend(value); }
+  Value moved(Operation *op, Value exact) {
+    Operation *clone = builder.clone(*op);
+    clone->setOperand(0, exact);
+    clone->getResult(0).setType(wide(op->getResult(0).getType()));
+    return clone->getResult(0);
+  }
+
+  OpBuilder builder;
+  Location loc = builder.getUnknownLoc();
+  llvm::DenseMap<Value, Value> integers, pointers;
+};
+
+Value ExactOffsets::ofInteger(Value value) {
+  if (auto known = integers.find(value); known != integers.end())
+    return known->second;
+  Value exact = computeInteger(value);
+  integers[value] = exact;
+  return exact;
+}
+
+Value ExactOffsets::computeInteger(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return {};
+  loc = op->getLoc();
+  bool isNarrow = getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth() < 64;
+  if (movesElements(op)) {
+    // A hint is about the value that is there.
+    Value source = ofInteger(op->getOperand(0));
+    if (!source || isa<HintOp>(op))
+      return source;
+    loc = op->getLoc();
+    insertAfter(value);
+    return moved(op, source);
+  }
+  if (isa<arith::ExtSIOp>(op) && !op->getOperand(0).getType().isInteger(1) &&
+      !getElementTypeOrSelf(op->getOperand(0).getType()).isInteger(1))
+    return ofInteger(op->getOperand(0));
+  auto shift = dyn_cast<ShiftOp>(op);
+  APInt amount;
+  if (shift &&
+      (shift.getKind() != ShiftKind::Left ||
+       !matchPattern(shift.getRhs(), m_ConstantInt(&amount)) || amount.uge(amount.getBitWidth())))
+    return {};
+  if (!shift && !isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op))
+    return {};
+  Value left = ofInteger(op->getOperand(0)), right = ofInteger(op->getOperand(1));
+  if (!isNarrow && !left && !right)
+    return {};
+  loc = op->getLoc();
+  insertAfter(value);
+  Value l = orExtended(left, op->getOperand(0)), r = orExtended(right, op->getOperand(1));
+  if (shift)
+    return arith::MulIOp::create(builder, loc, l,
+                                 constant(l.getType(), int64_t(1) << amount.getZExtValue()));
+  if (isa<arith::AddIOp>(op))
+    return arith::AddIOp::create(builder, loc, l, r);
+  if (isa<arith::SubIOp>(op))
+    return arith::SubIOp::create(builder, loc, l, r);
+  return arith::MulIOp::create(builder, loc, l, r);
+}
+
+Value ExactOffsets::ofPointer(Value pointer, BlockArgument base) {
+  if (auto known = pointers.find(pointer); known != pointers.end())
+    return known->second;
+  Value exact = computePointer(pointer, base);
+  pointers[pointer] = exact;
+  return exact;
+}
+
+Value ExactOffsets::computePointer(Value pointer, BlockArgument base) {
+  Operation *op = pointer.getDefiningOp();
+  if (!op)
+    return {};
+  if (movesElements(op)) {
+    Value source = ofPointer(op->getOperand(0), base);
+    if (!source || isa<HintOp>(op))
+      return source;
+    loc = op->getLoc();
+    insertAfter(pointer);
+    return moved(op, source);
+  }
+  if (isa<BitcastOp>(op))
+    return ofPointer(op->getOperand(0), base);
+  auto add = dyn_cast<AddPtrOp>(op);
+  if (!add)
+    return {};
+  Value before = ofPointer(add.getPtr(), base), by = ofInteger(add.getOffset());
+  if (!before && !by)
+    return {};
+  loc = op->getLoc();
+  insertAfter(pointer);
+  Type type = wide(pointer.getType());
+  if (!before) {
+    Value first = PtrToIntOp::create(builder, loc, builder.getI64Type(), base);
+    if (isa<RankedTensorType>(type))
+      first = SplatOp::create(builder, loc, type, first);
+    Value address = PtrToIntOp::create(builder, loc, type, add.getPtr());
+    before = arith::SubIOp::create(builder, loc, address, first);
+  }
+  int64_t bytes = cast<PointerType>(getElementTypeOrSelf(pointer.getType())).getPointeeBytes();
+  Value moved =
+      arith::MulIOp::create(builder, loc, orExtended(by, add.getOffset()), constant(type, bytes));
+  return arith::AddIOp::create(builder, loc, before, moved);
+}
+
+//===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+/// An atomic without a mask is done if all of its lanes may be.
+void guard(AtomicCASOp op, Value ok) {
+  OpBuilder builder(op);
+  Location loc = op.getLoc();
+  while (auto type = dyn_cast<RankedTensorType>(ok.getType())) {
+    Type left = type.getRank() == 1
+                    ? Type(builder.getI1Type())
+                    : RankedTensorType::get(type.getShape().drop_back(), builder.getI1Type());
+    auto all = ReduceOp::create(builder, loc, TypeRange(left), ValueRange(ok), type.getRank() - 1);
+    OpBuilder::InsertionGuard insertion(builder);
+    Block *body = builder.createBlock(&all.getCombine(), {},
+                                      TypeRange{builder.getI1Type(), builder.getI1Type()},
+                                      SmallVector<Location>{loc, loc});
+    Value both = arith::AndIOp::create(builder, loc, body->getArgument(0), body->getArgument(1));
+    ReduceReturnOp::create(builder, loc, both);
+    ok = all.getResult(0);
+  }
+  auto branch = scf::IfOp::create(builder, loc, op->getResultTypes(), ok, /*withElseRegion=*/true);
+  op->replaceAllUsesWith(branch.getResults());
+  builder.setInsertionPointToStart(branch.thenBlock());
+  auto yield = scf::YieldOp::create(builder, loc, op->getResults());
+  op->moveBefore(yield);
+  builder.setInsertionPointToStart(branch.elseBlock());
+  Value zero =
+      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(branch.getResult(0).getType()));
+  scf::YieldOp::create(builder, loc, zero);
+}
+
+struct CheckAccesses : tessera::tile::impl::TileCheckAccessesPassBase<CheckAccesses> {
+  void runOnOperation() override {
+    FuncOp kernel = getOperation();
+    if (!kernel.isKernel())
+      return;
+    SmallVector<Operation *> accesses;
+    kernel.walk([&](Operation *op) {
+      if (isa<LoadOp, StoreOp, AtomicLoadOp, AtomicStoreOp, AtomicRMWOp, AtomicCASOp>(op))
+        accesses.push_back(op);
+    });
+    ExactOffsets offsets(&getContext());
+    for (Operation *op : accesses)
+      check(op, kernel, offsets);
+  }
+
+private:
+  void check(Operation *op, FuncOp kernel, ExactOffsets &offsets);
+};
+
+void CheckAccesses::check(Operation *op, FuncOp kernel, ExactOffsets &offsets) {
+  Value pointer = llvm::TypeSwitch<Operation *, Value>(op)
+                      .Case<LoadOp, StoreOp, AtomicLoadOp, AtomicStoreOp, AtomicRMWOp, AtomicCASOp>(
+                          [](auto access) { return access.getPtr(); });
+  BlockArgument base = findBase(pointer, kernel);
+  if (!base) {
+    ++numUnchecked;
+    return;
+  }
+  ++numChecked;
+  Value exact = offsets.ofPointer(pointer, base);
+  OpBuilder builder(op);
+  Type type = withElementType(pointer.getType(), builder.getI1Type());
+  StringRef name = isa<LoadOp>(op) ? "load" : isa<StoreOp>(op) ? "store" : "atomic";
+  auto create = [&](Value mask) -> Value {
+    return CheckAccessOp::create(builder, op->getLoc(), type, pointer, base, mask, exact,
+                                 base.getArgNumber(), name);
+  };
+  llvm::TypeSwitch<Operation *>(op)
+      .Case<LoadOp, StoreOp, AtomicLoadOp, AtomicStoreOp, AtomicRMWOp>(
+          [&](auto access) { access.getMaskMutable().assign(create(access.getMask())); })
+      .Case([&](AtomicCASOp cas) { guard(cas, create(Value())); });
+}
+
+} // namespace

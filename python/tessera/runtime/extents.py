@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The memory behind arrays, for launches that check accesses.
+
+A kernel may legally leave the array that it is given as long as it stays in the memory that
+the array is a view of (a row of a matrix, a tensor without its first elements). So what counts
+is the whole allocation, as far as its owner tells.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, Iterator, Optional, Sequence
+
+from tessera.runtime.arrays import TensorWrapper
+from tessera.runtime.specialize import PointerSlot
+
+Memory = tuple[int, int, str]
+"""First byte, the byte after the last one, and the parameter's name."""
+
+
+def memory_of_slots(
+    count: int, pointers: Iterable[PointerSlot], values: Iterable[Any]
+) -> list[Optional[Memory]]:
+    """For each of `count` slots of arguments the memory behind it, None where that is unknown.
+
+    `values` are the arguments, among them the arrays that `pointers` are the addresses of.
+    """
+    known: dict[int, tuple[int, int]] = {}
+    for value in _arrays(values):
+        found = _allocation(value)
+        if found is not None:
+            address, begin, end = found
+            known[address] = (begin, end)
+    result: list[Optional[Memory]] = [None] * count
+    for item in pointers:
+        extent = known.get(item.pointer.address)
+        if extent is not None:
+            result[item.slot] = (*extent, item.name)
+    return result
+
+
+def _arrays(values: Iterable[Any]) -> Iterator[Any]:
+    """The arrays in tuples, tensor descriptors and wrappers."""
+    for value in values:
+        if isinstance(value, tuple):
+            yield from _arrays(value)
+        elif isinstance(value, TensorWrapper):
+            yield from _arrays((value.base,))
+        elif hasattr(value, "block_shape") and hasattr(value, "base"):
+            yield from _arrays((value.base,))
+        else:
+            yield value
+
+
+def _allocation(value: Any) -> Optional[tuple[int, int, int]]:
+    """The address of an array, and where the memory that it is a view of begins and ends."""
+    storage = getattr(value, "untyped_storage", None)
+    if callable(storage):  # torch
+        whole = storage()
+        begin = whole.data_ptr()
+        return value.data_ptr(), begin, begin + whole.nbytes()
+    interface = getattr(value, "__array_interface__", None)
+    if interface is not None and hasattr(value, "strides"):  # NumPy
+        address = interface["data"][0]
+        root = value
+        while type(getattr(root, "base", None)).__module__.partition(".")[0] == "numpy":
+            root = root.base
+        begin = root.__array_interface__["data"][0]
+        return (address, *_span(begin, root.shape, root.strides, root.itemsize))
+    if hasattr(value, "__dlpack__") and not hasattr(value, "data_ptr"):
+        try:
+            import numpy
+
+            return _allocation(numpy.from_dlpack(value))
+        except (BufferError, ImportError, RuntimeError, TypeError):
+            return None
+    return None
+
+
+def _span(
+    address: int, shape: Sequence[int], strides: Sequence[int], itemsize: int
+) -> tuple[int, int]:
+    """The first byte of the elements of a strided array, and the byte after the last one."""
+    if 0 in shape:
+        return address, address
+    reach = [(extent - 1) * stride for extent, stride in zip(shape, strides)]
+    begin = address + sum(min(0, step) for step in reach)
+    return begin, address + sum(max(0, step) for step in reach) + itemsize
