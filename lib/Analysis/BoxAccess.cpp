@@ -24,7 +24,9 @@ static constexpr int64_t kBoxAlignment = 16;
 /// Whether a factor is known at the launch.
 static bool isArgument(Value factor) {
   auto argument = dyn_cast<BlockArgument>(factor);
-  return argument && isa<FuncOp>(argument.getOwner()->getParentOp());
+  auto func = argument ? dyn_cast<FuncOp>(argument.getOwner()->getParentOp()) : FuncOp();
+  // The extents of the grid that RepeatedPrograms adds are none of the launch's expressions.
+  return func && !func.getArgAttr(argument.getArgNumber(), "tile.grid_extent");
 }
 
 static bool isKnownAtLaunch(const ScalarPolynomial &polynomial) {

@@ -19,12 +19,14 @@ using namespace tessera::capi;
 
 extern "C" TsrStatus tsr_interpret(TsrModule *module, const char *kernel, const int32_t grid[3],
                                    const uint64_t *args, size_t num_args,
-                                   const TsrArgumentMemory *memory) TSR_NOEXCEPT {
+                                   const TsrArgumentMemory *memory,
+                                   int32_t report_wraps) TSR_NOEXCEPT {
   return guardedActivity([&] {
     DiagnosticCollector collector(module->context.get());
     std::vector<ArgumentMemory> behind = readMemory(memory, num_args);
     InterpreterOptions options;
     options.memory = behind;
+    options.reportWraps = report_wraps != 0;
     interpret(*module->module, kernel, {grid[0], grid[1], grid[2]},
               llvm::ArrayRef<uint64_t>(args, num_args), options);
   });

@@ -30,7 +30,7 @@ void Program::failAccess(Operation *op, StringRef access, unsigned argument, uin
 static Tile runCheckAccess(tile::CheckAccessOp op, Program &p) {
   const Tile &pointers = p.tile(op.getPtr());
   const Tile *mask = op.getMask() ? &p.tile(op.getMask()) : nullptr;
-  const Tile *exact = op.getExact() ? &p.tile(op.getExact()) : nullptr;
+  const Tile *exact = op.getExact() && p.options.reportWraps ? &p.tile(op.getExact()) : nullptr;
   unsigned argument = op.getArgument();
   ArgumentMemory memory =
       argument < p.options.memory.size() ? p.options.memory[argument] : ArgumentMemory();

@@ -36,39 +36,32 @@ std::vector<uint64_t> toSlots(const py::sequence &args) {
   return slots;
 }
 
-/// (begin, end, name) for each argument whose memory is known, None for the others.
+/// What lies behind the arguments: (begin, end, name) for each one whose memory is known, None
+/// for the others; None for all if nothing is known.
 class Memory {
 public:
-  explicit Memory(const py::sequence &items) {
-    names.reserve(items.size());
-    for (py::handle item : items) {
-      TsrArgumentMemory memory{0, INT64_MAX, nullptr};
-      names.emplace_back();
-      if (!item.is_none()) {
-        auto fields = py::reinterpret_borrow<py::tuple>(item);
-        memory.begin = fields[0].cast<int64_t>();
-        memory.end = fields[1].cast<int64_t>();
-        names.back() = fields[2].cast<std::string>();
-        memory.name = names.back().c_str();
-      }
-      ranges.push_back(memory);
+  Memory(const py::object &memory, size_t numArgs) : ranges(numArgs, {0, INT64_MAX, nullptr}) {
+    if (memory.is_none())
+      return;
+    py::sequence items(memory);
+    if (items.size() != numArgs)
+      throw py::value_error("there is not one piece of memory for each argument");
+    names.resize(numArgs);
+    for (size_t i = 0; i < numArgs; ++i) {
+      py::object item = items[i];
+      if (item.is_none())
+        continue;
+      py::tuple fields(item);
+      names[i] = fields[2].cast<std::string>();
+      ranges[i] = {fields[0].cast<int64_t>(), fields[1].cast<int64_t>(), names[i].c_str()};
     }
   }
   const TsrArgumentMemory *get() const { return ranges.data(); }
-  size_t size() const { return ranges.size(); }
 
 private:
   std::vector<std::string> names;
   std::vector<TsrArgumentMemory> ranges;
 };
-
-/// What lies behind the arguments: nothing that is known, or one entry each.
-Memory toMemory(const py::object &memory, size_t numArgs) {
-  Memory result(memory.is_none() ? py::sequence(py::tuple(numArgs)) : py::sequence(memory));
-  if (result.size() != numArgs)
-    throw py::value_error("there is not one piece of memory for each argument");
-  return result;
-}
 
 Kernel own(TsrKernel *handle) { return Kernel{OwnedKernel(handle)}; }
 
@@ -109,15 +102,15 @@ Kernel compileText(const std::string &text, const std::string &name, const std::
 }
 
 void interpret(Module &module, const std::string &kernel, const py::tuple &grid,
-               const py::sequence &args, const py::object &memory) {
+               const py::sequence &args, const py::object &memory, bool reportWraps) {
   Grid extents = toGrid(grid);
   std::vector<uint64_t> slots = toSlots(args);
-  Memory behind = toMemory(memory, slots.size());
+  Memory behind(memory, slots.size());
   TsrStatus status;
   {
     WithoutGIL released;
     status = tsr_interpret(module.get(), kernel.c_str(), extents.data(), slots.data(), slots.size(),
-                           behind.get());
+                           behind.get(), reportWraps);
   }
   check(status);
 }
@@ -138,7 +131,7 @@ void launchChecked(Kernel &kernel, const py::tuple &grid, const py::sequence &ar
                    const py::object &memory, int numThreads) {
   Grid extents = toGrid(grid);
   std::vector<uint64_t> slots = toSlots(args);
-  Memory behind = toMemory(memory, slots.size());
+  Memory behind(memory, slots.size());
   TsrStatus status;
   {
     WithoutGIL released;
@@ -220,7 +213,7 @@ void tessera::python::registerKernel(py::module_ &module) {
              py::arg("slow_seconds") = 0.0, py::arg("notice") = py::none(),
              "Compile the text of a stage, with `start_stage` in the options.");
   module.def("interpret", &interpret, py::arg("module"), py::arg("kernel"), py::arg("grid"),
-             py::arg("args"), py::arg("memory") = py::none(),
+             py::arg("args"), py::arg("memory") = py::none(), py::arg("report_wraps") = false,
              "Run a kernel of tile IR with the reference interpreter.");
   module.def(
       "host_info", [] { return parseJSON(tsr_host_info()); },

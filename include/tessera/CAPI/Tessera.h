@@ -263,10 +263,12 @@ TSR_EXPORT TsrStatus tsr_kernel_device_facts(TsrKernel *kernel, int32_t device,
 /* Has each access of a module of tile IR checked when it is interpreted, in place. */
 TSR_EXPORT TsrStatus tsr_module_check_accesses(TsrModule *module) TSR_NOEXCEPT;
 /* Runs a kernel of a module of tile IR with the reference interpreter. `memory` is what lies
- * behind each argument, for the checks; NULL if that is not known. */
+ * behind each argument, for the checks; NULL if that is not known. With `report_wraps`, an
+ * offset that wraps on its way is an error, too (E081). */
 TSR_EXPORT TsrStatus tsr_interpret(TsrModule *module, const char *kernel, const int32_t grid[3],
                                    const uint64_t *args, size_t num_args,
-                                   const TsrArgumentMemory *memory) TSR_NOEXCEPT;
+                                   const TsrArgumentMemory *memory,
+                                   int32_t report_wraps) TSR_NOEXCEPT;
 
 /* --- The simulator of GPU code ----------------------------------------------------- */
 

@@ -34,6 +34,9 @@ struct InterpreterOptions {
   /// `tile.check_access` (see the pass tile-check-accesses), and by accesses through
   /// descriptors and block pointers themselves.
   llvm::ArrayRef<ArgumentMemory> memory;
+  /// Whether an offset that wraps is an error, too. Integers may wrap; that an offset does
+  /// is seldom meant.
+  bool reportWraps = false;
 };
 
 /// Runs `kernel`, a public tile.func of `module`, once for every program of the

@@ -408,7 +408,8 @@ class JITFunction(JITCallable):
                 if any(item.pointer.read_only for item in bound.pointers):
                     _check_writeable(found[0].stored_arguments(self.__name__), bound)
                 memory = memory_of_slots(len(bound.slots), bound.pointers, values)
-                _C.interpret(found[0], self.__name__, grid, bound.slots, memory)
+                wraps = bool(options.debug)
+                _C.interpret(found[0], self.__name__, grid, bound.slots, memory, wraps)
             except _C.CoreError as error:
                 raise_core_error(error)
 

@@ -110,8 +110,9 @@ def kernel(x_ptr, out_ptr):
 """
     run(make_kernel(source), (1,), x, out)
     want = np.cumsum(x.astype(np.float32), 1)
-    want[0, :32] = 1.5 ** np.arange(1, 33)
-    np.testing.assert_array_equal(out, want)
+    # The order of the products is not defined, and beyond 24 bits each rounds.
+    np.testing.assert_allclose(out[0, :32], 1.5 ** np.arange(1, 33), rtol=2e-6)
+    np.testing.assert_array_equal(out.ravel()[32:], want.ravel()[32:])
 
 
 @pytest.mark.parametrize("axis", [0, 1])

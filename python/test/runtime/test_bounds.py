@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 
 
 def interpreted(kernel: Any, grid: Any, *args: Any, **options: Any) -> None:
-    tessera.interpret(kernel)[grid](*args, **options)
+    tessera.interpret(kernel)[grid](*args, debug=True, **options)
 
 
 def compiled(kernel: Any, grid: Any, *args: Any, **options: Any) -> None:
@@ -172,6 +172,18 @@ def test_an_offset_that_is_widened_too_late(run: Run) -> None:
 
     x, out = np.zeros(64, np.float32), np.zeros(16, np.float32)
     expect(lambda: run(kernel, (1,), x, out, 1 << 20, 1 << 12), "E081", "of element 429496")
+
+
+def test_what_the_interpreter_judges_may_wrap() -> None:
+    @tessera.jit
+    def kernel(x, out, n):
+        i = tl.arange(0, 16)
+        tl.store(out + i, tl.load(x + (i + n) * 16))
+
+    # Integers wrap: 2**28 * 16 is 0.
+    x, out = np.arange(256, dtype=np.float32), np.zeros(16, np.float32)
+    tessera.interpret(kernel)[(1,)](x, out, 1 << 28)
+    assert np.array_equal(out, x[::16])
 
 
 def test_hashes_may_wrap(run: Run) -> None:

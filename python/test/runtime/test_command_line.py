@@ -61,7 +61,7 @@ def test_verify_finds_damage(cache, capsys):
 
 
 def test_prune_and_clear(cache, capsys):
-    assert main(["cache", "prune", "--size", "1500"]) == 0
+    assert main(["cache", "prune", "--size", "6000"]) == 0
     assert "1 entries removed" in capsys.readouterr().out
     assert main(["cache", "clear"]) == 0
     assert not list(cache.entries())

@@ -23,6 +23,14 @@ from tessera.errors import SlowCompilationWarning
 
 
 @pytest.fixture(autouse=True)
+def ctrl_c_is_heard():
+    """A process that a script starts in the background ignores SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(autouse=True)
 def no_cache():
     with settings.override(cache="off"):
         yield

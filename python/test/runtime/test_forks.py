@@ -166,7 +166,7 @@ def test_the_recursion_limit_of_a_child_is_the_usual_one():
     inside, over = threading.Event(), threading.Event()
 
     def deep():
-        with build._DEEP_RECURSION:
+        with build.DEEP_RECURSION:
             inside.set()
             over.wait()
 

@@ -269,26 +269,30 @@ tile.func @stored_indices(%i: !tile.ptr<i32>, %p: !tile.ptr<i32>, %q: !tile.ptr<
 
 // -----
 
-// Where offsets may wrap in 64 bits there is no range: what is loaded is kept.
+// What reaches further than all addresses is cut off there, and does not wrap to a short range.
 
 // CHECK-LABEL: @far_apart
-// CHECK-NOT:     scf.if
-// CHECK:         strips.group
-// CHECK:           tile.load
-// CHECK:           strips.write
-// CHECK:         strips.group
-// CHECK-NOT:       tile.load
-// CHECK:           tile.store
-tile.func @far_apart(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>) {
+// CHECK-SAME:    %[[P:.*]]: !tile.ptr<f32>, %[[Q:.*]]: !tile.ptr<f32>, %[[N:.*]]: i64)
+// CHECK-DAG:     %[[FAR:.*]] = arith.constant 288230376151711748 : i64
+// CHECK-DAG:     %[[MOST:.*]] = arith.constant 1143771333935364 : i64
+// CHECK-DAG:     %[[LEAST:.*]] = arith.constant -1143771333935364 : i64
+// CHECK:         %[[BELOW:.*]] = arith.minsi %[[N]], %[[MOST]]
+// CHECK:         %[[STRIDE:.*]] = arith.maxsi %[[BELOW]], %[[LEAST]]
+// CHECK:         arith.muli %[[STRIDE]], %c252
+// CHECK:         %[[BEGIN:.*]] = tile.ptr_to_int %[[Q]]
+// CHECK:         arith.addi %[[BEGIN]], %[[FAR]]
+tile.func @far_apart(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %n: i64) {
   strips.group [64] {
     %r = tile.range 0 to 64 : tensor<64xi32>
     %w = arith.extsi %r : tensor<64xi32> to tensor<64xi64>
     %first = arith.constant dense<1> : tensor<64xi32>
     %mask = arith.cmpi slt, %r, %first : tensor<64xi32>
+    %ns = tile.splat %n : i64 -> tensor<64xi64>
+    %po = arith.muli %w, %ns : tensor<64xi64>
     %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
-    %pp = tile.addptr %ps, %w : tensor<64x!tile.ptr<f32>>, tensor<64xi64>
+    %pp = tile.addptr %ps, %po : tensor<64x!tile.ptr<f32>>, tensor<64xi64>
     %x = tile.load %pp, %mask : tensor<64x!tile.ptr<f32>>
-    %far = arith.constant dense<18014398509481984> : tensor<64xi64>
+    %far = arith.constant dense<2305843009213693952> : tensor<64xi64>
     %qo = arith.muli %w, %far : tensor<64xi64>
     %qs = tile.splat %q : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
     %qp = tile.addptr %qs, %qo : tensor<64x!tile.ptr<f32>>, tensor<64xi64>

@@ -74,8 +74,10 @@ RepeatedPrograms::RepeatedPrograms(tile::FuncOp kernel) : kernel(kernel) {
   while (at < kernel.getNumArguments() && !isa<TensorMapType>(kernel.getArgument(at).getType()))
     ++at;
   Builder builder(kernel.getContext());
+  auto isExtent = DictionaryAttr::get(
+      builder.getContext(), builder.getNamedAttr("tile.grid_extent", builder.getUnitAttr()));
   for (unsigned axis = 0; axis < kAxes; ++axis) {
-    (void)kernel.insertArgument(at + axis, builder.getI32Type(), DictionaryAttr(), kernel.getLoc());
+    (void)kernel.insertArgument(at + axis, builder.getI32Type(), isExtent, kernel.getLoc());
     extents.push_back(kernel.getArgument(at + axis));
   }
   kernel->setAttr(kRepeatedProgramsAttr, builder.getI32IntegerAttr(1));
