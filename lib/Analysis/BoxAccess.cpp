@@ -9,6 +9,7 @@
 
 #include "AccessRules.h"
 #include "IndexForms.h"
+#include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
@@ -26,7 +27,7 @@ static bool isArgument(Value factor) {
   auto argument = dyn_cast<BlockArgument>(factor);
   auto func = argument ? dyn_cast<FuncOp>(argument.getOwner()->getParentOp()) : FuncOp();
   // The extents of the grid that RepeatedPrograms adds are none of the launch's expressions.
-  return func && !func.getArgAttr(argument.getArgNumber(), "tile.grid_extent");
+  return func && !func.getArgAttr(argument.getArgNumber(), kGridExtentAttr);
 }
 
 static bool isKnownAtLaunch(const ScalarPolynomial &polynomial) {

@@ -216,6 +216,8 @@ ConstantIntRanges IntegerRanges::computeArgument(BlockArgument argument) {
       return anything(argument);
     unsigned number = argument.getArgNumber();
     ConstantIntRanges range = anything(argument);
+    if (func.getArgAttr(number, kGridExtentAttr))
+      return rangeOf(type.getWidth(), 1, limits.mostPrograms ? limits.mostPrograms : INT32_MAX);
     if (auto limit = func.getArgAttrOfType<DenseI64ArrayAttr>(number, kLimitedArgumentAttr))
       range = range.intersection(rangeOf(type.getWidth(), limit[0], limit[1]));
     if (auto it = limits.ofArgument.find(number); it != limits.ofArgument.end())
@@ -339,11 +341,18 @@ static llvm::SetVector<Value> findSources(Value value) {
   return values;
 }
 
+/// Whether a value is an extent of the grid that the launcher passes.
+static bool isGridExtent(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto func = argument ? dyn_cast<FuncOp>(argument.getOwner()->getParentOp()) : FuncOp();
+  return func && func.getArgAttr(argument.getArgNumber(), kGridExtentAttr);
+}
+
 /// The number of an argument of a kernel that may be limited.
 static std::optional<unsigned> getLimitedArgument(Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
   auto func = argument ? dyn_cast<FuncOp>(argument.getOwner()->getParentOp()) : FuncOp();
-  if (!func || !func.isKernel() || !canLimit(argument.getType()))
+  if (!func || !func.isKernel() || !canLimit(argument.getType()) || isGridExtent(argument))
     return std::nullopt;
   return argument.getArgNumber();
 }
@@ -357,6 +366,8 @@ LaunchLimits tessera::findLimits(Value value, LaunchLimits::Level level) {
   for (Value from : findSources(value)) {
     if (std::optional<unsigned> number = getLimitedArgument(from))
       limits.ofArgument.try_emplace(*number, LaunchLimits::Interval{0, kMostOfArgument[level]});
+    if (isGridExtent(from))
+      limits.mostPrograms = kMostPrograms[level];
     Operation *op = from.getDefiningOp();
     if (!op)
       continue;

@@ -248,9 +248,7 @@ def test_torch_views_have_the_memory_of_their_storage(run: Run) -> None:
 def test_empty_arrays(run: Run) -> None:
     out = np.zeros(16, np.float32)
     run(copy, (1,), np.zeros(0, np.float32), out, 0, BLOCK=16)
-    expect(
-        lambda: run(copy, (1,), np.zeros(0, np.float32), out, 1, BLOCK=16), "E080", "has none"
-    )
+    expect(lambda: run(copy, (1,), np.zeros(0, np.float32), out, 1, BLOCK=16), "E080", "has none")
 
 
 def test_unknown_memory_is_not_checked(run: Run) -> None:

@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "tessera/Analysis/MemoryOrder.h"
+#include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -75,7 +76,7 @@ RepeatedPrograms::RepeatedPrograms(tile::FuncOp kernel) : kernel(kernel) {
     ++at;
   Builder builder(kernel.getContext());
   auto isExtent = DictionaryAttr::get(
-      builder.getContext(), builder.getNamedAttr("tile.grid_extent", builder.getUnitAttr()));
+      builder.getContext(), builder.getNamedAttr(tile::kGridExtentAttr, builder.getUnitAttr()));
   for (unsigned axis = 0; axis < kAxes; ++axis) {
     (void)kernel.insertArgument(at + axis, builder.getI32Type(), isExtent, kernel.getLoc());
     extents.push_back(kernel.getArgument(at + axis));

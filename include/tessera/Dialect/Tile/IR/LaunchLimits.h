@@ -18,6 +18,10 @@ inline constexpr llvm::StringLiteral kLimitedProgramsAttr = "tile.limited_progra
 /// An attribute of an integer argument, `array<i64: least, most>`.
 inline constexpr llvm::StringLiteral kLimitedArgumentAttr = "tile.limited";
 
+/// On an argument that RepeatedPrograms adds: it is the grid's extent along an axis, known to
+/// the launcher, but no argument of the launch.
+inline constexpr llvm::StringLiteral kGridExtentAttr = "tile.grid_extent";
+
 /// Attributes of a module, for the launcher: that of its kernel, and the limits of arguments as
 /// `[array<i64: number, least, most>, ...]`.
 inline constexpr llvm::StringLiteral kLaunchLimitsAttr = "tile.launch_limits";
