@@ -144,3 +144,22 @@ def test_a_truncated_cubin_is_neither_used_nor_kept(tmp_path: pathlib.Path) -> N
             assert caught.value.id == "E063" and str(script) in str(caught.value)
         full.unlink()
         assert has_number(shift.warmup(*types, target="sm_90a").asm["cubin"], 1234.0)
+
+
+def test_limits_are_those_of_arguments_that_a_launch_has():
+    """The extents of the grid that repeated programs are passed are none of them."""
+    source = pathlib.Path(__file__).parents[2] / "benchmarks" / "gpu_matmul_kernels.py"
+    names = {"jit": tessera.jit, "tl": tl, "__name__": "gpu_matmul_kernels"}
+    exec(compile(source.read_text(), str(source), "exec"), names)
+    kernel = tessera.compile(
+        names["matmul"],
+        "*fp16:16, *fp16:16, *fp16:16, i32:8, i32:8, i32:8, i32:8, i32:8, 1, i32:8",
+        constexprs={"ACC": tl.float32, "BM": 128, "BN": 128, "BK": 64, "GROUP": 8},
+        target="sm_90a",
+        num_warps=8,
+    )
+    assert kernel.metadata["repeated_programs"]
+    count = len(kernel.metadata["arguments"])
+    for condition in kernel.metadata["launch_conditions"]:
+        for term in condition:
+            assert all(argument < count for argument, _ in term[1:])
