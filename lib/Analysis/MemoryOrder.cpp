@@ -4,7 +4,6 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -13,32 +12,14 @@ using namespace tessera;
 // What ops do
 //===----------------------------------------------------------------------===//
 
-/// Whether an op is there for its own sake: what it "writes" is no memory of the program.
-static bool isOutsideMemory(Operation *op) {
-  return isa<tile::AssertOp, tile::AssumeOp, tile::PrintOp>(op);
-}
-
-/// Whether an op orders all accesses of the program, whatever address it has: an atomic that
-/// synchronises, or a volatile load, whose value may say that other memory is written.
-static bool ordersEverything(Operation *op) {
-  auto isOrdering = [](tile::MemSemantic sem) { return sem != tile::MemSemantic::Relaxed; };
-  return llvm::TypeSwitch<Operation *, bool>(op)
-      .Case<tile::AtomicLoadOp, tile::AtomicStoreOp, tile::AtomicRMWOp, tile::AtomicCASOp>(
-          [&](auto atomic) { return isOrdering(atomic.getSem()); })
-      .Case([](tile::LoadOp load) { return load.getIsVolatile(); })
-      .Default(false);
-}
-
-/// Of an op alone.
+/// Of an op alone. A function does what is in it.
 static void addAccesses(Operation *op, SmallVectorImpl<OpAccess> &accesses) {
   auto effects = dyn_cast<MemoryEffectOpInterface>(op);
-  if (isOutsideMemory(op) || isMemoryEffectFree(op) ||
-      (!effects && op->hasTrait<OpTrait::HasRecursiveMemoryEffects>()))
+  if (!effects) {
+    if (!op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() && !isa<CallableOpInterface>(op))
+      accesses.push_back({op, Value(), /*reads=*/true, /*writes=*/true, /*resource=*/nullptr});
     return;
-  if (!effects || ordersEverything(op))
-    accesses.push_back({op, Value(), /*reads=*/true, /*writes=*/true, /*resource=*/nullptr});
-  if (!effects)
-    return;
+  }
   SmallVector<MemoryEffects::EffectInstance> instances;
   effects.getEffects(instances);
   size_t first = accesses.size();
@@ -59,20 +40,34 @@ static void addAccesses(Operation *op, SmallVectorImpl<OpAccess> &accesses) {
   }
 }
 
-SmallVector<OpAccess> tessera::getMemoryAccesses(Operation *op) {
+/// Of an op and all within it, events too.
+static SmallVector<OpAccess> getAllAccesses(Operation *op) {
   SmallVector<OpAccess> accesses;
   op->walk([&](Operation *inner) { addAccesses(inner, accesses); });
   return accesses;
 }
 
-bool tessera::mayWriteMemory(Operation *op) {
-  WalkResult result = op->walk([](Operation *inner) {
-    SmallVector<OpAccess> accesses;
-    addAccesses(inner, accesses);
-    bool writes = llvm::any_of(accesses, [](const OpAccess &access) { return access.writes; });
-    return writes ? WalkResult::interrupt() : WalkResult::advance();
+SmallVector<OpAccess> tessera::getMemoryAccesses(Operation *op) {
+  SmallVector<OpAccess> accesses = getAllAccesses(op);
+  llvm::erase_if(accesses, [](const OpAccess &access) { return !access.isOfMemory(); });
+  return accesses;
+}
+
+/// The same without what ops only order, beside an access that they say the place of.
+static SmallVector<OpAccess> getPlainAccesses(Operation *op) {
+  SmallVector<OpAccess> accesses = getMemoryAccesses(op);
+  DenseSet<std::pair<Operation *, SideEffects::Resource *>> withPlace;
+  for (const OpAccess &access : accesses)
+    if (!access.isAnywhere())
+      withPlace.insert({access.op, access.resource});
+  llvm::erase_if(accesses, [&](const OpAccess &access) {
+    return access.isAnywhere() && withPlace.contains({access.op, access.resource});
   });
-  return result.wasInterrupted();
+  return accesses;
+}
+
+bool tessera::mayWriteMemory(Operation *op) {
+  return llvm::any_of(getMemoryAccesses(op), [](const OpAccess &access) { return access.writes; });
 }
 
 //===----------------------------------------------------------------------===//
@@ -156,8 +151,7 @@ void BaseWalk::visitResult(OpResult result) {
   }
   // Code of others, memory and integers may have it from anywhere; what is left moves the
   // pointers that it is given, and chooses between them.
-  if (op->getNumRegions() != 0 || !isMemoryEffectFree(op) ||
-      isa<tile::InlineAsmOp, tile::ExternElementwiseOp, CallOpInterface>(op)) {
+  if (op->getNumRegions() != 0 || !isMemoryEffectFree(op) || op->hasTrait<tile::ForeignCode>()) {
     bases.hasOthers = true;
     return;
   }
@@ -259,6 +253,8 @@ const std::optional<BoxAccess> &MemoryOrder::getBox(Operation *op) {
   return boxes[op] = std::move(box);
 }
 
+bool OpAccess::isOfMemory() const { return !isa_and_present<tile::Events>(resource); }
+
 void MemoryOrder::compare(const OpAccess &moved, const OpAccess &other, Operation *across,
                           MemoryOrderAnswer &answer) {
   if (answer.isOrdered() || (!moved.writes && !other.writes) ||
@@ -292,30 +288,22 @@ void MemoryOrder::compare(const OpAccess &moved, const OpAccess &other, Operatio
   answer.pairs.push_back(std::move(pair));
 }
 
-MemoryOrderAnswer MemoryOrder::mayPass(Operation *moved, Operation *other, Operation *across) {
+MemoryOrderAnswer MemoryOrder::compareAll(ArrayRef<OpAccess> moved, ArrayRef<OpAccess> others,
+                                          Operation *across) {
   MemoryOrderAnswer answer;
-  SmallVector<OpAccess> ofOther = getMemoryAccesses(other);
-  for (const OpAccess &first : getMemoryAccesses(moved))
-    for (const OpAccess &second : ofOther)
+  for (const OpAccess &first : moved)
+    for (const OpAccess &second : others)
       compare(first, second, across, answer);
   return answer;
 }
 
+MemoryOrderAnswer MemoryOrder::mayPass(Operation *moved, Operation *other, Operation *across) {
+  return compareAll(getAllAccesses(moved), getAllAccesses(other), across);
+}
+
 MemoryOrderAnswer MemoryOrder::mayPassAccesses(Operation *moved, Operation *other,
                                                Operation *across) {
-  auto getAccesses = [](Operation *op) {
-    SmallVector<OpAccess> accesses = getMemoryAccesses(op);
-    llvm::erase_if(accesses, [](const OpAccess &access) {
-      return access.isAnywhere() && ordersEverything(access.op);
-    });
-    return accesses;
-  };
-  MemoryOrderAnswer answer;
-  SmallVector<OpAccess> ofOther = getAccesses(other);
-  for (const OpAccess &first : getAccesses(moved))
-    for (const OpAccess &second : ofOther)
-      compare(first, second, across, answer);
-  return answer;
+  return compareAll(getPlainAccesses(moved), getPlainAccesses(other), across);
 }
 
 //===----------------------------------------------------------------------===//

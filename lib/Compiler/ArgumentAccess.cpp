@@ -57,7 +57,7 @@ void ArgumentWalk::recordAccess(OpOperand &use) {
   for (const MemoryEffects::EffectInstance &instance : instances) {
     // An effect on no value in particular (foreign code) may be one on this.
     OpOperand *target = instance.getEffectValue<OpOperand *>();
-    bool isForeign = isa<tile::InlineAsmOp, tile::ExternElementwiseOp>(use.getOwner());
+    bool isForeign = use.getOwner()->hasTrait<tile::ForeignCode>();
     if (target ? target != &use : !isForeign)
       continue;
     argument.isLoaded |= isa<MemoryEffects::Read>(instance.getEffect());

@@ -72,6 +72,54 @@ tile.func @calls(%a: !tile.ptr<f32>, %b: !tile.ptr<f32>, %one: f32) {
 
 // -----
 
+// What prints, fails or promises is no access: memory is not its matter, but its own order is.
+// A barrier and an atomic order memory alone.
+tile.func @events(%a: !tile.ptr<f32>, %one: f32, %which: i1) {
+  tile.assert %which, "it is" {test.moved} : i1
+  // expected-remark @below {{ordered}}
+  tile.print "x = " : %one {hex = false, is_signed = array<i32: 1>, test.past} : f32
+  // expected-remark @below {{ordered}}
+  tile.assert %which, "it still is" {test.past} : i1
+  // expected-remark @below {{ordered}}
+  tile.assume %which {test.past}
+  // expected-remark @below {{independent}}
+  tile.store %a, %one {test.past} : !tile.ptr<f32>
+  // expected-remark @below {{independent}}
+  tile.barrier {test.past}
+  // expected-remark @below {{independent}}
+  %old = tile.atomic_rmw fadd, acq_rel, gpu, %a, %one {test.past} : !tile.ptr<f32>, f32 -> f32
+  // What it prints is not known.
+  // expected-remark @below {{ordered}}
+  tile.call @prints() {test.past} : () -> ()
+  tile.return
+}
+
+tile.func private @prints() attributes {noinline} {
+  tile.print "" {hex = false, is_signed = array<i32>}
+  tile.return
+}
+
+// -----
+
+// A relaxed atomic is an access of its place alone, a synchronising one and a volatile load are
+// none of theirs alone.
+tile.func @atomics(%a: !tile.ptr<i32> {tile.divisibility = 16 : i64}, %b: !tile.ptr<i32>, %one: i32) {
+  tile.atomic_store relaxed, gpu, %b, %one {test.moved} : !tile.ptr<i32>, i32
+  // expected-remark @below {{independent; if #0[4] and #1[4] are apart}}
+  %x = tile.load %a {test.past} : !tile.ptr<i32>
+  // expected-remark @below {{ordered}}
+  %v = tile.load %a {isVolatile, test.past} : !tile.ptr<i32>
+  // expected-remark @below {{independent; if #0[4] and #1[4] are apart}}
+  %l = tile.atomic_load relaxed, gpu, %a {test.past} : !tile.ptr<i32> -> i32
+  // expected-remark @below {{ordered}}
+  %k = tile.atomic_load acquire, gpu, %a {test.past} : !tile.ptr<i32> -> i32
+  // expected-remark @below {{ordered}}
+  tile.atomic_store release, gpu, %a, %one {test.past} : !tile.ptr<i32>, i32
+  tile.return
+}
+
+// -----
+
 // Pointers are followed through loops.
 tile.func @loops(%a: !tile.ptr<f32>, %b: !tile.ptr<f32>, %n: i32, %one: f32, %which: i1) {
   %c0 = arith.constant 0 : i32

@@ -15,8 +15,8 @@
 //                                                    foreign code that is not pure
 //     no effects declared (a call)                   the same
 //     an atomic that synchronises, a volatile load   the same beside its own access
-//     assertions, prints, assumptions                none: what they "write" is no memory of
-//                                                    the program
+//     effect on tile::Events (assertions, prints,    none of memory; what has such effects keeps
+//       promises)                                    its order among itself
 //
 // Reads pass reads. A read or write of anything is passed by nothing that it could meet: that
 // is what makes a barrier a barrier. Other pairs are independent where their addresses are:
@@ -62,9 +62,12 @@ struct OpAccess {
   mlir::SideEffects::Resource *resource = nullptr;
 
   bool isAnywhere() const { return !place; }
+  /// Not so for tile::Events.
+  bool isOfMemory() const;
 };
 
-/// What an op, and all within it, does to memory. Assertions, prints and the like do nothing.
+/// What an op, and all within it, does to memory: nothing, if it has effects on tile::Events
+/// alone.
 llvm::SmallVector<OpAccess> getMemoryAccesses(mlir::Operation *op);
 
 /// Whether an op may write to memory of the program, or order what others do.
@@ -133,6 +136,8 @@ public:
                                     mlir::Operation *across = nullptr);
 
 private:
+  MemoryOrderAnswer compareAll(llvm::ArrayRef<OpAccess> moved, llvm::ArrayRef<OpAccess> others,
+                               mlir::Operation *across);
   void compare(const OpAccess &moved, const OpAccess &other, mlir::Operation *across,
                MemoryOrderAnswer &answer);
   const std::optional<BoxAccess> &getBox(mlir::Operation *op);

@@ -142,7 +142,7 @@ LogicalResult verifySupported(Operation *op) {
           tile::DescriptorScatterOp, tile::DescriptorReduceOp, tile::DotScaledOp>(op))
     return op->emitError() << "'" << op->getName()
                            << "' has to be lowered before tiles are grouped";
-  if (isa<tile::InlineAsmOp, tile::ExternElementwiseOp>(op))
+  if (op->hasTrait<tile::ForeignCode>())
     return op->emitError() << "'" << op->getName() << "' is not supported on the CPU yet";
   if (auto call = dyn_cast<tile::CallOp>(op); call && hasTiles(op))
     return op->emitError() << "a call of '" << call.getCallee()

@@ -92,3 +92,31 @@ tile.func private @keep(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %b: i1, %n: i32)
   } {tile.disable_licm}
   tile.return
 }
+
+// -----
+
+// What has to happen is neither dropped, merged nor moved, though it touches no memory; loads of
+// the loop do pass it.
+// CHECK-LABEL: tile.func private @events(
+tile.func private @events(%p: !tile.ptr<f32>, %ok: i1, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  // CHECK: tile.assume
+  // CHECK-NEXT: tile.assume
+  tile.assume %ok
+  tile.assume %ok
+  // CHECK: tile.load
+  // CHECK-NEXT: scf.for
+  // CHECK-NEXT: tile.assert
+  // CHECK-NEXT: tile.assert
+  // CHECK-NEXT: tile.print
+  // CHECK-NEXT: tile.assume
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    tile.assert %ok, "it is" : i1
+    tile.assert %ok, "it is" : i1
+    %x = tile.load %p : !tile.ptr<f32>
+    tile.print "x" : %x {hex = false, is_signed = array<i32: 1>} : f32
+    tile.assume %ok
+  }
+  tile.return
+}

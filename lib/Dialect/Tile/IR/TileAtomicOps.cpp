@@ -19,6 +19,36 @@ static LogicalResult verifyAccess(Operation *op, Value ptr, Type value, Value ma
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// Effects
+//===----------------------------------------------------------------------===//
+
+using EffectList = SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>;
+
+/// All kinds read and write: programs meet at the place, so an atomic is neither repeated nor
+/// dropped.
+template <typename Op> static void getAtomicEffects(Op op, EffectList &effects) {
+  OpOperand &place = op.getPtrMutable();
+  effects.emplace_back(MemoryEffects::Read::get(), &place);
+  effects.emplace_back(MemoryEffects::Write::get(), &place);
+  if (op.getSem() == MemSemantic::Relaxed)
+    return;
+  effects.emplace_back(MemoryEffects::Read::get());
+  effects.emplace_back(MemoryEffects::Write::get());
+}
+
+void AtomicLoadOp::getEffects(EffectList &effects) { getAtomicEffects(*this, effects); }
+
+void AtomicStoreOp::getEffects(EffectList &effects) { getAtomicEffects(*this, effects); }
+
+void AtomicRMWOp::getEffects(EffectList &effects) { getAtomicEffects(*this, effects); }
+
+void AtomicCASOp::getEffects(EffectList &effects) { getAtomicEffects(*this, effects); }
+
+//===----------------------------------------------------------------------===//
+// Verifiers
+//===----------------------------------------------------------------------===//
+
 LogicalResult AtomicLoadOp::verify() {
   if (getSem() != MemSemantic::Relaxed && getSem() != MemSemantic::Acquire)
     return emitOpError("is ") << stringifyMemSemantic(getSem())

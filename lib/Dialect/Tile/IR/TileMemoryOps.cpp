@@ -117,9 +117,13 @@ LogicalResult LoadOp::verify() {
 void LoadOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
   effects.emplace_back(MemoryEffects::Read::get(), &getPtrMutable());
-  // A write as well, so that nothing repeats, moves or drops a volatile load.
-  if (getIsVolatile())
-    effects.emplace_back(MemoryEffects::Write::get(), &getPtrMutable());
+  if (!getIsVolatile())
+    return;
+  // A write as well, so that nothing repeats, moves or drops it; and an access of anything, for
+  // the value may say that other memory is written.
+  effects.emplace_back(MemoryEffects::Write::get(), &getPtrMutable());
+  effects.emplace_back(MemoryEffects::Read::get());
+  effects.emplace_back(MemoryEffects::Write::get());
 }
 
 namespace {

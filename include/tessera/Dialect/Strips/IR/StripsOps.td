@@ -5,8 +5,7 @@
 
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
-include "tessera/Dialect/Tile/IR/TileAttributes.td"
-include "tessera/Dialect/Tile/IR/TileTypes.td"
+include "tessera/Dialect/Tile/IR/TileOpBase.td"
 include "tessera/Dialect/Strips/IR/StripsDialect.td"
 
 class Strips_Op<string mnemonic, list<Trait> traits = []>
@@ -171,7 +170,7 @@ def Strips_WindowOp : Strips_Op<"window", [Pure]> {
   let assemblyFormat = "$base `of` $element `by` $lanes attr-dict";
 }
 
-def Strips_PrintOp : Strips_Op<"print", [AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
+def Strips_PrintOp : Strips_Op<"print", [AttrSizedOperandSegments, MemoryEffects<[MemWrite<Tile_Events>]>]> {
   let summary = "Prints the values of one element of a tile";
   let description = [{
     `tile.print` for the element at the given index.

@@ -74,6 +74,18 @@ public:
 template <typename ConcreteType>
 class SameElements : public mlir::OpTrait::TraitBase<ConcreteType, SameElements> {};
 
+/// The op runs code that somebody else wrote (Tile_ForeignCode): of what it gives nothing is
+/// known, and what it does to memory is what its effects say, through any of its operands.
+template <typename ConcreteType>
+class ForeignCode : public mlir::OpTrait::TraitBase<ConcreteType, ForeignCode> {};
+
+/// What is written to by ops that are there to happen, and touch no memory: prints, assertions
+/// and other ways for a launch to fail, promises. No load can tell when they do, but who runs
+/// the kernel can tell which of them comes first.
+struct Events : public mlir::SideEffects::Resource::Base<Events> {
+  llvm::StringRef getName() final { return "events"; }
+};
+
 } // namespace tessera::tile
 
 #include "tessera/Dialect/Tile/IR/TileDialect.h.inc"

@@ -5,7 +5,10 @@
 
 include "tessera/Dialect/Tile/IR/TileOpBase.td"
 
-class Tile_AtomicOp<string mnemonic> : Tile_Op<mnemonic, []>;
+// Reads and writes its place and, unless it is relaxed, orders all other accesses: to MLIR
+// it reads and writes anything.
+class Tile_AtomicOp<string mnemonic, list<Trait> traits = []>
+    : Tile_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<MemoryEffectsOpInterface>], traits)>;
 
 def Tile_AtomicLoadOp : Tile_AtomicOp<"atomic_load"> {
   let summary = "An atomic read of each address";
@@ -19,7 +22,7 @@ def Tile_AtomicLoadOp : Tile_AtomicOp<"atomic_load"> {
     %x = tile.atomic_load acquire, gpu, %p, %m : tensor<64x!tile.ptr<i32>>
     ```
   }];
-  let arguments = (ins Arg<Tile_PtrLike, "", [MemRead, MemWrite]>:$ptr, Optional<Tile_BoolLike>:$mask,
+  let arguments = (ins Tile_PtrLike:$ptr, Optional<Tile_BoolLike>:$mask,
     Tile_MemSemantic:$sem, Tile_MemScope:$scope);
   let results = (outs Tile_AnyLike:$result);
   let assemblyFormat = "$sem `,` $scope `,` $ptr (`,` $mask^)? attr-dict `:` type($ptr) (`,` type($mask)^)? `->` type($result)";
@@ -36,7 +39,7 @@ def Tile_AtomicStoreOp : Tile_AtomicOp<"atomic_store"> {
     tile.atomic_store release, gpu, %p, %x : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
     ```
   }];
-  let arguments = (ins Arg<Tile_PtrLike, "", [MemRead, MemWrite]>:$ptr, Tile_AnyLike:$value,
+  let arguments = (ins Tile_PtrLike:$ptr, Tile_AnyLike:$value,
     Optional<Tile_BoolLike>:$mask, Tile_MemSemantic:$sem, Tile_MemScope:$scope);
   let assemblyFormat = "$sem `,` $scope `,` $ptr `,` $value (`,` $mask^)? attr-dict `:` type($ptr) `,` type($value) (`,` type($mask)^)?";
   let hasVerifier = 1;
@@ -58,14 +61,14 @@ def Tile_AtomicRMWOp : Tile_AtomicOp<"atomic_rmw"> {
          : tensor<64x!tile.ptr<i32>>, tensor<64xi32>, tensor<64xi1> -> tensor<64xi32>
     ```
   }];
-  let arguments = (ins Tile_AtomicKind:$kind, Arg<Tile_PtrLike, "", [MemRead, MemWrite]>:$ptr,
+  let arguments = (ins Tile_AtomicKind:$kind, Tile_PtrLike:$ptr,
     Tile_AnyLike:$value, Optional<Tile_BoolLike>:$mask, Tile_MemSemantic:$sem, Tile_MemScope:$scope);
   let results = (outs Tile_AnyLike:$result);
   let assemblyFormat = "$kind `,` $sem `,` $scope `,` $ptr `,` $value (`,` $mask^)? attr-dict `:` type($ptr) `,` type($value) (`,` type($mask)^)? `->` type($result)";
   let hasVerifier = 1;
 }
 
-def Tile_AtomicCASOp : Tile_Op<"atomic_cas", [AllTypesMatch<["compare", "value", "result"]>]> {
+def Tile_AtomicCASOp : Tile_AtomicOp<"atomic_cas", [AllTypesMatch<["compare", "value", "result"]>]> {
   let summary = "An atomic compare-and-swap of each address";
   let description = [{
     Writes `value` where memory holds the bits of `compare`. The result is what
@@ -78,7 +81,7 @@ def Tile_AtomicCASOp : Tile_Op<"atomic_cas", [AllTypesMatch<["compare", "value",
     %old = tile.atomic_cas acq_rel, gpu, %p, %c, %v : !tile.ptr<i32>, i32
     ```
   }];
-  let arguments = (ins Arg<Tile_PtrLike, "", [MemRead, MemWrite]>:$ptr, Tile_AnyLike:$compare,
+  let arguments = (ins Tile_PtrLike:$ptr, Tile_AnyLike:$compare,
     Tile_AnyLike:$value, Tile_MemSemantic:$sem, Tile_MemScope:$scope);
   let results = (outs Tile_AnyLike:$result);
   let assemblyFormat = "$sem `,` $scope `,` $ptr `,` $compare `,` $value attr-dict `:` type($ptr) `,` type($value)";

@@ -10,7 +10,7 @@
 include "tessera/Dialect/Tile/IR/TileOpBase.td"
 
 def Tile_CheckAccessOp : Tile_Op<"check_access", [
-    AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
+    AttrSizedOperandSegments, MemoryEffects<[MemWrite<Tile_Events>]>]> {
   let summary = "The lanes of an access that lie in an argument's memory";
   let description = [{
     The pointers were computed from `base`, which is the kernel's argument number
@@ -58,7 +58,7 @@ def Tile_ArgumentMemoryOp : Tile_Op<"argument_memory", [Pure]> {
   let assemblyFormat = "$argument attr-dict";
 }
 
-def Tile_ReportAccessOp : Tile_Op<"report_access", [MemoryEffects<[MemWrite]>]> {
+def Tile_ReportAccessOp : Tile_Op<"report_access", [MemoryEffects<[MemWrite<Tile_Events>]>]> {
   let summary = "The launch fails if an access was out of its argument's memory";
   let description = [{
     If `fails` is true, the launch fails as `tile.check_access` says: a lane is

@@ -154,6 +154,7 @@ def Tile_PreciseDivOp : Tile_ElementwiseOp<"precise_div", [SameOperandsAndResult
 }
 
 def Tile_ExternElementwiseOp : Tile_Op<"extern_elementwise", [Elementwise, SameOperandsAndResultShape,
+    Tile_ForeignCode,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "A function of a library, element by element";
   let description = [{
@@ -177,7 +178,7 @@ def Tile_ExternElementwiseOp : Tile_Op<"extern_elementwise", [Elementwise, SameO
 }
 
 def Tile_InlineAsmOp : Tile_Op<"inline_asm", [
-    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+    Tile_ForeignCode, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "Inline assembly on each group of elements";
   let description = [{
     `packed` elements are handed to one run of the text. Constraints are LLVM's.

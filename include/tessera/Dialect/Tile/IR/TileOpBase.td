@@ -23,6 +23,14 @@ def Tile_SameElements : NativeOpTrait<"SameElements"> {
   let cppNamespace = "::tessera::tile";
 }
 
+// What prints, assertions and promises write to, instead of memory.
+def Tile_Events : Resource<"::tessera::tile::Events">;
+
+// What the op runs is somebody else's code.
+def Tile_ForeignCode : NativeOpTrait<"ForeignCode"> {
+  let cppNamespace = "::tessera::tile";
+}
+
 // The elements of the result depend on the elements of the operands at the same
 // index alone. Scalars and tiles of one shape.
 def Tile_ElementwiseTraits : TraitList<[Elementwise, Scalarizable, Vectorizable, Tensorizable]>;

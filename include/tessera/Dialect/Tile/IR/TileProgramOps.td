@@ -129,7 +129,7 @@ def Tile_NumProgramsOp : Tile_Op<"num_programs", [Pure]> {
   let assemblyFormat = "$axis attr-dict";
 }
 
-def Tile_AssertOp : Tile_Op<"assert", [MemoryEffects<[MemWrite]>]> {
+def Tile_AssertOp : Tile_Op<"assert", [MemoryEffects<[MemWrite<Tile_Events>]>]> {
   let summary = "A condition that must hold, or the launch fails";
   let description = [{
     Where the condition is false the launch fails with the message and the
@@ -144,7 +144,7 @@ def Tile_AssertOp : Tile_Op<"assert", [MemoryEffects<[MemWrite]>]> {
   let assemblyFormat = "$condition `,` $message attr-dict `:` type($condition)";
 }
 
-def Tile_PrintOp : Tile_Op<"print", [MemoryEffects<[MemWrite]>]> {
+def Tile_PrintOp : Tile_Op<"print", [MemoryEffects<[MemWrite<Tile_Events>]>]> {
   let summary = "Print values while a kernel runs";
   let description = [{
     One line an element: the program's ids, the element's index, the prefix and
@@ -162,7 +162,7 @@ def Tile_PrintOp : Tile_Op<"print", [MemoryEffects<[MemWrite]>]> {
   let hasVerifier = 1;
 }
 
-def Tile_AssumeOp : Tile_Op<"assume", [MemoryEffects<[MemWrite]>]> {
+def Tile_AssumeOp : Tile_Op<"assume", [MemoryEffects<[MemWrite<Tile_Events>]>]> {
   let summary = "A fact the user vouches for";
   let description = [{
     The compiler may rely on the condition; nothing checks it.
