@@ -505,6 +505,63 @@ ptxas warning : something)",
   EXPECT_EQ(result.warnings.size(), 2u);
 }
 
+/// High halves in a loop out of which the extension of one factor is hoisted.
+std::string highProducts(llvm::StringRef extend, llvm::StringRef shift, llvm::StringRef amount) {
+  return ("define ptx_kernel void @k(ptr addrspace(1) %p, i32 %n, i32 %c) {\n"
+          "entry:\n  br label %turn\n"
+          "turn:\n  %i = phi i32 [ %n, %entry ], [ %next, %turn ]\n"
+          "  %a = " +
+          extend + " i32 %n to i64\n  %b = " + extend +
+          " i32 %i to i64\n"
+          "  %w = mul i64 %a, %b\n  %s = " +
+          shift + " i64 %w, " + amount +
+          "\n"
+          "  %h = trunc i64 %s to i32\n  %x = mul i32 %h, %c\n"
+          "  store volatile i32 %x, ptr addrspace(1) %p\n"
+          "  %next = add i32 %i, -1\n  %more = icmp ne i32 %next, 0\n"
+          "  br i1 %more, label %turn, label %end\n"
+          "end:\n  ret void\n}\n")
+      .str();
+}
+
+TEST(NVPTXTarget, HighHalvesOfProductsAreOneInstruction) {
+  for (auto [extend, shift, amount, want] : {std::tuple("zext", "lshr", "32", "mul.hi.u32"),
+                                             {"sext", "ashr", "32", "mul.hi.s32"},
+                                             {"sext", "lshr", "32", "mul.hi.s32"},
+                                             {"zext", "lshr", "35", "mul.hi.u32"},
+                                             {"sext", "ashr", "40", "mul.hi.s32"}}) {
+    std::string ptx = toPTX(highProducts(extend, shift, amount), "sm_90a");
+    EXPECT_THAT(ptx, HasSubstr(want)) << extend << ' ' << shift << ' ' << amount;
+    EXPECT_THAT(ptx, Not(HasSubstr("mul.lo.s64")));
+  }
+  // Of these the high half alone does not tell what the shift gives.
+  for (auto [extend, shift, amount] : {std::tuple("zext", "lshr", "31"), {"sext", "lshr", "33"}})
+    EXPECT_THAT(toPTX(highProducts(extend, shift, amount), "sm_90a"), Not(HasSubstr("mul.hi")));
+}
+
+/// Two indices 32 apart of which the second may wrap, in a function of several blocks.
+constexpr llvm::StringLiteral kWrappingIndices = R"(
+define ptx_kernel void @k(ptr addrspace(1) %p, i32 %x, i1 %c) {
+  %y = add i32 %x, 32
+  %sa = sext i32 %x to i64
+  %sb = sext i32 %y to i64
+  %ga = getelementptr i64, ptr addrspace(1) %p, i64 %sa
+  %gb = getelementptr i64, ptr addrspace(1) %p, i64 %sb
+  br i1 %c, label %use, label %end
+use:
+  call void asm sideeffect "// $0 $1", "l,l"(ptr addrspace(1) %ga, ptr addrspace(1) %gb)
+  br label %end
+end:
+  ret void
+}
+)";
+
+TEST(NVPTXTarget, AWrappedIndexIsNoConstantAwayFromOneThatDoesNotWrap) {
+  std::string ptx = toPTX(kWrappingIndices, "sm_90a");
+  EXPECT_THAT(ptx, HasSubstr(", 32;"));
+  EXPECT_THAT(ptx, Not(HasSubstr("256;")));
+}
+
 TEST(PTX, KnowsWhereItsLinesComeFrom) {
   const char *const ptx = R"(.version 8.0
 .func helper(

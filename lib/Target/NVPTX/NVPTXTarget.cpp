@@ -220,6 +220,8 @@ void tessera::optimizeForNVPTX(Module &module, TargetMachine &machine) {
   run("globaldce");
   // When ranges are as clear as they get.
   bool hasBFloatArithmetic = NVPTXTarget::get(machine.getTargetCPU()).capability >= 90;
-  for (Function &function : module)
+  for (Function &function : module) {
     convertNarrowIntegers(function, hasBFloatArithmetic);
+    selectHighProducts(function);
+  }
 }

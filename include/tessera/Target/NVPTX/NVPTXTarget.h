@@ -65,6 +65,10 @@ void setReflectedFlush(llvm::Module &module, bool flushDenormals);
 /// Makes floats of integers of at most 16 bits without the instruction for it, which is slow.
 void convertNarrowIntegers(llvm::Function &function, bool hasBFloatArithmetic);
 
+/// Has high halves of products of 32 and 64 bits, (zext(a) * zext(b)) >> 32, computed by the
+/// instruction for them, wherever the extensions are.
+void selectHighProducts(llvm::Function &function);
+
 /// Optimises the module and writes it as PTX. The module is spent afterwards.
 void optimizeForNVPTX(llvm::Module &module, llvm::TargetMachine &machine);
 
