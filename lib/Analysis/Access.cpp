@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The access analysis: which forms are asked for, in which order they are computed, and
-// those of arguments. What an op does to forms is in AccessRules.cpp, masks are in
-// AccessMasks.cpp.
+// those of arguments. What an op does to forms is in AccessRules.cpp, loops are in
+// AccessLoops.cpp and masks in AccessMasks.cpp.
 
 #include "AccessRules.h"
 
@@ -36,94 +36,44 @@ static int64_t assumedDivisibility(Value value) {
   return divisibility;
 }
 
-bool access::collectAmounts(Value value, Value argument, SmallVectorImpl<Value> &amounts) {
-  constexpr size_t kMost = 8;
-  if (value == argument)
-    return true;
-  if (amounts.size() == kMost)
-    return false;
-  auto through = [&](Value next, Value amount) {
-    amounts.push_back(amount);
-    if (collectAmounts(next, argument, amounts))
-      return true;
-    amounts.pop_back();
-    return false;
-  };
-  if (auto add = value.getDefiningOp<AddPtrOp>())
-    return through(add.getPtr(), add.getOffset());
-  if (auto add = value.getDefiningOp<arith::AddIOp>())
-    return through(add.getLhs(), add.getRhs()) || through(add.getRhs(), add.getLhs());
-  return false;
-}
-
-/// A carried value to which each trip adds uniform amounts: its own shape is the initial
-/// value's. Anything else that a loop carries is opaque.
-AccessForm AccessAnalysis::computeCarried(BlockArgument argument, bool isExact) {
-  auto loop = cast<scf::ForOp>(argument.getOwner()->getParentOp());
-  unsigned number = argument.getArgNumber() - loop.getNumInductionVars();
-  Type type = argument.getType();
-  AccessForm unknown = makeOpaque(type);
-  // What the amounts say may ask for this very value.
-  forms[isExact][argument] = std::make_unique<AccessForm>(unknown);
-
-  Value next = loop.getYieldedValues()[number];
-  if (next == argument) {
-    AccessForm result = getForm(loop.getInitArgs()[number], isExact);
-    return result;
+AccessForm AccessAnalysis::computeArgument(BlockArgument argument, bool isExact) {
+  Operation *parent = argument.getOwner()->getParentOp();
+  if (auto loop = dyn_cast<scf::ForOp>(parent))
+    return argument == loop.getInductionVar() ? computeInduction(argument, isExact)
+                                              : computeCarried(argument, isExact);
+  AccessForm form = makeOpaque(argument.getType());
+  auto func = dyn_cast<FuncOp>(parent);
+  if (!func)
+    return form;
+  if (auto promised =
+          func.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "tile.divisibility"))
+    form.divisibility = powerOfTwoDivisor(promised.getInt());
+  if (isa<PointerType>(argument.getType())) {
+    form.base = argument;
+    form.uniform = ScalarPolynomial();
   }
-  SmallVector<Value> amounts;
-  if (!isWide(type) || !collectAmounts(next, argument, amounts))
-    return unknown;
-  int64_t divisibility = kAnyPower;
-  for (Value amount : amounts) {
-    const AccessForm &step = getForm(amount, isExact);
-    if (access::variesOn(step).any())
-      return unknown;
-    divisibility = std::min(
-        divisibility, multiplyPowers(elementDivisibility(step), powerOfTwoDivisor(unitOf(type))));
-  }
-  AccessForm result = getForm(loop.getInitArgs()[number], isExact);
-  result.uniform.reset();
-  result.constant.reset();
-  result.divisibility = std::min(result.divisibility, divisibility);
-  for (int64_t &ofRuns : result.runDivisibility)
-    ofRuns = std::min(ofRuns, divisibility);
-  return result;
+  return form;
 }
 
 AccessForm AccessAnalysis::compute(Value value, bool isExact) {
   Type type = value.getType();
-  AccessForm form = makeOpaque(type);
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    Operation *parent = argument.getOwner()->getParentOp();
-    if (auto func = dyn_cast<FuncOp>(parent)) {
-      if (auto promised =
-              func.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "tile.divisibility"))
-        form.divisibility = powerOfTwoDivisor(promised.getInt());
-    } else if (auto loop = dyn_cast<scf::ForOp>(parent)) {
-      if (argument == loop.getInductionVar())
-        form.divisibility = std::min(getForm(loop.getLowerBound(), isExact).divisibility,
-                                     getForm(loop.getStep(), isExact).divisibility);
-      else
-        form = computeCarried(argument, isExact);
+  auto argument = dyn_cast<BlockArgument>(value);
+  AccessForm form = argument ? computeArgument(argument, isExact)
+                             : applyRule(*this, cast<OpResult>(value), isExact);
+  form.definition.reset();
+  if (type.isIntOrIndex()) {
+    form.divisibility = std::max(form.divisibility, assumedDivisibility(value));
+    // A scalar is its own name, unless it is a constant or a multiple of another.
+    std::optional<ScalarMultiple> multiple =
+        form.uniform ? form.uniform->getMultiple() : std::nullopt;
+    bool isMultiple =
+        multiple && isa_and_nonnull<arith::MulIOp, ShiftOp, arith::ExtSIOp>(value.getDefiningOp());
+    if (!isMultiple && !(multiple && multiple->isConstant())) {
+      ScalarPolynomial name = ScalarPolynomial::ofFactor(value);
+      if (form.uniform && !(*form.uniform == name))
+        form.definition = std::move(form.uniform);
+      form.uniform = std::move(name);
     }
-  } else {
-    form = applyRule(*this, cast<OpResult>(value), isExact);
-  }
-  if (!isa<RankedTensorType>(type)) {
-    if (type.isIntOrIndex()) {
-      form.divisibility = std::max(form.divisibility, assumedDivisibility(value));
-      // A scalar is its own name, unless it is a constant or a multiple of another.
-      bool isMultiple =
-          form.uniform && form.uniform->symbol &&
-          isa_and_nonnull<arith::MulIOp, ShiftOp, arith::ExtSIOp>(value.getDefiningOp());
-      if (!isMultiple && !(form.uniform && form.uniform->isConstant()))
-        form.uniform = Coefficient{1, value};
-    } else {
-      form.uniform.reset();
-    }
-  } else if (form.uniform && access::variesOn(form).any()) {
-    form.uniform.reset();
   }
   normalize(form, type);
   return form;

@@ -52,7 +52,8 @@ bool MaskReader::readComparison(arith::CmpIOp cmp, ArrayRef<int> dims, MaskTerm 
   if (varies.count() != 1)
     return false;
   unsigned dim = varies.find_first();
-  if (!l.strides[dim].isConstant() || l.strides[dim].scale <= 0 || dims[dim] < 0)
+  std::optional<int64_t> step = l.strides[dim].getConstant();
+  if (!step || *step <= 0 || dims[dim] < 0)
     return false;
   CmpIPredicate predicate = cmp.getPredicate();
   auto isOne = [&](ArrayRef<CmpIPredicate> list) { return llvm::is_contained(list, predicate); };
@@ -61,7 +62,7 @@ bool MaskReader::readComparison(arith::CmpIOp cmp, ArrayRef<int> dims, MaskTerm 
   term.dim = dims[dim];
   term.left = left;
   term.right = right;
-  term.step = l.strides[dim].scale;
+  term.step = *step;
   term.inclusive =
       isOne({CmpIPredicate::sle, CmpIPredicate::sge, CmpIPredicate::ule, CmpIPredicate::uge});
   term.isSigned =

@@ -47,40 +47,6 @@ int64_t access::unitOf(Type type) {
 }
 
 //===----------------------------------------------------------------------===//
-// Coefficients
-//===----------------------------------------------------------------------===//
-
-static std::optional<Coefficient> negate(Coefficient a) {
-  if (a.scale == INT64_MIN)
-    return std::nullopt;
-  return Coefficient{-a.scale, a.symbol};
-}
-
-static std::optional<Coefficient> addCoefficients(Coefficient a, Coefficient b) {
-  if (a.isZero())
-    return b;
-  if (b.isZero())
-    return a;
-  if (a.symbol != b.symbol)
-    return std::nullopt;
-  int64_t scale;
-  if (llvm::AddOverflow(a.scale, b.scale, scale))
-    return std::nullopt;
-  return Coefficient{scale, scale == 0 ? Value() : a.symbol};
-}
-
-static std::optional<Coefficient> multiplyCoefficients(Coefficient a, Coefficient b) {
-  if (a.isZero() || b.isZero())
-    return Coefficient();
-  if (a.symbol && b.symbol)
-    return std::nullopt;
-  int64_t scale;
-  if (llvm::MulOverflow(a.scale, b.scale, scale))
-    return std::nullopt;
-  return Coefficient{scale, a.symbol ? a.symbol : b.symbol};
-}
-
-//===----------------------------------------------------------------------===//
 // Forms
 //===----------------------------------------------------------------------===//
 
@@ -101,6 +67,15 @@ AccessForm access::makeOpaque(Type type) {
   form.opaque.set();
   form.constancy.assign(form.strides.size(), 1);
   return form;
+}
+
+bool AccessForm::isUniform() const {
+  return opaque.none() &&
+         llvm::all_of(strides, [](const ScalarPolynomial &stride) { return stride.isZero(); });
+}
+
+std::optional<int64_t> AccessForm::getConstant() const {
+  return uniform && !base && isUniform() ? uniform->getConstant() : std::nullopt;
 }
 
 llvm::SmallBitVector access::variesOn(const AccessForm &form) {
@@ -140,20 +115,9 @@ static int64_t wrapTo(Type type, int64_t constant) {
 
 void access::normalize(AccessForm &form, Type type) {
   ArrayRef<int64_t> shape = getShape(type);
-  if (form.uniform && form.uniform->isConstant())
-    form.uniform->scale = wrapTo(type, form.uniform->scale);
-  for (Coefficient &stride : form.strides)
-    if (stride.isConstant())
-      stride.scale = wrapTo(type, stride.scale);
-  if (form.uniform && form.uniform->isConstant()) {
-    form.constant = form.uniform->scale;
-    int64_t divisibility = powerOfTwoDivisor(*form.constant);
-    form.divisibility = std::max(form.divisibility, divisibility);
-    for (unsigned dim = 0; dim < shape.size(); ++dim)
-      form.runDivisibility[dim] = std::max(form.runDivisibility[dim], divisibility);
-  }
-  if (shape.empty())
-    return;
+  for (ScalarPolynomial &stride : form.strides)
+    if (std::optional<int64_t> constant = stride.getConstant())
+      stride = wrapTo(type, *constant);
   bool isNumber = isIntegerLike(type) || isa<PointerType>(getElementTypeOrSelf(type));
   for (auto [dim, extent] : llvm::enumerate(shape)) {
     if (extent == 1) {
@@ -167,7 +131,7 @@ void access::normalize(AccessForm &form, Type type) {
       form.strides[dim] = {};
     } else if (form.contiguity[dim] >= extent && isNumber) {
       form.opaque.reset(dim);
-      form.strides[dim] = {1, {}};
+      form.strides[dim] = 1;
     }
     if (form.isUniformAlong(dim)) {
       form.constancy[dim] = extent;
@@ -177,6 +141,21 @@ void access::normalize(AccessForm &form, Type type) {
       form.constancy[dim] = 1;
     }
   }
+  if (form.opaque.any())
+    form.uniform.reset();
+  if (!form.uniform)
+    form.base = {};
+  if (form.uniform)
+    if (std::optional<int64_t> constant = form.uniform->getConstant())
+      form.uniform = wrapTo(type, *constant);
+  if (std::optional<int64_t> constant = form.getConstant()) {
+    int64_t divisibility = powerOfTwoDivisor(*constant);
+    form.divisibility = std::max(form.divisibility, divisibility);
+    for (int64_t &ofRuns : form.runDivisibility)
+      ofRuns = std::max(ofRuns, divisibility);
+  }
+  if (shape.empty())
+    return;
   int64_t ofElements = elementDivisibility(form, unitOf(type));
   int64_t ofRuns = kAnyPower;
   bool countsUp = false;
@@ -253,13 +232,12 @@ AccessForm Transfer::add(Type type, Value lhs, Value rhs, bool subtract) {
   AccessForm result = makeUniform(type);
   result.opaque = l.opaque;
   result.opaque |= r.opaque;
-  auto combine = [&](Coefficient a, Coefficient b) -> std::optional<Coefficient> {
-    std::optional<Coefficient> other = subtract ? negate(b) : b;
-    return other ? addCoefficients(a, *other) : std::nullopt;
+  auto combine = [&](const ScalarPolynomial &a, const ScalarPolynomial &b) {
+    return subtract ? a.minus(b) : a.plus(b);
   };
   for (unsigned dim = 0; dim < result.strides.size(); ++dim) {
-    if (std::optional<Coefficient> sum = combine(l.strides[dim], r.strides[dim]))
-      result.strides[dim] = *sum;
+    if (std::optional<ScalarPolynomial> sum = combine(l.strides[dim], r.strides[dim]))
+      result.strides[dim] = std::move(*sum);
     else
       result.opaque.set(dim);
     int64_t run = commonRun(l.contiguity[dim], r.constancy[dim]);
@@ -271,7 +249,8 @@ AccessForm Transfer::add(Type type, Value lhs, Value rhs, bool subtract) {
                                            multiplyPowers(divisibilityAt(r, dim, run, 1), scale));
   }
   result.divisibility = std::min(l.divisibility, multiplyPowers(r.divisibility, scale));
-  if (isIntegerLike(type) && l.uniform && r.uniform)
+  result.base = l.base;
+  if (l.uniform && r.uniform)
     result.uniform = combine(*l.uniform, *r.uniform);
   return result;
 }
@@ -280,25 +259,26 @@ AccessForm Transfer::multiply(Type type, const AccessForm &l, const AccessForm &
   AccessForm result = makeUniform(type);
   result.opaque = l.opaque;
   result.opaque |= r.opaque;
-  const AccessForm &scaled = r.uniform ? l : r;
-  std::optional<Coefficient> factor = r.uniform ? r.uniform : l.uniform;
+  auto isKnown = [](const AccessForm &form) { return form.uniform && form.isUniform(); };
+  const AccessForm &scaled = isKnown(r) ? l : r;
+  const ScalarPolynomial *factor = isKnown(r) ? &*r.uniform : isKnown(l) ? &*l.uniform : nullptr;
   int64_t divisibility = multiplyPowers(elementDivisibility(l), elementDivisibility(r));
   for (unsigned dim = 0; dim < result.strides.size(); ++dim) {
-    std::optional<Coefficient> stride;
+    std::optional<ScalarPolynomial> stride;
     if (factor)
-      stride = multiplyCoefficients(scaled.strides[dim], *factor);
+      stride = scaled.strides[dim].times(*factor);
     else if (l.isUniformAlong(dim) && r.isUniformAlong(dim))
-      stride = Coefficient();
+      stride = ScalarPolynomial();
     if (stride)
-      result.strides[dim] = *stride;
+      result.strides[dim] = std::move(*stride);
     else
       result.opaque.set(dim);
     result.constancy[dim] = commonRun(l.constancy[dim], r.constancy[dim]);
     result.runDivisibility[dim] = divisibility;
   }
   result.divisibility = divisibility;
-  if (l.uniform && r.uniform)
-    result.uniform = multiplyCoefficients(*l.uniform, *r.uniform);
+  if (factor && scaled.uniform)
+    result.uniform = scaled.uniform->times(*factor);
   return result;
 }
 
@@ -341,13 +321,13 @@ AccessForm Transfer::quotient(Value lhs, int64_t divisor, ArrayRef<int64_t> cons
 
 AccessForm Transfer::multiplyByConstant(Value lhs, int64_t constant) {
   AccessForm factor = makeUniform(lhs.getType());
-  factor.uniform = Coefficient{constant, {}};
+  factor.uniform = constant;
   normalize(factor, lhs.getType());
   return multiply(lhs.getType(), form(lhs), factor);
 }
 
 AccessForm Transfer::shift(ShiftOp op) {
-  std::optional<int64_t> amount = form(op.getRhs()).constant;
+  std::optional<int64_t> amount = form(op.getRhs()).getConstant();
   unsigned width = getElementTypeOrSelf(op.getType()).getIntOrFloatBitWidth();
   if (!amount || *amount < 0 || *amount >= static_cast<int64_t>(width) - 1 || !isWide(op.getType()))
     return elementwise(op, op.getType());
@@ -365,7 +345,7 @@ AccessForm Transfer::shift(ShiftOp op) {
 }
 
 AccessForm Transfer::bitAnd(arith::AndIOp op) {
-  std::optional<int64_t> mask = form(op.getRhs()).constant;
+  std::optional<int64_t> mask = form(op.getRhs()).getConstant();
   if (!mask || !isWide(op.getType()))
     return elementwise(op, op.getType());
   ArrayRef<int64_t> shape = getShape(op.getType());
@@ -399,8 +379,8 @@ AccessForm Transfer::extension(Value source, Type type, bool isSigned) {
   AccessForm result = remainder(source, int64_t(1) << std::min(width, 62u), shape, type);
   IntegerRanges &ranges = analysis.getRanges();
   for (unsigned dim = 0; dim < result.strides.size(); ++dim) {
-    if (s.isAffineAlong(dim) && s.strides[dim].isConstant() &&
-        ranges.isExact(source, s.strides[dim].scale, isSigned)) {
+    std::optional<int64_t> stride = s.strides[dim].getConstant();
+    if (s.isAffineAlong(dim) && stride && ranges.isExact(source, *stride, isSigned)) {
       result.strides[dim] = s.strides[dim];
       result.opaque.reset(dim);
     }
@@ -409,11 +389,15 @@ AccessForm Transfer::extension(Value source, Type type, bool isSigned) {
       result.runDivisibility[dim] = s.runDivisibility[dim];
     }
   }
+  auto isName = [&](const ScalarPolynomial &uniform) {
+    std::optional<ScalarMultiple> multiple = uniform.getMultiple();
+    return multiple && multiple->symbol && multiple->scale == 1 &&
+           multiple->symbol.getType() == getElementTypeOrSelf(source.getType());
+  };
   if (std::optional<APInt> constant = ranges.get(source).getConstantValue())
-    result.uniform = Coefficient{
-        isSigned ? constant->getSExtValue() : static_cast<int64_t>(constant->getZExtValue()), {}};
-  else if (isSigned && s.uniform && s.uniform->scale == 1 && s.uniform->symbol &&
-           s.uniform->symbol.getType() == getElementTypeOrSelf(source.getType()))
+    result.uniform =
+        isSigned ? constant->getSExtValue() : static_cast<int64_t>(constant->getZExtValue());
+  else if (isSigned && s.isUniform() && s.uniform && isName(*s.uniform))
     result.uniform = s.uniform;
   return result;
 }
@@ -441,7 +425,6 @@ AccessForm Transfer::integerCast(Operation *op) {
     }
   if (result.uniform && !result.uniform->isConstant())
     result.uniform.reset();
-  result.constant.reset();
   return result;
 }
 
@@ -456,16 +439,17 @@ AccessForm Transfer::pointerCast(Operation *op) {
     return elementwise(op, type);
   int64_t from = unitOf(source.getType()), to = unitOf(type);
   AccessForm result = s;
-  result.uniform.reset();
-  result.constant.reset();
+  if (!s.base || !isa<PointerType>(getElementTypeOrSelf(type)) || from != to)
+    result.uniform.reset();
   if (from == to)
     return result;
   int64_t divisibility = elementDivisibility(s, from);
   for (unsigned dim = 0; dim < s.strides.size(); ++dim) {
-    Coefficient &stride = result.strides[dim];
-    int64_t bytes = 0;
-    if (!llvm::MulOverflow(stride.scale, from, bytes) && bytes % to == 0)
-      stride.scale = bytes / to;
+    std::optional<ScalarPolynomial> stride = s.strides[dim].times(from);
+    if (stride)
+      stride = stride->dividedBy(to);
+    if (stride)
+      result.strides[dim] = std::move(*stride);
     else
       result.opaque.set(dim);
     result.contiguity[dim] = 1;
@@ -493,10 +477,8 @@ AccessForm Transfer::merge(Type type, ArrayRef<Value> values, bool keepRuns) {
       result.runDivisibility[dim] = divisibility;
     }
     result.divisibility = std::min(result.divisibility, other.divisibility);
-    if (!(result.uniform == other.uniform))
+    if (!(result.uniform == other.uniform) || result.base != other.base)
       result.uniform.reset();
-    if (result.constant != other.constant)
-      result.constant.reset();
   }
   if (!keepRuns) {
     int64_t divisibility = elementDivisibility(result, unitOf(type));
@@ -513,8 +495,6 @@ AccessForm Transfer::select(arith::SelectOp op) {
     return result;
   const AccessForm &condition = exactForm(op.getCondition());
   result.opaque |= variesOn(condition);
-  if (variesOn(condition).any())
-    result.uniform.reset(), result.constant.reset();
   for (unsigned dim = 0; dim < result.strides.size(); ++dim) {
     int64_t run = commonRun(result.contiguity[dim], condition.constancy[dim]);
     result.runDivisibility[dim] = divisibilityAt(result, dim, run, unitOf(op.getType()));
@@ -590,7 +570,7 @@ AccessForm Transfer::constant(arith::ConstantOp op) {
   };
   if (auto scalar = dyn_cast<IntegerAttr>(op.getValue())) {
     AccessForm result = makeUniform(type);
-    result.uniform = Coefficient{read(scalar.getValue()), {}};
+    result.uniform = read(scalar.getValue());
     return result;
   }
   auto elements = dyn_cast<DenseElementsAttr>(op.getValue());
@@ -599,7 +579,7 @@ AccessForm Transfer::constant(arith::ConstantOp op) {
   if (elements.isSplat()) {
     AccessForm result = makeUniform(type);
     if (isa<IntegerType>(elements.getElementType()))
-      result.uniform = Coefficient{read(elements.getSplatValue<APInt>()), {}};
+      result.uniform = read(elements.getSplatValue<APInt>());
     return result;
   }
   AccessForm result = makeOpaque(type);
@@ -629,7 +609,8 @@ AccessForm Transfer::constant(arith::ConstantOp op) {
   result.opaque.reset();
   int64_t divisibility = powerOfTwoDivisor(values[0]);
   for (unsigned dim = 0; dim < shape.size(); ++dim)
-    result.strides[dim] = {strides[dim], {}};
+    result.strides[dim] = strides[dim];
+  result.uniform = values[0];
   for (unsigned dim = 0; dim < shape.size(); ++dim) {
     int64_t ofRuns = divisibility;
     for (unsigned other = 0; other < shape.size(); ++other)
@@ -646,6 +627,7 @@ AccessForm Transfer::splat(SplatOp op) {
   const AccessForm &s = form(op.getSource());
   AccessForm result = makeUniform(op.getType());
   llvm::fill(result.runDivisibility, s.divisibility);
+  result.base = s.base;
   result.uniform = s.uniform;
   return result;
 }
@@ -654,7 +636,7 @@ AccessForm Transfer::expandDims(ExpandDimsOp op) {
   AccessForm source = form(op.getSource());
   unsigned axis = op.getAxis();
   AccessForm result = source;
-  result.strides.insert(result.strides.begin() + axis, Coefficient());
+  result.strides.insert(result.strides.begin() + axis, ScalarPolynomial());
   result.contiguity.insert(result.contiguity.begin() + axis, 1);
   result.constancy.insert(result.constancy.begin() + axis, 1);
   result.runDivisibility.insert(result.runDivisibility.begin() + axis,
@@ -689,6 +671,7 @@ AccessForm Transfer::reshape(ReshapeOp op) {
   int64_t unit = unitOf(op.getType());
   int64_t ofElements = elementDivisibility(source, unit);
   AccessForm result = makeOpaque(op.getType());
+  result.base = source.base;
   result.uniform = source.uniform;
   llvm::fill(result.runDivisibility, ofElements);
   unsigned f = 0, t = 0;
@@ -713,21 +696,21 @@ AccessForm Transfer::reshape(ReshapeOp op) {
       continue;
     // The stride from one element of the group to the next, if there is one.
     unsigned last = fromDims.back();
-    std::optional<Coefficient> step = source.strides[last], expected = step;
+    std::optional<ScalarPolynomial> step = source.strides[last], expected = step;
     for (unsigned dim : llvm::reverse(fromDims)) {
       if (!expected || source.opaque.test(dim) || !(source.strides[dim] == *expected)) {
         step.reset();
         break;
       }
-      expected = multiplyCoefficients(*expected, Coefficient{from[dim], {}});
+      expected = expected->times(from[dim]);
     }
     int64_t size = 1;
     for (unsigned dim : llvm::reverse(toDims)) {
-      std::optional<Coefficient> stride;
+      std::optional<ScalarPolynomial> stride;
       if (step)
-        stride = multiplyCoefficients(*step, Coefficient{size, {}});
+        stride = step->times(size);
       if (stride) {
-        result.strides[dim] = *stride;
+        result.strides[dim] = std::move(*stride);
         result.opaque.reset(dim);
       }
       size *= to[dim];
@@ -820,7 +803,8 @@ AccessForm Transfer::visit(OpResult value) {
       .Case<RangeOp>([&](RangeOp range) {
         AccessForm result = makeOpaque(type);
         result.opaque.reset();
-        result.strides[0] = {1, {}};
+        result.strides[0] = 1;
+        result.uniform = static_cast<int32_t>(range.getStart());
         result.contiguity[0] = getShape(type)[0];
         result.runDivisibility[0] = powerOfTwoDivisor(static_cast<int32_t>(range.getStart()));
         return result;
@@ -858,9 +842,10 @@ AccessForm Transfer::visit(OpResult value) {
                                 ? quotient(div.getLhs(), elementDivisibility(r), r.constancy, type)
                                 : elementwise(op, type);
         // Exact where every element is a multiple.
-        if (r.constant && *r.constant > 0 && llvm::isPowerOf2_64(*r.constant)) {
+        std::optional<int64_t> divisor = r.getConstant();
+        if (divisor && *divisor > 0 && llvm::isPowerOf2_64(*divisor)) {
           int64_t divisibility =
-              std::max<int64_t>(1, elementDivisibility(exactForm(div.getLhs())) / *r.constant);
+              std::max<int64_t>(1, elementDivisibility(exactForm(div.getLhs())) / *divisor);
           result.divisibility = divisibility;
           llvm::fill(result.runDivisibility, divisibility);
         }
@@ -900,14 +885,16 @@ AccessForm Transfer::visit(OpResult value) {
         int64_t half = getShape(cat.getLhs().getType())[axis];
         result.opaque.set(axis);
         result.uniform.reset();
-        result.constant.reset();
         result.constancy[axis] = commonRun(result.constancy[axis], half);
         return result;
       })
       .Case<scf::ForOp>([&](scf::ForOp loop) {
-        // A carried value that a trip changes by uniform amounts looks alike after any
-        // number of trips, none included.
-        return form(loop.getRegionIterArg(value.getResultNumber()));
+        // A carried value that an iteration changes by uniform amounts looks alike after any
+        // number of iterations, none included; only where it begins is another matter.
+        AccessForm result = form(loop.getRegionIterArg(value.getResultNumber()));
+        if (result.uniform && !isInvariant(*result.uniform, loop))
+          result.uniform.reset();
+        return result;
       })
       .Case<scf::IfOp>([&](scf::IfOp ifOp) {
         unsigned number = value.getResultNumber();

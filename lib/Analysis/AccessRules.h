@@ -41,6 +41,9 @@ int64_t elementDivisibility(const AccessForm &form, int64_t unit = 1);
 /// Has the strides, the runs and the constants of a form agree.
 void normalize(AccessForm &form, mlir::Type type);
 
+/// Whether a sum of products is the same in all iterations of a loop, and after it.
+bool isInvariant(const ScalarPolynomial &polynomial, mlir::scf::ForOp loop);
+
 /// What is added to `argument`, one after another, to give `value`; false if it is made in
 /// another way.
 bool collectAmounts(mlir::Value value, mlir::Value argument,

@@ -8,7 +8,7 @@
 #include "tessera/Analysis/BoxAccess.h"
 
 #include "AccessRules.h"
-#include "IndexForms.h"
+#include "BoxRefusals.h"
 #include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 
 #include "mlir/IR/Matchers.h"
@@ -23,8 +23,8 @@ using namespace tessera::tile;
 static constexpr int64_t kBoxAlignment = 16;
 
 /// Whether a factor is known at the launch.
-static bool isArgument(Value factor) {
-  auto argument = dyn_cast<BlockArgument>(factor);
+static bool isArgument(const ScalarFactor &factor) {
+  auto argument = dyn_cast<BlockArgument>(factor.value);
   auto func = argument ? dyn_cast<FuncOp>(argument.getOwner()->getParentOp()) : FuncOp();
   // The extents of the grid that RepeatedPrograms adds are none of the launch's expressions.
   return func && !func.getArgAttr(argument.getArgNumber(), kGridExtentAttr);
@@ -38,8 +38,9 @@ static LaunchExpr toLaunchExpr(const ScalarPolynomial &polynomial, MLIRContext *
   AffineExpr sum = getAffineConstantExpr(0, context);
   for (const ScalarTerm &term : polynomial.getTerms()) {
     AffineExpr product = getAffineConstantExpr(term.scale, context);
-    for (Value factor : term.factors)
-      product = getAffineSymbolExpr(cast<BlockArgument>(factor).getArgNumber(), context) * product;
+    for (const ScalarFactor &factor : term.factors)
+      product =
+          getAffineSymbolExpr(cast<BlockArgument>(factor.value).getArgNumber(), context) * product;
     sum = sum + product;
   }
   return sum;
@@ -57,8 +58,7 @@ namespace tessera {
 /// Finds the box of one access.
 class BoxFinder {
 public:
-  BoxFinder(AccessAnalysis &analysis, std::string *why)
-      : analysis(analysis), why(why), forms([this](Value value) { return isAtLeast(value, 0); }) {}
+  BoxFinder(AccessAnalysis &analysis, std::string *why) : analysis(analysis), why(why) {}
 
   std::optional<BoxAccess> find(Value pointers, Value mask);
 
@@ -89,7 +89,7 @@ private:
   }
   bool readMask(Value mask, ArrayRef<int> tileDims);
   bool readComparison(arith::CmpIOp comparison, ArrayRef<int> tileDims);
-  bool readStrides(const IndexForm &form, ArrayRef<int64_t> shape);
+  bool readStrides(const LinearForm &form, ArrayRef<int64_t> shape);
   bool placeByMask();
   bool shareOut();
   bool shareOutTerm(const ScalarTerm &term);
@@ -108,7 +108,6 @@ private:
 
   AccessAnalysis &analysis;
   std::string *why;
-  IndexForms forms;
   MLIRContext *context = nullptr;
   int64_t elementBytes = 0;
   /// What of the address no dimension has yet.
@@ -152,9 +151,10 @@ bool BoxFinder::readComparison(arith::CmpIOp comparison, ArrayRef<int> tileDims)
     std::swap(left, right);
   bool isStrict =
       isOneOf({CmpIPredicate::slt, CmpIPredicate::ult, CmpIPredicate::sgt, CmpIPredicate::ugt});
-  std::optional<IndexForm> l = forms.get(left), r = forms.get(right);
-  if (!l || !r)
-    return refuse("in the mask, " + forms.getReason());
+  std::optional<LinearForm> l = analysis.getLinearForm(left), r = analysis.getLinearForm(right);
+  for (auto [form, side] : {std::make_pair(&l, left), std::make_pair(&r, right)})
+    if (!*form)
+      return refuse("in the mask, " + box::explainNoForm(side, analysis));
 
   // A polynomial has the value that the program compares unless that wraps. What is part of the
   // address does not, where the address is a good one.
@@ -228,13 +228,14 @@ bool BoxFinder::isAligned(const ScalarPolynomial &stride) {
   return llvm::all_of(stride.getTerms(), [&](const ScalarTerm &term) {
     int64_t divisibility = access::multiplyPowers(access::powerOfTwoDivisor(term.scale),
                                                   access::powerOfTwoDivisor(elementBytes));
-    for (Value factor : term.factors)
-      divisibility = access::multiplyPowers(divisibility, analysis.getForm(factor).divisibility);
+    for (const ScalarFactor &factor : term.factors)
+      divisibility =
+          access::multiplyPowers(divisibility, analysis.getForm(factor.value).divisibility);
     return divisibility >= kBoxAlignment;
   });
 }
 
-bool BoxFinder::readStrides(const IndexForm &form, ArrayRef<int64_t> shape) {
+bool BoxFinder::readStrides(const LinearForm &form, ArrayRef<int64_t> shape) {
   unsigned units = 0;
   for (auto [number, dim] : llvm::enumerate(dims)) {
     dim.stride = form.strides[number];
@@ -306,20 +307,20 @@ bool BoxFinder::addOuter(const ScalarTerm &term) {
   for (Outer &outer : outers)
     if (std::optional<ScalarTerm> quotient = divideTerms(term, outer.stride)) {
       ScalarPolynomial amount = quotient->scale;
-      for (Value factor : quotient->factors)
+      for (const ScalarFactor &factor : quotient->factors)
         amount = *amount.times(ScalarPolynomial::ofFactor(factor));
       outer.coordinate = *outer.coordinate.plus(amount);
       return true;
     }
   Outer outer{{term.scale, {}}, 1};
-  for (Value factor : term.factors) {
+  for (const ScalarFactor &factor : term.factors) {
     if (isArgument(factor))
       outer.stride.factors.push_back(factor);
     else
       outer.coordinate = *outer.coordinate.times(ScalarPolynomial::ofFactor(factor));
   }
   ScalarPolynomial stride = outer.stride.scale;
-  for (Value factor : outer.stride.factors)
+  for (const ScalarFactor &factor : outer.stride.factors)
     stride = *stride.times(ScalarPolynomial::ofFactor(factor));
   if (outer.stride.scale < 0)
     return refuse("an index may be negative");
@@ -350,7 +351,7 @@ bool BoxFinder::shareOutTerm(const ScalarTerm &term) {
     if (!quotient)
       continue;
     ScalarPolynomial candidate = quotient->scale;
-    for (Value factor : quotient->factors)
+    for (const ScalarFactor &factor : quotient->factors)
       candidate = *candidate.times(ScalarPolynomial::ofFactor(factor));
     // All terms of the stride must be found.
     std::optional<ScalarPolynomial> moved = candidate.times(dim.stride);
@@ -369,7 +370,7 @@ bool BoxFinder::shareOutTerm(const ScalarTerm &term) {
     return moveAlong(*best, amount);
 
   ScalarPolynomial whole = term.scale;
-  for (Value factor : term.factors)
+  for (const ScalarFactor &factor : term.factors)
     whole = *whole.times(ScalarPolynomial::ofFactor(factor));
   // A product with an argument is the place of an array among many, which may be further
   // away than a coordinate can count.
@@ -509,8 +510,7 @@ bool BoxFinder::isAsComputed(Value index, unsigned depth) {
       return isAsComputed(loop.getLowerBound(), depth + 1) &&
              isAsComputed(loop.getStep(), depth + 1);
     // A name of its own, or a sum over iterations.
-    std::optional<IndexForm> form = forms.get(index);
-    return form && form->uniform == ScalarPolynomial::ofFactor(index);
+    return argument.getType().isIntOrIndex() && !analysis.getForm(index).definition;
   }
   Operation *op = index.getDefiningOp();
   if (isMove(op))
@@ -542,12 +542,8 @@ bool BoxFinder::isNonNegativeCoordinate(const ScalarPolynomial &coordinate) {
   if (!require(fixed))
     return refuse("an index may be negative");
   for (const ScalarTerm &term : varying.getTerms()) {
-    bool isSure = term.scale > 0 && llvm::all_of(term.factors, [&](Value factor) {
-                    auto argument = dyn_cast<BlockArgument>(factor);
-                    // As a factor, this is the number of a trip.
-                    auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp())
-                                         : scf::ForOp();
-                    return (loop && argument == loop.getInductionVar()) || isIndex(factor);
+    bool isSure = term.scale > 0 && llvm::all_of(term.factors, [&](const ScalarFactor &factor) {
+                    return factor.isIteration || isIndex(factor.value);
                   });
     if (!isSure)
       return refuse("an index may be negative");
@@ -574,9 +570,9 @@ std::optional<BoxAccess> BoxFinder::find(Value pointers, Value mask) {
     return std::nullopt;
   }
   elementBytes = pointer.getPointeeBytes();
-  std::optional<IndexForm> form = forms.get(pointers);
+  std::optional<LinearForm> form = analysis.getLinearForm(pointers);
   if (!form) {
-    refuse(forms.getReason());
+    refuse(box::explainNoForm(pointers, analysis));
     return std::nullopt;
   }
   if (cast<PointerType>(form->base.getType()) != pointer) {
@@ -610,7 +606,7 @@ std::optional<BoxAccess> BoxFinder::find(Value pointers, Value mask) {
     if (!isNonNegativeCoordinate(outer.coordinate))
       return std::nullopt;
     ScalarPolynomial stride = outer.stride.scale;
-    for (Value factor : outer.stride.factors)
+    for (const ScalarFactor &factor : outer.stride.factors)
       stride = *stride.times(ScalarPolynomial::ofFactor(factor));
     box.dims.push_back(
         {unbounded, toLaunchExpr(stride, context), std::nullopt, 1, outer.coordinate});

@@ -11,9 +11,9 @@
 using namespace mlir;
 using namespace tessera;
 
-/// The loop whose trips a factor counts.
-static scf::ForOp getLoopOf(Value factor) {
-  auto argument = dyn_cast<BlockArgument>(factor);
+/// The loop that a value is the induction variable of.
+static scf::ForOp getLoopOf(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
   auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
   return loop && argument == loop.getInductionVar() ? loop : scf::ForOp();
 }
@@ -54,8 +54,9 @@ bool BoxAccess::canEmitOutside(Region &region, std::string *why) const {
   llvm::DenseSet<Value> seen;
   auto canCompute = [&](const ScalarPolynomial &polynomial) {
     return llvm::all_of(polynomial.getTerms(), [&](const ScalarTerm &term) {
-      return llvm::all_of(term.factors,
-                          [&](Value factor) { return ::canCompute(factor, region, seen, why); });
+      return llvm::all_of(term.factors, [&](const ScalarFactor &factor) {
+        return ::canCompute(factor.value, region, seen, why);
+      });
     });
   };
   return llvm::all_of(dims, [&](const BoxDim &dim) { return canCompute(dim.coordinate); }) &&
@@ -156,13 +157,13 @@ Value Emitter::emitTrips(scf::ForOp loop, ScalarTerm &term) {
 Value Emitter::emit(const ScalarTerm &original) {
   ScalarTerm term = original;
   Value product;
-  for (Value factor : original.factors)
-    if (scf::ForOp loop = getLoopOf(factor)) {
+  for (const ScalarFactor &factor : original.factors)
+    if (factor.isIteration) {
       term.factors.erase(llvm::find(term.factors, factor));
-      product = multiply(product, emitTrips(loop, term));
+      product = multiply(product, emitTrips(getLoopOf(factor.value), term));
     }
-  for (Value factor : term.factors)
-    product = multiply(product, get(factor));
+  for (const ScalarFactor &factor : term.factors)
+    product = multiply(product, get(factor.value));
   if (!product)
     return constant(term.scale);
   return term.scale == 1 ? product : multiply(product, constant(term.scale));
@@ -182,8 +183,9 @@ Value Emitter::emit(const ScalarPolynomial &polynomial) {
 /// Whether 32 bits are enough for whatever the program itself could have computed in them.
 static bool isNarrow(const ScalarPolynomial &polynomial) {
   return llvm::all_of(polynomial.getTerms(), [](const ScalarTerm &term) {
-    return term.factors.size() <= 1 &&
-           llvm::all_of(term.factors, [](Value factor) { return factor.getType().isInteger(32); });
+    return term.factors.size() <= 1 && llvm::all_of(term.factors, [](const ScalarFactor &factor) {
+             return factor.value.getType().isInteger(32);
+           });
   });
 }
 

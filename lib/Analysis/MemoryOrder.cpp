@@ -173,8 +173,8 @@ PointerBases tessera::getPointerBases(Value pointers) { return BaseWalk().run(po
 /// Whether a polynomial is the same in all iterations of a loop.
 static bool isInvariant(const ScalarPolynomial &polynomial, Operation *loop) {
   return llvm::all_of(polynomial.getTerms(), [&](const ScalarTerm &term) {
-    return llvm::all_of(term.factors, [&](Value factor) {
-      return !loop->isAncestor(factor.getParentBlock()->getParentOp());
+    return llvm::all_of(term.factors, [&](ScalarFactor factor) {
+      return !loop->isAncestor(factor.value.getParentBlock()->getParentOp());
     });
   });
 }

@@ -26,7 +26,7 @@ ScalarPolynomial::ScalarPolynomial(int64_t constant) {
     terms.push_back({constant, {}});
 }
 
-ScalarPolynomial ScalarPolynomial::ofFactor(Value factor) {
+ScalarPolynomial ScalarPolynomial::ofFactor(ScalarFactor factor) {
   ScalarPolynomial result;
   result.terms.push_back({1, {factor}});
   return result;
@@ -38,6 +38,15 @@ std::optional<int64_t> ScalarPolynomial::getConstant() const {
   if (terms.size() == 1 && terms.front().isConstant())
     return terms.front().scale;
   return std::nullopt;
+}
+
+std::optional<ScalarMultiple> ScalarPolynomial::getMultiple() const {
+  if (std::optional<int64_t> constant = getConstant())
+    return ScalarMultiple{*constant, {}};
+  if (terms.size() != 1 || terms.front().factors.size() != 1 ||
+      terms.front().factors.front().isIteration)
+    return std::nullopt;
+  return ScalarMultiple{terms.front().scale, terms.front().factors.front().value};
 }
 
 bool ScalarPolynomial::operator==(const ScalarPolynomial &other) const {
@@ -64,6 +73,8 @@ bool ScalarPolynomial::add(ScalarTerm term) {
 }
 
 std::optional<ScalarPolynomial> ScalarPolynomial::plus(const ScalarPolynomial &other) const {
+  if (isZero())
+    return other;
   ScalarPolynomial result = *this;
   for (const ScalarTerm &term : other.terms)
     if (!result.add(term))
@@ -72,11 +83,18 @@ std::optional<ScalarPolynomial> ScalarPolynomial::plus(const ScalarPolynomial &o
 }
 
 std::optional<ScalarPolynomial> ScalarPolynomial::minus(const ScalarPolynomial &other) const {
-  std::optional<ScalarPolynomial> negated = other.times(ScalarPolynomial(-1));
-  return negated ? plus(*negated) : std::nullopt;
+  ScalarPolynomial result = *this;
+  for (const ScalarTerm &term : other.terms)
+    if (term.scale == INT64_MIN || !result.add({-term.scale, term.factors}))
+      return std::nullopt;
+  return result;
 }
 
 std::optional<ScalarPolynomial> ScalarPolynomial::times(const ScalarPolynomial &other) const {
+  if (isZero() || other.isOne())
+    return *this;
+  if (other.isZero() || isOne())
+    return other;
   ScalarPolynomial result;
   for (const ScalarTerm &mine : terms)
     for (const ScalarTerm &theirs : other.terms) {
@@ -94,7 +112,7 @@ std::optional<ScalarTerm> tessera::divideTerms(const ScalarTerm &term, const Sca
       term.scale % divisor.scale != 0)
     return std::nullopt;
   ScalarTerm quotient{term.scale / divisor.scale, term.factors};
-  for (Value factor : divisor.factors) {
+  for (const ScalarFactor &factor : divisor.factors) {
     auto *found = llvm::find(quotient.factors, factor);
     if (found == quotient.factors.end())
       return std::nullopt;
@@ -116,7 +134,7 @@ std::optional<ScalarPolynomial> ScalarPolynomial::dividedBy(const ScalarPolynomi
 }
 
 std::pair<ScalarPolynomial, ScalarPolynomial>
-ScalarPolynomial::partition(llvm::function_ref<bool(Value)> isOfKind) const {
+ScalarPolynomial::partition(llvm::function_ref<bool(const ScalarFactor &)> isOfKind) const {
   std::pair<ScalarPolynomial, ScalarPolynomial> result;
   for (const ScalarTerm &term : terms)
     (llvm::all_of(term.factors, isOfKind) ? result.first : result.second).terms.push_back(term);

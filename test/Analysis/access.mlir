@@ -155,8 +155,8 @@ tile.func @scalars(%n: i32 {tile.divisibility = 16 : i64}, %k: i32) {
   %v = arith.subi %t, %u {test.form} : tensor<8xi32>
   // expected-remark@+1 {{stride = [0], contiguity = [1], constancy = [8]}}
   %z = arith.subi %t, %t {test.form} : tensor<8xi32>
-  // The product of two symbols has no name.
-  // expected-remark@+1 {{stride = [?]}}
+  // Strides are sums of products.
+  // expected-remark@+1 {{stride = [9*%arg0*%arg0], contiguity = [1], constancy = [1], divisibility = 256, uniform = 0}}
   %y = arith.muli %t, %s {test.form} : tensor<8xi32>
   tile.return
 }
@@ -244,7 +244,7 @@ tile.func private @carried(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n
   // expected-remark@+1 {{stride = [], contiguity = [], constancy = [], divisibility = 1}}
   %r:4 = scf.for %k = %c0 to %n step %c1 iter_args(%a = %init, %b = %init, %c = %init, %d = %c0)
       -> (tensor<64x!tile.ptr<f16>>, tensor<64x!tile.ptr<f16>>, tensor<64x!tile.ptr<f16>>, i32) : i32 {
-    // expected-remark@+1 {{stride = [1], contiguity = [64], constancy = [1], divisibility = 16}}
+    // expected-remark@+1 {{stride = [1], contiguity = [64], constancy = [1], divisibility = 16, uniform = 32*iteration of %arg4 + 32 from %arg0}}
     %a1 = tile.addptr %a, %c32 {test.form} : tensor<64x!tile.ptr<f16>>, tensor<64xi32>
     // expected-remark@+1 {{stride = [1], contiguity = [64], constancy = [1], divisibility = 2}}
     %b1 = tile.addptr %b, %step {test.form} : tensor<64x!tile.ptr<f16>>, tensor<64xi32>
@@ -432,6 +432,50 @@ tile.func @hashes() attributes {tile.limited_programs = 2047 : i64} {
 // -----
 
 // Constants near the ends of their type.
+// Where things begin: sums of names, of which each has a definition, and of iterations.
+tile.func @beginnings(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %n: i32, %ld: i32, %b: i1) {
+  %c0 = arith.constant 0 : i32
+  %c4 = arith.constant 4 : i32
+  %c8 = arith.constant 8 : i32
+  %i = tile.range 8 to 72 : tensor<64xi32>
+  // expected-remark@+1 {{divisibility = 1, is %arg1 + -1*%arg2}}
+  %d = arith.subi %n, %ld {test.form} : i32
+  // expected-remark@+1 {{divisibility = 4}}
+  %m = arith.muli %d, %c4 {test.form} : i32
+  %ms = tile.splat %m : i32 -> tensor<64xi32>
+  // expected-remark@+1 {{stride = [1], contiguity = [64], constancy = [1], divisibility = 4, uniform = 4*%1 + 8}}
+  %at = arith.addi %ms, %i {test.form} : tensor<64xi32>
+  %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+  %q = tile.addptr %ps, %at : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+  // The variable of a loop is a name, too, and so is what it carries.
+  %r:3 = scf.for %k = %c8 to %n step %c4 iter_args(%x = %q, %y = %n, %z = %q)
+      -> (tensor<64x!tile.ptr<f32>>, i32, tensor<64x!tile.ptr<f32>>) : i32 {
+    // expected-remark@+1 {{divisibility = 1, is %arg4 + %arg1}}
+    %k1 = arith.addi %k, %n {test.form} : i32
+    // expected-remark@+1 {{is %arg6 + %arg2}}
+    %y1 = arith.addi %y, %ld {test.form} : i32
+    %ds = tile.splat %d : i32 -> tensor<64xi32>
+    // What an iteration adds is made of what is known before the loop.
+    // expected-remark@+1 {{uniform = 5*%1 + 8 + %arg1*iteration of %arg4 + -1*%arg2*iteration of %arg4 from %arg0}}
+    %x1 = tile.addptr %x, %ds {test.form} : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    %ys = tile.splat %y : i32 -> tensor<64xi32>
+    // expected-remark@+1 {{stride = [1], contiguity = [64], constancy = [1], divisibility = 4}}
+    %z1 = tile.addptr %z, %ys {test.form} : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    scf.yield %x1, %y1, %z1 : tensor<64x!tile.ptr<f32>>, i32, tensor<64x!tile.ptr<f32>>
+  }
+  // Which iteration is the last one, no name says.
+  // expected-remark@+1 {{stride = [1], contiguity = [64], constancy = [1], divisibility = 4}}
+  %after = tile.addptr %r#0, %ms {test.form} : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+  // One of two, which begin in one place or in two.
+  // expected-remark@+1 {{divisibility = 16, uniform = 4*%1 + 8 from %arg0}}
+  %same = arith.select %b, %q, %q {test.form} : tensor<64x!tile.ptr<f32>>
+  // expected-remark@+1 {{stride = [1], contiguity = [64], constancy = [1], divisibility = 4}}
+  %other = arith.select %b, %q, %after {test.form} : tensor<64x!tile.ptr<f32>>
+  tile.return
+}
+
+// -----
+
 tile.func private @ends(%x: tensor<64xi64>) {
   %i = tile.range 0 to 64 : tensor<64xi32>
   %largest = arith.constant dense<9223372036854775807> : tensor<64xi64>
@@ -448,7 +492,7 @@ tile.func private @ends(%x: tensor<64xi64>) {
   %half = arith.constant dense<65536> : tensor<64xi32>
   %steps = arith.muli %i, %half : tensor<64xi32>
   // In 32 bits all elements are 0.
-  // expected-remark@+1 {{stride = [0], contiguity = [1], constancy = [64], divisibility = 4294967296}}
+  // expected-remark@+1 {{stride = [0], contiguity = [1], constancy = [64], divisibility = any, constant = 0}}
   %e = arith.muli %steps, %half {test.form} : tensor<64xi32>
   tile.return
 }

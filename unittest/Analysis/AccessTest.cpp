@@ -391,10 +391,15 @@ std::string describe(Value value) {
   return text;
 }
 
-int64_t evaluate(RandomProgram &program, Coefficient coefficient) {
-  return wrap(bits(coefficient.scale) *
-                  bits(coefficient.symbol ? program.elementsOf(coefficient.symbol).front() : 1),
-              64);
+int64_t evaluate(RandomProgram &program, const ScalarPolynomial &polynomial) {
+  uint64_t sum = 0;
+  for (const ScalarTerm &term : polynomial.getTerms()) {
+    uint64_t product = bits(term.scale);
+    for (const ScalarFactor &factor : term.factors)
+      product *= bits(program.elementsOf(factor.value).front());
+    sum += product;
+  }
+  return wrap(sum, 64);
 }
 
 /// Each claim is about the low bits of elements, as many as they have.
@@ -435,10 +440,17 @@ void checkForm(RandomProgram &program, const AccessForm &form, const Known &entr
     }
     if (!countsUp && !isCondition)
       ASSERT_TRUE(isMultiple(element, form.divisibility));
-    if (form.constant)
-      ASSERT_EQ(element, *form.constant);
-    if (form.uniform && !isCondition)
-      ASSERT_TRUE(same(element, evaluate(program, *form.uniform)));
+    if (std::optional<int64_t> constant = form.getConstant())
+      ASSERT_EQ(element, *constant);
+    if (form.uniform && !isCondition) {
+      ASSERT_TRUE(form.opaque.none());
+      uint64_t sum = bits(evaluate(program, *form.uniform));
+      for (size_t dim = 0; dim < shape.size(); ++dim)
+        sum += bits(evaluate(program, form.strides[dim])) * bits(index[dim]);
+      ASSERT_TRUE(same(element, sum)) << "uniform";
+    }
+    if (form.definition)
+      ASSERT_TRUE(same(element, evaluate(program, *form.definition))) << "definition";
   }
 }
 

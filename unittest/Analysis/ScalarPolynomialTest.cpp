@@ -29,8 +29,8 @@ struct ScalarPolynomialTest : testing::Test {
     int64_t sum = 0;
     for (const ScalarTerm &term : polynomial.getTerms()) {
       int64_t product = term.scale;
-      for (Value factor : term.factors)
-        product *= values.lookup(factor);
+      for (const ScalarFactor &factor : term.factors)
+        product *= values.lookup(factor.value);
       sum += product;
     }
     return sum;
@@ -74,7 +74,8 @@ TEST_F(ScalarPolynomialTest, ComputesAsNumbersDo) {
         EXPECT_TRUE(*quotient == a);
       }
     }
-    auto [some, others] = a.partition([&](Value factor) { return factor == factors[0]; });
+    auto [some, others] =
+        a.partition([&](const ScalarFactor &factor) { return factor.value == factors[0]; });
     EXPECT_EQ(evaluate(some) + evaluate(others), l);
     if (std::optional<int64_t> constant = a.getConstant())
       EXPECT_EQ(*constant, l);

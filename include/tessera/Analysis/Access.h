@@ -4,13 +4,19 @@
 //
 // Every value is seen as
 //
-//     value[i0, i1, ...] = uniform + sum over d of stride_d * i_d + opaque[i0, i1, ...]
+//     value[i0, i1, ...] = base + uniform + sum over d of stride_d * i_d + opaque[i0, i1, ...]
 //
-// `uniform` is the same for all elements (a scalar that the program computes), each
-// stride is a constant or a scalar known at run time, and the opaque part is what
-// the analysis cannot see through, with the dimensions it varies on. Along a
-// dimension on which the opaque part does not vary, neighbours are exactly
-// `stride_d` apart: that is all a vector load, a coalesced access or a TMA box needs.
+// `base` is a pointer that the kernel is given, `uniform` is the same for all elements, and
+// it and the strides are sums of products of scalars (ScalarPolynomial.h). The opaque part is
+// what the analysis cannot see through, with the dimensions it varies on. Along a dimension on
+// which the opaque part does not vary, neighbours are exactly `stride_d` apart: that is all that
+// a vector load or a coalesced access needs. A box (BoxAccess.h) needs a value without opaque
+// part whose base and uniform part are known.
+//
+// Scalars are names in these sums: a scalar is not replaced by what it is computed from, unless
+// that is a multiple of another or a constant. What it is computed from is its definition, and
+// who has to know where a tile begins asks for sums in which names are replaced by
+// their definitions (`getLinearForm`).
 //
 // Worked example (a row-major matrix of pointers):
 //
@@ -36,8 +42,10 @@
 #ifndef TESSERA_ANALYSIS_ACCESS_H
 #define TESSERA_ANALYSIS_ACCESS_H
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Value.h"
 #include "tessera/Analysis/IntegerRanges.h"
+#include "tessera/Analysis/ScalarPolynomial.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/SmallVector.h"
@@ -47,24 +55,10 @@
 
 namespace tessera {
 
-/// A scalar factor: `scale` if there is no `symbol`, else `scale * symbol` with
-/// `symbol` an SSA integer. `scale` of 0 is the constant 0.
-struct Coefficient {
-  int64_t scale = 0;
-  mlir::Value symbol;
-
-  bool isConstant() const { return !symbol; }
-  bool isZero() const { return isConstant() && scale == 0; }
-  bool isOne() const { return isConstant() && scale == 1; }
-  bool operator==(const Coefficient &other) const {
-    return scale == other.scale && symbol == other.symbol;
-  }
-};
-
 /// The form of one value (see the top of this file).
 struct AccessForm {
   /// One a dimension; none for a scalar. Meaningless where `opaque` is set.
-  llvm::SmallVector<Coefficient> strides;
+  llvm::SmallVector<ScalarPolynomial> strides;
   /// The dimensions on which the opaque part varies.
   llvm::SmallBitVector opaque;
   /// The first element of every aligned run of `contiguity[d]` elements along d is a
@@ -79,16 +73,29 @@ struct AccessForm {
   /// As `divisibility`, for the runs along one dimension alone: the first element of
   /// every aligned run of `contiguity[d]` elements along d is a multiple of this.
   llvm::SmallVector<int64_t> runDivisibility;
-  /// The value of every element, where it is one compile-time constant.
-  std::optional<int64_t> constant;
-  /// Integers whose elements are all the same: that value, where it has a name. (A
-  /// tile whose elements are the same for reasons beyond splats has none.)
-  std::optional<Coefficient> uniform;
+  /// What pointers are counted from; null where that is not known, and for integers.
+  mlir::BlockArgument base;
+  /// Element 0 (of pointers: less `base`, in elements), if there is no opaque part and it is known.
+  std::optional<ScalarPolynomial> uniform;
+  /// A scalar integer that is a name in its own `uniform`: what it is computed from, if known.
+  std::optional<ScalarPolynomial> definition;
 
   /// Whether neighbours along `dim` are a known number apart.
   bool isAffineAlong(unsigned dim) const { return !opaque.test(dim); }
   /// Whether the value does not change along `dim`.
   bool isUniformAlong(unsigned dim) const { return isAffineAlong(dim) && strides[dim].isZero(); }
+  /// Whether all elements are the same for all that is known of neighbours.
+  bool isUniform() const;
+  /// The value of every element, where it is one compile-time constant.
+  std::optional<int64_t> getConstant() const;
+};
+
+/// A form without opaque part. Its factors are scalars that are no sums or products themselves,
+/// and numbers of iterations.
+struct LinearForm {
+  mlir::BlockArgument base;
+  ScalarPolynomial uniform;
+  llvm::SmallVector<ScalarPolynomial> strides;
 };
 
 /// One condition of a mask: the whole mask is the AND of its terms.
@@ -126,6 +133,9 @@ public:
   const AccessForm &getForm(mlir::Value value) { return getForm(value, /*isExact=*/false); }
   const AccessForm &getExactForm(mlir::Value value) { return getForm(value, /*isExact=*/true); }
   const AccessForm &getForm(mlir::Value value, bool isExact);
+  /// The form of an address or an index as sums in which names are replaced by what they are
+  /// computed from.
+  std::optional<LinearForm> getLinearForm(mlir::Value value);
   IntegerRanges &getRanges() { return ranges; }
   /// The terms of a mask. A Bound term may vary on other dimensions through `right`
   /// only if it is General.
@@ -143,12 +153,24 @@ public:
 private:
   using Forms = llvm::DenseMap<mlir::Value, std::unique_ptr<AccessForm>>;
   AccessForm compute(mlir::Value value, bool isExact);
+  AccessForm computeArgument(mlir::BlockArgument argument, bool isExact);
+  AccessForm computeInduction(mlir::BlockArgument argument, bool isExact);
   AccessForm computeCarried(mlir::BlockArgument argument, bool isExact);
+  std::optional<ScalarPolynomial> sumOverIterations(mlir::scf::ForOp loop,
+                                                    const AccessForm &initial,
+                                                    llvm::ArrayRef<mlir::Value> amounts,
+                                                    bool isExact);
+
+  using Expansions = llvm::DenseMap<mlir::Value, ScalarPolynomial>;
+  std::optional<ScalarPolynomial> expand(const ScalarPolynomial &polynomial, bool isExact,
+                                         Expansions &known, unsigned depth = 0);
+  ScalarPolynomial expandName(mlir::Value name, bool isExact, Expansions &known, unsigned depth);
 
   IntegerRanges ranges;
   /// Of addresses, and exact ones. Behind pointers, so that a form stays where it is while others
   /// are added.
   Forms forms[2];
+  Expansions expansions;
 };
 
 } // namespace tessera

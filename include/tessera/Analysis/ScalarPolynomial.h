@@ -5,9 +5,8 @@
 //
 //     pid * 64 * ld + 3        {64, [pid, ld]} + {3, []}
 //
-// A loop's induction variable is never a factor itself. As a factor it stands for the
-// number of the trip, counted from 0, of which the variable is `lower bound + step * trip`;
-// so what a loop adds to a carried value each trip is a product like any other.
+// A factor is a scalar of the program, or the number of a loop's iteration, counted from 0: with
+// that, what a loop adds to a carried value in each iteration is a product like any other.
 
 #ifndef TESSERA_ANALYSIS_SCALARPOLYNOMIAL_H
 #define TESSERA_ANALYSIS_SCALARPOLYNOMIAL_H
@@ -20,27 +19,52 @@
 
 namespace tessera {
 
+struct ScalarFactor {
+  ScalarFactor(mlir::Value value, bool isIteration = false)
+      : value(value), isIteration(isIteration) {}
+
+  mlir::Value value;
+  /// Then the value is the loop's induction variable.
+  bool isIteration;
+
+  bool operator==(const ScalarFactor &other) const {
+    return value == other.value && isIteration == other.isIteration;
+  }
+};
+
 /// `scale` times all the factors.
 struct ScalarTerm {
   int64_t scale = 0;
   /// In the order in which they came up; two terms are alike if they are a permutation.
-  llvm::SmallVector<mlir::Value, 2> factors;
+  llvm::SmallVector<ScalarFactor, 1> factors;
 
   bool isConstant() const { return factors.empty(); }
   bool isLike(const ScalarTerm &other) const;
+};
+
+/// `scale` times `symbol`, or `scale` alone where there is none.
+struct ScalarMultiple {
+  int64_t scale = 0;
+  mlir::Value symbol;
+
+  bool isConstant() const { return !symbol; }
 };
 
 class ScalarPolynomial {
 public:
   ScalarPolynomial() = default;
   ScalarPolynomial(int64_t constant);
-  static ScalarPolynomial ofFactor(mlir::Value factor);
+  static ScalarPolynomial ofFactor(ScalarFactor factor);
 
   /// No two alike, none 0. Their order is that in which they were added.
   llvm::ArrayRef<ScalarTerm> getTerms() const { return terms; }
   bool isZero() const { return terms.empty(); }
   /// The value, if there are no factors.
   std::optional<int64_t> getConstant() const;
+  bool isConstant() const { return getConstant().has_value(); }
+  bool isOne() const { return getConstant() == 1; }
+  /// The value, if it is a multiple of a scalar of the program, or a number.
+  std::optional<ScalarMultiple> getMultiple() const;
   bool operator==(const ScalarPolynomial &other) const;
 
   /// Nothing where a number leaves 64 bits, or where there would be too many terms.
@@ -52,12 +76,12 @@ public:
 
   /// The terms all of whose factors are of a kind, and the others.
   std::pair<ScalarPolynomial, ScalarPolynomial>
-  partition(llvm::function_ref<bool(mlir::Value)> isOfKind) const;
+  partition(llvm::function_ref<bool(const ScalarFactor &)> isOfKind) const;
 
 private:
   bool add(ScalarTerm term);
 
-  llvm::SmallVector<ScalarTerm, 2> terms;
+  llvm::SmallVector<ScalarTerm, 1> terms;
 };
 
 /// The quotient of two terms, if there is no remainder.

@@ -290,7 +290,7 @@ static std::string describe(Operation *op, const AccessForm &form, AccessAnalysi
   if (auto load = dyn_cast<tile::LoadOp>(op);
       load && isShortStride(form, dim) && !load.getIsVolatile() &&
       (!load.getMask() || access.getForm(load.getMask()).isUniformAlong(dim)))
-    return "one of " + std::to_string(form.strides[dim].scale) + " elements" + along +
+    return "one of " + std::to_string(*form.strides[dim].getConstant()) + " elements" + along +
            ", out of whole vectors";
   int64_t run = form.contiguity[dim];
   if (run % choice.lanes == 0)
@@ -316,9 +316,8 @@ static std::string describe(Operation *op, const AccessForm &form, AccessAnalysi
   }
   if (!form.isAffineAlong(dim))
     return what + along + ": addresses depend on data";
-  const Coefficient &stride = form.strides[dim];
-  if (stride.isConstant())
-    return what + along + ": elements are " + std::to_string(stride.scale) + " apart";
+  if (std::optional<int64_t> stride = form.strides[dim].getConstant())
+    return what + along + ": elements are " + std::to_string(*stride) + " apart";
   return what + along + ": how far elements are apart is known at run time only";
 }
 

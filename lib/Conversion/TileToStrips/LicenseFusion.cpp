@@ -37,6 +37,11 @@ constexpr int64_t kLeastRow = 8;
 /// of a few reaches that end here do not wrap.
 constexpr int64_t kFurthest = int64_t(1) << 58;
 
+/// How far elements are apart along a dimension, if that is a number or a multiple of a scalar.
+std::optional<ScalarMultiple> getStride(const AccessForm &form, unsigned dim) {
+  return form.isAffineAlong(dim) ? form.strides[dim].getMultiple() : std::nullopt;
+}
+
 /// Decides about one group and rewrites it.
 class GroupLicense {
 public:
@@ -60,7 +65,7 @@ private:
   Value constant(int64_t value) { return arith::ConstantIntOp::create(builder, loc, value, 64); }
   /// How far `factor` strides reach, as an i64 that is at most kFurthest to either side; null if
   /// that cannot be told.
-  Value buildReach(Coefficient stride, int64_t factor);
+  Value buildReach(ScalarMultiple stride, int64_t factor);
   std::optional<Value> areDistinct(Value pointers);
   std::optional<Value> areDisjoint(Value a, Value b);
   /// Adds to the licence what a pair of accesses needs; false if nothing can be checked.
@@ -98,7 +103,7 @@ static int64_t multiplyReach(int64_t a, int64_t b) {
   return std::clamp(*product, -kFurthest, kFurthest);
 }
 
-Value GroupLicense::buildReach(Coefficient stride, int64_t factor) {
+Value GroupLicense::buildReach(ScalarMultiple stride, int64_t factor) {
   int64_t scale = multiplyReach(stride.scale, factor);
   if (stride.isConstant())
     return constant(scale);
@@ -139,7 +144,7 @@ GroupLicense::Range GroupLicense::findOuterRows(Value pointers, const AccessForm
   ArrayRef<int64_t> shape = tile::getShape(pointers.getType());
   SmallVector<unsigned> dims;
   for (unsigned dim = 0; dim < shape.size(); ++dim)
-    if (shape[dim] != 1 && !form.isAffineAlong(dim))
+    if (shape[dim] != 1 && !getStride(form, dim))
       dims.push_back(dim);
   unsigned laneDim = dims.back();
   int64_t lanes = std::min(kMostLanes, shape[laneDim] & -shape[laneDim]);
@@ -187,7 +192,7 @@ const GroupLicense::Range &GroupLicense::getRange(Value pointers) {
   ArrayRef<int64_t> shape = tile::getShape(pointers.getType());
   int64_t numRows = 1;
   for (unsigned dim = 0; dim < shape.size(); ++dim)
-    if (!form.isAffineAlong(dim))
+    if (!getStride(form, dim))
       numRows *= shape[dim];
   int64_t bytes =
       cast<tile::PointerType>(getElementTypeOrSelf(pointers.getType())).getPointeeBytes();
@@ -204,17 +209,15 @@ const GroupLicense::Range &GroupLicense::getRange(Value pointers) {
   builder.setInsertionPoint(group);
   int64_t below = 0, above = bytes;
   for (unsigned dim = 0; dim < shape.size(); ++dim) {
-    if (shape[dim] == 1 || !form.isAffineAlong(dim))
+    std::optional<ScalarMultiple> stride = getStride(form, dim);
+    if (shape[dim] == 1 || !stride)
       continue;
-    Coefficient stride = form.strides[dim];
     int64_t steps = (shape[dim] - 1) * bytes;
-    if (stride.isZero())
-      continue;
-    if (stride.isConstant()) {
-      (stride.scale < 0 ? below : above) += multiplyReach(stride.scale, steps);
+    if (stride->isConstant()) {
+      (stride->scale < 0 ? below : above) += multiplyReach(stride->scale, steps);
       continue;
     }
-    Value reach = buildReach(stride, steps), zero = constant(0);
+    Value reach = buildReach(*stride, steps), zero = constant(0);
     if (!reach)
       return range;
     Value down = arith::MinSIOp::create(builder, loc, reach, zero);
@@ -235,17 +238,17 @@ std::optional<Value> GroupLicense::areDistinct(Value pointers) {
   const AccessForm &form = access.getForm(pointers);
   ArrayRef<int64_t> shape = tile::getShape(pointers.getType());
   SmallVector<std::pair<int64_t, int64_t>> constants; // stride, extent
-  SmallVector<std::pair<Coefficient, int64_t>> symbols;
+  SmallVector<std::pair<ScalarMultiple, int64_t>> symbols;
   for (unsigned dim = 0; dim < shape.size(); ++dim) {
     if (shape[dim] == 1)
       continue;
-    if (!form.isAffineAlong(dim))
+    std::optional<ScalarMultiple> stride = getStride(form, dim);
+    if (!stride)
       return std::nullopt;
-    Coefficient stride = form.strides[dim];
-    if (stride.isConstant())
-      constants.push_back({std::abs(multiplyReach(stride.scale, 1)), shape[dim]});
+    if (stride->isConstant())
+      constants.push_back({std::abs(multiplyReach(stride->scale, 1)), shape[dim]});
     else
-      symbols.push_back({stride, shape[dim]});
+      symbols.push_back({*stride, shape[dim]});
   }
   // Each stride has to reach past everything that the smaller ones span.
   llvm::sort(constants);

@@ -183,7 +183,7 @@ Value Sampler::build(Value value, unsigned dim) {
   if (!op || !op->hasTrait<OpTrait::Elementwise>() || !isPure(op))
     return tile::ReshapeOp::create(builder, loc, type, value);
   if (auto quotient = dyn_cast<tile::DivIntOp>(op)) {
-    std::optional<int64_t> divisor = access.getForm(quotient.getRhs()).constant;
+    std::optional<int64_t> divisor = access.getForm(quotient.getRhs()).getConstant();
     if (divisor && *divisor > 0 && llvm::isPowerOf2_64(*divisor))
       if (Value whole = divide(quotient.getLhs(), dim, *divisor, quotient.getSignedness()))
         return whole;

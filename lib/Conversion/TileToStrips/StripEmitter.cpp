@@ -546,11 +546,11 @@ Value StripEmitter::getBound(const MaskLeaf &leaf, int64_t extent) {
   const AccessForm &form = access.getExactForm(left);
   if (access.variesOn(right).test(*dim) || !form.isAffineAlong(*dim))
     return {};
-  Coefficient stride = form.strides[*dim];
+  std::optional<int64_t> known = form.strides[*dim].getConstant();
   int64_t reach = 0;
-  if (!stride.isConstant() || stride.scale <= 0 ||
-      llvm::MulOverflow(extent + 1, stride.scale, reach))
+  if (!known || *known <= 0 || llvm::MulOverflow(extent + 1, *known, reach))
     return {};
+  int64_t stride = *known;
 
   IndexTuple zero = atLaneZero(leaf.index);
   Lanes first = evaluate(left, zero), limit = evaluate(right, zero);
@@ -573,11 +573,11 @@ Value StripEmitter::getBound(const MaskLeaf &leaf, int64_t extent) {
     return arith::ConstantIntOp::create(b, loc, value, 64);
   };
   Value distance = arith::SubIOp::create(b, loc, widen(limit.value), widen(first.value));
-  distance = arith::MinUIOp::create(b, loc, distance, constant(extent * stride.scale));
-  if (int64_t round = stride.scale - 1 + (inclusive ? 1 : 0)) {
+  distance = arith::MinUIOp::create(b, loc, distance, constant(extent * stride));
+  if (int64_t round = stride - 1 + (inclusive ? 1 : 0)) {
     distance = arith::AddIOp::create(b, loc, distance, constant(round));
-    if (stride.scale != 1)
-      distance = arith::DivUIOp::create(b, loc, distance, constant(stride.scale));
+    if (stride != 1)
+      distance = arith::DivUIOp::create(b, loc, distance, constant(stride));
     distance = arith::MinUIOp::create(b, loc, distance, constant(extent));
   }
   distance = arith::SelectOp::create(b, loc, holds, distance, constant(0));

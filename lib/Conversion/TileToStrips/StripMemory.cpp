@@ -35,8 +35,8 @@ static int64_t countLanes(Value value) {
 
 bool isShortStride(const AccessForm &form, unsigned dim) {
   constexpr int64_t kLongest = 4;
-  return form.isAffineAlong(dim) && form.strides[dim].isConstant() && form.strides[dim].scale > 1 &&
-         form.strides[dim].scale <= kLongest;
+  std::optional<int64_t> stride = form.strides[dim].getConstant();
+  return form.isAffineAlong(dim) && stride && *stride > 1 && *stride <= kLongest;
 }
 
 StripEmitter::Address StripEmitter::getAddress(Value pointers, ArrayRef<Index> index,
@@ -56,11 +56,12 @@ StripEmitter::Address StripEmitter::getAddress(Value pointers, ArrayRef<Index> i
     // for the row, and so nothing wraps in between.
     int64_t offset = 0;
     for (unsigned other = 0; splitsOffsets && other < first.size(); ++other)
-      if (form.isAffineAlong(other) && form.strides[other].isConstant()) {
+      if (std::optional<int64_t> stride = form.strides[other].getConstant();
+          stride && form.isAffineAlong(other)) {
         // Addresses wrap.
         offset = static_cast<int64_t>(static_cast<uint64_t>(offset) +
                                       static_cast<uint64_t>(first[other].offset) *
-                                          static_cast<uint64_t>(form.strides[other].scale));
+                                          static_cast<uint64_t>(*stride));
         first[other].offset = 0;
       }
     Lanes row = evaluate(pointers, first);
@@ -70,7 +71,7 @@ StripEmitter::Address StripEmitter::getAddress(Value pointers, ArrayRef<Index> i
   }
   if (mayBeStrided && isShortStride(form, *dim)) {
     Lanes row = evaluate(pointers, first);
-    int64_t stride = form.strides[*dim].scale;
+    int64_t stride = *form.strides[*dim].getConstant();
     Value step;
     if (lane.value || lane.offset) {
       Value scale = getIndexConstant(stride);

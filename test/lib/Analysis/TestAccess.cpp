@@ -36,16 +36,20 @@ struct TestAccessPass : public PassWrapper<TestAccessPass, OperationPass<tile::F
     });
   }
 
-  std::string describe(Coefficient coefficient, AsmState &names) {
+  std::string describe(const ScalarPolynomial &polynomial, AsmState &names) {
     std::string text;
     llvm::raw_string_ostream os(text);
-    if (coefficient.isConstant() || coefficient.scale != 1)
-      os << coefficient.scale;
-    if (coefficient.symbol) {
-      os << (coefficient.scale == 1 ? "" : "*");
-      coefficient.symbol.printAsOperand(os, names);
-    }
-    return text;
+    auto print = [&](const ScalarTerm &term) {
+      if (term.isConstant() || term.scale != 1)
+        os << term.scale << (term.isConstant() ? "" : "*");
+      auto printFactor = [&](const ScalarFactor &factor) {
+        os << (factor.isIteration ? "iteration of " : "");
+        factor.value.printAsOperand(os, names);
+      };
+      llvm::interleave(term.factors, os, printFactor, "*");
+    };
+    llvm::interleave(polynomial.getTerms(), os, print, " + ");
+    return text.empty() ? "0" : text;
   }
 
   std::string describe(const AccessForm &form, AsmState &names) {
@@ -68,10 +72,16 @@ struct TestAccessPass : public PassWrapper<TestAccessPass, OperationPass<tile::F
       os << "divisibility = any";
     else
       os << "divisibility = " << form.divisibility;
-    if (form.constant)
-      os << ", constant = " << *form.constant;
-    else if (form.uniform && !form.strides.empty())
+    if (std::optional<int64_t> constant = form.getConstant())
+      os << ", constant = " << *constant;
+    else if (form.uniform && (form.base || !form.strides.empty()))
       os << ", uniform = " << describe(*form.uniform, names);
+    if (Value base = form.base) {
+      os << " from ";
+      base.printAsOperand(os, names);
+    }
+    if (form.definition)
+      os << ", is " << describe(*form.definition, names);
     return text;
   }
 

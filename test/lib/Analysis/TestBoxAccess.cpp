@@ -52,9 +52,9 @@ struct TestBoxAccessPass : public PassWrapper<TestBoxAccessPass, OperationPass<t
         polynomial.getTerms(), os,
         [&](const ScalarTerm &term) {
           os << term.scale;
-          for (Value factor : term.factors) {
+          for (const ScalarFactor &factor : term.factors) {
             os << "*";
-            factor.printAsOperand(os, names);
+            factor.value.printAsOperand(os, names);
           }
         },
         " + ");

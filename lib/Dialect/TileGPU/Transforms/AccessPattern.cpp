@@ -97,7 +97,7 @@ AccessPattern tessera::tilegpu::getAccessPattern(Operation *op, AccessAnalysis &
     for (unsigned bit = 0; bit < numbers.dimBits(dim); ++bit) {
       std::optional<int64_t> stride;
       if (form.isAffineAlong(dim) && form.strides[dim].isConstant())
-        stride = multiplyWithin64(form.strides[dim].scale, int64_t(1) << bit);
+        stride = multiplyWithin64(*form.strides[dim].getConstant(), int64_t(1) << bit);
       else if (form.contiguity[dim] % (int64_t(2) << bit) == 0)
         stride = int64_t(1) << bit;
       else if (form.constancy[dim] % (int64_t(2) << bit) == 0)
