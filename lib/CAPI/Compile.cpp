@@ -65,6 +65,7 @@ TsrStatus tsr_kernel_serialize(TsrKernel *kernel, const char **bytes, size_t *le
 TsrStatus tsr_kernel_deserialize(const char *bytes, size_t length,
                                  TsrKernel **kernel) TSR_NOEXCEPT {
   return guarded([&] {
+    MemoryReserve reserve;
     auto handle = std::make_unique<TsrKernel>();
     handle->kernel = CompiledKernel::deserialize(llvm::StringRef(bytes, length));
     *kernel = handle.release();

@@ -12,18 +12,21 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cstdio>
 #include <new>
+#include <sys/resource.h>
 
 using namespace tessera;
 using namespace tessera::capi;
 
 namespace {
 
-/// What a thread knows about its last call. A string literal stands in for the
-/// JSON where there is no memory to write one.
+/// What a thread knows about its last call. `literal` stands in for the JSON where there is no
+/// memory to write one.
 struct ThreadErrors {
   std::string json;
   const char *literal = nullptr;
+  char outOfMemory[384];
   std::vector<ReportedError> reported;
 };
 
@@ -32,10 +35,33 @@ ThreadErrors &threadErrors() {
   return errors;
 }
 
-constexpr const char *kOutOfMemory =
-    R"({"kind":"memory","message":"out of memory while compiling"})";
-
 constexpr const char *kCancelled = R"({"kind":"cancelled","message":"asked to end"})";
+
+/// What compiling a small kernel takes, rounded up.
+constexpr size_t kUsualMebibytes = 100;
+
+/// Says what is limited, and to how much; allocates nothing.
+const char *describeOutOfMemory(char (&text)[384]) {
+  struct {
+    int resource;
+    const char *what, *option;
+  } const limits[] = {{RLIMIT_AS, "address space", "-v"}, {RLIMIT_DATA, "data", "-d"}};
+  for (const auto &limit : limits) {
+    rlimit value;
+    if (getrlimit(limit.resource, &value) != 0 || value.rlim_cur == RLIM_INFINITY)
+      continue;
+    snprintf(
+        text, sizeof(text),
+        R"json({"kind":"memory","message":"memory ran out in the compiler: the %s of this )json"
+        R"json(process is limited to %llu MiB, and compiling may take %zu MiB beside what )json"
+        R"json(it has in use; raise the limit (`ulimit %s`)"})json",
+        limit.what, static_cast<unsigned long long>(value.rlim_cur >> 20),
+        kUsualMebibytes + (getRequiredMemory() >> 20), limit.option);
+    return text;
+  }
+  return R"json({"kind":"memory","message":"memory ran out in the compiler: the system has no )json"
+         R"json(more; end other processes, unroll less, or use smaller tiles"})json";
+}
 
 SourcePlace innermostPlace(mlir::Location location) {
   return llvm::TypeSwitch<mlir::LocationAttr, SourcePlace>(location)
@@ -189,9 +215,13 @@ TsrStatus capi::recordException() noexcept {
       return TSR_INTERNAL_ERROR;
     }
   } catch (...) {
-    threadErrors().literal = kOutOfMemory;
+    threadErrors().literal = describeOutOfMemory(threadErrors().outOfMemory);
     return TSR_OUT_OF_MEMORY;
   }
+}
+
+extern "C" TsrStatus tsr_fail_without_memory(void) TSR_NOEXCEPT {
+  return guarded([] { throw std::bad_alloc(); });
 }
 
 extern "C" const char *tsr_last_error(void) TSR_NOEXCEPT {

@@ -13,7 +13,9 @@
 #include "mlir/IR/MLIRContext.h"
 #include "tessera/CAPI/Tessera.h"
 #include "tessera/Support/Cancellation.h"
+#include "tessera/Support/MemoryReserve.h"
 
+#include <new>
 #include <string>
 #include <vector>
 
@@ -67,7 +69,15 @@ template <typename Body> TsrStatus guarded(Body &&body) noexcept {
   forgetError();
   size_t numGuards = countStaticGuards();
   try {
-    body();
+    MemoryReserveUse use;
+    try {
+      body();
+    } catch (...) {
+      // Whatever else may have failed then, this is why.
+      if (isOutOfMemory())
+        throw std::bad_alloc();
+      throw;
+    }
     return TSR_OK;
   } catch (...) {
     abandonStaticGuards(numGuards);
@@ -79,6 +89,7 @@ template <typename Body> TsrStatus guarded(Body &&body) noexcept {
 template <typename Body> TsrStatus guardedActivity(Body &&body) noexcept {
   return guarded([&] {
     Activity activity;
+    MemoryReserve reserve;
     body();
   });
 }

@@ -13,6 +13,7 @@
 #include "tessera/CAPI/Tessera.h"
 #include "tessera/Compiler/CompiledKernel.h"
 #include "tessera/Support/Kept.h"
+#include "tessera/Support/MemoryReserve.h"
 
 #include "llvm/ADT/StringRef.h"
 
@@ -24,11 +25,14 @@
 /// then share nothing, and a forked process inherits no lock and no thread.
 struct TsrModule {
   TsrModule();
+  ~TsrModule();
 
   /// Sets `module` from textual IR, or throws.
   void parse(llvm::StringRef text, const char *fileName,
              const tessera::capi::DiagnosticCollector &collector);
 
+  tessera::MemoryReserve reserve;
+  unsigned tornStates = tessera::countTornStates(); ///< when it was made
   tessera::Kept<mlir::MLIRContext>::Owner context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::string text; ///< what tsr_module_print returned last

@@ -68,6 +68,11 @@ std::string readBuildId() {
 
 TsrModule::TsrModule() : context(takeContext()) {}
 
+TsrModule::~TsrModule() {
+  if (tornStates != tessera::countTornStates())
+    (void)module.release();
+}
+
 void TsrModule::parse(llvm::StringRef source, const char *fileName,
                       const DiagnosticCollector &collector) {
   mlir::ParserConfig config(context.get());

@@ -11,12 +11,15 @@
 #include "tessera/Pipelines/Pipelines.h"
 #include "tessera/Support/Cancellation.h"
 #include "tessera/Support/IRDump.h"
+#include "tessera/Support/MemoryReserve.h"
 #include "tessera/Support/UserError.h"
 #include "tessera/Target/LLVMIR/LLVMIR.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/Module.h"
+
+#include <new>
 
 using namespace mlir;
 using namespace tessera;
@@ -38,13 +41,32 @@ struct LLVMReports : llvm::DiagnosticHandler {
   std::string &errors;
 };
 
+/// What a pass takes at most, for an operation that it works on.
+constexpr size_t kBytesPerOperation = 4 << 10;
+
+/// For a pass. No exception may come out of where it is asked for: without enough, memory has
+/// run out already.
+void requireMemory(ModuleOp module) {
+  size_t numOperations = 0;
+  module.walk([&](Operation *) { ++numOperations; });
+  try {
+    MemoryReserve::require(numOperations * kBytesPerOperation);
+  } catch (const std::bad_alloc &) {
+    giveUpMemoryReserve();
+  }
+}
+
 /// Once the thread is asked to end, what is left of the passes does nothing.
 bool runUnlessCancelled(PassManager &passes, ModuleOp module) {
   MLIRContext *context = module.getContext();
-  context->registerActionHandler([](llvm::function_ref<void()> transform, const tracing::Action &) {
-    if (!isCancelled())
-      transform();
-  });
+  bool isLimited = hasMemoryLimit();
+  context->registerActionHandler(
+      [&](llvm::function_ref<void()> transform, const tracing::Action &) {
+        if (isLimited)
+          requireMemory(module);
+        if (!isCancelled())
+          transform();
+      });
   llvm::scope_exit unregister([&] { context->registerActionHandler({}); });
   return succeeded(passes.run(module));
 }

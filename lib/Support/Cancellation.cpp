@@ -2,8 +2,11 @@
 
 #include "tessera/Support/Cancellation.h"
 
+#include "tessera/Support/MemoryReserve.h"
+
 #include <atomic>
 #include <chrono>
+#include <new>
 #include <thread>
 
 using namespace tessera;
@@ -18,10 +21,12 @@ void tessera::setCancellation(const int32_t *flag) { threadFlag = flag; }
 
 bool tessera::isCancelled() {
   return (threadFlag && __atomic_load_n(threadFlag, __ATOMIC_RELAXED) != 0) ||
-         isEnding.load(std::memory_order_relaxed);
+         isEnding.load(std::memory_order_relaxed) || isOutOfMemory();
 }
 
 void tessera::throwIfCancelled() {
+  if (isOutOfMemory())
+    throw std::bad_alloc();
   if (isCancelled())
     throw Cancelled();
 }

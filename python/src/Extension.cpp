@@ -28,7 +28,11 @@ void tessera::python::check(TsrStatus status, const char *text) {
   if (status == TSR_CANCELLED && PyErr_Occurred())
     throw py::error_already_set(); // what a signal handler raised
   if (status == TSR_OUT_OF_MEMORY) {
-    PyErr_NoMemory();
+    try {
+      PyErr_SetObject(PyExc_MemoryError, parseJSON(text)["message"].ptr());
+    } catch (py::error_already_set &) {
+      PyErr_NoMemory();
+    }
     throw py::error_already_set();
   }
   py::dict info = parseJSON(text);

@@ -13,8 +13,10 @@
 #include <csignal>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <pthread.h>
 #include <stdexcept>
+#include <sys/mman.h>
 
 using namespace tessera::python;
 
@@ -37,8 +39,12 @@ struct Job {
     tsr_set_cancellation(&isCancelled);
     Outcome found;
     found.status = work();
-    if (found.status != TSR_OK)
-      found.error = tsr_last_error();
+    try {
+      if (found.status != TSR_OK)
+        found.error = tsr_last_error();
+    } catch (const std::bad_alloc &) {
+      found.status = TSR_OUT_OF_MEMORY;
+    }
     tsr_set_cancellation(nullptr);
     std::lock_guard<std::mutex> lock(mutex);
     outcome = std::move(found);
@@ -132,6 +138,17 @@ void forgetWorker() {
   ++numForks;
 }
 
+/// Whether there is address space for a thread's stack. The first thread's grows when it comes to
+/// it, and where it cannot the process ends: so what a thread does is not done there instead.
+bool hasRoomForStack() {
+  void *room = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED)
+    return false;
+  munmap(room, kStackBytes);
+  return true;
+}
+
 Worker *findWorker() {
   if (!currentWorker)
     currentWorker = Worker::start();
@@ -183,6 +200,8 @@ Outcome tessera::python::runLongWork(std::function<TsrStatus()> work, const Slow
   Stopwatch stopwatch(slow);
   Worker *worker = isMainThread() ? findWorker() : nullptr;
   if (!worker) {
+    if (isMainThread() && !hasRoomForStack())
+      return {tsr_fail_without_memory(), tsr_last_error()};
     {
       WithoutGIL released;
       job->run();

@@ -49,6 +49,8 @@ typedef enum TsrStatus {
  *  "file": ..., "line": n, "column": n, "notes": [{"message", "file", "line", "column"}],
  *  "reproducer": path}. Keys without a value are left out. */
 TSR_EXPORT const char *tsr_last_error(void) TSR_NOEXCEPT;
+/* TSR_OUT_OF_MEMORY, of which tsr_last_error tells as it does of the library's own. */
+TSR_EXPORT TsrStatus tsr_fail_without_memory(void) TSR_NOEXCEPT;
 
 /* TSR_API_VERSION of the library, to be compared with the header's. */
 TSR_EXPORT int tsr_api_version(void) TSR_NOEXCEPT;

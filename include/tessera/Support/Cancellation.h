@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Ending a compilation that nobody waits for any more: after Ctrl-C, or when the process
-// ends. Whatever takes long asks now and then. A pass that runs is not interrupted.
+// Ending a compilation that nobody waits for any more, after Ctrl-C or when the process ends, or
+// that has run out of memory. Whatever takes long asks now and then. A pass that runs is not
+// interrupted.
 
 #ifndef TESSERA_SUPPORT_CANCELLATION_H
 #define TESSERA_SUPPORT_CANCELLATION_H
@@ -16,7 +17,8 @@ struct Cancelled {};
 /// What the calling thread does is asked to end once `*flag` is not 0. Null: not any more.
 void setCancellation(const int32_t *flag);
 
-/// Whether the calling thread has been asked to end what it does, or every thread has.
+/// Whether the calling thread has been asked to end what it does, or every thread has, or memory
+/// has run out (tessera/Support/MemoryReserve.h): then std::bad_alloc is thrown, not Cancelled.
 bool isCancelled();
 void throwIfCancelled();
 

@@ -7,6 +7,7 @@
 #ifndef TESSERA_SUPPORT_KEPT_H
 #define TESSERA_SUPPORT_KEPT_H
 
+#include "tessera/Support/MemoryReserve.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -21,10 +22,13 @@ public:
   struct Leave {
     std::string key;
     unsigned uses = 0;
+    unsigned tornStates = 0; ///< when it was taken
 
     void operator()(T *object) const {
+      if (tornStates != countTornStates())
+        return; // nor can it be destroyed
       std::unique_ptr<T> owned(object);
-      if (uses < kMostUses)
+      if (uses < kMostUses && !isOutOfMemory())
         waiting = {std::move(owned), *this};
     }
   };
@@ -37,6 +41,7 @@ public:
     if (!found.object || found.leave.key != key)
       found = {make(), {key.str()}};
     ++found.leave.uses;
+    found.leave.tornStates = countTornStates();
     return Owner(found.object.release(), std::move(found.leave));
   }
 

@@ -8,6 +8,7 @@
 // softmax and matrix products in half the time.
 
 #include "tessera/Support/Cancellation.h"
+#include "tessera/Support/MemoryReserve.h"
 #include "tessera/Support/UserError.h"
 #include "tessera/Target/LLVMIR/LLVMIR.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
@@ -99,7 +100,17 @@ private:
   ArrayRef<StringLiteral> without;
 };
 
+/// What optimising and generating code take at most, for an instruction: little in loops, as much
+/// as this where thousands of loads and stores are in one block.
+constexpr size_t kBytesPerInstruction = 32 << 10;
+
+void requireMemory(const Module &module) {
+  if (hasMemoryLimit())
+    MemoryReserve::require(module.getInstructionCount() * kBytesPerInstruction);
+}
+
 std::string emit(Module &module, TargetMachine &machine, CodeGenFileType fileType) {
+  requireMemory(module);
   SmallString<0> bytes;
   raw_svector_ostream stream(bytes);
   ArrayRef<StringLiteral> without;
@@ -129,6 +140,7 @@ bool tessera::isStraight(const Module &module) {
 }
 
 void tessera::optimize(Module &module, TargetMachine &machine, OptimizationLevel level) {
+  requireMemory(module);
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
   CGSCCAnalysisManager components;

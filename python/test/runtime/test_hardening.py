@@ -5,6 +5,7 @@ mappings of kernels, and what is left where memory runs out."""
 from __future__ import annotations
 
 import gc
+import json
 import os
 import pathlib
 import shutil
@@ -17,6 +18,7 @@ import pytest
 import tessera
 import tessera._C
 import tessera.language as tl
+from tessera.compiler.toolchain import find_ptxas
 
 EXTENSION = tessera._C.__file__
 CORE = str(pathlib.Path(EXTENSION).resolve().parent / "libtessera.so")
@@ -84,55 +86,104 @@ def test_many_kernels_take_few_mappings() -> None:
 
 
 OUT_OF_MEMORY = """
-import os, resource, signal, sys
+import json, os, resource, signal, sys
 import numpy as np
 import tessera, tessera.language as tl
 
+target, state, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
+
 @tessera.jit
-def kernel(x, N: tl.constexpr):
+def kernel(x, N: tl.constexpr, SIZE: tl.constexpr):
     i = tl.arange(0, 64)
-    tl.store(x + i, tl.sum(tl.load(x + i), axis=0) + tl.sort(tl.load(x + i)) * N)
+    value = tl.sum(tl.load(x + i), axis=0) + tl.sort(tl.load(x + i)) * N
+    for j in tl.static_range(SIZE):
+        value += tl.exp(tl.load(x + i + j))
+    tl.store(x + i, value)
 
-def launch(number):
-    x = np.zeros(64, np.float32)
-    kernel[(1,)](x, N=number)
+def compile(number):
+    if target != "cpu":
+        options = dict(constexprs={"N": number, "SIZE": size}, target=target)
+        assert tessera.compile(kernel, "*fp32", **options).asm["cubin"]
+        return
+    x = np.zeros(64 + size, np.float32)
+    kernel[(1,)](x, N=number, SIZE=size)
+    assert abs(x[0] - size) < 1e-3, x[0]
 
-size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-hangs = 0
-for megabytes in (1, 2, 4, 6, 8, 12, 16, 24):
+def attempt(number):
+    try:
+        compile(number)
+    except MemoryError as error:
+        # Python has none of its own, either.
+        assert not str(error) or ("limited to" in str(error) and "ulimit -v" in str(error)), error
+        return "no memory"
+    return "fine"
+
+if state == "warm":
+    compile(3.0)
+ends = []
+for megabytes in map(float, sys.argv[4:]):
+    reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        limit = size + (megabytes << 20)
+        signal.alarm(100)  # ends a child that waits for ever
+        if state == "warm":
+            compile(4.0)
+        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        limit = used + int(megabytes * (1 << 20))
         resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
         try:
-            launch(1.0)
-        except MemoryError:
-            pass
-        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        signal.alarm(60)  # ends a child that waits for ever
-        try:
-            launch(2.0)
-        except Exception:
-            pass
+            said = attempt(1.0)
+            resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
+            said += ", then " + attempt(2.0)
+        except BaseException as error:
+            said = repr(error)
+        os.write(writing, said.encode())
         os._exit(0)
+    os.close(writing)
+    said = open(reading).read()
     status = os.waitpid(child, 0)[1]
-    hangs += os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM
-print("hangs:", hangs)
+    signalled = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else ""
+    ends.append((megabytes, signalled or said))
+print(json.dumps(ends))
 """
 
+# Up to where it is enough: the last one each time. Between, they are no multiples of anything.
+LIMITS = "0 0.5 1.5 3 5 9 14 18.5 23 25 30 33 34.5 37 41 45.5 50 54 58.5 63 68 72.5 76 79.5 84 400"
+FEW_LIMITS = "1 7 15 22 33 36 48 52 57 66 71 75 400"
 
-def test_a_compilation_after_one_without_memory_does_not_wait(tmp_path: pathlib.Path) -> None:
-    """LLVM is compiled without exceptions: one leaves a variable behind as being initialised."""
+
+@pytest.mark.parametrize(
+    ("target", "state", "size", "limits"),
+    [
+        ("cpu", "cold", 0, LIMITS),
+        ("cpu", "warm", 0, FEW_LIMITS),
+        ("cpu", "cold", 40, FEW_LIMITS + " 1200"),
+        ("sm_80", "cold", 0, FEW_LIMITS),
+        ("sm_80", "warm", 0, FEW_LIMITS),
+    ],
+    ids=lambda value: str(value) if len(str(value)) < 8 else "limits",
+)
+def test_an_address_space_too_small_for_a_compilation(
+    tmp_path: pathlib.Path, target: str, state: str, size: int, limits: str
+) -> None:
+    """It works, or is a MemoryError, and the next one works: LLVM aborts where it gets no memory,
+    and what an exception leaves behind that has gone through LLVM has to be waited for for ever."""
+    if target != "cpu" and not find_ptxas():
+        pytest.skip("there is no ptxas")
     (tmp_path / "program.py").write_text(OUT_OF_MEMORY)
     ended = subprocess.run(
-        [sys.executable, str(tmp_path / "program.py")],
+        [sys.executable, str(tmp_path / "program.py"), target, state, str(size), *limits.split()],
         env={**os.environ, "TESSERA_CACHE": "off"},
         capture_output=True,
         text=True,
-        timeout=900,
+        timeout=1800,
     )
-    assert ended.stdout == "hangs: 0\n", ended.stdout + ended.stderr
+    assert ended.returncode == 0, ended.stderr
+    ends = json.loads(ended.stdout)
+    expected = ("fine, then fine", "no memory, then fine")
+    assert [end for end in ends if end[1] not in expected] == []
+    assert ends[-1][1] == expected[0]
+    assert state == "warm" or ends[0][1] == expected[1]
 
 
 def test_no_program_is_taken_from_the_working_directory(tmp_path: pathlib.Path) -> None:

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Going on for a while after memory has run out.
+//
+// LLVM and MLIR are compiled without exceptions: where they get no memory they abort, and an
+// exception that goes through them leaves their locks taken and their tables torn. So some address
+// space is set aside while they are worked with. An allocation that fails gives it up and succeeds
+// then, and what the thread does is asked to end like after Ctrl-C: between passes, where all is
+// whole. It ends with std::bad_alloc.
+
+#ifndef TESSERA_SUPPORT_MEMORYRESERVE_H
+#define TESSERA_SUPPORT_MEMORYRESERVE_H
+
+#include <cstddef>
+
+namespace tessera {
+
+/// Has a reserve kept while one of these lives; there is one for the process. No memory is touched
+/// for it. Throws std::bad_alloc if there is no address space for one: better now than later.
+class MemoryReserve {
+public:
+  MemoryReserve();
+  ~MemoryReserve();
+  MemoryReserve(const MemoryReserve &) = delete;
+  MemoryReserve &operator=(const MemoryReserve &) = delete;
+
+  /// Has the reserve be as large as what is about to be allocated without a look at whether
+  /// memory has run out, where it is limited. Throws std::bad_alloc.
+  static void require(size_t bytes);
+};
+
+/// Whether the process has a limit of its own on memory, which it may well come to.
+bool hasMemoryLimit();
+
+/// What the calling thread allocates while one of these lives may use the reserve. Throws
+/// std::bad_alloc where there should be one but has been used up.
+class MemoryReserveUse {
+public:
+  MemoryReserveUse();
+  ~MemoryReserveUse();
+  MemoryReserveUse(const MemoryReserveUse &) = delete;
+  MemoryReserveUse &operator=(const MemoryReserveUse &) = delete;
+};
+
+/// Whether the reserve has been given up since the calling thread began to use it.
+bool isOutOfMemory();
+
+/// Gives the reserve up, for an allocation that has failed; returns whether to try again.
+bool giveUpMemoryReserve() noexcept;
+
+/// The most that the calling thread has required since it began to use the reserve, or last did.
+size_t getRequiredMemory() noexcept;
+
+/// How often the reserve was not enough, so that an exception went through LLVM. What was in use
+/// then is whole no more, and is not even destroyed.
+unsigned countTornStates() noexcept;
+
+} // namespace tessera
+
+#endif // TESSERA_SUPPORT_MEMORYRESERVE_H

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The reserve is pages that nobody touches. They count against a limit of address space
+// (`ulimit -v`), of data, and against what a system without overcommitment has left, and cost
+// nothing else. There is no lock, which a fork could find taken.
+
+#include "tessera/Support/MemoryReserve.h"
+
+#include "llvm/Support/ErrorHandling.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <new>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <utility>
+
+using namespace tessera;
+
+namespace {
+
+/// More than what a pass allocates that works on a kernel of usual size; compiling all of a small
+/// one takes half of it.
+constexpr size_t kReserveBytes = size_t(32) << 20;
+
+/// What the first thread's stack may grow by while there is a reserve: it is the only stack that
+/// takes its address space when it comes to it, and where there is none the process ends.
+constexpr size_t kStackBytes = size_t(1) << 20;
+
+/// Of the reserve, in its first word.
+struct Reserve {
+  size_t bytes;
+};
+
+std::atomic<Reserve *> reserve{nullptr};
+std::atomic<int> numHolders{0};
+std::atomic<unsigned> numGivenUp{0}, numTorn{0};
+
+thread_local unsigned useDepth = 0;
+thread_local unsigned givenUpAtStart = 0; ///< numGivenUp when the thread's use began
+thread_local unsigned givenUpSeen = 0;    ///< numGivenUp at the thread's last try
+
+thread_local size_t required = 0;
+
+std::new_handler handlerBefore = nullptr;
+
+/// Null if there is no address space; nothing is given up for it.
+void *map(size_t bytes) {
+  unsigned depth = std::exchange(useDepth, 0);
+  void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  useDepth = depth;
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
+void release(Reserve *old) {
+  if (old)
+    munmap(old, old->bytes);
+}
+
+Reserve *makeReserve(size_t bytes) {
+  auto *made = static_cast<Reserve *>(map(bytes));
+  if (made)
+    made->bytes = bytes;
+  return made;
+}
+
+/// Replaces a reserve that is smaller.
+void ensureReserve(size_t bytes) {
+  Reserve *old = reserve.load();
+  if (old && old->bytes >= bytes)
+    return;
+  Reserve *made = makeReserve(bytes);
+  if (!made)
+    throw std::bad_alloc();
+  // Another thread may have done the same; the later one stays.
+  release(reserve.exchange(made));
+}
+
+[[noreturn]] void throwThroughLLVM() {
+  numTorn.fetch_add(1);
+  throw std::bad_alloc();
+}
+
+void onFailedNew() {
+  if (giveUpMemoryReserve())
+    return;
+  if (useDepth > 0)
+    throwThroughLLVM();
+  if (!handlerBefore)
+    throw std::bad_alloc();
+  handlerBefore();
+}
+
+void onFailedAllocation(void *, const char *, bool) { throwThroughLLVM(); }
+
+/// LLVM's own handler ends the process.
+void installHandlers() {
+  static std::atomic<bool> isInstalled{false};
+  if (isInstalled.exchange(true))
+    return;
+  handlerBefore = std::set_new_handler(onFailedNew);
+  llvm::install_bad_alloc_error_handler(onFailedAllocation);
+}
+
+#if defined(__linux__)
+extern "C" void *__libc_stack_end;
+
+__attribute__((noinline)) void touchStack(size_t bytes) {
+  volatile char *lowest = static_cast<volatile char *>(__builtin_alloca(bytes));
+  for (volatile char *at = lowest + bytes - 1; at > lowest; at -= 4096)
+    *at = 0;
+}
+
+/// Has the first thread's stack grow before the rest of the address space is taken.
+void growStack() {
+  rlimit space, stack;
+  if (getpid() != gettid() || getrlimit(RLIMIT_AS, &space) != 0 ||
+      space.rlim_cur == RLIM_INFINITY || getrlimit(RLIMIT_STACK, &stack) != 0)
+    return;
+  auto used = reinterpret_cast<uintptr_t>(__libc_stack_end) -
+              reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  constexpr size_t kMargin = 256 << 10;
+  if (stack.rlim_cur != RLIM_INFINITY && used + kMargin + kStackBytes > stack.rlim_cur)
+    return;
+  void *room = map(kStackBytes);
+  if (!room)
+    throw std::bad_alloc();
+  munmap(room, kStackBytes);
+  touchStack(kStackBytes);
+}
+#else
+void growStack() {}
+#endif
+
+} // namespace
+
+MemoryReserve::MemoryReserve() {
+  installHandlers();
+  growStack();
+  ensureReserve(kReserveBytes);
+  numHolders.fetch_add(1);
+}
+
+MemoryReserve::~MemoryReserve() {
+  if (numHolders.fetch_sub(1) == 1)
+    release(reserve.exchange(nullptr));
+}
+
+void MemoryReserve::require(size_t bytes) {
+  required = std::max(required, bytes);
+  if (numHolders.load() > 0 && hasMemoryLimit())
+    ensureReserve(std::max(bytes, kReserveBytes));
+}
+
+static bool isLimited(int resource) {
+  rlimit limit;
+  return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+bool tessera::hasMemoryLimit() { return isLimited(RLIMIT_AS) || isLimited(RLIMIT_DATA); }
+
+size_t tessera::getRequiredMemory() noexcept { return required; }
+
+MemoryReserveUse::MemoryReserveUse() {
+  if (numHolders.load(std::memory_order_relaxed) > 0)
+    ensureReserve(kReserveBytes);
+  if (useDepth++ != 0)
+    return;
+  required = 0;
+  givenUpAtStart = givenUpSeen = numGivenUp.load(std::memory_order_relaxed);
+}
+
+MemoryReserveUse::~MemoryReserveUse() { --useDepth; }
+
+bool tessera::isOutOfMemory() {
+  return useDepth > 0 && numGivenUp.load(std::memory_order_relaxed) != givenUpAtStart;
+}
+
+bool tessera::giveUpMemoryReserve() noexcept {
+  if (useDepth == 0)
+    return false;
+  if (Reserve *old = reserve.exchange(nullptr)) {
+    // Its pages are taken away while others who have failed may look.
+    release(old);
+    givenUpSeen = numGivenUp.fetch_add(1) + 1;
+    return true;
+  }
+  unsigned number = numGivenUp.load();
+  bool isNews = number != givenUpSeen;
+  givenUpSeen = number;
+  return isNews;
+}
+
+unsigned tessera::countTornStates() noexcept { return numTorn.load(); }
