@@ -260,6 +260,27 @@ void toInteger(Warp &warp, const Instr &instr, Lanes lanes) {
   });
 }
 
+/// Two f32s as 8-bit floats, the first one above; what is too large is the largest number.
+template <bool isE4M3> void narrowPair(Warp &warp, const Instr &instr, Lanes lanes) {
+  const llvm::fltSemantics &format =
+      isE4M3 ? llvm::APFloat::Float8E4M3FN() : llvm::APFloat::Float8E5M2();
+  const uint64_t *upper = warp.in(instr, 0), *lower = warp.in(instr, 1);
+  uint64_t *result = warp.out(instr);
+  auto narrow = [&](uint64_t bits) -> uint64_t {
+    float value = F32::load(bits);
+    if (std::isnan(value))
+      return 0x7f;
+    llvm::APFloat narrowed(value);
+    bool losesInfo = false;
+    narrowed.convert(format, llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+    if (!narrowed.isFinite())
+      narrowed = llvm::APFloat::getLargest(format, std::signbit(value));
+    return narrowed.bitcastToAPInt().getZExtValue();
+  };
+  forEachLane(
+      lanes, [&](unsigned lane) { result[lane] = narrow(upper[lane]) << 8 | narrow(lower[lane]); });
+}
+
 /// 64 bits to f64, towards zero.
 template <bool isSigned> void longToDouble(Warp &warp, const Instr &instr, Lanes lanes) {
   const uint64_t *a = warp.in(instr, 0);
@@ -491,6 +512,8 @@ bool decodeIntrinsic(Decoder &decoder, LLVM::CallIntrinsicOp call) {
           .Cases({"tanh.approx.f", "tanh.approx.f32"}, Unary<Tanh>::of(type))
           .Cases({"f2i.rz", "d2i.rz", "f2ll.rz", "d2ll.rz"}, forFormat<ToSigned>(from))
           .Cases({"f2ui.rz", "d2ui.rz", "f2ull.rz", "d2ull.rz"}, forFormat<ToUnsigned>(from))
+          .Case("ff.to.e4m3x2.rn", narrowPair<true>)
+          .Case("ff.to.e5m2x2.rn", narrowPair<false>)
           .Case("ll2d.rz", longToDouble<true>)
           .Case("ull2d.rz", longToDouble<false>)
           .Default(nullptr);

@@ -1,4 +1,4 @@
-// RUN: tessera-opt %s --convert-tilegpu-to-llvm --canonicalize --cse | FileCheck %s
+// RUN: tessera-opt %s --split-input-file --convert-tilegpu-to-llvm --canonicalize --cse | FileCheck %s
 
 #l = #tilegpu.layout<64, reg = [1], lane = [2, 4, 8, 16, 32]>
 
@@ -201,5 +201,33 @@ module attributes {tilegpu.num_warps = 1 : i32} {
     %3 = tile.int_to_ptr %2 : i64 -> !tile.ptr<f32>
     %4 = arith.select %flag, %p, %3 : !tile.ptr<f32>
     tile.return %4 : !tile.ptr<f32>
+  }
+}
+
+// -----
+
+// From sm_89 on there is an instruction for two 8-bit floats.
+
+module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = "sm_90a"} {
+
+// CHECK-LABEL: llvm.func internal @to_float8
+// CHECK: llvm.call_intrinsic "llvm.nvvm.ff.to.e4m3x2.rn"(%{{.*}}, %arg0) : (f32, f32) -> i16
+// CHECK: %[[WIDE:.*]] = llvm.fpext %arg1 : f16 to f32
+// CHECK: llvm.call_intrinsic "llvm.nvvm.ff.to.e5m2x2.rn"(%{{.*}}, %[[WIDE]]) : (f32, f32) -> i16
+  tile.func private @to_float8(%x: f32, %y: f16) -> (f8E4M3FN, f8E5M2) {
+    %0 = tile.fp_to_fp %x : f32 -> f8E4M3FN
+    %1 = tile.fp_to_fp %y : f16 -> f8E5M2
+    tile.return %0, %1 : f8E4M3FN, f8E5M2
+  }
+
+// Towards zero, of 64 bits and in other formats: by integers.
+
+// CHECK-LABEL: llvm.func internal @to_float8_otherwise
+// CHECK-NOT: call_intrinsic
+  tile.func private @to_float8_otherwise(%x: f32, %y: f64) -> (f8E4M3FN, f8E5M2, f8E5M2FNUZ) {
+    %0 = tile.fp_to_fp %x {rounding = 1 : i32} : f32 -> f8E4M3FN
+    %1 = tile.fp_to_fp %y : f64 -> f8E5M2
+    %2 = tile.fp_to_fp %x : f32 -> f8E5M2FNUZ
+    tile.return %0, %1, %2 : f8E4M3FN, f8E5M2, f8E5M2FNUZ
   }
 }
