@@ -22,6 +22,7 @@
 #include "tessera/Analysis/Access.h"
 #include "tessera/Conversion/TileToStrips/Passes.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"
+#include "tessera/Dialect/Tile/IR/Reductions.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -211,7 +212,7 @@ private:
   Value constant(RankedTensorType type, TypedAttr value) {
     return arith::ConstantOp::create(builder, loc, SplatElementsAttr::get(type, value));
   }
-  Value reduce(Value value, Runs runs, function_ref<Value(Value, Value)> combine);
+  Value reduce(Value value, Runs runs, tile::BuildCombination combine);
 
   tile::AtomicRMWOp atomic;
   OpBuilder builder;
@@ -235,7 +236,7 @@ std::optional<Runs> AtomicReducer::findRuns(AccessAnalysis &access) {
 }
 
 /// Each run of a tile as one element.
-Value AtomicReducer::reduce(Value value, Runs runs, function_ref<Value(Value, Value)> combine) {
+Value AtomicReducer::reduce(Value value, Runs runs, tile::BuildCombination combine) {
   RankedTensorType type = typeOf(value);
   Type element = type.getElementType();
   unsigned axis = runs.dim;
@@ -245,18 +246,8 @@ Value AtomicReducer::reduce(Value value, Runs runs, function_ref<Value(Value, Va
     shape.insert(shape.begin() + ++axis, runs.length);
     value = tile::ReshapeOp::create(builder, loc, RankedTensorType::get(shape, element), value);
   }
-  SmallVector<int64_t> left(typeOf(value).getShape());
-  left.erase(left.begin() + axis);
-  Type result = left.empty() ? element : Type(RankedTensorType::get(left, element));
-  auto reduced = tile::ReduceOp::create(builder, loc, TypeRange(result), ValueRange(value), axis);
-  OpBuilder::InsertionGuard guard(builder);
-  Block *body = builder.createBlock(&reduced.getCombine(), {}, TypeRange{element, element},
-                                    SmallVector<Location>{loc, loc});
-  Value both = combine(body->getArgument(0), body->getArgument(1));
-  tile::ReduceReturnOp::create(builder, loc, both);
-  builder.setInsertionPointAfter(reduced);
-  Value sum = reduced.getResult(0);
-  if (left.empty())
+  Value sum = tile::buildReduction(builder, loc, value, axis, combine);
+  if (!typeOf(sum))
     sum = tile::SplatOp::create(builder, loc, RankedTensorType::get({1}, element), sum);
   return sum;
 }
@@ -281,8 +272,8 @@ tile::AtomicRMWOp AtomicReducer::run() {
   } else if (mask) {
     Value neutral = constant(type, getNeutralElement(kind, element));
     value = arith::SelectOp::create(builder, loc, mask, value, neutral);
-    anyOf = reduce(mask, *runs, [&](Value a, Value b) -> Value {
-      return arith::OrIOp::create(builder, loc, a, b);
+    anyOf = reduce(mask, *runs, [](OpBuilder &b, Location loc, Value left, Value right) -> Value {
+      return arith::OrIOp::create(b, loc, left, right);
     });
   }
   // Sums of what is narrow are rounded once.
@@ -290,8 +281,8 @@ tile::AtomicRMWOp AtomicReducer::run() {
   if (isNarrow)
     value = tile::FpToFpOp::create(builder, loc, type.clone(builder.getF32Type()), value,
                                    tile::RoundingMode::NearestEven);
-  value = reduce(value, *runs, [&](Value a, Value b) {
-    return buildAtomicCombination(builder, loc, kind, a, b);
+  value = reduce(value, *runs, [kind](OpBuilder &b, Location loc, Value left, Value right) {
+    return buildAtomicCombination(b, loc, kind, left, right);
   });
   if (isNarrow)
     value = tile::FpToFpOp::create(builder, loc, typeOf(value).clone(element), value,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "tessera/Dialect/Tile/IR/Reductions.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
 using namespace mlir;
@@ -123,4 +124,31 @@ LogicalResult SortOp::verifyRegions() {
     return emitOpError("region takes ")
            << getCompare().front().getArgumentTypes() << ", wanted are two keys of " << key;
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Building reductions
+//===----------------------------------------------------------------------===//
+
+Value tessera::tile::buildReduction(OpBuilder &builder, Location loc, Value tile, unsigned axis,
+                                    BuildCombination combine) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  Type element = type.getElementType();
+  SmallVector<int64_t> left(type.getShape());
+  left.erase(left.begin() + axis);
+  Type result = left.empty() ? element : Type(RankedTensorType::get(left, element));
+  auto reduce = ReduceOp::create(builder, loc, TypeRange(result), ValueRange(tile), axis);
+  OpBuilder::InsertionGuard guard(builder);
+  Block *body = builder.createBlock(&reduce.getCombine(), {}, TypeRange{element, element},
+                                    SmallVector<Location>{loc, loc});
+  Value both = combine(builder, loc, body->getArgument(0), body->getArgument(1));
+  ReduceReturnOp::create(builder, loc, both);
+  return reduce.getResult(0);
+}
+
+Value tessera::tile::buildReductionToScalar(OpBuilder &builder, Location loc, Value tile,
+                                            BuildCombination combine) {
+  while (auto type = dyn_cast<RankedTensorType>(tile.getType()))
+    tile = buildReduction(builder, loc, tile, type.getRank() - 1, combine);
+  return tile;
 }

@@ -12,6 +12,7 @@
 // divisions). An offset that is extended without sign is such a value: unsigned arithmetic
 // wraps on purpose.
 
+#include "tessera/Dialect/Tile/IR/Reductions.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
@@ -266,19 +267,10 @@ Value ExactOffsets::computePointer(Value pointer, BlockArgument base) {
 void guard(AtomicCASOp op, Value ok) {
   OpBuilder builder(op);
   Location loc = op.getLoc();
-  while (auto type = dyn_cast<RankedTensorType>(ok.getType())) {
-    Type left = type.getRank() == 1
-                    ? Type(builder.getI1Type())
-                    : RankedTensorType::get(type.getShape().drop_back(), builder.getI1Type());
-    auto all = ReduceOp::create(builder, loc, TypeRange(left), ValueRange(ok), type.getRank() - 1);
-    OpBuilder::InsertionGuard insertion(builder);
-    Block *body = builder.createBlock(&all.getCombine(), {},
-                                      TypeRange{builder.getI1Type(), builder.getI1Type()},
-                                      SmallVector<Location>{loc, loc});
-    Value both = arith::AndIOp::create(builder, loc, body->getArgument(0), body->getArgument(1));
-    ReduceReturnOp::create(builder, loc, both);
-    ok = all.getResult(0);
-  }
+  ok = buildReductionToScalar(builder, loc, ok,
+                              [](OpBuilder &b, Location loc, Value left, Value right) -> Value {
+                                return arith::AndIOp::create(b, loc, left, right);
+                              });
   auto branch = scf::IfOp::create(builder, loc, op->getResultTypes(), ok, /*withElseRegion=*/true);
   op->replaceAllUsesWith(branch.getResults());
   builder.setInsertionPointToStart(branch.thenBlock());

@@ -5,6 +5,7 @@
 // furthest up is reported, which a maximum over the tile finds. The access itself is masked,
 // so that the program can go on to its end, as after an assertion that does not hold.
 
+#include "tessera/Dialect/Tile/IR/Reductions.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
@@ -42,30 +43,18 @@ private:
     return op.getMask() ? arith::AndIOp::create(builder, loc, fails, op.getMask()) : fails;
   }
   /// All elements of a tile combined to one.
-  template <typename Combine> Value reduce(Value tile);
+  template <typename Combine> Value reduce(Value tile) {
+    return buildReductionToScalar(builder, loc, tile,
+                                  [](OpBuilder &b, Location loc, Value left, Value right) -> Value {
+                                    return Combine::create(b, loc, left, right);
+                                  });
+  }
   void report(Value fails, Value offset, bool wraps);
 
   CheckAccessOp op;
   OpBuilder builder;
   Location loc;
 };
-
-template <typename Combine> Value Expansion::reduce(Value tile) {
-  Type element = getElementTypeOrSelf(tile.getType());
-  while (auto type = dyn_cast<RankedTensorType>(tile.getType())) {
-    int64_t axis = type.getRank() - 1;
-    Type left =
-        axis == 0 ? element : Type(RankedTensorType::get(type.getShape().drop_back(), element));
-    auto reduced = ReduceOp::create(builder, loc, TypeRange(left), ValueRange(tile), axis);
-    OpBuilder::InsertionGuard guard(builder);
-    Block *body = builder.createBlock(&reduced.getCombine(), {}, TypeRange{element, element},
-                                      SmallVector<Location>{loc, loc});
-    Value both = Combine::create(builder, loc, body->getArgument(0), body->getArgument(1));
-    ReduceReturnOp::create(builder, loc, both);
-    tile = reduced.getResult(0);
-  }
-  return tile;
-}
 
 void Expansion::report(Value fails, Value offset, bool wraps) {
   if (isa<RankedTensorType>(fails.getType())) {

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Reductions that passes put in.
+
+#ifndef TESSERA_DIALECT_TILE_IR_REDUCTIONS_H
+#define TESSERA_DIALECT_TILE_IR_REDUCTIONS_H
+
+#include "tessera/Dialect/Tile/IR/Tile.h"
+
+namespace tessera::tile {
+
+/// Builds what combines two scalars; the builder stands in the reduction's region.
+using BuildCombination = llvm::function_ref<mlir::Value(
+    mlir::OpBuilder &builder, mlir::Location loc, mlir::Value left, mlir::Value right)>;
+
+/// The elements of a tile along an axis, combined: a tile without that axis, a scalar for one
+/// of rank 1.
+mlir::Value buildReduction(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tile,
+                           unsigned axis, BuildCombination combine);
+
+/// All elements of a tile, combined, the last axis first; a scalar as it is.
+mlir::Value buildReductionToScalar(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tile,
+                                   BuildCombination combine);
+
+} // namespace tessera::tile
+
+#endif // TESSERA_DIALECT_TILE_IR_REDUCTIONS_H
