@@ -70,6 +70,16 @@ bool tessera::mayWriteMemory(Operation *op) {
   return llvm::any_of(getMemoryAccesses(op), [](const OpAccess &access) { return access.writes; });
 }
 
+bool tessera::mayMeetOtherPrograms(Operation *op) {
+  return llvm::any_of(getMemoryAccesses(op), [](const OpAccess &access) {
+    bool isGlobal = !access.resource || isa<SideEffects::DefaultResource>(access.resource);
+    if (!isGlobal || access.isAnywhere())
+      return isGlobal;
+    // A buffer is the program's own.
+    return access.reads && access.writes && !isa<MemRefType>(access.place.getType());
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // Arrays
 //===----------------------------------------------------------------------===//
@@ -256,7 +266,7 @@ const std::optional<BoxAccess> &MemoryOrder::getBox(Operation *op) {
 bool OpAccess::isOfMemory() const { return !isa_and_present<tile::Events>(resource); }
 
 void MemoryOrder::compare(const OpAccess &moved, const OpAccess &other, Operation *across,
-                          MemoryOrderAnswer &answer) {
+                          bool byLanes, MemoryOrderAnswer &answer) {
   if (answer.isOrdered() || (!moved.writes && !other.writes) ||
       (moved.resource && other.resource && moved.resource != other.resource))
     return;
@@ -265,7 +275,7 @@ void MemoryOrder::compare(const OpAccess &moved, const OpAccess &other, Operatio
     answer.kind = MemoryOrderAnswer::Ordered;
     answer.pairs = {pair};
   };
-  if (moved.isAnywhere() || other.isAnywhere() || moved.place == other.place)
+  if (moved.isAnywhere() || other.isAnywhere() || (moved.place == other.place && !byLanes))
     return order();
   // A buffer is no array.
   auto isBuffer = [](Value place) { return isa<MemRefType>(place.getType()); };
@@ -275,7 +285,7 @@ void MemoryOrder::compare(const OpAccess &moved, const OpAccess &other, Operatio
   if (!isPointerLike(moved.place) || !isPointerLike(other.place))
     return order();
   BlockArgument base = getPointerBases(moved.place).getSingle();
-  if (base && base == getPointerBases(other.place).getSingle()) {
+  if (base && moved.place != other.place && base == getPointerBases(other.place).getSingle()) {
     const std::optional<BoxAccess> first = getBox(moved.op), &second = getBox(other.op);
     if (first && second)
       if (std::optional<SmallVector<LaunchExpr, 0>> apart = findApartIf(*first, *second, across)) {
@@ -289,16 +299,21 @@ void MemoryOrder::compare(const OpAccess &moved, const OpAccess &other, Operatio
 }
 
 MemoryOrderAnswer MemoryOrder::compareAll(ArrayRef<OpAccess> moved, ArrayRef<OpAccess> others,
-                                          Operation *across) {
+                                          Operation *across, bool byLanes) {
   MemoryOrderAnswer answer;
   for (const OpAccess &first : moved)
     for (const OpAccess &second : others)
-      compare(first, second, across, answer);
+      compare(first, second, across, byLanes, answer);
   return answer;
 }
 
 MemoryOrderAnswer MemoryOrder::mayPass(Operation *moved, Operation *other, Operation *across) {
   return compareAll(getAllAccesses(moved), getAllAccesses(other), across);
+}
+
+MemoryOrderAnswer MemoryOrder::mayInterleave(Operation *first, Operation *second) {
+  return compareAll(getAllAccesses(second), getAllAccesses(first), /*across=*/nullptr,
+                    /*byLanes=*/true);
 }
 
 MemoryOrderAnswer MemoryOrder::mayPassAccesses(Operation *moved, Operation *other,

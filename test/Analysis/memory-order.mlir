@@ -216,3 +216,35 @@ tile.func @across(%a: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %l
   } {test.across}
   tile.return
 }
+
+// -----
+
+// In turns, a lane after the other: what meets in one lane alone may.
+tile.func @in_turns(%a: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %b: !tile.ptr<f16>) {
+  %range = tile.range 0 to 64 : tensor<64xi32>
+  %as = tile.splat %a : !tile.ptr<f16> -> tensor<64x!tile.ptr<f16>>
+  %p = tile.addptr %as, %range : tensor<64x!tile.ptr<f16>>, tensor<64xi32>
+  %x = tile.load %p {test.moved, test.in_turns} : tensor<64x!tile.ptr<f16>>
+  // The same places, which must not be the same for two lanes.
+  // expected-remark @below {{independent if addresses differ, which no launch knows}}
+  tile.store %p, %x {test.past} : tensor<64x!tile.ptr<f16>>
+  // expected-remark @below {{independent}}
+  %y = tile.load %p {test.past} : tensor<64x!tile.ptr<f16>>
+  %c64 = arith.constant dense<64> : tensor<64xi32>
+  %behind = tile.addptr %p, %c64 : tensor<64x!tile.ptr<f16>>, tensor<64xi32>
+  // expected-remark @below {{independent}}
+  tile.store %behind, %x {test.past} : tensor<64x!tile.ptr<f16>>
+  %c1 = arith.constant dense<1> : tensor<64xi32>
+  %next = tile.addptr %p, %c1 : tensor<64x!tile.ptr<f16>>, tensor<64xi32>
+  // expected-remark @below {{independent if addresses differ, which no launch knows}}
+  tile.store %next, %x {test.past} : tensor<64x!tile.ptr<f16>>
+  %bs = tile.splat %b : !tile.ptr<f16> -> tensor<64x!tile.ptr<f16>>
+  %q = tile.addptr %bs, %range : tensor<64x!tile.ptr<f16>>, tensor<64xi32>
+  // expected-remark @below {{independent; if #0[2, 64 by 1] and #1[2] are apart}}
+  tile.store %q, %x {test.past} : tensor<64x!tile.ptr<f16>>
+  // expected-remark @below {{ordered}}
+  tile.barrier {test.past}
+  // expected-remark @below {{ordered}}
+  %v = tile.load %p {isVolatile, test.past} : tensor<64x!tile.ptr<f16>>
+  tile.return
+}

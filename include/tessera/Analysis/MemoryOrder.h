@@ -41,6 +41,36 @@
 //
 // What is asked is more than the language promises on GPUs, where only the own lane's
 // accesses keep their order: an order that CPU and interpreter keep is not given up here.
+//
+// Who asks what. Passes that are not here move, repeat or drop pure ops alone, or leave each
+// access where it is.
+//
+//     canonicalizer, CSE, LICM of MLIR       effects: of ops that do not write, equal ones become
+//                                            one where nothing between them writes; others stay
+//     tile-loop-invariant-code-motion        mayWriteMemory() of a loop that loads leave
+//     strips-group                           mayPass(): loads and stores that share a loop nest, a
+//                                            load that is done in a later one, scalar loads
+//     strips-license-fusion                  mayInterleave() of all pairs in a nest; what may meet
+//                                            becomes a comparison of addresses in the program
+//     strips-lower: stores past the caches   mayMeetOtherPrograms() of the kernel's ops
+//     atomics added up by a thread           getMemoryAccesses() of what comes later,
+//       (AtomicBins)                         mayMeetOtherPrograms() of what comes before
+//     tilegpu-accelerate-matmul              mayPass(): a load that sinks to its product
+//     tilegpu-warp-specialize                mayPass() across loops: loads that another thread
+//                                            orders; conditions of the launch
+//     tilegpu-store-by-tensor-map            mayPass() across loops: stores that an engine does
+//                                            later; conditions of the launch
+//       kernels whose programs are repeated  mayMeetOtherPrograms() of the kernel
+//     tilegpu-pipeline                       mayPass() across the loop: loads that are done ahead
+//     tilegpu-overlap-loads                  mayWriteMemory() of what trips do side by side
+//     tilegpu-reload-rows                    mayWriteMemory() of what a row is loaded behind
+//     tilegpu-prefetch                       getMemoryAccesses(): writes to shared memory
+//     tilegpu-reorder-instructions           mayWriteMemory() of what loads are moved over, or
+//                                            are done again behind
+//     tilegpu-insert-barriers                LaneOrder.h: mayPassAccesses() of what threads do
+//
+// LLVM, which comes after all of them, has its own rules: it is told that nothing overlaps a
+// thread's scratch and what describes its launch, and no more.
 
 #ifndef TESSERA_ANALYSIS_MEMORYORDER_H
 #define TESSERA_ANALYSIS_MEMORYORDER_H
@@ -72,6 +102,11 @@ llvm::SmallVector<OpAccess> getMemoryAccesses(mlir::Operation *op);
 
 /// Whether an op may write to memory of the program, or order what others do.
 bool mayWriteMemory(mlir::Operation *op);
+
+/// Whether an op, or anything within it, may see what other programs do, or order what this one
+/// does for them: it is an access of anything (a barrier, a call, foreign code) or an atomic,
+/// which reads and writes one place.
+bool mayMeetOtherPrograms(mlir::Operation *op);
 
 /// The arrays that pointers may be of.
 struct PointerBases {
@@ -130,15 +165,21 @@ public:
   MemoryOrderAnswer mayPass(mlir::Operation *moved, mlir::Operation *other,
                             mlir::Operation *across = nullptr);
 
-  /// The same of their accesses alone: it does not count that an atomic or a volatile load
+  /// Whether the lanes of two ops, all those of the first one before all of the second one, may
+  /// as well be done in turns: some of the first, the same ones of the second, the next ones of
+  /// the first. Accesses that meet in the same lane alone keep their order by that; others are
+  /// not to meet. Two accesses by the same pointers are among the answer's conditions, too.
+  MemoryOrderAnswer mayInterleave(mlir::Operation *first, mlir::Operation *second);
+
+  /// mayPass() of their accesses alone: it does not count that an atomic or a volatile load
   /// orders others.
   MemoryOrderAnswer mayPassAccesses(mlir::Operation *moved, mlir::Operation *other,
                                     mlir::Operation *across = nullptr);
 
 private:
   MemoryOrderAnswer compareAll(llvm::ArrayRef<OpAccess> moved, llvm::ArrayRef<OpAccess> others,
-                               mlir::Operation *across);
-  void compare(const OpAccess &moved, const OpAccess &other, mlir::Operation *across,
+                               mlir::Operation *across, bool byLanes = false);
+  void compare(const OpAccess &moved, const OpAccess &other, mlir::Operation *across, bool byLanes,
                MemoryOrderAnswer &answer);
   const std::optional<BoxAccess> &getBox(mlir::Operation *op);
 

@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "tessera/Analysis/MemoryOrder.h"
 
 using namespace mlir;
 
@@ -175,16 +176,14 @@ static BlockArgument findSharedBase(tile::AtomicRMWOp atomic, std::string &why) 
   bool isLater = false;
   WalkResult harmless = func.walk<WalkOrder::PreOrder>([&](Operation *op) {
     isLater |= op == atomic;
-    bool isQuiet = true;
+    // What is in a region is seen itself.
+    if (op == func || op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
+      return WalkResult::advance();
+    bool isQuiet;
     if (auto other = dyn_cast<tile::AtomicRMWOp>(op))
       isQuiet = addsUnread(other) && getElementTypeOrSelf(other.getValue().getType()) == element;
-    else if (auto load = dyn_cast<tile::LoadOp>(op))
-      isQuiet = !isLater && !load.getIsVolatile();
-    else if (isa<tile::StoreOp>(op))
-      isQuiet = !isLater;
     else
-      isQuiet = !isa<tile::AtomicCASOp, tile::AtomicLoadOp, tile::AtomicStoreOp, tile::CallOp,
-                     tile::InlineAsmOp, tile::MapElementwiseOp>(op);
+      isQuiet = isLater ? getMemoryAccesses(op).empty() : !mayMeetOtherPrograms(op);
     return isQuiet ? WalkResult::advance() : WalkResult::interrupt();
   });
   return harmless.wasInterrupted() ? fail("other accesses could tell when it adds") : base;

@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "tessera/Analysis/MemoryOrder.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -19,21 +20,6 @@ bool hasTiles(Operation *op) {
 
 bool isControlFlow(Operation *op) { return isa<scf::ForOp, scf::IfOp, scf::WhileOp>(op); }
 
-bool writesMemory(Operation *op) {
-  if (isa<tile::StoreOp, tile::AtomicRMWOp, tile::AtomicCASOp, tile::AtomicLoadOp,
-          tile::AtomicStoreOp, tile::BarrierOp, tile::CallOp, tile::InlineAsmOp,
-          tile::MapElementwiseOp>(op))
-    return true;
-  if (!isControlFlow(op))
-    return false;
-  return op
-      ->walk([&](Operation *inner) {
-        return inner != op && !isControlFlow(inner) && writesMemory(inner) ? WalkResult::interrupt()
-                                                                           : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
 RootKind classify(Operation *op) {
   if (isa<strips::GroupOp>(op))
     return RootKind::Consumer;
@@ -43,8 +29,7 @@ RootKind classify(Operation *op) {
   if (!hasTiles(op)) {
     if (auto load = dyn_cast<tile::LoadOp>(op))
       return load.getIsVolatile() ? RootKind::ScalarEffect : RootKind::ScalarRead;
-    return isMemoryEffectFree(op) || isa<tile::AssumeOp>(op) ? RootKind::None
-                                                             : RootKind::ScalarEffect;
+    return getMemoryAccesses(op).empty() ? RootKind::None : RootKind::ScalarEffect;
   }
   if (isa<tile::StoreOp, tile::ReduceOp>(op))
     return RootKind::Fused;

@@ -14,7 +14,7 @@
 namespace tessera {
 
 enum class RootKind {
-  None,           ///< pure; computed where it is needed
+  None,           ///< does nothing to memory but load tiles; computed where it is needed
   Fused,          ///< a root that may share its nest with others
   InElementOrder, ///< a root that takes its elements one by one, in a nest of its own
   VolatileLoad,   ///< done once, where it stands
@@ -32,9 +32,6 @@ llvm::ArrayRef<int64_t> getIterationShape(mlir::Operation *root);
 bool hasTiles(mlir::Operation *op);
 
 bool isControlFlow(mlir::Operation *op);
-
-/// Whether the operation (or one inside it) may write memory that programs see.
-bool writesMemory(mlir::Operation *op);
 
 /// Whether a tile already is in a buffer wherever it is needed: what loops carry,
 /// products, and results of groups.

@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "tessera/Analysis/MemoryOrder.h"
 #include "tessera/Conversion/TileToStrips/Passes.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"
 #include "llvm/ADT/SetVector.h"
@@ -51,9 +52,8 @@ struct Group {
   Operation *position; ///< the group goes before this one
   std::optional<unsigned> reducedAxis;
   bool inElementOrder = false;
-  /// Whether a load, done in a later group, reads where one of the roots says. What is
-  /// written after that load cannot be done together with the root before it.
-  bool saysWhereToRead = false;
+  /// Loads, to be done in a later group, that read where one of the roots says.
+  SmallVector<Operation *, 0> laterLoads;
 };
 
 /// Plans and rewrites one block.
@@ -78,6 +78,11 @@ private:
   bool canJoin(const Group &group, Root root, ArrayRef<int64_t> shape,
                std::optional<unsigned> axis);
   bool dependsOn(Root root, const Group &group);
+  /// Whether a root writes memory of the program.
+  bool isWrite(const Root &root) { return !root.value && mayWrite(root.op); }
+  bool mayWrite(Operation *op);
+  /// Whether a load may be done on the other side of an op.
+  bool mayPass(Operation *load, Operation *op);
   void close() { open = nullptr; }
 
   bool isLeaf(Value value, const Group *group);
@@ -108,8 +113,12 @@ private:
 
   Block &block;
   DenseMap<Operation *, unsigned> order;
-  /// The place in that order of the last load of a tile so far.
-  unsigned lastLoad = 0;
+  AccessAnalysis access;
+  MemoryOrder memoryOrder{access};
+  DenseMap<Operation *, bool> writes;
+  DenseMap<std::pair<Operation *, Operation *>, bool> passes;
+  /// Loads of tiles so far.
+  SmallVector<Operation *> tileLoads;
   std::list<Group> groups;
   Group *open = nullptr;
   /// Values that are yielded, with the group that computes them.
@@ -147,9 +156,9 @@ void BlockGrouper::visitOp(Operation *op) {
         }))
       close();
     if (isa<tile::LoadOp>(op)) {
-      lastLoad = orderOf(op);
+      tileLoads.push_back(op);
       if (open && dependsOn(Root::ofOp(op), *open))
-        open->saysWhereToRead = true;
+        open->laterLoads.push_back(op);
     }
     return;
   case RootKind::Fused:
@@ -162,7 +171,7 @@ void BlockGrouper::visitOp(Operation *op) {
     close();
     return;
   case RootKind::ScalarRead:
-    if (open && llvm::any_of(open->roots, [](Root &root) { return writesMemory(root.op); }))
+    if (open && !llvm::all_of(open->roots, [&](Root &root) { return mayPass(op, root.op); }))
       close();
     return;
   case RootKind::Consumer:
@@ -260,22 +269,48 @@ bool BlockGrouper::canJoin(const Group &group, Root root, ArrayRef<int64_t> shap
     return false;
   if (axis && group.reducedAxis && *axis != *group.reducedAxis)
     return false;
-  if (group.saysWhereToRead && !root.value && writesMemory(root.op))
-    return false;
   unsigned firstWrite = ~0u;
   for (const Root &other : group.roots)
-    if (!other.value && writesMemory(other.op))
+    if (isWrite(other))
       firstWrite = std::min(firstWrite, orderOf(other.op));
-  // A load between two writes, needed only further on, would have no place if both were done
-  // in one nest.
-  if (!root.value && writesMemory(root.op) && firstWrite < lastLoad)
-    return false;
+  // What comes before this root, but will be done after the nest, is passed by it: loads at places
+  // that the nest says; and loads between two writes, needed only further on, which would have
+  // no place otherwise.
+  if (isWrite(root)) {
+    auto isPassed = [&](Operation *load) { return mayPass(load, root.op); };
+    if (!llvm::all_of(group.laterLoads, isPassed))
+      return false;
+    auto loads = llvm::reverse(tileLoads);
+    auto end = llvm::find_if(loads, [&](Operation *load) { return orderOf(load) < firstWrite; });
+    if (!std::all_of(loads.begin(), end, isPassed))
+      return false;
+  }
+  // A strip's load would come before the writes of later strips.
   bool loadsAfterWrite = false;
   DenseSet<Operation *> seen;
   walkRoot(root, &group, seen, [&](Operation *op) {
-    loadsAfterWrite |= isa<tile::LoadOp>(op) && orderOf(op) > firstWrite;
+    if (isa<tile::LoadOp>(op) && orderOf(op) > firstWrite)
+      loadsAfterWrite |= llvm::any_of(group.roots, [&](const Root &other) {
+        return isWrite(other) && orderOf(other.op) < orderOf(op) && !mayPass(op, other.op);
+      });
   });
   return !loadsAfterWrite && !dependsOn(root, group);
+}
+
+bool BlockGrouper::mayWrite(Operation *op) {
+  auto [known, isNew] = writes.try_emplace(op, false);
+  if (isNew)
+    known->second = mayWriteMemory(op);
+  return known->second;
+}
+
+bool BlockGrouper::mayPass(Operation *load, Operation *op) {
+  if (!mayWrite(op))
+    return true;
+  auto [known, isNew] = passes.try_emplace({load, op}, false);
+  if (isNew)
+    known->second = memoryOrder.mayPass(load, op).isIndependent();
+  return known->second;
 }
 
 /// Whether computing `root` takes what a reduction of `group` gives.
@@ -404,7 +439,7 @@ bool BlockGrouper::keepLoadBeforeWrites(std::list<Group>::iterator group, Operat
   for (Operation *op = load->getNextNode(); op && op != group->position; op = op->getNextNode()) {
     RootKind kind = classify(op);
     bool stays = kind == RootKind::ScalarEffect || kind == RootKind::Consumer;
-    if (!stays || !writesMemory(op))
+    if (!stays || mayPass(load, op))
       continue;
     position = op;
     place =
@@ -414,7 +449,7 @@ bool BlockGrouper::keepLoadBeforeWrites(std::list<Group>::iterator group, Operat
   // Writes of earlier groups.
   for (auto it = groups.begin(); it != group && it != place; ++it)
     if (llvm::any_of(it->roots, [&](Root &root) {
-          return !root.value && writesMemory(root.op) && orderOf(root.op) > at;
+          return isWrite(root) && orderOf(root.op) > at && !mayPass(load, root.op);
         })) {
       place = it;
       position = it->position;

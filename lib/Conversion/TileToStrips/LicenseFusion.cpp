@@ -17,6 +17,7 @@
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "tessera/Analysis/MemoryOrder.h"
 #include "tessera/Conversion/TileToStrips/Passes.h"
 #include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/MathExtras.h"
@@ -46,8 +47,8 @@ std::optional<ScalarMultiple> getStride(const AccessForm &form, unsigned dim) {
 class GroupLicense {
 public:
   GroupLicense(strips::GroupOp group, AccessAnalysis &access, int64_t scratchBegin)
-      : group(group), access(access), emitter(group, access), builder(group), loc(group.getLoc()),
-        scratchEnd(scratchBegin) {}
+      : group(group), access(access), order(access), emitter(group, access), builder(group),
+        loc(group.getLoc()), scratchEnd(scratchBegin) {}
 
   /// Puts versions of the group before it where it needs them. Returns whether it did:
   /// the group itself is to be erased then.
@@ -68,8 +69,9 @@ private:
   Value buildReach(ScalarMultiple stride, int64_t factor);
   std::optional<Value> areDistinct(Value pointers);
   std::optional<Value> areDisjoint(Value a, Value b);
-  /// Adds to the licence what a pair of accesses needs; false if nothing can be checked.
-  bool addPair(Value a, Value b, bool mayBeSame);
+  /// Adds to the licence what two accesses need, the first of which comes first; false if
+  /// nothing can be checked.
+  bool addPair(Operation *first, Operation *second);
   Value areSame(Value a, Value b);
   void require(Value condition);
 
@@ -81,6 +83,7 @@ private:
 
   strips::GroupOp group;
   AccessAnalysis &access;
+  MemoryOrder order;
   StripEmitter emitter;
   OpBuilder builder;
   Location loc;
@@ -130,8 +133,7 @@ bool GroupLicense::isRepeatable(Value value) {
     Operation *op = work.pop_back_val().getDefiningOp();
     if (!op || op->getBlock() != &group.getBody().front() || !seen.insert(op).second)
       continue;
-    auto load = dyn_cast<tile::LoadOp>(op);
-    if (load ? load.getIsVolatile() : !isMemoryEffectFree(op) && !isa<strips::ReadOp>(op))
+    if (mayWriteMemory(op))
       return false;
     llvm::append_range(work, op->getOperands());
   }
@@ -340,7 +342,18 @@ void GroupLicense::require(Value condition) {
   licence = licence ? Value(arith::AndIOp::create(builder, loc, licence, condition)) : condition;
 }
 
-bool GroupLicense::addPair(Value a, Value b, bool mayBeSame) {
+bool GroupLicense::addPair(Operation *first, Operation *second) {
+  MemoryOrderAnswer answer = order.mayInterleave(first, second);
+  if (answer.isOrdered())
+    return false;
+  if (answer.isIndependent())
+    return true;
+  // A load that is used in its own lane alone is done there before the store.
+  auto load = dyn_cast<tile::LoadOp>(first);
+  bool mayBeSame = load && staysInPlace(load);
+  Value a = first->getOperand(0), b = second->getOperand(0);
+  if (load && a == b && !mayBeSame)
+    return false;
   std::optional<Value> condition = a == b ? areDistinct(a) : areDisjoint(a, b);
   if (Value same = condition && a != b && mayBeSame ? areSame(a, b) : Value()) {
     builder.setInsertionPoint(group);
@@ -479,13 +492,10 @@ bool GroupLicense::run() {
   }
   bool checkable = true;
   for (auto [number, store] : llvm::enumerate(stores)) {
-    for (tile::LoadOp load : loads) {
-      bool stays = staysInPlace(load);
-      checkable = checkable && (stays || load.getPtr() != store.getPtr()) &&
-                  addPair(load.getPtr(), store.getPtr(), stays);
-    }
+    for (tile::LoadOp load : loads)
+      checkable = checkable && addPair(load, store);
     for (tile::StoreOp other : ArrayRef(stores).drop_front(number + 1))
-      checkable = checkable && addPair(store.getPtr(), other.getPtr(), false);
+      checkable = checkable && addPair(store, other);
   }
   if (checkable && !licence)
     return false;

@@ -7,13 +7,15 @@
 // only for launches that write more than the caches would keep, which the program asks
 // by strips.streams.
 //
-// Such stores are not ordered with others, so kernels with atomics, by which programs may
-// tell each other of results, have none; the launcher orders them at the end of a launch.
+// Such stores are not ordered with others, so kernels with atomics, barriers and the like, by
+// which programs may tell each other of results, have none; the launcher orders them at the end
+// of a launch.
 
 #include "StreamedStores.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "tessera/Analysis/MemoryOrder.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"
 
 using namespace mlir;
@@ -83,9 +85,9 @@ static bool findArrays(Value pointers, DenseSet<Value> &arrays) {
 StreamedStores::StreamedStores(tile::FuncOp kernel) {
   isPossible = kernel.isKernel();
   kernel.walk([&](Operation *op) {
-    if (isa<tile::CallOp, tile::AtomicRMWOp, tile::AtomicCASOp, tile::AtomicLoadOp,
-            tile::AtomicStoreOp>(op))
-      isPossible = false;
+    // Operations of other dialects stand for parts of these, and declare less.
+    if (op != kernel && isa_and_present<tile::TileDialect>(op->getDialect()))
+      isPossible = isPossible && !mayMeetOtherPrograms(op);
     if (auto load = dyn_cast<tile::LoadOp>(op))
       isPossible = isPossible && findArrays(load.getPtr(), read);
   });

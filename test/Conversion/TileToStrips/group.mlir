@@ -59,6 +59,81 @@ tile.func @load_after_store(%p: !tile.ptr<i32>, %q: !tile.ptr<i32>) {
 
 // -----
 
+// Other elements of the array, which a launch need not tell, may be loaded in any order.
+
+// CHECK-LABEL: @load_of_other_elements
+// CHECK:         strips.group
+// CHECK:           %[[R:.*]] = tile.range
+// CHECK-NOT:       strips.yield
+// CHECK:           tile.store %{{.*}}, %[[R]]
+// CHECK-NOT:       strips.yield
+// CHECK:           %[[X:.*]] = tile.load
+// CHECK-NOT:       strips.yield
+// CHECK:           tile.store %{{.*}}, %[[X]]
+// CHECK-NEXT:      strips.yield
+// CHECK-NOT:     strips.group
+tile.func @load_of_other_elements(%p: !tile.ptr<i32> {tile.divisibility = 16 : i64}) {
+  %r = tile.range 0 to 64 : tensor<64xi32>
+  %ps = tile.splat %p : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %pp = tile.addptr %ps, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  %n = arith.constant dense<64> : tensor<64xi32>
+  %qp = tile.addptr %pp, %n : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  %rp = tile.addptr %qp, %n : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  tile.store %pp, %r : tensor<64x!tile.ptr<i32>>
+  %x = tile.load %qp : tensor<64x!tile.ptr<i32>>
+  tile.store %rp, %x : tensor<64x!tile.ptr<i32>>
+  tile.return
+}
+
+// -----
+
+// One element in common.
+
+// CHECK-LABEL: @load_of_an_element_stored
+// CHECK:         strips.group
+// CHECK-NOT:       tile.load
+// CHECK:           tile.store
+// CHECK-NEXT:      strips.yield
+// CHECK:         strips.group
+// CHECK:           tile.load
+// CHECK:           tile.store
+tile.func @load_of_an_element_stored(%p: !tile.ptr<i32> {tile.divisibility = 16 : i64}) {
+  %r = tile.range 0 to 64 : tensor<64xi32>
+  %ps = tile.splat %p : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %pp = tile.addptr %ps, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  %n = arith.constant dense<63> : tensor<64xi32>
+  %qp = tile.addptr %pp, %n : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  %rp = tile.addptr %qp, %n : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  tile.store %pp, %r : tensor<64x!tile.ptr<i32>>
+  %x = tile.load %qp : tensor<64x!tile.ptr<i32>>
+  tile.store %rp, %x : tensor<64x!tile.ptr<i32>>
+  tile.return
+}
+
+// -----
+
+// What touches no memory is not in the way.
+
+// CHECK-LABEL: @assert_between_stores
+// CHECK:         tile.assert
+// CHECK:         strips.group
+// CHECK:           tile.store
+// CHECK:           tile.store
+// CHECK-NEXT:      strips.yield
+// CHECK-NOT:     strips.group
+tile.func @assert_between_stores(%p: !tile.ptr<i32>, %ok: i1) {
+  %r = tile.range 0 to 64 : tensor<64xi32>
+  %nine = arith.constant dense<9> : tensor<64xi32>
+  %ps = tile.splat %p : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
+  %pp = tile.addptr %ps, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
+  tile.store %pp, %r : tensor<64x!tile.ptr<i32>>
+  tile.assert %ok, "it is" : i1
+  tile.store %pp, %nine : tensor<64x!tile.ptr<i32>>
+  tile.return
+}
+
+// -----
+
 // A load between two stores, used after both: they do not share a group, or it had no place.
 
 // CHECK-LABEL: @load_between_stores

@@ -301,3 +301,43 @@ tile.func @far_apart(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %n: i64) {
   }
   tile.return
 }
+
+// -----
+
+// Other elements of the array need no check; with one in common addresses are compared.
+
+// CHECK-LABEL: @elements_behind
+// CHECK-NOT:     scf.if
+// CHECK:         tile.load
+// CHECK-NEXT:    tile.store
+// CHECK:         tile.return
+tile.func @elements_behind(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}) {
+  strips.group [64] {
+    %r = tile.range 0 to 64 : tensor<64xi32>
+    %n = arith.constant dense<64> : tensor<64xi32>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+    %pp = tile.addptr %ps, %r : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    %qp = tile.addptr %pp, %n : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    %x = tile.load %pp : tensor<64x!tile.ptr<f32>>
+    tile.store %qp, %x : tensor<64x!tile.ptr<f32>>
+    strips.yield
+  }
+  tile.return
+}
+
+// CHECK-LABEL: @elements_overlapping
+// CHECK:         arith.cmpi sle
+// CHECK:         scf.if
+tile.func @elements_overlapping(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}) {
+  strips.group [64] {
+    %r = tile.range 0 to 64 : tensor<64xi32>
+    %n = arith.constant dense<63> : tensor<64xi32>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+    %pp = tile.addptr %ps, %r : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    %qp = tile.addptr %pp, %n : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    %x = tile.load %pp : tensor<64x!tile.ptr<f32>>
+    tile.store %qp, %x : tensor<64x!tile.ptr<f32>>
+    strips.yield
+  }
+  tile.return
+}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Says of each op with the attribute `test.moved` whether it may pass each one with
-// `test.past`; with `test.across` on a loop, other iterations' of that one.
+// `test.past`; with `test.across` on a loop, other iterations' of that one; with `test.in_turns`
+// on the first of the two, whether their lanes may be done in turns.
 
 #include "tessera/Analysis/MemoryOrder.h"
 
@@ -64,7 +65,10 @@ struct TestMemoryOrderPass : public PassWrapper<TestMemoryOrderPass, OperationPa
     for (Operation *one : moved)
       for (Operation *other : past)
         if (one != other)
-          other->emitRemark() << describe(order.mayPass(one, other, across), analysis);
+          other->emitRemark() << describe(one->hasAttr("test.in_turns")
+                                              ? order.mayInterleave(one, other)
+                                              : order.mayPass(one, other, across),
+                                          analysis);
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include "LoopSlice.h"
 
+#include "tessera/Analysis/MemoryOrder.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 
 using namespace mlir;
@@ -26,7 +27,7 @@ std::string LoopSlice::add(Value value) {
     if (isa<tile::DotOp, tile::DotScaledOp, MmaDotOp, WarpgroupDotOp>(op))
       return "its address depends on a product";
     auto load = dyn_cast<tile::LoadOp>(op);
-    if (load && load.getIsVolatile())
+    if (load && mayWriteMemory(load))
       return "its address depends on a volatile load";
     if (op->getDialect() == op->getContext()->getLoadedDialect<scf::SCFDialect>())
       return "its address is computed in a branch or a loop";

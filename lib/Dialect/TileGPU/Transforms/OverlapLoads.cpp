@@ -10,6 +10,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tessera/Analysis/MemoryOrder.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 
@@ -32,7 +33,7 @@ static std::optional<int64_t> countLoadedBytes(scf::ForOp loop) {
   int64_t bytes = 0;
   for (Operation &op : loop.getBody()->without_terminator()) {
     if (auto load = dyn_cast<tile::LoadOp>(op)) {
-      if (load.getIsVolatile())
+      if (mayWriteMemory(load))
         return std::nullopt;
       if (auto type = dyn_cast<RankedTensorType>(load.getType()))
         bytes += type.getNumElements() * getElementBytes(type.getElementType());

@@ -30,18 +30,6 @@ static bool dependsOnProgram(Value value) {
   return false;
 }
 
-/// Whether an op may see what other programs do, or order what this one does for them: it is
-/// an access of anything (a barrier, a call, foreign code), or an atomic, which reads and
-/// writes one place.
-static bool looksAtOthers(Operation *op) {
-  if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || isa<tile::FuncOp>(op))
-    return false;
-  return llvm::any_of(getMemoryAccesses(op), [](const OpAccess &access) {
-    bool isGlobal = !access.resource || isa<SideEffects::DefaultResource>(access.resource);
-    return isGlobal && (access.isAnywhere() || (access.reads && access.writes));
-  });
-}
-
 /// Whether code of others may ask which program it is, of which nothing but `tile.program_id`
 /// would hear the truth.
 static bool mayAskForProgram(Operation *op) {
@@ -56,8 +44,10 @@ static bool mayAskForProgram(Operation *op) {
 }
 
 bool RepeatedPrograms::isPossible(tile::FuncOp kernel) {
+  if (mayMeetOtherPrograms(kernel))
+    return false;
   WalkResult result = kernel.walk([&](Operation *op) {
-    if (looksAtOthers(op) || mayAskForProgram(op) || isa<tile::NumProgramsOp, scf::WhileOp>(op))
+    if (mayAskForProgram(op) || isa<tile::NumProgramsOp, scf::WhileOp>(op))
       return WalkResult::interrupt();
     if (auto loop = dyn_cast<scf::ForOp>(op))
       for (Value bound : {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()})
