@@ -6,8 +6,6 @@
 
 #include "mlir/IR/Matchers.h"
 
-#include <numeric>
-
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::access;
@@ -126,35 +124,4 @@ SmallVector<MaskTerm> AccessAnalysis::getMask(Value mask) {
   SmallVector<int> dims = llvm::to_vector(llvm::seq<int>(0, getShape(mask.getType()).size()));
   MaskReader{*this}.read(mask, dims, terms);
   return terms;
-}
-
-/// The aligned runs in which what a bound compares counts up without wrapping: all of the tile, if
-/// ranges say so. A run whose first element is a multiple of the run's length, a power of two,
-/// does not carry into the bits above, whatever they are.
-static int64_t getCountingRun(const MaskTerm &term, AccessAnalysis &analysis) {
-  const AccessForm &form = analysis.getExactForm(term.left);
-  unsigned along = access::variesOn(form).find_first();
-  if (analysis.getRanges().isExact(term.left, term.step, term.isSigned))
-    return getShape(term.left.getType())[along];
-  int64_t run = powerOfTwoDivisor(form.contiguity[along]);
-  return std::min(run, divisibilityAt(form, along, run, 1));
-}
-
-int64_t AccessAnalysis::getPrefixRun(Value mask, unsigned dim) {
-  int64_t run = getShape(mask.getType())[dim];
-  for (const MaskTerm &term : getMask(mask)) {
-    if (term.kind == MaskTerm::General)
-      run = std::gcd(run, getForm(term.value).constancy[dim]);
-    else if (term.kind == MaskTerm::Bound && term.dim == dim)
-      run = std::gcd(run, getCountingRun(term, *this));
-  }
-  return std::max(run, getForm(mask).constancy[dim]);
-}
-
-int64_t AccessAnalysis::getBoundedRun(Value mask, unsigned dim) {
-  int64_t run = getShape(mask.getType())[dim];
-  for (const MaskTerm &term : getMask(mask))
-    if (term.kind == MaskTerm::General)
-      run = std::gcd(run, getForm(term.value).constancy[dim]);
-  return std::max(run, getForm(mask).constancy[dim]);
 }

@@ -524,9 +524,38 @@ void checkMask(RandomProgram &program, AccessAnalysis &analysis, const Known &en
   }
 }
 
+/// What a mask is within runs, and the elements that one access of at most 16 bytes may move: each
+/// access lies at a multiple of its own size, and is masked as a whole.
+unsigned checkWidths(RandomProgram &program, AccessAnalysis &analysis, const Known &entry) {
+  ArrayRef<int64_t> shape = getShape(entry.value.getType());
+  unsigned widest = 1;
+  for (const Known &mask : program.conditions) {
+    if (getShape(mask.value.getType()) != shape)
+      continue;
+    for (unsigned dim = 0; dim < shape.size(); ++dim) {
+      int64_t width = analysis.getVectorWidth(entry.value, mask.value, dim, 16, /*inPart=*/false);
+      int64_t most = analysis.getVectorWidth(entry.value, {}, dim, 16, /*inPart=*/false);
+      EXPECT_LE(width, most);
+      if (width > 1)
+        EXPECT_EQ(analysis.getMaskWithin(mask.value, dim, width), MaskWithin::Whole);
+      widest = std::max<unsigned>(widest, width);
+      for (int64_t linear = 0; linear < countOf(shape); ++linear) {
+        SmallVector<int64_t> first = indexOf(linear, shape);
+        int64_t at = first[dim] % width;
+        first[dim] -= at;
+        int64_t begin = linearOf(first, shape);
+        EXPECT_EQ(entry.elements[linear], entry.elements[begin] + at) << "width " << width;
+        EXPECT_EQ(entry.elements[begin] % width, 0) << "width " << width;
+        EXPECT_EQ(mask.elements[linear], mask.elements[begin]) << "width " << width;
+      }
+    }
+  }
+  return widest;
+}
+
 /// What was claimed, for nothing at all would hold as well.
 struct Claims {
-  unsigned affine = 0, bounds = 0, prefixes = 0, nonNegative = 0;
+  unsigned affine = 0, bounds = 0, prefixes = 0, nonNegative = 0, wide = 0;
 };
 
 Claims checkPrograms(unsigned count, bool wraps) {
@@ -542,6 +571,8 @@ Claims checkPrograms(unsigned count, bool wraps) {
         // Those of addresses take for granted that nothing wraps.
         if (!wraps)
           checkForm(program, analysis.getForm(entry.value), entry);
+        if (!wraps && list == &program.known && isa<RankedTensorType>(entry.value.getType()))
+          claims.wide += checkWidths(program, analysis, entry) > 1;
         bool isCondition = list == &program.conditions;
         if (!isCondition) {
           checkRange(analysis, entry);
@@ -571,6 +602,7 @@ TEST(AccessTest, ClaimsHoldForRandomExpressions) {
   EXPECT_GT(claims.affine, 500u);
   EXPECT_GT(claims.bounds, 20u);
   EXPECT_GT(claims.prefixes, 10u);
+  EXPECT_GT(claims.wide, 100u);
 }
 
 TEST(AccessTest, ClaimsHoldWhereIntegersWrap) {

@@ -98,6 +98,31 @@ struct LinearForm {
   llvm::SmallVector<ScalarPolynomial> strides;
 };
 
+/// What of a tile of pointers lies together along one of its dimensions, of `extent` elements.
+/// Whoever moves several elements at once, in a vector of whatever kind, asks this.
+struct AccessRun {
+  int64_t extent = 1;
+  /// Every aligned run of so many elements lies in memory one after another.
+  int64_t neighbours = 1;
+  /// Every aligned run of so many elements is one element.
+  int64_t repeated = 1;
+  /// The first element of every aligned run of `neighbours` is at a multiple of so many bytes.
+  int64_t alignment = 1;
+
+  bool isRow() const { return extent > 1 && neighbours == extent; }
+  bool isOneElement() const { return repeated == extent; }
+  /// Whether no run of `count` elements that begins at a multiple of that has others.
+  bool areNeighbours(int64_t count) const { return isRow() || neighbours % count == 0; }
+  bool areRepeated(int64_t count) const { return isOneElement() || repeated % count == 0; }
+};
+
+/// What a mask is within a run of elements.
+enum class MaskWithin {
+  Whole,  ///< the same for all elements of every run
+  Prefix, ///< true for some first ones, perhaps none or all, and false for the others
+  Any,
+};
+
 /// One condition of a mask: the whole mask is the AND of its terms.
 struct MaskTerm {
   enum Kind {
@@ -140,6 +165,15 @@ public:
   /// The terms of a mask. A Bound term may vary on other dimensions through `right`
   /// only if it is General.
   llvm::SmallVector<MaskTerm> getMask(mlir::Value mask);
+  /// What of an access lies together along a dimension.
+  AccessRun getRun(mlir::Value pointers, unsigned dim);
+  /// How many elements along a dimension one access of at most `bytes` bytes moves, which lies at a
+  /// multiple of its own size: a power of two. There may be no mask. If there is one, either no
+  /// access may have elements of which only some are masked, or (`inPart`) few have.
+  int64_t getVectorWidth(mlir::Value pointers, mlir::Value mask, unsigned dim, int64_t bytes,
+                         bool inPart);
+  /// What a mask is within every aligned run of `count` elements along `dim`.
+  MaskWithin getMaskWithin(mlir::Value mask, unsigned dim, int64_t count);
   /// In every aligned run of so many elements along `dim` a mask is true for some first
   /// ones, perhaps none or all, and false for the others.
   int64_t getPrefixRun(mlir::Value mask, unsigned dim);

@@ -2,7 +2,7 @@
 
 #include "AccessPlan.h"
 
-#include "tessera/Analysis/Access.h"
+#include "tessera/Analysis/ThreadAccess.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -31,19 +31,11 @@ void planAccess(AccessAnalysis &analysis, Operation *op, Value pointers, Value m
   if (!type)
     return;
   const LinearLayout &layout = tilegpu::getLayout(type);
-  int64_t bytes = cast<tile::PointerType>(type.getElementType()).getPointeeBytes();
-  const AccessForm &form = analysis.getForm(pointers);
-  // A copy is of all of a vector or nothing, and a volatile access is done once an element.
-  auto load = dyn_cast<tile::LoadOp>(op);
-  bool mayBePartial = isa<tile::StoreOp>(op) || (load && !load.getIsVolatile());
   int64_t bestDim = 0, best = 1;
   for (unsigned dim = 0; dim < layout.rank(); ++dim) {
-    int64_t count = std::min(countNeighbours(layout, dim), floorPowerOf2(form.contiguity[dim]));
-    int64_t aligned = std::max(form.divisibility, form.runDivisibility[dim]);
-    count = std::min({count, kWidestAccess / bytes, std::max<int64_t>(1, aligned / bytes)});
-    if (mask)
-      count = std::min(count, floorPowerOf2(mayBePartial ? analysis.getBoundedRun(mask, dim)
-                                                         : analysis.getForm(mask).constancy[dim]));
+    int64_t count = countNeighbours(layout, dim);
+    if (count > best)
+      count = std::min(count, tilegpu::getAccessWidth(op, dim, analysis));
     if (count > best) {
       best = count;
       bestDim = dim;
@@ -52,10 +44,10 @@ void planAccess(AccessAnalysis &analysis, Operation *op, Value pointers, Value m
   if (best == 1)
     return;
   op->setAttr(kAccessAttr, DenseI64ArrayAttr::get(op->getContext(), {bestDim, best}));
-  if (!mask || best <= floorPowerOf2(analysis.getForm(mask).constancy[bestDim]))
-    return;
-  bool isPrefix = best <= floorPowerOf2(analysis.getPrefixRun(mask, bestDim));
-  op->setAttr(isPrefix ? kPrefixMasksAttr : kPartialMasksAttr, UnitAttr::get(op->getContext()));
+  MaskWithin within = mask ? analysis.getMaskWithin(mask, bestDim, best) : MaskWithin::Whole;
+  if (within != MaskWithin::Whole)
+    op->setAttr(within == MaskWithin::Prefix ? kPrefixMasksAttr : kPartialMasksAttr,
+                UnitAttr::get(op->getContext()));
 }
 
 /// Masks bound a whole row: within a vector they are mostly the same, and so are quotients.

@@ -21,17 +21,13 @@ inline constexpr llvm::StringLiteral kPrefixMasksAttr = "tilegpu.prefix_masks";
 /// As above, but any of an access's elements may be masked: what a bound compares may wrap.
 inline constexpr llvm::StringLiteral kPartialMasksAttr = "tilegpu.partial_masks";
 
-/// The widest access of a thread, in bytes.
-inline constexpr int64_t kWidestAccess = 16;
-
 /// An attribute on comparisons and what is made of them: along each dimension, in how long
 /// aligned runs all elements are the same, `array<i64: ...>`.
 inline constexpr llvm::StringLiteral kRunsAttr = "tilegpu.runs";
 
 /// Decides for every load and store of a module, and notes it on the op: as many
-/// neighbours as the thread has in registers, as lie in a row in memory, as are aligned
-/// together, and as are masked together, or by bounds alone. Notes on masks where they are
-/// constant.
+/// neighbours as the thread has in registers, of those that one access may move. Notes on masks
+/// where they are constant.
 void planAccesses(mlir::ModuleOp module);
 
 /// For each register of a tile an earlier one, or itself, that by the op's runs has the

@@ -19,6 +19,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "tessera/Analysis/ThreadAccess.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -42,8 +43,8 @@ static int64_t countElementsPerCopy(tilegpu::AsyncCopyOp op) {
   };
   f2::Columns registers = compose(HwDim::Reg), others = compose(HwDim::Lane);
   llvm::append_range(others, compose(HwDim::Warp));
-  int64_t width =
-      int64_t(1) << vectorizableBits(registers, others, llvm::Log2_64(kWidestAccess / bytes));
+  int64_t width = int64_t(1) << vectorizableBits(registers, others,
+                                                 llvm::Log2_64(tilegpu::kMaxAccessBytes / bytes));
 
   // Where in which global access each register is.
   SmallVector<std::pair<size_t, size_t>> places(getNumRegisters(pointers));
@@ -102,7 +103,7 @@ void tessera::replaceNarrowCopies(ModuleOp module) {
     bytes *= countElementsPerCopy(op);
     if (bytes < kNarrowestCopy)
       narrow.push_back(op);
-    else if (bytes < kWidestAccess &&
+    else if (bytes < tilegpu::kMaxAccessBytes &&
              tilegpu::CopyHints::attachedTo(op).cache == tile::CacheModifier::CG)
       op.emitRemark("is kept in the first-level cache, too: copies of ")
           << bytes << " bytes cannot pass it, those of 16 can";
@@ -162,7 +163,7 @@ private:
       size = thread.select(adaptor.getMask()[number], thread.i32(bytes), thread.i32(0));
     // What is this wide is not kept in L1, unless it shall be: nobody reads it there again.
     tilegpu::CopyHints hints = tilegpu::CopyHints::attachedTo(op);
-    auto cache = bytes == kWidestAccess && hints.cache != tile::CacheModifier::CA
+    auto cache = bytes == tilegpu::kMaxAccessBytes && hints.cache != tile::CacheModifier::CA
                      ? NVVM::LoadCacheModifierKind::CG
                      : NVVM::LoadCacheModifierKind::CA;
     Value to = thread.advance(access.pointer, static_cast<int32_t>(first * each));

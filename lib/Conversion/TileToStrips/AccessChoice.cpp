@@ -42,8 +42,7 @@ unsigned getPrefetchDistance(tile::LoadOp load, AccessAnalysis &access, unsigned
       shape.size() <= *choice.laneDim || dim == *choice.laneDim)
     return 0;
   const AccessForm &form = access.getForm(load.getPtr());
-  if (form.isAffineAlong(dim) || !form.isAffineAlong(*choice.laneDim) ||
-      !form.strides[*choice.laneDim].isOne())
+  if (form.isAffineAlong(dim) || !access.getRun(load.getPtr(), *choice.laneDim).isRow())
     return 0;
   int64_t bytes = shape[*choice.laneDim] * getElementBytes(load.getPtr());
   if (bytes < kLineBytes)
@@ -209,10 +208,9 @@ void FetchAhead::collect(StripEmitter &emitter, strips::GroupOp group, AccessAna
   for (const Row &row : ahead)
     bytes += row.elementBytes * elements;
   for (auto load : group.getBody().getOps<tile::LoadOp>()) {
-    const AccessForm &form = access.getForm(load.getPtr());
     int64_t size = getElementBytes(load.getPtr());
     if (tile::getShape(load.getPtr().getType()) != group.getShape() || load.getIsVolatile() ||
-        !form.isAffineAlong(*choice.laneDim) || !form.strides[*choice.laneDim].isOne() ||
+        !access.getRun(load.getPtr(), *choice.laneDim).isRow() ||
         size * elements < kLeastBytesAhead || bytes + size * elements > machine.l2.bytes / 4)
       continue;
     Value address = emitter.evaluate(load.getPtr(), IndexTuple(group.getShape().size())).value;
@@ -267,10 +265,11 @@ static std::string describe(Operation *op, const AccessForm &form, AccessAnalysi
   bool isStore = isa<tile::StoreOp>(op);
   unsigned dim = isStore && choice.transposedDim ? *choice.transposedDim : *choice.laneDim;
   std::string along = " along dimension " + std::to_string(dim);
-  if (form.isUniformAlong(dim))
+  AccessRun run = access.getRun(op->getOperand(0), dim);
+  if (run.isOneElement())
     return "one element for all lanes" + along;
   std::string moved = choice.transposedDim ? ", transposed in registers" : "";
-  if (form.isAffineAlong(dim) && form.strides[dim].isOne()) {
+  if (run.isRow()) {
     unsigned ahead = 0;
     bool dependsOnData = false;
     for (unsigned other = 0; other < shape.size(); ++other) {
@@ -292,12 +291,11 @@ static std::string describe(Operation *op, const AccessForm &form, AccessAnalysi
       (!load.getMask() || access.getForm(load.getMask()).isUniformAlong(dim)))
     return "one of " + std::to_string(*form.strides[dim].getConstant()) + " elements" + along +
            ", out of whole vectors";
-  int64_t run = form.contiguity[dim];
-  if (run % choice.lanes == 0)
-    return "contiguous runs of " + std::to_string(run) + along + moved +
+  if (run.areNeighbours(choice.lanes))
+    return "contiguous runs of " + std::to_string(run.neighbours) + along + moved +
            ", which no strip crosses: no stride is known from run to run";
   std::string what = isStore ? "scattered" : "gathered";
-  if (std::optional<LaneRuns> runs = getLaneRuns(form, dim, choice.lanes)) {
+  if (std::optional<LaneRuns> runs = getLaneRuns(run, choice.lanes)) {
     std::string length = std::to_string(runs->length);
     std::string described = runs->isRepeated ? "runs of " + length + " equal elements" + along
                                              : "runs of " + length + " neighbours" + along;
@@ -310,7 +308,7 @@ static std::string describe(Operation *op, const AccessForm &form, AccessAnalysi
       return what + along + ": " + described + " are not worth a vector each";
     auto load = dyn_cast<tile::LoadOp>(op);
     bool isSplit = runs->isRepeated && load.getMask() &&
-                   access.getForm(load.getMask()).constancy[dim] % runs->length != 0;
+                   access.getMaskWithin(load.getMask(), dim, runs->length) != MaskWithin::Whole;
     return "sub-strips: " + described + (isSplit ? ", gathered where a mask may split them" : "") +
            ": no stride is known from run to run";
   }

@@ -109,12 +109,10 @@ std::optional<unsigned> findRows(tile::AtomicRMWOp atomic, AccessAnalysis &acces
   if (!atomic.getResult().use_empty())
     return std::nullopt;
   unsigned bits = getElementTypeOrSelf(atomic.getValue().getType()).getIntOrFloatBitWidth();
-  const AccessForm &form = access.getForm(atomic.getPtr());
   ArrayRef<int64_t> shape = tile::getShape(atomic.getPtr().getType());
   for (unsigned dim = shape.size(); dim-- > 0;) {
     int64_t run = shape[dim] & -shape[dim];
-    if (form.isAffineAlong(dim) && form.strides[dim].isOne() && run > 1 &&
-        run * bits >= 8 * kLeastBytes)
+    if (access.getRun(atomic.getPtr(), dim).isRow() && run > 1 && run * bits >= 8 * kLeastBytes)
       return dim;
   }
   return std::nullopt;

@@ -220,11 +220,10 @@ private:
 };
 
 std::optional<Runs> AtomicReducer::findRuns(AccessAnalysis &access) {
-  const AccessForm &form = access.getForm(atomic.getPtr());
   ArrayRef<int64_t> shape = typeOf(atomic.getPtr()).getShape();
   std::optional<Runs> parts;
   for (unsigned dim = shape.size(); dim-- > 0;) {
-    int64_t length = form.isUniformAlong(dim) ? shape[dim] : form.constancy[dim];
+    int64_t length = access.getRun(atomic.getPtr(), dim).repeated;
     if (shape[dim] == 1 || length <= 1)
       continue;
     if (length >= shape[dim])
@@ -266,7 +265,7 @@ tile::AtomicRMWOp AtomicReducer::run() {
   Type element = type.getElementType();
   tile::AtomicKind kind = atomic.getKind();
   Value anyOf;
-  if (mask && access.getForm(mask).constancy[runs->dim] % runs->length == 0 &&
+  if (mask && access.getMaskWithin(mask, runs->dim, runs->length) == MaskWithin::Whole &&
       sampler.canSample(mask, runs->dim)) {
     anyOf = sampler.sample(mask, runs->dim);
   } else if (mask) {

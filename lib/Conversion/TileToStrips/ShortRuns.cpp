@@ -23,9 +23,9 @@ using namespace mlir;
 
 namespace tessera {
 
-std::optional<LaneRuns> getLaneRuns(const AccessForm &form, unsigned dim, int64_t lanes) {
-  int64_t neighbours = std::gcd(form.contiguity[dim], lanes);
-  int64_t repeated = std::gcd(form.constancy[dim], lanes);
+std::optional<LaneRuns> getLaneRuns(const AccessRun &run, int64_t lanes) {
+  int64_t neighbours = std::gcd(run.neighbours, lanes);
+  int64_t repeated = std::gcd(run.repeated, lanes);
   if (neighbours == 1 && repeated == 1)
     return std::nullopt;
   return neighbours >= repeated ? LaneRuns{neighbours, false} : LaneRuns{repeated, true};
@@ -54,7 +54,7 @@ StripEmitter::Address StripEmitter::getRunAddresses(Value pointers, ArrayRef<Ind
 }
 
 bool StripEmitter::splitsRuns(Value mask, ArrayRef<Index> index, int64_t length) {
-  return access.getForm(mask).constancy[*getLaneDim(index)] % length != 0;
+  return access.getMaskWithin(mask, *getLaneDim(index), length) != MaskWithin::Whole;
 }
 
 /// `count` lanes of a vector from `lane` on.

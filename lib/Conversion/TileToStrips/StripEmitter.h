@@ -96,7 +96,7 @@ struct LaneRuns {
 
 /// The longest runs of which strips of `lanes` along `dim`, which begin at multiples of their
 /// number, are made; none if lanes are known to belong together by strides alone, or not at all.
-std::optional<LaneRuns> getLaneRuns(const AccessForm &form, unsigned dim, int64_t lanes);
+std::optional<LaneRuns> getLaneRuns(const AccessRun &run, int64_t lanes);
 
 /// Whether lanes along `dim` are so near each other in memory that a load of them takes all
 /// that lies in between.

@@ -51,7 +51,8 @@ StripEmitter::Address StripEmitter::getAddress(Value pointers, ArrayRef<Index> i
   const AccessForm &form = access.getForm(pointers);
   IndexTuple first(index);
   first[*dim] = Index();
-  if (form.isAffineAlong(*dim) && form.strides[*dim].isOne()) {
+  AccessRun run = access.getRun(pointers, *dim);
+  if (run.isRow()) {
     // The address of the whole row, to which the loop counter is added: a form holds
     // for the row, and so nothing wraps in between.
     int64_t offset = 0;
@@ -81,17 +82,17 @@ StripEmitter::Address StripEmitter::getAddress(Value pointers, ArrayRef<Index> i
     unsigned level = lane.value ? std::max(row.level, lane.level) : row.level;
     return {Address::Strided, row.value, step, 0, level, std::nullopt, stride};
   }
-  if (form.isUniformAlong(*dim)) {
+  if (run.isOneElement()) {
     Lanes address = evaluate(pointers, first);
     return {Address::Uniform, address.value, {}, 0, address.level};
   }
-  if (form.contiguity[*dim] % lane.lanes == 0) {
+  if (run.areNeighbours(lane.lanes)) {
     // Runs that a strip never straddles.
     first[*dim] = {lane.value, lane.offset, 1, lane.level};
     Lanes address = evaluate(pointers, first);
     return {Address::Contiguous, address.value, {}, 0, address.level};
   }
-  if (auto runs = getLaneRuns(form, *dim, lane.lanes); runs && (mayRepeat || !runs->isRepeated)) {
+  if (auto runs = getLaneRuns(run, lane.lanes); runs && (mayRepeat || !runs->isRepeated)) {
     if (runs->length == lane.lanes) {
       first[*dim] = {lane.value, lane.offset, 1, lane.level};
       Lanes address = evaluate(pointers, first);

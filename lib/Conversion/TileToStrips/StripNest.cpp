@@ -96,10 +96,9 @@ static unsigned getWidestElement(strips::GroupOp group) {
 /// Whether lanes along a dimension of an access are neighbours in memory, or one element.
 bool StripNest::isNeighbour(Operation *op, unsigned dim, int64_t count) {
   if (isa<tile::LoadOp, tile::StoreOp>(op)) {
-    const AccessForm &form = access.getForm(op->getOperand(0));
-    return form.isUniformAlong(dim) || form.contiguity[dim] % count == 0 ||
-           (form.isAffineAlong(dim) && form.strides[dim].isOne()) ||
-           (isa<tile::LoadOp>(op) && form.constancy[dim] % count == 0);
+    AccessRun run = access.getRun(op->getOperand(0), dim);
+    return run.isOneElement() || run.areNeighbours(count) ||
+           (isa<tile::LoadOp>(op) && run.areRepeated(count));
   }
   Type tile = isa<strips::ReadOp>(op) ? op->getResult(0).getType() : op->getOperand(0).getType();
   return llvm::all_of(tile::getShape(tile).drop_front(dim + 1), [](int64_t e) { return e == 1; });
@@ -112,7 +111,7 @@ void StripNest::countAccess(Operation *op, unsigned dim, int64_t count, StripWor
     return;
   }
   if (isa<tile::LoadOp, tile::StoreOp>(op))
-    if (auto runs = getLaneRuns(access.getForm(op->getOperand(0)), dim, count);
+    if (auto runs = getLaneRuns(access.getRun(op->getOperand(0), dim), count);
         runs && runs->length >= getShortestRun(options.machine) &&
         (isa<tile::LoadOp>(op) || !runs->isRepeated)) {
       ++work.split;
@@ -486,8 +485,7 @@ void StripNest::findStreams() {
     bool isOnlyOne = llvm::count_if(roots, [&](Operation *other) {
                        return isa<tile::StoreOp>(other) && other->getOperand(0) == store.getPtr();
                      }) == 1;
-    const AccessForm &form = access.getForm(store.getPtr());
-    if (!isOnlyOne || !form.isAffineAlong(*laneDim) || !form.strides[*laneDim].isOne() ||
+    if (!isOnlyOne || !access.getRun(store.getPtr(), *laneDim).isRow() ||
         shape[*laneDim] * pointer.getPointeeBytes() < kLeastBytes ||
         !options.streamedStores.mayStream(store))
       continue;

@@ -3,7 +3,6 @@
 #include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
 
 #include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <numeric>
@@ -11,23 +10,6 @@
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::tilegpu;
-
-/// The mask of an access, if it has one.
-static Value getAccessMask(Operation *op) {
-  return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case<tile::LoadOp, tile::StoreOp, tile::AtomicLoadOp, tile::AtomicStoreOp, tile::AtomicRMWOp,
-            AsyncCopyOp>([](auto access) { return access.getMask(); })
-      .Default(Value());
-}
-
-Value tessera::tilegpu::getAccessedPointers(Operation *op) {
-  Value pointers = llvm::TypeSwitch<Operation *, Value>(op)
-                       .Case<tile::LoadOp, tile::StoreOp, tile::AtomicLoadOp, tile::AtomicStoreOp,
-                             tile::AtomicRMWOp, tile::AtomicCASOp, AsyncCopyOp>(
-                           [](auto access) { return access.getPtr(); })
-                       .Default(Value());
-  return pointers && isa<RankedTensorType>(pointers.getType()) ? pointers : Value();
-}
 
 unsigned AccessPattern::vectorBits(const LinearLayout &layout) const {
   unsigned bits = 0;
@@ -114,18 +96,7 @@ AccessPattern tessera::tilegpu::getAccessPattern(Operation *op, AccessAnalysis &
   // An atomic is done element by element.
   if (!contiguous || !isa<tile::LoadOp, tile::StoreOp, AsyncCopyOp>(op))
     return pattern;
-  auto powerOfTwoIn = [](int64_t value) { return value & -value; };
-  int64_t most = std::min({powerOfTwoIn(form.contiguity[*contiguous]),
-                           form.runDivisibility[*contiguous] / pattern.elementBytes,
-                           kMaxAccessBytes / pattern.elementBytes,
-                           int64_t(1) << numbers.dimBits(*contiguous)});
-  if (Value mask = getAccessMask(op)) {
-    // A copy moves all of a vector or nothing; else the few that are masked in part are
-    // moved element by element.
-    int64_t run = isa<AsyncCopyOp>(op) ? analysis.getForm(mask).constancy[*contiguous]
-                                       : analysis.getBoundedRun(mask, *contiguous);
-    most = std::min(most, powerOfTwoIn(run));
-  }
+  int64_t most = getAccessWidth(op, *contiguous, analysis);
   for (unsigned bit = 0; (int64_t(2) << bit) <= most; ++bit)
     pattern.chain.push_back(numbers.dimShift(*contiguous) + bit);
   if (auto copy = dyn_cast<AsyncCopyOp>(op))

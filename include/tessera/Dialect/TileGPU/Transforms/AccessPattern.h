@@ -16,19 +16,12 @@
 #ifndef TESSERA_DIALECT_TILEGPU_TRANSFORMS_ACCESSPATTERN_H
 #define TESSERA_DIALECT_TILEGPU_TRANSFORMS_ACCESSPATTERN_H
 
-#include "tessera/Analysis/Access.h"
+#include "tessera/Analysis/ThreadAccess.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 
 #include <vector>
 
 namespace tessera::tilegpu {
-
-/// The most bytes that a thread moves at once.
-inline constexpr int64_t kMaxAccessBytes = 16;
-
-/// The pointers of an access to global memory through a tile of pointers; null for any
-/// other op.
-mlir::Value getAccessedPointers(mlir::Operation *op);
 
 struct AccessPattern {
   int64_t elementBytes = 1;
