@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 
 using namespace tessera;
@@ -17,6 +18,23 @@ using namespace tessera::capi;
 namespace {
 
 std::atomic<int (*)(void)> interruptCheck{nullptr};
+
+/// LLVM registers its passes and fills its tables when they are first used, with locks that a
+/// fork knows nothing of: the first compilation for a target is an initialisation.
+class PerhapsFirst {
+public:
+  explicit PerhapsFirst(const std::string &target)
+      : isDone(target == "cuda" ? isCUDADone : isHostDone) {
+    if (!isDone.load())
+      initialisation.emplace();
+  }
+  ~PerhapsFirst() { isDone.store(true); }
+
+private:
+  static inline std::atomic<bool> isHostDone{false}, isCUDADone{false};
+  std::atomic<bool> &isDone;
+  std::optional<Initialisation> initialisation;
+};
 
 bool isInterrupted() {
   auto *check = interruptCheck.load(std::memory_order_relaxed);
@@ -30,6 +48,7 @@ extern "C" {
 TsrStatus tsr_compile(TsrModule *module, const char *options, TsrKernel **kernel) TSR_NOEXCEPT {
   return guardedActivity([&] {
     CompileOptions parsed = CompileOptions::parse(options);
+    PerhapsFirst first(parsed.target);
     DiagnosticCollector collector(module->context.get());
     auto handle = std::make_unique<TsrKernel>();
     handle->kernel = compile(*module->module, parsed);
@@ -41,6 +60,7 @@ TsrStatus tsr_compile_text(const char *text, size_t length, const char *file_nam
                            const char *options, TsrKernel **kernel) TSR_NOEXCEPT {
   return guardedActivity([&] {
     CompileOptions parsed = CompileOptions::parse(options);
+    PerhapsFirst first(parsed.target);
     auto handle = std::make_unique<TsrKernel>();
     if (parsed.startStage == "llvmir") {
       handle->kernel = compileText(llvm::StringRef(text, length), file_name, parsed);

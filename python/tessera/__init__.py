@@ -32,6 +32,7 @@ from tessera.errors import (
 )
 from tessera.frontend.signature import JITCallable, constexpr_function
 from tessera.language.types import constexpr
+from tessera.locks import load
 from tessera.runtime.jit import JITFunction, interpret, jit
 from tessera.settings import settings
 
@@ -75,9 +76,7 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        from importlib import import_module
-
-        return getattr(import_module(_HOMES[name]), name)
+        return getattr(load(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

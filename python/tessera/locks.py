@@ -11,18 +11,23 @@ from __future__ import annotations
 import ast
 import os
 import threading
+from importlib import import_module
 from typing import Any, Callable, Generic, Optional, TypeVar
 
-__all__ = ["CachedProperty", "ForkSafeLock", "parse"]
+__all__ = ["CachedProperty", "ForkSafeLock", "load", "load_front_end", "load_launching", "parse"]
 
 T = TypeVar("T")
 
 
 class ForkSafeLock:
-    """A lock for a short time: a fork waits for it. `after_fork` is called in the child."""
+    """A lock for a short time: a fork waits for it, but no longer than `patience` seconds.
+    `after_fork` is called in the child."""
 
-    def __init__(self, after_fork: Optional[Callable[[], None]] = None) -> None:
+    def __init__(
+        self, after_fork: Optional[Callable[[], None]] = None, patience: float = 1.0
+    ) -> None:
         self._lock = threading.RLock()
+        self._patience = patience
         self._after_fork = after_fork
         self._is_taken = False
         if hasattr(os, "register_at_fork"):
@@ -37,8 +42,8 @@ class ForkSafeLock:
         self._lock.release()
 
     def _take(self) -> None:
-        # Whoever has it for a second does not get on, and a fork must.
-        self._is_taken = self._lock.acquire(timeout=1)
+        # Whoever has it for longer does not get on, and a fork must.
+        self._is_taken = self._lock.acquire(timeout=self._patience)
 
     def _give_back(self) -> None:
         if self._is_taken:
@@ -84,3 +89,50 @@ def parse(text: str) -> ast.Module:
             if attempt == _ATTEMPTS - 1:
                 raise
     raise AssertionError("not reached")
+
+
+# What is loaded late is loaded under a lock. CPython has one for each module, of which a fork
+# knows nothing: a child would wait for ever for a module that another thread was loading.
+_LOADING = ForkSafeLock(patience=30.0)
+_loaded: set[tuple[str, ...]] = set()
+
+_LAUNCHING = (
+    *("hashlib", "inspect", "json", "opcode", "zlib"),
+    "tessera.compiler.artifacts",
+    "tessera.compiler.compile",
+    "tessera.compiler.dependencies",
+    "tessera.compiler.options",
+    "tessera.compiler.toolchain",
+    "tessera.frontend.build",
+    "tessera.frontend.source",
+    "tessera.runtime.cache",
+)
+_FRONT_END = (
+    *("difflib", "linecache"),
+    "tessera.frontend.walker",
+)
+
+
+def load_launching() -> None:
+    """Loads what a kernel's first launch needs, if it is in the cache."""
+    _load(_LAUNCHING)
+
+
+def load_front_end() -> None:
+    """Loads what makes IR of a kernel's source."""
+    _load(_FRONT_END)
+
+
+def load(name: str) -> Any:
+    """A module of ours that is loaded late."""
+    with _LOADING:
+        return import_module(name)
+
+
+def _load(names: tuple[str, ...]) -> None:
+    if names in _loaded:
+        return
+    with _LOADING:
+        for name in names:
+            import_module(name)
+        _loaded.add(names)

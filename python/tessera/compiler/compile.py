@@ -31,6 +31,7 @@ from tessera.errors import (
 )
 from tessera.frontend.signature import ArgSpec, ConstSpec, JITCallable, Param, ValueSpec
 from tessera.language import types
+from tessera.locks import load_front_end
 from tessera.runtime.arrays import is_dtype, to_dtype
 from tessera.runtime.cache import default_cache, digest
 from tessera.runtime.match import Parameters
@@ -135,7 +136,8 @@ def build(
 
     What is `interpreted` finds mistakes that compiled code finds with `debug` alone.
     """
-    from tessera.frontend import build_module as front_end
+    load_front_end()
+    from tessera.frontend.build import build_module as front_end
 
     try:
         return front_end(fn, specs, options, interpreted)  # type: ignore[no-any-return]

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tessera.locks import load
+
 _HOMES = {
     "build_module": "build",
     "BuiltModule": "build",
@@ -33,7 +35,5 @@ __all__ = list(_HOMES)
 def __getattr__(name: str) -> Any:
     # The walker is loaded when the first kernel is built, not when tessera is imported.
     if name in _HOMES:
-        from importlib import import_module
-
-        return getattr(import_module(f"tessera.frontend.{_HOMES[name]}"), name)
+        return getattr(load(f"tessera.frontend.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

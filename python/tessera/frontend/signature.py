@@ -12,6 +12,7 @@ import linecache
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
 
+from tessera.locks import load_launching
 from tessera.settings import note_change
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ class JITCallable:
     def _source(self) -> "FunctionSource":
         code = self.fn.__code__
         if self._parsed is None or self._parsed[0] is not code:
+            load_launching()
             from tessera.frontend.build import DEEP_RECURSION
             from tessera.frontend.errors import CompilationError
             from tessera.frontend.source import read_function

@@ -30,6 +30,7 @@ from tessera.errors import ArgumentError, LaunchError, raise_core_error
 from tessera.frontend.errors import CompilationError
 from tessera.frontend.signature import JITCallable, Param
 from tessera.language import types
+from tessera.locks import load_launching
 from tessera.runtime.cuda import StreamSource, find_place, find_stream, read_stream
 from tessera.runtime.extents import memory_of_slots
 from tessera.runtime.grid import normalize_grid
@@ -125,6 +126,7 @@ class JITFunction(JITCallable):
     @property
     def cache_key(self) -> Optional[str]:
         """A hash of the source and of all it depends on, or None if that is not known."""
+        load_launching()
         from tessera.compiler.dependencies import source_key
 
         key = source_key(self)
@@ -182,6 +184,7 @@ class JITFunction(JITCallable):
         self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any, warmup: bool
     ) -> tuple[Any, Optional[tuple[Any, ...]]]:
         """The whole way of a launch. Also returns what the warm path needs to repeat it."""
+        load_launching()
         for hook in self.pre_run_hooks:
             hook(*args, **kwargs)
         values, given = self._bind(args, kwargs)

@@ -7,6 +7,9 @@ import ast
 import itertools
 import linecache
 import os
+import pathlib
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -192,3 +195,65 @@ def test_cached_properties():
     thing = Thing()
     assert thing.value is thing.value and thing.computed == 1
     assert Thing().value == [1] and isinstance(Thing.value, locks.CachedProperty)
+
+
+FIRST_LAUNCHES = """
+import os, sys, threading, time
+import numpy as np
+import tessera, tessera.language as tl
+
+@tessera.jit
+def first(x):
+    tl.store(x + tl.arange(0, 64), 1.0)
+
+@tessera.jit
+def second(x):
+    tl.store(x + tl.arange(0, 64), 2.0)
+
+sys.setswitchinterval(1e-5)
+thread = threading.Thread(target=lambda: first[(1,)](np.zeros(64, np.float32)))
+thread.start()
+children = []
+for _ in range(10):
+    time.sleep(0.003)
+    child = os.fork()
+    if child == 0:
+        x = np.zeros(64, np.float32)
+        second[(1,)](x)
+        os._exit(0 if x[63] == 2 else 1)
+    children.append(child)
+thread.join()
+end, ends = time.monotonic() + 60, []
+for child in children:
+    while not (found := os.waitpid(child, os.WNOHANG))[0]:
+        if time.monotonic() > end:
+            os.kill(child, 9)
+        time.sleep(0.002)
+    ends.append(found[1])
+print(ends)
+"""
+
+
+def test_a_fork_while_the_compiler_is_loaded(tmp_path):
+    """CPython has a lock for each module that is being imported, which no fork waits for."""
+    (tmp_path / "program.py").write_text(FIRST_LAUNCHES)
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", str(tmp_path / "program.py")],
+        env={**os.environ, "TESSERA_CACHE": "off"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert ended.stdout == f"{[0] * 10}\n", ended.stdout + ended.stderr
+
+
+def test_forks_while_many_threads_compile():
+    """A short form of what tools/dev/stress_forks.py is for."""
+    script = pathlib.Path(__file__).parents[3] / "tools/dev/stress_forks.py"
+    ended = subprocess.run(
+        [sys.executable, str(script), "--forks", "20", "--threads", "32"],
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
