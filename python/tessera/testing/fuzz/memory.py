@@ -136,10 +136,16 @@ class _Generator:
 
     def _statement(self, body: list[Statement], nesting: int) -> None:
         kind = self.rng.random()
-        if kind < 0.35:
+        if kind < 0.28:
             self._load(body)
-        elif kind < 0.65:
+        elif kind < 0.5:
             self._store(body)
+        elif kind < 0.56:
+            self._block_access(body)
+        elif kind < 0.62:
+            self._scalar_access(body)
+        elif kind < 0.68:
+            self._atomic(body)
         elif kind < 0.8 or nesting > 1:
             self._compute(body)
         elif kind < 0.95:
@@ -165,6 +171,8 @@ class _Generator:
             elif self.rng.random() < 0.3:
                 operands = (self._value(1),)
                 text += ", other={0}"
+        if self.rng.random() < 0.1:
+            text += ", volatile=True"
         names = _names_in(text)
         made = Expression(text + ")", self.dtype, self.shape, operands, names)
         if target is None:
@@ -184,6 +192,78 @@ class _Generator:
         body.append(
             Store(array.name, Expression(text + ")", "void", (), (value,), names), fenced=True)
         )
+
+    def _atomic(self, body: list[Statement]) -> None:
+        """An atomic of every lane at a place of its own, whose old values are kept or not."""
+        if self.dtype not in ("int32", "uint32", "int64"):
+            return self._store(body)
+        array = self.rng.choice(self.memories)
+        place = self._place(array, store=True)
+        kind = self.rng.choice(("add", "max", "min", "and", "or", "xor", "xchg"))
+        text = f"tl.atomic_{kind}({self._address(array, place.index)}, {{0}}"
+        mask = place.mask or self._mask()
+        if mask:
+            text += f", mask={mask}"
+        text += f', sem="{self.rng.choice(("relaxed", "acq_rel", "release", "acquire"))}")'
+        value, names = self._value(2), _names_in(text)
+        if mask or self.rng.random() < 0.5:
+            made = Expression(text, "void", (), (value,), names)
+            body.append(Store(array.name, made, fenced=True))
+            return
+        target = Value(self._name(), self.dtype, self.shape)
+        made = Expression(text, self.dtype, self.shape, (value,), names)
+        body.append(Assign(target, made, fenced=True))
+        self.scope.append(target)
+
+    def _scalar_access(self, body: list[Statement]) -> None:
+        """A load or store of one element, which tiles have, too."""
+        array = self.rng.choice(self.memories)
+        address = self._address(array, str(self.rng.randrange(self.size - array.behind)))
+        if self.rng.random() < 0.5:
+            volatile = ", volatile=True" if self.rng.random() < 0.2 else ""
+            target = Value(self._name(), self.dtype, ())
+            made = Expression(f"tl.load({address}{volatile})", self.dtype, ())
+            body.append(Assign(target, made))
+            self.scope.append(target)
+            return
+        if self.dtype in FLOATS:
+            value = self._passed_on(1, ())
+        else:
+            value = self.make.draw(self.dtype, (), 2)
+        made = Expression(f"tl.store({address}, {{0}})", "void", (), (value,))
+        body.append(Store(array.name, made, fenced=True))
+
+    def _block_access(self, body: list[Statement]) -> None:
+        """A load or store by a block pointer, some of whose block may lie outside."""
+        array = self.rng.choice(self.memories)
+        base = self._address(array, "0")
+        extents = list(self.shape)
+        room = (self.size - array.behind) // math.prod(extents[1:])
+        if room == 0 or not base.endswith("+ 0"):
+            return self._load(body)
+        strides = [math.prod(extents[1:])] + [1] * (len(extents) - 1)
+        counters = [v.name for v in self.scope if v.name.startswith("k")]
+        begins = [
+            self.rng.choice(("0", "0", "1", "3", "-1", "-2", str(extent // 2), "pid", "n", *counters))
+            for extent in extents
+        ]  # fmt: skip
+        dims = ", ".join(str(dim) for dim in range(len(extents)))
+        order = ", ".join(str(dim) for dim in reversed(range(len(extents))))
+        extents[0] = room
+        pointer = (
+            f"tl.make_block_ptr({base}, {tuple(extents)}, {tuple(strides)}, ({', '.join(begins)},), "
+            f"{self.shape}, ({order},))"
+        )
+        names = _names_in(pointer)
+        if self.rng.random() < 0.5:
+            text = f'tl.load({pointer}, boundary_check=({dims},), padding_option="zero")'
+            target = Value(self._name(), self.dtype, self.shape)
+            body.append(Assign(target, Expression(text, self.dtype, self.shape, (), names)))
+            self.scope.append(target)
+            return
+        text = f"tl.store({pointer}, {{0}}, boundary_check=({dims},))"
+        made = Expression(text, "void", (), (self._value(2),), names)
+        body.append(Store(array.name, made, fenced=True))
 
     def _compute(self, body: list[Statement]) -> None:
         value = self._value(3)
@@ -216,6 +296,9 @@ class _Generator:
              "range(m0, m0 + 2)" if -(2**31) <= self.program.scalars[0][1] < 2**31 - 2 else "range(2)")
         )  # fmt: skip
         nested = Nested(f"for {counter.name} in {bounds}", [])
+        if self.rng.random() < 0.15:
+            name = counter.name
+            nested = Nested(f"while {name} < n", [], setup=f"{name} = pid * 0", step=f"{name} += 1")
         self.scope.append(counter)
         nested.body = self._block(nesting)
         self.scope.remove(counter)

@@ -63,10 +63,14 @@ class Expression:
 
 @dataclasses.dataclass
 class Assign:
-    """`target = expression`; of an existing variable inside a loop or a branch."""
+    """`target = expression`; of an existing variable inside a loop or a branch.
+
+    One that is `fenced` writes memory, too, and has barriers as a store has.
+    """
 
     target: Value
     value: Expression
+    fenced: bool = False
 
 
 @dataclasses.dataclass
@@ -163,11 +167,12 @@ def render(statements: list[Statement], depth: int, gpu: bool = False) -> list[s
     pad = "    " * depth
     lines = []
     for statement in statements:
-        if isinstance(statement, Assign):
-            lines.append(f"{pad}{statement.target.name} = {statement.value.write(gpu)}")
-        elif isinstance(statement, Store):
+        if isinstance(statement, (Assign, Store)):
+            line = statement.value.write(gpu)
+            if isinstance(statement, Assign):
+                line = f"{statement.target.name} = {line}"
             barrier = [pad + "tl.debug_barrier()"] if gpu and statement.fenced else []
-            lines += [*barrier, pad + statement.value.write(gpu), *barrier]
+            lines += [*barrier, pad + line, *barrier]
         else:
             if statement.setup:
                 lines.append(pad + statement.setup)
