@@ -35,18 +35,12 @@ static std::optional<Lanes> getLanes(Operation *op) {
       .Case<tile::StoreOp, tile::AtomicLoadOp, tile::AtomicStoreOp, tile::AtomicRMWOp,
             tile::AtomicCASOp>([](auto access) { return Lanes{access.getPtr().getType(), true}; })
       .Case([](tilegpu::AsyncCopyOp copy) { return Lanes{copy.getPtr().getType(), false}; })
-      // Foreign code is run for each copy.
-      .Case([](tile::InlineAsmOp assembly) -> std::optional<Lanes> {
-        if (assembly.getPure())
-          return std::nullopt;
-        return Lanes{assembly.getResultTypes().front(), false};
-      })
-      .Case([](tile::ExternElementwiseOp foreign) -> std::optional<Lanes> {
-        if (foreign.getPure())
-          return std::nullopt;
-        return Lanes{foreign.getType(), false};
-      })
-      .Default(std::nullopt);
+      .Default([](Operation *other) -> std::optional<Lanes> {
+        // Foreign code is run for each copy.
+        if (other->hasTrait<tile::ForeignCode>() && !isMemoryEffectFree(other))
+          return Lanes{other->getResultTypes().front(), false};
+        return std::nullopt;
+      });
 }
 
 /// Whether two shapes may have lanes in common.

@@ -107,6 +107,38 @@ KERNELS = {
     tl.store(o + 128 + i, v1)
     tl.store(o + 256 + i, v2)
 """),
+    "parts of one array, side by side": (64, """
+    v0 = tl.load(a + i)
+    tl.store(a + i + 64, v0 + 1)
+    v1 = tl.load(a + i + 32)
+    tl.store(a + i + 128, v1)
+    v2 = tl.load(a + i + 191)
+    tl.store(a + i + 255, v2)
+    s0 = tl.load(a + 255)
+    v3 = tl.load(a + i + 320)
+    tl.store(a + i + 384, v3 + s0)
+    tl.store(o + 0 + i, v0)
+    tl.store(o + 64 + i, v1)
+    tl.store(o + 128 + i, v2)
+    tl.store(o + 192 + i, v3)
+"""),
+    "parts of one array, turn by turn": (64, """
+    for k in range(3):
+        tl.store(a + i + k * 64, i + k)
+        v0 = tl.load(a + i + (k + 1) * 64)
+        tl.store(a + i + (k + 2) * 64, v0 + 1)
+        tl.store(o + k * 64 + i, v0)
+"""),
+    "rows whose places wrap": (256, """
+    # 3 * 1431655787 is 65: the last row lies one place behind where the first one ends.
+    row = i // 64
+    at = row * 1431655787 + i % 64
+    v0 = tl.load(a + at, mask=row % 3 == 0, other=0)
+    tl.store(a + at + 64, v0 + 1, mask=row % 3 == 0)
+    v1 = tl.load(a + at, mask=row % 3 == 0, other=0)
+    tl.store(o + 0 + i, v0)
+    tl.store(o + 256 + i, v1)
+"""),
 }  # fmt: skip
 
 

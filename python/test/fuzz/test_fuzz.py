@@ -67,7 +67,7 @@ def test_kernels_about_memory_have_what_they_are_made_for():
         ".to(tl.uint32) <", "2147483647", "-2147483648", "0x7fffffffffffffff", " ^ ", " >> ", " | ",
         "* 5 + 3) %", "// 2)", "debug_barrier", "inline_asm", "for k", "if (", "bitcast=True",
         "tl.flip", "tl.gather", "tl.where", "float64", "num_stages=3", "while ", "volatile=True",
-        "tl.make_block_ptr", "tl.atomic_add", "tl.atomic_xchg",
+        "tl.make_block_ptr", "tl.atomic_add", "load_at(", "store_at(", "tl.atomic_xchg",
     ):  # fmt: skip
         assert feature in sources, feature
     assert any(array.base and array.behind for p in programs for array in p.arrays)

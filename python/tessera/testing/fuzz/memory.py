@@ -173,6 +173,8 @@ class _Generator:
                 text += ", other={0}"
         if self.rng.random() < 0.1:
             text += ", volatile=True"
+        if not mask and self.rng.random() < 0.1:
+            text = f"load_at({array.name}, {self._address(array, place.index, base='')}"
         names = _names_in(text)
         made = Expression(text + ")", self.dtype, self.shape, operands, names)
         if target is None:
@@ -187,6 +189,8 @@ class _Generator:
         mask = place.mask or self._mask()
         if mask:
             text += f", mask={mask}"
+        elif self.rng.random() < 0.1:
+            text = f"store_at({array.name}, {self._address(array, place.index, base='')}, {{0}}"
         names = _names_in(text)
         value = self._value(2)
         body.append(
@@ -378,13 +382,17 @@ class _Generator:
 
     # --- Places -----------------------------------------------------------------------------
 
-    def _address(self, array: Array, index: str) -> str:
-        """Of a program's element: in a part of its own, or in turn with the other programs."""
+    def _address(self, array: Array, index: str, base: str | None = None) -> str:
+        """Of a program's element: in a part of its own, or in turn with the other programs.
+
+        From `base` on, or from the array's start.
+        """
+        base = f"{array.name} + " if base is None else base
         if array.base or any(other.base for other in self.memories):
-            return f"{array.name} + pid * {self.size} + {index}"
+            return f"{base}pid * {self.size} + {index}"
         if len(array.name) % 2 == 0 or self.program.seed % 3:
-            return f"{array.name} + pid * {self.size} + {index}"
-        return f"{array.name} + ({index}) * {self.program.programs} + pid"
+            return f"{base}pid * {self.size} + {index}"
+        return f"{base}({index}) * {self.program.programs} + pid"
 
     def _lane(self) -> str:
         """The number of a lane; one of a loop's or an argument's, now and then."""

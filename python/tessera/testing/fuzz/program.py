@@ -157,9 +157,27 @@ class Program:
         parameters = [array.name for array in self.arrays] + ["n"]
         parameters += [name for name, _ in self.scalars]
         names = ", ".join(parameters)
-        lines = ["@tessera.jit", f"def kernel({names}):", "    pid = tl.program_id(0)"]
-        lines += render(self.statements, 1, gpu)
-        return "\n".join(lines) + "\n"
+        body = "\n".join(render(self.statements, 1, gpu)) + "\n"
+        functions = [text for name, text in _FUNCTIONS.items() if f"{name}(" in body]
+        head = ["@tessera.jit", f"def kernel({names}):", "    pid = tl.program_id(0)", body]
+        return "".join(functions) + "\n".join(head)
+
+
+# What kernels may call.
+_FUNCTIONS = {
+    "load_at": """@tessera.jit(noinline=True)
+def load_at(array, place):
+    return tl.load(array + place)
+
+
+""",
+    "store_at": """@tessera.jit(noinline=True)
+def store_at(array, place, value):
+    tl.store(array + place, value)
+
+
+""",
+}
 
 
 def render(statements: list[Statement], depth: int, gpu: bool = False) -> list[str]:
