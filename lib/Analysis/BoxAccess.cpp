@@ -9,6 +9,7 @@
 
 #include "AccessRules.h"
 #include "BoxRefusals.h"
+#include "ProgramBounds.h"
 #include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 
 #include "mlir/IR/Matchers.h"
@@ -117,6 +118,7 @@ private:
   SmallVector<ScalarPolynomial, 1> guards;
   SmallVector<LaunchExpr> conditions;
   int64_t mostPrograms = 0;
+  SmallVector<std::string> programBounds;
   FuncOp kernel;
   /// The values that the pointers are sums and products of.
   llvm::SetVector<Value> addressParts;
@@ -453,8 +455,8 @@ bool BoxFinder::isAtLeast(Value value, int64_t least) {
 
 /// Whether a factor of a coordinate is not negative. Kernels that go over tiles in groups divide
 /// by the height of a group, which is the number of rows of tiles less those before the group: that
-/// it is positive is known to who launches as many programs as there are tiles. So a quotient by
-/// what is no constant is taken not to be negative if the dividend is not (docs/Status.md).
+/// it is not negative is known to who launches no more programs than there are tiles, and so is
+/// asked of a launch. (By 0 no index is divided.)
 bool BoxFinder::isIndex(Value factor) {
   if (isAtLeast(factor, 0))
     return true;
@@ -462,9 +464,14 @@ bool BoxFinder::isIndex(Value factor) {
   if (op && isMove(op) && !isa<arith::ExtUIOp>(op))
     return isIndex(op->getOperand(0));
   auto quotient = factor.getDefiningOp<DivIntOp>();
-  APInt divisor;
-  return quotient && !matchPattern(quotient.getRhs(), m_ConstantInt(&divisor)) &&
-         isAtLeast(quotient.getLhs(), 0);
+  APInt constant;
+  if (!quotient || matchPattern(quotient.getRhs(), m_ConstantInt(&constant)) ||
+      !isAtLeast(quotient.getLhs(), 0))
+    return false;
+  std::optional<std::string> divisor = writeProgramBound(quotient.getRhs());
+  if (divisor && !llvm::is_contained(programBounds, *divisor))
+    programBounds.push_back(*divisor);
+  return divisor.has_value();
 }
 
 //===----------------------------------------------------------------------===//
@@ -630,6 +637,7 @@ std::optional<BoxAccess> BoxFinder::find(Value pointers, Value mask) {
   box.conditions.assign(conditions.begin(), conditions.end());
   box.guards.assign(guards.begin(), guards.end());
   box.mostPrograms = mostPrograms;
+  box.programBounds.assign(programBounds.begin(), programBounds.end());
   return box;
 }
 

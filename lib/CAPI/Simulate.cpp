@@ -44,6 +44,12 @@ TsrStatus tsr_simulate(TsrModule *module, const char *kernel, const int32_t grid
                             std::to_string(grid[axis]) + ", more than " +
                             std::to_string(recipes.mostPrograms),
                         "compile the kernel with tensor_maps=False");
+    for (const std::string &text : recipes.programBounds)
+      if (auto bound = cuda::ProgramBound::parse(text, num_args);
+          bound && !bound->holds(args, grid))
+        throw UserError(
+            "E070", "a number that an index is divided by may be negative in a program: " + text,
+            "compile the kernel with tensor_maps=False");
     for (const TsrMemory &piece : llvm::ArrayRef(memory, num_memory)) {
       MemoryRegion &region = options.memory.emplace_back();
       region.begin = piece.begin;

@@ -32,6 +32,12 @@ CompiledKernel::CompiledKernel(KernelMetadata newMetadata, std::string newObject
     description.tensorMaps = metadata.tensorMaps;
     description.conditions = metadata.launchConditions;
     description.apart = metadata.arraysApart;
+    for (const std::string &text : metadata.programBounds) {
+      auto bound = cuda::ProgramBound::parse(text, metadata.arguments.size());
+      if (!bound)
+        throw InternalError("kernel metadata has no bound: " + text);
+      description.bounds.push_back(std::move(*bound));
+    }
     description.repeatedPrograms = metadata.repeatedPrograms;
     description.waitsForStream = metadata.waitsForStream;
     onGPU = std::make_unique<cuda::LoadedKernel>(std::move(description), object);
@@ -198,7 +204,8 @@ template <typename Range, typename Get> static std::string list(const Range &val
 }
 
 /// Which argument it is that a launch can make no tensor map of, or that overlaps another one.
-static std::string describeMissingMap(const KernelMetadata &metadata, ArrayRef<uint64_t> args) {
+static std::string describeMissingMap(const KernelMetadata &metadata, ArrayRef<int32_t> grid,
+                                      ArrayRef<uint64_t> args) {
   for (const cuda::ArraysApart &pair : metadata.arraysApart)
     if (!pair.holds(args.data()))
       return "the arrays of arguments " + std::to_string(pair.first.argument) + " and " +
@@ -224,6 +231,11 @@ static std::string describeMissingMap(const KernelMetadata &metadata, ArrayRef<u
   for (const cuda::LaunchExpression &condition : metadata.launchConditions)
     if (condition.evaluate(args.data()).value_or(-1) < 0)
       return describeCondition(condition, args);
+  for (const std::string &text : metadata.programBounds)
+    if (auto bound = cuda::ProgramBound::parse(text, args.size());
+        bound && !bound->holds(args.data(), grid.data()))
+      return "a number that an index is divided by may be negative in one of its programs: there "
+             "are more of them than tiles";
   return "there are too many programs, or the driver makes no map of these arrays";
 }
 
@@ -241,7 +253,7 @@ void CompiledKernel::launchCUDA(int device, void *stream, ArrayRef<int32_t> grid
                       "kernel '" + metadata.name + "', launched with grid " +
                           list(grid, [](int32_t extent) { return std::to_string(extent); }) +
                           ", was compiled to move boxes of arrays by tensor maps, but " +
-                          describeMissingMap(metadata, args),
+                          describeMissingMap(metadata, grid, args),
                       "compile it with tensor_maps=False");
   } catch (const cuda::DriverError &error) {
     throw UserError("E066", error.message);

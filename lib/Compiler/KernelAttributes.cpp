@@ -97,7 +97,8 @@ void tessera::setTensorMaps(ModuleOp module) {
         maps.push_back(map);
     for (StringRef name :
          {StringRef(tilegpu::kLaunchConditionsAttr), StringRef(kArraysApartAttr),
-          StringRef(tile::kLimitedProgramsAttr), StringRef(tilegpu::kRepeatedProgramsAttr)})
+          StringRef(tile::kLimitedProgramsAttr), StringRef(tile::kProgramBoundsAttr),
+          StringRef(tilegpu::kRepeatedProgramsAttr)})
       if (Attribute attribute = kernel->getAttr(name))
         module->setAttr(name, attribute);
   }
@@ -227,6 +228,21 @@ static void readLaunchLimits(ModuleOp module, KernelMetadata &metadata) {
   }
 }
 
+static void readProgramBounds(ModuleOp module, KernelMetadata &metadata) {
+  metadata.programBounds.clear();
+  auto bounds = module->getAttrOfType<ArrayAttr>(tile::kProgramBoundsAttr);
+  if (!bounds)
+    return;
+  for (Attribute bound : bounds) {
+    auto text = dyn_cast<StringAttr>(bound);
+    if (!text || !cuda::ProgramBound::parse(text.getValue(), metadata.arguments.size()))
+      throw UserError("E062", ("the module's attribute '" + tile::kProgramBoundsAttr +
+                               "' has an entry that is no bound")
+                                  .str());
+    metadata.programBounds.push_back(text.str());
+  }
+}
+
 static void readTensorMaps(ModuleOp module, KernelMetadata &metadata) {
   metadata.tensorMaps.clear();
   metadata.launchConditions.clear();
@@ -242,6 +258,7 @@ static void readTensorMaps(ModuleOp module, KernelMetadata &metadata) {
     for (AffineExpr condition : conditions.getValue().getResults())
       metadata.launchConditions.push_back(toLaunchExpression(condition, metadata.arguments));
   readLaunchLimits(module, metadata);
+  readProgramBounds(module, metadata);
   std::optional<SmallVector<LaunchRangePair>> apart = readArraysApart(module);
   if (!apart)
     throw UserError("E062", ("the module's attribute '" + kArraysApartAttr +
@@ -334,6 +351,7 @@ void tessera::readKernelMetadata(const llvm::Module &module, KernelMetadata &met
   metadata.launchConditions = std::move(read.launchConditions);
   metadata.arraysApart = std::move(read.arraysApart);
   metadata.mostPrograms = read.mostPrograms;
+  metadata.programBounds = std::move(read.programBounds);
   metadata.repeatedPrograms = read.repeatedPrograms;
   metadata.waitsForStream = read.waitsForStream;
   metadata.sites = std::move(read.sites);

@@ -216,6 +216,7 @@ std::string KernelMetadata::toJSON() const {
       {"launch_conditions", toArray(launchConditions)},
       {"arrays_apart", toArray(arraysApart)},
       {"most_programs", mostPrograms},
+      {"program_bounds", json::Array(programBounds)},
       {"repeated_programs", repeatedPrograms},
       {"waits_for_stream", waitsForStream},
       {"waits_for_programs", waitsForPrograms},
@@ -249,6 +250,7 @@ KernelMetadata KernelMetadata::fromJSON(StringRef text) {
       map.map("launch_conditions", metadata.launchConditions) &&
       map.map("arrays_apart", metadata.arraysApart) &&
       map.map("most_programs", metadata.mostPrograms) &&
+      map.map("program_bounds", metadata.programBounds) &&
       map.map("repeated_programs", metadata.repeatedPrograms) &&
       map.map("waits_for_stream", metadata.waitsForStream) &&
       map.map("waits_for_programs", metadata.waitsForPrograms) &&

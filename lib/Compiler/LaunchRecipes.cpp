@@ -17,6 +17,7 @@ LaunchRecipes tessera::readLaunchRecipes(mlir::ModuleOp module) {
     return {};
   KernelMetadata metadata;
   readKernelAttributes(module, metadata);
-  return {std::move(metadata.tensorMaps), std::move(metadata.launchConditions),
-          std::move(metadata.arraysApart), metadata.mostPrograms, metadata.repeatedPrograms};
+  return {std::move(metadata.tensorMaps),    std::move(metadata.launchConditions),
+          std::move(metadata.arraysApart),   metadata.mostPrograms,
+          std::move(metadata.programBounds), metadata.repeatedPrograms};
 }

@@ -232,3 +232,73 @@ tile.func @only_inside(%a: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %pages
   }
   tile.return
 }
+
+// -----
+
+// What is divided by decides about the sign of a quotient, and the launcher about what is divided by.
+tile.func @quotients(%a: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %n: i32,
+                     %wide: i64) {
+  %c0 = arith.constant 0 : i32
+  %c6 = arith.constant 6 : i32
+  %c8 = arith.constant 8 : i32
+  %c64 = arith.constant 64 : i32
+  %minus = arith.constant -3 : i32
+  %pid = tile.program_id 0
+  %axis1 = tile.program_id 1
+  %count = tile.num_programs 1
+  %i = tile.range 0 to 64 : tensor<64xi32>
+  %as = tile.splat %a : !tile.ptr<f16> -> tensor<64x!tile.ptr<f16>>
+
+  // The height of a group of rows of tiles.
+  %width = arith.muli %n, %c8 : i32
+  %before = tile.div_int signed %pid, %width : i32
+  %first = arith.muli %before, %c8 : i32
+  %left = arith.subi %m, %first : i32
+  %height = arith.minsi %left, %c8 : i32
+  %column = tile.div_int signed %pid, %height : i32
+  %start = arith.muli %column, %c64 : i32
+  %starts = tile.splat %start : i32 -> tensor<64xi32>
+  %at = arith.addi %starts, %i : tensor<64xi32>
+  %p = tile.addptr %as, %at : tensor<64x!tile.ptr<f16>>, tensor<64xi32>
+  // expected-remark@+1 {{at 64*%10; if (min32 (sub32 i32:1 (mul32 (div32 program:0 (mul32 i32:2 8)) 8)) 8) >= 0 in all programs}}
+  %x = tile.load %p : tensor<64x!tile.ptr<f16>>
+
+  // Of 64 bits, of unsigned integers, and of a loop over programs.
+  %long = arith.extsi %axis1 : i32 to i64
+  %between = arith.subi %wide, %long : i64
+  %six = arith.extsi %c6 : i32 to i64
+  %part = tile.div_int signed %six, %between : i64
+  %q = tile.addptr %a, %part : !tile.ptr<f16>, i64
+  %qs = tile.splat %q : !tile.ptr<f16> -> tensor<64x!tile.ptr<f16>>
+  %q1 = tile.addptr %qs, %i : tensor<64x!tile.ptr<f16>>, tensor<64xi32>
+  // expected-remark@+1 {{if (sub64 i64:3 program:1) >= 0 in all programs}}
+  %y = tile.load %q1 : tensor<64x!tile.ptr<f16>>
+  scf.for %k = %pid to %count step %c8 : i32 {
+    %place = tile.rem_int unsigned %k, %m : i32
+    %rest = arith.subi %n, %place : i32
+    %some = tile.div_int signed %c6, %rest : i32
+    %r = tile.addptr %a, %some : !tile.ptr<f16>, i32
+    %rs = tile.splat %r : !tile.ptr<f16> -> tensor<64x!tile.ptr<f16>>
+    %r1 = tile.addptr %rs, %i : tensor<64x!tile.ptr<f16>>, tensor<64xi32>
+    // expected-remark@+1 {{if (sub32 i32:2 (rem32 (unsigned (loop program:0 extent:1)) (unsigned i32:1))) >= 0 in all programs}}
+    %z = tile.load %r1 : tensor<64x!tile.ptr<f16>>
+  }
+
+  // A negative constant makes it negative, and of what is loaded nobody knows.
+  %negative = tile.div_int signed %pid, %minus : i32
+  %s = tile.addptr %a, %negative : !tile.ptr<f16>, i32
+  %ss = tile.splat %s : !tile.ptr<f16> -> tensor<64x!tile.ptr<f16>>
+  %s1 = tile.addptr %ss, %i : tensor<64x!tile.ptr<f16>>, tensor<64xi32>
+  // expected-remark@+1 {{no box: an index may be negative}}
+  %u = tile.load %s1 : tensor<64x!tile.ptr<f16>>
+  %numbers = tile.int_to_ptr %wide : i64 -> !tile.ptr<i32>
+  // expected-remark@+1 {{no box: it is a single element}}
+  %loaded = tile.load %numbers : !tile.ptr<i32>
+  %unknown = tile.div_int signed %pid, %loaded : i32
+  %t = tile.addptr %a, %unknown : !tile.ptr<f16>, i32
+  %ts = tile.splat %t : !tile.ptr<f16> -> tensor<64x!tile.ptr<f16>>
+  %t1 = tile.addptr %ts, %i : tensor<64x!tile.ptr<f16>>, tensor<64xi32>
+  // expected-remark@+1 {{no box: an index may be negative}}
+  %v = tile.load %t1 : tensor<64x!tile.ptr<f16>>
+  tile.return
+}

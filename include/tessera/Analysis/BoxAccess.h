@@ -76,6 +76,9 @@ public:
   llvm::ArrayRef<LaunchExpr> getConditions() const { return conditions; }
   /// How many programs there may be along an axis of the grid, or this is no box there; 0: any.
   int64_t getMostPrograms() const { return mostPrograms; }
+  /// What must not be negative in any program of a launch, or this is no box there: text for the
+  /// launcher (ProgramBound.h).
+  llvm::ArrayRef<std::string> getProgramBounds() const { return programBounds; }
   /// Scalars of the program. Where one of them is negative, nothing is moved: the first
   /// coordinate then lies outside the array.
   llvm::ArrayRef<ScalarPolynomial> getGuards() const { return guards; }
@@ -101,6 +104,7 @@ private:
   llvm::SmallVector<LaunchExpr, 0> conditions;
   llvm::SmallVector<ScalarPolynomial, 0> guards;
   int64_t mostPrograms = 0;
+  llvm::SmallVector<std::string, 0> programBounds;
 };
 
 /// The box of a load or store. None if it moves no box, or the kernel cannot know it; then

@@ -6,6 +6,7 @@
 #ifndef TESSERA_COMPILER_COMPILEDKERNEL_H
 #define TESSERA_COMPILER_COMPILEDKERNEL_H
 
+#include "tessera/Runtime/CUDA/ProgramBound.h"
 #include "tessera/Runtime/CUDA/TensorMap.h"
 #include "tessera/Support/AccessFault.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -85,6 +86,8 @@ struct KernelMetadata {
   std::vector<cuda::ArraysApart> arraysApart;
   /// How many programs there may be along an axis of the grid; 0: any number.
   int64_t mostPrograms = 0;
+  /// What must not be negative in any program (ProgramBound.h).
+  std::vector<std::string> programBounds;
   /// If not 0, so many programs a multiprocessor do the work of the grid, whose extents are
   /// passed in front of the tensor maps.
   int repeatedPrograms = 0;
@@ -102,6 +105,7 @@ struct KernelMetadata {
   ///  "num_registers", "spill_bytes", "assembler", "arguments": [{"type", "loaded", "stored"}],
   ///  "tensor_maps": [{"base", "element", "bytes", "swizzle",
   ///                   "dims": [{"extent", "stride", "box"}]}], "launch_conditions",
+  ///  "program_bounds": [text],
   ///  "repeated_programs", "waits_for_stream", "waits_for_programs",
   ///  "sites": [{"message", "file", "line", "column", "access", "argument", "bytes", "wraps"}],
   ///  "stage_ms": [[stage, ms]],

@@ -180,12 +180,16 @@ std::string LoadedKernel::describe(const int32_t grid[3]) const {
 }
 
 /// Whether something that must not be negative is, or arrays overlap that must not.
-static bool failsCondition(const KernelDescription &description, const uint64_t *slots) {
+static bool failsCondition(const KernelDescription &description, const int32_t grid[3],
+                           const uint64_t *slots) {
   for (const LaunchExpression &condition : description.conditions)
     if (condition.evaluate(slots).value_or(-1) < 0)
       return true;
   for (const ArraysApart &pair : description.apart)
     if (!pair.holds(slots))
+      return true;
+  for (const ProgramBound &bound : description.bounds)
+    if (!bound.holds(slots, grid))
       return true;
   return false;
 }
@@ -239,7 +243,7 @@ bool LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], cons
     launched[1] = launched[2] = 1;
   }
   TensorMap maps[kMaxTensorMaps];
-  if (failsCondition(description, slots))
+  if (failsCondition(description, grid, slots))
     return false;
   for (size_t index = 0; index < numMaps; ++index) {
     if (!encode(description.tensorMaps[index], slots, maps[index]))

@@ -16,6 +16,7 @@ from gpu.test_tensor_maps import KINDS, fused, fused_by_numpy
 
 import tessera
 import tessera.gpu
+import tessera.language as tl
 
 OPTIONS = {"target": "sm_90a", "tensor_maps": True}
 
@@ -136,6 +137,44 @@ def test_descriptors_made_in_the_kernel_take_the_way_of_pointers():
         assert not [remark for remark in kernel.remarks if "not " in remark]
     slots = [re.findall(r"(memdesc<\d+x\d+xf\d+).*slots", k.asm["tilegpu"]) for k in (ours, theirs)]
     assert slots[0] == slots[1] and len(set(slots[0])) == 2
+
+
+@tessera.jit
+def beside(a_ptr, b_ptr, c_ptr, n, stride, K, BK: tl.constexpr):
+    i, ks, program = tl.arange(0, 64), tl.arange(0, BK), tl.program_id(0)
+    first = 6 // (n - 2 * program) * 64
+    a = a_ptr + i[:, None] * stride + (first + ks)[None, :]
+    b = b_ptr + ks[:, None] * 64 + i[None, :]
+    acc = tl.zeros((64, 64), dtype=tl.float32)
+    for k in range(0, K, BK):
+        acc = tl.dot(tl.load(a), tl.load(b), acc)
+        a += BK
+        b += BK * 64
+    tl.store(c_ptr + (program * 64 + i)[:, None] * 64 + i[None, :], acc)
+
+
+@pytest.mark.parametrize("n, programs", [(1, 1), (1, 4), (7, 4), (-1, 1), (2**31 - 1, 4)])
+def test_an_index_is_divided_by_a_negative_number(rng, n, programs):
+    """It lies before the array that was passed, in which no box begins."""
+    whole = rng.integers(-4, 5, (64, 1024)).astype("f2")
+    b = rng.integers(-4, 5, (128, 64)).astype("f2")
+    c = np.full((64 * programs, 64), np.nan, "f4")
+    tessera.gpu.simulate(beside, memory=[whole])[(programs,)](
+        whole[:, 512:], b, c, n, 1024, 128, BK=64, num_stages=2, num_warps=4, **OPTIONS
+    ).check()
+    for program in range(programs):
+        first = 512 + int(6 / (n - 2 * program)) * 64
+        want = whole[:, first : first + 128].astype("f8") @ b.astype("f8")
+        np.testing.assert_array_equal(c[64 * program : 64 * program + 64], want)
+
+
+def test_the_launcher_bounds_what_an_index_is_divided_by():
+    kernel = tessera.compile(
+        beside, "*fp16:16, *fp16:16, *fp32:16, i32, i32:16, i32:16", constexprs={"BK": 64},
+        target="sm_90a", num_warps=4, num_stages=2,
+    )  # fmt: skip
+    assert kernel.metadata["tensor_maps"]
+    assert kernel.metadata["program_bounds"] == ["(sub32 i32:3 (mul32 program:0 2))"]
 
 
 def test_arguments_without_tensor_maps(rng):

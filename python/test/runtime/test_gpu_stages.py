@@ -163,3 +163,8 @@ def test_limits_are_those_of_arguments_that_a_launch_has():
     for condition in kernel.metadata["launch_conditions"]:
         for term in condition:
             assert all(argument < count for argument, _ in term[1:])
+    # The height of a group of tiles, which no such condition is about.
+    bounds = kernel.metadata["program_bounds"]
+    assert bounds
+    for bound in bounds:
+        assert bound.startswith("(min32 (sub32 (div32 (add32 i32:3 127) 128)")

@@ -76,6 +76,8 @@ struct TestBoxAccessPass : public PassWrapper<TestBoxAccessPass, OperationPass<t
     }
     for (LaunchExpr condition : box.getConditions())
       os << "; if " << condition << " >= 0";
+    for (const std::string &bound : box.getProgramBounds())
+      os << "; if " << bound << " >= 0 in all programs";
     for (const ScalarPolynomial &guard : box.getGuards())
       os << "; where " << describe(guard, names) << " >= 0";
     return text;

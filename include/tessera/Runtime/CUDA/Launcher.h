@@ -6,6 +6,7 @@
 #define TESSERA_RUNTIME_CUDA_LAUNCHER_H
 
 #include "tessera/Runtime/CUDA/Driver.h"
+#include "tessera/Runtime/CUDA/ProgramBound.h"
 #include "tessera/Runtime/CUDA/TensorMap.h"
 
 #include <memory>
@@ -28,6 +29,8 @@ struct KernelDescription {
   std::vector<LaunchExpression> conditions;
   /// Arrays that must not overlap for its loads and stores to be done in another order.
   std::vector<ArraysApart> apart;
+  /// What must not be negative in any program.
+  std::vector<ProgramBound> bounds;
   /// If not 0, so many programs a multiprocessor do the work of the grid, one after the
   /// other; the grid's extents are arguments in front of the tensor maps.
   int repeatedPrograms = 0;

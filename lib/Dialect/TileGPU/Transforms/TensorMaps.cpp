@@ -96,6 +96,16 @@ FailureOr<BlockArgument> tessera::tilegpu::addTensorMap(tile::FuncOp kernel, con
     kernel->setAttr(tile::kLimitedProgramsAttr, Builder(context).getI64IntegerAttr(most));
   }
 
+  if (!box.getProgramBounds().empty()) {
+    SmallVector<Attribute> bounds;
+    if (auto known = kernel->getAttrOfType<ArrayAttr>(tile::kProgramBoundsAttr))
+      llvm::append_range(bounds, known);
+    for (StringRef bound : box.getProgramBounds())
+      if (auto text = StringAttr::get(context, bound); !llvm::is_contained(bounds, text))
+        bounds.push_back(text);
+    kernel->setAttr(tile::kProgramBoundsAttr, ArrayAttr::get(context, bounds));
+  }
+
   for (BlockArgument argument : kernel.getArguments())
     if (getTensorMap(argument) == map)
       return argument;

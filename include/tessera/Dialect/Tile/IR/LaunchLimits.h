@@ -18,6 +18,10 @@ inline constexpr llvm::StringLiteral kLimitedProgramsAttr = "tile.limited_progra
 /// An attribute of an integer argument, `array<i64: least, most>`.
 inline constexpr llvm::StringLiteral kLimitedArgumentAttr = "tile.limited";
 
+/// On a kernel, and on the module once it is lowered: numbers that must not be negative in any
+/// program of a launch, as the launcher reads them (ProgramBound.h), `[text, ...]`.
+inline constexpr llvm::StringLiteral kProgramBoundsAttr = "tile.program_bounds";
+
 /// On an argument that RepeatedPrograms adds: it is the grid's extent along an axis, known to
 /// the launcher, but no argument of the launch.
 inline constexpr llvm::StringLiteral kGridExtentAttr = "tile.grid_extent";

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A number that a program computes from its place in the grid and from arguments, and that must
+// not be negative in any program of a launch: the height of the group of tiles that the program's
+// tile is in, by which an index is divided. No sum of products of arguments says so. The launcher
+// computes instead between which numbers it lies, all programs taken together:
+//
+//     (min32 (sub32 (div32 (add32 i32:3 127) 128) (mul32 (div32 program:0 i32:4) 8)) 8)
+//
+//     program:0 in [0, 63], i32:3 = 1024, i32:4 = 64:   [min(8 - 0 * 8, 8), min(8 - 0 * 8, 8)]
+//
+// A grid of more programs than there are tiles makes it negative, and is launched otherwise.
+
+#ifndef TESSERA_RUNTIME_CUDA_PROGRAMBOUND_H
+#define TESSERA_RUNTIME_CUDA_PROGRAMBOUND_H
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera::cuda {
+
+/// Text is a number, or
+///
+///     i32:N, i64:N         argument N
+///     program:A, extent:A  the program's place along an axis of the grid, and the grid's extent
+///     (add32 X Y), ...     add, sub, mul, div, rem, min and max, of signed integers of 32 bits,
+///                          and the same of 64; quotients are rounded towards 0
+///     (loop X Y)           any number from X on that is less than Y, or X
+///     (unsigned X)         X, which must not be negative
+class ProgramBound {
+public:
+  /// Nothing if the text is none or too deep, or names an argument that there is not.
+  static std::optional<ProgramBound> parse(std::string_view text, size_t numArguments);
+
+  /// Whether the number is not negative in any program; false also where that cannot be told: a
+  /// number may be 0 that is divided by, or leaves its bits. Arguments are in slots of 8 bytes.
+  bool holds(const uint64_t *slots, const int32_t grid[3]) const;
+
+private:
+  enum class Kind {
+    Constant,
+    Argument,
+    Program,
+    Extent,
+    Loop,
+    Unsigned,
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+    Min,
+    Max
+  };
+  struct Step {
+    Kind kind = Kind::Constant;
+    int64_t number = 0; ///< the constant, the argument or the axis
+    int bits = 64;
+  };
+  struct Range {
+    int64_t least, most;
+  };
+  struct Parser;
+
+  /// Of operators in operators.
+  static constexpr unsigned kMaxDepth = 32;
+
+  template <typename Wide> static bool apply(const Step &step, Range &x, const Range &y);
+
+  std::vector<Step> steps; ///< operands first
+};
+
+} // namespace tessera::cuda
+
+#endif // TESSERA_RUNTIME_CUDA_PROGRAMBOUND_H

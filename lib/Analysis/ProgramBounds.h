@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Scalars of a program as text that the launcher can bound, for all programs of a launch taken
+// together (include/tessera/Runtime/CUDA/ProgramBound.h says what the text means).
+
+#ifndef TESSERA_LIB_ANALYSIS_PROGRAMBOUNDS_H
+#define TESSERA_LIB_ANALYSIS_PROGRAMBOUNDS_H
+
+#include "mlir/IR/Value.h"
+
+#include <optional>
+#include <string>
+
+namespace tessera {
+
+/// The text of a scalar integer; none where it is made of more than arguments, the program's place
+/// and arithmetic, or is too long.
+std::optional<std::string> writeProgramBound(mlir::Value value);
+
+} // namespace tessera
+
+#endif // TESSERA_LIB_ANALYSIS_PROGRAMBOUNDS_H
