@@ -2,7 +2,7 @@
 //
 // The access analysis: which forms are asked for, in which order they are computed, and
 // those of arguments. What an op does to forms is in AccessRules.cpp, loops are in
-// AccessLoops.cpp and masks in AccessMasks.cpp.
+// AccessLoops.cpp, masks in AccessMasks.cpp and what vectors ask for in AccessRuns.cpp.
 
 #include "AccessRules.h"
 
