@@ -111,11 +111,14 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
 
   // What is hoisted out of the loops must be so before the expansions below make many
   // operations of one.
-  manager.addPass(createLoopInvariantCodeMotionPass());
+  manager.addPass(createStripsHoistInvariants());
   manager.addPass(createCSEPass());
 
   // Now one conditional holds what is loaded under one condition.
   manager.addPass(createStripsSplitLoops());
+
+  // Much of what follows takes the square of a function's size, in MLIR as in LLVM.
+  manager.addPass(createStripsOutlineParts());
 
   // Arithmetic that is defined for every input, in operations that are not; then floats
   // that the machine cannot compute with; then functions, which only have to exist for

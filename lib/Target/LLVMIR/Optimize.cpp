@@ -71,6 +71,16 @@ TargetLibraryInfoImpl makeLibraryInfo(const Triple &triple) {
 /// registers that step through a loop: our loops have one, and constant offsets from it.
 constexpr StringLiteral kNotForHosts[] = {"loop-reduce", "canon-freeze"};
 
+/// Scheduling behind register allocation takes the square of a block's length.
+constexpr StringLiteral kNotForLongBlocks[] = {"loop-reduce", "canon-freeze", "post-RA-sched"};
+constexpr unsigned kLongBlock = 1000;
+
+bool hasLongBlock(const Module &module) {
+  return any_of(module, [](const Function &function) {
+    return any_of(function, [](const BasicBlock &block) { return block.size() > kLongBlock; });
+  });
+}
+
 /// What the optimiser has done already, and what needs code that we do not have. None of them
 /// changes what ptxas makes of the benchmarks' kernels; nor does the last one where there is one
 /// block. LLVM 22's straight-line strength reduction (slsr) is wrong: it takes sext(i) and
@@ -117,7 +127,7 @@ std::string emit(Module &module, TargetMachine &machine, CodeGenFileType fileTyp
   if (machine.getTargetTriple().isNVPTX())
     without = ArrayRef(kNotForGPUs).drop_back(isStraight(module) ? 0 : kNeededForBlocks);
   else if (machine.getOptLevel() == CodeGenOptLevel::Default)
-    without = kNotForHosts;
+    without = hasLongBlock(module) ? ArrayRef(kNotForLongBlocks) : ArrayRef(kNotForHosts);
   // What makes masks constant has been done, and the code generator takes one lane wrongly.
   if (!machine.getTargetTriple().isNVPTX())
     storeSingleLanes(module);

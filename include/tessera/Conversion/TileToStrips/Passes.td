@@ -336,6 +336,52 @@ def StripsSplitLoops : Pass<"strips-split-loops"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+def StripsHoistInvariants : Pass<"strips-hoist-invariants"> {
+  let summary = "Hoists what is the same at each turn of a loop, as far as it pays";
+  let description = [{
+    MLIR's motion of loop-invariant code, but for loops of more than `limit` operations,
+    whose invariants stay. Of such a loop (over programs, around code that was unrolled)
+    thousands of values would be hoisted. All of them would be spilled, one by one
+    split around each of the loops inside, and loaded again where it is cheaper to
+    compute them.
+  }];
+  let options = [Option<"limit", "limit", "unsigned", "4096",
+                        "operations of a loop that others are hoisted out of">];
+  let dependentDialects = ["::mlir::scf::SCFDialect"];
+}
+
+def StripsOutlineParts : Pass<"strips-outline-parts", "::mlir::ModuleOp"> {
+  let summary = "Gives functions that are too long for LLVM several functions";
+  let description = [{
+    LLVM turns loops round, splits live ranges and prepares blocks in time that grows
+    with the square of a function's size. A function of more than `limit` operations
+    (much unrolled code) is therefore divided: runs of operations of a block become
+    functions of about `part-size` operations each, which take what they use and return
+    what is used behind them. Views of memory are built again where they are used.
+    A loop or a branch is divided if it is larger than `limit` by itself.
+
+    ```mlir
+    func.func @kernel(...) {
+      ... // 10,000 operations
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @kernel(...) {
+      %0:2 = call @kernel.part0(%a, %b)
+      call @kernel.part1(%a, %0#0, %0#1)
+      ...
+    }
+    ```
+  }];
+  let options = [
+    Option<"limit", "limit", "unsigned", "2048",
+           "operations of a function, a loop or a branch that is left whole">,
+    Option<"partSize", "part-size", "unsigned", "256", "operations of a part">,
+  ];
+  let dependentDialects = ["::mlir::func::FuncDialect"];
+}
+
 def StripsExpandTotalArith : Pass<"strips-expand-total-arith"> {
   let summary = "Writes the tile dialect's arithmetic on scalars in arith and math ops";
   let description = [{
