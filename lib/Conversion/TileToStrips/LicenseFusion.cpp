@@ -76,10 +76,18 @@ private:
   void require(Value condition);
 
   void markRare(strips::GroupOp copy);
+  void followUses();
   bool isPartOfAddress(tile::LoadOp load);
+  bool sayWhereByThemselves(Operation *op);
+  bool isBetterStoredLater();
   strips::GroupOp cloneInto(OpBuilder &builder, function_ref<bool(Operation *)> keepsRoot,
                             const DenseMap<Operation *, Value> &buffers, bool keepsResults);
+  Value buildScratch(OpBuilder &builder, Type tile);
   SmallVector<Value> buildBuffered(OpBuilder &builder);
+  SmallVector<Value> buildStoredLater(OpBuilder &builder);
+  SmallVector<Value> buildUnlicensed(OpBuilder &builder) {
+    return isBetterStoredLater() ? buildStoredLater(builder) : buildBuffered(builder);
+  }
 
   strips::GroupOp group;
   AccessAnalysis &access;
@@ -91,6 +99,10 @@ private:
   SmallVector<tile::LoadOp> loads;
   SmallVector<tile::StoreOp> stores;
   DenseMap<Value, Range> ranges;
+  /// Operations whose elements are used for elements of other indices, too.
+  DenseSet<Operation *> moved;
+  /// Operations that a root uses otherwise than by what it loads.
+  DenseSet<Operation *> usedByRoots;
   Value licence; ///< null: nothing to check
 };
 
@@ -289,22 +301,6 @@ std::optional<Value> GroupLicense::areDistinct(Value pointers) {
   return Value(arith::OrIOp::create(builder, loc, one, other));
 }
 
-/// Whether each element of a load is used for the element of its own index alone.
-static bool staysInPlace(tile::LoadOp load) {
-  SmallVector<Operation *> work{load};
-  DenseSet<Operation *> seen;
-  while (!work.empty()) {
-    Operation *op = work.pop_back_val();
-    if (!seen.insert(op).second)
-      continue;
-    if (isa<tile::TransOp, tile::ReshapeOp, tile::JoinOp, tile::SplitOp, tile::CatOp,
-            tile::GatherOp, tile::ExpandDimsOp, tile::BroadcastOp>(op))
-      return false;
-    llvm::append_range(work, op->getUsers());
-  }
-  return true;
-}
-
 /// The condition that two accesses are to the same element for each index, and to others for
 /// others: a result that takes an argument's place. Null if that cannot be.
 Value GroupLicense::areSame(Value a, Value b) {
@@ -350,7 +346,7 @@ bool GroupLicense::addPair(Operation *first, Operation *second) {
     return true;
   // A load that is used in its own lane alone is done there before the store.
   auto load = dyn_cast<tile::LoadOp>(first);
-  bool mayBeSame = load && staysInPlace(load);
+  bool mayBeSame = load && !moved.contains(load);
   Value a = first->getOperand(0), b = second->getOperand(0);
   if (load && a == b && !mayBeSame)
     return false;
@@ -370,6 +366,21 @@ bool GroupLicense::addPair(Operation *first, Operation *second) {
 
 bool isRoot(Operation *op) { return isa<tile::StoreOp, tile::ReduceOp, strips::WriteOp>(op); }
 
+/// Finds out where each operation's result goes, uses before what they use.
+void GroupLicense::followUses() {
+  for (Operation &op : llvm::reverse(group.getBody().front()))
+    for (Operation *user : op.getUsers()) {
+      if (isa<tile::TransOp, tile::ReshapeOp, tile::JoinOp, tile::SplitOp, tile::CatOp,
+              tile::GatherOp, tile::ExpandDimsOp, tile::BroadcastOp>(user) ||
+          moved.contains(user))
+        moved.insert(&op);
+      bool isUsedByRoot = isRoot(user) || user->hasTrait<OpTrait::IsTerminator>() ||
+                          (!isa<tile::LoadOp>(user) && usedByRoots.contains(user));
+      if (isUsedByRoot)
+        usedByRoots.insert(&op);
+    }
+}
+
 /// A version that is taken rarely, if ever, shall be small.
 void GroupLicense::markRare(strips::GroupOp copy) {
   if (licence)
@@ -379,14 +390,12 @@ void GroupLicense::markRare(strips::GroupOp copy) {
 /// Whether a load does nothing but say what another one loads, and may as well be done with it.
 /// One that says so of several is done with each if its own strips are cheap.
 bool GroupLicense::isPartOfAddress(tile::LoadOp load) {
-  if (load.getIsVolatile())
+  if (load.getIsVolatile() || usedByRoots.contains(load))
     return false;
   SmallVector<Operation *> work{load};
   DenseSet<Operation *> seen, reached;
   while (!work.empty())
     for (Operation *user : work.pop_back_val()->getUsers()) {
-      if (isRoot(user) || user->hasTrait<OpTrait::IsTerminator>())
-        return false;
       if (!seen.insert(user).second)
         continue;
       if (isa<tile::LoadOp>(user))
@@ -433,37 +442,54 @@ strips::GroupOp GroupLicense::cloneInto(OpBuilder &into, function_ref<bool(Opera
   return copy;
 }
 
+Value GroupLicense::buildScratch(OpBuilder &into, Type tile) {
+  MemRefType type = strips::getBufferType(cast<RankedTensorType>(tile));
+  Value buffer = strips::ScratchOp::create(into, loc, type, uint64_t(scratchEnd));
+  int64_t bits = type.getElementType().getIntOrFloatBitWidth();
+  scratchEnd += llvm::alignTo(type.getNumElements() * bits / 8, 64);
+  return buffer;
+}
+
+/// What computes `values` in their block, operands first; not how that with buffers is.
+static SmallVector<Operation *> findNeeded(ValueRange values,
+                                           const DenseMap<Operation *, Value> &buffers) {
+  SmallVector<Operation *> needed;
+  DenseSet<Operation *> seen;
+  auto visit = [&](ValueRange operands, Block *block) {
+    for (Value operand : operands)
+      if (Operation *def = operand.getDefiningOp();
+          def && def->getBlock() == block && seen.insert(def).second)
+        needed.push_back(def);
+  };
+  Block *block = values.front().getParentBlock();
+  visit(values, block);
+  for (unsigned i = 0; i < needed.size(); ++i)
+    if (!buffers.contains(needed[i]))
+      visit(needed[i]->getOperands(), block);
+  llvm::sort(needed, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  return needed;
+}
+
+/// All loads into buffers, then store after store.
 SmallVector<Value> GroupLicense::buildBuffered(OpBuilder &into) {
   DenseMap<Operation *, Value> buffers;
   for (tile::LoadOp load : loads) {
     if (isPartOfAddress(load))
       continue;
-    auto tile = cast<RankedTensorType>(load.getType());
-    MemRefType type = strips::getBufferType(tile);
-    Value buffer = strips::ScratchOp::create(into, loc, type, uint64_t(scratchEnd));
-    int64_t bits = type.getElementType().getIntOrFloatBitWidth();
-    scratchEnd += llvm::alignTo(type.getNumElements() * bits / 8, 64);
-
-    auto copy = strips::GroupOp::create(into, loc, TypeRange(), tile.getShape());
+    Value buffer = buildScratch(into, load.getType());
+    auto copy = strips::GroupOp::create(into, loc, TypeRange(), tile::getShape(load.getType()));
     markRare(copy);
     OpBuilder inner = OpBuilder::atBlockBegin(&copy.getBody().emplaceBlock());
     IRMapping mapping;
-    for (Operation &op : group.getBody().front()) {
-      if (isRoot(&op) || isa<strips::YieldOp>(op))
-        continue;
-      if (Value done = buffers.lookup(&op))
-        mapping.map(op.getResult(0),
-                    strips::ReadOp::create(inner, loc, op.getResult(0).getType(), done));
+    for (Operation *op : findNeeded(load.getResult(), buffers)) {
+      if (Value done = buffers.lookup(op))
+        mapping.map(op->getResult(0),
+                    strips::ReadOp::create(inner, loc, op->getResult(0).getType(), done));
       else
-        inner.clone(op, mapping);
-      if (&op == load.getOperation())
-        break;
+        inner.clone(*op, mapping);
     }
     strips::WriteOp::create(inner, loc, mapping.lookup(load.getResult()), buffer);
     strips::YieldOp::create(inner, loc);
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(copy.getBody().front())))
-      if (op.use_empty() && !isRoot(&op) && !op.hasTrait<OpTrait::IsTerminator>())
-        op.erase();
     buffers[load] = buffer;
   }
   // Store after store; what goes to buffers and what is reduced comes last, since it
@@ -481,7 +507,73 @@ SmallVector<Value> GroupLicense::buildBuffered(OpBuilder &into) {
   return SmallVector<Value>(last.getResults());
 }
 
+/// Whether a store's pointers and mask take nothing from memory or buffers.
+bool GroupLicense::sayWhereByThemselves(Operation *op) {
+  auto store = cast<tile::StoreOp>(op);
+  SmallVector<Value> work{store.getPtr()};
+  if (store.getMask())
+    work.push_back(store.getMask());
+  DenseSet<Operation *> seen;
+  while (!work.empty()) {
+    Operation *def = work.pop_back_val().getDefiningOp();
+    if (!def || def->getBlock() != op->getBlock() || !seen.insert(def).second)
+      continue;
+    if (!isIndexArithmetic(def))
+      return false;
+    llvm::append_range(work, def->getOperands());
+  }
+  return true;
+}
+
+/// Whether what is stored takes so much fewer buffers than what is loaded that it is worth
+/// another version of the code.
+bool GroupLicense::isBetterStoredLater() {
+  constexpr unsigned kFew = 8;
+  return loads.size() > kFew * stores.size() && llvm::all_of(stores, [&](tile::StoreOp store) {
+           return sayWhereByThemselves(store) &&
+                  tile::getShape(store.getPtr().getType()) == ArrayRef<int64_t>(group.getShape());
+         });
+}
+
+/// All that is stored into buffers, with whatever else the group does; then store after store.
+SmallVector<Value> GroupLicense::buildStoredLater(OpBuilder &into) {
+  DenseMap<Operation *, Value> buffers;
+  for (tile::StoreOp store : stores)
+    buffers[store] = buildScratch(into, store.getValue().getType());
+  auto first = strips::GroupOp::create(into, loc, group.getResultTypes(), group.getShape());
+  markRare(first);
+  OpBuilder inner = OpBuilder::atBlockBegin(&first.getBody().emplaceBlock());
+  IRMapping mapping;
+  for (Operation &op : group.getBody().front()) {
+    if (Value buffer = buffers.lookup(&op))
+      strips::WriteOp::create(inner, op.getLoc(),
+                              mapping.lookupOrDefault(cast<tile::StoreOp>(op).getValue()), buffer);
+    else
+      inner.clone(op, mapping);
+  }
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(first.getBody().front())))
+    if (op.use_empty() && isIndexArithmetic(&op))
+      op.erase();
+  for (tile::StoreOp store : stores) {
+    auto second = strips::GroupOp::create(into, loc, TypeRange(), group.getShape());
+    markRare(second);
+    OpBuilder within = OpBuilder::atBlockBegin(&second.getBody().emplaceBlock());
+    SmallVector<Value> where{store.getPtr()};
+    if (store.getMask())
+      where.push_back(store.getMask());
+    IRMapping copies;
+    for (Operation *op : findNeeded(where, DenseMap<Operation *, Value>()))
+      within.clone(*op, copies);
+    Value value = store.getValue();
+    copies.map(value, strips::ReadOp::create(within, loc, value.getType(), buffers[store]));
+    within.clone(*store, copies);
+    strips::YieldOp::create(within, loc);
+  }
+  return SmallVector<Value>(first.getResults());
+}
+
 bool GroupLicense::run() {
+  followUses();
   for (Operation &op : group.getBody().front()) {
     if (classify(&op) == RootKind::InElementOrder)
       return false;
@@ -502,7 +594,7 @@ bool GroupLicense::run() {
   builder.setInsertionPoint(group);
   if (!checkable) {
     licence = {};
-    SmallVector<Value> results = buildBuffered(builder);
+    SmallVector<Value> results = buildUnlicensed(builder);
     group.replaceAllUsesWith(results);
     return true;
   }
@@ -511,7 +603,7 @@ bool GroupLicense::run() {
   bool hasResults = group.getNumResults() != 0;
   OpBuilder yes = versions.getThenBodyBuilder(), no = versions.getElseBodyBuilder();
   Operation *fused = yes.clone(*group);
-  SmallVector<Value> buffered = buildBuffered(no);
+  SmallVector<Value> buffered = buildUnlicensed(no);
   if (hasResults) {
     scf::YieldOp::create(yes, loc, fused->getResults());
     scf::YieldOp::create(no, loc, buffered);
