@@ -119,6 +119,10 @@ private:
   DenseMap<std::pair<Operation *, Operation *>, bool> passes;
   /// Loads of tiles so far.
   SmallVector<Operation *> tileLoads;
+  /// Operations between groups that may write memory, in order.
+  SmallVector<Operation *> stayingWrites;
+  /// Where groups stand among each other, while the plan does not change.
+  DenseMap<const Group *, unsigned> places;
   std::list<Group> groups;
   Group *open = nullptr;
   /// Values that are yielded, with the group that computes them.
@@ -140,8 +144,13 @@ void BlockGrouper::collectRoots() {
     visitOp(op);
   close();
   unsigned index = 0;
-  for (Operation &op : block)
+  for (Operation &op : block) {
     order[&op] = ++index;
+    RootKind kind = classify(&op);
+    bool stays = kind == RootKind::ScalarEffect || kind == RootKind::Consumer;
+    if (stays && mayWrite(&op))
+      stayingWrites.push_back(&op);
+  }
 }
 
 void BlockGrouper::visitOp(Operation *op) {
@@ -436,10 +445,12 @@ bool BlockGrouper::keepLoadBeforeWrites(std::list<Group>::iterator group, Operat
   auto place = groups.end();
   Operation *position = nullptr;
   // Writes of what stays between the groups.
-  for (Operation *op = load->getNextNode(); op && op != group->position; op = op->getNextNode()) {
-    RootKind kind = classify(op);
-    bool stays = kind == RootKind::ScalarEffect || kind == RootKind::Consumer;
-    if (!stays || mayPass(load, op))
+  for (Operation *op : ArrayRef(stayingWrites).drop_front(
+           llvm::partition_point(stayingWrites, [&](Operation *op) { return orderOf(op) <= at; }) -
+           stayingWrites.begin())) {
+    if (orderOf(op) >= orderOf(group->position))
+      break;
+    if (mayPass(load, op))
       continue;
     position = op;
     place =
@@ -471,13 +482,11 @@ bool BlockGrouper::keepLoadBeforeWrites(std::list<Group>::iterator group, Operat
 /// A group that was put in needs its operands, and may stand before the group that
 /// yields one of them. Then that one is computed earlier. Returns whether it was so.
 bool BlockGrouper::yieldOperandsEarlier(std::list<Group>::iterator group) {
-  DenseSet<Group *> later;
-  for (auto it = std::next(group); it != groups.end(); ++it)
-    later.insert(&*it);
+  unsigned here = places.lookup(&*group);
   Value late;
   walkGroup(*group, [&](Operation *op) {
     for (Value operand : op->getOperands())
-      if (Group *from = home.lookup(operand); from && later.contains(from))
+      if (Group *from = home.lookup(operand); from && places.lookup(from) > here)
         late = operand;
   });
   if (!late)
@@ -538,6 +547,9 @@ bool BlockGrouper::keepRecomputed(std::list<Group>::iterator group, ArrayRef<Ope
 /// Makes one change to the plan that is needed; returns whether there was one.
 bool BlockGrouper::settleOnce() {
   DenseMap<Operation *, std::list<Group>::iterator> computedIn;
+  places.clear();
+  for (Group &group : groups)
+    places[&group] = places.size();
   for (auto group = groups.begin(); group != groups.end(); ++group) {
     if (yieldOperandsEarlier(group))
       return true;
