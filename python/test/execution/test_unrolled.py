@@ -88,20 +88,21 @@ def compile_unrolled(kernel, count, **options):
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=each)
-@pytest.mark.parametrize("cpu", ["x86-64-v4", "x86-64"])
-def test_code_grows_with_the_count(kernel, cpu):
+def test_code_grows_with_the_count(kernel):
     """And no function of it beyond what LLVM takes in its stride."""
     lines = []
-    for count in (100, 400):
-        functions = compile_unrolled(kernel, count, cpu=cpu).stages["strips"].split("func.func")
+    for count in (50, 200):
+        functions = (
+            compile_unrolled(kernel, count, cpu="x86-64-v3").stages["strips"].split("func.func")
+        )
         lines.append(sum(len(text.splitlines()) for text in functions))
         assert max(len(text.splitlines()) for text in functions) < 4000
     assert lines[1] < 6 * lines[0]
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=each)
-def test_time_of_a_thousand(kernel):
-    """A guard against the square of the count, which is minutes."""
+@pytest.mark.parametrize("kernel", [sum_rows, change_rows], ids=each)
+def test_time_of_many(kernel):
+    """A guard against the square of the count, which is half a minute and more."""
     begin = time.process_time()
-    compile_unrolled(kernel, 1000)
-    assert time.process_time() - begin < 60
+    compile_unrolled(kernel, 600)
+    assert time.process_time() - begin < 20
