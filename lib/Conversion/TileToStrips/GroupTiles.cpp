@@ -445,9 +445,11 @@ bool BlockGrouper::keepLoadBeforeWrites(std::list<Group>::iterator group, Operat
   auto place = groups.end();
   Operation *position = nullptr;
   // Writes of what stays between the groups.
-  for (Operation *op : ArrayRef(stayingWrites).drop_front(
-           llvm::partition_point(stayingWrites, [&](Operation *op) { return orderOf(op) <= at; }) -
-           stayingWrites.begin())) {
+  for (Operation *op :
+       ArrayRef(stayingWrites)
+           .drop_front(llvm::partition_point(stayingWrites,
+                                             [&](Operation *op) { return orderOf(op) <= at; }) -
+                       stayingWrites.begin())) {
     if (orderOf(op) >= orderOf(group->position))
       break;
     if (mayPass(load, op))
