@@ -67,6 +67,8 @@ class Session:
         """Whether mistakes that show at run time alone are looked for there."""
         self.extern_libs: Mapping[str, str] = dict(getattr(options, "extern_libs", None) or ())
         """Files of LLVM IR by the names that kernels have for them."""
+        self.visited = 0
+        """How many statements and expressions have been visited, each as often as it was."""
         self.place: Optional[tuple[str, int, int]] = None
         """The place that is visited, while the builder does not know of it yet."""
         self._builder = builder

@@ -14,6 +14,10 @@ from tessera.frontend.signature import JITCallable
 if TYPE_CHECKING:
     from tessera.frontend.build import Session
 
+MAX_VISITED = 300_000
+"""Statements and expressions of a kernel, each as often as it is visited: what would take the
+compiler a minute and more."""
+
 
 class WalkerState:
     """The state of a walk; the layers above add one kind of syntax each."""
@@ -98,6 +102,9 @@ class WalkerState:
         """The value of an expression, or the effect of a statement."""
         outer = self.node
         self.locate(node)
+        self.session.visited += 1
+        if self.session.visited > MAX_VISITED:
+            self.refuse_length()
         method: Optional[Callable[[Any], Any]] = getattr(
             self, "visit_" + node.__class__.__name__, None
         )
@@ -107,6 +114,15 @@ class WalkerState:
         value = method(node)
         self.locate(outer)
         return value
+
+    def refuse_length(self) -> None:
+        raise UserMistake(
+            "E040",
+            "the kernel is too long with its loops unrolled and its helpers inlined: here the "
+            f"front-end has visited {MAX_VISITED} statements and expressions",
+            "use tl.range for the outer of nested tl.static_range, and let helpers call "
+            "themselves less often",
+        )
 
     def refuse(self, node: ast.AST) -> None:
         """Says that kernels cannot have this syntax."""

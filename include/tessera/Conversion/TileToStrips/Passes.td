@@ -344,6 +344,15 @@ def StripsHoistInvariants : Pass<"strips-hoist-invariants"> {
     thousands of values would be hoisted. All of them would be spilled, one by one
     split around each of the loops inside, and loaded again where it is cheaper to
     compute them.
+
+    ```mlir
+    scf.for %i = %c0 to %n step %c1 { %twice = arith.muli %n, %n : index ... }
+    ```
+    becomes
+    ```mlir
+    %twice = arith.muli %n, %n : index
+    scf.for %i = %c0 to %n step %c1 { ... }
+    ```
   }];
   let options = [Option<"limit", "limit", "unsigned", "4096",
                         "operations of a loop that others are hoisted out of">];
