@@ -508,7 +508,6 @@ Value BlockGrouper::findToCompute(Operation *root, Value operand, const Group *g
   if (isLeaf(operand, group) || isRematerializable(operand))
     return {};
   auto atomic = dyn_cast<tile::AtomicRMWOp>(root);
-  AccessAnalysis access;
   if (!atomic || operand == atomic.getValue() ||
       !(atomic->hasAttr(kBinsName) || findRows(atomic, access)))
     return operand;

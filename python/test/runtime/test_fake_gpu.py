@@ -590,3 +590,56 @@ def test_arrays_that_overlap_are_loaded_in_turn(run):
             except tessera._C.CoreError as error:
                 tessera.errors.raise_core_error(error)
         """)
+
+
+def test_more_programs_than_tiles_are_launched_without_boxes(run):
+    """The height of a group of tiles, by which an index is divided, is negative in some of them."""
+    run("""
+        class Float16:
+            def __str__(self): return "torch.float16"
+        Float16.__module__ = "torch"
+        half = Float16()
+        def array(address):
+            tensor = Tensor(address)
+            tensor.dtype = half
+            return tensor
+
+        @tessera.jit
+        def grouped(a_ptr, b_ptr, c_ptr, M, N, K):
+            pid, blocks_m, blocks_n = tl.program_id(0), tl.cdiv(M, 64), tl.cdiv(N, 64)
+            first_m = pid // (2 * blocks_n) * 2
+            group = min(blocks_m - first_m, 2)
+            i = (first_m + pid % (2 * blocks_n) % group) * 64 + tl.arange(0, 64)
+            j = pid % (2 * blocks_n) // group * 64 + tl.arange(0, 64)
+            k = tl.arange(0, 64)
+            acc = tl.zeros((64, 64), dtype=tl.float32)
+            for at in range(0, K, 64):
+                x = tl.load(a_ptr + i[:, None] * K + (at + k)[None, :],
+                            mask=(i[:, None] < M) & ((at + k)[None, :] < K), other=0.0)
+                y = tl.load(b_ptr + (at + k)[:, None] * N + j[None, :],
+                            mask=((at + k)[:, None] < K) & (j[None, :] < N), other=0.0)
+                acc = tl.dot(x, y, acc)
+            tl.store(c_ptr + i[:, None] * N + j[None, :], acc, mask=(i[:, None] < M) & (j[None, :] < N))
+
+        a, b, c = array(1 << 40), array((1 << 40) + (1 << 20)), Tensor((1 << 40) + (1 << 21))
+        def set(name, value): ctypes.c_int.in_dll(fake, "fake_" + name).value = value
+        set("arguments", 6), set("maps", 2)
+        # 3 x 2 tiles in groups of two rows.
+        for programs, fits in ((6, True), (8, True), (9, False), (600, False), (1, True)):
+            set("maps", 2 if fits else 0)
+            kernel = grouped[(programs,)](a, b, c, 192, 128, 64, tensor_maps=True)
+            assert bool(kernel.metadata["tensor_maps"]) == fits, programs
+            assert bool(kernel.metadata["program_bounds"]) == fits, programs
+
+        # From the disk, in a kernel that is loaded; compiled ahead of time it has no other variant.
+        loaded = kernel._kernel
+        copy = tessera._C.Kernel.deserialize(loaded.serialize())
+        slots = [a.address, b.address, c.address, 192, 128, 64]
+        copy.launch_cuda(0, 0, (8, 1, 1), slots)
+        with expect(tessera.LaunchError, "E070", "'grouped', launched with grid (9, 1, 1)",
+                    "divided by may be negative"):
+            try:
+                copy.launch_cuda(0, 0, (9, 1, 1), slots)
+            except tessera._C.CoreError as error:
+                tessera.errors.raise_core_error(error)
+        """)

@@ -29,6 +29,9 @@ private:
   bool makeNonNegative(FuncOp func, Value index);
   void relyOn(FuncOp kernel, const LaunchLimits &taken);
   void recordForLauncher();
+
+  /// By the limits that the kernels have so far.
+  IntegerRanges ranges;
 };
 
 /// Whether an index is wide enough not to wrap in most programs.
@@ -62,7 +65,7 @@ void LimitLaunchesPass::relyOn(FuncOp kernel, const LaunchLimits &taken) {
 
 /// Whether an index is not negative, if need be by limits that the kernel relies on from here on.
 bool LimitLaunchesPass::makeNonNegative(FuncOp func, Value index) {
-  if (IntegerRanges().isNonNegative(index))
+  if (ranges.isNonNegative(index))
     return true;
   if (!limits || !func.isKernel())
     return false;
@@ -71,6 +74,7 @@ bool LimitLaunchesPass::makeNonNegative(FuncOp func, Value index) {
     if (!IntegerRanges(taken).isNonNegative(index))
       continue;
     relyOn(func, taken);
+    ranges = IntegerRanges();
     return true;
   }
   return false;
@@ -118,6 +122,7 @@ void LimitLaunchesPass::recordForLauncher() {
 }
 
 void LimitLaunchesPass::runOnOperation() {
+  ranges = IntegerRanges();
   for (FuncOp func : getOperation().getOps<FuncOp>())
     func.walk([&](Operation *op) { visit(func, op); });
   recordForLauncher();
