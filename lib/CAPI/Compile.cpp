@@ -43,6 +43,10 @@ bool isInterrupted() {
 
 } // namespace
 
+bool (*capi::getInterruptCheck())() {
+  return interruptCheck.load(std::memory_order_relaxed) ? isInterrupted : nullptr;
+}
+
 extern "C" {
 
 TsrStatus tsr_compile(TsrModule *module, const char *options, TsrKernel **kernel) TSR_NOEXCEPT {
@@ -112,9 +116,9 @@ const char *tsr_kernel_metadata(TsrKernel *kernel) TSR_NOEXCEPT {
 TsrStatus tsr_kernel_launch(TsrKernel *kernel, const int32_t grid[3], const uint64_t *args,
                             size_t num_args, int32_t num_threads) TSR_NOEXCEPT {
   return guarded([&] {
-    kernel->kernel->launch(
-        llvm::ArrayRef<int32_t>(grid, 3), llvm::ArrayRef<uint64_t>(args, num_args), num_threads,
-        interruptCheck.load(std::memory_order_relaxed) ? isInterrupted : nullptr);
+    kernel->kernel->launch(llvm::ArrayRef<int32_t>(grid, 3),
+                           llvm::ArrayRef<uint64_t>(args, num_args), num_threads,
+                           getInterruptCheck());
   });
 }
 
@@ -124,8 +128,7 @@ TsrStatus tsr_kernel_launch_checked(TsrKernel *kernel, const int32_t grid[3], co
   return guarded([&] {
     kernel->kernel->launch(llvm::ArrayRef<int32_t>(grid, 3),
                            llvm::ArrayRef<uint64_t>(args, num_args), num_threads,
-                           interruptCheck.load(std::memory_order_relaxed) ? isInterrupted : nullptr,
-                           capi::readMemory(memory, num_args));
+                           getInterruptCheck(), capi::readMemory(memory, num_args));
   });
 }
 

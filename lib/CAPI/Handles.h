@@ -45,6 +45,9 @@ struct TsrKernel {
 
 namespace tessera::capi {
 
+/// What launches ask between programs, or null.
+bool (*getInterruptCheck())();
+
 /// What a caller says lies behind `count` arguments; empty if `memory` is null.
 inline std::vector<ArgumentMemory> readMemory(const TsrArgumentMemory *memory, size_t count) {
   std::vector<ArgumentMemory> result;

@@ -27,6 +27,7 @@ extern "C" TsrStatus tsr_interpret(TsrModule *module, const char *kernel, const 
     InterpreterOptions options;
     options.memory = behind;
     options.reportWraps = report_wraps != 0;
+    options.isInterrupted = getInterruptCheck();
     interpret(*module->module, kernel, {grid[0], grid[1], grid[2]},
               llvm::ArrayRef<uint64_t>(args, num_args), options);
   });

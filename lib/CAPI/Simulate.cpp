@@ -30,6 +30,7 @@ TsrStatus tsr_simulate(TsrModule *module, const char *kernel, const int32_t grid
     DiagnosticCollector collector(module->context.get());
     SimulatorOptions options;
     options.seed = simulation->seed;
+    options.isInterrupted = getInterruptCheck();
     options.copies = static_cast<CopyTimes>(simulation->copies);
     options.watchesGlobal = simulation->watch_global != 0;
     LaunchRecipes recipes = readLaunchRecipes(*module->module);

@@ -226,7 +226,23 @@ void TileBuilder::store(const Operand &ptr, const Operand &value, const Operand 
                         evictionPolicy);
 }
 
+/// An integer is stored as a cast makes it, so that -1 sets all bits of what is unsigned; but no
+/// bits are dropped that it has.
+static void checkBitsFit(const Operand &literal, DType dtype) {
+  if (!literal.isIntegerLiteral() || isFloat(dtype) || dtype == DType::Int1)
+    return;
+  unsigned width = getBitWidth(dtype);
+  __int128 low = -(__int128(1) << (width - 1)), high = (__int128(1) << width) - 1;
+  if (literal.integer() < low || literal.integer() > high)
+    throw UserError("E028",
+                    literal.describe() + " does not fit the " + std::to_string(width) +
+                        " bits of " + getName(dtype).str(),
+                    "use memory of a wider type, or mask the constant");
+}
+
 Value TileBuilder::elementsFor(const Operand &value, DType dtype, Integers shape) {
+  if (value.isLiteral())
+    checkBitsFit(value, dtype);
   if (value.isLiteral() && !literalFits(value, dtype))
     return repeat(castElements(toTensor(value), dtype), shape).ir;
   return convert(value, dtype, shape).ir;

@@ -6,6 +6,7 @@
 #include "tessera/Interpreter/Interpreter.h"
 
 #include "Program.h"
+#include "tessera/Support/Cancellation.h"
 #include "tessera/Support/UserError.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -196,8 +197,11 @@ void tessera::interpret(ModuleOp module, StringRef name, std::array<int32_t, 3> 
                       llvm::formatv("the grid is ({0}, {1}, {2})", grid[0], grid[1], grid[2]),
                       "extents of a grid are 0 or more");
   RuntimeValues arguments = readArguments(kernel, args);
+  InterruptPoll interrupts(options.isInterrupted);
   for (int32_t z = 0; z < grid[2]; ++z)
     for (int32_t y = 0; y < grid[1]; ++y)
-      for (int32_t x = 0; x < grid[0]; ++x)
+      for (int32_t x = 0; x < grid[0]; ++x) {
+        interrupts.look();
         Program(kernel, {x, y, z}, grid, options).call(kernel, arguments);
+      }
 }

@@ -5,6 +5,7 @@
 #include "Machine.h"
 
 #include "mlir/IR/Location.h"
+#include "tessera/Support/Cancellation.h"
 #include "tessera/Support/UserError.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -322,7 +323,9 @@ template <typename T> static T takeAny(std::vector<T> &list, uint64_t bits) {
 void Machine::run() {
   uint64_t total = uint64_t(grid[0]) * grid[1] * grid[2], next = 0;
   auto limit = static_cast<size_t>(std::max(1, options.resident));
+  InterruptPoll interrupts(options.isInterrupted);
   while (true) {
+    interrupts.look();
     while (resident.size() < limit && next < total)
       resident.push_back(makeCta(static_cast<uint32_t>(next++)));
     if (resident.empty())

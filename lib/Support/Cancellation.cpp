@@ -31,6 +31,16 @@ void tessera::throwIfCancelled() {
     throw Cancelled();
 }
 
+void InterruptPoll::look() {
+  auto now = std::chrono::steady_clock::now();
+  if (now < next)
+    return;
+  next = now + std::chrono::milliseconds(50);
+  throwIfCancelled();
+  if (isInterrupted && isInterrupted())
+    throw Cancelled();
+}
+
 // Counted before the flag is read, as cancelAll sets the flag before it reads the count: one of
 // the two sees the other.
 Activity::Activity() {

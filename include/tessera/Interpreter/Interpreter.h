@@ -37,6 +37,8 @@ struct InterpreterOptions {
   /// Whether an offset that wraps is an error, too. Integers may wrap; that an offset does
   /// is seldom meant.
   bool reportWraps = false;
+  /// Asked between programs, some twenty times a second; where it is true, Cancelled is thrown.
+  bool (*isInterrupted)() = nullptr;
 };
 
 /// Runs `kernel`, a public tile.func of `module`, once for every program of the

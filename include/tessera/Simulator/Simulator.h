@@ -73,6 +73,8 @@ enum class CopyTimes : uint8_t { Random, Early, Late };
 struct SimulatorOptions {
   /// Of the order in which warps run.
   uint64_t seed = 0;
+  /// Asked some twenty times a second; where it is true, Cancelled is thrown.
+  bool (*isInterrupted)() = nullptr;
   /// How many programs run at the same time; those beyond wait for one to end.
   int resident = 2;
   /// Instructions of a warp after which a launch is given up.

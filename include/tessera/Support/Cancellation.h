@@ -7,6 +7,7 @@
 #ifndef TESSERA_SUPPORT_CANCELLATION_H
 #define TESSERA_SUPPORT_CANCELLATION_H
 
+#include <chrono>
 #include <cstdint>
 
 namespace tessera {
@@ -21,6 +22,19 @@ void setCancellation(const int32_t *flag);
 /// has run out (tessera/Support/MemoryReserve.h): then std::bad_alloc is thrown, not Cancelled.
 bool isCancelled();
 void throwIfCancelled();
+
+/// Between the programs of a launch that an interpreter runs: looks some twenty times a second
+/// whether the thread has been asked to end, by `isInterrupted` too (which may be null).
+class InterruptPoll {
+public:
+  explicit InterruptPoll(bool (*isInterrupted)()) : isInterrupted(isInterrupted) {}
+  /// Throws Cancelled.
+  void look();
+
+private:
+  bool (*isInterrupted)();
+  std::chrono::steady_clock::time_point next{};
+};
 
 /// Counts what runs in the library while it lives: what has not ended must not run on while
 /// the process destroys the objects it works with. Throws Cancelled where that has begun.

@@ -140,7 +140,7 @@ def build(
     from tessera.frontend.build import build_module as front_end
 
     try:
-        return front_end(fn, specs, options, interpreted)  # type: ignore[no-any-return]
+        return front_end(fn, specs, options, interpreted)
     except _C.CoreError as error:
         raise_core_error(error)
 

@@ -110,6 +110,21 @@ class CompilationError(TesseraError):
             column = len(text) - len(text.lstrip()) + 1
         return cls(id, message, fix, file, line, column, 0, text)
 
+    @classmethod
+    def at_caller(cls, id: str, message: str, fix: str = "") -> "CompilationError":
+        """The mistake is in the line that called the library."""
+        import linecache
+        import sys
+
+        frame: Any = sys._getframe(1)
+        while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "tessera":
+            frame = frame.f_back
+        if frame is None:
+            return cls(id, message, fix)
+        file, line = frame.f_code.co_filename, frame.f_lineno
+        text = linecache.getline(file, line).rstrip("\n")
+        return cls(id, message, fix, file, line, len(text) - len(text.lstrip()) + 1, 0, text)
+
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}:{self.column}: " if self.file else ""
         text = [f"{place}error[{self.id}]: {self.message}"]

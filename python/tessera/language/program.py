@@ -71,6 +71,10 @@ def num_programs(axis: int) -> tensor:
 # --- Loops --------------------------------------------------------------------------
 
 
+# The most that the hints of a loop may ask for.
+_MOST = {"num_stages": 64, "unroll": 1024}
+
+
 class range:
     """A run-time loop with hints: `for i in tl.range(0, n, num_stages=3):`.
 
@@ -109,8 +113,15 @@ class range:
             ("num_stages", self.num_stages),
             ("unroll", self.loop_unroll_factor),
         ):
-            if unwrap(value) is not None:
-                found.append([name, constant_int(value, name)])
+            if unwrap(value) is None:
+                continue
+            spelled = "loop_unroll_factor" if name == "unroll" else name
+            number, most = constant_int(value, spelled), _MOST[name]
+            if not 0 <= number <= most:
+                raise UserMistake(
+                    "E039", f"{spelled} is {number}", f"use 0 to {most}, or leave it out"
+                )
+            found.append([name, number])
         if constant_bool(self.flatten, "flatten"):
             found.append(["flatten", True])
         return found

@@ -18,6 +18,7 @@ import functools
 import operator
 import threading
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any, Callable, Iterable, Iterator, Optional, Sequence, TypeVar, cast
 
 from tessera.frontend.errors import UserMistake
@@ -375,6 +376,8 @@ def describe(value: Any) -> str:
         return f"the type {value}"
     if isinstance(value, tuple):
         return f"a tuple of {len(value)}"
+    if isinstance(value, ModuleType):
+        return f"the module {value.__name__}"
     name = type(value).__name__
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 

@@ -27,7 +27,7 @@ from typing import (
 
 from tessera import _C
 from tessera.errors import ArgumentError, LaunchError, raise_core_error
-from tessera.frontend.errors import CompilationError
+from tessera.frontend.errors import CompilationError, closest
 from tessera.frontend.signature import JITCallable, Param
 from tessera.language import types
 from tessera.locks import load_launching
@@ -481,9 +481,28 @@ def jit(fn: Optional[Any] = None, /, **options: Any) -> Any:
 
     Raises CompilationError (E001) unless `fn` is a plain function.
     """
+    for name in options:
+        if name not in _JIT_OPTIONS:
+            near = closest(name, _JIT_OPTIONS)
+            raise CompilationError.at_caller(
+                "E001",
+                f"@jit has no option `{name}`",
+                f"did you mean `{near}`?" if near else f"the options are {', '.join(_JIT_OPTIONS)}",
+            )
     if fn is None:
         return lambda function: JITFunction(function, **options)
     return JITFunction(fn, **options)
+
+
+_JIT_OPTIONS = (
+    "version",
+    "repr",
+    "launch_metadata",
+    "do_not_specialize",
+    "do_not_specialize_on_alignment",
+    "debug",
+    "noinline",
+)
 
 
 class _Meta(Mapping[str, Any]):
@@ -570,7 +589,7 @@ def _check_is_function(fn: Any) -> None:
             fn, "E001", "@jit needs a plain `def` function, got a lambda", "write a `def`"
         )
     what = f"the class `{fn.__name__}`" if isinstance(fn, type) else with_article(type(fn).__name__)
-    raise CompilationError(
+    raise CompilationError.at_caller(
         "E001", f"@jit needs a plain `def` function, got {what}", "write a `def`"
     )
 

@@ -424,6 +424,93 @@ def test_odd_files(ending: str, folder: Path, modules: list[str]) -> None:  # no
     assert (caught.value.id, caught.value.line, caught.value.column) == ("E012", 6, 6)
 
 
+@tessera.jit
+def stores(p, V: tl.constexpr):
+    tl.store(p, V)
+
+
+@tessera.jit
+def adds(p, V: tl.constexpr):
+    tl.atomic_add(p, V)
+
+
+@tessera.jit
+def unrolls(p, V: tl.constexpr):
+    for i in tl.range(0, 4, loop_unroll_factor=V):
+        tl.store(p + i, i)
+
+
+@tessera.jit
+def pipelines(p, V: tl.constexpr):
+    for i in tl.range(0, 4, num_stages=V):
+        tl.store(p + i, i)
+
+
+@tessera.jit
+def calls_a_module(p, V: tl.constexpr):
+    tl.store(p, functools(V))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "type", "value", "id", "words"),
+    [
+        (stores, "*i32", 1 << 40, "E028", "does not fit the 32 bits of int32"),
+        (stores, "*i32", 1 << 32, "E028", "does not fit the 32 bits of int32"),
+        (stores, "*i32", -(1 << 31) - 1, "E028", "does not fit the 32 bits of int32"),
+        (stores, "*u8", 256, "E028", "does not fit the 8 bits of uint8"),
+        (adds, "*i32", 1 << 40, "E028", "does not fit the 32 bits of int32"),
+        (unrolls, "*i32", 10**9, "E039", "loop_unroll_factor is 1000000000"),
+        (unrolls, "*i32", -1, "E039", "loop_unroll_factor is -1"),
+        (pipelines, "*i32", -1, "E039", "num_stages is -1"),
+        (pipelines, "*i32", 10**9, "E039", "num_stages is 1000000000"),
+        (calls_a_module, "*i32", 1, "E016", "the module functools is not a function"),
+    ],
+)
+def test_constants_out_of_range(kernel: Any, type: str, value: int, id: str, words: str) -> None:
+    with pytest.raises(tessera.CompilationError) as caught:
+        tessera.compile(kernel, type, constexprs={"V": value})
+    assert (caught.value.id, caught.value.file) == (id, __file__)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("type", "value", "stored"),
+    [
+        ("int32", (1 << 32) - 1, -1),
+        ("uint8", -1, 255),
+        ("int8", -128, -128),
+        ("int64", 1 << 40, 1 << 40),
+        ("int32", 1, 1),
+    ],
+)
+def test_constants_whose_bits_fit(type: str, value: int, stored: int) -> None:
+    x = np.zeros(1, type)
+    stores[(1,)](x, V=value)
+    assert x[0] == stored
+
+
+@pytest.mark.parametrize(
+    ("decorate", "words"),
+    [
+        (lambda: tessera.jit(nonline=True), "`noinline`"),
+        (lambda: tessera.jit(len), "got a builtin_function_or_method"),
+        (lambda: tessera.jit(dict), "got the class `dict`"),
+        (lambda: tessera.jit(functools.partial(print)), "got a partial"),
+    ],
+)
+def test_what_jit_is_given(decorate: Callable[[], Any], words: str) -> None:
+    with pytest.raises(tessera.CompilationError) as caught:
+        decorate()
+    assert caught.value.id == "E001" and words in str(caught.value)
+    assert caught.value.file == __file__ and "tessera.jit(" in str(caught.value)
+
+
+def test_a_misspelt_option_of_a_launch() -> None:
+    with pytest.raises(tessera.LaunchError) as caught:
+        stores[(1,)](np.zeros(1, np.int32), V=1, num_warp=4)
+    assert caught.value.id == "E051" and "`num_warps`" in str(caught.value)
+
+
 def test_the_table_is_complete() -> None:
     groups = {entry.group for entry in ENTRIES} | {group for group, *_ in CALLS}
     tested_alone = {11, 38, 43, 56, 61, 62, 63, 64}

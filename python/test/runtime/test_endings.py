@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import tessera
+import tessera.gpu
 import tessera.language as tl
 from tessera import settings
 from tessera.errors import SlowCompilationWarning
@@ -118,6 +119,21 @@ def slow_to_run(x, n):
         value = tl.exp(value) * 0.5
     tl.atomic_add(x, 1)
     tl.store(x + 1, value)
+
+
+@pytest.mark.parametrize("how", ["interpreter", "simulator"])
+def test_ctrl_c_ends_what_is_interpreted(how):
+    x = np.zeros(2, np.float32)
+
+    def launch(programs):
+        if how == "simulator":
+            return tessera.gpu.simulate(slow_to_run)[(programs,)](x, 20)
+        with settings.override(interpret=True):
+            return slow_to_run[(programs,)](x, 20)
+
+    launch(1)
+    assert interrupted(lambda: launch(2_000_000), 0.3) < 1
+    launch(1)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
