@@ -70,7 +70,10 @@ AccessForm AccessAnalysis::compute(Value value, bool isExact) {
         multiple && isa_and_nonnull<arith::MulIOp, ShiftOp, arith::ExtSIOp>(value.getDefiningOp());
     if (!isMultiple && !(multiple && multiple->isConstant())) {
       ScalarPolynomial name = ScalarPolynomial::ofFactor(value);
-      if (form.uniform && !(*form.uniform == name))
+      // One of several values is none of them, though all look alike.
+      bool isChosen =
+          isa_and_nonnull<arith::SelectOp, scf::IfOp, scf::ForOp>(value.getDefiningOp());
+      if (form.uniform && !(*form.uniform == name) && !isChosen)
         form.definition = std::move(form.uniform);
       form.uniform = std::move(name);
     }

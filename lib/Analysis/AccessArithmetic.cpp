@@ -217,7 +217,7 @@ AccessForm Transfer::integerCast(Operation *op) {
       result.strides[dim] = {};
       result.opaque.set(dim);
     }
-  if (result.uniform && !result.uniform->isConstant())
+  if (!result.getConstant())
     result.uniform.reset();
   return result;
 }

@@ -537,7 +537,11 @@ bool BoxFinder::isAsComputed(Value index, unsigned depth) {
                   }) &&
            isAsComputed(shift.getLhs(), depth + 1);
   }
-  return true;
+  if (auto choice = dyn_cast<arith::SelectOp>(op))
+    return index.getType().isIntOrIndex() || (isAsComputed(choice.getTrueValue(), depth + 1) &&
+                                              isAsComputed(choice.getFalseValue(), depth + 1));
+  // A name of its own is what the program computes, and so is what has no operands.
+  return index.getType().isIntOrIndex() || isa<arith::ConstantOp, RangeOp>(op);
 }
 
 //===----------------------------------------------------------------------===//

@@ -302,3 +302,55 @@ tile.func @quotients(%a: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32,
   %v = tile.load %t1 : tensor<64x!tile.ptr<f16>>
   tile.return
 }
+
+// -----
+
+// What is compared is not what all choices look like, where these may wrap.
+tile.func @choices(%a: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %n: i32, %b: i1) {
+  %c64 = arith.constant 64 : i32
+  %many = arith.constant 2147483000 : i32
+  %pid = tile.program_id 0
+  %start = arith.muli %pid, %c64 : i32
+  %i = tile.range 0 to 64 : tensor<64xi32>
+  %starts = tile.splat %start : i32 -> tensor<64xi32>
+  %at = arith.addi %starts, %i : tensor<64xi32>
+  %as = tile.splat %a : !tile.ptr<f16> -> tensor<64x!tile.ptr<f16>>
+  %p = tile.addptr %as, %at : tensor<64x!tile.ptr<f16>>, tensor<64xi32>
+  %ns = tile.splat %n : i32 -> tensor<64xi32>
+  %adds = tile.splat %many : i32 -> tensor<64xi32>
+  %far = arith.addi %at, %adds : tensor<64xi32>
+
+  // What the address is made of does not wrap, chosen or not.
+  %same = arith.select %b, %at, %at : tensor<64xi32>
+  %mask = arith.cmpi slt, %same, %ns : tensor<64xi32>
+  // expected-remark@+1 {{base 0; dim 0 of 64: extent s2, stride 1, at 64*%0}}
+  %x = tile.load %p, %mask : tensor<64x!tile.ptr<f16>>
+  %chosen = arith.select %b, %far, %far : tensor<64xi32>
+  %mask1 = arith.cmpi slt, %chosen, %ns : tensor<64xi32>
+  // expected-remark@+1 {{no box: the mask compares an index that may wrap}}
+  %y = tile.load %p, %mask1 : tensor<64x!tile.ptr<f16>>
+  %branch = scf.if %b -> tensor<64xi32> {
+    scf.yield %far : tensor<64xi32>
+  } else {
+    scf.yield %far : tensor<64xi32>
+  }
+  %mask2 = arith.cmpi slt, %branch, %ns : tensor<64xi32>
+  // expected-remark@+1 {{no box: the mask compares an index that may wrap}}
+  %z = tile.load %p, %mask2 : tensor<64x!tile.ptr<f16>>
+
+  // A scalar that is chosen is a name.
+  %sum = arith.addi %n, %many : i32
+  %scalar = arith.select %b, %sum, %sum : i32
+  %scalars = tile.splat %scalar : i32 -> tensor<64xi32>
+  %mask3 = arith.cmpi slt, %at, %scalars : tensor<64xi32>
+  // expected-remark@+1 {{no box: an offset that no bound is compared with is not known to be a multiple of 16 bytes}}
+  %u = tile.load %p, %mask3 : tensor<64x!tile.ptr<f16>>
+
+  // The low bits of an index begin anywhere.
+  %wide = arith.extsi %i : tensor<64xi32> to tensor<64xi64>
+  %low = arith.trunci %wide : tensor<64xi64> to tensor<64xi32>
+  %q = tile.addptr %as, %low : tensor<64x!tile.ptr<f16>>, tensor<64xi32>
+  // expected-remark@+1 {{no box: an index or pointer is made by arith.trunci}}
+  %v = tile.load %q : tensor<64x!tile.ptr<f16>>
+  tile.return
+}
