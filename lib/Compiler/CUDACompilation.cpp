@@ -209,6 +209,33 @@ static std::string addPlace(const std::string &warning, llvm::StringRef ptx,
   return places.empty() ? warning : llvm::join(places, " or ") + ": " + warning;
 }
 
+/// The user's mistake, if the first error of ptxas ("..., line 33; error   : ...") is about a line
+/// of inline assembly.
+static std::optional<UserError> findAssemblyMistake(llvm::StringRef said, llvm::StringRef ptx) {
+  unsigned number = 0;
+  auto [before, behind] = said.split(", line ");
+  if (behind.consumeInteger(10, number) || number == 0)
+    return std::nullopt;
+  llvm::SmallVector<llvm::StringRef> lines;
+  ptx.split(lines, '\n');
+  if (number > lines.size())
+    return std::nullopt;
+  bool isInside = false;
+  for (llvm::StringRef line : llvm::ArrayRef(lines).take_front(number - 1)) {
+    isInside |= line.contains("// begin inline asm");
+    isInside &= !line.contains("// end inline asm");
+  }
+  if (!isInside)
+    return std::nullopt;
+  llvm::StringRef words = behind.split('\n').first.split(':').second.trim();
+  UserError error("E050",
+                  "ptxas rejects inline assembly: " + words.str() + ", in `" +
+                      lines[number - 1].trim().str() + "`",
+                  "write PTX that this architecture has");
+  error.location = findSourcePlace(ptx, number);
+  return error;
+}
+
 PtxasOptions CUDACompilation::getPtxasOptions() const {
   PtxasOptions assembler;
   assembler.path = findPtxas(options.ptxas);
@@ -269,6 +296,11 @@ std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<ll
     if (error.location.empty() && llvm::StringRef(error.what()).contains("a product takes") &&
         !places.empty())
       error.location = places.front().str();
+    throw;
+  } catch (const InternalError &error) {
+    if (hasForeignCode)
+      if (std::optional<UserError> mistake = findAssemblyMistake(error.what(), ptx))
+        throw *mistake;
     throw;
   }
   readRegisters(assembled);

@@ -59,11 +59,11 @@ protected:
   KernelMetadata metadata;
   std::vector<std::pair<std::string, std::string>> stages;
   llvm::LLVMContext llvmContext;
+  bool hasForeignCode = true; ///< such that may not be valid
 
 private:
   void replaceByOverride(mlir::ModuleOp module, llvm::StringRef stage);
 
-  bool hasForeignCode = true; ///< such that may not be valid
   std::string llvmErrors;
   std::chrono::steady_clock::time_point lastTime = std::chrono::steady_clock::now();
 };

@@ -20,6 +20,7 @@ import pytest
 import tessera
 import tessera.language as tl
 from tessera import settings
+from tessera.compiler.toolchain import find_ptxas
 
 from .test_errors import Options, load, mistake, modules, number, pointer  # noqa: F401
 
@@ -503,6 +504,31 @@ def test_what_jit_is_given(decorate: Callable[[], Any], words: str) -> None:
         decorate()
     assert caught.value.id == "E001" and words in str(caught.value)
     assert caught.value.file == __file__ and "tessera.jit(" in str(caught.value)
+
+
+@tessera.jit
+def assembles(p, ASM: tl.constexpr):
+    i = tl.arange(0, 128)
+    x = tl.load(p + i)
+    y = tl.inline_asm_elementwise(ASM, "=r,r", [x], dtype=tl.int32, is_pure=True, pack=1)
+    tl.store(p + i, y)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("foo.bar.s32 $0, $1;", "foo"),
+        ("mov.b32 $0, $1;\nadd.s64 $0, $0, $1;", "add.s64"),
+        ("{ .reg .b32 t; mov.b32 t, $1; mov.b32 $0, u; }", "u"),
+    ],
+)
+def test_assembly_that_ptxas_rejects(text: str, words: str) -> None:
+    if not find_ptxas():
+        pytest.skip("there is no ptxas")
+    with pytest.raises(tessera.CompilationError) as caught:
+        tessera.compile(assembles, "*i32", constexprs={"ASM": text}, target="sm_80")
+    assert (caught.value.id, caught.value.file) == ("E050", __file__)
+    assert "y = tl.inline_asm" in str(caught.value) and words in str(caught.value)
 
 
 def test_a_misspelt_option_of_a_launch() -> None:
