@@ -56,6 +56,12 @@ struct Group {
   SmallVector<Operation *, 0> laterLoads;
 };
 
+/// What is in a buffer where `tile` is read from one: a tile of another shape is the same there.
+Value getStored(Value tile) {
+  auto reshape = tile.getDefiningOp<tile::ReshapeOp>();
+  return reshape ? reshape.getSource() : tile;
+}
+
 /// Plans and rewrites one block.
 class BlockGrouper {
 public:
@@ -589,8 +595,8 @@ bool BlockGrouper::settleOnce() {
       bool isHome = home.lookup(value) == &*group;
       // The source of a gather is read at computed places.
       if (auto gather = dyn_cast<tile::GatherOp>(op);
-          gather && !isLeaf(gather.getSource(), &*group)) {
-        Value source = gather.getSource();
+          gather && !isLeaf(getStored(gather.getSource()), &*group)) {
+        Value source = getStored(gather.getSource());
         llvm::erase_if(group->roots, [&](Root &root) { return root.value == source; });
         computeBefore(group, source);
         return true;

@@ -34,6 +34,7 @@ public:
 private:
   Value getBuffer(unsigned number);
   Value getBuffer(Value tile) { return getBuffer(liveness.getClass(tile)); }
+  Value getBufferAs(Value tile, Type shaped);
   void copy(OpBuilder &builder, Location loc, Type tile, unsigned from, unsigned to);
   void copyAll(Operation *before, ValueRange from, ValueRange to);
 
@@ -48,6 +49,8 @@ private:
   tile::FuncOp func;
   BufferLiveness liveness;
   DenseMap<unsigned, Value> buffers;
+  /// The same buffers for tiles of other shapes.
+  DenseMap<std::pair<unsigned, Type>, Value> reshaped;
   /// What is known of the runs of tiles that say where others lie, and buffers do not tell.
   struct Hint {
     SmallVector<int64_t> contiguity, divisibility, constancy;
@@ -62,6 +65,18 @@ Value Materializer::getBuffer(unsigned number) {
     OpBuilder builder = OpBuilder::atBlockBegin(&func.getBody().front());
     buffer =
         strips::ScratchOp::create(builder, func.getLoc(), liveness.getType(number), uint64_t(0));
+  }
+  return buffer;
+}
+
+/// The buffer of a tile, whose elements in order are those of a tile of type `shaped`.
+Value Materializer::getBufferAs(Value tile, Type shaped) {
+  unsigned number = liveness.getClass(tile);
+  Value &buffer = reshaped[{number, shaped}];
+  if (!buffer) {
+    OpBuilder builder = OpBuilder::atBlockBegin(&func.getBody().front());
+    buffer = strips::ScratchOp::create(
+        builder, func.getLoc(), strips::getBufferType(cast<RankedTensorType>(shaped)), uint64_t(0));
   }
   return buffer;
 }
@@ -135,6 +150,18 @@ void Materializer::lowerGroup(strips::GroupOp group) {
       Value tile = operand.get();
       if (!isTile(tile) || group.getBody().isAncestor(tile.getParentRegion()))
         continue;
+      // A tile of another shape lies there as it is. What is known of its runs, it does not tell.
+      if (isa<tile::ReshapeOp>(op)) {
+        bool isHinted = hints.contains(tile);
+        auto isBetterRead = [&](OpOperand &use) {
+          return !isHinted || isa<tile::GatherOp>(use.getOwner());
+        };
+        if (llvm::any_of(op->getUses(), isBetterRead)) {
+          Type type = op->getResult(0).getType();
+          Value read = strips::ReadOp::create(top, group.getLoc(), type, getBufferAs(tile, type));
+          op->getResult(0).replaceUsesWithIf(read, isBetterRead);
+        }
+      }
       Value &read = reads[tile];
       if (!read)
         read = strips::ReadOp::create(top, group.getLoc(), tile.getType(), getBuffer(tile));
@@ -332,6 +359,8 @@ LogicalResult Materializer::run() {
   int64_t bytes = liveness.allocate(offsets);
   for (auto [number, buffer] : buffers)
     buffer.getDefiningOp<strips::ScratchOp>().setOffset(offsets[number]);
+  for (auto [numberAndType, buffer] : reshaped)
+    buffer.getDefiningOp<strips::ScratchOp>().setOffset(offsets[numberAndType.first]);
   func->setAttr("strips.scratch_bytes", OpBuilder(func.getContext()).getI64IntegerAttr(bytes));
   return success();
 }

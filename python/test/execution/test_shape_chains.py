@@ -114,6 +114,26 @@ def test_a_bitonic_argsort(run, rng, n):
     np.testing.assert_array_equal(ids, np.argsort(x, kind="stable"))
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int64", "float16"])
+def test_an_argsort_of_other_types(run, rng, dtype):
+    x = rng.integers(-20, 20, N).astype(dtype)
+    o, ids = np.zeros(N, dtype), np.zeros(N, np.int32)
+    run(argsort, (1,), x, o, ids, n=N, rounds=6)
+    np.testing.assert_array_equal(o, np.sort(x))
+    np.testing.assert_array_equal(ids, np.argsort(x, kind="stable"))
+
+
+def test_code_of_an_argsort():
+    """One of 64 has 21 exchanges, one of 256 has 36."""
+    lines = []
+    for n in (64, 256):
+        x, ids = np.zeros(n, np.float32), np.zeros(n, np.int32)
+        meta = {"n": n, "rounds": n.bit_length() - 1}
+        kernel = argsort.warmup(x, x, ids, **meta, grid=(1,), cpu="x86-64-v4")
+        lines.append(len(kernel.asm["strips"].splitlines()))
+    assert lines[1] < 2.5 * lines[0] and lines[1] < 15_000
+
+
 @tessera.jit
 def fourier_step(re, im, n: tl.constexpr, done: tl.constexpr):
     a, b = tl.split(tl.trans(tl.reshape(re, (2, n // 2))))
