@@ -5,6 +5,7 @@
 // Blocks are divided from the inside out: a loop whose body became calls counts as a few
 // operations in the block around it.
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/IRMapping.h"
@@ -51,6 +52,28 @@ private:
   unsigned limit, partSize;
   unsigned numParts = 0;
 };
+
+/// As which type a part takes or returns values: masks as bytes, for LLVM 22 fails to pass a vector
+/// of one bit, and has no register for others where there is no AVX-512.
+static Type getPassedType(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  if (!vector || !vector.getElementType().isInteger(1))
+    return type;
+  return vector.clone(IntegerType::get(type.getContext(), 8));
+}
+
+static Value toPassed(Value value, OpBuilder &builder) {
+  Type type = getPassedType(value.getType());
+  if (type == value.getType())
+    return value;
+  return arith::ExtUIOp::create(builder, value.getLoc(), type, value);
+}
+
+static Value fromPassed(Value passed, Type type, OpBuilder &builder) {
+  if (passed.getType() == type)
+    return passed;
+  return arith::TruncIOp::create(builder, passed.getLoc(), type, passed);
+}
 
 static unsigned countOps(Region &region) {
   unsigned count = 0;
@@ -162,7 +185,7 @@ void FunctionDivider::outline(ArrayRef<Operation *> ops) {
   // The part, before the function.
   OpBuilder builder(function);
   auto types = [](const Values &values) {
-    return llvm::map_to_vector(values, [](Value value) { return value.getType(); });
+    return llvm::map_to_vector(values, [](Value value) { return getPassedType(value.getType()); });
   };
   Location loc = findPlace(ops);
   auto part =
@@ -172,12 +195,14 @@ void FunctionDivider::outline(ArrayRef<Operation *> ops) {
   part->setAttr("passthrough", builder.getStrArrayAttr({"noinline"}));
 
   OpBuilder here(ops.front());
-  auto call = func::CallOp::create(here, loc, part, taken.getArrayRef());
+  auto arguments = llvm::map_to_vector(taken, [&](Value value) { return toPassed(value, here); });
+  auto call = func::CallOp::create(here, loc, part, arguments);
 
   Block *body = part.addEntryBlock();
   OpBuilder inner = OpBuilder::atBlockBegin(body);
   IRMapping atHand;
-  atHand.map(taken.getArrayRef(), body->getArguments());
+  for (auto [outside, argument] : llvm::zip_equal(taken, body->getArguments()))
+    atHand.map(outside, fromPassed(argument, outside.getType(), inner));
   for (Value value : used)
     rebuild(value, inner, atHand);
   for (Operation *op : ops) {
@@ -189,20 +214,25 @@ void FunctionDivider::outline(ArrayRef<Operation *> ops) {
     });
   }
   inner.setInsertionPointToEnd(body);
-  inside.insert(func::ReturnOp::create(inner, loc, returned.getArrayRef()));
+  auto results = llvm::map_to_vector(returned, [&](Value value) {
+    Value passed = toPassed(value, inner);
+    if (passed != value)
+      inside.insert(passed.getDefiningOp());
+    return passed;
+  });
+  inside.insert(func::ReturnOp::create(inner, loc, results));
 
   // What is used behind it.
   here.setInsertionPointAfter(call);
-  IRMapping results;
-  results.map(returned.getArrayRef(), call.getResults());
+  IRMapping behind;
+  for (auto [inPart, result] : llvm::zip_equal(returned, call.getResults()))
+    behind.map(inPart, fromPassed(result, inPart.getType(), here));
   for (Value value : used)
-    results.map(value, value);
-  for (auto [inPart, outside] : llvm::zip_equal(taken, body->getArguments()))
-    results.map(outside, inPart);
+    behind.map(value, value);
   for (auto [outside, inPart] : atHand.getValueMap())
-    results.map(inPart, outside);
+    behind.map(inPart, outside);
   for (Value value : usedBehind) {
-    Value fresh = rebuild(value, here, results);
+    Value fresh = rebuild(value, here, behind);
     value.replaceUsesWithIf(fresh,
                             [&](OpOperand &use) { return !inside.contains(use.getOwner()); });
   }

@@ -61,3 +61,27 @@ func.func @loop(%s: !llvm.struct<(ptr, ptr, i64, array<1 x i64>, array<1 x i64>)
   memref.store %c, %m[%c1] : memref<8xf32>
   return
 }
+
+// Masks are passed as bytes: LLVM 22 cannot pass a vector of one bit.
+// CHECK-LABEL: func.func private @masks.part0(
+// CHECK-SAME: %[[M:[^:]+]]: vector<1xi8>) -> (vector<1xi8>, vector<1xi8>, vector<1xi8>)
+// CHECK: %[[IN:.+]] = arith.trunci %[[M]] : vector<1xi8> to vector<1xi1>
+// CHECK: %[[A:.+]] = arith.ori %[[IN]], %{{.+}} : vector<1xi1>
+// CHECK: %[[WIDE:.+]] = arith.extui %[[A]] : vector<1xi1> to vector<1xi8>
+// CHECK: return %[[WIDE]], %{{.+}}, %{{.+}} : vector<1xi8>, vector<1xi8>, vector<1xi8>
+// CHECK-LABEL: func.func @masks(
+// CHECK-SAME: %[[N:[^:]+]]: vector<1xi1>
+// CHECK: %[[OUT:.+]] = arith.extui %[[N]] : vector<1xi1> to vector<1xi8>
+// CHECK: %[[R:.+]]:3 = call @masks.part0(%{{.+}}, %[[OUT]])
+// CHECK: arith.trunci %[[R]]#0 : vector<1xi8> to vector<1xi1>
+func.func @masks(%m: vector<1xi1>, %p: !llvm.ptr) -> vector<1xi1> {
+  %x = llvm.load %p : !llvm.ptr -> vector<1xi1>
+  %0 = arith.ori %m, %x : vector<1xi1>
+  %1 = arith.xori %0, %x : vector<1xi1>
+  %2 = arith.andi %1, %m : vector<1xi1>
+  %3 = arith.ori %2, %0 : vector<1xi1>
+  %4 = arith.xori %3, %1 : vector<1xi1>
+  %5 = arith.andi %4, %2 : vector<1xi1>
+  %6 = arith.ori %5, %3 : vector<1xi1>
+  return %6 : vector<1xi1>
+}

@@ -384,7 +384,7 @@ def StripsOutlineParts : Pass<"strips-outline-parts", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"limit", "limit", "unsigned", "2048",
+    Option<"limit", "limit", "unsigned", "8192",
            "operations of a function, a loop or a branch that is left whole">,
     Option<"partSize", "part-size", "unsigned", "256", "operations of a part">,
   ];
