@@ -50,6 +50,28 @@ TEST(LauncherTest, RunsEachProgramOnce) {
   }
 }
 
+/// Notes how long each chunk is, in the order they come.
+int32_t noteChunk(const Launch *launch, int64_t begin, int64_t end, char *) {
+  reinterpret_cast<std::vector<int64_t> *>(launch->args[0])->push_back(end - begin);
+  return 0;
+}
+
+TEST(LauncherTest, AFirstChunkThatIsShortTakesItsRestNext) {
+  std::vector<int64_t> chunks;
+  uint64_t args[] = {reinterpret_cast<uint64_t>(&chunks)};
+  LaunchableKernel kernel;
+  kernel.function = noteChunk;
+  LaunchOptions options;
+  options.numThreads = 1;
+  options.isInterrupted = [] { return false; };
+  Fault fault;
+  EXPECT_TRUE(
+      launch(kernel, std::initializer_list<int32_t>{1000, 1, 1}.begin(), args, fault, options));
+  ASSERT_EQ(chunks.size(), 2u);
+  EXPECT_LE(chunks[0], 4);
+  EXPECT_EQ(chunks[0] + chunks[1], 1000);
+}
+
 TEST(LauncherTest, EmptyGridRunsNothing) {
   LaunchableKernel kernel; // No function: calling it would crash.
   Fault fault;

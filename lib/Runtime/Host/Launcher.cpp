@@ -184,9 +184,11 @@ void runChunks(Job &job, bool isCaller) {
       continue;
     Clock::time_point now = Clock::now();
     if (job.firstGrain != job.grain) {
-      // Chunks that take no longer than Ctrl-C may wait.
+      // Chunks that take no longer than Ctrl-C may wait. First the rest of the first one: else
+      // threads that are equally fast do not end together.
       double fitting = double(numDone) * kInterruptInterval / (now - start);
-      grain = fitting < double(job.grain) ? std::max<int64_t>(1, int64_t(fitting)) : job.grain;
+      int64_t whole = numDone == job.firstGrain ? job.grain - job.firstGrain : job.grain;
+      grain = fitting < double(whole) ? std::max<int64_t>(1, int64_t(fitting)) : whole;
     }
     if (isCaller && now >= nextCheck) {
       nextCheck = now + kInterruptInterval;
