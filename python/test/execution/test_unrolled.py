@@ -96,7 +96,7 @@ def test_code_grows_with_the_count(kernel):
             compile_unrolled(kernel, count, cpu="x86-64-v3").stages["strips"].split("func.func")
         )
         lines.append(sum(len(text.splitlines()) for text in functions))
-        assert max(len(text.splitlines()) for text in functions) < 4000
+        assert max(len(text.splitlines()) for text in functions) < 5000
     assert lines[1] < 6 * lines[0]
 
 

@@ -384,11 +384,11 @@ def StripsOutlineParts : Pass<"strips-outline-parts", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"limit", "limit", "unsigned", "8192",
+    Option<"limit", "limit", "unsigned", "4096",
            "operations of a function, a loop or a branch that is left whole">,
     Option<"partSize", "part-size", "unsigned", "256", "operations of a part">,
   ];
-  let dependentDialects = ["::mlir::func::FuncDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect"];
 }
 
 def StripsExpandTotalArith : Pass<"strips-expand-total-arith"> {
