@@ -37,7 +37,10 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_link_options(tessera_flags INTERFACE -fuse-ld=lld)
 endif()
 if(TESSERA_SANITIZE)
-  target_compile_options(tessera_flags INTERFACE -fsanitize=${TESSERA_SANITIZE} -fno-omit-frame-pointer)
+  # A call by a pointer would look for a type in front of the function: JIT code has none, and
+  # may have no memory there.
+  target_compile_options(tessera_flags INTERFACE
+    -fsanitize=${TESSERA_SANITIZE} -fno-sanitize=function -fno-omit-frame-pointer)
   target_link_options(tessera_flags INTERFACE -fsanitize=${TESSERA_SANITIZE})
 endif()
 # The tables of what is linked are read-only once it is loaded.
