@@ -70,7 +70,9 @@ def each(f):
 def test_values(run, rng, kernel, shift, count):
     """Of arrays that do not overlap, are the same one, or begin so many elements apart."""
     if run.target == "simulator" and shift is not None:
-        pytest.skip("between lanes of several threads a GPU keeps no order without tl.debug_barrier()")
+        pytest.skip(
+            "between lanes of several threads a GPU keeps no order without tl.debug_barrier()"
+        )
     size = (count + 1) * N
     memory = rng.integers(-4, 4, 2 * size + 128).astype(np.float32)
     start = size + 64 if shift is None else 64 + shift
