@@ -84,9 +84,8 @@ AccessForm Transfer::remainder(Value lhs, int64_t divisor, ArrayRef<int64_t> con
   AccessForm result = makeUniform(type);
   result.opaque = variesOn(l);
   for (unsigned dim = 0; dim < result.strides.size(); ++dim) {
-    int64_t run = powerOfTwoDivisor(commonRun(l.contiguity[dim], constancy[dim]));
-    run = std::min(run, divisor);
-    run = std::min(run, divisibilityAt(l, dim, run, 1));
+    int64_t common = powerOfTwoDivisor(commonRun(l.contiguity[dim], constancy[dim]));
+    int64_t run = carryFreeRun(l, dim, std::min(common, divisor));
     result.contiguity[dim] = run;
     result.constancy[dim] = commonRun(l.constancy[dim], constancy[dim]);
     result.runDivisibility[dim] = std::min(divisibilityAt(l, dim, run, 1), divisor);
@@ -103,9 +102,8 @@ AccessForm Transfer::quotient(Value lhs, int64_t divisor, ArrayRef<int64_t> cons
   AccessForm result = makeUniform(type);
   result.opaque = variesOn(l);
   for (unsigned dim = 0; dim < result.strides.size(); ++dim) {
-    int64_t run = powerOfTwoDivisor(commonRun(l.contiguity[dim], constancy[dim]));
-    run = std::min(run, divisor);
-    run = std::min(run, divisibilityAt(l, dim, run, 1));
+    int64_t common = powerOfTwoDivisor(commonRun(l.contiguity[dim], constancy[dim]));
+    int64_t run = carryFreeRun(l, dim, std::min(common, divisor));
     result.constancy[dim] = std::max(run, commonRun(l.constancy[dim], constancy[dim]));
     if (constancy[dim] != getShape(type)[dim])
       result.opaque.set(dim);
@@ -271,8 +269,7 @@ AccessForm Transfer::compare(arith::CmpIOp op) {
     return result;
   const AccessForm &r = exactForm(run), &b = exactForm(bound);
   for (unsigned dim = 0; dim < result.strides.size(); ++dim) {
-    int64_t length = powerOfTwoDivisor(commonRun(r.contiguity[dim], b.constancy[dim]));
-    length = std::min(length, divisibilityAt(r, dim, length, 1));
+    int64_t length = carryFreeRun(r, dim, commonRun(r.contiguity[dim], b.constancy[dim]));
     length = std::min(length, elementDivisibility(b));
     result.constancy[dim] = std::max(result.constancy[dim], length);
   }

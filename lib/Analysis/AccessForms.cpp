@@ -86,6 +86,11 @@ int64_t access::divisibilityAt(const AccessForm &form, unsigned dim, int64_t run
   return std::min(divisibility, multiplyPowers(step, powerOfTwoDivisor(unit)));
 }
 
+int64_t access::carryFreeRun(const AccessForm &form, unsigned dim, int64_t run) {
+  run = powerOfTwoDivisor(run);
+  return std::min(run, divisibilityAt(form, dim, run, 1));
+}
+
 int64_t access::elementDivisibility(const AccessForm &form, int64_t unit) {
   if (form.strides.empty())
     return form.divisibility;

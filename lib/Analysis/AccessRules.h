@@ -35,6 +35,10 @@ llvm::SmallBitVector variesOn(const AccessForm &form);
 /// What divides the elements along `dim` whose index is a multiple of `run`.
 int64_t divisibilityAt(const AccessForm &form, unsigned dim, int64_t run, int64_t unit);
 
+/// Of an aligned run of `run` integers along `dim` that counts up: a power of two, so many of which
+/// begin at a multiple of their number, and so carry nothing into the bits above.
+int64_t carryFreeRun(const AccessForm &form, unsigned dim, int64_t run);
+
 /// What divides every element.
 int64_t elementDivisibility(const AccessForm &form, int64_t unit = 1);
 

@@ -24,8 +24,7 @@ static int64_t getCountingRun(const MaskTerm &term, AccessAnalysis &analysis) {
   unsigned along = access::variesOn(form).find_first();
   if (analysis.getRanges().isExact(term.left, term.step, term.isSigned))
     return getShape(term.left.getType())[along];
-  int64_t run = powerOfTwoDivisor(form.contiguity[along]);
-  return std::min(run, divisibilityAt(form, along, run, 1));
+  return carryFreeRun(form, along, form.contiguity[along]);
 }
 
 int64_t AccessAnalysis::getPrefixRun(Value mask, unsigned dim) {
