@@ -68,11 +68,11 @@ TargetLibraryInfoImpl makeLibraryInfo(const Triple &triple) {
 }
 
 /// Strength reduction costs a fifth of the code generator's time to look for the fewest
-/// registers that step through a loop: our loops have one, and constant offsets from it.
-constexpr StringLiteral kNotForHosts[] = {"loop-reduce", "canon-freeze"};
-
-/// Scheduling behind register allocation takes the square of a block's length.
-constexpr StringLiteral kNotForLongBlocks[] = {"loop-reduce", "canon-freeze", "post-RA-sched"};
+/// registers that step through a loop: our loops have one, and constant offsets from it. The last
+/// one, scheduling behind register allocation, takes the square of a block's length: where blocks
+/// are short it is left in.
+constexpr StringLiteral kNotForHosts[] = {"loop-reduce", "canon-freeze", "post-RA-sched"};
+constexpr unsigned kNeededForShortBlocks = 1;
 constexpr unsigned kLongBlock = 1000;
 
 bool hasLongBlock(const Module &module) {
@@ -127,7 +127,7 @@ std::string emit(Module &module, TargetMachine &machine, CodeGenFileType fileTyp
   if (machine.getTargetTriple().isNVPTX())
     without = ArrayRef(kNotForGPUs).drop_back(isStraight(module) ? 0 : kNeededForBlocks);
   else if (machine.getOptLevel() == CodeGenOptLevel::Default)
-    without = hasLongBlock(module) ? ArrayRef(kNotForLongBlocks) : ArrayRef(kNotForHosts);
+    without = ArrayRef(kNotForHosts).drop_back(hasLongBlock(module) ? 0 : kNeededForShortBlocks);
   // What makes masks constant has been done, and the code generator takes one lane wrongly.
   if (!machine.getTargetTriple().isNVPTX())
     storeSingleLanes(module);
