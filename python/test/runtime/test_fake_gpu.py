@@ -45,6 +45,16 @@ class Tensor:
     def data_ptr(self): return self.address
 Tensor.__module__ = "torch"
 
+class Float16:
+    def __str__(self): return "torch.float16"
+Float16.__module__ = "torch"
+half = Float16()
+
+def array(address, dtype=half):
+    tensor = Tensor(address)
+    tensor.dtype = dtype
+    return tensor
+
 current = {0: 0, 1: 0}
 torch = types.ModuleType("torch")
 torch.Tensor = Tensor
@@ -448,15 +458,6 @@ def test_a_launch_that_names_libraries_stays_warm(run, tmp_path):
 
 def test_tensor_maps_are_made_at_each_launch(run):
     run("""
-        class Float16:
-            def __str__(self): return "torch.float16"
-        Float16.__module__ = "torch"
-        half = Float16()
-        def array(address, dtype=half):
-            tensor = Tensor(address)
-            tensor.dtype = dtype
-            return tensor
-
         @tessera.jit
         def matmul(a_ptr, b_ptr, c_ptr, M, N, K, lda, ldb, ldc):
             i = tl.program_id(0) * 64 + tl.arange(0, 64)
@@ -536,15 +537,6 @@ def test_tensor_maps_are_made_at_each_launch(run):
 def test_arrays_that_overlap_are_loaded_in_turn(run):
     """What a loop around the product stores, the next product must not have loaded before."""
     run("""
-        class Float16:
-            def __str__(self): return "torch.float16"
-        Float16.__module__ = "torch"
-        half = Float16()
-        def array(address):
-            tensor = Tensor(address)
-            tensor.dtype = half
-            return tensor
-
         @tessera.jit
         def powers(w_ptr, x_ptr, y_ptr, N, count):
             i = tl.arange(0, 64)
@@ -595,15 +587,6 @@ def test_arrays_that_overlap_are_loaded_in_turn(run):
 def test_more_programs_than_tiles_are_launched_without_boxes(run):
     """The height of a group of tiles, by which an index is divided, is negative in some of them."""
     run("""
-        class Float16:
-            def __str__(self): return "torch.float16"
-        Float16.__module__ = "torch"
-        half = Float16()
-        def array(address):
-            tensor = Tensor(address)
-            tensor.dtype = half
-            return tensor
-
         @tessera.jit
         def grouped(a_ptr, b_ptr, c_ptr, M, N, K):
             pid, blocks_m, blocks_n = tl.program_id(0), tl.cdiv(M, 64), tl.cdiv(N, 64)
