@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`python -m tessera doctor` tells about this machine; `python -m tessera cache ...` looks
-after the kernels on disk."""
+"""`python -m tessera doctor` tells about this machine, `cache` looks after the kernels on disk,
+`run --as-triton script.py` runs a program that imports triton."""
 
 from __future__ import annotations
 
@@ -76,13 +76,19 @@ def cache(command: str, size: Optional[str]) -> int:
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
     """Runs a command; returns the exit status."""
+    given_arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if given_arguments[:1] == ["run"]:  # what follows is for the program
+        from tessera.tools.run import run
+
+        return run(given_arguments[1:])
     parser = argparse.ArgumentParser(prog="python -m tessera", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("doctor", help="versions, CPU, threads and settings, for a bug report")
     caching = commands.add_parser("cache", help="look after the compiled kernels on disk")
     caching.add_argument("what", choices=["path", "stats", "list", "verify", "prune", "clear"])
     caching.add_argument("--size", help="what `prune` leaves, such as 500M")
-    given = parser.parse_args(arguments)
+    commands.add_parser("run", help="run a script or -m module, perhaps --as-triton")
+    given = parser.parse_args(given_arguments)
     if given.command == "doctor":
         return doctor()
     return cache(given.what, given.size)
@@ -91,6 +97,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
 if __name__ == "__main__":
     from tessera.errors import TesseraError
 
+    if sys.argv[1:2] == ["run"]:
+        sys.exit(main())  # errors are those of the program
     try:
         sys.exit(main())
     except TesseraError as error:

@@ -18,11 +18,15 @@ from tessera.frontend.errors import CompilationError, Note, TesseraError
 
 __all__ = [
     "ArgumentError",
+    "AutotunerError",
     "CompilationError",
     "InternalError",
+    "InterpreterError",
     "KernelAssertionError",
     "LaunchError",
     "MemoryAccessError",
+    "OutOfResources",
+    "PTXASError",
     "SettingError",
     "SlowCompilationWarning",
     "TesseraError",
@@ -72,7 +76,34 @@ class KernelAssertionError(_Mistake, AssertionError):
     """A `device_assert` that did not hold."""
 
 
-class MemoryAccessError(_Mistake, IndexError):
+class AutotunerError(_Mistake, RuntimeError):
+    """A tuning that cannot be done as asked, or none of whose candidates can run."""
+
+
+class InterpreterError(TesseraError):
+    """What the interpreter finds, and compiled kernels only with `debug`."""
+
+
+class OutOfResources(CompilationError):
+    """A kernel that asks a GPU for more than a program may have (E069).
+
+    `required` of what is called `name`, of which there is `limit`.
+    """
+
+    required = property(lambda self: self._figures()[0])
+    limit = property(lambda self: self._figures()[1])
+    name = "shared memory"
+
+    def _figures(self) -> tuple[int, int]:
+        needed, _, most = self.message.partition(" bytes of shared memory")
+        return int(needed.rpartition(" ")[2]), int(most.rpartition(" ")[2])
+
+
+class PTXASError(CompilationError):
+    """A kernel that ptxas does not take (E063)."""
+
+
+class MemoryAccessError(_Mistake, IndexError, InterpreterError):
     """An access outside of the memory behind an argument, found by the interpreter or with `debug`."""
 
 
@@ -129,7 +160,7 @@ def raise_core_error(error: Any) -> NoReturn:
         raise MemoryAccessError(id, _place(info) + message, fix) from None
     if not file:
         raise LaunchError(id, message, fix) from None
-    raise CompilationError(
+    raise _CLASSES.get(id, CompilationError)(
         id,
         message,
         fix,
@@ -142,6 +173,9 @@ def raise_core_error(error: Any) -> NoReturn:
             for note in notes
         ],
     ) from None
+
+
+_CLASSES: dict[str, type[CompilationError]] = {"E063": PTXASError, "E069": OutOfResources}
 
 
 def _place(info: Any) -> str:

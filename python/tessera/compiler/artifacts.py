@@ -3,21 +3,44 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional, Sequence, Union
 
 from tessera import _C
+from tessera.compiler.metadata import KernelMetadata
 from tessera.compiler.toolchain import warn_of_assembler
 from tessera.errors import ArgumentError, LaunchError, raise_core_error
+from tessera.frontend.signature import (
+    ArgSpec,
+    ConstSpec,
+    DescriptorSpec,
+    KnownSpec,
+    TupleSpec,
+    ValueSpec,
+)
+from tessera.language import types
 from tessera.runtime.cuda import find_place, find_stream, read_stream
 from tessera.runtime.extents import memory_of_slots
 from tessera.runtime.grid import normalize_grid
+from tessera.runtime.machine import current_device, vector_registers
 from tessera.runtime.match import Expected, Matched, Parameters, flatten, read_arguments
+
+if TYPE_CHECKING:
+    from tessera.compiler.options import CompileOptions
 
 STAGES = ("tile", "tile-opt", "strips", "llvm", "llvmir", "asm", "object")
 """The named stages for the CPU, in order. Each but the last two can be compiled from."""
 
 CUDA_STAGES = ("tile", "tile-opt", "tilegpu", "llvm", "llvmir", "ptx", "cubin")
 """Those for an NVIDIA GPU, of which the same is true."""
+
+
+_OTHER_NAMES = {
+    "source": {"cpu": "tile", "cuda": "tile"},
+    "ttir": {"cpu": "tile-opt", "cuda": "tile-opt"},
+    "ttgir": {"cpu": "strips", "cuda": "tilegpu"},
+    "llir": {"cpu": "llvmir", "cuda": "llvmir"},
+}
+"""What Triton calls a stage, and which it is here."""
 
 
 class NoCubin(LaunchError, KeyError):
@@ -28,15 +51,19 @@ class Stages(Mapping[str, Union[str, bytes]]):
     """The text of each stage by name; machine code (`object`, `cubin`) is bytes.
 
     A kernel that was launched has kept its machine code alone: the others are then made by
-    compiling it once more, when the first of them is read.
+    compiling it once more, when the first of them is read. Triton's names `source`, `ttir`,
+    `ttgir` and `llir` stand for `tile`, `tile-opt`, `strips` or `tilegpu`, and `llvmir`.
     """
 
     def __init__(self, kernel: _C.Kernel, rebuild: Optional[Callable[[], _C.Kernel]]) -> None:
         self._kernel = kernel
         self._rebuild = rebuild
-        self._names = CUDA_STAGES if kernel.metadata().get("target") == "cuda" else STAGES
+        self._target = "cuda" if kernel.metadata().get("target") == "cuda" else "cpu"
+        self._names = CUDA_STAGES if self._target == "cuda" else STAGES
 
     def __getitem__(self, name: str) -> Union[str, bytes]:
+        if name in _OTHER_NAMES:
+            name = _OTHER_NAMES[name][self._target]
         if name not in self._names:
             raise KeyError(f"no stage {name!r}; the stages are {', '.join(self._names)}")
         text = self._kernel.stage(name)
@@ -79,11 +106,14 @@ class CompiledKernel:
         kernel: _C.Kernel,
         rebuild: Optional[Callable[[], _C.Kernel]] = None,
         parameters: Optional[Parameters] = None,
+        fn: Any = None,
+        options: Optional[CompileOptions] = None,
     ) -> None:
         self._kernel = kernel
         self._parameters = parameters
         self._expected: Optional[list[Expected]] = None
-        self.metadata: Mapping[str, Any] = kernel.metadata()
+        self.metadata = KernelMetadata(kernel, options)
+        self.src = KernelSource(fn, parameters)
         self.stages = Stages(kernel, rebuild)
         warn_of_assembler(self._assembler, self.metadata.get("arch", ""))
 
@@ -113,9 +143,16 @@ class CompiledKernel:
         return str(self.metadata["name"])
 
     @property
+    def hash(self) -> str:
+        """In hexadecimal; equal for the same machine code."""
+        return self.metadata.hash
+
+    @property
     def n_regs(self) -> int:
-        """The registers of a thread; 0 for a kernel on the CPU, and for one that the driver is to
-        assemble where there is no GPU."""
+        """The registers of a thread; on a CPU its vector registers. 0 for a kernel that the driver
+        is to assemble where there is no GPU."""
+        if self.metadata["target"] != "cuda":
+            return vector_registers(self.metadata["features"])
         return int(self._facts().get("num_registers", self.metadata.get("num_registers", 0)))
 
     @property
@@ -212,6 +249,24 @@ class CompiledKernel:
         """Whether it was compiled with `debug` for the CPU, and has accesses to check."""
         return any(site["access"] for site in self.metadata["sites"])
 
+    def _init_handles(self) -> None:
+        """Loads the machine code onto the current GPU, as a first launch does."""
+        if self.metadata["target"] == "cuda" and _C.cuda_is_available():
+            try:
+                self._kernel.device_facts(current_device())
+            except _C.CoreError as error:
+                raise_core_error(error)
+
+    @property
+    def run(self) -> Callable[..., None]:
+        """A launch as generated launchers spell it: the grid's three extents, a stream, then what
+        launchers of Triton take besides (five arguments, of no meaning here), the arguments."""
+
+        def run(x: int, y: int, z: int, stream: Any, *rest: Any) -> None:
+            self.launch((x, y, z), rest[5:], stream=stream)
+
+        return run
+
     def __copy__(self) -> "CompiledKernel":
         return self
 
@@ -228,6 +283,56 @@ class CompiledKernel:
     def __repr__(self) -> str:
         machine = self.metadata.get("arch") or self.metadata.get("cpu", "?")
         return f"<compiled kernel {self.name} for {machine}>"
+
+
+class KernelSource:
+    """What a kernel was compiled from: its function, and what its parameters were taken for."""
+
+    def __init__(self, fn: Any, parameters: Optional[Parameters]) -> None:
+        self.fn = fn
+        self._parameters = parameters or ()
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return str(getattr(self.fn, "__name__", ""))
+
+    @property
+    def signature(self) -> dict[str, Any]:
+        """The type of each parameter by name, as "*fp32"; "constexpr" of a constant."""
+        return {name: spell(spec) for name, spec in self._parameters}
+
+    @property
+    def constants(self) -> dict[tuple[int, ...], Any]:
+        """The values of constants, by the places of their parameters."""
+        return {
+            (index,): spec.value
+            for index, (_, spec) in enumerate(self._parameters)
+            if isinstance(spec, (ConstSpec, KnownSpec))
+        }
+
+    @property
+    def attrs(self) -> dict[tuple[int, ...], list[list[Any]]]:
+        """What divides arguments, by the places of their parameters."""
+        return {
+            (index,): [["tt.divisibility", spec.divisibility]]
+            for index, (_, spec) in enumerate(self._parameters)
+            if isinstance(spec, ValueSpec) and spec.divisibility
+        }
+
+
+def spell(spec: ArgSpec) -> Any:
+    """The type of an argument, as signatures spell it."""
+    if isinstance(spec, (ConstSpec, KnownSpec)):
+        return "constexpr"
+    if isinstance(spec, TupleSpec):
+        return tuple(map(spell, spec.items))
+    if isinstance(spec, DescriptorSpec):
+        return f"tensordesc<{spell(spec.items[0])[1:]}{list(spec.block_shape)}>"
+    short = types.short_name(types.dtype_of_core(spec.type.dtype))
+    if spec.type.kind == types.KIND_POINTER:
+        return f"*k{short}" if spec.type.is_const else f"*{short}"
+    return short
 
 
 def read_only_error(name: str) -> ArgumentError:

@@ -70,11 +70,18 @@ def compile(
     parsed = parsed.resolved(0 if parsed.target == "cuda" else None)
     if isinstance(source, JITCallable):
         specs = _parse_signature(source, signature or {}, constexprs or {})
-        kernel = _compile(source, specs, parsed, keep_stages=True)
-        return CompiledKernel(kernel, parameters=_named(source, specs))
+        return compile_specs(source, specs, parsed)
     if signature is not None or constexprs is not None:
         raise ArgumentError("E051", "the file of a stage has its signature", "pass the file alone")
     return _compile_file(os.fspath(source), parsed)
+
+
+def compile_specs(
+    fn: JITCallable, specs: Sequence[ArgSpec], options: CompileOptions
+) -> CompiledKernel:
+    """The kernel for arguments as `specs` describes them, with all of its stages."""
+    kernel = _compile(fn, specs, options, keep_stages=True)
+    return CompiledKernel(kernel, parameters=_named(fn, specs), fn=fn, options=options)
 
 
 def compile_specialised(
@@ -95,19 +102,19 @@ def compile_specialised(
         # What is wanted is the compiling itself.
         built = build(fn, specs, options)
         kernel = _compile(fn, specs, options, built.module, keep_stages=True)
-        return CompiledKernel(kernel, None, parameters), built.reads
+        return CompiledKernel(kernel, None, parameters, fn, options), built.reads
     cache = default_cache()
     if cache.mode == "off":
         built = build(fn, specs, options)
         kernel = _compile(fn, specs, options, built.module)
-        return CompiledKernel(kernel, rebuild, parameters), built.reads
+        return CompiledKernel(kernel, rebuild, parameters, fn, options), built.reads
 
     common = (cache.build_id, machine_key(options), options.key)
     source = source_key(fn, tuple(key), repr(common))
     if source is not None and (link := cache.read(source)) is not None:
         reads = replay(fn, specs, link.get("reads", b""))
         if reads is not None and (found := _load(link.get("ir", b""))):
-            return CompiledKernel(found, rebuild, parameters), reads
+            return CompiledKernel(found, rebuild, parameters, fn, options), reads
     built = build(fn, specs, options)
     ir = digest("ir", repr(common), _canonical_text(built.module))
     found = _load(ir)
@@ -117,7 +124,7 @@ def compile_specialised(
     packed = pack_reads(built.reads) if source is not None else None
     if source is not None and packed is not None:
         cache.write(source, {"ir": ir, "reads": packed})
-    return CompiledKernel(found, rebuild, parameters), built.reads
+    return CompiledKernel(found, rebuild, parameters, fn, options), built.reads
 
 
 def _named(fn: JITCallable, specs: Sequence[ArgSpec]) -> Parameters:
@@ -225,7 +232,7 @@ def _compile_file(path: str, options: CompileOptions) -> CompiledKernel:
         kernel = _C.compile_text(text, path, core)
     except _C.CoreError as error:
         raise_core_error(error)
-    return CompiledKernel(kernel)
+    return CompiledKernel(kernel, options=options)
 
 
 def _canonical_text(module: _C.Module) -> str:

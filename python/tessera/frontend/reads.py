@@ -57,6 +57,11 @@ def is_ours(module: Optional[str]) -> bool:
     """Whether a module is part of the language and the front-end."""
     # Kernels that come with the package are its users.
     name = module or ""
+    if name.startswith("triton"):
+        # The names that tessera.compat.triton has for the language.
+        package = sys.modules.get("triton")
+        is_language = name == "triton" or name.startswith("triton.language")
+        return is_language and getattr(package, "__tessera__", False) is True
     return name == "tessera" or name.startswith(("tessera.language", "tessera.frontend"))
 
 

@@ -109,6 +109,8 @@ class dtype:
     SINT_TYPES = ["int8", "int16", "int32", "int64"]
     UINT_TYPES = ["int1", "uint8", "uint16", "uint32", "uint64"]
     FP_TYPES = [row[0] for row in _DTYPES if row[2] == "float"]
+    STANDARD_FP_TYPES = ["fp16", "bf16", "fp32", "fp64"]
+    OTHER_TYPES = ["void"]
 
     name: str
     primitive_bitwidth: int
@@ -318,6 +320,11 @@ class dtype:
 
     def __reduce__(self) -> Any:
         return (dtype, (self.name,))
+
+
+def short_name(dtype: "dtype") -> str:
+    """What signatures call a type of numbers: "i32", "u1", "fp16"."""
+    return dtype.name.replace("int", "i").replace("ui", "u") if dtype.is_int() else dtype.name
 
 
 def dtype_of_core(core_id: int) -> dtype:

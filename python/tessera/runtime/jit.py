@@ -69,7 +69,25 @@ class _Specialisation(NamedTuple):
         return _C.is_current(self.all_checks)
 
 
-class JITFunction(JITCallable):
+class KernelInterface:
+    """Whatever is launched as `kernel[grid](*args)`."""
+
+    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        def launch(*args: Any, **kwargs: Any) -> Any:
+            return self.run(*args, grid=grid, warmup=False, **kwargs)
+
+        return launch
+
+    def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        """Launches the kernel, or only compiles it if `warmup`."""
+        raise NotImplementedError(f"{type(self).__name__} has no `run`")
+
+    def warmup(self, *args: Any, grid: Any = (1,), **kwargs: Any) -> Any:
+        """Compiles the kernel for these arguments without running it."""
+        return self.run(*args, grid=grid, warmup=True, **kwargs)
+
+
+class JITFunction(JITCallable, KernelInterface):
     """A kernel, or a function that kernels call.
 
     `kernel[grid](*args, **options)` launches it: `grid` is a tuple of one to three integers,

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What kernels can be compiled for here."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from triton.backends.driver import MachineDriver
+
+__all__ = ["Backend", "backends"]
+
+
+class Backend(NamedTuple):
+    """One kind of machine."""
+
+    compiler: Any
+    driver: Any
+
+
+class _CpuDriver(MachineDriver):
+    """Where there is no GPU."""
+
+    @classmethod
+    def is_active(cls) -> bool:
+        return not super().is_active()
+
+
+backends = {"nvidia": Backend(None, MachineDriver), "cpu": Backend(None, _CpuDriver)}

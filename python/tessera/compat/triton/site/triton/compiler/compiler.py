@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`triton.compile(ASTSource(...))`."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Mapping, Optional, Union
+
+import tessera
+import tessera.compiler.compile as ours
+from tessera.compiler.artifacts import CompiledKernel
+from tessera.compiler.options import OPTION_NAMES, CompileOptions
+from tessera.frontend.signature import JITCallable
+from tessera.runtime.hooks import LazyDict
+from tessera.runtime.machine import GPUTarget
+from triton.runtime.cache import triton_key
+from triton.runtime.driver import driver
+
+__all__ = [
+    "ASTSource",
+    "CompiledKernel",
+    "GPUTarget",
+    "IRSource",
+    "LazyDict",
+    "compile",
+    "triton_key",
+    "type_of_argument",
+]
+
+_SIZES = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}
+
+
+class ASTSource:
+    """A kernel and the types of its arguments.
+
+    `signature` has a type for each parameter by name, "constexpr" for a constant; `constexprs`
+    the values of constants, by name or by `(index,)`; `attrs` what divides arguments, as
+    `{(index,): [["tt.divisibility", 16]]}`.
+    """
+
+    def __init__(
+        self,
+        fn: JITCallable,
+        signature: Mapping[str, Any],
+        constexprs: Optional[Mapping[Any, Any]] = None,
+        attrs: Optional[Mapping[Any, Any]] = None,
+    ) -> None:
+        for name in signature:
+            if not isinstance(name, str):
+                raise TypeError(f"the signature names parameters, got {name!r}")
+        names = [param.name for param in fn.params]
+        self.fn = fn
+        self.name = fn.__name__
+        self.ext = "ttir"
+        self.signature = signature
+        self.constants: dict[tuple[int, ...], Any] = {
+            (names.index(key),) if isinstance(key, str) else tuple(key): value
+            for key, value in (constexprs or {}).items()
+        }
+        self.attrs = dict(attrs or {})
+
+    def hash(self) -> str:
+        """Equal for sources that give the same kernel."""
+        from tessera.runtime.cache import digest
+
+        constants = [(place, repr(value)) for place, value in sorted(self.constants.items())]
+        fields = (self.fn.cache_key, self.signature, constants, self.attrs)
+        return digest(*map(repr, fields)).hex()
+
+
+class IRSource:
+    """The file of a stage, to go on compiling from."""
+
+    def __init__(
+        self, path: Union[str, "os.PathLike[str]"], context: Any = None, backend: Any = None
+    ):
+        self.path = os.fspath(path)
+        self.ext = self.path.rpartition(".")[2]
+        with open(self.path, encoding="utf-8") as file:
+            self.src = file.read()
+
+
+def compile(
+    src: Union[ASTSource, IRSource, str],
+    target: Optional[GPUTarget] = None,
+    options: Optional[Mapping[str, Any]] = None,
+    **_: Any,
+) -> CompiledKernel:
+    """Compiles a kernel without launching it, for this machine or another `target`."""
+    if target is None:
+        target = driver.active.get_current_target()
+    if not hasattr(target, "backend"):
+        raise TypeError(f"the target is a GPUTarget, got {type(target).__name__}")
+    given = {name: value for name, value in (options or {}).items() if name in OPTION_NAMES}
+    given.pop("arch", None)
+    given["target"] = _target_name(target)
+    if not isinstance(src, ASTSource):
+        return tessera.compile(src.path if isinstance(src, IRSource) else src, **given)
+    specs = _specs(src)
+    kernel = ours.compile_specs(src.fn, specs, CompileOptions.of(given))
+    kernel.src = src
+    return kernel
+
+
+def _target_name(target: Any) -> str:
+    if target.backend == "cpu":
+        return "cpu"
+    if target.backend != "cuda":
+        raise tessera.LaunchError(
+            "E030", f"there is no code generator for {target.backend!r}", "use 'cuda' or 'cpu'"
+        )
+    return f"sm_{target.arch}" + ("a" if target.arch in (90, 100, 120) else "")
+
+
+def _specs(src: ASTSource) -> list[Any]:
+    """What each parameter is compiled for."""
+    from tessera.frontend.signature import ConstSpec, DescriptorSpec, TupleSpec
+    from tessera.language import types
+
+    def spec(path: tuple[int, ...], type: Any, default: Any) -> Any:
+        if path in src.constants:
+            return ConstSpec(src.constants[path])
+        if isinstance(type, tuple):
+            cls = type.__class__ if hasattr(type, "_fields") else None
+            items = [spec((*path, index), item, None) for index, item in enumerate(type)]
+            return TupleSpec(items, cls)
+        if type is None or type == "constexpr":
+            return ConstSpec(default)
+        divisibility = 0
+        for name, value in src.attrs.get(path, ()):
+            if name == "tt.divisibility":
+                divisibility = value
+        text = str(type)
+        if text.startswith("tensordesc"):
+            return _descriptor_spec(text, DescriptorSpec)
+        return ours.value_spec(types.str_to_ty(text), divisibility)
+
+    specs = []
+    for index, param in enumerate(src.fn.params):
+        if param.name not in src.signature and (index,) not in src.constants:
+            if not param.has_default:
+                raise tessera.ArgumentError(
+                    "E051", f"the signature of `{src.name}` lacks the parameter `{param.name}`"
+                )
+        default = types.unwrap(param.default) if param.has_default else None
+        specs.append(spec((index,), src.signature.get(param.name), default))
+    return specs
+
+
+def _descriptor_spec(text: str, kind: Any) -> Any:
+    """Of "tensordesc<fp16[64, 32]>"."""
+    from tessera.language import types
+
+    name, _, shape = text.partition("<")[2].rstrip(">").partition("[")
+    block = tuple(int(extent) for extent in shape.rstrip("]").split(","))
+    pointer = ours.value_spec(types.str_to_ty("*" + name), 16)
+    shapes = [ours.value_spec(types.int32) for _ in block]
+    strides = [ours.value_spec(types.int64, 16) for _ in block[1:]]
+    from tessera.frontend.signature import KnownSpec
+
+    return kind((pointer, *shapes, *strides, KnownSpec(1)), block, "zero")
+
+
+def type_of_argument(arg: Any, specialize: bool = False) -> str:
+    """How signatures call the type that an argument has in a kernel."""
+    from tessera.runtime.arrays import pointer_of
+    from tessera.runtime.specialize import integer_type
+    from triton._utils import canonicalize_dtype
+
+    if arg is None or isinstance(arg, (str, JITCallable)):
+        return "constexpr"
+    if isinstance(arg, bool):
+        return "u1"
+    if isinstance(arg, int):
+        return (
+            "constexpr" if specialize and arg == 1 else canonicalize_dtype(integer_type(arg, "arg"))
+        )
+    if isinstance(arg, float):
+        return "fp32"
+    pointer = pointer_of(arg, "arg")
+    if pointer is None:
+        raise TypeError(f"failed to specialize argument of type: {type(arg)}")
+    return "*" + canonicalize_dtype(pointer.dtype)

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`tessera.language.random`."""
+
+from typing import Any
+
+import tessera.language.random as _ours
+from tessera.language.random import *  # noqa: F401,F403
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_ours, name)

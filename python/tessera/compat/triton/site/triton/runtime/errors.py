@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What launches raise, by Triton's names."""
+
+from tessera.errors import AutotunerError, InterpreterError, OutOfResources, PTXASError
+
+__all__ = ["AutotunerError", "InterpreterError", "OutOfResources", "PTXASError"]

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What there is to know about a compiled kernel: by name, and as attributes.
+
+`kernel.metadata["shared_bytes"]` is what the compiler says; `kernel.metadata.shared` and the
+other attributes are what programs written for Triton ask, and `_fields` and `_asdict` list
+those, as of a named tuple.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional
+
+from tessera import _C
+from tessera.locks import CachedProperty
+from tessera.runtime.machine import GPUTarget
+
+if TYPE_CHECKING:
+    from tessera.compiler.options import CompileOptions
+
+_OF_OPTIONS = (
+    "num_warps",
+    "num_stages",
+    "num_ctas",
+    "maxnreg",
+    "ptx_version",
+    "ptx_options",
+    "enable_fp_fusion",
+    "enable_reflect_ftz",
+    "launch_cooperative_grid",
+    "launch_pdl",
+    "extern_libs",
+    "debug",
+    "sanitize_overflow",
+    "instrumentation_mode",
+)
+
+
+class KernelMetadata(Mapping[str, Any]):
+    """See the module."""
+
+    _fields = (
+        *_OF_OPTIONS,
+        "arch",
+        "cluster_dims",
+        "hash",
+        "name",
+        "shared",
+        "target",
+        "tensordesc_meta",
+        "tmem_size",
+        "warp_size",
+    )
+
+    def __init__(
+        self,
+        kernel: _C.Kernel,
+        options: "Optional[CompileOptions]" = None,
+    ) -> None:
+        self._kernel = kernel
+        self._facts = kernel.metadata()
+        self._options = options
+
+    def __getitem__(self, name: str) -> Any:
+        return self._facts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._facts)
+
+    def __len__(self) -> int:
+        return len(self._facts)
+
+    def __repr__(self) -> str:
+        return f"KernelMetadata({self._facts!r})"
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _OF_OPTIONS and (options := self.__dict__.get("_options")) is not None:
+            return getattr(options, name)
+        raise AttributeError(f"the metadata of a kernel have no {name!r}")
+
+    def _asdict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._fields if hasattr(self, name)}
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return str(self._facts["name"])
+
+    @CachedProperty
+    def hash(self) -> str:
+        """In hexadecimal; equal for the same machine code."""
+        return hashlib.sha256(self._kernel.serialize()).hexdigest()
+
+    @property
+    def target(self) -> GPUTarget:
+        """What it is compiled for."""
+        if self._facts["target"] == "cuda":
+            return GPUTarget("cuda", int(self._facts["capability"]), 32)
+        return GPUTarget("cpu", str(self._facts["cpu"]), 1)
+
+    @property
+    def warp_size(self) -> int:
+        """How many threads a warp has."""
+        return self.target.warp_size
+
+    @property
+    def arch(self) -> str:
+        """The architecture, such as "sm_90a", or the name of the CPU."""
+        return str(self._facts["arch"] or self._facts["cpu"])
+
+    @property
+    def shared(self) -> int:
+        """The bytes of shared memory of a program. On a CPU those that it keeps its tiles in, a
+        cache line at least."""
+        if self._facts["target"] == "cuda":
+            return int(self._facts["shared_bytes"])
+        return max(64, int(self._facts["scratch_bytes"]))
+
+    @property
+    def cluster_dims(self) -> tuple[int, int, int]:
+        """How many programs a cluster has along each axis: there are no clusters."""
+        return (1, 1, 1)
+
+    @property
+    def tmem_size(self) -> int:
+        """The columns of tensor memory, which no target here has."""
+        return 0
+
+    @property
+    def tensordesc_meta(self) -> tuple[()]:
+        """What a launch would need to know about descriptors: nothing, they are arguments."""
+        return ()

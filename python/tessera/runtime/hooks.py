@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions that are called around compilations and launches, for profilers and tests.
+
+    from tessera.runtime.hooks import hooks
+    hooks.launch_enter.add(lambda metadata: print(metadata.get()["name"]))
+
+A kernel that is launched while a hook of launches is set takes the slower of the two ways.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, NamedTuple, Optional
+
+from tessera.settings import note_change
+
+__all__ = ["FunctionInfo", "HookChain", "Hooks", "LazyDict", "hooks"]
+
+Hook = Callable[..., Any]
+
+
+class HookChain:
+    """Hooks that are called one after the other; the last one first if `reversed`."""
+
+    def __init__(self, reversed: bool = False) -> None:
+        self.calls: list[Hook] = []
+        self.reversed = reversed
+
+    def add(self, func: Hook) -> None:
+        """Adds a hook that is not there yet."""
+        if func not in self.calls:
+            self.calls.append(func)
+            note_change()
+
+    def remove(self, func: Hook) -> None:
+        """Removes a hook, if it is there."""
+        if func in self.calls:
+            self.calls.remove(func)
+            note_change()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        for call in self.calls[::-1] if self.reversed else list(self.calls):
+            call(*args, **kwargs)
+
+
+class LazyDict:
+    """A dict parts of which are computed when it is asked for."""
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.data = data
+        self.extras: list[tuple[Hook, tuple[Any, ...]]] = []
+
+    def get(self) -> dict[str, Any]:
+        """All of it."""
+        while self.extras:
+            compute, args = self.extras.pop(0)
+            self.data = {**self.data, **compute(*args)}
+        return self.data
+
+    def add(self, func: Hook, args: tuple[Any, ...]) -> None:
+        """Has the dict that `func(*args)` returns added when it is asked for."""
+        self.extras.append((func, args))
+
+
+class FunctionInfo(NamedTuple):
+    """A kernel, as hooks of compilations get it."""
+
+    module: str
+    name: str
+    jit_function: Any
+
+
+class Hooks:
+    """All hooks of this process."""
+
+    def __init__(self) -> None:
+        self.launch_enter = HookChain()
+        """Called with a LazyDict of `name`, `function`, `stream` and what the kernel's own
+        `launch_metadata(grid, metadata, args)` adds, before each launch; `launch_exit` after."""
+        self.launch_exit = HookChain(reversed=True)
+        self.kernel_load_start = HookChain()
+        """Called with (module, function, name, metadata_group, hash) around the loading of a
+        kernel's machine code by `_init_handles`."""
+        self.kernel_load_end = HookChain(reversed=True)
+        self.jit_cache: Optional[Hook] = None
+        """Called before a launch or a `warmup` compiles, with `key`, `repr`, `fn`, `compile`,
+        `is_manual_warmup` and `already_compiled`. Where it returns True nothing is compiled."""
+        self.jit_post_compile: Optional[Hook] = None
+        """Called after that, with the same."""
+        self.compilation_listener: Optional[Hook] = None
+        """Called after each compilation with `src`, `metadata`, `metadata_group`, `times` and
+        `cache_hit`."""
+
+    @property
+    def on_launch(self) -> bool:
+        """Whether something is to be called at launches."""
+        return bool(self.launch_enter.calls or self.launch_exit.calls)
+
+
+hooks = Hooks()

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What this machine is to programs that ask before they launch: a target, a device, its sizes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, NamedTuple, Optional, Union
+
+from tessera import _C
+
+__all__ = ["GPUTarget", "current_device", "current_target", "device_properties", "has_gpu"]
+
+
+class GPUTarget(NamedTuple):
+    """What kernels are compiled for: `GPUTarget("cuda", 90, 32)`, `GPUTarget("cpu", "znver5", 1)`."""
+
+    backend: str
+    arch: Union[int, str]
+    """The compute capability of a GPU, times ten; the name of a CPU."""
+    warp_size: int
+
+
+def has_gpu() -> bool:
+    """Whether there is a GPU to launch on, and torch, where it is loaded, can reach it."""
+    if not _C.cuda_is_available() or _C.cuda_device_count() == 0:
+        return False
+    torch = sys.modules.get("torch")
+    return torch is None or bool(torch.cuda.is_available())
+
+
+def current_device() -> int:
+    """The GPU that launches without arrays go to."""
+    torch = sys.modules.get("torch")
+    if torch is not None and has_gpu():
+        return int(torch.cuda.current_device())
+    return 0
+
+
+def current_target() -> GPUTarget:
+    """The current GPU, or this CPU where there is none."""
+    if has_gpu():
+        major, minor = _C.cuda_device_info(current_device())["capability"]
+        return GPUTarget("cuda", major * 10 + minor, 32)
+    return GPUTarget("cpu", str(_C.host_info()["cpu"]), 1)
+
+
+def device_properties(device: Optional[int] = None) -> dict[str, Any]:
+    """How much of what a device has: `multiprocessor_count`, `max_num_regs`,
+    `max_shared_mem`, `warpSize`, ...
+
+    A CPU's multiprocessors are its threads, each with the vector registers of 32 warps of one
+    lane, and its second cache for shared memory.
+    """
+    if has_gpu():
+        info = _C.cuda_device_info(current_device() if device is None else device)
+        return {
+            "multiprocessor_count": info["multiprocessors"],
+            "max_shared_mem": info["max_shared_bytes"],
+            "max_num_regs": 1 << 16,  # of every capability from 8.0 on
+            "warpSize": 32,
+        }
+    return {
+        "multiprocessor_count": int(_C.host_info()["threads"]),
+        "max_shared_mem": _second_cache(),
+        "max_num_regs": 32 * vector_registers(str(_C.host_info()["features"])),
+        "warpSize": 1,
+    }
+
+
+def vector_registers(features: str) -> int:
+    """How many vector registers a CPU has."""
+    names = features.split(",")
+    return 32 if "+avx512f" in names or "+neon" in names or "+sve" in names else 16
+
+
+def _second_cache() -> int:
+    name = "SC_LEVEL2_CACHE_SIZE"
+    size = os.sysconf(name) if name in os.sysconf_names else 0
+    return size if size > 0 else 1 << 20
