@@ -149,13 +149,22 @@ def _kind_of_failure(item: Any, info: Any) -> str:
     if about_text:
         return "text"
     raises = [
-        node.lineno
+        (node.lineno, node.end_lineno or node.lineno)
         for node in ast.walk(tree)
         if isinstance(node, ast.With) and "pytest.raises" in ast.unparse(node.items[0])
     ]
-    if raises and line >= min(raises) and info.typename in ("AssertionError", "Failed"):
+    if raises and line >= min(raises)[0] and info.typename in ("AssertionError", "Failed"):
         return "failed" if "DID NOT RAISE" in str(info.value) else "words"
+    # An error of another class, where the test wants one.
+    if any(first <= line <= last for first, last in raises) and _is_refusal(info.value):
+        return "words"
     return "failed"
+
+
+def _is_refusal(error: Any) -> bool:
+    from tessera.errors import InternalError, TesseraError
+
+    return isinstance(error, TesseraError) and not isinstance(error, InternalError)
 
 
 _TEXT = re.compile(r"\.asm\b|\bget_sass\b|\brun_filecheck|\bllvm_ir\b|run_parser")

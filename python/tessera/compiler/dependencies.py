@@ -226,7 +226,8 @@ def _global_names(fn: JITCallable) -> list[tuple[str, ...]]:
         code = codes.pop()
         outer.update(code.co_names, code.co_freevars)
         codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-    return sorted(chain for chain in _names(fn.tree) if chain[0] in outer)
+    # Another text than that of the code may have other names.
+    return sorted(chain for chain in _names(fn.tree) if chain[0] in outer or fn.is_rewritten)
 
 
 def _names(tree: ast.AST) -> set[tuple[str, ...]]:

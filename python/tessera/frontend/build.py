@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import ast
+import copy
 import re
 import sys
+import textwrap
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from tessera.frontend.errors import (
@@ -136,9 +138,40 @@ class Session:
             for walker, place in zip(walkers, places)
         ]
         frames.append(Frame(innermost.fn.__name__, innermost.fn.file, line, column))
-        return error_class(id)(
-            id, message, fix, innermost.fn.file, line, column, end_column, text, frames, notes
-        )
+        where = (innermost.fn.file, line, column, end_column, text)
+        error = error_class(id)(id, message, fix, *where, frames, notes)
+        nodes = [*(walker.node for walker in walkers[:-1]), node]
+        error.src, error.node = excerpt(walkers[0].fn, nodes[0])
+        if has_answered_to_triton():
+            # There the error of a kernel is caused by that of the function it calls.
+            outer = error
+            for index, walker in enumerate(walkers[1:], 1):
+                inner = error_class(id)(id, message, fix, *where, frames[index:], notes)
+                inner.src, inner.node = excerpt(walker.fn, nodes[index])
+                outer.__cause__ = inner
+                outer = inner
+            if id not in _OF_THE_LANGUAGE:  # but of one of its functions
+                outer.__cause__ = UserMistake(id, message, fix)
+        return error
+
+
+def excerpt(fn: JITCallable, node: ast.AST) -> tuple[str, ast.AST]:
+    """The text of a function from its `def` on, not indented, and a node as it is in there."""
+    tree = fn.tree
+    text = "".join(line + "\n" for line in fn.lines[tree.lineno - fn.first_line :])
+    placed = copy.copy(node)
+    if hasattr(node, "lineno"):
+        placed.lineno = node.lineno - tree.lineno + 1  # type: ignore[attr-defined]
+        placed.col_offset = node.col_offset - tree.col_offset  # type: ignore[attr-defined]
+    return textwrap.dedent(text), placed
+
+
+def has_answered_to_triton() -> bool:
+    """Whether somebody has imported the package of tessera.compat.triton."""
+    return getattr(sys.modules.get("triton"), "__tessera__", False) is True
+
+
+_OF_THE_LANGUAGE = ("E007", "E008", "E010", "E012", "E013", "E014", "E067")
 
 
 class _DeepRecursion:

@@ -62,8 +62,14 @@ class CompilationError(TesseraError):
 
     Attributes: `id` ("E018"), `message`, `fix` (may be empty), `file`, `line`, `column`
     (from 1), `end_column` (exclusive; 0 if unknown), `source_line`, `frames` (innermost
-    last), `notes`.
+    last), `notes`. And those that programs written for Triton read: `error_message`, `src`, `node`,
+    which are of the kernel where the mistake is in a function that it calls.
     """
+
+    src: Optional[str] = None
+    """The text of the kernel from its `def` on, not indented."""
+    node: Any = None
+    """The node of its syntax tree, with `lineno` and `col_offset` as they are in `src`."""
 
     def __init__(
         self,
@@ -89,6 +95,11 @@ class CompilationError(TesseraError):
         self.source_line = source_line
         self.frames = tuple(frames)
         self.notes = tuple(notes)
+
+    @property
+    def error_message(self) -> str:
+        """What is wrong, without the place."""
+        return self.message
 
     @classmethod
     def at_function(cls, fn: Any, id: str, message: str, fix: str = "") -> "CompilationError":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import textwrap
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
 
@@ -30,6 +31,17 @@ class Param(NamedTuple):
     kind: str
     """'positional', 'keyword' (after `*`) or 'varargs' (`*args`)."""
     is_constexpr: bool
+    num: int = 0
+    """Its place, from 0."""
+    do_not_specialize: bool = False
+    do_not_specialize_on_alignment: bool = False
+
+    @property
+    def is_const(self) -> bool:
+        """Whether it is annotated as a pointer through which nothing is stored."""
+        text = self.annotation if isinstance(self.annotation, str) else str(self.annotation)
+        name = getattr(self.annotation, "__name__", text).rpartition(".")[2]
+        return name == "const" or text.startswith("*k")
 
 
 class JITCallable:
@@ -58,6 +70,8 @@ class JITCallable:
         """The lines of the file as they were when the function was made."""
         self._parsed: Optional[tuple[CodeType, FunctionSource]] = None
         self._params: Optional[tuple[Sequence[Any], Sequence[Param]]] = None
+        self.is_rewritten = False
+        """Whether the text is not that of `fn` any more."""
         if not (fn.__module__ or "").startswith("tessera."):
             self._text = file_lines(fn)
 
@@ -102,6 +116,21 @@ class JITCallable:
     def source(self) -> str:
         """Its text, from the `def` or its decorators on."""
         return self._source.text
+
+    @property
+    def src(self) -> str:
+        """Its text from the `def` on, not indented."""
+        before = self.tree.lineno - self.first_line
+        return textwrap.dedent("".join(line + "\n" for line in self.lines[before:]))
+
+    def _unsafe_update_src(self, new_src: str) -> None:
+        """Has `new_src`, which starts with a `def` of the same parameters, take the place of the
+        function's text. Errors then tell its lines, not those of the file."""
+        from tessera.frontend.source import read_function
+
+        self._parsed = self.fn.__code__, read_function(self.fn, new_src)
+        self.is_rewritten = True
+        note_change()
 
     @property
     def file(self) -> str:
@@ -216,7 +245,7 @@ def read_params(fn: FunctionType) -> Sequence[Param]:
     for name in names[count : count + keyword_only]:
         has_default = name in keyword_defaults
         params.append(param(name, "keyword", has_default, keyword_defaults.get(name)))
-    return tuple(params)
+    return tuple(one._replace(num=num) for num, one in enumerate(params))
 
 
 class ConstexprFunction:

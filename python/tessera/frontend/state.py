@@ -92,9 +92,8 @@ class WalkerState:
                 f"{self.fn.file}:{line}:{column}: {text.strip()}"
             ) from error
         node = mistake.node if mistake.node is not None else self.node
-        raise self.session.error(
-            mistake.id, mistake.message, mistake.fix, mistake.notes, node
-        ) from None
+        report = self.session.error(mistake.id, mistake.message, mistake.fix, mistake.notes, node)
+        raise report from report.__cause__
 
     # --- Visiting -----------------------------------------------------------------------
 

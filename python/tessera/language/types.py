@@ -96,6 +96,9 @@ def _describe(name: str, bits: int, kind: str) -> str:
     return f"{'Signed' if kind == 'int' else 'Unsigned'} integer of {bits} bits."
 
 
+owner = "tl"
+"""What the `repr` of a type calls the module that it is in."""
+
 # The kinds of _C.Type (TsrTypeKind).
 KIND_NUMBER, KIND_POINTER, KIND_BLOCK_POINTER, KIND_DESCRIPTOR = range(4)
 
@@ -316,7 +319,7 @@ class dtype:
         return self.name
 
     def __repr__(self) -> str:
-        return f"tl.{_PUBLIC_NAMES.get(self.name, self.name)}"
+        return f"{owner}.{_PUBLIC_NAMES.get(self.name, self.name)}"
 
     def __reduce__(self) -> Any:
         return (dtype, (self.name,))
@@ -369,7 +372,7 @@ class pointer_type(dtype):
         return hash((self.element_ty, self.const))
 
     def __repr__(self) -> str:
-        return f"tl.pointer_type({self.element_ty!r}{', const=True' if self.const else ''})"
+        return f"{owner}.pointer_type({self.element_ty!r}{', const=True' if self.const else ''})"
 
     def __reduce__(self) -> Any:
         return (pointer_type, (self.element_ty, self.address_space, self.const))
@@ -418,7 +421,7 @@ class block_type(dtype):
         return hash((self.element_ty, self._shape))
 
     def __repr__(self) -> str:
-        return f"tl.block_type({self.element_ty!r}, {list(self._shape)})"
+        return f"{owner}.block_type({self.element_ty!r}, {list(self._shape)})"
 
     def __reduce__(self) -> Any:
         return (block_type, (self.element_ty, self._shape))

@@ -82,6 +82,50 @@ class TensorWrapper:
         self.dtype = dtype
         self.shape = getattr(base, "shape", ())
 
+    @property
+    def data(self) -> Any:
+        """The array's own data."""
+        return self.base.data
+
+    @property
+    def device(self) -> Any:
+        """Where it is."""
+        return self.base.device
+
+    def data_ptr(self) -> int:
+        """Its address."""
+        pointer = pointer_of(self.base, "tensor")
+        assert pointer is not None
+        return pointer.address
+
+    def stride(self, *args: Any) -> Any:
+        """As of the array."""
+        return self.base.stride(*args)
+
+    def element_size(self) -> int:
+        """The bytes of an element."""
+        return self.dtype.itemsize
+
+    def cpu(self) -> "TensorWrapper":
+        """The same in the CPU's memory."""
+        return TensorWrapper(self.base.cpu(), self.dtype)
+
+    def clone(self) -> "TensorWrapper":
+        """A copy."""
+        return TensorWrapper(self.base.clone(), self.dtype)
+
+    def to(self, device: Any) -> "TensorWrapper":
+        """The same on a device."""
+        return TensorWrapper(self.base.to(device), self.dtype)
+
+    def new_empty(self, sizes: Any) -> "TensorWrapper":
+        """Another one of that size on the same device."""
+        return TensorWrapper(self.base.new_empty(sizes), self.dtype)
+
+    def copy_(self, other: "TensorWrapper") -> None:
+        """Takes over the elements of `other`."""
+        self.base.copy_(other.base)
+
     def __repr__(self) -> str:
         return f"TensorWrapper[{self.dtype}]({self.base!r})"
 
@@ -91,17 +135,34 @@ class MockTensor:
 
     def __init__(self, dtype: Any, shape: Optional[Any] = None) -> None:
         self.dtype = to_dtype(dtype)
-        self.shape = shape
+        self.shape = [1] if shape is None else shape
 
-    def data_ptr(self) -> int:
+    @staticmethod
+    def wrap_dtype(arg: Any) -> Any:
+        """A MockTensor of `arg` where that is an element type, else `arg`."""
+        return MockTensor(arg) if is_dtype(arg) else arg
+
+    def stride(self, dim: Optional[int] = None) -> Any:
+        """As of a dense array, in elements."""
+        strides: list[int] = []
+        size = 1
+        for extent in reversed(self.shape):
+            strides.insert(0, size)
+            size *= extent
+        return tuple(strides) if dim is None else strides[dim]
+
+    @staticmethod
+    def data_ptr() -> int:
         """An address as aligned as any allocator's."""
         return 0
 
 
-def reinterpret(tensor: Any, dtype: Any) -> TensorWrapper:
+def reinterpret(tensor: Any, dtype: Any) -> Any:
     """`tensor`, with its memory read as elements of `dtype` (fp8 in an int8 array)."""
-    wanted = to_dtype(dtype)
     base = tensor.base if isinstance(tensor, TensorWrapper) else tensor
+    if base is not tensor and dtype == base.dtype:
+        return base
+    wanted = to_dtype(dtype)
     pointer = pointer_of(base, "tensor")
     if pointer is None:
         raise ArgumentError("E054", f"{with_article(_type_name(tensor))} is not an array")

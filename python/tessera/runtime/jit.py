@@ -111,6 +111,7 @@ class JITFunction(JITCallable, KernelInterface):
         _check_is_function(fn)
         super().__init__(fn, noinline=noinline)
         self.__module__ = fn.__module__ or ""  # code run by `exec` may have none
+        self.__globals__ = fn.__globals__
         self.version = version
         self.debug = debug
         self.launch_metadata = launch_metadata
@@ -118,6 +119,7 @@ class JITFunction(JITCallable, KernelInterface):
         self._repr = repr
         self._unspecialised = tuple(do_not_specialize or ())
         self._unaligned = tuple(do_not_specialize_on_alignment or ())
+        self._marked: Optional[tuple[Sequence[Param], Sequence[Param]]] = None
         self._traits: Optional[tuple[Sequence[Param], tuple[ParamTraits, ...]]] = None
         self._kernels: dict[Any, _Specialisation] = {}
         self._modules: dict[Any, tuple[_C.Module, Checks]] = {}
@@ -137,9 +139,31 @@ class JITFunction(JITCallable, KernelInterface):
         return [param.name for param in self.params]
 
     @property
-    def src(self) -> str:
-        """The text of the function."""
-        return self.source
+    def params(self) -> Sequence[Param]:
+        """Its parameters, in order."""
+        declared = super().params
+        if not self._unspecialised and not self._unaligned:
+            return declared
+        if self._marked is None or self._marked[0] is not declared:
+            marked = tuple(
+                param._replace(
+                    do_not_specialize=self._names(self._unspecialised, param, declared),
+                    do_not_specialize_on_alignment=self._names(self._unaligned, param, declared),
+                )
+                for param in declared
+            )
+            self._marked = declared, marked
+        return self._marked[1]
+
+    @staticmethod
+    def _names(items: Sequence[Any], param: Param, params: Sequence[Param]) -> bool:
+        return any(place in items for place in (param.name, param.num, param.num - len(params)))
+
+    def _unsafe_update_src(self, new_src: str) -> None:
+        super()._unsafe_update_src(new_src)
+        for fn in list(_all_functions):  # any of which may call this one
+            fn._kernels.clear()
+            fn._modules.clear()
 
     @property
     def cache_key(self) -> Optional[str]:
