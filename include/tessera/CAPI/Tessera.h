@@ -100,7 +100,7 @@ typedef enum TsrTypeKind {
   TSR_KIND_DESCRIPTOR = 3,    /* tensor descriptor of blocks `shape` of dtype */
 } TsrTypeKind;
 
-enum { TSR_MAX_RANK = 8 };
+enum { TSR_MAX_RANK = 32 };
 
 /* What a value is. `rank` 0 is a scalar. */
 typedef struct TsrType {

@@ -45,7 +45,7 @@ enum class DType : uint8_t {
 inline constexpr unsigned kNumDTypes = 19;
 
 /// The most dimensions that a tile may have: TSR_MAX_RANK of the C API.
-inline constexpr size_t kMaxRank = 8;
+inline constexpr size_t kMaxRank = 32;
 
 /// The name in the language: "int32", "fp16".
 llvm::StringRef getName(DType dtype);
