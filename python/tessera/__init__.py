@@ -31,6 +31,8 @@ from tessera.errors import (
     ToolchainWarning,
 )
 from tessera.frontend.signature import JITCallable, constexpr_function
+from tessera.language.aggregate import aggregate
+from tessera.language.tensor import must_use_result
 from tessera.language.types import constexpr
 from tessera.locks import load
 from tessera.runtime.jit import JITFunction, interpret, jit
@@ -52,6 +54,7 @@ __all__ = [
     "TensorWrapper",
     "TesseraError",
     "ToolchainWarning",
+    "aggregate",
     "cdiv",
     "compile",
     "constexpr",
@@ -59,6 +62,7 @@ __all__ = [
     "host_info",
     "interpret",
     "jit",
+    "must_use_result",
     "next_power_of_2",
     "reinterpret",
     "settings",

@@ -14,6 +14,7 @@ from typing import Any, Callable, Iterable, Iterator
 from tessera import _C
 from tessera.compiler.options import CompileOptions
 from tessera.errors import ArgumentError, LaunchError, raise_core_error
+from tessera.language.records import parts_of_argument
 from tessera.runtime.arrays import TensorWrapper
 from tessera.runtime.grid import normalize_grid
 from tessera.runtime.jit import JITFunction, _lacks_tensor_maps, _Meta
@@ -197,10 +198,10 @@ _COPIES = ("random", "early", "late")
 
 def _flatten(values: Iterable[Any]) -> Iterator[Any]:
     for value in values:
-        if isinstance(value, tuple):
-            yield from _flatten(value)
-        elif isinstance(value, TensorDescriptor):
+        if isinstance(value, TensorDescriptor):
             yield value.base
+        elif (parts := parts_of_argument(value)) is not None:
+            yield from _flatten(parts.items)
         else:
             yield value
 

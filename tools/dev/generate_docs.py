@@ -62,11 +62,13 @@ def language_page() -> str:
     import tessera.language as language
 
     families = [
-        ("Types", "types"), ("Tensors", "tensor"), ("Programs and loops", "program"),
+        ("Types", "types"), ("Tensors", "tensor"), ("Aggregates", "aggregate"),
+        ("Programs and loops", "program"),
         ("Creation", "creation"), ("Shape", "shape"), ("Memory", "memory"), ("Maths", "math"), ("libdevice", "extra.libdevice"),
         ("Matrix products", "matmul"), ("Reductions and scans", "reduction"),
         ("Random numbers", "random"), ("Hints and debugging", "debug"),
         ("Written in the language itself", "standard"),
+        ("The target", "target_info"), ("NVIDIA's GPUs alone", "extra.cuda"),
     ]  # fmt: skip
     lines = [
         "# The language",

@@ -27,7 +27,9 @@ from tessera.frontend.constants import (
     as_specialised,
     is_number,
     leaves,
-    rebuild_tuple,
+    are_alike,
+    parts_of,
+    rebuild,
     same_constant,
     with_leaves,
 )
@@ -82,6 +84,8 @@ class BranchWalker(CallWalker):
 
     result_varies = False
     """Whether another specialisation of the kernel may return from another place."""
+    result_is_tensor = False
+    """Whether an `if` on a variable, be its value known, decides where the function returns."""
 
     # --- Leaving early ------------------------------------------------------------------
 
@@ -127,8 +131,11 @@ class BranchWalker(CallWalker):
         test = self.visit(node.test)
         condition = as_condition(test, "`if`", node.test)
         if not isinstance(condition, tensor):
-            if is_specialised(test) and has_exit([node], in_loop=True):
-                self.result_varies = True
+            if isinstance(test, tensor) and has_exit([node], in_loop=True):
+                if is_specialised(test):
+                    self.result_varies = True
+                else:
+                    self.result_is_tensor = True
             self.visit_block(node.body if condition else node.orelse, live)
             return False
         then, otherwise = list(node.body), list(node.orelse)
@@ -213,10 +220,11 @@ class BranchWalker(CallWalker):
 
     def _value_like(self, value: Any, template: Any) -> Any:
         """`value` (or zeros, where it is missing) with the types of `template`."""
-        if isinstance(template, tuple):
-            items = value if isinstance(value, tuple) else [MISSING] * len(template)
-            made = [self._value_like(item, like) for item, like in zip(items, template)]
-            return rebuild_tuple(template, made)
+        parts = parts_of(template)
+        if parts is not None:
+            items = parts_of(value) or [MISSING] * len(parts)
+            made = [self._value_like(item, like) for item, like in zip(items, parts)]
+            return rebuild(template, made)
         if not isinstance(template, tensor):
             return template if value is MISSING else value
         if value is MISSING:
@@ -379,8 +387,9 @@ class _Merge:
         """The shape of the merged value; puts the tensors on the lists of yields."""
         if a is MISSING or b is MISSING:
             return self._join_with_nothing(name, a, b)
-        if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
-            return rebuild_tuple(a, [self._join(name, x, y) for x, y in zip(a, b)])
+        if are_alike(a, b):
+            parts = zip(parts_of(a) or (), parts_of(b) or ())
+            return rebuild(a, [self._join(name, x, y) for x, y in parts])
         if not isinstance(a, tensor) and not isinstance(b, tensor) and same_constant(a, b):
             return a
         for one in (a, b):
@@ -394,12 +403,13 @@ class _Merge:
 
     def _join_with_nothing(self, name: str, a: Any, b: Any) -> Any:
         present = b if a is MISSING else a
-        if isinstance(present, tuple):
-            return rebuild_tuple(
+        parts = parts_of(present)
+        if parts is not None:
+            return rebuild(
                 present,
                 [
-                    self._join(name, *((MISSING, item) if a is MISSING else (item, MISSING)))
-                    for item in present
+                    self._join(name, *((MISSING, part) if a is MISSING else (part, MISSING)))
+                    for part in parts
                 ],
             )
         if not isinstance(present, tensor):

@@ -18,6 +18,7 @@ from tessera.frontend.errors import (
     error_class,
 )
 from tessera.frontend.reads import Reads
+from tessera.frontend.constants import build_of, plain
 from tessera.frontend.signature import (
     ArgSpec,
     ConstSpec,
@@ -64,6 +65,7 @@ class Session:
         self, module: Any, builder: Any, options: Any, reads: Reads, interpreted: bool = False
     ) -> None:
         self.module = module
+        self.options = options
         self.debug = bool(getattr(options, "debug", False))
         self.checked = self.debug or interpreted
         """Whether mistakes that show at run time alone are looked for there."""
@@ -215,7 +217,8 @@ def build_module(
 ) -> BuiltModule:
     """Tile IR of the kernel `fn` for these arguments, one ArgSpec a parameter.
 
-    Of `options` only `debug` and `extern_libs` are read. What is `interpreted` finds mistakes
+    Of `options` the IR depends on `debug` and `extern_libs`, and where a kernel asks for it
+    (`target_info`, `extra.cuda`) on the target. What is `interpreted` finds mistakes
     at run time that compiled code finds with `debug` alone. Raises CompilationError for a mistake
     in the kernel, tessera.errors.InternalError for one of ours.
     """
@@ -300,16 +303,12 @@ def _argument(spec: ArgSpec, arguments: Iterator[tensor]) -> Any:
         return make_tensor_descriptor(
             items[0], items[1 : 1 + rank], items[1 + rank :], spec.block_shape, spec.padding
         )
-    return spec.cls(*items) if spec.cls is not None else tuple(items)
+    return build_of(spec.cls or tuple, items)
 
 
 def constant_argument(value: Any) -> Any:
     """A constant as kernel code sees it: lists are tuples, wrappers are gone."""
-    value = types.unwrap(value)
-    if isinstance(value, (list, tuple)):
-        items = [constant_argument(item) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    return value
+    return plain(value)
 
 
 def check_signature(fn: JITCallable) -> None:
@@ -385,6 +384,11 @@ def misspelt_annotation(text: str) -> Optional[str]:
         return closest(name, ["constexpr", "const", "tensor", *dtypes]) or ""
     if owner or hasattr(builtins, name) or name == "constexpr" or name in dtypes:
         return None
+    try:
+        types.str_to_ty(text)
+        return None
+    except ValueError:
+        pass
     # A bare name may be anything.
     return next(iter(get_close_matches(name, ["constexpr", *dtypes], n=1, cutoff=0.8)), None)
 

@@ -5,17 +5,29 @@ from __future__ import annotations
 
 import ast
 import builtins
+import dataclasses
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, Callable, Sequence
 
 from tessera.frontend.build import MAX_CALL_DEPTH, NoinlineFunction, constant_argument
-from tessera.frontend.constants import is_constant, leaves, settle, with_leaves
+from tessera.frontend.constants import (
+    build_of,
+    is_constant,
+    leaves,
+    parts_of,
+    plain,
+    settle,
+    with_leaves,
+)
 from tessera.frontend.errors import UserMistake, closest
-from tessera.frontend.expressions import BoundFunction, ExpressionWalker
-from tessera.frontend.signature import JITCallable, Param
+from tessera.frontend.aggregates import BoundFunction, is_aggregate, is_method
+from tessera.frontend.expressions import ExpressionWalker
+from tessera.frontend.signature import ConstexprFunction, JITCallable, Param
 from tessera.language import debug as debug_ops
 from tessera.language import math as math_ops
 from tessera.language import program
+from tessera.language.aggregate import call_python
+from tessera.language.records import record_class, record_items
 from tessera.language.tensor import (
     constant_str,
     describe,
@@ -25,7 +37,7 @@ from tessera.language.tensor import (
     lower,
     tensor,
 )
-from tessera.language.types import block_type, constexpr, dtype, pointer_type, tuple_type, unwrap
+from tessera.language.types import constexpr, constexpr_type, dtype, tuple_type, unwrap
 from tessera.wording import counted
 
 _HOST_MODULES = ("numpy", "torch", "math", "jax", "cupy", "random", "time", "os", "sys")
@@ -36,6 +48,8 @@ class CallWalker(ExpressionWalker):
 
     def visit_Call(self, node: ast.Call) -> Any:
         function = self.visit(node.func)
+        if node is self.discarded:
+            self._check_result_is_used(function, node)
         args = list(self.elements(node.args))
         kwargs: dict[str, Any] = {}
         for keyword in node.keywords:
@@ -50,11 +64,32 @@ class CallWalker(ExpressionWalker):
         self.locate(node)
         return self.call(function, args, kwargs, node)
 
+    def _check_result_is_used(self, function: Any, node: ast.Call) -> None:
+        """Raises UserMistake (E073) where a statement drops what `must_use_result` is about."""
+        wanted = getattr(function, "_must_use_result", False)
+        if wanted:
+            why = f": {wanted}" if isinstance(wanted, str) else ""
+            raise UserMistake(
+                "E073",
+                f"The result of {ast.unparse(node.func)} is not being used{why}",
+                "assign it to a variable",
+            )
+
     def call(self, function: Any, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
         """Calls anything that kernel code can name."""
+        if isinstance(function, constexpr) and isinstance(function.value, FunctionType):
+            return self.call_method(function.value, args, kwargs)
         function = unwrap(function)
         if isinstance(function, BoundFunction):
+            if isinstance(function.fn, ConstexprFunction):
+                return self._call_on_constants(function.fn, args, kwargs, function.self_argument)
             return self.call_jit(function.fn, [function.self_argument, *args], kwargs)
+        if is_method(function):
+            if isinstance(function, type):
+                return self.make_aggregate(function, args, kwargs)
+            return self.call_method(function, args, kwargs)
+        if is_aggregate(function):
+            return self.call(self.attribute(function, "__call__", node), args, kwargs, node)
         if isinstance(function, JITCallable):
             return self.call_jit(function, args, kwargs)
         if is_builtin(function):
@@ -104,8 +139,11 @@ class CallWalker(ExpressionWalker):
             return self._apply(cls, args, kwargs)
         if issubclass(cls, tuple) and hasattr(cls, "_fields"):
             return self._apply(cls, args, kwargs)
-        if issubclass(cls, (dtype, tuple_type)) or cls is block_type or cls is pointer_type:
+        if issubclass(cls, (dtype, tuple_type, constexpr_type, slice)):
             return self._call_on_constants(cls, args, kwargs)
+        if dataclasses.is_dataclass(cls):
+            self.session.reads.called(cls)
+            return plain(build_of(record_class(cls), record_items(call_python(cls, args, kwargs))))
         if hasattr(cls, "__tessera_constexpr_function__"):
             return self._call_on_constants(cls, args, kwargs)
         raise UserMistake(
@@ -115,9 +153,14 @@ class CallWalker(ExpressionWalker):
         )
 
     def _call_on_constants(
-        self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]
+        self,
+        function: Callable[..., Any],
+        args: list[Any],
+        kwargs: dict[str, Any],
+        owner: Any = None,
     ) -> Any:
-        """Calls a Python function all of whose arguments are constants."""
+        """Calls a Python function all of whose arguments are constants, perhaps as a method of
+        `owner`, which may hold tensors."""
         name = getattr(function, "__name__", str(function))
         self.session.reads.called(function)
         for value in [*args, *kwargs.values()]:
@@ -129,6 +172,7 @@ class CallWalker(ExpressionWalker):
                 )
         try:
             result = function(
+                *([] if owner is None else [owner]),
                 *[settle(arg) for arg in args],
                 **{key: settle(value) for key, value in kwargs.items()},
             )
@@ -389,6 +433,7 @@ class CallWalker(ExpressionWalker):
                 raise UserMistake("E051", f"{name} got no arguments", "pass two or more")
             known = [known_value(value) for value in values]
             if not any(isinstance(value, tensor) for value in known):
+                self._check_order(name, known)
                 try:
                     return (builtins.min if name == "min" else builtins.max)(known)
                 except TypeError as error:
@@ -400,6 +445,17 @@ class CallWalker(ExpressionWalker):
             return result
 
         return choose
+
+    def _check_order(self, name: str, values: Sequence[Any]) -> None:
+        """Raises UserMistake for constants of which Python's `min` and `max` choose by place."""
+        for value in values:
+            if isinstance(value, float) and (value != value or str(value) == "-0.0"):
+                raise UserMistake(
+                    "E029",
+                    f"{name} of the constants {', '.join(map(repr, values))}, of which Python gives "
+                    "one or the other by their order",
+                    f"use tl.{name}imum, which says what becomes of a NaN",
+                )
 
     def _abs(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
         (value,) = self._exactly("abs", 1, args)
@@ -452,8 +508,10 @@ def _key(value: Any, with_known: bool = True) -> Any:
     if isinstance(value, tensor):
         known = repr(value.constant) + repr(value.specialised) if with_known else None
         return ("tensor", value.type, known)
-    if isinstance(value, tuple):
-        return (type(value), *[_key(item, with_known) for item in value])
+    value = unwrap(value)
+    parts = parts_of(value)
+    if parts is not None:
+        return (type(value), *[_key(part, with_known) for part in parts])
     try:
         hash(value)
     except TypeError:

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import operator
 import struct
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Optional, Sequence
 
 from tessera.frontend.errors import UserMistake
+from tessera.language.aggregate import field_values, fields_of, of_values
 from tessera.language.tensor import describe, tensor
-from tessera.language.types import constexpr
+from tessera.language.types import constexpr, constexpr_type, tuple_type, unwrap
 
 # ast operator class name -> (Python's operation, TileBuilder's)
 BINARY: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
@@ -108,16 +109,29 @@ def same_constant(a: Any, b: Any) -> bool:
     """Whether two constants are equal and of one type (1, 1.0 and True differ; 0.0 and -0.0)."""
     if a is b:
         return True
+    if isinstance(a, constexpr) and isinstance(b, constexpr):
+        a, b = a.value, b.value
     if type(a) is not type(b) or isinstance(a, tensor):
         return False
     if isinstance(a, float):
         return struct.pack("<d", a) == struct.pack("<d", b)
-    if isinstance(a, tuple):
-        return len(a) == len(b) and all(same_constant(x, y) for x, y in zip(a, b))
+    parts = parts_of(a)
+    if parts is not None:
+        others = parts_of(b) or ()
+        return len(parts) == len(others) and all(map(same_constant, parts, others))
     try:
         return bool(a == b)
     except Exception:
         return False
+
+
+def type_of(value: Any) -> Any:
+    """What kernel code sees as `value.type`."""
+    if isinstance(value, tensor):
+        return value.type
+    if isinstance(value, tuple):
+        return tuple_type(list(map(type_of, value)), getattr(value, "_fields", None))
+    return constexpr_type(value)
 
 
 def decay(value: Any) -> Any:
@@ -127,7 +141,7 @@ def decay(value: Any) -> Any:
     if isinstance(value, (bool, int, float)):
         return tensor.known(value)
     if isinstance(value, tuple):
-        return rebuild_tuple(value, [decay(item) for item in value])
+        return rebuild(value, [decay(item) for item in value])
     return value
 
 
@@ -138,7 +152,16 @@ def as_specialised(value: Any) -> Any:
     if is_number(value):
         return tensor.of_specialised(value)
     if isinstance(value, tuple):
-        return rebuild_tuple(value, [as_specialised(item) for item in value])
+        return rebuild(value, [as_specialised(item) for item in value])
+    return value
+
+
+def plain(value: Any) -> Any:
+    """A value of Python's as kernel code sees it: lists are tuples, `tl.constexpr`s are gone."""
+    value = unwrap(value)
+    if isinstance(value, (list, tuple)):
+        items = [plain(item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
     return value
 
 
@@ -149,7 +172,7 @@ def settle(value: Any) -> Any:
     if isinstance(value, tensor) and value.constant is not None:
         return value.constant
     if isinstance(value, tuple):
-        return rebuild_tuple(value, [settle(item) for item in value])
+        return rebuild(value, [settle(item) for item in value])
     return value
 
 
@@ -157,31 +180,53 @@ def is_constant(value: Any) -> bool:
     """Whether no part of `value` is a tensor known only at run time."""
     if isinstance(value, tensor):
         return value.constant is not None
+    parts = parts_of(value)
+    return parts is None or all(map(is_constant, parts))
+
+
+# --- Values with parts: tuples and aggregates ---------------------------------------------
+
+
+def parts_of(value: Any) -> Optional[Sequence[Any]]:
+    """The items of a tuple, the fields of an aggregate; None for what has no parts."""
     if isinstance(value, tuple):
-        return all(is_constant(item) for item in value)
-    return True
+        return value
+    return None if fields_of(value) is None else field_values(value)
 
 
-def rebuild_tuple(like: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
-    """A tuple of `items`, of the class of `like` if that is a named tuple."""
-    if hasattr(like, "_fields"):
-        return type(like)(*items)
-    return tuple(items)
+def rebuild(like: Any, parts: Sequence[Any]) -> Any:
+    """A tuple or an aggregate of the class of `like`, with other parts."""
+    return build_of(type(like), parts)
+
+
+def build_of(cls: type, parts: Sequence[Any]) -> Any:
+    """A tuple, a named tuple or an aggregate of these parts."""
+    if not issubclass(cls, tuple):
+        return of_values(cls, parts)
+    return cls(*parts) if hasattr(cls, "_fields") else tuple(parts)
+
+
+def are_alike(a: Any, b: Any) -> bool:
+    """Whether two values have parts that belong together one by one."""
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b)
+    return fields_of(a) is not None and type(a) is type(b)
 
 
 def leaves(value: Any) -> Iterator[tensor]:
-    """The tensors in a value, tuples from left to right."""
+    """The tensors in a value, its parts from left to right."""
     if isinstance(value, tensor):
         yield value
-    elif isinstance(value, tuple):
-        for item in value:
-            yield from leaves(item)
+    else:
+        for part in parts_of(value) or ():
+            yield from leaves(part)
 
 
 def with_leaves(value: Any, tensors: Iterator[Any]) -> Any:
     """`value` with its tensors replaced, in the order of `leaves`."""
     if isinstance(value, tensor):
         return next(tensors)
-    if isinstance(value, tuple):
-        return rebuild_tuple(value, [with_leaves(item, tensors) for item in value])
-    return value
+    parts = parts_of(value)
+    if parts is None:
+        return value
+    return rebuild(value, [with_leaves(part, tensors) for part in parts])

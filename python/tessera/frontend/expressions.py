@@ -6,10 +6,12 @@ from __future__ import annotations
 import ast
 import enum
 from contextlib import contextmanager
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Callable, Iterator, Optional
 
+from tessera.frontend.aggregates import AggregateWalker, BoundFunction, is_aggregate
 from tessera.frontend.constants import (
+    SYMBOLS,
     COMPARE,
     BINARY,
     UNARY,
@@ -18,12 +20,12 @@ from tessera.frontend.constants import (
     fold_unary,
     is_constant,
     settle,
+    type_of,
 )
 from tessera.frontend.errors import Note, UserMistake, closest
 from tessera.frontend.build import mistake_from_core
 from tessera.frontend.scope import MISSING, assigned_names, assignment_line
 from tessera.frontend.signature import JITCallable
-from tessera.frontend.state import WalkerState
 from tessera.language import memory as memory_ops
 from tessera.language import shape as shape_ops
 from tessera.language.tensor import (
@@ -36,23 +38,24 @@ from tessera.language.tensor import (
     tensor,
     unary,
 )
-from tessera.language.types import block_pointer_type, constexpr, dtype, unwrap
+from tessera.language.types import block_pointer_type, constexpr, dtype, int64, unwrap
 from tessera.wording import with_article
 
 
-class BoundFunction:
-    """A library function reached as a method: `x.sum`."""
+def _is_its_own_value(value: Any) -> bool:
+    """Whether it is a constant that stands for itself, where elsewhere a `constexpr` holds it."""
+    if isinstance(value, (*_PLAIN_CONSTANTS, JITCallable)):
+        return True
+    return type(value) is tuple
 
-    def __init__(self, fn: JITCallable, self_argument: Any) -> None:
-        self.fn = fn
-        self.self_argument = self_argument
 
+_PLAIN_CONSTANTS = (type(None), bool, int, float, str, dtype)
 
 _NOT_OF_KERNELS = ("handle", "known", "constant", "specialised", "of_specialised")
 """What tensors have for the front-end alone."""
 
 
-class ExpressionWalker(WalkerState):
+class ExpressionWalker(AggregateWalker):
     """Visits expressions other than calls and conditional ones."""
 
     # --- Names -------------------------------------------------------------------------
@@ -101,7 +104,8 @@ class ExpressionWalker(WalkerState):
     def use_global(self, name: str, value: Any, node: ast.AST) -> Any:
         """A global's value, if kernels may use it."""
         if isinstance(value, constexpr):
-            return value.value
+            # A function that is to be called on constants stays what says so.
+            return value if isinstance(value.value, FunctionType) else value.value
         if isinstance(value, (enum.Enum, ModuleType, type, dtype)) or callable(value):
             return value
         # Python's own constants need no wrapper.
@@ -145,8 +149,16 @@ class ExpressionWalker(WalkerState):
         """`value.name` as kernel code sees it."""
         if isinstance(value, tensor):
             return self._tensor_attribute(value, name, node)
-        if name == "value" and (value is None or isinstance(value, (bool, int, float, str))):
+        if is_aggregate(value):
+            found = self.member(value, name)
+            if found is MISSING:
+                self._no_attribute(value, describe(value), name, node)
+            return found
+        if name == "value" and _is_its_own_value(value):
             return value
+        if name == "type" and (isinstance(value, tuple) or _is_its_own_value(value)):
+            if "type" not in getattr(value, "_fields", ()):
+                return type_of(value)
         found = self.session.reads.attribute(value, name)
         if found is MISSING:
             is_module = isinstance(value, ModuleType)
@@ -184,6 +196,8 @@ class ExpressionWalker(WalkerState):
         index = self.visit(node.slice)
         if isinstance(value, tensor):
             return self._index_tensor(value, index)
+        if is_aggregate(value):
+            return self.item_of_aggregate(value, index)
         if isinstance(value, JITCallable):
             raise UserMistake(
                 "E014",
@@ -289,6 +303,8 @@ class ExpressionWalker(WalkerState):
 
     def binary_operator(self, name: str, left: Any, right: Any) -> Any:
         """A binary operator by the name of its `ast` class."""
+        if is_aggregate(left) or is_aggregate(right):
+            return self.operator_of_aggregates(name, SYMBOLS.get(name, "@"), left, right)
         if name == "MatMult":
             raise UserMistake("E014", "`@` is not supported inside a kernel", "use tl.dot(a, b)")
         if isinstance(left, tensor) or isinstance(right, tensor):
@@ -304,8 +320,10 @@ class ExpressionWalker(WalkerState):
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         operand = self.visit(node.operand)
         name = type(node.op).__name__
+        if is_aggregate(operand):
+            return self.unary_of_aggregate(name, SYMBOLS[name], operand)
         if isinstance(operand, tensor):
-            return unary(UNARY[name][1], operand)
+            return unary(UNARY[name][1], truth(operand) if name == "Not" else operand)
         return fold_unary(name, operand)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
@@ -320,6 +338,7 @@ class ExpressionWalker(WalkerState):
                 if result is MISSING and part is node.values[-1]:
                     result = value
                 continue
+            value = truth(value)
             result = (
                 value
                 if result is MISSING
@@ -363,6 +382,8 @@ class ExpressionWalker(WalkerState):
                 return (settle(left) in settle(right)) == (name == "In")
             except TypeError as error:
                 raise UserMistake("E031", f"`in`: {error}", "use a tuple") from None
+        if is_aggregate(left) or is_aggregate(right):
+            return self.operator_of_aggregates(name, SYMBOLS[name], left, right)
         if isinstance(left, tensor) or isinstance(right, tensor):
             other = right if isinstance(left, tensor) else left
             if other is None:
@@ -471,15 +492,24 @@ class ExpressionWalker(WalkerState):
         raise UserMistake("E014", "`*` is not supported here", "unpack in a call or a tuple")
 
 
+def truth(value: Any) -> Any:
+    """A pointer as what its truth is, whether it is not null; anything else as it is."""
+    if isinstance(value, tensor) and value.dtype.is_ptr():
+        return emit_one("ne", emit_one("cast", value, int64, None, False), 0)
+    return value
+
+
 def as_condition(value: Any, what: str, node: Optional[ast.AST] = None) -> Any:
     """A condition: a Python bool where it is known (from the specialisation, too), else a
     scalar int1 tensor.
 
     Raises UserMistake (E032) for a tile.
     """
-    known = known_value(value)
+    known = truth(known_value(value))
     if is_specialised(known):
         return bool(known.specialised)
+    if is_aggregate(known):
+        raise UserMistake("E032", f"{describe(known)} has no truth value", "use a field", node=node)
     if not isinstance(known, tensor):
         return bool(known)
     if known.shape and known.numel == 1:

@@ -17,9 +17,11 @@ from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from tessera.frontend.branches import BranchWalker, type_name
 from tessera.frontend.constants import (
+    are_alike,
     is_constant,
     is_number,
     leaves,
+    parts_of,
     same_constant,
     settle,
     with_leaves,
@@ -303,10 +305,10 @@ class LoopWalker(BranchWalker):
         return yields
 
     def _matched(self, name: str, before: Any, after: Any, node: ast.AST) -> list[Any]:
-        if isinstance(before, tuple) and isinstance(after, tuple) and len(before) == len(after):
+        if are_alike(before, after):
             return [
                 leaf
-                for one, other in zip(before, after)
+                for one, other in zip(parts_of(before) or (), parts_of(after) or ())
                 for leaf in self._matched(name, one, other, node)
             ]
         if not isinstance(before, tensor):

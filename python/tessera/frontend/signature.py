@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import linecache
 import textwrap
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
 
 from tessera.locks import load_launching
@@ -200,7 +200,8 @@ def _are_same(before: Sequence[Any], now: Sequence[Any]) -> bool:
 def is_constexpr_annotation(annotation: Any) -> bool:
     """Whether a parameter's annotation makes it a compile-time constant."""
     if isinstance(annotation, str):
-        return annotation.rsplit(".", 1)[-1] == "constexpr"
+        # Under `from __future__ import annotations`, a string is one within a string.
+        return annotation.strip("'\" ").rsplit(".", 1)[-1] == "constexpr"
     return getattr(annotation, "__name__", None) == "constexpr"
 
 
@@ -264,6 +265,9 @@ class ConstexprFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.fn(*args, **kwargs)
+
+    def __get__(self, owner: Any, cls: Any = None) -> Any:
+        return self if owner is None else MethodType(self, owner)
 
 
 def constexpr_function(fn: Callable[..., Any]) -> ConstexprFunction:

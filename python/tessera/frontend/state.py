@@ -32,6 +32,8 @@ class WalkerState:
         """What is being visited; after a mistake, where it is."""
         self.loop_live: frozenset[str] = frozenset()
         """The names whose values count when the innermost loop's body is left."""
+        self.discarded: Optional[ast.AST] = None
+        """The expression of a statement that does nothing with its value."""
         self.call_key: Any = None
         """Tells calls of one function apart, to find endless recursion."""
 

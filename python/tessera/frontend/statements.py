@@ -60,6 +60,11 @@ _LEAVING = (ast.If, ast.For, ast.While, ast.Return, ast.Break, ast.Continue)
 class StatementWalker(LoopWalker):
     """Visits statements."""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.constexpr_names: set[str] = set()
+        """Names that an annotation without a value has made constants."""
+
     def refuse(self, node: ast.AST) -> None:
         kind = type(node).__name__
         id, what, fix = _REFUSED.get(kind, ("E014", f"`{kind}`", "write it another way"))
@@ -102,19 +107,15 @@ class StatementWalker(LoopWalker):
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         is_constexpr = self._is_constexpr(node.annotation)
         if node.value is None:
+            if is_constexpr and isinstance(node.target, ast.Name):
+                self.constexpr_names.add(node.target.id)
             return
+        # A value known at run time alone stays what it is: kernels annotate so what they do not
+        # mean to change. Where a constant is needed, it is missed there.
         value = self.visit(node.value)
-        if not is_constexpr:
-            self.assign(node.target, value)
-            return
-        if not is_constant(value):
-            raise UserMistake(
-                "E033",
-                f"a constexpr is assigned {describe(value)}, which is only known at run time",
-                "leave the annotation out",
-                node=node.value,
-            )
-        self.assign(node.target, settle(value), constant=True)
+        if is_constexpr and is_constant(value):
+            value = settle(value)
+        self.assign(node.target, value, constant=is_constexpr)
 
     def visit_StandingHint(self, node: StandingHint) -> None:
         call, target = node.value, node.targets[0]
@@ -158,6 +159,8 @@ class StatementWalker(LoopWalker):
 
     def assign(self, target: ast.expr, value: Any, constant: bool = False) -> None:
         if isinstance(target, ast.Name):
+            if target.id in self.constexpr_names and is_constant(value):
+                value, constant = settle(value), True
             self.scope.set(target.id, value if constant else decay(value))
             return
         if isinstance(target, (ast.Tuple, ast.List)):
@@ -182,7 +185,7 @@ class StatementWalker(LoopWalker):
             problem = "too many" if len(value) > count else "not enough"
             raise UserMistake(
                 "E014",
-                f"{problem} values to unpack: {len(value)} for {count} names",
+                f"{problem} values to unpack (expected {count}, got {len(value)})",
                 "give each value a name",
                 node=target,
             )
@@ -192,8 +195,10 @@ class StatementWalker(LoopWalker):
     # --- The rest -----------------------------------------------------------------------------
 
     def visit_Expr(self, node: ast.Expr) -> None:
-        if not isinstance(node.value, ast.Constant):  # a docstring
-            self.visit(node.value)
+        if isinstance(node.value, ast.Constant):  # a docstring
+            return
+        self.discarded = node.value
+        self.visit(node.value)
 
     def visit_Pass(self, node: ast.Pass) -> None:
         pass
@@ -208,7 +213,11 @@ class StatementWalker(LoopWalker):
                 node=node,
             )
         if not self.is_kernel:
-            self.scope.set(RESULT, as_specialised(value) if self.result_varies else value)
+            if self.result_varies:
+                value = as_specialised(value)
+            elif self.result_is_tensor:
+                value = decay(value)
+            self.scope.set(RESULT, value)
         self.scope.set(RETURNED, True)
 
     def visit_Break(self, node: ast.Break) -> None:

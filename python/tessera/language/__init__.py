@@ -62,13 +62,19 @@ target gives the same bits. docs/Numerics.md has the bounds.
 
 ## What Python may be used
 
-Assignments (tuples and nested ones), augmented and annotated ones, `if`, `while`, `for` over
+Assignments (tuples and nested ones, `:=`), augmented and annotated ones, `if`, `while`, `for` over
 `range`, `tl.range`, `tl.static_range`, `return`, `break`, `continue`, `pass`, `assert`,
 conditional expressions, boolean operators, comparisons (chained too), calls with positional,
-keyword and `*` arguments, attributes, subscripts, tuples and named tuples, list
-comprehensions over constants, f-strings of constants, and names: parameters, variables,
-`@jit` functions, modules, dtypes, globals that are `tl.constexpr`. Everything else is an
+keyword and `*` arguments, attributes, subscripts, tuples, named tuples, dataclasses and aggregates,
+list comprehensions over constants (with filters), f-strings of constants, and names: parameters,
+variables, `@jit` functions, modules, dtypes, globals that are `tl.constexpr`. Everything else is an
 error that says so (E014; docs/Errors.md).
+
+`x: tl.constexpr = ...` keeps a constant one, and `x: tl.constexpr` without a value has every
+assignment to `x` do so; a value that is known at run time alone stays what it is. A helper returns
+constants as constants, unless an `if` on a variable decides which. A pointer is true unless it is
+null. Parameters may be keyword-only, and `*args` is a tuple, in kernels too; an argument of a kernel
+may be a tuple, a list, a dataclass, an aggregate, or any of these in another.
 """
 
 from __future__ import annotations
@@ -76,7 +82,9 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from tessera.language import extra, math
+from tessera.language import extra, math, target_info
+from tessera.language.aggregate import aggregate as _aggregate
+from tessera.language.aggregate import aggregate_replace
 from tessera.language.creation import arange, cast, full, item, to_tensor
 from tessera.language.debug import (
     device_assert,
@@ -207,8 +215,9 @@ from tessera.language.standard import (
     zeros,
     zeros_like,
 )
-from tessera.language.tensor import builtin, tensor
+from tessera.language.tensor import builtin, must_use_result, tensor
 from tessera.language.types import (
+    CONSTEXPR_0,
     TRITON_MAX_TENSOR_NUMEL,
     PropagateNan,
     bfloat16,
@@ -244,6 +253,9 @@ from tessera.language.types import (
 tuple = tuple
 """Tuples of the language are Python's."""
 
+slice = slice
+"""And so are slices; `x[a:b]` makes one."""
+
 core: ModuleType = sys.modules[__name__]
 """What is in a module of this name elsewhere is all here."""
 
@@ -251,6 +263,7 @@ libdevice = extra.libdevice
 """Where it was once."""
 
 _MODULES = [
+    "CONSTEXPR_0",
     "creation",
     "debug",
     "matmul",

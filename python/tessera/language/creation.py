@@ -91,8 +91,8 @@ def cast(
             'use "rtne" (to nearest even) or "rtz" (toward zero)',
         )
     reinterpret = constant_bool(bitcast, "bitcast")
-    if value.dtype == target and (rounding is None or not target.is_floating()):
-        return value
+    if value.dtype == target:
+        return value  # whatever rounding is asked for: there is nothing to round
     return emit_one("cast", value, target, rounding, reinterpret)
 
 

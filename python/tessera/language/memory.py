@@ -14,6 +14,7 @@ from tessera.language.tensor import (
     emit,
     emit_one,
     method,
+    must_use_result,
     specialised_value,
     tensor,
     to_tensor_value,
@@ -264,6 +265,7 @@ def make_block_ptr(
 
 
 @method
+@must_use_result("the block pointer that it is called on stays where it is")
 @builtin
 def advance(base: Any, offsets: Any) -> tensor:
     """A block pointer moved by `offsets` elements a dimension; `base` stays where it is.

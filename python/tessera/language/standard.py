@@ -15,7 +15,7 @@ import tessera.language.program as program
 import tessera.language.reduction as reduction
 import tessera.language.shape as shape
 import tessera.language.types as types
-from tessera.frontend.signature import JITCallable
+from tessera.frontend.signature import JITCallable, constexpr_function
 from tessera.language.debug import require
 from tessera.language.tensor import add_methods
 
@@ -51,6 +51,12 @@ __all__ = [
 def library(fn: Any) -> Any:
     """Marks a function as compiled from its source, as @jit does."""
     return JITCallable(fn)
+
+
+@constexpr_function
+def _log2(i: int) -> int:
+    """How often a power of two is divided by 2 until it is 1. Source: Triton language 3.6/3.9."""
+    return int(i).bit_length() - 1
 
 
 @library

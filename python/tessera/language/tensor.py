@@ -19,7 +19,7 @@ import operator
 import threading
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any, Callable, Iterable, Iterator, Optional, Sequence, TypeVar, cast
+from typing import Any, Callable, Iterable, Iterator, Optional, Sequence, TypeVar, cast, overload
 
 from tessera.frontend.errors import UserMistake
 from tessera.language import types
@@ -40,6 +40,7 @@ from tessera.settings import note_change
 
 __all__ = [
     "builtin",
+    "must_use_result",
     "tensor",
 ]
 
@@ -77,6 +78,22 @@ def builtin(fn: F) -> F:
 
     wrapper.__tessera_builtin__ = True  # type: ignore[attr-defined]
     return cast(F, wrapper)
+
+
+@overload
+def must_use_result(x: str) -> Callable[[F], F]: ...
+@overload
+def must_use_result(x: F, s: Any = True) -> F: ...
+def must_use_result(x: Any, s: Any = True) -> Any:
+    """Makes it an error (E073) to call a function of kernels and drop its result.
+
+    `@must_use_result` or `@must_use_result("and why")`, above `@jit`, `@constexpr_function` or
+    `@builtin`. Source: Triton language 3.6/3.9.
+    """
+    if isinstance(x, str):
+        return lambda fn: must_use_result(fn, x)
+    x._must_use_result = s
+    return x
 
 
 def is_builtin(value: Any) -> bool:
@@ -366,6 +383,7 @@ def describe_type(type: Any) -> str:
 
 def describe(value: Any) -> str:
     """How error messages spell a value: its type, or the constant itself."""
+    value = unwrap(value)
     if isinstance(value, tensor):
         if value.constant is not None:
             return f"{value.type} (= {value.constant!r})"

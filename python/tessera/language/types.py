@@ -615,6 +615,9 @@ class constexpr_type:
         return f"constexpr_type[{self.value!r}]"
 
 
+CONSTEXPR_0 = constexpr(0)
+
+
 def unwrap(value: Any) -> Any:
     """The value inside a `constexpr`, or `value` itself."""
     return value.value if isinstance(value, constexpr) else value

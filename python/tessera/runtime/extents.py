@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Iterable, Iterator, Optional, Sequence
 
+from tessera.language.records import parts_of_argument
 from tessera.runtime.arrays import TensorWrapper
 from tessera.runtime.specialize import PointerSlot
 
@@ -41,12 +42,13 @@ def memory_of_slots(
 def _arrays(values: Iterable[Any]) -> Iterator[Any]:
     """The arrays in tuples, tensor descriptors and wrappers."""
     for value in values:
-        if isinstance(value, tuple):
-            yield from _arrays(value)
-        elif isinstance(value, TensorWrapper):
+        parts = parts_of_argument(value)
+        if isinstance(value, TensorWrapper):
             yield from _arrays((value.base,))
         elif hasattr(value, "block_shape") and hasattr(value, "base"):
             yield from _arrays((value.base,))
+        elif parts is not None:
+            yield from _arrays(parts.items)
         else:
             yield value
 

@@ -129,8 +129,6 @@ class JITFunction(JITCallable, KernelInterface):
         """Of the variants that are being compiled."""
         self._dispatcher: Optional[_C.Dispatcher] = None
         self._dispatcher_generation = -1
-        _check_indices(self, self._unspecialised, "do_not_specialize")
-        _check_indices(self, self._unaligned, "do_not_specialize_on_alignment")
         _all_functions.add(self)
 
     @property
@@ -388,7 +386,7 @@ class JITFunction(JITCallable, KernelInterface):
                 self._dispatcher.retire()
                 self._dispatcher = None
                 self._dispatcher_generation = -1
-            self._traits = params, _read_traits(self, self._unspecialised, self._unaligned)
+            self._traits = params, _read_traits(self)
         return self._traits[1]
 
     def _kernel(self, bound: Bound, options: "CompileOptions") -> "_Specialisation":
@@ -636,26 +634,9 @@ def _check_is_function(fn: Any) -> None:
     )
 
 
-def _check_indices(fn: JITFunction, items: Sequence[Union[str, int]], option: str) -> None:
-    names = fn.arg_names
-    for item in items:
-        known = item in names if isinstance(item, str) else -len(names) <= item < len(names)
-        if not known:
-            raise CompilationError.at_function(
-                fn.fn,
-                "E051",
-                f"{option} names {item!r}, which is no parameter of `{fn.__name__}`",
-                f"the parameters are {', '.join(names)}",
-            )
-
-
-def _read_traits(
-    fn: JITFunction, unspecialised: Sequence[Union[str, int]], unaligned: Sequence[Union[str, int]]
-) -> tuple[ParamTraits, ...]:
+def _read_traits(fn: JITFunction) -> tuple[ParamTraits, ...]:
     result = []
-    count = len(fn.params)
-    for index, param in enumerate(fn.params):
-        places = (param.name, index, index - count)
+    for param in fn.params:
         if param.has_default and type(param.default) in (list, dict, set):
             raise CompilationError.at_function(
                 fn.fn,
@@ -663,8 +644,7 @@ def _read_traits(
                 f"the default of `{param.name}` is {with_article(type(param.default).__name__)}",
                 "a default must be a constant: a number, a string, None or a tuple of these",
             )
-        on_value = not any(place in unspecialised for place in places)
-        if param.is_constexpr and not on_value:
+        if param.is_constexpr and param.do_not_specialize:
             raise CompilationError.at_function(
                 fn.fn,
                 "E051",
@@ -678,8 +658,8 @@ def _read_traits(
                 is_constexpr=param.is_constexpr,
                 annotation=annotation,
                 is_const=is_const,
-                on_value=on_value,
-                on_alignment=not any(place in unaligned for place in places),
+                on_value=not param.do_not_specialize,
+                on_alignment=not param.do_not_specialize_on_alignment,
             )
         )
     return tuple(result)

@@ -21,6 +21,7 @@ from tessera.frontend.signature import (
     ValueSpec,
 )
 from tessera.language import types
+from tessera.language.records import parts_of_argument
 from tessera.runtime.arrays import NOWHERE, pointer_of
 from tessera.runtime.specialize import (
     PointerSlot,
@@ -112,11 +113,14 @@ class Matched:
     ) -> None:
         self.slots: list[int] = []
         self.pointers: list[PointerSlot] = []
-        is_nested = any(isinstance(value, tuple) or is_descriptor(value) for value in args)
-        if len(args) == len(expected) and not is_nested:
+        by_parameter = parameters is not None and len(args) == len(parameters)
+        has_parts = any(
+            is_descriptor(value) or parts_of_argument(value) is not None for value in args
+        )
+        if len(args) == len(expected) and not (has_parts and by_parameter):
             for item, value in zip(expected, args):
                 self._add(item, value)
-        elif parameters is not None and len(args) == len(parameters):
+        elif parameters is not None and by_parameter:
             for (name, spec), value in zip(parameters, args):
                 self._match(name, spec, value)
         else:
@@ -171,7 +175,8 @@ class Matched:
 def _parts(name: str, spec: TupleSpec | DescriptorSpec, value: Any) -> Sequence[Any]:
     """The items of a tuple, or what a descriptor consists of."""
     if isinstance(spec, TupleSpec):
-        if not isinstance(value, tuple) or len(value) != len(spec.items):
+        parts = parts_of_argument(value)
+        if parts is None or len(parts.items) != len(spec.items):
             kind = "a tuple" if spec.cls is None else f"a {spec.cls.__name__}"
             raise ArgumentError(
                 "E054",
@@ -179,7 +184,7 @@ def _parts(name: str, spec: TupleSpec | DescriptorSpec, value: Any) -> Sequence[
                 f"got {_describe(value)}",
                 "pass as many items",
             )
-        return value
+        return parts.items
     if not is_descriptor(value):
         raise ArgumentError(
             "E054",

@@ -30,9 +30,11 @@ from tessera.frontend.signature import (
     ValueSpec,
 )
 from tessera.language import types
+from tessera.language.records import Parts, parts_of_argument
 from tessera.runtime.arrays import NOWHERE, Pointer, find_dtype, is_dtype, pointer_of
 from tessera.wording import shown, with_article
 
+_SCALARS = (bool, int, float)
 _INT32 = range(-(1 << 31), 1 << 31)
 _INT64 = range(-(1 << 63), 1 << 63)
 _UINT64 = range(1 << 64)
@@ -94,13 +96,15 @@ class Bound:
             return _constant(value, name)
         if value is None or isinstance(value, (types.dtype, JITCallable)):
             return _constant(value, name)
-        if isinstance(value, tuple):
-            return self._tuple(traits, value, name)
-        if is_descriptor(value):
-            return self._descriptor(traits, value, name)
+        if type(value) not in _SCALARS:
+            if is_descriptor(value):
+                return self._descriptor(traits, value, name)
+            parts = parts_of_argument(value)
+            if parts is not None:
+                return self._tuple(traits, parts, name)
         if traits.annotation is not None and not traits.annotation.is_ptr():
             return self._number_as(traits, traits.annotation, value, name)
-        if type(value) in (bool, int, float):
+        if type(value) in _SCALARS:
             return self._plain_number(traits, value, name)
         pointer = pointer_of(value, name)
         if pointer is not None:
@@ -116,14 +120,13 @@ class Bound:
             f"or annotate it: `{name}: tl.constexpr`",
         )
 
-    def _tuple(self, traits: ParamTraits, value: Any, name: str) -> tuple[Hashable, ArgSpec]:
+    def _tuple(self, traits: ParamTraits, parts: Parts, name: str) -> tuple[Hashable, ArgSpec]:
         keys, specs = [], []
-        for index, item in enumerate(value):
+        for index, item in enumerate(parts.items):
             key, spec = self._specialise(traits, item, f"{name}[{index}]")
             keys.append(key)
             specs.append(spec)
-        cls = type(value) if hasattr(value, "_fields") else None
-        return ("t", cls, *keys), TupleSpec(tuple(specs), cls)
+        return ("t", parts.cls, *keys), TupleSpec(tuple(specs), parts.cls)
 
     def _descriptor(self, traits: ParamTraits, value: Any, name: str) -> tuple[Hashable, ArgSpec]:
         value.check(name)

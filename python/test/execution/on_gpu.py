@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tessera.language.aggregate import field_values, fields_of, of_values
 from tessera import _C
 from tessera.tools.tensor_descriptor import TensorDescriptor
 
@@ -45,6 +46,13 @@ class Mirror:
         if isinstance(value, tuple):
             items = map(self.upload, value)
             return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+        if isinstance(value, list):
+            return list(map(self.upload, value))
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            names = [field.name for field in dataclasses.fields(value)]
+            return type(value)(**{name: self.upload(getattr(value, name)) for name in names})
+        if fields_of(value) is not None:
+            return of_values(type(value), list(map(self.upload, field_values(value))))
         if not isinstance(value, np.ndarray):
             return value
         dtype = getattr(torch, value.dtype.name)

@@ -244,7 +244,7 @@ CASES: Sequence[Case] = [
     case("if a tile", "E032", "ambiguous", "if @@tl.arange(0, 8) > 3:", "    x = n"),
     case("while a tile", "E032", "ambiguous", "while @@tl.arange(0, 8) > 3:", "    pass"),
     case("choose by a tile", "E032", "ambiguous", "x = 1 if @@tl.arange(0, 8) > 3 else 2"),
-    case("constexpr of a tensor", "E033", "known at run time", "x: tl.constexpr = @@n"),
+    case("constexpr of a tensor", "E033", "known at run time", "x = @@tl.constexpr(n)"),
     case("numpy dtype", "E034", "use tl.float32", "x = @@tl.zeros((8,), np.float32)"),
     case("no dtype", "E034", "must be a type", "x = @@tl.zeros((8,), 32)"),
     case("misspelt dtype", "E035", "float32", 'x = @@n.to("float31")'),

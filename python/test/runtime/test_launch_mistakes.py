@@ -139,8 +139,7 @@ MISTAKES = {
     **{
         f"argument {type(value).__name__}": (launch(value, 1), "E054", message)
         for value, message in [
-            ([1.0], r"`x` is a list, which no kernel can take: \[1.0\]\nfix: pass an array"),
-            ({}, "`x` is a dict"),
+            ({}, r"`x` is a dict, which no kernel can take: {}\nfix: pass an array"),
             (set(), "`x` is a set"),
             ("x", "`x` is a str"),
             (b"x", "`x` is a bytes"),
@@ -160,7 +159,7 @@ MISTAKES = {
             (np.str_("x"), "`x` is a str_"),
         ]
     },
-    "in a tuple": (launch((X, [1]), 1), "E054", r"`x\[1\]` is a list"),
+    "in a tuple": (launch((X, {1}), 1), "E054", r"`x\[1\]` is a set"),
     # Arrays that are none of a kernel's.
     "objects": (launch(np.array([1, "a"], object), 1), "E054", "holds Python objects"),
     "longdouble": (launch(np.zeros(3, np.longdouble), 1), "E054", "elements of"),

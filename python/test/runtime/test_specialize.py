@@ -141,12 +141,15 @@ def test_do_not_specialize():
     assert key(fn, x, 2**40, 1, 16) != key(fn, x, 1, 1, 16)  # the width still counts
 
 
-def test_do_not_specialize_must_name_parameters():
-    with pytest.raises(tessera.CompilationError, match="'y', which is no parameter"):
+def test_do_not_specialize_may_name_what_is_no_parameter():
+    @tessera.jit(do_not_specialize=["y", 7, "x"], do_not_specialize_on_alignment=[-1])
+    def fn(x, z):
+        pass
 
-        @tessera.jit(do_not_specialize=["y"])
-        def fn(x):
-            pass
+    assert [param.num for param in fn.params] == [0, 1]
+    assert [param.do_not_specialize for param in fn.params] == [True, False]
+    assert [param.do_not_specialize_on_alignment for param in fn.params] == [False, True]
+    assert key(fn, 1, 16) == key(fn, 16, 17)
 
 
 def test_annotations_fix_types():

@@ -1,6 +1,118 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The older place of `libdevice`: it is there on every target."""
+"""What NVIDIA's GPUs alone have. Elsewhere each of these is an error (E030) that names it."""
 
+from __future__ import annotations
+
+from typing import Any, Optional
+
+from tessera.frontend.errors import UserMistake
+from tessera.language.creation import cast
 from tessera.language.extra import libdevice
+from tessera.language.program import inline_asm_elementwise
+from tessera.language.target_info import capability
+from tessera.language.tensor import active, builtin, tensor
+from tessera.language.types import int32, int64
 
-__all__ = ["libdevice"]
+__all__ = [
+    "convert_custom_float8_sm70",
+    "convert_custom_float8_sm80",
+    "gdc_launch_dependents",
+    "gdc_wait",
+    "globaltimer",
+    "libdevice",
+    "num_threads",
+    "num_warps",
+    "smid",
+]
+
+
+def _require(name: str, least: int = 0) -> None:
+    """Raises UserMistake unless the kernel is compiled for a GPU of this capability."""
+    options = active.session.options
+    guard = f"cuda_capability_geq({least // 10}, {least % 10})" if least else "is_cuda()"
+    if options.target != "cuda":
+        raise UserMistake(
+            "E030",
+            f"`{name}` is of NVIDIA's GPUs, and this kernel is built for the CPU",
+            f"guard it: if tl.target_info.{guard}: ...",
+        )
+    if capability(options.arch) < least:
+        raise UserMistake(
+            "E030",
+            f"`{name}` needs compute capability {least // 10}.{least % 10}, and this kernel is "
+            f"built for {options.arch}",
+            f"guard it: if tl.target_info.{guard}: ...",
+        )
+
+
+@builtin
+def globaltimer() -> tensor:
+    """The GPU's clock in nanoseconds, an int64 scalar. Source: Triton language 3.6/3.9."""
+    _require("globaltimer")
+    return _read("mov.u64 $0, %globaltimer;", "=l", int64, False)
+
+
+@builtin
+def smid() -> tensor:
+    """The number of the multiprocessor that the program runs on, an int32 scalar.
+
+    Source: Triton language 3.6/3.9.
+    """
+    _require("smid")
+    return _read("mov.u32 $0, %smid;", "=r", int32, True)
+
+
+@builtin
+def num_threads() -> int:
+    """How many threads run the program, a constant. Source: Triton language 3.6/3.9."""
+    _require("num_threads")
+    return 32 * int(active.session.options.num_warps)
+
+
+@builtin
+def num_warps() -> int:
+    """How many warps run the program, a constant. Source: Triton language 3.6/3.9."""
+    _require("num_warps")
+    return int(active.session.options.num_warps)
+
+
+@builtin
+def gdc_wait() -> None:
+    """Waits until the grids before this one are done and their stores can be seen.
+
+    Of kernels launched as dependents of others (`launch_pdl`); elsewhere it returns at once.
+    From compute capability 9.0 on. Source: Triton language 3.6/3.9.
+    """
+    _require("gdc_wait", 90)
+    _read("griddepcontrol.wait; mov.u32 $0, 0;", "=r", int32, False)
+
+
+@builtin
+def gdc_launch_dependents() -> None:
+    """Says that the grid that depends on this one may start.
+
+    From compute capability 9.0 on. Source: Triton language 3.6/3.9.
+    """
+    _require("gdc_launch_dependents", 90)
+    _read("griddepcontrol.launch_dependents; mov.u32 $0, 0;", "=r", int32, False)
+
+
+def _read(assembly: str, constraints: str, dtype: Any, is_pure: bool) -> tensor:
+    result: tensor = inline_asm_elementwise(assembly, constraints, [], dtype, is_pure, 1)
+    return result
+
+
+@builtin
+def convert_custom_float8_sm80(
+    arg: Any, dst_ty: Any, fp_downcast_rounding: Optional[str] = None
+) -> tensor:
+    """A cast from or to `float8e4b15`: the same as `cast`. Source: Triton language 3.6/3.9."""
+    return cast(arg, dst_ty, fp_downcast_rounding)
+
+
+@builtin
+def convert_custom_float8_sm70(
+    arg: Any, dst_ty: Any, fp_downcast_rounding: Optional[str] = None
+) -> tensor:
+    """A cast from or to `float8e4b15`: the same as `cast`. Source: Triton language 3.6/3.9."""
+    return cast(arg, dst_ty, fp_downcast_rounding)

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Aggregates in kernel code: their members, operators and constructors.
+
+What the class has by a name decides: a @jit function is visited with the instance as its
+first argument, a `constexpr_function` and plain Python run now, on values of the kernel.
+"""
+
+from __future__ import annotations
+
+from types import FunctionType
+from typing import Any, Callable, Optional
+
+from tessera.frontend.constants import plain
+from tessera.frontend.errors import UserMistake
+from tessera.frontend.scope import MISSING
+from tessera.frontend.signature import ConstexprFunction, JITCallable
+from tessera.frontend.state import WalkerState
+from tessera.language.aggregate import (
+    call_python,
+    fields_of,
+    find_member,
+    is_aggregate_class,
+)
+from tessera.language.tensor import describe
+
+_BINARY = {
+    "Add": "add", "Sub": "sub", "Mult": "mul", "Div": "truediv", "FloorDiv": "floordiv",
+    "Mod": "mod", "BitAnd": "and", "BitOr": "or", "BitXor": "xor", "LShift": "lshift",
+    "RShift": "rshift", "Pow": "pow", "MatMult": "matmul",
+}  # fmt: skip
+
+_COMPARE = {
+    "Eq": ("eq", "eq"), "NotEq": ("ne", "ne"), "Lt": ("lt", "gt"), "LtE": ("le", "ge"),
+    "Gt": ("gt", "lt"), "GtE": ("ge", "le"),
+}  # fmt: skip
+
+_UNARY = {"USub": "neg", "UAdd": "pos", "Invert": "invert"}
+
+
+class BoundFunction:
+    """A @jit function, or a `constexpr_function`, reached as a method: `x.sum`."""
+
+    def __init__(self, fn: Any, self_argument: Any) -> None:
+        self.fn = fn
+        self.self_argument = self_argument
+
+    @property
+    def _must_use_result(self) -> Any:
+        return getattr(self.fn, "_must_use_result", False)
+
+
+def is_aggregate(value: Any) -> bool:
+    """Whether `value` is an instance of an aggregate."""
+    return fields_of(value) is not None
+
+
+class AggregateWalker(WalkerState):
+    """What the walk over a function does with aggregates."""
+
+    def call(self, function: Any, args: list[Any], kwargs: dict[str, Any], node: Any) -> Any:
+        """Calls anything that kernel code can name (in calls.py)."""
+        raise NotImplementedError
+
+    def member(self, value: Any, name: str) -> Any:
+        """`value.name` of an aggregate, MISSING if there is no such thing."""
+        fields = fields_of(value)
+        if fields is not None and name in fields:
+            return plain(getattr(value, name))
+        cls = type(value)
+        if self.session.reads.attribute(cls, name) is MISSING:
+            return MISSING
+        found = find_member(cls, name)
+        if isinstance(found, (JITCallable, ConstexprFunction)):
+            return BoundFunction(found, value)
+        if isinstance(found, property):
+            assert found.fget is not None
+            self.session.reads.called(found.fget)
+            if isinstance(found.fget, (JITCallable, ConstexprFunction)):
+                return self.call(BoundFunction(found.fget, value), [], {}, self.node)
+            return plain(call_python(found.fget, [value], {}))
+        return plain(getattr(value, name, MISSING))
+
+    def make_aggregate(self, cls: type, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """An instance, by its class's own constructor."""
+        self.session.reads.called(cls)
+        return call_python(cls, args, kwargs)
+
+    def call_method(self, function: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+        """Calls a plain Python method of an aggregate's class."""
+        self.session.reads.called(function)
+        return plain(call_python(function, args, kwargs))
+
+    # --- Operators ------------------------------------------------------------------------
+
+    def operator_of_aggregates(self, name: str, symbol: str, left: Any, right: Any) -> Any:
+        """A binary operator, of which at least one operand is an aggregate.
+
+        The left operand's method is asked first, then the reflected one of the right; the
+        result NotImplemented sends on to the next.
+        """
+        if name in _COMPARE:
+            own, reflected = _COMPARE[name]
+        else:
+            own, reflected = _BINARY[name], "r" + _BINARY[name]
+        for owner, other, method in ((left, right, own), (right, left, reflected)):
+            result = self._special(owner, f"__{method}__", [other])
+            if result is not NotImplemented:
+                return result
+        if name in ("Eq", "NotEq") and (left is None or right is None):
+            return name == "NotEq"
+        raise UserMistake(
+            "E029",
+            f"unsupported operand type(s) for {symbol}: {_kind(left)} and {_kind(right)}",
+            f"give the class a method `__{own}__`",
+        )
+
+    def unary_of_aggregate(self, name: str, symbol: str, operand: Any) -> Any:
+        """`-x`, `+x` or `~x` of an aggregate."""
+        method = _UNARY.get(name)
+        result = NotImplemented
+        if method is not None:
+            result = self._special(operand, f"__{method}__", [])
+        if result is NotImplemented:
+            raise UserMistake(
+                "E029",
+                f"bad operand type for unary {symbol}: {_kind(operand)}",
+                f"give the class a method `__{method}__`" if method else "compare a field of it",
+            )
+        return result
+
+    def item_of_aggregate(self, value: Any, index: Any) -> Any:
+        """`value[index]` of an aggregate."""
+        result = self._special(value, "__getitem__", [index])
+        if result is NotImplemented:
+            raise UserMistake(
+                "E029", f"{describe(value)} is not indexed", "give the class a `__getitem__`"
+            )
+        return result
+
+    def _special(self, owner: Any, method: str, args: list[Any]) -> Any:
+        """The result of a method that an operator stands for, NotImplemented if there is none."""
+        found: Optional[Any] = find_member(type(owner), method) if is_aggregate(owner) else None
+        if found is None:
+            return NotImplemented
+        self.session.reads.attribute(type(owner), method)
+        if isinstance(found, FunctionType):
+            return self.call_method(found, [owner, *args], {})
+        return self.call(BoundFunction(found, owner), args, {}, self.node)
+
+
+def is_method(function: Any) -> bool:
+    """Whether it is plain Python that belongs to an aggregate's class."""
+    return hasattr(function, "__tessera_method__") or is_aggregate_class(function)
+
+
+def _kind(value: Any) -> str:
+    return f"'{type(value).__name__}'" if is_aggregate(value) else describe(value)

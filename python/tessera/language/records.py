@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What may be passed to a kernel in one piece: tuples, lists, dataclasses, aggregates.
+
+A list is a tuple in the kernel. An instance of a dataclass is a named tuple of its fields
+there: it has them by name, in order and to be unpacked, and no methods.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from operator import itemgetter
+from typing import Any, NamedTuple, Optional, Sequence
+
+from tessera.language.aggregate import field_values, fields_of
+from tessera.language.types import constexpr
+
+__all__ = ["Parts", "parts_of_argument", "record_class", "record_items"]
+
+
+class Parts(NamedTuple):
+    """An argument that has parts."""
+
+    items: Sequence[Any]
+    """The parts; those that are constants of the kernel are `tl.constexpr`s."""
+    cls: Optional[type]
+    """What stands for its class in the kernel; None for a plain tuple."""
+
+
+def parts_of_argument(value: Any) -> Optional[Parts]:
+    """The parts of an argument, None for what is passed as it is."""
+    if isinstance(value, tuple):
+        return Parts(value, type(value) if hasattr(value, "_fields") else None)
+    if isinstance(value, list):
+        return Parts(value, None)
+    if fields_of(value) is not None:
+        return Parts(field_values(value), type(value))
+    # A dataclass that says where its data are is an array.
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        if not any(hasattr(value, name) for name in _OF_ARRAYS):
+            return Parts(record_items(value), record_class(type(value)))
+    return None
+
+
+_OF_ARRAYS = ("data_ptr", "__array_interface__", "__cuda_array_interface__", "__dlpack__", "base")
+
+
+@functools.lru_cache(maxsize=None)
+def record_class(cls: type) -> type:
+    """The named tuple that stands for instances of a dataclass."""
+    names = tuple(field.name for field in dataclasses.fields(cls))
+    members: dict[str, Any] = {
+        "_fields": names,
+        "__slots__": (),
+        "__new__": lambda made, *items: tuple.__new__(made, items),
+        "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__,
+        "__doc__": f"What a `{cls.__name__}` is in a kernel.",
+    }
+    # Unlike those of `collections.namedtuple`, names may begin with an underscore.
+    members.update((name, property(itemgetter(at))) for at, name in enumerate(names))
+    return type(cls.__name__, (tuple,), members)
+
+
+def record_items(value: Any) -> tuple[Any, ...]:
+    """The fields of a dataclass's instance, those annotated `tl.constexpr` as constants."""
+    items = []
+    for field in dataclasses.fields(value):
+        item = getattr(value, field.name)
+        text = field.type if isinstance(field.type, str) else ""
+        is_constant = field.type is constexpr or text.rpartition(".")[2] == "constexpr"
+        items.append(constexpr(item) if is_constant else item)
+    return tuple(items)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a kernel is compiled for, as constants of the kernel.
+
+`if tl.target_info.cuda_capability_geq(9): ...` is decided when the kernel is compiled. Inside
+of one, the target is that of this compilation, whatever GPU is in the machine, and the CPU in
+the interpreter; outside, it is where arrays of a framework would be: the first GPU, or the CPU.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Optional, Union
+
+from tessera.frontend.signature import constexpr_function
+from tessera.language.tensor import active
+
+__all__ = [
+    "Target",
+    "cuda_capability_geq",
+    "current_target",
+    "is_cuda",
+    "is_hip",
+    "is_hip_cdna3",
+    "is_hip_cdna4",
+]
+
+
+class Target(NamedTuple):
+    """What code is made for."""
+
+    backend: str
+    """"cuda" or "cpu"."""
+    arch: Union[int, str]
+    """The compute capability, as 90 for 9.0; the name of a CPU."""
+    warp_size: int
+
+
+@constexpr_function
+def current_target() -> Optional[Target]:
+    """The target of this compilation, or of this machine. Source: Triton language 3.6/3.9."""
+    session = active.session
+    if session is None:
+        return _of_machine()
+    options = session.options
+    if getattr(options, "target", "cpu") != "cuda":
+        return Target("cpu", getattr(options, "cpu", "host"), 1)
+    return Target("cuda", capability(options.arch), 32)
+
+
+def capability(arch: str) -> int:
+    """The compute capability in the name of an architecture: 90 for "sm_90a"."""
+    digits = "".join(character for character in arch if character.isdigit())
+    return int(digits) if digits else 0
+
+
+def _of_machine() -> Target:
+    from tessera.errors import TesseraError
+    from tessera.runtime.cuda import architecture
+
+    try:
+        return Target("cuda", capability(architecture(0)), 32)
+    except TesseraError:
+        return Target("cpu", "host", 1)
+
+
+@constexpr_function
+def is_cuda() -> bool:
+    """Whether the target is an NVIDIA GPU. Source: Triton language 3.6/3.9."""
+    target = current_target()
+    return target is not None and target.backend == "cuda"
+
+
+@constexpr_function
+def cuda_capability_geq(major: int, minor: int = 0) -> bool:
+    """Whether the target is an NVIDIA GPU of this compute capability or a later one.
+
+    Source: Triton language 3.6/3.9.
+    """
+    target = current_target()
+    if target is None or target.backend != "cuda" or not isinstance(target.arch, int):
+        return False
+    return target.arch >= 10 * major + minor
+
+
+@constexpr_function
+def is_hip() -> bool:
+    """False: there is no code for AMD's GPUs. Source: Triton language 3.6/3.9."""
+    return False
+
+
+@constexpr_function
+def is_hip_cdna3() -> bool:
+    """False: there is no code for AMD's GPUs. Source: Triton language 3.6/3.9."""
+    return False
+
+
+@constexpr_function
+def is_hip_cdna4() -> bool:
+    """False: there is no code for AMD's GPUs. Source: Triton language 3.6/3.9."""
+    return False

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Aggregates in kernels: made, carried, joined, passed, returned, operated on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from execution.running import Runner
+
+import tessera
+import tessera.language as tl
+
+
+@tessera.aggregate
+class Complex:
+    re: tl.tensor
+    im: tl.tensor
+
+    @tessera.jit
+    def __mul__(self, other):
+        if isinstance(other, Complex):
+            return Complex(
+                self.re * other.re - self.im * other.im, self.re * other.im + self.im * other.re
+            )
+        return Complex(self.re * other, self.im * other)
+
+    @tessera.jit
+    def __rmul__(self, other):
+        return Complex(self.re * other, self.im * other)
+
+    @tessera.jit
+    def __add__(self, other):
+        return Complex(self.re + other.re, self.im + other.im)
+
+    @tessera.jit
+    def __neg__(self):
+        return Complex(-self.re, -self.im)
+
+    @tessera.jit
+    def __lt__(self, other):
+        return self.norm < other.norm
+
+    @tessera.jit
+    def __getitem__(self, part):
+        return self.re if part == 0 else self.im
+
+    @property
+    @tessera.jit
+    def norm(self):
+        return self.re * self.re + self.im * self.im
+
+    @tessera.jit
+    def parts(self):
+        return self.re, self[1]
+
+
+@tessera.aggregate
+class Scaled:
+    value: Complex
+    scales: tl.tuple
+    factor: tl.constexpr = 3
+
+    @tessera.constexpr_function
+    def __init__(self, value, scale):
+        self.value = value
+        self.scales = tl.tuple((scale, 1))
+
+    @staticmethod
+    def of(re, im):
+        # Plain Python: it gets a kernel's constants as tl.constexpr.
+        return Scaled(Complex(re, im), im.value if isinstance(im, tl.constexpr) else im)
+
+    @tessera.constexpr_function
+    def twice(self, n):
+        return 2 * n * self.factor.value
+
+    def times(self, n, _semantic=None):
+        return Complex(self.value.re * n * self.factor, self.value.im)
+
+
+@tessera.jit
+def arithmetic(p):
+    lanes = tl.arange(0, 16)
+    z = Complex(tl.load(p + lanes), tl.load(p + 16 + lanes))
+    w = 2.0 * z * z + -z
+    a, b = w.parts()
+    tl.store(p + lanes, a)
+    tl.store(p + 16 + lanes, b)
+    tl.store(p + 32 + lanes, (z < w).to(tl.float32))
+
+
+@tessera.jit
+def carried(p, n):
+    z = Complex(tl.load(p), 1.0)
+    w = Complex(1.0, 0.0)
+    for i in range(n):
+        w = w * z
+        if w.norm > 100.0:
+            w = Complex(w.im, w.re)
+        else:
+            w += z
+    i = 0
+    while i < n:
+        w, z = z, w
+        i += 1
+    tl.store(p + 1, w.re)
+    tl.store(p + 2, w.im)
+
+
+@tessera.jit(noinline=True)
+def apart(scaled, n):
+    if n > 2:
+        return scaled.value * n
+    return scaled.value
+
+
+@tessera.jit
+def nested(p, n, pair):
+    s = Scaled.of(tl.load(pair.im), 2)
+    u = apart(s, n)
+    v = s.times(2) if n > 3 else apart(s, 7)
+    extent: tl.constexpr = s.twice(1)
+    changed = tl.aggregate_replace(s, factor=5)
+    tl.store(p, u.re)
+    tl.store(p + 1, v.re + s.scales[0] + extent)
+    tl.store(p + 2, changed.factor)
+    tl.store(pair.re, changed.value.im)
+
+
+def test_operators_and_methods(run: Runner, rng: np.random.Generator) -> None:
+    x = rng.standard_normal(48).astype(np.float32)
+    z = x[:16] + 1j * x[16:32]
+    w = 2 * z * z - z
+    run(arithmetic, (1,), x)
+    np.testing.assert_allclose(x[:16], w.real, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(x[16:32], w.imag, rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(x[32:] != 0, abs(z) < abs(w))
+
+
+@pytest.mark.parametrize("n", [0, 1, 4])
+def test_loops_carry_them_and_ifs_join_them(run: Runner, n: int) -> None:
+    x = np.array([2, 0, 0], np.float32)
+    run(carried, (1,), x, n)
+    z, w = 2 + 1j, 1 + 0j
+    for _ in range(n):
+        w = w * z
+        w = w.imag + 1j * w.real if abs(w) ** 2 > 100 else w + z
+    if n % 2:
+        z, w = w, z
+    assert list(x[1:]) == [w.real, w.imag]
+
+
+@pytest.mark.parametrize("n", [1, 4])
+def test_they_hold_tuples_and_each_other(run: Runner, n: int) -> None:
+    x = np.zeros(3, np.float32)
+    re, im = np.zeros(1, np.float32), np.full(1, 5, np.float32)
+    run(nested, (1,), x, n, Complex(re, im))
+    s = 5.0
+    u = s * n if n > 2 else s
+    v = s * 6 if n > 3 else s * 7
+    assert list(x) == [u, v + 2 + 6, 5] and re[0] == 2
+
+
+@tessera.aggregate
+class Once:
+    value: tl.tensor
+    kind: tl.constexpr
+
+    def change(self, value, _semantic=None):
+        self.value = value
+
+
+@tessera.jit
+def other_constant(p, n):
+    x = Once(tl.load(p), 1)
+    if n > 1:
+        x = Once(tl.load(p), 2)
+    tl.store(p, x.value + x.kind)
+
+
+@tessera.jit
+def changed_in_loop(p, n):
+    x = Once(tl.load(p), 1)
+    for i in range(n):
+        x = Once(x.value, x.kind + 1)
+    tl.store(p, x.value)
+
+
+@tessera.jit
+def assigned(p, n):
+    x = Once(tl.load(p), 1)
+    x.value = 1.0
+
+
+@tessera.jit
+def changed_by_method(p, n):
+    Once(tl.load(p), 1).change(1.0)
+
+
+@tessera.jit
+def no_operator(p, n):
+    tl.store(p, Once(1.0, 2) * Once(1.0, 2))
+
+
+@tessera.jit
+def wrong_field(p, n):
+    tl.store(p, Once(1.0, n).value)
+
+
+@tessera.jit
+def no_such_member(p, n):
+    tl.store(p, Once(1.0, 1).valeu)
+
+
+@tessera.jit
+def as_truth(p, n):
+    if Once(1.0, 1):
+        tl.store(p, 1.0)
+
+
+@tessera.jit
+def no_item(p, n):
+    tl.store(p, Once(1.0, 1)[0])
+
+
+@pytest.mark.parametrize(
+    "kernel, id, message",
+    [
+        (other_constant, "E037", "`x` is the constant 2 on one path"),
+        (changed_in_loop, "E036", "`x` is the constant 1 before the loop, the constant 2"),
+        (assigned, "E014", "an attribute cannot be assigned"),
+        (changed_by_method, "E016", "immutable aggregate `Once`"),
+        (no_operator, "E029", r"unsupported operand type\(s\) for \*: 'Once' and 'Once'"),
+        (wrong_field, "E016", "the field 'kind' of `Once` holds a constexpr, got int32"),
+        (no_such_member, "E012", "an Once has no attribute `valeu`"),
+        (as_truth, "E032", "has no truth value"),
+        (no_item, "E029", "is not indexed"),
+    ],
+)
+def test_mistakes(kernel: Any, id: str, message: str) -> None:
+    with pytest.raises(tessera.CompilationError, match=message) as caught:
+        kernel[(1,)](np.zeros(4, np.float32), 3)
+    assert caught.value.id == id and caught.value.file == __file__

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Arguments that have parts: tuples, lists, dataclasses, aggregates, and these in each other."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from execution.running import Runner
+
+import tessera
+import tessera.language as tl
+
+
+@dataclasses.dataclass
+class View:
+    data: Any
+    length: int
+    _offset: int
+    block: tl.constexpr
+
+
+class Named(NamedTuple):
+    view: View
+    factors: list
+
+
+@tessera.aggregate
+class Output:
+    at: tl.tensor
+    count: tl.constexpr
+
+
+@tessera.jit
+def add_all(arrays, views, n):
+    for i in tl.static_range(len(arrays)):
+        tl.store(arrays[i], tl.load(arrays[i]) + n)
+    view = views.view
+    lanes = tl.arange(0, view.block) + view._offset
+    x = tl.load(view.data + lanes, mask=lanes < view.length)
+    first, second = views.factors
+    tl.store(view.data + lanes, x * first + second, mask=lanes < view.length)
+
+
+@tessera.jit
+def described(out, view: tl.constexpr):
+    made = View(out, 3, 4, block=8)
+    tl.store(made.data, made.length * made.block + made._offset + view.block)
+
+
+@tessera.jit
+def into(output):
+    tl.store(output.at, output.count)
+
+
+def test_parts_of_parts(run: Runner) -> None:
+    arrays = [np.full(1, value, np.float32) for value in (1, 2, 3)]
+    x = np.arange(32, dtype=np.float32)
+    before = x.copy()
+    run(add_all, (1,), arrays, Named(View(x, 20, 8, 16), [3.0, 1.0]), 5)
+    assert [array[0] for array in arrays] == [6, 7, 8]
+    expected = np.where((np.arange(32) >= 8) & (np.arange(32) < 20), 3 * before + 1, before)
+    np.testing.assert_array_equal(x, expected)
+
+
+def test_aggregates(run: Runner) -> None:
+    x = np.zeros(1, np.int32)
+    for count in (7, 9):
+        run(into, (1,), Output(x, count))
+        assert x[0] == count
+
+
+@dataclasses.dataclass(frozen=True)
+class Fixed:
+    block: int
+
+
+def test_dataclasses_are_made_in_kernels(run: Runner) -> None:
+    x = np.zeros(1, np.int32)
+    run(described, (1,), x, Fixed(100))
+    assert x[0] == 3 * 8 + 4 + 100
+
+
+def test_a_compiled_kernel_takes_them() -> None:
+    x = np.arange(32, dtype=np.float32)
+    arrays = [np.zeros(1, np.float32)]
+    kernel = add_all[(1,)](arrays, Named(View(x, 20, 8, 16), [3.0, 1.0]), 5)
+    y = np.arange(32, dtype=np.float32)
+    kernel[(1,)](arrays, Named(View(y, 20, 8, 16), [3.0, 1.0]), 5)
+    assert arrays[0][0] == 10
+    np.testing.assert_array_equal(x, y)
+    with pytest.raises(tessera.ArgumentError, match="compiled as a tuple of 1, got a list"):
+        kernel[(1,)]([x, y], Named(View(y, 20, 8, 16), [3.0, 1.0]), 5)
+
+
+def test_memory_of_parts_is_checked() -> None:
+    x = np.zeros(4, np.float32)
+    with pytest.raises(tessera.MemoryAccessError):
+        add_all[(1,)]([x], Named(View(x, 20, 8, 16), [3.0, 1.0]), 5, debug=True)
+
+
+def test_a_part_of_another_kind() -> None:
+    with pytest.raises(tessera.ArgumentError, match=r"`arrays\[1\]` is a set"):
+        add_all[(1,)]([np.zeros(1), {1}], 1, 2)
