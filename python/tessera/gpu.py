@@ -14,6 +14,7 @@ from typing import Any, Callable, Iterable, Iterator
 from tessera import _C
 from tessera.compiler.options import CompileOptions
 from tessera.errors import ArgumentError, LaunchError, raise_core_error
+from tessera.frontend.signature import kernel_name
 from tessera.language.records import parts_of_argument
 from tessera.runtime.arrays import TensorWrapper
 from tessera.runtime.grid import normalize_grid
@@ -146,7 +147,13 @@ class Simulated:
                 module.lower_cuda(options.core_json())
                 self._modules[key] = module
             return module.simulate(
-                fn.__name__, extents, bound.slots, memory, self.seed, copies, self.races
+                kernel_name(fn, bound.specs),
+                extents,
+                bound.slots,
+                memory,
+                self.seed,
+                copies,
+                self.races,
             )
 
         try:

@@ -9,15 +9,7 @@ from tessera import _C
 from tessera.compiler.metadata import KernelMetadata
 from tessera.compiler.toolchain import warn_of_assembler
 from tessera.errors import ArgumentError, LaunchError, raise_core_error
-from tessera.frontend.signature import (
-    ArgSpec,
-    ConstSpec,
-    DescriptorSpec,
-    KnownSpec,
-    TupleSpec,
-    ValueSpec,
-)
-from tessera.language import types
+from tessera.frontend.signature import ConstSpec, KnownSpec, ValueSpec, spell
 from tessera.runtime.cuda import find_place, find_stream, read_stream
 from tessera.runtime.extents import memory_of_slots
 from tessera.runtime.grid import normalize_grid
@@ -319,20 +311,6 @@ class KernelSource:
             for index, (_, spec) in enumerate(self._parameters)
             if isinstance(spec, ValueSpec) and spec.divisibility
         }
-
-
-def spell(spec: ArgSpec) -> Any:
-    """The type of an argument, as signatures spell it."""
-    if isinstance(spec, (ConstSpec, KnownSpec)):
-        return "constexpr"
-    if isinstance(spec, TupleSpec):
-        return tuple(map(spell, spec.items))
-    if isinstance(spec, DescriptorSpec):
-        return f"tensordesc<{spell(spec.items[0])[1:]}{list(spec.block_shape)}>"
-    short = types.short_name(types.dtype_of_core(spec.type.dtype))
-    if spec.type.kind == types.KIND_POINTER:
-        return f"*k{short}" if spec.type.is_const else f"*{short}"
-    return short
 
 
 def read_only_error(name: str) -> ArgumentError:

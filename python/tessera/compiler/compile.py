@@ -29,7 +29,14 @@ from tessera.errors import (
     raise_core_error,
     warn_of_machine,
 )
-from tessera.frontend.signature import ArgSpec, ConstSpec, JITCallable, Param, ValueSpec
+from tessera.frontend.signature import (
+    ArgSpec,
+    ConstSpec,
+    JITCallable,
+    Param,
+    ValueSpec,
+    kernel_name,
+)
 from tessera.language import types
 from tessera.locks import load_front_end
 from tessera.runtime.arrays import is_dtype, to_dtype
@@ -110,7 +117,8 @@ def compile_specialised(
         return CompiledKernel(kernel, rebuild, parameters, fn, options), built.reads
 
     common = (cache.build_id, machine_key(options), options.key)
-    source = source_key(fn, tuple(key), repr(common))
+    name = kernel_name(fn, specs)  # which `repr` may have computed from anything
+    source = source_key(fn, tuple(key), repr((common, name)))
     if source is not None and (link := cache.read(source)) is not None:
         reads = replay(fn, specs, link.get("reads", b""))
         if reads is not None and (found := _load(link.get("ir", b""))):

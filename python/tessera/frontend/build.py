@@ -29,6 +29,7 @@ from tessera.frontend.signature import (
     TupleSpec,
     ValueSpec,
     constant_part,
+    kernel_name,
 )
 from tessera.language import types
 from tessera.language.tensor import active, from_core_type, tensor
@@ -254,7 +255,7 @@ def _build_kernel(session: Session, fn: JITCallable, args: Sequence[ArgSpec]) ->
     session.place = fn.file, fn.tree.lineno, fn.tree.col_offset + 1
     handles = session.builder.call(
         "begin_function",
-        fn.__name__,
+        _name(fn, args),
         [spec.type for spec in values],
         [spec.divisibility for spec in values],
         True,
@@ -274,6 +275,18 @@ def _build_kernel(session: Session, fn: JITCallable, args: Sequence[ArgSpec]) ->
             raise _declaration_error(fn, node, mistake.id, mistake.message, mistake.fix) from None
     walker.run()
     session.builder.call("end_function", [])
+
+
+def _name(fn: JITCallable, args: Sequence[ArgSpec]) -> str:
+    try:
+        return kernel_name(fn, args)
+    except Exception as error:
+        raise CompilationError.at_function(
+            fn.fn,
+            "E016",
+            f"the `repr` of `{fn.__name__}` raised {type(error).__name__}: {error}",
+            "have it return a name",
+        ) from None
 
 
 def _is_named(node: ast.AST, name: str) -> bool:

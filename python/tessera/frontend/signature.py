@@ -321,6 +321,48 @@ class DescriptorSpec(NamedTuple):
 ArgSpec = Union[ValueSpec, ConstSpec, KnownSpec, TupleSpec, DescriptorSpec]
 
 
+class Specialisation(NamedTuple):
+    """What a kernel is being compiled for, as `@jit(repr=...)` gets it to name the kernel."""
+
+    constants: Mapping[str, Any]
+    """The values of constants by their parameters."""
+    signature: Mapping[str, Any]
+    """The types of arguments by their parameters, as "*fp32"; "constexpr" of a constant."""
+
+
+def spell(spec: ArgSpec) -> Any:
+    """The type of an argument, as signatures spell it."""
+    from tessera.language import types
+
+    if isinstance(spec, (ConstSpec, KnownSpec)):
+        return "constexpr"
+    if isinstance(spec, TupleSpec):
+        return tuple(map(spell, spec.items))
+    if isinstance(spec, DescriptorSpec):
+        return f"tensordesc<{spell(spec.items[0])[1:]}{list(spec.block_shape)}>"
+    short = types.short_name(types.dtype_of_core(spec.type.dtype))
+    if spec.type.kind == types.KIND_POINTER:
+        return f"*k{short}" if spec.type.is_const else f"*{short}"
+    return short
+
+
+def kernel_name(fn: JITCallable, specs: Sequence[ArgSpec]) -> str:
+    """What a kernel is called in its machine code, and so by profilers.
+
+    Raises ValueError where `repr` gives no name.
+    """
+    name_of: Optional[Callable[[Specialisation], str]] = getattr(fn, "_repr", None)
+    if name_of is None:
+        return fn.__name__
+    named = [(param.name, spec) for param, spec in zip(fn.params, specs)]
+    constants = {name: spec.value for name, spec in named if isinstance(spec, ConstSpec)}
+    name = name_of(Specialisation(constants, {name: spell(spec) for name, spec in named}))
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"the `repr` of `{fn.__name__}` returns {name!r} for a name")
+    # What assemblers take for a name.
+    return "".join(c if c.isascii() and (c.isalnum() or c in "_$") else "_" for c in name)
+
+
 def constant_part(spec: ArgSpec) -> Any:
     """The constants of an argument, in the tuples that they are in."""
     if isinstance(spec, ConstSpec):

@@ -95,5 +95,10 @@ class Hooks:
         """Whether something is to be called at launches."""
         return bool(self.launch_enter.calls or self.launch_exit.calls)
 
+    @property
+    def on_compile(self) -> bool:
+        """Whether something is to be called when a launch or a `warmup` compiles."""
+        return self.jit_cache is not None or self.jit_post_compile is not None
+
 
 hooks = Hooks()

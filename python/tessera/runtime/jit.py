@@ -28,19 +28,32 @@ from typing import (
 from tessera import _C
 from tessera.errors import ArgumentError, LaunchError, raise_core_error
 from tessera.frontend.errors import CompilationError, closest
-from tessera.frontend.signature import JITCallable, Param
+from tessera.frontend.signature import (
+    ConstSpec,
+    JITCallable,
+    Param,
+    Specialisation,
+    ValueSpec,
+    kernel_name,
+    spell,
+)
 from tessera.language import types
 from tessera.locks import load_launching
+from tessera.runtime.async_compile import active_mode
 from tessera.runtime.cuda import StreamSource, find_place, find_stream, read_stream
 from tessera.runtime.extents import memory_of_slots
 from tessera.runtime.grid import normalize_grid
+from tessera.runtime.hooks import LazyDict, hooks
 from tessera.runtime.specialize import Bound, ParamTraits, check_memory
 from tessera.settings import settings
 from tessera.wording import counted, with_article
 
 if TYPE_CHECKING:
     from tessera.compiler.artifacts import CompiledKernel
+    from inspect import Signature
+
     from tessera.compiler.options import CompileOptions
+    from tessera.runtime.observation import DeviceCaches
 
 # So many variants of one kernel are more often an accident than a plan.
 _MANY_VARIANTS = 128
@@ -193,6 +206,7 @@ class JITFunction(JITCallable, KernelInterface):
         traits = self._all_traits()
         plain = all(t.annotation is None for t in traits) and len(traits) <= 64
         plain = plain and all(param.kind != "varargs" for param in self.params)
+        plain = plain and not hooks.on_launch and not hooks.on_compile
         if plain and not settings.interpret and not self.pre_run_hooks:
             if self._dispatcher is None:
                 self._dispatcher = _make_dispatcher(self, traits)
@@ -231,15 +245,17 @@ class JITFunction(JITCallable, KernelInterface):
         options = self._options(given)
         bound = self._specialise(values)
         if warmup and options.target == "cuda" and options.arch:
-            return self._kernel(bound, options).kernel, None  # there need be no GPU
+            return self._warm(bound, options), None  # there need be no GPU
         place = find_place(bound.pointers, options.target)
         options = options.resolved(None if place is None else place.device)
         if warmup:
-            return self._kernel(bound, options).kernel, None
+            return self._warm(bound, options), None
         check_memory(bound.pointers)
         extents = normalize_grid(grid, _Meta(self.params, values, options))
         if settings.interpret:
             self._interpret(bound, values, options, extents)
+            return None, None
+        if hooks.on_compile and self._is_held_back(bound, options, False):
             return None, None
         found = self._kernel(bound, options)
         kernel = found.kernel
@@ -247,6 +263,10 @@ class JITFunction(JITCallable, KernelInterface):
             _check_writeable(kernel.stored_arguments(), bound)
         device = -1
         stream: StreamSource = 0
+        told: Optional[LazyDict] = None
+        if hooks.on_launch:
+            told = self._launch_facts(kernel, extents, values, options)
+            hooks.launch_enter(told)
         try:
             if place is None:
                 try:
@@ -279,11 +299,78 @@ class JITFunction(JITCallable, KernelInterface):
                     return kernel, None
         except _C.CoreError as error:
             raise_core_error(error)
+        if told is not None:
+            hooks.launch_exit(told)
+            return kernel, None
         if place is not None and not place.by_arrays:
             return kernel, None
         slots, threads = tuple(bound.slots), options.num_threads
         recipe = (kernel._kernel, slots, threads, options.as_dict, found.checks, device, stream)
         return kernel, recipe
+
+    def _warm(self, bound: Bound, options: "CompileOptions") -> Any:
+        """What `warmup` returns: the kernel, or that of the future, or None for a hook's sake."""
+        if hooks.on_compile and self._is_held_back(bound, options, True):
+            return None
+        mode = active_mode.get()
+        if mode is None:
+            return self._kernel(bound, options).kernel
+        key = (self, tuple(bound.key), options.key)
+        return mode.submit(key, lambda: self._kernel(bound, options).kernel)
+
+    def _is_held_back(self, bound: Bound, options: "CompileOptions", warmup: bool) -> bool:
+        """Compiles a kernel that is not there yet between the hooks of compilations; whether one
+        of them wants it not to be."""
+        key = self._kernel_key(bound, options)
+        found = self._kernels.get(key)
+        if found is not None and found.is_current():
+            return False
+        from tessera.runtime.observation import describe_compilation
+
+        facts = describe_compilation(self, bound, options, key, warmup)
+        if hooks.jit_cache is not None and hooks.jit_cache(**facts):
+            return True
+        self._kernel(bound, options)
+        if hooks.jit_post_compile is not None:
+            hooks.jit_post_compile(**facts)
+        return False
+
+    def _launch_facts(
+        self,
+        kernel: "CompiledKernel",
+        grid: tuple[int, int, int],
+        values: Sequence[Any],
+        options: "CompileOptions",
+    ) -> LazyDict:
+        """What hooks of launches are called with."""
+        told = LazyDict({"name": kernel.name, "function": None, "stream": options.stream})
+        if self.launch_metadata is not None:
+            args = dict(zip(self.arg_names, values))
+            told.add(self.launch_metadata, (grid, kernel.metadata, args))
+        return told
+
+    @property
+    def device_caches(self) -> "DeviceCaches":
+        """`device_caches[device][0]` has the kernels compiled by now, by their keys."""
+        from tessera.runtime.observation import DeviceCaches
+
+        return DeviceCaches(self)
+
+    @property
+    def constexprs(self) -> list[int]:
+        """The places of the parameters that are constants."""
+        return [param.num for param in self.params if param.is_constexpr]
+
+    @property
+    def signature(self) -> "Signature":
+        """As of the function."""
+        import inspect
+
+        return inspect.signature(self.fn)
+
+    def repr(self, specialisation: Specialisation) -> str:
+        """What the kernel is called when it is compiled for `specialisation`."""
+        return self.__name__ if self._repr is None else self._repr(specialisation)
 
     def warmup(self, *args: Any, grid: Any = (1,), **kwargs: Any) -> "CompiledKernel":
         """Compiles the kernel for these arguments without running it.
@@ -389,14 +476,17 @@ class JITFunction(JITCallable, KernelInterface):
             self._traits = params, _read_traits(self)
         return self._traits[1]
 
-    def _kernel(self, bound: Bound, options: "CompileOptions") -> "_Specialisation":
-        key = (
+    def _kernel_key(self, bound: Bound, options: "CompileOptions") -> Any:
+        return (
             tuple(bound.key),
             options.key,
             self._toolchain(options),
             settings.dump_dir,
             settings.override_dir,
         )
+
+    def _kernel(self, bound: Bound, options: "CompileOptions") -> "_Specialisation":
+        key = self._kernel_key(bound, options)
         found = self._kernels.get(key)
         if found is None or not found.is_current():
             # Threads that want the same kernel wait for the first of them to compile it, and
@@ -439,6 +529,7 @@ class JITFunction(JITCallable, KernelInterface):
                 "pass a copy in the CPU's memory",
             )
         key = (tuple(bound.key), options.key)
+        name = kernel_name(self, bound.specs)
         with self._lock:
             found = self._modules.get(key)
             if found is None or not _C.is_current(found[1]):
@@ -449,10 +540,10 @@ class JITFunction(JITCallable, KernelInterface):
                 found = self._modules[key] = built.module, built.reads.full()
             try:
                 if any(item.pointer.read_only for item in bound.pointers):
-                    _check_writeable(found[0].stored_arguments(self.__name__), bound)
+                    _check_writeable(found[0].stored_arguments(name), bound)
                 memory = memory_of_slots(len(bound.slots), bound.pointers, values)
                 wraps = bool(options.debug)
-                _C.interpret(found[0], self.__name__, grid, bound.slots, memory, wraps)
+                _C.interpret(found[0], name, grid, bound.slots, memory, wraps)
             except _C.CoreError as error:
                 raise_core_error(error)
 
