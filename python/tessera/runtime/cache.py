@@ -142,6 +142,9 @@ def unpack(data: bytes, key: bytes, build_id: str) -> dict[str, bytes]:
 class Cache:
     """The folder of entries at `root`. `mode` is "rw", "ro" or "off"."""
 
+    title = "kernel cache"
+    """What warnings call it."""
+
     def __init__(
         self, root: str, mode: str, build_id: str, max_bytes: int, max_entries: int = 1 << 17
     ) -> None:
@@ -285,7 +288,10 @@ class Cache:
             except FileNotFoundError:
                 last = now
                 flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-                os.close(os.open(".swept", flags, 0o600, dir_fd=folder.fd))
+                try:
+                    os.close(os.open(".swept", flags, 0o600, dir_fd=folder.fd))
+                except FileExistsError:  # another thread or process was first
+                    pass
             # A clock that went backwards must not stop the sweeping for good.
             if 0 <= now - last < _SWEEP_SECONDS:
                 return
@@ -337,7 +343,7 @@ class Cache:
     def _warn(self, why: str) -> None:
         if not self._warned:
             self._warned = True
-            warn_of_machine(f"tessera: kernel cache at {self.root}: {why}")
+            warn_of_machine(f"tessera: {self.title} at {self.root}: {why}")
 
 
 class _Folder:
