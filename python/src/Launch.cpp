@@ -12,6 +12,11 @@
 //     one byte an integer    alignment
 //     the constants          numbers and strings by value, all else by identity
 //
+// A tuned kernel (tessera/tuning) is launched the same way. Its configuration fills in some
+// parameters, which a caller leaves out and a signature has nothing of; and what was measured
+// to choose the configuration belongs to the values of some others (`key`), so that these are
+// in the signature with their values, whatever they are to the kernel.
+//
 // Signatures live in a table of the dispatcher, which the GIL guards. The types are
 // plain CPython, not pybind11, since a vectorcall saves half of what a launch costs.
 
@@ -54,6 +59,8 @@ struct Parameter {
   bool isConstexpr;
   bool onValue;
   bool onAlignment;
+  bool isTuned; ///< a configuration has its value, no caller does
+  bool isKey;   ///< its value, too, decides what is launched
 };
 
 /// Something that a kernel was compiled with, which has to be what it was then. The kinds are
@@ -139,6 +146,7 @@ struct Entry {
   PyObject *result = nullptr;       ///< what the launch returns
   PyObject *meta = nullptr;         ///< the options, for grid functions
   PyObject *globals = nullptr;      ///< the tuple that has what is checked
+  PyObject *choice = nullptr;       ///< the configuration of a tuned kernel
   std::vector<Check> checks;
   int32_t numThreads = 0;
   int32_t device = -1;            ///< a GPU, or -1 for the CPU
@@ -152,6 +160,7 @@ struct Entry {
     Py_VISIT(result);
     Py_VISIT(meta);
     Py_VISIT(globals);
+    Py_VISIT(choice);
     Py_VISIT(findStream);
     return 0;
   }
@@ -163,6 +172,7 @@ struct Entry {
     Py_XDECREF(result);
     Py_XDECREF(meta);
     Py_XDECREF(globals);
+    Py_XDECREF(choice);
     Py_XDECREF(findStream);
   }
 };
@@ -173,7 +183,8 @@ struct Dispatcher {
   std::unordered_multimap<size_t, std::shared_ptr<Entry>> *entries;
   PyObject *slow;
   PyObject *fail;
-  uint64_t generation; ///< of when the entries were made
+  PyObject *lastChoice; ///< the configuration of the last launch, if it had one
+  uint64_t generation;  ///< of when the entries were made
   bool isRetired;
 };
 
@@ -319,6 +330,11 @@ bool Signature::bind(PyObject *const *args, size_t count, PyObject *keywords) {
     values[at] = value;
   }
   for (size_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[i].isTuned) {
+      if (values[i])
+        return false;
+      continue;
+    }
     if (!values[i])
       values[i] = parameters[i].defaultValue;
     if (!values[i])
@@ -333,6 +349,8 @@ bool Signature::specialise() {
     const Parameter &parameter = parameters[i];
     PyObject *value = values[i];
     bool isFine = true;
+    if (!value)
+      continue; // tuned
     if (parameter.isConstexpr) {
       isFine = addConstant(value);
     } else if (PyLong_CheckExact(value)) {
@@ -353,6 +371,10 @@ bool Signature::specialise() {
     }
     if (!isFine)
       return false;
+    // Of an array, its element type counts, which is in the signature.
+    if (parameter.isKey && !parameter.isConstexpr &&
+        (PyLong_Check(value) || PyFloat_CheckExact(value)))
+      constants.push_back(value);
   }
   for (auto [name, value] : options) {
     constants.push_back(name);
@@ -550,7 +572,8 @@ PyObject *callGridFunction(PyObject *function, const Signature &signature, const
     return nullptr;
   const std::vector<Parameter> &parameters = *signature.dispatcher.parameters;
   for (size_t i = 0; i < parameters.size(); ++i)
-    if (PyDict_SetItem(meta.ptr(), parameters[i].name, signature.values[i]) < 0)
+    if (signature.values[i] &&
+        PyDict_SetItem(meta.ptr(), parameters[i].name, signature.values[i]) < 0)
       return nullptr;
   return callPython([&] { return PyObject_CallOneArg(function, meta.ptr()); });
 }
@@ -588,7 +611,8 @@ PyObject *callSlow(Launch *launch, PyObject *const *args, size_t count, PyObject
     return nullptr;
   }
   // (result, None) or (result, (kernel, slots, threads, options, globals, device, stream)),
-  // the stream a number or a function of the device.
+  // the stream a number or a function of the device; of a tuned kernel, its configuration
+  // comes behind that, and the options have what it fills in.
   py::tuple pair(returned);
   py::object result = pair[0];
   if (!signature || pair[1].is_none())
@@ -619,6 +643,8 @@ PyObject *callSlow(Launch *launch, PyObject *const *args, size_t count, PyObject
     entry->stream = stream.cast<uint64_t>();
   else
     entry->findStream = stream.release().ptr();
+  if (recipe.size() > 7)
+    entry->choice = py::object(recipe[7]).release().ptr();
   entry->result = py::object(result).release().ptr();
   if (dispatcher->entries->size() >= kMaxEntries)
     dispatcher->entries->clear();
@@ -654,6 +680,10 @@ PyObject *launchEntry(Launch *launch, const Entry &entry, const Signature &signa
                                                        slots, signature.numSlots);
   }
   if (status == TSR_OK) {
+    if (entry.choice && entry.choice != launch->dispatcher->lastChoice) {
+      Py_INCREF(entry.choice);
+      Py_XSETREF(launch->dispatcher->lastChoice, entry.choice);
+    }
     Py_INCREF(entry.result);
     return entry.result;
   }
@@ -757,10 +787,10 @@ PyObject *newDispatcher(PyTypeObject *type, PyObject *args, PyObject *) {
   Py_INCREF(self->fail = fail);
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(parameters); ++i) {
     PyObject *name = nullptr, *defaults = nullptr;
-    int isConstexpr = 0, onValue = 0, onAlignment = 0;
+    int isConstexpr = 0, onValue = 0, onAlignment = 0, isTuned = 0, isKey = 0;
     // The default comes in a tuple, empty where there is none.
-    if (!PyArg_ParseTuple(PyTuple_GET_ITEM(parameters, i), "UO!ppp", &name, &PyTuple_Type,
-                          &defaults, &isConstexpr, &onValue, &onAlignment)) {
+    if (!PyArg_ParseTuple(PyTuple_GET_ITEM(parameters, i), "UO!ppp|pp", &name, &PyTuple_Type,
+                          &defaults, &isConstexpr, &onValue, &onAlignment, &isTuned, &isKey)) {
       Py_DECREF(self);
       return nullptr;
     }
@@ -768,7 +798,8 @@ PyObject *newDispatcher(PyTypeObject *type, PyObject *args, PyObject *) {
     PyUnicode_InternInPlace(&name);
     PyObject *value = PyTuple_GET_SIZE(defaults) ? PyTuple_GET_ITEM(defaults, 0) : nullptr;
     Py_XINCREF(value);
-    self->parameters->push_back({name, value, isConstexpr != 0, onValue != 0, onAlignment != 0});
+    self->parameters->push_back(
+        {name, value, isConstexpr != 0, onValue != 0, onAlignment != 0, isTuned != 0, isKey != 0});
   }
   return reinterpret_cast<PyObject *>(self);
 }
@@ -778,6 +809,7 @@ int traverseDispatcher(PyObject *object, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE(object));
   Py_VISIT(self->slow);
   Py_VISIT(self->fail);
+  Py_VISIT(self->lastChoice);
   if (self->parameters)
     for (const Parameter &parameter : *self->parameters)
       Py_VISIT(parameter.defaultValue);
@@ -805,6 +837,7 @@ int clearDispatcher(PyObject *object) {
   auto *self = reinterpret_cast<Dispatcher *>(object);
   Py_CLEAR(self->slow);
   Py_CLEAR(self->fail);
+  Py_CLEAR(self->lastChoice);
   if (self->entries)
     Py_DECREF(clearEntries(object, nullptr));
   if (self->parameters)
@@ -862,10 +895,26 @@ void deallocLaunch(PyObject *object) {
   Py_DECREF(type);
 }
 
+/// The configuration that the last launch of a tuned kernel had, or None.
+PyObject *getLastChoice(PyObject *self, PyObject *) {
+  PyObject *choice = reinterpret_cast<Dispatcher *>(self)->lastChoice;
+  return Py_NewRef(choice ? choice : Py_None);
+}
+
+/// The same for a launch that this had no part in.
+PyObject *setLastChoice(PyObject *self, PyObject *choice) {
+  Py_INCREF(choice);
+  Py_XSETREF(reinterpret_cast<Dispatcher *>(self)->lastChoice, choice);
+  Py_RETURN_NONE;
+}
+
 PyMethodDef dispatcherMethods[] = {
     {"bind", bindGrid, METH_O, "A callable that launches the kernel over a grid."},
     {"clear", clearEntries, METH_NOARGS, "Forget every specialisation."},
     {"retire", retire, METH_NOARGS, "Leave every launch to `slow` from now on."},
+    {"last_choice", getLastChoice, METH_NOARGS,
+     "The configuration of the last launch of a tuned kernel."},
+    {"set_last_choice", setLastChoice, METH_O, "Note that of a launch by other ways."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyType_Slot dispatcherSlots[] = {

@@ -17,7 +17,7 @@ add[(tessera.cdiv(n, 1024),)](x, y, out, n, BLOCK=1024)
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera.errors import (
     ArgumentError,
@@ -29,6 +29,8 @@ from tessera.errors import (
     SettingError,
     TesseraError,
     ToolchainWarning,
+    TuningError,
+    TuningWarning,
 )
 from tessera.frontend.signature import JITCallable, constexpr_function
 from tessera.language.aggregate import aggregate
@@ -38,12 +40,19 @@ from tessera.locks import load
 from tessera.runtime.jit import JITFunction, interpret, jit
 from tessera.settings import settings
 
+if TYPE_CHECKING:
+    from tessera.tuning.autotuner import autotune as autotune
+    from tessera.tuning.config import Config as Config
+    from tessera.tuning.heuristics import heuristics as heuristics
+    from tessera.tuning.search import tune as tune
+
 __version__ = "0.1.0"
 
 __all__ = [
     "ArgumentError",
     "CompilationError",
     "CompiledKernel",
+    "Config",
     "InternalError",
     "JITFunction",
     "KernelAssertionError",
@@ -54,11 +63,15 @@ __all__ = [
     "TensorWrapper",
     "TesseraError",
     "ToolchainWarning",
+    "TuningError",
+    "TuningWarning",
     "aggregate",
+    "autotune",
     "cdiv",
     "compile",
     "constexpr",
     "constexpr_function",
+    "heuristics",
     "host_info",
     "interpret",
     "jit",
@@ -66,15 +79,20 @@ __all__ = [
     "next_power_of_2",
     "reinterpret",
     "settings",
+    "tune",
 ]
 
 # Loaded when first asked for: launching a kernel that is in the cache needs none of it.
 _HOMES = {
     "CompiledKernel": "tessera.compiler.artifacts",
+    "Config": "tessera.tuning.config",
     "MockTensor": "tessera.runtime.arrays",
     "TensorWrapper": "tessera.runtime.arrays",
+    "autotune": "tessera.tuning.autotuner",
     "compile": "tessera.compiler.compile",
+    "heuristics": "tessera.tuning.heuristics",
     "reinterpret": "tessera.runtime.arrays",
+    "tune": "tessera.tuning.search",
 }
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`python -m tessera doctor` tells about this machine, `cache` looks after the kernels on disk,
-`run --as-triton script.py` runs a program that imports triton."""
+`tune` after the results of tuning, `run --as-triton script.py` runs a program that imports triton."""
 
 from __future__ import annotations
 
@@ -88,9 +88,14 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     caching.add_argument("what", choices=["path", "stats", "list", "verify", "prune", "clear"])
     caching.add_argument("--size", help="what `prune` leaves, such as 500M")
     commands.add_parser("run", help="run a script or -m module, perhaps --as-triton")
+    from tessera.tuning import command as tuning
+
+    tuning.add_arguments(commands.add_parser("tune", help="look after the results of tuning"))
     given = parser.parse_args(given_arguments)
     if given.command == "doctor":
         return doctor()
+    if given.command == "tune":
+        return tuning.run(given)
     return cache(given.what, given.size)
 
 

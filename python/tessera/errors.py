@@ -31,6 +31,8 @@ __all__ = [
     "SlowCompilationWarning",
     "TesseraError",
     "ToolchainWarning",
+    "TuningError",
+    "TuningWarning",
     "raise_core_error",
 ]
 
@@ -62,6 +64,21 @@ class _Mistake(TesseraError):
 
 class LaunchError(_Mistake, ValueError):
     """A launch that cannot be done as asked: its grid, its options, its arguments."""
+
+
+class TuningError(LaunchError):
+    """A tuning of a kernel that cannot be done, or in which no configuration worked.
+
+    `failures` has what is wrong with each configuration.
+    """
+
+    def __init__(self, id: str, message: str, fix: str = "") -> None:
+        super().__init__(id, message, fix)
+        self.failures: dict[Any, Exception] = {}
+
+
+class TuningWarning(UserWarning):
+    """Something about configurations that is hardly what was wanted."""
 
 
 class ArgumentError(LaunchError, TypeError):

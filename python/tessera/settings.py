@@ -194,6 +194,12 @@ class Settings:
         5,
         "after how many seconds a compilation says that it takes long; 0: never",
     )
+    tune_progress = Setting[str](
+        "TESSERA_TUNE_PROGRESS",
+        _choice("auto", "plain", "off"),
+        "auto",
+        "what is told while kernels are tuned: auto (a live line on a terminal), plain or off",
+    )
     libdevice = Setting[str](
         "TESSERA_LIBDEVICE", _path, "", "the file libdevice.10.bc (default: the one installed)"
     )

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What runs of a kernel change, and putting it back.
+
+While candidates are measured, a kernel runs hundreds of times where its caller asked for
+once. That is no harm to an array that it only writes: every run writes the same. An array
+that it reads, too, such as one that it adds to, has to be as it was before each run. The
+compiler knows which these are: which arguments a kernel may load from and store to. Two
+arguments may be of the same memory, so what counts is whether memory that is stored to
+overlaps any that is loaded from.
+
+What is kept and put back is bytes, so that it does not matter whose array it is. Memory that
+is reached through pointers in memory is not protected: nobody knows where it ends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from typing import Any, Callable, NamedTuple, Optional, Sequence
+
+from tessera.errors import warn_of_machine
+from tessera.runtime.arrays import HOST, TensorWrapper, pointer_of
+from tessera.runtime.extents import memory_of_slots
+from tessera.runtime.specialize import PointerSlot
+from tessera.tuning.candidates import Access
+
+
+class Region(NamedTuple):
+    """Memory behind an argument."""
+
+    name: str
+    device: int
+    begin: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return self.end - self.begin
+
+    def overlaps(self, other: "Region") -> bool:
+        """Whether both have a byte."""
+        return self.device == other.device and self.begin < other.end and other.begin < self.end
+
+
+def find_region(name: str, value: Any) -> Optional[Region]:
+    """The memory of an array; None if that cannot be told."""
+    pointer = pointer_of(value, name)
+    if pointer is None:
+        return None
+    known = memory_of_slots(1, [PointerSlot(0, name, pointer)], [value])[0]
+    if known is not None:
+        return Region(name, pointer.device, known[0], known[1])
+    span = _span(value, pointer.dtype.itemsize)
+    if span is None:
+        return None
+    begin, end = pointer.address + span[0], pointer.address + span[1]
+    return Region(name, pointer.device, begin, end)
+
+
+def _span(value: Any, itemsize: int) -> Optional[tuple[int, int]]:
+    """The first byte and the byte after the last, counted from the first element."""
+    while isinstance(value, TensorWrapper):
+        value = value.base
+    interface = getattr(value, "__cuda_array_interface__", None)
+    source = interface if isinstance(interface, dict) else {}
+    shape = source.get("shape", getattr(value, "shape", None))
+    strides = source.get("strides")
+    if not isinstance(shape, (tuple, list)):
+        return None
+    if strides is None:
+        return 0, math.prod(shape) * itemsize
+    if 0 in shape:
+        return 0, 0
+    reach = [(extent - 1) * stride for extent, stride in zip(shape, strides)]
+    low = sum(step for step in reach if step < 0)
+    return low, sum(step for step in reach if step > 0) + itemsize
+
+
+def find_changed(
+    accesses: Sequence[Access], values: Sequence[Any], names: Sequence[str]
+) -> list[Region]:
+    """The memory that has to be put back: what is loaded and stored, and the arrays `names`."""
+    by_slot = {access.pointer.slot: access.pointer for access in accesses}
+    regions: dict[int, Optional[Region]] = {}
+    count = max(by_slot, default=-1) + 1
+    extents = memory_of_slots(count, by_slot.values(), values)
+    for slot, pointer in by_slot.items():
+        extent = extents[slot]
+        if extent is not None:
+            found = Region(pointer.name, pointer.pointer.device, extent[0], extent[1])
+        else:
+            found = _region_of_address(pointer, values)  # type: ignore[assignment]
+        regions[slot] = found
+    loaded = [access for access in accesses if access.is_loaded]
+    result: dict[tuple[int, int, int], Region] = {}
+    for access in accesses:
+        region = regions[access.pointer.slot]
+        is_named = access.pointer.name in names
+        if not access.is_stored and not is_named:
+            continue
+        if region is None:
+            if access.is_loaded or is_named:
+                warn_of_machine(
+                    f"tessera: nothing tells how long the array `{access.pointer.name}` is, so runs "
+                    "that measure the kernel change it for good"
+                )
+            continue
+        others = (regions[other.pointer.slot] for other in loaded)
+        if is_named or any(other is not None and region.overlaps(other) for other in others):
+            if region.size:
+                result[region[1:]] = region
+    return list(result.values())
+
+
+def _region_of_address(item: PointerSlot, values: Sequence[Any]) -> Optional[Region]:
+    for value in values:
+        base = getattr(value, "base", value) if hasattr(value, "block_shape") else value
+        if isinstance(base, (int, float, str, tuple, type(None))):
+            continue
+        try:
+            pointer = pointer_of(base, item.name)
+        except Exception:
+            continue
+        if pointer is not None and pointer.address == item.pointer.address:
+            return find_region(item.name, base)
+    return None
+
+
+class Copies:
+    """The bytes of some memory at one time."""
+
+    def __init__(self, regions: Sequence[Region], stream: int = 0) -> None:
+        self._stream = stream
+        self._kept: list[tuple[Region, Any]] = []
+        try:
+            for region in regions:
+                self._kept.append((region, _keep(region, stream)))
+        except BaseException:
+            self.free()
+            raise
+
+    def restore(self) -> None:
+        """Puts them back: at once on the CPU, on the stream on a GPU."""
+        for region, kept in self._kept:
+            if region.device <= HOST:
+                ctypes.memmove(region.begin, kept, region.size)
+            else:
+                from tessera.runtime import driver
+
+                source = kept.address if isinstance(kept, driver.Buffer) else ctypes.addressof(kept)
+                driver.copy(region.device, self._stream, region.begin, source, region.size)
+
+    def bytes_of(self, index: int) -> bytes:
+        """The bytes of one of the regions, which has to be the host's or kept there."""
+        return bytes(self._kept[index][1])
+
+    def free(self) -> None:
+        """Gives back what they took."""
+        for region, kept in self._kept:
+            if region.device > HOST and hasattr(kept, "free"):
+                from tessera.runtime.cuda import synchronize
+
+                synchronize(region.device, self._stream)
+                kept.free()
+        self._kept = []
+
+
+def _keep(region: Region, stream: int) -> Any:
+    if region.device > HOST:
+        from tessera.runtime import driver
+
+        try:
+            kept = driver.Buffer(region.device, region.size)
+            driver.copy(region.device, stream, kept.address, region.begin, region.size)
+            return kept
+        except driver.OutOfMemory:
+            return read(region, stream)
+    return read(region, stream)
+
+
+def read(region: Region, stream: int = 0) -> Any:
+    """A copy of the bytes of some memory, on the host."""
+    kept = (ctypes.c_char * region.size)()
+    if region.device <= HOST:
+        ctypes.memmove(kept, region.begin, region.size)
+    else:
+        from tessera.runtime import driver
+        from tessera.runtime.cuda import synchronize
+
+        driver.copy(region.device, stream, ctypes.addressof(kept), region.begin, region.size)
+        synchronize(region.device, stream)
+    return kept
+
+
+def zero(name: str, value: Any, stream: int = 0) -> Callable[[], None]:
+    """A function that sets an array's elements to zero."""
+    while isinstance(value, TensorWrapper):
+        value = value.base
+    if callable(getattr(value, "zero_", None)):
+        return lambda: value.zero_()
+    if callable(getattr(value, "fill", None)):
+        return lambda: value.fill(0)
+    region = find_region(name, value)
+
+    def clear() -> None:
+        if region is None:
+            return
+        if region.device <= HOST:
+            ctypes.memset(region.begin, 0, region.size)
+        else:
+            from tessera.runtime import driver
+
+            driver.fill(region.device, stream, region.begin, region.size)
+
+    return clear

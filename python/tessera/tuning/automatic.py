@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Configurations for a kernel that comes without any: `configs="auto"`.
+
+What is tuned are the constexpr parameters that a launch passes no value for and that have no
+default, and on a GPU `num_warps` and `num_stages`. The kernel's source says what each of
+these parameters is for: one that a range or a shape is made of (`tl.arange(0, BLOCK)`,
+`tl.zeros([M, N], ...)`, the block shape of a descriptor), directly or in a function that it
+is passed to, is the extent of a tile, for which there are powers of two. What another
+parameter could be nobody can tell, and it has to be given.
+
+From the product of all values those are taken whose tiles are neither tiny nor huge; each is
+compiled, and the compiler's own figures decide which are measured: what spills is left out
+where something else does not, and of the rest those with the least estimate of time.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from typing import Any, Iterator, Mapping, NamedTuple, Sequence
+
+from tessera.errors import TuningError
+from tessera.frontend.signature import JITCallable
+from tessera.runtime.jit import JITFunction
+from tessera.tuning.config import Config
+from tessera.tuning.heuristics import Heuristics
+
+MOST_COMPILED = 64
+MOST_MEASURED = 24
+
+_SHAPES = {"zeros": 0, "full": 0, "reshape": 1, "broadcast_to": 1, "view": 1, "ones": 0}
+
+
+class Space(NamedTuple):
+    """Values to choose from, by the name of a parameter or an option."""
+
+    extents: dict[str, Sequence[int]]
+    options: dict[str, Sequence[Any]]
+
+
+def make_configs(
+    fn: Any, arg_names: Sequence[str], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> list[Config]:
+    """Configurations for a kernel launched with these arguments."""
+    space = find_space(fn, arg_names, args, kwargs)
+    names = list(space.extents)
+    found: list[Config] = []
+    for sizes in itertools.product(*space.extents.values()):
+        for options in itertools.product(*space.options.values()):
+            settings = dict(zip(space.options, options))
+            if _is_sensible(sizes, settings):
+                found.append(Config(dict(zip(names, sizes)), **settings))
+    if len(found) <= MOST_COMPILED:
+        return found
+    # The middle of the space is where most kernels are at their best.
+    found.sort(key=lambda config: _distance(config, names))
+    return found[:MOST_COMPILED]
+
+
+def find_space(
+    fn: Any, arg_names: Sequence[str], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Space:
+    """What there is to choose for a launch. Raises TuningError (E059) for a parameter whose values
+    nobody can tell."""
+    inner, given = fn, {*arg_names[: len(args)], *kwargs}
+    while isinstance(inner, Heuristics):
+        given |= set(inner.values)
+        inner = inner.fn
+    if not isinstance(inner, JITFunction):
+        raise TuningError("E059", 'configs="auto" is for @jit kernels', "pass a list of Config")
+    extents = find_extents(inner)
+    wanted = [
+        param.name
+        for param in inner.params
+        if param.is_constexpr and param.name not in given and not param.has_default
+    ]
+    for name in wanted:
+        if name not in extents:
+            raise TuningError(
+                "E059",
+                f'configs="auto" finds no values for `{name}` of kernel `{inner.__name__}`, which '
+                "is not the extent of a tile",
+                "pass it, give it a default, or write the list of configurations",
+            )
+    if not wanted:
+        sizes: dict[str, Sequence[int]] = {}
+    elif len(wanted) == 1:
+        sizes = {wanted[0]: [1 << power for power in range(5, 14)]}
+    elif len(wanted) == 2:
+        sizes = {name: [16, 32, 64, 128, 256] for name in wanted}
+    else:
+        sizes = {name: [32, 64, 128] for name in wanted}
+    options: dict[str, Sequence[Any]] = {}
+    if _is_for_gpu(inner, arg_names, args, kwargs):
+        if "num_warps" not in given:
+            options["num_warps"] = [4, 8] if len(wanted) > 1 else [2, 4, 8]
+        if "num_stages" not in given and _has_loop(inner):
+            options["num_stages"] = [2, 3, 4]
+    return Space(sizes, options)
+
+
+def find_extents(fn: JITCallable) -> set[str]:
+    """The parameters of a kernel that are extents of its tiles."""
+    found: set[str] = set()
+    _visit(fn, {param.name: param.name for param in fn.params}, found, set())
+    return found
+
+
+def _visit(
+    fn: JITCallable, names: Mapping[str, str], found: set[str], visited: set[JITCallable]
+) -> None:
+    """Adds to `found` what of the kernel's parameters the names in a function stand for."""
+    if fn in visited:
+        return
+    visited = visited | {fn}
+    known = dict(names)
+    for node in ast.walk(fn.tree):
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, ast.Name):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                if isinstance(target, ast.Name) and node.value.id in known:
+                    known[target.id] = known[node.value.id]
+    for node in ast.walk(fn.tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        called = node.func.id if isinstance(node.func, ast.Name) else called
+        shapes = [word.value for word in node.keywords if word.arg in ("shape", "block_shape")]
+        if called == "arange":
+            shapes += node.args
+        elif called in _SHAPES:
+            shapes += node.args[: _SHAPES[called] + 1]
+        for shape in shapes:
+            found |= {known[name] for name in _names(shape) if name in known}
+        callee = fn.globals.get(called) if called else None
+        if isinstance(callee, JITCallable) and not callee.__module__.startswith("tessera."):
+            passed = {
+                param.name: known[value.id]
+                for param, value in _passed(callee, node)
+                if isinstance(value, ast.Name) and value.id in known
+            }
+            _visit(callee, passed, found, visited)
+
+
+def _passed(callee: JITCallable, call: ast.Call) -> Iterator[tuple[Any, ast.expr]]:
+    yield from zip(callee.params, call.args)
+    by_name = {param.name: param for param in callee.params}
+    for word in call.keywords:
+        if word.arg in by_name:
+            yield by_name[word.arg], word.value
+
+
+def _names(node: ast.expr) -> set[str]:
+    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+
+
+def _has_loop(fn: JITCallable) -> bool:
+    return any(isinstance(node, (ast.For, ast.While)) for node in ast.walk(fn.tree))
+
+
+def _is_for_gpu(
+    fn: JITFunction, arg_names: Sequence[str], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> bool:
+    from tessera.runtime.arrays import pointer_of
+
+    target = str(kwargs.get("target", "auto"))
+    if target != "auto":
+        return target != "cpu"
+    for name, value in {**dict(zip(arg_names, args)), **kwargs}.items():
+        if isinstance(value, (bool, int, float, str, tuple, type(None))):
+            continue
+        base = getattr(value, "base", value) if hasattr(value, "block_shape") else value
+        pointer = pointer_of(base, name)
+        if pointer is not None and pointer.device >= 0:
+            return True
+    return False
+
+
+def _is_sensible(sizes: Sequence[int], options: Mapping[str, Any]) -> bool:
+    """Whether two of the extents make a tile that is worth a program."""
+    if len(sizes) < 2:
+        warps = options.get("num_warps", 4)
+        return not sizes or sizes[0] >= 16 * warps
+    tile = sizes[0] * sizes[1]
+    return 256 <= tile <= 256 * 128 and max(sizes) <= 16 * min(sizes[:2])
+
+
+def _distance(config: Config, names: Sequence[str]) -> float:
+    sizes = [config.kwargs[name] for name in names]
+    middle = 6.5 if len(sizes) > 1 else 10.0
+    spread: float = sum(abs(size.bit_length() - 1 - middle) for size in sizes)
+    return spread + abs(config.num_stages - 3) * 0.5 + abs(config.num_warps - 4) * 0.125

@@ -1,0 +1,759 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""@autotune: a kernel that launches with the best of several configurations.
+
+Which one is best may depend on sizes; `key` names the arguments that it depends on. The
+first launch with new values of these measures the configurations (session.py), or finds the
+result of another process on disk (store.py). Every later one launches with what was chosen.
+
+The way of a launch. `kernel[grid]` is a launch of the core (python/src/Launch.cpp), as a
+plain kernel's is: its signature leaves out what configurations fill in, and has the values
+of the arguments in `key`, so that it leads straight to the compiled kernel of the chosen
+configuration. What is not there yet comes to `_launch`. All launches do if there are hooks to
+call at each, or heuristics, or if the configurations do not all set the same constexprs.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from types import FunctionType
+from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union, cast
+
+from tessera import _C
+from tessera.errors import TesseraError, TuningError, TuningWarning, raise_core_error
+from tessera.errors import ArgumentError, _frames_of_ours
+from tessera.frontend.errors import CompilationError
+from tessera.language import types
+from tessera.runtime.arrays import find_dtype, pointer_of
+from tessera.runtime.jit import JITFunction
+from tessera.settings import settings
+from tessera.tuning.config import Config
+from tessera.tuning.heuristics import Heuristics, name_like, require_kernel
+from tessera.wording import shown, with_article
+
+Configs = Union[Sequence[Config], str]
+
+listeners: list[Callable[..., Any]] = []
+"""Called after each tuning: listener(fn=, key=, best_config=, configs_timings=, duration=,
+cache_hit=)."""
+
+# What may be assigned without launches having to look again.
+_OUTCOMES = ("nargs", "best_config", "configs_timings", "bench_time", "failures")
+
+
+class _Choices(dict[Any, Config]):
+    """Which configuration is best, by the values of the key. Of a change, launches are told."""
+
+    def __init__(self, owner: "Autotuner") -> None:
+        super().__init__()
+        self._owner = weakref.ref(owner)
+
+    def _changed(self) -> None:
+        owner = self._owner()
+        if owner is not None:
+            owner._forget_launches()
+
+    def note(self, key: Any, config: Config) -> None:
+        """Adds what was not there, which concerns no launch before."""
+        super().__setitem__(key, config)
+
+    def __setitem__(self, key: Any, config: Config) -> None:
+        super().__setitem__(key, config)
+        self._changed()
+
+    def __delitem__(self, key: Any) -> None:
+        super().__delitem__(key)
+        self._changed()
+
+    def clear(self) -> None:
+        super().clear()
+        self._changed()
+
+    def pop(self, *args: Any) -> Any:
+        found = super().pop(*args)
+        self._changed()
+        return found
+
+    def popitem(self) -> Any:
+        found = super().popitem()
+        self._changed()
+        return found
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        super().update(*args, **kwargs)
+        self._changed()
+
+
+class Autotuner:
+    """A kernel and its configurations; see `autotune`.
+
+    Attributes: `configs`; `cache`, the choices by values of the key; of the last launch
+    `best_config`; of the last tuning `configs_timings` (for each configuration the median
+    milliseconds, a fast and a slow run's), `failures` (what is wrong with the others) and
+    `bench_time` in seconds.
+    """
+
+    def __init__(
+        self,
+        fn: Any,
+        arg_names: Sequence[str],
+        configs: Configs,
+        key: Sequence[str],
+        reset_to_zero: Optional[Sequence[str]] = None,
+        restore_value: Optional[Sequence[str]] = None,
+        pre_hook: Optional[Callable[..., Any]] = None,
+        post_hook: Optional[Callable[..., Any]] = None,
+        prune_configs_by: Optional[Mapping[str, Any]] = None,
+        warmup: Optional[float] = None,
+        rep: Optional[float] = None,
+        use_cuda_graph: bool = False,
+        do_bench: Optional[Callable[..., Any]] = None,
+        cache_results: bool = True,
+        check: bool = False,
+    ) -> None:
+        self.fn = fn
+        self.arg_names = list(arg_names)
+        self.keys = list(key or ())
+        self.is_automatic = isinstance(configs, str)
+        """Whether the configurations are made from the kernel (automatic.py)."""
+        self.configs: list[Config] = [] if isinstance(configs, str) else list(configs or ())
+        if not self.configs and not self.is_automatic:
+            self.configs = [Config({})]
+        self.cache: dict[Any, Config] = _Choices(self)
+        self.reset_to_zero = list(reset_to_zero or ())
+        self.restore_value = list(restore_value or ())
+        self.pre_hook: Callable[..., Any] = pre_hook or _do_nothing
+        self.post_hook: Callable[..., Any] = post_hook or _do_nothing
+        self.user_defined_pre_hook = pre_hook is not None
+        self.user_defined_post_hook = post_hook is not None
+        prune = prune_configs_by or {}
+        self.perf_model = prune.get("perf_model")
+        self.configs_top_k = prune.get("top_k", 1.0)
+        self.early_config_prune = prune.get("early_config_prune")
+        self.num_warmups = warmup
+        self.num_reps = rep
+        self.use_cuda_graph = use_cuda_graph
+        self.do_bench = do_bench
+        self.cache_results = cache_results
+        self.check = check
+        self.base_fn = fn
+        while not isinstance(self.base_fn, FunctionType):
+            self.base_fn = self.base_fn.fn
+        self._name = str(getattr(self.base_fn, "__name__", "?"))
+        for name in ("__name__", "__qualname__", "__module__", "__doc__"):
+            setattr(self, name, getattr(self.base_fn, name, None))
+        self.nargs: Optional[dict[str, Any]] = None
+        self.configs_timings: dict[Config, list[float]] = {}
+        self.failures: dict[Config, Exception] = {}
+        self.bench_time = 0.0
+        self._last: Optional[Config] = None
+        self._dispatcher: Optional[_C.Dispatcher] = None
+        self._dispatcher_traits: Any = None
+        self._generation = -1
+        self._lock = threading.RLock()
+        self._gates: dict[Any, threading.RLock] = {}
+        """Of the keys that are being tuned."""
+        _all_tuners.add(self)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if not name.startswith("_") and name not in _OUTCOMES:
+            self._forget_launches()
+
+    def _forget_launches(self) -> None:
+        """Has the next launch look at everything again."""
+        super().__setattr__("_generation", -1)
+        dispatcher = self.__dict__.get("_dispatcher")
+        if dispatcher is not None:
+            dispatcher.clear()
+
+    @property
+    def best_config(self) -> Optional[Config]:
+        """The configuration of the last launch; None before the first."""
+        if self._dispatcher is not None:
+            found = self._dispatcher.last_choice()
+            if found is not None:
+                return cast(Config, found)
+        return self._last
+
+    @best_config.setter
+    def best_config(self, config: Optional[Config]) -> None:
+        self._last = config
+        if self._dispatcher is not None:
+            self._dispatcher.set_last_choice(config)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.fn(*args, **kwargs)  # which says that the grid is missing
+
+    def __reduce__(self) -> str:
+        return str(getattr(self, "__qualname__"))  # by name, as functions are
+
+    def __repr__(self) -> str:
+        return f"<autotuned {self.fn!r}>"
+
+    # --- Launching ----------------------------------------------------------------
+
+    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        if self._generation == settings.generation:
+            return self._dispatcher.bind(grid)  # type: ignore[union-attr]
+        return self._slow_getitem(grid)
+
+    def _slow_getitem(self, grid: Any) -> Callable[..., Any]:
+        """What has to be looked at after a change, and the first time."""
+        parameters = self._parameters()
+        if parameters is not None:
+            traits = self.fn._all_traits()
+            if self._dispatcher is None or self._dispatcher_traits is not traits:
+                if self._dispatcher is not None:
+                    self._dispatcher.retire()
+                self._dispatcher = _C.Dispatcher(parameters, self._slow, raise_core_error)
+                self._dispatcher_traits = traits
+            self._dispatcher.clear()
+            self._generation = settings.generation
+            return self._dispatcher.bind(grid)
+
+        def launch(*args: Any, **kwargs: Any) -> Any:
+            return self.run(*args, grid=grid, **kwargs)
+
+        return launch
+
+    def _parameters(self) -> Optional[tuple[tuple[Any, ...], ...]]:
+        """The parameters as the core's launches take them; None if it cannot do these launches."""
+        fn = self.fn
+        if not isinstance(fn, JITFunction) or settings.interpret or fn.pre_run_hooks:
+            return None
+        traits = fn._all_traits()
+        plain = all(trait.annotation is None for trait in traits) and len(traits) <= 64
+        plain = plain and all(param.kind != "varargs" for param in fn.params)
+        if not plain or not self.configs or any(config.pre_hook for config in self.configs):
+            return None
+        names = set(self.configs[0].kwargs)
+        if any(set(config.kwargs) != names for config in self.configs):
+            return None
+        constants = {trait.name for trait in traits if trait.is_constexpr}
+        if not names <= constants:  # the options are of one configuration alone
+            return None
+        return tuple(
+            (
+                param.name,
+                (param.default,) if param.has_default and param.name not in names else (),
+                trait.is_constexpr or isinstance(param.default, types.constexpr),
+                trait.on_value,
+                trait.on_alignment,
+                param.name in names,
+                param.name in self.keys,
+            )
+            for param, trait in zip(fn.params, traits)
+        )
+
+    def _slow(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if "grid" in kwargs or "warmup" in kwargs:
+            return self.run(*args, **{"grid": grid, **kwargs}), None
+        return self._launch(args, kwargs, grid)
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """Launches the kernel; the grid is an argument by the name of `grid`."""
+        grid = kwargs.pop("grid", None)
+        if kwargs.pop("warmup", False):
+            return self.warmup(*args, grid=grid, **kwargs)
+        return self._launch(args, kwargs, grid)[0]
+
+    def _launch(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any
+    ) -> tuple[Any, Optional[tuple[Any, ...]]]:
+        """The whole way of a launch. Also returns what the core needs to repeat it."""
+        self.nargs = dict(zip(self.arg_names, args))
+        try:
+            config = self._choose(args, kwargs, grid)
+            self.best_config = config
+            self._refuse_conflicts(args, kwargs, config)
+            if config.pre_hook is not None:
+                config.pre_hook({**self.nargs, **kwargs, **config.all_kwargs()})
+            merged = {**kwargs, **config.all_kwargs()}
+            fn = self.fn
+            if not isinstance(fn, JITFunction):
+                if grid is None or not hasattr(fn, "__getitem__"):
+                    more = {} if grid is None else {"grid": grid}
+                    return fn.run(*args, **more, **merged), None
+                return fn[grid](*args, **merged), None
+            traits = fn._all_traits()
+            result, recipe = fn._run(args, merged, grid, False)
+            if recipe is None or self._dispatcher_traits is not traits:
+                self._generation = -1 if self._dispatcher_traits is not traits else self._generation
+                return result, None
+            kernel, slots, threads, options, *rest = recipe
+            return result, (kernel, slots, threads, {**options, **config.kwargs}, *rest, config)
+        finally:
+            self.nargs = None
+
+    def warmup(self, *args: Any, grid: Any = (1,), **kwargs: Any) -> list[Any]:
+        """Compiles the kernel for these arguments with each configuration that is left after
+        pruning; the compiled kernels of those that could be, in order.
+
+        Raises what is wrong with the first one if none could be.
+        """
+        from concurrent.futures import ThreadPoolExecutor
+
+        self.nargs = dict(zip(self.arg_names, args))
+        configs = self._configurations(args, kwargs)
+        configs = self.prune_configs({**kwargs, "grid": grid, "warmup": True}, configs)
+        jobs = []
+        for config in configs:
+            self._refuse_conflicts(args, kwargs, config)
+            jobs.append({**kwargs, **config.all_kwargs()})
+        self.nargs = None
+
+        def compile(more: dict[str, Any]) -> Any:
+            try:
+                return self.fn.warmup(*args, grid=grid, **more)
+            except TesseraError as error:
+                return error
+
+        with ThreadPoolExecutor(max(1, min(len(jobs), _cpus()))) as pool:
+            found = list(pool.map(compile, jobs))
+        kernels = [kernel for kernel in found if not isinstance(kernel, TesseraError)]
+        if not kernels:
+            raise next(error for error in found)
+        return kernels
+
+    def _refuse_conflicts(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], config: Config
+    ) -> None:
+        given = {*self.arg_names[: len(args)], *kwargs}
+        for name in config.all_kwargs():
+            if name in given:
+                raise ArgumentError(
+                    "E059",
+                    f"kernel `{self._name}` gets `{name}` from the call and from its "
+                    "configurations",
+                    f"drop it from the call, or from the configurations of @autotune",
+                )
+
+    # --- Choosing -----------------------------------------------------------------
+
+    def _configurations(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Config]:
+        if self.is_automatic and not self.configs:
+            from tessera.tuning.automatic import make_configs
+
+            self.configs = make_configs(self.fn, self.arg_names, args, kwargs)
+        return self.configs
+
+    def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any) -> Config:
+        configs = self._configurations(args, kwargs)
+        if len(configs) == 1 and not self.is_automatic:
+            return configs[0]
+        key = self._key(args, kwargs)
+        try:
+            found = self.cache.get(key)
+        except TypeError:
+            raise ArgumentError(
+                "E059",
+                f"an argument in the key of kernel `{self._name}` cannot be hashed: "
+                f"{shown(key)}",
+                "name arguments in `key` that are numbers, strings or dtypes",
+            ) from None
+        if found is not None:
+            return found
+        # Threads that want the same wait for the first of them, and for no other.
+        with self._lock:
+            gate = self._gates.setdefault(key, threading.RLock())
+        with gate:
+            found = self.cache.get(key)
+            chosen = self._tune(key, configs, args, kwargs, grid) if found is None else found
+        with self._lock:
+            self._gates.pop(key, None)
+        return chosen
+
+    def _named(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments that are passed, in the order of the parameters."""
+        given = {**dict(zip(self.arg_names, args)), **kwargs}
+        return {name: given[name] for name in self.arg_names if name in given}
+
+    def _key(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+        """What the choice depends on: the values of the key, element types, the device."""
+        named = self._named(args, kwargs)
+        key: list[Any] = []
+        for name in self.keys:
+            value = types.unwrap(named[name]) if name in named else self._default(name)
+            # Of an array, its element type is there anyway.
+            key.append(None if _dtype_of(value) is not None else value)
+        device: Optional[int] = None
+        for name, value in named.items():
+            dtype = _dtype_of(value)
+            if dtype is None:
+                continue
+            key.append(dtype)
+            if device is None or device < -1:
+                base = getattr(value, "base", value) if hasattr(value, "block_shape") else value
+                pointer = pointer_of(base, name)
+                device = None if pointer is None else pointer.device
+        target = kwargs.get("target")
+        if device is None or device < 0:
+            gpu = isinstance(target, str) and target not in ("auto", "cpu")
+            device = 0 if gpu and _C.cuda_is_available() else -1
+        return (*key, _machine(device))
+
+    def _default(self, name: str) -> Any:
+        inner = self.fn
+        while isinstance(inner, Heuristics):
+            inner = inner.fn
+        for param in getattr(inner, "params", ()):
+            if param.name == name and param.has_default:
+                return types.unwrap(param.default)
+        return None
+
+    def _tune(
+        self,
+        key: tuple[Any, ...],
+        configs: list[Config],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        grid: Any,
+    ) -> Config:
+        self.nargs = dict(zip(self.arg_names, args))
+        more = {**kwargs, **({} if grid is None else {"grid": grid, "warmup": False})}
+        configs = self.prune_configs(more, configs)
+        if len(configs) == 1 or settings.interpret:
+            # The interpreter's time tells nothing.
+            self._note(key, configs[0])
+            return configs[0]
+        for config in configs:
+            self._refuse_conflicts(args, kwargs, config)
+        question = self._question(key, configs)
+        found = question.find() if question is not None else None
+        if found is not None:
+            best = configs[int(found.best)]
+            self.configs_timings = {
+                config: list(timing) if timing else [float("inf")] * 3
+                for config, timing in zip(configs, found.timings)
+            }
+            self._note(key, best)
+            self._tell(key, best, 0.0, True)
+            return best
+        return self._measure(key, configs, args, kwargs, grid, question)
+
+    def _measure(
+        self,
+        key: tuple[Any, ...],
+        configs: list[Config],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        grid: Any,
+        question: Any,
+    ) -> Config:
+        from tessera.locks import load_front_end, load_launching
+        from tessera.tuning.automatic import MOST_MEASURED
+        from tessera.tuning.candidates import make_candidate
+        from tessera.tuning.progress import Progress
+        from tessera.tuning.session import REP_MS, WARMUP_MS, Hooks, choose
+
+        load_launching()
+        load_front_end()
+        candidates = [
+            make_candidate(config, self.fn, self.arg_names, grid, args, kwargs)
+            for config in configs
+        ]
+        self._refuse_capture(args, kwargs)
+        warmup = WARMUP_MS if self.num_warmups is None else self.num_warmups
+        rep = REP_MS if self.num_reps is None else self.num_reps
+        hooks = Hooks(
+            self.pre_hook if self.user_defined_pre_hook else None,
+            self.post_hook if self.user_defined_post_hook else None,
+            self.reset_to_zero,
+            self.restore_value,
+            self.do_bench,
+            self.use_cuda_graph,
+            float(warmup) + float(rep),
+            self.check,
+            MOST_MEASURED if self.is_automatic else None,
+        )
+        told = Progress(self._name, dict(zip(self.keys, key)))
+        choice = choose(self._name, candidates, hooks, told)
+        best = configs[choice.best]
+        self.bench_time = choice.seconds
+        self.failures = choice.failures
+        self.configs_timings = {
+            config: list(timing) if timing is not None else [float("inf")] * 3
+            for config, timing in zip(configs, choice.timings)
+        }
+        if self.user_defined_pre_hook:
+            self.pre_hook(candidates[choice.best].named, reset_only=True)
+        self._note(key, best)
+        if question is not None:
+            question.keep(choice.best, choice.timings, choice.seconds)
+        self._tell(key, best, choice.seconds, False)
+        return best
+
+    def _question(self, key: tuple[Any, ...], configs: list[Config]) -> Any:
+        """What a result on disk is looked for by; None where there are none."""
+        inner = self.fn
+        while isinstance(inner, Heuristics):
+            inner = inner.fn
+        if not self.cache_results or not isinstance(inner, JITFunction) or self.check:
+            return None
+        from tessera.tuning.store import Question
+
+        names = f"{inner.__module__}.{inner.__qualname__}"
+        return Question(names, inner.cache_key, key[:-1], key[-1], configs)
+
+    def _refuse_capture(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """Nothing can be measured while launches are recorded into a graph."""
+        from tessera.runtime.cuda import find_stream, read_stream
+        from tessera.runtime.specialize import PointerSlot
+
+        pointers = []
+        for name, value in self._named(args, kwargs).items():
+            base = getattr(value, "base", value) if hasattr(value, "block_shape") else value
+            pointer = pointer_of(base, name) if _dtype_of(value) is not None else None
+            if pointer is not None and pointer.device >= 0:
+                pointers.append(PointerSlot(0, name, pointer))
+        if not pointers:
+            return
+        from tessera.runtime.driver import is_capturing
+
+        device = pointers[0].pointer.device
+        stream = read_stream(find_stream(pointers, device, kwargs.get("stream")), device)
+        if is_capturing(device, stream):
+            raise TuningError(
+                "E059",
+                f"kernel `{self._name}` is to be tuned while its stream is recorded into a "
+                "CUDA graph",
+                "launch it once before, with the same values of the key",
+            )
+
+    def _note(self, key: Any, config: Config) -> None:
+        if isinstance(self.cache, _Choices):
+            self.cache.note(key, config)
+        else:  # somebody has put another dict there
+            self.cache[key] = config
+
+    def _tell(self, key: Any, best: Config, seconds: float, is_known: bool) -> None:
+        for listener in list(listeners):
+            listener(
+                fn=self,
+                key=key,
+                best_config=best,
+                configs_timings=self.configs_timings,
+                duration=seconds,
+                cache_hit=is_known,
+            )
+
+    def prune_configs(
+        self, kwargs: Mapping[str, Any], configs: Optional[list[Config]] = None
+    ) -> list[Config]:
+        """The configurations that the functions in `prune_configs_by` leave."""
+        pruned = list(self.configs if configs is None else configs)
+        named = self.nargs or {}
+        if self.early_config_prune is not None:
+            pruned = list(self.early_config_prune(pruned, named, **kwargs) or ())
+            if not pruned:
+                raise TuningError(
+                    "E059",
+                    f"the early_config_prune of kernel `{self._name}` left no configuration",
+                    "return at least one of those that it is given",
+                )
+        if self.perf_model is not None:
+            top_k = self.configs_top_k
+            if isinstance(top_k, float) and top_k <= 1.0:
+                top_k = max(1, int(len(pruned) * top_k))
+            elif not isinstance(top_k, int) or top_k < 1:
+                raise TuningError(
+                    "E059", f"top_k is {shown(top_k)}", "use 0.0 to 1.0, or a number from 1 on"
+                )
+            if len(pruned) > top_k:
+                model = self.perf_model
+                costs = [model(**{**named, **kwargs, **item.all_kwargs()}) for item in pruned]
+                order = sorted(range(len(pruned)), key=lambda place: costs[place])
+                pruned = [pruned[place] for place in order[:top_k]]
+        return pruned
+
+
+def autotune(
+    configs: Configs,
+    key: Sequence[str] = (),
+    prune_configs_by: Optional[Mapping[str, Any]] = None,
+    reset_to_zero: Optional[Sequence[str]] = None,
+    restore_value: Optional[Sequence[str]] = None,
+    pre_hook: Optional[Callable[..., Any]] = None,
+    post_hook: Optional[Callable[..., Any]] = None,
+    warmup: Optional[float] = None,
+    rep: Optional[float] = None,
+    use_cuda_graph: bool = False,
+    do_bench: Optional[Callable[..., Any]] = None,
+    cache_results: bool = True,
+    check: bool = False,
+) -> Callable[[Any], Autotuner]:
+    """Has a kernel launched with the fastest of several configurations.
+
+        @tessera.autotune([Config({"BLOCK": 256}), Config({"BLOCK": 1024}, num_warps=8)], key=["n"])
+        @tessera.jit
+        def kernel(x_ptr, n, BLOCK: tl.constexpr): ...
+
+    Arguments:
+      configs: a list of Config, or "auto" to have one made from the kernel.
+      key: names of the arguments whose values the choice depends on. It also depends on the
+        element types of arrays and on the device.
+      prune_configs_by: a dict with `early_config_prune`, a function (configs, arguments by place,
+        **others) that returns some of them; `perf_model`, a function of all arguments that returns
+        an estimate of the time; `top_k`, how many with the least estimates are measured, or which
+        part of them.
+      reset_to_zero: names of arrays that are set to zero before each run that measures.
+      restore_value: names of arrays that are as they were before each such run. Arrays that a
+        kernel both reads and writes are, without being named.
+      pre_hook, post_hook: called around each such run as pre_hook(arguments) and
+        post_hook(arguments, exception=...); after the last, pre_hook(arguments, reset_only=True).
+      warmup, rep: how many milliseconds a configuration runs at most, together; 25 and 100.
+      use_cuda_graph: whether launches are measured in a CUDA graph.
+      do_bench: a function (launch, quantiles) that measures, instead of ours.
+      cache_results: whether results are kept on disk.
+      check: whether the configurations' results are compared: what differs beyond rounding is
+        warned of, and not chosen.
+
+    Raises CompilationError (E059) for a name that is no parameter of the kernel. A launch raises
+    TuningError (E059) if no configuration works.
+    """
+
+    def decorate(fn: Any) -> Autotuner:
+        names = require_kernel(fn, "autotune")
+        _check_configs(fn, configs)
+        lists = {"key": key, "reset_to_zero": reset_to_zero, "restore_value": restore_value}
+        for what, items in lists.items():
+            _check_names(fn, names, what, items)
+        _check_settings(fn, names, configs)
+        return Autotuner(
+            fn,
+            names,
+            configs,
+            key,
+            reset_to_zero,
+            restore_value,
+            pre_hook=pre_hook,
+            post_hook=post_hook,
+            prune_configs_by=prune_configs_by,
+            warmup=warmup,
+            rep=rep,
+            use_cuda_graph=use_cuda_graph,
+            do_bench=do_bench,
+            cache_results=cache_results,
+            check=check,
+        )
+
+    return decorate
+
+
+def _check_configs(fn: Any, configs: Any) -> None:
+    if isinstance(fn, Autotuner):
+        raise CompilationError.at_caller(
+            "E059", f"kernel `{fn._name}` is decorated with @autotune twice", "drop one"
+        )
+    if isinstance(configs, str):
+        if configs != "auto":
+            raise CompilationError.at_caller(
+                "E059", f"configs is {configs!r}", 'pass a list of Config, or "auto"'
+            )
+        return
+    if not isinstance(configs, (list, tuple)):
+        what = with_article(type(configs).__name__)
+        raise CompilationError.at_caller(
+            "E059", f"configs is {what}", 'pass a list of Config, or "auto"'
+        )
+    for config in configs:
+        if not isinstance(config, Config):
+            raise CompilationError.at_caller(
+                "E059",
+                f"among the configurations is {with_article(type(config).__name__)}: "
+                f"{shown(config)}",
+                'write Config({"NAME": value}, num_warps=4)',
+            )
+    if not configs:
+        import warnings
+
+        warnings.warn(
+            f"tessera: the list of configurations of kernel `{fn.__name__}` is empty (E059): it is "
+            "launched as if there were one with the default options",
+            TuningWarning,
+            stacklevel=_frames_of_ours(),
+        )
+
+
+def _check_names(fn: Any, names: Sequence[str], what: str, items: Any) -> None:
+    if isinstance(items, str):
+        raise CompilationError.at_caller(
+            "E059", f"{what} is the string {items!r}", f"pass a list: [{items!r}]"
+        )
+    for item in items or ():
+        if item not in names:
+            raise CompilationError.at_caller(
+                "E059",
+                f"{what} names {item!r}, which is no parameter of `{fn.__name__}`",
+                name_like(item, names),
+            )
+
+
+def _check_settings(fn: Any, names: Sequence[str], configs: Any) -> None:
+    from tessera.locks import load
+
+    options: Iterable[str] = load("tessera.compiler.options").OPTION_NAMES
+    for config in () if isinstance(configs, str) else configs:
+        for name in config.kwargs:
+            if name not in names and name not in options:
+                raise CompilationError.at_caller(
+                    "E059",
+                    f"a configuration sets {name!r}, which is no parameter of `{fn.__name__}` and "
+                    "no option",
+                    name_like(name, [*names, *options]),
+                )
+
+
+def _do_nothing(*args: Any, **kwargs: Any) -> None:
+    """The hook of who gave none."""
+
+
+def _dtype_of(value: Any) -> Optional[str]:
+    """The element type of an array or of what a descriptor describes; None for what is none."""
+    if hasattr(value, "block_shape") and hasattr(value, "base"):
+        value = value.base
+    dtype = getattr(value, "dtype", None)
+    if dtype is None or isinstance(value, (types.dtype, int, float)):
+        return None
+    if getattr(value, "shape", None) == () and not hasattr(value, "data_ptr"):
+        return None  # a NumPy scalar
+    return str(find_dtype(dtype) or dtype)
+
+
+_machines: dict[int, str] = {}
+
+
+def _machine(device: int) -> str:
+    """A device's name, the same for all that are alike."""
+    if device not in _machines:
+        if device >= 0:
+            _machines[device] = str(_C.cuda_device_info(device)["name"])
+        else:
+            host = _C.host_info()
+            _machines[device] = f"{host['cpu']}, {host['threads']} threads"
+    return _machines[device]
+
+
+def _cpus() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+_all_tuners: "weakref.WeakSet[Autotuner]" = weakref.WeakSet()
+
+
+def _renew_locks() -> None:
+    # A thread that does not exist in the child may have held them.
+    from sys import modules
+
+    for tuner in _all_tuners:
+        tuner._lock = threading.RLock()
+        tuner._gates = {}
+    session = modules.get("tessera.tuning.session")
+    if session is not None:
+        session._MEASURING = threading.RLock()  # type: ignore[attr-defined]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)

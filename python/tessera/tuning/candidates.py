@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A configuration on its way: specialised, compiled, launched.
+
+What runs user code (hooks, heuristics, grid functions) or looks at arguments is done one
+candidate after the other, in the thread that tunes. What is left, the compilation, is done
+for all at once in threads: the core holds no interpreter lock while it compiles. A launch
+then takes no way through Python but one call, so that what is measured is the kernel.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from typing import Any, Callable, Hashable, Mapping, NamedTuple, Optional, Protocol, Sequence
+
+from tessera import _C
+from tessera.errors import raise_core_error
+from tessera.runtime.cuda import find_place, find_stream, read_stream
+from tessera.runtime.grid import normalize_grid
+from tessera.runtime.jit import JITFunction, _launch_on_cpu, _Meta
+from tessera.runtime.specialize import PointerSlot, check_memory
+from tessera.settings import settings
+from tessera.tuning.config import Config
+from tessera.tuning.heuristics import Heuristics
+
+
+class Access(NamedTuple):
+    """An array argument, and what a kernel may do to it."""
+
+    pointer: PointerSlot
+    is_loaded: bool
+    is_stored: bool
+
+
+class Candidate(Protocol):
+    """One configuration of one launch."""
+
+    config: Config
+    named: dict[str, Any]
+    """All arguments by name, for hooks."""
+    values: list[Any]
+    """The argument for each parameter, once it is prepared."""
+
+    def prepare(self) -> None:
+        """Looks at the arguments. Raises what is wrong with them for this configuration."""
+
+    def compile(self) -> None:
+        """Compiles; from any thread. Raises what is wrong with the kernel."""
+
+    def launch(self, stream: Optional[int] = None) -> None:
+        """Runs the kernel: to its end on the CPU, put on `stream` or the arguments' on a GPU."""
+
+    @property
+    def device(self) -> int:
+        """The GPU that it runs on, -1 for the CPU."""
+
+    @property
+    def stream(self) -> int:
+        """The stream on that GPU."""
+
+    @property
+    def identity(self) -> Hashable:
+        """Equal for candidates that launch the very same."""
+
+    @property
+    def resources(self) -> tuple[int, ...]:
+        """What it takes of the machine, by which candidates that are as fast are told apart."""
+
+    def accesses(self) -> Sequence[Access]:
+        """What it does to its arrays."""
+
+    def estimate(self) -> float:
+        """What the compiler's figures say of its time; good for an order, no more."""
+
+
+class Compiled:
+    """A candidate of a kernel of ours."""
+
+    def __init__(
+        self,
+        config: Config,
+        fn: JITFunction,
+        grid: Any,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        named: dict[str, Any],
+    ) -> None:
+        self.config = config
+        self.named = named
+        self.values: list[Any] = []
+        self._fn, self._grid, self._args, self._kwargs = fn, grid, args, dict(kwargs)
+        self.device = -1
+        self.stream = 0
+        self.kernel: Any = None
+
+    def prepare(self) -> None:
+        fn = self._fn
+        if self.config.pre_hook is not None:  # which may change arguments
+            self.config.pre_hook(self.named)
+        for hook in fn.pre_run_hooks:
+            hook(*self._args, **self._kwargs)
+        self.values, given = fn._bind(self._args, self._kwargs)
+        options = fn._options(given)
+        self._bound = fn._specialise(self.values)
+        pointers = self._bound.pointers
+        place = find_place(pointers, options.target)
+        self.options = options.resolved(None if place is None else place.device)
+        check_memory(pointers)
+        self.extents = normalize_grid(self._grid, _Meta(fn.params, self.values, self.options))
+        if place is not None:
+            self.device = place.device
+            source = find_stream(pointers, place.device, options.stream)
+            self.stream = read_stream(source, place.device)
+
+    def compile(self) -> None:
+        self.kernel = self._fn._kernel(self._bound, self.options).kernel
+
+    def launch(self, stream: Optional[int] = None) -> None:
+        try:
+            self._launch(self.stream if stream is None else stream)
+        except _C.CoreError as error:
+            if error.info.get("id") != "E070":
+                raise_core_error(error)
+            # These arguments are outside of what its tensor maps can do.
+            self.options = dataclasses.replace(self.options, tensor_maps=False)
+            self.compile()
+            self.launch(stream)
+
+    def _launch(self, stream: int) -> None:
+        if self.device >= 0:
+            slots = self._bound.slots
+            self.kernel._kernel.launch_cuda(self.device, stream, self.extents, slots)
+        else:
+            _launch_on_cpu(self.kernel, self.extents, self._bound, self.values, self.options)
+
+    @property
+    def identity(self) -> Hashable:
+        return (id(self.kernel._kernel), self.extents, self.options.num_threads)
+
+    @property
+    def resources(self) -> tuple[int, ...]:
+        facts = self.kernel.metadata
+        registers = facts.get("num_registers", 0) * facts.get("num_warps", 0)
+        return registers, facts.get("shared_bytes", 0), facts.get("scratch_bytes", 0)
+
+    def accesses(self) -> Sequence[Access]:
+        arguments = self.kernel.metadata["arguments"]
+        return [
+            Access(item, bool(facts.get("loaded")), bool(facts.get("stored")))
+            for item in self._bound.pointers
+            for facts in (arguments[item.slot],)
+        ]
+
+    def estimate(self) -> float:
+        programs = max(1, self.extents[0] * self.extents[1] * self.extents[2])
+        if self.device < 0:
+            # Threads that have nothing to do while the last programs run.
+            places = self.options.num_threads or len(os.sched_getaffinity(0))
+            return _idle(programs, places)
+        info = _C.cuda_device_info(self.device)
+        warps = self.kernel.num_warps
+        registers = max(1, self.kernel.n_regs) * 32 * warps
+        shared = self.kernel.shared + _SHARED_OF_PROGRAM
+        limits = (_REGISTERS // registers, info["max_shared_bytes"] // shared, _WARPS // warps)
+        places = max(1, min(limits)) * int(info["multiprocessors"])
+        # Few warps hide less of the time that memory takes; what spills waits for it more often.
+        waiting: float = 8 / min(8, max(1, min(limits)) * warps)
+        return _idle(programs, places) * waiting * (4 if self.kernel.n_spills else 1)
+
+
+_REGISTERS, _WARPS, _SHARED_OF_PROGRAM = 65536, 64, 1024
+"""What a multiprocessor has; what a program takes beside its own."""
+
+
+def _idle(programs: int, places: int) -> float:
+    """How many times as long as if all places had a program all the time."""
+    return math.ceil(programs / places) * places / programs
+
+
+class Called:
+    """A candidate of something else that has a `run`."""
+
+    device = -1
+    stream = 0
+    resources: tuple[int, ...] = ()
+    values: list[Any] = []
+
+    def __init__(self, config: Config, run: Callable[[], Any], named: dict[str, Any]) -> None:
+        self.config = config
+        self.named = named
+        self._run = run
+
+    def prepare(self) -> None:
+        pass
+
+    def compile(self) -> None:
+        pass
+
+    def launch(self, stream: Optional[int] = None) -> None:
+        if self.config.pre_hook is not None:
+            self.config.pre_hook(self.named)
+        self._run()
+
+    @property
+    def identity(self) -> Hashable:
+        return id(self)
+
+    def accesses(self) -> Sequence[Access]:
+        return ()
+
+    def estimate(self) -> float:
+        return 1.0
+
+
+def make_candidate(
+    config: Config,
+    fn: Any,
+    arg_names: Sequence[str],
+    grid: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+) -> Candidate:
+    """The candidate for a launch `fn[grid](*args, **kwargs)` with a configuration."""
+    given = {**kwargs, **config.all_kwargs()}
+    named = {**dict(zip(arg_names, args)), **given}
+    inner = fn
+    while isinstance(inner, Heuristics):
+        given = inner.evaluated(args, given)
+        inner = inner.fn
+    if isinstance(inner, JITFunction):
+        return Compiled(config, inner, grid, args, given, named)
+    more = {} if grid is None else {"grid": grid}
+    return Called(config, lambda: fn.run(*args, **more, **kwargs, **config.all_kwargs()), named)
+
+
+def compile_all(
+    candidates: Sequence[Candidate], done: Callable[[Candidate, Optional[Exception]], None]
+) -> None:
+    """Compiles all of them at once; `done` is told of each, with what is wrong with it."""
+    if len(candidates) == 1 or settings.dump_dir or settings.override_dir:
+        # What is written for each stage is easier to read in order.
+        for candidate in candidates:
+            done(candidate, _attempt(candidate.compile))
+        return
+    from concurrent.futures import ThreadPoolExecutor, as_completed
+
+    count = max(1, min(len(candidates), len(os.sched_getaffinity(0))))
+    pool = ThreadPoolExecutor(count, thread_name_prefix="tessera-tune")
+    try:
+        futures = {pool.submit(_attempt, item.compile): item for item in candidates}
+        for future in as_completed(futures):
+            done(futures[future], future.result())
+    finally:
+        # After Ctrl-C, what is not begun is left; what is begun ends by itself.
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _attempt(action: Callable[[], None]) -> Optional[Exception]:
+    try:
+        action()
+    except Exception as error:
+        return error
+    return None

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""One configuration of a kernel: values of some parameters, and options of its compilation."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping, Optional
+
+_OPTIONS = ("num_warps", "num_ctas", "num_stages", "maxnreg", "ir_override")
+
+
+class Config:
+    """Values for parameters of a kernel (`kwargs`) and options of its compilation.
+
+    `pre_hook` is called with a dict of all arguments before each launch with this
+    configuration. Two configurations are equal if all of their values are.
+    """
+
+    def __init__(
+        self,
+        kwargs: Mapping[str, Any],
+        num_warps: int = 4,
+        num_stages: int = 3,
+        num_ctas: int = 1,
+        maxnreg: Optional[int] = None,
+        pre_hook: Optional[Callable[[dict[str, Any]], Any]] = None,
+        ir_override: Optional[str] = None,
+    ) -> None:
+        self.kwargs: dict[str, Any] = dict(kwargs)
+        self.num_warps = num_warps
+        self.num_stages = num_stages
+        self.num_ctas = num_ctas
+        self.maxnreg = maxnreg
+        self.pre_hook = pre_hook
+        self.ir_override = ir_override
+
+    def options(self) -> dict[str, Any]:
+        """The options that it sets, by name."""
+        values = ((name, getattr(self, name)) for name in _OPTIONS)
+        return {name: value for name, value in values if value is not None}
+
+    def all_kwargs(self) -> dict[str, Any]:
+        """All that it adds to a launch, by name."""
+        return {**self.kwargs, **self.options()}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__init__(**{"kwargs": {}, **state})  # type: ignore[misc]
+
+    def __str__(self) -> str:
+        values = self.all_kwargs()
+        values.setdefault("maxnreg", None)
+        return ", ".join(f"{name}: {value}" for name, value in values.items())
+
+    def __repr__(self) -> str:
+        arguments = [repr(self.kwargs)]
+        for name, value in Config({}).__dict__.items():
+            if name != "kwargs" and getattr(self, name) != value:
+                arguments.append(f"{name}={getattr(self, name)!r}")
+        return f"Config({', '.join(arguments)})"
+
+    def _identity(self) -> tuple[Any, ...]:
+        return (*sorted(self.all_kwargs().items(), key=lambda item: item[0]), self.pre_hook)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Config):
+            return NotImplemented
+        return self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+
+def shortly(config: Config) -> str:
+    """A configuration in one line, without the options that are as always."""
+    usual = Config({}).options()
+    options = {name: value for name, value in config.options().items() if value != usual.get(name)}
+    values = {**config.kwargs, **options}
+    return ", ".join(f"{name}={_plain(value)}" for name, value in values.items()) or "the defaults"
+
+
+def _plain(value: Any) -> str:
+    return str(getattr(value, "__name__", value))

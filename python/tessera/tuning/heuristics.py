@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A kernel some of whose arguments are computed from the others at each launch."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping, Sequence
+
+from tessera.errors import LaunchError, TesseraError
+from tessera.frontend.errors import CompilationError, closest
+from tessera.wording import shown, with_article
+
+
+class Heuristics:
+    """What `@heuristics` makes: `kernel[grid](...)` calls each function of `values` with a dict of
+    the arguments by name, and launches `fn` with what they return.
+
+    The functions see what those before them returned, and arguments that are passed; not the
+    defaults of others.
+    """
+
+    def __init__(
+        self,
+        fn: Any,
+        arg_names: Sequence[str],
+        values: Mapping[str, Callable[[dict[str, Any]], Any]],
+    ) -> None:
+        self.fn = fn
+        self.arg_names = list(arg_names)
+        self.values = values
+        for name in ("__name__", "__qualname__", "__module__", "__doc__"):
+            setattr(self, name, getattr(fn, name, None))
+
+    def evaluated(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """`kwargs` with the values of the heuristics."""
+        result = dict(kwargs)
+        named = dict(zip(self.arg_names, args))
+        for name, function in self.values.items():
+            try:
+                value = function({**named, **result})
+            except TesseraError:
+                raise
+            except Exception as error:
+                raise LaunchError(
+                    "E060",
+                    f"the heuristic for `{name}` of kernel `{self._kernel_name}` "
+                    f"({_place(function)}) raised {type(error).__name__}: {error}",
+                    "it is called with a dict of the arguments that are passed, by name",
+                ) from error
+            is_array = hasattr(value, "data_ptr") or bool(getattr(value, "ndim", 0))
+            if is_array and self._is_constexpr(name):
+                raise LaunchError(
+                    "E060",
+                    f"the heuristic for `{name}` of kernel `{self._kernel_name}` "
+                    f"({_place(function)}) returned {with_article(type(value).__name__)}: "
+                    f"{shown(value)}",
+                    "return a number, a bool or another constant",
+                )
+            result[name] = value
+        return result
+
+    def _is_constexpr(self, name: str) -> bool:
+        inner = self.fn
+        while not hasattr(inner, "params") and hasattr(inner, "fn"):
+            inner = inner.fn
+        params = getattr(inner, "params", ())
+        return any(param.name == name and param.is_constexpr for param in params)
+
+    @property
+    def _kernel_name(self) -> str:
+        return str(getattr(self, "__name__", None) or "?")
+
+    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        launch = self.fn[grid]
+
+        def evaluate_and_launch(*args: Any, **kwargs: Any) -> Any:
+            return launch(*args, **self.evaluated(args, kwargs))
+
+        return evaluate_and_launch
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """Launches the kernel; the grid is an argument by the name of `grid`."""
+        return self.fn.run(*args, **self.evaluated(args, kwargs))
+
+    def warmup(self, *args: Any, **kwargs: Any) -> Any:
+        """Compiles the kernel for these arguments without running it."""
+        return self.fn.warmup(*args, **self.evaluated(args, kwargs))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.fn(*args, **kwargs)
+
+    def __reduce__(self) -> str:
+        return str(getattr(self, "__qualname__"))  # by name, as functions are
+
+    def __repr__(self) -> str:
+        return f"<heuristics for {self.fn!r}>"
+
+
+def heuristics(
+    values: Mapping[str, Callable[[dict[str, Any]], Any]],
+) -> Callable[[Any], Heuristics]:
+    """Has arguments of a kernel computed at each launch.
+
+    `values` has a function for each of them, which gets a dict of the arguments by name.
+
+        @tessera.heuristics({"BLOCK": lambda args: tessera.next_power_of_2(args["n"])})
+        @tessera.jit
+        def kernel(x_ptr, n, BLOCK: tl.constexpr): ...
+
+    Raises CompilationError (E060) for a name that is no parameter of the kernel, and where a
+    launch calls a function that raises or returns an array, LaunchError (E060).
+    """
+
+    def decorate(fn: Any) -> Heuristics:
+        names = require_kernel(fn, "heuristics")
+        for name, function in values.items():
+            if name not in names:
+                raise CompilationError.at_caller(
+                    "E060",
+                    f"@heuristics has a value for `{name}`, which is no parameter of "
+                    f"`{fn.__name__}`",
+                    name_like(name, names),
+                )
+            if not callable(function):
+                raise CompilationError.at_caller(
+                    "E060",
+                    f"the heuristic for `{name}` is {with_article(type(function).__name__)}",
+                    f"write a function of the arguments: lambda args: {shown(function)}",
+                )
+        return Heuristics(fn, names, values)
+
+    return decorate
+
+
+def require_kernel(fn: Any, decorator: str) -> list[str]:
+    """The names of the parameters of what a decorator is put on, which has to be a kernel."""
+    names = getattr(fn, "arg_names", None)
+    if names is None or not hasattr(fn, "run"):
+        raise CompilationError.at_caller(
+            "E003",
+            f"@{decorator} is put on something that is no kernel: {shown(fn)}",
+            f"put @jit right above the `def`, and @{decorator} above that",
+        )
+    return list(names)
+
+
+def name_like(name: Any, names: Sequence[str]) -> str:
+    """The fix for a name that is none of a kernel's parameters."""
+    near = closest(str(name), names)
+    return f"did you mean `{near}`?" if near else f"the parameters are {', '.join(names)}"
+
+
+def _place(function: Any) -> str:
+    code = getattr(function, "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(function)

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a tuning tells while it goes on, on the standard error stream.
+
+On a terminal that is one line which is written over:
+
+    tessera: tuning matmul (M=4096, N=4096, K=4096): 9 of 36 left, best 0.412 ms with
+    BLOCK_M=128, BLOCK_N=256, num_warps=8, at most 2 s
+
+anywhere else a line at the start, one now and then, and one at the end. In both cases the
+choice is told at the end, and which configurations failed and why. `settings.tune_progress`
+("auto", "plain", "off") says otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Any, Mapping, Optional, Sequence
+
+from tessera.settings import settings
+from tessera.tuning.config import Config, shortly
+from tessera.wording import counted
+
+_REFRESH_SECONDS = 0.1
+_PLAIN_SECONDS = 10.0
+_MOST_REASONS = 40
+
+
+class Progress:
+    """The words of one tuning."""
+
+    def __init__(self, kernel: str, key: Mapping[str, Any]) -> None:
+        values = ", ".join(f"{name}={value}" for name, value in key.items())
+        self._title = f"tessera: tuning {kernel}" + (f" ({values})" if values else "")
+        self._mode = settings.tune_progress
+        self._is_live = self._mode == "auto" and _is_terminal()
+        self._start = self._told = time.monotonic()
+        self._has_line = False
+
+    def begin(self, count: int) -> None:
+        """How many configurations there are."""
+        if not self._is_live:
+            self._write(f"{self._title}: {counted(count, 'configuration')}\n")
+
+    def compiling(self, done: int, count: int, failed: int) -> None:
+        """So many have been compiled, or could not be."""
+        trouble = f", {failed} failed" if failed else ""
+        self._now(f"compiled {done} of {count}{trouble}", done == count)
+
+    def measuring(self, remaining: int, best: Config, milliseconds: float, left: float) -> None:
+        """So many are still in the race, and this one leads."""
+        self._now(
+            f"{remaining} left, best {shown_ms(milliseconds)} with {shortly(best)}, "
+            f"at most {left:.0f} s",
+            False,
+        )
+
+    def end(
+        self, best: Config, milliseconds: Optional[float], failures: Mapping[Config, Exception]
+    ) -> None:
+        """What was chosen, and what failed."""
+        took = time.monotonic() - self._start
+        speed = f" ({shown_ms(milliseconds)})" if milliseconds is not None else ""
+        self._erase()
+        self._write(f"{self._title}: {shortly(best)}{speed}, found in {took:.1f} s\n")
+        for line in reasons(failures):
+            self._write(f"  {line}\n")
+
+    def stop(self) -> None:
+        """Nothing was chosen."""
+        self._erase()
+
+    def _now(self, text: str, is_important: bool) -> None:
+        now = time.monotonic()
+        if self._is_live:
+            if is_important or now - self._told >= _REFRESH_SECONDS or not self._has_line:
+                self._told = now
+                line = f"{self._title}: {text}"
+                self._write(f"\r\x1b[K{line[: _columns() - 1]}")
+                self._has_line = True
+        elif now - self._told >= _PLAIN_SECONDS:
+            self._told = now
+            self._write(f"{self._title}: {text}\n")
+
+    def _erase(self) -> None:
+        if self._has_line:
+            self._write("\r\x1b[K")
+            self._has_line = False
+
+    def _write(self, text: str) -> None:
+        if self._mode == "off":
+            return
+        try:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+        except (AttributeError, OSError, ValueError):  # there is no such stream, or it is closed
+            pass
+
+
+def reasons(failures: Mapping[Config, Exception]) -> Sequence[str]:
+    """A line for each configuration that failed."""
+    lines = []
+    for config, error in list(failures.items())[:_MOST_REASONS]:
+        text = (str(error).strip() or type(error).__name__).splitlines()
+        named = "" if "error[" in text[0] else f"{type(error).__name__}: "
+        lines.append(f"{shortly(config)}: {named}{text[0]}")
+    if len(failures) > _MOST_REASONS:
+        lines.append(f"and {len(failures) - _MOST_REASONS} more")
+    return lines
+
+
+def shown_ms(milliseconds: float) -> str:
+    """A time in the unit that suits it."""
+    if milliseconds >= 1:
+        return f"{milliseconds:.3g} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.3g} s"
+    return f"{milliseconds * 1000:.3g} us"
+
+
+def _is_terminal() -> bool:
+    try:
+        return sys.stderr.isatty()
+    except (AttributeError, ValueError):
+        return False
+
+
+def _columns() -> int:
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    except (AttributeError, OSError, ValueError):
+        return 80

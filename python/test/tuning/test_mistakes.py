@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Mistakes in autotuning: what is said, and that nothing is lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tessera
+import tessera.language as tl
+from tessera import CompilationError, Config, LaunchError, TuningError, TuningWarning
+
+from .kernels import accumulate, blocks, grid, increment, numbers, scale
+
+
+def refused(**arguments: Any) -> CompilationError:
+    with pytest.raises(CompilationError) as error:
+        tessera.autotune(**{"configs": blocks(32, 64), **arguments})(scale)
+    assert error.value.id == "E059" and error.value.file == __file__ and error.value.line > 0
+    return error.value
+
+
+def test_names_that_are_no_parameters():
+    error = refused(key=["typo"])
+    assert error.message == "key names 'typo', which is no parameter of `scale`"
+    assert error.fix == "the parameters are x_ptr, out_ptr, n, BLOCK"
+    assert refused(key=["BLOK"]).fix == "did you mean `BLOCK`?"
+    assert "reset_to_zero names 'y_ptr'" in refused(reset_to_zero=["y_ptr"]).message
+    assert "restore_value names 'y_ptr'" in refused(restore_value=["y_ptr"]).message
+    assert refused(key="n").fix == "pass a list: ['n']"
+
+
+def test_configurations_that_are_none():
+    assert "a configuration sets 'BLOK'" in refused(configs=[Config({"BLOK": 3})]).message
+    assert "among the configurations is a dict" in refused(configs=[{"BLOCK": 3}]).message
+    assert refused(configs="automatic").fix == 'pass a list of Config, or "auto"'
+    assert refused(configs=Config({})).message == "configs is a Config"
+
+
+def test_on_what_is_no_kernel():
+    with pytest.raises(CompilationError, match="no kernel") as error:
+
+        @tessera.autotune(blocks(32), key=[])
+        def function(BLOCK):
+            pass
+
+    assert error.value.id == "E003" and "@jit right above the `def`" in error.value.fix
+
+
+def test_the_other_way_round():
+    with pytest.raises(CompilationError) as error:
+        tessera.jit(tessera.autotune(blocks(32), key=[])(scale))
+    assert error.value.id == "E003"
+
+
+def test_twice():
+    with pytest.raises(CompilationError, match="@autotune twice"):
+        tessera.autotune(blocks(32), key=[])(tessera.autotune(blocks(32), key=[])(scale))
+
+
+@tessera.jit
+def plain(x_ptr, n):
+    tl.store(x_ptr, n)
+
+
+def test_an_empty_list():
+    with pytest.warns(
+        TuningWarning, match="list of configurations of kernel `plain` is empty"
+    ) as told:
+        kernel = tessera.autotune([], key=["n"])(plain)
+    assert len(told) == 1 and told[0].filename == __file__
+    x = numbers(1)
+    kernel[(1,)](x, 7)
+    assert x[0] == 7 and kernel.configs == [Config({})]
+
+
+def test_a_parameter_in_the_call_and_in_the_configurations():
+    for configs in (blocks(32), blocks(32, 64)):
+        kernel = tessera.autotune(configs, key=["n"])(scale)
+        for _ in range(2):
+            with pytest.raises(ValueError, match="gets `BLOCK` from the call and from") as error:
+                kernel[(1,)](numbers(), numbers(), 100, BLOCK=32)
+            assert error.value.id == "E059"
+            with pytest.raises(ValueError, match="gets `BLOCK` from the call and from"):
+                kernel[(1,)](numbers(), numbers(), 100, 32)
+            with pytest.raises(ValueError, match="gets `num_warps` from the call and from"):
+                kernel[(1,)](numbers(), numbers(), 100, num_warps=8)
+            kernel[grid](numbers(), numbers(), 100)  # the right call in between
+
+
+@tessera.jit
+def picky(x_ptr, n, BLOCK: tl.constexpr):
+    tl.static_assert(BLOCK != 64, "not 64")
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x_ptr + i, tl.load(x_ptr + i, mask=i < n) + 1, mask=i < n)
+
+
+def test_candidates_that_fail_stop_no_others():
+    bad = [*blocks(64), *blocks(33), Config({"BLOCK": 32}, num_warps=3), *blocks(1 << 30)]
+    seen = []
+
+    def after(named: Any, exception: Any) -> None:
+        if exception is not None:
+            seen.append(exception)
+
+    kernel = tessera.autotune([*bad, *blocks(32, 128)], key=["n"], post_hook=after)(picky)
+    x = numbers()
+    kernel[grid](x, 1000)
+    assert (x == numbers() + 1).all()
+    assert set(kernel.failures) == set(bad) and len(seen) == len(bad)
+    reasons = {config: getattr(error, "id") for config, error in kernel.failures.items()}
+    assert [reasons[config] for config in bad] == ["E067", "E018", "E053", "E021"]
+    assert kernel.configs_timings[bad[0]] == [float("inf")] * 3
+
+
+def test_all_fail():
+    kernel = tessera.autotune([*blocks(64, 33), Config({"BLOCK": 32}, num_warps=3)], ["n"])(picky)
+    x = numbers()
+    for _ in range(2):
+        with pytest.raises(TuningError) as error:
+            kernel[grid](x, 1000)
+        text = str(error.value)
+        assert error.value.id == "E059" and "none of the 3 configurations of kernel `picky`" in text
+        assert "BLOCK=64: " in text and "not 64" in text and "E018" in text and "E053" in text
+        assert len(error.value.failures) == 3 and (x == numbers()).all()
+
+
+def test_a_grid_that_suits_not_all():
+    def check(meta: Any) -> tuple[int]:
+        assert meta["BLOCK"] < 100, "too large"
+        return grid(meta)
+
+    kernel = tessera.autotune(blocks(32, 64, 128), ["n"])(increment)
+    x = numbers()
+    kernel[check](x, 1000)
+    assert (x == numbers() + 1).all() and list(kernel.failures) == blocks(128)
+
+
+def test_pruning_that_leaves_nothing():
+    tuned = tessera.autotune(blocks(32, 64), ["n"], {"early_config_prune": lambda *a, **k: []})
+    with pytest.raises(TuningError, match="early_config_prune of kernel `scale` left no config"):
+        tuned(scale)[grid](numbers(), numbers(), 1000)
+
+
+@pytest.mark.parametrize("top_k", ["2", 0, -1, 1.5])
+def test_a_bad_top_k(top_k):
+    prune = {"perf_model": lambda **named: 1, "top_k": top_k}
+    with pytest.raises(TuningError, match="top_k is"):
+        tessera.autotune(blocks(32, 64), ["n"], prune)(scale)[grid](numbers(), numbers(), 1000)
+
+
+def test_a_key_that_cannot_be_hashed():
+    kernel = tessera.autotune(blocks(32, 64), ["n"])(scale)
+    with pytest.raises(LaunchError, match="cannot be hashed") as error:
+        kernel[(1,)](numbers(), numbers(), [1])
+    assert error.value.id == "E059"
+
+
+def test_a_bad_argument_is_told_as_ever():
+    kernel = tessera.autotune(blocks(32, 64), ["n"])(scale)
+    with pytest.raises(LaunchError, match="launched without `n`|none of the"):
+        kernel[(1,)](numbers(), numbers())
+    with pytest.raises(LaunchError):
+        kernel[(1,)]("text", numbers(), 100)
+
+
+@tessera.jit
+def wrong_at_128(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, value + (1 if BLOCK == 128 else 0), mask=i < n)
+
+
+def test_a_result_that_differs_is_reported_by_name():
+    kernel = tessera.autotune(blocks(32, 128, 64, 256), ["n"], check=True)(wrong_at_128)
+    out = np.zeros(1000, np.float32)
+    with pytest.warns(TuningWarning, match="BLOCK=128 of kernel `wrong_at_128` differs") as told:
+        kernel[grid](numbers(), out, 1000)
+    assert len(told) == 1 and "1000 elements of `out_ptr`" in str(told[0].message)
+    assert list(kernel.failures) == blocks(128) and (out == numbers()).all()
+
+
+def test_two_that_differ_are_both_reported():
+    kernel = tessera.autotune(blocks(32, 128), ["n"], check=True)(wrong_at_128)
+    with pytest.warns(TuningWarning) as told:
+        kernel[grid](numbers(), numbers(), 1000)
+    assert len(told) == 2 and not kernel.failures
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64, np.int32, np.int8])
+def test_rounding_is_no_difference(dtype):
+    @tessera.jit
+    def total(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+        value = tl.zeros([BLOCK], x_ptr.dtype.element_ty)
+        for start in range(0, n, BLOCK):
+            value += tl.load(x_ptr + start + tl.arange(0, BLOCK))
+        tl.store(out_ptr, tl.sum(value))
+
+    values = np.random.default_rng(0).standard_normal(4096) * (1 if dtype != np.int8 else 20)
+    kernel = tessera.autotune(blocks(16, 64, 256, 1024), ["n"], check=True)(total)
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TuningWarning)
+        kernel[(1,)](values.astype(dtype), np.zeros(1, dtype), 4096)
+    assert not kernel.failures
+
+
+def test_comparing_changes_nothing():
+    kernel = tessera.autotune(blocks(32, 128, 64), ["n"], check=True)(accumulate)
+    total = np.full(1, 3, np.float32)
+    kernel[grid](np.ones(1000, np.float32), total, 1000)
+    assert total[0] == 1003 and not kernel.failures

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Warm launches of a tuned kernel: by the core alone, and hardly slower than a plain kernel's."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Callable
+
+import numpy as np
+import pytest
+
+import tessera
+
+from .kernels import blocks, grid, increment, numbers, scale
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The launches that took the whole way."""
+    calls: list[Any] = []
+    from tessera.tuning.autotuner import Autotuner
+
+    launch = Autotuner._launch
+    monkeypatch.setattr(
+        Autotuner, "_launch", lambda self, *args: calls.append(args) or launch(self, *args)
+    )
+    return calls
+
+
+def test_the_core_launches_what_is_known(slow):
+    kernel = tessera.autotune(blocks(32, 128), key=["n"])(scale)
+    for n in (1000, 77):
+        x, out = numbers(n), np.zeros(n, np.float32)
+        for _ in range(10):
+            out[:] = 0
+            kernel[grid](x, out, n)
+            assert (out == 2 * x).all()
+    assert len(slow) == 2
+
+
+def test_the_key_selects_among_known_choices(slow):
+    import tessera.language as tl
+
+    @tessera.jit
+    def tell(out_ptr, n, BLOCK: tl.constexpr):
+        tl.store(out_ptr, BLOCK)
+
+    seen: list[Any] = []
+
+    def bench(launch: Callable[[], None], quantiles: Any) -> float:
+        launch()
+        seen.append(1)
+        # For the first n the first is the fastest, for the second the second, and so on.
+        return [1.0, 2.0, 2.0, 1.0][len(seen) - 1]
+
+    kernel = tessera.autotune(blocks(32, 128), key=["n"], do_bench=bench)(tell)
+    out = np.zeros(1, np.int32)
+    for _ in range(3):
+        for n, expected in ((2, 32), (3, 128)):
+            kernel[(1,)](out, n)
+            assert out[0] == expected and kernel.best_config == blocks(expected)[0]
+    assert len(slow) == 2
+
+
+def test_best_config_is_that_of_the_last_launch(slow):
+    seen: list[Any] = []
+
+    def bench(launch: Callable[[], None], quantiles: Any) -> float:
+        launch()
+        seen.append(1)
+        return [1.0, 2.0, 2.0, 1.0][len(seen) - 1]
+
+    kernel = tessera.autotune(blocks(32, 128), key=["n"], do_bench=bench)(increment)
+    for _ in range(3):
+        kernel[grid](numbers(), 100)
+        assert kernel.best_config == blocks(32)[0]
+        kernel[grid](numbers(), 200)
+        assert kernel.best_config == blocks(128)[0]
+
+
+def measure(launch: Callable[[], Any], count: int = 3000) -> float:
+    start = time.perf_counter_ns()
+    for _ in range(count):
+        launch()
+    return (time.perf_counter_ns() - start) / count
+
+
+def test_overhead():
+    kernel = tessera.autotune(blocks(16, 32), key=["n"])(scale)
+    x, out = numbers(16), numbers(16)
+    kernel[(1,)](x, out, 16)
+    block = kernel.best_config.kwargs["BLOCK"]
+    scale[(1,)](x, out, 16, BLOCK=block)
+    plain, tuned = [], []
+    for _ in range(30):  # the machine may be busy: the best of many, taken in turn
+        plain.append(measure(lambda: scale[(1,)](x, out, 16, BLOCK=block)))
+        tuned.append(measure(lambda: kernel[(1,)](x, out, 16)))
+    assert min(tuned) < 1.3 * min(plain) + 100, (min(tuned), min(plain))
