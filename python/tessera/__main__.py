@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`python -m tessera doctor` tells about this machine, `cache` looks after the kernels on disk,
-`tune` after the results of tuning, `run --as-triton script.py` runs a program that imports triton."""
+`tune` after the results of tuning, `run --as-triton script.py` runs a program that imports triton.
+"""
 
 from __future__ import annotations
 

@@ -66,17 +66,6 @@ class LaunchError(_Mistake, ValueError):
     """A launch that cannot be done as asked: its grid, its options, its arguments."""
 
 
-class TuningError(LaunchError):
-    """A tuning of a kernel that cannot be done, or in which no configuration worked.
-
-    `failures` has what is wrong with each configuration.
-    """
-
-    def __init__(self, id: str, message: str, fix: str = "") -> None:
-        super().__init__(id, message, fix)
-        self.failures: dict[Any, Exception] = {}
-
-
 class TuningWarning(UserWarning):
     """Something about configurations that is hardly what was wanted."""
 
@@ -95,6 +84,17 @@ class KernelAssertionError(_Mistake, AssertionError):
 
 class AutotunerError(_Mistake, RuntimeError):
     """A tuning that cannot be done as asked, or none of whose candidates can run."""
+
+
+class TuningError(LaunchError, AutotunerError):
+    """A tuning of a kernel that cannot be done, or in which no configuration worked.
+
+    `failures` has what is wrong with each configuration.
+    """
+
+    def __init__(self, id: str, message: str, fix: str = "") -> None:
+        super().__init__(id, message, fix)
+        self.failures: dict[Any, Exception] = {}
 
 
 class InterpreterError(TesseraError):

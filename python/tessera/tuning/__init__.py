@@ -18,3 +18,9 @@
 
 Nothing here is known to the compiler: a candidate is compiled and launched as any kernel is.
 """
+
+from tessera.tuning.autotuner import Autotuner, autotune
+from tessera.tuning.config import Config
+from tessera.tuning.heuristics import Heuristics, heuristics
+
+__all__ = ["Autotuner", "Config", "Heuristics", "autotune", "heuristics"]
