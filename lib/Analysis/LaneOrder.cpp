@@ -90,27 +90,42 @@ static Operation *findCommonLoop(Operation *a, Operation *b) {
   return common;
 }
 
-bool LaneOrder::mayDifferInThreads(Operation *earlier, Operation *later) {
+LaneOrder::Pending LaneOrder::describe(Operation *op) const {
+  std::optional<Lanes> lanes = isa<CallOpInterface>(op) ? std::nullopt : getLanes(op);
+  Kind kind = nullptr;
+  if (lanes)
+    kind = llvm::PointerIntPair<const void *, 1, bool>(lanes->type.getAsOpaquePointer(),
+                                                       lanes->byRepresentatives)
+               .getOpaqueValue();
+  return {kind, !isa<tile::LoadOp>(op) || mayWriteMemory(op), op, isa<tilegpu::AsyncCopyOp>(op)};
+}
+
+bool LaneOrder::mayDifferInThreads(const Pending &earlier, const Pending &later) {
   // Of functions nothing is known but that they may do anything, for any lane.
-  if (isa<CallOpInterface>(earlier) || isa<CallOpInterface>(later))
+  if (!earlier.kind || !later.kind)
     return true;
-  Lanes first = *getLanes(earlier), second = *getLanes(later);
-  auto getKind = [](const Lanes &lanes) {
-    return llvm::PointerIntPair<const void *, 1, bool>(lanes.type.getAsOpaquePointer(),
-                                                       lanes.byRepresentatives)
-        .getOpaqueValue();
-  };
-  auto [known, isNew] = differInThreads.try_emplace({getKind(first), getKind(second)});
-  if (isNew)
+  auto [known, isNew] = differInThreads.try_emplace({earlier.kind, later.kind});
+  if (isNew) {
+    Lanes first = *getLanes(earlier.op), second = *getLanes(later.op);
     known->second =
-        haveCommonLanes(first.type, second.type) && !areDoneByOneThread(earlier, first, second);
+        haveCommonLanes(first.type, second.type) && !areDoneByOneThread(earlier.op, first, second);
+  }
   return known->second;
 }
 
-bool LaneOrder::needsBarrier(Operation *earlier, Operation *later) {
-  if (!mayDifferInThreads(earlier, later))
-    return false;
-  return !order.mayPassAccesses(later, earlier, findCommonLoop(earlier, later)).isIndependent();
+bool LaneOrder::needsBarrier(const PendingSet &pending, const Pending &later) {
+  for (auto access = pending.begin(); access != pending.end();) {
+    // Reads pass reads, and what is true of one of a kind is true of all.
+    if ((!access->mayWrite && !later.mayWrite) || !mayDifferInThreads(*access, later)) {
+      access = pending.upper_bound(access->getLastOfItsKind());
+      continue;
+    }
+    Operation *loop = findCommonLoop(access->op, later.op);
+    if (!access->isInFlight && !order.mayPassAccesses(later.op, access->op, loop).isIndependent())
+      return true;
+    ++access;
+  }
+  return false;
 }
 
 /// Whether a function that is called does anything to global memory, itself or by others.
@@ -137,7 +152,8 @@ void LaneOrder::visitOp(Operation *op, PendingSet &pending) {
     for (Pending access : pending) {
       if (access.isInFlight && wait.getPending() != 0)
         landed.insert(access);
-      landed.insert({access.op, false});
+      access.isInFlight = false;
+      landed.insert(access);
     }
     pending = std::move(landed);
     return;
@@ -147,9 +163,7 @@ void LaneOrder::visitOp(Operation *op, PendingSet &pending) {
   auto call = dyn_cast<CallOpInterface>(op);
   bool isAccess = call ? usesMemory(call) : getLanes(op).has_value();
   if (isAccess) {
-    if (!barriers.contains(op) && llvm::any_of(pending, [&](const Pending &access) {
-          return !access.isInFlight && needsBarrier(access.op, op);
-        }))
+    if (!barriers.contains(op) && needsBarrier(pending, describe(op)))
       barriers.insert(op);
     if (barriers.contains(op))
       meet();
@@ -158,7 +172,7 @@ void LaneOrder::visitOp(Operation *op, PendingSet &pending) {
   if (meetsInside(op))
     return meet();
   if (isAccess)
-    pending.insert({op, isa<tilegpu::AsyncCopyOp>(op)});
+    pending.insert(describe(op));
 }
 
 LaneOrder::LaneOrder(FunctionOpInterface function) {

@@ -40,27 +40,38 @@ public:
   llvm::ArrayRef<mlir::Operation *> getBarriers() const { return barriers.getArrayRef(); }
 
 private:
+  /// What accesses have in common that the same threads do for each lane. Null for calls.
+  using Kind = const void *;
+
   /// An access that no barrier has come after; a copy that has not been waited for is in
-  /// flight.
+  /// flight. Those of one kind which only read, or may write, are next to each other.
   struct Pending {
+    Kind kind;
+    bool mayWrite;
     mlir::Operation *op;
     bool isInFlight = false;
 
     bool operator<(const Pending &other) const {
-      return std::tie(op, isInFlight) < std::tie(other.op, other.isInFlight);
+      return std::tie(kind, mayWrite, op, isInFlight) <
+             std::tie(other.kind, other.mayWrite, other.op, other.isInFlight);
+    }
+    /// Behind all of this kind that do the same, and before all others.
+    Pending getLastOfItsKind() const {
+      return {kind, mayWrite, reinterpret_cast<mlir::Operation *>(UINTPTR_MAX), true};
     }
   };
   using PendingSet = std::set<Pending>;
 
   void visitOp(mlir::Operation *op, PendingSet &pending);
-  bool needsBarrier(mlir::Operation *earlier, mlir::Operation *later);
-  bool mayDifferInThreads(mlir::Operation *earlier, mlir::Operation *later);
+  Pending describe(mlir::Operation *op) const;
+  bool needsBarrier(const PendingSet &pending, const Pending &later);
+  bool mayDifferInThreads(const Pending &earlier, const Pending &later);
 
   AccessAnalysis analysis;
   MemoryOrder order{analysis};
   /// Of two kinds of accesses, whether lanes that they have in common may be two threads'. There
   /// are few kinds, and many pairs.
-  llvm::DenseMap<std::pair<const void *, const void *>, bool> differInThreads;
+  llvm::DenseMap<std::pair<Kind, Kind>, bool> differInThreads;
   llvm::SmallSetVector<mlir::Operation *, 4> barriers;
 };
 

@@ -4,12 +4,14 @@ proportion to its length.
 """
 
 import time
+import warnings
 
 import numpy as np
 import pytest
 
 import tessera
 import tessera.language as tl
+from tessera.settings import settings
 
 N = 64
 
@@ -100,6 +102,82 @@ def test_code_grows_with_the_count(kernel):
         lines.append(sum(len(text.splitlines()) for text in functions))
         assert max(len(text.splitlines()) for text in functions) < 5000
     assert lines[1] < 6 * lines[0]
+
+
+@tessera.jit
+def reduce_boxes(x, o, n, count: tl.constexpr):
+    i = tl.arange(0, 16)
+    box = i[:, None] * 16 + i[None, :]
+    for k in tl.static_range(count):
+        v = tl.load(x + k * n + box)
+        tl.store(o + k * 16 + i, tl.sum(v, 0) + tl.max(v, 1))
+
+
+@tessera.jit
+def multiply_boxes(x, o, n, count: tl.constexpr):
+    i = tl.arange(0, 16)
+    box = i[:, None] * 16 + i[None, :]
+    a = tl.load(x + box)
+    s = tl.zeros((16, 16), tl.float32)
+    for k in tl.static_range(count):
+        s = tl.dot(a, tl.load(x + k * n + box), s)
+    tl.store(o + box, s)
+
+
+@tessera.jit
+def load_all_first(x, o, n, count: tl.constexpr):
+    i = tl.arange(0, 64)
+    rows = ()
+    for k in tl.static_range(count):
+        rows = rows + (tl.load(x + k * n + i),)
+    s = tl.zeros((64,), tl.float32)
+    for k in tl.static_range(count):
+        s = s * 3 + rows[k]
+    tl.store(o + i, s)
+
+
+@pytest.mark.parametrize(
+    "kernel, count",
+    [
+        (sum_rows, 500),
+        (change_rows, 500),
+        (load_all_first, 500),
+        (reduce_boxes, 100),
+        (multiply_boxes, 100),
+    ],
+    ids=each,
+)
+def test_time_for_a_gpu_grows_with_the_count(kernel, count):
+    """Four times the code takes no more than ten times as long: the square would be sixteen."""
+
+    def seconds(count):
+        begin = time.process_time()
+        compile_unrolled(kernel, count, target="sm_90a")
+        return time.process_time() - begin
+
+    with settings.override(ptxas="driver"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        seconds(10)
+        assert seconds(4 * count) < 10 * min(seconds(count) for _ in range(3))
+
+
+@tessera.jit
+def sum_powers(x, o, n, count: tl.constexpr):
+    i = tl.arange(0, 16384)
+    v = tl.load(x + i)
+    w = v
+    for _ in tl.static_range(count):
+        w = w * w + w
+    tl.store(o + i, w + tl.sum(v + w, 0) * v)
+
+
+def test_what_is_made_of_itself_again_and_again():
+    """What may be computed again behind a reduction is followed once, not along each way."""
+    with settings.override(ptxas="driver"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        begin = time.process_time()
+        compile_unrolled(sum_powers, 40, target="sm_90a")
+        assert time.process_time() - begin < 20
 
 
 @pytest.mark.parametrize("kernel", [sum_rows, change_rows], ids=each)

@@ -20,19 +20,34 @@ namespace tessera::tilegpu {
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
 
-/// Where all warps can meet before an op: not where one group of them has the turn, for which
-/// the others wait.
-static Operation *getMeetingPlace(Operation *op) {
-  for (Operation *before = op->getPrevNode(); before; before = before->getPrevNode()) {
-    if (isa<AwaitTurnOp>(before))
-      return before;
-    if (isa<PassTurnOp>(before))
-      break;
-  }
-  return op;
-}
-
 namespace {
+
+/// Where one group of warps has the turn, for which the others wait.
+class Turns {
+public:
+  explicit Turns(Operation *root) {
+    root->walk([&](Block *block) {
+      Operation *begin = nullptr;
+      for (Operation &op : *block) {
+        if (begin)
+          begins[&op] = begin;
+        if (isa<AwaitTurnOp>(op))
+          begin = &op;
+        else if (isa<PassTurnOp>(op))
+          begin = nullptr;
+      }
+    });
+  }
+
+  /// Where all warps can meet before an op: before the turn that it is in.
+  Operation *getMeetingPlace(Operation *op) const {
+    Operation *begin = begins.lookup(op);
+    return begin ? begin : op;
+  }
+
+private:
+  llvm::DenseMap<Operation *, Operation *> begins;
+};
 
 struct TileGPUInsertBarriersPass
     : tessera::tilegpu::impl::TileGPUInsertBarriersPassBase<TileGPUInsertBarriersPass> {
@@ -44,6 +59,7 @@ struct TileGPUInsertBarriersPass
     // What functions use does not change by inserting barriers.
     SharedMemoryAllocation allocation(module, calls);
     SharedMemoryAlias alias(module);
+    Turns turns(module);
     SymbolTableCollection symbols;
     auto frameBytes = [&](CallOpInterface call) {
       return allocation.getFrameBytes(call.resolveCallableInTable(&symbols));
@@ -61,13 +77,13 @@ struct TileGPUInsertBarriersPass
       }
       for (const auto &[op, hazard] : hazards.getBarriers()) {
         bool ofGroup = hazard.isWithinGroup();
-        OpBuilder builder(ofGroup ? op : getMeetingPlace(op));
+        OpBuilder builder(ofGroup ? op : turns.getMeetingPlace(op));
         BarrierOp::create(builder, op->getLoc(), ofGroup);
         ++numBarriers;
       }
       LaneOrder lanes(function);
       for (Operation *op : lanes.getBarriers()) {
-        OpBuilder builder(getMeetingPlace(op));
+        OpBuilder builder(turns.getMeetingPlace(op));
         tile::BarrierOp::create(builder, op->getLoc());
         ++numBarriers;
       }

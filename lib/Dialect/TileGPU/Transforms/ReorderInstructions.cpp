@@ -23,6 +23,9 @@
 #include "tessera/Analysis/MemoryOrder.h"
 #include "llvm/ADT/SetVector.h"
 
+#include <memory>
+#include <numeric>
+
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::tilegpu;
@@ -50,8 +53,50 @@ static bool sinks(Operation *op) {
   return held < getRegisters(op->getResult(0).getType());
 }
 
+namespace {
+
+/// The order of the ops of each block, kept as ops are moved: MLIR numbers a block anew where it
+/// is asked after each move, and blocks of unrolled code are long.
+///
+/// Op i of a block has slot 2i + 1. What is moved to just before it is in slot 2i.
+class OpOrder {
+public:
+  explicit OpOrder(Operation *root) {
+    root->walk([&](Block *block) {
+      for (auto [i, op] : llvm::enumerate(*block))
+        slots[&op] = 2 * i + 1;
+    });
+  }
+
+  unsigned getSlot(Operation *op) const { return slots.lookup(op); }
+
+  /// Of two ops of a block.
+  bool isBefore(Operation *a, Operation *b) const {
+    unsigned slot = getSlot(a);
+    if (slot != getSlot(b))
+      return slot < getSlot(b);
+    for (Operation *op = a->getNextNode(); op && getSlot(op) == slot; op = op->getNextNode())
+      if (op == b)
+        return true;
+    return false;
+  }
+
+  /// The slot of what is moved to just before an op.
+  unsigned getSlotBefore(Operation *place) const { return getSlot(place) & ~1u; }
+
+  void moveBefore(Operation *op, Operation *place) {
+    op->moveBefore(place);
+    slots[op] = getSlotBefore(place);
+  }
+
+private:
+  llvm::DenseMap<Operation *, unsigned> slots;
+};
+
+} // namespace
+
 /// The block in or around which all uses are, without going into a loop.
-static Operation *findPlace(Operation *op) {
+static Operation *findPlace(Operation *op, const OpOrder &order) {
   Block *block = op->getBlock();
   while (true) {
     Operation *first = nullptr;
@@ -59,7 +104,7 @@ static Operation *findPlace(Operation *op) {
     bool oneBranch = true;
     for (Operation *user : op->getUsers()) {
       Operation *ancestor = block->findAncestorOpInBlock(*user);
-      if (!first || ancestor->isBeforeInBlock(first))
+      if (!first || order.isBefore(ancestor, first))
         first = ancestor;
       Block *branch = nullptr;
       for (Operation *up = user; up != ancestor; up = up->getParentOp())
@@ -103,61 +148,120 @@ static bool isKept(Value value) {
   return isa<FloatType>(type.getElementType()) || !op || isa<tile::LoadOp, scf::ForOp>(op);
 }
 
-/// The most bytes of tiles that are held anywhere in [first, last) of a block.
-static int64_t countHeldBytes(Operation *first, Operation *last) {
-  Block *block = first->getBlock();
-  int64_t before = 0;
-  llvm::DenseMap<Operation *, int64_t> starts, ends;
-  auto add = [&](Value value) {
-    Operation *lastUse = nullptr;
-    for (Operation *user : value.getUsers()) {
-      Operation *ancestor = block->findAncestorOpInBlock(*user);
-      // Used after the block, or in the next trip.
-      if (!ancestor || ancestor == block->getTerminator()) {
-        lastUse = block->getTerminator();
-        break;
-      }
-      if (!lastUse || lastUse->isBeforeInBlock(ancestor))
-        lastUse = ancestor;
-    }
-    if (!lastUse)
-      return;
+/// Whether a load can come before or after an op without anybody noticing: one that computes,
+/// or loads as well.
+static bool isPassedByLoads(Operation *op) {
+  return isPure(op) || (isa<tile::LoadOp>(op) && !mayWriteMemory(op));
+}
+
+namespace {
+
+/// The bytes of tiles that are held at each op of a block, kept as loads are moved.
+class HeldBytes {
+public:
+  HeldBytes(Block *block, OpOrder &order);
+
+  /// The most anywhere in [first, last).
+  int64_t getMost(Operation *first, Operation *last) const {
+    int64_t most = 0;
+    for (unsigned slot = order.getSlot(first); slot <= order.getSlotBefore(last); ++slot)
+      most = std::max(most, held[slot]);
+    return most;
+  }
+  /// Whether loads can pass all of [first, last).
+  bool isPassedByLoads(Operation *first, Operation *last) const {
+    return numInTheWay[order.getSlot(first) / 2] == numInTheWay[order.getSlot(last) / 2];
+  }
+
+  /// Moves a load to a later place.
+  void moveBefore(tile::LoadOp load, Operation *place);
+
+private:
+  /// Where the block need not hold a value any more; none if it is used after the block, or in
+  /// the next trip, or not at all.
+  std::optional<unsigned> findEnd(Value value) const;
+  void addUpToEnd(Value value, int64_t bytes) {
+    if (std::optional<unsigned> end = findEnd(value))
+      add(order.getSlot(value.getDefiningOp()), *end, bytes);
+  }
+  void add(unsigned begin, unsigned end, int64_t bytes) {
+    for (int64_t &at : llvm::MutableArrayRef(held).slice(begin, end - begin))
+      at += bytes;
+  }
+
+  Block *block;
+  OpOrder &order;
+  /// A slot each.
+  std::vector<int64_t> held;
+  /// For each op: how many before it no load can pass.
+  std::vector<unsigned> numInTheWay;
+};
+
+} // namespace
+
+std::optional<unsigned> HeldBytes::findEnd(Value value) const {
+  std::optional<unsigned> end;
+  for (Operation *user : value.getUsers()) {
+    Operation *ancestor = block->findAncestorOpInBlock(*user);
+    if (!ancestor || ancestor == block->getTerminator())
+      return std::nullopt;
+    end = std::max(end.value_or(0), order.getSlot(ancestor));
+  }
+  return end;
+}
+
+HeldBytes::HeldBytes(Block *block, OpOrder &order) : block(block), order(order) {
+  size_t numSlots = order.getSlot(block->getTerminator());
+  std::vector<int64_t> change(numSlots + 1);
+  auto addValue = [&](Value value) {
     int64_t bytes = getRegisters(value.getType());
     Operation *start = value.getDefiningOp();
-    if (start && start->getBlock() == block)
-      starts[start] += bytes;
-    else
-      before += bytes;
-    // What comes from above is there for the next trip, too.
+    bool startsHere = start && start->getBlock() == block;
+    change[startsHere ? order.getSlot(start) : 0] += bytes;
+    // What comes from above is there for the next trip, too. Registers of operands that end at
+    // an op become those of its results, one by one.
     if (value.getParentBlock() == block)
-      ends[lastUse] += bytes;
+      if (std::optional<unsigned> end = findEnd(value))
+        change[*end] -= bytes;
   };
-  llvm::SmallDenseSet<Value> seen;
+  llvm::DenseSet<Value> seen;
   block->walk([&](Operation *op) {
     for (Value value : op->getOperands())
       if (isKept(value) && seen.insert(value).second)
         if (block->findAncestorOpInBlock(*op) == op || !value.getDefiningOp() ||
             value.getParentBlock() == block)
-          add(value);
+          addValue(value);
   });
-  int64_t held = before, most = 0;
-  bool isInside = false;
+  held.resize(numSlots);
+  std::partial_sum(change.begin(), change.end() - 1, held.begin());
+  unsigned inTheWay = 0;
   for (Operation &op : *block) {
-    isInside |= &op == first;
-    if (&op == last)
-      break;
-    // Registers of operands that end here become those of results, one by one.
-    held += starts.lookup(&op) - ends.lookup(&op);
-    if (isInside)
-      most = std::max(most, held);
+    numInTheWay.push_back(inTheWay);
+    inTheWay += !::isPassedByLoads(&op);
   }
-  return most;
 }
 
-/// Whether a load can come before or after an op without anybody noticing: one that computes,
-/// or loads as well.
-static bool isPassedByLoads(Operation *op) {
-  return isPure(op) || (isa<tile::LoadOp>(op) && !mayWriteMemory(op));
+void HeldBytes::moveBefore(tile::LoadOp load, Operation *place) {
+  // Addresses and masks are held until then.
+  llvm::SmallMapVector<Value, unsigned, 4> ends;
+  for (Value operand : load->getOperands())
+    if (isKept(operand) && operand.getParentBlock() == block)
+      if (std::optional<unsigned> end = findEnd(operand))
+        ends[operand] = *end;
+  // What is used by the next op alone is not kept, and which that is changes in two places.
+  SmallVector<std::pair<Value, bool>> neighbours;
+  for (Operation *before : {load->getPrevNode(), place->getPrevNode()})
+    if (before && before != load)
+      for (Value result : before->getResults())
+        neighbours.push_back({result, isKept(result)});
+  add(order.getSlot(load), order.getSlotBefore(place), -getRegisters(load.getType()));
+  order.moveBefore(load, place);
+  for (auto [operand, end] : ends)
+    if (unsigned later = *findEnd(operand); later > end)
+      add(end, later, getRegisters(operand.getType()));
+  for (auto [value, wasKept] : neighbours)
+    if (isKept(value) != wasKept)
+      addUpToEnd(value, wasKept ? -getRegisters(value.getType()) : getRegisters(value.getType()));
 }
 
 /// In a loop that only loads and computes, loads go to the top, with what their addresses
@@ -184,16 +288,6 @@ static void gatherLoads(scf::ForOp loop) {
   }
 }
 
-/// Whether a load may be done after all of [load, place) instead.
-static bool mayWait(tile::LoadOp load, Operation *place) {
-  if (mayWriteMemory(load) || place->getBlock() != load->getBlock())
-    return false;
-  for (Operation *op = load->getNextNode(); op != place; op = op->getNextNode())
-    if (!isPassedByLoads(op))
-      return false;
-  return true;
-}
-
 static void putOffLoads(ModuleOp module, unsigned warps) {
   int64_t ofThread = std::min(kMostBytesOfThread, kRegisterFileBytes / (32 * warps));
   auto most = static_cast<int64_t>(kShareOfTiles * ofThread);
@@ -202,10 +296,17 @@ static void putOffLoads(ModuleOp module, unsigned warps) {
     if (isKept(load.getResult()))
       loads.push_back(load);
   });
+  OpOrder order(module);
+  llvm::DenseMap<Block *, std::unique_ptr<HeldBytes>> blocks;
   for (tile::LoadOp load : llvm::reverse(loads)) {
-    Operation *place = findPlace(load);
-    if (place && mayWait(load, place) && countHeldBytes(load, place) > most)
-      load->moveBefore(place);
+    Operation *place = findPlace(load, order);
+    if (!place || place->getBlock() != load->getBlock() || mayWriteMemory(load))
+      continue;
+    std::unique_ptr<HeldBytes> &held = blocks[load->getBlock()];
+    if (!held)
+      held = std::make_unique<HeldBytes>(load->getBlock(), order);
+    if (held->isPassedByLoads(load, place) && held->getMost(load, place) > most)
+      held->moveBefore(load, place);
   }
 }
 
@@ -220,27 +321,45 @@ static bool isCheap(Operation *op) {
              arith::SelectOp>(op);
 }
 
+using MadeOfScalars = llvm::DenseSet<Operation *>;
+
+/// The ops of a block whose results are made of scalars, and of what is there before it.
+static MadeOfScalars findMadeOfScalars(Block *block) {
+  MadeOfScalars found;
+  auto isFree = [&](Value value) {
+    Operation *op = value.getDefiningOp();
+    return !isa<RankedTensorType>(value.getType()) || !op || op->getBlock() != block ||
+           found.contains(op);
+  };
+  for (Operation &op : *block)
+    if (!isa<tile::LoadOp>(op) && isPure(&op) && op.getNumRegions() == 0 &&
+        llvm::all_of(op.getOperands(), isFree))
+      found.insert(&op);
+  return found;
+}
+
 /// What has to be done again behind a reduction for some of the tiles that are used there.
 class Repetition {
 public:
-  explicit Repetition(tile::ReduceOp reduce) : reduce(reduce), block(reduce->getBlock()) {
+  Repetition(tile::ReduceOp reduce, const MadeOfScalars &madeOfScalars)
+      : reduce(reduce), block(reduce->getBlock()), first(reduce), madeOfScalars(madeOfScalars) {
     // What may write between a load and here stands against loading it again.
-    Operation *op = reduce;
-    for (; op; op = op->getPrevNode())
-      if (!isPassedByLoads(op))
+    while (Operation *before = first->getPrevNode()) {
+      if (!isPassedByLoads(before))
         break;
-      else
-        repeatable.insert(op);
-    repeatable.erase(reduce);
+      first = before;
+    }
   }
 
   /// Takes what is cheap to make of loads, as far as it is used behind the reduction.
   void collect() {
-    for (Operation &op : *block)
-      if (repeatable.contains(&op))
-        for (Value result : op.getResults())
-          if (isKept(result) && isUsedBehind(result) && canRepeat(&op))
-            add(&op);
+    for (Operation &op : getBefore()) {
+      if (canRepeat(&op))
+        repeatable.insert(&op);
+      for (Value result : op.getResults())
+        if (repeatable.contains(&op) && isKept(result) && isUsedBehind(result))
+          add(&op);
+    }
   }
 
   /// What is loaded again, and what need not be held over the reduction for that.
@@ -251,15 +370,12 @@ public:
     return count(
         [&](Operation *op) { return isKept(op->getResult(0)) && isUsedBehind(op->getResult(0)); });
   }
-  /// Bytes of all tiles that are held over the reduction.
-  int64_t getHeldBytes() const { return countHeldBytes(reduce, reduce->getNextNode()); }
-
   void apply() {
     OpBuilder builder(reduce->getContext());
     builder.setInsertionPointAfter(reduce);
     IRMapping copies;
     for (bool isLoad : {true, false})
-      for (Operation &op : *block)
+      for (Operation &op : getBefore())
         if (ops.contains(&op) && isa<tile::LoadOp>(op) == isLoad)
           builder.clone(op, copies);
     // A program may store where it has loaded from: not before all have loaded again.
@@ -280,6 +396,11 @@ private:
     return bytes;
   }
 
+  /// What may be repeated comes from here.
+  llvm::iterator_range<Block::iterator> getBefore() const {
+    return {first->getIterator(), reduce->getIterator()};
+  }
+
   bool isCopy(Operation *op, const IRMapping &copies) const {
     return llvm::any_of(ops, [&](Operation *original) {
       return copies.lookup(original->getResult(0)).getDefiningOp() == op;
@@ -293,16 +414,17 @@ private:
     });
   }
 
-  /// Whether loads are all that it takes, besides what is there anyway.
+  /// Whether loads are all that it takes, besides what is there anyway. It is known of what
+  /// comes before the op.
   bool canRepeat(Operation *op) const {
-    if (!repeatable.contains(op) || op->getNumResults() != 1)
+    if (op->getNumResults() != 1)
       return false;
     if (auto load = dyn_cast<tile::LoadOp>(op))
       return load.getCache() == tile::CacheModifier::None &&
              load.getEvict() == tile::EvictionPolicy::Normal &&
              llvm::all_of(load->getOperands(), [&](Value operand) { return isFree(operand); });
     return isCheap(op) && llvm::all_of(op->getOperands(), [&](Value operand) {
-             return !isHeldFor(operand) || canRepeat(operand.getDefiningOp());
+             return !isHeldFor(operand) || repeatable.contains(operand.getDefiningOp());
            });
   }
 
@@ -310,10 +432,8 @@ private:
   /// made of scalars, or needed in the next trip anyway.
   bool isFree(Value value) const {
     Operation *op = value.getDefiningOp();
-    if (!isa<RankedTensorType>(value.getType()) || !op || op->getBlock() != block)
-      return true;
-    return !isa<tile::LoadOp>(op) && isPure(op) && op->getNumRegions() == 0 &&
-           llvm::all_of(op->getOperands(), [&](Value operand) { return isFree(operand); });
+    return !isa<RankedTensorType>(value.getType()) || !op || op->getBlock() != block ||
+           madeOfScalars.contains(op);
   }
 
   /// Whether an operand is a tile of this block that would have to be kept for its copy.
@@ -325,15 +445,21 @@ private:
   }
 
   void add(Operation *op) {
-    if (!ops.insert(op) || isa<tile::LoadOp>(op))
-      return;
-    for (Value operand : op->getOperands())
-      if (isHeldFor(operand))
-        add(operand.getDefiningOp());
+    SmallVector<Operation *> work = {op};
+    while (!work.empty()) {
+      op = work.pop_back_val();
+      if (!ops.insert(op) || isa<tile::LoadOp>(op))
+        continue;
+      for (Value operand : op->getOperands())
+        if (isHeldFor(operand))
+          work.push_back(operand.getDefiningOp());
+    }
   }
 
   tile::ReduceOp reduce;
   Block *block;
+  Operation *first;
+  const MadeOfScalars &madeOfScalars;
   llvm::SmallPtrSet<Operation *, 32> repeatable;
   llvm::SmallSetVector<Operation *, 16> ops;
 };
@@ -342,14 +468,33 @@ static void repeatBehindReductions(tile::FuncOp function, unsigned warps) {
   int64_t ofThread = std::min(kMostBytesOfThread, kRegisterFileBytes / (32 * warps));
   SmallVector<tile::ReduceOp> reductions;
   function.walk([&](tile::ReduceOp reduce) { reductions.push_back(reduce); });
+  std::optional<OpOrder> order;
+  llvm::DenseMap<Block *, std::unique_ptr<HeldBytes>> blocks;
+  llvm::DenseMap<Block *, MadeOfScalars> madeOfScalars;
   for (tile::ReduceOp reduce : reductions) {
-    Repetition repetition(reduce);
+    Block *block = reduce->getBlock();
+    if (!order)
+      order.emplace(function);
+    std::unique_ptr<HeldBytes> &known = blocks[block];
+    if (!known)
+      known = std::make_unique<HeldBytes>(block, *order);
+    int64_t held = known->getMost(reduce, reduce->getNextNode());
+    if (held <= ofThread)
+      continue;
+    auto [scalars, isNew] = madeOfScalars.try_emplace(block);
+    if (isNew)
+      scalars->second = findMadeOfScalars(block);
+    Repetition repetition(reduce, scalars->second);
     repetition.collect();
-    int64_t held = repetition.getHeldBytes(), loaded = repetition.getLoadedBytes();
+    int64_t loaded = repetition.getLoadedBytes();
     int64_t less = std::min(held - ofThread, repetition.getFreedBytes() - loaded);
     // What does not fit would be written and read.
-    if (loaded > 0 && 2 * less > loaded)
+    if (loaded > 0 && 2 * less > loaded) {
       repetition.apply();
+      blocks.clear();
+      madeOfScalars.clear();
+      order.reset();
+    }
   }
 }
 
@@ -390,11 +535,13 @@ static bool isPlain(tile::FuncOp function) {
 /// cannot be told.
 static int64_t countResidentPrograms(tile::FuncOp function, unsigned warps) {
   int64_t most = 0;
+  OpOrder order(function);
   function.walk([&](Operation *op) {
     for (Region &region : op->getRegions())
       for (Block &block : region)
         if (!block.empty() && !isa<tile::ReduceOp>(op))
-          most = std::max(most, countHeldBytes(&block.front(), block.getTerminator()));
+          most = std::max(most,
+                          HeldBytes(&block, order).getMost(&block.front(), block.getTerminator()));
   });
   if (most == 0)
     return 0;
@@ -428,9 +575,10 @@ struct TileGPUReorderInstructionsPass
         ops.push_back(op);
     });
     // Users first, so that what they use can follow them.
+    OpOrder order(getOperation());
     for (Operation *op : llvm::reverse(ops))
-      if (Operation *place = findPlace(op))
-        op->moveBefore(place);
+      if (Operation *place = findPlace(op, order))
+        order.moveBefore(op, place);
     shortenTurns(getOperation());
     std::optional<unsigned> warps = tilegpu::getNumWarps(getOperation());
     if (!warps)
