@@ -1,2 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What tests of kernels need: generated kernels (`fuzz`)."""
+"""What tests and benchmarks of kernels need: times (`do_bench`), tables and plots of times
+(`perf_report`), comparison of results (`assert_close`), what a GPU could do at most
+(`get_dram_gbps`, ...), and generated kernels (`fuzz`)."""
+
+from tessera.testing.bench import do_bench, do_bench_cudagraph
+from tessera.testing.close import assert_close
+from tessera.testing.limits import (
+    get_dram_gbps,
+    get_max_simd_tflops,
+    get_max_tensorcore_tflops,
+    nvsmi,
+)
+from tessera.testing.report import Benchmark, Mark, Table, perf_report
+
+__all__ = [
+    "Benchmark",
+    "Mark",
+    "Table",
+    "assert_close",
+    "do_bench",
+    "do_bench_cudagraph",
+    "get_dram_gbps",
+    "get_max_simd_tflops",
+    "get_max_tensorcore_tflops",
+    "nvsmi",
+    "perf_report",
+]

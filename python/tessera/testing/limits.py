@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a GPU could do at most, to measure kernels by.
+
+The operations of a quarter of a multiprocessor in a cycle are NVIDIA's figures for each
+generation; a multiply-add counts as two.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from typing import Any, Optional, Sequence
+
+from tessera import _C
+from tessera.errors import LaunchError
+from tessera.runtime.arrays import to_dtype
+
+_TENSOR_FP16 = {(8, 0): 512, (8, 6): 256, (8, 9): 256, (9, 0): 1024}
+_SIMD_FP32 = {(8, 0): 32, (8, 6): 64, (8, 9): 64, (9, 0): 64}
+_SIMD_FP16 = {(8, 0): 128, (8, 6): 64, (8, 9): 64, (9, 0): 128}
+
+
+def get_dram_gbps(device: Optional[int] = None) -> float:
+    """The bandwidth of a GPU's memory in GB/s."""
+    from tessera.runtime import driver
+
+    ordinal = _device(device)
+    return driver.memory_clock_khz(ordinal) * driver.bus_bits(ordinal) * 2 / 1e6 / 8
+
+
+def get_max_tensorcore_tflops(dtype: Any, clock_rate: float, device: Optional[int] = None) -> float:
+    """The most that a GPU's tensor cores can do with operands of a type, in 10^12 operations a
+    second, at `clock_rate` kHz."""
+    name = str(to_dtype(dtype))
+    ordinal = _device(device)
+    per_cycle = _of_generation(_TENSOR_FP16, ordinal)
+    if name in ("fp32", "int32"):
+        per_cycle //= 2
+    elif name in ("int8", "uint8") or name.startswith("fp8"):
+        per_cycle *= 2
+    elif name not in ("fp16", "bf16", "int16"):
+        raise LaunchError("E054", f"tensor cores have no products of {name}", "use fp16")
+    return _tflops(per_cycle, clock_rate, ordinal)
+
+
+def get_max_simd_tflops(dtype: Any, clock_rate: float, device: Optional[int] = None) -> float:
+    """The same for what is computed without tensor cores."""
+    name = str(to_dtype(dtype))
+    ordinal = _device(device)
+    if name == "fp32":
+        per_cycle = _of_generation(_SIMD_FP32, ordinal)
+    elif name in ("fp16", "bf16"):
+        per_cycle = _of_generation(_SIMD_FP16, ordinal)
+    else:
+        raise LaunchError("E054", f"there is no figure for {name}", "use fp32, fp16 or bf16")
+    return _tflops(per_cycle, clock_rate, ordinal)
+
+
+def nvsmi(attrs: Sequence[str]) -> list[int]:
+    """What the program nvidia-smi says of the first GPU, such as ["clocks.max.sm"]."""
+    query = "--query-gpu=" + ",".join(attrs)
+    command = ["nvidia-smi", "-i", "0", query, "--format=csv,noheader,nounits"]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return [int(word) for word in text.split(",")]
+
+
+def _tflops(per_cycle: int, clock_khz: float, device: int) -> float:
+    from tessera.runtime import driver
+
+    return 4 * driver.multiprocessors(device) * clock_khz * per_cycle * 1e-9
+
+
+def _of_generation(table: dict[tuple[int, int], int], device: int) -> int:
+    major, minor = _C.cuda_device_info(device)["capability"]
+    found = [known for known in table if known[0] == major and known[1] <= minor]
+    if not found:
+        raise LaunchError(
+            "E030", f"there are no figures for GPUs of capability {major}.{minor}", ""
+        )
+    return table[max(found)]
+
+
+def _device(device: Optional[int]) -> int:
+    from tessera.runtime.cuda import _current_device
+
+    return _current_device() if device is None else device
