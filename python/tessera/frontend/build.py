@@ -338,6 +338,14 @@ def check_signature(fn: JITCallable) -> None:
     }
     for param in fn.params:
         node = nodes[param.name]
+        if param.is_constexpr and param.do_not_specialize:
+            raise _declaration_error(
+                fn,
+                node,
+                "E051",
+                f"do_not_specialize names `{param.name}`, which is a constexpr",
+                "drop one of the two",
+            )
         problem = _annotation_problem(param)
         if problem is not None:
             raise _declaration_error(fn, node.annotation or node, "E017", *problem)
@@ -392,7 +400,7 @@ def misspelt_annotation(text: str) -> Optional[str]:
     owner, _, name = re.split(r"[\[(]", text, maxsplit=1)[0].strip().rpartition(".")
     ours = owner in ("tl", "triton.language", "tessera.language", "language")
     if ours:
-        if hasattr(tl, name):
+        if hasattr(tl, name) or name in types._SHORT_NAMES:
             return None
         return closest(name, ["constexpr", "const", "tensor", *dtypes]) or ""
     if owner or hasattr(builtins, name) or name == "constexpr" or name in dtypes:

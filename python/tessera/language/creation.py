@@ -70,16 +70,16 @@ def to_tensor(x: Any) -> tensor:
 @method
 @builtin
 def cast(
-    x: Any, dtype: Any, fp_downcast_rounding: Optional[str] = None, bitcast: bool = False
+    input: Any, dtype: Any, fp_downcast_rounding: Optional[str] = None, bitcast: bool = False
 ) -> tensor:
-    """`x` converted to another type, element by element.
+    """`input` converted to another type, element by element.
 
     Floats become narrower by rounding to nearest even, or toward zero with
     `fp_downcast_rounding="rtz"`. Float to integer saturates and NaN gives 0. With `bitcast`
     the bits are reinterpreted; both types have one width. Errors: E035.
     Source: Triton language 3.6/3.9; saturation is ours.
     """
-    value = to_tensor_value(x)
+    value = to_tensor_value(input)
     target = element_type(dtype)
     if target.is_block():
         target = target.scalar
@@ -110,12 +110,12 @@ tensor.to = _to
 
 @method
 @builtin
-def item(x: Any) -> tensor:
+def item(input: Any) -> tensor:
     """The element of a tensor that has just one, as a scalar.
 
     Errors: E023 for more than one element. Source: Triton language 3.6/3.9.
     """
-    x = to_tensor_value(x)
+    x = to_tensor_value(input)
     if x.numel != 1:
         raise UserMistake(
             "E023", f"item needs one element, got {describe(x)}", "reduce the tensor first"

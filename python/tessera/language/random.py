@@ -147,12 +147,12 @@ def rand(seed: Any, offset: Any, n_rounds: constexpr = 10) -> Any:
 
 
 @library
-def rand4x(seed: Any, offset: Any, n_rounds: constexpr = 10) -> Any:
-    """Four floats, uniform in [0, 1), for each element of `offset`.
+def rand4x(seed: Any, offsets: Any, n_rounds: constexpr = 10) -> Any:
+    """Four floats, uniform in [0, 1), for each element of `offsets`.
 
     Source: Triton language 3.6/3.9.
     """
-    i0, i1, i2, i3 = randint4x(seed, offset, n_rounds)
+    i0, i1, i2, i3 = randint4x(seed, offsets, n_rounds)
     return (
         uint_to_uniform_float(i0),
         uint_to_uniform_float(i1),

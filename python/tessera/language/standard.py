@@ -89,10 +89,10 @@ def sigmoid(x: Any) -> Any:
 
 
 @library
-def softmax(x: Any, dim: Any = None, *, keep_dims: Any = None, ieee_rounding: Any = False) -> Any:
+def softmax(x: Any, dim: Any = None, keep_dims: Any = None, ieee_rounding: Any = False) -> Any:
     """`exp(x) / sum(exp(x))` along `dim` (0 if left out), without overflow; shape is kept.
 
-    Source: Triton language 3.9.
+    `keep_dims` is without effect. Source: Triton language 3.6/3.9.
     """
     axis: constexpr = 0 if dim is None else dim
     exponentials = math.exp(x - max(x, axis, keep_dims=True))

@@ -273,9 +273,13 @@ class dtype:
         return self.name == "void"
 
     @staticmethod
-    def is_dtype(name: str) -> bool:
+    def is_dtype(type_str: str) -> bool:
         """Whether there is a dtype of this name."""
-        return any(name == row[0] for row in _DTYPES)
+        return any(type_str == row[0] for row in _DTYPES)
+
+    def with_element_ty(self, element_ty: "dtype") -> "dtype":
+        """`element_ty`; of a tile's type, that of a tile of such elements."""
+        return element_ty
 
     def is_ptr(self) -> bool:
         """Whether it is a pointer."""
@@ -410,6 +414,15 @@ class block_type(dtype):
         """The extents."""
         return self._shape
 
+    def with_element_ty(self, element_ty: dtype) -> "block_type":
+        """The type of a tile of this shape with other elements."""
+        return block_type(element_ty, self._shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its elements in memory."""
+        return self.numel * self.element_ty.itemsize
+
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, block_type)
@@ -502,7 +515,7 @@ BY_CORE_ID: tuple[dtype, ...] = tuple(dtype(row[0]) for row in _DTYPES)
 _SHORT_NAMES = {
     "i1": int1, "u1": int1, "bool": int1,
     "i8": int8, "i16": int16, "i32": int32, "i64": int64,
-    "u8": uint8, "u16": uint16, "u32": uint32, "u64": uint64,
+    "uint1": int1, "u8": uint8, "u16": uint16, "u32": uint32, "u64": uint64,
     "f16": float16, "f32": float32, "f64": float64,
     "float": float32, "int": int32,
 }  # fmt: skip
