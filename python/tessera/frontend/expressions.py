@@ -400,6 +400,8 @@ class ExpressionWalker(AggregateWalker):
         return fold_compare(name, left, right)
 
     def _identity(self, wanted: bool, left: Any, right: Any) -> bool:
+        if isinstance(left, tensor) and isinstance(right, tensor):
+            return (left is right) == wanted
         for one, other in ((left, right), (right, left)):
             if isinstance(one, tensor) and other is not None and not isinstance(other, type):
                 raise UserMistake(

@@ -264,6 +264,8 @@ libdevice = extra.libdevice
 
 _MODULES = [
     "CONSTEXPR_0",
+    "aggregate",
+    "records",
     "creation",
     "debug",
     "matmul",

@@ -267,3 +267,9 @@ def test_what_libraries_read_of_functions() -> None:
     assert sign.__globals__ is globals()
     param = spread.params[2]
     assert (param.name, param.num, param.do_not_specialize) == ("n", 2, False)
+
+
+def test_identity_of_tensors(build: Build) -> None:
+    assert build("(y is x, x is not y, n is n, n is m)", "x = 3", "y = x").value == (
+        True, False, True, False,
+    )  # fmt: skip

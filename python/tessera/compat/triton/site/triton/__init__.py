@@ -66,8 +66,8 @@ _HOMES = {
     "Config": "tessera.tuning",
     "autotune": "tessera.tuning",
     "heuristics": "tessera.tuning",
-    "aggregate": "tessera.language",
-    "must_use_result": "tessera.language",
+    "aggregate": "tessera",
+    "must_use_result": "tessera",
 }
 
 

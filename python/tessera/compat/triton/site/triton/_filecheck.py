@@ -23,11 +23,11 @@ def run_parser(kernel_fn, args=(), kwargs={}, target=stub_target):
     return build(kernel_fn, kernel_fn._specialise(values).specs, options).module
 
 
-def run_filecheck_test(kernel_fn):
+def run_filecheck_test(kernel_fn, args=(), kwargs={}):
     """Builds a kernel whose text has checks of Triton's IR."""
     import pytest
 
-    run_parser(kernel_fn)
+    run_parser(kernel_fn, args, kwargs)
     pytest.skip("the kernel builds; the checks are of the text of Triton's own IR")
 
 
