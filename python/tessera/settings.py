@@ -206,6 +206,12 @@ class Settings:
     deterministic = Setting[bool](
         "TESSERA_DETERMINISTIC", _boolean, False, "whether every CPU shall give the same bits"
     )
+    as_triton = Setting[bool](
+        "TESSERA_AS_TRITON",
+        _boolean,
+        False,
+        "whether Python finds Tessera as `triton` from its start (tessera.compat.triton)",
+    )
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}

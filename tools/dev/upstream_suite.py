@@ -125,16 +125,14 @@ def _num_ctas(item: Any) -> int:
 
 def _kind_of_failure(item: Any, info: Any) -> str:
     """Whether a failure is about wording alone: of the IR, or of an error that was raised."""
+    if info.typename == "MatchError":  # of the text in comments
+        return "text"
     code = item.function.__code__
-    line = next(
-        (
-            entry.lineno + 1
-            for entry in reversed(info.traceback)
-            if entry.frame.code.raw is code or str(entry.path) == code.co_filename
-        ),
-        0,
-    )
-    source = textwrap.dedent(inspect.getsource(item.function))
+    lines = [
+        entry.lineno + 1 for entry in info.traceback if str(entry.path) == code.co_filename
+    ] or [0]
+    line = lines[0]  # in the test itself; the others are in what it calls
+    source = textwrap.dedent(inspect.getsource(code))
     tree = ast.parse(source)
     ast.increment_lineno(tree, code.co_firstlineno - 1)
     failing = [
@@ -142,7 +140,7 @@ def _kind_of_failure(item: Any, info: Any) -> str:
         for node in ast.walk(tree)
         if isinstance(node, ast.stmt)
         and not isinstance(node, (ast.FunctionDef, ast.For, ast.If, ast.With, ast.Try))
-        and node.lineno <= line <= (node.end_lineno or node.lineno)
+        and any(node.lineno <= line <= (node.end_lineno or node.lineno) for line in lines)
     ]
     texts = _names_of_text(tree)
     about_text = any(_reads_text(statement, texts) for statement in failing)
@@ -155,6 +153,12 @@ def _kind_of_failure(item: Any, info: Any) -> str:
     ]
     if raises and line >= min(raises)[0] and info.typename in ("AssertionError", "Failed"):
         return "failed" if "DID NOT RAISE" in str(info.value) else "words"
+    if info.typename == "AssertionError" and any(
+        handler.lineno <= line <= (handler.end_lineno or handler.lineno)
+        for handler in ast.walk(tree)
+        if isinstance(handler, ast.ExceptHandler) and handler.type is not None
+    ):
+        return "words"
     # An error of another class, where the test wants one.
     if any(first <= line <= last for first, last in raises) and _is_refusal(info.value):
         return "words"
@@ -389,7 +393,8 @@ class Suite:
 
 
 def function_of(nodeid: str) -> str:
-    return nodeid.partition("[")[0].rpartition("/")[2]
+    """`path::function`, the path below python/test/unit."""
+    return nodeid.partition("[")[0].removeprefix("unit/")
 
 
 # --- What is said --------------------------------------------------------------------------
@@ -469,7 +474,9 @@ def page(runs: Sequence[dict[str, Any]]) -> str:
             out.append(f"| `{name}` | {right} | {failed} | {other} | {'; '.join(notes)} |")
         if data.get("notes"):
             out += ["", "Files that cannot be loaded:", ""]
-            out += [f"- `{note.partition(':')[0]}`" for note in data["notes"]]
+            for note in data["notes"]:
+                name = note.partition(":")[0]
+                out.append(f"- `{name}`: {reasons.get(name, note.partition(': ')[2])}")
     return "\n".join(out) + "\n"
 
 

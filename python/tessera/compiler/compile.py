@@ -87,6 +87,9 @@ def compile_specs(
     fn: JITCallable, specs: Sequence[ArgSpec], options: CompileOptions
 ) -> CompiledKernel:
     """The kernel for arguments as `specs` describes them, with all of its stages."""
+    check_traits = getattr(fn, "_all_traits", None)
+    if check_traits is not None:  # of a kernel, and no function of the language
+        check_traits()
     kernel = _compile(fn, specs, options, keep_stages=True)
     return CompiledKernel(kernel, parameters=_named(fn, specs), fn=fn, options=options)
 

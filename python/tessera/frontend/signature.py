@@ -355,7 +355,8 @@ def kernel_name(fn: JITCallable, specs: Sequence[ArgSpec]) -> str:
     if name_of is None:
         return fn.__name__
     named = [(param.name, spec) for param, spec in zip(fn.params, specs)]
-    constants = {name: spec.value for name, spec in named if isinstance(spec, ConstSpec)}
+    known = (ConstSpec, KnownSpec)
+    constants = {name: spec.value for name, spec in named if isinstance(spec, known)}
     name = name_of(Specialisation(constants, {name: spell(spec) for name, spec in named}))
     if not isinstance(name, str) or not name:
         raise ValueError(f"the `repr` of `{fn.__name__}` returns {name!r} for a name")

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import importlib.machinery
 import os
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
 
+import tessera
 from tessera.compat import triton as compat
 
 pytest.importorskip("torch")
@@ -121,6 +124,31 @@ def test_install(tmp_path):
     )
     done = start(str(script), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_environment_of_an_installed_package(tmp_path):
+    """The wheel's line for each start of Python, in a folder as that of installed packages."""
+    path = Path(__file__).resolve().parents[3] / "tools" / "wheel"
+    loader = importlib.machinery.SourceFileLoader("tools_wheel", str(path))
+    wheel = types.ModuleType("tools_wheel")
+    wheel.__file__ = str(path)
+    sys.modules["tools_wheel"] = wheel
+    loader.exec_module(wheel)
+    site = tmp_path / "packages"
+    site.mkdir()
+    (site / "tessera").symlink_to(Path(tessera.__file__).parent)
+    (site / "tessera_as_triton.pth").write_text(wheel.AS_TRITON)
+    script = tmp_path / "script.py"
+    script.write_text(f"import site; site.addsitedir({str(site)!r})\n" + SCRIPT)
+    done = start(str(script), cwd=tmp_path, PYTHONPATH="", TESSERA_AS_TRITON="1")
+    assert done.stdout == "doubled 3.6.0 []\n", done.stderr
+    script.write_text(
+        f"import site; site.addsitedir({str(site)!r})\nimport importlib.util\n"
+        "print('packages' in str(importlib.util.find_spec('triton')))"
+    )
+    for value in ("", "0"):
+        done = start(str(script), cwd=tmp_path, PYTHONPATH="", TESSERA_AS_TRITON=value)
+        assert done.stdout == "False\n", done.stderr
 
 
 def test_another_triton_is_not_replaced(tmp_path):
