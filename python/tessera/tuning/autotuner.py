@@ -26,6 +26,7 @@ from tessera.errors import ArgumentError, _frames_of_ours
 from tessera.frontend.errors import CompilationError
 from tessera.language import types
 from tessera.runtime.arrays import find_dtype, pointer_of
+from tessera.runtime.hooks import hooks
 from tessera.runtime.jit import JITFunction
 from tessera.settings import settings
 from tessera.tuning.config import Config
@@ -222,6 +223,8 @@ class Autotuner:
         """The parameters as the core's launches take them; None if it cannot do these launches."""
         fn = self.fn
         if not isinstance(fn, JITFunction) or settings.interpret or fn.pre_run_hooks:
+            return None
+        if hooks.on_launch or hooks.on_compile:
             return None
         traits = fn._all_traits()
         plain = all(trait.annotation is None for trait in traits) and len(traits) <= 64
@@ -457,7 +460,7 @@ class Autotuner:
         self._refuse_capture(args, kwargs)
         warmup = WARMUP_MS if self.num_warmups is None else self.num_warmups
         rep = REP_MS if self.num_reps is None else self.num_reps
-        hooks = Hooks(
+        around = Hooks(
             self.pre_hook if self.user_defined_pre_hook else None,
             self.post_hook if self.user_defined_post_hook else None,
             self.reset_to_zero,
@@ -469,7 +472,7 @@ class Autotuner:
             MOST_MEASURED if self.is_automatic else None,
         )
         told = Progress(self._name, dict(zip(self.keys, key)))
-        choice = choose(self._name, candidates, hooks, told)
+        choice = choose(self._name, candidates, around, told)
         best = configs[choice.best]
         self.bench_time = choice.seconds
         self.failures = choice.failures

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
@@ -24,6 +25,11 @@ int fake_launches, fake_loads, fake_waits, fake_inits;
 int fake_fail; /* what launches return */
 int fake_jit;  /* what assembling PTX returns */
 int fake_arguments, fake_maps; /* how many, of kernels with tensor maps */
+int fake_fills, fake_bytes, fake_copies, fake_copied, fake_buffers, fake_captured, fake_graphs;
+int fake_full;         /* whether there is no memory left */
+void *fake_capturing;  /* the stream that is recorded */
+double fake_program_ms = 0.001;
+static double clock_ms, captured_ms;
 static int contexts[2];
 static void *current;
 static char names[16][64];
@@ -91,8 +97,60 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     memcpy(&launch.arguments[i], parameters[i], sizeof(uint64_t));
   snprintf(launch.name, sizeof launch.name, "%s", (const char *)function);
   fake_last = launch;
+  double took = fake_program_ms * gx * gy * gz;
+  if (stream && stream == fake_capturing)
+    return fake_captured++, captured_ms += took, 0;
+  clock_ms += took;
   return fake_launches++, 0;
 }
+
+/* Time passes as programs run and bytes are set or copied; events note it. */
+int cuEventCreate(double **event, unsigned flags) {
+  return *event = malloc(sizeof(double)), (int)flags;
+}
+int cuEventRecord(double *event, void *stream) { return (void)stream, *event = clock_ms, 0; }
+int cuEventElapsedTime(float *milliseconds, double *start, double *end) {
+  return *milliseconds = (float)(*end - *start), 0;
+}
+int cuEventDestroy(double *event) { return free(event), 0; }
+int cuMemAlloc_v2(uint64_t *address, size_t size) {
+  if (fake_full)
+    return 2;
+  return *address = (uint64_t)malloc(size), fake_buffers++, 0;
+}
+int cuMemFree_v2(uint64_t address) { return free((void *)address), fake_buffers--, 0; }
+int cuMemsetD8Async(uint64_t address, unsigned char byte, size_t size, void *stream) {
+  (void)address, (void)byte, (void)stream;
+  return fake_fills++, fake_bytes += size, clock_ms += 7, 0;
+}
+/* The memory of GPUs is not there; what is copied is counted. */
+int cuMemcpyAsync(uint64_t target, uint64_t source, size_t size, void *stream) {
+  (void)target, (void)source, (void)stream;
+  return fake_copies++, fake_copied = (int)size, clock_ms += 11, 0;
+}
+int cuStreamIsCapturing(void *stream, int *status) {
+  return *status = stream && stream == fake_capturing, 0;
+}
+int cuStreamCreate(void **stream, unsigned flags) { return (void)flags, *stream = malloc(8), 0; }
+int cuStreamDestroy_v2(void *stream) { return free(stream), 0; }
+int cuStreamBeginCapture_v2(void *stream, int mode) {
+  return (void)mode, fake_capturing = stream, captured_ms = 0, 0;
+}
+int cuStreamEndCapture(void *stream, void **graph) {
+  (void)stream;
+  double *kept = malloc(sizeof(double));
+  *kept = captured_ms;
+  return *graph = kept, fake_capturing = NULL, 0;
+}
+int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long flags) {
+  return (void)flags, *executable = graph, 0;
+}
+int cuGraphLaunch(double *executable, void *stream) {
+  return (void)stream, clock_ms += *executable, fake_graphs++, 0;
+}
+int cuGraphExecDestroy(void *executable) { return (void)executable, 0; }
+int cuGraphDestroy(void *graph) { return free(graph), 0; }
+
 typedef struct {
   unsigned grid[3], block[3], shared;
   void *stream;
