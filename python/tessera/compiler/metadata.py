@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional
 
 from tessera import _C
 from tessera.locks import CachedProperty
-from tessera.runtime.machine import GPUTarget
+from tessera.runtime.machine import WARP_SIZE, GPUTarget
 
 if TYPE_CHECKING:
     from tessera.compiler.options import CompileOptions
@@ -95,8 +95,8 @@ class KernelMetadata(Mapping[str, Any]):
     def target(self) -> GPUTarget:
         """What it is compiled for."""
         if self._facts["target"] == "cuda":
-            return GPUTarget("cuda", int(self._facts["capability"]), 32)
-        return GPUTarget("cpu", str(self._facts["cpu"]), 1)
+            return GPUTarget("cuda", int(self._facts["capability"]), WARP_SIZE)
+        return GPUTarget("cpu", str(self._facts["cpu"]), WARP_SIZE)
 
     @property
     def warp_size(self) -> int:

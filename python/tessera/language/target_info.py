@@ -12,6 +12,7 @@ from typing import NamedTuple, Optional, Union
 
 from tessera.frontend.signature import constexpr_function
 from tessera.language.tensor import active
+from tessera.runtime.machine import WARP_SIZE
 
 __all__ = [
     "Target",
@@ -42,8 +43,8 @@ def current_target() -> Optional[Target]:
         return _of_machine()
     options = session.options
     if getattr(options, "target", "cpu") != "cuda":
-        return Target("cpu", getattr(options, "cpu", "host"), 1)
-    return Target("cuda", capability(options.arch), 32)
+        return Target("cpu", getattr(options, "cpu", "host"), WARP_SIZE)
+    return Target("cuda", capability(options.arch), WARP_SIZE)
 
 
 def capability(arch: str) -> int:
@@ -57,9 +58,9 @@ def _of_machine() -> Target:
     from tessera.runtime.cuda import architecture
 
     try:
-        return Target("cuda", capability(architecture(0)), 32)
+        return Target("cuda", capability(architecture(0)), WARP_SIZE)
     except TesseraError:
-        return Target("cpu", "host", 1)
+        return Target("cpu", "host", WARP_SIZE)
 
 
 @constexpr_function

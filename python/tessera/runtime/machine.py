@@ -11,14 +11,19 @@ from tessera import _C
 
 __all__ = ["GPUTarget", "current_device", "current_target", "device_properties", "has_gpu"]
 
+WARP_SIZE = 32
+MAX_LANES = 32 * WARP_SIZE
+
 
 class GPUTarget(NamedTuple):
-    """What kernels are compiled for: `GPUTarget("cuda", 90, 32)`, `GPUTarget("cpu", "znver5", 1)`."""
+    """What kernels are compiled for: `GPUTarget("cuda", 90, 32)`, `GPUTarget("cpu", "znver5", 32)`."""
 
     backend: str
     arch: Union[int, str]
     """The compute capability of a GPU, times ten; the name of a CPU."""
     warp_size: int
+    """Lanes that go together. A CPU has as many as a GPU, so that programs which compute
+    `num_warps` by it come to the same."""
 
 
 def has_gpu() -> bool:
@@ -41,16 +46,16 @@ def current_target() -> GPUTarget:
     """The current GPU, or this CPU where there is none."""
     if has_gpu():
         major, minor = _C.cuda_device_info(current_device())["capability"]
-        return GPUTarget("cuda", major * 10 + minor, 32)
-    return GPUTarget("cpu", str(_C.host_info()["cpu"]), 1)
+        return GPUTarget("cuda", major * 10 + minor, WARP_SIZE)
+    return GPUTarget("cpu", str(_C.host_info()["cpu"]), WARP_SIZE)
 
 
 def device_properties(device: Optional[int] = None) -> dict[str, Any]:
     """How much of what a device has: `multiprocessor_count`, `max_num_regs`,
     `max_shared_mem`, `warpSize`, ...
 
-    A CPU's multiprocessors are its threads, each with the vector registers of 32 warps of one
-    lane, and its second cache for shared memory.
+    A CPU's multiprocessors are its threads, each with vector registers for as many lanes as a
+    program may have, and its second cache for shared memory.
     """
     if has_gpu():
         info = _C.cuda_device_info(current_device() if device is None else device)
@@ -58,13 +63,13 @@ def device_properties(device: Optional[int] = None) -> dict[str, Any]:
             "multiprocessor_count": info["multiprocessors"],
             "max_shared_mem": info["max_shared_bytes"],
             "max_num_regs": 1 << 16,  # of every capability from 8.0 on
-            "warpSize": 32,
+            "warpSize": WARP_SIZE,
         }
     return {
         "multiprocessor_count": int(_C.host_info()["threads"]),
         "max_shared_mem": _second_cache(),
-        "max_num_regs": 32 * vector_registers(str(_C.host_info()["features"])),
-        "warpSize": 1,
+        "max_num_regs": MAX_LANES * vector_registers(str(_C.host_info()["features"])),
+        "warpSize": WARP_SIZE,
     }
 
 
