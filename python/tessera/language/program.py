@@ -226,6 +226,16 @@ def debug_barrier() -> None:
 # --- Escape hatches --------------------------------------------------------------------
 
 
+def require_cuda(name: str, why: str, guard: str = "is_cuda()") -> None:
+    """Raises UserMistake (E030) in a kernel that is built for a CPU."""
+    if getattr(active.session.options, "target", "cuda") == "cpu":
+        raise UserMistake(
+            "E030",
+            f"`{name}` {why}, and this kernel is built for the CPU",
+            f"guard it: if tl.target_info.{guard}: ...",
+        )
+
+
 @builtin
 def inline_asm_elementwise(
     asm: str,
@@ -240,6 +250,7 @@ def inline_asm_elementwise(
     `dtype` is the type of the result, or a tuple for several results. Errors: E050.
     Source: Triton language 3.6/3.9.
     """
+    require_cuda("inline_asm_elementwise", "is assembly of a GPU")
     args = unwrap(args)
     if not isinstance(args, (tuple, list)):
         raise UserMistake("E050", f"args is {describe(args)}", "pass a list of tensors")

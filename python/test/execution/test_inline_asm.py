@@ -99,6 +99,55 @@ def test_shapes_are_broadcast_and_scalars_are_filled_up(run, rng):
         np.testing.assert_array_equal(out, x - y[0])
 
 
+@pytest.mark.parametrize("warps", [1, 4])
+def test_functions_of_reductions_and_scans(run, rng, warps):
+    kernel = make_kernel("""
+@tessera.jit
+def odd(a, b):
+    return tl.inline_asm_elementwise("lop3.b32 $0, $1, $2, $1, 0x3C;", "=r,r,r", [a, b], tl.int32,
+                                     is_pure=True, pack=1)
+
+@tessera.jit
+def larger(a, i, b, j):
+    x = tl.inline_asm_elementwise("max.s32 $0, $1, $2;", "=r,r,r", [a, b], tl.int32, True, 1)
+    return x, tl.where(a >= b, i, j)
+
+@tessera.jit
+def kernel(x_ptr, out_ptr, more_ptr):
+    i = tl.arange(0, 256)
+    x = tl.load(x_ptr + i)
+    tl.store(out_ptr + i, tl.associative_scan(x, 0, odd))
+    value, at = tl.reduce((x.reshape(8, 32), i.reshape(8, 32)), 1, larger)
+    tl.store(more_ptr + tl.arange(0, 8), value)
+    tl.store(more_ptr + 8 + tl.arange(0, 8), at)
+    tl.store(more_ptr + 16, tl.reduce(x, 0, odd))
+""")
+    x = draw(rng, 256, "int32")
+    out, more = np.full(256, 99, np.int32), np.full(32, 99, np.int32)
+    run(kernel, (1,), x, out, more, num_warps=warps)
+    np.testing.assert_array_equal(out, np.bitwise_xor.accumulate(x))
+    rows = x.reshape(8, 32)
+    np.testing.assert_array_equal(more[:8], rows.max(1))
+    np.testing.assert_array_equal(more[8:16], rows.argmax(1) + 32 * np.arange(8))
+    assert more[16] == np.bitwise_xor.reduce(x)
+
+
+def test_a_cpu_runs_no_assembly():
+    kernel = make_kernel("""
+@tessera.jit
+def add(a, b):
+    return tl.inline_asm_elementwise("add.f32 $0, $1, $2;", "=f,f,f", [a, b], tl.float32, True, 1)
+
+@tessera.jit
+def kernel(x_ptr):
+    x = tl.load(x_ptr + tl.arange(0, 16))
+    tl.store(x_ptr, tl.reduce(x, 0, add))
+""")
+    with pytest.raises(TesseraError, match="`inline_asm_elementwise` is assembly of a GPU") as e:
+        kernel[(1,)](np.zeros(16, np.float32))
+    assert e.value.id == "E030" and e.value.frames[-1].function == "add"
+
+
 def test_what_the_simulator_does_not_know_it_refuses(rng):
     kernel = kernel_of("""
     z = tl.inline_asm_elementwise("bfind.u32 $0, $1;", "=r,r", [x], tl.int32, True, 1)
