@@ -20,6 +20,7 @@ __all__ = [
     "ArgumentError",
     "AutotunerError",
     "CompilationError",
+    "IntegerRangeError",
     "InternalError",
     "InterpreterError",
     "KernelAssertionError",
@@ -72,6 +73,10 @@ class TuningWarning(UserWarning):
 
 class ArgumentError(LaunchError, TypeError):
     """An argument of a type, or in a place, that a kernel cannot take."""
+
+
+class IntegerRangeError(ArgumentError, OverflowError):
+    """An integer argument that fits no type."""
 
 
 class SettingError(_Mistake, ValueError):

@@ -478,6 +478,8 @@ class tuple_type:
         self.name = f"({', '.join(str(item) for item in self.types)})"
 
     def __eq__(self, other: object) -> bool:
+        if isinstance(other, constexpr_type) and isinstance(other.value, tuple):
+            other = _of_tuple(other)
         return isinstance(other, tuple_type) and self.types == other.types
 
     def __hash__(self) -> int:
@@ -612,6 +614,11 @@ class constexpr:
         return constexpr(self.value != unwrap(other))
 
 
+def _of_tuple(type: "constexpr_type") -> tuple_type:
+    """The type of a constant tuple, which is that of a tuple of constants."""
+    return tuple_type(list(map(constexpr_type, type.value)))
+
+
 class constexpr_type:
     """The type of a compile-time constant."""
 
@@ -619,6 +626,8 @@ class constexpr_type:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
+        if isinstance(self.value, tuple):
+            return _of_tuple(self) == other
         return isinstance(other, constexpr_type) and self.value == other.value
 
     def __hash__(self) -> int:

@@ -18,7 +18,7 @@ from enum import Enum
 from typing import Any, Hashable, NamedTuple, Optional, Sequence, Sequence
 
 from tessera import _C
-from tessera.errors import ArgumentError
+from tessera.errors import ArgumentError, IntegerRangeError
 from tessera.frontend.signature import (
     ArgSpec,
     ConstSpec,
@@ -260,7 +260,7 @@ def alignment_class(value: int) -> int:
 def integer_type(value: int, name: str) -> types.dtype:
     """The type of an integer argument: the narrowest of int32, int64 and uint64.
 
-    Raises ArgumentError (E055) if there is none.
+    Raises IntegerRangeError (E055) if there is none.
     """
     if value in _INT32:
         return types.int32
@@ -268,7 +268,7 @@ def integer_type(value: int, name: str) -> types.dtype:
         return types.int64
     if value in _UINT64:
         return types.uint64
-    raise ArgumentError(
+    raise IntegerRangeError(
         "E055",
         f"argument `{name}` is {shown(value)}, which fits no 64-bit integer",
         "pass it in two parts",

@@ -32,6 +32,8 @@ def test_types_and_values_of_constants(build: Build) -> None:
         "(1, 2).value": (1, 2), "(1, (2, n)).type": None,
         "(1, 2).type == ((1, 2)).type": True, "(1, 2).type == (1, 3).type": False,
         "(n, 1).type == tl.tuple_type([tl.int32, tl.constexpr_type(1)])": True,
+        "(1, (2, 3)).type == tl.constexpr_type((1, (2, 3)))": True,
+        "tl.constexpr_type((1, 2)) == (1, 2.5).type": False,
         "tl.core.CONSTEXPR_0": 0, "tl.standard._log2(B)": 6,
         "tl.slice(1, 3).stop": 3, "(5, 6, 7)[tl.slice(1, None)]": (6, 7),
     }.items():  # fmt: skip

@@ -261,3 +261,14 @@ def test_strings_in_a_signature(signature, factor):
     """Quotes in one text say where a string ends, and are no part of it."""
     kernel = tessera.compile(by_name, signature)
     assert f"{factor}.0" in kernel.asm["tile"] or f"{factor}.000000e+00" in kernel.asm["tile"]
+
+
+def test_integers_that_fit_no_type():
+    @tessera.jit
+    def fn(n):
+        pass
+
+    for value in (2**64, -(2**63) - 1):
+        with pytest.raises(OverflowError, match="fits no 64-bit integer") as caught:
+            fn[(1,)](value)
+        assert isinstance(caught.value, tessera.ArgumentError) and caught.value.id == "E055"
