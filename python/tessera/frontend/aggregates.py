@@ -7,7 +7,7 @@ first argument, a `constexpr_function` and plain Python run now, on values of th
 
 from __future__ import annotations
 
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any, Callable, Optional
 
 from tessera.frontend.constants import plain
@@ -16,6 +16,7 @@ from tessera.frontend.scope import MISSING
 from tessera.frontend.signature import ConstexprFunction, JITCallable
 from tessera.frontend.state import WalkerState
 from tessera.language.aggregate import (
+    FIELDS,
     call_python,
     fields_of,
     find_member,
@@ -83,6 +84,8 @@ class AggregateWalker(WalkerState):
     def make_aggregate(self, cls: type, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """An instance, by its class's own constructor."""
         self.session.reads.called(cls)
+        for name in getattr(cls, FIELDS):
+            self.session.reads.attribute(cls, name)  # its default
         return call_python(cls, args, kwargs)
 
     def call_method(self, function: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
@@ -144,12 +147,14 @@ class AggregateWalker(WalkerState):
             return NotImplemented
         self.session.reads.attribute(type(owner), method)
         if isinstance(found, FunctionType):
-            return self.call_method(found, [owner, *args], {})
+            return self.call_method(MethodType(found, owner), args, {})
         return self.call(BoundFunction(found, owner), args, {}, self.node)
 
 
 def is_method(function: Any) -> bool:
     """Whether it is plain Python that belongs to an aggregate's class."""
+    if isinstance(function, MethodType) and is_aggregate(function.__self__):
+        return True
     return hasattr(function, "__tessera_method__") or is_aggregate_class(function)
 
 

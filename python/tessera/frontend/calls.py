@@ -163,6 +163,8 @@ class CallWalker(ExpressionWalker):
         `owner`, which may hold tensors."""
         name = getattr(function, "__name__", str(function))
         self.session.reads.called(function)
+        if owner is not None:
+            self.session.reads.called(MethodType(function.fn, owner))  # type: ignore[attr-defined]
         for value in [*args, *kwargs.values()]:
             if not is_constant(value):
                 raise UserMistake(

@@ -34,6 +34,7 @@ from typing import Any, Iterator, Mapping, NamedTuple, Optional
 from tessera.frontend.scope import MISSING
 from tessera.frontend.signature import ConstexprFunction, JITCallable
 from tessera.language import types
+from tessera.language.aggregate import fields_of
 from tessera.language.tensor import tensor
 from tessera.settings import note_change
 
@@ -357,7 +358,10 @@ class _Follower:
                 self._function(value)
         elif isinstance(value, MethodType):
             self.follow(value.__func__)
-            self.follow(value.__self__, names)
+            owner, code = value.__self__, getattr(value.__func__, "__code__", None)
+            # The fields of an aggregate are values of the kernel; the rest is its class's.
+            owner = owner if fields_of(owner) is None else type(owner)
+            self.follow(owner, names.union(_code_names(code)) if code is not None else names)
         elif isinstance(value, functools.partial):
             for part in (value.func, *value.args, *value.keywords.values()):
                 self.follow(part, names)

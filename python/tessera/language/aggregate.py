@@ -36,7 +36,8 @@ __all__ = ["aggregate", "aggregate_replace"]
 
 C = TypeVar("C", bound=type)
 
-_FIELDS = "__tessera_aggregate__"
+FIELDS = "__tessera_aggregate__"
+"""What the class has its fields and their annotations in."""
 _OPEN = "__tessera_open__"
 """What an instance has as long as its constructor runs."""
 
@@ -58,13 +59,13 @@ def aggregate(cls: C) -> C:
     if not isinstance(cls, type):
         raise TypeError(f"aggregate takes a class, got {cls!r}")
     for base in cls.__mro__[1:-1]:
-        if _FIELDS not in vars(base):
+        if FIELDS not in vars(base):
             raise TypeError(
                 f"Aggregates can only inherit from other aggregates, `{cls.__name__}` does from "
                 f"`{base.__name__}`"
             )
     names = sys._getframe(1).f_locals
-    setattr(cls, _FIELDS, _read_fields(cls, names))
+    setattr(cls, FIELDS, _read_fields(cls, names))
     for member in vars(cls).values():
         function = getattr(member, "__func__", member)  # of a staticmethod
         if isinstance(function, FunctionType):
@@ -113,24 +114,24 @@ aggregate_replace.__tessera_method__ = True  # type: ignore[attr-defined]
 
 def is_aggregate_class(cls: Any) -> bool:
     """Whether `cls` was made by `aggregate`, or inherits from such a class."""
-    return isinstance(cls, type) and hasattr(cls, _FIELDS)
+    return isinstance(cls, type) and hasattr(cls, FIELDS)
 
 
 def fields_of(value: Any) -> Optional[Mapping[str, Any]]:
     """The fields of an instance with their annotations; None for anything else."""
-    return getattr(type(value), _FIELDS, None)
+    return getattr(type(value), FIELDS, None)
 
 
 def field_values(value: Any) -> tuple[Any, ...]:
     """The values of an instance's fields, in order; constants are `tl.constexpr`s."""
     members = vars(value)
-    return tuple(members[name] for name in getattr(type(value), _FIELDS))
+    return tuple(members[name] for name in getattr(type(value), FIELDS))
 
 
 def of_values(cls: type, values: Sequence[Any]) -> Any:
     """The instance with these fields, for which no constructor runs."""
     result: Any = object.__new__(cls)
-    fields = getattr(cls, _FIELDS)
+    fields = getattr(cls, FIELDS)
     for (name, annotation), value in zip(fields.items(), values):
         vars(result)[name] = _as_constant(value) if annotation is constexpr else value
     return result
@@ -150,7 +151,7 @@ def find_member(cls: type, name: str) -> Any:
 def _read_fields(cls: type, names: Mapping[str, Any]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for base in reversed(cls.__mro__[1:-1]):
-        fields.update(getattr(base, _FIELDS))
+        fields.update(getattr(base, FIELDS))
     namespace = getattr(sys.modules.get(cls.__module__), "__dict__", {})
     for name, annotation in inspect.get_annotations(cls).items():
         if isinstance(annotation, str):
@@ -183,7 +184,7 @@ def _constructor(own: Callable[..., None]) -> Callable[..., None]:
         try:
             function(self, *args, **kwargs)
             cls = type(self)
-            for name in getattr(cls, _FIELDS):
+            for name in getattr(cls, FIELDS):
                 if name in vars(self):
                     continue
                 if not hasattr(cls, name):
@@ -204,7 +205,7 @@ def _constructor(own: Callable[..., None]) -> Callable[..., None]:
 def _take_fields(self: Any, *args: Any, **kwargs: Any) -> None:
     """The constructor of a class that has none: its fields in order, or by name."""
     cls = type(self)
-    names = list(getattr(cls, _FIELDS))
+    names = list(getattr(cls, FIELDS))
     if len(args) > len(names):
         raise TypeError(f"`{cls.__name__}` has {len(names)} fields, got {len(args)} values")
     values = dict(zip(names, args))
@@ -223,7 +224,7 @@ def _take_fields(self: Any, *args: Any, **kwargs: Any) -> None:
 
 def _set_field(self: Any, name: str, value: Any) -> None:
     cls = type(self)
-    if name not in getattr(cls, _FIELDS):
+    if name not in getattr(cls, FIELDS):
         raise AttributeError(f"`{cls.__name__}` has no field '{name}'")
     if _OPEN not in vars(self):
         raise AttributeError(
@@ -241,7 +242,7 @@ def _delete_field(self: Any, name: str) -> None:
 
 def _checked(cls: type, name: str, value: Any) -> Any:
     """A field's value as the field holds it. Raises TypeError if it is of another kind."""
-    annotation = getattr(cls, _FIELDS)[name]
+    annotation = getattr(cls, FIELDS)[name]
     if annotation is constexpr:
         known = known_value(value)
         if not isinstance(known, tensor):

@@ -163,6 +163,56 @@ def test_they_hold_tuples_and_each_other(run: Runner, n: int) -> None:
     assert list(x) == [u, v + 2 + 6, 5] and re[0] == 2
 
 
+def test_changes_of_the_class_are_noticed() -> None:
+    @tessera.aggregate
+    class Changing:
+        x: tl.tensor
+        n: tl.constexpr = 3
+        factor = 2
+
+        @tessera.jit
+        def jitted(self):
+            return self.x + self.n
+
+        @tessera.constexpr_function
+        def constant(self):
+            return 10 * self.factor
+
+        def __mul__(self, other):
+            return self.x * other * self.factor
+
+        @property
+        def doubled(self):
+            return 2 * self.factor
+
+    @tessera.jit
+    def other(self):
+        return self.x + 100
+
+    @tessera.jit
+    def kernel(p):
+        a = Changing(tl.load(p))
+        tl.store(p, a.jitted())
+        tl.store(p + 1, a.constant() + a.doubled)
+        tl.store(p + 2, a * 7)
+
+    def run() -> list[float]:
+        x = np.array([1, 0, 0], np.float32)
+        kernel[(1,)](x)
+        return list(x)
+
+    assert run() == [4, 24, 14]
+    Changing.n = 5
+    assert run() == [6, 24, 14]
+    Changing.factor = 3
+    assert run() == [6, 36, 21]
+    Changing.jitted = other
+    Changing.constant = tessera.constexpr_function(lambda self: 1)
+    assert run() == [101, 7, 21]
+    Changing.__mul__ = lambda self, other: self.x
+    assert run() == [101, 7, 1]
+
+
 @tessera.aggregate
 class Once:
     value: tl.tensor
