@@ -72,7 +72,7 @@ def num_programs(axis: int) -> tensor:
 
 
 # The most that the hints of a loop may ask for.
-_MOST = {"num_stages": 64, "unroll": 1024}
+_MOST = {"num_stages": 1024, "unroll": 1024}
 
 
 class range:

@@ -272,7 +272,8 @@ class Autotuner:
             self.best_config = config
             self._refuse_conflicts(args, kwargs, config)
             if config.pre_hook is not None:
-                config.pre_hook({**self.nargs, **kwargs, **config.all_kwargs()})
+                by_place = dict(zip(self.arg_names, args))
+                config.pre_hook({**by_place, **kwargs, **config.all_kwargs()})
             merged = {**kwargs, **config.all_kwargs()}
             fn = self.fn
             if not isinstance(fn, JITFunction):
@@ -298,14 +299,13 @@ class Autotuner:
         """
         from concurrent.futures import ThreadPoolExecutor
 
-        self.nargs = dict(zip(self.arg_names, args))
         configs = self._configurations(args, kwargs)
-        configs = self.prune_configs({**kwargs, "grid": grid, "warmup": True}, configs)
+        by_place = dict(zip(self.arg_names, args))
+        configs = self.prune_configs({**kwargs, "grid": grid, "warmup": True}, configs, by_place)
         jobs = []
         for config in configs:
             self._refuse_conflicts(args, kwargs, config)
             jobs.append({**kwargs, **config.all_kwargs()})
-        self.nargs = None
 
         def compile(more: dict[str, Any]) -> Any:
             try:
@@ -361,12 +361,15 @@ class Autotuner:
         # Threads that want the same wait for the first of them, and for no other.
         with self._lock:
             gate = self._gates.setdefault(key, threading.RLock())
-        with gate:
-            found = self.cache.get(key)
-            chosen = self._tune(key, configs, args, kwargs, grid) if found is None else found
-        with self._lock:
-            self._gates.pop(key, None)
-        return chosen
+        try:
+            with gate:
+                found = self.cache.get(key)
+                if found is not None:
+                    return found
+                return self._tune(key, configs, args, kwargs, grid)
+        finally:
+            with self._lock:
+                self._gates.pop(key, None)
 
     def _named(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments that are passed, in the order of the parameters."""
@@ -388,9 +391,11 @@ class Autotuner:
                 continue
             key.append(dtype)
             if device is None or device < -1:
-                base = getattr(value, "base", value) if hasattr(value, "block_shape") else value
-                pointer = pointer_of(base, name)
+                pointer = pointer_of(_array_in(value), name)
                 device = None if pointer is None else pointer.device
+        options = {name: kwargs[name] for name in kwargs if name not in self.arg_names}
+        options.pop("stream", None)
+        key += sorted(options.items())
         target = kwargs.get("target")
         if device is None or device < 0:
             gpu = isinstance(target, str) and target not in ("auto", "cpu")
@@ -414,9 +419,8 @@ class Autotuner:
         kwargs: dict[str, Any],
         grid: Any,
     ) -> Config:
-        self.nargs = dict(zip(self.arg_names, args))
         more = {**kwargs, **({} if grid is None else {"grid": grid, "warmup": False})}
-        configs = self.prune_configs(more, configs)
+        configs = self.prune_configs(more, configs, dict(zip(self.arg_names, args)))
         if len(configs) == 1 or settings.interpret:
             # The interpreter's time tells nothing.
             self._note(key, configs[0])
@@ -507,8 +511,7 @@ class Autotuner:
 
         pointers = []
         for name, value in self._named(args, kwargs).items():
-            base = getattr(value, "base", value) if hasattr(value, "block_shape") else value
-            pointer = pointer_of(base, name) if _dtype_of(value) is not None else None
+            pointer = pointer_of(_array_in(value), name) if _dtype_of(value) is not None else None
             if pointer is not None and pointer.device >= 0:
                 pointers.append(PointerSlot(0, name, pointer))
         if not pointers:
@@ -543,11 +546,15 @@ class Autotuner:
             )
 
     def prune_configs(
-        self, kwargs: Mapping[str, Any], configs: Optional[list[Config]] = None
+        self,
+        kwargs: Mapping[str, Any],
+        configs: Optional[list[Config]] = None,
+        named: Optional[Mapping[str, Any]] = None,
     ) -> list[Config]:
-        """The configurations that the functions in `prune_configs_by` leave."""
+        """The configurations that the functions in `prune_configs_by` leave, for the arguments
+        `named` by place (those of the launch that is going on) and `kwargs`."""
         pruned = list(self.configs if configs is None else configs)
-        named = self.nargs or {}
+        named = dict((self.nargs or {}) if named is None else named)
         if self.early_config_prune is not None:
             pruned = list(self.early_config_prune(pruned, named, **kwargs) or ())
             if not pruned:
@@ -713,8 +720,19 @@ def _do_nothing(*args: Any, **kwargs: Any) -> None:
     """The hook of who gave none."""
 
 
+def _array_in(value: Any) -> Any:
+    """The first array in what has an element type: a tuple, what a descriptor describes, itself."""
+    if isinstance(value, tuple):
+        return _array_in(next(item for item in value if _dtype_of(item) is not None))
+    return value.base if hasattr(value, "block_shape") and hasattr(value, "base") else value
+
+
 def _dtype_of(value: Any) -> Optional[str]:
-    """The element type of an array or of what a descriptor describes; None for what is none."""
+    """The element type of an array or of what a descriptor describes, those in a tuple; None for
+    what has none."""
+    if isinstance(value, tuple):
+        found = [dtype for dtype in map(_dtype_of, value) if dtype is not None]
+        return ", ".join(found) or None
     if hasattr(value, "block_shape") and hasattr(value, "base"):
         value = value.base
     dtype = getattr(value, "dtype", None)
@@ -736,6 +754,8 @@ def _machine(device: int) -> str:
         else:
             host = _C.host_info()
             _machines[device] = f"{host['cpu']}, {host['threads']} threads"
+    if device < 0 and settings.num_threads:
+        return f"{_machines[device]}, {settings.num_threads} of them"
     return _machines[device]
 
 

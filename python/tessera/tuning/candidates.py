@@ -18,7 +18,7 @@ from tessera import _C
 from tessera.errors import raise_core_error
 from tessera.runtime.cuda import find_place, find_stream, read_stream
 from tessera.runtime.grid import normalize_grid
-from tessera.runtime.jit import JITFunction, _launch_on_cpu, _Meta
+from tessera.runtime.jit import JITFunction, _check_writeable, _launch_on_cpu, _Meta
 from tessera.runtime.specialize import PointerSlot, check_memory
 from tessera.settings import settings
 from tessera.tuning.config import Config
@@ -115,6 +115,8 @@ class Compiled:
 
     def compile(self) -> None:
         self.kernel = self._fn._kernel(self._bound, self.options).kernel
+        if any(item.pointer.read_only for item in self._bound.pointers):
+            _check_writeable(self.kernel.stored_arguments(), self._bound)
 
     def launch(self, stream: Optional[int] = None) -> None:
         try:

@@ -17,7 +17,7 @@ import random
 import time
 from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
-from tessera.errors import LaunchError, TesseraError, TuningError
+from tessera.errors import CompilationError, TesseraError, TuningError
 from tessera.tuning.autotuner import Autotuner
 from tessera.tuning.candidates import make_candidate
 from tessera.tuning.config import Config
@@ -110,10 +110,14 @@ class _Search:
             try:
                 self._measure(batch)
             except TuningError as error:
-                failure = error
-                self._failures.update(error.failures)
                 if not error.failures:
                     raise
+                self._failures.update(error.failures)
+                error.failures = self._failures
+                failure = error
+            except CompilationError as error:  # the same for all of the batch
+                self._failures.update({self._config(point): error for point in batch})
+                failure = error
             if self._best is None and time.monotonic() >= end:
                 break
             if self._best is not None:

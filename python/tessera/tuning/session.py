@@ -19,7 +19,7 @@ import time
 import warnings
 from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
 
-from tessera.errors import LaunchError, TuningError, TuningWarning
+from tessera.errors import LaunchError, TesseraError, TuningError, TuningWarning
 from tessera.tuning.arrays import Copies, find_changed, zero
 from tessera.tuning.candidates import Access, Candidate, compile_all
 from tessera.tuning.clocks import Clock, DeviceClock, GraphClock, HostClock
@@ -148,8 +148,12 @@ class _Session:
         order = sorted(working, key=lambda place: (self._all[place].estimate(), place))
         return sorted(order[:most])
 
-    def _nothing_works(self) -> TuningError:
+    def _nothing_works(self) -> Exception:
         failures = {self._all[place].config: error for place, error in self._failures.items()}
+        first = next(iter(failures.values()))
+        texts = {str(error) for error in failures.values()}
+        if len(texts) == 1 and isinstance(first, TesseraError):
+            return first  # which is not the configurations' fault
         lines = "".join(f"\n  {line}" for line in reasons(failures))
         text = f"none of the {counted(len(failures), 'configuration')}"
         error = TuningError(
@@ -158,7 +162,6 @@ class _Session:
             "the reasons are those of the configurations alone; mend one, or add others",
         )
         error.failures = failures
-        first = next(iter(failures.values()), None)
         error.__cause__ = first
         return error
 

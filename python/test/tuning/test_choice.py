@@ -98,6 +98,31 @@ def test_keywords_in_any_order_are_one_key(monkeypatch):
     assert len(kernel.cache) == 1
 
 
+def test_options_of_a_launch_belong_to_the_key(monkeypatch):
+    tuned = count_tunings(monkeypatch)
+    kernel = tessera.autotune(blocks(32, 128), key=["n"])(increment)
+    x = numbers()
+    for _ in range(2):
+        kernel[grid](x, 1000)
+        kernel[grid](x, 1000, num_threads=1)
+    assert len(tuned) == 2 and (x == numbers() + 4).all()
+
+
+def test_arrays_in_tuples(monkeypatch):
+    @tessera.jit
+    def double(pair, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(pair[1] + i, tl.load(pair[0] + i, mask=i < n) * 2, mask=i < n)
+
+    tuned = count_tunings(monkeypatch)
+    kernel = tessera.autotune(blocks(32, 128), key=["n"])(double)
+    for dtype in (np.float32, np.int32):
+        x = np.arange(100, dtype=dtype)
+        kernel[grid]((x, x), 100)  # both the same
+        assert (x == 2 * np.arange(100)).all()
+    assert len(tuned) == 2
+
+
 def test_arrays_that_are_read_and_written_are_protected():
     x = numbers()
     kernel = tessera.autotune(blocks(32, 128, 256), key=["n"])(increment)

@@ -72,6 +72,22 @@ def test_over_autotune():
     assert len(tuned.cache) == 2
 
 
+def test_one_for_the_stages_of_a_loop():
+    @tessera.jit
+    def total(x_ptr, out_ptr, n, BLOCK: tl.constexpr, STAGES: tl.constexpr):
+        value = tl.zeros([BLOCK], tl.float32)
+        for start in tl.range(0, n, BLOCK, num_stages=STAGES):
+            value += tl.load(x_ptr + start + tl.arange(0, BLOCK))
+        tl.store(out_ptr, tl.sum(value))
+
+    kernel = tessera.autotune(blocks(32, 128), key=["n"])(
+        tessera.heuristics({"STAGES": lambda args: 100 if args["n"] == 1024 else 4})(total)
+    )
+    out = np.zeros(1, np.float32)
+    kernel[(1,)](np.ones(1024, np.float32), out, 1024)
+    assert out[0] == 1024 and not kernel.failures
+
+
 def test_warmup():
     kernel = tessera.heuristics({"BLOCK": block_of, "VALUE": lambda args: 1.0})(fill)
     assert kernel.warmup(tl.float32, n=100, grid=(1,)).name == "fill"

@@ -160,10 +160,56 @@ def test_a_key_that_cannot_be_hashed():
 
 def test_a_bad_argument_is_told_as_ever():
     kernel = tessera.autotune(blocks(32, 64), ["n"])(scale)
-    with pytest.raises(LaunchError, match="launched without `n`|none of the"):
-        kernel[(1,)](numbers(), numbers())
-    with pytest.raises(LaunchError):
-        kernel[(1,)]("text", numbers(), 100)
+    for arguments, id in (
+        ((numbers(), numbers()), "E051"),
+        (("text", numbers(), 100), "E054"),
+        ((numbers(), numbers(), 100, 32, 7), "E051"),
+    ):
+        with pytest.raises(LaunchError) as error:
+            kernel[(1,)](*arguments)
+        assert error.value.id in (id, "E059") and "none of the" not in str(error.value)
+    with pytest.raises(LaunchError, match="unknown keyword argument `num_thread`"):
+        kernel[(1,)](numbers(), numbers(), 100, num_thread=1)
+    with pytest.raises(LaunchError, match="the grid") as error:
+        kernel[(-1,)](numbers(), numbers(), 100)
+    assert error.value.id == "E052"
+
+
+def test_a_read_only_array_is_not_written():
+    x = np.broadcast_to(np.float32(3), (1000,))
+    kernel = tessera.autotune(blocks(32, 64), ["n"])(increment)
+    with pytest.raises(LaunchError, match="`x_ptr` is a read-only array") as error:
+        kernel[grid](x, 1000)
+    assert error.value.id == "E054" and (x == 3).all()
+    out = numbers()
+    tessera.autotune(blocks(32, 64), ["n"])(scale)[grid](np.full(1000, 3, np.float32), out, 1000)
+    assert (out == 6).all()
+
+
+def test_ctrl_c_loses_nothing():
+    calls = []
+
+    def interrupt(named: Any, **more: Any) -> None:
+        calls.append(1)
+        if len(calls) == 7:
+            raise KeyboardInterrupt
+
+    kernel = tessera.autotune(blocks(32, 64), ["n"], pre_hook=interrupt)(increment)
+    x = numbers()
+    with pytest.raises(KeyboardInterrupt):
+        kernel[grid](x, 1000)
+    assert (x == numbers()).all()
+    kernel[grid](x, 1000)
+    assert (x == numbers() + 1).all()
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_next_to_nothing(count):
+    x = numbers(count)
+    kernel = tessera.autotune(blocks(32, 64), ["n"])(increment)
+    for _ in range(2):
+        kernel[grid](x, count)
+    assert (x == numbers(count) + 2).all()
 
 
 @tessera.jit
