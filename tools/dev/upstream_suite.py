@@ -509,8 +509,6 @@ def main(arguments: Sequence[str]) -> int:
     runs = [json.loads(pathlib.Path(name).read_text()) for name in given.report or ()]
     if given.folder:
         suite = Suite(pathlib.Path(given.folder).resolve(), given)
-        for file in suite.files():
-            suite.run_file(file)
         data = {
             "suite": given.name or os.path.basename(os.path.abspath(given.folder)),
             "machine": machine(given.device),
@@ -518,8 +516,10 @@ def main(arguments: Sequence[str]) -> int:
             "rows": suite.rows,
             "notes": suite.notes,
         }
-        if given.json:
-            pathlib.Path(given.json).write_text(json.dumps(data, indent=1))
+        for file in suite.files():
+            suite.run_file(file)
+            if given.json:  # what is there by now
+                pathlib.Path(given.json).write_text(json.dumps(data, indent=1))
         runs.append(data)
         print("\n".join(summary(data)))
     elif not runs:

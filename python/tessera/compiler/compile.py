@@ -80,7 +80,7 @@ def compile(
         return compile_specs(source, specs, parsed)
     if signature is not None or constexprs is not None:
         raise ArgumentError("E051", "the file of a stage has its signature", "pass the file alone")
-    return _compile_file(os.fspath(source), parsed)
+    return compile_file(os.fspath(source), parsed)
 
 
 def compile_specs(
@@ -222,7 +222,8 @@ def _core_options(options: CompileOptions, keep_stages: bool, **more: Any) -> st
     )
 
 
-def _compile_file(path: str, options: CompileOptions) -> CompiledKernel:
+def compile_file(path: str, options: CompileOptions) -> CompiledKernel:
+    """The kernel that the file of a stage gives, compiled from there on."""
     parts = os.path.basename(path).split(".")
     stage = parts[-2] if len(parts) > 2 else ""
     stages = (CUDA_STAGES if options.target == "cuda" else STAGES)[:-2]

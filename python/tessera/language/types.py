@@ -331,6 +331,8 @@ class dtype:
 
 def short_name(dtype: "dtype") -> str:
     """What signatures call a type of numbers: "i32", "u1", "fp16"."""
+    if dtype.name == "int1":
+        return "u1"
     return dtype.name.replace("int", "i").replace("ui", "u") if dtype.is_int() else dtype.name
 
 

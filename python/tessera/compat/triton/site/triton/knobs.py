@@ -408,24 +408,29 @@ def refresh_knobs() -> None:
     _apply()
 
 
-def _wanted() -> "dict[str, Any]":
-    """The settings of Tessera that knobs stand for, by what they say now; None for nothing."""
+def _wanted() -> "dict[str, tuple[Any, bool]]":
+    """What knobs say of settings of Tessera, and whether by assignment; None for nothing."""
 
-    def said(group: base_knobs, name: str) -> Any:
+    def said(group: base_knobs, name: str, on: Any = True) -> "tuple[Any, bool]":
         knob = group.knob_descriptors[name]
-        return getattr(group, name) if name in vars(group) or knob.key in os.environ else None
+        assigned = name in vars(group)
+        is_said = bool(on) and (assigned or knob.key in os.environ or on is not True)
+        return (getattr(group, name) if is_said else None), assigned
 
-    home = "home_dir" in vars(cache) or "TRITON_HOME" in os.environ
-    text = vars(nvidia).get("ptxas", os.environ.get("TRITON_PTXAS_PATH"))
+    cache_dir = said(cache, "dir")
+    if cache_dir[0] is None and said(cache, "home_dir")[0] is not None:
+        cache_dir = _folder("cache")(), "home_dir" in vars(cache)
+    ptxas = vars(nvidia).get("ptxas", os.environ.get("TRITON_PTXAS_PATH"))
+    always, is_assigned = said(compilation, "always_compile")
     return {
-        "cache_dir": said(cache, "dir") or (_folder("cache")() if home else None),
-        "dump_dir": cache.dump_dir if compilation.dump_ir else None,
-        "override_dir": cache.override_dir if compilation.override else None,
-        "cache": "off" if compilation.always_compile else None,
+        "cache_dir": cache_dir,
+        "dump_dir": said(cache, "dump_dir", "dump" if compilation.dump_ir else False),
+        "override_dir": said(cache, "override_dir", "use" if compilation.override else False),
+        "cache": ("off" if always else None, is_assigned),
         "interpret": said(runtime, "interpret"),
         "debug": said(runtime, "debug"),
         "libdevice": said(nvidia, "libdevice_path"),
-        "ptxas": text if isinstance(text, str) else None,
+        "ptxas": (ptxas if isinstance(ptxas, str) else None, "ptxas" in vars(nvidia)),
     }
 
 
@@ -436,10 +441,10 @@ _applied: "dict[str, Any]" = {}
 def _apply() -> None:
     if "proton" not in globals():  # still being imported
         return
-    for name, value in _wanted().items():
+    for name, (value, assigned) in _wanted().items():
         variable = getattr(type(settings), name).variable
-        if variable in os.environ:  # Tessera's own variable is the one that counts
-            continue
+        if value is not None and not assigned and variable in os.environ:
+            continue  # of two variables Tessera's own counts
         if value is None:
             if name in _applied:
                 setattr(settings, name, _applied.pop(name))

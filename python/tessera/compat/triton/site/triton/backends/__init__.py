@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from triton.backends.compiler import TesseraBackend
 from triton.backends.driver import MachineDriver
 
 __all__ = ["Backend", "backends"]
@@ -25,4 +26,7 @@ class _CpuDriver(MachineDriver):
         return not super().is_active()
 
 
-backends = {"nvidia": Backend(None, MachineDriver), "cpu": Backend(None, _CpuDriver)}
+backends = {
+    "nvidia": Backend(TesseraBackend, MachineDriver),
+    "cpu": Backend(TesseraBackend, _CpuDriver),
+}

@@ -2,7 +2,14 @@
 """Compiling, by Triton's names."""
 
 from triton.compiler import compiler, errors
-from triton.compiler.compiler import ASTSource, CompiledKernel, IRSource, LazyDict, compile
+from triton.compiler.compiler import (
+    ASTSource,
+    CompiledKernel,
+    IRSource,
+    LazyDict,
+    compile,
+    make_backend,
+)
 from triton.compiler.errors import CompilationError
 
 __all__ = [
@@ -12,4 +19,5 @@ __all__ = [
     "IRSource",
     "LazyDict",
     "compile",
+    "make_backend",
 ]

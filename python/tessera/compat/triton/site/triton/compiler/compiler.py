@@ -9,10 +9,10 @@ from typing import Any, Mapping, Optional, Union
 import tessera
 import tessera.compiler.compile as ours
 from tessera.compiler.artifacts import CompiledKernel
-from tessera.compiler.options import OPTION_NAMES, CompileOptions
 from tessera.frontend.signature import JITCallable
 from tessera.runtime.hooks import LazyDict
 from tessera.runtime.machine import GPUTarget
+from triton.backends.compiler import TesseraBackend
 from triton.runtime.cache import triton_key
 from triton.runtime.driver import driver
 
@@ -23,6 +23,7 @@ __all__ = [
     "IRSource",
     "LazyDict",
     "compile",
+    "make_backend",
     "triton_key",
     "type_of_argument",
 ]
@@ -91,25 +92,18 @@ def compile(
         target = driver.active.get_current_target()
     if not hasattr(target, "backend"):
         raise TypeError(f"the target is a GPUTarget, got {type(target).__name__}")
-    given = {name: value for name, value in (options or {}).items() if name in OPTION_NAMES}
-    given.pop("arch", None)
-    given["target"] = _target_name(target)
+    options = make_backend(target).parse_options(options or {})
     if not isinstance(src, ASTSource):
-        return tessera.compile(src.path if isinstance(src, IRSource) else src, **given)
+        return ours.compile_file(src.path if isinstance(src, IRSource) else os.fspath(src), options)
     specs = _specs(src)
-    kernel = ours.compile_specs(src.fn, specs, CompileOptions.of(given))
+    kernel = ours.compile_specs(src.fn, specs, options)
     kernel.src = src
     return kernel
 
 
-def _target_name(target: Any) -> str:
-    if target.backend == "cpu":
-        return "cpu"
-    if target.backend != "cuda":
-        raise tessera.LaunchError(
-            "E030", f"there is no code generator for {target.backend!r}", "use 'cuda' or 'cpu'"
-        )
-    return f"sm_{target.arch}" + ("a" if target.arch in (90, 100, 120) else "")
+def make_backend(target: GPUTarget) -> TesseraBackend:
+    """What compiles for a target."""
+    return TesseraBackend(target)
 
 
 def _specs(src: ASTSource) -> list[Any]:

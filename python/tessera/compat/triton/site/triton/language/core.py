@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What Triton keeps in this module, which is all of the language here."""
 
+import functools
+import inspect
 from typing import Any
 
 import tessera.language
@@ -10,6 +12,18 @@ from tessera.language.types import unwrap as _unwrap_if_constexpr
 
 _constexpr_to_value = _unwrap_if_constexpr
 CONSTEXPR_0 = constexpr(0)
+
+
+@functools.wraps(tessera.language.view)
+def view(*args: Any, **kwargs: Any) -> Any:
+    return tessera.language.view(*args, **kwargs)
+
+
+# Compilers that write kernels look here for the name of the argument which every function of the
+# language may be given, and which none needs.
+_declared = inspect.signature(view)
+_hidden = inspect.Parameter("_semantic", inspect.Parameter.KEYWORD_ONLY, default=None)
+view.__signature__ = _declared.replace(parameters=[*_declared.parameters.values(), _hidden])
 
 
 def get_int_dtype(bitwidth: int, signed: bool) -> Any:
