@@ -87,12 +87,28 @@ def language_page() -> str:
         introduction = inspect.cleandoc(module.__doc__ or "")
         if introduction:
             lines += [introduction, ""]
+        if name == "extra.libdevice":
+            lines += [*libdevice_table(module), ""]
+            continue
         for member in public_names(module):
             value = getattr(module, member)
             if not docstring(value):
                 continue
             lines += [f"### `{member}{signature(value)}`", "", docstring(value), ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def libdevice_table(module: ModuleType) -> list[str]:
+    """The functions of libdevice, a row each."""
+    rows = ["| function | takes | gives | what it is |", "|---|---|---|---|"]
+    for function in module.FUNCTIONS.values():
+        call = f"{function.name}{signature(getattr(module, function.name))}"
+        takes = "; ".join(", ".join(map(str, s.arguments)) for s in function.signatures)
+        results = "; ".join(str(s.result) for s in function.signatures)
+        if call.split("(")[0] in ("isnan", "isinf", "finitef", "isfinited"):
+            results = "int1"
+        rows.append(f"| `{call}` | {takes or 'as `tl`'} | {results} | {function.text} |")
+    return rows
 
 
 def pipeline_page() -> str:

@@ -70,6 +70,8 @@ class Session:
         self.debug = bool(getattr(options, "debug", False))
         self.checked = self.debug or interpreted
         """Whether mistakes that show at run time alone are looked for there."""
+        self.is_for_gpu = getattr(options, "target", "cpu") == "cuda" and not interpreted
+        """Whether functions of libdevice are those of its library."""
         self.extern_libs: Mapping[str, str] = dict(getattr(options, "extern_libs", None) or ())
         """Files of LLVM IR by the names that kernels have for them."""
         self.visited = 0
@@ -219,7 +221,7 @@ def build_module(
     """Tile IR of the kernel `fn` for these arguments, one ArgSpec a parameter.
 
     Of `options` the IR depends on `debug` and `extern_libs`, and where a kernel asks for it
-    (`target_info`, `extra.cuda`) on the target. What is `interpreted` finds mistakes
+    (`target_info`, `extra.cuda`, `libdevice`) on the target. What is `interpreted` finds mistakes
     at run time that compiled code finds with `debug` alone. Raises CompilationError for a mistake
     in the kernel, tessera.errors.InternalError for one of ours.
     """
