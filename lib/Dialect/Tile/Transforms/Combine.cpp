@@ -23,8 +23,7 @@ namespace {
 /// dot(a, b, 0) + c -> dot(a, b, c). The order of a dot's sum is not defined, so c may
 /// come first.
 template <typename AddOp> struct AddIntoAccumulator : public OpRewritePattern<AddOp> {
-  AddIntoAccumulator(MLIRContext *context, Pass::Statistic &count)
-      : OpRewritePattern<AddOp>(context), count(count) {}
+  using OpRewritePattern<AddOp>::OpRewritePattern;
 
   LogicalResult matchAndRewrite(AddOp op, PatternRewriter &rewriter) const final {
     for (auto [product, other] :
@@ -42,13 +41,10 @@ template <typename AddOp> struct AddIntoAccumulator : public OpRewritePattern<Ad
                                     other, dot.getPrecision(), dot.getMaxImpreciseAcc());
       rewriter.replaceOp(op, combined);
       rewriter.eraseOp(dot);
-      ++count;
       return success();
     }
     return rewriter.notifyMatchFailure(op, "no operand is a product without accumulator");
   }
-
-  Pass::Statistic &count;
 };
 
 /// Whether two masks are one, be it that one is the splat of the other.
@@ -62,8 +58,7 @@ bool isSameMask(Value a, Value b) {
 
 /// select(m, load(p, m), x) -> load(p, m, x)
 struct SelectOfLoad : public OpRewritePattern<arith::SelectOp> {
-  SelectOfLoad(MLIRContext *context, Pass::Statistic &count)
-      : OpRewritePattern(context), count(count) {}
+  using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(arith::SelectOp op, PatternRewriter &rewriter) const final {
     auto load = op.getTrueValue().getDefiningOp<LoadOp>();
@@ -76,11 +71,8 @@ struct SelectOfLoad : public OpRewritePattern<arith::SelectOp> {
       return rewriter.notifyMatchFailure(op, "the second choice comes after the load");
     rewriter.modifyOpInPlace(load, [&] { load.getOtherMutable().assign(op.getFalseValue()); });
     rewriter.replaceOp(op, load.getResult());
-    ++count;
     return success();
   }
-
-  Pass::Statistic &count;
 };
 
 /// store(p, select(m, x, y), m) -> store(p, x, m)
@@ -126,10 +118,8 @@ struct CombinePass : public tessera::tile::impl::TileCombinePassBase<CombinePass
   void runOnOperation() final {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
-    patterns.add<AddIntoAccumulator<arith::AddFOp>, AddIntoAccumulator<arith::AddIOp>>(context,
-                                                                                       numDots);
-    patterns.add<SelectOfLoad>(context, numLoads);
-    patterns.add<StoreOfSelect, PointerChain>(context);
+    patterns.add<AddIntoAccumulator<arith::AddFOp>, AddIntoAccumulator<arith::AddIOp>, SelectOfLoad,
+                 StoreOfSelect, PointerChain>(context);
     GreedyRewriteConfig config;
     config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Normal);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))

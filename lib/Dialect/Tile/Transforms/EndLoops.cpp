@@ -123,5 +123,4 @@ void EndLoopsPass::runOnOperation() {
   });
   for (scf::ForOp loop : loops)
     endLoop(loop);
-  numEnded += loops.size();
 }

@@ -108,7 +108,6 @@ struct ExpandAccessChecks
     getOperation().walk([&](CheckAccessOp op) {
       op.replaceAllUsesWith(Expansion(op).run());
       op.erase();
-      ++numExpanded;
     });
   }
 };

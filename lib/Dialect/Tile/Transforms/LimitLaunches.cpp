@@ -49,16 +49,12 @@ void LimitLaunchesPass::relyOn(FuncOp kernel, const LaunchLimits &taken) {
     if (auto known = kernel.getArgAttrOfType<DenseI64ArrayAttr>(number, kLimitedArgumentAttr)) {
       least = std::max(least, known[0]);
       most = std::min(most, known[1]);
-    } else {
-      ++numLimits;
     }
     kernel.setArgAttr(number, kLimitedArgumentAttr, builder.getDenseI64ArrayAttr({least, most}));
   }
   if (int64_t most = taken.mostPrograms) {
     if (auto known = kernel->getAttrOfType<IntegerAttr>(kLimitedProgramsAttr))
       most = std::min(most, known.getInt());
-    else
-      ++numLimits;
     kernel->setAttr(kLimitedProgramsAttr, builder.getI64IntegerAttr(most));
   }
 }

@@ -28,7 +28,8 @@ struct LoopInvariantCodeMotionPass
     : public tessera::tile::impl::TileLoopInvariantCodeMotionPassBase<LoopInvariantCodeMotionPass> {
   void runOnOperation() final;
   bool runsAtLeastOnce(scf::ForOp loop);
-  unsigned hoistLoads(scf::ForOp loop);
+  /// Whether there were any.
+  bool hoistLoads(scf::ForOp loop);
 };
 
 } // namespace
@@ -40,7 +41,7 @@ bool LoopInvariantCodeMotionPass::runsAtLeastOnce(scf::ForOp loop) {
          (loop.getUnsignedCmp() ? lower.ult(upper) : lower.slt(upper));
 }
 
-unsigned LoopInvariantCodeMotionPass::hoistLoads(scf::ForOp loop) {
+bool LoopInvariantCodeMotionPass::hoistLoads(scf::ForOp loop) {
   SmallVector<LoadOp> loads;
   for (LoadOp load : loop.getBody()->getOps<LoadOp>())
     if (!load.getIsVolatile() && llvm::all_of(load->getOperands(), [&](Value operand) {
@@ -48,10 +49,10 @@ unsigned LoopInvariantCodeMotionPass::hoistLoads(scf::ForOp loop) {
         }))
       loads.push_back(load);
   if (loads.empty())
-    return 0;
+    return false;
   if (tessera::mayWriteMemory(loop)) {
     LDBG() << loads.size() << " loads stay in a loop that may write memory: " << loop.getLoc();
-    return 0;
+    return false;
   }
 
   OpBuilder builder(loop);
@@ -73,7 +74,7 @@ unsigned LoopInvariantCodeMotionPass::hoistLoads(scf::ForOp loop) {
       mask = arith::AndIOp::create(builder, load.getLoc(), load.getMask(), mask);
     load.getMaskMutable().assign(mask);
   }
-  return loads.size();
+  return true;
 }
 
 void LoopInvariantCodeMotionPass::runOnOperation() {
@@ -81,14 +82,12 @@ void LoopInvariantCodeMotionPass::runOnOperation() {
   getOperation()->walk([&](LoopLikeOpInterface loop) {
     if (loop->hasAttr("tile.disable_licm"))
       return;
-    numHoisted += moveLoopInvariantCode(loop);
+    moveLoopInvariantCode(loop);
     auto forOp = dyn_cast<scf::ForOp>(loop.getOperation());
     if (!forOp)
       return;
     // What is computed from a hoisted load can follow it, addresses of loads as well.
-    while (unsigned count = hoistLoads(forOp)) {
-      numLoads += count;
-      numHoisted += count + moveLoopInvariantCode(loop);
-    }
+    while (hoistLoads(forOp))
+      moveLoopInvariantCode(loop);
   });
 }

@@ -190,8 +190,7 @@ void addParts(RankedTensorType block, bool hasOffsets, SmallVectorImpl<Type> &ty
 }
 
 template <typename Op> struct ViewPattern : public OpConversionPattern<Op> {
-  ViewPattern(const TypeConverter &converter, MLIRContext *context, Pass::Statistic &count)
-      : OpConversionPattern<Op>(converter, context), count(count) {}
+  using OpConversionPattern<Op>::OpConversionPattern;
   using Adaptor = typename OpConversionPattern<Op>::OneToNOpAdaptor;
 
   /// The only parts of a scalar operand.
@@ -199,8 +198,6 @@ template <typename Op> struct ViewPattern : public OpConversionPattern<Op> {
     return llvm::to_vector(
         llvm::map_range(ranges, [](ValueRange range) -> Value { return range.front(); }));
   }
-
-  Pass::Statistic &count;
 };
 
 struct MakeBlockPtrPattern : public ViewPattern<MakeBlockPtrOp> {
@@ -244,7 +241,6 @@ struct BlockLoadPattern : public ViewPattern<BlockLoadOp> {
       other = access.nan(view.block);
     rewriter.replaceOpWithNewOp<LoadOp>(op, view.block, access.pointers(view), mask, other,
                                         op.getCache(), op.getEvict(), /*isVolatile=*/false);
-    ++count;
     return success();
   }
 };
@@ -258,7 +254,6 @@ struct BlockStorePattern : public ViewPattern<BlockStoreOp> {
     Value mask = access.mask(view, op.getBoundaryCheck());
     rewriter.replaceOpWithNewOp<StoreOp>(op, access.pointers(view), adaptor.getValue().front(),
                                          mask, op.getCache(), op.getEvict());
-    ++count;
     return success();
   }
 };
@@ -318,7 +313,6 @@ struct DescriptorLoadPattern : public ViewPattern<DescriptorLoadOp> {
                                   access.padding(view, view.block), op.getCache(), op.getEvict(),
                                   /*isVolatile=*/false);
     rewriter.replaceOp(op, access.reshape(loaded, cast<RankedTensorType>(op.getType())));
-    ++count;
     return success();
   }
 };
@@ -333,7 +327,6 @@ struct DescriptorStorePattern : public ViewPattern<DescriptorStoreOp> {
     rewriter.replaceOpWithNewOp<StoreOp>(op, access.pointers(view),
                                          access.reshape(op.getValue(), view.block), mask,
                                          CacheModifier::None, EvictionPolicy::Normal);
-    ++count;
     return success();
   }
 };
@@ -349,7 +342,6 @@ struct DescriptorReducePattern : public ViewPattern<DescriptorReduceOp> {
                         access.reshape(op.getValue(), view.block), mask, MemSemantic::Relaxed,
                         MemScope::GPU);
     rewriter.eraseOp(op);
-    ++count;
     return success();
   }
 };
@@ -393,7 +385,6 @@ struct DescriptorGatherPattern : public ViewPattern<DescriptorGatherOp> {
     rewriter.replaceOpWithNewOp<LoadOp>(op, rows.type, rows.pointers, rows.mask,
                                         access.padding(view, rows.type), CacheModifier::None,
                                         EvictionPolicy::Normal, /*isVolatile=*/false);
-    ++count;
     return success();
   }
 };
@@ -407,7 +398,6 @@ struct DescriptorScatterPattern : public ViewPattern<DescriptorScatterOp> {
     Rows rows = accessRows(access, view, op.getRows(), op.getColumn());
     rewriter.replaceOpWithNewOp<StoreOp>(op, rows.pointers, op.getValue(), rows.mask,
                                          CacheModifier::None, EvictionPolicy::Normal);
-    ++count;
     return success();
   }
 };
@@ -531,8 +521,7 @@ struct LowerDescriptorsPass
     patterns.add<MakeBlockPtrPattern, AdvancePattern, BlockLoadPattern, BlockStorePattern,
                  MakeDescriptorPattern, DescriptorExtentPattern, DescriptorStridePattern,
                  DescriptorLoadPattern, DescriptorStorePattern, DescriptorReducePattern,
-                 DescriptorGatherPattern, DescriptorScatterPattern>(converter, context,
-                                                                    numAccesses);
+                 DescriptorGatherPattern, DescriptorScatterPattern>(converter, context);
     patterns.add<CallPattern, ReturnPattern, SelectPattern, PoisonPattern>(converter, context);
     populateFunctionOpInterfaceTypeConversionPattern<FuncOp>(patterns, converter);
 

@@ -245,6 +245,5 @@ void MaskWrapsPass::runOnOperation() {
       mask(cast<LoadOp>(load), dim, inside);
     wrapped.replaceAllUsesWith(wrap.index);
     wrap.op->erase();
-    ++numMasked;
   }
 }

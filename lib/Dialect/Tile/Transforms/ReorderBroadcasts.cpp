@@ -49,8 +49,8 @@ namespace {
 
 /// op(splat(a), splat(b)) -> splat(op(a, b))
 struct ElementwiseOfSplats : public RewritePattern {
-  ElementwiseOfSplats(MLIRContext *context, Pass::Statistic &count)
-      : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/2, context), count(count) {}
+  ElementwiseOfSplats(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/2, context) {}
 
   LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const final {
     if (!isElementwise(op))
@@ -78,17 +78,14 @@ struct ElementwiseOfSplats : public RewritePattern {
     Type type = op->getResult(0).getType();
     Value scalar = cloneOn(rewriter, op, scalars, getElementTypeOrSelf(type));
     rewriter.replaceOpWithNewOp<SplatOp>(op, type, scalar);
-    ++count;
     return success();
   }
-
-  Pass::Statistic &count;
 };
 
 /// op(broadcast(a), broadcast(b), splat(c)) -> broadcast(op(a, b, splat(c)))
 struct ElementwiseOfBroadcasts : public RewritePattern {
-  ElementwiseOfBroadcasts(MLIRContext *context, Pass::Statistic &count)
-      : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/1, context), count(count) {}
+  ElementwiseOfBroadcasts(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/1, context) {}
 
   LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const final {
     if (!isElementwise(op))
@@ -126,11 +123,8 @@ struct ElementwiseOfBroadcasts : public RewritePattern {
     }
     Value result = cloneOn(rewriter, op, operands, small);
     rewriter.replaceOpWithNewOp<BroadcastOp>(op, op->getResult(0).getType(), result);
-    ++count;
     return success();
   }
-
-  Pass::Statistic &count;
 };
 
 /// addptr(addptr(p, x), splat(s)) -> addptr(addptr(p, splat(s)), x): the two additions
@@ -157,8 +151,8 @@ struct ReorderBroadcastsPass
   void runOnOperation() final {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
-    patterns.add<ElementwiseOfSplats>(context, numScalars);
-    patterns.add<ElementwiseOfBroadcasts>(context, numSmaller);
+    patterns.add<ElementwiseOfSplats>(context);
+    patterns.add<ElementwiseOfBroadcasts>(context);
     patterns.add<UniformOffsetToBase>(context);
     // Splats and broadcasts find each other through shape ops.
     BroadcastOp::getCanonicalizationPatterns(patterns, context);

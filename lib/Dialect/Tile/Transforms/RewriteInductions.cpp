@@ -161,7 +161,6 @@ std::optional<Induction> RewriteInductionsPass::findInduction(Value carried, Val
       !isMoved(next, carried))
     return std::nullopt;
   LDBG() << "carried tile #" << number << " becomes a scalar: " << type;
-  ++numInductions;
   return Induction{number, handedOn,
                    isa<PointerType>(type.getElementType()) ? IntegerType::get(&getContext(), 64)
                                                            : type.getElementType()};
@@ -195,7 +194,6 @@ void RewriteInductionsPass::rewriteFollowers(scf::ForOp loop) {
     Value behind = arith::SubIOp::create(builder, next.getLoc(), loop.getInductionVar(), amount);
     carried.replaceAllUsesWith(behind);
     loop.getBody()->getTerminator()->setOperand(number, carried);
-    ++numFollowers;
   }
 }
 

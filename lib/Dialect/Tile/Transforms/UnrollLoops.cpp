@@ -109,7 +109,6 @@ void UnrollLoopsPass::unroll(scf::ForOp loop, int64_t factor) {
     loop.setLowerBound(end);
     loop.getInitArgsMutable().assign(turns.getResults());
   }
-  ++numUnrolled;
 }
 
 void UnrollLoopsPass::runOnOperation() {

@@ -194,7 +194,6 @@ void VersionWrapsPass::version(Block *block, ArrayRef<Wrap> wraps) {
   scf::YieldOp::create(builder, loc, yielded);
   for (auto [value, result] : llvm::zip_equal(yielded, ifOp.getResults()))
     terminator->replaceUsesOfWith(value, result);
-  ++numVersions;
 }
 
 void VersionWrapsPass::runOnOperation() {

@@ -578,14 +578,12 @@ void TileGPUAccelerateMatmulPass::accelerate(tile::FuncOp function, const Machin
       bool turns = rewriter.isBetterTurned(product);
       if (succeeded(rewriter.toWgmma(turns ? product.turned() : product))) {
         emitRemark(loc) << "product of " << what << " by wgmma";
-        ++numWgmma;
         continue;
       }
       noWgmma = "an operand cannot be laid out for it";
     }
     rewriter.toMma(product);
     emitRemark(loc) << "product of " << what << " by mma.sync, not wgmma: " << noWgmma;
-    ++numMma;
   }
   // Transposed tiles that are read turned now: who copies a tile ahead looks at its users.
   function.walk([](tile::TransOp trans) {

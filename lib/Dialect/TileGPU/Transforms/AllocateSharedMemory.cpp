@@ -60,7 +60,6 @@ struct TileGPUAllocateSharedMemoryPass
         if (place.interval.isFrame)
           continue;
         if (unsigned rounds = getScratchRounds(place.interval.owner); rounds != 1) {
-          ++numInRounds;
           place.interval.owner->emitRemark("goes through shared memory in ")
               << rounds << " rounds of " << place.interval.bytes
               << " bytes: there is no room for all at once";
@@ -69,7 +68,6 @@ struct TileGPUAllocateSharedMemoryPass
         place.interval.owner->setAttr(isBuffer ? StringRef(kSharedOffsetAttr)
                                                : StringRef(kScratchOffsetAttr),
                                       builder.getI32IntegerAttr(place.offset));
-        ++numBuffers;
       }
     module->setAttr(kSharedBytesAttr, builder.getI32IntegerAttr(allocation.getBytes()));
   }

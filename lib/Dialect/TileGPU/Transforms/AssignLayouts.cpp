@@ -35,7 +35,6 @@ public:
       : rules(rules), graph(graph), cheap(cheap) {}
 
   void run(tile::FuncOp function);
-  unsigned getNumConversions() const { return numConversions; }
 
 private:
   void visit(Operation *op);
@@ -49,7 +48,6 @@ private:
   const LayoutGraph &graph;
   CheapTiles &cheap;
   llvm::DenseMap<std::pair<Value, Attribute>, Value> made;
-  unsigned numConversions = 0;
 };
 
 } // namespace
@@ -63,7 +61,6 @@ Value Rewriter::convert(Value value, LayoutAttr layout) {
   while (builder.getInsertionPoint() != block->end() &&
          isa<AsyncWaitOp, LocalDeallocOp>(*builder.getInsertionPoint()))
     builder.setInsertionPointAfter(&*builder.getInsertionPoint());
-  ++numConversions;
   return ConvertLayoutOp::create(builder, value.getLoc(), withEncoding(value.getType(), layout),
                                  value);
 }
@@ -212,9 +209,7 @@ LogicalResult TileGPUAssignLayoutsPass::run(tile::FuncOp function, const LayoutR
   if (failed(graph.build(function)))
     return failure();
   graph.solve();
-  Rewriter rewriter(rules, graph, cheap);
-  rewriter.run(function);
-  numConversions += rewriter.getNumConversions();
+  Rewriter(rules, graph, cheap).run(function);
   return success();
 }
 

@@ -61,8 +61,6 @@ void TileGPUCoalescePass::coalesce(tile::FuncOp function, unsigned warpBits) {
     SmallVector<Attribute> candidates;
     for (const LinearLayout &layout : getCandidates(shape, pattern, warpBits, turned))
       candidates.push_back(LayoutAttr::get(&getContext(), layout));
-    if (pattern.vectorBits(cast<LayoutAttr>(candidates.front()).getLayout()) > 0)
-      ++numVectorized;
     op->setAttr(kCandidatesAttr, ArrayAttr::get(&getContext(), candidates));
   }
 }

@@ -79,13 +79,11 @@ struct TileGPUInsertBarriersPass
         bool ofGroup = hazard.isWithinGroup();
         OpBuilder builder(ofGroup ? op : turns.getMeetingPlace(op));
         BarrierOp::create(builder, op->getLoc(), ofGroup);
-        ++numBarriers;
       }
       LaneOrder lanes(function);
       for (Operation *op : lanes.getBarriers()) {
         OpBuilder builder(turns.getMeetingPlace(op));
         tile::BarrierOp::create(builder, op->getLoc());
-        ++numBarriers;
       }
     }
   }

@@ -209,7 +209,6 @@ struct TileGPUInsertProxyFencesPass
       for (Operation *place : fences.getPlaces()) {
         OpBuilder builder(place);
         ProxyFenceOp::create(builder, place->getLoc());
-        ++numFences;
       }
     }
   }

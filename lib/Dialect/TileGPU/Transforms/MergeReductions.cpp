@@ -127,10 +127,8 @@ struct TileGPUMergeReductionsPass
       tile::ReduceOp previous;
       for (tile::ReduceOp op : reductions) {
         if (previous && match(previous, op))
-          if (auto dependents = findDependents(previous, op)) {
+          if (auto dependents = findDependents(previous, op))
             op = merge(previous, op, *dependents);
-            ++numMerged;
-          }
         previous = op;
       }
     }

@@ -69,7 +69,6 @@ struct TileGPUOverlapLoadsPass
         return;
       loop->setAttr(tile::kUnrollFactorAttr,
                     IntegerAttr::get(IntegerType::get(&getContext(), 32), trips));
-      ++numOverlapped;
     });
   }
 };

@@ -540,7 +540,6 @@ struct TileGPUPipelinePass : tessera::tilegpu::impl::TileGPUPipelinePassBase<Til
       if (!pipeliner.plan())
         continue;
       pipeliner.rewrite();
-      ++numPipelined;
     }
   }
 

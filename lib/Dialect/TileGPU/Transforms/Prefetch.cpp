@@ -471,7 +471,6 @@ struct TileGPUPrefetchPass : tessera::tilegpu::impl::TileGPUPrefetchPassBase<Til
       if (!sliced.plan())
         continue;
       sliced.rewrite();
-      ++numSliced;
       // Of multiply-adds there are enough to wait behind, and none too many registers.
       if (!isOnly || !sliced.lastProduct || !isMma)
         continue;
@@ -479,7 +478,6 @@ struct TileGPUPrefetchPass : tessera::tilegpu::impl::TileGPUPrefetchPassBase<Til
       if (!rotation.plan())
         continue;
       rotation.rewrite();
-      ++numRotated;
     }
   }
 

@@ -141,7 +141,6 @@ struct TileGPUReloadRowsPass
       conversion.replaceAllUsesWith(row.emit(conversion));
       conversion.erase();
       row.eraseUnused();
-      ++numReloaded;
     }
   }
 };

@@ -97,7 +97,6 @@ struct TileGPUStoreByGroupsPass
     for (Operation *op : ops) {
       if (auto store = dyn_cast<TMAStoreOp>(op)) {
         store.setGroupsAttr(*next++);
-        ++numStores;
       } else if (auto commit = dyn_cast<TMAStoreCommitOp>(op)) {
         commit.setOfGroup(true);
       } else {

@@ -75,9 +75,8 @@ class Rewriter {
 public:
   Rewriter(tile::FuncOp kernel, int64_t limit) : kernel(kernel), limit(limit) {}
 
-  /// The number of stores that have been rewritten. Fails, with an error, where a kernel
-  /// would need more tensor maps than it can have.
-  FailureOr<unsigned> run();
+  /// Fails, with an error, where a kernel would need more tensor maps than it can have.
+  LogicalResult run();
 
 private:
   std::string plan(tile::StoreOp store);
@@ -427,11 +426,11 @@ void Rewriter::rewrite(EngineStore &planned, BlockArgument map) {
   store.erase();
 }
 
-FailureOr<unsigned> Rewriter::run() {
+LogicalResult Rewriter::run() {
   bool hasProducts = false;
   kernel.walk([&](WarpgroupDotOp) { hasProducts = true; });
   if (!kernel.isKernel() || !hasProducts)
-    return 0u;
+    return success();
   SmallVector<tile::StoreOp> candidates;
   kernel.walk([&](tile::StoreOp store) {
     if (isForCopyEngine(store))
@@ -449,7 +448,7 @@ FailureOr<unsigned> Rewriter::run() {
       return planned.store.emitError("needs more than ") << kMaxTensorMaps << " tensor maps";
     rewrite(planned, *map);
   }
-  return unsigned(stores.size());
+  return success();
 }
 
 namespace {
@@ -464,12 +463,9 @@ struct TileGPUStoreByTensorMapPass
     if (getCapability(module) < 90)
       return;
     int64_t limit = getSharedMemoryLimit(*target);
-    for (auto kernel : module.getOps<tile::FuncOp>()) {
-      FailureOr<unsigned> stored = Rewriter(kernel, limit).run();
-      if (failed(stored))
+    for (auto kernel : module.getOps<tile::FuncOp>())
+      if (failed(Rewriter(kernel, limit).run()))
         return signalPassFailure();
-      numStored += *stored;
-    }
   }
 };
 

@@ -875,7 +875,6 @@ struct TileGPUWarpSpecializePass
         continue;
       if (failed(specializer.rewrite()))
         return signalPassFailure();
-      ++numSpecialized;
     }
   }
 

@@ -25,10 +25,6 @@ def TileCombinePass : Pass<"tile-combine", "::tessera::tile::FuncOp"> {
     %s = tile.dot %a, %b, %c : tensor<16x16xf16>, tensor<16x16xf16> -> tensor<16x16xf32>
     ```
   }];
-  let statistics = [
-    Statistic<"numDots", "dots", "Number of sums made the accumulator of a product">,
-    Statistic<"numLoads", "loads", "Number of selects made the other of a load">,
-  ];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
@@ -52,10 +48,6 @@ def TileReorderBroadcastsPass : Pass<"tile-reorder-broadcasts", "::tessera::tile
     %z = tile.broadcast %m : tensor<64x1xi32> -> tensor<64x32xi32>
     ```
   }];
-  let statistics = [
-    Statistic<"numScalars", "scalars", "Number of ops on tiles made ops on scalars">,
-    Statistic<"numSmaller", "smaller", "Number of ops done before a broadcast">,
-  ];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
@@ -91,10 +83,6 @@ def TileRewriteInductionsPass : Pass<"tile-rewrite-inductions", "::tessera::tile
     }
     ```
   }];
-  let statistics = [
-    Statistic<"numInductions", "inductions", "Number of carried tiles made scalars">,
-    Statistic<"numFollowers", "followers", "Number of scalars one step behind a loop's variable">,
-  ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
@@ -120,10 +108,6 @@ def TileLoopInvariantCodeMotionPass
     scf.for %i = %lb to %ub step %c1 { ... }
     ```
   }];
-  let statistics = [
-    Statistic<"numHoisted", "hoisted", "Number of ops moved out of loops">,
-    Statistic<"numLoads", "loads", "Number of loads among them">,
-  ];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
@@ -152,10 +136,6 @@ def TileCheckAccessesPass : Pass<"tile-check-accesses", "::tessera::tile::FuncOp
     %x = tile.load %q, %ok : !tile.ptr<f32>
     ```
   }];
-  let statistics = [
-    Statistic<"numChecked", "checked", "Number of accesses that are checked">,
-    Statistic<"numUnchecked", "unchecked", "Number of accesses of unknown memory">,
-  ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
@@ -188,7 +168,6 @@ def TileExpandAccessChecksPass : Pass<"tile-expand-access-checks", "::tessera::t
     %ok = arith.xori %fails, %true : i1
     ```
   }];
-  let statistics = [Statistic<"numExpanded", "expanded", "Number of checks">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
@@ -218,9 +197,6 @@ def TileEndLoopsPass : Pass<"tile-end-loops"> {
     }
     ```
   }];
-  let statistics = [
-    Statistic<"numEnded", "ended", "Number of loops that might not have ended">,
-  ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
@@ -241,9 +217,6 @@ def TileUnrollLoopsPass : Pass<"tile-unroll-loops", "::tessera::tile::FuncOp"> {
     scf.for %i = %c0 to %c8 step %c2 : i32 { ... ... }
     ```
   }];
-  let statistics = [
-    Statistic<"numUnrolled", "unrolled", "Number of loops unrolled">,
-  ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
@@ -272,9 +245,6 @@ def TileLowerDescriptorsPass : Pass<"tile-lower-descriptors", "::mlir::ModuleOp"
     %x = tile.load %pointers, %mask : tensor<64x!tile.ptr<f32>>
     ```
   }];
-  let statistics = [
-    Statistic<"numAccesses", "accesses", "Number of accesses through descriptors lowered">,
-  ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
     "::mlir::ub::UBDialect"];
 }
@@ -300,7 +270,6 @@ def TileMaskWrapsPass : Pass<"tile-mask-wraps", "::tessera::tile::FuncOp"> {
     %y = tile.load %p, %inside : tensor<64x!tile.ptr<f32>>
     ```
   }];
-  let statistics = [Statistic<"numMasked", "masked", "Number of wrapped indices made masks">];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
@@ -334,9 +303,6 @@ def TileLimitLaunchesPass : Pass<"tile-limit-launches", "::mlir::ModuleOp"> {
   let options = [
     Option<"limits", "limits", "bool", /*default=*/"true", "Whether launches have limits">,
   ];
-  let statistics = [
-    Statistic<"numLimits", "limits", "Number of arguments and grids that are limited">,
-  ];
 }
 
 def TileVersionWrapsPass : Pass<"tile-version-wraps", "::tessera::tile::FuncOp"> {
@@ -365,9 +331,6 @@ def TileVersionWrapsPass : Pass<"tile-version-wraps", "::tessera::tile::FuncOp">
     }
     ```
   }];
-  let statistics = [
-    Statistic<"numVersions", "versions", "Number of functions with a version that does not wrap">,
-  ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 

@@ -38,10 +38,6 @@ def TileGPUAccelerateMatmulPass : Pass<"tilegpu-accelerate-matmul", "::mlir::Mod
     ```
   }];
   let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
-  let statistics = [
-    Statistic<"numWgmma", "wgmma", "Number of products by wgmma">,
-    Statistic<"numMma", "mma", "Number of products by mma.sync">,
-  ];
 }
 
 def TileGPUOverlapLoadsPass : Pass<"tilegpu-overlap-loads", "::mlir::ModuleOp"> {
@@ -66,9 +62,6 @@ def TileGPUOverlapLoadsPass : Pass<"tilegpu-overlap-loads", "::mlir::ModuleOp"> 
     } {tile.loop_unroll_factor = 4 : i32}
     ```
   }];
-  let statistics = [
-    Statistic<"numOverlapped", "overlapped", "Number of loops marked">,
-  ];
 }
 
 def TileGPUPipelinePass : Pass<"tilegpu-pipeline", "::mlir::ModuleOp"> {
@@ -123,9 +116,6 @@ def TileGPUPipelinePass : Pass<"tilegpu-pipeline", "::mlir::ModuleOp"> {
   let options = [
     Option<"numStages", "num-stages", "unsigned", "3",
            "Stages of a loop that does not say; 1 is no pipelining">,
-  ];
-  let statistics = [
-    Statistic<"numPipelined", "pipelined", "Number of loops pipelined">,
   ];
 }
 
@@ -203,9 +193,6 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
     Option<"numStages", "num-stages", "unsigned", "3",
            "Stages of a loop that does not say; 1 is no pipelining">,
   ];
-  let statistics = [
-    Statistic<"numSpecialized", "specialized", "Number of kernels specialised">,
-  ];
 }
 
 def TileGPUStoreByTensorMapPass : Pass<"tilegpu-store-by-tensor-map", "::mlir::ModuleOp"> {
@@ -232,7 +219,6 @@ def TileGPUStoreByTensorMapPass : Pass<"tilegpu-store-by-tensor-map", "::mlir::M
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "TileGPUDialect"];
-  let statistics = [Statistic<"numStored", "num-stored", "Stores left to the copy engine">];
 }
 
 def TileGPUMergeReductionsPass : Pass<"tilegpu-merge-reductions", "::mlir::ModuleOp"> {
@@ -254,9 +240,6 @@ def TileGPUMergeReductionsPass : Pass<"tilegpu-merge-reductions", "::mlir::Modul
     %m = arith.divf %ab#0, %n : f32
     ```
   }];
-  let statistics = [
-    Statistic<"numMerged", "merged", "Number of reductions that became part of another">,
-  ];
 }
 
 def TileGPUCoalescePass : Pass<"tilegpu-coalesce", "::mlir::ModuleOp"> {
@@ -282,9 +265,6 @@ def TileGPUCoalescePass : Pass<"tilegpu-coalesce", "::mlir::ModuleOp"> {
     ]} : tensor<512x!tile.ptr<f32>, #tilegpu.unassigned>
     ```
   }];
-  let statistics = [
-    Statistic<"numVectorized", "vectorized", "Number of accesses of several elements at once">,
-  ];
 }
 
 def TileGPUAssignLayoutsPass : Pass<"tilegpu-assign-layouts", "::mlir::ModuleOp"> {
@@ -319,9 +299,6 @@ def TileGPUAssignLayoutsPass : Pass<"tilegpu-assign-layouts", "::mlir::ModuleOp"
     tile.store %q, %c : tensor<64x64x!tile.ptr<f32>, #rows>
     ```
   }];
-  let statistics = [
-    Statistic<"numConversions", "conversions", "Number of conversions put in">,
-  ];
 }
 
 def TileGPUPrefetchPass : Pass<"tilegpu-prefetch", "::mlir::ModuleOp"> {
@@ -359,10 +336,6 @@ def TileGPUPrefetchPass : Pass<"tilegpu-prefetch", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
                            "TileGPUDialect"];
-  let statistics = [
-    Statistic<"numSliced", "num-sliced", "Products whose operands are fetched ahead">,
-    Statistic<"numRotated", "num-rotated", "Loops that fetch for the next trip">,
-  ];
 }
 
 def TileGPUReloadRowsPass : Pass<"tilegpu-reload-rows", "::mlir::ModuleOp"> {
@@ -385,9 +358,6 @@ def TileGPUReloadRowsPass : Pass<"tilegpu-reload-rows", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "TileGPUDialect"];
-  let statistics = [
-    Statistic<"numReloaded", "reloaded", "Conversions replaced by loads">,
-  ];
 }
 
 def TileGPUReorderInstructionsPass : Pass<"tilegpu-reorder-instructions", "::mlir::ModuleOp"> {
@@ -441,9 +411,6 @@ def TileGPUStoreByGroupsPass : Pass<"tilegpu-store-by-groups", "::mlir::ModuleOp
     ```
   }];
   let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
-  let statistics = [
-    Statistic<"numStores", "stores", "Stores that groups do each for itself">,
-  ];
 }
 
 def TileGPUAllocateSharedMemoryPass : Pass<"tilegpu-allocate-shared-memory", "::mlir::ModuleOp"> {
@@ -468,10 +435,6 @@ def TileGPUAllocateSharedMemoryPass : Pass<"tilegpu-allocate-shared-memory", "::
     %s = tile.reduce (%x) {axis = 0 : i32, tilegpu.scratch_offset = 0 : i32} : ...
     ```
   }];
-  let statistics = [
-    Statistic<"numBuffers", "buffers", "Number of buffers placed">,
-    Statistic<"numInRounds", "in-rounds", "Number of ops that use their scratch in rounds">,
-  ];
 }
 
 def TileGPUInsertBarriersPass : Pass<"tilegpu-insert-barriers", "::mlir::ModuleOp"> {
@@ -494,9 +457,6 @@ def TileGPUInsertBarriersPass : Pass<"tilegpu-insert-barriers", "::mlir::ModuleO
     ```
   }];
   let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
-  let statistics = [
-    Statistic<"numBarriers", "barriers", "Number of barriers put in">,
-  ];
 }
 
 def TileGPUInsertProxyFencesPass : Pass<"tilegpu-insert-proxy-fences", "::mlir::ModuleOp"> {
@@ -526,9 +486,6 @@ def TileGPUInsertProxyFencesPass : Pass<"tilegpu-insert-proxy-fences", "::mlir::
     ```
   }];
   let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
-  let statistics = [
-    Statistic<"numFences", "fences", "Number of fences put in">,
-  ];
 }
 
 #endif // TESSERA_DIALECT_TILEGPU_TRANSFORMS_PASSES_TD
