@@ -29,12 +29,13 @@ constexpr size_t kReserveBytes = size_t(32) << 20;
 /// takes its address space when it comes to it, and where there is none the process ends.
 constexpr size_t kStackBytes = size_t(1) << 20;
 
-/// Of the reserve, in its first word.
-struct Reserve {
-  size_t bytes;
-};
+/// The address of the reserve, and in the bits that are 0 in a page's address its size, in units:
+/// who looks at it may do so while another thread unmaps it. 0 if there is none.
+using Reserve = uintptr_t;
+constexpr size_t kUnitBytes = size_t(16) << 20;
+constexpr uintptr_t kUnits = 4095;
 
-std::atomic<Reserve *> reserve{nullptr};
+std::atomic<Reserve> reserve{0};
 std::atomic<int> numHolders{0};
 std::atomic<unsigned> numGivenUp{0}, numTorn{0};
 
@@ -55,28 +56,23 @@ void *map(size_t bytes) {
   return memory == MAP_FAILED ? nullptr : memory;
 }
 
-void release(Reserve *old) {
-  if (old)
-    munmap(old, old->bytes);
-}
+size_t getBytes(Reserve of) { return (of & kUnits) * kUnitBytes; }
 
-Reserve *makeReserve(size_t bytes) {
-  auto *made = static_cast<Reserve *>(map(bytes));
-  if (made)
-    made->bytes = bytes;
-  return made;
+void release(Reserve old) {
+  if (old)
+    munmap(reinterpret_cast<void *>(old & ~kUnits), getBytes(old));
 }
 
 /// Replaces a reserve that is smaller.
 void ensureReserve(size_t bytes) {
-  Reserve *old = reserve.load();
-  if (old && old->bytes >= bytes)
+  if (getBytes(reserve.load()) >= bytes)
     return;
-  Reserve *made = makeReserve(bytes);
+  size_t units = (bytes + kUnitBytes - 1) / kUnitBytes;
+  void *made = units <= kUnits ? map(units * kUnitBytes) : nullptr;
   if (!made)
     throw std::bad_alloc();
   // Another thread may have done the same; the later one stays.
-  release(reserve.exchange(made));
+  release(reserve.exchange(reinterpret_cast<uintptr_t>(made) | units));
 }
 
 [[noreturn]] void throwThroughLLVM() {
@@ -146,7 +142,7 @@ MemoryReserve::MemoryReserve() {
 
 MemoryReserve::~MemoryReserve() {
   if (numHolders.fetch_sub(1) == 1)
-    release(reserve.exchange(nullptr));
+    release(reserve.exchange(0));
 }
 
 void MemoryReserve::require(size_t bytes) {
@@ -182,7 +178,7 @@ bool tessera::isOutOfMemory() {
 bool tessera::giveUpMemoryReserve() noexcept {
   if (useDepth == 0)
     return false;
-  if (Reserve *old = reserve.exchange(nullptr)) {
+  if (Reserve old = reserve.exchange(0)) {
     // Its pages are taken away while others who have failed may look.
     release(old);
     givenUpSeen = numGivenUp.fetch_add(1) + 1;

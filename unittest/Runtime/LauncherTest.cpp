@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cfenv>
+#include <chrono>
 #include <cstring>
 #include <limits>
 #include <new>
@@ -193,6 +194,44 @@ TEST(LauncherTest, NestedLaunchWorks) {
   EXPECT_TRUE(launch(kernel, grid, args, fault, options));
   for (auto &count : counts)
     EXPECT_EQ(count.load(), 50);
+}
+
+/// Takes long enough that signals are looked for after it, and then writes all of its scratch.
+int32_t fillScratchSlowly(const Launch *launch, int64_t begin, int64_t end, char *scratch) {
+  for (int64_t i = begin; i < end; ++i) {
+    if (i == 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    std::memset(scratch, 1, launch->args[0]);
+  }
+  return 0;
+}
+
+/// A signal's handler may be Python code that launches a kernel.
+TEST(LauncherTest, AHandlerOfSignalsMayLaunch) {
+  static int numLaunched;
+  numLaunched = 0;
+  for (bool isLarger : {true, false}) {
+    LaunchableKernel kernel;
+    kernel.function = fillScratchSlowly;
+    uint64_t args[] = {uint64_t(isLarger ? 1 << 12 : 1 << 20)};
+    kernel.scratchBytes = static_cast<int64_t>(args[0]);
+    LaunchOptions options;
+    options.numThreads = 1;
+    options.isInterrupted = [] {
+      LaunchableKernel inner;
+      inner.function = fillScratchSlowly;
+      uint64_t size[] = {1 << 16};
+      inner.scratchBytes = static_cast<int64_t>(size[0]);
+      Fault fault;
+      int32_t grid[] = {1, 1, 1};
+      numLaunched += launch(inner, grid, size, fault);
+      return false;
+    };
+    Fault fault;
+    int32_t grid[] = {1000, 1, 1};
+    EXPECT_TRUE(launch(kernel, grid, args, fault, options));
+  }
+  EXPECT_GE(numLaunched, 2);
 }
 
 TEST(LauncherTest, SeveralThreadsLaunchAtOnce) {

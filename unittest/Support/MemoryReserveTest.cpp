@@ -6,8 +6,11 @@
 
 #include "gtest/gtest.h"
 
+#include <atomic>
+#include <chrono>
 #include <new>
 #include <thread>
+#include <vector>
 
 using namespace tessera;
 
@@ -63,6 +66,28 @@ TEST(MemoryReserveTest, WithoutOneNothingIsGivenUp) {
   MemoryReserveUse use;
   EXPECT_FALSE(giveUpMemoryReserve());
   EXPECT_FALSE(isOutOfMemory());
+}
+
+/// Who looks at a reserve while another thread lets it go finds it, or none.
+TEST(MemoryReserveTest, ThreadsComeAndGo) {
+  std::atomic<bool> isOver{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      while (!isOver)
+        MemoryReserveUse use;
+    });
+  auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
+  while (std::chrono::steady_clock::now() < end) {
+    {
+      MemoryReserve reserve;
+      std::this_thread::yield();
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  isOver = true;
+  for (std::thread &thread : threads)
+    thread.join();
 }
 
 } // namespace

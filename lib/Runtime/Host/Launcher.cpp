@@ -17,8 +17,10 @@
 #include <cstdlib>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -47,7 +49,16 @@ constexpr uint64_t kWrittenPart = 2;
 /// lies between pages that nobody may touch: a kernel that goes past it ends there and then.
 class Scratch {
 public:
+  Scratch() = default;
+  Scratch(const Scratch &) = delete;
+  Scratch &operator=(const Scratch &) = delete;
   ~Scratch() { release(); }
+  void swap(Scratch &other) {
+    std::swap(mapped, other.mapped);
+    std::swap(memory, other.memory);
+    std::swap(mappedBytes, other.mappedBytes);
+    std::swap(capacity, other.capacity);
+  }
 
   /// Null if there is no memory.
   char *reserve(int64_t bytes) {
@@ -87,7 +98,14 @@ private:
 /// The calling thread's scratch, kept for the next launch and freed with the thread.
 class Scratch {
 public:
+  Scratch() = default;
+  Scratch(const Scratch &) = delete;
+  Scratch &operator=(const Scratch &) = delete;
   ~Scratch() { std::free(memory); }
+  void swap(Scratch &other) {
+    std::swap(memory, other.memory);
+    std::swap(capacity, other.capacity);
+  }
 
   /// Null if there is no memory.
   char *reserve(int64_t bytes) {
@@ -108,6 +126,22 @@ private:
 };
 #endif
 thread_local Scratch threadScratch;
+
+/// The thread's scratch for as long as a launch uses it. Nobody else finds it there meanwhile: a
+/// handler of signals that is called between two programs may launch, too.
+class ScratchUse {
+public:
+  ScratchUse() { used.swap(threadScratch); }
+  ~ScratchUse() { used.swap(threadScratch); }
+  ScratchUse(const ScratchUse &) = delete;
+  ScratchUse &operator=(const ScratchUse &) = delete;
+
+  /// Null if there is no memory.
+  char *reserve(int64_t bytes) { return used.reserve(bytes); }
+
+private:
+  Scratch used;
+};
 
 /// Rounding to nearest, denormals kept, no traps, whatever the process has set
 /// (torch.set_flush_denormal for one), for as long as kernels run.
@@ -156,8 +190,9 @@ struct Job {
 /// Runs chunks until none is left. `isCaller` is true on the thread that launches.
 void runChunks(Job &job, bool isCaller) {
   char *scratch = nullptr;
+  std::optional<ScratchUse> scratchUse;
   if (job.kernel->scratchBytes > 0) {
-    scratch = threadScratch.reserve(job.kernel->scratchBytes);
+    scratch = scratchUse.emplace().reserve(job.kernel->scratchBytes);
     if (!scratch) {
       job.isOutOfMemory.store(true);
       job.stopped.store(true);
