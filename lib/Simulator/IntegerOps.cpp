@@ -68,12 +68,6 @@ BINARY(Slt, asSigned(a, i) < asSigned(b, i))
 BINARY(Sle, asSigned(a, i) <= asSigned(b, i))
 #undef BINARY
 
-struct MulHighUnsigned {
-  static uint64_t apply(uint64_t a, uint64_t b, const Instr &i) {
-    return static_cast<uint64_t>((static_cast<unsigned __int128>(a) * b) >> i.width);
-  }
-};
-
 #define UNARY(Name, expression)                                                                    \
   struct Name {                                                                                    \
     static uint64_t apply(uint64_t a, const Instr &i) { return expression; }                       \
