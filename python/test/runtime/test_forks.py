@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import ast
-import itertools
-import linecache
+import importlib.util
 import os
 import pathlib
 import subprocess
@@ -13,6 +12,7 @@ import sys
 import threading
 import time
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,53 +21,17 @@ import tessera
 from tessera import locks, settings
 from tessera.frontend import build
 
-SOURCE = """
-import tessera, tessera.language as tl
 
-@tessera.jit
-def kernel(x, n, N: tl.constexpr):
-    offsets = tl.arange(0, 64)
-    tl.store(x + offsets, tl.load(x + offsets) + n + N)
-"""
-
-numbers = itertools.count()
+def load_stress() -> Any:
+    path = pathlib.Path(__file__).parents[3] / "tools" / "dev" / "stress_forks.py"
+    spec = importlib.util.spec_from_file_location("stress_forks", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def compile_one():
-    """A kernel that nobody has seen, and its result."""
-    file = f"<fork {os.getpid()} {next(numbers)}>"
-    linecache.cache[file] = (len(SOURCE), None, SOURCE.splitlines(True), file)
-    namespace = {}
-    exec(compile(SOURCE, file, "exec"), namespace)
-    x = np.zeros(64, np.float32)
-    namespace["kernel"][(1,)](x, 3, N=5)
-    return x[0]
-
-
-class Compiling:
-    """Threads that compile for as long as a `with` block; what they failed with."""
-
-    def __init__(self, count):
-        self.threads = [threading.Thread(target=self.work) for _ in range(count)]
-        self.failures = []
-        self.is_over = False
-
-    def work(self):
-        while not self.is_over:
-            try:
-                assert compile_one() == 8
-            except BaseException as failure:
-                self.failures.append(repr(failure))
-
-    def __enter__(self):
-        for thread in self.threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *exception):
-        self.is_over = True
-        for thread in self.threads:
-            thread.join()
+stress = load_stress()
 
 
 def in_child(function, timeout=60):
@@ -93,9 +57,9 @@ def in_child(function, timeout=60):
 
 def test_children_compile_whatever_threads_were_at():
     with settings.override(cache="off"):
-        compile_one()
-        with Compiling(8) as threads:
-            children = [in_child(lambda: compile_one() == 8) for _ in range(30)]
+        assert stress.compile_one()
+        with stress.Threads(8) as threads:
+            children = [in_child(stress.compile_one) for _ in range(30)]
     assert children == [True] * 30 and threads.failures == []
 
 
