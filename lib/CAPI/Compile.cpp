@@ -132,6 +132,12 @@ TsrStatus tsr_kernel_launch_checked(TsrKernel *kernel, const int32_t grid[3], co
   });
 }
 
+int tsr_kernel_accepts(TsrKernel *kernel, const int32_t grid[3], const uint64_t *args,
+                       size_t num_args) TSR_NOEXCEPT {
+  return kernel->kernel->accepts(llvm::ArrayRef<int32_t>(grid, 3),
+                                 llvm::ArrayRef<uint64_t>(args, num_args));
+}
+
 void tsr_kernel_destroy(TsrKernel *kernel) TSR_NOEXCEPT { delete kernel; }
 
 void tsr_set_cancellation(const int32_t *flag) TSR_NOEXCEPT { setCancellation(flag); }

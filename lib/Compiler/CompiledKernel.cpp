@@ -139,21 +139,39 @@ void CompiledKernel::checkLaunch(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args
   }
 }
 
-/// Throws where a launch is outside the limits by which the kernel's indices do not wrap.
-void CompiledKernel::checkLimits(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args) const {
-  auto fail = [&](const std::string &what) {
-    throw UserError("E070",
-                    "kernel '" + metadata.name +
-                        "' was compiled for indices that do not wrap, but " + what,
-                    "compile it with tensor_maps=False");
-  };
+/// Whether a launch is within the limits by which the kernel's indices do not wrap.
+bool CompiledKernel::isWithinLimits(ArrayRef<int32_t> grid,
+                                    ArrayRef<uint64_t> args) const noexcept {
   for (int axis = 0; metadata.mostPrograms && axis < 3; ++axis)
     if (grid[axis] > metadata.mostPrograms)
-      fail("grid extent " + std::to_string(axis) + " is " + std::to_string(grid[axis]) +
-           ", more than " + std::to_string(metadata.mostPrograms));
+      return false;
+  if (!onGPU)
+    for (const cuda::LaunchExpression &condition : metadata.launchConditions)
+      if (condition.evaluate(args.data()).value_or(-1) < 0)
+        return false;
+  return true;
+}
+
+/// Says which of them it is outside of.
+void CompiledKernel::failLimits(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args) const {
+  std::string what;
+  for (int axis = 0; metadata.mostPrograms && axis < 3; ++axis)
+    if (what.empty() && grid[axis] > metadata.mostPrograms)
+      what = "grid extent " + std::to_string(axis) + " is " + std::to_string(grid[axis]) +
+             ", more than " + std::to_string(metadata.mostPrograms);
   for (const cuda::LaunchExpression &condition : metadata.launchConditions)
-    if (!onGPU && condition.evaluate(args.data()).value_or(-1) < 0)
-      fail(describeCondition(condition, args));
+    if (what.empty() && condition.evaluate(args.data()).value_or(-1) < 0)
+      what = describeCondition(condition, args);
+  throw UserError("E070",
+                  "kernel '" + metadata.name + "' was compiled for indices that do not wrap, but " +
+                      what,
+                  "compile it with tensor_maps=False");
+}
+
+bool CompiledKernel::accepts(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args) const noexcept {
+  if (args.size() != metadata.arguments.size())
+    return true;
+  return isWithinLimits(grid, args) && (!onGPU || onGPU->accepts(grid.data(), args.data()));
 }
 
 /// Whether a kernel asks for the memory behind its arguments.
@@ -174,7 +192,8 @@ void CompiledKernel::launch(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args, int
                     "kernel '" + metadata.name + "' was compiled for CPU '" + metadata.cpu +
                         "' and needs " + missingFeature + ", which this machine lacks",
                     "compile it for cpu=\"host\"");
-  checkLimits(grid, args);
+  if (!isWithinLimits(grid, args))
+    failLimits(grid, args);
   host::LaunchOptions options;
   options.numThreads = numThreads > 0 ? numThreads : metadata.numThreads;
   options.isInterrupted = isInterrupted;
@@ -246,7 +265,8 @@ void CompiledKernel::launchCUDA(int device, void *stream, ArrayRef<int32_t> grid
     throw UserError(
         "E054", "kernel '" + metadata.name + "' was compiled for the CPU and is launched on a GPU",
         "compile it for target=\"cuda\"");
-  checkLimits(grid, args);
+  if (!isWithinLimits(grid, args))
+    failLimits(grid, args);
   try {
     if (!onGPU->launch(device, stream, grid.data(), args.data()))
       throw UserError("E070",

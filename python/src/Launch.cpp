@@ -1,186 +1,131 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The warm path of a launch: `kernel[grid](*args)` for a specialisation that has been
-// launched before. What it does for each argument is what runtime/specialize.py does,
-// for the common kinds of arguments alone; whatever is not common or not known goes to
-// the Python function `slow`, which does the whole launch and returns what the next
-// launch of the same kind needs. A signature holds all that `slow` looked at, so that
-// equal signatures mean equal outcomes:
+// launched before, found by the signature of its arguments (Signature.h). Whatever is not
+// common or not known goes to the Python function `slow`, which does the whole launch and
+// returns what the next launch of the same kind needs.
 //
-//     one byte a parameter   its kind: constant, pointer, integer type, float, ...
-//     three bytes a pointer  element type; alignment and read-only; GPU, -1 for the host
-//     one byte an integer    alignment
-//     the constants          numbers and strings by value, all else by identity
-//
-// A tuned kernel (tessera/tuning) is launched the same way. Its configuration fills in some
-// parameters, which a caller leaves out and a signature has nothing of; and what was measured
-// to choose the configuration belongs to the values of some others (`key`), so that these are
-// in the signature with their values, whatever they are to the kernel.
+// A tuned kernel (tessera/tuning) is launched the same way: its configuration fills in some
+// parameters, which a caller leaves out.
 //
 // Signatures live in a table of the dispatcher, which the GIL guards. The types are
 // plain CPython, not pybind11, since a vectorcall saves half of what a launch costs.
 
+#include "Checks.h"
 #include "Handles.h"
 #include "Interpreter.h"
+#include "Signature.h"
 
 #include <pybind11/stl.h>
 #include <structmember.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <memory>
-#include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 using namespace tessera::python;
 
 namespace {
 
-constexpr size_t kMaxParams = 64;
 constexpr size_t kMaxEntries = 512;
 
-enum ArgumentKind : char {
-  kConstant,
-  kNone,
-  kOne, ///< the integer 1, which became a constant
-  kBool,
-  kFloat,
-  kInt32,
-  kInt64,
-  kUInt64,
-  kPointer,
-};
-
-struct Parameter {
-  PyObject *name; ///< interned
-  PyObject *defaultValue;
-  bool isConstexpr;
-  bool onValue;
-  bool onAlignment;
-  bool isTuned; ///< a configuration has its value, no caller does
-  bool isKey;   ///< its value, too, decides what is launched
-};
-
-/// Something that a kernel was compiled with, which has to be what it was then. The kinds are
-/// those of frontend/reads.py. What it refers to belongs to the tuple that it was made of.
-struct Check {
-  enum Kind { Entry, Cell, Function, Call, Attribute, Never } kind = Never;
-  PyObject *owner = nullptr;
-  PyObject *name = nullptr;
-  PyObject *expected = nullptr; ///< null where there was nothing
-  PyObject *defaults = nullptr, *keywordDefaults = nullptr;
-
-  explicit Check(PyObject *tuple) {
-    Py_ssize_t size = PyTuple_Check(tuple) ? PyTuple_GET_SIZE(tuple) : 0;
-    auto item = [&](Py_ssize_t index) {
-      return index < size ? PyTuple_GET_ITEM(tuple, index) : nullptr;
-    };
-    owner = item(0), name = item(1), expected = item(2);
-    if (size == 0)
-      return;
-    if (PyDict_CheckExact(owner) && (size == 2 || size == 3)) {
-      kind = Entry;
-    } else if (PyCell_Check(owner) && size <= 2) {
-      kind = Cell;
-      expected = item(1);
-    } else if (PyFunction_Check(owner) && size == 4) {
-      kind = Function;
-      expected = item(1), defaults = item(2), keywordDefaults = item(3);
-    } else if (size == 3) {
-      kind = name == Py_None ? Call : Attribute;
-    }
+/// A reference, counted.
+class Reference {
+public:
+  Reference() = default;
+  explicit Reference(py::object object) : object(object.release().ptr()) {}
+  ~Reference() { Py_XDECREF(object); }
+  Reference(Reference &&other) noexcept : object(std::exchange(other.object, nullptr)) {}
+  Reference &operator=(Reference &&other) noexcept {
+    std::swap(object, other.object);
+    return *this;
   }
+  PyObject *get() const { return object; }
+  explicit operator bool() const { return object; }
 
-  bool holds() const {
-    auto orNone = [](PyObject *value) { return value ? value : Py_None; };
-    PyObject *found = nullptr;
-    switch (kind) {
-    case Entry:
-      return PyDict_GetItemWithError(owner, name) == expected;
-    case Cell:
-      return PyCell_GET(owner) == expected;
-    case Function:
-      return PyFunction_GET_CODE(owner) == expected &&
-             orNone(PyFunction_GET_DEFAULTS(owner)) == defaults &&
-             orNone(PyFunction_GET_KW_DEFAULTS(owner)) == keywordDefaults;
-    case Call:
-      found = PyObject_CallNoArgs(owner);
-      Py_XDECREF(found);
-      return found == Py_True;
-    case Attribute:
-      found = PyObject_GetAttr(owner, name);
-      Py_XDECREF(found); // whatever is expected is held by the tuple
-      return found == expected;
-    case Never:
-      return false;
-    }
-    return false;
-  }
+private:
+  PyObject *object = nullptr;
 };
 
-std::vector<Check> readChecks(PyObject *tuple) {
+/// A compiled kernel, and what was read when it was compiled.
+struct Variant {
+  TsrKernel *kernel = nullptr;
+  Reference owner;  ///< of `kernel`
+  Reference result; ///< what a launch returns
+  Reference read;   ///< the tuple that has what is checked
   std::vector<Check> checks;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i)
-    checks.emplace_back(PyTuple_GET_ITEM(tuple, i));
-  return checks;
-}
 
-/// Whether all of them hold. What raises an exception is not what it was.
-bool allHold(const std::vector<Check> &checks) {
-  for (const Check &check : checks)
-    if (!check.holds()) {
-      PyErr_Clear();
-      return false;
-    }
-  return true;
-}
+  Variant() = default;
+  /// Of (result, kernel, checks).
+  explicit Variant(const py::tuple &tuple)
+      : owner(tuple[1]), result(tuple[0]), read(tuple[2]), checks(readChecks(read.get())) {
+    kernel = tuple[1].cast<Kernel &>().handle.get();
+  }
+
+  int traverse(visitproc visit, void *arg) const {
+    Py_VISIT(owner.get());
+    Py_VISIT(result.get());
+    Py_VISIT(read.get());
+    return 0;
+  }
+};
 
 /// What a launch of one signature needs.
 struct Entry {
-  std::string signature;
-  std::vector<PyObject *> constants;
-  TsrKernel *kernel = nullptr;
-  PyObject *kernelObject = nullptr; ///< the owner of `kernel`
-  PyObject *result = nullptr;       ///< what the launch returns
-  PyObject *meta = nullptr;         ///< the options, for grid functions
-  PyObject *globals = nullptr;      ///< the tuple that has what is checked
-  PyObject *choice = nullptr;       ///< the configuration of a tuned kernel
-  std::vector<Check> checks;
+  explicit Entry(const Signature &signature) : signature(signature) {}
+
+  KnownSignature signature;
+  Variant usual;
+  /// For launches outside the limits of the usual one, which have taken it before; no kernel where
+  /// there was no such launch.
+  Variant outside;
+  Reference meta;   ///< the options, for grid functions
+  Reference choice; ///< the configuration of a tuned kernel
   int32_t numThreads = 0;
-  int32_t device = -1;            ///< a GPU, or -1 for the CPU
-  uint64_t stream = 0;            ///< on the GPU, if `findStream` is null
-  PyObject *findStream = nullptr; ///< called with the device: its current stream
+  int32_t device = -1;  ///< a GPU, or -1 for the CPU
+  uint64_t stream = 0;  ///< on the GPU, if there is no `findStream`
+  Reference findStream; ///< called with the device: its current stream
+  size_t numHolders = 0;
 
   int traverse(visitproc visit, void *arg) const {
-    for (PyObject *constant : constants)
-      Py_VISIT(constant);
-    Py_VISIT(kernelObject);
-    Py_VISIT(result);
-    Py_VISIT(meta);
-    Py_VISIT(globals);
-    Py_VISIT(choice);
-    Py_VISIT(findStream);
+    if (int stop = signature.traverse(visit, arg))
+      return stop;
+    for (const Variant *variant : {&usual, &outside})
+      if (int stop = variant->traverse(visit, arg))
+        return stop;
+    Py_VISIT(meta.get());
+    Py_VISIT(choice.get());
+    Py_VISIT(findStream.get());
     return 0;
   }
-
-  ~Entry() {
-    for (PyObject *constant : constants)
-      Py_DECREF(constant);
-    Py_XDECREF(kernelObject);
-    Py_XDECREF(result);
-    Py_XDECREF(meta);
-    Py_XDECREF(globals);
-    Py_XDECREF(choice);
-    Py_XDECREF(findStream);
-  }
 };
+
+/// Shares an entry. Its count is the GIL's, like all else here: an atomic one takes longer than
+/// what it is for.
+class EntryHolder {
+public:
+  explicit EntryHolder(Entry *entry) : entry(entry) { ++entry->numHolders; }
+  EntryHolder(const EntryHolder &other) : EntryHolder(other.entry) {}
+  EntryHolder &operator=(const EntryHolder &) = delete;
+  ~EntryHolder() {
+    if (--entry->numHolders == 0)
+      delete entry;
+  }
+  Entry *get() const { return entry; }
+
+private:
+  Entry *entry;
+};
+
+using Entries = std::unordered_multimap<size_t, EntryHolder>;
 
 struct Dispatcher {
   PyObject_HEAD;
   std::vector<Parameter> *parameters;
-  std::unordered_multimap<size_t, std::shared_ptr<Entry>> *entries;
+  Entries *entries;
+  Entry *last; ///< of `entries`, the one launched last, or null
   PyObject *slow;
   PyObject *fail;
   PyObject *lastChoice; ///< the configuration of the last launch, if it had one
@@ -194,355 +139,6 @@ struct Launch {
   Dispatcher *dispatcher;
   PyObject *grid;
 };
-
-/// The names of attributes, interned once.
-struct Names {
-  PyObject *dataPtr = PyUnicode_InternFromString("data_ptr");
-  PyObject *dtype = PyUnicode_InternFromString("dtype");
-  PyObject *isCPU = PyUnicode_InternFromString("is_cpu");
-  PyObject *isCUDA = PyUnicode_InternFromString("is_cuda");
-  PyObject *getDevice = PyUnicode_InternFromString("get_device");
-  PyObject *isNegative = PyUnicode_InternFromString("is_neg");
-  PyObject *isNested = PyUnicode_InternFromString("is_nested");
-  PyObject *module = PyUnicode_InternFromString("__module__");
-};
-
-const Names &names() {
-  static const Names result;
-  return result;
-}
-
-/// What sort of array the objects of a Python type are.
-enum class ArrayKind { None, NumPy, Torch };
-
-ArrayKind findArrayKind(PyTypeObject *type) {
-  if (std::strcmp(type->tp_name, "numpy.ndarray") == 0)
-    return ArrayKind::NumPy;
-  if (std::strcmp(type->tp_name, "Tensor") && std::strcmp(type->tp_name, "Parameter"))
-    return ArrayKind::None;
-  PyObject *module = PyObject_GetAttr(reinterpret_cast<PyObject *>(type), names().module);
-  const char *text = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : nullptr;
-  bool isTorch = text && (!std::strcmp(text, "torch") || !std::strcmp(text, "torch.nn.parameter"));
-  Py_XDECREF(module);
-  PyErr_Clear();
-  return isTorch ? ArrayKind::Torch : ArrayKind::None;
-}
-
-/// The start of NumPy's PyArrayObject, whose layout is part of its stable ABI.
-struct NumPyArray {
-  PyObject_HEAD;
-  char *data;
-  int rank;
-  intptr_t *shape;
-  intptr_t *strides;
-  PyObject *base;
-  PyObject *dtype;
-  int flags;
-};
-constexpr int kNumPyWriteable = 0x0400;
-
-/// No program has memory below: a tensor there has lost its storage, or has no elements.
-constexpr uint64_t kLowestAddress = 4 << 20;
-
-/// Where torch keeps the bits of a tensor that say what is special about it: that the memory
-/// holds the values negated, that it is nested, and so on. `is_neg()` of each argument would
-/// cost as much as the rest of a launch, and lets the GIL go. Found by looking at tensors
-/// with and without the negative bit (learnNegativeBit); while it is not known, tensors are
-/// asked. A tensor with bits that no accepted one has had is left to `slow`.
-struct TensorBits {
-  size_t implementation = 0; ///< offset in the object of the pointer to torch's own
-  size_t word = 0;           ///< offset in that of the word with the bits
-  bool isKnown = false;
-  std::vector<uint64_t> accepted; ///< few: one for each sort of plain tensor
-};
-
-/// Python's dtype objects by identity; they are few and live as long as the process.
-/// Filled by `slow` (through Dispatcher.learn_dtype), so that no name is parsed here.
-struct TypeTables {
-  std::unordered_map<PyObject *, char> dtypes;
-  std::unordered_map<PyTypeObject *, ArrayKind> arrays;
-  TensorBits tensorBits;
-  bool expectsCUDA = false; ///< where the last tensor was
-};
-
-TypeTables &typeTables() {
-  static TypeTables *tables = new TypeTables; // outlives the interpreter's teardown
-  return *tables;
-}
-
-char alignmentClass(uint64_t value) {
-  if (value % 16 == 0)
-    return 16;
-  if (value % 8 == 0)
-    return 8;
-  return value % 4 == 0 ? 4 : 0;
-}
-
-/// A launch's arguments while they are looked at. `isKnown` becomes false at the first
-/// that is not for this path.
-class Signature {
-public:
-  explicit Signature(const Dispatcher &dispatcher) : dispatcher(dispatcher) {}
-
-  /// False where `slow` has to do the launch.
-  bool bind(PyObject *const *args, size_t count, PyObject *keywords);
-  bool specialise();
-  size_t hash() const;
-  bool matches(const Entry &entry) const;
-
-  const Dispatcher &dispatcher;
-  std::array<PyObject *, kMaxParams> values = {}; ///< borrowed
-  std::vector<std::pair<PyObject *, PyObject *>> options;
-  std::array<uint64_t, kMaxParams> slots;
-  size_t numSlots = 0;
-  std::string bytes;
-  std::vector<PyObject *> constants; ///< borrowed
-
-private:
-  bool addConstant(PyObject *value);
-  bool addInteger(const Parameter &parameter, PyObject *value);
-  bool addArray(const Parameter &parameter, PyObject *value);
-  bool addTensor(const Parameter &parameter, PyObject *value);
-  void addPointer(const Parameter &parameter, uint64_t address, char dtype, bool readOnly,
-                  char device);
-  void addSlot(uint64_t value) { slots[numSlots++] = value; }
-};
-
-bool Signature::bind(PyObject *const *args, size_t count, PyObject *keywords) {
-  const std::vector<Parameter> &parameters = *dispatcher.parameters;
-  if (count > parameters.size())
-    return false;
-  std::copy(args, args + count, values.begin());
-  size_t numKeywords = keywords ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : 0;
-  for (size_t i = 0; i < numKeywords; ++i) {
-    PyObject *name = PyTuple_GET_ITEM(keywords, static_cast<Py_ssize_t>(i));
-    PyObject *value = args[count + i];
-    // Keywords of a call are interned, as parameters' names are.
-    size_t at = 0;
-    while (at < parameters.size() && parameters[at].name != name)
-      ++at;
-    if (at == parameters.size()) {
-      options.emplace_back(name, value);
-      continue;
-    }
-    if (values[at])
-      return false;
-    values[at] = value;
-  }
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[i].isTuned) {
-      if (values[i])
-        return false;
-      continue;
-    }
-    if (!values[i])
-      values[i] = parameters[i].defaultValue;
-    if (!values[i])
-      return false;
-  }
-  return true;
-}
-
-bool Signature::specialise() {
-  const std::vector<Parameter> &parameters = *dispatcher.parameters;
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    const Parameter &parameter = parameters[i];
-    PyObject *value = values[i];
-    bool isFine = true;
-    if (!value)
-      continue; // tuned
-    if (parameter.isConstexpr) {
-      isFine = addConstant(value);
-    } else if (PyLong_CheckExact(value)) {
-      isFine = addInteger(parameter, value);
-    } else if (PyFloat_CheckExact(value)) {
-      float rounded = static_cast<float>(PyFloat_AS_DOUBLE(value));
-      uint32_t bits;
-      std::memcpy(&bits, &rounded, sizeof(bits));
-      bytes += kFloat;
-      addSlot(bits);
-    } else if (value == Py_None) {
-      bytes += kNone;
-    } else if (PyBool_Check(value)) {
-      bytes += kBool;
-      addSlot(value == Py_True);
-    } else {
-      isFine = addArray(parameter, value);
-    }
-    if (!isFine)
-      return false;
-    // Of an array, its element type counts, which is in the signature.
-    if (parameter.isKey && !parameter.isConstexpr &&
-        (PyLong_Check(value) || PyFloat_CheckExact(value)))
-      constants.push_back(value);
-  }
-  for (auto [name, value] : options) {
-    constants.push_back(name);
-    if (!addConstant(value))
-      return false;
-  }
-  return true;
-}
-
-bool Signature::addConstant(PyObject *value) {
-  bytes += kConstant;
-  constants.push_back(value);
-  return true;
-}
-
-bool Signature::addInteger(const Parameter &parameter, PyObject *value) {
-  int overflow = 0;
-  int64_t integer = PyLong_AsLongLongAndOverflow(value, &overflow);
-  uint64_t slot = static_cast<uint64_t>(integer);
-  if (overflow > 0) {
-    slot = PyLong_AsUnsignedLongLong(value);
-    if (PyErr_Occurred()) {
-      PyErr_Clear();
-      return false;
-    }
-    bytes += kUInt64;
-  } else if (overflow < 0) {
-    return false;
-  } else if (integer == 1 && parameter.onValue) {
-    bytes += kOne;
-    return true;
-  } else {
-    bytes += integer == static_cast<int32_t>(integer) ? kInt32 : kInt64;
-  }
-  bytes += parameter.onValue && parameter.onAlignment ? alignmentClass(slot) : char(0);
-  addSlot(slot);
-  return true;
-}
-
-bool Signature::addArray(const Parameter &parameter, PyObject *value) {
-  TypeTables &tables = typeTables();
-  PyTypeObject *type = Py_TYPE(value);
-  auto found = tables.arrays.find(type);
-  if (found == tables.arrays.end()) {
-    Py_INCREF(type); // or another type might come to lie at its address
-    found = tables.arrays.emplace(type, findArrayKind(type)).first;
-  }
-  if (found->second == ArrayKind::NumPy) {
-    const auto *array = reinterpret_cast<const NumPyArray *>(value);
-    auto dtype = tables.dtypes.find(array->dtype);
-    if (dtype == tables.dtypes.end() || !array->data)
-      return false;
-    addPointer(parameter, reinterpret_cast<uint64_t>(array->data), dtype->second,
-               !(array->flags & kNumPyWriteable), /*device=*/-1);
-    return true;
-  }
-  return found->second == ArrayKind::Torch && addTensor(parameter, value);
-}
-
-uint64_t readWord(const void *object, size_t offset) {
-  uint64_t word = 0;
-  std::memcpy(&word, static_cast<const char *>(object) + offset, sizeof(word));
-  return word;
-}
-
-/// The bits of a tensor whose place is known; all ones where there is no tensor.
-uint64_t readTensorBits(const TensorBits &where, PyObject *tensor) {
-  uint64_t implementation = readWord(tensor, where.implementation);
-  return implementation ? readWord(reinterpret_cast<const void *>(implementation), where.word)
-                        : ~uint64_t(0);
-}
-
-bool hasAcceptedBits(const TensorBits &where, PyObject *tensor) {
-  return std::find(where.accepted.begin(), where.accepted.end(), readTensorBits(where, tensor)) !=
-         where.accepted.end();
-}
-
-/// A tensor of torch's, on the CPU or on a GPU. What is wrong with one `slow` says.
-bool Signature::addTensor(const Parameter &parameter, PyObject *value) {
-  auto own = [](PyObject *found) {
-    if (!found)
-      PyErr_Clear();
-    return py::reinterpret_steal<py::object>(found);
-  };
-  auto get = [&](PyObject *name) {
-    return own(callPython([&] { return PyObject_GetAttr(value, name); }));
-  };
-  auto call = [&](PyObject *name) {
-    return own(callPython([&] { return PyObject_CallMethodNoArgs(value, name); }));
-  };
-  TypeTables &tables = typeTables();
-  bool isCUDA = tables.expectsCUDA;
-  bool isReachable = get(isCUDA ? names().isCUDA : names().isCPU).ptr() == Py_True;
-  if (!isReachable) {
-    tables.expectsCUDA = isCUDA = !isCUDA;
-    isReachable = get(isCUDA ? names().isCUDA : names().isCPU).ptr() == Py_True;
-  }
-  py::object dtype = isReachable ? get(names().dtype) : py::object();
-  auto known = dtype ? tables.dtypes.find(dtype.ptr()) : tables.dtypes.end();
-  if (known == tables.dtypes.end())
-    return false;
-  py::object device = isCUDA ? call(names().getDevice) : py::object();
-  py::object address = call(names().dataPtr);
-  if (!address || !PyLong_Check(address.ptr()) ||
-      (isCUDA && !(device && PyLong_Check(device.ptr()))))
-    return false;
-  uint64_t bits = PyLong_AsUnsignedLongLongMask(address.ptr());
-  bool isSpecial = tables.tensorBits.isKnown ? !hasAcceptedBits(tables.tensorBits, value)
-                                             : call(names().isNegative).ptr() == Py_True ||
-                                                   get(names().isNested).ptr() == Py_True;
-  if (bits < kLowestAddress || isSpecial)
-    return false;
-  int overflow = 0;
-  long ordinal = isCUDA ? PyLong_AsLongAndOverflow(device.ptr(), &overflow) : -1;
-  if (ordinal < -1 || ordinal > 127 || overflow)
-    return false;
-  addPointer(parameter, bits, known->second, /*readOnly=*/false, static_cast<char>(ordinal));
-  return true;
-}
-
-void Signature::addPointer(const Parameter &parameter, uint64_t address, char dtype, bool readOnly,
-                           char device) {
-  char alignment = parameter.onValue && parameter.onAlignment ? alignmentClass(address) : char(0);
-  bytes += kPointer;
-  bytes += dtype;
-  bytes += static_cast<char>(alignment | (readOnly ? 1 : 0));
-  bytes += device;
-  addSlot(address);
-}
-
-/// Whether Python's equality is the right one between two objects of this type.
-bool comparesByValue(PyObject *value) {
-  return PyLong_CheckExact(value) || PyUnicode_CheckExact(value);
-}
-
-size_t hashConstant(PyObject *value) {
-  if (comparesByValue(value))
-    return static_cast<size_t>(PyObject_Hash(value));
-  if (PyFloat_CheckExact(value))
-    return std::hash<double>()(PyFloat_AS_DOUBLE(value));
-  return reinterpret_cast<size_t>(value) >> 4;
-}
-
-/// Floats are compared by their bits, since 0.0 equals -0.0 and no NaN equals itself.
-bool areSameConstants(PyObject *left, PyObject *right) {
-  if (left == right)
-    return true;
-  if (Py_TYPE(left) != Py_TYPE(right))
-    return false;
-  if (PyFloat_CheckExact(left)) {
-    double values[] = {PyFloat_AS_DOUBLE(left), PyFloat_AS_DOUBLE(right)};
-    return std::memcmp(&values[0], &values[1], sizeof(double)) == 0;
-  }
-  return comparesByValue(left) && PyObject_RichCompareBool(left, right, Py_EQ) == 1;
-}
-
-size_t Signature::hash() const {
-  size_t result = std::hash<std::string>()(bytes);
-  for (PyObject *constant : constants)
-    result = result * 1000003 + hashConstant(constant);
-  return result;
-}
-
-bool Signature::matches(const Entry &entry) const {
-  return bytes == entry.signature &&
-         std::equal(constants.begin(), constants.end(), entry.constants.begin(),
-                    entry.constants.end(), areSameConstants);
-}
 
 /// Grows with each change of what every launch depends on: settings, the language's modules.
 uint64_t currentGeneration = 0;
@@ -567,10 +163,10 @@ bool readGrid(PyObject *grid, int32_t extents[3]) {
 /// The same of a grid function, which gets arguments and options by name. A new
 /// reference to what it returned, or null with an exception.
 PyObject *callGridFunction(PyObject *function, const Signature &signature, const Entry &entry) {
-  py::object meta = py::reinterpret_steal<py::object>(PyDict_Copy(entry.meta));
+  py::object meta = py::reinterpret_steal<py::object>(PyDict_Copy(entry.meta.get()));
   if (!meta)
     return nullptr;
-  const std::vector<Parameter> &parameters = *signature.dispatcher.parameters;
+  const std::vector<Parameter> &parameters = signature.parameters;
   for (size_t i = 0; i < parameters.size(); ++i)
     if (signature.values[i] &&
         PyDict_SetItem(meta.ptr(), parameters[i].name, signature.values[i]) < 0)
@@ -592,8 +188,74 @@ void hideOwnFrames() {
   PyErr_Restore(type, value, traceback);
 }
 
+void forgetEntries(Dispatcher *dispatcher) {
+  // Taken out first: what an entry releases may run Python.
+  Entries entries;
+  entries.swap(*dispatcher->entries);
+  dispatcher->last = nullptr;
+  dispatcher->generation = currentGeneration;
+}
+
+/// Takes an entry out of the table, if it still is there.
+void forgetEntry(Dispatcher *dispatcher, const EntryHolder &held, size_t hash) {
+  if (dispatcher->last == held.get())
+    dispatcher->last = nullptr;
+  auto [first, last] = dispatcher->entries->equal_range(hash);
+  auto same =
+      std::find_if(first, last, [&](const auto &one) { return one.second.get() == held.get(); });
+  if (same != last)
+    dispatcher->entries->erase(same);
+}
+
+/// The entry for a signature, or null.
+Entry *findEntry(Dispatcher *dispatcher, const Signature &signature) {
+  Entry *last = dispatcher->last;
+  if (last && signature.matches(last->signature))
+    return last;
+  auto [begin, end] = dispatcher->entries->equal_range(signature.hash());
+  for (auto at = begin; at != end; ++at)
+    if (signature.matches(at->second.get()->signature))
+      return dispatcher->last = at->second.get();
+  return nullptr;
+}
+
+/// Makes an entry of what `slow` returned: (variant, slots, threads, options, device, stream,
+/// variant for launches outside the limits of the first or None), the stream a number or a
+/// function of the device, a variant as (result, kernel, checks). Of a tuned kernel, its
+/// configuration comes behind that, and the options have what it fills in.
+void learn(Dispatcher *dispatcher, const Signature &signature, const py::tuple &recipe) {
+  py::tuple slots = recipe[1];
+  if (slots.size() != signature.slots.size())
+    return;
+  for (size_t i = 0; i < slots.size(); ++i)
+    if (PyLong_AsUnsignedLongLongMask(slots[i].ptr()) != signature.slots[i])
+      return;
+  EntryHolder made(new Entry(signature));
+  Entry &entry = *made.get();
+  entry.usual = Variant(py::tuple(recipe[0]));
+  entry.numThreads = recipe[2].cast<int32_t>();
+  entry.meta = Reference(recipe[3]);
+  entry.device = recipe[4].cast<int32_t>();
+  if (PyLong_Check(recipe[5].ptr()))
+    entry.stream = recipe[5].cast<uint64_t>();
+  else
+    entry.findStream = Reference(recipe[5]);
+  if (!recipe[6].is_none())
+    entry.outside = Variant(py::tuple(recipe[6]));
+  if (recipe.size() > 7)
+    entry.choice = Reference(recipe[7]);
+  size_t hash = signature.hash();
+  if (Entry *old = findEntry(dispatcher, signature))
+    forgetEntry(dispatcher, EntryHolder(old), hash);
+  if (dispatcher->entries->size() >= kMaxEntries)
+    forgetEntries(dispatcher);
+  dispatcher->entries->emplace(hash, made);
+  dispatcher->last = made.get();
+}
+
+/// Does a launch the whole way, and keeps what it finds out for the next of that signature.
 PyObject *callSlow(Launch *launch, PyObject *const *args, size_t count, PyObject *keywords,
-                   Signature *signature) {
+                   const Signature *signature) {
   Dispatcher *dispatcher = launch->dispatcher;
   py::tuple positional(count);
   for (size_t i = 0; i < count; ++i)
@@ -610,46 +272,10 @@ PyObject *callSlow(Launch *launch, PyObject *const *args, size_t count, PyObject
     hideOwnFrames();
     return nullptr;
   }
-  // (result, None) or (result, (kernel, slots, threads, options, globals, device, stream)),
-  // the stream a number or a function of the device; of a tuned kernel, its configuration
-  // comes behind that, and the options have what it fills in.
   py::tuple pair(returned);
-  py::object result = pair[0];
-  if (!signature || pair[1].is_none())
-    return result.release().ptr();
-
-  py::tuple recipe = pair[1];
-  py::tuple slots = recipe[1];
-  bool agrees = slots.size() == signature->numSlots;
-  for (size_t i = 0; agrees && i < slots.size(); ++i)
-    agrees = PyLong_AsUnsignedLongLongMask(slots[i].ptr()) == signature->slots[i];
-  if (!agrees)
-    return result.release().ptr();
-  auto entry = std::make_shared<Entry>();
-  entry->signature = signature->bytes;
-  entry->constants = signature->constants;
-  for (PyObject *constant : entry->constants)
-    Py_INCREF(constant);
-  py::object kernel = recipe[0];
-  entry->kernel = kernel.cast<Kernel &>().handle.get();
-  entry->kernelObject = kernel.release().ptr();
-  entry->numThreads = recipe[2].cast<int32_t>();
-  entry->meta = py::object(recipe[3]).release().ptr();
-  entry->globals = py::object(recipe[4]).release().ptr();
-  entry->checks = readChecks(entry->globals);
-  entry->device = recipe[5].cast<int32_t>();
-  py::object stream = recipe[6];
-  if (PyLong_Check(stream.ptr()))
-    entry->stream = stream.cast<uint64_t>();
-  else
-    entry->findStream = stream.release().ptr();
-  if (recipe.size() > 7)
-    entry->choice = py::object(recipe[7]).release().ptr();
-  entry->result = py::object(result).release().ptr();
-  if (dispatcher->entries->size() >= kMaxEntries)
-    dispatcher->entries->clear();
-  dispatcher->entries->emplace(signature->hash(), std::move(entry));
-  return result.release().ptr();
+  if (signature && !pair[1].is_none())
+    learn(dispatcher, *signature, pair[1]);
+  return py::object(pair[0]).release().ptr();
 }
 
 /// Whether the last launch was of arguments for another variant of the kernel, for one
@@ -665,27 +291,36 @@ PyObject *launchEntry(Launch *launch, const Entry &entry, const Signature &signa
   if (entry.findStream) {
     py::object device = py::reinterpret_steal<py::object>(PyLong_FromLong(entry.device));
     py::object found = py::reinterpret_steal<py::object>(
-        callPython([&] { return PyObject_CallOneArg(entry.findStream, device.ptr()); }));
+        callPython([&] { return PyObject_CallOneArg(entry.findStream.get(), device.ptr()); }));
     stream = found ? PyLong_AsUnsignedLongLong(found.ptr()) : 0;
     if (PyErr_Occurred())
+      return nullptr;
+  }
+  const uint64_t *slots = signature.slots.data();
+  size_t numSlots = signature.slots.size();
+  const Variant *variant = &entry.usual;
+  // A launch that fails takes longer than one that does not.
+  if (entry.outside.kernel && !tsr_kernel_accepts(variant->kernel, extents, slots, numSlots)) {
+    variant = &entry.outside;
+    if (!allHold(variant->checks))
       return nullptr;
   }
   TsrStatus status;
   {
     WithoutGIL released;
-    const uint64_t *slots = signature.slots.data();
-    status = entry.device < 0 ? tsr_kernel_launch(entry.kernel, extents, slots, signature.numSlots,
-                                                  entry.numThreads)
-                              : tsr_kernel_launch_cuda(entry.kernel, entry.device, stream, extents,
-                                                       slots, signature.numSlots);
+    status = entry.device < 0
+                 ? tsr_kernel_launch(variant->kernel, extents, slots, numSlots, entry.numThreads)
+                 : tsr_kernel_launch_cuda(variant->kernel, entry.device, stream, extents, slots,
+                                          numSlots);
   }
   if (status == TSR_OK) {
-    if (entry.choice && entry.choice != launch->dispatcher->lastChoice) {
-      Py_INCREF(entry.choice);
-      Py_XSETREF(launch->dispatcher->lastChoice, entry.choice);
+    PyObject *choice = entry.choice.get();
+    if (choice && choice != launch->dispatcher->lastChoice) {
+      Py_INCREF(choice);
+      Py_XSETREF(launch->dispatcher->lastChoice, choice);
     }
-    Py_INCREF(entry.result);
-    return entry.result;
+    Py_INCREF(variant->result.get());
+    return variant->result.get();
   }
   if (isForOtherVariant(status))
     return nullptr;
@@ -702,54 +337,41 @@ PyObject *launchEntry(Launch *launch, const Entry &entry, const Signature &signa
   return nullptr;
 }
 
-void forgetEntries(Dispatcher *dispatcher) {
-  // Taken out first: what an entry releases may run Python.
-  std::unordered_multimap<size_t, std::shared_ptr<Entry>> entries;
-  entries.swap(*dispatcher->entries);
-  dispatcher->generation = currentGeneration;
-}
-
 PyObject *doLaunch(Launch *launch, PyObject *const *args, size_t count, PyObject *keywords) {
   Dispatcher *dispatcher = launch->dispatcher;
   if (dispatcher->generation != currentGeneration)
     forgetEntries(dispatcher);
   if (dispatcher->isRetired)
     return callSlow(launch, args, count, keywords, nullptr);
-  Signature signature(*dispatcher);
+  Signature signature(*dispatcher->parameters);
   if (!signature.bind(args, count, keywords) || !signature.specialise())
     return callSlow(launch, args, count, keywords, nullptr);
-  auto [begin, end] = dispatcher->entries->equal_range(signature.hash());
-  for (auto at = begin; at != end; ++at) {
-    // Held, since the table may change while the kernel or a grid function runs.
-    std::shared_ptr<Entry> held = at->second;
-    const Entry &entry = *held;
-    if (!signature.matches(entry))
-      continue;
-    if (!allHold(entry.checks)) {
-      // A check may have run Python, and that another launch.
-      auto [first, last] = dispatcher->entries->equal_range(signature.hash());
-      auto same = std::find_if(first, last, [&](const auto &one) { return one.second == held; });
-      if (same != last)
-        dispatcher->entries->erase(same);
-      break;
-    }
-    int32_t extents[3];
-    auto launchKnown = [&] {
-      PyObject *result = launchEntry(launch, entry, signature, extents);
-      return result || PyErr_Occurred() ? result : callSlow(launch, args, count, keywords, nullptr);
-    };
-    if (readGrid(launch->grid, extents))
-      return launchKnown();
-    if (PyCallable_Check(launch->grid)) {
-      py::object grid =
-          py::reinterpret_steal<py::object>(callGridFunction(launch->grid, signature, entry));
-      if (grid && readGrid(grid.ptr(), extents))
-        return launchKnown();
-      PyErr_Clear(); // `slow` calls it again and says what is wrong
-    }
-    return callSlow(launch, args, count, keywords, nullptr);
+  Entry *known = findEntry(dispatcher, signature);
+  if (!known)
+    return callSlow(launch, args, count, keywords, &signature);
+  // Held, since the table may change while the kernel, a check or a grid function runs.
+  EntryHolder held(known);
+  const Entry &entry = *known;
+  if (!allHold(entry.usual.checks)) {
+    forgetEntry(dispatcher, held, signature.hash());
+    return callSlow(launch, args, count, keywords, &signature);
   }
-  return callSlow(launch, args, count, keywords, &signature);
+  int32_t extents[3];
+  auto launchKnown = [&] {
+    PyObject *result = launchEntry(launch, entry, signature, extents);
+    return result || PyErr_Occurred() ? result
+                                      : callSlow(launch, args, count, keywords, &signature);
+  };
+  if (readGrid(launch->grid, extents))
+    return launchKnown();
+  if (PyCallable_Check(launch->grid)) {
+    py::object grid =
+        py::reinterpret_steal<py::object>(callGridFunction(launch->grid, signature, entry));
+    if (grid && readGrid(grid.ptr(), extents))
+      return launchKnown();
+    PyErr_Clear(); // `slow` calls it again and says what is wrong
+  }
+  return callSlow(launch, args, count, keywords, nullptr);
 }
 
 PyObject *callLaunch(PyObject *self, PyObject *const *args, size_t flags, PyObject *keywords) {
@@ -782,7 +404,7 @@ PyObject *newDispatcher(PyTypeObject *type, PyObject *args, PyObject *) {
     return nullptr;
   self->generation = currentGeneration;
   self->parameters = new std::vector<Parameter>;
-  self->entries = new std::unordered_multimap<size_t, std::shared_ptr<Entry>>;
+  self->entries = new Entries;
   Py_INCREF(self->slow = slow);
   Py_INCREF(self->fail = fail);
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(parameters); ++i) {
@@ -817,7 +439,7 @@ int traverseDispatcher(PyObject *object, visitproc visit, void *arg) {
   // whoever launches has the dispatcher.
   if (self->entries)
     for (const auto &[hash, entry] : *self->entries)
-      if (int stop = entry->traverse(visit, arg))
+      if (int stop = entry.get()->traverse(visit, arg))
         return stop;
   return 0;
 }
@@ -863,9 +485,16 @@ void deallocDispatcher(PyObject *object) {
 
 PyTypeObject *launchType = nullptr;
 
+/// The memory of a launch that is over: there is one, and then another, nearly always.
+Launch *spareLaunch = nullptr;
+
 /// dispatcher.bind(grid): what `kernel[grid]` is.
 PyObject *bindGrid(PyObject *self, PyObject *grid) {
-  Launch *launch = PyObject_GC_New(Launch, launchType);
+  Launch *launch = std::exchange(spareLaunch, nullptr);
+  if (launch)
+    PyObject_Init(reinterpret_cast<PyObject *>(launch), launchType);
+  else
+    launch = PyObject_GC_New(Launch, launchType);
   if (!launch)
     return nullptr;
   launch->vectorcall = callLaunch;
@@ -891,9 +520,69 @@ void deallocLaunch(PyObject *object) {
   PyObject_GC_UnTrack(object);
   Py_XDECREF(self->dispatcher);
   Py_XDECREF(self->grid);
+  if (spareLaunch)
+    type->tp_free(object);
+  else
+    spareLaunch = self;
+  Py_DECREF(type);
+}
+
+// Launchable: what is launched by `self[grid]`, which is asked for at each launch.
+
+PyTypeObject *dispatcherType = nullptr;
+
+struct Launchable {
+  PyObject_HEAD;
+  PyObject *dispatcher;
+  int64_t generation; ///< of when the dispatcher was found to be the way to launch it
+};
+
+PyObject *subscriptLaunchable(PyObject *object, PyObject *grid) {
+  auto *self = reinterpret_cast<Launchable *>(object);
+  if (self->dispatcher && Py_TYPE(self->dispatcher) == dispatcherType &&
+      self->generation == static_cast<int64_t>(currentGeneration))
+    return bindGrid(self->dispatcher, grid);
+  static PyObject *name = PyUnicode_InternFromString("_slow_getitem");
+  return callPython([&] { return PyObject_CallMethodOneArg(object, name, grid); });
+}
+
+int traverseLaunchable(PyObject *object, visitproc visit, void *arg) {
+  Py_VISIT(Py_TYPE(object));
+  Py_VISIT(reinterpret_cast<Launchable *>(object)->dispatcher);
+  return 0;
+}
+
+int clearLaunchable(PyObject *object) {
+  Py_CLEAR(reinterpret_cast<Launchable *>(object)->dispatcher);
+  return 0;
+}
+
+void deallocLaunchable(PyObject *object) {
+  PyTypeObject *type = Py_TYPE(object);
+  PyObject_GC_UnTrack(object);
+  clearLaunchable(object);
   type->tp_free(object);
   Py_DECREF(type);
 }
+
+PyMemberDef launchableMembers[] = {
+    {"_dispatcher", T_OBJECT, offsetof(Launchable, dispatcher), 0, "The dispatcher, or None."},
+    {"_dispatcher_generation", T_LONGLONG, offsetof(Launchable, generation), 0,
+     "What `generation` gave when `_dispatcher` was found to be the way to launch it; or -1."},
+    {nullptr, 0, 0, 0, nullptr}};
+
+PyType_Slot launchableSlots[] = {
+    {Py_tp_doc, const_cast<char *>("A base for what is launched by `self[grid]`: by a method\n"
+                                   "`_slow_getitem(grid)`, or by a dispatcher.")},
+    {Py_tp_dealloc, reinterpret_cast<void *>(deallocLaunchable)},
+    {Py_tp_traverse, reinterpret_cast<void *>(traverseLaunchable)},
+    {Py_tp_clear, reinterpret_cast<void *>(clearLaunchable)},
+    {Py_mp_subscript, reinterpret_cast<void *>(subscriptLaunchable)},
+    {Py_tp_members, launchableMembers},
+    {0, nullptr}};
+PyType_Spec launchableSpec = {"tessera._C.Launchable", sizeof(Launchable), 0,
+                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE,
+                              launchableSlots};
 
 /// The configuration that the last launch of a tuned kernel had, or None.
 PyObject *getLastChoice(PyObject *self, PyObject *) {
@@ -943,78 +632,25 @@ PyType_Spec launchSpec = {"tessera._C.Launch", sizeof(Launch), 0,
                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
                           launchSlots};
 
-using Probes = std::vector<std::pair<py::object, uint64_t>>;
-
-/// The one bit that all of `negative` have set and none of `plain` has, if there is just one.
-/// A probe is a tensor and the address of torch's own object behind it.
-bool learnNegativeBit(const Probes &plain, const Probes &negative) {
-  constexpr size_t objectBytes = 64, implementationBytes = 184; // as in torch 2.13
-  TensorBits found;
-  auto holdsAddress = [&](const auto &probe) {
-    return static_cast<size_t>(Py_TYPE(probe.first.ptr())->tp_basicsize) >=
-               found.implementation + sizeof(uint64_t) &&
-           readWord(probe.first.ptr(), found.implementation) == probe.second;
-  };
-  for (found.implementation = sizeof(PyObject); found.implementation < objectBytes;
-       found.implementation += sizeof(uint64_t))
-    if (std::all_of(plain.begin(), plain.end(), holdsAddress) &&
-        std::all_of(negative.begin(), negative.end(), holdsAddress))
-      break;
-  if (found.implementation >= objectBytes || plain.empty() || negative.empty())
-    return false;
-  unsigned numFound = 0;
-  for (size_t word = 0; word < implementationBytes; word += sizeof(uint64_t)) {
-    uint64_t bits = ~uint64_t(0);
-    for (const auto &[tensor, address] : negative)
-      bits &= readWord(reinterpret_cast<const void *>(address), word);
-    for (const auto &[tensor, address] : plain)
-      bits &= ~readWord(reinterpret_cast<const void *>(address), word);
-    numFound += static_cast<unsigned>(__builtin_popcountll(bits));
-    if (bits)
-      found.word = word;
-  }
-  found.isKnown = numFound == 1;
-  if (found.isKnown)
-    typeTables().tensorBits = found;
-  return found.isKnown;
-}
-
-void acceptTensor(const py::object &tensor) {
-  TypeTables &tables = typeTables();
-  if (!tables.tensorBits.isKnown || findArrayKind(Py_TYPE(tensor.ptr())) != ArrayKind::Torch)
-    return;
-  std::vector<uint64_t> &accepted = tables.tensorBits.accepted;
-  constexpr size_t most = 64;
-  if (!hasAcceptedBits(tables.tensorBits, tensor.ptr()) && accepted.size() < most)
-    accepted.push_back(readTensorBits(tables.tensorBits, tensor.ptr()));
-}
-
-void learnDType(const py::object &dtype, int coreId) {
-  if (typeTables().dtypes.emplace(dtype.ptr(), static_cast<char>(coreId)).second)
-    dtype.inc_ref(); // known by its address from now on
-}
-
 } // namespace
 
 void tessera::python::registerLaunch(py::module_ &module) {
   PyObject *dispatcher = PyType_FromSpec(&dispatcherSpec);
   PyObject *launch = PyType_FromSpec(&launchSpec);
-  if (!dispatcher || !launch)
+  PyObject *launchable = PyType_FromSpec(&launchableSpec);
+  if (!dispatcher || !launch || !launchable)
     throw py::error_already_set();
+  dispatcherType = reinterpret_cast<PyTypeObject *>(dispatcher);
   launchType = reinterpret_cast<PyTypeObject *>(launch);
   module.add_object("Dispatcher", py::reinterpret_steal<py::object>(dispatcher));
   module.add_object("Launch", py::reinterpret_borrow<py::object>(launch));
+  module.add_object("Launchable", py::reinterpret_steal<py::object>(launchable));
   module.def(
       "is_current", [](const py::tuple &checks) { return allHold(readChecks(checks.ptr())); },
       "Whether all of these checks hold (frontend/reads.py).");
   module.def(
       "advance_generation", [] { ++currentGeneration; },
       "Have every launch look again at what it depends on.");
-  module.def("learn_dtype", &learnDType, py::arg("dtype"), py::arg("core_id"),
-             "Have the warm path take arrays with this dtype object of NumPy's or torch's.");
-  module.def("learn_negative_bit", &learnNegativeBit, py::arg("plain"), py::arg("negative"),
-             "Have the warm path know torch's tensors with the negative bit by looking at some\n"
-             "without and with it: (tensor, its `_cdata`) each. Whether it does now.");
-  module.def("accept_tensor", &acceptTensor, py::arg("tensor"),
-             "Have the warm path take torch's tensors that are as plain as this one.");
+  module.def("generation", [] { return currentGeneration; }, "How often that was.");
+  registerSignature(module);
 }

@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TSR_API_VERSION 3
+#define TSR_API_VERSION 4
 
 #if defined(TSR_BUILDING_CORE)
 #define TSR_EXPORT __attribute__((visibility("default")))
@@ -231,6 +231,11 @@ TSR_EXPORT TsrStatus tsr_kernel_launch_checked(TsrKernel *kernel, const int32_t 
                                                const uint64_t *args, size_t num_args,
                                                const TsrArgumentMemory *memory,
                                                int32_t num_threads) TSR_NOEXCEPT;
+/* Whether a launch with these arguments is within what the kernel was compiled for: without
+ * that, launching it fails with E070, and the same kernel compiled with "tensor_maps" false takes
+ * the launch. 1 for a launch that is wrong in another way. Cheap. */
+TSR_EXPORT int tsr_kernel_accepts(TsrKernel *kernel, const int32_t grid[3], const uint64_t *args,
+                                  size_t num_args) TSR_NOEXCEPT;
 TSR_EXPORT void tsr_kernel_destroy(TsrKernel *kernel) TSR_NOEXCEPT;
 
 /* --- NVIDIA GPUs --------------------------------------------------------------------

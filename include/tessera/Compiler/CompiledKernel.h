@@ -154,6 +154,10 @@ public:
   void launchCUDA(int device, void *stream, llvm::ArrayRef<int32_t> grid,
                   llvm::ArrayRef<uint64_t> args) const;
 
+  /// Whether a launch is within the limits that the kernel was compiled for, and needs no tensor
+  /// maps that there are none of: else it fails with E070.
+  bool accepts(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const noexcept;
+
   /// What the driver has made of it on a GPU, {"num_registers", "local_bytes", "log"}, of a
   /// thread; the log is empty but where the driver has assembled it. Loads it there. Throws
   /// UserError (E054, E066).
@@ -167,7 +171,8 @@ public:
 
 private:
   void checkLaunch(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const;
-  void checkLimits(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const;
+  bool isWithinLimits(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const noexcept;
+  [[noreturn]] void failLimits(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const;
 
   KernelMetadata metadata;
   std::string metadataJSON;

@@ -215,6 +215,27 @@ int LoadedKernel::start(const Loaded &loaded, Stream stream, const int32_t grid[
   return driver.cuLaunchKernelEx(&config, loaded.function, parameters, nullptr);
 }
 
+/// Whether a grid has more programs than the threads that do their work can count: the number of a
+/// program is an i32, and so is that beyond the last one.
+static bool hasTooManyPrograms(const int32_t grid[3]) {
+  constexpr int64_t kMost = int64_t(1) << 30;
+  int64_t programs = int64_t(grid[0]) * grid[1];
+  return programs > kMost || programs * grid[2] > kMost;
+}
+
+bool LoadedKernel::accepts(const int32_t grid[3], const uint64_t *slots) const noexcept {
+  if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)
+    return true;
+  if ((description.repeatedPrograms && hasTooManyPrograms(grid)) ||
+      failsCondition(description, grid, slots))
+    return false;
+  TensorMapShape shape;
+  for (const TensorMapRecipe &recipe : description.tensorMaps)
+    if (!evaluate(recipe, slots, shape))
+      return false;
+  return true;
+}
+
 bool LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], const uint64_t *slots) {
   if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)
     return true;
@@ -234,12 +255,11 @@ bool LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], cons
   if (description.repeatedPrograms) {
     for (int32_t &extent : extents)
       parameters[description.numArguments + numHidden++] = &extent;
-    // The number of a program is an i32, and so is that beyond the last one.
-    int64_t programs = int64_t(grid[0]) * grid[1], limit = int64_t(1) << 30;
-    int64_t most = int64_t(description.repeatedPrograms) * getDevice(device).multiprocessors;
-    if (programs > limit || programs * grid[2] > limit)
+    if (hasTooManyPrograms(grid))
       return false;
-    launched[0] = static_cast<int32_t>(std::min(programs * grid[2], most));
+    int64_t programs = int64_t(grid[0]) * grid[1] * grid[2];
+    int64_t most = int64_t(description.repeatedPrograms) * getDevice(device).multiprocessors;
+    launched[0] = static_cast<int32_t>(std::min(programs, most));
     launched[1] = launched[2] = 1;
   }
   TensorMap maps[kMaxTensorMaps];

@@ -77,6 +77,11 @@ class _Specialisation(NamedTuple):
     all_checks: Checks
     """Those and the ones that need a look after `settings.note_change` only."""
 
+    @property
+    def variant(self) -> tuple[Any, ...]:
+        """As the warm path wants it: what a launch returns, the core's kernel, what to check."""
+        return self.kernel, self.kernel._kernel, self.checks
+
     def is_current(self) -> bool:
         """Whether all of that still is what it was."""
         return _C.is_current(self.all_checks)
@@ -100,7 +105,7 @@ class KernelInterface:
         return self.run(*args, grid=grid, warmup=True, **kwargs)
 
 
-class JITFunction(JITCallable, KernelInterface):
+class JITFunction(JITCallable, _C.Launchable, KernelInterface):
     """A kernel, or a function that kernels call.
 
     `kernel[grid](*args, **options)` launches it: `grid` is a tuple of one to three integers,
@@ -140,7 +145,6 @@ class JITFunction(JITCallable, KernelInterface):
         self._lock = threading.RLock()
         self._gates: dict[Any, threading.RLock] = {}
         """Of the variants that are being compiled."""
-        self._dispatcher: Optional[_C.Dispatcher] = None
         self._dispatcher_generation = -1
         _all_functions.add(self)
 
@@ -196,13 +200,9 @@ class JITFunction(JITCallable, KernelInterface):
             f"write {self.__name__}[grid](...); inside a kernel, just call it",
         )
 
-    def __getitem__(self, grid: Any) -> Callable[..., Any]:
-        if self._dispatcher_generation == settings.generation:
-            return self._dispatcher.bind(grid)  # type: ignore[union-attr]
-        return self._slow_getitem(grid)
-
     def _slow_getitem(self, grid: Any) -> Callable[..., Any]:
-        """What has to be looked at after a setting has changed, and the first time."""
+        """`self[grid]` the first time, and after what every launch depends on has changed."""
+        generation = _C.generation()
         traits = self._all_traits()
         plain = all(t.annotation is None for t in traits) and len(traits) <= 64
         plain = plain and all(param.kind != "varargs" for param in self.params)
@@ -211,7 +211,7 @@ class JITFunction(JITCallable, KernelInterface):
             if self._dispatcher is None:
                 self._dispatcher = _make_dispatcher(self, traits)
             self._dispatcher.clear()
-            self._dispatcher_generation = settings.generation
+            self._dispatcher_generation = generation
             return self._dispatcher.bind(grid)
         self._dispatcher_generation = -1
 
@@ -267,46 +267,50 @@ class JITFunction(JITCallable, KernelInterface):
         if hooks.on_launch:
             told = self._launch_facts(kernel, extents, values, options)
             hooks.launch_enter(told)
+        outside: Optional[_Specialisation] = None
         try:
-            if place is None:
-                try:
-                    _launch_on_cpu(kernel, extents, bound, values, options)
-                except _C.CoreError as error:
-                    if not _lacks_tensor_maps(error):
-                        raise
-                    # Not remembered either: a grid or an argument is outside its limits.
-                    options = dataclasses.replace(options, tensor_maps=False)
-                    kernel = self._kernel(bound, options).kernel
-                    _launch_on_cpu(kernel, extents, bound, values, options)
-                    return kernel, None
-                if options.debug:
-                    return kernel, None  # the warm path knows no memory
-            else:
+            handle = 0
+            if place is not None:
                 device = place.device
                 kernel.check_driver(device)
                 stream = find_stream(bound.pointers, device, options.stream)
                 handle = read_stream(stream, device)
-                try:
+
+            def launch(kernel: "CompiledKernel") -> None:
+                if place is None:
+                    _launch_on_cpu(kernel, extents, bound, values, options)
+                else:
                     kernel._kernel.launch_cuda(device, handle, extents, bound.slots)
-                except _C.CoreError as error:
-                    if not _lacks_tensor_maps(error):
-                        raise
-                    # Other arguments of the same kinds may well have tensor maps, so this is
-                    # not remembered.
-                    options = dataclasses.replace(options, tensor_maps=False)
-                    kernel = self._kernel(bound, options).kernel
-                    kernel._kernel.launch_cuda(device, handle, extents, bound.slots)
-                    return kernel, None
+
+            try:
+                launch(kernel)
+            except _C.CoreError as error:
+                if not _lacks_tensor_maps(error):
+                    raise
+                # The grid or an argument is outside its limits, or an array has no tensor map;
+                # with other arguments of the same kinds the first kernel may do.
+                unlimited = dataclasses.replace(options, tensor_maps=False)
+                outside = self._kernel(bound, unlimited)
+                launch(outside.kernel)
         except _C.CoreError as error:
             raise_core_error(error)
+        launched = outside or found
         if told is not None:
             hooks.launch_exit(told)
-            return kernel, None
-        if place is not None and not place.by_arrays:
-            return kernel, None
-        slots, threads = tuple(bound.slots), options.num_threads
-        recipe = (kernel._kernel, slots, threads, options.as_dict, found.checks, device, stream)
-        return kernel, recipe
+            return launched.kernel, None
+        # The warm path knows no memory.
+        if options.debug if place is None else not place.by_arrays:
+            return launched.kernel, None
+        recipe = (
+            found.variant,
+            tuple(bound.slots),
+            options.num_threads,
+            options.as_dict,
+            device,
+            stream,
+            None if outside is None else outside.variant,
+        )
+        return launched.kernel, recipe
 
     def _warm(self, bound: Bound, options: "CompileOptions") -> Any:
         """What `warmup` returns: the kernel, or that of the future, or None for a hook's sake."""
@@ -706,11 +710,13 @@ def _check_writeable(stored: Sequence[int], bound: Bound) -> None:
 
 def _check_is_function(fn: Any) -> None:
     if isinstance(fn, JITFunction):
-        raise CompilationError("E001", f"`{fn.__name__}` is decorated with @jit twice", "drop one")
+        raise CompilationError.at_caller(
+            "E001", f"`{fn.__name__}` is decorated with @jit twice", "drop one"
+        )
     if isinstance(fn, FunctionType) and fn.__name__ != "<lambda>":
         return
     if hasattr(fn, "fn") and hasattr(fn, "run"):
-        raise CompilationError(
+        raise CompilationError.at_caller(
             "E003",
             f"@jit is put on top of @{type(fn).__name__.lower()}",
             "put @jit next to the `def`, the other decorator above it",

@@ -669,6 +669,9 @@ def test_what_is_no_kernel(thing, id, message):
     with pytest.raises(tessera.CompilationError, match=message) as caught:
         tessera.jit(thing)
     assert caught.value.id == id
+    assert caught.value.file == __file__
+    place = "lambda x: x" if message == "got a lambda" else "tessera.jit(thing)"
+    assert place in caught.value.source_line
 
 
 def test_a_function_without_source():

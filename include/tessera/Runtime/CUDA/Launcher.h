@@ -56,6 +56,9 @@ public:
   /// arrays overlap that must not.
   bool launch(int device, Stream stream, const int32_t grid[3], const uint64_t *slots);
 
+  /// False where `launch` is sure to be.
+  bool accepts(const int32_t grid[3], const uint64_t *slots) const noexcept;
+
   /// Registers of a thread and spilled bytes, as the driver has them.
   int getNumRegisters(int device);
   int getLocalBytes(int device);

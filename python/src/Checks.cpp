@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Checks.h"
+
+using namespace tessera::python;
+
+Check::Check(PyObject *tuple) {
+  Py_ssize_t size = PyTuple_Check(tuple) ? PyTuple_GET_SIZE(tuple) : 0;
+  auto item = [&](Py_ssize_t index) {
+    return index < size ? PyTuple_GET_ITEM(tuple, index) : nullptr;
+  };
+  owner = item(0), name = item(1), expected = item(2);
+  if (size == 0)
+    return;
+  if (PyDict_CheckExact(owner) && (size == 2 || size == 3)) {
+    kind = Entry;
+  } else if (PyCell_Check(owner) && size <= 2) {
+    kind = Cell;
+    expected = item(1);
+  } else if (PyFunction_Check(owner) && size == 4) {
+    kind = Function;
+    expected = item(1), defaults = item(2), keywordDefaults = item(3);
+  } else if (size == 3) {
+    kind = name == Py_None ? Call : Attribute;
+  }
+}
+
+bool Check::holds() const {
+  auto orNone = [](PyObject *value) { return value ? value : Py_None; };
+  PyObject *found = nullptr;
+  switch (kind) {
+  case Entry:
+    return PyDict_GetItemWithError(owner, name) == expected;
+  case Cell:
+    return PyCell_GET(owner) == expected;
+  case Function:
+    return PyFunction_GET_CODE(owner) == expected &&
+           orNone(PyFunction_GET_DEFAULTS(owner)) == defaults &&
+           orNone(PyFunction_GET_KW_DEFAULTS(owner)) == keywordDefaults;
+  case Call:
+    found = PyObject_CallNoArgs(owner);
+    Py_XDECREF(found);
+    return found == Py_True;
+  case Attribute:
+    found = PyObject_GetAttr(owner, name);
+    Py_XDECREF(found); // whatever is expected is held by the tuple
+    return found == expected;
+  case Never:
+    return false;
+  }
+  return false;
+}
+
+std::vector<Check> tessera::python::readChecks(PyObject *tuple) {
+  std::vector<Check> checks;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i)
+    checks.emplace_back(PyTuple_GET_ITEM(tuple, i));
+  return checks;
+}
+
+bool tessera::python::allHold(const std::vector<Check> &checks) {
+  for (const Check &check : checks)
+    if (!check.holds()) {
+      PyErr_Clear();
+      return false;
+    }
+  return true;
+}

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Signature.h"
+
+#include "Interpreter.h"
+
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <unordered_map>
+
+using namespace tessera::python;
+
+namespace {
+
+enum ArgumentKind : char {
+  kConstant,
+  kNone,
+  kOne, ///< the integer 1, which became a constant
+  kBool,
+  kFloat,
+  kInt32,
+  kInt64,
+  kUInt64,
+  kPointer,
+};
+
+/// The names of attributes, interned once.
+struct Names {
+  PyObject *dataPtr = PyUnicode_InternFromString("data_ptr");
+  PyObject *dtype = PyUnicode_InternFromString("dtype");
+  PyObject *isCPU = PyUnicode_InternFromString("is_cpu");
+  PyObject *isCUDA = PyUnicode_InternFromString("is_cuda");
+  PyObject *getDevice = PyUnicode_InternFromString("get_device");
+  PyObject *isNegative = PyUnicode_InternFromString("is_neg");
+  PyObject *isNested = PyUnicode_InternFromString("is_nested");
+  PyObject *module = PyUnicode_InternFromString("__module__");
+};
+
+const Names &names() {
+  static const Names result;
+  return result;
+}
+
+/// What sort of array the objects of a Python type are.
+enum class ArrayKind { None, NumPy, Torch };
+
+ArrayKind findArrayKind(PyTypeObject *type) {
+  if (std::strcmp(type->tp_name, "numpy.ndarray") == 0)
+    return ArrayKind::NumPy;
+  if (std::strcmp(type->tp_name, "Tensor") && std::strcmp(type->tp_name, "Parameter"))
+    return ArrayKind::None;
+  PyObject *module = PyObject_GetAttr(reinterpret_cast<PyObject *>(type), names().module);
+  const char *text = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : nullptr;
+  bool isTorch = text && (!std::strcmp(text, "torch") || !std::strcmp(text, "torch.nn.parameter"));
+  Py_XDECREF(module);
+  PyErr_Clear();
+  return isTorch ? ArrayKind::Torch : ArrayKind::None;
+}
+
+/// The start of NumPy's PyArrayObject, whose layout is part of its stable ABI.
+struct NumPyArray {
+  PyObject_HEAD;
+  char *data;
+  int rank;
+  intptr_t *shape;
+  intptr_t *strides;
+  PyObject *base;
+  PyObject *dtype;
+  int flags;
+};
+constexpr int kNumPyWriteable = 0x0400;
+
+/// No program has memory below: a tensor there has lost its storage, or has no elements.
+constexpr uint64_t kLowestAddress = 4 << 20;
+
+/// Where torch keeps the bits of a tensor that say what is special about it: that the memory
+/// holds the values negated, that it is nested, and so on. `is_neg()` of each argument would
+/// cost as much as the rest of a launch, and lets the GIL go. Found by looking at tensors
+/// with and without the negative bit (learnNegativeBit); while it is not known, tensors are
+/// asked. A tensor with bits that no accepted one has had is left to `slow`.
+struct TensorBits {
+  size_t implementation = 0; ///< offset in the object of the pointer to torch's own
+  size_t word = 0;           ///< offset in that of the word with the bits
+  bool isKnown = false;
+  std::vector<uint64_t> accepted; ///< few: one for each sort of plain tensor
+};
+
+/// Python's dtype objects by identity; they are few and live as long as the process.
+/// Filled by `slow` (through Dispatcher.learn_dtype), so that no name is parsed here.
+struct TypeTables {
+  std::unordered_map<PyObject *, char> dtypes;
+  std::unordered_map<PyTypeObject *, ArrayKind> arrays;
+  TensorBits tensorBits;
+  bool expectsCUDA = false; ///< where the last tensor was
+  // Nearly every array is of the type that the last one had.
+  PyTypeObject *lastType = nullptr;
+  ArrayKind lastKind = ArrayKind::None;
+  PyObject *lastDType = nullptr;
+  char lastId = 0;
+
+  ArrayKind getKind(PyTypeObject *type);
+  /// False if the dtype is not known.
+  bool findDType(PyObject *dtype, char &id);
+};
+
+ArrayKind TypeTables::getKind(PyTypeObject *type) {
+  if (type == lastType)
+    return lastKind;
+  auto found = arrays.find(type);
+  if (found == arrays.end()) {
+    Py_INCREF(type); // or another type might come to lie at its address
+    found = arrays.emplace(type, findArrayKind(type)).first;
+  }
+  lastType = type;
+  return lastKind = found->second;
+}
+
+bool TypeTables::findDType(PyObject *dtype, char &id) {
+  if (dtype != lastDType) {
+    auto found = dtypes.find(dtype);
+    if (found == dtypes.end())
+      return false;
+    lastDType = dtype;
+    lastId = found->second;
+  }
+  id = lastId;
+  return true;
+}
+
+TypeTables &typeTables() {
+  static TypeTables *tables = new TypeTables; // outlives the interpreter's teardown
+  return *tables;
+}
+
+char alignmentClass(uint64_t value) {
+  if (value % 16 == 0)
+    return 16;
+  if (value % 8 == 0)
+    return 8;
+  return value % 4 == 0 ? 4 : 0;
+}
+
+uint64_t readWord(const void *object, size_t offset) {
+  uint64_t word = 0;
+  std::memcpy(&word, static_cast<const char *>(object) + offset, sizeof(word));
+  return word;
+}
+
+/// The bits of a tensor whose place is known; all ones where there is no tensor.
+uint64_t readTensorBits(const TensorBits &where, PyObject *tensor) {
+  uint64_t implementation = readWord(tensor, where.implementation);
+  return implementation ? readWord(reinterpret_cast<const void *>(implementation), where.word)
+                        : ~uint64_t(0);
+}
+
+bool hasAcceptedBits(const TensorBits &where, PyObject *tensor) {
+  return std::find(where.accepted.begin(), where.accepted.end(), readTensorBits(where, tensor)) !=
+         where.accepted.end();
+}
+
+/// Whether Python's equality is the right one between two objects of this type.
+bool comparesByValue(PyObject *value) {
+  return PyLong_CheckExact(value) || PyUnicode_CheckExact(value);
+}
+
+size_t hashConstant(PyObject *value) {
+  if (comparesByValue(value))
+    return static_cast<size_t>(PyObject_Hash(value));
+  if (PyFloat_CheckExact(value))
+    return std::hash<double>()(PyFloat_AS_DOUBLE(value));
+  return reinterpret_cast<size_t>(value) >> 4;
+}
+
+/// Floats are compared by their bits, since 0.0 equals -0.0 and no NaN equals itself.
+bool areSameConstants(PyObject *left, PyObject *right) {
+  if (left == right)
+    return true;
+  if (Py_TYPE(left) != Py_TYPE(right))
+    return false;
+  if (PyFloat_CheckExact(left)) {
+    double values[] = {PyFloat_AS_DOUBLE(left), PyFloat_AS_DOUBLE(right)};
+    return std::memcmp(&values[0], &values[1], sizeof(double)) == 0;
+  }
+  return comparesByValue(left) && PyObject_RichCompareBool(left, right, Py_EQ) == 1;
+}
+
+using Probes = std::vector<std::pair<py::object, uint64_t>>;
+
+/// The one bit that all of `negative` have set and none of `plain` has, if there is just one.
+/// A probe is a tensor and the address of torch's own object behind it.
+bool learnNegativeBit(const Probes &plain, const Probes &negative) {
+  constexpr size_t objectBytes = 64, implementationBytes = 184; // as in torch 2.13
+  TensorBits found;
+  auto holdsAddress = [&](const auto &probe) {
+    return static_cast<size_t>(Py_TYPE(probe.first.ptr())->tp_basicsize) >=
+               found.implementation + sizeof(uint64_t) &&
+           readWord(probe.first.ptr(), found.implementation) == probe.second;
+  };
+  for (found.implementation = sizeof(PyObject); found.implementation < objectBytes;
+       found.implementation += sizeof(uint64_t))
+    if (std::all_of(plain.begin(), plain.end(), holdsAddress) &&
+        std::all_of(negative.begin(), negative.end(), holdsAddress))
+      break;
+  if (found.implementation >= objectBytes || plain.empty() || negative.empty())
+    return false;
+  unsigned numFound = 0;
+  for (size_t word = 0; word < implementationBytes; word += sizeof(uint64_t)) {
+    uint64_t bits = ~uint64_t(0);
+    for (const auto &[tensor, address] : negative)
+      bits &= readWord(reinterpret_cast<const void *>(address), word);
+    for (const auto &[tensor, address] : plain)
+      bits &= ~readWord(reinterpret_cast<const void *>(address), word);
+    numFound += static_cast<unsigned>(__builtin_popcountll(bits));
+    if (bits)
+      found.word = word;
+  }
+  found.isKnown = numFound == 1;
+  if (found.isKnown)
+    typeTables().tensorBits = found;
+  return found.isKnown;
+}
+
+void acceptTensor(const py::object &tensor) {
+  TypeTables &tables = typeTables();
+  if (!tables.tensorBits.isKnown || findArrayKind(Py_TYPE(tensor.ptr())) != ArrayKind::Torch)
+    return;
+  std::vector<uint64_t> &accepted = tables.tensorBits.accepted;
+  constexpr size_t most = 64;
+  if (!hasAcceptedBits(tables.tensorBits, tensor.ptr()) && accepted.size() < most)
+    accepted.push_back(readTensorBits(tables.tensorBits, tensor.ptr()));
+}
+
+void learnDType(const py::object &dtype, int coreId) {
+  if (typeTables().dtypes.emplace(dtype.ptr(), static_cast<char>(coreId)).second)
+    dtype.inc_ref(); // known by its address from now on
+}
+
+} // namespace
+
+bool Signature::bind(PyObject *const *args, size_t count, PyObject *keywords) {
+  if (count > parameters.size())
+    return false;
+  std::copy(args, args + count, values.begin());
+  std::fill(values.begin() + count, values.begin() + parameters.size(), nullptr);
+  size_t numKeywords = keywords ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : 0;
+  for (size_t i = 0; i < numKeywords; ++i) {
+    PyObject *name = PyTuple_GET_ITEM(keywords, static_cast<Py_ssize_t>(i));
+    PyObject *value = args[count + i];
+    // Keywords of a call are interned, as parameters' names are.
+    size_t at = 0;
+    while (at < parameters.size() && parameters[at].name != name)
+      ++at;
+    if (at == parameters.size()) {
+      if (options.size() == kMaxOptions)
+        return false;
+      options.push_back({name, value});
+      continue;
+    }
+    if (values[at])
+      return false;
+    values[at] = value;
+  }
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[i].isTuned) {
+      if (values[i])
+        return false;
+      continue;
+    }
+    if (!values[i])
+      values[i] = parameters[i].defaultValue;
+    if (!values[i])
+      return false;
+  }
+  return true;
+}
+
+bool Signature::specialise() {
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const Parameter &parameter = parameters[i];
+    PyObject *value = values[i];
+    bool isFine = true;
+    if (!value)
+      continue; // tuned
+    if (parameter.isConstexpr) {
+      addConstant(value);
+    } else if (PyLong_CheckExact(value)) {
+      isFine = addInteger(parameter, value);
+    } else if (PyFloat_CheckExact(value)) {
+      float rounded = static_cast<float>(PyFloat_AS_DOUBLE(value));
+      uint32_t bits;
+      std::memcpy(&bits, &rounded, sizeof(bits));
+      bytes.push_back(kFloat);
+      slots.push_back(bits);
+    } else if (value == Py_None) {
+      bytes.push_back(kNone);
+    } else if (PyBool_Check(value)) {
+      bytes.push_back(kBool);
+      slots.push_back(value == Py_True);
+    } else {
+      isFine = addArray(parameter, value);
+    }
+    if (!isFine)
+      return false;
+    // Of an array, its element type counts, which is in the signature.
+    if (parameter.isKey && !parameter.isConstexpr &&
+        (PyLong_Check(value) || PyFloat_CheckExact(value)))
+      constants.push_back(value);
+  }
+  for (auto [name, value] : options) {
+    constants.push_back(name);
+    addConstant(value);
+  }
+  return true;
+}
+
+void Signature::addConstant(PyObject *value) {
+  bytes.push_back(kConstant);
+  constants.push_back(value);
+}
+
+bool Signature::addInteger(const Parameter &parameter, PyObject *value) {
+  int overflow = 0;
+  int64_t integer = PyLong_AsLongLongAndOverflow(value, &overflow);
+  uint64_t slot = static_cast<uint64_t>(integer);
+  if (overflow > 0) {
+    slot = PyLong_AsUnsignedLongLong(value);
+    if (PyErr_Occurred()) {
+      PyErr_Clear();
+      return false;
+    }
+    bytes.push_back(kUInt64);
+  } else if (overflow < 0) {
+    return false;
+  } else if (integer == 1 && parameter.onValue) {
+    bytes.push_back(kOne);
+    return true;
+  } else {
+    bytes.push_back(integer == static_cast<int32_t>(integer) ? kInt32 : kInt64);
+  }
+  bytes.push_back(parameter.onValue && parameter.onAlignment ? alignmentClass(slot) : char(0));
+  slots.push_back(slot);
+  return true;
+}
+
+bool Signature::addArray(const Parameter &parameter, PyObject *value) {
+  TypeTables &tables = typeTables();
+  ArrayKind kind = tables.getKind(Py_TYPE(value));
+  if (kind == ArrayKind::Torch)
+    return addTensor(parameter, value);
+  if (kind == ArrayKind::None)
+    return false;
+  const auto *array = reinterpret_cast<const NumPyArray *>(value);
+  char dtype;
+  if (!array->data || !tables.findDType(array->dtype, dtype))
+    return false;
+  addPointer(parameter, reinterpret_cast<uint64_t>(array->data), dtype,
+             !(array->flags & kNumPyWriteable), /*device=*/-1);
+  return true;
+}
+
+/// A tensor of torch's, on the CPU or on a GPU. What is wrong with one `slow` says.
+bool Signature::addTensor(const Parameter &parameter, PyObject *value) {
+  auto own = [](PyObject *found) {
+    if (!found)
+      PyErr_Clear();
+    return py::reinterpret_steal<py::object>(found);
+  };
+  auto get = [&](PyObject *name) {
+    return own(callPython([&] { return PyObject_GetAttr(value, name); }));
+  };
+  auto call = [&](PyObject *name) {
+    return own(callPython([&] { return PyObject_CallMethodNoArgs(value, name); }));
+  };
+  TypeTables &tables = typeTables();
+  bool isCUDA = tables.expectsCUDA;
+  bool isReachable = get(isCUDA ? names().isCUDA : names().isCPU).ptr() == Py_True;
+  if (!isReachable) {
+    tables.expectsCUDA = isCUDA = !isCUDA;
+    isReachable = get(isCUDA ? names().isCUDA : names().isCPU).ptr() == Py_True;
+  }
+  py::object dtype = isReachable ? get(names().dtype) : py::object();
+  char id;
+  if (!dtype || !tables.findDType(dtype.ptr(), id))
+    return false;
+  py::object device = isCUDA ? call(names().getDevice) : py::object();
+  py::object address = call(names().dataPtr);
+  if (!address || !PyLong_Check(address.ptr()) ||
+      (isCUDA && !(device && PyLong_Check(device.ptr()))))
+    return false;
+  uint64_t bits = PyLong_AsUnsignedLongLongMask(address.ptr());
+  bool isSpecial = tables.tensorBits.isKnown ? !hasAcceptedBits(tables.tensorBits, value)
+                                             : call(names().isNegative).ptr() == Py_True ||
+                                                   get(names().isNested).ptr() == Py_True;
+  if (bits < kLowestAddress || isSpecial)
+    return false;
+  int overflow = 0;
+  long ordinal = isCUDA ? PyLong_AsLongAndOverflow(device.ptr(), &overflow) : -1;
+  if (ordinal < -1 || ordinal > 127 || overflow)
+    return false;
+  addPointer(parameter, bits, id, /*readOnly=*/false, static_cast<char>(ordinal));
+  return true;
+}
+
+void Signature::addPointer(const Parameter &parameter, uint64_t address, char dtype, bool readOnly,
+                           char device) {
+  char alignment = parameter.onValue && parameter.onAlignment ? alignmentClass(address) : char(0);
+  bytes.push_back(kPointer);
+  bytes.push_back(dtype);
+  bytes.push_back(static_cast<char>(alignment | (readOnly ? 1 : 0)));
+  bytes.push_back(device);
+  slots.push_back(address);
+}
+
+size_t Signature::hash() const {
+  size_t result = std::hash<std::string_view>()({bytes.data(), bytes.size()});
+  for (PyObject *constant : constants)
+    result = result * 1000003 + hashConstant(constant);
+  return result;
+}
+
+bool Signature::matches(const KnownSignature &known) const {
+  return std::equal(bytes.begin(), bytes.end(), known.bytes.begin(), known.bytes.end()) &&
+         std::equal(constants.begin(), constants.end(), known.constants.begin(),
+                    known.constants.end(), areSameConstants);
+}
+
+KnownSignature::KnownSignature(const Signature &signature)
+    : bytes(signature.bytes.begin(), signature.bytes.end()),
+      constants(signature.constants.begin(), signature.constants.end()) {
+  for (PyObject *constant : constants)
+    Py_INCREF(constant);
+}
+
+KnownSignature::~KnownSignature() {
+  for (PyObject *constant : constants)
+    Py_DECREF(constant);
+}
+
+int KnownSignature::traverse(visitproc visit, void *arg) const {
+  for (PyObject *constant : constants)
+    Py_VISIT(constant);
+  return 0;
+}
+
+void tessera::python::registerSignature(py::module_ &module) {
+  module.def("learn_dtype", &learnDType, py::arg("dtype"), py::arg("core_id"),
+             "Have the warm path take arrays with this dtype object of NumPy's or torch's.");
+  module.def("learn_negative_bit", &learnNegativeBit, py::arg("plain"), py::arg("negative"),
+             "Have the warm path know torch's tensors with the negative bit by looking at some\n"
+             "without and with it: (tensor, its `_cdata`) each. Whether it does now.");
+  module.def("accept_tensor", &acceptTensor, py::arg("tensor"),
+             "Have the warm path take torch's tensors that are as plain as this one.");
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The arguments of a launch as far as they tell kernels apart. What is done for each argument is
+// what runtime/specialize.py does, for the common kinds of arguments alone. A signature holds all
+// that the whole way of a launch looks at, so that equal signatures mean equal outcomes:
+//
+//     one byte a parameter   its kind: constant, pointer, integer type, float, ...
+//     three bytes a pointer  element type; alignment and read-only; GPU, -1 for the host
+//     one byte an integer    alignment
+//     the constants          numbers and strings by value, all else by identity
+//
+// The configuration of a tuned kernel (tessera/tuning) fills in some parameters, which a caller
+// leaves out and a signature has nothing of; and what was measured to choose the configuration
+// belongs to the values of some others (`key`), so that these are in the signature with their
+// values, whatever they are to the kernel.
+
+#ifndef TESSERA_PYTHON_SIGNATURE_H
+#define TESSERA_PYTHON_SIGNATURE_H
+
+#include "Handles.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace tessera::python {
+
+constexpr size_t kMaxParams = 64;
+constexpr size_t kMaxOptions = 32;
+
+struct Parameter {
+  PyObject *name; ///< interned
+  PyObject *defaultValue;
+  bool isConstexpr;
+  bool onValue;
+  bool onAlignment;
+  bool isTuned; ///< a configuration has its value, no caller does
+  bool isKey;   ///< its value, too, decides what is launched
+};
+
+/// Items in place, of which there are few: nothing is allocated, nor written before it is added.
+template <typename T, size_t capacity> class FixedVector {
+public:
+  void push_back(T item) { items[count++] = item; }
+  const T *begin() const { return items.data(); }
+  const T *end() const { return items.data() + count; }
+  const T *data() const { return items.data(); }
+  size_t size() const { return count; }
+  const T &operator[](size_t index) const { return items[index]; }
+
+private:
+  std::array<T, capacity> items;
+  size_t count = 0;
+};
+
+/// What a signature is compared with, kept for later launches. Holds its constants.
+class KnownSignature {
+public:
+  explicit KnownSignature(const class Signature &signature);
+  ~KnownSignature();
+  KnownSignature(const KnownSignature &) = delete;
+  KnownSignature &operator=(const KnownSignature &) = delete;
+  int traverse(visitproc visit, void *arg) const;
+
+  const std::vector<char> bytes;
+  const std::vector<PyObject *> constants;
+};
+
+/// A launch's arguments while they are looked at.
+class Signature {
+public:
+  explicit Signature(const std::vector<Parameter> &parameters) : parameters(parameters) {}
+
+  /// False where this path is not for the arguments.
+  bool bind(PyObject *const *args, size_t count, PyObject *keywords);
+  bool specialise();
+  size_t hash() const;
+  bool matches(const KnownSignature &known) const;
+
+  const std::vector<Parameter> &parameters;
+  std::array<PyObject *, kMaxParams> values; ///< borrowed, one a parameter; null if it is tuned
+  FixedVector<std::pair<PyObject *, PyObject *>, kMaxOptions> options;
+  FixedVector<uint64_t, kMaxParams> slots;
+  FixedVector<char, 4 * kMaxParams + kMaxOptions> bytes;
+  FixedVector<PyObject *, 2 * kMaxParams + 2 * kMaxOptions> constants; ///< borrowed
+
+private:
+  void addConstant(PyObject *value);
+  bool addInteger(const Parameter &parameter, PyObject *value);
+  bool addArray(const Parameter &parameter, PyObject *value);
+  bool addTensor(const Parameter &parameter, PyObject *value);
+  void addPointer(const Parameter &parameter, uint64_t address, char dtype, bool readOnly,
+                  char device);
+};
+
+/// The functions by which Python tells what arrays look like.
+void registerSignature(py::module_ &module);
+
+} // namespace tessera::python
+
+#endif // TESSERA_PYTHON_SIGNATURE_H
