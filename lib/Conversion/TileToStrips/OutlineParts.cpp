@@ -10,6 +10,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/FoldUtils.h"
 #include "tessera/Conversion/TileToStrips/Passes.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -30,16 +31,29 @@ bool isRebuilt(Value value) {
   return matchPattern(def, m_Constant()) || isa<MemRefType, LLVM::LLVMStructType>(value.getType());
 }
 
+unsigned countOps(Region &region) {
+  unsigned count = 0;
+  region.walk([&](Operation *) { ++count; });
+  return count;
+}
+
 /// Divides one function.
 class FunctionDivider {
 public:
   FunctionDivider(func::FuncOp function, unsigned limit, unsigned partSize)
       : function(function), limit(limit), partSize(partSize) {}
 
-  void run() { divideRegion(function.getBody()); }
+  void run() {
+    if (countOps(function.getBody()) <= limit)
+      return;
+    foldConstants();
+    divideRegion(function.getBody());
+  }
 
 private:
   using Values = llvm::SetVector<Value>;
+
+  void foldConstants();
 
   unsigned divideRegion(Region &region);
   unsigned divideBlock(Block &block);
@@ -75,10 +89,17 @@ static Value fromPassed(Value passed, Type type, OpBuilder &builder) {
   return arith::TruncIOp::create(builder, passed.getLoc(), type, passed);
 }
 
-static unsigned countOps(Region &region) {
-  unsigned count = 0;
-  region.walk([&](Operation *) { ++count; });
-  return count;
+/// What is made of constants is one, too: in another part it would be a value that nobody knows,
+/// and a division by it one that the machine has to do.
+void FunctionDivider::foldConstants() {
+  SmallVector<Operation *> ops;
+  function.getBody().walk([&](Operation *op) { ops.push_back(op); });
+  OperationFolder folder(function.getContext());
+  for (Operation *op : ops)
+    if (op->getNumOperands() != 0 && llvm::all_of(op->getOperands(), [](Value operand) {
+          return matchPattern(operand, m_Constant());
+        }))
+      (void)folder.tryToFold(op);
 }
 
 /// Divides what is in a region; returns how many operations are left there.

@@ -85,3 +85,23 @@ func.func @masks(%m: vector<1xi1>, %p: !llvm.ptr) -> vector<1xi1> {
   %6 = arith.ori %5, %3 : vector<1xi1>
   return %6 : vector<1xi1>
 }
+
+// What is made of constants is known in each part.
+// CHECK-LABEL: func.func private @splat.part0(
+// CHECK-SAME: -> vector<4xi32>
+// CHECK-LABEL: func.func private @splat.part1(
+// CHECK: %[[TWO:.+]] = arith.constant dense<2> : vector<4xi32>
+// CHECK: arith.divsi %{{.+}}, %[[TWO]]
+// CHECK-LABEL: func.func @splat(
+func.func @splat(%p: !llvm.ptr) -> vector<4xi32> {
+  %c2 = arith.constant 2 : i32
+  %x = llvm.load %p : !llvm.ptr -> vector<4xi32>
+  %two = vector.broadcast %c2 : i32 to vector<4xi32>
+  %0 = arith.addi %x, %two : vector<4xi32>
+  %1 = arith.muli %0, %two : vector<4xi32>
+  %2 = arith.addi %1, %two : vector<4xi32>
+  %3 = arith.divsi %2, %two : vector<4xi32>
+  %4 = arith.muli %3, %two : vector<4xi32>
+  %5 = arith.addi %4, %two : vector<4xi32>
+  return %5 : vector<4xi32>
+}
