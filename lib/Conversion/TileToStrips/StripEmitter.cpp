@@ -347,9 +347,39 @@ Lanes StripEmitter::computeLaneByLane(Value value, ArrayRef<Index> index) {
 // Elements that come from elsewhere
 //===----------------------------------------------------------------------===//
 
-/// The row-major position of an index (of its first lane), as a scalar; `stride` is
-/// set to how far lanes are apart.
-Lanes StripEmitter::linearIndex(ArrayRef<Index> index, ArrayRef<int64_t> shape, int64_t &stride) {
+/// What an index is a multiple of, as far as loops and arithmetic say; 0 for 0.
+static int64_t getKnownMultiple(Value value, unsigned depth = 0) {
+  constexpr unsigned kDeepest = 8;
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return std::abs(constant.getSExtValue());
+  if (depth == kDeepest)
+    return 1;
+  auto get = [&](Value other) { return getKnownMultiple(other, depth + 1); };
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto loop = dyn_cast_or_null<scf::ForOp>(argument.getOwner()->getParentOp());
+    bool isInduction = loop && argument == loop.getInductionVar();
+    return isInduction ? std::gcd(get(loop.getLowerBound()), get(loop.getStep())) : 1;
+  }
+  Operation *op = value.getDefiningOp();
+  if (isa<arith::AddIOp, arith::SubIOp, arith::RemUIOp>(op))
+    return std::gcd(get(op->getOperand(0)), get(op->getOperand(1)));
+  if (isa<arith::MulIOp>(op)) {
+    int64_t product = 1;
+    bool overflows = llvm::MulOverflow(get(op->getOperand(0)), get(op->getOperand(1)), product);
+    return overflows ? 1 : product;
+  }
+  if (isa<arith::DivUIOp>(op) && matchPattern(op->getOperand(1), m_ConstantInt(&constant))) {
+    int64_t dividend = get(op->getOperand(0)), divisor = constant.getSExtValue();
+    return divisor > 0 && dividend % divisor == 0 ? dividend / divisor : 1;
+  }
+  return 1;
+}
+
+/// The row-major position of an index (of its first lane), as a scalar and a constant that is to be
+/// added; the scalar is null where the constant is all. `stride` is set to how far lanes are apart.
+std::pair<Lanes, int64_t> StripEmitter::splitLinearIndex(ArrayRef<Index> index,
+                                                         ArrayRef<int64_t> shape, int64_t &stride) {
   Lanes sum{{}, 0};
   int64_t constant = 0, scale = 1;
   stride = 0;
@@ -374,6 +404,15 @@ Lanes StripEmitter::linearIndex(ArrayRef<Index> index, ArrayRef<int64_t> shape, 
     sum.level = std::max(sum.level, entry.level);
     sum.value = combineIndices<arith::AddIOp>(kSum, sum.level, sum.value, term);
   }
+  return {sum, constant};
+}
+
+Lanes StripEmitter::linearIndex(ArrayRef<Index> index, ArrayRef<int64_t> shape, int64_t &stride) {
+  auto [sum, constant] = splitLinearIndex(index, shape, stride);
+  return addConstant(sum, constant);
+}
+
+Lanes StripEmitter::addConstant(Lanes sum, int64_t constant) {
   if (!sum.value)
     return {getIndexConstant(constant), 0};
   if (constant != 0) {
@@ -392,23 +431,37 @@ IndexTuple StripEmitter::relinearize(ArrayRef<Index> index, ArrayRef<int64_t> fr
     lanes = index[*dim].lanes;
   // Lanes begin at multiples of their number, so that they stay in one row of any
   // dimension with this stride whose extent is such a multiple.
-  Lanes position = linearIndex(index, from, stride);
+  auto [base, constant] = splitLinearIndex(index, from, stride);
+  int64_t multiple = base.value ? getKnownMultiple(base.value) : 0;
   IndexTuple result(to.size());
   bool found = lanes == 1;
   int64_t scale = 1;
   for (unsigned dim = to.size(); dim-- > 0; scale *= to[dim]) {
     if (to[dim] == 1)
       continue;
-    Value entry = position.value;
-    if (scale != 1) {
+    bool isOutermost = llvm::all_of(to.take_front(dim), [](int64_t extent) { return extent == 1; });
+    auto divide = [&](Lanes position) {
+      if (scale == 1)
+        return position.value;
       Value divisor = getIndexConstant(scale);
-      entry = combineIndices<arith::DivUIOp>(kQuotient, position.level, entry, divisor);
+      return combineIndices<arith::DivUIOp>(kQuotient, position.level, position.value, divisor);
+    };
+    // Of multiples of the divisor it is known what the constant adds, and of those of the extent,
+    // too, all that is left.
+    int64_t quotient = llvm::divideFloorSigned(constant, scale);
+    if (multiple % scale == 0 && multiple / scale % to[dim] == 0 && !(isOutermost && base.value)) {
+      result[dim] = {{}, isOutermost ? quotient : llvm::mod(quotient, to[dim]), 1, 0};
+    } else if (multiple % scale == 0 && isOutermost) {
+      result[dim] = {divide(base), quotient, 1, base.level};
+    } else {
+      Lanes position = addConstant(base, constant);
+      Value entry = divide(position);
+      if (!isOutermost) {
+        Value extent = getIndexConstant(to[dim]);
+        entry = combineIndices<arith::RemUIOp>(kRemainder, position.level, entry, extent);
+      }
+      result[dim] = {entry, 0, 1, position.level};
     }
-    if (llvm::any_of(to.take_front(dim), [](int64_t extent) { return extent != 1; })) {
-      Value extent = getIndexConstant(to[dim]);
-      entry = combineIndices<arith::RemUIOp>(kRemainder, position.level, entry, extent);
-    }
-    result[dim] = {entry, 0, 1, position.level};
     if (!found && scale == stride && to[dim] % lanes == 0) {
       result[dim].lanes = lanes;
       found = true;

@@ -196,6 +196,9 @@ private:
   IndexTuple relinearize(llvm::ArrayRef<Index> index, llvm::ArrayRef<int64_t> from,
                          llvm::ArrayRef<int64_t> to);
   Lanes linearIndex(llvm::ArrayRef<Index> index, llvm::ArrayRef<int64_t> shape, int64_t &stride);
+  std::pair<Lanes, int64_t> splitLinearIndex(llvm::ArrayRef<Index> index,
+                                             llvm::ArrayRef<int64_t> shape, int64_t &stride);
+  Lanes addConstant(Lanes sum, int64_t constant);
   /// Arithmetic of indices, done once for the same two: values are kept by what they are asked
   /// for with.
   template <typename Op>
