@@ -15,7 +15,9 @@ call at each, or heuristics, or if the configurations do not all set the same co
 from __future__ import annotations
 
 import os
+import sys
 import threading
+import warnings
 import weakref
 from types import FunctionType
 from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union, cast
@@ -627,17 +629,14 @@ def autotune(
     def decorate(fn: Any) -> Autotuner:
         names = require_kernel(fn, "autotune")
         _check_configs(fn, configs)
-        lists = {"key": key, "reset_to_zero": reset_to_zero, "restore_value": restore_value}
-        for what, items in lists.items():
-            _check_names(fn, names, what, items)
         _check_settings(fn, names, configs)
         return Autotuner(
             fn,
             names,
             configs,
-            key,
-            reset_to_zero,
-            restore_value,
+            _checked_names(fn, names, "key", key),
+            _checked_names(fn, names, "reset_to_zero", reset_to_zero),
+            _checked_names(fn, names, "restore_value", restore_value),
             pre_hook=pre_hook,
             post_hook=post_hook,
             prune_configs_by=prune_configs_by,
@@ -677,8 +676,6 @@ def _check_configs(fn: Any, configs: Any) -> None:
                 'write Config({"NAME": value}, num_warps=4)',
             )
     if not configs:
-        import warnings
-
         warnings.warn(
             f"tessera: the list of configurations of kernel `{fn.__name__}` is empty (E059): it is "
             "launched as if there were one with the default options",
@@ -687,18 +684,31 @@ def _check_configs(fn: Any, configs: Any) -> None:
         )
 
 
-def _check_names(fn: Any, names: Sequence[str], what: str, items: Any) -> None:
+def _checked_names(fn: Any, names: Sequence[str], what: str, items: Any) -> list[str]:
+    """Those of a list of names that are parameters; all, or there is an error."""
     if isinstance(items, str):
         raise CompilationError.at_caller(
             "E059", f"{what} is the string {items!r}", f"pass a list: [{items!r}]"
         )
+    known = []
     for item in items or ():
-        if item not in names:
-            raise CompilationError.at_caller(
-                "E059",
-                f"{what} names {item!r}, which is no parameter of `{fn.__name__}`",
-                name_like(item, names),
-            )
+        if item in names:
+            known.append(item)
+            continue
+        message = f"{what} names {item!r}, which is no parameter of `{fn.__name__}`"
+        if not _is_written_for_triton():
+            raise CompilationError.at_caller("E059", message, name_like(item, names))
+        # Triton does not look, and there are kernels that live by that.
+        fix = name_like(item, names)
+        text = f"tessera: {message} (E059); it is ignored: {fix}"
+        warnings.warn(text, TuningWarning, stacklevel=_frames_of_ours())
+    return known
+
+
+def _is_written_for_triton() -> bool:
+    """Whether programs that import triton get Tessera."""
+    module = sys.modules.get("tessera.compat.triton")
+    return module is not None and bool(module.is_installed())
 
 
 def _check_settings(fn: Any, names: Sequence[str], configs: Any) -> None:
@@ -707,7 +717,7 @@ def _check_settings(fn: Any, names: Sequence[str], configs: Any) -> None:
     options: Iterable[str] = load("tessera.compiler.options").OPTION_NAMES
     for config in () if isinstance(configs, str) else configs:
         for name in config.kwargs:
-            if name not in names and name not in options:
+            if name not in names and name not in options and not _is_written_for_triton():
                 raise CompilationError.at_caller(
                     "E059",
                     f"a configuration sets {name!r}, which is no parameter of `{fn.__name__}` and "
@@ -768,12 +778,10 @@ _all_tuners: "weakref.WeakSet[Autotuner]" = weakref.WeakSet()
 
 def _renew_locks() -> None:
     # A thread that does not exist in the child may have held them.
-    from sys import modules
-
     for tuner in _all_tuners:
         tuner._lock = threading.RLock()
         tuner._gates = {}
-    session = modules.get("tessera.tuning.session")
+    session = sys.modules.get("tessera.tuning.session")
     if session is not None:
         session._MEASURING = threading.RLock()  # type: ignore[attr-defined]
 

@@ -109,6 +109,10 @@ class _Runner:
             self.failure = error
             return ()
 
+    def undisturbed(self) -> float:
+        """Its time where nothing disturbs it."""
+        return quantile(self.times, 0.1)
+
     @property
     def spent(self) -> float:
         return sum(self.times)
@@ -154,7 +158,7 @@ def race(
         leader = min(live, key=lambda runner: quantile(runner.slots, 0.5))
         live = [runner for runner in live if not _is_out(runner, leader)]
         watch(_standing(live, 0, most_ms))
-        tied = [runner for runner in live if _ratio(runner, leader)[0] <= 1 + TIE]
+        tied = _tied(live, leader)
         if len(live) == 1:
             break
         if rounds >= _LEAST_ROUNDS:
@@ -200,6 +204,15 @@ def _is_out(runner: _Runner, leader: _Runner) -> bool:
     if rounds < _LEAST_ROUNDS and middle < _CLOSE:
         return False  # a machine that drifts may look like this
     return rounds >= 2 and middle - _SURE * error > 1 + TIE
+
+
+def _tied(live: Sequence[_Runner], leader: _Runner) -> list[_Runner]:
+    """Those that nothing speaks against. Where the rounds leave a doubt, what disturbs runs does so
+    more than the runners differ, and the fastest runs tell more than the usual ones."""
+    if not all(_is_tied(runner, leader) for runner in live):
+        leader = min(live, key=_Runner.undisturbed)
+        return [item for item in live if item.undisturbed() <= leader.undisturbed() * (1 + TIE)]
+    return [runner for runner in live if _ratio(runner, leader)[0] <= 1 + TIE]
 
 
 def _is_tied(runner: _Runner, leader: _Runner) -> bool:

@@ -259,3 +259,27 @@ def test_comparing_changes_nothing():
     total = np.full(1, 3, np.float32)
     kernel[grid](np.ones(1000, np.float32), total, 1000)
     assert total[0] == 1003 and not kernel.failures
+
+
+def test_programs_for_triton_may_name_anything(tmp_path):
+    import os
+    import subprocess
+    import sys
+
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import warnings, triton, triton.language as tl, numpy as np\n"
+        "with warnings.catch_warnings(record=True) as told:\n"
+        "    warnings.simplefilter('always')\n"
+        "    @triton.autotune([triton.Config({'B': b}) for b in (16, 32)], key=['n', 'typo'])\n"
+        "    @triton.jit\n"
+        "    def k(x, n, B: tl.constexpr):\n"
+        "        tl.store(x + tl.arange(0, B), 1.0)\n"
+        "assert len(told) == 1 and 'typo' in str(told[0].message) and told[0].filename == __file__\n"
+        "x = np.zeros(32, np.float32)\n"
+        "k[(1,)](x, 32)\n"
+        "assert k.keys == ['n'] and x[0] == 1\n"
+    )
+    command = [sys.executable, "-m", "tessera", "run", "--as-triton", str(script)]
+    done = subprocess.run(command, env=os.environ, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
