@@ -707,8 +707,7 @@ def _checked_names(fn: Any, names: Sequence[str], what: str, items: Any) -> list
 
 def _is_written_for_triton() -> bool:
     """Whether programs that import triton get Tessera."""
-    module = sys.modules.get("tessera.compat.triton")
-    return module is not None and bool(module.is_installed())
+    return getattr(sys.modules.get("triton"), "__tessera__", False) is True
 
 
 def _check_settings(fn: Any, names: Sequence[str], configs: Any) -> None:
