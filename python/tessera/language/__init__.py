@@ -81,6 +81,7 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
+from typing import Any
 
 from tessera.language import extra, math, target_info
 from tessera.language.aggregate import aggregate as _aggregate
@@ -259,9 +260,6 @@ slice = slice
 core: ModuleType = sys.modules[__name__]
 """What is in a module of this name elsewhere is all here."""
 
-libdevice = extra.libdevice
-"""Where it was once."""
-
 _MODULES = [
     "CONSTEXPR_0",
     "aggregate",
@@ -278,7 +276,15 @@ _MODULES = [
     "types",
     "annotations",
     "sys",
+    "Any",
     "ModuleType",
 ]
 
 __all__ = [name for name in dir() if not name.startswith("_") and name not in _MODULES]
+__all__ += ["libdevice"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "libdevice":  # where it was once
+        return extra.libdevice
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

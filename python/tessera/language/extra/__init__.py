@@ -1,6 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the Triton language keeps apart from the rest: `libdevice`, also as `extra.cuda.libdevice`."""
+"""What the Triton language keeps apart from the rest: `libdevice`, also as `extra.cuda.libdevice`.
 
-from tessera.language.extra import cuda, libdevice
+Both are imported when they are asked for.
+"""
+
+import importlib
+from typing import Any
 
 __all__ = ["cuda", "libdevice"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return importlib.import_module(f"tessera.language.extra.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any, Optional
 
 from tessera.frontend.errors import UserMistake
 from tessera.language.creation import cast
-from tessera.language.extra import libdevice
 from tessera.language.program import inline_asm_elementwise
 from tessera.language.target_info import capability
 from tessera.language.tensor import active, builtin, tensor
@@ -24,6 +24,12 @@ __all__ = [
     "num_warps",
     "smid",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "libdevice":
+        return importlib.import_module("tessera.language.extra.libdevice")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _require(name: str, least: int = 0) -> None:

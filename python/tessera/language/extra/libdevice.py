@@ -16,23 +16,13 @@ type that fits.
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, NamedTuple, Optional
+import importlib
+from typing import Any, Callable, NamedTuple, Union, Optional
 
 import tessera.language.math as math
 import tessera.language.types as types
 from tessera.frontend.errors import UserMistake
 from tessera.language.creation import cast
-from tessera.language.extra.functions import (
-    bessel,
-    bits,
-    directed,
-    elementary,
-    floats,
-    gamma,
-    normal,
-    trigonometry,
-)
-from tessera.language.extra.functions.basics import call, fma
 from tessera.language.tensor import (
     active,
     binary,
@@ -84,6 +74,16 @@ FUNCTIONS: dict[str, Function] = {}
 """All functions by name."""
 
 
+OnCPUs = Union[str, Callable[..., tensor]]
+"""What a function is on CPUs: by the name of one in functions/, a module that is imported when
+one of its functions is first compiled."""
+
+
+def _functions(module: str) -> Any:
+    """A module of functions/."""
+    return importlib.import_module(f"tessera.language.extra.functions.{module}")
+
+
 def _accepts(type: Any, operand: tensor, widens: bool) -> bool:
     """Whether an argument may be one of a type; `widens`: a float32 may be a float64."""
     number = operand.constant
@@ -126,12 +126,17 @@ def _passed(operand: tensor, type: Any) -> tensor:
     return operand if operand.dtype == type else cast(operand, type)
 
 
-def _run(function: Function, on_cpus: Callable[..., tensor], arguments: Any) -> tensor:
+def _run(function: Function, on_cpus: OnCPUs, arguments: Any) -> tensor:
     operands = [to_tensor_value(argument) for argument in arguments]
     signature = _choose(function, operands)
     passed = [_passed(x, type) for x, type in zip(operands, signature.arguments)]
     if not active.session.is_for_gpu:
-        return on_cpus(*passed)
+        callee: Any = on_cpus
+        if isinstance(on_cpus, str):
+            module, name = on_cpus.split(".")
+            callee = getattr(_functions(module), name)
+        result: tensor = callee(*passed)
+        return result
     # The library is the one that the compiler links in any case: `extern_libs` may name another.
     return emit_one("extern_elementwise", signature.symbol, passed, signature.result, True, "", "")
 
@@ -161,20 +166,20 @@ def _own(name: str, operation: Callable[..., tensor], text: str, arity: int = 1)
     return _define(Function(name, text, (), arity), operation)
 
 
-def _table(name: str, signatures: str, on_cpus: Callable[..., tensor], text: str) -> Any:
+def _table(name: str, signatures: str, on_cpus: OnCPUs, text: str) -> Any:
     """A function by libdevice's names for its types, and what it is on CPUs."""
     parsed = tuple(map(Signature.of, signatures.split()))
     function = Function(name, text, parsed, len(parsed[0].arguments))
     return _define(function, lambda *arguments: _run(function, on_cpus, arguments))
 
 
-def _floats(name: str, on_cpus: Callable[..., tensor], text: str, arity: int = 1) -> Any:
+def _floats(name: str, on_cpus: OnCPUs, text: str, arity: int = 1) -> Any:
     """A function of float32 or float64 that libdevice has by its name, and by that and "f"."""
     f, d = "f" * arity, "d" * arity
     return _table(name, f"{f}:{name}f:f {d}:{name}:d", on_cpus, text)
 
 
-def _test(name: str, signatures: str, on_cpus: Callable[..., tensor], text: str) -> Any:
+def _test(name: str, signatures: str, on_cpus: OnCPUs, text: str) -> Any:
     """A question, which libdevice answers by an int32."""
     parsed = tuple(map(Signature.of, signatures.split()))
     function = Function(name, text, parsed, 1)
@@ -188,7 +193,7 @@ def _test(name: str, signatures: str, on_cpus: Callable[..., tensor], text: str)
 
 def _op(name: str) -> Callable[[Any], tensor]:
     """An elementary function that the compiler writes out."""
-    return functools.partial(call, name)
+    return functools.partial(emit_one, "math", name)
 
 
 _ROUNDINGS = {"rn": "nearbyint", "rz": "trunc", "rd": "floor", "ru": "ceil"}
@@ -198,11 +203,12 @@ _WORDS = {"rn": "to nearest even", "rz": "towards zero", "rd": "down", "ru": "up
 def _rounded(operation: str, rounding: str, symbol: str, arity: int) -> Any:
     """Arithmetic of float32 or float64, correctly rounded in a direction."""
     nearest: dict[str, Callable[..., tensor]] = {
-        "add": lambda x, y: fma(x, 1.0, y),
-        "sub": lambda x, y: fma(y, -1.0, x),
-        "mul": lambda x, y: fma(x, y, -0.0),
+        # As fused ones, which are not fused again with what is made of them.
+        "add": lambda x, y: emit_one("fma", x, 1.0, y),
+        "sub": lambda x, y: emit_one("fma", y, -1.0, x),
+        "mul": lambda x, y: emit_one("fma", x, y, -0.0),
         "rcp": lambda x: 1.0 / x,
-        "fma": fma,
+        "fma": functools.partial(emit_one, "fma"),
     }
     formula = {
         "add": "`arg0 + arg1`", "sub": "`arg0 - arg1`", "mul": "`arg0 * arg1`", "rcp": "`1 / arg0`",
@@ -213,7 +219,9 @@ def _rounded(operation: str, rounding: str, symbol: str, arity: int) -> Any:
     if rounding == "rn":
         on_cpus = nearest[operation]
     else:
-        on_cpus = getattr(directed, f"{operation}_directed")(rounding)
+        on_cpus = lambda *arguments: getattr(_functions("directed"), f"{operation}_directed")(
+            rounding
+        )(*arguments)
     f, d = "f" * arity, "d" * arity
     single, double = ("fmaf", "fma") if operation == "fma" else (f"f{symbol}", f"d{symbol}")
     signatures = f"{f}:{single}_{rounding}:f {d}:{double}_{rounding}:d"
@@ -223,17 +231,18 @@ def _rounded(operation: str, rounding: str, symbol: str, arity: int) -> Any:
 def _to_integer(source: str, target: str, rounding: str) -> Any:
     """A float as an integer."""
     letter = {"float": "f", "double": "d"}[source]
-    short, type, result = {
-        "int": ("i", types.int32, "i"), "uint": ("ui", types.uint32, "i"),
-        "ll": ("ll", types.int64, "l"), "ull": ("ull", types.uint64, "l"),
+    type, result = {
+        "int": (types.int32, "i"), "uint": (types.uint32, "i"),
+        "ll": (types.int64, "l"), "ull": (types.uint64, "l"),
     }[target]  # fmt: skip
     signature = f"{letter}:{source}2{target}_{rounding}:{result}"
-    on_cpus = floats.to_integer(_ROUNDINGS[rounding], type)
+    on_cpus: Callable[..., tensor] = lambda x: _functions("floats").to_integer(
+        _ROUNDINGS[rounding], type
+    )(x)
     kind = "float32" if letter == "f" else "float64"
     text = f"A {kind} as {type}, rounded {_WORDS[rounding]} and saturated"
     if type.is_int_unsigned():
         text += f"; its bits come as {_TYPES[result]}"
-    del short
     return _table(f"{source}2{target}_{rounding}", signature, on_cpus, text)
 
 
@@ -245,7 +254,7 @@ def _to_float(source: str, target: str, rounding: str) -> Any:
     type, kind = _TYPES[letter], _TYPES[result]
     on_cpus: Callable[..., tensor] = lambda x: cast(x, kind)
     if rounding != "rn":
-        on_cpus = directed.convert_directed(rounding, kind)
+        on_cpus = lambda x: _functions("directed").convert_directed(rounding, kind)(x)
     text = f"{'An' if source == 'int' else 'A'} {type} as {kind}, rounded {_WORDS[rounding]}"
     return _table(f"{source}2{target}_{rounding}", signature, on_cpus, text)
 
@@ -254,7 +263,7 @@ def _narrowed(rounding: str) -> Any:
     """A float64 as a float32."""
     on_cpus: Callable[..., tensor] = lambda x: cast(x, types.float32)
     if rounding != "rn":
-        on_cpus = directed.narrow_directed(rounding)
+        on_cpus = lambda x: _functions("directed").narrow_directed(rounding)(x)
     text = f"A float64 as float32, rounded {_WORDS[rounding]}"
     name = f"double2float_{rounding}"
     return _table(name, f"d:{name}:f", on_cpus, text)
@@ -263,47 +272,49 @@ def _narrowed(rounding: str) -> Any:
 # --- Integers and bits -------------------------------------------------------------------
 
 abs = _own("abs", math.abs, "The magnitude of integers or floats")
-clz = _table("clz", "i:clz:i l:clzll:i", bits.clz, "How many bits are before the first one")
-popc = _table("popc", "i:popc:i l:popcll:i", bits.popc, "How many bits are one")
-ffs = _table("ffs", "i:ffs:i l:ffsll:i", bits.ffs, "The place of the lowest one, from 1; 0 of 0")
-brev = _table("brev", "i:brev:i l:brevll:l", bits.brev, "The bits in the opposite order")
+clz = _table("clz", "i:clz:i l:clzll:i", "bits.clz", "How many bits are before the first one")
+popc = _table("popc", "i:popc:i l:popcll:i", "bits.popc", "How many bits are one")
+ffs = _table("ffs", "i:ffs:i l:ffsll:i", "bits.ffs", "The place of the lowest one, from 1; 0 of 0")
+brev = _table("brev", "i:brev:i l:brevll:l", "bits.brev", "The bits in the opposite order")
 byte_perm = _table(
-    "byte_perm", "iii:byte_perm:i", bits.byte_perm,
+    "byte_perm", "iii:byte_perm:i", "bits.byte_perm",
     "Four bytes of (arg1, arg0), that the digits of arg2, of four bits each, choose",
 )  # fmt: skip
 mulhi = _table(
-    "mulhi", "ii:mulhi:i uu:umulhi:u ll:mul64hi:l vv:umul64hi:v", bits.mulhi,
+    "mulhi", "ii:mulhi:i uu:umulhi:u ll:mul64hi:l vv:umul64hi:v", "bits.mulhi",
     "The upper half of a product",
 )  # fmt: skip
-mul24 = _table("mul24", "ii:mul24:i uu:umul24:u", bits.mul24, "The product of the low 24 bits")
-sad = _table("sad", "iiu:sad:i uuu:usad:u", bits.sad, "`|arg0 - arg1| + arg2`")
-hadd = _table("hadd", "ii:hadd:i uu:uhadd:u", bits.hadd, "The mean, rounded down")
-rhadd = _table("rhadd", "ii:rhadd:i uu:urhadd:u", bits.rhadd, "The mean, rounded up")
+mul24 = _table("mul24", "ii:mul24:i uu:umul24:u", "bits.mul24", "The product of the low 24 bits")
+sad = _table("sad", "iiu:sad:i uuu:usad:u", "bits.sad", "`|arg0 - arg1| + arg2`")
+hadd = _table("hadd", "ii:hadd:i uu:uhadd:u", "bits.hadd", "The mean, rounded down")
+rhadd = _table("rhadd", "ii:rhadd:i uu:urhadd:u", "bits.rhadd", "The mean, rounded up")
 int_as_float = _table(
-    "int_as_float", "i:int_as_float:f", bits.as_float, "The float32 of the same bits"
+    "int_as_float", "i:int_as_float:f", "bits.as_float", "The float32 of the same bits"
 )
-float_as_int = _table("float_as_int", "f:float_as_int:i", bits.as_int, "The int32 of the same bits")
+float_as_int = _table(
+    "float_as_int", "f:float_as_int:i", "bits.as_int", "The int32 of the same bits"
+)
 uint_as_float = _table(
-    "uint_as_float", "u:uint_as_float:f", bits.as_float, "The float32 of the same bits"
+    "uint_as_float", "u:uint_as_float:f", "bits.as_float", "The float32 of the same bits"
 )
 float_as_uint = _table(
-    "float_as_uint", "f:float_as_uint:i", bits.as_int, "The int32 of the same bits"
+    "float_as_uint", "f:float_as_uint:i", "bits.as_int", "The int32 of the same bits"
 )
 longlong_as_double = _table(
-    "longlong_as_double", "l:longlong_as_double:d", bits.as_float, "The float64 of the same bits"
+    "longlong_as_double", "l:longlong_as_double:d", "bits.as_float", "The float64 of the same bits"
 )
 double_as_longlong = _table(
-    "double_as_longlong", "d:double_as_longlong:l", bits.as_int, "The int64 of the same bits"
+    "double_as_longlong", "d:double_as_longlong:l", "bits.as_int", "The int64 of the same bits"
 )
 hiloint2double = _table(
-    "hiloint2double", "ii:hiloint2double:d", bits.hiloint2double,
+    "hiloint2double", "ii:hiloint2double:d", "bits.hiloint2double",
     "The float64 with the bits of arg0 above those of arg1",
 )  # fmt: skip
 double2loint = _table(
-    "double2loint", "d:double2loint:i", bits.double2loint, "The lower half of the bits"
+    "double2loint", "d:double2loint:i", "bits.double2loint", "The lower half of the bits"
 )
 double2hiint = _table(
-    "double2hiint", "d:double2hiint:i", bits.double2hiint, "The upper half of the bits"
+    "double2hiint", "d:double2hiint:i", "bits.double2hiint", "The upper half of the bits"
 )
 
 # --- Arithmetic, rounded in a direction --------------------------------------------------
@@ -338,13 +349,13 @@ fma_rz = _rounded("fma", "rz", "fma", 3)
 fma_rd = _rounded("fma", "rd", "fma", 3)
 fma_ru = _rounded("fma", "ru", "fma", 3)
 rsqrt_rn = _table(
-    "rsqrt_rn", "f:frsqrt_rn:f", elementary.rsqrt_rn, "1 / the square root, to nearest even"
+    "rsqrt_rn", "f:frsqrt_rn:f", "elementary.rsqrt_rn", "1 / the square root, to nearest even"
 )
 rcp64h = _table(
-    "rcp64h", "d:rcp64h:d", floats.rcp64h, "1 / arg0, roughly: the upper half of its bits"
+    "rcp64h", "d:rcp64h:d", "floats.rcp64h", "1 / arg0, roughly: the upper half of its bits"
 )
 saturatef = _table(
-    "saturatef", "f:saturatef:f", floats.saturatef, "arg0 held between 0 and 1; 0 of NaN"
+    "saturatef", "f:saturatef:f", "floats.saturatef", "arg0 held between 0 and 1; 0 of NaN"
 )
 
 # --- Conversions -------------------------------------------------------------------------
@@ -421,99 +432,104 @@ round = _own("round", _op("round"), "The nearest integer, away from zero where t
 rint = _own("rint", _op("rint"), "The nearest integer, the even one where two are as near")
 nearbyint = _own("nearbyint", _op("nearbyint"), "The nearest integer, as `rint`")
 llrint = _table(
-    "llrint", "f:llrintf:l d:llrint:l", floats.to_integer("nearbyint", types.int64),
+    "llrint", "f:llrintf:l d:llrint:l", "floats.llrint",
     "The nearest int64, the even one where two are as near",
 )  # fmt: skip
 llround = _table(
-    "llround", "f:llroundf:l d:llround:l", floats.llround,
+    "llround", "f:llroundf:l d:llround:l", "floats.llround",
     "The nearest int64, away from zero where two are as near",
 )  # fmt: skip
-isnan = _test("isnan", "f:isnanf:i d:isnand:i", floats.isnan, "Whether arg0 is NaN")
-isinf = _test("isinf", "f:isinff:i d:isinfd:i", floats.isinf, "Whether arg0 is infinite")
-finitef = _test("finitef", "f:finitef:i", floats.isfinite, "Whether a float32 is finite")
-isfinited = _test("isfinited", "d:isfinited:i", floats.isfinite, "Whether a float64 is finite")
+isnan = _test("isnan", "f:isnanf:i d:isnand:i", "floats.isnan", "Whether arg0 is NaN")
+isinf = _test("isinf", "f:isinff:i d:isinfd:i", "floats.isinf", "Whether arg0 is infinite")
+finitef = _test("finitef", "f:finitef:i", "floats.isfinite", "Whether a float32 is finite")
+isfinited = _test("isfinited", "d:isfinited:i", "floats.isfinite", "Whether a float64 is finite")
 signbit = _table(
-    "signbit", "f:signbitf:i d:signbitd:i", floats.signbit,
+    "signbit", "f:signbitf:i d:signbitd:i", "floats.signbit",
     "1 where the sign is set, of zeros and NaN too, else 0",
 )  # fmt: skip
-copysign = _floats("copysign", floats.copysign, "|arg0| with the sign of arg1", 2)
-nextafter = _floats("nextafter", floats.nextafter, "The neighbour of arg0 towards arg1", 2)
-ilogb = _table("ilogb", "f:ilogbf:i d:ilogb:i", floats.ilogb, "The exponent, as an int32")
-logb = _floats("logb", floats.logb, "The exponent, as a float")
-ldexp = _table("ldexp", "fi:ldexpf:f di:ldexp:d", floats.ldexp, "arg0 times 2 to the power of arg1")
+copysign = _floats("copysign", "floats.copysign", "|arg0| with the sign of arg1", 2)
+nextafter = _floats("nextafter", "floats.nextafter", "The neighbour of arg0 towards arg1", 2)
+ilogb = _table("ilogb", "f:ilogbf:i d:ilogb:i", "floats.ilogb", "The exponent, as an int32")
+logb = _floats("logb", "floats.logb", "The exponent, as a float")
+ldexp = _table(
+    "ldexp", "fi:ldexpf:f di:ldexp:d", "floats.ldexp", "arg0 times 2 to the power of arg1"
+)
 scalbn = _table(
-    "scalbn", "fi:scalbnf:f di:scalbn:d", floats.ldexp, "arg0 times 2 to the power of arg1"
+    "scalbn", "fi:scalbnf:f di:scalbn:d", "floats.ldexp", "arg0 times 2 to the power of arg1"
 )
-fmod = _floats("fmod", floats.fmod, "The rest of `arg0 / arg1`, with the sign of arg0", 2)
+fmod = _floats("fmod", "floats.fmod", "The rest of `arg0 / arg1`, with the sign of arg0", 2)
 remainder = _floats(
-    "remainder", floats.remainder, "arg0 less the multiple of arg1 that is nearest to it", 2
+    "remainder", "floats.remainder", "arg0 less the multiple of arg1 that is nearest to it", 2
 )
-fdim = _floats("fdim", floats.fdim, "`arg0 - arg1` where that is positive, else 0", 2)
+fdim = _floats("fdim", "floats.fdim", "`arg0 - arg1` where that is positive, else 0", 2)
 
 # --- Powers, logarithms, roots -----------------------------------------------------------
 
 exp = _own("exp", math.exp, "e to the power of arg0")
 exp2 = _own("exp2", math.exp2, "2 to the power of arg0")
-exp10 = _floats("exp10", elementary.exp10, "10 to the power of arg0")
+exp10 = _floats("exp10", "elementary.exp10", "10 to the power of arg0")
 expm1 = _own("expm1", math.expm1, "exp(arg0) - 1, exact near 0")
 log = _own("log", math.log, "The natural logarithm")
 log2 = _own("log2", math.log2, "The logarithm to base 2")
-log10 = _floats("log10", elementary.log10, "The logarithm to base 10")
+log10 = _floats("log10", "elementary.log10", "The logarithm to base 10")
 log1p = _own("log1p", math.log1p, "log(1 + arg0), exact near 0")
 pow = _own("pow", math.pow, "arg0 to the power of arg1, which may be an int32", 2)
 sqrt = _own("sqrt", math.sqrt, "The square root")
 rsqrt = _own("rsqrt", math.rsqrt, "1 / the square root")
-cbrt = _floats("cbrt", elementary.cbrt, "The cube root")
-rcbrt = _floats("rcbrt", elementary.rcbrt, "1 / the cube root")
-hypot = _floats("hypot", elementary.norm, "The length of (arg0, arg1)", 2)
-rhypot = _floats("rhypot", elementary.rnorm, "1 / the length of (arg0, arg1)", 2)
-norm3d = _floats("norm3d", elementary.norm, "The length of (arg0, arg1, arg2)", 3)
-rnorm3d = _floats("rnorm3d", elementary.rnorm, "1 / the length of (arg0, arg1, arg2)", 3)
-norm4d = _floats("norm4d", elementary.norm, "The length of (arg0, arg1, arg2, arg3)", 4)
-rnorm4d = _floats("rnorm4d", elementary.rnorm, "1 / the length of (arg0, arg1, arg2, arg3)", 4)
+cbrt = _floats("cbrt", "elementary.cbrt", "The cube root")
+rcbrt = _floats("rcbrt", "elementary.rcbrt", "1 / the cube root")
+hypot = _floats("hypot", "elementary.norm", "The length of (arg0, arg1)", 2)
+rhypot = _floats("rhypot", "elementary.rnorm", "1 / the length of (arg0, arg1)", 2)
+norm3d = _floats("norm3d", "elementary.norm", "The length of (arg0, arg1, arg2)", 3)
+rnorm3d = _floats("rnorm3d", "elementary.rnorm", "1 / the length of (arg0, arg1, arg2)", 3)
+norm4d = _floats("norm4d", "elementary.norm", "The length of (arg0, arg1, arg2, arg3)", 4)
+rnorm4d = _floats("rnorm4d", "elementary.rnorm", "1 / the length of (arg0, arg1, arg2, arg3)", 4)
 
 # --- Trigonometric and hyperbolic functions ----------------------------------------------
 
 sin = _own("sin", math.sin, "The sine")
 cos = _own("cos", math.cos, "The cosine")
 tan = _own("tan", math.tan, "The tangent")
-sinpi = _floats("sinpi", trigonometry.sinpi, "The sine of pi times arg0")
-cospi = _floats("cospi", trigonometry.cospi, "The cosine of pi times arg0")
-asin = _floats("asin", trigonometry.asin, "The arc sine")
-acos = _floats("acos", trigonometry.acos, "The arc cosine")
-atan = _floats("atan", trigonometry.atan, "The arc tangent")
+sinpi = _floats("sinpi", "trigonometry.sinpi", "The sine of pi times arg0")
+cospi = _floats("cospi", "trigonometry.cospi", "The cosine of pi times arg0")
+asin = _floats("asin", "trigonometry.asin", "The arc sine")
+acos = _floats("acos", "trigonometry.acos", "The arc cosine")
+atan = _floats("atan", "trigonometry.atan", "The arc tangent")
 atan2 = _floats(
-    "atan2", trigonometry.atan2, "The arc tangent of `arg0 / arg1`, in the quadrant of the point", 2
+    "atan2",
+    "trigonometry.atan2",
+    "The arc tangent of `arg0 / arg1`, in the quadrant of the point",
+    2,
 )
-sinh = _floats("sinh", elementary.sinh, "The hyperbolic sine")
-cosh = _floats("cosh", elementary.cosh, "The hyperbolic cosine")
+sinh = _floats("sinh", "elementary.sinh", "The hyperbolic sine")
+cosh = _floats("cosh", "elementary.cosh", "The hyperbolic cosine")
 tanh = _own("tanh", math.tanh, "The hyperbolic tangent")
-asinh = _floats("asinh", elementary.asinh, "The inverse hyperbolic sine")
-acosh = _floats("acosh", elementary.acosh, "The inverse hyperbolic cosine")
-atanh = _floats("atanh", elementary.atanh, "The inverse hyperbolic tangent")
+asinh = _floats("asinh", "elementary.asinh", "The inverse hyperbolic sine")
+acosh = _floats("acosh", "elementary.acosh", "The inverse hyperbolic cosine")
+atanh = _floats("atanh", "elementary.atanh", "The inverse hyperbolic tangent")
 
 # --- The error function, gamma, Bessel functions -----------------------------------------
 
 erf = _own("erf", math.erf, "The error function")
-erfc = _floats("erfc", normal.erfc, "1 - erf(arg0), without cancellation")
-erfcx = _floats("erfcx", normal.erfcx, "exp(arg0^2) erfc(arg0)")
-erfinv = _floats("erfinv", normal.erfinv, "The inverse of erf")
-erfcinv = _floats("erfcinv", normal.erfcinv, "The inverse of erfc")
-normcdf = _floats("normcdf", normal.normcdf, "The normal distribution's cumulative function")
-normcdfinv = _floats("normcdfinv", normal.normcdfinv, "The inverse of normcdf")
-lgamma = _floats("lgamma", gamma.lgamma, "The logarithm of the magnitude of the gamma function")
-tgamma = _floats("tgamma", gamma.tgamma, "The gamma function")
-j0 = _floats("j0", bessel.j0, "The Bessel function of the first kind of order 0")
-j1 = _floats("j1", bessel.j1, "The Bessel function of the first kind of order 1")
-jn = _table("jn", "if:jnf:f id:jn:d", bessel.jn, "That of order arg0, of arg1")
-y0 = _floats("y0", bessel.y0, "The Bessel function of the second kind of order 0")
-y1 = _floats("y1", bessel.y1, "The Bessel function of the second kind of order 1")
-yn = _table("yn", "if:ynf:f id:yn:d", bessel.yn, "That of order arg0, of arg1")
+erfc = _floats("erfc", "normal.erfc", "1 - erf(arg0), without cancellation")
+erfcx = _floats("erfcx", "normal.erfcx", "exp(arg0^2) erfc(arg0)")
+erfinv = _floats("erfinv", "normal.erfinv", "The inverse of erf")
+erfcinv = _floats("erfcinv", "normal.erfcinv", "The inverse of erfc")
+normcdf = _floats("normcdf", "normal.normcdf", "The normal distribution's cumulative function")
+normcdfinv = _floats("normcdfinv", "normal.normcdfinv", "The inverse of normcdf")
+lgamma = _floats("lgamma", "gamma.lgamma", "The logarithm of the magnitude of the gamma function")
+tgamma = _floats("tgamma", "gamma.tgamma", "The gamma function")
+j0 = _floats("j0", "bessel.j0", "The Bessel function of the first kind of order 0")
+j1 = _floats("j1", "bessel.j1", "The Bessel function of the first kind of order 1")
+jn = _table("jn", "if:jnf:f id:jn:d", "bessel.jn", "That of order arg0, of arg1")
+y0 = _floats("y0", "bessel.y0", "The Bessel function of the second kind of order 0")
+y1 = _floats("y1", "bessel.y1", "The Bessel function of the second kind of order 1")
+yn = _table("yn", "if:ynf:f id:yn:d", "bessel.yn", "That of order arg0, of arg1")
 cyl_bessel_i0 = _floats(
-    "cyl_bessel_i0", bessel.cyl_bessel_i0, "The modified Bessel function of order 0"
+    "cyl_bessel_i0", "bessel.cyl_bessel_i0", "The modified Bessel function of order 0"
 )
 cyl_bessel_i1 = _floats(
-    "cyl_bessel_i1", bessel.cyl_bessel_i1, "The modified Bessel function of order 1"
+    "cyl_bessel_i1", "bessel.cyl_bessel_i1", "The modified Bessel function of order 1"
 )
 
 # --- What GPUs have rougher and faster ---------------------------------------------------
@@ -522,10 +538,14 @@ fast_sinf = _table("fast_sinf", "f:fast_sinf:f", _op("sin"), "The sine")
 fast_cosf = _table("fast_cosf", "f:fast_cosf:f", _op("cos"), "The cosine")
 fast_tanf = _table("fast_tanf", "f:fast_tanf:f", _op("tan"), "The tangent")
 fast_expf = _table("fast_expf", "f:fast_expf:f", _op("exp"), "e to the power of arg0")
-fast_exp10f = _table("fast_exp10f", "f:fast_exp10f:f", elementary.exp10, "10 to the power of arg0")
+fast_exp10f = _table(
+    "fast_exp10f", "f:fast_exp10f:f", "elementary.exp10", "10 to the power of arg0"
+)
 fast_logf = _table("fast_logf", "f:fast_logf:f", _op("log"), "The natural logarithm")
 fast_log2f = _table("fast_log2f", "f:fast_log2f:f", _op("log2"), "The logarithm to base 2")
-fast_log10f = _table("fast_log10f", "f:fast_log10f:f", elementary.log10, "The logarithm to base 10")
+fast_log10f = _table(
+    "fast_log10f", "f:fast_log10f:f", "elementary.log10", "The logarithm to base 10"
+)
 fast_powf = _table(
     "fast_powf", "ff:fast_powf:f", functools.partial(emit_one, "pow"), "arg0 to the power of arg1"
 )

@@ -147,6 +147,11 @@ def to_integer(rounding: str, integer: Any) -> Any:
     return function
 
 
+def llrint(x: tensor) -> tensor:
+    """The nearest integer, the even one where two are as near, as an int64."""
+    return to_integer("nearbyint", types.int64)(x)
+
+
 def llround(x: tensor) -> tensor:
     """The nearest integer, away from zero where two are as near, as an int64."""
     return to_integer("round", types.int64)(x)
