@@ -301,7 +301,7 @@ def call_python(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[
 
 
 def _for_python(value: Any) -> Any:
-    """A kernel's value as Python code of the user's gets it: constants are `tl.constexpr`s."""
-    if isinstance(value, (bool, int, float, str, dtype)):
+    """A kernel's value as Python code of the user's gets it: numbers are `tl.constexpr`s."""
+    if isinstance(value, (bool, int, float, str)):
         return constexpr(value)
     return value

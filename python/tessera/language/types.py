@@ -164,6 +164,11 @@ class dtype:
         return self
 
     @property
+    def value(self) -> "dtype":
+        """Itself, for code that was written for a `constexpr` around it."""
+        return self
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """`()`: a scalar."""
         return ()
@@ -540,6 +545,22 @@ def str_to_ty(name: str) -> dtype:
     if text in _SHORT_NAMES:
         return _SHORT_NAMES[text]
     return dtype(text)
+
+
+def get_int_dtype(bitwidth: int, signed: bool) -> dtype:
+    """The integer type of a width, which is `int1` for 1 bit.
+
+    Raises ValueError for a width that no type has. Source: Triton language 3.6/3.9.
+    """
+    if bitwidth == 1:
+        return int1
+    if bitwidth not in (8, 16, 32, 64):
+        raise ValueError(f"there is no integer of {bitwidth} bits")
+    return dtype(f"{'' if signed else 'u'}int{bitwidth}")
+
+
+for _function in (get_int_dtype, str_to_ty):
+    setattr(_function, "__tessera_constexpr_function__", True)  # kernels call them on constants
 
 
 class constexpr:

@@ -61,9 +61,19 @@ def doubled(n):
     return tl.constexpr(n.value * 2)
 
 
+@tl.constexpr
+def wider(dtype):
+    return tl.float32 if dtype.is_bf16() or dtype.value == tl.float16 else dtype
+
+
 @tessera.jit
 def constant_function(p):
     extent: tl.constexpr = doubled(4)
+    T: tl.constexpr = wider(tl.float16)
+    tl.static_assert(T == tl.float32 and wider(p.dtype.element_ty) == p.dtype.element_ty)
+    tl.static_assert(
+        tl.core.get_int_dtype(bitwidth=T.primitive_bitwidth, signed=False) == tl.uint32
+    )
     tl.store(p + tl.arange(0, extent), 1.0)
 
 
