@@ -110,6 +110,12 @@ TileValue TileBuilder::dot(const Operand &a, const Operand &b, const Operand &ac
   ir(typeA);
   ir(typeB);
 
+  // No target multiplies float8e4b15; in fp16 they and all other 8-bit floats are exact.
+  if (dtype == DType::FP8E4B15 || typeB.dtype == DType::FP8E4B15) {
+    auto widen = [&](const Operand &x) { return castElements(x.value(), DType::FP16); };
+    return dot(widen(a), widen(b), acc, precision, {}, type.dtype);
+  }
+
   // Ranks above 3 are one batch dimension.
   auto flatten = [&](const Operand &x) -> Operand {
     const ValueType &full = x.value().type;
@@ -169,47 +175,74 @@ TileValue TileBuilder::dotScaled(const ScaledOperand &a, const ScaledOperand &b,
                                  bool fastMath, std::optional<DType> outType) {
   ValueType typeA = requireMatrix(a.tile, "lhs"), typeB = requireMatrix(b.tile, "rhs");
   std::string what = "dot_scaled of " + toString(typeA) + " and " + toString(typeB);
-  if (typeA.shape.size() != 2 || typeB.shape.size() != 2)
-    throw UserError("E025", what, "pass tiles of rank 2");
+  size_t rank = typeA.shape.size();
+  SmallVector<int64_t> batch(typeA.shape.begin(), typeA.shape.end() - 2);
+  if (typeB.shape.size() != rank)
+    throw UserError("E025", what + ", whose ranks differ", "reshape one of them");
+  if (ArrayRef<int64_t>(typeB.shape).drop_back(2) != ArrayRef<int64_t>(batch))
+    throw UserError("E025", what + ", whose leading extents differ", "broadcast one of them first");
   auto formatA = parseFormat(a.format, typeA.dtype), formatB = parseFormat(b.format, typeB.dtype);
   bool packedA = formatA == tile::ScaleFormat::E2M1, packedB = formatB == tile::ScaleFormat::E2M1;
-  int64_t m = typeA.shape[0] * (packedA && !a.kPack ? 2 : 1);
-  int64_t k = typeA.shape[1] * (packedA && a.kPack ? 2 : 1);
-  int64_t kOfB = typeB.shape[0] * (packedB && b.kPack ? 2 : 1);
-  int64_t n = typeB.shape[1] * (packedB && !b.kPack ? 2 : 1);
+  int64_t m = typeA.shape[rank - 2] * (packedA && !a.kPack ? 2 : 1);
+  int64_t k = typeA.shape[rank - 1] * (packedA && a.kPack ? 2 : 1);
+  int64_t kOfB = typeB.shape[rank - 2] * (packedB && b.kPack ? 2 : 1);
+  int64_t n = typeB.shape[rank - 1] * (packedB && !b.kPack ? 2 : 1);
   if (k != kOfB)
     throw UserError("E025",
                     what + ": the inner extents " + std::to_string(k) + " and " +
                         std::to_string(kOfB) + " (unpacked) differ",
                     "the unpacked inner extents must agree");
-  auto scaleOf = [&](const ScaledOperand &x, int64_t rows, StringRef name) -> Value {
+  int64_t count = 1;
+  for (int64_t extent : batch)
+    count *= extent;
+  auto shapeOf = [&](int64_t rows, int64_t columns) {
+    SmallVector<int64_t> shape = batch;
+    shape.append({rows, columns});
+    return shape;
+  };
+  // Ranks above 3 are one batch dimension.
+  auto flatten = [&](const Operand &x) -> Value {
+    ArrayRef<int64_t> full = x.value().type.shape;
+    if (rank <= 3)
+      return x.value().ir;
+    return reshape(x, {count, full[rank - 2], full[rank - 1]}).ir;
+  };
+  auto checkScale = [&](const ScaledOperand &x, int64_t rows, StringRef name) {
     if (x.scale.isNone())
-      return {};
+      return;
     ValueType type = x.scale.type();
-    bool fits = x.scale.isValue() && type.isNumber() && isInteger(type.dtype) &&
-                getBitWidth(type.dtype) == 8 && type.shape.size() == 2 && type.shape[0] == rows &&
-                (type.shape[1] * 32 == k || type.shape[1] * 16 == k);
-    if (!fits)
+    bool isExponent = isInteger(type.dtype) && getBitWidth(type.dtype) == 8;
+    bool fits = x.scale.isValue() && type.isNumber() &&
+                (isExponent || type.dtype == DType::FP8E4NV) && type.shape.size() == rank &&
+                (type.shape[rank - 1] * 32 == k || type.shape[rank - 1] * 16 == k);
+    if (!fits || type.shape != shapeOf(rows, type.shape[rank - 1]))
       throw UserError("E025",
                       ("the scale of " + name + " is " + x.scale.describe() + " for " +
                        Twine(rows) + " rows of " + Twine(k) + " elements")
                           .str(),
-                      "pass uint8 exponents, one for 16 or 32 elements along the inner dimension");
-    return x.scale.value().ir;
+                      "pass uint8 exponents (or float8e4nv), one for 16 or 32 elements along the "
+                      "inner dimension");
   };
-  Value scaleA = scaleOf(a, m, "lhs"), scaleB = scaleOf(b, n, "rhs");
+  checkScale(a, m, "lhs");
+  checkScale(b, n, "rhs");
   if (outType && *outType != DType::FP32)
     throw UserError("E025", ("dot_scaled sums in fp32, not in " + getName(*outType)).str(),
                     "cast the result");
-  ValueType type = ValueType::number(DType::FP32, {m, n});
+  ValueType type = ValueType::number(DType::FP32, shapeOf(m, n));
   checkTileShape(type.shape);
   bool hasAcc = !acc.isNone();
   if (hasAcc && !(acc.isValue() && acc.value().type == type))
     throw UserError(
         "E025", "the accumulator of dot_scaled is " + acc.describe() + ", not " + toString(type),
         "make it with tl.zeros(" + toString(type.shape) + ", tl.float32)");
-  Value sum = hasAcc ? acc.value().ir : constant(0, type).ir;
-  return {create<tile::DotScaledOp>(ir(type), a.tile.value().ir, b.tile.value().ir, sum, scaleA,
-                                    scaleB, formatA, formatB, a.kPack, b.kPack, fastMath),
-          type};
+  auto scaleOf = [&](const ScaledOperand &x) -> Value {
+    return x.scale.isNone() ? Value() : flatten(x.scale);
+  };
+  Value left = flatten(a.tile), right = flatten(b.tile);
+  Value scaleA = scaleOf(a), scaleB = scaleOf(b);
+  Value sum = flatten(hasAcc ? acc : Operand(constant(0, type)));
+  TileValue result{create<tile::DotScaledOp>(sum.getType(), left, right, sum, scaleA, scaleB,
+                                             formatA, formatB, a.kPack, b.kPack, fastMath),
+                   rank <= 3 ? type : ValueType::number(DType::FP32, {count, m, n})};
+  return rank <= 3 ? result : reshape(result, type.shape);
 }

@@ -94,16 +94,18 @@ static double decodeE2M1(uint64_t nibble) {
   return (nibble & 8 ? -1 : 1) * magnitudes[nibble & 7];
 }
 
-/// A power of two, 2^(bits - 127); 255 is NaN.
-static double decodeScale(uint64_t bits) {
+/// An f8E4M3FN, or a power of two, 2^(bits - 127), of which 255 is NaN.
+static double decodeScale(Type element, uint64_t bits) {
+  if (isa<FloatType>(element))
+    return decodeFloat(element, bits);
   if (bits == 255)
     return std::numeric_limits<double>::quiet_NaN();
   return std::ldexp(1.0, static_cast<int>(bits) - 127);
 }
 
-/// A matrix of `format` unpacked to row-major values. Two e2m1 a byte, the low half
-/// first, along dimension `packedDim`.
-static std::vector<double> unpack(const Tile &tile, tile::ScaleFormat format, int64_t packedDim) {
+/// Matrices of `format` unpacked to row-major values. Two e2m1 a byte, the low half
+/// first, along the columns (rows one after the other) or along the rows.
+static std::vector<double> unpack(const Tile &tile, tile::ScaleFormat format, bool packsColumns) {
   if (format != tile::ScaleFormat::E2M1) {
     Type element = tile.element();
     MLIRContext *context = element.getContext();
@@ -116,42 +118,49 @@ static std::vector<double> unpack(const Tile &tile, tile::ScaleFormat format, in
       values.push_back(decodeFloat(element, bits));
     return values;
   }
-  int64_t rows = tile.shape()[0], columns = tile.shape()[1];
+  // Rows of all matrices: packed or not, those of one are neighbours.
+  int64_t columns = tile.shape().back(), rows = static_cast<int64_t>(tile.size()) / columns;
   std::vector<double> values(2 * tile.size());
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j)
       for (int64_t half = 0; half < 2; ++half) {
         int64_t position =
-            packedDim == 1 ? i * 2 * columns + 2 * j + half : (2 * i + half) * columns + j;
+            packsColumns ? i * 2 * columns + 2 * j + half : (2 * i + half) * columns + j;
         values[position] = decodeE2M1(tile.bits[i * columns + j] >> (4 * half));
       }
   return values;
 }
 
+/// Multiplies each element of rows along K with its group's scale; `at(row, k)` is its place.
+static void applyScale(std::vector<double> &values, const Tile &scale, int64_t depth,
+                       llvm::function_ref<int64_t(int64_t, int64_t)> at) {
+  int64_t groups = scale.shape().back(), rows = static_cast<int64_t>(scale.size()) / groups;
+  int64_t group = depth / groups;
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t k = 0; k < depth; ++k)
+      values[at(row, k)] *= decodeScale(scale.element(), scale.bits[row * groups + k / group]);
+}
+
 static Tile runDotScaled(tile::DotScaledOp op, Program &p) {
   const Tile &acc = p.tile(op.getAcc());
-  int64_t rows = acc.shape()[0], columns = acc.shape()[1];
-  std::vector<double> left = unpack(p.tile(op.getA()), op.getAFormat(), op.getAKPack() ? 1 : 0);
-  std::vector<double> right = unpack(p.tile(op.getB()), op.getBFormat(), op.getBKPack() ? 0 : 1);
-  int64_t depth = static_cast<int64_t>(left.size()) / rows;
+  int64_t rows = acc.shape().drop_back().back(), columns = acc.shape().back();
+  int64_t batches = static_cast<int64_t>(acc.size()) / (rows * columns);
+  std::vector<double> left = unpack(p.tile(op.getA()), op.getAFormat(), op.getAKPack());
+  std::vector<double> right = unpack(p.tile(op.getB()), op.getBFormat(), !op.getBKPack());
+  int64_t depth = static_cast<int64_t>(left.size()) / (batches * rows);
 
   // Scales are one row an m (an n), one column a group along k.
-  if (op.getAScale()) {
-    const Tile &scale = p.tile(op.getAScale());
-    int64_t groups = scale.shape()[1], group = depth / groups;
-    for (int64_t m = 0; m < rows; ++m)
-      for (int64_t k = 0; k < depth; ++k)
-        left[m * depth + k] *= decodeScale(scale.bits[m * groups + k / group]);
-  }
-  if (op.getBScale()) {
-    const Tile &scale = p.tile(op.getBScale());
-    int64_t groups = scale.shape()[1], group = depth / groups;
-    for (int64_t k = 0; k < depth; ++k)
-      for (int64_t n = 0; n < columns; ++n)
-        right[k * columns + n] *= decodeScale(scale.bits[n * groups + k / group]);
-  }
+  if (op.getAScale())
+    applyScale(left, p.tile(op.getAScale()), depth,
+               [&](int64_t row, int64_t k) { return row * depth + k; });
+  if (op.getBScale())
+    applyScale(right, p.tile(op.getBScale()), depth, [&](int64_t row, int64_t k) {
+      return (row / columns * depth + k) * columns + row % columns;
+    });
   std::vector<double> sum = decodeAll(acc);
-  multiplyMatrices(acc.element(), rows, columns, depth, left.data(), right.data(), sum.data());
+  for (int64_t batch = 0; batch < batches; ++batch)
+    multiplyMatrices(acc.element(), rows, columns, depth, &left[batch * rows * depth],
+                     &right[batch * depth * columns], &sum[batch * rows * columns]);
   return encodeAll(op.getType(), sum);
 }
 

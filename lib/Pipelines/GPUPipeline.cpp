@@ -45,12 +45,12 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
     kernels.addPass(createStripsAllowContraction());
 
   // Scaled products become such of types that tensor cores take.
-  if (!options.deterministic) {
-    StripsDecomposeScaledDotOptions scaled;
-    scaled.forTensorCores = true;
-    kernels.addPass(createStripsDecomposeScaledDot(scaled));
-    kernels.addPass(createCSEPass());
-  }
+  // With `deterministic`, batches alone become products of f32.
+  StripsDecomposeScaledDotOptions scaled;
+  scaled.forTensorCores = !options.deterministic;
+  scaled.batchesAlone = options.deterministic;
+  kernels.addPass(createStripsDecomposeScaledDot(scaled));
+  kernels.addPass(createCSEPass());
 
   // From here on every tile has a layout, though none is chosen yet.
   ConvertTileToTileGPUOptions toGPU;

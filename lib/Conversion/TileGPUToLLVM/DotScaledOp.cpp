@@ -29,6 +29,8 @@ struct ScaledOperand {
   bool packsK, isB;
   /// Elements along k that share a scale.
   int64_t group;
+  /// Of the scales, where they are no exponents.
+  std::optional<tile::ScaleFormat> scaleFormat;
 };
 
 class ScaledDot {
@@ -134,7 +136,8 @@ Value ScaledDot::get(const ScaledOperand &operand, Value i, Value k) {
   if (!operand.scales)
     return value;
   Value group = thread.lshr(k, llvm::Log2_64(operand.group));
-  Value scale = decodeScale(operand.scales->load(thread, i, group));
+  Value scale = operand.scales->load(thread, i, group);
+  scale = operand.scaleFormat ? decode(scale, *operand.scaleFormat) : decodeScale(scale);
   return thread.create<LLVM::FMulOp>(value, scale);
 }
 
@@ -182,21 +185,25 @@ struct DotScaledPattern : TilePattern<tile::DotScaledOp> {
                     op.getAFormat(),
                     op.getAKPack(),
                     /*isB=*/false,
-                    depth};
+                    depth,
+                    {}};
     ScaledOperand b{dot.store(op.getB(), adaptor.getB()),
                     {},
                     op.getBFormat(),
                     op.getBKPack(),
                     /*isB=*/true,
-                    depth};
-    if (Value scale = op.getAScale()) {
-      a.scales = dot.store(scale, adaptor.getAScale());
-      a.group = depth / tile::getShape(scale.getType())[1];
-    }
-    if (Value scale = op.getBScale()) {
-      b.scales = dot.store(scale, adaptor.getBScale());
-      b.group = depth / tile::getShape(scale.getType())[1];
-    }
+                    depth,
+                    {}};
+    auto addScale = [&](ScaledOperand &side, Value scale, ValueRange registers) {
+      if (!scale)
+        return;
+      side.scales = dot.store(scale, registers);
+      side.group = depth / tile::getShape(scale.getType())[1];
+      if (isa<FloatType>(getElementTypeOrSelf(scale.getType())))
+        side.scaleFormat = tile::ScaleFormat::E4M3;
+    };
+    addScale(a, op.getAScale(), adaptor.getAScale());
+    addScale(b, op.getBScale(), adaptor.getBScale());
     emitBarrier(thread);
     SmallVector<SmallVector<Value>> results{dot.run(a, b, depth, adaptor.getAcc())};
     rewriter.replaceOpWithMultiple(op, std::move(results));

@@ -56,8 +56,15 @@ private:
 
   Value decodeE2M1(Value nibbles);
   Value decodeScale(Value bytes);
-  Value unpack(Value tile, tile::ScaleFormat format, unsigned packedDim);
-  Value applyScale(Value values, Value scale, unsigned depthDim);
+  Value unpack(Value tile, tile::ScaleFormat format, bool packsColumns);
+  Value applyScale(Value values, Value scale, bool depthIsColumns);
+  /// The last two of so many dimensions swapped.
+  Value transpose(Value value) {
+    int32_t rank = typeOf(value).getRank();
+    auto order = llvm::to_vector(llvm::seq<int32_t>(0, rank));
+    std::swap(order[rank - 2], order[rank - 1]);
+    return tile::TransOp::create(builder, loc, value, order);
+  }
 
   /// As bf16, which the elements of most formats are exactly, times a power of two too.
   Value narrow(Value values);
@@ -81,8 +88,11 @@ Value ScaledDotDecomposer::decodeE2M1(Value nibbles) {
   return asFloat(arith::OrIOp::create(builder, loc, bits, sign));
 }
 
-/// 2^(byte - 127); 255 is NaN.
+/// 2^(byte - 127); 255 is NaN. Or a number itself.
 Value ScaledDotDecomposer::decodeScale(Value bytes) {
+  if (isa<FloatType>(typeOf(bytes).getElementType()))
+    return tile::FpToFpOp::create(builder, loc, typeOf(bytes).clone(builder.getF32Type()), bytes,
+                                  tile::RoundingMode::NearestEven);
   Value exponent = widen(bytes);
   Value bits = arith::ShLIOp::create(builder, loc, exponent, integers(exponent, 23));
   bits = select(isEqual(exponent, 0), 1 << 22, bits);
@@ -90,16 +100,16 @@ Value ScaledDotDecomposer::decodeScale(Value bytes) {
   return asFloat(bits);
 }
 
-Value ScaledDotDecomposer::unpack(Value tile, tile::ScaleFormat format, unsigned packedDim) {
+Value ScaledDotDecomposer::unpack(Value tile, tile::ScaleFormat format, bool packsColumns) {
   if (format == tile::ScaleFormat::E2M1) {
     Value bytes = widen(tile);
     Value low = arith::AndIOp::create(builder, loc, bytes, integers(bytes, 15));
     Value high = arith::ShRUIOp::create(builder, loc, bytes, integers(bytes, 4));
     Value pairs = tile::JoinOp::create(builder, loc, low, high);
-    if (packedDim == 0)
-      pairs = tile::TransOp::create(builder, loc, pairs, ArrayRef<int32_t>{0, 2, 1});
+    if (!packsColumns)
+      pairs = transpose(pairs);
     SmallVector<int64_t> shape(typeOf(tile).getShape());
-    shape[packedDim] *= 2;
+    shape[shape.size() - (packsColumns ? 1 : 2)] *= 2;
     return decodeE2M1(reshape(pairs, shape));
   }
   RankedTensorType type = typeOf(tile);
@@ -116,12 +126,13 @@ Value ScaledDotDecomposer::unpack(Value tile, tile::ScaleFormat format, unsigned
 
 /// Each scale stands for a group of neighbours along the inner dimension; its rows are
 /// those of `a`, or the columns of `b`.
-Value ScaledDotDecomposer::applyScale(Value values, Value scale, unsigned depthDim) {
+Value ScaledDotDecomposer::applyScale(Value values, Value scale, bool depthIsColumns) {
   if (!scale)
     return values;
   Value factors = decodeScale(scale);
-  if (depthDim == 0)
-    factors = tile::TransOp::create(builder, loc, factors, ArrayRef<int32_t>{1, 0});
+  if (!depthIsColumns)
+    factors = transpose(factors);
+  unsigned depthDim = typeOf(values).getRank() - (depthIsColumns ? 1 : 2);
   SmallVector<int64_t> repeated(typeOf(factors).getShape());
   int64_t group = typeOf(values).getDimSize(depthDim) / repeated[depthDim];
   factors = tile::ExpandDimsOp::create(builder, loc, factors, depthDim + 1);
@@ -142,10 +153,10 @@ Value ScaledDotDecomposer::narrow(Value values) {
 }
 
 Value ScaledDotDecomposer::run() {
-  Value a = unpack(dot.getA(), dot.getAFormat(), dot.getAKPack() ? 1 : 0);
-  Value b = unpack(dot.getB(), dot.getBFormat(), dot.getBKPack() ? 0 : 1);
-  a = applyScale(a, dot.getAScale(), 1);
-  b = applyScale(b, dot.getBScale(), 0);
+  Value a = unpack(dot.getA(), dot.getAFormat(), dot.getAKPack());
+  Value b = unpack(dot.getB(), dot.getBFormat(), !dot.getBKPack());
+  a = applyScale(a, dot.getAScale(), /*depthIsColumns=*/true);
+  b = applyScale(b, dot.getBScale(), /*depthIsColumns=*/false);
   bool isHalf =
       dot.getAFormat() == tile::ScaleFormat::FP16 || dot.getBFormat() == tile::ScaleFormat::FP16;
   if (forTensorCores && !isHalf) {
@@ -162,6 +173,8 @@ struct StripsDecomposeScaledDot : impl::StripsDecomposeScaledDotBase<StripsDecom
 
   void runOnOperation() override {
     getOperation().walk([&](tile::DotScaledOp dot) {
+      if (batchesAlone && tile::getShape(dot.getType()).size() == 2)
+        return;
       dot.replaceAllUsesWith(ScaledDotDecomposer(dot, forTensorCores).run());
       dot.erase();
     });

@@ -32,7 +32,7 @@ def _matrix(value: Any, what: str) -> tensor:
     if isinstance(value, tensor) and len(value.shape) >= 2:
         return value
     raise UserMistake(
-        "E025", f"{what} of dot is {describe(value)}", "dot needs tiles of rank 2 or 3"
+        "E025", f"{what} of dot is {describe(value)}", "dot needs tiles of rank 2 or more"
     )
 
 
@@ -57,7 +57,7 @@ def dot(
     max_num_imprecise_acc: Optional[int] = None,
     out_dtype: Optional[Any] = None,
 ) -> tensor:
-    """The product of matrices [M, K] and [K, N] (or batches of them), added to `acc`.
+    """The product of matrices [M, K] and [K, N] (or batches of them, of any rank), added to `acc`.
 
     Both operands have one dtype (any two 8-bit floats go together): floats of 8, 16, 32 and
     64 bits, or int8. The result is `acc`'s dtype, or `out_dtype`, or float32 (int32 for
@@ -108,8 +108,10 @@ def dot_scaled(
 ) -> tensor:
     """The product of matrices whose elements come with a scale for each group along K.
 
-    Formats: "e2m1", "e4m3", "e5m2", "bf16", "fp16"; a scale is an 8-bit exponent (uint8) for
-    16 or 32 neighbours along K, or None. Errors: E025. Source: Triton language 3.9.
+    Formats: "e2m1", "e4m3", "e5m2", "bf16", "fp16"; a scale is an 8-bit exponent (uint8) or a
+    float8e4nv for 16 or 32 neighbours along K, by the scale's shape, or None. Batches of
+    matrices have batches of scales. Errors: E025. Source: Triton language 3.9; float8e4nv
+    scales of other formats than "e2m1" are ours.
     """
     return emit_one(
         "dot_scaled",

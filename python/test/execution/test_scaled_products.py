@@ -194,3 +194,77 @@ def test_scales_at_the_ends(run, rng, formats, groups):
         finite = np.isfinite(want)
         np.testing.assert_allclose(got[finite], want[finite], rtol=1e-5, atol=1e-30)
         assert not finite.all() and not np.isnan(want).all()
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("group", [16, 32])
+@pytest.mark.parametrize("formats", [("e2m1", "e2m1"), ("e2m1", "e4m3")])
+def test_scales_of_8_bit_floats(run, rng, formats, group, deterministic):
+    """As those of nvfp4 are: float8e4nv, one for 16 neighbours. A scaled element has no more than
+    eight bits, so that bf16 holds it."""
+    kernel = make_kernel(f"""
+@tessera.jit
+def kernel(a_ptr, a_scale_ptr, b_ptr, b_scale_ptr, c_ptr):
+    i, j, k = tl.arange(0, {M})[:, None], tl.arange(0, {N}), tl.arange(0, {K})
+    groups = tl.arange(0, {K // group})
+    halves = tl.arange(0, {K // 2})
+    a = tl.load(a_ptr + i * {K // 2} + halves[None, :])
+    if "{formats[1]}" == "e2m1":
+        b = tl.load(b_ptr + halves[:, None] * {N} + j[None, :])
+    else:
+        b = tl.load(b_ptr + k[:, None] * {N} + j[None, :])
+    a_scale = tl.load(a_scale_ptr + i * {K // group} + groups[None, :])
+    b_scale = tl.load(b_scale_ptr + j[:, None] * {K // group} + groups[None, :])
+    c = tl.dot_scaled(a, a_scale.to(tl.float8e4nv, bitcast=True), "{formats[0]}",
+                      b, b_scale.to(tl.float8e4nv, bitcast=True), "{formats[1]}")
+    tl.store(c_ptr + i * {N} + j[None, :], c)
+""")
+    a, a_numbers = draw_operand(rng, (M, K), formats[0], 1)
+    b, b_numbers = draw_operand(rng, (K, N), formats[1], 0)
+    scales, factors = [], []
+    for rows in (M, N):
+        scale = rng.integers(0x30, 0x48, (rows, K // group)).astype(np.uint8)
+        scales.append(scale)
+        numbers = scale.view(ml_dtypes.float8_e4m3fn).astype(np.float64)
+        factors.append(np.repeat(numbers, group, 1))
+    c = np.full((M, N), np.nan, np.float32)
+    run(kernel, (1,), a, scales[0], b, scales[1], c, deterministic=deterministic)
+    np.testing.assert_array_equal(c, (a_numbers * factors[0]) @ (b_numbers * factors[1].T))
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("batch", [(2,), (2, 2)])
+@pytest.mark.parametrize("along_k", [(True, True), (False, True)])
+def test_batches(run, rng, batch, along_k, deterministic):
+    count = int(np.prod(batch))
+    extents = ", ".join(map(str, batch))
+    a_shape = (M, K // 2) if along_k[0] else (M // 2, K)
+    kernel = make_kernel(f"""
+@tessera.jit
+def load(ptr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    i, j = tl.arange(0, {count} * ROWS)[:, None], tl.arange(0, COLUMNS)[None, :]
+    return tl.load(ptr + i * COLUMNS + j).reshape(({extents}, ROWS, COLUMNS))
+
+@tessera.jit
+def kernel(a_ptr, a_scale_ptr, b_ptr, b_scale_ptr, c_ptr):
+    a = load(a_ptr, {a_shape[0]}, {a_shape[1]})
+    b = load(b_ptr, {K}, {N})
+    a_scale, b_scale = load(a_scale_ptr, {M}, 2), load(b_scale_ptr, {N}, 2)
+    acc = tl.full(({extents}, {M}, {N}), 1.0, tl.float32)
+    c = tl.dot_scaled(a, a_scale, "e2m1", b, b_scale, "e5m2", acc, lhs_k_pack={along_k[0]})
+    i, j = tl.arange(0, {count * M})[:, None], tl.arange(0, {N})[None, :]
+    tl.store(c_ptr + i * {N} + j, c.reshape(({count * M}, {N})))
+""")
+    sides, scales, wants = ([], []), ([], []), []
+    for _ in range(count):
+        a, a_numbers = draw_operand(rng, (M, K), "e2m1", 1 if along_k[0] else 0)
+        b, b_numbers = draw_operand(rng, (K, N), "e5m2", 0)
+        (a_scale, a_factors), (b_scale, b_factors) = draw_scale(rng, M, 2), draw_scale(rng, N, 2)
+        wants.append((a_numbers * a_factors) @ (b_numbers * b_factors.T) + 1)
+        for store, item in zip((*sides, *scales), (a, b, a_scale, b_scale)):
+            store.append(item)
+    c = np.full((count, M, N), np.nan, np.float32)
+    a, b = map(np.stack, sides)
+    a_scale, b_scale = map(np.stack, scales)
+    run(kernel, (1,), a, a_scale, b, b_scale, c, deterministic=deterministic)
+    np.testing.assert_array_equal(c, np.stack(wants))

@@ -1,9 +1,12 @@
 // RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-decompose-scaled-dot))' | FileCheck %s
 // RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-decompose-scaled-dot{for-tensor-cores}))' | FileCheck %s --check-prefix=TENSOR
+// RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-decompose-scaled-dot{batches-alone}))' | FileCheck %s --check-prefix=BATCHES
 
 // One scale for 32 neighbours along the inner dimension.
 
 // CHECK-LABEL: @bytes
+// BATCHES-LABEL: @bytes
+// BATCHES:       tile.dot_scaled
 // CHECK-SAME:    %[[A:.*]]: tensor<64x32xi8>, %[[S:.*]]: tensor<64x1xi8>, %[[B:.*]]: tensor<32x64xbf16>, %[[C:.*]]: tensor<64x64xf32>
 // CHECK-DAG:     %[[A8:.*]] = tile.bitcast %[[A]] : tensor<64x32xi8> -> tensor<64x32xf8E4M3FN>
 // CHECK-DAG:     %[[WIDE:.*]] = tile.fp_to_fp %[[A8]]
@@ -66,4 +69,26 @@ tile.func private @half(%a: tensor<64x32xi8>, %s: tensor<64x1xi8>, %b: tensor<32
   %d = tile.dot_scaled %a scale %s as e4m3, %b as fp16, %c
      : tensor<64x32xi8> scale tensor<64x1xi8>, tensor<32x64xf16> -> tensor<64x64xf32>
   tile.return %d : tensor<64x64xf32>
+}
+
+// -----
+
+// Batches, and scales that are numbers themselves, one for 16 neighbours.
+
+// CHECK-LABEL: @batches
+// BATCHES-LABEL: @batches
+// BATCHES-NOT:   tile.dot_scaled
+// CHECK-SAME:    %[[A:.*]]: tensor<2x64x16xi8>, %[[B:.*]]: tensor<2x16x64xi8>, %[[S:.*]]: tensor<2x64x2xf8E4M3FN>
+// CHECK:         tile.reshape %{{.*}} : tensor<2x64x16x2xi32> -> tensor<2x64x32xi32>
+// CHECK:         tile.trans %{{.*}} {order = array<i32: 0, 1, 3, 2>} : tensor<2x16x64x2xi32>
+// CHECK:         %[[FACTORS:.*]] = tile.fp_to_fp %[[S]] : tensor<2x64x2xf8E4M3FN> -> tensor<2x64x2xf32>
+// CHECK:         %[[TURNED:.*]] = tile.trans %[[FACTORS]] {order = array<i32: 0, 2, 1>}
+// CHECK:         tile.expand_dims %[[TURNED]] {axis = 2 : i32} : tensor<2x2x64xf32> -> tensor<2x2x1x64xf32>
+// CHECK:         tile.broadcast %{{.*}} -> tensor<2x2x16x64xf32>
+// CHECK:         tile.dot %{{.*}} : tensor<2x64x32xf32>, tensor<2x32x64xf32> -> tensor<2x64x64xf32>
+tile.func private @batches(%a: tensor<2x64x16xi8>, %b: tensor<2x16x64xi8>, %s: tensor<2x64x2xf8E4M3FN>,
+                           %c: tensor<2x64x64xf32>) -> tensor<2x64x64xf32> {
+  %d = tile.dot_scaled %a as e2m1, %b scale %s as e2m1, %c
+     : tensor<2x64x16xi8>, tensor<2x16x64xi8> scale tensor<2x64x2xf8E4M3FN> -> tensor<2x64x64xf32>
+  tile.return %d : tensor<2x64x64xf32>
 }

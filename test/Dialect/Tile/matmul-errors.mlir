@@ -72,7 +72,7 @@ tile.func private @wide_integers(%a: tensor<16x16xi32>, %c: tensor<16x16xi32>) {
 
 // (S1) of dot_scaled: matrices.
 tile.func private @scaled_rank(%a: tensor<2x64x64xbf16>, %b: tensor<64x64xbf16>, %c: tensor<64x64xf32>) {
-  // expected-error@+1 {{'tile.dot_scaled' op takes matrices, has 'tensor<2x64x64xbf16>', 'tensor<64x64xbf16>' and 'tensor<64x64xf32>'}}
+  // expected-error@+1 {{'tile.dot_scaled' op takes matrices, or batches of them, has 'tensor<2x64x64xbf16>', 'tensor<64x64xbf16>' and 'tensor<64x64xf32>'}}
   %0 = tile.dot_scaled %a as bf16, %b as bf16, %c : tensor<2x64x64xbf16>, tensor<64x64xbf16> -> tensor<64x64xf32>
   tile.return
 }
@@ -110,5 +110,23 @@ tile.func private @scaled_format(%a: tensor<64x64xf8E5M2>, %c: tensor<64x64xf32>
 tile.func private @scale_shape(%a: tensor<64x64xbf16>, %s: tensor<64x1xi8>, %c: tensor<64x64xf32>) {
   // expected-error@+1 {{'tile.dot_scaled' op has a scale of 'tensor<64x1xi8>' for 64 rows of 64; wanted is one for 16 or 32 elements}}
   %0 = tile.dot_scaled %a as bf16, %a scale %s as bf16, %c : tensor<64x64xbf16>, tensor<64x64xbf16> scale tensor<64x1xi8> -> tensor<64x64xf32>
+  tile.return
+}
+
+// -----
+
+// (S1) of dot_scaled: batches.
+tile.func private @scaled_batches(%a: tensor<2x64x64xbf16>, %b: tensor<4x64x64xbf16>, %c: tensor<2x64x64xf32>) {
+  // expected-error@+1 {{'tile.dot_scaled' op has 'tensor<2x64x64xbf16>', 'tensor<4x64x64xbf16>' and 'tensor<2x64x64xf32>', whose batches differ}}
+  %0 = tile.dot_scaled %a as bf16, %b as bf16, %c : tensor<2x64x64xbf16>, tensor<4x64x64xbf16> -> tensor<2x64x64xf32>
+  tile.return
+}
+
+// -----
+
+// (S5) of dot_scaled: batches of scales.
+tile.func private @scale_batches(%a: tensor<2x64x64xbf16>, %s: tensor<64x2xi8>, %c: tensor<2x64x64xf32>) {
+  // expected-error@+1 {{'tile.dot_scaled' op has a scale of 'tensor<64x2xi8>' for 64 rows of 64; wanted is one for 16 or 32 elements}}
+  %0 = tile.dot_scaled %a as bf16, %a scale %s as bf16, %c : tensor<2x64x64xbf16>, tensor<2x64x64xbf16> scale tensor<64x2xi8> -> tensor<2x64x64xf32>
   tile.return
 }

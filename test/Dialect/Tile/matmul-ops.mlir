@@ -27,3 +27,10 @@ tile.func private @dot_scaled(%a: tensor<64x32xi8>, %sa: tensor<64x2xi8>, %b: te
   %1 = tile.dot_scaled %h as bf16, %b as e4m3, %c {fast_math} : tensor<64x64xbf16>, tensor<64x128xf8E4M3FN> -> tensor<64x128xf32>
   tile.return
 }
+
+// CHECK-LABEL: tile.func private @dot_scaled_batches
+tile.func private @dot_scaled_batches(%a: tensor<4x64x32xi8>, %s: tensor<4x64x4xf8E4M3FN>, %b: tensor<4x64x16xbf16>, %c: tensor<4x64x16xf32>) {
+  // CHECK: tile.dot_scaled %{{.+}} scale %{{.+}} as e2m1, %{{.+}} as bf16, %{{.+}} : tensor<4x64x32xi8> scale tensor<4x64x4xf8E4M3FN>, tensor<4x64x16xbf16> -> tensor<4x64x16xf32>
+  %0 = tile.dot_scaled %a scale %s as e2m1, %b as bf16, %c : tensor<4x64x32xi8> scale tensor<4x64x4xf8E4M3FN>, tensor<4x64x16xbf16> -> tensor<4x64x16xf32>
+  tile.return
+}

@@ -84,6 +84,7 @@ def StripsDecomposeScaledDot : Pass<"strips-decompose-scaled-dot", "::tessera::t
   }];
   let options = [
     Option<"forTensorCores", "for-tensor-cores", "bool", "false", "Products of bf16 or tf32">,
+    Option<"batchesAlone", "batches-alone", "bool", "false", "Leave products of two matrices">,
   ];
 }
 

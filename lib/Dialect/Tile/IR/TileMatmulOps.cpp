@@ -73,26 +73,32 @@ static LogicalResult verifyFormat(Operation *op, Type element, ScaleFormat forma
 LogicalResult DotScaledOp::verify() {
   auto a = cast<RankedTensorType>(getA().getType()), b = cast<RankedTensorType>(getB().getType());
   auto acc = cast<RankedTensorType>(getType());
-  if (a.getRank() != 2 || b.getRank() != 2 || acc.getRank() != 2)
-    return emitOpError("takes matrices, has ") << a << ", " << b << " and " << acc;
+  int64_t rank = a.getRank();
+  if ((rank != 2 && rank != 3) || b.getRank() != rank || acc.getRank() != rank)
+    return emitOpError("takes matrices, or batches of them, has ")
+           << a << ", " << b << " and " << acc;
+  ArrayRef<int64_t> batch = a.getShape().drop_back(2);
+  if (b.getShape().drop_back(2) != batch || acc.getShape().drop_back(2) != batch)
+    return emitOpError("has ") << a << ", " << b << " and " << acc << ", whose batches differ";
   if (failed(verifyFormat(*this, a.getElementType(), getAFormat())) ||
       failed(verifyFormat(*this, b.getElementType(), getBFormat())))
     return failure();
   bool packA = getAFormat() == ScaleFormat::E2M1, packB = getBFormat() == ScaleFormat::E2M1;
-  int64_t m = a.getDimSize(0) * (packA && !getAKPack() ? 2 : 1);
-  int64_t k = a.getDimSize(1) * (packA && getAKPack() ? 2 : 1);
-  int64_t kOfB = b.getDimSize(0) * (packB && getBKPack() ? 2 : 1);
-  int64_t n = b.getDimSize(1) * (packB && !getBKPack() ? 2 : 1);
+  int64_t m = a.getDimSize(rank - 2) * (packA && !getAKPack() ? 2 : 1);
+  int64_t k = a.getDimSize(rank - 1) * (packA && getAKPack() ? 2 : 1);
+  int64_t kOfB = b.getDimSize(rank - 2) * (packB && getBKPack() ? 2 : 1);
+  int64_t n = b.getDimSize(rank - 1) * (packB && !getBKPack() ? 2 : 1);
   if (k != kOfB)
     return emitOpError("has inner extents ") << k << " and " << kOfB << " once unpacked";
-  if (acc.getDimSize(0) != m || acc.getDimSize(1) != n)
+  if (acc.getDimSize(rank - 2) != m || acc.getDimSize(rank - 1) != n)
     return emitOpError("of ") << m << "x" << k << " and " << k << "x" << n
                               << " has an accumulator of " << acc;
   auto verifyScale = [&](Value scale, int64_t rows) -> LogicalResult {
     if (!scale)
       return success();
     ArrayRef<int64_t> shape = getShape(scale.getType());
-    if (shape.size() != 2 || shape[0] != rows || (shape[1] * 32 != k && shape[1] * 16 != k))
+    bool fits = int64_t(shape.size()) == rank && shape.drop_back(2) == batch;
+    if (!fits || shape[rank - 2] != rows || (shape.back() * 32 != k && shape.back() * 16 != k))
       return emitOpError("has a scale of ") << scale.getType() << " for " << rows << " rows of "
                                             << k << "; wanted is one for 16 or 32 elements";
     return success();

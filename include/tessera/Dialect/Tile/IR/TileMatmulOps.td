@@ -40,13 +40,15 @@ def Tile_DotScaledOp : Tile_Op<"dot_scaled", [Pure, AttrSizedOperandSegments, Al
   let description = [{
     Each operand has a format; e2m1 packs two elements a byte, along K or (with
     `a_k_pack`, `b_k_pack` false) along the other dimension. A scale is an 8-bit
-    exponent (e8m0; a value of 255 is NaN) for `group` neighbours along K, with
-    `group` deduced from the scale's shape (16 or 32): a's scales are Mx(K/group),
-    b's Nx(K/group).
+    exponent (e8m0; a value of 255 is NaN) or an f8E4M3FN for `group` neighbours
+    along K, with `group` deduced from the scale's shape (16 or 32): a's scales are
+    Mx(K/group), b's Nx(K/group). Batches of all these (rank 3) are multiplied each
+    by itself.
 
-    Rules: (S1) operands have rank 2; (S2) unpacked inner extents agree; (S3) the
-    accumulator is MxN of f32; (S4) the operand's element type fits the format;
-    (S5) each scale has shape MxG (NxG) with K/G 16 or 32.
+    Rules: (S1) ranks are equal, 2 or 3, and so are batch extents; (S2) unpacked
+    inner extents agree; (S3) the accumulator is MxN of f32; (S4) the operand's
+    element type fits the format; (S5) each scale has shape MxG (NxG) with K/G 16
+    or 32.
 
     ```mlir
     %d = tile.dot_scaled %a scale %sa as e4m3, %b scale %sb as e4m3, %c
@@ -54,7 +56,8 @@ def Tile_DotScaledOp : Tile_Op<"dot_scaled", [Pure, AttrSizedOperandSegments, Al
     ```
   }];
   let arguments = (ins Tile_Tile:$a, Tile_Tile:$b, Tile_TileOf<[F32]>:$acc,
-    Optional<Tile_TileOf<[I8]>>:$a_scale, Optional<Tile_TileOf<[I8]>>:$b_scale,
+    Optional<Tile_TileOf<[I8, F8E4M3FN]>>:$a_scale,
+    Optional<Tile_TileOf<[I8, F8E4M3FN]>>:$b_scale,
     Tile_ScaleFormat:$a_format, Tile_ScaleFormat:$b_format,
     DefaultValuedAttr<BoolAttr, "true">:$a_k_pack, DefaultValuedAttr<BoolAttr, "true">:$b_k_pack,
     UnitAttr:$fast_math);
