@@ -22,7 +22,8 @@ namespace {
 
 ValueType fromC(const TsrType &type) {
   ValueType result;
-  result.kind = TypeKind(type.kind);
+  result.roundsToTF32 = type.kind == TSR_KIND_TF32_DESCRIPTOR;
+  result.kind = result.roundsToTF32 ? TypeKind::Descriptor : TypeKind(type.kind);
   result.dtype = DType(type.dtype);
   result.isConst = type.is_const;
   result.shape.assign(type.shape, type.shape + type.rank);
@@ -36,7 +37,7 @@ TsrType toC(const ValueType &type) {
                         " was made, and the limit is " + std::to_string(TSR_MAX_RANK),
                     "reshape to fewer dimensions");
   TsrType result = {};
-  result.kind = uint8_t(type.kind);
+  result.kind = type.roundsToTF32 ? uint8_t(TSR_KIND_TF32_DESCRIPTOR) : uint8_t(type.kind);
   result.dtype = uint8_t(type.dtype);
   result.is_const = type.isConst;
   result.rank = uint8_t(type.shape.size());

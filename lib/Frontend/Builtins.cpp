@@ -399,7 +399,7 @@ static void addDescriptors(Table &table) {
   };
   table["make_tensor_descriptor"] = [](const Arguments &a, Results &r) {
     r.push(a.builder.makeDescriptor(a.operand(0), a.operands(1), a.operands(2), a.integers(3),
-                                    a.string(4)));
+                                    a.string(4), a.boolean(5)));
   };
   table["descriptor_extent"] = [](const Arguments &a, Results &r) {
     r.push(a.builder.descriptorExtent(a.operand(0), a.integer(1)));
@@ -496,6 +496,7 @@ static void addPrograms(Table &table) {
   table["program_id"] = [](const Arguments &a, Results &r) {
     r.push(a.builder.programId(a.integer(0)));
   };
+  table["clock_ns"] = [](const Arguments &a, Results &r) { r.push(a.builder.clockNs()); };
   table["num_programs"] = [](const Arguments &a, Results &r) {
     r.push(a.builder.numPrograms(a.integer(0)));
   };

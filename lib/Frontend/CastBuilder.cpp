@@ -9,7 +9,8 @@
 //     pointer       tile.int_to_ptr         -                        tile.bitcast
 //
 // An 8-bit float meets integers by way of fp32, so that targets need to know no
-// conversion between the two; from an integer it is thus rounded twice.
+// conversion between the two; from an integer it is thus rounded twice. So does a
+// float8e4b15 all others.
 
 #include "tessera/Frontend/TileBuilder.h"
 
@@ -49,6 +50,21 @@ TileValue TileBuilder::castElements(const TileValue &x, DType dtype, bool toward
     return castElements(castElements(x, DType::FP32), dtype);
   if (isInteger(from) && isFloat8(dtype))
     return castElements(castElements(x, DType::FP32), dtype);
+
+  // The float8e4nv of the same bits is 2^8 times as large; the scaling is exact in f32.
+  if (from == DType::FP8E4B15) {
+    ValueType wide = x.type.withDType(DType::FP32);
+    Value bits = create<tile::FpToFpOp>(ir(wide), x.ir, tile::RoundingMode::NearestEven);
+    Value factor = constant(1 / kE4B15Scale, wide).ir;
+    return castElements({create<arith::MulFOp>(bits, factor), wide}, dtype, towardZero);
+  }
+  if (dtype == DType::FP8E4B15 && getBitWidth(from) < 32)
+    return castElements(castElements(x, DType::FP32), dtype, towardZero);
+  if (dtype == DType::FP8E4B15) {
+    Value scaled = create<arith::MulFOp>(x.ir, constant(kE4B15Scale, x.type).ir);
+    TileValue bits = castElements({scaled, x.type}, DType::FP8E4NV, towardZero);
+    return {bits.ir, type};
+  }
 
   if (isFloat(from) && isFloat(dtype)) {
     auto rounding = towardZero ? tile::RoundingMode::TowardZero : tile::RoundingMode::NearestEven;

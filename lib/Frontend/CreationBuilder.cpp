@@ -43,6 +43,12 @@ TileValue TileBuilder::constant(const Operand &literal, const ValueType &type) {
   Type irType = ir(type);
   checkTileShape(type.shape);
   checkLiteralFits(literal, type.dtype);
+  if (type.dtype == DType::FP8E4B15) {
+    // A power of two: exact, but where it overflows, which saturates like any other.
+    double value = literal.isFloatLiteral() ? literal.floating() : double(literal.integer());
+    ValueType bits = type.withDType(DType::FP8E4NV);
+    return {constant(value * kE4B15Scale, bits).ir, type};
+  }
   Attribute element = getElementAttr(literal, getElementTypeOrSelf(irType));
   if (auto tensor = dyn_cast<RankedTensorType>(irType))
     return {create<arith::ConstantOp>(DenseElementsAttr::get(tensor, element)), type};

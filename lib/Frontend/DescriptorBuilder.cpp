@@ -153,7 +153,7 @@ void TileBuilder::storeBlock(const TileValue &pointer, const Operand &value, Int
 //===----------------------------------------------------------------------===//
 
 TileValue TileBuilder::makeDescriptor(const Operand &base, Operands shape, Operands strides,
-                                      Integers blockShape, StringRef padding) {
+                                      Integers blockShape, StringRef padding, bool roundsToTF32) {
   ValueType pointer = requireBase(base, "make_tensor_descriptor");
   size_t rank = blockShape.size();
   if (rank < 1 || rank > 5)
@@ -180,7 +180,8 @@ TileValue TileBuilder::makeDescriptor(const Operand &base, Operands shape, Opera
                     "it must have at least 16 bytes");
   auto pad = parsePadding(padding, pointer.dtype);
   ValueType type{TypeKind::Descriptor, pointer.dtype, pointer.isConst,
-                 SmallVector<int64_t>(blockShape)};
+                 SmallVector<int64_t>(blockShape),
+                 /*roundsToTF32=*/roundsToTF32 && pointer.dtype == DType::FP32};
   // Extents may come as 64-bit values of arrays that are smaller.
   SmallVector<Operand> extents;
   for (const Operand &extent : shape) {
@@ -214,6 +215,22 @@ TileValue TileBuilder::descriptorStride(const Operand &descriptor, int64_t dim) 
   return {stride, ValueType::number(DType::Int64)};
 }
 
+/// The nearest number of 10 bits of mantissa, of two the even one, for what such a descriptor
+/// loads; infinities and NaN stay.
+TileValue TileBuilder::roundLoaded(const TileValue &block, const ValueType &descriptor) {
+  if (!descriptor.roundsToTF32)
+    return block;
+  using Op = BinaryOperator;
+  ValueType bitsType = block.type.withDType(DType::UInt32);
+  TileValue bits = bitcastElements(block, bitsType);
+  TileValue odd = binary(Op::And, binary(Op::Shr, bits, Operand(int64_t(13))), Operand(int64_t(1)));
+  TileValue up = binary(Op::Add, bits, binary(Op::Add, odd, Operand(int64_t(0xfff))));
+  TileValue rounded = binary(Op::And, up, Operand(int64_t(0xffffe000)));
+  TileValue exponent = binary(Op::And, bits, Operand(int64_t(0x7f800000)));
+  TileValue special = compare(Comparison::EQ, exponent, Operand(int64_t(0x7f800000)));
+  return bitcastElements(where(special, bits, rounded), block.type);
+}
+
 TileValue TileBuilder::descriptorLoad(const Operand &descriptor, Operands offsets, StringRef cache,
                                       StringRef evict) {
   ValueType source = requireKind(descriptor, TypeKind::Descriptor, "descriptor load");
@@ -222,9 +239,10 @@ TileValue TileBuilder::descriptorLoad(const Operand &descriptor, Operands offset
   auto evictionPolicy = parseEvictionPolicy(evict);
   ValueType type = ValueType::number(source.dtype, source.shape);
   SmallVector<Value> starts = scalarIntegers(offsets, DType::Int32, "offset");
-  return {create<tile::DescriptorLoadOp>(ir(type), descriptor.value().ir, starts, cacheModifier,
-                                         evictionPolicy),
-          type};
+  TileValue block{create<tile::DescriptorLoadOp>(ir(type), descriptor.value().ir, starts,
+                                                 cacheModifier, evictionPolicy),
+                  type};
+  return roundLoaded(block, source);
 }
 
 /// The value of a descriptor store or reduce: a tile that is the block.
@@ -293,8 +311,9 @@ TileValue TileBuilder::descriptorGather(const Operand &descriptor, const Operand
   Value start = scalarIntegers({column}, DType::Int32, "column").front();
   // The op reads rows as signed.
   Value positions = castElements(rows.value(), DType::Int32).ir;
-  return {create<tile::DescriptorGatherOp>(ir(type), descriptor.value().ir, positions, start),
-          type};
+  TileValue block{
+      create<tile::DescriptorGatherOp>(ir(type), descriptor.value().ir, positions, start), type};
+  return roundLoaded(block, source);
 }
 
 void TileBuilder::descriptorScatter(const Operand &descriptor, const Operand &value,

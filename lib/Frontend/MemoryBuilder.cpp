@@ -128,6 +128,12 @@ static void requireValue(const Operand &x, StringRef what) {
                     "cast a pointer to int64 first");
 }
 
+/// An address is stored as the 64-bit integer that it is.
+static bool isAddressFor(const Operand &x, const ValueType &pointer) {
+  return x.isValue() && x.value().type.isPointer() && isInteger(pointer.dtype) &&
+         getBitWidth(pointer.dtype) == 64;
+}
+
 void tessera::checkBroadcastsTo(const Operand &x, const ValueType &pointer, StringRef what) {
   if (!x.isValue())
     return;
@@ -215,6 +221,9 @@ void TileBuilder::store(const Operand &ptr, const Operand &value, const Operand 
   if (!boundaryCheck.empty())
     throw UserError("E045", "boundary_check is for block pointers, not for " + toString(pointer),
                     "write a mask");
+  if (isAddressFor(value, pointer))
+    return store(ptr, cast(value, ValueType::number(pointer.dtype)), mask, boundaryCheck, cache,
+                 evict);
   requireValue(value, "the value stored");
   checkMask(mask, "store");
   checkBroadcastsTo(value, pointer, "a value");

@@ -113,6 +113,11 @@ TileValue TileBuilder::numPrograms(int64_t axis) {
   return {create<tile::NumProgramsOp>(ir(type), requireGridAxis(axis, "num_programs")), type};
 }
 
+TileValue TileBuilder::clockNs() {
+  ValueType type = ValueType::number(DType::Int64);
+  return {create<tile::ClockOp>(ir(type)), type};
+}
+
 //===----------------------------------------------------------------------===//
 // Promises
 //===----------------------------------------------------------------------===//
@@ -176,6 +181,8 @@ void TileBuilder::devicePrint(StringRef prefix, Operands args, bool hex) {
     TileValue value = toTensor(x);
     if (!value.type.shape.empty())
       value = repeat(value, shape);
+    if (value.type.isNumber() && value.type.dtype == DType::FP8E4B15)
+      value = castElements(value, DType::FP32);
     printed.push_back(value.ir);
     bool unsignedNumber = !value.type.isNumber() || isUnsignedInteger(value.type.dtype);
     isSigned.push_back(!unsignedNumber);

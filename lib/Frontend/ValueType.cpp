@@ -64,7 +64,7 @@ std::string toString(const ValueType &type) {
   case TypeKind::BlockPointer:
     return "block pointer to " + name + shape;
   case TypeKind::Descriptor:
-    return "tensor descriptor of " + name + shape;
+    return "tensor descriptor of " + name + shape + (type.roundsToTF32 ? " rounded to tf32" : "");
   }
   llvm_unreachable("covered switch");
 }
@@ -74,11 +74,10 @@ Type getIRType(MLIRContext *context, DType dtype) {
   switch (dtype) {
   case DType::Void:
     throw UserError("E034", "void is not the type of a value", "name a number type");
-  case DType::FP8E4B15:
-    throw UserError("E030", "fp8e4b15 is not supported", "use tl.float8e4nv");
   case DType::FP8E5:
     return builder.getType<Float8E5M2Type>();
   case DType::FP8E4NV:
+  case DType::FP8E4B15:
     return builder.getType<Float8E4M3FNType>();
   case DType::FP8E4B8:
     return builder.getType<Float8E4M3FNUZType>();

@@ -12,6 +12,8 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <chrono>
+
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::interpreter;
@@ -98,6 +100,12 @@ void interpreter::addProgramOps(OpTable &table) {
   });
   table.addResult<tile::NumProgramsOp>([](tile::NumProgramsOp op, Program &p) {
     return Tile(op.getType(), static_cast<uint32_t>(p.grid[op.getAxis()]));
+  });
+  table.addResult<tile::ClockOp>([](tile::ClockOp op, Program &) {
+    auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return Tile(
+        op.getType(),
+        static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()));
   });
   table.add<tile::CallOp>(runCall);
   table.add<tile::AssertOp>(runAssert);

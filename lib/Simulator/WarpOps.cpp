@@ -9,6 +9,8 @@
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <chrono>
+
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::simulator;
@@ -33,6 +35,7 @@ enum Special : int64_t {
   kLaneId,
   kWarpId,
   kWarpSize,
+  kGlobalTimer,
 };
 
 void readSpecial(Warp &warp, const Instr &instr, Lanes lanes) {
@@ -53,6 +56,10 @@ void readSpecial(Warp &warp, const Instr &instr, Lanes lanes) {
     return same(1);
   case kWarpSize:
     return same(kLanes);
+  case kGlobalTimer: {
+    auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return same(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+  }
   case kThreadsX:
     return same(warp.machine.numWarps * kLanes);
   case kBlockX:
@@ -95,6 +102,7 @@ std::optional<int64_t> getSpecial(StringRef name) {
       .Case("%laneid", kLaneId)
       .Case("%warpid", kWarpId)
       .Case("WARP_SZ", kWarpSize)
+      .Case("%globaltimer", kGlobalTimer)
       .Default(std::nullopt);
 }
 

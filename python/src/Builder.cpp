@@ -14,7 +14,7 @@ using namespace tessera::python;
 namespace {
 
 TsrType makeType(int kind, int dtype, bool isConst, const py::sequence &shape) {
-  if (kind < TSR_KIND_NUMBER || kind > TSR_KIND_DESCRIPTOR)
+  if (kind < TSR_KIND_NUMBER || kind > TSR_KIND_TF32_DESCRIPTOR)
     throw py::value_error("no type kind " + std::to_string(kind));
   if (dtype < TSR_VOID || dtype > TSR_FP64)
     throw py::value_error("no dtype " + std::to_string(dtype));

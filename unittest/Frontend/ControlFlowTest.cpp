@@ -217,8 +217,8 @@ TEST_F(ControlFlowTest, KernelArguments) {
   EXPECT_THAT(text, HasSubstr("i32)"));
   expectError("E054", "begin_function",
               {"k2", List{tileOf(DType::FP32, {64})}, List{}, true, false});
-  expectError("E030", "begin_function",
-              {"k3", List{ValueType::pointer(DType::FP8E4B15)}, List{}, true, false});
+  expectError("E034", "begin_function",
+              {"k3", List{ValueType::pointer(DType::Void)}, List{}, true, false});
 }
 
 TEST_F(ControlFlowTest, LocationsNameTheChainOfCalls) {

@@ -94,10 +94,11 @@ typedef enum TsrDType {
 } TsrDType;
 
 typedef enum TsrTypeKind {
-  TSR_KIND_NUMBER = 0,        /* dtype, or a tile of dtype */
-  TSR_KIND_POINTER = 1,       /* pointer to dtype, or a tile of such */
-  TSR_KIND_BLOCK_POINTER = 2, /* block pointer to blocks `shape` of dtype */
-  TSR_KIND_DESCRIPTOR = 3,    /* tensor descriptor of blocks `shape` of dtype */
+  TSR_KIND_NUMBER = 0,          /* dtype, or a tile of dtype */
+  TSR_KIND_POINTER = 1,         /* pointer to dtype, or a tile of such */
+  TSR_KIND_BLOCK_POINTER = 2,   /* block pointer to blocks `shape` of dtype */
+  TSR_KIND_DESCRIPTOR = 3,      /* tensor descriptor of blocks `shape` of dtype */
+  TSR_KIND_TF32_DESCRIPTOR = 4, /* one whose loads round float32 to tf32 */
 } TsrTypeKind;
 
 enum { TSR_MAX_RANK = 32 };

@@ -271,7 +271,7 @@ public:
                          Integers blockShape, Integers order);
   TileValue advance(const Operand &pointer, Operands offsets);
   TileValue makeDescriptor(const Operand &base, Operands shape, Operands strides,
-                           Integers blockShape, llvm::StringRef padding);
+                           Integers blockShape, llvm::StringRef padding, bool roundsToTF32 = false);
   TileValue descriptorExtent(const Operand &descriptor, int64_t dim);
   TileValue descriptorStride(const Operand &descriptor, int64_t dim);
   TileValue descriptorLoad(const Operand &descriptor, Operands offsets, llvm::StringRef cache = "",
@@ -322,6 +322,8 @@ public:
   // Programs, promises and debugging (ProgramBuilder.cpp).
   TileValue programId(int64_t axis);
   TileValue numPrograms(int64_t axis);
+  /// The time in nanoseconds, an int64.
+  TileValue clockNs();
   enum class Promise { MultipleOf, MaxContiguous, MaxConstancy };
   TileValue hint(Promise promise, const Operand &x, Integers values);
   void assume(const Operand &condition);
@@ -394,6 +396,7 @@ private:
   TileValue compareToZero(const TileValue &x);
   TileValue moveBy(const Operand &pointer, const Operand &offset, bool negated);
   TileValue bitcastElements(const TileValue &x, const ValueType &type);
+  TileValue roundLoaded(const TileValue &block, const ValueType &descriptor);
   TileValue loadBlock(const TileValue &pointer, Integers boundaryCheck, llvm::StringRef padding,
                       llvm::StringRef cache, llvm::StringRef evict);
   void storeBlock(const TileValue &pointer, const Operand &value, Integers boundaryCheck,

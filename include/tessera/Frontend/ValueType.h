@@ -4,7 +4,8 @@
 //
 // IR integers carry no sign and IR pointers no `const`, so two ValueTypes may share
 // one IR type: an int32 and a uint32 are both i32. `int1` is the language's bool and
-// counts as an unsigned integer of one bit; in memory it is a byte.
+// counts as an unsigned integer of one bit; in memory it is a byte. A float8e4b15 is the
+// float8e4nv of the same bits divided by 2^8, and has its IR type: casts scale.
 
 #ifndef TESSERA_FRONTEND_VALUETYPE_H
 #define TESSERA_FRONTEND_VALUETYPE_H
@@ -72,13 +73,14 @@ struct ValueType {
   DType dtype = DType::Void; ///< of the element, or of the pointee
   bool isConst = false;      ///< a pointer that may not be stored through
   llvm::SmallVector<int64_t> shape;
+  bool roundsToTF32 = false; ///< a descriptor whose loads round fp32
 
   static ValueType number(DType dtype, llvm::ArrayRef<int64_t> shape = {}) {
-    return {TypeKind::Number, dtype, false, llvm::SmallVector<int64_t>(shape)};
+    return {TypeKind::Number, dtype, false, llvm::SmallVector<int64_t>(shape), false};
   }
   static ValueType pointer(DType pointee, bool isConst = false,
                            llvm::ArrayRef<int64_t> shape = {}) {
-    return {TypeKind::Pointer, pointee, isConst, llvm::SmallVector<int64_t>(shape)};
+    return {TypeKind::Pointer, pointee, isConst, llvm::SmallVector<int64_t>(shape), false};
   }
 
   bool isNumber() const { return kind == TypeKind::Number; }
@@ -90,14 +92,14 @@ struct ValueType {
 
   /// This type with another shape.
   ValueType withShape(llvm::ArrayRef<int64_t> newShape) const {
-    return {kind, dtype, isConst, llvm::SmallVector<int64_t>(newShape)};
+    return {kind, dtype, isConst, llvm::SmallVector<int64_t>(newShape), roundsToTF32};
   }
   /// A number of this shape.
   ValueType withDType(DType newDType) const { return number(newDType, shape); }
 
   bool operator==(const ValueType &other) const {
     return kind == other.kind && dtype == other.dtype && isConst == other.isConst &&
-           shape == other.shape;
+           shape == other.shape && roundsToTF32 == other.roundsToTF32;
   }
   bool operator!=(const ValueType &other) const { return !(*this == other); }
 };
@@ -106,6 +108,9 @@ struct ValueType {
 std::string toString(llvm::ArrayRef<int64_t> shape);
 /// "fp32[64, 32]", "*const fp16".
 std::string toString(const ValueType &type);
+
+/// A float8e4nv is so many times the float8e4b15 of the same bits.
+inline constexpr double kE4B15Scale = 256;
 
 /// The IR type of an element. Throws UserError for a format that has none.
 mlir::Type getIRType(mlir::MLIRContext *context, DType dtype);

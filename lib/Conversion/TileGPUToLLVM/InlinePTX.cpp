@@ -76,6 +76,8 @@ ArrayRef<llvm::StringLiteral> tessera::getInlineInstructions() {
       // Over which LLVM must move no access: it takes the intrinsics for harmless.
       "griddepcontrol.wait",
       "griddepcontrol.launch_dependents",
+      // The time, which NVVM's op says is always the same.
+      "mov.u64 ",
       // Turns of warp groups.
       "bar.arrive",
   };

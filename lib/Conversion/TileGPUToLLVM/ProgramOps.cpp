@@ -2,6 +2,8 @@
 //
 // A program is a block of threads; its id is the block's.
 
+#include "Delivery.h"
+#include "InlinePTX.h"
 #include "Patterns.h"
 #include "WarpSpecialize.h"
 
@@ -34,6 +36,23 @@ using ProgramIdPattern =
     AxisPattern<tile::ProgramIdOp, NVVM::BlockIdXOp, NVVM::BlockIdYOp, NVVM::BlockIdZOp>;
 using NumProgramsPattern =
     AxisPattern<tile::NumProgramsOp, NVVM::GridDimXOp, NVVM::GridDimYOp, NVVM::GridDimZOp>;
+
+/// One thread's reading is the program's: what depends on it is the same in all.
+struct ClockPattern : TilePattern<tile::ClockOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tile::ClockOp op, OneToNOpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder thread(rewriter, op.getLoc());
+    InlinePTX ptx(thread);
+    std::string result = ptx.addResult(thread.intType(64));
+    SmallVector<Value> time = ptx.emit("mov.u64 " + result + ", %globaltimer;");
+    if (!op->use_empty() && failed(deliver(thread, op, op.getType(), time)))
+      return failure();
+    rewriter.replaceOp(op, time);
+    return success();
+  }
+};
 
 struct AssumePattern : TilePattern<tile::AssumeOp> {
   using TilePattern::TilePattern;
@@ -79,6 +98,7 @@ struct HintPattern : TilePattern<tile::HintOp> {
 
 void tessera::populateProgramPatterns(const TileGPUTypeConverter &converter,
                                       RewritePatternSet &patterns) {
-  patterns.add<ProgramIdPattern, NumProgramsPattern, AssumePattern, BarrierPattern<tile::BarrierOp>,
-               BarrierPattern<tilegpu::BarrierOp>, HintPattern>(converter);
+  patterns.add<ProgramIdPattern, NumProgramsPattern, ClockPattern, AssumePattern,
+               BarrierPattern<tile::BarrierOp>, BarrierPattern<tilegpu::BarrierOp>, HintPattern>(
+      converter);
 }

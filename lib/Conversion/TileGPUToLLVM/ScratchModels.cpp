@@ -31,7 +31,8 @@ template <typename... Ops> void attach(MLIRContext *context) {
 
 void tessera::registerTileGPUScratchModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, tile::TileDialect *) {
-    attach<tile::LoadOp, tile::AtomicLoadOp, tile::AtomicRMWOp, tile::AtomicCASOp>(context);
+    attach<tile::LoadOp, tile::AtomicLoadOp, tile::AtomicRMWOp, tile::AtomicCASOp, tile::ClockOp>(
+        context);
     attachExchangeScratchModels(context);
   });
 }

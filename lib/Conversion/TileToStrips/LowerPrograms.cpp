@@ -92,7 +92,7 @@ private:
   void buildFault(Location where, NamedAttrList site, Value fails, Value offset);
   void lowerPrint(Operation *op, StringRef prefix, ValueRange indices, ValueRange values, bool hex,
                   ArrayRef<int32_t> isSigned);
-  void call(StringRef name, ValueRange operands);
+  Value call(StringRef name, ValueRange operands, Type result = {});
   Value getString(StringRef text);
 
   ModuleOp module;
@@ -387,15 +387,18 @@ void ProgramLowering::lowerReport(tile::ReportAccessOp report) {
   buildFault(report.getLoc(), site, report.getFails(), report.getOffset());
 }
 
-void ProgramLowering::call(StringRef name, ValueRange operands) {
+/// The result, where there is one.
+Value ProgramLowering::call(StringRef name, ValueRange operands, Type result) {
   auto callee = module.lookupSymbol<func::FuncOp>(name);
   if (!callee) {
     OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
-    callee =
-        func::FuncOp::create(top, loc, name, FunctionType::get(context, operands.getTypes(), {}));
+    auto type =
+        FunctionType::get(context, operands.getTypes(), result ? TypeRange(result) : TypeRange());
+    callee = func::FuncOp::create(top, loc, name, type);
     callee.setPrivate();
   }
-  func::CallOp::create(builder, loc, callee, operands);
+  auto made = func::CallOp::create(builder, loc, callee, operands);
+  return result ? made.getResult(0) : Value();
 }
 
 /// A pointer to a zero-terminated string.
@@ -470,6 +473,8 @@ LogicalResult ProgramLowering::lowerOp(Operation *op) {
   }
   if (auto count = dyn_cast<tile::NumProgramsOp>(op))
     return replace(gridSizes[count.getAxis()]);
+  if (isa<tile::ClockOp>(op))
+    return replace(call("__tessera_rt_clock_ns", {}, builder.getI64Type()));
   if (auto scratch = dyn_cast<strips::ScratchOp>(op)) {
     alignAccesses(scratch);
     return replace(getScratchView(scratch));

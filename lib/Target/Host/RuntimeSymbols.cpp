@@ -4,6 +4,7 @@
 // without F16C conversions of halves are calls, without SSE4.1 rounding is, without
 // FMA instructions a fused multiply-add is, and a remainder always is.
 
+#include "tessera/Runtime/Host/HostClock.h"
 #include "tessera/Runtime/Host/Print.h"
 #include "tessera/Target/Host/LoadedObject.h"
 
@@ -160,6 +161,7 @@ const RuntimeSymbol table[] = {
     SYMBOL(sincosf),
 
     // Ours.
+    SYMBOL(__tessera_rt_clock_ns),
     SYMBOL(__tessera_rt_print_begin),
     SYMBOL(__tessera_rt_print_index),
     SYMBOL(__tessera_rt_print_int),

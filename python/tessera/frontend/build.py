@@ -312,12 +312,11 @@ def _argument(spec: ArgSpec, arguments: Iterator[tensor]) -> Any:
         return tensor.of_specialised(spec.value)
     items = [_argument(item, arguments) for item in spec.items]
     if isinstance(spec, DescriptorSpec):
-        from tessera.language.memory import make_tensor_descriptor
+        from tessera.language.memory import descriptor_of
 
         rank = len(spec.block_shape)
-        return make_tensor_descriptor(
-            items[0], items[1 : 1 + rank], items[1 + rank :], spec.block_shape, spec.padding
-        )
+        parts = items[0], items[1 : 1 + rank], items[1 + rank :]
+        return descriptor_of(*parts, spec.block_shape, spec.padding, spec.rounds_to_tf32)
     return build_of(spec.cls or tuple, items)
 
 

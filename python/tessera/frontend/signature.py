@@ -316,6 +316,7 @@ class DescriptorSpec(NamedTuple):
     """The pointer, the shape and the strides."""
     block_shape: tuple[int, ...]
     padding: str
+    rounds_to_tf32: bool = False
 
 
 ArgSpec = Union[ValueSpec, ConstSpec, KnownSpec, TupleSpec, DescriptorSpec]

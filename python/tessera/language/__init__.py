@@ -175,6 +175,7 @@ from tessera.language.random import (
 from tessera.language.reduction import (
     argsort,
     associative_scan,
+    bitonic_merge,
     map_elementwise,
     reduce,
     sort,
@@ -197,6 +198,7 @@ from tessera.language.shape import (
 from tessera.language.standard import (
     argmax,
     argmin,
+    atomic_poll,
     cdiv,
     cumprod,
     cumsum,

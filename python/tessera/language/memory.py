@@ -303,6 +303,18 @@ def make_tensor_descriptor(
     `block_shape` and `dtype` are constants.
     Errors: E044, E049. Source: Triton language 3.6/3.9.
     """
+    return descriptor_of(base, shape, strides, block_shape, padding_option, False)
+
+
+def descriptor_of(
+    base: Any,
+    shape: Any,
+    strides: Any,
+    block_shape: Any,
+    padding_option: Any,
+    round_f32_to_tf32: bool,
+) -> tensor:
+    """What `make_tensor_descriptor` makes, or one whose loads round float32 to tf32."""
     steps = _items(strides, "strides")
     if steps and specialised_value(steps[-1]) == 1:
         steps[-1] = 1
@@ -313,7 +325,22 @@ def make_tensor_descriptor(
         steps,
         constant_ints(block_shape, "block_shape", "E049"),
         _choice(padding_option, ("zero", "nan"), "padding_option", "E049"),
+        round_f32_to_tf32,
     )
+
+
+@builtin
+def polled_type(pointer: Any) -> Any:
+    """The type of what `atomic_poll` looks at."""
+    type = _pointer(pointer, "atomic_poll").dtype
+    pointee = type.element_ty if isinstance(type, pointer_type) else None
+    if pointee is None or not pointee.is_int() or pointee.primitive_bitwidth < 16:
+        raise UserMistake(
+            "E047",
+            f"atomic_poll of {describe(pointer)}",
+            "it takes pointers to integers of 16, 32 and 64 bits",
+        )
+    return pointee
 
 
 def block_attribute(value: tensor, name: str) -> Any:

@@ -68,6 +68,13 @@ def num_programs(axis: int) -> tensor:
     return emit_one("num_programs", _grid_axis(axis))
 
 
+@builtin
+def clock_ns() -> tensor:
+    """The time in nanoseconds since some start, an int64 scalar; it never goes back where a
+    program runs. Ours."""
+    return emit_one("clock_ns")
+
+
 # --- Loops --------------------------------------------------------------------------
 
 

@@ -33,6 +33,7 @@ from tessera.language.types import unwrap
 __all__ = [
     "argsort",
     "associative_scan",
+    "bitonic_merge",
     "map_elementwise",
     "reduce",
     "sort",
@@ -300,14 +301,46 @@ def _first_halves(tile: tensor, dim: int) -> tensor:
 
 
 @builtin
+def bitonic_merge(x: Any, dim: Any = None, descending: bool = False) -> tensor:
+    """The elements of a tile whose lines along `dim` (the last if left out) are bitonic, in order.
+
+    A line is bitonic if it rises and then falls, or is one that does shifted round; others are
+    put in order, too. Errors: E024. Source: Triton language 3.6/3.9.
+    """
+    return sort(x, dim, descending)
+
+
+def _apart(tile: tensor, pack: int) -> list[tensor]:
+    """Neighbours in row-major order: the first of each `pack`, the second, ..."""
+    parts = [emit_one("reshape", tile, [tile.numel // pack, pack])]
+    # Each round takes apart the two halves of each group, so that of all parts the order stays.
+    while len(parts) < pack:
+        groups, width = parts[0].shape
+        order = (0, 2, 1)
+        halved = [emit_one("reshape", part, [groups, 2, width // 2]) for part in parts]
+        halves = [emit("split", emit_one("permute", part, order)) for part in halved]
+        parts = [half for pair in halves for half in pair]
+    return [emit_one("reshape", part, [tile.numel // pack]) for part in parts]
+
+
+def _together(parts: list[tensor], shape: tuple[int, ...]) -> tensor:
+    """What `_apart` takes apart."""
+    while len(parts) > 1:
+        half = len(parts) // 2
+        # The first choice of a half is the first dimension that comes back.
+        parts = [emit_one("join", parts[i], parts[i + half]) for i in builtins.range(half)]
+    return emit_one("reshape", parts[0], list(shape))
+
+
+@builtin
 def map_elementwise(scalar_fn: Any, *args: Any, pack: int = 1) -> Any:
     """A @jit function of scalars applied to each element; it may branch and loop.
 
-    The tiles are broadcast to one shape. Only `pack=1` is supported. Errors: E016, E022.
-    Source: Triton language 3.6/3.9.
+    The tiles are broadcast to one shape. With `pack` (a power of two) the function takes so
+    many neighbours in row-major order at once: all of the first tile's, then of the second's,
+    and returns so many of each result. Errors: E016, E018 (pack), E022, E037 (what the
+    function returns). Source: Triton language 3.6/3.9; which elements are neighbours is ours.
     """
-    if constant_int(pack, "pack") != 1:
-        raise UserMistake("E050", f"map_elementwise with pack={pack}", "use pack=1")
     fn = unwrap(scalar_fn)
     if not isinstance(fn, JITCallable):
         raise UserMistake(
@@ -316,12 +349,43 @@ def map_elementwise(scalar_fn: Any, *args: Any, pack: int = 1) -> Any:
             "pass a function decorated with @jit",
         )
     tiles = [to_tensor_value(arg) for arg in args]
+    if not tiles:
+        raise UserMistake("E022", "map_elementwise got no tile", "pass one")
     for position, tile in enumerate(tiles[1:], 1):
         tiles[0], tiles[position] = emit("broadcast", tiles[0], tile)
     tiles = [emit("broadcast", tiles[0], tile)[1] for tile in tiles]
+    whole = tiles[0]
+    count = constant_int(pack, "pack")
+    if count < 1 or count & (count - 1) or whole.numel % count:
+        raise UserMistake(
+            "E018",
+            f"pack is {count} for {describe(whole)}",
+            "pass a power of two that divides the number of elements",
+        )
+    if count > 1:
+        tiles = [part for tile in tiles for part in _apart(tile, count)]
     scalars = emit("begin_map", tiles)
     with scalars_only("map_elementwise"):
         results = active.session.call_function(fn, list(scalars), {})
     several = isinstance(results, tuple)
-    mapped = emit("end_map", [to_tensor_value(one) for one in (results if several else (results,))])
-    return mapped if several else mapped[0]
+    returned = [to_tensor_value(one) for one in (results if several else (results,))]
+    if len(returned) % count:
+        raise UserMistake(
+            "E037",
+            f"`{fn.__name__}` returns {len(returned)} values to map_elementwise with pack={count}",
+            f"return {count} values of each result",
+        )
+    mapped = emit("end_map", returned)
+    if count == 1:
+        return mapped if several else mapped[0]
+    groups = [mapped[at : at + count] for at in builtins.range(0, len(mapped), count)]
+    for group in groups:
+        if any(part.type != group[0].type for part in group):
+            listing = ", ".join(str(part.dtype) for part in group)
+            raise UserMistake(
+                "E037",
+                f"`{fn.__name__}` returns {listing} for one result of map_elementwise",
+                "return values of one type, with .to(...)",
+            )
+    whole_results = tuple(_together(list(group), whole.shape) for group in groups)
+    return whole_results if len(whole_results) > 1 else whole_results[0]

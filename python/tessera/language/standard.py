@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import tessera.language.creation as creation
 import tessera.language.math as math
+import tessera.language.memory as memory
 import tessera.language.program as program
 import tessera.language.reduction as reduction
 import tessera.language.shape as shape
@@ -27,6 +28,7 @@ else:
 __all__ = [
     "argmax",
     "argmin",
+    "atomic_poll",
     "cdiv",
     "cumprod",
     "cumsum",
@@ -171,6 +173,43 @@ def swizzle2d(i: Any, j: Any, size_i: Any, size_j: Any, size_g: Any) -> Any:
     rows = math.minimum(size_i - first_row, size_g)
     within = linear % per_group
     return first_row + within % rows, within // rows
+
+
+@library
+def atomic_poll(
+    pointer: Any, expected_value: Any, sem: Any = None, scope: Any = None, timeout_ns: Any = None
+) -> Any:
+    """Waits until memory holds `expected_value`: int1, true, of the shape of `pointer`.
+
+    Each element is read by an atomic load, again and again until it is equal, once at least.
+    `sem` is "acquire" (default) or "relaxed", `scope` as in `atomic_load`. Pointees are integers
+    of 16, 32 or 64 bits. With `timeout_ns`, 0 or more nanoseconds for all elements together, an
+    element that is not equal by then is false. Errors: E044, E047.
+    Source: Triton language 3.9.
+    """
+    wanted = creation.cast(expected_value, memory.polled_type(pointer))
+    found = memory.atomic_load(pointer, sem=sem, scope=scope) == wanted
+    if timeout_ns is None:
+        if len(pointer.shape) == 0:
+            while not found:
+                found = memory.atomic_load(pointer, sem=sem, scope=scope) == wanted
+        else:
+            while min(creation.cast(found, types.int32)) == 0:
+                again = memory.atomic_load(pointer, mask=~found, sem=sem, scope=scope)
+                found = found | (again == wanted)
+    else:
+        start = program.clock_ns()
+        budget = creation.cast(timeout_ns, types.int64)
+        if len(pointer.shape) == 0:
+            while (not found) and program.clock_ns() - start < budget:
+                found = memory.atomic_load(pointer, sem=sem, scope=scope) == wanted
+        else:
+            while (min(creation.cast(found, types.int32)) == 0) & (
+                program.clock_ns() - start < budget
+            ):
+                again = memory.atomic_load(pointer, mask=~found, sem=sem, scope=scope)
+                found = found | (again == wanted)
+    return found
 
 
 # --- Reductions -------------------------------------------------------------------
@@ -459,6 +498,6 @@ def cumprod(input: Any, axis: Any = 0, reverse: Any = False, dtype: constexpr = 
 
 
 add_methods(
-    [sigmoid, softmax, ravel, flip, cdiv]
+    [sigmoid, softmax, ravel, flip, cdiv, atomic_poll]
     + [sum, xor_sum, reduce_or, max, min, argmax, argmin, cumsum, cumprod]
 )

@@ -28,6 +28,7 @@ from tessera.language.types import (
     KIND_DESCRIPTOR,
     KIND_NUMBER,
     KIND_POINTER,
+    KIND_TF32_DESCRIPTOR,
     block_pointer_type,
     block_type,
     constexpr,
@@ -343,7 +344,9 @@ def to_core_type(type: dtype) -> Any:
             )
         return _C.Type(KIND_POINTER, element.core_id, type.const, shape)
     if isinstance(type, block_pointer_type):
-        kind = KIND_DESCRIPTOR if isinstance(type, descriptor_type) else KIND_BLOCK_POINTER
+        kind = KIND_BLOCK_POINTER
+        if isinstance(type, descriptor_type):
+            kind = KIND_TF32_DESCRIPTOR if type.rounds_to_tf32 else KIND_DESCRIPTOR
         return _C.Type(kind, type.element_ty.core_id, False, type.block_shape)
     return _C.Type(KIND_NUMBER, type.core_id, False, shape)
 
@@ -358,8 +361,8 @@ def _from_core(kind: int, core_id: int, is_const: bool, shape: tuple[int, ...]) 
     element: dtype = types.BY_CORE_ID[core_id]
     if kind == KIND_BLOCK_POINTER:
         return block_pointer_type(element, shape)
-    if kind == KIND_DESCRIPTOR:
-        return descriptor_type(element, shape)
+    if kind in (KIND_DESCRIPTOR, KIND_TF32_DESCRIPTOR):
+        return descriptor_type(element, shape, kind == KIND_TF32_DESCRIPTOR)
     if kind == KIND_POINTER:
         element = pointer_type(element, const=is_const)
     return block_type(element, shape) if shape else element

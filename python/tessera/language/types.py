@@ -100,7 +100,7 @@ owner = "tl"
 """What the `repr` of a type calls the module that it is in."""
 
 # The kinds of _C.Type (TsrTypeKind).
-KIND_NUMBER, KIND_POINTER, KIND_BLOCK_POINTER, KIND_DESCRIPTOR = range(4)
+KIND_NUMBER, KIND_POINTER, KIND_BLOCK_POINTER, KIND_DESCRIPTOR, KIND_TF32_DESCRIPTOR = range(5)
 
 
 class dtype:
@@ -474,6 +474,14 @@ class descriptor_type(block_pointer_type):
     """A tensor descriptor with blocks of `shape` elements."""
 
     spelling = "tensor descriptor"
+
+    def __init__(
+        self, element_ty: dtype, shape: Sequence[int], rounds_to_tf32: bool = False
+    ) -> None:
+        super().__init__(element_ty, shape)
+        self.rounds_to_tf32 = rounds_to_tf32
+        if rounds_to_tf32:
+            self.name += " rounded to tf32"
 
 
 class tuple_type:

@@ -61,10 +61,9 @@ _DTYPES_OF_IR = {
     "f32": ("fp32",),
     "f64": ("fp64",),
     "f8E5M2": ("fp8e5",),
-    "f8E4M3FN": ("fp8e4nv",),
+    "f8E4M3FN": ("fp8e4nv", "fp8e4b15"),
     "f8E4M3FNUZ": ("fp8e4b8",),
     "f8E5M2FNUZ": ("fp8e5b16",),
-    "f8E4M3B11FNUZ": ("fp8e4b15",),
 }
 
 
@@ -192,13 +191,15 @@ def _parts(name: str, spec: TupleSpec | DescriptorSpec, value: Any) -> Sequence[
             "pass a TensorDescriptor",
         )
     value.check(name)
-    given = tuple(map(int, value.block_shape)), value.padding
-    if given != (tuple(spec.block_shape), spec.padding):
+    rounds = bool(value.round_f32_to_tf32)
+    given = tuple(map(int, value.block_shape)), value.padding, rounds
+    if given != (tuple(spec.block_shape), spec.padding, spec.rounds_to_tf32):
         raise ArgumentError(
             "E054",
             f"tensor descriptor `{name}` was compiled for blocks of "
-            f"{list(spec.block_shape)} and the padding {spec.padding!r}, "
-            f"got {list(given[0])} and {given[1]!r}",
+            f"{list(spec.block_shape)}, the padding {spec.padding!r} and "
+            f"round_f32_to_tf32={spec.rounds_to_tf32}, got {list(given[0])}, {given[1]!r} and "
+            f"{rounds}",
             "pass such a descriptor, or compile for this one",
         )
     return (value.base, *value.shape, *value.strides)

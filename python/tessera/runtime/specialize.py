@@ -152,8 +152,9 @@ class Bound:
                 keys.append(key)
                 specs.append(spec)
         block_shape = tuple(map(_integer, value.block_shape))
-        key = ("d", block_shape, value.padding, *keys)
-        return key, DescriptorSpec(tuple(specs), block_shape, value.padding)
+        rounds = bool(value.round_f32_to_tf32)
+        key = ("d", block_shape, value.padding, rounds, *keys)
+        return key, DescriptorSpec(tuple(specs), block_shape, value.padding, rounds)
 
     def _pointer(
         self, traits: ParamTraits, pointer: Pointer, name: str

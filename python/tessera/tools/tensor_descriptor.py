@@ -34,7 +34,9 @@ class TensorDescriptor:
     store of it moves.
 
     The last stride is 1. What lies outside reads as zero, or as NaN with `padding="nan"`.
-    Kernels are compiled for a `block_shape` and a `padding`. Raises ArgumentError (E051).
+    With `round_f32_to_tf32` loads give the nearest tf32 numbers of float32 elements (of two the
+    even one). Kernels are compiled for a `block_shape`, a `padding` and that choice. Raises
+    ArgumentError (E051).
     Source: Triton language 3.6/3.9.
     """
 
@@ -43,6 +45,7 @@ class TensorDescriptor:
     strides: Sequence[int]
     block_shape: Sequence[int]
     padding: str = "zero"
+    round_f32_to_tf32: bool = False
 
     def __post_init__(self) -> None:
         self.check("descriptor")
@@ -72,11 +75,15 @@ class TensorDescriptor:
 
     @staticmethod
     def from_tensor(
-        tensor: Any, block_shape: Sequence[int], padding: str = "zero"
+        tensor: Any,
+        block_shape: Sequence[int],
+        padding: str = "zero",
+        round_f32_to_tf32: bool = False,
     ) -> "TensorDescriptor":
         """The descriptor of a whole array."""
+        shape = tuple(tensor.shape)
         return TensorDescriptor(
-            tensor, tuple(tensor.shape), _strides(tensor), list(block_shape), padding
+            tensor, shape, _strides(tensor), list(block_shape), padding, round_f32_to_tf32
         )
 
 

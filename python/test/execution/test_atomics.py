@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from execution.running import draw, make_kernel, numpy_dtype
 
+import tessera
+
 
 def atomic(expression: str) -> object:
     return make_kernel(f"""
@@ -245,3 +247,55 @@ def kernel(x_ptr, value_ptr, at_ptr, bins_ptr):
     run(kernel, (1,), x, value, at, bins, deterministic=deterministic)
     np.testing.assert_array_equal(x, want)
     np.testing.assert_array_equal(bins, want_bins)
+
+
+@pytest.mark.parametrize("sem", ["relaxed", "acquire"])
+@pytest.mark.parametrize("dtype", ["int16", "uint16", "int32", "uint32", "int64", "uint64"])
+def test_poll_of_what_is_there(run, dtype, sem):
+    kernel = make_kernel(f"""
+@tessera.jit
+def kernel(flag_ptr, out_ptr, expected):
+    i = tl.arange(0, 64)
+    tl.store(out_ptr + i, tl.atomic_poll(flag_ptr + i % 8, expected, sem="{sem}"))
+    tl.store(out_ptr + 64, tl.atomic_poll(flag_ptr, expected, "{sem}", "sys"))
+""")
+    out = np.zeros(65, np.int8)
+    run(kernel, (1,), np.full(8, 7, dtype), out, 7)
+    assert out.all()
+
+
+def test_poll_of_what_comes_between_polls(run):
+    """Elements become equal one after the other: each stays true."""
+    kernel = make_kernel("""
+@tessera.jit
+def kernel(flag_ptr, out_ptr):
+    i = tl.arange(0, 4)
+    first = tl.atomic_poll(flag_ptr + i, 1, timeout_ns=0)
+    tl.store(out_ptr + i, first)
+    tl.debug_barrier()
+    tl.atomic_xchg(flag_ptr + i, i, mask=i == 1)
+    second = tl.atomic_poll(flag_ptr + i, 1, timeout_ns=1000)
+    tl.store(out_ptr + 4 + i, second)
+    tl.store(out_ptr + 8, tl.atomic_poll(flag_ptr + 2, 1, timeout_ns=10 * tl.num_programs(0)))
+    tl.store(out_ptr + 9, tl.atomic_poll(flag_ptr + 1, 1, timeout_ns=0))
+""")
+    flag, out = np.array([1, 0, 0, 1], np.int32), np.full(10, 9, np.int8)
+    run(kernel, (1,), flag, out)
+    np.testing.assert_array_equal(out, [1, 0, 0, 1, 1, 1, 0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("id, call", [
+    ("E047", "tl.atomic_poll(x_ptr.to(tl.pointer_type(tl.int8)), 1)"),
+    ("E047", "tl.atomic_poll(x_ptr.to(tl.pointer_type(tl.float32)), 1)"),
+    ("E047", "tl.atomic_poll(x_ptr, 1, sem='release')"),
+    ("E044", "tl.atomic_poll(3, 1)"),
+])  # fmt: skip
+def test_polls_that_are_none(id, call):
+    kernel = make_kernel(f"""
+@tessera.jit
+def kernel(x_ptr):
+    {call}
+""")
+    with pytest.raises(tessera.CompilationError) as caught:
+        kernel[(1,)](np.zeros(4, np.int32))
+    assert caught.value.id == id

@@ -18,6 +18,8 @@ from execution.running import (
     numpy_dtype,
 )
 
+import tessera
+
 N = 1000
 BLOCK = 256
 
@@ -195,3 +197,62 @@ def test_literals_keep_the_tiles_dtype(run, rng):
     x, y = draw(rng, N, "float16"), draw(rng, N, "float16")
     got = apply(run, "x * 0.5", x, y, np.dtype(np.float16))
     np.testing.assert_array_equal(got, x * np.float16(0.5))
+
+
+@pytest.mark.parametrize("pack", [1, 2, 4, 8])
+def test_map_of_neighbours(run, rng, pack):
+    """Each call takes so many neighbours of every tile, and gives as many of every result."""
+    xs, ys = ([f"{name}{i}" for i in range(pack)] for name in "xy")
+    sums = [f"{xs[i]} + {ys[-1 - i]}" for i in range(pack)]
+    kernel = make_kernel(f"""
+@tessera.jit
+def both({", ".join(xs + ys)}):
+    if x0 > y0:
+        return {", ".join(sums)}, {", ".join(f"{x}.to(tl.float32)" for x in xs)}
+    else:
+        return {", ".join(xs)}, {", ".join(f"{y} * 0.5" for y in ys)}
+
+@tessera.jit
+def kernel(x_ptr, y_ptr, out_ptr, halves_ptr):
+    i, j = tl.arange(0, 8)[:, None], tl.arange(0, 16)[None, :]
+    y = tl.load(y_ptr + j)  # repeated for each row
+    out, halves = tl.map_elementwise(both, tl.load(x_ptr + i * 16 + j), y, pack={pack})
+    tl.store(out_ptr + i * 16 + j, out)
+    tl.store(halves_ptr + i * 16 + j, halves)
+""")
+    x = rng.integers(-9, 9, (8, 16)).astype(np.int32)
+    y = rng.integers(-9, 9, 16).astype(np.int32)
+    out, halves = np.zeros_like(x), np.zeros((8, 16), np.float32)
+    run(kernel, (1,), x, y, out, halves)
+    x_groups = x.reshape(-1, pack)
+    y_groups = np.broadcast_to(y, (8, 16)).reshape(-1, pack)
+    larger = (x_groups[:, :1] > y_groups[:, :1]).repeat(pack, 1)
+    want = np.where(larger, x_groups + y_groups[:, ::-1], x_groups)
+    np.testing.assert_array_equal(out.reshape(-1, pack), want)
+    np.testing.assert_array_equal(
+        halves.reshape(-1, pack), np.where(larger, x_groups, y_groups * 0.5)
+    )
+
+
+@pytest.mark.parametrize("id, body, call", [
+    ("E018", "return x0, x1, x0", "tl.map_elementwise(some, x, pack=3)"),
+    ("E018", "return x0, x1", "tl.map_elementwise(some, x, pack=32)"),
+    ("E018", "return x0, x1", "tl.map_elementwise(some, x, pack=0)"),
+    ("E037", "return x0", "tl.map_elementwise(some, x, pack=2)"),
+    ("E037", "return x0, x1.to(tl.float32)", "tl.map_elementwise(some, x, pack=2)"),
+    ("E022", "return x0, x1", "tl.map_elementwise(some, pack=2)"),
+])  # fmt: skip
+def test_maps_of_neighbours_that_are_none(id, body, call):
+    kernel = make_kernel(f"""
+@tessera.jit
+def some(x0, x1):
+    {body}
+
+@tessera.jit
+def kernel(x_ptr):
+    x = tl.load(x_ptr + tl.arange(0, 16))
+    {call}
+""")
+    with pytest.raises(tessera.CompilationError) as caught:
+        kernel[(1,)](np.zeros(16, np.int32))
+    assert caught.value.id == id

@@ -19,7 +19,10 @@ FLOAT8 = {
     "float8e4nv": ml_dtypes.float8_e4m3fn,
     "float8e5b16": ml_dtypes.float8_e5m2fnuz,
     "float8e4b8": ml_dtypes.float8_e4m3fnuz,
+    # Of the same bits is a number of this format that is SCALES times as large.
+    "float8e4b15": ml_dtypes.float8_e4m3fn,
 }
+SCALES = {"float8e4b15": 256.0}
 BLOCK = 1024
 
 
@@ -43,7 +46,11 @@ def convert(run, x: np.ndarray, expression: str, out: np.dtype) -> np.ndarray:
 
 def values_of(name: str) -> np.ndarray:
     """What each of the 256 patterns is."""
-    return np.arange(256, dtype=np.uint8).view(FLOAT8[name]).astype(np.float64)
+    return as_numbers(np.arange(256, dtype=np.uint8), name)
+
+
+def as_numbers(patterns: np.ndarray, name: str) -> np.ndarray:
+    return patterns.view(FLOAT8[name]).astype(np.float64) / SCALES.get(name, 1.0)
 
 
 @np.errstate(invalid="ignore")
@@ -73,9 +80,9 @@ def narrow(x: np.ndarray, name: str, towards_zero: bool = False) -> np.ndarray:
 
 def check(got: np.ndarray, want: np.ndarray, name: str) -> None:
     """Patterns of an 8-bit float against values; zeros have their sign where there are two."""
-    numbers = got.view(FLOAT8[name]).astype(np.float64)
+    numbers = as_numbers(got, name)
     np.testing.assert_array_equal(numbers, want)
-    if not name.endswith(("b16", "b8")):
+    if name not in ("float8e5b16", "float8e4b8"):
         valid = ~np.isnan(want)
         np.testing.assert_array_equal(np.signbit(numbers)[valid], np.signbit(want)[valid])
 
@@ -179,13 +186,15 @@ def kernel(x_ptr, index_ptr, out_ptr, n):
 def test_arithmetic_saturates(run, name):
     """In float32, rounded once: the largest number is as far as it goes, in folded code too."""
     most = np.nanmax(np.where(np.isinf(values_of(name)), np.nan, values_of(name)))
+    # A literal is of the format itself.
+    step = 3 if most > 3 else 1.5
     kernel = make_kernel(f"""
 @tessera.jit
 def kernel(x_ptr, out_ptr):
     i = tl.arange(0, 16)
     x = tl.load(x_ptr + i).to(tl.{name})
     tl.store(out_ptr + i, (x + x).to(tl.float32))
-    tl.store(out_ptr + 16 + i, (x - 3).to(tl.float32))
+    tl.store(out_ptr + 16 + i, (x - {step}).to(tl.float32))
     tl.store(out_ptr + 32 + i, (x * -{most}).to(tl.float32))
     tl.store(out_ptr + 48 + i, tl.full((16,), 1e30, tl.{name}).to(tl.float32))
     largest = tl.full((16,), {most}, tl.{name})
@@ -193,10 +202,10 @@ def kernel(x_ptr, out_ptr):
     tl.store(out_ptr + 80 + i, (largest * -2).to(tl.float32))
     tl.store(out_ptr + 96 + i, tl.full((16,), -(10**18), tl.{name}).to(tl.float32))
 """)
-    x = np.array([0, 1, -1, 2, most, -most, most / 2, np.nan] * 2, np.float32)
+    x = np.array([0, 1, -1, min(2, most), most, -most, most / 2, np.nan] * 2, np.float32)
     out = np.zeros((7, 16), np.float32)
     run(kernel, (1,), x, out)
-    want = [x + x, x - 3, x * -most, *(np.full(16, most * sign) for sign in (1, 1, -1, -1))]
+    want = [x + x, x - step, x * -most, *(np.full(16, most * sign) for sign in (1, 1, -1, -1))]
     np.testing.assert_array_equal(out, [narrow(row.astype(np.float64), name) for row in want])
 
 
@@ -220,3 +229,47 @@ def kernel(x_ptr, out_ptr):
     with np.errstate(invalid="ignore"):
         fused = narrow(values * values + values, name)
     np.testing.assert_array_equal(out, [-values, chosen, fused, abs(values)])
+
+
+@pytest.mark.parametrize("other", ["float8e4b15", "float8e5", "float8e4nv"])
+def test_products_of_float8e4b15(run, rng, other):
+    """Operands are widened to float16, in which these formats are exact."""
+    kernel = make_kernel(f"""
+@tessera.jit
+def kernel(a_ptr, b_ptr, out_ptr):
+    i, j = tl.arange(0, 32)[:, None], tl.arange(0, 32)[None, :]
+    a = tl.load(a_ptr + i * 32 + j).to(tl.float8e4b15, bitcast=True)
+    b = tl.load(b_ptr + i * 32 + j).to(tl.{other}, bitcast=True)
+    tl.store(out_ptr + i * 32 + j, tl.dot(a, b))
+""")
+    a, b = (rng.integers(0, 64, (32, 32)).astype(np.uint8) + 32 for _ in range(2))
+    out = np.zeros((32, 32), np.float32)
+    run(kernel, (1,), a, b, out)
+    want = as_numbers(a, "float8e4b15") @ as_numbers(b, other)
+    np.testing.assert_allclose(out, want, rtol=1e-5)
+
+
+def test_arrays_of_float8e4b15(run):
+    """An argument of this type is one of its own, beside one of float8e4nv."""
+    import tessera
+
+    kernel = make_kernel("""
+@tessera.jit
+def kernel(x_ptr, y_ptr, out_ptr):
+    i = tl.arange(0, 128)
+    x, y = tl.load(x_ptr + i), tl.load(y_ptr + i)
+    tl.static_assert(x.dtype == tl.float8e4b15 and y.dtype == tl.float8e4nv)
+    tl.store(out_ptr + i, x.to(tl.float32) + y.to(tl.float32))
+    tl.store(x_ptr + i, y.to(tl.float32) / 256)
+""")
+    if run.target in ("cuda", "simulator"):
+        pytest.skip("wrapped arrays are the host's")
+    import tessera.language as tl
+
+    x = np.arange(128, dtype=np.uint8)
+    y, out = x[::-1].copy(), np.zeros(128, np.float32)
+    wrapped = tessera.reinterpret(x, tl.float8e4b15), tessera.reinterpret(y, tl.float8e4nv)
+    want = as_numbers(x, "float8e4b15") + as_numbers(y, "float8e4nv")
+    run(kernel, (1,), *wrapped, out)
+    np.testing.assert_array_equal(out, want.astype(np.float32))
+    np.testing.assert_array_equal(x & 127, y & 127)

@@ -631,3 +631,72 @@ def test_loop_over_the_extent_of_a_descriptor(run):
     array = TensorDescriptor.from_tensor(np.ones((2, 256), np.float32), [2, 16])
     run(sums_of_rows, (1,), array, out)
     assert out.tolist() == [256, 256]
+
+
+@tessera.jit
+def addresses_of(x_ptr, addresses_ptr, one_ptr, n):
+    i = tl.arange(0, 16)
+    tl.store(addresses_ptr + i, x_ptr + 2 * i, mask=i < n)
+    tl.store(one_ptr, x_ptr + 5)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_addresses_are_stored_as_integers(run, dtype):
+    x = np.zeros(32, np.float16)
+    addresses, one = np.full(16, 1, dtype), np.zeros(1, dtype)
+    run(addresses_of, (1,), x, addresses, one, 13)
+    base = int(one[0]) - 10
+    np.testing.assert_array_equal(addresses[:13], base + 4 * np.arange(13, dtype=dtype))
+    assert (addresses[13:] == 1).all()
+    if run.target in ("interpreter", "x86-64"):
+        assert base == x.ctypes.data
+
+
+@tessera.jit
+def rounded_blocks(x, y, other, rows_ptr, out_ptr, swap):
+    i, j = tl.arange(0, 8)[:, None], tl.arange(0, 16)[None, :]
+    tl.store(out_ptr + i * 16 + j, x.load([0, 0]))
+    tl.store(out_ptr + 128 + i * 16 + j, y.gather(tl.load(rows_ptr + tl.arange(0, 8)), 0))
+    if swap:
+        x = other
+    for _ in range(2):
+        tl.store(out_ptr + 256 + i * 16 + j, x.load([0, 0]))
+
+
+@pytest.mark.parametrize("swap", [0, 1])
+def test_float32_rounded_to_tf32_by_a_descriptor(run, rng, swap):
+    """To 10 bits, ties to even; infinities and NaN as they are. Nothing else is rounded."""
+    bits = rng.integers(0, 2**32, (8, 16), np.uint32)
+    bits[0, :8] = 0x3F801000, 0x3F803000, 0x3F800FFF, 0x7F800000, 0xFF800000, 0x7FC00001, 1, 0x7F7FFFFF  # fmt: skip
+    x = bits.view(np.float32)
+    make = TensorDescriptor.from_tensor
+    rows, out = np.arange(8, dtype=np.int32)[::-1].copy(), np.zeros((3, 8, 16), np.float32)
+    other = draw(rng, (8, 16), "float32")
+    run(
+        rounded_blocks,
+        (1,),
+        make(x, [8, 16], round_f32_to_tf32=True),
+        make(x, [1, 16], round_f32_to_tf32=True),
+        make(other, [8, 16], "zero", True),
+        rows,
+        out,
+        swap,
+    )
+
+    def rounded(numbers: np.ndarray) -> np.ndarray:
+        bits = numbers.view(np.uint32)
+        up = (bits.astype(np.uint64) + 0xFFF + (bits >> 13 & 1)).astype(np.uint32) & 0xFFFFE000
+        return np.where((bits & 0x7F800000) == 0x7F800000, bits, up)
+
+    np.testing.assert_array_equal(out[0].view(np.uint32), rounded(x))
+    np.testing.assert_array_equal(out[1].view(np.uint32), rounded(x)[::-1])
+    np.testing.assert_array_equal(out[2].view(np.uint32), rounded(other if swap else x))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int32"])
+def test_no_other_type_is_rounded_by_a_descriptor(run, rng, dtype):
+    x = rng.integers(-99, 99, (8, 64)).astype(numpy_dtype(dtype))
+    out = np.zeros_like(x)
+    source = TensorDescriptor.from_tensor(x, [8, 16], round_f32_to_tf32=True)
+    run(scale_blocks, (1,), source, TensorDescriptor.from_tensor(out, [8, 16]), 3)
+    np.testing.assert_array_equal(out, x * x.dtype.type(3))

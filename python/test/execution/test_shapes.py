@@ -84,3 +84,23 @@ def test_ranges_and_constants(run, rng):
     np.testing.assert_array_equal(got, np.arange(5, 29))
     got = move(run, x, "tl.full((24,), 7, tl.int32) + tl.zeros_like(x)", (24,))
     np.testing.assert_array_equal(got, np.full(24, 7))
+
+
+@pytest.mark.parametrize("rank", [9, 10, 12])
+def test_many_dimensions(run, rng, rank):
+    order = tuple(int(axis) for axis in rng.permutation(rank))
+    kernel = make_kernel(f"""
+@tessera.jit
+def kernel(x_ptr, out_ptr, sums_ptr):
+    i = tl.arange(0, {2**rank})
+    x = tl.load(x_ptr + i).reshape({(2,) * rank})
+    y = tl.permute(x, {order})
+    tl.store(out_ptr + i, (y + y * 2).reshape({2**rank}))
+    tl.store(sums_ptr + tl.arange(0, {2 ** (rank - 1)}), tl.ravel(tl.sum(y, {rank // 2})))
+""")
+    x = rng.integers(-100, 100, 2**rank).astype(np.int32)
+    out, sums = np.zeros_like(x), np.zeros(2 ** (rank - 1), np.int32)
+    run(kernel, (1,), x, out, sums)
+    y = x.reshape((2,) * rank).transpose(order)
+    np.testing.assert_array_equal(out, (3 * y).reshape(-1))
+    np.testing.assert_array_equal(sums, y.sum(rank // 2).reshape(-1))

@@ -69,3 +69,19 @@ def test_sort_with_nans(run, rng, n, descending):
     run(ordered, (1,), x, out, N=n, DESCENDING=descending)
     want = np.sort(x)[::-1] if descending else np.sort(x)
     np.testing.assert_array_equal(out, want)
+
+
+@tessera.jit
+def merge(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, descending: tl.constexpr):
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    tl.store(out_ptr + at, tl.bitonic_merge(tl.load(x_ptr + at), descending=descending))
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_bitonic_merge(run, rng, descending):
+    m, n = 4, 64
+    halves = np.sort(rng.standard_normal((2, m, n // 2)).astype(np.float32), axis=2)
+    x = np.concatenate([halves[0], halves[1][:, ::-1]], 1)
+    out = np.zeros_like(x)
+    run(merge, (1,), x, out, m, n, descending)
+    np.testing.assert_array_equal(out, np.sort(x, 1)[:, :: -1 if descending else 1])

@@ -40,6 +40,23 @@ def by_volatile_load(flags, out):
     tl.atomic_xchg(flags + pid, 1)
 
 @tessera.jit
+def by_poll(flags, out):
+    pid = tl.program_id(0)
+    if pid < tl.num_programs(0) - 1:
+        tl.atomic_poll(flags + pid + 1, 1)
+    tl.store(out + pid, pid + 1)
+    tl.atomic_xchg(flags + pid, 1)
+
+@tessera.jit
+def by_poll_with_time(flags, out):
+    pid = tl.program_id(0)
+    if pid < tl.num_programs(0) - 1:
+        there = tl.atomic_poll(flags + pid + 1 + tl.arange(0, 1), 1, timeout_ns=60_000_000_000)
+        tl.device_assert(there)
+    tl.store(out + pid, pid + 1)
+    tl.atomic_xchg(flags + pid, 1)
+
+@tessera.jit
 def wait(flag):
     while tl.atomic_cas(flag, 1, 1) == 0:
         pass
@@ -61,7 +78,7 @@ for _ in range(3):
 """
 
 
-@pytest.mark.parametrize("name", ["by_atomic", "by_volatile_load", "in_a_function"])
+@pytest.mark.parametrize("name", ["by_atomic", "by_volatile_load", "by_poll", "by_poll_with_time", "in_a_function"])
 @pytest.mark.parametrize("count, threads", [(2, 1), (12, 2), (40, 1)])
 def test_programs_that_wait_for_later_ones(tmp_path, name, count, threads):
     path = tmp_path / "script.py"

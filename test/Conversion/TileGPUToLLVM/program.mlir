@@ -66,3 +66,23 @@ module attributes {tilegpu.num_warps = 4 : i32} {
     tile.return
   }
 }
+
+// -----
+
+// The time: that of one thread is the program's.
+
+// CHECK-LABEL: llvm.func @clock
+// CHECK: %[[TIME:.*]] = llvm.inline_asm has_side_effects {{.*}} "mov.u64 $0, %globaltimer;", "=l" : () -> i64
+// CHECK: llvm.store %[[TIME]]
+// CHECK: nvvm.barrier0
+// CHECK: %[[OF_ONE:.*]] = llvm.load
+// CHECK: %[[AGAIN:.*]] = llvm.inline_asm has_side_effects {{.*}} "mov.u64 $0, %globaltimer;", "=l" : () -> i64
+module attributes {tilegpu.num_warps = 4 : i32} {
+  tile.func @clock(%p: !tile.ptr<i64>) {
+    %0 = tile.clock {tilegpu.scratch_offset = 0 : i32}
+    %1 = tile.clock {tilegpu.scratch_offset = 8 : i32}
+    %2 = arith.subi %1, %0 : i64
+    tile.store %p, %2 : !tile.ptr<i64>
+    tile.return
+  }
+}

@@ -158,3 +158,19 @@ tile.func @next_program(%p: !tile.ptr<i32>) {
   tile.store %p, %next : !tile.ptr<i32>
   tile.return
 }
+
+// -----
+
+// The time is what a function of ours says, each time.
+
+// CHECK-LABEL: func.func @clock(
+// CHECK:         %[[START:.*]] = {{.*}}call @__tessera_rt_clock_ns() : () -> i64
+// CHECK:         %[[END:.*]] = {{.*}}call @__tessera_rt_clock_ns() : () -> i64
+// CHECK:         arith.subi %[[END]], %[[START]]
+tile.func @clock(%p: !tile.ptr<i64>) {
+  %0 = tile.clock
+  %1 = tile.clock
+  %2 = arith.subi %1, %0 : i64
+  tile.store %p, %2 : !tile.ptr<i64>
+  tile.return
+}

@@ -9,6 +9,8 @@ tile.func @kernel(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %n: i32, %d
   %1 = tile.program_id 2
   // CHECK: tile.num_programs 1
   %2 = tile.num_programs 1
+  // CHECK: tile.clock
+  %now = tile.clock
   // CHECK: tile.call @device(%{{.+}}) : (i32) -> (i32, tensor<64xf32>)
   %3:2 = tile.call @device(%n) : (i32) -> (i32, tensor<64xf32>)
   // CHECK: tile.return

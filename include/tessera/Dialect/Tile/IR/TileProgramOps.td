@@ -129,6 +129,20 @@ def Tile_NumProgramsOp : Tile_Op<"num_programs", [Pure]> {
   let assemblyFormat = "$axis attr-dict";
 }
 
+def Tile_ClockOp : Tile_Op<"clock", [MemoryEffects<[MemWrite<Tile_Events>]>]> {
+  let summary = "The time in nanoseconds, from a start that is not said";
+  let description = [{
+    Read once a program, where the op stands among other events. It never goes
+    back on one processor.
+
+    ```mlir
+    %now = tile.clock
+    ```
+  }];
+  let results = (outs I64:$result);
+  let assemblyFormat = "attr-dict";
+}
+
 def Tile_AssertOp : Tile_Op<"assert", [MemoryEffects<[MemWrite<Tile_Events>]>]> {
   let summary = "A condition that must hold, or the launch fails";
   let description = [{
