@@ -78,7 +78,9 @@ for _ in range(3):
 """
 
 
-@pytest.mark.parametrize("name", ["by_atomic", "by_volatile_load", "by_poll", "by_poll_with_time", "in_a_function"])
+@pytest.mark.parametrize(
+    "name", ["by_atomic", "by_volatile_load", "by_poll", "by_poll_with_time", "in_a_function"]
+)
 @pytest.mark.parametrize("count, threads", [(2, 1), (12, 2), (40, 1)])
 def test_programs_that_wait_for_later_ones(tmp_path, name, count, threads):
     path = tmp_path / "script.py"
