@@ -360,14 +360,22 @@ bool BlockGrouper::isLeaf(Value value, const Group *group) {
 
 void BlockGrouper::walkValue(Value value, const Group *group, DenseSet<Operation *> &seen,
                              function_ref<void(Operation *)> visit) {
-  if (isLeaf(value, group))
-    return;
-  Operation *def = value.getDefiningOp();
-  if (!seen.insert(def).second)
-    return;
-  for (Value operand : def->getOperands())
-    walkValue(operand, group, seen, visit);
-  visit(def);
+  // Operands first, without recursion: a kernel may be a chain of any length.
+  SmallVector<std::pair<Operation *, unsigned>> pending; // and the next of its operands
+  auto enter = [&](Value value) {
+    if (!isLeaf(value, group) && seen.insert(value.getDefiningOp()).second)
+      pending.push_back({value.getDefiningOp(), 0});
+  };
+  enter(value);
+  while (!pending.empty()) {
+    Operation *op = pending.back().first;
+    if (unsigned next = pending.back().second++; next < op->getNumOperands()) {
+      enter(op->getOperand(next));
+      continue;
+    }
+    pending.pop_back();
+    visit(op);
+  }
 }
 
 void BlockGrouper::walkRoot(Root root, const Group *group, DenseSet<Operation *> &seen,

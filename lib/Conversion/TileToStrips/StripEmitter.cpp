@@ -212,12 +212,65 @@ Value StripEmitter::laneOffsets(int64_t lanes, int64_t stride, Type element) {
 // Values
 //===----------------------------------------------------------------------===//
 
+bool StripEmitter::isAssumed(Value value, ArrayRef<Index> index) const {
+  return !assumed.empty() && getElementTypeOrSelf(value.getType()).isInteger(1) &&
+         assumed.count(makeKey(value, index, /*anyLanes=*/true));
+}
+
 Lanes StripEmitter::evaluate(Value value, ArrayRef<Index> index) {
   // What follows from an assumption holds in the loop that makes it, and nowhere else.
-  if (!assumed.empty() && getElementTypeOrSelf(value.getType()).isInteger(1) &&
-      assumed.count(makeKey(value, index, /*anyLanes=*/true)))
+  if (isAssumed(value, index))
     return {arith::ConstantIntOp::create(at(0), loc, 1, 1), assumedLevel};
   return evaluateAsWritten(value, index);
+}
+
+/// So deep values are evaluated by recursion.
+static constexpr unsigned kMostNested = 64;
+
+/// Whether the strip of a value is computed from the strips of its operands with the same index.
+static bool isOfOperands(Operation *op) {
+  return !isa<tile::RangeOp, tile::LoadOp, strips::ReadOp, tile::GatherOp, tile::ReshapeOp,
+              tile::JoinOp, tile::SplitOp, tile::CatOp, arith::ConstantOp>(op);
+}
+
+/// Evaluates what a value is computed from in the order in which recursion would, without it: a
+/// kernel may be a chain of any length, and threads have small stacks.
+void StripEmitter::evaluateOperands(Value value, ArrayRef<Index> index) {
+  struct Step {
+    Value value;
+    IndexTuple index;
+    bool isExpanded;
+  };
+  SmallVector<Step> pending;
+  auto expand = [&](Value value, ArrayRef<Index> index) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !isa<RankedTensorType>(value.getType()))
+      return;
+    if (auto step = stepThrough(op, index))
+      pending.push_back({step->first, step->second, false});
+    else if (isOfOperands(op))
+      for (Value operand : llvm::reverse(op->getOperands()))
+        pending.push_back({operand, IndexTuple(index), false});
+  };
+  expand(value, index);
+  while (!pending.empty()) {
+    if (Step &step = pending.back(); !step.isExpanded && !isAssumed(step.value, step.index) &&
+                                     !isKnown(step.value, step.index)) {
+      step.isExpanded = true;
+      Value inner = step.value;
+      IndexTuple at = step.index; // `pending` grows
+      expand(inner, at);
+      continue;
+    }
+    Step step = pending.pop_back_val();
+    evaluate(step.value, step.index);
+  }
+}
+
+bool StripEmitter::isKnown(Value value, ArrayRef<Index> index) const {
+  bool isTile = isa<RankedTensorType>(value.getType());
+  Key key = makeKey(value, isTile ? index : ArrayRef<Index>());
+  return llvm::any_of(levels, [&](const Level &level) { return level.memo.count(key); });
 }
 
 Lanes StripEmitter::evaluateAsWritten(Value value, ArrayRef<Index> index) {
@@ -229,10 +282,15 @@ Lanes StripEmitter::evaluateAsWritten(Value value, ArrayRef<Index> index) {
     if (auto it = level.memo.find(key); it != level.memo.end())
       return it->second;
   Lanes result;
-  if (isTile)
+  if (isTile) {
+    if (numNested >= kMostNested)
+      evaluateOperands(value, index);
+    ++numNested;
     result = compute(value, index);
-  else
+    --numNested;
+  } else {
     result = {tile::PtrToIntOp::create(at(0), loc, builder.getI64Type(), value), 0};
+  }
   levels[result.level].memo[key] = result;
   return result;
 }

@@ -187,6 +187,9 @@ private:
   void noteFirst(mlir::Operation *nested);
   static Key makeKey(mlir::Value value, llvm::ArrayRef<Index> index, bool anyLanes = false);
   Lanes evaluateAsWritten(mlir::Value value, llvm::ArrayRef<Index> index);
+  void evaluateOperands(mlir::Value value, llvm::ArrayRef<Index> index);
+  bool isAssumed(mlir::Value value, llvm::ArrayRef<Index> index) const;
+  bool isKnown(mlir::Value value, llvm::ArrayRef<Index> index) const;
   Lanes compute(mlir::Value value, llvm::ArrayRef<Index> index);
   Lanes computeElementwise(mlir::Operation *op, llvm::ArrayRef<Index> index);
   Lanes computeRange(tile::RangeOp op, const Index &index);
@@ -238,6 +241,7 @@ private:
   llvm::SmallVector<Level> levels;
   std::set<Key> assumed;
   unsigned assumedLevel = 0;
+  unsigned numNested = 0; ///< evaluations that are under way
   mlir::Value zeroRow;
   int64_t shortestRun = 2;
 };

@@ -205,3 +205,40 @@ FIND = (
     "from tessera.compiler import toolchain as t\n"
     "print('found', t.os.path.abspath(t.find_ptxas()), t.find_libdevice())\n"
 )
+
+
+LONG_CHAIN = """
+import threading
+import numpy as np
+import tessera, tessera.language as tl
+
+@tessera.jit
+def kernel(x):
+    i = tl.arange(0, 64)
+    v = tl.load(x + i)
+STATEMENTS
+    tl.store(x + i, v)
+
+def run():
+    x = np.zeros(64, np.float32)
+    kernel[(1,)](x)
+    print("done" if (x == 3000).all() else x)
+
+threading.stack_size(8 << 20)
+thread = threading.Thread(target=run)
+thread.start()
+thread.join()
+"""
+
+
+def test_a_long_chain_of_operations_fits_the_stack_of_a_thread(tmp_path: pathlib.Path) -> None:
+    statements = "    v = v * 0.5\n    v = v + v + 1.0\n" * 3000
+    program = tmp_path / "program.py"
+    program.write_text(LONG_CHAIN.replace("STATEMENTS\n", statements))
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "TESSERA_CACHE": "off"},
+    )
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr[-2000:]
