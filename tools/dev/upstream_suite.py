@@ -204,6 +204,24 @@ def work(arguments: Sequence[str]) -> int:
     return int(pytest.main([*options, *arguments[2:]], plugins=[Worker(reader, writer)]))
 
 
+def run_tutorial(arguments: Sequence[str]) -> int:
+    """Runs a tutorial as a script, its benchmarks only where the second argument is "all"."""
+    import runpy
+
+    from tessera.compat import triton
+
+    triton.install()
+    path, what = arguments
+    if what != "all":
+        from tessera.testing import Mark
+
+        Mark.run = lambda self, *args, **kwargs: None  # type: ignore[method-assign]
+    sys.argv[:] = [path]
+    sys.path.insert(1, os.path.dirname(path))
+    runpy.run_path(path, run_name="__main__")
+    return 0
+
+
 # --- Around the workers --------------------------------------------------------------------
 
 
@@ -319,6 +337,8 @@ class Suite:
             if "collection" in message:
                 self.note(name, message["collection"].strip().splitlines()[-1])
             tests = message.get("tests")
+        if self.given.interpreter:
+            tests = [test for test in tests if test["interpreter"]]
         wanted = list(self.sampled(tests))
         todo: "queue.Queue[dict[str, Any]]" = queue.Queue()
         for test in wanted:
@@ -332,6 +352,41 @@ class Suite:
             thread.start()
         for thread in threads:
             thread.join()
+
+    def run_tutorials(self) -> None:
+        """Each in a process of its own, which is what its asserts and its end say of it."""
+        folder = self.tests.parent / "tutorials"
+        wanted = self.given.tutorials or [f"{number:02}" for number in range(1, 10)]
+        for path in sorted(folder.glob("[0-9]*.py")):
+            if not any(path.name.startswith(name) for name in wanted):
+                continue
+            print(path.name, flush=True)
+            what = "all" if self.given.benchmarks else "asserts"
+            command = [sys.executable, os.path.abspath(__file__), "--tutorial", str(path), what]
+            environment = {**os.environ, "MPLBACKEND": "Agg"}
+            start = time.monotonic()
+            try:
+                done = subprocess.run(
+                    command,
+                    env=environment,
+                    capture_output=True,
+                    text=True,
+                    timeout=self.given.limit,
+                )
+                kind = "passed" if done.returncode == 0 else "failed"
+                kind = "ended" if done.returncode < 0 else kind
+                message = "" if kind == "passed" else done.stderr[-2000:]
+                self.log.write(f"== {path.name}\n{done.stdout}\n{done.stderr}\n")
+            except subprocess.TimeoutExpired:
+                kind, message = "timeout", ""
+            test = {"id": f"tutorials/{path.name}", "interpreter": False, "num_ctas": 1}
+            last = message.strip().splitlines()[-1:] or [""]
+            self.record(test, "tutorials", kind, last[0], round(time.monotonic() - start, 1))
+
+    def save(self, data: dict[str, Any]) -> None:
+        """Puts what is there by now into the file that was asked for."""
+        if self.given.json:
+            pathlib.Path(self.given.json).write_text(json.dumps(data, indent=1))
 
     def note(self, name: str, text: str) -> None:
         self.notes.append(f"{name}: {text}")
@@ -491,6 +546,8 @@ def machine(device: str) -> str:
 def main(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["--worker"]:
         return work(arguments[1:])
+    if arguments[:1] == ["--tutorial"]:
+        return run_tutorial(arguments[1:])
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", nargs="?", help="a checkout of Triton's")
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
@@ -498,7 +555,10 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--tests", help="an expression as pytest's -k takes")
     parser.add_argument("--files", nargs="*", help="of python/test/unit, such as runtime/test_x.py")
     parser.add_argument("--sample", type=int, default=0, help="at most so many cases a function")
+    parser.add_argument("--interpreter", action="store_true", help="only cases marked so")
     parser.add_argument("--limit", type=float, default=120, help="seconds that a test may take")
+    parser.add_argument("--tutorials", nargs="*", help="run these instead, or 01 to 09: 03 05 ...")
+    parser.add_argument("--benchmarks", action="store_true", help="those of tutorials, too")
     parser.add_argument("--name", help="what to call the suite, such as 'Triton 3.6'")
     parser.add_argument("--json", help="where to put what became of each test")
     parser.add_argument("--log", help="a file for what workers print")
@@ -516,10 +576,12 @@ def main(arguments: Sequence[str]) -> int:
             "rows": suite.rows,
             "notes": suite.notes,
         }
-        for file in suite.files():
+        if given.tutorials is not None:
+            suite.run_tutorials()
+        for file in suite.files() if given.tutorials is None else ():
             suite.run_file(file)
-            if given.json:  # what is there by now
-                pathlib.Path(given.json).write_text(json.dumps(data, indent=1))
+            suite.save(data)
+        suite.save(data)
         runs.append(data)
         print("\n".join(summary(data)))
     elif not runs:

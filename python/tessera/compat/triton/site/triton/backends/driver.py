@@ -40,6 +40,9 @@ class MachineDriver:
 
         if machine.has_gpu():
             return torch.device("cuda", self.get_current_device())
+        if not hasattr(torch.cpu, "set_stream"):
+            # A CPU has one stream. Programs set it by the name of the device that this returns.
+            torch.cpu.set_stream = lambda stream: None
         return torch.device("cpu")
 
     def get_device_interface(self) -> Any:
