@@ -30,6 +30,7 @@ from tessera.frontend.signature import (
     ValueSpec,
 )
 from tessera.language import types
+from tessera.language.aggregate import field_values, fields_of
 from tessera.language.records import Parts, parts_of_argument
 from tessera.runtime.arrays import NOWHERE, Pointer, find_dtype, is_dtype, pointer_of
 from tessera.wording import shown, with_article
@@ -313,8 +314,10 @@ def constant_key(value: Any) -> Hashable:
         return ("c", float, struct.pack("<d", value))
     if isinstance(value, tuple):
         return ("c", type(value), *map(constant_key, value))
+    cls: Any = type(value)
+    if fields_of(value) is not None:
+        return ("c", cls, *map(constant_key, field_values(value)))
     hash(value)
-    cls = type(value)
     by_identity = getattr(cls, "__eq__") is getattr(object, "__eq__")
     if by_identity or cls.__module__ == "builtins" or isinstance(value, Enum):
         return ("c", cls, value)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -161,6 +161,113 @@ def test_they_hold_tuples_and_each_other(run: Runner, n: int) -> None:
     u = s * n if n > 2 else s
     v = s * 6 if n > 3 else s * 7
     assert list(x) == [u, v + 2 + 6, 5] and re[0] == 2
+
+
+class Two(NamedTuple):
+    a: Any
+    b: Any
+
+
+@tessera.aggregate
+class Point:
+    x: tl.tensor
+    t: tl.tuple
+    k: tl.constexpr = 1
+
+    @tessera.jit
+    def bump(self):
+        return Point(self.x + self.k, self.t, self.k)
+
+
+@tessera.jit
+def early(p, n):
+    if n > 3:
+        return Point(p.x * 2, p.t)
+    return p
+
+
+@tessera.jit
+def inloop(p, n):
+    for i in range(n):
+        if i == 2:
+            return Point(p.x + 100, (p.t[0] + i, p.t[1]))
+        p = p.bump()
+    return p
+
+
+@tessera.jit
+def everywhere(o, n, cfg: tl.constexpr):
+    one = 1
+    two = 2
+    p = Point(tl.load(o), (one, Two(two, tl.load(o + 1))))
+    q = early(p, n)
+    r = inloop(q, n)
+    s = r if n > 1 else q.bump()
+    for v in s.t:
+        pass
+    acc = s
+    for i in range(n):
+        if acc.x > 50:
+            break
+        acc = acc.bump()
+        if i == 1:
+            continue
+        acc = Point(acc.x + 1, (acc.t[0] + 1, acc.t[1]))
+    several = [one.x for one in (p, q, r)]
+    tl.store(o, acc.x + cfg.k)
+    tl.store(o + 1, acc.t[0] + acc.t[1].a + acc.t[1].b)
+    tl.store(o + 2, several[0] + several[1] + several[2])
+    i = n
+    w = p
+    while i > 0:
+        w = w.bump() if i % 2 == 0 else w
+        i -= 1
+    tl.store(o + 3, w.x)
+
+
+def expected(x, n, ck):
+    p = (x[0], 1, x[1])
+    q = (p[0] * 2, 1, p[2]) if n > 3 else p
+    r = q
+    for i in range(n):
+        if i == 2:
+            r = (r[0] + 100, r[1] + i, r[2])
+            break
+        r = (r[0] + 1, r[1], r[2])
+    s = r if n > 1 else (q[0] + 1, q[1], q[2])
+    acc = s
+    for i in range(n):
+        if acc[0] > 50:
+            break
+        acc = (acc[0] + 1, acc[1], acc[2])
+        if i == 1:
+            continue
+        acc = (acc[0] + 1, acc[1] + 1, acc[2])
+    w = p[0]
+    for i in range(n, 0, -1):
+        if i % 2 == 0:
+            w += 1
+    return [acc[0] + ck, acc[1] + 2 + acc[2], p[0] + q[0] + r[0], w]
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 5])
+def test_wherever_control_flow_goes(run: Runner, n: int) -> None:
+    x = np.array([3, 4, 0, 0], np.float32)
+    wanted = expected(x.copy(), n, 6)
+    run(everywhere, (1,), x, n, Point(None, (), 6))
+    assert list(x) == wanted
+
+
+def test_constant_ones_count_by_their_fields() -> None:
+    @tessera.jit
+    def kernel(p, point: tl.constexpr):
+        tl.store(p, point.k)
+
+    x = np.zeros(1, np.float32)
+    for k in (6, 6, 7, 6.0, 7):
+        kernel[(1,)](x, Point(None, (1,), k))
+        assert x[0] == k
+    assert len(kernel._kernels) == 3
 
 
 def test_changes_of_the_class_are_noticed() -> None:
