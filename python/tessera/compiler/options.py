@@ -26,6 +26,9 @@ _WITHOUT_EFFECT_ON_CODE = (
     "ptx_options",
     "ptx_version",
     "instrumentation_mode",
+    "waves_per_eu",
+    "matrix_instr_nonkdim",
+    "kpack",
 )
 
 # Those that only one target looks at.
@@ -58,6 +61,11 @@ class CompileOptions:
     enable_reflect_ftz: bool = True
     """Whether `exp` and `exp2` of float32 may give 0 for what is below 2^-126, on GPUs."""
     instrumentation_mode: str = ""
+    waves_per_eu: int = 0
+    """This and the next two are for GPUs of AMD's, and in lists of configurations for machines of
+    several kinds."""
+    matrix_instr_nonkdim: int = 0
+    kpack: int = 1
     enable_fp_fusion: bool = True
     sanitize_overflow: bool = False
     debug: bool = False

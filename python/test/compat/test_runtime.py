@@ -226,3 +226,11 @@ def test_wrapped_tensors_are_tensors():
     assert mock.stride() == (8, 1) and mock.stride(1) == 1 and mock.dtype == tl.float16
     assert tessera.MockTensor.wrap_dtype(3) == 3
     assert tessera.MockTensor.wrap_dtype(torch.int8).dtype == tl.int8
+
+
+def test_options_of_other_machines_change_nothing():
+    x = numpy.ones(100, "float32")
+    fn = make_scale()
+    fn[(1,)](x, 100, 2, BLOCK=128)
+    fn[(1,)](x, 100, 2, BLOCK=128, waves_per_eu=2, matrix_instr_nonkdim=16, kpack=2)
+    assert (x == 4).all() and len(fn.device_caches["cpu"][0]) == 1
