@@ -634,3 +634,69 @@ def test_what_cpus_do_not_have(rounding: str) -> None:
 def test_targets() -> None:
     """The simulator is a target of these tests wherever they run."""
     assert host_has("simulator")
+
+
+@pytest.mark.parametrize("name", ["trunc", "floor", "abs"])
+def test_functions_by_name(run, name: str) -> None:
+    kernel = make_kernel("""
+from tessera.language.extra import libdevice
+from tessera.language.extra.libdevice import fast_dividef as quotient
+
+@tessera.jit
+def kernel(x_ptr, y_ptr, NAME: tl.constexpr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    x = getattr(libdevice, NAME)(tl.load(x_ptr + offsets))
+    tl.store(y_ptr + offsets, x)
+    if NAME == "none":
+        tl.store(y_ptr + offsets, quotient(x, x))
+""")
+    x = np.linspace(-4, 4, 64, dtype=np.float32)
+    y = np.zeros_like(x)
+    run(kernel, (1,), x, y, NAME=name, BLOCK=64)
+    np.testing.assert_array_equal(y, getattr(np, name)(x))
+
+
+def test_answers_are_booleans(run) -> None:
+    """They may be stored as such, and combined."""
+    kernel = make_kernel("""
+from tessera.language.extra import libdevice
+
+@tessera.jit
+def kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets)
+    tl.static_assert(libdevice.isnan(x).dtype == tl.int1)
+    odd = libdevice.isnan(x) | libdevice.isinf(x)
+    tl.store(out_ptr + offsets, odd & ~libdevice.finitef(x))
+""")
+    if not libdevice_on(run, "isnan", ("fp32",)):
+        return
+    x = np.resize(np.array([1, -1, 0, np.inf, -np.inf, np.nan], np.float32), 64)
+    out = np.zeros(64, bool)
+    run(kernel, (1,), x, out, BLOCK=64)
+    np.testing.assert_array_equal(out, ~np.isfinite(x))
+
+
+def test_in_functions_of_scalars(run) -> None:
+    """They may be called where there are no tiles: of scalars, and in a reduction."""
+    kernel = make_kernel("""
+from tessera.language.extra import libdevice
+
+@tessera.jit
+def longer(a, b):
+    return libdevice.hypot(a, b)
+
+@tessera.jit
+def kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, BLOCK))
+    tl.store(out_ptr, tl.reduce(x, 0, longer))
+    tl.store(out_ptr + 1, libdevice.asin(tl.load(x_ptr)))
+    tl.store(out_ptr + 2, libdevice.jn(3, tl.load(x_ptr)))
+""")
+    if run.target in ("simulator", "cuda"):
+        pytest.skip("the simulator does not know all of these")
+    x = np.linspace(0.5, 2, 32, dtype=np.float32)
+    out = np.zeros(3, np.float32)
+    run(kernel, (1,), x, out, BLOCK=32)
+    want = [np.sqrt(np.sum(x.astype(np.float64) ** 2)), np.arcsin(0.5), 0.00256372999458724]
+    np.testing.assert_allclose(out, want, rtol=1e-6)
