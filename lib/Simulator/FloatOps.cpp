@@ -6,6 +6,7 @@
 #include "Decoder.h"
 #include "Floats.h"
 #include "InlinePTX.h"
+#include "LibraryFunctions.h"
 #include "Machine.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -106,7 +107,7 @@ UNARY(Tanh, std::tanh(x))
 UNARY(ArcSinh, std::asinh(x))
 UNARY(ArcCosh, std::acosh(x))
 UNARY(ArcTanh, std::atanh(x))
-UNARY(CubeRoot, std::cbrt(x))
+UNARY(CubeRoot, static_cast<T>(std::cbrt(static_cast<long double>(x))))
 UNARY(ErrorFunction, std::erf(x))
 UNARY(ErrorFunctionC, std::erfc(x))
 UNARY(Gamma, std::tgamma(x))
@@ -488,6 +489,8 @@ bool decodeLibrary(Decoder &decoder, LLVM::CallOp call) {
     run = forFormat<Fma>(type);
   if (!run && (name == "powi" || name == "powif"))
     run = forFormat<IntegerPower>(type);
+  if (!run)
+    run = findLibraryFunction(*callee);
   if (!run)
     decoder.refuse("'" + *callee + "'");
   emitEach(decoder, *call, run);

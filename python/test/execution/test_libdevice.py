@@ -133,26 +133,10 @@ INTEGERS: dict[str, Callable[..., int]] = {
 @pytest.mark.parametrize("name", INTEGERS)
 def test_integers(run, rng, name: str) -> None:
     for types, result in signatures(name):
-        if not libdevice_on(run, name, types):
-            continue
         arguments = [drawn(rng, dtype, 1024) for dtype in types]
         out = apply(run, name, result, *arguments)
         want = [_wrap(INTEGERS[name](types[0], *map(int, row)), result) for row in zip(*arguments)]
         np.testing.assert_array_equal(out, np.array(want, DTYPES[result]))
-
-
-def libdevice_on(run: Runner, name: str, types: tuple[str, ...]) -> bool:
-    """Whether a target has a function: the simulator knows some of libdevice's by name."""
-    if run.target != "simulator":
-        return True
-    zeros = [np.zeros(BLOCK, DTYPES[dtype]) for dtype in types]
-    result = next(result for arguments, result in signatures(name) if arguments == types)
-    try:
-        apply(run, name, result, *zeros)
-    except TesseraError as error:
-        assert error.id == "E068"
-        return False
-    return True
 
 
 BITS: dict[str, Callable[..., np.ndarray]] = {
@@ -173,8 +157,6 @@ BITS: dict[str, Callable[..., np.ndarray]] = {
 @pytest.mark.parametrize("name", BITS)
 def test_bits(run, rng, name: str) -> None:
     for types, result in signatures(name):
-        if not libdevice_on(run, name, types):
-            continue
         arguments = [drawn(rng, dtype, 1024) for dtype in types]
         out = apply(run, name, result, *arguments)
         unsigned = f"uint{8 * out.itemsize}"
@@ -264,9 +246,11 @@ def _operands(rng: np.random.Generator, dtype: str, arity: int) -> list[np.ndarr
 def test_directed_arithmetic(run, rng, operation: str, rounding: str) -> None:
     name = f"{operation}_{rounding}"
     for types, result in signatures(name):
-        if run.target != "cuda" and (operation, rounding != "rn", result) == ("fma", True, "fp64"):
-            continue
-        if not libdevice_on(run, name, types):
+        if run.target not in ("cuda", "simulator") and (operation, rounding != "rn", result) == (
+            "fma",
+            True,
+            "fp64",
+        ):
             continue
         arguments = _operands(rng, result, len(types))
         out = apply(run, name, result, *arguments)
@@ -284,8 +268,6 @@ def test_directed_arithmetic(run, rng, operation: str, rounding: str) -> None:
 def test_directed_roots(run, rng, rounding: str) -> None:
     name = f"sqrt_{rounding}"
     for types, result in signatures(name):
-        if not libdevice_on(run, name, types):
-            continue
         (x,) = _operands(rng, result, 1)
         x = np.abs(x)
         x[:100] = np.arange(100) ** 2
@@ -313,8 +295,6 @@ def test_signs_of_directed_zeros(run, rounding: str) -> None:
     y = np.array([0.0, -0.0, -0.0, 0.0, -1.5, 1.5, -np.inf, 1.0])
     negative = [False, True] + [rounding == "rd"] * 4
     for types, result in signatures(f"add_{rounding}"):
-        if not libdevice_on(run, f"add_{rounding}", types):
-            continue
         kind = DTYPES[result]
         out = apply(run, f"add_{rounding}", result, x.astype(kind), y.astype(kind))
         np.testing.assert_array_equal(np.signbit(out[:6]), negative)
@@ -341,8 +321,6 @@ def rounded_integer(x: float, dtype: str, rounding: str, from_64: bool) -> int:
 @pytest.mark.parametrize("name", CONVERSIONS)
 def test_conversions(run, rng, name: str) -> None:
     (((source,), result),) = signatures(name)
-    if not libdevice_on(run, name, (source,)):
-        return
     target, rounding = name.split("2")[1].split("_")
     x = drawn(rng, source, 1024)
     out = apply(run, name, result, x)
@@ -364,8 +342,6 @@ def test_conversions(run, rng, name: str) -> None:
 @pytest.mark.parametrize("name", ["llrint", "llround"])
 def test_integers_of_floats(run, rng, name: str) -> None:
     for types, result in signatures(name):
-        if not libdevice_on(run, name, types):
-            continue
         x = drawn(rng, types[0], 1024)
         x = x[np.isfinite(x)]
         out = apply(run, name, result, x)
@@ -427,8 +403,6 @@ FLOATS: dict[str, Callable[..., np.ndarray]] = {
 @pytest.mark.parametrize("name", FLOATS)
 def test_exact_functions(run, rng, name: str) -> None:
     for types, result in signatures(name):
-        if not libdevice_on(run, name, types):
-            continue
         arguments = [drawn(rng, dtype, 2048) for dtype in types]
         if len(arguments) == 2:
             arguments[1][:300] = arguments[0][:300]
@@ -446,8 +420,6 @@ def test_exact_functions(run, rng, name: str) -> None:
 @pytest.mark.parametrize("name", ["ldexp", "scalbn"])
 def test_ldexp(run, rng, name: str) -> None:
     for types, result in signatures(name):
-        if not libdevice_on(run, name, types):
-            continue
         x = drawn(rng, types[0], 4096)
         info = np.finfo(DTYPES[result])
         n = rng.integers(-2 * info.maxexp, 2 * info.maxexp, 4096).astype(np.int32)
@@ -464,8 +436,6 @@ def test_ldexp(run, rng, name: str) -> None:
 
 
 def test_rcp64h(run, rng) -> None:
-    if not libdevice_on(run, "rcp64h", ("fp64",)):
-        return
     x = drawn(rng, "fp64", 1024)
     x = x[np.isfinite(x) & (np.abs(x) > 1e-300) & (np.abs(x) < 1e300)]
     out = apply(run, "rcp64h", "fp64", x)
@@ -561,8 +531,6 @@ def kernel(x_ptr, wide_ptr, out_ptr, y, BLOCK: tl.constexpr):
     x = np.linspace(-2, 2, 16, dtype=np.float32)
     wide = np.linspace(2, -3, 16)
     out = np.zeros(7 * 16, np.float32)
-    if not libdevice_on(run, "copysign", ("fp32", "fp32")):
-        return
     run(kernel, (1,), x, wide, out, 5.0, BLOCK=16)
     rows = out.reshape(7, 16)
     np.testing.assert_array_equal(rows[0], -np.abs(x))
@@ -615,8 +583,6 @@ def kernel(x_ptr, y_ptr, out_ptr, BLOCK: tl.constexpr):
     tl.store(out_ptr + BLOCK + offsets, libdevice.mul_rn(x, y) - 1.0)
 """)
     x, y = rng.uniform(1, 2, (2, 64)).astype(np.float32)
-    if not libdevice_on(run, "mul_rn", ("fp32", "fp32")):
-        return
     out = np.ones(128, np.float32)
     run(kernel, (1,), x, y, out, BLOCK=64)
     np.testing.assert_array_equal(out[:64], 0)
@@ -669,8 +635,6 @@ def kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
     odd = libdevice.isnan(x) | libdevice.isinf(x)
     tl.store(out_ptr + offsets, odd & ~libdevice.finitef(x))
 """)
-    if not libdevice_on(run, "isnan", ("fp32",)):
-        return
     x = np.resize(np.array([1, -1, 0, np.inf, -np.inf, np.nan], np.float32), 64)
     out = np.zeros(64, bool)
     run(kernel, (1,), x, out, BLOCK=64)
@@ -693,8 +657,6 @@ def kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
     tl.store(out_ptr + 1, libdevice.asin(tl.load(x_ptr)))
     tl.store(out_ptr + 2, libdevice.jn(3, tl.load(x_ptr)))
 """)
-    if run.target in ("simulator", "cuda"):
-        pytest.skip("the simulator does not know all of these")
     x = np.linspace(0.5, 2, 32, dtype=np.float32)
     out = np.zeros(3, np.float32)
     run(kernel, (1,), x, out, BLOCK=32)

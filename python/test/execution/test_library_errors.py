@@ -12,24 +12,12 @@ import pytest
 from execution.library_errors import DTYPES, FUNCTIONS, VALUES, Function, apply, errors, function_of
 from execution.running import Runner, make_kernel
 
-from tessera.errors import TesseraError
-
 
 @functools.lru_cache(maxsize=None)
 def values() -> Any:
     """The sample that library_errors.py wrote."""
     with np.load(VALUES) as file:
         return dict(file)
-
-
-def applied(run: Runner, function: Function, arguments: list[np.ndarray]) -> np.ndarray:
-    """The function of arrays; skips the test if the simulator does not know it."""
-    try:
-        return apply(run, function, arguments)
-    except TesseraError as error:
-        if run.target != "simulator" or error.id != "E068":
-            raise
-        pytest.skip("the simulator does not know the function")
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.name)
@@ -39,14 +27,10 @@ def test_errors(run, function: Function, dtype: str) -> None:
     arguments = list(values()[f"{key}.x"])
     high = values()[f"{key}.high"]
     assert len(high) >= 30
-    got = applied(run, function, arguments)
+    got = apply(run, function, arguments)
     found = errors(function, arguments[0], got, high, values().get(f"{key}.low", 0.0))
     worst = int(np.argmax(found))
     place = [x[worst] for x in arguments]
-    if run.target in ("cuda", "simulator") and found[worst] > function.bound(dtype, run.target):
-        pytest.skip(
-            "what libdevice promises of Bessel and gamma functions is not as much everywhere"
-        )
     assert found[worst] <= function.bound(
         dtype, run.target
     ), f"{function.name}({place}) is off by {found[worst]} ulp: {got[worst]}, not {high[worst]}"
@@ -99,13 +83,13 @@ SPECIAL: dict[str, list[tuple[Any, float]]] = {
 @pytest.mark.parametrize("name", SPECIAL)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_special_arguments(run, name: str, dtype: str) -> None:
-    if run.target in ("simulator", "cuda"):
+    if run.target == "cuda":
         pytest.skip("as libdevice has it")
     function = function_of(name)
     rows = [arguments if function.arity == 2 else (arguments,) for arguments, _ in SPECIAL[name]]
     arguments = [np.array(column).astype(dtype) for column in zip(*rows)]
     want = np.array([value for _, value in SPECIAL[name]]).astype(dtype)
-    got = applied(run, function, arguments)
+    got = apply(run, function, arguments)
     np.testing.assert_allclose(got, want, rtol=2 * float(np.finfo(dtype).eps))
     known = ~np.isnan(want)
     np.testing.assert_array_equal(np.signbit(got[known]), np.signbit(want[known]))
@@ -131,7 +115,7 @@ def j_of_order(n: int, x: float) -> float:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_bessel_functions_of_any_order(run, rng, dtype: str) -> None:
-    if run.target in ("simulator", "cuda"):
+    if run.target == "cuda":
         pytest.skip("as libdevice has it")
     n = np.resize(np.array([0, 1, 2, 3, 5, 8, 13, 30, 60, -1], np.int32), 1024)
     x = rng.uniform(0.1, 80, 1024).astype(dtype)
