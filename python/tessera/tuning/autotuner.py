@@ -29,7 +29,7 @@ from tessera.frontend.errors import CompilationError
 from tessera.language import types
 from tessera.runtime.arrays import find_dtype, pointer_of
 from tessera.runtime.hooks import hooks
-from tessera.runtime.jit import JITFunction
+from tessera.runtime.jit import JITFunction, KernelInterface
 from tessera.settings import settings
 from tessera.tuning.config import Config
 from tessera.tuning.heuristics import Heuristics, name_like, require_kernel
@@ -88,7 +88,7 @@ class _Choices(dict[Any, Config]):
         self._changed()
 
 
-class Autotuner:
+class Autotuner(_C.Launchable, KernelInterface):
     """A kernel and its configurations; see `autotune`.
 
     Attributes: `configs`; `cache`, the choices by values of the key; of the last launch
@@ -151,9 +151,9 @@ class Autotuner:
         self.failures: dict[Config, Exception] = {}
         self.bench_time = 0.0
         self._last: Optional[Config] = None
-        self._dispatcher: Optional[_C.Dispatcher] = None
+        self._dispatcher = None
         self._dispatcher_traits: Any = None
-        self._generation = -1
+        self._dispatcher_generation = -1
         self._lock = threading.RLock()
         self._gates: dict[Any, threading.RLock] = {}
         """Of the keys that are being tuned."""
@@ -166,10 +166,9 @@ class Autotuner:
 
     def _forget_launches(self) -> None:
         """Has the next launch look at everything again."""
-        super().__setattr__("_generation", -1)
-        dispatcher = self.__dict__.get("_dispatcher")
-        if dispatcher is not None:
-            dispatcher.clear()
+        self._dispatcher_generation = -1
+        if self._dispatcher is not None:
+            self._dispatcher.clear()
 
     @property
     def best_config(self) -> Optional[Config]:
@@ -197,13 +196,9 @@ class Autotuner:
 
     # --- Launching ----------------------------------------------------------------
 
-    def __getitem__(self, grid: Any) -> Callable[..., Any]:
-        if self._generation == settings.generation:
-            return self._dispatcher.bind(grid)  # type: ignore[union-attr]
-        return self._slow_getitem(grid)
-
     def _slow_getitem(self, grid: Any) -> Callable[..., Any]:
-        """What has to be looked at after a change, and the first time."""
+        """`self[grid]` the first time, and after what every launch depends on has changed."""
+        generation = _C.generation()
         parameters = self._parameters()
         if parameters is not None:
             traits = self.fn._all_traits()
@@ -213,8 +208,10 @@ class Autotuner:
                 self._dispatcher = _C.Dispatcher(parameters, self._slow, raise_core_error)
                 self._dispatcher_traits = traits
             self._dispatcher.clear()
-            self._generation = settings.generation
+            self._dispatcher_generation = generation
             return self._dispatcher.bind(grid)
+
+        self._dispatcher_generation = -1
 
         def launch(*args: Any, **kwargs: Any) -> Any:
             return self.run(*args, grid=grid, **kwargs)
@@ -286,7 +283,8 @@ class Autotuner:
             traits = fn._all_traits()
             result, recipe = fn._run(args, merged, grid, False)
             if recipe is None or self._dispatcher_traits is not traits:
-                self._generation = -1 if self._dispatcher_traits is not traits else self._generation
+                if self._dispatcher_traits is not traits:
+                    self._dispatcher_generation = -1
                 return result, None
             kernel, slots, threads, options, *rest = recipe
             return result, (kernel, slots, threads, {**options, **config.kwargs}, *rest, config)

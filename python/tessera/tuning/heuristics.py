@@ -7,10 +7,11 @@ from typing import Any, Callable, Mapping, Sequence
 
 from tessera.errors import LaunchError, TesseraError
 from tessera.frontend.errors import CompilationError, closest
+from tessera.runtime.jit import KernelInterface
 from tessera.wording import shown, with_article
 
 
-class Heuristics:
+class Heuristics(KernelInterface):
     """What `@heuristics` makes: `kernel[grid](...)` calls each function of `values` with a dict of
     the arguments by name, and launches `fn` with what they return.
 
