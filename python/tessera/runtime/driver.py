@@ -82,6 +82,18 @@ def on_device(device: int) -> Iterator[None]:
             _call("cuCtxSetCurrent", before)
 
 
+@contextmanager
+def _apart_from_captures() -> Iterator[None]:
+    """Lets this thread make and free memory while another one records a graph, which it would
+    break otherwise."""
+    mode = ctypes.c_int(_RELAXED_CAPTURE)
+    _call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
+    try:
+        yield
+    finally:
+        _call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
+
+
 def _attribute(device: int, attribute: int) -> int:
     _call("cuInit", 0)
     ordinal, value = ctypes.c_int(), ctypes.c_int()
@@ -154,13 +166,13 @@ class Buffer:
     def __init__(self, device: int, size: int) -> None:
         self.device, self.size = device, size
         address = _Address()
-        with on_device(device):
+        with on_device(device), _apart_from_captures():
             _call("cuMemAlloc", ctypes.byref(address), ctypes.c_size_t(size))
         self.address = address.value
 
     def free(self) -> None:
         """Gives it back, once nothing uses it any more."""
-        with on_device(self.device):
+        with on_device(self.device), _apart_from_captures():
             _call("cuMemFree", _Address(self.address))
 
 

@@ -138,7 +138,11 @@ class Compiled:
 
     @property
     def identity(self) -> Hashable:
-        return (id(self.kernel._kernel), self.extents, self.options.num_threads)
+        code = self.kernel._kernel.stage("cubin") if self.device >= 0 else None
+        if code is None:
+            return (id(self.kernel._kernel), self.extents, self.options.num_threads)
+        # Options that a kernel has no use for, such as stages without a loop, change nothing.
+        return (code, self.extents, self.kernel.num_warps, self.kernel.shared)
 
     @property
     def resources(self) -> tuple[int, ...]:

@@ -4,7 +4,15 @@ each program of a grid takes a microsecond: larger blocks are faster there."""
 
 from __future__ import annotations
 
+import os
+import sys
+import textwrap
+
+import pytest
+
+from runtime.test_compile_in_parallel import RENDEZVOUS
 from runtime.test_fake_gpu import driver, pytestmark, run  # noqa: F401
+from tessera.compiler.toolchain import find_ptxas
 
 TUNED = """
 import os
@@ -219,4 +227,31 @@ assert get_max_tensorcore_tflops("float32", 1_000_000, 0) == whole / 2
 assert get_max_simd_tflops(tl.float32, 1_000_000, 0) == whole / 16
 with expect(tessera.LaunchError, "E054", "fp64"):
     get_max_tensorcore_tflops(tl.float64, 1_000_000, 0)
+""")
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one core")
+def test_candidates_are_in_ptxas_at_once(run, tmp_path):
+    # None of the first two goes on before the other is there, too.
+    script = tmp_path / "ptxas"
+    text = textwrap.dedent(RENDEZVOUS).format(count=2, ptxas=find_ptxas())
+    script.write_text(f"#!{sys.executable}\n{text}")
+    script.chmod(0o755)
+    run(TUNED + f"""
+tessera.settings.ptxas = {str(script)!r}
+kernel = tessera.autotune(configs(64, 256, 128, 512), key=["n"])(add)
+kernel[grid](x, y, out, 1 << 20)
+assert kernel.best_config == configs(512)[0]
+kernel.warmup(x, y, out, 1 << 20, grid=grid, num_threads=1)
+""")
+    assert len(list(tmp_path.glob("came-*"))) >= 4 and not (tmp_path / "late").exists()
+
+
+def test_what_is_the_same_code_is_measured_once(run):
+    run(TUNED + """
+several = [tessera.Config({"BLOCK": 256}, num_stages=stages) for stages in (1, 2, 3, 4)]
+kernel = tessera.autotune([*several, *configs(64)], key=["n"])(add)
+kernel[grid](x, y, out, 1 << 20)
+assert kernel.best_config == several[0]
+assert len({tuple(kernel.configs_timings[config]) for config in several}) == 1
 """)
