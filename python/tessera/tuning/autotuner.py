@@ -453,7 +453,7 @@ class Autotuner(_C.Launchable, KernelInterface):
         from tessera.tuning.automatic import MOST_MEASURED
         from tessera.tuning.candidates import make_candidate
         from tessera.tuning.progress import Progress
-        from tessera.tuning.session import REP_MS, WARMUP_MS, Hooks, choose
+        from tessera.tuning.session import FINAL_MS, REP_MS, WARMUP_MS, Hooks, choose
 
         load_launching()
         load_front_end()
@@ -472,6 +472,7 @@ class Autotuner(_C.Launchable, KernelInterface):
             self.do_bench,
             self.use_cuda_graph,
             float(warmup) + float(rep),
+            FINAL_MS if self.num_warmups is None and self.num_reps is None else 0.0,
             self.check,
             MOST_MEASURED if self.is_automatic else None,
         )

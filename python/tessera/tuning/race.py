@@ -35,6 +35,7 @@ _LONG_MS = 4.0
 """Of what takes so long, a slot has a single run; of all else two at least."""
 _LEAST_ROUNDS = 4
 _MOST_ROUNDS = 200
+_FEW = 4
 _HOPELESS = 2.0
 _DOUBTFUL = 1.5
 _CLOSE = 1.1
@@ -129,9 +130,10 @@ def race(
     resources: Sequence[tuple[int, ...]],
     most_ms: float,
     watch: Callable[[Standing], None] = lambda standing: None,
+    final_ms: float = 0.0,
 ) -> Outcome:
     """Finds the fastest; each runner runs for `most_ms` milliseconds at most, or for four
-    rounds if they are longer."""
+    rounds if they are longer; for `final_ms` if that is more, once few are left."""
     runners = [_Runner(place, *what) for place, what in enumerate(zip(runs, resources))]
     live: list[_Runner] = []
     for runner in runners:
@@ -164,7 +166,8 @@ def race(
         if rounds >= _LEAST_ROUNDS:
             if all(_is_tied(runner, leader) for runner in live):
                 break
-            if max(runner.spent for runner in live) >= most_ms:
+            limit = max(most_ms, final_ms) if len(live) <= _FEW else most_ms
+            if max(runner.spent for runner in live) >= limit:
                 break
     tied = [runner for runner in tied if runner.failure is None]
     winner = min(tied, key=lambda runner: (runner.resources, runner.place)).place if tied else -1

@@ -28,7 +28,7 @@ from tessera.tuning.progress import Progress, reasons
 from tessera.tuning.race import Standing, Timing, race
 from tessera.wording import counted
 
-WARMUP_MS, REP_MS = 25.0, 100.0
+WARMUP_MS, REP_MS, FINAL_MS = 25.0, 100.0, 400.0
 
 # Measurements disturb each other, those of other kernels too.
 _MEASURING = threading.RLock()
@@ -45,6 +45,8 @@ class Hooks(NamedTuple):
     use_cuda_graph: bool = False
     most_ms: float = WARMUP_MS + REP_MS
     """How long a candidate runs at most, of the time that is measured."""
+    final_ms: float = 0.0
+    """How long the last few may run, if that is more."""
     check: bool = False
     """Whether results are compared."""
     most_measured: Optional[int] = None
@@ -200,7 +202,8 @@ class _Session:
                 # There is nothing to choose; that it runs is all that is asked.
                 outcome = race(runs, resources, 0.0, watch)
             else:
-                outcome = race(runs, resources, self._hooks.most_ms, watch)
+                most, final = self._hooks.most_ms, self._hooks.final_ms
+                outcome = race(runs, resources, most, watch, final)
         finally:
             clock.close()
         for index, group in enumerate(groups):
