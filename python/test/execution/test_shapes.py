@@ -104,3 +104,33 @@ def kernel(x_ptr, out_ptr, sums_ptr):
     y = x.reshape((2,) * rank).transpose(order)
     np.testing.assert_array_equal(out, (3 * y).reshape(-1))
     np.testing.assert_array_equal(sums, y.sum(rank // 2).reshape(-1))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float16", "int1"])
+def test_two_elements_become_scalars(run, rng, dtype):
+    """By a split: of what is loaded or computed, in a loop, and beside the tile itself."""
+    kernel = make_kernel("""
+@tessera.jit
+def kernel(x_ptr, out_ptr):
+    i = tl.arange(0, 2)
+    a, b = tl.split(tl.load(x_ptr + i))
+    tl.store(out_ptr, a | b if a.dtype == tl.int1 else a * b)
+    left, right = tl.split(tl.load(x_ptr + tl.arange(0, 4)).reshape(2, 2))
+    c, d = tl.split(right)
+    tl.store(out_ptr + 1, c)
+    tl.store(out_ptr + 2, d)
+    for k in range(2):
+        x = tl.load(x_ptr + k + i)
+        a, b = tl.split(x)
+        if b:
+            tl.store(out_ptr + 3 + 2 * k + i, tl.where(i == 0, x, a))
+""")
+    x = draw(rng, 4, dtype) if dtype != "int1" else np.array([True, False, True, True])
+    x[1] = 1
+    out = np.zeros(7, x.dtype)
+    run(kernel, (1,), x, out)
+    with np.errstate(over="ignore"):
+        want = [x[0] | x[1] if dtype == "int1" else x[0] * x[1], x[1], x[3]]
+    for k in range(2):
+        want += [x[k], x[k]] if x[k + 1] else [0, 0]
+    np.testing.assert_array_equal(out, np.array(want, x.dtype))

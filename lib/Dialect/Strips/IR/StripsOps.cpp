@@ -15,8 +15,9 @@ LogicalResult GroupOp::verifyRegions() {
   if (yield.getOperandTypes() != getResultTypes())
     return emitOpError("yields other types than its results' (G1)");
   for (Value operand : yield.getOperands())
-    if (!isa<RankedTensorType>(operand.getType()) && !operand.getDefiningOp<tile::ReduceOp>())
-      return emitOpError("yields a scalar that is no result of a reduction (G3)");
+    if (!isa<RankedTensorType>(operand.getType()) &&
+        !isa_and_nonnull<tile::ReduceOp, tile::SplitOp>(operand.getDefiningOp()))
+      return emitOpError("yields a scalar that is no result of a reduction or a split (G3)");
   for (Operation &op : getBody().front()) {
     if (!isa<tile::ReduceOp, tile::StoreOp>(op))
       continue;

@@ -24,7 +24,7 @@ def Strips_GroupOp : Strips_Op<"group", [RecursiveMemoryEffects, SingleBlock, No
 
     Rules: (G1) the region ends in a `strips.yield` of the results; (G2) what is
     reduced or stored in it has its shape; (G3) scalars that it yields are results of
-    reductions in it.
+    reductions, or of a split of two elements, in it.
 
     ```mlir
     %y = strips.group [1024] -> tensor<1024xf32> {
