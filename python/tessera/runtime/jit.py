@@ -45,7 +45,7 @@ from tessera.runtime.extents import memory_of_slots
 from tessera.runtime.grid import normalize_grid
 from tessera.runtime.hooks import LazyDict, hooks
 from tessera.runtime.specialize import Bound, ParamTraits, check_memory
-from tessera.settings import settings
+from tessera.settings import note_change, settings
 from tessera.wording import counted, with_article
 
 if TYPE_CHECKING:
@@ -134,6 +134,8 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface):
         self.debug = debug
         self.launch_metadata = launch_metadata
         self.pre_run_hooks: list[Callable[..., Any]] = []
+        self.is_tuned = False
+        """Whether configurations of it are tried, so that it may well have many variants."""
         self._repr = repr
         self._unspecialised = tuple(do_not_specialize or ())
         self._unaligned = tuple(do_not_specialize_on_alignment or ())
@@ -223,7 +225,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface):
     def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:
         """Has `hook(*args, **kwargs)` called before each launch."""
         self.pre_run_hooks.append(hook)
-        self._dispatcher_generation = -1
+        note_change()  # to what tunes it, too
 
     def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
         """Launches the kernel, or only compiles it if `warmup`.
@@ -552,7 +554,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface):
                 raise_core_error(error)
 
     def _warn_of_many_variants(self) -> None:
-        if len(self._kernels) == _MANY_VARIANTS:
+        if len(self._kernels) == _MANY_VARIANTS and not self.is_tuned:
             warnings.warn(
                 f"tessera: kernel `{self.__name__}` has been compiled {_MANY_VARIANTS} times "
                 "(E056); a constexpr that changes with every call makes it a new kernel each "

@@ -112,7 +112,7 @@ class Autotuner(_C.Launchable, KernelInterface):
         rep: Optional[float] = None,
         use_cuda_graph: bool = False,
         do_bench: Optional[Callable[..., Any]] = None,
-        cache_results: bool = True,
+        cache_results: Optional[bool] = None,
         check: bool = False,
     ) -> None:
         self.fn = fn
@@ -138,7 +138,8 @@ class Autotuner(_C.Launchable, KernelInterface):
         self.num_reps = rep
         self.use_cuda_graph = use_cuda_graph
         self.do_bench = do_bench
-        self.cache_results = cache_results
+        # What a function of the user's measures, it may measure otherwise the next time.
+        self.cache_results = do_bench is None if cache_results is None else cache_results
         self.check = check
         self.base_fn = fn
         while not isinstance(self.base_fn, FunctionType):
@@ -592,7 +593,7 @@ def autotune(
     rep: Optional[float] = None,
     use_cuda_graph: bool = False,
     do_bench: Optional[Callable[..., Any]] = None,
-    cache_results: bool = True,
+    cache_results: Optional[bool] = None,
     check: bool = False,
 ) -> Callable[[Any], Autotuner]:
     """Has a kernel launched with the fastest of several configurations.
@@ -617,7 +618,7 @@ def autotune(
       warmup, rep: how many milliseconds a configuration runs at most, together; 25 and 100.
       use_cuda_graph: whether launches are measured in a CUDA graph.
       do_bench: a function (launch, quantiles) that measures, instead of ours.
-      cache_results: whether results are kept on disk.
+      cache_results: whether results are kept on disk: they are, unless there is a `do_bench`.
       check: whether the configurations' results are compared: what differs beyond rounding is
         warned of, and not chosen.
 

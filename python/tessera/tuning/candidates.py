@@ -235,6 +235,7 @@ def make_candidate(
         given = inner.evaluated(args, given)
         inner = inner.fn
     if isinstance(inner, JITFunction):
+        inner.is_tuned = True
         return Compiled(config, inner, grid, args, given, named)
     more = {} if grid is None else {"grid": grid}
     return Called(config, lambda: fn.run(*args, **more, **kwargs, **config.all_kwargs()), named)

@@ -105,6 +105,17 @@ def test_it_is_turned_off(tuned, own_results):
     assert len(tuned) == 3 and not entries(own_results)
 
 
+def test_what_a_function_of_the_users_measured_stays_here(tuned, own_results):
+    def bench(launch: Any, quantiles: Any) -> float:
+        launch()
+        return 1.0
+
+    launch(do_bench=bench)
+    assert not entries(own_results)
+    launch(do_bench=bench, cache_results=True)
+    assert entries(own_results)
+
+
 def test_hooks_are_those_of_this_process(tuned):
     calls = []
 

@@ -118,6 +118,20 @@ def test_the_time_is_kept():
     assert time.monotonic() - start < 20
 
 
+def test_many_variants_are_no_accident():
+    import warnings
+
+    @tessera.jit
+    def tell(out_ptr, N: tl.constexpr):
+        tl.store(out_ptr, N)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        out = np.zeros(1, np.int32)
+        found = tessera.tune(tell, (1,), (out,), {"N": range(150)}, seconds=100)
+        assert len(found.timings) == 150
+
+
 def test_nothing_works():
     with pytest.raises(TuningError, match="none of the 2 configurations") as error:
         tessera.tune(scale, grid, (numbers(), numbers(), 1000), {"BLOCK": [33, 35]}, seconds=5)

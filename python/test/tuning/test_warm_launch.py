@@ -18,6 +18,8 @@ from .kernels import blocks, grid, increment, numbers, scale
 def slow(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The launches that took the whole way."""
     calls: list[Any] = []
+    for dtype in (np.float32, np.int32):  # a dtype's first launch learns what it is
+        scale[(1,)](np.zeros(16, dtype), np.zeros(16, dtype), 16, BLOCK=16)
     from tessera.tuning.autotuner import Autotuner
 
     launch = Autotuner._launch
@@ -96,3 +98,42 @@ def test_overhead():
         plain.append(measure(lambda: scale[(1,)](x, out, 16, BLOCK=block)))
         tuned.append(measure(lambda: kernel[(1,)](x, out, 16)))
     assert min(tuned) < 1.3 * min(plain) + 100, (min(tuned), min(plain))
+
+
+def test_hooks_of_launches_are_called():
+    from tessera.runtime.hooks import hooks
+
+    kernel = tessera.autotune(blocks(32, 128), key=["n"])(scale)
+    x, out = numbers(), numbers()
+    for _ in range(2):
+        kernel[grid](x, out, 1000)
+    told: list[str] = []
+
+    def note(metadata: Any) -> None:
+        told.append(metadata.get()["name"])
+
+    hooks.launch_enter.add(note)
+    try:
+        for _ in range(3):
+            kernel[grid](x, out, 1000)
+    finally:
+        hooks.launch_enter.remove(note)
+    kernel[grid](x, out, 1000)
+    assert told == ["scale"] * 3
+
+
+def test_pre_run_hooks_are_called():
+    import tessera.language as tl
+
+    @tessera.jit
+    def double(x_ptr, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(x_ptr + i, tl.load(x_ptr + i, mask=i < n) * 2, mask=i < n)
+
+    kernel = tessera.autotune(blocks(32, 128), key=["n"])(double)
+    kernel[grid](numbers(), 1000)
+    calls: list[Any] = []
+    double.add_pre_run_hook(lambda *args, **kwargs: calls.append(kwargs["BLOCK"]))
+    for _ in range(2):
+        kernel[grid](numbers(), 1000)
+    assert calls == [kernel.best_config.kwargs["BLOCK"]] * 2
