@@ -200,9 +200,8 @@ TEST_F(OperationsTest, Math) {
   ValueId f32 = value(DType::FP32, {64}), f16 = value(DType::FP16, {64});
   ValueId i32 = value(DType::Int32, {64}), u32 = value(DType::UInt32, {64});
   for (const char *name :
-       {"exp",  "exp2", "log",   "log2",  "log1p", "expm1", "sin",      "cos",  "tan",
-        "tanh", "sqrt", "rsqrt", "erf",   "floor", "ceil",  "asin",     "acos", "atan",
-        "sinh", "cosh", "log10", "trunc", "round", "rint",  "nearbyint"}) {
+       {"exp", "exp2", "log", "log2", "log1p", "expm1", "sin", "cos", "tan", "tanh", "sqrt",
+        "rsqrt", "erf", "floor", "ceil", "trunc", "round", "rint", "nearbyint"}) {
     EXPECT_EQ(typeOf("math", {name, f32}), "fp32[64]");
     expectError("E030", "math", {name, f16});
     expectError("E030", "math", {name, i32});
