@@ -241,7 +241,7 @@ def fits() -> list[Pair]:
     }  # fmt: skip
     # Of each zero: where it is, the middle of its interval, half its length, the degrees.
     zeros = {
-        "j0": [("5.52", "6", "2.001", (18, 11))],
+        "j0": [("5.52", "6.7", "2.7001", (22, 13))],
         "j1": [("3.8317", "4", "1.501", (16, 10)), ("7.0156", "6.75", "1.2501", (15, 9))],
         "y0": [
             ("0.8936", "0.85", "0.3501", (24, 12)),
@@ -285,13 +285,13 @@ def fits() -> list[Pair]:
     result.append(
         Pair(
             "J0_NEAR",
-            lambda z: (
-                j0_of_square(z) / (z - square)
-                if abs(z - square) > mpf(10) ** -18
+            lambda d: (
+                j0_of_square(d + 8) / (d + 8 - square)
+                if abs(d + 8 - square) > mpf(10) ** -18
                 else mpmath.diff(j0_of_square, square)
             ),
-            mpf(0),
-            mpf("16.001"),
+            mpf("-8"),
+            mpf("8.001"),
             (12, 7),
         )
     )

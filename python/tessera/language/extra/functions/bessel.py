@@ -62,7 +62,7 @@ def _j0_below_4(single: bool, x: tensor) -> tensor:
     high, low = coefficients.J0_FIRST_ZERO
     difference = sub(x, high) - low
     factor = difference * (x + high)
-    return factor * polynomial(x * x, coefficients.J0_NEAR[single])
+    return factor * polynomial(x * x - 8.0, coefficients.J0_NEAR[single])
 
 
 def _j1_below_2(single: bool, x: tensor) -> tensor:
@@ -77,7 +77,7 @@ def j0(single: bool, x: tensor) -> tensor:
     near = where(
         held < 4.0,
         _j0_below_4(single, held),
-        _about(held, coefficients.J0_ZERO0, 6.0, coefficients.J0_ZERO0_TERMS[single]),
+        _about(held, coefficients.J0_ZERO0, 6.7, coefficients.J0_ZERO0_TERMS[single]),
     )
     far, _ = _waves(single, 0, where((size < 8.0) | ~(size < INFINITY), 8.0, size))
     result = where(size < 8.0, near, where(size == INFINITY, 0.0, far))
