@@ -106,6 +106,12 @@ def _show(result: Result) -> None:
 
 def _import(path: str) -> int:
     found = load(_read(path))
+    if results().mode != "rw":
+        raise LaunchError(
+            "E061",
+            f"nothing is written where TESSERA_CACHE is {results().mode!r}",
+            "unset TESSERA_CACHE",
+        )
     other = sum(1 for result in found if result.build != results().build_id)
     for result in found:
         add(result)

@@ -99,14 +99,19 @@ class Progress:
 
 
 def reasons(failures: Mapping[Config, Exception]) -> Sequence[str]:
-    """A line for each configuration that failed."""
+    """What is wrong with configurations that failed, a line for all that fail alike."""
+    alike: dict[str, list[Config]] = {}
+    for config, error in failures.items():
+        text = (str(error).strip() or type(error).__name__).splitlines()[0]
+        named = "" if "error[" in text else f"{type(error).__name__}: "
+        alike.setdefault(named + text, []).append(config)
     lines = []
-    for config, error in list(failures.items())[:_MOST_REASONS]:
-        text = (str(error).strip() or type(error).__name__).splitlines()
-        named = "" if "error[" in text[0] else f"{type(error).__name__}: "
-        lines.append(f"{shortly(config)}: {named}{text[0]}")
-    if len(failures) > _MOST_REASONS:
-        lines.append(f"and {len(failures) - _MOST_REASONS} more")
+    for text, configs in list(alike.items())[:_MOST_REASONS]:
+        others = len(configs) - 1
+        more = f" and {counted(others, 'other')}" if others else ""
+        lines.append(f"{shortly(configs[0])}{more}: {text}")
+    if len(alike) > _MOST_REASONS:
+        lines.append(f"and {len(alike) - _MOST_REASONS} reasons more")
     return lines
 
 

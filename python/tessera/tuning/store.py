@@ -56,7 +56,7 @@ def results() -> _Results:
     kernels = default_cache()
     wanted = (kernels.root, kernels.mode)
     if wanted not in _open:
-        root = os.path.join(kernels.root, "tuned")
+        root = os.path.join(kernels.root, "tuned") if kernels.root else ""
         fresh = _Results(root, kernels.mode, _C.build_id(), _MAX_BYTES, 1 << 14)
         _open.setdefault(wanted, fresh)
     return _open[wanted]

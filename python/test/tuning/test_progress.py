@@ -106,3 +106,16 @@ def test_a_wrong_setting():
     with pytest.raises(tessera.SettingError, match="TESSERA_TUNE_PROGRESS"):
         with tessera.settings.override(tune_progress="loud"):
             pass
+
+
+def test_reasons_that_are_alike_are_one_line():
+    from tessera import Config
+    from tessera.tuning.progress import reasons
+
+    alike, other = ValueError("too large\nfor this"), KeyError("x")
+    failures = {Config({"BLOCK": size}): alike for size in (1, 2, 4)}
+    failures[Config({"BLOCK": 8})] = other
+    assert reasons(failures) == [
+        "BLOCK=1 and 2 others: ValueError: too large",
+        "BLOCK=8: KeyError: 'x'",
+    ]

@@ -266,6 +266,21 @@ def test_importing_what_is_none(capsys, tmp_path, change):
     assert error.value.id == "E059" and not list(store.stored())
 
 
+def test_without_a_cache(capsys, tmp_path, monkeypatch):
+    launch()
+    path = tmp_path / "results.json"
+    assert run(capsys, "export", str(path))[0] == 0
+    (tmp_path / "tuned" / "v1" / "00").mkdir(parents=True)
+    mine = tmp_path / "tuned" / "v1" / "00" / ("0" * 62)
+    mine.write_text("not ours")
+    monkeypatch.chdir(tmp_path)
+    with settings.override(cache="off", cache_dir=""):
+        assert run(capsys, "list")[1] == "0 results in \n"
+        assert run(capsys, "clear")[1] == "0 results removed\n" and mine.exists()
+        with pytest.raises(tessera.LaunchError, match="TESSERA_CACHE is 'off'"):
+            main(["tune", "import", str(path)])
+
+
 def test_files_that_cannot_be(tmp_path):
     launch()
     for arguments in (["import", str(tmp_path / "missing")], ["export", str(tmp_path / "a" / "b")]):
