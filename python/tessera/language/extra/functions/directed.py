@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any, Callable
 
 import tessera.language.types as types
-from tessera.frontend.errors import UserMistake
 from tessera.language.creation import cast
 from tessera.language.extra.functions.basics import (
     INFINITY,
@@ -94,11 +93,13 @@ def add_directed(direction: str) -> Callable[..., tensor]:
             error = where(absolute(nearest) == INFINITY, 0.0, error)
             error = cast(where(error > 0.0, 1.0, where(error < 0.0, -1.0, 0.0)), types.float32)
         else:
-            # At half their size, sums do not overflow; of small numbers they are exact anyway.
+            # At half their size, sums do not overflow. A small number stays as it is beside a
+            # large one, for which it does not matter how small it is.
             nearest = add(x, y)
             large = absolute(nearest) > 2.0**1000
-            factor = where(large, 0.5, 1.0)
-            total, error = exact_sum(mul(x, factor), mul(y, factor))
+            a = where(large & (absolute(x) > 2.0**-500), mul(x, 0.5), x)
+            b = where(large & (absolute(y) > 2.0**-500), mul(y, 0.5), y)
+            _, error = exact_sum(a, b)
         result = _settled(nearest, error, direction, (x, y))
         both = is_negative(x) == is_negative(y)
         exact = (x == emit_one("neg", y)) & _finite(x)
@@ -205,25 +206,56 @@ def sqrt_directed(direction: str) -> Callable[..., tensor]:
     return function
 
 
+def _fma_error(x: tensor, y: tensor, z: tensor, nearest: tensor) -> tensor:
+    """The sign of x y + z - nearest, of float64, as -1.0, 0.0 or 1.0."""
+    a, exponent_a = _mantissa(x)
+    b, exponent_b = _mantissa(y)
+    c, exponent_c = _mantissa(z)
+    high, low = exact_product(a, b)
+    no_product, no_summand = (x == 0.0) | (y == 0.0), z == 0.0
+    # By how much z is larger. Of what is smaller by 2^200 only the sign matters.
+    apart = exponent_c - (exponent_a + exponent_b)
+    hides_product = (no_product | (apart > 200)) & ~no_summand
+    hides_summand = ~hides_product & (no_summand | (apart < -200))
+    shift = where(hides_product, exponent_c, exponent_a + exponent_b)
+    tiny = 2.0**-300
+    c = where(hides_product, c, where(hides_summand, with_sign(a * 0.0 + tiny, z), c))
+    near = where(hides_product | hides_summand, 0, apart)
+    c = _shifted(c, near)
+    high = where(hides_product, with_sign(high * 0.0 + tiny, high), high)
+    low = where(hides_product, 0.0, low)
+    high, low = where(no_product, 0.0, high), where(no_product, 0.0, low)
+    c = where(no_summand, 0.0, c)
+    # The sum of four numbers without error: from pass to pass what is left over is smaller,
+    # and in the end the first of them that is not 0 has the sign.
+    terms = [low, high, c, emit_one("neg", _shifted(nearest, 0 - shift))]
+    for _ in range(4):
+        for place in range(3):
+            terms[place + 1], terms[place] = exact_sum(terms[place + 1], terms[place])
+    total = terms[0]
+    for term in terms[1:]:
+        total = where(term == 0.0, total, term)
+    return where(total > 0.0, 1.0, where(total < 0.0, -1.0, 0.0))
+
+
 def fma_directed(direction: str) -> Callable[..., tensor]:
-    """x y + z of float32: the product is exact in float64."""
+    """x y + z."""
 
     def function(x: tensor, y: tensor, z: tensor) -> tensor:
-        if x.dtype == types.float64:
-            raise UserMistake(
-                "E030",
-                f"libdevice.fma_{direction} of float64 is there on GPUs alone",
-                "use fma_rn, or float32",
-            )
         nearest = fma(x, y, z)
-        a, b, c = _wide(x, y, z)
-        product = mul(a, b)
-        total, low = exact_sum(product, c)
-        rest = sub(total, cast(nearest, types.float64))
-        error = where(rest == 0.0, low, rest)
-        result = _settled(nearest, _sign(error), direction, (x, y, z))
-        both = is_negative(product) == is_negative(c)
-        exact = (total == 0.0) & _finite(x, y, z)
+        if x.dtype == types.float32:
+            # The product is exact in float64.
+            a, b, c = _wide(x, y, z)
+            total, low = exact_sum(mul(a, b), c)
+            rest = sub(total, cast(nearest, types.float64))
+            error = _sign(where(rest == 0.0, low, rest))
+        else:
+            finite = _finite(x, y, z, nearest)
+            safe = [where(finite, one, 1.0) for one in (x, y, z, nearest)]
+            error = _fma_error(*safe)
+        result = _settled(nearest, error, direction, (x, y, z))
+        both = (is_negative(x) != is_negative(y)) == is_negative(z)
+        exact = (nearest == 0.0) & (error == 0.0) & _finite(x, y, z)
         return _zero_sum(result, exact, both, direction)
 
     return function
