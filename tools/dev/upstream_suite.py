@@ -304,6 +304,14 @@ class Suite:
         self.given = given
         self.rows: list[dict[str, Any]] = []
         self.notes: list[str] = []
+        self.data = {
+            "suite": given.name or folder.name,
+            "machine": machine(given.device),
+            "sample": given.sample,
+            "marked": given.interpreter,
+            "rows": self.rows,
+            "notes": self.notes,
+        }
         self.lock = threading.Lock()
         self.log = open(given.log or os.devnull, "a")
 
@@ -383,10 +391,10 @@ class Suite:
             last = message.strip().splitlines()[-1:] or [""]
             self.record(test, "tutorials", kind, last[0], round(time.monotonic() - start, 1))
 
-    def save(self, data: dict[str, Any]) -> None:
+    def save(self) -> None:
         """Puts what is there by now into the file that was asked for."""
         if self.given.json:
-            pathlib.Path(self.given.json).write_text(json.dumps(data, indent=1))
+            pathlib.Path(self.given.json).write_text(json.dumps(self.data, indent=1))
 
     def note(self, name: str, text: str) -> None:
         self.notes.append(f"{name}: {text}")
@@ -443,8 +451,9 @@ class Suite:
             if kind in ("failed", "ended", "timeout") and not self.given.quiet:
                 first = message.strip().splitlines()[0][:200] if message.strip() else ""
                 print(f"{kind:8} {test['id'].rpartition('/')[2]}: {first}", flush=True)
-            elif len(self.rows) % 500 == 0:
+            if len(self.rows) % 500 == 0:
                 print(f"{len(self.rows)} tests", flush=True)
+                self.save()
 
 
 def function_of(nodeid: str) -> str:
@@ -505,6 +514,8 @@ def page(runs: Sequence[dict[str, Any]]) -> str:
         out += ["", f"## {data['suite']} on {data['machine']}", ""]
         if data.get("sample"):
             out += [f"At most {data['sample']} cases of each function, spread evenly.", ""]
+        if data.get("marked"):
+            out += ["Only cases that are marked `interpreter`.", ""]
         out += [f"- {line}" for line in summary(data)]
         groups: dict[str, list[dict[str, Any]]] = collections.defaultdict(list)
         for row in data["rows"]:
@@ -569,19 +580,13 @@ def main(arguments: Sequence[str]) -> int:
     runs = [json.loads(pathlib.Path(name).read_text()) for name in given.report or ()]
     if given.folder:
         suite = Suite(pathlib.Path(given.folder).resolve(), given)
-        data = {
-            "suite": given.name or os.path.basename(os.path.abspath(given.folder)),
-            "machine": machine(given.device),
-            "sample": given.sample,
-            "rows": suite.rows,
-            "notes": suite.notes,
-        }
         if given.tutorials is not None:
             suite.run_tutorials()
         for file in suite.files() if given.tutorials is None else ():
             suite.run_file(file)
-            suite.save(data)
-        suite.save(data)
+            suite.save()
+        suite.save()
+        data = suite.data
         runs.append(data)
         print("\n".join(summary(data)))
     elif not runs:

@@ -81,11 +81,16 @@ class TensorWrapper:
         self.base = base
         self.dtype = dtype
         self.shape = getattr(base, "shape", ())
+        self._data: Any = None
 
     @property
     def data(self) -> Any:
-        """The array's own data."""
-        return self.base.data
+        """The array's own data, or what was put in their place."""
+        return self.base.data if self._data is None else self._data
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        self._data = value
 
     @property
     def device(self) -> Any:

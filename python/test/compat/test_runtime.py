@@ -222,6 +222,8 @@ def test_wrapped_tensors_are_tensors():
     assert (copy.cpu().base == 1).all() and wrapped.to("cpu").shape == (4, 8)
     assert wrapped.new_empty((2, 2)).shape == (2, 2) and wrapped.device == base.device
     assert tessera.reinterpret(wrapped, torch.int8) is base
+    wrapped.data = base
+    assert wrapped.data is base
     mock = tessera.MockTensor(torch.float16, (4, 8))
     assert mock.stride() == (8, 1) and mock.stride(1) == 1 and mock.dtype == tl.float16
     assert tessera.MockTensor.wrap_dtype(3) == 3
