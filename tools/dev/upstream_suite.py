@@ -108,7 +108,7 @@ class Worker:
 
         when, info = self.why
         text = f"{info.typename}: {info.value}"[:2000]
-        if info.errisinstance(pytest.skip.Exception):
+        if info.errisinstance((pytest.skip.Exception, pytest.xfail.Exception)):
             return "skipped", text
         if item.get_closest_marker("xfail") is not None:
             return "skipped", "xfail: " + text

@@ -13,6 +13,7 @@ from tessera.frontend.signature import ConstSpec, KnownSpec, ValueSpec, spell
 from tessera.runtime.cuda import find_place, find_stream, read_stream
 from tessera.runtime.extents import memory_of_slots
 from tessera.runtime.grid import normalize_grid
+from tessera.runtime.hooks import hooks
 from tessera.runtime.machine import current_device, vector_registers
 from tessera.runtime.match import Expected, Matched, Parameters, flatten, read_arguments
 
@@ -106,6 +107,8 @@ class CompiledKernel:
         self._expected: Optional[list[Expected]] = None
         self.metadata = KernelMetadata(kernel, options)
         self.src = KernelSource(fn, parameters)
+        self.is_loaded = False
+        """Whether it has been launched, or loaded for a launch."""
         self.stages = Stages(kernel, rebuild)
         warn_of_assembler(self._assembler, self.metadata.get("arch", ""))
 
@@ -243,6 +246,14 @@ class CompiledKernel:
 
     def _init_handles(self) -> None:
         """Loads the machine code onto the current GPU, as a first launch does."""
+        if self.is_loaded:
+            return
+        self.is_loaded = True
+        hooks.kernel_load_start(None, None, self.name, {}, self.hash)
+        self._load()
+        hooks.kernel_load_end(self, self, self.name, {}, self.hash)
+
+    def _load(self) -> None:
         if self.metadata["target"] == "cuda" and _C.cuda_is_available():
             try:
                 self._kernel.device_facts(current_device())

@@ -41,6 +41,7 @@ from tessera.language import types
 from tessera.locks import load_front_end
 from tessera.runtime.arrays import is_dtype, to_dtype
 from tessera.runtime.cache import default_cache, digest
+from tessera.runtime.hooks import hooks
 from tessera.runtime.match import Parameters
 from tessera.settings import settings
 from tessera.wording import counted
@@ -90,8 +91,10 @@ def compile_specs(
     check_traits = getattr(fn, "_all_traits", None)
     if check_traits is not None:  # of a kernel, and no function of the language
         check_traits()
-    kernel = _compile(fn, specs, options, keep_stages=True)
-    return CompiledKernel(kernel, parameters=_named(fn, specs), fn=fn, options=options)
+    compiled = _compile(fn, specs, options, keep_stages=True)
+    kernel = CompiledKernel(compiled, parameters=_named(fn, specs), fn=fn, options=options)
+    hooks.tell_of_compilation(kernel, False)
+    return kernel
 
 
 def compile_specialised(
@@ -108,16 +111,21 @@ def compile_specialised(
     def rebuild() -> _C.Kernel:
         return _compile(fn, specs, options, keep_stages=True)
 
+    def made(kernel: _C.Kernel, cache_hit: bool, again: Any = rebuild) -> CompiledKernel:
+        result = CompiledKernel(kernel, again, parameters, fn, options)
+        hooks.tell_of_compilation(result, cache_hit)
+        return result
+
     if settings.dump_dir or settings.override_dir:
         # What is wanted is the compiling itself.
         built = build(fn, specs, options)
         kernel = _compile(fn, specs, options, built.module, keep_stages=True)
-        return CompiledKernel(kernel, None, parameters, fn, options), built.reads
+        return made(kernel, False, None), built.reads
     cache = default_cache()
     if cache.mode == "off":
         built = build(fn, specs, options)
         kernel = _compile(fn, specs, options, built.module)
-        return CompiledKernel(kernel, rebuild, parameters, fn, options), built.reads
+        return made(kernel, False), built.reads
 
     common = (cache.build_id, machine_key(options), options.key)
     name = kernel_name(fn, specs)  # which `repr` may have computed from anything
@@ -125,17 +133,18 @@ def compile_specialised(
     if source is not None and (link := cache.read(source)) is not None:
         reads = replay(fn, specs, link.get("reads", b""))
         if reads is not None and (found := _load(link.get("ir", b""))):
-            return CompiledKernel(found, rebuild, parameters, fn, options), reads
+            return made(found, True), reads
     built = build(fn, specs, options)
     ir = digest("ir", repr(common), _canonical_text(built.module))
     found = _load(ir)
+    was_there = found is not None
     if found is None:
         found = _compile(fn, specs, options, built.module)
         cache.write(ir, {"kernel": found.serialize()})
     packed = pack_reads(built.reads) if source is not None else None
     if source is not None and packed is not None:
         cache.write(source, {"ir": ir, "reads": packed})
-    return CompiledKernel(found, rebuild, parameters, fn, options), built.reads
+    return made(found, was_there), built.reads
 
 
 def _named(fn: JITCallable, specs: Sequence[ArgSpec]) -> Parameters:

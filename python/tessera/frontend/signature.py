@@ -128,8 +128,10 @@ class JITCallable:
         function's text. Errors then tell its lines, not those of the file."""
         from tessera.frontend.source import read_function
 
-        self._parsed = self.fn.__code__, read_function(self.fn, new_src)
-        self.is_rewritten = True
+        self._parsed = None
+        self.is_rewritten = self.src != new_src  # and not the function's own text again
+        if self.is_rewritten:
+            self._parsed = self.fn.__code__, read_function(self.fn, new_src)
         note_change()
 
     @property

@@ -59,6 +59,10 @@ class AsyncCompileMode:
     def __exit__(self, *exception: Any) -> None:
         active_mode.set(None)
         futures = list(self.future_kernels.values())
+        if exception[0] is not None:  # which counts; what was not begun need not be
+            for kernel in futures:
+                kernel.future.cancel()
+            return
         for kernel in futures:
             kernel.result(ignore_errors=True)
         for kernel in futures:

@@ -13,7 +13,7 @@ from typing import Any, Callable, NamedTuple, Optional
 
 from tessera.settings import note_change
 
-__all__ = ["FunctionInfo", "HookChain", "Hooks", "LazyDict", "hooks"]
+__all__ = ["CompileTimes", "FunctionInfo", "HookChain", "Hooks", "LazyDict", "hooks"]
 
 Hook = Callable[..., Any]
 
@@ -69,6 +69,26 @@ class FunctionInfo(NamedTuple):
     jit_function: Any
 
 
+class CompileTimes(NamedTuple):
+    """How long the parts of a compilation took, in microseconds."""
+
+    ir_initialization: int
+    """From the source to the first IR."""
+    lowering_stages: list[tuple[str, int]]
+    """From a stage to the next one, by the name of that."""
+    store_results: int = 0
+
+    @property
+    def total_lowering(self) -> int:
+        """All stages."""
+        return sum(time for _, time in self.lowering_stages)
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return self.ir_initialization + self.total_lowering + self.store_results
+
+
 class Hooks:
     """All hooks of this process."""
 
@@ -87,13 +107,31 @@ class Hooks:
         self.jit_post_compile: Optional[Hook] = None
         """Called after that, with the same."""
         self.compilation_listener: Optional[Hook] = None
-        """Called after each compilation with `src`, `metadata`, `metadata_group`, `times` and
-        `cache_hit`."""
+        """Called after each compilation, and where the disk had the kernel (`cache_hit`), with
+        `src`, `metadata`, `metadata_group` (which is empty), `times` and `cache_hit`."""
 
     @property
     def on_launch(self) -> bool:
         """Whether something is to be called at launches."""
         return bool(self.launch_enter.calls or self.launch_exit.calls)
+
+    @property
+    def on_load(self) -> bool:
+        """Whether something is to be called when machine code is loaded."""
+        return bool(self.kernel_load_start.calls or self.kernel_load_end.calls)
+
+    def tell_of_compilation(self, kernel: Any, cache_hit: bool) -> None:
+        """Calls the listener of compilations, if there is one."""
+        if self.compilation_listener is None:
+            return
+        stages = [(name, int(1000 * time)) for name, time in kernel.metadata.get("stage_ms", ())]
+        self.compilation_listener(
+            src=kernel.src,
+            metadata=kernel.metadata._asdict(),
+            metadata_group={},
+            times=CompileTimes(0, []) if cache_hit else CompileTimes(stages[0][1], stages[1:]),
+            cache_hit=cache_hit,
+        )
 
     @property
     def on_compile(self) -> bool:

@@ -130,6 +130,9 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface):
         super().__init__(fn, noinline=noinline)
         self.__module__ = fn.__module__ or ""  # code run by `exec` may have none
         self.__globals__ = fn.__globals__
+        self.used_global_vals: dict[Any, Any] = {}
+        """Where Triton keeps globals that must not change; here a kernel that reads a changed one
+        is compiled anew."""
         self.version = version
         self.debug = debug
         self.launch_metadata = launch_metadata
@@ -263,6 +266,9 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface):
         kernel = found.kernel
         if any(item.pointer.read_only for item in bound.pointers):
             _check_writeable(kernel.stored_arguments(), bound)
+        if hooks.on_load:
+            kernel._init_handles()
+        kernel.is_loaded = True
         device = -1
         stream: StreamSource = 0
         told: Optional[LazyDict] = None

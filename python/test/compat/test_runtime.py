@@ -136,6 +136,10 @@ def test_the_text_of_a_kernel_may_be_replaced():
     fn._unsafe_update_src(fn.src.replace("* factor", "+ factor"))
     fn[(1,)](x, 100, 2, BLOCK=128)
     assert (x == 4).all() and "+ factor" in fn.src
+    key = tessera.JITFunction(fn.fn).cache_key
+    assert fn.cache_key != key
+    fn._unsafe_update_src(fn.src.replace("+ factor", "* factor"))
+    assert fn.cache_key == key
 
 
 def test_hooks_of_compilations():
@@ -183,6 +187,40 @@ def test_hooks_of_launches():
         hooks.launch_enter.remove(call)
     fn[(1,)](x, 100, 2, BLOCK=128)
     assert len(told) == 3 and (x == 8).all()
+
+
+def test_hooks_of_loading():
+    told = []
+    hooks.kernel_load_start.add(lambda *facts: told.append(("start", *facts[2:4])))
+    hooks.kernel_load_end.add(lambda *facts: told.append(("end", *facts[2:4])))
+    try:
+        fn = make_scale()
+        x = numpy.ones(100, "float32")
+        for _ in range(2):
+            fn[(1,)](x, 100, 2, BLOCK=128)
+    finally:
+        hooks.kernel_load_start.calls.clear()
+        hooks.kernel_load_end.calls.clear()
+    assert told == [("start", "scale", {}), ("end", "scale", {})]
+
+
+def test_a_listener_of_compilations(tmp_path):
+    told = []
+    hooks.compilation_listener = lambda **facts: told.append(facts)
+    try:
+        with tessera.settings.override(cache_dir=str(tmp_path)):
+            for _ in range(2):
+                fn = make_scale()
+                fn.warmup(tl.float32, 100, 2, BLOCK=128)
+            tessera.compile(fn, "*fp32, i32, 2, 128")
+    finally:
+        hooks.compilation_listener = None
+    assert [facts["cache_hit"] for facts in told] == [False, True, False]
+    times = told[0]["times"]
+    stages = [name for name, _ in times.lowering_stages]
+    assert "strips" in stages and "object" in stages and times.total > 0
+    assert times.total == times.ir_initialization + times.total_lowering + times.store_results
+    assert told[0]["metadata"]["name"] == "scale" and told[0]["src"].signature["x_ptr"] == "*fp32"
 
 
 def test_kernels_compile_beside_the_program():

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Callable, Iterator, Optional
 
-from tessera.runtime.hooks import HookChain, hooks
+from tessera.runtime.hooks import CompileTimes, HookChain, hooks
 from tessera.settings import note_change, settings
 
 propagate_env = True
@@ -193,25 +193,6 @@ class env_nvidia_tool(env_base):
         return shutil.which(self.binary) or shutil.which(self.binary, path="/usr/local/cuda/bin")
 
 
-@dataclass(frozen=True)
-class CompileTimes:
-    """How long the parts of a compilation took, in microseconds."""
-
-    ir_initialization: int
-    lowering_stages: "list[tuple[str, int]]"
-    store_results: int
-
-    @property
-    def total_lowering(self) -> int:
-        """All stages."""
-        return sum(time for _, time in self.lowering_stages)
-
-    @property
-    def total(self) -> int:
-        """All of it."""
-        return self.ir_initialization + self.total_lowering + self.store_results
-
-
 class base_knobs:
     """A group of knobs."""
 
@@ -282,6 +263,11 @@ class build_knobs(base_knobs):
     cudart_path = env_opt_str("TRITON_CUDART_PATH")
     impl: Any = None
 
+    @property
+    def backend_dirs(self) -> "set[str]":
+        """The folders of CUDA's own files that were named."""
+        return {path for path in (self.cudacrt_path, self.cudart_path) if path is not None}
+
 
 class redis_knobs(base_knobs):
     """A cache of several machines."""
@@ -306,7 +292,7 @@ def _cache_folder() -> str:
 class cache_knobs(base_knobs):
     """Where things are kept."""
 
-    home_dir = env_str("TRITON_HOME", os.path.expanduser("~"))
+    home_dir = env_str("TRITON_HOME", os.path.expanduser("~/"))
     dump_dir = env_str("TRITON_DUMP_DIR", _folder("dump"))
     override_dir = env_str("TRITON_OVERRIDE_DIR", _folder("override"))
     dir = env_str("TRITON_CACHE_DIR", _cache_folder)
@@ -381,7 +367,17 @@ class nvidia_knobs(base_knobs):
 
 
 class amd_knobs(base_knobs):
-    """AMD's: there are none."""
+    """AMD's, which change nothing."""
+
+    use_buffer_ops = env_bool("AMDGCN_USE_BUFFER_OPS", True)
+    use_buffer_atomics = env_bool("AMDGCN_USE_BUFFER_ATOMICS", True)
+    buffer_ops_analyze_small_tensor_range = env_bool("AMDGCN_ANALYZE_SMALL_TENSOR_RANGE")
+    dump_amdgcn = env_bool("AMDGCN_ENABLE_DUMP")
+    libhip_path = env_opt_str("TRITON_LIBHIP_PATH")
+    use_block_pingpong = env_opt_bool("TRITON_HIP_USE_BLOCK_PINGPONG")
+    use_in_thread_transpose = env_opt_bool("TRITON_HIP_USE_IN_THREAD_TRANSPOSE")
+    use_async_copy = env_bool("TRITON_HIP_USE_ASYNC_COPY")
+    scalarize_packed_fops = env_bool("AMDGCN_SCALARIZE_PACKED_FOPS")
 
 
 class proton_knobs(base_knobs):
