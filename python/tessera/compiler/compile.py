@@ -111,9 +111,11 @@ def compile_specialised(
     def rebuild() -> _C.Kernel:
         return _compile(fn, specs, options, keep_stages=True)
 
+    start, storing = time.monotonic(), 0.0
+
     def made(kernel: _C.Kernel, cache_hit: bool, again: Any = rebuild) -> CompiledKernel:
         result = CompiledKernel(kernel, again, parameters, fn, options)
-        hooks.tell_of_compilation(result, cache_hit)
+        hooks.tell_of_compilation(result, cache_hit, time.monotonic() - start, storing)
         return result
 
     if settings.dump_dir or settings.override_dir:
@@ -140,7 +142,9 @@ def compile_specialised(
     was_there = found is not None
     if found is None:
         found = _compile(fn, specs, options, built.module)
+        compiled = time.monotonic()
         cache.write(ir, {"kernel": found.serialize()})
+        storing = time.monotonic() - compiled
     packed = pack_reads(built.reads) if source is not None else None
     if source is not None and packed is not None:
         cache.write(source, {"ir": ir, "reads": packed})

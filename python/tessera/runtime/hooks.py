@@ -120,8 +120,13 @@ class Hooks:
         """Whether something is to be called when machine code is loaded."""
         return bool(self.kernel_load_start.calls or self.kernel_load_end.calls)
 
-    def tell_of_compilation(self, kernel: Any, cache_hit: bool) -> None:
-        """Calls the listener of compilations, if there is one."""
+    def tell_of_compilation(
+        self, kernel: Any, cache_hit: bool, looking_up: float = 0.0, storing: float = 0.0
+    ) -> None:
+        """Calls the listener of compilations, if there is one.
+
+        `looking_up` and `storing` are the seconds that this took, in the disk cache.
+        """
         if self.compilation_listener is None:
             return
         stages = [(name, int(1000 * time)) for name, time in kernel.metadata.get("stage_ms", ())]
@@ -129,7 +134,11 @@ class Hooks:
             src=kernel.src,
             metadata=kernel.metadata._asdict(),
             metadata_group={},
-            times=CompileTimes(0, []) if cache_hit else CompileTimes(stages[0][1], stages[1:]),
+            times=(
+                CompileTimes(int(1e6 * looking_up), [])
+                if cache_hit
+                else CompileTimes(stages[0][1], stages[1:], int(1e6 * storing))
+            ),
             cache_hit=cache_hit,
         )
 

@@ -322,13 +322,16 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface):
 
     def _warm(self, bound: Bound, options: "CompileOptions") -> Any:
         """What `warmup` returns: the kernel, or that of the future, or None for a hook's sake."""
-        if hooks.on_compile and self._is_held_back(bound, options, True):
-            return None
+
+        def compile() -> Any:
+            if hooks.on_compile and self._is_held_back(bound, options, True):
+                return None
+            return self._kernel(bound, options).kernel
+
         mode = active_mode.get()
         if mode is None:
-            return self._kernel(bound, options).kernel
-        key = (self, tuple(bound.key), options.key)
-        return mode.submit(key, lambda: self._kernel(bound, options).kernel)
+            return compile()
+        return mode.submit((self, tuple(bound.key), options.key), compile)
 
     def _is_held_back(self, bound: Bound, options: "CompileOptions", warmup: bool) -> bool:
         """Compiles a kernel that is not there yet between the hooks of compilations; whether one

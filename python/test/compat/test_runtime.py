@@ -10,7 +10,7 @@ import pytest
 
 import tessera
 import tessera.language as tl
-from tessera.runtime.async_compile import AsyncCompileMode
+from tessera.runtime.async_compile import AsyncCompileMode, FutureKernel
 from tessera.runtime.hooks import hooks
 
 
@@ -220,15 +220,18 @@ def test_a_listener_of_compilations(tmp_path):
     stages = [name for name, _ in times.lowering_stages]
     assert "strips" in stages and "object" in stages and times.total > 0
     assert times.total == times.ir_initialization + times.total_lowering + times.store_results
+    assert times.store_results > 0 and told[1]["times"].ir_initialization > 0
     assert told[0]["metadata"]["name"] == "scale" and told[0]["src"].signature["x_ptr"] == "*fp32"
 
 
 def test_kernels_compile_beside_the_program():
     x = numpy.ones(100, "float32")
     fn = make_scale()
+    hooks.jit_cache = lambda **facts: None
     with concurrent.futures.ThreadPoolExecutor(2) as executor:
         with AsyncCompileMode(executor):
             futures = [fn.warmup(x, 100, factor, BLOCK=128) for factor in (2, 3, 2)]
+            assert all(isinstance(future, FutureKernel) for future in futures)
             with pytest.raises(RuntimeError, match="another AsyncCompileMode"):
                 with AsyncCompileMode(executor):
                     pass
