@@ -154,6 +154,8 @@ class Autotuner(_C.Launchable, KernelInterface):
         self._last: Optional[Config] = None
         self._dispatcher = None
         self._dispatcher_traits: Any = None
+        self._python_generation = -1
+        """Of when the core was found not to be able to do these launches."""
         self._dispatcher_generation = -1
         self._lock = threading.RLock()
         self._gates: dict[Any, threading.RLock] = {}
@@ -167,7 +169,7 @@ class Autotuner(_C.Launchable, KernelInterface):
 
     def _forget_launches(self) -> None:
         """Has the next launch look at everything again."""
-        self._dispatcher_generation = -1
+        self._dispatcher_generation = self._python_generation = -1
         if self._dispatcher is not None:
             self._dispatcher.clear()
 
@@ -200,7 +202,7 @@ class Autotuner(_C.Launchable, KernelInterface):
     def _slow_getitem(self, grid: Any) -> Callable[..., Any]:
         """`self[grid]` the first time, and after what every launch depends on has changed."""
         generation = _C.generation()
-        parameters = self._parameters()
+        parameters = self._parameters() if self._python_generation != generation else None
         if parameters is not None:
             traits = self.fn._all_traits()
             if self._dispatcher is None or self._dispatcher_traits is not traits:
@@ -212,7 +214,9 @@ class Autotuner(_C.Launchable, KernelInterface):
             self._dispatcher_generation = generation
             return self._dispatcher.bind(grid)
 
-        self._dispatcher_generation = -1
+        if self._python_generation != generation:
+            self._dispatcher_generation = -1
+            self._python_generation = generation
 
         def launch(*args: Any, **kwargs: Any) -> Any:
             return self.run(*args, grid=grid, **kwargs)
@@ -253,30 +257,31 @@ class Autotuner(_C.Launchable, KernelInterface):
     def _slow(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if "grid" in kwargs or "warmup" in kwargs:
             return self.run(*args, **{"grid": grid, **kwargs}), None
-        return self._launch(args, kwargs, grid)
+        return self._launch(args, kwargs, grid, True)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Launches the kernel; the grid is an argument by the name of `grid`."""
         grid = kwargs.pop("grid", None)
         if kwargs.pop("warmup", False):
             return self.warmup(*args, grid=grid, **kwargs)
-        return self._launch(args, kwargs, grid)[0]
+        return self._launch(args, kwargs, grid, False)[0]
 
     def _launch(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any, is_to_repeat: bool
     ) -> tuple[Any, Optional[tuple[Any, ...]]]:
-        """The whole way of a launch. Also returns what the core needs to repeat it."""
+        """Launches with the best configuration. If that `is_to_repeat`, also returns what the core
+        needs to do so."""
         self.nargs = dict(zip(self.arg_names, args))
         try:
             config = self._choose(args, kwargs, grid)
             self.best_config = config
-            self._refuse_conflicts(args, kwargs, config)
+            added = config.all_kwargs()
+            self._refuse_conflicts(args, kwargs, added)
+            merged = {**kwargs, **added}
             if config.pre_hook is not None:
-                by_place = dict(zip(self.arg_names, args))
-                config.pre_hook({**by_place, **kwargs, **config.all_kwargs()})
-            merged = {**kwargs, **config.all_kwargs()}
+                config.pre_hook({**dict(zip(self.arg_names, args)), **merged})
             fn = self.fn
-            if not isinstance(fn, JITFunction):
+            if not is_to_repeat or not isinstance(fn, JITFunction):
                 if grid is None or not hasattr(fn, "__getitem__"):
                     more = {} if grid is None else {"grid": grid}
                     return fn.run(*args, **more, **merged), None
@@ -305,7 +310,7 @@ class Autotuner(_C.Launchable, KernelInterface):
         configs = self.prune_configs({**kwargs, "grid": grid, "warmup": True}, configs, by_place)
         jobs = []
         for config in configs:
-            self._refuse_conflicts(args, kwargs, config)
+            self._refuse_conflicts(args, kwargs, config.all_kwargs())
             jobs.append({**kwargs, **config.all_kwargs()})
 
         def compile(more: dict[str, Any]) -> Any:
@@ -322,11 +327,11 @@ class Autotuner(_C.Launchable, KernelInterface):
         return kernels
 
     def _refuse_conflicts(
-        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], config: Config
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], added: Mapping[str, Any]
     ) -> None:
-        given = {*self.arg_names[: len(args)], *kwargs}
-        for name in config.all_kwargs():
-            if name in given:
+        by_place = self.arg_names[: len(args)]
+        for name in added:
+            if name in kwargs or name in by_place:
                 raise ArgumentError(
                     "E059",
                     f"kernel `{self._name}` gets `{name}` from the call and from its "
@@ -346,7 +351,7 @@ class Autotuner(_C.Launchable, KernelInterface):
     def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any) -> Config:
         configs = self._configurations(args, kwargs)
         if len(configs) == 1 and not self.is_automatic:
-            return configs[0]
+            return configs[0]  # nothing to choose
         key = self._key(args, kwargs)
         try:
             found = self.cache.get(key)
@@ -392,8 +397,7 @@ class Autotuner(_C.Launchable, KernelInterface):
                 continue
             key.append(dtype)
             if device is None or device < -1:
-                pointer = pointer_of(_array_in(value), name)
-                device = None if pointer is None else pointer.device
+                device = _device_of(_array_in(value), name)
         options = {name: kwargs[name] for name in kwargs if name not in self.arg_names}
         options.pop("stream", None)
         key += sorted(options.items())
@@ -427,7 +431,7 @@ class Autotuner(_C.Launchable, KernelInterface):
             self._note(key, configs[0])
             return configs[0]
         for config in configs:
-            self._refuse_conflicts(args, kwargs, config)
+            self._refuse_conflicts(args, kwargs, config.all_kwargs())
         question = self._question(key, configs)
         found = question.find() if question is not None else None
         if found is not None:
@@ -729,6 +733,17 @@ def _do_nothing(*args: Any, **kwargs: Any) -> None:
     """The hook of who gave none."""
 
 
+def _device_of(array: Any, name: str) -> Optional[int]:
+    """The GPU that an array is on, -1 for the CPU."""
+    on_gpu = getattr(array, "is_cuda", None)  # a tensor of torch's, which is asked often
+    if on_gpu is not None:
+        return int(array.get_device()) if on_gpu else -1
+    if type(array).__module__ == "numpy":
+        return -1
+    pointer = pointer_of(array, name)
+    return None if pointer is None else pointer.device
+
+
 def _array_in(value: Any) -> Any:
     """The first array in what has an element type: a tuple, what a descriptor describes, itself."""
     if isinstance(value, tuple):
@@ -736,9 +751,14 @@ def _array_in(value: Any) -> Any:
     return value.base if hasattr(value, "block_shape") and hasattr(value, "base") else value
 
 
+_names_of_dtypes: dict[Any, str] = {}
+
+
 def _dtype_of(value: Any) -> Optional[str]:
     """The element type of an array or of what a descriptor describes, those in a tuple; None for
     what has none."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return None
     if isinstance(value, tuple):
         found = [dtype for dtype in map(_dtype_of, value) if dtype is not None]
         return ", ".join(found) or None
@@ -749,7 +769,15 @@ def _dtype_of(value: Any) -> Optional[str]:
         return None
     if getattr(value, "shape", None) == () and not hasattr(value, "data_ptr"):
         return None  # a NumPy scalar
-    return str(find_dtype(dtype) or dtype)
+    try:
+        return _names_of_dtypes[dtype]
+    except (KeyError, TypeError):
+        name = str(find_dtype(dtype) or dtype)
+    try:
+        _names_of_dtypes[dtype] = name
+    except TypeError:  # not to be hashed
+        pass
+    return name
 
 
 _machines: dict[int, str] = {}

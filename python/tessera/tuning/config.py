@@ -35,8 +35,8 @@ class Config:
 
     def options(self) -> dict[str, Any]:
         """The options that it sets, by name."""
-        values = ((name, getattr(self, name)) for name in _OPTIONS)
-        return {name: value for name, value in values if value is not None}
+        mine = self.__dict__
+        return {name: mine[name] for name in _OPTIONS if mine[name] is not None}
 
     def all_kwargs(self) -> dict[str, Any]:
         """All that it adds to a launch, by name."""
