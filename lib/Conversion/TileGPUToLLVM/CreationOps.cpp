@@ -94,7 +94,7 @@ private:
       std::string name = "tessera_constant";
       for (unsigned i = 0; module.lookupSymbol(name); ++i)
         name = "tessera_constant_" + std::to_string(i);
-      table = LLVM::GlobalOp::create(rewriter, op.getLoc(), tableType, /*isConstant=*/true,
+      table = LLVM::GlobalOp::create(rewriter, module.getLoc(), tableType, /*isConstant=*/true,
                                      LLVM::Linkage::Internal, name, values,
                                      /*alignment=*/width / 8, /*addrSpace=*/kGlobalMemory);
     }

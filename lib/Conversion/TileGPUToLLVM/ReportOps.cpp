@@ -28,7 +28,7 @@ Value emitText(ThreadBuilder &thread, Operation *op, StringRef text) {
     OpBuilder &builder = thread.getBuilder();
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(module.getBody());
-    global = LLVM::GlobalOp::create(builder, op->getLoc(), type, /*isConstant=*/true,
+    global = LLVM::GlobalOp::create(builder, module.getLoc(), type, /*isConstant=*/true,
                                     LLVM::Linkage::Internal, name, builder.getStringAttr(bytes),
                                     /*alignment=*/1, /*addrSpace=*/kGlobalMemory);
   }
