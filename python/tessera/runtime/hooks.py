@@ -106,6 +106,9 @@ class Hooks:
         `is_manual_warmup` and `already_compiled`. Where it returns True nothing is compiled."""
         self.jit_post_compile: Optional[Hook] = None
         """Called after that, with the same."""
+        self.autotuning_listener: Optional[Hook] = None
+        """Called after each tuning: listener(fn=, key=, best_config=, configs_timings=, duration=,
+        cache_hit=)."""
         self.compilation_listener: Optional[Hook] = None
         """Called after each compilation, and where the disk had the kernel (`cache_hit`), with
         `src`, `metadata`, `metadata_group` (which is empty), `times` and `cache_hit`."""

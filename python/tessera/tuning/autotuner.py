@@ -37,10 +37,6 @@ from tessera.wording import shown, with_article
 
 Configs = Union[Sequence[Config], str]
 
-listeners: list[Callable[..., Any]] = []
-"""Called after each tuning: listener(fn=, key=, best_config=, configs_timings=, duration=,
-cache_hit=)."""
-
 # What may be assigned without launches having to look again.
 _OUTCOMES = ("nargs", "best_config", "configs_timings", "bench_time", "failures")
 
@@ -541,8 +537,8 @@ class Autotuner(_C.Launchable, KernelInterface):
             self.cache[key] = config
 
     def _tell(self, key: Any, best: Config, seconds: float, is_known: bool) -> None:
-        for listener in list(listeners):
-            listener(
+        if hooks.autotuning_listener is not None:
+            hooks.autotuning_listener(
                 fn=self,
                 key=key,
                 best_config=best,
@@ -719,6 +715,14 @@ def _check_settings(fn: Any, names: Sequence[str], configs: Any) -> None:
 
     options: Iterable[str] = load("tessera.compiler.options").OPTION_NAMES
     for config in () if isinstance(configs, str) else configs:
+        try:
+            hash(config)
+        except TypeError as error:
+            raise CompilationError.at_caller(
+                "E059",
+                f"a value in the configuration {shown(config)} cannot be hashed: {error}",
+                "a constexpr is a number, a string or a tuple of these",
+            ) from None
         for name in config.kwargs:
             if name not in names and name not in options and not _is_written_for_triton():
                 raise CompilationError.at_caller(

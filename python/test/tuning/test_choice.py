@@ -14,8 +14,9 @@ import pytest
 import tessera
 import tessera.language as tl
 from tessera import Config
+from tessera.runtime.hooks import hooks
 from tessera.settings import settings
-from tessera.tuning import autotuner, session
+from tessera.tuning import session
 
 from .kernels import accumulate, blocks, grid, increment, numbers, scale, steps, work
 
@@ -357,14 +358,14 @@ def test_warmup_compiles_each():
 
 def test_listeners_are_told():
     told: list[Any] = []
-    autotuner.listeners.append(lambda **what: told.append(what))
+    hooks.autotuning_listener = lambda **what: told.append(what)
     try:
         for _ in range(2):
             kernel = tessera.autotune(blocks(32, 64), key=["n"])(scale)
             kernel[grid](numbers(), numbers(), 1000)
             kernel[grid](numbers(), numbers(), 1000)
     finally:
-        autotuner.listeners.pop()
+        hooks.autotuning_listener = None
     assert [what["cache_hit"] for what in told] == [False, True]
     assert told[0]["best_config"] == told[1]["best_config"]
 

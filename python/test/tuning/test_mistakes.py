@@ -35,6 +35,7 @@ def test_names_that_are_no_parameters():
 def test_configurations_that_are_none():
     assert "a configuration sets 'BLOK'" in refused(configs=[Config({"BLOK": 3})]).message
     assert "among the configurations is a dict" in refused(configs=[{"BLOCK": 3}]).message
+    assert "cannot be hashed" in refused(configs=[Config({"BLOCK": [64]})]).message
     assert refused(configs="automatic").fix == 'pass a list of Config, or "auto"'
     assert refused(configs=Config({})).message == "configs is a Config"
 

@@ -94,7 +94,7 @@ def hilly(out_ptr, n, A: tl.constexpr, B: tl.constexpr):
 def test_a_search_finds_the_valley():
     out = numbers(2)
     space = {"A": list(range(10)), "B": list(range(8))}
-    found = tessera.tune(hilly, (1,), (out, 10), space, seconds=20)
+    found = tessera.tune(hilly, (1,), (out, 300), space, seconds=20)
     assert abs(found.config.kwargs["A"] - 6) + abs(found.config.kwargs["B"] - 3) <= 1
     assert found.milliseconds > 0 and found.timings[found.config] == found.milliseconds
 

@@ -326,6 +326,7 @@ class autotuning_knobs(base_knobs):
 
     cache = env_bool("TRITON_CACHE_AUTOTUNING")
     print = env_bool("TRITON_PRINT_AUTOTUNING")
+    listener = _OfHooks("autotuning_listener")
 
 
 class runtime_knobs(base_knobs):
