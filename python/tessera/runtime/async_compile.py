@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor, Future
 from contextvars import ContextVar
-from typing import Any, Callable, Hashable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Hashable, Optional
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
 
 __all__ = ["AsyncCompileMode", "FutureKernel", "active_mode"]
 
