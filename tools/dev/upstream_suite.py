@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import ast
 import collections
+import importlib
 import inspect
 import json
 import os
@@ -191,6 +192,41 @@ def _reads_text(statement: str, names: set[str]) -> bool:
     )
 
 
+def shared_fixtures(device: str) -> Any:
+    """A pytest plugin with what checkouts of 3.7 and later have in Triton's own package."""
+    import pytest
+
+    class Fixtures:
+        @pytest.fixture
+        def device(self) -> str:
+            return device
+
+        @pytest.fixture
+        def fresh_triton_cache(self, tmp_path: Any) -> Iterator[str]:
+            knobs = importlib.import_module("triton.knobs")
+            with knobs.cache.scope(), knobs.runtime.scope():
+                knobs.cache.dir = str(tmp_path)
+                yield str(tmp_path)
+
+        def _fresh(self, skipped: set[str]) -> Iterator[Any]:
+            testing = importlib.import_module("triton._internal_testing")
+            fresh, put_back = testing._fresh_knobs_impl(skipped)
+            try:
+                yield fresh()
+            finally:
+                put_back()
+
+        @pytest.fixture
+        def fresh_knobs(self) -> Iterator[Any]:
+            yield from self._fresh({"build", "nvidia", "amd"})
+
+        @pytest.fixture
+        def fresh_knobs_including_libraries(self) -> Iterator[Any]:
+            yield from self._fresh(set())
+
+    return Fixtures()
+
+
 def work(arguments: Sequence[str]) -> int:
     """The main function of a worker: file descriptors to read and write, then pytest's options."""
     from tessera.compat import triton
@@ -201,7 +237,14 @@ def work(arguments: Sequence[str]) -> int:
     reader = os.fdopen(int(arguments[0]), "r")
     writer = os.fdopen(int(arguments[1]), "w")
     options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--continue-on-collection-errors"]
-    return int(pytest.main([*options, *arguments[2:]], plugins=[Worker(reader, writer)]))
+    plugins: list[Any] = [Worker(reader, writer)]
+    given = list(arguments[2:])
+    conftest = pathlib.Path(given[given.index("--rootdir") + 1]) / "conftest.py"
+    if "--device" not in conftest.read_text(encoding="utf-8"):
+        at = given.index("--device")
+        plugins.append(shared_fixtures(given[at + 1]))
+        del given[at : at + 2]
+    return int(pytest.main([*options, *given], plugins=plugins))
 
 
 def run_tutorial(arguments: Sequence[str]) -> int:
