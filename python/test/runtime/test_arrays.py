@@ -283,6 +283,17 @@ def test_failing_protocols_are_told():
         assert caught.value.id == "E058"
 
 
+def test_data_of_a_wrapper_may_be_replaced():
+    """As that of a tensor of torch's: the array itself stays."""
+    torch = pytest.importorskip("torch")
+    array = torch.arange(12, dtype=torch.int16).reshape(3, 4)
+    seen = reinterpret(array, tl.uint16)
+    assert seen.data.data_ptr() == array.data_ptr()
+    seen.data = seen.data[:, :2]
+    assert tuple(seen.data.shape) == (3, 2) and seen.base is array
+    assert seen.data_ptr() == array.data_ptr() and tuple(seen.shape) == (3, 4)
+
+
 def test_reinterpret():
     array = np.zeros(4, np.int8)
     seen = reinterpret(array, tl.float8e5)
