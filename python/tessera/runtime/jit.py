@@ -575,12 +575,15 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface):
 class Interpreted:
     """A kernel that the reference interpreter runs; see `interpret`."""
 
-    def __init__(self, fn: JITFunction) -> None:
+    def __init__(self, fn: KernelInterface) -> None:
         self.fn = fn
 
     def __getitem__(self, grid: Any) -> Callable[..., None]:
         def launch(*args: Any, **kwargs: Any) -> None:
-            fn = self.fn
+            fn: Any = self.fn
+            while not isinstance(fn, JITFunction):  # tuned, or with heuristics
+                kwargs = fn.untuned(args, kwargs)
+                fn = fn.fn
             values, given = fn._bind(args, kwargs)
             options = fn._options(given)
             bound = fn._specialise(values)
@@ -591,10 +594,11 @@ class Interpreted:
         return launch
 
 
-def interpret(fn: JITFunction) -> Interpreted:
+def interpret(fn: KernelInterface) -> Interpreted:
     """`interpret(kernel)[grid](...)` runs a kernel with the reference interpreter.
 
-    That is slow, and right by definition: what it does is what the language says.
+    That is slow, and right by definition: what it does is what the language says. A tuned kernel
+    has its first configuration.
     """
     return Interpreted(fn)
 

@@ -322,6 +322,15 @@ class Autotuner(_C.Launchable, KernelInterface):
             raise next(error for error in found)
         return kernels
 
+    def untuned(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """`kwargs` with the first configuration that pruning leaves, for the interpreter, whose
+        time tells nothing."""
+        configs = self._configurations(args, kwargs)
+        configs = self.prune_configs(kwargs, configs, dict(zip(self.arg_names, args)))
+        added = configs[0].all_kwargs()
+        self._refuse_conflicts(args, kwargs, added)
+        return {**kwargs, **added}
+
     def _refuse_conflicts(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], added: Mapping[str, Any]
     ) -> None:

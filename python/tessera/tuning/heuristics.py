@@ -59,6 +59,9 @@ class Heuristics(KernelInterface):
             result[name] = value
         return result
 
+    untuned = evaluated
+    """What the interpreter adds to a launch."""
+
     def _is_constexpr(self, name: str) -> bool:
         inner = self.fn
         while not hasattr(inner, "params") and hasattr(inner, "fn"):

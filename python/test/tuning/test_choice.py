@@ -344,6 +344,15 @@ def test_the_interpreter_takes_the_first():
         assert (out == 2 * x).all() and kernel.best_config == blocks(32)[0]
 
 
+def test_the_interpreter_is_asked_for():
+    kernel = tessera.autotune(blocks(32, 64), key=["n"])(
+        tessera.heuristics({"PLUS": lambda args: args["BLOCK"]})(with_defaults)
+    )
+    x = numbers(100)
+    tessera.interpret(kernel)[grid](x, 100)
+    assert (x == numbers(100) + 32).all() and not kernel.cache
+
+
 def test_warmup_compiles_each():
     kernel = tessera.autotune(blocks(32, 64, 128), key=["n"])(scale)
     found = kernel.warmup(tl.float32, tl.float32, 1000, grid=grid)
