@@ -102,12 +102,14 @@ def kernel({pointers}, out_ptr, BLOCK: tl.constexpr):
 """)
 
 
-def apply(run: Runner, function: Function, arguments: list[np.ndarray]) -> np.ndarray:
-    """The function of arrays."""
+def apply(
+    run: Runner, function: Function, arguments: list[np.ndarray], **options: Any
+) -> np.ndarray:
+    """The function of arrays. `options` are those of the launch."""
     length = len(arguments[0])
     padded = [np.resize(x, -(-length // BLOCK) * BLOCK) for x in arguments]
     out = np.zeros_like(padded[0])
-    run(kernel_of(function), (len(out) // BLOCK,), *padded, out, BLOCK=BLOCK)
+    run(kernel_of(function), (len(out) // BLOCK,), *padded, out, BLOCK=BLOCK, **options)
     return out[:length]
 
 

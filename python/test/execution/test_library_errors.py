@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from execution.library_errors import DTYPES, FUNCTIONS, VALUES, Function, apply, errors, function_of
-from execution.running import Runner, make_kernel
+from execution.math_errors import LEVELS
+from execution.running import Runner, host_has, make_kernel
 
 
 @functools.lru_cache(maxsize=None)
@@ -34,6 +35,17 @@ def test_errors(run, function: Function, dtype: str) -> None:
     assert found[worst] <= function.bound(
         dtype, run.target
     ), f"{function.name}({place}) is off by {found[worst]} ulp: {got[worst]}, not {high[worst]}"
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.name)
+def test_deterministic_results_are_those_of_every_machine(function: Function) -> None:
+    for dtype in DTYPES:
+        arguments = list(values()[f"{function.name}.{dtype}.x"])
+        first = apply(Runner("x86-64"), function, arguments, deterministic=True)
+        for level in LEVELS:
+            if host_has(level):
+                got = apply(Runner(level), function, arguments, deterministic=True)
+                np.testing.assert_array_equal(got, first)
 
 
 INF, NAN = np.inf, np.nan
