@@ -62,7 +62,7 @@ def language_page() -> str:
     import tessera.language as language
 
     families = [
-        ("Types", "types"), ("Tensors", "tensor"), ("Aggregates", "aggregate"),
+        ("Types", "types"), ("Constants", "constants"), ("Tensors", "tensor"), ("Aggregates", "aggregate"),
         ("Programs and loops", "program"),
         ("Creation", "creation"), ("Shape", "shape"), ("Memory", "memory"), ("Maths", "math"), ("libdevice", "extra.libdevice"),
         ("Matrix products", "matmul"), ("Reductions and scans", "reduction"),

@@ -266,6 +266,7 @@ core: ModuleType = sys.modules[__name__]
 _MODULES = [
     "CONSTEXPR_0",
     "aggregate",
+    "constants",
     "records",
     "creation",
     "debug",
