@@ -68,6 +68,11 @@ def is_blackwell() -> bool:
     return _capability() // 10 == 10
 
 
+def is_hopper_or_blackwell() -> bool:
+    """Of capability 9.x or 10.x."""
+    return _capability() // 10 in (9, 10)
+
+
 def is_blackwell_ultra() -> bool:
     """Of capability 10.3."""
     return _capability() == 103
@@ -84,6 +89,7 @@ def _never() -> bool:
 
 
 is_hip = is_hip_cdna = is_hip_cdna2 = is_hip_cdna3 = is_hip_cdna4 = _never
+is_hip_cdna3_or_newer = is_hip_rdna = is_rubin = is_compile_warmup = _never
 is_hip_rdna3 = is_hip_rdna4 = is_hip_gfx11 = is_hip_gfx12 = is_hip_gfx1250 = is_xpu = _never
 
 
@@ -181,11 +187,22 @@ def supports_ws() -> bool:
     return True
 
 
+def supports_block_scaling() -> bool:
+    """Whether the GPU multiplies scaled operands as they are."""
+    return is_blackwell()
+
+
+def supports_clc() -> bool:
+    """Whether the GPU cancels launches of clusters, which nothing here asks for."""
+    return False
+
+
 def tma_skip_msg(byval_only: bool = False) -> str:
     """Why a test of descriptors is skipped."""
     return "needs descriptors"
 
 
+requires_clc = pytest.mark.skipif(not supports_clc(), reason="needs cancelled launches")
 requires_tma = pytest.mark.skipif(not supports_tma(), reason=tma_skip_msg())
 
 
