@@ -207,6 +207,66 @@ def check_hooks_by_knobs():
     assert told == ["double", "double"], told
 
 
+def check_profiler():
+    import tempfile
+
+    import torch
+    import triton.profiler as proton
+    from triton.profiler import viewer
+
+    def told(grid, metadata, args):
+        return {"name": f"{metadata.name} of {args['n']}", "flops32": args["n"] * 1.0}
+
+    def configs():
+        return [triton.Config({"BLOCK": block}) for block in (64, 128)]
+
+    kernel = triton.jit(launch_metadata=told)(double.fn)
+    tuned = triton.autotune(configs(), key=["n"])(triton.jit(launch_metadata=told)(double.fn))
+    x = torch.ones(64)
+    kernel[(1,)](x, 64, BLOCK=64)
+    tuned[(1,)](x, 64)
+    os.chdir(tempfile.mkdtemp())
+    proton.start("profile", hook="triton")
+    for _ in range(3):
+        kernel[(1,)](x, 64, BLOCK=64)
+    proton.deactivate(0)
+    kernel[(1,)](x, 64, BLOCK=64)
+    proton.activate(0)
+    with proton.scope("outer"):
+        tuned[(1,)](x, 63 + 1)
+        with proton.scope("measured", {"bytes": 100.0}):
+            pass
+    proton.finalize()
+    kernel[(1,)](x, 64, BLOCK=64)
+    tree, metrics = viewer.parse(["time/ms", "count", "flop32/s"], "profile.hatchet")
+    rows = {tuple(row["path"]): row for row in tree}
+    assert set(rows) == {
+        ("double of 64",),
+        ("outer", "double of 64"),
+        ("outer", "measured"),
+    }, set(rows)
+    milliseconds, count, rate = rows[("double of 64",)]["shown"]
+    assert count == 3 and milliseconds > 0
+    assert abs(rate - 3 * 64 / (1e-3 * milliseconds)) < 1e-6 * rate
+    assert rows[("outer", "measured")]["metrics"]["bytes"] == 100
+    viewer.print_tree(tree, metrics)
+    try:
+        proton.start("other", backend="roctracer")
+    except ImportError as error:
+        assert "Tessera has no" in str(error)
+    else:
+        raise AssertionError("a backend that is not there is accepted")
+
+
+def check_cublas_by_torch():
+    import torch
+    from triton._C.libtriton import nvidia
+
+    a, b, c = torch.randn(3, 4), torch.randn(5, 4), torch.empty(3, 5)
+    nvidia.cublas.CublasLt(torch.empty(1)).matmul(a, b, c)
+    assert torch.allclose(c, a @ b.T)
+
+
 def check_allocators_are_remembered():
     from triton.runtime._allocation import _allocator
 

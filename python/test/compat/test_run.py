@@ -164,7 +164,6 @@ def test_another_triton_is_not_replaced(tmp_path):
     "module, reason",
     [
         ("triton.experimental.gluon", "triton.language"),
-        ("triton.profiler", "nsys"),
         ("triton.backends.amd", "AMD"),
         ("triton.language.extra.hip", "AMD"),
     ],

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What programs take from Triton's C++ library: cuBLAS, by way of torch."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+__all__ = ["nvidia"]
+
+
+class CublasLt:
+    """Products by NVIDIA's library, to compare with. `workspace` is not used: torch has its own."""
+
+    def __init__(self, workspace: Any) -> None:
+        self.workspace = workspace
+
+    def matmul(self, a: Any, b: Any, c: Any) -> None:
+        """Puts the product of `a` (M, K) and `b` (N, K), the second one transposed, into `c`."""
+        import torch
+
+        if a.dtype.itemsize > 1:
+            torch.matmul(a, b.T, out=c)
+            return
+        one = torch.ones((), device=a.device)
+        torch._scaled_mm(a, b.T, scale_a=one, scale_b=one, out_dtype=c.dtype, out=c)
+
+
+nvidia = SimpleNamespace(cublas=SimpleNamespace(CublasLt=CublasLt))
