@@ -118,7 +118,7 @@ ENTRIES: Sequence[Entry] = [
     entry(24, "E024", "axis 3", "[-2, 2)", TILE, "y = @@tl.sum(x, axis=3)"),
     entry(24, "E024", "axis -3", "[-2, 2)", TILE, "y = @@tl.sum(x, axis=-3)"),
     entry(24, "E024", "axis must be a constant", "tl.constexpr", TILE, "y = @@tl.sum(x, axis=n)"),
-    entry(25, "E025", "the first operand of dot is int32[16]", "rank 2 or 3", "y = @@tl.dot(tl.arange(0, 16), tl.arange(0, 16))"),
+    entry(25, "E025", "the first operand of dot is int32[16]", "rank 2 or more", "y = @@tl.dot(tl.arange(0, 16), tl.arange(0, 16))"),
     entry(25, "E025", "inner extents 32 and 64 differ", "", HALVES, "y = @@tl.dot(a, tl.zeros((64, 64), tl.float16))"),
     entry(25, "E025", "element types differ", "cast one", HALVES, "y = @@tl.dot(a, tl.zeros((32, 64), tl.bfloat16))"),
     entry(25, "E025", "other than int8", "cast to int8", TILE, "y = @@tl.dot(x, x.T)"),
