@@ -250,3 +250,9 @@ def _fresh_knobs_impl(
         knobs.propagate_env = propagated
 
     return fresh, put_back
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("is_hip_"):
+        return _never
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
