@@ -13,6 +13,8 @@ from tessera.language.tensor import (
     describe,
     emit,
     emit_one,
+    fits,
+    known_value,
     method,
     must_use_result,
     specialised_value,
@@ -330,8 +332,8 @@ def descriptor_of(
 
 
 @builtin
-def polled_type(pointer: Any) -> Any:
-    """The type of what `atomic_poll` looks at."""
+def polled_type(pointer: Any, expected: Any) -> Any:
+    """The type of what `atomic_poll` looks at, of which the expected number must be."""
     type = _pointer(pointer, "atomic_poll").dtype
     pointee = type.element_ty if isinstance(type, pointer_type) else None
     if pointee is None or not pointee.is_int() or pointee.primitive_bitwidth < 16:
@@ -339,6 +341,13 @@ def polled_type(pointer: Any) -> Any:
             "E047",
             f"atomic_poll of {describe(pointer)}",
             "it takes pointers to integers of 16, 32 and 64 bits",
+        )
+    number = known_value(expected)
+    if isinstance(number, int) and not fits(number, pointee):
+        raise UserMistake(
+            "E028",
+            f"atomic_poll waits for {number}, which is no {pointee}",
+            "wait for what memory may hold",
         )
     return pointee
 

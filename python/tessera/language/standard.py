@@ -187,7 +187,7 @@ def atomic_poll(
     element that is not equal by then is false. Errors: E044, E047.
     Source: Triton language 3.9.
     """
-    wanted = creation.cast(expected_value, memory.polled_type(pointer))
+    wanted = creation.cast(expected_value, memory.polled_type(pointer, expected_value))
     found = memory.atomic_load(pointer, sem=sem, scope=scope) == wanted
     if timeout_ns is None:
         if len(pointer.shape) == 0:
