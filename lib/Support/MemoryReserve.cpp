@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <new>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -170,6 +171,27 @@ MemoryReserveUse::MemoryReserveUse() {
 }
 
 MemoryReserveUse::~MemoryReserveUse() { --useDepth; }
+
+#if defined(__GLIBC__)
+extern "C" int __cxa_thread_atexit_impl(void (*)(void *), void *, void *) noexcept;
+
+/// What compilers call for the destructor of an object that a thread has for itself; here for this
+/// library alone. glibc takes some bytes by calloc to note it, and ends the process where it gets
+/// none. So the reserve is given up for that, too.
+extern "C" __attribute__((visibility("hidden"))) int
+__cxa_thread_atexit(void (*destroy)(void *), void *object, void *library) noexcept {
+  // Calloc does not look into a thread's cache of freed blocks, which takes blocks up to a
+  // kilobyte.
+  constexpr size_t kRoom = 4096;
+  void *volatile room = std::malloc(kRoom);
+  if (!room) {
+    release(reserve.exchange(0));
+    numGivenUp.fetch_add(1);
+  }
+  std::free(room);
+  return __cxa_thread_atexit_impl(destroy, object, library);
+}
+#endif
 
 bool tessera::isOutOfMemory() {
   return useDepth > 0 && numGivenUp.load(std::memory_order_relaxed) != givenUpAtStart;

@@ -8,8 +8,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <fstream>
 #include <new>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 using namespace tessera;
@@ -67,6 +72,35 @@ TEST(MemoryReserveTest, WithoutOneNothingIsGivenUp) {
   EXPECT_FALSE(giveUpMemoryReserve());
   EXPECT_FALSE(isOutOfMemory());
 }
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+struct HasDestructor {
+  volatile int value = 1;
+  ~HasDestructor() { value = 0; }
+};
+
+/// glibc ends a process that has no memory to note the destructor of what a thread has for itself.
+TEST(MemoryReserveTest, IsGivenUpForDestructorsOfThreads) {
+  pid_t child = fork();
+  if (child == 0) {
+    MemoryReserve reserve;
+    MemoryReserveUse use;
+    std::ifstream statm("/proc/self/statm");
+    size_t pages = 0;
+    statm >> pages;
+    rlimit asMuchAsIsUsed = {pages * sysconf(_SC_PAGESIZE), RLIM_INFINITY};
+    setrlimit(RLIMIT_AS, &asMuchAsIsUsed);
+    for (size_t bytes = size_t(1) << 20; bytes >= 16; bytes /= 2)
+      while (void *volatile taken = std::malloc(bytes))
+        (void)taken;
+    thread_local HasDestructor made;
+    _exit(made.value == 1 && isOutOfMemory() ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+#endif
 
 /// Who looks at a reserve while another thread lets it go finds it, or none.
 TEST(MemoryReserveTest, ThreadsComeAndGo) {
