@@ -171,7 +171,7 @@ class env_nvidia_tool(env_base):
     """A program of NVIDIA's; RuntimeError where it is not to be had."""
 
     def __init__(self, binary: str) -> None:
-        super().__init__(f"TRITON_{binary.upper().replace('-', '_')}_PATH")
+        super().__init__("_".join(["TRITON", *binary.upper().split("-"), "PATH"]))
         self.binary = binary
 
     def get(self) -> NvidiaTool:
@@ -266,7 +266,7 @@ class build_knobs(base_knobs):
     @property
     def backend_dirs(self) -> "set[str]":
         """The folders of CUDA's own files that were named."""
-        return {path for path in (self.cudacrt_path, self.cudart_path) if path is not None}
+        return {self.cudacrt_path, self.cudart_path} - {None}
 
 
 class redis_knobs(base_knobs):
