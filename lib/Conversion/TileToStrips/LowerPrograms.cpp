@@ -408,8 +408,8 @@ Value ProgramLowering::getString(StringRef text) {
   if (!module.lookupSymbol(name)) {
     OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
     auto type = LLVM::LLVMArrayType::get(top.getI8Type(), bytes.size());
-    LLVM::GlobalOp::create(top, module.getLoc(), type, /*isConstant=*/true, LLVM::Linkage::Internal, name,
-                           top.getStringAttr(bytes));
+    LLVM::GlobalOp::create(top, module.getLoc(), type, /*isConstant=*/true, LLVM::Linkage::Internal,
+                           name, top.getStringAttr(bytes));
   }
   return LLVM::AddressOfOp::create(builder, loc, pointerType(), name);
 }
