@@ -76,3 +76,11 @@ tile.func private @nothing(%a: memref<0x0xf32>) {
   strips.dot %a, %a, %a : memref<0x0xf32>, memref<0x0xf32>, memref<0x0xf32>
   tile.return
 }
+
+// -----
+
+tile.func private @no_sums(%base: i64) {
+  // expected-error @below {{attribute 'element' failed to satisfy constraint}}
+  %bytes, %memory = strips.window %base of f8E5M2 by 64
+  tile.return
+}

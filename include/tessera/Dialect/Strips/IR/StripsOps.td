@@ -159,13 +159,15 @@ def Strips_WindowOp : Strips_Op<"window", [Pure]> {
     those from `base` on when the thread has run its programs, by atomics, and what nothing
     has been added to is not touched. `bytes` is a multiple of 64, at most 256 KiB, and 0
     where the thread's programs, of `lanes` lanes each, are too few for that to pay. The 64
-    bytes that are 256 KiB behind the beginning of `memory` are for whatever goes nowhere.
+    bytes that are 256 KiB behind the beginning of `memory` are for whatever goes nowhere. An
+    element is of a type that atomics add to.
 
     ```mlir
     %bytes, %memory = strips.window %base of f32 by 1024
     ```
   }];
-  let arguments = (ins I64:$base, TypeAttr:$element, ConfinedAttr<I64Attr, [IntPositive]>:$lanes);
+  let arguments = (ins I64:$base, TypeAttrOf<AnyTypeOf<[I32, I64, F16, BF16, F32, F64]>>:$element,
+    ConfinedAttr<I64Attr, [IntPositive]>:$lanes);
   let results = (outs I64:$bytes, I64:$memory);
   let assemblyFormat = "$base `of` $element `by` $lanes attr-dict";
 }
