@@ -72,3 +72,9 @@ tile.func private @wait() {
   tilegpu.async_wait {pending = -1 : i32}
   tile.return
 }
+
+// -----
+
+#shared = #tilegpu.layout<8, offset = [1, 2, 4]>
+// expected-error @below {{more than 65536 slots}}
+tile.func private @negative(%b: !tilegpu.memdesc<8xf32, #shared, slots = -1>)
