@@ -9,6 +9,7 @@
 #include "tessera/Support/UserError.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -49,8 +50,9 @@ static void printLine(Program &p, StringRef line) {
   llvm::outs().flush();
 }
 
-/// A line an element, `pid (x, y, z) idx (i, j) prefix a, b`, without `idx` where all
-/// is scalar. A scalar among tiles stands on every line.
+/// A line an element: `pid (x, y, z) idx (i, j)`, the prefix as it is, and the value.
+/// Indices are as wide as the largest along their dimension. A scalar has no indices;
+/// among tiles it stands on every line.
 static void runPrint(tile::PrintOp op, Program &p) {
   ArrayRef<int64_t> shape;
   int64_t count = 1;
@@ -63,12 +65,15 @@ static void runPrint(tile::PrintOp op, Program &p) {
   for (int64_t i = 0; i < count; ++i) {
     std::string line = llvm::formatv("pid ({0}, {1}, {2})", p.id[0], p.id[1], p.id[2]);
     llvm::raw_string_ostream os(line);
-    if (!shape.empty()) {
+    if (!op.getArgs().empty()) {
       os << " idx (";
-      llvm::interleaveComma(delinearize(i, shape), os);
+      llvm::interleaveComma(llvm::zip(delinearize(i, shape), shape), os, [&](auto entry) {
+        auto [index, extent] = entry;
+        os << llvm::right_justify(std::to_string(index), std::to_string(extent - 1).size());
+      });
       os << ')';
     }
-    os << ' ' << op.getPrefix();
+    os << op.getPrefix();
     SmallVector<std::string> values;
     for (auto [operand, isSigned] : llvm::zip_equal(op.getArgs(), op.getIsSigned())) {
       const Tile &tile = p.tile(operand);

@@ -115,8 +115,10 @@ std::string interpreter::formatElement(Type element, uint64_t bits, bool isSigne
     if (std::isnan(value))
       os << "nan";
     else
-      os << llvm::format(hex ? "%a" : "%.9g", value);
-  } else if (hex || isa<tile::PointerType>(element)) {
+      os << llvm::format(hex ? "%a" : "%f", value);
+  } else if (isa<tile::PointerType>(element)) {
+    os << llvm::format("%p", reinterpret_cast<const void *>(bits));
+  } else if (hex) {
     os << llvm::format_hex(bits, 2 + (width + 3) / 4);
   } else if (isSigned) {
     os << asSigned(bits, width);

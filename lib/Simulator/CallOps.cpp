@@ -61,7 +61,7 @@ void formatLine(Warp &warp, const Instr &instr, unsigned lane, StringRef format,
     size_t end = format.find_first_of("%diuxXcaAeEfFgGsp", 1);
     std::string conversion = format.take_front(end + 1).str();
     format = format.drop_front(std::min(end + 1, format.size()));
-    std::array<char, 128> text;
+    std::array<char, 384> text; // the largest double has 309 digits before its point
     char kind = conversion.back();
     if (kind == '%')
       line += '%';

@@ -32,21 +32,21 @@ tile.func @shapes() {
   %v = tile.range 0 to 2 : tensor<2xi32>
   %c = tile.expand_dims %v {axis = 1 : i32} : tensor<2xi32> -> tensor<2x1xi32>
   %b = tile.broadcast %c : tensor<2x1xi32> -> tensor<2x2xi32>
-  tile.print "broadcast " : %b {hex = false, is_signed = array<i32: 1>} : tensor<2x2xi32>
+  tile.print " broadcast " : %b {hex = false, is_signed = array<i32: 1>} : tensor<2x2xi32>
   %r = tile.expand_dims %v {axis = 0 : i32} : tensor<2xi32> -> tensor<1x2xi32>
-  tile.print "row " : %r {hex = false, is_signed = array<i32: 1>} : tensor<1x2xi32>
+  tile.print " row " : %r {hex = false, is_signed = array<i32: 1>} : tensor<1x2xi32>
   %w = tile.range 0 to 8 : tensor<8xi32>
   %m = tile.reshape %w : tensor<8xi32> -> tensor<2x4xi32>
   %t = tile.trans %m {order = array<i32: 1, 0>} : tensor<2x4xi32> -> tensor<4x2xi32>
-  tile.print "trans " : %t {hex = false, is_signed = array<i32: 1>} : tensor<4x2xi32>
+  tile.print " trans " : %t {hex = false, is_signed = array<i32: 1>} : tensor<4x2xi32>
   %u = tile.range 5 to 7 : tensor<2xi32>
   %j = tile.join %v, %u : tensor<2xi32> -> tensor<2x2xi32>
-  tile.print "join " : %j {hex = false, is_signed = array<i32: 1>} : tensor<2x2xi32>
+  tile.print " join " : %j {hex = false, is_signed = array<i32: 1>} : tensor<2x2xi32>
   %x, %y = tile.split %j : tensor<2x2xi32> -> tensor<2xi32>
-  tile.print "split " : %y {hex = false, is_signed = array<i32: 1>} : tensor<2xi32>
+  tile.print " split " : %y {hex = false, is_signed = array<i32: 1>} : tensor<2xi32>
   %seven = arith.constant 7 : i32
   %s = tile.splat %seven : i32 -> tensor<2x2xi32>
   %k = tile.cat %b, %s {axis = 1 : i32} : tensor<2x2xi32> -> tensor<2x4xi32>
-  tile.print "cat " : %k {hex = false, is_signed = array<i32: 1>} : tensor<2x4xi32>
+  tile.print " cat " : %k {hex = false, is_signed = array<i32: 1>} : tensor<2x4xi32>
   tile.return
 }

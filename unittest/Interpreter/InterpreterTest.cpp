@@ -23,12 +23,13 @@ TEST_F(InterpreterTest, ProgramsOfAGridXFastest) {
   run(R"(tile.func @k() {
     %x = tile.program_id 0
     %n = tile.num_programs 1
-    tile.print "x, n = " : %x, %n {hex = false, is_signed = array<i32: 1, 1>} : i32, i32
+    tile.print " x, n = " : %x, %n {hex = false, is_signed = array<i32: 1, 1>} : i32, i32
     tile.return
   })",
       {}, {2, 2, 1}, options);
-  EXPECT_THAT(lines, ElementsAre("pid (0, 0, 0) x, n = 0, 2", "pid (1, 0, 0) x, n = 1, 2",
-                                 "pid (0, 1, 0) x, n = 0, 2", "pid (1, 1, 0) x, n = 1, 2"));
+  EXPECT_THAT(lines,
+              ElementsAre("pid (0, 0, 0) idx () x, n = 0, 2", "pid (1, 0, 0) idx () x, n = 1, 2",
+                          "pid (0, 1, 0) idx () x, n = 0, 2", "pid (1, 1, 0) idx () x, n = 1, 2"));
 }
 
 TEST_F(InterpreterTest, ArgumentsOfEveryWidth) {
@@ -37,13 +38,13 @@ TEST_F(InterpreterTest, ArgumentsOfEveryWidth) {
   options.print = [&](llvm::StringRef line) { lines.push_back(line.str()); };
   uint64_t half = encode("f16", 1.5);
   run(R"(tile.func @k(%a: i8, %b: i8, %c: f16, %d: i1, %e: i64) {
-    tile.print "" : %a, %b, %c, %d, %e {hex = false, is_signed = array<i32: 1, 0, 1, 0, 1>} : i8, i8, f16, i1, i64
-    tile.print "" : %a, %c {hex = true, is_signed = array<i32: 1, 1>} : i8, f16
+    tile.print ": " : %a, %b, %c, %d, %e {hex = false, is_signed = array<i32: 1, 0, 1, 0, 1>} : i8, i8, f16, i1, i64
+    tile.print ": " : %a, %c {hex = true, is_signed = array<i32: 1, 1>} : i8, f16
     tile.return
   })",
       {~uint64_t(0), 255, half, 1, ~uint64_t(0)}, {1, 1, 1}, options);
-  EXPECT_THAT(lines,
-              ElementsAre("pid (0, 0, 0) -1, 255, 1.5, 1, -1", "pid (0, 0, 0) 0xff, 0x1.8p+0"));
+  EXPECT_THAT(lines, ElementsAre("pid (0, 0, 0) idx (): -1, 255, 1.500000, 1, -1",
+                                 "pid (0, 0, 0) idx (): 0xff, 0x1.8p+0"));
 }
 
 TEST_F(InterpreterTest, LoopsAndBranches) {

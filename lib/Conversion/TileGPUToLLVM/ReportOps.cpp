@@ -8,6 +8,7 @@
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -133,18 +134,21 @@ private:
   /// The format of a line.
   static std::string getFormat(tile::PrintOp op, Type shape) {
     std::string format = "pid (%d, %d, %d)";
-    size_t rank = shape ? tile::getShape(shape).size() : 0;
-    for (size_t dim = 0; dim < rank; ++dim)
-      format += dim == 0 ? " idx (%d" : ", %d";
-    format += shape ? ") " : " ";
+    if (!op.getArgs().empty()) {
+      SmallVector<std::string> indices;
+      if (shape)
+        for (int64_t extent : tile::getShape(shape))
+          indices.push_back("%" + std::to_string(std::to_string(extent - 1).size()) + "d");
+      format += " idx (" + llvm::join(indices, ", ") + ")";
+    }
     format += escape(op.getPrefix());
     for (auto [number, type] : llvm::enumerate(op.getArgs().getTypes())) {
       format += number == 0 ? "" : ", ";
       Type element = getElementTypeOrSelf(type);
       if (isa<tile::PointerType>(element))
-        format += "0x%016llx";
+        format += "%p";
       else if (isa<FloatType>(element))
-        format += op.getHex() ? "%a" : "%.9g";
+        format += op.getHex() ? "%a" : "%f";
       else if (op.getHex())
         format += "0x%0" + std::to_string((element.getIntOrFloatBitWidth() + 3) / 4) + "llx";
       else

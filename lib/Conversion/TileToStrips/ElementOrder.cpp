@@ -249,7 +249,11 @@ void ElementNest::emitHistogram(tile::HistogramOp histogram) {
 
 void ElementNest::emitPrint(tile::PrintOp print, ArrayRef<Index> index) {
   SmallVector<Value> values, indices;
+  SmallVector<int32_t> widths;
   for (Value operand : print.getArgs()) {
+    if (ArrayRef<int64_t> shape = tile::getShape(operand.getType()); widths.empty())
+      for (int64_t extent : shape)
+        widths.push_back(std::to_string(extent - 1).size());
     Value value = evaluate(operand, index);
     // Addresses are integers from here on; what is printed as one says so.
     if (isa<tile::PointerType>(getElementTypeOrSelf(operand.getType())))
@@ -259,8 +263,8 @@ void ElementNest::emitPrint(tile::PrintOp print, ArrayRef<Index> index) {
   }
   for (const Index &entry : index)
     indices.push_back(emitter.getIndexValue(entry));
-  strips::PrintOp::create(emitter.atEnd(), print.getLoc(), print.getPrefix(), indices, values,
-                          print.getHex(), print.getIsSigned());
+  strips::PrintOp::create(emitter.atEnd(), print.getLoc(), print.getPrefix(), indices, widths,
+                          values, print.getHex(), print.getIsSigned());
 }
 
 void ElementNest::emitMap(tile::MapElementwiseOp map, ArrayRef<Index> index) {

@@ -90,8 +90,8 @@ private:
   void lowerAssert(tile::AssertOp check);
   void lowerReport(tile::ReportAccessOp report);
   void buildFault(Location where, NamedAttrList site, Value fails, Value offset);
-  void lowerPrint(Operation *op, StringRef prefix, ValueRange indices, ValueRange values, bool hex,
-                  ArrayRef<int32_t> isSigned);
+  void lowerPrint(Operation *op, StringRef prefix, ValueRange indices, ArrayRef<int32_t> widths,
+                  ValueRange values, bool hex, ArrayRef<int32_t> isSigned);
   Value call(StringRef name, ValueRange operands, Type result = {});
   Value getString(StringRef text);
 
@@ -415,13 +415,14 @@ Value ProgramLowering::getString(StringRef text) {
 }
 
 void ProgramLowering::lowerPrint(Operation *op, StringRef prefix, ValueRange indices,
-                                 ValueRange values, bool hex, ArrayRef<int32_t> isSigned) {
+                                 ArrayRef<int32_t> widths, ValueRange values, bool hex,
+                                 ArrayRef<int32_t> isSigned) {
   Value printer = loadFrom(pointerType(), program.launch, kLaunchPrinter, 8);
   call("__tessera_rt_print_begin",
        {printer, program.ids[0], program.ids[1], program.ids[2], getString(prefix)});
-  for (Value index : indices) {
+  for (auto [index, width] : llvm::zip_equal(indices, widths)) {
     Value narrow = arith::IndexCastOp::create(builder, loc, builder.getI32Type(), index);
-    call("__tessera_rt_print_index", {printer, narrow});
+    call("__tessera_rt_print_index", {printer, narrow, constant(width, 32)});
   }
   Value hexValue = constant(hex, 32);
   for (auto [number, value] : llvm::enumerate(values)) {
@@ -531,8 +532,8 @@ LogicalResult ProgramLowering::lowerOp(Operation *op) {
     return drop();
   }
   if (auto print = dyn_cast<strips::PrintOp>(op)) {
-    lowerPrint(op, print.getPrefix(), print.getIndices(), print.getArgs(), print.getHex(),
-               print.getIsSigned());
+    lowerPrint(op, print.getPrefix(), print.getIndices(), print.getWidths(), print.getArgs(),
+               print.getHex(), print.getIsSigned());
     return drop();
   }
   if (auto print = dyn_cast<tile::PrintOp>(op)) {
@@ -542,7 +543,7 @@ LogicalResult ProgramLowering::lowerOp(Operation *op) {
           printedPointers.contains(&operand)
               ? Value(LLVM::IntToPtrOp::create(builder, loc, pointerType(), operand.get()))
               : operand.get());
-    lowerPrint(op, print.getPrefix(), {}, values, print.getHex(), print.getIsSigned());
+    lowerPrint(op, print.getPrefix(), {}, {}, values, print.getHex(), print.getIsSigned());
     return drop();
   }
   if (auto callOp = dyn_cast<tile::CallOp>(op)) {

@@ -24,7 +24,8 @@ struct Gathered {
 thread_local Gathered gathered;
 
 template <typename... Args> void append(const char *format, Args... args) {
-  char text[96];
+  // The largest double has 309 digits before its point.
+  char text[384];
   int length = std::snprintf(text, sizeof(text), format, args...);
   if (length > 0)
     gathered.lines.append(text,
@@ -37,9 +38,7 @@ void beginValue() {
     gathered.lines += ", ";
     return;
   }
-  if (gathered.numIndices > 0)
-    gathered.lines += ')';
-  gathered.lines += ' ';
+  gathered.lines += gathered.numIndices > 0 ? ")" : " idx ()";
   gathered.lines += gathered.prefix;
 }
 } // namespace
@@ -73,8 +72,9 @@ void __tessera_rt_print_begin(void *printer, int32_t pid0, int32_t pid1, int32_t
   append("pid (%" PRId32 ", %" PRId32 ", %" PRId32 ")", pid0, pid1, pid2);
 }
 
-void __tessera_rt_print_index(void *, int32_t index) {
-  append(gathered.numIndices++ == 0 ? " idx (%" PRId32 : ", %" PRId32, index);
+void __tessera_rt_print_index(void *, int32_t index, int32_t width) {
+  append(gathered.numIndices++ == 0 ? " idx (%*" PRId32 : ", %*" PRId32, static_cast<int>(width),
+         index);
 }
 
 void __tessera_rt_print_int(void *, int64_t value, int32_t bits, int32_t isSigned, int32_t hex) {
@@ -94,16 +94,16 @@ void __tessera_rt_print_float(void *, double value, int32_t hex) {
   if (std::isnan(value))
     gathered.lines += "nan";
   else
-    append(hex ? "%a" : "%.9g", value);
+    append(hex ? "%a" : "%f", value);
 }
 
 void __tessera_rt_print_pointer(void *, const void *value) {
   beginValue();
-  append("0x%016" PRIxPTR, reinterpret_cast<uintptr_t>(value));
+  append("%p", value);
 }
 
 void __tessera_rt_print_end(void *) {
   if (gathered.numValues == 0)
-    beginValue();
+    gathered.lines += gathered.prefix;
   gathered.lines += '\n';
 }

@@ -82,10 +82,14 @@ def require(cond: Any, id: str, msg: str, fix: str) -> None:
 
 @builtin
 def device_print(prefix: str, *args: Any, hex: bool = False) -> None:
-    """Prints when the kernel runs: the program's place, then each value of each argument.
+    """Prints when the kernel runs: a line for each element of each argument, in any order.
 
-    Arguments are broadcast together: a line has one value of each.
-    `prefix` is a literal of ASCII characters; `: ` follows it before a value. Errors: E048.
+    A line has the program, the element's index, the prefix and the value:
+    `pid (0, 3, 0) idx ( 1, 15) x: 2.500000`. Of several arguments each line says which it
+    is: `pid (0, 3, 0) idx () x: (operand 1) 7`. A scalar has no indices, and is printed
+    once a program. Floats have six decimals; with `hex` they are hexadecimal, and integers
+    are `0x` and the digits of their width. `prefix` is a literal of ASCII characters; `: `
+    follows it before a value. Errors: E048.
     Source: Triton language 3.6/3.9.
     """
     text = unwrap(prefix)
@@ -98,7 +102,14 @@ def device_print(prefix: str, *args: Any, hex: bool = False) -> None:
     operands = [to_tensor_value(arg) for arg in args]
     if operands:
         text = text.removesuffix(" ").removesuffix(":") + ": "
-    emit("device_print", text, operands, constant_bool(hex, "hex"))
+    if text not in ("", ": ") and not text.startswith(" "):
+        text = " " + text
+    as_hex = constant_bool(hex, "hex")
+    if not operands:
+        emit("device_print", text, operands, as_hex)
+    for number, operand in enumerate(operands):
+        which = f"(operand {number}) " if len(operands) > 1 else ""
+        emit("device_print", text + which, [operand], as_hex)
 
 
 @builtin

@@ -4,8 +4,8 @@
 
 module attributes {tilegpu.num_warps = 2 : i32} {
 
-// CHECK-DAG: @[[FORMAT:.*]]("pid (%d, %d, %d) idx (%d) 100%% of %lld, %.9g, 0x%016llx\0A\00")
-// CHECK-DAG: @[[SCALAR:.*]]("pid (%d, %d, %d) n = 0x%08llx\0A\00")
+// CHECK-DAG: @[[FORMAT:.*]]("pid (%d, %d, %d) idx (%2d) 100%% of %lld, %f, %p\0A\00")
+// CHECK-DAG: @[[SCALAR:.*]]("pid (%d, %d, %d) idx () n = 0x%08llx\0A\00")
 // CHECK-DAG: llvm.func @vprintf(!llvm.ptr, !llvm.ptr) -> i32
 // CHECK-DAG: llvm.func @__assertfail(!llvm.ptr, !llvm.ptr, i32, !llvm.ptr, i64)
 
@@ -26,9 +26,9 @@ module attributes {tilegpu.num_warps = 2 : i32} {
   tile.func @print(%p: !tile.ptr<i32>, %n: i32) {
     %i = tile.range 0 to 64 : tensor<64xi32, #l>
     %x = arith.sitofp %i : tensor<64xi32, #l> to tensor<64xf16, #l>
-    tile.print "100% of " : %i, %x, %p {hex = false, is_signed = array<i32: 1, 0, 0>}
+    tile.print " 100% of " : %i, %x, %p {hex = false, is_signed = array<i32: 1, 0, 0>}
       : tensor<64xi32, #l>, tensor<64xf16, #l>, !tile.ptr<i32>
-    tile.print "n = " : %n {hex = true, is_signed = array<i32: 1>} : i32
+    tile.print " n = " : %n {hex = true, is_signed = array<i32: 1>} : i32
     tile.return
   }
 

@@ -28,8 +28,8 @@ tile.func @all() {
   // CHECK: strips.dot %[[A]], %[[A]], %[[A]] : memref<16x16xf32>, memref<16x16xf32>, memref<16x16xf32>
   strips.dot %a, %a, %a : memref<16x16xf32>, memref<16x16xf32>, memref<16x16xf32>
   %c0 = arith.constant 0 : index
-  // CHECK: strips.print "x = "[%{{.*}}] : %[[M]] {hex = false, is_signed = array<i32: 1>} : f32
-  strips.print "x = " [%c0] : %m {hex = false, is_signed = array<i32: 1>} : f32
+  // CHECK: strips.print " x = "[%{{.*}}] [3] : %[[M]] {hex = false, is_signed = array<i32: 1>} : f32
+  strips.print " x = " [%c0] [3] : %m {hex = false, is_signed = array<i32: 1>} : f32
   %bytes = arith.constant 4096 : i64
   // CHECK: strips.streams %{{.*}}
   %large = strips.streams %bytes

@@ -3,7 +3,7 @@
 // Printing from kernels. Generated code calls the extern "C" functions below, once
 // a line in the order begin, index*, value*, end; each takes Launch::printer first.
 //
-//     pid (0, 3, 0) idx (1, 5) x = 2.5, 7
+//     pid (0, 3, 0) idx (1,  5) x: 2.500000
 //
 // Lines are gathered in the calling thread and written when the thread moves on to
 // another program, so that the lines of one program stay together.
@@ -35,11 +35,11 @@ void flushPrintedLines(Printer &printer);
 } // namespace tessera::host
 
 extern "C" {
-/// `prefix` is a zero-terminated string.
+/// `prefix` is a zero-terminated string; it stands between the place and the values as it is.
 void __tessera_rt_print_begin(void *printer, int32_t pid0, int32_t pid1, int32_t pid2,
                               const char *prefix);
-/// One call a dimension; none for a scalar.
-void __tessera_rt_print_index(void *printer, int32_t index);
+/// One call a dimension, none for a scalar; the index takes `width` characters at least.
+void __tessera_rt_print_index(void *printer, int32_t index, int32_t width);
 /// `value` is extended to 64 bits as its signedness says; `bits` is its true width.
 void __tessera_rt_print_int(void *printer, int64_t value, int32_t bits, int32_t isSigned,
                             int32_t hex);

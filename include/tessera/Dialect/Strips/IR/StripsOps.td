@@ -175,15 +175,17 @@ def Strips_WindowOp : Strips_Op<"window", [Pure]> {
 def Strips_PrintOp : Strips_Op<"print", [AttrSizedOperandSegments, MemoryEffects<[MemWrite<Tile_Events>]>]> {
   let summary = "Prints the values of one element of a tile";
   let description = [{
-    `tile.print` for the element at the given index.
+    `tile.print` for the element at the given index; `widths` has the characters that
+    each index takes at least.
 
     ```mlir
-    strips.print "x = " [%i, %j] : %x {hex = false, is_signed = array<i32: 1>} : f32
+    strips.print " x = " [%i, %j] [3, 1] : %x {hex = false, is_signed = array<i32: 1>} : f32
     ```
   }];
-  let arguments = (ins StrAttr:$prefix, Variadic<Index>:$indices, Variadic<AnyType>:$args,
+  let arguments = (ins StrAttr:$prefix, Variadic<Index>:$indices,
+    DenseI32ArrayAttr:$widths, Variadic<AnyType>:$args,
     BoolAttr:$hex, DenseI32ArrayAttr:$is_signed);
-  let assemblyFormat = "$prefix `[` $indices `]` (`:` $args^)? attr-dict (`:` type($args)^)?";
+  let assemblyFormat = "$prefix `[` $indices `]` $widths (`:` $args^)? attr-dict (`:` type($args)^)?";
 }
 
 #endif // TESSERA_DIALECT_STRIPS_STRIPSOPS_TD
