@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The fenced blocks of the project's pages, and what is said about running them.
+
+A fence is code between lines of three backquotes (or more), with a label that says its
+language. HTML comments right above it, which no reader sees, say how it is run:
+
+    <!-- run: no, REASON -->     it is not run
+    <!-- run: gpu -->            it is run where there is a GPU; else it is only parsed
+    <!-- run: alone -->          Python with no names from the fences above it
+    <!-- run: raises NAME -->    Python that ends with this exception
+    <!-- run: output -->         what the fence above prints; `...` stands for any text
+    <!-- file: NAME -->          it is a file, which a later fence uses
+    <!-- run: with               lines of the same language that are run before it; above an
+    ...                          output, Python that prints it or ends with it as an error
+    -->
+
+C++ and TableGen are parsed in the file that they are part of: its hidden lines are
+`in FILE before TEXT`, or `after TEXT`, for a line of that file.
+
+Comments above one fence add up. docs/Testing.md tells writers of pages the same.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import re
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+SHELLS = ("bash", "console", "sh")
+# What is not code is not run: pictures, tables, what a program prints.
+NOT_CODE = ("text",)
+LABELS = (
+    "asm", "bash", "c", "console", "cpp", "diff", "json", "llvm", "mlir", "ptx", "python", "sh",
+    "tablegen", "text", "toml", "yaml",
+)  # fmt: skip
+
+_OPEN = re.compile(r"^(?P<indent>\s*)(?P<ticks>`{3,}|~{3,})\s*(?P<label>[\w+-]*)(?P<rest>.*)$")
+_COMMENT = re.compile(r"<!--\s*(run|file):(.*?)-->", re.S)
+
+
+@dataclasses.dataclass
+class Fence:
+    """One fenced block: where it is, what is in it, how it is run."""
+
+    page: str
+    line: int  # of the opening backquotes, from 1
+    label: str
+    text: str
+    reason: str = ""  # why it is not run
+    gpu: bool = False
+    alone: bool = False
+    output: bool = False
+    raises: str = ""
+    file: str = ""
+    before: str = ""  # hidden lines, run first
+
+    @property
+    def id(self) -> str:
+        return f"{self.page}:{self.line}"
+
+    @property
+    def is_code(self) -> bool:
+        return self.label not in NOT_CODE
+
+    @property
+    def is_run(self) -> bool:
+        """Whether something looks at it here, with or without a GPU."""
+        return bool(self.is_code or self.output or self.file) and not self.reason
+
+
+class Unclear(ValueError):
+    """A fence without a label or a comment that says nothing known."""
+
+
+def pages() -> list[str]:
+    """README.md and its like, and all of docs/, as git knows them; nothing generated."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "*.md"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.splitlines()
+    found = [name for name in listed if "/" not in name or name.startswith(("docs/", ".github/"))]
+    return sorted(name for name in found if (ROOT / name).is_file())
+
+
+def apply_comment(fence: Fence, kind: str, said: str) -> None:
+    """Takes over what one comment says."""
+    said = said.strip("\n") if kind == "run" and "\n" in said else said.strip()
+    if kind == "file":
+        fence.file = said
+        return
+    first, _, rest = said.strip(" ").partition("\n")
+    word, _, argument = first.strip().partition(" ")
+    argument = argument.strip()
+    if word.rstrip(",") == "no" and argument:
+        fence.reason = argument
+    elif word == "with" and rest:
+        fence.before += rest.strip("\n") + "\n"
+    elif word == "raises" and argument:
+        fence.raises = argument
+    elif word in ("gpu", "alone", "output") and not argument and not rest:
+        setattr(fence, word, True)
+    else:
+        raise Unclear(f"{fence.id}: a comment says `{first}`, which is none of what pages.py lists")
+
+
+def comments_above(lines: list[str], line: int) -> list[tuple[str, str]]:
+    """The `run` and `file` comments that end right above a line (from 0), first ones first."""
+    found: list[tuple[str, str]] = []
+    end = line
+    while end > 0:
+        above = lines[end - 1].strip()
+        if not above:
+            end -= 1
+            continue
+        if not above.endswith("-->"):
+            break
+        begin = end - 1
+        while begin > 0 and "<!--" not in lines[begin]:
+            begin -= 1
+        match = _COMMENT.fullmatch("\n".join(lines[begin:end]).strip())
+        if not match:
+            break
+        found.insert(0, (match.group(1), match.group(2)))
+        end = begin
+    return found
+
+
+def fences_of(page: str, text: str) -> list[Fence]:
+    """All fences of a page in their order."""
+    lines = text.splitlines()
+    found: list[Fence] = []
+    number = 0
+    while number < len(lines):
+        opened = _OPEN.match(lines[number])
+        if not opened:
+            number += 1
+            continue
+        ticks, indent = opened.group("ticks"), len(opened.group("indent"))
+        body: list[str] = []
+        end = number + 1
+        while end < len(lines) and lines[end].strip() != ticks:
+            body.append(lines[end])
+            end += 1
+        if end == len(lines):
+            raise Unclear(f"{page}:{number + 1}: the fence is never closed")
+        # In a list a fence is indented, and its lines with it.
+        stripped = [line[min(indent, len(line) - len(line.lstrip())) :] for line in body]
+        fence = Fence(page, number + 1, opened.group("label"), "\n".join(stripped) + "\n")
+        if not fence.label:
+            raise Unclear(f"{fence.id}: the fence has no label; `text` is for what is no code")
+        if fence.label not in LABELS:
+            raise Unclear(f"{fence.id}: no label `{fence.label}`; there are {', '.join(LABELS)}")
+        for kind, said in comments_above(lines, number):
+            apply_comment(fence, kind, said)
+        found.append(fence)
+        number = end + 1
+    return found
+
+
+def indented_code(text: str) -> list[int]:
+    """The lines at which code begins by being indented: it has no label, so nothing runs it."""
+    found: list[int] = []
+    before, blank, inside = "", True, ""
+    for number, line in enumerate(text.splitlines(), 1):
+        opened = _OPEN.match(line)
+        if inside or opened:
+            ticks = opened.group("ticks") if opened else ""
+            inside = ("" if line.strip() == inside else inside) if inside else ticks
+            before, blank = "", False
+            continue
+        item = re.match(r"\s*([-*+]|\d+\.)\s", before) or before.startswith(" ")
+        if line.startswith("    ") and blank and not item:
+            found.append(number)
+        before, blank = (line, False) if line.strip() else (before, True)
+    return found
+
+
+def read(page: str) -> list[Fence]:
+    return fences_of(page, (ROOT / page).read_text())
+
+
+def is_like(pattern: str, text: str) -> bool:
+    """Whether text is what a pattern says, where `...` stands for any text, lines too.
+
+    How lines are broken in a page does not count: runs of blanks are one blank.
+    """
+    words = [re.escape(" ".join(part.split())) for part in pattern.split("...")]
+    return (
+        re.fullmatch(r"\s*" + r".*?".join(words) + r"\s*", " ".join(text.split()), re.S) is not None
+    )
+
+
+def code_spans(page: str) -> list[tuple[int, str]]:
+    """The spans of code within sentences, with their lines."""
+    found: list[tuple[int, str]] = []
+    inside = ""
+    for number, line in enumerate((ROOT / page).read_text().splitlines(), 1):
+        opened = _OPEN.match(line)
+        if inside:
+            if line.strip() == inside:
+                inside = ""
+            continue
+        if opened:
+            inside = opened.group("ticks")
+            continue
+        found += [(number, span) for span in re.findall(r"(?<!`)`([^`]+)`(?!`)", line)]
+    return found
