@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes what is generated in docs/: Language.md, Pipeline.md, Tutorial.md, the settings in Debugging.md.
+"""Writes what is generated: pages of docs/, the settings in Debugging.md, figures in README.md.
 
 Language.md is the docstrings of tessera.language; Pipeline.md is one kernel at every
-stage of the compiler; Tutorial.md is the scripts of the tutorial. All are checked in, and python/test/docs fails when they are not
+stage of the compiler; Tutorial.md is the scripts of the tutorial; README.md's chart and table are
+docs/benchmarks. All are checked in, and python/test/docs fails when they are not
 what the code says today.
 
 Usage: tools/dev/generate_docs.py [--check]
@@ -23,6 +24,9 @@ from types import ModuleType
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
+sys.path.insert(0, str(ROOT / "tools/dev"))
+
+import speed_summary  # noqa: E402
 
 
 def public_names(module: ModuleType) -> list[str]:
@@ -205,6 +209,13 @@ def tutorial_page() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def readme_page() -> str:
+    """The page with its table of figures made anew; the rest is written by hand."""
+    head, rest = (ROOT / "README.md").read_text().split("<!-- speed -->\n")
+    tail = rest.split("<!-- end -->")[1]
+    return head + "\n".join(["<!-- speed -->", *speed_summary.table(ROOT), "<!-- end -->"]) + tail
+
+
 def debugging_page() -> str:
     """The page with its table of settings made anew; the rest is written by hand."""
     from tessera.settings import Setting, Settings
@@ -224,6 +235,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/Pipeline.md": pipeline_page,
     "docs/Debugging.md": debugging_page,
     "docs/Tutorial.md": tutorial_page,
+    "docs/images/speed.svg": lambda: speed_summary.chart(ROOT),
+    "README.md": readme_page,
 }
 
 
@@ -236,6 +249,7 @@ def main() -> int:
         text = page()
         target = ROOT / path
         if not check:
+            target.parent.mkdir(exist_ok=True)
             target.write_text(text)
             continue
         old = target.read_text() if target.exists() else ""

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What README.md shows of the benchmarks: a chart that draws, and a table that hides no loss."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import xml.etree.ElementTree as ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def table() -> list[list[str]]:
+    text = (ROOT / "README.md").read_text().split("<!-- speed -->")[1].split("<!-- end -->")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
+    return [row for row in rows[3:] if len(row) == 4 and row[1]]
+
+
+def test_bold_is_what_is_slower():
+    for work, ours, other, ratio in table():
+        assert ratio.startswith("**") == (float(ratio.strip("*")) < 0.995), work
+
+
+def test_ratios_are_those_of_the_figures():
+    for work, ours, other, ratio in table():
+        mine, unit = ours.split(" ", 1)
+        number, other_unit = other.split(", ")[1].split(" ", 1)
+        assert unit == other_unit
+        quotient = float(mine) / float(number)
+        expected = quotient if unit == "TFLOP/s" else 1 / quotient
+        # Both were rounded to be shown.
+        assert abs(float(ratio.strip("*")) / expected - 1) < 0.05, work
+
+
+def test_losses_are_shown():
+    """The worst row of each list of docs/Benchmarks.md is in the table of README.md."""
+    works = [row[0] for row in table()]
+    for work in ("matmul tf32", "sum over columns f16", "scatter-add f32", "matmul int8"):
+        assert any(row.startswith(work) for row in works), work
+    assert len([row for row in table() if row[3].startswith("**")]) >= 5
+
+
+def test_the_chart():
+    root = ElementTree.parse(ROOT / "docs/images/speed.svg").getroot()
+    width, height = (float(number) for number in root.attrib["viewBox"].split()[2:])
+    bars = [rect for rect in root.iter(f"{SVG}rect") if rect.attrib["height"] != "12"]
+    texts = [text.text or "" for text in root.iter(f"{SVG}text")]
+    assert len(bars) == len([text for text in texts if re.fullmatch(r"\d\.\d\d", text)]) > 20
+    for bar in bars:
+        assert float(bar.attrib["x"]) + float(bar.attrib["width"]) < width
+        assert float(bar.attrib["y"]) + float(bar.attrib["height"]) < height
+
+
+def test_the_chart_suits_white_and_dark_pages():
+    """It has no background, and each colour has a contrast of 2.5 with white and with black."""
+    text = (ROOT / "docs/images/speed.svg").read_text()
+    colours = set(re.findall(r'"#(\w{6})"', text))
+    assert len(colours) == 3
+    for colour in colours:
+        channels = [int(colour[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        light = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+        assert 1.05 / (light + 0.05) > 2.5 and (light + 0.05) / 0.05 > 2.5
