@@ -205,7 +205,9 @@ def tutorial_page() -> str:
                 continue
             # What is said to the formatter and the linter is of no use to a reader.
             code = re.sub(r"  # (fmt: skip|noqa.*)$", "", body.strip("\n"), flags=re.MULTILINE)
-            lines += ["```python", *code.rstrip().splitlines(), "```", ""]
+            # The runner of the pages' fences is told that a test runs the scripts.
+            told = "<!-- run: no, test_tutorial.py runs the script that it is from -->"
+            lines += [told, "```python", *code.rstrip().splitlines(), "```", ""]
     return "\n".join(lines).rstrip() + "\n"
 
 

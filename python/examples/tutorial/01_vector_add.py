@@ -12,7 +12,7 @@ Usage: 01_vector_add.py [--plots FOLDER]
 # [`python/examples/tutorial`](../python/examples/tutorial), and this page is the text of the
 # scripts. Run them, change them, and see what happens:
 #
-# ```console
+# ```bash
 # python python/examples/tutorial/01_vector_add.py
 # ```
 #
