@@ -85,20 +85,8 @@ private:
     auto tableType = LLVM::LLVMArrayType::get(word, bits.size());
     auto values = DenseIntElementsAttr::get(
         RankedTensorType::get({static_cast<int64_t>(bits.size())}, word), bits);
-    auto module = op->getParentOfType<ModuleOp>();
-    SymbolTable symbols(module);
-    LLVM::GlobalOp table;
-    {
-      OpBuilder::InsertionGuard guard(rewriter);
-      rewriter.setInsertionPointToStart(module.getBody());
-      std::string name = "tessera_constant";
-      for (unsigned i = 0; module.lookupSymbol(name); ++i)
-        name = "tessera_constant_" + std::to_string(i);
-      table = LLVM::GlobalOp::create(rewriter, module.getLoc(), tableType, /*isConstant=*/true,
-                                     LLVM::Linkage::Internal, name, values,
-                                     /*alignment=*/width / 8, /*addrSpace=*/kGlobalMemory);
-    }
-    Value base = thread.create<LLVM::AddressOfOp>(table);
+    Value base = emitConstantData(thread, op, "tessera_constant", tableType, values,
+                                  /*alignment=*/width / 8);
     const LinearLayout &layout = tilegpu::getLayout(op.getType());
     SmallVector<Value> registers;
     for (ArrayRef<Value> coordinates : emitCoordinates(thread, layout)) {

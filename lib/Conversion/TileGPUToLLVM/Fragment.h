@@ -71,6 +71,15 @@ mlir::Value emitRepresentativePredicate(ThreadBuilder &thread, mlir::Type type,
                                         mlir::Operation *op);
 
 //===----------------------------------------------------------------------===//
+// Constant data
+//===----------------------------------------------------------------------===//
+
+/// A pointer to a global of the module with this value, which is never written. The global
+/// is called `name`, with a number where that is taken.
+mlir::Value emitConstantData(ThreadBuilder &thread, mlir::Operation *op, llvm::StringRef name,
+                             mlir::Type type, mlir::Attribute value, unsigned alignment);
+
+//===----------------------------------------------------------------------===//
 // Shared memory
 //===----------------------------------------------------------------------===//
 

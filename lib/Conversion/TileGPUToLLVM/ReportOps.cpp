@@ -7,7 +7,6 @@
 #include "Patterns.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -17,23 +16,11 @@ namespace {
 
 /// A pointer (generic) to a text in constant data.
 Value emitText(ThreadBuilder &thread, Operation *op, StringRef text) {
-  auto module = op->getParentOfType<ModuleOp>();
   std::string bytes = text.str();
   bytes.push_back('\0');
   auto type = LLVM::LLVMArrayType::get(thread.intType(8), bytes.size());
-  std::string name = "tessera_text";
-  for (unsigned i = 0; module.lookupSymbol(name); ++i)
-    name = "tessera_text_" + std::to_string(i);
-  LLVM::GlobalOp global;
-  {
-    OpBuilder &builder = thread.getBuilder();
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(module.getBody());
-    global = LLVM::GlobalOp::create(builder, module.getLoc(), type, /*isConstant=*/true,
-                                    LLVM::Linkage::Internal, name, builder.getStringAttr(bytes),
-                                    /*alignment=*/1, /*addrSpace=*/kGlobalMemory);
-  }
-  Value address = thread.create<LLVM::AddressOfOp>(global);
+  Value address = emitConstantData(thread, op, "tessera_text", type,
+                                   thread.getBuilder().getStringAttr(bytes), /*alignment=*/1);
   return thread.create<LLVM::AddrSpaceCastOp>(thread.pointerType(0), address);
 }
 
