@@ -122,22 +122,24 @@ def atan2(single: bool, y: tensor, x: tensor) -> tensor:
     return where(missing, NAN, with_sign(result, y))
 
 
-def _asin_tail(single: bool, z: tensor) -> tensor:
-    """asin(s) / s - 1 for z = s^2."""
-    return z * polynomial(z, coefficients.ASIN[single])
+def _arc(single: bool, x: tensor, size: tensor) -> tuple[tensor, tensor, tensor, tensor]:
+    """Whether |x| (`size`) is below a half; the square root, as a sum of two, of z = x^2 if so and
+    of (1 - |x|) / 2 if not; and asin(s) / s - 1 for s^2 = z."""
+    small = size < 0.5
+    z = where(small, x * x, 0.5 * sub(1.0, size))
+    z = where(size > 1.0, 0.0, z)
+    tail = z * polynomial(z, coefficients.ASIN[single])
+    root = sqrt(z)
+    safe = where(root > 0.0, root, 1.0)
+    lost = fma(emit_one("neg", root), root, z) / (2.0 * safe)
+    return small, root, lost, tail
 
 
 @in_double
 def asin(single: bool, x: tensor) -> tensor:
     """The arc sine."""
     size = absolute(x)
-    small = size < 0.5
-    z = where(small, x * x, 0.5 * sub(1.0, size))
-    z = where(size > 1.0, 0.0, z)
-    tail = _asin_tail(single, z)
-    root = sqrt(z)
-    safe = where(root > 0.0, root, 1.0)
-    lost = fma(emit_one("neg", root), root, z) / (2.0 * safe)
+    small, root, lost, tail = _arc(single, x, size)
     high, low = coefficients.HALF_PI
     # pi/2 - 2 asin(root + lost), the largest parts subtracted first.
     head = fma(root, -2.0, high)
@@ -151,13 +153,7 @@ def asin(single: bool, x: tensor) -> tensor:
 def acos(single: bool, x: tensor) -> tensor:
     """The arc cosine."""
     size = absolute(x)
-    small = size < 0.5
-    z = where(small, x * x, 0.5 * sub(1.0, size))
-    z = where(size > 1.0, 0.0, z)
-    tail = _asin_tail(single, z)
-    root = sqrt(z)
-    safe = where(root > 0.0, root, 1.0)
-    lost = fma(emit_one("neg", root), root, z) / (2.0 * safe)
+    small, root, lost, tail = _arc(single, x, size)
     high, low = coefficients.HALF_PI
     # Small: pi/2 - x - x tail. Else 2 asin(root), or pi less that.
     head = sub(high, x)
