@@ -107,39 +107,6 @@ def argsort(x_ptr, o_ptr, ids_ptr, n: tl.constexpr, rounds: tl.constexpr):
     tl.store(ids_ptr + i, ids)
 
 
-@pytest.mark.parametrize("n", [8, 32])
-def test_a_bitonic_argsort(run, rng, n):
-    x = rng.integers(0, n // 2, n).astype(np.float32)
-    o, ids = np.zeros(n, np.float32), np.zeros(n, np.int32)
-    run(argsort, (1,), x, o, ids, n=n, rounds=n.bit_length() - 1)
-    np.testing.assert_array_equal(o, np.sort(x))
-    np.testing.assert_array_equal(ids, np.argsort(x, kind="stable"))
-
-
-@pytest.mark.parametrize("dtype", ["int8", "int64", "float16"])
-def test_an_argsort_of_other_types(run, rng, dtype):
-    x = rng.integers(-20, 20, N).astype(dtype)
-    o, ids = np.zeros(N, dtype), np.zeros(N, np.int32)
-    run(argsort, (1,), x, o, ids, n=N, rounds=6)
-    np.testing.assert_array_equal(o, np.sort(x))
-    np.testing.assert_array_equal(ids, np.argsort(x, kind="stable"))
-
-
-def compile_argsort(kernel, n):
-    x, ids = np.zeros(n, np.float32), np.zeros(n, np.int32)
-    meta = {"n": n, "rounds": n.bit_length() - 1}
-    return kernel.warmup(x, x, ids, **meta, grid=(1,), cpu="x86-64-v4").asm
-
-
-def test_code_of_an_argsort():
-    """One of 64 has 21 exchanges, one of 256 has 36."""
-    small, large = (compile_argsort(argsort, n) for n in (64, 256))
-    lines = len(large["strips"].splitlines())
-    assert lines < 2.5 * len(small["strips"].splitlines()) and lines < 15_000
-    # Quotients by powers of two are shifts in all parts of the function.
-    assert not re.search(r"^\s+i?div[lq]", large["asm"], re.M)
-
-
 @tessera.jit
 def exchange_halves(x, ids, distance: tl.constexpr, n: tl.constexpr, ascends):
     pairs: tl.constexpr = (n // (2 * distance), 2, distance)
@@ -168,13 +135,38 @@ def argsort_by_halves(x_ptr, o_ptr, ids_ptr, n: tl.constexpr, rounds: tl.constex
     tl.store(ids_ptr + i, ids)
 
 
+@pytest.mark.parametrize("kernel", [argsort, argsort_by_halves], ids=["by_flips", "by_halves"])
 @pytest.mark.parametrize("n", [8, 32])
-def test_an_argsort_by_halves(run, rng, n):
+def test_a_bitonic_argsort(run, rng, kernel, n):
     x = rng.integers(0, n // 2, n).astype(np.float32)
     o, ids = np.zeros(n, np.float32), np.zeros(n, np.int32)
-    run(argsort_by_halves, (1,), x, o, ids, n=n, rounds=n.bit_length() - 1)
+    run(kernel, (1,), x, o, ids, n=n, rounds=n.bit_length() - 1)
     np.testing.assert_array_equal(o, np.sort(x))
     np.testing.assert_array_equal(ids, np.argsort(x, kind="stable"))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int64", "float16"])
+def test_an_argsort_of_other_types(run, rng, dtype):
+    x = rng.integers(-20, 20, N).astype(dtype)
+    o, ids = np.zeros(N, dtype), np.zeros(N, np.int32)
+    run(argsort, (1,), x, o, ids, n=N, rounds=6)
+    np.testing.assert_array_equal(o, np.sort(x))
+    np.testing.assert_array_equal(ids, np.argsort(x, kind="stable"))
+
+
+def compile_argsort(kernel, n):
+    x, ids = np.zeros(n, np.float32), np.zeros(n, np.int32)
+    meta = {"n": n, "rounds": n.bit_length() - 1}
+    return kernel.warmup(x, x, ids, **meta, grid=(1,), cpu="x86-64-v4").asm
+
+
+def test_code_of_an_argsort():
+    """One of 64 has 21 exchanges, one of 256 has 36."""
+    small, large = (compile_argsort(argsort, n) for n in (64, 256))
+    lines = len(large["strips"].splitlines())
+    assert lines < 2.5 * len(small["strips"].splitlines()) and lines < 15_000
+    # Quotients by powers of two are shifts in all parts of the function.
+    assert not re.search(r"^\s+i?div[lq]", large["asm"], re.M)
 
 
 def test_code_of_an_argsort_by_halves():
