@@ -121,15 +121,18 @@ static std::string describeCondition(const cuda::LaunchExpression &condition,
   return text;
 }
 
+/// Of a grid.
+static constexpr int kNumAxes = 3;
+
 void CompiledKernel::checkLaunch(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args) const {
   if (args.size() != metadata.arguments.size())
     throw UserError("E051", "kernel '" + metadata.name + "' takes " +
                                 std::to_string(metadata.arguments.size()) + " arguments, got " +
                                 std::to_string(args.size()));
-  if (grid.size() != 3)
+  if (grid.size() != kNumAxes)
     throw UserError("E052", "a grid has three extents, got " + std::to_string(grid.size()));
   int64_t numPrograms = 1;
-  for (int axis = 0; axis < 3; ++axis) {
+  for (int axis = 0; axis < kNumAxes; ++axis) {
     if (grid[axis] < 0)
       throw UserError("E052",
                       "grid extent " + std::to_string(axis) + " is " + std::to_string(grid[axis]),
@@ -139,29 +142,27 @@ void CompiledKernel::checkLaunch(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args
   }
 }
 
-/// Whether a launch is within the limits by which the kernel's indices do not wrap.
-bool CompiledKernel::isWithinLimits(ArrayRef<int32_t> grid,
-                                    ArrayRef<uint64_t> args) const noexcept {
-  for (int axis = 0; metadata.mostPrograms && axis < 3; ++axis)
+int CompiledKernel::findExceededLimit(ArrayRef<int32_t> grid,
+                                      ArrayRef<uint64_t> args) const noexcept {
+  for (int axis = 0; metadata.mostPrograms && axis < kNumAxes; ++axis)
     if (grid[axis] > metadata.mostPrograms)
-      return false;
-  if (!onGPU)
-    for (const cuda::LaunchExpression &condition : metadata.launchConditions)
+      return axis;
+  if (!onGPU) // whose launcher looks at them itself
+    for (auto [number, condition] : llvm::enumerate(metadata.launchConditions))
       if (condition.evaluate(args.data()).value_or(-1) < 0)
-        return false;
-  return true;
+        return kNumAxes + static_cast<int>(number);
+  return -1;
 }
 
-/// Says which of them it is outside of.
-void CompiledKernel::failLimits(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args) const {
-  std::string what;
-  for (int axis = 0; metadata.mostPrograms && axis < 3; ++axis)
-    if (what.empty() && grid[axis] > metadata.mostPrograms)
-      what = "grid extent " + std::to_string(axis) + " is " + std::to_string(grid[axis]) +
-             ", more than " + std::to_string(metadata.mostPrograms);
-  for (const cuda::LaunchExpression &condition : metadata.launchConditions)
-    if (what.empty() && condition.evaluate(args.data()).value_or(-1) < 0)
-      what = describeCondition(condition, args);
+void CompiledKernel::checkLimits(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args) const {
+  int limit = findExceededLimit(grid, args);
+  if (limit < 0)
+    return;
+  std::string what = limit < kNumAxes
+                         ? "grid extent " + std::to_string(limit) + " is " +
+                               std::to_string(grid[limit]) + ", more than " +
+                               std::to_string(metadata.mostPrograms)
+                         : describeCondition(metadata.launchConditions[limit - kNumAxes], args);
   throw UserError("E070",
                   "kernel '" + metadata.name + "' was compiled for indices that do not wrap, but " +
                       what,
@@ -171,7 +172,7 @@ void CompiledKernel::failLimits(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args)
 bool CompiledKernel::accepts(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args) const noexcept {
   if (args.size() != metadata.arguments.size())
     return true;
-  return isWithinLimits(grid, args) && (!onGPU || onGPU->accepts(grid.data(), args.data()));
+  return findExceededLimit(grid, args) < 0 && (!onGPU || onGPU->accepts(grid.data(), args.data()));
 }
 
 /// Whether a kernel asks for the memory behind its arguments.
@@ -192,8 +193,7 @@ void CompiledKernel::launch(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args, int
                     "kernel '" + metadata.name + "' was compiled for CPU '" + metadata.cpu +
                         "' and needs " + missingFeature + ", which this machine lacks",
                     "compile it for cpu=\"host\"");
-  if (!isWithinLimits(grid, args))
-    failLimits(grid, args);
+  checkLimits(grid, args);
   host::LaunchOptions options;
   options.numThreads = numThreads > 0 ? numThreads : metadata.numThreads;
   options.isInterrupted = isInterrupted;
@@ -265,8 +265,7 @@ void CompiledKernel::launchCUDA(int device, void *stream, ArrayRef<int32_t> grid
     throw UserError(
         "E054", "kernel '" + metadata.name + "' was compiled for the CPU and is launched on a GPU",
         "compile it for target=\"cuda\"");
-  if (!isWithinLimits(grid, args))
-    failLimits(grid, args);
+  checkLimits(grid, args);
   try {
     if (!onGPU->launch(device, stream, grid.data(), args.data()))
       throw UserError("E070",

@@ -171,8 +171,11 @@ public:
 
 private:
   void checkLaunch(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const;
-  bool isWithinLimits(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const noexcept;
-  [[noreturn]] void failLimits(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const;
+  /// The first of the limits by which the kernel's indices do not wrap that a launch is outside
+  /// of: an axis of the grid, or 3 and the number of a launch condition. -1 if there is none.
+  int findExceededLimit(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const noexcept;
+  /// Throws UserError (E070) for a launch that is outside of one.
+  void checkLimits(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const;
 
   KernelMetadata metadata;
   std::string metadataJSON;
