@@ -15,6 +15,7 @@ from typing import Any, Callable, NamedTuple, Optional, Protocol, Sequence, Unio
 from tessera import _C
 from tessera.errors import ArgumentError, LaunchError, raise_core_error
 from tessera.runtime.arrays import ANYWHERE, HOST, NOWHERE, Pointer
+from tessera.runtime.machine import current_device
 
 # What kernels can be compiled for: capability -> architecture. The "a" is for the
 # instructions that only that one generation has.
@@ -58,7 +59,7 @@ def find_place(pointers: Sequence[NamedPointer], target: str) -> Optional[Place]
                 f"argument `{on_host.name}` is in the CPU's memory, and the target is 'cuda'",
                 "copy it to a GPU, or drop `target`",
             )
-        return Place(_current_device(), False)
+        return Place(current_device(), False)
     device = on_gpu.pointer.device
     if target == "cpu":
         raise ArgumentError(
@@ -142,14 +143,6 @@ def _torch_stream() -> StreamSource:
     if raw is not None:
         return raw
     return lambda device: int(torch.cuda.current_stream(device).cuda_stream)
-
-
-def _current_device() -> int:
-    """The GPU for a launch without arrays."""
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_initialized():
-        return int(torch.cuda.current_device())
-    return 0
 
 
 def _without_alias(stream: int) -> int:

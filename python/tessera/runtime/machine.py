@@ -35,9 +35,10 @@ def has_gpu() -> bool:
 
 
 def current_device() -> int:
-    """The GPU that launches without arrays go to."""
+    """The GPU that launches without arrays go to: the current one of torch where torch uses GPUs,
+    else the first. Asking has torch open none, and is allowed in a forked process."""
     torch = sys.modules.get("torch")
-    if torch is not None and has_gpu():
+    if torch is not None and torch.cuda.is_initialized():
         return int(torch.cuda.current_device())
     return 0
 

@@ -13,6 +13,7 @@ from typing import Any, Optional, Sequence
 from tessera import _C
 from tessera.errors import LaunchError
 from tessera.runtime.arrays import to_dtype
+from tessera.runtime.machine import current_device
 
 _TENSOR_FP16 = {(8, 0): 512, (8, 6): 256, (8, 9): 256, (9, 0): 1024}
 _SIMD_FP32 = {(8, 0): 32, (8, 6): 64, (8, 9): 64, (9, 0): 64}
@@ -80,6 +81,4 @@ def _of_generation(table: dict[tuple[int, int], int], device: int) -> int:
 
 
 def _device(device: Optional[int]) -> int:
-    from tessera.runtime.cuda import _current_device
-
-    return _current_device() if device is None else device
+    return current_device() if device is None else device

@@ -17,7 +17,7 @@ import tessera.language as tl
 from tessera import _C
 from tessera.compiler import toolchain
 from tessera.compiler.options import CompileOptions
-from tessera.runtime import cuda
+from tessera.runtime import cuda, machine
 from tessera.runtime.arrays import ANYWHERE, HOST, NOWHERE, MockTensor, Pointer, pointer_of
 from tessera.runtime.specialize import PointerSlot
 from tessera.settings import settings
@@ -216,6 +216,21 @@ def test_a_launch_without_a_driver_says_so():
     with pytest.raises(tessera.LaunchError, match="driver") as caught:
         add_one[(1,)](Tensor(), Tensor(), 4, BLOCK=4)
     assert caught.value.id == "E066" and "NVIDIA driver" in caught.value.fix
+
+
+def test_asking_for_the_current_gpu_opens_none(monkeypatch):
+    """A process that torch has opened no GPU in may still be forked."""
+
+    def refuse():
+        raise AssertionError("torch would open a GPU")
+
+    current = SimpleNamespace(
+        is_initialized=lambda: False, current_device=refuse, is_available=lambda: True
+    )
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=current))
+    assert machine.current_device() == 0
+    current.is_initialized, current.current_device = lambda: True, lambda: 3
+    assert machine.current_device() == 3
 
 
 # --- On which stream ---------------------------------------------------------------
