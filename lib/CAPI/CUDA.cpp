@@ -41,6 +41,9 @@ std::string describeDevice(int device) {
       {"max_shared_bytes", info.maxSharedBytes},
       {"max_threads_per_block", info.maxThreadsPerBlock},
       {"max_grid", llvm::json::Array{info.maxGrid[0], info.maxGrid[1], info.maxGrid[2]}},
+      {"l2_bytes", info.l2Bytes},
+      {"memory_clock_khz", info.memoryClockKHz},
+      {"memory_bus_bits", info.memoryBusBits},
       {"driver_version", version}};
   std::string text;
   llvm::raw_string_ostream(text) << llvm::json::Value(std::move(object));

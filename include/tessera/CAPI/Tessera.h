@@ -248,8 +248,8 @@ TSR_EXPORT void tsr_kernel_destroy(TsrKernel *kernel) TSR_NOEXCEPT;
 TSR_EXPORT int tsr_cuda_is_available(void) TSR_NOEXCEPT;
 TSR_EXPORT TsrStatus tsr_cuda_device_count(int32_t *count) TSR_NOEXCEPT;
 /* JSON: {"name", "capability": [9, 0], "multiprocessors", "max_shared_bytes",
- * "max_threads_per_block", "max_grid": [x, y, z], "driver_version": 13000}. The string
- * belongs to the thread. */
+ * "max_threads_per_block", "max_grid": [x, y, z], "l2_bytes", "memory_clock_khz",
+ * "memory_bus_bits", "driver_version": 13000}. The string belongs to the thread. */
 TSR_EXPORT TsrStatus tsr_cuda_device_info(int32_t device, const char **json) TSR_NOEXCEPT;
 /* The device that memory belongs to; -1 for memory of the host and for unknown memory. */
 TSR_EXPORT TsrStatus tsr_cuda_pointer_device(uint64_t address, int32_t *device) TSR_NOEXCEPT;

@@ -86,6 +86,9 @@ enum DeviceAttribute {
   kMaxThreadsPerBlock = 1,
   kMaxGridX = 5,
   kMultiprocessors = 16,
+  kMemoryClock = 36,
+  kMemoryBusWidth = 37,
+  kL2Bytes = 38,
   kCapabilityMajor = 75,
   kCapabilityMinor = 76,
   kMaxSharedPerBlockOptIn = 97,
@@ -155,6 +158,9 @@ const DeviceInfo &getDevice(int ordinal) {
   read(fresh->maxThreadsPerBlock, kMaxThreadsPerBlock);
   for (int axis = 0; axis < 3; ++axis)
     read(fresh->maxGrid[axis], kMaxGridX + axis);
+  read(fresh->l2Bytes, kL2Bytes);
+  read(fresh->memoryClockKHz, kMemoryClock);
+  read(fresh->memoryBusBits, kMemoryBusWidth);
   info = std::move(fresh);
   return *info;
 }

@@ -2,7 +2,7 @@
 """What measuring asks of NVIDIA's driver: events, graphs, and memory to copy things to.
 
 Launches go through the core (lib/Runtime/CUDA), which has the few functions that a launch
-needs. These here are called between launches, where a microsecond does not count, and so
+needs, and says what a GPU is (`_C.cuda_device_info`). These here are called between launches, where a microsecond does not count, and so
 straight from Python: the library that the core has opened is opened once more. No framework
 takes part, so that a kernel on arrays of CuPy or JAX is measured as one on torch's.
 """
@@ -16,8 +16,6 @@ from typing import Any, Callable, Iterator, Optional
 
 from tessera.errors import LaunchError
 
-# Values of CUdevice_attribute.
-_CLOCK_RATE, _MULTIPROCESSORS, _MEMORY_CLOCK, _BUS_WIDTH, _L2_BYTES = 13, 16, 36, 37, 38
 _OUT_OF_MEMORY = 2
 _IMPLICIT_IN_CAPTURE = 906
 _RELAXED_CAPTURE = 2
@@ -92,39 +90,6 @@ def _apart_from_captures() -> Iterator[None]:
         yield
     finally:
         _call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
-
-
-def _attribute(device: int, attribute: int) -> int:
-    _call("cuInit", 0)
-    ordinal, value = ctypes.c_int(), ctypes.c_int()
-    _call("cuDeviceGet", ctypes.byref(ordinal), device)
-    _call("cuDeviceGetAttribute", ctypes.byref(value), attribute, ordinal)
-    return value.value
-
-
-def l2_bytes(device: int) -> int:
-    """The size of a GPU's second-level cache."""
-    return _attribute(device, _L2_BYTES)
-
-
-def multiprocessors(device: int) -> int:
-    """How many multiprocessors a GPU has."""
-    return _attribute(device, _MULTIPROCESSORS)
-
-
-def clock_khz(device: int) -> int:
-    """The highest clock rate of a GPU's multiprocessors."""
-    return _attribute(device, _CLOCK_RATE)
-
-
-def memory_clock_khz(device: int) -> int:
-    """The clock rate of a GPU's memory."""
-    return _attribute(device, _MEMORY_CLOCK)
-
-
-def bus_bits(device: int) -> int:
-    """How many bits wide the way to a GPU's memory is."""
-    return _attribute(device, _BUS_WIDTH)
 
 
 def is_capturing(device: int, stream: int) -> bool:

@@ -22,10 +22,8 @@ _SIMD_FP16 = {(8, 0): 128, (8, 6): 64, (8, 9): 64, (9, 0): 128}
 
 def get_dram_gbps(device: Optional[int] = None) -> float:
     """The bandwidth of a GPU's memory in GB/s."""
-    from tessera.runtime import driver
-
-    ordinal = _device(device)
-    return driver.memory_clock_khz(ordinal) * driver.bus_bits(ordinal) * 2 / 1e6 / 8
+    info = _C.cuda_device_info(_device(device))
+    return float(info["memory_clock_khz"] * info["memory_bus_bits"] * 2 / 1e6 / 8)
 
 
 def get_max_tensorcore_tflops(dtype: Any, clock_rate: float, device: Optional[int] = None) -> float:
@@ -65,9 +63,8 @@ def nvsmi(attrs: Sequence[str]) -> list[int]:
 
 
 def _tflops(per_cycle: int, clock_khz: float, device: int) -> float:
-    from tessera.runtime import driver
-
-    return 4 * driver.multiprocessors(device) * clock_khz * per_cycle * 1e-9
+    multiprocessors = int(_C.cuda_device_info(device)["multiprocessors"])
+    return 4 * multiprocessors * clock_khz * per_cycle * 1e-9
 
 
 def _of_generation(table: dict[tuple[int, int], int], device: int) -> int:

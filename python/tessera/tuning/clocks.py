@@ -11,6 +11,8 @@ from __future__ import annotations
 import time
 from typing import Any, Callable, Optional, Protocol
 
+from tessera import _C
+
 Action = Callable[[], Any]
 
 
@@ -54,7 +56,8 @@ class DeviceClock:
         if flush:
             try:
                 # Twice its size, since what is replaced is not just what is oldest.
-                self._flushed = driver.Buffer(device, max(1 << 20, 2 * driver.l2_bytes(device)))
+                l2_bytes = int(_C.cuda_device_info(device)["l2_bytes"])
+                self._flushed = driver.Buffer(device, max(1 << 20, 2 * l2_bytes))
             except driver.OutOfMemory:
                 pass
 

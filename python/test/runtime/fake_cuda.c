@@ -49,6 +49,9 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
   case 5: return *value = 0x7fffffff, 0;
   case 6: case 7: return *value = 65535, 0;
   case 97: return *value = 227 * 1024, 0;
+  case 16: return *value = 132, 0;
+  case 36: return *value = 2619000, 0;
+  case 37: return *value = 5120, 0;
   default: return *value = 1024, 0;
   }
 }

@@ -282,6 +282,8 @@ def test_devices_are_described(run):
         assert _C.cuda_is_available() and _C.cuda_device_count() == 2
         info = _C.cuda_device_info(1)
         assert info["name"] == "fake GPU 1" and info["capability"] == [9, 0]
+        assert info["multiprocessors"] == 132 and info["l2_bytes"] == 1024
+        assert info["memory_clock_khz"] == 2619000 and info["memory_bus_bits"] == 5120
         assert [_C.cuda_pointer_device(p) for p in (4096, 1 << 40, 1 << 41)] == [-1, 0, 1]
         try:
             _C.cuda_device_info(2)

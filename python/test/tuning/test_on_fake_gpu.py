@@ -219,9 +219,9 @@ assert abs(time - 0.5) < 1e-3 and number("captured") == 40, (time, number("captu
 def test_what_a_gpu_could_do(run):
     run(TUNED + """
 from tessera.testing import get_dram_gbps, get_max_simd_tflops, get_max_tensorcore_tflops
-assert get_dram_gbps(0) == 1024 * 1024 * 2 / 1e6 / 8
+assert get_dram_gbps(0) == 2619000 * 5120 * 2 / 1e6 / 8
 whole = get_max_tensorcore_tflops(tl.float16, 1_000_000, 0)
-assert abs(whole - 4 * 1024 * 1024 * 1e6 * 1e-9) < 1e-6
+assert abs(whole - 4 * 132 * 1024 * 1e6 * 1e-9) < 1e-6
 assert get_max_tensorcore_tflops("int8", 1_000_000, 0) == 2 * whole
 assert get_max_tensorcore_tflops("float32", 1_000_000, 0) == whole / 2
 assert get_max_simd_tflops(tl.float32, 1_000_000, 0) == whole / 16

@@ -101,6 +101,8 @@ struct DeviceInfo {
   int maxSharedBytes = 0; ///< of one block, with opting in
   int maxThreadsPerBlock = 0;
   int maxGrid[3] = {0, 0, 0};
+  int l2Bytes = 0;
+  int memoryClockKHz = 0, memoryBusBits = 0;
 };
 
 int getDeviceCount();
