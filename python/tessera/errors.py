@@ -83,8 +83,8 @@ class SettingError(_Mistake, ValueError):
     """An environment variable or a setting with a value that it cannot have."""
 
 
-class KernelAssertionError(_Mistake, AssertionError):
-    """A `device_assert` that did not hold."""
+class KernelAssertionError(_Mistake, AssertionError, RuntimeError):
+    """A `device_assert` that did not hold. A RuntimeError as well, which a GPU's driver's is."""
 
 
 class AutotunerError(_Mistake, RuntimeError):

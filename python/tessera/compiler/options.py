@@ -67,7 +67,8 @@ class CompileOptions:
     matrix_instr_nonkdim: int = 0
     kpack: int = 1
     enable_fp_fusion: bool = True
-    sanitize_overflow: bool = False
+    sanitize_overflow: bool = True
+    """Whether `+`, `-` and `*` of integers that overflow are an error; where `debug` is on."""
     debug: bool = False
     deterministic: bool = False
     num_threads: int = 0
@@ -202,6 +203,8 @@ class CompileOptions:
     def key(self) -> tuple[Any, ...]:
         """Equal for options that give the same code."""
         unseen = _WITHOUT_EFFECT_ON_CODE + (_OF_CPU if self.target == "cuda" else _OF_CUDA)
+        if not self.debug:
+            unseen += ("sanitize_overflow",)
         return tuple((name, value) for name, value in self.as_dict.items() if name not in unseen)
 
     @CachedProperty

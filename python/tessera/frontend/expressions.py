@@ -28,6 +28,7 @@ from tessera.frontend.scope import MISSING, assigned_names, assignment_line
 from tessera.frontend.signature import JITCallable
 from tessera.language import memory as memory_ops
 from tessera.language import shape as shape_ops
+from tessera.language.overflow import check_negation, checked_binary
 from tessera.language.tensor import (
     binary,
     describe,
@@ -314,7 +315,7 @@ class ExpressionWalker(AggregateWalker):
                     f"`**` does not work on {describe(left)} and {describe(right)}",
                     "multiply, or use tl.math.pow(x, y)",
                 )
-            return binary(BINARY[name][1], left, right)
+            return checked_binary(BINARY[name][1], left, right)
         return fold_binary(name, left, right)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
@@ -323,7 +324,10 @@ class ExpressionWalker(AggregateWalker):
         if is_aggregate(operand):
             return self.unary_of_aggregate(name, SYMBOLS[name], operand)
         if isinstance(operand, tensor):
-            return unary(UNARY[name][1], truth(operand) if name == "Not" else operand)
+            result = unary(UNARY[name][1], truth(operand) if name == "Not" else operand)
+            if name == "USub":
+                check_negation(operand, result)
+            return result
         return fold_unary(name, operand)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:

@@ -15,7 +15,7 @@ by clause (`python/test/execution/test_defined.py`).
 | integer `x % 0` | `x` |
 | smallest integer `// -1`, `% -1` | itself, and 0 |
 | integer `//`, `%` of negative numbers | as in C: the quotient towards zero, the remainder with the sign of `x` |
-| integer overflow | wraps |
+| integer overflow | wraps; an error (E065) with `debug=True`, unless `sanitize_overflow=False` |
 | `x >> y` | shifts in the sign of `x` if the type of `x` is signed, whatever type `y` has and the result gets |
 | shift by the width or more | 0; for `>>` of a signed type all sign bits |
 | float to integer, out of range | the nearest value of the integer type; NaN gives 0 |

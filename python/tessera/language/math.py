@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from tessera.frontend.errors import UserMistake
+from tessera.language.overflow import checked_binary
 from tessera.language.tensor import (
     binary,
     builtin,
@@ -53,20 +54,26 @@ __all__ = [
 
 @builtin
 def add(x: Any, y: Any, sanitize_overflow: bool = True) -> tensor:
-    """`x + y`. Integers wrap. Source: Triton language 3.6/3.9."""
-    return binary("add", _operand(x), y)
+    """`x + y`. Integers wrap; with `debug=True` that is an error, as for the operator, unless
+    `sanitize_overflow` is False. Source: Triton language 3.6/3.9."""
+    sanitize = constant_bool(sanitize_overflow, "sanitize_overflow")
+    return checked_binary("add", _operand(x), y, sanitize)
 
 
 @builtin
 def sub(x: Any, y: Any, sanitize_overflow: bool = True) -> tensor:
-    """`x - y`. Integers wrap. Source: Triton language 3.6/3.9."""
-    return binary("sub", _operand(x), y)
+    """`x - y`. Integers wrap; with `debug=True` that is an error, as for the operator, unless
+    `sanitize_overflow` is False. Source: Triton language 3.6/3.9."""
+    sanitize = constant_bool(sanitize_overflow, "sanitize_overflow")
+    return checked_binary("sub", _operand(x), y, sanitize)
 
 
 @builtin
 def mul(x: Any, y: Any, sanitize_overflow: bool = True) -> tensor:
-    """`x * y`. Integers wrap. Source: Triton language 3.6/3.9."""
-    return binary("mul", _operand(x), y)
+    """`x * y`. Integers wrap; with `debug=True` that is an error, as for the operator, unless
+    `sanitize_overflow` is False. Source: Triton language 3.6/3.9."""
+    sanitize = constant_bool(sanitize_overflow, "sanitize_overflow")
+    return checked_binary("mul", _operand(x), y, sanitize)
 
 
 def _operand(value: Any) -> Any:

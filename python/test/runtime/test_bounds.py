@@ -152,7 +152,7 @@ def test_an_offset_that_wraps(run: Run) -> None:
     x, out = np.zeros(64, np.float32), np.zeros(16, np.float32)
     # 65536 * 65536 is 0 in 32 bits: a place inside the array.
     expect(
-        lambda: run(kernel, (1,), x, out, 65536, 65536),
+        lambda: run(kernel, (1,), x, out, 65536, 65536, sanitize_overflow=False),
         "E081",
         "of element 429496",
         "`x`",
@@ -160,6 +160,9 @@ def test_an_offset_that_wraps(run: Run) -> None:
         "wraps",
         "to(tl.int64)",
     )
+    # The operator itself is checked, too, unless that is turned off.
+    with pytest.raises(tessera.KernelAssertionError, match="int32 overflow in `[*]`"):
+        run(kernel, (1,), x, out, 65536, 65536)
     run(kernel, (1,), x, out, 3, 16)
 
 
@@ -171,7 +174,11 @@ def test_an_offset_that_is_widened_too_late(run: Run) -> None:
         tl.store(out + i, tl.load(x + (base + i)))
 
     x, out = np.zeros(64, np.float32), np.zeros(16, np.float32)
-    expect(lambda: run(kernel, (1,), x, out, 1 << 20, 1 << 12), "E081", "of element 429496")
+    expect(
+        lambda: run(kernel, (1,), x, out, 1 << 20, 1 << 12, sanitize_overflow=False),
+        "E081",
+        "of element 429496",
+    )
 
 
 def test_what_the_interpreter_judges_may_wrap() -> None:
@@ -194,7 +201,7 @@ def test_hashes_may_wrap(run: Run) -> None:
         tl.store(out + i, tl.load(x + h))
 
     x, out = np.arange(64, dtype=np.int32), np.zeros(64, np.int32)
-    run(kernel, (1,), x, out)
+    run(kernel, (1,), x, out, sanitize_overflow=False)
     i = np.arange(64, dtype=np.int64)
     assert np.array_equal(out, x[(i * 1103515245 + 12345) & 63])
 
