@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 import subprocess
 import sys
 
@@ -17,12 +18,14 @@ import pytest
 import tessera
 from tessera.testing.fuzz import Failure, check, generate, shrink
 from tessera.testing.fuzz.arrays import Memory
-from tessera.testing.fuzz.check import choose_cpu, compare, compile_source, write_reproducer
+from tessera.testing.fuzz.check import choose_cpu, compare, compile_source, pack, write_reproducer
+from tessera.testing.fuzz.generate import KINDS
 from tessera.testing.fuzz.program import Array, Check, walk
 
 KERNELS = 200
 MEMORY_KERNELS = 60
 SIMULATED_KERNELS = 100
+LANGUAGE_KERNELS = 40
 
 
 @pytest.mark.parametrize("seed", range(KERNELS))
@@ -58,6 +61,42 @@ def test_gpu_code_keeps_memory_in_order(seed):
 @pytest.mark.parametrize("seed", range(MEMORY_KERNELS))
 def test_cpu_code_keeps_memory_in_order(seed):
     check(generate(seed, kind="memory"))
+
+
+@pytest.mark.parametrize("seed", range(LANGUAGE_KERNELS))
+def test_cpu_code_means_what_the_language_does(seed):
+    check(generate(seed, kind="language"))
+
+
+@pytest.mark.parametrize("seed", range(LANGUAGE_KERNELS, 2 * LANGUAGE_KERNELS))
+def test_gpu_code_means_what_the_language_does(seed):
+    check(generate(seed, "simulator", kind="language"), "simulator")
+
+
+def test_kernels_about_the_language_have_what_they_are_made_for():
+    programs = [generate(seed, kind="language") for seed in range(300)]
+    sources = "".join(program.source() for program in programs)
+    for feature in (
+        "Pair(", "State.of(", "Record(", "Named(", ".turned()", ".repeated(", ".total", ".chosen(1)",
+        "aggregate_replace", "apart(", "carried(", "swapped(", "picked(", "all_of(*", "both_of(",
+        "make_tensor_descriptor", ".load([", ".gather(", ".scatter(", ".store([", ".atomic_",
+        'padding_option="nan"', "desc0.load", "loaded_by(", "[2147483647", "libdevice.",
+        "map_elementwise(one", "pack=2", "pack=4", "tl.topk", "return_indices=True", "tl.argsort",
+        "tl.bitonic_merge", "dot_scaled", '"e2m1"', '"e4m3"', "float8e4b15", "[None, :, :]",
+        "[None, None]", "tl.pointer_type", "tl.reduce((",
+    ):  # fmt: skip
+        assert feature in sources, feature
+    assert re.search(r"\((\d, ){9}\d", sources)  # the extents of a tile
+    parts = [part for program in programs for part in program.parts]
+    kinds = {part.kind for part in parts}
+    assert kinds == {"tuple", "list", "nested", "record", "aggregate", "descriptor"}
+    assert any(part.tf32 for part in parts) and any(part.padding == "nan" for part in parts)
+
+
+def test_kernels_of_one_kind_come_with_all():
+    for seed in range(20):
+        text = generate(seed, kind="all").source()
+        assert text in [generate(seed, kind=kind).source() for kind in KINDS]
 
 
 def test_kernels_about_memory_have_what_they_are_made_for():
@@ -174,21 +213,27 @@ def test_shrinking_keeps_the_failure_and_little_else():
     assert smaller.checks == []
 
 
-def test_a_shrunk_kernel_still_runs():
+@pytest.mark.parametrize("kind", ("values", "language"))
+def test_a_shrunk_kernel_still_runs(kind):
     """Taking statements out leaves no undefined name and no wrong type behind."""
-    for seed in range(20):
-        program = generate(seed)
+    for seed in range(20 if kind == "values" else 12):
+        program = generate(seed, kind=kind)
         programs = []
         shrink(program, lambda candidate: programs.append(candidate) or False)
         for candidate in programs[:: max(1, len(programs) // 5)]:
             memory = Memory(candidate.arrays, candidate.programs, seed)
             kernel = compile_source(candidate.source(), f"<shrunk from {seed}>")
-            tessera.interpret(kernel)[(candidate.programs,)](*memory.views, candidate.trips)
+            scalars = [candidate.trips]
+            arguments = pack(kernel, candidate.arrays, memory.views, scalars, candidate.parts)
+            tessera.interpret(kernel)[(candidate.programs,)](*arguments)
 
 
-def test_a_reproducer_replays(tmp_path):
+@pytest.mark.parametrize("kind", ("values", "language"))
+def test_a_reproducer_replays(tmp_path, kind):
     path = tmp_path / "kernel.py"
-    path.write_text(write_reproducer(generate(3), choose_cpu(3), "nothing is wrong"))
+    seed = next(s for s in range(100) if kind == "values" or len(generate(s, kind=kind).parts) > 2)
+    program = generate(seed, kind=kind)
+    path.write_text(write_reproducer(program, choose_cpu(seed), "nothing is wrong"))
     done = subprocess.run(
         [sys.executable, str(path)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},

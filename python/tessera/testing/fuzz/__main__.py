@@ -5,7 +5,7 @@ Child processes do the work, so that a kernel that takes the process down is fou
 like any other; every failure is made smaller and written as a Python file. A campaign runs each
 kernel on all targets that need no GPU, and leaves its figures and findings as JSON:
 
-    python -m tessera.testing.fuzz --kind both --target all --jobs 16 --seconds 3000 \\
+    python -m tessera.testing.fuzz --kind all --target all --jobs 16 --seconds 3000 \\
         --count 100000 --seed 1 --json campaign.json
 """
 
@@ -49,7 +49,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the first kernel's seed")
     parser.add_argument(
         "--kind",
-        choices=("values", "memory", "both"),
+        choices=("values", "memory", "language", "both", "all"),
         default="values",
         help="what kernels are about",
     )

@@ -17,12 +17,23 @@ import tessera
 import tessera.gpu
 from tessera import _C
 from tessera.testing.fuzz.arrays import Memory, Overwritten, extremes
-from tessera.testing.fuzz.program import Array, Check, Program
+from tessera.testing.fuzz.definitions import record_of
+from tessera.testing.fuzz.program import Array, Check, Part, Program
+from tessera.tools.tensor_descriptor import TensorDescriptor
 
 _EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
 
 # The code paths of the CPU target, and what a machine must have to run them.
 _CPUS = {"x86-64-v4": ("avx512f", "avx512vl"), "x86-64-v3": ("avx2", "fma"), "x86-64": ()}
+
+# What the text of a kernel needs.
+IMPORTS = """import dataclasses
+import typing
+
+import tessera
+import tessera.language as tl
+from tessera.language.extra import libdevice
+"""
 
 # How a GPU kernel is compiled, by the seed.
 _WARPS = (1, 2, 4, 8)
@@ -56,14 +67,15 @@ def check_all(program: Program, targets: Sequence[str]) -> dict[str, float]:
         gpu_kernel = compile_source(gpu_text, name + " for a GPU>")
     scalars = (program.trips, *(value for _, value in program.scalars))
     start = time.perf_counter()
-    expected = _interpret(kernel, program.arrays, program.programs, program.seed, scalars)
+    parts = program.parts
+    expected = _interpret(kernel, program.arrays, program.programs, program.seed, scalars, parts)
     seconds = {"interpreter": time.perf_counter() - start}
     for target in targets:
         start = time.perf_counter()
         try:
             _compare(
                 gpu_kernel if _is_gpu(target) else kernel, expected, program.arrays,
-                program.checks, program.programs, scalars, program.seed, target,
+                program.checks, program.programs, scalars, program.seed, target, parts,
             )  # fmt: skip
         except Failure as failure:
             failure.target = target
@@ -83,11 +95,12 @@ def replay(
     target: str = "",
     scalars: Sequence[int] = (),
     gpu_kernel: Any = None,
+    parts: Sequence[tuple[Any, ...]] = (),
 ) -> None:
     """What a reproducer file calls: `check` for a kernel written out in the file."""
     compare(
         kernel, [Array(*item) for item in arrays], [Check(*item) for item in checks],
-        programs, n, seed, target, scalars, gpu_kernel,
+        programs, n, seed, target, scalars, gpu_kernel, [Part(*item) for item in parts],
     )  # fmt: skip
     print("the targets agree")
 
@@ -101,11 +114,11 @@ def write_reproducer(program: Program, target: str, message: str) -> str:
     )
     gpu = program.source(gpu=True)
     gpu = gpu.replace("def kernel(", "def gpu_kernel(", 1) if gpu != program.source() else ""
+    parts = "".join(f"        {dataclasses.astuple(part)!r},\n" for part in program.parts)
     note = "\n".join(f"# {line}" for line in message.splitlines()[:20])
     return (
         f"# Found by tessera.testing.fuzz, seed {program.seed}.\n{note}\n"
-        "import tessera\nimport tessera.language as tl\n"
-        "from tessera.testing.fuzz import replay\n\n\n"
+        f"{IMPORTS}from tessera.testing.fuzz import replay\n\n\n"
         f"{program.source()}\n\n{gpu}" + ("\n\n" if gpu else "") + 'if __name__ == "__main__":\n'
         f"    replay(\n        kernel,\n        arrays=[\n{_indent(arrays)}        ],\n"
         f"        checks=[\n{_indent(checks)}        ],\n"
@@ -113,6 +126,7 @@ def write_reproducer(program: Program, target: str, message: str) -> str:
         f"        seed={program.seed},\n        target={target!r},\n"
         f"        scalars={[value for _, value in program.scalars]!r},\n"
         + ("        gpu_kernel=gpu_kernel,\n" if gpu else "")
+        + (f"        parts=[\n{_indent(parts)}        ],\n" if parts else "")
         + "    )\n"
     )
 
@@ -137,7 +151,7 @@ def choose_cpu(seed: int) -> str:
 
 def compile_source(source: str, file_name: str) -> Any:
     """The @tessera.jit function `kernel` of a text."""
-    text = "import tessera\nimport tessera.language as tl\n\n\n" + source
+    text = IMPORTS + "\n\n" + source
     linecache.cache[file_name] = (len(text), None, text.splitlines(True), file_name)
     namespace: dict[str, Any] = {"__name__": "tessera_fuzz"}
     exec(compile(text, file_name, "exec"), namespace)
@@ -154,6 +168,7 @@ def compare(
     target: str,
     scalars: Sequence[int] = (),
     gpu_kernel: Any = None,
+    parts: Sequence[Part] = (),
 ) -> None:
     """Runs the kernel on the interpreter and as code for `target`; raises Failure.
 
@@ -163,22 +178,58 @@ def compare(
     """
     target = target or choose_cpu(seed)
     values = (n, *scalars)
-    expected = _interpret(kernel, arrays, programs, seed, values)
+    expected = _interpret(kernel, arrays, programs, seed, values, parts)
     if _is_gpu(target) and gpu_kernel is not None:
         kernel = gpu_kernel
-    _compare(kernel, expected, arrays, checks, programs, values, seed, target)
+    _compare(kernel, expected, arrays, checks, programs, values, seed, target, parts)
 
 
 def _is_gpu(target: str) -> bool:
     return target.split(":")[0] in ("cuda", "simulator")
 
 
+def pack(
+    kernel: Any,
+    arrays: Sequence[Array],
+    views: Sequence[Any],
+    scalars: Sequence[int],
+    parts: Sequence[Part],
+) -> list[Any]:
+    """What the kernel is called with: arrays, numbers, and what holds arrays."""
+    by_name = {array.name: view for array, view in zip(arrays, views)}
+    inside = {name for part in parts for name in part.members}
+    arguments = [view for name, view in by_name.items() if name not in inside]
+    arguments += scalars
+    for part in parts:
+        members = [by_name[name] for name in part.members]
+        if part.kind == "descriptor":
+            arguments.append(
+                TensorDescriptor(
+                    members[0], part.extents, (part.stride, 1), part.block, part.padding, part.tf32
+                )
+            )
+        elif part.kind == "nested":
+            arguments.append((tuple([member] for member in members), len(members)))
+        elif part.kind in ("list", "tuple"):
+            arguments.append(members if part.kind == "list" else tuple(members))
+        else:
+            name = record_of(len(members), part.kind == "aggregate")[0]
+            arguments.append(kernel.__globals__[name](*members))
+    return arguments
+
+
 def _interpret(
-    kernel: Any, arrays: Sequence[Array], programs: int, seed: int, scalars: Sequence[int]
+    kernel: Any,
+    arrays: Sequence[Array],
+    programs: int,
+    seed: int,
+    scalars: Sequence[int],
+    parts: Sequence[Part] = (),
 ) -> Memory:
     memory = Memory(arrays, programs, seed)
     try:
-        tessera.interpret(kernel)[(programs,)](*memory.views, *scalars)
+        arguments = pack(kernel, arrays, memory.views, scalars, parts)
+        tessera.interpret(kernel)[(programs,)](*arguments)
     except Exception as error:
         raise Failure(f"the interpreter refused the kernel: {_describe(error)}") from error
     return memory
@@ -193,6 +244,7 @@ def _compare(
     scalars: Sequence[int],
     seed: int,
     target: str,
+    parts: Sequence[Part] = (),
 ) -> None:
     got = Memory(arrays, programs, seed, pages=target != "cuda")
     grid = (programs,)
@@ -203,14 +255,15 @@ def _compare(
     if on_gpu:
         options["num_warps"] = _WARPS[seed // 2 % 4]
     try:
+        arguments = pack(kernel, arrays, got.views, scalars, parts)
         if target == "cuda":
-            _run_on_gpu(kernel[grid], got, scalars, **options)
+            _run_on_gpu(kernel, grid, arrays, got, scalars, parts, **options)
         elif on_gpu:
             options["target"] = target.partition(":")[2] or _ARCHITECTURES[seed % 3]
             simulation = tessera.gpu.simulate(kernel, seed=seed)[grid]
-            simulation(*got.views, *scalars, **options).check()
+            simulation(*arguments, **options).check()
         else:
-            kernel[grid](*got.views, *scalars, cpu=target, **options)
+            kernel[grid](*arguments, cpu=target, **options)
     except Exception as error:
         raise Failure(f"{name} refused the kernel: {_describe(error)}") from error
     near = {
@@ -224,11 +277,19 @@ def _compare(
         for item in checks:
             _check_near(item, memory.by_name, programs, where, on_gpu and memory is got)
     for array in arrays:
-        if array.name not in near:
+        if array.name not in near and array.data != "scratch":
             _check_equal(array, expected.by_name[array.name], got.by_name[array.name], name)
 
 
-def _run_on_gpu(kernel: Any, memory: Memory, scalars: Sequence[int], **options: Any) -> None:
+def _run_on_gpu(
+    kernel: Any,
+    grid: tuple[int, ...],
+    arrays: Sequence[Array],
+    memory: Memory,
+    scalars: Sequence[int],
+    parts: Sequence[Part],
+    **options: Any,
+) -> None:
     """Runs a kernel on copies in the GPU's memory, guard bands and all.
 
     A fault there ends all use of the GPU by this process, and so this process.
@@ -247,7 +308,7 @@ def _run_on_gpu(kernel: Any, memory: Memory, scalars: Sequence[int], **options: 
                 part = copies[name][first : first + view.nbytes]
                 views.append(part.view(getattr(torch, whole.dtype.name)))
     try:
-        kernel(*views, *scalars, **options)
+        kernel[grid](*pack(kernel, arrays, views, scalars, parts), **options)
     finally:
         _wait_for_gpu()
     for name, whole, _ in memory.guarded:
@@ -319,11 +380,12 @@ def _check_near(
             terms = item.shapes[0][-1]
             bound = terms * (eps * (np.abs(tiles[0]) @ np.abs(tiles[1])) + extremes(dtype.name)[0])
         else:
-            want = _FUNCTIONS[item.function](tiles[0])
+            want = _FUNCTIONS[item.function](*tiles)
             size = np.abs(want)
             if item.function in ("sin", "cos"):
                 size = np.maximum(size, 1.0)
-            bound = 4 * eps * size + 4 * extremes(dtype.name)[0]
+            ulps = _ULPS.get(item.function, (4.0, 4.0))[dtype.name == "float64"]
+            bound = ulps * eps * size + 4 * extremes(dtype.name)[0]
             if item.function == "sigmoid":
                 # 1 / (1 + exp(-x)) is 0 from where exp(-x) of float32 overflows.
                 bound += 2.0**-126
@@ -332,6 +394,10 @@ def _check_near(
         want_rounded = want.astype(dtype).astype(np.float64)
         good = (result == want_rounded) | (np.isnan(result) & np.isnan(want))
         good |= np.abs(result - want) <= bound
+        if item.function in _ULPS:
+            # Next to the largest number, infinity is its neighbour.
+            end = np.isinf(result) & (np.sign(result) == np.sign(want))
+            good |= end & (np.abs(want) >= extremes(dtype.name)[1] * (1 - ulps * eps))
     if good.all():
         return
     at = tuple(int(i) for i in np.argwhere(~good)[0])
@@ -353,6 +419,43 @@ _FUNCTIONS: dict[str, Any] = {
     "sin": np.sin,
     "cos": np.cos,
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "hypot": np.hypot,
+    "cbrt": np.cbrt,
+    "exp10": lambda x: np.power(10.0, x),
+    "log10": np.log10,
+    "atan": np.arctan,
+    "atan2": np.arctan2,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "erfc": np.vectorize(math.erfc, otypes=[np.float64]),
+    "expm1": np.expm1,
+    "log1p": np.log1p,
+}
+
+# By how many ulps of float32 and float64 a function of libdevice may be off, here or on a GPU; two
+# more for what NumPy's float64 is off by itself.
+_ULPS: dict[str, tuple[float, float]] = {
+    "hypot": (3.5, 4.5),
+    "cbrt": (1.5, 3.5),
+    "exp10": (2.5, 3.5),
+    "log10": (2.5, 3.5),
+    "atan": (2.5, 4.5),
+    "atan2": (3.5, 4.5),
+    "asin": (2.5, 4.5),
+    "acos": (2.5, 4.5),
+    "sinh": (3.5, 4.5),
+    "cosh": (2.5, 3.5),
+    "asinh": (3.5, 5.5),
+    "acosh": (4.5, 5.5),
+    "atanh": (3.5, 4.5),
+    "erfc": (4.5, 7.5),
+    "expm1": (2.5, 4.0),
+    "log1p": (2.5, 4.0),
 }
 
 __all__ = [
@@ -362,6 +465,7 @@ __all__ = [
     "choose_cpu",
     "compile_source",
     "list_cpus",
+    "pack",
     "replay",
     "write_reproducer",
 ]

@@ -12,6 +12,8 @@ import math
 from collections.abc import Iterator
 from typing import Optional, Union
 
+from tessera.testing.fuzz.definitions import record_of, write_definitions
+
 Shape = tuple[int, ...]
 
 INTS = ("int8", "int16", "int32", "int64")
@@ -110,7 +112,8 @@ class Array:
 
     `data` says what an input holds: "integers" (all bit patterns, extremes often), "dyadic"
     (multiples of 1/8), "special" (dyadic, with NaN, infinities, -0 and denormals among
-    them), "bits" (floats of any bit pattern) or "zeros" (an output). Of an `exact` array of floats
+    them), "bits" (floats of any bit pattern), "zeros" (an output) or "scratch" (zeros at first,
+    of which nobody asks what is there afterwards: addresses). Of an `exact` array of floats
     the bits of a NaN count, too. One with a `base` is that array's memory from `behind` elements
     after its start on.
     """
@@ -127,6 +130,41 @@ class Array:
     def total(self, programs: int) -> int:
         """The elements of the whole array."""
         return (self.size if self.shared else self.size * programs) - self.behind
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """An argument that holds arrays, which the kernel's first lines take out of it.
+
+    `kind` is "tuple", "list", "nested", "record" or "aggregate"; or it is "descriptor", of the one
+    array, with its `extents`, the stride of rows, and the extents of a block; then `padding`
+    and `tf32` count, too.
+    """
+
+    name: str
+    kind: str
+    members: tuple[str, ...]
+    extents: tuple[int, int] = (0, 0)
+    stride: int = 0
+    block: tuple[int, int] = (0, 0)
+    padding: str = "zero"
+    tf32: bool = False
+
+    def unpacked(self) -> list[str]:
+        """The lines that give the arrays their names."""
+        names = ", ".join(self.members)
+        if self.kind == "descriptor":
+            return []
+        if self.kind == "nested":
+            inner = "".join(f"[{name}], " for name in self.members)
+            return [f"({inner}), {self.name}_count = {self.name}"]
+        if self.kind == "list":
+            return [f"{m} = {self.name}[{i}]" for i, m in enumerate(self.members)]
+        if self.kind == "tuple":
+            return [f"{names}, = {self.name}"]
+        name = record_of(len(self.members), self.kind == "aggregate")[0]
+        inside = f"tl.static_assert({self.name}.extra == 5)  # {name}"
+        return [inside] + [f"{m} = {self.name}.m{i}" for i, m in enumerate(self.members)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,33 +189,19 @@ class Program:
     statements: list[Statement]
     checks: list[Check]
     scalars: list[tuple[str, int]] = dataclasses.field(default_factory=list)
+    parts: list[Part] = dataclasses.field(default_factory=list)
 
     def source(self, gpu: bool = False) -> str:
         """The text of the function `kernel`, with what only a GPU needs or has if asked for."""
-        parameters = [array.name for array in self.arrays] + ["n"]
-        parameters += [name for name, _ in self.scalars]
+        inside = {name for part in self.parts for name in part.members}
+        parameters = [array.name for array in self.arrays if array.name not in inside] + ["n"]
+        parameters += [name for name, _ in self.scalars] + [part.name for part in self.parts]
         names = ", ".join(parameters)
         body = "\n".join(render(self.statements, 1, gpu)) + "\n"
-        functions = [text for name, text in _FUNCTIONS.items() if f"{name}(" in body]
-        head = ["@tessera.jit", f"def kernel({names}):", "    pid = tl.program_id(0)", body]
-        return "".join(functions) + "\n".join(head)
-
-
-# What kernels may call.
-_FUNCTIONS = {
-    "load_at": """@tessera.jit(noinline=True)
-def load_at(array, place):
-    return tl.load(array + place)
-
-
-""",
-    "store_at": """@tessera.jit(noinline=True)
-def store_at(array, place, value):
-    tl.store(array + place, value)
-
-
-""",
-}
+        opening = [f"    {line}" for part in self.parts for line in part.unpacked()]
+        head = ["@tessera.jit", f"def kernel({names}):", *opening]
+        kernel = "\n".join([*head, "    pid = tl.program_id(0)", body])
+        return write_definitions(kernel) + kernel
 
 
 def render(statements: list[Statement], depth: int, gpu: bool = False) -> list[str]:
@@ -230,8 +254,22 @@ def offsets(shape: Shape) -> str:
     return f"(tl.arange(0, {rows})[:, None] * {columns} + tl.arange(0, {columns})[None, :])"
 
 
+# What an object of a kind is made of, by the kind; the dtype of one is "kind:dtype".
+OBJECTS = {
+    "pair": "Pair({0}, {0})",
+    "state": "State.of({0}, {0}, n)",
+    "named": "Named({0}, {0})",
+    "record": "Record({0}, {0})",
+    "tuple": "({0}, {0})",
+}
+
+
 def constant(dtype: str, shape: Shape, value: int = 1) -> Expression:
-    """A tile of one number."""
+    """A tile of one number, or an object of such tiles."""
+    if ":" in dtype:
+        kind, _, element = dtype.partition(":")
+        inner = constant(element, shape, value)
+        return Expression(OBJECTS[kind].format(inner.text), dtype, shape)
     number = f"{value}.0" if dtype in FLOATS else str(value)
     if not shape:
         return Expression(f"tl.to_tensor({value}).to(tl.{dtype})", dtype, shape)

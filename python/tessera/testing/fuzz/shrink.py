@@ -22,6 +22,7 @@ from tessera.testing.fuzz.program import (
     Statement,
     Store,
     constant,
+    render,
     walk,
 )
 
@@ -51,6 +52,9 @@ def _smaller(program: Program) -> Iterator[Program]:
         yield _changed(program, programs=1)
     for check in program.checks:
         yield _changed(program, checks=[item for item in program.checks if item is not check])
+    for part in program.parts:
+        if part.kind != "descriptor":
+            yield _changed(program, parts=[item for item in program.parts if item is not part])
     places = range(len(list(walk(program.statements))))
     for move in (_drop, _unwrap):
         for place in places:
@@ -153,7 +157,7 @@ def _unwrap(body: list[Statement], index: int, program: Program) -> bool:
 
 def _simpler(value: Expression) -> Iterator[Expression]:
     """Expressions of the same type: a constant, an operand, or one operand simpler."""
-    if value.dtype != "void":
+    if value.dtype != "void" and not value.dtype.startswith("desc:"):
         plain = constant(value.dtype, value.shape)
         if value.operands or value.names:
             yield plain
@@ -193,7 +197,10 @@ def _without_leftovers(program: Program) -> Program:
             break
         for body, statement in dead + empty:
             body[:] = [other for other in body if other is not statement]
-    text = program.source().split(":", 1)[1]
+    text = "\n".join(render(program.statements, 1) + render(program.statements, 1, gpu=True))
+    program.parts = [part for part in program.parts if _mentions(text, part.name) or any(
+        _mentions(text, name) for name in part.members)]  # fmt: skip
+    text += "".join(name + " " for part in program.parts for name in part.members)
     program.arrays = [array for array in program.arrays if _mentions(text, array.name)]
     return program
 
