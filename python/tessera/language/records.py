@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Optional, Sequence
 from tessera.language.aggregate import field_values, fields_of
 from tessera.language.types import constexpr
 
-__all__ = ["Parts", "parts_of_argument", "record_class", "record_items"]
+__all__ = ["Parts", "items_of", "parts_of_argument", "record_class", "record_items"]
 
 
 class Parts(NamedTuple):
@@ -40,6 +40,16 @@ def parts_of_argument(value: Any) -> Optional[Parts]:
         if not any(hasattr(value, name) for name in _OF_ARRAYS):
             return Parts(record_items(value), record_class(type(value)))
     return None
+
+
+def items_of(value: Any) -> Optional[Sequence[Any]]:
+    """The parts alone; None for a number, an array, or a tensor descriptor."""
+    if isinstance(value, (tuple, list)):
+        return value
+    if hasattr(value, "dtype") or hasattr(value, "block_shape"):
+        return None
+    parts = parts_of_argument(value)
+    return None if parts is None else parts.items
 
 
 _OF_ARRAYS = ("data_ptr", "__array_interface__", "__cuda_array_interface__", "__dlpack__", "base")

@@ -140,8 +140,8 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface):
         self.is_tuned = False
         """Whether configurations of it are tried, so that it may well have many variants."""
         self._repr = repr
-        self._unspecialised = tuple(do_not_specialize or ())
-        self._unaligned = tuple(do_not_specialize_on_alignment or ())
+        self._unspecialised = _listed(do_not_specialize)
+        self._unaligned = _listed(do_not_specialize_on_alignment)
         self._marked: Optional[tuple[Sequence[Param], Sequence[Param]]] = None
         self._traits: Optional[tuple[Sequence[Param], tuple[ParamTraits, ...]]] = None
         self._kernels: dict[Any, _Specialisation] = {}
@@ -721,6 +721,11 @@ def _check_writeable(stored: Sequence[int], bound: Bound) -> None:
             from tessera.compiler.artifacts import read_only_error
 
             raise read_only_error(item.name)
+
+
+def _listed(names: Any) -> tuple[Any, ...]:
+    """Names and places of parameters, one of which may stand for itself."""
+    return (names,) if isinstance(names, (str, int)) else tuple(names or ())
 
 
 def _check_is_function(fn: Any) -> None:

@@ -19,6 +19,7 @@ import math
 from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 from tessera.errors import warn_of_machine
+from tessera.language.records import items_of
 from tessera.runtime.arrays import HOST, TensorWrapper, pointer_of
 from tessera.runtime.extents import memory_of_slots
 from tessera.runtime.specialize import PointerSlot
@@ -96,7 +97,8 @@ def find_changed(
     result: dict[tuple[int, int, int], Region] = {}
     for access in accesses:
         region = regions[access.pointer.slot]
-        is_named = access.pointer.name in names
+        # An array in a tuple `pair` has a name such as `pair[1][0]`.
+        is_named = access.pointer.name.partition("[")[0] in names
         if not access.is_stored and not is_named:
             continue
         if region is None:
@@ -194,7 +196,18 @@ def read(region: Region, stream: int = 0) -> Any:
 
 
 def zero(name: str, value: Any, stream: int = 0) -> Callable[[], None]:
-    """A function that sets an array's elements to zero."""
+    """A function that sets the elements of an array, or of those in a tuple and the like, to zero."""
+    items = items_of(value)
+    if items is not None:
+        each = [zero(name, item, stream) for item in items]
+
+        def clear_all() -> None:
+            for clear in each:
+                clear()
+
+        return clear_all
+    if hasattr(value, "block_shape") and hasattr(value, "base"):
+        value = value.base  # of a tensor descriptor
     while isinstance(value, TensorWrapper):
         value = value.base
     if callable(getattr(value, "zero_", None)):

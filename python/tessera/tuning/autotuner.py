@@ -27,12 +27,13 @@ from tessera.errors import TesseraError, TuningError, TuningWarning, raise_core_
 from tessera.errors import ArgumentError, _frames_of_ours
 from tessera.frontend.errors import CompilationError
 from tessera.language import types
+from tessera.language.records import items_of
 from tessera.runtime.arrays import find_dtype, pointer_of
 from tessera.runtime.hooks import hooks
 from tessera.runtime.jit import JITFunction, KernelInterface
 from tessera.settings import settings
 from tessera.tuning.config import Config
-from tessera.tuning.heuristics import Heuristics, name_like, require_kernel
+from tessera.tuning.heuristics import Heuristics, name_like, number_of, require_kernel
 from tessera.wording import shown, with_article
 
 Configs = Union[Sequence[Config], str]
@@ -568,6 +569,15 @@ class Autotuner(_C.Launchable, KernelInterface):
         named = dict((self.nargs or {}) if named is None else named)
         if self.early_config_prune is not None:
             pruned = list(self.early_config_prune(pruned, named, **kwargs) or ())
+            for config in pruned:
+                if not isinstance(config, Config):
+                    raise TuningError(
+                        "E059",
+                        f"the early_config_prune of kernel `{self._name}` returned "
+                        f"{with_article(type(config).__name__)} among the configurations: "
+                        f"{shown(config)}",
+                        "return some of those that it is given",
+                    )
             if not pruned:
                 raise TuningError(
                     "E059",
@@ -584,7 +594,13 @@ class Autotuner(_C.Launchable, KernelInterface):
                 )
             if len(pruned) > top_k:
                 model = self.perf_model
-                costs = [model(**{**named, **kwargs, **item.all_kwargs()}) for item in pruned]
+                costs = [
+                    number_of(
+                        model(**{**named, **kwargs, **item.all_kwargs()}),
+                        f"the perf_model of kernel `{self._name}`",
+                    )
+                    for item in pruned
+                ]
                 order = sorted(range(len(pruned)), key=lambda place: costs[place])
                 pruned = [pruned[place] for place in order[:top_k]]
         return pruned
@@ -732,7 +748,18 @@ def _check_settings(fn: Any, names: Sequence[str], configs: Any) -> None:
                 f"a value in the configuration {shown(config)} cannot be hashed: {error}",
                 "a constexpr is a number, a string or a tuple of these",
             ) from None
-        for name in config.kwargs:
+        for name, value in config.kwargs.items():
+            own = config.options().get(name, value)
+            if own is not value and own != value:
+                message = (
+                    f"a configuration of `{fn.__name__}` has {name}={shown(value)} among its values "
+                    f"and {name}={shown(own)} of its own, which counts"
+                )
+                fix = f"write Config({{...}}, {name}={shown(value)})"
+                if not _is_written_for_triton():
+                    raise CompilationError.at_caller("E059", message, fix)
+                text = f"tessera: {message} (E059): {fix}"
+                warnings.warn(text, TuningWarning, stacklevel=_frames_of_ours())
             if name not in names and name not in options and not _is_written_for_triton():
                 raise CompilationError.at_caller(
                     "E059",
@@ -758,9 +785,11 @@ def _device_of(array: Any, name: str) -> Optional[int]:
 
 
 def _array_in(value: Any) -> Any:
-    """The first array in what has an element type: a tuple, what a descriptor describes, itself."""
-    if isinstance(value, tuple):
-        return _array_in(next(item for item in value if _dtype_of(item) is not None))
+    """The first array in what has an element type: a tuple or another thing with parts, what a
+    descriptor describes, itself."""
+    parts = items_of(value)
+    if parts is not None:
+        return _array_in(next(item for item in parts if _dtype_of(item) is not None))
     return value.base if hasattr(value, "block_shape") and hasattr(value, "base") else value
 
 
@@ -768,12 +797,13 @@ _names_of_dtypes: dict[Any, str] = {}
 
 
 def _dtype_of(value: Any) -> Optional[str]:
-    """The element type of an array or of what a descriptor describes, those in a tuple; None for
-    what has none."""
+    """The element type of an array or of what a descriptor describes, those of what has parts; None
+    for what has none."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return None
-    if isinstance(value, tuple):
-        found = [dtype for dtype in map(_dtype_of, value) if dtype is not None]
+    parts = items_of(value)
+    if parts is not None:
+        found = [dtype for dtype in map(_dtype_of, parts) if dtype is not None]
         return ", ".join(found) or None
     if hasattr(value, "block_shape") and hasattr(value, "base"):
         value = value.base

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Callable, Mapping, Sequence
 
-from tessera.errors import LaunchError, TesseraError
+from tessera.errors import LaunchError, TesseraError, TuningError
 from tessera.frontend.errors import CompilationError, closest
 from tessera.runtime.jit import KernelInterface
 from tessera.wording import shown, with_article
@@ -156,3 +157,15 @@ def name_like(name: Any, names: Sequence[str]) -> str:
 def _place(function: Any) -> str:
     code = getattr(function, "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(function)
+
+
+def number_of(value: Any, whose: str) -> float:
+    """A time or a cost that a function of the user's returned; what is no number is worse than
+    every number."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TuningError(
+            "E059", f"{whose} returned {shown(value)}", "return a number, the less the better"
+        ) from None
+    return math.inf if math.isnan(number) else number

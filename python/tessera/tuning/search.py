@@ -24,7 +24,7 @@ from tessera.tuning.config import Config
 from tessera.tuning.heuristics import Heuristics, name_like, require_kernel
 from tessera.tuning.progress import Progress
 from tessera.tuning.session import Hooks, choose
-from tessera.wording import shown
+from tessera.wording import shown, with_article
 
 _BATCH = 8
 _AT_RANDOM = 0.25
@@ -220,8 +220,12 @@ def _checked(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
 ) -> dict[str, list[Any]]:
+    if not isinstance(space, Mapping):
+        what = with_article(type(space).__name__)
+        raise TuningError("E059", f"the space of configurations is {what}", "pass a dict of lists")
     if not space:
         raise TuningError("E059", "the space of configurations is empty", "name some values")
+    lists: dict[str, list[Any]] = {}
     options = [name for name in Config({}).__dict__ if name not in ("kwargs", "pre_hook")]
     given = {*names[: len(args)], *kwargs}
     inner = kernel
@@ -239,8 +243,15 @@ def _checked(
             raise TuningError(
                 "E059", f"the space has values for `{name}`, which is passed", "drop one of the two"
             )
-        if isinstance(values, str) or not list(values):
+        try:
+            different = [] if isinstance(values, str) else list(dict.fromkeys(values))
+        except TypeError:  # no list, or of what cannot be hashed
+            different = []
+        if not different:
             raise TuningError(
-                "E059", f"the values of `{name}` are {shown(values)}", "pass a list of values"
+                "E059",
+                f"the values of `{name}` are {shown(values)}",
+                "pass a list of numbers, strings or tuples of these",
             )
-    return {name: list(dict.fromkeys(values)) for name, values in space.items()}
+        lists[name] = different
+    return lists

@@ -24,6 +24,7 @@ from tessera.tuning.arrays import Copies, find_changed, zero
 from tessera.tuning.candidates import Access, Candidate, compile_all
 from tessera.tuning.clocks import Clock, DeviceClock, GraphClock, HostClock
 from tessera.tuning.config import Config, shortly
+from tessera.tuning.heuristics import number_of
 from tessera.tuning.progress import Progress, reasons
 from tessera.tuning.race import Standing, Timing, race
 from tessera.wording import counted
@@ -286,7 +287,7 @@ class _Session:
                     raise
                 self._failures[place] = error
                 continue
-            timings[place] = _read_timing(measured)
+            timings[place] = _read_timing(measured, f"the do_bench of kernel `{self._kernel}`")
             left = [other for other in working if timings[other] is None]
             best = min(filter(None, timings))
             where = timings.index(best)
@@ -355,10 +356,10 @@ class _Changes:
             self._copies.free()
 
 
-def _read_timing(measured: Any) -> Timing:
+def _read_timing(measured: Any, whose: str) -> Timing:
     """What a user's function returned: a time, or the median, a fast and a slow one."""
     values = list(measured) if isinstance(measured, (list, tuple)) else [measured]
-    numbers = [float(value) for value in values]
+    numbers = [number_of(value, whose) for value in values]
     if not numbers:
         return Timing(math.inf, math.inf, math.inf)
     return Timing(numbers[0], numbers[min(1, len(numbers) - 1)], numbers[-1])

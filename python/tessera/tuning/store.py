@@ -80,6 +80,11 @@ class Result:
             raise ValueError("`best` is no configuration's number")
         if len(self.fields["timings"]) != len(self.fields["configs"]):
             raise ValueError("there is not a time for each configuration")
+        if not all(timing is None or _is_timing(timing) for timing in self.fields["timings"]):
+            raise ValueError("a time is not what it has to be")
+        # Those that a calendar has.
+        if not 0 <= self.fields["date"] < 1 << 37 or not math.isfinite(self.fields["seconds"]):
+            raise ValueError("`date` or `seconds` is not what it has to be")
 
     @property
     def id(self) -> bytes:
@@ -91,6 +96,15 @@ class Result:
             return self.__dict__["fields"][name]
         except KeyError:
             raise AttributeError(name) from None
+
+
+def _is_timing(values: Any) -> bool:
+    """Whether these are a median, a fast and a slow run's time."""
+    return (
+        isinstance(values, list)
+        and len(values) == 3
+        and all(type(x) in (int, float) and not math.isnan(x) for x in values)
+    )
 
 
 class Question:

@@ -141,6 +141,15 @@ def test_do_not_specialize():
     assert key(fn, x, 2**40, 1, 16) != key(fn, x, 1, 1, 16)  # the width still counts
 
 
+def test_do_not_specialize_one():
+    @tessera.jit(do_not_specialize="number", do_not_specialize_on_alignment=0)
+    def fn(x, number, m):
+        pass
+
+    assert [param.do_not_specialize for param in fn.params] == [False, True, False]
+    assert [param.do_not_specialize_on_alignment for param in fn.params] == [True, False, False]
+
+
 def test_do_not_specialize_may_name_what_is_no_parameter():
     @tessera.jit(do_not_specialize=["y", 7, "x"], do_not_specialize_on_alignment=[-1])
     def fn(x, z):

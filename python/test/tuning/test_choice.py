@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import multiprocessing
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -121,6 +122,36 @@ def test_arrays_in_tuples(monkeypatch):
         x = np.arange(100, dtype=dtype)
         kernel[grid]((x, x), 100)  # both the same
         assert (x == 2 * np.arange(100)).all()
+    assert len(tuned) == 2
+
+
+@dataclasses.dataclass
+class Pair:
+    x: Any
+    out: Any
+
+
+@tessera.aggregate
+class Pointers:
+    x: tl.tensor
+    out: tl.tensor
+
+
+@pytest.mark.parametrize("make", [Pair, Pointers, lambda x, out: [x, out]])
+def test_arrays_in_other_parts(monkeypatch, make):
+    @tessera.jit
+    def double(pair, n, BLOCK: tl.constexpr):
+        x, out = pair if isinstance(pair, tl.tuple) else (pair.x, pair.out)
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(out + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
+
+    tuned = count_tunings(monkeypatch)
+    kernel = tessera.autotune(blocks(32, 128), key=["n", "pair"])(double)
+    for dtype in (np.float32, np.int32):
+        for _ in range(2):
+            x = np.arange(100, dtype=dtype)
+            kernel[grid](make(x, x), 100)
+            assert (x == 2 * np.arange(100)).all()
     assert len(tuned) == 2
 
 

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tessera
+import tessera.language as tl
 from tessera import Config, TuningError
+from tessera.tools.tensor_descriptor import TensorDescriptor
 
 from .kernels import accumulate, blocks, grid, increment, numbers, scale
 
@@ -113,10 +116,54 @@ def test_restore_value():
     assert set(seen) == {1.0} and (x == numbers() + 1).all()
 
 
+@dataclasses.dataclass
+class Sums:
+    whole: Any
+    others: list
+
+
+@tessera.aggregate
+class Output:
+    at: tl.tensor
+
+
+@tessera.jit
+def add_to(sums, output, block, n, BLOCK: tl.constexpr):
+    tl.atomic_add(sums.whole, 1.0)
+    tl.atomic_add(sums.others[0], 1.0)
+    tl.store(output.at, tl.load(output.at) + n / BLOCK)
+    block.store([0], block.load([0]) + 1)
+
+
+@pytest.mark.parametrize("what", ["reset_to_zero", "restore_value"])
+def test_arrays_in_what_has_parts(what):
+    """All of those in an argument of that name; also what a descriptor describes."""
+    seen = []
+
+    def look(named, exception):
+        sums = named["sums"]
+        arrays = sums.whole, sums.others[0], named["output"].at, named["block"].base
+        seen.append([float(array[0]) for array in arrays])
+
+    tuned = tessera.autotune(
+        blocks(32, 64), key=[], **{what: ["sums", "output", "block"]}, post_hook=look
+    )
+    a, b, c, d = (np.full(4, start, np.float32) for start in (5, 6, 7, 8))
+    descriptor = TensorDescriptor.from_tensor(d, [4])
+    for _ in range(2):
+        tuned(add_to)[(1,)](Sums(a, [b]), Output(c), descriptor, 64)
+        start = [5, 6, 7, 8] if what == "restore_value" else [0] * 4
+        assert {tuple(x - y for x, y in zip(row, start)) for row in seen} == {
+            (1, 1, 2, 1),
+            (1, 1, 1, 1),
+        }
+        assert (a[0], b[0], d[0]) == (6, 7, 9) and c[0] in (8, 9)
+        for array, value in zip((a, b, c, d), (5, 6, 7, 8)):
+            array[:] = value
+
+
 @pytest.mark.parametrize("what", ["reset_to_zero", "restore_value"])
 def test_none_is_neither_reset_nor_restored(what):
-    import tessera.language as tl
-
     @tessera.jit
     def maybe(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
         i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

@@ -159,6 +159,57 @@ def test_a_key_that_cannot_be_hashed():
     assert error.value.id == "E059"
 
 
+def launched(**arguments):
+    kernel = tessera.autotune(blocks(32, 64, 128), key=["n"], **arguments)(increment)
+    x = numbers()
+    kernel[grid](x, 1000)
+    assert (x == numbers() + 1).all()
+    return kernel
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (
+            {"prune_configs_by": {"early_config_prune": lambda configs, named, **more: [1, 2]}},
+            "early_config_prune of kernel `increment` returned an int among the configurations: 1",
+        ),
+        (
+            {"prune_configs_by": {"perf_model": lambda **named: None, "top_k": 1}},
+            "the perf_model of kernel `increment` returned None",
+        ),
+        ({"do_bench": lambda run, quantiles: run()}, "the do_bench of kernel `increment` returned None"),
+    ],
+)  # fmt: skip
+def test_functions_that_return_no_number(arguments, words):
+    with pytest.raises(TuningError, match=words) as error:
+        launched(**arguments)
+    assert error.value.id == "E059"
+
+
+def test_what_is_no_number_is_never_the_best():
+    for low in (32, 64, 128):
+
+        def model(BLOCK, **others):
+            return 5.0 if BLOCK == low else float("nan")
+
+        kernel = launched(prune_configs_by={"perf_model": model, "top_k": 1})
+        assert kernel.best_config.kwargs == {"BLOCK": low}
+
+        times = iter([5.0 if block == low else float("nan") for block in (32, 64, 128)])
+        kernel = launched(do_bench=lambda run, quantiles: run() or next(times))
+        assert kernel.best_config.kwargs == {"BLOCK": low}
+
+
+def test_options_among_the_values():
+    """An option in the dict would be replaced by the one beside it, without a word."""
+    error = refused(configs=[Config({"BLOCK": 32, "num_warps": 8})])
+    assert "has num_warps=8 among its values and num_warps=4 of its own" in error.message
+    assert error.fix == "write Config({...}, num_warps=8)"
+    for config in (Config({"num_warps": 2, "BLOCK": 32}, num_warps=2), Config({"maxnreg": 99})):
+        tessera.autotune([config], key=[])(scale)
+
+
 def test_a_bad_argument_is_told_as_ever():
     kernel = tessera.autotune(blocks(32, 64), ["n"])(scale)
     for arguments, id in (

@@ -266,6 +266,25 @@ def test_importing_what_is_none(capsys, tmp_path, change):
     assert error.value.id == "E059" and not list(store.stored())
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"timings": ["x", 3]}, {"timings": [[1.0], None]}, {"timings": [[None] * 3, None]},
+        {"timings": [{"a": 1}, None]}, {"timings": [[1.0, 2.0, float("nan")], None]},
+        {"timings": []}, {"date": float("nan")}, {"date": 1e300}, {"date": -1.0},
+        {"seconds": float("nan")}, {"best": 2}, {"best": True},
+    ],
+)  # fmt: skip
+def test_importing_numbers_that_cannot_be(tmp_path, changed):
+    """What is kept must be what can be listed."""
+    launch()
+    (result,) = store.stored()
+    whole = json.loads(store.export([result]))
+    whole["results"][0].update(changed)
+    with pytest.raises(tessera.LaunchError, match="no results of tuning"):
+        store.load(json.dumps(whole))
+
+
 def test_without_a_cache(capsys, tmp_path, monkeypatch):
     launch()
     path = tmp_path / "results.json"

@@ -146,12 +146,28 @@ def test_nothing_works():
         ({"BLOCK": []}, "values of `BLOCK`"),
         ({"BLOCK": "64"}, "values of `BLOCK`"),
         ({"n": [1]}, "`n`, which is passed"),
+        ({"BLOCK": 64}, "values of `BLOCK` are 64"),
+        ({"BLOCK": [[64], [32]]}, "values of `BLOCK`"),
+        (["BLOCK"], "is a list"),
     ],
 )
 def test_bad_spaces(space, words):
     with pytest.raises(TuningError, match=words) as error:
         tessera.tune(scale, grid, (numbers(), numbers(), 1000), space)
     assert error.value.id == "E059"
+
+
+def test_values_may_come_one_by_one():
+    space = {"BLOCK": (2**bits for bits in (5, 6))}
+    found = tessera.tune(scale, grid, (numbers(), numbers(), 1000), space, seconds=1)
+    assert {config.kwargs["BLOCK"] for config in found.timings} == {32, 64}
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan")])
+def test_without_any_time_one_batch_is_measured(seconds):
+    x = numbers()
+    found = tessera.tune(increment, grid, (x, 1000), {"BLOCK": [32, 64]}, seconds=seconds)
+    assert found.config.kwargs["BLOCK"] in (32, 64) and (x == numbers()).all()
 
 
 def test_an_autotuned_kernel_is_searched_too():
