@@ -166,7 +166,7 @@ if folder := plot_folder():
 # - [The language](Language.md) has every function, [the examples](../python/examples) have
 #   more kernels: layer norm, scatter, deformable attention.
 # - [Debugging](Debugging.md) is for a kernel that computes something wrong,
-#   [FastProducts](HowTo/FastProducts.md) for a matmul or attention that is slower on a GPU than it
+#   [FastMatmul](HowTo/FastMatmul.md) for a matmul or attention that is slower on a GPU than it
 #   should be.
 # - Coming from [Triton](HowTo/ComingFromTriton.md), or from
 #   [Numba and CUDA](HowTo/ComingFromNumbaAndCUDA.md)?

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The remarks that the page about fast products explains are those that the compiler makes."""
+"""The remarks that the page about fast matmul explains are those that the compiler makes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[3]
-PAGE = ROOT / "docs" / "HowTo" / "FastProducts.md"
+PAGE = ROOT / "docs" / "HowTo" / "FastMatmul.md"
 ROWS = PAGE.read_text().split("| remark | what helps |")[1].splitlines()[2:]
 QUOTED = [
     quoted.strip()
