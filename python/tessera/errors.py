@@ -28,6 +28,7 @@ __all__ = [
     "MemoryAccessError",
     "OutOfResources",
     "PTXASError",
+    "PreloadError",
     "SettingError",
     "SlowCompilationWarning",
     "TesseraError",
@@ -77,6 +78,10 @@ class ArgumentError(LaunchError, TypeError):
 
 class IntegerRangeError(ArgumentError, OverflowError):
     """An integer argument that fits no type."""
+
+
+class PreloadError(LaunchError, RuntimeError):
+    """Specialization data that `preload` can do nothing with."""
 
 
 class SettingError(_Mistake, ValueError):

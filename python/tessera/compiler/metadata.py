@@ -9,6 +9,7 @@ those, as of a named tuple.
 from __future__ import annotations
 
 import hashlib
+import json
 from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional
 
 from tessera import _C
@@ -88,8 +89,11 @@ class KernelMetadata(Mapping[str, Any]):
 
     @CachedProperty
     def hash(self) -> str:
-        """In hexadecimal; equal for the same machine code."""
-        return hashlib.sha256(self._kernel.serialize()).hexdigest()
+        """In hexadecimal; equal for the same machine code that is launched in the same way."""
+        data = self._kernel.serialize()
+        code = data[24 + int.from_bytes(data[16:24], "little") :]  # behind the head and the facts
+        facts = {name: fact for name, fact in self._facts.items() if name != "stage_ms"}
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode() + code).hexdigest()
 
     @property
     def target(self) -> GPUTarget:

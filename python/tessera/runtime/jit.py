@@ -408,6 +408,17 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface):
             **{name: stand_in(value, by_name.get(name)) for name, value in kwargs.items()},
         )
 
+    def preload(self, specialization_data: str) -> "CompiledKernel":
+        """Compiles the kernel for what a hook of compilations was told as `specialization_data`.
+
+        Raises PreloadError (E062) for what is the data of another kernel, or none.
+        """
+        load_launching()
+        from tessera.runtime.preload import read_specialization_data
+
+        bound, options = read_specialization_data(self, specialization_data)
+        return self._kernel(bound, options).kernel
+
     def _bind(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[list[Any], dict[str, Any]]:

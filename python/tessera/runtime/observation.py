@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Mapping
 
 from tessera.frontend.signature import ConstSpec, ValueSpec, spell
 from tessera.runtime.hooks import FunctionInfo
 from tessera.runtime.machine import current_target
+from tessera.runtime.preload import specialization_data
 from tessera.runtime.specialize import Bound
 from tessera.settings import note_change
 
@@ -40,11 +40,9 @@ def describe_compilation(
     types = ", ".join(f"{name}: {type}" for name, type in signature.items())
     told = ", ".join(f"{name}={value}" for name, value in of_options.items())
     text = repr(key)
-    specialization = {
-        "name": f"{fn.__module__}.{fn.__qualname__}",
+    readable = {
         "signature": {name: str(type) for name, type in signature.items()},
         "constants": {fn.arg_names[place]: repr(value) for (place,), value in constants.items()},
-        "options": of_options,
         "key": text,
     }
     return {
@@ -60,7 +58,7 @@ def describe_compilation(
             "extern_libs": options.extern_libs,
             "launch_cooperative_grid": options.launch_cooperative_grid,
             "configs": [attributes],
-            "specialization_data": json.dumps(specialization),
+            "specialization_data": specialization_data(fn, bound, options, readable),
             "is_warmup": warmup,
         },
         "is_manual_warmup": warmup,
