@@ -310,8 +310,8 @@ TABLES = {
 }
 
 
-def write_tables() -> None:
-    text = PAGE.read_text()
+def with_tables(text: str) -> str:
+    """The page with the tables that the raw figures give."""
     for part, make in TABLES.items():
         figures = load(part)
         if figures is None:
@@ -323,7 +323,11 @@ def write_tables() -> None:
             text,
             flags=re.DOTALL,
         )
-    PAGE.write_text(text)
+    return text
+
+
+def write_tables() -> None:
+    PAGE.write_text(with_tables(PAGE.read_text()))
 
 
 def main() -> int:

@@ -81,19 +81,22 @@ def with_fences(text: str) -> str:
     return "\n".join(out[:-1]).strip()
 
 
+# Headings of the reference, and the modules of tessera.language under them.
+FAMILIES = [
+    ("Types", "types"), ("Constants", "constants"), ("Tensors", "tensor"), ("Aggregates", "aggregate"),
+    ("Programs and loops", "program"),
+    ("Creation", "creation"), ("Shape", "shape"), ("Memory", "memory"), ("Maths", "math"), ("libdevice", "extra.libdevice"),
+    ("Matrix products", "matmul"), ("Reductions and scans", "reduction"),
+    ("Random numbers", "random"), ("Hints and debugging", "debug"),
+    ("Written in the language itself", "standard"),
+    ("The target", "target_info"), ("NVIDIA's GPUs alone", "extra.cuda"),
+]  # fmt: skip
+
+
 def language_page() -> str:
     """Docstrings by op family."""
     import tessera.language as language
 
-    families = [
-        ("Types", "types"), ("Constants", "constants"), ("Tensors", "tensor"), ("Aggregates", "aggregate"),
-        ("Programs and loops", "program"),
-        ("Creation", "creation"), ("Shape", "shape"), ("Memory", "memory"), ("Maths", "math"), ("libdevice", "extra.libdevice"),
-        ("Matrix products", "matmul"), ("Reductions and scans", "reduction"),
-        ("Random numbers", "random"), ("Hints and debugging", "debug"),
-        ("Written in the language itself", "standard"),
-        ("The target", "target_info"), ("NVIDIA's GPUs alone", "extra.cuda"),
-    ]  # fmt: skip
     lines = [
         "# The language",
         "",
@@ -102,7 +105,7 @@ def language_page() -> str:
         docstring(language),
         "",
     ]
-    for title, name in families:
+    for title, name in FAMILIES:
         try:
             module = importlib.import_module(f"tessera.language.{name}")
         except ModuleNotFoundError:

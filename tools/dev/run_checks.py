@@ -132,6 +132,16 @@ def check_wheel() -> Count:
     return Count.of(run(["tools/wheel", "--test"]))
 
 
+def check_site() -> Count:
+    """The site of the documentation: every page made, every link and entry there."""
+    if sys.version_info < (3, 11):
+        print("left out: Sphinx needs Python 3.11")
+        return Count()
+    return Count.of(
+        run([sys.executable, "tools/site/build_site.py"], PYTHONPATH=str(ROOT / "python"))
+    )
+
+
 CHECKS: dict[str, Callable[[], Count]] = {
     "format": check_format,
     "lints": check_lints,
@@ -141,6 +151,7 @@ CHECKS: dict[str, Callable[[], Count]] = {
     "pytest": check_pytest,
     "types": check_types,
     "wheel": check_wheel,
+    "site": check_site,
 }
 
 

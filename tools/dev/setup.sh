@@ -80,6 +80,17 @@ ensure_venv() {
   done
 }
 
+# ensure_site_packages: what tools/site builds the documentation with, for Python 3.11 and newer.
+# Pinned, since a warning of another version would be an error.
+ensure_site_packages() {
+  "$VENV/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
+    say "the site of the documentation needs Python 3.11, and is left out"
+    return 0
+  }
+  ensure_venv sphinx==9.0.4 myst-parser==5.2.0 furo==2025.12.19 sphinx-design==0.8.0 \
+    sphinx-copybutton==0.5.2
+}
+
 # ensure_torch: torch's CPU build, never the one of the package index, which brings
 # gigabytes of CUDA with it.
 ensure_torch() {

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The site of the documentation: what its check finds, and what pages are made of.
+
+The site itself is built by the check `site` (tools/docs). Here the check is given sites with
+one thing wrong, and parts that need no Sphinx are held to the sources they are made from.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path[:0] = [str(ROOT / "tools/site"), str(ROOT / "tools/dev")]
+
+import api_pages  # noqa: E402
+import charts  # noqa: E402
+import dialects  # noqa: E402
+import error_ids  # noqa: E402
+import gallery  # noqa: E402
+import markdown  # noqa: E402
+import reference  # noqa: E402
+import site_map  # noqa: E402
+import verify  # noqa: E402
+
+GOOD = {
+    "index.html": '<h1 id="start">S</h1><a href="docs/Errors.html#e001">e</a><a href="#start">s</a>'
+    '<link rel="stylesheet" href="_static/a.css?v=1"><a href="https://example.org/x">x</a>',
+    "docs/Errors.html": '<h3 id="e001">E001</h3><a href="../index.html">up</a>',
+    "docs/API/Host.html": '<dt id="tessera.jit">jit</dt>',
+    "docs/Dialects/Tile.html": '<h3><code>tile.load</code><a class="headerlink" href="#">#</a></h3>',
+}
+
+
+def write_site(folder: pathlib.Path, **changes: str) -> pathlib.Path:
+    """A small site, with pages changed."""
+    pages = {**GOOD, **{name.replace("__", "/") + ".html": text for name, text in changes.items()}}
+    for name, text in pages.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"<html><body>{text}</body></html>")
+    (folder / "_static").mkdir()
+    (folder / "_static/a.css").write_text("body { color: black }")
+    return folder
+
+
+def findings(folder: pathlib.Path) -> list[str]:
+    pages = verify.read_site(folder)
+    return [
+        *verify.broken_links(folder, pages),
+        *verify.fetched(folder, pages),
+        *verify.missing_ids(pages, ["E001"]),
+        *verify.missing_names(pages, ["tessera.jit"]),
+        *verify.missing_headings(pages, "docs/Dialects/", ["tile.load"]),
+    ]
+
+
+def test_a_site_without_mistakes(tmp_path):
+    assert findings(write_site(tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    "page, text, found",
+    [
+        ("index", '<a href="docs/Gone.html">x</a>', "index.html: nothing is at docs/Gone.html"),
+        ("index", '<a href="docs/Errors.html#e999">x</a>', "index.html: no anchor docs/Errors.html#e999"),
+        ("index", '<a\n class="x" href="#gone">x</a>', "index.html: no anchor #gone"),
+        ("index", '<img src="gone.png"/>', "index.html: nothing is at gone.png"),
+        ("index", '<script src="//cdn.example/x.js"></script>', "index.html: loads //cdn.example/x.js"),
+        (
+            "index", '<link href="https://fonts.example/f.css" rel="stylesheet">',
+            "index.html: loads https://fonts.example/f.css",
+        ),
+        ("docs__Errors", "<h3>E001</h3>", "error E001 has no anchor #e001"),
+        ("docs__API__Host", "<dt>jit</dt>", "tessera.jit has no entry"),
+        ("docs__Dialects__Tile", "<p>tile.load</p>", "tile.load has no section"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_found(page, text, found, tmp_path):
+    told = findings(write_site(tmp_path, **{page: text}))
+    assert any(one.startswith(found) for one in told), told
+
+
+def test_a_style_that_loads_a_font_is_found(tmp_path):
+    folder = write_site(tmp_path)
+    (folder / "_static/b.css").write_text("@font-face { src: url('https://fonts.example/f.woff') }")
+    assert [one.split(":")[0] for one in findings(folder)] == ["_static/b.css"]
+
+
+def test_links_in_code_are_no_links(tmp_path):
+    text = "<code>&lt;a href=&quot;gone.html&quot;&gt;</code>"
+    assert findings(write_site(tmp_path, other=text)) == []
+
+
+# Pages of the project.
+
+
+def test_every_link_of_the_project_s_pages_leads_somewhere(tmp_path):
+    pages = markdown.Pages(tmp_path)
+    for path in site_map.own_pages():
+        pages.add_file(path)
+    pages.add("index.md", (ROOT / "README.md").read_text(), origin="README.md")
+    pages.finish()
+    assert pages.problems == []
+
+
+def test_a_link_to_nothing_is_a_problem(tmp_path):
+    pages = markdown.Pages(tmp_path)
+    text = (
+        "[a](Gone.md) `[b](Gone.md)` ![c](gone.png)\n\n```\n[d](Gone.md)\n```\n[e](Status.md#x)\n"
+    )
+    pages.add("docs/Page.md", text)
+    assert pages.problems == [
+        "docs/Page.md: there is no Gone.md",
+        "docs/Page.md: there is no gone.png",
+    ]
+
+
+def test_what_is_no_page_becomes_one(tmp_path):
+    pages = markdown.Pages(tmp_path)
+    pages.add("docs/HowTo/Page.md", "[a](../../python/examples/softmax.py), [b](../../README.md)\n")
+    pages.finish()
+    text = (tmp_path / "docs/HowTo/Page.md").read_text()
+    assert text == "[a](../../source/python/examples/softmax.py.md), [b](../../index.md)\n"
+    copied = (tmp_path / "source/python/examples/softmax.py.md").read_text()
+    assert "def softmax_kernel(" in copied
+
+
+def test_a_page_stands_in_one_chapter():
+    pages = set(site_map.own_pages()) | {"docs/New.md", "NEW.md", "docs/Gallery/index.md"}
+    listed = [page for _, found in site_map.chosen(pages) for page in found]
+    assert len(listed) == len(set(listed))
+    assert {"docs/New.md", "NEW.md", "docs/Errors.md", "docs/Gallery/index.md"} <= set(listed)
+
+
+# Errors.
+
+
+def test_every_id_gets_a_section():
+    text = (ROOT / "docs/Errors.md").read_text()
+    ids = re.findall(r"^\| (E\d{3}) \|", text, re.MULTILINE)
+    page = error_ids.page(text, {"E005": "an example"})
+    assert re.findall(r"^### (E\d{3})$", page, re.MULTILINE) == ids == error_ids.ids(text)
+    assert page.index("### E005") < page.index("an example") < page.index("### E006")
+    assert "| E" not in page
+
+
+# The reference.
+
+
+def test_the_reference_has_every_public_name():
+    text = "\n".join(text for _, text in api_pages.pages())
+    entries = set()
+    for name, module in re.findall(
+        r"^:+\{py:(?:\w+)\} ([\w.]+).*\n:module: ([\w.]+)$", text, re.MULTILINE
+    ):
+        entries.add(f"{module}.{name}")
+    wanted = set(api_pages.required_names())
+    assert len(wanted) > 400
+    assert wanted - entries == set()
+
+
+class Sample:
+    """A class."""
+
+    def method(self, first: int, *rest: str, named: bool = False, _hidden: int = 0) -> "Sample":
+        """What it does."""
+        return self
+
+    field = 1
+    """What it is."""
+
+
+def function(x, /, y: int = 3, *, z=object()):
+    """Nothing."""
+
+
+def test_signatures_are_what_a_user_writes():
+    assert reference.signature(Sample.method, drop_first=True) == (
+        "(first: int, *rest: str, named: bool = False) -> Sample"
+    )
+    assert reference.signature(function) == "(x, /, y: int = 3, *, z=...)"
+
+
+def test_a_text_under_an_assignment_is_its_docstring():
+    assert reference.attribute_docs(Sample) == {"field": "What it is."}
+
+
+def test_an_entry_is_closed_by_its_own_fence():
+    inner = reference.directive("method", "C.m()", ["text"])
+    outer = reference.directive("class", "C", inner)
+    assert outer[0].startswith("::::{py:class}") and inner[0].startswith(":::{py:method}")
+
+
+# Dialects, passes, the gallery.
+
+
+def test_pages_of_dialects_have_their_ops_and_types():
+    pages = dict(dialects.pages())
+    tile = pages["docs/Dialects/Tile.md"]
+    assert "### `tile.load`" in tile and "## Memory" in tile and "## Types" in tile
+    assert "mlir-tblgen" not in tile and "[TOC]" not in tile
+    assert "## `--tile-combine`" in pages["docs/Passes/DialectTileTransforms.md"]
+
+
+def test_a_dialect_in_the_tree_has_a_page():
+    folders = {path.name for path in (ROOT / "include/tessera/Dialect").iterdir()}
+    assert {
+        name for name in folders if (dialects.INCLUDE / "tessera/Dialect" / name / "IR").is_dir()
+    } == set(dialects.DIALECTS)
+    passes = {
+        path.parent.relative_to(dialects.INCLUDE / "tessera").as_posix()
+        for path in dialects.INCLUDE.rglob("Passes.td")
+    }
+    assert passes == set(dialects.PASSES)
+
+
+@pytest.mark.parametrize("work", gallery.WORKS, ids=lambda work: work.name)
+def test_works_of_the_gallery_have_a_source_and_figures(work):
+    text = gallery.source(work)
+    assert f"def {work.kernel}(" in text
+    for name, wanted in (
+        ("cpu", work.cpu_rows),
+        ("gpu", work.gpu_rows),
+        ("gpu_matmul", work.gpu_rows),
+    ):
+        rows = [row["work"] for row in gallery.raw(name)["rows"]]
+        found = {prefix for prefix in wanted if any(row.startswith(prefix) for row in rows)}
+        if name == "cpu":
+            assert found == set(wanted)
+    assert all(chart.count("<rect") > 2 for _, chart, _ in gallery.plots(work))
+
+
+def test_bars_are_as_long_as_their_numbers():
+    chart = charts.bars("t", [charts.Group("a", [charts.Bar("x", 2.0), charts.Bar("<y>", 1.0)])])
+    widths = [
+        float(width)
+        for width in re.findall(r'<rect class="bar\d" x="250" y="\d+" width="([\d.]+)"', chart)
+    ]
+    assert len(widths) == 3 and widths[0] == pytest.approx(2 * widths[1], rel=1e-3)
+    assert "&lt;y&gt;" in chart and "<y>" not in chart
+
+
+def test_the_check_is_there():
+    listed = subprocess.run(
+        [sys.executable, ROOT / "tools/dev/run_checks.py", "--list"], capture_output=True, text=True
+    )
+    assert "site" in listed.stdout.split()

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which public names stand on which page of the reference, and what must have an entry."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from types import ModuleType
+from typing import Any
+
+import generate_docs
+import markdown
+import reference
+from reference import Reference
+
+ROOT = markdown.ROOT
+
+LANGUAGE = "tessera.language"
+
+# Pages of the API: title, what it says first, and modules with names (all where none are given).
+API: Sequence[tuple[str, str, str, Sequence[tuple[str, Sequence[str]]]]] = [
+    (
+        "Host", "Kernels from Python",
+        "What a program imports to define, compile and launch kernels.",
+        [
+            ("tessera", ["jit", "constexpr_function", "constexpr", "aggregate", "must_use_result", "compile",
+                         "interpret", "cdiv", "next_power_of_2", "reinterpret", "TensorWrapper", "MockTensor",
+                         "host_info", "settings"]),
+            ("tessera.tools.tensor_descriptor", []),
+            ("tessera.compat.triton", []),
+        ],
+    ),
+    (
+        "Kernels", "Kernels and compiled kernels",
+        "What `@tessera.jit` makes of a function, and what compiling that gives.",
+        [
+            ("tessera", ["JITFunction", "CompiledKernel"]),
+            ("tessera.compiler.artifacts", ["Stages", "KernelSource"]),
+            ("tessera.compiler.metadata", ["KernelMetadata"]),
+        ],
+    ),
+    (
+        "Options", "Options of a launch",
+        "Given as keywords to `kernel[grid](...)`, `kernel.warmup(...)` and `tessera.compile(...)`, beside the "
+        "kernel's own arguments.",
+        [("tessera.compiler.options", ["CompileOptions"])],
+    ),
+    ("Settings", "Settings", "", [("tessera.settings", [])]),
+    (
+        "Tuning", "Tuning",
+        "Choosing among configurations by measuring them. How to: [Tune a kernel](../HowTo/TuneAKernel.md).",
+        [("tessera.tuning", []), ("tessera", ["autotune", "heuristics", "Config", "tune"])],
+    ),
+    ("Testing", "Testing and benchmarking", "", [("tessera.testing", [])]),
+    (
+        "Simulator", "The simulator of GPUs",
+        "How to: [Simulate](../HowTo/Simulate.md).",
+        [("tessera.gpu", [])],
+    ),
+    (
+        "Exceptions", "Exceptions and warnings",
+        "What each id means is on [Errors](../Errors.md).",
+        [("tessera.errors", []), ("tessera", [])],
+    ),
+]  # fmt: skip
+
+# Modules every public name of which must have an entry.
+PUBLIC = ["tessera", LANGUAGE, *(f"{LANGUAGE}.extra.{name}" for name in ("libdevice", "cuda")),
+          "tessera.tuning", "tessera.testing", "tessera.gpu", "tessera.errors", "tessera.settings"]  # fmt: skip
+
+
+def required_names() -> list[str]:
+    """The full names that the reference must have."""
+    return [
+        f"{module}.{name}"
+        for module in PUBLIC
+        for name in reference.public_names(reference.load(module))
+    ]
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """Path and text of each page."""
+    entries = Reference()
+    yield from language_pages(entries)
+    done: set[str] = set()
+    for stem, title, text, modules in API:
+        lines = [f"# {title}", "", text, ""]
+        for module_name, names in modules:
+            module = reference.load(module_name)
+            wanted = [name for name in names or reference.public_names(module)]
+            wanted = [name for name in wanted if f"{module_name}.{name}" not in done]
+            if module_name == "tessera" and not names:
+                wanted = [name for name in wanted if name in reference.public_names(module)]
+            if len(modules) > 1 and wanted:
+                lines += [f"## `{module_name}`", ""]
+            if not names or len(modules) == 1:
+                lines += [introduction(module), ""] if module_name != "tessera" else []
+            if module_name not in done:
+                lines += [f"```{{py:module}} {module_name}", "```", ""]
+            done.add(module_name)
+            for name in wanted:
+                done.add(f"{module_name}.{name}")
+                lines += entry(entries, module, module_name, name)
+        yield f"docs/API/{stem}.md", "\n".join(lines)
+    yield "docs/API/CommandLine.md", command_line_page()
+
+
+def entry(entries: Reference, module: ModuleType, full: str, name: str) -> list[str]:
+    value = getattr(module, name)
+    return entries.entry(full, name, value, doc_of(module, name))
+
+
+def doc_of(module: ModuleType, name: str) -> str:
+    """What the text under an assignment says, here or where the value comes from."""
+    found = reference.attribute_docs(module).get(name, "")
+    if found:
+        return found
+    origin = sys.modules.get(reference.home(getattr(module, name)))
+    return reference.attribute_docs(origin).get(name, "") if origin is not None else ""
+
+
+def introduction(module: ModuleType) -> str:
+    """The docstring of a module; a table of its files is for those who work on it."""
+    text = inspect.cleandoc(module.__doc__ or "")
+    kept = [part for part in text.split("\n\n") if not re.match(r"\s{2,}\S+\.py\s", part)]
+    kept = [part for part in kept if not part.startswith("    ")]
+    return reference.prose("\n\n".join(kept))
+
+
+def language_pages(entries: Reference) -> Iterator[tuple[str, str]]:
+    """A page for each family of operations, and the first one, which says what is promised."""
+    language = reference.load(LANGUAGE)
+    left = reference.public_names(language)
+    families: list[tuple[str, str, list[str]]] = []
+    for title, name in generate_docs.FAMILIES:
+        try:
+            module = reference.load(f"{LANGUAGE}.{name}")
+        except ModuleNotFoundError:
+            continue
+        stem = title.replace("'", "").title().replace(" ", "")
+        here = [other for other in left if belongs(language, other, module)]
+        left = [other for other in left if other not in here]
+        lines = [f"# {title}", "", introduction(module), ""]
+        names = list(here)
+        for other in here:
+            lines += entry(entries, language, LANGUAGE, other)
+        lines += own_names(entries, module, names, language)
+        families.append((title, stem, names))
+        yield f"docs/Language/{stem}.md", "\n".join(lines)
+    if left:
+        lines = ["# Other names", ""]
+        for other in left:
+            lines += entry(entries, language, LANGUAGE, other)
+        families.append(("Other names", "OtherNames", left))
+        yield "docs/Language/OtherNames.md", "\n".join(lines)
+    yield "docs/Language.md", language_index(language, families)
+
+
+def belongs(language: ModuleType, name: str, module: ModuleType) -> bool:
+    """Whether a name of the language is described with this module."""
+    value = getattr(language, name)
+    if isinstance(value, ModuleType):
+        return value is module
+    if reference.home(value) == module.__name__:
+        return True
+    is_plain = not inspect.isclass(value) and not callable(value)
+    return (
+        is_plain
+        and name in vars(module)
+        and name in (getattr(module, "__all__", None) or vars(module))
+    )
+
+
+def own_names(
+    entries: Reference, module: ModuleType, names: list[str], language: ModuleType
+) -> Iterator[str]:
+    """Entries of what a module has that the language does not name: `tl.math.x`."""
+    short = module.__name__.removeprefix(f"{LANGUAGE}.")
+    others = [
+        name
+        for name in reference.public_names(module)
+        if module.__name__ in PUBLIC
+        or getattr(language, name, None) is not getattr(module, name, None)
+    ]
+    if not others or not (module.__name__ in PUBLIC or short in ("math", "target_info")):
+        return
+    yield f"## `tl.{short}`"
+    yield ""
+    table = getattr(module, "FUNCTIONS", None) if short == "extra.libdevice" else None
+    for name in others:
+        names.append(f"{short}.{name}")
+        lines = entry(entries, module, module.__name__, name)
+        function = table.get(name) if table is not None else None
+        if function is not None:
+            takes = "; ".join(", ".join(map(str, one.arguments)) for one in function.signatures)
+            gives = "; ".join(str(one.result) for one in function.signatures)
+            text = [function.text, f"Takes {takes}; gives {gives}." if takes else ""]
+            head = f"{name}{reference.signature(getattr(module, name))}"
+            place = f":module: {module.__name__}"
+            lines = reference.directive("function", head, [" ".join(text)], place)
+        yield from lines
+
+
+def language_index(language: ModuleType, families: Sequence[tuple[str, str, list[str]]]) -> str:
+    """What is promised on every target, and the way to the families."""
+    lines = ["# The language", "", inspect.cleandoc(language.__doc__ or ""), "", "## Names", ""]
+    lines += ["| | |", "|---|---|"]
+    for title, stem, names in families:
+        shown = ", ".join(
+            f"{{py:obj}}`{name} <{LANGUAGE}.{name}>`"
+            for name in names
+            if not name.startswith("extra.lib")
+        )
+        lines.append(f"| [{title}](Language/{stem}.md) | {shown or 'as in CUDA'} |")
+    lines += [
+        "",
+        "```{toctree}",
+        ":hidden:",
+        "",
+        *(f"Language/{stem}" for _, stem, _ in families),
+        "```",
+        "",
+    ]
+    text = "\n".join(lines)
+    return text.replace("docs/Numerics.md", "[Numerics](Numerics.md)").replace(
+        "docs/Errors.md", "[Errors](Errors.md)"
+    )
+
+
+def command_line_page() -> str:
+    """What the programs say of themselves."""
+    lines = ["# Command line", ""]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "COLUMNS": "88"}
+    for command in (
+        ["tessera"], ["tessera", "doctor"], ["tessera", "cache"], ["tessera", "run"], ["tessera", "tune"],
+        ["tessera.testing.fuzz"],
+    ):  # fmt: skip
+        shown = f"python -m {' '.join(command)}"
+        result = subprocess.run(
+            [sys.executable, "-m", *command, "--help"],
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        if result.returncode:
+            raise SystemExit(f"{shown} --help:\n{result.stderr}")
+        lines += [f"## `{shown}`", "", markdown.fenced(result.stdout, "text"), ""]
+    return "\n".join(lines)

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Builds the site of the documentation, and fails where something in it is wrong.
+
+Pages are the project's own Markdown and what is made of the code: the language reference and
+the API from signatures and docstrings, dialects and passes from TableGen, the gallery by
+compiling its kernels, tables and charts from docs/benchmarks. Everything is made in the folder
+of the build; nothing is fetched. A warning of Sphinx is an error, and so is what verify.py
+finds in the pages: a link that leads nowhere, an id of an error without an anchor, a public
+name or an op without an entry, a page that loads something from elsewhere.
+
+Usage: build_site.py [--out FOLDER] [--jobs N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path[:0] = [str(HERE), str(ROOT / "python"), str(ROOT / "tools/dev")]
+
+import api_pages  # noqa: E402
+import benchmark_page  # noqa: E402
+import dialects  # noqa: E402
+import error_examples  # noqa: E402
+import error_ids  # noqa: E402
+import gallery  # noqa: E402
+import markdown  # noqa: E402
+import site_map  # noqa: E402
+import verify  # noqa: E402
+
+T = TypeVar("T")
+
+
+def add_pages(pages: markdown.Pages) -> None:
+    """Every page but the first one."""
+    replaced = {"docs/Errors.md", "docs/Language.md", "docs/Benchmarks.md"}
+    for path in site_map.own_pages():
+        if path not in replaced:
+            pages.add_file(path)
+    errors = (ROOT / "docs/Errors.md").read_text()
+    pages.add("docs/Errors.md", error_ids.page(errors, error_examples.examples()))
+    pages.add("docs/Benchmarks.md", benchmark_page.page())
+    for path, text in (*api_pages.pages(), *dialects.pages(), *gallery.pages(pages.out)):
+        pages.add(path, text)
+
+
+def build(out: pathlib.Path, jobs: int) -> list[str]:
+    """Makes the site in out/html; returns what is wrong with it."""
+    source = out / "source"
+    shutil.rmtree(source, ignore_errors=True)
+    shutil.rmtree(out / "html", ignore_errors=True)
+    pages = markdown.Pages(source)
+    timed("pages", lambda: add_pages(pages))
+    pages.add("index.md", site_map.index(pages.written), origin="README.md")
+    for path, text in site_map.chapters(pages.written):
+        pages.add(path, text)
+    pages.finish()
+    from sphinx.cmd.build import build_main
+
+    command = ["-b", "html", "-q", "-W", "--keep-going", "-j", str(jobs), "-c", str(HERE)]
+    command += ["-d", str(out / "doctrees"), str(source), str(out / "html")]
+    status = timed("html", lambda: build_main(command))
+    problems = list(pages.problems)
+    if status:
+        problems.append("Sphinx has warnings, which are above")
+    if (out / "html" / "index.html").exists():
+        problems += timed("verify", lambda: verify.problems(out / "html"))
+    return problems
+
+
+def timed(what: str, work: Callable[[], T]) -> T:
+    """What `work` returns; how long it took is printed."""
+    start = time.monotonic()
+    result = work()
+    print(f"{what}: {time.monotonic() - start:.1f} s", flush=True)
+    return result
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "build" / "site")
+    parser.add_argument("--jobs", type=int, default=2)
+    arguments = parser.parse_args()
+    problems = build(arguments.out.resolve(), arguments.jobs)
+    for problem in problems:
+        print(problem)
+    if problems:
+        print(f"{len(problems)} problems in the site")
+        return 1
+    print(f"the site is {arguments.out.resolve() / 'html' / 'index.html'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
