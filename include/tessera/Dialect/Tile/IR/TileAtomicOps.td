@@ -19,7 +19,8 @@ def Tile_AtomicLoadOp : Tile_AtomicOp<"atomic_load"> {
     mask has their shape; (A3) the ordering is relaxed or acquire.
 
     ```mlir
-    %x = tile.atomic_load acquire, gpu, %p, %m : tensor<64x!tile.ptr<i32>>
+    %x = tile.atomic_load acquire, gpu, %p, %m
+       : tensor<64x!tile.ptr<i32>>, tensor<64xi1> -> tensor<64xi32>
     ```
   }];
   let arguments = (ins Tile_PtrLike:$ptr, Optional<Tile_BoolLike>:$mask,

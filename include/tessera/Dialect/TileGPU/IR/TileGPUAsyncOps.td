@@ -23,7 +23,7 @@ def TileGPU_AsyncCopyOp : TileGPU_Op<"async_copy", [AttrSizedOperandSegments]> {
 
     ```mlir
     tilegpu.async_copy %p, %b mask %m if %more : tensor<64x32x!tile.ptr<f16>, #rows>,
-        !tilegpu.memdesc<64x32xf16, #shared>
+        !tilegpu.memdesc<64x32xf16, #shared>, tensor<64x32xi1, #rows>
     ```
   }];
   let arguments = (ins Arg<Tile_Tile, "", [MemRead]>:$ptr,

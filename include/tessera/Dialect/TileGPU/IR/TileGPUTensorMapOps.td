@@ -62,7 +62,7 @@ def TileGPU_TMAStoreOp : TileGPU_Op<"tma_store", [TileGPU_AsyncProxyOpInterface]
 
     ```mlir
     tilegpu.tma_store %b, %map[%row, %column] : !tilegpu.memdesc<128x64xbf16, #shared>
-    tilegpu.tma_store %b, %map[%row, %column] {groups = array<i32: 2, 1>} :
+    tilegpu.tma_store %o, %map[%row, %column] {groups = array<i32: 2, 1>} :
         !tilegpu.memdesc<128x64xbf16, #shared>
     ```
   }];

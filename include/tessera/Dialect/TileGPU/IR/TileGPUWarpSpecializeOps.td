@@ -35,7 +35,7 @@ def TileGPU_WarpSpecializeOp : TileGPU_Op<"warp_specialize", [
     ```mlir
     tilegpu.warp_specialize default registers(240) {
       tilegpu.mbarrier_wait %full, %c0 : !tilegpu.memdesc<1xi64, #one>
-      ...
+      %x = tilegpu.local_load %b : !tilegpu.memdesc<64x64xbf16, #shared> -> tensor<64x64xbf16, #rows>
     } partition warps(4) registers(24) {
       tilegpu.mbarrier_expect %full, 8192 : !tilegpu.memdesc<1xi64, #one>
       tilegpu.tma_load %map[%c0, %c0], %b, %full : !tilegpu.memdesc<64x64xbf16, #shared>,
@@ -113,7 +113,7 @@ def TileGPU_AwaitTurnOp : TileGPU_TurnOp<"await_turn"> {
 
     ```mlir
     tilegpu.await_turn
-    %s = tilegpu.warpgroup_dot ...
+    %s = arith.mulf %x, %x : tensor<64x64xf32, #rows>
     tilegpu.pass_turn
     ```
   }];
