@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import builtins
 import dataclasses
+import math
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, Callable, Sequence
 
@@ -114,6 +115,8 @@ class CallWalker(ExpressionWalker):
         if owner is not None and not isinstance(owner, (ModuleType, tensor)):
             if isinstance(owner, (bool, int, float, str, tuple, dtype)):
                 return self._call_on_constants(function, args, kwargs)
+        if _is_pure(function) and all(is_constant(value) for value in [*args, *kwargs.values()]):
+            return self._call_on_constants(function, args, kwargs)
         self._refuse_host_function(function, node)
 
     def _apply(self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -162,7 +165,8 @@ class CallWalker(ExpressionWalker):
         """Calls a Python function all of whose arguments are constants, perhaps as a method of
         `owner`, which may hold tensors."""
         name = getattr(function, "__name__", str(function))
-        self.session.reads.called(function)
+        if not _is_pure(function):
+            self.session.reads.called(function)
         if owner is not None:
             self.session.reads.called(MethodType(function.fn, owner))  # type: ignore[attr-defined]
         for value in [*args, *kwargs.values()]:
@@ -203,9 +207,12 @@ class CallWalker(ExpressionWalker):
             import tessera.language as language
 
             there_is = name in language.__all__
+            what = "a host function: it cannot run inside a kernel"
+            if _is_pure(function):
+                what = "a host function: inside a kernel it takes constants alone"
             raise UserMistake(
                 "E015",
-                f"`{name}` of {module} is a host function: it cannot run inside a kernel",
+                f"`{name}` of {module} is {what}",
                 f"use tl.{name}" if there_is else "use an operation of tessera.language",
                 node=node.func,
             )
@@ -527,6 +534,17 @@ def _bound(name: str) -> Callable[..., Any]:
 
 def _made(maker: str, argument: Any) -> Callable[..., Any]:
     return lambda walker, args, kwargs: getattr(walker, maker)(argument)(args, kwargs)
+
+
+def _is_pure(function: Any) -> bool:
+    """Whether it is a function of Python's that computes a constant of constants."""
+    if not isinstance(function, BuiltinFunctionType):
+        return False
+    name = getattr(function, "__name__", "")
+    return getattr(math, name, None) is function or function in _PURE_BUILTINS
+
+
+_PURE_BUILTINS = (all, any, chr, divmod, ord, pow, round, sum)
 
 
 class _IdentityTable:

@@ -458,3 +458,52 @@ except tessera.CompilationError as error:
 """)
     found = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
     assert found.stdout.startswith("E016 decorate `helper` with @jit"), found.stdout + found.stderr
+
+
+def test_functions_of_python_on_constants() -> None:
+    @tessera.jit
+    def kernel(out, n, BLOCK: tl.constexpr, SHAPE: tl.constexpr):
+        log2e: tl.constexpr = math.log2(math.e)
+        steps: tl.constexpr = int(math.log2(BLOCK))
+        whole, rest = divmod(BLOCK, 3)
+        tl.store(out, log2e)
+        for i in tl.static_range(steps):
+            tl.store(out + 1 + i, pow(2, i) + n)
+        tl.store(out + 5, math.gcd(12, 18) + math.isqrt(BLOCK) * 10 + sum(SHAPE) * 100)
+        tl.store(out + 6, whole * 100 + rest)
+        tl.static_assert(math.frexp(8.0)[1] == 4 and math.inf > 1 and all(SHAPE))
+        tl.store(out + 7, round(2.6) + math.prod(SHAPE))
+
+    for run in (kernel, tessera.interpret(kernel)):
+        out = np.zeros(8, np.float64)
+        run[(1,)](out, 7, 16, (2, 3))
+        want = [math.log2(math.e), 8, 9, 11, 15, 546, 501, 9]
+        assert np.allclose(out, np.array(want, np.float64), rtol=1e-7)
+
+
+def test_functions_of_python_on_what_is_known_at_run_time(tmp_path: Path) -> None:
+    @tessera.jit
+    def one_of_two(out, n, B: tl.constexpr):
+        tl.store(out, math.gcd(B, n))
+
+    @tessera.jit
+    def in_a_tuple(out, n, B: tl.constexpr):
+        tl.store(out, sum((B, n)))
+
+    @tessera.jit
+    def specialised(out, n, B: tl.constexpr):
+        tl.store(out, math.sqrt(n))
+
+    @tessera.jit
+    def out_of_its_domain(out, n, B: tl.constexpr):
+        tl.store(out, math.log(B - 16))
+
+    for kernel, id, fix in [
+        (one_of_two, "E015", "use an operation"),
+        (in_a_tuple, "E015", "use tl.sum"),
+        (specialised, "E015", "use tl.sqrt"),
+        (out_of_its_domain, "E016", "correct its arguments"),
+    ]:
+        with pytest.raises(tessera.CompilationError) as caught:
+            kernel[(1,)](np.zeros(1, np.float32), 1, 16)
+        assert caught.value.id == id and fix in caught.value.fix
