@@ -214,6 +214,11 @@ def to_dtype(dtype: Any) -> types.dtype:
     return found
 
 
+def described(value: Any) -> Any:
+    """The array that a tensor descriptor describes; anything else itself."""
+    return value.base if hasattr(value, "block_shape") and hasattr(value, "base") else value
+
+
 def pointer_of(value: Any, name: str) -> Optional[Pointer]:
     """The memory of `value`, or None if it is no array.
 

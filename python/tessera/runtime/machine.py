@@ -80,6 +80,11 @@ def vector_registers(features: str) -> int:
     return 32 if "+avx512f" in names or "+neon" in names or "+sve" in names else 16
 
 
+def usable_cpus() -> int:
+    """How many of the machine's threads this process may run on."""
+    return len(os.sched_getaffinity(0))
+
+
 def _second_cache() -> int:
     name = "SC_LEVEL2_CACHE_SIZE"
     size = os.sysconf(name) if name in os.sysconf_names else 0

@@ -3,6 +3,8 @@
 
     config.py      one configuration
     autotuner.py   the kernel that chooses: what `@autotune` makes, and its launches
+    checks.py      what is given to `@autotune`, looked at where it stands
+    key.py         what the choice depends on
     heuristics.py  the kernel that computes some of its arguments: `@heuristics`
     automatic.py   configurations for a kernel that comes without any (`configs="auto"`)
     search.py      looking for a configuration in a space of them (`tessera.tune`)

@@ -20,7 +20,7 @@ from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 from tessera.errors import warn_of_machine
 from tessera.language.records import items_of
-from tessera.runtime.arrays import HOST, TensorWrapper, pointer_of
+from tessera.runtime.arrays import HOST, TensorWrapper, described, pointer_of
 from tessera.runtime.extents import memory_of_slots
 from tessera.runtime.specialize import PointerSlot
 from tessera.tuning.candidates import Access
@@ -117,7 +117,7 @@ def find_changed(
 
 def _region_of_address(item: PointerSlot, values: Sequence[Any]) -> Optional[Region]:
     for value in values:
-        base = getattr(value, "base", value) if hasattr(value, "block_shape") else value
+        base = described(value)
         if isinstance(base, (int, float, str, tuple, type(None))):
             continue
         try:
@@ -206,8 +206,7 @@ def zero(name: str, value: Any, stream: int = 0) -> Callable[[], None]:
                 clear()
 
         return clear_all
-    if hasattr(value, "block_shape") and hasattr(value, "base"):
-        value = value.base  # of a tensor descriptor
+    value = described(value)
     while isinstance(value, TensorWrapper):
         value = value.base
     if callable(getattr(value, "zero_", None)):

@@ -21,6 +21,7 @@ from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 from tessera.errors import TuningError
 from tessera.frontend.signature import JITCallable
+from tessera.runtime.arrays import described, pointer_of
 from tessera.runtime.jit import JITFunction
 from tessera.tuning.config import Config
 from tessera.tuning.heuristics import Heuristics
@@ -161,16 +162,13 @@ def _has_loop(fn: JITCallable) -> bool:
 def _is_for_gpu(
     fn: JITFunction, arg_names: Sequence[str], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> bool:
-    from tessera.runtime.arrays import pointer_of
-
     target = str(kwargs.get("target", "auto"))
     if target != "auto":
         return target != "cpu"
     for name, value in {**dict(zip(arg_names, args)), **kwargs}.items():
         if isinstance(value, (bool, int, float, str, tuple, type(None))):
             continue
-        base = getattr(value, "base", value) if hasattr(value, "block_shape") else value
-        pointer = pointer_of(base, name)
+        pointer = pointer_of(described(value), name)
         if pointer is not None and pointer.device >= 0:
             return True
     return False

@@ -17,23 +17,23 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import warnings
 import weakref
 from types import FunctionType
-from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union, cast
+from typing import Any, Callable, Mapping, Optional, Sequence, Union, cast
 
 from tessera import _C
-from tessera.errors import TesseraError, TuningError, TuningWarning, raise_core_error
-from tessera.errors import ArgumentError, _frames_of_ours
+from tessera.errors import ArgumentError, TesseraError, TuningError, raise_core_error
 from tessera.frontend.errors import CompilationError
 from tessera.language import types
-from tessera.language.records import items_of
-from tessera.runtime.arrays import find_dtype, pointer_of
+from tessera.runtime.arrays import pointer_of
 from tessera.runtime.hooks import hooks
 from tessera.runtime.jit import JITFunction, KernelInterface
+from tessera.runtime.machine import usable_cpus
 from tessera.settings import settings
+from tessera.tuning.checks import check_configs, check_values, checked_names
 from tessera.tuning.config import Config
-from tessera.tuning.heuristics import Heuristics, name_like, number_of, require_kernel
+from tessera.tuning.heuristics import inner_kernel, number_of, require_kernel
+from tessera.tuning.key import array_in, dtype_of, make_key
 from tessera.wording import shown, with_article
 
 Configs = Union[Sequence[Config], str]
@@ -316,7 +316,7 @@ class Autotuner(_C.Launchable, KernelInterface):
             except TesseraError as error:
                 return error
 
-        with ThreadPoolExecutor(max(1, min(len(jobs), _cpus()))) as pool:
+        with ThreadPoolExecutor(max(1, min(len(jobs), usable_cpus()))) as pool:
             found = list(pool.map(compile, jobs))
         kernels = [kernel for kernel in found if not isinstance(kernel, TesseraError)]
         if not kernels:
@@ -390,37 +390,8 @@ class Autotuner(_C.Launchable, KernelInterface):
 
     def _key(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         """What the choice depends on: the values of the key, element types, the device."""
-        named = self._named(args, kwargs)
-        key: list[Any] = []
-        for name in self.keys:
-            value = types.unwrap(named[name]) if name in named else self._default(name)
-            # Of an array, its element type is there anyway.
-            key.append(None if _dtype_of(value) is not None else value)
-        device: Optional[int] = None
-        for name, value in named.items():
-            dtype = _dtype_of(value)
-            if dtype is None:
-                continue
-            key.append(dtype)
-            if device is None or device < -1:
-                device = _device_of(_array_in(value), name)
         options = {name: kwargs[name] for name in kwargs if name not in self.arg_names}
-        options.pop("stream", None)
-        key += sorted(options.items())
-        target = kwargs.get("target")
-        if device is None or device < 0:
-            gpu = isinstance(target, str) and target not in ("auto", "cpu")
-            device = 0 if gpu and _C.cuda_is_available() else -1
-        return (*key, _machine(device))
-
-    def _default(self, name: str) -> Any:
-        inner = self.fn
-        while isinstance(inner, Heuristics):
-            inner = inner.fn
-        for param in getattr(inner, "params", ()):
-            if param.name == name and param.has_default:
-                return types.unwrap(param.default)
-        return None
+        return make_key(self.fn, self.keys, self._named(args, kwargs), options)
 
     def _tune(
         self,
@@ -506,9 +477,7 @@ class Autotuner(_C.Launchable, KernelInterface):
 
     def _question(self, key: tuple[Any, ...], configs: list[Config]) -> Any:
         """What a result on disk is looked for by; None where there are none."""
-        inner = self.fn
-        while isinstance(inner, Heuristics):
-            inner = inner.fn
+        inner = inner_kernel(self.fn)
         if not self.cache_results or not isinstance(inner, JITFunction) or self.check:
             return None
         from tessera.tuning.store import Question
@@ -523,7 +492,7 @@ class Autotuner(_C.Launchable, KernelInterface):
 
         pointers = []
         for name, value in self._named(args, kwargs).items():
-            pointer = pointer_of(_array_in(value), name) if _dtype_of(value) is not None else None
+            pointer = pointer_of(array_in(value), name) if dtype_of(value) is not None else None
             if pointer is not None and pointer.device >= 0:
                 pointers.append(PointerSlot(0, name, pointer))
         if not pointers:
@@ -653,15 +622,19 @@ def autotune(
 
     def decorate(fn: Any) -> Autotuner:
         names = require_kernel(fn, "autotune")
-        _check_configs(fn, configs)
-        _check_settings(fn, names, configs)
+        if isinstance(fn, Autotuner):
+            raise CompilationError.at_caller(
+                "E059", f"kernel `{fn._name}` is decorated with @autotune twice", "drop one"
+            )
+        check_configs(fn, configs)
+        check_values(fn, names, configs)
         return Autotuner(
             fn,
             names,
             configs,
-            _checked_names(fn, names, "key", key),
-            _checked_names(fn, names, "reset_to_zero", reset_to_zero),
-            _checked_names(fn, names, "restore_value", restore_value),
+            checked_names(fn, names, "key", key),
+            checked_names(fn, names, "reset_to_zero", reset_to_zero),
+            checked_names(fn, names, "restore_value", restore_value),
             pre_hook=pre_hook,
             post_hook=post_hook,
             prune_configs_by=prune_configs_by,
@@ -676,171 +649,8 @@ def autotune(
     return decorate
 
 
-def _check_configs(fn: Any, configs: Any) -> None:
-    if isinstance(fn, Autotuner):
-        raise CompilationError.at_caller(
-            "E059", f"kernel `{fn._name}` is decorated with @autotune twice", "drop one"
-        )
-    if isinstance(configs, str):
-        if configs != "auto":
-            raise CompilationError.at_caller(
-                "E059", f"configs is {configs!r}", 'pass a list of Config, or "auto"'
-            )
-        return
-    if not isinstance(configs, (list, tuple)):
-        what = with_article(type(configs).__name__)
-        raise CompilationError.at_caller(
-            "E059", f"configs is {what}", 'pass a list of Config, or "auto"'
-        )
-    for config in configs:
-        if not isinstance(config, Config):
-            raise CompilationError.at_caller(
-                "E059",
-                f"among the configurations is {with_article(type(config).__name__)}: "
-                f"{shown(config)}",
-                'write Config({"NAME": value}, num_warps=4)',
-            )
-    if not configs:
-        warnings.warn(
-            f"tessera: the list of configurations of kernel `{fn.__name__}` is empty (E059): it is "
-            "launched as if there were one with the default options",
-            TuningWarning,
-            stacklevel=_frames_of_ours(),
-        )
-
-
-def _checked_names(fn: Any, names: Sequence[str], what: str, items: Any) -> list[str]:
-    """Those of a list of names that are parameters; all, or there is an error."""
-    if isinstance(items, str):
-        raise CompilationError.at_caller(
-            "E059", f"{what} is the string {items!r}", f"pass a list: [{items!r}]"
-        )
-    known = []
-    for item in items or ():
-        if item in names:
-            known.append(item)
-            continue
-        message = f"{what} names {item!r}, which is no parameter of `{fn.__name__}`"
-        if not _is_written_for_triton():
-            raise CompilationError.at_caller("E059", message, name_like(item, names))
-        # Triton does not look, and there are kernels that live by that.
-        fix = name_like(item, names)
-        text = f"tessera: {message} (E059); it is ignored: {fix}"
-        warnings.warn(text, TuningWarning, stacklevel=_frames_of_ours())
-    return known
-
-
-def _is_written_for_triton() -> bool:
-    """Whether programs that import triton get Tessera."""
-    return getattr(sys.modules.get("triton"), "__tessera__", False) is True
-
-
-def _check_settings(fn: Any, names: Sequence[str], configs: Any) -> None:
-    from tessera.locks import load
-
-    options: Iterable[str] = load("tessera.compiler.options").OPTION_NAMES
-    for config in () if isinstance(configs, str) else configs:
-        try:
-            hash(config)
-        except TypeError as error:
-            raise CompilationError.at_caller(
-                "E059",
-                f"a value in the configuration {shown(config)} cannot be hashed: {error}",
-                "a constexpr is a number, a string or a tuple of these",
-            ) from None
-        for name, value in config.kwargs.items():
-            own = config.options().get(name, value)
-            if own is not value and own != value:
-                message = (
-                    f"a configuration of `{fn.__name__}` has {name}={shown(value)} among its values "
-                    f"and {name}={shown(own)} of its own, which counts"
-                )
-                fix = f"write Config({{...}}, {name}={shown(value)})"
-                if not _is_written_for_triton():
-                    raise CompilationError.at_caller("E059", message, fix)
-                text = f"tessera: {message} (E059): {fix}"
-                warnings.warn(text, TuningWarning, stacklevel=_frames_of_ours())
-            if name not in names and name not in options and not _is_written_for_triton():
-                raise CompilationError.at_caller(
-                    "E059",
-                    f"a configuration sets {name!r}, which is no parameter of `{fn.__name__}` and "
-                    "no option",
-                    name_like(name, [*names, *options]),
-                )
-
-
 def _do_nothing(*args: Any, **kwargs: Any) -> None:
     """The hook of who gave none."""
-
-
-def _device_of(array: Any, name: str) -> Optional[int]:
-    """The GPU that an array is on, -1 for the CPU."""
-    on_gpu = getattr(array, "is_cuda", None)  # a tensor of torch's, which is asked often
-    if on_gpu is not None:
-        return int(array.get_device()) if on_gpu else -1
-    if type(array).__module__ == "numpy":
-        return -1
-    pointer = pointer_of(array, name)
-    return None if pointer is None else pointer.device
-
-
-def _array_in(value: Any) -> Any:
-    """The first array in what has an element type: a tuple or another thing with parts, what a
-    descriptor describes, itself."""
-    parts = items_of(value)
-    if parts is not None:
-        return _array_in(next(item for item in parts if _dtype_of(item) is not None))
-    return value.base if hasattr(value, "block_shape") and hasattr(value, "base") else value
-
-
-_names_of_dtypes: dict[Any, str] = {}
-
-
-def _dtype_of(value: Any) -> Optional[str]:
-    """The element type of an array or of what a descriptor describes, those of what has parts; None
-    for what has none."""
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return None
-    parts = items_of(value)
-    if parts is not None:
-        found = [dtype for dtype in map(_dtype_of, parts) if dtype is not None]
-        return ", ".join(found) or None
-    if hasattr(value, "block_shape") and hasattr(value, "base"):
-        value = value.base
-    dtype = getattr(value, "dtype", None)
-    if dtype is None or isinstance(value, (types.dtype, int, float)):
-        return None
-    if getattr(value, "shape", None) == () and not hasattr(value, "data_ptr"):
-        return None  # a NumPy scalar
-    try:
-        return _names_of_dtypes[dtype]
-    except (KeyError, TypeError):
-        name = str(find_dtype(dtype) or dtype)
-    try:
-        _names_of_dtypes[dtype] = name
-    except TypeError:  # not to be hashed
-        pass
-    return name
-
-
-_machines: dict[int, str] = {}
-
-
-def _machine(device: int) -> str:
-    """A device's name, the same for all that are alike."""
-    if device not in _machines:
-        if device >= 0:
-            _machines[device] = str(_C.cuda_device_info(device)["name"])
-        else:
-            host = _C.host_info()
-            _machines[device] = f"{host['cpu']}, {host['threads']} threads"
-    if device < 0 and settings.num_threads:
-        return f"{_machines[device]}, {settings.num_threads} of them"
-    return _machines[device]
-
-
-def _cpus() -> int:
-    return len(os.sched_getaffinity(0))
 
 
 _all_tuners: "weakref.WeakSet[Autotuner]" = weakref.WeakSet()

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
 from typing import Any, Callable, Hashable, Mapping, NamedTuple, Optional, Protocol, Sequence
 
 from tessera import _C
@@ -19,6 +18,7 @@ from tessera.errors import raise_core_error
 from tessera.runtime.cuda import find_place, find_stream, read_stream
 from tessera.runtime.grid import normalize_grid
 from tessera.runtime.jit import JITFunction, _check_writeable, _launch_on_cpu, _Meta
+from tessera.runtime.machine import usable_cpus
 from tessera.runtime.specialize import PointerSlot, check_memory
 from tessera.settings import settings
 from tessera.tuning.config import Config
@@ -162,7 +162,7 @@ class Compiled:
         programs = max(1, self.extents[0] * self.extents[1] * self.extents[2])
         if self.device < 0:
             # Threads that have nothing to do while the last programs run.
-            places = self.options.num_threads or len(os.sched_getaffinity(0))
+            places = self.options.num_threads or usable_cpus()
             return _idle(programs, places)
         info = _C.cuda_device_info(self.device)
         warps = self.kernel.num_warps
@@ -252,7 +252,7 @@ def compile_all(
         return
     from concurrent.futures import ThreadPoolExecutor, as_completed
 
-    count = max(1, min(len(candidates), len(os.sched_getaffinity(0))))
+    count = max(1, min(len(candidates), usable_cpus()))
     pool = ThreadPoolExecutor(count, thread_name_prefix="tessera-tune")
     try:
         futures = {pool.submit(_attempt, item.compile): item for item in candidates}

@@ -9,7 +9,7 @@ import time
 from typing import Any, Optional
 
 from tessera.errors import LaunchError
-from tessera.tuning.config import Config, shortly
+from tessera.tuning.config import OPTIONS, Config, shortly
 from tessera.tuning.progress import shown_ms
 from tessera.tuning.store import Result, add, export, load, results, stored, unspell
 
@@ -70,8 +70,7 @@ def _is_named(result: Result, name: str) -> bool:
 def config_of(described: dict[str, Any]) -> Config:
     """The configuration that `store.describe` described, for people."""
     values = {name: unspell(value) for name, value in described.items()}
-    names = ("num_warps", "num_stages", "num_ctas", "maxnreg", "ir_override")
-    options = {name: values.pop(name) for name in names if name in values}
+    options = {name: values.pop(name) for name in OPTIONS if name in values}
     return Config(values, **options)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, Optional
 
-_OPTIONS = ("num_warps", "num_ctas", "num_stages", "maxnreg", "ir_override")
+OPTIONS = ("num_warps", "num_ctas", "num_stages", "maxnreg", "ir_override")
+"""The options of a compilation that a configuration has of its own."""
 
 
 class Config:
@@ -36,7 +37,7 @@ class Config:
     def options(self) -> dict[str, Any]:
         """The options that it sets, by name."""
         mine = self.__dict__
-        return {name: mine[name] for name in _OPTIONS if mine[name] is not None}
+        return {name: mine[name] for name in OPTIONS if mine[name] is not None}
 
     def all_kwargs(self) -> dict[str, Any]:
         """All that it adds to a launch, by name."""

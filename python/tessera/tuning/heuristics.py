@@ -136,6 +136,13 @@ def heuristics(
     return decorate
 
 
+def inner_kernel(fn: Any) -> Any:
+    """What is decorated with `@heuristics`, once or more; `fn` itself if it is not."""
+    while isinstance(fn, Heuristics):
+        fn = fn.fn
+    return fn
+
+
 def require_kernel(fn: Any, decorator: str) -> list[str]:
     """The names of the parameters of what a decorator is put on, which has to be a kernel."""
     names = getattr(fn, "arg_names", None)

@@ -12,16 +12,16 @@ of the space has been tried.
 from __future__ import annotations
 
 import math
-import os
 import random
 import time
 from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
 from tessera.errors import CompilationError, TesseraError, TuningError
+from tessera.runtime.machine import usable_cpus
 from tessera.tuning.autotuner import Autotuner
 from tessera.tuning.candidates import make_candidate
-from tessera.tuning.config import Config
-from tessera.tuning.heuristics import Heuristics, name_like, require_kernel
+from tessera.tuning.config import OPTIONS, Config
+from tessera.tuning.heuristics import name_like, require_kernel
 from tessera.tuning.progress import Progress
 from tessera.tuning.session import Hooks, choose
 from tessera.wording import shown, with_article
@@ -101,7 +101,7 @@ class _Search:
         end = time.monotonic() + seconds
         told = Progress(str(self._kernel.__name__), {"space": self._size})
         told.begin(self._size)
-        count = max(_BATCH, 2 * len(os.sched_getaffinity(0)))
+        count = max(_BATCH, 2 * usable_cpus())
         failure: Optional[TesseraError] = None
         while self._best is None or time.monotonic() < end:
             batch = self._batch(count)
@@ -179,7 +179,7 @@ class _Search:
 
     def _config(self, point: tuple[int, ...]) -> Config:
         values = {name: items[at] for at, (name, items) in zip(point, self._lists.items())}
-        options = {name: values.pop(name) for name in list(values) if name in Config({}).__dict__}
+        options = {name: values.pop(name) for name in OPTIONS if name in values}
         return Config(values, **options)
 
     def _measure(self, batch: Sequence[tuple[int, ...]]) -> None:
@@ -226,18 +226,14 @@ def _checked(
     if not space:
         raise TuningError("E059", "the space of configurations is empty", "name some values")
     lists: dict[str, list[Any]] = {}
-    options = [name for name in Config({}).__dict__ if name not in ("kwargs", "pre_hook")]
     given = {*names[: len(args)], *kwargs}
-    inner = kernel
-    while isinstance(inner, Heuristics):
-        inner = inner.fn
     for name, values in space.items():
-        if name not in names and name not in options:
+        if name not in names and name not in OPTIONS:
             raise TuningError(
                 "E059",
                 f"the space has values for {name!r}, which is no parameter of "
                 f"`{kernel.__name__}` and no option",
-                name_like(name, [*names, *options]),
+                name_like(name, [*names, *OPTIONS]),
             )
         if name in given:
             raise TuningError(
