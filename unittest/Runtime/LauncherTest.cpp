@@ -196,14 +196,18 @@ TEST(LauncherTest, NestedLaunchWorks) {
     EXPECT_EQ(count.load(), 50);
 }
 
-/// Takes long enough that signals are looked for after it, and then writes all of its scratch.
-int32_t fillScratchSlowly(const Launch *launch, int64_t begin, int64_t end, char *scratch) {
-  for (int64_t i = begin; i < end; ++i) {
-    if (i == 0)
-      std::this_thread::sleep_for(std::chrono::milliseconds(60));
+/// Writes all of its scratch.
+int32_t fillScratch(const Launch *launch, int64_t begin, int64_t end, char *scratch) {
+  for (int64_t i = begin; i < end; ++i)
     std::memset(scratch, 1, launch->args[0]);
-  }
   return 0;
+}
+
+/// The same, after a first program that takes long enough for signals to be looked for.
+int32_t fillScratchSlowly(const Launch *launch, int64_t begin, int64_t end, char *scratch) {
+  if (begin == 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  return fillScratch(launch, begin, end, scratch);
 }
 
 /// A signal's handler may be Python code that launches a kernel.
@@ -219,7 +223,7 @@ TEST(LauncherTest, AHandlerOfSignalsMayLaunch) {
     options.numThreads = 1;
     options.isInterrupted = [] {
       LaunchableKernel inner;
-      inner.function = fillScratchSlowly;
+      inner.function = fillScratch;
       uint64_t size[] = {1 << 16};
       inner.scratchBytes = static_cast<int64_t>(size[0]);
       Fault fault;
