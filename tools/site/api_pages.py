@@ -131,6 +131,21 @@ def introduction(module: ModuleType) -> str:
     return reference.prose("\n\n".join(kept))
 
 
+def family_stem(title: str) -> str:
+    """The name of a family's page."""
+    return title.replace("'", "").title().replace(" ", "")
+
+
+def family_pages() -> dict[str, str]:
+    """The page of each family by the anchor that its heading has in docs/Language.md."""
+    return {
+        re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(
+            " ", "-"
+        ): f"docs/Language/{family_stem(title)}.md"
+        for title, _ in generate_docs.FAMILIES
+    }
+
+
 def language_pages(entries: Reference) -> Iterator[tuple[str, str]]:
     """A page for each family of operations, and the first one, which says what is promised."""
     language = reference.load(LANGUAGE)
@@ -141,7 +156,7 @@ def language_pages(entries: Reference) -> Iterator[tuple[str, str]]:
             module = reference.load(f"{LANGUAGE}.{name}")
         except ModuleNotFoundError:
             continue
-        stem = title.replace("'", "").title().replace(" ", "")
+        stem = family_stem(title)
         here = [other for other in left if belongs(language, other, module)]
         left = [other for other in left if other not in here]
         lines = [f"# {title}", "", introduction(module), ""]

@@ -58,6 +58,7 @@ def build(out: pathlib.Path, jobs: int) -> list[str]:
     shutil.rmtree(source, ignore_errors=True)
     shutil.rmtree(out / "html", ignore_errors=True)
     pages = markdown.Pages(source)
+    pages.families = api_pages.family_pages()
     timed("pages", lambda: add_pages(pages))
     pages.add("index.md", site_map.index(pages.written), origin="README.md")
     for path, text in site_map.chapters(pages.written):

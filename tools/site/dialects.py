@@ -14,11 +14,7 @@ import markdown
 
 ROOT = markdown.ROOT
 INCLUDE = ROOT / "include"
-DIALECTS = {
-    "Tile": "What a program computes on tiles: no threads, no layouts, no target.",
-    "Strips": "What a tile program looks like between tiles and loops, on a CPU.",
-    "TileGPU": "The same tiles with layouts, shared memory, barriers, copies and warp groups.",
-}
+DIALECTS = ("Tile", "Strips", "TileGPU")
 PASSES = {
     "Dialect/Tile/Transforms": "Passes on tile IR",
     "Conversion/TileToStrips": "From tiles to loops over vectors, on a CPU",
@@ -106,7 +102,7 @@ def dialect_page(dialect: str) -> str:
     whole = tablegen("dialect-doc", main, f"-dialect={name}")
     head = whole.split("## Operations")[0].split("## Attributes")[0]
     head = re.sub(r"^# .*$", f"# The `{name}` dialect", tidy(head, 0), count=1, flags=re.MULTILINE)
-    lines = [head, f"*{DIALECTS[dialect]}*", ""]
+    lines = [head, ""]
     rationale = f"Rationale{dialect}.md"
     if (ROOT / "docs/Dialects" / rationale).exists():
         lines += [f"Why it is as it is, and what was left out: [Rationale]({rationale}).", ""]

@@ -151,7 +151,7 @@ def source(work: Work) -> str:
             found[node.name] = "\n".join(lines[first - 1 : node.end_lineno])
     kernel = found.pop(work.kernel)
     helpers = [helper for name, helper in found.items() if re.search(rf"\b{name}\(", kernel)]
-    return "\n\n\n".join([*helpers, kernel])
+    return re.sub(r"  # fmt: skip$", "", "\n\n\n".join([*helpers, kernel]), flags=re.MULTILINE)
 
 
 def page(work: Work, out: pathlib.Path) -> str:

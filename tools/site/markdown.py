@@ -54,6 +54,8 @@ class Pages:
 
     def __init__(self, out: pathlib.Path) -> None:
         self.out = out
+        self.families: dict[str, str] = {}
+        """Pages for headings of docs/Language.md, by the anchors that GitHub gives them."""
         self.written: set[str] = set()
         self.problems: list[str] = []
         self._wanted: list[str] = []
@@ -118,6 +120,9 @@ class Pages:
         if target is None:
             self.problems.append(f"{origin}: there is no {link}")
             return link
+        if target == "docs/Language.md" and anchor in self.families:
+            # A heading of the page in the repository, and a page of its own here.
+            target, anchor = self.families[anchor], ""
         relative = os.path.relpath(target, os.path.dirname(page) or ".")
         return relative + (f"#{anchor}" if anchor else "")
 

@@ -119,6 +119,16 @@ def test_a_link_to_nothing_is_a_problem(tmp_path):
     ]
 
 
+def test_a_family_of_the_language_is_a_page(tmp_path):
+    pages = markdown.Pages(tmp_path)
+    pages.families = api_pages.family_pages()
+    pages.add(
+        "docs/HowTo/Page.md", "[a](../Language.md#memory) [b](../Language.md#what-is-defined)\n"
+    )
+    text = (tmp_path / "docs/HowTo/Page.md").read_text()
+    assert text == "[a](../Language/Memory.md) [b](../Language.md#what-is-defined)\n"
+
+
 def test_what_is_no_page_becomes_one(tmp_path):
     pages = markdown.Pages(tmp_path)
     pages.add("docs/HowTo/Page.md", "[a](../../python/examples/softmax.py), [b](../../README.md)\n")
