@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The tile language: what kernels are written with (`import tessera.language as tl`).
 
-The names and their meaning are those of the Triton language (3.6, 3.9 and current
-spellings). Where that language leaves something open, this page settles it.
+The names and their meaning are those of the Triton language, in the spellings of 3.6, 3.9 and
+later. Where that language leaves a result undefined, this page defines it.
 
 ## What is defined
 
-The following holds on every target, in the reference interpreter too, and is tested clause
-by clause (`python/test/execution/test_defined.py`).
+This table holds on every target and in the reference interpreter. Each row has a test
+(`python/test/execution/test_defined.py`).
 
 | case | result |
 |---|---|
@@ -16,65 +16,71 @@ by clause (`python/test/execution/test_defined.py`).
 | smallest integer `// -1`, `% -1` | itself, and 0 |
 | integer `//`, `%` of negative numbers | as in C: the quotient towards zero, the remainder with the sign of `x` |
 | integer overflow | wraps; an error (E065) with `debug=True`, unless `sanitize_overflow=False` |
-| `x >> y` | shifts in the sign of `x` if the type of `x` is signed, whatever type `y` has and the result gets |
-| shift by the width or more | 0; for `>>` of a signed type all sign bits |
+| `x >> y` | shifts in the sign of `x` if the type of `x` is signed, whatever the types of `y` and of the result are |
+| shift by the width or more | 0; for `>>` of a signed type, copies of the sign bit |
 | float to integer, out of range | the nearest value of the integer type; NaN gives 0 |
-| float to 8-bit float, out of range | the largest number of that format, for infinities too; NaN stays NaN. `+`, `-` and `*` of 8-bit floats are computed in float32 and end so |
-| lane of a load that is masked off, without `other` | 0 |
-| lane of an atomic that is masked off | memory is left alone, the result is 0 |
+| float to 8-bit float, out of range | the largest number of that format, for infinities too; NaN stays NaN. `+`, `-` and `*` of 8-bit floats are computed in float32 and then converted like this |
+| masked-off lane of a load without `other` | 0 |
+| masked-off lane of an atomic | memory does not change, the result is 0 |
 | `gather` with an index out of range | 0 |
-| `range` with a step below 0, known at run time only | counts down, as in Python |
-| `range` with the step 0, known at run time only | no iteration; an error (E065) in the interpreter and with `debug=True` |
-| several lanes store to one address | one of the values is left there |
-| several lanes of one atomic at one address | one after the other where the old values are read, else combined first in any order; `atomic_xchg` leaves one of the values |
+| `range` with a negative step that is known only at run time | counts down, as in Python |
+| `range` with a step of 0 that is known only at run time | no iteration; an error (E065) in the interpreter and with `debug=True` |
+| several lanes store to one address | one of the values is there afterwards |
+| several lanes of one atomic at one address | they take place one after the other if the old values are used; else they may be combined first, in any order. `atomic_xchg` leaves one of the values |
 | `reshape`, `view`, `cat` | never change the order of elements |
 | `maximum`, `minimum` with a NaN | the other operand; NaN with `propagate_nan=tl.PropagateNan.ALL` |
-| denormal floats | are kept; `dot` of bfloat16 may take denormal factors for zero (docs/Numerics.md) |
-| `volatile` loads and atomics of scalars | happen once a program; every use sees that one value |
+| denormal floats | are kept; `dot` of bfloat16 may take denormal operands for zero (docs/Numerics.md) |
+| `volatile` loads and atomics of scalars | happen once in a program; every use sees that one value |
 
-None of these traps, in masked-off lanes either. A guard costs nothing where the divisor is a constant
-or can be seen not to be zero.
+None of these ends the process, and neither do masked-off lanes. The check of a divisor costs
+nothing if the divisor is a constant, or can be seen not to be zero.
 
-**Order of memory operations.** A program sees its own loads and stores in the order in which
-they are written. On a GPU that holds for each lane by itself: a load that must see what *another
-lane* stored, or a store over what another lane must have loaded before, needs a
-`tl.debug_barrier()` in between; the CPU and the interpreter keep program order without it. A lane
-is an element at its place in accesses of one shape, whichever threads, copies or engines do them
-and by whichever arguments, be they one array passed twice; a scalar is a lane of its own.
-Between programs nothing is ordered but atomics, by their `sem` and `scope`.
+**Order of memory operations.** A program sees its own loads and stores in the order in which they
+are written. On a GPU this holds for each lane separately. If a load must see what *another lane*
+stored, or a store must not overtake another lane's load, put a `tl.debug_barrier()` in between.
+The CPU and the interpreter keep the order without it.
 
-**Loops.** After a loop its variable keeps the last value it had; after no trip it keeps the
-one it had before (and is an error, E013, if there was none). `break`, `continue` and
-`return` may stand anywhere, in loops too, and a loop may have an `else`. What a loop carries keeps one type (E036).
+A lane is an element at its place, in all accesses of one shape. It does not matter which threads or
+copies do the accesses, or through which arguments, even if one array is passed twice. A scalar is a
+lane of its own. Between programs, only atomics order memory, by their `sem` and `scope`.
 
-**Arguments that are 1.** An integer argument that is 1 has code of its own, in which an `if` on it is
-decided and a stride of 1 is seen. It means what every other number means there: it is an int32 that
-wraps, divides and has methods as one, and it is no constant where one is needed (E019). Of a decided
-`if` the other branch is not looked at: a literal there keeps its own type, which the other branch's
-might have widened.
+**Loops.** After a loop, its variable keeps the last value that it had. If there was no iteration, it
+keeps the value from before the loop; if it had none, using it is an error (E013). `break`, `continue`
+and `return` may stand anywhere, also in loops, and a loop may have an `else`. A variable that a loop
+carries keeps its type (E036).
 
-**Sums and products of floats** may be contracted to fused multiply-adds, and the order of a
-reduction is the compiler's; the option `deterministic` fixes both, so that every
-target gives the same bits. docs/Numerics.md has the bounds.
+**Arguments that are 1.** If an integer argument is 1, the kernel is compiled for that value: an `if`
+on it is decided, and a stride of 1 is seen. The argument still means what any other number would
+mean. It is an int32, which wraps and divides like one and has its methods, and it cannot be used
+where a constant is needed (E019). The branch of an `if` that is not taken is not looked at. So a
+literal in the other branch keeps its own type, even where the branch that is left out would have
+widened it.
 
-**Outside the promise**: what the user vouches for (`assume`, `multiple_of`,
-`max_contiguous`, `max_constancy`), and addresses that are not his.
+**Sums and products of floats** may be fused to multiply-adds, and the compiler chooses the order of a
+reduction. The option `deterministic` fixes both, so that every target gives the same bits, apart from
+scans of floats, atomic additions, `exp`, `log` and `sin`. docs/Numerics.md has the bounds.
 
-## What Python may be used
+**Not defined** are broken promises (`assume`, `multiple_of`, `max_contiguous`, `max_constancy`), and
+accesses outside the arrays.
 
-Assignments (tuples and nested ones, `:=`), augmented and annotated ones, `if`, `while`, `for` over
-`range`, `tl.range`, `tl.static_range`, `return`, `break`, `continue`, `pass`, `assert`,
-conditional expressions, boolean operators, comparisons (chained too), calls with positional,
-keyword and `*` arguments, attributes, subscripts, tuples, named tuples, dataclasses and aggregates,
-list comprehensions over constants (with filters), f-strings of constants, and names: parameters,
-variables, `@jit` functions, modules, dtypes, globals that are `tl.constexpr`. Everything else is an
-error that says so (E014; docs/Errors.md).
+## Which Python may be used
 
-`x: tl.constexpr = ...` keeps a constant one, and `x: tl.constexpr` without a value has every
-assignment to `x` do so; a value that is known at run time alone stays what it is. A helper returns
-constants as constants, unless an `if` on a variable decides which. A pointer is true unless it is
-null. Parameters may be keyword-only, and `*args` is a tuple, in kernels too; an argument of a kernel
-may be a tuple, a list, a dataclass, an aggregate, or any of these in another.
+- **Statements**: assignments (also to tuples, nested ones, augmented and annotated ones), `if`,
+  `while`, `for` over `range`, `tl.range` and `tl.static_range`, `return`, `break`, `continue`,
+  `pass`, `assert`.
+- **Expressions**: arithmetic, `and`, `or`, `not`, comparisons (also chained), conditional
+  expressions, `:=`, calls with positional, keyword and `*` arguments, attributes, subscripts, tuples,
+  list comprehensions over constants (with filters), and f-strings of constants.
+- **Names**: parameters, variables, `@jit` functions, modules, dtypes, named tuples, dataclasses,
+  aggregates, and globals that are `tl.constexpr`.
+
+Anything else is an error that says so (E014; docs/Errors.md).
+
+`x: tl.constexpr = ...` keeps a constant constant. `x: tl.constexpr` without a value does so for every
+assignment to `x`; a value that is known only at run time stays what it is. If a helper function
+returns a constant, the call is a constant, unless an `if` on a variable decides which one. A pointer
+is true unless it is null. Parameters may be keyword-only. `*args` is a tuple, also in kernels. An
+argument of a kernel may be a tuple, a list, a dataclass or an aggregate, and these may be nested.
 """
 
 from __future__ import annotations

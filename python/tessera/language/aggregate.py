@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Aggregates: classes of the user's whose fields are values of kernels.
+"""Aggregates: your own classes, with values of kernels as fields.
 
     @tessera.aggregate
     class Complex:
@@ -12,12 +12,12 @@
                 self.re * other.re - self.im * other.im, self.re * other.im + self.im * other.re
             )
 
-To the IR an aggregate is the tensors in it, as a tuple is: it is carried by loops, joined
-after an `if`, passed to functions and returned by them. Its class is Python's to the full:
-methods that are no @jit functions run while the kernel is compiled.
+In the IR an aggregate is the tensors in it, as a tuple is. Loops carry it, branches join it,
+functions take and return it. Its class is an ordinary Python class: methods that are not @jit
+functions run while the kernel is compiled.
 
-An instance is complete when it is made and never changes after that: kernel code knows
-values, not places. `aggregate_replace` makes a copy with other fields.
+An instance is complete when it is made and never changes afterwards. `aggregate_replace` makes a
+copy with other fields.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Products of matrices."""
+"""`dot`, the matrix multiplication of tiles, and `dot_scaled`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Random numbers that depend on a seed and a counter alone: Philox-4x32-10.
+"""Random numbers computed from a seed and a counter, without a state: Philox-4x32-10.
 
 Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3" (2011). The same
 seed and offset give the same bits on every target.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reductions and scans with a combining function of the user's own.
+"""Reductions and scans with a combining function of your own, sorting, and maps.
 
-Those with a name (`sum`, `max`, `cumsum`, ...) are written on top in `standard.py`.
+`sum`, `max`, `cumsum` and others are made of these in `standard.py`.
 """
 
 from __future__ import annotations

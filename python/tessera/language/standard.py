@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The part of the language that is written in the language.
+"""Functions that are written in the language itself.
 
-Each function here is compiled like a helper of the user's own: it is visited where it is
-called, its `if`s on types and shapes decided on the spot.
+Each is compiled like a helper function of your own: where it is called, with its `if`s on types
+and shapes decided there.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a kernel is compiled for, as constants of the kernel.
 
-`if tl.target_info.cuda_capability_geq(9): ...` is decided when the kernel is compiled. Inside
-of one, the target is that of this compilation, whatever GPU is in the machine, and the CPU in
-the interpreter; outside, it is where arrays of a framework would be: the first GPU, or the CPU.
+`if tl.target_info.cuda_capability_geq(9): ...` is decided when the kernel is compiled. In a kernel,
+the target is the one that it is compiled for, whatever GPU is in the machine; in the interpreter it
+is the CPU. Outside of kernels it is the first GPU, or the CPU if there is none.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`tl.tensor`, and how builtins reach the builder of the kernel being compiled.
 
-A tensor is a value of the core's builder with its type. A number that kernel code assigns
-to a variable (`x = 3`) becomes a scalar tensor as well, but stays *known*: it has a
-`constant`, and its IR is only made where it is used, in the region of that use. So it takes
-part in promotion like any i32, and may still be a tile's extent.
+A tensor is a value of the core's builder, with its type. A number that kernel code assigns to a
+variable (`x = 3`) becomes a scalar tensor, too, but its value stays known: it has a `constant`,
+and its IR is made only where it is used, in the region of that use. So it is promoted like any
+i32, and may still be the extent of a tile.
 
-An argument whose value a launch specialises on (an integer that is 1) is a tensor like any
-other, of which `specialised` says the value. Code may depend on it where that changes how
-fast a kernel is (an `if` is decided, a stride is seen to be 1), never what it means: types,
-wrapping and division are those of the tensor, and it is no constant where one is needed.
+An argument whose value a launch specialises on (an integer that is 1) is a tensor like any other,
+with its value in `specialised`. Code may use that value to be faster (an `if` is decided, a stride
+is seen to be 1), but not to mean something else. Types, wrapping and division are those of the
+tensor, and it cannot be used where a constant is needed.
 """
 
 from __future__ import annotations

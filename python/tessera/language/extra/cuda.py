@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What NVIDIA's GPUs alone have. Elsewhere each of these is an error (E030) that names it."""
+"""What only NVIDIA's GPUs have. On other targets each is an error (E030) that names it."""
 
 from __future__ import annotations
 

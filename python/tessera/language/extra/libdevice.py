@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""More functions of numbers, by the names and for the types that libdevice has them.
+"""The functions of libdevice, by its names and for its types.
 
     from tessera.language.extra import libdevice
 
-On a GPU each is the function of libdevice that its table names, or the language's own operation
-where `tl` has it, too. On a CPU, and in the interpreter, they are written in the language, at
-vector width: docs/Numerics.md says how far each is off. `fast_` ones are as exact there as the
-others.
+On a GPU, each is the function of libdevice of that name, or the operation of `tl` if there is one.
+On a CPU and in the interpreter they are written in the language itself and run at vector width;
+docs/Numerics.md says how exact each is. The `fast_` functions are as exact there as the others.
 
-Arguments are broadcast. A tensor's type has to be one that the function takes (16-bit floats are
-cast by whoever writes the kernel), but a float32 beside a float64 is widened; numbers take the
-type that fits.
+Arguments are broadcast. A tensor has to have a type that the function takes, so cast 16-bit floats
+yourself. Beside a float64, a float32 is widened. Numbers take the type that fits.
 """
 
 from __future__ import annotations
