@@ -83,11 +83,11 @@ class TensorDescriptor:
         """The descriptor of a whole array."""
         shape = tuple(tensor.shape)
         return TensorDescriptor(
-            tensor, shape, _strides(tensor), list(block_shape), padding, round_f32_to_tf32
+            tensor, shape, strides_of(tensor), list(block_shape), padding, round_f32_to_tf32
         )
 
 
-def _strides(tensor: Any) -> tuple[int, ...]:
+def strides_of(tensor: Any) -> tuple[int, ...]:
     """In elements."""
     if callable(getattr(tensor, "stride", None)):
         return tuple(tensor.stride())

@@ -52,6 +52,8 @@ triton.knobs: HookChain CompileTimes build redis cache compilation autotuning ru
 triton._utils: find_paths_if get_iterable_path canonicalize_dtype type_canonicalisation_dict
 triton.tools.tensor_descriptor: TensorDescriptor
 triton.tools.mxfp: MXFP4Tensor MXScaleTensor
+triton.tools.ragged_tma: create_ragged_descriptor to_ragged_indices load_ragged store_ragged
+    atomic_add_ragged
 triton.testing: do_bench do_bench_cudagraph perf_report Benchmark assert_close
 triton.errors: TritonError
 triton._internal_testing: is_cuda is_interpreter integral_dtypes numpy_random to_triton to_numpy

@@ -65,3 +65,32 @@ tile.func @none(%p: !tile.ptr<i32>, %n: i32) {
   tile.store %ps, %unsigned : tensor<128x!tile.ptr<i32>>
   tile.return
 }
+
+// -----
+
+// Lower bounds of blocks, of scalars where the block's extent is 1: true where the index is not
+// negative, and kept where it may be.
+// CHECK-LABEL: tile.func @lower_bounds
+// FREE-LABEL: tile.func @lower_bounds
+tile.func @lower_bounds(%p: !tile.ptr<i1>, %q: !tile.ptr<i32>) {
+  // CHECK: %[[N:.+]] = tile.load
+  // CHECK-DAG: %[[ALL:.+]] = arith.constant dense<true> : tensor<4xi1>
+  // CHECK-DAG: %[[TRUE:.+]] = arith.constant true
+  // CHECK-DAG: %[[BELOW:.+]] = arith.cmpi sge, %[[N]],
+  %c0 = arith.constant 0 : i32
+  %c0s = arith.constant dense<0> : tensor<4xi32>
+  %n = tile.load %q : !tile.ptr<i32>
+  %pid = tile.program_id 0
+  %range = tile.range 0 to 4 : tensor<4xi32>
+  %tile = arith.cmpi sge, %range, %c0s {tile.lower_bound} : tensor<4xi32>
+  %scalar = arith.cmpi sge, %pid, %c0 {tile.lower_bound} : i32
+  %unknown = arith.cmpi sge, %n, %c0 {tile.lower_bound} : i32
+  %ps = tile.splat %p : !tile.ptr<i1> -> tensor<4x!tile.ptr<i1>>
+  // CHECK: tile.store %{{.+}}, %[[ALL]]
+  tile.store %ps, %tile : tensor<4x!tile.ptr<i1>>
+  // CHECK: tile.store %{{.+}}, %[[TRUE]]
+  tile.store %p, %scalar : !tile.ptr<i1>
+  // CHECK: tile.store %{{.+}}, %[[BELOW]]
+  tile.store %p, %unknown : !tile.ptr<i1>
+  tile.return
+}

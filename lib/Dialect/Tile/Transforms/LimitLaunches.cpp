@@ -81,10 +81,10 @@ void LimitLaunchesPass::visit(FuncOp func, Operation *op) {
     bound->removeAttr(kLowerBoundAttr);
     if (!makeNonNegative(func, bound.getLhs()))
       return;
+    // Of a block whose extent is 1 the comparison may be one of scalars.
     OpBuilder builder(bound);
-    auto holds = DenseElementsAttr::get(cast<RankedTensorType>(bound.getType()), true);
-    bound.replaceAllUsesWith(
-        arith::ConstantOp::create(builder, bound.getLoc(), cast<TypedAttr>(holds)).getResult());
+    TypedAttr holds = builder.getOneAttr(bound.getType());
+    bound.replaceAllUsesWith(arith::ConstantOp::create(builder, bound.getLoc(), holds).getResult());
     return;
   }
   if (op->getNumResults() != 1 || !isa<RankedTensorType>(op->getResult(0).getType()))
