@@ -547,10 +547,13 @@ def page(runs: Sequence[dict[str, Any]]) -> str:
     out = [
         "# Conformance",
         "",
-        "Triton's own tests, run through `tessera.compat.triton` by",
-        "`tools/dev/upstream_suite.py`, which wrote this page. None of their text is here, their names",
-        "aside. A reason stands with each function that does not pass as a whole; it is from",
-        "`tools/dev/upstream_reasons.txt`.",
+        "This page says how Triton's own tests fare when `tessera.compat.triton` stands for Triton.",
+        "`tools/dev/upstream_suite.py` runs them and writes the page. A test is right if it passes, or if",
+        "it wants an error and Tessera raises one in its own words (*refused as wanted*). Tests that",
+        "search the text of IR or assembly cannot pass, since that text is Tessera's.",
+        "",
+        "Each function that is not right as a whole has a reason, from `tools/dev/upstream_reasons.txt`.",
+        "The page has the names of Triton's tests, and nothing else of them.",
     ]
     reasons = read_reasons()
     for data in runs:
