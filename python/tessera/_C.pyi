@@ -3,6 +3,9 @@
 
 from typing import Any, Callable, Optional, Sequence, Union
 
+from tessera.compiler.artifacts import CompiledKernel
+from tessera.runtime.grid import Grid
+
 Argument = Union[None, bool, int, float, str, "Type", "Value", Sequence["Argument"]]
 
 class CoreError(Exception):
@@ -110,7 +113,9 @@ class Launchable:
 
     _dispatcher: Optional[Dispatcher]
     _dispatcher_generation: int
-    def __getitem__(self, grid: Any) -> Callable[..., Any]: ...
+    # What is launched takes arrays where the function's parameters are tensors, and options, and
+    # gives what it was compiled to; nothing where the interpreter runs it.
+    def __getitem__(self, grid: Grid) -> Callable[..., Union[CompiledKernel, Any]]: ...
 
 def is_current(checks: tuple[tuple[Any, ...], ...]) -> bool: ...
 def advance_generation() -> None: ...

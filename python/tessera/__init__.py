@@ -17,7 +17,8 @@ add[(tessera.cdiv(n, 1024),)](x, y, out, n, BLOCK=1024)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from tessera.errors import (
     ArgumentError,
@@ -34,17 +35,22 @@ from tessera.errors import (
 )
 from tessera.frontend.signature import JITCallable, constexpr_function
 from tessera.language.aggregate import aggregate
-from tessera.language.tensor import must_use_result
-from tessera.language.types import constexpr
+from tessera.language.tensor import F, Operand, must_use_result, tensor
 from tessera.locks import load
 from tessera.runtime.jit import JITFunction, interpret, jit
 from tessera.settings import settings
 
 if TYPE_CHECKING:
-    from tessera.tuning.autotuner import autotune as autotune
-    from tessera.tuning.config import Config as Config
-    from tessera.tuning.heuristics import heuristics as heuristics
-    from tessera.tuning.search import tune as tune
+    from tessera.compiler.artifacts import CompiledKernel
+    from tessera.compiler.compile import compile
+    from tessera.language.static_types import constexpr
+    from tessera.runtime.arrays import MockTensor, TensorWrapper, reinterpret
+    from tessera.tuning.autotuner import autotune
+    from tessera.tuning.config import Config
+    from tessera.tuning.heuristics import heuristics
+    from tessera.tuning.search import tune
+else:
+    from tessera.language.types import constexpr
 
 __version__ = "0.1.0"
 
@@ -96,20 +102,28 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(load(_HOMES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name in _HOMES:
+            return getattr(load(_HOMES[name]), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        # What is public, for completion: neither what is imported here, nor less than there is.
+        names = [name for name, value in globals().items() if isinstance(value, ModuleType)]
+        return sorted({*__all__, *names, *(name for name in globals() if name[:2] == "__")})
 
 
 class _Anywhere(JITCallable):
     """A function of kernels that plain Python code may call, too."""
 
-    def __init__(self, fn: Any) -> None:
-        super().__init__(fn)
-
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.fn(*args, **kwargs)
+
+
+def _anywhere(fn: F) -> F:
+    return cast(F, _Anywhere(cast(Any, fn)))
 
 
 def host_info() -> dict[str, Any]:
@@ -121,13 +135,26 @@ def host_info() -> dict[str, Any]:
     return info
 
 
-@_Anywhere
-def cdiv(x: Any, y: Any) -> Any:
-    """`x / y`, rounded up: how many tiles of `y` cover `x` elements."""
+@overload
+def cdiv(x: int, y: int) -> int: ...
+@overload
+def cdiv(x: tensor, y: Operand) -> tensor: ...
+@overload
+def cdiv(x: Operand, y: tensor) -> tensor: ...
+@_anywhere
+def cdiv(x: Operand, y: Operand) -> Operand:
+    """`x / y`, rounded up: how many tiles of `y` elements cover `x` elements.
+
+    For host code, and for kernels, where it takes tensors, too. Both are integers, 0 or more
+    and 1 or more.
+    """
     return (x + y - 1) // y
 
 
 @constexpr_function
 def next_power_of_2(n: int) -> int:
-    """The smallest power of two that is not below `n`. In kernels, of constants only."""
+    """The smallest power of two that is not below the integer `n`; 1 for 0 and less.
+
+    In kernels, of constants only.
+    """
     return 1 << (int(n) - 1).bit_length() if n > 1 else 1

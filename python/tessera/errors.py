@@ -117,9 +117,17 @@ class OutOfResources(CompilationError):
     `required` of what is called `name`, of which there is `limit`.
     """
 
-    required = property(lambda self: self._figures()[0])
-    limit = property(lambda self: self._figures()[1])
     name = "shared memory"
+
+    @property
+    def required(self) -> int:
+        """How many bytes the kernel needs."""
+        return self._figures()[0]
+
+    @property
+    def limit(self) -> int:
+        """How many bytes there are."""
+        return self._figures()[1]
 
     def _figures(self) -> tuple[int, int]:
         needed, _, most = self.message.partition(" bytes of shared memory")

@@ -40,7 +40,7 @@ class NoCubin(LaunchError, KeyError):
     """A kernel was compiled without ptxas, and its machine code is asked for."""
 
 
-class Stages(Mapping[str, Union[str, bytes]]):
+class Stages(Mapping[str, Any]):
     """The text of each stage by name; machine code (`object`, `cubin`) is bytes.
 
     A kernel that was launched has kept its machine code alone: the others are then made by
@@ -54,7 +54,7 @@ class Stages(Mapping[str, Union[str, bytes]]):
         self._target = "cuda" if kernel.metadata().get("target") == "cuda" else "cpu"
         self._names = CUDA_STAGES if self._target == "cuda" else STAGES
 
-    def __getitem__(self, name: str) -> Union[str, bytes]:
+    def __getitem__(self, name: str) -> Any:  # str, but bytes of machine code
         if name in _OTHER_NAMES:
             name = _OTHER_NAMES[name][self._target]
         if name not in self._names:

@@ -11,13 +11,37 @@ import ast
 import linecache
 import textwrap
 from types import CodeType, FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Generic,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    TypeVar,
+    Union,
+)
 
 from tessera.locks import load_launching
 from tessera.settings import note_change
 
 if TYPE_CHECKING:
+    from typing_extensions import ParamSpec
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
     from tessera.frontend.source import FunctionSource
+
+    P = ParamSpec("P", default=...)
+    R = TypeVarWithDefault("R", default=Any)
+else:
+    from typing import ParamSpec
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
+Self = TypeVar("Self")
 
 
 class Param(NamedTuple):
@@ -79,6 +103,16 @@ class JITCallable:
         if name in ("fn", "noinline") and name in vars(self):
             note_change()
         super().__setattr__(name, value)
+
+    @property
+    def __wrapped__(self) -> FunctionType:
+        """The Python function, for `inspect.signature`, `help` and what shows its source."""
+        return self.fn
+
+    def __get__(self: Self, owner: Any, cls: Any = None) -> Self:
+        # With this, `help` takes it for a function and shows its parameters. As an attribute of
+        # a class it stays what it is, since `self.kernel[grid](...)` is no call of a method.
+        return self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise ValueError(
@@ -251,7 +285,7 @@ def read_params(fn: FunctionType) -> Sequence[Param]:
     return tuple(one._replace(num=num) for num, one in enumerate(params))
 
 
-class ConstexprFunction:
+class ConstexprFunction(Generic[P, R]):
     """A Python function that kernels call on constants while they are compiled.
 
     Made by the decorator `tessera.constexpr_function`; elsewhere it is called as usual.
@@ -259,23 +293,33 @@ class ConstexprFunction:
 
     __tessera_constexpr_function__ = True
 
-    def __init__(self, fn: Callable[..., Any]) -> None:
+    def __init__(self, fn: Callable[P, R]) -> None:
         self.fn = fn
         self.__name__ = fn.__name__
         self.__doc__ = fn.__doc__
         self.__module__ = fn.__module__
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    @property
+    def __wrapped__(self) -> Callable[P, R]:
+        """The Python function, for `inspect.signature`, `help` and what shows its source."""
+        return self.fn
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.fn(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<constexpr function {self.__module__}.{self.__name__}>"
 
     def __get__(self, owner: Any, cls: Any = None) -> Any:
         return self if owner is None else MethodType(self, owner)
 
 
-def constexpr_function(fn: Callable[..., Any]) -> ConstexprFunction:
-    """Lets kernels call `fn` on constants; its result is a constant.
+def constexpr_function(fn: Callable[P, R]) -> ConstexprFunction[P, R]:
+    """Lets kernels call the Python function `fn` on constants; its result is a constant.
 
-    Source: Triton language 3.6/3.9.
+    `fn` runs while the kernel is compiled, and gets plain values; elsewhere it is called as
+    usual. An argument that is known at run time alone is an error (E019), an exception of `fn`
+    is E016. Source: Triton language 3.6/3.9.
     """
     return ConstexprFunction(fn)
 

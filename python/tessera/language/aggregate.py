@@ -25,16 +25,26 @@ from __future__ import annotations
 import inspect
 import sys
 from types import FunctionType
-from typing import Any, Callable, Mapping, Optional, Sequence, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, TypeVar
 
 from tessera.frontend.errors import UserMistake
 from tessera.frontend.signature import ConstexprFunction, JITCallable
 from tessera.language.tensor import active, describe, known_value, tensor
 from tessera.language.types import constexpr, dtype, unwrap
 
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**options: Any) -> Any:
+        """Tells type checkers of the constructor that a class gets."""
+        return lambda fn: fn
+
+
 __all__ = ["aggregate", "aggregate_replace"]
 
 C = TypeVar("C", bound=type)
+A = TypeVar("A")
 
 FIELDS = "__tessera_aggregate__"
 """What the class has its fields and their annotations in."""
@@ -42,6 +52,7 @@ _OPEN = "__tessera_open__"
 """What an instance has as long as its constructor runs."""
 
 
+@dataclass_transform(eq_default=False, frozen_default=True)
 def aggregate(cls: C) -> C:
     """Makes a class whose instances kernels can make, carry and pass on.
 
@@ -87,7 +98,7 @@ def aggregate(cls: C) -> C:
     return cls
 
 
-def aggregate_replace(obj: Any, **changes: Any) -> Any:
+def aggregate_replace(obj: A, **changes: Any) -> A:
     """A copy of an aggregate with some of its fields changed: `aggregate_replace(state, x=x)`.
 
     Raises TypeError (in a kernel: E016) for what is no aggregate, or a field that it has not.
@@ -103,7 +114,7 @@ def aggregate_replace(obj: Any, **changes: Any) -> Any:
             raise TypeError(f"`{type(obj).__name__}` has no field '{name}'")
         values[name] = _checked(type(obj), name, value)
     vars(result).update(values)
-    return result
+    return result  # type: ignore[no-any-return]
 
 
 aggregate_replace.__tessera_method__ = True  # type: ignore[attr-defined]

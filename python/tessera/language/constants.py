@@ -33,6 +33,7 @@ class constexpr:
 
     @property
     def type(self) -> "constexpr_type":
+        """The type of the constant, which its value is a part of."""
         return constexpr_type(self.value)
 
     def __repr__(self) -> str:

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Optional, Sequence, Union
 
 from tessera.language.tensor import (
+    Operand,
     builtin,
     constant_bool,
     constant_int,
@@ -17,6 +18,7 @@ from tessera.language.tensor import (
     tensor,
     to_tensor_value,
 )
+from tessera.language.types import dtype as _dtype
 from tessera.language.types import unwrap
 from tessera.frontend.errors import UserMistake
 
@@ -44,7 +46,7 @@ def arange(start: int, end: int) -> tensor:
 
 
 @builtin
-def full(shape: Any, value: Any, dtype: Any) -> tensor:
+def full(shape: Union[int, Sequence[int]], value: Operand, dtype: Union[_dtype, str]) -> tensor:
     """A tile of one value.
 
     `shape` is a tuple of constants, `value` a number or a scalar tensor, `dtype` the type
@@ -58,7 +60,7 @@ def full(shape: Any, value: Any, dtype: Any) -> tensor:
 
 
 @builtin
-def to_tensor(x: Any) -> tensor:
+def to_tensor(x: Operand) -> tensor:
     """A number as a scalar tensor; tensors stay as they are.
 
     bool: int1; int: the first of int32, uint32, int64, uint64 that holds it; float: float32,
@@ -70,7 +72,10 @@ def to_tensor(x: Any) -> tensor:
 @method
 @builtin
 def cast(
-    input: Any, dtype: Any, fp_downcast_rounding: Optional[str] = None, bitcast: bool = False
+    input: Operand,
+    dtype: Union[_dtype, str],
+    fp_downcast_rounding: Optional[str] = None,
+    bitcast: bool = False,
 ) -> tensor:
     """`input` converted to another type, element by element.
 
@@ -98,7 +103,10 @@ def cast(
 
 @builtin
 def _to(
-    self: Any, dtype: Any, fp_downcast_rounding: Optional[str] = None, bitcast: bool = False
+    self: tensor,
+    dtype: Union[_dtype, str],
+    fp_downcast_rounding: Optional[str] = None,
+    bitcast: bool = False,
 ) -> tensor:
     """`x.to(dtype)`: see `cast`."""
     return cast(self, dtype, fp_downcast_rounding, bitcast)
@@ -110,7 +118,7 @@ tensor.to = _to
 
 @method
 @builtin
-def item(input: Any) -> tensor:
+def item(input: Operand) -> tensor:
     """The element of a tensor that has just one, as a scalar.
 
     Errors: E023 for more than one element. Source: Triton language 3.6/3.9.

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Optional, TextIO
 
 from tessera.frontend.errors import UserMistake
 from tessera.language.tensor import (
+    Operand,
     active,
     builtin,
     constant_bool,
@@ -31,7 +32,11 @@ __all__ = [
 
 @builtin
 def static_print(
-    *values: Any, sep: str = " ", end: str = "\n", file: Any = None, flush: bool = False
+    *values: object,
+    sep: str = " ",
+    end: str = "\n",
+    file: Optional[TextIO] = None,
+    flush: bool = False,
 ) -> None:
     """Prints when the kernel is compiled: constants as they are, tensors by type.
 
@@ -43,7 +48,7 @@ def static_print(
 
 
 @builtin
-def static_assert(cond: Any, msg: Any = "") -> None:
+def static_assert(cond: object, msg: str = "") -> None:
     """Stops the compilation if a constant condition does not hold.
 
     Errors: E067 (it does not hold), E019 (it is not a constant).
@@ -64,7 +69,7 @@ def static_assert(cond: Any, msg: Any = "") -> None:
 
 
 @builtin
-def expect_zero(x: Any, mask: Optional[Any] = None) -> tensor:
+def expect_zero(x: Operand, mask: Optional[Operand] = None) -> tensor:
     """`x`, with a promise that it is 0 where `mask` is true; checked with `debug=True`.
 
     Source: Triton language 3.9.
@@ -81,7 +86,7 @@ def require(cond: Any, id: str, msg: str, fix: str) -> None:
 
 
 @builtin
-def device_print(prefix: str, *args: Any, hex: bool = False) -> None:
+def device_print(prefix: str, *args: Operand, hex: bool = False) -> None:
     """Prints when the kernel runs: a line for each element of each argument, in any order.
 
     A line has the program, the element's index, the prefix and the value:
@@ -113,7 +118,7 @@ def device_print(prefix: str, *args: Any, hex: bool = False) -> None:
 
 
 @builtin
-def device_assert(cond: Any, msg: Any = "", mask: Optional[Any] = None) -> None:
+def device_assert(cond: Operand, msg: str = "", mask: Optional[Operand] = None) -> None:
     """Stops the kernel where `cond` is false (and `mask` true), if compiled with `debug=True`.
 
     Source: Triton language 3.6/3.9.

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any
 
 from tessera.frontend.errors import UserMistake
 from tessera.language.overflow import checked_binary
 from tessera.language.tensor import (
+    Operand,
     binary,
     builtin,
     constant_bool,
@@ -53,7 +54,7 @@ __all__ = [
 
 
 @builtin
-def add(x: Any, y: Any, sanitize_overflow: bool = True) -> tensor:
+def add(x: Operand, y: Operand, sanitize_overflow: bool = True) -> tensor:
     """`x + y`. Integers wrap; with `debug=True` that is an error, as for the operator, unless
     `sanitize_overflow` is False. Source: Triton language 3.6/3.9."""
     sanitize = constant_bool(sanitize_overflow, "sanitize_overflow")
@@ -61,7 +62,7 @@ def add(x: Any, y: Any, sanitize_overflow: bool = True) -> tensor:
 
 
 @builtin
-def sub(x: Any, y: Any, sanitize_overflow: bool = True) -> tensor:
+def sub(x: Operand, y: Operand, sanitize_overflow: bool = True) -> tensor:
     """`x - y`. Integers wrap; with `debug=True` that is an error, as for the operator, unless
     `sanitize_overflow` is False. Source: Triton language 3.6/3.9."""
     sanitize = constant_bool(sanitize_overflow, "sanitize_overflow")
@@ -69,7 +70,7 @@ def sub(x: Any, y: Any, sanitize_overflow: bool = True) -> tensor:
 
 
 @builtin
-def mul(x: Any, y: Any, sanitize_overflow: bool = True) -> tensor:
+def mul(x: Operand, y: Operand, sanitize_overflow: bool = True) -> tensor:
     """`x * y`. Integers wrap; with `debug=True` that is an error, as for the operator, unless
     `sanitize_overflow` is False. Source: Triton language 3.6/3.9."""
     sanitize = constant_bool(sanitize_overflow, "sanitize_overflow")
@@ -81,39 +82,178 @@ def _operand(value: Any) -> Any:
     return value if isinstance(value, tensor) else to_tensor_value(value)
 
 
-def _unary(name: str, formula: str, note: str = "") -> Callable[[Any], tensor]:
-    def function(x: Any) -> tensor:
-        return emit_one("math", name, to_tensor_value(x))
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""{formula}, element by element.
-
-    `x` is a float32 or float64 scalar or tile; the result has its type. Errors: E030 for
-    another type.{note} Source: Triton language 3.6/3.9.
-    """
-    return method(builtin(function))
-
-
-exp = _unary("exp", "e to the power of x")
-exp2 = _unary("exp2", "2 to the power of x")
-log = _unary("log", "Natural logarithm")
-log2 = _unary("log2", "Logarithm to base 2")
-sin = _unary("sin", "Sine of x in radians")
-cos = _unary("cos", "Cosine of x in radians")
-sqrt = _unary("sqrt", "Square root")
-rsqrt = _unary("rsqrt", "1 / sqrt(x)")
-erf = _unary("erf", "The error function")
-floor = _unary("floor", "The largest integer not above x")
-ceil = _unary("ceil", "The smallest integer not below x")
-log1p = _unary("log1p", "log(1 + x), exact near 0", " Ours.")
-expm1 = _unary("expm1", "exp(x) - 1, exact near 0", " Ours.")
-tan = _unary("tan", "Tangent of x in radians", " Ours.")
-tanh = _unary("tanh", "Hyperbolic tangent", " Ours.")
+def _of_floats(name: str, x: Operand) -> tensor:
+    return emit_one("math", name, to_tensor_value(x))
 
 
 @method
 @builtin
-def abs(x: Any) -> tensor:
+def exp(x: Operand) -> tensor:
+    """`e` to the power of `x`, element by element.
+
+    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    Errors: E030 (another type). Source: Triton language 3.6/3.9.
+    """
+    return _of_floats("exp", x)
+
+
+@method
+@builtin
+def exp2(x: Operand) -> tensor:
+    """2 to the power of `x`, element by element.
+
+    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    Errors: E030 (another type). Source: Triton language 3.6/3.9.
+    """
+    return _of_floats("exp2", x)
+
+
+@method
+@builtin
+def log(x: Operand) -> tensor:
+    """The natural logarithm of `x`, element by element.
+
+    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    Errors: E030 (another type). Source: Triton language 3.6/3.9.
+    """
+    return _of_floats("log", x)
+
+
+@method
+@builtin
+def log2(x: Operand) -> tensor:
+    """The logarithm of `x` to base 2, element by element.
+
+    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    Errors: E030 (another type). Source: Triton language 3.6/3.9.
+    """
+    return _of_floats("log2", x)
+
+
+@method
+@builtin
+def sin(x: Operand) -> tensor:
+    """The sine of `x`, an angle in radians, element by element.
+
+    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    Errors: E030 (another type). Source: Triton language 3.6/3.9.
+    """
+    return _of_floats("sin", x)
+
+
+@method
+@builtin
+def cos(x: Operand) -> tensor:
+    """The cosine of `x`, an angle in radians, element by element.
+
+    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    Errors: E030 (another type). Source: Triton language 3.6/3.9.
+    """
+    return _of_floats("cos", x)
+
+
+@method
+@builtin
+def sqrt(x: Operand) -> tensor:
+    """The square root of `x`, element by element.
+
+    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    Errors: E030 (another type). Source: Triton language 3.6/3.9.
+    """
+    return _of_floats("sqrt", x)
+
+
+@method
+@builtin
+def rsqrt(x: Operand) -> tensor:
+    """`1 / sqrt(x)`, element by element.
+
+    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    Errors: E030 (another type). Source: Triton language 3.6/3.9.
+    """
+    return _of_floats("rsqrt", x)
+
+
+@method
+@builtin
+def erf(x: Operand) -> tensor:
+    """The error function of `x`, element by element.
+
+    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    Errors: E030 (another type). Source: Triton language 3.6/3.9.
+    """
+    return _of_floats("erf", x)
+
+
+@method
+@builtin
+def floor(x: Operand) -> tensor:
+    """The largest integer that is not above `x`, as a float, element by element.
+
+    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    Errors: E030 (another type). Source: Triton language 3.6/3.9.
+    """
+    return _of_floats("floor", x)
+
+
+@method
+@builtin
+def ceil(x: Operand) -> tensor:
+    """The smallest integer that is not below `x`, as a float, element by element.
+
+    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    Errors: E030 (another type). Source: Triton language 3.6/3.9.
+    """
+    return _of_floats("ceil", x)
+
+
+@method
+@builtin
+def log1p(x: Operand) -> tensor:
+    """`log(1 + x)`, exact near 0, element by element.
+
+    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    Errors: E030 (another type). Ours.
+    """
+    return _of_floats("log1p", x)
+
+
+@method
+@builtin
+def expm1(x: Operand) -> tensor:
+    """`exp(x) - 1`, exact near 0, element by element.
+
+    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    Errors: E030 (another type). Ours.
+    """
+    return _of_floats("expm1", x)
+
+
+@method
+@builtin
+def tan(x: Operand) -> tensor:
+    """The tangent of `x`, an angle in radians, element by element.
+
+    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    Errors: E030 (another type). Ours.
+    """
+    return _of_floats("tan", x)
+
+
+@method
+@builtin
+def tanh(x: Operand) -> tensor:
+    """The hyperbolic tangent of `x`, element by element.
+
+    `x` is a float32 or float64 scalar or tile; the result has its shape and type.
+    Errors: E030 (another type). Ours.
+    """
+    return _of_floats("tanh", x)
+
+
+@method
+@builtin
+def abs(x: Operand) -> tensor:
     """The magnitude of integers or floats; unsigned ones stay as they are.
 
     The magnitude of the smallest signed integer is itself (it wraps).
@@ -125,7 +265,7 @@ def abs(x: Any) -> tensor:
 
 @method
 @builtin
-def sqrt_rn(x: Any) -> tensor:
+def sqrt_rn(x: Operand) -> tensor:
     """Square root of float32, rounded to nearest even as IEEE 754 asks.
 
     Errors: E030 for another type. Source: Triton language 3.6/3.9.
@@ -134,7 +274,7 @@ def sqrt_rn(x: Any) -> tensor:
 
 
 @builtin
-def div_rn(x: Any, y: Any) -> tensor:
+def div_rn(x: Operand, y: Operand) -> tensor:
     """`x / y` of float32, rounded to nearest even as IEEE 754 asks.
 
     Errors: E022 (shapes), E030 for another type. Source: Triton language 3.6/3.9.
@@ -143,7 +283,7 @@ def div_rn(x: Any, y: Any) -> tensor:
 
 
 @builtin
-def fdiv(x: Any, y: Any, ieee_rounding: bool = False, approx: bool = False) -> tensor:
+def fdiv(x: Operand, y: Operand, ieee_rounding: bool = False, approx: bool = False) -> tensor:
     """`x / y` of floats; 16-bit floats are divided in float32.
 
     Errors: E022 (shapes), E030 (no floats). Source: Triton language 3.9.
@@ -157,7 +297,7 @@ def fdiv(x: Any, y: Any, ieee_rounding: bool = False, approx: bool = False) -> t
 
 
 @builtin
-def fma(x: Any, y: Any, z: Any) -> tensor:
+def fma(x: Operand, y: Operand, z: Operand) -> tensor:
     """`x * y + z` of floats with one rounding; operands are broadcast and promoted.
 
     Errors: E022 (shapes), E030 (no floats). Source: Triton language 3.9.
@@ -166,7 +306,7 @@ def fma(x: Any, y: Any, z: Any) -> tensor:
 
 
 @builtin
-def pow(x: Any, y: Any) -> tensor:
+def pow(x: Operand, y: Operand) -> tensor:
     """x to the power of y, of float32 or float64; also `libdevice.pow`.
 
     `y` is a float, and both are promoted and broadcast, or an integer of at most 32 signed
@@ -178,7 +318,7 @@ def pow(x: Any, y: Any) -> tensor:
 
 
 @builtin
-def umulhi(x: Any, y: Any) -> tensor:
+def umulhi(x: Operand, y: Operand) -> tensor:
     """The upper half of the product of 32- or 64-bit integers, read as unsigned.
 
     Errors: E022 (shapes), E030 (another type). Source: Triton language 3.6/3.9.
@@ -198,7 +338,7 @@ def _propagate(value: Any) -> bool:
 
 
 @builtin
-def maximum(x: Any, y: Any, propagate_nan: Any = PropagateNan.NONE) -> tensor:
+def maximum(x: Operand, y: Operand, propagate_nan: str = PropagateNan.NONE) -> tensor:
     """The larger of two elements; of a NaN and a number the number.
 
     With `tl.PropagateNan.ALL` a NaN gives NaN. Operands are promoted and broadcast.
@@ -208,7 +348,7 @@ def maximum(x: Any, y: Any, propagate_nan: Any = PropagateNan.NONE) -> tensor:
 
 
 @builtin
-def minimum(x: Any, y: Any, propagate_nan: Any = PropagateNan.NONE) -> tensor:
+def minimum(x: Operand, y: Operand, propagate_nan: str = PropagateNan.NONE) -> tensor:
     """The smaller of two elements; of a NaN and a number the number.
 
     With `tl.PropagateNan.ALL` a NaN gives NaN. Operands are promoted and broadcast.
@@ -218,7 +358,7 @@ def minimum(x: Any, y: Any, propagate_nan: Any = PropagateNan.NONE) -> tensor:
 
 
 @builtin
-def clamp(x: Any, min: Any, max: Any, propagate_nan: Any = PropagateNan.NONE) -> tensor:
+def clamp(x: Operand, min: Operand, max: Operand, propagate_nan: str = PropagateNan.NONE) -> tensor:
     """`x` brought into [min, max]; the operands are promoted together.
 
     Errors: E022. Source: Triton language 3.9 (integers too).
@@ -227,7 +367,7 @@ def clamp(x: Any, min: Any, max: Any, propagate_nan: Any = PropagateNan.NONE) ->
 
 
 @builtin
-def where(condition: Any, x: Any, y: Any) -> tensor:
+def where(condition: Operand, x: Operand, y: Operand) -> tensor:
     """`x` where `condition` holds, else `y`; both sides are computed.
 
     `condition` is boolean, or an integer, which holds where it is not 0. All three are

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 from tessera.frontend.errors import UserMistake, closest
 from tessera.language import types
@@ -16,7 +16,7 @@ from tessera.language.tensor import (
     emit_one,
     tensor,
 )
-from tessera.language.types import unwrap
+from tessera.language.types import dtype, unwrap
 
 __all__ = [
     "dot",
@@ -49,13 +49,13 @@ def _named(value: str, accepted: tuple[str, ...], what: str) -> str:
 
 @builtin
 def dot(
-    input: Any,
-    other: Any,
-    acc: Optional[Any] = None,
+    input: tensor,
+    other: tensor,
+    acc: Optional[Union[tensor, int, float]] = None,
     input_precision: Optional[str] = None,
     allow_tf32: Optional[bool] = None,
     max_num_imprecise_acc: Optional[int] = None,
-    out_dtype: Optional[Any] = None,
+    out_dtype: Optional[Union[dtype, str]] = None,
 ) -> tensor:
     """The product of matrices [M, K] and [K, N] (or batches of them, of any rank), added to `acc`.
 
@@ -94,17 +94,17 @@ def dot(
 
 @builtin
 def dot_scaled(
-    lhs: Any,
-    lhs_scale: Any,
+    lhs: tensor,
+    lhs_scale: Optional[tensor],
     lhs_format: str,
-    rhs: Any,
-    rhs_scale: Any,
+    rhs: tensor,
+    rhs_scale: Optional[tensor],
     rhs_format: str,
-    acc: Optional[Any] = None,
+    acc: Optional[tensor] = None,
     fast_math: bool = False,
     lhs_k_pack: bool = True,
     rhs_k_pack: bool = True,
-    out_dtype: Any = types.float32,
+    out_dtype: Union[dtype, str] = types.float32,
 ) -> tensor:
     """The product of matrices whose elements come with a scale for each group along K.
 

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional, Sequence
+from typing import Any, Optional, Sequence, Union
 
 from tessera.frontend.errors import UserMistake, closest
 from tessera.language.tensor import (
+    Operand,
     builtin,
     constant_bool,
     constant_ints,
@@ -25,6 +26,7 @@ from tessera.language.types import (
     block_pointer_type,
     block_type,
     descriptor_type,
+    dtype,
     pointer_type,
     unwrap,
 )
@@ -96,6 +98,12 @@ def _pointer(value: Any, what: str) -> tensor:
     )
 
 
+def _rank(pointer: tensor) -> int:
+    """How many dimensions a load or a store by `pointer` has."""
+    type = pointer.type
+    return len(type.block_shape if isinstance(type, block_pointer_type) else pointer.shape)
+
+
 def _boundary(check: Any, rank: int) -> list[int]:
     dims = constant_ints(check, "boundary_check", "E049") if unwrap(check) is not None else []
     for dim in dims:
@@ -123,10 +131,10 @@ def _check_shape(value: Any, pointer: tensor, what: str) -> None:
 
 @builtin
 def load(
-    pointer: Any,
-    mask: Optional[Any] = None,
-    other: Optional[Any] = None,
-    boundary_check: Any = (),
+    pointer: tensor,
+    mask: Optional[Operand] = None,
+    other: Optional[Operand] = None,
+    boundary_check: Sequence[int] = (),
     padding_option: str = "",
     cache_modifier: str = "",
     eviction_policy: str = "",
@@ -153,7 +161,7 @@ def load(
             "a block pointer takes no mask and no other",
             "use boundary_check and padding_option",
         )
-    rank = len(pointer.type.block_shape) if block else len(pointer.shape)
+    rank = _rank(pointer)
     dims = _boundary(boundary_check, rank)
     if not block and (dims or padding):
         raise UserMistake(
@@ -183,10 +191,10 @@ def load(
 @method
 @builtin
 def store(
-    pointer: Any,
-    value: Any,
-    mask: Optional[Any] = None,
-    boundary_check: Any = (),
+    pointer: tensor,
+    value: Operand,
+    mask: Optional[Operand] = None,
+    boundary_check: Sequence[int] = (),
     cache_modifier: str = "",
     eviction_policy: str = "",
 ) -> None:
@@ -201,11 +209,12 @@ def store(
     block = isinstance(pointer.type, block_pointer_type)
     if isinstance(pointer.type, descriptor_type):
         # `desc.store([i, j], value)` is this method.
-        store_tensor_descriptor(pointer, value, mask)
+        descriptor: Any = pointer
+        store_tensor_descriptor(descriptor, value, mask)  # type: ignore[arg-type]
         return
     if block and unwrap(mask) is not None:
         raise UserMistake("E049", "a block pointer takes no mask", "use boundary_check")
-    rank = len(pointer.type.block_shape) if block else len(pointer.shape)
+    rank = _rank(pointer)
     dims = _boundary(boundary_check, rank)
     if not block and dims:
         raise UserMistake(
@@ -238,7 +247,12 @@ def _items(values: Any, what: str, id: str = "E049") -> list[Any]:
 
 @builtin
 def make_block_ptr(
-    base: Any, shape: Any, strides: Any, offsets: Any, block_shape: Any, order: Any
+    base: tensor,
+    shape: Sequence[Operand],
+    strides: Sequence[Operand],
+    offsets: Sequence[Operand],
+    block_shape: Sequence[int],
+    order: Sequence[int],
 ) -> tensor:
     """A pointer to a block of an array.
 
@@ -269,7 +283,7 @@ def make_block_ptr(
 @method
 @must_use_result("the block pointer that it is called on stays where it is")
 @builtin
-def advance(base: Any, offsets: Any) -> tensor:
+def advance(base: tensor, offsets: Sequence[Operand]) -> tensor:
     """A block pointer moved by `offsets` elements a dimension; `base` stays where it is.
 
     Errors: E049. Source: Triton language 3.6.
@@ -294,8 +308,12 @@ def advance(base: Any, offsets: Any) -> tensor:
 
 @builtin
 def make_tensor_descriptor(
-    base: Any, shape: Any, strides: Any, block_shape: Any, padding_option: str = "zero"
-) -> tensor:
+    base: tensor,
+    shape: Sequence[Operand],
+    strides: Sequence[Operand],
+    block_shape: Sequence[int],
+    padding_option: str = "zero",
+) -> tensor_descriptor:
     """A descriptor of an array, for loads and stores of whole blocks by coordinates.
 
     1 to 5 dimensions; the last stride is the constant 1. Outside the array a load gives
@@ -305,7 +323,7 @@ def make_tensor_descriptor(
     `block_shape` and `dtype` are constants.
     Errors: E044, E049. Source: Triton language 3.6/3.9.
     """
-    return descriptor_of(base, shape, strides, block_shape, padding_option, False)
+    return _as_descriptor(descriptor_of(base, shape, strides, block_shape, padding_option, False))
 
 
 def descriptor_of(
@@ -379,10 +397,87 @@ class _IsDescriptor(type):
 
 
 class tensor_descriptor(metaclass=_IsDescriptor):
-    """What tensor descriptors are, for `isinstance(x, tl.tensor_descriptor)` in kernels.
+    """A tensor descriptor: a view of an array, by whose coordinates whole blocks are accessed.
 
-    Source: Triton language 3.6/3.9.
+    `make_tensor_descriptor` makes one in a kernel, `TensorDescriptor` on the host. In kernels
+    `isinstance(x, tl.tensor_descriptor)` holds for it. Source: Triton language 3.6/3.9.
     """
+
+    shape: tuple[tensor, ...]
+    """The extents of the array, int32 scalars."""
+    strides: tuple[tensor, ...]
+    """The strides of the array in elements, int64 scalars."""
+    block_shape: tuple[int, ...]
+    """The extents of a block."""
+    dtype: dtype
+    """The type of an element."""
+
+    @builtin
+    def load(self, offsets: Sequence[Operand]) -> tensor:
+        """The block at `offsets`, a tile of `block_shape`; 0 (or NaN) outside the array."""
+        return load_tensor_descriptor(self, offsets)
+
+    @builtin
+    def store(self, offsets: Sequence[Operand], value: Operand) -> None:
+        """Writes the block at `offsets`, but nothing outside the array."""
+        store_tensor_descriptor(self, offsets, value)
+
+    @builtin
+    def gather(self, x_offsets: tensor, y_offset: Operand) -> tensor:
+        """The rows `x_offsets` of a matrix, from the column `y_offset` on, a row a line."""
+        rows = to_tensor_value(x_offsets)
+        return emit_one("descriptor_gather", _descriptor(self, "gather"), rows, unwrap(y_offset))
+
+    @builtin
+    def scatter(self, value: Operand, x_offsets: tensor, y_offset: Operand) -> None:
+        """Writes the lines of `value` to the rows `x_offsets`, from the column `y_offset` on."""
+        scatter(self, value, x_offsets, y_offset)
+
+    @builtin
+    def atomic_add(self, offsets: Sequence[Operand], value: Operand) -> None:
+        """Adds `value` to the block at `offsets`, each element in one step."""
+        _descriptor_reduce("add", self, offsets, value)
+
+    @builtin
+    def atomic_min(self, offsets: Sequence[Operand], value: Operand) -> None:
+        """Replaces each element at `offsets` by the smaller of itself and `value`."""
+        _descriptor_reduce("min", self, offsets, value)
+
+    @builtin
+    def atomic_max(self, offsets: Sequence[Operand], value: Operand) -> None:
+        """Replaces each element at `offsets` by the larger of itself and `value`."""
+        _descriptor_reduce("max", self, offsets, value)
+
+    @builtin
+    def atomic_and(self, offsets: Sequence[Operand], value: Operand) -> None:
+        """Replaces each element at `offsets` by its bitwise and with `value`."""
+        _descriptor_reduce("and", self, offsets, value)
+
+    @builtin
+    def atomic_or(self, offsets: Sequence[Operand], value: Operand) -> None:
+        """Replaces each element at `offsets` by its bitwise or with `value`."""
+        _descriptor_reduce("or", self, offsets, value)
+
+    @builtin
+    def atomic_xor(self, offsets: Sequence[Operand], value: Operand) -> None:
+        """Replaces each element at `offsets` by its bitwise exclusive or with `value`."""
+        _descriptor_reduce("xor", self, offsets, value)
+
+
+def _as_descriptor(value: Any) -> tensor_descriptor:
+    """A tensor that is a descriptor, as what it is to type checkers."""
+    return value  # type: ignore[no-any-return]
+
+
+def _descriptor_reduce(kind: str, desc: Any, offsets: Any, value: Any) -> None:
+    what = f"atomic_{kind}"
+    emit(
+        "descriptor_reduce",
+        kind,
+        _descriptor(desc, what),
+        _items(offsets, "offsets"),
+        unwrap(value),
+    )
 
 
 def _descriptor(value: Any, what: str) -> tensor:
@@ -395,8 +490,15 @@ def _descriptor(value: Any, what: str) -> tensor:
 
 
 @builtin
-def load_tensor_descriptor(desc: Any, offsets: Any) -> tensor:
-    """The block of the array at `offsets`: see `make_tensor_descriptor`."""
+def load_tensor_descriptor(
+    desc: Union[tensor_descriptor, tensor], offsets: Sequence[Operand]
+) -> tensor:
+    """The block of the array at `offsets`, a tile of the descriptor's `block_shape`.
+
+    `offsets` are integers or integer scalars, one a dimension, in elements. Outside the array
+    the elements are what `make_tensor_descriptor` was told. Errors: E044, E049.
+    Source: Triton language 3.6/3.9.
+    """
     return emit_one(
         "descriptor_load",
         _descriptor(desc, "load_tensor_descriptor"),
@@ -405,8 +507,14 @@ def load_tensor_descriptor(desc: Any, offsets: Any) -> tensor:
 
 
 @builtin
-def store_tensor_descriptor(desc: Any, offsets: Any, value: Any) -> None:
-    """Writes a block of the array at `offsets`: see `make_tensor_descriptor`."""
+def store_tensor_descriptor(
+    desc: Union[tensor_descriptor, tensor], offsets: Sequence[Operand], value: Operand
+) -> None:
+    """Writes a block of the array at `offsets`, but nothing outside the array.
+
+    `offsets` are as in `load_tensor_descriptor`; `value` has the shape of a block.
+    Errors: E044, E049. Source: Triton language 3.6/3.9.
+    """
     emit(
         "descriptor_store",
         _descriptor(desc, "store_tensor_descriptor"),
@@ -416,8 +524,11 @@ def store_tensor_descriptor(desc: Any, offsets: Any, value: Any) -> None:
 
 
 @builtin
-def _descriptor_load(self: Any, offsets: Any) -> tensor:
-    """`desc.load([i, j])`; a tensor of pointers has no such method."""
+def _descriptor_load(self: tensor, offsets: Sequence[Operand]) -> tensor:
+    """`desc.load([i, j])`: the block of a tensor descriptor at these coordinates.
+
+    A tensor of pointers has no such method: `tl.load(pointers)`. Errors: E044.
+    """
     return load_tensor_descriptor(self, offsets)
 
 
@@ -426,7 +537,9 @@ tensor.load = _descriptor_load
 
 @method
 @builtin
-def scatter(desc: Any, value: Any, x_offsets: Any, y_offset: Any) -> None:
+def scatter(
+    desc: Union[tensor_descriptor, tensor], value: Operand, x_offsets: tensor, y_offset: Operand
+) -> None:
     """`desc.scatter(value, rows, column)`: writes rows of the array that a descriptor names.
 
     `value` has a row for each element of `x_offsets`. Errors: E044, E049.
@@ -442,11 +555,11 @@ _SCOPES = ("gpu", "cta", "sys")
 _RMW_SEM = ("acq_rel", "acquire", "release", "relaxed")
 
 
-def _atomic_rmw(kind: str, pointer: Any, val: Any, mask: Any, sem: Any, scope: Any) -> Any:
+def _atomic_rmw(kind: str, pointer: Any, val: Any, mask: Any, sem: Any, scope: Any) -> tensor:
     if isinstance(unwrap(pointer), tensor) and isinstance(unwrap(pointer).type, descriptor_type):
         # `desc.atomic_add([i, j], value)` is this method, too.
-        emit("descriptor_reduce", kind, pointer, _items(val, "offsets"), unwrap(mask))
-        return None
+        _descriptor_reduce(kind, pointer, val, mask)
+        return None  # type: ignore[return-value]  # as `tensor_descriptor` says
     pointer = _pointer(pointer, f"atomic_{kind}")
     return emit_one(
         "atomic_rmw",
@@ -459,41 +572,130 @@ def _atomic_rmw(kind: str, pointer: Any, val: Any, mask: Any, sem: Any, scope: A
     )
 
 
-def _make_atomic(kind: str, what: str) -> Callable[..., tensor]:
-    def atomic(
-        pointer: Any,
-        val: Any,
-        mask: Optional[Any] = None,
-        sem: Optional[str] = None,
-        scope: Optional[str] = None,
-    ) -> tensor:
-        result: tensor = _atomic_rmw(kind, pointer, val, mask, sem, scope)
-        return result
+@method
+@builtin
+def atomic_add(
+    pointer: tensor,
+    val: Operand,
+    mask: Optional[Operand] = None,
+    sem: Optional[str] = None,
+    scope: Optional[str] = None,
+) -> tensor:
+    """Adds `val` to memory, in one indivisible step per element; returns the old values.
 
-    atomic.__name__ = atomic.__qualname__ = f"atomic_{kind}"
-    atomic.__doc__ = f"""{what}, in one indivisible step per element; returns the old values.
-
-    `val` is cast to the pointee and broadcast; where `mask` is false nothing happens and 0
-    comes back. `sem` is "acq_rel" (default), "acquire", "release" or "relaxed"; `scope`
-    "gpu" (default), "cta" or "sys". Errors: E044, E045, E047 (type, sem or scope).
+    `pointer` is a scalar or a tile of pointers, whose shape the result has. `val` is cast to the
+    pointee and broadcast; where `mask` is false nothing happens and 0 comes back. `sem` is
+    "acq_rel" (default), "acquire", "release" or "relaxed"; `scope` "gpu" (default), "cta" or
+    "sys". Errors: E044, E045, E047 (type, sem or scope).
     Source: Triton language 3.6/3.9; the 0 of a masked-off element is ours.
     """
-    return method(builtin(atomic))
+    return _atomic_rmw("add", pointer, val, mask, sem, scope)
 
 
-atomic_add = _make_atomic("add", "Adds `val` to memory")
-atomic_max = _make_atomic("max", "Replaces memory by the larger of itself and `val`")
-atomic_min = _make_atomic("min", "Replaces memory by the smaller of itself and `val`")
-atomic_and = _make_atomic("and", "Replaces memory by `memory & val`")
-atomic_or = _make_atomic("or", "Replaces memory by `memory | val`")
-atomic_xor = _make_atomic("xor", "Replaces memory by `memory ^ val`")
-atomic_xchg = _make_atomic("xchg", "Replaces memory by `val`")
+@method
+@builtin
+def atomic_max(
+    pointer: tensor,
+    val: Operand,
+    mask: Optional[Operand] = None,
+    sem: Optional[str] = None,
+    scope: Optional[str] = None,
+) -> tensor:
+    """Replaces memory by the larger of itself and `val`, in one indivisible step per element; returns the old values.
+
+    The arguments and errors are those of `atomic_add`. Source: Triton language 3.6/3.9.
+    """
+    return _atomic_rmw("max", pointer, val, mask, sem, scope)
+
+
+@method
+@builtin
+def atomic_min(
+    pointer: tensor,
+    val: Operand,
+    mask: Optional[Operand] = None,
+    sem: Optional[str] = None,
+    scope: Optional[str] = None,
+) -> tensor:
+    """Replaces memory by the smaller of itself and `val`, in one indivisible step per element; returns the old values.
+
+    The arguments and errors are those of `atomic_add`. Source: Triton language 3.6/3.9.
+    """
+    return _atomic_rmw("min", pointer, val, mask, sem, scope)
+
+
+@method
+@builtin
+def atomic_and(
+    pointer: tensor,
+    val: Operand,
+    mask: Optional[Operand] = None,
+    sem: Optional[str] = None,
+    scope: Optional[str] = None,
+) -> tensor:
+    """Replaces memory by `memory & val`, in one indivisible step per element; returns the old values.
+
+    The arguments and errors are those of `atomic_add`. Source: Triton language 3.6/3.9.
+    """
+    return _atomic_rmw("and", pointer, val, mask, sem, scope)
+
+
+@method
+@builtin
+def atomic_or(
+    pointer: tensor,
+    val: Operand,
+    mask: Optional[Operand] = None,
+    sem: Optional[str] = None,
+    scope: Optional[str] = None,
+) -> tensor:
+    """Replaces memory by `memory | val`, in one indivisible step per element; returns the old values.
+
+    The arguments and errors are those of `atomic_add`. Source: Triton language 3.6/3.9.
+    """
+    return _atomic_rmw("or", pointer, val, mask, sem, scope)
+
+
+@method
+@builtin
+def atomic_xor(
+    pointer: tensor,
+    val: Operand,
+    mask: Optional[Operand] = None,
+    sem: Optional[str] = None,
+    scope: Optional[str] = None,
+) -> tensor:
+    """Replaces memory by `memory ^ val`, in one indivisible step per element; returns the old values.
+
+    The arguments and errors are those of `atomic_add`. Source: Triton language 3.6/3.9.
+    """
+    return _atomic_rmw("xor", pointer, val, mask, sem, scope)
+
+
+@method
+@builtin
+def atomic_xchg(
+    pointer: tensor,
+    val: Operand,
+    mask: Optional[Operand] = None,
+    sem: Optional[str] = None,
+    scope: Optional[str] = None,
+) -> tensor:
+    """Replaces memory by `val`, in one indivisible step per element; returns the old values.
+
+    The arguments and errors are those of `atomic_add`. Source: Triton language 3.6/3.9.
+    """
+    return _atomic_rmw("xchg", pointer, val, mask, sem, scope)
 
 
 @method
 @builtin
 def atomic_cas(
-    pointer: Any, cmp: Any, val: Any, sem: Optional[str] = None, scope: Optional[str] = None
+    pointer: tensor,
+    cmp: Operand,
+    val: Operand,
+    sem: Optional[str] = None,
+    scope: Optional[str] = None,
 ) -> tensor:
     """Writes `val` where memory equals `cmp`, in one step; returns the old values.
 
@@ -512,8 +714,8 @@ def atomic_cas(
 @method
 @builtin
 def atomic_load(
-    pointer: Any,
-    mask: Optional[Any] = None,
+    pointer: tensor,
+    mask: Optional[Operand] = None,
     sem: Optional[str] = None,
     scope: Optional[str] = None,
 ) -> tensor:
@@ -533,9 +735,9 @@ def atomic_load(
 @method
 @builtin
 def atomic_store(
-    pointer: Any,
-    val: Any,
-    mask: Optional[Any] = None,
+    pointer: tensor,
+    val: Operand,
+    mask: Optional[Operand] = None,
     sem: Optional[str] = None,
     scope: Optional[str] = None,
 ) -> None:

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Optional
+from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union, overload
 
 from tessera.frontend.errors import UserMistake
 from tessera.language.tensor import (
     F,
+    Operand,
     active,
     builtin,
     constant_bool,
@@ -93,11 +94,11 @@ class range:
 
     def __init__(
         self,
-        arg1: Any,
-        arg2: Any = None,
-        step: Any = None,
-        num_stages: Any = None,
-        loop_unroll_factor: Any = None,
+        arg1: Operand,
+        arg2: Optional[Operand] = None,
+        step: Optional[Operand] = None,
+        num_stages: Optional[int] = None,
+        loop_unroll_factor: Optional[int] = None,
         disallow_acc_multi_buffer: bool = False,
         flatten: bool = False,
         warp_specialize: bool = False,
@@ -133,7 +134,7 @@ class range:
             found.append(["flatten", True])
         return found
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[tensor]:
         raise ValueError("tl.range can only be used in a @jit function")
 
 
@@ -144,10 +145,10 @@ class static_range(range):
     Source: Triton language 3.6/3.9.
     """
 
-    def __init__(self, arg1: Any, arg2: Any = None, step: Any = None) -> None:
+    def __init__(self, arg1: int, arg2: Optional[int] = None, step: Optional[int] = None) -> None:
         super().__init__(arg1, arg2, step)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[int]:  # type: ignore[override]
         raise ValueError("tl.static_range can only be used in a @jit function")
 
 
@@ -157,9 +158,12 @@ class condition:
     Source: Triton language 3.6/3.9; `disable_licm` is accepted and has no effect.
     """
 
-    def __init__(self, arg: Any, disable_licm: bool = False) -> None:
+    def __init__(self, arg: Operand, disable_licm: bool = False) -> None:
         self.condition = arg
         self.disable_licm = disable_licm
+
+    def __bool__(self) -> bool:
+        raise ValueError("tl.condition can only be used in a @jit function")
 
 
 # --- Hints ---------------------------------------------------------------------------
@@ -182,7 +186,7 @@ def _hint(name: str, input: Any, values: Any) -> tensor:
 
 
 @builtin
-def multiple_of(input: Any, values: Any) -> tensor:
+def multiple_of(input: Operand, values: Union[int, Sequence[int]]) -> tensor:
     """A promise, not checked: the first of every run of `input` is a multiple of `values`.
 
     One value a dimension; for a scalar, one. Returns `input`. As a statement of its own,
@@ -193,7 +197,7 @@ def multiple_of(input: Any, values: Any) -> tensor:
 
 
 @builtin
-def max_contiguous(input: Any, values: Any) -> tensor:
+def max_contiguous(input: Operand, values: Union[int, Sequence[int]]) -> tensor:
     """A promise, not checked: runs of `values` elements count up by 1 along each dimension.
 
     Returns `input`. Source: Triton language 3.6/3.9.
@@ -202,7 +206,7 @@ def max_contiguous(input: Any, values: Any) -> tensor:
 
 
 @builtin
-def max_constancy(input: Any, values: Any) -> tensor:
+def max_constancy(input: Operand, values: Union[int, Sequence[int]]) -> tensor:
     """A promise, not checked: runs of `values` elements are equal along each dimension.
 
     Returns `input`. Source: Triton language 3.6/3.9.
@@ -211,7 +215,7 @@ def max_constancy(input: Any, values: Any) -> tensor:
 
 
 @builtin
-def assume(cond: Any) -> None:
+def assume(cond: Operand) -> None:
     """A promise, not checked, that a scalar condition holds here.
 
     Source: Triton language 3.6/3.9.
@@ -243,12 +247,30 @@ def require_cuda(name: str, why: str, guard: str = "is_cuda()") -> None:
         )
 
 
+@overload
+def inline_asm_elementwise(
+    asm: str,
+    constraints: str,
+    args: Sequence[Operand],
+    dtype: Union[dtype, str],
+    is_pure: bool,
+    pack: int,
+) -> tensor: ...
+@overload
+def inline_asm_elementwise(
+    asm: str,
+    constraints: str,
+    args: Sequence[Operand],
+    dtype: Union[tuple[Union[dtype, str], ...], list[dtype]],
+    is_pure: bool,
+    pack: int,
+) -> tuple[tensor, ...]: ...
 @builtin
 def inline_asm_elementwise(
     asm: str,
     constraints: str,
-    args: Any,
-    dtype: Any,
+    args: Sequence[Operand],
+    dtype: Union[dtype, str, tuple[Union[dtype, str], ...], list[dtype]],
     is_pure: bool,
     pack: int,
 ) -> Any:
@@ -279,10 +301,10 @@ def inline_asm_elementwise(
 def extern_elementwise(
     lib_name: str,
     lib_path: str,
-    args: Any,
-    arg_type_symbol_dict: Any,
+    args: Sequence[Operand],
+    arg_type_symbol_dict: Mapping[tuple[dtype, ...], tuple[str, dtype]],
     is_pure: bool,
-    ret_shape: Optional[Any] = None,
+    ret_shape: Optional[Sequence[int]] = None,
 ) -> tensor:
     """A function of an external library, element by element; on GPUs.
 

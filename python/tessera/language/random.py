@@ -15,6 +15,7 @@ import tessera.language.program as program
 import tessera.language.types as types
 from tessera.language.debug import static_assert
 from tessera.language.standard import library
+from tessera.language.tensor import Operand, tensor
 
 if TYPE_CHECKING:
     constexpr = Any  # to a type checker, a constant may be anything
@@ -43,8 +44,8 @@ _KEYS_64 = types.constexpr((0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B))
 
 @library
 def philox_impl(
-    c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any, n_rounds: constexpr = 10
-) -> Any:
+    c0: tensor, c1: tensor, c2: tensor, c3: tensor, k0: tensor, k1: tensor, n_rounds: constexpr = 10
+) -> tuple[tensor, tensor, tensor, tensor]:
     """`n_rounds` of Philox on the counter (c0, c1, c2, c3) with the key (k0, k1).
 
     All are uint32, or all uint64. Returns the four words.
@@ -70,7 +71,9 @@ def philox_impl(
 
 
 @library
-def philox(seed: Any, c0: Any, c1: Any, c2: Any, c3: Any, n_rounds: constexpr = 10) -> Any:
+def philox(
+    seed: Operand, c0: Operand, c1: Operand, c2: Operand, c3: Operand, n_rounds: constexpr = 10
+) -> tuple[tensor, tensor, tensor, tensor]:
     """Four random words for a seed (64 bits) and a counter of four words.
 
     The words are uint32 if c0 has 32 bits, and uint64 if it has 64.
@@ -99,7 +102,9 @@ def philox(seed: Any, c0: Any, c1: Any, c2: Any, c3: Any, n_rounds: constexpr = 
 
 
 @library
-def randint4x(seed: Any, offset: Any, n_rounds: constexpr = 10) -> Any:
+def randint4x(
+    seed: Operand, offset: Operand, n_rounds: constexpr = 10
+) -> tuple[tensor, tensor, tensor, tensor]:
     """Four random uint32 for each element of `offset`: cheaper than four calls of `randint`.
 
     Source: Triton language 3.6/3.9.
@@ -116,7 +121,7 @@ def randint4x(seed: Any, offset: Any, n_rounds: constexpr = 10) -> Any:
 
 
 @library
-def randint(seed: Any, offset: Any, n_rounds: constexpr = 10) -> Any:
+def randint(seed: Operand, offset: Operand, n_rounds: constexpr = 10) -> tensor:
     """A random uint32 for each element of `offset`.
 
     The low and the high half of a 64-bit offset are two words of the counter, so that an
@@ -127,7 +132,7 @@ def randint(seed: Any, offset: Any, n_rounds: constexpr = 10) -> Any:
 
 
 @library
-def uint_to_uniform_float(x: Any) -> Any:
+def uint_to_uniform_float(x: tensor) -> tensor:
     """A random word as a float32 in [0, 1). Source: Triton language 3.6/3.9."""
     narrow: constexpr = x.dtype.primitive_bitwidth == 32
     scale: constexpr = 4.6566127342e-10 if narrow else 1.0842020432385337e-19
@@ -138,7 +143,7 @@ def uint_to_uniform_float(x: Any) -> Any:
 
 
 @library
-def rand(seed: Any, offset: Any, n_rounds: constexpr = 10) -> Any:
+def rand(seed: Operand, offset: Operand, n_rounds: constexpr = 10) -> tensor:
     """A float32, uniform in [0, 1), for each element of `offset`.
 
     Source: Triton language 3.6/3.9.
@@ -147,7 +152,9 @@ def rand(seed: Any, offset: Any, n_rounds: constexpr = 10) -> Any:
 
 
 @library
-def rand4x(seed: Any, offsets: Any, n_rounds: constexpr = 10) -> Any:
+def rand4x(
+    seed: Operand, offsets: Operand, n_rounds: constexpr = 10
+) -> tuple[tensor, tensor, tensor, tensor]:
     """Four floats, uniform in [0, 1), for each element of `offsets`.
 
     Source: Triton language 3.6/3.9.
@@ -162,7 +169,7 @@ def rand4x(seed: Any, offsets: Any, n_rounds: constexpr = 10) -> Any:
 
 
 @library
-def pair_uniform_to_normal(u1: Any, u2: Any) -> Any:
+def pair_uniform_to_normal(u1: tensor, u2: tensor) -> tuple[tensor, tensor]:
     """Two normal numbers out of two uniform ones, after Box and Muller.
 
     Source: Triton language 3.6/3.9.
@@ -174,7 +181,7 @@ def pair_uniform_to_normal(u1: Any, u2: Any) -> Any:
 
 
 @library
-def randn(seed: Any, offset: Any, n_rounds: constexpr = 10) -> Any:
+def randn(seed: Operand, offset: Operand, n_rounds: constexpr = 10) -> tensor:
     """A float32 of the standard normal distribution for each element of `offset`.
 
     Source: Triton language 3.6/3.9.
@@ -185,7 +192,9 @@ def randn(seed: Any, offset: Any, n_rounds: constexpr = 10) -> Any:
 
 
 @library
-def randn4x(seed: Any, offset: Any, n_rounds: constexpr = 10) -> Any:
+def randn4x(
+    seed: Operand, offset: Operand, n_rounds: constexpr = 10
+) -> tuple[tensor, tensor, tensor, tensor]:
     """Four floats of the standard normal distribution for each element of `offset`.
 
     Source: Triton language 3.6/3.9.

@@ -7,13 +7,14 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any, Optional
+from typing import Any, Callable, Literal, Optional, Sequence, Union, overload
 
 from tessera.frontend.errors import Note, UserMistake
 from tessera.frontend.signature import JITCallable
 from tessera.language.creation import cast
 from tessera.language.math import where
 from tessera.language.tensor import (
+    Operand,
     active,
     axis_of,
     builtin,
@@ -113,9 +114,25 @@ def _literal_of(value: tensor, wanted: tensor, what: str, combine_fn: JITCallabl
     )
 
 
+@overload
+def reduce(
+    input: tensor, axis: Optional[int], combine_fn: Callable[..., Any], keep_dims: bool = False
+) -> tensor: ...
+@overload
+def reduce(
+    input: Sequence[tensor],
+    axis: Optional[int],
+    combine_fn: Callable[..., Any],
+    keep_dims: bool = False,
+) -> tuple[tensor, ...]: ...
 @method
 @builtin
-def reduce(input: Any, axis: Any, combine_fn: Any, keep_dims: bool = False) -> Any:
+def reduce(
+    input: Union[tensor, Sequence[tensor]],
+    axis: Optional[int],
+    combine_fn: Callable[..., Any],
+    keep_dims: bool = False,
+) -> Any:
     """Combines the elements along `axis` with a @jit function of scalars.
 
     `input` is a tile or a tuple of n tiles of one shape; `combine_fn` takes 2n scalars and
@@ -145,9 +162,22 @@ def reduce(input: Any, axis: Any, combine_fn: Any, keep_dims: bool = False) -> A
     return results if is_tuple else results[0]
 
 
+@overload
+def associative_scan(
+    input: tensor, axis: int, combine_fn: Callable[..., Any], reverse: bool = False
+) -> tensor: ...
+@overload
+def associative_scan(
+    input: Sequence[tensor], axis: int, combine_fn: Callable[..., Any], reverse: bool = False
+) -> tuple[tensor, ...]: ...
 @method
 @builtin
-def associative_scan(input: Any, axis: Any, combine_fn: Any, reverse: bool = False) -> Any:
+def associative_scan(
+    input: Union[tensor, Sequence[tensor]],
+    axis: int,
+    combine_fn: Callable[..., Any],
+    reverse: bool = False,
+) -> Any:
     """Running combinations along `axis`: element i combines elements 0..i.
 
     `input` and `combine_fn` are as in `reduce`; `reverse` starts at the end.
@@ -214,7 +244,7 @@ def _sorted(tiles: list[Any], dim: Any, descending: bool) -> tuple[tensor, ...]:
 
 @method
 @builtin
-def sort(x: Any, dim: Any = None, descending: bool = False) -> tensor:
+def sort(x: tensor, dim: Optional[int] = None, descending: bool = False) -> tensor:
     """The elements of a tile in order along `dim` (the last if left out).
 
     NaNs count as the largest. Errors: E024. Source: Triton language 3.6/3.9; dimensions
@@ -225,7 +255,7 @@ def sort(x: Any, dim: Any = None, descending: bool = False) -> tensor:
 
 @method
 @builtin
-def argsort(x: Any, dim: Any = None, descending: bool = False) -> tensor:
+def argsort(x: tensor, dim: Optional[int] = None, descending: bool = False) -> tensor:
     """The int32 indices along `dim` (the last if left out) that sort a tile.
 
     Equal elements may come in any order. Errors: E024. Ours.
@@ -247,10 +277,31 @@ def _positions(x: tensor, dim: int, count: Optional[int] = None) -> tensor:
     return emit_one("broadcast_to", index, shape)
 
 
+@overload
+def topk(
+    x: tensor,
+    k: int,
+    dim: Optional[int] = None,
+    descending: bool = True,
+    return_indices: Literal[False] = False,
+) -> tensor: ...
+@overload
+def topk(
+    x: tensor,
+    k: int,
+    dim: Optional[int] = None,
+    descending: bool = True,
+    *,
+    return_indices: Literal[True],
+) -> tuple[tensor, tensor]: ...
 @method
 @builtin
 def topk(
-    x: Any, k: int, dim: Any = None, descending: bool = True, return_indices: bool = False
+    x: tensor,
+    k: int,
+    dim: Optional[int] = None,
+    descending: bool = True,
+    return_indices: bool = False,
 ) -> Any:
     """The `k` largest elements along `dim` (the last if left out), in order.
 
@@ -301,7 +352,7 @@ def _first_halves(tile: tensor, dim: int) -> tensor:
 
 
 @builtin
-def bitonic_merge(x: Any, dim: Any = None, descending: bool = False) -> tensor:
+def bitonic_merge(x: tensor, dim: Optional[int] = None, descending: bool = False) -> tensor:
     """The elements of a tile whose lines along `dim` (the last if left out) are bitonic, in order.
 
     A line is bitonic if it rises and then falls, or is one that does shifted round; others are
@@ -333,7 +384,7 @@ def _together(parts: list[tensor], shape: tuple[int, ...]) -> tensor:
 
 
 @builtin
-def map_elementwise(scalar_fn: Any, *args: Any, pack: int = 1) -> Any:
+def map_elementwise(scalar_fn: Callable[..., Any], *args: Operand, pack: int = 1) -> Any:
     """A @jit function of scalars applied to each element; it may branch and loop.
 
     The tiles are broadcast to one shape. With `pack` (a power of two) the function takes so

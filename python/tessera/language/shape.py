@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Optional, Sequence, Union
 
 from tessera.frontend.errors import UserMistake
 from tessera.language.tensor import (
+    Operand,
     axis_of,
     builtin,
     constant_int,
@@ -38,7 +39,7 @@ __all__ = [
 
 
 @builtin
-def broadcast(input: Any, other: Any) -> tuple[tensor, tensor]:
+def broadcast(input: Operand, other: Operand) -> tuple[tensor, tensor]:
     """Both operands with the shape that NumPy's rules give them.
 
     Errors: E022. Source: Triton language 3.6/3.9.
@@ -48,7 +49,7 @@ def broadcast(input: Any, other: Any) -> tuple[tensor, tensor]:
 
 @method
 @builtin
-def broadcast_to(input: Any, *shape: Any) -> tensor:
+def broadcast_to(input: Operand, *shape: Union[int, Sequence[int]]) -> tensor:
     """`input` repeated along its dimensions of extent 1; a scalar becomes a tile.
 
     `x.broadcast_to(2, 64)` or `tl.broadcast_to(x, (2, 64))`. The ranks are equal unless
@@ -60,7 +61,7 @@ def broadcast_to(input: Any, *shape: Any) -> tensor:
 
 @method
 @builtin
-def expand_dims(input: Any, axis: Any) -> tensor:
+def expand_dims(input: Operand, axis: Union[int, Sequence[int]]) -> tensor:
     """`input` with dimensions of extent 1 inserted at `axis` (one, or several).
 
     Axes are those of the result; negative ones count from its end.
@@ -79,7 +80,7 @@ def expand_dims(input: Any, axis: Any) -> tensor:
 
 @method
 @builtin
-def reshape(input: Any, *shape: Any, can_reorder: bool = False) -> tensor:
+def reshape(input: Operand, *shape: Union[int, Sequence[int]], can_reorder: bool = False) -> tensor:
     """The same elements, in row-major order, in another shape; `[]` gives a scalar.
 
     Elements are never reordered, whatever `can_reorder` says. Errors: E023 (another number
@@ -91,14 +92,14 @@ def reshape(input: Any, *shape: Any, can_reorder: bool = False) -> tensor:
 
 @method
 @builtin
-def view(input: Any, *shape: Any) -> tensor:
+def view(input: Operand, *shape: Union[int, Sequence[int]]) -> tensor:
     """Same as `reshape`; the older name. Source: Triton language 3.6."""
     return reshape(input, *shape)
 
 
 @method
 @builtin
-def permute(input: Any, *dims: Any) -> tensor:
+def permute(input: Operand, *dims: Union[int, Sequence[int]]) -> tensor:
     """Dimension `dims[i]` of `input` becomes dimension i.
 
     Errors: E023 (not a permutation). Source: Triton language 3.6/3.9.
@@ -118,7 +119,7 @@ def permute(input: Any, *dims: Any) -> tensor:
 
 @method
 @builtin
-def trans(input: Any, *dims: Any) -> tensor:
+def trans(input: Operand, *dims: Union[int, Sequence[int]]) -> tensor:
     """Dimensions permuted as in `permute`; without `dims` the last two are swapped.
 
     Errors: E023 (a vector, or not a permutation). Source: Triton language 3.6/3.9.
@@ -137,7 +138,7 @@ def trans(input: Any, *dims: Any) -> tensor:
 
 
 @builtin
-def join(a: Any, b: Any) -> tensor:
+def join(a: Operand, b: Operand) -> tensor:
     """Two tensors along a new last dimension of extent 2; shapes are broadcast.
 
     Errors: E023. Source: Triton language 3.6/3.9.
@@ -154,7 +155,7 @@ def join(a: Any, b: Any) -> tensor:
 
 @method
 @builtin
-def split(a: Any) -> tuple[tensor, tensor]:
+def split(a: tensor) -> tuple[tensor, tensor]:
     """The two halves along the last dimension, which has extent 2.
 
     Errors: E023. Source: Triton language 3.6/3.9.
@@ -163,7 +164,7 @@ def split(a: Any) -> tuple[tensor, tensor]:
 
 
 @builtin
-def cat(input: Any, other: Any, can_reorder: bool = False, dim: int = 0) -> tensor:
+def cat(input: tensor, other: tensor, can_reorder: bool = False, dim: int = 0) -> tensor:
     """Two tiles one after the other along `dim`; the order of elements is kept.
 
     Shapes are equal. Errors: E023. Source: Triton language 3.6/3.9.
@@ -175,7 +176,7 @@ def cat(input: Any, other: Any, can_reorder: bool = False, dim: int = 0) -> tens
 
 @method
 @builtin
-def gather(src: Any, index: Any, axis: int) -> tensor:
+def gather(src: tensor, index: tensor, axis: int) -> tensor:
     """Elements of `src` picked by `index` along `axis`, as numpy.take_along_axis.
 
     Ranks are equal; an index out of range gives 0. Errors: E024.
@@ -190,7 +191,7 @@ def gather(src: Any, index: Any, axis: int) -> tensor:
 
 @method
 @builtin
-def histogram(input: Any, num_bins: int, mask: Optional[Any] = None) -> tensor:
+def histogram(input: tensor, num_bins: int, mask: Optional[Operand] = None) -> tensor:
     """How often each of 0..num_bins-1 occurs in a tile of rank 1, as int32.
 
     Values out of range and masked-off ones are not counted. Source: Triton language 3.6/3.9.

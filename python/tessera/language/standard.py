@@ -7,7 +7,7 @@ and shapes decided there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Optional, Sequence, Union, cast, overload
 
 import tessera.language.creation as creation
 import tessera.language.math as math
@@ -18,7 +18,8 @@ import tessera.language.shape as shape
 import tessera.language.types as types
 from tessera.frontend.signature import JITCallable, constexpr_function
 from tessera.language.debug import require
-from tessera.language.tensor import add_methods
+from tessera.language.tensor import F, Operand, add_methods, tensor
+from tessera.language.types import dtype as _dtype
 
 if TYPE_CHECKING:
     constexpr = Any  # to a type checker, a constant may be anything
@@ -50,9 +51,9 @@ __all__ = [
 ]
 
 
-def library(fn: Any) -> Any:
+def library(fn: F) -> F:
     """Marks a function as compiled from its source, as @jit does."""
-    return JITCallable(fn)
+    return cast(F, JITCallable(cast(Any, fn)))
 
 
 @constexpr_function
@@ -62,21 +63,27 @@ def _log2(i: int) -> int:
 
 
 @library
-def zeros(shape: Any, dtype: Any) -> Any:
+def zeros(shape: Union[int, Sequence[int]], dtype: Union[_dtype, str]) -> tensor:
     """A tile of zeros: `full(shape, 0, dtype)`. Source: Triton language 3.6/3.9."""
     return creation.full(shape, 0, dtype)
 
 
 @library
-def zeros_like(input: Any) -> Any:
+def zeros_like(input: tensor) -> tensor:
     """Zeros of the shape and dtype of `input`. Source: Triton language 3.6/3.9."""
     if len(input.shape) == 0:
         return creation.cast(creation.to_tensor(0), input.dtype)
     return creation.full(input.shape, 0, input.dtype)
 
 
+@overload
+def cdiv(x: int, div: int) -> int: ...
+@overload
+def cdiv(x: tensor, div: Operand) -> tensor: ...
+@overload
+def cdiv(x: Operand, div: tensor) -> tensor: ...
 @library
-def cdiv(x: Any, div: Any) -> Any:
+def cdiv(x: Operand, div: Operand) -> Operand:
     """`(x + div - 1) // div`: how many pieces of `div` cover x, for x >= 0.
 
     Constants give a constant. Source: Triton language 3.6/3.9.
@@ -85,13 +92,18 @@ def cdiv(x: Any, div: Any) -> Any:
 
 
 @library
-def sigmoid(x: Any) -> Any:
+def sigmoid(x: tensor) -> tensor:
     """`1 / (1 + exp(-x))` of float32 or float64. Source: Triton language 3.6/3.9."""
     return 1 / (1 + math.exp(-x))
 
 
 @library
-def softmax(x: Any, dim: Any = None, keep_dims: Any = None, ieee_rounding: Any = False) -> Any:
+def softmax(
+    x: tensor,
+    dim: Optional[int] = None,
+    keep_dims: Optional[bool] = None,
+    ieee_rounding: bool = False,
+) -> tensor:
     """`exp(x) / sum(exp(x))` along `dim` (0 if left out), without overflow; shape is kept.
 
     `keep_dims` is without effect. Source: Triton language 3.6/3.9.
@@ -102,13 +114,13 @@ def softmax(x: Any, dim: Any = None, keep_dims: Any = None, ieee_rounding: Any =
 
 
 @library
-def ravel(x: Any, can_reorder: Any = False) -> Any:
+def ravel(x: tensor, can_reorder: bool = False) -> tensor:
     """The elements of `x` as a tile of rank 1. Source: Triton language 3.6/3.9."""
     return shape.reshape(x, [x.numel])
 
 
 @library
-def squeeze(x: Any, dim: constexpr) -> Any:
+def squeeze(x: tensor, dim: constexpr) -> tensor:
     """`x` without its dimension `dim`, which has extent 1. Source: Triton language 3.9."""
     rank: constexpr = len(x.shape)
     require(-rank <= dim < rank, "E023", f"dim is {dim} for rank {rank}", "name a dimension")
@@ -123,13 +135,13 @@ def squeeze(x: Any, dim: constexpr) -> Any:
 
 
 @library
-def unsqueeze(x: Any, dim: constexpr) -> Any:
+def unsqueeze(x: tensor, dim: constexpr) -> tensor:
     """`x` with a dimension of extent 1 inserted at `dim`. Source: Triton language 3.9."""
     return shape.expand_dims(x, dim)
 
 
 @library
-def interleave(a: Any, b: Any) -> Any:
+def interleave(a: tensor, b: tensor) -> tensor:
     """The elements of `a` and `b` in turns along the last dimension.
 
     Source: Triton language 3.6/3.9.
@@ -141,7 +153,7 @@ def interleave(a: Any, b: Any) -> Any:
 
 
 @library
-def flip(x: Any, dim: Any = None) -> Any:
+def flip(x: tensor, dim: Optional[int] = None) -> tensor:
     """`x` with the order of elements along `dim` (the last if left out) reversed.
 
     Source: Triton language 3.6/3.9.
@@ -160,7 +172,9 @@ def flip(x: Any, dim: Any = None) -> Any:
 
 
 @library
-def swizzle2d(i: Any, j: Any, size_i: Any, size_j: Any, size_g: Any) -> Any:
+def swizzle2d(
+    i: Operand, j: Operand, size_i: Operand, size_j: Operand, size_g: Operand
+) -> tuple[tensor, tensor]:
     """The place of (i, j) when a size_i x size_j grid is walked in groups of size_g rows.
 
     Within a group the order is column by column. Returns the new (i, j).
@@ -177,8 +191,12 @@ def swizzle2d(i: Any, j: Any, size_i: Any, size_j: Any, size_g: Any) -> Any:
 
 @library
 def atomic_poll(
-    pointer: Any, expected_value: Any, sem: Any = None, scope: Any = None, timeout_ns: Any = None
-) -> Any:
+    pointer: tensor,
+    expected_value: Operand,
+    sem: Optional[str] = None,
+    scope: Optional[str] = None,
+    timeout_ns: Optional[Operand] = None,
+) -> tensor:
     """Waits until memory holds `expected_value`: int1, true, of the shape of `pointer`.
 
     Each element is read by an atomic load, again and again until it is equal, once at least.
@@ -216,37 +234,37 @@ def atomic_poll(
 
 
 @library
-def _add(a: Any, b: Any) -> Any:
+def _add(a: tensor, b: tensor) -> tensor:
     return a + b
 
 
 @library
-def _multiply(a: Any, b: Any) -> Any:
+def _multiply(a: tensor, b: tensor) -> tensor:
     return a * b
 
 
 @library
-def _xor(a: Any, b: Any) -> Any:
+def _xor(a: tensor, b: tensor) -> tensor:
     return a ^ b
 
 
 @library
-def _or(a: Any, b: Any) -> Any:
+def _or(a: tensor, b: tensor) -> tensor:
     return a | b
 
 
 @library
-def _maximum(a: Any, b: Any) -> Any:
+def _maximum(a: tensor, b: tensor) -> tensor:
     return math.maximum(a, b)
 
 
 @library
-def _minimum(a: Any, b: Any) -> Any:
+def _minimum(a: tensor, b: tensor) -> tensor:
     return math.minimum(a, b)
 
 
 @library
-def _widened(x: Any, dtype: constexpr) -> Any:
+def _widened(x: tensor, dtype: constexpr) -> tensor:
     """What sums and products are computed in: `dtype`, or 32 bits at least for integers."""
     if dtype is not None:
         return creation.cast(x, dtype)
@@ -263,7 +281,7 @@ def _widened(x: Any, dtype: constexpr) -> Any:
 
 
 @library
-def _widened_to_compare(x: Any) -> Any:
+def _widened_to_compare(x: tensor) -> tensor:
     """What min and max without indices are computed in: 32 bits at least."""
     if x.dtype.is_floating():
         if x.dtype.primitive_bitwidth < 32:
@@ -277,7 +295,9 @@ def _widened_to_compare(x: Any) -> Any:
 
 
 @library
-def sum(input: Any, axis: Any = None, keep_dims: Any = False, dtype: constexpr = None) -> Any:
+def sum(
+    input: tensor, axis: Optional[int] = None, keep_dims: bool = False, dtype: constexpr = None
+) -> tensor:
     """The sum along `axis` (of all if None); integers below 32 bits are summed in 32.
 
     `dtype` says in which type instead. Floats keep their type. Errors: E024.
@@ -288,7 +308,7 @@ def sum(input: Any, axis: Any = None, keep_dims: Any = False, dtype: constexpr =
 
 
 @library
-def xor_sum(input: Any, axis: Any = None, keep_dims: Any = False) -> Any:
+def xor_sum(input: tensor, axis: Optional[int] = None, keep_dims: bool = False) -> tensor:
     """The exclusive or of integers along `axis`. Errors: E024.
 
     Source: Triton language 3.6/3.9.
@@ -299,7 +319,7 @@ def xor_sum(input: Any, axis: Any = None, keep_dims: Any = False) -> Any:
 
 
 @library
-def reduce_or(input: Any, axis: Any, keep_dims: Any = False) -> Any:
+def reduce_or(input: tensor, axis: Optional[int], keep_dims: bool = False) -> tensor:
     """The bitwise or of integers along `axis` (of all if None). Errors: E024.
 
     Source: Triton language 3.6/3.9.
@@ -310,7 +330,9 @@ def reduce_or(input: Any, axis: Any, keep_dims: Any = False) -> Any:
 
 
 @library
-def _first_maximum(value1: Any, index1: Any, value2: Any, index2: Any) -> Any:
+def _first_maximum(
+    value1: tensor, index1: tensor, value2: tensor, index2: tensor
+) -> tuple[tensor, tensor]:
     # A NaN loses against any number, and of two equal values the first wins.
     number = (value1 == value1) & (value2 != value2)
     tie = (value1 == value2) | ((value1 != value1) & (value2 != value2))
@@ -319,13 +341,17 @@ def _first_maximum(value1: Any, index1: Any, value2: Any, index2: Any) -> Any:
 
 
 @library
-def _any_maximum(value1: Any, index1: Any, value2: Any, index2: Any) -> Any:
+def _any_maximum(
+    value1: tensor, index1: tensor, value2: tensor, index2: tensor
+) -> tuple[tensor, tensor]:
     take1 = (value1 > value2) | ((value1 == value1) & (value2 != value2))
     return math.where(take1, value1, value2), math.where(take1, index1, index2)
 
 
 @library
-def _first_minimum(value1: Any, index1: Any, value2: Any, index2: Any) -> Any:
+def _first_minimum(
+    value1: tensor, index1: tensor, value2: tensor, index2: tensor
+) -> tuple[tensor, tensor]:
     number = (value1 == value1) & (value2 != value2)
     tie = (value1 == value2) | ((value1 != value1) & (value2 != value2))
     take1 = (value1 < value2) | number | (tie & (index1 < index2))
@@ -333,13 +359,15 @@ def _first_minimum(value1: Any, index1: Any, value2: Any, index2: Any) -> Any:
 
 
 @library
-def _any_minimum(value1: Any, index1: Any, value2: Any, index2: Any) -> Any:
+def _any_minimum(
+    value1: tensor, index1: tensor, value2: tensor, index2: tensor
+) -> tuple[tensor, tensor]:
     take1 = (value1 < value2) | ((value1 == value1) & (value2 != value2))
     return math.where(take1, value1, value2), math.where(take1, index1, index2)
 
 
 @library
-def _indices_along(input: Any, axis: Any) -> Any:
+def _indices_along(input: tensor, axis: Any) -> tensor:
     """The index along `axis` of each element of `input`, as int32."""
     rank: constexpr = len(input.shape)
     require(-rank <= axis < rank, "E024", f"axis is {axis} for rank {rank}", "name a dimension")
@@ -354,7 +382,7 @@ def _indices_along(input: Any, axis: Any) -> Any:
 
 
 @library
-def _first_equal(input: Any, wanted: Any, axis: Any, keep_dims: Any) -> Any:
+def _first_equal(input: tensor, wanted: tensor, axis: int, keep_dims: bool) -> tensor:
     """The first index along `axis` of an element equal to `wanted`; 0 if there is none.
 
     Of floats the extreme and then its place take fewer operations than both at once, where
@@ -366,13 +394,30 @@ def _first_equal(input: Any, wanted: Any, axis: Any, keep_dims: Any) -> Any:
     return math.where(first == none, 0, first)
 
 
+@overload
+def max(
+    input: tensor,
+    axis: Optional[int] = None,
+    return_indices: Literal[False] = False,
+    return_indices_tie_break_left: bool = True,
+    keep_dims: bool = False,
+) -> tensor: ...
+@overload
+def max(
+    input: tensor,
+    axis: Optional[int] = None,
+    *,
+    return_indices: Literal[True],
+    return_indices_tie_break_left: bool = True,
+    keep_dims: bool = False,
+) -> tuple[tensor, tensor]: ...
 @library
 def max(
-    input: Any,
-    axis: Any = None,
-    return_indices: Any = False,
-    return_indices_tie_break_left: Any = True,
-    keep_dims: Any = False,
+    input: tensor,
+    axis: Optional[int] = None,
+    return_indices: bool = False,
+    return_indices_tie_break_left: bool = True,
+    keep_dims: bool = False,
 ) -> Any:
     """The largest element along `axis` (of all if None); NaNs count only among themselves.
 
@@ -396,13 +441,30 @@ def max(
         return reduction.reduce(_widened_to_compare(input), axis, _maximum, keep_dims=keep_dims)
 
 
+@overload
+def min(
+    input: tensor,
+    axis: Optional[int] = None,
+    return_indices: Literal[False] = False,
+    return_indices_tie_break_left: bool = True,
+    keep_dims: bool = False,
+) -> tensor: ...
+@overload
+def min(
+    input: tensor,
+    axis: Optional[int] = None,
+    *,
+    return_indices: Literal[True],
+    return_indices_tie_break_left: bool = True,
+    keep_dims: bool = False,
+) -> tuple[tensor, tensor]: ...
 @library
 def min(
-    input: Any,
-    axis: Any = None,
-    return_indices: Any = False,
-    return_indices_tie_break_left: Any = True,
-    keep_dims: Any = False,
+    input: tensor,
+    axis: Optional[int] = None,
+    return_indices: bool = False,
+    return_indices_tie_break_left: bool = True,
+    keep_dims: bool = False,
 ) -> Any:
     """The smallest element along `axis` (of all if None): as `max`.
 
@@ -424,7 +486,9 @@ def min(
 
 
 @library
-def argmax(input: Any, axis: Any, tie_break_left: Any = True, keep_dims: Any = False) -> Any:
+def argmax(
+    input: tensor, axis: Optional[int], tie_break_left: bool = True, keep_dims: bool = False
+) -> tensor:
     """The int32 index along `axis` of the largest element: the index of `max`.
 
     Errors: E024. Source: Triton language 3.6/3.9.
@@ -444,7 +508,9 @@ def argmax(input: Any, axis: Any, tie_break_left: Any = True, keep_dims: Any = F
 
 
 @library
-def argmin(input: Any, axis: Any, tie_break_left: Any = True, keep_dims: Any = False) -> Any:
+def argmin(
+    input: tensor, axis: Optional[int], tie_break_left: bool = True, keep_dims: bool = False
+) -> tensor:
     """The int32 index along `axis` of the smallest element: the index of `min`.
 
     Errors: E024. Source: Triton language 3.6/3.9.
@@ -464,7 +530,7 @@ def argmin(input: Any, axis: Any, tie_break_left: Any = True, keep_dims: Any = F
 
 
 @library
-def _widened_to_scan(x: Any, dtype: constexpr) -> Any:
+def _widened_to_scan(x: tensor, dtype: constexpr) -> tensor:
     """What running sums and products are computed in: `dtype`, or 32 bits at least."""
     if dtype is not None:
         return creation.cast(x, dtype)
@@ -475,7 +541,7 @@ def _widened_to_scan(x: Any, dtype: constexpr) -> Any:
 
 
 @library
-def cumsum(input: Any, axis: Any = 0, reverse: Any = False, dtype: constexpr = None) -> Any:
+def cumsum(input: tensor, axis: int = 0, reverse: bool = False, dtype: constexpr = None) -> tensor:
     """Running sums along `axis`; integers below 32 bits are summed in 32.
 
     Sums of float16 and bfloat16 are float32. `dtype` says in which type instead; `reverse`
@@ -486,7 +552,7 @@ def cumsum(input: Any, axis: Any = 0, reverse: Any = False, dtype: constexpr = N
 
 
 @library
-def cumprod(input: Any, axis: Any = 0, reverse: Any = False, dtype: constexpr = None) -> Any:
+def cumprod(input: tensor, axis: int = 0, reverse: bool = False, dtype: constexpr = None) -> tensor:
     """Running products along `axis`; integers below 32 bits are multiplied in 32.
 
     Products of float16 and bfloat16 are float32. `dtype` says in which type instead; `reverse`

@@ -19,7 +19,19 @@ import operator
 import threading
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any, Callable, Iterable, Iterator, Optional, Sequence, TypeVar, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Iterable,
+    Iterator,
+    Optional,
+    Sequence,
+    TypeVar,
+    Union,
+    cast,
+    overload,
+)
 
 from tessera.frontend.errors import UserMistake
 from tessera.language import types
@@ -39,7 +51,20 @@ from tessera.language.types import (
 )
 from tessera.settings import note_change
 
+if TYPE_CHECKING:
+    from types import EllipsisType
+
+    from tessera.language import creation as _creation
+    from tessera.language import math as _math
+    from tessera.language import memory as _memory
+    from tessera.language import reduction as _reduction
+    from tessera.language import shape as _shape
+    from tessera.language import standard as _standard
+
+    _Index = Union[None, slice, EllipsisType]
+
 __all__ = [
+    "Operand",
     "builtin",
     "must_use_result",
     "tensor",
@@ -211,7 +236,7 @@ class tensor(metaclass=_WatchedClass):
         return self.type.numel if isinstance(self.type, block_type) else 1
 
     @property
-    def T(self) -> "tensor":
+    def T(self) -> tensor:
         """The transpose of a matrix (the last two dimensions swapped)."""
         from tessera.language.shape import trans
 
@@ -231,98 +256,185 @@ class tensor(metaclass=_WatchedClass):
 
     __hash__ = object.__hash__
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Operand) -> tensor:
         return binary("add", self, other)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Operand) -> tensor:
         return binary("add", other, self)
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Operand) -> tensor:
         return binary("sub", self, other)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Operand) -> tensor:
         return binary("sub", other, self)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Operand) -> tensor:
         return binary("mul", self, other)
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: Operand) -> tensor:
         return binary("mul", other, self)
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: Operand) -> tensor:
         return binary("truediv", self, other)
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: Operand) -> tensor:
         return binary("truediv", other, self)
 
-    def __floordiv__(self, other: Any) -> Any:
+    def __floordiv__(self, other: Operand) -> tensor:
         return binary("floordiv", self, other)
 
-    def __rfloordiv__(self, other: Any) -> Any:
+    def __rfloordiv__(self, other: Operand) -> tensor:
         return binary("floordiv", other, self)
 
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: Operand) -> tensor:
         return binary("mod", self, other)
 
-    def __rmod__(self, other: Any) -> Any:
+    def __rmod__(self, other: Operand) -> tensor:
         return binary("mod", other, self)
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: Operand) -> tensor:
         return binary("and_", self, other)
 
-    def __rand__(self, other: Any) -> Any:
+    def __rand__(self, other: Operand) -> tensor:
         return binary("and_", other, self)
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: Operand) -> tensor:
         return binary("or_", self, other)
 
-    def __ror__(self, other: Any) -> Any:
+    def __ror__(self, other: Operand) -> tensor:
         return binary("or_", other, self)
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: Operand) -> tensor:
         return binary("xor", self, other)
 
-    def __rxor__(self, other: Any) -> Any:
+    def __rxor__(self, other: Operand) -> tensor:
         return binary("xor", other, self)
 
-    def __lshift__(self, other: Any) -> Any:
+    def __lshift__(self, other: Operand) -> tensor:
         return binary("shl", self, other)
 
-    def __rlshift__(self, other: Any) -> Any:
+    def __rlshift__(self, other: Operand) -> tensor:
         return binary("shl", other, self)
 
-    def __rshift__(self, other: Any) -> Any:
+    def __rshift__(self, other: Operand) -> tensor:
         return binary("shr", self, other)
 
-    def __rrshift__(self, other: Any) -> Any:
+    def __rrshift__(self, other: Operand) -> tensor:
         return binary("shr", other, self)
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: object) -> tensor:  # type: ignore[override]
         return binary("eq", self, other)
 
-    def __ne__(self, other: object) -> Any:
+    def __ne__(self, other: object) -> tensor:  # type: ignore[override]
         return binary("ne", self, other)
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: Operand) -> tensor:
         return binary("lt", self, other)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: Operand) -> tensor:
         return binary("le", self, other)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: Operand) -> tensor:
         return binary("gt", self, other)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: Operand) -> tensor:
         return binary("ge", self, other)
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> tensor:
         return unary("neg", self)
 
-    def __pos__(self) -> Any:
+    def __pos__(self) -> tensor:
         return unary("plus", self)
 
-    def __invert__(self) -> Any:
+    def __invert__(self) -> tensor:
         return unary("invert", self)
+
+    @builtin
+    def logical_and(self, other: Operand) -> tensor:
+        """`x and y` of each element, as int1. Source: Triton language 3.6/3.9."""
+        return binary("logical_and", self, other)
+
+    @builtin
+    def logical_or(self, other: Operand) -> tensor:
+        """`x or y` of each element, as int1. Source: Triton language 3.6/3.9."""
+        return binary("logical_or", self, other)
+
+    if TYPE_CHECKING:
+        # What the front-end has kernels do with tensors, and the operations that `method` and
+        # `add_methods` give the class, for whoever reads the class without running it.
+        def __getitem__(self, index: Union[_Index, tuple[_Index, ...]]) -> tensor: ...
+        def __index__(self) -> int: ...
+        def __int__(self) -> int: ...
+        def __float__(self) -> float: ...
+        def __abs__(self) -> tensor: ...
+        def advance(self, offsets: Sequence[Operand]) -> tensor: ...
+
+        abs = _math.abs
+        argmax = _standard.argmax
+        argmin = _standard.argmin
+        argsort = _reduction.argsort
+        associative_scan = _reduction.associative_scan
+        atomic_add = _memory.atomic_add
+        atomic_and = _memory.atomic_and
+        atomic_cas = _memory.atomic_cas
+        atomic_load = _memory.atomic_load
+        atomic_max = _memory.atomic_max
+        atomic_min = _memory.atomic_min
+        atomic_or = _memory.atomic_or
+        atomic_poll = _standard.atomic_poll
+        atomic_store = _memory.atomic_store
+        atomic_xchg = _memory.atomic_xchg
+        atomic_xor = _memory.atomic_xor
+        broadcast_to = _shape.broadcast_to
+        cast = _creation.cast
+        cdiv = _standard.cdiv
+        ceil = _math.ceil
+        cos = _math.cos
+        cumprod = _standard.cumprod
+        cumsum = _standard.cumsum
+        erf = _math.erf
+        exp = _math.exp
+        exp2 = _math.exp2
+        expand_dims = _shape.expand_dims
+        expm1 = _math.expm1
+        flip = _standard.flip
+        floor = _math.floor
+        gather = _shape.gather
+        histogram = _shape.histogram
+        item = _creation.item
+        load = _memory._descriptor_load
+        log = _math.log
+        log1p = _math.log1p
+        log2 = _math.log2
+        max = _standard.max
+        min = _standard.min
+        permute = _shape.permute
+        ravel = _standard.ravel
+        reduce = _reduction.reduce
+        reduce_or = _standard.reduce_or
+        reshape = _shape.reshape
+        rsqrt = _math.rsqrt
+        scatter = _memory.scatter
+        sigmoid = _standard.sigmoid
+        sin = _math.sin
+        softmax = _standard.softmax
+        sort = _reduction.sort
+        split = _shape.split
+        sqrt = _math.sqrt
+        sqrt_rn = _math.sqrt_rn
+        store = _memory.store
+        sum = _standard.sum
+        tan = _math.tan
+        tanh = _math.tanh
+        to = _creation._to
+        topk = _reduction.topk
+        trans = _shape.trans
+        view = _shape.view
+        xor_sum = _standard.xor_sum
+
+
+Operand = Union[tensor, int, float]
+"""What an operation takes: a tensor, or a number, which becomes a scalar of the type that fits."""
 
 
 # --- Types to and from the core ----------------------------------------------------
@@ -634,22 +746,6 @@ OPERATOR_SYMBOLS = {
     "logical_and": "and", "logical_or": "or", "neg": "-", "invert": "~", "not_": "not",
     "plus": "+",
 }  # fmt: skip
-
-
-@builtin
-def _logical_and(self: tensor, other: Any) -> tensor:
-    """`x and y` of each element, as int1. Source: Triton language 3.6/3.9."""
-    return binary("logical_and", self, other)
-
-
-@builtin
-def _logical_or(self: tensor, other: Any) -> tensor:
-    """`x or y` of each element, as int1. Source: Triton language 3.6/3.9."""
-    return binary("logical_or", self, other)
-
-
-tensor.logical_and = _logical_and
-tensor.logical_or = _logical_or
 
 
 # --- Arguments that must be constants ---------------------------------------------------

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence, Union
+from typing import TYPE_CHECKING, Any, Sequence, Union
 
 from tessera.language.constants import (
     CONSTEXPR_0,
@@ -127,6 +127,11 @@ class dtype:
     primitive_bitwidth: int
     core_id: int
     """The number of this dtype in the core (TsrDType)."""
+
+    if TYPE_CHECKING:
+        # Of pointers and tiles alone. Kernels ask it of a tensor's type, of which they know what
+        # it is, and a type checker does not.
+        element_ty: dtype
 
     def __init__(self, name: str) -> None:
         for index, (row_name, bits, kind, mantissa, bias) in enumerate(_DTYPES):
@@ -571,5 +576,5 @@ class PropagateNan:
     ALL = "all"
 
 
-# Limit of a tile's element count (language.md 2.1).
 TRITON_MAX_TENSOR_NUMEL = 1 << 20
+"""How many elements a tile may have."""

@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, Mapping
+from typing import Any, Callable, Mapping, Sequence, Union
 
 from tessera.errors import LaunchError
 from tessera.wording import shown, with_article
+
+Grid = Union[Sequence[int], Callable[[Mapping[str, Any]], Sequence[int]]]
+"""One to three extents, or a function that returns them, of the kernel's arguments by name."""
 
 _LIMIT = (1 << 31) - 1
 

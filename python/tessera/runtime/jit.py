@@ -17,6 +17,7 @@ from typing import (
     TYPE_CHECKING,
     Any,
     Callable,
+    Generic,
     Mapping,
     NamedTuple,
     Optional,
@@ -31,7 +32,9 @@ from tessera.frontend.errors import CompilationError, closest
 from tessera.frontend.signature import (
     ConstSpec,
     JITCallable,
+    P,
     Param,
+    R,
     Specialisation,
     ValueSpec,
     kernel_name,
@@ -42,7 +45,7 @@ from tessera.locks import load_launching
 from tessera.runtime.async_compile import active_mode
 from tessera.runtime.cuda import StreamSource, find_place, find_stream, read_stream
 from tessera.runtime.extents import memory_of_slots
-from tessera.runtime.grid import normalize_grid
+from tessera.runtime.grid import Grid, normalize_grid
 from tessera.runtime.hooks import LazyDict, hooks
 from tessera.runtime.specialize import Bound, ParamTraits, check_memory
 from tessera.settings import note_change, settings
@@ -90,7 +93,7 @@ class _Specialisation(NamedTuple):
 class KernelInterface:
     """Whatever is launched as `kernel[grid](*args)`."""
 
-    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+    def __getitem__(self, grid: Grid) -> Callable[..., Any]:
         def launch(*args: Any, **kwargs: Any) -> Any:
             return self.run(*args, grid=grid, warmup=False, **kwargs)
 
@@ -105,7 +108,7 @@ class KernelInterface:
         return self.run(*args, grid=grid, warmup=True, **kwargs)
 
 
-class JITFunction(JITCallable, _C.Launchable, KernelInterface):
+class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
     """A kernel, or a function that kernels call.
 
     `kernel[grid](*args, **options)` launches it: `grid` is a tuple of one to three integers,
@@ -116,7 +119,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface):
 
     def __init__(
         self,
-        fn: FunctionType,
+        fn: Callable[P, R],
         *,
         version: Optional[Any] = None,
         repr: Optional[Callable[[Any], str]] = None,
@@ -127,6 +130,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface):
         noinline: bool = False,
     ) -> None:
         _check_is_function(fn)
+        assert isinstance(fn, FunctionType)
         super().__init__(fn, noinline=noinline)
         self.__module__ = fn.__module__ or ""  # code run by `exec` may have none
         self.__globals__ = fn.__globals__
@@ -198,7 +202,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface):
         # As functions are: by module and name for pickle, the same object for copy.
         return self.__qualname__
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> R:
         raise LaunchError(
             "E004",
             f"kernel `{self.__name__}` is called without a launch grid",
@@ -589,7 +593,7 @@ class Interpreted:
     def __init__(self, fn: KernelInterface) -> None:
         self.fn = fn
 
-    def __getitem__(self, grid: Any) -> Callable[..., None]:
+    def __getitem__(self, grid: Grid) -> Callable[..., None]:
         def launch(*args: Any, **kwargs: Any) -> None:
             fn: Any = self.fn
             while not isinstance(fn, JITFunction):  # tuned, or with heuristics
@@ -615,9 +619,7 @@ def interpret(fn: KernelInterface) -> Interpreted:
 
 
 @overload
-def jit(fn: FunctionType, /) -> JITFunction: ...
-@overload
-def jit(fn: Callable[..., Any], /) -> JITFunction: ...
+def jit(fn: Callable[P, R], /) -> JITFunction[P, R]: ...
 @overload
 def jit(
     *,
@@ -628,42 +630,56 @@ def jit(
     do_not_specialize_on_alignment: Sequence[Union[str, int]] = (),
     debug: Optional[bool] = None,
     noinline: bool = False,
-) -> Callable[[Callable[..., Any]], JITFunction]: ...
-def jit(fn: Optional[Any] = None, /, **options: Any) -> Any:
+) -> Callable[[Callable[P, R]], JITFunction[P, R]]: ...
+def jit(
+    fn: Optional[Callable[..., Any]] = None,
+    /,
+    *,
+    version: Optional[Any] = None,
+    repr: Optional[Callable[[Any], str]] = None,
+    launch_metadata: Optional[Callable[..., Any]] = None,
+    do_not_specialize: Sequence[Union[str, int]] = (),
+    do_not_specialize_on_alignment: Sequence[Union[str, int]] = (),
+    debug: Optional[bool] = None,
+    noinline: bool = False,
+    **unknown: Any,
+) -> Any:
     """Makes a kernel of a Python function: `@jit` or `@jit(noinline=True)`.
 
-    Options:
+    The result is launched as `kernel[grid](*args, **options)`, and called by other kernels as
+    `kernel(*args)`. Options:
       do_not_specialize: names or places of parameters that are never assumed to be 1 or
         aligned, so that the kernel is not compiled anew for them.
       do_not_specialize_on_alignment: the same for alignment alone.
-      debug: whether `device_assert` is compiled in; TESSERA_DEBUG decides if not given.
+      debug: whether `device_assert` and checks of accesses are compiled in; None leaves it to
+        the launch and to TESSERA_DEBUG.
       noinline: calls from other kernels stay calls.
-      version, repr, launch_metadata: accepted for kernels written for Triton.
+      repr: a function that names the compiled kernel; it gets the `Specialisation`, which has
+        `constants` and `signature`.
+      launch_metadata: a function of (grid, metadata, arguments) whose dict hooks of launches get.
+      version: anything; kept as `kernel.version`.
 
-    Raises CompilationError (E001) unless `fn` is a plain function.
+    Raises CompilationError (E001) unless `fn` is a plain function, and for an unknown option.
     """
-    for name in options:
-        if name not in _JIT_OPTIONS:
-            near = closest(name, _JIT_OPTIONS)
-            raise CompilationError.at_caller(
-                "E001",
-                f"@jit has no option `{name}`",
-                f"did you mean `{near}`?" if near else f"the options are {', '.join(_JIT_OPTIONS)}",
-            )
+    options: dict[str, Any] = {
+        "version": version,
+        "repr": repr,
+        "launch_metadata": launch_metadata,
+        "do_not_specialize": do_not_specialize,
+        "do_not_specialize_on_alignment": do_not_specialize_on_alignment,
+        "debug": debug,
+        "noinline": noinline,
+    }
+    for name in unknown:
+        near = closest(name, tuple(options))
+        raise CompilationError.at_caller(
+            "E001",
+            f"@jit has no option `{name}`",
+            f"did you mean `{near}`?" if near else f"the options are {', '.join(options)}",
+        )
     if fn is None:
         return lambda function: JITFunction(function, **options)
     return JITFunction(fn, **options)
-
-
-_JIT_OPTIONS = (
-    "version",
-    "repr",
-    "launch_metadata",
-    "do_not_specialize",
-    "do_not_specialize_on_alignment",
-    "debug",
-    "noinline",
-)
 
 
 class _Meta(Mapping[str, Any]):

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 from tessera.frontend.errors import UserMistake
 from tessera.language.creation import cast
 from tessera.language.program import inline_asm_elementwise
 from tessera.language.target_info import capability
-from tessera.language.tensor import active, builtin, tensor
-from tessera.language.types import int32, int64
+from tessera.language.tensor import Operand, active, builtin, tensor
+from tessera.language.types import dtype, int32, int64
 
 __all__ = [
     "convert_custom_float8_sm70",
@@ -26,10 +26,17 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "libdevice":
-        return importlib.import_module("tessera.language.extra.libdevice")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if TYPE_CHECKING:
+    from tessera.language.extra import libdevice
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name == "libdevice":
+            return importlib.import_module("tessera.language.extra.libdevice")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*__all__, *(name for name in globals() if name[:2] == "__")})
 
 
 def _require(name: str, least: int = 0) -> None:
@@ -103,14 +110,13 @@ def gdc_launch_dependents() -> None:
     _read("griddepcontrol.launch_dependents; mov.u32 $0, 0;", "=r", int32, False)
 
 
-def _read(assembly: str, constraints: str, dtype: Any, is_pure: bool) -> tensor:
-    result: tensor = inline_asm_elementwise(assembly, constraints, [], dtype, is_pure, 1)
-    return result
+def _read(assembly: str, constraints: str, dtype: dtype, is_pure: bool) -> tensor:
+    return inline_asm_elementwise(assembly, constraints, [], dtype, is_pure, 1)
 
 
 @builtin
 def convert_custom_float8_sm80(
-    arg: Any, dst_ty: Any, fp_downcast_rounding: Optional[str] = None
+    arg: Operand, dst_ty: Union[dtype, str], fp_downcast_rounding: Optional[str] = None
 ) -> tensor:
     """A cast from or to `float8e4b15`: the same as `cast`. Source: Triton language 3.6/3.9."""
     return cast(arg, dst_ty, fp_downcast_rounding)
@@ -118,7 +124,7 @@ def convert_custom_float8_sm80(
 
 @builtin
 def convert_custom_float8_sm70(
-    arg: Any, dst_ty: Any, fp_downcast_rounding: Optional[str] = None
+    arg: Operand, dst_ty: Union[dtype, str], fp_downcast_rounding: Optional[str] = None
 ) -> tensor:
     """A cast from or to `float8e4b15`: the same as `cast`. Source: Triton language 3.6/3.9."""
     return cast(arg, dst_ty, fp_downcast_rounding)
