@@ -35,6 +35,7 @@ __all__ = [
     "ToolchainWarning",
     "TuningError",
     "TuningWarning",
+    "UnsupportedError",
     "raise_core_error",
 ]
 
@@ -82,6 +83,10 @@ class IntegerRangeError(ArgumentError, OverflowError):
 
 class PreloadError(LaunchError, RuntimeError):
     """Specialization data that `preload` can do nothing with."""
+
+
+class UnsupportedError(LaunchError, NotImplementedError):
+    """Something of Triton's that has no meaning here; the message has what has."""
 
 
 class SettingError(_Mistake, ValueError):

@@ -44,7 +44,8 @@ triton.runtime.driver: driver
 triton.runtime.autotuner: OutOfResources PTXASError Autotuner Heuristics autotune Config
 triton.runtime.jit: JITFunction KernelInterface mangle_type constexpr_function reinterpret
     JITCallable KernelParam
-triton.runtime.cache: _base32 _base64 triton_key
+triton.runtime.cache: _base32 _base64 triton_key CacheManager FileCacheManager RemoteCacheBackend
+    RemoteCacheManager get_cache_manager get_override_manager get_dump_manager make_so_cache_key
 triton.runtime.errors: OutOfResources PTXASError InterpreterError AutotunerError
 triton.runtime._allocation: _allocator NullAllocator set_allocator
 triton.knobs: HookChain CompileTimes build redis cache compilation autotuning runtime language
@@ -54,7 +55,8 @@ triton.tools.tensor_descriptor: TensorDescriptor
 triton.tools.mxfp: MXFP4Tensor MXScaleTensor
 triton.tools.ragged_tma: create_ragged_descriptor to_ragged_indices load_ragged store_ragged
     atomic_add_ragged
-triton.testing: do_bench do_bench_cudagraph perf_report Benchmark assert_close
+triton.testing: do_bench do_bench_cudagraph perf_report Benchmark assert_close cuda_memcheck
+    set_gpu_clock do_bench_proton do_bench_cudagraph_proton
 triton.errors: TritonError
 triton._internal_testing: is_cuda is_interpreter integral_dtypes numpy_random to_triton to_numpy
 """
@@ -308,6 +310,113 @@ def check_microscaling():
     assert scales.to(torch.float32)[1] == 2 and scales.to(torch.float32)[3:].isnan().all()
     drawn = MXScaleTensor(size=(1000,)).random(0.25, 4.0).to(torch.float32)
     assert drawn.min() >= 0.25 and drawn.max() <= 4
+
+
+def check_files_by_keys():
+    import tempfile
+
+    from triton.runtime.cache import FileCacheManager, get_cache_manager, get_dump_manager
+    from triton.runtime.cache import get_override_manager
+
+    key = "00ff" * 16
+    with tempfile.TemporaryDirectory() as folder, triton.knobs.cache.scope():
+        triton.knobs.cache.dir = os.path.join(folder, "cache")
+        triton.knobs.cache.dump_dir = os.path.join(folder, "dump")
+        triton.knobs.cache.override_dir = os.path.join(folder, "override")
+        manager = get_cache_manager(key)
+        assert isinstance(manager, FileCacheManager) and manager.get_file("a.bin") is None
+        path = manager.put(b"\0\1", "a.bin")
+        assert path.startswith(os.path.join(folder, "cache") + os.sep)
+        assert manager.get_file("a.bin") == path and open(path, "rb").read() == b"\0\1"
+        text = manager.put({"n": 1}, "b.json", binary=False)
+        assert open(text).read() == "{'n': 1}"
+        assert manager.get_group("g") is None
+        manager.put_group("g", {"a.bin": path, "b.json": text, "gone": path + "x"})
+        assert get_cache_manager(key).get_group("g") == {"a.bin": path, "b.json": text}
+        for broken in ("", "{", "[]", '{"child_paths": 3}'):
+            manager.put(broken, "__grp__h")
+            assert manager.get_group("h") is None
+        assert sorted(os.listdir(os.path.dirname(path))) == [
+            "__grp__g", "__grp__h", "a.bin", "b.json",
+        ]  # fmt: skip
+        assert get_dump_manager(key).put("x", "t").startswith(os.path.join(folder, "dump"))
+        assert get_override_manager(key).get_file("t") is None
+        assert not os.path.exists(os.path.join(folder, "override"))
+        open(os.path.join(folder, "file"), "w").close()
+        triton.knobs.cache.dir = os.path.join(folder, "file")
+        try:
+            get_cache_manager(key)
+        except tessera.SettingError as error:
+            assert error.id == "E061" and "TRITON_CACHE_DIR" in error.fix
+        else:
+            raise AssertionError("a file for a folder")
+
+
+def check_files_of_a_remote_cache():
+    import tempfile
+
+    from triton.runtime.cache import RemoteCacheBackend, RemoteCacheManager, get_cache_manager
+
+    kept: dict = {}
+
+    class Backend(RemoteCacheBackend):
+        def get(self, filenames):
+            return {name: kept[name] for name in filenames if name in kept}
+
+        def put(self, filename, data):
+            kept[filename] = data
+
+    with triton.knobs.cache.scope():
+        triton.knobs.cache.manager_class = RemoteCacheManager
+        for backend in (None, Backend):
+            with tempfile.TemporaryDirectory() as folder:
+                triton.knobs.cache.dir = folder
+                triton.knobs.cache.remote_manager_class = backend
+                try:
+                    manager = get_cache_manager("ab" * 32)
+                except tessera.SettingError as error:
+                    assert backend is None and error.id == "E062"
+                    continue
+                assert manager.get_file("a") is None
+                manager.put_group("g", {"a": manager.put("text", "a")})
+        with tempfile.TemporaryDirectory() as folder:  # of another machine
+            triton.knobs.cache.dir = folder
+            manager = get_cache_manager("ab" * 32)
+            found = manager.get_group("g")
+            assert list(found) == ["a"] and open(found["a"]).read() == "text"
+            assert kept["a"] == b"text" and manager.get_file("a") == found["a"]
+
+
+def check_what_is_refused():
+    def hook(self, stages, options, language, capability):
+        pass
+
+    def assign():
+        triton.knobs.runtime.add_stages_inspection_hook = hook
+
+    testing = triton.testing
+    refused = {
+        assign: "TESSERA_OVERRIDE_DIR",
+        lambda: testing.cuda_memcheck(use=True)(hook): "compute-sanitizer",
+        lambda: testing.set_gpu_clock(): "nvidia-smi --lock-gpu-clocks=1350",
+        lambda: testing.do_bench_proton(hook, rep=3): "do_bench_cudagraph",
+        lambda: testing.do_bench_cudagraph_proton(hook): "do_bench_cudagraph",
+    }
+    for call, fix in refused.items():
+        try:
+            call()
+        except NotImplementedError as error:
+            assert error.id == "E074" and fix in error.fix, error
+        else:
+            raise AssertionError(fix)
+    assert triton.knobs.runtime.add_stages_inspection_hook is None
+    triton.knobs.runtime.add_stages_inspection_hook = None
+    try:
+        from triton.runtime.cache import RedisRemoteCacheBackend  # noqa: F401
+    except ImportError as error:
+        assert "RemoteCacheBackend" in str(error)
+    else:
+        raise AssertionError("there is no such backend")
 
 
 if __name__ == "__main__":

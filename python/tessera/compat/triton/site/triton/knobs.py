@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Callable, Iterator, Optional
 
+from tessera.errors import UnsupportedError
 from tessera.runtime.hooks import CompileTimes, HookChain, hooks
 from tessera.settings import note_change, settings
 
@@ -255,6 +256,23 @@ class _OfHooks:
         note_change()
 
 
+class _StagesHook:
+    """A hook that would replace stages of Triton's compiler: there can be none."""
+
+    def __get__(self, instance: Any, owner: Optional[type] = None) -> None:
+        return None
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        if value is not None:
+            raise UnsupportedError(
+                "E074",
+                "knobs.runtime.add_stages_inspection_hook replaces stages by functions of Python, "
+                "and those here are C++",
+                "kernel.asm has the text of each stage, and TESSERA_OVERRIDE_DIR puts one back that "
+                "was edited",
+            )
+
+
 class build_knobs(base_knobs):
     """How C compilers are called: there is nothing to compile."""
 
@@ -341,7 +359,7 @@ class runtime_knobs(base_knobs):
     kernel_load_end_hook = _OfHooks("kernel_load_end")
     jit_cache_hook = _OfHooks("jit_cache")
     jit_post_compile_hook = _OfHooks("jit_post_compile")
-    add_stages_inspection_hook: Any = None
+    add_stages_inspection_hook = _StagesHook()
 
 
 class language_knobs(base_knobs):
