@@ -27,6 +27,7 @@ class MLIRLexer(RegexLexer):
             (r"(tensor|vector|memref|tuple|complex)(?=<)", Keyword.Type),
             (r"(?<![\w.])(bf16|tf32|index|none|[su]?i\d+|f\d+(E\d+M\d+\w*)?)\b", Keyword.Type),
             (r"(?<=x)(bf16|tf32|index|[su]?i\d+|f\d+(E\d+M\d+\w*)?)\b", Keyword.Type),
+            (r"(?<=[\d?])x(?=[\d?!a-z])", Punctuation),
             (words(("true", "false", "unit", "dense", "array"), suffix=r"\b"), Keyword.Constant),
             (r"[a-zA-Z_][\w$]*(\.[\w$]+)+", Keyword),
             (words(("module", "attributes", "loc", "to", "step", "return"), suffix=r"\b"), Keyword),

@@ -8,10 +8,13 @@ address, stands in the index and the search, and other projects can link to it (
 from __future__ import annotations
 
 import ast
+import dataclasses
 import enum
 import importlib
 import inspect
+import json
 import re
+import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import FunctionType, ModuleType
@@ -200,6 +203,8 @@ class Reference:
             self.places[id(value)] = full
         if isinstance(value, ModuleType):
             return directive("data", name, [doc or first_sentence(docstring(value))], *place)
+        if inspect.isclass(value) and value.__module__ == "builtins":
+            return directive("class", name, [prose(doc)], *place)
         if inspect.isclass(value):
             return self._class(module, name, value)
         if callable(value) and not isinstance(value, type) and _is_function(value):
@@ -209,19 +214,24 @@ class Reference:
         kind = type(value).__name__
         options = [*place, f":type: {kind}"]
         if isinstance(value, (int, float, str)) and not isinstance(value, enum.Enum):
-            options.append(f":value: {value!r}")
+            options.append(f":value: {json.dumps(repr(value))}")
         return directive("data", name, body, *options)
 
     def _class(self, module: str, name: str, cls: type) -> list[str]:
         body = [prose(docstring(cls))]
         head = name
-        if not issubclass(cls, (BaseException, enum.Enum)):
+        if f"{cls.__module__}.{cls.__qualname__}" in FIELDS_ONLY:
+            pass
+        elif not issubclass(cls, (BaseException, enum.Enum)):
             head += signature(cls).partition(" -> ")[0]
-        if issubclass(cls, BaseException):
-            bases = [base.__name__ for base in cls.__bases__ if not base.__name__.startswith("_")]
-            body = (
-                [f"Bases: {', '.join(f'`{base}`' for base in bases)}", "", *body] if bases else body
-            )
+        bases = [base for base in cls.__bases__ if not base.__name__.startswith("_")]
+        shown = [
+            f"`{base.__name__}`"
+            for base in bases
+            if _is_public(base) or base.__module__ == "builtins"
+        ]
+        if shown and bases != [object]:
+            body = [f"Bases: {', '.join(shown)}", "", *body]
         for member, entry in members(cls, name, self.places).items():
             body += ["", *entry]
         kind = "exception" if issubclass(cls, BaseException) else "class"
@@ -238,18 +248,47 @@ def members(cls: type, full: str, places: Mapping[int, str]) -> dict[str, list[s
                 "attribute", f"{full}.{member.name}", [prose(texts.get(member.name, ""))]
             )
         return found
-    ours = [base for base in cls.__mro__ if base.__module__.startswith("tessera")]
-    for base in ours:
+    for field in dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ():
+        if not field.name.startswith("_"):
+            text = attribute_docs(cls).get(field.name, "")
+            found[field.name] = directive(
+                "attribute", f"{full}.{field.name}", [prose(text)], *_kind(field)
+            )
+    if f"{cls.__module__}.{cls.__qualname__}" in FIELDS_ONLY:
+        return found
+    rest: dict[str, list[str]] = {}
+    for base in cls.__mro__:
+        if not base.__module__.startswith("tessera") or (base is not cls and _is_public(base)):
+            continue
         for name, text in attribute_docs(base).items():
             if not name.startswith("_") and name not in found:
-                found[name] = directive("attribute", f"{full}.{name}", [prose(text)])
+                rest.setdefault(name, directive("attribute", f"{full}.{name}", [prose(text)]))
         for name, value in vars(base).items():
-            if name.startswith("_") or name in found:
+            if name.startswith("_") or name in found or name in rest:
                 continue
             entry = _member(f"{full}.{name}", value, places)
             if entry:
-                found[name] = entry
-    return dict(sorted(found.items()))
+                rest[name] = entry
+    return {**found, **dict(sorted(rest.items()))}
+
+
+# Of these, users set fields; their methods are for the compiler.
+FIELDS_ONLY = ("tessera.compiler.options.CompileOptions",)
+
+
+def _kind(field: dataclasses.Field[Any]) -> list[str]:
+    """The options of an entry that say the type and the default of a field."""
+    options = []
+    if _spelt(field.type) not in _ANY:
+        options.append(f":type: {_spelt(field.type)}")
+    if field.default is not dataclasses.MISSING and not repr(field.default).startswith("<"):
+        options.append(f":value: {json.dumps(repr(field.default))}")
+    return options
+
+
+def _is_public(cls: type) -> bool:
+    """Whether a class has an entry of its own, where what it has is described."""
+    return cls.__name__ in getattr(sys.modules.get(cls.__module__), "__all__", ())
 
 
 def _member(full: str, value: Any, places: Mapping[int, str]) -> list[str]:

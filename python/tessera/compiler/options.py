@@ -48,35 +48,58 @@ class CompileOptions:
     """The options of one compilation. Unknown names and values out of range are errors."""
 
     num_warps: int = 4
+    """How many warps compute a program on a GPU: 1, 2, 4, 8, 16 or 32. Without effect on a CPU."""
     num_stages: int = 3
+    """How many tiles a loop with dots may load ahead on a GPU. Without effect on a CPU."""
     num_ctas: int = 1
+    """How many blocks make a cluster. Only 1 is supported."""
     maxnreg: Optional[int] = None
+    """How many registers a thread may have on a GPU, up to 255; None leaves it to the compiler."""
     launch_cooperative_grid: bool = False
+    """Accepted for kernels written for Triton, without effect."""
     launch_pdl: bool = False
+    """Accepted for kernels written for Triton, without effect: where it pays, launches begin before
+    the kernel ahead of them has ended anyway."""
     extern_libs: Any = None
     """Files of LLVM IR by the name that `extern_elementwise` has for them, as {name: path}; of
     "libdevice" too. Held as pairs."""
     ptx_options: Optional[str] = None
+    """This and `ptx_version` are accepted, without effect."""
     ptx_version: Optional[int] = None
+    """See `ptx_options`."""
     enable_reflect_ftz: bool = True
     """Whether `exp` and `exp2` of float32 may give 0 for what is below 2^-126, on GPUs."""
     instrumentation_mode: str = ""
+    """Accepted, without effect."""
     waves_per_eu: int = 0
-    """This and the next two are for GPUs of AMD's, and in lists of configurations for machines of
-    several kinds."""
+    """This, `matrix_instr_nonkdim` and `kpack` are for AMD's GPUs. They are accepted, without effect,
+    since lists of configurations for machines of several kinds have them."""
     matrix_instr_nonkdim: int = 0
+    """See `waves_per_eu`."""
     kpack: int = 1
+    """See `waves_per_eu`."""
     enable_fp_fusion: bool = True
+    """Whether `a * b + c` may be one fused multiply-add, which rounds once."""
     sanitize_overflow: bool = True
     """Whether `+`, `-` and `*` of integers that overflow are an error; where `debug` is on."""
     debug: bool = False
+    """Whether `device_assert` and checks of integers are compiled in and, on a CPU, checks of every
+    access and offset. `TESSERA_DEBUG` says it where the option is not given."""
     deterministic: bool = False
+    """Whether results have the same bits on every target, as far as docs/Status.md says.
+    `TESSERA_DETERMINISTIC` says it where the option is not given."""
     num_threads: int = 0
+    """How many threads run a launch on a CPU; 0 for one a core. `TESSERA_NUM_THREADS` says it where
+    the option is not given."""
     tune: str = "lite"
+    """How long LLVM optimises code for a CPU: "lite", or "max", which compiles more slowly."""
     target: str = "auto"
     """"cpu", "cuda", or "auto": where the arrays are, and the CPU where there are none."""
     cpu: str = "host"
+    """What CPU to compile for, as LLVM names it, such as "x86-64-v3"; "host" for this one.
+    `TESSERA_CPU` says it where the option is not given."""
     features: str = ""
+    """Changes to that CPU's features, such as "-avx512f"."""
     arch: str = ""
     """What GPU to compile for, such as "sm_90a"; empty for the one that is launched on."""
     tensor_maps: bool = True

@@ -199,6 +199,26 @@ def test_a_text_under_an_assignment_is_its_docstring():
     assert reference.attribute_docs(Sample) == {"field": "What it is."}
 
 
+def test_options_of_a_launch_have_a_text_each():
+    from tessera.compiler.options import OPTION_NAMES, CompileOptions
+
+    entries = reference.members(CompileOptions, "CompileOptions", {})
+    assert list(entries) == list(OPTION_NAMES)
+    texts = {
+        name: "".join(line for line in lines if line[:1] not in (":", ""))
+        for name, lines in entries.items()
+    }
+    assert [name for name, text in texts.items() if not text] == []
+    assert entries["tune"][1:3] == [":type: str", """:value: "'lite'\""""]
+
+
+def test_what_a_public_base_has_is_described_there():
+    from tessera.language import types
+
+    assert "is_int" in reference.members(types.dtype, "dtype", {})
+    assert "is_int" not in reference.members(types.block_type, "block_type", {})
+
+
 def test_an_entry_is_closed_by_its_own_fence():
     inner = reference.directive("method", "C.m()", ["text"])
     outer = reference.directive("class", "C", inner)
