@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import inspect
 import os
+import pathlib
 import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any
@@ -264,4 +266,33 @@ def command_line_page() -> str:
         if result.returncode:
             raise SystemExit(f"{shown} --help:\n{result.stderr}")
         lines += [f"## `{shown}`", "", markdown.fenced(result.stdout, "text"), ""]
+    lines += [
+        "## Tools for the IR",
+        "",
+        "They are in `build/dev/bin` after `cmake --build build/dev`.",
+        "",
+    ]
+    for file in sorted((ROOT / "tools").glob("tessera-*/tessera-*.cpp")):
+        lines += [f"### `{file.stem}`", "", *tool_text(file), ""]
     return "\n".join(lines)
+
+
+def tool_text(file: pathlib.Path) -> Iterator[str]:
+    """The comment at the head of a tool's source; what is indented there is a command."""
+    comment = []
+    for line in file.read_text().splitlines()[1:]:
+        if not line.startswith("//"):
+            break
+        comment.append(line[2:].removeprefix(" "))
+    text = "\n".join(comment).strip()
+    name = f"{file.stem}: "
+    text = text.removeprefix(name)
+    text = text[:1].upper() + text[1:]
+    for part in text.split("\n\n"):
+        if part.startswith("  "):
+            part = markdown.fenced(textwrap.dedent(part), "bash")
+        elif "\n  " in part and file.stem in part:
+            words, _, commands = part.partition("\n  ")
+            part = words + "\n\n" + markdown.fenced(textwrap.dedent("  " + commands), "bash")
+        yield part
+        yield ""

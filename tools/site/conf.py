@@ -16,9 +16,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import error_ids  # noqa: E402
 import highlighting  # noqa: E402
 
+import tessera  # noqa: E402
+
 project = "Tessera"
 author = "the authors of Tessera"
-html_title = "Tessera"
+html_title = f"Tessera {tessera.__version__}"
 extensions = ["myst_parser", "sphinx_design", "sphinx_copybutton"]
 exclude_patterns = ["_build"]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import pathlib
-import re
 import subprocess
 from collections.abc import Iterator, Sequence
 
@@ -77,7 +76,7 @@ def chosen(pages: set[str]) -> list[tuple[str, list[str]]]:
             if pattern.endswith("/"):
                 inside = [page for page in left if page.startswith(pattern)]
                 if inside:
-                    found.append(f"{pattern}index.md")
+                    found.append(head_of(pattern.removesuffix("/"), pages))
             else:
                 inside = [page for page in left if pathlib.PurePath(page).match(pattern)]
                 inside = [page for page in inside if pattern != "*" or not nested(page)]
@@ -107,29 +106,26 @@ def index(pages: set[str]) -> str:
     return "\n".join(lines)
 
 
+def head_of(folder: str, pages: set[str]) -> str:
+    """The page that stands for a folder: its README, or one that lists what is in it."""
+    readme = f"{folder}/README.md"
+    return readme if readme in pages else f"{folder}/index.md"
+
+
 def chapters(pages: set[str]) -> Iterator[tuple[str, str]]:
-    """The pages of folders: each has the titles of what is in it."""
+    """The pages that stand for folders: the README with what is in the folder beneath it, or the
+    titles of what is in it."""
     for folder, title in _FOLDERS.items():
-        inside = sorted(
-            page
-            for page in pages
-            if os.path.dirname(page) == folder and not page.endswith(("/index.md", "/README.md"))
-        )
+        head = head_of(folder, pages)
+        inside = [page for page in pages if os.path.dirname(page) == folder and page != head]
         if not inside:
             continue
-        own = f"{folder}/index.md"
-        if own in pages:
-            continue
-        readme = f"{folder}/README.md"
-        head = (ROOT / readme).read_text() if readme in pages else f"# {title}\n"
-        lines = [head, ""]
-        if readme in pages:
-            inside = [readme, *inside]
-            lines = [f"# {title}", ""]
-        lines += ["```{toctree}", ":maxdepth: 1", ""]
+        has_text = head in pages
+        lines = [(ROOT / head).read_text() if has_text else f"# {title}", "", "```{toctree}"]
+        lines += [":hidden:" if has_text else ":maxdepth: 1", ""]
         lines += [os.path.basename(page).removesuffix(".md") for page in in_order(folder, inside)]
         lines += ["```", ""]
-        yield own, "\n".join(lines)
+        yield head, "\n".join(lines)
 
 
 _ORDER = {
@@ -150,9 +146,3 @@ def in_order(folder: str, pages: Sequence[str]) -> list[str]:
         return first.index(stem) if stem in first else len(first), stem
 
     return sorted(pages, key=key)
-
-
-def title_of(text: str) -> str:
-    """The first heading of a page."""
-    match = re.search(r"^# (.*)$", text, re.MULTILINE)
-    return match[1] if match else ""

@@ -146,6 +146,25 @@ def test_a_page_stands_in_one_chapter():
     assert {"docs/New.md", "NEW.md", "docs/Errors.md", "docs/Gallery/index.md"} <= set(listed)
 
 
+def test_a_readme_stands_for_its_folder(tmp_path, monkeypatch):
+    (tmp_path / "docs/Decisions").mkdir(parents=True)
+    (tmp_path / "docs/Decisions/README.md").write_text("# Why\n")
+    monkeypatch.setattr(site_map, "ROOT", tmp_path)
+    pages = {"docs/Decisions/README.md", "docs/Decisions/1.md", "docs/HowTo/A.md"}
+    assert [found for _, found in site_map.chosen(pages)] == [
+        ["docs/HowTo/index.md"], ["docs/Decisions/README.md"]
+    ]  # fmt: skip
+    texts = dict(site_map.chapters(pages))
+    assert (
+        texts["docs/Decisions/README.md"].startswith("# Why\n")
+        and "\n1\n" in texts["docs/Decisions/README.md"]
+    )
+    assert (
+        texts["docs/HowTo/index.md"].startswith("# How to\n")
+        and "\nA\n" in texts["docs/HowTo/index.md"]
+    )
+
+
 # Errors.
 
 
