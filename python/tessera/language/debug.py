@@ -38,7 +38,7 @@ def static_print(
     file: Optional[TextIO] = None,
     flush: bool = False,
 ) -> None:
-    """Prints when the kernel is compiled: constants as they are, tensors by type.
+    """Prints when the kernel is compiled: the values of constants, and the types of tensors.
 
     Source: Triton language 3.6/3.9.
     """
@@ -80,7 +80,7 @@ def expect_zero(x: Operand, mask: Optional[Operand] = None) -> tensor:
 
 @builtin
 def require(cond: Any, id: str, msg: str, fix: str) -> None:
-    """What library functions check their arguments with: `static_assert` with an id."""
+    """`static_assert` with an id of its own, for the functions of the library."""
     if not known_value(cond):
         raise UserMistake(id, msg, fix)
 
@@ -89,12 +89,12 @@ def require(cond: Any, id: str, msg: str, fix: str) -> None:
 def device_print(prefix: str, *args: Operand, hex: bool = False) -> None:
     """Prints when the kernel runs: a line for each element of each argument, in any order.
 
-    A line has the program, the element's index, the prefix and the value:
-    `pid (0, 3, 0) idx ( 1, 15) x: 2.500000`. Of several arguments each line says which it
-    is: `pid (0, 3, 0) idx () x: (operand 1) 7`. A scalar has no indices, and is printed
-    once a program. Floats have six decimals; with `hex` they are hexadecimal, and integers
-    are `0x` and the digits of their width. `prefix` is a literal of ASCII characters; `: `
-    follows it before a value. Errors: E048.
+    A line has the program, the index of the element, the prefix and the value:
+    `pid (0, 3, 0) idx ( 1, 15) x: 2.500000`. With several arguments, each line says which one it
+    is about: `pid (0, 3, 0) idx () x: (operand 1) 7`. A scalar has no index and is printed once
+    in each program. Floats have six decimals. With `hex`, floats are hexadecimal, and integers
+    are `0x` and all the digits of their width. `prefix` is a literal of ASCII characters; `: `
+    is added before a value. Errors: E048.
     Source: Triton language 3.6/3.9.
     """
     text = unwrap(prefix)

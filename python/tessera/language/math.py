@@ -55,7 +55,7 @@ __all__ = [
 
 @builtin
 def add(x: Operand, y: Operand, sanitize_overflow: bool = True) -> tensor:
-    """`x + y`. Integers wrap; with `debug=True` that is an error, as for the operator, unless
+    """`x + y`. Integers wrap. With `debug=True` wrapping is an error, as for the operator, unless
     `sanitize_overflow` is False. Source: Triton language 3.6/3.9."""
     sanitize = constant_bool(sanitize_overflow, "sanitize_overflow")
     return checked_binary("add", _operand(x), y, sanitize)
@@ -63,7 +63,7 @@ def add(x: Operand, y: Operand, sanitize_overflow: bool = True) -> tensor:
 
 @builtin
 def sub(x: Operand, y: Operand, sanitize_overflow: bool = True) -> tensor:
-    """`x - y`. Integers wrap; with `debug=True` that is an error, as for the operator, unless
+    """`x - y`. Integers wrap. With `debug=True` wrapping is an error, as for the operator, unless
     `sanitize_overflow` is False. Source: Triton language 3.6/3.9."""
     sanitize = constant_bool(sanitize_overflow, "sanitize_overflow")
     return checked_binary("sub", _operand(x), y, sanitize)
@@ -71,7 +71,7 @@ def sub(x: Operand, y: Operand, sanitize_overflow: bool = True) -> tensor:
 
 @builtin
 def mul(x: Operand, y: Operand, sanitize_overflow: bool = True) -> tensor:
-    """`x * y`. Integers wrap; with `debug=True` that is an error, as for the operator, unless
+    """`x * y`. Integers wrap. With `debug=True` wrapping is an error, as for the operator, unless
     `sanitize_overflow` is False. Source: Triton language 3.6/3.9."""
     sanitize = constant_bool(sanitize_overflow, "sanitize_overflow")
     return checked_binary("mul", _operand(x), y, sanitize)
@@ -309,9 +309,9 @@ def fma(x: Operand, y: Operand, z: Operand) -> tensor:
 def pow(x: Operand, y: Operand) -> tensor:
     """x to the power of y, of float32 or float64; also `libdevice.pow`.
 
-    `y` is a float, and both are promoted and broadcast, or an integer of at most 32 signed
-    bits, which is not rounded. All cases of C's `pow`: `pow(x, 0)` and `pow(1, y)` are 1, of
-    NaN too; a negative `x` has integral powers alone, the others are NaN.
+    If `y` is a float, both are promoted and broadcast. It may also be an integer of at most 32
+    signed bits, which is not rounded. Special cases are those of C's `pow`: `pow(x, 0)` and
+    `pow(1, y)` are 1, even with NaN; a negative `x` to a power that is no integer is NaN.
     Errors: E022 (shapes), E030 (another type). Source: `triton.language.extra.libdevice`.
     """
     return emit_one("pow", unwrap(x), unwrap(y))
@@ -339,7 +339,7 @@ def _propagate(value: Any) -> bool:
 
 @builtin
 def maximum(x: Operand, y: Operand, propagate_nan: str = PropagateNan.NONE) -> tensor:
-    """The larger of two elements; of a NaN and a number the number.
+    """The larger of two elements; if one of them is NaN, the other one.
 
     With `tl.PropagateNan.ALL` a NaN gives NaN. Operands are promoted and broadcast.
     Errors: E022. Source: Triton language 3.9 (bfloat16 stays bfloat16).
@@ -349,7 +349,7 @@ def maximum(x: Operand, y: Operand, propagate_nan: str = PropagateNan.NONE) -> t
 
 @builtin
 def minimum(x: Operand, y: Operand, propagate_nan: str = PropagateNan.NONE) -> tensor:
-    """The smaller of two elements; of a NaN and a number the number.
+    """The smaller of two elements; if one of them is NaN, the other one.
 
     With `tl.PropagateNan.ALL` a NaN gives NaN. Operands are promoted and broadcast.
     Errors: E022. Source: Triton language 3.9 (bfloat16 stays bfloat16).

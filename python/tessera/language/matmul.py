@@ -57,14 +57,14 @@ def dot(
     max_num_imprecise_acc: Optional[int] = None,
     out_dtype: Optional[Union[dtype, str]] = None,
 ) -> tensor:
-    """The product of matrices [M, K] and [K, N] (or batches of them, of any rank), added to `acc`.
+    """The matrix product of [M, K] and [K, N], or of batches of any rank, added to `acc`.
 
-    Both operands have one dtype (any two 8-bit floats go together): floats of 8, 16, 32 and
-    64 bits, or int8. The result is `acc`'s dtype, or `out_dtype`, or float32 (int32 for
-    int8, float64 for float64). `input_precision` says how float32 operands may be rounded:
-    "tf32", "tf32x3", "ieee", "bf16x3" or "bf16x6". `max_num_imprecise_acc` says how many
-    products of 8-bit floats may be summed in fewer bits than float32 has, as tensor cores of
-    sm_90a do: 0 for as few as can be, None for any number. Errors: E025.
+    Operands are floats of 8, 16, 32 or 64 bits, or int8. Both have the same dtype, but any two
+    8-bit floats can be combined. The result has the dtype of `acc`, or `out_dtype`, or else
+    float32 (int32 for int8, float64 for float64). `input_precision` says how float32 operands
+    may be rounded: "tf32", "tf32x3", "ieee", "bf16x3" or "bf16x6". Tensor cores of sm_90a sum
+    products of 8-bit floats in fewer bits than float32 has; `max_num_imprecise_acc` says how
+    many of them at most, 0 for as few as possible, None for any number. Errors: E025.
     Source: Triton language 3.9.
     """
     a, b = _matrix(input, "the first operand"), _matrix(other, "the second operand")
@@ -108,10 +108,10 @@ def dot_scaled(
 ) -> tensor:
     """The product of matrices whose elements come with a scale for each group along K.
 
-    Formats: "e2m1", "e4m3", "e5m2", "bf16", "fp16"; a scale is an 8-bit exponent (uint8) or a
-    float8e4nv for 16 or 32 neighbours along K, by the scale's shape, or None. Batches of
-    matrices have batches of scales. Errors: E025. Source: Triton language 3.9; float8e4nv
-    scales of other formats than "e2m1" are ours.
+    Formats are "e2m1", "e4m3", "e5m2", "bf16" and "fp16". A scale is an 8-bit exponent (uint8) or
+    a float8e4nv, or None for an operand without scales. It belongs to 16 or 32 neighbours along
+    K, as the shape of the scales says. Batches of matrices have batches of scales. Errors: E025.
+    Source: Triton language 3.9; float8e4nv scales of other formats than "e2m1" are ours.
     """
     return emit_one(
         "dot_scaled",

@@ -256,9 +256,9 @@ def make_block_ptr(
 ) -> tensor:
     """A pointer to a block of an array.
 
-    The array starts at `base` and has `shape` and `strides` (in elements); the block has
-    constant extents `block_shape` and lies at `offsets`. `order` is the dimensions from the
-    one with the smallest stride on. Errors: E044, E049. Source: Triton language 3.6.
+    The array starts at `base` and has `shape` and `strides` (in elements). The block starts at
+    `offsets` and has the constant extents `block_shape`. `order` lists the dimensions, the one
+    with the smallest stride first. Errors: E044, E049. Source: Triton language 3.6.
     """
     base = _pointer(base, "make_block_ptr")
     lists = [_items(shape, "shape"), _items(strides, "strides"), _items(offsets, "offsets")]
@@ -284,7 +284,7 @@ def make_block_ptr(
 @must_use_result("the block pointer that it is called on stays where it is")
 @builtin
 def advance(base: tensor, offsets: Sequence[Operand]) -> tensor:
-    """A block pointer moved by `offsets` elements a dimension; `base` stays where it is.
+    """A block pointer, moved by `offsets` elements along each dimension; `base` does not change.
 
     Errors: E049. Source: Triton language 3.6.
     """
@@ -424,13 +424,13 @@ class tensor_descriptor(metaclass=_IsDescriptor):
 
     @builtin
     def gather(self, x_offsets: tensor, y_offset: Operand) -> tensor:
-        """The rows `x_offsets` of a matrix, from the column `y_offset` on, a row a line."""
+        """The rows `x_offsets` of a matrix, from the column `y_offset` on; the result has a row for each."""
         rows = to_tensor_value(x_offsets)
         return emit_one("descriptor_gather", _descriptor(self, "gather"), rows, unwrap(y_offset))
 
     @builtin
     def scatter(self, value: Operand, x_offsets: tensor, y_offset: Operand) -> None:
-        """Writes the lines of `value` to the rows `x_offsets`, from the column `y_offset` on."""
+        """Writes the rows of `value` to the rows `x_offsets`, from the column `y_offset` on."""
         scatter(self, value, x_offsets, y_offset)
 
     @builtin
@@ -581,12 +581,12 @@ def atomic_add(
     sem: Optional[str] = None,
     scope: Optional[str] = None,
 ) -> tensor:
-    """Adds `val` to memory, in one indivisible step per element; returns the old values.
+    """Atomically adds `val` to memory, element by element; returns the old values.
 
-    `pointer` is a scalar or a tile of pointers, whose shape the result has. `val` is cast to the
-    pointee and broadcast; where `mask` is false nothing happens and 0 comes back. `sem` is
-    "acq_rel" (default), "acquire", "release" or "relaxed"; `scope` "gpu" (default), "cta" or
-    "sys". Errors: E044, E045, E047 (type, sem or scope).
+    `pointer` is a scalar or a tile of pointers, and the result has its shape. `val` is cast to the
+    pointee and broadcast. A masked-off lane changes nothing and gives 0. `sem` is "acq_rel"
+    (default), "acquire", "release" or "relaxed"; `scope` is "gpu" (default), "cta" or "sys".
+    Errors: E044, E045, E047 (type, sem or scope).
     Source: Triton language 3.6/3.9; the 0 of a masked-off element is ours.
     """
     return _atomic_rmw("add", pointer, val, mask, sem, scope)
@@ -601,7 +601,7 @@ def atomic_max(
     sem: Optional[str] = None,
     scope: Optional[str] = None,
 ) -> tensor:
-    """Replaces memory by the larger of itself and `val`, in one indivisible step per element; returns the old values.
+    """Atomically replaces memory by the larger of itself and `val`; returns the old values.
 
     The arguments and errors are those of `atomic_add`. Source: Triton language 3.6/3.9.
     """
@@ -617,7 +617,7 @@ def atomic_min(
     sem: Optional[str] = None,
     scope: Optional[str] = None,
 ) -> tensor:
-    """Replaces memory by the smaller of itself and `val`, in one indivisible step per element; returns the old values.
+    """Atomically replaces memory by the smaller of itself and `val`; returns the old values.
 
     The arguments and errors are those of `atomic_add`. Source: Triton language 3.6/3.9.
     """
@@ -633,7 +633,7 @@ def atomic_and(
     sem: Optional[str] = None,
     scope: Optional[str] = None,
 ) -> tensor:
-    """Replaces memory by `memory & val`, in one indivisible step per element; returns the old values.
+    """Atomically replaces memory by `memory & val`; returns the old values.
 
     The arguments and errors are those of `atomic_add`. Source: Triton language 3.6/3.9.
     """
@@ -649,7 +649,7 @@ def atomic_or(
     sem: Optional[str] = None,
     scope: Optional[str] = None,
 ) -> tensor:
-    """Replaces memory by `memory | val`, in one indivisible step per element; returns the old values.
+    """Atomically replaces memory by `memory | val`; returns the old values.
 
     The arguments and errors are those of `atomic_add`. Source: Triton language 3.6/3.9.
     """
@@ -665,7 +665,7 @@ def atomic_xor(
     sem: Optional[str] = None,
     scope: Optional[str] = None,
 ) -> tensor:
-    """Replaces memory by `memory ^ val`, in one indivisible step per element; returns the old values.
+    """Atomically replaces memory by `memory ^ val`; returns the old values.
 
     The arguments and errors are those of `atomic_add`. Source: Triton language 3.6/3.9.
     """
@@ -681,7 +681,7 @@ def atomic_xchg(
     sem: Optional[str] = None,
     scope: Optional[str] = None,
 ) -> tensor:
-    """Replaces memory by `val`, in one indivisible step per element; returns the old values.
+    """Atomically replaces memory by `val`; returns the old values.
 
     The arguments and errors are those of `atomic_add`. Source: Triton language 3.6/3.9.
     """
@@ -697,7 +697,7 @@ def atomic_cas(
     sem: Optional[str] = None,
     scope: Optional[str] = None,
 ) -> tensor:
-    """Writes `val` where memory equals `cmp`, in one step; returns the old values.
+    """Atomically writes `val` where memory equals `cmp`; returns the old values.
 
     Pointees of 16, 32 or 64 bits. Errors: E044, E047. Source: Triton language 3.6/3.9.
     """
@@ -719,7 +719,7 @@ def atomic_load(
     sem: Optional[str] = None,
     scope: Optional[str] = None,
 ) -> tensor:
-    """Reads memory in one step; a masked-off element is 0. `sem`: "acquire" or "relaxed".
+    """Atomically reads memory; a masked-off lane is 0. `sem` is "acquire" or "relaxed".
 
     Errors: E044, E047. Source: Triton language 3.9.
     """
@@ -741,7 +741,7 @@ def atomic_store(
     sem: Optional[str] = None,
     scope: Optional[str] = None,
 ) -> None:
-    """Writes memory in one step. `sem`: "release" (default) or "relaxed".
+    """Atomically writes memory. `sem` is "release" (default) or "relaxed".
 
     Errors: E044, E046 (a const pointer), E047. Source: Triton language 3.9.
     """

@@ -87,8 +87,8 @@ class range:
     """A run-time loop with hints: `for i in tl.range(0, n, num_stages=3):`.
 
     Bounds and step are integer scalars. `num_stages` asks for software pipelining,
-    `loop_unroll_factor` for unrolling, `flatten` for one loop out of a nest. The other
-    arguments are accepted and have no effect on the targets there are.
+    `loop_unroll_factor` for unrolling, and `flatten` for making one loop of a nest. The other
+    arguments are accepted and have no effect.
     Source: Triton language 3.6/3.9.
     """
 
@@ -187,10 +187,11 @@ def _hint(name: str, input: Any, values: Any) -> tensor:
 
 @builtin
 def multiple_of(input: Operand, values: Union[int, Sequence[int]]) -> tensor:
-    """A promise, not checked: the first of every run of `input` is a multiple of `values`.
+    """A promise, not checked: the first of each run of neighbours in `input` is a multiple of `values`.
 
-    One value a dimension; for a scalar, one. Returns `input`. As a statement of its own,
-    this and the two hints below are about the variable that they name, from there on.
+    `values` has a number for each dimension; for a scalar, one number. Returns `input`. Used as
+    a statement, this hint, `max_contiguous` and `max_constancy` hold for the variable that they
+    name, from there on.
     Source: Triton language 3.6/3.9.
     """
     return _hint("multiple_of", input, values)
@@ -198,7 +199,7 @@ def multiple_of(input: Operand, values: Union[int, Sequence[int]]) -> tensor:
 
 @builtin
 def max_contiguous(input: Operand, values: Union[int, Sequence[int]]) -> tensor:
-    """A promise, not checked: runs of `values` elements count up by 1 along each dimension.
+    """A promise, not checked: along each dimension, runs of `values` elements count up by 1.
 
     Returns `input`. Source: Triton language 3.6/3.9.
     """
@@ -207,7 +208,7 @@ def max_contiguous(input: Operand, values: Union[int, Sequence[int]]) -> tensor:
 
 @builtin
 def max_constancy(input: Operand, values: Union[int, Sequence[int]]) -> tensor:
-    """A promise, not checked: runs of `values` elements are equal along each dimension.
+    """A promise, not checked: along each dimension, runs of `values` elements are equal.
 
     Returns `input`. Source: Triton language 3.6/3.9.
     """
@@ -227,7 +228,7 @@ def assume(cond: Operand) -> None:
 
 @builtin
 def debug_barrier() -> None:
-    """Waits until every lane of the program is here; earlier stores are then visible to all.
+    """Waits for all lanes of the program; what they stored before is then visible to all of them.
 
     Source: Triton language 3.6/3.9.
     """
@@ -274,9 +275,10 @@ def inline_asm_elementwise(
     is_pure: bool,
     pack: int,
 ) -> Any:
-    """Assembly applied to every `pack` elements of `args`, in LLVM's constraint syntax.
+    """Assembly that is applied to every `pack` elements of `args`; GPUs only.
 
-    `dtype` is the type of the result, or a tuple for several results. Errors: E050.
+    `constraints` are in LLVM's syntax. `dtype` is the type of the result, or a tuple for several
+    results. Errors: E030 (on a CPU), E050.
     Source: Triton language 3.6/3.9.
     """
     require_cuda("inline_asm_elementwise", "is assembly of a GPU")
@@ -306,13 +308,14 @@ def extern_elementwise(
     is_pure: bool,
     ret_shape: Optional[Sequence[int]] = None,
 ) -> tensor:
-    """A function of an external library, element by element; on GPUs.
+    """A function of an external library, applied to each element; GPUs only.
 
     `arg_type_symbol_dict` maps a tuple of argument dtypes to (symbol, result dtype). The library
-    is a file of LLVM IR for nvptx64, as bitcode or text: the one that the launch's option
-    `extern_libs={lib_name: path}` names, else `lib_path`; without either, libdevice. Only what is
-    called is linked. The types are those of LLVM IR: int32 is i32, bool is i1, a pointer is one to
-    any memory. The file is read when a kernel is compiled, and the disk cache knows what was in it.
+    is a file of LLVM IR for nvptx64, as bitcode or text. The launch's option
+    `extern_libs={lib_name: path}` names it, else `lib_path`; without either it is libdevice. Only
+    what is called is linked. Types are those of LLVM IR: int32 is i32, bool is i1, and a pointer
+    is a generic one. The file is read when a kernel is compiled; a cached kernel is used only if
+    the file had the same contents.
 
         @tl.core.extern
         def soften(x):
@@ -402,5 +405,5 @@ def find_library(name: str, path: str) -> tuple[str, str]:
 
 
 def extern(fn: F) -> F:
-    """Marks a function that calls functions of libraries, run while a kernel is compiled."""
+    """Marks a function that calls `extern_elementwise`; it runs while a kernel is compiled."""
     return builtin(fn)

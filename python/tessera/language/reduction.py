@@ -135,9 +135,10 @@ def reduce(
 ) -> Any:
     """Combines the elements along `axis` with a @jit function of scalars.
 
-    `input` is a tile or a tuple of n tiles of one shape; `combine_fn` takes 2n scalars and
-    returns n of the same types (literals fit), and must be associative and commutative. `axis=None` reduces all. The order
-    of combining is not defined. Errors: E024 (axis), E037 (results of combine_fn).
+    `input` is a tile, or a tuple of n tiles of one shape. `combine_fn` takes 2n scalars and
+    returns n of the same types, or literals. It must be associative and commutative, since the
+    order in which elements are combined is not defined. `axis=None` reduces all axes.
+    Errors: E024 (axis), E037 (results of combine_fn).
     Source: Triton language 3.6/3.9.
     """
     tiles, is_tuple = _operands(input, "reduce")
@@ -178,9 +179,9 @@ def associative_scan(
     combine_fn: Callable[..., Any],
     reverse: bool = False,
 ) -> Any:
-    """Running combinations along `axis`: element i combines elements 0..i.
+    """An inclusive scan along `axis`: element i of the result combines elements 0 to i.
 
-    `input` and `combine_fn` are as in `reduce`; `reverse` starts at the end.
+    `input` and `combine_fn` are as in `reduce`. With `reverse` it starts at the end.
     Errors: E024 (axis), E037 (results of combine_fn). Source: Triton language 3.6/3.9.
     """
     tiles, is_tuple = _operands(input, "associative_scan")
@@ -245,7 +246,7 @@ def _sorted(tiles: list[Any], dim: Any, descending: bool) -> tuple[tensor, ...]:
 @method
 @builtin
 def sort(x: tensor, dim: Optional[int] = None, descending: bool = False) -> tensor:
-    """The elements of a tile in order along `dim` (the last if left out).
+    """The elements of a tile, sorted along `dim` (the last dimension if left out).
 
     NaNs count as the largest. Errors: E024. Source: Triton language 3.6/3.9; dimensions
     other than the last, and the place of NaNs, are ours.
@@ -256,9 +257,9 @@ def sort(x: tensor, dim: Optional[int] = None, descending: bool = False) -> tens
 @method
 @builtin
 def argsort(x: tensor, dim: Optional[int] = None, descending: bool = False) -> tensor:
-    """The int32 indices along `dim` (the last if left out) that sort a tile.
+    """The int32 indices that sort a tile along `dim` (the last dimension if left out).
 
-    Equal elements may come in any order. Errors: E024. Ours.
+    Equal elements may come in any order. Errors: E024. Triton has no such function.
     """
     x = to_tensor_value(x)
     rank = len(x.shape)
@@ -303,11 +304,11 @@ def topk(
     descending: bool = True,
     return_indices: bool = False,
 ) -> Any:
-    """The `k` largest elements along `dim` (the last if left out), in order.
+    """The `k` largest elements along `dim` (the last dimension if left out), in order.
 
-    With `descending=False` the smallest. With `return_indices` they come with their int32
-    indices. Errors: E024 (dim), E018 (k is no extent). Source: Triton language 3.9; the
-    indices, and dimensions other than the last, are ours.
+    With `descending=False` it is the smallest ones. With `return_indices` their int32 indices
+    are returned as well. Errors: E024 (dim), E018 (k cannot be an extent). Source: Triton
+    language 3.9; the indices, and dimensions other than the last, are ours.
     """
     x = to_tensor_value(x)
     rank = len(x.shape)
@@ -353,10 +354,10 @@ def _first_halves(tile: tensor, dim: int) -> tensor:
 
 @builtin
 def bitonic_merge(x: tensor, dim: Optional[int] = None, descending: bool = False) -> tensor:
-    """The elements of a tile whose lines along `dim` (the last if left out) are bitonic, in order.
+    """Sorts a tile that is bitonic along `dim` (the last dimension if left out).
 
-    A line is bitonic if it rises and then falls, or is one that does shifted round; others are
-    put in order, too. Errors: E024. Source: Triton language 3.6/3.9.
+    Bitonic means that elements first rise and then fall, or that a rotation of them does. Other
+    tiles are sorted, too. Errors: E024. Source: Triton language 3.6/3.9.
     """
     return sort(x, dim, descending)
 
@@ -385,12 +386,13 @@ def _together(parts: list[tensor], shape: tuple[int, ...]) -> tensor:
 
 @builtin
 def map_elementwise(scalar_fn: Callable[..., Any], *args: Operand, pack: int = 1) -> Any:
-    """A @jit function of scalars applied to each element; it may branch and loop.
+    """A @jit function of scalars, applied to each element; it may branch and loop.
 
-    The tiles are broadcast to one shape. With `pack` (a power of two) the function takes so
-    many neighbours in row-major order at once: all of the first tile's, then of the second's,
-    and returns so many of each result. Errors: E016, E018 (pack), E022, E037 (what the
-    function returns). Source: Triton language 3.6/3.9; which elements are neighbours is ours.
+    The tiles are broadcast to one shape. With `pack` (a power of two), the function takes `pack`
+    neighbours in row-major order at a time: first those of the first tile, then those of the
+    second, and so on. It returns as many values of each result. Errors: E016, E018 (pack), E022,
+    E037 (what the function returns). Source: Triton language 3.6/3.9; which elements are
+    neighbours is ours.
     """
     fn = unwrap(scalar_fn)
     if not isinstance(fn, JITCallable):

@@ -84,7 +84,7 @@ def cdiv(x: tensor, div: Operand) -> tensor: ...
 def cdiv(x: Operand, div: tensor) -> tensor: ...
 @library
 def cdiv(x: Operand, div: Operand) -> Operand:
-    """`(x + div - 1) // div`: how many pieces of `div` cover x, for x >= 0.
+    """`(x + div - 1) // div`: how many pieces of size `div` it takes to cover x, for x >= 0.
 
     Constants give a constant. Source: Triton language 3.6/3.9.
     """
@@ -142,7 +142,7 @@ def unsqueeze(x: tensor, dim: constexpr) -> tensor:
 
 @library
 def interleave(a: tensor, b: tensor) -> tensor:
-    """The elements of `a` and `b` in turns along the last dimension.
+    """The elements of `a` and `b`, alternating along the last dimension.
 
     Source: Triton language 3.6/3.9.
     """
@@ -154,7 +154,7 @@ def interleave(a: tensor, b: tensor) -> tensor:
 
 @library
 def flip(x: tensor, dim: Optional[int] = None) -> tensor:
-    """`x` with the order of elements along `dim` (the last if left out) reversed.
+    """`x` in reversed order along `dim` (the last dimension if left out).
 
     Source: Triton language 3.6/3.9.
     """
@@ -175,9 +175,10 @@ def flip(x: tensor, dim: Optional[int] = None) -> tensor:
 def swizzle2d(
     i: Operand, j: Operand, size_i: Operand, size_j: Operand, size_g: Operand
 ) -> tuple[tensor, tensor]:
-    """The place of (i, j) when a size_i x size_j grid is walked in groups of size_g rows.
+    """The (i, j) to compute instead, so that a size_i x size_j grid is done in groups of size_g rows.
 
-    Within a group the order is column by column. Returns the new (i, j).
+    Within a group the order is column by column. Programs that run at the same time then share
+    more of what they load.
     Source: Triton language 3.6/3.9.
     """
     linear = i * size_j + j
@@ -197,12 +198,12 @@ def atomic_poll(
     scope: Optional[str] = None,
     timeout_ns: Optional[Operand] = None,
 ) -> tensor:
-    """Waits until memory holds `expected_value`: int1, true, of the shape of `pointer`.
+    """Waits until memory holds `expected_value`; returns true (int1) in the shape of `pointer`.
 
-    Each element is read by an atomic load, again and again until it is equal, once at least.
-    `sem` is "acquire" (default) or "relaxed", `scope` as in `atomic_load`. Pointees are integers
-    of 16, 32 or 64 bits. With `timeout_ns`, 0 or more nanoseconds for all elements together, an
-    element that is not equal by then is false. Errors: E044, E047.
+    Each element is read by an atomic load, at least once, until it is equal. `sem` is "acquire"
+    (default) or "relaxed", and `scope` is as in `atomic_load`. Pointees are integers of 16, 32 or
+    64 bits. `timeout_ns` (0 or more) limits the time for all elements together; an element that
+    is not equal by then gives false. Errors: E044, E047.
     Source: Triton language 3.9.
     """
     wanted = creation.cast(expected_value, memory.polled_type(pointer, expected_value))
@@ -298,9 +299,10 @@ def _widened_to_compare(x: tensor) -> tensor:
 def sum(
     input: tensor, axis: Optional[int] = None, keep_dims: bool = False, dtype: constexpr = None
 ) -> tensor:
-    """The sum along `axis` (of all if None); integers below 32 bits are summed in 32.
+    """The sum along `axis`, or of all elements if it is None.
 
-    `dtype` says in which type instead. Floats keep their type. Errors: E024.
+    Integers of less than 32 bits are summed in 32 bits; floats keep their type. `dtype` names
+    another type to sum in. Errors: E024.
     Source: Triton language 3.6/3.9.
     """
     input = creation.to_tensor(input)
@@ -419,11 +421,11 @@ def max(
     return_indices_tie_break_left: bool = True,
     keep_dims: bool = False,
 ) -> Any:
-    """The largest element along `axis` (of all if None); NaNs count only among themselves.
+    """The largest element along `axis`, or of all if it is None; a NaN only where all are NaN.
 
-    Values of less than 32 bits come back as float32 or int32. With `return_indices` the
-    values keep their type and come with their int32 indices along `axis`, the first of
-    equal ones if `return_indices_tie_break_left`. Errors: E024.
+    Values of less than 32 bits are returned as float32 or int32. With `return_indices` the
+    values keep their type, and their int32 indices along `axis` are returned as well: of equal
+    elements the first one, if `return_indices_tie_break_left`. Errors: E024.
     Source: Triton language 3.9.
     """
     input = creation.to_tensor(input)
@@ -542,10 +544,10 @@ def _widened_to_scan(x: tensor, dtype: constexpr) -> tensor:
 
 @library
 def cumsum(input: tensor, axis: int = 0, reverse: bool = False, dtype: constexpr = None) -> tensor:
-    """Running sums along `axis`; integers below 32 bits are summed in 32.
+    """The cumulative sums along `axis`; with `reverse` from the end.
 
-    Sums of float16 and bfloat16 are float32. `dtype` says in which type instead; `reverse`
-    starts at the end. Errors: E024. Source: Triton language 3.6; float16 in float32 is ours.
+    Integers of less than 32 bits are summed in 32 bits, and float16 and bfloat16 in float32.
+    `dtype` names another type to sum in. Errors: E024. Source: Triton language 3.6; float16 in float32 is ours.
     """
     input = creation.to_tensor(input)
     return reduction.associative_scan(_widened_to_scan(input, dtype), axis, _add, reverse)
@@ -553,10 +555,10 @@ def cumsum(input: tensor, axis: int = 0, reverse: bool = False, dtype: constexpr
 
 @library
 def cumprod(input: tensor, axis: int = 0, reverse: bool = False, dtype: constexpr = None) -> tensor:
-    """Running products along `axis`; integers below 32 bits are multiplied in 32.
+    """The cumulative products along `axis`; with `reverse` from the end.
 
-    Products of float16 and bfloat16 are float32. `dtype` says in which type instead; `reverse`
-    starts at the end. Errors: E024. Source: Triton language 3.6; float16 in float32, and
+    Integers of less than 32 bits are multiplied in 32 bits, and float16 and bfloat16 in float32.
+    `dtype` names another type to multiply in. Errors: E024. Source: Triton language 3.6; float16 in float32, and
     `dtype`, are ours.
     """
     input = creation.to_tensor(input)

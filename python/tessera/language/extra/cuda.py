@@ -67,7 +67,7 @@ def globaltimer() -> tensor:
 
 @builtin
 def smid() -> tensor:
-    """The number of the multiprocessor that the program runs on, an int32 scalar.
+    """The number of the SM that the program runs on, an int32 scalar.
 
     Source: Triton language 3.6/3.9.
     """
@@ -91,9 +91,9 @@ def num_warps() -> int:
 
 @builtin
 def gdc_wait() -> None:
-    """Waits until the grids before this one are done and their stores can be seen.
+    """Waits until the grids before this one are done and their stores can be seen (PDL).
 
-    Of kernels launched as dependents of others (`launch_pdl`); elsewhere it returns at once.
+    If the kernel was not launched as a dependent of another (`launch_pdl`), it returns at once.
     From compute capability 9.0 on. Source: Triton language 3.6/3.9.
     """
     _require("gdc_wait", 90)
@@ -102,7 +102,7 @@ def gdc_wait() -> None:
 
 @builtin
 def gdc_launch_dependents() -> None:
-    """Says that the grid that depends on this one may start.
+    """Lets the grid that depends on this one start (PDL).
 
     From compute capability 9.0 on. Source: Triton language 3.6/3.9.
     """
