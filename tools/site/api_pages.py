@@ -72,7 +72,8 @@ API: Sequence[tuple[str, str, str, Sequence[tuple[str, Sequence[str]]]]] = [
 
 # Modules every public name of which must have an entry.
 PUBLIC = ["tessera", LANGUAGE, *(f"{LANGUAGE}.extra.{name}" for name in ("libdevice", "cuda")),
-          "tessera.tuning", "tessera.testing", "tessera.gpu", "tessera.errors", "tessera.settings"]  # fmt: skip
+          "tessera.tuning", "tessera.testing", "tessera.gpu", "tessera.errors", "tessera.settings",
+          "tessera.tools.tensor_descriptor", "tessera.compat.triton"]  # fmt: skip
 
 
 def required_names() -> list[str]:
@@ -86,6 +87,12 @@ def required_names() -> list[str]:
 
 def pages() -> Iterator[tuple[str, str]]:
     """Path and text of each page."""
+    yield from reference_pages()
+    yield "docs/API/CommandLine.md", command_line_page()
+
+
+def reference_pages() -> Iterator[tuple[str, str]]:
+    """The pages with entries of names."""
     entries = Reference()
     yield from language_pages(entries)
     done: set[str] = set()
@@ -108,7 +115,6 @@ def pages() -> Iterator[tuple[str, str]]:
                 done.add(f"{module_name}.{name}")
                 lines += entry(entries, module, module_name, name)
         yield f"docs/API/{stem}.md", "\n".join(lines)
-    yield "docs/API/CommandLine.md", command_line_page()
 
 
 def entry(entries: Reference, module: ModuleType, full: str, name: str) -> list[str]:

@@ -117,6 +117,15 @@ def _spelt(annotation: Any) -> str:
 
 def attribute_docs(source: Any) -> dict[str, str]:
     """What the strings under assignments say, of a class or a module: `x = 1` and then a text."""
+    if source not in _TEXTS:
+        _TEXTS[source] = _read_attribute_docs(source)
+    return _TEXTS[source]
+
+
+_TEXTS: dict[Any, dict[str, str]] = {}
+
+
+def _read_attribute_docs(source: Any) -> dict[str, str]:
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(source)))
     except (OSError, TypeError, SyntaxError):
