@@ -491,8 +491,10 @@ def describe_type(type: Any) -> str:
     if isinstance(type, pointer_type):
         return f"*{'const ' if type.const else ''}{type.element_ty}"
     if isinstance(type, block_pointer_type):
-        what = "tensor descriptor of" if isinstance(type, descriptor_type) else "block pointer to"
-        return f"{what} {type.element_ty}{list(type.block_shape)}"
+        is_descriptor = isinstance(type, descriptor_type)
+        what = "tensor descriptor of" if is_descriptor else "block pointer to"
+        how = " rounded to tf32" if is_descriptor and type.rounds_to_tf32 else ""
+        return f"{what} {type.element_ty}{list(type.block_shape)}{how}"
     return str(type)
 
 

@@ -128,3 +128,22 @@ def test_read_only_arrays_are_not_stored_to() -> None:
     double[(1,)](describe(out), describe(x))
     with pytest.raises(tessera.ArgumentError, match="`out`"):
         double[(1,)](describe(x), describe(out))
+
+
+@tessera.jit
+def either(x, y, out):
+    if out.shape[0] > 2:
+        x = y
+    out.store([0, 0], x.load([0, 0]))
+
+
+def test_one_that_rounds_and_one_that_does_not() -> None:
+    x = np.ones((8, 16), np.float32)
+    with pytest.raises(tessera.CompilationError) as error:
+        either[(1,)](describe(x, round_f32_to_tf32=True), describe(x), describe(x))
+    assert error.value.id == "E037"
+    one, other = (
+        "tensor descriptor of fp32[8, 16]",
+        "tensor descriptor of fp32[8, 16] rounded to tf32",
+    )
+    assert f"`x` is {one} on one path of the `if` and {other} on the other" in error.value.message
