@@ -264,6 +264,37 @@ def test_directed_arithmetic(run, rng, operation: str, rounding: str) -> None:
             assert got == want, f"{name}{tuple(values)} is {want}, not {got}"
 
 
+_LIMITS: dict[str, Callable[..., Any]] = {
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "mul": lambda x, y: x * y,
+    "div": lambda x, y: x / y,
+    "rcp": lambda x: 1 / x,
+    "fma": lambda x, y, z: x * y + z,
+}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("rounding", ["rn", "rz", "rd", "ru"])
+def test_directed_arithmetic_of_what_is_not_finite(run, operation: str, rounding: str) -> None:
+    """Infinities, NaN and divisors that are 0 have results that no rounding changes."""
+    name = f"{operation}_{rounding}"
+    for types, result in signatures(name):
+        kind = DTYPES[result]
+        values = np.array([0.0, -0.0, 1.0, -3.5, np.inf, -np.inf, np.nan], kind)
+        arguments = [x.ravel() for x in np.meshgrid(*[values] * len(types))]
+        out = apply(run, name, result, *arguments)
+        with np.errstate(all="ignore"):
+            want = _LIMITS[operation](*arguments)
+        special = ~np.isfinite(arguments).all(axis=0)
+        if operation in ("div", "rcp"):
+            special |= arguments[-1] == 0
+        assert special.any()
+        np.testing.assert_array_equal(out[special], want[special])
+        signed = special & ~np.isnan(want)
+        np.testing.assert_array_equal(np.signbit(out[signed]), np.signbit(want[signed]))
+
+
 @pytest.mark.parametrize("rounding", ["rn", "rz", "rd", "ru"])
 def test_directed_roots(run, rng, rounding: str) -> None:
     name = f"sqrt_{rounding}"

@@ -183,7 +183,7 @@ def div_directed(direction: str) -> Callable[..., tensor]:
 
 def rcp_directed(direction: str) -> Callable[..., tensor]:
     """1 / x."""
-    return lambda x: div_directed(direction)(x * 0.0 + 1.0, x)
+    return lambda x: div_directed(direction)(where(x == x, 1.0, x), x)
 
 
 def sqrt_directed(direction: str) -> Callable[..., tensor]:
