@@ -141,6 +141,10 @@ template <typename T, int mode> T fused(T a, T b, T c) {
 
 /// A number as another type of float, or an integer as a float.
 template <typename To, typename From, int mode> To converted(From a) {
+  // Of an unsigned integer a host may make a difference, which is -0 when it rounds down.
+  if constexpr (std::is_integral_v<From>)
+    if (a == 0)
+      return 0;
   Rounding rounding(mode);
   volatile From x = a;
   volatile To result = static_cast<To>(From(x));
@@ -202,7 +206,11 @@ template <typename T> int32_t exponentOf(T x) {
 }
 template <typename T> T floatExponent(T x) { return std::logb(x); }
 template <typename T> T scaled(T x, int32_t n) { return std::scalbn(x, n); }
-template <typename T> T nearestRest(T x, T y) { return std::remainder(x, y); }
+template <typename T> T nearestRest(T x, T y) {
+  // For some tiny y, glibc gives a zero of the other sign.
+  T rest = std::remainder(x, y);
+  return rest == 0 ? std::copysign(rest, x) : rest;
+}
 template <typename T> T positiveDifference(T x, T y) { return x <= y ? T(0) : x - y; }
 float held(float x) { return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f; }
 

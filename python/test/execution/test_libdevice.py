@@ -264,6 +264,31 @@ def test_directed_arithmetic(run, rng, operation: str, rounding: str) -> None:
             assert got == want, f"{name}{tuple(values)} is {want}, not {got}"
 
 
+@pytest.mark.parametrize("rounding", ["rn", "rz", "rd", "ru"])
+@pytest.mark.parametrize(
+    "kind", ["int2float", "uint2float", "ll2float", "ull2float", "ll2double", "ull2double"]
+)
+def test_zero_is_converted_to_zero(run, kind: str, rounding: str) -> None:
+    name = f"{kind}_{rounding}"
+    for types, result in signatures(name):
+        out = apply(run, name, result, np.zeros(4, DTYPES[types[0]]))
+        assert not out.any() and not np.signbit(out).any()
+
+
+@pytest.mark.parametrize("name", ["remainder", "fmod"])
+def test_a_rest_of_zero_has_the_sign_of_what_was_divided(run, name: str) -> None:
+    for types, result in signatures(name):
+        kind = DTYPES[result]
+        tiny = np.finfo(kind).tiny
+        x = np.array([4, 4, 1.5 * 2.0**90 * tiny, 2.0**100 * tiny, tiny, 0], kind)
+        y = np.array([2, -2, tiny, tiny, tiny, 3], kind)
+        if result == "fp64":
+            x, y = np.append(x, 1.0199975699583484e-255), np.append(y, tiny)
+        for sign in (1, -1):
+            out = apply(run, name, result, sign * x, y)
+            assert not out.any() and (np.signbit(out) == (sign < 0)).all()
+
+
 _LIMITS: dict[str, Callable[..., Any]] = {
     "add": lambda x, y: x + y,
     "sub": lambda x, y: x - y,
