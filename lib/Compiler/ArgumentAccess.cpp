@@ -4,8 +4,9 @@
 //
 // Each argument is followed forward through everything that is computed from it, the
 // integer that a pointer was cast to included; an operation that the walk does not
-// know passes its operands on to all its results. What a load returns does not belong
-// to the argument any more: behind a pointer found in memory lies other memory.
+// know passes its operands on to all its results and to what its regions are given. What a load
+// returns does not belong to the argument any more: behind a pointer found in memory lies other
+// memory.
 
 #include "tessera/Compiler/ArgumentAccess.h"
 
@@ -92,6 +93,13 @@ void ArgumentWalk::visit(OpOperand &use) {
       argument.isStored = true;
     for (Value result : op->getResults())
       add(result);
+    for (Region &region : op->getRegions())
+      for (BlockArgument given : region.getArguments())
+        add(given);
+    // What such a region returns is what its operation gives.
+    if (op->hasTrait<OpTrait::IsTerminator>())
+      for (Value result : op->getParentOp()->getResults())
+        add(result);
   }
 }
 

@@ -24,6 +24,10 @@ static std::vector<ValueType> requireTiles(ArrayRef<Operand> operands, StringRef
     if (!x.isValue() || !x.value().type.isTile())
       throw UserError("E024", (user + " of " + x.describe()).str(), "pass a tile");
     types.push_back(x.value().type);
+    // Regions of scalar code are run on vectors, and in places where an address is an integer.
+    if (!types.back().isNumber())
+      throw UserError("E030", (user + " of " + x.describe()).str(),
+                      "cast to tl.int64 before, and to the pointer's type after");
     if (types.back().shape != types.front().shape)
       throw UserError(
           "E022",

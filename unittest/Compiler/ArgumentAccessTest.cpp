@@ -88,6 +88,25 @@ TEST(ArgumentAccessTest, FollowsCallsCastsAndConditionals) {
             (Strings{"ptr<f32> s", "ptr<f32> s", "ptr<f32> l", "i1 ", "f32 "}));
 }
 
+TEST(ArgumentAccessTest, FollowsAddressesIntoRegionsOfScalarCode) {
+  EXPECT_EQ(accesses(R"(
+    tile.func @k(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>) {
+      %p = tile.splat %x : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+      %a = tile.ptr_to_int %p : tensor<64x!tile.ptr<f32>> -> tensor<64xi64>
+      %b = tile.ptr_to_int %y : !tile.ptr<f32> -> i64
+      %v:2 = tile.map_elementwise %a : (tensor<64xi64>) -> (tensor<64xf32>, tensor<64xi64>) {
+      ^bb0(%one: i64):
+        %q = tile.int_to_ptr %one : i64 -> !tile.ptr<f32>
+        %w = tile.load %q : !tile.ptr<f32>
+        tile.map_return %w, %b : f32, i64
+      }
+      %r = tile.int_to_ptr %v#1 : tensor<64xi64> -> tensor<64x!tile.ptr<f32>>
+      tile.store %r, %v#0 : tensor<64x!tile.ptr<f32>>
+      tile.return
+    })"),
+            (Strings{"ptr<f32> ls", "ptr<f32> s"}));
+}
+
 TEST(ArgumentAccessTest, PointersFromMemoryAreNotTheArgument) {
   EXPECT_EQ(accesses(R"(
     tile.func @k(%x: !tile.ptr<i64>, %v: f32) {

@@ -236,7 +236,8 @@ class CallWalker(ExpressionWalker):
     def call_jit(self, fn: JITCallable, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Calls a @jit function with values; its body is visited here, or is a function."""
         values = self._bind(fn, args, kwargs)
-        if fn.noinline:
+        # Elements have no functions of their own: what such a one does is looked at here.
+        if fn.noinline and not self.session.scalar_function:
             return self._call_noinline(fn, values)
         walker = type(self)(self.session, fn)
         walker.call_key = (fn, _key(tuple(values.values())))

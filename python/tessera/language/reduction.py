@@ -29,7 +29,7 @@ from tessera.language.tensor import (
     tensor,
     to_tensor_value,
 )
-from tessera.language.types import unwrap
+from tessera.language.types import int64, pointer_type, unwrap
 
 __all__ = [
     "argsort",
@@ -375,6 +375,16 @@ def _apart(tile: tensor, pack: int) -> list[tensor]:
     return [emit_one("reshape", part, [tile.numel // pack]) for part in parts]
 
 
+def _as_address(x: tensor) -> tensor:
+    """A pointer as an integer, which is what functions of elements are given and give."""
+    return cast(x, int64) if isinstance(x.dtype, pointer_type) else x
+
+
+def _of_address(x: tensor, wanted: Any) -> tensor:
+    """What `_as_address` made of a pointer of a type, as that pointer."""
+    return cast(x, wanted) if isinstance(wanted, pointer_type) else x
+
+
 def _together(parts: list[tensor], shape: tuple[int, ...]) -> tensor:
     """What `_apart` takes apart."""
     while len(parts) > 1:
@@ -390,9 +400,10 @@ def map_elementwise(scalar_fn: Callable[..., Any], *args: Operand, pack: int = 1
 
     The tiles are broadcast to one shape. With `pack` (a power of two), the function takes `pack`
     neighbours in row-major order at a time: first those of the first tile, then those of the
-    second, and so on. It returns as many values of each result. Errors: E016, E018 (pack), E022,
-    E037 (what the function returns). Source: Triton language 3.6/3.9; which elements are
-    neighbours is ours.
+    second, and so on. It returns as many values of each result. From tiles of
+    pointers it gets pointers; it may load from them, but it stores nothing. Errors: E016, E018
+    (pack), E022, E030 (what the function may not do), E037 (what it returns). Source: Triton
+    language 3.6/3.9; which elements are neighbours is ours.
     """
     fn = unwrap(scalar_fn)
     if not isinstance(fn, JITCallable):
@@ -417,7 +428,8 @@ def map_elementwise(scalar_fn: Callable[..., Any], *args: Operand, pack: int = 1
         )
     if count > 1:
         tiles = [part for tile in tiles for part in _apart(tile, count)]
-    scalars = emit("begin_map", tiles)
+    scalars = emit("begin_map", [_as_address(tile) for tile in tiles])
+    scalars = tuple(_of_address(scalar, tile.dtype) for scalar, tile in zip(scalars, tiles))
     with scalars_only("map_elementwise"):
         results = active.session.call_function(fn, list(scalars), {})
     several = isinstance(results, tuple)
@@ -428,7 +440,8 @@ def map_elementwise(scalar_fn: Callable[..., Any], *args: Operand, pack: int = 1
             f"`{fn.__name__}` returns {len(returned)} values to map_elementwise with pack={count}",
             f"return {count} values of each result",
         )
-    mapped = emit("end_map", returned)
+    mapped = emit("end_map", [_as_address(one) for one in returned])
+    mapped = tuple(_of_address(tile, one.dtype) for tile, one in zip(mapped, returned))
     if count == 1:
         return mapped if several else mapped[0]
     groups = [mapped[at : at + count] for at in builtins.range(0, len(mapped), count)]

@@ -491,9 +491,9 @@ def describe_type(type: Any) -> str:
     if isinstance(type, pointer_type):
         return f"*{'const ' if type.const else ''}{type.element_ty}"
     if isinstance(type, block_pointer_type):
-        is_descriptor = isinstance(type, descriptor_type)
-        what = "tensor descriptor of" if is_descriptor else "block pointer to"
-        how = " rounded to tf32" if is_descriptor and type.rounds_to_tf32 else ""
+        what = "tensor descriptor of" if isinstance(type, descriptor_type) else "block pointer to"
+        rounds = isinstance(type, descriptor_type) and type.rounds_to_tf32
+        how = " rounded to tf32" if rounds else ""
         return f"{what} {type.element_ty}{list(type.block_shape)}{how}"
     return str(type)
 
@@ -545,13 +545,8 @@ def lower(value: Any) -> Any:
 def emit(name: str, *args: Any) -> tuple[Any, ...]:
     """Calls a method of the builder; values come back as tensors."""
     session = active.session
-    if session.scalar_function and name in ("device_print", "barrier"):
-        raise UserMistake(
-            "E030",
-            f"the function of {session.scalar_function} calls {name}: it is run for pairs of "
-            "elements, in an order and on threads of its own",
-            "do it before or after",
-        )
+    if session.scalar_function:
+        _refuse_in_scalar_function(session.scalar_function, name, args)
     results = session.builder.call(name, *[lower(arg) for arg in args])
     lifted = tuple(_lift(result) for result in results)
     if session.scalar_function:
@@ -564,6 +559,36 @@ def emit(name: str, *args: Any) -> tuple[Any, ...]:
                     "compute the tile outside, and what is needed of it for each element",
                 )
     return lifted
+
+
+_EFFECTS = {
+    "device_print": "device_print",
+    "barrier": "debug_barrier",
+    "store": "store",
+    "atomic_rmw": "an atomic operation",
+    "atomic_cas": "atomic_cas",
+    "atomic_load": "atomic_load",
+    "atomic_store": "atomic_store",
+    "load": "load",
+}
+
+
+def _refuse_in_scalar_function(what: str, name: str, args: tuple[Any, ...]) -> None:
+    """Memory, output and barriers are of programs; what is run for elements, which a GPU may do
+    on several threads, has none, but loads in the function of a map, which are as often as need be.
+    """
+    if name not in _EFFECTS:
+        return
+    once = name == "load" and args[-1]
+    if name == "load" and what == "map_elementwise" and not once:
+        return
+    each = "each element" if what == "map_elementwise" else "pairs of elements"
+    raise UserMistake(
+        "E030",
+        f"the function of {what} calls {'a volatile load' if once else _EFFECTS[name]}: it is run for "
+        f"{each}, in an order and on threads of its own",
+        "do it before or after",
+    )
 
 
 @contextmanager

@@ -256,3 +256,81 @@ def kernel(x_ptr):
     with pytest.raises(tessera.CompilationError) as caught:
         kernel[(1,)](np.zeros(16, np.int32))
     assert caught.value.id == id
+
+
+def test_map_of_pointers(run):
+    """Each call may load, as often as its element wants."""
+    kernel = make_kernel("""
+@tessera.jit(noinline=True)
+def at(p, i):
+    return tl.load(p + i)
+
+@tessera.jit
+def sum_of(p, n):
+    sum = 0
+    i = 0
+    while i < n:
+        sum += at(p, i)
+        i += 1
+    return sum, p + n
+
+@tessera.jit
+def turned(p, q):
+    return tl.load(q), tl.load(p)
+
+@tessera.jit
+def kernel(x_ptr, sums_ptr, after_ptr, turned_ptr):
+    i = tl.arange(0, 16)
+    sums, after = tl.map_elementwise(sum_of, x_ptr + i, i)
+    tl.store(sums_ptr + i, sums)
+    tl.store(after_ptr + i, tl.load(after))
+    tl.store(turned_ptr + i, tl.map_elementwise(turned, x_ptr + i, pack=2))
+""")
+    x = np.arange(32, dtype=np.int32) ** 2
+    sums, after, turned = (np.zeros(16, np.int32) for _ in range(3))
+    run(kernel, (1,), x, sums, after, turned)
+    np.testing.assert_array_equal(sums, [x[i : 2 * i].sum() for i in range(16)])
+    np.testing.assert_array_equal(after, x[:32:2])
+    np.testing.assert_array_equal(turned, x[:16].reshape(8, 2)[:, ::-1].ravel())
+
+
+def test_a_map_sees_the_stores_before_it(run):
+    kernel = make_kernel("""
+@tessera.jit
+def loaded(p):
+    return tl.load(p)
+
+@tessera.jit
+def kernel(x_ptr, out_ptr):
+    i = tl.arange(0, 16)
+    tl.store(x_ptr + i, i * 5)
+    tl.debug_barrier()
+    y = tl.map_elementwise(loaded, x_ptr + (15 - i))
+    tl.debug_barrier()
+    tl.store(x_ptr + i, i * 7)
+    tl.store(out_ptr + i, y)
+""")
+    x, out = np.zeros(16, np.int32), np.zeros(16, np.int32)
+    run(kernel, (1,), x, out)
+    np.testing.assert_array_equal(out, 5 * np.arange(16)[::-1])
+    np.testing.assert_array_equal(x, 7 * np.arange(16))
+
+
+@pytest.mark.parametrize("call", [
+    "tl.reduce(p, 0, larger)", "tl.associative_scan(p, 0, larger)", "tl.sort(p)", "tl.topk(p, 4)",
+    "tl.max(p, 0)", "tl.argmax(p, 0)", "tl.cumsum(p)",
+])  # fmt: skip
+def test_pointers_are_not_reduced(run, call):
+    kernel = make_kernel(f"""
+@tessera.jit
+def larger(p, q):
+    return tl.where(p > q, p, q)
+
+@tessera.jit
+def kernel(x_ptr):
+    p = x_ptr + tl.arange(0, 16)
+    {call}
+""")
+    with pytest.raises(tessera.CompilationError) as caught:
+        run(kernel, (1,), np.zeros(16, np.int32))
+    assert caught.value.id == "E030" and "cast to tl.int64 before" in caught.value.fix

@@ -58,6 +58,14 @@ def helper(body: str) -> str:
     )
 
 
+def mapped(body: str) -> str:
+    """A kernel that maps a function of pointers with this body."""
+    return (
+        f"\n@tessera.jit\ndef of_each(p):\n    {body}\n"
+        "\n@tessera.jit\ndef kernel(ip):\n    tl.map_elementwise(of_each, ip + tl.arange(0, 64))\n"
+    )
+
+
 ENTRIES: Sequence[Entry] = [
     Entry(5, "E005", "takes `**extra`", "name each keyword", "\n@tessera.jit\n@@def kernel(p, **extra):\n    pass\n"),
     Entry(6, "E006", "default of `x` is a list", "a number, a string", "\n@tessera.jit\ndef kernel(p, @@x=[1]):\n    pass\n"),
@@ -137,6 +145,11 @@ ENTRIES: Sequence[Entry] = [
     entry(30, "E030", "int32", "", "x = @@tl.exp(n)"),
     Entry(30, "E030", "function of reduce makes int32[8]", "outside", helper("return a + tl.sum(@@tl.arange(0, 8))")),
     Entry(30, "E030", "function of reduce calls device_print", "before or after", helper("@@tl.device_print('x', a)\n    return a")),
+    Entry(30, "E030", "function of reduce calls load", "before or after", helper("p = b.to(tl.int64).to(tl.pointer_type(tl.int32))\n    return a + @@tl.load(p)")),
+    Entry(30, "E030", "function of map_elementwise calls store", "before or after", mapped("@@tl.store(p, 3)\n    return 1")),
+    Entry(30, "E030", "map_elementwise calls an atomic operation", "before or after", mapped("return @@tl.atomic_add(p, 3)")),
+    Entry(30, "E030", "map_elementwise calls a volatile load", "before or after", mapped("return @@tl.load(p, volatile=True)")),
+    Entry(30, "E030", "map_elementwise calls debug_barrier", "before or after", mapped("@@tl.debug_barrier()\n    return 1")),
     entry(31, "E031", "`in`", "", "x = @@n in (1, 2)"),
     entry(31, "E031", "`is`", "`==`", "x = @@n is 3"),
     entry(32, "E032", "ambiguous", "tl.where", X, "if @@x > 3:", "    pass"),

@@ -155,6 +155,23 @@ def test_arrays_in_other_parts(monkeypatch, make):
     assert len(tuned) == 2
 
 
+@tessera.jit
+def element_at(p):
+    return tl.load(p)
+
+
+@tessera.jit
+def increment_by_map(x_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x_ptr + i, tl.map_elementwise(element_at, x_ptr + i) + 1)
+
+
+def test_arrays_that_functions_of_elements_read_are_protected():
+    x = numbers(1024)
+    tessera.autotune(blocks(32, 128), key=["n"])(increment_by_map)[grid](x, 1024)
+    assert (x == numbers(1024) + 1).all()
+
+
 def test_arrays_that_are_read_and_written_are_protected():
     x = numbers()
     kernel = tessera.autotune(blocks(32, 128, 256), key=["n"])(increment)
