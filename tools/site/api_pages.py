@@ -64,6 +64,11 @@ API: Sequence[tuple[str, str, str, Sequence[tuple[str, Sequence[str]]]]] = [
         [("tessera.gpu", [])],
     ),
     (
+        "Hooks", "Hooks",
+        "How to: [Launch kernels](../HowTo/LaunchKernels.md#hooks).",
+        [("tessera.runtime.hooks", [])],
+    ),
+    (
         "Exceptions", "Exceptions and warnings",
         "What each id means is on [Errors](../Errors.md).",
         [("tessera.errors", []), ("tessera", [])],
@@ -74,6 +79,16 @@ API: Sequence[tuple[str, str, str, Sequence[tuple[str, Sequence[str]]]]] = [
 PUBLIC = ["tessera", LANGUAGE, *(f"{LANGUAGE}.extra.{name}" for name in ("libdevice", "cuda")),
           "tessera.tuning", "tessera.testing", "tessera.gpu", "tessera.errors", "tessera.settings",
           "tessera.tools.tensor_descriptor", "tessera.compat.triton"]  # fmt: skip
+
+
+def source_pages() -> dict[str, str]:
+    """The page of the reference by the source file that a page of the project may link to."""
+    found: dict[str, str] = {}
+    for stem, _, _, modules in API:
+        file = reference.load(modules[0][0]).__file__
+        if file is not None and modules[0][0] != "tessera":
+            found[pathlib.Path(file).resolve().relative_to(ROOT).as_posix()] = f"docs/API/{stem}.md"
+    return found
 
 
 def required_names() -> list[str]:

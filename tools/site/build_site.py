@@ -59,6 +59,7 @@ def build(out: pathlib.Path, jobs: int) -> list[str]:
     shutil.rmtree(out / "html", ignore_errors=True)
     pages = markdown.Pages(source)
     pages.families = api_pages.family_pages()
+    pages.described = api_pages.source_pages()
     timed("pages", lambda: add_pages(pages))
     pages.add("index.md", site_map.index(pages.written), origin="README.md")
     for path, text in site_map.chapters(pages.written):

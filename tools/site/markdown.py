@@ -56,6 +56,8 @@ class Pages:
         self.out = out
         self.families: dict[str, str] = {}
         """Pages for headings of docs/Language.md, by the anchors that GitHub gives them."""
+        self.described: dict[str, str] = {}
+        """Pages of the reference that stand for source files."""
         self.written: set[str] = set()
         self.problems: list[str] = []
         self._wanted: list[str] = []
@@ -130,6 +132,8 @@ class Pages:
         """The page, or the copied file, that stands for something of the repository."""
         if path in ("README.md", "."):
             return "index.md"
+        if path in self.described:
+            return self.described[path]
         if path in self.written or (ROOT / path).suffix == ".md":
             return path if path in self.written or (ROOT / path).exists() else None
         if path.startswith("..") or not (ROOT / path).exists():

@@ -174,6 +174,9 @@ def prose(text: str) -> str:
     text = generate_docs.with_fences(text)
     text = re.sub(r"^<!-- run:.*?-->\n", "", text, flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"^#+ (.*)$", r"**\1**", text, flags=re.MULTILINE)
+    # Names with their meanings, indented by two, are a list.
+    text = re.sub(r"^  (?=\*{0,2}\w+: )", "\n- ", text, flags=re.MULTILINE)
+    text = re.sub(r"^- (\*{0,2}\w+): ", r"- `\1`: ", text, flags=re.MULTILINE)
     lines: list[str] = []
     session: list[str] = []
     fence = False

@@ -130,7 +130,7 @@ def chapters(pages: set[str]) -> Iterator[tuple[str, str]]:
 
 _ORDER = {
     "docs/API": ["Host", "Kernels", "Options", "Settings", "Tuning", "Testing", "Simulator"],
-    "docs/HowTo": ["ComingFromTriton", "RunTritonCode", "ComingFromNumbaAndCUDA", "RunOnAGPU"],
+    "docs/HowTo": ["LaunchKernels", "ComingFromTriton", "RunTritonCode", "ComingFromNumbaAndCUDA", "RunOnAGPU"],
     "docs/Dialects": ["Tile", "Strips", "TileGPU"],
     "docs/Passes": ["DialectTileTransforms", "ConversionTileToStrips", "ConversionTileToTileGPU",
                     "DialectTileGPUTransforms", "ConversionTileGPUToLLVM"],

@@ -238,6 +238,20 @@ def test_what_a_public_base_has_is_described_there():
     assert "is_int" not in reference.members(types.block_type, "block_type", {})
 
 
+def test_names_with_their_meanings_are_a_list():
+    text = reference.prose("Options:\n  debug: whether\n    it is on.\n  repr: a name\n\nThen.")
+    assert text.split("\n") == [
+        "Options:", "", "- `debug`: whether", "    it is on.", "", "- `repr`: a name", "", "Then."
+    ]  # fmt: skip
+
+
+def test_a_source_with_a_page_of_the_reference(tmp_path):
+    pages = markdown.Pages(tmp_path)
+    pages.described = api_pages.source_pages()
+    pages.add("docs/HowTo/A.md", "[a](../../python/tessera/compiler/options.py)\n")
+    assert (tmp_path / "docs/HowTo/A.md").read_text() == "[a](../API/Options.md)\n"
+
+
 def test_an_entry_is_closed_by_its_own_fence():
     inner = reference.directive("method", "C.m()", ["text"])
     outer = reference.directive("class", "C", inner)
