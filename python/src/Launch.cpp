@@ -6,7 +6,8 @@
 // returns what the next launch of the same kind needs.
 //
 // A tuned kernel (tessera/tuning) is launched the same way: its configuration fills in some
-// parameters, which a caller leaves out.
+// parameters, which a caller leaves out. And `find` looks a kernel or a configuration up without
+// launching, for `warmup` and for configurations that have hooks.
 //
 // Signatures live in a table of the dispatcher, which the GIL guards. The types are
 // plain CPython, not pybind11, since a vectorcall saves half of what a launch costs.
@@ -77,7 +78,7 @@ struct Entry {
   explicit Entry(const Signature &signature) : signature(signature) {}
 
   KnownSignature signature;
-  Variant usual;
+  Variant usual; ///< no kernel in what is looked up alone
   /// For launches outside the limits of the usual one, which have taken it before; no kernel where
   /// there was no such launch.
   Variant outside;
@@ -221,18 +222,21 @@ Entry *findEntry(Dispatcher *dispatcher, const Signature &signature) {
 
 /// Makes an entry of what `slow` returned: (variant, slots, threads, options, device, stream,
 /// variant for launches outside the limits of the first or None), the stream a number or a
-/// function of the device, a variant as (result, kernel, checks). Of a tuned kernel, its
-/// configuration comes behind that, and the options have what it fills in.
+/// function of the device, a variant as (result, kernel, checks), or None for a configuration that
+/// is looked up alone. Of a tuned kernel, its configuration comes behind that, and the options have
+/// what it fills in.
 void learn(Dispatcher *dispatcher, const Signature &signature, const py::tuple &recipe) {
+  bool hasKernel = !recipe[0].is_none();
   py::tuple slots = recipe[1];
-  if (slots.size() != signature.slots.size())
+  if (hasKernel && slots.size() != signature.slots.size())
     return;
-  for (size_t i = 0; i < slots.size(); ++i)
+  for (size_t i = 0; hasKernel && i < slots.size(); ++i)
     if (PyLong_AsUnsignedLongLongMask(slots[i].ptr()) != signature.slots[i])
       return;
   EntryHolder made(new Entry(signature));
   Entry &entry = *made.get();
-  entry.usual = Variant(py::tuple(recipe[0]));
+  if (hasKernel)
+    entry.usual = Variant(py::tuple(recipe[0]));
   entry.numThreads = recipe[2].cast<int32_t>();
   entry.meta = Reference(recipe[3]);
   entry.device = recipe[4].cast<int32_t>();
@@ -254,9 +258,8 @@ void learn(Dispatcher *dispatcher, const Signature &signature, const py::tuple &
 }
 
 /// Does a launch the whole way, and keeps what it finds out for the next of that signature.
-PyObject *callSlow(Launch *launch, PyObject *const *args, size_t count, PyObject *keywords,
-                   const Signature *signature) {
-  Dispatcher *dispatcher = launch->dispatcher;
+PyObject *callSlow(Dispatcher *dispatcher, PyObject *grid, PyObject *const *args, size_t count,
+                   PyObject *keywords, const Signature *signature) {
   py::tuple positional(count);
   for (size_t i = 0; i < count; ++i)
     positional[i] = py::reinterpret_borrow<py::object>(args[i]);
@@ -265,8 +268,8 @@ PyObject *callSlow(Launch *launch, PyObject *const *args, size_t count, PyObject
     named[py::handle(PyTuple_GET_ITEM(keywords, i))] =
         py::reinterpret_borrow<py::object>(args[count + static_cast<size_t>(i)]);
   py::object returned = py::reinterpret_steal<py::object>(callPython([&] {
-    return PyObject_CallFunctionObjArgs(dispatcher->slow, launch->grid, positional.ptr(),
-                                        named.ptr(), nullptr);
+    return PyObject_CallFunctionObjArgs(dispatcher->slow, grid, positional.ptr(), named.ptr(),
+                                        nullptr);
   }));
   if (!returned) {
     hideOwnFrames();
@@ -282,6 +285,14 @@ PyObject *callSlow(Launch *launch, PyObject *const *args, size_t count, PyObject
 /// without tensor maps.
 bool isForOtherVariant(TsrStatus status) {
   return status == TSR_USER_ERROR && std::strstr(tsr_last_error(), "\"E070\"");
+}
+
+void noteChoice(Dispatcher *dispatcher, const Entry &entry) {
+  PyObject *choice = entry.choice.get();
+  if (choice && choice != dispatcher->lastChoice) {
+    Py_INCREF(choice);
+    Py_XSETREF(dispatcher->lastChoice, choice);
+  }
 }
 
 /// Null without an exception where `slow` has to do the launch.
@@ -314,11 +325,7 @@ PyObject *launchEntry(Launch *launch, const Entry &entry, const Signature &signa
                                           numSlots);
   }
   if (status == TSR_OK) {
-    PyObject *choice = entry.choice.get();
-    if (choice && choice != launch->dispatcher->lastChoice) {
-      Py_INCREF(choice);
-      Py_XSETREF(launch->dispatcher->lastChoice, choice);
-    }
+    noteChoice(launch->dispatcher, entry);
     Py_INCREF(variant->result.get());
     return variant->result.get();
   }
@@ -339,28 +346,30 @@ PyObject *launchEntry(Launch *launch, const Entry &entry, const Signature &signa
 
 PyObject *doLaunch(Launch *launch, PyObject *const *args, size_t count, PyObject *keywords) {
   Dispatcher *dispatcher = launch->dispatcher;
+  auto takeSlowWay = [&](const Signature *signature) {
+    return callSlow(dispatcher, launch->grid, args, count, keywords, signature);
+  };
   if (dispatcher->generation != currentGeneration)
     forgetEntries(dispatcher);
   if (dispatcher->isRetired)
-    return callSlow(launch, args, count, keywords, nullptr);
+    return takeSlowWay(nullptr);
   Signature signature(*dispatcher->parameters);
   if (!signature.bind(args, count, keywords) || !signature.specialise())
-    return callSlow(launch, args, count, keywords, nullptr);
+    return takeSlowWay(nullptr);
   Entry *known = findEntry(dispatcher, signature);
   if (!known)
-    return callSlow(launch, args, count, keywords, &signature);
+    return takeSlowWay(&signature);
   // Held, since the table may change while the kernel, a check or a grid function runs.
   EntryHolder held(known);
   const Entry &entry = *known;
-  if (!allHold(entry.usual.checks)) {
+  if (!entry.usual.kernel || !allHold(entry.usual.checks)) {
     forgetEntry(dispatcher, held, signature.hash());
-    return callSlow(launch, args, count, keywords, &signature);
+    return takeSlowWay(&signature);
   }
   int32_t extents[3];
   auto launchKnown = [&] {
     PyObject *result = launchEntry(launch, entry, signature, extents);
-    return result || PyErr_Occurred() ? result
-                                      : callSlow(launch, args, count, keywords, &signature);
+    return result || PyErr_Occurred() ? result : takeSlowWay(&signature);
   };
   if (readGrid(launch->grid, extents))
     return launchKnown();
@@ -371,14 +380,37 @@ PyObject *doLaunch(Launch *launch, PyObject *const *args, size_t count, PyObject
       return launchKnown();
     PyErr_Clear(); // `slow` calls it again and says what is wrong
   }
-  return callSlow(launch, args, count, keywords, nullptr);
+  return takeSlowWay(nullptr);
 }
 
-PyObject *callLaunch(PyObject *self, PyObject *const *args, size_t flags, PyObject *keywords) {
+/// What a launch with these arguments would have: the configuration of a tuned kernel, or what
+/// the launch returns. `slow` says so the first time.
+PyObject *doFind(Launch *launch, PyObject *const *args, size_t count, PyObject *keywords) {
+  Dispatcher *dispatcher = launch->dispatcher;
+  auto takeSlowWay = [&](const Signature *signature) {
+    return callSlow(dispatcher, launch->grid, args, count, keywords, signature);
+  };
+  if (dispatcher->generation != currentGeneration)
+    forgetEntries(dispatcher);
+  Signature signature(*dispatcher->parameters);
+  if (dispatcher->isRetired || !signature.bind(args, count, keywords) || !signature.specialise())
+    return takeSlowWay(nullptr);
+  Entry *known = findEntry(dispatcher, signature);
+  if (!known)
+    return takeSlowWay(&signature);
+  EntryHolder held(known);
+  if (!allHold(known->usual.checks)) {
+    forgetEntry(dispatcher, held, signature.hash());
+    return takeSlowWay(&signature);
+  }
+  noteChoice(dispatcher, *known);
+  return Py_NewRef(known->choice ? known->choice.get() : known->usual.result.get());
+}
+
+/// Has Python see what this throws.
+template <typename Call> PyObject *translateErrors(Call call) {
   try {
-    return callPython([&] {
-      return doLaunch(reinterpret_cast<Launch *>(self), args, PyVectorcall_NARGS(flags), keywords);
-    });
+    return callPython(call);
   } catch (py::error_already_set &error) {
     error.restore();
   } catch (const std::bad_alloc &) {
@@ -387,6 +419,18 @@ PyObject *callLaunch(PyObject *self, PyObject *const *args, size_t flags, PyObje
     PyErr_SetString(PyExc_RuntimeError, error.what());
   }
   return nullptr;
+}
+
+PyObject *callLaunch(PyObject *self, PyObject *const *args, size_t flags, PyObject *keywords) {
+  return translateErrors([&] {
+    return doLaunch(reinterpret_cast<Launch *>(self), args, PyVectorcall_NARGS(flags), keywords);
+  });
+}
+
+PyObject *callFind(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
+  return translateErrors([&] {
+    return doFind(reinterpret_cast<Launch *>(self), args, static_cast<size_t>(count), keywords);
+  });
 }
 
 // --- The two types --------------------------------------------------------------
@@ -409,10 +453,11 @@ PyObject *newDispatcher(PyTypeObject *type, PyObject *args, PyObject *) {
   Py_INCREF(self->fail = fail);
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(parameters); ++i) {
     PyObject *name = nullptr, *defaults = nullptr;
-    int isConstexpr = 0, onValue = 0, onAlignment = 0, isTuned = 0, isKey = 0;
+    int isConstexpr = 0, onValue = 0, onAlignment = 0, isTuned = 0, isKey = 0, expected = 0;
     // The default comes in a tuple, empty where there is none.
-    if (!PyArg_ParseTuple(PyTuple_GET_ITEM(parameters, i), "UO!ppp|pp", &name, &PyTuple_Type,
-                          &defaults, &isConstexpr, &onValue, &onAlignment, &isTuned, &isKey)) {
+    if (!PyArg_ParseTuple(PyTuple_GET_ITEM(parameters, i), "UO!ppp|ppi", &name, &PyTuple_Type,
+                          &defaults, &isConstexpr, &onValue, &onAlignment, &isTuned, &isKey,
+                          &expected)) {
       Py_DECREF(self);
       return nullptr;
     }
@@ -420,8 +465,8 @@ PyObject *newDispatcher(PyTypeObject *type, PyObject *args, PyObject *) {
     PyUnicode_InternInPlace(&name);
     PyObject *value = PyTuple_GET_SIZE(defaults) ? PyTuple_GET_ITEM(defaults, 0) : nullptr;
     Py_XINCREF(value);
-    self->parameters->push_back(
-        {name, value, isConstexpr != 0, onValue != 0, onAlignment != 0, isTuned != 0, isKey != 0});
+    self->parameters->push_back({name, value, isConstexpr != 0, onValue != 0, onAlignment != 0,
+                                 isTuned != 0, isKey != 0, static_cast<Expected>(expected)});
   }
   return reinterpret_cast<PyObject *>(self);
 }
@@ -622,11 +667,17 @@ PyMemberDef launchMembers[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Launch, vectorcall), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 
+PyMethodDef launchMethods[] = {
+    {"find", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(callFind)),
+     METH_FASTCALL | METH_KEYWORDS, "What a launch with these arguments would have."},
+    {nullptr, nullptr, 0, nullptr}};
+
 PyType_Slot launchSlots[] = {{Py_tp_doc, const_cast<char *>("A kernel and a grid; call it.")},
                              {Py_tp_dealloc, reinterpret_cast<void *>(deallocLaunch)},
                              {Py_tp_traverse, reinterpret_cast<void *>(traverseLaunch)},
                              {Py_tp_call, reinterpret_cast<void *>(PyVectorcall_Call)},
                              {Py_tp_members, launchMembers},
+                             {Py_tp_methods, launchMethods},
                              {0, nullptr}};
 PyType_Spec launchSpec = {"tessera._C.Launch", sizeof(Launch), 0,
                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,

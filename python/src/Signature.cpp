@@ -25,7 +25,30 @@ enum ArgumentKind : char {
   kInt64,
   kUInt64,
   kPointer,
+  kDescriptor,
 };
+
+/// Whether a compiled kernel takes an argument of this kind for `expected`, with the bits that
+/// are in its slot.
+bool isAccepted(Expected expected, char kind) {
+  switch (expected) {
+  case Expected::Any:
+    return true;
+  case Expected::Constant:
+    return kind == kConstant;
+  case Expected::Pointer:
+    return kind == kPointer;
+  case Expected::Bool:
+    return kind == kBool;
+  case Expected::Float:
+    return kind == kFloat;
+  case Expected::Int32:
+    return kind == kInt32;
+  case Expected::Int64:
+    return kind == kInt32 || kind == kInt64;
+  }
+  return false;
+}
 
 /// The names of attributes, interned once.
 struct Names {
@@ -37,6 +60,13 @@ struct Names {
   PyObject *isNegative = PyUnicode_InternFromString("is_neg");
   PyObject *isNested = PyUnicode_InternFromString("is_nested");
   PyObject *module = PyUnicode_InternFromString("__module__");
+  // Of a tensor descriptor.
+  PyObject *base = PyUnicode_InternFromString("base");
+  PyObject *shape = PyUnicode_InternFromString("shape");
+  PyObject *strides = PyUnicode_InternFromString("strides");
+  PyObject *blockShape = PyUnicode_InternFromString("block_shape");
+  PyObject *padding = PyUnicode_InternFromString("padding");
+  PyObject *roundsToTF32 = PyUnicode_InternFromString("round_f32_to_tf32");
 };
 
 const Names &names() {
@@ -94,7 +124,8 @@ struct TypeTables {
   std::unordered_map<PyObject *, char> dtypes;
   std::unordered_map<PyTypeObject *, ArrayKind> arrays;
   TensorBits tensorBits;
-  bool expectsCUDA = false; ///< where the last tensor was
+  PyTypeObject *descriptor = nullptr; ///< the class of tensor descriptors, once it is loaded
+  bool expectsCUDA = false;           ///< where the last tensor was
   // Nearly every array is of the type that the last one had.
   PyTypeObject *lastType = nullptr;
   ArrayKind lastKind = ArrayKind::None;
@@ -133,6 +164,29 @@ bool TypeTables::findDType(PyObject *dtype, char &id) {
 TypeTables &typeTables() {
   static TypeTables *tables = new TypeTables; // outlives the interpreter's teardown
   return *tables;
+}
+
+/// An attribute of an object, or null.
+py::object getAttribute(PyObject *object, PyObject *name) {
+  PyObject *found = callPython([&] { return PyObject_GetAttr(object, name); });
+  if (!found)
+    PyErr_Clear();
+  return py::reinterpret_steal<py::object>(found);
+}
+
+/// The list or tuple that an object has by this name, as a tuple if all its items are plain
+/// integers. Null otherwise.
+py::tuple getIntegers(PyObject *object, PyObject *name) {
+  py::object items = getAttribute(object, name);
+  if (!items || !(PyTuple_Check(items.ptr()) || PyList_Check(items.ptr())))
+    return py::reinterpret_steal<py::tuple>(nullptr);
+  // A list may change while the launch runs Python.
+  py::tuple found = py::reinterpret_steal<py::tuple>(PySequence_Tuple(items.ptr()));
+  PyErr_Clear();
+  for (size_t i = 0; found && i < found.size(); ++i)
+    if (!PyLong_CheckExact(PyTuple_GET_ITEM(found.ptr(), i)))
+      return py::reinterpret_steal<py::tuple>(nullptr);
+  return found;
 }
 
 char alignmentClass(uint64_t value) {
@@ -284,6 +338,7 @@ bool Signature::specialise() {
     bool isFine = true;
     if (!value)
       continue; // tuned
+    size_t at = bytes.size();
     if (parameter.isConstexpr) {
       addConstant(value);
     } else if (PyLong_CheckExact(value)) {
@@ -302,7 +357,7 @@ bool Signature::specialise() {
     } else {
       isFine = addArray(parameter, value);
     }
-    if (!isFine)
+    if (!isFine || !isAccepted(parameter.expected, bytes[at]))
       return false;
     // Of an array, its element type counts, which is in the signature.
     if (parameter.isKey && !parameter.isConstexpr &&
@@ -351,7 +406,7 @@ bool Signature::addArray(const Parameter &parameter, PyObject *value) {
   if (kind == ArrayKind::Torch)
     return addTensor(parameter, value);
   if (kind == ArrayKind::None)
-    return false;
+    return Py_TYPE(value) == tables.descriptor && addDescriptor(parameter, value);
   const auto *array = reinterpret_cast<const NumPyArray *>(value);
   char dtype;
   if (!array->data || !tables.findDType(array->dtype, dtype))
@@ -368,9 +423,7 @@ bool Signature::addTensor(const Parameter &parameter, PyObject *value) {
       PyErr_Clear();
     return py::reinterpret_steal<py::object>(found);
   };
-  auto get = [&](PyObject *name) {
-    return own(callPython([&] { return PyObject_GetAttr(value, name); }));
-  };
+  auto get = [&](PyObject *name) { return getAttribute(value, name); };
   auto call = [&](PyObject *name) {
     return own(callPython([&] { return PyObject_CallMethodNoArgs(value, name); }));
   };
@@ -401,6 +454,48 @@ bool Signature::addTensor(const Parameter &parameter, PyObject *value) {
   if (ordinal < -1 || ordinal > 127 || overflow)
     return false;
   addPointer(parameter, bits, id, /*readOnly=*/false, static_cast<char>(ordinal));
+  return true;
+}
+
+/// A tensor descriptor in the order in which runtime/specialize.py takes it apart. What is wrong
+/// with one `slow` says.
+bool Signature::addDescriptor(const Parameter &parameter, PyObject *value) {
+  py::object base = getAttribute(value, names().base);
+  py::tuple shape = getIntegers(value, names().shape);
+  py::tuple strides = getIntegers(value, names().strides);
+  py::tuple block = getIntegers(value, names().blockShape);
+  py::object padding = getAttribute(value, names().padding);
+  py::object rounds = getAttribute(value, names().roundsToTF32);
+  size_t rank = shape ? shape.size() : 0;
+  if (rank == 0 || rank > kMaxDescriptorRank || !strides || strides.size() != rank || !block ||
+      block.size() != rank || !padding || !PyUnicode_Check(padding.ptr()) || !rounds ||
+      !PyBool_Check(rounds.ptr()) || !base || Py_TYPE(base.ptr()) == typeTables().descriptor)
+    return false;
+  bool isNaN = PyUnicode_CompareWithASCIIString(padding.ptr(), "nan") == 0;
+  if (!isNaN && PyUnicode_CompareWithASCIIString(padding.ptr(), "zero") != 0)
+    return false;
+  bytes.push_back(kDescriptor);
+  bytes.push_back(static_cast<char>(rank << 2 | (isNaN ? 2 : 0) | (rounds.ptr() == Py_True)));
+  if (!addArray(parameter, base.ptr()))
+    return false;
+  auto readInteger = [](const py::tuple &items, size_t index) {
+    int overflow = 0;
+    return PyLong_AsLongLongAndOverflow(PyTuple_GET_ITEM(items.ptr(), index), &overflow);
+  };
+  for (size_t i = 0; i < rank; ++i)
+    if (!addInteger(parameter, PyTuple_GET_ITEM(shape.ptr(), i)))
+      return false;
+  for (size_t i = 0; i + 1 < rank; ++i)
+    if (!addInteger(parameter, PyTuple_GET_ITEM(strides.ptr(), i)))
+      return false;
+  if (readInteger(strides, rank - 1) != 1)
+    return false;
+  for (size_t i = 0; i < rank; ++i) {
+    int64_t extent = readInteger(block, i); // -1 where it does not fit
+    if (extent <= 0 || (extent & (extent - 1)))
+      return false;
+    bytes.push_back(static_cast<char>(__builtin_ctzll(static_cast<uint64_t>(extent))));
+  }
   return true;
 }
 
@@ -446,6 +541,12 @@ int KnownSignature::traverse(visitproc visit, void *arg) const {
 }
 
 void tessera::python::registerSignature(py::module_ &module) {
+  module.def(
+      "learn_descriptor",
+      [](const py::type &cls) {
+        typeTables().descriptor = reinterpret_cast<PyTypeObject *>(cls.inc_ref().ptr());
+      },
+      py::arg("cls"), "Have the warm path take arguments of this class: tensor descriptors.");
   module.def("learn_dtype", &learnDType, py::arg("dtype"), py::arg("core_id"),
              "Have the warm path take arrays with this dtype object of NumPy's or torch's.");
   module.def("learn_negative_bit", &learnNegativeBit, py::arg("plain"), py::arg("negative"),

@@ -7,6 +7,8 @@
 //     one byte a parameter   its kind: constant, pointer, integer type, float, ...
 //     three bytes a pointer  element type; alignment and read-only; GPU, -1 for the host
 //     one byte an integer    alignment
+//     a tensor descriptor    rank, padding and rounding; its array; its shape and strides as
+//                            integers are; the binary logarithms of its block's extents
 //     the constants          numbers and strings by value, all else by identity
 //
 // The configuration of a tuned kernel (tessera/tuning) fills in some parameters, which a caller
@@ -29,6 +31,15 @@ namespace tessera::python {
 
 constexpr size_t kMaxParams = 64;
 constexpr size_t kMaxOptions = 32;
+constexpr size_t kMaxDescriptorRank = 5;
+/// What one argument needs at most, a descriptor of that rank: an array, a shape, all strides but
+/// the last.
+constexpr size_t kMaxSlots = 2 * kMaxDescriptorRank;
+constexpr size_t kMaxBytes = 6 + 5 * kMaxDescriptorRank;
+
+/// What an argument may be that a compiled kernel takes. A kernel that is compiled when it is
+/// launched takes any.
+enum class Expected : char { Any, Constant, Pointer, Bool, Float, Int32, Int64 };
 
 struct Parameter {
   PyObject *name; ///< interned
@@ -38,6 +49,7 @@ struct Parameter {
   bool onAlignment;
   bool isTuned; ///< a configuration has its value, no caller does
   bool isKey;   ///< its value, too, decides what is launched
+  Expected expected;
 };
 
 /// Items in place, of which there are few: nothing is allocated, nor written before it is added.
@@ -82,14 +94,15 @@ public:
   const std::vector<Parameter> &parameters;
   std::array<PyObject *, kMaxParams> values; ///< borrowed, one a parameter; null if it is tuned
   FixedVector<std::pair<PyObject *, PyObject *>, kMaxOptions> options;
-  FixedVector<uint64_t, kMaxParams> slots;
-  FixedVector<char, 4 * kMaxParams + kMaxOptions> bytes;
+  FixedVector<uint64_t, kMaxSlots * kMaxParams> slots;
+  FixedVector<char, kMaxBytes * kMaxParams + kMaxOptions> bytes;
   FixedVector<PyObject *, 2 * kMaxParams + 2 * kMaxOptions> constants; ///< borrowed
 
 private:
   void addConstant(PyObject *value);
   bool addInteger(const Parameter &parameter, PyObject *value);
   bool addArray(const Parameter &parameter, PyObject *value);
+  bool addDescriptor(const Parameter &parameter, PyObject *value);
   bool addTensor(const Parameter &parameter, PyObject *value);
   void addPointer(const Parameter &parameter, uint64_t address, char dtype, bool readOnly,
                   char device);

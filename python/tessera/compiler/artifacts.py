@@ -10,12 +10,19 @@ from tessera.compiler.metadata import KernelMetadata
 from tessera.compiler.toolchain import warn_of_assembler
 from tessera.errors import ArgumentError, LaunchError, raise_core_error
 from tessera.frontend.signature import ConstSpec, KnownSpec, ValueSpec, spell
-from tessera.runtime.cuda import find_place, find_stream, read_stream
+from tessera.runtime.cuda import StreamSource, find_place, find_stream, read_stream
 from tessera.runtime.extents import memory_of_slots
 from tessera.runtime.grid import normalize_grid
 from tessera.runtime.hooks import hooks
 from tessera.runtime.machine import current_device, vector_registers
-from tessera.runtime.match import Expected, Matched, Parameters, flatten, read_arguments
+from tessera.runtime.match import (
+    Expected,
+    Matched,
+    Parameters,
+    flatten,
+    launchable_parameters,
+    read_arguments,
+)
 
 if TYPE_CHECKING:
     from tessera.compiler.options import CompileOptions
@@ -105,6 +112,8 @@ class CompiledKernel:
         self._kernel = kernel
         self._parameters = parameters
         self._expected: Optional[list[Expected]] = None
+        self._dispatcher: Optional[_C.Dispatcher] = None
+        self._has_dispatcher = True
         self.metadata = KernelMetadata(kernel, options)
         self.src = KernelSource(fn, parameters)
         self.is_loaded = False
@@ -191,17 +200,30 @@ class CompiledKernel:
         ]
 
     def __getitem__(self, grid: Any) -> Callable[..., None]:
+        if isinstance(grid, tuple) and self._has_dispatcher:
+            if self._dispatcher is None:
+                taken = launchable_parameters(self._parameters)
+                if taken is not None:
+                    self._dispatcher = _C.Dispatcher(taken, self._slow_launch, raise_core_error)
+                self._has_dispatcher = taken is not None
+            if self._dispatcher is not None:
+                return self._dispatcher.bind(grid)
+
         def launch(*args: Any, **options: Any) -> None:
-            for name in options:
-                if name not in ("num_threads", "stream"):
-                    raise ArgumentError(
-                        "E051",
-                        f"a launch of the compiled kernel `{self.name}` has no option `{name}`",
-                        "pass arguments by place; the options are num_threads and stream",
-                    )
-            self.launch(grid, args, **options)
+            self._slow_launch(grid, args, options)
 
         return launch
+
+    def _slow_launch(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """A launch that the warm path does not know, and what it needs to repeat it."""
+        for name in options:
+            if name not in ("num_threads", "stream"):
+                raise ArgumentError(
+                    "E051",
+                    f"a launch of the compiled kernel `{self.name}` has no option `{name}`",
+                    "pass arguments by place; the options are num_threads and stream",
+                )
+        return None, self._launch(grid, args, **options)
 
     def launch(
         self, grid: Any, args: Sequence[Any], num_threads: int = 0, stream: Any = None
@@ -212,6 +234,12 @@ class CompiledKernel:
         Raises LaunchError for a bad grid or argument, KernelAssertionError for a
         `device_assert` that does not hold.
         """
+        self._launch(grid, args, num_threads, stream)
+
+    def _launch(
+        self, grid: Any, args: Sequence[Any], num_threads: int = 0, stream: Any = None
+    ) -> Optional[tuple[Any, ...]]:
+        """The same. Returns what the warm path needs to repeat it, if it can."""
         extents = normalize_grid(grid, {})
         if self._expected is None:
             self._expected = (
@@ -226,6 +254,8 @@ class CompiledKernel:
             if item.pointer.read_only and item.slot in stored:
                 raise read_only_error(item.name)
         place = find_place(pointers, self.metadata["target"])
+        device = -1
+        found: StreamSource = 0
         try:
             if place is None and self._checks_accesses:
                 memory = memory_of_slots(len(slots), pointers, args)
@@ -233,11 +263,15 @@ class CompiledKernel:
             elif place is None:
                 self._kernel.launch(extents, slots, num_threads)
             else:
-                handle = read_stream(find_stream(pointers, place.device, stream), place.device)
-                self.check_driver(place.device)
-                self._kernel.launch_cuda(place.device, handle, extents, slots)
+                device = place.device
+                found = find_stream(pointers, device, stream)
+                self.check_driver(device)
+                self._kernel.launch_cuda(device, read_stream(found, device), extents, slots)
         except _C.CoreError as error:
             raise_core_error(error)
+        if self._checks_accesses if place is None else not place.by_arrays:
+            return None
+        return (None, self._kernel, ()), tuple(slots), num_threads, {}, device, found, None
 
     @property
     def _checks_accesses(self) -> bool:

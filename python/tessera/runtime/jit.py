@@ -147,7 +147,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         self._unspecialised = _listed(do_not_specialize)
         self._unaligned = _listed(do_not_specialize_on_alignment)
         self._marked: Optional[tuple[Sequence[Param], Sequence[Param]]] = None
-        self._traits: Optional[tuple[Sequence[Param], tuple[ParamTraits, ...]]] = None
+        self._traits: Optional[tuple[Sequence[Param], tuple[ParamTraits, ...], bool]] = None
         self._kernels: dict[Any, _Specialisation] = {}
         self._modules: dict[Any, tuple[_C.Module, Checks]] = {}
         self._known_options: dict[Any, CompileOptions] = {}
@@ -155,6 +155,8 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         self._gates: dict[Any, threading.RLock] = {}
         """Of the variants that are being compiled."""
         self._dispatcher_generation = -1
+        self._finder: Optional[_C.Dispatcher] = None
+        """Finds what `warmup` compiled before."""
         _all_functions.add(self)
 
     @property
@@ -212,13 +214,9 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
     def _slow_getitem(self, grid: Any) -> Callable[..., Any]:
         """`self[grid]` the first time, and after what every launch depends on has changed."""
         generation = _C.generation()
-        traits = self._all_traits()
-        plain = all(t.annotation is None for t in traits) and len(traits) <= 64
-        plain = plain and all(param.kind != "varargs" for param in self.params)
-        plain = plain and not hooks.on_launch and not hooks.on_compile
-        if plain and not settings.interpret and not self.pre_run_hooks:
+        if self.is_plain() and not hooks.on_launch and not settings.interpret:
             if self._dispatcher is None:
-                self._dispatcher = _make_dispatcher(self, traits)
+                self._dispatcher = _make_dispatcher(self, self._slow_launch)
             self._dispatcher.clear()
             self._dispatcher_generation = generation
             return self._dispatcher.bind(grid)
@@ -228,6 +226,19 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
             return self.run(*args, grid=grid, **kwargs)
 
         return launch
+
+    def _slow_launch(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A launch that the warm path does not know, and what it needs to repeat it."""
+        if "grid" in kwargs or "warmup" in kwargs:
+            return self.run(*args, **{"grid": grid, **kwargs}), None
+        return self._run(args, kwargs, grid, False)
+
+    def is_plain(self) -> bool:
+        """Whether the core can bind arguments to the parameters, and no hooks are to be called but
+        those of launches."""
+        self._all_traits()
+        assert self._traits is not None
+        return self._traits[2] and not hooks.on_compile and not self.pre_run_hooks
 
     def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:
         """Has `hook(*args, **kwargs)` called before each launch."""
@@ -254,11 +265,11 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         options = self._options(given)
         bound = self._specialise(values)
         if warmup and options.target == "cuda" and options.arch:
-            return self._warm(bound, options), None  # there need be no GPU
+            return self._warm(bound, options)  # there need be no GPU
         place = find_place(bound.pointers, options.target)
         options = options.resolved(None if place is None else place.device)
         if warmup:
-            return self._warm(bound, options), None
+            return self._warm(bound, options)
         check_memory(bound.pointers)
         extents = normalize_grid(grid, _Meta(self.params, values, options))
         if settings.interpret:
@@ -324,8 +335,11 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         )
         return launched.kernel, recipe
 
-    def _warm(self, bound: Bound, options: "CompileOptions") -> Any:
-        """What `warmup` returns: the kernel, or that of the future, or None for a hook's sake."""
+    def _warm(
+        self, bound: Bound, options: "CompileOptions"
+    ) -> tuple[Any, Optional[tuple[Any, ...]]]:
+        """What `warmup` returns: the kernel, or that of the future, or None for a hook's sake. Also
+        what the warm path needs to find the kernel again."""
 
         def compile() -> Any:
             if hooks.on_compile and self._is_held_back(bound, options, True):
@@ -333,9 +347,12 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
             return self._kernel(bound, options).kernel
 
         mode = active_mode.get()
-        if mode is None:
-            return compile()
-        return mode.submit((self, tuple(bound.key), options.key), compile)
+        if mode is not None:
+            return mode.submit((self, tuple(bound.key), options.key), compile), None
+        if hooks.on_compile:
+            return compile(), None
+        found = self._kernel(bound, options)
+        return found.kernel, (found.variant, tuple(bound.slots), 0, {}, -1, 0, None)
 
     def _is_held_back(self, bound: Bound, options: "CompileOptions", warmup: bool) -> bool:
         """Compiles a kernel that is not there yet between the hooks of compilations; whether one
@@ -396,6 +413,14 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
 
         For an array, a `tessera.MockTensor` or just a dtype will do.
         """
+        if active_mode.get() is not None or not self.is_plain():
+            return self._slow_warmup(grid, args, kwargs)[0]
+        if self._finder is None:
+            self._finder = _make_dispatcher(self, self._slow_warmup)
+        return self._finder.bind(grid).find(*args, **kwargs)  # type: ignore[no-any-return]
+
+    def _slow_warmup(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A `warmup` of what the core does not know, and what it needs to find it again."""
         from tessera.runtime.arrays import MockTensor, is_dtype
 
         def stand_in(value: Any, param: Optional[Param]) -> Any:
@@ -405,12 +430,9 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
 
         by_name = {param.name: param for param in self.params}
         params = [*self.params, *[None] * len(args)]
-        return self.run(  # type: ignore[no-any-return]
-            *(stand_in(value, param) for value, param in zip(args, params)),
-            grid=grid,
-            warmup=True,
-            **{name: stand_in(value, by_name.get(name)) for name, value in kwargs.items()},
-        )
+        positional = tuple(stand_in(value, param) for value, param in zip(args, params))
+        named = {name: stand_in(value, by_name.get(name)) for name, value in kwargs.items()}
+        return self._run(positional, named, grid, True)
 
     def preload(self, specialization_data: str) -> "CompiledKernel":
         """Compiles the kernel for what a hook of compilations was told as `specialization_data`.
@@ -499,11 +521,15 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
     def _all_traits(self) -> tuple[ParamTraits, ...]:
         params = self.params
         if self._traits is None or self._traits[0] is not params:
-            if self._dispatcher is not None:  # which binds arguments to the parameters before
-                self._dispatcher.retire()
-                self._dispatcher = None
-                self._dispatcher_generation = -1
-            self._traits = params, _read_traits(self)
+            for dispatcher in (self._dispatcher, self._finder):
+                if dispatcher is not None:  # which binds arguments to the parameters before
+                    dispatcher.retire()
+            self._dispatcher = self._finder = None
+            self._dispatcher_generation = -1
+            traits = _read_traits(self)
+            plain = len(traits) <= 64 and all(trait.annotation is None for trait in traits)
+            plain = plain and all(param.kind != "varargs" for param in params)
+            self._traits = params, traits, plain
         return self._traits[1]
 
     def _kernel_key(self, bound: Bound, options: "CompileOptions") -> Any:
@@ -720,7 +746,7 @@ def _launch_on_cpu(
         kernel._kernel.launch(grid, bound.slots, options.num_threads)
 
 
-def _make_dispatcher(fn: JITFunction, traits: Sequence[ParamTraits]) -> _C.Dispatcher:
+def _make_dispatcher(fn: JITFunction, slow: Callable[..., Any]) -> _C.Dispatcher:
     parameters = tuple(
         (
             param.name,
@@ -730,14 +756,8 @@ def _make_dispatcher(fn: JITFunction, traits: Sequence[ParamTraits]) -> _C.Dispa
             trait.on_value,
             trait.on_alignment,
         )
-        for param, trait in zip(fn.params, traits)
+        for param, trait in zip(fn.params, fn._all_traits())
     )
-
-    def slow(grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if "grid" in kwargs or "warmup" in kwargs:
-            return fn.run(*args, **{"grid": grid, **kwargs}), None
-        return fn._run(args, kwargs, grid, False)
-
     return _C.Dispatcher(parameters, slow, raise_core_error)
 
 

@@ -95,6 +95,37 @@ def _leaves(name: str, spec: ArgSpec) -> Iterator[Expected]:
             yield from _leaves(f"{name}[{index}]", item)
 
 
+_CONSTANT, _POINTER = 1, 2
+_NUMBERS = {types.int1: 3, types.float32: 4, types.int32: 5, types.int64: 6}
+"""What `_C.Dispatcher` may take for a parameter (`Expected` in python/src/Signature.h)."""
+
+
+def launchable_parameters(
+    parameters: Optional[Parameters],
+) -> Optional[tuple[tuple[Any, ...], ...]]:
+    """The parameters as the core's launches take them; None if it cannot do these launches.
+
+    It tells arguments apart by their kind and by what divides them, not by their values, so each
+    number must be of the one kind that is read as it is passed.
+    """
+    if parameters is None or len(parameters) > 64:
+        return None
+    found = []
+    for name, spec in parameters:
+        if isinstance(spec, (ConstSpec, KnownSpec)):
+            expected = _CONSTANT
+        elif not isinstance(spec, ValueSpec):
+            return None
+        elif spec.type.kind == types.KIND_POINTER:
+            expected = _POINTER
+        else:
+            expected = _NUMBERS.get(types.dtype_of_core(spec.type.dtype), 0)
+            if not expected:
+                return None
+        found.append((name, (), expected == _CONSTANT, True, True, False, False, expected))
+    return tuple(found)
+
+
 class Matched:
     """Arguments that a compiled kernel takes: their slots, and which of them are arrays.
 

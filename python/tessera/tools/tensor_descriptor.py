@@ -20,6 +20,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Sequence
 
+from tessera import _C
 from tessera.errors import ArgumentError
 
 __all__ = ["TensorDescriptor"]
@@ -106,3 +107,6 @@ def strides_of(tensor: Any) -> tuple[int, ...]:
         strides.insert(0, size)
         size *= extent
     return tuple(strides)
+
+
+_C.learn_descriptor(TensorDescriptor)

@@ -14,6 +14,7 @@ call at each, or heuristics, or if the configurations do not all set the same co
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import threading
@@ -94,6 +95,9 @@ class Autotuner(_C.Launchable, KernelInterface):
     `bench_time` in seconds.
     """
 
+    _chooser: Optional[_C.Dispatcher] = None
+    """In place of the dispatcher where configurations have hooks: it finds configurations."""
+
     def __init__(
         self,
         fn: Any,
@@ -167,8 +171,9 @@ class Autotuner(_C.Launchable, KernelInterface):
     def _forget_launches(self) -> None:
         """Has the next launch look at everything again."""
         self._dispatcher_generation = self._python_generation = -1
-        if self._dispatcher is not None:
-            self._dispatcher.clear()
+        for dispatcher in (self._dispatcher, self._chooser):
+            if dispatcher is not None:
+                dispatcher.clear()
 
     @property
     def best_config(self) -> Optional[Config]:
@@ -200,13 +205,21 @@ class Autotuner(_C.Launchable, KernelInterface):
         """`self[grid]` the first time, and after what every launch depends on has changed."""
         generation = _C.generation()
         parameters = self._parameters() if self._python_generation != generation else None
+        has_hooks = any(config.pre_hook for config in self.configs)
         if parameters is not None:
             traits = self.fn._all_traits()
-            if self._dispatcher is None or self._dispatcher_traits is not traits:
-                if self._dispatcher is not None:
-                    self._dispatcher.retire()
-                self._dispatcher = _C.Dispatcher(parameters, self._slow, raise_core_error)
+            if self._dispatcher_traits is not traits:
+                for dispatcher in (self._dispatcher, self._chooser):
+                    if dispatcher is not None:
+                        dispatcher.retire()
+                self._dispatcher = self._chooser = None
                 self._dispatcher_traits = traits
+            if has_hooks:
+                if self._chooser is None:
+                    self._chooser = _C.Dispatcher(parameters, self._slow_find, raise_core_error)
+                return functools.partial(self._launch_with_hooks, self._chooser, grid)
+            if self._dispatcher is None:
+                self._dispatcher = _C.Dispatcher(parameters, self._slow, raise_core_error)
             self._dispatcher.clear()
             self._dispatcher_generation = generation
             return self._dispatcher.bind(grid)
@@ -220,6 +233,30 @@ class Autotuner(_C.Launchable, KernelInterface):
 
         return launch
 
+    def _launch_with_hooks(
+        self, chooser: _C.Dispatcher, grid: Any, /, *args: Any, **kwargs: Any
+    ) -> Any:
+        """A launch with a configuration whose hook is called first. The hook may change what is
+        passed, so that the kernel is looked for after it."""
+        if "grid" in kwargs or "warmup" in kwargs:
+            return self.run(*args, **{"grid": grid, **kwargs})
+        config = chooser.bind(grid).find(*args, **kwargs)
+        self.__dict__["_last"] = config
+        merged = {**kwargs, **config.all_kwargs()}
+        if config.pre_hook is not None:
+            config.pre_hook({**dict(zip(self.arg_names, args)), **merged})
+        return self.fn[grid](*args, **merged)
+
+    def _slow_find(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The configuration for these arguments, and what the core needs to find it again."""
+        self.nargs = dict(zip(self.arg_names, args))
+        try:
+            config = self._choose(args, kwargs, grid)
+            self._refuse_conflicts(args, kwargs, config.all_kwargs())
+        finally:
+            self.nargs = None
+        return config, (None, (), 0, {}, -1, 0, None, config)
+
     def _parameters(self) -> Optional[tuple[tuple[Any, ...], ...]]:
         """The parameters as the core's launches take them; None if it cannot do these launches."""
         fn = self.fn
@@ -230,7 +267,7 @@ class Autotuner(_C.Launchable, KernelInterface):
         traits = fn._all_traits()
         plain = all(trait.annotation is None for trait in traits) and len(traits) <= 64
         plain = plain and all(param.kind != "varargs" for param in fn.params)
-        if not plain or not self.configs or any(config.pre_hook for config in self.configs):
+        if not plain or not self.configs:
             return None
         names = set(self.configs[0].kwargs)
         if any(set(config.kwargs) != names for config in self.configs):
