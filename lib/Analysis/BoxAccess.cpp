@@ -15,6 +15,8 @@
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::box;
@@ -106,6 +108,7 @@ private:
   void collectAddressParts(Value pointers);
   bool isAsComputed(Value index, unsigned depth = 0);
   bool fits(Operation *op);
+  bool fitsAtLaunch(Operation *op);
 
   AccessAnalysis &analysis;
   std::string *why;
@@ -502,6 +505,22 @@ bool BoxFinder::fits(Operation *op) {
   });
 }
 
+/// Whether a launch can be asked that a sum, difference or product of its arguments is in its type,
+/// as the rows of an array of several dimensions are, from which a kernel makes a descriptor. That
+/// this holds for what it is computed from has to be asked, too.
+bool BoxFinder::fitsAtLaunch(Operation *op) {
+  Type type = op->getResult(0).getType();
+  if (!type.isInteger(32))
+    return false;
+  std::optional<LinearForm> form = analysis.getLinearForm(op->getResult(0));
+  if (!form || !isKnownAtLaunch(form->uniform))
+    return false;
+  std::optional<ScalarPolynomial> above = form->uniform.minus(std::numeric_limits<int32_t>::min());
+  std::optional<ScalarPolynomial> below =
+      ScalarPolynomial(std::numeric_limits<int32_t>::max()).minus(form->uniform);
+  return above && below && require(*above) && require(*below);
+}
+
 /// Whether the program's index is what its form says, in arithmetic that does not wrap.
 bool BoxFinder::isAsComputed(Value index, unsigned depth) {
   constexpr unsigned kMaxDepth = 64;
@@ -523,7 +542,7 @@ bool BoxFinder::isAsComputed(Value index, unsigned depth) {
   if (isMove(op))
     return isAsComputed(op->getOperand(0), depth + 1);
   if (isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op))
-    return fits(op) && isAsComputed(op->getOperand(0), depth + 1) &&
+    return (fits(op) || fitsAtLaunch(op)) && isAsComputed(op->getOperand(0), depth + 1) &&
            isAsComputed(op->getOperand(1), depth + 1);
   if (auto shift = dyn_cast<ShiftOp>(op); shift && shift.getKind() == ShiftKind::Left) {
     APInt amount;

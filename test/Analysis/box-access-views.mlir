@@ -28,3 +28,35 @@ tile.func @views(%a: !tile.ptr<bf16> {tile.divisibility = 16 : i64}, %m: i32, %n
   }
   tile.return
 }
+
+// -----
+
+// The rows of an array of three dimensions, which a kernel multiplies. A launch where that wraps
+// is another kernel's.
+tile.func @rows(%a: !tile.ptr<bf16> {tile.divisibility = 16 : i64}, %m: i32, %n: i32, %h: i32 {tile.divisibility = 16 : i64}) {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %c128 = arith.constant 128 : i32
+  %c1_i64 = arith.constant 1 : i64
+  %c128_i64 = arith.constant 128 : i64
+  %pid = tile.program_id 0
+  %first = arith.muli %pid, %c64 : i32
+  %rows = arith.muli %m, %n : i32
+  %all = arith.muli %rows, %h : i32
+  %d = tile.make_descriptor %a, [%all, %c128], [%c128_i64, %c1_i64] : !tile.ptr<bf16> -> !tile.descriptor<tensor<64x128xbf16>>
+  // expected-remark@+1 {{extent s3 * (s1 * s2), stride 128, at 64*%0; dim 1 of 128: extent 128, stride 1, at 0; if s3 * (s1 * s2) + 2147483648 >= 0; if s3 * (s2 * (-s1)) + 2147483647 >= 0; if s1 * s2 + 2147483648 >= 0; if s2 * (-s1) + 2147483647 >= 0}}
+  %x = tile.descriptor_load %d, [%first, %c0] : !tile.descriptor<tensor<64x128xbf16>> -> tensor<64x128xbf16>
+
+  // Of a number that is loaded nothing is known at the launch.
+  %p = tile.int_to_ptr %c128_i64 : i64 -> !tile.ptr<i32>
+  // expected-remark@+1 {{no box: it is a single element}}
+  %loaded = tile.load %p : !tile.ptr<i32>
+  %more = arith.muli %m, %loaded : i32
+  %e = tile.make_descriptor %a, [%more, %c128], [%c128_i64, %c1_i64] : !tile.ptr<bf16> -> !tile.descriptor<tensor<64x128xbf16>>
+  // expected-remark@+1 {{no box: the mask compares an index that may wrap}}
+  %y = tile.descriptor_load %e, [%first, %c0] : !tile.descriptor<tensor<64x128xbf16>> -> tensor<64x128xbf16>
+  %xy = arith.addf %x, %y : tensor<64x128xbf16>
+  // expected-remark@+1 {{extent s3 * (s1 * s2), stride 128}}
+  tile.descriptor_store %d, [%first, %c0], %xy : !tile.descriptor<tensor<64x128xbf16>>, tensor<64x128xbf16>
+  tile.return
+}

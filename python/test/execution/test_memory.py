@@ -497,6 +497,31 @@ def test_descriptors_made_on_the_host(run, rng, shape, dtype):
 
 
 @tessera.jit
+def multiply_rows(x_ptr, y_ptr, out_ptr, m, n):
+    """A loop with a dot, so that tiles may come by TMA."""
+    x = tl.make_tensor_descriptor(x_ptr, [m * n, 64], [64, 1], [64, 64])
+    y = tl.make_tensor_descriptor(y_ptr, [64, 64], [64, 1], [64, 64])
+    sums = tl.zeros([64, 64], tl.float32)
+    for k in range(0, 128, 64):
+        sums = tl.dot(x.load([k, 0]), y.load([0, 0]), sums)
+    i = tl.arange(0, 64)[:, None] * 64 + tl.arange(0, 64)[None, :]
+    tl.store(out_ptr + i, sums)
+
+
+@pytest.mark.parametrize(
+    "m, n", [(8, 16), (5, 16), (1 << 16, 1 << 16), (16, -8), ((1 << 30) + 6, 16)]
+)
+def test_an_extent_that_is_computed(run, rng, m, n):
+    """It may wrap: then it is what is left of it."""
+    x, y = (rng.integers(-3, 4, (rows, 64)).astype(np.float16) for rows in (128, 64))
+    rows = np.array(m * n & 0xFFFFFFFF, np.uint32).astype(np.int32)
+    inside = np.where(np.arange(128)[:, None] < rows, x, 0).astype(np.float32)
+    out = np.zeros((64, 64), np.float32)
+    run(multiply_rows, (1,), x, y, out, m, n)
+    np.testing.assert_array_equal(out, (inside[:64] + inside[64:]) @ y.astype(np.float32))
+
+
+@tessera.jit
 def sum_rows_of_pair(pair, out_ptr):
     x = pair[0].load([0, 0]) + pair[1].load([-2, 0])
     tl.store(out_ptr + tl.arange(0, 8), tl.sum(x, 1))
