@@ -30,6 +30,12 @@ def test_errors(run, function: Function, dtype: str) -> None:
     assert len(high) >= 30
     got = apply(run, function, arguments)
     found = errors(function, arguments[0], got, high, values().get(f"{key}.low", 0.0))
+    if run.target == "cuda" and function.name in ("j0", "j1", "y0", "y1"):
+        # Beyond 8, NVIDIA's have an absolute bound (CUDA Math API, mathematical functions).
+        far = np.abs(arguments[0]) >= 8
+        most = 2.2e-6 if dtype == "float32" else 5e-12
+        assert np.abs(got.astype(np.float64) - high)[far].max() <= most
+        found = np.where(far, 0, found)
     worst = int(np.argmax(found))
     place = [x[worst] for x in arguments]
     assert found[worst] <= function.bound(

@@ -236,7 +236,7 @@ def test_do_bench(torch):
     torch.cuda.synchronize()
     fastest = min(before.elapsed_time(after) for before, after in events)
     assert abs(fastest / min(times) - 1) < 0.25
-    graph = do_bench_cudagraph(lambda: a @ b)
+    graph = min(do_bench_cudagraph(lambda: a @ b) for _ in range(3))
     assert abs(graph / min(times) - 1) < 0.2
 
 
