@@ -11,11 +11,10 @@
 #ifndef TESSERA_LIB_SIMULATOR_CLOCKS_H
 #define TESSERA_LIB_SIMULATOR_CLOCKS_H
 
-#include "llvm/ADT/DenseMap.h"
+#include "OtherPrograms.h"
 
 #include <array>
 #include <cstdint>
-#include <memory>
 
 namespace tessera::simulator {
 
@@ -25,31 +24,17 @@ constexpr unsigned kMaxWarps = 32;
 constexpr unsigned kBarrierAgents = 32;
 constexpr unsigned kAgents = kMaxWarps + kBarrierAgents;
 
-using Clock = uint32_t;
 /// The time of a copy that nobody has waited for: after everything.
 constexpr Clock kPending = ~0u;
-
-/// What is known of an agent of another program.
-struct Heard {
-  Clock clock = 0;
-  Clock fenced = 0; ///< what of that the asynchronous units see
-};
-using OtherPrograms = llvm::DenseMap<uint64_t, Heard>;
-
-inline uint64_t getKey(uint32_t program, unsigned agent) {
-  return uint64_t(program) * kAgents + agent;
-}
 
 /// Up to what time something has heard from everybody.
 struct Times {
   std::array<Clock, kAgents> of{};
   /// What of that is also visible to the asynchronous units, in shared memory and in global.
   std::array<Clock, kAgents> fenced{}, fencedGlobal{};
-  /// Null if nothing is known of any other program.
-  std::shared_ptr<const OtherPrograms> others;
+  OtherPrograms others;
 
   void join(const Times &other);
-  Heard getHeard(uint32_t program, unsigned agent) const;
 };
 
 /// What an agent knew when it released it at an address.

@@ -81,7 +81,7 @@ bool GlobalShadow::isOrdered(const GlobalAccess &earlier, const GlobalAccessor &
   if (earlier.clock == kPending)
     return false;
   if (earlier.program != who.access.program)
-    return earlier.clock <= who.heard->getHeard(earlier.program, earlier.agent).clock;
+    return earlier.clock <= who.heard->others.lookup(earlier.program, earlier.agent).clock;
   if (earlier.agent != who.warp)
     return earlier.clock <= who.heard->of[earlier.agent];
   return (earlier.lanes & ~who.lane) == 0 || earlier.clock < who.lanesMet;
@@ -163,7 +163,7 @@ GlobalConflict GlobalShadow::access(uint64_t address, uint64_t size, AccessKind 
         else if (who.isAsync && !(piece.flags & kAsync)) {
           Clock fenced = write.program == who.access.program
                              ? who.heard->fencedGlobal[write.agent]
-                             : who.heard->getHeard(write.program, write.agent).fenced;
+                             : who.heard->others.lookup(write.program, write.agent).fenced;
           if (write.clock > fenced)
             report(Conflict::Unfenced, at, write, true);
         }

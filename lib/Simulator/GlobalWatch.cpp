@@ -141,9 +141,10 @@ void simulator::releaseAt(Warp &warp, uint64_t address, bool isUpdate,
   if (!release || found->second == release)
     return;
   const Release &before = *found->second;
-  bool isKnown = before.program == release->program
-                     ? release->times.of[before.agent] >= before.clock
-                     : release->times.getHeard(before.program, before.agent).clock >= before.clock;
+  bool isKnown =
+      before.program == release->program
+          ? release->times.of[before.agent] >= before.clock
+          : release->times.others.lookup(before.program, before.agent).clock >= before.clock;
   if (isKnown && !before.isMixed) {
     found->second = release;
     return;

@@ -191,12 +191,7 @@ void fenceProxy(Warp &warp, const Instr &instr, Lanes) {
     times.fenced = times.of;
   if (instr.immediate & kFencesGlobal) {
     times.fencedGlobal = times.of;
-    if (times.others) {
-      auto fenced = std::make_shared<OtherPrograms>(*times.others);
-      for (auto &[key, heard] : *fenced)
-        heard.fenced = heard.clock;
-      times.others = std::move(fenced);
-    }
+    times.others.fence();
   }
   warp.tick();
 }

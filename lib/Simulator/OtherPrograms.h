@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What something knows of the agents of other programs, each of which has a clock (Clocks.h).
+//
+// Thousands of programs may hear of each other one after the other, and then each of them
+// knows nearly the same as the one before. So this is a tree that is never changed, only
+// made anew where something is added, and shared in all other places: two that have most of
+// their nodes in common are joined in a few steps.
+
+#ifndef TESSERA_LIB_SIMULATOR_OTHERPROGRAMS_H
+#define TESSERA_LIB_SIMULATOR_OTHERPROGRAMS_H
+
+#include "llvm/ADT/ArrayRef.h"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace tessera::simulator {
+
+using Clock = uint32_t;
+
+/// What is known of an agent of another program.
+struct Heard {
+  Clock clock = 0;
+  Clock fenced = 0; ///< what of that the asynchronous units see
+
+  bool operator==(const Heard &other) const {
+    return clock == other.clock && fenced == other.fenced;
+  }
+};
+
+/// An agent of some program, and what is known of it.
+struct HeardAgent {
+  unsigned agent;
+  Heard heard;
+
+  bool operator==(const HeardAgent &other) const {
+    return agent == other.agent && heard == other.heard;
+  }
+};
+
+class OtherPrograms {
+public:
+  /// Nothing is known.
+  OtherPrograms() = default;
+
+  /// The later of what is known here and there.
+  void join(const OtherPrograms &other);
+  /// The later of what is known and of this, in the order of the agents.
+  void join(uint32_t program, llvm::ArrayRef<HeardAgent> agents);
+  /// Forgets a program.
+  void erase(uint32_t program);
+  /// Has the asynchronous units see all that is known.
+  void fence();
+
+  Heard lookup(uint32_t program, unsigned agent) const;
+  /// What is known of the agents of a program, in their order.
+  llvm::ArrayRef<HeardAgent> lookup(uint32_t program) const;
+
+private:
+  struct Node;
+  using NodePtr = std::shared_ptr<const Node>;
+  /// A leaf is a program; every other node has kFanOut children.
+  struct Node {
+    std::vector<NodePtr> children;
+    std::vector<HeardAgent> agents;
+  };
+
+  static NodePtr join(const NodePtr &a, const NodePtr &b, unsigned height);
+  static NodePtr joinLeaves(const NodePtr &a, const NodePtr &b);
+  static NodePtr erase(const NodePtr &node, uint32_t program, unsigned height);
+  static NodePtr fence(const NodePtr &node);
+  void grow(unsigned newHeight);
+
+  NodePtr root; ///< null if nothing is known
+  unsigned height = 0;
+};
+
+} // namespace tessera::simulator
+
+#endif // TESSERA_LIB_SIMULATOR_OTHERPROGRAMS_H
