@@ -11,9 +11,10 @@ import tessera.language as tl
 
 @tessera.jit
 def attention_kernel(
-    q_ptr, k_ptr, v_ptr, out_ptr, length, scale,
+    q_ptr: tl.tensor, k_ptr: tl.tensor, v_ptr: tl.tensor, out_ptr: tl.tensor, length: tl.tensor,
+    scale: float,
     HEAD: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, CAUSAL: tl.constexpr,
-):  # fmt: skip
+) -> None:  # fmt: skip
     start_m = tl.program_id(0) * BLOCK_M
     base = tl.program_id(1).to(tl.int64) * length * HEAD
     rows = start_m + tl.arange(0, BLOCK_M)

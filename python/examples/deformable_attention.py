@@ -19,6 +19,7 @@ pass and of a step of training (forward and backward).
 from __future__ import annotations
 
 import collections
+import importlib
 import mmap
 import weakref
 from typing import Any
@@ -34,14 +35,21 @@ HUGE_PAGE = 2 << 20
 
 
 @tessera.jit
-def corner(row_ptr, row, column, height, width, ROW: tl.constexpr):
+def corner(
+    row_ptr: tl.tensor, row: tl.tensor, column: tl.tensor, height: tl.tensor, width: tl.tensor,
+    ROW: tl.constexpr,
+) -> tl.tensor:  # fmt: skip
     """The features at one pixel, 0 outside the map."""
     inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
     return tl.load(row_ptr + (row * width + column) * ROW, mask=inside, other=0.0)
 
 
 @tessera.jit
-def corners(map_ptr, row, column, start, height, width, dims, PIXEL: tl.constexpr):
+def corners(
+    map_ptr: tl.tensor, row: tl.tensor, column: tl.tensor, start: tl.tensor, height: tl.tensor,
+    width: tl.tensor, dims: tl.tensor,
+    PIXEL: tl.constexpr,
+) -> tl.tensor:  # fmt: skip
     """The features at some pixels, a row each, 0 outside their maps."""
     inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
     offset = (start + row * width + column) * PIXEL
@@ -51,10 +59,11 @@ def corners(map_ptr, row, column, start, height, width, dims, PIXEL: tl.constexp
 
 @tessera.jit
 def forward_kernel(
-    value_ptr, shapes_ptr, starts_ptr, loc_ptr, attn_ptr, out_ptr, positions, queries, head_stride,
+    value_ptr: tl.tensor, shapes_ptr: tl.tensor, starts_ptr: tl.tensor, loc_ptr: tl.tensor,
+    attn_ptr: tl.tensor, out_ptr: tl.tensor, positions: int, queries: int, head_stride: int,
     PIXEL: tl.constexpr, HEADS: tl.constexpr, DIM: tl.constexpr, LEVELS: tl.constexpr,
     POINTS: tl.constexpr, ROWS: tl.constexpr,
-):  # fmt: skip
+) -> None:  # fmt: skip
     # All points of a query at once, so that their places and weights are computed in vectors.
     # Queries of one head follow each other: they meet in the same part of the maps.
     query, head, batch = tl.program_id(0), tl.program_id(1), tl.program_id(2)
@@ -77,7 +86,7 @@ def forward_kernel(
     column, row = tl.floor(x).to(tl.int32), tl.floor(y).to(tl.int32)
     dx, dy = x - tl.floor(x), y - tl.floor(y)
     if ROWS != LEVELS * POINTS:
-        row = tl.where(there, row, -2)
+        row = tl.where(points < LEVELS * POINTS, row, -2)
     v00 = corners(map_ptr, row, column, start, height, width, dims, PIXEL)
     v01 = corners(map_ptr, row, column + 1, start, height, width, dims, PIXEL)
     v10 = corners(map_ptr, row + 1, column, start, height, width, dims, PIXEL)
@@ -89,8 +98,9 @@ def forward_kernel(
 
 @tessera.jit
 def by_heads_kernel(
-    value_ptr, out_ptr, positions, HEADS: tl.constexpr, DIM: tl.constexpr, BLOCK: tl.constexpr
-):
+    value_ptr: tl.tensor, out_ptr: tl.tensor, positions: int,
+    HEADS: tl.constexpr, DIM: tl.constexpr, BLOCK: tl.constexpr,
+) -> None:  # fmt: skip
     """out (N, M, S, D) from value (N, S, M, D)."""
     head, batch = tl.program_id(0), tl.program_id(2).to(tl.int64)
     pixels = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
@@ -102,8 +112,10 @@ def by_heads_kernel(
 
 @tessera.jit
 def add_corner(
-    row_ptr, row, column, height, width, update, ROW: tl.constexpr, ATOMIC: tl.constexpr
-):  # fmt: skip
+    row_ptr: tl.tensor, row: tl.tensor, column: tl.tensor, height: tl.tensor, width: tl.tensor,
+    update: tl.tensor,
+    ROW: tl.constexpr, ATOMIC: tl.constexpr,
+) -> None:  # fmt: skip
     """Adds to the gradient of one pixel, if it is on the map."""
     inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
     ptrs = row_ptr + (row * width + column) * ROW
@@ -115,11 +127,12 @@ def add_corner(
 
 @tessera.jit
 def backward_kernel(
-    value_ptr, shapes_ptr, starts_ptr, loc_ptr, attn_ptr, grad_out_ptr,
-    grad_value_ptr, grad_loc_ptr, grad_attn_ptr, positions, queries,
+    value_ptr: tl.tensor, shapes_ptr: tl.tensor, starts_ptr: tl.tensor, loc_ptr: tl.tensor,
+    attn_ptr: tl.tensor, grad_out_ptr: tl.tensor, grad_value_ptr: tl.tensor,
+    grad_loc_ptr: tl.tensor, grad_attn_ptr: tl.tensor, positions: int, queries: int,
     HEADS: tl.constexpr, DIM: tl.constexpr, LEVELS: tl.constexpr, POINTS: tl.constexpr,
     QUERIES: tl.constexpr, ATOMIC: tl.constexpr,
-):  # fmt: skip
+) -> None:  # fmt: skip
     # A program takes QUERIES queries of one head. Only programs of one head and batch add
     # to the same gradients, so a program that takes all of them needs no atomics.
     head, block, batch = tl.program_id(0), tl.program_id(1), tl.program_id(2)
@@ -199,6 +212,11 @@ def backward(
     )  # fmt: skip
 
 
+def load_torch() -> Any:
+    """torch, which only some of this file needs, and which need not be installed."""
+    return importlib.import_module("torch")
+
+
 # Memory of the last few large tensors of this file, for the next of the same size.
 unused: collections.deque[Any] = collections.deque(maxlen=4)
 
@@ -208,11 +226,10 @@ def empty_like(like: Any) -> Any:
     they are made, which the system hands out and clears page by page: for the gradient of the
     maps that takes longer than all the rest. So their memory is kept for the next one (as
     torch does on a GPU), in huge pages."""
-    import torch
-
+    torch = load_torch()
     if like.device.type != "cpu" or like.nbytes < HUGE_PAGE:
         return torch.empty_like(like)
-    memory = None
+    memory: Any = None
     for _ in range(len(unused)):
         memory = unused.popleft()
         if len(memory) == like.nbytes:
@@ -239,9 +256,10 @@ def attend(value: Any, shapes: Any, starts: Any, loc: Any, attn: Any) -> Any:
 
 def torch_op() -> Any:
     """The differentiable torch function of (value, shapes, starts, loc, attn)."""
-    import torch
+    torch = load_torch()
+    Function: Any = torch.autograd.Function
 
-    class DeformableAttention(torch.autograd.Function):
+    class DeformableAttention(Function):  # type: ignore[misc]  # of type Any
         @staticmethod
         def forward(ctx: Any, value: Any, shapes: Any, starts: Any, loc: Any, attn: Any) -> Any:
             ctx.save_for_backward(value, shapes, starts, loc, attn)
@@ -269,13 +287,12 @@ def torch_op() -> Any:
 
 def plain_torch(value: Any, shapes: Any, loc: Any, attn: Any) -> Any:
     """The implementation with grid_sample, one map at a time, that one would write in torch."""
-    import torch.nn.functional as F
-
+    F = load_torch().nn.functional
     n, _, heads, dim = value.shape
-    _, queries, _, levels, points, _ = loc.shape
+    _, queries, _, _, points, _ = loc.shape
     sizes = [(int(h), int(w)) for h, w in shapes]
     grids = 2 * loc - 1
-    total = 0
+    total: Any = 0
     for level, part in enumerate(value.split([h * w for h, w in sizes], dim=1)):
         height, width = sizes[level]
         image = part.permute(0, 2, 3, 1).reshape(n * heads, dim, height, width)
@@ -292,8 +309,7 @@ ENCODER = [(100, 167), (50, 84), (25, 42), (13, 21)]
 
 def inputs(n: int, queries: int | None, dim: int, maps: list[tuple[int, int]]) -> tuple[Any, ...]:
     """Random inputs: value, shapes, starts, loc, attn; a query a pixel if `queries` is None."""
-    import torch
-
+    torch = load_torch()
     heads, levels, points = 8, len(maps), 4
     sizes = [h * w for h, w in maps]
     queries = queries or sum(sizes)
@@ -322,8 +338,7 @@ def speed_up(name: str, competitors: dict[str, Any], rounds: int) -> None:
 
 
 def main() -> None:
-    import torch
-
+    torch = load_torch()
     torch.manual_seed(0)
     op = torch_op()
     cases = [(f"case study N={n}", inputs(n, 100, 256, CASE_STUDY)) for n in (1, 4, 8)]

@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
+import importlib
 import json
 import math
 import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +41,7 @@ class Case:
 
     name: str
     shape: str
-    run: Callable[[], None]
+    run: Callable[[], object]
     """Fills `out`."""
     out: Array
     exact: Array
@@ -53,16 +56,15 @@ def random(rng: np.random.Generator, *shape: int) -> Array:
     return rng.standard_normal(shape, dtype=np.float32)
 
 
-def load_torch() -> object | None:
+def load_torch() -> Any:
     """torch, if somebody has installed it; it is never installed for the demo."""
     try:
-        import torch
+        return importlib.import_module("torch")
     except ImportError:
         return None
-    return torch
 
 
-def vector_add_cases(rng: np.random.Generator, torch: object | None) -> Iterator[Case]:
+def vector_add_cases(rng: np.random.Generator, torch: Any) -> Iterator[Case]:
     x, y = random(rng, 1024), random(rng, 1024)
     out = np.empty_like(x)
     yield Case(
@@ -91,7 +93,7 @@ def vector_add_cases(rng: np.random.Generator, torch: object | None) -> Iterator
     )  # fmt: skip
 
 
-def softmax_cases(rng: np.random.Generator, torch: object | None) -> Iterator[Case]:
+def softmax_cases(rng: np.random.Generator, torch: Any) -> Iterator[Case]:
     rows, columns = 4096, 4096
     x = random(rng, rows, columns)
     out, other = np.empty_like(x), np.empty_like(x)
@@ -113,7 +115,7 @@ def softmax_cases(rng: np.random.Generator, torch: object | None) -> Iterator[Ca
     )  # fmt: skip
 
 
-def matmul_cases(rng: np.random.Generator, torch: object | None) -> Iterator[Case]:
+def matmul_cases(rng: np.random.Generator, torch: Any) -> Iterator[Case]:
     m = n = k = 1024
     a, b, bias = random(rng, m, k), random(rng, k, n), random(rng, n)
     out, other = np.empty((m, n), np.float32), np.empty((m, n), np.float32)
@@ -157,7 +159,7 @@ def matmul_cases(rng: np.random.Generator, torch: object | None) -> Iterator[Cas
     )  # fmt: skip
 
 
-def layer_norm_cases(rng: np.random.Generator, torch: object | None) -> Iterator[Case]:
+def layer_norm_cases(rng: np.random.Generator, torch: Any) -> Iterator[Case]:
     rows, columns = 4096, 4096
     x, weight, bias = random(rng, rows, columns), random(rng, columns), random(rng, columns)
     out, other = np.empty_like(x), np.empty_like(x)
@@ -186,7 +188,7 @@ def layer_norm_cases(rng: np.random.Generator, torch: object | None) -> Iterator
     )  # fmt: skip
 
 
-def attention_cases(rng: np.random.Generator, torch: object | None) -> Iterator[Case]:
+def attention_cases(rng: np.random.Generator, torch: Any) -> Iterator[Case]:
     heads, length, head = 8, 1024, 64
     q, k, v = (random(rng, heads, length, head) for _ in range(3))
     out = np.empty_like(q)
@@ -198,18 +200,20 @@ def attention_cases(rng: np.random.Generator, torch: object | None) -> Iterator[
             if causal:
                 scores += hidden
             scores = np.exp(scores - scores.max(axis=2, keepdims=True))
-            return scores / scores.sum(axis=2, keepdims=True) @ v.astype(dtype)
+            weights: Array = scores / scores.sum(axis=2, keepdims=True)
+            result: Array = weights @ v.astype(dtype)
+            return result
 
         references: dict[str, Callable[[], object]] = {
-            "numpy": lambda attend=attend: attend(np.float32)
+            "numpy": functools.partial(attend, np.float32)
         }
         if torch:
             tq, tk, tv = (torch.from_numpy(array)[None] for array in (q, k, v))
             sdpa = torch.nn.functional.scaled_dot_product_attention
-            references["torch"] = lambda causal=causal: sdpa(tq, tk, tv, is_causal=causal)
+            references["torch"] = functools.partial(sdpa, tq, tk, tv, is_causal=causal)
         yield Case(
             "attention, causal" if causal else "attention", f"{heads}x{length}x{head}",
-            lambda causal=causal: attention_example.attention(q, k, v, out, causal),
+            functools.partial(attention_example.attention, q, k, v, out, causal),
             out, attend(np.float64), 1e-5, references,
         )  # fmt: skip
 
@@ -237,7 +241,7 @@ def interleaved(functions: dict[str, Callable[[], object]], repeat: int) -> dict
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", nargs="*", choices=FAMILIES, default=list(FAMILIES))
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--seed", type=int, default=0)

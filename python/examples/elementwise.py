@@ -10,7 +10,9 @@ import tessera.language as tl
 
 
 @tessera.jit
-def silu_mul_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+def silu_mul_kernel(
+    x_ptr: tl.tensor, y_ptr: tl.tensor, out_ptr: tl.tensor, n: int, BLOCK: tl.constexpr
+) -> None:
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < n
     x = tl.load(x_ptr + offsets, mask=mask).to(tl.float32)
@@ -26,8 +28,9 @@ def silu_mul(x: Any, y: Any, out: Any, block: int = 4096) -> None:
 
 @tessera.jit
 def matmul_int8_kernel(
-    a_ptr, b_ptr, c_ptr, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr
-):  # fmt: skip
+    a_ptr: tl.tensor, b_ptr: tl.tensor, c_ptr: tl.tensor, M: int, N: int, K: int,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+) -> None:  # fmt: skip
     rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     columns = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
     inner = tl.arange(0, BLOCK_K)
@@ -53,5 +56,5 @@ def matmul_int8(a: Any, b: Any, out: Any, block: tuple[int, int, int] = (128, 12
 
 
 @tessera.jit
-def empty():
+def empty() -> None:
     pass

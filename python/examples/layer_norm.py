@@ -11,8 +11,10 @@ import tessera.language as tl
 
 @tessera.jit
 def layer_norm_kernel(
-    x_ptr, weight_ptr, bias_ptr, out_ptr, stride, columns, eps, BLOCK: tl.constexpr
-):
+    x_ptr: tl.tensor, weight_ptr: tl.tensor, bias_ptr: tl.tensor, out_ptr: tl.tensor, stride: int,
+    columns: int, eps: float,
+    BLOCK: tl.constexpr,
+) -> None:  # fmt: skip
     row = tl.program_id(0)
     offsets = tl.arange(0, BLOCK)
     mask = offsets < columns

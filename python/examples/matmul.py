@@ -10,7 +10,7 @@ import tessera.language as tl
 
 
 @tessera.jit
-def gelu(x):
+def gelu(x: tl.tensor) -> tl.tensor:
     """The tanh approximation of the Gaussian error linear unit."""
     inner = 0.7978845608028654 * (x + 0.044715 * x * x * x)
     return x * tl.sigmoid(2.0 * inner)
@@ -18,10 +18,11 @@ def gelu(x):
 
 @tessera.jit
 def matmul_kernel(
-    a_ptr, b_ptr, bias_ptr, c_ptr, M, N, K, stride_am, stride_bk, stride_cm,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
-    GROUP_M: tl.constexpr, ACTIVATION: tl.constexpr,
-):  # fmt: skip
+    a_ptr: tl.tensor, b_ptr: tl.tensor, bias_ptr: tl.tensor, c_ptr: tl.tensor, M: int, N: int,
+    K: int, stride_am: int, stride_bk: int, stride_cm: int,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
+    ACTIVATION: tl.constexpr,
+) -> None:  # fmt: skip
     # Programs are taken in groups of GROUP_M rows of tiles, so that those that run close
     # together share what they read.
     pid_m, pid_n = tl.swizzle2d(

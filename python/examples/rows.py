@@ -10,7 +10,7 @@ import tessera.language as tl
 
 
 @tessera.jit
-def reduce_tile(x, AXIS: tl.constexpr, KIND: tl.constexpr):
+def reduce_tile(x: tl.tensor, AXIS: tl.constexpr, KIND: tl.constexpr) -> tl.tensor:
     if KIND == "sum":
         return tl.sum(x, axis=AXIS)
     elif KIND == "max":
@@ -20,7 +20,9 @@ def reduce_tile(x, AXIS: tl.constexpr, KIND: tl.constexpr):
 
 
 @tessera.jit
-def reduce_rows_kernel(x_ptr, out_ptr, columns, BLOCK: tl.constexpr, KIND: tl.constexpr):
+def reduce_rows_kernel(
+    x_ptr: tl.tensor, out_ptr: tl.tensor, columns: int, BLOCK: tl.constexpr, KIND: tl.constexpr
+) -> None:
     row = tl.program_id(0)
     offsets = tl.arange(0, BLOCK)
     other = 0.0 if KIND == "sum" else -float("inf")
@@ -29,7 +31,10 @@ def reduce_rows_kernel(x_ptr, out_ptr, columns, BLOCK: tl.constexpr, KIND: tl.co
 
 
 @tessera.jit
-def sum_columns_kernel(x_ptr, out_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def sum_columns_kernel(
+    x_ptr: tl.tensor, out_ptr: tl.tensor, rows: int, columns: int,
+    ROWS: tl.constexpr, BLOCK: tl.constexpr,
+) -> None:  # fmt: skip
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     total = tl.zeros((BLOCK,), tl.float32)
     for start in range(0, rows, ROWS):
@@ -43,7 +48,10 @@ def sum_columns_kernel(x_ptr, out_ptr, rows, columns, ROWS: tl.constexpr, BLOCK:
 
 
 @tessera.jit
-def max_columns_kernel(x_ptr, out_ptr, rows, columns, BLOCK: tl.constexpr, INDEX: tl.constexpr):
+def max_columns_kernel(
+    x_ptr: tl.tensor, out_ptr: tl.tensor, rows: int, columns: int,
+    BLOCK: tl.constexpr, INDEX: tl.constexpr,
+) -> None:  # fmt: skip
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < columns
     best = tl.load(x_ptr + offsets, mask=mask)
@@ -74,7 +82,9 @@ def reduce(x: Any, out: Any, kind: str, axis: int) -> None:
 
 
 @tessera.jit
-def cumsum_rows_kernel(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+def cumsum_rows_kernel(
+    x_ptr: tl.tensor, out_ptr: tl.tensor, columns: int, BLOCK: tl.constexpr
+) -> None:
     offsets = tl.program_id(0).to(tl.int64) * columns + tl.arange(0, BLOCK)
     mask = tl.arange(0, BLOCK) < columns
     x = tl.load(x_ptr + offsets, mask=mask, other=0.0)
@@ -82,7 +92,9 @@ def cumsum_rows_kernel(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
 
 
 @tessera.jit
-def cumsum_columns_kernel(x_ptr, out_ptr, rows, columns, BLOCK: tl.constexpr):
+def cumsum_columns_kernel(
+    x_ptr: tl.tensor, out_ptr: tl.tensor, rows: int, columns: int, BLOCK: tl.constexpr
+) -> None:
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < columns
     total = tl.zeros((BLOCK,), tl.float32)
@@ -102,7 +114,10 @@ def cumsum(x: Any, out: Any, axis: int) -> None:
 
 
 @tessera.jit
-def embedding_kernel(table_ptr, index_ptr, out_ptr, n, WIDTH: tl.constexpr, ROWS: tl.constexpr):
+def embedding_kernel(
+    table_ptr: tl.tensor, index_ptr: tl.tensor, out_ptr: tl.tensor, n: int,
+    WIDTH: tl.constexpr, ROWS: tl.constexpr,
+) -> None:  # fmt: skip
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     mask = rows < n
     index = tl.load(index_ptr + rows, mask=mask, other=0)

@@ -14,7 +14,9 @@ import tessera.language as tl
 
 
 @tessera.jit
-def histogram_kernel(x_ptr, out_ptr, n, BINS: tl.constexpr, BLOCK: tl.constexpr):
+def histogram_kernel(
+    x_ptr: tl.tensor, out_ptr: tl.tensor, n: int, BINS: tl.constexpr, BLOCK: tl.constexpr
+) -> None:
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < n
     counts = tl.histogram(tl.load(x_ptr + offsets, mask=mask), BINS, mask=mask)
@@ -22,7 +24,9 @@ def histogram_kernel(x_ptr, out_ptr, n, BINS: tl.constexpr, BLOCK: tl.constexpr)
 
 
 @tessera.jit
-def histogram_by_atomics_kernel(x_ptr, out_ptr, n, BINS: tl.constexpr, BLOCK: tl.constexpr):
+def histogram_by_atomics_kernel(
+    x_ptr: tl.tensor, out_ptr: tl.tensor, n: int, BINS: tl.constexpr, BLOCK: tl.constexpr
+) -> None:
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < n
     x = tl.load(x_ptr + offsets, mask=mask)
@@ -38,7 +42,9 @@ def histogram(x: Any, out: Any, by_atomics: bool = False) -> None:
 
 
 @tessera.jit
-def scatter_add_kernel(source_ptr, index_ptr, out_ptr, n, BLOCK: tl.constexpr):
+def scatter_add_kernel(
+    source_ptr: tl.tensor, index_ptr: tl.tensor, out_ptr: tl.tensor, n: int, BLOCK: tl.constexpr
+) -> None:
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < n
     place = tl.load(index_ptr + offsets, mask=mask)
@@ -53,9 +59,9 @@ def scatter_add(source: Any, index: Any, out: Any) -> None:
 
 @tessera.jit
 def embedding_backward_kernel(
-    grad_ptr, index_ptr, grad_table_ptr, n, share,
+    grad_ptr: tl.tensor, index_ptr: tl.tensor, grad_table_ptr: tl.tensor, n: int, share: int,
     WIDTH: tl.constexpr, COLUMNS: tl.constexpr, ROWS: tl.constexpr, SCOPE: tl.constexpr,
-):  # fmt: skip
+) -> None:  # fmt: skip
     # A program takes a share of the rows, and some of their columns.
     columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
     begin = tl.program_id(0) * share
@@ -71,7 +77,7 @@ def embedding_backward_kernel(
 
 @functools.cache
 def count_threads() -> int:
-    return tessera.host_info()["threads"]
+    return int(tessera.host_info()["threads"])
 
 
 def embedding_backward(grad: Any, index: Any, grad_table: Any) -> None:

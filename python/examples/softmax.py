@@ -10,7 +10,10 @@ import tessera.language as tl
 
 
 @tessera.jit
-def softmax_kernel(x_ptr, out_ptr, x_stride, out_stride, columns, BLOCK: tl.constexpr):
+def softmax_kernel(
+    x_ptr: tl.tensor, out_ptr: tl.tensor, x_stride: int, out_stride: int, columns: int,
+    BLOCK: tl.constexpr,
+) -> None:  # fmt: skip
     row = tl.program_id(0)
     offsets = tl.arange(0, BLOCK)
     mask = offsets < columns

@@ -15,13 +15,13 @@ import tessera.language as tl
 
 
 @tessera.jit
-def add_1024(x_ptr, y_ptr, out_ptr):
+def add_1024(x_ptr: tl.tensor, y_ptr: tl.tensor, out_ptr: tl.tensor) -> None:
     offsets = tl.arange(0, 1024)
     tl.store(out_ptr + offsets, tl.load(x_ptr + offsets) + tl.load(y_ptr + offsets))
 
 
 @tessera.jit
-def add_masked(x_ptr, y_ptr, out_ptr, n):
+def add_masked(x_ptr: tl.tensor, y_ptr: tl.tensor, out_ptr: tl.tensor, n: int) -> None:
     offsets = tl.program_id(0) * 1024 + tl.arange(0, 1024)
     mask = offsets < n
     x = tl.load(x_ptr + offsets, mask=mask)
@@ -30,7 +30,9 @@ def add_masked(x_ptr, y_ptr, out_ptr, n):
 
 
 @tessera.jit
-def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+def add(
+    x_ptr: tl.tensor, y_ptr: tl.tensor, out_ptr: tl.tensor, n: int, BLOCK: tl.constexpr
+) -> None:
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < n
     x = tl.load(x_ptr + offsets, mask=mask)

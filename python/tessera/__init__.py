@@ -18,7 +18,7 @@ add[(tessera.cdiv(n, 1024),)](x, y, out, n, BLOCK=1024)
 from __future__ import annotations
 
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, cast
 
 from tessera.errors import (
     ArgumentError,
@@ -35,7 +35,7 @@ from tessera.errors import (
 )
 from tessera.frontend.signature import JITCallable, constexpr_function
 from tessera.language.aggregate import aggregate
-from tessera.language.tensor import F, Operand, must_use_result, tensor
+from tessera.language.tensor import F, N, Operand, must_use_result
 from tessera.locks import load
 from tessera.runtime.jit import JITFunction, interpret, jit
 from tessera.settings import settings
@@ -135,20 +135,14 @@ def host_info() -> dict[str, Any]:
     return info
 
 
-@overload
-def cdiv(x: int, y: int) -> int: ...
-@overload
-def cdiv(x: tensor, y: Operand) -> tensor: ...
-@overload
-def cdiv(x: Operand, y: tensor) -> tensor: ...
 @_anywhere
-def cdiv(x: Operand, y: Operand) -> Operand:
+def cdiv(x: N, y: Operand) -> N:
     """`x / y`, rounded up: how many tiles of `y` elements cover `x` elements.
 
     For host code, and for kernels, where it takes tensors, too. Both are integers, 0 or more
     and 1 or more.
     """
-    return (x + y - 1) // y
+    return (x + y - 1) // y  # type: ignore[operator,return-value]
 
 
 @constexpr_function

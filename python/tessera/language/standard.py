@@ -18,7 +18,7 @@ import tessera.language.shape as shape
 import tessera.language.types as types
 from tessera.frontend.signature import JITCallable, constexpr_function
 from tessera.language.debug import require
-from tessera.language.tensor import F, Operand, add_methods, tensor
+from tessera.language.tensor import F, N, Operand, add_methods, tensor
 from tessera.language.types import dtype as _dtype
 
 if TYPE_CHECKING:
@@ -76,19 +76,13 @@ def zeros_like(input: tensor) -> tensor:
     return creation.full(input.shape, 0, input.dtype)
 
 
-@overload
-def cdiv(x: int, div: int) -> int: ...
-@overload
-def cdiv(x: tensor, div: Operand) -> tensor: ...
-@overload
-def cdiv(x: Operand, div: tensor) -> tensor: ...
 @library
-def cdiv(x: Operand, div: Operand) -> Operand:
+def cdiv(x: N, div: Operand) -> N:
     """`(x + div - 1) // div`: how many pieces of size `div` it takes to cover x, for x >= 0.
 
     Constants give a constant. Source: Triton language 3.6/3.9.
     """
-    return (x + (div - 1)) // div
+    return (x + (div - 1)) // div  # type: ignore[operator,return-value]
 
 
 @library

@@ -436,6 +436,9 @@ class tensor(metaclass=_WatchedClass):
 Operand = Union[tensor, int, float]
 """What an operation takes: a tensor, or a number, which becomes a scalar of the type that fits."""
 
+N = TypeVar("N", bound=Operand)
+"""A tensor, or a number."""
+
 
 # --- Types to and from the core ----------------------------------------------------
 
