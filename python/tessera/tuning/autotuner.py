@@ -161,6 +161,8 @@ class Autotuner(_C.Launchable, KernelInterface):
         self._lock = threading.RLock()
         self._gates: dict[Any, threading.RLock] = {}
         """Of the keys that are being tuned."""
+        self._at_work: set[Any] = set()
+        """These keys."""
         _all_tuners.add(self)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -415,10 +417,22 @@ class Autotuner(_C.Launchable, KernelInterface):
                 found = self.cache.get(key)
                 if found is not None:
                     return found
-                return self._tune(key, configs, args, kwargs, grid)
+                if key in self._at_work:  # in this thread, which alone comes through the gate
+                    raise TuningError(
+                        "E059",
+                        f"kernel `{self._name}` is launched by a function that runs while it is "
+                        "tuned for the same values of the key",
+                        "launch the kernel below @autotune there, or after the tuning",
+                    )
+                self._at_work.add(key)
+                try:
+                    return self._tune(key, configs, args, kwargs, grid)
+                finally:
+                    self._at_work.discard(key)
         finally:
             with self._lock:
-                self._gates.pop(key, None)
+                if key not in self._at_work:
+                    self._gates.pop(key, None)
 
     def _named(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments that are passed, in the order of the parameters."""
@@ -698,6 +712,7 @@ def _renew_locks() -> None:
     for tuner in _all_tuners:
         tuner._lock = threading.RLock()
         tuner._gates = {}
+        tuner._at_work = set()
     session = sys.modules.get("tessera.tuning.session")
     if session is not None:
         session._MEASURING = threading.RLock()  # type: ignore[attr-defined]

@@ -201,6 +201,28 @@ def test_what_is_no_number_is_never_the_best():
         assert kernel.best_config.kwargs == {"BLOCK": low}
 
 
+@pytest.mark.parametrize("which", ["pre_hook", "do_bench", "early_config_prune"])
+def test_a_function_that_launches_what_is_being_tuned(which):
+    """For the same key that would tune for ever; for another it is a tuning like any."""
+    x, y = numbers(), numbers(500)
+    count = 500
+
+    def launch(*args, **others):
+        kernel[grid](y[:count], count)
+        return args[0] if which == "early_config_prune" else 1.0
+
+    more = {"prune_configs_by": {which: launch}} if "prune" in which else {which: launch}
+    kernel = tessera.autotune(blocks(32, 64), key=["n"], cache_results=False, **more)(increment)
+    with pytest.raises(TuningError, match="launched by a function that runs while it is tuned"):
+        kernel[grid](x, 500)
+    assert (x == numbers()).all() and (y == numbers(500)).all()
+    if which == "pre_hook":
+        kernel.pre_hook = lambda *args, **others: other[grid](y, 500)
+        other = tessera.autotune(blocks(32, 64), key=["n"], cache_results=False)(increment)
+        kernel[grid](x, 500)
+        assert (x[:500] == numbers(500) + 1).all() and (y == y[0] + numbers(500)).all()
+
+
 def test_options_among_the_values():
     """An option in the dict would be replaced by the one beside it, without a word."""
     error = refused(configs=[Config({"BLOCK": 32, "num_warps": 8})])
