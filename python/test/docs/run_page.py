@@ -189,10 +189,13 @@ class Page:
         """C++ is compiled as part of the file that it is about."""
         file, text = self.insert(fence)
         commands = json.loads((ROOT / "build/dev/compile_commands.json").read_text())
-        line = next(entry["command"] for entry in commands if entry["file"] == str(file))
+        # Of the checkout that was built, wherever that is.
+        end = "/" + str(file.relative_to(ROOT))
+        line = next(entry["command"] for entry in commands if entry["file"].endswith(end))
         keep = re.findall(r"(-[IDW]\S+|-isystem \S+|-std=\S+)", line)
         flags = [word for flag in keep for word in flag.split()]
-        command = ["clang++-22", *flags, f"-I{file.parent}", "-fsyntax-only", "-x", "c++", "-"]
+        flags += [f"-I{file.parent}", "-Wno-unused-function"]
+        command = ["clang++-22", *flags, "-fsyntax-only", "-x", "c++", "-"]
         self.run_program(command, text)
 
     def run_tablegen(self, fence: Fence) -> None:
@@ -222,7 +225,7 @@ def has_gpu() -> bool:
 def run_page(page: str, until: int = 0) -> dict[str, str]:
     """Runs a page, up to a line if that is given: an error, or nothing, for each fence."""
     results: dict[str, str] = {}
-    with tempfile.TemporaryDirectory(prefix="page-") as name:
+    with tempfile.TemporaryDirectory(prefix="page-", ignore_cleanup_errors=True) as name:
         folder = pathlib.Path(name)
         for entry in ROOT.iterdir():
             if not entry.name.startswith("."):

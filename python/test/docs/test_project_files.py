@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Workflows and forms are valid, and run what there is."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from typing import Any
+
+import pytest
+
+from docs import commands
+from docs.pages import ROOT
+
+yaml = pytest.importorskip("yaml")
+
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+FORMS = sorted(
+    set((ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml"))
+    - {ROOT / ".github/ISSUE_TEMPLATE/config.yml"}
+)
+RECORDS = sorted((ROOT / "docs/Decisions").glob("[0-9]*.md"))
+
+
+def load(path) -> dict[Any, Any]:
+    content = yaml.safe_load(path.read_text())
+    assert isinstance(content, dict)
+    return content
+
+
+def steps(workflow) -> list[dict[str, Any]]:
+    return [step for job in load(workflow)["jobs"].values() for step in job["steps"]]
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflow_is_complete(workflow):
+    content = load(workflow)
+    # YAML 1.1 reads the key `on` as a boolean.
+    assert content["name"] == workflow.stem and content[True]
+    assert content["permissions"] == {"contents": "read"}
+    for job in content["jobs"].values():
+        assert job["timeout-minutes"] <= 180
+        assert job["runs-on"] == "ubuntu-24.04"
+        for step in job["steps"]:
+            assert ("run" in step) != ("uses" in step)
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflow_runs_what_there_is(workflow):
+    for step in steps(workflow):
+        if "uses" in step:
+            assert re.fullmatch(r"actions/[\w-]+@v\d+", step["uses"])
+            continue
+        checked = subprocess.run(["bash", "-n", "-c", step["run"]], capture_output=True, text=True)
+        assert checked.returncode == 0, checked.stderr
+        for line in step["run"].splitlines():
+            if line.startswith("tools/"):
+                assert commands.what_is_wrong(line.split()) == ""
+
+
+def test_each_check_is_run():
+    """One workflow runs all of tools/check, one the sanitizers by a schedule."""
+    text = {path.stem: path.read_text() for path in WORKFLOWS}
+    assert "run: tools/check\n" in text["check"] and "pull_request" in text["check"]
+    assert "tools/dev/check_sanitized.sh" in text["sanitizers"] and "cron:" in text["sanitizers"]
+    assert "tools/wheel" in text["wheels"]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda path: path.stem)
+def test_form_is_complete(form):
+    content = load(form)
+    assert {"name", "description", "labels", "body"} <= set(content)
+    for item in content["body"]:
+        assert item["type"] in ("markdown", "textarea", "input", "dropdown", "checkboxes")
+        assert item["type"] == "markdown" or (item["id"] and item["attributes"]["label"])
+    ids = [item["id"] for item in content["body"] if "id" in item]
+    assert len(ids) == len(set(ids))
+    assert any(item.get("validations", {}).get("required") for item in content["body"])
+
+
+def test_there_are_forms():
+    assert {form.stem for form in FORMS} >= {"bug", "slow", "wish"}
+
+
+def test_decisions_are_numbered_and_listed():
+    index = (ROOT / "docs/Decisions/README.md").read_text()
+    for number, record in enumerate(RECORDS, 1):
+        title, *_ = record.read_text().splitlines()
+        assert title.startswith(f"# {number:04}: ") and record.name.startswith(f"{number:04}-")
+        assert f"[{number:04}]({record.name}) | {title.partition(': ')[2]} |" in index
+        for part in ("## The question", "## What was decided", "## What follows"):
+            assert part in record.read_text()
+
+
+def test_changelog_has_its_form():
+    """Versions in falling order below what is unreleased, with the usual kinds of changes."""
+    text = (ROOT / "CHANGELOG.md").read_text()
+    versions = re.findall(r"^## \[(.+?)\](?: - (\d{4}-\d\d-\d\d))?$", text, re.M)
+    assert versions[0] == ("Unreleased", "")
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+", name) and date for name, date in versions[1:])
+    kinds = set(re.findall(r"^### (.+)$", text, re.M))
+    assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
