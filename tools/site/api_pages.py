@@ -169,6 +169,17 @@ def family_pages() -> dict[str, str]:
     }
 
 
+# Functions that are written in the language itself stand with those that readers look for there.
+TOPICS = {
+    "Creation": ("zeros", "zeros_like"),
+    "Maths": ("cdiv", "sigmoid", "softmax"),
+    "Memory": ("atomic_poll",),
+    "Programs and loops": ("swizzle2d",),
+    "Reductions and scans": ("argmax", "argmin", "cumprod", "cumsum", "max", "min", "reduce_or", "sum", "xor_sum"),
+    "Shape": ("flip", "interleave", "ravel", "squeeze", "unsqueeze"),
+}  # fmt: skip
+
+
 def language_pages(entries: Reference) -> Iterator[tuple[str, str]]:
     """A page for each family of operations, and the first one, which says what is promised."""
     language = reference.load(LANGUAGE)
@@ -180,7 +191,14 @@ def language_pages(entries: Reference) -> Iterator[tuple[str, str]]:
         except ModuleNotFoundError:
             continue
         stem = family_stem(title)
-        here = [other for other in left if belongs(language, other, module)]
+        here = [
+            other
+            for other in left
+            if topic_of(other) == title
+            or (not topic_of(other) and belongs(language, other, module))
+        ]
+        if not here and not public_apart(module):
+            continue
         left = [other for other in left if other not in here]
         lines = [f"# {title}", "", introduction(module), ""]
         names = list(here)
@@ -196,6 +214,19 @@ def language_pages(entries: Reference) -> Iterator[tuple[str, str]]:
         families.append(("Other names", "OtherNames", left))
         yield "docs/Language/OtherNames.md", "\n".join(lines)
     yield "docs/Language.md", language_index(language, families)
+
+
+def topic_of(name: str) -> str:
+    """The family that TOPICS gives a name; empty for all others."""
+    return next((title for title, names in TOPICS.items() if name in names), "")
+
+
+def public_apart(module: ModuleType) -> bool:
+    """Whether users name the module, as in `tl.math.pow`."""
+    return module.__name__ in PUBLIC or module.__name__.rpartition(".")[2] in (
+        "math",
+        "target_info",
+    )
 
 
 def belongs(language: ModuleType, name: str, module: ModuleType) -> bool:
@@ -224,7 +255,7 @@ def own_names(
         if module.__name__ in PUBLIC
         or getattr(language, name, None) is not getattr(module, name, None)
     ]
-    if not others or not (module.__name__ in PUBLIC or short in ("math", "target_info")):
+    if not others or not public_apart(module):
         return
     yield f"## `tl.{short}`"
     yield ""
@@ -246,6 +277,7 @@ def own_names(
 def language_index(language: ModuleType, families: Sequence[tuple[str, str, list[str]]]) -> str:
     """What is promised on every target, and the way to the families."""
     lines = ["# The language", "", inspect.cleandoc(language.__doc__ or ""), "", "## Names", ""]
+    lines += ["Where a signature says `Operand`, a tensor or a number may be passed.", ""]
     lines += ["| | |", "|---|---|"]
     for title, stem, names in families:
         shown = ", ".join(

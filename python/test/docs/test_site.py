@@ -312,3 +312,18 @@ def test_the_check_is_there():
         [sys.executable, ROOT / "tools/dev/run_checks.py", "--list"], capture_output=True, text=True
     )
     assert "site" in listed.stdout.split()
+
+
+def test_families_have_what_readers_look_for_there():
+    pages = dict(api_pages.reference_pages())
+    for page, names in (
+        ("ReductionsAndScans", "sum max reduce"),
+        ("Creation", "zeros arange"),
+        ("Shape", "flip trans"),
+        ("Maths", "softmax exp"),
+    ):
+        text = pages[f"docs/Language/{page}.md"]
+        for name in names.split():
+            assert re.search(rf"\{{py:function\}} {name}\(", text), (page, name)
+    names = [name for names in api_pages.TOPICS.values() for name in names]
+    assert set(names) <= set(reference.public_names(reference.load("tessera.language")))
