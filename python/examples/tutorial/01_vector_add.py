@@ -28,6 +28,8 @@ Usage: 01_vector_add.py [--plots FOLDER]
 # %%
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from arrays import LIBRARY, check, empty, exact, plot_folder, random
 
@@ -37,7 +39,9 @@ import tessera.testing
 
 
 @tessera.jit
-def add_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+def add_kernel(
+    x_ptr: tl.tensor, y_ptr: tl.tensor, out_ptr: tl.tensor, n: int, BLOCK: tl.constexpr
+) -> None:
     program = tl.program_id(0)
     offsets = program * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < n
@@ -72,15 +76,16 @@ def add_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 # ```
 #
 # `BLOCK` is annotated as `tl.constexpr`, which means that it is known when the kernel is compiled.
-# The extent of a tile has to be. Another value of `BLOCK` is compiled anew.
+# The extent of a tile has to be. Another value of `BLOCK` is compiled anew. The other annotations
+# may be left out: they are there for editors and type checkers.
 #
 # To launch the kernel, say the grid in square brackets and then pass the arguments. An array
 # arrives in the kernel as its address; its length has to be an argument of its own.
 
 
 # %%
-def add(x, y, out, block=1024):
-    n = x.shape[0]
+def add(x: Any, y: Any, out: Any, block: int = 1024) -> Any:
+    n = int(x.shape[0])
     grid = (tessera.cdiv(n, block),)  # how many blocks it takes: n / block, rounded up
     return add_kernel[grid](x, y, out, n, BLOCK=block)
 
@@ -131,11 +136,11 @@ print("vector addition: right in the interpreter")
         args={},
     )
 )
-def bandwidth(n, who):
+def bandwidth(n: int, who: str) -> float:
     x, y, out = random(n), random(n), empty(n)
     work = {"tessera": lambda: add(x, y, out), "library": lambda: x + y}
     milliseconds = tessera.testing.do_bench(work[who], warmup=10, rep=50, return_mode="median")
-    return 3 * n * x.itemsize / milliseconds / 1e6
+    return float(3 * n * x.itemsize / milliseconds / 1e6)
 
 
 if folder := plot_folder():

@@ -15,6 +15,8 @@ Usage: 02_softmax.py [--plots FOLDER]
 # %%
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from arrays import LIBRARY, ON_GPU, check, empty, exact, plot_folder, random
 
@@ -24,7 +26,9 @@ import tessera.testing
 
 
 @tessera.jit
-def softmax_kernel(x_ptr, out_ptr, row_stride, columns, BLOCK: tl.constexpr):
+def softmax_kernel(
+    x_ptr: tl.tensor, out_ptr: tl.tensor, row_stride: int, columns: int, BLOCK: tl.constexpr
+) -> None:
     row = tl.program_id(0)
     offsets = tl.arange(0, BLOCK)
     mask = offsets < columns
@@ -59,15 +63,16 @@ def softmax_kernel(x_ptr, out_ptr, row_stride, columns, BLOCK: tl.constexpr):
 
 
 # %%
-def softmax(x, out):
+def softmax(x: Any, out: Any) -> None:
     rows, columns = x.shape
     block = tessera.next_power_of_2(columns)
     softmax_kernel[(rows,)](x, out, columns, columns, BLOCK=block)
 
 
-def reference(x):
+def reference(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     numerator = np.exp(x - x.max(axis=1, keepdims=True))
-    return numerator / numerator.sum(axis=1, keepdims=True)
+    result: np.ndarray[Any, Any] = numerator / numerator.sum(axis=1, keepdims=True)
+    return result
 
 
 x, out = random(1823, 781), empty(1823, 781)
@@ -90,12 +95,14 @@ check("softmax", out, reference(exact(x)), bound=1e-6)
 
 # %%
 @tessera.jit
-def long_softmax_kernel(x_ptr, out_ptr, row_stride, columns, BLOCK: tl.constexpr):
+def long_softmax_kernel(
+    x_ptr: tl.tensor, out_ptr: tl.tensor, row_stride: int, columns: int, BLOCK: tl.constexpr
+) -> None:
     row = tl.program_id(0)
     x_row = x_ptr + row * row_stride
     out_row = out_ptr + row * row_stride
-    highest = -float("inf")
-    total = 0.0
+    highest = tl.full((), -float("inf"), tl.float32)  # a tile without dimensions: a number
+    total = tl.full((), 0.0, tl.float32)
     for start in range(0, columns, BLOCK):
         offsets = start + tl.arange(0, BLOCK)
         x = tl.load(x_row + offsets, mask=offsets < columns, other=-float("inf"))
@@ -114,7 +121,7 @@ check("softmax of long rows", out, reference(exact(x)), bound=1e-6)
 
 # %% [markdown]
 # `highest` and `total` are carried from one iteration to the next, as in Python. They have to
-# keep their type: a variable that is a float32 number before the loop stays one.
+# keep their type: what is a float32 number before the loop stays one.
 
 
 # %%
@@ -130,12 +137,12 @@ check("softmax of long rows", out, reference(exact(x)), bound=1e-6)
         args={"rows": 1024},
     )
 )
-def bandwidth(rows, columns, who):
+def bandwidth(rows: int, columns: int, who: str) -> float:
     x, out = random(rows, columns), empty(rows, columns)
     library = (lambda: x.softmax(1)) if ON_GPU else (lambda: reference(x))
     work = {"tessera": lambda: softmax(x, out), "library": library}
     milliseconds = tessera.testing.do_bench(work[who], warmup=10, rep=50, return_mode="median")
-    return 2 * rows * columns * x.itemsize / milliseconds / 1e6
+    return float(2 * rows * columns * x.itemsize / milliseconds / 1e6)
 
 
 if folder := plot_folder():

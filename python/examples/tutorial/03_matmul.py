@@ -34,6 +34,8 @@ Usage: 03_matmul.py [--plots FOLDER]
 # %%
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from arrays import LIBRARY, check, empty, exact, plot_folder, random
 
@@ -44,9 +46,10 @@ import tessera.testing
 
 @tessera.jit
 def matmul_kernel(
-    a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_bk, stride_cm,
+    a_ptr: tl.tensor, b_ptr: tl.tensor, c_ptr: tl.tensor, M: int, N: int, K: int,
+    stride_am: int, stride_bk: int, stride_cm: int,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, RELU: tl.constexpr,
-):  # fmt: skip
+) -> None:  # fmt: skip
     rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     columns = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
     inner = tl.arange(0, BLOCK_K)
@@ -85,8 +88,10 @@ def matmul_kernel(
 
 
 # %%
-def matmul(a, b, c, relu=False, blocks=(64, 64, 64)):
-    (M, K), N = a.shape, b.shape[1]
+def matmul(
+    a: Any, b: Any, c: Any, relu: bool = False, blocks: tuple[int, int, int] = (64, 64, 64)
+) -> Any:
+    M, K, N = int(a.shape[0]), int(a.shape[1]), int(b.shape[1])
     grid = (tessera.cdiv(M, blocks[0]), tessera.cdiv(N, blocks[1]))
     return matmul_kernel[grid](
         a, b, c, M, N, K, K, N, N,
@@ -129,14 +134,14 @@ print(f"  {compiled.remarks[0]}" if compiled.remarks else "  none")
         args={},
     )
 )
-def speed(size, who):
+def speed(size: int, who: str) -> float:
     a, b, c = random(size, size, half=True), random(size, size, half=True), empty(size, size)
     work = {
         "tessera": lambda: matmul(a, b, c, blocks=(128, 128, 64)),
         "library": lambda: a @ b,
     }
     milliseconds = tessera.testing.do_bench(work[who], warmup=10, rep=50, return_mode="median")
-    return 2 * size**3 / milliseconds / 1e9
+    return float(2 * size**3 / milliseconds / 1e9)
 
 
 if folder := plot_folder():

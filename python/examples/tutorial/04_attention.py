@@ -33,8 +33,11 @@ Usage: 04_attention.py [--plots FOLDER]
 # %%
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
-from arrays import LIBRARY, ON_GPU, check, empty, exact, plot_folder, random
+from arrays import LIBRARY, ON_GPU, check, empty, exact, plot_folder, random, torch
 
 import tessera
 import tessera.language as tl
@@ -52,9 +55,10 @@ import tessera.testing
 )
 @tessera.jit
 def attention_kernel(
-    q_ptr, k_ptr, v_ptr, out_ptr, length, scale,
+    q_ptr: tl.tensor, k_ptr: tl.tensor, v_ptr: tl.tensor, out_ptr: tl.tensor, length: tl.tensor,
+    scale: float,
     HEAD: tl.constexpr, CAUSAL: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-):  # fmt: skip
+) -> None:  # fmt: skip
     start_m = tl.program_id(0) * BLOCK_M
     head = tl.program_id(1).to(tl.int64) * length * HEAD
     rows = start_m + tl.arange(0, BLOCK_M)
@@ -96,18 +100,25 @@ def attention_kernel(
 
 
 # %%
-def attention(q, k, v, out, causal):
-    heads, length, head = q.shape
-    grid = lambda meta: (tessera.cdiv(length, meta["BLOCK_M"]), heads)  # noqa: E731
+def attention(q: Any, k: Any, v: Any, out: Any, causal: bool) -> None:
+    heads, length, head = map(int, q.shape)
+
+    def grid(meta: Mapping[str, int]) -> tuple[int, int]:
+        return tessera.cdiv(length, meta["BLOCK_M"]), heads
+
     attention_kernel[grid](q, k, v, out, length, head**-0.5, HEAD=head, CAUSAL=causal)
 
 
-def reference(q, k, v, causal):
+Array = np.ndarray[Any, Any]
+
+
+def reference(q: Array, k: Array, v: Array, causal: bool) -> Array:
     scores = q @ k.transpose(0, 2, 1) / np.sqrt(q.shape[2])
     if causal:
         scores += np.triu(np.full(scores.shape[1:], -np.inf, scores.dtype), 1)
     weights = np.exp(scores - scores.max(axis=2, keepdims=True))
-    return weights / weights.sum(axis=2, keepdims=True) @ v
+    result: Array = weights / weights.sum(axis=2, keepdims=True) @ v
+    return result
 
 
 heads, length, head = 4, 500, 64
@@ -118,8 +129,7 @@ for causal in (False, True):
     expected = reference(exact(q), exact(k), exact(v), causal)
     # With 16-bit arrays the weights are rounded to 16 bits before they multiply v.
     check("causal attention" if causal else "attention", out, expected, 2e-3 if ON_GPU else 1e-5)
-    chosen = attention_kernel.best_config.kwargs
-    print(f"  tuned: BLOCK_M = {chosen['BLOCK_M']}, BLOCK_N = {chosen['BLOCK_N']}")
+    print(f"  tuned: {attention_kernel.best_config}")
 
 # %% [markdown]
 # The choice is kept on disk, so the next process that launches this kernel with these sizes on
@@ -141,20 +151,18 @@ for causal in (False, True):
         args={"heads": 4, "head": 64},
     )
 )
-def speed(heads, length, head, who):
+def speed(heads: int, length: int, head: int, who: str) -> float:
     q, k, v = (random(heads, length, head, half=True) for _ in range(3))
     out = empty(heads, length, head)
 
-    def library():
+    def library() -> Any:
         if not ON_GPU:
             return reference(q, k, v, False)
-        import torch
-
         return torch.nn.functional.scaled_dot_product_attention(q[None], k[None], v[None])
 
     work = {"tessera": lambda: attention(q, k, v, out, False), "library": library}
     milliseconds = tessera.testing.do_bench(work[who], warmup=10, rep=50, return_mode="median")
-    return 4 * heads * length**2 * head / milliseconds / 1e9
+    return float(4 * heads * length**2 * head / milliseconds / 1e9)
 
 
 if folder := plot_folder():

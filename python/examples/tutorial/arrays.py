@@ -8,17 +8,22 @@ Otherwise they are NumPy arrays, and the kernels run on the CPU.
 from __future__ import annotations
 
 import argparse
+import importlib
 from typing import Any, Optional
 
 import numpy as np
 
-try:
-    import torch
 
-    ON_GPU = torch.cuda.is_available()
-except ImportError:
-    ON_GPU = False
+def load_torch() -> Any:
+    """torch, or None where it is not installed."""
+    try:
+        return importlib.import_module("torch")
+    except ImportError:
+        return None
 
+
+torch = load_torch()
+ON_GPU = bool(torch and torch.cuda.is_available())
 WHERE = torch.cuda.get_device_name() if ON_GPU else "the CPU"
 LIBRARY = "torch" if ON_GPU else "numpy"
 generator = np.random.default_rng(0)
