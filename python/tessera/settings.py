@@ -261,6 +261,11 @@ class Settings:
                 if near:
                     warn_of_machine(f"tessera: there is no setting {name}; did you mean {near[0]}?")
 
+    def __repr__(self) -> str:
+        values = [(name, getattr(self, name), item.default) for name, item in _by_name().items()]
+        changed = [f"{name}={value!r}" for name, value, default in values if value != default]
+        return f"<settings: {', '.join(changed) or 'the defaults'}>"
+
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_") and name != "generation" and name not in _by_name():
             raise AttributeError(f"no setting {name!r}; there are {', '.join(_by_name())}")

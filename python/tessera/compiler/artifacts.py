@@ -90,7 +90,9 @@ class Stages(Mapping[str, Any]):
         return sum(1 for _ in self)
 
     def __repr__(self) -> str:
-        return f"<stages {', '.join(self)}>"
+        # Of a kernel that was launched it takes a compilation to see the stages, not their names.
+        names = self._names if self._rebuild is not None else tuple(self)
+        return f"<stages {', '.join(names)}>"
 
 
 class CompiledKernel:
@@ -319,7 +321,19 @@ class CompiledKernel:
 
     def __repr__(self) -> str:
         machine = self.metadata.get("arch") or self.metadata.get("cpu", "?")
-        return f"<compiled kernel {self.name} for {machine}>"
+        text = f"compiled kernel {self.name} for {machine}"
+        if self.metadata["target"] == "cuda":
+            registers, spilled = (self.metadata[name] for name in ("num_registers", "spill_bytes"))
+            if self._assembler != "driver":  # which knows them when it has loaded the kernel
+                text += f": {registers} registers, {spilled} bytes spilled"
+            text += f", {self.shared} bytes of shared memory"
+        return f"<{text}>"
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it: registers and memory, remarks, and each stage's IR."""
+        from tessera.compiler.notebook import kernel_html
+
+        return kernel_html(self)
 
 
 class KernelSource:

@@ -121,7 +121,9 @@ class JITCallable:
         )
 
     def __repr__(self) -> str:
-        return f"<jit function {self.__module__}.{self.__qualname__}>"
+        code = self.fn.__code__
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        return f"<jit function {self.__module__}.{self.__qualname__}({', '.join(names)})>"
 
     @property
     def _source(self) -> "FunctionSource":

@@ -114,6 +114,10 @@ class range:
         self.warp_specialize = warp_specialize
         self.disable_licm = disable_licm
 
+    def __repr__(self) -> str:
+        bounds = [self.start, self.end, *([self.step] if unwrap(self.step) != 1 else [])]
+        return f"tl.{type(self).__name__}({', '.join(map(str, map(unwrap, bounds)))})"
+
     def hints(self) -> list[list[Any]]:
         """The hints that were given, as the builder takes them."""
         found: list[list[Any]] = []

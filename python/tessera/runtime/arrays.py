@@ -142,6 +142,9 @@ class MockTensor:
         self.dtype = to_dtype(dtype)
         self.shape = [1] if shape is None else shape
 
+    def __repr__(self) -> str:
+        return f"MockTensor({self.dtype!r}, {self.shape!r})"
+
     @staticmethod
     def wrap_dtype(arg: Any) -> Any:
         """A MockTensor of `arg` where that is an element type, else `arg`."""

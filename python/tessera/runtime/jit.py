@@ -414,7 +414,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         For an array, a `tessera.MockTensor` or just a dtype will do.
         """
         if active_mode.get() is not None or not self.is_plain():
-            return self._slow_warmup(grid, args, kwargs)[0]
+            return self._slow_warmup(grid, args, kwargs)[0]  # type: ignore[no-any-return]
         if self._finder is None:
             self._finder = _make_dispatcher(self, self._slow_warmup)
         return self._finder.bind(grid).find(*args, **kwargs)  # type: ignore[no-any-return]
