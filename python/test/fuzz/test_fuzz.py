@@ -81,7 +81,7 @@ def test_kernels_about_the_language_have_what_they_are_made_for():
         "aggregate_replace", "apart(", "carried(", "swapped(", "picked(", "all_of(*", "both_of(",
         "make_tensor_descriptor", ".load([", ".gather(", ".scatter(", ".store([", ".atomic_",
         'padding_option="nan"', "desc0.load", "loaded_by(", "[2147483647", "libdevice.",
-        "map_elementwise(one", "pack=2", "pack=4", "tl.topk", "return_indices=True", "tl.argsort",
+        "map_elementwise(one", "map_elementwise(pointed, ", "map_elementwise(pointed_to, ", "pack=2", "pack=4", "tl.topk", "return_indices=True", "tl.argsort",
         "tl.bitonic_merge", "dot_scaled", '"e2m1"', '"e4m3"', "float8e4b15", "[None, :, :]",
         "[None, None]", "tl.pointer_type", "tl.reduce((",
     ):  # fmt: skip

@@ -179,6 +179,17 @@ def four(x0, x1, x2, x3, y0, y1, y2, y3):
         return x1, x0 + y0, x3, y1
     return y1, x0 - x1, x2 + y3, x3
 """,
+    "pointed": """@tessera.jit
+def pointed(p, n):
+    value = tl.load(p)
+    if n % 2 == 0:
+        value = load_at(p, 0)
+    return value
+""",
+    "pointed_to": """@tessera.jit
+def pointed_to(p, q):
+    return q, p
+""",
     "combined": """@tessera.jit
 def combined(a, b):
     return a ^ b ^ (a & b)

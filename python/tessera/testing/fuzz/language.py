@@ -176,12 +176,19 @@ class _Constructs(Expressions):
     # --- Productions ----------------------------------------------------------------------
 
     def _integers(self) -> list[Callable[[str, Shape, int], Expression | None]]:
-        mine = [self._mapped, self._library, self._library, self._scaled_product, self._addresses,
+        mine = [self._mapped, self._mapped_pointers, self._library, self._library, self._scaled_product, self._addresses,
                 self._reduced_by_function, self._bits_of_float8]  # fmt: skip
         return self._general() * 2 + mine * 2 + super()._integers()
 
     def _floats(self) -> list[Callable[[str, Shape, int], Expression | None]]:
-        mine = [self._mapped, self._library, self._library, self._float8, self._scaled_product]
+        mine = [
+            self._mapped,
+            self._mapped_pointers,
+            self._library,
+            self._library,
+            self._float8,
+            self._scaled_product,
+        ]
         return self._general() * 2 + mine * 2 + super()._floats()
 
     def _rearranging(self) -> list[Callable[[str, Shape, int], Expression | None]]:
@@ -205,6 +212,20 @@ class _Constructs(Expressions):
         packed = f", pack={pack}" if pack > 1 or self.rng.random() < 0.5 else ""
         text = f"tl.map_elementwise({kind}, {A}, {B}{packed}){which}"
         return Expression(text, dtype, shape, (a, b))
+
+    def _mapped_pointers(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
+        """What functions of pointers load, or what the pointers that they return point to."""
+        if not shape or self._loading:
+            return None
+        array = self.rng.choice(self.inputs)
+        x = self.draw("int32", shape, depth - 1)
+        tile = f"({array.name} + pid * {array.size} + ({A} & {array.size - 1}))"
+        if self.rng.random() < 0.5 and count(shape) % 2 == 0 and _is_extent(count(shape) // 2):
+            text = f"tl.load(tl.map_elementwise(pointed_to, {tile}, pack=2))"
+            return self.cast(Expression(text, array.dtype, shape, (x,)), dtype)
+        y = self.draw("int32", shape, depth - 1)
+        text = f"tl.map_elementwise(pointed, {tile}, {B})"
+        return self.cast(Expression(text, array.dtype, shape, (x, y)), dtype)
 
     def _library(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
         if dtype not in _EXACT:
