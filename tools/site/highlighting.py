@@ -89,11 +89,41 @@ class LLVMLexer(RegexLexer):
     }
 
 
+class TableGenLexer(RegexLexer):
+    """TableGen, with descriptions in Markdown and pieces of C++ as the texts that they are."""
+
+    name = "TableGen"
+    aliases = ["tablegen"]
+    tokens = {
+        "root": [
+            (r"\s+", Text),
+            (r"//.*", Comment.Single),
+            (r"#\w+.*", Comment.Preproc),
+            (r"\[\{(.|\n)*?\}\]", String),
+            (r'"(\\.|[^"\\])*"', String),
+            (
+                words(("class", "def", "defm", "let", "in", "include", "multiclass"), suffix=r"\b"),
+                Keyword,
+            ),
+            (
+                words(("bit", "bits", "int", "string", "list", "dag", "code"), suffix=r"\b"),
+                Keyword.Type,
+            ),
+            (r"\$\w+", Name.Variable),
+            (r"!\w+", Name.Builtin),
+            (r"-?\d+", Number),
+            (r"[A-Za-z_]\w*", Name),
+            (r".", Punctuation),
+        ]
+    }
+
+
 def register(app: Any) -> None:
     """Has Sphinx know the languages of code blocks."""
     app.add_lexer("mlir", MLIRLexer)
     app.add_lexer("ptx", PTXLexer)
     app.add_lexer("llvm", LLVMLexer)
+    app.add_lexer("tablegen", TableGenLexer)
     # Assembly of x86 is shown as GNU's assembler writes it.
     from pygments.lexers.asm import GasLexer
 

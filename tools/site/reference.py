@@ -58,7 +58,7 @@ def signature(value: Any, drop_first: bool = False) -> str:
     except (TypeError, ValueError):
         return "()"
     parameters = list(whole.parameters.values())
-    if drop_first and parameters and parameters[0].name in ("self", "cls"):
+    if drop_first:
         parameters = parameters[1:]
     shown = [_shown(parameter) for parameter in parameters if not parameter.name.startswith("_")]
     result = whole.return_annotation
@@ -317,9 +317,21 @@ def _member(full: str, value: Any, places: Mapping[int, str]) -> list[str]:
         value = value.__func__
     if not _is_function(value):
         return []
-    place = places.get(id(value))
-    text = f"{{py:func}}`{place}` of this tensor." if place else prose(docstring(value))
-    return directive("method", full + signature(value, drop_first=True), [text], *options)
+    head = full + signature(value, drop_first=":staticmethod:" not in options)
+    place = places.get(id(value)) or _function_of(full)
+    if not place:
+        return directive("method", head, [prose(docstring(value))], *options)
+    # What a tensor does, a function of the language does.
+    text = f"{first_sentence(docstring(value))} The function: {{py:func}}`{place}`."
+    return directive("method", head, [text], *options)
+
+
+def _function_of(full: str) -> str:
+    """The function of the language that a method of a tensor stands for."""
+    owner, _, name = full.rpartition(".")
+    language = "tessera.language"
+    is_named = owner == "tensor" and name in public_names(load(language))
+    return f"{language}.{name}" if is_named else ""
 
 
 def _is_function(value: Any) -> bool:

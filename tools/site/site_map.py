@@ -130,7 +130,10 @@ def chapters(pages: set[str]) -> Iterator[tuple[str, str]]:
 
 _ORDER = {
     "docs/API": ["Host", "Kernels", "Options", "Settings", "Tuning", "Testing", "Simulator"],
-    "docs/HowTo": ["LaunchKernels", "ComingFromTriton", "RunTritonCode", "ComingFromNumbaAndCUDA", "RunOnAGPU"],
+    "docs/HowTo": [
+        "LaunchKernels", "RunOnAGPU", "FastMatmul", "TuneAKernel", "Simulate",
+        "ComingFromTriton", "RunTritonCode", "ComingFromNumbaAndCUDA",
+    ],
     "docs/Dialects": ["Tile", "Strips", "TileGPU"],
     "docs/Passes": ["DialectTileTransforms", "ConversionTileToStrips", "ConversionTileToTileGPU",
                     "DialectTileGPUTransforms", "ConversionTileGPUToLLVM"],

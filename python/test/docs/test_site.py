@@ -238,6 +238,15 @@ def test_what_a_public_base_has_is_described_there():
     assert "is_int" not in reference.members(types.block_type, "block_type", {})
 
 
+def test_a_method_of_a_tensor_is_a_function_without_its_first_argument():
+    from tessera.language import tensor
+
+    found = reference.members(tensor, "tensor", {})
+    text = "\n".join(found["sum"])
+    assert text.startswith(":::{py:method} tensor.sum(axis") and "`tessera.language.sum`" in text
+    assert found["to"][0].startswith(":::{py:method} tensor.to(dtype")
+
+
 def test_names_with_their_meanings_are_a_list():
     text = reference.prose("Options:\n  debug: whether\n    it is on.\n  repr: a name\n\nThen.")
     assert text.split("\n") == [
