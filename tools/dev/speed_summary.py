@@ -48,6 +48,7 @@ CPU_TABLE = {
     "matmul int8 1024^3": "matmul int8, 1024 × 1024 × 1024",
     "deformable attention, encoder 800x1333, forward": "deformable attention, encoder, 800 × 1333",
 }
+CPUS = {"znver5": "AMD Zen 5", "emeraldrapids": "Intel Emerald Rapids"}  # from LLVM's names
 NAMES = {"triton": "Triton", "nvcc": "CUDA C++", "torch": "torch", "numpy": "NumPy"}
 
 
@@ -102,7 +103,7 @@ def chart(root: pathlib.Path) -> str:
     panels = [
         (f"{gpu['gpu']}: speed relative to cuBLAS and cuDNN", product_bars(root)),
         (
-            f"CPU ({cpu['cpu']}, {cpu['threads']} threads): "
+            f"CPU ({CPUS.get(cpu['cpu'], cpu['cpu'])}, {cpu['threads']} threads): "
             "speed relative to the faster of NumPy and torch",
             cpu_bars(root),
         ),
@@ -209,7 +210,8 @@ def table(root: pathlib.Path) -> list[str]:
     )  # fmt: skip
     cpu = load(root, "cpu")
     where = cpu["environment"]
-    lines.append(f"| *CPU, {where['cpu']}, {where['threads']} threads* | | | |")
+    name = CPUS.get(where["cpu"], where["cpu"])
+    lines.append(f"| *CPU, {name}, {where['threads']} threads* | | | |")
     found = rows_of(cpu)
     for work, text in CPU_TABLE.items():
         ms, best = found[work]["ms"], found[work]["best_other"]

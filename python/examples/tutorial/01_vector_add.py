@@ -35,7 +35,7 @@ from arrays import LIBRARY, check, empty, exact, plot_folder, random
 
 import tessera
 import tessera.language as tl
-import tessera.testing
+from tessera.testing import Benchmark, do_bench, perf_report
 
 
 @tessera.jit
@@ -123,8 +123,8 @@ print("vector addition: right in the interpreter")
 
 
 # %%
-@tessera.testing.perf_report(
-    tessera.testing.Benchmark(
+@perf_report(
+    Benchmark(
         x_names=["n"],
         x_vals=[2**i for i in range(12, 24, 2)],
         x_log=True,
@@ -139,7 +139,7 @@ print("vector addition: right in the interpreter")
 def bandwidth(n: int, who: str) -> float:
     x, y, out = random(n), random(n), empty(n)
     work = {"tessera": lambda: add(x, y, out), "library": lambda: x + y}
-    milliseconds = tessera.testing.do_bench(work[who], warmup=10, rep=50, return_mode="median")
+    milliseconds = do_bench(work[who], warmup=10, rep=50, return_mode="median")
     return float(3 * n * x.itemsize / milliseconds / 1e6)
 
 

@@ -22,7 +22,7 @@ from arrays import LIBRARY, ON_GPU, check, empty, exact, plot_folder, random
 
 import tessera
 import tessera.language as tl
-import tessera.testing
+from tessera.testing import Benchmark, do_bench, perf_report
 
 
 @tessera.jit
@@ -125,8 +125,8 @@ check("softmax of long rows", out, reference(exact(x)), bound=1e-6)
 
 
 # %%
-@tessera.testing.perf_report(
-    tessera.testing.Benchmark(
+@perf_report(
+    Benchmark(
         x_names=["columns"],
         x_vals=[256, 512, 1024, 2048, 4096],
         line_arg="who",
@@ -141,7 +141,7 @@ def bandwidth(rows: int, columns: int, who: str) -> float:
     x, out = random(rows, columns), empty(rows, columns)
     library = (lambda: x.softmax(1)) if ON_GPU else (lambda: reference(x))
     work = {"tessera": lambda: softmax(x, out), "library": library}
-    milliseconds = tessera.testing.do_bench(work[who], warmup=10, rep=50, return_mode="median")
+    milliseconds = do_bench(work[who], warmup=10, rep=50, return_mode="median")
     return float(2 * rows * columns * x.itemsize / milliseconds / 1e6)
 
 

@@ -41,7 +41,7 @@ from arrays import LIBRARY, check, empty, exact, plot_folder, random
 
 import tessera
 import tessera.language as tl
-import tessera.testing
+from tessera.testing import Benchmark, do_bench, perf_report
 
 
 @tessera.jit
@@ -122,8 +122,8 @@ print(f"  {compiled.remarks[0]}" if compiled.remarks else "  none")
 
 
 # %%
-@tessera.testing.perf_report(
-    tessera.testing.Benchmark(
+@perf_report(
+    Benchmark(
         x_names=["size"],
         x_vals=[128, 256, 512, 1024],
         line_arg="who",
@@ -140,7 +140,7 @@ def speed(size: int, who: str) -> float:
         "tessera": lambda: matmul(a, b, c, blocks=(128, 128, 64)),
         "library": lambda: a @ b,
     }
-    milliseconds = tessera.testing.do_bench(work[who], warmup=10, rep=50, return_mode="median")
+    milliseconds = do_bench(work[who], warmup=10, rep=50, return_mode="median")
     return float(2 * size**3 / milliseconds / 1e9)
 
 

@@ -41,7 +41,7 @@ from arrays import LIBRARY, ON_GPU, check, empty, exact, plot_folder, random, to
 
 import tessera
 import tessera.language as tl
-import tessera.testing
+from tessera.testing import Benchmark, do_bench, perf_report
 
 
 @tessera.autotune(
@@ -139,8 +139,8 @@ for causal in (False, True):
 
 
 # %%
-@tessera.testing.perf_report(
-    tessera.testing.Benchmark(
+@perf_report(
+    Benchmark(
         x_names=["length"],
         x_vals=[256, 512, 1024],
         line_arg="who",
@@ -161,7 +161,7 @@ def speed(heads: int, length: int, head: int, who: str) -> float:
         return torch.nn.functional.scaled_dot_product_attention(q[None], k[None], v[None])
 
     work = {"tessera": lambda: attention(q, k, v, out, False), "library": library}
-    milliseconds = tessera.testing.do_bench(work[who], warmup=10, rep=50, return_mode="median")
+    milliseconds = do_bench(work[who], warmup=10, rep=50, return_mode="median")
     return float(4 * heads * length**2 * head / milliseconds / 1e9)
 
 
