@@ -11,6 +11,7 @@
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IRReader/IRReader.h"
 #include "llvm/Linker/Linker.h"
@@ -22,14 +23,30 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Triple.h"
+#include "llvm/Transforms/IPO/AlwaysInliner.h"
 #include "llvm/Transforms/IPO/GlobalDCE.h"
+#include "llvm/Transforms/IPO/Inliner.h"
 #include "llvm/Transforms/IPO/Internalize.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/ADCE.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/IndVarSimplify.h"
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/LoopRotation.h"
+#include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
 
 #include <dlfcn.h>
 #include <mutex>
 
 using namespace llvm;
 using namespace tessera;
+
+// Of the NVPTX target's own header, which LLVM does not install.
+namespace llvm {
+ModulePass *createNVVMReflectPass(unsigned smVersion);
+} // namespace llvm
 
 //===----------------------------------------------------------------------===//
 // Architectures
@@ -191,6 +208,51 @@ void tessera::setReflectedFlush(Module &module, bool flushDenormals) {
 // Optimising
 //===----------------------------------------------------------------------===//
 
+namespace {
+
+/// Settles libdevice's questions. Whether to flush denormals is a flag of the module; of the
+/// architecture nothing is said, so that the code is what every GPU runs.
+void runNVVMReflect(Module &module) {
+  legacy::PassManager passes;
+  passes.add(createNVVMReflectPass(/*SmVersion=*/0));
+  passes.run(module);
+}
+
+// The loops that could be unrolled or vectorised have been: tiles are in registers, and what is
+// left is scalar code with structured control flow. The passes are named one by one, and not in a
+// text: what reads the text would link every pass that LLVM has.
+
+ModulePassManager makeInliningPipeline() {
+  FunctionPassManager functions;
+  functions.addPass(SROAPass(SROAOptions::ModifyCFG));
+  functions.addPass(EarlyCSEPass());
+  functions.addPass(InstCombinePass());
+  functions.addPass(SimplifyCFGPass());
+  ModulePassManager passes;
+  passes.addPass(AlwaysInlinerPass());
+  passes.addPass(createModuleToPostOrderCGSCCPassAdaptor(InlinerPass()));
+  passes.addPass(createModuleToFunctionPassAdaptor(std::move(functions)));
+  return passes;
+}
+
+ModulePassManager makeLoopPipeline() {
+  LoopPassManager hoist;
+  hoist.addPass(LoopRotatePass());
+  hoist.addPass(LICMPass(LICMOptions()));
+  FunctionPassManager functions;
+  functions.addPass(createFunctionToLoopPassAdaptor(std::move(hoist), /*UseMemorySSA=*/true));
+  functions.addPass(createFunctionToLoopPassAdaptor(IndVarSimplifyPass()));
+  functions.addPass(EarlyCSEPass());
+  functions.addPass(InstCombinePass());
+  functions.addPass(SimplifyCFGPass());
+  functions.addPass(ADCEPass());
+  ModulePassManager passes;
+  passes.addPass(createModuleToFunctionPassAdaptor(std::move(functions)));
+  return passes;
+}
+
+} // namespace
+
 void tessera::optimizeForNVPTX(Module &module, TargetMachine &machine) {
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
@@ -202,22 +264,12 @@ void tessera::optimizeForNVPTX(Module &module, TargetMachine &machine) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  // The loops that could be unrolled or vectorised have been: tiles are in registers, and
-  // what is left is scalar code with structured control flow. `nvvm-reflect` settles
-  // libdevice's questions first, so that the answers not taken are never optimised. Named
-  // in a text, instcombine ends the process where one iteration was not enough.
-  auto run = [&](StringRef pipeline) {
-    ModulePassManager passes;
-    if (Error error = builder.parsePassPipeline(passes, pipeline))
-      throw InternalError("the NVPTX pipeline does not parse: " + toString(std::move(error)));
-    passes.run(module, modules);
-  };
-  run("nvvm-reflect,always-inline,inline,"
-      "function(sroa<modify-cfg>,early-cse,instcombine<no-verify-fixpoint>,simplifycfg)");
+  // First, so that the answers not taken are never optimised.
+  runNVVMReflect(module);
+  makeInliningPipeline().run(module, modules);
   if (!isStraight(module))
-    run("function(loop-mssa(loop-rotate,licm),loop(indvars),early-cse,"
-        "instcombine<no-verify-fixpoint>,simplifycfg,adce)");
-  run("globaldce");
+    makeLoopPipeline().run(module, modules);
+  GlobalDCEPass().run(module, modules);
   // When ranges are as clear as they get.
   bool hasBFloatArithmetic = NVPTXTarget::get(machine.getTargetCPU()).capability >= 90;
   for (Function &function : module) {
