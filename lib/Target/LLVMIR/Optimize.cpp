@@ -27,6 +27,8 @@
 #include "llvm/Transforms/Scalar/LICM.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/LoopRotation.h"
+#include "llvm/Transforms/Scalar/LoopUnrollPass.h"
+#include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/SeparateConstOffsetFromGEP.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Utils.h"
@@ -54,6 +56,22 @@ FunctionPassManager makeLitePipeline() {
   functions.addPass(ADCEPass());
   // Strips of one turn are so many bytes apart, which an instruction can say.
   functions.addPass(SeparateConstOffsetFromGEPPass());
+  return functions;
+}
+
+/// What O3 does to a function, without its vectorizers: the code has its vectors. What O3 does to a
+/// whole module is for programs with functions of their own, and links an eighth of LLVM.
+FunctionPassManager makeMaxPipeline(PassBuilder &builder) {
+  FunctionPassManager functions = builder.buildFunctionSimplificationPipeline(
+      llvm::OptimizationLevel::O3, ThinOrFullLTOPhase::None);
+  functions.addPass(LoopUnrollPass(LoopUnrollOptions(/*OptLevel=*/3)));
+  functions.addPass(SROAPass(SROAOptions::PreserveCFG));
+  functions.addPass(InstCombinePass());
+  LoopPassManager hoist;
+  hoist.addPass(LICMPass(LICMOptions()));
+  functions.addPass(createFunctionToLoopPassAdaptor(std::move(hoist), /*UseMemorySSA=*/true));
+  functions.addPass(
+      SimplifyCFGPass(SimplifyCFGOptions().convertSwitchRangeToICmp(true).sinkCommonInsts(true)));
   return functions;
 }
 
@@ -168,12 +186,9 @@ void tessera::optimize(Module &module, TargetMachine &machine, OptimizationLevel
   builder.crossRegisterProxies(loops, functions, components, modules);
 
   ModulePassManager pipeline;
-  if (level == OptimizationLevel::Max) {
-    pipeline = builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3);
-  } else {
-    pipeline.addPass(AlwaysInlinerPass());
-    pipeline.addPass(createModuleToFunctionPassAdaptor(makeLitePipeline()));
-  }
+  pipeline.addPass(AlwaysInlinerPass());
+  pipeline.addPass(createModuleToFunctionPassAdaptor(
+      level == OptimizationLevel::Max ? makeMaxPipeline(builder) : makeLitePipeline()));
   pipeline.run(module, modules);
   throwIfCancelled();
 }

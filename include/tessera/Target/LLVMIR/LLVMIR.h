@@ -39,7 +39,7 @@ void setTarget(llvm::Module &module, llvm::TargetMachine &machine, llvm::StringR
 enum class OptimizationLevel {
   /// What loops of explicit vectors still need, at half the time of O3.
   Lite,
-  /// O3.
+  /// What O3 does to a function, but for vectorizing it: the code that comes here has its vectors.
   Max,
 };
 void optimize(llvm::Module &module, llvm::TargetMachine &machine, OptimizationLevel level);
