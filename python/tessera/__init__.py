@@ -20,6 +20,13 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
+try:
+    from tessera import _C as _C
+except ImportError as error:
+    from tessera.unbuilt import explain
+
+    raise explain(error) from None
+
 from tessera.errors import (
     ArgumentError,
     CompilationError,
@@ -41,6 +48,9 @@ from tessera.runtime.jit import JITFunction, interpret, jit
 from tessera.settings import settings
 
 if TYPE_CHECKING:
+    __version__: str
+    """The version by PEP 440: of a wheel what it was built as, of a checkout what git says."""
+
     from tessera.compiler.artifacts import CompiledKernel
     from tessera.compiler.compile import compile
     from tessera.language.static_types import constexpr
@@ -51,8 +61,6 @@ if TYPE_CHECKING:
     from tessera.tuning.search import tune
 else:
     from tessera.language.types import constexpr
-
-__version__ = "0.1.0"
 
 __all__ = [
     "ArgumentError",
@@ -107,6 +115,9 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> Any:
         if name in _HOMES:
             return getattr(load(_HOMES[name]), name)
+        if name == "__version__":
+            globals()[name] = load("tessera.version").version()
+            return globals()[name]
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def __dir__() -> list[str]:

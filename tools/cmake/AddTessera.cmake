@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# tessera_add_library, tessera_add_tool, tessera_add_unittest, and the flags and
-# link rules they share.
+# tessera_add_library, tessera_add_tool, tessera_add_unittest, and the link rules they share.
 
 # --- A static link ------------------------------------------------------------
 # Debian's exported MLIR targets name the shared libLLVM in the link interface of
@@ -22,41 +21,6 @@ endforeach()
 llvm_map_components_to_libnames(TESSERA_LLVM_LIBS
   Analysis AsmParser BitReader BitWriter Core IRReader JITLink Linker MC OrcJIT Passes
   Remarks Support Target TargetParser TransformUtils X86 NVPTX FrontendOpenMP)
-
-# --- Flags ----------------------------------------------------------------------
-add_library(tessera_flags INTERFACE)
-target_compile_options(tessera_flags INTERFACE
-  -Wall -Wextra -Wno-unused-parameter -ffunction-sections -fdata-sections)
-if(TESSERA_ENABLE_WERROR)
-  target_compile_options(tessera_flags INTERFACE -Werror)
-endif()
-if(NOT TESSERA_ENABLE_ASSERTIONS)
-  target_compile_definitions(tessera_flags INTERFACE NDEBUG)
-endif()
-if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  target_link_options(tessera_flags INTERFACE -fuse-ld=lld)
-endif()
-if(TESSERA_SANITIZE)
-  # A call by a pointer would look for a type in front of the function: JIT code has none, and
-  # may have no memory there.
-  target_compile_options(tessera_flags INTERFACE
-    -fsanitize=${TESSERA_SANITIZE} -fno-sanitize=function -fno-omit-frame-pointer)
-  target_link_options(tessera_flags INTERFACE -fsanitize=${TESSERA_SANITIZE})
-endif()
-# The tables of what is linked are read-only once it is loaded.
-target_link_options(tessera_flags INTERFACE
-  -Wl,--gc-sections -Wl,--as-needed -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
-
-# Checks of the stack and of copies' lengths: in what users run, and in every build where what
-# users pass comes in. With other flags than the precompiled header was made with, the rest of a
-# build for work on the compiler would be compiled anew.
-set(TESSERA_HARDENING -fstack-protector-strong)
-if(NOT TESSERA_SANITIZE)
-  list(APPEND TESSERA_HARDENING -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
-endif()
-if(NOT TESSERA_ENABLE_ASSERTIONS)
-  target_compile_options(tessera_flags INTERFACE ${TESSERA_HARDENING})
-endif()
 
 # --- One shared precompiled header ------------------------------------------------
 # An MLIR file takes 8 s without it and 0.3-1.4 s with it (style.md, section 3).

@@ -184,7 +184,7 @@ def check_types() -> Count:
 
 def check_wheel() -> Count:
     """Builds a wheel and runs it in a bare environment, out of reach of the build."""
-    return Count.of(run(["tools/wheel", "--test"]))
+    return Count.of(run([sys.executable, "tools/wheel", "--test"]))
 
 
 def check_site() -> Count:
