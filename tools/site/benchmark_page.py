@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import gallery
@@ -21,7 +22,8 @@ def page() -> str:
         marker = f"<!-- {part} -->\n"
         if marker in text:
             text = text.replace(marker, f"{gallery.html(chart)}\n\n{marker}", 1)
-    return text
+    # A number is no place to break a line.
+    return re.sub(r"(?<=\| )(\d\.\d)e-(\d\d)(?= \|)", "\\1e\u2011\\2", text)
 
 
 def charts() -> dict[str, str]:
