@@ -26,6 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 sys.path.insert(0, str(ROOT / "tools/dev"))
 
+import host_api  # noqa: E402
 import speed_summary  # noqa: E402
 
 
@@ -260,6 +261,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/Language.md": language_page,
     "docs/Pipeline.md": pipeline_page,
     "docs/Debugging.md": debugging_page,
+    "docs/HostAPI.md": lambda: host_api.renewed((ROOT / "docs/HostAPI.md").read_text()),
     "docs/Tutorial.md": tutorial_page,
     "docs/images/speed.svg": lambda: speed_summary.chart(ROOT),
     "README.md": readme_page,
