@@ -34,8 +34,16 @@ def test_no_script_is_left_out():
     assert sorted(LINES) == sorted(path.stem for path in FOLDER.glob("[0-9]*.py"))
 
 
+def has_gpu() -> bool:
+    try:
+        import torch
+    except ImportError:
+        return False
+    return torch.cuda.is_available()
+
+
 @pytest.mark.parametrize("name", LINES)
-def test_it_runs(name, tmp_path):
+def test_it_runs_on_cpu_or_gpu(name, tmp_path):
     result = subprocess.run(
         [sys.executable, FOLDER / f"{name}.py", "--plots", tmp_path],
         capture_output=True,
@@ -45,6 +53,7 @@ def test_it_runs(name, tmp_path):
     assert result.returncode == 0, result.stdout + result.stderr
     found = re.findall(r"^([\w ]+): right (?:on|in) ", result.stdout, re.MULTILINE)
     assert found == LINES[name]
+    assert ("right on the CPU" in result.stdout) != has_gpu()
     plot, points = PLOTS[name]
     table = (tmp_path / f"{plot}.csv").read_text().splitlines()
     assert len(table) == 1 + points
