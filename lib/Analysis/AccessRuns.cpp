@@ -63,7 +63,7 @@ AccessRun AccessAnalysis::getRun(Value pointers, unsigned dim) {
 }
 
 int64_t AccessAnalysis::getVectorWidth(Value pointers, Value mask, unsigned dim, int64_t bytes,
-                                       bool inPart) {
+                                       MaskWithin within) {
   AccessRun run = getRun(pointers, dim);
   int64_t size = unitOf(pointers.getType());
   int64_t width =
@@ -71,6 +71,8 @@ int64_t AccessAnalysis::getVectorWidth(Value pointers, Value mask, unsigned dim,
                 std::max<int64_t>(1, bytes / size)});
   if (!mask || width == 1)
     return width;
-  int64_t masked = inPart ? getBoundedRun(mask, dim) : getForm(mask).constancy[dim];
+  int64_t masked = getForm(mask).constancy[dim];
+  if (within != MaskWithin::Whole)
+    masked = within == MaskWithin::Prefix ? getPrefixRun(mask, dim) : getBoundedRun(mask, dim);
   return std::min(width, powerOfTwoDivisor(masked));
 }

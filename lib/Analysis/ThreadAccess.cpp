@@ -27,10 +27,14 @@ Value tessera::tilegpu::getAccessedPointers(Operation *op) {
 }
 
 int64_t tessera::tilegpu::getAccessWidth(Operation *op, unsigned dim, AccessAnalysis &analysis) {
-  // A copy moves all of a vector or nothing, and a volatile access is done once an element; of
+  // A copy moves some first elements of a vector, and a volatile access is done once an element; of
   // others the few that are masked in part are moved element by element.
   auto load = dyn_cast<tile::LoadOp>(op);
-  bool inPart = isa<tile::StoreOp>(op) || (load && !load.getIsVolatile());
+  MaskWithin within = MaskWithin::Whole;
+  if (isa<AsyncCopyOp>(op))
+    within = MaskWithin::Prefix;
+  else if (isa<tile::StoreOp>(op) || (load && !load.getIsVolatile()))
+    within = MaskWithin::Any;
   return analysis.getVectorWidth(getAccessedPointers(op), getAccessMask(op), dim, kMaxAccessBytes,
-                                 inPart);
+                                 within);
 }

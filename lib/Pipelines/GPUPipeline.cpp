@@ -22,8 +22,8 @@ using namespace tessera;
 
 void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOptions &options) {
   // Block pointers and descriptors become pointers and masks: nothing here uses the
-  // hardware that they describe.
-  manager.addPass(tile::createTileLowerDescriptorsPass());
+  // hardware that they describe, but what that asks of arrays holds.
+  manager.addPass(tile::createTileLowerDescriptorsPass({/*aligned=*/true}));
 
   // What indices must not do is known once all of them are there, and before code is chosen that
   // depends on it.

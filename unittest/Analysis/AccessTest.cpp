@@ -524,8 +524,9 @@ void checkMask(RandomProgram &program, AccessAnalysis &analysis, const Known &en
   }
 }
 
-/// What a mask is within runs, and the elements that one access of at most 16 bytes may move: each
-/// access lies at a multiple of its own size, and is masked as a whole.
+/// The elements that one access of at most 16 bytes may move, for what a mask may be within it:
+/// each access lies at a multiple of its own size, and is masked as a whole, or from some element
+/// on.
 unsigned checkWidths(RandomProgram &program, AccessAnalysis &analysis, const Known &entry) {
   ArrayRef<int64_t> shape = getShape(entry.value.getType());
   unsigned widest = 1;
@@ -533,20 +534,32 @@ unsigned checkWidths(RandomProgram &program, AccessAnalysis &analysis, const Kno
     if (getShape(mask.value.getType()) != shape)
       continue;
     for (unsigned dim = 0; dim < shape.size(); ++dim) {
-      int64_t width = analysis.getVectorWidth(entry.value, mask.value, dim, 16, /*inPart=*/false);
-      int64_t most = analysis.getVectorWidth(entry.value, {}, dim, 16, /*inPart=*/false);
-      EXPECT_LE(width, most);
-      if (width > 1)
-        EXPECT_EQ(analysis.getMaskWithin(mask.value, dim, width), MaskWithin::Whole);
-      widest = std::max<unsigned>(widest, width);
-      for (int64_t linear = 0; linear < countOf(shape); ++linear) {
-        SmallVector<int64_t> first = indexOf(linear, shape);
-        int64_t at = first[dim] % width;
-        first[dim] -= at;
-        int64_t begin = linearOf(first, shape);
-        EXPECT_EQ(entry.elements[linear], entry.elements[begin] + at) << "width " << width;
-        EXPECT_EQ(entry.elements[begin] % width, 0) << "width " << width;
-        EXPECT_EQ(mask.elements[linear], mask.elements[begin]) << "width " << width;
+      int64_t most = analysis.getVectorWidth(entry.value, {}, dim, 16, MaskWithin::Whole);
+      int64_t last = 1;
+      for (MaskWithin within : {MaskWithin::Whole, MaskWithin::Prefix}) {
+        int64_t width = analysis.getVectorWidth(entry.value, mask.value, dim, 16, within);
+        EXPECT_LE(last, width);
+        EXPECT_LE(width, most);
+        last = width;
+        if (width > 1)
+          EXPECT_LE(analysis.getMaskWithin(mask.value, dim, width), within);
+        widest = std::max<unsigned>(widest, width);
+        for (int64_t linear = 0; linear < countOf(shape); ++linear) {
+          SmallVector<int64_t> first = indexOf(linear, shape);
+          int64_t at = first[dim] % width;
+          first[dim] -= at;
+          int64_t begin = linearOf(first, shape);
+          EXPECT_EQ(entry.elements[linear], entry.elements[begin] + at) << "width " << width;
+          EXPECT_EQ(entry.elements[begin] % width, 0) << "width " << width;
+          if (within == MaskWithin::Whole)
+            EXPECT_EQ(mask.elements[linear], mask.elements[begin]) << "width " << width;
+          else if (at > 0) {
+            SmallVector<int64_t> before = indexOf(linear, shape);
+            --before[dim];
+            EXPECT_TRUE(mask.elements[linearOf(before, shape)] || !mask.elements[linear])
+                << "width " << width;
+          }
+        }
       }
     }
   }

@@ -168,10 +168,11 @@ public:
   /// What of an access lies together along a dimension.
   AccessRun getRun(mlir::Value pointers, unsigned dim);
   /// How many elements along a dimension one access of at most `bytes` bytes moves, which lies at a
-  /// multiple of its own size: a power of two. There may be no mask. If there is one, either no
-  /// access may have elements of which only some are masked, or (`inPart`) few have.
+  /// multiple of its own size: a power of two. There may be no mask; if there is one, `within` is
+  /// the most that it may be within an access. Where that is Any, few accesses have elements of
+  /// which only some are masked.
   int64_t getVectorWidth(mlir::Value pointers, mlir::Value mask, unsigned dim, int64_t bytes,
-                         bool inPart);
+                         MaskWithin within);
   /// What a mask is within every aligned run of `count` elements along `dim`.
   MaskWithin getMaskWithin(mlir::Value mask, unsigned dim, int64_t count);
   /// In every aligned run of so many elements along `dim` a mask is true for some first

@@ -4,7 +4,8 @@
 // 8 or 4 bytes that lie side by side in both, so the registers of a thread are taken as
 // SharedTile would store them, in runs that AccessPlan would load at once.
 //
-// A lane that is masked off asks for no bytes, and gets zeros.
+// A lane that is masked off asks for no bytes, and gets zeros; one of whose elements the mask lets
+// some first ones through asks for the bytes of these.
 //
 // Hints about caches: `.ca` and `.cg` are part of the instruction, but only pieces of 16 bytes
 // can pass the first-level cache. What is to leave early or stay (`.cs` and eviction policies)
@@ -159,8 +160,14 @@ private:
     int64_t each = tilegpu::getElementBytes(op.getBuffer().getType().getElementType());
     int64_t bytes = count * each, number = access.registers[first];
     Value size;
-    if (op.getMask())
+    if (op.getMask() && op->hasAttr(kPrefixMasksAttr)) {
+      size = thread.i32(0);
+      for (int64_t element : ArrayRef(access.registers).slice(first, count))
+        size = thread.add(
+            size, thread.select(adaptor.getMask()[element], thread.i32(each), thread.i32(0)));
+    } else if (op.getMask()) {
       size = thread.select(adaptor.getMask()[number], thread.i32(bytes), thread.i32(0));
+    }
     // What is this wide is not kept in L1, unless it shall be: nobody reads it there again.
     tilegpu::CopyHints hints = tilegpu::CopyHints::attachedTo(op);
     auto cache = bytes == tilegpu::kMaxAccessBytes && hints.cache != tile::CacheModifier::CA

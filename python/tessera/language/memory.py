@@ -321,6 +321,8 @@ def make_tensor_descriptor(
     by `tessera.tools.tensor_descriptor.TensorDescriptor`, one can be a kernel's argument.
     Its `shape` (int32 scalars) and `strides` (int64 scalars, in elements) are the array's;
     `block_shape` and `dtype` are constants.
+    On a GPU, a base or a stride that the kernel loads from memory must be a multiple of 16 bytes,
+    as TMA requires. Otherwise the launch fails with a misaligned address.
     Errors: E044, E049. Source: Triton language 3.6/3.9.
     """
     return _as_descriptor(descriptor_of(base, shape, strides, block_shape, padding_option, False))

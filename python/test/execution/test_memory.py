@@ -423,6 +423,37 @@ def test_pointers_loaded_from_memory(run, rng):
 
 
 @tessera.jit
+def multiply_listed(pointers, sizes, out_ptr, BLOCK: tl.constexpr, FROM: tl.constexpr):
+    """Of grouped products: what an array is, memory says."""
+    m, n, k = tl.load(sizes), tl.load(sizes + 1), tl.load(sizes + 2)
+    a_ptr = tl.load(pointers).to(tl.pointer_type(tl.float16))
+    b_ptr = tl.load(pointers + 1).to(tl.pointer_type(tl.float16))
+    a = tl.make_tensor_descriptor(a_ptr, [m, k], [tl.load(sizes + 3), 1], [64, BLOCK])
+    b = tl.make_tensor_descriptor(b_ptr, [n, k], [tl.load(sizes + 4), 1], [64, BLOCK])
+    sums = tl.zeros([64, 64], tl.float32)
+    for i in range(FROM, k, BLOCK):
+        sums = tl.dot(a.load([0, i]), b.load([0, i]).T, sums)
+    i = tl.arange(0, 64)[:, None] * 64 + tl.arange(0, 64)[None, :]
+    tl.store(out_ptr + i, sums)
+
+
+@pytest.mark.parametrize("start", [0, -3])
+@pytest.mark.parametrize(
+    "m, n, k", [(64, 64, 128), (64, 64, 77), (33, 64, 96), (64, 50, 33), (1, 1, 1)]
+)
+def test_descriptors_of_what_is_loaded(run, rng, m, n, k, start):
+    """Rows that end within 16 bytes, of which a copy moves a part."""
+    rows = rng.integers(-3, 4, (m, 136)).astype(np.float16)
+    columns = rng.integers(-3, 4, (n, 144)).astype(np.float16)
+    sizes = np.array([m, n, k, 136, 144], np.int32)
+    out = np.zeros((64, 64), np.float32)
+    run(multiply_listed, (1,), run.addresses([rows, columns]), sizes, out, BLOCK=32, FROM=start)
+    want = np.zeros((64, 64), np.float32)
+    want[:m, :n] = rows[:, :k].astype(np.float32) @ columns[:, :k].astype(np.float32).T
+    np.testing.assert_array_equal(out, want)
+
+
+@tessera.jit
 def block_pointers(x_ptr, out_ptr, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     source = tl.make_block_ptr(
         x_ptr, shape=(M, N), strides=(N, 1), offsets=(tl.program_id(0) * BLOCK_M, 0),

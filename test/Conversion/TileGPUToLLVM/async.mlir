@@ -176,3 +176,39 @@ module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_80"} {
     tile.return
   }
 }
+
+// -----
+
+// A row may end within 16 bytes: then as many bytes are read as there are elements before the
+// bound. Where the bound wraps, no prefix is known, and each element is for itself.
+
+#fours = #tilegpu.layout<256, reg = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128]>
+#shared = #tilegpu.layout<256, offset = [1, 2, 4, 8, 16, 32, 64, 128]>
+module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = "sm_80"} {
+  // CHECK-LABEL: llvm.func @prefixes
+  tile.func @prefixes(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %n: i32) {
+    %i = tile.range 0 to 256 : tensor<256xi32, #fours>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<256x!tile.ptr<f32>, #fours>
+    %pi = tile.addptr %ps, %i : tensor<256x!tile.ptr<f32>, #fours>, tensor<256xi32, #fours>
+    %ns = tile.splat %n : i32 -> tensor<256xi32, #fours>
+    %m = arith.cmpi slt, %i, %ns : tensor<256xi32, #fours>
+    // CHECK-COUNT-4: llvm.select %{{.+}}, %{{.+}}, %{{.+}} : i1, i32
+    // CHECK: nvvm.cp.async.shared.global %{{.+}}, %{{.+}}, 16, cache =  cg, %{{.+}} :
+    // CHECK-NOT: nvvm.cp.async.shared
+    %b = tilegpu.local_alloc {tilegpu.shared_offset = 0 : i32} : () -> !tilegpu.memdesc<256xf32, #shared>
+    tilegpu.async_copy %pi, %b mask %m : tensor<256x!tile.ptr<f32>, #fours>, !tilegpu.memdesc<256xf32, #shared>, tensor<256xi1, #fours>
+    // CHECK: nvvm.cp.async.commit.group
+    tilegpu.async_commit
+    // CHECK-COUNT-4: nvvm.cp.async.shared.global %{{.+}}, %{{.+}}, 4, cache =  ca, %{{.+}} :
+    // CHECK-NOT: nvvm.cp.async.shared
+    %far = arith.constant dense<2147483000> : tensor<256xi32, #fours>
+    %j = arith.addi %i, %far : tensor<256xi32, #fours>
+    %js = arith.addi %j, %ns : tensor<256xi32, #fours>
+    %w = arith.cmpi slt, %js, %ns : tensor<256xi32, #fours>
+    %c = tilegpu.local_alloc {tilegpu.shared_offset = 1024 : i32} : () -> !tilegpu.memdesc<256xf32, #shared>
+    tilegpu.async_copy %pi, %c mask %w : tensor<256x!tile.ptr<f32>, #fours>, !tilegpu.memdesc<256xf32, #shared>, tensor<256xi1, #fours>
+    // CHECK: nvvm.cp.async.commit.group
+    tilegpu.async_commit
+    tile.return
+  }
+}

@@ -258,20 +258,44 @@ struct BlockStorePattern : public ViewPattern<BlockStoreOp> {
   }
 };
 
+/// Whether a scalar is read from memory.
+bool isLoaded(Value value) {
+  Operation *op = value.getDefiningOp();
+  while (
+      isa_and_nonnull<arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp, IntToPtrOp, BitcastOp>(op))
+    op = op->getOperand(0).getDefiningOp();
+  return isa_and_nonnull<LoadOp>(op);
+}
+
 struct MakeDescriptorPattern : public ViewPattern<MakeDescriptorOp> {
-  using ViewPattern::ViewPattern;
+  MakeDescriptorPattern(const TypeConverter &converter, MLIRContext *context, bool aligned)
+      : ViewPattern(converter, context), aligned(aligned) {}
+
   LogicalResult matchAndRewrite(MakeDescriptorOp op, Adaptor,
                                 ConversionPatternRewriter &rewriter) const final {
     AccessBuilder access{rewriter, op.getLoc()};
-    SmallVector<Value> parts = {op.getBase()};
+    constexpr int64_t kAlignment = 16;
+    int64_t bytes = op.getBase().getType().getPointeeBytes();
+    auto align = [&](Value part, int64_t divisibility) -> Value {
+      if (!aligned || divisibility <= 1 || !isLoaded(part))
+        return part;
+      return HintOp::create(rewriter, op.getLoc(), part,
+                            rewriter.getDenseI64ArrayAttr(divisibility),
+                            /*contiguity=*/nullptr, /*constancy=*/nullptr);
+    };
+    SmallVector<Value> parts = {align(op.getBase(), kAlignment)};
     for (Value extent : op.getShape())
       parts.push_back(access.widen(extent));
-    llvm::append_range(parts, op.getStrides());
+    for (Value stride : op.getStrides())
+      parts.push_back(align(stride, kAlignment / bytes));
     parts.push_back(arith::ConstantOp::create(
         rewriter, op.getLoc(), rewriter.getBoolAttr(op.getPadding() == Padding::NaN)));
     rewriter.replaceOpWithMultiple(op, ArrayRef<ValueRange>{parts});
     return success();
   }
+
+private:
+  bool aligned;
 };
 
 struct DescriptorExtentPattern : public ViewPattern<DescriptorExtentOp> {
@@ -484,6 +508,8 @@ struct PoisonPattern : public OpConversionPattern<ub::PoisonOp> {
 
 struct LowerDescriptorsPass
     : public tessera::tile::impl::TileLowerDescriptorsPassBase<LowerDescriptorsPass> {
+  using TileLowerDescriptorsPassBase::TileLowerDescriptorsPassBase;
+
   void runOnOperation() final {
     if (failed(checkKernels()) || failed(convert()))
       return signalPassFailure();
@@ -519,9 +545,10 @@ struct LowerDescriptorsPass
 
     RewritePatternSet patterns(context);
     patterns.add<MakeBlockPtrPattern, AdvancePattern, BlockLoadPattern, BlockStorePattern,
-                 MakeDescriptorPattern, DescriptorExtentPattern, DescriptorStridePattern,
-                 DescriptorLoadPattern, DescriptorStorePattern, DescriptorReducePattern,
-                 DescriptorGatherPattern, DescriptorScatterPattern>(converter, context);
+                 DescriptorExtentPattern, DescriptorStridePattern, DescriptorLoadPattern,
+                 DescriptorStorePattern, DescriptorReducePattern, DescriptorGatherPattern,
+                 DescriptorScatterPattern>(converter, context);
+    patterns.add<MakeDescriptorPattern>(converter, context, aligned);
     patterns.add<CallPattern, ReturnPattern, SelectPattern, PoisonPattern>(converter, context);
     populateFunctionOpInterfaceTypeConversionPattern<FuncOp>(patterns, converter);
 

@@ -244,7 +244,15 @@ def TileLowerDescriptorsPass : Pass<"tile-lower-descriptors", "::mlir::ModuleOp"
     %mask = (range + splat of %i) < (splat of %n)  and not below 0
     %x = tile.load %pointers, %mask : tensor<64x!tile.ptr<f32>>
     ```
+
+    With `aligned`, the base and the strides of a descriptor are taken for multiples of 16 bytes
+    where they come from memory, so that nothing can be known of them: the units that move blocks
+    ask for that. Of arguments it is known whether they are.
   }];
+  let options = [
+    Option<"aligned", "aligned", "bool", /*default=*/"false",
+           "Whether descriptors are of aligned arrays">,
+  ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
     "::mlir::ub::UBDialect"];
 }
