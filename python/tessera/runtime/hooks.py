@@ -108,7 +108,7 @@ class Hooks:
         """Called after that, with the same."""
         self.autotuning_listener: Optional[Hook] = None
         """Called after each tuning: listener(fn=, key=, best_config=, configs_timings=, duration=,
-        cache_hit=)."""
+        cache_hit=). `fn` is the kernel; where the disk knew the choice `duration` is None."""
         self.compilation_listener: Optional[Hook] = None
         """Called after each compilation, and where the disk had the kernel (`cache_hit`), with
         `src`, `metadata`, `metadata_group` (which is empty), `times` and `cache_hit`."""

@@ -568,12 +568,15 @@ class Autotuner(_C.Launchable, KernelInterface):
 
     def _tell(self, key: Any, best: Config, seconds: float, is_known: bool) -> None:
         if hooks.autotuning_listener is not None:
+            inner = self.fn
+            while isinstance(inner, Heuristics):
+                inner = inner.fn
             hooks.autotuning_listener(
-                fn=self,
+                fn=inner,
                 key=key,
                 best_config=best,
                 configs_timings=self.configs_timings,
-                duration=seconds,
+                duration=None if is_known else seconds,
                 cache_hit=is_known,
             )
 

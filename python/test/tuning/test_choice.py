@@ -425,6 +425,8 @@ def test_listeners_are_told():
         hooks.autotuning_listener = None
     assert [what["cache_hit"] for what in told] == [False, True]
     assert told[0]["best_config"] == told[1]["best_config"]
+    assert all(what["fn"] is scale for what in told)
+    assert told[0]["duration"] > 0 and told[1]["duration"] is None
 
 
 def test_attributes_that_libraries_read():
