@@ -190,11 +190,20 @@ LAYOUTS = {
     },
 }
 BOXES = {"TileGPU_TMAStoreOp": "64, 64"}
+LAYOUTS["TileGPUInsertProxyFencesPass"] = LAYOUTS["TileGPU_WarpgroupDotOp"]
 WARPS = {
     "TileGPU_BarrierOp": 8,
     "TileGPU_AwaitTurnOp": 8,
     "TileGPU_PassTurnOp": 8,
     "TileGPU_TMAStoreOp": 8,
+}
+# Passes on functions of plain values and vectors.
+OF_FUNCTIONS = {
+    "StripsExpandTotalArith",
+    "StripsLegalizeFloats",
+    "StripsExpandMath",
+    "StripsSplitLoops",
+    "StripsHoistInvariants",
 }
 FUNCTION = re.compile(r"\b(tile|func|llvm)\.func\b")
 
@@ -233,6 +242,12 @@ class Module:
     def print(self) -> str:
         """The module, as far as the types of its values are known."""
         text = self.text
+        machine = (
+            f"module attributes {{tilegpu.num_warps = {WARPS.get(self.example.name, 4)} : i32, "
+            'tilegpu.target = "sm_90a"} {'
+        )
+        if self.example.mnemonic.startswith("tilegpu-") and re.match(r"tile\.func", text):
+            return f"{machine}\n{text}\n}}\n"
         if FUNCTION.search(text) or re.match(r"\s*[#!]\w+ = ", text):
             return text
         # An attribute or a type, or several.
@@ -246,7 +261,7 @@ class Module:
         kernel = (
             self.kernel
             or "tilegpu." in text
-            and any(op in text for op in ("warp_specialize", "tma_", "turn"))
+            and any(op in text for op in ("warp_specialize", "tma_", "_turn"))
         )
         if kernel and not self.kernel:
             # Tensor maps are arguments of kernels, and other values are made in them.
@@ -266,28 +281,29 @@ class Module:
         results = ""
         if not returns:
             results = " -> " + re.search(r"tile\.return %\w+ : (.*)", text).group(1)
+        plain = self.example.name in OF_FUNCTIONS
+        if plain:
+            returns = "return"
         if self.results:
             types = ", ".join(self.results.values())
-            returns = f"tile.return {', '.join(self.results)} : {types}"
+            returns = f"{'' if plain else 'tile.'}return {', '.join(self.results)} : {types}"
             results = f" -> ({types})"
+        function = "func.func" if plain else "tile.func" if kernel else "tile.func private"
         return (
-            f"module attributes {{tilegpu.num_warps = {WARPS.get(self.example.name, 4)} : i32, "
-            f'tilegpu.target = "sm_90a"}} {{\n{BESIDE.get(self.example.name, "")}'
-            f"tile.func {'' if kernel else 'private '}@example({', '.join(arguments)}){results} {{\n"
-            f"{text}\n{returns}\n}}\n}}\n"
+            f"{machine}\n{BESIDE.get(self.example.name, '')}"
+            f"{function} @example({', '.join(arguments)}){results} {{\n{text}\n{returns}\n}}\n}}\n"
         )
 
 
 def run(modules: list[Module], *passes: str) -> str:
     """Runs passes over modules, one after the other, and learns what is wrong with each."""
+    texts = [module.print() for module in modules]
     lines = [0]
-    text = ""
-    for module in modules:
-        text += module.print() + "\n// -----\n"
-        lines.append(text.count("\n"))
+    for text in texts:
+        lines.append(lines[-1] + text.count("\n") + 2)
     result = subprocess.run(
         ["tessera-opt", "--split-input-file", *passes, "-"],
-        input=text,
+        input="\n// -----\n".join(texts),
         capture_output=True,
         text=True,
         env=environment(),
@@ -326,32 +342,54 @@ def complete(modules: list[Module]) -> None:
         left = again
 
 
-def pattern_of(text: str) -> re.Pattern[str]:
-    """What the text of a pass's result has to be like, in an example that shows it.
+def is_shown(wanted: str, result: str) -> bool:
+    """Whether the text of a pass's result is like an example that shows it.
 
     Its lines stand there in this order, others between them; `...` is any text. Names of
     values and layouts are the example's own: each stands for one name.
     """
-    text = re.sub(r"//.*", "", text)
-    text = re.sub(r",\n\s*", ", ", text)
-    text = re.sub(r"\n\s*(?=[:!]|->)", " ", text)
-    lines = []
-    names: dict[str, str] = {}
-    for line in text.splitlines():
+    wanted = re.sub(r"//.*", "", wanted)
+    wanted = re.sub(r",\n\s*", ", ", wanted)
+    wanted = re.sub(r"\n\s*(?=[:!]|->)", " ", wanted)
+    lines = [" ".join(line.split()) for line in wanted.splitlines()]
+    lines = [line for line in lines if line not in ("", "...")]
+    given = [" ".join(line.split()) for line in result.splitlines()]
+    steps = 100_000
+
+    def pattern(line: str, names: dict[str, str]) -> tuple[re.Pattern[str], dict[str, str]]:
         parts = []
-        for part in re.split(r"(\.\.\.|%\w+(?:#\d)?|#[a-z]\w*\b(?!\.))", " ".join(line.split())):
+        groups: dict[str, str] = {}
+        for part in re.split(r"(\.\.\.|%\w+(?:#\d)?|#[a-z]\w*\b(?!\.))", line):
             if part == "...":
                 parts.append(".*?")
-            elif re.match(r"[%#]", part):
-                if part in names:
-                    parts.append(f"(?P={names[part]})")
-                else:
-                    names[part] = f"n{len(names)}"
-                    parts.append(f"(?P<{names[part]}>{part[0]}[\\w#:]+)")
-            else:
+            elif not re.match(r"[%#]", part):
                 parts.append(re.escape(part))
-        lines.append("".join(parts))
-    return re.compile(".*?".join(line for line in lines if line), re.S)
+            elif part in names:
+                parts.append(re.escape(names[part]) + r"(?![\w-])")
+            elif part in groups:
+                parts.append(f"(?P={groups[part]})")
+            else:
+                groups[part] = f"n{len(groups)}"
+                parts.append(f"(?P<{groups[part]}>{part[0]}[\\w#-]+)")
+        return re.compile("".join(parts)), groups
+
+    def follow(line: int, place: int, names: dict[str, str]) -> bool:
+        nonlocal steps
+        if line == len(lines):
+            return True
+        known, groups = pattern(lines[line], names)
+        for number in range(place, len(given)):
+            steps -= 1
+            if steps < 0:
+                return False
+            match = known.search(given[number])
+            if match:
+                found = {name: match.group(group) for name, group in groups.items()}
+                if follow(line + 1, number + 1, {**names, **found}):
+                    return True
+        return False
+
+    return follow(0, 0, {})
 
 
 def operations(text: str) -> set[str]:
@@ -359,6 +397,7 @@ def operations(text: str) -> set[str]:
     text = re.sub(r"//.*", "", text)
     return set(
         re.findall(
-            r"\b((?:tile|tilegpu|strips|arith|math|scf|vector|memref|llvm)\.[a-z_0-9.]+)", text
+            r"(?<![#!.@\w])((?:tile|tilegpu|strips|arith|math|scf|vector|memref|llvm|nvvm)\.[a-z_0-9.]+)",
+            text,
         )
     )

@@ -14,16 +14,19 @@ def ConvertTileGPUToLLVM : Pass<"convert-tilegpu-to-llvm", "::mlir::ModuleOp"> {
     on scalars. Every tile must have a layout, and scratch memory must be allocated.
 
     ```mlir
-    tile.func @k(%p: !tile.ptr<f32>) {
-      %x = tile.load %p : !tile.ptr<f32>
-      ...
+    module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+      tile.func @k(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>) {
+        %x = tile.load %p : !tile.ptr<f32>
+        tile.store %q, %x : !tile.ptr<f32>
+        tile.return
+      }
     }
     ```
     becomes
     ```mlir
-    llvm.func @k(%p: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128, 1, 1>} {
-      %x = llvm.load %p : !llvm.ptr<1> -> f32
-      ...
+    llvm.func @k(%p: !llvm.ptr<1>, %q: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128, 1, 1>} {
+      %x = llvm.load %p ... : !llvm.ptr<1> -> f32
+      ...  // the first of 128 threads stores it
     }
     ```
   }];
@@ -41,17 +44,23 @@ def ConvertControlFlowToLLVM : Pass<"convert-control-flow-to-llvm", "::mlir::Mod
     conversions takes as long as some of them do.
 
     ```mlir
-    scf.if %holds {
-      nvvm.barrier
+    llvm.func @k(%holds: i1) {
+      scf.if %holds {
+        nvvm.barrier
+      }
+      llvm.return
     }
     ```
     becomes
     ```mlir
+    llvm.func @k(%holds: i1) {
       llvm.cond_br %holds, ^bb1, ^bb2
     ^bb1:
       nvvm.barrier
       llvm.br ^bb2
     ^bb2:
+      llvm.return
+    }
     ```
   }];
 }

@@ -51,12 +51,31 @@ def StripsInlineCalls : Pass<"strips-inline-calls", "::mlir::ModuleOp"> {
     scalars stay functions.
 
     ```mlir
-    tile.func private @f(%x: tensor<64xf32>) -> tensor<64xf32> attributes {noinline} { ... }
-    tile.func @k(...) { %y = tile.call @f(%x) ... }
+    tile.func private @f(%x: f32) -> f32 attributes {noinline} {
+      %y = math.exp %x : f32
+      tile.return %y : f32
+    }
+    tile.func private @g(%x: tensor<64xf32>) -> tensor<64xf32> attributes {noinline} {
+      %y = math.exp %x : tensor<64xf32>
+      tile.return %y : tensor<64xf32>
+    }
+    tile.func @k(%p: !tile.ptr<f32>, %s: f32) {
+      %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+      %r = tile.call @f(%s) : (f32) -> f32
+      %x = tile.splat %r : f32 -> tensor<64xf32>
+      %y = tile.call @g(%x) : (tensor<64xf32>) -> tensor<64xf32>
+      tile.store %ps, %y : tensor<64x!tile.ptr<f32>>
+      tile.return
+    }
     ```
     becomes
     ```mlir
-    tile.func @k(...) { %y = ... }
+    tile.func @k(%p: !tile.ptr<f32>, %s: f32) {
+      %r = tile.call @f(%s) : (f32) -> f32
+      %x = tile.splat %r : f32 -> tensor<64xf32>
+      %y = math.exp %x : tensor<64xf32>
+      ...
+    }
     ```
   }];
 }
@@ -73,9 +92,12 @@ def StripsDecomposeScaledDot : Pass<"strips-decompose-scaled-dot", "::tessera::t
     ```
     becomes
     ```mlir
+    %a8 = tile.bitcast %a : tensor<64x32xi8> -> tensor<64x32xf8E4M3FN>
     %x = tile.fp_to_fp %a8 : tensor<64x32xf8E4M3FN> -> tensor<64x32xf32>
-    %y = arith.mulf %x, %factors : tensor<64x32xf32>
     %z = tile.fp_to_fp %b : tensor<32x64xbf16> -> tensor<32x64xf32>
+    %scales = tile.bitcast ... -> tensor<64x1xf32>
+    %factors = tile.reshape ... -> tensor<64x32xf32>
+    %y = arith.mulf %x, %factors : tensor<64x32xf32>
     %d = tile.dot %y, %z, %c : tensor<64x32xf32>, tensor<32x64xf32> -> tensor<64x64xf32>
     ```
 
@@ -97,13 +119,21 @@ def StripsReduceAtomics : Pass<"strips-reduce-atomics", "::tessera::tile::FuncOp
     with `deterministic` not for sums of floats, whose order it changes.
 
     ```mlir
-    %p = tile.broadcast %rows : tensor<64x1x!tile.ptr<f32>> -> tensor<64x16x!tile.ptr<f32>>
-    tile.atomic_rmw fadd, relaxed, gpu, %p, %x
+    tile.func private @k(%rows: tensor<64x1x!tile.ptr<f32>>, %x: tensor<64x16xf32>) {
+      %p = tile.broadcast %rows : tensor<64x1x!tile.ptr<f32>> -> tensor<64x16x!tile.ptr<f32>>
+      %old = tile.atomic_rmw fadd, relaxed, gpu, %p, %x
+           : tensor<64x16x!tile.ptr<f32>>, tensor<64x16xf32> -> tensor<64x16xf32>
+      tile.return
+    }
     ```
     becomes
     ```mlir
-    %s = tile.reduce (%x) {axis = 1 : i32} : (tensor<64x16xf32>) -> tensor<64xf32> { addf }
-    tile.atomic_rmw fadd, relaxed, gpu, %rows64, %s
+    %s = tile.reduce(%x) {axis = 1 : i32} : (tensor<64x16xf32>) -> tensor<64xf32> {
+      ...  // addf
+    }
+    %places = tile.reshape %rows : tensor<64x1x!tile.ptr<f32>> -> tensor<64x!tile.ptr<f32>>
+    %old = tile.atomic_rmw fadd, relaxed, gpu, %places, %s
+         : tensor<64x!tile.ptr<f32>>, tensor<64xf32> -> tensor<64xf32>
     ```
   }];
   let dependentDialects = ["::tessera::tile::TileDialect"];
@@ -128,16 +158,34 @@ def StripsGroup : Pass<"strips-group", "::tessera::tile::FuncOp"> {
     in the store's group or an earlier one, a load from after it in a later one.
 
     ```mlir
-    %x = tile.load %p : tensor<64x!tile.ptr<f32>>
-    %m = tile.reduce (%x) ...                      // root of group 1
-    %t = tile.splat %m : f32 -> tensor<64xf32>
-    %d = arith.subf %x, %t : tensor<64xf32>
-    tile.store %q, %d                              // root of group 2
+    tile.func private @k(%p: tensor<64x!tile.ptr<f32>>, %q: tensor<64x!tile.ptr<f32>>) {
+      %x = tile.load %p : tensor<64x!tile.ptr<f32>>
+      %m = tile.reduce (%x) {axis = 0 : i32} : (tensor<64xf32>) -> f32 {  // root of group 1
+      ^bb0(%a: f32, %b: f32):
+        %c = arith.maximumf %a, %b : f32
+        tile.reduce_return %c : f32
+      }
+      %t = tile.splat %m : f32 -> tensor<64xf32>
+      %d = arith.subf %x, %t : tensor<64xf32>
+      tile.store %q, %d : tensor<64x!tile.ptr<f32>>  // root of group 2
+      tile.return
+    }
     ```
     becomes
     ```mlir
-    %x, %m = strips.group [64] -> tensor<64xf32>, f32 { load; reduce; yield }
-    strips.group [64] { splat; subf; store }
+    %0:2 = strips.group [64] -> f32, tensor<64xf32> {
+      %x = tile.load %p : tensor<64x!tile.ptr<f32>>
+      %m = tile.reduce(%x) {axis = 0 : i32} : (tensor<64xf32>) -> f32 {
+        ...
+      }
+      strips.yield %m, %x : f32, tensor<64xf32>
+    }
+    strips.group [64] {
+      %t = tile.splat ... : f32 -> tensor<64xf32>
+      %d = arith.subf ... : tensor<64xf32>
+      tile.store %q, %d : tensor<64x!tile.ptr<f32>>
+      strips.yield
+    }
     ```
   }];
   let dependentDialects = ["::tessera::strips::StripsDialect"];
@@ -153,12 +201,34 @@ def StripsMaterialize : Pass<"strips-materialize", "::tessera::tile::FuncOp"> {
     The arena's size is left on the function as `strips.scratch_bytes`.
 
     ```mlir
-    %y = strips.group [64] -> tensor<64xf32> { ... strips.yield %z : tensor<64xf32> }
+    tile.func @k(%p: !tile.ptr<f32>) {
+      %y = strips.group [64] -> tensor<64xf32> {
+        %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+        %x = tile.load %ps : tensor<64x!tile.ptr<f32>>
+        strips.yield %x : tensor<64xf32>
+      }
+      strips.group [64] {
+        %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+        tile.store %ps, %y : tensor<64x!tile.ptr<f32>>
+        strips.yield
+      }
+      tile.return
+    }
     ```
     becomes
     ```mlir
     %b = strips.scratch 0 : memref<64xf32>
-    strips.group [64] { ... strips.write %z, %b : tensor<64xf32>, memref<64xf32> }
+    strips.group [64] {
+      ...
+      %x = tile.load ... : tensor<64x!tile.ptr<f32>>
+      strips.write %x, %b : tensor<64xf32>, memref<64xf32>
+      strips.yield
+    }
+    strips.group [64] {
+      %y = strips.read %b : memref<64xf32> -> tensor<64xf32>
+      tile.store ... %y : tensor<64x!tile.ptr<f32>>
+      strips.yield
+    }
     ```
   }];
   let dependentDialects = ["::tessera::strips::StripsDialect", "::mlir::scf::SCFDialect"];
@@ -177,15 +247,38 @@ def StripsLicenseFusion : Pass<"strips-license-fusion", "::tessera::tile::FuncOp
     before it begins.
 
     ```mlir
-    strips.group [64] { %x = tile.load %p; tile.store %q, %x }
+    tile.func @k(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>) {
+      strips.group [64] {
+        %r = tile.range 0 to 64 : tensor<64xi32>
+        %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+        %pi = tile.addptr %ps, %r : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+        %qs = tile.splat %q : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+        %qi = tile.addptr %qs, %r : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+        %x = tile.load %pi : tensor<64x!tile.ptr<f32>>
+        tile.store %qi, %x : tensor<64x!tile.ptr<f32>>
+        strips.yield
+      }
+      tile.return
+    }
     ```
     becomes
     ```mlir
-    scf.if %disjoint {
-      strips.group [64] { %x = tile.load %p; tile.store %q, %x }
+    %disjoint = arith.ori ... : i1
+    scf.if ... {
+      strips.group [64] {
+        %x = tile.load %pi : tensor<64x!tile.ptr<f32>>
+        tile.store %qi, %x : tensor<64x!tile.ptr<f32>>
+        ...
     } else {
-      strips.group [64] { %x = tile.load %p; strips.write %x, %b }
-      strips.group [64] { %x = strips.read %b; tile.store %q, %x }
+      %b = strips.scratch 0 : memref<64xf32>
+      strips.group [64] ... {
+        %y = tile.load ... : tensor<64x!tile.ptr<f32>>
+        strips.write %y, %b : tensor<64xf32>, memref<64xf32>
+        ...
+      strips.group [64] ... {
+        %z = strips.read %b : memref<64xf32> -> tensor<64xf32>
+        tile.store ... %z : tensor<64x!tile.ptr<f32>>
+        ...
     }
     ```
   }];
@@ -203,15 +296,34 @@ def StripsLower : Pass<"strips-lower", "::tessera::tile::FuncOp"> {
     followed by one with masks.
 
     ```mlir
-    strips.group [1024] {
-      %x = tile.load %p, %m : tensor<1024x!tile.ptr<f32>>
-      strips.write %x, %b : tensor<1024xf32>, memref<1024xf32>
+    tile.func @k(%p: !tile.ptr<f32>, %n: i32) {
+      %b = strips.scratch 0 : memref<1024xf32>
+      strips.group [1024] {
+        %r = tile.range 0 to 1024 : tensor<1024xi32>
+        %ns = tile.splat %n : i32 -> tensor<1024xi32>
+        %m = arith.cmpi slt, %r, %ns : tensor<1024xi32>
+        %ps = tile.splat %p : !tile.ptr<f32> -> tensor<1024x!tile.ptr<f32>>
+        %pi = tile.addptr %ps, %r : tensor<1024x!tile.ptr<f32>>, tensor<1024xi32>
+        %x = tile.load %pi, %m : tensor<1024x!tile.ptr<f32>>
+        strips.write %x, %b : tensor<1024xf32>, memref<1024xf32>
+        strips.yield
+      }
+      tile.return
     }
     ```
     becomes
     ```mlir
-    scf.for %i = %c0 to %full step %c16 { llvm.load; vector.store }
-    scf.for %i = %full to %c1024 step %c16 { llvm.intr.masked.load; vector.store }
+    scf.for %i = %c0 to %full step %c32 {
+      %x = llvm.load ... : !llvm.ptr -> vector<8xf32>
+      ...  // four vectors
+      vector.store %x, %b[%i] : memref<1024xf32>, vector<8xf32>
+      ...
+    }
+    scf.for %j = %full to %c1024 step %c8 {
+      %m = arith.cmpi slt, ... : vector<8xi32>
+      %y = llvm.intr.masked.load ... %m, ...
+      vector.store %y, %b[%j] : memref<1024xf32>, vector<8xf32>
+    }
     ```
   }];
   let options = [
@@ -237,12 +349,20 @@ def StripsLowerPrograms : Pass<"strips-lower-programs", "::mlir::ModuleOp"> {
     addresses, `strips.scratch` views of the arena.
 
     ```mlir
-    tile.func @k(%p: !tile.ptr<f32>) { %i = tile.program_id 0 ... }
+    tile.func @k(%p: !tile.ptr<i32>) {
+      %i = tile.program_id 0
+      tile.store %p, %i : !tile.ptr<i32>
+      tile.return
+    }
     ```
     becomes
     ```mlir
-    func.func @k(%launch: !llvm.ptr, %begin: i64, %end: i64, %scratch: !llvm.ptr) -> i32 {
-      scf.for %program = %begin to %end step %c1 { ... }
+    func.func @k(%launch: !llvm.ptr {llvm.noalias}, %begin: i64, %end: i64, %scratch: !llvm.ptr ...) -> i32 {
+      ... = scf.for ... = %begin to %end step %c1 iter_args(%i = ...) -> (i32) : i64 {
+        llvm.store %i, ... : i32, !llvm.ptr
+        ...
+      }
+      return ... : i32
     }
     ```
   }];
@@ -258,17 +378,32 @@ def StripsLowerWindows : Pass<"strips-lower-windows", "::mlir::func::FuncOp"> {
     have lanes, and what was added to it is added to the array behind that loop.
 
     ```mlir
-    scf.for %program = %begin to %end step %c1 {
-      %bytes, %memory = strips.window %base of f32 by 1024
-      ...
+    func.func @k(%launch: !llvm.ptr, %begin: i64, %end: i64, %scratch: !llvm.ptr) -> i32 {
+      %c1 = arith.constant 1 : i64
+      %zero = arith.constant 0 : i32
+      %base = llvm.load %launch : !llvm.ptr -> i64
+      scf.for %program = %begin to %end step %c1 : i64 {
+        %bytes, %memory = strips.window %base of f32 by 1024
+        %place = llvm.inttoptr %memory : i64 to !llvm.ptr
+        llvm.store %bytes, %place : i64, !llvm.ptr
+      }
+      return %zero : i32
     }
     ```
     becomes
     ```mlir
-    %bytes = a quarter of (%end - %begin) * 1024 * 4, at most 256 KiB
-    scf.for ... { vector.store %neutral, ... }
-    scf.for %program = %begin to %end step %c1 { ... }
-    scf.for ... { what is not neutral is added by atomics }
+    ... // a quarter of (%end - %begin) * 1024 * 4 bytes, and 256 KiB at most
+    scf.for ... {
+      llvm.store %neutral, ... : vector<16xf32>, !llvm.ptr
+    }
+    scf.for %program = %begin to %end step %c1 : i64 {
+      ...
+    }
+    scf.for ... {
+      ...
+      llvm.atomicrmw fadd ...
+      ...
+    }
     ```
   }];
   let options = [
@@ -291,13 +426,22 @@ def StripsLowerDot : Pass<"strips-lower-dot"> {
     Rules: (L1) static shapes; (L2) the last dimension of each buffer is contiguous.
 
     ```mlir
-    strips.dot %a, %b, %c : memref<64x64xf32>, memref<64x64xf32>, memref<64x64xf32>
+    tile.func private @k(%a: memref<64x64xf32>, %b: memref<64x64xf32>, %c: memref<64x64xf32>) {
+      strips.dot %a, %b, %c : memref<64x64xf32>, memref<64x64xf32>, memref<64x64xf32>
+      tile.return
+    }
     ```
     becomes
     ```mlir
-    scf.for %m = %c0 to %c64 step %c4 {
-      %r:16 = scf.for %k = %c0 to %c64 step %c1 iter_args(...) { loads; vector.fma }
-      vector.store ...
+    scf.for %n = ... {
+      scf.for %m = ... {
+        ... = vector.load %c[%m, %n] : memref<64x64xf32>, vector<8xf32>
+        ... = scf.for %k = ... iter_args(...) -> (vector<8xf32>, ...) {
+          ... = vector.load %b[%k, %n] : memref<64x64xf32>, vector<8xf32>
+          ...
+        }
+        vector.store ... %c[%m, %n] : memref<64x64xf32>, vector<8xf32>
+        ...
     ```
   }];
   let options = [
@@ -321,17 +465,37 @@ def StripsSplitLoops : Pass<"strips-split-loops"> {
     one for those after it, which does: what counts up may have wrapped around.
 
     ```mlir
+    %zero = arith.constant 0.0 : f32
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
     %s = scf.for %i = %c0 to %c16 step %c1 iter_args(%t = %zero) -> (f32) {
       %row = arith.addi %first, %i : index
       %in = arith.cmpi slt, %row, %n : index
-      %x = scf.if %in -> (f32) { yield load } else { yield %zero }
-      ...
+      %x = scf.if %in -> (f32) {
+        %y = memref.load %m[%row] : memref<?xf32>
+        scf.yield %y : f32
+      } else {
+        scf.yield %zero : f32
+      }
+      %next = arith.addf %t, %x : f32
+      scf.yield %next : f32
     }
     ```
     becomes
     ```mlir
-    %r = scf.for %i = %c0 to %end step %c1 iter_args(%t = %zero) { %x = load; ... }
-    %s = scf.for %i = %end to %c16 step %c1 iter_args(%t = %r) { ... scf.if %in ... }
+    ... = scf.for ... = %c0 to %most step %by iter_args(... = %zero) -> (f32) {
+      %true = arith.constant true
+      ...  // the conditions hold: four rows at a time, then one
+    }
+    %r = scf.for ... = %most to %end step %c1 iter_args(...) -> (f32) {
+      ...
+    }
+    %s = scf.for ... = %end to %c16 step %c1 iter_args(%t = %r) -> (f32) {
+      %in = arith.cmpi slt, ... : index
+      %x = scf.if %in -> (f32) {
+        ...
+    }
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
@@ -347,12 +511,17 @@ def StripsHoistInvariants : Pass<"strips-hoist-invariants"> {
     compute them.
 
     ```mlir
-    scf.for %i = %c0 to %n step %c1 { %twice = arith.muli %n, %n : index ... }
+    scf.for %i = %c0 to %n step %c1 {
+      %twice = arith.muli %n, %n : index
+      memref.store %twice, %m[%i] : memref<?xindex>
+    }
     ```
     becomes
     ```mlir
     %twice = arith.muli %n, %n : index
-    scf.for %i = %c0 to %n step %c1 { ... }
+    scf.for %i = %c0 to %n step %c1 {
+      memref.store %twice, %m[%i] : memref<?xindex>
+    }
     ```
   }];
   let options = [Option<"limit", "limit", "unsigned", "4096",
@@ -371,16 +540,23 @@ def StripsOutlineParts : Pass<"strips-outline-parts", "::mlir::ModuleOp"> {
     A loop or a branch is divided if it is larger than `limit` by itself.
 
     ```mlir
-    func.func @kernel(...) {
-      ... // 10,000 operations
+    func.func @k(%p: !llvm.ptr) -> i32 {
+      %x = llvm.load %p : !llvm.ptr -> i32
+      %y = arith.addi %x, %x : i32
+      %z = arith.muli %y, %x : i32
+      llvm.store %z, %p : i32, !llvm.ptr
+      %u = arith.xori %z, %y : i32
+      return %u : i32
     }
     ```
-    becomes
+    becomes, for a `limit` of 2 and a `part-size` of 2,
     ```mlir
-    func.func @kernel(...) {
-      %0:2 = call @kernel.part0(%a, %b)
-      call @kernel.part1(%a, %0#0, %0#1)
-      ...
+    ...  // the parts
+    func.func @k(%p: !llvm.ptr) -> i32 {
+      %a:2 = call @k.part0(%p) : (!llvm.ptr) -> (i32, i32)
+      %z = call @k.part1(%a#1, %a#0, %p) : (i32, i32, !llvm.ptr) -> i32
+      %u = arith.xori %z, %a#1 : i32
+      return %u : i32
     }
     ```
   }];
@@ -426,10 +602,13 @@ def StripsLegalizeFloats : Pass<"strips-legalize-floats"> {
     ```
     becomes
     ```mlir
-    %0 = f32 of %a   // a shift
-    %1 = f32 of %b
-    %2 = arith.addf %0, %1 : vector<16xf32>
-    %s = bf16 of %2  // integer rounding : vector<16xi16>
+    %x = arith.extui %a : vector<16xi16> to vector<16xi32>
+    %y = arith.shli %x, %c16 : vector<16xi32>
+    %z = arith.bitcast %y : vector<16xi32> to vector<16xf32>
+    ...
+    %sum = arith.addf %z, ... : vector<16xf32>
+    ...  // rounded by integer operations
+    %s = arith.trunci ... : vector<16xi32> to vector<16xi16>
     ```
   }];
   let options = [
@@ -456,9 +635,13 @@ def StripsExpandMath : Pass<"strips-expand-math", "::mlir::ModuleOp"> {
     ```
     becomes
     ```mlir
-    %n = %x rounded to an integer
-    %p = polynomial of %x - %n
-    %y = %p scaled by 2^%n
+    %rounded = llvm.intr.fmuladd(... // plus a number so large that the sum is an integer
+    %n = arith.subf %rounded, %large : vector<16xf32>
+    %rest = arith.subf ... %n : vector<16xf32>
+    ... // a polynomial of the rest
+    %p = llvm.intr.fmuladd(%rest, ...
+    %half = arith.mulf %p, ... : vector<16xf32>
+    %y = arith.mulf %half, ... : vector<16xf32>
     ```
   }];
   let options = [

@@ -15,13 +15,19 @@ def ConvertTileToTileGPU : Pass<"convert-tile-to-tilegpu", "::mlir::ModuleOp"> {
 
     ```mlir
     module {
-      tile.func @k() { %i = tile.range 0 to 64 : tensor<64xi32> ... }
+      tile.func private @k() -> tensor<64xi32> {
+        %i = tile.range 0 to 64 : tensor<64xi32>
+        tile.return %i : tensor<64xi32>
+      }
     }
     ```
     becomes
     ```mlir
     module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
-      tile.func @k() { %i = tile.range 0 to 64 : tensor<64xi32, #tilegpu.unassigned> ... }
+      tile.func private @k() -> tensor<64xi32, #tilegpu.unassigned> {
+        %i = tile.range 0 to 64 : tensor<64xi32, #tilegpu.unassigned>
+        tile.return %i : tensor<64xi32, #tilegpu.unassigned>
+      }
     }
     ```
   }];

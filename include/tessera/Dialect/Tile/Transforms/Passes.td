@@ -17,6 +17,7 @@ def TileCombinePass : Pass<"tile-combine", "::tessera::tile::FuncOp"> {
     constants are moved once.
 
     ```mlir
+    %zero = arith.constant dense<0.0> : tensor<16x16xf32>
     %d = tile.dot %a, %b, %zero : tensor<16x16xf16>, tensor<16x16xf16> -> tensor<16x16xf32>
     %s = arith.addf %d, %c : tensor<16x16xf32>
     ```
@@ -73,13 +74,13 @@ def TileRewriteInductionsPass : Pass<"tile-rewrite-inductions", "::tessera::tile
     ```
     becomes
     ```mlir
-    %r = scf.for %k = %lb to %ub step %c1 iter_args(%moved = %c0) -> (i64) {
+    ... = scf.for %k = %lb to %ub step %c1 iter_args(... %moved = %c0_i64) -> (... i64) {
       %by = tile.splat %moved : i64 -> tensor<64xi64>
       %p = tile.addptr %init, %by : tensor<64x!tile.ptr<f32>>, tensor<64xi64>
       %x = tile.load %p : tensor<64x!tile.ptr<f32>>
       %wide = arith.extsi %ld : i32 to i64
       %next = arith.addi %moved, %wide : i64
-      scf.yield %next : i64
+      scf.yield ... %next : ... i64
     }
     ```
   }];
@@ -95,9 +96,10 @@ def TileLoopInvariantCodeMotionPass
     becomes false then. A loop marked `tile.disable_licm` is left alone.
 
     ```mlir
-    scf.for %i = %lb to %ub step %c1 {
+    %r = scf.for %i = %lb to %ub step %c1 iter_args(%sum = %zero) -> (tensor<64xf32>) : i32 {
       %x = tile.load %p : tensor<64x!tile.ptr<f32>>
-      ...
+      %next = arith.addf %sum, %x : tensor<64xf32>
+      scf.yield %next : tensor<64xf32>
     }
     ```
     becomes
@@ -105,7 +107,10 @@ def TileLoopInvariantCodeMotionPass
     %runs = arith.cmpi slt, %lb, %ub : i32
     %m = tile.splat %runs : i1 -> tensor<64xi1>
     %x = tile.load %p, %m : tensor<64x!tile.ptr<f32>>
-    scf.for %i = %lb to %ub step %c1 { ... }
+    %r = scf.for %i = %lb to %ub step %c1 iter_args(%sum = %zero) -> (tensor<64xf32>) : i32 {
+      %next = arith.addf %sum, %x : tensor<64xf32>
+      scf.yield %next : tensor<64xf32>
+    }
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
@@ -154,13 +159,13 @@ def TileExpandAccessChecksPass : Pass<"tile-expand-access-checks", "::tessera::t
     ```mlir
     %begin, %end = tile.argument_memory 0
     %address = tile.ptr_to_int %p : !tile.ptr<f32> -> i64
+    %first = tile.ptr_to_int %base : !tile.ptr<f32> -> i64
+    %offset = arith.subi %address, %first : i64
     %c4 = arith.constant 4 : i64
     %last = arith.subi %end, %c4 : i64
     %below = arith.cmpi slt, %address, %begin : i64
     %above = arith.cmpi sgt, %address, %last : i64
     %fails = arith.ori %below, %above : i1
-    %first = tile.ptr_to_int %base : !tile.ptr<f32> -> i64
-    %offset = arith.subi %address, %first : i64
     scf.if %fails {
       tile.report_access %fails, %offset {access = "load", argument = 0 : i32, bytes = 4 : i32}
     }
@@ -181,17 +186,23 @@ def TileEndLoopsPass : Pass<"tile-end-loops"> {
     Any kind of function: it runs when nothing but control flow is left.
 
     ```mlir
-    scf.for %i = %lower to %upper step %c2 : i32 { ... }
+    scf.for %i = %lower to %upper step %step : i32 {
+      tile.store %p, %i : !tile.ptr<i32>
+    }
     ```
     becomes, with `%limit` the larger of `%upper` - 2 and the smallest value,
     ```mlir
-    scf.if (%lower < %upper) {
-      scf.while (%i = %lower) : (i32) -> i32 {
-        ...
-        scf.condition(%i < %limit) %i : i32
+    %last = arith.subi %upper, %step : i32
+    %limit = arith.select ... %last : i32
+    %any = arith.cmpi slt, %lower, %upper : i32
+    scf.if %any {
+      ... = scf.while (%i = %lower) : (i32) -> i32 {
+        tile.store %p, %i : !tile.ptr<i32>
+        %more = arith.cmpi slt, %i, %limit : i32
+        scf.condition(%more) %i : i32
       } do {
-      ^bb0(%i: i32):
-        %next = arith.addi %i, %c2 overflow<nsw> : i32
+      ^bb0(%j: i32):
+        %next = arith.addi %j, %step overflow<nsw> : i32
         scf.yield %next : i32
       }
     }
@@ -208,13 +219,21 @@ def TileUnrollLoopsPass : Pass<"tile-unroll-loops", "::tessera::tile::FuncOp"> {
     attribute is gone afterwards.
 
     ```mlir
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c8 = arith.constant 8 : i32
     scf.for %i = %c0 to %c8 step %c1 : i32 {
-      ...
+      tile.store %p, %i : !tile.ptr<i32>
     } {tile.loop_unroll_factor = 2 : i32}
     ```
     becomes
     ```mlir
-    scf.for %i = %c0 to %c8 step %c2 : i32 { ... ... }
+    %c2 = arith.constant 2 : i32
+    scf.for %i = %c0 to %c8 step ... : i32 {
+      tile.store %p, %i : !tile.ptr<i32>
+      %j = arith.addi %i, %c1 : i32
+      tile.store %p, %j : !tile.ptr<i32>
+    }
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
@@ -239,9 +258,12 @@ def TileLowerDescriptorsPass : Pass<"tile-lower-descriptors", "::mlir::ModuleOp"
     ```
     becomes
     ```mlir
-    %first = tile.addptr %p, (%i * %s)
-    %pointers = tile.addptr (splat of %first), (range * splat of %s)
-    %mask = (range + splat of %i) < (splat of %n)  and not below 0
+    %inside = arith.cmpi slt, %indices, %extents : tensor<64xi64>
+    %below = arith.cmpi sge, %indices, %zeros {tile.lower_bound} : tensor<64xi64>
+    %mask = arith.andi %inside, %below : tensor<64xi1>
+    %moved = arith.muli %from, %s : i64
+    %first = tile.addptr %p, %moved : !tile.ptr<f32>, i64
+    %pointers = tile.addptr %all, %steps : tensor<64x!tile.ptr<f32>>, tensor<64xi64>
     %x = tile.load %pointers, %mask : tensor<64x!tile.ptr<f32>>
     ```
 
@@ -267,15 +289,28 @@ def TileMaskWrapsPass : Pass<"tile-mask-wraps", "::tessera::tile::FuncOp"> {
     neighbours for certain. So does `x` where `x < extent`, and anything else elsewhere.
 
     ```mlir
-    %i = tile.rem_int signed %x, %extent : tensor<64xi32>
-    %p = tile.addptr %base, %i : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
-    %y = tile.load %p : tensor<64x!tile.ptr<f32>>
+    tile.func @k(%base: !tile.ptr<f32>, %out: !tile.ptr<f32>, %n: i32) {
+      %x = tile.range 0 to 64 : tensor<64xi32>
+      %extent = tile.splat %n : i32 -> tensor<64xi32>
+      %i = tile.rem_int signed %x, %extent : tensor<64xi32>
+      %bases = tile.splat %base : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+      %p = tile.addptr %bases, %i : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+      %y = tile.load %p : tensor<64x!tile.ptr<f32>>
+      %outs = tile.splat %out : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+      %q = tile.addptr %outs, %x : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+      %stored = arith.cmpi slt, %x, %extent : tensor<64xi32>
+      tile.store %q, %y, %stored : tensor<64x!tile.ptr<f32>>
+      tile.return
+    }
     ```
     becomes
     ```mlir
+    %x = tile.range 0 to 64 : tensor<64xi32>
+    %extent = tile.splat %n : i32 -> tensor<64xi32>
     %inside = arith.cmpi slt, %x, %extent : tensor<64xi32>
-    %p = tile.addptr %base, %x : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    %p = tile.addptr %bases, %x : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
     %y = tile.load %p, %inside : tensor<64x!tile.ptr<f32>>
+    ...
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
@@ -292,15 +327,24 @@ def TileLimitLaunchesPass : Pass<"tile-limit-launches", "::mlir::ModuleOp"> {
     them runs another variant.
 
     ```mlir
-    tile.func @k(%n: i32) {
+    tile.func @k(%p: !tile.ptr<i32>, %n: i32) {
+      %c128 = arith.constant 128 : i32
       %pid = tile.program_id 0
       %start = arith.muli %pid, %c128 : i32
-      %x = arith.addi %start_splat, %range : tensor<128xi32>
-      %i = tile.rem_int signed %x, %n_splat : tensor<128xi32>
+      %starts = tile.splat %start : i32 -> tensor<128xi32>
+      %range = tile.range 0 to 128 : tensor<128xi32>
+      %x = arith.addi %starts, %range : tensor<128xi32>
+      %ns = tile.splat %n : i32 -> tensor<128xi32>
+      %i = tile.rem_int signed %x, %ns : tensor<128xi32>
+      %ps = tile.splat %p : !tile.ptr<i32> -> tensor<128x!tile.ptr<i32>>
+      tile.store %ps, %i : tensor<128x!tile.ptr<i32>>
+      tile.return
+    }
     ```
     gets
     ```mlir
-    tile.func @k(%n: i32) attributes {tile.limited_programs = 1048576 : i64} {
+    tile.func @k(%p: !tile.ptr<i32>, %n: i32) attributes {tile.limited_programs = 1048576 : i64} {
+      ...
     ```
     and arguments that the dividend is computed from get
     `{tile.limited = array<i64: 0, 1073741824>}`.
@@ -322,20 +366,36 @@ def TileVersionWrapsPass : Pass<"tile-version-wraps", "::tessera::tile::FuncOp">
     load and all others a gather.
 
     ```mlir
-    %x = arith.addi %start_splat, %range : tensor<64xi32>
-    %i = tile.rem_int signed %x, %extent_splat : tensor<64xi32>
-    ...
+    tile.func @k(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %extent: i32)
+        attributes {tile.limited_programs = 1048576 : i64} {
+      %c64 = arith.constant 64 : i32
+      %pid = tile.program_id 0
+      %start = arith.muli %pid, %c64 : i32
+      %starts = tile.splat %start : i32 -> tensor<64xi32>
+      %range = tile.range 0 to 64 : tensor<64xi32>
+      %x = arith.addi %starts, %range : tensor<64xi32>
+      %extents = tile.splat %extent : i32 -> tensor<64xi32>
+      %i = tile.rem_int signed %x, %extents : tensor<64xi32>
+      %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+      %pi = tile.addptr %ps, %i : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+      %v = tile.load %pi : tensor<64x!tile.ptr<f32>>
+      %qs = tile.splat %q : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+      tile.store %qs, %v : tensor<64x!tile.ptr<f32>>
+      tile.return
+    }
     ```
     becomes
     ```mlir
+    %x = arith.addi %starts, %range : tensor<64xi32>
     %first = tile.rem_int signed %start, %extent : i32
-    %straight = (%extent >= 64) & (%first <= %extent - 64)
+    %long = arith.cmpi sge, %extent, %c64 : i32
+    %last = arith.subi %extent, %c64 : i32
+    %fits = arith.cmpi sle, %first, %last : i32
+    %straight = arith.andi %long, %fits : i1
     scf.if %straight {
-      %i = arith.addi %first_splat, %range : tensor<64xi32>
-      ...
+      %pi = tile.addptr ... : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
     } else {
-      %i = tile.rem_int signed %x, %extent_splat : tensor<64xi32>
-      ...
+      %i = tile.rem_int signed %x, ... : tensor<64xi32>
     }
     ```
   }];

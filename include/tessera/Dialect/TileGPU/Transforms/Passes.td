@@ -24,17 +24,18 @@ def TileGPUAccelerateMatmulPass : Pass<"tilegpu-accelerate-matmul", "::mlir::Mod
     bf16x3, bf16x6).
 
     ```mlir
-    %a = tile.load %p : ...
-    %b = tile.load %q : ...
-    %d = tile.dot %a, %b, %c : tensor<64x64xf16, #tilegpu.unassigned>, ...
+    %a = tile.load %p : tensor<64x64x!tile.ptr<f16>, #tilegpu.unassigned>
+    %b = tile.load %q : tensor<64x64x!tile.ptr<f16>, #tilegpu.unassigned>
+    %d = tile.dot %a, %b, %c : tensor<64x64xf16, #tilegpu.unassigned>, tensor<64x64xf16, #tilegpu.unassigned>
+       -> tensor<64x64xf32, #tilegpu.unassigned>
     ```
     becomes, on sm_90a with 4 warps
     ```mlir
-    %a = tile.load %p : ...
+    %a = tile.load %p : tensor<64x64x!tile.ptr<f16>, #tilegpu.unassigned>
+    %b = tile.load %q : tensor<64x64x!tile.ptr<f16>, #tilegpu.unassigned>
     %sa = tilegpu.local_alloc %a : (tensor<64x64xf16, #tilegpu.unassigned>) -> !tilegpu.memdesc<64x64xf16, #shared>
-    %b = tile.load %q : ...
-    %sb = tilegpu.local_alloc %b : ...
-    %d = tilegpu.warpgroup_dot %sa, %sb, %c {groups = array<i32: 1, 1>} : ...
+    %sb = tilegpu.local_alloc %b : (tensor<64x64xf16, #tilegpu.unassigned>) -> !tilegpu.memdesc<64x64xf16, #shared>
+    %d = tilegpu.warpgroup_dot %sa, %sb, %c {groups = array<i32: 1, 1>} : ... -> tensor<64x64xf32, #tilegpu.unassigned>
     ```
   }];
   let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
@@ -49,15 +50,16 @@ def TileGPUOverlapLoadsPass : Pass<"tilegpu-overlap-loads", "::mlir::ModuleOp"> 
     thread together. A factor that the user gave stays. tile-unroll-loops does the rest.
 
     ```mlir
-    %s = scf.for %i = %lower to %upper step %step iter_args(%sum = %zero) -> ... {
-      ...
+    %s = scf.for %i = %lower to %upper step %step iter_args(%sum = %zero)
+        -> (tensor<128x16xf16, #tilegpu.unassigned>) : i32 {
       %x = tile.load %p : tensor<128x16x!tile.ptr<f16>, #tilegpu.unassigned>
-      ...
+      %t = arith.addf %sum, %x : tensor<128x16xf16, #tilegpu.unassigned>
+      scf.yield %t : tensor<128x16xf16, #tilegpu.unassigned>
     }
     ```
     becomes, with 4 warps (32 bytes a thread and trip),
     ```mlir
-    %s = scf.for ... {
+    %s = scf.for %i = %lower to %upper step %step ... {
       ...
     } {tile.loop_unroll_factor = 4 : i32}
     ```
@@ -230,13 +232,23 @@ def TileGPUMergeReductionsPass : Pass<"tilegpu-merge-reductions", "::mlir::Modul
     the second needs it, nothing is merged. Not with `tilegpu.deterministic`.
 
     ```mlir
-    %a = tile.reduce(%x) {axis = 0 : i32} : ...
+    %a = tile.reduce(%x) {axis = 0 : i32} : (tensor<1024xf32, #tilegpu.unassigned>) -> f32 {
+    ^bb0(%u: f32, %v: f32):
+      %w = arith.addf %u, %v : f32
+      tile.reduce_return %w : f32
+    }
     %m = arith.divf %a, %n : f32
-    %b = tile.reduce(%y) {axis = 0 : i32} : ...
+    %b = tile.reduce(%y) {axis = 0 : i32} : (tensor<1024xf32, #tilegpu.unassigned>) -> f32 {
+    ^bb0(%u: f32, %v: f32):
+      %w = arith.addf %u, %v : f32
+      tile.reduce_return %w : f32
+    }
     ```
     becomes
     ```mlir
-    %ab:2 = tile.reduce(%x, %y) {axis = 0 : i32} : ...
+    %ab:2 = tile.reduce(%x, %y) {axis = 0 : i32} : ... -> (f32, f32) {
+      ...
+    }
     %m = arith.divf %ab#0, %n : f32
     ```
   }];
@@ -256,13 +268,20 @@ def TileGPUCoalescePass : Pass<"tilegpu-coalesce", "::mlir::ModuleOp"> {
     tilegpu-assign-layouts, for the whole function at once.
 
     ```mlir
-    %x = tile.load %p : tensor<512x!tile.ptr<f32>, #tilegpu.unassigned>
+    tile.func @k(%base: !tile.ptr<f32> {tile.divisibility = 16 : i64}) {
+      %r = tile.range 0 to 512 : tensor<512xi32, #tilegpu.unassigned>
+      %ps = tile.splat %base : !tile.ptr<f32> -> tensor<512x!tile.ptr<f32>, #tilegpu.unassigned>
+      %p = tile.addptr %ps, %r : tensor<512x!tile.ptr<f32>, #tilegpu.unassigned>, tensor<512xi32, #tilegpu.unassigned>
+      %x = tile.load %p : tensor<512x!tile.ptr<f32>, #tilegpu.unassigned>
+      tile.return
+    }
     ```
     becomes, for rows of neighbouring elements, 16 bytes aligned, and 4 warps
     ```mlir
-    %x = tile.load %p {tilegpu.candidates = [
-      #tilegpu.layout<512, reg = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256]>, ...
-    ]} : tensor<512x!tile.ptr<f32>, #tilegpu.unassigned>
+    #layout = #tilegpu.layout<512, reg = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256]>
+    ...
+    %x = tile.load %p {tilegpu.candidates = [#layout, ...]} : tensor<512x!tile.ptr<f32>, #tilegpu.unassigned>
+    ...
     ```
   }];
 }
@@ -287,16 +306,28 @@ def TileGPUAssignLayoutsPass : Pass<"tilegpu-assign-layouts", "::mlir::ModuleOp"
     No tile is unassigned after this pass; it fails if one is.
 
     ```mlir
-    %x = tile.load %p {tilegpu.candidates = [#rows]} : tensor<64x64x!tile.ptr<f32>, #tilegpu.unassigned>
-    %t = tile.trans %x {order = array<i32: 1, 0>} : ...
-    tile.store %q, %t {tilegpu.candidates = [#rows]} : ...
+    #rows = #tilegpu.layout<64x64, reg = [[0, 1], [0, 2], [8, 0], [16, 0], [32, 0]],
+                            lane = [[0, 4], [0, 8], [0, 16], [0, 32], [1, 0]], warp = [[2, 0], [4, 0]]>
+    module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+      tile.func @k(%from: !tile.ptr<f32>, %to: !tile.ptr<f32>) {
+        %p = tile.splat %from : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #tilegpu.unassigned>
+        %q = tile.splat %to : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #tilegpu.unassigned>
+        %x = tile.load %p {tilegpu.candidates = [#rows]} : tensor<64x64x!tile.ptr<f32>, #tilegpu.unassigned>
+        %t = tile.trans %x {order = array<i32: 1, 0>}
+           : tensor<64x64xf32, #tilegpu.unassigned> -> tensor<64x64xf32, #tilegpu.unassigned>
+        tile.store %q, %t : tensor<64x64x!tile.ptr<f32>, #tilegpu.unassigned>
+        tile.return
+      }
+    }
     ```
     becomes
     ```mlir
+    %p = tile.splat %from : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #rows>
+    %q = tile.splat %to : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #columns>
     %x = tile.load %p : tensor<64x64x!tile.ptr<f32>, #rows>
     %t = tile.trans %x {order = array<i32: 1, 0>} : tensor<64x64xf32, #rows> -> tensor<64x64xf32, #columns>
-    %c = tilegpu.convert_layout %t : tensor<64x64xf32, #columns> -> tensor<64x64xf32, #rows>
-    tile.store %q, %c : tensor<64x64x!tile.ptr<f32>, #rows>
+    tile.store %q, %t : tensor<64x64x!tile.ptr<f32>, #columns>
+    ...
     ```
   }];
 }
@@ -428,11 +459,17 @@ def TileGPUAllocateSharedMemoryPass : Pass<"tilegpu-allocate-shared-memory", "::
     source lines.
 
     ```mlir
-    %s = tile.reduce (%x) {axis = 0 : i32} : (tensor<1024xf32, #layout>) -> f32 {...}
+    %s = tile.reduce(%x) {axis = 0 : i32} : (tensor<1024xf32, #layout>) -> f32 {
+    ^bb0(%u: f32, %v: f32):
+      %w = arith.addf %u, %v : f32
+      tile.reduce_return %w : f32
+    }
     ```
     becomes
     ```mlir
-    %s = tile.reduce (%x) {axis = 0 : i32, tilegpu.scratch_offset = 0 : i32} : ...
+    %s = tile.reduce(%x) {axis = 0 : i32, tilegpu.scratch_offset = 0 : i32} : (tensor<1024xf32, #layout>) -> f32 {
+      ...
+    }
     ```
   }];
 }
@@ -446,14 +483,16 @@ def TileGPUInsertBarriersPass : Pass<"tilegpu-insert-barriers", "::mlir::ModuleO
     writing its scratch and reading it, is its lowering's business.
 
     ```mlir
-    tilegpu.local_store %x, %b : ...
-    %y = tilegpu.local_load %b : ...
+    %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x32xf32, #shared>
+    tilegpu.local_store %x, %b : tensor<64x32xf32, #rows>, !tilegpu.memdesc<64x32xf32, #shared>
+    %y = tilegpu.local_load %b : !tilegpu.memdesc<64x32xf32, #shared> -> tensor<64x32xf32, #columns>
     ```
     becomes
     ```mlir
-    tilegpu.local_store %x, %b : ...
+    %b = tilegpu.local_alloc {tilegpu.shared_offset = 0 : i32} : () -> !tilegpu.memdesc<64x32xf32, #shared>
+    tilegpu.local_store %x, %b : tensor<64x32xf32, #rows>, !tilegpu.memdesc<64x32xf32, #shared>
     tilegpu.barrier
-    %y = tilegpu.local_load %b : ...
+    %y = tilegpu.local_load %b : !tilegpu.memdesc<64x32xf32, #shared> -> tensor<64x32xf32, #columns>
     ```
   }];
   let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
@@ -473,16 +512,20 @@ def TileGPUInsertProxyFencesPass : Pass<"tilegpu-insert-proxy-fences", "::mlir::
     for. Runs after tilegpu-insert-barriers.
 
     ```mlir
-    tilegpu.local_store %x, %b : ...
+    %a = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x32xf16, #shared>
+    %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<32x64xf16, #shared1>
+    tilegpu.local_store %x, %b : tensor<32x64xf16, #rows>, !tilegpu.memdesc<32x64xf16, #shared1>
     tilegpu.barrier
-    %d = tilegpu.warpgroup_dot %a, %b, %c : ...
+    %d = tilegpu.warpgroup_dot %a, %b, %c {groups = array<i32: 1, 1>}
+       : !tilegpu.memdesc<64x32xf16, #shared>, !tilegpu.memdesc<32x64xf16, #shared1> -> tensor<64x64xf32, #acc>
     ```
     becomes
     ```mlir
-    tilegpu.local_store %x, %b : ...
+    tilegpu.local_store %x, %b : tensor<32x64xf16, #rows>, !tilegpu.memdesc<32x64xf16, #shared1>
     tilegpu.proxy_fence
     tilegpu.barrier
-    %d = tilegpu.warpgroup_dot %a, %b, %c : ...
+    %d = tilegpu.warpgroup_dot %a, %b, %c {groups = array<i32: 1, 1>} : ... -> tensor<64x64xf32, #acc>
+    ...
     ```
   }];
   let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
