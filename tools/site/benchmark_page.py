@@ -32,7 +32,7 @@ def charts() -> dict[str, str]:
     gpu = gallery.raw("gpu")["rows"]
     products = gallery.raw("gpu_matmul")["rows"]
     return {
-        "cpu": gallery.cpu_chart("On a CPU, relative to the best other", cpu),
+        "cpu": gallery.cpu_chart("On a CPU, relative to the best other", cpu, 4.0),
         "gpu": gallery.gpu_chart("On a GPU, bound by memory", "GB/s", gpu),
         "gpu_matmul": gallery.gpu_chart("Products and attention on a GPU", "TFLOP/s", products),
     }

@@ -20,7 +20,7 @@ import tessera  # noqa: E402
 
 project = "Tessera"
 author = "the authors of Tessera"
-html_title = f"Tessera {tessera.__version__}"
+html_title = f"Tessera {tessera.__version__.partition('+')[0]}"
 extensions = ["myst_parser", "sphinx_design", "sphinx_copybutton"]
 exclude_patterns = ["_build"]
 

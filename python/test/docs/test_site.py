@@ -307,12 +307,13 @@ def test_works_of_the_gallery_have_a_source_and_figures(work):
 
 
 def test_bars_are_as_long_as_their_numbers():
-    chart = charts.bars("t", [charts.Group("a", [charts.Bar("x", 2.0), charts.Bar("<y>", 1.0)])])
-    widths = [
-        float(width)
-        for width in re.findall(r'<rect class="bar\d" x="250" y="\d+" width="([\d.]+)"', chart)
+    groups = [
+        charts.Group("a", [charts.Bar("x", 2.0), charts.Bar("<y>", 1.0), charts.Bar("z", 9.0)])
     ]
-    assert len(widths) == 3 and widths[0] == pytest.approx(2 * widths[1], rel=1e-3)
+    chart = charts.bars("t", groups, most=4.0)
+    widths = [float(width) for width in re.findall(r'width="([\d.]+)" height="14"', chart)]
+    assert widths == [pytest.approx(width, rel=1e-3) for width in (220, 110, 440)]
+    assert "9.00 »" in chart and "2.00 »" not in chart
     assert "&lt;y&gt;" in chart and "<y>" not in chart
 
 
