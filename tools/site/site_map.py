@@ -43,7 +43,7 @@ CHAPTERS: Sequence[tuple[str, Sequence[str]]] = [
 
 _FOLDERS = {
     "docs/HowTo": "How to",
-    "docs/API": "API",
+    "docs/API": "The API, name by name",
     "docs/Dialects": "Dialects",
     "docs/Passes": "Passes",
     "docs/Decisions": "Decisions",
