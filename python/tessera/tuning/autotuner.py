@@ -33,7 +33,7 @@ from tessera.runtime.machine import usable_cpus
 from tessera.settings import settings
 from tessera.tuning.checks import check_configs, check_values, checked_names
 from tessera.tuning.config import Config
-from tessera.tuning.heuristics import inner_kernel, number_of, require_kernel
+from tessera.tuning.heuristics import Heuristics, inner_kernel, number_of, require_kernel
 from tessera.tuning.key import array_in, dtype_of, make_key
 from tessera.wording import shown, with_article
 
