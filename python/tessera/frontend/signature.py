@@ -68,7 +68,23 @@ class Param(NamedTuple):
         return name == "const" or text.startswith("*k")
 
 
-class JITCallable:
+class ShownAsFunction:
+    """What stands for the Python function `fn`, and is to be shown as that."""
+
+    fn: Any
+
+    @property
+    def __wrapped__(self) -> Any:
+        """The Python function, for `inspect.signature`, `help` and what shows its source."""
+        return self.fn
+
+    def __get__(self: Self, owner: Any, cls: Any = None) -> Self:
+        # With this, `help` takes it for a function and shows its parameters. As an attribute of
+        # a class it stays what it is, since `self.kernel[grid](...)` is no call of a method.
+        return self
+
+
+class JITCallable(ShownAsFunction):
     """A Python function whose source is compiled rather than run.
 
     Attributes (all but the first two found on first use, from the source):
@@ -84,7 +100,7 @@ class JITCallable:
     """
 
     def __init__(self, fn: FunctionType, noinline: bool = False) -> None:
-        self.fn = fn
+        self.fn: FunctionType = fn
         self.noinline = noinline
         self.__name__ = fn.__name__
         self.__qualname__ = fn.__qualname__
@@ -103,16 +119,6 @@ class JITCallable:
         if name in ("fn", "noinline") and name in vars(self):
             note_change()
         super().__setattr__(name, value)
-
-    @property
-    def __wrapped__(self) -> FunctionType:
-        """The Python function, for `inspect.signature`, `help` and what shows its source."""
-        return self.fn
-
-    def __get__(self: Self, owner: Any, cls: Any = None) -> Self:
-        # With this, `help` takes it for a function and shows its parameters. As an attribute of
-        # a class it stays what it is, since `self.kernel[grid](...)` is no call of a method.
-        return self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise ValueError(

@@ -35,6 +35,7 @@ from tessera.frontend.signature import (
     P,
     Param,
     R,
+    ShownAsFunction,
     Specialisation,
     ValueSpec,
     kernel_name,
@@ -90,7 +91,7 @@ class _Specialisation(NamedTuple):
         return _C.is_current(self.all_checks)
 
 
-class KernelInterface:
+class KernelInterface(ShownAsFunction):
     """Whatever is launched as `kernel[grid](*args)`."""
 
     def __getitem__(self, grid: Grid) -> Callable[..., Any]:

@@ -178,6 +178,15 @@ def test_kernel_is_shown_as_its_function() -> None:
     assert "tl.store" in inspect.getsource(scale)
 
 
+def test_tuned_kernels_are_shown_as_their_function() -> None:
+    computed = tessera.heuristics({"BLOCK": lambda args: 64})(scale)
+    tuned = tessera.autotune([tessera.Config({"BLOCK": 64})], key=["n"])(scale)
+    for kernel in (computed, tuned):
+        assert list(inspect.signature(kernel).parameters) == ["x_ptr", "n", "BLOCK"]
+        assert "scale(x_ptr: " in pydoc.plain(pydoc.render_doc(kernel))
+        assert type("Layer", (), {"kernel": kernel})().kernel is kernel
+
+
 def test_kernel_in_a_class_stays_a_kernel() -> None:
     class Layer:
         kernel = scale
