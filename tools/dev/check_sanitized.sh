@@ -17,7 +17,8 @@ while [ $# -gt 0 ]; do
   esac
 done
 
-ensure_system
+# The run-time libraries of the sanitizers are a package of their own.
+ensure_system libclang-rt-22-dev
 ensure_venv numpy ml_dtypes
 ensure_ptxas
 # Not `build` of setup.sh, which would have Python load the sanitized library from now on.
