@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Programs that the tests start find the same tessera as the tests."""
+"""What holds for all tests and the programs that they start: the same tessera, little overhead."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ if _PYTHON not in os.environ.get("PYTHONPATH", "").split(os.pathsep):
     os.environ["PYTHONPATH"] = os.pathsep.join(
         filter(None, [_PYTHON, os.environ.get("PYTHONPATH", "")])
     )
+
+# OpenBLAS starts threads as it is loaded, which spin for a while, in every process that a test starts;
+# products of tests are too small for more than one.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # The tests are some 700,000 objects that live to the end. To look at them for garbage again and again
 # would take 2.4 s of the 6.3 that collecting them takes, in each process.
