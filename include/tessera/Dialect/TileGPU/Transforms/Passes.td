@@ -351,18 +351,18 @@ def TileGPUPrefetchPass : Pass<"tilegpu-prefetch", "::mlir::ModuleOp"> {
     way; batches; sums of f16 by multiply-adds, which are rounded but once; and a K that is no power of two.
 
     ```mlir
-    %a = tilegpu.local_load %x : !tilegpu.memdesc<32x4xf32, #rows> -> tensor<32x4xf32, #any>
-    %b = tilegpu.local_load %y : !tilegpu.memdesc<4x32xf32, #rows> -> tensor<4x32xf32, #any>
-    %d = tile.dot %a, %b, %c : tensor<32x4xf32, #any>, tensor<4x32xf32, #any> -> tensor<32x32xf32, #acc>
+    %a = tilegpu.local_load %x : !tilegpu.memdesc<32x8xf32, #shared> -> tensor<32x8xf32, #any>
+    %b = tilegpu.local_load %y : !tilegpu.memdesc<8x32xf32, #shared> -> tensor<8x32xf32, #any>
+    %d = tile.dot %a, %b, %c : tensor<32x8xf32, #any>, tensor<8x32xf32, #any> -> tensor<32x32xf32, #acc>
     ```
-    becomes, if a slice has two steps
+    becomes, since a slice has up to four steps
     ```mlir
-    %a0 = tilegpu.local_load %x from %c0 along 1 : ... -> tensor<32x2xf32, #a>
-    %b0 = tilegpu.local_load %y from %c0 along 0 : ... -> tensor<2x32xf32, #b>
-    %a1 = tilegpu.local_load %x from %c2 along 1 : ... -> tensor<32x2xf32, #a>
-    %b1 = tilegpu.local_load %y from %c2 along 0 : ... -> tensor<2x32xf32, #b>
-    %e = tile.dot %a0, %b0, %c : tensor<32x2xf32, #a>, tensor<2x32xf32, #b> -> tensor<32x32xf32, #acc>
-    %d = tile.dot %a1, %b1, %e : tensor<32x2xf32, #a>, tensor<2x32xf32, #b> -> tensor<32x32xf32, #acc>
+    %a0 = tilegpu.local_load %x from %c0_i32 along 1 : ... -> tensor<32x4xf32, #a>
+    %b0 = tilegpu.local_load %y from %c0_i32 along 0 : ... -> tensor<4x32xf32, #b>
+    %a1 = tilegpu.local_load %x from %c4_i32 along 1 : ... -> tensor<32x4xf32, #a>
+    %b1 = tilegpu.local_load %y from %c4_i32 along 0 : ... -> tensor<4x32xf32, #b>
+    %e = tile.dot %a0, %b0, %c : tensor<32x4xf32, #a>, tensor<4x32xf32, #b> -> tensor<32x32xf32, #acc>
+    %d = tile.dot %a1, %b1, %e : tensor<32x4xf32, #a>, tensor<4x32xf32, #b> -> tensor<32x32xf32, #acc>
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
@@ -378,14 +378,35 @@ def TileGPUReloadRowsPass : Pass<"tilegpu-reload-rows", "::mlir::ModuleOp"> {
     not wait for each other. Up to 64 elements a thread; not over what may write.
 
     ```mlir
-    %x = tile.load %p : tensor<256x!tile.ptr<bf16>, #once>
-    %y = tile.expand_dims %x {axis = 0 : i32} : tensor<256xbf16, #once> -> tensor<1x256xbf16, #once1>
-    %z = tilegpu.convert_layout %y : tensor<1x256xbf16, #once1> -> tensor<1x256xbf16, #own1>
+    #once = #tilegpu.layout<256, lane = [1, 2, 4, 8, 16], warp = [32, 64, 128]>
+    #once1 = #tilegpu.layout<1x256, lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]],
+                             warp = [[0, 32], [0, 64], [0, 128]]>
+    #own1 = #tilegpu.layout<1x256, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [0, 64], [0, 128]],
+                            lane = [[0, 2], [0, 4], [0, 0], [0, 0], [0, 0]], warp = [[0, 0], [0, 0], [0, 0]]>
+    module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+      tile.func @bias(%p: !tile.ptr<bf16>) {
+        tilegpu.warp_specialize default {
+          %r = tile.range 0 to 256 : tensor<256xi32, #once>
+          %b = tile.splat %p : !tile.ptr<bf16> -> tensor<256x!tile.ptr<bf16>, #once>
+          %q = tile.addptr %b, %r : tensor<256x!tile.ptr<bf16>, #once>, tensor<256xi32, #once>
+          %x = tile.load %q : tensor<256x!tile.ptr<bf16>, #once>
+          %y = tile.expand_dims %x {axis = 0 : i32} : tensor<256xbf16, #once> -> tensor<1x256xbf16, #once1>
+          %z = tilegpu.convert_layout %y : tensor<1x256xbf16, #once1> -> tensor<1x256xbf16, #own1>
+          tile.print "z" : %z {hex = false, is_signed = array<i32: 0>} : tensor<1x256xbf16, #own1>
+        } partition warps(1) {
+        }
+        tile.return
+      }
+    }
     ```
     becomes
     ```mlir
+    %r = tile.range 0 to 256 : tensor<256xi32, #own>
+    %q = tile.addptr ... : tensor<256x!tile.ptr<bf16>, #own>, tensor<256xi32, #own>
     %x = tile.load %q : tensor<256x!tile.ptr<bf16>, #own>
     %z = tile.expand_dims %x {axis = 0 : i32} : tensor<256xbf16, #own> -> tensor<1x256xbf16, #own1>
+    tile.print "z" : %z {hex = false, is_signed = array<i32: 0>} : tensor<1x256xbf16, #own1>
+    ...
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "TileGPUDialect"];
@@ -430,15 +451,35 @@ def TileGPUStoreByGroupsPass : Pass<"tilegpu-store-by-groups", "::mlir::ModuleOp
     Runs when layouts are assigned, before barriers are put in.
 
     ```mlir
-    tilegpu.local_store %x, %b : tensor<128x64xbf16, #of_wgmma>, !tilegpu.memdesc<128x64xbf16, #shared>
-    tilegpu.tma_store %b, %map[%i, %j] : !tilegpu.memdesc<128x64xbf16, #shared>
-    tilegpu.tma_store_commit
+    #shared = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32],
+                              [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
+    #of_wgmma = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]],
+                                lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
+    module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+      tile.func @k(%i: i32, %j: i32, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+          #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (1024, 64), strides = () -> (64, 1),
+                              box = [64, 64], swizzle = 128>}) {
+        %x = arith.constant dense<0.0> : tensor<128x64xbf16, #of_wgmma>
+        tilegpu.warp_specialize default {
+          %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<128x64xbf16, #shared>
+          tilegpu.local_store %x, %b : tensor<128x64xbf16, #of_wgmma>, !tilegpu.memdesc<128x64xbf16, #shared>
+          tilegpu.tma_store %b, %map[%i, %j] : !tilegpu.memdesc<128x64xbf16, #shared>
+          tilegpu.tma_store_commit
+          tilegpu.tma_store_wait {pending = 0 : i32, read}
+          tilegpu.local_dealloc %b : !tilegpu.memdesc<128x64xbf16, #shared>
+        } partition warps(1) {
+        }
+        tile.return
+      }
+    }
     ```
     becomes
     ```mlir
     tilegpu.local_store %x, %b : tensor<128x64xbf16, #of_wgmma>, !tilegpu.memdesc<128x64xbf16, #shared>
     tilegpu.tma_store %b, %map[%i, %j] {groups = array<i32: 2, 1>} : !tilegpu.memdesc<128x64xbf16, #shared>
     tilegpu.tma_store_commit {of_group}
+    tilegpu.tma_store_wait {of_group, pending = 0 : i32, read}
+    ...
     ```
   }];
   let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
