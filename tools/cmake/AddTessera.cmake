@@ -22,6 +22,16 @@ llvm_map_components_to_libnames(TESSERA_LLVM_LIBS
   Analysis AsmParser BitReader BitWriter Core IRReader JITLink Linker MC OrcJIT Passes
   Remarks Support Target TargetParser TransformUtils X86 NVPTX FrontendOpenMP)
 
+# LLVM's compression, as archives where there are any. To be named before LLVM itself, which names
+# the shared ones: a bare system need not have those.
+set(TESSERA_COMPRESSION "")
+foreach(name libzstd.a libz.a)
+  find_library(TESSERA_${name} ${name})
+  if(TESSERA_${name})
+    list(APPEND TESSERA_COMPRESSION ${TESSERA_${name}})
+  endif()
+endforeach()
+
 # --- One shared precompiled header ------------------------------------------------
 # An MLIR file takes 8 s without it and 0.3-1.4 s with it (style.md, section 3).
 # -fno-pch-timestamp keeps the header's content the same from build to build, so
@@ -68,12 +78,19 @@ endfunction()
 function(tessera_add_tool name)
   cmake_parse_arguments(arg "NO_MLIR" "" "LINK" ${ARGN})
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  if(NOT arg_NO_MLIR)
+    target_link_libraries(${name} PRIVATE ${TESSERA_COMPRESSION})
+  endif()
   target_link_libraries(${name} PRIVATE tessera_flags ${arg_LINK})
   if(NOT arg_NO_MLIR)
     target_link_libraries(${name} PRIVATE ${TESSERA_LLVM_LIBS})
     tessera_match_pch(${name})
   endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+  if(NOT TESSERA_ENABLE_ASSERTIONS)
+    tessera_link_for_size(${name})
+    tessera_run_on_old_glibc(${name})
+  endif()
 endfunction()
 
 # tessera_add_unittest(NAME sources... [LINK libraries...] [NO_MLIR])

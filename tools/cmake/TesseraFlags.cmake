@@ -35,6 +35,16 @@ if(NOT TESSERA_ENABLE_ASSERTIONS)
   target_compile_options(tessera_flags INTERFACE ${TESSERA_HARDENING})
 endif()
 
+# --- Size --------------------------------------------------------------------------
+# What is compiled for speed is still linked for size: functions of the same code become one, which
+# nothing here minds (no function is told from another by its address), and a string that another
+# ends with is part of that one.
+function(tessera_link_for_size name)
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND NOT TESSERA_SANITIZE)
+    target_link_options(${name} PRIVATE -Wl,--icf=all -Wl,-O2)
+  endif()
+endfunction()
+
 # --- Systems that are older than this one ------------------------------------------
 # A library built here asks for this system's glibc and C++ library, unless it brings what older
 # ones lack. With sanitizers, which have a place between a program and glibc, it does not.
