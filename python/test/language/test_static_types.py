@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Type checkers find no mistake in kernels that have none, and find those that there are.
 
-Annotated code (README's first kernel, the examples, typed_kernels.py) is clean in the strict
+Annotated code (README's first kernel, the examples and the tutorial, typed_kernels.py) is clean in the strict
 modes of mypy and pyright, and code without annotations (untyped_kernels.py) in their usual ones.
 """
 
@@ -34,11 +34,13 @@ def first_program_of_readme() -> str:
 
 def annotated_code(folder: pathlib.Path) -> list[str]:
     """Copies what is to be clean in strict modes to a folder; the names of the files."""
-    for file in [*(ROOT / "python" / "examples").glob("*.py"), HERE / "typed_kernels.py"]:
-        shutil.copy(file, folder)
+    examples = ROOT / "python" / "examples"
+    for file in [*examples.glob("*.py"), *examples.glob("*/*.py"), HERE / "typed_kernels.py"]:
+        # A digit may begin the name of a script, but not that of a module.
+        shutil.copy(file, folder / f"{'script' if file.name[0].isdigit() else ''}{file.name}")
     (folder / "readme.py").write_text(first_program_of_readme())
     names = sorted(path.name for path in folder.glob("*.py"))
-    assert len(names) >= 12
+    assert len(names) >= 16
     return names
 
 
