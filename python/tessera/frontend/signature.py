@@ -106,6 +106,7 @@ class JITCallable(ShownAsFunction):
         self.__qualname__ = fn.__qualname__
         self.__doc__ = fn.__doc__
         self.__module__ = fn.__module__
+        self.__annotations__ = fn.__annotations__
         self._text: Optional[Sequence[str]] = None
         """The lines of the file as they were when the function was made."""
         self._parsed: Optional[tuple[CodeType, FunctionSource]] = None

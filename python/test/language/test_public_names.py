@@ -176,6 +176,8 @@ def test_kernel_is_shown_as_its_function() -> None:
     assert "scale(x_ptr: " in pydoc.plain(pydoc.render_doc(scale))
     assert "Doubles the elements" in pydoc.plain(pydoc.render_doc(scale))
     assert "tl.store" in inspect.getsource(scale)
+    hints = typing.get_type_hints(scale)
+    assert hints["n"] is int and hints["BLOCK"] is tl.constexpr and "return" in hints
 
 
 def test_tuned_kernels_are_shown_as_their_function() -> None:

@@ -130,6 +130,14 @@ def test_notebooks_show_registers_of_gpus() -> None:
         assert f"{kernel.n_regs} a thread" in shown and "spilled0 bytes a thread" in shown
 
 
+def test_registers_that_the_driver_alone_knows() -> None:
+    with tessera.settings.override(ptxas="driver"):
+        kernel = tessera.compile(double, SIGNATURE, constexprs={"BLOCK": 64}, target="sm_80")
+        assert repr(kernel) == "<compiled kernel double for sm_80, 0 bytes of shared memory>"
+        shown = Balanced(kernel._repr_html_()).text
+    assert "as the driver assembles it" in shown and "cubin" not in shown
+
+
 def test_what_is_shown_is_escaped() -> None:
     @tessera.jit(repr=lambda specialisation: "<script>alert(1)</script>")
     def kernel(x_ptr):
