@@ -108,3 +108,16 @@ def test_versions_come_from_git(tmp_path: pathlib.Path) -> None:
 def test_the_package_has_the_version_of_its_checkout() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+(\+g[0-9a-f]+)?)?", tessera.__version__)
     assert tessera.__version__ == version_of_git(str(ROOT))
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="there is no cmake")
+def test_a_configuration_without_mlir_says_what_to_install(tmp_path: pathlib.Path) -> None:
+    command = ["cmake", "-S", str(ROOT), "-B", str(tmp_path), "-G", "Unix Makefiles"]
+    run = subprocess.run(
+        [*command, "-DCMAKE_DISABLE_FIND_PACKAGE_MLIR=ON"], capture_output=True, text=True
+    )
+    assert run.returncode != 0
+    message = " ".join(run.stderr.split())
+    assert "Tessera is built with LLVM and MLIR 22.1, which were not found." in message
+    assert "libmlir-22-dev mlir-22-tools llvm-22-dev" in message
+    assert "MLIR_DIR" in message
