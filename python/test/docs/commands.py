@@ -21,6 +21,7 @@ LONG = {
     "tools/demo": "builds the release, then runs what python/test/execution runs",
     "tools/wheel": "builds the release; tools/check has it as a check of its own",
     "tools/bench": "takes minutes, and times are for a machine that does nothing else",
+    "tools/docs": "builds the site into the checkout; tools/check has it as a check of its own",
     "tools/gpu_bundle": "downloads the assembler of GPU code",
     "tools/gpu_run.sh": "is for another machine",
     "tools/dev/mutate_mlir.py": "is a campaign",
@@ -50,6 +51,7 @@ LONG = {
 HELP = {
     "tools/check": [sys.executable, "tools/dev/run_checks.py"],
     "tools/demo": [sys.executable, "python/examples/demo.py"],
+    "tools/docs": [sys.executable, "tools/site/build_site.py"],
     "tools/wheel": [sys.executable, "tools/wheel"],
 }
 # Programs of the system, of which no more is asked than that they are named right.
