@@ -9,13 +9,15 @@ tables between the markers of the page are made from these files. Usage:
 `build` clones the repository, with what is committed, and builds it from nothing with the
 compiler cache off, which takes minutes; `cpu` and `cpu_one_thread` need torch. `--tables` measures nothing. The
 figures of a GPU are measured where one is, by python/benchmarks/gpu.py --json: put them in
-docs/benchmarks/gpu.json, those of gpu_matmul.py in gpu_matmul.json.
+docs/benchmarks/gpu.json, those of gpu_matmul.py in gpu_matmul.json, the lines of tuning.py as
+`rows` in tuning.json, and what tutorials.py writes in tutorials.json and tutorials_attention.json.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import pathlib
 import re
@@ -294,6 +296,49 @@ def gpu_matmul_table(figures: Any) -> list[str]:
     return lines
 
 
+def tuning_table(figures: Any) -> list[str]:
+    """Seconds of a first launch, and what a warm one costs."""
+    found = {(row["compiler"], row["what"], row.get("kernel")): row for row in figures["rows"]}
+    rows = []
+    for kernel, promise in (("attention", 0.35), ("matmul", 0.35)):
+        ours, theirs = (found[who, "wall", kernel]["seconds"] for who in ("tessera", "triton"))
+        rows.append([
+            f"tuning {kernel}, nothing cached", f"{ours:.2f} s", f"{theirs:.2f} s",
+            f"{ours / theirs:.3f}", f"≤ {promise}",
+        ])  # fmt: skip
+    for kind in ("plain", "tuned"):
+        ours, theirs = (
+            found[who, "launch", None][f"{kind}_median_ns"] for who in ("tessera", "triton")
+        )
+        rows.append([
+            f"warm launch, {kind}", f"{ours / 1000:.2f} µs", f"{theirs / 1000:.2f} µs",
+            f"{ours / theirs:.3f}", "tuned at most 0.3 µs more than plain" * (kind == "tuned"),
+        ])  # fmt: skip
+    losses = found["tessera", "choice", None]["losses_percent"]
+    rows.append([
+        "what 20 tunings chose, slower than the best by", f"at most {max(losses):.1f} %", "", "", "≤ 2 %",
+    ])  # fmt: skip
+    return table(["", "Tessera", "Triton", "ratio", "promised"], rows)
+
+
+def tutorials_table(figures: Any) -> list[str]:
+    """Triton's time over ours at each point, a row for each line of a tutorial's plots."""
+    rows = []
+    for name, found in figures["tutorials"].items():
+        theirs = {(r["list"], r["at"], r["line"]): r["speed"] for r in found["triton"]["rows"]}
+        lines: dict[Any, list[tuple[str, float]]] = {}
+        for row in found["tessera"]["rows"]:
+            key = row["list"], row["at"], row["line"]
+            if key in theirs:
+                ratio = row["speed"] / theirs[key]
+                lines.setdefault((row["list"], row["line"]), []).append((row["at"], ratio))
+        for (which, line), points in lines.items():
+            mean = math.exp(sum(math.log(ratio) for _, ratio in points) / len(points))
+            said = ", ".join(f"{at}: {judged(ratio, 1.0)}" for at, ratio in points)
+            rows.append([name, f"{which}, {line}", said, f"{mean:.3f}"])
+    return table(["tutorial", "plot and line", "speed of Triton's at each size", "mean"], rows)
+
+
 PARTS: dict[str, tuple[Callable[[], None], Callable[[Any], list[str]]]] = {
     "demo": (measure_demo, demo_table),
     "compile_time": (measure_compile_time, compile_time_table),
@@ -307,6 +352,9 @@ TABLES = {
     **{part: make for part, (_, make) in PARTS.items()},
     "gpu": gpu_table,
     "gpu_matmul": gpu_matmul_table,
+    "tuning": tuning_table,
+    "tutorials": tutorials_table,
+    "tutorials_attention": tutorials_table,
 }
 
 

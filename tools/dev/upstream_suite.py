@@ -85,6 +85,7 @@ class Worker:
                     "id": item.nodeid,
                     "interpreter": item.get_closest_marker("interpreter") is not None,
                     "num_ctas": _num_ctas(item),
+                    "forked": item.get_closest_marker("forked") is not None,
                 }
                 for item in session.items
             ]
@@ -484,11 +485,15 @@ class Suite:
                 worker.kill()
                 worker = None
             self.record(test, name, kind, message, seconds)
+            if test["forked"] and worker is not None:  # it may leave the GPU unusable
+                worker.end()
+                worker = None
         if worker is not None:
             worker.end()
 
     def record(self, test: dict[str, Any], file: str, kind: str, message: str, s: float) -> None:
         row = {**test, "file": file, "kind": kind, "message": message, "seconds": s}
+        row.pop("forked", None)
         with self.lock:
             self.rows.append(row)
             if kind in ("failed", "ended", "timeout") and not self.given.quiet:

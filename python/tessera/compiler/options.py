@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 from typing import Any, Mapping, Optional
 
 from tessera.errors import LaunchError
@@ -170,6 +171,9 @@ class CompileOptions:
             values.update(target="cuda", arch=f"sm_{version}")
         elif target is None:
             values["target"] = "cuda" if values.get("arch") else "auto"
+        arch = values.get("arch")
+        if isinstance(arch, str) and re.fullmatch(r"sm\d+[af]?", arch):  # as Triton's tests spell it
+            values["arch"] = arch.replace("sm", "sm_")
         return cls(**values)
 
     def resolved(self, device: Optional[int]) -> "CompileOptions":
