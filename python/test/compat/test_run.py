@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import importlib.machinery
 import os
 import subprocess
 import sys
-import types
 from pathlib import Path
 
 import pytest
@@ -128,16 +126,11 @@ def test_install(tmp_path):
 
 def test_the_environment_of_an_installed_package(tmp_path):
     """The wheel's line for each start of Python, in a folder as that of installed packages."""
-    path = Path(__file__).resolve().parents[3] / "tools" / "wheel"
-    loader = importlib.machinery.SourceFileLoader("tools_wheel", str(path))
-    wheel = types.ModuleType("tools_wheel")
-    wheel.__file__ = str(path)
-    sys.modules["tools_wheel"] = wheel
-    loader.exec_module(wheel)
+    line = Path(__file__).resolve().parents[2] / "tessera_as_triton.pth"
     site = tmp_path / "packages"
     site.mkdir()
     (site / "tessera").symlink_to(Path(tessera.__file__).parent)
-    (site / "tessera_as_triton.pth").write_text(wheel.AS_TRITON)
+    (site / line.name).write_bytes(line.read_bytes())
     script = tmp_path / "script.py"
     script.write_text(f"import site; site.addsitedir({str(site)!r})\n" + SCRIPT)
     done = start(str(script), cwd=tmp_path, PYTHONPATH="", TESSERA_AS_TRITON="1")
