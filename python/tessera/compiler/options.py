@@ -172,9 +172,8 @@ class CompileOptions:
         elif target is None:
             values["target"] = "cuda" if values.get("arch") else "auto"
         arch = values.get("arch")
-        if isinstance(arch, str) and re.fullmatch(
-            r"sm\d+[af]?", arch
-        ):  # as Triton's tests spell it
+        # Triton's tests spell it without the underscore.
+        if isinstance(arch, str) and re.fullmatch(r"sm\d+[af]?", arch):
             values["arch"] = arch.replace("sm", "sm_")
         return cls(**values)
 

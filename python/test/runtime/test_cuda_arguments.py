@@ -307,6 +307,7 @@ def test_a_stream_that_is_given(torch_stream, waits):
         ({"target": "cuda:80"}, "cuda", "sm_80"),
         ({"target": "cuda", "arch": "sm_80"}, "cuda", "sm_80"),
         ({"target": None, "arch": "sm_80"}, "cuda", "sm_80"),
+        ({"arch": "sm90a"}, "cuda", "sm_90a"),
     ],
 )
 def test_targets(given, target, arch):
