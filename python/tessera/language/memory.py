@@ -352,7 +352,7 @@ def descriptor_of(
 
 
 @builtin
-def polled_type(pointer: Any, expected: Any) -> Any:
+def polled_type(pointer: Any, expected: Any, timeout: Any) -> Any:
     """The type of what `atomic_poll` looks at, of which the expected number must be."""
     type = _pointer(pointer, "atomic_poll").dtype
     pointee = type.element_ty if isinstance(type, pointer_type) else None
@@ -368,6 +368,13 @@ def polled_type(pointer: Any, expected: Any) -> Any:
             "E028",
             f"atomic_poll waits for {number}, which is no {pointee}",
             "wait for what memory may hold",
+        )
+    nanoseconds = known_value(timeout)
+    if isinstance(nanoseconds, int) and nanoseconds < 0:
+        raise UserMistake(
+            "E047",
+            f"atomic_poll waits for at most {nanoseconds} ns",
+            "give 0 or more, or None for as long as it takes",
         )
     return pointee
 

@@ -197,10 +197,10 @@ def atomic_poll(
     Each element is read by an atomic load, at least once, until it is equal. `sem` is "acquire"
     (default) or "relaxed", and `scope` is as in `atomic_load`. Pointees are integers of 16, 32 or
     64 bits. `timeout_ns` (0 or more) limits the time for all elements together; an element that
-    is not equal by then gives false. Errors: E044, E047.
+    is not equal by then gives false. Errors: E028, E044, E047.
     Source: Triton language 3.9.
     """
-    wanted = creation.cast(expected_value, memory.polled_type(pointer, expected_value))
+    wanted = creation.cast(expected_value, memory.polled_type(pointer, expected_value, timeout_ns))
     found = memory.atomic_load(pointer, sem=sem, scope=scope) == wanted
     if timeout_ns is None:
         if len(pointer.shape) == 0:

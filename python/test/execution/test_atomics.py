@@ -288,6 +288,7 @@ def kernel(flag_ptr, out_ptr):
     ("E047", "tl.atomic_poll(x_ptr.to(tl.pointer_type(tl.int8)), 1)"),
     ("E047", "tl.atomic_poll(x_ptr.to(tl.pointer_type(tl.float32)), 1)"),
     ("E047", "tl.atomic_poll(x_ptr, 1, sem='release')"),
+    ("E047", "tl.atomic_poll(x_ptr, 1, timeout_ns=-1)"),
     ("E044", "tl.atomic_poll(3, 1)"),
     ("E028", "tl.atomic_poll(x_ptr.to(tl.pointer_type(tl.int16)), 70000)"),
     ("E028", "tl.atomic_poll(x_ptr.to(tl.pointer_type(tl.uint32)), -1)"),
