@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     __version__: str
     """The version by PEP 440: of a wheel what it was built as, of a checkout what git says."""
 
+    from tessera import gpu as gpu, testing as testing
     from tessera.compiler.artifacts import CompiledKernel
     from tessera.compiler.compile import compile
     from tessera.language.static_types import constexpr
@@ -110,11 +111,17 @@ _HOMES = {
 }
 
 
+_MODULES = ("gpu", "testing")
+"""Loaded as soon as they are asked for, so that `import tessera` does for them, too."""
+
+
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
         if name in _HOMES:
             return getattr(load(_HOMES[name]), name)
+        if name in _MODULES:
+            return load(f"tessera.{name}")
         if name == "__version__":
             globals()[name] = load("tessera.version").version()
             return globals()[name]
@@ -123,7 +130,9 @@ if not TYPE_CHECKING:
     def __dir__() -> list[str]:
         # What is public, for completion: neither what is imported here, nor less than there is.
         names = [name for name, value in globals().items() if isinstance(value, ModuleType)]
-        return sorted({*__all__, *names, *(name for name in globals() if name[:2] == "__")})
+        return sorted(
+            {*__all__, *_MODULES, *names, *(name for name in globals() if name[:2] == "__")}
+        )
 
 
 class _Anywhere(JITCallable):

@@ -4,6 +4,7 @@
 import os
 import shutil
 import subprocess
+import sys
 import threading
 
 import pytest
@@ -211,3 +212,13 @@ def test_bytes_that_are_no_kernel(data):
 def test_host_info():
     info = _C.host_info()
     assert info["cpu"] and info["vector_bits"] in (128, 256, 512) and info["threads"] >= 1
+
+
+def test_modules_come_when_they_are_asked_for():
+    code = (
+        "import sys, tessera\n"
+        "late = {'tessera.testing', 'tessera.gpu'}\n"
+        "assert not late & set(sys.modules) and {'testing', 'gpu'} <= set(dir(tessera))\n"
+        "assert tessera.testing.do_bench and tessera.gpu.simulate and late <= set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
