@@ -11,6 +11,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -46,6 +47,10 @@ struct Job {
       found.status = TSR_OUT_OF_MEMORY;
     }
     tsr_set_cancellation(nullptr);
+    end(std::move(found));
+  }
+
+  void end(Outcome found) {
     std::lock_guard<std::mutex> lock(mutex);
     outcome = std::move(found);
     isDone = true;
@@ -70,7 +75,11 @@ private:
   std::condition_variable changed;
   std::shared_ptr<Job> next;
   bool isRetired = false;
+  bool hasData = false; ///< there was memory for the thread-local data of what it calls
 };
+
+/// More than the thread-local data of the core and of the C++ library in it.
+constexpr size_t kThreadDataBytes = 16 << 10;
 
 Worker *Worker::start() {
   auto worker = std::make_unique<Worker>();
@@ -121,7 +130,17 @@ void Worker::work() {
         return;
       job = std::move(next);
     }
-    job->run();
+    // Where there is no memory for a thread's data when it is first touched, glibc ends the
+    // process.
+    if (!hasData) {
+      void *volatile room = std::malloc(kThreadDataBytes); // or the compiler would drop both calls
+      hasData = room;
+      std::free(room);
+    }
+    if (hasData)
+      job->run();
+    else
+      job->end({TSR_OUT_OF_MEMORY, {}});
   }
 }
 
