@@ -10,6 +10,7 @@ from tessera.compiler.metadata import KernelMetadata
 from tessera.compiler.toolchain import warn_of_assembler
 from tessera.errors import ArgumentError, LaunchError, raise_core_error
 from tessera.frontend.signature import ConstSpec, KnownSpec, ValueSpec, spell
+from tessera.locks import CachedProperty
 from tessera.runtime.cuda import StreamSource, find_place, find_stream, read_stream
 from tessera.runtime.extents import memory_of_slots
 from tessera.runtime.grid import normalize_grid
@@ -114,8 +115,6 @@ class CompiledKernel:
         self._kernel = kernel
         self._parameters = parameters
         self._expected: Optional[list[Expected]] = None
-        self._dispatcher: Optional[_C.Dispatcher] = None
-        self._has_dispatcher = True
         self.metadata = KernelMetadata(kernel, options)
         self.src = KernelSource(fn, parameters)
         self.is_loaded = False
@@ -202,19 +201,19 @@ class CompiledKernel:
         ]
 
     def __getitem__(self, grid: Any) -> Callable[..., None]:
-        if isinstance(grid, tuple) and self._has_dispatcher:
-            if self._dispatcher is None:
-                taken = launchable_parameters(self._parameters)
-                if taken is not None:
-                    self._dispatcher = _C.Dispatcher(taken, self._slow_launch, raise_core_error)
-                self._has_dispatcher = taken is not None
-            if self._dispatcher is not None:
-                return self._dispatcher.bind(grid)
+        if isinstance(grid, tuple) and self._dispatcher is not None:
+            return self._dispatcher.bind(grid)
 
         def launch(*args: Any, **options: Any) -> None:
             self._slow_launch(grid, args, options)
 
         return launch
+
+    @CachedProperty
+    def _dispatcher(self) -> Optional[_C.Dispatcher]:
+        """The warm path of launches; None where it cannot do them."""
+        taken = launchable_parameters(self._parameters)
+        return None if taken is None else _C.Dispatcher(taken, self._slow_launch, raise_core_error)
 
     def _slow_launch(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """A launch that the warm path does not know, and what it needs to repeat it."""

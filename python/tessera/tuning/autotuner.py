@@ -33,7 +33,7 @@ from tessera.runtime.machine import usable_cpus
 from tessera.settings import settings
 from tessera.tuning.checks import check_configs, check_values, checked_names
 from tessera.tuning.config import Config
-from tessera.tuning.heuristics import Heuristics, inner_kernel, number_of, require_kernel
+from tessera.tuning.heuristics import inner_kernel, number_of, require_kernel
 from tessera.tuning.key import array_in, dtype_of, make_key
 from tessera.wording import shown, with_article
 
@@ -95,9 +95,6 @@ class Autotuner(_C.Launchable, KernelInterface):
     `bench_time` in seconds.
     """
 
-    _chooser: Optional[_C.Dispatcher] = None
-    """In place of the dispatcher where configurations have hooks: it finds configurations."""
-
     def __init__(
         self,
         fn: Any,
@@ -155,6 +152,9 @@ class Autotuner(_C.Launchable, KernelInterface):
         self._last: Optional[Config] = None
         self._dispatcher = None
         self._dispatcher_traits: Any = None
+        self._dispatcher_slow: Any = None
+        self._hooks_generation = -1
+        """Of when the dispatcher was found to be the way to find configurations that have hooks."""
         self._python_generation = -1
         """Of when the core was found not to be able to do these launches."""
         self._dispatcher_generation = -1
@@ -172,10 +172,9 @@ class Autotuner(_C.Launchable, KernelInterface):
 
     def _forget_launches(self) -> None:
         """Has the next launch look at everything again."""
-        self._dispatcher_generation = self._python_generation = -1
-        for dispatcher in (self._dispatcher, self._chooser):
-            if dispatcher is not None:
-                dispatcher.clear()
+        self._dispatcher_generation = self._hooks_generation = self._python_generation = -1
+        if self._dispatcher is not None:
+            self._dispatcher.clear()
 
     @property
     def best_config(self) -> Optional[Config]:
@@ -206,44 +205,50 @@ class Autotuner(_C.Launchable, KernelInterface):
     def _slow_getitem(self, grid: Any) -> Callable[..., Any]:
         """`self[grid]` the first time, and after what every launch depends on has changed."""
         generation = _C.generation()
-        parameters = self._parameters() if self._python_generation != generation else None
-        has_hooks = any(config.pre_hook for config in self.configs)
-        if parameters is not None:
-            traits = self.fn._all_traits()
-            if self._dispatcher_traits is not traits:
-                for dispatcher in (self._dispatcher, self._chooser):
-                    if dispatcher is not None:
-                        dispatcher.retire()
-                self._dispatcher = self._chooser = None
-                self._dispatcher_traits = traits
-            if has_hooks:
-                if self._chooser is None:
-                    self._chooser = _C.Dispatcher(parameters, self._slow_find, raise_core_error)
-                return functools.partial(self._launch_with_hooks, self._chooser, grid)
-            if self._dispatcher is None:
-                self._dispatcher = _C.Dispatcher(parameters, self._slow, raise_core_error)
-            self._dispatcher.clear()
-            self._dispatcher_generation = generation
-            return self._dispatcher.bind(grid)
-
-        if self._python_generation != generation:
-            self._dispatcher_generation = -1
-            self._python_generation = generation
+        if generation not in (self._hooks_generation, self._python_generation):
+            parameters = self._parameters()
+            if parameters is None:
+                self._dispatcher_generation = -1
+                self._python_generation = generation
+            else:
+                has_hooks = any(config.pre_hook for config in self.configs)
+                dispatcher = self._renew_dispatcher(parameters, has_hooks)
+                if not has_hooks:
+                    self._dispatcher_generation = generation
+                    return dispatcher.bind(grid)
+                self._hooks_generation = generation
+        if generation == self._hooks_generation and self._dispatcher is not None:
+            return functools.partial(self._launch_with_hooks, self._dispatcher, grid)
 
         def launch(*args: Any, **kwargs: Any) -> Any:
             return self.run(*args, grid=grid, **kwargs)
 
         return launch
 
+    def _renew_dispatcher(
+        self, parameters: tuple[tuple[Any, ...], ...], has_hooks: bool
+    ) -> _C.Dispatcher:
+        """An empty dispatcher: of launches, or of configurations where these have hooks."""
+        traits = self.fn._all_traits()
+        slow = self._slow_find if has_hooks else self._slow
+        is_other = self._dispatcher_traits is not traits or self._dispatcher_slow != slow
+        if self._dispatcher is None or is_other:
+            if self._dispatcher is not None:
+                self._last = self.best_config
+                self._dispatcher.retire()
+            self._dispatcher = _C.Dispatcher(parameters, slow, raise_core_error)
+            self._dispatcher_traits, self._dispatcher_slow = traits, slow
+        self._dispatcher.clear()
+        return self._dispatcher
+
     def _launch_with_hooks(
-        self, chooser: _C.Dispatcher, grid: Any, /, *args: Any, **kwargs: Any
+        self, finder: _C.Dispatcher, grid: Any, /, *args: Any, **kwargs: Any
     ) -> Any:
         """A launch with a configuration whose hook is called first. The hook may change what is
         passed, so that the kernel is looked for after it."""
         if "grid" in kwargs or "warmup" in kwargs:
             return self.run(*args, **{"grid": grid, **kwargs})
-        config = chooser.bind(grid).find(*args, **kwargs)
-        self.__dict__["_last"] = config
+        config = finder.bind(grid).find(*args, **kwargs)
         merged = {**kwargs, **config.all_kwargs()}
         if config.pre_hook is not None:
             config.pre_hook({**dict(zip(self.arg_names, args)), **merged})
@@ -255,6 +260,7 @@ class Autotuner(_C.Launchable, KernelInterface):
         try:
             config = self._choose(args, kwargs, grid)
             self._refuse_conflicts(args, kwargs, config.all_kwargs())
+            self.best_config = config
         finally:
             self.nargs = None
         return config, (None, (), 0, {}, -1, 0, None, config)
@@ -262,15 +268,11 @@ class Autotuner(_C.Launchable, KernelInterface):
     def _parameters(self) -> Optional[tuple[tuple[Any, ...], ...]]:
         """The parameters as the core's launches take them; None if it cannot do these launches."""
         fn = self.fn
-        if not isinstance(fn, JITFunction) or settings.interpret or fn.pre_run_hooks:
+        if not isinstance(fn, JITFunction) or settings.interpret or hooks.on_launch:
             return None
-        if hooks.on_launch or hooks.on_compile:
+        if not fn.is_plain() or not self.configs:
             return None
         traits = fn._all_traits()
-        plain = all(trait.annotation is None for trait in traits) and len(traits) <= 64
-        plain = plain and all(param.kind != "varargs" for param in fn.params)
-        if not plain or not self.configs:
-            return None
         names = set(self.configs[0].kwargs)
         if any(set(config.kwargs) != names for config in self.configs):
             return None
@@ -568,11 +570,8 @@ class Autotuner(_C.Launchable, KernelInterface):
 
     def _tell(self, key: Any, best: Config, seconds: float, is_known: bool) -> None:
         if hooks.autotuning_listener is not None:
-            inner = self.fn
-            while isinstance(inner, Heuristics):
-                inner = inner.fn
             hooks.autotuning_listener(
-                fn=inner,
+                fn=inner_kernel(self.fn),
                 key=key,
                 best_config=best,
                 configs_timings=self.configs_timings,

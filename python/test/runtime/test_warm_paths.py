@@ -187,6 +187,27 @@ def test_a_hook_sets_the_block(monkeypatch):
         tuned[(1,)](TensorDescriptor.from_tensor(x, [1, 1]), out, 3, ROWS=8)
 
 
+def test_a_list_that_gets_hooks():
+    """`best_config` is that of the last launch, by whatever way it went."""
+    seen: list[int] = []
+    plain_ones = [tessera.Config({"BLOCK": 16})]
+    hooked = [tessera.Config({"BLOCK": 32}, pre_hook=lambda named: seen.append(named["BLOCK"]))]
+    tuned = tessera.autotune(plain_ones, key=[])(plain)
+    x, out = np.arange(16, dtype=np.float32), np.zeros(16, np.float32)
+    for _ in range(2):
+        for configs in (plain_ones, hooked):
+            tuned.configs = configs
+            seen.clear()
+            for _ in range(3):
+                tuned[(1,)](x, out, 16)
+                assert tuned.best_config is configs[0]
+            assert seen == ([32] * 3 if configs is hooked else [])
+            held = tuned[(1,)]
+            tuned.configs = hooked if configs is plain_ones else plain_ones
+            tuned[(1,)](x, out, 16)
+            held(x, out, 16)  # which was made for the list before
+
+
 def copy_rows(x, out_ptr, n, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
     tile = x.load([0, 0])
     i = tl.arange(0, ROWS)[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
