@@ -28,7 +28,7 @@ struct Lanes {
 } // namespace
 
 /// The lanes of what threads do to global memory; none for what does nothing to it, or is done
-/// by an engine.
+/// by TMA.
 static std::optional<Lanes> getLanes(Operation *op) {
   return llvm::TypeSwitch<Operation *, std::optional<Lanes>>(op)
       .Case([](tile::LoadOp load) { return Lanes{load.getPtr().getType(), load.getIsVolatile()}; })

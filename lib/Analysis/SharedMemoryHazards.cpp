@@ -21,7 +21,7 @@ bool tessera::meetsInside(Operation *op) {
   return conversion.kind >= ConversionKind::Block;
 }
 
-/// Whether each group of warps has a part of a buffer, which nobody else comes to.
+/// Whether each warpgroup has a part of a buffer, which nobody else comes to.
 static bool isOfGroups(tilegpu::LocalAllocOp buffer) {
   return llvm::any_of(buffer->getUsers(), [](Operation *user) {
     auto store = dyn_cast<tilegpu::TMAStoreOp>(user);
@@ -72,7 +72,7 @@ static void meet(std::set<SharedMemoryAccess> &pending) {
     access = access->isInFlight ? std::next(access) : pending.erase(access);
 }
 
-/// The same, where each group of warps has met.
+/// The same, where each warpgroup has met.
 static void meetInGroups(std::set<SharedMemoryAccess> &pending) {
   std::set<SharedMemoryAccess> met;
   for (SharedMemoryAccess access : pending) {
@@ -102,7 +102,7 @@ static void land(tilegpu::AsyncWaitOp wait, std::set<SharedMemoryAccess> &pendin
   }
 }
 
-/// Stores by the copy engine since the last one are a group.
+/// Stores by TMA since the last one are a group.
 static void commit(std::set<SharedMemoryAccess> &pending) {
   constexpr unsigned kCounted = 8;
   for (SharedMemoryAccess access : getInFlight<tilegpu::TMAStoreOp>(pending)) {
@@ -112,7 +112,7 @@ static void commit(std::set<SharedMemoryAccess> &pending) {
   }
 }
 
-/// Ends stores by the copy engine at a wait, but for the newest groups.
+/// Ends stores by TMA at a wait, but for the newest groups.
 static void land(tilegpu::TMAStoreWaitOp wait, std::set<SharedMemoryAccess> &pending) {
   for (SharedMemoryAccess access : getInFlight<tilegpu::TMAStoreOp>(pending)) {
     if (access.groups <= wait.getPending())

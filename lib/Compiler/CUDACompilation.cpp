@@ -146,7 +146,7 @@ std::unique_ptr<CompiledKernel> CUDACompilation::compile(ModuleOp module) {
   return generateCode(std::move(code));
 }
 
-/// How many programs are to fit a multiprocessor: a place in PTX, and the number there; an
+/// How many programs are to fit an SM: a place in PTX, and the number there; an
 /// empty place and 0 if it does not say.
 static std::pair<llvm::StringRef, int> findNumPrograms(llvm::StringRef ptx) {
   constexpr llvm::StringLiteral directive = ".minnctapersm ";

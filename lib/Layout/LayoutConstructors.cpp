@@ -96,7 +96,7 @@ LinearLayout wgmmaAccumulator(ArrayRef<int64_t> shape, unsigned groupsM, unsigne
   constexpr unsigned m = 0, n = 1;
   TileBuilder tile(shape);
   unsigned nBits = LinearLayout(shape).dimBits(n);
-  // The instruction is as wide as the tile that one group of warps has.
+  // The instruction is as wide as the tile that one warpgroup has.
   uint64_t width = std::max<uint64_t>((uint64_t(1) << nBits) / groupsN, 8);
   return tile.atom(HwDim::Reg, n, 2)
       .atom(HwDim::Lane, n, 4)

@@ -68,7 +68,7 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
   if (!options.deterministic)
     manager.addPass(tilegpu::createTileGPUAccelerateMatmulPass());
 
-  // Where the copy engine can bring what is multiplied, one thread orders that: of its own, or
+  // Where TMA can bring what is multiplied, one thread orders that: of its own, or
   // where threads have more to compute than tensor cores to multiply, of the program.
   if (options.tensorMaps) {
     tilegpu::TileGPUWarpSpecializePassOptions specializing;
@@ -111,7 +111,7 @@ void tessera::buildSharedMemoryPipeline(OpPassManager &manager) {
   // held for no longer than needed. After CSE, which would undo it.
   manager.addPass(tilegpu::createTileGPUReorderInstructionsPass());
 
-  // Groups of warps that store for themselves need not meet.
+  // Warpgroups that store for themselves need not meet.
   manager.addPass(tilegpu::createTileGPUStoreByGroupsPass());
 
   // Shared memory is given out when it is known what needs it for how long; and only then
@@ -119,7 +119,7 @@ void tessera::buildSharedMemoryPipeline(OpPassManager &manager) {
   manager.addPass(tilegpu::createTileGPUAllocateSharedMemoryPass());
   manager.addPass(tilegpu::createTileGPUInsertBarriersPass());
 
-  // Barriers order threads. What tensor cores and copy engines see of what threads wrote is
+  // Barriers order threads. What tensor cores and TMA see of what threads wrote is
   // up to fences of the writers, before those barriers.
   manager.addPass(tilegpu::createTileGPUInsertProxyFencesPass());
 }

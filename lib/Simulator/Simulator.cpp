@@ -104,7 +104,7 @@ static LLVM::LLVMFuncOp findKernel(ModuleOp module, StringRef name) {
                   llvm::formatv("its kernels: {0}", llvm::join(names, ", ")));
 }
 
-/// Those of a multiprocessor, shared out in steps of 8 to the programs that the kernel wants
+/// Those of an SM, shared out in steps of 8 to the programs that the kernel wants
 /// there at once.
 static unsigned getEntryRegisters(LLVM::LLVMFuncOp kernel, unsigned numWarps) {
   constexpr unsigned kRegisters = 65536, kMostRegisters = 248;

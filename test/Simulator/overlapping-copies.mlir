@@ -9,8 +9,8 @@
 // RUN: not tessera-simulate %t.same.mlir --copies early %{arguments} | FileCheck %s --check-prefix=SAME
 // RUN: not tessera-simulate %t.same.mlir --copies late %{arguments} | FileCheck %s --check-prefix=SAME
 
-// A loop that loads a tile of one array and stores to the next tile of another, both by the
-// copy engine, which goes on with both while threads compute. Right, unless the two arguments
+// A loop that loads a tile of one array and stores to the next tile of another, both by TMA,
+// which goes on with both while threads compute. Right, unless the two arguments
 // are the same array.
 
 // CHECK-NOT: kernel

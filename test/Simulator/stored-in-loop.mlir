@@ -13,7 +13,7 @@
 //     x = load(arg 0); store(arg 1, x * 2); a = load(arg 1); acc = dot(a, load(arg 2), acc)
 //
 // with warps of its own for the loads, which run ahead of the stores that they are to see. A
-// load by the copy engine and a store by it meet, in whatever order; not where what is loaded
+// load by TMA and a store by it meet, in whatever order; not where what is loaded
 // is another array.
 
 // CHECK: race: kernel 'product', program (0, 0, 0), {{.*}} begins a copy that {{reads|writes}} element {{[0-9]+}} of 'arg 1', which a copy

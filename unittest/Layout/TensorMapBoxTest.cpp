@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Boxes against where the elements of a tile really lie: what the copy engine does is done
+// Boxes against where the elements of a tile really lie: what TMA does is done
 // here byte by byte, as the manual describes it.
 
 #include "tessera/Layout/TensorMapBox.h"

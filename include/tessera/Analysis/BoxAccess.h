@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which loads and stores move a box: a rectangular part of a strided array, as the copy
-// engine of a GPU does it on its own once it has a description of the array (a tensor map)
-// and the coordinates of the box.
+// Which loads and stores move a box: a rectangular part of a strided array, as TMA,
+// the copying unit of a GPU, does it on its own once it has a description of the array (a tensor
+// map) and the coordinates of the box.
 //
 // The arrays are found again in the arithmetic on pointers. Every tile of integers or
 // pointers is seen as

@@ -18,7 +18,7 @@
 //
 // Lanes are those of accesses with the same shape, or with extents of 1 where the other one's
 // are not. What other lanes have done is ordered by `tile.barrier` alone. Accesses that are
-// done by engines are not of the matter: who leaves them to an engine has seen to their order.
+// done by TMA are not of the matter: who leaves them to TMA has seen to their order.
 
 #ifndef TESSERA_ANALYSIS_LANEORDER_H
 #define TESSERA_ANALYSIS_LANEORDER_H

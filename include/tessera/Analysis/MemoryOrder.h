@@ -3,7 +3,7 @@
 // Order: may one op come before another one that the program has it come after?
 //
 // A program sees its own loads and stores in the order in which they are written. Whoever
-// moves an access, does it ahead (pipelining), leaves it to another thread or engine
+// moves an access, does it ahead (pipelining), leaves it to another thread or TMA
 // (specialisation, TMA) or repeats it asks here whether anybody could tell. No pass has a
 // list of its own of ops that are in the way: what an op does is what it declares (MLIR's
 // memory effects), and the rest is a matter of addresses.
@@ -58,7 +58,7 @@
 //     tilegpu-accelerate-matmul              mayPass(): a load that sinks to its product
 //     tilegpu-warp-specialize                mayPass() across loops: loads that another thread
 //                                            orders; conditions of the launch
-//     tilegpu-store-by-tensor-map            mayPass() across loops: stores that an engine does
+//     tilegpu-store-by-tensor-map            mayPass() across loops: stores that TMA does
 //                                            later; conditions of the launch
 //       kernels whose programs are repeated  mayMeetOtherPrograms() of the kernel
 //     tilegpu-pipeline                       mayPass() across the loop: loads that are done ahead

@@ -26,8 +26,8 @@
 // That the slots of a ring that are in flight are others than those that are used is up to
 // whoever makes the ring. What is no ring must have landed before it is used.
 //
-// A store by the copy engine (tma_store) reads in the same way until its own wait. Where each
-// group of warps stores a part of the buffer that it alone wrote, it is enough for the warps
+// A store by TMA (tma_store) reads in the same way until its own wait. Where each
+// warpgroup stores a part of the buffer that it alone wrote, it is enough for the warps
 // of the group to meet, which orders no other accesses. What the
 // partition of a warp_specialize does is ordered by barriers in shared memory, and no
 // business of this analysis.
@@ -50,12 +50,12 @@ struct SharedMemoryAccess {
   mlir::Operation *op;
   /// The `local_alloc` of the ring that this is a slot of; null if it is none.
   mlir::Operation *ring = nullptr;
-  /// A copy that has not been waited for: an asynchronous write, or a read by the copy engine.
+  /// A copy that has not been waited for: an asynchronous write, or a read by TMA.
   bool isInFlight = false;
-  /// Of a read by the copy engine in flight: the groups of stores committed since, its own
+  /// Of a read by TMA in flight: the groups of stores committed since, its own
   /// included, as far as they are counted.
   unsigned groups = 0;
-  /// The `local_alloc` of a buffer of which each group of warps has a part of its own; null if
+  /// The `local_alloc` of a buffer of which each warpgroup has a part of its own; null if
   /// it is none.
   mlir::Operation *ofGroups = nullptr;
   /// Whether the warps of each group have met since.
@@ -98,7 +98,7 @@ public:
                       llvm::function_ref<int64_t(mlir::CallOpInterface)> frameBytes);
 
   /// The ops that need a barrier just before them, each with a hazard that says why, and
-  /// whether groups of warps may meet each for itself. With these barriers there is no other
+  /// whether warpgroups may meet each for itself. With these barriers there is no other
   /// hazard.
   llvm::ArrayRef<std::pair<mlir::Operation *, SharedMemoryHazard>> getBarriers() const {
     return barriers;

@@ -88,7 +88,7 @@ struct KernelMetadata {
   int64_t mostPrograms = 0;
   /// What must not be negative in any program (ProgramBound.h).
   std::vector<std::string> programBounds;
-  /// If not 0, so many programs a multiprocessor do the work of the grid, whose extents are
+  /// If not 0, so many programs an SM do the work of the grid, whose extents are
   /// passed in front of the tensor maps.
   int repeatedPrograms = 0;
   /// Whether its programs wait by themselves for what their stream did before.

@@ -82,7 +82,7 @@ struct MemoryAccess {
   /// Of a warp, for all of its registers.
   unsigned instructions = 0, wavefronts = 0;
 
-  /// Cycles of a multiprocessor that does nothing else, as measured on an H200
+  /// Cycles of an SM that does nothing else, as measured on an H200
   /// (docs/Notebook.md).
   double getCost() const { return wavefronts + instructions / 8.0; }
 };

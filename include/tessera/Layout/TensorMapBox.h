@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Shared memory as the copy engine (TMA) fills and reads it: a tile is one or several
+// Shared memory as TMA fills and reads it: a tile is one or several
 // boxes, each of rows one after another, swizzled over 32, 64 or 128 bytes or not at all.
 //
 // A swizzled row is not longer than the swizzle is wide, so a tile with longer rows is

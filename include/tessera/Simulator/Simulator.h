@@ -90,7 +90,7 @@ struct SimulatorOptions {
   std::vector<cuda::LaunchExpression> launchConditions;
   /// Arrays that must not overlap, either.
   std::vector<cuda::ArraysApart> arraysApart;
-  /// Where it is not 0, so many programs of each of two multiprocessors do the work of the
+  /// Where it is not 0, so many programs of each of two SMs do the work of the
   /// whole grid, whose extents are three arguments in front of the tensor maps.
   int repeatedPrograms = 0;
   /// Takes each line of a kernel's device_print. Standard output if empty.

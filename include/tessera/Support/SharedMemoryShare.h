@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How programs share the shared memory of a multiprocessor. The runtime, which includes nothing
+// How programs share the shared memory of an SM. The runtime, which includes nothing
 // of the compiler, has the same rule for two of them (getLeastEarlyPrograms).
 
 #ifndef TESSERA_SUPPORT_SHAREDMEMORYSHARE_H

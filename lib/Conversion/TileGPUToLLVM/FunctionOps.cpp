@@ -32,7 +32,7 @@ SmallVector<Value> flatten(ArrayRef<ValueRange> ranges) {
   return values;
 }
 
-/// Whether the shared memory of a multiprocessor has room for one program alone.
+/// Whether the shared memory of an SM has room for one program alone.
 bool isAlone(ModuleOp module) {
   auto bytes = module->getAttrOfType<IntegerAttr>(kSharedBytesAttr);
   auto target = module->getAttrOfType<StringAttr>(tilegpu::kTargetAttr);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Instructions that LLVM has no operation for, written as PTX: predicated accesses, and
-// accesses with an ordering, a scope or a hint; what tensor cores and the copy engine need
+// accesses with an ordering, a scope or a hint; what tensor cores and TMA need
 // beyond NVVM. One instruction a call (a wait is one with a jump back to it), so that whoever
 // reads the LLVM dialect (the simulator) finds what it does in the first words.
 //

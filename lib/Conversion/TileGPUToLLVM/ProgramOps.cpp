@@ -67,7 +67,7 @@ struct AssumePattern : TilePattern<tile::AssumeOp> {
 bool isOfGroup(tile::BarrierOp) { return false; }
 bool isOfGroup(tilegpu::BarrierOp op) { return op.getOfGroup(); }
 
-/// Both kinds of barrier wait for every thread of the program, or of the group of warps, and
+/// Both kinds of barrier wait for every thread of the program, or of the warpgroup, and
 /// order all memory.
 template <typename SourceOp> struct BarrierPattern : TilePattern<SourceOp> {
   using TilePattern<SourceOp>::TilePattern;

@@ -341,7 +341,7 @@ static SmallVector<Value> unpackSums(ThreadBuilder &thread, ArrayRef<Value> word
 
 namespace {
 
-/// One product of groups of warps.
+/// One product of warpgroups.
 class WarpgroupDot {
 public:
   WarpgroupDot(tilegpu::WarpgroupDotOp op,
@@ -390,7 +390,7 @@ private:
 
 } // namespace
 
-/// The number of the group of warps, in a form that ptxas sees to be one for the warp. At
+/// The number of the warpgroup, in a form that ptxas sees to be one for the warp. At
 /// the function's entry: inside it the shuffle could not leave loops.
 static Value emitGroupId(ThreadBuilder &thread, Operation *op) {
   OpBuilder builder(op->getContext());

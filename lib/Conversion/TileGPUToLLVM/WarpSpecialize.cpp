@@ -36,7 +36,7 @@ static void setRegisters(ThreadBuilder &thread, unsigned entry, std::optional<un
   thread.create<NVVM::SetMaxRegisterOp>(*registers, action);
 }
 
-/// A barrier at which a group of warps waits, and which the group before it comes to. LLVM has
+/// A barrier at which a warpgroup waits, and which the group before it comes to. LLVM has
 /// nothing for who only comes.
 static void emitTurnBarrier(ThreadBuilder &thread, Value barrier, bool waits) {
   Value threads = thread.i32(2 * kLanes << kGroupBits);

@@ -82,7 +82,7 @@ private:
   int mode = 2; // CU_STREAM_CAPTURE_MODE_RELAXED; afterwards what it was before
 };
 
-/// A program that starts early goes where there is room by then. Where a multiprocessor has
+/// A program that starts early goes where there is room by then. Where an SM has
 /// room for one alone they lie as evenly as ever; where it has room for several, some get more
 /// than others, which counts unless there are so many programs that all get new ones as they
 /// end (on an H200, 264 programs of a layer norm's backward pass took a seventh longer).

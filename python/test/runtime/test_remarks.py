@@ -97,7 +97,7 @@ TOLD: list[tuple[Any, list[str], Any, dict[str, Any], str, dict[str, Any], str, 
     (read_bound, [*ALIGNED[:3], "*i32:16"], (64, 64, 64), {}, "sm_90a", {}, "loop",
      "loop is not specialised: the bounds of the loop depend on memory"),
     (product, FAR, (64, 64, 64), {}, "sm_90a", {}, "store",
-     "result is stored by threads, not by the copy engine: the array is not known to begin at"),
+     "result is stored by threads, not by TMA: the array is not known to begin at"),
     (product, ALIGNED, (256, 256, 64), {}, "sm_90a", {"num_warps": 4}, "dot",
      "wgmma.mma_async instructions are serialized due to insufficient register resources"),
 ]  # fmt: skip

@@ -1,6 +1,6 @@
 // RUN: tessera-opt %s --split-input-file --convert-tilegpu-to-llvm | FileCheck %s
 
-// A kernel whose programs have a multiprocessor each lets the next one begin, and waits for the
+// A kernel whose programs have an SM each lets the next one begin, and waits for the
 // one before it, before it does anything else; functions that it calls do not.
 
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a",

@@ -192,7 +192,7 @@ tile.func private @split_by_mma(%a: tensor<32x32xf32, #u>, %b: tensor<32x64xf32,
 
 // -----
 
-// Two groups of warps: along the rows while there are 64 for each.
+// Two warpgroups: along the rows while there are 64 for each.
 #u = #tilegpu.unassigned
 module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
 // CHECK-LABEL: @rows

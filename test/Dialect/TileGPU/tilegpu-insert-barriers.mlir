@@ -40,7 +40,7 @@ tile.func private @calls(%n: i32, %x: tensor<32x8xf32, #rows>) attributes {noinl
 
 // -----
 
-// The copy engine reads what warps wrote once they have met, and until it is waited for
+// TMA reads what warps wrote once they have met, and until it is waited for
 // and they have met again, nobody writes there. What is ordered by barriers in memory is
 // no business of theirs.
 #one = #tilegpu.layout<1>

@@ -15,7 +15,7 @@ tile.func private @f(%c: tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #acc> att
 
 // -----
 
-// Where no engine is, none are asked for.
+// Where no async proxy is, no fences are asked for.
 module {
 tile.func private @g() attributes {noinline} {
   tile.return

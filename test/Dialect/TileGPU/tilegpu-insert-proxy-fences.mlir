@@ -111,7 +111,7 @@ tile.func private @copies(%p: tensor<64x32x!tile.ptr<f16>, #x>, %q: tensor<32x64
 
 // -----
 
-// What is called may use any byte of its frame, by threads and by engines: what the caller
+// What is called may use any byte of its frame, by threads and by the async proxy: what the caller
 // wrote there before is fenced by the caller, before it calls.
 #a = #tilegpu.layout<64x32, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 8], [4, 16], [8, 0], [16, 0], [32, 0]]>
 #b = #tilegpu.layout<32x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [0, 1], [8, 2], [16, 4], [0, 8], [0, 16], [0, 32]]>
@@ -147,7 +147,7 @@ tile.func private @caller(%x: tensor<64x32xf16, #x>, %y: tensor<32x64xf16, #y>, 
 
 // -----
 
-// What threads wrote and the copy engine reads needs a fence; what it wrote itself does
+// What threads wrote and TMA reads needs a fence; what it wrote itself does
 // not, nor does what it writes where they have read.
 #one = #tilegpu.layout<1>
 #tile = #tilegpu.layout<8x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32]]>

@@ -386,7 +386,7 @@ tile.func private @two(%q: !tilegpu.memdesc<128x64xf16, #q>, %p: !tile.ptr<f16> 
 
 // -----
 
-// Not where two programs fit a multiprocessor without, of which one multiplies while the other
+// Not where two programs fit an SM without, of which one multiplies while the other
 // computes.
 #u = #tilegpu.unassigned
 #m = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>

@@ -166,7 +166,7 @@ tile.func @persistent(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %tiles:
 // Two products in turn: each has a channel of its own. The second one is put off into the next
 // iteration, behind the first one there; the first iteration stands before the loop, and the
 // last of these products behind it. The second loop goes on with the same rings. Three such
-// programs fit a multiprocessor at once.
+// programs fit an SM at once.
 #u = #tilegpu.unassigned
 #s = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
 #t = #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>
@@ -470,7 +470,7 @@ tile.func @repeated(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile
 
 // -----
 
-// A result that the copy engine takes to memory goes in pieces, for which there is room
+// A result that TMA takes to memory goes in pieces, for which there is room
 // beside a slot more. The divisions of coordinates are no work of each trip.
 #u = #tilegpu.unassigned
 #a = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
@@ -537,7 +537,7 @@ tile.func @pieces(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.p
 
 // -----
 
-// Two groups of warps in the only program of a multiprocessor take turns at beginning their
+// Two warpgroups in the only program of an SM take turns at beginning their
 // products, and each passes its turn on before it computes.
 #u = #tilegpu.unassigned
 #s = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>

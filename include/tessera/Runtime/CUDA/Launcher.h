@@ -31,7 +31,7 @@ struct KernelDescription {
   std::vector<ArraysApart> apart;
   /// What must not be negative in any program.
   std::vector<ProgramBound> bounds;
-  /// If not 0, so many programs a multiprocessor do the work of the grid, one after the
+  /// If not 0, so many programs an SM do the work of the grid, one after the
   /// other; the grid's extents are arguments in front of the tensor maps.
   int repeatedPrograms = 0;
   /// Whether programs wait by themselves for what the stream did before. They may then be

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Tensor maps: what the copy engine of a GPU knows of an array. A kernel that moves boxes
+// Tensor maps: what TMA knows of an array. A kernel that moves boxes
 // gets one for each array, behind its other arguments. Which array it is, and how large, is
 // known when the kernel is launched; so the kernel carries recipes, and each launch makes
 // the maps (0.05 us each, so none is kept).
@@ -79,7 +79,7 @@ struct ArraysApart {
   bool holds(const uint64_t *slots) const;
 };
 
-/// What the engine reads, in parameters of a kernel.
+/// What TMA reads, in parameters of a kernel.
 struct alignas(64) TensorMap {
   uint64_t opaque[16];
 };
@@ -94,7 +94,7 @@ struct TensorMapShape {
   uint32_t box[kMaxRank];
 };
 
-/// What a recipe gives for these arguments; false if no engine can move boxes of that: an
+/// What a recipe gives for these arguments; false if TMA cannot move boxes of that: an
 /// array that is empty or too large, a base or a stride that is no multiple of 16 bytes.
 bool evaluate(const TensorMapRecipe &recipe, const uint64_t *slots, TensorMapShape &shape);
 

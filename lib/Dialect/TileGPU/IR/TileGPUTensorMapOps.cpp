@@ -50,7 +50,7 @@ LogicalResult TensorMapAttr::verify(function_ref<InFlightDiagnostic()> emitError
       return emitError() << "a box of " << extent << " elements along a dimension; wanted are 1 to "
                          << kMostBoxElements;
   if (!element.isIntOrFloat())
-    return emitError() << "the elements are " << element << ", which no copy engine knows";
+    return emitError() << "the elements are " << element << ", which TMA does not know";
   int64_t rowBytes = box.back() * getElementBytes(element);
   if (rowBytes % kBoxRowAlignment != 0)
     return emitError() << "rows of a box have " << rowBytes << " bytes, which is no multiple of "
@@ -113,7 +113,7 @@ static LogicalResult verifyCopy(Operation *op, Value map, size_t coordinates, Me
 }
 
 //===----------------------------------------------------------------------===//
-// Boxes of groups of warps
+// Boxes of warpgroups
 //===----------------------------------------------------------------------===//
 
 bool tessera::tilegpu::areOfGroups(LayoutAttr layout, const TensorMapBox &box,

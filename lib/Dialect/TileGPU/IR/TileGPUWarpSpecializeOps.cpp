@@ -9,7 +9,7 @@ using namespace tessera;
 using namespace tessera::tilegpu;
 
 static constexpr unsigned kLanes = 1 << kLaneBits;
-/// Registers of a multiprocessor, and of a thread at most.
+/// Registers of an SM, and of a thread at most.
 static constexpr unsigned kRegisters = 65536, kMostRegisters = 255;
 /// Registers change owners in such steps.
 static constexpr unsigned kRegisterStep = 8;

@@ -22,7 +22,7 @@ namespace tessera::tilegpu {
 
 namespace {
 
-/// Where one group of warps has the turn, for which the others wait.
+/// Where one warpgroup has the turn, for which the others wait.
 class Turns {
 public:
   explicit Turns(Operation *root) {

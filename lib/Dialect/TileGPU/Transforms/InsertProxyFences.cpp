@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Fences between threads and the engines that come to shared memory on another way. The
-// facts that are followed are writes of threads that no fence has come after yet.
+// Fences between threads and the async proxy (tensor cores, TMA), which comes to shared memory on
+// another way. The facts that are followed are writes of threads that no fence has come after yet.
 
 #include "tessera/Analysis/RegionFlow.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
@@ -86,7 +86,7 @@ private:
   int64_t getFrameBytes(CallOpInterface call) const {
     return allocation.getFrameBytes(call.resolveCallableInTable(&symbols));
   }
-  /// An engine comes to these bytes: fences what threads wrote.
+  /// The async proxy comes to these bytes: fences what threads wrote.
   void fence(const Access &access, Writes &writes);
 
   const SharedMemoryAlias &alias;

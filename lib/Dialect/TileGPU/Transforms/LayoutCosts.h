@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What layouts cost, in cycles of one multiprocessor for one program, roughly: only the
+// What layouts cost, in cycles of one SM for one program, roughly: only the
 // order of alternatives matters. Memory is counted in instructions and sectors, shared
 // memory in wavefronts, all else in instructions of a warp.
 

@@ -9,7 +9,7 @@
 // memory again. Such loads go down, too, and what is needed on both sides of a reduction, yet
 // does not fit registers in between, is loaded and computed again behind it: that comes from a
 // cache, as what ptxas puts into memory does, but need not be written first. From the same
-// count follows how many programs share a multiprocessor; ptxas, which does not know what more
+// count follows how many programs share an SM; ptxas, which does not know what more
 // of them are worth, is told.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
@@ -499,12 +499,12 @@ static void repeatBehindReductions(tile::FuncOp function, unsigned warps) {
 }
 
 //===----------------------------------------------------------------------===//
-// Programs of a multiprocessor
+// Programs of an SM
 //===----------------------------------------------------------------------===//
 
 /// What a thread needs besides tiles: addresses, masks, temporaries.
 static constexpr int64_t kOtherBytes = 16 * 4;
-static constexpr int64_t kThreadsOfMultiprocessor = 2048;
+static constexpr int64_t kThreadsOfSM = 2048;
 
 /// Whether what an op is lowered to takes few registers besides those of its tiles.
 static bool isPlain(Operation *op) {
@@ -531,7 +531,7 @@ static bool isPlain(tile::FuncOp function) {
   return !result.wasInterrupted();
 }
 
-/// How many programs fit a multiprocessor by the registers that tiles need; 0 if that
+/// How many programs fit an SM by the registers that tiles need; 0 if that
 /// cannot be told.
 static int64_t countResidentPrograms(tile::FuncOp function, unsigned warps) {
   int64_t most = 0;
@@ -547,7 +547,7 @@ static int64_t countResidentPrograms(tile::FuncOp function, unsigned warps) {
     return 0;
   int64_t threads = 32 * warps;
   int64_t programs = kRegisterFileBytes / (threads * (most + kOtherBytes));
-  return std::clamp<int64_t>(programs, 1, kThreadsOfMultiprocessor / threads);
+  return std::clamp<int64_t>(programs, 1, kThreadsOfSM / threads);
 }
 
 /// Moves what has no effect out of turns: it may be an exchange in which all warps meet, of

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Results that the copy engine stores, by each group of warps for itself. Where products are
+// Results that TMA stores, by each warpgroup for itself. Where products are
 // summed in the registers of groups of four warps, a group that puts its rows into shared
-// memory, and has a thread that tells the engine about them, needs none of the other groups:
+// memory, and has a thread that tells TMA about them, needs none of the other groups:
 //
 //     local_store %tile, %b                   local_store %tile, %b
 //     (all warps meet)                        (the warps of each group meet)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Results of products on their way to global memory by the copy engine: threads put their
-// part of the tile into shared memory, as the tensor map has it, and one of them tells the
-// engine where it goes. Threads then neither read it again nor compute addresses and masks,
+// Results of products on their way to global memory by TMA: threads put their
+// part of the tile into shared memory, as the tensor map has it, and one of them tells TMA
+// where it goes. Threads then neither read it again nor compute addresses and masks,
 // and in a loop over tiles the copy goes on while the next tile is computed:
 //
 //     once                               in a loop
@@ -15,10 +15,10 @@
 // A tile that leaves no memory for itself beside rings goes in pieces, some columns each, by
 // two buffers in turns: a piece waits until the one before the last has been read.
 //
-// The engine's writes come in no order with what threads do later, nor with what they wrote
+// TMA's writes come in no order with what threads do later, nor with what they wrote
 // before. So nothing in the kernel may order memory, and whatever else writes, or reads later,
 // comes to other places (Analysis/MemoryOrder.h): arrays of other arguments, which the launch
-// sees to, or boxes beside this one that the engine stores, too. Stores of one block of a loop
+// sees to, or boxes beside this one that TMA stores, too. Stores of one block of a loop
 // wait for those of the trip before.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
@@ -53,7 +53,7 @@ static constexpr int64_t kBesidePieces = 1 << 10;
 
 namespace {
 
-/// A store that the engine can do.
+/// A store that TMA can do.
 struct EngineStore {
   tile::StoreOp store;
   BoxAccess box;
@@ -91,15 +91,15 @@ private:
 
 } // namespace
 
-/// Whether a store is worth it, and not too odd, to be left to the engine.
-static bool isForCopyEngine(tile::StoreOp store) {
+/// Whether a store is worth it, and not too odd, to be left to TMA.
+static bool isForTMA(tile::StoreOp store) {
   auto type = dyn_cast<RankedTensorType>(store.getValue().getType());
   return type && type.getRank() == 2 && type.getElementType().isIntOrFloat() &&
          !type.getElementType().isInteger(1) &&
          type.getNumElements() * getElementBytes(type.getElementType()) >= kLeastBytes;
 }
 
-/// Whether the engine may do a store at any time up to the end of the kernel, or to when it is
+/// Whether TMA may do a store at any time up to the end of the kernel, or to when it is
 /// waited for before a later one of its block; else why not. `conditions` is what this takes for
 /// granted.
 static std::string whyNotLater(tile::StoreOp store, AccessAnalysis &analysis,
@@ -108,16 +108,16 @@ static std::string whyNotLater(tile::StoreOp store, AccessAnalysis &analysis,
   MemoryOrder order(analysis);
   std::string why;
   kernel.walk([&](Operation *op) {
-    // What is in a region is seen itself; copies that the engine does have been put before
+    // What is in a region is seen itself; copies that TMA does have been put before
     // stores by whoever made them.
     if (op == store || op == kernel || op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
         isInPartition(op))
       return WalkResult::advance();
     auto other = dyn_cast<tile::StoreOp>(op);
     // Those of one block are in turns, trip by trip.
-    bool isInTurns = other && other->getBlock() == store->getBlock() && isForCopyEngine(other);
+    bool isInTurns = other && other->getBlock() == store->getBlock() && isForTMA(other);
     std::optional<Operation *> across = findWayBefore(store, op);
-    // What is read before it is there, in all threads, when these tell the engine.
+    // What is read before it is there, in all threads, when these tell TMA.
     if (!across && !mayWriteMemory(op))
       return WalkResult::advance();
     if (!across || isInTurns)
@@ -149,7 +149,7 @@ static MemDescType getBuffer(RankedTensorType type, unsigned fast, int64_t piece
                           LayoutAttr::get(type.getContext(), memory));
 }
 
-/// How many rows of a tile the engine stores by an instruction. Groups of warps with their own
+/// How many rows of a tile TMA stores by an instruction. Warpgroups with their own
 /// part of a result, as products have it, can each store that.
 static int64_t getBoxRows(tile::StoreOp store) {
   constexpr int64_t kRowsOfGroup = 64;
@@ -160,11 +160,11 @@ static int64_t getBoxRows(tile::StoreOp store) {
 
 static unsigned getFastDim(const BoxAccess &box) { return *box.getDims().back().tileDim; }
 
-/// The tile's place in global memory, if the engine can write it, given memory for a buffer,
+/// The tile's place in global memory, if TMA can write it, given memory for a buffer,
 /// and what that takes for granted. Else why not.
 static std::optional<BoxAccess> getStoredBox(tile::StoreOp store, AccessAnalysis &analysis,
                                              LaunchConditions &conditions, std::string &why) {
-  // The engine writes to the second-level cache, and knows how soon lines may leave it.
+  // TMA writes to the second-level cache, and knows how soon lines may leave it.
   if (store.getCache() == tile::CacheModifier::WB || store.getCache() == tile::CacheModifier::WT) {
     why = "it says how to cache";
     return std::nullopt;
@@ -200,7 +200,7 @@ int64_t tessera::tilegpu::getRoomForResults(tile::FuncOp kernel, const ReplacedO
                                             AccessAnalysis &analysis) {
   constexpr int64_t kBesideTiles = 4 << 10;
   bool isAlone = true;
-  // Buffers of the engine are there at the same time, those of threads one after the other.
+  // Buffers of TMA are there at the same time, those of threads one after the other.
   int64_t byEngine = 0, byThreads = 0;
   kernel.walk([&](Operation *op) { isAlone &= replaced.contains(op) || !exchangesMore(op); });
   kernel.walk([&](tile::StoreOp store) {
@@ -211,7 +211,7 @@ int64_t tessera::tilegpu::getRoomForResults(tile::FuncOp kernel, const ReplacedO
     std::string why;
     std::optional<BoxAccess> box;
     LaunchConditions conditions;
-    if (isAlone && isForCopyEngine(store))
+    if (isAlone && isForTMA(store))
       box = getStoredBox(store, analysis, conditions, why);
     int64_t pieces = bytes <= kPieceBytes ? 1 : llvm::divideCeil(2 * bytes, kPieceBytes);
     if (box && getBuffer(tile, getFastDim(*box), pieces))
@@ -255,7 +255,7 @@ std::string Rewriter::plan(tile::StoreOp store) {
   return "";
 }
 
-/// Stores of one array are all the engine's, or all the threads'.
+/// Stores of one array are all TMA's, or all the threads'.
 void Rewriter::dropThoseBesideThreads() {
   auto isPlanned = [&](tile::StoreOp store) {
     return llvm::any_of(stores, [&](EngineStore &planned) { return planned.store == store; });
@@ -274,7 +274,7 @@ void Rewriter::dropThoseBesideThreads() {
     auto *dropped = llvm::find_if(stores, isBesideThreads);
     if (dropped == stores.end())
       return;
-    dropped->store.emitRemark("result is stored by threads, not by the copy engine: threads store "
+    dropped->store.emitRemark("result is stored by threads, not by TMA: threads store "
                               "what lies beside it");
     Block *block = dropped->store->getBlock();
     bool waited = dropped->isWaitedFor;
@@ -433,12 +433,12 @@ LogicalResult Rewriter::run() {
     return success();
   SmallVector<tile::StoreOp> candidates;
   kernel.walk([&](tile::StoreOp store) {
-    if (isForCopyEngine(store))
+    if (isForTMA(store))
       candidates.push_back(store);
   });
   for (tile::StoreOp store : candidates)
     if (std::string why = plan(store); !why.empty())
-      store.emitRemark("result is stored by threads, not by the copy engine: ") << why;
+      store.emitRemark("result is stored by threads, not by TMA: ") << why;
   dropThoseBesideThreads();
   for (EngineStore &planned : stores) {
     addLaunchConditions(kernel, planned.conditions);

@@ -14,16 +14,16 @@ namespace tessera::tilegpu {
 
 /// Registers that a thread of the program's warps can have, with so many programs at once.
 /// One warp more has the thread that orders copies, as long as that leaves the others what
-/// they want. If not, a group of warps gives up what it does not need.
+/// they want. If not, a warpgroup gives up what it does not need.
 struct WarpRegisters {
-  static constexpr int64_t kOfMultiprocessor = 65536, kLanes = 32, kMost = 255;
+  static constexpr int64_t kOfSM = 65536, kLanes = 32, kMost = 255;
   static constexpr int64_t kWarpsInGroup = 4, kStep = 8;
 
   explicit WarpRegisters(int64_t warps, int64_t programs = 1) : forCopies(programs > 1 ? 24 : 40) {
-    // Each quarter of a multiprocessor has its own, and every fourth warp.
+    // Each quarter of an SM has its own, and every fourth warp.
     auto share = [&](int64_t count) {
       int64_t threads = programs * llvm::alignTo(count, kWarpsInGroup) * kLanes;
-      return llvm::alignDown(std::min(kMost, kOfMultiprocessor / threads), kStep);
+      return llvm::alignDown(std::min(kMost, kOfSM / threads), kStep);
     };
     alone = share(warps + 1);
     int64_t entry = share(warps + kWarpsInGroup);

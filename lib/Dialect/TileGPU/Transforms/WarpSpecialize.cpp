@@ -441,8 +441,7 @@ bool Specializer::planSlots() {
       // Threads have no pointers to carry.
       constexpr int64_t kPointers = 8;
       int64_t threads = WarpRegisters::kLanes * warps;
-      int64_t admitted =
-          WarpRegisters::kOfMultiprocessor / (threads * (getWantedRegisters() - kPointers));
+      int64_t admitted = WarpRegisters::kOfSM / (threads * (getWantedRegisters() - kPointers));
       while (admitted > 1 && getSharedMemoryShare(limit, admitted) < bytes)
         --admitted;
       return admitted;

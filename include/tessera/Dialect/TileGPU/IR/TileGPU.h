@@ -25,10 +25,10 @@ namespace tessera::tilegpu {
 
 /// Attributes that passes leave.
 inline constexpr llvm::StringLiteral kNumWarpsAttr = "tilegpu.num_warps";
-/// On a kernel: how many programs are to fit a multiprocessor at once, by the registers
+/// On a kernel: how many programs are to fit an SM at once, by the registers
 /// that its tiles need (i32).
 inline constexpr llvm::StringLiteral kResidentProgramsAttr = "tilegpu.resident_programs";
-/// On a kernel: so many programs a multiprocessor do the work of the whole grid, whose extents
+/// On a kernel: so many programs an SM do the work of the whole grid, whose extents
 /// are three i32 arguments in front of the tensor maps (i32).
 inline constexpr llvm::StringLiteral kRepeatedProgramsAttr = "tilegpu.repeated_programs";
 inline constexpr llvm::StringLiteral kTargetAttr = "tilegpu.target";
@@ -87,7 +87,7 @@ bool isInPartition(mlir::Operation *op);
 /// The warps of a group: those that wgmma takes, of which groups do things on their own.
 inline constexpr unsigned kWarpsOfGroup = 4;
 
-/// Whether groups of warps can do something each for itself at an op: an error, if it is not in
+/// Whether warpgroups can do something each for itself at an op: an error, if it is not in
 /// the default region of a `tilegpu.warp_specialize`, or its warps are not two to four groups.
 mlir::LogicalResult verifyGroupsOfWarps(mlir::Operation *op);
 
@@ -136,7 +136,7 @@ TensorMapAttr getTensorMap(mlir::Value map);
 /// The boxes of a map that a buffer is; none if it is not in such boxes.
 std::optional<TensorMapBox> matchBoxes(MemDescType buffer, TensorMapAttr map);
 
-/// Whether a tile of this layout is in the registers of groups of warps so that each box of
+/// Whether a tile of this layout is in the registers of warpgroups so that each box of
 /// it is one group's: they are dealt to so many groups along each dimension, in turns.
 bool areOfGroups(LayoutAttr layout, const TensorMapBox &box, llvm::ArrayRef<int32_t> groups);
 

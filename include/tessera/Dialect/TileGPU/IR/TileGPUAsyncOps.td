@@ -68,9 +68,9 @@ def TileGPU_AsyncWaitOp : TileGPU_Op<"async_wait", [
 
 def TileGPU_ProxyFenceOp : TileGPU_Op<"proxy_fence", [
     MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>]> {
-  let summary = "What a thread wrote to shared memory is seen by other engines";
+  let summary = "What a thread wrote to shared memory is seen by the async proxy";
   let description = [{
-    Tensor cores (wgmma) and copy engines come to shared memory on another way than
+    Tensor cores (wgmma) and TMA come to shared memory on another way than
     threads. What a thread has written there, itself or by asynchronous copies that have
     been waited for, they see after this op of that thread and a `tilegpu.barrier`.
 

@@ -27,9 +27,9 @@ def TileGPU_ScratchOpInterface : OpInterface<"ScratchOpInterface"> {
 def TileGPU_AsyncProxyOpInterface : OpInterface<"AsyncProxyOpInterface"> {
   let cppNamespace = "::tessera::tilegpu";
   let description = [{
-    An op that reads or writes buffers in shared memory by another engine than the
-    threads: tensor cores, copy engines. Which of the two it does is said by its memory
-    effects. What threads wrote there has to be made known to the engines by a
+    An op that reads or writes buffers in shared memory by the async proxy, not by the
+    threads: tensor cores, TMA. Which of the two it does is said by its memory
+    effects. What threads wrote there has to be made known to it by a
     `tilegpu.proxy_fence`; tilegpu-insert-proxy-fences sees to it.
   }];
   let methods = [

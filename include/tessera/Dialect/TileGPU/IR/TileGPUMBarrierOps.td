@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Barriers that are words of shared memory. Unlike `tilegpu.barrier` they are met by
-// arrivals and by bytes that a copy engine has written, and who waits is not who arrives.
+// arrivals and by bytes that TMA has written, and who waits is not who arrives.
 
 #ifndef TESSERA_DIALECT_TILEGPU_TILEGPUMBARRIEROPS_TD
 #define TESSERA_DIALECT_TILEGPU_TILEGPUMBARRIEROPS_TD
@@ -36,8 +36,8 @@ def TileGPU_MBarrierWaitOp : TileGPU_MBarrierOp<"mbarrier_wait"> {
   let description = [{
     Every thread that runs it waits until the barrier is not in a phase of this parity (0
     or 1) any more: of a new barrier, a wait for parity 0 is for the first phase, one for
-    parity 1 is over at once. What was done before the arrivals of the phase, and what the
-    copy engine wrote for it, is seen then. A waiter is at most one phase behind.
+    parity 1 is over at once. What was done before the arrivals of the phase, and what TMA
+    wrote for it, is seen then. A waiter is at most one phase behind.
 
     ```mlir
     tilegpu.mbarrier_wait %slot, %phase : !tilegpu.memdesc<1xi64, #one>

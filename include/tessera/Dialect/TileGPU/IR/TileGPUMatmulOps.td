@@ -82,7 +82,7 @@ def TileGPU_WarpgroupDotOp : TileGPU_Op<"warpgroup_dot", [AllTypesMatch<["acc", 
     `tilegpu.warpgroup_wait`, nothing else, and the operands must not be written before
     that wait.
 
-    Operands that threads wrote to shared memory (not the copy engines) need a proxy
+    Operands that threads wrote to shared memory (not TMA) need a proxy
     fence of the writers before the barrier.
 
     Rules: (W1) shapes are those of a product, of rank 2; (W2) a and b are both f16, bf16

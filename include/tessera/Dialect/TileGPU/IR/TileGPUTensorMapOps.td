@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Copies of whole tiles by the copy engine (TMA), which is told coordinates and knows the
+// Copies of whole tiles by TMA, which is told coordinates and knows the
 // array by a tensor map.
 
 #ifndef TESSERA_DIALECT_TILEGPU_TILEGPUTENSORMAPOPS_TD
@@ -9,7 +9,7 @@
 include "tessera/Dialect/TileGPU/IR/TileGPUOpBase.td"
 
 def TileGPU_TMALoadOp : TileGPU_Op<"tma_load", [TileGPU_AsyncProxyOpInterface]> {
-  let summary = "A tile on its way from global to shared memory, by the copy engine";
+  let summary = "A tile on its way from global to shared memory, by TMA";
   let description = [{
     Begins to copy the tile at these coordinates (outermost first, those of its first
     element). Elements beyond the extents of the map are zeros. When the tile is there, all
@@ -42,7 +42,7 @@ def TileGPU_TMALoadOp : TileGPU_Op<"tma_load", [TileGPU_AsyncProxyOpInterface]> 
 }
 
 def TileGPU_TMAStoreOp : TileGPU_Op<"tma_store", [TileGPU_AsyncProxyOpInterface]> {
-  let summary = "A tile on its way from shared to global memory, by the copy engine";
+  let summary = "A tile on its way from shared to global memory, by TMA";
   let description = [{
     Begins to copy the buffer to the tile at these coordinates; what is beyond the extents
     of the map is left out. One thread does it, always the same, and only it knows by
@@ -77,7 +77,7 @@ def TileGPU_TMAStoreOp : TileGPU_Op<"tma_store", [TileGPU_AsyncProxyOpInterface]
 
 def TileGPU_TMAStoreCommitOp : TileGPU_Op<"tma_store_commit", [
     MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>]> {
-  let summary = "The stores by the copy engine since the last one are a group";
+  let summary = "The stores by TMA since the last one are a group";
   let description = [{
     A group may be empty. With `of_group` each group of four warps has stores of its own.
 
@@ -94,7 +94,7 @@ def TileGPU_TMAStoreCommitOp : TileGPU_Op<"tma_store_commit", [
 
 def TileGPU_TMAStoreWaitOp : TileGPU_Op<"tma_store_wait", [
     MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>]> {
-  let summary = "Waits for the oldest groups of stores by the copy engine";
+  let summary = "Waits for the oldest groups of stores by TMA";
   let description = [{
     Until at most `pending` groups are on their way, the newest: with `read`, until their
     buffers have been read and may be written again (by the others after a

@@ -77,7 +77,7 @@ def TileGPU_MBarrier : Type<And<[TileGPU_MBarriers.predicate, TileGPU_Buffer.pre
 
 def TileGPU_TensorMapType : TypeDef<TileGPU_Dialect, "TensorMap"> {
   let mnemonic = "tensor_map";
-  let summary = "What a copy engine knows of an array: where it is, its extents, its boxes";
+  let summary = "What TMA knows of an array: where it is, its extents, its boxes";
   let description = [{
     Only arguments of kernels have this type, behind the user's; their attribute
     `tilegpu.tensor_map` says what is in it, and the launcher makes it from that.

@@ -24,7 +24,7 @@ def TileGPU_WarpSpecializeOp : TileGPU_Op<"warp_specialize", [
     gave up.
 
     Rules: (S1) it is in a kernel, at its top level, and `tile.return` follows; (S2) in the
-    partition there are scalars, barriers in shared memory, copies by the copy engine and
+    partition there are scalars, barriers in shared memory, copies by TMA and
     structured control flow alone: no tiles, nothing else that writes; (S3) before it there
     are no writes but those of `tilegpu.mbarrier_init`, since they would be done twice; (S4)
     the partition has 1 warp or a multiple of 4, and all warps are 32 at most; (S5) either
@@ -101,7 +101,7 @@ class TileGPU_TurnOp<string mnemonic> : TileGPU_Op<mnemonic, [
     MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>]>;
 
 def TileGPU_AwaitTurnOp : TileGPU_TurnOp<"await_turn"> {
-  let summary = "A group of warps waits until it is its turn";
+  let summary = "A warpgroup waits until it is its turn";
   let description = [{
     Groups of four warps take turns, in the order of their numbers and round again; the
     first one has the first turn. A group has the turn from here to its `tilegpu.pass_turn`,
@@ -122,7 +122,7 @@ def TileGPU_AwaitTurnOp : TileGPU_TurnOp<"await_turn"> {
 }
 
 def TileGPU_PassTurnOp : TileGPU_TurnOp<"pass_turn"> {
-  let summary = "A group of warps gives the turn to the next";
+  let summary = "A warpgroup gives the turn to the next";
   let description = [{
     See `tilegpu.await_turn`. Nobody waits here.
 

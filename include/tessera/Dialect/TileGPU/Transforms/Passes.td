@@ -125,7 +125,7 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
   let summary = "Gives the copies of what is multiplied to a thread of their own";
   let description = [{
     For each kernel whose loops of wgmma products load what they multiply in boxes
-    (Analysis/BoxAccess.h): the loads become copies by the copy engine, by tensor maps that
+    (Analysis/BoxAccess.h): the loads become copies by TMA, by tensor maps that
     the kernel gets as arguments, into rings with barriers in shared memory; and
     the kernel two regions, one that multiplies and one whose single thread orders the
     copies (`tilegpu.warp_specialize`). That one has the loops and branches of the other
@@ -137,7 +137,7 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
     into the shared memory of the target, at most as many as there are stages, and one more
     for a wgmma that goes on while the next iteration begins. Of two products, where
     tilegpu-pipeline would do the first an iteration ahead, the second is put off into the
-    next iteration (the late product); and groups of warps take turns at beginning both, if
+    next iteration (the late product); and warpgroups take turns at beginning both, if
     there is no other program to fill the gaps.
 
     In kernels in whose loops arithmetic takes longer than products (attention with heads of
@@ -147,15 +147,15 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
     would take the place of one of them. If the step of such a loop is no small constant, or
     its product goes on into the next iteration, tilegpu-pipeline takes it.
 
-    Where a single product goes on from iteration to iteration, and one program takes a
-    multiprocessor, it does one program after the other (`tilegpu.repeated_programs`) with
+    Where a single product goes on from iteration to iteration, and one program takes an
+    SM, it does one program after the other (`tilegpu.repeated_programs`) with
     the grid's extents as three more arguments, as long as programs do not look at each
     other and are of the same length. Where results are computed with in between, several
     programs are to run at once (`tilegpu.resident_programs`), if there is room for them.
 
     A kernel stays as it is, with a remark that says why, if a tile that reaches a product
-    is no box, is computed with before it is multiplied or cannot be laid out by the copy
-    engine; if bounds or coordinates depend on memory or on what loops carry; if a loop of
+    is no box, is computed with before it is multiplied or cannot be laid out by TMA;
+    if bounds or coordinates depend on memory or on what loops carry; if a loop of
     products has one in a branch; if something orders memory before a loop of products; if
     two slots do not fit.
 
@@ -198,11 +198,11 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
 }
 
 def TileGPUStoreByTensorMapPass : Pass<"tilegpu-store-by-tensor-map", "::mlir::ModuleOp"> {
-  let summary = "Leaves the stores of products to the copy engine";
+  let summary = "Leaves the stores of products to TMA";
   let description = [{
     In kernels with wgmma products a store of a large tile that is a box (Analysis/BoxAccess.h),
     which its mask cuts off at the ends of the array alone, becomes a write to shared memory
-    and a copy from there by the copy engine. In a loop the copy goes on until the next tile
+    and a copy from there by TMA. In a loop the copy goes on until the next tile
     is written; where that leaves too little memory, the tile goes in pieces, by two buffers
     in turns. A store stays one of threads, with a remark that says why, if the kernel orders
     memory, if other stores may write to the same array, if it says how to cache, or if a loop
@@ -424,7 +424,7 @@ def TileGPUReorderInstructionsPass : Pass<"tilegpu-reorder-instructions", "::mli
     waits for another. Tiles that are held over a reduction though they do not fit registers
     there are made again behind it, of the same loads, where that takes less than to write and
     read what does not fit. A kernel of elementwise ops, accesses and reductions gets
-    `tilegpu.resident_programs`: how many programs of it fit a multiprocessor, with the
+    `tilegpu.resident_programs`: how many programs of it fit an SM, with the
     registers that its tiles need and 16 more.
 
     ```mlir
@@ -442,10 +442,10 @@ def TileGPUReorderInstructionsPass : Pass<"tilegpu-reorder-instructions", "::mli
 }
 
 def TileGPUStoreByGroupsPass : Pass<"tilegpu-store-by-groups", "::mlir::ModuleOp"> {
-  let summary = "Lets each group of warps store its part of a result by itself";
+  let summary = "Lets each warpgroup store its part of a result by itself";
   let description = [{
-    In the default region of a `tilegpu.warp_specialize`, a result that the copy engine
-    stores is put into its buffer by all warps, and a thread of the first one tells the engine.
+    In the default region of a `tilegpu.warp_specialize`, a result that TMA
+    stores is put into its buffer by all warps, and a thread of the first one tells TMA.
     Where each box of the buffer is written by one group of four warps, a thread of that group
     tells of it, so that groups need not meet. Done for all stores of a kernel, or none.
     Runs when layouts are assigned, before barriers are put in.
@@ -540,9 +540,9 @@ def TileGPUInsertBarriersPass : Pass<"tilegpu-insert-barriers", "::mlir::ModuleO
 }
 
 def TileGPUInsertProxyFencesPass : Pass<"tilegpu-insert-proxy-fences", "::mlir::ModuleOp"> {
-  let summary = "Makes what threads wrote to shared memory known to other engines";
+  let summary = "Makes what threads wrote to shared memory known to the async proxy";
   let description = [{
-    Tensor cores (wgmma) and copy engines come to shared memory on another way than
+    Tensor cores (wgmma) and TMA come to shared memory on another way than
     threads (AsyncProxyOpInterface), and barriers do not order the two. So where one of
     them reads a buffer that threads have written, or writes bytes that they used, each
     thread has to issue a `tilegpu.proxy_fence` after its write and before the barrier.
