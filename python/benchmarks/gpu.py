@@ -441,7 +441,7 @@ def reduction_rows(kernels: Any) -> Iterator[Row]:
             own["sum_rows"][(m,)](s["x"], s["out"], n, BLOCK=n, num_warps=warps)
 
         def along_columns(own: Any, s: Any, warps: int) -> None:
-            # 8 columns of a row are a whole sector, and make a program for each multiprocessor.
+            # 8 columns of a row are a whole sector, and make a program for each SM.
             own["sum_columns"][(n // 16,)](
                 s["x"], s["out"], m, n, ROWS=128, BLOCK=16, num_warps=warps
             )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Products and attention on an NVIDIA GPU: one source under Tessera and Triton, and the libraries.
+"""Matmul and attention on an NVIDIA GPU: one source under Tessera and Triton, and the libraries.
 
 Usage: gpu_matmul.py [--only TEXT] [--json FILE] [--rounds N] [--compile]
 
@@ -93,12 +93,12 @@ def load_kernels(compiler: Any) -> dict[str, Any]:
     return names
 
 
-# --- Products -----------------------------------------------------------------------------
+# --- Matmul -------------------------------------------------------------------------------
 
 
 @dataclass
 class Kind:
-    """A type of product: of its operands, sums and result."""
+    """The types of a matmul: of its operands, accumulator and result."""
 
     name: str
     element: torch.dtype
@@ -130,8 +130,8 @@ def draw(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     return gpu.random(shape, dtype)
 
 
-def check_product(s: Any, k: int, want: Any = None) -> None:
-    """Compares some rows with a product in float64."""
+def check_matmul(s: Any, k: int, want: Any = None) -> None:
+    """Compares some rows with a matmul in float64."""
     m = s["c"].shape[0]
     some = torch.unique(torch.linspace(0, m - 1, 65, device="cuda").long())
     want = s["a"][some].double() @ s["b"].double() if want is None else want(some)
@@ -143,7 +143,7 @@ def check_product(s: Any, k: int, want: Any = None) -> None:
     assert bool(torch.isfinite(s["c"]).all())
 
 
-def library_product(kind: Kind) -> list[gpu.Launch]:
+def library_matmul(kind: Kind) -> list[gpu.Launch]:
     if kind.name == "int8":
         # The library wants the second operand along K; another order is its own to change.
         return [lambda s: torch._int_mm(s["a"], s["b"], out=s["c"])]
@@ -199,9 +199,9 @@ def matmul_row(
             Variant(config, lambda s, c=config: persistent_matmul(s["a"], s["b"], s["c"], acc, c))
             for config in scaled
         ]
-    competitors["library"] = library_product(kind)
+    competitors["library"] = library_matmul(kind)
     work = f"matmul {kind.name} {m}x{n}x{k}" + (" along k" if kind.along_k else "")
-    return gpu.Row(work, make, competitors, lambda s: check_product(s, k), 0), 2.0 * m * n * k
+    return gpu.Row(work, make, competitors, lambda s: check_matmul(s, k), 0), 2.0 * m * n * k
 
 
 def matmul_rows(kernels: dict[str, dict[str, Any]]) -> Iterator[tuple[gpu.Row, float]]:
@@ -257,7 +257,7 @@ def gelu_rows(kernels: dict[str, dict[str, Any]]) -> Iterator[tuple[gpu.Row, flo
         f"matmul bias gelu bf16 {m}x{n}x{k}",
         make,
         competitors,
-        lambda s: check_product(s, k, lambda some: want(s, some)),
+        lambda s: check_matmul(s, k, lambda some: want(s, some)),
         0,
     ), 2.0 * m * n * k
 
@@ -295,7 +295,7 @@ def int4_rows(kernels: dict[str, dict[str, Any]]) -> Iterator[tuple[gpu.Row, flo
             )  # fmt: skip
 
         def check(s: Any) -> None:
-            check_product(s, k, lambda some: s["a"][some].double() @ unpack_int4(s).double().T)
+            check_matmul(s, k, lambda some: s["a"][some].double() @ unpack_int4(s).double().T)
 
         competitors: dict[str, Any] = {
             name: [variant(own, config) for config in INT4[m]] for name, own in kernels.items()

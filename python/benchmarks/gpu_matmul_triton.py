@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a user of Triton would write for speed: tensor descriptors made by the host, a program
-for each multiprocessor that goes over tiles, and the epilogue in two halves.
+for each SM that goes over tiles, and the epilogue in two halves.
 
 Tessera's plain kernels are measured against the better of Triton's plain ones and these.
 """

@@ -35,7 +35,7 @@ GPU = {
     "": Promise(1.0),
 }
 
-PRODUCTS = {
+MATMULS = {
     "matmul bf16 8192x8192x8192": Promise(1.0, aim_of_library=1.05),
     "matmul bf16 4096x4096x4096": Promise(1.0, aim_of_library=1.05),
     "matmul bf16 2048x2048x2048": Promise(1.0, aim_of_library=1.05),

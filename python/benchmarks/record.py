@@ -260,7 +260,7 @@ def gpu_matmul_table(figures: Any) -> list[str]:
     rows = []
     for row in figures["rows"]:
         results = row["results"]
-        promise = promises.of(promises.PRODUCTS, row["work"])
+        promise = promises.of(promises.MATMULS, row["work"])
         speeds = {who: result["TFLOP/s"] for who, result in results.items() if "TFLOP/s" in result}
         mine, ours = results["tessera"], speeds["tessera"]
         best = max(("triton", "descriptors"), key=lambda who: speeds.get(who, 0))

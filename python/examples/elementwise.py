@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Small kernels: a fused activation, an int8 product, and a kernel that does nothing."""
+"""Small kernels: a fused activation, an int8 matmul, and a kernel that does nothing."""
 
 from __future__ import annotations
 

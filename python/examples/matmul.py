@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Matrix product with a bias and an activation fused into its end."""
+"""Matmul with a bias and an activation fused into its end."""
 
 from __future__ import annotations
 

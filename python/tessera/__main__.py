@@ -31,7 +31,7 @@ def doctor() -> int:
         driver = gpu["driver_version"]
         print(
             f"gpu {index}       {gpu['name']}, capability {major}.{minor}, "
-            f"{gpu['multiprocessors']} multiprocessors, CUDA {driver // 1000}.{driver % 1000 // 10}"
+            f"{gpu['multiprocessors']} SMs, CUDA {driver // 1000}.{driver % 1000 // 10}"
         )
     ptxas = find_ptxas()
     version = ptxas_version(ptxas) if ptxas else ""

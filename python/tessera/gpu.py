@@ -61,9 +61,9 @@ class SharedAccess:
     executions: int
     """By a warp."""
     wavefronts: int
-    """Turns of the 32 banks that they took."""
+    """Wavefronts: accesses to the 32 banks that they took."""
     ideal: int
-    """Turns, had no two lanes met in a bank."""
+    """Wavefronts, had no two lanes met in a bank."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,7 +16,7 @@ if _PYTHON not in os.environ.get("PYTHONPATH", "").split(os.pathsep):
     )
 
 # OpenBLAS starts threads as it is loaded, which spin for a while, in every process that a test starts;
-# products of tests are too small for more than one.
+# matmuls of tests are too small for more than one.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # The tests are some 700,000 objects that live to the end. To look at them for garbage again and again

@@ -13,7 +13,7 @@ import pathlib
 from typing import Any, NamedTuple, Optional
 from xml.sax.saxutils import escape
 
-GPU_PRODUCTS = {
+GPU_MATMULS = {
     "matmul bf16 8192x8192x8192": "matmul bf16, 8192 × 8192 × 8192",
     "matmul bf16 4096x4096x4096": "matmul bf16, 4096 × 4096 × 4096",
     "matmul bf16 1024x1024x1024": "matmul bf16, 1024 × 1024 × 1024",
@@ -75,10 +75,10 @@ def triton_speed(results: dict[str, Any]) -> float:
     return max(float(results[name]["TFLOP/s"]) for name in kernels if name in results)
 
 
-def product_bars(root: pathlib.Path) -> list[Bar]:
+def matmul_bars(root: pathlib.Path) -> list[Bar]:
     rows = rows_of(load(root, "gpu_matmul"))
     bars = []
-    for work, text in GPU_PRODUCTS.items():
+    for work, text in GPU_MATMULS.items():
         results = rows[work]["results"]
         library = results["library"]["TFLOP/s"]
         ours = results["tessera"]["TFLOP/s"]
@@ -101,7 +101,7 @@ def chart(root: pathlib.Path) -> str:
     gpu, cpu = load(root, "gpu_matmul")["environment"], load(root, "cpu")["environment"]
     triton = f"Triton {gpu['triton']}"
     panels = [
-        (f"{gpu['gpu']}: speed relative to cuBLAS and cuDNN", product_bars(root)),
+        (f"{gpu['gpu']}: speed relative to cuBLAS and cuDNN", matmul_bars(root)),
         (
             f"CPU ({CPUS.get(cpu['cpu'], cpu['cpu'])}, {cpu['threads']} threads): "
             "speed relative to the faster of NumPy and torch",
@@ -182,9 +182,9 @@ def table(root: pathlib.Path) -> list[str]:
 
     gpu = load(root, "gpu")
     lines.append(f"| *{gpu['environment']['gpu']}* | | | |")
-    products = rows_of(load(root, "gpu_matmul"))
-    for work, text in GPU_PRODUCTS.items():
-        results = products[work]["results"]
+    matmuls = rows_of(load(root, "gpu_matmul"))
+    for work, text in GPU_MATMULS.items():
+        results = matmuls[work]["results"]
         ours, library = results["tessera"]["TFLOP/s"], results["library"]["TFLOP/s"]
         triton = triton_speed(results)
         name = "cuDNN" if work.startswith("attention") else "cuBLAS"

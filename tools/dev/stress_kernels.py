@@ -134,7 +134,14 @@ class Stress:
 
             return check(program, target)
         compare(
-            kernel, arrays, checks, program.programs, program.trips, program.seed, target, values
+            kernel,
+            arrays,
+            checks,
+            program.programs,
+            program.iterations,
+            program.seed,
+            target,
+            values,
         )
 
     def compare_and_tell(self, made: Any) -> None:

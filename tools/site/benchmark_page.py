@@ -30,9 +30,9 @@ def charts() -> dict[str, str]:
     """A chart for each table that compares speeds."""
     cpu = [row for row in gallery.raw("cpu")["rows"] if row["best_other"]]
     gpu = gallery.raw("gpu")["rows"]
-    products = gallery.raw("gpu_matmul")["rows"]
+    matmuls = gallery.raw("gpu_matmul")["rows"]
     return {
         "cpu": gallery.cpu_chart("On a CPU, relative to the best other", cpu, 4.0),
         "gpu": gallery.gpu_chart("On a GPU, bound by memory", "GB/s", gpu),
-        "gpu_matmul": gallery.gpu_chart("Products and attention on a GPU", "TFLOP/s", products),
+        "gpu_matmul": gallery.gpu_chart("Matmul and attention on a GPU", "TFLOP/s", matmuls),
     }

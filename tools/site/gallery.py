@@ -79,7 +79,7 @@ WORKS = [
         ["layer norm"], ["layer norm bf16", "layer norm f32"],
     ),
     Work(
-        "Matmul", "Matrix product with bias and GELU",
+        "Matmul", "Matmul with bias and GELU",
         "The usual loop over K with pointers and masks. On a CPU it becomes blocks of registers, on an H200 "
         "TMA copies and warp-specialised wgmma; nothing in the kernel says so.",
         "matmul.py", "matmul_kernel",

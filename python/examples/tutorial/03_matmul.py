@@ -117,7 +117,7 @@ print(f"  {compiled.remarks[0]}" if compiled.remarks else "  none")
 # %% [markdown]
 # ### How fast is it?
 #
-# A product of M × K and K × N takes `2 M N K` operations, and each element that was loaded is used
+# Multiplying M × K by K × N takes `2 M N K` operations, and each element that was loaded is used
 # many times. So this time operations per second count, not bytes.
 
 

@@ -174,7 +174,8 @@ class CompiledKernel:
     @property
     def num_stages(self) -> int:
         """How many tiles the longest ring holds that the kernel's loops copy to ahead: the stages
-        of a loop, or one more where products go on beside it. 0 where nothing is copied ahead."""
+        of a loop, or one more where dots go on beside the copies. 0 where nothing is copied ahead.
+        """
         return int(self.metadata.get("num_stages", 0))
 
     @property

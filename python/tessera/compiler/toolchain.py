@@ -74,7 +74,7 @@ def warn_of_assembler(version: str, arch: str) -> None:
         what = f"ptxas {known}" if known == version else f"the assembler of CUDA {known}'s driver"
         message = (
             f"{what} is known to miscompile kernels for sm_90a (releases 12.8 to 13.0: causal "
-            "attention, products whose first factor is in registers); pip install "
+            "attention, dots whose first operand is in registers); pip install "
             "'nvidia-cuda-nvcc>=13.3', or set TESSERA_PTXAS"
         )
     else:

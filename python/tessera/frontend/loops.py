@@ -616,7 +616,7 @@ class LoopWalker(BranchWalker):
         self.locate(node)
         plan = self.plan.plan_of(node) if self.plan is not None else _Plan()
         plan.may_leave = plan.may_leave or has_exit(node.body)
-        turns = 0
+        iterations = 0
         while True:
             before, printed = self.scope, len(self.session.printed)
             self.scope = before.copy()
@@ -638,8 +638,8 @@ class LoopWalker(BranchWalker):
             self.locate(node)
             if not constant:
                 return
-            turns += 1
-            if turns > MAX_UNROLLED:
+            iterations += 1
+            if iterations > MAX_UNROLLED:
                 raise UserMistake(
                     "E041",
                     f"the condition of the `while` is still true after {MAX_UNROLLED} iterations "

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a GPU could do at most, to measure kernels by.
 
-The operations of a quarter of a multiprocessor in a cycle are NVIDIA's figures for each
+The operations of a quarter of an SM in a cycle are NVIDIA's figures for each
 generation; a multiply-add counts as two.
 """
 
@@ -37,7 +37,7 @@ def get_max_tensorcore_tflops(dtype: Any, clock_rate: float, device: Optional[in
     elif name in ("int8", "uint8") or name.startswith("fp8"):
         per_cycle *= 2
     elif name not in ("fp16", "bf16", "int16"):
-        raise LaunchError("E054", f"tensor cores have no products of {name}", "use fp16")
+        raise LaunchError("E054", f"tensor cores do not multiply {name}", "use fp16")
     return _tflops(per_cycle, clock_rate, ordinal)
 
 

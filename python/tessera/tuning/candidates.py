@@ -176,7 +176,7 @@ class Compiled:
 
 
 _REGISTERS, _WARPS, _SHARED_OF_PROGRAM = 65536, 64, 1024
-"""What a multiprocessor has; what a program takes beside its own."""
+"""What an SM has; what a program takes beside its own."""
 
 
 def _idle(programs: int, places: int) -> float:

@@ -92,7 +92,7 @@ def test_without_triton_there_is_one_error():
 
 
 @tessera.jit
-def product(a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+def matmul(a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
     a = tl.load(a_ptr + m[:, None] * K + k[None, :])
     b = tl.load(b_ptr + k[:, None] * N + n[None, :])
@@ -102,7 +102,7 @@ def product(a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constex
 def test_out_of_resources():
     signature = "*bf16:16, *bf16:16, *fp32:16, 256, 256, 256"
     with pytest.raises(OutOfResources) as caught:
-        tessera.compile(product, signature, target="sm_90a", num_warps=8)
+        tessera.compile(matmul, signature, target="sm_90a", num_warps=8)
     error = caught.value
     assert error.limit == 232448 < error.required and error.name == "shared memory"
     assert isinstance(error, tessera.CompilationError) and error.id == "E069"
@@ -111,7 +111,7 @@ def test_out_of_resources():
 def test_ptxas_error():
     signature = "*bf16:16, *bf16:16, *fp32:16, 128, 256, 64"
     with pytest.raises(PTXASError):
-        tessera.compile(product, signature, target="sm_90a", num_warps=8, maxnreg=64)
+        tessera.compile(matmul, signature, target="sm_90a", num_warps=8, maxnreg=64)
 
 
 @tessera.jit

@@ -22,7 +22,7 @@ def functions() -> dict[str, ast.FunctionDef]:
     return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
-def test_the_plain_product_has_less_than_25_lines():
+def test_the_plain_matmul_has_less_than_25_lines():
     function = functions()["matmul"]
     first = min(decorator.lineno for decorator in function.decorator_list)
     assert function.end_lineno is not None and function.end_lineno - first + 1 < 25

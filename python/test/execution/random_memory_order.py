@@ -243,13 +243,13 @@ class Generator:
                 self.nested(steps)
 
     def nested(self, steps: list[Step]) -> None:
-        """A loop of two trips, or a conditional; what it carries is loaded in it."""
+        """A loop of two iterations, or a conditional; what it carries is loaded in it."""
         carried = f"v{next(self.numbers)}"
         self.emit(0, f"{carried} = (i * 0).to(tl.{self.dtype})")
         dtype = numpy_dtype(self.dtype)
         inner: list[Step] = []
-        trips = 2 if self.rng.random() < 0.7 else 1
-        self.emit(0, "for k in range(n):" if trips == 2 else "if n == 2:")
+        iterations = 2 if self.rng.random() < 0.7 else 1
+        self.emit(0, "for k in range(n):" if iterations == 2 else "if n == 2:")
         outside = list(self.values)
         self.values.append(carried)
         if self.rng.random() < 0.5:
@@ -262,7 +262,7 @@ class Generator:
 
         def step(machine: Machine) -> None:
             machine.values[carried] = np.zeros(machine.i.shape, dtype)
-            for _ in range(trips):
+            for _ in range(iterations):
                 for one in inner:
                     one(machine)
 

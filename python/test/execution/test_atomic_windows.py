@@ -89,7 +89,7 @@ def kernel(i_ptr, a_ptr, b_ptr, BLOCK: tl.constexpr):
 
 
 def test_a_program_sees_what_it_has_added(run, rng) -> None:
-    """A load after the atomic, and one in the next turn of a loop, by another name."""
+    """A load after the atomic, and one in the next iteration of a loop, by another name."""
     kernel = make_kernel("""
 @tessera.jit
 def kernel(i_ptr, out_ptr, same_ptr, sums_ptr, BLOCK: tl.constexpr):

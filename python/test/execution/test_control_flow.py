@@ -91,8 +91,8 @@ def kernel(out_ptr, bounds_ptr, step_ptr, STEP: tl.constexpr):
         for constant in (step, 0):
             out = np.full(2, 99, np.int32)
             run(kernel, (1,), out, np.array([lower, upper], dtype), np.array([step], dtype), STEP=constant)  # fmt: skip
-            turns = range(lower, upper, step)[: 5 if early_exit else None]
-            assert out.tolist() == [len(turns), turns[-1] - lower if turns else 0]
+            iterations = range(lower, upper, step)[: 5 if early_exit else None]
+            assert out.tolist() == [len(iterations), iterations[-1] - lower if iterations else 0]
 
 
 STARTS = {
@@ -122,8 +122,8 @@ def kernel(out_ptr, bounds_ptr, STEP: tl.constexpr):
     for upper, lower in STARTS[dtype]:
         out = np.full(2, 99, np.int32)
         run(kernel, (1,), out, np.array([upper, lower], dtype), STEP=step)
-        turns = range(upper, lower, step)[: 5 if early_exit else None]
-        assert out.tolist() == [len(turns), upper - turns[-1] if turns else 0]
+        iterations = range(upper, lower, step)[: 5 if early_exit else None]
+        assert out.tolist() == [len(iterations), upper - iterations[-1] if iterations else 0]
 
 
 @tessera.jit

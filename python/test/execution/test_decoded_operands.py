@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Products with a factor that the kernel decodes: packed integers, floats of the user's own.
+"""Dots with an operand that the kernel decodes: packed integers, floats of the user's own.
 
 What is decoded goes from registers to the tensor cores; runtime/test_machine_code.py looks
 at that, here are the values. All are exact in f16, and so are sums of their products in f32.

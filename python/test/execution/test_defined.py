@@ -220,19 +220,19 @@ def kernel(x_ptr, out_ptr):
     np.testing.assert_array_equal(out, [*range(64), *range(64), *range(128)])
 
 
-@pytest.mark.parametrize("trips", [0, 2, 5])
-def test_a_loop_variable_keeps_its_last_value(run, trips):
+@pytest.mark.parametrize("iterations", [0, 2, 5])
+def test_a_loop_variable_keeps_its_last_value(run, iterations):
     kernel = make_kernel("""
 @tessera.jit
-def kernel(out_ptr, trips):
+def kernel(out_ptr, iterations):
     i = 77
-    for i in range(0, trips * 3, 3):
+    for i in range(0, iterations * 3, 3):
         tl.store(out_ptr + 1, i)
     tl.store(out_ptr, i)
 """)
     out = np.full(2, -1, np.int32)
-    run(kernel, (1,), out, trips)
-    assert out[0] == (3 * (trips - 1) if trips else 77)
+    run(kernel, (1,), out, iterations)
+    assert out[0] == (3 * (iterations - 1) if iterations else 77)
 
 
 def test_denormals_are_kept(run):

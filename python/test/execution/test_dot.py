@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Matrix products of tiles: dtypes, shapes, transposed operands, accumulators, batches."""
+"""Dots: dtypes, shapes, transposed operands, accumulators, batches."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def dot(a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr,
 @pytest.mark.parametrize(
     "shape", [(16, 16, 16), (32, 64, 16), (1, 16, 32), (48, 24, 8), (64, 32, 128)]
 )
-def test_exact_products(run, rng, dtype, shape):
+def test_exact_dots(run, rng, dtype, shape):
     m, n, k = shape
     # Small integers: every product and sum is exact in every dtype and order.
     a = rng.integers(-4, 5, (m, k)).astype(numpy_dtype(dtype))
@@ -112,17 +112,17 @@ def strided_matmul(a_ptr, b_ptr, c_ptr, N, K, along_a, across_a, along_b, across
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float16", "bfloat16", "float32"])
-@pytest.mark.parametrize("turned", ["", "a", "b", "ab"])
-def test_long_rows(run, rng, dtype, turned):
+@pytest.mark.parametrize("transposed", ["", "a", "b", "ab"])
+def test_long_rows(run, rng, dtype, transposed):
     """Operands that are packed, b in several panels, and transposed on their way."""
     m, n, k = 32, 2048, 128
     a = rng.integers(-4, 5, (m, k)).astype(numpy_dtype(dtype))
     b = rng.integers(-4, 5, (k, n)).astype(numpy_dtype(dtype))
     c = np.full((m, n), np.nan, np.float32)
-    given_a = np.ascontiguousarray(a.T) if "a" in turned else a
-    given_b = np.ascontiguousarray(b.T) if "b" in turned else b
-    strides_a = (m, 1) if "a" in turned else (1, k)
-    strides_b = (1, k) if "b" in turned else (n, 1)
+    given_a = np.ascontiguousarray(a.T) if "a" in transposed else a
+    given_b = np.ascontiguousarray(b.T) if "b" in transposed else b
+    strides_a = (m, 1) if "a" in transposed else (1, k)
+    strides_b = (1, k) if "b" in transposed else (n, 1)
     run(
         strided_matmul, (2, n // 256), given_a, given_b, c, n, k, *strides_a, *strides_b,
         BLOCK_M=16, BLOCK_N=256, BLOCK_K=64,
@@ -166,7 +166,7 @@ def kernel(a_ptr, b_ptr, c_ptr):
 @pytest.mark.parametrize(
     "shape", [(64, 64, 64), (17, 48, 256), (1, 16, 32), (32, 8, 24), (48, 4, 640)]
 )
-def test_products_of_bytes_on_this_machine(rng, shape):
+def test_dots_of_bytes_on_this_machine(rng, shape):
     # The other targets of these tests have no instructions for bytes; this CPU may. Every
     # byte occurs, the extremes at once among them.
     m, n, k = shape
@@ -181,7 +181,7 @@ def test_products_of_bytes_on_this_machine(rng, shape):
 
 
 @pytest.mark.parametrize("shape", [(64, 64, 64), (16, 48, 256), (1, 16, 32), (32, 8, 24)])
-def test_products_of_bf16_on_this_machine(rng, shape):
+def test_dots_of_bf16_on_this_machine(rng, shape):
     m, n, k = shape
     a, b = draw(rng, (m, k), "bfloat16"), draw(rng, (k, n), "bfloat16")
     c = np.full((m, n), 99, np.float32)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Products on machines with instructions for narrow elements, at 512 and 256 bits, and small
-and skinny products on all targets.
+"""Dots on machines with instructions for narrow elements, at 512 and 256 bits, and small
+and skinny dots on all targets.
 
 The targets of the other tests have no such instructions: each kernel here says what it was
 compiled to, so that a machine that lost its instruction does not pass.

@@ -232,7 +232,7 @@ def kernel(x_ptr, out_ptr):
 
 
 @pytest.mark.parametrize("other", ["float8e4b15", "float8e5", "float8e4nv"])
-def test_products_of_float8e4b15(run, rng, other):
+def test_dots_of_float8e4b15(run, rng, other):
     """Operands are widened to float16, in which these formats are exact."""
     kernel = make_kernel(f"""
 @tessera.jit

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A lane's loads and stores keep their order, whoever does them: threads with copies of an
-element, threads of another layout, the copy engine; and whichever arguments they go by, for
+element, threads of another layout, TMA; and whichever arguments they go by, for
 two of them may be one array, or views of one.
 
 Stale values show in the simulator, which has warps and engines run in the order of a seed.
@@ -62,7 +62,7 @@ def feeds(src, tmp, b_ptr, c_ptr, K, BM: tl.constexpr, BK: tl.constexpr, EARLY: 
 @pytest.mark.parametrize("early, asm", [(False, False), (True, False), (False, True)])
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("twice", [False, True])
-def test_a_product_sees_what_was_stored(rng, target, early, asm, twice):
+def test_a_dot_sees_what_was_stored(rng, target, early, asm, twice):
     M, K = 64, 256
     b = rng.integers(-2, 3, (K, 64)).astype("f2")
     for seed in range(3):

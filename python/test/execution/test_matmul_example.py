@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The example of a product with a bias and an activation, in every type that it is for."""
+"""The example of a matmul with a bias and an activation, in every type that it is for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXAMPLE = "matmul"
 
 @pytest.mark.parametrize("activation", ["", "relu", "gelu"])
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
-def test_product(run, rng, example, dtype, activation):
+def test_matmul(run, rng, example, dtype, activation):
     M, N, K, BLOCK = 72, 40, 104, 64
     a, b = draw(rng, (M, K), dtype) / 8, draw(rng, (K, N), dtype) / 8
     a, b, bias = a.astype(dtype), b.astype(dtype), draw(rng, N, dtype)

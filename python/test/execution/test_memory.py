@@ -289,7 +289,7 @@ def count_up(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 @pytest.mark.parametrize("dtype", ["int32", "int16"])
 @pytest.mark.parametrize("aligned", [4, 16, 32, 64])
 def test_results_larger_than_the_caches(target, dtype, aligned):
-    # They are stored past the caches, and seen all the same by whoever comes next.
+    # They are stored by non-temporal stores, and seen all the same by whoever comes next.
     if not host_has(target):
         pytest.skip(f"this machine has no {target}")
     n = (1 << 24) + 5
@@ -424,17 +424,17 @@ def test_pointers_loaded_from_memory(run, rng):
 
 @tessera.jit
 def multiply_listed(pointers, sizes, out_ptr, BLOCK: tl.constexpr, FROM: tl.constexpr):
-    """Of grouped products: what an array is, memory says."""
+    """Of a grouped matmul: what an array is, memory says."""
     m, n, k = tl.load(sizes), tl.load(sizes + 1), tl.load(sizes + 2)
     a_ptr = tl.load(pointers).to(tl.pointer_type(tl.float16))
     b_ptr = tl.load(pointers + 1).to(tl.pointer_type(tl.float16))
     a = tl.make_tensor_descriptor(a_ptr, [m, k], [tl.load(sizes + 3), 1], [64, BLOCK])
     b = tl.make_tensor_descriptor(b_ptr, [n, k], [tl.load(sizes + 4), 1], [64, BLOCK])
-    sums = tl.zeros([64, 64], tl.float32)
+    acc = tl.zeros([64, 64], tl.float32)
     for i in range(FROM, k, BLOCK):
-        sums = tl.dot(a.load([0, i]), b.load([0, i]).T, sums)
+        acc = tl.dot(a.load([0, i]), b.load([0, i]).T, acc)
     i = tl.arange(0, 64)[:, None] * 64 + tl.arange(0, 64)[None, :]
-    tl.store(out_ptr + i, sums)
+    tl.store(out_ptr + i, acc)
 
 
 @pytest.mark.parametrize("start", [0, -3])
@@ -532,11 +532,11 @@ def multiply_rows(x_ptr, y_ptr, out_ptr, m, n):
     """A loop with a dot, so that tiles may come by TMA."""
     x = tl.make_tensor_descriptor(x_ptr, [m * n, 64], [64, 1], [64, 64])
     y = tl.make_tensor_descriptor(y_ptr, [64, 64], [64, 1], [64, 64])
-    sums = tl.zeros([64, 64], tl.float32)
+    acc = tl.zeros([64, 64], tl.float32)
     for k in range(0, 128, 64):
-        sums = tl.dot(x.load([k, 0]), y.load([0, 0]), sums)
+        acc = tl.dot(x.load([k, 0]), y.load([0, 0]), acc)
     i = tl.arange(0, 64)[:, None] * 64 + tl.arange(0, 64)[None, :]
-    tl.store(out_ptr + i, sums)
+    tl.store(out_ptr + i, acc)
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ KERNELS = {
     tl.store(o + 128 + i, v2)
     tl.store(o + 192 + i, v3)
 """),
-    "parts of one array, turn by turn": (64, """
+    "parts of one array, iteration by iteration": (64, """
     for k in range(3):
         tl.store(a + i + k * 64, i + k)
         v0 = tl.load(a + i + (k + 1) * 64)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Products on tensor cores for every pair of choices: types, layouts, blocks, warps, stages,
-tails, the copy engine and the target, on the simulator and on a GPU.
+"""Dots on tensor cores for every pair of choices: types, layouts, blocks, warps, stages,
+tails, TMA and the target, on the simulator and on a GPU.
 
 All combinations would be tens of thousands. Each two choices meet in one case at least: most
 bugs need no more than two.
@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from execution import on_gpu
-from execution.test_tensor_cores import matmul, turn
+from execution.test_tensor_cores import lay_out, matmul
 
 import tessera
 import tessera.gpu
@@ -23,7 +23,7 @@ import tessera.language as tl
 
 CHOICES: dict[str, list[Any]] = {
     "types": ["f16", "bf16", "f32", "f64", "i8", "e4m3", "e5m2", "e4m3 e5m2", "f16 into f16"],
-    "turned": [(False, False), (False, True), (True, False), (True, True)],
+    "transposed": [(False, False), (False, True), (True, False), (True, True)],
     "block": [(64, 64, 32), (128, 64, 64), (64, 128, 32), (128, 192, 32), (16, 64, 64),
               (96, 48, 32), (64, 24, 64), (192, 96, 32), (32, 16, 96),
               (8, 64, 32)],
@@ -95,7 +95,7 @@ def name_of(case: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("where", ["simulator", "cuda"])
 @pytest.mark.parametrize("case", CASES, ids=name_of)
-def test_products(rng, case, where):
+def test_dots(rng, case, where):
     if where == "cuda" and not on_gpu.has_gpu():
         pytest.skip("this machine has no GPU")
     first, *rest = case["types"].split(" into ")[0].split()
@@ -115,7 +115,9 @@ def test_products(rng, case, where):
     into = {"i8": np.int32, "f64": np.float64}.get(first, into)
     c = np.full((M, N), 99, into)
     given = [x.view(np.uint8) if kind in BYTES else x for x, kind in ((a, first), (b, second))]
-    (x, am, ak), (y, bk, bn) = (turn(x, is_turned) for x, is_turned in zip(given, case["turned"]))
+    (x, am, ak), (y, bk, bn) = (
+        lay_out(x, is_transposed) for x, is_transposed in zip(given, case["transposed"])
+    )
     arguments = (x, y, c, M, N, K, am, ak, bk, bn)
     options = {
         "BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "A": BYTES.get(first), "B": BYTES.get(second),

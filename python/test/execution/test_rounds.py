@@ -75,9 +75,9 @@ def test_conversions(rng, target, shape, dtype):
 @on_gpus
 @pytest.mark.parametrize("warps", [8, 16])
 @pytest.mark.parametrize("shape", [(256, 256), (200, 256)])
-def test_results_of_large_products(run: Runner, rng, shape, warps):
+def test_results_of_large_dots(run: Runner, rng, shape, warps):
     if run.target == "cuda" and warps == 16:
-        pytest.skip("the sums alone are all registers of a multiprocessor (E063)")
+        pytest.skip("the accumulator alone is all registers of an SM (E063)")
     (M, N), K = shape, 96
     a = rng.integers(-4, 5, (M, K)).astype("f2")
     b = rng.integers(-4, 5, (K, N)).astype("f2")
@@ -121,8 +121,8 @@ def test_what_goes_in_rounds():
     sums_of = "*fp32:16, *fp32:16, *fp32:16, 256, 256"
     assert find_rounds(sums, sums_of, target="sm_90a", num_warps=16, deterministic=True)
     assert find_rounds(sort, "*fp32:16, *fp32:16, 32768", target="sm_90a", num_warps=32)
-    product = "*fp16:16, *fp16:16, *fp32:16, " + "i32:16, " * 4 + "1, i32:16, 1, 256, 256, 32"
-    assert find_rounds(matmul, product, target="sm_80", num_warps=8)
+    arguments = "*fp16:16, *fp16:16, *fp32:16, " + "i32:16, " * 4 + "1, i32:16, 1, 256, 256, 32"
+    assert find_rounds(matmul, arguments, target="sm_80", num_warps=8)
     # What fits goes at once.
     assert not find_rounds(transpose, "*fp32:16, *fp32:16, 128, 128", target="sm_90a", num_warps=16)
 
@@ -132,7 +132,7 @@ def persistent(
     a_ptr, b_ptr, c_ptr, count_ptr, M, N, K, COUNTS: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
     BK: tl.constexpr,
 ):  # fmt: skip
-    """The second factor is turned; results are stored while the next loop's copies begin."""
+    """The second operand is transposed; results are stored while the next loop's copies begin."""
     columns = tl.cdiv(N, BN)
     for tile in range(tl.program_id(0), tl.cdiv(M, BM) * columns, tl.num_programs(0)):
         offs_m = tile // columns * BM + tl.arange(0, BM)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Products by multiply-adds on a GPU, simulated: values, races, and the banks of memory.
+"""Dots by multiply-adds on a GPU, simulated: values, races, and the banks of memory.
 
-`deterministic` keeps products off the tensor cores. Operands come to shared memory in as
+`deterministic` keeps dots off the tensor cores. Operands come to shared memory in as
 many pieces along k as it takes.
 """
 
@@ -30,7 +30,7 @@ CASES = [
 @pytest.mark.parametrize("trans_a", [False, True])
 @pytest.mark.parametrize("trans_b", [False, True])
 @pytest.mark.parametrize("shape,dtype,num_warps", CASES)
-def test_products_are_exact_and_meet_in_no_bank(rng, shape, dtype, num_warps, trans_a, trans_b):
+def test_dots_are_exact_and_meet_in_no_bank(rng, shape, dtype, num_warps, trans_a, trans_b):
     m, n, k = shape
     a = rng.integers(-4, 5, (m, k)).astype(dtype)
     b = rng.integers(-4, 5, (k, n)).astype(dtype)

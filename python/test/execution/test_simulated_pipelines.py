@@ -77,12 +77,12 @@ def multiply_adds(a_ptr, b_ptr, c_ptr, K, am, ak, bk, bn, BM: tl.constexpr, BN: 
     ],
 )
 @pytest.mark.parametrize("K, stages", [(0, 3), (64, 1), (64, 2), (140, 3), (256, 4)])
-@pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True)])
-def test_multiply_adds_read_slices_ahead(rng, dtype, result, block, warps, K, stages, turned):
+@pytest.mark.parametrize("transposed", [(False, False), (True, False), (False, True)])
+def test_multiply_adds_read_slices_ahead(rng, dtype, result, block, warps, K, stages, transposed):
     BM, BN, BK = block
     a = rng.integers(-4, 5, (BM, K)).astype(dtype)
     b = rng.integers(-4, 5, (K, BN)).astype(dtype)
-    x, y = (np.ascontiguousarray(m.T).T if turn else m for m, turn in zip((a, b), turned))
+    x, y = (np.ascontiguousarray(m.T).T if flip else m for m, flip in zip((a, b), transposed))
     c = np.full((BM, BN), 99, result)
     strides = [stride // a.itemsize for stride in (*x.strides, *y.strides)]
     for seed in range(2):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Kernels whose loads one thread orders from the copy engine, simulated.
+"""Kernels whose loads one thread orders from TMA, simulated.
 
 The simulator has the engine write when the seed says, counts bytes and arrivals, and knows
 which warp has heard of what: a wait that is missing is a race or a deadlock.
@@ -191,7 +191,7 @@ def test_arguments_without_tensor_maps(rng):
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_attention(rng, causal):
-    T, D = 160, 128  # With less, its arithmetic takes longer than its products.
+    T, D = 160, 128  # With less, its arithmetic takes longer than its dots.
     q, k, v = (rng.standard_normal((1, T, D)).astype("f2") for _ in range(3))
     o = np.full_like(q, np.nan)
     scores = q[0].astype("f8") @ k[0].astype("f8").T * D**-0.5
@@ -209,7 +209,7 @@ def test_attention(rng, causal):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("T", [40, 128, 200])
 def test_groups_of_warps_take_turns(rng, T, causal):
-    """One, two and four trips of a loop whose second product is put off."""
+    """One, two and four iterations of a loop whose second dot is put off."""
     D, BM, BN = 128, 128, 64
     q, k, v = (rng.standard_normal((1, T, D)).astype("f2") for _ in range(3))
     scores = q[0].astype("f8") @ k[0].astype("f8").T * D**-0.5

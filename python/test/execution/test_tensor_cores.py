@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Matrix products of tiles that tensor cores can do: types, layouts, shapes, tails of K.
+"""Dots that tensor cores can do: types, layouts, shapes, tails of K.
 
-Products run on every target: here it is the GPU that chooses instructions by type, shape
+Dots run on every target: here it is the GPU that chooses instructions by type, shape
 and number of warps.
 """
 
@@ -21,7 +21,7 @@ DTYPES = ["float16", "bfloat16", "float32", "int8", "float64"]
 
 
 @tessera.jit
-def product(a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr,
+def dot(a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr,
             AM: tl.constexpr, AK: tl.constexpr, BK: tl.constexpr, BN: tl.constexpr,
             PRECISION: tl.constexpr, OUT: tl.constexpr):  # fmt: skip
     i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
@@ -71,24 +71,24 @@ def operands(rng: Any, m: int, n: int, k: int, dtype: str) -> tuple[np.ndarray, 
     return rng.integers(-4, 5, (m, k)).astype(kind), rng.integers(-4, 5, (k, n)).astype(kind)
 
 
-def turn(a: np.ndarray, turned: bool) -> tuple[np.ndarray, int, int]:
+def lay_out(a: np.ndarray, transposed: bool) -> tuple[np.ndarray, int, int]:
     """The matrix in memory, in rows or in columns, and its strides."""
-    if turned:
+    if transposed:
         return np.ascontiguousarray(a.T), 1, a.shape[0]
     return a, a.shape[1], 1
 
 
 @pytest.mark.parametrize("warps", [1, 4, 8])
-@pytest.mark.parametrize("turned", [(False, False), (False, True), (True, False), (True, True)])
+@pytest.mark.parametrize("transposed", [(False, False), (False, True), (True, False), (True, True)])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_layouts(run, rng, dtype, turned, warps):
+def test_layouts(run, rng, dtype, transposed, warps):
     m, n, k = 64, 64, 64
     if dtype == "float64":
         m, n, k = 32, 32, 16
     a, b = operands(rng, m, n, k, dtype)
-    (given_a, am, ak), (given_b, bk, bn) = turn(a, turned[0]), turn(b, turned[1])
+    (given_a, am, ak), (given_b, bk, bn) = lay_out(a, transposed[0]), lay_out(b, transposed[1])
     c = np.full((m, n), 99, sum_dtype(dtype))
-    run(product, (1,), given_a, given_b, c, M=m, N=n, K=k, AM=am, AK=ak, BK=bk, BN=bn,
+    run(dot, (1,), given_a, given_b, c, M=m, N=n, K=k, AM=am, AK=ak, BK=bk, BN=bn,
         PRECISION="tf32", OUT=out_dtype(dtype), num_warps=warps)  # fmt: skip
     np.testing.assert_array_equal(c, a.astype(np.float64) @ b.astype(np.float64))
 
@@ -110,7 +110,7 @@ def test_shapes(run, rng, dtype, shape, warps):
     m, n, k = shape
     a, b = operands(rng, m, n, k, dtype)
     c = np.full((m, n), 99, sum_dtype(dtype))
-    run(product, (1,), a, b, c, M=m, N=n, K=k, AM=k, AK=1, BK=n, BN=1, PRECISION="tf32",
+    run(dot, (1,), a, b, c, M=m, N=n, K=k, AM=k, AK=1, BK=n, BN=1, PRECISION="tf32",
         OUT=out_dtype(dtype), num_warps=warps)  # fmt: skip
     np.testing.assert_array_equal(c, a.astype(np.float64) @ b.astype(np.float64))
 
@@ -155,7 +155,7 @@ def test_tails(run, rng, dtype, shape):
 def test_sums_of_float16(run, rng, warps):
     a, b = operands(rng, 64, 32, 64, "float16")
     c = np.full((64, 32), 99, np.float16)
-    run(product, (1,), a, b, c, M=64, N=32, K=64, AM=64, AK=1, BK=32, BN=1, PRECISION="tf32",
+    run(dot, (1,), a, b, c, M=64, N=32, K=64, AM=64, AK=1, BK=32, BN=1, PRECISION="tf32",
         OUT=tl.float16, num_warps=warps)  # fmt: skip
     # At most 64 * 16: every sum is one of float16.
     np.testing.assert_array_equal(c, a.astype(np.float64) @ b.astype(np.float64))
@@ -183,7 +183,7 @@ def test_precision(run, rng, precision, bound):
     m, n, k = 64, 64, 64
     a, b = draw(rng, (m, k), "float32"), draw(rng, (k, n), "float32")
     c = np.full((m, n), np.nan, np.float32)
-    run(product, (1,), a, b, c, M=m, N=n, K=k, AM=k, AK=1, BK=n, BN=1, PRECISION=precision,
+    run(dot, (1,), a, b, c, M=m, N=n, K=k, AM=k, AK=1, BK=n, BN=1, PRECISION=precision,
         OUT=tl.float32)  # fmt: skip
     want = a.astype(np.float64) @ b.astype(np.float64)
     limit = bound * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64))
@@ -191,7 +191,7 @@ def test_precision(run, rng, precision, bound):
 
 
 @pytest.mark.parametrize("warps", [4, 8])
-@pytest.mark.parametrize("turned", [(False, False), (True, True)])
+@pytest.mark.parametrize("transposed", [(False, False), (True, True)])
 @pytest.mark.parametrize("precision", ["tf32x3", "bf16x3", "bf16x6"])
 @pytest.mark.parametrize(
     "shape",
@@ -199,14 +199,14 @@ def test_precision(run, rng, precision, bound):
      (128, 96, 48), (32, 32, 48), (16, 8, 16), (128, 256, 32)],
     ids=lambda shape: "x".join(map(str, shape)),
 )  # fmt: skip
-def test_shapes_of_split_factors(run, rng, precision, shape, turned, warps):
+def test_shapes_of_split_operands(run, rng, precision, shape, transposed, warps):
     """Numbers of 11 bits, two parts of bf16 or one of tf32: products and sums are exact."""
     m, n, k = shape
     a = rng.integers(-1500, 1500, (m, k)).astype(np.float32)
     b = rng.integers(-1, 2, (k, n)).astype(np.float32)
-    (given_a, am, ak), (given_b, bk, bn) = turn(a, turned[0]), turn(b, turned[1])
+    (given_a, am, ak), (given_b, bk, bn) = lay_out(a, transposed[0]), lay_out(b, transposed[1])
     c = np.full((m, n), 99, np.float32)
-    run(product, (1,), given_a, given_b, c, M=m, N=n, K=k, AM=am, AK=ak, BK=bk, BN=bn,
+    run(dot, (1,), given_a, given_b, c, M=m, N=n, K=k, AM=am, AK=ak, BK=bk, BN=bn,
         PRECISION=precision, OUT=tl.float32, num_warps=warps)  # fmt: skip
     np.testing.assert_array_equal(c, a.astype(np.float64) @ b.astype(np.float64))
 
@@ -214,7 +214,7 @@ def test_shapes_of_split_factors(run, rng, precision, shape, turned, warps):
 @pytest.mark.parametrize("instruction", ["wgmma", "mma.sync"])
 @pytest.mark.parametrize("precision", ["tf32x3", "bf16x3", "bf16x6"])
 def test_long_sums_of_parts_are_as_near_as_those_of_float32(run, rng, precision, instruction):
-    """Tensor cores cut sums off: one sum of 2048 positive products loses 2^-14 of itself."""
+    """Tensor cores truncate: one accumulator of 2048 positive products loses 2^-14 of itself."""
     m = n = 64 if instruction == "wgmma" else 32
     k = 2048
     a = rng.random((m, k), np.float32)
@@ -238,7 +238,7 @@ def test_infinity_and_the_largest_numbers_have_parts(run, precision, size):
     b[0, : len(values)] = values
     b[0, len(values) :] = 0.7
     c = np.full((size, size), 99, np.float32)
-    run(product, (1,), a, b, c, M=size, N=size, K=size, AM=size, AK=1, BK=size, BN=1,
+    run(dot, (1,), a, b, c, M=size, N=size, K=size, AM=size, AK=1, BK=size, BN=1,
         PRECISION=precision, OUT=tl.float32)  # fmt: skip
     with np.errstate(all="ignore"):
         want = a[:, :1] * b[:1]
@@ -249,7 +249,7 @@ def test_precision_of_what_is_not_finite(run):
     a, b = np.eye(32, dtype=np.float32), np.ones((32, 32), np.float32)
     a[3, 3], a[5, 5] = np.inf, np.nan
     c = np.full((32, 32), 99, np.float32)
-    run(product, (1,), a, b, c, M=32, N=32, K=32, AM=32, AK=1, BK=32, BN=1, PRECISION="tf32x3",
+    run(dot, (1,), a, b, c, M=32, N=32, K=32, AM=32, AK=1, BK=32, BN=1, PRECISION="tf32x3",
         OUT=tl.float32)  # fmt: skip
     assert np.isposinf(c[3]).all() and np.isnan(c[5]).all()
     np.testing.assert_array_equal(np.delete(c, [3, 5], 0), 1)

@@ -21,8 +21,8 @@ def transpose(x_ptr, out_ptr, rows, columns, start, R: tl.constexpr, C: tl.const
 
 
 @tessera.jit
-def product(x_ptr, y_ptr, out_ptr, rows, R: tl.constexpr, K: tl.constexpr, ACC: tl.constexpr):
-    """x @ y.T: y is read along k, as a product wants it turned."""
+def matmul(x_ptr, y_ptr, out_ptr, rows, R: tl.constexpr, K: tl.constexpr, ACC: tl.constexpr):
+    """x @ y.T: y is read along k, as a dot wants it transposed."""
     r = tl.arange(0, R)
     k = tl.arange(0, K)
     x = tl.load(x_ptr + r[:, None] * K + k[None, :])
@@ -49,7 +49,7 @@ def test_transposed_operand(run, dtype: str, rows: int) -> None:
     x, y = (rng.integers(-8, 8, (64, 64)).astype(numpy_dtype(dtype)) for _ in range(2))
     kind = np.int32 if dtype == "int8" else np.float32
     out = np.full((64, 64), 99, kind)
-    run(product, (1,), x, y, out, rows, R=64, K=64, ACC=tl.int32 if dtype == "int8" else tl.float32)
+    run(matmul, (1,), x, y, out, rows, R=64, K=64, ACC=tl.int32 if dtype == "int8" else tl.float32)
     turned = y.astype(kind)
     turned[rows:] = 0
     np.testing.assert_array_equal(out, x.astype(kind) @ turned.T)

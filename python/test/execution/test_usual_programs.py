@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Products and attention in the ways in which kernels of the Triton language are written:
+"""Matmul and attention in the ways in which kernels of the Triton language are written:
 indices that wrap or are chosen, hints, promises, loops over tiles that count which one they
 store, descriptors of either kind, results in halves, matrices found in memory.
 
@@ -125,7 +125,7 @@ def described(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.const
 @tessera.jit
 def grouped(as_ptr, bs_ptr, sizes_ptr, c_ptr, groups, PROGRAMS: tl.constexpr, BM: tl.constexpr,
             BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
-    """Products of matrices that lie anywhere; their results one after the other in c."""
+    """Matmuls of matrices that lie anywhere; their results one after the other in c."""
     tile = tl.program_id(0)
     end = 0
     for g in range(groups):
@@ -222,7 +222,7 @@ def operands(rng: Any, M: int, N: int, K: int) -> tuple[np.ndarray, np.ndarray, 
 
 
 def check_fast(kernel: Any, maps: int) -> None:
-    """All that is multiplied, and the result, by the copy engine."""
+    """All that is multiplied, and the result, by TMA."""
     assert len(kernel.metadata["tensor_maps"]) == maps
     assert "tilegpu.warp_specialize" in kernel.asm["tilegpu"]
     assert not [remark for remark in kernel.remarks if " not " in remark]

@@ -165,13 +165,13 @@ def test_masks_of_all_bits_but_the_sign(run, rng):
 
 
 @tessera.jit
-def count_trips(out_ptr, start, end, STEP: tl.constexpr, FACTOR: tl.constexpr):
-    trips = 0
+def count_iterations(out_ptr, start, end, STEP: tl.constexpr, FACTOR: tl.constexpr):
+    iterations = 0
     last = start
     for index in tl.range(start, end, STEP, loop_unroll_factor=FACTOR):
-        trips += 1
+        iterations += 1
         last = index
-    tl.store(out_ptr, trips)
+    tl.store(out_ptr, iterations)
     tl.store(out_ptr + 1, last)
 
 
@@ -180,21 +180,21 @@ def count_trips(out_ptr, start, end, STEP: tl.constexpr, FACTOR: tl.constexpr):
 @pytest.mark.parametrize("start, end", [(-(2**31), 2**31 - 1), (-(2**31), 0), (0, 2**31 - 1)])
 def test_unrolled_loops_of_long_steps(run, start, end, step, factor):
     out = np.zeros(2, np.int32)
-    run(count_trips, (1,), out, start, end, STEP=step, FACTOR=factor)
-    trips = range(start, end, step)
-    assert out.tolist() == [len(trips), trips[-1]]
+    run(count_iterations, (1,), out, start, end, STEP=step, FACTOR=factor)
+    iterations = range(start, end, step)
+    assert out.tolist() == [len(iterations), iterations[-1]]
 
 
 @tessera.jit
-def count_known_trips(
+def count_known_iterations(
     out_ptr, START: tl.constexpr, END: tl.constexpr, STEP: tl.constexpr, FACTOR: tl.constexpr
 ):
-    trips = 0
+    iterations = 0
     last = START
     for index in tl.range(START, END, STEP, loop_unroll_factor=FACTOR):
-        trips += 1
+        iterations += 1
         last = index
-    tl.store(out_ptr, trips)
+    tl.store(out_ptr, iterations)
     tl.store(out_ptr + 1, last)
 
 
@@ -205,9 +205,9 @@ def count_known_trips(
 )
 def test_loops_between_constants_far_apart(run, start, end, step, factor):
     out = np.zeros(2, np.int32)
-    run(count_known_trips, (1,), out, START=start, END=end, STEP=step, FACTOR=factor)
-    trips = range(start, end, step)
-    assert out.tolist() == [len(trips), trips[-1]]
+    run(count_known_iterations, (1,), out, START=start, END=end, STEP=step, FACTOR=factor)
+    iterations = range(start, end, step)
+    assert out.tolist() == [len(iterations), iterations[-1]]
 
 
 @tessera.jit

@@ -124,7 +124,7 @@ CASES: Sequence[Case] = [
         "for i in range(n):", "    last = i", "tl.store(p, @@last)",
     ),
     case(
-        "loop variable after no trip", "E013", "assigned only in the `for`",
+        "loop variable after no iteration", "E013", "assigned only in the `for`",
         "for i in range(n):", "    pass", "tl.store(p, @@i)",
     ),
     case("used before assignment", "E013", "only assigned later", "x = @@y", "y = n"),

@@ -33,8 +33,8 @@ def test_targets_agree(seed):
     check(generate(seed))
 
 
-def test_a_large_summand_of_a_product():
-    # Became what products of small integers are added to, each of which was rounded.
+def test_a_large_accumulator_of_a_dot():
+    # Became the accumulator of products of small integers, each of which was rounded.
     check(generate(333482), "x86-64")
 
 
@@ -223,7 +223,7 @@ def test_a_shrunk_kernel_still_runs(kind):
         for candidate in programs[:: max(1, len(programs) // 5)]:
             memory = Memory(candidate.arrays, candidate.programs, seed)
             kernel = compile_source(candidate.source(), f"<shrunk from {seed}>")
-            scalars = [candidate.trips]
+            scalars = [candidate.iterations]
             arguments = pack(kernel, candidate.arrays, memory.views, scalars, candidate.parts)
             tessera.interpret(kernel)[(candidate.programs,)](*arguments)
 

@@ -149,7 +149,7 @@ def families() -> "dict[str, Callable[[], Any]]":
         a, c, out = randn(64, 32), randn(32, 64), randn(64, 64)
         return out, a @ c, 1e-4, matmul[(1,)](a, c, out, M=64, N=64, K=32)
 
-    def product(tensor_maps: bool, blocks: "tuple[int, int, int]", num_warps: int) -> Any:
+    def pipelined_matmul(tensor_maps: bool, blocks: "tuple[int, int, int]", num_warps: int) -> Any:
         # Lengths that no block divides, and rows of whole 16 bytes.
         rows, columns, depth = 200, 136, 264
         a, c = randn(rows, depth).half(), randn(depth, columns).half()
@@ -161,19 +161,19 @@ def families() -> "dict[str, Callable[[], Any]]":
         )  # fmt: skip
         return out, (a.double() @ c.double()).half(), 2e-2, kernel
 
-    def product_maps() -> Any:
-        return product(True, (64, 64, 64), 4)
+    def matmul_maps() -> Any:
+        return pipelined_matmul(True, (64, 64, 64), 4)
 
-    def product_maps_two_groups() -> Any:
-        return product(True, (128, 128, 64), 8)
+    def matmul_maps_two_groups() -> Any:
+        return pipelined_matmul(True, (128, 128, 64), 8)
 
-    def product_copies() -> Any:
-        return product(False, (64, 64, 64), 4)
+    def matmul_copies() -> Any:
+        return pipelined_matmul(False, (64, 64, 64), 4)
 
-    def product_few_rows() -> Any:
-        return product(False, (16, 64, 64), 4)
+    def matmul_few_rows() -> Any:
+        return pipelined_matmul(False, (16, 64, 64), 4)
 
-    def exact(dtype: Any, turned: bool = False, tensor_maps: bool = True) -> Any:
+    def exact(dtype: Any, transposed: bool = False, tensor_maps: bool = True) -> Any:
         """Small integers of a type: whatever instruction multiplies them, the sums are exact."""
         rows, columns, depth = 136, 96, 272
         sums = {torch.int8: torch.int32, torch.float64: torch.float64}.get(dtype, torch.float32)
@@ -182,8 +182,8 @@ def families() -> "dict[str, Callable[[], Any]]":
             torch.randint(-4, 5, shape, device="cuda").float()
             for shape in ((rows, depth), (depth, columns))
         )
-        given_a, given_c = a.to(dtype), (c.T.contiguous() if turned else c).to(dtype)
-        stride_bk, stride_bn = (1, depth) if turned else (columns, 1)
+        given_a, given_c = a.to(dtype), (c.T.contiguous() if transposed else c).to(dtype)
+        stride_bk, stride_bn = (1, depth) if transposed else (columns, 1)
         out = torch.full((rows, columns), -99, device="cuda", dtype=sums)
         block = 32 if dtype == torch.float64 else 64
         kernel = loops["matmul"][(tessera.cdiv(rows, 64) * tessera.cdiv(columns, 64),)](
@@ -192,31 +192,31 @@ def families() -> "dict[str, Callable[[], Any]]":
         )  # fmt: skip
         return out.double(), a.double() @ c.double(), 0, kernel
 
-    def product_int8() -> Any:
+    def matmul_int8() -> Any:
         return exact(torch.int8)
 
-    def product_int8_along_k() -> Any:
-        return exact(torch.int8, turned=True)
+    def matmul_int8_along_k() -> Any:
+        return exact(torch.int8, transposed=True)
 
-    def product_int8_copies() -> Any:
-        return exact(torch.int8, turned=True, tensor_maps=False)
+    def matmul_int8_copies() -> Any:
+        return exact(torch.int8, transposed=True, tensor_maps=False)
 
-    def product_float8() -> Any:
+    def matmul_float8() -> Any:
         return exact(torch.float8_e4m3fn)
 
-    def product_float8_along_k() -> Any:
-        return exact(torch.float8_e4m3fn, turned=True)
+    def matmul_float8_along_k() -> Any:
+        return exact(torch.float8_e4m3fn, transposed=True)
 
-    def product_tf32() -> Any:
+    def matmul_tf32() -> Any:
         return exact(torch.float32)
 
-    def product_tf32_along_k() -> Any:
-        return exact(torch.float32, turned=True)
+    def matmul_tf32_along_k() -> Any:
+        return exact(torch.float32, transposed=True)
 
-    def product_f64() -> Any:
+    def matmul_f64() -> Any:
         return exact(torch.float64)
 
-    def product_decoded() -> Any:
+    def matmul_decoded() -> Any:
         rows, columns, depth = 72, 136, 256
         a = torch.randint(-4, 5, (rows, depth), device="cuda").bfloat16()
         w = torch.randint(0, 256, (columns, depth // 2), device="cuda", dtype=torch.uint8)
@@ -228,8 +228,8 @@ def families() -> "dict[str, Callable[[], Any]]":
         numbers = torch.stack((w & 15, w >> 4), -1).view(columns, depth).double() - 8
         return out, (a.double() @ (numbers * scale.repeat_interleave(128, 1)).T).float(), 0, kernel
 
-    def product_looping_over_tiles() -> Any:
-        """Results leave by tensor map while the next tile's factors arrive."""
+    def matmul_looping_over_tiles() -> Any:
+        """Results leave by tensor map while the next tile's operands arrive."""
         from test_pipelines import persistent
 
         rows, columns, depth = 200, 264, 136
@@ -241,7 +241,7 @@ def families() -> "dict[str, Callable[[], Any]]":
         assert len(kernel.metadata["tensor_maps"]) == 3
         return out, (a.double() @ c.double()).float(), 1e-4, kernel
 
-    def product_of_groups_looping_over_tiles() -> Any:
+    def matmul_of_groups_looping_over_tiles() -> Any:
         """Each group of warps stores its rows, in pieces, through buffers of its own."""
         from test_pipelines import persistent
 
@@ -320,7 +320,7 @@ def families() -> "dict[str, Callable[[], Any]]":
         values, out = randn(1024), randn(1024)
         return out, values.sort().values, 0, sort[(1,)](values, out, **block)
 
-    helpers = (product, attend, exact)
+    helpers = (pipelined_matmul, attend, exact)
     return {n: f for n, f in locals().items() if callable(f) and f not in helpers}
 
 

@@ -43,7 +43,7 @@ def column_sums(x_ptr, out_ptr, N: tl.constexpr):
 
 
 @tessera.jit
-def product(x_ptr, out_ptr, N: tl.constexpr):
+def dot(x_ptr, out_ptr, N: tl.constexpr):
     i = tl.arange(0, 16)
     j = tl.program_id(0) * (N // 16) + tl.arange(0, N // 16)
     a = tl.load(x_ptr + i[:, None] * N + tl.arange(0, 64)[None, :])
@@ -51,7 +51,7 @@ def product(x_ptr, out_ptr, N: tl.constexpr):
     tl.store(out_ptr + i[:, None] * N + j[None, :], tl.dot(a, b, input_precision="ieee"))
 
 
-@pytest.mark.parametrize("kernel", [layer_norm, softmax, cumsum, column_sums, product])
+@pytest.mark.parametrize("kernel", [layer_norm, softmax, cumsum, column_sums, dot])
 def test_bits_do_not_depend_on_the_number_of_warps(kernel):
     import torch
 

@@ -27,17 +27,17 @@ def scale(x_ptr, out_ptr, n, factor, BLOCK: tl.constexpr):
 
 
 @tessera.jit
-def product(a_ptr, b_ptr, out_ptr, M, N, K, BLOCK: tl.constexpr):
+def matmul(a_ptr, b_ptr, out_ptr, M, N, K, BLOCK: tl.constexpr):
     """By tensor maps and more shared memory than a program has without asking for it."""
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     j = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     k = tl.arange(0, 64)
-    sums = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)
+    acc = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)
     for at in range(0, K, 64):
         a = tl.load(a_ptr + i[:, None] * K + (at + k)[None, :])
         b = tl.load(b_ptr + (at + k)[:, None] * N + j[None, :])
-        sums = tl.dot(a, b, sums)
-    tl.store(out_ptr + i[:, None] * N + j[None, :], sums)
+        acc = tl.dot(a, b, acc)
+    tl.store(out_ptr + i[:, None] * N + j[None, :], acc)
 
 
 def launch(x: Any, out: Any, factor: float, block: int = 256) -> Any:
@@ -104,7 +104,7 @@ def test_each_device_has_its_own_module_and_limits() -> None:
         a = torch.randn(256, 512).half().to(f"cuda:{device}")
         b = torch.randn(512, 256).half().to(f"cuda:{device}")
         out = torch.full((256, 256), float("nan"), device=f"cuda:{device}")
-        kernel = product[(2, 2)](a, b, out, 256, 256, 512, BLOCK=128)
+        kernel = matmul[(2, 2)](a, b, out, 256, 256, 512, BLOCK=128)
         assert kernel.shared > 48 * 1024
         outs.append(out.cpu())
         exact = a.double().cpu() @ b.double().cpu()

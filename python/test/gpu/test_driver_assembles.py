@@ -37,16 +37,16 @@ def softmax(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 @tessera.jit
-def product(a_ptr, b_ptr, out_ptr, M, N, K, BLOCK: tl.constexpr, K_BLOCK: tl.constexpr):
+def matmul(a_ptr, b_ptr, out_ptr, M, N, K, BLOCK: tl.constexpr, K_BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     j = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     k = tl.arange(0, K_BLOCK)
-    sums = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)
+    acc = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)
     for at in range(0, K, K_BLOCK):
         a = tl.load(a_ptr + i[:, None] * K + (at + k)[None, :])
         b = tl.load(b_ptr + (at + k)[:, None] * N + j[None, :])
-        sums = tl.dot(a, b, sums)
-    tl.store(out_ptr + i[:, None] * N + j[None, :], sums)
+        acc = tl.dot(a, b, acc)
+    tl.store(out_ptr + i[:, None] * N + j[None, :], acc)
 
 
 @tessera.jit
@@ -66,11 +66,11 @@ def test_rows(torch: Any) -> None:
 
 
 @pytest.mark.parametrize("tensor_maps", [True, False])
-def test_products(torch: Any, tensor_maps: bool) -> None:
+def test_matmul(torch: Any, tensor_maps: bool) -> None:
     a = torch.randn(256, 320, device="cuda").half()
     b = torch.randn(320, 256, device="cuda").half()
     out = torch.full((256, 256), float("nan"), device="cuda")
-    kernel = product[(2, 2)](
+    kernel = matmul[(2, 2)](
         a, b, out, 256, 256, 320, BLOCK=128, K_BLOCK=64, num_warps=8, tensor_maps=tensor_maps
     )
     assert (out - a.double() @ b.double()).abs().max() < 1e-2
@@ -105,11 +105,11 @@ def test_registers_that_no_thread_has_are_a_users_mistake(torch: Any) -> None:
     b = torch.randn(64, 256, device="cuda").half()
     out = torch.empty(256, 256, device="cuda")
     try:
-        kernel = product[(1, 1)](
+        kernel = matmul[(1, 1)](
             a, b, out, 256, 256, 64, BLOCK=256, K_BLOCK=64, num_warps=4, maxnreg=64
         )
     except tessera.LaunchError as error:
-        assert error.id == "E066" and "kernel 'product'" in str(error)
+        assert error.id == "E066" and "kernel 'matmul'" in str(error)
         assert "use more warps" in str(error)
     else:
         assert kernel.n_spills > 0

@@ -75,7 +75,7 @@ def described(
 
 @tessera.jit
 def dequantised(a_ptr, b_ptr, c_ptr, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    """The second factor is bytes, widened on the way to the product."""
+    """The second operand is bytes, widened on the way to the dot."""
     offs_m, offs_n, offs_k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
     acc = tl.zeros((BM, BN), tl.float32)
     for k in range(0, K, BK):
@@ -90,7 +90,7 @@ def paged(
     a_ptr, pages_ptr, pool_ptr, c_ptr, n_pages, BM: tl.constexpr, BN: tl.constexpr,
     BK: tl.constexpr,
 ):  # fmt: skip
-    """Where the second factor lies is read in the loop."""
+    """Where the second operand lies is read in the loop."""
     offs_m, offs_n, offs_k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
     acc = tl.zeros((BM, BN), tl.float32)
     for i in tl.range(0, n_pages, num_stages=3):
@@ -141,7 +141,7 @@ def attention(
 def sum_rows(
     x_ptr, scale_ptr, out_ptr, n_rows, n, STAGES: tl.constexpr, BLOCK: tl.constexpr
 ):  # fmt: skip
-    """No product, but the loop asks for stages."""
+    """No dot, but the loop asks for stages."""
     columns = tl.arange(0, BLOCK)
     mask = columns < n
     total = tl.zeros((BLOCK,), tl.float32)
@@ -167,7 +167,7 @@ def run_matmul(torch: Any, a: Any, b: Any, block: tuple[int, int, int], **option
     return c
 
 
-def check_product(torch: Any, c: Any, a: Any, b: Any) -> None:
+def check_matmul(torch: Any, c: Any, a: Any, b: Any) -> None:
     expected = a.double() @ b.double()
     bound = 1e-5 * (a.double().abs() @ b.double().abs()) + 1e-30
     assert bool(((c.double() - expected).abs() <= bound).all()), (c.double() - expected).abs().max()
@@ -186,7 +186,7 @@ def test_any_stages_and_iterations(torch, K, block, num_warps):
     results = []
     for stages in STAGES:
         results.append(run_matmul(torch, a, b, block, num_warps=num_warps, num_stages=stages))
-        check_product(torch, results[-1], a, b)
+        check_matmul(torch, results[-1], a, b)
     for result in results[1:]:
         assert torch.equal(result, results[0])
 
@@ -207,7 +207,7 @@ def test_programs_that_loop_over_tiles(torch, M, N, K, programs, tensor_maps):
             a, b, c, M, N, K, K, N, BM=BM, BN=BN, BK=BK, num_warps=num_warps,
             tensor_maps=tensor_maps,
         )  # fmt: skip
-        check_product(torch, c, a, b)
+        check_matmul(torch, c, a, b)
 
 
 @pytest.mark.parametrize("tensor_maps", [False, True])
@@ -218,7 +218,7 @@ def test_blocks_with_an_odd_factor(torch, block, tensor_maps):
         a = torch.randn(M, K, device="cuda", dtype=torch.bfloat16)
         b = torch.randn(K, N, device="cuda", dtype=torch.bfloat16)
         options = {"num_warps": 8, "tensor_maps": tensor_maps}
-        check_product(torch, run_matmul(torch, a, b, block, **options), a, b)
+        check_matmul(torch, run_matmul(torch, a, b, block, **options), a, b)
 
 
 @pytest.mark.parametrize(("a_rows", "b_rows"), list(itertools.product([False, True], repeat=2)))
@@ -234,7 +234,7 @@ def test_layouts_of_operands(torch, dtype, a_rows, b_rows, stages):
     a = a if a_rows else a.t().contiguous().t()
     b = b if b_rows else b.t().contiguous().t()
     block = (64, 64, 32)
-    check_product(torch, run_matmul(torch, a, b, block, num_stages=stages), a, b)
+    check_matmul(torch, run_matmul(torch, a, b, block, num_stages=stages), a, b)
 
 
 @pytest.mark.parametrize("tensor_maps", [False, True])
@@ -253,7 +253,7 @@ def test_hints_about_caches(torch, of_a, cache, tensor_maps):
         a, b, c, M, N, K, OF_A=of_a, CACHE=cache, OF_C="evict_first", BM=64, BN=64, BK=32,
         num_stages=3, tensor_maps=tensor_maps,
     )  # fmt: skip
-    check_product(torch, c, a, b)
+    check_matmul(torch, c, a, b)
 
 
 @pytest.mark.parametrize("pad", [0, 1, 2, 4])
@@ -262,7 +262,7 @@ def test_rows_at_any_alignment(torch, pad):
     M, N, K = 130, 136, 264
     a = torch.randn(M, K + pad, device="cuda", dtype=torch.float16)[:, :K]
     b = torch.randn(K, N + pad, device="cuda", dtype=torch.float16)[:, :N]
-    check_product(torch, run_matmul(torch, a, b, (64, 64, 32), num_stages=4), a, b)
+    check_matmul(torch, run_matmul(torch, a, b, (64, 64, 32), num_stages=4), a, b)
 
 
 @pytest.mark.parametrize("stages", STAGES)
@@ -273,7 +273,7 @@ def test_converted_operand(torch, stages):
     b = torch.randint(-128, 128, (K, N), device="cuda", dtype=torch.int8)
     c = torch.full((M, N), float("nan"), device="cuda")
     dequantised[(1,)](a, b, c, K, BM=M, BN=N, BK=64, num_stages=stages)
-    check_product(torch, c, a, b)
+    check_matmul(torch, c, a, b)
 
 
 @pytest.mark.parametrize("pages", [0, 1, 2, 9])
@@ -285,7 +285,7 @@ def test_indices_read_ahead(torch, pages):
     a = torch.randn(M, pages * BK, device="cuda", dtype=torch.float16)
     c = torch.full((M, N), float("nan"), device="cuda")
     paged[(1,)](a, index, pool, c, pages, BM=M, BN=N, BK=BK)
-    check_product(torch, c, a, pool[index.long()].reshape(pages * BK, N))
+    check_matmul(torch, c, a, pool[index.long()].reshape(pages * BK, N))
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, 3, 50])

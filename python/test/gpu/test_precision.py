@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Products of float32 against float64, for each input_precision: docs/Numerics.md has the table."""
+"""Matmuls of float32 against float64, for each input_precision: docs/Numerics.md has the table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import tessera.language as tl
 pytestmark = pytest.mark.gpu
 
 # What a result may be off by at most, of 512x512 with K = 2048 of normally distributed numbers.
-# One sum in the tensor cores' registers would be off by 3e-3 in every row but the first.
+# One accumulator in the tensor cores' registers would be off by 3e-3 in every row but the first.
 BOUNDS = {"tf32": 0.25, "tf32x3": 1.5e-4, "bf16x3": 1.5e-3, "bf16x6": 1.5e-4, "ieee": 8e-4}
 
 
@@ -31,18 +31,18 @@ def matmul(a_ptr, b_ptr, c_ptr, K, N, sak, sam, BM: tl.constexpr, BN: tl.constex
     tl.store(c_ptr + rows[:, None] * N + columns[None, :], acc)
 
 
-@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize(
     "block, warps",
     [((128, 128, 32), 8), ((128, 128, 32), 4), ((64, 128, 32), 4), ((32, 64, 32), 4)],
 )
 @pytest.mark.parametrize("precision", BOUNDS)
-def test_errors_are_those_that_are_documented(precision, block, warps, turned):
+def test_errors_are_those_that_are_documented(precision, block, warps, transposed):
     torch = pytest.importorskip("torch")
     size, depth = 512, 2048
     torch.manual_seed(0)
     a = torch.randn(size, depth, device="cuda")
-    if turned:
+    if transposed:
         a = a.T.contiguous().T
     b = torch.randn(depth, size, device="cuda")
     c = torch.full((size, size), float("nan"), device="cuda")
@@ -69,7 +69,7 @@ def one_instruction(a_ptr, b_ptr, c_ptr, d_ptr, M: tl.constexpr, N: tl.constexpr
 def test_the_simulator_cuts_sums_off_as_the_machine(dtype, steps, rows):
     torch = pytest.importorskip("torch")
     if torch.cuda.get_device_capability() != (9, 0):
-        pytest.skip("other machines keep more or less of a sum")
+        pytest.skip("other machines keep more or less of an accumulator")
     rng, columns = np.random.default_rng(0), 64
     # Of magnitudes far apart, too.
     scale = 2.0 ** rng.integers(-6, 7, (rows, steps))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Products whose operands the copy engine brings: tails, batches, types, what it cannot do."""
+"""Dots whose operands TMA brings: tails, batches, types, what it cannot do."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch")
 @pytest.fixture(autouse=True)
 def engine() -> None:
     if torch.cuda.get_device_capability() < (9, 0):
-        pytest.skip("there is no copy engine for boxes")
+        pytest.skip("there is no TMA")
 
 
 @tessera.jit
@@ -99,9 +99,9 @@ def fused_by_numpy(a, b, bias, residual, kind, block):
     return want, 0
 
 
-def make(batch, rows, columns, dtype, turned=False):
+def make(batch, rows, columns, dtype, transposed=False):
     """Small integers, in memory whose rows are padded to a multiple of 32 elements."""
-    if turned:
+    if transposed:
         return make(batch, columns, rows, dtype).mT
     width = (columns + 31) // 32 * 32
     return torch.randint(-4, 5, (batch, rows, width), device="cuda").to(dtype)[:, :, :columns]
@@ -122,10 +122,10 @@ def run(a, b, *, masked=True, block=(128, 128, 64), grid=None, **options):
     return kernel
 
 
-@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("m, n, k", [(128, 128, 64), (200, 136, 72), (1, 8, 8), (129, 257, 1000)])
-def test_tails(m, n, k, turned):
-    kernel = run(make(1, m, k, torch.float16), make(1, k, n, torch.float16, turned))
+def test_tails(m, n, k, transposed):
+    kernel = run(make(1, m, k, torch.float16), make(1, k, n, torch.float16, transposed))
     assert len(kernel.metadata["tensor_maps"]) >= 2
 
 
@@ -147,22 +147,22 @@ def test_no_masks_and_batches():
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float8_e4m3fn", "float16", "bfloat16", "float32"])
-@pytest.mark.parametrize("turned", [False, True])
-def test_types(dtype, turned):
+@pytest.mark.parametrize("transposed", [False, True])
+def test_types(dtype, transposed):
     dtype = getattr(torch, dtype)
     if dtype.is_floating_point and dtype.itemsize == 1:
-        a, b = make(1, 130, 200, torch.float16), make(1, 200, 96, torch.float16, turned)
-        a, b = a.to(dtype), b.to(dtype) if not turned else b.mT.contiguous().to(dtype).mT
+        a, b = make(1, 130, 200, torch.float16), make(1, 200, 96, torch.float16, transposed)
+        a, b = a.to(dtype), b.to(dtype) if not transposed else b.mT.contiguous().to(dtype).mT
         a = torch.nn.functional.pad(a.to(torch.float16), (0, 24)).to(dtype)[:, :, :200]
         run_float8(a, b)
         return
-    run(make(1, 130, 200, dtype), make(1, 200, 96, dtype, turned), block=(64, 32, 64))
+    run(make(1, 130, 200, dtype), make(1, 200, 96, dtype, transposed), block=(64, 32, 64))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("block, warps", [((128, 256, 64), 8), ((128, 128, 64), 8)])
 def test_groups_of_warps_store_for_themselves(kind, block, warps):
-    """More tiles than programs, fewer, and no products to sum."""
+    """More tiles than programs, fewer, and no iteration of K."""
     for m, n, k in ((1500, 2064, 264), (200, 264, 64), (256, 256, 0)):
         a, b = make(1, m, k, torch.float16)[0], make(1, k, n, torch.float16)[0]
         bias, residual = make(1, 1, n, torch.float16)[0, 0], make(1, m, n + -n % 32, torch.float16)

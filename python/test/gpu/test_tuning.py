@@ -79,14 +79,14 @@ MATMULS = [
 ]
 
 
-def product(torch: Any, size: int) -> tuple[Any, Any, Any]:
+def matrices(torch: Any, size: int) -> tuple[Any, Any, Any]:
     a, b = (torch.randn(size, size, device="cuda", dtype=torch.float16) for _ in range(2))
     return a, b, torch.empty_like(a)
 
 
 def test_a_matmul(torch):
     kernel = tessera.autotune(MATMULS, key=["M", "N", "K"])(matmul)
-    a, b, c = product(torch, 2048)
+    a, b, c = matrices(torch, 2048)
     start = time.monotonic()
     kernel[tiles](a, b, c, 2048, 2048, 2048)
     torch.cuda.synchronize()
@@ -100,7 +100,7 @@ def test_a_matmul(torch):
 
 
 def test_twenty_tunings_choose_as_well(torch):
-    a, b, c = product(torch, 2048)
+    a, b, c = matrices(torch, 2048)
     chosen = []
     for _ in range(20):
         kernel = tessera.autotune(MATMULS, key=["M"], cache_results=False)(matmul)
@@ -190,7 +190,7 @@ def test_a_launch_in_a_graph(torch):
 def test_what_does_not_fit_is_left_out(torch):
     configs = [*MATMULS[3:6], tessera.Config({"BM": 256, "BN": 256, "BK": 256}, num_warps=8)]
     kernel = tessera.autotune(configs, key=["M"])(matmul)
-    a, b, c = product(torch, 512)
+    a, b, c = matrices(torch, 512)
     kernel[tiles](a, b, c, 512, 512, 512)
     assert kernel.best_config in MATMULS and set(kernel.failures) <= {configs[-1]}
     assert_close(c.float(), (a.float() @ b.float()), atol=0.5, rtol=0.02)
@@ -198,14 +198,14 @@ def test_what_does_not_fit_is_left_out(torch):
 
 def test_results_are_compared(torch):
     kernel = tessera.autotune(MATMULS, key=["M"], check=True)(matmul)
-    a, b, c = product(torch, 512)
+    a, b, c = matrices(torch, 512)
     kernel[tiles](a, b, c, 512, 512, 512)
     assert not kernel.failures
 
 
 def test_automatic(torch):
     kernel = tessera.autotune("auto", key=["M", "N", "K"])(matmul)
-    a, b, c = product(torch, 1024)
+    a, b, c = matrices(torch, 1024)
     kernel[tiles](a, b, c, 1024, 1024, 1024)
     assert_close(c.float(), (a.float() @ b.float()), atol=0.5, rtol=0.02)
     space = {"BM": [64, 128], "BN": [64, 128, 256], "BK": [32, 64], "num_warps": [4, 8]}
@@ -224,7 +224,7 @@ def test_cupy():
 
 
 def test_do_bench(torch):
-    a, b, _ = product(torch, 4096)
+    a, b, _ = matrices(torch, 4096)
     times = [do_bench(lambda: a @ b, return_mode="median") for _ in range(3)]
     assert max(times) < 1.25 * min(times)
     # The fastest of many: other processes may use the GPU meanwhile.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Products of matrices: each operation builds, with the type it should have and the IR it should make."""
+"""Dots: each operation builds, with the type it should have and the IR it should make."""
 
 from __future__ import annotations
 

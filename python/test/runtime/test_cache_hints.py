@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Hints about caches, on the copies that loads and stores of a product become.
+"""Hints about caches, on the copies that loads and stores of a matmul become.
 
 A load in a loop is an instruction of its own at first; copied ahead, by cp.async or by the
-copy engine, it is another, which has to say the same.
+TMA, it is another, which has to say the same.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def test_eviction_policies_go_with_the_copies(way, policy):
     assert "createpolicy" not in plain.asm["ptx"] and "hint" not in copies(plain)
     ptx = kernel.asm["ptx"]
     assert f"createpolicy.fractional.L2::{policy}.b64" in ptx
-    # Of the two factors one has the hint.
+    # Of the two operands one has the hint.
     assert copies(kernel).count("hint") == copies(kernel).count("plain") > 0
     # It is made once, not for each iteration.
     assert ptx.count("createpolicy") == 1

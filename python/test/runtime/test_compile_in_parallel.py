@@ -39,7 +39,7 @@ def total(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 @tessera.jit
-def product(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+def dot(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     i, j = tl.arange(0, BLOCK)[:, None], tl.arange(0, BLOCK)[None, :]
     x = tl.load(x_ptr + i * n + j).to(tl.float16)
     tl.store(out_ptr + i * n + j, tl.dot(x, x))
@@ -74,7 +74,7 @@ RENDEZVOUS = """
 
 
 def test_five_compilations_are_in_ptxas_at_once(tmp_path: pathlib.Path) -> None:
-    kernels = [normalize, total, product, order, running]
+    kernels = [normalize, total, dot, order, running]
     signature = "*fp32:16, *fp32:16, i32:16, 64"
 
     def build(kernel: Any) -> Any:
@@ -95,7 +95,7 @@ def test_five_compilations_are_in_ptxas_at_once(tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize("one_function", [False, True])
 def test_launches_compile_at_once(tmp_path: pathlib.Path, one_function: bool) -> None:
     """As above by the way of a launch: five kernels, and five variants of one."""
-    kernels = [normalize] * 5 if one_function else [normalize, total, product, order, running]
+    kernels = [normalize] * 5 if one_function else [normalize, total, dot, order, running]
     script = tmp_path / "ptxas"
     text = textwrap.dedent(RENDEZVOUS).format(count=5, ptxas=toolchain.find_ptxas())
     script.write_text(f"#!{sys.executable}\n{text}")

@@ -141,7 +141,7 @@ def run(driver: str, tmp_path: pathlib.Path):
 
 
 def test_a_launch_may_begin_before_the_one_in_front_of_it_has_ended(run):
-    # Programs for sm_90 wait by themselves, where one alone fits a multiprocessor: for small
+    # Programs for sm_90 wait by themselves, where one alone fits an SM: for small
     # ones the wait takes too long. Those for sm_80 do not know how.
     run("""
         @tessera.jit
@@ -537,7 +537,7 @@ def test_tensor_maps_are_made_at_each_launch(run):
 
 
 def test_arrays_that_overlap_are_loaded_in_turn(run):
-    """What a loop around the product stores, the next product must not have loaded before."""
+    """What a loop around the dot stores, the next dot must not have loaded before."""
     run("""
         @tessera.jit
         def powers(w_ptr, x_ptr, y_ptr, N, count):

@@ -147,7 +147,7 @@ def test_a_truncated_cubin_is_neither_used_nor_kept(tmp_path: pathlib.Path) -> N
 
 
 def test_limits_are_those_of_arguments_that_a_launch_has():
-    """The extents of the grid that repeated programs are passed are none of them."""
+    """The extents of the grid that persistent kernels are passed are none of them."""
     source = pathlib.Path(__file__).parents[2] / "benchmarks" / "gpu_matmul_kernels.py"
     names = {"jit": tessera.jit, "tl": tl, "__name__": "gpu_matmul_kernels"}
     exec(compile(source.read_text(), str(source), "exec"), names)

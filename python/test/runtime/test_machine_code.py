@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What products become in the machine code of a GPU, without a GPU.
+"""What dots become in the machine code of a GPU, without a GPU.
 
 An instruction of sm_80 and sm_90 has 16 bytes, its kind is in the lowest 12 bits: enough
 to count them, with no disassembler.
@@ -22,7 +22,7 @@ import tessera.language as tl
 from tessera.compiler import toolchain
 
 WGMMA, MMA, LOCAL_LOAD, LOCAL_STORE = 0x9F0, 0x23C, 0x983, 0x387
-# With the first factor in registers; the same of 8-bit floats; mma.sync of f64.
+# With the first operand in registers; the same of 8-bit floats; mma.sync of f64.
 WGMMA_REGISTERS, WGMMA_FP8_REGISTERS, MMA_F64 = 0xDF0, 0xDF3, 0x23F
 SHARED_STORE, MULTIPLY_ADD = 0x988, 0x223
 MATRIX_LOAD, PERMUTE = 0x83B, 0x816
@@ -88,7 +88,7 @@ def build(dtype: str, target: str, block: tuple[int, int, int], warps: int, **mo
         ("fp16", "sm_80", (8, 64, 32), 4, MMA, 2),
     ],
 )
-def test_products_are_on_tensor_cores(dtype, target, block, warps, kind, count):
+def test_dots_are_on_tensor_cores(dtype, target, block, warps, kind, count):
     kernel = build(dtype, target, block, warps)
     kinds = count_instructions(kernel.asm["cubin"])
     assert kinds[kind] == count
@@ -101,7 +101,7 @@ def test_products_are_on_tensor_cores(dtype, target, block, warps, kind, count):
 def test_bytes_across_k_come_as_pairs(tensor_maps):
     """b lies in rows along N: a thread gets two columns of it, and tells them apart."""
     kernel = build("i8", "sm_90a", (128, 256, 128), 8, tensor_maps=tensor_maps)
-    # A result that waits for the copy engine takes no memory from the loop before it.
+    # A result that waits for TMA takes no memory from the loop before it.
     assert not [text for text in kernel.remarks if "not pipelined" in text]
     kinds = count_instructions(kernel.asm["cubin"])
     assert kinds[MATRIX_LOAD] == 8  # of 4 matrices each: 128 bytes a thread
@@ -134,8 +134,8 @@ def in_parts(a_ptr, b_ptr, c_ptr, K, AM, BK, CM, BLOCK_M: tl.constexpr, BLOCK_N:
         ("sm_80", (64, 64, 32), 4),
     ],
 )
-def test_products_of_parts_stay_in_registers(precision, products, target, block, warps):
-    """Their sums are added to others: each thread has both, and the parts of its factors."""
+def test_dots_of_parts_stay_in_registers(precision, products, target, block, warps):
+    """Their accumulators are added to others: each thread has both, and the parts of its operands."""
     signature = "*fp32:16, *fp32:16, *fp32:16, i32:16, i32:16, i32:16, i32:16"
     meta = dict(zip(["BLOCK_M", "BLOCK_N", "BLOCK_K"], block), PRECISION=precision)
     kernel = tessera.compile(in_parts, signature, constexprs=meta, target=target, num_warps=warps)
@@ -187,7 +187,7 @@ def test_the_choice_is_told_with_its_line(target, how):
 
 
 @tessera.jit
-def two_products(a_ptr, b_ptr, c_ptr, d_ptr, K):
+def two_dots(a_ptr, b_ptr, c_ptr, d_ptr, K):
     rows, ks = tl.arange(0, 64), tl.arange(0, 64)
     acc = tl.zeros((64, 64), tl.float32)
     for k in range(0, K, 64):
@@ -199,21 +199,21 @@ def two_products(a_ptr, b_ptr, c_ptr, d_ptr, K):
 
 
 @pytest.mark.parametrize("which", [0, 1])
-def test_what_ptxas_says_of_a_product_has_its_line(tmp_path, which):
-    """One of the two products has a sum written to while it is under way."""
+def test_what_ptxas_says_of_a_dot_has_its_line(tmp_path, which):
+    """One of the two dots has its accumulator written to while it is under way."""
     arguments = "*fp16:16, *fp16:16, *fp32:16, *fp32:16, i32:16"
-    ptx = tessera.compile(two_products, arguments, target="sm_90a").asm["ptx"].splitlines()
+    ptx = tessera.compile(two_dots, arguments, target="sm_90a").asm["ptx"].splitlines()
     issued = [number for number, line in enumerate(ptx) if "wgmma.mma_async" in line]
     at = issued[which * len(issued) // 2]
     register = re.search(r"\{(%r\d+)", ptx[at])
     assert register is not None
     end = next(number for number in range(at, len(ptx)) if "end inline asm" in ptx[number])
     ptx.insert(end + 1, f"mov.b32 {register[1]}, 0f3F800000;")
-    (tmp_path / "two_products.ptx.ptx").write_text("\n".join(ptx))
+    (tmp_path / "two_dots.ptx.ptx").write_text("\n".join(ptx))
     with tessera.settings.override(override_dir=str(tmp_path)):
-        kernel = tessera.compile(two_products, arguments, target="sm_90a")
+        kernel = tessera.compile(two_dots, arguments, target="sm_90a")
     told = [remark for remark in kernel.remarks if "(C75" in remark]
-    first = two_products.fn.__code__.co_firstlineno
+    first = two_dots.fn.__code__.co_firstlineno
     place = f"{__file__}:{first + (6 if which == 0 else 9)}:"
     # ptxas 13.0 tells the line of what it inserts, not that of what it serialises.
     assert (told or which == 0) and all(
@@ -323,7 +323,7 @@ def build_gelu() -> Any:
 
 
 FAMILIES = {
-    # Two products of 64 rows each: four steps of the first (eight, begun before the loop too)
+    # Two dots of 64 rows each: four steps of the first (eight, begun before the loop too)
     # from memory, four of the second with its weights in registers.
     "attention, d 64": (lambda: build_attention(64, False), {WGMMA: 4, WGMMA_REGISTERS: 4}),
     "attention, d 128, causal": (

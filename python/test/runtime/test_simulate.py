@@ -216,7 +216,7 @@ def test_global_memory_may_go_unwatched():
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 def test_when_copies_arrive_makes_no_difference(copies, target):
     @tessera.jit
-    def product(a_ptr, b_ptr, c_ptr, K):
+    def matmul(a_ptr, b_ptr, c_ptr, K):
         m, n, k = tl.arange(0, 64), tl.arange(0, 64), tl.arange(0, 32)
         total = tl.zeros((64, 64), tl.float32)
         for at in range(0, K, 32):
@@ -229,7 +229,7 @@ def test_when_copies_arrive_makes_no_difference(copies, target):
     a = rng.integers(-3, 4, (64, 128)).astype(np.float16)
     b = rng.integers(-3, 4, (128, 64)).astype(np.float16)
     c = np.empty((64, 64), np.float32)
-    run = tessera.gpu.simulate(product, copies=copies, unwritten=[c])[(1,)](
+    run = tessera.gpu.simulate(matmul, copies=copies, unwritten=[c])[(1,)](
         a, b, c, 128, target=target, num_stages=3
     )
     run.check()

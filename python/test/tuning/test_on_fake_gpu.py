@@ -145,14 +145,14 @@ assert number("captured") == 3
 def test_candidates_that_a_gpu_has_no_room_for(run):
     run(TUNED + """
 @tessera.jit
-def product(a_ptr, b_ptr, c_ptr, K, BLOCK: tl.constexpr):
+def matmul(a_ptr, b_ptr, c_ptr, K, BLOCK: tl.constexpr):
     i, k = tl.arange(0, BLOCK), tl.arange(0, BLOCK)
     a = tl.load(a_ptr + i[:, None] * K + k[None, :])
     b = tl.load(b_ptr + k[:, None] * K + i[None, :])
     tl.store(c_ptr + i[:, None] * K + i[None, :], tl.dot(a, b))
 
 a, b = array(1 << 40), array((1 << 40) + (1 << 20))
-kernel = tessera.autotune(configs(64, 256, 32, num_warps=8), key=["K"])(product)
+kernel = tessera.autotune(configs(64, 256, 32, num_warps=8), key=["K"])(matmul)
 kernel[(1,)](a, b, out, 4096)
 assert [config.kwargs["BLOCK"] for config in kernel.failures] == [256], kernel.failures
 (error,) = kernel.failures.values()

@@ -65,7 +65,7 @@ def check_all(program: Program, targets: Sequence[str]) -> dict[str, float]:
     gpu_kernel = kernel
     if any(map(_is_gpu, targets)) and gpu_text != program.source():
         gpu_kernel = compile_source(gpu_text, name + " for a GPU>")
-    scalars = (program.trips, *(value for _, value in program.scalars))
+    scalars = (program.iterations, *(value for _, value in program.scalars))
     start = time.perf_counter()
     parts = program.parts
     expected = _interpret(kernel, program.arrays, program.programs, program.seed, scalars, parts)
@@ -122,7 +122,7 @@ def write_reproducer(program: Program, target: str, message: str) -> str:
         f"{program.source()}\n\n{gpu}" + ("\n\n" if gpu else "") + 'if __name__ == "__main__":\n'
         f"    replay(\n        kernel,\n        arrays=[\n{_indent(arrays)}        ],\n"
         f"        checks=[\n{_indent(checks)}        ],\n"
-        f"        programs={program.programs},\n        n={program.trips},\n"
+        f"        programs={program.programs},\n        n={program.iterations},\n"
         f"        seed={program.seed},\n        target={target!r},\n"
         f"        scalars={[value for _, value in program.scalars]!r},\n"
         + ("        gpu_kernel=gpu_kernel,\n" if gpu else "")

@@ -402,7 +402,7 @@ class Expressions:
         text = f"tl.histogram({A} & 31, {shape[0]}).to(tl.{dtype})"
         return Expression(text, dtype, shape, (x,))
 
-    # --- Products of matrices -------------------------------------------------------
+    # --- Dots -----------------------------------------------------------------------
 
     def _integer_dot(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
         if len(shape) != 2 or min(shape) < 16:

@@ -3,7 +3,7 @@
 
 Aggregates, tuples and dataclasses that loops carry, branches join and functions take; tensor
 descriptors, some of whose block lies outside; functions of neighbours; libdevice; 8-bit floats and
-scaled products; addresses in memory; tiles of many dimensions; arguments that hold arrays.
+scaled dots; addresses in memory; tiles of many dimensions; arguments that hold arrays.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class _Constructs(Expressions):
     def __init__(self, rng: random.Random, rounded: bool) -> None:
         super().__init__(rng, rounded)
         self.objects: list[Value] = []
-        self.trips = 0
+        self.iterations = 0
 
     # --- Objects ------------------------------------------------------------------------
 
@@ -176,7 +176,7 @@ class _Constructs(Expressions):
     # --- Productions ----------------------------------------------------------------------
 
     def _integers(self) -> list[Callable[[str, Shape, int], Expression | None]]:
-        mine = [self._mapped, self._mapped_pointers, self._library, self._library, self._scaled_product, self._addresses,
+        mine = [self._mapped, self._mapped_pointers, self._library, self._library, self._scaled_dot, self._addresses,
                 self._reduced_by_function, self._bits_of_float8]  # fmt: skip
         return self._general() * 2 + mine * 2 + super()._integers()
 
@@ -187,7 +187,7 @@ class _Constructs(Expressions):
             self._library,
             self._library,
             self._float8,
-            self._scaled_product,
+            self._scaled_dot,
         ]
         return self._general() * 2 + mine * 2 + super()._floats()
 
@@ -256,7 +256,7 @@ class _Constructs(Expressions):
         narrow = self.rng.choice(_FLOATS8)
         return Expression(f"{A}.to(tl.{narrow}).to(tl.{dtype}, bitcast=True)", dtype, shape, (x,))
 
-    def _scaled_product(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
+    def _scaled_dot(self, dtype: str, shape: Shape, depth: int) -> Expression | None:
         """Elements and scales of so few bits that all sums are exact in float32."""
         if len(shape) != 2 or min(shape) < 16 or count(shape) > 1024 or dtype == BOOL:
             return None
@@ -404,7 +404,9 @@ class _Constructs(Expressions):
         if self.rng.random() < 0.5:
             return str(value)
         return (
-            f"(n + {value - self.trips})" if self.rng.random() < 0.8 else f"(pid + {value} - pid)"
+            f"(n + {value - self.iterations})"
+            if self.rng.random() < 0.8
+            else f"(pid + {value} - pid)"
         )
 
     def begin(self, block: int) -> str:
@@ -450,7 +452,7 @@ class _Constructs(Expressions):
         steps = []
         for step in strides[:-1]:
             text = self.extent(step)
-            steps.append(text if step * bytes_ % 16 == 0 else f"(n + {step - self.trips})")
+            steps.append(text if step * bytes_ % 16 == 0 else f"(n + {step - self.iterations})")
         padding = ""
         if array.dtype in FLOATS and rng.random() < 0.4:
             padding = ', padding_option="nan"'
@@ -511,7 +513,7 @@ class _Generator(Generator):
 
     def _inputs(self) -> None:
         super()._inputs()
-        self.make.trips = self.program.trips
+        self.make.iterations = self.program.iterations
         rng = self.rng
         if rng.random() < 0.3:
             # One that the host makes a descriptor of, for all programs.

@@ -184,7 +184,7 @@ class Program:
 
     seed: int
     programs: int
-    trips: int  # the run-time integer argument `n`
+    iterations: int  # the run-time integer argument `n`
     arrays: list[Array]
     statements: list[Statement]
     checks: list[Check]

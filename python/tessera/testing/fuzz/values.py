@@ -62,7 +62,7 @@ class Generator:
             seed, self.rng.choice((1, 2, 3)), self.rng.choice((2, 3, 5)), [], [], []
         )
         self.extents = [self.rng.choice(EXTENTS) for _ in range(2)]
-        if self.rng.random() < 0.4:  # large enough for a product of matrices
+        if self.rng.random() < 0.4:  # large enough for a dot
             self.extents = [self.rng.choice((16, 32)) for _ in range(2)]
         self._inputs()
         body = self.program.statements

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`max_num_imprecise_acc`: after how many products of 8-bit floats a sum is one of float32.
+"""`max_num_imprecise_acc`: after how many products of 8-bit floats the accumulator is one of float32.
 
 The instruction of sm_90a keeps some 14 bits of what it sums, so that ones that are added to
 65536 leave no trace.
@@ -51,7 +51,7 @@ def test_sums_are_as_exact_as_was_asked_for(block):
 @pytest.mark.parametrize("tensor_maps", [False, True])
 @pytest.mark.parametrize("bk, imprecise", [(32, 32), (128, 32), (128, 64)])
 def test_bound_on_imprecise_sums_of_float8(bk, imprecise, tensor_maps):
-    """Beside 2^14 the tensor cores drop what is below 1; sums of float32 do not."""
+    """Beside 2^14 the tensor cores drop what is below 1; accumulators of float32 do not."""
     k = 1024
     a, b = torch.full((64, k), 0.5, device="cuda"), torch.full((64, k), 0.5, device="cuda")
     a[:, :64], b[:, :64] = 0, 0

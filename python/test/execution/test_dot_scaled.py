@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Products whose elements come with scales: formats, packing, scales of either side.
+"""Dots whose elements come with scales: formats, packing, scales of either side.
 
 Every element times its scale is a number of few bits, so that all products and sums are
 exact, whatever the operands are widened to on the way.
@@ -24,7 +24,7 @@ DTYPES = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2,
 
 
 @functools.lru_cache(maxsize=None)
-def make_product(formats: tuple[str, str], groups: tuple[int, int], along_k: tuple[bool, bool],
+def make_dot(formats: tuple[str, str], groups: tuple[int, int], along_k: tuple[bool, bool],
                  fast: bool) -> object:  # fmt: skip
     """`groups` are how many scales a row of each side has, 0 for none; a packed side has
     half as many bytes along K or along its other dimension."""
@@ -78,7 +78,7 @@ def multiply(run, rng, formats, groups, along_k=(True, True), fast=False, warps=
     b, b_numbers = draw_operand(rng, (K, N), formats[1], 0 if along_k[1] else 1)
     (a_scale, a_factors), (b_scale, b_factors) = draw_scale(rng, M, groups[0]), draw_scale(rng, N, groups[1])  # fmt: skip
     c = np.full((M, N), np.nan, np.float32)
-    kernel = make_product(formats, groups, along_k, fast)
+    kernel = make_dot(formats, groups, along_k, fast)
     run(kernel, (1,), a, a_scale, b, b_scale, c, num_warps=warps)
     np.testing.assert_array_equal(c, (a_numbers * a_factors) @ (b_numbers * b_factors.T))
 
@@ -113,7 +113,7 @@ def test_groups_of_sixteen(run, rng):
 @pytest.mark.parametrize("fast", [False, True])
 def test_a_scale_that_is_no_number(run, rng, fast):
     """255 makes its group NaN, 0 is 2^-127; with fast_math the former is not looked at."""
-    kernel = make_product(("e2m1", "bf16"), (2, 0), (True, True), fast)
+    kernel = make_dot(("e2m1", "bf16"), (2, 0), (True, True), fast)
     a, a_numbers = draw_operand(rng, (M, K), "e2m1", 1)
     scale = np.full((M, 2), 127, np.uint8)
     b = np.ones((K, N), ml_dtypes.bfloat16)
@@ -131,7 +131,7 @@ def test_a_scale_that_is_no_number(run, rng, fast):
 
 @tessera.jit
 def in_a_loop(a_ptr, a_scale_ptr, b_ptr, b_scale_ptr, c_ptr, length, BK: tl.constexpr):
-    """64x32 of a product of matrices of e2m1, whose rows lie along K, with scales for each 32."""
+    """64x32 of a matmul of matrices of e2m1, whose rows lie along K, with scales for each 32."""
     rows, columns = tl.arange(0, 64), tl.arange(0, 32)
     pairs, groups = tl.arange(0, BK // 2), tl.arange(0, BK // 32)
     acc = tl.zeros((64, 32), tl.float32)
@@ -171,7 +171,7 @@ def test_scales_at_the_ends(run, rng, formats, groups):
     """Scales of 2^-127, 2^127 and NaN, and large elements: products and sums overflow,
     and an infinity that meets its opposite is NaN. That hangs on whether a product is rounded
     before it is added, as it is with `deterministic`."""
-    kernel = make_product(formats, groups, (True, True), False)
+    kernel = make_dot(formats, groups, (True, True), False)
     ends = np.array([0, 1, 100, 127, 150, 253, 254, 255], np.uint8)
     parts = [0.15, 0.1, 0.15, 0.3, 0.1, 0.1, 0.08, 0.02]
     for _ in range(3):
