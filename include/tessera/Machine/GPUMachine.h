@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the GPUs are that code is made for: how much of everything a streaming multiprocessor
+// (SM) has, which instructions there are, and what they cost. A pass that chooses an
+// instruction, a tile, a number of stages or of registers asks here; none compares names, and
+// no number of a GPU stands anywhere else (tools/dev/check_conventions.py looks for them).
+//
+// A GPU is a row of the table in GPUMachine.cpp. What is the same on all rows is a constant of
+// the class, so that arrays and layouts can be sized by it; a GPU that differs there needs work
+// in the layouts, and the compiler finds the places.
+//
+// A row says three kinds of things. Limits: CUDA's programming guide, "Compute Capabilities",
+// and what the driver gives a block. Instructions: the PTX ISA, each one's "Target ISA Notes";
+// python/test/runtime/test_gpu_machines.py asks ptxas whether that is so. Rates and costs: the
+// vendor's figures and measurements on an H200 (docs/Notebook.md); rows that nobody has measured
+// have the H200's costs, and say so.
+
+#ifndef TESSERA_MACHINE_GPUMACHINE_H
+#define TESSERA_MACHINE_GPUMACHINE_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace tessera {
+
+/// Who makes a GPU: which target hooks, code generator and driver are used for it.
+enum class GPUVendor { NVIDIA };
+
+/// The elements that a matrix multiply-accumulate (MMA) instruction multiplies.
+enum class MMAElement { F16, BF16, TF32, F64, I8, F8 };
+unsigned getBits(MMAElement element);
+
+/// Who executes an MMA instruction: one warp (mma.sync), or the four of a warpgroup with
+/// operands in shared memory (wgmma).
+enum class MMAKind { Warp, Warpgroup };
+
+/// An MMA instruction, D = A * B + C with A of m x k and B of k x n elements.
+struct MMAInstruction {
+  int64_t m;
+  int64_t n, maxN; ///< columns: multiples of n, up to maxN
+  int64_t minK, k; ///< steps: those of the smallest form, and of the largest
+  int64_t rate;    ///< multiply-adds that an SM does in a cycle
+
+  /// Cycles of an SM for a dot of these extents.
+  int64_t getCycles(int64_t rows, int64_t columns, int64_t steps) const {
+    return rows * columns * steps / rate;
+  }
+};
+
+/// What it costs to exchange elements, in instructions of a warp. LayoutCosts.cpp chooses
+/// layouts by it.
+struct ExchangeCosts {
+  double barrier;   ///< of all warps, with what it takes to wait
+  double exchange;  ///< a shuffle or a wavefront of shared memory, with its addresses
+  double shuffle;   ///< a shuffle alone
+  double meetWarps; ///< what waiting for other warps adds to an exchange through memory
+  double meetLanes; ///< the same within a warp
+  double atomic;    ///< on shared memory, for an element
+  double access;    ///< issuing an access to global memory
+  double sector;    ///< each sector that it moves
+  double line;      ///< each line that it looks up
+  double globalAtomic, atomicSector; ///< issue and sector of an atomic, which L2 executes
+  double function; ///< an exponential, a quotient, and other functions of an element
+};
+
+struct GPUMachine {
+  llvm::StringRef name; ///< of the architecture: "sm_90a"
+  GPUVendor vendor;
+  /// NVIDIA's compute capability times ten. For names, drivers' rules and `tl.target_info`; a
+  /// pass asks for what it needs.
+  unsigned capability;
+  /// Code for this row runs on GPUs of just this capability, and may use what others lack.
+  bool isSpecific;
+  unsigned ptxVersion; ///< the newest that LLVM writes for it: 90 for PTX 9.0
+  /// Whether code for it has run on such a GPU; of other rows, it has been assembled.
+  bool hasRun;
+
+  //===--------------------------------------------------------------------===//
+  // Threads and memory
+  //===--------------------------------------------------------------------===//
+
+  static constexpr unsigned kWarpSize = 32;
+  /// Warps that own a quarter of an SM each and issue wgmma, setmaxnreg and tcgen05 together.
+  static constexpr unsigned kWarpsOfGroup = 4;
+  static constexpr unsigned kMaxThreads = 1024; ///< of a block
+  static constexpr unsigned kMaxWarps = kMaxThreads / kWarpSize;
+  /// Barriers of a block that a number names (bar.sync, bar.arrive).
+  static constexpr unsigned kNamedBarriers = 16;
+
+  unsigned maxThreadsOfSM;
+  unsigned maxBlocksOfSM;
+
+  /// Registers of 32 bits. A warp is given them in steps of kRegisterStep a thread.
+  static constexpr int64_t kRegisters = 64 << 10; ///< of an SM
+  static constexpr int64_t kMaxRegisters = 255;   ///< of a thread
+  static constexpr int64_t kRegisterStep = 8;
+  static constexpr int64_t kRegisterBytes = 4;
+  /// The most that a thread can be given: of a whole step.
+  static constexpr int64_t kMaxAllocatedRegisters = kMaxRegisters / kRegisterStep * kRegisterStep;
+
+  int64_t sharedBytesOfSM;
+  /// Of a block, with the opt-in that the launcher asks for.
+  int64_t sharedBytes;
+  /// That each block takes for the driver.
+  static constexpr int64_t kReservedSharedBytes = 1 << 10;
+
+  // Shared memory has banks of one word; an access takes a wavefront for each word that some
+  // bank has to give.
+  static constexpr unsigned kBanks = 32, kBankBytes = 4;
+  /// Global memory moves in sectors, and is looked up in lines.
+  static constexpr unsigned kSectorBytes = 32, kLineBytes = 128;
+  /// The widest access of a thread. (From sm_100 on there are loads of 32 bytes, unused here.)
+  static constexpr int64_t kMaxAccessBytes = 16;
+
+  //===--------------------------------------------------------------------===//
+  // Instructions
+  //===--------------------------------------------------------------------===//
+
+  bool hasStoreMatrix;      ///< stmatrix; ldmatrix is on all rows
+  bool hasTMA;              ///< cp.async.bulk.tensor, and the barriers that count its bytes
+  bool hasFastMulticast;    ///< of TMA to the blocks of a cluster
+  bool hasTensorMapReplace; ///< tensormap.replace: a kernel can make tensor maps
+  bool hasTensorMemory;     ///< tcgen05; nothing uses it yet
+  bool hasRegisterTransfer; ///< setmaxnreg: warpgroups hand registers to others
+  bool hasDependentLaunch;  ///< griddepcontrol: programmatic dependent launch (PDL)
+  bool hasElect;            ///< elect.sync
+  bool hasBF16Arithmetic;   ///< add, mul, and conversions of integers; fma is on all rows
+  bool hasBF16Atomics;      ///< atom.add.noftz.bf16
+  bool hasFloat8Conversion; ///< cvt from f32 and to f16, of e4m3 and e5m2
+  bool hasWarpReduceF32;    ///< redux.sync of f32; of 32-bit integers it is on all rows
+
+  /// Widths of cp.async, in bytes. Only the widest can pass the first-level cache by.
+  static constexpr int64_t kMinAsyncCopyBytes = 4, kMaxAsyncCopyBytes = 16;
+
+  /// A box that one TMA instruction moves: elements along a dimension, the unit of its inner
+  /// rows in bytes, and dimensions.
+  static constexpr int64_t kMaxBoxElements = 256, kBoxRowBytes = 16, kMaxTensorMapRank = 5;
+  /// The bits of shared addresses that swizzles of TMA and wgmma change lie below this.
+  static constexpr int64_t kSwizzleAlignment = 1024;
+  /// An mbarrier, and buffers that TMA fills, begin at multiples of these.
+  static constexpr int64_t kMBarrierBytes = 8, kTMAAlignment = 128;
+
+  /// Blocks of a cluster that every GPU of this row can place; 1: there are no clusters.
+  unsigned maxClusterSize;
+
+  /// The MMA instruction of a kind for elements, if there is one.
+  std::optional<MMAInstruction> findMMA(MMAKind kind, MMAElement element) const;
+  bool hasWarpgroupMMA() const { return warpgroupMMARate != 0; }
+
+  //===--------------------------------------------------------------------===//
+  // Rates and costs
+  //===--------------------------------------------------------------------===//
+
+  /// Multiply-adds of 16-bit elements that an SM does in a cycle by mma.sync and by wgmma (0:
+  /// there is none). Of narrower and wider elements it does in proportion more and fewer.
+  int64_t warpMMARate, warpgroupMMARate;
+  int64_t warpMMARateF64;
+
+  int64_t f32Rate;      ///< multiply-adds of f32 that an SM's threads do in a cycle
+  int64_t f16Rate;      ///< the same of f16 and bf16, two in a register
+  int64_t functionRate; ///< exponentials, reciprocals, ... that an SM does in a cycle
+  int64_t issueRate;    ///< instructions of threads that an SM does in a cycle
+
+  int64_t sharedBandwidth; ///< bytes of shared memory that an SM moves in a cycle
+  /// Cycles from an access to its data: of shared memory, the second-level cache, memory.
+  int64_t sharedLatency, l2Latency, memoryLatency;
+
+  ExchangeCosts costs;
+
+  //===--------------------------------------------------------------------===//
+  // What follows from it
+  //===--------------------------------------------------------------------===//
+
+  /// Shared memory that each of so many blocks can have of an SM.
+  int64_t getSharedBytes(int64_t blocks) const {
+    return (sharedBytes + kReservedSharedBytes) / blocks - kReservedSharedBytes;
+  }
+
+  /// Registers that a thread can have where so many threads share an SM, in whole steps.
+  static constexpr int64_t getRegisters(int64_t threads) {
+    int64_t most = kRegisters / threads;
+    most = most < kMaxRegisters ? most : kMaxRegisters;
+    return most / kRegisterStep * kRegisterStep;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Looking up
+  //===--------------------------------------------------------------------===//
+
+  /// The row of this name; null if there is none.
+  static const GPUMachine *find(llvm::StringRef name);
+  /// "sm_80, sm_86, ... or sm_120a", for messages.
+  static std::string listNames();
+  /// What a module that does not name its target is for: the oldest row.
+  static const GPUMachine &getDefault();
+  /// The row whose code a GPU of this compute capability runs best; null if there is none.
+  static const GPUMachine *findForCapability(unsigned major, unsigned minor);
+  /// All rows, the oldest first.
+  static llvm::ArrayRef<GPUMachine> getTable();
+};
+
+} // namespace tessera
+
+#endif // TESSERA_MACHINE_GPUMACHINE_H
