@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from typing import Any, NamedTuple, Optional, Union
@@ -31,7 +32,9 @@ def has_gpu() -> bool:
     if not _C.cuda_is_available() or _C.cuda_device_count() == 0:
         return False
     torch = sys.modules.get("torch")
-    return torch is None or bool(torch.cuda.is_available())
+    if torch is None or torch.cuda.is_initialized():
+        return True
+    return bool(torch.cuda.is_available())
 
 
 def current_device() -> int:
@@ -46,9 +49,15 @@ def current_device() -> int:
 def current_target() -> GPUTarget:
     """The current GPU, or this CPU where there is none."""
     if has_gpu():
-        major, minor = _C.cuda_device_info(current_device())["capability"]
-        return GPUTarget("cuda", major * 10 + minor, WARP_SIZE)
+        return _gpu_target(current_device())
     return GPUTarget("cpu", str(_C.host_info()["cpu"]), WARP_SIZE)
+
+
+@functools.cache
+def _gpu_target(device: int) -> GPUTarget:
+    """Asked of the driver once: host code asks for the target several times a launch."""
+    major, minor = _C.cuda_device_info(device)["capability"]
+    return GPUTarget("cuda", major * 10 + minor, WARP_SIZE)
 
 
 def device_properties(device: Optional[int] = None) -> dict[str, Any]:

@@ -41,8 +41,10 @@ int cuDeviceGet(int *device, int ordinal) { return *device = ordinal, 0; }
 int cuDeviceGetName(char *name, int length, int device) {
   return snprintf(name, length, "fake GPU %d", device), 0;
 }
+int fake_attributes;
 int cuDeviceGetAttribute(int *value, int attribute, int device) {
   (void)device;
+  ++fake_attributes;
   switch (attribute) {
   case 75: return *value = 9, 0;
   case 76: return *value = 0, 0;
