@@ -183,18 +183,18 @@ static void limitRegisters(std::string &ptx, int registers) {
   ptx = std::move(limited);
 }
 
-/// Where products are that wgmma does, in order.
-static llvm::SmallVector<llvm::StringRef> getProductPlaces(llvm::ArrayRef<std::string> remarks) {
+/// Where dots are that wgmma does, in order.
+static llvm::SmallVector<llvm::StringRef> getDotPlaces(llvm::ArrayRef<std::string> remarks) {
   llvm::SmallVector<llvm::StringRef> places;
   for (llvm::StringRef remark : remarks)
     if (remark.ends_with("by wgmma"))
-      places.push_back(remark.split(": product").first);
+      places.push_back(remark.split(": dot").first);
   places.erase(std::unique(places.begin(), places.end()), places.end());
   return places;
 }
 
-/// What ptxas says of wgmma is about products. It names a line of the PTX; or, as 13.0 does,
-/// none: then any of the products may be meant.
+/// What ptxas says of wgmma is about dots. It names a line of the PTX; or, as 13.0 does,
+/// none: then any of the dots may be meant.
 static std::string addPlace(const std::string &warning, llvm::StringRef ptx,
                             llvm::ArrayRef<std::string> remarks) {
   llvm::StringRef text = warning;
@@ -205,7 +205,7 @@ static std::string addPlace(const std::string &warning, llvm::StringRef ptx,
   if (!behind.consumeInteger(10, line))
     if (std::string place = findSourcePlace(ptx, line); !place.empty())
       return place + ": " + warning;
-  llvm::SmallVector<llvm::StringRef> places = getProductPlaces(remarks);
+  llvm::SmallVector<llvm::StringRef> places = getDotPlaces(remarks);
   return places.empty() ? warning : llvm::join(places, " or ") + ": " + warning;
 }
 
@@ -292,8 +292,8 @@ std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<ll
   try {
     assembled = early ? early->assemble(ptx) : runPtxas(ptx, assembler);
   } catch (UserError &error) {
-    llvm::SmallVector<llvm::StringRef> places = getProductPlaces(metadata.remarks);
-    if (error.location.empty() && llvm::StringRef(error.what()).contains("a product takes") &&
+    llvm::SmallVector<llvm::StringRef> places = getDotPlaces(metadata.remarks);
+    if (error.location.empty() && llvm::StringRef(error.what()).contains("a dot takes") &&
         !places.empty())
       error.location = places.front().str();
     throw;

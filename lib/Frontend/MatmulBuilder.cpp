@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Matrix products. What may be multiplied, and in which type it is summed:
+// Dots. What may be multiplied, and in which type it is summed:
 //
 //     operands                 summed in                       default
 //     fp64                     fp64                            fp64

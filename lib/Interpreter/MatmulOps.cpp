@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Matrix products, added to the accumulator by increasing k: in f32, or in f64 for
+// Dots, added to the accumulator by increasing k: in f32, or in f64 for
 // f64, with each product and each sum rounded (products of narrower floats are
 // exact in f32). An f16 accumulator is rounded to f16 once, at the end. No f32 is
 // rounded to less first, whatever `precision` allows. All this is also what

@@ -44,8 +44,8 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
   if (options.fpFusion && !options.deterministic)
     kernels.addPass(createStripsAllowContraction());
 
-  // Scaled products become such of types that tensor cores take.
-  // With `deterministic`, batches alone become products of f32.
+  // Scaled dots become such of types that tensor cores take.
+  // With `deterministic`, batches alone become dots of f32.
   StripsDecomposeScaledDotOptions scaled;
   scaled.forTensorCores = !options.deterministic;
   scaled.batchesAlone = options.deterministic;
@@ -63,7 +63,7 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
 }
 
 void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptions &options) {
-  // Products on tensor cores, with operands where the instructions read them. The order of
+  // Dots on tensor cores, with operands where the instructions read them. The order of
   // their sums is their own.
   if (!options.deterministic)
     manager.addPass(tilegpu::createTileGPUAccelerateMatmulPass());
@@ -100,7 +100,7 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
   manager.addPass(tilegpu::createTileGPUReloadRowsPass());
   manager.addPass(createCSEPass());
 
-  // Products by multiply-adds read slices of their operands, ahead of multiplying them. The
+  // Dots by multiply-adds read slices of their operands, ahead of multiplying them. The
   // layout of the sums says what a slice is.
   manager.addPass(tilegpu::createTileGPUPrefetchPass());
   buildSharedMemoryPipeline(manager);

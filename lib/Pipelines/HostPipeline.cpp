@@ -75,7 +75,7 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   if (options.fpFusion && !options.deterministic)
     kernels.addPass(createStripsAllowContraction());
 
-  // No CPU has an instruction for them; what is left is a product like any other.
+  // No CPU has an instruction for them; what is left is a dot like any other.
   kernels.addPass(createStripsDecomposeScaledDot());
 
   // First it is settled which operations share a loop nest. All later steps follow the
@@ -91,7 +91,7 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   // for the case that the addresses overlap.
   kernels.addPass(createStripsLicenseFusion());
 
-  // Matrix products have their operands in memory now, and their own way of blocking.
+  // Dots have their operands in memory now, and their own way of blocking.
   kernels.addPass(createStripsLowerDot({options.machine, options.remarks, options.deterministic}));
 
   // The groups become loops over vectors: the last tile is gone.

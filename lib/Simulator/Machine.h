@@ -152,7 +152,7 @@ public:
   std::array<LaneStores, kLanes> stores;
   /// Registers that a thread has.
   unsigned registers = 0;
-  /// Pieces of 16 bytes of shared memory that products are being made of.
+  /// Pieces of 16 bytes of shared memory that dots are being made of.
   std::vector<uint64_t> openReads;
   std::deque<std::vector<uint64_t>> readGroups;
 

@@ -26,7 +26,7 @@ struct Accessor {
   const Times *heard = nullptr;
   bool isAsync = false;   ///< by way of the asynchronous units
   bool isPending = false; ///< over only when it has been waited for
-  /// Reading what nobody has written is nothing to report: a loop may begin a product that
+  /// Reading what nobody has written is nothing to report: a loop may begin a dot that
   /// its last iteration drops. Where it is not dropped, rubbish shows.
   bool isSpeculative = false;
 };

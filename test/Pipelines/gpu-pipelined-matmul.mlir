@@ -3,7 +3,7 @@
 // RUN: tessera-compile %s --stage=ptx --options='{"target": "cuda", "arch": "sm_80", "num_stages": 3, "entry": "matmul"}' | FileCheck %s --check-prefixes=CHECK,MMA
 // RUN: tessera-compile %s --stage=ptx --options='{"target": "cuda", "arch": "sm_90a", "tensor_maps": false, "num_stages": 1, "entry": "matmul"}' | FileCheck %s --check-prefix=OFF
 
-// A product in a loop, down to PTX that assembles: two copies ahead, and in the loop one
+// A dot in a loop, down to PTX that assembles: two copies ahead, and in the loop one
 // wait and one barrier an iteration. A wgmma goes on into the next iteration.
 
 // OFF-NOT: cp.async

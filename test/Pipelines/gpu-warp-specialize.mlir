@@ -6,7 +6,7 @@
 // RUN: tessera-compile %t.mlir --stage=ptx --options='{"target": "cuda", "arch": "sm_90a", "start_stage": "llvm"}' | FileCheck %s
 // RUN: tessera-compile %t.mlir --options='{"target": "cuda", "arch": "sm_90a", "start_stage": "llvm"}' | FileCheck %s --check-prefix=ASSEMBLED
 
-// A product with a producer, from tiles to PTX that assembles: two slots, two warpgroups
+// A dot with a producer, from tiles to PTX that assembles: two slots, two warpgroups
 // that multiply, one thread that copies. test/Simulator/warp-specialize.mlir runs one.
 
 // CHECK: .param .align 64 .b8 matmul_param_6[128],

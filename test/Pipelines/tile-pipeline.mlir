@@ -1,7 +1,7 @@
 // RUN: tessera-opt --tessera-tile-pipeline %s | FileCheck %s
 
-// A matrix product as the front-end writes it: a device function, pointers that a loop
-// moves, a sum after the product. What comes out is one kernel whose loop carries the
+// A dot as the front-end writes it: a device function, pointers that a loop
+// moves, an addition after the dot. What comes out is one kernel whose loop carries the
 // accumulator and two scalars, and whose pointers are `base + stride * index` anywhere.
 
 // CHECK-LABEL: tile.func @matmul(

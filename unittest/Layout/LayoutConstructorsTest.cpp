@@ -91,7 +91,7 @@ TEST(LayoutConstructors, WgmmaAccumulatorFragment) {
 }
 
 TEST(LayoutConstructors, AccumulatorOf16BitsIsAnOperandAsItIs) {
-  // What flash attention relies on: the second product takes the first one's result from
+  // What flash attention relies on: the second dot takes the first one's result from
   // the registers where it lies.
   LinearLayout scores = wgmmaAccumulator({64, 16}, 1, 1);
   EXPECT_EQ(scores, wgmmaOperandA({64, 16}, 16, 1, 1));

@@ -13,7 +13,7 @@
 // the dimensions: to each goes what is a multiple of its stride, and what a mask compares
 // with the bound of an array says which part that is.
 //
-// Worked example, the left operand of a product, with loop `for k in range(0, K, 64)`:
+// Worked example, the left operand of a dot, with loop `for k in range(0, K, 64)`:
 //
 //     rows = pid * 128 + range(128);  ks = range(64)
 //     p = a + rows[:, None] * ld + ks[None, :] + k

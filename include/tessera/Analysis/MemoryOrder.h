@@ -55,7 +55,7 @@
 //     strips-lower: stores past the caches   mayMeetOtherPrograms() of the kernel's ops
 //     atomics added up by a thread           getMemoryAccesses() of what comes later,
 //       (AtomicBins)                         mayMeetOtherPrograms() of what comes before
-//     tilegpu-accelerate-matmul              mayPass(): a load that sinks to its product
+//     tilegpu-accelerate-matmul              mayPass(): a load that sinks to its dot
 //     tilegpu-warp-specialize                mayPass() across loops: loads that another thread
 //                                            orders; conditions of the launch
 //     tilegpu-store-by-tensor-map            mayPass() across loops: stores that TMA does

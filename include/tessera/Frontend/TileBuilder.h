@@ -295,7 +295,7 @@ public:
   TileValue clamp(const Operand &x, const Operand &low, const Operand &high, bool propagateNan);
   TileValue where(const Operand &condition, const Operand &x, const Operand &y);
 
-  // Matrix products (MatmulBuilder.cpp). An empty precision is the default, tf32.
+  // Dots (MatmulBuilder.cpp). An empty precision is the default, tf32.
   TileValue dot(const Operand &a, const Operand &b, const Operand &acc, llvm::StringRef precision,
                 std::optional<int64_t> maxImpreciseAcc, std::optional<DType> outType);
   struct ScaledOperand {

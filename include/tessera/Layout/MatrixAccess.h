@@ -68,7 +68,7 @@ struct MatrixAccess {
 ///
 /// `registerOrder` lists bits of the register number that are to be taken first, for the
 /// word of the transposed form, then for matrices. The first two of an mma operand's k are
-/// best there: what a word holds is then what the product takes, without moving bytes.
+/// best there: what a word holds is then what the dot takes, without moving bytes.
 std::optional<MatrixAccess> matchMatrixAccess(const LinearLayout &layout,
                                               const LinearLayout &memory, unsigned bits,
                                               llvm::ArrayRef<unsigned> registerOrder = {});

@@ -18,12 +18,12 @@
 
 namespace tessera {
 
-/// Shared memory for an operand of a product on tensor cores, with dimension `fast` in
+/// Shared memory for an operand of a dot on tensor cores, with dimension `fast` in
 /// rows: the widest swizzle that the rows fill. Good for wgmma, for ldmatrix, and for
 /// copies of rows. Rank 2; rows of less than 32 bytes are not swizzled.
 LinearLayout operandMemory(llvm::ArrayRef<int64_t> shape, unsigned fast, unsigned bits);
 
-/// Shared memory for tiles that are read into registers as operands of products, whichever
+/// Shared memory for tiles that are read into registers as operands of dots, whichever
 /// dimension K is. The same but for what rows are swizzled by, where they fill 128 bytes:
 /// no conflicts where a warp reads 8 rows (K along them), nor where it reads across rows,
 /// 4 of 32 bits, or 8 of 16 that differ in two of the lowest bits (bytes). wgmma itself and

@@ -21,7 +21,7 @@ namespace tessera {
 /// and adds the products of their elements to a lane of 32 bits.
 struct DotInstruction {
   /// A form of it for vectors of so many bits, by the name of LLVM's intrinsic, which takes
-  /// the sums and the two operands.
+  /// the accumulators and the two operands.
   struct Form {
     unsigned bits;
     llvm::StringRef intrinsic;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Matrix products with a scale a group of elements: operands and scales go to shared
+// Dots with a scale a group of elements: operands and scales go to shared
 // memory as they are, and each step along k decodes what it needs to f32.
 
 #include "ScratchMemory.h"
@@ -21,7 +21,7 @@ struct StoredMatrix {
   }
 };
 
-/// One side of the product: a, or b, whose first dimension is k.
+/// One side of the dot: a, or b, whose first dimension is k.
 struct ScaledOperand {
   StoredMatrix values;
   std::optional<StoredMatrix> scales;
@@ -150,18 +150,18 @@ SmallVector<Value> ScaledDot::run(const ScaledOperand &a, const ScaledOperand &b
   auto loop = thread.create<scf::ForOp>(thread.i32(0), thread.i32(depth), thread.i32(1), acc);
   OpBuilder::InsertionGuard guard(thread.getBuilder());
   thread.getBuilder().setInsertionPointToStart(loop.getBody());
-  SmallVector<Value> rows, columns, sums;
+  SmallVector<Value> rows, columns, accumulators;
   for (ArrayRef<Value> row : m)
     rows.push_back(get(a, row.front(), loop.getInductionVar()));
   for (ArrayRef<Value> column : n)
     columns.push_back(get(b, column.front(), loop.getInductionVar()));
-  for (auto [number, sum] : llvm::enumerate(loop.getRegionIterArgs())) {
+  for (auto [number, accumulator] : llvm::enumerate(loop.getRegionIterArgs())) {
     SmallVector<int64_t> at = getRegisterCoordinates(layout, number);
     Value product = thread.create<LLVM::FMulOp>(rows[*findRegister(ofRows, at[0])],
                                                 columns[*findRegister(ofColumns, at[1])]);
-    sums.push_back(thread.create<LLVM::FAddOp>(sum, product));
+    accumulators.push_back(thread.create<LLVM::FAddOp>(accumulator, product));
   }
-  thread.create<scf::YieldOp>(sums);
+  thread.create<scf::YieldOp>(accumulators);
   return SmallVector<Value>(loop.getResults());
 }
 

@@ -68,7 +68,7 @@ ArrayRef<llvm::StringLiteral> tessera::getInlineInstructions() {
       "mbarrier.init.",
       "mbarrier.arrive.",
       "mbarrier.try_wait.parity.",
-      // Products whose sums are tied to registers over several instructions; NVVM's put them
+      // Dots whose accumulators are tied to registers over several instructions; NVVM's put them
       // into a structure, which LLVM takes apart in between.
       "wgmma.fence.",
       "wgmma.mma_async.",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Matrix products by multiply-adds, for every type and every layout of the accumulator.
+// Dots by multiply-adds, for every type and every layout of the accumulator.
 //
 // The operands go to shared memory, as much of k at a time as is reasonable. Then a loop
 // over k: each thread loads the rows of a and the columns of b that its part of the
@@ -128,7 +128,7 @@ public:
         isDeterministic(tessera::isDeterministic(op)) {
     Type type = getElementTypeOrSelf(op.getType());
     // f16 is rounded once, at the end.
-    sum = type.isF16() ? Float32Type::get(op.getContext()) : type;
+    accumulator = type.isF16() ? Float32Type::get(op.getContext()) : type;
   }
 
   FailureOr<SmallVector<Value>> run(ValueRange a, ValueRange b, ValueRange acc);
@@ -149,16 +149,16 @@ private:
   /// Both operands from step k on: those of a, then those of b.
   SmallVector<Value> load(Value k);
   /// Adds the products of operands that come through shared memory.
-  LogicalResult sumExchanged(ValueRange a, ValueRange b, SmallVectorImpl<Value> &sums);
+  LogicalResult sumExchanged(ValueRange a, ValueRange b, SmallVectorImpl<Value> &accumulators);
   /// Adds the products of what lies in shared memory.
-  void sumPiece(int64_t depth, SmallVectorImpl<Value> &sums);
+  void sumPiece(int64_t depth, SmallVectorImpl<Value> &accumulators);
 
   tile::DotOp op;
   const TileGPUTypeConverter &converter;
   ThreadBuilder &thread;
   const LinearLayout &layout;
   bool isDeterministic;
-  Type sum;
+  Type accumulator;
   LinearLayout sliceA, sliceB;
   unsigned stepBits = 0;
   /// The steps along k that are multiplied at once.
@@ -170,18 +170,18 @@ private:
 
 /// An element of an operand as what products are summed in. Exact.
 Value Dot::widen(Value value, Type element) {
-  if (element == sum)
+  if (element == accumulator)
     return value;
   if (isa<IntegerType>(element))
-    return thread.extendOrTruncate(value, sum.getIntOrFloatBitWidth(), /*isSigned=*/true);
+    return thread.extendOrTruncate(value, accumulator.getIntOrFloatBitWidth(), /*isSigned=*/true);
   if (value.getType() != element)
     value = thread.create<UnrealizedConversionCastOp>(TypeRange{element}, ValueRange{value})
                 .getResult(0);
-  return thread.create<tile::FpToFpOp>(sum, value);
+  return thread.create<tile::FpToFpOp>(accumulator, value);
 }
 
 Value Dot::multiplyAdd(Value a, Value b, Value acc) {
-  if (isa<IntegerType>(sum))
+  if (isa<IntegerType>(accumulator))
     return thread.add(acc, thread.mul(a, b));
   if (isDeterministic)
     return thread.create<LLVM::FAddOp>(acc, thread.create<LLVM::FMulOp>(a, b));
@@ -251,16 +251,16 @@ SmallVector<Value> Dot::load(Value k) {
   return registers;
 }
 
-void Dot::sumPiece(int64_t depth, SmallVectorImpl<Value> &sums) {
+void Dot::sumPiece(int64_t depth, SmallVectorImpl<Value> &accumulators) {
   size_t ofA = countRegisters(sliceA) << stepBits;
   auto multiplyLoaded = [&](ArrayRef<Value> loaded, SmallVectorImpl<Value> &acc) {
     multiply(loaded.take_front(ofA), loaded.drop_front(ofA), acc);
   };
   if (depth == steps)
-    return multiplyLoaded(load(thread.i32(0)), sums);
+    return multiplyLoaded(load(thread.i32(0)), accumulators);
 
   bool isAhead = fetchesAhead();
-  SmallVector<Value> carried(sums.begin(), sums.end());
+  SmallVector<Value> carried(accumulators.begin(), accumulators.end());
   if (isAhead)
     llvm::append_range(carried, load(thread.i32(0)));
   auto loop =
@@ -268,22 +268,22 @@ void Dot::sumPiece(int64_t depth, SmallVectorImpl<Value> &sums) {
   OpBuilder::InsertionGuard guard(thread.getBuilder());
   thread.getBuilder().setInsertionPointToStart(loop.getBody());
   SmallVector<Value> arguments(loop.getRegionIterArgs());
-  SmallVector<Value> running(arguments.begin(), arguments.begin() + sums.size());
+  SmallVector<Value> running(arguments.begin(), arguments.begin() + accumulators.size());
   Value k = loop.getInductionVar();
   if (isAhead) {
     // The last round fetches the first steps again, which nobody uses.
     SmallVector<Value> next = load(thread.bitAnd(thread.add(k, steps), depth - 1));
-    multiplyLoaded(ArrayRef(arguments).drop_front(sums.size()), running);
+    multiplyLoaded(ArrayRef(arguments).drop_front(accumulators.size()), running);
     llvm::append_range(running, next);
   } else {
     multiplyLoaded(load(k), running);
   }
   thread.create<scf::YieldOp>(running);
-  for (auto [index, value] : llvm::enumerate(sums))
+  for (auto [index, value] : llvm::enumerate(accumulators))
     value = loop.getResult(index);
 }
 
-LogicalResult Dot::sumExchanged(ValueRange a, ValueRange b, SmallVectorImpl<Value> &sums) {
+LogicalResult Dot::sumExchanged(ValueRange a, ValueRange b, SmallVectorImpl<Value> &accumulators) {
   FailureOr<Value> scratch = emitScratch(thread, op);
   if (failed(scratch))
     return failure();
@@ -311,27 +311,27 @@ LogicalResult Dot::sumExchanged(ValueRange a, ValueRange b, SmallVectorImpl<Valu
       storedA->store(thread, a, repeat, piece);
       storedB->store(thread, b, repeat, piece);
       emitBarrier(thread);
-      sumPiece(int64_t(1) << depthBits, sums);
+      sumPiece(int64_t(1) << depthBits, accumulators);
     }
   return success();
 }
 
 FailureOr<SmallVector<Value>> Dot::run(ValueRange a, ValueRange b, ValueRange acc) {
-  SmallVector<Value> sums(acc);
+  SmallVector<Value> accumulators(acc);
   Type type = getElementTypeOrSelf(op.getType());
-  if (sum != type)
-    for (Value &value : sums)
-      value = thread.create<LLVM::FPExtOp>(sum, value);
+  if (accumulator != type)
+    for (Value &value : accumulators)
+      value = thread.create<LLVM::FPExtOp>(accumulator, value);
   if (isDotInRegisters(op)) {
     steps = tile::getShape(op.getA().getType()).back();
-    multiply(a, b, sums);
-  } else if (failed(sumExchanged(a, b, sums))) {
+    multiply(a, b, accumulators);
+  } else if (failed(sumExchanged(a, b, accumulators))) {
     return failure();
   }
-  if (sum != type)
-    for (Value &value : sums)
+  if (accumulator != type)
+    for (Value &value : accumulators)
       value = thread.create<LLVM::FPTruncOp>(type, value);
-  return sums;
+  return accumulators;
 }
 
 namespace {
@@ -343,10 +343,11 @@ struct DotPattern : TilePattern<tile::DotOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread(rewriter, op.getLoc());
     Dot dot(op, getConverter(), thread);
-    FailureOr<SmallVector<Value>> sums = dot.run(adaptor.getA(), adaptor.getB(), adaptor.getAcc());
-    if (failed(sums))
+    FailureOr<SmallVector<Value>> accumulators =
+        dot.run(adaptor.getA(), adaptor.getB(), adaptor.getAcc());
+    if (failed(accumulators))
       return failure();
-    SmallVector<SmallVector<Value>> results{std::move(*sums)};
+    SmallVector<SmallVector<Value>> results{std::move(*accumulators)};
     rewriter.replaceOpWithMultiple(op, std::move(results));
     return success();
   }

@@ -84,7 +84,7 @@ void populateShapePatterns(const TileGPUTypeConverter &converter,
 /// Dot, and with it dot_scaled (DotScaledOp.cpp).
 void populateMatmulPatterns(const TileGPUTypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
-/// Products on tensor cores.
+/// Dots on tensor cores.
 void populateTensorCorePatterns(const TileGPUTypeConverter &converter,
                                 mlir::RewritePatternSet &patterns);
 void populateDotScaledPatterns(const TileGPUTypeConverter &converter,

@@ -52,7 +52,7 @@ DotOperand getDotOperandA(tile::DotOp op);
 DotOperand getDotOperandB(tile::DotOp op);
 
 /// Attaches ScratchOpInterface to reduce, scan, sort, histogram, gather and
-/// products.
+/// dots.
 void attachExchangeScratchModels(mlir::MLIRContext *context);
 
 } // namespace tessera

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Products on tensor cores: mma.sync by NVVM's op, wgmma as PTX, since NVVM has no form
+// Dots on tensor cores: mma.sync by NVVM's op, wgmma as PTX, since NVVM has no form
 // with an operand in registers and none whose scale is a value.
 //
 // Both number their words of 32 bits alike. Of a block of rows, word (i, j) of the first
 // operand holds row + 8 i and step k + 4 w j (w elements a word); word j of the second one
 // the same steps of a column. So which register goes where is a look-up by coordinates.
 //
-// wgmma works behind the back of LLVM: a sum must be in its registers when the instruction
+// wgmma works behind the back of LLVM: an accumulator must be in its registers when the instruction
 // is issued, and may be read when it has been waited for. Fence and wait therefore take
-// and give all sums that they are about, tied, and nothing can move across.
+// and give all accumulators that they are about, tied, and nothing can move across.
 
 #include "InlinePTX.h"
 #include "Patterns.h"
@@ -161,7 +161,7 @@ public:
   SmallVector<Value> run();
 
 private:
-  /// The sums of a block with the products of the steps from `k` on added, of these parts.
+  /// The accumulators of a block with the MMAs of the steps from `k` on added, of these parts.
   void multiply(ArrayRef<int64_t> block, int64_t k, std::pair<unsigned, unsigned> which,
                 MutableArrayRef<Value> ofBlock);
 
@@ -169,12 +169,12 @@ private:
   ThreadBuilder &thread;
   const LinearLayout &layout;
   tilegpu::FloatParts parts;
-  Type element, sum;
+  Type element, accumulator;
   unsigned m, n;
   int64_t extentK;
   MmaForm form;
   SplitOperand a, b;
-  SmallVector<Value> sums;
+  SmallVector<Value> accumulators;
   /// f64 has an instruction of 8 rows.
   unsigned rowWords;
 };
@@ -187,11 +187,11 @@ MmaDot::MmaDot(tilegpu::MmaDotOp op,
     : op(op), thread(thread), layout(tilegpu::getLayout(op.getType())), parts(op.getPrecision()),
       element(parts.isBF16 ? Type(thread.getBuilder().getBF16Type())
                            : getElementTypeOrSelf(op.getA().getType())),
-      sum(getElementTypeOrSelf(op.getType())), m(layout.rank() - 2), n(layout.rank() - 1),
+      accumulator(getElementTypeOrSelf(op.getType())), m(layout.rank() - 2), n(layout.rank() - 1),
       extentK(tile::getShape(op.getA().getType()).back()),
       form(element, int64_t(1) << tilegpu::getLayout(op.getA().getType()).dimBits(n)),
       a(thread, op.getA().getType(), adaptor.getA(), parts),
-      b(thread, op.getB().getType(), adaptor.getB(), parts), sums(adaptor.getAcc()),
+      b(thread, op.getB().getType(), adaptor.getB(), parts), accumulators(adaptor.getAcc()),
       rowWords(element.isF64() ? 1 : 2) {}
 
 void MmaDot::multiply(ArrayRef<int64_t> block, int64_t k, std::pair<unsigned, unsigned> which,
@@ -201,9 +201,10 @@ void MmaDot::multiply(ArrayRef<int64_t> block, int64_t k, std::pair<unsigned, un
     word = element;
   else if (element.isF16())
     word = VectorType::get(2, element);
-  bool isF16Sum = sum.isF16();
-  Type sumType = ofBlock.front().getType(), pair = VectorType::get(2, sumType);
-  SmallVector<Type> resultTypes(isF16Sum ? rowWords : 2 * rowWords, isF16Sum ? pair : sumType);
+  bool isF16Accumulator = accumulator.isF16();
+  Type accumulatorType = ofBlock.front().getType(), pair = VectorType::get(2, accumulatorType);
+  SmallVector<Type> resultTypes(isF16Accumulator ? rowWords : 2 * rowWords,
+                                isF16Accumulator ? pair : accumulatorType);
   Type result = LLVM::LLVMStructType::getLiteral(op.getContext(), resultTypes);
   std::array<int64_t, 3> shape = {element.isF64() ? 8 : 16, 8, form.getDepth()};
   std::optional<NVVM::MMAIntOverflow> overflow;
@@ -221,8 +222,8 @@ void MmaDot::multiply(ArrayRef<int64_t> block, int64_t k, std::pair<unsigned, un
     at[m] = step;
     wordsB.push_back(b.getWord(at, m, word, which.second));
   }
-  for (unsigned index = 0; index < ofBlock.size(); index += isF16Sum ? 2 : 1) {
-    if (!isF16Sum) {
+  for (unsigned index = 0; index < ofBlock.size(); index += isF16Accumulator ? 2 : 1) {
+    if (!isF16Accumulator) {
       wordsC.push_back(ofBlock[index]);
       continue;
     }
@@ -232,13 +233,13 @@ void MmaDot::multiply(ArrayRef<int64_t> block, int64_t k, std::pair<unsigned, un
           thread.create<LLVM::InsertElementOp>(packed, ofBlock[index + half], thread.i32(half));
     wordsC.push_back(packed);
   }
-  Value product = thread.create<NVVM::MmaOp>(
+  Value mma = thread.create<NVVM::MmaOp>(
       result, wordsA, wordsB, wordsC, ArrayRef<int64_t>(shape),
       /*b1Op=*/std::nullopt, overflow, std::array<NVVM::MMATypes, 2>{form.type, form.type},
       std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row, NVVM::MMALayout::col});
   for (unsigned index = 0; index < resultTypes.size(); ++index) {
-    Value part = thread.create<LLVM::ExtractValueOp>(product, index);
-    if (!isF16Sum) {
+    Value part = thread.create<LLVM::ExtractValueOp>(mma, index);
+    if (!isF16Accumulator) {
       ofBlock[index] = part;
       continue;
     }
@@ -253,7 +254,7 @@ SmallVector<Value> MmaDot::run() {
   // more often, and each time rounds.
   constexpr int64_t kSplitSteps = 16;
   int64_t steps = isSplit ? std::min(kSplitSteps, extentK) : form.getDepth();
-  SmallVector<std::pair<unsigned, unsigned>> products = parts.getProducts();
+  SmallVector<std::pair<unsigned, unsigned>> pairs = parts.getPairs();
   SmallVector<SmallVector<int64_t>> blocks = getBlocks(
       layout, [&](ArrayRef<int64_t> at) { return (isF64 || at[m] % 16 == 0) && at[n] % 8 == 0; });
   for (int64_t first = 0; first < extentK; first += steps)
@@ -266,16 +267,17 @@ SmallVector<Value> MmaDot::run() {
           at[m] += 8 * row;
           at[n] += column;
           numbers.push_back(*findRegister(layout, at));
-          Value sum = sums[numbers.back()];
-          ofBlock.push_back(isSplit ? thread.zero(sum.getType()) : sum);
+          Value accumulator = accumulators[numbers.back()];
+          ofBlock.push_back(isSplit ? thread.zero(accumulator.getType()) : accumulator);
         }
-      for (std::pair<unsigned, unsigned> which : products)
+      for (std::pair<unsigned, unsigned> which : pairs)
         for (int64_t k = first; k < std::min(first + steps, extentK); k += form.getDepth())
           multiply(block, k, which, ofBlock);
       for (auto [number, value] : llvm::zip_equal(numbers, ofBlock))
-        sums[number] = isSplit ? Value(thread.create<LLVM::FAddOp>(sums[number], value)) : value;
+        accumulators[number] =
+            isSplit ? Value(thread.create<LLVM::FAddOp>(accumulators[number], value)) : value;
     }
-  return sums;
+  return accumulators;
 }
 
 namespace {
@@ -313,35 +315,37 @@ static void tie(ThreadBuilder &thread, StringRef text, ArrayRef<MutableArrayRef<
       word = results[next++];
 }
 
-/// Sums as the instruction has them: f16 in pairs, which are neighbours among registers.
-static SmallVector<Value> packSums(ThreadBuilder &thread, ValueRange sums) {
-  if (sums.empty() || !sums.front().getType().isF16())
-    return sums;
+/// Accumulators as the instruction has them: f16 in pairs, which are neighbours among registers.
+static SmallVector<Value> packAccumulators(ThreadBuilder &thread, ValueRange accumulators) {
+  if (accumulators.empty() || !accumulators.front().getType().isF16())
+    return accumulators;
   SmallVector<Value> words;
-  for (size_t index = 0; index < sums.size(); index += 2) {
-    Value pair = thread.create<LLVM::PoisonOp>(VectorType::get(2, sums[index].getType()));
+  for (size_t index = 0; index < accumulators.size(); index += 2) {
+    Value pair = thread.create<LLVM::PoisonOp>(VectorType::get(2, accumulators[index].getType()));
     for (unsigned half = 0; half < 2; ++half)
-      pair = thread.create<LLVM::InsertElementOp>(pair, sums[index + half], thread.i32(half));
+      pair =
+          thread.create<LLVM::InsertElementOp>(pair, accumulators[index + half], thread.i32(half));
     words.push_back(thread.bitcast(pair, thread.intType(32)));
   }
   return words;
 }
 
-static SmallVector<Value> unpackSums(ThreadBuilder &thread, ArrayRef<Value> words, Type sum) {
-  if (!sum.isF16())
+static SmallVector<Value> unpackAccumulators(ThreadBuilder &thread, ArrayRef<Value> words,
+                                             Type accumulator) {
+  if (!accumulator.isF16())
     return SmallVector<Value>(words);
-  SmallVector<Value> sums;
+  SmallVector<Value> accumulators;
   for (Value word : words) {
-    Value pair = thread.bitcast(word, VectorType::get(2, sum));
+    Value pair = thread.bitcast(word, VectorType::get(2, accumulator));
     for (unsigned half = 0; half < 2; ++half)
-      sums.push_back(thread.create<LLVM::ExtractElementOp>(pair, thread.i32(half)));
+      accumulators.push_back(thread.create<LLVM::ExtractElementOp>(pair, thread.i32(half)));
   }
-  return sums;
+  return accumulators;
 }
 
 namespace {
 
-/// One product of warpgroups.
+/// One dot of warpgroups.
 class WarpgroupDot {
 public:
   WarpgroupDot(tilegpu::WarpgroupDotOp op,
@@ -363,11 +367,11 @@ private:
   int64_t chooseColumns();
   /// Words of the first operand in registers, for the 64 rows from `row` on.
   void packA(int64_t row);
-  /// The registers of the sums of one instruction.
+  /// The registers of the accumulators of one instruction.
   SmallVector<int64_t> getNumbers(int64_t row, int64_t column);
   void issue(int64_t row, int64_t column, int64_t k, bool adds,
              std::pair<unsigned, unsigned> which = {0, 0});
-  /// All products of the steps [first, last), into `sums`.
+  /// All MMAs of the steps [first, last), into `accumulators`.
   void multiply(int64_t first, int64_t last, bool adds);
   SmallVector<Value> sumPrecisely(bool isZero);
   SmallVector<Value> sumParts(bool isZero);
@@ -384,8 +388,8 @@ private:
   /// The first operand in registers: words by part, block of rows, step, and place.
   std::map<std::array<int64_t, 4>, unsigned> numbersA;
   SmallVector<Value> wordsA;
-  Type sum;
-  SmallVector<Value> sums;
+  Type accumulator;
+  SmallVector<Value> accumulators;
 };
 
 } // namespace
@@ -406,7 +410,7 @@ WarpgroupDot::WarpgroupDot(tilegpu::WarpgroupDotOp op,
                            ThreadBuilder &thread)
     : op(op), thread(thread), layout(tilegpu::getLayout(op.getType())), parts(op.getPrecision()),
       extentK(cast<tilegpu::MemDescType>(op.getB().getType()).getShape()[0]),
-      sum(getElementTypeOrSelf(op.getType())) {
+      accumulator(getElementTypeOrSelf(op.getType())) {
   auto typeB = cast<tilegpu::MemDescType>(op.getB().getType());
   elementB = typeB.getElementType();
   memoryB = getMemory(typeB, adaptor.getB().front(), /*isA=*/false);
@@ -420,7 +424,7 @@ WarpgroupDot::WarpgroupDot(tilegpu::WarpgroupDotOp op,
   bits = elementA.getIntOrFloatBitWidth();
   depth = 256 / bits;
   columns = chooseColumns();
-  sums.assign(adaptor.getAcc().begin(), adaptor.getAcc().end());
+  accumulators.assign(adaptor.getAcc().begin(), adaptor.getAcc().end());
 }
 
 void WarpgroupDot::packA(int64_t row) {
@@ -438,7 +442,7 @@ WarpgroupDot::Memory WarpgroupDot::getMemory(tilegpu::MemDescType type, Value ba
   auto descriptor = MatrixDescriptor::match(type.getLayout().getLayout(), /*kDim=*/isA ? 1 : 0,
                                             type.getElementType().getIntOrFloatBitWidth());
   assert(descriptor && "the verifier has seen to it");
-  // Groups lie along bits of the rows (columns) that the sums have in the group's number.
+  // Groups lie along bits of the rows (columns) that the accumulators have in the group's number.
   unsigned dim = isA ? 0 : 1;
   f2::Columns offsets;
   for (uint64_t column : ArrayRef(layout.columns(HwDim::Warp)).drop_front(kGroupBits)) {
@@ -459,7 +463,7 @@ Value WarpgroupDot::getDescriptor(const Memory &memory, int64_t mn, int64_t k) {
 }
 
 int64_t WarpgroupDot::chooseColumns() {
-  // Sums of parts have registers beside those that they are added to.
+  // Accumulators of parts have registers beside those that they are added to.
   const int64_t kMost = parts.count > 1 ? 128 : 256;
   unsigned groups = op.getGroups()[1];
   int64_t power = (int64_t(1) << layout.dimBits(1)) / groups, odd = layout.oddFactor(1);
@@ -492,7 +496,7 @@ SmallVector<int64_t> WarpgroupDot::getNumbers(int64_t row, int64_t column) {
   for (int64_t at = column; at < column + columns; at += 8)
     for (unsigned part = 0; part < 4; ++part) {
       int64_t number = *findRegister(layout, {row + 8 * (part / 2), at + part % 2});
-      if (!sum.isF16())
+      if (!accumulator.isF16())
         numbers.push_back(number);
       else if (number % 2 == 0)
         numbers.push_back(number / 2);
@@ -506,10 +510,10 @@ void WarpgroupDot::issue(int64_t row, int64_t column, int64_t k, bool adds,
   InlinePTX instruction(thread);
   SmallVector<std::string> names;
   for (int64_t number : numbers)
-    names.push_back(instruction.addResult(sums[number]));
+    names.push_back(instruction.addResult(accumulators[number]));
   std::string text =
       "wgmma.mma_async.sync.aligned.m64n" + std::to_string(columns) + "k" + std::to_string(depth);
-  text += sum.isF16() ? ".f16" : sum.isF32() ? ".f32" : ".s32";
+  text += accumulator.isF16() ? ".f16" : accumulator.isF32() ? ".f32" : ".s32";
   text += "." + getName(elementA).str() + "." + getName(elementB).str();
   text += " {" + llvm::join(names, ", ") + "}, ";
   if (memoryA) {
@@ -532,7 +536,7 @@ void WarpgroupDot::issue(int64_t row, int64_t column, int64_t k, bool adds,
     text += memoryB->descriptor.isKMajor() ? ", 0" : ", 1";
   }
   for (auto [number, result] : llvm::zip_equal(numbers, instruction.emit(text + ";")))
-    sums[number] = result;
+    accumulators[number] = result;
 }
 
 void WarpgroupDot::multiply(int64_t first, int64_t last, bool adds) {
@@ -544,59 +548,59 @@ void WarpgroupDot::multiply(int64_t first, int64_t last, bool adds) {
 }
 
 SmallVector<Value> WarpgroupDot::run() {
-  // Sums of zero are not looked at.
-  bool isZero = llvm::all_of(sums, [](Value sum) {
-    return matchPattern(sum, m_AnyZeroFloat()) || matchPattern(sum, m_Zero()) ||
-           isa_and_nonnull<LLVM::ZeroOp>(sum.getDefiningOp());
+  // Accumulators of zero are not looked at.
+  bool isZero = llvm::all_of(accumulators, [](Value value) {
+    return matchPattern(value, m_AnyZeroFloat()) || matchPattern(value, m_Zero()) ||
+           isa_and_nonnull<LLVM::ZeroOp>(value.getDefiningOp());
   });
   if (isZero) {
-    Value none = thread.create<LLVM::UndefOp>(sums.front().getType());
-    llvm::fill(sums, none);
+    Value none = thread.create<LLVM::UndefOp>(accumulators.front().getType());
+    llvm::fill(accumulators, none);
   }
   if (parts.count > 1)
     return sumParts(isZero);
-  sums = packSums(thread, sums);
+  accumulators = packAccumulators(thread, accumulators);
   if (operandA)
     for (ArrayRef<int64_t> block :
          getBlocks(layout, [](ArrayRef<int64_t> at) { return at[0] % 64 == 0 && at[1] == 0; }))
       packA(block[0]);
-  if (op.getMaxImpreciseAcc() > 0 && bits == 8 && sum.isF32())
+  if (op.getMaxImpreciseAcc() > 0 && bits == 8 && accumulator.isF32())
     return sumPrecisely(isZero);
   // What is in registers has to be there before the first instruction.
   tie(thread, "wgmma.fence.sync.aligned;",
-      {isZero ? MutableArrayRef<Value>() : MutableArrayRef<Value>(sums), wordsA});
+      {isZero ? MutableArrayRef<Value>() : MutableArrayRef<Value>(accumulators), wordsA});
   multiply(0, extentK, /*adds=*/!isZero);
   thread.create<NVVM::WgmmaGroupSyncAlignedOp>();
-  // Sums of f16 are taken apart and packed again, around loops too: they must be there.
-  if (!op.getIsAsync() || sum.isF16())
-    tie(thread, "wgmma.wait_group.sync.aligned 0;", {sums});
-  return unpackSums(thread, sums, sum);
+  // Accumulators of f16 are taken apart and packed again, around loops too: they must be there.
+  if (!op.getIsAsync() || accumulator.isF16())
+    tie(thread, "wgmma.wait_group.sync.aligned 0;", {accumulators});
+  return unpackAccumulators(thread, accumulators, accumulator);
 }
 
 /// The instruction sums 8-bit floats in fewer bits than f32 has. After so many steps what
 /// it has summed is added to the rest as f32.
 SmallVector<Value> WarpgroupDot::sumPrecisely(bool isZero) {
   int64_t most = std::max<int64_t>(op.getMaxImpreciseAcc() / depth, 1) * depth;
-  SmallVector<Value> total(sums);
-  Value none = thread.create<LLVM::UndefOp>(sums.front().getType());
+  SmallVector<Value> total(accumulators);
+  Value none = thread.create<LLVM::UndefOp>(accumulators.front().getType());
   for (int64_t k = 0; k < extentK; k += most) {
-    llvm::fill(sums, none);
+    llvm::fill(accumulators, none);
     tie(thread, "wgmma.fence.sync.aligned;", {wordsA});
     multiply(k, std::min(k + most, extentK), /*adds=*/false);
     thread.create<NVVM::WgmmaGroupSyncAlignedOp>();
-    tie(thread, "wgmma.wait_group.sync.aligned 0;", {sums});
-    for (auto [all, part] : llvm::zip_equal(total, sums))
+    tie(thread, "wgmma.wait_group.sync.aligned 0;", {accumulators});
+    for (auto [all, part] : llvm::zip_equal(total, accumulators))
       all = isZero && k == 0 ? part : Value(thread.create<LLVM::FAddOp>(all, part));
   }
   return total;
 }
 
-/// Products of parts, which are summed from zero, 64 rows and one instruction's columns after
-/// another: so registers hold the parts of few rows, and few sums, at once.
+/// Dots of parts, which are summed from zero, 64 rows and one instruction's columns after
+/// another: so registers hold the parts of few rows, and few accumulators, at once.
 SmallVector<Value> WarpgroupDot::sumParts(bool isZero) {
-  SmallVector<Value> total(sums);
-  Value none = thread.create<LLVM::UndefOp>(sums.front().getType());
-  llvm::fill(sums, none);
+  SmallVector<Value> total(accumulators);
+  Value none = thread.create<LLVM::UndefOp>(accumulators.front().getType());
+  llvm::fill(accumulators, none);
   std::optional<int64_t> packed;
   for (ArrayRef<int64_t> block : getBlocks(
            layout, [&](ArrayRef<int64_t> at) { return at[0] % 64 == 0 && at[1] % columns == 0; })) {
@@ -607,13 +611,13 @@ SmallVector<Value> WarpgroupDot::sumParts(bool isZero) {
     }
     tie(thread, "wgmma.fence.sync.aligned;", {wordsA});
     bool adds = false;
-    for (std::pair<unsigned, unsigned> which : parts.getProducts())
+    for (std::pair<unsigned, unsigned> which : parts.getPairs())
       for (int64_t k = 0; k < extentK; k += depth, adds = true)
         issue(block[0], block[1], k, adds, which);
     thread.create<NVVM::WgmmaGroupSyncAlignedOp>();
     SmallVector<int64_t> numbers = getNumbers(block[0], block[1]);
     SmallVector<Value> ofBlock =
-        llvm::map_to_vector(numbers, [&](int64_t number) { return sums[number]; });
+        llvm::map_to_vector(numbers, [&](int64_t number) { return accumulators[number]; });
     tie(thread, "wgmma.wait_group.sync.aligned 0;", {ofBlock});
     for (auto [number, value] : llvm::zip_equal(numbers, ofBlock))
       total[number] = isZero ? value : Value(thread.create<LLVM::FAddOp>(total[number], value));
@@ -642,14 +646,14 @@ struct WarpgroupWaitPattern : TilePattern<tilegpu::WarpgroupWaitOp> {
     ThreadBuilder thread(rewriter, op.getLoc());
     SmallVector<SmallVector<Value>> words;
     SmallVector<MutableArrayRef<Value>> lists;
-    for (ValueRange registers : adaptor.getSums())
-      words.push_back(packSums(thread, registers));
+    for (ValueRange registers : adaptor.getAccumulators())
+      words.push_back(packAccumulators(thread, registers));
     for (SmallVector<Value> &list : words)
       lists.push_back(list);
     tie(thread, "wgmma.wait_group.sync.aligned " + std::to_string(op.getPendings()) + ";", lists);
     SmallVector<SmallVector<Value>> results;
-    for (auto [list, registers] : llvm::zip_equal(words, adaptor.getSums()))
-      results.push_back(unpackSums(thread, list, registers.front().getType()));
+    for (auto [list, registers] : llvm::zip_equal(words, adaptor.getAccumulators()))
+      results.push_back(unpackAccumulators(thread, list, registers.front().getType()));
     rewriter.replaceOpWithMultiple(op, std::move(results));
     return success();
   }

@@ -71,7 +71,7 @@ unsigned chooseUnroll(unsigned most, unsigned expensive, int64_t strips) {
 }
 
 //===----------------------------------------------------------------------===//
-// Products
+// Dots
 //===----------------------------------------------------------------------===//
 
 /// Steps of k after which loading and storing the block does not count any more.
@@ -128,13 +128,13 @@ llvm::StringRef getBottleneck(const HostMachine &machine, const BlockShape &bloc
   StepCost cost(machine, block.rows, block.vectors);
   if (cost.multiplies >= std::max(cost.loads, cost.latency))
     return "multiply-adds";
-  return cost.loads >= cost.latency ? "loads" : "the latency of sums";
+  return cost.loads >= cost.latency ? "loads" : "the latency of additions";
 }
 
 int64_t chooseSteps(const BlockShape &block, int64_t steps) {
   // A dozen multiply-adds hide the loop's own instructions.
-  int64_t products = block.rows * block.vectors;
-  int64_t unroll = products >= 12 ? 1 : products >= 6 ? 2 : 4;
+  int64_t accumulators = block.rows * block.vectors;
+  int64_t unroll = accumulators >= 12 ? 1 : accumulators >= 6 ? 2 : 4;
   return steps % unroll == 0 ? unroll : 1;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How wide strips are, how many of them a turn of a loop takes, how large a block of a
-// product is kept in registers and how much of its operands in the cache. All of it follows
+// dot is kept in registers and how much of its operands in the cache. All of it follows
 // from what the table of machines says (Machine/HostMachine.h).
 
 #ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_COSTMODEL_H
@@ -46,7 +46,7 @@ int64_t getShortestRun(const HostMachine &machine);
 /// operations are functions.
 unsigned chooseUnroll(unsigned most, unsigned expensive, int64_t strips);
 
-//===-- Products ----------------------------------------------------------===//
+//===-- Dots --------------------------------------------------------------===//
 
 /// A block of the result in registers.
 struct BlockShape {

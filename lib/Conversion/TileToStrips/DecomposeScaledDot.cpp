@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// strips-decompose-scaled-dot: a product of scaled operands becomes one of f32.
+// strips-decompose-scaled-dot: a dot of scaled operands becomes one of f32.
 //
 // No CPU multiplies these formats. Every element of every format, times its scale, is
 // an f32 (but where the scale takes it out of range, as the sum would be).

@@ -18,7 +18,7 @@ enum class RootKind {
   Fused,          ///< a root that may share its nest with others
   InElementOrder, ///< a root that takes its elements one by one, in a nest of its own
   VolatileLoad,   ///< done once, where it stands
-  Consumer,       ///< needs its tiles in buffers: products, control flow, returns
+  Consumer,       ///< needs its tiles in buffers: dots, control flow, returns
   ScalarRead,     ///< a scalar that depends on memory
   ScalarEffect,   ///< an effect with no tile: no group may be moved over it
 };
@@ -34,7 +34,7 @@ bool hasTiles(mlir::Operation *op);
 bool isControlFlow(mlir::Operation *op);
 
 /// Whether a tile already is in a buffer wherever it is needed: what loops carry,
-/// products, and results of groups.
+/// dots, and results of groups.
 bool isCrossing(mlir::Value tile);
 
 /// Integer, pointer and boolean arithmetic and moving elements about: never worth a

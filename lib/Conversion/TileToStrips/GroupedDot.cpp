@@ -33,7 +33,7 @@ public:
     M = aType.getDimSize(0);
     words = aType.getDimSize(1) / this->group;
     N = cast<MemRefType>(dot.getB().getType()).getDimSize(1);
-    sumElement = cast<MemRefType>(dot.getAcc().getType()).getElementType();
+    accumulatorElement = cast<MemRefType>(dot.getAcc().getType()).getElementType();
     block = chooseBlock(machine, M, std::max<int64_t>(1, N / lanes));
     panelColumns = std::min(N, block.vectors * lanes);
     depth = chooseDepth(machine, words, panelColumns * 4);
@@ -142,9 +142,9 @@ private:
   void packB(Value word, Value column, int64_t columns, int64_t width, int64_t steps) {
     for (int64_t first = 0; first < columns; first += width) {
       auto type = VectorType::get(width, b.getI32Type());
-      SmallVector<Value> sums;
+      SmallVector<Value> accumulators;
       if (isShifted)
-        sums.push_back(splat(type, 0));
+        accumulators.push_back(splat(type, 0));
       auto body = [&](Value at, ValueRange carried) -> SmallVector<Value> {
         SmallVector<Value> rows;
         for (int64_t i = 0; i < group; ++i)
@@ -162,7 +162,7 @@ private:
           return {};
         return {multiply(carried[0], splat(type, 0x01010101), packed)};
       };
-      auto loop = scf::ForOp::create(b, loc, index(0), index(steps), index(1), sums,
+      auto loop = scf::ForOp::create(b, loc, index(0), index(steps), index(1), accumulators,
                                      [&](OpBuilder &inner, Location, Value at, ValueRange carried) {
                                        OpBuilder::InsertionGuard guard(b);
                                        b.restoreInsertionPoint(inner.saveInsertionPoint());
@@ -188,23 +188,23 @@ private:
   /// One block of the result.
   void emitBlock(Value row, Value column, int64_t rows, int64_t vectors, int64_t width,
                  int64_t steps) {
-    auto sumType = VectorType::get(width, sumElement);
+    auto accumulatorType = VectorType::get(width, accumulatorElement);
     auto at = [&](int64_t r, int64_t v) {
       return SmallVector<Value>{add(row, r), add(column, v * width)};
     };
-    SmallVector<Value> sums;
+    SmallVector<Value> accumulators;
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t v = 0; v < vectors; ++v) {
-        Value sum = vector::LoadOp::create(b, loc, sumType, dot.getAcc(), at(r, v));
+        Value accumulator = vector::LoadOp::create(b, loc, accumulatorType, dot.getAcc(), at(r, v));
         if (isShifted) {
-          Value correction = vector::LoadOp::create(b, loc, sumType, corrections,
+          Value correction = vector::LoadOp::create(b, loc, accumulatorType, corrections,
                                                     ValueRange{index(0), index(v * width)});
-          sum = arith::AddIOp::create(b, loc, sum, correction);
+          accumulator = arith::AddIOp::create(b, loc, accumulator, correction);
         }
-        sums.push_back(sum);
+        accumulators.push_back(accumulator);
       }
     auto loop = scf::ForOp::create(
-        b, loc, index(0), index(steps), index(1), sums,
+        b, loc, index(0), index(steps), index(1), accumulators,
         [&](OpBuilder &inner, Location, Value k, ValueRange carried) {
           OpBuilder::InsertionGuard guard(b);
           b.restoreInsertionPoint(inner.saveInsertionPoint());
@@ -226,16 +226,17 @@ private:
         vector::StoreOp::create(b, loc, loop.getResult(r * vectors + v), dot.getAcc(), at(r, v));
   }
 
-  /// sum + the products of the words' elements.
-  Value multiply(Value sum, Value x, Value y) {
+  /// accumulator + the products of the words' elements.
+  Value multiply(Value accumulator, Value x, Value y) {
     auto type = cast<VectorType>(x.getType());
     int64_t width = type.getNumElements();
-    Type narrow = sumElement.isInteger() ? Type(b.getI8Type()) : Type(b.getBF16Type());
+    Type narrow = accumulatorElement.isInteger() ? Type(b.getI8Type()) : Type(b.getBF16Type());
     auto elements = VectorType::get(width * group, narrow);
     llvm::StringRef name = instruction.getIntrinsic(width * 32);
-    SmallVector<Value> operands = {sum, vector::BitCastOp::create(b, loc, elements, x),
+    SmallVector<Value> operands = {accumulator, vector::BitCastOp::create(b, loc, elements, x),
                                    vector::BitCastOp::create(b, loc, elements, y)};
-    return LLVM::CallIntrinsicOp::create(b, loc, sum.getType(), b.getStringAttr(name), operands)
+    return LLVM::CallIntrinsicOp::create(b, loc, accumulator.getType(), b.getStringAttr(name),
+                                         operands)
         .getResult(0);
   }
 
@@ -248,7 +249,7 @@ private:
   int64_t M, N, words; ///< words: K in words
   int64_t depth;       ///< words of k that are packed at a time
   int64_t panelColumns;
-  Type sumElement;
+  Type accumulatorElement;
   BlockShape block;
   Value packedA, packedB, corrections;
 };
@@ -258,16 +259,16 @@ private:
 const DotInstruction *findDotInstruction(strips::DotOp dot, const HostMachine &machine,
                                          bool deterministic) {
   auto a = cast<MemRefType>(dot.getA().getType()), b = cast<MemRefType>(dot.getB().getType());
-  Type sum = cast<MemRefType>(dot.getAcc().getType()).getElementType();
+  Type accumulator = cast<MemRefType>(dot.getAcc().getType()).getElementType();
   auto fits = [&](const DotInstruction *instruction) {
     return instruction && a.getDimSize(1) % instruction->steps == 0 &&
            b.getDimSize(1) % (instruction->forms.back().bits / 32) == 0 &&
            !instruction->getIntrinsic(machine.vectorBits).empty();
   };
-  if (a.getElementType().isInteger(8) && sum.isInteger(32) && fits(machine.int8Dot))
+  if (a.getElementType().isInteger(8) && accumulator.isInteger(32) && fits(machine.int8Dot))
     return machine.int8Dot;
-  if (!deterministic && a.getElementType().isBF16() && b.getElementType().isBF16() && sum.isF32() &&
-      fits(machine.bf16Dot))
+  if (!deterministic && a.getElementType().isBF16() && b.getElementType().isBF16() &&
+      accumulator.isF32() && fits(machine.bf16Dot))
     return machine.bf16Dot;
   return nullptr;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Products of narrow elements by instructions that take several steps of k at once.
+// Dots of narrow elements by instructions that take several steps of k at once.
 
 #ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_GROUPEDDOT_H
 #define TESSERA_LIB_CONVERSION_TILETOSTRIPS_GROUPEDDOT_H
@@ -10,13 +10,13 @@
 
 namespace tessera {
 
-/// The instruction that does a product, if the machine has one: for its types, and extents
+/// The instruction that does a dot, if the machine has one: for its types, and extents
 /// that need no masks. The bf16 instruction flushes denormals and rounds in an order of its
 /// own, so it is not used for `deterministic`.
 const DotInstruction *findDotInstruction(strips::DotOp dot, const HostMachine &machine,
                                          bool deterministic);
 
-/// Writes the loops of a product in place of it. Packed operands go to the scratch arena
+/// Writes the loops of a dot in place of it. Packed operands go to the scratch arena
 /// from `scratchOffset` on; returns how many bytes of it they take.
 int64_t emitGroupedDot(strips::DotOp dot, const DotInstruction &instruction,
                        const HostMachine &machine, int64_t scratchOffset);

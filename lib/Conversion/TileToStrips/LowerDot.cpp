@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// strips-lower-dot: matrix products in buffers become loops around a micro-kernel,
+// strips-lower-dot: dots in buffers become loops around a micro-kernel,
 // which keeps a block of the result in registers while k runs. All extents are
 // static, so rows and columns left over get blocks of their own and nothing is
 // masked. Operands of 16 and 8 bits are widened to f32 on their way into packed
@@ -30,10 +30,10 @@ constexpr StringLiteral kScratchAttr = "strips.scratch_bytes";
 // Remarks
 //===----------------------------------------------------------------------===//
 
-/// "product of 64x64 and 64x64 elements of f32: ", to which what was chosen is added.
+/// "dot of 64x64 and 64x64 elements of f32: ", to which what was chosen is added.
 InFlightDiagnostic remarkOn(strips::DotOp dot) {
   auto a = cast<MemRefType>(dot.getA().getType()), b = cast<MemRefType>(dot.getB().getType());
-  return emitRemark(dot.getLoc()) << "product of " << a.getDimSize(0) << "x" << a.getDimSize(1)
+  return emitRemark(dot.getLoc()) << "dot of " << a.getDimSize(0) << "x" << a.getDimSize(1)
                                   << " and " << b.getDimSize(0) << "x" << b.getDimSize(1)
                                   << " elements of " << a.getElementType() << ": ";
 }
@@ -54,7 +54,7 @@ struct Operand {
   Value row, column;
 };
 
-/// Writes the loops of one product.
+/// Writes the loops of one dot.
 class DotEmitter {
 public:
   DotEmitter(strips::DotOp dot, const HostMachine &machine, bool fuses)
@@ -255,16 +255,16 @@ private:
 
     // Integers are summed from zero, so that every partial sum is exact.
     bool fromZero = accElement.isInteger();
-    SmallVector<Value> sums;
+    SmallVector<Value> accumulators;
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t v = 0; v < vectors; ++v)
-        sums.push_back(fromZero
-                           ? arith::ConstantOp::create(b, loc, b.getZeroAttr(type)).getResult()
-                           : widen(vector::LoadOp::create(b, loc, storedType, target, at(r, v))));
+        accumulators.push_back(
+            fromZero ? arith::ConstantOp::create(b, loc, b.getZeroAttr(type)).getResult()
+                     : widen(vector::LoadOp::create(b, loc, storedType, target, at(r, v))));
 
     int64_t unroll = chooseSteps({rows, vectors}, steps);
     auto loop =
-        scf::ForOp::create(b, loc, index(0), index(steps), index(unroll), sums,
+        scf::ForOp::create(b, loc, index(0), index(steps), index(unroll), accumulators,
                            [&](OpBuilder &body, Location, Value k, ValueRange carried) {
                              OpBuilder::InsertionGuard guard(b);
                              b.restoreInsertionPoint(body.saveInsertionPoint());
@@ -276,21 +276,21 @@ private:
 
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t v = 0; v < vectors; ++v) {
-        Value sum = loop.getResult(r * vectors + v);
+        Value accumulator = loop.getResult(r * vectors + v);
         if (fromZero) {
-          Value product = arith::FPToSIOp::create(b, loc, storedType, sum);
+          Value added = arith::FPToSIOp::create(b, loc, storedType, accumulator);
           Value old = vector::LoadOp::create(b, loc, storedType, target, at(r, v));
-          sum = arith::AddIOp::create(b, loc, old, product);
+          accumulator = arith::AddIOp::create(b, loc, old, added);
         } else if (accElement != element) {
-          sum = arith::TruncFOp::create(b, loc, storedType, sum);
+          accumulator = arith::TruncFOp::create(b, loc, storedType, accumulator);
         }
-        vector::StoreOp::create(b, loc, sum, target, at(r, v));
+        vector::StoreOp::create(b, loc, accumulator, target, at(r, v));
       }
   }
 
   /// One step of k: every row's element of a, times the vectors of b.
   void emitStep(Operand a, Operand panel, Value k, Value row, int64_t rows, int64_t vectors,
-                VectorType type, SmallVectorImpl<Value> &sums) {
+                VectorType type, SmallVectorImpl<Value> &accumulators) {
     SmallVector<Value> columns;
     for (int64_t v = 0; v < vectors; ++v)
       columns.push_back(vector::LoadOp::create(
@@ -301,13 +301,13 @@ private:
                                             ValueRange{add(add(a.row, row), r), add(a.column, k)});
       Value splat = vector::BroadcastOp::create(b, loc, type, scalar);
       for (int64_t v = 0; v < vectors; ++v) {
-        Value &sum = sums[r * vectors + v];
+        Value &accumulator = accumulators[r * vectors + v];
         if (fuses) {
-          sum = vector::FMAOp::create(b, loc, splat, columns[v], sum);
+          accumulator = vector::FMAOp::create(b, loc, splat, columns[v], accumulator);
           continue;
         }
         Value product = arith::MulFOp::create(b, loc, splat, columns[v]);
-        sum = arith::AddFOp::create(b, loc, product, sum);
+        accumulator = arith::AddFOp::create(b, loc, product, accumulator);
       }
     }
   }
@@ -349,7 +349,7 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
       return signalPassFailure();
     SmallVector<strips::DotOp> dots;
     getOperation()->walk([&](strips::DotOp dot) { dots.push_back(dot); });
-    // Products run one after another and share the memory behind the function's own
+    // Dots run one after another and share the memory behind the function's own
     // buffers.
     llvm::DenseMap<Operation *, std::pair<int64_t, int64_t>> scratch;
     for (strips::DotOp dot : dots) {

@@ -3,7 +3,7 @@
 // strips-materialize: buffers for the tiles that live between groups.
 //
 // BufferLiveness decides which tiles share a buffer; here the IR follows: groups read
-// and write buffers, products work in place, and control flow carries scalars alone.
+// and write buffers, dots work in place, and control flow carries scalars alone.
 
 #include "BufferLiveness.h"
 #include "GroupRoots.h"
@@ -204,13 +204,13 @@ void Materializer::lowerDot(tile::DotOp dot) {
   OpBuilder builder(dot);
   SmallVector<Value, 3> buffers{getBuffer(dot.getA()), getBuffer(dot.getB()),
                                 getBuffer(dot.getResult())};
-  auto product = [&](OpBuilder &b, ArrayRef<Value> operands) {
+  auto dot = [&](OpBuilder &b, ArrayRef<Value> operands) {
     strips::DotOp::create(b, loc, operands[0], operands[1], operands[2], dot.getPrecision(),
                           dot.getMaxImpreciseAcc());
   };
   auto type = cast<RankedTensorType>(dot.getType());
   if (type.getRank() == 2)
-    return product(builder, buffers);
+    return dot(builder, buffers);
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
   Value one = arith::ConstantIndexOp::create(builder, loc, 1);
   Value count = arith::ConstantIndexOp::create(builder, loc, type.getDimSize(0));
@@ -231,7 +231,7 @@ void Materializer::lowerDot(tile::DotOp dot) {
         SmallVector<OpFoldResult>{inner.getIndexAttr(shape[0]), inner.getIndexAttr(shape[1])},
         SmallVector<OpFoldResult>{inner.getIndexAttr(shape[1]), inner.getIndexAttr(1)}));
   }
-  product(inner, slices);
+  dot(inner, slices);
 }
 
 //===----------------------------------------------------------------------===//
@@ -365,7 +365,7 @@ LogicalResult Materializer::run() {
   return success();
 }
 
-/// An error where a tile is made or used by anything but groups, products and control flow:
+/// An error where a tile is made or used by anything but groups, dots and control flow:
 /// strips-group has not run, or has not been asked for calls to be inlined.
 LogicalResult verifyGrouped(tile::FuncOp func) {
   auto refuse = [](Operation *op) {

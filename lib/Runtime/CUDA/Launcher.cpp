@@ -124,7 +124,7 @@ Module LoadedKernel::load(std::string &log) const {
   std::string error = errors.data();
   // An instruction alone takes more: wgmma has all of its sums in registers.
   if (error.find("(C7602)") != std::string::npos)
-    throw DriverError(code, doing + " failed: a product takes more registers than a thread may "
+    throw DriverError(code, doing + " failed: a dot takes more registers than a thread may "
                                     "have; use more warps, smaller tiles, or a higher maxnreg");
   constexpr int kNoAssembler = 221, kUnknownPTX = 222;
   if (code == kNoAssembler || code == kUnknownPTX)

@@ -5,7 +5,7 @@
 // The code that comes here has its vectors, its unrolling and its blocking already.
 // What is left is clean-up, and most of O3's time would be spent looking for
 // opportunities that are not there: the lite pipeline below gives the same speed on
-// softmax and matrix products in half the time.
+// softmax and dots in half the time.
 
 #include "tessera/Support/Cancellation.h"
 #include "tessera/Support/MemoryReserve.h"

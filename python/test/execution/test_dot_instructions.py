@@ -38,7 +38,7 @@ def run_dot(machine: str, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> None:
     sizes = {"M": len(a), "N": b.shape[1], "K": len(b), "TRANS_A": False, "TRANS_B": False}
     options = {"cpu": cpu, "features": features}
     compiled = dot.warmup(a, b, c, **sizes, ACC=True, **options)
-    (remark,) = [text for text in compiled.metadata["remarks"] if "product of" in text]
+    (remark,) = [text for text in compiled.metadata["remarks"] if "dot of" in text]
     expected = {"int8": bytes_by, "bfloat16": bf16_by}.get(str(a.dtype))
     if expected and a.shape[1] % 4 == 0:
         assert expected in remark

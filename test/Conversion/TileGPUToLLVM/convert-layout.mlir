@@ -132,7 +132,7 @@ tile.func private @pointers(%x: tensor<512x!tile.ptr<f32>, #a>) -> tensor<512x!t
 
 // -----
 
-// The accumulator of a product to whole rows. With matrix instructions on one side at least,
+// The accumulator of a dot to whole rows. With matrix instructions on one side at least,
 // both move four words a lane at once.
 #accumulator = #tilegpu.layout<64x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #rows = #tilegpu.layout<64x64, reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[1, 0], [2, 0], [0, 8], [0, 16], [0, 32]], warp = [[4, 0], [8, 0]]>

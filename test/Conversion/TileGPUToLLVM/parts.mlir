@@ -1,6 +1,6 @@
 // RUN: tessera-opt --split-input-file --convert-tilegpu-to-llvm --canonicalize --cse %s | FileCheck %s
 
-// Parts of buffers, and products of what is in registers already: no store, no barrier.
+// Parts of buffers, and dots of what is in registers already: no store, no barrier.
 #a = #tilegpu.layout<16x2, reg = [[0, 1], [4, 0], [8, 0]], lane = [[0, 0], [0, 0], [0, 0], [1, 0], [2, 0]]>
 #b = #tilegpu.layout<2x16, reg = [[0, 1], [1, 0]], lane = [[0, 2], [0, 4], [0, 8], [0, 0], [0, 0]]>
 #acc = #tilegpu.layout<16x16, reg = [[0, 1], [4, 0], [8, 0]], lane = [[0, 2], [0, 4], [0, 8], [1, 0], [2, 0]]>

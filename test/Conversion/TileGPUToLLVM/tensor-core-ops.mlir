@@ -14,7 +14,7 @@
 #sa8 = #tilegpu.layout<64x128, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [0, 64], [1, 16], [2, 32], [4, 64], [8, 0], [16, 0], [32, 0]]>
 #sb8 = #tilegpu.layout<128x16, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0], [16, 1], [32, 2], [64, 4], [0, 8]]>
 #ra = #tilegpu.layout<64x32, reg = [[0, 1], [0, 8], [0, 16], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
-#sum = #tilegpu.layout<64x16, reg = [[0, 1], [0, 8], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
+#accumulator = #tilegpu.layout<64x16, reg = [[0, 1], [0, 8], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #ra32 = #tilegpu.layout<64x32, reg = [[0, 4], [0, 8], [0, 16], [8, 0]], lane = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #rab = #tilegpu.layout<128x32, reg = [[0, 1], [0, 8], [0, 16], [8, 0], [64, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #sum128 = #tilegpu.layout<128x16, reg = [[0, 1], [0, 8], [8, 0], [64, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
@@ -31,7 +31,7 @@ tile.func private @mma(%a: tensor<16x16xf16, #a>, %b: tensor<16x8xf16, #b>, %c: 
   tile.return %d : tensor<16x8xf32, #acc>
 }
 
-// f32 as sums of tf32: three products for two steps of 8, summed from zero; then they are added.
+// f32 as sums of tf32: three MMAs for two steps of 8, summed from zero; then they are added.
 // What would be rounded to infinity is 1 in the first part.
 // CHECK-LABEL: llvm.func internal @mma_tf32x3(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: f32,
@@ -47,7 +47,7 @@ tile.func private @mma_tf32x3(%a: tensor<16x16xf32, #a32>, %b: tensor<16x8xf32, 
   tile.return %d : tensor<16x8xf32, #acc>
 }
 
-// As sums of three of bf16: six products of one step of 16, of operands that lie as bf16's do.
+// As sums of three of bf16: six MMAs of one step of 16, of operands that lie as bf16's do.
 // CHECK-LABEL: llvm.func internal @mma_bf16x6(
 // CHECK-COUNT-6: nvvm.mma.sync {{.*}} multiplicandAPtxType = #nvvm.mma_type<bf16>
 // CHECK-NOT: nvvm.mma.sync
@@ -66,7 +66,7 @@ tile.func private @mma_f64(%a: tensor<16x4xf64, #a64>, %b: tensor<4x8xf64, #b64>
   tile.return %d : tensor<16x8xf64, #acc>
 }
 
-// Both operands in memory: two steps along K, 32 bytes (2 units) apart. The sums come in
+// Both operands in memory: two steps along K, 32 bytes (2 units) apart. The accumulators come in
 // at the fence, and out at the wait.
 // CHECK-LABEL: llvm.func internal @wgmma(
 // CHECK: %[[F:.+]] = llvm.inline_asm has_side_effects asm_dialect = att "wgmma.fence.sync.aligned;", "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7"
@@ -75,15 +75,15 @@ tile.func private @mma_f64(%a: tensor<16x4xf64, #a64>, %b: tensor<4x8xf64, #b64>
 // CHECK: llvm.inline_asm has_side_effects asm_dialect = att "wgmma.mma_async
 // CHECK: nvvm.wgmma.commit.group.sync.aligned
 // CHECK: llvm.inline_asm has_side_effects asm_dialect = att "wgmma.wait_group.sync.aligned 0;"
-tile.func private @wgmma(%c: tensor<64x16xf32, #sum>) -> tensor<64x16xf32, #sum> attributes {noinline} {
+tile.func private @wgmma(%c: tensor<64x16xf32, #accumulator>) -> tensor<64x16xf32, #accumulator> attributes {noinline} {
   %a = tilegpu.local_alloc {tilegpu.shared_offset = 0 : i32} : () -> !tilegpu.memdesc<64x32xf16, #sa>
   %b = tilegpu.local_alloc {tilegpu.shared_offset = 4096 : i32} : () -> !tilegpu.memdesc<32x16xf16, #sb>
-  %d = tilegpu.warpgroup_dot %a, %b, %c {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x32xf16, #sa>, !tilegpu.memdesc<32x16xf16, #sb> -> tensor<64x16xf32, #sum>
-  tile.return %d : tensor<64x16xf32, #sum>
+  %d = tilegpu.warpgroup_dot %a, %b, %c {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x32xf16, #sa>, !tilegpu.memdesc<32x16xf16, #sb> -> tensor<64x16xf32, #accumulator>
+  tile.return %d : tensor<64x16xf32, #accumulator>
 }
 
 // The first operand in registers, the second with N in rows; begun and not waited for.
-// Sums of zero are not read.
+// Accumulators of zero are not read.
 // CHECK-LABEL: llvm.func internal @wgmma_registers(
 // CHECK: "wgmma.fence.sync.aligned;", "=r,=r,=r,=r,=r,=r,=r,=r,0,1,2,3,4,5,6,7"
 // CHECK: "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0, $1, $2, $3, $4, $5, $6, $7}, {$16, $17, $18, $19}, $20, $21, 1, 1, 1;"
@@ -91,14 +91,14 @@ tile.func private @wgmma(%c: tensor<64x16xf32, #sum>) -> tensor<64x16xf32, #sum>
 // CHECK: nvvm.wgmma.commit.group.sync.aligned
 // CHECK-NOT: wgmma.wait_group
 // CHECK: llvm.return
-tile.func private @wgmma_registers(%a: tensor<64x32xbf16, #ra>) -> tensor<64x16xf32, #sum> attributes {noinline} {
-  %c = arith.constant dense<0.0> : tensor<64x16xf32, #sum>
+tile.func private @wgmma_registers(%a: tensor<64x32xbf16, #ra>) -> tensor<64x16xf32, #accumulator> attributes {noinline} {
+  %c = arith.constant dense<0.0> : tensor<64x16xf32, #accumulator>
   %b = tilegpu.local_alloc {tilegpu.shared_offset = 4096 : i32} : () -> !tilegpu.memdesc<32x16xbf16, #sbn>
-  %d = tilegpu.warpgroup_dot %a, %b, %c {groups = array<i32: 1, 1>, is_async} : tensor<64x32xbf16, #ra>, !tilegpu.memdesc<32x16xbf16, #sbn> -> tensor<64x16xf32, #sum>
-  tile.return %d : tensor<64x16xf32, #sum>
+  %d = tilegpu.warpgroup_dot %a, %b, %c {groups = array<i32: 1, 1>, is_async} : tensor<64x32xbf16, #ra>, !tilegpu.memdesc<32x16xbf16, #sbn> -> tensor<64x16xf32, #accumulator>
+  tile.return %d : tensor<64x16xf32, #accumulator>
 }
 
-// Of f32 as sums of tf32: three products of four steps, summed from zero (the first one of all
+// Of f32 as sums of tf32: three MMAs of four steps, summed from zero (the first one of all
 // does not add), waited for, and added. The second part of b is 2048 bytes behind the first.
 // CHECK-LABEL: llvm.func internal @wgmma_tf32x3(
 // CHECK: %[[T:.+]] = llvm.mlir.constant(true) : i1
@@ -110,13 +110,13 @@ tile.func private @wgmma_registers(%a: tensor<64x32xbf16, #ra>) -> tensor<64x16x
 // CHECK: nvvm.wgmma.commit.group.sync.aligned
 // CHECK: "wgmma.wait_group.sync.aligned 0;"
 // CHECK-COUNT-8: llvm.fadd
-tile.func private @wgmma_tf32x3(%a: tensor<64x32xf32, #ra32>, %c: tensor<64x16xf32, #sum>) -> tensor<64x16xf32, #sum> attributes {noinline} {
+tile.func private @wgmma_tf32x3(%a: tensor<64x32xf32, #ra32>, %c: tensor<64x16xf32, #accumulator>) -> tensor<64x16xf32, #accumulator> attributes {noinline} {
   %b = tilegpu.local_alloc {tilegpu.shared_offset = 4096 : i32} : () -> !tilegpu.memdesc<32x16xf32, #sb32, slots = 2>
-  %d = tilegpu.warpgroup_dot %a, %b, %c {groups = array<i32: 1, 1>, precision = 1 : i32} : tensor<64x32xf32, #ra32>, !tilegpu.memdesc<32x16xf32, #sb32, slots = 2> -> tensor<64x16xf32, #sum>
-  tile.return %d : tensor<64x16xf32, #sum>
+  %d = tilegpu.warpgroup_dot %a, %b, %c {groups = array<i32: 1, 1>, precision = 1 : i32} : tensor<64x32xf32, #ra32>, !tilegpu.memdesc<32x16xf32, #sb32, slots = 2> -> tensor<64x16xf32, #accumulator>
+  tile.return %d : tensor<64x16xf32, #accumulator>
 }
 
-// 128 rows of a group are summed 64 after another, so that fewer registers hold sums.
+// 128 rows of a group are summed 64 after another, so that fewer registers hold accumulators.
 // CHECK-LABEL: llvm.func internal @wgmma_bf16x3_rows(
 // CHECK-COUNT-6: "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16
 // CHECK: "wgmma.wait_group.sync.aligned 0;"
@@ -129,7 +129,7 @@ tile.func private @wgmma_bf16x3_rows(%a: tensor<128x32xf32, #rab>, %c: tensor<12
   tile.return %d : tensor<128x16xf32, #sum128>
 }
 
-// Sums of f16: two a register, in instructions that sum in f16, and waited for at once.
+// Accumulators of f16: two a register, in instructions that sum in f16, and waited for at once.
 // CHECK-LABEL: llvm.func internal @mma_f16(
 // CHECK: nvvm.mma.sync A[%{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}] B[%{{.+}}, %{{.+}}] C[%{{.+}}, %{{.+}}] {{.*}} : (vector<2xf16>, vector<2xf16>, vector<2xf16>) -> !llvm.struct<(vector<2xf16>, vector<2xf16>)>
 tile.func private @mma_f16(%a: tensor<16x16xf16, #a>, %b: tensor<16x8xf16, #b>, %c: tensor<16x8xf16, #acc>) -> tensor<16x8xf16, #acc> attributes {noinline} {
@@ -143,11 +143,11 @@ tile.func private @mma_f16(%a: tensor<16x16xf16, #a>, %b: tensor<16x8xf16, #b>, 
 // CHECK-NOT: wgmma.mma_async
 // CHECK: nvvm.wgmma.commit.group.sync.aligned
 // CHECK: "wgmma.wait_group.sync.aligned 0;", "=r,=r,=r,=r,0,1,2,3"
-tile.func private @wgmma_f16(%c: tensor<64x16xf16, #sum>) -> tensor<64x16xf16, #sum> attributes {noinline} {
+tile.func private @wgmma_f16(%c: tensor<64x16xf16, #accumulator>) -> tensor<64x16xf16, #accumulator> attributes {noinline} {
   %a = tilegpu.local_alloc {tilegpu.shared_offset = 0 : i32} : () -> !tilegpu.memdesc<64x32xf16, #sa>
   %b = tilegpu.local_alloc {tilegpu.shared_offset = 4096 : i32} : () -> !tilegpu.memdesc<32x16xf16, #sb>
-  %d = tilegpu.warpgroup_dot %a, %b, %c {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x32xf16, #sa>, !tilegpu.memdesc<32x16xf16, #sb> -> tensor<64x16xf16, #sum>
-  tile.return %d : tensor<64x16xf16, #sum>
+  %d = tilegpu.warpgroup_dot %a, %b, %c {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x32xf16, #sa>, !tilegpu.memdesc<32x16xf16, #sb> -> tensor<64x16xf16, #accumulator>
+  tile.return %d : tensor<64x16xf16, #accumulator>
 }
 
 // At most 64 products of 8-bit floats are summed by the tensor cores themselves: two steps
@@ -168,17 +168,17 @@ tile.func private @wgmma_f16(%c: tensor<64x16xf16, #sum>) -> tensor<64x16xf16, #
 // CHECK: llvm.fadd %[[T0]],
 // CHECK-COUNT-7: llvm.fadd
 // CHECK: llvm.return
-tile.func private @wgmma_imprecise(%c: tensor<64x16xf32, #sum>) -> tensor<64x16xf32, #sum> attributes {noinline} {
+tile.func private @wgmma_imprecise(%c: tensor<64x16xf32, #accumulator>) -> tensor<64x16xf32, #accumulator> attributes {noinline} {
   %a = tilegpu.local_alloc {tilegpu.shared_offset = 0 : i32} : () -> !tilegpu.memdesc<64x128xf8E4M3FN, #sa8>
   %b = tilegpu.local_alloc {tilegpu.shared_offset = 8192 : i32} : () -> !tilegpu.memdesc<128x16xf8E5M2, #sb8>
-  %d = tilegpu.warpgroup_dot %a, %b, %c {groups = array<i32: 1, 1>, max_imprecise_acc = 64 : i32} : !tilegpu.memdesc<64x128xf8E4M3FN, #sa8>, !tilegpu.memdesc<128x16xf8E5M2, #sb8> -> tensor<64x16xf32, #sum>
-  tile.return %d : tensor<64x16xf32, #sum>
+  %d = tilegpu.warpgroup_dot %a, %b, %c {groups = array<i32: 1, 1>, max_imprecise_acc = 64 : i32} : !tilegpu.memdesc<64x128xf8E4M3FN, #sa8>, !tilegpu.memdesc<128x16xf8E5M2, #sb8> -> tensor<64x16xf32, #accumulator>
+  tile.return %d : tensor<64x16xf32, #accumulator>
 }
 
 // CHECK-LABEL: llvm.func internal @wait(
 // CHECK: "wgmma.wait_group.sync.aligned 2;", "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7"
-tile.func private @wait(%c: tensor<64x16xf32, #sum>) -> tensor<64x16xf32, #sum> attributes {noinline} {
-  %d = tilegpu.warpgroup_wait %c {pendings = 2 : i32} : tensor<64x16xf32, #sum>
-  tile.return %d : tensor<64x16xf32, #sum>
+tile.func private @wait(%c: tensor<64x16xf32, #accumulator>) -> tensor<64x16xf32, #accumulator> attributes {noinline} {
+  %d = tilegpu.warpgroup_wait %c {pendings = 2 : i32} : tensor<64x16xf32, #accumulator>
+  tile.return %d : tensor<64x16xf32, #accumulator>
 }
 }

@@ -186,7 +186,7 @@ tile.func @load_before_barrier(%p: !tile.ptr<i32>, %q: !tile.ptr<i32>) {
 
 // -----
 
-// A loop needs its initial tile, and a product its operands, from groups before it.
+// A loop needs its initial tile, and a dot its operands, from groups before it.
 
 // CHECK-LABEL: @loop
 // CHECK:         %[[BEFORE:.*]]:2 = strips.group [16, 16] -> tensor<16x16xf32>, tensor<16x16xf32> {

@@ -2,7 +2,7 @@
 // RUN: tessera-opt %s --strips-lower-dot="machine=avx512" | FileCheck %s --check-prefix=WIDEN
 // RUN: tessera-opt %s --strips-lower-dot="machine=znver5+bf16-dot deterministic" | FileCheck %s --check-prefix=WIDEN
 
-// Bytes are multiplied four at a time. a is made unsigned, and what that adds to the sums
+// Bytes are multiplied four at a time. a is made unsigned, and what that adds to the accumulators
 // is taken off again.
 
 // CHECK-LABEL: tile.func @bytes

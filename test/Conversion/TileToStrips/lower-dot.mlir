@@ -52,7 +52,7 @@ func.func @row(%a: memref<1x64xf32>, %b: memref<64x256xf32>, %c: memref<1x256xf3
   return
 }
 
-// Long products are done in parts of 128 steps.
+// Long dots are done in parts of 128 steps.
 // CHECK-LABEL: @deep(
 // CHECK:         scf.for {{.*}} = %{{.*}} to %c256{{.*}} step %c128
 // CHECK:         scf.for {{.*}} to %c44

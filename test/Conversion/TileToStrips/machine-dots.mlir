@@ -1,10 +1,10 @@
-// The blocks of a product on machines other than those that lower-dot.mlir has.
+// The blocks of a dot on machines other than those that lower-dot.mlir has.
 
 // RUN: tessera-opt %s --strips-lower-dot=machine=neon+int8-dot | FileCheck %s
 // RUN: tessera-opt %s --strips-lower-dot=machine=sse2 | FileCheck %s --check-prefix=XMM
 // RUN: tessera-opt %s --strips-lower-dot=machine=avx512-ymm+int8-dot | FileCheck %s --check-prefix=YMM32
 
-// Sixteen sums of four lanes in 32 registers, twelve in 16.
+// Sixteen accumulators of four lanes in 32 registers, twelve in 16.
 // CHECK-LABEL: func.func @floats
 // CHECK:         %{{.*}}:16 = scf.for {{.*}} iter_args
 // CHECK:           vector.fma {{.*}} : vector<4xf32>

@@ -62,7 +62,7 @@ tile.func @odd() {
 
 // -----
 
-tile.func @products() {
+tile.func @dots() {
   %a = strips.scratch 0 : memref<64x64xf32>
   %b = strips.scratch 1048576 : memref<64x64xf32>
   %c = strips.scratch 2097152 : memref<64x64xf32>
@@ -72,13 +72,13 @@ tile.func @products() {
   %y = strips.scratch 6291456 : memref<64x64xf16>
   %r = strips.scratch 7340032 : memref<1x64xf32>
   %s = strips.scratch 8388608 : memref<1x64xf32>
-  // expected-remark @below {{product of 64x64 and 64x64 elements of 'f32': blocks of 4 rows by 4 vectors in 21 of 32 registers, which wait for multiply-adds; 64 steps of k at a time; b is read in place}}
+  // expected-remark @below {{dot of 64x64 and 64x64 elements of 'f32': blocks of 4 rows by 4 vectors in 21 of 32 registers, which wait for multiply-adds; 64 steps of k at a time; b is read in place}}
   strips.dot %a, %b, %c : memref<64x64xf32>, memref<64x64xf32>, memref<64x64xf32>
   // expected-remark @below {{; b is packed, since its rows meet in the cache}}
   strips.dot %a, %wide, %sums : memref<64x64xf32>, memref<64x1024xf32>, memref<64x1024xf32>
   // expected-remark @below {{elements of 'f16': blocks of 4 rows by 4 vectors in 21 of 32 registers, which wait for multiply-adds; 64 steps of k at a time; a is packed as 'f32'; b is packed as 'f32'}}
   strips.dot %x, %y, %c : memref<64x64xf16>, memref<64x64xf16>, memref<64x64xf32>
-  // expected-remark @below {{blocks of 1 rows by 4 vectors in 6 of 32 registers, which wait for the latency of sums}}
+  // expected-remark @below {{blocks of 1 rows by 4 vectors in 6 of 32 registers, which wait for the latency of additions}}
   strips.dot %r, %b, %s : memref<1x64xf32>, memref<64x64xf32>, memref<1x64xf32>
   tile.return
 }
@@ -89,7 +89,7 @@ tile.func @bytes() {
   %a = strips.scratch 0 : memref<32x64xi8>
   %b = strips.scratch 1048576 : memref<64x32xi8>
   %c = strips.scratch 2097152 : memref<32x32xi32>
-  // expected-remark @below {{product of 32x64 and 64x32 elements of 'i8': llvm.x86.avx512.vpdpbusd.512, 4 steps of k at once, on packed operands}}
+  // expected-remark @below {{dot of 32x64 and 64x32 elements of 'i8': llvm.x86.avx512.vpdpbusd.512, 4 steps of k at once, on packed operands}}
   strips.dot %a, %b, %c : memref<32x64xi8>, memref<64x32xi8>, memref<32x32xi32>
   tile.return
 }

@@ -1,6 +1,6 @@
 // RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-materialize))' | FileCheck %s
 
-// What a loop carries, what is computed from it element by element, and what a product
+// What a loop carries, what is computed from it element by element, and what a dot
 // adds to: one buffer, and nothing is copied.
 
 // CHECK-LABEL: @in_place

@@ -1,6 +1,6 @@
 // RUN: tessera-opt --tile-combine --split-input-file %s | FileCheck %s
 
-// A sum becomes the accumulator, on whichever side the product stands.
+// A sum becomes the accumulator, on whichever side the dot stands.
 // CHECK-LABEL: tile.func private @accumulate(
 // CHECK-SAME: %[[A:.+]]: tensor<16x16xf16>, %[[B:.+]]: tensor<16x16xf16>, %[[C:.+]]: tensor<16x16xf32>
 tile.func private @accumulate(%a: tensor<16x16xf16>, %b: tensor<16x16xf16>, %c: tensor<16x16xf32>)
@@ -27,7 +27,7 @@ tile.func private @accumulate_integers(%a: tensor<16x16xi8>, %c: tensor<16x16xi3
   tile.return %x : tensor<16x16xi32>
 }
 
-// Not: a product used elsewhere, with an accumulator, with a bound on imprecise sums, or
+// Not: a dot used elsewhere, with an accumulator, with a bound on imprecise sums, or
 // from another block.
 // CHECK-LABEL: tile.func private @keep_sum
 tile.func private @keep_sum(%a: tensor<16x16xf8E5M2>, %c: tensor<16x16xf32>, %n: i32)

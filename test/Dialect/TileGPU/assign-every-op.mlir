@@ -84,8 +84,8 @@ tile.func @folds(%p: !tile.ptr<f32>, %q: !tile.ptr<i32>) {
 
 // -----
 
-// CHECK-LABEL: tile.func @products
-tile.func @products(%p: !tile.ptr<f16>, %q: !tile.ptr<f32>) {
+// CHECK-LABEL: tile.func @dots
+tile.func @dots(%p: !tile.ptr<f16>, %q: !tile.ptr<f32>) {
   %zero = arith.constant dense<0.0> : tensor<4x16x16xf32>
   %i = tile.range 0 to 1024 : tensor<1024xi32>
   %ps = tile.splat %p : !tile.ptr<f16> -> tensor<1024x!tile.ptr<f16>>

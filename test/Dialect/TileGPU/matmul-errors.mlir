@@ -59,15 +59,15 @@ tile.func private @layout(%a: tensor<16x16xf16>, %b: tensor<16x8xf16>, %c: tenso
 
 // -----
 
-// The second factor of a product of parts is a ring of them, and of no other a ring.
+// The second operand of a dot of parts is a ring of them, and of no other a ring.
 #b = #tilegpu.layout<32x16, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [4, 1], [8, 2], [16, 4], [0, 8]]>
 tile.func private @parts(%a: tensor<64x32xf32>, %b: !tilegpu.memdesc<32x16xf32, #b>, %c: tensor<64x16xf32>) {
-  // expected-error@+1 {{has factors that are not split as its precision says}}
+  // expected-error@+1 {{has operands that are not split as its precision says}}
   %d = tilegpu.warpgroup_dot %a, %b, %c {groups = array<i32: 1, 1>, precision = 1 : i32} : tensor<64x32xf32>, !tilegpu.memdesc<32x16xf32, #b> -> tensor<64x16xf32>
   tile.return
 }
 tile.func private @ring(%a: tensor<64x32xf32>, %b: !tilegpu.memdesc<32x16xf32, #b, slots = 2>, %c: tensor<64x16xf32>) {
-  // expected-error@+1 {{has a ring as its second factor}}
+  // expected-error@+1 {{has a ring as its second operand}}
   %d = tilegpu.warpgroup_dot %a, %b, %c {groups = array<i32: 1, 1>} : tensor<64x32xf32>, !tilegpu.memdesc<32x16xf32, #b, slots = 2> -> tensor<64x16xf32>
   tile.return
 }

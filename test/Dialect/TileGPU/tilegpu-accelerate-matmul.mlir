@@ -14,7 +14,7 @@ tile.func private @wgmma(%p: tensor<64x32x!tile.ptr<f16>, #u>, %c: tensor<64x64x
   // CHECK-NOT: tile.trans
   %b = tile.trans %a {order = array<i32: 1, 0>} : tensor<64x32xf16, #u> -> tensor<32x64xf16, #u>
   // CHECK: tilegpu.warpgroup_dot %[[S]], %[[B]], %{{.+}} {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x32xf16, #[[A]]>, !tilegpu.memdesc<32x64xf16, #[[T]]>
-  // expected-remark@+1 {{product of 64x64x32 of f16 by wgmma}}
+  // expected-remark@+1 {{dot of 64x64x32 of f16 by wgmma}}
   %d = tile.dot %a, %b, %c : tensor<64x32xf16, #u>, tensor<32x64xf16, #u> -> tensor<64x64xf32, #u>
   tile.return %d : tensor<64x64xf32, #u>
 }
@@ -24,12 +24,12 @@ tile.func private @wgmma(%p: tensor<64x32x!tile.ptr<f16>, #u>, %c: tensor<64x64x
 tile.func private @computed(%a: tensor<64x32xf16, #u>, %b: tensor<32x64xf16, #u>, %c: tensor<64x64xf32, #u>) -> tensor<64x64xf32, #u> {
   // CHECK: %[[S:.+]] = tilegpu.local_alloc %arg1
   // CHECK: tilegpu.warpgroup_dot %arg0, %[[S]], %arg2
-  // expected-remark@+1 {{product of 64x64x32 of f16 by wgmma}}
+  // expected-remark@+1 {{dot of 64x64x32 of f16 by wgmma}}
   %d = tile.dot %a, %b, %c : tensor<64x32xf16, #u>, tensor<32x64xf16, #u> -> tensor<64x64xf32, #u>
   tile.return %d : tensor<64x64xf32, #u>
 }
 
-// What is computed becomes the first operand: the product is turned around.
+// What is computed becomes the first operand: the operands are swapped (swap-AB).
 // CHECK-LABEL: @turned
 tile.func private @turned(%p: tensor<64x32x!tile.ptr<f16>, #u>, %b: tensor<32x64xf16, #u>, %c: tensor<64x64xf32, #u>) -> tensor<64x64xf32, #u> {
   %a = tile.load %p : tensor<64x32x!tile.ptr<f16>, #u>
@@ -39,7 +39,7 @@ tile.func private @turned(%p: tensor<64x32x!tile.ptr<f16>, #u>, %b: tensor<32x64
   // CHECK: %[[D:.+]] = tilegpu.warpgroup_dot %[[B]], %[[A]], %[[C]]
   // CHECK: %[[R:.+]] = tile.trans %[[D]]
   // CHECK: tile.return %[[R]]
-  // expected-remark@+1 {{product of 64x64x32 of f16 by wgmma}}
+  // expected-remark@+1 {{dot of 64x64x32 of f16 by wgmma}}
   %d = tile.dot %a, %b, %c : tensor<64x32xf16, #u>, tensor<32x64xf16, #u> -> tensor<64x64xf32, #u>
   tile.return %d : tensor<64x64xf32, #u>
 }
@@ -48,12 +48,12 @@ tile.func private @turned(%p: tensor<64x32x!tile.ptr<f16>, #u>, %b: tensor<32x64
 // CHECK-LABEL: @bytes
 tile.func private @bytes(%a: tensor<64x32xi8, #u>, %b: tensor<32x64xi8, #u>, %c: tensor<64x64xi32, #u>) -> tensor<64x64xi32, #u> {
   // CHECK: tilegpu.local_alloc %arg1 : (tensor<32x64xi8, #tilegpu.unassigned>) -> !tilegpu.memdesc<32x64xi8, #[[K:.+]]>
-  // expected-remark@+1 {{product of 64x64x32 of i8 by wgmma}}
+  // expected-remark@+1 {{dot of 64x64x32 of i8 by wgmma}}
   %d = tile.dot %a, %b, %c : tensor<64x32xi8, #u>, tensor<32x64xi8, #u> -> tensor<64x64xi32, #u>
   tile.return %d : tensor<64x64xi32, #u>
 }
 
-// Bytes that come in rows across K are read into registers as they are: of the product
+// Bytes that come in rows across K are read into registers as they are: of the dot
 // turned around, with neighbouring columns as rows that one thread has.
 // CHECK-LABEL: @bytes_across_k
 tile.func private @bytes_across_k(%p: !tile.ptr<i8> {tile.divisibility = 16 : i64}, %q: !tile.ptr<i8> {tile.divisibility = 16 : i64}, %c: tensor<64x128xi32, #u>) -> tensor<64x128xi32, #u> {
@@ -91,7 +91,7 @@ tile.func private @bytes_across_k(%p: !tile.ptr<i8> {tile.divisibility = 16 : i6
   // CHECK: tile.reshape %{{.+}} : {{.+}} -> tensor<8x2x8x64xi32
   %a = tile.load %pa : tensor<64x32x!tile.ptr<i8>, #u>
   %b = tile.load %pb : tensor<32x128x!tile.ptr<i8>, #u>
-  // expected-remark@+1 {{product of 64x128x32 of i8 by wgmma}}
+  // expected-remark@+1 {{dot of 64x128x32 of i8 by wgmma}}
   %d = tile.dot %a, %b, %c : tensor<64x32xi8, #u>, tensor<32x128xi8, #u> -> tensor<64x128xi32, #u>
   tile.return %d : tensor<64x128xi32, #u>
 }
@@ -115,7 +115,7 @@ tile.func private @tiny(%a: tensor<8x32xf16, #u>, %b: tensor<32x8xf16, #u>, %c: 
   tile.return %d : tensor<8x8xf32, #u>
 }
 
-// Eight rows are the columns of the product turned around; what was transposed is not again.
+// Eight rows are the columns of the dot with its operands swapped; what was transposed is not again.
 // CHECK-LABEL: @eight_rows
 tile.func private @eight_rows(%a: tensor<8x32xf16, #u>, %p: tensor<64x32x!tile.ptr<f16>, #u>, %c: tensor<8x64xf32, #u>) -> tensor<8x64xf32, #u> {
   // CHECK: %[[X:.+]] = tile.load
@@ -127,7 +127,7 @@ tile.func private @eight_rows(%a: tensor<8x32xf16, #u>, %p: tensor<64x32x!tile.p
   // CHECK: tile.trans %[[D]]
   %x = tile.load %p : tensor<64x32x!tile.ptr<f16>, #u>
   %b = tile.trans %x {order = array<i32: 1, 0>} : tensor<64x32xf16, #u> -> tensor<32x64xf16, #u>
-  // expected-remark@+1 {{product of 8x64x32 of f16 by wgmma}}
+  // expected-remark@+1 {{dot of 8x64x32 of f16 by wgmma}}
   %d = tile.dot %a, %b, %c : tensor<8x32xf16, #u>, tensor<32x64xf16, #u> -> tensor<8x64xf32, #u>
   tile.return %d : tensor<8x64xf32, #u>
 }
@@ -152,7 +152,7 @@ tile.func private @ieee(%a: tensor<64x32xf32, #u>, %b: tensor<32x64xf32, #u>, %c
   tile.return %d : tensor<64x64xf32, #u>
 }
 
-// The second factor is split on its way to memory, the first one where it is multiplied.
+// The second operand is split on its way to memory, the first one where it is multiplied.
 // CHECK-LABEL: @tf32x3
 // CHECK-SAME: %[[A:[a-z0-9]+]]: {{.*}}, %[[B:[a-z0-9]+]]: {{.*}}, %[[C:[a-z0-9]+]]: {{.*}}) ->
 tile.func private @tf32x3(%a: tensor<64x32xf32, #u>, %b: tensor<32x64xf32, #u>, %c: tensor<64x64xf32, #u>) -> tensor<64x64xf32, #u> {
@@ -164,7 +164,7 @@ tile.func private @tf32x3(%a: tensor<64x32xf32, #u>, %b: tensor<32x64xf32, #u>, 
   // CHECK: tilegpu.local_store %[[BL]], %[[S1]]
   // CHECK: %[[D:.+]] = tilegpu.warpgroup_dot %[[A]], %[[RING]], %[[C]] {groups = array<i32: 1, 1>, precision = 1 : i32}
   // CHECK: tile.return %[[D]]
-  // expected-remark@+1 {{product of 64x64x32 of f32 by wgmma}}
+  // expected-remark@+1 {{dot of 64x64x32 of f32 by wgmma}}
   %d = tile.dot %a, %b, %c {precision = 1 : i32} : tensor<64x32xf32, #u>, tensor<32x64xf32, #u> -> tensor<64x64xf32, #u>
   tile.return %d : tensor<64x64xf32, #u>
 }
@@ -174,7 +174,7 @@ tile.func private @bf16x6(%a: tensor<64x32xf32, #u>, %b: tensor<32x64xf32, #u>, 
   // CHECK: tilegpu.local_alloc : () -> !tilegpu.memdesc<32x64xbf16, #{{.+}}, slots = 3>
   // CHECK-COUNT-3: tilegpu.local_store %{{.+}} : tensor<32x64xbf16
   // CHECK: tilegpu.warpgroup_dot {{.*}} {groups = array<i32: 1, 1>, precision = 4 : i32} : tensor<64x32xf32
-  // expected-remark@+1 {{product of 64x64x32 of f32 by wgmma}}
+  // expected-remark@+1 {{dot of 64x64x32 of f32 by wgmma}}
   %d = tile.dot %a, %b, %c {precision = 4 : i32} : tensor<64x32xf32, #u>, tensor<32x64xf32, #u> -> tensor<64x64xf32, #u>
   tile.return %d : tensor<64x64xf32, #u>
 }

@@ -167,12 +167,12 @@ tile.func @call(%p: !tile.ptr<f32>) {
 
 // -----
 
-// A product is computed in blocks of 4x4 a thread, or 8x8; its operands stay as loaded.
-// CHECK-LABEL: tile.func @product
+// A dot is computed in blocks of 4x4 a thread, or 8x8; its operands stay as loaded.
+// CHECK-LABEL: tile.func @dot
 // CHECK: %[[A:.+]] = tile.load %{{.+}} : tensor<64x64x!tile.ptr<f32>, #[[ROWS:.+]]>
 // CHECK-NOT: tilegpu.convert_layout
 // CHECK: tile.dot %[[A]], %[[A]], %{{.+}} : tensor<64x64xf32, #[[ROWS]]>, tensor<64x64xf32, #[[ROWS]]> -> tensor<64x64xf32, #{{.+}}>
-tile.func @product(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %q: !tile.ptr<f32> {tile.divisibility = 16 : i64}) {
+tile.func @dot(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %q: !tile.ptr<f32> {tile.divisibility = 16 : i64}) {
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
   %i = tile.range 0 to 4096 : tensor<4096xi32>
   %o = tile.reshape %i : tensor<4096xi32> -> tensor<64x64xi32>

@@ -1,6 +1,6 @@
 // RUN: tessera-opt --split-input-file --tilegpu-prefetch %s | FileCheck %s
 
-// A thread has 4x4 of the sums, so 8 words a step along k: slices of four steps, each loaded
+// A thread has 4x4 of the accumulators, so 8 words a step along k: slices of four steps, each loaded
 // before the one before it is multiplied.
 #any = #tilegpu.layout<32x16, reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0]]>
 #anyt = #tilegpu.layout<16x32, reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [1, 0], [2, 0], [4, 0]], warp = [[8, 0]]>

@@ -4,12 +4,12 @@
 //
 //   strips-allow-contraction  a * b + c may be rounded once
 //   strips-inline-calls     functions of tiles go into their callers
-//   strips-decompose-scaled-dot  products of scaled operands become products of f32
+//   strips-decompose-scaled-dot  dots of scaled operands become dots of f32
 //   strips-reduce-atomics   lanes that meet at one place are combined first
 //   strips-group            which operations share a loop nest
 //   strips-materialize      buffers for the tiles between nests and around loops
 //   strips-license-fusion   run-time checks that stores meet no load of their nest
-//   strips-lower-dot        matrix products in buffers become register-blocked loops
+//   strips-lower-dot        dots in buffers become register-blocked loops
 //   strips-lower            each group becomes a nest of loops over vectors
 //   strips-lower-programs   kernels become functions that run a range of programs
 //   strips-lower-windows    threads add to copies of their own first
@@ -81,7 +81,7 @@ def StripsInlineCalls : Pass<"strips-inline-calls", "::mlir::ModuleOp"> {
 }
 
 def StripsDecomposeScaledDot : Pass<"strips-decompose-scaled-dot", "::tessera::tile::FuncOp"> {
-  let summary = "Makes products of scaled operands products of f32";
+  let summary = "Makes dots of scaled operands dots of f32";
   let description = [{
     Packed elements are taken apart, operands converted to f32 and multiplied with
     their scales, each of which is repeated for the elements of its group.
@@ -101,12 +101,12 @@ def StripsDecomposeScaledDot : Pass<"strips-decompose-scaled-dot", "::tessera::t
     %d = tile.dot %y, %z, %c : tensor<64x32xf32>, tensor<32x64xf32> -> tensor<64x64xf32>
     ```
 
-    `for-tensor-cores` makes them products of what tensor cores take, in which every
+    `for-tensor-cores` makes them dots of what tensor cores take, in which every
     element times its scale is exact, too: bf16; with an operand of f16, tf32.
   }];
   let options = [
-    Option<"forTensorCores", "for-tensor-cores", "bool", "false", "Products of bf16 or tf32">,
-    Option<"batchesAlone", "batches-alone", "bool", "false", "Leave products of two matrices">,
+    Option<"forTensorCores", "for-tensor-cores", "bool", "false", "Dots of bf16 or tf32">,
+    Option<"batchesAlone", "batches-alone", "bool", "false", "Leave dots of two matrices">,
   ];
 }
 
@@ -147,9 +147,9 @@ def StripsReduceAtomics : Pass<"strips-reduce-atomics", "::tessera::tile::FuncOp
 def StripsGroup : Pass<"strips-group", "::tessera::tile::FuncOp"> {
   let summary = "Decides which operations on tiles share a loop nest";
   let description = [{
-    Puts every operation on tiles in a `strips.group`, except matrix products and
+    Puts every operation on tiles in a `strips.group`, except dots and
     control flow. A group is built around its *roots*: stores, reductions, and
-    values that something outside needs as a tile (a product, a loop, another
+    values that something outside needs as a tile (a dot, a loop, another
     group). Everything else is cloned into the groups that need it: index
     arithmetic always, since computing it again is cheaper than memory; a loaded
     or expensive value of several groups is computed once and yielded.
@@ -196,7 +196,7 @@ def StripsMaterialize : Pass<"strips-materialize", "::tessera::tile::FuncOp"> {
   let description = [{
     Tiles yielded by groups, carried by loops and given by conditionals are put in
     row-major buffers of the thread's scratch arena. A tile that is carried by a
-    loop, and one that a matrix product adds to, is updated in place unless its old
+    loop, and one that a dot adds to, is updated in place unless its old
     value is used later. Buffers whose tiles are never alive together share memory.
     The arena's size is left on the function as `strips.scratch_bytes`.
 
@@ -415,7 +415,7 @@ def StripsLowerWindows : Pass<"strips-lower-windows", "::mlir::func::FuncOp"> {
 }
 
 def StripsLowerDot : Pass<"strips-lower-dot"> {
-  let summary = "Makes each matrix product in buffers a nest of register-blocked loops";
+  let summary = "Makes each dot in buffers a nest of register-blocked loops";
   let description = [{
     The innermost loop runs over k and holds a block of the result in registers: as
     many rows and vectors of columns as the register file has room for. Rows and

@@ -10,7 +10,7 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::tilegpu;
 
-SmallVector<std::pair<unsigned, unsigned>> FloatParts::getProducts() const {
+SmallVector<std::pair<unsigned, unsigned>> FloatParts::getPairs() const {
   SmallVector<std::pair<unsigned, unsigned>> products;
   for (unsigned total = count; total-- > 0;)
     for (unsigned index = 0; index <= total; ++index)

@@ -40,7 +40,7 @@ LogicalResult MemDescTransOp::inferReturnTypes(MLIRContext *context, std::option
 }
 
 //===----------------------------------------------------------------------===//
-// What products have in common
+// What dots have in common
 //===----------------------------------------------------------------------===//
 
 /// Shape and element type of a tile, in registers or in shared memory.
@@ -56,7 +56,7 @@ static Type getElement(Type type) {
   return getElementTypeOrSelf(type);
 }
 
-/// (P1), (W1): the shapes are those of a product.
+/// (P1), (W1): the shapes are those of a dot.
 static LogicalResult verifyShapes(Operation *op, unsigned mostRank) {
   ArrayRef<int64_t> a = getShape(op->getOperand(0).getType()),
                     b = getShape(op->getOperand(1).getType()),
@@ -99,14 +99,14 @@ static LogicalResult verifyLayout(Operation *op, StringRef what, Type type,
                                  << LayoutAttr::get(op->getContext(), layout());
 }
 
-static bool isSumOf(Type sum, Type element) {
+static bool isAccumulatorOf(Type accumulator, Type element) {
   if (element.isF16() || isa<Float8E4M3FNType, Float8E5M2Type>(element))
-    return sum.isF32() || sum.isF16();
+    return accumulator.isF32() || accumulator.isF16();
   if (element.isBF16() || element.isF32())
-    return sum.isF32();
+    return accumulator.isF32();
   if (element.isInteger(8))
-    return sum.isInteger(32);
-  return element.isF64() && sum.isF64();
+    return accumulator.isInteger(32);
+  return element.isF64() && accumulator.isF64();
 }
 
 static unsigned dimBits(Type type, unsigned fromLast) {
@@ -161,9 +161,9 @@ LogicalResult MmaDotOp::verify() {
   if (failed(verifyShapes(*this, /*mostRank=*/3)))
     return failure();
   Type a = getElement(getA().getType()), b = getElement(getB().getType()),
-       sum = getElement(getAcc().getType());
-  if (a != b || isa<Float8E4M3FNType, Float8E5M2Type>(a) || !isSumOf(sum, a))
-    return emitOpError("cannot sum products of ") << a << " and " << b << " in " << sum;
+       accumulator = getElement(getAcc().getType());
+  if (a != b || isa<Float8E4M3FNType, Float8E5M2Type>(a) || !isAccumulatorOf(accumulator, a))
+    return emitOpError("cannot sum products of ") << a << " and " << b << " in " << accumulator;
   if (getPrecision() == tile::InputPrecision::IEEE ||
       (getPrecision() != tile::InputPrecision::TF32 && !a.isF32()))
     return emitOpError("has no parts for this precision");
@@ -198,24 +198,24 @@ LogicalResult WarpgroupDotOp::verify() {
   if (failed(verifyShapes(*this, /*mostRank=*/2)))
     return failure();
   Type a = getElement(getA().getType()), b = getElement(getB().getType()),
-       sum = getElement(getAcc().getType());
+       accumulator = getElement(getAcc().getType());
   if (getPrecision() == tile::InputPrecision::IEEE)
     return emitOpError("has no parts for this precision");
   FloatParts parts(getPrecision());
   unsigned slots = getB().getType().getSlots();
   if (parts.count == 1 && slots != 0)
-    return emitOpError("has a ring as its second factor");
+    return emitOpError("has a ring as its second operand");
   if (parts.count > 1) {
     Type part = parts.isBF16 ? Type(BFloat16Type::get(getContext())) : a;
     if (!isa<RankedTensorType>(getA().getType()) || !a.isF32() || b != part ||
         slots != parts.count || getIsAsync())
-      return emitOpError("has factors that are not split as its precision says");
+      return emitOpError("has operands that are not split as its precision says");
     a = part;
   }
   bool areBytes =
       isa<Float8E4M3FNType, Float8E5M2Type>(a) && isa<Float8E4M3FNType, Float8E5M2Type>(b);
-  if ((a != b && !areBytes) || a.isF64() || !isSumOf(sum, a))
-    return emitOpError("cannot sum products of ") << a << " and " << b << " in " << sum;
+  if ((a != b && !areBytes) || a.isF64() || !isAccumulatorOf(accumulator, a))
+    return emitOpError("cannot sum products of ") << a << " and " << b << " in " << accumulator;
   constexpr unsigned kWarpsInGroup = 4;
   if (failed(verifySpread(*this, "groups", getGroups(), kWarpsInGroup)))
     return failure();
@@ -251,12 +251,12 @@ void WarpgroupDotOp::getEffects(
 
 LogicalResult WarpgroupWaitOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
                                                 Adaptor adaptor, SmallVectorImpl<Type> &results) {
-  llvm::append_range(results, adaptor.getSums().getTypes());
+  llvm::append_range(results, adaptor.getAccumulators().getTypes());
   return success();
 }
 
 LogicalResult WarpgroupWaitOp::verify() {
-  if (!llvm::all_equal(getSums().getTypes()))
-    return emitOpError("waits for sums of several types");
+  if (!llvm::all_equal(getAccumulators().getTypes()))
+    return emitOpError("waits for accumulators of several types");
   return success();
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Products on tensor cores.
+// Dots on tensor cores.
 //
-// Which instruction a product gets follows from its types and extents, the warps there
+// Which instruction a dot gets follows from its types and extents, the warps there
 // are, and the target. What the instruction reads goes to shared memory in a swizzle that
 // it reads without conflicts; what is computed in registers stays there where it can be an
 // operand. f32 operands that have to be more precise than tf32 are split into sums of
@@ -32,41 +32,42 @@ static constexpr unsigned kWarpsInGroup = 4;
 
 namespace {
 
-/// A product: its extents, and their parts that are powers of two.
-struct Product {
-  explicit Product(tile::DotOp op)
+/// A dot: its extents, and their parts that are powers of two.
+struct Dot {
+  explicit Dot(tile::DotOp op)
       : op(op), element(getElementTypeOrSelf(op.getA().getType())),
-        other(getElementTypeOrSelf(op.getB().getType())), sum(getElementTypeOrSelf(op.getType())),
-        shape(tile::getShape(op.getType())), bits(element.getIntOrFloatBitWidth()) {
-    LinearLayout ofSum(shape), ofA(tile::getShape(op.getA().getType()));
+        other(getElementTypeOrSelf(op.getB().getType())),
+        accumulator(getElementTypeOrSelf(op.getType())), shape(tile::getShape(op.getType())),
+        bits(element.getIntOrFloatBitWidth()) {
+    LinearLayout ofResult(shape), ofA(tile::getShape(op.getA().getType()));
     unsigned rank = shape.size();
-    m = 1u << ofSum.dimBits(rank - 2);
-    n = 1u << ofSum.dimBits(rank - 1);
+    m = 1u << ofResult.dimBits(rank - 2);
+    n = 1u << ofResult.dimBits(rank - 1);
     k = 1u << ofA.dimBits(rank - 1);
   }
 
-  /// The product of the transposed operands, in the other order: its result transposed.
-  Product turned() const {
-    Product product(*this);
-    std::swap(product.m, product.n);
-    std::swap(product.element, product.other);
-    product.isTurned = true;
-    return product;
+  /// The dot of the transposed operands, in the other order (swap-AB): its result transposed.
+  Dot swapped() const {
+    Dot dot(*this);
+    std::swap(dot.m, dot.n);
+    std::swap(dot.element, dot.other);
+    dot.isSwapped = true;
+    return dot;
   }
 
   bool isBatched() const { return shape.size() > 2; }
   bool isFloat8() const { return isa<FloatType>(element) && bits == 8; }
-  /// The parts that factors are split into.
+  /// The parts that operands are split into.
   FloatParts getParts() const {
     return FloatParts(element.isF32() ? op.getPrecision() : tile::InputPrecision::TF32);
   }
-  unsigned getFactorBits() const { return getParts().isBF16 ? 16 : bits; }
+  unsigned getOperandBits() const { return getParts().isBF16 ? 16 : bits; }
 
   mutable tile::DotOp op;
-  Type element, other, sum;
+  Type element, other, accumulator;
   ArrayRef<int64_t> shape;
   unsigned bits, m, n, k;
-  bool isTurned = false;
+  bool isSwapped = false;
 };
 
 /// What the GPU and the program have.
@@ -88,8 +89,8 @@ using Spread = SmallVector<int32_t, 3>;
 // Which instruction
 //===----------------------------------------------------------------------===//
 
-/// Whether a tile is computed from the result of a product, in this iteration.
-static bool comesFromProduct(Value value) {
+/// Whether a tile is computed from the result of a dot, in this iteration.
+static bool comesFromDot(Value value) {
   SmallVector<Value> work{value};
   llvm::SmallDenseSet<Operation *, 16> seen;
   constexpr size_t kMost = 256;
@@ -107,7 +108,7 @@ static bool comesFromProduct(Value value) {
   return false;
 }
 
-/// Whether the result of this product becomes the first operand of another one.
+/// Whether the result of this dot becomes the first operand of another one.
 static bool becomesOperand(tile::DotOp op) {
   SmallVector<Value> work{op.getResult()};
   llvm::SmallDenseSet<Operation *, 16> seen;
@@ -128,66 +129,66 @@ static bool becomesOperand(tile::DotOp op) {
   return false;
 }
 
-/// Why a product cannot be done by mma.sync; empty if it can.
-static std::string whyNotMma(const Product &product, const Machine &machine) {
+/// Why a dot cannot be done by mma.sync; empty if it can.
+static std::string whyNotMma(const Dot &dot, const Machine &machine) {
   if (machine.capability < 80)
     return "the target has no such instruction";
-  if (product.element.isF32() && product.op.getPrecision() == tile::InputPrecision::IEEE)
+  if (dot.element.isF32() && dot.op.getPrecision() == tile::InputPrecision::IEEE)
     return "f32 operands are to keep their precision (input_precision)";
-  if (product.element.isF64() ? false
-                              : !product.element.isF16() && !product.element.isBF16() &&
-                                    !product.element.isF32() && product.bits != 8)
+  if (dot.element.isF64()
+          ? false
+          : !dot.element.isF16() && !dot.element.isBF16() && !dot.element.isF32() && dot.bits != 8)
     return "there is none for these types";
-  bool isNarrow = product.isFloat8() || product.getFactorBits() == 16;
-  unsigned leastK = isNarrow ? 8 : product.bits == 8 ? 16 : 4;
-  if (product.m < 16 || product.n < 8 || product.k < leastK)
+  bool isNarrow = dot.isFloat8() || dot.getOperandBits() == 16;
+  unsigned leastK = isNarrow ? 8 : dot.bits == 8 ? 16 : 4;
+  if (dot.m < 16 || dot.n < 8 || dot.k < leastK)
     return "the tile is smaller than the instruction's 16x8x" + std::to_string(leastK) +
            ", in the powers of two of its extents";
   return "";
 }
 
-/// Why a product cannot be done by wgmma; empty if it can.
-static std::string whyNotWgmma(const Product &product, const Machine &machine) {
-  if (std::string why = whyNotMma(product, machine); !why.empty())
+/// Why a dot cannot be done by wgmma; empty if it can.
+static std::string whyNotWgmma(const Dot &dot, const Machine &machine) {
+  if (std::string why = whyNotMma(dot, machine); !why.empty())
     return why;
   if (!machine.hasWgmma())
     return "the target is not sm_90a";
-  if (product.isBatched())
-    return "the product is one of batches";
-  if (product.element.isF64())
+  if (dot.isBatched())
+    return "the dot is one of batches";
+  if (dot.element.isF64())
     return "there is none for f64";
   auto isFloat8 = [](Type type) { return isa<Float8E4M3FNType, Float8E5M2Type>(type); };
-  if (product.isFloat8() && !(isFloat8(product.element) && isFloat8(product.other)))
+  if (dot.isFloat8() && !(isFloat8(dot.element) && isFloat8(dot.other)))
     return "there is none for these types";
   if (machine.warps % kWarpsInGroup != 0)
     return "num_warps is " + std::to_string(machine.warps) + ", no multiple of 4";
-  if (product.m < 64)
+  if (dot.m < 64)
     return "the tile has less than 64 rows, in the power of two of its extent";
-  if (product.k * product.getFactorBits() < 256)
+  if (dot.k * dot.getOperandBits() < 256)
     return "K is less than 32 bytes, in the power of two of its extent";
-  unsigned groups = machine.warps / kWarpsInGroup, along = std::min(groups, product.m / 64);
-  if (product.n < 8 * (groups / along))
+  unsigned groups = machine.warps / kWarpsInGroup, along = std::min(groups, dot.m / 64);
+  if (dot.n < 8 * (groups / along))
     return "the tile is too small for so many warps";
   return "";
 }
 
 /// Warps over the result such that each reads as little of the operands as possible; along
-/// M alone where rows go from product to product in registers.
-static Spread spreadWarps(const Product &product, unsigned warps) {
+/// M alone where rows go from dot to dot in registers.
+static Spread spreadWarps(const Dot &dot, unsigned warps) {
   Spread spread;
-  if (product.isBatched()) {
-    unsigned batch = 1u << LinearLayout(product.shape).dimBits(0);
+  if (dot.isBatched()) {
+    unsigned batch = 1u << LinearLayout(dot.shape).dimBits(0);
     spread.push_back(std::min(batch, warps));
     warps /= spread.front();
   }
-  bool isChained = becomesOperand(product.op) || comesFromProduct(product.op.getA());
+  bool isChained = becomesOperand(dot.op) || comesFromDot(dot.op.getA());
   unsigned best = 1, least = ~0u;
   for (unsigned along = 1; along <= warps; along *= 2) {
-    unsigned rows = std::max(16u, product.m / along);
-    unsigned columns = std::max(8u, product.n / (warps / along));
+    unsigned rows = std::max(16u, dot.m / along);
+    unsigned columns = std::max(8u, dot.n / (warps / along));
     unsigned cost = rows + columns;
     // Copies: warps beyond the tile's extent.
-    if (product.m < 16 * along || product.n < 8 * (warps / along))
+    if (dot.m < 16 * along || dot.n < 8 * (warps / along))
       cost += 1024;
     if (isChained && along != warps)
       cost += 512;
@@ -201,8 +202,8 @@ static Spread spreadWarps(const Product &product, unsigned warps) {
   return spread;
 }
 
-static Spread spreadGroups(const Product &product, unsigned warps) {
-  unsigned groups = warps / kWarpsInGroup, along = std::min(groups, product.m / 64);
+static Spread spreadGroups(const Dot &dot, unsigned warps) {
+  unsigned groups = warps / kWarpsInGroup, along = std::min(groups, dot.m / 64);
   return {int32_t(along), int32_t(groups / along)};
 }
 
@@ -217,17 +218,17 @@ public:
   Rewriter(const Machine &machine, AccessAnalysis &analysis)
       : machine(machine), analysis(analysis) {}
 
-  void toMma(const Product &product);
+  void toMma(const Dot &dot);
   /// Fails if an operand cannot be laid out as the instruction reads it.
-  LogicalResult toWgmma(const Product &product);
-  /// For factors of f32 that are split into parts.
-  void toWgmmaOfParts(const Product &product);
-  /// Whether wgmma takes the product better turned around.
-  bool isBetterTurned(const Product &product);
+  LogicalResult toWgmma(const Dot &dot);
+  /// For operands of f32 that are split into parts.
+  void toWgmmaOfParts(const Dot &dot);
+  /// Whether wgmma takes the dot better with its operands swapped (swap-AB).
+  bool isBetterSwapped(const Dot &dot);
 
 private:
   /// A tile in shared memory, with dimension `fast` in rows if that is given, else as it
-  /// comes from global memory. Turned tiles are stored as they come, and looked at turned.
+  /// comes from global memory. Transposed tiles are stored as they come, and looked at transposed.
   Value store(Value tile, std::optional<unsigned> fast, Operation *user);
   /// The operand of an mma.sync: through shared memory if it comes from global memory.
   Value read(Value tile, Operation *user);
@@ -252,7 +253,7 @@ static Value skipTrans(Value tile) {
 }
 
 /// A tile transposed, or what it is the transpose of.
-static Value turnTile(OpBuilder &builder, Value tile) {
+static Value transposeTile(OpBuilder &builder, Value tile) {
   if (Value source = skipTrans(tile); source != tile)
     return source;
   return tile::TransOp::create(builder, tile.getLoc(), tile, ArrayRef<int32_t>{1, 0});
@@ -280,16 +281,16 @@ bool Rewriter::liesAlong(Value tile, unsigned kDim) {
 
 Value Rewriter::store(Value tile, std::optional<unsigned> fast, Operation *user) {
   Value source = skipTrans(tile);
-  bool isTurned = source != tile;
+  bool isTransposed = source != tile;
   auto type = cast<RankedTensorType>(source.getType());
   LinearLayout numbers(type.getShape());
   // Repeats of two odd extents would come in another order.
-  if (isTurned && numbers.oddFactor(0) != 1 && numbers.oddFactor(1) != 1) {
+  if (isTransposed && numbers.oddFactor(0) != 1 && numbers.oddFactor(1) != 1) {
     source = tile;
-    isTurned = false;
+    isTransposed = false;
     type = cast<RankedTensorType>(source.getType());
   }
-  unsigned rows = fast ? (isTurned ? 1 - *fast : *fast) : getFast(source);
+  unsigned rows = fast ? (isTransposed ? 1 - *fast : *fast) : getFast(source);
   MLIRContext *context = source.getContext();
   LinearLayout memory =
       operandMemory(type.getShape(), rows, type.getElementType().getIntOrFloatBitWidth());
@@ -303,16 +304,16 @@ Value Rewriter::store(Value tile, std::optional<unsigned> fast, Operation *user)
       builder.setInsertionPointAfterValue(source);
     stored = LocalAllocOp::create(builder, source.getLoc(), buffer, source);
   }
-  if (!isTurned)
+  if (!isTransposed)
     return stored;
-  Value &turned = buffers[{tile, buffer}];
-  if (!turned) {
+  Value &transposed = buffers[{tile, buffer}];
+  if (!transposed) {
     OpBuilder builder(context);
     builder.setInsertionPointAfterValue(stored);
-    turned = MemDescTransOp::create(builder, source.getLoc(), stored,
-                                    builder.getDenseI32ArrayAttr({1, 0}));
+    transposed = MemDescTransOp::create(builder, source.getLoc(), stored,
+                                        builder.getDenseI32ArrayAttr({1, 0}));
   }
-  return turned;
+  return transposed;
 }
 
 Value Rewriter::read(Value tile, Operation *user) {
@@ -332,27 +333,27 @@ static RankedTensorType withElement(Value tile, Type element) {
   return RankedTensorType::get(type.getShape(), element, type.getEncoding());
 }
 
-void Rewriter::toMma(const Product &product) {
-  tile::DotOp op = product.op;
+void Rewriter::toMma(const Dot &dot) {
+  tile::DotOp op = dot.op;
   OpBuilder builder(op);
   Value left = op.getA(), right = op.getB(), acc = op.getAcc();
-  if (product.isTurned) {
+  if (dot.isSwapped) {
     std::swap(left, right);
     for (Value *tile : {&left, &right, &acc})
-      *tile = turnTile(builder, *tile);
+      *tile = transposeTile(builder, *tile);
   }
   Value a = read(left, op), b = read(right, op);
-  if (product.isFloat8()) {
+  if (dot.isFloat8()) {
     a = tile::FpToFpOp::create(builder, op.getLoc(), withElement(a, builder.getF16Type()), a);
     b = tile::FpToFpOp::create(builder, op.getLoc(), withElement(b, builder.getF16Type()), b);
   }
-  auto warps = builder.getDenseI32ArrayAttr(spreadWarps(product, machine.warps));
-  Value sum =
+  auto warps = builder.getDenseI32ArrayAttr(spreadWarps(dot, machine.warps));
+  Value result =
       MmaDotOp::create(builder, op.getLoc(), a, b, acc, warps,
-                       product.element.isF32() ? op.getPrecision() : tile::InputPrecision::TF32);
-  if (product.isTurned)
-    sum = tile::TransOp::create(builder, op.getLoc(), sum, ArrayRef<int32_t>{1, 0});
-  op.replaceAllUsesWith(sum);
+                       dot.element.isF32() ? op.getPrecision() : tile::InputPrecision::TF32);
+  if (dot.isSwapped)
+    result = tile::TransOp::create(builder, op.getLoc(), result, ArrayRef<int32_t>{1, 0});
+  op.replaceAllUsesWith(result);
   op.erase();
 }
 
@@ -360,20 +361,19 @@ void Rewriter::toMma(const Product &product) {
 // wgmma
 //===----------------------------------------------------------------------===//
 
-/// What is computed stays in registers as the first operand: of the product turned around
+/// What is computed stays in registers as the first operand: of the dot with its operands swapped
 /// if it is the second one. So does what the instruction could not read from memory as it
 /// comes, elements of 8 and 32 bits with rows across K: fragments are read as they are.
-bool Rewriter::isBetterTurned(const Product &product) {
-  tile::DotOp op = product.op;
-  if (!whyNotWgmma(product.turned(), machine).empty() || !isLoaded(skipTrans(op.getA())))
+bool Rewriter::isBetterSwapped(const Dot &dot) {
+  tile::DotOp op = dot.op;
+  if (!whyNotWgmma(dot.swapped(), machine).empty() || !isLoaded(skipTrans(op.getA())))
     return false;
-  // Parts of the second factor are written to memory, in rows along K if they are tf32.
-  if (product.getParts().count > 1 && isLoaded(skipTrans(op.getB())))
-    return !product.getParts().isBF16 && liesAlong(op.getA(), /*kDim=*/1) &&
-           !liesAlong(op.getB(), 0);
+  // Parts of the second operand are written to memory, in rows along K if they are tf32.
+  if (dot.getParts().count > 1 && isLoaded(skipTrans(op.getB())))
+    return !dot.getParts().isBF16 && liesAlong(op.getA(), /*kDim=*/1) && !liesAlong(op.getB(), 0);
   if (!isLoaded(skipTrans(op.getB())))
     return true;
-  return product.bits != 16 && liesAlong(op.getA(), /*kDim=*/1) && !liesAlong(op.getB(), 0);
+  return dot.bits != 16 && liesAlong(op.getA(), /*kDim=*/1) && !liesAlong(op.getB(), 0);
 }
 
 /// Rows 2i and 2i + 1 of each 16 as rows i and i + 8; or, `back`, the other way round.
@@ -392,22 +392,22 @@ static Value pairRows(OpBuilder &builder, Location loc, Value tile, bool back) {
   return reshape(moved, shape);
 }
 
-LogicalResult Rewriter::toWgmma(const Product &product) {
-  if (product.getParts().count > 1) {
-    toWgmmaOfParts(product);
+LogicalResult Rewriter::toWgmma(const Dot &dot) {
+  if (dot.getParts().count > 1) {
+    toWgmmaOfParts(dot);
     return success();
   }
-  tile::DotOp op = product.op;
+  tile::DotOp op = dot.op;
   constexpr unsigned kAlongA = 1, kAlongB = 0;
   // Of other widths the instruction reads rows along K alone.
-  bool isKMajor = product.bits != 16;
+  bool isKMajor = dot.bits != 16;
   auto place = [&](Value tile, unsigned kDim) -> Value {
     if (isKMajor)
       return store(tile, kDim, op);
     Value buffer = store(tile, std::nullopt, op);
     auto matches = [&](Value value) {
       return MatrixDescriptor::match(cast<MemDescType>(value.getType()).getLayout().getLayout(),
-                                     kDim, product.bits)
+                                     kDim, dot.bits)
           .has_value();
     };
     if (!matches(buffer))
@@ -415,34 +415,34 @@ LogicalResult Rewriter::toWgmma(const Product &product) {
     return matches(buffer) ? buffer : Value();
   };
   OpBuilder builder(op);
-  auto turn = [&](Value tile) -> Value {
-    return product.isTurned ? turnTile(builder, tile) : tile;
+  auto transpose = [&](Value tile) -> Value {
+    return dot.isSwapped ? transposeTile(builder, tile) : tile;
   };
-  Value left = product.isTurned ? op.getB() : op.getA();
-  Value right = product.isTurned ? op.getA() : op.getB();
-  left = turn(left);
-  right = turn(right);
+  Value left = dot.isSwapped ? op.getB() : op.getA();
+  Value right = dot.isSwapped ? op.getA() : op.getB();
+  left = transpose(left);
+  right = transpose(right);
   bool isFragment = isKMajor && isLoaded(skipTrans(left)) && !liesAlong(left, kAlongA);
-  bool arePairs = isFragment && product.bits == 8 &&
+  bool arePairs = isFragment && dot.bits == 8 &&
                   llvm::all_of(tile::getShape(left.getType()), llvm::isPowerOf2_64);
   Value a = isLoaded(skipTrans(left)) && !isFragment ? place(left, kAlongA) : left;
   Value b = place(right, kAlongB);
   if (!a || !b)
     return failure();
-  Value acc = turn(op.getAcc());
+  Value acc = transpose(op.getAcc());
   if (arePairs) {
     a = pairRows(builder, op.getLoc(), a, /*back=*/false);
     acc = pairRows(builder, op.getLoc(), acc, /*back=*/false);
   }
-  auto dot =
+  auto newDot =
       WarpgroupDotOp::create(builder, op.getLoc(), acc.getType(), a, b, acc,
-                             builder.getDenseI32ArrayAttr(spreadGroups(product, machine.warps)));
-  dot.setMaxImpreciseAcc(op.getMaxImpreciseAcc());
-  Value sum = dot;
+                             builder.getDenseI32ArrayAttr(spreadGroups(dot, machine.warps)));
+  newDot.setMaxImpreciseAcc(op.getMaxImpreciseAcc());
+  Value result = newDot;
   if (arePairs)
-    sum = pairRows(builder, op.getLoc(), sum, /*back=*/true);
-  sum = turn(sum);
-  op.replaceAllUsesWith(sum);
+    result = pairRows(builder, op.getLoc(), result, /*back=*/true);
+  result = transpose(result);
+  op.replaceAllUsesWith(result);
   op.erase();
   return success();
 }
@@ -470,22 +470,22 @@ static void sinkLoad(Value tile, Operation *user) {
   }
 }
 
-/// The first factor is split in registers, the second one on its way to memory.
-void Rewriter::toWgmmaOfParts(const Product &product) {
-  tile::DotOp op = product.op;
+/// The first operand is split in registers, the second one on its way to memory.
+void Rewriter::toWgmmaOfParts(const Dot &dot) {
+  tile::DotOp op = dot.op;
   Location loc = op.getLoc();
   OpBuilder builder(op);
-  auto turn = [&](Value tile) -> Value {
-    return product.isTurned ? turnTile(builder, tile) : tile;
+  auto transpose = [&](Value tile) -> Value {
+    return dot.isSwapped ? transposeTile(builder, tile) : tile;
   };
-  FloatParts parts = product.getParts();
-  Value left = turn(product.isTurned ? op.getB() : op.getA()),
-        right = turn(product.isTurned ? op.getA() : op.getB());
+  FloatParts parts = dot.getParts();
+  Value left = transpose(dot.isSwapped ? op.getB() : op.getA()),
+        right = transpose(dot.isSwapped ? op.getA() : op.getB());
   constexpr unsigned kAlongB = 0;
   unsigned fast = !parts.isBF16 || liesAlong(right, kAlongB) ? kAlongB : 1;
   auto type = cast<RankedTensorType>(right.getType());
   Type element = parts.isBF16 ? Type(builder.getBF16Type()) : type.getElementType();
-  LinearLayout memory = operandMemory(type.getShape(), fast, product.getFactorBits());
+  LinearLayout memory = operandMemory(type.getShape(), fast, dot.getOperandBits());
   auto ring = LocalAllocOp::create(builder, loc,
                                    MemDescType::get(builder.getContext(), type.getShape(), element,
                                                     LayoutAttr::get(builder.getContext(), memory))
@@ -497,18 +497,18 @@ void Rewriter::toWgmmaOfParts(const Product &product) {
         arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(index)));
     LocalStoreOp::create(builder, loc, part, slot);
   }
-  Value acc = turn(op.getAcc());
-  auto dot =
+  Value acc = transpose(op.getAcc());
+  auto newDot =
       WarpgroupDotOp::create(builder, loc, acc.getType(), left, ring, acc,
-                             builder.getDenseI32ArrayAttr(spreadGroups(product, machine.warps)));
-  dot.setPrecision(op.getPrecision());
-  Value sum = turn(dot);
-  op.replaceAllUsesWith(sum);
+                             builder.getDenseI32ArrayAttr(spreadGroups(dot, machine.warps)));
+  newDot.setPrecision(op.getPrecision());
+  Value result = transpose(newDot);
+  op.replaceAllUsesWith(result);
   op.erase();
-  // Beside many sums the first factor is not held while the second one is split.
-  constexpr int64_t kManySums = 64;
-  if (dot.getType().getNumElements() > kManySums * 32 * machine.warps)
-    sinkLoad(left, dot);
+  // Beside many accumulators the first operand is not held while the second one is split.
+  constexpr int64_t kManyAccumulators = 64;
+  if (newDot.getType().getNumElements() > kManyAccumulators * 32 * machine.warps)
+    sinkLoad(left, newDot);
 }
 
 //===----------------------------------------------------------------------===//
@@ -545,11 +545,11 @@ private:
 } // namespace
 
 /// "128x64x32 f16".
-static std::string describe(const Product &product) {
+static std::string describe(const Dot &dot) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  llvm::interleave(product.shape, os, "x");
-  os << 'x' << tile::getShape(product.op.getA().getType()).back() << " of " << product.element;
+  llvm::interleave(dot.shape, os, "x");
+  os << 'x' << tile::getShape(dot.op.getA().getType()).back() << " of " << dot.element;
   return text;
 }
 
@@ -558,34 +558,33 @@ void TileGPUAccelerateMatmulPass::accelerate(tile::FuncOp function, const Machin
   Rewriter rewriter(machine, analysis);
   SmallVector<tile::DotOp> dots;
   function.walk([&](tile::DotOp dot) { dots.push_back(dot); });
-  for (tile::DotOp dot : dots) {
-    Product product(dot);
-    Location loc = dot.getLoc();
-    std::string what = describe(product);
-    std::string noMma = whyNotMma(product, machine);
-    // Few rows are few columns of the product turned around.
-    if (!noMma.empty() && !product.isBatched() && whyNotMma(product.turned(), machine).empty()) {
-      product = product.turned();
+  for (tile::DotOp op : dots) {
+    Dot dot(op);
+    Location loc = op.getLoc();
+    std::string what = describe(dot);
+    std::string noMma = whyNotMma(dot, machine);
+    // Few rows are few columns of the dot with its operands swapped.
+    if (!noMma.empty() && !dot.isBatched() && whyNotMma(dot.swapped(), machine).empty()) {
+      dot = dot.swapped();
       noMma.clear();
     }
     if (!noMma.empty()) {
-      emitRemark(loc) << "product of " << what
-                      << " by multiply-add, not on tensor cores: " << noMma;
+      emitRemark(loc) << "dot of " << what << " by multiply-add, not on tensor cores: " << noMma;
       continue;
     }
-    std::string noWgmma = whyNotWgmma(product, machine);
+    std::string noWgmma = whyNotWgmma(dot, machine);
     if (noWgmma.empty()) {
-      bool turns = rewriter.isBetterTurned(product);
-      if (succeeded(rewriter.toWgmma(turns ? product.turned() : product))) {
-        emitRemark(loc) << "product of " << what << " by wgmma";
+      bool swaps = rewriter.isBetterSwapped(dot);
+      if (succeeded(rewriter.toWgmma(swaps ? dot.swapped() : dot))) {
+        emitRemark(loc) << "dot of " << what << " by wgmma";
         continue;
       }
       noWgmma = "an operand cannot be laid out for it";
     }
-    rewriter.toMma(product);
-    emitRemark(loc) << "product of " << what << " by mma.sync, not wgmma: " << noWgmma;
+    rewriter.toMma(dot);
+    emitRemark(loc) << "dot of " << what << " by mma.sync, not wgmma: " << noWgmma;
   }
-  // Transposed tiles that are read turned now: who copies a tile ahead looks at its users.
+  // Tiles whose transposes nobody reads now: who copies a tile ahead looks at its users.
   function.walk([](tile::TransOp trans) {
     if (trans->use_empty())
       trans.erase();

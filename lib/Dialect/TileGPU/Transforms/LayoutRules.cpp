@@ -32,7 +32,7 @@ static bool isMove(Operation *op) {
   return isa<LocalAllocOp, LocalLoadOp, LocalStoreOp, WarpgroupWaitOp>(op);
 }
 
-/// The layout of sums that an instruction prescribes; nothing for any other op.
+/// The layout of accumulators that an instruction prescribes; nothing for any other op.
 static std::optional<LinearLayout> getPrescribed(Operation *op) {
   if (auto dot = dyn_cast<MmaDotOp>(op))
     return dot.getAccumulatorLayout();
@@ -105,10 +105,10 @@ static LinearLayout fill(ArrayRef<int64_t> shape, unsigned axis, unsigned regist
   return layout;
 }
 
-/// Sums of products by multiply-adds: so many elements of a thread side by side, lanes and warps
-/// along rows, as bits; the other lanes and warps are along columns.
-static LinearLayout blockedSums(ArrayRef<int64_t> shape, unsigned lowM, unsigned lowN,
-                                unsigned lanesM, unsigned warpsM, unsigned warpBits) {
+/// Accumulators of dots by multiply-adds: so many elements of a thread side by side, lanes and
+/// warps along rows, as bits; the other lanes and warps are along columns.
+static LinearLayout blockedAccumulators(ArrayRef<int64_t> shape, unsigned lowM, unsigned lowN,
+                                        unsigned lanesM, unsigned warpsM, unsigned warpBits) {
   unsigned rank = shape.size(), m = rank - 2, n = rank - 1;
   SmallVector<unsigned> registers(rank, 1), lanes(rank, 1), warps(rank, 1), order;
   registers[m] = 1u << lowM;
@@ -122,11 +122,11 @@ static LinearLayout blockedSums(ArrayRef<int64_t> shape, unsigned lowM, unsigned
   return blocked(shape, registers, lanes, warps, order);
 }
 
-/// Sums of products by multiply-adds, for operands that are read from where they lie in
+/// Accumulators of dots by multiply-adds, for operands that are read from where they lie in
 /// memory: lanes side by side in a block of 4 rows, each with `lowM` x `lowN` elements as bits,
 /// and what else a thread has apart from these by whole blocks, about as many rows as columns.
-static LinearLayout spreadSums(ArrayRef<int64_t> shape, unsigned lowM, unsigned lowN,
-                               unsigned warpBits) {
+static LinearLayout spreadAccumulators(ArrayRef<int64_t> shape, unsigned lowM, unsigned lowN,
+                                       unsigned warpBits) {
   unsigned rank = shape.size(), m = rank - 2, n = rank - 1;
   LinearLayout numbers(shape);
   unsigned restM = numbers.dimBits(m) - lowM, restN = numbers.dimBits(n) - lowN;
@@ -138,7 +138,7 @@ static LinearLayout spreadSums(ArrayRef<int64_t> shape, unsigned lowM, unsigned 
     if (warpsM < restM &&
         (bit - warpsM >= restN || lowM + restM - warpsM > lowN + restN + warpsM - bit))
       ++warpsM;
-  return blockedSums(shape, lowM, lowN, lanesM, warpsM, warpBits);
+  return blockedAccumulators(shape, lowM, lowN, lanesM, warpsM, warpBits);
 }
 
 //===----------------------------------------------------------------------===//
@@ -208,13 +208,13 @@ SmallVector<LayoutAttr> LayoutRules::propose(Operation *op) const {
     auto bits = [&](unsigned dim) { return LinearLayout(shape).dimBits(dim); };
     for (auto [lowM, lowN] : {std::pair(0u, 2u), {2u, 0u}, {2u, 2u}, {0u, 0u}})
       if (lowM <= bits(m) && lowN <= bits(n))
-        add(make(spreadSums(shape, lowM, lowN, warpBits)));
+        add(make(spreadAccumulators(shape, lowM, lowN, warpBits)));
     for (unsigned block : {2u, 3u, 1u, 0u}) {
       unsigned ofM = std::min(block, bits(m)), ofN = std::min(block, bits(n));
       unsigned lanesN = std::min(bits(n) - ofN, kLaneBits - 2u);
       unsigned lanesM = std::min(bits(m) - ofM, kLaneBits - lanesN);
       unsigned warpsM = std::min(bits(m) - ofM - lanesM, warpBits);
-      add(make(blockedSums(shape, ofM, ofN, lanesM, warpsM, warpBits)));
+      add(make(blockedAccumulators(shape, ofM, ofN, lanesM, warpsM, warpBits)));
     }
     return labels;
   }

@@ -2,7 +2,7 @@
 //
 // A row that is added to all rows of a result (a bias), loaded where it is added. Layouts are
 // chosen so that each element is loaded once, and goes to the threads that need it through
-// shared memory or by shuffles. At the end of a tile of a specialised product tensor cores wait
+// shared memory or by shuffles. At the end of a tile of a specialised dot tensor cores wait
 // for both; with loads of its own each warp waits for a cache alone:
 //
 //     %x = load %p : tensor<256xbf16, #once>              %x = load %q : tensor<256xbf16, #own>

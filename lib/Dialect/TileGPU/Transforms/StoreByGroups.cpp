@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Results that TMA stores, by each warpgroup for itself. Where products are
+// Results that TMA stores, by each warpgroup for itself. Where dots are
 // summed in the registers of groups of four warps, a group that puts its rows into shared
 // memory, and has a thread that tells TMA about them, needs none of the other groups:
 //

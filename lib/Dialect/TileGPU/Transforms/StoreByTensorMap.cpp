@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Results of products on their way to global memory by TMA: threads put their
+// Results of dots on their way to global memory by TMA: threads put their
 // part of the tile into shared memory, as the tensor map has it, and one of them tells TMA
 // where it goes. Threads then neither read it again nor compute addresses and masks,
 // and in a loop over tiles the copy goes on while the next tile is computed:
@@ -150,7 +150,7 @@ static MemDescType getBuffer(RankedTensorType type, unsigned fast, int64_t piece
 }
 
 /// How many rows of a tile TMA stores by an instruction. Warpgroups with their own
-/// part of a result, as products have it, can each store that.
+/// part of a result, as dots have it, can each store that.
 static int64_t getBoxRows(tile::StoreOp store) {
   constexpr int64_t kRowsOfGroup = 64;
   bool hasGroups = store->getParentOfType<WarpSpecializeOp>() &&
@@ -427,9 +427,9 @@ void Rewriter::rewrite(EngineStore &planned, BlockArgument map) {
 }
 
 LogicalResult Rewriter::run() {
-  bool hasProducts = false;
-  kernel.walk([&](WarpgroupDotOp) { hasProducts = true; });
-  if (!kernel.isKernel() || !hasProducts)
+  bool hasDots = false;
+  kernel.walk([&](WarpgroupDotOp) { hasDots = true; });
+  if (!kernel.isKernel() || !hasDots)
     return success();
   SmallVector<tile::StoreOp> candidates;
   kernel.walk([&](tile::StoreOp store) {

@@ -101,7 +101,7 @@ def Strips_WriteOp : Strips_Op<"write", []> {
 }
 
 def Strips_DotOp : Strips_Op<"dot", []> {
-  let summary = "The product of two matrices in buffers, added in place";
+  let summary = "The dot of two matrices in buffers, added in place";
   let description = [{
     `acc += a * b` for a: MxK, b: KxN, acc: MxN, with the meaning of `tile.dot`.
 

@@ -11,7 +11,7 @@ include "mlir/Pass/PassBase.td"
 def TileCombinePass : Pass<"tile-combine", "::tessera::tile::FuncOp"> {
   let summary = "Makes one op of several that belong together";
   let description = [{
-    A sum of a product and a tile becomes the product's accumulator; a `select`
+    A sum of a dot and a tile becomes the dot's accumulator; a `select`
     between a masked load and a tile becomes the load's `other`; a stored `select`
     under the store's own mask is its first choice; pointers moved twice by
     constants are moved once.
@@ -284,7 +284,7 @@ def TileMaskWrapsPass : Pass<"tile-mask-wraps", "::tessera::tile::FuncOp"> {
   let description = [{
     An index `x % extent` in addresses becomes `x`, and the loads there get the mask
     `x < extent`, if on every way from these loads what lies beyond the extent is left
-    out when it is stored. Rows of a product depend on rows alone, and so do sums along
+    out when it is stored. Rows of a dot depend on rows alone, and so do sums along
     another dimension. A box then has bounds (Analysis/BoxAccess.h), and neighbours are
     neighbours for certain. So does `x` where `x < extent`, and anything else elsewhere.
 

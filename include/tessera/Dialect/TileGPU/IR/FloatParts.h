@@ -26,8 +26,8 @@ struct FloatParts {
               : precision == tile::InputPrecision::TF32x3 ? 2
                                                           : 1) {}
 
-  /// Parts of the two factors whose products are summed, the smallest products first.
-  llvm::SmallVector<std::pair<unsigned, unsigned>> getProducts() const;
+  /// Parts of the two operands whose products are summed, the smallest products first.
+  llvm::SmallVector<std::pair<unsigned, unsigned>> getPairs() const;
 
   /// The parts of an f32 or of a tile of them, the largest first: of bf16, or of f32 whose
   /// lower 13 bits tensor cores do not look at.

@@ -32,7 +32,7 @@ inline constexpr llvm::StringLiteral kResidentProgramsAttr = "tilegpu.resident_p
 /// are three i32 arguments in front of the tensor maps (i32).
 inline constexpr llvm::StringLiteral kRepeatedProgramsAttr = "tilegpu.repeated_programs";
 inline constexpr llvm::StringLiteral kTargetAttr = "tilegpu.target";
-/// Reductions and products are summed in the interpreter's order.
+/// Reductions and dots are summed in the interpreter's order.
 inline constexpr llvm::StringLiteral kDeterministicAttr = "tilegpu.deterministic";
 /// Exponentials of f32 below 2^-126 may be zero.
 inline constexpr llvm::StringLiteral kFlushResultsAttr = "tilegpu.flush_results";

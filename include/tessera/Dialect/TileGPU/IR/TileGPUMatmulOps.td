@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Products on tensor cores: of a warp on registers (mma.sync), and of groups of four
+// Dots on tensor cores: of a warp on registers (mma.sync), and of groups of four
 // warps on shared memory (wgmma). tilegpu-accelerate-matmul makes them of tile.dot.
 //
 // Their tiles have layouts that the instructions prescribe; which, follows from the
@@ -30,7 +30,7 @@ def TileGPU_MemDescTransOp : TileGPU_Op<"memdesc_trans", [Pure,
 }
 
 def TileGPU_MmaDotOp : TileGPU_Op<"mma_dot", [Pure, AllTypesMatch<["acc", "result"]>]> {
-  let summary = "A product of tiles in registers, by mma.sync";
+  let summary = "A dot of tiles in registers, by mma.sync";
   let description = [{
     `result = acc + a * b`, each warp for its part of the result: `warps` says how many
     there are along each dimension of the result. f32 operands are taken as tf32, their
@@ -38,7 +38,7 @@ def TileGPU_MmaDotOp : TileGPU_Op<"mma_dot", [Pure, AllTypesMatch<["acc", "resul
     (FloatParts.h), whose products are summed apart and added to `acc` by threads, since tensor
     cores cut off what a sum does not hold instead of rounding it.
 
-    Rules: (P1) shapes are those of a product, of rank 2 or 3; (P2) a and b are both
+    Rules: (P1) shapes are those of a dot, of rank 2 or 3; (P2) a and b are both
     f16, bf16 (acc f32, or f16 for f16), f32 (acc f32), i8 (acc i32) or f64 (acc f64);
     (P3) the powers of two in the extents of the result are at least 16 and 8, that of K
     at least 8 (16-bit), 16 (8-bit), 4 (f32, f64); (P4) there are `warps` for each
@@ -68,24 +68,24 @@ def TileGPU_MmaDotOp : TileGPU_Op<"mma_dot", [Pure, AllTypesMatch<["acc", "resul
 def TileGPU_WarpgroupDotOp : TileGPU_Op<"warpgroup_dot", [AllTypesMatch<["acc", "result"]>,
     TileGPU_AsyncProxyOpInterface,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
-  let summary = "A product of tiles in shared memory, by wgmma";
+  let summary = "A dot of tiles in shared memory, by wgmma";
   let description = [{
     `result = acc + a * b`, for b in shared memory and a there or in registers. The warps
     work in groups of four, each group on its part of the result: `groups` says how many
     groups there are along each dimension of it. f32 operands are taken as tf32; or, with
     another `precision`, as sums of tf32 or bf16 (FloatParts.h): then a is in registers, b a
-    ring whose slots hold the parts of the second factor, and threads add what products of
+    ring whose slots hold the parts of the second operand, and threads add what dots of
     parts sum up to, as in `tilegpu.mma_dot`. Nothing of that is under way behind the op.
 
-    Without `is_async` the result is there when the op is done. With it the product is
-    only begun: the result may be used by the next product's accumulator and by
+    Without `is_async` the result is there when the op is done. With it the dot is
+    only begun: the result may be used by the next dot's accumulator and by
     `tilegpu.warpgroup_wait`, nothing else, and the operands must not be written before
     that wait.
 
     Operands that threads wrote to shared memory (not TMA) need a proxy
     fence of the writers before the barrier.
 
-    Rules: (W1) shapes are those of a product, of rank 2; (W2) a and b are both f16, bf16
+    Rules: (W1) shapes are those of a dot, of rank 2; (W2) a and b are both f16, bf16
     (acc f32, or f16 for f16), f32 (acc f32), i8 (acc i32), or 8-bit floats (acc f32 or
     f16); (W3) the power of two in M is at least 64 for each group along it, that in N at
     least 8 for each group; that in K is at least 32 bytes; (W4) operands in memory are laid
@@ -108,7 +108,7 @@ def TileGPU_WarpgroupDotOp : TileGPU_Op<"warpgroup_dot", [AllTypesMatch<["acc", 
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// The layouts that the instruction prescribes, of a in registers and of the sums.
+    /// The layouts that the instruction prescribes, of a in registers and of the accumulators.
     ::tessera::LinearLayout getOperandLayout();
     ::tessera::LinearLayout getAccumulatorLayout();
   }];
@@ -117,22 +117,22 @@ def TileGPU_WarpgroupDotOp : TileGPU_Op<"warpgroup_dot", [AllTypesMatch<["acc", 
 def TileGPU_WarpgroupWaitOp : TileGPU_Op<"warpgroup_wait", [
     MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>,
     InferTypeOpAdaptor]> {
-  let summary = "Waits until at most so many products are still under way";
+  let summary = "Waits until at most so many dots are still under way";
   let description = [{
-    Products (`tilegpu.warpgroup_dot` with `is_async`) end in the order in which they
+    Dots (`tilegpu.warpgroup_dot` with `is_async`) end in the order in which they
     began. Those that have ended after this op are given as its operands, and its
-    results stand for their sums from here on; sums still under way are not.
+    results stand for their accumulators from here on; those still under way are not.
 
-    Rules: (V1) the sums are of one type; (V2) `pendings` is not negative.
+    Rules: (V1) the accumulators are of one type; (V2) `pendings` is not negative.
 
     ```mlir
     %e = tilegpu.warpgroup_wait %d {pendings = 0 : i32} : tensor<64x64xf32, #acc>
     ```
   }];
-  let arguments = (ins Variadic<Tile_Tile>:$sums, ConfinedAttr<I32Attr, [IntNonNegative]>:$pendings);
+  let arguments = (ins Variadic<Tile_Tile>:$accumulators, ConfinedAttr<I32Attr, [IntNonNegative]>:$pendings);
   let results = (outs Variadic<Tile_Tile>:$results);
   let hasVerifier = 1;
-  let assemblyFormat = "($sums^)? attr-dict (`:` type($sums)^)?";
+  let assemblyFormat = "($accumulators^)? attr-dict (`:` type($accumulators)^)?";
 }
 
 #endif // TESSERA_DIALECT_TILEGPU_TILEGPUMATMULOPS_TD

@@ -8,7 +8,7 @@
 include "mlir/Pass/PassBase.td"
 
 def TileGPUAccelerateMatmulPass : Pass<"tilegpu-accelerate-matmul", "::mlir::ModuleOp"> {
-  let summary = "Puts products on tensor cores";
+  let summary = "Puts dots on tensor cores";
   let description = [{
     For each `tile.dot` the best instruction that can do it: wgmma on sm_90a, for groups of
     four warps and at least 64 rows; else mma.sync; else it stays, and is done by
@@ -18,7 +18,7 @@ def TileGPUAccelerateMatmulPass : Pass<"tilegpu-accelerate-matmul", "::mlir::Mod
     as the instruction reads it without conflicts, in rows as they come; wgmma reads them
     there, for mma.sync `tilegpu.local_load` reads them into registers. The transpose of a
     loaded tile is stored as loaded and looked at through `tilegpu.memdesc_trans`. What is
-    computed stays in registers: for wgmma as the first operand, of the product turned
+    computed stays in registers: for wgmma as the first operand, of the dot turned
     around if need be. 8-bit floats are widened for
     mma.sync; f32 operands are split into parts where `precision` asks for it (tf32x3,
     bf16x3, bf16x6).
@@ -45,7 +45,7 @@ def TileGPUOverlapLoadsPass : Pass<"tilegpu-overlap-loads", "::mlir::ModuleOp"> 
   let summary = "Marks loops to be unrolled, so that loads of several trips are in flight";
   let description = [{
     A loop without inner regions that loads tiles and otherwise only computes (no store, no
-    reduction, no product, nothing that goes through shared memory) gets
+    reduction, no dot, nothing that goes through shared memory) gets
     `tile.loop_unroll_factor`: as many trips, a power of two up to 8, as load 128 bytes a
     thread together. A factor that the user gave stays. tile-unroll-loops does the rest.
 
@@ -69,7 +69,7 @@ def TileGPUOverlapLoadsPass : Pass<"tilegpu-overlap-loads", "::mlir::ModuleOp"> 
 def TileGPUPipelinePass : Pass<"tilegpu-pipeline", "::mlir::ModuleOp"> {
   let summary = "Copies tiles to shared memory iterations before they are multiplied";
   let description = [{
-    For each loop: loads whose tiles are factors of a product, as they are or after
+    For each loop: loads whose tiles are operands of a dot, as they are or after
     elementwise ops (with a `tile.num_stages` on the loop: all its loads), become
     asynchronous copies into rings of as many slots as there are stages. A prologue fills
     the first slots; each iteration waits for its own tiles, begins to copy those of a
@@ -80,13 +80,13 @@ def TileGPUPipelinePass : Pass<"tilegpu-pipeline", "::mlir::ModuleOp"> {
     sum the loop carries goes on while the next iteration begins; its operands take
     one slot more.
 
-    Of two products by wgmma the first is done an iteration ahead, if it needs nothing but a
+    Of two dots by wgmma the first is done an iteration ahead, if it needs nothing but a
     copied tile and what the loop does not change, there are three slots, and registers
     for both results, but not for a second program: tensor cores then work while threads
-    compute between the products.
+    compute between the dots.
 
     A load stays as it is, with a remark that says why, if its address depends on a
-    product, on branches, or on what has effects; if masked-off lanes read something else
+    dot, on branches, or on what has effects; if masked-off lanes read something else
     than 0; if no 4 bytes of it lie side by side in memory and in the buffer. So does a
     loop that writes to global memory, has a barrier or a volatile load.
 
@@ -124,7 +124,7 @@ def TileGPUPipelinePass : Pass<"tilegpu-pipeline", "::mlir::ModuleOp"> {
 def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleOp"> {
   let summary = "Gives the copies of what is multiplied to a thread of their own";
   let description = [{
-    For each kernel whose loops of wgmma products load what they multiply in boxes
+    For each kernel whose loops of wgmma dots load what they multiply in boxes
     (Analysis/BoxAccess.h): the loads become copies by TMA, by tensor maps that
     the kernel gets as arguments, into rings with barriers in shared memory; and
     the kernel two regions, one that multiplies and one whose single thread orders the
@@ -132,31 +132,31 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
     with coordinates alone in them, and runs ahead over all of them as far as the rings are
     long.
 
-    Tiles that one product takes come together, with one barrier that says they are there
+    Tiles that one dot takes come together, with one barrier that says they are there
     and one that says they are needed no more. A ring has as many slots as fit
     into the shared memory of the target, at most as many as there are stages, and one more
-    for a wgmma that goes on while the next iteration begins. Of two products, where
+    for a wgmma that goes on while the next iteration begins. Of two dots, where
     tilegpu-pipeline would do the first an iteration ahead, the second is put off into the
-    next iteration (the late product); and warpgroups take turns at beginning both, if
+    next iteration (the late dot); and warpgroups take turns at beginning both, if
     there is no other program to fill the gaps.
 
-    In kernels in whose loops arithmetic takes longer than products (attention with heads of
+    In kernels in whose loops arithmetic takes longer than dots (attention with heads of
     64) the first thread of the program orders the copies in between (`tilegpu.one_thread`),
-    while the last product of an iteration goes on, and there is no partition: more programs
+    while the last dot of an iteration goes on, and there is no partition: more programs
     have room then, which do better there. They have a slot less than stages where barriers
     would take the place of one of them. If the step of such a loop is no small constant, or
-    its product goes on into the next iteration, tilegpu-pipeline takes it.
+    its dot goes on into the next iteration, tilegpu-pipeline takes it.
 
-    Where a single product goes on from iteration to iteration, and one program takes an
+    Where a single dot goes on from iteration to iteration, and one program takes an
     SM, it does one program after the other (`tilegpu.repeated_programs`) with
     the grid's extents as three more arguments, as long as programs do not look at each
     other and are of the same length. Where results are computed with in between, several
     programs are to run at once (`tilegpu.resident_programs`), if there is room for them.
 
-    A kernel stays as it is, with a remark that says why, if a tile that reaches a product
+    A kernel stays as it is, with a remark that says why, if a tile that reaches a dot
     is no box, is computed with before it is multiplied or cannot be laid out by TMA;
     if bounds or coordinates depend on memory or on what loops carry; if a loop of
-    products has one in a branch; if something orders memory before a loop of products; if
+    dots has one in a branch; if something orders memory before a loop of dots; if
     two slots do not fit.
 
     ```mlir
@@ -198,9 +198,9 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
 }
 
 def TileGPUStoreByTensorMapPass : Pass<"tilegpu-store-by-tensor-map", "::mlir::ModuleOp"> {
-  let summary = "Leaves the stores of products to TMA";
+  let summary = "Leaves the stores of dots' results to TMA";
   let description = [{
-    In kernels with wgmma products a store of a large tile that is a box (Analysis/BoxAccess.h),
+    In kernels with wgmma dots a store of a large tile that is a box (Analysis/BoxAccess.h),
     which its mask cuts off at the ends of the array alone, becomes a write to shared memory
     and a copy from there by TMA. In a loop the copy goes on until the next tile
     is written; where that leaves too little memory, the tile goes in pieces, by two buffers
@@ -294,7 +294,7 @@ def TileGPUAssignLayoutsPass : Pass<"tilegpu-assign-layouts", "::mlir::ModuleOp"
     everything by its registers. An edge from a tile to its use costs the conversion
     between the two labels, as it would be done. All costs are weighted by how often
     the code runs. Candidates come from the memory accesses (tilegpu-coalesce) and the
-    products, carried to all other ops; the cheapest labelling is found by eliminating
+    dots, carried to all other ops; the cheapest labelling is found by eliminating
     one op after the other (exactly, unless too many choices stay open at once).
 
     What is cheap to compute (ranges, splats, constants, index arithmetic) has no label:
@@ -333,21 +333,21 @@ def TileGPUAssignLayoutsPass : Pass<"tilegpu-assign-layouts", "::mlir::ModuleOp"
 }
 
 def TileGPUPrefetchPass : Pass<"tilegpu-prefetch", "::mlir::ModuleOp"> {
-  let summary = "Has products read their operands from shared memory, a slice ahead";
+  let summary = "Has dots read their operands from shared memory, a slice ahead";
   let description = [{
-    A product by multiply-adds or by mma.sync whose operands both come from buffers in shared
-    memory, and are used by it alone, becomes products of slices along K: parts of the
+    A dot by multiply-adds or by mma.sync whose operands both come from buffers in shared
+    memory, and are used by it alone, becomes dots of slices along K: parts of the
     buffers in the layout in which a thread has just what it multiplies, each loaded before
     the slice before it is multiplied. Nothing is written to shared memory again, and nobody
     waits. A slice has the K of an instruction; or for multiply-adds up to four steps of K
     and 32 words of a thread. Up to 2048 multiply-adds of a thread are written out; of more
     there is a loop, which fetches the first slice of the next trip at the end of each.
 
-    A loop that waits for what was copied to a ring, and has one product by mma.sync, begins
+    A loop that waits for what was copied to a ring, and has one dot by mma.sync, begins
     a trip before the last slice of the trip before is multiplied: with that wait, the copies
     that it orders and its first slice.
 
-    Left alone are products of which an operand is computed, or may be overwritten on the
+    Left alone are dots of which an operand is computed, or may be overwritten on the
     way; batches; sums of f16 by multiply-adds, which are rounded but once; and a K that is no power of two.
 
     ```mlir
@@ -370,7 +370,7 @@ def TileGPUPrefetchPass : Pass<"tilegpu-prefetch", "::mlir::ModuleOp"> {
 }
 
 def TileGPUReloadRowsPass : Pass<"tilegpu-reload-rows", "::mlir::ModuleOp"> {
-  let summary = "Loads rows that are added to results of products where they are added";
+  let summary = "Loads rows that are added to results of dots where they are added";
   let description = [{
     In the default region of a `tilegpu.warp_specialize`, a conversion that exchanges a row
     or column between threads, and whose source is computed element by element from loads, is
