@@ -39,7 +39,7 @@ static bool canCompute(Value value, Region &region, llvm::DenseSet<Value> &seen,
            canCompute(loop.getStep(), region, seen, why);
   Operation *op = value.getDefiningOp();
   if (!op)
-    return refuse("an index is carried from trip to trip by more than sums");
+    return refuse("an index is carried from iteration to iteration by more than sums");
   if (op->getNumRegions() != 0 || !isPure(op))
     return refuse(isa<tile::LoadOp>(op) ? "an index is loaded in the loop"
                                         : "an index comes out of a loop or a condition");
@@ -85,7 +85,7 @@ private:
   Value find(Value value);
   Value get(Value value);
   Value emit(const ScalarTerm &term);
-  Value emitTrips(scf::ForOp loop, ScalarTerm &term);
+  Value emitIterations(scf::ForOp loop, ScalarTerm &term);
   Value multiply(Value lhs, Value rhs) {
     return lhs ? arith::MulIOp::create(builder, loc, lhs, rhs) : rhs;
   }
@@ -133,9 +133,9 @@ Value Emitter::get(Value value) {
   return arith::TruncIOp::create(builder, loc, type, found);
 }
 
-/// The number of a loop's trip, or a multiple of it that is easier to have, in which case
+/// The number of a loop's iteration, or a multiple of it that is easier to have, in which case
 /// the rest of the term is less.
-Value Emitter::emitTrips(scf::ForOp loop, ScalarTerm &term) {
+Value Emitter::emitIterations(scf::ForOp loop, ScalarTerm &term) {
   Value moved = get(loop.getInductionVar());
   if (!matchPattern(loop.getLowerBound(), m_Zero()))
     moved = arith::SubIOp::create(builder, loc, moved, get(loop.getLowerBound()));
@@ -160,7 +160,7 @@ Value Emitter::emit(const ScalarTerm &original) {
   for (const ScalarFactor &factor : original.factors)
     if (factor.isIteration) {
       term.factors.erase(llvm::find(term.factors, factor));
-      product = multiply(product, emitTrips(getLoopOf(factor.value), term));
+      product = multiply(product, emitIterations(getLoopOf(factor.value), term));
     }
   for (const ScalarFactor &factor : term.factors)
     product = multiply(product, get(factor.value));

@@ -17,7 +17,7 @@ bool SharedMemoryAlias::add(Value to, Value from) {
 
 SharedMemoryAlias::SharedMemoryAlias(Operation *root) {
   SmallVector<RegionBranchOpInterface> branches;
-  // A slot of a ring, a buffer turned: the result names what the operand does.
+  // A slot of a ring, a buffer transposed: the result names what the operand does.
   SmallVector<std::pair<Value, Value>> views;
   root->walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (auto alloc = dyn_cast<tilegpu::LocalAllocOp>(op)) {

@@ -18,8 +18,8 @@ static LinearLayout swizzled(ArrayRef<int64_t> shape, unsigned fast, unsigned wi
                              unsigned bits) {
   if (fast == 1)
     return nvidiaSwizzle(shape, width, bits);
-  int64_t turned[2] = {shape[1], shape[0]};
-  return nvidiaSwizzle(turned, width, bits).transpose({1, 0});
+  int64_t transposed[2] = {shape[1], shape[0]};
+  return nvidiaSwizzle(transposed, width, bits).transpose({1, 0});
 }
 
 LinearLayout operandMemory(ArrayRef<int64_t> shape, unsigned fast, unsigned bits) {

@@ -84,7 +84,7 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
   pipelining.numStages = options.numStages;
   manager.addPass(tilegpu::createTileGPUPipelinePass(pipelining));
 
-  // Loops that stream through memory do several trips at a time, so that more is in flight.
+  // Loops that stream through memory do several iterations at a time, so that more is in flight.
   manager.addPass(tilegpu::createTileGPUOverlapLoadsPass());
   manager.nest<tile::FuncOp>().addPass(tile::createTileUnrollLoopsPass());
 

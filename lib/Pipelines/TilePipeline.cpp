@@ -54,7 +54,7 @@ void tessera::buildTilePipeline(OpPassManager &manager) {
   kernels.addPass(createCSEPass());
   kernels.addPass(tile::createTileCombinePass());
 
-  // Out of loops goes what a trip does not change. After the inductions, whose initial
+  // Out of loops goes what an iteration does not change. After the inductions, whose initial
   // tiles it moves, and before unrolling, which would make many of what can be one.
   kernels.addPass(tile::createTileLoopInvariantCodeMotionPass());
 

@@ -68,7 +68,7 @@ tile.func @matmul(%pa: !tile.ptr<bf16> {tile.divisibility = 16 : i64}, %pb: !til
   %m0 = arith.muli %row, %cM : i32
   %n0 = arith.muli %column, %c64 : i32
   %k63 = arith.addi %k, %c63 : i32
-  %trips = arith.divui %k63, %c64 : i32
+  %iterations = arith.divui %k63, %c64 : i32
   %as = tilegpu.local_alloc : () -> !as
   %bs = tilegpu.local_alloc : () -> !bs
   %full = tilegpu.local_alloc : () -> !barriers
@@ -76,7 +76,7 @@ tile.func @matmul(%pa: !tile.ptr<bf16> {tile.divisibility = 16 : i64}, %pb: !til
   tilegpu.mbarrier_init %full {arrivals = 1 : i32} : !barriers
   tilegpu.mbarrier_init %empty {arrivals = 8 : i32} : !barriers
   tilegpu.warp_specialize default registers(232) {
-    %sum:3 = scf.for %i = %c0 to %trips step %c1 iter_args(%acc = %zero, %slot = %c0, %phase = %c0) -> (!sum, i32, i32) : i32 {
+    %sum:3 = scf.for %i = %c0 to %iterations step %c1 iter_args(%acc = %zero, %slot = %c0, %phase = %c0) -> (!sum, i32, i32) : i32 {
       %f = tilegpu.memdesc_index %full[%slot] : !barriers
       %e = tilegpu.memdesc_index %empty[%slot] : !barriers
       tilegpu.mbarrier_wait %f, %phase : !barrier
@@ -113,7 +113,7 @@ tile.func @matmul(%pa: !tile.ptr<bf16> {tile.divisibility = 16 : i64}, %pb: !til
     %to = tile.addptr %p, %at : tensor<128x64x!tile.ptr<f32>, #tilegpu.unassigned>, !index
     tile.store %to, %sum#0, %in : tensor<128x64x!tile.ptr<f32>, #tilegpu.unassigned>
   } partition warps(4) registers(40) {
-    %last:2 = scf.for %i = %c0 to %trips step %c1 iter_args(%slot = %c0, %phase = %c1) -> (i32, i32) : i32 {
+    %last:2 = scf.for %i = %c0 to %iterations step %c1 iter_args(%slot = %c0, %phase = %c1) -> (i32, i32) : i32 {
       %f = tilegpu.memdesc_index %full[%slot] : !barriers
       %e = tilegpu.memdesc_index %empty[%slot] : !barriers
       tilegpu.mbarrier_wait %e, %phase : !barrier

@@ -3,7 +3,7 @@
 // RUN: tessera-opt %s --tessera-host-pipeline | FileCheck %s --check-prefix=HOST
 
 // On both targets the variable of a loop is compared before it is moved, with a limit of one
-// step below the bound: a bound near the type's largest value ends the loop, and a turn
+// step below the bound: a bound near the type's largest value ends the loop, and an iteration
 // has no more instructions.
 
 // PTX: .visible .entry count(

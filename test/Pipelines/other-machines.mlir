@@ -5,7 +5,7 @@
 // RUN: tessera-opt %s --tessera-tile-pipeline --tessera-strips-pipeline="machine=neon+int8-dot+f16" | FileCheck %s --check-prefix=STRIPS
 // RUN: mlir-translate --mlir-to-llvmir %t.mlir | llc -mtriple=aarch64-linux-gnu -mattr=+neon,+dotprod -o - | FileCheck %s --check-prefix=ASM
 
-// REMARK: remark: strips of 4 lanes along dimension 0, where 2 accesses have neighbours and 0 none; 4 a turn
+// REMARK: remark: strips of 4 lanes along dimension 0, where 2 accesses have neighbours and 0 none; 4 an iteration
 
 // STRIPS-LABEL: func.func @relu(
 // STRIPS:         llvm.load {{.*}} -> vector<4xf32>

@@ -57,7 +57,7 @@ tile.func @matmul(%a: !tile.ptr<i8>, %b: !tile.ptr<i8>, %c: !tile.ptr<i32>, %k: 
   tile.return
 }
 
-// A load that leaves a loop touches nothing where the loop makes no trip: the address it
+// A load that leaves a loop touches nothing where the loop makes no iteration: the address it
 // would read is bad then.
 // SOME: arg 1 i32:4 = 0, 3, 6, 9
 // NONE: arg 1 i32:4 = 0, 0, 0, 0

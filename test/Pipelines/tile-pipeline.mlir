@@ -15,7 +15,7 @@ tile.func @matmul(%a: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %b: !tile.p
   %ap0 = tile.call @pointers(%a, %row, %lda, %row) : (!tile.ptr<f16>, tensor<16xi32>, i32, tensor<16xi32>) -> tensor<16x16x!tile.ptr<f16>>
   %bp0 = tile.call @pointers(%b, %row, %ldb, %row) : (!tile.ptr<f16>, tensor<16xi32>, i32, tensor<16xi32>) -> tensor<16x16x!tile.ptr<f16>>
   %zero = arith.constant dense<0.0> : tensor<16x16xf32>
-  %trips = tile.div_int signed %k, %c16 : i32
+  %iterations = tile.div_int signed %k, %c16 : i32
   // CHECK-DAG: %[[ZERO:.+]] = arith.constant dense<0.000000e+00> : tensor<16x16xf32>
   // CHECK-DAG: %[[C0:.+]] = arith.constant 0 : i64
   // CHECK: scf.for {{.+}} iter_args(%[[SUM:.+]] = %[[ZERO]], %[[AT:.+]] = %[[C0]], %[[BT:.+]] = %[[C0]]) -> (tensor<16x16xf32>, i64, i64)
@@ -25,7 +25,7 @@ tile.func @matmul(%a: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %b: !tile.p
   // CHECK: %[[D:.+]] = tile.dot %{{.+}}, %{{.+}}, %[[SUM]]
   // CHECK-NOT: arith.addf
   // CHECK: scf.yield %[[D]], %{{.+}}, %{{.+}} : tensor<16x16xf32>, i64, i64
-  %r:3 = scf.for %i = %c0 to %trips step %c1 iter_args(%s = %zero, %ap = %ap0, %bp = %bp0)
+  %r:3 = scf.for %i = %c0 to %iterations step %c1 iter_args(%s = %zero, %ap = %ap0, %bp = %bp0)
       -> (tensor<16x16xf32>, tensor<16x16x!tile.ptr<f16>>, tensor<16x16x!tile.ptr<f16>>) : i32 {
     %x = tile.load %ap : tensor<16x16x!tile.ptr<f16>>
     %y = tile.load %bp : tensor<16x16x!tile.ptr<f16>>

@@ -16,7 +16,7 @@
 // RUN: not tessera-simulate %t.parity.mlir %{arguments} | FileCheck %s --check-prefix=STUCK
 
 // The kernel of test/Pipelines/gpu-warp-specialize.mlir with one warpgroup, for one row and
-// three trips, of which the last is cut off: what is outside of the arrays is zeros.
+// three iterations, of which the last is cut off: what is outside of the arrays is zeros.
 // Without one of its waits, or with a wrong one, it is found out whatever order warps run in.
 
 // CHECK: arg 2 f32:8 = 6634080, 6634576, 6638112, 6666096, 6670816, 6675504, 6703488, 6707024{{$}}
@@ -64,7 +64,7 @@ tile.func @matmul(%pa: !tile.ptr<bf16> {tile.divisibility = 16 : i64}, %pb: !til
   %m0 = arith.muli %row, %cM : i32
   %n0 = arith.muli %column, %c64 : i32
   %k63 = arith.addi %k, %c63 : i32
-  %trips = arith.divui %k63, %c64 : i32
+  %iterations = arith.divui %k63, %c64 : i32
   %as = tilegpu.local_alloc : () -> !as
   %bs = tilegpu.local_alloc : () -> !bs
   %full = tilegpu.local_alloc : () -> !barriers
@@ -72,7 +72,7 @@ tile.func @matmul(%pa: !tile.ptr<bf16> {tile.divisibility = 16 : i64}, %pb: !til
   tilegpu.mbarrier_init %full {arrivals = 1 : i32} : !barriers
   tilegpu.mbarrier_init %empty {arrivals = 4 : i32} : !barriers
   tilegpu.warp_specialize default registers(208) {
-    %sum:3 = scf.for %i = %c0 to %trips step %c1 iter_args(%acc = %zero, %slot = %c0, %phase = %c0) -> (!sum, i32, i32) : i32 {
+    %sum:3 = scf.for %i = %c0 to %iterations step %c1 iter_args(%acc = %zero, %slot = %c0, %phase = %c0) -> (!sum, i32, i32) : i32 {
       %f = tilegpu.memdesc_index %full[%slot] : !barriers
       %e = tilegpu.memdesc_index %empty[%slot] : !barriers
       tilegpu.mbarrier_wait %f, %phase : !barrier
@@ -109,7 +109,7 @@ tile.func @matmul(%pa: !tile.ptr<bf16> {tile.divisibility = 16 : i64}, %pb: !til
     %to = tile.addptr %p, %at : tensor<64x64x!tile.ptr<f32>, #tilegpu.unassigned>, !index
     tile.store %to, %sum#0, %in : tensor<64x64x!tile.ptr<f32>, #tilegpu.unassigned>
   } partition warps(4) registers(40) {
-    %last:2 = scf.for %i = %c0 to %trips step %c1 iter_args(%slot = %c0, %phase = %c1) -> (i32, i32) : i32 {
+    %last:2 = scf.for %i = %c0 to %iterations step %c1 iter_args(%slot = %c0, %phase = %c1) -> (i32, i32) : i32 {
       %f = tilegpu.memdesc_index %full[%slot] : !barriers
       %e = tilegpu.memdesc_index %empty[%slot] : !barriers
       tilegpu.mbarrier_wait %e, %phase : !barrier

@@ -89,7 +89,7 @@ TEST_F(InterpreterTest, LoopsAndBranches) {
 
 /// The induction variable does not wrap past the end of its type.
 TEST_F(InterpreterTest, LoopUpToTheLargestInteger) {
-  int32_t trips = 0;
+  int32_t iterations = 0;
   run(R"(tile.func @k(%out: !tile.ptr<i32>) {
     %zero = arith.constant 0 : i32
     %one = arith.constant 1 : i32
@@ -103,8 +103,8 @@ TEST_F(InterpreterTest, LoopUpToTheLargestInteger) {
     tile.store %out, %n : !tile.ptr<i32>
     tile.return
   })",
-      {addressOf(&trips)});
-  EXPECT_EQ(trips, 2);
+      {addressOf(&iterations)});
+  EXPECT_EQ(iterations, 2);
 }
 
 TEST_F(InterpreterTest, CallsHaveTheirOwnFrame) {

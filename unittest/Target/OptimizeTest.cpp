@@ -13,12 +13,12 @@ using namespace tessera;
 namespace {
 
 #if defined(__x86_64__)
-/// Two strips of a turn, loaded before and stored after a branch.
+/// Two strips of an iteration, loaded before and stored after a branch.
 constexpr const char *kTwoStrips = R"(
 define void @f(ptr %p, ptr %q, i64 %n, i1 %c) {
 entry:
-  br label %turn
-turn:
+  br label %iteration
+iteration:
   %i = phi i64 [ 0, %entry ], [ %next, %last ]
   %j = add i64 %i, 16
   %a = getelementptr float, ptr %p, i64 %i
@@ -39,14 +39,14 @@ plain:
 last:
   %next = add nuw nsw i64 %i, 32
   %go = icmp ult i64 %next, %n
-  br i1 %go, label %turn, label %end
+  br i1 %go, label %iteration, label %end
 end:
   ret void
 }
 !0 = !{i32 1}
 )";
 
-TEST(OptimizeTest, StripsOfATurnAreConstantOffsetsOfOneRegister) {
+TEST(OptimizeTest, StripsOfAnIterationAreConstantOffsetsOfOneRegister) {
   HostTarget target = HostTarget::get("x86-64-v4");
   auto machine = target.createTargetMachine();
   llvm::LLVMContext context;

@@ -24,7 +24,7 @@
 //
 // Extents and strides must be known at the launch: they are expressions of the kernel's
 // arguments. Coordinates are computed in the kernel; they can be computed anywhere, for
-// they are polynomials, also of the trips of loops that moved pointers along.
+// they are polynomials, also of the iterations of loops that moved pointers along.
 //
 // Beyond the extents (and at negative coordinates) loads give 0 and stores do nothing. A
 // dimension without a bound in the mask has none: its extent is kUnboundedExtent.

@@ -62,7 +62,7 @@
 //                                            later; conditions of the launch
 //       kernels whose programs are repeated  mayMeetOtherPrograms() of the kernel
 //     tilegpu-pipeline                       mayPass() across the loop: loads that are done ahead
-//     tilegpu-overlap-loads                  mayWriteMemory() of what trips do side by side
+//     tilegpu-overlap-loads                  mayWriteMemory() of what iterations do side by side
 //     tilegpu-reload-rows                    mayWriteMemory() of what a row is loaded behind
 //     tilegpu-prefetch                       getMemoryAccesses(): writes to shared memory
 //     tilegpu-reorder-instructions           mayWriteMemory() of what loads are moved over, or

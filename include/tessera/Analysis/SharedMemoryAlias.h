@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which buffers in shared memory a value may name. A buffer is made by one
-// `tilegpu.local_alloc`, may be looked at as a slot of it or turned, and may be carried
+// `tilegpu.local_alloc`, may be looked at as a slot of it or transposed, and may be carried
 // around loops and out of branches; there is no other way to come by one, so what a value
 // names follows from these alone. A slot stands for its whole ring.
 

@@ -57,7 +57,7 @@ struct HostMachine {
   double gatherCost;   ///< of one lane that has no neighbour in memory, in vector instructions
   double runCost;      ///< the same of a few neighbours that are part of a strip
   unsigned swapBits;   ///< the most that is compared and swapped at once
-  unsigned strips;     ///< of one turn of a loop, so that its own instructions do not count
+  unsigned strips;     ///< of one iteration of a loop, so that its own instructions do not count
   CacheLevel l1, l2;   ///< l1 for data
   const DotInstruction *int8Dot; ///< integers of 8 bits; null: widened to f32
   const DotInstruction *bf16Dot; ///< bf16, where that is faster than widening; null: widened

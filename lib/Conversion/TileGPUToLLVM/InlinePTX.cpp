@@ -78,7 +78,7 @@ ArrayRef<llvm::StringLiteral> tessera::getInlineInstructions() {
       "griddepcontrol.launch_dependents",
       // The time, which NVVM's op says is always the same.
       "mov.u64 ",
-      // Turns of warp groups.
+      // Ping-pong of warpgroups.
       "bar.arrive",
   };
   return list;

@@ -192,12 +192,12 @@ static std::function<Value(Value, Value, bool)> findExtremes(ThreadBuilder &thre
   auto compare = dyn_cast<arith::CmpIOp>(block.front());
   if (op.getNumOperands() != 1 || !compare || !llvm::hasNItems(block, 2))
     return nullptr;
-  bool isTurned = compare.getLhs() == block.getArgument(1);
+  bool isReversed = compare.getLhs() == block.getArgument(1);
   if (compare.getLhs() == compare.getRhs() ||
       !llvm::all_of(compare->getOperands(), llvm::IsaPred<BlockArgument>))
     return nullptr;
-  auto make = [&thread, isTurned](auto least, auto most, bool isGreater) {
-    bool isDown = isGreater != isTurned;
+  auto make = [&thread, isReversed](auto least, auto most, bool isGreater) {
+    bool isDown = isGreater != isReversed;
     return [&thread, isDown](Value a, Value b, bool ofUpper) -> Value {
       if (ofUpper != isDown)
         return thread.create<decltype(most)>(a, b);

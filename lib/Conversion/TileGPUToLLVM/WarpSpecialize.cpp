@@ -14,9 +14,9 @@ using namespace tessera;
 static constexpr llvm::StringLiteral kDefaultWarpsAttr = "tilegpu.default_warps";
 /// On the branch of a warp that begins with the election of its thread.
 static constexpr llvm::StringLiteral kElectsAttr = "tilegpu.elects";
-/// Barrier 0 is that of all warps. From the first of turns on, each group has one where it
-/// awaits its own, and one where its warps meet.
-static constexpr int32_t kDefaultBarrier = 1, kFirstTurnBarrier = 2, kFirstGroupBarrier = 8;
+/// Barrier 0 is that of all warps. From the first one of ping-pong on, each warpgroup has one at
+/// which it waits for the one before it, and one where its warps meet.
+static constexpr int32_t kDefaultBarrier = 1, kFirstPingPongBarrier = 2, kFirstGroupBarrier = 8;
 static constexpr unsigned kLanes = 1 << tilegpu::kLaneBits;
 static constexpr unsigned kGroupBits = 2;
 static_assert(1 << kGroupBits == tilegpu::kWarpsOfGroup);
@@ -38,7 +38,7 @@ static void setRegisters(ThreadBuilder &thread, unsigned entry, std::optional<un
 
 /// A barrier at which a warpgroup waits, and which the group before it comes to. LLVM has
 /// nothing for who only comes.
-static void emitTurnBarrier(ThreadBuilder &thread, Value barrier, bool waits) {
+static void emitPingPongBarrier(ThreadBuilder &thread, Value barrier, bool waits) {
   Value threads = thread.i32(2 * kLanes << kGroupBits);
   if (waits) {
     thread.create<NVVM::BarrierOp>(Type(), barrier, threads, NVVM::BarrierReductionAttr(), Value());
@@ -49,35 +49,35 @@ static void emitTurnBarrier(ThreadBuilder &thread, Value barrier, bool waits) {
   instruction.emit("bar.arrive " + number + ", " + count + ";");
 }
 
-/// Turns by named barriers. The last group passes the first turn to the first group, to which
-/// it comes back in the end, so that no barrier is left half met.
-static void expandTurns(Block *block, Value warp, unsigned warps) {
-  SmallVector<Operation *> turns;
+/// Ping-pong by named barriers. The last warpgroup lets the first one begin, which waits for the
+/// last one in the end, so that no barrier is left half met.
+static void expandPingPong(Block *block, Value warp, unsigned warps) {
+  SmallVector<Operation *> ops;
   block->walk([&](Operation *op) {
-    if (isa<tilegpu::AwaitTurnOp, tilegpu::PassTurnOp>(op))
-      turns.push_back(op);
+    if (isa<tilegpu::PingPongWaitOp, tilegpu::PingPongPassOp>(op))
+      ops.push_back(op);
   });
-  if (turns.empty())
+  if (ops.empty())
     return;
   int32_t last = (warps >> kGroupBits) - 1;
   OpBuilder builder = OpBuilder::atBlockBegin(block);
-  ThreadBuilder thread(builder, turns.front()->getLoc());
+  ThreadBuilder thread(builder, ops.front()->getLoc());
   Value group = thread.lshr(warp, kGroupBits);
   Value isLast = thread.equal(group, last), isFirst = thread.equal(group, 0);
-  Value own = thread.add(group, kFirstTurnBarrier);
+  Value own = thread.add(group, kFirstPingPongBarrier);
   Value next =
-      thread.create<LLVM::SelectOp>(isLast, thread.i32(kFirstTurnBarrier), thread.add(own, 1));
+      thread.create<LLVM::SelectOp>(isLast, thread.i32(kFirstPingPongBarrier), thread.add(own, 1));
   auto emitIf = [&](Value condition, Value barrier, bool waits) {
     auto branch = thread.create<scf::IfOp>(condition, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(branch.thenBlock());
-    emitTurnBarrier(thread, barrier, waits);
+    emitPingPongBarrier(thread, barrier, waits);
   };
   emitIf(isLast, next, /*waits=*/false);
-  for (Operation *op : turns) {
+  for (Operation *op : ops) {
     builder.setInsertionPoint(op);
-    bool waits = isa<tilegpu::AwaitTurnOp>(op);
-    emitTurnBarrier(thread, waits ? own : next, waits);
+    bool waits = isa<tilegpu::PingPongWaitOp>(op);
+    emitPingPongBarrier(thread, waits ? own : next, waits);
     op->erase();
   }
   builder.setInsertionPoint(block->getTerminator());
@@ -114,7 +114,7 @@ static void expand(tilegpu::WarpSpecializeOp op) {
   builder.setInsertionPointToStart(branch.thenBlock());
   setRegisters(thread, entry, op.getDefaultRegisters());
   moveBody(op.getDefaultRegion(), branch.thenBlock());
-  expandTurns(branch.thenBlock(), warp, warps);
+  expandPingPong(branch.thenBlock(), warp, warps);
 
   builder.setInsertionPointToStart(branch.elseBlock());
   setRegisters(thread, entry, op.getPartitionRegisters());

@@ -2,7 +2,7 @@
 //
 // The machine follows rows that lie one after the other, and fetches what comes next. Rows
 // that data chooses (an embedding, pages of a cache) it cannot know: while one is copied,
-// those some turns ahead are fetched, and before the first one those that no turn would
+// those some iterations ahead are fetched, and before the first one those that no iteration would
 // fetch. What is fetched is a hint: an address that a mask excludes does no harm.
 //
 // What the machine does not know either is where the next program begins: it loses a row
@@ -125,7 +125,7 @@ FetchAhead::FetchAhead(tile::FuncOp kernel, const HostMachine &machine) : machin
   if (!kernel.isKernel())
     return;
   kernel.walk([&](strips::GroupOp group) {
-    // In a loop, the next turn comes before the next program.
+    // In a loop, the next iteration comes before the next program.
     Operation *parent = group->getParentOp();
     while (isa<scf::IfOp>(parent))
       parent = parent->getParentOp();

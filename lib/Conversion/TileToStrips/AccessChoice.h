@@ -19,17 +19,17 @@ struct LaneChoice {
   int64_t shortestRun = 2; ///< of lanes that are neighbours and are not gathered
 };
 
-/// How many turns of the loop over `dim` ahead a load's row is fetched, the loops over all
+/// How many iterations of the loop over `dim` ahead a load's row is fetched, the loops over all
 /// dimensions but that of the lanes being open in it; 0 if the machine does that better.
 unsigned getPrefetchDistance(tile::LoadOp load, AccessAnalysis &access, unsigned dim,
                              const LaneChoice &choice);
 
-/// Fetches the rows of a group's loads that lie at addresses from memory some turns ahead of
+/// Fetches the rows of a group's loads that lie at addresses from memory some iterations ahead of
 /// the loop over `dim`, in which `index` is.
 void emitPrefetches(StripEmitter &emitter, strips::GroupOp group, AccessAnalysis &access,
                     unsigned dim, llvm::ArrayRef<Index> index, const LaneChoice &choice);
 
-/// Fetches the first of these rows, before that loop: those that no turn of it fetches.
+/// Fetches the first of these rows, before that loop: those that no iteration of it fetches.
 void emitFirstPrefetches(StripEmitter &emitter, strips::GroupOp group, AccessAnalysis &access,
                          unsigned dim, llvm::ArrayRef<Index> index, const LaneChoice &choice);
 
@@ -45,7 +45,7 @@ public:
   /// Whether a load has been collected.
   bool isCollected(tile::LoadOp load) const { return collected.contains(load); }
 
-  /// Fetches in a turn of the loop over `strips` strips from `position` on what is collected
+  /// Fetches in an iteration of the loop over `strips` strips from `position` on what is collected
   /// for this group.
   void emit(StripEmitter &emitter, strips::GroupOp group, mlir::Value position, int64_t elements);
 

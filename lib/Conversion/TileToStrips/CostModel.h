@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How wide strips are, how many of them a turn of a loop takes, how large a block of a
+// How wide strips are, how many of them an iteration of a loop takes, how large a block of a
 // dot is kept in registers and how much of its operands in the cache. All of it follows
 // from what the table of machines says (Machine/HostMachine.h).
 
@@ -42,7 +42,7 @@ double estimateTransposed(int64_t lanes, unsigned accesses);
 /// for itself; a power of two.
 int64_t getShortestRun(const HostMachine &machine);
 
-/// Strips of one turn: of `strips` that there are, at most `most`, where `expensive`
+/// Strips of one iteration: of `strips` that there are, at most `most`, where `expensive`
 /// operations are functions.
 unsigned chooseUnroll(unsigned most, unsigned expensive, int64_t strips);
 
@@ -60,7 +60,7 @@ int64_t getRegisters(const BlockShape &block);
 /// What a step of k with that block waits for.
 llvm::StringRef getBottleneck(const HostMachine &machine, const BlockShape &block);
 
-/// Steps of k in one turn of the innermost loop.
+/// Steps of k in one iteration of the innermost loop.
 int64_t chooseSteps(const BlockShape &block, int64_t steps);
 
 /// Steps of k for which a panel with rows of `rowBytes` is kept in the first-level cache.

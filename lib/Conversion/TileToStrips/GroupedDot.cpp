@@ -76,7 +76,7 @@ private:
         b, loc, DenseElementsAttr::get(type, b.getIntegerAttr(type.getElementType(), value)));
   }
 
-  /// A loop, or its body alone where it would turn once.
+  /// A loop, or its body alone where it has one iteration.
   void forEach(int64_t begin, int64_t end, int64_t step, function_ref<void(Value)> body) {
     if (begin >= end)
       return;

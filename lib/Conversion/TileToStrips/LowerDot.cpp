@@ -133,7 +133,7 @@ private:
     return strips::ScratchOp::create(b, loc, MemRefType::get(shape, element), offset);
   }
 
-  /// A loop, or its body alone where it would turn once.
+  /// A loop, or its body alone where it has one iteration.
   void forEach(int64_t begin, int64_t end, int64_t step, function_ref<void(Value)> body) {
     if (begin >= end)
       return;

@@ -204,13 +204,13 @@ void Materializer::lowerDot(tile::DotOp dot) {
   OpBuilder builder(dot);
   SmallVector<Value, 3> buffers{getBuffer(dot.getA()), getBuffer(dot.getB()),
                                 getBuffer(dot.getResult())};
-  auto dot = [&](OpBuilder &b, ArrayRef<Value> operands) {
+  auto build = [&](OpBuilder &b, ArrayRef<Value> operands) {
     strips::DotOp::create(b, loc, operands[0], operands[1], operands[2], dot.getPrecision(),
                           dot.getMaxImpreciseAcc());
   };
   auto type = cast<RankedTensorType>(dot.getType());
   if (type.getRank() == 2)
-    return dot(builder, buffers);
+    return build(builder, buffers);
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
   Value one = arith::ConstantIndexOp::create(builder, loc, 1);
   Value count = arith::ConstantIndexOp::create(builder, loc, type.getDimSize(0));
@@ -231,7 +231,7 @@ void Materializer::lowerDot(tile::DotOp dot) {
         SmallVector<OpFoldResult>{inner.getIndexAttr(shape[0]), inner.getIndexAttr(shape[1])},
         SmallVector<OpFoldResult>{inner.getIndexAttr(shape[1]), inner.getIndexAttr(1)}));
   }
-  dot(inner, slices);
+  build(inner, slices);
 }
 
 //===----------------------------------------------------------------------===//

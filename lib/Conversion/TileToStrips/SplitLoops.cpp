@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// strips-split-loops: a loop that asks at each turn whether its row is still within bounds
+// strips-split-loops: a loop that asks at each iteration whether its row is still within bounds
 // becomes one for the rows that are, which does not ask, and one for the others.
 //
 // Masks along a dimension of strips are taken care of where its loop is written. Along others
@@ -10,12 +10,12 @@
 //     for i in 0..16 { x = if first + i < n then load i else 0; ... }
 //
 //     end = number of rows from `first` to n, at most 16
-//     for i in 0..end { x = load i; ... }      four a turn
+//     for i in 0..end { x = load i; ... }      four an iteration
 //     for i in end..16 { x = if first + i < n then load i else 0; ... }
 //
 // The second still asks: where `first + i` wraps around, rows behind the bound are within it.
 //
-// Only loops that carry something are split, sums and the like: the next turn waits for
+// Only loops that carry something are split, sums and the like: the next iteration waits for
 // nothing else there.
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -37,7 +37,7 @@ namespace tessera {
 
 namespace {
 
-/// One loop, which is split if all of its conditionals end at one turn.
+/// One loop, which is split if all of its conditionals end at one iteration.
 class LoopSplitter {
 public:
   explicit LoopSplitter(scf::ForOp loop) : loop(loop), builder(loop), loc(loop.getLoc()) {}
@@ -56,7 +56,7 @@ private:
   Location loc;
   int64_t length = 0;
   arith::CmpIOp condition;
-  bool isSwapped = false; ///< the turn's number is on the right
+  bool isSwapped = false; ///< the iteration's number is on the right
 };
 
 bool LoopSplitter::isInnermostOfConstantLength() {
@@ -77,7 +77,7 @@ bool LoopSplitter::isInnermostOfConstantLength() {
   return !plain.wasInterrupted();
 }
 
-/// Whether a value is the turn's number and what the loop does not change. Sums are of one
+/// Whether a value is the iteration's number and what the loop does not change. Sums are of one
 /// width: of one that wraps and is widened then, less than the bound would not mean no wrap.
 bool LoopSplitter::countsUp(Value value) {
   if (value == loop.getInductionVar())
@@ -116,7 +116,7 @@ bool LoopSplitter::findCondition() {
   return isWide && loop.isDefinedOutsideOfLoop(right) && countsUp(left);
 }
 
-/// What a value that counts up is at the first turn, computed before the loop.
+/// What a value that counts up is at the first iteration, computed before the loop.
 Value LoopSplitter::buildFirst(Value value) {
   if (value == loop.getInductionVar())
     return loop.getLowerBound();
@@ -132,7 +132,7 @@ Value LoopSplitter::buildFirst(Value value) {
   return builder.clone(*op, mapping)->getResult(0);
 }
 
-/// How many turns the condition holds for, with nothing that could wrap.
+/// How many iterations the condition holds for, with nothing that could wrap.
 Value LoopSplitter::buildEnd() {
   using Predicate = arith::CmpIPredicate;
   Value first = buildFirst(isSwapped ? condition.getRhs() : condition.getLhs());
@@ -144,23 +144,23 @@ Value LoopSplitter::buildEnd() {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(first.getType(), value));
   };
-  Value turns = arith::SubIOp::create(builder, loc, bound, first);
-  turns = arith::MinUIOp::create(builder, loc, turns, constant(length - isInclusive));
+  Value iterations = arith::SubIOp::create(builder, loc, bound, first);
+  iterations = arith::MinUIOp::create(builder, loc, iterations, constant(length - isInclusive));
   if (isInclusive)
-    turns = arith::AddIOp::create(builder, loc, turns, constant(1));
-  turns = arith::SelectOp::create(builder, loc, holds, turns, constant(0));
+    iterations = arith::AddIOp::create(builder, loc, iterations, constant(1));
+  iterations = arith::SelectOp::create(builder, loc, holds, iterations, constant(0));
   Type type = loop.getUpperBound().getType();
-  if (turns.getType() == type)
-    return turns;
-  if (isa<IndexType>(type) || isa<IndexType>(turns.getType()))
-    return arith::IndexCastOp::create(builder, loc, type, turns);
-  if (turns.getType().getIntOrFloatBitWidth() > type.getIntOrFloatBitWidth())
-    return arith::TruncIOp::create(builder, loc, type, turns);
-  return arith::ExtUIOp::create(builder, loc, type, turns);
+  if (iterations.getType() == type)
+    return iterations;
+  if (isa<IndexType>(type) || isa<IndexType>(iterations.getType()))
+    return arith::IndexCastOp::create(builder, loc, type, iterations);
+  if (iterations.getType().getIntOrFloatBitWidth() > type.getIntOrFloatBitWidth())
+    return arith::TruncIOp::create(builder, loc, type, iterations);
+  return arith::ExtUIOp::create(builder, loc, type, iterations);
 }
 
 void LoopSplitter::run() {
-  constexpr uint64_t kTurns = 4;
+  constexpr uint64_t kIterations = 4;
   if (!isInnermostOfConstantLength() || !findCondition())
     return;
   Value end = buildEnd();
@@ -173,7 +173,7 @@ void LoopSplitter::run() {
   Value holds = arith::ConstantIntOp::create(builder, loc, true, 1);
   for (auto conditional : within.getBody()->getOps<scf::IfOp>())
     conditional.getConditionMutable().assign(holds);
-  (void)loopUnrollByFactor(within, kTurns);
+  (void)loopUnrollByFactor(within, kIterations);
 }
 
 struct StripsSplitLoops : impl::StripsSplitLoopsBase<StripsSplitLoops> {

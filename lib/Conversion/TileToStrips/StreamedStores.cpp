@@ -98,7 +98,7 @@ bool StreamedStores::mayStream(tile::StoreOp store) {
   if (!isPossible || !findArrays(store.getPtr(), written) ||
       llvm::any_of(written, [&](Value array) { return read.contains(array); }))
     return false;
-  // In each turn of a loop another place.
+  // In each iteration of a loop another place.
   DenseSet<Operation *> needed;
   for (Operation *op = store->getParentOp(); !isa<tile::FuncOp>(op); op = op->getParentOp()) {
     if (isa<LoopLikeOpInterface>(op))
@@ -137,9 +137,9 @@ Value StreamedStores::buildBytes(OpBuilder &builder, tile::StoreOp store) {
     Value one = arith::ConstantIntOp::create(builder, loc, 1, 64);
     // Inside the loop its step is positive, and its end beyond its begin.
     Value step = arith::MaxSIOp::create(builder, loc, widen(loop.getStep()), one);
-    Value turns = arith::DivUIOp::create(builder, loc, distance, step);
-    turns = arith::MaxUIOp::create(builder, loc, turns, one);
-    bytes = arith::MulIOp::create(builder, loc, bytes, turns);
+    Value iterations = arith::DivUIOp::create(builder, loc, distance, step);
+    iterations = arith::MaxUIOp::create(builder, loc, iterations, one);
+    bytes = arith::MulIOp::create(builder, loc, bytes, iterations);
   }
   return bytes;
 }

@@ -104,9 +104,9 @@ void buildVectorAtomic(OpBuilder &b, Location loc, tile::AtomicKind kind,
     high = arith::ShLIOp::create(b, loc, high, shift);
     before = arith::OrIOp::create(b, loc, low, high);
   }
-  auto turns = scf::WhileOp::create(b, loc, TypeRange(whole), ValueRange(before));
+  auto attempts = scf::WhileOp::create(b, loc, TypeRange(whole), ValueRange(before));
   OpBuilder::InsertionGuard guard(b);
-  Block *body = b.createBlock(&turns.getBefore(), {}, TypeRange(whole), {loc});
+  Block *body = b.createBlock(&attempts.getBefore(), {}, TypeRange(whole), {loc});
   Value old = body->getArgument(0);
   Value sum =
       buildAtomicCombination(b, loc, kind, LLVM::BitcastOp::create(b, loc, type, old), value);
@@ -117,7 +117,7 @@ void buildVectorAtomic(OpBuilder &b, Location loc, tile::AtomicKind kind,
   Value done = LLVM::ExtractValueOp::create(b, loc, exchange, ArrayRef<int64_t>{1});
   Value one = arith::ConstantIntOp::create(b, loc, 1, 1);
   scf::ConditionOp::create(b, loc, arith::XOrIOp::create(b, loc, done, one), ValueRange(found));
-  Block *again = b.createBlock(&turns.getAfter(), {}, TypeRange(whole), {loc});
+  Block *again = b.createBlock(&attempts.getAfter(), {}, TypeRange(whole), {loc});
   b.setInsertionPointToEnd(again);
   scf::YieldOp::create(b, loc, again->getArguments());
 }

@@ -119,7 +119,7 @@ public:
   /// Opens a loop; what follows goes into it.
   mlir::scf::ForOp beginLoop(mlir::Value lower, mlir::Value upper, int64_t step,
                              mlir::ValueRange inits = {});
-  /// Closes the innermost loop, which gives `yielded` to its next turn.
+  /// Closes the innermost loop, which gives `yielded` to its next iteration.
   void endLoop(mlir::ValueRange yielded = {});
   /// Opens a conditional without results.
   mlir::scf::IfOp beginIf(mlir::Value condition);

@@ -5,10 +5,10 @@
 //
 //     for i            rows
 //       bound = ...    how many lanes of this row no mask excludes
-//       for j < bound  several strips a turn, without masks
+//       for j < bound  several strips an iteration, without masks
 //       for j < extent the other strips, with masks
 //
-// A reduction along the lane dimension keeps a vector for each strip of a turn, and
+// A reduction along the lane dimension keeps a vector for each strip of an iteration, and
 // folds them at the end of the row. A reduction along another dimension has the loop
 // over that dimension inside the one over strips, and its vectors are results.
 
@@ -239,7 +239,7 @@ void StripNest::remark() {
     remark << " neighbours";
     if (chosen.split)
       remark << ", " << chosen.split << " in runs of fewer";
-    remark << " and " << chosen.gathers << " none; " << unroll << " a turn";
+    remark << " and " << chosen.gathers << " none; " << unroll << " an iteration";
     if (expensive > 2) {
       remark << ", with ";
       count(expensive, "function", "functions");
@@ -424,7 +424,7 @@ void StripNest::storeResults(tile::ReduceOp reduce, ArrayRef<Index> at, ValueRan
 //===----------------------------------------------------------------------===//
 
 /// Emits some strips: first everything that they compute, then what they store, so
-/// that loads do not wait for stores of the same turn. `accumulators` has those of
+/// that loads do not wait for stores of the same iteration. `accumulators` has those of
 /// one strip after those of the other; if it is empty, it is given the elements.
 void StripNest::emitStrips(ArrayRef<IndexTuple> strips, SmallVectorImpl<Value> &accumulators) {
   SmallVector<PreparedStore> stores;

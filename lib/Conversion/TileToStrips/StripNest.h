@@ -15,7 +15,7 @@ namespace tessera {
 /// What the machine and the user ask of every nest.
 struct StripOptions {
   const HostMachine &machine;
-  unsigned unroll;    ///< the most strips in one turn of a loop
+  unsigned unroll;    ///< the most strips in one iteration of a loop
   bool deterministic; ///< reductions in an order that no vector width changes
   bool remarks;       ///< say what was chosen, and why
   StreamedStores &streamedStores;

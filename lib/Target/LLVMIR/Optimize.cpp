@@ -54,7 +54,7 @@ FunctionPassManager makeLitePipeline() {
   functions.addPass(InstCombinePass());
   functions.addPass(SimplifyCFGPass());
   functions.addPass(ADCEPass());
-  // Strips of one turn are so many bytes apart, which an instruction can say.
+  // Strips of one iteration are so many bytes apart, which an instruction can say.
   functions.addPass(SeparateConstOffsetFromGEPPass());
   return functions;
 }

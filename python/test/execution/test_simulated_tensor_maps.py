@@ -226,5 +226,5 @@ def test_groups_of_warps_take_turns(rng, T, causal):
         np.testing.assert_allclose(o[0], expected, atol=5e-3)
     types = ["*fp16:16"] * 4 + ["i32", "fp32", str(causal), str(BM), str(BN), str(D)]
     kernel = tessera.compile(attention, ", ".join(types), target="sm_90a", num_warps=8)
-    assert "tilegpu.await_turn" in kernel.asm["tilegpu"] and "bar.arrive" in kernel.asm["ptx"]
+    assert "tilegpu.ping_pong_wait" in kernel.asm["tilegpu"] and "bar.arrive" in kernel.asm["ptx"]
     assert not [remark for remark in kernel.remarks if "not " in remark or "erializ" in remark]

@@ -62,9 +62,9 @@ tile.func @plain() {
 
 // -----
 
-// Groups wait for their turn at a barrier of their own, to which the one before comes. The first
-// turn is the first group's, to which it comes back in the end.
-// CHECK-LABEL: llvm.func @turns
+// Ping-pong: a warpgroup waits at a barrier of its own, to which the one before comes. The first
+// warpgroup begins, and waits for the last one in the end.
+// CHECK-LABEL: llvm.func @ping_pong
 // CHECK: scf.if
 // CHECK:   %[[GROUP:.+]] = llvm.lshr
 // CHECK:   %[[LAST:.+]] = llvm.icmp "eq" %[[GROUP]]
@@ -80,13 +80,13 @@ tile.func @plain() {
 // CHECK:   scf.if %[[FIRST]] {
 // CHECK:     nvvm.barrier id = %[[OWN]] number_of_threads
 module attributes {tilegpu.num_warps = 16 : i32, tilegpu.target = "sm_90a"} {
-tile.func @turns(%n: i32) {
+tile.func @ping_pong(%n: i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   tilegpu.warp_specialize default {
     scf.for %i = %c0 to %n step %c1 : i32 {
-      tilegpu.await_turn
-      tilegpu.pass_turn
+      tilegpu.ping_pong_wait
+      tilegpu.ping_pong_pass
     }
   } partition warps(1) {
   }

@@ -366,7 +366,7 @@ tile.func @every_second(%p: !tile.ptr<f32>) {
 tile.func @summed_rows(%table: !tile.ptr<f32>) {
   %index = strips.scratch 0 : memref<16xi64>
   %out = strips.scratch 512 : memref<256xf32>
-  // expected-remark @below {{16 a turn}}
+  // expected-remark @below {{16 an iteration}}
   strips.group [16, 256] {
     %i = strips.read %index : memref<16xi64> -> tensor<16xi64>
     %ts = tile.splat %table : !tile.ptr<f32> -> tensor<16x!tile.ptr<f32>>

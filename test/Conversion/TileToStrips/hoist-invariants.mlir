@@ -1,7 +1,7 @@
 // RUN: tessera-opt %s --strips-hoist-invariants | FileCheck %s
 // RUN: tessera-opt %s --strips-hoist-invariants=limit=3 | FileCheck %s --check-prefix=LONG
 
-// What is the same at each turn leaves a loop, unless the loop is so long that too much would.
+// What is the same at each iteration leaves a loop, unless the loop is so long that too much would.
 
 // CHECK-LABEL: func.func @double(
 // CHECK: arith.muli

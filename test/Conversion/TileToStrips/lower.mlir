@@ -2,7 +2,7 @@
 // RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower{machine=sse2 unroll=1},canonicalize))' | FileCheck %s --check-prefix=NARROW
 // RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower{machine=avx512 deterministic=true},canonicalize))' | FileCheck %s --check-prefix=FIXED
 
-// Up to the bound, four strips a turn without masks; then single strips with them.
+// Up to the bound, four strips an iteration without masks; then single strips with them.
 
 // CHECK-LABEL: @masked
 // CHECK-SAME:    %[[P:.*]]: !tile.ptr<f32>, %[[Q:.*]]: !tile.ptr<f32>, %[[N:.*]]: i32

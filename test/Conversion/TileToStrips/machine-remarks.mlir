@@ -4,7 +4,7 @@
 tile.func @copy() {
   %p = strips.scratch 0 : memref<8x1024xf32>
   %q = strips.scratch 1048576 : memref<8x1024xf32>
-  // expected-remark @below {{strips of 16 lanes along dimension 1, where 2 accesses have neighbours and 0 none; 4 a turn}}
+  // expected-remark @below {{strips of 16 lanes along dimension 1, where 2 accesses have neighbours and 0 none; 4 an iteration}}
   strips.group [8, 1024] {
     %x = strips.read %p : memref<8x1024xf32> -> tensor<8x1024xf32>
     strips.write %x, %q : tensor<8x1024xf32>, memref<8x1024xf32>
@@ -19,7 +19,7 @@ tile.func @copy() {
 tile.func @computed() {
   %p = strips.scratch 0 : memref<1024xf64>
   %q = strips.scratch 1048576 : memref<1024xf64>
-  // expected-remark @below {{strips of 8 lanes along dimension 0, where 2 accesses have neighbours and 0 none; 2 a turn, with 3 functions}}
+  // expected-remark @below {{strips of 8 lanes along dimension 0, where 2 accesses have neighbours and 0 none; 2 an iteration, with 3 functions}}
   strips.group [1024] {
     %x = strips.read %p : memref<1024xf64> -> tensor<1024xf64>
     %1 = math.exp %x : tensor<1024xf64>

@@ -1,6 +1,7 @@
 // RUN: tessera-opt --strips-split-loops --canonicalize --split-input-file %s | FileCheck %s
 
-// Rows within the bound, four a turn and the rest, without asking; then the others, which ask.
+// Rows within the bound, four an iteration and the rest, without asking; then the others, which
+// ask.
 // CHECK-LABEL: func.func @sum(
 // CHECK-SAME: %[[P:.+]]: !llvm.ptr, %[[FIRST:.+]]: i32, %[[N:.+]]: i32
 // CHECK: %[[SOME:.+]] = arith.cmpi slt, %[[FIRST]], %[[N]]

@@ -2,7 +2,7 @@
 // RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower{machine=sse2 unroll=1},canonicalize))' | FileCheck %s --check-prefix=NARROW
 
 // Results of a large launch go past the caches, in pieces that are aligned: by 32 bytes if
-// the row is, by 16, or as ever. What a program writes in all turns of a loop counts.
+// the row is, by 16, or as ever. What a program writes in all iterations of a loop counts.
 
 // CHECK-LABEL: @results
 // CHECK-SAME:    %[[N:[a-z0-9]*]]: i32
@@ -71,17 +71,17 @@ tile.func @in_place(%p: !tile.ptr<f32>) {
 
 // -----
 
-// So has a place that every turn of a loop writes.
+// So has a place that every iteration of a loop writes.
 
 // CHECK-LABEL: @same_place
 // CHECK-NOT:     nontemporal
 tile.func @same_place(%n: i32, %q: !tile.ptr<i32>) {
   %lower = arith.constant 0 : i32
   %step = arith.constant 1 : i32
-  scf.for %turn = %lower to %n step %step : i32 {
+  scf.for %iteration = %lower to %n step %step : i32 {
     strips.group [128] {
       %r = tile.range 0 to 128 : tensor<128xi32>
-      %x = tile.splat %turn : i32 -> tensor<128xi32>
+      %x = tile.splat %iteration : i32 -> tensor<128xi32>
       %qs = tile.splat %q : !tile.ptr<i32> -> tensor<128x!tile.ptr<i32>>
       %qp = tile.addptr %qs, %r : tensor<128x!tile.ptr<i32>>, tensor<128xi32>
       tile.store %qp, %x : tensor<128x!tile.ptr<i32>>

@@ -189,7 +189,7 @@ tile.func @read_later(%p: !tile.ptr<i32>, %i: !tile.ptr<i32>, %v: i32, %out: !ti
 
 // -----
 
-// The next turn of a loop loads after the atomic; and programs that add each to their own
+// The next iteration of a loop loads after the atomic; and programs that add each to their own
 // places gain nothing by a copy.
 // CHECK-LABEL: tile.func @in_a_loop(
 // CHECK-NOT: strips.window

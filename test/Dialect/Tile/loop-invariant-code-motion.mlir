@@ -1,6 +1,6 @@
 // RUN: tessera-opt --tile-loop-invariant-code-motion --split-input-file %s | FileCheck %s
 
-// A load leaves a loop that writes nothing; it is masked for the case of no trip.
+// A load leaves a loop that writes nothing; it is masked for the case of no iteration.
 // CHECK-LABEL: tile.func private @load(
 // CHECK-SAME: %[[P:.+]]: tensor<64x!tile.ptr<f32>>, %[[M:.+]]: tensor<64xi1>, %[[LB:.+]]: i32, %[[UB:.+]]: i32
 tile.func private @load(%p: tensor<64x!tile.ptr<f32>>, %m: tensor<64xi1>, %lb: i32, %ub: i32) -> tensor<64xf32> {
@@ -26,7 +26,7 @@ tile.func private @load(%p: tensor<64x!tile.ptr<f32>>, %m: tensor<64xi1>, %lb: i
   tile.return %r : tensor<64xf32>
 }
 
-// A known trip needs no mask, and what a hoisted load gives can be another's address.
+// A known iteration needs no mask, and what a hoisted load gives can be another's address.
 // CHECK-LABEL: tile.func private @table(
 tile.func private @table(%table: !tile.ptr<i32>, %p: !tile.ptr<f32>) -> f32 {
   %c0 = arith.constant 0 : i32
@@ -51,7 +51,7 @@ tile.func private @table(%table: !tile.ptr<i32>, %p: !tile.ptr<f32>) -> f32 {
 // -----
 
 // Loads stay where something may write what they read, where they are volatile, and
-// where a trip may skip them.
+// where an iteration may skip them.
 // CHECK-LABEL: tile.func private @keep(
 tile.func private @keep(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %b: i1, %n: i32) {
   %c0 = arith.constant 0 : i32

@@ -31,7 +31,7 @@ tile.func private @pointers(%init: tensor<64x!tile.ptr<f32>>, %n: i32, %ld: i32)
 // -----
 
 // Integers wrap the same way as scalars and as tiles; amounts may be added in steps, from
-// either side, and change from trip to trip.
+// either side, and change from iteration to iteration.
 // CHECK-LABEL: tile.func private @integers(
 // CHECK-SAME: %[[INIT:.+]]: tensor<64xi32>, %[[N:.+]]: i32
 tile.func private @integers(%init: tensor<64xi32>, %n: i32) -> tensor<64xi32> {
@@ -54,7 +54,7 @@ tile.func private @integers(%init: tensor<64xi32>, %n: i32) -> tensor<64xi32> {
 
 // -----
 
-// What an inner loop adds is what a trip of the outer loop adds.
+// What an inner loop adds is what an iteration of the outer loop adds.
 // CHECK-LABEL: tile.func private @nest(
 tile.func private @nest(%init: tensor<64x!tile.ptr<f32>>, %n: i32, %ld: i32) -> tensor<64x!tile.ptr<f32>> {
   %c0 = arith.constant 0 : i32
@@ -76,7 +76,7 @@ tile.func private @nest(%init: tensor<64x!tile.ptr<f32>>, %n: i32, %ld: i32) -> 
 
 // -----
 
-// A `while` whose last trip moves nothing: what a `for` that is left by `break` becomes.
+// A `while` whose last iteration moves nothing: what a `for` that is left by `break` becomes.
 // CHECK-LABEL: tile.func private @while(
 // CHECK-SAME: %[[INIT:.+]]: tensor<64x!tile.ptr<f32>>, %[[N:.+]]: i32, %[[LD:.+]]: i32
 tile.func private @while(%init: tensor<64x!tile.ptr<f32>>, %n: i32, %ld: i32) -> tensor<64x!tile.ptr<f32>> {

@@ -33,7 +33,7 @@ tile.func private @odd(%x: f32, %y: f32) -> f32 {
   %c3 = arith.constant 3 : i32
   %c2 = arith.constant 2 : i32
   %c14 = arith.constant 14 : i32
-  // Trips at 3, 5, 7, 9, 11, 13; turns of four.
+  // Iterations at 3, 5, 7, 9, 11, 13; groups of four.
   // CHECK: %[[A0:.+]] = arith.addf %[[X]], %[[Y]]
   // CHECK: %[[A1:.+]] = arith.addf %[[A0]], %[[Y]]
   // CHECK: %[[A2:.+]] = arith.addf %[[A1]], %[[Y]]
@@ -50,7 +50,7 @@ tile.func private @odd(%x: f32, %y: f32) -> f32 {
 
 // -----
 
-// Any bounds: the number of trips is computed without leaving [lower, upper].
+// Any bounds: the number of iterations is computed without leaving [lower, upper].
 // CHECK-LABEL: tile.func @dynamic(
 // CHECK-SAME: %[[P:.+]]: !tile.ptr<i32>, %[[LB:.+]]: i32, %[[UB:.+]]: i32
 tile.func @dynamic(%p: !tile.ptr<i32>, %lb: i32, %ub: i32) {
@@ -115,8 +115,8 @@ tile.func @nothing_asked(%p: !tile.ptr<i32>, %n: i32) {
 
 // -----
 
-// The step of two trips is no i32: all four trips run one by one. (Their bounds are further
-// apart than an i32 counts, so they are counted in 64 bits.)
+// The step of two iterations is no i32: all four iterations run one by one. (Their bounds are
+// further apart than an i32 counts, so they are counted in 64 bits.)
 // CHECK-LABEL: tile.func @long_steps(
 tile.func @long_steps(%p: !tile.ptr<i32>) {
   %first = arith.constant -2147483648 : i32

@@ -79,7 +79,7 @@ tile.func @keep(%p: !tile.ptr<f32>, %q: !tile.ptr<i32>, %n: i32 {tile.divisibili
 // In a loop, scalars that it carries come out of both versions; start and extent may be
 // computed after the first remainder.
 // CHECK-LABEL: tile.func @in_loop(
-tile.func @in_loop(%p: !tile.ptr<i32>, %n: i32, %trips: i32) {
+tile.func @in_loop(%p: !tile.ptr<i32>, %n: i32, %iterations: i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c64 = arith.constant 64 : i32
@@ -93,7 +93,7 @@ tile.func @in_loop(%p: !tile.ptr<i32>, %n: i32, %trips: i32) {
   // CHECK:     scf.yield %{{.+}} : i32
   // CHECK:   }
   // CHECK:   scf.yield %[[IF]]
-  %sum = scf.for %k = %c0 to %trips step %c1 iter_args(%s = %c0) -> i32 : i32 {
+  %sum = scf.for %k = %c0 to %iterations step %c1 iter_args(%s = %c0) -> i32 : i32 {
     %start = arith.muli %k, %c64 : i32
     %ss = tile.splat %start : i32 -> tensor<64xi32>
     %x = arith.addi %ss, %r : tensor<64xi32>
@@ -118,13 +118,13 @@ tile.func @in_loop(%p: !tile.ptr<i32>, %n: i32, %trips: i32) {
 // A tile that a loop carries would have to leave both versions through memory.
 // CHECK-LABEL: tile.func @carried_tile(
 // CHECK-NOT: scf.if
-tile.func @carried_tile(%p: !tile.ptr<f32>, %n: i32, %trips: i32) {
+tile.func @carried_tile(%p: !tile.ptr<f32>, %n: i32, %iterations: i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %zero = arith.constant dense<0.0> : tensor<64xf32>
   %r = tile.range 0 to 64 : tensor<64xi32>
   %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
-  %sum = scf.for %k = %c0 to %trips step %c1 iter_args(%s = %zero) -> tensor<64xf32> : i32 {
+  %sum = scf.for %k = %c0 to %iterations step %c1 iter_args(%s = %zero) -> tensor<64xf32> : i32 {
     %ss = tile.splat %k : i32 -> tensor<64xi32>
     %x = arith.addi %ss, %r : tensor<64xi32>
     %ns = tile.splat %n : i32 -> tensor<64xi32>

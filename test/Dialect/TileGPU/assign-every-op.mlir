@@ -177,7 +177,7 @@ tile.func @control(%p: !tile.ptr<f32>, %n: i32, %c: i1) {
   %i = tile.range 0 to 64 : tensor<64xi32>
   %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
   %pi = tile.addptr %ps, %i : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
-  // A tile and pointers, changed from trip to trip.
+  // A tile and pointers, changed from iteration to iteration.
   // CHECK: scf.while
   %w:3 = scf.while (%k = %c0, %a = %zero, %q = %pi) : (i32, tensor<64xf32>, tensor<64x!tile.ptr<f32>>) -> (tensor<64xf32>, i32, tensor<64x!tile.ptr<f32>>) {
     %more = arith.cmpi slt, %k, %n : i32

@@ -45,7 +45,7 @@ tile.func private @convert_of_splat(%x: f32) -> (tensor<32x8xf32, #cols>, tensor
 // What shape ops and reductions make of a layout: nothing moves.
 #rows = #tilegpu.layout<32x8, reg = [[0, 1], [0, 2]], lane = [[0, 4], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0], [0, 0]]>
 #flat = #tilegpu.layout<256, reg = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 0]>
-#turned = #tilegpu.layout<8x32, reg = [[1, 0], [2, 0]], lane = [[4, 0], [0, 1], [0, 2], [0, 4], [0, 8]], warp = [[0, 16], [0, 0]]>
+#transposed = #tilegpu.layout<8x32, reg = [[1, 0], [2, 0]], lane = [[4, 0], [0, 1], [0, 2], [0, 4], [0, 8]], warp = [[0, 16], [0, 0]]>
 #sums = #tilegpu.layout<32, lane = [0, 1, 2, 4, 8], warp = [16, 0]>
 #column = #tilegpu.layout<32x1, lane = [[0, 0], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0], [0, 0]]>
 #joined = #tilegpu.layout<32x8x2, reg = [[0, 0, 1], [0, 1, 0], [0, 2, 0]], lane = [[0, 4, 0], [1, 0, 0], [2, 0, 0], [4, 0, 0], [8, 0, 0]], warp = [[16, 0, 0], [0, 0, 0]]>
@@ -55,7 +55,7 @@ tile.func private @shapes(%x: tensor<32x8xf32, #rows>) {
   // CHECK: tile.reshape
   %0 = tile.reshape %x : tensor<32x8xf32, #rows> -> tensor<256xf32, #flat>
   // CHECK: tile.trans
-  %1 = tile.trans %x {order = array<i32: 1, 0>} : tensor<32x8xf32, #rows> -> tensor<8x32xf32, #turned>
+  %1 = tile.trans %x {order = array<i32: 1, 0>} : tensor<32x8xf32, #rows> -> tensor<8x32xf32, #transposed>
   // CHECK: tile.reduce
   %2 = tile.reduce (%x) {axis = 1 : i32} : (tensor<32x8xf32, #rows>) -> tensor<32xf32, #sums> {
   ^bb0(%a: f32, %b: f32):

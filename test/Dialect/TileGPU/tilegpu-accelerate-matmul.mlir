@@ -1,6 +1,6 @@
 // RUN: tessera-opt --split-input-file --verify-diagnostics --tilegpu-accelerate-matmul %s | FileCheck %s
 
-// Four warps and 64 rows: wgmma. b is transposed as it is loaded, and looked at turned.
+// Four warps and 64 rows: wgmma. b is transposed as it is loaded, and looked at transposed.
 // CHECK-DAG: #[[A:.+]] = #tilegpu.layout<64x32, offset = {{\[}}[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 8], [4, 16], [8, 0], [16, 0], [32, 0]]>
 // CHECK-DAG: #[[T:.+]] = #tilegpu.layout<32x64, offset = {{\[}}[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [0, 1], [8, 2], [16, 4], [0, 8], [0, 16], [0, 32]]>
 #u = #tilegpu.unassigned
@@ -30,8 +30,8 @@ tile.func private @computed(%a: tensor<64x32xf16, #u>, %b: tensor<32x64xf16, #u>
 }
 
 // What is computed becomes the first operand: the operands are swapped (swap-AB).
-// CHECK-LABEL: @turned
-tile.func private @turned(%p: tensor<64x32x!tile.ptr<f16>, #u>, %b: tensor<32x64xf16, #u>, %c: tensor<64x64xf32, #u>) -> tensor<64x64xf32, #u> {
+// CHECK-LABEL: @swapped
+tile.func private @swapped(%p: tensor<64x32x!tile.ptr<f16>, #u>, %b: tensor<32x64xf16, #u>, %c: tensor<64x64xf32, #u>) -> tensor<64x64xf32, #u> {
   %a = tile.load %p : tensor<64x32x!tile.ptr<f16>, #u>
   // CHECK: %[[B:.+]] = tile.trans %arg1
   // CHECK: %[[A:.+]] = tilegpu.memdesc_trans
@@ -54,7 +54,7 @@ tile.func private @bytes(%a: tensor<64x32xi8, #u>, %b: tensor<32x64xi8, #u>, %c:
 }
 
 // Bytes that come in rows across K are read into registers as they are: of the dot
-// turned around, with neighbouring columns as rows that one thread has.
+// with its operands swapped, with neighbouring columns as rows that one thread has.
 // CHECK-LABEL: @bytes_across_k
 tile.func private @bytes_across_k(%p: !tile.ptr<i8> {tile.divisibility = 16 : i64}, %q: !tile.ptr<i8> {tile.divisibility = 16 : i64}, %c: tensor<64x128xi32, #u>) -> tensor<64x128xi32, #u> {
   %rows = tile.range 0 to 64 : tensor<64xi32, #u>

@@ -44,7 +44,7 @@ tile.func @widths(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.p
 
 // -----
 
-// A transposition needs one conversion, between the load's layout turned and the store's.
+// A transposition needs one conversion, between the load's layout transposed and the store's.
 // One of the two holds blocks of 4x4 in registers: four neighbours for both sides.
 // CHECK: #[[BLOCK:.+]] = #tilegpu.layout<64x64, reg = {{\[}}[0, 1], [0, 2], [1, 0], [2, 0], [32, 0]], lane = {{\[}}[0, 4], [0, 8], [0, 16], [0, 32], [4, 0]], warp = {{\[}}[8, 0], [16, 0]]>
 // CHECK-LABEL: tile.func @transpose

@@ -25,7 +25,7 @@ tile.func @stores(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor
 }
 
 // Of two groups on their way the wait leaves one: that of the newest.
-tile.func @turns(%p: !tile.ptr<bf16>, %n: i32, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
+tile.func @in_turns(%p: !tile.ptr<bf16>, %n: i32, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
     #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (8, 64), strides = () -> (64, 1), box = [8, 64], swizzle = 128>}) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32

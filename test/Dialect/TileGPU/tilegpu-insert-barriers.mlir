@@ -93,7 +93,7 @@ tile.func @stores(%p: !tile.ptr<bf16>, %n: i32, %map: !tilegpu.tensor_map {tileg
 
 // -----
 
-// All warps meet before a group of them has the turn, for which the others wait.
+// All warps meet before a warpgroup's ping-pong section, for which the others wait.
 #s = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
 #t = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
 #rows = #tilegpu.layout<128x64, reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0], [64, 0]]>
@@ -101,8 +101,8 @@ tile.func @stores(%p: !tile.ptr<bf16>, %n: i32, %map: !tilegpu.tensor_map {tileg
 !a = !tilegpu.memdesc<128x64xf16, #s>
 !b = !tilegpu.memdesc<64x64xf16, #t>
 module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
-// CHECK-LABEL: tile.func @turns
-tile.func @turns(%p: !tile.ptr<f32>) {
+// CHECK-LABEL: tile.func @ping_pong
+tile.func @ping_pong(%p: !tile.ptr<f32>) {
   %x = arith.constant dense<1.0> : tensor<128x64xf16, #rows>
   %sum = arith.constant dense<0.0> : tensor<128x64xf32, #sums>
   %b = tilegpu.local_alloc : () -> !b
@@ -111,12 +111,12 @@ tile.func @turns(%p: !tile.ptr<f32>) {
     // CHECK: tilegpu.local_alloc
     %a = tilegpu.local_alloc %x : (tensor<128x64xf16, #rows>) -> !a
     // CHECK-NEXT: tilegpu.barrier
-    // CHECK-NEXT: tilegpu.await_turn
+    // CHECK-NEXT: tilegpu.ping_pong_wait
     // CHECK-NEXT: tilegpu.warpgroup_dot
-    // CHECK-NEXT: tilegpu.pass_turn
-    tilegpu.await_turn
+    // CHECK-NEXT: tilegpu.ping_pong_pass
+    tilegpu.ping_pong_wait
     %c = tilegpu.warpgroup_dot %a, %b, %sum {groups = array<i32: 2, 1>, is_async} : !a, !b -> tensor<128x64xf32, #sums>
-    tilegpu.pass_turn
+    tilegpu.ping_pong_pass
     %r = tilegpu.warpgroup_wait %c {pendings = 0 : i32} : tensor<128x64xf32, #sums>
   } partition warps(4) {
   }

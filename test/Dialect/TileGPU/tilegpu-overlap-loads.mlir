@@ -1,7 +1,7 @@
 // RUN: tessera-opt --tilegpu-overlap-loads %s | FileCheck %s
 
 module attributes {tilegpu.num_warps = 4 : i32} {
-// A trip loads 32 bytes a thread: four trips.
+// An iteration loads 32 bytes a thread: four iterations.
 // CHECK-LABEL: tile.func private @streams
 // CHECK: scf.for
 // CHECK: } {tile.loop_unroll_factor = 4 : i32}
@@ -21,7 +21,7 @@ tile.func private @streams(%p: tensor<2048x!tile.ptr<f16>, #tilegpu.unassigned>,
   tile.return
 }
 
-// The user's own factor stays; what writes, or loads enough in one trip, stays as it is.
+// The user's own factor stays; what writes, or loads enough in one iteration, stays as it is.
 // CHECK-LABEL: tile.func private @others
 // CHECK: {tile.loop_unroll_factor = 2 : i32}
 // CHECK-NOT: tile.loop_unroll_factor

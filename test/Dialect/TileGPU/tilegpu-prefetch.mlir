@@ -39,8 +39,8 @@ tile.func private @slices(%x: !tilegpu.memdesc<32x16xf32, #rows>, %y: !tilegpu.m
 
 // -----
 
-// The first slice of a trip of mma.sync is fetched at the end of the one before, together with
-// what the trip begins with: it waits for copies, and orders the next ones.
+// The first slice of an iteration of mma.sync is fetched at the end of the one before, together with
+// what the iteration begins with: it waits for copies, and orders the next ones.
 #any = #tilegpu.layout<16x32, reg = [[0, 1], [0, 2], [0, 4], [0, 8]], lane = [[0, 16], [1, 0], [2, 0], [4, 0], [8, 0]]>
 #left = #tilegpu.layout<16x32, reg = [[0, 1], [0, 8], [0, 16], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
 #right = #tilegpu.layout<32x8, reg = [[1, 0], [8, 0], [16, 0]], lane = [[2, 0], [4, 0], [0, 1], [0, 2], [0, 4]]>
@@ -48,7 +48,7 @@ tile.func private @slices(%x: !tilegpu.memdesc<32x16xf32, #rows>, %y: !tilegpu.m
 #rows = #tilegpu.layout<16x32, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 0], [4, 0], [8, 0]]>
 #columns = #tilegpu.layout<32x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0]]>
 module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = "sm_80"} {
-// CHECK-LABEL: tile.func @trips(
+// CHECK-LABEL: tile.func @iterations(
 // CHECK-SAME: %[[N:arg2]]: i32
 // CHECK: %[[RUNS:.+]] = arith.cmpi slt, %[[C0:.+]], %[[N]] : i32
 // CHECK: %[[ALL:.+]]:2 = scf.if %[[RUNS]]
@@ -78,7 +78,7 @@ module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = "sm_80"} {
 // CHECK: } else {
 // CHECK-NEXT: scf.yield
 // CHECK: tile.store %{{.+}}, %[[ALL]]#0
-tile.func @trips(%p: !tile.ptr<f16>, %q: !tile.ptr<f32>, %n: i32) {
+tile.func @iterations(%p: !tile.ptr<f16>, %q: !tile.ptr<f32>, %n: i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c32 = arith.constant 32 : i32

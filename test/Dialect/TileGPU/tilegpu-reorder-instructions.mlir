@@ -307,7 +307,7 @@ tile.func @fits(%x: !tile.ptr<bf16>, %g: !tile.ptr<bf16>, %j: !tile.ptr<i32>) {
 
 // -----
 
-// An exchange in which all warps meet stands before the turn of a group of them, for which the
+// An exchange in which all warps meet stands before the ping-pong section of a warpgroup, for which the
 // others wait.
 #s = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
 #t = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
@@ -316,8 +316,8 @@ tile.func @fits(%x: !tile.ptr<bf16>, %g: !tile.ptr<bf16>, %j: !tile.ptr<i32>) {
 !a = !tilegpu.memdesc<128x64xf16, #s>
 !b = !tilegpu.memdesc<64x64xf16, #t>
 module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
-// CHECK-LABEL: tile.func @turns
-tile.func @turns(%p: !tile.ptr<f32>) {
+// CHECK-LABEL: tile.func @ping_pong
+tile.func @ping_pong(%p: !tile.ptr<f32>) {
   %x = arith.constant dense<1.0> : tensor<128x64xf16, #rows>
   %sum = arith.constant dense<0.0> : tensor<128x64xf32, #sums>
   %b = tilegpu.local_alloc : () -> !b
@@ -326,15 +326,15 @@ tile.func @turns(%p: !tile.ptr<f32>) {
     // CHECK: tilegpu.local_alloc
     %a = tilegpu.local_alloc %x : (tensor<128x64xf16, #rows>) -> !a
     // CHECK-NEXT: tilegpu.convert_layout
-    // CHECK-NEXT: tilegpu.await_turn
+    // CHECK-NEXT: tilegpu.ping_pong_wait
     // CHECK-NEXT: tilegpu.warpgroup_dot
     // CHECK-NEXT: tilegpu.warpgroup_dot
-    // CHECK-NEXT: tilegpu.pass_turn
-    tilegpu.await_turn
+    // CHECK-NEXT: tilegpu.ping_pong_pass
+    tilegpu.ping_pong_wait
     %c = tilegpu.warpgroup_dot %a, %b, %sum {groups = array<i32: 2, 1>, is_async} : !a, !b -> tensor<128x64xf32, #sums>
     %y = tilegpu.convert_layout %x : tensor<128x64xf16, #rows> -> tensor<128x64xf16, #sums>
     %d = tilegpu.warpgroup_dot %y, %b, %sum {groups = array<i32: 2, 1>, is_async} : tensor<128x64xf16, #sums>, !b -> tensor<128x64xf32, #sums>
-    tilegpu.pass_turn
+    tilegpu.ping_pong_pass
     %r:2 = tilegpu.warpgroup_wait %c, %d {pendings = 0 : i32} : tensor<128x64xf32, #sums>, tensor<128x64xf32, #sums>
   } partition warps(4) {
   }

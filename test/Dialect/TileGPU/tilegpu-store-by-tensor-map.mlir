@@ -269,7 +269,7 @@ tile.func @hinted(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %l
 
 // -----
 
-// Boxes beside each other, by a buffer each: the first waits for what the trip before has
+// Boxes beside each other, by a buffer each: the first waits for what the iteration before has
 // stored, and the second need not. A promise is no access to memory.
 #u = #tilegpu.unassigned
 #a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>

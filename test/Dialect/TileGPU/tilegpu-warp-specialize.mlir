@@ -163,7 +163,7 @@ tile.func @persistent(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %tiles:
 
 // -----
 
-// Two products in turn: each has a channel of its own. The second one is put off into the next
+// Two dots one after the other: each has a channel of its own. The second one is put off into the next
 // iteration, behind the first one there; the first iteration stands before the loop, and the
 // last of these products behind it. The second loop goes on with the same rings. Three such
 // programs fit an SM at once.
@@ -198,7 +198,7 @@ tile.func @attention(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !til
   %i2 = arith.addi %ofrow2, %col2 : tensor<64x64xi32, #u>
   // CHECK: scf.if
   // CHECK: tilegpu.mbarrier_wait
-  // CHECK-NOT: _turn
+  // CHECK-NOT: ping_pong_
   // CHECK: %[[BEGUN:.+]] = tilegpu.warpgroup_dot {{.+}} {groups = array<i32: 1, 1>, is_async}
   // CHECK: %[[FIRST:.+]] = tilegpu.warpgroup_wait %[[BEGUN]] {pendings = 0 : i32}
   // CHECK: tilegpu.mbarrier_arrive
@@ -471,7 +471,7 @@ tile.func @repeated(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile
 // -----
 
 // A result that TMA takes to memory goes in pieces, for which there is room
-// beside a slot more. The divisions of coordinates are no work of each trip.
+// beside a slot more. The divisions of coordinates are no work of each iteration.
 #u = #tilegpu.unassigned
 #a = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
 #b = #tilegpu.layout<64x256, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [0, 64], [0, 128]]>
@@ -537,33 +537,33 @@ tile.func @pieces(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.p
 
 // -----
 
-// Two warpgroups in the only program of an SM take turns at beginning their
-// products, and each passes its turn on before it computes.
+// Two warpgroups in the only program of an SM ping-pong: one begins its
+// dots after the other, and lets that one go on before it computes.
 #u = #tilegpu.unassigned
 #s = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
 #t = #tilegpu.layout<64x128, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32], [0, 64]]>
 module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
-// CHECK-LABEL: @turns
-tile.func @turns(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) {
+// CHECK-LABEL: @ping_pong
+tile.func @ping_pong(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) {
   // CHECK: tilegpu.mbarrier_wait
-  // CHECK-NEXT: tilegpu.await_turn
+  // CHECK-NEXT: tilegpu.ping_pong_wait
   // CHECK-NEXT: tilegpu.warpgroup_dot
-  // CHECK-NEXT: tilegpu.pass_turn
+  // CHECK-NEXT: tilegpu.ping_pong_pass
   // CHECK-NEXT: tilegpu.warpgroup_wait
   // CHECK: scf.for
   // CHECK: tilegpu.mbarrier_wait
-  // CHECK-NEXT: tilegpu.await_turn
+  // CHECK-NEXT: tilegpu.ping_pong_wait
   // CHECK-NEXT: tilegpu.warpgroup_dot
   // CHECK-NEXT: tilegpu.memdesc_index
   // CHECK-NEXT: tilegpu.warpgroup_dot
-  // CHECK-NEXT: tilegpu.pass_turn
+  // CHECK-NEXT: tilegpu.ping_pong_pass
   // CHECK-NEXT: tilegpu.warpgroup_wait
   // CHECK: scf.yield
-  // CHECK: tilegpu.await_turn
+  // CHECK: tilegpu.ping_pong_wait
   // CHECK-NEXT: tilegpu.memdesc_index
   // CHECK-NEXT: tilegpu.warpgroup_dot
-  // CHECK-NEXT: tilegpu.pass_turn
-  // CHECK-NOT: _turn
+  // CHECK-NEXT: tilegpu.ping_pong_pass
+  // CHECK-NOT: ping_pong_
   %c0 = arith.constant 0 : i32
   %c128 = arith.constant 128 : i32
   %none = arith.constant dense<0.0> : tensor<128x128xf32, #u>

@@ -144,9 +144,9 @@ tile.func @sum() {
 // -----
 
 module attributes {tilegpu.num_warps = 8 : i32} {
-tile.func @turn_of_all() {
+tile.func @ping_pong_of_all() {
   // expected-error@+1 {{is not in the default region of tilegpu.warp_specialize}}
-  tilegpu.await_turn
+  tilegpu.ping_pong_wait
   tile.return
 }
 }
@@ -154,11 +154,11 @@ tile.func @turn_of_all() {
 // -----
 
 module attributes {tilegpu.num_warps = 8 : i32} {
-tile.func @turn_of_one_thread() {
+tile.func @ping_pong_of_one_thread() {
   tilegpu.warp_specialize default {
   } partition warps(4) {
     // expected-error@+1 {{is not in the default region of tilegpu.warp_specialize}}
-    tilegpu.pass_turn
+    tilegpu.ping_pong_pass
   }
   tile.return
 }
@@ -170,7 +170,7 @@ module attributes {tilegpu.num_warps = 4 : i32} {
 tile.func @one_group() {
   tilegpu.warp_specialize default {
     // expected-error@+1 {{is in a program of 4 warps; wanted are 2 to 4 groups of four}}
-    tilegpu.await_turn
+    tilegpu.ping_pong_wait
   } partition warps(4) {
   }
   tile.return

@@ -31,13 +31,13 @@ tile.func @registers() {
   tile.return
 }
 
-// CHECK-LABEL: tile.func @turns
-tile.func @turns() {
+// CHECK-LABEL: tile.func @ping_pong
+tile.func @ping_pong() {
   tilegpu.warp_specialize default {
-    // CHECK: tilegpu.await_turn
-    // CHECK-NEXT: tilegpu.pass_turn
-    tilegpu.await_turn
-    tilegpu.pass_turn
+    // CHECK: tilegpu.ping_pong_wait
+    // CHECK-NEXT: tilegpu.ping_pong_pass
+    tilegpu.ping_pong_wait
+    tilegpu.ping_pong_pass
   } partition warps(1) {
   }
   tile.return

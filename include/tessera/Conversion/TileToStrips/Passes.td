@@ -330,7 +330,7 @@ def StripsLower : Pass<"strips-lower", "::tessera::tile::FuncOp"> {
     Option<"machineName", "machine", "std::string", "\"avx2\"",
            "The machine: a row of the table, and its instructions (Machine/HostMachine.h)">,
     Option<"unroll", "unroll", "unsigned", "0",
-           "The most strips in one turn of a loop; 0: as many as suit the machine">,
+           "The most strips in one iteration of a loop; 0: as many as suit the machine">,
     Option<"remarks", "remarks", "bool", "false", "Say what was chosen, and why">,
     Option<"deterministic", "deterministic", "bool", "false",
            "Reduce in an order that no vector width changes">,
@@ -461,7 +461,7 @@ def StripsSplitLoops : Pass<"strips-split-loops"> {
   let description = [{
     An innermost loop of constant length that carries values, and all of whose
     conditionals ask whether what counts up with it is below one bound, becomes two:
-    one for the first turns for which it is, four at a time, which does not ask, and
+    one for the first iterations for which it is, four at a time, which does not ask, and
     one for those after it, which does: what counts up may have wrapped around.
 
     ```mlir
@@ -502,7 +502,7 @@ def StripsSplitLoops : Pass<"strips-split-loops"> {
 }
 
 def StripsHoistInvariants : Pass<"strips-hoist-invariants"> {
-  let summary = "Hoists what is the same at each turn of a loop, as far as it pays";
+  let summary = "Hoists what is the same at each iteration of a loop, as far as it pays";
   let description = [{
     MLIR's motion of loop-invariant code, but for loops of more than `limit` operations,
     whose invariants stay. Of such a loop (over programs, around code that was unrolled)

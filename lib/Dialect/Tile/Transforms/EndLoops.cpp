@@ -3,7 +3,7 @@
 // Loops whose variable may leave its type. The next value of an `scf.for` is computed
 // before it is compared with the bound; where it wraps, the loop would never end. Here
 // the variable is compared before it is moved, with a limit a step below the bound: as
-// many instructions a turn, and nothing wraps.
+// many instructions an iteration, and nothing wraps.
 
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
@@ -78,12 +78,12 @@ void endLoop(scf::ForOp loop) {
   SmallVector<Value> inits{lower};
   llvm::append_range(inits, loop.getInitArgs());
   SmallVector<Type> types = llvm::map_to_vector(inits, [](Value v) { return v.getType(); });
-  auto turns = scf::WhileOp::create(yes, loc, types, inits);
-  turns->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+  auto newLoop = scf::WhileOp::create(yes, loc, types, inits);
+  newLoop->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
 
-  // The body, then whether there is another turn.
+  // The body, then whether there is another iteration.
   SmallVector<Location> locs(types.size(), loc);
-  Block *body = b.createBlock(&turns.getBefore(), {}, types, locs);
+  Block *body = b.createBlock(&newLoop.getBefore(), {}, types, locs);
   Operation *yield = loop.getBody()->getTerminator();
   SmallVector<Value> passed{body->getArgument(0)};
   llvm::append_range(passed, yield->getOperands());
@@ -100,7 +100,7 @@ void endLoop(scf::ForOp loop) {
   Value again = arith::CmpIOp::create(b, loc, less, body->getArgument(0), limit);
   scf::ConditionOp::create(b, loc, again, passed);
 
-  Block *next = b.createBlock(&turns.getAfter(), {}, types, locs);
+  Block *next = b.createBlock(&newLoop.getAfter(), {}, types, locs);
   b.setInsertionPointToEnd(next);
   auto flags = isUnsigned ? arith::IntegerOverflowFlags::nuw : arith::IntegerOverflowFlags::nsw;
   SmallVector<Value> values(next->getArguments());
@@ -108,7 +108,7 @@ void endLoop(scf::ForOp loop) {
   scf::YieldOp::create(b, loc, values);
 
   if (loop.getNumResults())
-    scf::YieldOp::create(yes, loc, turns.getResults().drop_front());
+    scf::YieldOp::create(yes, loc, newLoop.getResults().drop_front());
   loop.replaceAllUsesWith(guard.getResults());
   loop.erase();
 }

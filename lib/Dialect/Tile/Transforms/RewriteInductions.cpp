@@ -2,7 +2,7 @@
 //
 // Loops that move a tile of pointers by equal amounts (every matrix product does) hide
 // what the pointers look like behind a carried value. With the amount carried instead,
-// the pointers of each trip are an expression of values from outside the loop. A scalar that
+// the pointers of each iteration are an expression of values from outside the loop. A scalar that
 // goes beside the loop's own variable, one step behind, becomes an expression of that.
 
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
@@ -23,7 +23,7 @@ using namespace tessera::tile;
 
 namespace {
 
-/// A carried tile that each trip moves by equal amounts.
+/// A carried tile that each iteration moves by equal amounts.
 struct Induction {
   /// Its place among what the loop carries.
   unsigned number;
@@ -293,7 +293,7 @@ void RewriteInductionsPass::rewriteWhile(scf::WhileOp loop) {
 }
 
 void RewriteInductionsPass::runOnOperation() {
-  // Inner loops first: what an inner loop adds is what a trip of the outer one adds.
+  // Inner loops first: what an inner loop adds is what an iteration of the outer one adds.
   SmallVector<Operation *> loops;
   getOperation()->walk([&](Operation *op) {
     if (isa<scf::ForOp, scf::WhileOp>(op))

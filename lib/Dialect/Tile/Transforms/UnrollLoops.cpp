@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Unrolling as hinted. Bounds are any integers, also near the ends of their type: no
-// bound computed here lies outside [lower, upper] where the loop makes a trip.
+// bound computed here lies outside [lower, upper] where the loop makes an iteration.
 
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
@@ -39,7 +39,7 @@ struct BoundBuilder {
 
 } // namespace
 
-/// lower, lower + step, ... in turns of `factor` trips, then the rest one by one.
+/// lower, lower + step, ... in groups of `factor` iterations, then the rest one by one.
 void UnrollLoopsPass::unroll(scf::ForOp loop, int64_t factor) {
   OpBuilder builder(loop);
   Location loc = loop.getLoc();
@@ -47,24 +47,24 @@ void UnrollLoopsPass::unroll(scf::ForOp loop, int64_t factor) {
   BoundBuilder bound{builder, loc, lower.getType()};
   Value one = bound.constant(1), zero = bound.constant(0);
 
-  // trips = (upper - lower - 1) / step + 1, unsigned, if there is one at all.
+  // iterations = (upper - lower - 1) / step + 1, unsigned, if there is one at all.
   auto less = loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
   Value runs = bound.make<arith::CmpIOp>(less, lower, upper);
   Value last = bound.make<arith::SubIOp>(bound.make<arith::SubIOp>(upper, lower), one);
-  Value trips = bound.make<arith::SelectOp>(
+  Value iterations = bound.make<arith::SelectOp>(
       runs, bound.make<arith::AddIOp>(bound.make<DivIntOp>(Signedness::Unsigned, last, step), one),
       zero);
-  Value rest = bound.make<RemIntOp>(Signedness::Unsigned, trips, bound.constant(factor));
-  // Where the step of a whole turn would leave the type, all trips run one by one: the type has
-  // room for hardly more than `factor` of them.
+  Value rest = bound.make<RemIntOp>(Signedness::Unsigned, iterations, bound.constant(factor));
+  // Where the step of a whole group would leave the type, all iterations run one by one: the type
+  // has room for hardly more than `factor` of them.
   unsigned width = lower.getType().isIndex() ? 64 : lower.getType().getIntOrFloatBitWidth();
   APInt largest = APInt::getSignedMaxValue(width);
   Value isCountable = bound.make<arith::CmpIOp>(
       arith::CmpIPredicate::ule, step, bound.constant(largest.udiv(factor).getSExtValue()));
-  rest = bound.make<arith::SelectOp>(isCountable, rest, trips);
-  Value unrolledTrips = bound.make<arith::SubIOp>(trips, rest);
-  Value covered = bound.make<arith::MulIOp>(unrolledTrips, step);
-  // Where the turns end: one past the first trip of the last turn would do, and the
+  rest = bound.make<arith::SelectOp>(isCountable, rest, iterations);
+  Value unrolledIterations = bound.make<arith::SubIOp>(iterations, rest);
+  Value covered = bound.make<arith::MulIOp>(unrolledIterations, step);
+  // Where the groups end: one past the first iteration of the last group would do, and the
   // first index of the rest is in range only if there is a rest.
   Value hasRest = bound.make<arith::CmpIOp>(arith::CmpIPredicate::ne, rest, zero);
   Value restLower =
@@ -73,20 +73,20 @@ void UnrollLoopsPass::unroll(scf::ForOp loop, int64_t factor) {
   Value stride = bound.make<arith::SelectOp>(
       isCountable, bound.make<arith::MulIOp>(step, bound.constant(factor)), step);
 
-  auto turns = scf::ForOp::create(builder, loc, lower, end, stride, loop.getInitArgs(),
-                                  /*bodyBuilder=*/nullptr, loop.getUnsignedCmp());
-  turns->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
-  turns->removeAttr(kUnrollFactorAttr);
+  auto unrolled = scf::ForOp::create(builder, loc, lower, end, stride, loop.getInitArgs(),
+                                     /*bodyBuilder=*/nullptr, loop.getUnsignedCmp());
+  unrolled->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+  unrolled->removeAttr(kUnrollFactorAttr);
   {
     OpBuilder::InsertionGuard guard(builder);
-    Block *body = turns.getBody();
+    Block *body = unrolled.getBody();
     if (!body->empty())
       body->getTerminator()->erase();
     builder.setInsertionPointToEnd(body);
-    SmallVector<Value> carried(turns.getRegionIterArgs());
+    SmallVector<Value> carried(unrolled.getRegionIterArgs());
     for (int64_t copy = 0; copy < factor; ++copy) {
       IRMapping mapping;
-      Value index = turns.getInductionVar();
+      Value index = unrolled.getInductionVar();
       if (copy != 0)
         index =
             bound.make<arith::AddIOp>(index, bound.make<arith::MulIOp>(step, bound.constant(copy)));
@@ -103,11 +103,11 @@ void UnrollLoopsPass::unroll(scf::ForOp loop, int64_t factor) {
   // The old loop is what runs the rest, unless there is none.
   loop->removeAttr(kUnrollFactorAttr);
   if (matchPattern(rest, m_Zero())) {
-    loop.replaceAllUsesWith(turns.getResults());
+    loop.replaceAllUsesWith(unrolled.getResults());
     loop.erase();
   } else {
     loop.setLowerBound(end);
-    loop.getInitArgsMutable().assign(turns.getResults());
+    loop.getInitArgsMutable().assign(unrolled.getResults());
   }
 }
 

@@ -33,9 +33,9 @@ LogicalResult MemDescTransOp::inferReturnTypes(MLIRContext *context, std::option
     repeated += layout.oddFactor(dim) != 1;
   if (repeated > 1)
     return emitOptionalError(loc, "the tile is odd along more than one dimension");
-  LinearLayout turned = layout.transpose(order);
-  results.push_back(MemDescType::get(context, turned.shape(), type.getElementType(),
-                                     LayoutAttr::get(context, turned)));
+  LinearLayout transposed = layout.transpose(order);
+  results.push_back(MemDescType::get(context, transposed.shape(), type.getElementType(),
+                                     LayoutAttr::get(context, transposed)));
   return success();
 }
 

@@ -150,6 +150,6 @@ LogicalResult tessera::tilegpu::verifyGroupsOfWarps(Operation *op) {
   return success();
 }
 
-LogicalResult AwaitTurnOp::verify() { return verifyGroupsOfWarps(*this); }
+LogicalResult PingPongWaitOp::verify() { return verifyGroupsOfWarps(*this); }
 
-LogicalResult PassTurnOp::verify() { return verifyGroupsOfWarps(*this); }
+LogicalResult PingPongPassOp::verify() { return verifyGroupsOfWarps(*this); }

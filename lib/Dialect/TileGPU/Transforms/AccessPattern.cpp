@@ -178,7 +178,7 @@ static SmallVector<unsigned> addBlock(ArrayRef<unsigned> order, ArrayRef<int64_t
 
 std::vector<LinearLayout> tessera::tilegpu::getCandidates(ArrayRef<int64_t> shape,
                                                           const AccessPattern &pattern,
-                                                          unsigned warpBits, bool turned) {
+                                                          unsigned warpBits, bool transposed) {
   SmallVector<unsigned> order = sortBits(pattern);
   unsigned widest = limitVector(pattern.chain.size(), order.size(), warpBits);
   std::vector<LinearLayout> candidates;
@@ -188,7 +188,7 @@ std::vector<LinearLayout> tessera::tilegpu::getCandidates(ArrayRef<int64_t> shap
   };
   add(spread(shape, order, widest, warpBits, /*warpsLast=*/false));
   unsigned threadBits = kLaneBits + warpBits;
-  if (turned && order.size() > widest + threadBits) {
+  if (transposed && order.size() > widest + threadBits) {
     unsigned block = widest;
     SmallVector<unsigned> blocked = addBlock(order, shape, block, threadBits, pattern.elementBytes);
     add(spread(shape, blocked, block, warpBits, /*warpsLast=*/false));

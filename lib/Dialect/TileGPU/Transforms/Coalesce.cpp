@@ -42,9 +42,9 @@ void TileGPUCoalescePass::coalesce(tile::FuncOp function, unsigned warpBits) {
   std::vector<std::pair<Operation *, AccessPattern>> accesses;
   // Dimensions, from the last, along which something lies in a row.
   llvm::SmallDenseSet<unsigned> contiguous;
-  bool turned = false;
+  bool transposed = false;
   function.walk([&](Operation *op) {
-    turned |= isa<tile::TransOp>(op);
+    transposed |= isa<tile::TransOp>(op);
     Value pointers = getAccessedPointers(op);
     if (!pointers)
       return;
@@ -55,11 +55,11 @@ void TileGPUCoalescePass::coalesce(tile::FuncOp function, unsigned warpBits) {
       if (!chain.empty() && numbers.dimMask(dim) >> chain.front() & 1)
         contiguous.insert(numbers.rank() - dim);
   });
-  turned |= contiguous.size() > 1;
+  transposed |= contiguous.size() > 1;
   for (auto &[op, pattern] : accesses) {
     ArrayRef<int64_t> shape = tile::getShape(getAccessedPointers(op).getType());
     SmallVector<Attribute> candidates;
-    for (const LinearLayout &layout : getCandidates(shape, pattern, warpBits, turned))
+    for (const LinearLayout &layout : getCandidates(shape, pattern, warpBits, transposed))
       candidates.push_back(LayoutAttr::get(&getContext(), layout));
     op->setAttr(kCandidatesAttr, ArrayAttr::get(&getContext(), candidates));
   }

@@ -113,9 +113,9 @@ void ConsumerLoop::emitTurn(OpBuilder &builder, bool isBegin) {
   if (!plan.takesTurns)
     return;
   if (isBegin)
-    AwaitTurnOp::create(builder, loop.getLoc());
+    PingPongWaitOp::create(builder, loop.getLoc());
   else
-    PassTurnOp::create(builder, loop.getLoc());
+    PingPongPassOp::create(builder, loop.getLoc());
 }
 
 /// The product that is put off, of the iteration before.

@@ -22,24 +22,24 @@ namespace tessera::tilegpu {
 
 namespace {
 
-/// Where one warpgroup has the turn, for which the others wait.
-class Turns {
+/// Ping-pong sections: where one warpgroup is alone and the others wait.
+class PingPongSections {
 public:
-  explicit Turns(Operation *root) {
+  explicit PingPongSections(Operation *root) {
     root->walk([&](Block *block) {
       Operation *begin = nullptr;
       for (Operation &op : *block) {
         if (begin)
           begins[&op] = begin;
-        if (isa<AwaitTurnOp>(op))
+        if (isa<PingPongWaitOp>(op))
           begin = &op;
-        else if (isa<PassTurnOp>(op))
+        else if (isa<PingPongPassOp>(op))
           begin = nullptr;
       }
     });
   }
 
-  /// Where all warps can meet before an op: before the turn that it is in.
+  /// Where all warps can meet before an op: before the ping-pong section that it is in.
   Operation *getMeetingPlace(Operation *op) const {
     Operation *begin = begins.lookup(op);
     return begin ? begin : op;
@@ -59,7 +59,7 @@ struct TileGPUInsertBarriersPass
     // What functions use does not change by inserting barriers.
     SharedMemoryAllocation allocation(module, calls);
     SharedMemoryAlias alias(module);
-    Turns turns(module);
+    PingPongSections sections(module);
     SymbolTableCollection symbols;
     auto frameBytes = [&](CallOpInterface call) {
       return allocation.getFrameBytes(call.resolveCallableInTable(&symbols));
@@ -77,12 +77,12 @@ struct TileGPUInsertBarriersPass
       }
       for (const auto &[op, hazard] : hazards.getBarriers()) {
         bool ofGroup = hazard.isWithinGroup();
-        OpBuilder builder(ofGroup ? op : turns.getMeetingPlace(op));
+        OpBuilder builder(ofGroup ? op : sections.getMeetingPlace(op));
         BarrierOp::create(builder, op->getLoc(), ofGroup);
       }
       LaneOrder lanes(function);
       for (Operation *op : lanes.getBarriers()) {
-        OpBuilder builder(turns.getMeetingPlace(op));
+        OpBuilder builder(sections.getMeetingPlace(op));
         tile::BarrierOp::create(builder, op->getLoc());
       }
     }

@@ -14,7 +14,7 @@ using namespace tessera::tilegpu;
 // How often code runs
 //===----------------------------------------------------------------------===//
 
-static double getTrips(Operation *loop) {
+static double getIterations(Operation *loop) {
   constexpr double kUnknown = 8, kMost = 64;
   auto forOp = dyn_cast<scf::ForOp>(loop);
   if (!forOp)
@@ -26,16 +26,16 @@ static double getTrips(Operation *loop) {
       !matchPattern(forOp.getUpperBound(), m_ConstantInt(&upper)) ||
       !matchPattern(forOp.getStep(), m_ConstantInt(&step)) || step.getSExtValue() <= 0)
     return kUnknown;
-  double trips =
+  double iterations =
       std::ceil(double(upper.getSExtValue() - lower.getSExtValue()) / double(step.getSExtValue()));
-  return std::clamp(trips, 1.0, kMost);
+  return std::clamp(iterations, 1.0, kMost);
 }
 
 static double getFrequency(Operation *op) {
   double frequency = 1;
   for (Operation *parent = op->getParentOp(); parent && !isa<tile::FuncOp>(parent);
        parent = parent->getParentOp())
-    frequency *= getTrips(parent);
+    frequency *= getIterations(parent);
   return frequency;
 }
 
@@ -43,7 +43,7 @@ static double getFrequency(Value value) {
   if (Operation *op = value.getDefiningOp())
     return getFrequency(op);
   Operation *parent = cast<BlockArgument>(value).getOwner()->getParentOp();
-  return isa<tile::FuncOp>(parent) ? 1 : getFrequency(parent) * getTrips(parent);
+  return isa<tile::FuncOp>(parent) ? 1 : getFrequency(parent) * getIterations(parent);
 }
 
 //===----------------------------------------------------------------------===//

@@ -178,7 +178,7 @@ public:
 
 private:
   /// Where the block need not hold a value any more; none if it is used after the block, or in
-  /// the next trip, or not at all.
+  /// the next iteration, or not at all.
   std::optional<unsigned> findEnd(Value value) const;
   void addUpToEnd(Value value, int64_t bytes) {
     if (std::optional<unsigned> end = findEnd(value))
@@ -218,7 +218,7 @@ HeldBytes::HeldBytes(Block *block, OpOrder &order) : block(block), order(order) 
     Operation *start = value.getDefiningOp();
     bool startsHere = start && start->getBlock() == block;
     change[startsHere ? order.getSlot(start) : 0] += bytes;
-    // What comes from above is there for the next trip, too. Registers of operands that end at
+    // What comes from above is there for the next iteration, too. Registers of operands that end at
     // an op become those of its results, one by one.
     if (value.getParentBlock() == block)
       if (std::optional<unsigned> end = findEnd(value))
@@ -429,7 +429,7 @@ private:
   }
 
   /// Whether an address or a mask is there behind the reduction without being held for it:
-  /// made of scalars, or needed in the next trip anyway.
+  /// made of scalars, or needed in the next iteration anyway.
   bool isFree(Value value) const {
     Operation *op = value.getDefiningOp();
     return !isa<RankedTensorType>(value.getType()) || !op || op->getBlock() != block ||
@@ -550,13 +550,14 @@ static int64_t countResidentPrograms(tile::FuncOp function, unsigned warps) {
   return std::clamp<int64_t>(programs, 1, kThreadsOfSM / threads);
 }
 
-/// Moves what has no effect out of turns: it may be an exchange in which all warps meet, of
-/// whom others wait for theirs. What is begun in a turn is not seen before its end, so nothing
-/// there needs it.
-static void shortenTurns(ModuleOp module) {
-  module.walk([](AwaitTurnOp begin) {
+/// Moves what has no effect out of ping-pong sections: it may be an exchange in which all warps
+/// meet, of whom others wait for theirs. What is begun in a section is not seen before its end,
+/// so nothing there needs it.
+static void shortenPingPong(ModuleOp module) {
+  module.walk([](PingPongWaitOp begin) {
     SmallVector<Operation *> others;
-    for (Operation *op = begin->getNextNode(); op && !isa<PassTurnOp>(op); op = op->getNextNode())
+    for (Operation *op = begin->getNextNode(); op && !isa<PingPongPassOp>(op);
+         op = op->getNextNode())
       if (isMemoryEffectFree(op))
         others.push_back(op);
     for (Operation *op : others)
@@ -579,7 +580,7 @@ struct TileGPUReorderInstructionsPass
     for (Operation *op : llvm::reverse(ops))
       if (Operation *place = findPlace(op, order))
         order.moveBefore(op, place);
-    shortenTurns(getOperation());
+    shortenPingPong(getOperation());
     std::optional<unsigned> warps = tilegpu::getNumWarps(getOperation());
     if (!warps)
       return;

@@ -19,7 +19,7 @@
 // before. So nothing in the kernel may order memory, and whatever else writes, or reads later,
 // comes to other places (Analysis/MemoryOrder.h): arrays of other arguments, which the launch
 // sees to, or boxes beside this one that TMA stores, too. Stores of one block of a loop
-// wait for those of the trip before.
+// wait for those of the iteration before.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
@@ -67,7 +67,7 @@ struct EngineStore {
   LaunchConditions conditions;
   /// The outermost loop around it; null outside of loops.
   Operation *loop = nullptr;
-  /// Whether another one, earlier in its block, waits for what the trip before has stored.
+  /// Whether another one, earlier in its block, waits for what the iteration before has stored.
   bool isWaitedFor = false;
 };
 
@@ -114,7 +114,7 @@ static std::string whyNotLater(tile::StoreOp store, AccessAnalysis &analysis,
         isInPartition(op))
       return WalkResult::advance();
     auto other = dyn_cast<tile::StoreOp>(op);
-    // Those of one block are in turns, trip by trip.
+    // Those of one block are in turns, iteration by iteration.
     bool isInTurns = other && other->getBlock() == store->getBlock() && isForTMA(other);
     std::optional<Operation *> across = findWayBefore(store, op);
     // What is read before it is there, in all threads, when these tell TMA.

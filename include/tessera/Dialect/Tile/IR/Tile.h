@@ -25,7 +25,7 @@ namespace tessera::tile {
 
 using mlir::getElementTypeOrSelf;
 
-/// On an `scf.for`: how many bodies a trip is to have (i32; tile-unroll-loops).
+/// On an `scf.for`: how many bodies an iteration is to have (i32; tile-unroll-loops).
 inline constexpr llvm::StringLiteral kUnrollFactorAttr = "tile.loop_unroll_factor";
 
 /// The most elements that a tile may have.

@@ -55,11 +55,11 @@ def TileReorderBroadcastsPass : Pass<"tile-reorder-broadcasts", "::tessera::tile
 def TileRewriteInductionsPass : Pass<"tile-rewrite-inductions", "::tessera::tile::FuncOp"> {
   let summary = "Carries a scalar where a loop moves a whole tile by equal amounts";
   let description = [{
-    A tile of pointers or integers that a loop carries, and to which each trip adds
+    A tile of pointers or integers that a loop carries, and to which each iteration adds
     the same amount for all elements, is the initial tile plus a scalar. The loop
     then carries that scalar, and what the tile looks like can be seen without the
     loop. The sum of the amounts of pointers is kept in 64 bits, as an address is.
-    `while` loops, and conditionals on the way to the next trip, are seen through.
+    `while` loops, and conditionals on the way to the next iteration, are seen through.
 
     A scalar that begins one step before a `for` loop's variable and moves as it does is
     that variable less the step.
@@ -92,7 +92,7 @@ def TileLoopInvariantCodeMotionPass
   let summary = "Moves what does not change out of loops, loads among it";
   let description = [{
     Beside pure ops, a load moves out of a loop that writes no memory. It must not
-    touch memory where the loop makes no trip: if that may be, the loads's mask
+    touch memory where the loop makes no iteration: if that may be, the loads's mask
     becomes false then. A loop marked `tile.disable_licm` is left alone.
 
     ```mlir
@@ -179,7 +179,7 @@ def TileExpandAccessChecksPass : Pass<"tile-expand-access-checks", "::tessera::t
 def TileEndLoopsPass : Pass<"tile-end-loops"> {
   let summary = "Ends loops whose variable would leave its type";
   let description = [{
-    A turn of an `scf.for` compares the next value of its variable with the upper
+    An iteration of an `scf.for` compares the next value of its variable with the upper
     bound. Where that value may not fit the type (a step other than 1, and a bound
     that is not known to be a step below the largest value), the variable is
     compared before it is moved instead, with a limit of the bound less a step.
@@ -214,7 +214,7 @@ def TileEndLoopsPass : Pass<"tile-end-loops"> {
 def TileUnrollLoopsPass : Pass<"tile-unroll-loops", "::tessera::tile::FuncOp"> {
   let summary = "Repeats the bodies of loops as often as the user asked for";
   let description = [{
-    `tile.loop_unroll_factor = n` on an `scf.for` asks for n bodies a trip; less than
+    `tile.loop_unroll_factor = n` on an `scf.for` asks for n bodies an iteration; less than
     2 asks for nothing. What is left over runs in a second loop, unless the trip count is known to divide. The
     attribute is gone afterwards.
 

@@ -97,39 +97,39 @@ def TileGPU_OneThreadOp : TileGPU_Op<"one_thread", [
 }
 
 /// Nothing that touches shared memory moves past one of these.
-class TileGPU_TurnOp<string mnemonic> : TileGPU_Op<mnemonic, [
+class TileGPU_PingPongOp<string mnemonic> : TileGPU_Op<mnemonic, [
     MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>]>;
 
-def TileGPU_AwaitTurnOp : TileGPU_TurnOp<"await_turn"> {
-  let summary = "A warpgroup waits until it is its turn";
+def TileGPU_PingPongWaitOp : TileGPU_PingPongOp<"ping_pong_wait"> {
+  let summary = "Ping-pong: a warpgroup waits until the one before it has passed";
   let description = [{
-    Groups of four warps take turns, in the order of their numbers and round again; the
-    first one has the first turn. A group has the turn from here to its `tilegpu.pass_turn`,
-    so that of what lies between, one group does its part after the other. All groups do
-    both equally often, in turns, beginning with this one.
+    Ping-pong between warpgroups, in the order of their numbers and round again, beginning
+    with the first one: from here to its `tilegpu.ping_pong_pass` a warpgroup is alone, so
+    that of what lies between, one warpgroup does its part after the other. All warpgroups
+    do both equally often, first this one and then the other.
 
     Rules: (T1) it is in the default region of a `tilegpu.warp_specialize`, whose warps are
-    two to four groups.
+    two to four warpgroups.
 
     ```mlir
-    tilegpu.await_turn
+    tilegpu.ping_pong_wait
     %s = arith.mulf %x, %x : tensor<64x64xf32, #rows>
-    tilegpu.pass_turn
+    tilegpu.ping_pong_pass
     ```
   }];
   let assemblyFormat = "attr-dict";
   let hasVerifier = 1;
 }
 
-def TileGPU_PassTurnOp : TileGPU_TurnOp<"pass_turn"> {
-  let summary = "A warpgroup gives the turn to the next";
+def TileGPU_PingPongPassOp : TileGPU_PingPongOp<"ping_pong_pass"> {
+  let summary = "Ping-pong: a warpgroup lets the next one go on";
   let description = [{
-    See `tilegpu.await_turn`. Nobody waits here.
+    See `tilegpu.ping_pong_wait`. Nobody waits here.
 
     Rules: (T1) as there.
 
     ```mlir
-    tilegpu.pass_turn
+    tilegpu.ping_pong_pass
     ```
   }];
   let assemblyFormat = "attr-dict";

@@ -18,10 +18,9 @@ def TileGPUAccelerateMatmulPass : Pass<"tilegpu-accelerate-matmul", "::mlir::Mod
     as the instruction reads it without conflicts, in rows as they come; wgmma reads them
     there, for mma.sync `tilegpu.local_load` reads them into registers. The transpose of a
     loaded tile is stored as loaded and looked at through `tilegpu.memdesc_trans`. What is
-    computed stays in registers: for wgmma as the first operand, of the dot turned
-    around if need be. 8-bit floats are widened for
-    mma.sync; f32 operands are split into parts where `precision` asks for it (tf32x3,
-    bf16x3, bf16x6).
+    computed stays in registers: for wgmma as the first operand, of the dot with its operands
+    swapped (swap-AB) if need be. 8-bit floats are widened for mma.sync; f32 operands are
+    split into parts where `precision` asks for it (tf32x3, bf16x3, bf16x6).
 
     ```mlir
     %a = tile.load %p : tensor<64x64x!tile.ptr<f16>, #tilegpu.unassigned>
@@ -42,11 +41,11 @@ def TileGPUAccelerateMatmulPass : Pass<"tilegpu-accelerate-matmul", "::mlir::Mod
 }
 
 def TileGPUOverlapLoadsPass : Pass<"tilegpu-overlap-loads", "::mlir::ModuleOp"> {
-  let summary = "Marks loops to be unrolled, so that loads of several trips are in flight";
+  let summary = "Marks loops to be unrolled, so that loads of several iterations are in flight";
   let description = [{
     A loop without inner regions that loads tiles and otherwise only computes (no store, no
     reduction, no dot, nothing that goes through shared memory) gets
-    `tile.loop_unroll_factor`: as many trips, a power of two up to 8, as load 128 bytes a
+    `tile.loop_unroll_factor`: as many iterations, a power of two up to 8, as load 128 bytes a
     thread together. A factor that the user gave stays. tile-unroll-loops does the rest.
 
     ```mlir
@@ -57,7 +56,7 @@ def TileGPUOverlapLoadsPass : Pass<"tilegpu-overlap-loads", "::mlir::ModuleOp"> 
       scf.yield %t : tensor<128x16xf16, #tilegpu.unassigned>
     }
     ```
-    becomes, with 4 warps (32 bytes a thread and trip),
+    becomes, with 4 warps (32 bytes a thread and iteration),
     ```mlir
     %s = scf.for %i = %lower to %upper step %step ... {
       ...
@@ -137,7 +136,7 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
     into the shared memory of the target, at most as many as there are stages, and one more
     for a wgmma that goes on while the next iteration begins. Of two dots, where
     tilegpu-pipeline would do the first an iteration ahead, the second is put off into the
-    next iteration (the late dot); and warpgroups take turns at beginning both, if
+    next iteration (the late dot); and ping-pong between warpgroups orders who begins both, if
     there is no other program to fill the gaps.
 
     In kernels in whose loops arithmetic takes longer than dots (attention with heads of
@@ -341,11 +340,11 @@ def TileGPUPrefetchPass : Pass<"tilegpu-prefetch", "::mlir::ModuleOp"> {
     the slice before it is multiplied. Nothing is written to shared memory again, and nobody
     waits. A slice has the K of an instruction; or for multiply-adds up to four steps of K
     and 32 words of a thread. Up to 2048 multiply-adds of a thread are written out; of more
-    there is a loop, which fetches the first slice of the next trip at the end of each.
+    there is a loop, which fetches the first slice of the next iteration at the end of each.
 
-    A loop that waits for what was copied to a ring, and has one dot by mma.sync, begins
-    a trip before the last slice of the trip before is multiplied: with that wait, the copies
-    that it orders and its first slice.
+    A loop that waits for what was copied to a ring, and has one dot by mma.sync, begins an
+    iteration before the last slice of the one before is multiplied: with that wait, the
+    copies that it orders and its first slice.
 
     Left alone are dots of which an operand is computed, or may be overwritten on the
     way; batches; sums of f16 by multiply-adds, which are rounded but once; and a K that is no power of two.
