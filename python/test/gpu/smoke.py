@@ -242,7 +242,7 @@ def families() -> "dict[str, Callable[[], Any]]":
         return out, (a.double() @ c.double()).float(), 1e-4, kernel
 
     def matmul_of_groups_looping_over_tiles() -> Any:
-        """Each group of warps stores its rows, in pieces, through buffers of its own."""
+        """Each warpgroup stores its rows, in pieces, through buffers of its own."""
         from test_pipelines import persistent
 
         rows, columns, depth = 392, 528, 200

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Hints about caches, on the copies that loads and stores of a matmul become.
 
-A load in a loop is an instruction of its own at first; copied ahead, by cp.async or by the
+A load in a loop is an instruction of its own at first; copied ahead, by cp.async or by
 TMA, it is another, which has to say the same.
 """
 
