@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`python -m tessera doctor` tells about this machine, `cache` looks after the kernels on disk,
-`tune` after the results of tuning, `run --as-triton script.py` runs a program that imports triton.
+`tune` after the results of tuning, `run --as-triton script.py` runs a program that imports triton,
+`explain E022` says what an error's id means.
 """
 
 from __future__ import annotations
@@ -89,6 +90,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     caching.add_argument("what", choices=["path", "stats", "list", "verify", "prune", "clear"])
     caching.add_argument("--size", help="what `prune` leaves, such as 500M")
     commands.add_parser("run", help="run a script or -m module, perhaps --as-triton")
+    explaining = commands.add_parser("explain", help="what an error's id means, and what to do")
+    explaining.add_argument("id", nargs="*", help="such as E022; all of them if there is none")
     from tessera.tuning import command as tuning
 
     tuning.add_arguments(commands.add_parser("tune", help="look after the results of tuning"))
@@ -97,6 +100,10 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         return doctor()
     if given.command == "tune":
         return tuning.run(given)
+    if given.command == "explain":
+        from tessera.tools.explain import explain
+
+        return explain(given.id)
     return cache(given.what, given.size)
 
 
@@ -108,4 +115,4 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except TesseraError as error:
-        sys.exit(str(error))
+        sys.exit("\n".join([str(error), *getattr(error, "__notes__", ())]))

@@ -56,6 +56,7 @@ class _Mistake(TesseraError):
         self.id = id
         self.message = message
         self.fix = fix
+        self._point_to_explanation(id)
 
     def __str__(self) -> str:
         text = f"error[{self.id}]: {self.message}" if self.id else self.message

@@ -306,7 +306,7 @@ def command_line_page() -> str:
     lines = ["# Command line", ""]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "COLUMNS": "88"}
     for command in (
-        ["tessera"], ["tessera", "doctor"], ["tessera", "cache"], ["tessera", "run"], ["tessera", "tune"],
+        ["tessera"], ["tessera", "doctor"], ["tessera", "cache"], ["tessera", "run"], ["tessera", "explain"], ["tessera", "tune"],
         ["tessera.testing.fuzz"],
     ):  # fmt: skip
         shown = f"python -m {' '.join(command)}"

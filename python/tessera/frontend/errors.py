@@ -14,6 +14,14 @@ from typing import Any, NamedTuple, Optional, Sequence
 class TesseraError(Exception):
     """Base of all errors that Tessera raises on purpose."""
 
+    __notes__: list[str]
+    """What a traceback shows below the message (from Python 3.11 on)."""
+
+    def _point_to_explanation(self, id: str) -> None:
+        """Has a traceback end with where `id` is explained. The text of the error is the same."""
+        if id and id != "E000":
+            self.__notes__ = [f"see: python -m tessera explain {id}"]
+
 
 class Frame(NamedTuple):
     """One call in the chain from the kernel to the function with the mistake."""
@@ -95,6 +103,7 @@ class CompilationError(TesseraError):
         self.source_line = source_line
         self.frames = tuple(frames)
         self.notes = tuple(notes)
+        self._point_to_explanation(id)
 
     @property
     def error_message(self) -> str:

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`python -m tessera explain E022`: what an error's id means, and what to do.
+
+The text is the row of docs/Errors.md, which a wheel brings as tessera/Errors.md.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import textwrap
+from typing import NamedTuple, Sequence
+
+__all__ = ["explain"]
+
+_ROW = re.compile(r"^\| (E\d{3}) \| (.*?) \| (.*?) \|$")
+_LINK = re.compile(r"\[([^\]]+)\]\(([^)]+)\)")
+
+
+class _Explanation(NamedTuple):
+    chapter: str
+    wrong: str
+    fix: str
+
+
+def explain(ids: Sequence[str]) -> int:
+    """Prints what each of `ids` means, all of them if there is none; returns 1 if one is unknown."""
+    known = _read()
+    if known is None:
+        print("python -m tessera explain: docs/Errors.md is not here", file=sys.stderr)
+        return 1
+    status = 0
+    for position, id in enumerate(map(_spelled, ids or known)):
+        print(end="\n" if position and id in known else "")
+        if id in known:
+            print(_shown(id, known[id]))
+            continue
+        print(f"python -m tessera explain: no error has the id {id!r}", file=sys.stderr)
+        status = 1
+    return status
+
+
+def _read() -> dict[str, _Explanation] | None:
+    """The rows of the page by id; None where neither a wheel nor a checkout has brought it."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    checkout = os.path.join(os.path.dirname(os.path.dirname(package)), "docs")
+    for folder in (package, checkout):
+        path = os.path.join(folder, "Errors.md")
+        if os.path.exists(path):
+            break
+    else:
+        return None
+    found: dict[str, _Explanation] = {}
+    chapter = ""
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("## "):
+                chapter = line[3:].strip()
+            elif match := _ROW.match(line.rstrip("\n")):
+                found[match[1]] = _Explanation(chapter, match[2], match[3])
+    return found
+
+
+def _spelled(id: str) -> str:
+    """`e22`, `22` and `error[E022]` mean E022."""
+    match = re.fullmatch(r"(?:error)?\[?e?(\d{1,3})\]?", id.strip(), re.IGNORECASE)
+    return f"E{int(match[1]):03}" if match else id
+
+
+def _shown(id: str, row: _Explanation) -> str:
+    lines = [f"{id} ({row.chapter}; docs/Errors.md)"]
+    for title, text in (("what is wrong", row.wrong), ("what to do", row.fix)):
+        plain = _LINK.sub(lambda match: f"{match[1]} (docs/{match[2]})", text)
+        lines += textwrap.wrap(
+            f"{title}: {plain}", 100, initial_indent="  ", subsequent_indent="    "
+        )
+    return "\n".join(lines)
