@@ -117,7 +117,7 @@ class CompiledKernel:
         self._expected: Optional[list[Expected]] = None
         self.metadata = KernelMetadata(kernel, options)
         self.src = KernelSource(fn, parameters)
-        self.is_loaded = False
+        self._is_loaded = False
         """Whether it has been launched, or loaded for a launch."""
         self.stages = Stages(kernel, rebuild)
         warn_of_assembler(self._assembler, self.metadata.get("arch", ""))
@@ -126,7 +126,7 @@ class CompiledKernel:
     def _assembler(self) -> str:
         return str(self.metadata.get("assembler", ""))
 
-    def check_driver(self, device: int) -> None:
+    def _check_driver(self, device: int) -> None:
         """Warns if the driver assembles this kernel and is known to make mistakes."""
         if self._assembler == "driver":
             version = _C.cuda_device_info(device)["driver_version"]
@@ -193,7 +193,7 @@ class CompiledKernel:
         """Another name for `stages`."""
         return self.stages
 
-    def stored_arguments(self) -> Sequence[int]:
+    def _stored_arguments(self) -> Sequence[int]:
         """The arguments through which the kernel may write."""
         return [
             index
@@ -251,7 +251,7 @@ class CompiledKernel:
             )
         matched = Matched(self.name, self._expected, self._parameters, args)
         slots, pointers = matched.slots, matched.pointers
-        stored = self.stored_arguments()
+        stored = self._stored_arguments()
         for item in pointers:
             if item.pointer.read_only and item.slot in stored:
                 raise read_only_error(item.name)
@@ -267,7 +267,7 @@ class CompiledKernel:
             else:
                 device = place.device
                 found = find_stream(pointers, device, stream)
-                self.check_driver(device)
+                self._check_driver(device)
                 self._kernel.launch_cuda(device, read_stream(found, device), extents, slots)
         except _C.CoreError as error:
             raise_core_error(error)
@@ -282,9 +282,9 @@ class CompiledKernel:
 
     def _init_handles(self) -> None:
         """Loads the machine code onto the current GPU, as a first launch does."""
-        if self.is_loaded:
+        if self._is_loaded:
             return
-        self.is_loaded = True
+        self._is_loaded = True
         hooks.kernel_load_start(None, None, self.name, {}, self.hash)
         self._load()
         hooks.kernel_load_end(self, self, self.name, {}, self.hash)

@@ -354,7 +354,7 @@ def _parse_param(
 def value_spec(dtype: types.dtype, divisibility: int = 0) -> ValueSpec:
     """The spec of an argument of a type, for what is known to divide it."""
     if isinstance(dtype, types.pointer_type):
-        type = _C.Type(types.KIND_POINTER, dtype.element_ty.core_id, dtype.is_const(), ())
+        type = _C.Type(types.KIND_POINTER, dtype.element_ty._core_id, dtype.is_const(), ())
     else:
-        type = _C.Type(types.KIND_NUMBER, dtype.core_id, False, ())
+        type = _C.Type(types.KIND_NUMBER, dtype._core_id, False, ())
     return ValueSpec(type, divisibility)

@@ -129,9 +129,9 @@ def _fingerprint(value: Any) -> bytes:
         name = f"{value.__module__}.{value.__qualname__}"
         if is_ours(value.__module__):
             return digest("ours", name)
-        place = f"{value.file}:{value.first_line}:{value.noinline}"
+        place = f"{value._source.file}:{value._source.first_line}:{value.noinline}"
         defaults = [_fingerprint(param.default) for param in value.params if param.has_default]
-        return digest("jit", name, place, value.source, *defaults)
+        return digest("jit", name, place, value._source.text, *defaults)
     if isinstance(value, enum.Enum):
         cls = type(value)
         return digest("enum", f"{cls.__module__}.{cls.__qualname__}.{value.name}")
@@ -155,12 +155,12 @@ class _Closure:
             return
         self.visited[fn] = len(self.visited)
         # The place is in assertions and in error messages of compiled code.
-        place = f"{fn.file}:{fn.first_line}:{fn.noinline}"
-        self.fields += [fn.__qualname__.encode(), place.encode(), fn.source.encode()]
+        place = f"{fn._source.file}:{fn._source.first_line}:{fn.noinline}"
+        self.fields += [fn.__qualname__.encode(), place.encode(), fn._source.text.encode()]
         for param in fn.params:
             if param.has_default:
                 self.fields.append(self.stable(param.default))
-        scope = fn.globals
+        scope = fn._globals
         for chain in _global_names(fn):
             if chain[0] in scope:
                 self.fields.append(".".join(chain).encode())
@@ -227,7 +227,9 @@ def _global_names(fn: JITCallable) -> list[tuple[str, ...]]:
         outer.update(code.co_names, code.co_freevars)
         codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
     # Another text than that of the code may have other names.
-    return sorted(chain for chain in _names(fn.tree) if chain[0] in outer or fn.is_rewritten)
+    return sorted(
+        chain for chain in _names(fn._source.tree) if chain[0] in outer or fn._is_rewritten
+    )
 
 
 def _names(tree: ast.AST) -> set[tuple[str, ...]]:

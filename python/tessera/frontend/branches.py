@@ -229,7 +229,7 @@ class BranchWalker(CallWalker):
             return template if value is MISSING else value
         if value is MISSING:
             return self.zeros(template.type)
-        if is_number(value) or (isinstance(value, tensor) and value.constant is not None):
+        if is_number(value) or (isinstance(value, tensor) and value._constant is not None):
             number = known_value(value)
             if literal_dtype(number) != template.type and not template.shape:
                 return emit_one("constant", number, template.type)
@@ -378,8 +378,10 @@ class _Merge:
         if known is not None:
             self.undefined[name] = known
             return
-        body = [self.node] if self.node is not None else self.walker.fn.tree.body
-        line = assignment_line(body, name) or assignment_line(self.walker.fn.tree.body, name)
+        body = [self.node] if self.node is not None else self.walker.fn._source.tree.body
+        line = assignment_line(body, name) or assignment_line(
+            self.walker.fn._source.tree.body, name
+        )
         line = self.node.lineno if self.node is not None else line
         self.undefined[name] = Undefined(line, "if")
 
@@ -468,7 +470,12 @@ class _Merge:
                 if store is not None:
                     line, column, _, _ = walker.place(store)
                     notes.append(
-                        Note(f"assigned here in the {what} branch", walker.fn.file, line, column)
+                        Note(
+                            f"assigned here in the {what} branch",
+                            walker.fn._source.file,
+                            line,
+                            column,
+                        )
                     )
         raise UserMistake(
             "E037",
@@ -480,10 +487,10 @@ class _Merge:
 
 def _return_notes(walker: BranchWalker) -> list[Note]:
     notes = []
-    for node in ast.walk(walker.fn.tree):
+    for node in ast.walk(walker.fn._source.tree):
         if isinstance(node, ast.Return):
             line, column, _, _ = walker.place(node)
-            notes.append(Note("a return is here", walker.fn.file, line, column))
+            notes.append(Note("a return is here", walker.fn._source.file, line, column))
     return notes
 
 

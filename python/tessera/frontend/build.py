@@ -106,7 +106,7 @@ class Session:
         """Warns of the place in the user's code that is being visited."""
         walkers = [walker for walker in self.walkers if not is_library(walker.fn)]
         line = walkers[-1].place(walkers[-1].node)[0]
-        self.warnings[(walkers[-1].fn.file, line, f"{message}; {fix}")] = None
+        self.warnings[(walkers[-1].fn._source.file, line, f"{message}; {fix}")] = None
 
     def flush(self) -> None:
         """Writes what was printed, and shows the warnings."""
@@ -139,11 +139,11 @@ class Session:
         innermost = walkers[-1]
         line, column, end_column, text = innermost.place(node)
         frames = [
-            Frame(walker.fn.__name__, walker.fn.file, place[0], place[1])
+            Frame(walker.fn.__name__, walker.fn._source.file, place[0], place[1])
             for walker, place in zip(walkers, places)
         ]
-        frames.append(Frame(innermost.fn.__name__, innermost.fn.file, line, column))
-        where = (innermost.fn.file, line, column, end_column, text)
+        frames.append(Frame(innermost.fn.__name__, innermost.fn._source.file, line, column))
+        where = (innermost.fn._source.file, line, column, end_column, text)
         error = error_class(id)(id, message, fix, *where, frames, notes)
         nodes = [*(walker.node for walker in walkers[:-1]), node]
         error.src, error.node = excerpt(walkers[0].fn, nodes[0])
@@ -162,8 +162,8 @@ class Session:
 
 def excerpt(fn: JITCallable, node: ast.AST) -> tuple[str, ast.AST]:
     """The text of a function from its `def` on, not indented, and a node as it is in there."""
-    tree = fn.tree
-    text = "".join(line + "\n" for line in fn.lines[tree.lineno - fn.first_line :])
+    tree = fn._source.tree
+    text = "".join(line + "\n" for line in fn._source.lines[tree.lineno - fn._source.first_line :])
     placed = copy.copy(node)
     if hasattr(node, "lineno"):
         placed.lineno = node.lineno - tree.lineno + 1  # type: ignore[attr-defined]
@@ -254,7 +254,7 @@ def _build_kernel(session: Session, fn: JITCallable, args: Sequence[ArgSpec]) ->
     params = fn.params
     check_signature(fn)
     values = list(_value_specs(args))
-    session.place = fn.file, fn.tree.lineno, fn.tree.col_offset + 1
+    session.place = fn._source.file, fn._source.tree.lineno, fn._source.tree.col_offset + 1
     handles = session.builder.call(
         "begin_function",
         _name(fn, args),
@@ -273,7 +273,7 @@ def _build_kernel(session: Session, fn: JITCallable, args: Sequence[ArgSpec]) ->
             walker.scope.set(param.name, _argument(spec, arguments))
         except (UserMistake, CoreError) as error:
             mistake = error if isinstance(error, UserMistake) else mistake_from_core(error)
-            node = next(arg for arg in ast.walk(fn.tree.args) if _is_named(arg, param.name))
+            node = next(arg for arg in ast.walk(fn._source.tree.args) if _is_named(arg, param.name))
             raise _declaration_error(fn, node, mistake.id, mistake.message, mistake.fix) from None
     walker.run()
     session.builder.call("end_function", [])
@@ -309,7 +309,7 @@ def _argument(spec: ArgSpec, arguments: Iterator[tensor]) -> Any:
     if isinstance(spec, ConstSpec):
         return constant_argument(spec.value)
     if isinstance(spec, KnownSpec):
-        return tensor.of_specialised(spec.value)
+        return tensor._of_specialised(spec.value)
     items = [_argument(item, arguments) for item in spec.items]
     if isinstance(spec, DescriptorSpec):
         from tessera.language.memory import descriptor_of
@@ -327,7 +327,7 @@ def constant_argument(value: Any) -> Any:
 
 def check_signature(fn: JITCallable) -> None:
     """Raises CompilationError for a declaration that kernels cannot have (E006, E017)."""
-    arguments = fn.tree.args
+    arguments = fn._source.tree.args
     nodes = {
         node.arg: node
         for node in [
@@ -364,11 +364,13 @@ def _declaration_error(
     fn: JITCallable, node: ast.AST, id: str, message: str, fix: str
 ) -> CompilationError:
     line, column = node.lineno, node.col_offset  # type: ignore[attr-defined]
-    text = fn.lines[line - fn.first_line]
+    text = fn._source.lines[line - fn._source.first_line]
     column = len(text.encode()[:column].decode(errors="replace")) + 1
     width = (node.end_col_offset or 0) - node.col_offset  # type: ignore[attr-defined]
-    frame = Frame(fn.__name__, fn.file, line, column)
-    return CompilationError(id, message, fix, fn.file, line, column, column + width, text, [frame])
+    frame = Frame(fn.__name__, fn._source.file, line, column)
+    return CompilationError(
+        id, message, fix, fn._source.file, line, column, column + width, text, [frame]
+    )
 
 
 def _annotation_problem(param: Param) -> Optional[tuple[str, str]]:

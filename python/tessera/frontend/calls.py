@@ -352,7 +352,7 @@ class CallWalker(ExpressionWalker):
             walker.scope.set(parameter, with_leaves(value, arguments))
         result = walker.run()  # type: ignore[attr-defined]
         outputs = list(leaves(result))
-        session.builder.call("end_function", [leaf.handle for leaf in outputs])
+        session.builder.call("end_function", [leaf._value for leaf in outputs])
         kinds = iter([tensor(None, leaf.type, constant=0) for leaf in outputs])
         function = NoinlineFunction(name, with_leaves(result, kinds))
         session.noinline_functions[key] = function
@@ -516,7 +516,7 @@ def _signature_hint(function: Callable[..., Any], kwargs: dict[str, Any]) -> str
 def _key(value: Any, with_known: bool = True) -> Any:
     """Equal for arguments that give the same function body."""
     if isinstance(value, tensor):
-        known = repr(value.constant) + repr(value.specialised) if with_known else None
+        known = repr(value._constant) + repr(value._specialised) if with_known else None
         return ("tensor", value.type, known)
     value = unwrap(value)
     parts = parts_of(value)

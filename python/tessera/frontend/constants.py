@@ -139,7 +139,7 @@ def decay(value: Any) -> Any:
     if isinstance(value, constexpr):
         value = value.value
     if isinstance(value, (bool, int, float)):
-        return tensor.known(value)
+        return tensor._known(value)
     if isinstance(value, tuple):
         return rebuild(value, [decay(item) for item in value])
     return value
@@ -150,7 +150,7 @@ def as_specialised(value: Any) -> Any:
     are tensors, as they are where the choice is made at run time."""
     value = settle(value)
     if is_number(value):
-        return tensor.of_specialised(value)
+        return tensor._of_specialised(value)
     if isinstance(value, tuple):
         return rebuild(value, [as_specialised(item) for item in value])
     return value
@@ -169,8 +169,8 @@ def settle(value: Any) -> Any:
     """The reverse: tensors that are known turn into their numbers."""
     if isinstance(value, constexpr):
         value = value.value
-    if isinstance(value, tensor) and value.constant is not None:
-        return value.constant
+    if isinstance(value, tensor) and value._constant is not None:
+        return value._constant
     if isinstance(value, tuple):
         return rebuild(value, [settle(item) for item in value])
     return value
@@ -179,7 +179,7 @@ def settle(value: Any) -> Any:
 def is_constant(value: Any) -> bool:
     """Whether no part of `value` is a tensor known only at run time."""
     if isinstance(value, tensor):
-        return value.constant is not None
+        return value._constant is not None
     parts = parts_of(value)
     return parts is None or all(map(is_constant, parts))
 

@@ -78,8 +78,8 @@ class ExpressionWalker(AggregateWalker):
                 f"assign `{name}` before the `{reason.construct}`, or on every path of it",
                 node=node,
             )
-        if name in assigned_names([self.fn.tree]):
-            line = assignment_line(self.fn.tree.body, name)
+        if name in assigned_names([self.fn._source.tree]):
+            line = assignment_line(self.fn._source.tree.body, name)
             raise UserMistake(
                 "E013",
                 (
@@ -93,7 +93,7 @@ class ExpressionWalker(AggregateWalker):
         found = self.session.reads.name(self.fn, name)
         if found is not MISSING:
             return self.use_global(name, found, node)
-        candidates = [*self.scope.values, *self.fn.globals, "range", "len", "min", "max", "print"]
+        candidates = [*self.scope.values, *self.fn._globals, "range", "len", "min", "max", "print"]
         near = closest(name, [one for one in candidates if not one.startswith("%")])
         raise UserMistake(
             "E012",
@@ -298,7 +298,7 @@ class ExpressionWalker(AggregateWalker):
             for side, (node, value) in zip(("left", "right"), operands):
                 line, column, _, _ = self.place(node)
                 text = f"the {side} operand is {describe(value)}"
-                notes.append(Note(text, self.fn.file, line, column))
+                notes.append(Note(text, self.fn._source.file, line, column))
             mistake.notes = tuple(notes)
             raise mistake from None
 
@@ -513,7 +513,7 @@ def as_condition(value: Any, what: str, node: Optional[ast.AST] = None) -> Any:
     """
     known = truth(known_value(value))
     if is_specialised(known):
-        return bool(known.specialised)
+        return bool(known._specialised)
     if is_aggregate(known):
         raise UserMistake("E032", f"{describe(known)} has no truth value", "use a field", node=node)
     if not isinstance(known, tensor):

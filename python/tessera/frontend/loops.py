@@ -288,7 +288,7 @@ class LoopWalker(BranchWalker):
         for name in names:
             value = self.scope.get(name)
             if not any(True for _ in leaves(value)) and is_number(value):
-                value = tensor.known(value)
+                value = tensor._known(value)
             values.append(value)
         return _Carried(names, values)
 
@@ -558,18 +558,18 @@ class LoopWalker(BranchWalker):
         """The flags (and the result) that a loop carries if it may be left."""
         if not plan.may_leave:
             return _Carried([], [])
-        names, values = [BROKE], [tensor.known(False)]
+        names, values = [BROKE], [tensor._known(False)]
         if plan.may_return:
             names.append(RETURNED)
-            values.append(tensor.known(False))
+            values.append(tensor._known(False))
         if plan.result is not MISSING and not self._result_is_settled(plan):
             old = self.scope.get(RESULT)
             names.append(RESULT)
             if is_number(old) and is_number(plan.result):
-                old, plan.result = tensor.known(old), tensor.known(plan.result)
+                old, plan.result = tensor._known(old), tensor._known(plan.result)
             like = plan.result if any(True for _ in leaves(plan.result)) else old
             value = self._value_like(old, like)
-            values.append(tensor.known(value) if is_number(value) else value)
+            values.append(tensor._known(value) if is_number(value) else value)
         return _Carried(names, values)
 
     def _result_is_settled(self, plan: _Plan) -> bool:
@@ -693,7 +693,7 @@ class LoopWalker(BranchWalker):
                 raise UserMistake(
                     "E041", "this `while` never ends", "add a break, a return or a condition"
                 )
-            condition = tensor.known(True)
+            condition = tensor._known(True)
         if plan.may_leave:
             condition = binary("logical_and", condition, unary("not_", self._stopped()))
         # What the condition itself assigns is there in the body and after the loop.

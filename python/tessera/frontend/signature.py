@@ -7,7 +7,6 @@ the runtime's JITFunction and the library functions of `tessera.language.standar
 
 from __future__ import annotations
 
-import ast
 import linecache
 import textwrap
 from types import CodeType, FunctionType, MethodType
@@ -87,16 +86,10 @@ class ShownAsFunction:
 class JITCallable(ShownAsFunction):
     """A Python function whose source is compiled rather than run.
 
-    Attributes (all but the first two found on first use, from the source):
+    Attributes:
       fn: the Python function.
       noinline: whether a call makes a function of its own instead of inlining.
-      source: text of the `def` as it stands in the file (not dedented).
-      file: path of the file, or the name the text was compiled under.
-      first_line: line of the file where `source` begins (decorators included).
-      tree: the `ast.FunctionDef`, its lines and columns those of the file (columns from 0).
-      lines: the lines of `source`; `lines[k]` is line `first_line + k` of the file.
-      params: the parameters in order.
-      globals: what free names mean (module globals, closure variables on top).
+      params: the parameters in order, found on first use.
     """
 
     def __init__(self, fn: FunctionType, noinline: bool = False) -> None:
@@ -111,7 +104,7 @@ class JITCallable(ShownAsFunction):
         """The lines of the file as they were when the function was made."""
         self._parsed: Optional[tuple[CodeType, FunctionSource]] = None
         self._params: Optional[tuple[Sequence[Any], Sequence[Param]]] = None
-        self.is_rewritten = False
+        self._is_rewritten = False
         """Whether the text is not that of `fn` any more."""
         if not (fn.__module__ or "").startswith("tessera."):
             self._text = file_lines(fn)
@@ -134,6 +127,7 @@ class JITCallable(ShownAsFunction):
 
     @property
     def _source(self) -> "FunctionSource":
+        """Its text and syntax tree, found on first use."""
         code = self.fn.__code__
         if self._parsed is None or self._parsed[0] is not code:
             load_launching()
@@ -156,15 +150,11 @@ class JITCallable(ShownAsFunction):
         return self._parsed[1]
 
     @property
-    def source(self) -> str:
-        """Its text, from the `def` or its decorators on."""
-        return self._source.text
-
-    @property
     def src(self) -> str:
         """Its text from the `def` on, not indented."""
-        before = self.tree.lineno - self.first_line
-        return textwrap.dedent("".join(line + "\n" for line in self.lines[before:]))
+        source = self._source
+        before = source.tree.lineno - source.first_line
+        return textwrap.dedent("".join(line + "\n" for line in source.lines[before:]))
 
     def _unsafe_update_src(self, new_src: str) -> None:
         """Has `new_src`, which starts with a `def` of the same parameters, take the place of the
@@ -172,30 +162,10 @@ class JITCallable(ShownAsFunction):
         from tessera.frontend.source import read_function
 
         self._parsed = None
-        self.is_rewritten = self.src != new_src  # and not the function's own text again
-        if self.is_rewritten:
+        self._is_rewritten = self.src != new_src  # and not the function's own text again
+        if self._is_rewritten:
             self._parsed = self.fn.__code__, read_function(self.fn, new_src)
         note_change()
-
-    @property
-    def file(self) -> str:
-        """Where it is written."""
-        return self._source.file
-
-    @property
-    def first_line(self) -> int:
-        """The line of `source`'s first one in the file."""
-        return self._source.first_line
-
-    @property
-    def lines(self) -> Sequence[str]:
-        """`source`, line by line."""
-        return self._source.lines
-
-    @property
-    def tree(self) -> ast.FunctionDef:
-        """Its syntax tree, with the line numbers of the file."""
-        return self._source.tree
 
     @property
     def params(self) -> Sequence[Param]:
@@ -207,7 +177,7 @@ class JITCallable(ShownAsFunction):
         return known[1]
 
     @property
-    def globals(self) -> Mapping[str, Any]:
+    def _globals(self) -> Mapping[str, Any]:
         """What free names mean: module globals, closure variables on top."""
         closure = self.fn.__closure__
         if not closure:

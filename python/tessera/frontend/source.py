@@ -41,10 +41,15 @@ class FunctionSource(NamedTuple):
     """A function's text and tree, placed in its file."""
 
     text: str
+    """The `def` as it stands in the file, its decorators before it; not dedented."""
     file: str
+    """The path, or the name that the text was compiled under."""
     first_line: int
+    """The line of the file where `text` begins."""
     lines: Sequence[str]
+    """Those of `text`: `lines[k]` is line `first_line + k` of the file."""
     tree: ast.FunctionDef
+    """Its lines and columns are those of the file, columns from 0."""
 
 
 def read_function(

@@ -25,10 +25,10 @@ class WalkerState:
     def __init__(self, session: "Session", fn: JITCallable, is_kernel: bool = False) -> None:
         self.session = session
         self.fn = fn
-        self.file = fn.file
+        self.file = fn._source.file
         self.is_kernel = is_kernel
         self.scope = Scope()
-        self.node: ast.AST = fn.tree
+        self.node: ast.AST = fn._source.tree
         """What is being visited; after a mistake, where it is."""
         self.loop_live: frozenset[str] = frozenset()
         """The names whose values count when the innermost loop's body is left."""
@@ -41,11 +41,11 @@ class WalkerState:
 
     def place(self, node: ast.AST) -> tuple[int, int, int, str]:
         """Line, column, end column (0 if on another line) and text of a node, from 1."""
-        line: int = getattr(node, "lineno", self.fn.tree.lineno)
+        line: int = getattr(node, "lineno", self.fn._source.tree.lineno)
         start: int = getattr(node, "col_offset", 0)
         end: int = getattr(node, "end_col_offset", 0) or 0
-        index = line - self.fn.first_line
-        text = self.fn.lines[index] if 0 <= index < len(self.fn.lines) else ""
+        index = line - self.fn._source.first_line
+        text = self.fn._source.lines[index] if 0 <= index < len(self.fn._source.lines) else ""
         if getattr(node, "end_lineno", line) != line:
             end = 0
         if isinstance(node, ast.FunctionDef):
@@ -91,7 +91,7 @@ class WalkerState:
             line, column, _, text = self.place(self.node)
             raise InternalError(
                 f"{type(error).__name__}: {error}, while compiling "
-                f"{self.fn.file}:{line}:{column}: {text.strip()}"
+                f"{self.fn._source.file}:{line}:{column}: {text.strip()}"
             ) from error
         node = mistake.node if mistake.node is not None else self.node
         report = self.session.error(mistake.id, mistake.message, mistake.fix, mistake.notes, node)

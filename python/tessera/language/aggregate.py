@@ -263,7 +263,7 @@ def _checked(cls: type, name: str, value: Any) -> Any:
         if active.session is None or isinstance(value, tensor):
             return value  # outside of kernels that is an array
         if isinstance(value, (bool, int, float)):
-            return tensor.known(value)
+            return tensor._known(value)
     elif annotation is tuple:
         value = unwrap(value)
         if isinstance(value, (tuple, list)):

@@ -54,8 +54,8 @@ def full(shape: Union[int, Sequence[int]], value: Operand, dtype: Union[_dtype, 
     not fit), E034 (no dtype). Source: Triton language 3.6/3.9.
     """
     value = unwrap(value)
-    if isinstance(value, tensor) and value.constant is not None:
-        value = value.constant
+    if isinstance(value, tensor) and value._constant is not None:
+        value = value._constant
     return emit_one("full", constant_ints(shape, "the shape"), value, element_type(dtype))
 
 

@@ -56,7 +56,7 @@ def static_assert(cond: object, msg: str = "") -> None:
     """
     value = known_value(cond)
     if is_specialised(value):
-        value = value.specialised
+        value = value._specialised
     if isinstance(value, tensor):
         raise UserMistake(
             "E019",

@@ -53,6 +53,11 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    # What is public, for completion, without what is imported here.
+    return sorted({*__all__, *(name for name in globals() if name[:2] == "__")})
+
+
 @builtin
 def add(x: Operand, y: Operand, sanitize_overflow: bool = True) -> tensor:
     """`x + y`. Integers wrap. With `debug=True` wrapping is an error, as for the operator, unless
@@ -385,5 +390,5 @@ def where(condition: Operand, x: Operand, y: Operand) -> tensor:
                 "compare it: tl.where(x != 0, ...)",
             )
     if isinstance(condition, (bool, int)):
-        condition = tensor.known(bool(condition))
+        condition = tensor._known(bool(condition))
     return emit_one("where", condition, unwrap(x), unwrap(y))

@@ -42,7 +42,7 @@ def _is_wanted() -> bool:
 
 def _check(name: str, left: Any, right: Any, result: tensor) -> None:
     type = result.dtype
-    if result.constant is not None or not type.is_int() or type.primitive_bitwidth in (1, 64):
+    if result._constant is not None or not type.is_int() or type.primitive_bitwidth in (1, 64):
         return
     wide = emit_one(name, _widened(left, type), _widened(right, type))
     narrow = emit_one("cast", result, int64, None, False)

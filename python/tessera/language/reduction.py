@@ -92,7 +92,7 @@ def _combined(what: str, combine_fn: Any, count: int, scalars: tuple[tensor, ...
 
 def _literal_of(value: tensor, wanted: tensor, what: str, combine_fn: JITCallable) -> tensor:
     """A literal that `combine_fn` returns, of the operands' type; a mistake for all else."""
-    literal = value.constant
+    literal = value._constant
     if isinstance(literal, builtins.float) and wanted.dtype.is_floating():
         return emit_one("cast", value, wanted.type, None, False)
     if isinstance(literal, int) and fits(literal, wanted.dtype):
@@ -106,9 +106,9 @@ def _literal_of(value: tensor, wanted: tensor, what: str, combine_fn: JITCallabl
         [
             Note(
                 f"`{combine_fn.__name__}` is defined here",
-                combine_fn.file,
-                combine_fn.tree.lineno,
-                combine_fn.tree.col_offset + 1,
+                combine_fn._source.file,
+                combine_fn._source.tree.lineno,
+                combine_fn._source.tree.col_offset + 1,
             )
         ],
     )

@@ -2,14 +2,14 @@
 """`tl.tensor`, and how builtins reach the builder of the kernel being compiled.
 
 A tensor is a value of the core's builder, with its type. A number that kernel code assigns to a
-variable (`x = 3`) becomes a scalar tensor, too, but its value stays known: it has a `constant`,
-and its IR is made only where it is used, in the region of that use. So it is promoted like any
-i32, and may still be the extent of a tile.
+variable (`x = 3`) becomes a scalar tensor, too, but its value stays known, and its IR is made only
+where it is used, in the region of that use. So it is promoted like any i32, and may still be the
+extent of a tile.
 
-An argument whose value a launch specialises on (an integer that is 1) is a tensor like any other,
-with its value in `specialised`. Code may use that value to be faster (an `if` is decided, a stride
-is seen to be 1), but not to mean something else. Types, wrapping and division are those of the
-tensor, and it cannot be used where a constant is needed.
+An argument whose value a launch specialises on (an integer that is 1) is a tensor like any other.
+The compiler may use that value to make code faster (an `if` is decided, a stride is seen to be 1),
+but not to make it mean something else. Types, wrapping and division are those of the tensor, and
+it cannot be used where a constant is needed.
 """
 
 from __future__ import annotations
@@ -170,8 +170,15 @@ def fits(value: int, type: dtype) -> bool:
     return low <= value <= high
 
 
+# Reachable, as code that was written for Triton reads it, but nobody's to complete.
+_UNLISTED = {"handle"}
+
+
 class _WatchedClass(type):
     """A class that tells when somebody assigns to one of its names."""
+
+    def __dir__(cls) -> list[str]:
+        return sorted({*super().__dir__()} - _UNLISTED)
 
     def __setattr__(cls, name: str, value: Any) -> None:
         super().__setattr__(name, value)
@@ -190,34 +197,34 @@ class tensor(metaclass=_WatchedClass):
     Source: Triton language 3.6/3.9.
     """
 
-    __slots__ = ("_handle", "type", "constant", "specialised")
+    __slots__ = ("_handle", "type", "_constant", "_specialised")
 
     def __init__(self, handle: Any, type: Optional[dtype] = None, constant: Any = None) -> None:
         self._handle = handle
         self.type: dtype = type if type is not None else from_core_type(_type_of(handle))
-        self.constant = constant
+        self._constant = constant
         """The Python number that this tensor is known to be; None if it is not known."""
-        self.specialised: Any = None
+        self._specialised: Any = None
         """The value that it has in this specialisation of the kernel; None if none is known."""
 
     @staticmethod
-    def known(value: Any) -> "tensor":
+    def _known(value: Any) -> "tensor":
         """A scalar tensor that is a number known at compile time, of the literal's own type."""
         return tensor(None, literal_dtype(value), value)
 
     @staticmethod
-    def of_specialised(value: Any) -> "tensor":
+    def _of_specialised(value: Any) -> "tensor":
         """A scalar tensor that is `value` in this specialisation of the kernel."""
-        result = tensor(tensor.known(value).handle)
-        result.specialised = value
+        result = tensor(tensor._known(value)._value)
+        result._specialised = value
         return result
 
     @property
-    def handle(self) -> Any:
+    def _value(self) -> Any:
         """The value in the builder; that of a known number is made anew at each use."""
         if self._handle is not None:
             return self._handle
-        (handle,) = active.session.builder.call("constant", self.constant, to_core_type(self.type))
+        (handle,) = active.session.builder.call("constant", self._constant, to_core_type(self.type))
         return handle
 
     @property
@@ -241,6 +248,9 @@ class tensor(metaclass=_WatchedClass):
         from tessera.language.shape import trans
 
         return trans(self)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__()} - _UNLISTED)
 
     def __repr__(self) -> str:
         return f"a tensor of {describe_type(self.type)}"
@@ -433,6 +443,8 @@ class tensor(metaclass=_WatchedClass):
         xor_sum = _standard.xor_sum
 
 
+setattr(tensor, "handle", vars(tensor)["_value"])
+
 Operand = Union[tensor, int, float]
 """What an operation takes: a tensor, or a number, which becomes a scalar of the type that fits."""
 
@@ -457,13 +469,13 @@ def to_core_type(type: dtype) -> Any:
             raise UserMistake(
                 "E029", f"{type} is a pointer to a pointer", "load the address as tl.int64"
             )
-        return _C.Type(KIND_POINTER, element.core_id, type.const, shape)
+        return _C.Type(KIND_POINTER, element._core_id, type.const, shape)
     if isinstance(type, block_pointer_type):
         kind = KIND_BLOCK_POINTER
         if isinstance(type, descriptor_type):
-            kind = KIND_TF32_DESCRIPTOR if type.rounds_to_tf32 else KIND_DESCRIPTOR
-        return _C.Type(kind, type.element_ty.core_id, False, type.block_shape)
-    return _C.Type(KIND_NUMBER, type.core_id, False, shape)
+            kind = KIND_TF32_DESCRIPTOR if type._rounds_to_tf32 else KIND_DESCRIPTOR
+        return _C.Type(kind, type.element_ty._core_id, False, type.block_shape)
+    return _C.Type(KIND_NUMBER, type._core_id, False, shape)
 
 
 def from_core_type(core: Any) -> dtype:
@@ -495,7 +507,7 @@ def describe_type(type: Any) -> str:
         return f"*{'const ' if type.const else ''}{type.element_ty}"
     if isinstance(type, block_pointer_type):
         what = "tensor descriptor of" if isinstance(type, descriptor_type) else "block pointer to"
-        rounds = isinstance(type, descriptor_type) and type.rounds_to_tf32
+        rounds = isinstance(type, descriptor_type) and type._rounds_to_tf32
         how = " rounded to tf32" if rounds else ""
         return f"{what} {type.element_ty}{list(type.block_shape)}{how}"
     return str(type)
@@ -505,8 +517,8 @@ def describe(value: Any) -> str:
     """How error messages spell a value: its type, or the constant itself."""
     value = unwrap(value)
     if isinstance(value, tensor):
-        if value.constant is not None:
-            return f"{value.type} (= {value.constant!r})"
+        if value._constant is not None:
+            return f"{value.type} (= {value._constant!r})"
         return describe_type(value.type)
     if value is None or isinstance(value, (bool, int, float, str)):
         return f"the constant {value!r}"
@@ -526,7 +538,7 @@ def describe(value: Any) -> str:
 def lower(value: Any) -> Any:
     """A value of the front-end as an argument of `_C.Builder.call`."""
     if isinstance(value, tensor):
-        return value.handle
+        return value._value
     if isinstance(value, constexpr):
         return lower(value.value)
     if isinstance(value, dtype):
@@ -629,7 +641,7 @@ def to_tensor_value(value: Any) -> tensor:
     if isinstance(value, tensor):
         return value
     if isinstance(value, (bool, int, float)):
-        return tensor.known(value)
+        return tensor._known(value)
     raise UserMistake(
         "E044",
         f"expected a tensor or a number, got {describe(value)}",
@@ -672,7 +684,7 @@ def _fold(name: str, left: Any, right: Any, specialised: bool = False) -> Option
     numbers = []
     for operand in (left, right):
         if isinstance(operand, tensor):
-            number = specialised_value(operand) if specialised else operand.constant
+            number = specialised_value(operand) if specialised else operand._constant
             if number is None or isinstance(number, (float, tensor)):
                 return None
             if type is not None and operand.type != type:
@@ -690,7 +702,7 @@ def _fold(name: str, left: Any, right: Any, specialised: bool = False) -> Option
         return None
     result = function(*numbers)
     # Where the literal would have another type, the result is not kept as one.
-    known = tensor.known(result) if isinstance(result, bool) or low <= result <= high else None
+    known = tensor._known(result) if isinstance(result, bool) or low <= result <= high else None
     return known if known is None or known.type in (type, types.int1) else None
 
 
@@ -722,13 +734,13 @@ def _specialise(result: tensor, name: str, left: Any, right: Any) -> None:
         decisive = name == "logical_or"
         truths = [bool(x) for x in map(specialised_value, (left, right)) if x is not None]
         if decisive in truths:
-            result.specialised = decisive
+            result._specialised = decisive
         elif len(truths) == 2:
-            result.specialised = not decisive
+            result._specialised = not decisive
         return
     folded = _fold(name, left, right, specialised=True)
     if folded is not None and folded.type == result.type:
-        result.specialised = folded.constant
+        result._specialised = folded._constant
 
 
 def _warn_of_constant(name: str, left: Any, right: Any) -> None:
@@ -754,18 +766,18 @@ def _warn_of_constant(name: str, left: Any, right: Any) -> None:
 
 def unary(name: str, operand: tensor) -> tensor:
     """An operator of one tensor."""
-    constant = operand.constant
+    constant = operand._constant
     if name == "not_" and isinstance(constant, bool):
-        return tensor.known(not constant)
+        return tensor._known(not constant)
     if name == "neg" and isinstance(constant, (int, float)) and not isinstance(constant, bool):
         if literal_dtype(-constant) == operand.type:
-            return tensor.known(-constant)
+            return tensor._known(-constant)
     result = emit_one(name, operand)
-    value = operand.specialised
+    value = operand._specialised
     if name == "not_" and isinstance(value, bool):
-        result.specialised = not value
+        result._specialised = not value
     elif name == "neg" and value is not None and literal_dtype(-value) == operand.type:
-        result.specialised = -value
+        result._specialised = -value
     return result
 
 
@@ -784,14 +796,14 @@ OPERATOR_SYMBOLS = {
 def known_value(value: Any) -> Any:
     """The constant that `value` is, or `value` itself if it is not a constant."""
     value = unwrap(value)
-    if isinstance(value, tensor) and value.constant is not None:
-        return value.constant
+    if isinstance(value, tensor) and value._constant is not None:
+        return value._constant
     return value
 
 
 def is_specialised(value: Any) -> bool:
     """Whether `value` is a tensor whose value this specialisation of the kernel knows."""
-    return isinstance(value, tensor) and value.specialised is not None
+    return isinstance(value, tensor) and value._specialised is not None
 
 
 def specialised_value(value: Any) -> Any:
@@ -800,7 +812,7 @@ def specialised_value(value: Any) -> Any:
     For what only makes code faster, or is about the specialisation: all else takes constants.
     """
     value = known_value(value)
-    return value.specialised if isinstance(value, tensor) else value
+    return value._specialised if isinstance(value, tensor) else value
 
 
 def constant_int(value: Any, what: str, id: str = "E019") -> int:

@@ -125,7 +125,7 @@ class dtype:
 
     name: str
     primitive_bitwidth: int
-    core_id: int
+    _core_id: int
     """The number of this dtype in the core (TsrDType)."""
 
     if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class dtype:
             if name in (row_name, _PUBLIC_NAMES.get(row_name)):
                 self.name = row_name
                 self.primitive_bitwidth = bits
-                self.core_id = index
+                self._core_id = index
                 self._kind = kind
                 self._mantissa = mantissa
                 self._bias = bias
@@ -463,12 +463,12 @@ class block_type(dtype):
 class block_pointer_type(dtype):
     """A block pointer to blocks of `shape` elements (made by `make_block_ptr`)."""
 
-    spelling = "block pointer"
+    _spelling = "block pointer"
 
     def __init__(self, element_ty: dtype, shape: Sequence[int]) -> None:
         self.element_ty = element_ty
         self.block_shape = tuple(shape)
-        self.name = f"{self.spelling} to {list(self.block_shape)} of {element_ty}"
+        self.name = f"{self._spelling} to {list(self.block_shape)} of {element_ty}"
         self.primitive_bitwidth = 64
         self._kind = "other"
         self._mantissa = self._bias = 0
@@ -486,13 +486,13 @@ class block_pointer_type(dtype):
 class descriptor_type(block_pointer_type):
     """A tensor descriptor with blocks of `shape` elements."""
 
-    spelling = "tensor descriptor"
+    _spelling = "tensor descriptor"
 
     def __init__(
         self, element_ty: dtype, shape: Sequence[int], rounds_to_tf32: bool = False
     ) -> None:
         super().__init__(element_ty, shape)
-        self.rounds_to_tf32 = rounds_to_tf32
+        self._rounds_to_tf32 = rounds_to_tf32
         if rounds_to_tf32:
             self.name += " rounded to tf32"
 

@@ -283,7 +283,7 @@ def _from_numpy(array: Any, name: str) -> Pointer:
             "convert it: x.astype(x.dtype.newbyteorder('='))",
         )
     if type(array.dtype).__module__.startswith("numpy"):
-        _C.learn_dtype(array.dtype, dtype.core_id)
+        _C.learn_dtype(array.dtype, dtype._core_id)
     try:
         interface = array.__array_interface__
         address, read_only = interface["data"]
@@ -321,7 +321,7 @@ def _from_data_ptr(tensor: Any, name: str) -> Pointer:
     if dtype is None:
         _refuse(tensor, name, f"has elements of {tensor.dtype}", "convert it to a supported dtype")
     if type(tensor.dtype).__module__ == "torch":
-        _C.learn_dtype(tensor.dtype, dtype.core_id)
+        _C.learn_dtype(tensor.dtype, dtype._core_id)
         _learn_negative_bit()
     try:
         address = tensor.data_ptr()

@@ -142,7 +142,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         self.debug = debug
         self.launch_metadata = launch_metadata
         self.pre_run_hooks: list[Callable[..., Any]] = []
-        self.is_tuned = False
+        self._is_tuned = False
         """Whether configurations of it are tried, so that it may well have many variants."""
         self._repr = repr
         self._unspecialised = _listed(do_not_specialize)
@@ -215,7 +215,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
     def _slow_getitem(self, grid: Any) -> Callable[..., Any]:
         """`self[grid]` the first time, and after what every launch depends on has changed."""
         generation = _C.generation()
-        if self.is_plain() and not hooks.on_launch and not settings.interpret:
+        if self._is_plain() and not hooks.on_launch and not settings.interpret:
             if self._dispatcher is None:
                 self._dispatcher = _make_dispatcher(self, self._slow_launch)
             self._dispatcher.clear()
@@ -234,7 +234,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
             return self.run(*args, **{"grid": grid, **kwargs}), None
         return self._run(args, kwargs, grid, False)
 
-    def is_plain(self) -> bool:
+    def _is_plain(self) -> bool:
         """Whether the core can bind arguments to the parameters, and no hooks are to be called but
         those of launches."""
         self._all_traits()
@@ -281,10 +281,10 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         found = self._kernel(bound, options)
         kernel = found.kernel
         if any(item.pointer.read_only for item in bound.pointers):
-            _check_writeable(kernel.stored_arguments(), bound)
+            _check_writeable(kernel._stored_arguments(), bound)
         if hooks.on_load:
             kernel._init_handles()
-        kernel.is_loaded = True
+        kernel._is_loaded = True
         device = -1
         stream: StreamSource = 0
         told: Optional[LazyDict] = None
@@ -296,7 +296,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
             handle = 0
             if place is not None:
                 device = place.device
-                kernel.check_driver(device)
+                kernel._check_driver(device)
                 stream = find_stream(bound.pointers, device, options.stream)
                 handle = read_stream(stream, device)
 
@@ -414,7 +414,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
 
         For an array, a `tessera.MockTensor` or just a dtype will do.
         """
-        if active_mode.get() is not None or not self.is_plain():
+        if active_mode.get() is not None or not self._is_plain():
             return self._slow_warmup(grid, args, kwargs)[0]  # type: ignore[no-any-return]
         if self._finder is None:
             self._finder = _make_dispatcher(self, self._slow_warmup)
@@ -605,7 +605,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
                 raise_core_error(error)
 
     def _warn_of_many_variants(self) -> None:
-        if len(self._kernels) == _MANY_VARIANTS and not self.is_tuned:
+        if len(self._kernels) == _MANY_VARIANTS and not self._is_tuned:
             warnings.warn(
                 f"tessera: kernel `{self.__name__}` has been compiled {_MANY_VARIANTS} times "
                 "(E056); a constexpr that changes with every call makes it a new kernel each "
@@ -624,7 +624,7 @@ class Interpreted:
         def launch(*args: Any, **kwargs: Any) -> None:
             fn: Any = self.fn
             while not isinstance(fn, JITFunction):  # tuned, or with heuristics
-                kwargs = fn.untuned(args, kwargs)
+                kwargs = fn._untuned(args, kwargs)
                 fn = fn.fn
             values, given = fn._bind(args, kwargs)
             options = fn._options(given)

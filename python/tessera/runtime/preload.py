@@ -136,10 +136,10 @@ def _rebuild(described: Any) -> tuple[Hashable, ArgSpec]:
     if "pointer" in described or "number" in described:
         divisibility = int(described["divisibility"])
         if "number" in described:
-            element = types.dtype(described["number"]).core_id
+            element = types.dtype(described["number"])._core_id
             type = _C.Type(types.KIND_NUMBER, element, False, ())
             return ("v", element, divisibility), ValueSpec(type, divisibility)
-        element, is_const = types.dtype(described["pointer"]).core_id, bool(described["const"])
+        element, is_const = types.dtype(described["pointer"])._core_id, bool(described["const"])
         type = _C.Type(types.KIND_POINTER, element, is_const, ())
         return ("p", element, is_const, divisibility), ValueSpec(type, divisibility)
     if "tuple" in described:

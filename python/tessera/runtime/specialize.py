@@ -176,8 +176,8 @@ class Bound:
         alignment = alignment_class(pointer.address) if aligned else 0
         self.pointers.append(PointerSlot(len(self.slots), name, pointer))
         self.slots.append(pointer.address)
-        type = _C.Type(types.KIND_POINTER, dtype.core_id, is_const, ())
-        return ("p", dtype.core_id, is_const, alignment), ValueSpec(type, alignment)
+        type = _C.Type(types.KIND_POINTER, dtype._core_id, is_const, ())
+        return ("p", dtype._core_id, is_const, alignment), ValueSpec(type, alignment)
 
     def _plain_number(self, traits: ParamTraits, value: Any, name: str) -> tuple[Hashable, ArgSpec]:
         if traits.annotation is not None:
@@ -235,8 +235,8 @@ class Bound:
 
     def _value(self, dtype: types.dtype, slot: int, alignment: int = 0) -> tuple[Hashable, ArgSpec]:
         self.slots.append(slot)
-        type = _C.Type(types.KIND_NUMBER, dtype.core_id, False, ())
-        return ("v", dtype.core_id, alignment), ValueSpec(type, alignment)
+        type = _C.Type(types.KIND_NUMBER, dtype._core_id, False, ())
+        return ("v", dtype._core_id, alignment), ValueSpec(type, alignment)
 
 
 def is_descriptor(value: Any) -> bool:

@@ -115,13 +115,13 @@ def _visit(
         return
     visited = visited | {fn}
     known = dict(names)
-    for node in ast.walk(fn.tree):
+    for node in ast.walk(fn._source.tree):
         if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, ast.Name):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in targets:
                 if isinstance(target, ast.Name) and node.value.id in known:
                     known[target.id] = known[node.value.id]
-    for node in ast.walk(fn.tree):
+    for node in ast.walk(fn._source.tree):
         if not isinstance(node, ast.Call):
             continue
         called = node.func.attr if isinstance(node.func, ast.Attribute) else ""
@@ -133,7 +133,7 @@ def _visit(
             shapes += node.args[: _SHAPES[called] + 1]
         for shape in shapes:
             found |= {known[name] for name in _names(shape) if name in known}
-        callee = fn.globals.get(called) if called else None
+        callee = fn._globals.get(called) if called else None
         if isinstance(callee, JITCallable) and not callee.__module__.startswith("tessera."):
             passed = {
                 param.name: known[value.id]
@@ -156,7 +156,7 @@ def _names(node: ast.expr) -> set[str]:
 
 
 def _has_loop(fn: JITCallable) -> bool:
-    return any(isinstance(node, (ast.For, ast.While)) for node in ast.walk(fn.tree))
+    return any(isinstance(node, (ast.For, ast.While)) for node in ast.walk(fn._source.tree))
 
 
 def _is_for_gpu(

@@ -116,10 +116,10 @@ class Autotuner(_C.Launchable, KernelInterface):
         self.fn = fn
         self.arg_names = list(arg_names)
         self.keys = list(key or ())
-        self.is_automatic = isinstance(configs, str)
+        self._is_automatic = isinstance(configs, str)
         """Whether the configurations are made from the kernel (automatic.py)."""
         self.configs: list[Config] = [] if isinstance(configs, str) else list(configs or ())
-        if not self.configs and not self.is_automatic:
+        if not self.configs and not self._is_automatic:
             self.configs = [Config({})]
         self.cache: dict[Any, Config] = _Choices(self)
         self.reset_to_zero = list(reset_to_zero or ())
@@ -138,7 +138,7 @@ class Autotuner(_C.Launchable, KernelInterface):
         self.do_bench = do_bench
         # What a function of the user's measures, it may measure otherwise the next time.
         self.cache_results = do_bench is None if cache_results is None else cache_results
-        self.check = check
+        self._check = check
         self.base_fn = fn
         while not isinstance(self.base_fn, FunctionType):
             self.base_fn = self.base_fn.fn
@@ -270,7 +270,7 @@ class Autotuner(_C.Launchable, KernelInterface):
         fn = self.fn
         if not isinstance(fn, JITFunction) or settings.interpret or hooks.on_launch:
             return None
-        if not fn.is_plain() or not self.configs:
+        if not fn._is_plain() or not self.configs:
             return None
         traits = fn._all_traits()
         names = set(self.configs[0].kwargs)
@@ -364,7 +364,7 @@ class Autotuner(_C.Launchable, KernelInterface):
             raise next(error for error in found)
         return kernels
 
-    def untuned(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    def _untuned(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """`kwargs` with the first configuration that pruning leaves, for the interpreter, whose
         time tells nothing."""
         configs = self._configurations(args, kwargs)
@@ -389,7 +389,7 @@ class Autotuner(_C.Launchable, KernelInterface):
     # --- Choosing -----------------------------------------------------------------
 
     def _configurations(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Config]:
-        if self.is_automatic and not self.configs:
+        if self._is_automatic and not self.configs:
             from tessera.tuning.automatic import make_configs
 
             self.configs = make_configs(self.fn, self.arg_names, args, kwargs)
@@ -397,7 +397,7 @@ class Autotuner(_C.Launchable, KernelInterface):
 
     def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any) -> Config:
         configs = self._configurations(args, kwargs)
-        if len(configs) == 1 and not self.is_automatic:
+        if len(configs) == 1 and not self._is_automatic:
             return configs[0]  # nothing to choose
         key = self._key(args, kwargs)
         try:
@@ -508,8 +508,8 @@ class Autotuner(_C.Launchable, KernelInterface):
             self.use_cuda_graph,
             float(warmup) + float(rep),
             FINAL_MS if self.num_warmups is None and self.num_reps is None else 0.0,
-            self.check,
-            MOST_MEASURED if self.is_automatic else None,
+            self._check,
+            MOST_MEASURED if self._is_automatic else None,
         )
         told = Progress(self._name, dict(zip(self.keys, key)))
         choice = choose(self._name, candidates, around, told)
@@ -531,7 +531,7 @@ class Autotuner(_C.Launchable, KernelInterface):
     def _question(self, key: tuple[Any, ...], configs: list[Config]) -> Any:
         """What a result on disk is looked for by; None where there are none."""
         inner = inner_kernel(self.fn)
-        if not self.cache_results or not isinstance(inner, JITFunction) or self.check:
+        if not self.cache_results or not isinstance(inner, JITFunction) or self._check:
             return None
         from tessera.tuning.store import Question
 

@@ -116,7 +116,7 @@ class Compiled:
     def compile(self) -> None:
         self.kernel = self._fn._kernel(self._bound, self.options).kernel
         if any(item.pointer.read_only for item in self._bound.pointers):
-            _check_writeable(self.kernel.stored_arguments(), self._bound)
+            _check_writeable(self.kernel._stored_arguments(), self._bound)
 
     def launch(self, stream: Optional[int] = None) -> None:
         try:
@@ -232,10 +232,10 @@ def make_candidate(
     named = {**dict(zip(arg_names, args)), **given}
     inner = fn
     while isinstance(inner, Heuristics):
-        given = inner.evaluated(args, given)
+        given = inner._evaluated(args, given)
         inner = inner.fn
     if isinstance(inner, JITFunction):
-        inner.is_tuned = True
+        inner._is_tuned = True
         return Compiled(config, inner, grid, args, given, named)
     more = {} if grid is None else {"grid": grid}
     return Called(config, lambda: fn.run(*args, **more, **kwargs, **config.all_kwargs()), named)

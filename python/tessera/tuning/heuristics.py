@@ -32,7 +32,7 @@ class Heuristics(KernelInterface):
         for name in ("__name__", "__qualname__", "__module__", "__doc__"):
             setattr(self, name, getattr(fn, name, None))
 
-    def evaluated(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    def _evaluated(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """`kwargs` with the values of the heuristics."""
         result = dict(kwargs)
         named = dict(zip(self.arg_names, args))
@@ -60,7 +60,7 @@ class Heuristics(KernelInterface):
             result[name] = value
         return result
 
-    untuned = evaluated
+    _untuned = _evaluated
     """What the interpreter adds to a launch."""
 
     def _is_constexpr(self, name: str) -> bool:
@@ -78,17 +78,17 @@ class Heuristics(KernelInterface):
         launch = self.fn[grid]
 
         def evaluate_and_launch(*args: Any, **kwargs: Any) -> Any:
-            return launch(*args, **self.evaluated(args, kwargs))
+            return launch(*args, **self._evaluated(args, kwargs))
 
         return evaluate_and_launch
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Launches the kernel; the grid is an argument by the name of `grid`."""
-        return self.fn.run(*args, **self.evaluated(args, kwargs))
+        return self.fn.run(*args, **self._evaluated(args, kwargs))
 
     def warmup(self, *args: Any, **kwargs: Any) -> Any:
         """Compiles the kernel for these arguments without running it."""
-        return self.fn.warmup(*args, **self.evaluated(args, kwargs))
+        return self.fn.warmup(*args, **self._evaluated(args, kwargs))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.fn(*args, **kwargs)

@@ -285,8 +285,8 @@ def test_static_print(capsys: pytest.CaptureFixture[str]) -> None:
                 break
 
     specs = [
-        ValueSpec(_C.Type(1, tl.float32.core_id, False, ()), 0),
-        ValueSpec(_C.Type(0, tl.int32.core_id, False, ()), 0),
+        ValueSpec(_C.Type(1, tl.float32._core_id, False, ()), 0),
+        ValueSpec(_C.Type(0, tl.int32._core_id, False, ()), 0),
     ]
     build_module(kernel, specs, None)
     assert capsys.readouterr().out == "inside|a tensor of int32|3\n"
@@ -297,7 +297,7 @@ def test_used_globals_and_dependencies() -> None:
     def kernel(out):
         tl.store(out, add(1) * FACTOR + int(math.pi))
 
-    built = build_module(kernel, [ValueSpec(_C.Type(1, tl.int32.core_id, False, ()), 0)], None)
+    built = build_module(kernel, [ValueSpec(_C.Type(1, tl.int32._core_id, False, ()), 0)], None)
     names = {check[1] for check in built.reads.hot() if len(check) == 3}
     assert names >= {"FACTOR", "pi", "add"}
     assert [fn.__name__ for fn in built.dependencies] == ["kernel", "add"]
@@ -309,8 +309,8 @@ def test_one_noinline_function_a_signature() -> None:
         x = outlined(n, n, 1)[0] + outlined(n, n + 5, 1)[0] + outlined(n, n, 2)[0]
         tl.store(p, x + outlined(m, m, 1)[0])
 
-    specs = [ValueSpec(_C.Type(1, tl.int32.core_id, False, ()), 0)]
-    specs += [ValueSpec(_C.Type(0, t.core_id, False, ()), 0) for t in (tl.int32, tl.int64)]
+    specs = [ValueSpec(_C.Type(1, tl.int32._core_id, False, ()), 0)]
+    specs += [ValueSpec(_C.Type(0, t._core_id, False, ()), 0) for t in (tl.int32, tl.int64)]
     ir = str(build_module(kernel, specs, None).module)
     assert ir.count("tile.func") == 4 and ir.count("tile.call") == 4
 
@@ -321,7 +321,7 @@ def test_error_in_a_helper_shows_the_chain_of_calls() -> None:
         add(p, scale=p)
 
     specs: list[Any] = [
-        ValueSpec(_C.Type(1, tl.float32.core_id, False, ()), 0),
+        ValueSpec(_C.Type(1, tl.float32._core_id, False, ()), 0),
         ConstSpec(3),
     ]
     with pytest.raises(tessera.CompilationError) as caught:

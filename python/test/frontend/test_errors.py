@@ -50,11 +50,11 @@ _numbers = itertools.count()
 
 
 def pointer(dtype: Any = tl.float32, const: bool = False) -> ValueSpec:
-    return ValueSpec(_C.Type(types.KIND_POINTER, dtype.core_id, const, ()), 16)
+    return ValueSpec(_C.Type(types.KIND_POINTER, dtype._core_id, const, ()), 16)
 
 
 def number(dtype: Any = tl.int32) -> ValueSpec:
-    return ValueSpec(_C.Type(types.KIND_NUMBER, dtype.core_id, False, ()), 0)
+    return ValueSpec(_C.Type(types.KIND_NUMBER, dtype._core_id, False, ()), 0)
 
 
 DEFAULTS = {

@@ -81,7 +81,7 @@ def builder() -> Build:
         namespace: dict[str, Any] = {"__name__": "expressions", "observe": observe}
         exec(compile(text, file, "exec"), namespace)
         arguments: list[Any] = [
-            ValueSpec(_C.Type(kind, dtype.core_id, False, ()), 0)
+            ValueSpec(_C.Type(kind, dtype._core_id, False, ()), 0)
             for kind, dtype in PARAMETERS.values()
         ]
         arguments += [ConstSpec(value) for value in constants.values()]

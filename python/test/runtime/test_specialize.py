@@ -48,7 +48,7 @@ def test_alignment_classes():
 def test_pointers_count_by_alignment(offset, alignment):
     spec = bound(kernel, address(offset), 2).specs[0]
     assert isinstance(spec, ValueSpec) and spec.divisibility == alignment
-    assert (spec.type.kind, spec.type.dtype) == (1, tl.uint8.core_id)
+    assert (spec.type.kind, spec.type.dtype) == (1, tl.uint8._core_id)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_pointers_count_by_alignment(offset, alignment):
 )
 def test_types_of_numbers(value, dtype):
     found = bound(kernel, None, value)
-    assert found.specs[1].type.dtype == dtype.core_id
+    assert found.specs[1].type.dtype == dtype._core_id
     assert found.slots[0] % 2**64 == (
         float_bits(tl.float32, float(value)) if dtype is tl.float32 else int(value) % 2**64
     )
@@ -169,7 +169,7 @@ def test_annotations_fix_types():
     x, h = np.zeros(4, np.int16), np.zeros(4, np.float16)
     specs = bound(fn, 1, h, x, 2, 255).specs
     assert [spec.type.dtype for spec in specs] == [
-        dtype.core_id for dtype in (tl.int64, tl.float16, tl.int16, tl.float64, tl.uint8)
+        dtype._core_id for dtype in (tl.int64, tl.float16, tl.int16, tl.float64, tl.uint8)
     ]
     assert [spec.type.is_const for spec in specs] == [False, False, True, False, False]
     with pytest.raises(tessera.ArgumentError, match="annotated uint8, which 256 does not fit"):

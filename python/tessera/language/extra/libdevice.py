@@ -109,7 +109,7 @@ def _functions(module: str) -> Any:
 
 def _accepts(type: Any, operand: tensor, widens: bool) -> bool:
     """Whether an argument may be one of a type; `widens`: a float32 may be a float64."""
-    number = operand.constant
+    number = operand._constant
     if isinstance(number, float):
         return bool(type.is_floating())
     if isinstance(number, (bool, int)):
@@ -143,7 +143,7 @@ def _choose(function: Function, operands: list[tensor]) -> Signature:
 
 def _passed(operand: tensor, type: Any) -> tensor:
     """An argument as a tensor of the type that a signature has for it."""
-    number = operand.constant
+    number = operand._constant
     if number is not None:
         return emit_one("constant", float(number) if type.is_floating() else number, type)
     return operand if operand.dtype == type else cast(operand, type)
