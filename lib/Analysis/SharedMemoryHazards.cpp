@@ -21,6 +21,19 @@ bool tessera::meetsInside(Operation *op) {
   return conversion.kind >= ConversionKind::Block;
 }
 
+/// Notes the layouts of a conversion in which no warp comes to another one's elements. In rounds
+/// elements are others' in turn.
+static void noteWarps(Operation *op, SharedMemoryAccess &access) {
+  auto convert = dyn_cast<tilegpu::ConvertLayoutOp>(op);
+  if (!convert || meetsInside(op) || tilegpu::getScratchRounds(op) != 1)
+    return;
+  const LinearLayout &source = tilegpu::getLayout(convert.getSource().getType());
+  if (llvm::is_contained(source.columns(HwDim::Warp), uint64_t(0)))
+    return;
+  access.warpsFrom = convert.getSource().getType();
+  access.warpsTo = convert.getType();
+}
+
 /// Whether each warpgroup has a part of a buffer, which nobody else comes to.
 static bool isOfGroups(tilegpu::LocalAllocOp buffer) {
   return llvm::any_of(buffer->getUsers(), [](Operation *user) {
@@ -46,6 +59,7 @@ SmallVector<SharedMemoryAccess> SharedMemoryHazards::getAccesses(Operation *op) 
     if (int64_t bytes = scratch.getScratchBytes()) {
       int64_t offset = getSharedOffset(op, tilegpu::kScratchOffsetAttr);
       accesses.push_back({offset, offset + bytes, /*isWrite=*/true, op});
+      noteWarps(op, accesses.back());
     }
   if (auto call = dyn_cast<CallOpInterface>(op))
     if (int64_t bytes = frameBytes(call))

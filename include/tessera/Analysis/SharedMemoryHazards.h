@@ -12,7 +12,9 @@
 //     read  A        no hazard: {A r}
 //     write B        no hazard: {A r, B w}
 //
-// An op with scratch writes it, meets inside itself, and reads it.
+// An op with scratch writes it, meets inside itself, and reads it. Lanes that exchange within
+// their warp do so in a part of the scratch that is their warp's alone: the next conversion of the
+// same kind in the same place, often that of the next iteration, needs no other warp.
 //
 // An asynchronous copy writes at some time between its start and the wait for it, and no
 // barrier ends that. Its write is in flight until a wait has been, when it becomes a write
@@ -60,6 +62,9 @@ struct SharedMemoryAccess {
   mlir::Operation *ofGroups = nullptr;
   /// Whether the warps of each group have met since.
   bool hasGroupMet = false;
+  /// The layouts between which lanes convert, where each warp writes and reads only a part that
+  /// they and the place say; null elsewhere.
+  mlir::Type warpsFrom{}, warpsTo{};
 
   bool operator<(const SharedMemoryAccess &other) const {
     return std::tie(begin, end, isWrite, op, isInFlight, groups, hasGroupMet) <
@@ -70,8 +75,13 @@ struct SharedMemoryAccess {
   bool isWithinGroup(const SharedMemoryAccess &other) const {
     return ofGroups && ofGroups == other.ofGroups;
   }
+  /// Whether what each warp does here meets only what it did itself.
+  bool isWithinWarps(const SharedMemoryAccess &other) const {
+    return warpsFrom && begin == other.begin && end == other.end && warpsFrom == other.warpsFrom &&
+           warpsTo == other.warpsTo;
+  }
   bool conflictsWith(const SharedMemoryAccess &other) const {
-    if (isInFlight && ring && ring == other.ring)
+    if ((isInFlight && ring && ring == other.ring) || isWithinWarps(other))
       return false;
     if (hasGroupMet && isWithinGroup(other))
       return false;

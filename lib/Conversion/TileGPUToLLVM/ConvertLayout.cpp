@@ -196,7 +196,9 @@ static SmallVector<Value> emitExchange(ThreadBuilder &thread, ValueRange registe
   };
   SmallVector<Value> exchanged(getNumRegisters(op.getType()));
   for (unsigned round = 0; round < rounds; ++round) {
-    if (round != 0)
+    // Before the first round the warps have met if they had to, but a warp's own lanes may still
+    // be reading what was exchanged here before.
+    if (round != 0 || exchange.isWithinWarps())
       meet();
     exchange.store(thread, registers, round);
     meet();

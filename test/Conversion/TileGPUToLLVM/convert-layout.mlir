@@ -71,6 +71,7 @@ tile.func private @shuffle_and_select(%x: tensor<64xf32, #a>) -> tensor<64xf32, 
 #columns = #tilegpu.layout<64x8, reg = [[1, 0], [2, 0], [4, 0]], lane = [[0, 1], [0, 2], [0, 4], [8, 0], [16, 0]], warp = [[32, 0]]>
 module attributes {tilegpu.num_warps = 2 : i32} {
 // CHECK-LABEL: llvm.func internal @within_warps(
+// CHECK: nvvm.bar.warp.sync
 // CHECK-COUNT-2: llvm.store %{{.+}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<3>
 // CHECK-NOT: llvm.store
 // CHECK-NOT: nvvm.barrier
@@ -296,7 +297,7 @@ tile.func private @each_repeat(%x: tensor<1536xf32, #odd>) -> tensor<1536xf32, #
 module attributes {tilegpu.num_warps = 2 : i32} {
 // CHECK-LABEL: llvm.func internal @rounds_within_warps(
 // CHECK-NOT: nvvm.barrier
-// CHECK-COUNT-3: nvvm.bar.warp.sync
+// CHECK-COUNT-4: nvvm.bar.warp.sync
 // CHECK-NOT: nvvm.ba
 // CHECK: llvm.return
 tile.func private @rounds_within_warps(%x: tensor<64x16xi32, #rows>) -> tensor<64x16xi32, #columns> attributes {noinline} {

@@ -40,6 +40,65 @@ tile.func private @calls(%n: i32, %x: tensor<32x8xf32, #rows>) attributes {noinl
 
 // -----
 
+// Lanes that exchange within their warp do so in that warp's part of the scratch, in each iteration
+// the same. Conversions between other layouts have other parts; so has one in rounds, and one from
+// a layout in which warps hold the same elements.
+#rows = #tilegpu.layout<64x8, reg = [[0, 1], [0, 2], [0, 4]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], warp = [[32, 0]]>
+#columns = #tilegpu.layout<64x8, reg = [[1, 0], [2, 0], [4, 0]], lane = [[0, 1], [0, 2], [0, 4], [8, 0], [16, 0]], warp = [[32, 0]]>
+#others = #tilegpu.layout<64x8, reg = [[1, 0], [2, 0], [4, 0]], lane = [[0, 1], [0, 2], [0, 4], [8, 0], [32, 0]], warp = [[16, 0]]>
+#others_rows = #tilegpu.layout<64x8, reg = [[0, 1], [0, 2], [0, 4]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [32, 0]], warp = [[16, 0]]>
+#twice = #tilegpu.layout<32x8, reg = [[0, 1], [0, 2], [0, 4]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], warp = [[0, 0]]>
+#twice_columns = #tilegpu.layout<32x8, reg = [[1, 0], [2, 0], [4, 0]], lane = [[0, 1], [0, 2], [0, 4], [8, 0], [16, 0]], warp = [[0, 0]]>
+module attributes {tilegpu.num_warps = 2 : i32} {
+// CHECK-LABEL: tile.func private @within_warps
+tile.func private @within_warps(%n: i32, %x: tensor<64x8xi32, #rows>) attributes {noinline} {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  // CHECK: scf.for
+  scf.for %i = %zero to %n step %one : i32 {
+    // CHECK-NEXT: tilegpu.convert_layout
+    %y = tilegpu.convert_layout %x : tensor<64x8xi32, #rows> -> tensor<64x8xi32, #columns>
+    // CHECK-NEXT: tilegpu.convert_layout
+    %z = tilegpu.convert_layout %x : tensor<64x8xi32, #rows> -> tensor<64x8xi32, #columns>
+    // CHECK-NOT: tilegpu.barrier
+  }
+  // CHECK: tile.return
+  tile.return
+}
+
+// CHECK-LABEL: tile.func private @other_parts
+tile.func private @other_parts(%x: tensor<64x8xi32, #rows>, %y: tensor<64x8xi32, #others_rows>) attributes {noinline} {
+  // CHECK-NEXT: tilegpu.convert_layout
+  %0 = tilegpu.convert_layout %x : tensor<64x8xi32, #rows> -> tensor<64x8xi32, #columns>
+  // CHECK-NEXT: tilegpu.barrier
+  // CHECK-NEXT: tilegpu.convert_layout
+  %1 = tilegpu.convert_layout %y : tensor<64x8xi32, #others_rows> -> tensor<64x8xi32, #others>
+  tile.return
+}
+
+// CHECK-LABEL: tile.func private @rounds
+tile.func private @rounds(%x: tensor<64x8xi32, #rows>) attributes {noinline} {
+  // CHECK-NEXT: tilegpu.convert_layout
+  %0 = tilegpu.convert_layout %x {tilegpu.scratch_rounds = 2 : i32} : tensor<64x8xi32, #rows> -> tensor<64x8xi32, #columns>
+  // CHECK-NEXT: tilegpu.barrier
+  // CHECK-NEXT: tilegpu.convert_layout
+  %1 = tilegpu.convert_layout %x {tilegpu.scratch_rounds = 2 : i32} : tensor<64x8xi32, #rows> -> tensor<64x8xi32, #columns>
+  tile.return
+}
+
+// CHECK-LABEL: tile.func private @same_elements
+tile.func private @same_elements(%x: tensor<32x8xi32, #twice>) attributes {noinline} {
+  // CHECK-NEXT: tilegpu.convert_layout
+  %0 = tilegpu.convert_layout %x : tensor<32x8xi32, #twice> -> tensor<32x8xi32, #twice_columns>
+  // CHECK-NEXT: tilegpu.barrier
+  // CHECK-NEXT: tilegpu.convert_layout
+  %1 = tilegpu.convert_layout %x : tensor<32x8xi32, #twice> -> tensor<32x8xi32, #twice_columns>
+  tile.return
+}
+}
+
+// -----
+
 // TMA reads what warps wrote once they have met, and until it is waited for
 // and they have met again, nobody writes there. What is ordered by barriers in memory is
 // no business of theirs.
