@@ -14,6 +14,7 @@
 
 #include "ConvertLayout.h"
 
+#include "BytePairs.h"
 #include "Patterns.h"
 #include "TileExchange.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -91,13 +92,12 @@ Value Packing::pack(ThreadBuilder &thread, ValueRange registers, size_t first) c
   if (count() == 1)
     return registers[first];
   unsigned width = getMemoryBytes(registers[first].getType()) * 8;
-  Value vector = thread.create<LLVM::PoisonOp>(VectorType::get(count(), thread.intType(width)));
+  SmallVector<Value> elements;
   for (size_t index = 0; index < count(); ++index) {
     Value element = toMemory(thread, registers[first | deposit(sourceBits, index)]);
-    vector = thread.create<LLVM::InsertElementOp>(
-        vector, thread.bitcast(element, thread.intType(width)), thread.i32(index));
+    elements.push_back(thread.bitcast(element, thread.intType(width)));
   }
-  Value word = thread.bitcast(vector, thread.intType(width * count()));
+  Value word = thread.bitcast(buildVector(thread, elements), thread.intType(width * count()));
   return thread.extendOrTruncate(word, 32);
 }
 

@@ -6,6 +6,7 @@
 // remainders, and arithmetic on formats that there are no instructions for.
 
 #include "AccessPlan.h"
+#include "BytePairs.h"
 #include "Patterns.h"
 #include "ScratchMemory.h"
 
@@ -276,30 +277,75 @@ struct Float8Pattern : ConversionPattern {
 };
 
 /// From sm_89 on an instruction makes two 8-bit floats of f32s, to nearest even and saturating,
-/// infinities too. One of the two is 0 here: f16 and bf16 are f32s exactly.
+/// infinities too. f16 and bf16 are f32s exactly.
+bool hasFloat8Instruction(tile::FpToFpOp op) {
+  Type target = getElementTypeOrSelf(op.getType());
+  return isa<Float8E4M3FNType, Float8E5M2Type>(target) && getCapability(op) >= 89 &&
+         op.getRounding() == tile::RoundingMode::NearestEven &&
+         isa<Float32Type, Float16Type, BFloat16Type>(getElementTypeOrSelf(op.getSource()));
+}
+
+/// Two floats as the bytes of a 16-bit word.
+Value narrowToFloat8(ThreadBuilder &thread, Type target, Value upper, Value lower) {
+  OpBuilder &builder = thread.getBuilder();
+  Type f32 = builder.getF32Type();
+  auto widen = [&](Value value) -> Value {
+    return value.getType() == f32 ? value : thread.create<LLVM::FPExtOp>(f32, value);
+  };
+  StringRef name =
+      isa<Float8E4M3FNType>(target) ? "llvm.nvvm.ff.to.e4m3x2.rn" : "llvm.nvvm.ff.to.e5m2x2.rn";
+  return thread
+      .create<LLVM::CallIntrinsicOp>(thread.intType(16), builder.getStringAttr(name),
+                                     ValueRange{widen(upper), widen(lower)})
+      .getResult(0);
+}
+
+/// Of a single float; the other one is 0.
 struct NarrowToFloat8Pattern : TilePattern<tile::FpToFpOp> {
   using TilePattern::TilePattern;
 
   LogicalResult matchAndRewrite(tile::FpToFpOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    Value source = adaptor.getSource();
-    Type target = op.getType(), f32 = rewriter.getF32Type(), from = source.getType();
-    bool isE4M3 = isa<Float8E4M3FNType>(target);
-    if ((!isE4M3 && !isa<Float8E5M2Type>(target)) || getCapability(op) < 89 ||
-        op.getRounding() != tile::RoundingMode::NearestEven ||
-        !isa<Float32Type, Float16Type, BFloat16Type>(from))
+    if (isa<RankedTensorType>(op.getType()) || !hasFloat8Instruction(op))
       return failure();
     ThreadBuilder thread(rewriter, op.getLoc());
-    if (from != f32)
-      source = thread.create<LLVM::FPExtOp>(f32, source);
-    Value pair = thread
-                     .create<LLVM::CallIntrinsicOp>(
-                         thread.intType(16),
-                         rewriter.getStringAttr(isE4M3 ? "llvm.nvvm.ff.to.e4m3x2.rn"
-                                                       : "llvm.nvvm.ff.to.e5m2x2.rn"),
-                         ValueRange{thread.zero(f32), source})
-                     .getResult(0);
+    Value zero = thread.zero(rewriter.getF32Type());
+    Value pair = narrowToFloat8(thread, op.getType(), zero, adaptor.getSource());
     rewriter.replaceOp(op, thread.extendOrTruncate(pair, 8));
+    return success();
+  }
+};
+
+/// Of a tile, two registers at a time, before tiles are taken apart. Registers that hold one
+/// element count once.
+struct NarrowTileToFloat8Pattern : TilePattern<tile::FpToFpOp> {
+  NarrowTileToFloat8Pattern(const TileGPUTypeConverter &converter)
+      : TilePattern(converter, /*benefit=*/11) {}
+
+  LogicalResult matchAndRewrite(tile::FpToFpOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    auto type = dyn_cast<RankedTensorType>(op.getType());
+    if (!type || !hasFloat8Instruction(op))
+      return failure();
+    ThreadBuilder thread(rewriter, op.getLoc());
+    ValueRange source = adaptor.getSource();
+    SmallVector<int64_t> representatives = getRepresentatives(op, type), distinct;
+    for (auto [i, representative] : llvm::enumerate(representatives))
+      if (representative == static_cast<int64_t>(i))
+        distinct.push_back(i);
+    SmallVector<Value> results(representatives.size());
+    for (size_t i = 0; i < distinct.size(); i += 2) {
+      bool isAlone = i + 1 == distinct.size();
+      Value upper = isAlone ? thread.zero(rewriter.getF32Type()) : source[distinct[i + 1]];
+      Value pair = narrowToFloat8(thread, type.getElementType(), upper, source[distinct[i]]);
+      auto [first, second] = splitPair(thread, pair);
+      results[distinct[i]] = first;
+      if (!isAlone)
+        results[distinct[i + 1]] = second;
+    }
+    for (auto [result, representative] : llvm::zip_equal(results, representatives))
+      result = results[representative];
+    rewriter.replaceOpWithMultiple(op, {results});
     return success();
   }
 };
@@ -493,8 +539,9 @@ struct MapElementwisePattern : TilePattern<tile::MapElementwiseOp> {
 void tessera::populateElementwisePatterns(const TileGPUTypeConverter &converter,
                                           RewritePatternSet &patterns) {
   patterns.add<TakeApart, Float8Pattern, TotalArithPattern>(converter);
-  patterns.add<WideShiftPattern, FpToIntPattern, NarrowToFloat8Pattern, WidenBF16Pattern,
-               IntToBF16Pattern<arith::SIToFPOp>, IntToBF16Pattern<arith::UIToFPOp>, DivFPattern,
-               PreciseDivPattern, PreciseSqrtPattern, BitcastPattern, ArithBitcastPattern,
-               SelectPattern, MapElementwisePattern>(converter);
+  patterns
+      .add<WideShiftPattern, FpToIntPattern, NarrowToFloat8Pattern, NarrowTileToFloat8Pattern,
+           WidenBF16Pattern, IntToBF16Pattern<arith::SIToFPOp>, IntToBF16Pattern<arith::UIToFPOp>,
+           DivFPattern, PreciseDivPattern, PreciseSqrtPattern, BitcastPattern, ArithBitcastPattern,
+           SelectPattern, MapElementwisePattern>(converter);
 }

@@ -11,6 +11,7 @@
 // each element is moved under its own mask.
 
 #include "AccessPlan.h"
+#include "BytePairs.h"
 #include "Delivery.h"
 #include "InlinePTX.h"
 #include "Patterns.h"
@@ -54,12 +55,8 @@ SmallVector<Value> packWords(ThreadBuilder &thread, const Words &words, ArrayRef
     for (Value element : elements.slice(first, each))
       lanes.push_back(thread.bitcast(toMemory(thread, element), thread.intType(width)));
     Value word = lanes.front();
-    if (each > 1) {
-      Value vector = thread.create<LLVM::UndefOp>(VectorType::get({each}, thread.intType(width)));
-      for (auto [i, lane] : llvm::enumerate(lanes))
-        vector = thread.create<LLVM::InsertElementOp>(vector, lane, thread.i32(i));
-      word = thread.bitcast(vector, thread.intType(words.bits));
-    }
+    if (each > 1)
+      word = thread.bitcast(buildVector(thread, lanes), thread.intType(words.bits));
     result.push_back(thread.extendOrTruncate(word, std::max(16u, words.bits)));
   }
   return result;
@@ -370,12 +367,10 @@ private:
     }
     Type stored = toMemory(thread, values[0]).getType();
     Type lane = isa<LLVM::LLVMPointerType>(stored) ? thread.intType(64) : stored;
-    auto type = VectorType::get({static_cast<int64_t>(values.size())}, lane);
-    Value vector = thread.create<LLVM::UndefOp>(type);
-    for (auto [i, value] : llvm::enumerate(values))
-      vector = thread.create<LLVM::InsertElementOp>(
-          vector, thread.bitcast(toMemory(thread, value), lane), thread.i32(i));
-    thread.create<LLVM::StoreOp>(vector, address, bytes * values.size());
+    SmallVector<Value> lanes;
+    for (Value value : values)
+      lanes.push_back(thread.bitcast(toMemory(thread, value), lane));
+    thread.create<LLVM::StoreOp>(buildVector(thread, lanes), address, bytes * values.size());
   }
 };
 

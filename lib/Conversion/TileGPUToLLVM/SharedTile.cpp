@@ -2,6 +2,8 @@
 
 #include "SharedTile.h"
 
+#include "BytePairs.h"
+
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -135,12 +137,11 @@ void SharedTile::store(ThreadBuilder &thread, const LinearLayout &layout,
       continue;
     }
     Type bits = thread.intType(bytes * 8);
-    Value vector = thread.create<LLVM::PoisonOp>(VectorType::get(count, bits));
-    for (auto [position, number] : llvm::enumerate(access.registers))
-      vector = thread.create<LLVM::InsertElementOp>(
-          vector, thread.bitcast(toMemory(thread, registers[number]), bits), thread.i32(position));
-    thread.create<LLVM::StoreOp>(thread.bitcast(vector, getAccessType(thread, count)),
-                                 access.pointer, bytes * count);
+    SmallVector<Value> elements;
+    for (auto number : access.registers)
+      elements.push_back(thread.bitcast(toMemory(thread, registers[number]), bits));
+    Value vector = thread.bitcast(buildVector(thread, elements), getAccessType(thread, count));
+    thread.create<LLVM::StoreOp>(vector, access.pointer, bytes * count);
   }
 }
 
@@ -230,13 +231,12 @@ void SharedTile::storeMatrices(ThreadBuilder &thread, const MatrixAccess &access
     size_t repeat = number / instructions, instruction = number % instructions;
     SmallVector<Value> words;
     for (unsigned matrix = 0; matrix < access.numMatrices(); ++matrix) {
-      Value word = thread.create<LLVM::PoisonOp>(VectorType::get(perWord, bits));
+      SmallVector<Value> elements;
       for (unsigned part = 0; part < perWord; ++part) {
         Value value = registers[repeat * perRepeat + access.getRegister(instruction, matrix, part)];
-        word = thread.create<LLVM::InsertElementOp>(
-            word, thread.bitcast(toMemory(thread, value), bits), thread.i32(part));
+        elements.push_back(thread.bitcast(toMemory(thread, value), bits));
       }
-      words.push_back(thread.bitcast(word, thread.intType(32)));
+      words.push_back(thread.bitcast(buildVector(thread, elements), thread.intType(32)));
     }
     thread.create<NVVM::StMatrixOp>(address, words, form, shape, NVVM::LdStMatrixEltType::B16);
   }

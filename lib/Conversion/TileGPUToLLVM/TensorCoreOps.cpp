@@ -11,6 +11,7 @@
 // is issued, and may be read when it has been waited for. Fence and wait therefore take
 // and give all accumulators that they are about, tied, and nothing can move across.
 
+#include "BytePairs.h"
 #include "InlinePTX.h"
 #include "Patterns.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -60,13 +61,12 @@ Value Fragments::getWord(SmallVector<int64_t> coordinates, unsigned dim, Type ty
   unsigned bits = element.getIntOrFloatBitWidth();
   if (bits >= 32)
     return thread.bitcast(first, type);
-  Value word = thread.create<LLVM::PoisonOp>(VectorType::get(32 / bits, element));
+  SmallVector<Value> elements;
   for (unsigned index = 0; index < 32 / bits; ++index) {
-    word =
-        thread.create<LLVM::InsertElementOp>(word, registers[find(coordinates)], thread.i32(index));
+    elements.push_back(registers[find(coordinates)]);
     ++coordinates[dim];
   }
-  return thread.bitcast(word, type);
+  return thread.bitcast(buildVector(thread, elements), type);
 }
 
 namespace {

@@ -206,8 +206,12 @@ module attributes {tilegpu.num_warps = 1 : i32} {
 
 // -----
 
-// From sm_89 on there is an instruction for two 8-bit floats.
+// From sm_89 on there is an instruction for two 8-bit floats. Of a tile two registers go through it
+// at a time, and what has come in pairs is stored in pairs; registers that hold one element go
+// once, and one that is left goes alone.
 
+#four = #tilegpu.layout<128, reg = [[1], [2]], lane = [[4], [8], [16], [32], [64]]>
+#same = #tilegpu.layout<32, lane = [[1], [2], [4], [8], [16]]>
 module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = "sm_90a"} {
 
 // CHECK-LABEL: llvm.func internal @to_float8
@@ -218,6 +222,28 @@ module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = "sm_90a"} {
     %0 = tile.fp_to_fp %x : f32 -> f8E4M3FN
     %1 = tile.fp_to_fp %y : f16 -> f8E5M2
     tile.return %0, %1 : f8E4M3FN, f8E5M2
+  }
+
+// CHECK-LABEL: llvm.func internal @tile_to_float8
+// CHECK-SAME: %[[X0:arg[0-9]+]]: f32, %[[X1:arg[0-9]+]]: f32, %[[X2:arg[0-9]+]]: f32, %[[X3:arg[0-9]+]]: f32
+// CHECK: %[[LOW:.*]] = llvm.call_intrinsic "llvm.nvvm.ff.to.e5m2x2.rn"(%[[X1]], %[[X0]]) : (f32, f32) -> i16
+// CHECK: %[[HIGH:.*]] = llvm.call_intrinsic "llvm.nvvm.ff.to.e5m2x2.rn"(%[[X3]], %[[X2]]) : (f32, f32) -> i16
+// CHECK-NOT: call_intrinsic
+// CHECK: %[[ONE:.*]] = llvm.insertelement %[[LOW]], %{{.*}} : vector<2xi16>
+// CHECK: %[[TWO:.*]] = llvm.insertelement %[[HIGH]], %[[ONE]][%{{.*}} : i32] : vector<2xi16>
+// CHECK: llvm.bitcast %[[TWO]] : vector<2xi16> to i32
+  tile.func private @tile_to_float8(%x: tensor<128xf32, #four>) attributes {noinline} {
+    %0 = tile.fp_to_fp %x : tensor<128xf32, #four> -> tensor<128xf8E5M2, #four>
+    %1 = tilegpu.local_alloc %0 {tilegpu.shared_offset = 0 : i32} : (tensor<128xf8E5M2, #four>) -> !tilegpu.memdesc<128xf8E5M2, #tilegpu.layout<128, offset = [[1], [2], [4], [8], [16], [32], [64]]>>
+    tile.return
+  }
+
+// CHECK-LABEL: llvm.func internal @one_register
+// CHECK: llvm.call_intrinsic "llvm.nvvm.ff.to.e4m3x2.rn"(%{{[0-9]+}}, %arg0) : (f32, f32) -> i16
+// CHECK-NOT: call_intrinsic
+  tile.func private @one_register(%x: tensor<32xf32, #same>) -> tensor<32xf8E4M3FN, #same> attributes {noinline} {
+    %0 = tile.fp_to_fp %x : tensor<32xf32, #same> -> tensor<32xf8E4M3FN, #same>
+    tile.return %0 : tensor<32xf8E4M3FN, #same>
   }
 
 // Towards zero, of 64 bits and in other formats: by integers.
