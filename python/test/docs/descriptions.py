@@ -158,8 +158,8 @@ AROUND = {
         "!tilegpu.memdesc<128x64xbf16, #shared>\n  BODY",
     ),
     "TileGPU_PartitionEndOp": PARTITION,
-    "TileGPU_AwaitTurnOp": DEFAULT,
-    "TileGPU_PassTurnOp": DEFAULT,
+    "TileGPU_PingPongWaitOp": DEFAULT,
+    "TileGPU_PingPongPassOp": DEFAULT,
 }
 # What else there is in the module.
 BESIDE = {
@@ -193,8 +193,8 @@ BOXES = {"TileGPU_TMAStoreOp": "64, 64"}
 LAYOUTS["TileGPUInsertProxyFencesPass"] = LAYOUTS["TileGPU_WarpgroupDotOp"]
 WARPS = {
     "TileGPU_BarrierOp": 8,
-    "TileGPU_AwaitTurnOp": 8,
-    "TileGPU_PassTurnOp": 8,
+    "TileGPU_PingPongWaitOp": 8,
+    "TileGPU_PingPongPassOp": 8,
     "TileGPU_TMAStoreOp": 8,
 }
 # Passes on functions of plain values and vectors.
@@ -261,7 +261,7 @@ class Module:
         kernel = (
             self.kernel
             or "tilegpu." in text
-            and any(op in text for op in ("warp_specialize", "tma_", "_turn"))
+            and any(op in text for op in ("warp_specialize", "tma_", "ping_pong"))
         )
         if kernel and not self.kernel:
             # Tensor maps are arguments of kernels, and other values are made in them.
