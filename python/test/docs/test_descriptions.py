@@ -4,8 +4,11 @@ reads, and the passes make of them what the descriptions say."""
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
+from docs.commands import environment
 from docs.descriptions import (
     Module,
     complete,
@@ -17,6 +20,7 @@ from docs.descriptions import (
     run,
     shared_layout,
 )
+from docs.pages import ROOT
 
 EXAMPLES = examples("operations")
 
@@ -96,12 +100,12 @@ OPTIONS = {
 }
 # On kernels alone.
 KERNELS = {"TileCheckAccessesPass"}
-# Whose input would be a page: a loop with its copies, roles or layouts. They show where something
-# goes, with dots for the rest; the lit tests of these passes have whole examples.
-SKETCHES = {
-    "TileGPUPipelinePass",
-    "TileGPUWarpSpecializePass",
-    "TileGPUStoreByTensorMapPass",
+# Whose input is a page: the first module of the pass's lit test. The description shows what matters
+# of it, with dots for the rest.
+WHOLE = {
+    "TileGPUPipelinePass": "tilegpu-pipeline",
+    "TileGPUWarpSpecializePass": "tilegpu-warp-specialize",
+    "TileGPUStoreByTensorMapPass": "tilegpu-store-by-tensor-map",
 }
 PASSES: dict[str, list] = {}
 for found in examples("Passes.td"):
@@ -111,8 +115,9 @@ for found in examples("Passes.td"):
 @pytest.mark.parametrize("name", PASSES)
 def test_pass_does_what_its_description_shows(name):
     first, *others = PASSES[name]
-    if name in SKETCHES:
-        pytest.skip("a sketch: its input would be a page")
+    if name in WHOLE:
+        check_whole(first, others, ROOT / f"test/Dialect/TileGPU/{WHOLE[name]}.mlir")
+        return
     module = Module(first, first.text, kernel=name in KERNELS, returned=name not in KERNELS)
     complete([module])
     run([module])
@@ -129,5 +134,20 @@ def test_pass_does_what_its_description_shows(name):
             assert not left & operations(result), where
 
 
-def test_there_are_no_more_sketches():
-    assert len(SKETCHES) <= 3 and SKETCHES <= set(PASSES)
+def check_whole(first, others, path):
+    """The module has what the first fence shows, and the pass makes of it what the others show."""
+    text = path.read_text().split("// -----")[0]
+    for shown, flags in [([first], []), (others, [f"--{first.mnemonic}"])]:
+        command = ["tessera-opt", *flags, "-"]
+        result = subprocess.run(
+            command, input=text, capture_output=True, text=True, env=environment()
+        )
+        assert result.returncode == 0, result.stderr
+        assert shown
+        for one in shown:
+            where = f"{one.file}:{one.line}: this is not in {path.name}:\n{one.text}"
+            assert is_shown(one.text, result.stdout), f"{where}\n{result.stdout}"
+
+
+def test_whole_examples_are_those_of_passes():
+    assert WHOLE.keys() <= PASSES.keys()
