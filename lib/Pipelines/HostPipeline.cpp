@@ -82,14 +82,14 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   // groups; none moves an operation from one to another.
   kernels.addPass(createStripsGroup());
 
-  // Tiles that outlive their group get memory. Before fusion is licensed, since a group
+  // Tiles that outlive their group get memory. Before aliases are checked, since a group
   // that may not be fused reads and writes buffers of this kind.
   kernels.addPass(createStripsMaterialize());
 
   // Strip by strip, a store comes before a later strip's load, where the program said
   // that all loads come first. A group that could tell the difference gets a version
   // for the case that the addresses overlap.
-  kernels.addPass(createStripsLicenseFusion());
+  kernels.addPass(createStripsCheckAliases());
 
   // Dots have their operands in memory now, and their own way of blocking.
   kernels.addPass(createStripsLowerDot({options.machine, options.remarks, options.deterministic}));
@@ -107,7 +107,7 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
 
   // Behind and before that loop there is a place now for what concerns all programs of a
   // thread.
-  manager.addNestedPass<mlir::func::FuncOp>(createStripsLowerWindows({options.machine}));
+  manager.addNestedPass<mlir::func::FuncOp>(createStripsLowerPrivateCopies({options.machine}));
 
   // What is hoisted out of the loops must be so before the expansions below make many
   // operations of one.

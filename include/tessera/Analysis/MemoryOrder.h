@@ -50,11 +50,11 @@
 //     tile-loop-invariant-code-motion        mayWriteMemory() of a loop that loads leave
 //     strips-group                           mayPass(): loads and stores that share a loop nest, a
 //                                            load that is done in a later one, scalar loads
-//     strips-license-fusion                  mayInterleave() of all pairs in a nest; what may meet
+//     strips-check-aliases                   mayInterleave() of all pairs in a nest; what may meet
 //                                            becomes a comparison of addresses in the program
-//     strips-lower: stores past the caches   mayMeetOtherPrograms() of the kernel's ops
+//     strips-lower: non-temporal stores      mayMeetOtherPrograms() of the kernel's ops
 //     atomics added up by a thread           getMemoryAccesses() of what comes later,
-//       (AtomicBins)                         mayMeetOtherPrograms() of what comes before
+//       (AtomicPrivatisation)                mayMeetOtherPrograms() of what comes before
 //     tilegpu-accelerate-matmul              mayPass(): a load that sinks to its dot
 //     tilegpu-warp-specialize                mayPass() across loops: loads that another thread
 //                                            orders; conditions of the launch

@@ -234,7 +234,7 @@ void FetchAhead::emit(StripEmitter &emitter, strips::GroupOp group, Value positi
     bytes += row.elementBytes * ShapedType::getNumElements(group.getShape());
   OpBuilder &start = emitter.atStart();
   Value loaded = arith::ConstantIntOp::create(start, loc, bytes, 64);
-  Value isLarge = strips::StreamsOp::create(start, loc, start.getI1Type(), loaded);
+  Value isLarge = strips::ExceedsCachesOp::create(start, loc, start.getI1Type(), loaded);
   emitter.beginIf(isLarge);
   for (const Row &row : ahead) {
     OpBuilder &b = emitter.atEnd();
@@ -322,7 +322,7 @@ static std::string describe(Operation *op, const AccessForm &form, AccessAnalysi
 void remarkAccesses(strips::GroupOp group, AccessAnalysis &access, const LaneChoice &choice,
                     StringRef whyNoLanes,
                     const DenseMap<Operation *, std::optional<unsigned>> &narrow,
-                    function_ref<bool(tile::StoreOp)> streams, const FetchAhead &fetchAhead) {
+                    function_ref<bool(tile::StoreOp)> nonTemporal, const FetchAhead &fetchAhead) {
   for (Operation &op : group.getBody().front()) {
     if (!isa<tile::LoadOp, tile::StoreOp>(op) || !isa<RankedTensorType>(op.getOperand(0).getType()))
       continue;
@@ -344,7 +344,7 @@ void remarkAccesses(strips::GroupOp group, AccessAnalysis &access, const LaneCho
     auto load = dyn_cast<tile::LoadOp>(op);
     emitRemark(op.getLoc())
         << (store ? "store: " : "load: ") << text
-        << (store && streams(store) ? "; past the caches in large launches" : "")
+        << (store && nonTemporal(store) ? "; non-temporal in large launches" : "")
         << (load && fetchAhead.isCollected(load) ? "; fetched for the next program" : "");
   }
 }

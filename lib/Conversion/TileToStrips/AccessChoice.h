@@ -71,7 +71,8 @@ private:
 void remarkAccesses(strips::GroupOp group, AccessAnalysis &access, const LaneChoice &choice,
                     llvm::StringRef whyNoLanes,
                     const llvm::DenseMap<mlir::Operation *, std::optional<unsigned>> &narrow,
-                    llvm::function_ref<bool(tile::StoreOp)> streams, const FetchAhead &fetchAhead);
+                    llvm::function_ref<bool(tile::StoreOp)> nonTemporal,
+                    const FetchAhead &fetchAhead);
 
 } // namespace tessera
 

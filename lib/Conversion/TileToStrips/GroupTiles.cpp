@@ -7,7 +7,7 @@
 // each group would compute and settles which values are computed once and yielded,
 // until nothing changes. Rewriting clones into each group what its roots need.
 
-#include "AtomicBins.h"
+#include "AtomicPrivatisation.h"
 #include "GroupRoots.h"
 #include "IndexMaps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -517,13 +517,13 @@ bool BlockGrouper::yieldOperandsEarlier(std::list<Group>::iterator group) {
 
 /// What of an operand of a root that takes its elements one by one is to be computed
 /// before; null if nothing is. All of it, but for the places of an atomic on rows: index
-/// arithmetic by which the rows, or the bins of a histogram, can be told.
+/// arithmetic by which the rows, or the places of a histogram, can be told.
 Value BlockGrouper::findToCompute(Operation *root, Value operand, const Group *group) {
   if (isLeaf(operand, group) || isRematerializable(operand))
     return {};
   auto atomic = dyn_cast<tile::AtomicRMWOp>(root);
   if (!atomic || operand == atomic.getValue() ||
-      !(atomic->hasAttr(kBinsName) || findRows(atomic, access)))
+      !(atomic->hasAttr(kPrivatisationName) || findRows(atomic, access)))
     return operand;
   SmallVector<Value> work{operand};
   DenseSet<Value> seen;
@@ -783,10 +783,10 @@ struct StripsGroup : impl::StripsGroupBase<StripsGroup> {
     getOperation()->walk([](tile::AtomicRMWOp atomic) {
       std::string why;
       OpBuilder builder(atomic);
-      if (std::optional<int64_t> bins = countBins(atomic, why))
-        atomic->setAttr(kBinsName, builder.getI64IntegerAttr(*bins));
+      if (std::optional<int64_t> chosen = choosePrivatisation(atomic, why))
+        atomic->setAttr(kPrivatisationName, builder.getI64IntegerAttr(*chosen));
       else if (!why.empty())
-        atomic->setAttr(kNoBinsName, builder.getStringAttr(why));
+        atomic->setAttr(kNoPrivatisationName, builder.getStringAttr(why));
     });
     if (supported.wasInterrupted() ||
         failed(groupRegion(getOperation().getBody(), DenseMap<Value, Value>())))

@@ -482,8 +482,8 @@ LogicalResult ProgramLowering::lowerOp(Operation *op) {
   }
   if (isa<tile::PtrToIntOp, tile::IntToPtrOp, tile::HintOp>(op))
     return replace(op->getOperand(0));
-  if (auto streams = dyn_cast<strips::StreamsOp>(op)) {
-    Value bytes = streams.getBytes();
+  if (auto exceeds = dyn_cast<strips::ExceedsCachesOp>(op)) {
+    Value bytes = exceeds.getBytes();
     for (Value size : gridSizes) {
       Value wide = arith::ExtUIOp::create(builder, loc, builder.getI64Type(), size);
       bytes = arith::MulIOp::create(builder, loc, bytes, wide);

@@ -28,12 +28,12 @@ struct StripsLower : impl::StripsLowerBase<StripsLower> {
     std::optional<HostMachine> machine = getMachine(getOperation(), machineName);
     if (!machine)
       return signalPassFailure();
-    StreamedStores streamedStores(getOperation());
+    NonTemporalStores nonTemporalStores(getOperation());
     FetchAhead fetchAhead(getOperation(), *machine);
     StripOptions options{
-        *machine,       llvm::bit_floor(unroll ? unsigned(unroll) : machine->strips),
-        deterministic,  remarks,
-        streamedStores, fetchAhead};
+        *machine,          llvm::bit_floor(unroll ? unsigned(unroll) : machine->strips),
+        deterministic,     remarks,
+        nonTemporalStores, fetchAhead};
     SmallVector<strips::GroupOp> groups;
     getOperation().walk([&](strips::GroupOp group) { groups.push_back(group); });
     // Lowering a group adds to the function and changes nothing that a form says.

@@ -14,8 +14,8 @@
 // elements one by one. Where only the program itself may know of the address (scope
 // "cta"), and a program is one thread, nothing has to be atomic.
 //
-// Where nothing tells when an atomic adds (getSharedBase), a thread has its own copy of the
-// beginning of the array, its window, in which nothing has to be atomic either:
+// Where nothing tells when an atomic adds (getSharedBase), a thread has a private copy of the
+// beginning of the array, in which nothing has to be atomic either:
 //
 //     if (address - base < bytes) memory[address - base] += value; else atomic
 //
@@ -23,7 +23,7 @@
 // in memory of the program's own first, and then added to it if any lane met it.
 
 #include "StripAtomics.h"
-#include "AtomicBins.h"
+#include "AtomicPrivatisation.h"
 #include "Combine.h"
 #include "GroupRoots.h"
 #include "ScalarMemory.h"
@@ -125,54 +125,55 @@ void buildVectorAtomic(OpBuilder &b, Location loc, tile::AtomicKind kind,
 namespace {
 
 /// A thread's copy of what its programs add to; all of type i64.
-struct Window {
+struct PrivateCopy {
   Value base, bytes, memory;
 };
 
-/// Whether the kernel has a window of this array, or room for another one.
+/// Whether the kernel has a private copy of this array, or room for another one.
 bool hasRoom(tile::AtomicRMWOp atomic) {
   using Array = std::pair<Value, Type>;
   Array own{getSharedBase(atomic), getElementTypeOrSelf(atomic.getValue().getType())};
   DenseSet<Array> arrays;
-  atomic->getParentOfType<tile::FuncOp>().walk([&](strips::WindowOp window) {
-    auto base = window.getBase().getDefiningOp<tile::PtrToIntOp>();
-    arrays.insert({base ? base.getSource() : window.getBase(), window.getElement()});
+  atomic->getParentOfType<tile::FuncOp>().walk([&](strips::PrivateCopyOp privateCopy) {
+    auto base = privateCopy.getBase().getDefiningOp<tile::PtrToIntOp>();
+    arrays.insert({base ? base.getSource() : privateCopy.getBase(), privateCopy.getElement()});
   });
-  return arrays.contains(own) || arrays.size() < strips::kMostWindows;
+  return arrays.contains(own) || arrays.size() < strips::kMostPrivateCopies;
 }
 
-bool hasWindow(tile::AtomicRMWOp atomic, const StripOptions &options) {
+bool hasPrivateCopy(tile::AtomicRMWOp atomic, const StripOptions &options) {
   // In another order floats have another sum.
   bool mayReorder = !options.deterministic || atomic.getKind() == tile::AtomicKind::Add;
   return mayReorder && getSharedBase(atomic) && hasRoom(atomic);
 }
 
-Window openWindow(StripEmitter &emitter, tile::AtomicRMWOp atomic) {
+PrivateCopy openPrivateCopy(StripEmitter &emitter, tile::AtomicRMWOp atomic) {
   Value base = emitter.evaluate(getSharedBase(atomic), {}).value;
   auto tile = cast<RankedTensorType>(atomic.getValue().getType());
   OpBuilder &b = emitter.atStart();
-  auto window = strips::WindowOp::create(b, atomic.getLoc(), b.getI64Type(), b.getI64Type(), base,
-                                         tile.getElementType(), tile.getNumElements());
-  return {base, window.getBytes(), window.getMemory()};
+  auto privateCopy =
+      strips::PrivateCopyOp::create(b, atomic.getLoc(), b.getI64Type(), b.getI64Type(), base,
+                                    tile.getElementType(), tile.getNumElements());
+  return {base, privateCopy.getBytes(), privateCopy.getMemory()};
 }
 
 /// Why what an atomic adds is not collected before others see it.
 std::string describeNoSums(tile::AtomicRMWOp atomic) {
-  if (auto why = atomic->getAttrOfType<StringAttr>(kNoBinsName))
+  if (auto why = atomic->getAttrOfType<StringAttr>(kNoPrivatisationName))
     return why.str();
   if (getSharedBase(atomic) && !hasRoom(atomic))
-    return "no copy of the array for a thread, since it has " +
-           std::to_string(strips::kMostWindows) + " of others";
+    return "no private copy of the array for a thread, since it has " +
+           std::to_string(strips::kMostPrivateCopies) + " of others";
   return isa<FloatType>(getElementTypeOrSelf(atomic.getValue().getType()))
              ? "with `deterministic` sums keep their order"
              : "the machine swaps no two elements at once";
 }
 
-/// What is said of windows; it goes on with what is done outside.
-constexpr StringLiteral kInWindow =
-    "in the thread's own copy of the first 256 KiB at most, added to "
+/// What is said of private copies; it goes on with what is done outside.
+constexpr StringLiteral kInPrivateCopy =
+    "in the thread's private copy of the first 256 KiB at most, added to "
     "the array at the end; behind it, ";
-static_assert(strips::kWindowBytes == 256 << 10, "the remark says so");
+static_assert(strips::kPrivateCopyBytes == 256 << 10, "the remark says so");
 
 class AtomicNest {
 public:
@@ -202,7 +203,7 @@ private:
   unsigned laneDim = 0, bytes = 0; ///< bytes: of an element
   int64_t lanes = 1;
   bool isPrivate = false; ///< to this program
-  std::optional<Window> window;
+  std::optional<PrivateCopy> privateCopy;
 };
 
 bool AtomicNest::chooseLanes(const StripOptions &options) {
@@ -310,20 +311,20 @@ void AtomicNest::emitStrip(IndexTuple index) {
   if (isPrivate) {
     emitPlain(address, value, mask.vector);
   } else {
-    if (window) {
+    if (privateCopy) {
       OpBuilder &b = emitter.atEnd();
-      Value offset = arith::SubIOp::create(b, loc, address, window->base);
+      Value offset = arith::SubIOp::create(b, loc, address, privateCopy->base);
       Value last = arith::ConstantIntOp::create(b, loc, (lanes - 1) * bytes, 64);
       last = arith::AddIOp::create(b, loc, offset, last);
-      // The window is smaller than half of all memory: only one of the two ends wraps.
+      // The private copy is smaller than half of all memory: only one of the two ends wraps.
       auto isBelow = [&](Value place) -> Value {
-        return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, place, window->bytes);
+        return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, place, privateCopy->bytes);
       };
       Value inside = arith::AndIOp::create(b, loc, isBelow(offset), isBelow(last));
       Value one = arith::ConstantIntOp::create(b, loc, 1, 1);
       Value outside = arith::XOrIOp::create(b, loc, inside, one);
       emitter.beginIf(inside);
-      emitPlain(arith::AddIOp::create(emitter.atEnd(), loc, window->memory, offset), value,
+      emitPlain(arith::AddIOp::create(emitter.atEnd(), loc, privateCopy->memory, offset), value,
                 mask.vector);
       emitter.endIf();
       emitter.beginIf(outside);
@@ -347,7 +348,7 @@ void AtomicNest::emitStrip(IndexTuple index) {
     emitter.beginIf(apart);
     emitElements(index);
     emitter.endIf();
-    if (window)
+    if (privateCopy)
       emitter.endIf();
   }
   if (mask.uniform)
@@ -361,7 +362,7 @@ std::string AtomicNest::describe() const {
   if (isPrivate)
     return elements + "by loads and stores: no other program may see them";
   elements += "by one locked instruction where they are aligned";
-  return window ? kInWindow.str() + elements : elements + "; " + describeNoSums(atomic);
+  return privateCopy ? kInPrivateCopy.str() + elements : elements + "; " + describeNoSums(atomic);
 }
 
 bool AtomicNest::run(const StripOptions &options, std::string &remark) {
@@ -369,8 +370,8 @@ bool AtomicNest::run(const StripOptions &options, std::string &remark) {
     remark = "no elements are known to be neighbours that the machine swaps at once";
     return false;
   }
-  if (!isPrivate && hasWindow(atomic, options))
-    window = openWindow(emitter, atomic);
+  if (!isPrivate && hasPrivateCopy(atomic, options))
+    privateCopy = openPrivateCopy(emitter, atomic);
   remark = describe();
   IndexTuple index(shape.size());
   unsigned opened = 0;
@@ -397,17 +398,17 @@ bool AtomicNest::run(const StripOptions &options, std::string &remark) {
 // Histograms
 //===----------------------------------------------------------------------===//
 
-class BinNest {
+class ProgramPrivateNest {
 public:
-  BinNest(strips::GroupOp group, tile::AtomicRMWOp atomic, AccessAnalysis &access,
-          const StripOptions &options)
+  ProgramPrivateNest(strips::GroupOp group, tile::AtomicRMWOp atomic, AccessAnalysis &access,
+                     const StripOptions &options)
       : atomic(atomic), emitter(group, access), options(options),
         shape(tile::getShape(atomic.getPtr().getType())), loc(atomic.getLoc()),
         element(getElementTypeOrSelf(atomic.getValue().getType())) {
     emitter.setLoc(loc);
   }
 
-  /// False if there are no bins; nothing has been emitted then.
+  /// False if there are no places; nothing has been emitted then.
   bool run(int64_t &scratchEnd);
 
 private:
@@ -425,11 +426,11 @@ private:
   Type element;
   tile::AddPtrOp pointers;
   Value buffer;
-  int64_t bins = 0, waste = 0; ///< waste: where lanes that are masked off add to
-  int64_t chunk = 0;           ///< elements that are flushed at once
+  int64_t places = 0, waste = 0; ///< waste: where lanes that are masked off add to
+  int64_t chunk = 0;             ///< elements that are flushed at once
 };
 
-Value BinNest::makeNeutral(int64_t lanes) {
+Value ProgramPrivateNest::makeNeutral(int64_t lanes) {
   OpBuilder &b = emitter.atStart();
   TypedAttr neutral = getNeutralElement(atomic.getKind(), element);
   if (lanes == 1)
@@ -438,7 +439,7 @@ Value BinNest::makeNeutral(int64_t lanes) {
   return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, neutral));
 }
 
-void BinNest::emitClear() {
+void ProgramPrivateNest::emitClear() {
   Value none = makeNeutral(chunk), zero = emitter.getIndexConstant(0);
   Value end = emitter.getIndexConstant(cast<MemRefType>(buffer.getType()).getDimSize(0));
   Value at = emitter.beginLoop(zero, end, chunk).getInductionVar();
@@ -446,7 +447,7 @@ void BinNest::emitClear() {
   emitter.endLoop();
 }
 
-void BinNest::emitSums() {
+void ProgramPrivateNest::emitSums() {
   IndexTuple index(shape.size());
   unsigned laneDim = shape.size() - 1, opened = 0;
   while (laneDim > 0 && shape[laneDim] == 1)
@@ -468,7 +469,7 @@ void BinNest::emitSums() {
   Value mask;
   if (atomic.getMask())
     mask = emitter.broadcast(emitter.evaluate(atomic.getMask(), index), lanes);
-  // What is masked off goes to a bin of its own, and no branch is needed.
+  // What is masked off goes to a place of its own, and no branch is needed.
   Type type = place.getType();
   OpBuilder &b = emitter.atEnd();
   if (mask) {
@@ -493,15 +494,15 @@ void BinNest::emitSums() {
     emitter.endLoop();
 }
 
-void BinNest::emitElement(OpBuilder &b, Value address, Value value) {
+void ProgramPrivateNest::emitElement(OpBuilder &b, Value address, Value value) {
   SmallVector<Value> operands{address, value};
   if (atomic.getMask())
     operands.push_back(arith::ConstantIntOp::create(b, loc, 1, 1));
   buildScalarAccess(b, atomic, operands);
 }
 
-/// Bins that nothing was added to may be no memory of the user's.
-void BinNest::emitFlush() {
+/// Places that nothing was added to may be no memory of the user's.
+void ProgramPrivateNest::emitFlush() {
   unsigned bytes = element.getIntOrFloatBitWidth() / 8;
   Value base = emitter.evaluate(pointers.getPtr(), IndexTuple(shape.size())).value;
   Value none = makeNeutral(chunk), noElement = makeNeutral(1);
@@ -556,21 +557,21 @@ void BinNest::emitFlush() {
   emitter.endLoop();
 }
 
-bool BinNest::run(int64_t &scratchEnd) {
-  auto counted = atomic->getAttrOfType<IntegerAttr>(kBinsName);
+bool ProgramPrivateNest::run(int64_t &scratchEnd) {
+  auto counted = atomic->getAttrOfType<IntegerAttr>(kPrivatisationName);
   pointers = atomic.getPtr().getDefiningOp<tile::AddPtrOp>();
   // In another order floats have another sum.
   bool mayReorder = !options.deterministic || atomic.getKind() == tile::AtomicKind::Add;
   if (!counted || counted.getInt() < 0 || !pointers ||
       !pointers.getPtr().getDefiningOp<tile::SplatOp>() || !mayReorder)
     return false;
-  bins = counted.getInt();
+  places = counted.getInt();
   unsigned bits = element.getIntOrFloatBitWidth();
   chunk = options.machine.swapBits / bits;
   if (chunk < 2)
     return false;
   // Behind them there is room for what is masked off.
-  waste = llvm::alignTo(bins, chunk);
+  waste = llvm::alignTo(places, chunk);
   auto type = MemRefType::get({waste + chunk}, element);
   buffer = strips::ScratchOp::create(emitter.atStart(), loc, type, uint64_t(scratchEnd));
   scratchEnd += llvm::alignTo(type.getNumElements() * bits / 8, 64);
@@ -584,17 +585,17 @@ bool BinNest::run(int64_t &scratchEnd) {
 // Places anywhere
 //===----------------------------------------------------------------------===//
 
-/// Elements of their own places: a strip whose places all lie in the window needs no branch.
-class WindowNest {
+/// Elements of their own places: a strip whose places all lie in the private copy needs no branch.
+class ThreadPrivateNest {
 public:
-  WindowNest(strips::GroupOp group, tile::AtomicRMWOp atomic, AccessAnalysis &access,
-             const StripOptions &options)
+  ThreadPrivateNest(strips::GroupOp group, tile::AtomicRMWOp atomic, AccessAnalysis &access,
+                    const StripOptions &options)
       : atomic(atomic), emitter(group, access), options(options),
         shape(tile::getShape(atomic.getPtr().getType())), loc(atomic.getLoc()) {
     emitter.setLoc(loc);
   }
 
-  /// False if there is no window; nothing has been emitted then.
+  /// False if there is no private copy; nothing has been emitted then.
   bool run();
 
 private:
@@ -607,12 +608,12 @@ private:
   const StripOptions &options;
   ArrayRef<int64_t> shape;
   Location loc;
-  Window window;
+  PrivateCopy privateCopy;
   unsigned laneDim = 0;
   int64_t lanes = 1;
 };
 
-void WindowNest::emitPlain(OpBuilder &b, Value address, Value value) {
+void ThreadPrivateNest::emitPlain(OpBuilder &b, Value address, Value value) {
   auto ptr = LLVM::LLVMPointerType::get(atomic.getContext());
   Value pointer = LLVM::IntToPtrOp::create(b, loc, ptr, address);
   Value old = LLVM::LoadOp::create(b, loc, value.getType(), pointer);
@@ -620,12 +621,13 @@ void WindowNest::emitPlain(OpBuilder &b, Value address, Value value) {
                         pointer);
 }
 
-/// Each element by itself, in the window or outside.
-void WindowNest::emitElements(IndexTuple index) {
+/// Each element by itself, in the private copy or outside.
+void ThreadPrivateNest::emitElements(IndexTuple index) {
   SmallVector<Value> operands = beginElements(emitter, atomic, index, laneDim, lanes);
   OpBuilder &b = emitter.atEnd();
-  Value offset = arith::SubIOp::create(b, loc, operands[0], window.base);
-  Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, offset, window.bytes);
+  Value offset = arith::SubIOp::create(b, loc, operands[0], privateCopy.base);
+  Value inside =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, offset, privateCopy.bytes);
   Value one = arith::ConstantIntOp::create(b, loc, 1, 1);
   Value outside = arith::XOrIOp::create(b, loc, inside, one);
   Value plain = inside;
@@ -634,7 +636,7 @@ void WindowNest::emitElements(IndexTuple index) {
   emitter.beginIf(plain);
   {
     OpBuilder &yes = emitter.atEnd();
-    emitPlain(yes, arith::AddIOp::create(yes, loc, window.memory, offset), operands[1]);
+    emitPlain(yes, arith::AddIOp::create(yes, loc, privateCopy.memory, offset), operands[1]);
   }
   emitter.endIf();
   emitter.beginIf(outside);
@@ -643,7 +645,7 @@ void WindowNest::emitElements(IndexTuple index) {
   emitter.endLoop();
 }
 
-void WindowNest::emitStrip(IndexTuple index) {
+void ThreadPrivateNest::emitStrip(IndexTuple index) {
   IndexTuple strip(index);
   strip[laneDim].lanes = lanes;
   Value address = emitter.broadcast(emitter.evaluate(atomic.getPtr(), strip), lanes);
@@ -657,14 +659,14 @@ void WindowNest::emitStrip(IndexTuple index) {
       return scalar;
     return vector::BroadcastOp::create(b, loc, VectorType::get(lanes, scalar.getType()), scalar);
   };
-  Value offset = arith::SubIOp::create(b, loc, address, spread(window.base));
-  // What is masked off goes behind the window.
+  Value offset = arith::SubIOp::create(b, loc, address, spread(privateCopy.base));
+  // What is masked off goes behind the private copy.
   if (mask) {
-    Value behind = arith::ConstantIntOp::create(b, loc, strips::kWindowBytes, 64);
+    Value behind = arith::ConstantIntOp::create(b, loc, strips::kPrivateCopyBytes, 64);
     offset = arith::SelectOp::create(b, loc, mask, offset, spread(behind));
   }
   Value inside =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, offset, spread(window.bytes));
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, offset, spread(privateCopy.bytes));
   if (mask) {
     Value all = arith::ConstantIntOp::create(b, loc, 1, 1);
     Value none = arith::XOrIOp::create(b, loc, mask, spread(all));
@@ -677,7 +679,7 @@ void WindowNest::emitStrip(IndexTuple index) {
   emitter.beginIf(inside);
   {
     OpBuilder &yes = emitter.atEnd();
-    Value place = arith::AddIOp::create(yes, loc, offset, spread(window.memory));
+    Value place = arith::AddIOp::create(yes, loc, offset, spread(privateCopy.memory));
     for (int64_t lane = 0; lane < lanes; ++lane) {
       auto laneOf = [&](Value value) -> Value {
         if (!isa<VectorType>(value.getType()))
@@ -693,10 +695,10 @@ void WindowNest::emitStrip(IndexTuple index) {
   emitter.endIf();
 }
 
-bool WindowNest::run() {
-  if (!hasWindow(atomic, options))
+bool ThreadPrivateNest::run() {
+  if (!hasPrivateCopy(atomic, options))
     return false;
-  window = openWindow(emitter, atomic);
+  privateCopy = openPrivateCopy(emitter, atomic);
   laneDim = shape.size() - 1;
   while (laneDim > 0 && shape[laneDim] == 1)
     --laneDim;
@@ -725,12 +727,12 @@ bool lowerAtomicInStrips(strips::GroupOp group, tile::AtomicRMWOp atomic, Access
   constexpr StringLiteral kEach = "a locked instruction for each element: ";
   std::string rows, remark;
   bool isLowered = true;
-  if (BinNest(group, atomic, access, options).run(scratchEnd)) {
+  if (ProgramPrivateNest(group, atomic, access, options).run(scratchEnd)) {
     remark = "summed up in memory of the program's own, then added to the array";
   } else if (AtomicNest(group, atomic, access).run(options, rows)) {
     remark = rows;
-  } else if (WindowNest(group, atomic, access, options).run()) {
-    remark = (kInWindow + kEach + rows).str();
+  } else if (ThreadPrivateNest(group, atomic, access, options).run()) {
+    remark = (kInPrivateCopy + kEach + rows).str();
   } else {
     isLowered = false;
     if (atomic.getResult().use_empty())

@@ -75,9 +75,9 @@ struct PreparedStore {
   unsigned alignment = 1; ///< in bytes (memory)
   StripMask mask;
   llvm::SmallVector<Run, 0> runs; ///< in place of an address, in the order of their lanes
-  /// Under which of these conditions, the first that holds, the store goes past the caches,
+  /// Under which of these conditions, the first that holds, the store is non-temporal,
   /// by pieces aligned to so many bytes.
-  llvm::SmallVector<std::pair<mlir::Value, unsigned>, 2> streams;
+  llvm::SmallVector<std::pair<mlir::Value, unsigned>, 2> nonTemporal;
 };
 
 /// The dimension of an index that stands for lanes, if there is one.
@@ -161,9 +161,9 @@ public:
   Lanes read(strips::ReadOp op, llvm::ArrayRef<Index> index);
   Lanes gather(tile::GatherOp op, llvm::ArrayRef<Index> index);
   /// `value` is what the operation stores at that index.
-  /// `streams`: under which condition the store may go past the caches; null if it may not.
+  /// `nonTemporal`: under which condition the store may be non-temporal; null if it may not.
   PreparedStore prepareStore(tile::StoreOp op, llvm::ArrayRef<Index> index, Lanes value,
-                             mlir::Value streams = {});
+                             mlir::Value nonTemporal = {});
   PreparedStore prepareWrite(strips::WriteOp op, llvm::ArrayRef<Index> index, Lanes value);
   void perform(const PreparedStore &store);
   /// Some stores, all of them at once: in any order.

@@ -18,7 +18,7 @@ using namespace mlir;
 
 namespace tessera {
 
-/// Pieces of stores that go past the caches. Of 32 bytes they were as fast as of 64 or
+/// Pieces of non-temporal stores. Of 32 bytes they were as fast as of 64 or
 /// faster (Zen 5), and NumPy aligns its arrays to 16.
 constexpr unsigned kPieces[] = {32, 16};
 
@@ -495,13 +495,13 @@ Value StripEmitter::isAligned(const Address &address, unsigned bytes) {
 }
 
 PreparedStore StripEmitter::prepareStore(tile::StoreOp op, ArrayRef<Index> index, Lanes stored,
-                                         Value streams) {
+                                         Value nonTemporal) {
   auto dim = getLaneDim(index);
   int64_t lanes = dim ? index[*dim].lanes : 1;
   Type memory = getMemoryType(getElementTypeOrSelf(op.getValue().getType()));
   // Whether a row is aligned is asked of its own address.
   Address address =
-      getAddress(op.getPtr(), index, /*mayBeStrided=*/false, /*splitsOffsets=*/!streams);
+      getAddress(op.getPtr(), index, /*mayBeStrided=*/false, /*splitsOffsets=*/!nonTemporal);
   PreparedStore store;
   store.alignment = getBytes(memory);
   store.mask = evaluateMask(op.getMask(), index, getLevel());
@@ -520,31 +520,31 @@ PreparedStore StripEmitter::prepareStore(tile::StoreOp op, ArrayRef<Index> index
   else
     store.address = makePointer(b, loc, address.value, address.step, address.offset, memory);
   int64_t bytes = lanes * store.alignment;
-  if (streams && address.rowLevel && !store.mask.uniform && !store.mask.vector &&
+  if (nonTemporal && address.rowLevel && !store.mask.uniform && !store.mask.vector &&
       bytes % kPieces[1] == 0)
     for (unsigned piece : kPieces)
       if (bytes % piece == 0) {
         Value aligned = isAligned(address, piece);
         Lanes &memo = levels[*address.rowLevel].memo[Key{aligned.getAsOpaquePointer(), {-6}}];
         if (!memo.value)
-          memo = {arith::AndIOp::create(at(*address.rowLevel), loc, aligned, streams),
+          memo = {arith::AndIOp::create(at(*address.rowLevel), loc, aligned, nonTemporal),
                   *address.rowLevel};
-        store.streams.push_back({memo.value, piece});
+        store.nonTemporal.push_back({memo.value, piece});
       }
   return store;
 }
 
 void StripEmitter::perform(ArrayRef<PreparedStore> stores) {
   for (const PreparedStore &store : stores)
-    if (store.streams.empty())
+    if (store.nonTemporal.empty())
       perform(store);
   // Stores with one condition share its branches.
   SmallVector<SmallVector<const PreparedStore *>> alike;
   for (const PreparedStore &store : stores) {
-    if (store.streams.empty())
+    if (store.nonTemporal.empty())
       continue;
-    auto it = llvm::find_if(alike,
-                            [&](auto &others) { return others.front()->streams == store.streams; });
+    auto it = llvm::find_if(
+        alike, [&](auto &others) { return others.front()->nonTemporal == store.nonTemporal; });
     if (it == alike.end())
       alike.push_back({&store});
     else
@@ -559,7 +559,7 @@ void StripEmitter::perform(ArrayRef<PreparedStore> stores) {
                               piece ? piece : store->alignment, /*isVolatile=*/false,
                               /*isNonTemporal=*/piece != 0);
     };
-    for (auto [condition, piece] : some.front()->streams) {
+    for (auto [condition, piece] : some.front()->nonTemporal) {
       auto ifOp = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/true);
       b.setInsertionPoint(ifOp.thenBlock()->getTerminator());
       storeAll(piece);

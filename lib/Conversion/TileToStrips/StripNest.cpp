@@ -436,7 +436,7 @@ void StripNest::emitStrips(ArrayRef<IndexTuple> strips, SmallVectorImpl<Value> &
       emitter.setLoc(root->getLoc());
       if (auto store = dyn_cast<tile::StoreOp>(root)) {
         stores.push_back(emitter.prepareStore(
-            store, strip, emitter.evaluate(store.getValue(), strip), streams.lookup(root)));
+            store, strip, emitter.evaluate(store.getValue(), strip), nonTemporal.lookup(root)));
         continue;
       }
       auto write = cast<strips::WriteOp>(root);
@@ -467,8 +467,8 @@ void StripNest::emitStrips(ArrayRef<IndexTuple> strips, SmallVectorImpl<Value> &
     }
 }
 
-/// Stores of long rows may go past the caches, if the launch is large.
-void StripNest::findStreams() {
+/// Stores of long rows may be non-temporal, if the launch is large.
+void StripNest::findNonTemporalStores() {
   // A row of fewer lines would leave too many of them half written.
   constexpr int64_t kLeastBytes = 256;
   if (!laneDim || transposedDim || group->hasAttr("strips.unroll"))
@@ -481,17 +481,17 @@ void StripNest::findStreams() {
     // Only stores of other types have been measured to gain by it.
     if (pointer.getPointee().isBF16())
       continue;
-    // Stores to one place stay in their order, which those past the caches do not.
+    // Stores to one place stay in their order, which non-temporal ones do not.
     bool isOnlyOne = llvm::count_if(roots, [&](Operation *other) {
                        return isa<tile::StoreOp>(other) && other->getOperand(0) == store.getPtr();
                      }) == 1;
     if (!isOnlyOne || !access.getRun(store.getPtr(), *laneDim).isRow() ||
         shape[*laneDim] * pointer.getPointeeBytes() < kLeastBytes ||
-        !options.streamedStores.mayStream(store))
+        !options.nonTemporalStores.mayBeNonTemporal(store))
       continue;
     OpBuilder &b = emitter.atStart();
-    Value bytes = options.streamedStores.buildBytes(b, store);
-    streams[root] = strips::StreamsOp::create(b, root->getLoc(), b.getI1Type(), bytes);
+    Value bytes = options.nonTemporalStores.buildBytes(b, store);
+    nonTemporal[root] = strips::ExceedsCachesOp::create(b, root->getLoc(), b.getI1Type(), bytes);
   }
 }
 
@@ -762,14 +762,14 @@ LogicalResult StripNest::run() {
   inFixedOrder = options.deterministic && axis;
   emitter.setShortestRun(getShortestRun(options.machine));
   chooseLanes();
-  findStreams();
+  findNonTemporalStores();
   options.fetchAhead.collect(emitter, group, access, {laneDim, transposedDim, lanes});
   if (options.remarks) {
     remark();
     remarkAccesses(
         group, access, {laneDim, transposedDim, lanes, getShortestRun(options.machine)},
         describeNoLanes(), findNarrowLoads(),
-        [&](tile::StoreOp store) { return streams.contains(store); }, options.fetchAhead);
+        [&](tile::StoreOp store) { return nonTemporal.contains(store); }, options.fetchAhead);
   }
   prepareZeroRow(emitter, group, access, {laneDim, transposedDim, lanes}, scratchEnd);
   emitOuterLoops(0);

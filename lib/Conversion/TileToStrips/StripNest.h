@@ -6,7 +6,7 @@
 #define TESSERA_LIB_CONVERSION_TILETOSTRIPS_STRIPNEST_H
 
 #include "AccessChoice.h"
-#include "StreamedStores.h"
+#include "NonTemporalStores.h"
 #include "StripEmitter.h"
 #include "tessera/Machine/HostMachine.h"
 
@@ -18,7 +18,7 @@ struct StripOptions {
   unsigned unroll;    ///< the most strips in one iteration of a loop
   bool deterministic; ///< reductions in an order that no vector width changes
   bool remarks;       ///< say what was chosen, and why
-  StreamedStores &streamedStores;
+  NonTemporalStores &nonTemporalStores;
   FetchAhead &fetchAhead;
 };
 

@@ -44,7 +44,7 @@ private:
   void emitReducedLoop(llvm::ArrayRef<Index> strips);
   void emitStrips(llvm::ArrayRef<IndexTuple> strips,
                   llvm::SmallVectorImpl<mlir::Value> &accumulators);
-  void findStreams();
+  void findNonTemporalStores();
   llvm::SmallVector<MaskLeaf> collectLoadMasks(mlir::Value value, unsigned dim,
                                                llvm::ArrayRef<Index> at);
   mlir::Value emitMainEnd(llvm::ArrayRef<MaskLeaf> leaves, llvm::ArrayRef<mlir::Value> bounds,
@@ -69,8 +69,8 @@ private:
   llvm::ArrayRef<int64_t> shape;
 
   llvm::SmallVector<mlir::Operation *> roots; ///< stores and writes of computed values
-  /// Whether a launch's stores go past the caches, for those that may.
-  llvm::DenseMap<mlir::Operation *, mlir::Value> streams;
+  /// Whether a launch's stores are non-temporal, for those that may.
+  llvm::DenseMap<mlir::Operation *, mlir::Value> nonTemporal;
   llvm::SmallVector<tile::ReduceOp> reductions;
   std::optional<unsigned> axis;          ///< of the reductions
   std::optional<unsigned> laneDim;       ///< none: scalars

@@ -234,7 +234,7 @@ void runChunks(Job &job, bool isCaller) {
     }
   }
 #if defined(__x86_64__)
-  // Stores past the caches come after this thread's others have been seen, unless told.
+  // Non-temporal stores come after this thread's others have been seen, unless told.
   _mm_sfence();
 #endif
   if (numDone > 0) {

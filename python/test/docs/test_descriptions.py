@@ -96,7 +96,7 @@ BEFORE = {
 }
 OPTIONS = {
     "StripsOutlineParts": "limit=2 part-size=2",
-    "StripsLowerWindows": "machine=avx512",
+    "StripsLowerPrivateCopies": "machine=avx512",
 }
 # On kernels alone.
 KERNELS = {"TileCheckAccessesPass"}

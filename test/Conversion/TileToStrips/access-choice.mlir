@@ -16,7 +16,7 @@ tile.func @contiguous(%p: !tile.ptr<f32>, %u: !tile.ptr<f32>, %q: !tile.ptr<f32>
     %s = arith.addf %x, %y : tensor<1024xf32>
     %qs = tile.splat %q : !tile.ptr<f32> -> tensor<1024x!tile.ptr<f32>>
     %qp = tile.addptr %qs, %r : tensor<1024x!tile.ptr<f32>>, tensor<1024xi32>
-    // expected-remark @below {{store: contiguous rows along dimension 0; past the caches in large launches}}
+    // expected-remark @below {{store: contiguous rows along dimension 0; non-temporal in large launches}}
     tile.store %qp, %s : tensor<1024x!tile.ptr<f32>>
     strips.yield
   }
@@ -171,7 +171,7 @@ tile.func @transposed(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %ld: i32) {
 // CHECK:         scf.for
 // CHECK-NOT:       prefetch
 // CHECK:           vector.store
-// CHECK:         %[[LARGE:.*]] = strips.streams %c4096_i64
+// CHECK:         %[[LARGE:.*]] = strips.exceeds_caches %c4096_i64
 // CHECK:         scf.for %[[I:.*]] = %c0{{.*}} to %c1024{{.*}} step %c64
 // CHECK:           scf.if %[[LARGE]] {
 // CHECK:             %[[FROM:.*]] = llvm.inttoptr %[[ROW]]

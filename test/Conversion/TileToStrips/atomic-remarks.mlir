@@ -17,7 +17,7 @@ tile.func @rows(%p: !tile.ptr<f32>, %rows: !tile.ptr<i32>, %v: f32) {
   %p1 = tile.addptr %p0, %at2 : tensor<8x64x!tile.ptr<f32>>, tensor<8x64xi32>
   %p2 = tile.addptr %p1, %c2 : tensor<8x64x!tile.ptr<f32>>, tensor<8x64xi32>
   %value = tile.splat %v : f32 -> tensor<8x64xf32>
-  // expected-remark @below {{atomic: in the thread's own copy of the first 256 KiB at most, added to the array at the end; behind it, 4 elements along dimension 1 at a time, by one locked instruction where they are aligned}}
+  // expected-remark @below {{atomic: in the thread's private copy of the first 256 KiB at most, added to the array at the end; behind it, 4 elements along dimension 1 at a time, by one locked instruction where they are aligned}}
   %old = tile.atomic_rmw fadd, relaxed, gpu, %p2, %value : tensor<8x64x!tile.ptr<f32>>, tensor<8x64xf32> -> tensor<8x64xf32>
   tile.return
 }
@@ -43,7 +43,7 @@ tile.func @neighbours(%p: !tile.ptr<i32>, %h: !tile.ptr<f16>, %v: i32, %w: f16, 
   // expected-remark @below {{atomic: 8 elements along dimension 0 at a time, by one locked instruction where they are aligned; only sums of 32 and 64 bits are collected before others see them}}
   %halves = tile.atomic_rmw fadd, relaxed, gpu, %h1, %half : tensor<64x!tile.ptr<f16>>, tensor<64xf16> -> tensor<64xf16>
   scf.for %k = %zero to %n step %one : i32 {
-    // expected-remark @below {{where they are aligned; no copy of the array for a thread, since it is in a loop; no sums for a program, since no constant bounds its offsets}}
+    // expected-remark @below {{where they are aligned; no private copy of the array for a thread, since it is in a loop; no private sums for a program, since no constant bounds its offsets}}
     %again = tile.atomic_rmw add, relaxed, gpu, %p1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   }
   tile.return
@@ -68,11 +68,11 @@ tile.func private @histogram(%p: !tile.ptr<i32>, %i: !tile.ptr<i32>, %v: i32) {
   %old1 = tile.atomic_rmw add, relaxed, gpu, %p1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   %few = arith.andi %x, %c63 : tensor<64xi32>
   %p2 = tile.addptr %p0, %few : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
-  // expected-remark @below {{atomic: a locked instruction for each element: no elements are known to be neighbours that the machine swaps at once; no copy of the array for a thread, since it is in no kernel; no sums for a program, since there are fewer than 4 lanes to each of 64 places}}
+  // expected-remark @below {{atomic: a locked instruction for each element: no elements are known to be neighbours that the machine swaps at once; no private copy of the array for a thread, since it is in no kernel; no private sums for a program, since there are fewer than 4 lanes to each of 64 places}}
   %old2 = tile.atomic_rmw add, relaxed, gpu, %p2, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   %many = arith.andi %x, %c16383 : tensor<64xi32>
   %p3 = tile.addptr %p0, %many : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
-  // expected-remark @below {{no sums for a program, since there are 16384 places, too many for the caches}}
+  // expected-remark @below {{no private sums for a program, since there are 16384 places, too many for the caches}}
   %old3 = tile.atomic_rmw add, relaxed, gpu, %p3, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   tile.return
 }
@@ -104,7 +104,7 @@ tile.func @read(%p: !tile.ptr<i32>, %q: !tile.ptr<i32>, %i: !tile.ptr<i32>, %v: 
   %old = tile.atomic_rmw add, relaxed, gpu, %p1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   %q0 = tile.splat %q : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
   %q1 = tile.addptr %q0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
-  // expected-remark @below {{no copy of the array for a thread, since other accesses could tell when it adds}}
+  // expected-remark @below {{no private copy of the array for a thread, since other accesses could tell when it adds}}
   %unread = tile.atomic_rmw add, relaxed, gpu, %q1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   %o0 = tile.splat %out : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
   %o1 = tile.addptr %o0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
@@ -120,7 +120,7 @@ tile.func @of_each_program(%p: !tile.ptr<i32>, %v: i32) {
   %p0 = tile.splat %p : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
   %p1 = tile.addptr %p0, %at : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
   %value = tile.splat %v : i32 -> tensor<64xi32>
-  // expected-remark @below {{no copy of the array for a thread, since programs have places of their own}}
+  // expected-remark @below {{no private copy of the array for a thread, since programs have places of their own}}
   %old = tile.atomic_rmw add, relaxed, gpu, %p1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   tile.return
 }
@@ -133,27 +133,27 @@ tile.func @five_arrays(%a: !tile.ptr<i32>, %b: !tile.ptr<i32>, %c: !tile.ptr<i32
   %value = tile.splat %v : i32 -> tensor<64xi32>
   %a0 = tile.splat %a : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
   %a1 = tile.addptr %a0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
-  // expected-remark @below {{atomic: in the thread's own copy of the first 256 KiB at most}}
+  // expected-remark @below {{atomic: in the thread's private copy of the first 256 KiB at most}}
   %a2 = tile.atomic_rmw add, relaxed, gpu, %a1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   %b0 = tile.splat %b : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
   %b1 = tile.addptr %b0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
-  // expected-remark @below {{atomic: in the thread's own copy of the first 256 KiB at most}}
+  // expected-remark @below {{atomic: in the thread's private copy of the first 256 KiB at most}}
   %b2 = tile.atomic_rmw add, relaxed, gpu, %b1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   %c0 = tile.splat %c : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
   %c1 = tile.addptr %c0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
-  // expected-remark @below {{atomic: in the thread's own copy of the first 256 KiB at most}}
+  // expected-remark @below {{atomic: in the thread's private copy of the first 256 KiB at most}}
   %c2 = tile.atomic_rmw add, relaxed, gpu, %c1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   %d0 = tile.splat %d : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
   %d1 = tile.addptr %d0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
-  // expected-remark @below {{atomic: in the thread's own copy of the first 256 KiB at most}}
+  // expected-remark @below {{atomic: in the thread's private copy of the first 256 KiB at most}}
   %d2 = tile.atomic_rmw add, relaxed, gpu, %d1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   %e0 = tile.splat %e : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
   %e1 = tile.addptr %e0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
-  // expected-remark @below {{atomic: 4 elements along dimension 0 at a time, by one locked instruction where they are aligned; no copy of the array for a thread, since it has 4 of others}}
+  // expected-remark @below {{atomic: 4 elements along dimension 0 at a time, by one locked instruction where they are aligned; no private copy of the array for a thread, since it has 4 of others}}
   %e2 = tile.atomic_rmw add, relaxed, gpu, %e1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   %aagain0 = tile.splat %a : !tile.ptr<i32> -> tensor<64x!tile.ptr<i32>>
   %aagain1 = tile.addptr %aagain0, %r : tensor<64x!tile.ptr<i32>>, tensor<64xi32>
-  // expected-remark @below {{atomic: in the thread's own copy of the first 256 KiB at most}}
+  // expected-remark @below {{atomic: in the thread's private copy of the first 256 KiB at most}}
   %aagain2 = tile.atomic_rmw add, relaxed, gpu, %aagain1, %value : tensor<64x!tile.ptr<i32>>, tensor<64xi32> -> tensor<64xi32>
   tile.return
 }

@@ -132,7 +132,7 @@ tile.func @caller(%p: !tile.ptr<i32>, %n: i32) attributes {strips.scratch_bytes 
 // CHECK:           arith.cmpi uge, %[[ALL]], %[[KEPT]] : i64
 tile.func @streams(%p: !tile.ptr<i8>) {
   %bytes = arith.constant 4096 : i64
-  %large = strips.streams %bytes
+  %large = strips.exceeds_caches %bytes
   %one = arith.extui %large : i1 to i8
   tile.store %p, %one : !tile.ptr<i8>
   tile.return

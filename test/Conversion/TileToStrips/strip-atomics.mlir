@@ -6,7 +6,7 @@
 // these are added: rows that lie in the thread's own copy of the array go there.
 // CHECK-LABEL: tile.func @rows(
 // CHECK: %[[BASE:.+]] = tile.ptr_to_int %arg0
-// CHECK: %[[BYTES:.+]], %[[MEMORY:.+]] = strips.window %[[BASE]] of f32 by 512
+// CHECK: %[[BYTES:.+]], %[[MEMORY:.+]] = strips.private_copy %[[BASE]] of f32 by 512
 // CHECK: scf.for %[[ROW:.+]] = %{{.+}} to %{{.+}} step %{{.+}} {
 // CHECK:   arith.minui
 // CHECK-COUNT-4: llvm.intr.prefetch
@@ -130,11 +130,11 @@ tile.func private @histogram(%p: !tile.ptr<i32>, %i: !tile.ptr<i32>, %v: i32, %n
 
 // -----
 
-// Anywhere in the array: a strip in the window takes no branch, and lanes that are masked off
+// Anywhere in the array: a strip in the private copy takes no branch, and lanes that are masked off
 // go behind it; else each element by itself.
 // CHECK-LABEL: tile.func @scatter(
 // CHECK: %[[BASE:.+]] = tile.ptr_to_int %arg0
-// CHECK: %[[BYTES:.+]], %[[MEMORY:.+]] = strips.window %[[BASE]] of i32 by 64
+// CHECK: %[[BYTES:.+]], %[[MEMORY:.+]] = strips.private_copy %[[BASE]] of i32 by 64
 // CHECK: scf.for
 // CHECK:   %[[OFFSETS:.+]] = arith.select %{{.+}}, %{{.+}}, %cst{{.*}} : vector<[[N:16|4]]xi1>, vector<[[N]]xi64>
 // CHECK:   arith.cmpi ult, %[[OFFSETS]], %{{.+}} : vector<[[N]]xi64>
@@ -169,7 +169,7 @@ tile.func @scatter(%p: !tile.ptr<i32>, %i: !tile.ptr<i32>, %v: i32) {
 
 // What is loaded later must show what was added; so there is no copy.
 // CHECK-LABEL: tile.func @read_later(
-// CHECK-NOT: strips.window
+// CHECK-NOT: strips.private_copy
 // CHECK: tile.return
 tile.func @read_later(%p: !tile.ptr<i32>, %i: !tile.ptr<i32>, %v: i32, %out: !tile.ptr<i32>) {
   %r = tile.range 0 to 64 : tensor<64xi32>
@@ -192,7 +192,7 @@ tile.func @read_later(%p: !tile.ptr<i32>, %i: !tile.ptr<i32>, %v: i32, %out: !ti
 // The next iteration of a loop loads after the atomic; and programs that add each to their own
 // places gain nothing by a copy.
 // CHECK-LABEL: tile.func @in_a_loop(
-// CHECK-NOT: strips.window
+// CHECK-NOT: strips.private_copy
 // CHECK: tile.return
 tile.func @in_a_loop(%p: !tile.ptr<i32>, %q: !tile.ptr<i32>, %v: i32, %n: i32) {
   %zero = arith.constant 0 : i32

@@ -81,6 +81,6 @@ tile.func private @nothing(%a: memref<0x0xf32>) {
 
 tile.func private @no_sums(%base: i64) {
   // expected-error @below {{attribute 'element' failed to satisfy constraint}}
-  %bytes, %memory = strips.window %base of f8E5M2 by 64
+  %bytes, %memory = strips.private_copy %base of f8E5M2 by 64
   tile.return
 }

@@ -31,10 +31,10 @@ tile.func @all() {
   // CHECK: strips.print " x = "[%{{.*}}] [3] : %[[M]] {hex = false, is_signed = array<i32: 1>} : f32
   strips.print " x = " [%c0] [3] : %m {hex = false, is_signed = array<i32: 1>} : f32
   %bytes = arith.constant 4096 : i64
-  // CHECK: strips.streams %{{.*}}
-  %large = strips.streams %bytes
-  // CHECK: %{{.+}}, %{{.+}} = strips.window %{{.*}} of f32 by 1024
-  %window, %memory = strips.window %bytes of f32 by 1024
+  // CHECK: strips.exceeds_caches %{{.*}}
+  %large = strips.exceeds_caches %bytes
+  // CHECK: %{{.+}}, %{{.+}} = strips.private_copy %{{.*}} of f32 by 1024
+  %bytes1, %memory = strips.private_copy %bytes of f32 by 1024
   // CHECK: strips.next_program_id 1
   %next = strips.next_program_id 1
   tile.return

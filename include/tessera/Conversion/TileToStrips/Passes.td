@@ -8,11 +8,11 @@
 //   strips-reduce-atomics   lanes that meet at one place are combined first
 //   strips-group            which operations share a loop nest
 //   strips-materialize      buffers for the tiles between nests and around loops
-//   strips-license-fusion   run-time checks that stores meet no load of their nest
+//   strips-check-aliases    runtime alias checks: stores meet no load of their nest
 //   strips-lower-dot        dots in buffers become register-blocked loops
 //   strips-lower            each group becomes a nest of loops over vectors
 //   strips-lower-programs   kernels become functions that run a range of programs
-//   strips-lower-windows    threads add to copies of their own first
+//   strips-lower-private-copies  threads add to copies of their own first
 //   strips-split-loops      rows within bounds need no conditional each
 //   strips-expand-total-arith, strips-expand-math, strips-legalize-floats
 //                           what the machine has no instruction for
@@ -234,8 +234,8 @@ def StripsMaterialize : Pass<"strips-materialize", "::tessera::tile::FuncOp"> {
   let dependentDialects = ["::tessera::strips::StripsDialect", "::mlir::scf::SCFDialect"];
 }
 
-def StripsLicenseFusion : Pass<"strips-license-fusion", "::tessera::tile::FuncOp"> {
-  let summary = "Checks at run time that the stores of a group meet no other access in it";
+def StripsCheckAliases : Pass<"strips-check-aliases", "::tessera::tile::FuncOp"> {
+  let summary = "Runtime alias checks: that the stores of a group meet no other access in it";
   let description = [{
     In a tile program all lanes of a load are done before a later store. A group
     runs strip by strip, so a store of one strip comes before the load of the next.
@@ -370,10 +370,10 @@ def StripsLowerPrograms : Pass<"strips-lower-programs", "::mlir::ModuleOp"> {
     "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
 
-def StripsLowerWindows : Pass<"strips-lower-windows", "::mlir::func::FuncOp"> {
-  let summary = "Gives threads their own copies of what their programs add to";
+def StripsLowerPrivateCopies : Pass<"strips-lower-private-copies", "::mlir::func::FuncOp"> {
+  let summary = "Privatisation: gives threads copies of what their programs add to";
   let description = [{
-    Each `strips.window` gets memory behind the rest of the scratch arena. It is made
+    Each `strips.private_copy` gets memory behind the rest of the scratch arena. It is made
     neutral before the loop over the programs, a quarter as many elements as the programs
     have lanes, and what was added to it is added to the array behind that loop.
 
@@ -383,7 +383,7 @@ def StripsLowerWindows : Pass<"strips-lower-windows", "::mlir::func::FuncOp"> {
       %zero = arith.constant 0 : i32
       %base = llvm.load %launch : !llvm.ptr -> i64
       scf.for %program = %begin to %end step %c1 : i64 {
-        %bytes, %memory = strips.window %base of f32 by 1024
+        %bytes, %memory = strips.private_copy %base of f32 by 1024
         %place = llvm.inttoptr %memory : i64 to !llvm.ptr
         llvm.store %bytes, %place : i64, !llvm.ptr
       }

@@ -17,10 +17,10 @@ mlir::Type getStoredType(mlir::Type element);
 /// The type of a row-major buffer for a tile.
 mlir::MemRefType getBufferType(mlir::RankedTensorType tile);
 
-/// The most bytes that a `strips.window` has; behind them there are 64 to be written at will.
-inline constexpr int64_t kWindowBytes = 256 << 10;
-/// The most arrays that a kernel has windows of.
-inline constexpr size_t kMostWindows = 4;
+/// The most bytes that a `strips.private_copy` has; behind them there are 64 to be written at will.
+inline constexpr int64_t kPrivateCopyBytes = 256 << 10;
+/// The most arrays that a kernel has private copies of.
+inline constexpr size_t kMostPrivateCopies = 4;
 
 } // namespace tessera::strips
 

@@ -121,7 +121,7 @@ def Strips_DotOp : Strips_Op<"dot", []> {
   let hasVerifier = 1;
 }
 
-def Strips_StreamsOp : Strips_Op<"streams", [Pure]> {
+def Strips_ExceedsCachesOp : Strips_Op<"exceeds_caches", [Pure]> {
   let summary = "Whether a launch writes or reads more than the caches keep";
   let description = [{
     True if all programs of the launch together write (or read) so much that what comes
@@ -129,7 +129,7 @@ def Strips_StreamsOp : Strips_Op<"streams", [Pure]> {
     How much that is the launcher knows.
 
     ```mlir
-    %large = strips.streams %bytes
+    %large = strips.exceeds_caches %bytes
     ```
   }];
   let arguments = (ins I64:$bytes);
@@ -152,8 +152,8 @@ def Strips_NextProgramIdOp : Strips_Op<"next_program_id", [Pure]> {
   let assemblyFormat = "$axis attr-dict";
 }
 
-def Strips_WindowOp : Strips_Op<"window", [Pure]> {
-  let summary = "This thread's own copy of the beginning of an array that programs add to";
+def Strips_PrivateCopyOp : Strips_Op<"private_copy", [Pure]> {
+  let summary = "This thread's private copy of the beginning of an array that programs add to";
   let description = [{
     What is added to the `bytes` bytes of `memory`, which are neutral at first, is added to
     those from `base` on when the thread has run its programs, by atomics, and what nothing
@@ -163,7 +163,7 @@ def Strips_WindowOp : Strips_Op<"window", [Pure]> {
     element is of a type that atomics add to.
 
     ```mlir
-    %bytes, %memory = strips.window %base of f32 by 1024
+    %bytes, %memory = strips.private_copy %base of f32 by 1024
     ```
   }];
   let arguments = (ins I64:$base, TypeAttrOf<AnyTypeOf<[I32, I64, F16, BF16, F32, F64]>>:$element,

@@ -1,7 +1,7 @@
 // RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower{machine=avx512 unroll=1},canonicalize))' | FileCheck %s
 // RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower{machine=sse2 unroll=1},canonicalize))' | FileCheck %s --check-prefix=NARROW
 
-// Results of a large launch go past the caches, in pieces that are aligned: by 32 bytes if
+// Results of a large launch are stored non-temporally, in pieces that are aligned: by 32 bytes if
 // the row is, by 16, or as ever. What a program writes in all iterations of a loop counts.
 
 // CHECK-LABEL: @results
@@ -11,7 +11,7 @@
 // CHECK:           %[[TURNS:.*]] = arith.divui %[[WIDE]], %c128_i64
 // CHECK:           %[[MOST:.*]] = arith.maxui %[[TURNS]], %c1_i64
 // CHECK:           %[[BYTES:.*]] = arith.muli %[[MOST]], %c512_i64
-// CHECK:           %[[LARGE:.*]] = strips.streams %[[BYTES]]
+// CHECK:           %[[LARGE:.*]] = strips.exceeds_caches %[[BYTES]]
 // CHECK:           %[[LOW:.*]] = arith.andi %[[ROW:.*]], %c31_i64
 // CHECK:           %[[ALIGNED:.*]] = arith.cmpi eq, %[[LOW]], %c0_i64
 // CHECK:           %[[BY32:.*]] = arith.andi %[[ALIGNED]], %[[LARGE]]

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which stores may go past the caches (see StreamedStores.cpp).
+// Which stores may be non-temporal (see NonTemporalStores.cpp).
 
-#ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_STREAMEDSTORES_H
-#define TESSERA_LIB_CONVERSION_TILETOSTRIPS_STREAMEDSTORES_H
+#ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_NONTEMPORALSTORES_H
+#define TESSERA_LIB_CONVERSION_TILETOSTRIPS_NONTEMPORALSTORES_H
 
 #include "mlir/IR/Builders.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
@@ -11,12 +11,12 @@
 
 namespace tessera {
 
-class StreamedStores {
+class NonTemporalStores {
 public:
-  explicit StreamedStores(tile::FuncOp kernel);
+  explicit NonTemporalStores(tile::FuncOp kernel);
 
   /// Whether what a store writes is not read again in its program, nor written there.
-  bool mayStream(tile::StoreOp store);
+  bool mayBeNonTemporal(tile::StoreOp store);
 
   /// The bytes that a program writes by a store, of type i64; built at `builder`, which
   /// stands where the store does or further out by groups alone.
@@ -29,4 +29,4 @@ private:
 
 } // namespace tessera
 
-#endif // TESSERA_LIB_CONVERSION_TILETOSTRIPS_STREAMEDSTORES_H
+#endif // TESSERA_LIB_CONVERSION_TILETOSTRIPS_NONTEMPORALSTORES_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// strips-license-fusion: run-time checks that the stores of a group meet no other
+// strips-check-aliases: runtime alias checks, that the stores of a group meet no other
 // access in it.
 //
 // The range of an access comes from its access form: from the lowest to the highest
@@ -25,7 +25,7 @@
 using namespace mlir;
 
 namespace tessera {
-#define GEN_PASS_DEF_STRIPSLICENSEFUSION
+#define GEN_PASS_DEF_STRIPSCHECKALIASES
 #include "tessera/Conversion/TileToStrips/Passes.h.inc"
 
 namespace {
@@ -44,9 +44,9 @@ std::optional<ScalarMultiple> getStride(const AccessForm &form, unsigned dim) {
 }
 
 /// Decides about one group and rewrites it.
-class GroupLicense {
+class GroupAliasCheck {
 public:
-  GroupLicense(strips::GroupOp group, AccessAnalysis &access, int64_t scratchBegin)
+  GroupAliasCheck(strips::GroupOp group, AccessAnalysis &access, int64_t scratchBegin)
       : group(group), access(access), order(access), emitter(group, access), builder(group),
         loc(group.getLoc()), scratchEnd(scratchBegin) {}
 
@@ -69,7 +69,7 @@ private:
   Value buildReach(ScalarMultiple stride, int64_t factor);
   std::optional<Value> areDistinct(Value pointers);
   std::optional<Value> areDisjoint(Value a, Value b);
-  /// Adds to the licence what two accesses need, the first of which comes first; false if
+  /// Adds to the check what two accesses need, the first of which comes first; false if
   /// nothing can be checked.
   bool addPair(Operation *first, Operation *second);
   Value areSame(Value a, Value b);
@@ -85,7 +85,7 @@ private:
   Value buildScratch(OpBuilder &builder, Type tile);
   SmallVector<Value> buildBuffered(OpBuilder &builder);
   SmallVector<Value> buildStoredLater(OpBuilder &builder);
-  SmallVector<Value> buildUnlicensed(OpBuilder &builder) {
+  SmallVector<Value> buildUnchecked(OpBuilder &builder) {
     return isBetterStoredLater() ? buildStoredLater(builder) : buildBuffered(builder);
   }
 
@@ -103,7 +103,7 @@ private:
   DenseSet<Operation *> moved;
   /// Operations that a root uses otherwise than by what it loads.
   DenseSet<Operation *> usedByRoots;
-  Value licence; ///< null: nothing to check
+  Value check; ///< null: nothing to check
 };
 
 //===----------------------------------------------------------------------===//
@@ -118,7 +118,7 @@ static int64_t multiplyReach(int64_t a, int64_t b) {
   return std::clamp(*product, -kFurthest, kFurthest);
 }
 
-Value GroupLicense::buildReach(ScalarMultiple stride, int64_t factor) {
+Value GroupAliasCheck::buildReach(ScalarMultiple stride, int64_t factor) {
   int64_t scale = multiplyReach(stride.scale, factor);
   if (stride.isConstant())
     return constant(scale);
@@ -138,7 +138,7 @@ Value GroupLicense::buildReach(ScalarMultiple stride, int64_t factor) {
 }
 
 /// Whether computing a value of the group once more changes nothing.
-bool GroupLicense::isRepeatable(Value value) {
+bool GroupAliasCheck::isRepeatable(Value value) {
   SmallVector<Value> work{value};
   DenseSet<Operation *> seen;
   while (!work.empty()) {
@@ -153,7 +153,7 @@ bool GroupLicense::isRepeatable(Value value) {
 }
 
 /// The lowest and the highest address that rows begin at, where these depend on data.
-GroupLicense::Range GroupLicense::findOuterRows(Value pointers, const AccessForm &form) {
+GroupAliasCheck::Range GroupAliasCheck::findOuterRows(Value pointers, const AccessForm &form) {
   constexpr int64_t kMostLanes = 8;
   ArrayRef<int64_t> shape = tile::getShape(pointers.getType());
   SmallVector<unsigned> dims;
@@ -197,7 +197,7 @@ GroupLicense::Range GroupLicense::findOuterRows(Value pointers, const AccessForm
   return {bounds[0], bounds[1]};
 }
 
-const GroupLicense::Range &GroupLicense::getRange(Value pointers) {
+const GroupAliasCheck::Range &GroupAliasCheck::getRange(Value pointers) {
   auto [it, isNew] = ranges.try_emplace(pointers);
   Range &range = it->second;
   if (!isNew)
@@ -248,7 +248,7 @@ const GroupLicense::Range &GroupLicense::getRange(Value pointers) {
 
 /// The condition that no two indices give one address; a null value if that is known,
 /// nothing if it cannot be told.
-std::optional<Value> GroupLicense::areDistinct(Value pointers) {
+std::optional<Value> GroupAliasCheck::areDistinct(Value pointers) {
   const AccessForm &form = access.getForm(pointers);
   ArrayRef<int64_t> shape = tile::getShape(pointers.getType());
   SmallVector<std::pair<int64_t, int64_t>> constants; // stride, extent
@@ -303,7 +303,7 @@ std::optional<Value> GroupLicense::areDistinct(Value pointers) {
 
 /// The condition that two accesses are to the same element for each index, and to others for
 /// others: a result that takes an argument's place. Null if that cannot be.
-Value GroupLicense::areSame(Value a, Value b) {
+Value GroupAliasCheck::areSame(Value a, Value b) {
   const AccessForm &first = access.getForm(a), &second = access.getForm(b);
   ArrayRef<int64_t> shape = tile::getShape(a.getType());
   if (a.getType() != b.getType() || first.opaque.any() || second.opaque.any() ||
@@ -319,7 +319,7 @@ Value GroupLicense::areSame(Value a, Value b) {
   return *distinct ? Value(arith::AndIOp::create(builder, loc, same, *distinct)) : same;
 }
 
-std::optional<Value> GroupLicense::areDisjoint(Value a, Value b) {
+std::optional<Value> GroupAliasCheck::areDisjoint(Value a, Value b) {
   Range first = getRange(a), second = getRange(b);
   if (!first.low || !second.low)
     return std::nullopt;
@@ -331,14 +331,14 @@ std::optional<Value> GroupLicense::areDisjoint(Value a, Value b) {
   return Value(arith::OrIOp::create(builder, loc, left, right));
 }
 
-void GroupLicense::require(Value condition) {
+void GroupAliasCheck::require(Value condition) {
   if (!condition)
     return;
   builder.setInsertionPoint(group);
-  licence = licence ? Value(arith::AndIOp::create(builder, loc, licence, condition)) : condition;
+  check = check ? Value(arith::AndIOp::create(builder, loc, check, condition)) : condition;
 }
 
-bool GroupLicense::addPair(Operation *first, Operation *second) {
+bool GroupAliasCheck::addPair(Operation *first, Operation *second) {
   MemoryOrderAnswer answer = order.mayInterleave(first, second);
   if (answer.isOrdered())
     return false;
@@ -361,13 +361,13 @@ bool GroupLicense::addPair(Operation *first, Operation *second) {
 }
 
 //===----------------------------------------------------------------------===//
-// The version without licence
+// The version without checks
 //===----------------------------------------------------------------------===//
 
 bool isRoot(Operation *op) { return isa<tile::StoreOp, tile::ReduceOp, strips::WriteOp>(op); }
 
 /// Finds out where each operation's result goes, uses before what they use.
-void GroupLicense::followUses() {
+void GroupAliasCheck::followUses() {
   for (Operation &op : llvm::reverse(group.getBody().front()))
     for (Operation *user : op.getUsers()) {
       if (isa<tile::TransOp, tile::ReshapeOp, tile::JoinOp, tile::SplitOp, tile::CatOp,
@@ -382,14 +382,14 @@ void GroupLicense::followUses() {
 }
 
 /// A version that is taken rarely, if ever, shall be small.
-void GroupLicense::markRare(strips::GroupOp copy) {
-  if (licence)
+void GroupAliasCheck::markRare(strips::GroupOp copy) {
+  if (check)
     copy->setAttr("strips.unroll", OpBuilder(copy).getI64IntegerAttr(1));
 }
 
 /// Whether a load does nothing but say what another one loads, and may as well be done with it.
 /// One that says so of several is done with each if its own strips are cheap.
-bool GroupLicense::isPartOfAddress(tile::LoadOp load) {
+bool GroupAliasCheck::isPartOfAddress(tile::LoadOp load) {
   if (load.getIsVolatile() || usedByRoots.contains(load))
     return false;
   SmallVector<Operation *> work{load};
@@ -410,9 +410,10 @@ bool GroupLicense::isPartOfAddress(tile::LoadOp load) {
 }
 
 /// A copy of the group with some of its roots, in which loads read `buffers`.
-strips::GroupOp GroupLicense::cloneInto(OpBuilder &into, function_ref<bool(Operation *)> keepsRoot,
-                                        const DenseMap<Operation *, Value> &buffers,
-                                        bool keepsResults) {
+strips::GroupOp GroupAliasCheck::cloneInto(OpBuilder &into,
+                                           function_ref<bool(Operation *)> keepsRoot,
+                                           const DenseMap<Operation *, Value> &buffers,
+                                           bool keepsResults) {
   TypeRange types = keepsResults ? TypeRange(group.getResultTypes()) : TypeRange();
   auto copy = strips::GroupOp::create(into, loc, types, group.getShape());
   markRare(copy);
@@ -442,7 +443,7 @@ strips::GroupOp GroupLicense::cloneInto(OpBuilder &into, function_ref<bool(Opera
   return copy;
 }
 
-Value GroupLicense::buildScratch(OpBuilder &into, Type tile) {
+Value GroupAliasCheck::buildScratch(OpBuilder &into, Type tile) {
   MemRefType type = strips::getBufferType(cast<RankedTensorType>(tile));
   Value buffer = strips::ScratchOp::create(into, loc, type, uint64_t(scratchEnd));
   int64_t bits = type.getElementType().getIntOrFloatBitWidth();
@@ -471,7 +472,7 @@ static SmallVector<Operation *> findNeeded(ValueRange values,
 }
 
 /// All loads into buffers, then store after store.
-SmallVector<Value> GroupLicense::buildBuffered(OpBuilder &into) {
+SmallVector<Value> GroupAliasCheck::buildBuffered(OpBuilder &into) {
   DenseMap<Operation *, Value> buffers;
   for (tile::LoadOp load : loads) {
     if (isPartOfAddress(load))
@@ -508,7 +509,7 @@ SmallVector<Value> GroupLicense::buildBuffered(OpBuilder &into) {
 }
 
 /// Whether a store's pointers and mask take nothing from memory or buffers.
-bool GroupLicense::sayWhereByThemselves(Operation *op) {
+bool GroupAliasCheck::sayWhereByThemselves(Operation *op) {
   auto store = cast<tile::StoreOp>(op);
   SmallVector<Value> work{store.getPtr()};
   if (store.getMask())
@@ -527,7 +528,7 @@ bool GroupLicense::sayWhereByThemselves(Operation *op) {
 
 /// Whether what is stored takes so much fewer buffers than what is loaded that it is worth
 /// another version of the code.
-bool GroupLicense::isBetterStoredLater() {
+bool GroupAliasCheck::isBetterStoredLater() {
   constexpr unsigned kFew = 8;
   return loads.size() > kFew * stores.size() && llvm::all_of(stores, [&](tile::StoreOp store) {
            return sayWhereByThemselves(store) &&
@@ -536,7 +537,7 @@ bool GroupLicense::isBetterStoredLater() {
 }
 
 /// All that is stored into buffers, with whatever else the group does; then store after store.
-SmallVector<Value> GroupLicense::buildStoredLater(OpBuilder &into) {
+SmallVector<Value> GroupAliasCheck::buildStoredLater(OpBuilder &into) {
   DenseMap<Operation *, Value> buffers;
   for (tile::StoreOp store : stores)
     buffers[store] = buildScratch(into, store.getValue().getType());
@@ -572,7 +573,7 @@ SmallVector<Value> GroupLicense::buildStoredLater(OpBuilder &into) {
   return SmallVector<Value>(first.getResults());
 }
 
-bool GroupLicense::run() {
+bool GroupAliasCheck::run() {
   followUses();
   for (Operation &op : group.getBody().front()) {
     if (classify(&op) == RootKind::InElementOrder)
@@ -589,21 +590,21 @@ bool GroupLicense::run() {
     for (tile::StoreOp other : ArrayRef(stores).drop_front(number + 1))
       checkable = checkable && addPair(store, other);
   }
-  if (checkable && !licence)
+  if (checkable && !check)
     return false;
   builder.setInsertionPoint(group);
   if (!checkable) {
-    licence = {};
-    SmallVector<Value> results = buildUnlicensed(builder);
+    check = {};
+    SmallVector<Value> results = buildUnchecked(builder);
     group.replaceAllUsesWith(results);
     return true;
   }
-  auto versions = scf::IfOp::create(builder, loc, group.getResultTypes(), licence,
+  auto versions = scf::IfOp::create(builder, loc, group.getResultTypes(), check,
                                     /*withElseRegion=*/true);
   bool hasResults = group.getNumResults() != 0;
   OpBuilder yes = versions.getThenBodyBuilder(), no = versions.getElseBodyBuilder();
   Operation *fused = yes.clone(*group);
-  SmallVector<Value> buffered = buildUnlicensed(no);
+  SmallVector<Value> buffered = buildUnchecked(no);
   if (hasResults) {
     scf::YieldOp::create(yes, loc, fused->getResults());
     scf::YieldOp::create(no, loc, buffered);
@@ -612,7 +613,7 @@ bool GroupLicense::run() {
   return true;
 }
 
-struct StripsLicenseFusion : impl::StripsLicenseFusionBase<StripsLicenseFusion> {
+struct StripsCheckAliases : impl::StripsCheckAliasesBase<StripsCheckAliases> {
   void runOnOperation() override {
     tile::FuncOp func = getOperation();
     SmallVector<strips::GroupOp> groups;
@@ -623,10 +624,10 @@ struct StripsLicenseFusion : impl::StripsLicenseFusionBase<StripsLicenseFusion> 
     SmallVector<strips::GroupOp> replaced;
     for (strips::GroupOp group : groups) {
       // The copies of one group are done with before the next group starts.
-      GroupLicense license(group, access, begin);
-      if (license.run())
+      GroupAliasCheck checks(group, access, begin);
+      if (checks.run())
         replaced.push_back(group);
-      end = std::max(end, license.getScratchEnd());
+      end = std::max(end, checks.getScratchEnd());
     }
     for (strips::GroupOp group : replaced)
       group.erase();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// strips-lower-windows: the memory of windows, and what is done before and behind the loop
-// over the programs.
+// strips-lower-private-copies: the memory of private copies, and what is done before and behind
+// the loop over the programs.
 //
 // To make an element neutral and to look at it later costs about 0.2 ns, to add it to the
 // array 0.4 to 4; an atomic costs 1.3 to 5, and many times that where two threads want one
@@ -21,7 +21,7 @@
 using namespace mlir;
 
 namespace tessera {
-#define GEN_PASS_DEF_STRIPSLOWERWINDOWS
+#define GEN_PASS_DEF_STRIPSLOWERPRIVATECOPIES
 #include "tessera/Conversion/TileToStrips/Passes.h.inc"
 
 namespace {
@@ -29,21 +29,21 @@ namespace {
 constexpr llvm::StringLiteral kScratchBytes = "strips.scratch_bytes";
 constexpr int64_t kLanesPerElement = 4, kLine = HostMachine::kLineBytes;
 
-/// One window of a kernel.
-class WindowLowering {
+/// One private copy of a kernel.
+class PrivateCopyLowering {
 public:
   /// Before and behind `programs`, the loop over them; the memory is `offset` bytes into the
   /// arena.
-  WindowLowering(strips::WindowOp window, scf::ForOp programs, Value scratch, int64_t offset,
-                 const HostMachine &machine)
-      : builder(programs), loc(window.getLoc()), window(window), programs(programs),
-        element(window.getElement()), machine(machine) {
+  PrivateCopyLowering(strips::PrivateCopyOp privateCopy, scf::ForOp programs, Value scratch,
+                      int64_t offset, const HostMachine &machine)
+      : builder(programs), loc(privateCopy.getLoc()), privateCopy(privateCopy), programs(programs),
+        element(privateCopy.getElement()), machine(machine) {
     ptr = scratch.getType();
     memory = LLVM::GEPOp::create(builder, loc, ptr, builder.getI8Type(), scratch,
                                  ArrayRef<LLVM::GEPArg>{int32_t(offset)});
   }
 
-  /// What takes the place of the window's results.
+  /// What takes the place of the private copy's results.
   SmallVector<Value> run() {
     Value bytes = emitSize();
     emitClear(bytes);
@@ -72,33 +72,34 @@ private:
 
   OpBuilder builder;
   Location loc;
-  strips::WindowOp window;
+  strips::PrivateCopyOp privateCopy;
   scf::ForOp programs;
   Type element, ptr;
   const HostMachine &machine;
   Value memory;
 };
 
-Value WindowLowering::emitSize() {
+Value PrivateCopyLowering::emitSize() {
   Value count =
       arith::SubIOp::create(builder, loc, programs.getUpperBound(), programs.getLowerBound());
-  // So many programs fill the largest window: what follows cannot overflow.
-  Value enough = constant(strips::kWindowBytes);
+  // So many programs fill the largest private copy: what follows cannot overflow.
+  Value enough = constant(strips::kPrivateCopyBytes);
   count = arith::MinUIOp::create(builder, loc, count, enough);
-  int64_t each = std::min<int64_t>(window.getLanes() * elementBytes(), strips::kWindowBytes * 8);
+  int64_t each =
+      std::min<int64_t>(privateCopy.getLanes() * elementBytes(), strips::kPrivateCopyBytes * 8);
   Value bytes = arith::MulIOp::create(builder, loc, count, constant(each));
   bytes = arith::DivUIOp::create(builder, loc, bytes, constant(kLanesPerElement));
   bytes = arith::MinUIOp::create(builder, loc, bytes, enough);
   return arith::AndIOp::create(builder, loc, bytes, constant(-kLine));
 }
 
-Value WindowLowering::makeNeutral(int64_t lanes) {
+Value PrivateCopyLowering::makeNeutral(int64_t lanes) {
   auto type = VectorType::get(lanes, element);
   return arith::ConstantOp::create(
       builder, loc, DenseElementsAttr::get(type, Attribute(getNeutralElement(getKind(), element))));
 }
 
-void WindowLowering::emitClear(Value bytes) {
+void PrivateCopyLowering::emitClear(Value bytes) {
   Value neutral = makeNeutral(kLine / elementBytes());
   auto loop = scf::ForOp::create(builder, loc, constant(0), bytes, constant(kLine));
   OpBuilder::InsertionGuard guard(builder);
@@ -107,7 +108,7 @@ void WindowLowering::emitClear(Value bytes) {
 }
 
 /// Whether any of a vector of sums is not neutral, by their bits.
-Value WindowLowering::isSome(Value sums, int64_t lanes) {
+Value PrivateCopyLowering::isSome(Value sums, int64_t lanes) {
   Value neutral = makeNeutral(lanes);
   auto type = VectorType::get(lanes, builder.getIntegerType(8 * elementBytes()));
   auto bits = [&](Value value) -> Value {
@@ -118,7 +119,7 @@ Value WindowLowering::isSome(Value sums, int64_t lanes) {
   return vector::ReductionOp::create(builder, loc, vector::CombiningKind::OR, differ);
 }
 
-void WindowLowering::emitElementFlush(Value from, Value place) {
+void PrivateCopyLowering::emitElementFlush(Value from, Value place) {
   Value sum = LLVM::LoadOp::create(builder, loc, VectorType::get(1, element), from, elementBytes());
   auto some = scf::IfOp::create(builder, loc, isSome(sum, 1), /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(builder);
@@ -130,11 +131,11 @@ void WindowLowering::emitElementFlush(Value from, Value place) {
 
 /// Line by line, releasing what a program's own atomics might have; what nothing was added to may
 /// be no memory of the user's.
-void WindowLowering::emitFlush(Value bytes) {
+void PrivateCopyLowering::emitFlush(Value bytes) {
   auto lines = scf::ForOp::create(builder, loc, constant(0), bytes, constant(kLine));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(lines.getBody());
-  Value base = LLVM::IntToPtrOp::create(builder, loc, ptr, window.getBase());
+  Value base = LLVM::IntToPtrOp::create(builder, loc, ptr, privateCopy.getBase());
   int64_t perLine = kLine / elementBytes();
   Value whole = LLVM::LoadOp::create(builder, loc, VectorType::get(perLine, element),
                                      at(memory, lines.getInductionVar()), kLine);
@@ -168,8 +169,8 @@ void WindowLowering::emitFlush(Value bytes) {
   }
 }
 
-struct StripsLowerWindows : impl::StripsLowerWindowsBase<StripsLowerWindows> {
-  using StripsLowerWindowsBase::StripsLowerWindowsBase;
+struct StripsLowerPrivateCopies : impl::StripsLowerPrivateCopiesBase<StripsLowerPrivateCopies> {
+  using StripsLowerPrivateCopiesBase::StripsLowerPrivateCopiesBase;
 
   /// The loop over the programs that an operation is in; null where it is in no kernel.
   scf::ForOp getPrograms(Operation *op) {
@@ -183,9 +184,9 @@ struct StripsLowerWindows : impl::StripsLowerWindowsBase<StripsLowerWindows> {
 
   void runOnOperation() override {
     func::FuncOp func = getOperation();
-    SmallVector<strips::WindowOp> windows;
-    func.walk([&](strips::WindowOp window) { windows.push_back(window); });
-    if (windows.empty())
+    SmallVector<strips::PrivateCopyOp> privateCopies;
+    func.walk([&](strips::PrivateCopyOp privateCopy) { privateCopies.push_back(privateCopy); });
+    if (privateCopies.empty())
       return;
     std::optional<HostMachine> machine = getMachine(func, machineName);
     if (!machine)
@@ -195,26 +196,27 @@ struct StripsLowerWindows : impl::StripsLowerWindowsBase<StripsLowerWindows> {
     DominanceInfo dominance(func);
     // What two atomics add to one array goes to one copy of it.
     DenseMap<std::pair<Value, Type>, SmallVector<Value>> known;
-    for (strips::WindowOp window : windows) {
-      scf::ForOp programs = getPrograms(window);
+    for (strips::PrivateCopyOp privateCopy : privateCopies) {
+      scf::ForOp programs = getPrograms(privateCopy);
       bool isKnownBefore =
-          programs && dominance.properlyDominates(window.getBase(), programs.getOperation());
-      auto results = known.find({window.getBase(), window.getElement()});
-      if (isKnownBefore && results == known.end() && known.size() < strips::kMostWindows) {
-        WindowLowering lowering(window, programs, func.getArgument(3), end, *machine);
-        results = known.insert({{window.getBase(), window.getElement()}, lowering.run()}).first;
-        end += strips::kWindowBytes + kLine;
+          programs && dominance.properlyDominates(privateCopy.getBase(), programs.getOperation());
+      auto results = known.find({privateCopy.getBase(), privateCopy.getElement()});
+      if (isKnownBefore && results == known.end() && known.size() < strips::kMostPrivateCopies) {
+        PrivateCopyLowering lowering(privateCopy, programs, func.getArgument(3), end, *machine);
+        results =
+            known.insert({{privateCopy.getBase(), privateCopy.getElement()}, lowering.run()}).first;
+        end += strips::kPrivateCopyBytes + kLine;
       }
       if (isKnownBefore && results != known.end()) {
-        window->replaceAllUsesWith(results->second);
+        privateCopy->replaceAllUsesWith(results->second);
         continue;
       }
-      OpBuilder builder(window);
-      Value nothing = arith::ConstantIntOp::create(builder, window.getLoc(), 0, 64);
-      window->replaceAllUsesWith(ValueRange{nothing, nothing});
+      OpBuilder builder(privateCopy);
+      Value nothing = arith::ConstantIntOp::create(builder, privateCopy.getLoc(), 0, 64);
+      privateCopy->replaceAllUsesWith(ValueRange{nothing, nothing});
     }
-    for (strips::WindowOp window : windows)
-      window.erase();
+    for (strips::PrivateCopyOp privateCopy : privateCopies)
+      privateCopy.erase();
     func->setAttr(kScratchBytes, OpBuilder(func).getI64IntegerAttr(end));
   }
 };

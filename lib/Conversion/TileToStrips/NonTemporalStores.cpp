@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A store that goes past the caches saves the read of the line that it writes, a third of
+// A non-temporal store saves the read of the line that it writes, a third of
 // the traffic of an addition, and leaves the caches to what is read. It costs where the
 // line is in a cache, or is wanted from one soon after. So it is for results alone: for
 // arrays that the kernel does not read, each element of which a program writes once; and
 // only for launches that write more than the caches would keep, which the program asks
-// by strips.streams.
+// by strips.exceeds_caches.
 //
 // Such stores are not ordered with others, so kernels with atomics, barriers and the like, by
 // which programs may tell each other of results, have none; the launcher orders them at the end
 // of a launch.
 
-#include "StreamedStores.h"
+#include "NonTemporalStores.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -82,7 +82,7 @@ static bool findArrays(Value pointers, DenseSet<Value> &arrays) {
       [](Operation *, OpOperand &operand) { return isPointer(operand.get()); });
 }
 
-StreamedStores::StreamedStores(tile::FuncOp kernel) {
+NonTemporalStores::NonTemporalStores(tile::FuncOp kernel) {
   isPossible = kernel.isKernel();
   kernel.walk([&](Operation *op) {
     // Operations of other dialects stand for parts of these, and declare less.
@@ -93,7 +93,7 @@ StreamedStores::StreamedStores(tile::FuncOp kernel) {
   });
 }
 
-bool StreamedStores::mayStream(tile::StoreOp store) {
+bool NonTemporalStores::mayBeNonTemporal(tile::StoreOp store) {
   DenseSet<Value> written;
   if (!isPossible || !findArrays(store.getPtr(), written) ||
       llvm::any_of(written, [&](Value array) { return read.contains(array); }))
@@ -117,7 +117,7 @@ bool StreamedStores::mayStream(tile::StoreOp store) {
   return needed.empty();
 }
 
-Value StreamedStores::buildBytes(OpBuilder &builder, tile::StoreOp store) {
+Value NonTemporalStores::buildBytes(OpBuilder &builder, tile::StoreOp store) {
   Location loc = store.getLoc();
   auto pointers = store.getPtr().getType();
   auto pointer = cast<tile::PointerType>(getElementTypeOrSelf(pointers));

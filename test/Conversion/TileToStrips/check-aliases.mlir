@@ -1,4 +1,4 @@
-// RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-license-fusion,canonicalize))' | FileCheck %s
+// RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-check-aliases,canonicalize))' | FileCheck %s
 
 // Two arrays: fused where their ranges are disjoint, or are one and the same; loads first
 // where they are not.

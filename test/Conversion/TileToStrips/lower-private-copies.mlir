@@ -1,4 +1,4 @@
-// RUN: tessera-opt --allow-unregistered-dialect --strips-lower-windows=machine=avx512 --split-input-file %s | FileCheck %s
+// RUN: tessera-opt --allow-unregistered-dialect --strips-lower-private-copies=machine=avx512 --split-input-file %s | FileCheck %s
 
 // Neutral first, a quarter as many elements as there are lanes; added line by line behind the
 // loop, four floats at once where they are aligned.
@@ -17,7 +17,7 @@
 // CHECK:     llvm.store %cst{{.*}}, %{{.+}} : vector<16xf32>
 // CHECK:   %[[ADDRESS:.+]] = llvm.ptrtoint %[[MEMORY]]
 // CHECK:   scf.for %{{.+}} = %[[BEGIN]] to %[[END]]
-// CHECK-NOT: strips.window
+// CHECK-NOT: strips.private_copy
 // CHECK:     "test.use"(%[[BYTES]], %[[ADDRESS]], %[[BYTES]], %[[ADDRESS]])
 // CHECK:   scf.for %{{.+}} = %{{.+}} to %[[BYTES]] step %c64_i64
 // CHECK:     %[[SOME:.+]] = vector.reduction <or>
@@ -35,8 +35,8 @@ func.func @add(%launch: !llvm.ptr, %begin: i64, %end: i64, %scratch: !llvm.ptr) 
   %status = arith.constant 0 : i32
   %base = llvm.load %launch : !llvm.ptr -> i64
   scf.for %program = %begin to %end step %c1 : i64 {
-    %bytes, %memory = strips.window %base of f32 by 1024
-    %bytes2, %memory2 = strips.window %base of f32 by 64
+    %bytes, %memory = strips.private_copy %base of f32 by 1024
+    %bytes2, %memory2 = strips.private_copy %base of f32 by 64
     "test.use"(%bytes, %memory, %bytes2, %memory2) : (i64, i64, i64, i64) -> ()
   }
   return %status : i32
@@ -44,16 +44,16 @@ func.func @add(%launch: !llvm.ptr, %begin: i64, %end: i64, %scratch: !llvm.ptr) 
 
 // -----
 
-// A base that is not known before the loop: no window.
+// A base that is not known before the loop: no private copy.
 // CHECK-LABEL: func.func @changes(
-// CHECK-NOT: strips.window
+// CHECK-NOT: strips.private_copy
 // CHECK:     "test.use"(%[[ZERO:.+]], %[[ZERO]])
 func.func @changes(%launch: !llvm.ptr, %begin: i64, %end: i64, %scratch: !llvm.ptr) -> i32 {
   %c1 = arith.constant 1 : i64
   %status = arith.constant 0 : i32
   scf.for %program = %begin to %end step %c1 : i64 {
     %base = llvm.load %launch : !llvm.ptr -> i64
-    %bytes, %memory = strips.window %base of i64 by 1024
+    %bytes, %memory = strips.private_copy %base of i64 by 1024
     "test.use"(%bytes, %memory) : (i64, i64) -> ()
   }
   return %status : i32

@@ -3,7 +3,7 @@
 // Bounds on the offsets of atomics: from how they are computed, and from the mask; and what
 // else their kernel does to memory.
 
-#include "AtomicBins.h"
+#include "AtomicPrivatisation.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -189,9 +189,9 @@ static BlockArgument findSharedBase(tile::AtomicRMWOp atomic, std::string &why) 
   return harmless.wasInterrupted() ? fail("other accesses could tell when it adds") : base;
 }
 
-static std::optional<int64_t> countBinsOfProgram(tile::AtomicRMWOp atomic, std::string &why) {
+static std::optional<int64_t> countPlacesOfProgram(tile::AtomicRMWOp atomic, std::string &why) {
   // The sums are kept beside what the program works on, in the caches.
-  constexpr int64_t kMostBytes = 32 << 10, kLanesPerBin = 4;
+  constexpr int64_t kMostBytes = 32 << 10, kLanesPerPlace = 4;
   Type element = getElementTypeOrSelf(atomic.getValue().getType());
   auto tile = cast<RankedTensorType>(atomic.getPtr().getType());
   auto pointers = atomic.getPtr().getDefiningOp<tile::AddPtrOp>();
@@ -208,7 +208,7 @@ static std::optional<int64_t> countBinsOfProgram(tile::AtomicRMWOp atomic, std::
     why = "no constant bounds its offsets";
   else if (*end * element.getIntOrFloatBitWidth() / 8 > kMostBytes)
     why = "there are " + std::to_string(*end) + " places, too many for the caches";
-  else if (*end * kLanesPerBin > tile.getNumElements())
+  else if (*end * kLanesPerPlace > tile.getNumElements())
     why = "there are fewer than 4 lanes to each of " + std::to_string(*end) + " places";
   else
     return end;
@@ -216,24 +216,24 @@ static std::optional<int64_t> countBinsOfProgram(tile::AtomicRMWOp atomic, std::
 }
 
 Value getSharedBase(tile::AtomicRMWOp atomic) {
-  auto bins = atomic->getAttrOfType<IntegerAttr>(kBinsName);
-  if (!bins || bins.getInt() >= 0)
+  auto chosen = atomic->getAttrOfType<IntegerAttr>(kPrivatisationName);
+  if (!chosen || chosen.getInt() >= 0)
     return {};
-  return atomic->getParentOfType<tile::FuncOp>().getArgument(-1 - bins.getInt());
+  return atomic->getParentOfType<tile::FuncOp>().getArgument(-1 - chosen.getInt());
 }
 
-std::optional<int64_t> countBins(tile::AtomicRMWOp atomic, std::string &why) {
+std::optional<int64_t> choosePrivatisation(tile::AtomicRMWOp atomic, std::string &why) {
   if (!isa<RankedTensorType>(atomic.getPtr().getType()) || !addsUnread(atomic, &why))
     return std::nullopt;
   // A thread's copy is there for all its programs, and holds no fewer elements.
-  std::string whyNoBins;
+  std::string whyNoPlaces;
   if (BlockArgument base = findSharedBase(atomic, why))
     return -1 - int64_t(base.getArgNumber());
-  std::optional<int64_t> bins = countBinsOfProgram(atomic, whyNoBins);
-  if (!bins)
-    why = "no copy of the array for a thread, since " + why + "; no sums for a program, since " +
-          whyNoBins;
-  return bins;
+  std::optional<int64_t> places = countPlacesOfProgram(atomic, whyNoPlaces);
+  if (!places)
+    why = "no private copy of the array for a thread, since " + why +
+          "; no private sums for a program, since " + whyNoPlaces;
+  return places;
 }
 
 } // namespace tessera
