@@ -29,7 +29,7 @@ static constexpr int64_t kBoxAlignment = 16;
 static bool isArgument(const ScalarFactor &factor) {
   auto argument = dyn_cast<BlockArgument>(factor.value);
   auto func = argument ? dyn_cast<FuncOp>(argument.getOwner()->getParentOp()) : FuncOp();
-  // The extents of the grid that RepeatedPrograms adds are none of the launch's expressions.
+  // The extents of the grid that a persistent kernel gets are none of the launch's expressions.
   return func && !func.getArgAttr(argument.getArgNumber(), kGridExtentAttr);
 }
 

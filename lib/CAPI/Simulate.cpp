@@ -37,7 +37,7 @@ TsrStatus tsr_simulate(TsrModule *module, const char *kernel, const int32_t grid
     options.tensorMaps = std::move(recipes.tensorMaps);
     options.launchConditions = std::move(recipes.conditions);
     options.arraysApart = std::move(recipes.arraysApart);
-    options.repeatedPrograms = recipes.repeatedPrograms;
+    options.persistentPrograms = recipes.persistentPrograms;
     for (int axis = 0; recipes.mostPrograms && axis < 3; ++axis)
       if (grid[axis] > recipes.mostPrograms)
         throw UserError("E070",

@@ -38,7 +38,7 @@ CompiledKernel::CompiledKernel(KernelMetadata newMetadata, std::string newObject
         throw InternalError("kernel metadata has no bound: " + text);
       description.bounds.push_back(std::move(*bound));
     }
-    description.repeatedPrograms = metadata.repeatedPrograms;
+    description.persistentPrograms = metadata.persistentPrograms;
     description.waitsForStream = metadata.waitsForStream;
     onGPU = std::make_unique<cuda::LoadedKernel>(std::move(description), object);
     metadataJSON = metadata.toJSON();

@@ -98,7 +98,7 @@ void tessera::setTensorMaps(ModuleOp module) {
     for (StringRef name :
          {StringRef(tilegpu::kLaunchConditionsAttr), StringRef(kArraysApartAttr),
           StringRef(tile::kLimitedProgramsAttr), StringRef(tile::kProgramBoundsAttr),
-          StringRef(tilegpu::kRepeatedProgramsAttr)})
+          StringRef(tilegpu::kPersistentProgramsAttr)})
       if (Attribute attribute = kernel->getAttr(name))
         module->setAttr(name, attribute);
   }
@@ -248,9 +248,9 @@ static void readTensorMaps(ModuleOp module, KernelMetadata &metadata) {
   metadata.launchConditions.clear();
   metadata.arraysApart.clear();
   metadata.mostPrograms = 0;
-  metadata.repeatedPrograms = 0;
-  if (auto programs = module->getAttrOfType<IntegerAttr>(tilegpu::kRepeatedProgramsAttr))
-    metadata.repeatedPrograms = programs.getInt();
+  metadata.persistentPrograms = 0;
+  if (auto programs = module->getAttrOfType<IntegerAttr>(tilegpu::kPersistentProgramsAttr))
+    metadata.persistentPrograms = programs.getInt();
   if (auto maps = module->getAttrOfType<ArrayAttr>(tilegpu::kTensorMapsAttr))
     for (auto map : maps.getAsRange<tilegpu::TensorMapAttr>())
       metadata.tensorMaps.push_back(toRecipe(map, metadata.arguments));
@@ -352,7 +352,7 @@ void tessera::readKernelMetadata(const llvm::Module &module, KernelMetadata &met
   metadata.arraysApart = std::move(read.arraysApart);
   metadata.mostPrograms = read.mostPrograms;
   metadata.programBounds = std::move(read.programBounds);
-  metadata.repeatedPrograms = read.repeatedPrograms;
+  metadata.persistentPrograms = read.persistentPrograms;
   metadata.waitsForStream = read.waitsForStream;
   metadata.sites = std::move(read.sites);
 }

@@ -217,7 +217,7 @@ std::string KernelMetadata::toJSON() const {
       {"arrays_apart", toArray(arraysApart)},
       {"most_programs", mostPrograms},
       {"program_bounds", json::Array(programBounds)},
-      {"repeated_programs", repeatedPrograms},
+      {"persistent_programs", persistentPrograms},
       {"waits_for_stream", waitsForStream},
       {"waits_for_programs", waitsForPrograms},
       {"sites", toArray(siteCopies)},
@@ -251,7 +251,7 @@ KernelMetadata KernelMetadata::fromJSON(StringRef text) {
       map.map("arrays_apart", metadata.arraysApart) &&
       map.map("most_programs", metadata.mostPrograms) &&
       map.map("program_bounds", metadata.programBounds) &&
-      map.map("repeated_programs", metadata.repeatedPrograms) &&
+      map.map("persistent_programs", metadata.persistentPrograms) &&
       map.map("waits_for_stream", metadata.waitsForStream) &&
       map.map("waits_for_programs", metadata.waitsForPrograms) &&
       map.map("sites", metadata.sites) && map.map("stage_ms", metadata.stageTimes) &&

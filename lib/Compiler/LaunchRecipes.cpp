@@ -12,12 +12,12 @@ using namespace tessera;
 
 LaunchRecipes tessera::readLaunchRecipes(mlir::ModuleOp module) {
   if (!module->hasAttr(tilegpu::kTensorMapsAttr) &&
-      !module->hasAttr(tilegpu::kRepeatedProgramsAttr) &&
+      !module->hasAttr(tilegpu::kPersistentProgramsAttr) &&
       !module->hasAttr(tile::kLaunchLimitsAttr) && !module->hasAttr(tile::kLimitedProgramsAttr))
     return {};
   KernelMetadata metadata;
   readKernelAttributes(module, metadata);
   return {std::move(metadata.tensorMaps),    std::move(metadata.launchConditions),
           std::move(metadata.arraysApart),   metadata.mostPrograms,
-          std::move(metadata.programBounds), metadata.repeatedPrograms};
+          std::move(metadata.programBounds), metadata.persistentPrograms};
 }

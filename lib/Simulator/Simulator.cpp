@@ -34,8 +34,8 @@ StringRef tessera::getName(FindingKind kind) {
     return "deadlock";
   case FindingKind::UnorderedProxy:
     return "unordered proxy";
-  case FindingKind::RepeatedProgram:
-    return "repeated program";
+  case FindingKind::PersistentKernel:
+    return "persistent kernel";
   }
   llvm_unreachable("covered switch");
 }
@@ -147,7 +147,7 @@ void tessera::checkInstructions(ModuleOp module) {
 SimulatorReport tessera::simulate(ModuleOp module, StringRef name, std::array<int32_t, 3> grid,
                                   ArrayRef<uint64_t> args, const SimulatorOptions &options) {
   LLVM::LLVMFuncOp kernel = findKernel(module, name);
-  size_t hidden = options.tensorMaps.size() + (options.repeatedPrograms ? 3 : 0);
+  size_t hidden = options.tensorMaps.size() + (options.persistentPrograms ? 3 : 0);
   if (kernel.getNumArguments() != args.size() + hidden)
     throw UserError("E051",
                     llvm::formatv("kernel '{0}' takes {1} arguments, got {2}", kernel.getName(),
@@ -169,10 +169,11 @@ SimulatorReport tessera::simulate(ModuleOp module, StringRef name, std::array<in
   SmallVector<uint64_t> values;
   for (auto [type, slot] : llvm::zip(kernel.getArgumentTypes(), args))
     values.push_back(slot & maskOf(getWidth(type)));
-  if (options.repeatedPrograms) {
+  if (options.persistentPrograms) {
     values.append(grid.begin(), grid.end());
     int64_t programs = int64_t(grid[0]) * grid[1] * grid[2];
-    grid = {static_cast<int32_t>(std::min<int64_t>(programs, 2 * options.repeatedPrograms)), 1, 1};
+    grid = {static_cast<int32_t>(std::min<int64_t>(programs, 2 * options.persistentPrograms)), 1,
+            1};
   }
   Machine machine(image, *image.functions.at(kernel.getName().str()), grid, numWarps,
                   getEntryRegisters(kernel, numWarps), values, makeTensorMaps(args, options),

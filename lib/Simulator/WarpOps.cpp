@@ -76,9 +76,9 @@ void readSpecial(Warp &warp, const Instr &instr, Lanes lanes) {
 /// The number of its block, or how many there are, for code of the user: where a block does
 /// the work of several programs, that says nothing of which.
 void readSpecialOfUser(Warp &warp, const Instr &instr, Lanes lanes) {
-  if (warp.machine.options.repeatedPrograms)
+  if (warp.machine.options.persistentPrograms)
     warp.machine.report(
-        FindingKind::RepeatedProgram, instr, warp, __builtin_ctz(lanes), 0,
+        FindingKind::PersistentKernel, instr, warp, __builtin_ctz(lanes), 0,
         llvm::formatv("reads the {0} in code of the user, where a block does the work of several "
                       "programs",
                       instr.immediate < kGridX ? "number of its block" : "number of blocks"));

@@ -30,7 +30,7 @@ class Finding:
 
     kind: str
     """"out of bounds", "misaligned", "uninitialised", "race", "divergence", "deadlock",
-    "unordered proxy" or "repeated program"."""
+    "unordered proxy" or "persistent kernel"."""
     kernel: str
     location: str
     """"file:line:column" of the line in the kernel."""

@@ -76,7 +76,7 @@ int main(int argc, char **argv) {
     options.tensorMaps = std::move(recipes.tensorMaps);
     options.launchConditions = std::move(recipes.conditions);
     options.arraysApart = std::move(recipes.arraysApart);
-    options.repeatedPrograms = recipes.repeatedPrograms;
+    options.persistentPrograms = recipes.persistentPrograms;
     SimulatorReport report = simulate(*module, kernelName, grid, getSlots(arguments), options);
     printArrays(arguments);
     if (showBanks)

@@ -60,7 +60,7 @@
 //                                            orders; conditions of the launch
 //     tilegpu-store-by-tensor-map            mayPass() across loops: stores that TMA does
 //                                            later; conditions of the launch
-//       kernels whose programs are repeated  mayMeetOtherPrograms() of the kernel
+//       persistent kernels                   mayMeetOtherPrograms() of the kernel
 //     tilegpu-pipeline                       mayPass() across the loop: loads that are done ahead
 //     tilegpu-overlap-loads                  mayWriteMemory() of what iterations do side by side
 //     tilegpu-reload-rows                    mayWriteMemory() of what a row is loaded behind

@@ -90,7 +90,7 @@ struct KernelMetadata {
   std::vector<std::string> programBounds;
   /// If not 0, so many programs an SM do the work of the grid, whose extents are
   /// passed in front of the tensor maps.
-  int repeatedPrograms = 0;
+  int persistentPrograms = 0;
   /// Whether its programs wait by themselves for what their stream did before.
   bool waitsForStream = false;
   /// Whether a program may loop until another one has written something.
@@ -106,7 +106,7 @@ struct KernelMetadata {
   ///  "tensor_maps": [{"base", "element", "bytes", "swizzle",
   ///                   "dims": [{"extent", "stride", "box"}]}], "launch_conditions",
   ///  "program_bounds": [text],
-  ///  "repeated_programs", "waits_for_stream", "waits_for_programs",
+  ///  "persistent_programs", "waits_for_stream", "waits_for_programs",
   ///  "sites": [{"message", "file", "line", "column", "access", "argument", "bytes", "wraps"}],
   ///  "stage_ms": [[stage, ms]],
   ///  "remarks": [text]}

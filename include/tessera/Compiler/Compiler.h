@@ -116,7 +116,7 @@ struct LaunchRecipes {
   std::vector<cuda::ArraysApart> arraysApart;
   int64_t mostPrograms = 0; ///< along an axis of the grid; 0: any number
   std::vector<std::string> programBounds;
-  int repeatedPrograms = 0; ///< of an SM, that do all of the grid; 0: each its own
+  int persistentPrograms = 0; ///< of an SM, that do all of the grid; 0: each its own
 };
 LaunchRecipes readLaunchRecipes(mlir::ModuleOp module);
 

@@ -20,7 +20,7 @@
 //   divergence      a barrier, a shuffle or a vote that lanes of a warp are missing from
 //   deadlock        warps that wait for what will never happen
 //   unordered proxy memory written as usual, read by the asynchronous units without a fence
-//   repeated program  code of the user reads the number of its block, in a kernel whose blocks
+//   persistent kernel code of the user reads the number of its block, in a kernel whose blocks
 //                   do the work of several programs each
 //
 // A finding does not end the run: a read out of bounds gives rubbish, a write is dropped.
@@ -92,7 +92,7 @@ struct SimulatorOptions {
   std::vector<cuda::ArraysApart> arraysApart;
   /// Where it is not 0, so many programs of each of two SMs do the work of the
   /// whole grid, whose extents are three arguments in front of the tensor maps.
-  int repeatedPrograms = 0;
+  int persistentPrograms = 0;
   /// Takes each line of a kernel's device_print. Standard output if empty.
   std::function<void(llvm::StringRef line)> print;
 };
@@ -105,7 +105,7 @@ enum class FindingKind {
   Divergence,
   Deadlock,
   UnorderedProxy,
-  RepeatedProgram,
+  PersistentKernel,
 };
 
 /// "out of bounds", "race", ...

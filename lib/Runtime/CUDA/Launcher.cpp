@@ -226,7 +226,7 @@ static bool hasTooManyPrograms(const int32_t grid[3]) {
 bool LoadedKernel::accepts(const int32_t grid[3], const uint64_t *slots) const noexcept {
   if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)
     return true;
-  if ((description.repeatedPrograms && hasTooManyPrograms(grid)) ||
+  if ((description.persistentPrograms && hasTooManyPrograms(grid)) ||
       failsCondition(description, grid, slots))
     return false;
   TensorMapShape shape;
@@ -252,13 +252,13 @@ bool LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], cons
     parameters = many.data();
   }
   int32_t extents[3] = {grid[0], grid[1], grid[2]}, launched[3] = {grid[0], grid[1], grid[2]};
-  if (description.repeatedPrograms) {
+  if (description.persistentPrograms) {
     for (int32_t &extent : extents)
       parameters[description.numArguments + numHidden++] = &extent;
     if (hasTooManyPrograms(grid))
       return false;
     int64_t programs = int64_t(grid[0]) * grid[1] * grid[2];
-    int64_t most = int64_t(description.repeatedPrograms) * getDevice(device).multiprocessors;
+    int64_t most = int64_t(description.persistentPrograms) * getDevice(device).multiprocessors;
     launched[0] = static_cast<int32_t>(std::min(programs, most));
     launched[1] = launched[2] = 1;
   }

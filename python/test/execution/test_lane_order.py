@@ -271,4 +271,4 @@ def test_assembly_that_asks_for_the_program_is_run_by_it(asm, repeats):
         constexprs=dict(BM=128, BN=256, BK=64, ASM=asm), target="sm_90a", num_warps=8, num_stages=3,
     )  # fmt: skip
     assert kernel.metadata["tensor_maps"]
-    assert bool(kernel.metadata["repeated_programs"]) == repeats
+    assert bool(kernel.metadata["persistent_programs"]) == repeats

@@ -158,7 +158,7 @@ def test_limits_are_those_of_arguments_that_a_launch_has():
         target="sm_90a",
         num_warps=8,
     )
-    assert kernel.metadata["repeated_programs"]
+    assert kernel.metadata["persistent_programs"]
     count = len(kernel.metadata["arguments"])
     for condition in kernel.metadata["launch_conditions"]:
         for term in condition:

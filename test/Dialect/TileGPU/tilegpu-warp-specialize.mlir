@@ -398,7 +398,7 @@ tile.func @one_stage(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32,
 module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
 // CHECK-LABEL: @repeated
 // CHECK-SAME: %[[K:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: !tile.ptr<bf16>, %[[GX:[a-z0-9]+]]: i32 {tile.grid_extent}, %[[GY:[a-z0-9]+]]: i32 {tile.grid_extent}, %[[GZ:[a-z0-9]+]]: i32 {tile.grid_extent}, %{{[a-z0-9]+}}: !tilegpu.tensor_map
-// CHECK-SAME: tilegpu.repeated_programs = 1 : i32
+// CHECK-SAME: tilegpu.persistent_programs = 1 : i32
 tile.func @repeated(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, %o: !tile.ptr<bf16>) {
   // CHECK-DAG: %[[ID:.+]] = tile.program_id 0
   // CHECK-DAG: %[[STEP:.+]] = tile.num_programs 0

@@ -33,7 +33,7 @@ struct KernelDescription {
   std::vector<ProgramBound> bounds;
   /// If not 0, so many programs an SM do the work of the grid, one after the
   /// other; the grid's extents are arguments in front of the tensor maps.
-  int repeatedPrograms = 0;
+  int persistentPrograms = 0;
   /// Whether programs wait by themselves for what the stream did before. They may then be
   /// started while the kernel before them comes to its end.
   bool waitsForStream = false;

@@ -71,7 +71,7 @@ RepeatedPrograms::RepeatedPrograms(tile::FuncOp kernel) : kernel(kernel) {
     (void)kernel.insertArgument(at + axis, builder.getI32Type(), isExtent, kernel.getLoc());
     extents.push_back(kernel.getArgument(at + axis));
   }
-  kernel->setAttr(kRepeatedProgramsAttr, builder.getI32IntegerAttr(1));
+  kernel->setAttr(kPersistentProgramsAttr, builder.getI32IntegerAttr(1));
 }
 
 void RepeatedPrograms::emitBounds(OpBuilder &builder) {

@@ -22,7 +22,7 @@ inline constexpr llvm::StringLiteral kLimitedArgumentAttr = "tile.limited";
 /// program of a launch, as the launcher reads them (ProgramBound.h), `[text, ...]`.
 inline constexpr llvm::StringLiteral kProgramBoundsAttr = "tile.program_bounds";
 
-/// On an argument that RepeatedPrograms adds: it is the grid's extent along an axis, known to
+/// On an argument that a persistent kernel gets: it is the grid's extent along an axis, known to
 /// the launcher, but no argument of the launch.
 inline constexpr llvm::StringLiteral kGridExtentAttr = "tile.grid_extent";
 

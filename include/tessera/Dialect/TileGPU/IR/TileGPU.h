@@ -30,7 +30,7 @@ inline constexpr llvm::StringLiteral kNumWarpsAttr = "tilegpu.num_warps";
 inline constexpr llvm::StringLiteral kResidentProgramsAttr = "tilegpu.resident_programs";
 /// On a kernel: so many programs an SM do the work of the whole grid, whose extents
 /// are three i32 arguments in front of the tensor maps (i32).
-inline constexpr llvm::StringLiteral kRepeatedProgramsAttr = "tilegpu.repeated_programs";
+inline constexpr llvm::StringLiteral kPersistentProgramsAttr = "tilegpu.persistent_programs";
 inline constexpr llvm::StringLiteral kTargetAttr = "tilegpu.target";
 /// Reductions and dots are summed in the interpreter's order.
 inline constexpr llvm::StringLiteral kDeterministicAttr = "tilegpu.deterministic";

@@ -160,7 +160,7 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
     its dot goes on into the next iteration, tilegpu-pipeline takes it.
 
     Where a single dot goes on from iteration to iteration, and one program takes an
-    SM, it does one program after the other (`tilegpu.repeated_programs`) with
+    SM, it does one program after the other (`tilegpu.persistent_programs`) with
     the grid's extents as three more arguments, as long as programs do not look at each
     other and are of the same length. Where results are computed with in between, several
     programs are to run at once (`tilegpu.resident_programs`), if there is room for them.
