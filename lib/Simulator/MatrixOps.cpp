@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a warp does with small matrices: ldmatrix, stmatrix and mma.sync. Products are
-// summed in double; sums of f32 are cut off as an H200's are, others rounded once, which is at
-// least as near as the machine's.
+// summed in double; accumulators of f32 are cut off as an H200's are, others rounded once, which is
+// at least as near as the machine's.
 
 #include "MatrixOps.h"
 
@@ -69,17 +69,17 @@ uint64_t simulator::fromDouble(MatrixType type, double value) {
   case MatrixType::S32: // exact in a double, and wraps
     return static_cast<uint32_t>(static_cast<int64_t>(value));
   default:
-    llvm_unreachable("no type of sums");
+    llvm_unreachable("no type of accumulators");
   }
 }
 
-uint64_t simulator::addProducts(MatrixType type, double sum, const double *x, const double *y,
-                                unsigned count, unsigned stride, double sign) {
+uint64_t simulator::addProducts(MatrixType type, double accumulator, const double *x,
+                                const double *y, unsigned count, unsigned stride, double sign) {
   auto multiply = [&](unsigned index) { return sign * (x[index] * y[index * stride]); };
   constexpr int kNone = std::numeric_limits<int>::min() / 4;
   auto getExponent = [](double value) { return value == 0 ? kNone : std::ilogb(value); };
-  double total = sum;
-  int largest = getExponent(sum);
+  double total = accumulator;
+  int largest = getExponent(accumulator);
   for (unsigned index = 0; index < count; ++index) {
     double product = multiply(index);
     total += product;
@@ -92,7 +92,7 @@ uint64_t simulator::addProducts(MatrixType type, double sum, const double *x, co
   constexpr int kBits = 24, kMoreBits = 2, kLeast = std::numeric_limits<float>::min_exponent - 1;
   int last = std::max(largest, kLeast) - (kBits - 1) - kMoreBits;
   auto cut = [&](double value) { return static_cast<int64_t>(std::ldexp(value, -last)); };
-  int64_t units = cut(sum);
+  int64_t units = cut(accumulator);
   for (unsigned index = 0; index < count; ++index)
     units += cut(multiply(index));
   // What a float does not hold of the units; one below the smallest is rounded.
@@ -207,9 +207,9 @@ void storeMatrices(Warp &warp, const Instr &instr, Lanes lanes) {
 // mma.sync
 //===----------------------------------------------------------------------===//
 
-struct Product {
+struct Mma {
   int64_t m, n, k;
-  MatrixType a, b, sum;
+  MatrixType a, b, accumulator;
   std::vector<PackedElement> elementsA, elementsB, elementsC, results;
 };
 
@@ -219,34 +219,33 @@ double read(Warp &warp, const PackedElement &element, unsigned lane, MatrixType 
 
 /// Who holds what: row group g = lane / 4, t = lane % 4. Of A, element j of word i is
 /// (g + 8 (i mod 2), e t + j + 4 e (i / 2)), with e elements a word (and one row group for
-/// f64); of B (e t + j + 4 e i, g); of the sums (g + 8 (i / 2), 2 t + i mod 2).
+/// f64); of B (e t + j + 4 e i, g); of the accumulators (g + 8 (i / 2), 2 t + i mod 2).
 void multiply(Warp &warp, const Instr &instr, Lanes lanes) {
   if (!warp.checkWhole(instr, lanes, "mma"))
     return;
-  const auto &product = *static_cast<const Product *>(instr.detail);
+  const auto &mma = *static_cast<const Mma *>(instr.detail);
   std::array<std::array<double, 64>, 16> a;
   std::array<std::array<double, 8>, 64> b;
-  unsigned perWord = std::max(1u, 32 / getBits(product.a)), rowGroups = product.m / 8;
+  unsigned perWord = std::max(1u, 32 / getBits(mma.a)), rowGroups = mma.m / 8;
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     unsigned g = lane / 4, t = lane % 4;
-    for (size_t at = 0; at < product.elementsA.size(); ++at) {
+    for (size_t at = 0; at < mma.elementsA.size(); ++at) {
       unsigned word = at / perWord, j = at % perWord;
       a[g + 8 * (word % rowGroups)][perWord * t + j + 4 * perWord * (word / rowGroups)] =
-          read(warp, product.elementsA[at], lane, product.a);
+          read(warp, mma.elementsA[at], lane, mma.a);
     }
-    for (size_t at = 0; at < product.elementsB.size(); ++at) {
+    for (size_t at = 0; at < mma.elementsB.size(); ++at) {
       unsigned word = at / perWord, j = at % perWord;
-      b[perWord * t + j + 4 * perWord * word][g] =
-          read(warp, product.elementsB[at], lane, product.b);
+      b[perWord * t + j + 4 * perWord * word][g] = read(warp, mma.elementsB[at], lane, mma.b);
     }
   }
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     unsigned g = lane / 4, t = lane % 4;
-    for (size_t at = 0; at < product.results.size(); ++at) {
+    for (size_t at = 0; at < mma.results.size(); ++at) {
       unsigned row = g + 8 * (at / 2), column = 2 * t + at % 2;
       warp.out(instr, at)[lane] =
-          addProducts(product.sum, read(warp, product.elementsC[at], lane, product.sum),
-                      a[row].data(), &b[0][column], product.k, /*stride=*/b[0].size());
+          addProducts(mma.accumulator, read(warp, mma.elementsC[at], lane, mma.accumulator),
+                      a[row].data(), &b[0][column], mma.k, /*stride=*/b[0].size());
     }
   }
 }
@@ -256,7 +255,7 @@ std::optional<MatrixType> getType(NVVM::MMATypes type) {
 }
 
 bool decodeMma(Decoder &decoder, NVVM::MmaOp op) {
-  Product product;
+  Mma mma;
   std::optional<MatrixType> a, b;
   if (op.getMultiplicandAPtxType())
     a = getType(*op.getMultiplicandAPtxType());
@@ -265,39 +264,39 @@ bool decodeMma(Decoder &decoder, NVVM::MmaOp op) {
   if (!a || !b || op.getLayoutA() != NVVM::MMALayout::row ||
       op.getLayoutB() != NVVM::MMALayout::col)
     decoder.refuse("this form of mma");
-  product.a = *a;
-  product.b = *b;
-  product.m = op.getShape().getM();
-  product.n = op.getShape().getN();
-  product.k = op.getShape().getK();
+  mma.a = *a;
+  mma.b = *b;
+  mma.m = op.getShape().getM();
+  mma.n = op.getShape().getN();
+  mma.k = op.getShape().getK();
   SmallVector<Type> results = getScalars(op.getType());
-  Type sum = results.front();
-  std::optional<MatrixType> sumType;
-  if (sum.isF64())
-    sumType = MatrixType::F64;
-  else if (sum.isF32())
-    sumType = MatrixType::F32;
-  else if (sum.isF16())
-    sumType = MatrixType::F16;
-  else if (sum.isInteger(32))
-    sumType = MatrixType::S32;
-  if (!sumType || product.n != 8 || product.m > 16)
+  Type accumulator = results.front();
+  std::optional<MatrixType> accumulatorType;
+  if (accumulator.isF64())
+    accumulatorType = MatrixType::F64;
+  else if (accumulator.isF32())
+    accumulatorType = MatrixType::F32;
+  else if (accumulator.isF16())
+    accumulatorType = MatrixType::F16;
+  else if (accumulator.isInteger(32))
+    accumulatorType = MatrixType::S32;
+  if (!accumulatorType || mma.n != 8 || mma.m > 16)
     decoder.refuse("this form of mma");
-  product.sum = *sumType;
+  mma.accumulator = *accumulatorType;
   for (Value operand : op.getOperandA())
-    unpack(decoder, operand, getBits(product.a), product.elementsA);
+    unpack(decoder, operand, getBits(mma.a), mma.elementsA);
   for (Value operand : op.getOperandB())
-    unpack(decoder, operand, getBits(product.b), product.elementsB);
+    unpack(decoder, operand, getBits(mma.b), mma.elementsB);
   for (Value operand : op.getOperandC())
-    unpack(decoder, operand, getBits(product.sum), product.elementsC);
+    unpack(decoder, operand, getBits(mma.accumulator), mma.elementsC);
   Registers registers = decoder.define(op.getResult());
   for (Register reg : registers)
-    product.results.push_back({reg, 0});
-  if (product.elementsA.size() * kLanes != static_cast<size_t>(product.m * product.k) ||
-      product.elementsB.size() * kLanes != static_cast<size_t>(product.n * product.k) ||
-      product.elementsC.size() != product.results.size())
+    mma.results.push_back({reg, 0});
+  if (mma.elementsA.size() * kLanes != static_cast<size_t>(mma.m * mma.k) ||
+      mma.elementsB.size() * kLanes != static_cast<size_t>(mma.n * mma.k) ||
+      mma.elementsC.size() != mma.results.size())
     decoder.refuse("this form of mma");
-  decoder.emit(multiply, registers, {}).detail = decoder.keep(product);
+  decoder.emit(multiply, registers, {}).detail = decoder.keep(mma);
   return true;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// wgmma: products of four warps, whose operands the asynchronous units read from shared
+// wgmma: dots of four warps, whose operands the asynchronous units read from shared
 // memory. A warp has 16 of the 64 rows, so each is simulated by itself. What an
 // instruction reads may not be overwritten before its group has been waited for, and what
 // was written as usual has to be fenced before.
@@ -24,12 +24,12 @@ namespace {
 /// The rows of a warp of the group.
 constexpr unsigned kRows = 16;
 
-struct Product {
+struct Wgmma {
   unsigned n = 0, k = 0;
-  MatrixType a, b, sum;
+  MatrixType a, b, accumulator;
   bool isAInMemory = false, isAKMajor = true, isBKMajor = true;
   bool negatesA = false, negatesB = false;
-  Registers sums, wordsA;
+  Registers accumulators, wordsA;
   Register descriptorA = kNoRegister, descriptorB = kNoRegister, adds = kNoRegister;
 };
 
@@ -109,58 +109,58 @@ private:
 void multiply(Warp &warp, const Instr &instr, Lanes lanes) {
   if (!warp.checkWhole(instr, lanes, "wgmma"))
     return;
-  const auto &product = *static_cast<const Product *>(instr.detail);
-  unsigned bytes = getBits(product.a) / 8, perWord = std::max(1u, 4 / bytes);
+  const auto &wgmma = *static_cast<const Wgmma *>(instr.detail);
+  unsigned bytes = getBits(wgmma.a) / 8, perWord = std::max(1u, 4 / bytes);
   unsigned firstRow = warp.id % 4 * kRows;
   OperandReader reader(warp, instr);
-  std::vector<double> a(kRows * product.k), b(size_t(product.n) * product.k);
-  if (product.isAInMemory) {
-    Descriptor descriptor(warp.row(product.descriptorA)[0]);
+  std::vector<double> a(kRows * wgmma.k), b(size_t(wgmma.n) * wgmma.k);
+  if (wgmma.isAInMemory) {
+    Descriptor descriptor(warp.row(wgmma.descriptorA)[0]);
     for (unsigned row = 0; row < kRows; ++row)
-      for (unsigned k = 0; k < product.k; ++k)
-        a[row * product.k + k] =
-            reader.read(descriptor.find(firstRow + row, k, bytes, product.isAKMajor), product.a);
+      for (unsigned k = 0; k < wgmma.k; ++k)
+        a[row * wgmma.k + k] =
+            reader.read(descriptor.find(firstRow + row, k, bytes, wgmma.isAKMajor), wgmma.a);
   } else {
     for (unsigned lane = 0; lane < kLanes; ++lane)
-      for (unsigned word = 0; word < product.wordsA.size(); ++word)
+      for (unsigned word = 0; word < wgmma.wordsA.size(); ++word)
         for (unsigned j = 0; j < perWord; ++j) {
           unsigned row = lane / 4 + 8 * (word % 2);
           unsigned k = perWord * (lane % 4) + j + 4 * perWord * (word / 2);
-          a[row * product.k + k] =
-              toDouble(product.a, warp.row(product.wordsA[word])[lane] >> (8 * bytes * j));
+          a[row * wgmma.k + k] =
+              toDouble(wgmma.a, warp.row(wgmma.wordsA[word])[lane] >> (8 * bytes * j));
         }
   }
-  Descriptor descriptor(warp.row(product.descriptorB)[0]);
-  for (unsigned column = 0; column < product.n; ++column)
-    for (unsigned k = 0; k < product.k; ++k)
-      b[column * product.k + k] =
-          reader.read(descriptor.find(column, k, bytes, product.isBKMajor), product.b);
+  Descriptor descriptor(warp.row(wgmma.descriptorB)[0]);
+  for (unsigned column = 0; column < wgmma.n; ++column)
+    for (unsigned k = 0; k < wgmma.k; ++k)
+      b[column * wgmma.k + k] =
+          reader.read(descriptor.find(column, k, bytes, wgmma.isBKMajor), wgmma.b);
   reader.keep(warp.openReads);
 
-  bool adds = warp.row(product.adds)[0] & 1;
-  double sign = product.negatesA != product.negatesB ? -1 : 1;
-  auto addTo = [&](double sum, unsigned row, unsigned column) {
-    return addProducts(product.sum, adds ? sum : 0, &a[row * product.k], &b[column * product.k],
-                       product.k, /*stride=*/1, sign);
+  bool adds = warp.row(wgmma.adds)[0] & 1;
+  double sign = wgmma.negatesA != wgmma.negatesB ? -1 : 1;
+  auto addTo = [&](double accumulator, unsigned row, unsigned column) {
+    return addProducts(wgmma.accumulator, adds ? accumulator : 0, &a[row * wgmma.k],
+                       &b[column * wgmma.k], wgmma.k, /*stride=*/1, sign);
   };
-  bool isPacked = product.sum == MatrixType::F16;
-  for (unsigned number = 0; number < product.sums.size(); ++number) {
-    uint64_t *sums = warp.out(instr, number);
+  bool isPacked = wgmma.accumulator == MatrixType::F16;
+  for (unsigned number = 0; number < wgmma.accumulators.size(); ++number) {
+    uint64_t *accumulators = warp.out(instr, number);
     // Pairs of columns; f16 has both in a register.
     unsigned pair = isPacked ? number : number / 2;
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       unsigned row = lane / 4 + 8 * (pair % 2), column = pair / 2 * 8 + lane % 4 * 2;
       if (!isPacked) {
-        double sum = toDouble(product.sum, sums[lane]);
-        sums[lane] = addTo(sum, row, column + number % 2);
+        double accumulator = toDouble(wgmma.accumulator, accumulators[lane]);
+        accumulators[lane] = addTo(accumulator, row, column + number % 2);
         continue;
       }
       uint64_t both = 0;
       for (unsigned half = 0; half < 2; ++half) {
-        double sum = toDouble(product.sum, sums[lane] >> (16 * half));
-        both |= addTo(sum, row, column + half) << (16 * half);
+        double accumulator = toDouble(wgmma.accumulator, accumulators[lane] >> (16 * half));
+        both |= addTo(accumulator, row, column + half) << (16 * half);
       }
-      sums[lane] = both;
+      accumulators[lane] = both;
     }
   }
 }
@@ -203,7 +203,7 @@ std::optional<unsigned> readExtent(StringRef &text, char name) {
   return value;
 }
 
-bool decodeProduct(Decoder &decoder, const PTXInstr &instr) {
+bool decodeWgmma(Decoder &decoder, const PTXInstr &instr) {
   // wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 d, a, b, adds, 1, 1, 0, 0
   ArrayRef<PTXOperand> operands = instr.operands;
   if (instr.words.size() < 8 || operands.size() < 4)
@@ -211,42 +211,42 @@ bool decodeProduct(Decoder &decoder, const PTXInstr &instr) {
   StringRef shape = instr.words[4];
   std::optional<unsigned> m = readExtent(shape, 'm'), n = readExtent(shape, 'n'),
                           k = readExtent(shape, 'k');
-  std::optional<MatrixType> sum = parseMatrixType(instr.words[5]),
+  std::optional<MatrixType> accumulator = parseMatrixType(instr.words[5]),
                             a = parseMatrixType(instr.words[6]),
                             b = parseMatrixType(instr.words[7]);
-  if (!m || !n || !k || *m != 64 || !sum || !a || !b)
+  if (!m || !n || !k || *m != 64 || !accumulator || !a || !b)
     return false;
-  Product product;
-  product.n = *n;
-  product.k = *k;
-  product.sum = *sum;
-  product.a = *a;
-  product.b = *b;
-  product.sums.assign(operands[0].registers.begin(), operands[0].registers.end());
-  product.isAInMemory = operands[1].kind != PTXOperand::Vector;
-  if (product.isAInMemory)
-    product.descriptorA = operands[1].registers.front();
+  Wgmma wgmma;
+  wgmma.n = *n;
+  wgmma.k = *k;
+  wgmma.accumulator = *accumulator;
+  wgmma.a = *a;
+  wgmma.b = *b;
+  wgmma.accumulators.assign(operands[0].registers.begin(), operands[0].registers.end());
+  wgmma.isAInMemory = operands[1].kind != PTXOperand::Vector;
+  if (wgmma.isAInMemory)
+    wgmma.descriptorA = operands[1].registers.front();
   else
-    product.wordsA.assign(operands[1].registers.begin(), operands[1].registers.end());
-  product.descriptorB = operands[2].registers.front();
-  product.adds = operands[3].registers.front();
+    wgmma.wordsA.assign(operands[1].registers.begin(), operands[1].registers.end());
+  wgmma.descriptorB = operands[2].registers.front();
+  wgmma.adds = operands[3].registers.front();
   ArrayRef<PTXOperand> flags = operands.drop_front(4);
   if (flags.size() >= 2) {
-    product.negatesA = flags[0].offset == -1;
-    product.negatesB = flags[1].offset == -1;
+    wgmma.negatesA = flags[0].offset == -1;
+    wgmma.negatesB = flags[1].offset == -1;
     flags = flags.drop_front(2);
   }
-  if (!flags.empty() && product.isAInMemory) {
-    product.isAKMajor = flags.front().offset == 0;
+  if (!flags.empty() && wgmma.isAInMemory) {
+    wgmma.isAKMajor = flags.front().offset == 0;
     flags = flags.drop_front();
   }
   if (!flags.empty())
-    product.isBKMajor = flags.front().offset == 0;
-  size_t perLane = kRows * product.n / kLanes;
-  if (product.sums.size() != (product.sum == MatrixType::F16 ? perLane / 2 : perLane) ||
-      (!product.isAInMemory && product.wordsA.size() != 4))
+    wgmma.isBKMajor = flags.front().offset == 0;
+  size_t perLane = kRows * wgmma.n / kLanes;
+  if (wgmma.accumulators.size() != (wgmma.accumulator == MatrixType::F16 ? perLane / 2 : perLane) ||
+      (!wgmma.isAInMemory && wgmma.wordsA.size() != 4))
     return false;
-  decoder.emit(multiply, product.sums, {}, Flow::Memory).detail = decoder.keep(product);
+  decoder.emit(multiply, wgmma.accumulators, {}, Flow::Memory).detail = decoder.keep(wgmma);
   return true;
 }
 
@@ -256,7 +256,7 @@ bool simulator::decodeWarpgroupPTX(Decoder &decoder, const PTXInstr &instr) {
   if (instr.words.front() == "wgmma" && instr.words.size() > 1) {
     StringRef kind = instr.words[1];
     if (kind == "mma_async")
-      return decodeProduct(decoder, instr);
+      return decodeWgmma(decoder, instr);
     if (kind == "fence")
       return true;
     if (kind == "commit_group") {
