@@ -112,7 +112,7 @@ void tessera::buildSharedMemoryPipeline(OpPassManager &manager) {
   manager.addPass(tilegpu::createTileGPUReorderInstructionsPass());
 
   // Warpgroups that store for themselves need not meet.
-  manager.addPass(tilegpu::createTileGPUStoreByGroupsPass());
+  manager.addPass(tilegpu::createTileGPUStoreByWarpgroupsPass());
 
   // Shared memory is given out when it is known what needs it for how long; and only then
   // which accesses to it may meet, and need a barrier between them.

@@ -33,7 +33,7 @@ LinearLayout mmaOperandA(llvm::ArrayRef<int64_t> shape, unsigned bits, unsigned 
 LinearLayout mmaOperandB(llvm::ArrayRef<int64_t> shape, unsigned bits, unsigned kRegisters,
                          unsigned warpsM, unsigned warpsN);
 
-/// The accumulator of wgmma m64nN over groups of four warps along m, then `groupsN` along n.
+/// The accumulator of wgmma m64nN over warpgroups along m, then `groupsN` along n.
 LinearLayout wgmmaAccumulator(llvm::ArrayRef<int64_t> shape, unsigned groupsM, unsigned groupsN);
 
 /// Operand A of wgmma in registers, for elements of `bits` bits. The shape is (M, K).

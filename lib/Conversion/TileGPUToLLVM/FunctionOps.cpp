@@ -68,7 +68,7 @@ struct FuncPattern : TilePattern<tile::FuncOp> {
       // Left alone, ptxas may take a few registers more than would let another program in,
       // or so few that it has to spill what a thread has of a row.
       // Registers can change owners only where it is known how many there are.
-      if (Attribute programs = op->getAttr(tilegpu::kResidentProgramsAttr))
+      if (Attribute programs = op->getAttr(tilegpu::kOccupancyAttr))
         function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), programs);
       else if (isAloneThere)
         function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), rewriter.getI32IntegerAttr(1));

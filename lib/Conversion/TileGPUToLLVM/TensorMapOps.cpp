@@ -111,7 +111,7 @@ struct TMALoadPattern : TilePattern<tilegpu::TMALoadOp> {
 void emitByOne(ThreadBuilder &thread, bool ofGroup, llvm::function_ref<void()> body) {
   Value number = emitThreadId(thread);
   if (ofGroup)
-    number = thread.bitAnd(number, (tilegpu::kWarpsOfGroup << tilegpu::kLaneBits) - 1);
+    number = thread.bitAnd(number, (tilegpu::kWarpsOfWarpgroup << tilegpu::kLaneBits) - 1);
   emitGuarded(thread, thread.equal(number, 0), body);
 }
 

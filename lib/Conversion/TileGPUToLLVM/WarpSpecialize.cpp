@@ -19,7 +19,7 @@ static constexpr llvm::StringLiteral kElectsAttr = "tilegpu.elects";
 static constexpr int32_t kDefaultBarrier = 1, kFirstPingPongBarrier = 2, kFirstGroupBarrier = 8;
 static constexpr unsigned kLanes = 1 << tilegpu::kLaneBits;
 static constexpr unsigned kGroupBits = 2;
-static_assert(1 << kGroupBits == tilegpu::kWarpsOfGroup);
+static_assert(1 << kGroupBits == tilegpu::kWarpsOfWarpgroup);
 
 /// Moves what is in a region to `to`, in front of its end.
 static void moveBody(Region &region, Block *to) {

@@ -18,10 +18,10 @@ inline constexpr llvm::StringLiteral kLaunchWarpsAttr = "tilegpu.launch_warps";
 /// patterns are applied, which then ask `isRunByOneThread`.
 void expandWarpSpecialize(mlir::ModuleOp module);
 
-/// The number of a thread's group of four warps.
+/// The number of a thread's warpgroup.
 mlir::Value emitGroup(ThreadBuilder &thread);
 
-/// A barrier of each group of four warps of a default region.
+/// A barrier of each warpgroup of a default region.
 void emitGroupBarrier(ThreadBuilder &thread);
 
 /// Whether `op` is in what has become of a partition.

@@ -15,7 +15,7 @@
 // CHECK: scf.if %[[FLAG]] {
 // CHECK: nvvm.barrier0
 module attributes {tilegpu.num_warps = 4 : i32} {
-  tile.func @ids(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %flag: i1) attributes {tilegpu.resident_programs = 3 : i32} {
+  tile.func @ids(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %flag: i1) attributes {tilegpu.occupancy = 3 : i32} {
     %0 = tile.program_id 0
     %1 = tile.num_programs 2
     %2 = arith.addi %0, %1 : i32

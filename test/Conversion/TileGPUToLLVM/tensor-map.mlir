@@ -52,7 +52,7 @@ tile.func @copies(%p: !tile.ptr<bf16>, %i: i32, %j: i32, %k: i32, %map: !tilegpu
 
 // -----
 
-// Groups of four warps, each with every second box of 64 rows: a thread of each stores those of
+// Warpgroups, each with every second box of 64 rows: a thread of each stores those of
 // its own, and waits for these; and the warps of a group meet at a barrier of its own.
 
 #tile = #tilegpu.layout<256x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0], [128, 0]]>

@@ -216,8 +216,7 @@ LogicalResult WarpgroupDotOp::verify() {
       isa<Float8E4M3FNType, Float8E5M2Type>(a) && isa<Float8E4M3FNType, Float8E5M2Type>(b);
   if ((a != b && !areBytes) || a.isF64() || !isAccumulatorOf(accumulator, a))
     return emitOpError("cannot sum products of ") << a << " and " << b << " in " << accumulator;
-  constexpr unsigned kWarpsInGroup = 4;
-  if (failed(verifySpread(*this, "groups", getGroups(), kWarpsInGroup)))
+  if (failed(verifySpread(*this, "groups", getGroups(), kWarpsOfWarpgroup)))
     return failure();
   unsigned bits = a.getIntOrFloatBitWidth();
   if ((1u << dimBits(getAcc().getType(), 1)) < 64u * getGroups()[0] ||

@@ -55,7 +55,7 @@ LogicalResult LocalStoreOp::verify() {
   return verifyAccess(*this, getValue().getType(), getBuffer().getType());
 }
 
-LogicalResult BarrierOp::verify() { return getOfGroup() ? verifyGroupsOfWarps(*this) : success(); }
+LogicalResult BarrierOp::verify() { return getOfGroup() ? verifyWarpgroups(*this) : success(); }
 
 LogicalResult MemDescIndexOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc,
                                                Adaptor adaptor, SmallVectorImpl<Type> &results) {

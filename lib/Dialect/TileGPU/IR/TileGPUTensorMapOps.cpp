@@ -118,7 +118,7 @@ static LogicalResult verifyCopy(Operation *op, Value map, size_t coordinates, Me
 
 bool tessera::tilegpu::areOfGroups(LayoutAttr layout, const TensorMapBox &box,
                                    ArrayRef<int32_t> groups) {
-  const unsigned kWarpBits = llvm::Log2_32(kWarpsOfGroup);
+  const unsigned kWarpBits = llvm::Log2_32(kWarpsOfWarpgroup);
   const LinearLayout &tile = layout.getLayout();
   if (tile.rank() != groups.size())
     return false;
@@ -139,7 +139,7 @@ bool tessera::tilegpu::areOfGroups(LayoutAttr layout, const TensorMapBox &box,
 
 /// (G1) to (G3).
 static LogicalResult verifyGroups(TMAStoreOp store) {
-  if (failed(verifyGroupsOfWarps(store)))
+  if (failed(verifyWarpgroups(store)))
     return failure();
   ArrayRef<int32_t> groups = *store.getGroups();
   int64_t count = 1;
@@ -147,7 +147,7 @@ static LogicalResult verifyGroups(TMAStoreOp store) {
     count *= along;
   if (!llvm::all_of(groups,
                     [](int32_t along) { return along > 0 && llvm::isPowerOf2_32(along); }) ||
-      count * kWarpsOfGroup != getNumWarps(store).value_or(1))
+      count * kWarpsOfWarpgroup != getNumWarps(store).value_or(1))
     return store.emitOpError("deals boxes to other groups than the program's warps are");
   MemDescType type = store.getBuffer().getType();
   std::optional<TensorMapBox> box = matchBoxes(type, getTensorMap(store.getMap()));
@@ -198,9 +198,9 @@ LogicalResult TMAStoreOp::verify() {
 }
 
 LogicalResult TMAStoreCommitOp::verify() {
-  return getOfGroup() ? verifyGroupsOfWarps(*this) : success();
+  return getOfGroup() ? verifyWarpgroups(*this) : success();
 }
 
 LogicalResult TMAStoreWaitOp::verify() {
-  return getOfGroup() ? verifyGroupsOfWarps(*this) : success();
+  return getOfGroup() ? verifyWarpgroups(*this) : success();
 }

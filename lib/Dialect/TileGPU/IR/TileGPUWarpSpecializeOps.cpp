@@ -45,7 +45,7 @@ void WarpSpecializeOp::getSuccessorRegions(RegionBranchPoint point,
 
 unsigned WarpSpecializeOp::getEntryRegisters() {
   unsigned threads = (getNumWarps(*this).value_or(1) + getWarps()) * kLanes;
-  if (auto programs = (*this)->getParentOp()->getAttrOfType<IntegerAttr>(kResidentProgramsAttr))
+  if (auto programs = (*this)->getParentOp()->getAttrOfType<IntegerAttr>(kOccupancyAttr))
     threads *= programs.getInt();
   return std::min(llvm::alignDown(kRegisters / threads, kRegisterStep),
                   llvm::alignDown(kMostRegisters, kRegisterStep));
@@ -58,7 +58,7 @@ static LogicalResult verifyRegisters(WarpSpecializeOp op, unsigned warps) {
   if (!op.getDefaultRegisters())
     return success();
   for (unsigned count : {warps, op.getWarps()})
-    if (count % kWarpsOfGroup != 0)
+    if (count % kWarpsOfWarpgroup != 0)
       return op.emitOpError("gives registers to ") << count << " warps, not to groups of 4";
   unsigned own = *op.getDefaultRegisters(), other = *op.getPartitionRegisters();
   for (unsigned registers : {own, other})
@@ -93,7 +93,7 @@ LogicalResult WarpSpecializeOp::verify() {
     }
   }
   unsigned warps = getNumWarps(*this).value_or(1), most = 32;
-  if ((getWarps() != 1 && getWarps() % kWarpsOfGroup != 0) || getWarps() == 0 ||
+  if ((getWarps() != 1 && getWarps() % kWarpsOfWarpgroup != 0) || getWarps() == 0 ||
       warps + getWarps() > most)
     return emitOpError("has a partition of ") << getWarps() << " warps beside " << warps
                                               << "; wanted is 1 or a multiple of 4, 32 in all";
@@ -138,18 +138,18 @@ LogicalResult OneThreadOp::verifyRegions() {
   return verifyForOneThread(*this, getBody(), "an op");
 }
 
-LogicalResult tessera::tilegpu::verifyGroupsOfWarps(Operation *op) {
+LogicalResult tessera::tilegpu::verifyWarpgroups(Operation *op) {
   constexpr unsigned kMostGroups = 4;
   unsigned warps = getNumWarps(op).value_or(1);
   if (!op->getParentOfType<WarpSpecializeOp>() || isInPartition(op))
     return op->emitOpError("is not in the default region of tilegpu.warp_specialize");
-  if (warps % kWarpsOfGroup != 0 || warps < 2 * kWarpsOfGroup ||
-      warps > kMostGroups * kWarpsOfGroup)
+  if (warps % kWarpsOfWarpgroup != 0 || warps < 2 * kWarpsOfWarpgroup ||
+      warps > kMostGroups * kWarpsOfWarpgroup)
     return op->emitOpError("is in a program of ")
            << warps << " warps; wanted are 2 to " << kMostGroups << " groups of four";
   return success();
 }
 
-LogicalResult PingPongWaitOp::verify() { return verifyGroupsOfWarps(*this); }
+LogicalResult PingPongWaitOp::verify() { return verifyWarpgroups(*this); }
 
-LogicalResult PingPongPassOp::verify() { return verifyGroupsOfWarps(*this); }
+LogicalResult PingPongPassOp::verify() { return verifyWarpgroups(*this); }

@@ -27,9 +27,6 @@ namespace tessera::tilegpu {
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
 
-/// Warps that issue a wgmma together.
-static constexpr unsigned kWarpsInGroup = 4;
-
 namespace {
 
 /// A dot: its extents, and their parts that are powers of two.
@@ -160,13 +157,13 @@ static std::string whyNotWgmma(const Dot &dot, const Machine &machine) {
   auto isFloat8 = [](Type type) { return isa<Float8E4M3FNType, Float8E5M2Type>(type); };
   if (dot.isFloat8() && !(isFloat8(dot.element) && isFloat8(dot.other)))
     return "there is none for these types";
-  if (machine.warps % kWarpsInGroup != 0)
+  if (machine.warps % kWarpsOfWarpgroup != 0)
     return "num_warps is " + std::to_string(machine.warps) + ", no multiple of 4";
   if (dot.m < 64)
     return "the tile has less than 64 rows, in the power of two of its extent";
   if (dot.k * dot.getOperandBits() < 256)
     return "K is less than 32 bytes, in the power of two of its extent";
-  unsigned groups = machine.warps / kWarpsInGroup, along = std::min(groups, dot.m / 64);
+  unsigned groups = machine.warps / kWarpsOfWarpgroup, along = std::min(groups, dot.m / 64);
   if (dot.n < 8 * (groups / along))
     return "the tile is too small for so many warps";
   return "";
@@ -203,7 +200,7 @@ static Spread spreadWarps(const Dot &dot, unsigned warps) {
 }
 
 static Spread spreadGroups(const Dot &dot, unsigned warps) {
-  unsigned groups = warps / kWarpsInGroup, along = std::min(groups, dot.m / 64);
+  unsigned groups = warps / kWarpsOfWarpgroup, along = std::min(groups, dot.m / 64);
   return {int32_t(along), int32_t(groups / along)};
 }
 

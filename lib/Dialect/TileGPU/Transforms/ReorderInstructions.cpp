@@ -531,9 +531,8 @@ static bool isPlain(tile::FuncOp function) {
   return !result.wasInterrupted();
 }
 
-/// How many programs fit an SM by the registers that tiles need; 0 if that
-/// cannot be told.
-static int64_t countResidentPrograms(tile::FuncOp function, unsigned warps) {
+/// How many programs fit an SM by the registers that tiles need; 0 if that cannot be told.
+static int64_t computeOccupancy(tile::FuncOp function, unsigned warps) {
   int64_t most = 0;
   OpOrder order(function);
   function.walk([&](Operation *op) {
@@ -589,8 +588,8 @@ struct TileGPUReorderInstructionsPass
     for (auto function : getOperation().getOps<tile::FuncOp>())
       if (function.isKernel() && isPlain(function)) {
         repeatBehindReductions(function, *warps);
-        if (int64_t programs = countResidentPrograms(function, *warps))
-          function->setAttr(kResidentProgramsAttr,
+        if (int64_t programs = computeOccupancy(function, *warps))
+          function->setAttr(kOccupancyAttr,
                             IntegerAttr::get(IntegerType::get(&getContext(), 32), programs));
       }
   }

@@ -154,7 +154,7 @@ static MemDescType getBuffer(RankedTensorType type, unsigned fast, int64_t piece
 static int64_t getBoxRows(tile::StoreOp store) {
   constexpr int64_t kRowsOfGroup = 64;
   bool hasGroups = store->getParentOfType<WarpSpecializeOp>() &&
-                   tilegpu::getNumWarps(store).value_or(1) >= 2 * kWarpsOfGroup;
+                   tilegpu::getNumWarps(store).value_or(1) >= 2 * kWarpsOfWarpgroup;
   return hasGroups ? kRowsOfGroup : kMostBoxElements;
 }
 

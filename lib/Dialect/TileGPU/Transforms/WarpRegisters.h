@@ -17,19 +17,19 @@ namespace tessera::tilegpu {
 /// they want. If not, a warpgroup gives up what it does not need.
 struct WarpRegisters {
   static constexpr int64_t kOfSM = 65536, kLanes = 32, kMost = 255;
-  static constexpr int64_t kWarpsInGroup = 4, kStep = 8;
+  static constexpr int64_t kWarpsOfWarpgroup = 4, kStep = 8;
 
   explicit WarpRegisters(int64_t warps, int64_t programs = 1) : forCopies(programs > 1 ? 24 : 40) {
     // Each quarter of an SM has its own, and every fourth warp.
     auto share = [&](int64_t count) {
-      int64_t threads = programs * llvm::alignTo(count, kWarpsInGroup) * kLanes;
+      int64_t threads = programs * llvm::alignTo(count, kWarpsOfWarpgroup) * kLanes;
       return llvm::alignDown(std::min(kMost, kOfSM / threads), kStep);
     };
     alone = share(warps + 1);
-    int64_t entry = share(warps + kWarpsInGroup);
-    if (warps % kWarpsInGroup == 0 && entry >= forCopies)
-      shared = llvm::alignDown(std::min(kMost, entry + (entry - forCopies) * kWarpsInGroup / warps),
-                               kStep);
+    int64_t entry = share(warps + kWarpsOfWarpgroup);
+    if (warps % kWarpsOfWarpgroup == 0 && entry >= forCopies)
+      shared = llvm::alignDown(
+          std::min(kMost, entry + (entry - forCopies) * kWarpsOfWarpgroup / warps), kStep);
   }
 
   int64_t getMost() const { return std::max(alone, shared); }

@@ -396,7 +396,7 @@ void Specializer::planPrograms(llvm::function_ref<bool(int64_t)> fits) {
   // One group of warps computes while the others multiply.
   loops = std::move(late);
   for (BoxLoop &planned : loops)
-    planned.takesTurns = planned.lateDot && warps >= 2 * WarpRegisters::kWarpsInGroup;
+    planned.takesTurns = planned.lateDot && warps >= 2 * WarpRegisters::kWarpsOfWarpgroup;
 }
 
 bool Specializer::planSlots() {
@@ -713,14 +713,14 @@ WarpSpecializeOp Specializer::emitRegions(OpBuilder &builder) {
   int64_t wanted = getWantedRegisters();
   WarpRegisters registers(warps, programs);
   if (programs > 1)
-    kernel->setAttr(kResidentProgramsAttr, builder.getI32IntegerAttr(programs));
+    kernel->setAttr(kOccupancyAttr, builder.getI32IntegerAttr(programs));
   bool isShared = wanted > registers.alone && registers.shared > registers.alone;
   IntegerAttr own, other;
   if (isShared) {
     own = builder.getI32IntegerAttr(registers.shared);
     other = builder.getI32IntegerAttr(registers.forCopies);
   }
-  int64_t extra = isShared ? WarpRegisters::kWarpsInGroup : 1;
+  int64_t extra = isShared ? WarpRegisters::kWarpsOfWarpgroup : 1;
   Location loc = kernel.getLoc();
   return WarpSpecializeOp::create(builder, loc, builder.getI32IntegerAttr(extra), own, other);
 }

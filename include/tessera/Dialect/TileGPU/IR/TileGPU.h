@@ -25,9 +25,9 @@ namespace tessera::tilegpu {
 
 /// Attributes that passes leave.
 inline constexpr llvm::StringLiteral kNumWarpsAttr = "tilegpu.num_warps";
-/// On a kernel: how many programs are to fit an SM at once, by the registers
-/// that its tiles need (i32).
-inline constexpr llvm::StringLiteral kResidentProgramsAttr = "tilegpu.resident_programs";
+/// On a kernel, its occupancy: how many programs are to fit an SM at once, by the registers that
+/// its tiles need (i32).
+inline constexpr llvm::StringLiteral kOccupancyAttr = "tilegpu.occupancy";
 /// On a kernel: so many programs an SM do the work of the whole grid, whose extents
 /// are three i32 arguments in front of the tensor maps (i32).
 inline constexpr llvm::StringLiteral kPersistentProgramsAttr = "tilegpu.persistent_programs";
@@ -84,12 +84,12 @@ std::optional<unsigned> getNumLaunchWarps(mlir::FunctionOpInterface function);
 /// which one thread runs.
 bool isInPartition(mlir::Operation *op);
 
-/// The warps of a group: those that wgmma takes, of which groups do things on their own.
-inline constexpr unsigned kWarpsOfGroup = 4;
+/// The warps of a warpgroup, which wgmma takes and which does things on its own.
+inline constexpr unsigned kWarpsOfWarpgroup = 4;
 
 /// Whether warpgroups can do something each for itself at an op: an error, if it is not in
-/// the default region of a `tilegpu.warp_specialize`, or its warps are not two to four groups.
-mlir::LogicalResult verifyGroupsOfWarps(mlir::Operation *op);
+/// the default region of a `tilegpu.warp_specialize`, or its warps are not two to four warpgroups.
+mlir::LogicalResult verifyWarpgroups(mlir::Operation *op);
 
 /// Shuffles that each register of the destination takes in a conversion within warps: more
 /// than one where it depends on the lane in which register the element is.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Dots on tensor cores: of a warp on registers (mma.sync), and of groups of four
-// warps on shared memory (wgmma). tilegpu-accelerate-matmul makes them of tile.dot.
+// Dots on tensor cores: of a warp on registers (mma.sync), and of warpgroups on
+// shared memory (wgmma). tilegpu-accelerate-matmul makes them of tile.dot.
 //
 // Their tiles have layouts that the instructions prescribe; which, follows from the
 // shapes and from how the warps are spread over the result, which the ops carry.

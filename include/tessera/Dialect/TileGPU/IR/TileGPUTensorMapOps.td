@@ -50,7 +50,7 @@ def TileGPU_TMAStoreOp : TileGPU_Op<"tma_store", [TileGPU_AsyncProxyOpInterface]
     others after a `tilegpu.barrier` behind that. Until then nobody writes to the buffer.
     What threads wrote there before needs a proxy fence and a barrier.
 
-    With `groups` the boxes are dealt to groups of four warps, in turns along each dimension,
+    With `groups` the boxes are dealt to warpgroups, in turns along each dimension,
     the first one fastest, and a thread of each group does it for its own boxes. The buffer
     is then written by `tilegpu.local_store`s alone that write each box by warps of its own
     group, so that groups need not meet.
@@ -79,7 +79,7 @@ def TileGPU_TMAStoreCommitOp : TileGPU_Op<"tma_store_commit", [
     MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>]> {
   let summary = "The stores by TMA since the last one are a group";
   let description = [{
-    A group may be empty. With `of_group` each group of four warps has stores of its own.
+    A group may be empty. With `of_group` each warpgroup has stores of its own.
 
     Rules: (B1) as for `tilegpu.barrier`.
 
@@ -99,7 +99,7 @@ def TileGPU_TMAStoreWaitOp : TileGPU_Op<"tma_store_wait", [
     Until at most `pending` groups are on their way, the newest: with `read`, until their
     buffers have been read and may be written again (by the others after a
     `tilegpu.barrier`); without, until global memory is written. Shared memory has to last
-    until it is read. With `of_group` a thread of each group of four warps waits for those
+    until it is read. With `of_group` a thread of each warpgroup waits for those
     that it has begun.
 
     Rules: (W1) `pending` is not negative; (B1) as for `tilegpu.barrier`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Warps with different work: those that compute, and one thread that feeds them.
+// Warp specialisation: warps that compute, and a producer warp, one thread of which loads for them.
 
 #ifndef TESSERA_DIALECT_TILEGPU_TILEGPUWARPSPECIALIZEOPS_TD
 #define TESSERA_DIALECT_TILEGPU_TILEGPUWARPSPECIALIZEOPS_TD

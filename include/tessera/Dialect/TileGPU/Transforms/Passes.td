@@ -163,7 +163,7 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
     SM, it does one program after the other (`tilegpu.persistent_programs`) with
     the grid's extents as three more arguments, as long as programs do not look at each
     other and are of the same length. Where results are computed with in between, several
-    programs are to run at once (`tilegpu.resident_programs`), if there is room for them.
+    programs are to run at once (`tilegpu.occupancy`), if there is room for them.
 
     A kernel stays as it is, with a remark that says why, if a tile that reaches a dot
     is no box, is computed with before it is multiplied or cannot be laid out by TMA;
@@ -453,8 +453,8 @@ def TileGPUReorderInstructionsPass : Pass<"tilegpu-reorder-instructions", "::mli
     waits for another. Tiles that are held over a reduction though they do not fit registers
     there are made again behind it, of the same loads, where that takes less than to write and
     read what does not fit. A kernel of elementwise ops, accesses and reductions gets
-    `tilegpu.resident_programs`: how many programs of it fit an SM, with the
-    registers that its tiles need and 16 more.
+    `tilegpu.occupancy`: how many programs of it fit an SM, with the registers that its
+    tiles need and 16 more.
 
     ```mlir
     %i = tile.range 0 to 64 : tensor<64xi32, #layout>
@@ -470,12 +470,12 @@ def TileGPUReorderInstructionsPass : Pass<"tilegpu-reorder-instructions", "::mli
   }];
 }
 
-def TileGPUStoreByGroupsPass : Pass<"tilegpu-store-by-groups", "::mlir::ModuleOp"> {
+def TileGPUStoreByWarpgroupsPass : Pass<"tilegpu-store-by-warpgroups", "::mlir::ModuleOp"> {
   let summary = "Lets each warpgroup store its part of a result by itself";
   let description = [{
     In the default region of a `tilegpu.warp_specialize`, a result that TMA
     stores is put into its buffer by all warps, and a thread of the first one tells TMA.
-    Where each box of the buffer is written by one group of four warps, a thread of that group
+    Where each box of the buffer is written by one warpgroup, a thread of that warpgroup
     tells of it, so that groups need not meet. Done for all stores of a kernel, or none.
     Runs when layouts are assigned, before barriers are put in.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Results that TMA stores, by each warpgroup for itself. Where dots are
-// summed in the registers of groups of four warps, a group that puts its rows into shared
+// summed in the registers of warpgroups, a group that puts its rows into shared
 // memory, and has a thread that tells TMA about them, needs none of the other groups:
 //
 //     local_store %tile, %b                   local_store %tile, %b
@@ -24,7 +24,7 @@ using namespace tessera;
 using namespace tessera::tilegpu;
 
 namespace tessera::tilegpu {
-#define GEN_PASS_DEF_TILEGPUSTOREBYGROUPSPASS
+#define GEN_PASS_DEF_TILEGPUSTOREBYWARPGROUPSPASS
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
 
@@ -58,15 +58,15 @@ static bool isOutside(Operation *op) {
 
 namespace {
 
-struct TileGPUStoreByGroupsPass
-    : tessera::tilegpu::impl::TileGPUStoreByGroupsPassBase<TileGPUStoreByGroupsPass> {
+struct TileGPUStoreByWarpgroupsPass
+    : tessera::tilegpu::impl::TileGPUStoreByWarpgroupsPassBase<TileGPUStoreByWarpgroupsPass> {
   void runOnOperation() final {
     ModuleOp module = getOperation();
     FailureOr<unsigned> warps = requireNumWarps(module);
     if (failed(warps))
       return signalPassFailure();
     constexpr unsigned kMostGroups = 4;
-    unsigned groups = *warps / kWarpsOfGroup;
+    unsigned groups = *warps / kWarpsOfWarpgroup;
     if (groups < 2 || groups > kMostGroups)
       return;
     for (auto kernel : module.getOps<tile::FuncOp>())

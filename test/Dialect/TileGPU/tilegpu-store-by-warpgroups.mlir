@@ -1,5 +1,5 @@
-// RUN: tessera-opt --split-input-file --tilegpu-store-by-groups %s | FileCheck %s
-// RUN: tessera-opt --split-input-file --tilegpu-store-by-groups --tilegpu-allocate-shared-memory --tilegpu-insert-barriers %s \
+// RUN: tessera-opt --split-input-file --tilegpu-store-by-warpgroups %s | FileCheck %s
+// RUN: tessera-opt --split-input-file --tilegpu-store-by-warpgroups --tilegpu-allocate-shared-memory --tilegpu-insert-barriers %s \
 // RUN:   | FileCheck %s --check-prefix=MET
 
 #tile = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
