@@ -1,11 +1,11 @@
 // RUN: split-file %s %t
 // RUN: tessera-simulate %t/copy.mlir --arg i32:32=iota | FileCheck %s --check-prefix=COPY
 // RUN: not tessera-simulate %t/early.mlir --arg i32:32=iota | FileCheck %s --check-prefix=EARLY
-// RUN: tessera-simulate %t/product.mlir --arg f32:128 | FileCheck %s --check-prefix=PRODUCT
+// RUN: tessera-simulate %t/dot.mlir --arg f32:128 | FileCheck %s --check-prefix=DOT
 // RUN: not tessera-simulate %t/unfenced.mlir --arg f32:128 | FileCheck %s --check-prefix=UNFENCED
 // RUN: not tessera-simulate %t/overwritten.mlir --arg f32:128 | FileCheck %s --check-prefix=OVERWRITTEN
 
-// What goes on beside the threads: copies and products that have to be waited for, and
+// What goes on beside the threads: copies and dots that have to be waited for, and
 // that see what threads wrote only after a fence.
 
 //--- copy.mlir
@@ -54,13 +54,13 @@ module attributes {tilegpu.shared_bytes = 128 : i32, tilegpu.target = "sm_90a"} 
   }
 }
 
-//--- product.mlir
+//--- dot.mlir
 // Ones times ones, 16 deep.
-// PRODUCT: arg 0 f32:128 = 16, 16, 16
-// PRODUCT-NOT: kernel
+// DOT: arg 0 f32:128 = 16, 16, 16
+// DOT-NOT: kernel
 module attributes {tilegpu.shared_bytes = 4096 : i32, tilegpu.target = "sm_90a"} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
-  llvm.func @product(%out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128, 1, 1>} {
+  llvm.func @dot(%out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128, 1, 1>} {
     %t = nvvm.read.ptx.sreg.tid.x : i32
     %c15 = llvm.mlir.constant(15 : i32) : i32
     %shared = llvm.mlir.addressof @shared : !llvm.ptr<3>
@@ -91,10 +91,10 @@ module attributes {tilegpu.shared_bytes = 4096 : i32, tilegpu.target = "sm_90a"}
 }
 
 //--- unfenced.mlir
-// UNFENCED: unordered proxy: kernel 'product', {{.*}} reads 16 bytes at {{[0-9]+}} of shared memory asynchronously, written by warp {{[0-3]}}{{.*}} without a fence between
+// UNFENCED: unordered proxy: kernel 'dot', {{.*}} reads 16 bytes at {{[0-9]+}} of shared memory asynchronously, written by warp {{[0-3]}}{{.*}} without a fence between
 module attributes {tilegpu.shared_bytes = 4096 : i32, tilegpu.target = "sm_90a"} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
-  llvm.func @product(%out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128, 1, 1>} {
+  llvm.func @dot(%out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128, 1, 1>} {
     %t = nvvm.read.ptx.sreg.tid.x : i32
     %c15 = llvm.mlir.constant(15 : i32) : i32
     %shared = llvm.mlir.addressof @shared : !llvm.ptr<3>
@@ -122,10 +122,10 @@ module attributes {tilegpu.shared_bytes = 4096 : i32, tilegpu.target = "sm_90a"}
 }
 
 //--- overwritten.mlir
-// OVERWRITTEN: race: kernel 'product', {{.*}} writes 16 bytes at {{[0-9]+}} of shared memory, unordered with what was read by a wgmma or a copy that has not been waited for
+// OVERWRITTEN: race: kernel 'dot', {{.*}} writes 16 bytes at {{[0-9]+}} of shared memory, unordered with what was read by a wgmma or a copy that has not been waited for
 module attributes {tilegpu.shared_bytes = 4096 : i32, tilegpu.target = "sm_90a"} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
-  llvm.func @product(%out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128, 1, 1>} {
+  llvm.func @dot(%out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128, 1, 1>} {
     %t = nvvm.read.ptx.sreg.tid.x : i32
     %c15 = llvm.mlir.constant(15 : i32) : i32
     %shared = llvm.mlir.addressof @shared : !llvm.ptr<3>

@@ -16,7 +16,7 @@
 // load by TMA and a store by it meet, in whatever order; not where what is loaded
 // is another array.
 
-// CHECK: race: kernel 'product', program (0, 0, 0), {{.*}} begins a copy that {{reads|writes}} element {{[0-9]+}} of 'arg 1', which a copy
+// CHECK: race: kernel 'dot', program (0, 0, 0), {{.*}} begins a copy that {{reads|writes}} element {{[0-9]+}} of 'arg 1', which a copy
 // APART-NOT: kernel
 
 #layout = #tilegpu.layout<64x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
@@ -35,7 +35,7 @@ module attributes {tile.arguments = [{type = "ptr<f16>"}, {type = "ptr<f16>"}, {
     #tilegpu.tensor_map<base = 2, element = f16, extents = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (2147483648, 2147483648), strides = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (s6, 1), box = [64, 64], swizzle = 128>,
     #tilegpu.tensor_map<base = 3, element = f32, extents = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (2147483648, 2147483648), strides = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (s7, 1), box = [64, 32], swizzle = 128>,
     #tilegpu.tensor_map<base = 0, element = f16, extents = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (2147483648, 2147483648), strides = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (s5, 1), box = [64, 64], swizzle = 128>]} {
-  tile.func @product(%arg0: !tile.ptr<f16>, %arg1: !tile.ptr<f16>, %arg2: !tile.ptr<f16>, %arg3: !tile.ptr<f32>, %arg4: i32, %arg5: i32, %arg6: i32, %arg7: i32,
+  tile.func @dot(%arg0: !tile.ptr<f16>, %arg1: !tile.ptr<f16>, %arg2: !tile.ptr<f16>, %arg3: !tile.ptr<f32>, %arg4: i32, %arg5: i32, %arg6: i32, %arg7: i32,
       %arg8: !tilegpu.tensor_map {tilegpu.tensor_map = #tilegpu.tensor_map<base = 1, element = f16, extents = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (2147483648, 2147483648), strides = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (s5, 1), box = [64, 64], swizzle = 128>},
       %arg9: !tilegpu.tensor_map {tilegpu.tensor_map = #tilegpu.tensor_map<base = 2, element = f16, extents = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (2147483648, 2147483648), strides = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (s6, 1), box = [64, 64], swizzle = 128>},
       %arg10: !tilegpu.tensor_map {tilegpu.tensor_map = #tilegpu.tensor_map<base = 3, element = f32, extents = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (2147483648, 2147483648), strides = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (s7, 1), box = [64, 32], swizzle = 128>},

@@ -1,7 +1,7 @@
 // RUN: tessera-opt --split-input-file --verify-diagnostics --tilegpu-pipeline %s | FileCheck %s
 
-// Both factors are buffers as the product wants them: slots of rings take their place. The
-// product goes on into the next iteration, so there is a slot more than stages. What only
+// Both operands are buffers as the dot wants them: slots of rings take their place. The
+// dot goes on into the next iteration, so there is a slot more than stages. What only
 // moves the pointers is carried ahead; the loop's own copy of it is gone.
 #u = #tilegpu.unassigned
 #a = #tilegpu.layout<64x32, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 8], [4, 16], [8, 0], [16, 0], [32, 0]]>
@@ -84,7 +84,7 @@ tile.func @matmul(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.p
 
 // -----
 
-// What is computed on the way to the product is read from the ring. The loop says how many
+// What is computed on the way to the dot is read from the ring. The loop says how many
 // stages it wants.
 #u = #tilegpu.unassigned
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_80"} {
@@ -167,7 +167,7 @@ tile.func private @refused(%p: tensor<32x32x!tile.ptr<f32>, #u>, %h: tensor<32x3
     // expected-remark @below {{load is not pipelined: no 4 bytes of it are known to lie side by side, aligned and masked together}}
     %g = tile.load %h : tensor<32x32x!tile.ptr<f16>, #u>
     %d3 = tile.dot %g, %yh, %d2 : tensor<32x32xf16, #u>, tensor<32x32xf16, #u> -> tensor<32x32xf32, #u>
-    // Not asked for: it reaches no product.
+    // Not asked for: it reaches no dot.
     %e = tile.load %p : tensor<32x32x!tile.ptr<f32>, #u>
     %d4 = arith.addf %d3, %e : tensor<32x32xf32, #u>
     scf.yield %d4 : tensor<32x32xf32, #u>
@@ -285,7 +285,7 @@ tile.func private @off(%p: tensor<32x32x!tile.ptr<f32>, #u>, %y: tensor<32x32xf3
 // -----
 
 // What each iteration writes to the same buffer has to be read before the next one does:
-// the product does not go on.
+// the dot does not go on.
 #u = #tilegpu.unassigned
 #a = #tilegpu.layout<64x32, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 8], [4, 16], [8, 0], [16, 0], [32, 0]]>
 #b = #tilegpu.layout<32x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0]]>
@@ -327,7 +327,7 @@ tile.func @computed(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, 
 
 // -----
 
-// Two products with computation between them: the first is done an iteration ahead.
+// Two dots with computation between them: the first is done an iteration ahead.
 #u = #tilegpu.unassigned
 #q = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
 #v = #tilegpu.layout<64x128, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [0, 64]]>

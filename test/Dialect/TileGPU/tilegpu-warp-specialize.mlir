@@ -1,7 +1,7 @@
 // RUN: tessera-opt --split-input-file --verify-diagnostics --tilegpu-warp-specialize %s | FileCheck %s
 
 // The default region keeps the loop, which waits for its tiles, and releases a slot when the
-// product of the iteration before is done; the partition has the loop with coordinates alone.
+// dot of the iteration before is done; the partition has the loop with coordinates alone.
 // Both tiles come by one channel, and there is a slot more than stages, and one more
 // barrier for the slot before the first.
 #u = #tilegpu.unassigned
@@ -165,7 +165,7 @@ tile.func @persistent(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %tiles:
 
 // Two dots one after the other: each has a channel of its own. The second one is put off into the next
 // iteration, behind the first one there; the first iteration stands before the loop, and the
-// last of these products behind it. The second loop goes on with the same rings. Three such
+// last of these dots behind it. The second loop goes on with the same rings. Three such
 // programs fit an SM at once.
 #u = #tilegpu.unassigned
 #s = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
@@ -605,8 +605,8 @@ tile.func @ping_pong(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !til
 
 // -----
 
-// Where arithmetic takes longer than products, the program's first thread orders the copies: in
-// front of the loop, and then while the last product of each iteration goes on, V for the next
+// Where arithmetic takes longer than dots, the program's first thread orders the copies: in
+// front of the loop, and then while the last dot of each iteration goes on, V for the next
 // iteration and K for the one behind that. One place does for both rings. Five such programs
 // have room at once, with three slots three.
 #u = #tilegpu.unassigned

@@ -20,21 +20,21 @@ using namespace tessera::tile;
 
 namespace {
 
-/// dot(a, b, 0) + c -> dot(a, b, c). The order of a dot's sum is not defined, so c may
+/// dot(a, b, 0) + c -> dot(a, b, c). The order in which a dot adds is not defined, so c may
 /// come first.
 template <typename AddOp> struct AddIntoAccumulator : public OpRewritePattern<AddOp> {
   using OpRewritePattern<AddOp>::OpRewritePattern;
 
   LogicalResult matchAndRewrite(AddOp op, PatternRewriter &rewriter) const final {
-    for (auto [product, other] :
+    for (auto [value, other] :
          {std::pair(op.getLhs(), op.getRhs()), std::pair(op.getRhs(), op.getLhs())}) {
-      auto dot = product.template getDefiningOp<DotOp>();
-      // In another block the product could end up in a loop that it was hoisted from.
+      auto dot = value.template getDefiningOp<DotOp>();
+      // In another block the dot could end up in a loop that it was hoisted from.
       if (!dot || !dot->hasOneUse() || dot->getBlock() != op->getBlock())
         continue;
       if (!matchPattern(dot.getAcc(), m_Zero()) && !matchPattern(dot.getAcc(), m_AnyZeroFloat()))
         continue;
-      // The bound on imprecise sums counts from an accumulator of 0.
+      // The bound on imprecise accumulation counts from an accumulator of 0.
       if (dot.getMaxImpreciseAcc() != 0)
         continue;
       auto combined = DotOp::create(rewriter, dot.getLoc(), op.getType(), dot.getA(), dot.getB(),
@@ -43,7 +43,7 @@ template <typename AddOp> struct AddIntoAccumulator : public OpRewritePattern<Ad
       rewriter.eraseOp(dot);
       return success();
     }
-    return rewriter.notifyMatchFailure(op, "no operand is a product without accumulator");
+    return rewriter.notifyMatchFailure(op, "no operand is a dot without accumulator");
   }
 };
 

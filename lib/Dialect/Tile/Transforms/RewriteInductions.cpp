@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Loops that move a tile of pointers by equal amounts (every matrix product does) hide
+// Loops that move a tile of pointers by equal amounts (every matmul does) hide
 // what the pointers look like behind a carried value. With the amount carried instead,
 // the pointers of each iteration are an expression of values from outside the loop. A scalar that
 // goes beside the loop's own variable, one step behind, becomes an expression of that.
