@@ -131,9 +131,8 @@ bool simulator::decodeCalls(Decoder &decoder, Operation &op) {
         return true;
       })
       .Case([&](LLVM::FenceOp fence) {
-        std::optional<StringRef> scope = fence.getSyncscope();
         decoder.emit(runFence, {}, {}, Flow::Memory).immediate =
-            scope == "block" || scope == "singlethread";
+            static_cast<int64_t>(getReach(fence.getSyncscope()));
         return true;
       })
       // Promises are not looked at.

@@ -16,29 +16,39 @@ void Times::join(const Times &other) {
     fencedGlobal[i] = std::max(fencedGlobal[i], other.fencedGlobal[i]);
   }
   others.join(other.others);
+  clusterPhases = std::max(clusterPhases, other.clusterPhases);
 }
 
-void simulator::acquire(Times &times, uint32_t program, const Release &release) {
+void simulator::acquire(Times &times, uint32_t program, const Release &release,
+                        unsigned clusterSize) {
   if (release.program == program) {
     // What it knows of the agent up to that time is all that was known then.
     if (release.isMixed || times.of[release.agent] < release.clock)
       times.join(release.times);
     return;
   }
-  if (release.isNarrow ||
+  if (!reaches(release.reach, program, release.program, clusterSize) ||
       (!release.isMixed &&
        times.others.lookup(release.program, release.agent).clock >= release.clock))
     return;
+  acquire(times, program, release.times, release.program);
+}
+
+void simulator::acquire(Times &times, uint32_t program, const Times &other, uint32_t otherProgram) {
+  if (otherProgram == program)
+    return times.join(other);
   // What has come back of its own program is known as such.
-  for (const HeardAgent &own : release.times.others.lookup(program)) {
+  for (const HeardAgent &own : other.others.lookup(program)) {
     times.of[own.agent] = std::max(times.of[own.agent], own.heard.clock);
+    times.fenced[own.agent] = std::max(times.fenced[own.agent], own.heard.fencedShared);
     times.fencedGlobal[own.agent] = std::max(times.fencedGlobal[own.agent], own.heard.fenced);
   }
-  times.others.join(release.times.others);
+  times.others.join(other.others);
   times.others.erase(program);
   llvm::SmallVector<HeardAgent, kAgents> agents;
   for (unsigned agent = 0; agent < kAgents; ++agent)
-    if (Clock clock = release.times.of[agent])
-      agents.push_back({agent, {clock, release.times.fencedGlobal[agent]}});
-  times.others.join(release.program, agents);
+    if (Clock clock = other.of[agent])
+      agents.push_back(
+          {agent, {clock, other.fencedGlobal[agent], other.fenced[agent], /*reads=*/0}});
+  times.others.join(otherProgram, agents);
 }

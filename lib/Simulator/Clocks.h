@@ -19,6 +19,8 @@
 namespace tessera::simulator {
 
 constexpr unsigned kMaxWarps = 32;
+/// Programs of a cluster; 8 is what every GPU with clusters has.
+constexpr unsigned kMaxClusterSize = 16;
 /// Barriers beyond as many share a clock: what was waited for at one of those counts for
 /// the others.
 constexpr unsigned kBarrierAgents = 32;
@@ -33,22 +35,37 @@ struct Times {
   /// What of that is also visible to the asynchronous units, in shared memory and in global.
   std::array<Clock, kAgents> fenced{}, fencedGlobal{};
   OtherPrograms others;
+  /// How often the barrier of the cluster has been waited for, which says that all of its
+  /// programs have begun, though it may order no memory.
+  unsigned clusterPhases = 0;
 
   void join(const Times &other);
 };
+
+/// The programs that what orders memory orders it for. Where programs are in no clusters, a
+/// cluster is one program.
+enum class Reach : uint8_t { Program, Cluster, Device };
+
+/// Whether something of that reach orders memory between two programs.
+inline bool reaches(Reach reach, uint32_t a, uint32_t b, unsigned clusterSize) {
+  return reach == Reach::Device || a == b ||
+         (reach == Reach::Cluster && a / clusterSize == b / clusterSize);
+}
 
 /// What an agent knew when it released it at an address.
 struct Release {
   uint32_t program = 0;
   unsigned agent = 0;
   Clock clock = 0;
-  bool isNarrow = false; ///< for its own program alone
-  bool isMixed = false;  ///< with what others have released there before
+  Reach reach = Reach::Device;
+  bool isMixed = false; ///< with what others have released there before
   Times times;
 };
 
-/// `times`, of something in `program`, has heard what `release` says.
-void acquire(Times &times, uint32_t program, const Release &release);
+/// `times`, of something in `program`, has heard what `release` says, if that is for others.
+void acquire(Times &times, uint32_t program, const Release &release, unsigned clusterSize);
+/// `times`, of something in `program`, has heard all that `other`, of `otherProgram`, has.
+void acquire(Times &times, uint32_t program, const Times &other, uint32_t otherProgram);
 
 } // namespace tessera::simulator
 

@@ -561,7 +561,8 @@ void Decoder::decode(Operation &op) {
   if (decodeRegrouping(*this, op) || decodeInteger(*this, op) || decodeFloat(*this, op) ||
       decodeMemory(*this, op) || decodeWarp(*this, op) || decodeMatrix(*this, op) ||
       decodeAsync(*this, op) || decodeWarpgroup(*this, op) || decodeTransaction(*this, op) ||
-      decodeTensorMap(*this, op) || decodeInlinePTX(*this, op) || decodeCalls(*this, op))
+      decodeBulk(*this, op) || decodeTensorMap(*this, op) || decodeCluster(*this, op) ||
+      decodeInlinePTX(*this, op) || decodeCalls(*this, op))
     return;
   refuse("'" + op.getName().getStringRef() + "'");
 }

@@ -100,6 +100,8 @@ std::optional<Register> decodeSpecialRegister(Decoder &decoder, llvm::StringRef 
 bool decodeMatrix(Decoder &decoder, mlir::Operation &op);
 bool decodeWarpgroup(Decoder &decoder, mlir::Operation &op);
 bool decodeTransaction(Decoder &decoder, mlir::Operation &op);
+bool decodeBulk(Decoder &decoder, mlir::Operation &op);
+bool decodeCluster(Decoder &decoder, mlir::Operation &op);
 bool decodeTensorMap(Decoder &decoder, mlir::Operation &op);
 bool decodeAsync(Decoder &decoder, mlir::Operation &op);
 bool decodeInlinePTX(Decoder &decoder, mlir::Operation &op);

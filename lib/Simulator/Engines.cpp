@@ -6,6 +6,8 @@
 #include "Machine.h"
 #include "MemoryOps.h"
 
+#include "llvm/Support/FormatVariadic.h"
+
 #include <cstring>
 
 using namespace tessera;
@@ -33,58 +35,82 @@ void BulkStore::write() {
   read();
   if (isDone)
     return;
-  for (const Row &row : rows)
-    std::memcpy(reinterpret_cast<void *>(row.target), data.data() + row.offset, row.bytes);
+  for (const Row &row : rows) {
+    auto *to = reinterpret_cast<uint8_t *>(row.target);
+    if (combine)
+      combine(to, data.data() + row.offset, row.bytes);
+    else
+      std::memcpy(to, data.data() + row.offset, row.bytes);
+  }
   isDone = true;
 }
 
-void Cta::beginBulk(BulkCopy copy) {
+void Cluster::begin(BulkCopy copy) {
   CopyTimes when = machine.options.copies;
   if (when == CopyTimes::Early || (when == CopyTimes::Random && machine.drawBits() & 1))
     copy.read();
-  bulkCopies.push_back(std::move(copy));
+  copies.push_back(std::move(copy));
   if (when == CopyTimes::Early)
-    arriveBulk(bulkCopies.size() - 1);
+    arriveCopy(copies.size() - 1);
 }
 
-void Cta::arriveBulk(size_t number) {
-  BulkCopy copy = std::move(bulkCopies[number]);
-  bulkCopies.erase(bulkCopies.begin() + static_cast<std::ptrdiff_t>(number));
+void Cluster::arriveCopy(size_t number) {
+  BulkCopy copy = std::move(copies[number]);
+  copies.erase(copies.begin() + static_cast<std::ptrdiff_t>(number));
   copy.read();
   idleRuns = 0;
-  auto found = mbarriers.find(copy.barrier);
-  MBarrier *barrier = found == mbarriers.end() ? nullptr : &found->second;
-  Accessor who{barrier ? barrier->agent : kMaxWarps, kLanes,
-               barrier ? barrier->getClock() : kPending, &copy.times};
-  who.isAsync = true;
-  if (uint8_t *to = resolveShared(*copy.warp, *copy.instr, who, copy.address, copy.data.size(),
-                                  AccessKind::Write, copy.data.data()))
-    std::memcpy(to, copy.data.data(), copy.data.size());
-  if (!barrier)
+  Cta &target = *copy.target;
+  auto found = target.mbarriers.find(copy.barrier);
+  MBarrier *barrier = found == target.mbarriers.end() ? nullptr : &found->second;
+  Accessor who = copy.warp->accessor(copy.lane);
+  who.agent = barrier ? barrier->agent : kMaxWarps;
+  who.rank = target.rank;
+  who.lane = kLanes;
+  who.clock = barrier ? barrier->getClock() : kPending;
+  who.heard = &copy.times;
+  who.isAsync = copy.isAsync;
+  AccessKind kind = copy.combine ? AccessKind::Atomic : AccessKind::Write;
+  if (uint8_t *to = resolveIn(target, *copy.warp, *copy.instr, who, copy.address, copy.data.size(),
+                              kind, copy.combine ? nullptr : copy.data.data())) {
+    if (copy.combine)
+      copy.combine(to, copy.data.data(), copy.data.size());
+    else
+      std::memcpy(to, copy.data.data(), copy.data.size());
+  }
+  if (!barrier) {
+    std::string block = &target == &copy.warp->cta
+                            ? "shared memory"
+                            : llvm::formatv("the shared memory of block {0}", target.rank).str();
+    machine.report(FindingKind::Uninitialised, *copy.instr, *copy.warp, static_cast<int>(copy.lane),
+                   copy.barrier,
+                   llvm::formatv("begins a copy that reports to {0} of {1} as a barrier, which it "
+                                 "has not been made",
+                                 copy.barrier, block));
     return;
+  }
   barrier->times.of[barrier->agent] = barrier->getClock();
   barrier->bytes -= static_cast<int64_t>(copy.data.size());
-  completePhase(*barrier);
+  target.completePhase(*barrier);
 }
 
-void Cta::beginStore(std::shared_ptr<BulkStore> store) {
+void Cluster::begin(std::shared_ptr<BulkStore> store) {
   CopyTimes when = machine.options.copies;
   if (when == CopyTimes::Early)
     return store->write();
   if (when == CopyTimes::Random && machine.drawBits() & 1)
     store->read();
-  bulkStores.push_back(std::move(store));
+  stores.push_back(std::move(store));
 }
 
-void Cta::stepEngines(bool isStuck) {
+void Cluster::stepEngines(bool isStuck) {
   CopyTimes when = machine.options.copies;
   bool goesOn = when == CopyTimes::Late ? isStuck : machine.drawBits() % 4 == 0;
-  if (!bulkCopies.empty() && goesOn)
-    arriveBulk(machine.drawBits() % bulkCopies.size());
-  if (bulkStores.empty() || when != CopyTimes::Random || machine.drawBits() % 16 != 0)
+  if (!copies.empty() && goesOn)
+    arriveCopy(machine.drawBits() % copies.size());
+  if (stores.empty() || when != CopyTimes::Random || machine.drawBits() % 16 != 0)
     return;
-  size_t number = machine.drawBits() % bulkStores.size();
-  BulkStore &store = *bulkStores[number];
+  size_t number = machine.drawBits() % stores.size();
+  BulkStore &store = *stores[number];
   store.isRead ? store.write() : store.read();
-  llvm::erase_if(bulkStores, [](const auto &any) { return any->isDone; });
+  llvm::erase_if(stores, [](const auto &any) { return any->isDone; });
 }

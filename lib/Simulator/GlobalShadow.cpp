@@ -80,7 +80,7 @@ bool GlobalShadow::isOrdered(const GlobalAccess &earlier, const GlobalAccessor &
     return true;
   if (earlier.clock == kPending)
     return false;
-  if (earlier.program != who.access.program)
+  if (earlier.program != who.program)
     return earlier.clock <= who.heard->others.lookup(earlier.program, earlier.agent).clock;
   if (earlier.agent != who.warp)
     return earlier.clock <= who.heard->of[earlier.agent];
@@ -91,13 +91,13 @@ bool GlobalShadow::isOrdered(const GlobalAccess &earlier, const GlobalAccessor &
 bool GlobalShadow::isWriteOrdered(const Piece &piece, const GlobalAccessor &who) {
   const GlobalAccess &write = piece.write;
   return isOrdered(write, who) ||
-         (!(piece.flags & kAtomic) && write.program == who.access.program &&
-          write.agent == who.warp && write.clock != kPending && (who.lane & ~write.lanes) == 0);
+         (!(piece.flags & kAtomic) && write.program == who.program && write.agent == who.warp &&
+          write.clock != kPending && (who.lane & ~write.lanes) == 0);
 }
 
 bool GlobalShadow::isOfOneStore(const Piece &piece, const GlobalAccessor &who) const {
   const GlobalAccess &write = piece.write;
-  return write.program == who.access.program && piece.execution == who.execution &&
+  return write.program == who.program && piece.execution == who.execution &&
          sites[write.instr] == sites[who.access.instr];
 }
 
@@ -161,7 +161,7 @@ GlobalConflict GlobalShadow::access(uint64_t address, uint64_t size, AccessKind 
         if (!(piece.flags & kSilent) && !isWriteOrdered(piece, who))
           report(Conflict::Race, at, write, true);
         else if (who.isAsync && !(piece.flags & kAsync)) {
-          Clock fenced = write.program == who.access.program
+          Clock fenced = write.program == who.program
                              ? who.heard->fencedGlobal[write.agent]
                              : who.heard->others.lookup(write.program, write.agent).fenced;
           if (write.clock > fenced)
@@ -172,9 +172,12 @@ GlobalConflict GlobalShadow::access(uint64_t address, uint64_t size, AccessKind 
       return;
     }
     bool isAtomic = kind != AccessKind::Write;
+    Reach other = !(piece.flags & kNarrow)   ? Reach::Device
+                  : piece.flags & kOfCluster ? Reach::Cluster
+                                             : Reach::Program;
     bool bothAtomic =
         isAtomic && piece.flags & kAtomic &&
-        (piece.write.program == who.access.program || !(piece.flags & kNarrow || who.isNarrow));
+        reaches(std::min(other, who.reach), piece.write.program, who.program, clusterSize);
     if (kind == AccessKind::Atomic && piece.flags & kUnwritten)
       report(Conflict::Uninitialised, at, {}, false);
     if (piece.write.clock == kPending && piece.write.lanes)
@@ -199,7 +202,9 @@ GlobalConflict GlobalShadow::access(uint64_t address, uint64_t size, AccessKind 
     piece.write = now;
     piece.execution = who.execution;
     piece.read = {};
-    piece.flags = (isAtomic ? kAtomic : 0) | (isAtomic && who.isNarrow ? kNarrow : 0) |
+    piece.flags = (isAtomic ? kAtomic : 0) |
+                  (isAtomic && who.reach != Reach::Device ? kNarrow : 0) |
+                  (isAtomic && who.reach == Reach::Cluster ? kOfCluster : 0) |
                   (who.isAsync ? kAsync : 0) | (isSilent ? kSilent : 0);
   });
   return conflict;

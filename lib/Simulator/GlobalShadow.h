@@ -47,15 +47,16 @@ struct GlobalAccess {
 struct GlobalAccessor {
   /// What is remembered. A copy's agent is not the warp that began it.
   GlobalAccess access;
-  /// The lane that makes it or began it, and its warp.
+  /// The lane that makes it or began it, its warp and its program.
+  uint32_t program = 0;
   unsigned warp = 0;
   Lanes lane = 0;
   /// Since when lanes of the warp have not been brought together.
   Clock lanesMet = 0;
   const Times *heard = nullptr;
-  uint32_t execution = 0; ///< how often the warp has done this instruction
-  bool isAsync = false;   ///< by way of the asynchronous units
-  bool isNarrow = false;  ///< an atomic for its own program alone
+  uint32_t execution = 0;      ///< how often the warp has done this instruction
+  bool isAsync = false;        ///< by way of the asynchronous units
+  Reach reach = Reach::Device; ///< of an atomic
 };
 
 struct GlobalConflict {
@@ -69,8 +70,9 @@ class GlobalShadow {
 public:
   /// `sites`: of each instruction, a number that instructions of one place in the source
   /// share. `land(address)`: has pending copies to that address write what they have.
-  GlobalShadow(std::vector<uint32_t> sites, std::function<void(uint64_t address)> land)
-      : sites(std::move(sites)), land(std::move(land)) {}
+  GlobalShadow(std::vector<uint32_t> sites, unsigned clusterSize,
+               std::function<void(uint64_t address)> land)
+      : sites(std::move(sites)), clusterSize(clusterSize), land(std::move(land)) {}
 
   /// These bytes hold nothing until they are written.
   void setUnwritten(uint64_t begin, uint64_t end) { unwritten.push_back({begin, end}); }
@@ -85,12 +87,13 @@ public:
 
 private:
   enum Flag : uint8_t {
-    kAtomic = 1,    ///< the last write was
-    kNarrow = 2,    ///< ... for its own program
-    kAsync = 4,     ///< ... by the asynchronous units
-    kSilent = 8,    ///< no write has changed anything so far
-    kReaders = 16,  ///< there were more than `read`
-    kUnwritten = 32 ///< holds nothing
+    kAtomic = 1,     ///< the last write was
+    kNarrow = 2,     ///< ... for its own program, or its cluster
+    kAsync = 4,      ///< ... by the asynchronous units
+    kSilent = 8,     ///< no write has changed anything so far
+    kReaders = 16,   ///< there were more than `read`
+    kUnwritten = 32, ///< holds nothing
+    kOfCluster = 64  ///< kNarrow: for its cluster
   };
   struct Piece {
     GlobalAccess write, read;
@@ -118,6 +121,7 @@ private:
   void noteRead(Piece &piece, const GlobalAccessor &who);
 
   std::vector<uint32_t> sites;
+  unsigned clusterSize;
   std::function<void(uint64_t)> land;
   std::vector<std::pair<uint64_t, uint64_t>> unwritten;
   llvm::DenseMap<uint64_t, std::unique_ptr<Page>> pages;

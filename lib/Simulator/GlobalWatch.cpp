@@ -31,9 +31,12 @@ static std::string describeOther(const Warp &warp, const GlobalConflict &conflic
   if (!place.empty())
     place = " at " + place;
   bool isOwn = other.program == warp.cta.number;
-  std::array<int32_t, 3> id = machine.getProgram(other.program);
+  bool isNear = reaches(Reach::Cluster, other.program, warp.cta.number, machine.clusterSize);
   std::string program =
-      isOwn ? "" : llvm::formatv(" of program ({0}, {1}, {2})", id[0], id[1], id[2]).str();
+      isOwn ? ""
+      : isNear
+          ? llvm::formatv(" of block {0} of the cluster", other.program % machine.clusterSize).str()
+          : " of " + machine.describeBlock(other.program);
   if (other.clock == kPending)
     return llvm::formatv("which a copy{0} that was begun{1} may still {2}: nobody has waited for "
                          "its end",
@@ -46,7 +49,8 @@ static std::string describeOther(const Warp &warp, const GlobalConflict &conflic
     if ((lanes & (lanes - 1)) == 0)
       who += " lane " + std::to_string(__builtin_ctz(lanes));
   }
-  const char *reason = !isOwn                     ? "nothing orders the two programs"
+  const char *reason = !isOwn && isNear           ? "nothing orders the two blocks"
+                       : !isOwn                   ? "nothing orders the two programs"
                        : other.agent == warp.id   ? "no barrier of the warp is between"
                        : other.agent >= kMaxWarps ? "nobody has waited for its end"
                                                   : "no barrier is between";
@@ -90,19 +94,25 @@ void simulator::watchAtomic(Warp &warp, const Instr &instr, unsigned lane, uint6
   if (kind == AccessKind::AtomicRead)
     return;
   GlobalAccessor who = warp.globalAccessor(instr, lane);
-  who.isNarrow = access.isNarrow;
+  who.reach = access.reach;
   watchGlobal(warp, instr, lane, address, size, kind, who, nullptr);
 }
 
-void simulator::acquireAt(Warp &warp, uint64_t address, const MemoryAccess &access) {
-  auto found = warp.machine.releases.find(address);
-  if (found == warp.machine.releases.end())
+static Releases &getReleases(Warp &warp, Space space) {
+  return space == Space::Shared ? warp.cta.cluster.releases : warp.machine.releases;
+}
+
+void simulator::acquireAt(Warp &warp, Space space, uint64_t address, const MemoryAccess &access) {
+  Releases &releases = getReleases(warp, space);
+  auto found = releases.find(address);
+  if (space == Space::Local || found == releases.end())
     return;
   const std::shared_ptr<const Release> &release = found->second;
-  if (access.isNarrow && release->program != warp.cta.number)
+  unsigned clusterSize = warp.machine.clusterSize;
+  if (!reaches(access.reach, release->program, warp.cta.number, clusterSize))
     return;
   if (access.order == Ordering::Acquire || access.order == Ordering::AcquireRelease)
-    return acquire(warp.times, warp.cta.number, *release);
+    return acquire(warp.times, warp.cta.number, *release, clusterSize);
   // A fence may come.
   constexpr size_t kMostSeen = 256;
   if (warp.seen.size() == kMostSeen)
@@ -111,19 +121,21 @@ void simulator::acquireAt(Warp &warp, uint64_t address, const MemoryAccess &acce
     warp.seen.push_back(release);
 }
 
-std::shared_ptr<const Release> simulator::makeRelease(Warp &warp, bool isNarrow) {
+std::shared_ptr<const Release> simulator::makeRelease(Warp &warp, Reach reach) {
   auto release = std::make_shared<Release>();
   release->program = warp.cta.number;
   release->agent = warp.id;
   release->clock = warp.times.of[warp.id];
-  release->isNarrow = isNarrow;
+  release->reach = reach;
   release->times = warp.times;
   return release;
 }
 
-void simulator::releaseAt(Warp &warp, uint64_t address, bool isUpdate,
+void simulator::releaseAt(Warp &warp, Space space, uint64_t address, bool isUpdate,
                           const std::shared_ptr<const Release> &release) {
-  auto &releases = warp.machine.releases;
+  if (space == Space::Local)
+    return;
+  Releases &releases = getReleases(warp, space);
   auto found = releases.find(address);
   if (found == releases.end()) {
     if (release)
@@ -151,14 +163,14 @@ void simulator::releaseAt(Warp &warp, uint64_t address, bool isUpdate,
   }
   auto mixed = std::make_shared<Release>(*release);
   mixed->isMixed = true;
-  acquire(mixed->times, mixed->program, before);
+  acquire(mixed->times, mixed->program, before, warp.machine.clusterSize);
   found->second = std::move(mixed);
 }
 
 void simulator::runFence(Warp &warp, const Instr &instr, Lanes) {
   for (const std::shared_ptr<const Release> &release : warp.seen)
-    acquire(warp.times, warp.cta.number, *release);
+    acquire(warp.times, warp.cta.number, *release, warp.machine.clusterSize);
   warp.seen.clear();
-  warp.fenced = makeRelease(warp, /*isNarrow=*/instr.immediate != 0);
+  warp.fenced = makeRelease(warp, static_cast<Reach>(instr.immediate));
   ++warp.times.of[warp.id];
 }

@@ -243,7 +243,8 @@ void PTXText::decodeStatement(StringRef statement) {
     instr.operands.push_back(*operand);
   }
   size_t first = decoder.getNumInstrs();
-  if (!decodeMemoryPTX(decoder, instr) && !decodeWarpgroupPTX(decoder, instr) &&
+  if (!decodeBulkPTX(decoder, instr) && !decodeClusterPTX(decoder, instr) &&
+      !decodeMemoryPTX(decoder, instr) && !decodeWarpgroupPTX(decoder, instr) &&
       !decodeAsyncPTX(decoder, instr) && !decodeTransactionPTX(decoder, instr) &&
       !decodeTensorMapPTX(decoder, instr) && !decodeArithmeticPTX(decoder, instr))
     refuse(statement);
@@ -275,6 +276,8 @@ static Space getSpace(const PTXInstr &instr) {
       return Space::Global;
     if (word == "shared" || word == "shared::cta")
       return Space::Shared;
+    if (word == "shared::cluster")
+      return Space::Cluster;
     if (word == "local")
       return Space::Local;
   }
@@ -288,6 +291,11 @@ static bool isOrdered(const PTXInstr &instr) {
   });
 }
 
+static Reach getReachOf(const PTXInstr &instr) {
+  auto has = [&](StringRef word) { return llvm::is_contained(instr.words, word); };
+  return has("cta") ? Reach::Program : has("cluster") ? Reach::Cluster : Reach::Device;
+}
+
 static MemoryAccess getAccess(const PTXInstr &instr, const PTXOperand &address, unsigned count) {
   MemoryAccess access;
   access.space = getSpace(instr);
@@ -297,7 +305,7 @@ static MemoryAccess getAccess(const PTXInstr &instr, const PTXOperand &address, 
   access.offset = address.offset;
   access.isAtomic = isOrdered(instr);
   auto has = [&](StringRef word) { return llvm::is_contained(instr.words, word); };
-  access.isNarrow = has("cta") && access.isAtomic;
+  access.reach = getReachOf(instr);
   access.order = has("acq_rel")   ? Ordering::AcquireRelease
                  : has("acquire") ? Ordering::Acquire
                  : has("release") ? Ordering::Release
@@ -305,10 +313,8 @@ static MemoryAccess getAccess(const PTXInstr &instr, const PTXOperand &address, 
   return access;
 }
 
-static bool decodeAtomic(Decoder &decoder, const PTXInstr &instr) {
-  bool hasResult = instr.words.front() == "atom";
+bool simulator::readAtomicKind(Decoder &decoder, const PTXInstr &instr, MemoryAccess &access) {
   StringRef type = instr.words.back();
-  MemoryAccess access = getAccess(instr, instr.operands[hasResult], 1);
   char sign = type.front();
   bool isFloat = sign == 'f' || type == "bf16";
   std::optional<AtomicKind> kind;
@@ -320,17 +326,20 @@ static bool decodeAtomic(Decoder &decoder, const PTXInstr &instr) {
                  .Case("and", AtomicKind::And)
                  .Case("or", AtomicKind::Or)
                  .Case("xor", AtomicKind::Xor)
-                 .Case("max", sign == 's' ? AtomicKind::Max : AtomicKind::UMax)
-                 .Case("min", sign == 's' ? AtomicKind::Min : AtomicKind::UMin)
+                 .Case("max", isFloat       ? AtomicKind::FMax
+                              : sign == 's' ? AtomicKind::Max
+                                            : AtomicKind::UMax)
+                 .Case("min", isFloat       ? AtomicKind::FMin
+                              : sign == 's' ? AtomicKind::Min
+                                            : AtomicKind::UMin)
                  .Case("inc", AtomicKind::Increment)
                  .Case("dec", AtomicKind::Decrement)
                  .Case("cas", AtomicKind::CAS)
                  .Default(std::nullopt);
-  if (!kind || access.bytes == 0)
+  if (!kind || access.bytes == 0 || type.ends_with("x2"))
     return false;
   access.atomic = *kind;
   access.isAtomic = true;
-  access.isNarrow = llvm::is_contained(instr.words, "cta");
   if (isFloat) {
     Builder builder(decoder.getModule().getContext());
     access.type = access.bytes == 8   ? Type(builder.getF64Type())
@@ -338,6 +347,14 @@ static bool decodeAtomic(Decoder &decoder, const PTXInstr &instr) {
                   : type == "bf16"    ? Type(builder.getBF16Type())
                                       : Type(builder.getF16Type());
   }
+  return true;
+}
+
+static bool decodeAtomic(Decoder &decoder, const PTXInstr &instr) {
+  bool hasResult = instr.words.front() == "atom";
+  MemoryAccess access = getAccess(instr, instr.operands[hasResult], 1);
+  if (!readAtomicKind(decoder, instr, access))
+    return false;
   Registers results, operands{instr.operands[hasResult].registers.front()};
   if (hasResult)
     results.push_back(instr.operands[0].registers.front());
@@ -370,8 +387,10 @@ bool simulator::decodeMemoryPTX(Decoder &decoder, const PTXInstr &instr) {
     decoder.emit(runStore, {}, operands, Flow::Memory).detail = decoder.keep(access);
     return true;
   }
-  if (opcode == "membar" || (opcode == "fence" && !llvm::is_contained(instr.words, "proxy"))) {
-    decoder.emit(runFence, {}, {}, Flow::Memory).immediate = llvm::is_contained(instr.words, "cta");
+  if (opcode == "membar" || (opcode == "fence" && !llvm::is_contained(instr.words, "proxy") &&
+                             !llvm::is_contained(instr.words, "mbarrier_init"))) {
+    decoder.emit(runFence, {}, {}, Flow::Memory).immediate =
+        static_cast<int64_t>(getReachOf(instr));
     return true;
   }
   if ((opcode == "bar" || opcode == "barrier") && !llvm::is_contained(instr.words, "red") &&

@@ -11,6 +11,8 @@
 
 namespace tessera::simulator {
 
+struct MemoryAccess;
+
 struct PTXOperand {
   enum Kind { Scalar, Immediate, Vector, Address } kind = Scalar;
   llvm::SmallVector<Register, 4> registers; ///< of an address, its base
@@ -58,7 +60,11 @@ bool decodeMemoryPTX(Decoder &decoder, const PTXInstr &instr);
 bool decodeWarpgroupPTX(Decoder &decoder, const PTXInstr &instr);
 bool decodeAsyncPTX(Decoder &decoder, const PTXInstr &instr);
 bool decodeTransactionPTX(Decoder &decoder, const PTXInstr &instr);
+bool decodeBulkPTX(Decoder &decoder, const PTXInstr &instr);
+bool decodeClusterPTX(Decoder &decoder, const PTXInstr &instr);
 bool decodeTensorMapPTX(Decoder &decoder, const PTXInstr &instr);
+/// Which atomic operation an instruction names, and its type of floats; false if none.
+bool readAtomicKind(Decoder &decoder, const PTXInstr &instr, MemoryAccess &access);
 /// Makes of a try to wait, all that there is from instruction `first` on, one that goes on
 /// until `over`, its result, is true; false if there is something else.
 bool decodeWaitLoop(Decoder &decoder, size_t first, Register over);

@@ -233,10 +233,11 @@ bool emitAddressCast(Decoder &decoder, LLVM::AddrSpaceCastOp op) {
   auto spaceOf = [](Type type) { return cast<LLVM::LLVMPointerType>(type).getAddressSpace(); };
   unsigned from = spaceOf(op.getArg().getType()), to = spaceOf(op.getType());
   auto window = [](unsigned space) {
-    return space == 3 ? kSharedWindow : space == 5 ? kLocalWindow : 0;
+    return space == 3 || space == 7 ? kSharedWindow : space == 5 ? kLocalWindow : 0;
   };
   uint64_t distance = window(from) - window(to);
-  if (from != 0 && to != 0 && from != to)
+  // An address of the block's own shared memory is one of the cluster's, too.
+  if (from != 0 && to != 0 && from != to && !(from == 3 && to == 7) && !(from == 7 && to == 3))
     decoder.refuse("this cast of addresses");
   if (distance == 0) {
     decoder.alias(op.getResult(), decoder.get(op.getArg()));

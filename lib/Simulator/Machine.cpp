@@ -56,7 +56,7 @@ void Warp::pushFrame(const Code &code, Lanes lanes, const Instr *call) {
 
 GlobalAccessor Warp::globalAccessor(const Instr &instr, unsigned lane) const {
   GlobalAccessor who;
-  who.access.program = cta.number;
+  who.access.program = who.program = cta.number;
   who.access.clock = times.of[id];
   who.access.lanes = who.lane = Lanes(1) << lane;
   who.access.agent = who.warp = id;
@@ -64,6 +64,17 @@ GlobalAccessor Warp::globalAccessor(const Instr &instr, unsigned lane) const {
   who.lanesMet = lanesMet;
   who.heard = &times;
   who.execution = executions.empty() ? 0 : executions[instr.number];
+  return who;
+}
+
+Accessor Warp::accessor(unsigned lane) const {
+  Accessor who;
+  who.agent = id;
+  who.rank = who.observer = cta.rank;
+  who.lane = lane;
+  who.clock = times.of[id];
+  who.heard = &times;
+  who.firstProgram = cta.cluster.firstProgram;
   return who;
 }
 
@@ -229,6 +240,7 @@ void Warp::returnFrom(const Instr &instr) {
     if (!stores[lane].isRead())
       machine.report(FindingKind::Race, *stores[lane].last, *this, static_cast<int>(lane), 0,
                      "copies from shared memory, and does not wait for that before it ends");
+  cta.cluster.leave(*this);
 }
 
 //===----------------------------------------------------------------------===//
@@ -266,11 +278,13 @@ bool Cta::isDone() const {
 //===----------------------------------------------------------------------===//
 
 Machine::Machine(const Image &image, const Code &kernel, std::array<int32_t, 3> grid,
-                 unsigned numWarps, unsigned entryRegisters, llvm::ArrayRef<uint64_t> values,
-                 std::vector<TensorMap> maps, const SimulatorOptions &options)
-    : image(image), kernel(kernel), grid(grid), numWarps(numWarps), entryRegisters(entryRegisters),
-      options(options), tensorMaps(std::move(maps)), args(values), regions(options.memory),
-      random(options.seed) {
+                 std::array<int32_t, 3> cluster, unsigned numWarps, unsigned entryRegisters,
+                 llvm::ArrayRef<uint64_t> values, std::vector<TensorMap> maps,
+                 const SimulatorOptions &options)
+    : image(image), kernel(kernel), grid(grid), cluster(cluster),
+      clusterSize(static_cast<unsigned>(cluster[0] * cluster[1] * cluster[2])), numWarps(numWarps),
+      entryRegisters(entryRegisters), options(options), tensorMaps(std::move(maps)), args(values),
+      regions(options.memory), random(options.seed) {
   for (const TensorMap &map : tensorMaps)
     args.push_back(reinterpret_cast<uint64_t>(&map));
   if (!regions.empty())
@@ -292,24 +306,42 @@ Machine::Machine(const Image &image, const Code &kernel, std::array<int32_t, 3> 
     }
   if (!options.watchesGlobal)
     return;
-  shadow =
-      std::make_unique<GlobalShadow>(std::move(sites), [this](uint64_t address) { land(address); });
+  shadow = std::make_unique<GlobalShadow>(std::move(sites), clusterSize,
+                                          [this](uint64_t address) { land(address); });
   for (const MemoryRegion &region : regions)
     if (region.isUnwritten)
       shadow->setUnwritten(region.begin, region.end);
 }
 
-std::array<int32_t, 3> Machine::getProgram(uint32_t number) const {
-  auto x = static_cast<uint32_t>(grid[0]), y = static_cast<uint32_t>(grid[1]);
-  return {static_cast<int32_t>(number % x), static_cast<int32_t>(number / x % y),
-          static_cast<int32_t>(number / x / y)};
+/// Of the things in a box of `extents`, x first, where number `number` is.
+static std::array<int32_t, 3> placeInBox(uint32_t number, std::array<uint32_t, 3> extents) {
+  return {static_cast<int32_t>(number % extents[0]),
+          static_cast<int32_t>(number / extents[0] % extents[1]),
+          static_cast<int32_t>(number / extents[0] / extents[1])};
 }
 
-std::unique_ptr<Cta> Machine::makeCta(uint32_t number) {
-  auto cta = std::make_unique<Cta>(*this, getProgram(number), number, numWarps, image.sharedBytes);
-  for (unsigned i = 0; i < numWarps; ++i)
-    cta->warps.push_back(std::make_unique<Warp>(*this, *cta, i, kernel, args));
-  return cta;
+std::array<int32_t, 3> Machine::getCluster(uint32_t number) const {
+  std::array<uint32_t, 3> clusters;
+  for (int axis = 0; axis < 3; ++axis)
+    clusters[axis] = static_cast<uint32_t>(grid[axis] / cluster[axis]);
+  return placeInBox(number / clusterSize, clusters);
+}
+
+std::array<int32_t, 3> Machine::getBlock(uint32_t number) const {
+  std::array<uint32_t, 3> extents;
+  llvm::copy(cluster, extents.begin());
+  std::array<int32_t, 3> block = placeInBox(number % clusterSize, extents),
+                         first = getCluster(number);
+  for (int axis = 0; axis < 3; ++axis)
+    block[axis] += first[axis] * cluster[axis];
+  return block;
+}
+
+std::string Machine::describeBlock(uint32_t number) const {
+  std::array<int32_t, 3> id = getCluster(number);
+  std::string program = llvm::formatv("program ({0}, {1}, {2})", id[0], id[1], id[2]);
+  return clusterSize == 1 ? program
+                          : llvm::formatv("block {0} of {1}", number % clusterSize, program).str();
 }
 
 /// One of a list, which has it no longer.
@@ -321,35 +353,35 @@ template <typename T> static T takeAny(std::vector<T> &list, uint64_t bits) {
 }
 
 void Machine::run() {
-  uint64_t total = uint64_t(grid[0]) * grid[1] * grid[2], next = 0;
+  uint64_t total = uint64_t(grid[0]) * grid[1] * grid[2] / clusterSize, next = 0;
   auto limit = static_cast<size_t>(std::max(1, options.resident));
   InterruptPoll interrupts(options.isInterrupted);
   while (true) {
     interrupts.look();
     while (resident.size() < limit && next < total)
-      resident.push_back(makeCta(static_cast<uint32_t>(next++)));
+      resident.push_back(std::make_unique<Cluster>(*this, static_cast<uint32_t>(next++)));
     if (resident.empty())
       break;
     size_t chosen = resident.size() == 1 ? 0 : drawBits() % resident.size();
     if (runSome(*resident[chosen]))
       continue;
     retire(*resident[chosen]);
-    resident.erase(resident.begin() + chosen);
+    resident.erase(resident.begin() + static_cast<std::ptrdiff_t>(chosen));
   }
   while (!leftStores.empty())
     takeAny(leftStores, drawBits())->write();
 }
 
 /// What a program has begun to write goes on without it; what it has begun to read arrives.
-void Machine::retire(Cta &cta) {
-  while (!cta.bulkCopies.empty())
-    cta.arriveBulk(0);
-  for (std::shared_ptr<BulkStore> &store : cta.bulkStores) {
+void Machine::retire(Cluster &cluster) {
+  while (!cluster.copies.empty())
+    cluster.arriveCopy(0);
+  for (std::shared_ptr<BulkStore> &store : cluster.stores) {
     store->read();
     if (!store->isDone)
       leftStores.push_back(std::move(store));
   }
-  cta.bulkStores.clear();
+  cluster.stores.clear();
   if (options.copies == CopyTimes::Random && !leftStores.empty() && drawBits() & 1)
     takeAny(leftStores, drawBits())->write();
 }
@@ -362,29 +394,30 @@ void Machine::land(uint64_t address) {
         store->write();
     llvm::erase_if(stores, [](const auto &store) { return store->isDone; });
   };
-  for (const auto &cta : resident)
-    landIn(cta->bulkStores);
+  for (const auto &cluster : resident)
+    landIn(cluster->stores);
   landIn(leftStores);
 }
 
-/// Runs a warp of a program for a while. False if there will be nothing more to run.
-bool Machine::runSome(Cta &cta) {
+/// Runs a warp of a cluster for a while. False if there will be nothing more to run.
+bool Machine::runSome(Cluster &cluster) {
   llvm::SmallVector<Warp *, kMaxWarps> runnable;
-  for (const auto &warp : cta.warps)
-    if (warp->state == WarpState::Runnable)
-      runnable.push_back(warp.get());
+  for (const auto &cta : cluster.ctas)
+    for (const auto &warp : cta->warps)
+      if (warp->state == WarpState::Runnable)
+        runnable.push_back(warp.get());
   if (runnable.empty()) {
-    if (!cta.isDone())
-      reportDeadlock(cta);
+    if (!cluster.isDone())
+      reportDeadlock(cluster);
     return false;
   }
-  cta.stepEngines(/*isStuck=*/cta.idleRuns > 4 * runnable.size());
+  cluster.stepEngines(/*isStuck=*/cluster.idleRuns > 4 * runnable.size());
   Warp &warp = *runnable[drawBits() % runnable.size()];
   warp.run(static_cast<unsigned>(drawBits() % 16));
-  cta.idleRuns = warp.isSpinning ? cta.idleRuns + 1 : 0;
+  cluster.idleRuns = warp.isSpinning ? cluster.idleRuns + 1 : 0;
   // All have had their turn many times over, and nothing is on its way.
-  if (cta.idleRuns > 1000 * runnable.size() && cta.bulkCopies.empty()) {
-    reportDeadlock(cta);
+  if (cluster.idleRuns > 1000 * runnable.size() && cluster.copies.empty()) {
+    reportDeadlock(cluster);
     return false;
   }
   if (instructions > options.maxInstructions)
@@ -393,24 +426,38 @@ bool Machine::runSome(Cta &cta) {
   return true;
 }
 
-void Machine::reportDeadlock(Cta &cta) {
-  for (const auto &warp : cta.warps) {
-    if (warp->state == WarpState::Runnable && warp->isSpinning)
-      report(FindingKind::Deadlock, *warp->waitsAt, *warp, 0, 0,
-             llvm::formatv("warp {0} waits for {1}", warp->id, warp->waitsFor));
-    if (warp->state != WarpState::AtBarrier)
-      continue;
-    const Barrier &barrier = cta.barriers[warp->barrier];
+void Machine::reportDeadlock(Cluster &cluster) {
+  std::string endedBlocks;
+  for (const auto &cta : cluster.ctas)
+    if (cta->isDone())
+      endedBlocks += (endedBlocks.empty() ? "" : ", ") + std::to_string(cta->rank);
+  for (const auto &cta : cluster.ctas) {
     std::string ended;
-    for (const auto &other : cta.warps)
-      if (other->state == WarpState::Done)
-        ended += (ended.empty() ? "" : ", ") + std::to_string(other->id);
-    std::string message =
-        llvm::formatv("warp {0} waits at barrier {1}, where {2} of {3} warps have come", warp->id,
-                      warp->barrier, barrier.arrived, barrier.expected);
-    if (!ended.empty())
-      message += "; warps that have ended: " + ended;
-    report(FindingKind::Deadlock, *warp->waitsAt, *warp, 0, 0, std::move(message));
+    for (const auto &warp : cta->warps)
+      if (warp->state == WarpState::Done)
+        ended += (ended.empty() ? "" : ", ") + std::to_string(warp->id);
+    for (const auto &warp : cta->warps) {
+      std::string message;
+      if (warp->state == WarpState::Runnable && warp->isSpinning) {
+        message = llvm::formatv("warp {0} waits for {1}", warp->id, warp->waitsFor);
+      } else if (warp->state == WarpState::AtBarrier) {
+        const Barrier &barrier = cta->barriers[warp->barrier];
+        message = llvm::formatv("warp {0} waits at barrier {1}, where {2} of {3} warps have come",
+                                warp->id, warp->barrier, barrier.arrived, barrier.expected);
+        if (!ended.empty())
+          message += "; warps that have ended: " + ended;
+      } else if (warp->state == WarpState::AtClusterBarrier) {
+        auto [arrived, expected] = cluster.countArrived();
+        message = llvm::formatv("warp {0} waits at the barrier of the cluster, where {1} of {2} "
+                                "threads have come",
+                                warp->id, arrived, expected);
+      } else {
+        continue;
+      }
+      if (!endedBlocks.empty())
+        message += "; blocks that have ended: " + endedBlocks;
+      report(FindingKind::Deadlock, *warp->waitsAt, *warp, 0, 0, std::move(message));
+    }
   }
 }
 
@@ -423,7 +470,8 @@ void Machine::report(FindingKind kind, const Instr &instr, const Warp &warp, int
   finding.kind = kind;
   finding.kernel = kernel.name;
   finding.location = describeLocation(instr.op);
-  finding.program = warp.cta.id;
+  finding.program = getCluster(warp.cta.number);
+  finding.block = clusterSize == 1 ? -1 : static_cast<int>(warp.cta.rank);
   finding.thread = static_cast<int>(warp.threadOf(static_cast<unsigned>(lane)));
   finding.address = address;
   if (const MemoryRegion *region = findRegion(address)) {

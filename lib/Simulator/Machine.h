@@ -11,6 +11,8 @@
 #define TESSERA_LIB_SIMULATOR_MACHINE_H
 
 #include "Bytecode.h"
+#include "Cluster.h"
+#include "Copies.h"
 #include "GlobalShadow.h"
 #include "Shared.h"
 #include "tessera/Simulator/Simulator.h"
@@ -21,14 +23,15 @@
 
 namespace tessera::simulator {
 
-class Machine;
-class Cta;
-
 /// Addresses that are no global memory: windows on the memory of the program and of the
 /// thread.
 constexpr uint64_t kSharedWindow = uint64_t(1) << 60;
 constexpr uint64_t kLocalWindow = uint64_t(1) << 61;
 constexpr uint64_t kWindowBytes = uint64_t(1) << 32;
+
+/// In the address of shared memory of a cluster, from this bit on, 1 more than the number of
+/// a block in the cluster; or 0 for the block's own memory.
+constexpr unsigned kRankShift = 24;
 
 struct Frame {
   const Code *code = nullptr;
@@ -39,65 +42,14 @@ struct Frame {
   const Instr *call = nullptr;
 };
 
-/// A copy of a thread to shared memory that may not have arrived yet, nor have been read.
-struct PendingCopy {
-  const Instr *instr = nullptr;
-  uint64_t address = 0;
-  unsigned size = 0;
-  const uint8_t *source = nullptr; ///< null if nothing is read
-  unsigned filled = 0;             ///< bytes that are read; the rest are zeros
-  bool isRead = false, isDone = false;
-  std::array<uint8_t, 16> data;
-
-  void read();
-};
-
 /// A tensor map: its address is what the kernel has.
 struct TensorMap {
   cuda::TensorMapShape shape;
+  cuda::TensorMapElement element = cuda::TensorMapElement::UInt8;
   unsigned elementBytes = 1, swizzleBytes = 0;
 };
 
-/// A copy of a box from shared memory to global, which goes on beside the program: it reads
-/// at some time, and writes at some time after.
-struct BulkStore {
-  struct Row {
-    uint64_t target = 0, offset = 0; ///< in global memory, and in `data`
-    unsigned bytes = 0;
-  };
-  const Instr *instr = nullptr;
-  std::vector<Row> rows;
-  std::vector<uint64_t> pieces; ///< of 16 bytes of shared memory that are read
-  std::function<void(std::vector<uint8_t> &data)> gather;
-  std::vector<uint8_t> data;
-  bool isRead = false, isDone = false;
-
-  void read();
-  void write();
-};
-
-/// Copies of a thread from shared memory, one after another.
-struct LaneStores {
-  struct Group {
-    std::vector<std::shared_ptr<BulkStore>> stores;
-    bool isRead = false; ///< it has been waited for that
-  };
-  Group open; ///< what is not in a group yet
-  std::deque<Group> groups;
-  const Instr *last = nullptr;
-
-  bool isRead() const {
-    return open.stores.empty() &&
-           llvm::all_of(groups, [](const Group &group) { return group.isRead; });
-  }
-};
-
-struct LaneCopies {
-  std::vector<PendingCopy> open; ///< not in a group yet
-  std::deque<std::vector<PendingCopy>> groups;
-};
-
-enum class WarpState : uint8_t { Runnable, AtBarrier, Done };
+enum class WarpState : uint8_t { Runnable, AtBarrier, AtClusterBarrier, Done };
 
 class Warp {
 public:
@@ -116,7 +68,7 @@ public:
     return reg >= 0 ? rows[frames.back().firstRow + reg].lane : constants[~reg].lane;
   }
   unsigned threadOf(unsigned lane) const { return id * kLanes + lane; }
-  Accessor accessor(unsigned lane) const { return {id, lane, times.of[id], &times}; }
+  Accessor accessor(unsigned lane) const;
   GlobalAccessor globalAccessor(const Instr &instr, unsigned lane) const;
   /// What comes after is told apart from what came before.
   void tick() { ++times.of[id]; }
@@ -144,6 +96,10 @@ public:
   unsigned barrier = 0;
   Times times;
   Clock lanesMet = 0;
+  /// Lanes that have come to the barrier of the cluster and not waited there.
+  Lanes cameToCluster = 0;
+  bool hasMetCluster = false; ///< all have come since
+  bool wasRelaxed = false;    ///< it came to order no memory
   /// What a later relaxed write releases, and what a later fence acquires.
   std::shared_ptr<const Release> fenced;
   std::vector<std::shared_ptr<const Release>> seen;
@@ -185,65 +141,61 @@ struct MBarrier {
   uint64_t phase = 0;                ///< how many are over
   unsigned agent = 0;                ///< that stands for the copies that report to it
   Clock firstClock = 0;              ///< of that, at its first phase
-  Times times;                       ///< of who has arrived in this one
+  Times times;                       ///< of who of its program has arrived in this one
   Times released;                    ///< of who arrived in the last one
+  /// The same of other blocks of the cluster, as this block hears it; null if of none.
+  std::shared_ptr<Times> timesOfOthers, releasedByOthers;
+  /// Who made it, and whether a fence has followed that is for barriers.
+  SharedRecord maker;
+  bool isFenced = false;
+  /// Who has waited for that phase of the cluster's barrier knows that it was made.
+  unsigned publishedIn = ~0u;
 
   /// When what arrives in this phase is over.
   Clock getClock() const { return firstClock + static_cast<Clock>(phase) + 1; }
 };
 
-/// A copy that reports to a barrier, and has not arrived.
-struct BulkCopy {
-  Warp *warp = nullptr;
-  const Instr *instr = nullptr;
-  uint64_t address = 0, barrier = 0;
-  Times times;
-  std::vector<uint8_t> data;
-  /// Reads global memory; null once it has.
-  std::function<void(std::vector<uint8_t> &data)> gather;
-
-  void read();
-};
-
-/// A program: a block of threads.
+/// A program, or one of those in whose cluster a program is run: a block of threads.
 class Cta {
 public:
-  Cta(Machine &machine, std::array<int32_t, 3> id, uint32_t number, unsigned numWarps,
-      uint64_t sharedBytes)
-      : machine(machine), id(id), number(number), shared(sharedBytes), numWarps(numWarps) {}
+  Cta(Machine &machine, Cluster &cluster, std::array<int32_t, 3> id, uint32_t number,
+      unsigned numWarps, uint64_t sharedBytes)
+      : machine(machine), cluster(cluster), id(id), number(number),
+        rank(number - cluster.firstProgram), shared(sharedBytes), numWarps(numWarps) {}
 
   /// A warp comes to a barrier of `expected` warps, and waits unless it only arrives.
   void arrive(Warp &warp, unsigned barrier, unsigned expected, bool waits);
   bool isDone() const;
   /// Goes on to the next phase if this one is over.
   void completePhase(MBarrier &barrier);
-  /// Ends a bulk copy.
-  void arriveBulk(size_t number);
-  /// Begins one: it may read and arrive at once.
-  void beginBulk(BulkCopy copy);
-  void beginStore(std::shared_ptr<BulkStore> store);
-  /// The asynchronous units go on, or do not.
-  void stepEngines(bool isStuck);
+  /// Somebody else than its threads touches its shared memory.
+  void noteVisit(Visit visit);
+  /// Its last thread has ended: reports visits that it has not waited for.
+  void end();
 
   Machine &machine;
+  Cluster &cluster;
   std::array<int32_t, 3> id;
-  uint32_t number; ///< in the grid
+  uint32_t number; ///< of all blocks, those of a cluster one after another
+  unsigned rank;   ///< in its cluster
   SharedMemory shared;
   unsigned numWarps;
   std::vector<std::unique_ptr<Warp>> warps;
   std::map<unsigned, Barrier> barriers;
   std::map<uint64_t, MBarrier> mbarriers;
-  unsigned numBarriers = 0; ///< that have been made
-  std::vector<BulkCopy> bulkCopies;
-  std::vector<std::shared_ptr<BulkStore>> bulkStores;
+  unsigned numBarriers = 0;   ///< that have been made
   unsigned freeRegisters = 0; ///< that threads gave up
-  unsigned idleRuns = 0;      ///< of warps, one after another, that only waited
+
+private:
+  std::map<std::tuple<uint32_t, unsigned, unsigned>, Visit> visits;
 };
 
 class Machine {
 public:
-  Machine(const Image &image, const Code &kernel, std::array<int32_t, 3> grid, unsigned numWarps,
-          unsigned entryRegisters, llvm::ArrayRef<uint64_t> args, std::vector<TensorMap> tensorMaps,
+  /// `grid` and `cluster` are in blocks.
+  Machine(const Image &image, const Code &kernel, std::array<int32_t, 3> grid,
+          std::array<int32_t, 3> cluster, unsigned numWarps, unsigned entryRegisters,
+          llvm::ArrayRef<uint64_t> args, std::vector<TensorMap> tensorMaps,
           const SimulatorOptions &options);
 
   void run();
@@ -257,17 +209,23 @@ public:
   const char *checkGlobal(uint64_t address, uint64_t size, bool isWrite) const;
   /// The argument that an address is of; null if there is none such.
   const MemoryRegion *findRegion(uint64_t address) const;
-  /// The number of a program, as the kernel knows it.
-  std::array<int32_t, 3> getProgram(uint32_t number) const;
+  /// The number of a block, as the kernel knows it, and that of its cluster.
+  std::array<int32_t, 3> getBlock(uint32_t number) const;
+  std::array<int32_t, 3> getCluster(uint32_t number) const;
+  /// How findings name a block: "program (1, 0, 0)", or "block 1 of program (0, 0, 0)".
+  std::string describeBlock(uint32_t number) const;
   const Instr &getInstr(uint32_t number) const { return *instrs[number]; }
   /// Has copies to an address write what they have.
   void land(uint64_t address);
   uint64_t drawBits() { return random(); }
+  /// What every kernel's argument is, a slot each.
+  llvm::ArrayRef<uint64_t> getArguments() const { return args; }
   void noteShared(const Instr &instr, const char *name, unsigned wavefronts, unsigned ideal);
 
   const Image &image;
   const Code &kernel;
-  const std::array<int32_t, 3> grid;
+  const std::array<int32_t, 3> grid, cluster;
+  const unsigned clusterSize; ///< blocks of a cluster
   const unsigned numWarps;
   const unsigned entryRegisters; ///< of a thread
   const SimulatorOptions &options;
@@ -277,14 +235,12 @@ public:
   std::string printed; ///< the line that a kernel is printing
   /// Null if global memory is not watched.
   std::unique_ptr<GlobalShadow> shadow;
-  /// Of addresses that somebody has released something at.
-  llvm::DenseMap<uint64_t, std::shared_ptr<const Release>> releases;
+  Releases releases;
 
 private:
-  std::unique_ptr<Cta> makeCta(uint32_t number);
-  bool runSome(Cta &cta);
-  void reportDeadlock(Cta &cta);
-  void retire(Cta &cta);
+  bool runSome(Cluster &cluster);
+  void reportDeadlock(Cluster &cluster);
+  void retire(Cluster &cluster);
 
   std::vector<uint64_t> args;
   std::vector<MemoryRegion> regions;
@@ -295,7 +251,7 @@ private:
   std::vector<const Instr *> instrs; ///< by number
   /// Of programs that have ended; the launch waits for them.
   std::vector<std::shared_ptr<BulkStore>> leftStores;
-  std::vector<std::unique_ptr<Cta>> resident;
+  std::vector<std::unique_ptr<Cluster>> resident;
 };
 
 /// Looks at an access to global memory by a lane, and reports what is wrong with it. The

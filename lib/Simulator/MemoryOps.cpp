@@ -20,47 +20,6 @@ using namespace tessera::simulator;
 // Addresses
 //===----------------------------------------------------------------------===//
 
-uint8_t *simulator::resolveShared(Warp &warp, const Instr &instr, const Accessor &who,
-                                  uint64_t address, unsigned size, AccessKind kind,
-                                  const uint8_t *data) {
-  SharedMemory &shared = warp.cta.shared;
-  if (kind == AccessKind::AtomicRead || kind == AccessKind::AtomicWrite)
-    kind = AccessKind::Atomic;
-  int lane = who.lane < kLanes ? static_cast<int>(who.lane) : 0;
-  const char *verb = isWrite(kind) ? "writes" : "reads";
-  if (address + size > shared.size() || address > shared.size()) {
-    warp.machine.report(FindingKind::OutOfBounds, instr, warp, lane, address,
-                        llvm::formatv("{0} {1} bytes at {2} of shared memory, which has {3}", verb,
-                                      size, static_cast<int64_t>(address), shared.size()));
-    return nullptr;
-  }
-  std::string other;
-  switch (shared.access(address, size, kind, who, data, &other)) {
-  case Conflict::None:
-    break;
-  case Conflict::Uninitialised:
-    warp.machine.report(
-        FindingKind::Uninitialised, instr, warp, lane, address,
-        llvm::formatv("reads {0} bytes at {1} of shared memory, which nobody has written", size,
-                      address));
-    break;
-  case Conflict::Race:
-    warp.machine.report(
-        FindingKind::Race, instr, warp, lane, address,
-        llvm::formatv("{0} {1} bytes at {2} of shared memory, unordered with what was {3}", verb,
-                      size, address, other));
-    break;
-  case Conflict::Unfenced:
-    warp.machine.report(
-        FindingKind::UnorderedProxy, instr, warp, lane, address,
-        llvm::formatv("reads {0} bytes at {1} of shared memory asynchronously, {2} without a "
-                      "fence between",
-                      size, address, other));
-    break;
-  }
-  return shared.data(address);
-}
-
 uint8_t *simulator::resolveGlobal(Warp &warp, const Instr &instr, unsigned lane, uint64_t address,
                                   uint64_t size, AccessKind kind, const GlobalAccessor &who,
                                   const uint8_t *data) {
@@ -81,7 +40,7 @@ uint8_t *simulator::resolve(Warp &warp, const Instr &instr, unsigned lane, uint6
                             const uint8_t *data) {
   if (space == Space::Generic) {
     if (address - kSharedWindow < kWindowBytes) {
-      space = Space::Shared;
+      space = (address - kSharedWindow) >> kRankShift ? Space::Cluster : Space::Shared;
       address -= kSharedWindow;
     } else if (address - kLocalWindow < kWindowBytes) {
       space = Space::Local;
@@ -100,6 +59,11 @@ uint8_t *simulator::resolve(Warp &warp, const Instr &instr, unsigned lane, uint6
   switch (space) {
   case Space::Shared:
     return resolveShared(warp, instr, warp.accessor(lane), address, size, kind, data);
+  case Space::Cluster:
+    if (SharedPlace place = findInCluster(warp, instr, lane, address); place.cta)
+      return resolveIn(*place.cta, warp, instr, warp.accessor(lane), place.offset, size, kind,
+                       data);
+    return nullptr;
   case Space::Local:
     if (address + size <= warp.localBytes)
       return warp.local(lane, address);
@@ -157,11 +121,14 @@ static void noteBanks(Warp &warp, const Instr &instr, Lanes lanes, const uint64_
 // Handlers
 //===----------------------------------------------------------------------===//
 
-/// Whether bytes that were found are of global memory.
-static bool isGlobal(Warp &warp, const uint8_t *at) {
-  SharedMemory &shared = warp.cta.shared;
-  return !(at >= shared.data(0) && at < shared.data(0) + shared.size()) &&
-         !(warp.localBytes && at >= warp.local(0, 0) && at < warp.local(kLanes, 0));
+/// Which memory bytes are of that were found: a thread's own, shared or global.
+static Space findSpace(Warp &warp, const uint8_t *at) {
+  if (warp.localBytes && at >= warp.local(0, 0) && at < warp.local(kLanes, 0))
+    return Space::Local;
+  for (const auto &cta : warp.cta.cluster.ctas)
+    if (at >= cta->shared.data(0) && at < cta->shared.data(0) + cta->shared.size())
+      return Space::Shared;
+  return Space::Global;
 }
 
 /// What an atomic access releases; null if nothing. What comes after it is not of that.
@@ -170,7 +137,7 @@ static std::shared_ptr<const Release> findRelease(Warp &warp, const MemoryAccess
     return nullptr;
   if (!releases(access.order))
     return warp.fenced;
-  std::shared_ptr<const Release> release = makeRelease(warp, access.isNarrow);
+  std::shared_ptr<const Release> release = makeRelease(warp, access.reach);
   ++warp.times.of[warp.id];
   return release;
 }
@@ -195,8 +162,8 @@ void simulator::runLoad(Warp &warp, const Instr &instr, Lanes lanes) {
         std::memset(&value, 0xcd, access.bytes);
       results[i][lane] = value;
     }
-    if (from && access.isAtomic && isGlobal(warp, from))
-      acquireAt(warp, reinterpret_cast<uint64_t>(from), access);
+    if (from && access.isAtomic)
+      acquireAt(warp, findSpace(warp, from), reinterpret_cast<uint64_t>(from), access);
   });
 }
 
@@ -215,10 +182,12 @@ void simulator::runStore(Warp &warp, const Instr &instr, Lanes lanes) {
                           access.total(), access.alignment, access.space, kind, data.data());
     if (!to)
       return;
-    if (access.isAtomic && isGlobal(warp, to)) {
+    if (access.isAtomic) {
       auto at = reinterpret_cast<uint64_t>(to);
-      watchAtomic(warp, instr, lane, at, access.total(), kind, access);
-      releaseAt(warp, at, /*isUpdate=*/false, release);
+      Space space = findSpace(warp, to);
+      if (space == Space::Global)
+        watchAtomic(warp, instr, lane, at, access.total(), kind, access);
+      releaseAt(warp, space, at, /*isUpdate=*/false, release);
     }
     std::memcpy(to, data.data(), access.total());
   });
@@ -236,8 +205,8 @@ template <typename F> static uint64_t inFloat(Type type, uint64_t a, uint64_t b,
   return type.isF16() ? inFloat<F16>(a, b, f) : inFloat<BF16>(a, b, f);
 }
 
-static uint64_t combine(const MemoryAccess &access, uint64_t old, uint64_t value,
-                        uint64_t replacement) {
+uint64_t simulator::combineAtomic(const MemoryAccess &access, uint64_t old, uint64_t value,
+                                  uint64_t replacement) {
   unsigned width = access.bytes * 8;
   int64_t a = signExtend(old, width), b = signExtend(value, width);
   switch (access.atomic) {
@@ -283,6 +252,8 @@ static void watchUpdate(Warp &warp, const Instr &instr, unsigned lane, const uin
   bool mayFail = access.atomic == AtomicKind::CAS;
   if (mayFail && old == value)
     return;
+  if (Space space = findSpace(warp, at); space != Space::Global)
+    return releaseAt(warp, space, address, /*isUpdate=*/true, release);
   // Of 8 bits there are no atomics: one of 16 leaves the other half as it was, and is
   // tried again where that has changed.
   if (mayFail && access.bytes == 2 && ((old ^ value) & 0xff) == 0)
@@ -291,7 +262,7 @@ static void watchUpdate(Warp &warp, const Instr &instr, unsigned lane, const uin
     watchAtomic(warp, instr, lane, address, 1, AccessKind::Atomic, access);
   else
     watchAtomic(warp, instr, lane, address, access.bytes, AccessKind::Atomic, access);
-  releaseAt(warp, address, /*isUpdate=*/true, release);
+  releaseAt(warp, Space::Global, address, /*isUpdate=*/true, release);
 }
 
 /// Lanes take turns. There may be no result. What they acquire comes before what they
@@ -306,8 +277,9 @@ void simulator::runAtomic(Warp &warp, const Instr &instr, Lanes lanes) {
     places[lane] =
         resolve(warp, instr, lane, addresses[lane] + static_cast<uint64_t>(access.offset),
                 access.bytes, access.bytes, access.space, AccessKind::Atomic, nullptr);
-    if (places[lane] && isGlobal(warp, places[lane]))
-      acquireAt(warp, reinterpret_cast<uint64_t>(places[lane]), access);
+    if (places[lane])
+      acquireAt(warp, findSpace(warp, places[lane]), reinterpret_cast<uint64_t>(places[lane]),
+                access);
   });
   std::shared_ptr<const Release> release = findRelease(warp, access);
   forEachLane(lanes, [&](unsigned lane) {
@@ -316,9 +288,8 @@ void simulator::runAtomic(Warp &warp, const Instr &instr, Lanes lanes) {
       return;
     uint64_t old = 0, mask = maskOf(access.bytes * 8);
     std::memcpy(&old, at, access.bytes);
-    uint64_t value = combine(access, old, values[lane] & mask, others[lane] & mask);
-    if (isGlobal(warp, at))
-      watchUpdate(warp, instr, lane, at, access, old, value, release);
+    uint64_t value = combineAtomic(access, old, values[lane] & mask, others[lane] & mask);
+    watchUpdate(warp, instr, lane, at, access, old, value, release);
     std::memcpy(at, &value, access.bytes);
     if (results)
       results[lane] = old;
@@ -349,6 +320,9 @@ MemoryAccess describeAccess(Decoder &decoder, Value address, Type type,
   case 5:
     access.space = Space::Local;
     break;
+  case 7:
+    access.space = Space::Cluster;
+    break;
   default:
     decoder.refuse("the memory of this access");
   }
@@ -367,10 +341,20 @@ MemoryAccess describeAccess(Decoder &decoder, Value address, Type type,
   return access;
 }
 
+} // namespace
+
+Reach simulator::getReach(std::optional<StringRef> scope) {
+  return scope == "block" || scope == "singlethread" ? Reach::Program
+         : scope == "cluster"                        ? Reach::Cluster
+                                                     : Reach::Device;
+}
+
+namespace {
+
 /// Which order an operation of LLVM asks for, and among whom.
 void setOrdering(MemoryAccess &access, LLVM::AtomicOrdering order, std::optional<StringRef> scope) {
   access.isAtomic = true;
-  access.isNarrow = scope == "block" || scope == "singlethread";
+  access.reach = getReach(scope);
   switch (order) {
   case LLVM::AtomicOrdering::acquire:
     access.order = Ordering::Acquire;

@@ -10,7 +10,7 @@
 
 namespace tessera::simulator {
 
-enum class Space : uint8_t { Generic = 0, Global = 1, Shared = 3, Local = 5 };
+enum class Space : uint8_t { Generic = 0, Global = 1, Shared = 3, Local = 5, Cluster = 7 };
 
 enum class AtomicKind : uint8_t {
   Exchange,
@@ -35,6 +35,9 @@ enum class Ordering : uint8_t { Relaxed, Acquire, Release, AcquireRelease };
 
 inline bool releases(Ordering order) { return order >= Ordering::Release; }
 
+/// The reach of a scope as LLVM names it.
+Reach getReach(std::optional<llvm::StringRef> scope);
+
 /// What an access moves. Operand 0 is the address; then come the values, a register each.
 struct MemoryAccess {
   Space space = Space::Generic;
@@ -46,10 +49,14 @@ struct MemoryAccess {
   mlir::Type type;                    ///< of an atomic's float
   bool isAtomic = false;              ///< a plain load or store that takes part in synchronisation
   Ordering order = Ordering::Relaxed; ///< of an atomic
-  bool isNarrow = false;              ///< an atomic for its own program alone
+  Reach reach = Reach::Device;        ///< of an atomic
 
   unsigned total() const { return bytes * count; }
 };
+
+/// What an atomic makes of what was there; `replacement`: of a compare-and-swap.
+uint64_t combineAtomic(const MemoryAccess &access, uint64_t old, uint64_t value,
+                       uint64_t replacement);
 
 void runLoad(Warp &warp, const Instr &instr, Lanes lanes);
 void runStore(Warp &warp, const Instr &instr, Lanes lanes);
@@ -60,19 +67,27 @@ void watchAtomic(Warp &warp, const Instr &instr, unsigned lane, uint64_t address
                  AccessKind kind, const MemoryAccess &access);
 /// An atomic reads at an address: its warp knows, at once or after a fence, what was released
 /// there.
-void acquireAt(Warp &warp, uint64_t address, const MemoryAccess &access);
+void acquireAt(Warp &warp, Space space, uint64_t address, const MemoryAccess &access);
 /// What the warp knows, to be released.
-std::shared_ptr<const Release> makeRelease(Warp &warp, bool isNarrow);
+std::shared_ptr<const Release> makeRelease(Warp &warp, Reach reach);
 /// An atomic has written at an address; `release` is null if it releases nothing. An update
 /// has read as well.
-void releaseAt(Warp &warp, uint64_t address, bool isUpdate,
+void releaseAt(Warp &warp, Space space, uint64_t address, bool isUpdate,
                const std::shared_ptr<const Release> &release);
-/// A fence of threads. `immediate`: it is for the program alone.
+/// A fence of threads. `immediate`: its reach.
 void runFence(Warp &warp, const Instr &instr, Lanes lanes);
 
-/// A bulk copy that a lane begins, as it reads global memory until the barrier that it
-/// reports to says that it is over.
-GlobalAccessor getBulkReader(Warp &warp, const Instr &instr, unsigned lane, uint64_t barrier);
+/// A bulk copy that a lane begins, as it reads global memory until the barrier in the shared
+/// memory of `target`, to which it reports, says that it is over.
+GlobalAccessor getBulkReader(Warp &warp, const Instr &instr, unsigned lane, Cta &target,
+                             uint64_t barrier);
+/// A lane uses a barrier in the shared memory of a block: it has to know that it was made.
+void watchBarrier(Warp &warp, const Instr &instr, unsigned lane, const Cta &target,
+                  uint64_t address, const MBarrier &barrier);
+/// A lane begins a copy to the shared memory of a block that reports to a barrier there: the
+/// block must run until it is over.
+void noteCopyTo(Warp &warp, const Instr &instr, unsigned lane, Cta &target, uint64_t address,
+                uint64_t bytes, uint64_t barrier);
 
 /// Where bytes lie, once the access is found to be allowed; null, and reported, if not.
 /// `data` is what a write is going to put there.
@@ -82,9 +97,25 @@ uint8_t *resolve(Warp &warp, const Instr &instr, unsigned lane, uint64_t address
 uint8_t *resolveGlobal(Warp &warp, const Instr &instr, unsigned lane, uint64_t address,
                        uint64_t size, AccessKind kind, const GlobalAccessor &who,
                        const uint8_t *data);
-/// The same for shared memory, for anybody who makes the access.
+/// The same for the shared memory of a block and of the warp's own, for anybody who makes the
+/// access.
+uint8_t *resolveIn(Cta &target, Warp &warp, const Instr &instr, Accessor who, uint64_t address,
+                   uint64_t size, AccessKind kind, const uint8_t *data);
 uint8_t *resolveShared(Warp &warp, const Instr &instr, const Accessor &who, uint64_t address,
-                       unsigned size, AccessKind kind, const uint8_t *data);
+                       uint64_t size, AccessKind kind, const uint8_t *data);
+
+/// A place in the shared memory of a block of the cluster.
+struct SharedPlace {
+  Cta *cta = nullptr;
+  uint64_t offset = 0;
+};
+/// What an address of shared memory means in a cluster, be it a generic one, of the cluster
+/// or the block's own; no block, and reported, if there is none such.
+SharedPlace findInCluster(Warp &warp, const Instr &instr, unsigned lane, uint64_t address);
+/// A generic address of the block's own shared memory, and what is one already, as an offset.
+inline uint64_t toShared(uint64_t address) {
+  return address - kSharedWindow < kWindowBytes ? address - kSharedWindow : address;
+}
 
 } // namespace tessera::simulator
 

@@ -4,8 +4,6 @@
 
 #include "llvm/ADT/STLExtras.h"
 
-#include <algorithm>
-
 using namespace tessera;
 using namespace tessera::simulator;
 
@@ -42,10 +40,8 @@ OtherPrograms::NodePtr OtherPrograms::joinLeaves(const NodePtr &a, const NodePtr
     } else if (left == leftEnd || right->agent < left->agent) {
       joined->agents.push_back(*right++);
     } else {
-      Heard heard = {std::max(left->heard.clock, right->heard.clock),
-                     std::max(left->heard.fenced, right->heard.fenced)};
-      joined->agents.push_back({left->agent, heard});
-      ++left, ++right;
+      joined->agents.push_back(*left++);
+      joined->agents.back().heard.join((right++)->heard);
     }
   }
   return joined->agents == a->agents ? a : joined->agents == b->agents ? b : joined;
@@ -113,18 +109,35 @@ void OtherPrograms::erase(uint32_t program) {
     root = erase(root, program, height);
 }
 
-OtherPrograms::NodePtr OtherPrograms::fence(const NodePtr &node) {
+template <typename F> OtherPrograms::NodePtr OtherPrograms::map(const NodePtr &node, F change) {
   if (!node)
     return nullptr;
-  auto fenced = std::make_shared<Node>(*node);
-  for (HeardAgent &item : fenced->agents)
-    item.heard.fenced = item.heard.clock;
-  for (NodePtr &child : fenced->children)
-    child = fence(child);
-  return fenced->agents == node->agents && fenced->children == node->children ? node : fenced;
+  auto changed = std::make_shared<Node>(*node);
+  for (HeardAgent &item : changed->agents)
+    change(item.heard);
+  for (NodePtr &child : changed->children)
+    child = map(child, change);
+  return changed->agents == node->agents && changed->children == node->children ? node : changed;
 }
 
-void OtherPrograms::fence() { root = fence(root); }
+void OtherPrograms::fence(bool inShared, bool inGlobal) {
+  root = map(root, [=](Heard &heard) {
+    if (inShared)
+      heard.fencedShared = heard.clock;
+    if (inGlobal)
+      heard.fenced = heard.clock;
+  });
+}
+
+OtherPrograms OtherPrograms::asReads() const {
+  OtherPrograms known = *this;
+  known.root = map(root, [](Heard &heard) {
+    Clock reads = std::max(heard.clock, heard.reads);
+    heard = {};
+    heard.reads = reads;
+  });
+  return known;
+}
 
 llvm::ArrayRef<HeardAgent> OtherPrograms::lookup(uint32_t program) const {
   if (!hasPlace(program, height))

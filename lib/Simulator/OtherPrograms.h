@@ -12,6 +12,7 @@
 
 #include "llvm/ADT/ArrayRef.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -23,10 +24,20 @@ using Clock = uint32_t;
 /// What is known of an agent of another program.
 struct Heard {
   Clock clock = 0;
-  Clock fenced = 0; ///< what of that the asynchronous units see
+  /// What of that the asynchronous units see, in global memory and in shared.
+  Clock fenced = 0, fencedShared = 0;
+  /// Up to when what it has read is known to have been read, where that is later.
+  Clock reads = 0;
 
+  void join(const Heard &other) {
+    clock = std::max(clock, other.clock);
+    fenced = std::max(fenced, other.fenced);
+    fencedShared = std::max(fencedShared, other.fencedShared);
+    reads = std::max(reads, other.reads);
+  }
   bool operator==(const Heard &other) const {
-    return clock == other.clock && fenced == other.fenced;
+    return clock == other.clock && fenced == other.fenced && fencedShared == other.fencedShared &&
+           reads == other.reads;
   }
 };
 
@@ -51,8 +62,10 @@ public:
   void join(uint32_t program, llvm::ArrayRef<HeardAgent> agents);
   /// Forgets a program.
   void erase(uint32_t program);
-  /// Has the asynchronous units see all that is known.
-  void fence();
+  /// Has the asynchronous units see all that is known, in shared memory, in global, or both.
+  void fence(bool inShared, bool inGlobal);
+  /// Of all that is known, that what was read until then has been read.
+  OtherPrograms asReads() const;
 
   Heard lookup(uint32_t program, unsigned agent) const;
   /// What is known of the agents of a program, in their order.
@@ -70,7 +83,8 @@ private:
   static NodePtr join(const NodePtr &a, const NodePtr &b, unsigned height);
   static NodePtr joinLeaves(const NodePtr &a, const NodePtr &b);
   static NodePtr erase(const NodePtr &node, uint32_t program, unsigned height);
-  static NodePtr fence(const NodePtr &node);
+  /// A tree in which `change` has changed what is known of each agent.
+  template <typename F> static NodePtr map(const NodePtr &node, F change);
   void grow(unsigned newHeight);
 
   NodePtr root; ///< null if nothing is known

@@ -10,33 +10,40 @@ static Lanes lanesOf(const Accessor &who) {
   return who.lane >= kLanes ? kAllLanes : Lanes(1) << who.lane;
 }
 
-bool SharedMemory::isOrdered(const Access &earlier, const Accessor &who) {
+bool SharedMemory::isOrdered(const SharedRecord &earlier, const Accessor &who, bool isOver) {
   if (earlier.lanes == 0)
     return true;
   if (earlier.clock == kPending)
     return false;
-  if (earlier.agent != who.agent || who.agent >= kMaxWarps)
+  if (earlier.rank != who.observer) {
+    Heard heard = who.heard->others.lookup(who.firstProgram + earlier.rank, earlier.agent);
+    return earlier.clock <= (isOver ? std::max(heard.clock, heard.reads) : heard.clock);
+  }
+  if (!earlier.isOf(who) || who.agent >= kMaxWarps)
     return earlier.clock <= who.heard->of[earlier.agent];
   return earlier.clock < who.clock || (earlier.lanes & ~lanesOf(who)) == 0;
 }
 
-/// Several lanes may have written the same; to each of them it is its own write.
-bool SharedMemory::isWriteOrdered(const Shadow &shadow, const Accessor &who) {
-  const Access &write = shadow.write;
-  return isOrdered(write, who) || (!shadow.isAtomic && write.agent == who.agent &&
-                                   write.clock == who.clock && (lanesOf(who) & ~write.lanes) == 0);
+/// Several lanes may have written the same; to each of them it is its own write. What a copy
+/// has written is written over when the copy is known to be over.
+bool SharedMemory::isWriteOrdered(const Shadow &shadow, const Accessor &who, bool isWrite) {
+  const SharedRecord &write = shadow.write;
+  return isOrdered(write, who, /*isOver=*/isWrite && write.agent >= kMaxWarps) ||
+         (who.isPublished && !shadow.isAtomic) ||
+         (!shadow.isAtomic && write.isOf(who) && write.clock == who.clock &&
+          (lanesOf(who) & ~write.lanes) == 0);
 }
 
 void SharedMemory::noteRead(Shadow &shadow, const Accessor &who, Lanes lanes) {
-  Access now{who.clock, lanes, static_cast<uint8_t>(who.agent)};
-  Access &read = shadow.read;
-  if (read.lanes == 0 || read.agent == who.agent) {
+  SharedRecord now(who.clock, lanes, who);
+  SharedRecord &read = shadow.read;
+  if (read.lanes == 0 || read.isOf(who)) {
     if (read.lanes != 0 && read.clock == who.clock)
       now.lanes |= read.lanes;
     read = now;
     return;
   }
-  if (!shadow.hasReaders && isOrdered(read, who)) {
+  if (!shadow.hasReaders && isOrdered(read, who, /*isOver=*/true)) {
     read = now;
     return;
   }
@@ -44,12 +51,12 @@ void SharedMemory::noteRead(Shadow &shadow, const Accessor &who, Lanes lanes) {
     readers.emplace_back();
     shadow.readers = static_cast<uint32_t>(readers.size());
   }
-  std::vector<Access> &others = readers[shadow.readers - 1];
+  std::vector<SharedRecord> &others = readers[shadow.readers - 1];
   if (!shadow.hasReaders)
     others.clear();
   shadow.hasReaders = true;
-  for (Access &other : others)
-    if (other.agent == who.agent) {
+  for (SharedRecord &other : others)
+    if (other.isOf(who)) {
       if (other.clock == who.clock)
         now.lanes |= other.lanes;
       other = now;
@@ -58,25 +65,19 @@ void SharedMemory::noteRead(Shadow &shadow, const Accessor &who, Lanes lanes) {
   others.push_back(now);
 }
 
-static std::string describe(const char *what, unsigned agent, Lanes lanes) {
-  if (agent >= kMaxWarps)
-    return std::string(what) + " an asynchronous copy";
-  std::string text = std::string(what) + " warp " + std::to_string(agent);
-  if ((lanes & (lanes - 1)) == 0)
-    text += " lane " + std::to_string(__builtin_ctz(lanes));
-  return text;
+/// Up to what time the asynchronous units see what the writer has written.
+static Clock getFenced(const SharedRecord &write, const Accessor &who) {
+  if (write.rank == who.observer)
+    return who.heard->fenced[write.agent];
+  return who.heard->others.lookup(who.firstProgram + write.rank, write.agent).fencedShared;
 }
 
-Conflict SharedMemory::access(uint64_t address, unsigned size, AccessKind kind, const Accessor &who,
-                              const uint8_t *data, std::string *other) {
-  Conflict conflict = Conflict::None;
-  auto report = [&](Conflict found, const char *what, const Access &with) {
-    if (conflict != Conflict::None)
-      return;
-    conflict = found;
-    *other = describe(what, with.agent, with.lanes);
-    if (with.clock == kPending)
-      *other += ", which has not been waited for";
+SharedConflict SharedMemory::access(uint64_t address, unsigned size, AccessKind kind,
+                                    const Accessor &who, const uint8_t *data) {
+  SharedConflict conflict;
+  auto report = [&](Conflict found, const SharedRecord &other, bool isOtherWrite) {
+    if (conflict.kind == Conflict::None)
+      conflict = {found, other, isOtherWrite, /*isOtherRunning=*/false};
   };
   Lanes lanes = lanesOf(who);
   for (uint64_t at = address; at < address + size; ++at) {
@@ -84,35 +85,35 @@ Conflict SharedMemory::access(uint64_t address, unsigned size, AccessKind kind, 
     bool bothAtomic = kind == AccessKind::Atomic && shadow.isAtomic;
     bool isSame = data && shadow.write.lanes && shadow.write.clock != kPending &&
                   bytes[at] == data[at - address];
-    if (!bothAtomic && !isSame && !isWriteOrdered(shadow, who))
-      report(Conflict::Race, "written by", shadow.write);
+    if (!bothAtomic && !isSame && !isWriteOrdered(shadow, who, kind == AccessKind::Write))
+      report(Conflict::Race, shadow.write, /*isOtherWrite=*/true);
     if (kind != AccessKind::Write && !shadow.isInitialised && !who.isSpeculative) {
-      if (conflict == Conflict::None)
-        conflict = Conflict::Uninitialised;
+      report(Conflict::Uninitialised, {}, /*isOtherWrite=*/false);
       shadow.isInitialised = true; // said once
     }
     if (who.isAsync && kind == AccessKind::Read && shadow.write.lanes && !shadow.isAsync &&
-        shadow.write.clock > who.heard->fenced[shadow.write.agent])
-      report(Conflict::Unfenced, "written by", shadow.write);
+        shadow.write.clock > getFenced(shadow.write, who))
+      report(Conflict::Unfenced, shadow.write, /*isOtherWrite=*/true);
     if (kind == AccessKind::Read) {
       noteRead(shadow, who, lanes);
       continue;
     }
-    if (pendingReads[at / 16] && conflict == Conflict::None) {
-      conflict = Conflict::Race;
-      *other = "read by a wgmma or a copy that has not been waited for";
+    if (const PendingRead &pending = pendingReads[at / 16];
+        pending.count && conflict.kind == Conflict::None) {
+      conflict.kind = Conflict::Race;
+      conflict.other.instr = pending.instr;
+      conflict.isOtherRunning = true;
     }
-    if (!isOrdered(shadow.read, who))
-      report(Conflict::Race, "read by", shadow.read);
+    if (!isOrdered(shadow.read, who, /*isOver=*/true))
+      report(Conflict::Race, shadow.read, /*isOtherWrite=*/false);
     if (shadow.hasReaders)
-      for (const Access &reader : readers[shadow.readers - 1])
-        if (!isOrdered(reader, who))
-          report(Conflict::Race, "read by", reader);
+      for (const SharedRecord &reader : readers[shadow.readers - 1])
+        if (!isOrdered(reader, who, /*isOver=*/true))
+          report(Conflict::Race, reader, /*isOtherWrite=*/false);
     Lanes writers = lanes;
-    if ((bothAtomic || isSame) && shadow.write.agent == who.agent &&
-        shadow.write.clock == who.clock)
+    if ((bothAtomic || isSame) && shadow.write.isOf(who) && shadow.write.clock == who.clock)
       writers |= shadow.write.lanes;
-    shadow.write = {who.isPending ? kPending : who.clock, writers, static_cast<uint8_t>(who.agent)};
+    shadow.write = SharedRecord(who.isPending ? kPending : who.clock, writers, who);
     shadow.read = {};
     shadow.hasReaders = false;
     shadow.isInitialised = true;
@@ -128,8 +129,9 @@ void SharedMemory::complete(uint64_t address, unsigned size, unsigned agent, Clo
       shadows[at].write.clock = clock;
 }
 
-void SharedMemory::endRead(uint64_t piece, const Accessor &who) {
-  --pendingReads[piece];
+void SharedMemory::endRead(uint64_t piece, Accessor who) {
+  --pendingReads[piece].count;
+  who.instr = pendingReads[piece].instr;
   for (uint64_t at = piece * 16; at < piece * 16 + 16; ++at)
     noteRead(shadows[at], who, lanesOf(who));
 }

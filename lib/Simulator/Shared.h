@@ -6,7 +6,8 @@
 // them: every warp has a clock that advances where it synchronises, and knows of each
 // other warp up to what time it has heard from it. An access is ordered after another
 // one if the warp has heard from the other's warp up to that time, and of the same warp
-// if the clock has advanced or the lane is the same.
+// if the clock has advanced or the lane is the same. Programs of a cluster reach each
+// other's memory, so each access has the program that made it, too.
 
 #ifndef TESSERA_LIB_SIMULATOR_SHARED_H
 #define TESSERA_LIB_SIMULATOR_SHARED_H
@@ -18,17 +19,29 @@
 
 namespace tessera::simulator {
 
-/// Who makes an access. Lane kLanes stands for all of them at once (ldmatrix, wgmma).
+/// Who makes an access. Lane kLanes stands for all of them at once (ldmatrix, wgmma). A copy
+/// that reports to a barrier is of that barrier's agent, which may be of another program of
+/// the cluster than who began it.
 struct Accessor {
   unsigned agent = 0;
+  unsigned rank = 0; ///< of the agent's program in the cluster
   unsigned lane = 0;
   Clock clock = 0;
+  /// What was known to who makes the access or began it, and which program of the cluster
+  /// that is of.
   const Times *heard = nullptr;
-  bool isAsync = false;   ///< by way of the asynchronous units
-  bool isPending = false; ///< over only when it has been waited for
+  unsigned observer = 0;
+  uint32_t firstProgram = 0; ///< of the cluster
+  uint32_t instr = 0;        ///< its number
+  bool isAsync = false;      ///< by way of the asynchronous units
+  bool isPending = false;    ///< over only when it has been waited for
   /// Reading what nobody has written is nothing to report: a loop may begin a dot that
   /// its last iteration drops. Where it is not dropped, rubbish shows.
   bool isSpeculative = false;
+  /// At a barrier, of which who waits there hears.
+  bool isArrival = false;
+  /// Of a barrier, of which it is known who has made it and when.
+  bool isPublished = false;
 };
 
 /// An atomic reads and writes at once, unless it says otherwise.
@@ -41,6 +54,29 @@ inline bool isWrite(AccessKind kind) {
 /// What is wrong with an access to a byte.
 enum class Conflict : uint8_t { None, Uninitialised, Race, Unfenced };
 
+/// An access as shared memory remembers it.
+struct SharedRecord {
+  Clock clock = 0;
+  Lanes lanes = 0; ///< 0: there was none
+  uint32_t agent : 6;
+  uint32_t rank : 4;
+  uint32_t instr : 22;
+
+  SharedRecord() : agent(0), rank(0), instr(0) {}
+  SharedRecord(Clock clock, Lanes lanes, const Accessor &who)
+      : clock(clock), lanes(lanes), agent(who.agent), rank(who.rank), instr(who.instr) {}
+
+  bool isOf(const Accessor &who) const { return agent == who.agent && rank == who.rank; }
+};
+static_assert(kAgents <= 64 && kMaxClusterSize <= 16);
+
+struct SharedConflict {
+  Conflict kind = Conflict::None;
+  SharedRecord other;
+  bool isOtherWrite = false;
+  bool isOtherRunning = false; ///< a read by a copy or a wgmma that has not been waited for
+};
+
 class SharedMemory {
 public:
   explicit SharedMemory(size_t size) : bytes(size), shadows(size), pendingReads(size / 16 + 1) {}
@@ -48,29 +84,30 @@ public:
   uint64_t size() const { return bytes.size(); }
   uint8_t *data(uint64_t address) { return bytes.data() + address; }
 
-  /// Notes an access to bytes in range, and says what is wrong with it. `other` gets a
-  /// description of the access that it is in conflict with. `data` is what a write is about
-  /// to put there: writing the same twice is no conflict, as threads that hold the same
-  /// elements do.
-  Conflict access(uint64_t address, unsigned size, AccessKind kind, const Accessor &who,
-                  const uint8_t *data, std::string *other);
+  /// Notes an access to bytes in range, and says what is wrong with it. `data` is what a
+  /// write is about to put there: writing the same twice is no conflict, as threads that hold
+  /// the same elements do.
+  SharedConflict access(uint64_t address, unsigned size, AccessKind kind, const Accessor &who,
+                        const uint8_t *data);
   /// Ends a copy of `agent` to these bytes.
   void complete(uint64_t address, unsigned size, unsigned agent, Clock clock);
   /// An asynchronous read of 16 bytes, which nobody may overwrite before its end.
-  void beginRead(uint64_t piece) { ++pendingReads[piece]; }
-  void endRead(uint64_t piece, const Accessor &who);
+  void beginRead(uint64_t piece, uint32_t instr) {
+    ++pendingReads[piece].count;
+    pendingReads[piece].instr = instr;
+  }
+  void endRead(uint64_t piece, Accessor who);
+
+  /// Whether an earlier access comes before another one. `isOver`: it is enough that it is
+  /// known to be over, though what it wrote need not be seen.
+  static bool isOrdered(const SharedRecord &earlier, const Accessor &who, bool isOver);
 
 private:
   /// What memory holds before it is written: a NaN in every type of floats.
   static constexpr uint8_t kRubbish = 0xff;
 
-  struct Access {
-    Clock clock = 0;
-    Lanes lanes = 0;
-    uint8_t agent = 0;
-  };
   struct Shadow {
-    Access write, read;
+    SharedRecord write, read;
     bool isInitialised = false;
     bool isAtomic = false;   ///< the last write was
     bool isAsync = false;    ///< the last write was
@@ -78,14 +115,18 @@ private:
     uint32_t readers = 0;    ///< where those are, counted from 1
   };
 
-  static bool isOrdered(const Access &earlier, const Accessor &who);
-  static bool isWriteOrdered(const Shadow &shadow, const Accessor &who);
+  struct PendingRead {
+    uint32_t count = 0;
+    uint32_t instr = 0; ///< of the last
+  };
+
+  static bool isWriteOrdered(const Shadow &shadow, const Accessor &who, bool isWrite);
   void noteRead(Shadow &shadow, const Accessor &who, Lanes lanes);
 
   std::vector<uint8_t> bytes;
   std::vector<Shadow> shadows;
-  std::vector<std::vector<Access>> readers; ///< of bytes that several warps have read
-  std::vector<uint16_t> pendingReads;       ///< of each 16 bytes
+  std::vector<std::vector<SharedRecord>> readers; ///< of bytes that several warps have read
+  std::vector<PendingRead> pendingReads;          ///< of each 16 bytes
 };
 
 } // namespace tessera::simulator

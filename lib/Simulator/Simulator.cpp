@@ -36,6 +36,8 @@ StringRef tessera::getName(FindingKind kind) {
     return "unordered proxy";
   case FindingKind::PersistentKernel:
     return "persistent kernel";
+  case FindingKind::BlockNotRunning:
+    return "block not running";
   }
   llvm_unreachable("covered switch");
 }
@@ -44,10 +46,12 @@ std::string tessera::describe(const Finding &finding) {
   std::string text = finding.location;
   if (!text.empty())
     text += ": ";
-  text +=
-      llvm::formatv("{0}: kernel '{1}', program ({2}, {3}, {4}), thread {5} (warp {6} lane {7}) ",
-                    getName(finding.kind), finding.kernel, finding.program[0], finding.program[1],
-                    finding.program[2], finding.thread, finding.thread / 32, finding.thread % 32);
+  text += llvm::formatv("{0}: kernel '{1}', program ({2}, {3}, {4}), ", getName(finding.kind),
+                        finding.kernel, finding.program[0], finding.program[1], finding.program[2]);
+  if (finding.block >= 0)
+    text += llvm::formatv("block {0}, ", finding.block);
+  text += llvm::formatv("thread {0} (warp {1} lane {2}) ", finding.thread, finding.thread / 32,
+                        finding.thread % 32);
   text += finding.message;
   if (finding.count > 1)
     text += llvm::formatv(" ({0} times)", finding.count);
@@ -62,6 +66,7 @@ std::string SimulatorReport::toJSON() const {
         {"kernel", finding.kernel},
         {"location", finding.location},
         {"program", llvm::json::Array{finding.program[0], finding.program[1], finding.program[2]}},
+        {"block", finding.block},
         {"thread", finding.thread},
         {"address", finding.address},
         {"message", finding.message},
@@ -128,6 +133,7 @@ static std::vector<TensorMap> makeTensorMaps(ArrayRef<uint64_t> slots,
   std::vector<TensorMap> maps;
   for (const cuda::TensorMapRecipe &recipe : options.tensorMaps) {
     TensorMap map;
+    map.element = recipe.element;
     map.elementBytes = recipe.elementBytes;
     map.swizzleBytes = recipe.swizzleBytes;
     canBe = canBe && cuda::evaluate(recipe, slots.data(), map.shape);
@@ -137,6 +143,25 @@ static std::vector<TensorMap> makeTensorMaps(ArrayRef<uint64_t> slots,
     throw UserError("E070", "no tensor maps can be made of these arguments",
                     "compile the kernel with tensor_maps=False");
   return maps;
+}
+
+/// The blocks of a cluster along each axis.
+static std::array<int32_t, 3> getCluster(LLVM::LLVMFuncOp kernel, const SimulatorOptions &options) {
+  std::array<int32_t, 3> cluster = {1, 1, 1};
+  if (options.cluster != std::array<int32_t, 3>{0, 0, 0})
+    cluster = options.cluster;
+  else if (auto attr =
+               kernel->getAttrOfType<DenseI32ArrayAttr>(NVVM::NVVMDialect::getClusterDimAttrName()))
+    std::copy_n(attr.asArrayRef().begin(), std::min<size_t>(attr.size(), 3), cluster.begin());
+  int64_t blocks = 1;
+  for (int32_t extent : cluster)
+    blocks = extent >= 1 && blocks <= kMaxClusterSize ? blocks * extent : kMaxClusterSize + 1;
+  if (blocks > kMaxClusterSize)
+    throw UserError("E053",
+                    llvm::formatv("the kernel is for clusters of ({0}, {1}, {2}) blocks",
+                                  cluster[0], cluster[1], cluster[2]),
+                    llvm::formatv("a cluster has 1 to {0} blocks", kMaxClusterSize));
+  return cluster;
 }
 
 void tessera::checkInstructions(ModuleOp module) {
@@ -175,7 +200,10 @@ SimulatorReport tessera::simulate(ModuleOp module, StringRef name, std::array<in
     grid = {static_cast<int32_t>(std::min<int64_t>(programs, 2 * options.persistentPrograms)), 1,
             1};
   }
-  Machine machine(image, *image.functions.at(kernel.getName().str()), grid, numWarps,
+  std::array<int32_t, 3> cluster = getCluster(kernel, options);
+  for (int axis = 0; axis < 3; ++axis)
+    grid[axis] *= cluster[axis];
+  Machine machine(image, *image.functions.at(kernel.getName().str()), grid, cluster, numWarps,
                   getEntryRegisters(kernel, numWarps), values, makeTensorMaps(args, options),
                   options);
   machine.run();

@@ -5,15 +5,12 @@
 // store may read shared memory until that has been waited for, and write the array until all
 // of it has.
 
+#include "BulkOps.h"
 #include "InlinePTX.h"
-#include "Machine.h"
-#include "MemoryOps.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
-
-#include <cstring>
 
 using namespace mlir;
 using namespace tessera;
@@ -64,19 +61,16 @@ struct Box {
   }
 };
 
-uint64_t toShared(uint64_t address) {
-  return address - kSharedWindow < kWindowBytes ? address - kSharedWindow : address;
-}
-
-/// The box that operands `first` (the map) and `first + 1` up name; no map, and reported, if
-/// there is none such. `address` is where it lies in shared memory.
-Box findBox(Warp &warp, const Instr &instr, unsigned lane, unsigned first, uint64_t address) {
+/// The box that operands `first` (the map) and `first + 1` up to `end` name; no map, and
+/// reported, if there is none such. `address` is where it lies in shared memory.
+Box findBox(Warp &warp, const Instr &instr, unsigned lane, unsigned first, size_t end,
+            uint64_t address) {
   Box box;
   uint64_t where = warp.in(instr, first)[lane];
   for (const TensorMap &map : warp.machine.tensorMaps)
     if (reinterpret_cast<uint64_t>(&map) == where)
       box.map = &map;
-  unsigned coordinates = instr.operands.size() - first - 1;
+  auto coordinates = static_cast<unsigned>(end - first - 1);
   if (!box.map || box.map->shape.rank != static_cast<int>(coordinates)) {
     warp.machine.report(
         FindingKind::OutOfBounds, instr, warp, static_cast<int>(lane), where,
@@ -94,151 +88,171 @@ Box findBox(Warp &warp, const Instr &instr, unsigned lane, unsigned first, uint6
   return box;
 }
 
-/// Operands: to, barrier, map, coordinates.
+/// What a reduction by a tensor map makes of two elements; reported if it is none of theirs.
+MemoryAccess describeReduction(Warp &warp, const Instr &instr, unsigned lane, const TensorMap &map,
+                               NVVM::TMAReduxKind kind) {
+  using E = cuda::TensorMapElement;
+  MLIRContext *context = instr.op->getContext();
+  MemoryAccess access;
+  access.bytes = map.elementBytes;
+  bool isSigned = map.element == E::Int32 || map.element == E::Int64;
+  if (map.element == E::Float16)
+    access.type = Float16Type::get(context);
+  else if (map.element == E::BFloat16)
+    access.type = BFloat16Type::get(context);
+  else if (map.element == E::Float32)
+    access.type = Float32Type::get(context);
+  else if (map.element == E::Float64)
+    access.type = Float64Type::get(context);
+  bool isFloat = access.type != nullptr;
+  bool isKnown = map.elementBytes >= (isFloat ? 2 : 4);
+  switch (kind) {
+  case NVVM::TMAReduxKind::ADD:
+    access.atomic = isFloat ? AtomicKind::FAdd : AtomicKind::Add;
+    break;
+  case NVVM::TMAReduxKind::MAX:
+    access.atomic = isFloat ? AtomicKind::FMax : isSigned ? AtomicKind::Max : AtomicKind::UMax;
+    isKnown &= !isFloat || map.elementBytes == 2;
+    break;
+  case NVVM::TMAReduxKind::MIN:
+    access.atomic = isFloat ? AtomicKind::FMin : isSigned ? AtomicKind::Min : AtomicKind::UMin;
+    isKnown &= !isFloat || map.elementBytes == 2;
+    break;
+  case NVVM::TMAReduxKind::INC:
+    access.atomic = AtomicKind::Increment;
+    isKnown &= map.element == E::UInt32;
+    break;
+  case NVVM::TMAReduxKind::DEC:
+    access.atomic = AtomicKind::Decrement;
+    isKnown &= map.element == E::UInt32;
+    break;
+  case NVVM::TMAReduxKind::AND:
+    access.atomic = AtomicKind::And;
+    isKnown &= !isFloat;
+    break;
+  case NVVM::TMAReduxKind::OR:
+    access.atomic = AtomicKind::Or;
+    isKnown &= !isFloat;
+    break;
+  case NVVM::TMAReduxKind::XOR:
+    access.atomic = AtomicKind::Xor;
+    isKnown &= !isFloat;
+    break;
+  }
+  if (!isKnown)
+    warp.machine.report(FindingKind::OutOfBounds, instr, warp, static_cast<int>(lane), 0,
+                        "reduces elements of a tensor map that cannot be reduced like that");
+  return access;
+}
+
+/// Operands: to, barrier, map, coordinates; then the mask of blocks if `immediate` is 1.
 void loadBox(Warp &warp, const Instr &instr, Lanes lanes) {
   const uint64_t *to = warp.in(instr, 0), *barriers = warp.in(instr, 1);
+  const uint64_t *masks = instr.immediate ? warp.in(instr, instr.operands.size() - 1) : nullptr;
   forEachLane(lanes, [&](unsigned lane) {
-    BulkCopy copy;
-    copy.warp = &warp;
-    copy.instr = &instr;
-    copy.address = toShared(to[lane]);
-    copy.barrier = toShared(barriers[lane]);
-    copy.times = warp.times;
-    Box box = findBox(warp, instr, lane, 2, copy.address);
+    SmallVector<CopyTarget, 1> targets =
+        findTargets(warp, instr, lane, to[lane], barriers[lane],
+                    masks ? std::optional<uint64_t>(masks[lane]) : std::nullopt);
+    if (targets.empty())
+      return;
+    Box box = findBox(warp, instr, lane, 2, instr.operands.size() - (masks != nullptr),
+                      targets.front().address);
     if (!box.map)
       return;
-    // What is outside of the array is zeros, and counts.
-    copy.data.assign(box.getBytes(), 0);
-    GlobalAccessor who = getBulkReader(warp, instr, lane, copy.barrier);
-    std::vector<uint64_t> missing; // rows that are not the kernel's
-    box.forEachRow([&](uint64_t, uint64_t address, unsigned bytes) {
-      if (!resolveGlobal(warp, instr, lane, address, bytes, AccessKind::Read, who, nullptr))
-        missing.push_back(address);
-    });
-    copy.gather = [box, to = copy.address, missing = std::move(missing)](auto &data) {
-      box.forEachRow([&](uint64_t offset, uint64_t address, unsigned bytes) {
-        if (!missing.empty() && llvm::is_contained(missing, address))
-          return;
-        const auto *source = reinterpret_cast<const uint8_t *>(address);
-        for (unsigned i = 0; i < bytes; ++i)
-          data[box.place(to, offset + i) - to] = source[i];
+    for (const CopyTarget &target : targets) {
+      BulkCopy copy = makeCopy(warp, instr, lane, target);
+      // What is outside of the array is zeros, and counts.
+      copy.data.assign(box.getBytes(), 0);
+      GlobalAccessor who = getBulkReader(warp, instr, lane, *target.cta, target.barrier);
+      std::vector<uint64_t> missing; // rows that are not the kernel's
+      box.forEachRow([&](uint64_t, uint64_t address, unsigned bytes) {
+        if (!resolveGlobal(warp, instr, lane, address, bytes, AccessKind::Read, who, nullptr))
+          missing.push_back(address);
       });
-    };
-    warp.cta.beginBulk(std::move(copy));
+      copy.gather = [box, to = copy.address, missing = std::move(missing)](auto &data) {
+        box.forEachRow([&](uint64_t offset, uint64_t address, unsigned bytes) {
+          if (!missing.empty() && llvm::is_contained(missing, address))
+            return;
+          const auto *source = reinterpret_cast<const uint8_t *>(address);
+          for (unsigned i = 0; i < bytes; ++i)
+            data[box.place(to, offset + i) - to] = source[i];
+        });
+      };
+      noteCopyTo(warp, instr, lane, *target.cta, target.address, box.getBytes(), target.barrier);
+      warp.cta.cluster.begin(std::move(copy));
+    }
   });
   warp.tick();
 }
 
-/// Operands: from, map, coordinates.
+/// Operands: from, map, coordinates. With a detail it is a reduction.
 void storeBox(Warp &warp, const Instr &instr, Lanes lanes) {
   const uint64_t *from = warp.in(instr, 0);
   warp.countExecution(instr);
   forEachLane(lanes, [&](unsigned lane) {
     uint64_t address = toShared(from[lane]);
-    Box box = findBox(warp, instr, lane, 1, address);
+    Box box = findBox(warp, instr, lane, 1, instr.operands.size(), address);
     if (!box.map)
       return;
-    Accessor who = warp.accessor(lane);
-    who.isAsync = true;
-    SharedMemory &shared = warp.cta.shared;
-    LaneStores &stores = warp.stores[lane];
-    stores.last = &instr;
-    auto store = std::make_shared<BulkStore>();
-    store->instr = &instr;
-    for (uint64_t at = address; at < address + box.getBytes(); at += 16) {
-      if (!resolveShared(warp, instr, who, at, 16, AccessKind::Read, nullptr))
-        return;
-      shared.beginRead(at / 16);
-      store->pieces.push_back(at / 16);
-    }
-    store->data.resize(box.getBytes());
-    store->gather = [box, address, &shared](auto &data) {
-      for (uint64_t offset = 0; offset < data.size(); ++offset)
-        data[offset] = *shared.data(box.place(address, offset));
-    };
-    // What is there now: a program that changes it is found out otherwise.
-    store->gather(store->data);
-    GlobalAccessor writer = warp.globalAccessor(instr, lane);
-    writer.isAsync = true;
-    writer.access.clock = kPending;
+    std::shared_ptr<BulkStore> store =
+        makeStore(warp, instr, lane, address, box.getBytes(),
+                  [box, address](uint64_t offset) { return box.place(address, offset); });
+    if (!store)
+      return;
+    if (instr.detail)
+      store->combine = makeCombine(describeReduction(
+          warp, instr, lane, *box.map, *static_cast<const NVVM::TMAReduxKind *>(instr.detail)));
     box.forEachRow([&](uint64_t offset, uint64_t target, unsigned bytes) {
-      if (resolveGlobal(warp, instr, lane, target, bytes, AccessKind::Write, writer,
-                        store->data.data() + offset))
-        store->rows.push_back({target, offset, bytes});
+      addRow(warp, lane, *store, target, offset, bytes);
     });
-    stores.open.stores.push_back(store);
-    warp.cta.beginStore(std::move(store));
+    beginStore(warp, lane, std::move(store));
   });
   warp.tick();
 }
 
-void commitStores(Warp &warp, const Instr &, Lanes lanes) {
-  forEachLane(lanes, [&](unsigned lane) {
-    LaneStores &stores = warp.stores[lane];
-    stores.groups.push_back(std::move(stores.open));
-    stores.open = {};
-  });
-}
-
-void endReads(Warp &warp, unsigned lane, LaneStores::Group &group) {
-  if (group.isRead)
-    return;
-  for (const std::shared_ptr<BulkStore> &store : group.stores) {
-    store->read();
-    for (uint64_t piece : store->pieces)
-      warp.cta.shared.endRead(piece, warp.accessor(lane));
-  }
-  group.isRead = true;
-}
-
-void endWrites(Warp &warp, unsigned lane, const LaneStores::Group &group) {
-  for (const std::shared_ptr<BulkStore> &store : group.stores) {
-    store->write();
-    GlobalAccess now = warp.globalAccessor(*store->instr, lane).access;
-    if (GlobalShadow *shadow = warp.machine.shadow.get())
-      for (const BulkStore::Row &row : store->rows)
-        shadow->completeWrites(row.target, row.bytes, now);
-  }
-}
-
-/// All but the last `immediate` groups have read shared memory.
-void waitForReads(Warp &warp, const Instr &instr, Lanes lanes) {
-  forEachLane(lanes, [&](unsigned lane) {
-    std::deque<LaneStores::Group> &groups = warp.stores[lane].groups;
-    for (size_t i = 0; i + static_cast<size_t>(instr.immediate) < groups.size(); ++i)
-      endReads(warp, lane, groups[i]);
-  });
-  warp.tick();
-}
-
-/// All but the last `immediate` groups are over.
-void waitForStores(Warp &warp, const Instr &instr, Lanes lanes) {
-  forEachLane(lanes, [&](unsigned lane) {
-    std::deque<LaneStores::Group> &groups = warp.stores[lane].groups;
-    while (groups.size() > static_cast<size_t>(instr.immediate)) {
-      endReads(warp, lane, groups.front());
-      endWrites(warp, lane, groups.front());
-      groups.pop_front();
-    }
-  });
-  warp.tick();
+std::optional<NVVM::TMAReduxKind> findReduction(const PTXInstr &instr) {
+  for (StringRef word : instr.words)
+    if (std::optional<NVVM::TMAReduxKind> kind = NVVM::symbolizeTMAReduxKind(word))
+      return kind;
+  return std::nullopt;
 }
 
 } // namespace
 
 bool simulator::decodeTensorMapPTX(Decoder &decoder, const PTXInstr &instr) {
-  // cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes to, [map, {x, y}],
-  // barrier
   auto has = [&](StringRef word) { return llvm::is_contained(instr.words, word); };
   ArrayRef<PTXOperand> operands = instr.operands;
-  if (instr.words.size() < 8 || instr.words[0] != "cp" || instr.words[3] != "tensor" ||
-      !instr.words[5].starts_with("shared") || instr.words[6] != "global" || !has("tile") ||
-      has("multicast::cluster") || operands.size() < 3 || operands[1].more.empty())
-    return false;
   auto scalar = [&](size_t number) { return operands[number].registers.front(); };
+  if (instr.words.front() != "cp" || !has("bulk") || !has("tensor") || has("im2col"))
+    return false;
+  if (has("prefetch"))
+    return true;
+  // cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [map, {x, y}], from
+  // cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [map, {x, y}], from
+  if (has("bulk_group")) {
+    bool isReduction = instr.words[1] == "reduce";
+    std::optional<NVVM::TMAReduxKind> kind = findReduction(instr);
+    if (operands.size() < 2 || operands[0].more.empty() || isReduction != kind.has_value())
+      return false;
+    Registers registers{scalar(1), scalar(0)};
+    llvm::append_range(registers, operands[0].more);
+    Instr &store = decoder.emit(storeBox, {}, registers, Flow::Memory);
+    if (isReduction)
+      store.detail = decoder.keep(*kind);
+    return true;
+  }
+  // cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes to, [map, {x, y}],
+  // barrier{, mask}{, policy}
+  bool isMulticast = has("multicast::cluster");
+  if (instr.words.size() < 7 || !instr.words[5].starts_with("shared") ||
+      instr.words[6] != "global" || !has("mbarrier::complete_tx::bytes") ||
+      operands.size() < (isMulticast ? 4 : 3) || operands[1].more.empty())
+    return false;
   Registers registers{scalar(0), scalar(2), scalar(1)};
   llvm::append_range(registers, operands[1].more);
-  decoder.emit(loadBox, {}, registers, Flow::Memory);
+  if (isMulticast)
+    registers.push_back(scalar(3));
+  decoder.emit(loadBox, {}, registers, Flow::Memory).immediate = isMulticast;
   return true;
 }
 
@@ -246,13 +260,15 @@ bool simulator::decodeTensorMap(Decoder &decoder, Operation &op) {
   auto scalars = [&](ValueRange values) { return decoder.getEach(values); };
   return llvm::TypeSwitch<Operation *, bool>(&op)
       .Case([&](NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp load) {
-        if (load.getMulticastMask() || !load.getIm2colOffsets().empty() ||
-            load.getMode() != NVVM::TMALoadMode::TILE)
-          decoder.refuse("a copy by a tensor map that is not of a box to its own program");
+        if (!load.getIm2colOffsets().empty() || load.getMode() != NVVM::TMALoadMode::TILE)
+          decoder.refuse("a copy by a tensor map that is not of a box");
         Registers operands = scalars({load.getDstMem(), load.getMbar(), load.getTmaDescriptor()});
         llvm::append_range(operands, scalars(load.getCoordinates()));
+        if (load.getMulticastMask())
+          operands.push_back(decoder.getScalar(load.getMulticastMask()));
         size_t first = decoder.getNumInstrs();
-        decoder.emit(loadBox, {}, operands, Flow::Memory);
+        decoder.emit(loadBox, {}, operands, Flow::Memory).immediate =
+            load.getMulticastMask() != nullptr;
         if (load.getPredicate())
           decoder.predicate(first, decoder.getScalar(load.getPredicate()), /*isNegated=*/false);
         return true;
@@ -268,13 +284,13 @@ bool simulator::decodeTensorMap(Decoder &decoder, Operation &op) {
           decoder.predicate(first, decoder.getScalar(store.getPredicate()), /*isNegated=*/false);
         return true;
       })
-      .Case([&](NVVM::CpAsyncBulkCommitGroupOp) {
-        decoder.emit(commitStores, {}, {});
-        return true;
-      })
-      .Case([&](NVVM::CpAsyncBulkWaitGroupOp wait) {
-        decoder.emit(wait.getRead() ? waitForReads : waitForStores, {}, {}, Flow::Memory)
-            .immediate = wait.getGroup();
+      .Case([&](NVVM::CpAsyncBulkTensorReduceOp reduce) {
+        if (reduce.getMode() != NVVM::TMAStoreMode::TILE)
+          decoder.refuse("a copy by a tensor map that is not of a box");
+        Registers operands = scalars({reduce.getSrcMem(), reduce.getTmaDescriptor()});
+        llvm::append_range(operands, scalars(reduce.getCoordinates()));
+        decoder.emit(storeBox, {}, operands, Flow::Memory).detail =
+            decoder.keep(reduce.getRedKind());
         return true;
       })
       .Default([](Operation *) { return false; });

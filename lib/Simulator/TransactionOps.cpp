@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Barriers in shared memory that count arrivals and bytes (mbarrier), and the bulk copies
-// that report to them (Engines.cpp says when).
+// Barriers in shared memory that count arrivals and bytes (mbarrier). Blocks of a cluster
+// come to each other's.
+//
+// What an arrival orders is for its own block, unless it says that it is for the cluster; so
+// PTX has it, and the default of both arrivals and waits. Between blocks, an arrival that is
+// only for its own still says that what was read before has been read, as every ring of
+// slots relies on that copies refill: but not that what was written is there.
 
 #include "InlinePTX.h"
 #include "Machine.h"
@@ -28,40 +33,50 @@ void Cta::completePhase(MBarrier &barrier) {
   barrier.pending = barrier.expected;
   barrier.released = barrier.times;
   barrier.times = Times();
-  idleRuns = 0;
-}
-
-GlobalAccessor simulator::getBulkReader(Warp &warp, const Instr &instr, unsigned lane,
-                                        uint64_t barrier) {
-  GlobalAccessor who = warp.globalAccessor(instr, lane);
-  who.isAsync = true;
-  auto found = warp.cta.mbarriers.find(barrier);
-  bool isThere = found != warp.cta.mbarriers.end();
-  who.access.agent = isThere ? found->second.agent : kMaxWarps;
-  who.access.clock = isThere ? found->second.getClock() : kPending;
-  who.access.lanes = kAllLanes;
-  return who;
+  barrier.releasedByOthers = std::move(barrier.timesOfOthers);
+  barrier.timesOfOthers = nullptr;
+  cluster.idleRuns = 0;
 }
 
 namespace {
 
-uint64_t toShared(uint64_t address) {
-  return address - kSharedWindow < kWindowBytes ? address - kSharedWindow : address;
-}
+/// What an instruction on a barrier does, in `immediate`.
+enum BarrierFlag : int64_t {
+  kArrives = 1,
+  kExpects = 2,
+  kDrops = 4,      ///< and never comes again
+  kRelaxed = 8,    ///< orders no memory
+  kOfCluster = 16, ///< what it orders is for the cluster
+  kInCluster = 32, ///< the address may be of another block
+  kByState = 64,   ///< waits for the phase that an arrival was in, not for a parity
+};
 
 /// The barrier at an address, after a look at who may touch it; null, and reported, if
 /// there is none.
-MBarrier *find(Warp &warp, const Instr &instr, unsigned lane, uint64_t address) {
-  address = toShared(address);
-  if (!resolveShared(warp, instr, warp.accessor(lane), address, 8, AccessKind::Atomic, nullptr))
-    return nullptr;
-  auto found = warp.cta.mbarriers.find(address);
-  if (found != warp.cta.mbarriers.end())
-    return &found->second;
+std::pair<Cta *, MBarrier *> find(Warp &warp, const Instr &instr, unsigned lane, uint64_t address) {
+  SharedPlace place = instr.immediate & kInCluster ? findInCluster(warp, instr, lane, address)
+                                                   : SharedPlace{&warp.cta, toShared(address)};
+  if (!place.cta)
+    return {};
+  auto found = place.cta->mbarriers.find(place.offset);
+  bool isThere = found != place.cta->mbarriers.end();
+  Accessor who = warp.accessor(lane);
+  who.isArrival = true;
+  who.isPublished = isThere;
+  if (isThere)
+    watchBarrier(warp, instr, lane, *place.cta, place.offset, found->second);
+  if (!resolveIn(*place.cta, warp, instr, who, place.offset, 8, AccessKind::Atomic, nullptr))
+    return {};
+  if (isThere)
+    return {place.cta, &found->second};
+  bool isOwn = place.cta == &warp.cta;
   warp.machine.report(
-      FindingKind::Uninitialised, instr, warp, static_cast<int>(lane), address,
-      llvm::formatv("uses {0} of shared memory as a barrier, which it has not been made", address));
-  return nullptr;
+      FindingKind::Uninitialised, instr, warp, static_cast<int>(lane), place.offset,
+      llvm::formatv("uses {0} of {1} as a barrier, which it has not been made", place.offset,
+                    isOwn
+                        ? "shared memory"
+                        : llvm::formatv("the shared memory of block {0}", place.cta->rank).str()));
+  return {};
 }
 
 /// Operands: address, count.
@@ -82,6 +97,9 @@ void initialise(Warp &warp, const Instr &instr, Lanes lanes) {
     barrier = MBarrier();
     barrier.agent = agent;
     barrier.firstClock = clock;
+    Accessor maker = warp.accessor(lane);
+    maker.instr = instr.number;
+    barrier.maker = SharedRecord(maker.clock, Lanes(1) << lane, maker);
     barrier.expected = barrier.pending = static_cast<int64_t>(static_cast<uint32_t>(bits));
   });
 }
@@ -91,15 +109,51 @@ void invalidate(Warp &warp, const Instr &instr, Lanes lanes) {
   forEachLane(lanes, [&](unsigned lane) { warp.cta.mbarriers.erase(toShared(addresses[lane])); });
 }
 
-enum Arrival : int64_t { kArrives = 1, kExpects = 2 };
+/// What the warp has made is known to the cluster when it has met, even if no memory is
+/// ordered then.
+void fenceBarriers(Warp &warp, const Instr &, Lanes) {
+  for (auto &[address, barrier] : warp.cta.mbarriers)
+    barrier.isFenced |= barrier.maker.agent == warp.id;
+}
 
-/// Operands: address; bytes if it expects some, else how many arrive. `immediate`: both or
-/// one of the above.
+//===----------------------------------------------------------------------===//
+// Arrivals and waits
+//===----------------------------------------------------------------------===//
+
+/// A warp arrives at a barrier of a block: who waits there hears what it releases.
+void release(Warp &warp, Cta &cta, MBarrier &barrier, int64_t flags) {
+  bool isRelaxed = flags & kRelaxed;
+  if (&cta == &warp.cta) {
+    if (!isRelaxed)
+      barrier.times.join(warp.times);
+    else if (warp.fenced)
+      barrier.times.join(warp.fenced->times);
+    return;
+  }
+  if (!barrier.timesOfOthers)
+    barrier.timesOfOthers = std::make_shared<Times>();
+  Times &times = *barrier.timesOfOthers;
+  if (!isRelaxed && flags & kOfCluster)
+    return acquire(times, cta.number, warp.times, warp.cta.number);
+  if (!isRelaxed) {
+    Times known;
+    acquire(known, cta.number, warp.times, warp.cta.number);
+    times.others.join(known.others.asReads());
+  }
+  if (warp.fenced)
+    acquire(times, cta.number, *warp.fenced, warp.machine.clusterSize);
+}
+
+/// Operands: address; bytes if it expects some, else how many arrive. A result is the phase
+/// that it arrives in.
 void arrive(Warp &warp, const Instr &instr, Lanes lanes) {
   const uint64_t *addresses = warp.in(instr, 0), *numbers = warp.in(instr, 1);
+  uint64_t *states = instr.results.empty() ? nullptr : warp.out(instr);
   bool expects = instr.immediate & kExpects;
   forEachLane(lanes, [&](unsigned lane) {
-    MBarrier *barrier = find(warp, instr, lane, addresses[lane]);
+    if (states)
+      states[lane] = 0;
+    auto [cta, barrier] = find(warp, instr, lane, addresses[lane]);
     if (!barrier)
       return;
     auto number = static_cast<int64_t>(static_cast<uint32_t>(numbers[lane]));
@@ -107,25 +161,64 @@ void arrive(Warp &warp, const Instr &instr, Lanes lanes) {
       barrier->bytes += number;
     if (!(instr.immediate & kArrives))
       return;
-    barrier->times.join(warp.times);
-    barrier->pending -= expects ? 1 : number;
-    warp.cta.completePhase(*barrier);
+    if (states)
+      states[lane] = barrier->phase;
+    release(warp, *cta, *barrier, instr.immediate);
+    int64_t arrivals = expects ? 1 : number;
+    barrier->pending -= arrivals;
+    if (instr.immediate & kDrops)
+      barrier->expected -= arrivals;
+    cta->completePhase(*barrier);
   });
   warp.tick();
 }
 
-/// Operands: address, parity. With a result, it says whether that phase is over; without
-/// one, the warp tries again until it is.
+/// Bytes have come, says a thread. Operands: address, bytes.
+void completeBytes(Warp &warp, const Instr &instr, Lanes lanes) {
+  const uint64_t *addresses = warp.in(instr, 0), *numbers = warp.in(instr, 1);
+  forEachLane(lanes, [&](unsigned lane) {
+    auto [cta, barrier] = find(warp, instr, lane, addresses[lane]);
+    if (!barrier)
+      return;
+    barrier->bytes -= static_cast<int64_t>(static_cast<uint32_t>(numbers[lane]));
+    cta->completePhase(*barrier);
+  });
+  warp.tick();
+}
+
+/// The warp hears what was released in the phase that is over.
+void acquireFrom(Warp &warp, const MBarrier &barrier, int64_t flags) {
+  if (!(flags & kRelaxed))
+    warp.times.join(barrier.released);
+  if (!barrier.releasedByOthers)
+    return;
+  const Times &others = *barrier.releasedByOthers;
+  if (flags & kOfCluster && !(flags & kRelaxed))
+    return warp.times.join(others);
+  if (!(flags & kRelaxed))
+    warp.times.others.join(others.others.asReads());
+  // A fence may come.
+  auto release = std::make_shared<Release>();
+  release->program = warp.cta.number;
+  release->isMixed = true;
+  release->times = others;
+  warp.seen.push_back(std::move(release));
+}
+
+/// Operands: address, parity or state. With a result, it says whether that phase is over;
+/// without one, the warp tries again until it is.
 void tryWait(Warp &warp, const Instr &instr, Lanes lanes) {
-  const uint64_t *addresses = warp.in(instr, 0), *parities = warp.in(instr, 1);
+  const uint64_t *addresses = warp.in(instr, 0), *phases = warp.in(instr, 1);
   uint64_t *result = instr.results.empty() ? nullptr : warp.out(instr);
   bool allOver = true;
   const MBarrier *joined = nullptr;
   forEachLane(lanes, [&](unsigned lane) {
-    MBarrier *barrier = find(warp, instr, lane, addresses[lane]);
-    bool isOver = !barrier || (barrier->phase & 1) != (parities[lane] & 1);
+    MBarrier *barrier = find(warp, instr, lane, addresses[lane]).second;
+    bool isOver =
+        !barrier || (instr.immediate & kByState ? barrier->phase != phases[lane]
+                                                : (barrier->phase & 1) != (phases[lane] & 1));
     if (isOver && barrier && barrier != joined) {
-      warp.times.join(barrier->released);
+      acquireFrom(warp, *barrier, instr.immediate);
       joined = barrier;
     }
     allOver &= isOver;
@@ -140,35 +233,6 @@ void tryWait(Warp &warp, const Instr &instr, Lanes lanes) {
   warp.repeats = !result;
 }
 
-/// Operands: to, from, bytes, barrier.
-void copyBulk(Warp &warp, const Instr &instr, Lanes lanes) {
-  const uint64_t *to = warp.in(instr, 0), *from = warp.in(instr, 1), *sizes = warp.in(instr, 2),
-                 *barriers = warp.in(instr, 3);
-  forEachLane(lanes, [&](unsigned lane) {
-    auto size = static_cast<uint32_t>(sizes[lane]);
-    if (size % 16 != 0 || to[lane] % 16 != 0)
-      warp.machine.report(FindingKind::Misaligned, instr, warp, static_cast<int>(lane), to[lane],
-                          llvm::formatv("copies {0} bytes in bulk, not in units of 16", size));
-    BulkCopy copy;
-    copy.warp = &warp;
-    copy.instr = &instr;
-    copy.address = toShared(to[lane]);
-    copy.barrier = toShared(barriers[lane]);
-    copy.times = warp.times;
-    copy.data.assign(size, 0xcd);
-    if (from[lane] % 16 != 0)
-      warp.machine.report(
-          FindingKind::Misaligned, instr, warp, static_cast<int>(lane), from[lane],
-          llvm::formatv("reads {0} bytes at {1:x}, which is no multiple of 16", size, from[lane]));
-    GlobalAccessor who = getBulkReader(warp, instr, lane, copy.barrier);
-    if (const uint8_t *source =
-            resolveGlobal(warp, instr, lane, from[lane], size, AccessKind::Read, who, nullptr))
-      copy.gather = [source](auto &data) { std::memcpy(data.data(), source, data.size()); };
-    warp.cta.beginBulk(std::move(copy));
-  });
-  warp.tick();
-}
-
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -179,6 +243,10 @@ bool simulator::decodeTransactionPTX(Decoder &decoder, const PTXInstr &instr) {
   auto has = [&](StringRef word) { return llvm::is_contained(instr.words, word); };
   ArrayRef<PTXOperand> operands = instr.operands;
   auto scalar = [&](size_t number) { return operands[number].registers.front(); };
+  if (instr.words[0] == "fence" && has("mbarrier_init")) {
+    decoder.emit(fenceBarriers, {}, {});
+    return true;
+  }
   if (instr.words.front() == "mbarrier" && instr.words.size() > 1 && !operands.empty()) {
     StringRef kind = instr.words[1];
     if (kind == "init" && operands.size() == 2) {
@@ -189,18 +257,30 @@ bool simulator::decodeTransactionPTX(Decoder &decoder, const PTXInstr &instr) {
       decoder.emit(invalidate, {}, scalar(0), Flow::Memory);
       return true;
     }
-    // The state that an arrival gives is of no use to who waits by parity.
+    bool isShared = has("shared") || has("shared::cta");
+    int64_t flags = (has("relaxed") ? kRelaxed : 0) | (has("cluster") ? kOfCluster : 0) |
+                    (isShared ? 0 : kInCluster);
     bool hasState = operands.front().kind != PTXOperand::Address;
     ArrayRef<PTXOperand> rest = operands.drop_front(hasState);
-    if ((kind == "arrive" || kind == "expect_tx") && !rest.empty() && !has("noComplete")) {
-      bool expects = kind == "expect_tx" || has("expect_tx");
+    bool arrives = kind == "arrive" || kind == "arrive_drop";
+    if ((arrives || kind == "expect_tx" || kind == "complete_tx") && !rest.empty() &&
+        rest[0].offset == 0 && !has("noComplete")) {
+      flags |= (arrives ? kArrives : 0) | (kind == "arrive_drop" ? kDrops : 0) |
+               (kind == "expect_tx" || has("expect_tx") ? kExpects : 0);
       Register number = rest.size() > 1 ? rest[1].registers.front() : decoder.constant(1);
-      decoder.emit(arrive, {}, {rest[0].registers.front(), number}, Flow::Memory).immediate =
-          (kind == "arrive" ? kArrives : 0) | (expects ? kExpects : 0);
+      Registers results;
+      if (hasState)
+        results = {scalar(0)};
+      decoder
+          .emit(kind == "complete_tx" ? completeBytes : arrive, results,
+                {rest[0].registers.front(), number}, Flow::Memory)
+          .immediate = flags;
       return true;
     }
-    if ((kind == "try_wait" || kind == "test_wait") && has("parity") && operands.size() >= 3) {
-      decoder.emit(tryWait, operands[0].registers, {scalar(1), scalar(2)}, Flow::Memory);
+    if ((kind == "try_wait" || kind == "test_wait") && operands.size() >= 3 &&
+        operands[1].offset == 0) {
+      decoder.emit(tryWait, operands[0].registers, {scalar(1), scalar(2)}, Flow::Memory).immediate =
+          flags | (has("parity") ? 0 : kByState);
       return true;
     }
     return false;
@@ -208,12 +288,6 @@ bool simulator::decodeTransactionPTX(Decoder &decoder, const PTXInstr &instr) {
   // A launch begins when the one before it is over.
   if (instr.words[0] == "griddepcontrol")
     return has("wait") || has("launch_dependents");
-  if (instr.words.size() > 4 && instr.words[0] == "cp" && has("bulk") && !has("tensor") &&
-      has("mbarrier::complete_tx::bytes") && instr.words[3].starts_with("shared") &&
-      instr.words[4] == "global" && operands.size() == 4) {
-    decoder.emit(copyBulk, {}, {scalar(0), scalar(1), scalar(2), scalar(3)}, Flow::Memory);
-    return true;
-  }
   return false;
 }
 
@@ -227,8 +301,33 @@ bool simulator::decodeWaitLoop(Decoder &decoder, size_t first, Register over) {
   return true;
 }
 
+/// Flags of an operation by its attributes and by the address of its barrier.
+template <typename Op> static int64_t getFlags(Op op) {
+  unsigned space = cast<LLVM::LLVMPointerType>(op.getAddr().getType()).getAddressSpace();
+  return (space == 3 ? 0 : kInCluster) |
+         (op.getScope() == NVVM::MemScopeKind::CTA ? 0 : kOfCluster);
+}
+
 bool simulator::decodeTransaction(Decoder &decoder, Operation &op) {
   auto scalar = [&](Value value) { return decoder.getScalar(value); };
+  auto emitArrival = [&](Value address, Value number, int64_t flags) {
+    Registers results;
+    if (op.getNumResults() != 0)
+      results = decoder.define(op.getResult(0));
+    decoder
+        .emit(arrive, results, {scalar(address), number ? scalar(number) : decoder.constant(1)},
+              Flow::Memory)
+        .immediate = flags;
+    return true;
+  };
+  auto emitWait = [&](auto wait) {
+    bool byState = wait.getStateOrPhase().getType().isInteger(64);
+    decoder
+        .emit(tryWait, decoder.define(wait.getRes()),
+              {scalar(wait.getAddr()), scalar(wait.getStateOrPhase())}, Flow::Memory)
+        .immediate = getFlags(wait) | (wait.getRelaxed() ? kRelaxed : 0) | (byState ? kByState : 0);
+    return true;
+  };
   return llvm::TypeSwitch<Operation *, bool>(&op)
       .Case([&](NVVM::MBarrierInitOp init) {
         size_t first = decoder.getNumInstrs();
@@ -242,19 +341,40 @@ bool simulator::decodeTransaction(Decoder &decoder, Operation &op) {
         decoder.emit(invalidate, {}, scalar(inval.getAddr()), Flow::Memory);
         return true;
       })
-      .Case([&](NVVM::MBarrierArriveExpectTxOp expect) {
-        if (op.getNumResults() != 0)
-          decoder.refuse("the state of a barrier");
-        size_t first = decoder.getNumInstrs();
-        decoder
-            .emit(arrive, {}, {scalar(expect.getAddr()), scalar(expect.getTxcount())}, Flow::Memory)
-            .immediate = kArrives | kExpects;
-        if (expect.getPredicate())
-          decoder.predicate(first, scalar(expect.getPredicate()), /*isNegated=*/false);
+      .Case([&](NVVM::FenceMbarrierInitOp) {
+        decoder.emit(fenceBarriers, {}, {});
         return true;
       })
-      // Who made a barrier has to meet who uses it all the same.
-      .Case([](NVVM::FenceMbarrierInitOp) { return true; })
+      .Case([&](NVVM::MBarrierArriveOp arrival) {
+        return emitArrival(arrival.getAddr(), arrival.getCount(),
+                           kArrives | getFlags(arrival) | (arrival.getRelaxed() ? kRelaxed : 0));
+      })
+      .Case([&](NVVM::MBarrierArriveDropOp arrival) {
+        return emitArrival(arrival.getAddr(), arrival.getCount(),
+                           kArrives | kDrops | getFlags(arrival) |
+                               (arrival.getRelaxed() ? kRelaxed : 0));
+      })
+      .Case([&](NVVM::MBarrierArriveExpectTxOp arrival) {
+        size_t first = decoder.getNumInstrs();
+        emitArrival(arrival.getAddr(), arrival.getTxcount(),
+                    kArrives | kExpects | getFlags(arrival) |
+                        (arrival.getRelaxed() ? kRelaxed : 0));
+        if (arrival.getPredicate())
+          decoder.predicate(first, scalar(arrival.getPredicate()), /*isNegated=*/false);
+        return true;
+      })
+      .Case([&](NVVM::MBarrierExpectTxOp expect) {
+        return emitArrival(expect.getAddr(), expect.getTxcount(), kExpects | getFlags(expect));
+      })
+      .Case([&](NVVM::MBarrierCompleteTxOp complete) {
+        decoder
+            .emit(completeBytes, {}, {scalar(complete.getAddr()), scalar(complete.getTxcount())},
+                  Flow::Memory)
+            .immediate = getFlags(complete);
+        return true;
+      })
+      .Case([&](NVVM::MBarrierTestWaitOp wait) { return emitWait(wait); })
+      .Case([&](NVVM::MBarrierTryWaitOp wait) { return emitWait(wait); })
       .Case([&](NVVM::MBarrierTryWaitParityOp wait) {
         decoder.emit(tryWait, {}, {scalar(wait.getAddr()), scalar(wait.getPhase())}, Flow::Memory);
         return true;

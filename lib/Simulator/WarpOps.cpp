@@ -36,7 +36,40 @@ enum Special : int64_t {
   kWarpId,
   kWarpSize,
   kGlobalTimer,
+  kClusterRank, ///< of the block in its cluster
+  kClusterSize, ///< in blocks
+  kIsInCluster, ///< whether the launch has clusters
+  kBlockOfX,    ///< of the block in its cluster
+  kBlockOfY,
+  kBlockOfZ,
+  kClusterBlocksX, ///< of a cluster
+  kClusterBlocksY,
+  kClusterBlocksZ,
+  kClusterX, ///< the number of the cluster
+  kClusterY,
+  kClusterZ,
+  kClustersX, ///< of the grid
+  kClustersY,
+  kClustersZ,
 };
+
+uint32_t readOfCluster(const Warp &warp, int64_t special) {
+  const Machine &machine = warp.machine;
+  const Cta &cta = warp.cta;
+  if (special == kClusterRank)
+    return cta.rank;
+  if (special == kClusterSize)
+    return machine.clusterSize;
+  if (special == kIsInCluster)
+    return machine.clusterSize > 1;
+  int64_t axis = (special - kBlockOfX) % 3;
+  int32_t extent = machine.cluster[axis];
+  if (special < kClusterBlocksX)
+    return static_cast<uint32_t>(cta.id[axis] % extent);
+  if (special < kClusterX)
+    return static_cast<uint32_t>(extent);
+  return static_cast<uint32_t>((special < kClustersX ? cta.id[axis] : machine.grid[axis]) / extent);
+}
 
 void readSpecial(Warp &warp, const Instr &instr, Lanes lanes) {
   uint64_t *result = warp.out(instr);
@@ -70,6 +103,8 @@ void readSpecial(Warp &warp, const Instr &instr, Lanes lanes) {
   case kGridY:
   case kGridZ:
     return same(static_cast<uint32_t>(warp.machine.grid[instr.immediate - kGridX]));
+  default:
+    return same(readOfCluster(warp, instr.immediate));
   }
 }
 
@@ -103,6 +138,21 @@ std::optional<int64_t> getSpecial(StringRef name) {
       .Case("%warpid", kWarpId)
       .Case("WARP_SZ", kWarpSize)
       .Case("%globaltimer", kGlobalTimer)
+      .Case("%cluster_ctarank", kClusterRank)
+      .Case("%cluster_nctarank", kClusterSize)
+      .Case("%is_explicit_cluster", kIsInCluster)
+      .Case("%cluster_ctaid.x", kBlockOfX)
+      .Case("%cluster_ctaid.y", kBlockOfY)
+      .Case("%cluster_ctaid.z", kBlockOfZ)
+      .Case("%cluster_nctaid.x", kClusterBlocksX)
+      .Case("%cluster_nctaid.y", kClusterBlocksY)
+      .Case("%cluster_nctaid.z", kClusterBlocksZ)
+      .Case("%clusterid.x", kClusterX)
+      .Case("%clusterid.y", kClusterY)
+      .Case("%clusterid.z", kClusterZ)
+      .Case("%nclusterid.x", kClustersX)
+      .Case("%nclusterid.y", kClustersY)
+      .Case("%nclusterid.z", kClustersZ)
       .Default(std::nullopt);
 }
 
@@ -122,6 +172,20 @@ std::optional<int64_t> getSpecial(Operation *op) {
       .Case([](NVVM::LaneIdOp) { return R(kLaneId); })
       .Case([](NVVM::WarpIdOp) { return R(kWarpId); })
       .Case([](NVVM::WarpSizeOp) { return R(kWarpSize); })
+      .Case([](NVVM::ClusterId) { return R(kClusterRank); })
+      .Case([](NVVM::ClusterDim) { return R(kClusterSize); })
+      .Case([](NVVM::BlockInClusterIdXOp) { return R(kBlockOfX); })
+      .Case([](NVVM::BlockInClusterIdYOp) { return R(kBlockOfY); })
+      .Case([](NVVM::BlockInClusterIdZOp) { return R(kBlockOfZ); })
+      .Case([](NVVM::ClusterDimBlocksXOp) { return R(kClusterBlocksX); })
+      .Case([](NVVM::ClusterDimBlocksYOp) { return R(kClusterBlocksY); })
+      .Case([](NVVM::ClusterDimBlocksZOp) { return R(kClusterBlocksZ); })
+      .Case([](NVVM::ClusterIdXOp) { return R(kClusterX); })
+      .Case([](NVVM::ClusterIdYOp) { return R(kClusterY); })
+      .Case([](NVVM::ClusterIdZOp) { return R(kClusterZ); })
+      .Case([](NVVM::ClusterDimXOp) { return R(kClustersX); })
+      .Case([](NVVM::ClusterDimYOp) { return R(kClustersY); })
+      .Case([](NVVM::ClusterDimZOp) { return R(kClustersZ); })
       .Default([](Operation *) { return R(); });
 }
 

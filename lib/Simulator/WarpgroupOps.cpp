@@ -96,7 +96,7 @@ private:
       states[piece] = isThere ? There : Missing;
     if (!isThere)
       return;
-    warp.cta.shared.beginRead(piece);
+    warp.cta.shared.beginRead(piece, instr.number);
     seen.push_back(piece);
   }
 
@@ -189,10 +189,9 @@ void fenceProxy(Warp &warp, const Instr &instr, Lanes) {
   Times &times = warp.times;
   if (instr.immediate & kFencesShared)
     times.fenced = times.of;
-  if (instr.immediate & kFencesGlobal) {
+  if (instr.immediate & kFencesGlobal)
     times.fencedGlobal = times.of;
-    times.others.fence();
-  }
+  times.others.fence(instr.immediate & kFencesShared, instr.immediate & kFencesGlobal);
   warp.tick();
 }
 
@@ -285,8 +284,7 @@ bool simulator::decodeWarpgroupPTX(Decoder &decoder, const PTXInstr &instr) {
 bool simulator::decodeWarpgroup(Decoder &decoder, Operation &op) {
   return llvm::TypeSwitch<Operation *, bool>(&op)
       // What only says how registers are used, or orders what is ordered here anyway.
-      .Case<NVVM::WgmmaFenceAlignedOp, NVVM::FenceMbarrierInitOp, NVVM::SetMaxRegisterOp>(
-          [](auto) { return true; })
+      .Case<NVVM::WgmmaFenceAlignedOp, NVVM::SetMaxRegisterOp>([](auto) { return true; })
       .Case([&](NVVM::WgmmaGroupSyncAlignedOp) {
         decoder.emit(commitGroup, {}, {});
         return true;

@@ -30,12 +30,15 @@ class Finding:
 
     kind: str
     """"out of bounds", "misaligned", "uninitialised", "race", "divergence", "deadlock",
-    "unordered proxy" or "persistent kernel"."""
+    "unordered proxy", "block not running" or "persistent kernel"."""
     kernel: str
     location: str
     """"file:line:column" of the line in the kernel."""
     program: tuple[int, int, int]
+    block: int
+    """Of the program's cluster; -1 if a program is one block."""
     thread: int
+    """Of the block."""
     address: int
     """In shared memory from its start, in global memory the address."""
     message: str

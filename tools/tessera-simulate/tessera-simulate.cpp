@@ -7,7 +7,9 @@
 //
 // Arguments are those of tessera-interpret; --unwritten 1 says that the second one holds
 // nothing until the kernel writes it. After the run every array is printed, then
-// what was found, one finding a line; the status is 1 if there is any.
+// what was found, one finding a line; the status is 1 if there is any. With --seeds 20 the
+// kernel is run 20 times, each time with another seed; the arrays are the last run's, each
+// finding is printed once, and then how many of the runs had one.
 
 #include "KernelArguments.h"
 
@@ -29,9 +31,16 @@ static cl::opt<std::string> kernelName("kernel",
                                        cl::desc("the kernel to run (default: the only one)"));
 static cl::list<int32_t> gridExtents("grid", cl::desc("programs along x, y, z (default 1,1,1)"),
                                      cl::CommaSeparated);
+static cl::list<int32_t> clusterExtents("cluster",
+                                        cl::desc("blocks of a cluster along x, y, z (default: as "
+                                                 "the kernel says)"),
+                                        cl::CommaSeparated);
 static cl::list<std::string> argumentTexts("arg",
                                            cl::desc("type:count[=values|=iota] or type=value"));
 static cl::opt<uint64_t> seed("seed", cl::desc("of the order in which warps run"), cl::init(0));
+static cl::opt<unsigned>
+    numSeeds("seeds", cl::desc("how many seeds to run with, from --seed on (default 1)"),
+             cl::init(1));
 static cl::opt<CopyTimes>
     copies("copies", cl::desc("when copies that go on beside the program arrive"),
            cl::values(clEnumValN(CopyTimes::Random, "random", "as the seed says"),
@@ -56,36 +65,50 @@ int main(int argc, char **argv) {
     return 1;
 
   std::array<int32_t, 3> grid = toGrid(gridExtents);
-  std::vector<GivenArgument> arguments = parseArguments(argumentTexts, context);
   SimulatorOptions options;
-  options.seed = seed;
   options.copies = copies;
+  if (!clusterExtents.empty())
+    options.cluster = toGrid(clusterExtents);
   options.watchesGlobal = watchesGlobal;
-  // Some memory that is not the kernel's, so that a kernel without arrays is checked too.
-  options.memory.emplace_back();
-  for (auto [number, argument] : llvm::enumerate(arguments)) {
-    MemoryRegion &region = options.memory.emplace_back();
-    region.begin = reinterpret_cast<uint64_t>(argument.memory.data());
-    region.end = region.begin + argument.memory.size();
-    region.elementBytes = argument.elementBytes();
-    region.name = "arg " + std::to_string(number);
-    region.isUnwritten = llvm::is_contained(unwritten, static_cast<unsigned>(number));
-  }
   try {
     LaunchRecipes recipes = readLaunchRecipes(*module);
     options.tensorMaps = std::move(recipes.tensorMaps);
     options.launchConditions = std::move(recipes.conditions);
     options.arraysApart = std::move(recipes.arraysApart);
     options.persistentPrograms = recipes.persistentPrograms;
-    SimulatorReport report = simulate(*module, kernelName, grid, getSlots(arguments), options);
-    printArrays(arguments);
-    if (showBanks)
-      for (const SharedAccess &access : report.sharedAccesses)
-        llvm::outs() << access.instruction << ": " << access.wavefronts << " wavefronts, "
-                     << access.ideal << " at best, in " << access.executions << " executions\n";
-    for (const Finding &finding : report.findings)
-      llvm::outs() << describe(finding) << '\n';
-    return report.findings.empty() ? 0 : 1;
+    std::vector<std::string> findings;
+    unsigned runsWithFindings = 0, runs = std::max(1u, numSeeds.getValue());
+    for (unsigned run = 0; run < runs; ++run) {
+      std::vector<GivenArgument> arguments = parseArguments(argumentTexts, context);
+      // Some memory that is not the kernel's, so that a kernel without arrays is checked too.
+      options.memory.assign(1, MemoryRegion());
+      for (auto [number, argument] : llvm::enumerate(arguments)) {
+        MemoryRegion &region = options.memory.emplace_back();
+        region.begin = reinterpret_cast<uint64_t>(argument.memory.data());
+        region.end = region.begin + argument.memory.size();
+        region.elementBytes = argument.elementBytes();
+        region.name = "arg " + std::to_string(number);
+        region.isUnwritten = llvm::is_contained(unwritten, static_cast<unsigned>(number));
+      }
+      options.seed = seed + run;
+      SimulatorReport report = simulate(*module, kernelName, grid, getSlots(arguments), options);
+      runsWithFindings += !report.findings.empty();
+      for (const Finding &finding : report.findings)
+        if (std::string text = describe(finding); !llvm::is_contained(findings, text))
+          findings.push_back(text);
+      if (run + 1 < runs)
+        continue;
+      printArrays(arguments);
+      if (showBanks)
+        for (const SharedAccess &access : report.sharedAccesses)
+          llvm::outs() << access.instruction << ": " << access.wavefronts << " wavefronts, "
+                       << access.ideal << " at best, in " << access.executions << " executions\n";
+    }
+    for (const std::string &text : findings)
+      llvm::outs() << text << '\n';
+    if (runs > 1)
+      llvm::outs() << runsWithFindings << " of " << runs << " seeds found something\n";
+    return findings.empty() ? 0 : 1;
   } catch (const UserError &error) {
     report(error, inputFile);
     return 1;

@@ -20,7 +20,8 @@ struct Table {
 
   void raise(uint32_t program, unsigned agent, Heard to) {
     Heard &heard = entries[{program, agent}];
-    heard = {std::max(heard.clock, to.clock), std::max(heard.fenced, to.fenced)};
+    heard = {std::max(heard.clock, to.clock), std::max(heard.fenced, to.fenced),
+             std::max(heard.fencedShared, to.fencedShared), std::max(heard.reads, to.reads)};
   }
   void join(const Table &other) {
     for (const auto &[key, heard] : other.entries)
@@ -30,9 +31,19 @@ struct Table {
     for (auto it = entries.begin(); it != entries.end();)
       it = it->first.first == program ? entries.erase(it) : std::next(it);
   }
-  void fence() {
-    for (auto &[key, heard] : entries)
-      heard.fenced = heard.clock;
+  void fence(bool inShared, bool inGlobal) {
+    for (auto &[key, heard] : entries) {
+      if (inShared)
+        heard.fencedShared = heard.clock;
+      if (inGlobal)
+        heard.fenced = heard.clock;
+    }
+  }
+  Table asReads() const {
+    Table known = *this;
+    for (auto &[key, heard] : known.entries)
+      heard = {0, 0, 0, std::max(heard.clock, heard.reads)};
+    return known;
   }
 };
 
@@ -61,7 +72,8 @@ TEST(OtherProgramsTest, NothingIsKnownAtFirst) {
   OtherPrograms known;
   EXPECT_EQ(known.lookup(3, 4), Heard());
   known.erase(3);
-  known.fence();
+  known.fence(true, true);
+  known = known.asReads();
   known.join(3, {});
   known.join(OtherPrograms());
   EXPECT_TRUE(known.lookup(3).empty());
@@ -74,13 +86,14 @@ TEST(OtherProgramsTest, RandomStepsAreThoseOfATable) {
     std::vector<OtherPrograms> known(4);
     std::vector<Table> tables(4);
     for (int step = 0; step < 60; ++step) {
-      unsigned i = draw(4), j = draw(4), action = draw(8);
+      unsigned i = draw(4), j = draw(4), action = draw(9);
       uint32_t program = kPrograms[draw(std::size(kPrograms))];
       if (action < 4) {
         std::vector<HeardAgent> agents;
         for (unsigned agent = draw(4); agent < 64; agent += 1 + draw(30)) {
           Clock clock = 1 + draw(9);
-          agents.push_back({agent, {clock, draw(clock + 1)}});
+          agents.push_back(
+              {agent, {clock, draw(clock + 1), draw(clock + 1), draw(2) ? clock + draw(3) : 0}});
           tables[i].raise(program, agent, agents.back().heard);
         }
         known[i].join(program, agents);
@@ -88,8 +101,12 @@ TEST(OtherProgramsTest, RandomStepsAreThoseOfATable) {
         known[i].erase(program);
         tables[i].erase(program);
       } else if (action == 5) {
-        known[i].fence();
-        tables[i].fence();
+        bool inShared = draw(2), inGlobal = draw(2);
+        known[i].fence(inShared, inGlobal);
+        tables[i].fence(inShared, inGlobal);
+      } else if (action == 8) {
+        known[i].join(known[j].asReads());
+        tables[i].join(tables[j].asReads());
       } else if (action == 6) {
         known[i] = known[j];
         tables[i] = tables[j];
@@ -108,7 +125,7 @@ TEST(OtherProgramsTest, ManyThatHearOfEachOtherShareWhatTheyKnow) {
   std::vector<OtherPrograms> all;
   OtherPrograms known;
   for (uint32_t program = 0; program < 20000; ++program) {
-    known.join(program, {{0, {1, 0}}, {1, {2, 0}}});
+    known.join(program, {{0, {1}}, {1, {2}}});
     if (program % 3 == 2)
       known.join(all[program - 2]);
     all.push_back(known);

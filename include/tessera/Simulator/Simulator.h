@@ -20,6 +20,9 @@
 //   divergence      a barrier, a shuffle or a vote that lanes of a warp are missing from
 //   deadlock        warps that wait for what will never happen
 //   unordered proxy memory written as usual, read by the asynchronous units without a fence
+//   block not running  a block of a cluster touches shared memory of another one, which may
+//                   not have begun or may have ended; or a copy is not over when the block
+//                   ends to which it goes
 //   persistent kernel code of the user reads the number of its block, in a kernel whose blocks
 //                   do the work of several programs each
 //
@@ -75,6 +78,8 @@ struct SimulatorOptions {
   uint64_t seed = 0;
   /// Asked some twenty times a second; where it is true, Cancelled is thrown.
   bool (*isInterrupted)() = nullptr;
+  /// Blocks of a cluster along each axis; all 0: as the kernel says, by nvvm.cluster_dim.
+  std::array<int32_t, 3> cluster = {0, 0, 0};
   /// How many programs run at the same time; those beyond wait for one to end.
   int resident = 2;
   /// Instructions of a warp after which a launch is given up.
@@ -106,6 +111,7 @@ enum class FindingKind {
   Deadlock,
   UnorderedProxy,
   PersistentKernel,
+  BlockNotRunning,
 };
 
 /// "out of bounds", "race", ...
@@ -115,14 +121,15 @@ llvm::StringRef getName(FindingKind kind);
 struct Finding {
   FindingKind kind;
   std::string kernel;
-  std::string location; ///< "file:line:column", empty if unknown
-  std::array<int32_t, 3> program;
-  int thread = -1;      ///< in the program
-  uint64_t address = 0; ///< in shared memory from its start
-  std::string message;  ///< one sentence, without the above
-  uint64_t count = 1;   ///< how often this instruction did it
-  std::string array;    ///< the argument whose element it is; empty if it is of none
-  int64_t element = -1; ///< counted from the array's first byte
+  std::string location;           ///< "file:line:column", empty if unknown
+  std::array<int32_t, 3> program; ///< a cluster where there are clusters
+  int block = -1;                 ///< in the cluster; -1 if there are none
+  int thread = -1;                ///< in the block
+  uint64_t address = 0;           ///< in shared memory from its start
+  std::string message;            ///< one sentence, without the above
+  uint64_t count = 1;             ///< how often this instruction did it
+  std::string array;              ///< the argument whose element it is; empty if it is of none
+  int64_t element = -1;           ///< counted from the array's first byte
 };
 
 /// How a kernel used shared memory, an instruction.
@@ -140,9 +147,9 @@ struct SimulatorReport {
   uint64_t instructions = 0;   ///< of warps
   uint64_t laneOperations = 0; ///< of lanes that took part
 
-  /// {"findings": [{"kind", "kernel", "location", "program", "thread", "address", "message",
-  ///  "count", "array", "element"}], "shared": [{"location", "instruction", "executions",
-  ///  "wavefronts", "ideal"}], "instructions", "lane_operations"}
+  /// {"findings": [{"kind", "kernel", "location", "program", "block", "thread", "address",
+  ///  "message", "count", "array", "element"}], "shared": [{"location", "instruction",
+  ///  "executions", "wavefronts", "ideal"}], "instructions", "lane_operations"}
   std::string toJSON() const;
 };
 
@@ -150,8 +157,9 @@ struct SimulatorReport {
 std::string describe(const Finding &finding);
 
 /// Runs `kernel`, a function of `module` with the attribute nvvm.kernel (the only one if
-/// the name is empty), for every program of the grid. `args` has one 8-byte slot an
-/// argument, as in tsr_kernel_launch.
+/// the name is empty), for every program of the grid: a cluster of blocks where the kernel
+/// is for clusters, or else a block. `args` has one 8-byte slot an argument, as in
+/// tsr_kernel_launch.
 ///
 /// Throws UserError: no such kernel, another number of arguments, a bad grid, a failed
 /// assertion (E065), an instruction that the simulator does not know (E068), arguments that
