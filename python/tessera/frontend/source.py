@@ -107,17 +107,28 @@ def _find(fn: FunctionType, lines: Sequence[str]) -> Optional[FunctionSource]:
         tree = _parse(text, fn, first_line)
     except CompilationError as error:
         from inspect import getblock
+        from tokenize import TokenError
 
-        block = getblock(list(lines[first_line - 1 :]))
-        text = "".join(block)
         try:
+            block = getblock(list(lines[first_line - 1 :]))
+            text = "".join(block)
             tree = _parse(text, fn, first_line)
-        except CompilationError:
-            # Of a lambda or a coroutine that is what there is to say.
+        except (CompilationError, SyntaxError, TokenError):
+            # Python has found the function at this line, so what is not there now has changed.
+            # Of a lambda or a coroutine there is more to say.
+            if _is_plain(code) and not _is_rewritten(fn):
+                return None
             raise error from None
     if not _gives(tree, code) and not _is_rewritten(fn):
         return None
     return FunctionSource(text, code.co_filename, first_line, _bare(block), _finish(tree, text))
+
+
+def _is_plain(code: CodeType) -> bool:
+    """Whether the code is that of a `def`, and of no coroutine."""
+    from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE
+
+    return code.co_name != "<lambda>" and not code.co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR)
 
 
 def _bare(block: Sequence[str]) -> Sequence[str]:

@@ -152,7 +152,9 @@ def test_a_file_that_is_edited_while_it_is_imported(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Python has compiled all of it by then; what is in the file is another function."""
-    for number, text in enumerate([MODULE.format(5), "\n" + MODULE.format(3), "x = 1\n"]):
+    texts = [MODULE.format(5), "\n" + MODULE.format(3), "x = 1\n"]
+    texts += ["\n" * 2 + text for text in ("def other(x): pass\n", "x = '''\n", "x = (\n", "  y\n")]
+    for number, text in enumerate(texts):
         name = f"importing_{number}"
         path = tmp_path / f"{name}.py"
         edit = f"__import__('pathlib').Path({str(path)!r}).write_text({text!r})"
