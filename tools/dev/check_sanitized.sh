@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # Builds everything with AddressSanitizer and UndefinedBehaviorSanitizer (build/asan), then runs
-# lit, the gtests and generated kernels with it. The build takes half an hour on two cores without a
-# compiler cache; CI runs this each night (.github/workflows/sanitizers.yml).
+# lit, the gtests and generated kernels with it. Without a compiler cache the build is half an hour's
+# work for a core; CI is to run this each night (.github/workflows/sanitizers.yml).
 #
 # Usage: tools/dev/check_sanitized.sh [--count N]     N: generated kernels (400)
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"

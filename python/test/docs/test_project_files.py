@@ -58,6 +58,31 @@ def test_workflow_runs_what_there_is(workflow):
                 assert commands.what_is_wrong(line.split()) == ""
 
 
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflow_keeps_what_was_compiled(workflow):
+    """A cache is kept from where ccache writes it. In a container, `github.workspace` and `runner`
+    name folders of the system around it, which are elsewhere there."""
+    for job in load(workflow)["jobs"].values():
+        assert job["container"] == "debian:12"
+        assert not re.search(r"\$\{\{.*\b(github\.workspace|runner\.)", workflow.read_text())
+        kept = [
+            step["with"]["path"]
+            for step in job["steps"]
+            if step.get("uses", "").startswith("actions/cache@")
+        ]
+        folder = job.get("env", {}).get("CCACHE_DIR")
+        assert kept == ([folder] if folder else [])
+        assert folder is None or folder.startswith("/")
+    # What others install is compiled from the sources and nothing else.
+    assert ("actions/cache" in workflow.read_text()) == (workflow.stem != "wheels")
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflow_leaves_no_credentials(workflow):
+    checkouts = [s for s in steps(workflow) if s.get("uses", "").startswith("actions/checkout@")]
+    assert len(checkouts) == 1 and checkouts[0]["with"]["persist-credentials"] is False
+
+
 def test_each_check_is_run():
     """One workflow runs all of tools/check, one the sanitizers by a schedule."""
     text = {path.stem: path.read_text() for path in WORKFLOWS}
