@@ -6,6 +6,7 @@
 
 #include "Diagnostics.h"
 #include "KernelAttributes.h"
+#include "ScheduleRetry.h"
 #include "StageFiles.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Target/LLVMIR/Import.h"
@@ -16,6 +17,7 @@
 #include "tessera/Target/NVPTX/ExternLibrary.h"
 #include "tessera/Target/NVPTX/NVPTXTarget.h"
 #include "tessera/Target/NVPTX/Ptxas.h"
+#include "tessera/Target/NVPTX/RegisterPressure.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
@@ -38,11 +40,32 @@ public:
   std::unique_ptr<CompiledKernel> compile(ModuleOp module);
   /// The part of that which is done on MLIR: brings the module to the stage "llvm".
   void lowerToLLVMDialect(ModuleOp module);
+  void lowerTileGPU(ModuleOp module, const ScheduleLimits &limits);
   /// Puts functions of libraries into a module of that stage, which otherwise come in later.
   void importExternFunctions(ModuleOp module);
 
 private:
+  /// A way to compile the kernel, and what came of it.
+  struct Attempt {
+    ScheduleLimits limits;
+    std::string description;
+    ScheduleOutcome outcome;
+    KernelMetadata metadata;
+    std::vector<std::pair<std::string, std::string>> stages;
+    std::string ptx;
+    std::optional<PtxasResult> assembled; ///< unless it is refused, or its outcome estimated
+    std::exception_ptr refusal;
+  };
+
   std::unique_ptr<CompiledKernel> generateCode(std::unique_ptr<llvm::Module> code) override;
+  std::unique_ptr<CompiledKernel> compileWithRetries(ModuleOp module);
+  Attempt attempt(ModuleOp module, const ScheduleRetry &retry, bool isFirst, bool mayGuess);
+  std::unique_ptr<llvm::Module> makeLLVMIR(ModuleOp module);
+  std::string makePTX(std::unique_ptr<llvm::Module> code);
+  PtxasResult assemble(std::string &ptx, bool isScheduledAgain);
+  std::unique_ptr<CompiledKernel> finish(PtxasResult assembled, const std::string &ptx);
+  ScheduleOutcome getOutcome(llvm::StringRef ptx, const ScheduleLimits &limits) const;
+  std::string findKernelPlace(llvm::StringRef ptx) const;
   PtxasOptions getPtxasOptions() const;
   void readRegisters(const PtxasResult &assembled);
   std::string describeSpills(llvm::StringRef ptx) const;
@@ -53,10 +76,18 @@ private:
 };
 
 void CUDACompilation::lowerToLLVMDialect(ModuleOp module) {
+  lowerTile(module);
+  lowerTileGPU(module, ScheduleLimits{options.numWarps});
+}
+
+void CUDACompilation::lowerTileGPU(ModuleOp module, const ScheduleLimits &limits) {
   DiagnosticCollector diagnostics(module.getContext());
   GPUPipelineOptions pipeline;
   pipeline.arch = target.arch;
-  pipeline.numWarps = options.numWarps;
+  pipeline.numWarps = limits.numWarps;
+  pipeline.specialize = limits.specialize;
+  pipeline.skew = limits.skew;
+  pipeline.mostPrograms = limits.mostPrograms;
   pipeline.numStages = options.numStages;
   // Warps that hand registers to others need all that there are.
   pipeline.tensorMaps = options.tensorMaps && options.maxRegisters == 0;
@@ -65,7 +96,6 @@ void CUDACompilation::lowerToLLVMDialect(ModuleOp module) {
   pipeline.fpFusion = options.fpFusion;
   pipeline.flushResults = options.flushResults;
 
-  lowerTile(module);
   lower(module, "tilegpu", [&](OpPassManager &passes) { buildTileGPUPipeline(passes, pipeline); });
   setTensorMaps(module);
   setNumStages(module);
@@ -131,7 +161,14 @@ std::unique_ptr<CompiledKernel> CUDACompilation::compile(ModuleOp module) {
   } catch (const UserError &) {
     // A missing ptxas is reported when it is wanted: mistakes in the kernel come first.
   }
+  // Who edits stages wants what is written there.
+  if (options.startStage == "tile" && options.overrideDir.empty() && options.maxRegisters == 0)
+    return compileWithRetries(module);
   lowerToLLVMDialect(module);
+  return generateCode(makeLLVMIR(module));
+}
+
+std::unique_ptr<llvm::Module> CUDACompilation::makeLLVMIR(ModuleOp module) {
   std::unique_ptr<llvm::Module> code = translate(module);
   code->setTargetTriple(machine->getTargetTriple());
   code->setDataLayout(machine->createDataLayout());
@@ -143,7 +180,7 @@ std::unique_ptr<CompiledKernel> CUDACompilation::compile(ModuleOp module) {
     linkDeviceLibrary(*code, findDeviceLibrary(options.libdevice), /*flushDenormals=*/false);
   optimizeForNVPTX(*code, *machine);
   checkLLVM("optimising");
-  return generateCode(std::move(code));
+  return code;
 }
 
 /// How many programs are to fit an SM: a place in PTX, and the number there; an
@@ -254,17 +291,21 @@ void CUDACompilation::readRegisters(const PtxasResult &assembled) {
     }
 }
 
-/// At the kernel's first line: which of its values has no register is known to ptxas alone.
-std::string CUDACompilation::describeSpills(llvm::StringRef ptx) const {
+/// The kernel's first line: which of its values has no register is known to ptxas alone.
+std::string CUDACompilation::findKernelPlace(llvm::StringRef ptx) const {
   std::string place;
   for (unsigned line = 1, lines = ptx.count('\n'); place.empty() && line <= lines; ++line)
     place = findSourcePlace(ptx, line);
-  return (place.empty() ? metadata.name : place) + ": " + std::to_string(metadata.spillBytes) +
+  return place.empty() ? metadata.name : place;
+}
+
+std::string CUDACompilation::describeSpills(llvm::StringRef ptx) const {
+  return findKernelPlace(ptx) + ": " + std::to_string(metadata.spillBytes) +
          " bytes of a thread's registers are spilled, of " + std::to_string(metadata.numRegisters) +
          " it may have: smaller tiles or more warps need fewer";
 }
 
-std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<llvm::Module> code) {
+std::string CUDACompilation::makePTX(std::unique_ptr<llvm::Module> code) {
   replaceByOverride(code);
   record("llvmir");
   if (isShown()) {
@@ -282,19 +323,19 @@ std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<ll
   record("ptx");
   if (isShown())
     show("ptx", ptx);
+  return ptx;
+}
 
+PtxasResult CUDACompilation::assemble(std::string &ptx, bool isScheduledAgain) {
   PtxasOptions assembler = getPtxasOptions();
-  if (assembler.path.empty()) {
-    metadata.assembler = kDriverAssembles;
-    return std::make_unique<CompiledKernel>(std::move(metadata), std::move(ptx), std::move(stages));
-  }
   PtxasResult assembled;
   try {
     assembled = early ? early->assemble(ptx) : runPtxas(ptx, assembler);
-  } catch (UserError &error) {
+    early.reset();
+  } catch (InsufficientRegisters &error) {
+    early.reset();
     llvm::SmallVector<llvm::StringRef> places = getDotPlaces(metadata.remarks);
-    if (error.location.empty() && llvm::StringRef(error.what()).contains("a dot takes") &&
-        !places.empty())
+    if (error.location.empty() && !places.empty())
       error.location = places.front().str();
     throw;
   } catch (const InternalError &error) {
@@ -309,8 +350,9 @@ std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<ll
   int programs = findNumPrograms(ptx).second;
   for (int fewer : {programs - 1, 1}) {
     int number = findNumPrograms(ptx).second;
-    if (metadata.spillBytes == 0 || options.maxRegisters || fewer < 1 ||
-        (number != 0 && fewer >= number))
+    if (metadata.spillBytes == 0 || options.maxRegisters || isScheduledAgain || fewer < 1 ||
+        (number != 0 && fewer >= number) ||
+        metadata.numRegisters >= ScheduleOutcome::kNearlyAllRegisters)
       continue;
     setNumPrograms(ptx, fewer);
     PtxasResult roomier = runPtxas(ptx, assembler);
@@ -321,6 +363,11 @@ std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<ll
     else
       readRegisters(assembled);
   }
+  return assembled;
+}
+
+std::unique_ptr<CompiledKernel> CUDACompilation::finish(PtxasResult assembled,
+                                                        const std::string &ptx) {
   std::vector<std::string> warnings;
   for (const std::string &warning : assembled.warnings)
     warnings.push_back(addPlace(warning, ptx, metadata.remarks));
@@ -328,11 +375,167 @@ std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<ll
   if (metadata.spillBytes != 0)
     metadata.remarks.push_back(describeSpills(ptx));
   metadata.assembler = assembled.version;
-  record("cubin");
   if (!options.dumpDir.empty())
     writeStageFile(getStagePath(options.dumpDir, metadata.name, "cubin"), assembled.cubin);
   return std::make_unique<CompiledKernel>(std::move(metadata), std::move(assembled.cubin),
                                           std::move(stages));
+}
+
+std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<llvm::Module> code) {
+  std::string ptx = makePTX(std::move(code));
+  if (getPtxasOptions().path.empty()) {
+    metadata.assembler = kDriverAssembles;
+    return std::make_unique<CompiledKernel>(std::move(metadata), std::move(ptx), std::move(stages));
+  }
+  PtxasResult assembled = assemble(ptx, /*isScheduledAgain=*/false);
+  record("cubin");
+  return finish(std::move(assembled), ptx);
+}
+
+//===----------------------------------------------------------------------===//
+// Schedules that do not fit
+//===----------------------------------------------------------------------===//
+
+/// The registers that warps give themselves which compute; 0 if none do.
+static int findRaisedRegisters(llvm::StringRef ptx) {
+  constexpr llvm::StringLiteral instruction = "setmaxnreg.inc.sync.aligned.u32";
+  int most = 0;
+  for (size_t at = 0; (at = ptx.find(instruction, at)) != llvm::StringRef::npos;) {
+    at += instruction.size();
+    int registers = 0;
+    if (!ptx.drop_front(at).ltrim().consumeInteger(10, registers))
+      most = std::max(most, registers);
+  }
+  return most;
+}
+
+static constexpr int kLanes = 32;
+
+/// Registers beyond those there are with which ptxas need not be asked.
+static constexpr int64_t kHopelessRegisters = 16;
+
+/// What is known of a schedule by its PTX.
+ScheduleOutcome CUDACompilation::getOutcome(llvm::StringRef ptx,
+                                            const ScheduleLimits &limits) const {
+  constexpr int kOfMultiprocessor = 65536, kStep = 8;
+  ScheduleOutcome outcome;
+  outcome.numThreads = kLanes * limits.numWarps;
+  outcome.isSpecialized = metadata.numWarps > limits.numWarps;
+  outcome.programs = findNumPrograms(ptx).second;
+  if (int raised = findRaisedRegisters(ptx)) {
+    outcome.registers = raised;
+  } else {
+    int threads = kLanes * metadata.numWarps * std::max(outcome.programs, 1);
+    outcome.registers =
+        std::min<int>(outcome.registers, kOfMultiprocessor / threads / kStep * kStep);
+  }
+  return outcome;
+}
+
+CUDACompilation::Attempt CUDACompilation::attempt(ModuleOp module, const ScheduleRetry &retry,
+                                                  bool isFirst, bool mayGuess) {
+  Attempt result;
+  result.limits = retry.current();
+  result.description = retry.describe();
+  auto refuse = [&] {
+    result.outcome.isRefused = true;
+    result.refusal = std::current_exception();
+  };
+  try {
+    lowerTileGPU(module, result.limits);
+    std::unique_ptr<llvm::Module> code = makeLLVMIR(module);
+    int64_t needed =
+        mayGuess && retry.canWiden() ? countLiveRegisters(*code->getFunction(metadata.name)) : 0;
+    if (needed > ScheduleOutcome::kMostRegisters + kHopelessRegisters) {
+      result.outcome.numThreads = kLanes * result.limits.numWarps;
+      result.outcome.neededRegisters = needed;
+    } else {
+      result.ptx = makePTX(std::move(code));
+      result.outcome = getOutcome(result.ptx, result.limits);
+      if (!getPtxasOptions().path.empty()) {
+        result.assembled = assemble(result.ptx, result.outcome.isSpecialized);
+        result.outcome.spillBytes = metadata.spillBytes;
+      }
+    }
+  } catch (const InsufficientRegisters &) {
+    refuse();
+  } catch (const UserError &) {
+    if (isFirst)
+      throw;
+    refuse();
+  } catch (const InternalError &) {
+    if (isFirst)
+      throw;
+    refuse();
+  }
+  if (!result.ptx.empty())
+    record("cubin");
+  result.metadata = metadata;
+  result.stages = stages;
+  return result;
+}
+
+std::unique_ptr<CompiledKernel> CUDACompilation::compileWithRetries(ModuleOp module) {
+  lowerTile(module);
+  // Assembly may ask how many warps there are, and of programs that wait for each other there
+  // are as many as somebody found to fit.
+  ScheduleRetry retry(options.numWarps, !hasForeignCode && !waitsForPrograms(module));
+  OwningOpRef<ModuleOp> source(cast<ModuleOp>(module->clone())), copy;
+  const KernelMetadata common = metadata;
+  const auto commonStages = stages;
+  auto tryAgain = [&](const ScheduleRetry &which, bool mayGuess) {
+    copy = cast<ModuleOp>(source.get()->clone());
+    metadata = common;
+    stages = commonStages;
+    return attempt(*copy, which, /*isFirst=*/false, mayGuess);
+  };
+
+  std::vector<Attempt> attempts;
+  attempts.push_back(attempt(module, retry, /*isFirst=*/true, /*mayGuess=*/true));
+  size_t best = 0;
+  ScheduleRetry bestRetry = retry;
+  while (retry.next(attempts.back().outcome)) {
+    attempts.push_back(tryAgain(retry, /*mayGuess=*/true));
+    if (attempts.back().outcome.isBetterThan(attempts[best].outcome)) {
+      best = attempts.size() - 1;
+      bestRetry = retry;
+    }
+  }
+  if (attempts[best].ptx.empty() && !attempts[best].refusal) {
+    attempts.push_back(tryAgain(bestRetry, /*mayGuess=*/false));
+    best = attempts.size() - 1;
+  }
+
+  Attempt chosen = std::move(attempts[best]);
+  if (chosen.refusal)
+    std::rethrow_exception(chosen.refusal);
+  // What is dumped is of the last one.
+  if (best + 1 != attempts.size() && !options.dumpDir.empty())
+    for (auto &[stage, text] : chosen.stages)
+      writeStageFile(getStagePath(options.dumpDir, chosen.metadata.name, stage), text);
+  metadata = std::move(chosen.metadata);
+  stages = std::move(chosen.stages);
+  std::string place = findKernelPlace(chosen.ptx);
+  double lost = 0;
+  for (auto [index, other] : llvm::enumerate(attempts)) {
+    if (other.limits == chosen.limits)
+      continue;
+    for (const StageTime &time :
+         llvm::drop_begin(other.metadata.stageTimes, common.stageTimes.size()))
+      lost += time.milliseconds;
+    metadata.remarks.push_back(place + ": schedule is dropped (" + other.description +
+                               "): " + other.outcome.describe());
+  }
+  if (!(chosen.limits == attempts.front().limits))
+    metadata.remarks.push_back(place + ": schedule is changed: " + chosen.description);
+  if (attempts.size() > 1)
+    metadata.stageTimes.push_back({"dropped", lost});
+  if (getPtxasOptions().path.empty()) {
+    metadata.assembler = kDriverAssembles;
+    return std::make_unique<CompiledKernel>(std::move(metadata), std::move(chosen.ptx),
+                                            std::move(stages));
+  }
+  return finish(std::move(*chosen.assembled), chosen.ptx);
 }
 
 } // namespace

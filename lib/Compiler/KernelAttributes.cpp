@@ -83,6 +83,8 @@ void tessera::setWaitsForPrograms(ModuleOp module) {
     module->setAttr(kWaitsForPrograms, UnitAttr::get(module.getContext()));
 }
 
+bool tessera::waitsForPrograms(ModuleOp module) { return module->hasAttr(kWaitsForPrograms); }
+
 //===----------------------------------------------------------------------===//
 // Tensor maps
 //===----------------------------------------------------------------------===//
@@ -303,7 +305,7 @@ void tessera::readKernelAttributes(ModuleOp module, KernelMetadata &metadata) {
     metadata.sharedBytes = bytes.getInt();
   if (auto stages = module->getAttrOfType<IntegerAttr>(kNumStages))
     metadata.numStages = stages.getInt();
-  metadata.waitsForPrograms = module->hasAttr(kWaitsForPrograms);
+  metadata.waitsForPrograms = waitsForPrograms(module);
 
   readTensorMaps(module, metadata);
   auto kernel = module.lookupSymbol<FunctionOpInterface>(metadata.name);

@@ -71,9 +71,13 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
   // Where TMA can bring what is multiplied, one thread orders that: of its own, or
   // where threads have more to compute than tensor cores to multiply, of the program.
   if (options.tensorMaps) {
-    tilegpu::TileGPUWarpSpecializePassOptions specializing;
-    specializing.numStages = options.numStages;
-    manager.addPass(tilegpu::createTileGPUWarpSpecializePass(specializing));
+    if (options.specialize) {
+      tilegpu::TileGPUWarpSpecializePassOptions specializing;
+      specializing.numStages = options.numStages;
+      specializing.skew = options.skew;
+      specializing.mostPrograms = options.mostPrograms;
+      manager.addPass(tilegpu::createTileGPUWarpSpecializePass(specializing));
+    }
     // It also takes results to memory.
     manager.addPass(tilegpu::createTileGPUStoreByTensorMapPass());
   }
@@ -82,6 +86,7 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
   // loaded when, and so what is worth which layout.
   tilegpu::TileGPUPipelinePassOptions pipelining;
   pipelining.numStages = options.numStages;
+  pipelining.skew = options.skew;
   manager.addPass(tilegpu::createTileGPUPipelinePass(pipelining));
 
   // Loops that stream through memory do several iterations at a time, so that more is in flight.

@@ -40,6 +40,12 @@ struct GPUPipelineOptions : mlir::PassPipelineOptions<GPUPipelineOptions> {
                           llvm::cl::desc("Whether launches make tensor maps")};
   Option<int> numStages{*this, "num-stages", llvm::cl::init(3),
                         llvm::cl::desc("Stages of a pipelined loop that does not say")};
+  Option<bool> specialize{*this, "specialize", llvm::cl::init(true),
+                          llvm::cl::desc("Whether warps may be specialised")};
+  Option<bool> skew{*this, "skew", llvm::cl::init(true),
+                    llvm::cl::desc("Whether dots may be done in another iteration")};
+  Option<int64_t> mostPrograms{*this, "most-programs", llvm::cl::init(3),
+                               llvm::cl::desc("Specialised programs that may share an SM")};
   Option<bool> deterministic{*this, "deterministic", llvm::cl::init(false),
                              llvm::cl::desc("Reduce in an order that no layout changes")};
   Option<bool> fpFusion{*this, "fp-fusion", llvm::cl::init(true),

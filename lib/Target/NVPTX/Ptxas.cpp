@@ -241,8 +241,8 @@ PtxasResult Run::getResult(std::optional<int> status, StringRef ptx) {
                     "give it smaller tiles, or more time with TESSERA_PTXAS_TIMEOUT");
   // An instruction alone takes more: wgmma has all of its accumulators in registers.
   if (*status != 0 && StringRef(result.log).contains("(C7602)"))
-    throw UserError("E063", "a dot takes more registers than a thread may have",
-                    "use more warps, smaller tiles, or a higher maxnreg");
+    throw InsufficientRegisters("E063", "a dot takes more registers than a thread may have",
+                                "use more warps, smaller tiles, or a higher maxnreg");
   if (*status != 0)
     throw InternalError("ptxas rejects the PTX: " + StringRef(result.log).trim().str());
   result.cubin = folder.read(kCubin).value_or("");

@@ -8,6 +8,7 @@
 #ifndef TESSERA_TARGET_NVPTX_PTXAS_H
 #define TESSERA_TARGET_NVPTX_PTXAS_H
 
+#include "tessera/Support/UserError.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -46,6 +47,11 @@ struct PtxasResult {
   std::vector<std::string> warnings;
 };
 
+/// An instruction alone takes more registers than a thread may have (E063).
+struct InsufficientRegisters : UserError {
+  using UserError::UserError;
+};
+
 /// The program: `setting` if not empty, else that of a CUDA toolkit, else the one on PATH; an
 /// empty string if there is none, or the setting is "driver", whose own assembler is to do it.
 /// Throws UserError (E063) if the setting names no program.
@@ -58,7 +64,8 @@ std::string getPtxasVersion(llvm::StringRef path);
 std::string findVersionInCubin(llvm::StringRef cubin);
 
 /// Assembles PTX. Throws UserError (E063) if ptxas cannot be run or takes too long, and
-/// InternalError with its words if it rejects the PTX. May be called by several threads.
+/// InternalError with its words if it rejects the PTX; InsufficientRegisters (E063) as it says. May
+/// be called by several threads.
 PtxasResult runPtxas(llvm::StringRef ptx, const PtxasOptions &options);
 
 /// A ptxas that is started before there is PTX. For half of the time that a small kernel takes

@@ -68,8 +68,8 @@ struct PipelinedLoad {
 
 class LoopPipeliner {
 public:
-  LoopPipeliner(scf::ForOp loop, unsigned stages, bool isHinted, int64_t limit)
-      : loop(loop), wanted(stages), isHinted(isHinted), limit(limit),
+  LoopPipeliner(scf::ForOp loop, unsigned stages, bool isHinted, int64_t limit, bool skew)
+      : loop(loop), wanted(stages), isHinted(isHinted), limit(limit), skew(skew),
         yield(cast<scf::YieldOp>(loop.getBody()->getTerminator())) {}
 
   /// Decides; nothing is changed. False if there is nothing to be done.
@@ -97,6 +97,7 @@ private:
   unsigned wanted;
   bool isHinted;
   int64_t limit;
+  bool skew; ///< whether a dot may be done ahead
   scf::YieldOp yield;
 
   APInt step;
@@ -273,7 +274,8 @@ bool LoopPipeliner::plan() {
   loop.getBody()->walk([&](WarpgroupDotOp) { readsByTensorCores = true; });
   llvm::SmallDenseSet<Operation *, 16> replaced = getReplaced();
   asyncDot = findAsyncProduct(loop, replaced);
-  skewedDot = findSkewedProduct(loop, replaced);
+  if (skew)
+    skewedDot = findSkewedProduct(loop, replaced);
   // A factor half as wide is held at once with both results.
   constexpr int64_t kOthers = 48, kMost = 255, kOfMultiprocessor = 65536;
   unsigned warps = tilegpu::getNumWarps(loop).value_or(4);
@@ -536,7 +538,7 @@ struct TileGPUPipelinePass : tessera::tilegpu::impl::TileGPUPipelinePassBase<Til
       if (stages < 2)
         continue;
       LoopPipeliner pipeliner(loop, std::min(stages, kMostStages), hint != nullptr,
-                              getSharedMemoryLimit(*target));
+                              getSharedMemoryLimit(*target), skew);
       if (!pipeliner.plan())
         continue;
       pipeliner.rewrite();

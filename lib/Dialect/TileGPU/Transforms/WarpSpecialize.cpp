@@ -62,8 +62,10 @@ namespace {
 /// A kernel, and what becomes of its loops.
 class Specializer {
 public:
-  Specializer(tile::FuncOp kernel, unsigned stages, unsigned warps, int64_t limit)
-      : kernel(kernel), stages(stages), warps(warps), limit(limit) {}
+  Specializer(tile::FuncOp kernel, unsigned stages, unsigned warps, int64_t limit, bool skew,
+              int64_t mostPrograms)
+      : kernel(kernel), stages(stages), warps(warps), limit(limit), skew(skew),
+        mostPrograms(mostPrograms) {}
 
   /// Decides; nothing is changed. False if there is nothing to be done, or it cannot be.
   bool plan();
@@ -101,6 +103,8 @@ private:
   tile::FuncOp kernel;
   unsigned stages, warps;
   int64_t limit;
+  bool skew;            ///< whether a dot may be put off
+  int64_t mostPrograms; ///< that may run at once on an SM
 
   AccessAnalysis analysis;
   MemoryOrder order{analysis};
@@ -300,7 +304,8 @@ bool Specializer::planLoop(scf::ForOp loop) {
       return refuse(loop, "nobody needs the product", dot);
   joinChannels(planned);
   planned.asyncDot = findAsyncProduct(loop, replaced);
-  planned.lateDot = findLateProduct(loop, replaced);
+  if (skew)
+    planned.lateDot = findLateProduct(loop, replaced);
   // The product that is put off has its tiles to itself.
   if (WarpgroupDotOp late = planned.lateDot) {
     unsigned uses = 0;
@@ -377,9 +382,8 @@ int64_t Specializer::getWantedRegisters() const {
 /// Rather several programs at once, of which one multiplies while another computes; then
 /// their warps have each other to wait for, where one alone puts a product off.
 void Specializer::planPrograms(llvm::function_ref<bool(int64_t)> fits) {
-  constexpr int64_t kMostPrograms = 3;
   auto find = [&] {
-    for (programs = kMostPrograms; programs > 1; --programs)
+    for (programs = mostPrograms; programs > 1; --programs)
       if (fits(getSharedMemoryShare(limit, programs)) &&
           getWantedRegisters() <= WarpRegisters(warps, programs).getMost())
         break;
@@ -869,7 +873,8 @@ struct TileGPUWarpSpecializePass
     if (getCapability(module) < 90 || *warps >= kMostWarps)
       return;
     for (auto kernel : module.getOps<tile::FuncOp>()) {
-      Specializer specializer(kernel, numStages, *warps, getSharedMemoryLimit(target.getValue()));
+      Specializer specializer(kernel, numStages, *warps, getSharedMemoryLimit(target.getValue()),
+                              skew, mostPrograms);
       if (!specializer.plan())
         continue;
       if (failed(specializer.rewrite()))

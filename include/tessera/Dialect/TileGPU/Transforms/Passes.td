@@ -130,6 +130,8 @@ def TileGPUPipelinePass : Pass<"tilegpu-pipeline", "::mlir::ModuleOp"> {
   let options = [
     Option<"numStages", "num-stages", "unsigned", "3",
            "Stages of a loop that does not say; 1 is no pipelining">,
+    Option<"skew", "skew", "bool", "true",
+           "Whether dots may be done an iteration ahead, which takes registers">,
   ];
 }
 
@@ -222,6 +224,10 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
   let options = [
     Option<"numStages", "num-stages", "unsigned", "3",
            "Stages of a loop that does not say; 1 is no pipelining">,
+    Option<"skew", "skew", "bool", "true",
+           "Whether dots may be put off by an iteration, which takes registers">,
+    Option<"mostPrograms", "most-programs", "int64_t", "3",
+           "Programs that may share an SM, and its registers, at most">,
   ];
 }
 

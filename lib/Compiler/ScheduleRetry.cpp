@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ScheduleRetry.h"
+
+using namespace tessera;
+
+bool ScheduleOutcome::isBetterThan(const ScheduleOutcome &other) const {
+  if (isRefused || other.isRefused)
+    return !isRefused;
+  if (neededRegisters != 0)
+    return neededRegisters < other.neededRegisters;
+  // What is needed at least is less than what would be spilled.
+  if (other.neededRegisters != 0)
+    return spillBytes < kBytes * (other.neededRegisters - kMostRegisters);
+  // More threads are not for nothing.
+  if (numThreads > other.numThreads)
+    return 2 * spillBytes * numThreads <= other.spillBytes * other.numThreads &&
+           other.spillBytes != 0;
+  return spillBytes * numThreads < other.spillBytes * other.numThreads;
+}
+
+std::string ScheduleOutcome::describe() const {
+  std::string have = std::to_string(registers) + " registers";
+  if (isRefused)
+    return "an instruction takes more than a thread's " + have;
+  if (neededRegisters != 0)
+    return "a thread needs " + std::to_string(neededRegisters) + " and has " + have;
+  return std::to_string(spillBytes) + " bytes of a thread are spilled, which has " + have;
+}
+
+/// A thread of twice the warps needs half of the registers at best.
+bool ScheduleRetry::widen(int64_t neededRegisters) {
+  if (!canWiden())
+    return false;
+  int numWarps = 2 * limits.numWarps;
+  while (2 * numWarps <= kMostWarps &&
+         neededRegisters * limits.numWarps > ScheduleOutcome::kMostRegisters * numWarps)
+    numWarps *= 2;
+  limits = ScheduleLimits{numWarps};
+  description = std::to_string(numWarps) + " warps, not " + std::to_string(wanted);
+  return true;
+}
+
+/// Threads of fewer warps may have more registers, and then at least spill.
+bool ScheduleRetry::narrow() {
+  constexpr int kWithAllRegisters = 8;
+  if (!mayWiden || limits.numWarps <= kWithAllRegisters || limits.numWarps > wanted)
+    return false;
+  mayWiden = false;
+  limits = ScheduleLimits{kWithAllRegisters};
+  description = std::to_string(limits.numWarps) + " warps, not " + std::to_string(wanted);
+  return true;
+}
+
+bool ScheduleRetry::next(const ScheduleOutcome &outcome) {
+  if (outcome.fits() || attempts == kMostAttempts)
+    return false;
+  ++attempts;
+  bool isLimited = outcome.isRefused || outcome.registers < ScheduleOutcome::kNearlyAllRegisters;
+  if (outcome.isSpecialized && isLimited) {
+    if (outcome.programs > 1) {
+      limits.mostPrograms = outcome.programs - 1;
+      description = limits.mostPrograms == 1
+                        ? "one program on an SM"
+                        : std::to_string(limits.mostPrograms) + " programs on an SM";
+      return true;
+    }
+    limits.specialize = false;
+    description = "no warps of their own for copies";
+    return true;
+  }
+  if (outcome.isRefused && limits.skew) {
+    limits.skew = false;
+    description = "no dot in another iteration";
+    return true;
+  }
+  bool isMuch =
+      outcome.isRefused || outcome.neededRegisters != 0 || outcome.spillBytes >= kFewSpilledBytes;
+  return (isMuch && widen(outcome.neededRegisters)) || (outcome.isRefused && narrow());
+}

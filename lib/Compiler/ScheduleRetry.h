@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What is tried where a kernel for a GPU does not fit the registers that its schedule leaves it.
+//
+// Schedules are planned on tiles, with estimates of registers; ptxas has the last word. A kernel
+// that it refuses, or of which it spills, is compiled again, with one choice less: first those
+// that take registers from a thread for something else, one after the other, then the number of
+// warps. The first schedule that fits is taken; if none does, the one that spills least.
+
+#ifndef TESSERA_LIB_COMPILER_SCHEDULERETRY_H
+#define TESSERA_LIB_COMPILER_SCHEDULERETRY_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace tessera {
+
+/// What schedules may do.
+struct ScheduleLimits {
+  int numWarps = 4;
+  int64_t mostPrograms = 3; ///< specialised ones, that share an SM
+  bool specialize = true;
+  bool skew = true; ///< dots in another iteration than their loop's
+
+  bool operator==(const ScheduleLimits &other) const {
+    return numWarps == other.numWarps && mostPrograms == other.mostPrograms &&
+           specialize == other.specialize && skew == other.skew;
+  }
+};
+
+/// What became of a kernel that was scheduled so.
+struct ScheduleOutcome {
+  static constexpr int kMostRegisters = 255;
+  /// With so many it is not us who limit them: what a thread may have is rounded down to eight.
+  static constexpr int kNearlyAllRegisters = 248;
+  static constexpr int kBytes = 4; ///< of a register
+
+  bool isRefused = false;         ///< not even by spilling could it be assembled
+  int64_t spillBytes = 0;         ///< of a thread
+  int64_t neededRegisters = 0;    ///< if not 0, ptxas was not asked: so many are needed at least
+  int registers = kMostRegisters; ///< that a thread of those that compute may have
+  int64_t numThreads = 0;         ///< that compute
+  bool isSpecialized = false;
+  int programs = 0; ///< that were to share an SM; 0 if that was left to ptxas
+
+  bool fits() const { return !isRefused && spillBytes == 0 && neededRegisters == 0; }
+  /// Whether it is worth having in the place of `other`, which was tried earlier.
+  bool isBetterThan(const ScheduleOutcome &other) const;
+  /// "ptxas spills 72 bytes of a thread with 232 registers".
+  std::string describe() const;
+};
+
+/// The order in which schedules are tried, a pure function of what came out before.
+class ScheduleRetry {
+public:
+  /// Compilations of a kernel at most, and warps that a program may be given.
+  static constexpr int kMostAttempts = 6, kMostWarps = 16;
+  /// Bytes of a thread's that are spilled without more warps being tried: a quarter of its
+  /// registers.
+  static constexpr int64_t kFewSpilledBytes = 256;
+
+  ScheduleRetry(int numWarps, bool mayWiden) : wanted(numWarps), mayWiden(mayWiden) {
+    limits.numWarps = numWarps;
+  }
+
+  const ScheduleLimits &current() const { return limits; }
+  /// Goes on to what is to be tried after this came out; false if there is nothing.
+  bool next(const ScheduleOutcome &outcome);
+  /// Whether more warps could be tried.
+  bool canWiden() const { return mayWiden && 2 * limits.numWarps <= kMostWarps; }
+  /// How the schedule differs from the one before, for remarks: "one program on an SM".
+  const std::string &describe() const { return description; }
+
+private:
+  bool widen(int64_t neededRegisters);
+  bool narrow();
+
+  ScheduleLimits limits;
+  int wanted;
+  bool mayWiden;
+  int attempts = 1;
+  std::string description = "the schedule that was planned";
+};
+
+} // namespace tessera
+
+#endif // TESSERA_LIB_COMPILER_SCHEDULERETRY_H

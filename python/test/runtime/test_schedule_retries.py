@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernels for a GPU that do not fit the registers which their schedule leaves them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from gpu.test_pipelines import attention
+
+import tessera
+import tessera.language as tl
+from tessera.compiler import toolchain
+from tessera.language.extra import cuda
+
+pytestmark = pytest.mark.skipif(not toolchain.find_ptxas(), reason="there is no ptxas")
+
+
+@tessera.jit
+def gradients(v_ptr, do_ptr, h_ptr, dh_ptr, ds_ptr, dq_ptr, dk_ptr, V, SHOW: tl.constexpr):  # fmt: skip
+    rows, inner = tl.arange(0, 64), tl.arange(0, 64)
+    ds = tl.zeros((64, 64), tl.float32)
+    dq = tl.zeros((64, 64), tl.float32)
+    dk = tl.zeros((64, 64), tl.float32)
+    for start in range(0, V, 64):
+        at = rows[:, None] * V + start + inner[None, :]
+        v, do = tl.load(v_ptr + at), tl.load(do_ptr + at)
+        h, dh = tl.load(h_ptr + at), tl.load(dh_ptr + at)
+        ds = tl.dot(do, v.T, ds)
+        dq = tl.dot(do, h.T, dq)
+        dk = tl.dot(v, dh.T, dk)
+    if SHOW:
+        dk += cuda.num_warps()
+    at = rows[:, None] * 64 + inner[None, :]
+    tl.store(ds_ptr + at, ds)
+    tl.store(dq_ptr + at, dq)
+    tl.store(dk_ptr + at, dk)
+
+
+def build_gradients(**more: Any) -> Any:
+    halves, floats = ", ".join(["*bf16:16"] * 4), ", ".join(["*fp32:16"] * 3)
+    show = more.pop("show", False)
+    signature = f"{halves}, {floats}, i32:16, {show}"
+    return tessera.compile(gradients, signature, target="sm_80", **more)
+
+
+def get_schedule_remarks(kernel: Any) -> list[str]:
+    return [remark for remark in kernel.remarks if ": schedule is " in remark]
+
+
+def test_what_does_not_fit_beside_another_program_runs_alone():
+    """wgmma of 64x256 takes more registers than two programs leave to an instruction."""
+    types = ", ".join(["*fp16:16"] * 4)
+    kernel = tessera.compile(
+        attention, f"{types}, i32:16, fp32, False, 64, 32, 256", target="sm_90a", num_stages=2
+    )
+    assert kernel.n_spills == 0
+    dropped, changed = get_schedule_remarks(kernel)
+    assert (
+        dropped.startswith(attention.fn.__code__.co_filename)
+        and "an instruction takes more than" in dropped
+    )
+    assert changed.endswith(": schedule is changed: one program on an SM")
+    assert "dropped" in dict(kernel.metadata["stage_ms"])
+
+
+def test_more_accumulators_than_a_warp_can_hold_get_more_warps():
+    kernel = build_gradients(num_warps=1)
+    assert kernel.n_spills == 0 and kernel.num_warps == 4
+    # Three times 64x64 floats in 32 threads are known not to fit before ptxas is asked.
+    dropped, changed = get_schedule_remarks(kernel)
+    assert "a thread needs " in dropped and "has 255 registers" in dropped
+    assert changed.endswith(": schedule is changed: 4 warps, not 1")
+    assert ".reqntid 128" in kernel.asm["ptx"]
+
+
+def test_the_schedule_is_the_same_each_time():
+    first, again = build_gradients(num_warps=1), build_gradients(num_warps=1)
+    assert first.asm["cubin"] == again.asm["cubin"]
+    assert get_schedule_remarks(first) == get_schedule_remarks(again)
+
+
+def test_what_fits_is_compiled_once():
+    kernel = build_gradients(num_warps=4)
+    assert kernel.num_warps == 4 and kernel.n_spills == 0
+    assert not get_schedule_remarks(kernel)
+    assert "dropped" not in dict(kernel.metadata["stage_ms"])
+
+
+@pytest.mark.parametrize("asked", [{"maxnreg": 255}, {"show": True}])
+def test_warps_that_are_asked_for_are_kept(asked):
+    kernel = build_gradients(num_warps=1, **asked)
+    assert kernel.num_warps == 1 and kernel.n_spills > 0
+    assert not any("warps, not" in remark for remark in kernel.remarks)
+
+
+def test_dumped_stages_are_those_of_the_kernel(tmp_path, monkeypatch):
+    monkeypatch.setattr(tessera.settings, "dump_dir", str(tmp_path))
+    kernel = build_gradients(num_warps=1)
+    assert (tmp_path / "gradients.ptx.ptx").read_text() == kernel.asm["ptx"]
+    assert (tmp_path / "gradients.cubin.cubin").read_bytes() == kernel.asm["cubin"]

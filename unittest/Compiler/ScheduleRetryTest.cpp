@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ScheduleRetry.h"
+
+#include <gtest/gtest.h>
+
+using namespace tessera;
+
+namespace {
+
+ScheduleOutcome spills(int64_t bytes, int registers = 255, int warps = 4) {
+  ScheduleOutcome outcome;
+  outcome.spillBytes = bytes;
+  outcome.registers = registers;
+  outcome.numThreads = 32 * warps;
+  return outcome;
+}
+
+ScheduleOutcome specialized(ScheduleOutcome outcome, int programs) {
+  outcome.isSpecialized = true;
+  outcome.programs = programs;
+  return outcome;
+}
+
+TEST(ScheduleRetry, compilesOnceWhatFits) {
+  ScheduleRetry retry(4, /*mayWiden=*/true);
+  EXPECT_EQ(retry.current(), ScheduleLimits{4});
+  EXPECT_FALSE(retry.next(spills(0)));
+  EXPECT_FALSE(retry.next(specialized(spills(0, 232), 2)));
+}
+
+TEST(ScheduleRetry, givesUpProgramsThenSpecialisation) {
+  ScheduleRetry retry(4, true);
+  ASSERT_TRUE(retry.next(specialized(spills(72, 160), 3)));
+  EXPECT_EQ(retry.current().mostPrograms, 2);
+  ASSERT_TRUE(retry.next(specialized(spills(72, 232), 2)));
+  EXPECT_EQ(retry.current().mostPrograms, 1);
+  EXPECT_EQ(retry.describe(), "one program on an SM");
+  ASSERT_TRUE(retry.next(specialized(spills(8, 232), 1)));
+  EXPECT_FALSE(retry.current().specialize);
+  // All registers are a thread's, and few are too few.
+  EXPECT_FALSE(retry.next(spills(8)));
+}
+
+TEST(ScheduleRetry, leavesSpecialisedWarpsThatHaveAllRegisters) {
+  ScheduleRetry retry(4, true);
+  EXPECT_FALSE(retry.next(specialized(spills(72, 248), 1)));
+}
+
+TEST(ScheduleRetry, widensWhereMuchIsSpilled) {
+  ScheduleRetry retry(4, true);
+  EXPECT_FALSE(ScheduleRetry(retry).next(spills(ScheduleRetry::kFewSpilledBytes - 4)));
+  ASSERT_TRUE(retry.next(spills(916)));
+  EXPECT_EQ(retry.current(), ScheduleLimits{8});
+  EXPECT_EQ(retry.describe(), "8 warps, not 4");
+  // What is planned for those is planned anew.
+  ASSERT_TRUE(retry.next(specialized(spills(16, 168, 8), 1)));
+  EXPECT_FALSE(retry.current().specialize);
+  EXPECT_EQ(retry.current().numWarps, 8);
+}
+
+ScheduleOutcome needs(int64_t registers) {
+  ScheduleOutcome outcome;
+  outcome.neededRegisters = registers;
+  return outcome;
+}
+
+TEST(ScheduleRetry, skipsWarpsThatCannotDo) {
+  ScheduleRetry one(1, true);
+  ASSERT_TRUE(one.next(needs(2 * 255)));
+  EXPECT_EQ(one.current().numWarps, 2);
+  ScheduleRetry more(1, true);
+  ASSERT_TRUE(more.next(needs(2 * 255 + 1)));
+  EXPECT_EQ(more.current().numWarps, 4);
+  ScheduleRetry most(4, true);
+  ASSERT_TRUE(most.next(needs(100'000)));
+  EXPECT_EQ(most.current().numWarps, ScheduleRetry::kMostWarps);
+  // What ptxas spills says no such thing: a value may be spilled several times.
+  ScheduleRetry spilled(4, true);
+  ASSERT_TRUE(spilled.next(spills(100'000)));
+  EXPECT_EQ(spilled.current().numWarps, 8);
+}
+
+TEST(ScheduleRetry, givesThreadsOfManyWarpsMoreRegisters) {
+  ScheduleOutcome refused;
+  refused.isRefused = true;
+  ScheduleRetry retry(16, true);
+  ASSERT_TRUE(retry.next(refused));
+  EXPECT_FALSE(retry.current().skew);
+  ASSERT_TRUE(retry.next(refused));
+  EXPECT_EQ(retry.current(), ScheduleLimits{8});
+  // No way back.
+  EXPECT_FALSE(retry.next(spills(1772, 255, 8)));
+  // Nor after more warps were tried.
+  ScheduleRetry wider(8, true);
+  ASSERT_TRUE(wider.next(spills(1772, 255, 8)));
+  ASSERT_TRUE(wider.next(refused));
+  EXPECT_FALSE(wider.next(refused));
+}
+
+TEST(ScheduleRetry, keepsWarpsThatAreAskedFor) {
+  EXPECT_FALSE(ScheduleRetry(4, /*mayWiden=*/false).next(spills(1444)));
+  EXPECT_FALSE(ScheduleRetry(ScheduleRetry::kMostWarps, true).next(spills(1444)));
+  EXPECT_FALSE(ScheduleRetry(32, true).next(spills(1444)));
+}
+
+TEST(ScheduleRetry, triesAnotherScheduleForWhatIsRefused) {
+  ScheduleOutcome refused = specialized(spills(0, 232), 2);
+  refused.isRefused = true;
+  ScheduleRetry retry(4, true);
+  ASSERT_TRUE(retry.next(refused));
+  EXPECT_EQ(retry.current().mostPrograms, 1);
+  EXPECT_TRUE(retry.current().specialize);
+  ScheduleOutcome unknown;
+  unknown.isRefused = true;
+  ASSERT_TRUE(retry.next(unknown));
+  EXPECT_FALSE(retry.current().skew);
+  ASSERT_TRUE(retry.next(unknown));
+  EXPECT_EQ(retry.current().numWarps, 8);
+}
+
+TEST(ScheduleRetry, ends) {
+  for (bool isRefused : {false, true}) {
+    ScheduleRetry retry(1, true);
+    int attempts = 1;
+    ScheduleOutcome outcome = specialized(spills(4000, 100, 1), 3);
+    for (outcome.isRefused = isRefused; retry.next(outcome); ++attempts)
+      if (outcome.programs > 0)
+        --outcome.programs;
+      else
+        outcome.isSpecialized = false;
+    EXPECT_LE(attempts, ScheduleRetry::kMostAttempts);
+  }
+}
+
+TEST(ScheduleOutcome, isBetterWithLessSpilled) {
+  EXPECT_TRUE(spills(0).isBetterThan(spills(8)));
+  EXPECT_FALSE(spills(8).isBetterThan(spills(8)));
+  EXPECT_FALSE(spills(0).isBetterThan(spills(0)));
+  ScheduleOutcome refused = spills(0);
+  refused.isRefused = true;
+  EXPECT_TRUE(spills(4000).isBetterThan(refused));
+  EXPECT_FALSE(refused.isBetterThan(spills(4000)));
+  EXPECT_FALSE(refused.isBetterThan(refused));
+}
+
+TEST(ScheduleOutcome, isComparedWithWhatIsNeeded) {
+  EXPECT_FALSE(needs(512).fits());
+  EXPECT_TRUE(spills(680, 128, 16).isBetterThan(needs(512)));
+  EXPECT_FALSE(spills(1028, 128, 16).isBetterThan(needs(512)));
+  EXPECT_TRUE(needs(300).isBetterThan(needs(512)));
+  EXPECT_FALSE(needs(512).isBetterThan(needs(512)));
+}
+
+TEST(ScheduleOutcome, isNotBetterWithMoreThreadsUnlessMuchLessIsSpilled) {
+  EXPECT_TRUE(spills(0, 255, 8).isBetterThan(spills(400)));
+  EXPECT_TRUE(spills(100, 255, 8).isBetterThan(spills(400)));
+  EXPECT_FALSE(spills(150, 255, 8).isBetterThan(spills(400)));
+}
+
+} // namespace
