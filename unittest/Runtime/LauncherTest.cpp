@@ -246,6 +246,24 @@ TEST(LauncherTest, SeveralThreadsLaunchAtOnce) {
     thread.join();
 }
 
+// How this thread computes with floats, and the bits by which it takes denormals for zero.
+#if defined(__x86_64__)
+#define TESSERA_CAN_FLUSH
+constexpr uint64_t kFlush = 0x8040;
+uint64_t getFloatControl() { return __builtin_ia32_stmxcsr(); }
+void setFloatControl(uint64_t control) { __builtin_ia32_ldmxcsr(static_cast<unsigned>(control)); }
+#elif defined(__aarch64__)
+#define TESSERA_CAN_FLUSH
+constexpr uint64_t kFlush = uint64_t(1) << 24;
+uint64_t getFloatControl() {
+  uint64_t control;
+  asm volatile("mrs %0, fpcr" : "=r"(control));
+  return control;
+}
+void setFloatControl(uint64_t control) { asm volatile("msr fpcr, %0" ::"r"(control)); }
+#endif
+
+#ifdef TESSERA_CAN_FLUSH
 int32_t halveSmallest(const Launch *launch, int64_t begin, int64_t end, char *) {
   auto *out = reinterpret_cast<volatile float *>(launch->args[0]);
   volatile float smallest = std::numeric_limits<float>::min();
@@ -254,11 +272,9 @@ int32_t halveSmallest(const Launch *launch, int64_t begin, int64_t end, char *) 
   return 0;
 }
 
-#if defined(__x86_64__)
 TEST(LauncherTest, DenormalsAreKeptWhateverTheCallerHasSet) {
-  unsigned before = __builtin_ia32_stmxcsr();
-  unsigned flush = before | 0x8040;
-  __builtin_ia32_ldmxcsr(flush);
+  uint64_t before = getFloatControl();
+  setFloatControl(before | kFlush);
   float out[64] = {};
   uint64_t args[] = {reinterpret_cast<uint64_t>(out)};
   LaunchableKernel kernel;
@@ -266,9 +282,9 @@ TEST(LauncherTest, DenormalsAreKeptWhateverTheCallerHasSet) {
   int32_t grid[] = {64, 1, 1};
   Fault fault;
   launch(kernel, grid, args, fault);
-  unsigned after = __builtin_ia32_stmxcsr();
-  __builtin_ia32_ldmxcsr(before);
-  EXPECT_EQ(after & 0x8040, 0x8040u);
+  uint64_t after = getFloatControl();
+  setFloatControl(before);
+  EXPECT_EQ(after & kFlush, kFlush);
   for (float value : out) {
     uint32_t bits;
     std::memcpy(&bits, &value, sizeof(bits));
