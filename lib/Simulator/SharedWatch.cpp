@@ -18,7 +18,9 @@ static std::string describeOther(const Warp &warp, const SharedConflict &conflic
   const Instr &instr = machine.getInstr(other.instr);
   std::string text = conflict.isOtherWrite ? "written by " : "read by ";
   if (conflict.isOtherRunning || other.agent >= kMaxWarps) {
-    text += conflict.isOtherRunning ? "a wgmma or a copy" : "an asynchronous copy";
+    auto inlined = dyn_cast_or_null<LLVM::InlineAsmOp>(instr.op);
+    bool isDot = inlined && inlined.getAsmString().contains("wgmma");
+    text += conflict.isOtherRunning ? (isDot ? "a wgmma" : "a copy") : "an asynchronous copy";
   } else {
     text += "warp " + std::to_string(other.agent);
     if ((other.lanes & (other.lanes - 1)) == 0)

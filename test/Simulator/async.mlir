@@ -122,7 +122,7 @@ module attributes {tilegpu.shared_bytes = 4096 : i32, tilegpu.target = "sm_90a"}
 }
 
 //--- overwritten.mlir
-// OVERWRITTEN: race: kernel 'dot', {{.*}} writes 16 bytes at {{[0-9]+}} of shared memory, unordered with what was read by a wgmma or a copy that has not been waited for
+// OVERWRITTEN: race: kernel 'dot', {{.*}} writes 16 bytes at {{[0-9]+}} of shared memory, unordered with what was read by a wgmma that has not been waited for
 module attributes {tilegpu.shared_bytes = 4096 : i32, tilegpu.target = "sm_90a"} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
   llvm.func @dot(%out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128, 1, 1>} {

@@ -22,13 +22,13 @@
 // BYTES: 0 of 20 seeds found something
 
 // Both places are named: where the source is written, and where the copy was begun.
-// SOURCE: {{:[0-9]+:5: race}}: kernel 'bytes', {{.*}} writes 4 bytes at {{[0-9]+}} of shared memory, unordered with what was read by a wgmma or a copy that has not been waited for, begun at {{.*}}{{:[0-9]+:5 }}
+// SOURCE: {{:[0-9]+:5: race}}: kernel 'bytes', {{.*}} writes 4 bytes at {{[0-9]+}} of shared memory, unordered with what was read by a copy that has not been waited for, begun at {{.*}}{{:[0-9]+:5 }}
 // SOURCE: 20 of 20 seeds found something
 // TARGET: race: kernel 'bytes', {{.*}} reads element {{[0-9]+}} of 'arg 0', which a copy that was begun at {{.*}}:{{[0-9]+}}:5 may still write: nobody has waited for its end
 // TARGET: 20 of 20 seeds found something
 // END: race: kernel 'bytes', {{.*}} copies from shared memory, and does not wait for that before it ends
 // END: 20 of 20 seeds found something
-// GROUP: race: kernel 'bytes', {{.*}} writes 4 bytes at {{[0-9]+}} of shared memory, unordered with what was read by a wgmma or a copy that has not been waited for, begun at
+// GROUP: race: kernel 'bytes', {{.*}} writes 4 bytes at {{[0-9]+}} of shared memory, unordered with what was read by a copy that has not been waited for, begun at
 // GROUP: 20 of 20 seeds found something
 // FENCE: unordered proxy: kernel 'bytes', {{.*}} reads 16 bytes at {{[0-9]+}} of shared memory asynchronously, written by warp 0 lane {{[0-9]+}} at {{.*}} without a fence between
 // FENCE: 20 of 20 seeds found something
@@ -81,7 +81,7 @@ module attributes {tilegpu.shared_bytes = 1024 : i32, tilegpu.target = "sm_90a"}
 // Every program adds the same row, by a copy that sums; then each adds it once more by a tensor map.
 // SUM: arg 0 f32:32 = 8, 8, 8, 8
 // SUM: 0 of 20 seeds found something
-// SUM-SOURCE: race: kernel 'sum', {{.*}} writes 4 bytes at {{[0-9]+}} of shared memory, unordered with what was read by a wgmma or a copy that has not been waited for, begun at
+// SUM-SOURCE: race: kernel 'sum', {{.*}} writes 4 bytes at {{[0-9]+}} of shared memory, unordered with what was read by a copy that has not been waited for, begun at
 // SUM-SOURCE: 20 of 20 seeds found something
 
 // To have been read is not to have been written.
