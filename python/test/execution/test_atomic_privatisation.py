@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Atomics that a CPU adds to a thread's own copy of the array first.
+"""Privatisation: atomics that a CPU adds to a thread's own copy of the array first.
 
 How large the copy is depends on how many programs the thread runs: there are launches for
 which it holds all that is added to, a part, and nothing.
