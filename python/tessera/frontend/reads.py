@@ -42,6 +42,8 @@ Check = tuple[Any, ...]
 Path = tuple[tuple[str, Any], ...]
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), types.dtype, range, slice)
+_FIXED = (*_PLAIN, enum.Enum, type, ModuleType, FunctionType, BuiltinFunctionType)
+"""What holds nothing that `_watch` would have to ask for."""
 
 # A function that reaches more than this is not followed further.
 _MAX_FOLLOWED = 2000
@@ -251,10 +253,7 @@ class Reads:
 
     def _watch(self, value: Any, depth: int = 0) -> None:
         """Checks that what can change in a value has not."""
-        kind = type(value)
-        if kind in _PLAIN or isinstance(value, (*_PLAIN, enum.Enum, type, ModuleType)):
-            return
-        if value is MISSING or isinstance(value, (FunctionType, BuiltinFunctionType)):
+        if isinstance(value, _FIXED) or value is MISSING:
             return
         if depth > 20 or (id(value), "contents") in self.checks:
             return

@@ -8,7 +8,6 @@ the runtime's JITFunction and the library functions of `tessera.language.standar
 from __future__ import annotations
 
 import linecache
-import textwrap
 from types import CodeType, FunctionType, MethodType
 from typing import (
     TYPE_CHECKING,
@@ -152,6 +151,8 @@ class JITCallable(ShownAsFunction):
     @property
     def src(self) -> str:
         """Its text from the `def` on, not indented."""
+        import textwrap  # which takes 2 ms
+
         source = self._source
         before = source.tree.lineno - source.first_line
         return textwrap.dedent("".join(line + "\n" for line in source.lines[before:]))

@@ -8,8 +8,8 @@ import __future__
 import ast
 import linecache
 import sys
-from types import CodeType, FunctionType
-from typing import NamedTuple, Optional, Sequence
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
 from tessera.frontend.errors import CompilationError
 from tessera.frontend.hints import assign_hints
@@ -119,7 +119,7 @@ def _find(fn: FunctionType, lines: Sequence[str]) -> Optional[FunctionSource]:
             if _is_plain(code) and not _is_rewritten(fn):
                 return None
             raise error from None
-    if not _gives(tree, code) and not _is_rewritten(fn):
+    if not _gives(tree, code, fn.__globals__) and not _is_rewritten(fn):
         return None
     return FunctionSource(text, code.co_filename, first_line, _bare(block), _finish(tree, text))
 
@@ -149,8 +149,8 @@ def _is_rewritten(fn: FunctionType) -> bool:
     return loader is not None and not isinstance(loader, type) and not module.startswith(plain)
 
 
-def _gives(tree: ast.FunctionDef, code: CodeType) -> bool:
-    """Whether Python compiles the function's text to this code."""
+def _gives(tree: ast.FunctionDef, code: CodeType, names: Mapping[str, Any] = {}) -> bool:
+    """Whether Python compiles the function's text to this code, in a module that has `names`."""
     body: list[ast.stmt] = [tree]
     if code.co_freevars:
         # What the function takes from the one around it must be variables of that.
@@ -158,6 +158,12 @@ def _gives(tree: ast.FunctionDef, code: CodeType) -> bool:
         assert isinstance(outer, ast.FunctionDef)
         outer.body.append(tree)
         body = [outer]
+    # Of `name.f()` the operations are others where the module imports `name`. Nearly always the
+    # code is the same with this, byte for byte.
+    imported = [name for name in code.co_names if isinstance(names.get(name), ModuleType)]
+    if imported:
+        aliases = [ast.alias(name, lineno=1, col_offset=0) for name in imported]
+        body.insert(0, ast.Import(aliases, lineno=1, col_offset=0))
     try:
         module = compile(
             ast.Module(body, []),
@@ -216,7 +222,9 @@ def _is_same_code(one: CodeType, other: CodeType) -> bool:
     names = ("co_names", "co_varnames", "co_freevars", "co_cellvars", "co_firstlineno")
     if any(getattr(one, name) != getattr(other, name) for name in names):
         return False
-    if len(one.co_consts) != len(other.co_consts) or _operations(one) != _operations(other):
+    if len(one.co_consts) != len(other.co_consts):
+        return False
+    if one.co_code != other.co_code and _operations(one) != _operations(other):
         return False
     for a, b in zip(one.co_consts, other.co_consts):
         if isinstance(a, CodeType) and isinstance(b, CodeType):

@@ -222,3 +222,29 @@ def test_decorating_is_quick(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyP
     assert len(opened) <= 2
     module.__dict__["tl"] = tessera.language
     assert value(module.kernel_199) == 199
+
+
+@pytest.mark.parametrize("how", ["import", "assignment"])
+def test_code_of_functions_of_modules(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """The text is compiled as in a module that imports what the function's does, and is nearly
+    always the same code, byte for byte. Operation by operation it takes longer to compare."""
+    from tessera.frontend import source
+
+    compared = []
+    own = source._operations
+    monkeypatch.setattr(source, "_operations", lambda code: compared.append(code) or own(code))
+    lines = {"import": "import tessera.language as tl", "assignment": "tl = tessera.language"}
+    text = f"""import tessera
+{lines[how]}
+
+@tessera.jit
+def kernel(x_ptr):
+    tl.store(x_ptr, tl.exp(tl.load(x_ptr)))
+"""
+    (tmp_path / f"by_{how}.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = importlib.import_module(f"by_{how}")
+    assert module.kernel.src == text[text.index("def kernel") :]
+    assert how != "import" or not compared
