@@ -53,6 +53,25 @@ LinearLayout blocked(ArrayRef<int64_t> shape, ArrayRef<unsigned> registersPerThr
   return tile.fit();
 }
 
+LinearLayout overBlocks(const LinearLayout &part, ArrayRef<unsigned> blocks) {
+  LinearLayout outer((SmallVector<int64_t>(blocks.begin(), blocks.end())));
+  for (unsigned dim = outer.rank(); dim-- > 0;)
+    for (unsigned bit = 0; bit < outer.dimBits(dim); ++bit)
+      outer.columns(HwDim::Block).push_back(uint64_t(1) << (outer.dimShift(dim) + bit));
+  return LinearLayout::product(part, outer).canonical();
+}
+
+SmallVector<unsigned> divideOverBlocks(ArrayRef<int64_t> shape, unsigned blockBits) {
+  LinearLayout numbers(shape);
+  SmallVector<unsigned> blocks;
+  for (unsigned dim = 0; dim < numbers.rank(); ++dim) {
+    unsigned bits = std::min(blockBits, numbers.dimBits(dim));
+    blocks.push_back(1u << bits);
+    blockBits -= bits;
+  }
+  return blocks;
+}
+
 LinearLayout mmaAccumulator(ArrayRef<int64_t> shape, unsigned warpsM, unsigned warpsN) {
   constexpr unsigned m = 0, n = 1;
   return TileBuilder(shape)

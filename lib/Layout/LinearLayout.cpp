@@ -258,6 +258,14 @@ LinearLayout LinearLayout::project(unsigned axis) const {
   return result;
 }
 
+LinearLayout LinearLayout::inEachBlock() const {
+  LinearLayout result = *this;
+  for (uint64_t &column : result.columns(HwDim::Block))
+    if (column)
+      result.columns(HwDim::Reg).push_back(std::exchange(column, 0));
+  return result.canonical();
+}
+
 //===----------------------------------------------------------------------===//
 // Making layouts
 //===----------------------------------------------------------------------===//

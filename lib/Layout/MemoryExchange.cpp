@@ -67,14 +67,17 @@ MemoryAccess planAccess(const LinearLayout &layout, const LinearLayout &memory, 
     return result;
   };
   f2::Columns registers = compose(HwDim::Reg), lanes = compose(HwDim::Lane), others = lanes;
+  f2::Columns blocks = compose(HwDim::Block);
   llvm::append_range(others, compose(HwDim::Warp));
+  llvm::append_range(others, blocks);
 
   MemoryAccess access;
   unsigned limit = bits >= kWidestBits ? 0 : Log2_32(kWidestBits / bits);
   access.vectorBits = vectorizableBits(registers, others, limit);
   access.instructions = 1u << (registers.size() - access.vectorBits);
   access.wavefronts = access.instructions * wavefronts(lanes, access.vectorBits, bits);
-  if (!hasMatrices)
+  // The rows of matrices are found from the lane and the warp.
+  if (!hasMatrices || llvm::any_of(blocks, [](uint64_t offset) { return offset != 0; }))
     return access;
   std::optional<MatrixAccess> matrix = matchMatrixAccess(layout, memory, bits);
   if (!matrix)

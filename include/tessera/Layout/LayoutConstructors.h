@@ -21,6 +21,15 @@ LinearLayout blocked(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<unsigned> reg
                      llvm::ArrayRef<unsigned> threadsPerWarp, llvm::ArrayRef<unsigned> warps,
                      llvm::ArrayRef<unsigned> order);
 
+/// `part`, of which each of the blocks along each dimension has one: so many for each dimension,
+/// the last one's counted fastest. Each block holds the same elements of a dimension with one
+/// block.
+LinearLayout overBlocks(const LinearLayout &part, llvm::ArrayRef<unsigned> blocks);
+
+/// For each dimension how many of 2^blockBits blocks are along it: they divide the slowest
+/// dimensions, as far as these are even. Fewer in all where there is not enough to divide.
+llvm::SmallVector<unsigned> divideOverBlocks(llvm::ArrayRef<int64_t> shape, unsigned blockBits);
+
 /// The accumulator of mma.sync m16n8 (f32, s32, f16), over `warpsM` x `warpsN` warps, n
 /// fastest. The shape is (M, N).
 LinearLayout mmaAccumulator(llvm::ArrayRef<int64_t> shape, unsigned warpsM, unsigned warpsN);

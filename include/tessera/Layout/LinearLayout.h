@@ -144,6 +144,8 @@ public:
   std::optional<LinearLayout> split() const;
   /// The layout of what is left when `axis` is reduced away: copies where the axis was.
   LinearLayout project(unsigned axis) const;
+  /// The same with the whole tile in each block: what blocks had a part of, registers count.
+  LinearLayout inEachBlock() const;
 
   // --- Making layouts --------------------------------------------------------------
 
