@@ -66,6 +66,7 @@ static bool haveSameThreads(Type a, Type b) {
   const LinearLayout &one = left.getLayout(), &other = right.getLayout();
   return one.columns(HwDim::Lane) == other.columns(HwDim::Lane) &&
          one.columns(HwDim::Warp) == other.columns(HwDim::Warp) &&
+         one.columns(HwDim::Block) == other.columns(HwDim::Block) &&
          getRegisters(one) == getRegisters(other);
 }
 
@@ -144,7 +145,7 @@ void LaneOrder::visitOp(Operation *op, PendingSet &pending) {
       access = access->isInFlight ? std::next(access) : pending.erase(access);
   };
   auto barrier = dyn_cast<tilegpu::BarrierOp>(op);
-  if (isa<tile::BarrierOp>(op) || (barrier && !barrier.getOfGroup()))
+  if (isa<tile::BarrierOp>(op) || (barrier && !barrier.getOfGroup() && !hasClusters))
     return meet();
   if (auto wait = dyn_cast<tilegpu::AsyncWaitOp>(op)) {
     // Which have landed is not counted: any may have, the newest may not.
@@ -169,13 +170,15 @@ void LaneOrder::visitOp(Operation *op, PendingSet &pending) {
       meet();
   }
   // An access that is delivered by shared memory is done before warps meet for that.
-  if (meetsInside(op))
+  // Blocks of a cluster meet there only if they exchange something, which is not looked at.
+  if (meetsInside(op) && !hasClusters)
     return meet();
   if (isAccess)
     pending.insert(describe(op));
 }
 
-LaneOrder::LaneOrder(FunctionOpInterface function) {
+LaneOrder::LaneOrder(FunctionOpInterface function)
+    : hasClusters(tilegpu::getNumBlocks(function) > 1) {
   if (function.isExternal())
     return;
   RegionFlow<PendingSet> flow([&](Operation *op, PendingSet &pending) { visitOp(op, pending); });

@@ -14,15 +14,21 @@ Replication Replication::of(Type type, Operation *op) {
   unsigned threadBits = tilegpu::kLaneBits + llvm::Log2_64(numWarps);
   uint64_t allLanes = (1u << tilegpu::kLaneBits) - 1, allWarps = numWarps - 1;
   tilegpu::LayoutAttr layout = tilegpu::getLayoutAttr(type);
+  uint64_t allBlocks = tilegpu::getNumBlocks(op) - 1;
   if (!layout)
-    return {allLanes, allWarps, threadBits};
+    return {allLanes, allWarps, threadBits, allBlocks};
   Place free = layout.getLayout().freeBits();
   uint64_t uncounted = allWarps & ~uint64_t(layout.getNumWarps() - 1);
   return {free[static_cast<unsigned>(HwDim::Lane)],
-          free[static_cast<unsigned>(HwDim::Warp)] | uncounted, threadBits};
+          free[static_cast<unsigned>(HwDim::Warp)] | uncounted, threadBits,
+          free[static_cast<unsigned>(HwDim::Block)]};
 }
 
 uint64_t Replication::getMask() const { return lanes | warps << tilegpu::kLaneBits; }
+
+unsigned Replication::countCopies() const {
+  return ((1u << threadBits) / countRepresentatives()) << llvm::popcount(blocks);
+}
 
 unsigned Replication::countRepresentatives() const {
   return 1u << (threadBits - llvm::popcount(lanes) - llvm::popcount(warps));

@@ -35,6 +35,7 @@ public:
     metadata.arch = target.arch;
     metadata.capability = target.capability;
     metadata.numWarps = options.numWarps;
+    metadata.numCTAs = options.numCTAs;
   }
 
   std::unique_ptr<CompiledKernel> compile(ModuleOp module);
@@ -85,6 +86,7 @@ void CUDACompilation::lowerTileGPU(ModuleOp module, const ScheduleLimits &limits
   GPUPipelineOptions pipeline;
   pipeline.arch = target.arch;
   pipeline.numWarps = limits.numWarps;
+  pipeline.numCTAs = options.numCTAs;
   pipeline.specialize = limits.specialize;
   pipeline.skew = limits.skew;
   pipeline.mostPrograms = limits.mostPrograms;
@@ -155,6 +157,12 @@ void CUDACompilation::importExternFunctions(ModuleOp module) {
 }
 
 std::unique_ptr<CompiledKernel> CUDACompilation::compile(ModuleOp module) {
+  constexpr int kFirstWithClusters = 90;
+  if (options.numCTAs > 1 && target.capability < kFirstWithClusters)
+    throw UserError("E053",
+                    "num_ctas is " + std::to_string(options.numCTAs) + ", and " + target.arch +
+                        " has no clusters of blocks",
+                    "use num_ctas=1, or compile for sm_90 or later");
   try {
     if (PtxasOptions assembler = getPtxasOptions(); !assembler.path.empty())
       early.emplace(assembler);

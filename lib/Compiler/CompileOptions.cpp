@@ -87,6 +87,10 @@ CompileOptions CompileOptions::parse(StringRef text) {
       read(key, value, options.numWarps);
       if (!isPowerOf2_32(options.numWarps) || options.numWarps > 32)
         fail(key, value, "a power of two from 1 to 32");
+    } else if (key == "num_ctas") {
+      read(key, value, options.numCTAs);
+      if (!isPowerOf2_32(options.numCTAs) || options.numCTAs > 8)
+        fail(key, value, "1, 2, 4 or 8");
     } else if (key == "num_stages") {
       read(key, value, options.numStages);
     } else if (key == "tensor_maps") {

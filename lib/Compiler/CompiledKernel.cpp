@@ -27,6 +27,7 @@ CompiledKernel::CompiledKernel(KernelMetadata newMetadata, std::string newObject
     description.name = metadata.name;
     description.capability = metadata.capability;
     description.numWarps = metadata.numWarps;
+    description.numCTAs = metadata.numCTAs;
     description.sharedBytes = metadata.sharedBytes;
     description.numArguments = metadata.arguments.size();
     description.tensorMaps = metadata.tensorMaps;

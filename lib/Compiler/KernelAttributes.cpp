@@ -301,6 +301,7 @@ void tessera::readKernelAttributes(ModuleOp module, KernelMetadata &metadata) {
 
   if (auto warps = module->getAttrOfType<IntegerAttr>(kNumWarps))
     metadata.numWarps = warps.getInt();
+  metadata.numCTAs = tilegpu::getNumBlocks(module);
   if (auto bytes = module->getAttrOfType<IntegerAttr>(kSharedBytesAttr))
     metadata.sharedBytes = bytes.getInt();
   if (auto stages = module->getAttrOfType<IntegerAttr>(kNumStages))
@@ -346,6 +347,7 @@ void tessera::readKernelMetadata(const llvm::Module &module, KernelMetadata &met
   metadata.scratchBytes = read.scratchBytes;
   metadata.waitsForPrograms = read.waitsForPrograms;
   metadata.numWarps = read.numWarps;
+  metadata.numCTAs = read.numCTAs;
   metadata.sharedBytes = read.sharedBytes;
   metadata.numStages = read.numStages;
   metadata.arguments = std::move(read.arguments);

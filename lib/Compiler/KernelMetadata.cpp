@@ -206,6 +206,7 @@ std::string KernelMetadata::toJSON() const {
       {"arch", arch},
       {"capability", capability},
       {"num_warps", numWarps},
+      {"num_ctas", numCTAs},
       {"shared_bytes", sharedBytes},
       {"num_stages", numStages},
       {"num_registers", numRegisters},
@@ -243,7 +244,8 @@ KernelMetadata KernelMetadata::fromJSON(StringRef text) {
       map.map("num_threads", metadata.numThreads) &&
       map.map("scratch_bytes", metadata.scratchBytes) && map.map("arch", metadata.arch) &&
       map.map("capability", metadata.capability) && map.map("num_warps", metadata.numWarps) &&
-      map.map("shared_bytes", metadata.sharedBytes) && map.map("num_stages", metadata.numStages) &&
+      map.map("num_ctas", metadata.numCTAs) && map.map("shared_bytes", metadata.sharedBytes) &&
+      map.map("num_stages", metadata.numStages) &&
       map.map("num_registers", metadata.numRegisters) &&
       map.map("spill_bytes", metadata.spillBytes) && map.map("assembler", metadata.assembler) &&
       map.map("arguments", metadata.arguments) && map.map("tensor_maps", metadata.tensorMaps) &&

@@ -55,6 +55,7 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
   // From here on every tile has a layout, though none is chosen yet.
   ConvertTileToTileGPUOptions toGPU;
   toGPU.numWarps = options.numWarps;
+  toGPU.numCTAs = options.numCTAs;
   toGPU.target = options.arch;
   toGPU.deterministic = options.deterministic;
   toGPU.flushResults = options.flushResults;
@@ -70,7 +71,8 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
 
   // Where TMA can bring what is multiplied, one thread orders that: of its own, or
   // where threads have more to compute than tensor cores to multiply, of the program.
-  if (options.tensorMaps) {
+  // Neither knows of clusters.
+  if (options.tensorMaps && options.numCTAs == 1) {
     if (options.specialize) {
       tilegpu::TileGPUWarpSpecializePassOptions specializing;
       specializing.numStages = options.numStages;
@@ -107,7 +109,9 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
 
   // Dots by multiply-adds read slices of their operands, ahead of multiplying them. The
   // layout of the sums says what a slice is.
-  manager.addPass(tilegpu::createTileGPUPrefetchPass());
+  // It knows of one block alone.
+  if (options.numCTAs == 1)
+    manager.addPass(tilegpu::createTileGPUPrefetchPass());
   buildSharedMemoryPipeline(manager);
 }
 

@@ -26,6 +26,7 @@ ANYWHERE = {
 EXCEPTIONS = {
     "sm_80": {
         **ANYWHERE,
+        "Conversion/TileGPUToLLVM/clusters.mlir": "clusters of blocks",
         "Dialect/TileGPU/warp-specialize-ops.mlir": "warps hand registers to others",
     },
     "sm_90a": ANYWHERE,
@@ -33,6 +34,7 @@ EXCEPTIONS = {
 
 # Of those that do, why the simulator does not know all of their instructions.
 NOT_SIMULATED = {
+    "Conversion/TileGPUToLLVM/clusters.mlir": "clusters of blocks",
     "Dialect/Tile/canonicalize.mlir": "a function that nobody has",
     "Dialect/Tile/math-ops.mlir": "functions that nobody has",
     "Dialect/Tile/reorder-broadcasts.mlir": "a function that nobody has",

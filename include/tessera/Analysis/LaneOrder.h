@@ -67,6 +67,7 @@ private:
   bool needsBarrier(const PendingSet &pending, const Pending &later);
   bool mayDifferInThreads(const Pending &earlier, const Pending &later);
 
+  bool hasClusters;
   AccessAnalysis analysis;
   MemoryOrder order{analysis};
   /// Of two kinds of accesses, whether lanes that they have in common may be two threads'. There

@@ -11,7 +11,8 @@
 //       lane bits 1 to 4 and both bits of the warp are free: 64 copies, and threads
 //       0 and 1 are the representatives
 //
-// Warps that a layout does not count hold copies, too; of a scalar all threads hold one.
+// Warps that a layout does not count hold copies, too; of a scalar all threads hold one. So it is
+// with the blocks of a cluster: the representative is in the block whose free bits are clear.
 
 #ifndef TESSERA_ANALYSIS_REPLICATION_H
 #define TESSERA_ANALYSIS_REPLICATION_H
@@ -26,16 +27,17 @@ struct Replication {
   /// the partition.
   static Replication of(mlir::Type type, mlir::Operation *op);
 
-  /// The free bits of a thread's number.
+  /// The free bits of a thread's number in its block.
   uint64_t getMask() const;
-  /// The threads that hold an element each for the others, among all.
+  /// The threads that hold an element each for the others, among all of a block.
   unsigned countRepresentatives() const;
-  /// How many threads hold an element.
-  unsigned countCopies() const { return (1u << threadBits) / countRepresentatives(); }
+  /// How many threads hold an element, of all blocks.
+  unsigned countCopies() const;
 
   uint64_t lanes;      ///< free bits of a lane's number
   uint64_t warps;      ///< and of a warp's
   unsigned threadBits; ///< bits of a thread's number
+  uint64_t blocks = 0; ///< free bits of the number of a block of a cluster
 };
 
 } // namespace tessera

@@ -191,10 +191,9 @@ typedef struct TsrKernel TsrKernel;
  * "fp_fusion": bool, "num_threads": n, "tune": "lite"|"max", "entry": kernel name,
  * "start_stage": name of the stage that the module is of, "dump_dir": path,
  * "override_dir": path, "reproducer_dir": path, "keep_stages": bool}; for "cuda" also
- * {"arch": "sm_90a", "num_warps": n, "ptxas": path, "libdevice": path, "ptxas_timeout":
- * seconds, "max_registers": n, "tensor_maps": bool, "flush_results": bool}. No GPU is
- * needed to compile for one.
- * The module is consumed in the sense that it is lowered in place. */
+ * {"arch": "sm_90a", "num_warps": n, "num_ctas": n, "ptxas": path, "libdevice": path,
+ * "ptxas_timeout": seconds, "max_registers": n, "tensor_maps": bool, "flush_results": bool}. No GPU
+ * is needed to compile for one. The module is consumed in the sense that it is lowered in place. */
 TSR_EXPORT TsrStatus tsr_compile(TsrModule *module, const char *options,
                                  TsrKernel **kernel) TSR_NOEXCEPT;
 /* The same from the text of a stage, also of one that is not MLIR ("llvmir"). `options` must

@@ -70,7 +70,8 @@ struct KernelMetadata {
   int64_t scratchBytes = 0;
   std::string arch;     ///< of a kernel for "cuda", as the rest up to spillBytes: "sm_90a"
   int capability = 0;   ///< 90
-  int numWarps = 0;     ///< of one program, those that only copy included
+  int numWarps = 0;     ///< of one block, those that only copy included
+  int numCTAs = 1;      ///< blocks of a cluster, which do a program together
   int sharedBytes = 0;  ///< dynamic shared memory
   int numStages = 0;    ///< tiles in the longest ring that loops copy to ahead; 0 if there is none
   int numRegisters = 0; ///< of a thread, as ptxas has it
@@ -101,7 +102,7 @@ struct KernelMetadata {
   std::vector<std::string> remarks;
 
   /// {"name", "target", "cpu", "features", "vector_bits", "abi_version", "num_threads",
-  ///  "scratch_bytes", "arch", "capability", "num_warps", "shared_bytes", "num_stages",
+  ///  "scratch_bytes", "arch", "capability", "num_warps", "num_ctas", "shared_bytes", "num_stages",
   ///  "num_registers", "spill_bytes", "assembler", "arguments": [{"type", "loaded", "stored"}],
   ///  "tensor_maps": [{"base", "element", "bytes", "swizzle",
   ///                   "dims": [{"extent", "stride", "box"}]}], "launch_conditions",

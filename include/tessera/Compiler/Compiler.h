@@ -63,6 +63,8 @@ struct CompileOptions {
   /// 32), and where ptxas and libdevice are (empty: looked for in the usual places).
   std::string arch = "sm_90a";
   int numWarps = 4;
+  /// The blocks of a cluster, which do a program together.
+  int numCTAs = 1;
   int numStages = 3; ///< of a pipelined loop that does not say
   /// Whether launches may make tensor maps; without, a kernel takes its arguments alone.
   bool tensorMaps = true;

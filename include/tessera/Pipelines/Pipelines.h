@@ -34,6 +34,8 @@ struct GPUPipelineOptions : mlir::PassPipelineOptions<GPUPipelineOptions> {
                            llvm::cl::desc("The architecture: sm_80, sm_90a")};
   Option<int> numWarps{*this, "num-warps", llvm::cl::init(4),
                        llvm::cl::desc("Warps of a program, a power of two up to 32")};
+  Option<int> numCTAs{*this, "num-ctas", llvm::cl::init(1),
+                      llvm::cl::desc("Blocks that do a program together, a power of two up to 8")};
   Option<bool> limitLaunches{*this, "limit-launches", llvm::cl::init(true),
                              llvm::cl::desc("Whether launches have limits")};
   Option<bool> tensorMaps{*this, "tensor-maps", llvm::cl::init(false),

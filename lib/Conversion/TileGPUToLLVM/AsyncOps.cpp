@@ -138,7 +138,8 @@ struct AsyncCopyPattern : TilePattern<tilegpu::AsyncCopyOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread(rewriter, op.getLoc());
     tilegpu::MemDescType type = op.getBuffer().getType();
-    Value acting = emitRepresentativePredicate(thread, op.getPtr().getType(), op);
+    // Each block of a cluster has a copy.
+    Value acting = emitBlockRepresentativePredicate(thread, op.getPtr().getType(), op);
     if (op.getCondition())
       acting = thread.both(acting, adaptor.getCondition().front());
     emitGuarded(thread, acting, [&] {

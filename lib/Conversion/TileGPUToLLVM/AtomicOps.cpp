@@ -23,9 +23,12 @@ namespace {
 // Names
 //===----------------------------------------------------------------------===//
 
-std::string getOrdering(tile::MemSemantic sem, tile::MemScope scope) {
+/// The scope of a program is that of its blocks.
+std::string getOrdering(Operation *op, tile::MemSemantic sem, tile::MemScope scope) {
   static constexpr llvm::StringLiteral sems[] = {".relaxed", ".acquire", ".release", ".acq_rel"};
   static constexpr llvm::StringLiteral scopes[] = {".cta", ".gpu", ".sys"};
+  if (scope == tile::MemScope::CTA && tilegpu::getNumBlocks(op) > 1)
+    return (sems[static_cast<unsigned>(sem)] + ".cluster").str();
   return (sems[static_cast<unsigned>(sem)] + scopes[static_cast<unsigned>(scope)]).str();
 }
 
@@ -257,7 +260,7 @@ template <typename SourceOp> struct AtomicPattern : TilePattern<SourceOp> {
     bool releases = sem == tile::MemSemantic::Release || sem == tile::MemSemantic::AcquireRelease;
     bool acquires = sem == tile::MemSemantic::Acquire || sem == tile::MemSemantic::AcquireRelease;
     if (releases)
-      emitBarrier(thread);
+      emitProgramBarrier(thread, op);
     SmallVector<Value> registers;
     for (int64_t i = 0; i < count; ++i) {
       Value mask = masks.empty() ? Value() : masks[i];
@@ -266,7 +269,7 @@ template <typename SourceOp> struct AtomicPattern : TilePattern<SourceOp> {
     bool isUsed = op->getNumResults() != 0 && !op->use_empty();
     bool isDelivered = isUsed && getDeliveryBytes(op->getResult(0).getType(), op) != 0;
     if (acquires && !isDelivered)
-      emitBarrier(thread);
+      emitProgramBarrier(thread, op);
     if (op->getNumResults() == 0) {
       rewriter.eraseOp(op);
       return success();
@@ -287,7 +290,7 @@ struct RMWPattern : AtomicPattern<tile::AtomicRMWOp> {
     Type type = getConverter().convertElement(op.getType());
     if (failed(verifyElement(op, type)))
       return failure();
-    std::string ordering = getOrdering(op.getSem(), op.getScope());
+    std::string ordering = getOrdering(op, op.getSem(), op.getScope());
     std::string instruction = getInstruction(op.getKind(), type, getCapability(op));
     bool asFloat = op.getKind() == tile::AtomicKind::FAdd;
     auto element = [&](int64_t i, Value predicate) -> Value {
@@ -328,7 +331,7 @@ struct CASPattern : AtomicPattern<tile::AtomicCASOp> {
     Type type = getConverter().convertElement(op.getType());
     if (failed(verifyElement(op, type)))
       return failure();
-    std::string ordering = getOrdering(op.getSem(), op.getScope());
+    std::string ordering = getOrdering(op, op.getSem(), op.getScope());
     Type bits = getRegisterType(thread, type, /*asFloat=*/false);
     auto element = [&](int64_t i, Value predicate) -> Value {
       if (type.isInteger(8))
@@ -353,7 +356,7 @@ struct AtomicLoadPattern : AtomicPattern<tile::AtomicLoadOp> {
     ThreadBuilder thread(rewriter, op.getLoc());
     Type type = getConverter().convertElement(op.getType());
     unsigned width = 8 * tilegpu::getElementBytes(getElementTypeOrSelf(op.getType()));
-    std::string ordering = getOrdering(op.getSem(), op.getScope());
+    std::string ordering = getOrdering(op, op.getSem(), op.getScope());
     auto element = [&](int64_t i, Value predicate) -> Value {
       Value bits = emitAtomicLoad(thread, ordering, adaptor.getPtr()[i], width, predicate);
       bits = thread.extendOrTruncate(bits, width);
@@ -371,7 +374,7 @@ struct AtomicStorePattern : AtomicPattern<tile::AtomicStoreOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread(rewriter, op.getLoc());
     unsigned width = 8 * tilegpu::getElementBytes(getElementTypeOrSelf(op.getValue().getType()));
-    std::string ordering = getOrdering(op.getSem(), op.getScope());
+    std::string ordering = getOrdering(op, op.getSem(), op.getScope());
     auto element = [&](int64_t i, Value predicate) -> Value {
       Value bits = thread.bitcast(toMemory(thread, adaptor.getValue()[i]), thread.intType(width));
       InlinePTX ptx(thread);

@@ -2,6 +2,7 @@
 
 #include "AxisFragment.h"
 
+#include "ClusterWaits.h"
 #include "TileExchange.h"
 #include "tessera/Layout/LayoutConversion.h"
 #include "llvm/Support/MathExtras.h"
@@ -59,7 +60,7 @@ LinearLayout tessera::dropLaneBits(const LinearLayout &layout, unsigned axis) {
 
 LinearLayout tessera::moveToRegisters(const LinearLayout &layout, unsigned axis, bool lanesToo) {
   LinearLayout result = layout;
-  for (HwDim dim : {HwDim::Lane, HwDim::Warp}) {
+  for (HwDim dim : {HwDim::Lane, HwDim::Warp, HwDim::Block}) {
     if (dim == HwDim::Lane && !lanesToo)
       continue;
     for (uint64_t &column : result.columns(dim))
@@ -74,17 +75,18 @@ LinearLayout tessera::moveToRegisters(const LinearLayout &layout, unsigned axis,
 
 LinearLayout tessera::moveToLanes(const LinearLayout &layout, unsigned axis) {
   LinearLayout result = layout;
-  for (uint64_t &column : result.columns(HwDim::Warp)) {
-    if (!getAxisBit(layout, axis, column))
-      continue;
-    f2::Columns &lanes = result.columns(HwDim::Lane);
-    auto free = llvm::find(lanes, uint64_t(0));
-    if (free != lanes.end())
-      *free = column;
-    else
-      result.columns(HwDim::Reg).push_back(column);
-    column = 0;
-  }
+  for (HwDim dim : {HwDim::Warp, HwDim::Block})
+    for (uint64_t &column : result.columns(dim)) {
+      if (!getAxisBit(layout, axis, column))
+        continue;
+      f2::Columns &lanes = result.columns(HwDim::Lane);
+      auto free = llvm::find(lanes, uint64_t(0));
+      if (free != lanes.end())
+        *free = column;
+      else
+        result.columns(HwDim::Reg).push_back(column);
+      column = 0;
+    }
   llvm::sort(result.columns(HwDim::Reg));
   return result;
 }
@@ -99,7 +101,7 @@ int64_t tessera::getPartBytes(const LinearLayout &layout, Type type, unsigned ro
   int64_t elements = 1;
   for (int64_t extent : layout.shape())
     elements *= extent;
-  elements /= rounds;
+  elements /= rounds * countBlockParts(layout);
   return llvm::alignTo(elements * tilegpu::getElementBytes(getElementTypeOrSelf(type)), 16);
 }
 
@@ -135,15 +137,20 @@ void AxisFragment::exchange(ThreadBuilder &thread, const AxisExchange &way, Type
   size_t repeats = operands.front().size() >> way.source.columns(HwDim::Reg).size();
   SmallVector<SmallVector<Value>> exchanged(
       operands.size(), SmallVector<Value>(repeats << way.destination.columns(HwDim::Reg).size()));
+  // The layouts are the same for all operands.
+  bool isAcrossBlocks = parts.front().isAcrossBlocks();
+  auto meet = [&] { isAcrossBlocks ? emitClusterBarrier(thread) : emitBarrier(thread); };
   for (unsigned round = 0; round < way.rounds; ++round) {
     if (round != 0)
-      emitBarrier(thread);
+      meet();
     for (auto [part, registers] : llvm::zip_equal(parts, operands))
       part.store(thread, registers, round);
-    emitBarrier(thread);
+    meet();
     for (auto [part, registers] : llvm::zip_equal(parts, exchanged))
       part.load(thread, registers, round);
   }
+  if (isAcrossBlocks)
+    emitClusterRelease(thread);
   operands = std::move(exchanged);
   layout = way.destination;
 }

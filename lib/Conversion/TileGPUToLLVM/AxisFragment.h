@@ -30,10 +30,10 @@ LinearLayout compactAxis(const LinearLayout &layout, unsigned axis, uint32_t rep
 LinearLayout dropRegisterBits(const LinearLayout &layout, unsigned axis, unsigned limit = 64);
 /// Zeroes the lane columns of the axis.
 LinearLayout dropLaneBits(const LinearLayout &layout, unsigned axis);
-/// Moves the columns of the axis from warps (and lanes) to registers.
+/// Moves the columns of the axis from blocks and warps (and lanes) to registers.
 LinearLayout moveToRegisters(const LinearLayout &layout, unsigned axis, bool lanesToo = false);
 
-/// Moves the columns of the axis from warps to lanes that hold copies; to registers once
+/// Moves the columns of the axis from blocks and warps to lanes that hold copies; to registers once
 /// there are no such lanes.
 LinearLayout moveToLanes(const LinearLayout &layout, unsigned axis);
 
@@ -49,6 +49,7 @@ struct AxisExchange {
 };
 
 /// Bytes from one operand's part of the scratch to the next, where so many rounds go through it.
+/// Of blocks each has scratch for its part.
 int64_t getPartBytes(const LinearLayout &layout, mlir::Type type, unsigned rounds = 1);
 
 struct AxisFragment {

@@ -15,6 +15,7 @@
 #include "ConvertLayout.h"
 
 #include "BytePairs.h"
+#include "ClusterWaits.h"
 #include "Patterns.h"
 #include "TileExchange.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -37,10 +38,10 @@ unsigned at(HwDim dim) { return static_cast<unsigned>(dim); }
 
 static SmallVector<Choice> getChoices(ThreadBuilder &thread, const PullMap &map) {
   SmallVector<Choice> choices;
-  for (HwDim dim : {HwDim::Lane, HwDim::Warp})
+  for (HwDim dim : {HwDim::Lane, HwDim::Warp, HwDim::Block})
     for (auto [bit, column] : llvm::enumerate(map.columns[at(dim)]))
       if (uint64_t registers = column[at(HwDim::Reg)]) {
-        Value number = dim == HwDim::Lane ? emitLaneId(thread) : emitWarpId(thread);
+        Value number = emitPlace(thread, dim);
         Value isSet =
             thread.compare(LLVM::ICmpPredicate::ne, thread.bitAnd(number, uint64_t(1) << bit), 0);
         choices.push_back({isSet, registers});
@@ -131,14 +132,21 @@ SmallVector<Value> tessera::emitConversion(ThreadBuilder &thread, ValueRange reg
   bool shuffles = conversion.kind == ConversionKind::Warp;
   Value lane;
   if (shuffles) {
-    f2::Columns ofLane, ofWarp;
+    f2::Columns ofLane, ofWarp, ofBlock;
     for (const Place &column : map.columns[at(HwDim::Lane)])
       ofLane.push_back(column[at(HwDim::Lane)]);
     for (const Place &column : map.columns[at(HwDim::Warp)])
       ofWarp.push_back(column[at(HwDim::Lane)]);
+    for (const Place &column : map.columns[at(HwDim::Block)])
+      ofBlock.push_back(column[at(HwDim::Lane)]);
     lane = emitApply(thread, ofLane, emitLaneId(thread));
-    if (llvm::any_of(ofWarp, [](uint64_t column) { return column != 0; }))
+    auto matters = [](ArrayRef<uint64_t> columns) {
+      return llvm::any_of(columns, [](uint64_t column) { return column != 0; });
+    };
+    if (matters(ofWarp))
       lane = thread.bitXor(lane, emitApply(thread, ofWarp, emitWarpId(thread)));
+    if (matters(ofBlock))
+      lane = thread.bitXor(lane, emitApply(thread, ofBlock, emitBlockRank(thread)));
   }
 
   // Where nothing is shuffled there is nothing to share.
@@ -189,7 +197,9 @@ static SmallVector<Value> emitExchange(ThreadBuilder &thread, ValueRange registe
   TileExchange exchange(scratch, source, destination, registers.front().getType(),
                         getMatrixInstructions(op), rounds);
   auto meet = [&] {
-    if (exchange.isWithinWarps())
+    if (exchange.isAcrossBlocks())
+      emitClusterBarrier(thread);
+    else if (exchange.isWithinWarps())
       thread.create<NVVM::SyncWarpOp>(thread.i32(0xffffffff));
     else
       emitBarrier(thread);
@@ -204,6 +214,8 @@ static SmallVector<Value> emitExchange(ThreadBuilder &thread, ValueRange registe
     meet();
     exchange.load(thread, exchanged, round);
   }
+  if (exchange.isAcrossBlocks())
+    emitClusterRelease(thread);
   return exchanged;
 }
 
@@ -218,9 +230,6 @@ struct ConvertLayoutPattern : TilePattern<tilegpu::ConvertLayoutOp> {
     const LinearLayout &source = tilegpu::getLayout(op.getSource().getType());
     const LinearLayout &destination = tilegpu::getLayout(op.getType());
     SmallVector<SmallVector<Value>> results(1);
-    Conversion conversion = classify(source, destination);
-    if (conversion.kind == ConversionKind::Cluster)
-      return op.emitOpError("would move elements between blocks, which is not supported");
     if (op.getScratchBytes() == 0) {
       results[0] = emitConversion(thread, adaptor.getSource(), source, destination);
     } else {
@@ -266,7 +275,7 @@ struct LocalAllocPattern : TilePattern<tilegpu::LocalAllocOp> {
 /// Part of a buffer: the same columns among the buffer's elements.
 LinearLayout placeInBuffer(const LinearLayout &part, const LinearLayout &buffer) {
   LinearLayout layout(buffer.shape());
-  for (HwDim dim : {HwDim::Reg, HwDim::Lane, HwDim::Warp})
+  for (HwDim dim : {HwDim::Reg, HwDim::Lane, HwDim::Warp, HwDim::Block})
     for (uint64_t column : part.columns(dim))
       layout.columns(dim).push_back(layout.element(part.coordinates(column)));
   return layout;

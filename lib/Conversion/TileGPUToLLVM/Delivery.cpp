@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Within a warp the value of a representative comes by a shuffle, between warps through shared
-// memory, where each representative has its own place.
+// memory, where each representative has its own place; between the blocks of a cluster through
+// the shared memory of the representative's.
 
 #include "Delivery.h"
 
+#include "ClusterWaits.h"
 #include "tessera/Analysis/Replication.h"
 
 using namespace mlir;
@@ -26,7 +28,7 @@ static f2::Columns compact(const Replication &copies) {
 
 int64_t tessera::getDeliveryBytes(Type type, Operation *op) {
   Replication copies = Replication::of(type, op);
-  if (copies.warps == 0)
+  if (copies.warps == 0 && copies.blocks == 0)
     return 0;
   return getNumRegisters(type) * copies.countRepresentatives() *
          tilegpu::getElementBytes(getElementTypeOrSelf(type));
@@ -35,7 +37,7 @@ int64_t tessera::getDeliveryBytes(Type type, Operation *op) {
 LogicalResult tessera::deliver(ThreadBuilder &thread, Operation *op, Type type,
                                SmallVectorImpl<Value> &registers) {
   Replication copies = Replication::of(type, op);
-  if (copies.warps == 0) {
+  if (copies.warps == 0 && copies.blocks == 0) {
     if (copies.lanes == 0)
       return success();
     Value lane = thread.bitAnd(emitLaneId(thread), ~copies.lanes & 31);
@@ -50,7 +52,7 @@ LogicalResult tessera::deliver(ThreadBuilder &thread, Operation *op, Type type,
   int32_t bytes = tilegpu::getElementBytes(getElementTypeOrSelf(type));
   int32_t stride = bytes * static_cast<int32_t>(copies.countRepresentatives());
   Value place = emitApply(thread, compact(copies), emitThreadId(thread));
-  Value base = thread.advance(*scratch, thread.mul(place, bytes));
+  Value distance = thread.mul(place, bytes), base = thread.advance(*scratch, distance);
   // Copies write what they have to the place of their representative only if they are it.
   Value isRepresentative = emitRepresentativePredicate(thread, type, op);
   emitGuarded(thread, isRepresentative, [&] {
@@ -58,7 +60,14 @@ LogicalResult tessera::deliver(ThreadBuilder &thread, Operation *op, Type type,
       thread.create<LLVM::StoreOp>(toMemory(thread, value),
                                    thread.advance(base, static_cast<int32_t>(i) * stride), bytes);
   });
-  emitBarrier(thread);
+  if (copies.blocks == 0) {
+    emitBarrier(thread);
+  } else {
+    // From the block of the representative, which is the own one for some.
+    emitClusterBarrier(thread);
+    Value block = thread.bitAnd(emitBlockRank(thread), ~copies.blocks);
+    base = thread.advance(emitRemoteAddress(thread, *scratch, block), distance);
+  }
   for (auto [i, value] : llvm::enumerate(registers)) {
     Type element = value.getType();
     Type stored = element.isInteger(1) ? thread.intType(8) : element;
@@ -66,5 +75,7 @@ LogicalResult tessera::deliver(ThreadBuilder &thread, Operation *op, Type type,
         stored, thread.advance(base, static_cast<int32_t>(i) * stride), bytes);
     value = fromMemory(thread, loaded, element);
   }
+  if (copies.blocks != 0)
+    emitClusterRelease(thread);
   return success();
 }

@@ -11,7 +11,7 @@
 namespace tessera {
 
 /// Bytes of scratch memory that deliver needs for a result of this type: none unless
-/// several warps hold copies.
+/// several warps, or blocks of a cluster, hold copies.
 int64_t getDeliveryBytes(mlir::Type type, mlir::Operation *op);
 
 /// `registers` as the representatives have them (emitRepresentativePredicate), for every

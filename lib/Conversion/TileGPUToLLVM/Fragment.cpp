@@ -67,6 +67,22 @@ Value tessera::emitWarpId(ThreadBuilder &thread) {
   return thread.lshr(emitThreadId(thread), tilegpu::kLaneBits);
 }
 
+Value tessera::emitBlockRank(ThreadBuilder &thread) {
+  return thread.create<NVVM::ClusterId>(thread.intType(32));
+}
+
+Value tessera::emitPlace(ThreadBuilder &thread, HwDim dim) {
+  switch (dim) {
+  case HwDim::Lane:
+    return emitLaneId(thread);
+  case HwDim::Warp:
+    return emitWarpId(thread);
+  default:
+    assert(dim == HwDim::Block && "a thread has no number of this kind");
+    return emitBlockRank(thread);
+  }
+}
+
 /// Whether each column has one bit at most, as far as runs of shifts are concerned.
 static bool isSubPermutation(ArrayRef<uint64_t> columns) {
   return llvm::all_of(columns, [](uint64_t column) { return llvm::popcount(column) <= 1; });
@@ -125,6 +141,10 @@ SmallVector<Value> tessera::emitThreadCoordinates(ThreadBuilder &thread,
     else
       coordinates.push_back(
           thread.bitOr(emitApply(thread, lanes, lane), emitApply(thread, warps, warp)));
+    f2::Columns blocks = project(HwDim::Block);
+    if (!isZero(blocks))
+      coordinates.back() =
+          thread.bitOr(coordinates.back(), emitApply(thread, blocks, emitBlockRank(thread)));
   }
   return coordinates;
 }
@@ -143,6 +163,15 @@ SmallVector<SmallVector<Value>> tessera::emitCoordinates(ThreadBuilder &thread,
 }
 
 Value tessera::emitRepresentativePredicate(ThreadBuilder &thread, Type type, Operation *op) {
+  Value predicate = emitBlockRepresentativePredicate(thread, type, op);
+  if (uint64_t blocks = Replication::of(type, op).blocks) {
+    Value isFirst = thread.equal(thread.bitAnd(emitBlockRank(thread), blocks), 0);
+    predicate = thread.both(predicate, isFirst);
+  }
+  return predicate;
+}
+
+Value tessera::emitBlockRepresentativePredicate(ThreadBuilder &thread, Type type, Operation *op) {
   if (!tilegpu::getLayoutAttr(type))
     return thread.equal(emitThreadId(thread), 0);
   uint64_t mask = Replication::of(type, op).getMask();
@@ -216,6 +245,24 @@ void tessera::emitGuarded(ThreadBuilder &thread, Value predicate, function_ref<v
 }
 
 void tessera::emitBarrier(ThreadBuilder &thread) { thread.create<NVVM::Barrier0Op>(); }
+
+void tessera::emitClusterBarrier(ThreadBuilder &thread) {
+  // Without more said the arrival releases at the cluster's scope, and the wait acquires.
+  UnitAttr aligned = thread.getBuilder().getUnitAttr();
+  thread.create<NVVM::ClusterArriveOp>(aligned);
+  thread.create<NVVM::ClusterWaitOp>(aligned);
+}
+
+void tessera::emitProgramBarrier(ThreadBuilder &thread, Operation *op) {
+  if (tilegpu::getNumBlocks(op) > 1)
+    emitClusterBarrier(thread);
+  else
+    emitBarrier(thread);
+}
+
+Value tessera::emitRemoteAddress(ThreadBuilder &thread, Value pointer, Value block) {
+  return thread.create<NVVM::MapaOp>(thread.pointerType(kClusterMemory), pointer, block);
+}
 
 /// Applies a 32-bit shuffle to a value of any width.
 static Value shuffle(ThreadBuilder &thread, Value value, Value lane, NVVM::ShflKind kind) {

@@ -27,7 +27,7 @@ namespace tessera {
 using tilegpu::getCapability;
 
 /// The address spaces of NVPTX.
-inline constexpr unsigned kGlobalMemory = 1, kSharedMemory = 3;
+inline constexpr unsigned kGlobalMemory = 1, kSharedMemory = 3, kClusterMemory = 7;
 
 //===----------------------------------------------------------------------===//
 // Registers, at compile time
@@ -53,6 +53,11 @@ mlir::Value emitThreadId(ThreadBuilder &thread);
 mlir::Value emitLaneId(ThreadBuilder &thread);
 mlir::Value emitWarpId(ThreadBuilder &thread);
 
+/// The number of the thread's block in its cluster.
+mlir::Value emitBlockRank(ThreadBuilder &thread);
+/// One of the three numbers; `dim` is Lane, Warp or Block.
+mlir::Value emitPlace(ThreadBuilder &thread, HwDim dim);
+
 /// The coordinates of the thread's part of a layout, one a dimension.
 llvm::SmallVector<mlir::Value> emitThreadCoordinates(ThreadBuilder &thread,
                                                      const LinearLayout &layout);
@@ -69,6 +74,10 @@ mlir::Value emitApply(ThreadBuilder &thread, llvm::ArrayRef<uint64_t> columns, m
 /// never copies of each other.
 mlir::Value emitRepresentativePredicate(ThreadBuilder &thread, mlir::Type type,
                                         mlir::Operation *op);
+
+/// The same among the threads of each block of a cluster for itself.
+mlir::Value emitBlockRepresentativePredicate(ThreadBuilder &thread, mlir::Type type,
+                                             mlir::Operation *op);
 
 //===----------------------------------------------------------------------===//
 // Constant data
@@ -100,8 +109,18 @@ mlir::FailureOr<mlir::Value> emitScratch(ThreadBuilder &thread, mlir::Operation 
 /// it is null), as an `scf.if`.
 void emitGuarded(ThreadBuilder &thread, mlir::Value predicate, llvm::function_ref<void()> body);
 
-/// All threads of the program meet.
+/// All threads of the block meet.
 void emitBarrier(ThreadBuilder &thread);
+
+/// All threads of the cluster's blocks meet; what they did to memory before, the others see.
+void emitClusterBarrier(ThreadBuilder &thread);
+
+/// All threads of the program at `op` meet.
+void emitProgramBarrier(ThreadBuilder &thread, mlir::Operation *op);
+
+/// The same place of shared memory in another block of the cluster (its number is an i32). That
+/// block must have begun, and may not end before nobody uses the pointer any more.
+mlir::Value emitRemoteAddress(ThreadBuilder &thread, mlir::Value pointer, mlir::Value block);
 
 /// The value that lane `lane` (i32) of the warp has, for any type of register.
 mlir::Value emitShuffle(ThreadBuilder &thread, mlir::Value value, mlir::Value lane);

@@ -65,6 +65,9 @@ struct FuncPattern : TilePattern<tile::FuncOp> {
       function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), rewriter.getUnitAttr());
       function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                         rewriter.getDenseI32ArrayAttr({threads, 1, 1}));
+      if (unsigned blocks = tilegpu::getNumBlocks(op); blocks > 1)
+        function->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(),
+                          rewriter.getDenseI32ArrayAttr({static_cast<int32_t>(blocks), 1, 1}));
       // Left alone, ptxas may take a few registers more than would let another program in,
       // or so few that it has to spill what a thread has of a row.
       // Registers can change owners only where it is known how many there are.

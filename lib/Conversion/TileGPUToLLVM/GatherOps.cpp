@@ -70,7 +70,8 @@ struct HistogramPattern : TilePattern<tile::HistogramOp> {
     counters.store(thread, bins, zeros);
     emitBarrier(thread);
 
-    Value acts = emitRepresentativePredicate(thread, op.getSource().getType(), op);
+    // Of a cluster each block counts everything.
+    Value acts = emitBlockRepresentativePredicate(thread, op.getSource().getType(), op);
     uint64_t lanes = std::min<uint64_t>(32, uint64_t(1) << bins.dimBits(0));
     Value ownBin = thread.bitAnd(emitLaneId(thread), lanes - 1);
     ValueRange mask = op.getMask() ? adaptor.getMask() : ValueRange();

@@ -75,7 +75,7 @@ StoredOperand::StoredOperand(const DotOperand &plan, RankedTensorType type,
   shape[0] = int64_t(1) << depthBits;
   part = LinearLayout(shape);
   loaded = LinearLayout(shape);
-  for (HwDim dim : {HwDim::Reg, HwDim::Lane, HwDim::Warp}) {
+  for (HwDim dim : {HwDim::Reg, HwDim::Lane, HwDim::Warp, HwDim::Block}) {
     for (uint64_t column : layout.columns(dim))
       if (dim != HwDim::Reg || !(column & pieceMask))
         part.columns(dim).push_back(column & ~pieceMask);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A program is a block of threads; its id is the block's.
+// A program is a block of threads; its id is the block's. Or it is a cluster of blocks, which lie
+// one after the other along the first axis of the grid; its id is the cluster's.
 
 #include "Delivery.h"
 #include "InlinePTX.h"
@@ -14,15 +15,18 @@ using namespace tessera;
 
 namespace {
 
-/// An op of an axis, as the special register of that axis.
-template <typename SourceOp, typename X, typename Y, typename Z>
+/// An op of an axis, as the special register of that axis; with clusters the first one counts
+/// these.
+template <typename SourceOp, typename X, typename Y, typename Z, typename ClusterX>
 struct AxisPattern : TilePattern<SourceOp> {
   using TilePattern<SourceOp>::TilePattern;
 
   LogicalResult matchAndRewrite(SourceOp op, typename SourceOp::Adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Type i32 = rewriter.getI32Type();
-    if (op.getAxis() == 0)
+    if (op.getAxis() == 0 && tilegpu::getNumBlocks(op) > 1)
+      rewriter.replaceOpWithNewOp<ClusterX>(op, i32);
+    else if (op.getAxis() == 0)
       rewriter.replaceOpWithNewOp<X>(op, i32);
     else if (op.getAxis() == 1)
       rewriter.replaceOpWithNewOp<Y>(op, i32);
@@ -32,10 +36,10 @@ struct AxisPattern : TilePattern<SourceOp> {
   }
 };
 
-using ProgramIdPattern =
-    AxisPattern<tile::ProgramIdOp, NVVM::BlockIdXOp, NVVM::BlockIdYOp, NVVM::BlockIdZOp>;
-using NumProgramsPattern =
-    AxisPattern<tile::NumProgramsOp, NVVM::GridDimXOp, NVVM::GridDimYOp, NVVM::GridDimZOp>;
+using ProgramIdPattern = AxisPattern<tile::ProgramIdOp, NVVM::BlockIdXOp, NVVM::BlockIdYOp,
+                                     NVVM::BlockIdZOp, NVVM::ClusterIdXOp>;
+using NumProgramsPattern = AxisPattern<tile::NumProgramsOp, NVVM::GridDimXOp, NVVM::GridDimYOp,
+                                       NVVM::GridDimZOp, NVVM::ClusterDimXOp>;
 
 /// One thread's reading is the program's: what depends on it is the same in all.
 struct ClockPattern : TilePattern<tile::ClockOp> {
@@ -67,8 +71,8 @@ struct AssumePattern : TilePattern<tile::AssumeOp> {
 bool isOfGroup(tile::BarrierOp) { return false; }
 bool isOfGroup(tilegpu::BarrierOp op) { return op.getOfGroup(); }
 
-/// Both kinds of barrier wait for every thread of the program, or of the warpgroup, and
-/// order all memory.
+/// Both kinds of barrier wait for every thread and order all memory: one for the threads of the
+/// program, the other for those of the block, or of the group of warps.
 template <typename SourceOp> struct BarrierPattern : TilePattern<SourceOp> {
   using TilePattern<SourceOp>::TilePattern;
 
@@ -77,6 +81,8 @@ template <typename SourceOp> struct BarrierPattern : TilePattern<SourceOp> {
     ThreadBuilder thread(rewriter, op.getLoc());
     if (isOfGroup(op))
       emitGroupBarrier(thread);
+    else if (isa<tile::BarrierOp>(op))
+      emitProgramBarrier(thread, op);
     else
       emitBarrier(thread);
     rewriter.eraseOp(op);

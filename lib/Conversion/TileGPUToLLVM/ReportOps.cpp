@@ -94,8 +94,10 @@ struct PrintPattern : TilePattern<tile::PrintOp> {
         indices = emitCoordinates(thread, tilegpu::getLayout(shape));
       for (int64_t i = 0; i < getNumRegisters(like); ++i) {
         Type i32 = rewriter.getI32Type();
-        SmallVector<Value> values = {thread.create<NVVM::BlockIdXOp>(i32),
-                                     thread.create<NVVM::BlockIdYOp>(i32),
+        bool isCluster = tilegpu::getNumBlocks(op) > 1;
+        Value first = isCluster ? thread.create<NVVM::ClusterIdXOp>(i32).getResult()
+                                : thread.create<NVVM::BlockIdXOp>(i32).getResult();
+        SmallVector<Value> values = {first, thread.create<NVVM::BlockIdYOp>(i32),
                                      thread.create<NVVM::BlockIdZOp>(i32)};
         llvm::append_range(values, indices[i]);
         for (auto [number, registers] : llvm::enumerate(adaptor.getArgs())) {

@@ -50,7 +50,7 @@ private:
   uint64_t clearBits(uint64_t number, uint64_t mask) const {
     return isReverse ? number | mask : number & ~mask;
   }
-  /// Whether the bit of this thread's lane or warp number is set.
+  /// Whether the bit of this thread's lane, warp or block number is set.
   Value emitIsSet(Value number, uint64_t mask);
   Group shuffle(const Group &group, Value lane);
   Group select(Value condition, const Group &a, const Group &b);
@@ -176,16 +176,20 @@ void Scan::scanAcrossWarps(unsigned first, const AxisExchange &exchange, TypeRan
 
   for (unsigned bit = first; bit < bits; ++bit) {
     uint64_t ofRegister = getPlaceMask(x.layout, HwDim::Reg, bit, bit + 1);
-    uint64_t ofWarp = getPlaceMask(x.layout, HwDim::Warp, bit, bit + 1);
-    Value isSetHere = ofWarp ? emitIsSet(emitWarpId(thread), ofWarp) : Value();
+    Value isSetHere;
+    for (HwDim dim : {HwDim::Warp, HwDim::Block})
+      if (uint64_t mask = getPlaceMask(x.layout, dim, bit, bit + 1))
+        isSetHere = emitIsSet(emitPlace(thread, dim), mask);
     // Along the totals' axis, of the element to take from: this bit is not set, those below
     // are, those above are one's own.
     int64_t lower = (int64_t(1) << (bit - first)) - 1, own = int64_t(1) << (bit - first);
     SmallVector<std::pair<unsigned, Value>> open;
     for (unsigned above = bit + 1; above < bits; ++above)
-      if (uint64_t mask = getPlaceMask(x.layout, HwDim::Warp, above, above + 1))
-        open.push_back({above - first, thread.compare(LLVM::ICmpPredicate::ne,
-                                                      thread.bitAnd(emitWarpId(thread), mask), 0)});
+      for (HwDim dim : {HwDim::Warp, HwDim::Block})
+        if (uint64_t mask = getPlaceMask(x.layout, dim, above, above + 1))
+          open.push_back(
+              {above - first, thread.compare(LLVM::ICmpPredicate::ne,
+                                             thread.bitAnd(emitPlace(thread, dim), mask), 0)});
     for (int64_t number = 0, e = x.operands.front().size(); number < e; ++number) {
       if (ofRegister && !isSet(number, ofRegister))
         continue;

@@ -18,7 +18,7 @@ bool tessera::isDeterministic(Operation *op) {
 std::optional<AxisExchange> tessera::getReduceExchange(tile::ReduceOp op) {
   const LinearLayout &layout = tilegpu::getLayout(op.getOperandTypes().front());
   unsigned axis = op.getAxis();
-  bool inWarps = hasAxisBits(layout, axis, HwDim::Warp);
+  bool inWarps = hasAxisBits(layout, axis, HwDim::Warp) || hasAxisBits(layout, axis, HwDim::Block);
   unsigned rounds = tilegpu::getScratchRounds(op);
   if (isDeterministic(op)) {
     // The order takes the highest bits first, so everything moves before the first fold.
@@ -44,9 +44,10 @@ ScanPlan tessera::getScanPlan(tile::ScanOp op) {
   ScanPlan plan;
   unsigned rounds = tilegpu::getScratchRounds(op);
   plan.firstWarpBit = layout.dimBits(axis);
-  for (uint64_t column : layout.columns(HwDim::Warp))
-    if (std::optional<unsigned> bit = getAxisBit(layout, axis, column))
-      plan.firstWarpBit = std::min(plan.firstWarpBit, *bit);
+  for (HwDim dim : {HwDim::Warp, HwDim::Block})
+    for (uint64_t column : layout.columns(dim))
+      if (std::optional<unsigned> bit = getAxisBit(layout, axis, column))
+        plan.firstWarpBit = std::min(plan.firstWarpBit, *bit);
   if (plan.firstWarpBit == layout.dimBits(axis))
     return plan;
   plan.isWhole = llvm::any_of(layout.columns(HwDim::Lane), [&](uint64_t column) {
@@ -67,7 +68,8 @@ ScanPlan tessera::getScanPlan(tile::ScanOp op) {
 
 int64_t tessera::getSortBytes(tile::SortOp op) {
   const LinearLayout &layout = tilegpu::getLayout(op.getOperandTypes().front());
-  if (!hasAxisBits(layout, op.getAxis(), HwDim::Warp))
+  if (!hasAxisBits(layout, op.getAxis(), HwDim::Warp) &&
+      !hasAxisBits(layout, op.getAxis(), HwDim::Block))
     return 0;
   unsigned rounds = tilegpu::getScratchRounds(op);
   int64_t bytes = getPartBytes(layout, IntegerType::get(op.getContext(), 32), rounds);
@@ -91,7 +93,7 @@ static bool holdsSlices(const LinearLayout &operand, const LinearLayout &acc, un
                         unsigned k) {
   LinearLayout slice = acc.project(other);
   uint64_t ofK = operand.dimMask(k);
-  for (HwDim dim : {HwDim::Lane, HwDim::Warp}) {
+  for (HwDim dim : {HwDim::Lane, HwDim::Warp, HwDim::Block}) {
     ArrayRef<uint64_t> has = operand.columns(dim), wants = slice.columns(dim);
     if (has.size() != wants.size())
       return false;
@@ -153,7 +155,8 @@ static int64_t getBytes(tile::ScanOp op) {
 static int64_t getBytes(tile::SortOp op) { return getSortBytes(op); }
 
 static int64_t getBytes(tile::HistogramOp op) {
-  return getPartBytes(tilegpu::getLayout(op.getType()), op.getType());
+  // Each block counts in all bins.
+  return getPartBytes(tilegpu::getLayout(op.getType()).inEachBlock(), op.getType());
 }
 
 static int64_t getBytes(tile::GatherOp op) {

@@ -22,7 +22,7 @@ std::optional<AxisExchange> getReduceExchange(tile::ReduceOp op);
 /// What a scan moves through memory: the totals of each warp's runs, or the whole tiles
 /// where warps and lanes alternate along the axis.
 struct ScanPlan {
-  /// Axis bits below this one are in registers and lanes alone.
+  /// Axis bits below this one are in registers and lanes alone, not in warps or blocks.
   unsigned firstWarpBit;
   /// Whether the whole tiles move.
   bool isWhole = false;
@@ -30,8 +30,8 @@ struct ScanPlan {
 };
 ScanPlan getScanPlan(tile::ScanOp op);
 
-/// Bytes that a sort needs: those of all operands and of the elements' numbers, if warps
-/// meet along the axis.
+/// Bytes that a sort needs: those of all operands and of the elements' numbers, if warps or
+/// blocks meet along the axis.
 int64_t getSortBytes(tile::SortOp op);
 
 /// The operands of a dot as they lie in memory: k slowest, then the batch, then rows of a

@@ -59,9 +59,10 @@ SmallVector<SharedTile::Access> SharedTile::plan(ThreadBuilder &thread, const Li
     return result;
   };
   f2::Columns registers = compose(HwDim::Reg), lanes = compose(HwDim::Lane),
-              warps = compose(HwDim::Warp);
+              warps = compose(HwDim::Warp), blocks = compose(HwDim::Block);
   f2::Columns others = lanes;
   llvm::append_range(others, warps);
+  llvm::append_range(others, blocks);
   uint64_t threadMask = 0;
   for (uint64_t column : others)
     threadMask |= column;
@@ -81,6 +82,8 @@ SmallVector<SharedTile::Access> SharedTile::plan(ThreadBuilder &thread, const Li
   if (threadMask != 0)
     threadOffset = thread.bitXor(emitApply(thread, lanes, emitLaneId(thread)),
                                  emitApply(thread, warps, warp ? warp : emitWarpId(thread)));
+  if (llvm::any_of(blocks, [](uint64_t column) { return column != 0; }))
+    threadOffset = thread.bitXor(threadOffset, emitApply(thread, blocks, emitBlockRank(thread)));
   std::map<uint64_t, Value> pointers;
   auto getPointer = [&](uint64_t offset, int64_t repeat) {
     uint64_t mixed = offset & threadMask;

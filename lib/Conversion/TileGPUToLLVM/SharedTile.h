@@ -36,6 +36,13 @@ public:
   SharedTile(mlir::Value base, const LinearLayout &memory, mlir::Type element,
              int64_t repeatBytes = 0, MatrixInstructions matrices = {});
 
+  /// The same tile at another place.
+  SharedTile at(mlir::Value newBase) const {
+    SharedTile moved = *this;
+    moved.base = newBase;
+    return moved;
+  }
+
   /// Stores the registers that a thread has in this layout. Copies are stored by all who
   /// have them.
   void store(ThreadBuilder &thread, const LinearLayout &layout, mlir::ValueRange registers) const;

@@ -13,6 +13,7 @@
 // that what comes out is a permutation whatever the region answers. A network is not
 // stable; the numbers that elements had at first decide between equal ones.
 
+#include "ClusterWaits.h"
 #include "ScratchMemory.h"
 #include "TileExchange.h"
 #include "llvm/Support/MathExtras.h"
@@ -102,7 +103,7 @@ Value Sort::isOutOfOrder(const Group &lower, const Group &upper) {
 SmallVector<SmallVector<Value>> Sort::getPartners(int64_t mask) {
   SmallVector<SmallVector<Value>> partners = values;
   uint64_t lanes = getPlaceMask(HwDim::Lane, mask);
-  if (!getPlaceMask(HwDim::Warp, mask)) {
+  if (!getPlaceMask(HwDim::Warp, mask) && !getPlaceMask(HwDim::Block, mask)) {
     if (lanes)
       for (SmallVector<Value> &registers : partners)
         for (Value &value : registers)
@@ -112,17 +113,21 @@ SmallVector<SmallVector<Value>> Sort::getPartners(int64_t mask) {
   uint64_t low = mask & ((int64_t(1) << bits) - 1);
   // Only the bits that are not a register's: a register finds its partner itself.
   Place distance{};
-  for (HwDim dim : {HwDim::Lane, HwDim::Warp})
+  for (HwDim dim : {HwDim::Lane, HwDim::Warp, HwDim::Block})
     distance[static_cast<unsigned>(dim)] = getPlaceMask(dim, low);
   for (unsigned round = 0; round < rounds; ++round) {
     if (usedMemory)
       emitBarrier(thread);
-    usedMemory = true;
     for (auto [tile, registers] : llvm::zip(memory, values))
       tile.store(thread, registers, round);
-    emitBarrier(thread);
+    bool isAcrossBlocks = memory.front().isAcrossBlocks(distance);
+    isAcrossBlocks ? emitClusterBarrier(thread) : emitBarrier(thread);
     for (auto [tile, registers] : llvm::zip(memory, partners))
       tile.load(thread, registers, round, distance);
+    // Other blocks may still load from this one's memory.
+    if (isAcrossBlocks)
+      emitClusterRelease(thread);
+    usedMemory = !isAcrossBlocks;
   }
   return partners;
 }
@@ -139,11 +144,10 @@ void Sort::step(int64_t mask) {
   // Which of the two is the upper one says the mask's highest bit.
   int64_t top = int64_t(1) << llvm::Log2_64(mask);
   Value isUpper;
-  for (HwDim dim : {HwDim::Lane, HwDim::Warp})
+  for (HwDim dim : {HwDim::Lane, HwDim::Warp, HwDim::Block})
     if (uint64_t place = getPlaceMask(dim, top & low))
-      isUpper = thread.compare(
-          LLVM::ICmpPredicate::ne,
-          thread.bitAnd(dim == HwDim::Lane ? emitLaneId(thread) : emitWarpId(thread), place), 0);
+      isUpper =
+          thread.compare(LLVM::ICmpPredicate::ne, thread.bitAnd(emitPlace(thread, dim), place), 0);
 
   for (int64_t number = 0, e = values.front().size(); number < e; ++number) {
     int64_t along = getRegisterCoordinates(layout, number)[axis];

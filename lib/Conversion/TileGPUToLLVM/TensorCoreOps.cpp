@@ -452,6 +452,12 @@ WarpgroupDot::Memory WarpgroupDot::getMemory(tilegpu::MemDescType type, Value ba
   Value start = thread.create<LLVM::PtrToIntOp>(thread.intType(32), base);
   if (llvm::any_of(offsets, [](uint64_t offset) { return offset != 0; }))
     start = thread.add(start, emitApply(thread, offsets, emitGroupId(thread, op)));
+  // A block of a cluster reads its rows (columns) of what each has as a whole.
+  f2::Columns ofBlocks;
+  for (uint64_t column : layout.columns(HwDim::Block))
+    ofBlocks.push_back(descriptor->getOffset(layout.coordinates(column)[dim], 0));
+  if (llvm::any_of(ofBlocks, [](uint64_t offset) { return offset != 0; }))
+    start = thread.add(start, emitApply(thread, ofBlocks, emitBlockRank(thread)));
   // Addresses in units of 16 bytes.
   start = thread.lshr(thread.bitAnd(start, 0x3ffff), 4);
   start = thread.bitOr(thread.extendOrTruncate(start, 64), descriptor->getBits());
@@ -466,6 +472,8 @@ int64_t WarpgroupDot::chooseColumns() {
   // Accumulators of parts have registers beside those that they are added to.
   const int64_t kMost = parts.count > 1 ? 128 : 256;
   unsigned groups = op.getGroups()[1];
+  for (uint64_t column : layout.columns(HwDim::Block))
+    groups *= (column & layout.dimMask(1)) ? 2 : 1;
   int64_t power = (int64_t(1) << layout.dimBits(1)) / groups, odd = layout.oddFactor(1);
   // Repeats follow the columns of one group only if there is no other.
   for (int64_t repeats = groups == 1 ? odd : 1; repeats > 0; --repeats)

@@ -40,10 +40,22 @@ static SmallVector<Value> emitChosen(ThreadBuilder &thread, Value predicate, Arr
   return llvm::to_vector_of<Value>(branch.getResults());
 }
 
-TileExchange::TileExchange(Value scratch, const LinearLayout &source,
-                           const LinearLayout &destination, Type element,
-                           MatrixInstructions matrices, unsigned rounds, bool ofAllThreads)
-    : source(source), destination(destination), element(element),
+/// How blocks of a cluster share a tile, if any do.
+static std::optional<BlockExchange> shareBetweenBlocks(const LinearLayout &source,
+                                                       const LinearLayout &destination) {
+  if (source.columns(HwDim::Block).empty())
+    return std::nullopt;
+  return BlockExchange(source, destination);
+}
+
+TileExchange::TileExchange(Value scratch, const LinearLayout &whole, const LinearLayout &wanted,
+                           Type element, MatrixInstructions ofGPU, unsigned rounds,
+                           bool ofAllThreads)
+    : blocks(shareBetweenBlocks(whole, wanted)), scratch(scratch),
+      source(blocks ? blocks->getSource() : whole),
+      destination(blocks ? blocks->getDestination() : wanted), element(element),
+      // Matrices are loaded from the own block alone.
+      matrices(isAcrossBlocks() ? MatrixInstructions() : ofGPU),
       exchange(planRounds(source, destination, getMemoryBytes(element) * 8, matrices, rounds,
                           ofAllThreads)),
       tile(scratch, exchange.plan.memory, element, /*repeatBytes=*/0, matrices) {}
@@ -57,14 +69,53 @@ void TileExchange::store(ThreadBuilder &thread, ValueRange registers, unsigned r
               [&] { tile.store(thread, exchange.source, stored); });
 }
 
+bool TileExchange::isAcrossBlocks(const Place &distance) const {
+  if (!blocks)
+    return false;
+  uint64_t other = 0;
+  for (HwDim dim : {HwDim::Lane, HwDim::Warp, HwDim::Block})
+    other ^= f2::apply(blocks->getBlockColumns(dim), distance[at(dim)]);
+  return other != 0 || blocks->isAcrossBlocks();
+}
+
+Value TileExchange::emitBlock(ThreadBuilder &thread, const BlockExchange::Group &group,
+                              const Place &distance) const {
+  Value block = thread.i32(group.block);
+  uint64_t known = 0;
+  for (HwDim dim : {HwDim::Lane, HwDim::Warp, HwDim::Block}) {
+    ArrayRef<uint64_t> columns = blocks->getBlockColumns(dim);
+    known ^= f2::apply(columns, distance[at(dim)]);
+    if (llvm::any_of(columns, [](uint64_t column) { return column != 0; }))
+      block = thread.bitXor(block, emitApply(thread, columns, emitPlace(thread, dim)));
+  }
+  return thread.bitXor(block, known);
+}
+
 void TileExchange::load(ThreadBuilder &thread, MutableArrayRef<Value> registers, unsigned round,
                         const Place &distance) const {
+  if (!blocks)
+    return loadPart(thread, registers, round, distance, tile);
+  for (const BlockExchange::Group &group : blocks->getGroups()) {
+    SmallVector<Value> ofPart;
+    for (uint64_t number : group.registers)
+      ofPart.push_back(registers[number]);
+    SharedTile from = tile;
+    if (isAcrossBlocks(distance))
+      from = tile.at(emitRemoteAddress(thread, scratch, emitBlock(thread, group, distance)));
+    loadPart(thread, ofPart, round, distance, from);
+    for (auto [number, value] : llvm::zip_equal(group.registers, ofPart))
+      registers[number] = value;
+  }
+}
+
+void TileExchange::loadPart(ThreadBuilder &thread, MutableArrayRef<Value> registers, unsigned round,
+                            const Place &distance, const SharedTile &from) const {
   SliceShare share = exchange.slices.getShare(destination, round);
   SmallVector<Value> before;
   for (uint64_t own : share.registers)
     before.push_back(registers[own]);
   SmallVector<Value> loaded = emitChosen(thread, emitHasShare(thread, share), before, element, [&] {
-    return tile.load(thread, exchange.destination, exchange.destination.apply(distance));
+    return from.load(thread, exchange.destination, exchange.destination.apply(distance));
   });
   for (auto [own, value] : llvm::zip_equal(share.registers, loaded))
     registers[own] = value;

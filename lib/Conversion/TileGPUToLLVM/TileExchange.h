@@ -4,12 +4,16 @@
 // go one after another (Layout/ExchangeRounds.h). For each round: store, meet, load; and meet
 // again before the next one, which writes to the same place. Whoever uses it says where warps
 // meet, since several tiles may go at once.
+//
+// Where blocks of a cluster have parts of the tile, each stores its own, and threads load from the
+// blocks that have what they need (Layout/BlockExchange.h). Then all blocks meet, and once more
+// after the last round: until then others read a block's memory.
 
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_TILEEXCHANGE_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_TILEEXCHANGE_H
 
 #include "SharedTile.h"
-#include "tessera/Layout/ExchangeRounds.h"
+#include "tessera/Layout/BlockExchange.h"
 
 namespace tessera {
 
@@ -32,13 +36,27 @@ public:
   void load(ThreadBuilder &thread, llvm::MutableArrayRef<mlir::Value> registers, unsigned round,
             const Place &distance = {}) const;
 
+  /// Whether threads load from other blocks of a cluster, so that these have to meet.
+  bool isAcrossBlocks(const Place &distance = {}) const;
+
   /// Whether every warp loads what it stored itself, where elements stay in their warps: then
   /// only its lanes have to meet.
   bool isWithinWarps() const;
 
 private:
+  /// Loads a part of the tile from memory at `from`.
+  void loadPart(ThreadBuilder &thread, llvm::MutableArrayRef<mlir::Value> registers, unsigned round,
+                const Place &distance, const SharedTile &from) const;
+  /// The number of the block that a thread loads a group's registers from.
+  mlir::Value emitBlock(ThreadBuilder &thread, const BlockExchange::Group &group,
+                        const Place &distance) const;
+
+  /// Where there are blocks; of a part then are the layouts.
+  std::optional<BlockExchange> blocks;
+  mlir::Value scratch;
   LinearLayout source, destination;
   mlir::Type element;
+  MatrixInstructions matrices;
   RoundedExchange exchange;
   SharedTile tile;
 };

@@ -8,6 +8,7 @@
 
 #include "AccessPlan.h"
 #include "AsyncOps.h"
+#include "ClusterWaits.h"
 #include "NarrowResults.h"
 #include "Patterns.h"
 #include "TensorMapOps.h"
@@ -27,8 +28,9 @@ namespace tessera {
 
 namespace {
 
-/// Every tile has a layout, for the number of warps there are.
+/// Every tile has a layout, for the number of warps and blocks there are.
 LogicalResult checkLayouts(ModuleOp module, unsigned numWarps) {
+  unsigned numBlocks = tilegpu::getNumBlocks(module);
   auto checkType = [&](Operation *op, Type type) -> LogicalResult {
     auto tile = dyn_cast<RankedTensorType>(type);
     if (!tile)
@@ -39,6 +41,9 @@ LogicalResult checkLayouts(ModuleOp module, unsigned numWarps) {
     if (layout.getNumWarps() != numWarps)
       return op->emitOpError("has a tile over ")
              << layout.getNumWarps() << " warps in a program of " << numWarps;
+    if (layout.getNumBlocks() != numBlocks)
+      return op->emitOpError("has a tile over ")
+             << layout.getNumBlocks() << " blocks in a cluster of " << numBlocks;
     return success();
   };
   WalkResult result = module.walk([&](Operation *op) -> WalkResult {
@@ -138,6 +143,7 @@ struct ConvertTileGPUToLLVM : impl::ConvertTileGPUToLLVMBase<ConvertTileGPUToLLV
     module.walk([&](UnrealizedConversionCastOp cast) { casts.push_back(cast); });
     reconcileUnrealizedCasts(casts);
     nameBarriers(module);
+    sinkClusterWaits(module);
     module.walk([&](LLVM::LLVMFuncOp function) {
       if (function->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName()))
         widenBoolArguments(function);

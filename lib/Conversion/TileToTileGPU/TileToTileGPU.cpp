@@ -37,6 +37,11 @@ struct ConvertTileToTileGPU : tessera::impl::ConvertTileToTileGPUBase<ConvertTil
       module.emitError("num-warps is ") << numWarps << "; wanted is a power of two up to 32";
       return signalPassFailure();
     }
+    if (numCTAs < 1 || numCTAs > tilegpu::kMostBlocks || !llvm::isPowerOf2_32(numCTAs)) {
+      module.emitError("num-ctas is ")
+          << numCTAs << "; wanted is a power of two up to " << tilegpu::kMostBlocks;
+      return signalPassFailure();
+    }
     if (!isTarget(target)) {
       module.emitError("target is \"") << target << "\"; wanted is one such as sm_80 or sm_90a";
       return signalPassFailure();
@@ -76,6 +81,8 @@ struct ConvertTileToTileGPU : tessera::impl::ConvertTileToTileGPUBase<ConvertTil
 
     Builder builder(&getContext());
     module->setAttr(tilegpu::kNumWarpsAttr, builder.getI32IntegerAttr(numWarps));
+    if (numCTAs > 1)
+      module->setAttr(tilegpu::kNumCTAsAttr, builder.getI32IntegerAttr(numCTAs));
     module->setAttr(tilegpu::kTargetAttr, builder.getStringAttr(target));
     if (deterministic)
       module->setAttr(tilegpu::kDeterministicAttr, builder.getUnitAttr());

@@ -58,6 +58,9 @@ struct Opened {
 #undef LOAD
     table.cuTensorMapEncodeTiled = reinterpret_cast<decltype(table.cuTensorMapEncodeTiled)>(
         dlsym(library, "cuTensorMapEncodeTiled"));
+    table.cuOccupancyMaxActiveClusters =
+        reinterpret_cast<decltype(table.cuOccupancyMaxActiveClusters)>(
+            dlsym(library, "cuOccupancyMaxActiveClusters"));
     if (error)
       return;
     constexpr int kCapturesDependences = 12030;

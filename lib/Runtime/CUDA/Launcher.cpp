@@ -13,8 +13,8 @@ namespace {
 // Values of CUfunction_attribute.
 enum FunctionAttribute { kLocalBytes = 3, kNumRegisters = 4, kMaxDynamicSharedBytes = 8 };
 
-/// A value of CUlaunchAttributeID.
-constexpr int kProgrammaticStreamSerialization = 6;
+/// Values of CUlaunchAttributeID.
+constexpr int kClusterDimension = 4, kProgrammaticStreamSerialization = 6;
 
 /// Shared memory of a block that needs no asking for.
 constexpr int kSharedWithoutOptIn = 48 * 1024;
@@ -169,14 +169,50 @@ LoadedKernel::Loaded LoadedKernel::getLoaded(int device) {
   if (description.sharedBytes > kSharedWithoutOptIn)
     check(driver.cuFuncSetAttribute(function, kMaxDynamicSharedBytes, description.sharedBytes),
           doing);
+  checkCluster(function, device);
   loadedOn[device] = {function, getLeastEarlyPrograms(description.sharedBytes, info)};
   return loadedOn[device];
 }
 
+/// What a launch says of the clusters of a kernel, which lie along the first axis of the grid.
+static LaunchAttribute getClusterDimension(int numCTAs) {
+  LaunchAttribute cluster = {kClusterDimension, {}};
+  cluster.value.clusterDim[0] = numCTAs;
+  cluster.value.clusterDim[1] = cluster.value.clusterDim[2] = 1;
+  return cluster;
+}
+
+void LoadedKernel::checkCluster(Function function, int device) const {
+  const DriverTable &driver = getDriver();
+  if (description.numCTAs == 1 || !driver.cuOccupancyMaxActiveClusters)
+    return;
+  LaunchAttribute cluster = getClusterDimension(description.numCTAs);
+  LaunchConfig config = {{unsigned(description.numCTAs), 1, 1},
+                         {32u * description.numWarps, 1, 1},
+                         unsigned(description.sharedBytes),
+                         nullptr,
+                         &cluster,
+                         1};
+  int fitting = 0;
+  std::string doing = "loading kernel '" + description.name + "'";
+  check(driver.cuOccupancyMaxActiveClusters(&fitting, function, &config), doing);
+  if (fitting == 0)
+    throw DriverError(701, doing + " failed: GPU " + std::to_string(device) + " (" +
+                               getDevice(device).name + ") has no room for a cluster of " +
+                               std::to_string(description.numCTAs) + " blocks with " +
+                               std::to_string(description.numWarps) + " warps and " +
+                               std::to_string(description.sharedBytes) +
+                               " bytes of shared memory each; use a smaller num_ctas, smaller "
+                               "tiles or fewer stages");
+}
+
 std::string LoadedKernel::describe(const int32_t grid[3]) const {
+  std::string cluster = description.numCTAs == 1
+                            ? ""
+                            : " in each of " + std::to_string(description.numCTAs) + " blocks";
   return "kernel '" + description.name + "' with grid (" + std::to_string(grid[0]) + ", " +
          std::to_string(grid[1]) + ", " + std::to_string(grid[2]) + ") and " +
-         std::to_string(description.numWarps) + " warps";
+         std::to_string(description.numWarps) + " warps" + cluster;
 }
 
 /// Whether something that must not be negative is, or arrays overlap that must not.
@@ -201,17 +237,24 @@ int LoadedKernel::start(const Loaded &loaded, Stream stream, const int32_t grid[
   int64_t rows = int64_t(grid[1]) * grid[2];
   bool isEarly = description.waitsForStream && rows * grid[0] >= loaded.leastEarlyPrograms;
   const DriverTable &driver = getDriver();
-  if (!isEarly || !driver.cuLaunchKernelEx)
+  std::array<LaunchAttribute, 2> attributes;
+  unsigned numAttributes = 0;
+  if (description.numCTAs > 1)
+    attributes[numAttributes++] = getClusterDimension(description.numCTAs);
+  if (isEarly) {
+    attributes[numAttributes] = {kProgrammaticStreamSerialization, {}};
+    attributes[numAttributes++].value.isAllowed = 1;
+  }
+  // A kernel's code has the size of its clusters, too.
+  if (numAttributes == 0 || !driver.cuLaunchKernelEx)
     return driver.cuLaunchKernel(loaded.function, extents[0], extents[1], extents[2], threads, 1, 1,
                                  description.sharedBytes, stream, parameters, nullptr);
-  LaunchAttribute early = {kProgrammaticStreamSerialization, {}};
-  early.value.isAllowed = 1;
   LaunchConfig config = {{extents[0], extents[1], extents[2]},
                          {threads, 1, 1},
                          unsigned(description.sharedBytes),
                          stream,
-                         &early,
-                         1};
+                         attributes.data(),
+                         numAttributes};
   return driver.cuLaunchKernelEx(&config, loaded.function, parameters, nullptr);
 }
 
@@ -262,6 +305,12 @@ bool LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], cons
     launched[0] = static_cast<int32_t>(std::min(programs, most));
     launched[1] = launched[2] = 1;
   }
+  // Blocks of a cluster are next to each other. What no grid has the driver refuses.
+  constexpr int64_t kMostBlocks = INT32_MAX;
+  int64_t blocks = int64_t(launched[0]) * description.numCTAs;
+  if (blocks > kMostBlocks)
+    fail(/*code=*/1, device, grid);
+  launched[0] = static_cast<int32_t>(blocks);
   TensorMap maps[kMaxTensorMaps];
   if (failsCondition(description, grid, slots))
     return false;
@@ -292,11 +341,13 @@ void LoadedKernel::fail(int code, int device, const int32_t grid[3]) const {
     }
   }
   const DeviceInfo &info = getDevice(device);
-  for (int axis = 0; axis < 3; ++axis)
-    if (grid[axis] > info.maxGrid[axis])
+  for (int axis = 0; axis < 3; ++axis) {
+    int most = axis == 0 ? info.maxGrid[axis] / description.numCTAs : info.maxGrid[axis];
+    if (grid[axis] > most)
       throw DriverError(code, doing + " failed: axis " + std::to_string(axis) + " has " +
                                   std::to_string(grid[axis]) + " programs, the most is " +
-                                  std::to_string(info.maxGrid[axis]));
+                                  std::to_string(most));
+  }
   check(code, doing);
   throw DriverError(code, doing + " failed");
 }

@@ -122,8 +122,8 @@ class KernelMetadata(Mapping[str, Any]):
 
     @property
     def cluster_dims(self) -> tuple[int, int, int]:
-        """How many programs a cluster has along each axis: there are no clusters."""
-        return (1, 1, 1)
+        """How many blocks a cluster has along each axis."""
+        return (int(self._facts.get("num_ctas", 1)), 1, 1)
 
     @property
     def tmem_size(self) -> int:

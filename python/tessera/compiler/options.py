@@ -37,6 +37,7 @@ _OF_CPU = ("cpu", "features")
 _OF_CUDA = (
     "arch",
     "num_warps",
+    "num_ctas",
     "num_stages",
     "maxnreg",
     "enable_reflect_ftz",
@@ -49,11 +50,12 @@ class CompileOptions:
     """The options of one compilation. Unknown names and values out of range are errors."""
 
     num_warps: int = 4
-    """How many warps compute a program on a GPU: 1, 2, 4, 8, 16 or 32. Without effect on a CPU."""
+    """How many warps a block of a GPU has: 1, 2, 4, 8, 16 or 32. Without effect on a CPU."""
     num_stages: int = 3
     """How many tiles a loop with dots may load ahead on a GPU. Without effect on a CPU."""
     num_ctas: int = 1
-    """How many blocks make a cluster. Only 1 is supported."""
+    """How many blocks, a cluster, compute a program together on a GPU: 1, 2, 4 or 8; more than 1
+    from sm_90 on. Without effect on a CPU."""
     maxnreg: Optional[int] = None
     """How many registers a thread may have on a GPU, up to 255; None leaves it to the compiler."""
     launch_cooperative_grid: bool = False
@@ -118,11 +120,13 @@ class CompileOptions:
             )
         if not _is_integer(self.num_stages) or self.num_stages < 0:
             raise LaunchError("E053", f"num_stages is {shown(self.num_stages)}", "use 0 or more")
-        if self.num_ctas != 1:
+        if not _is_integer(self.num_ctas) or self.num_ctas not in (1, 2, 4, 8):
+            larger = self.num_ctas == 16
             raise LaunchError(
                 "E053",
-                f"num_ctas is {shown(self.num_ctas)}, and clusters of programs are not supported",
-                "use num_ctas=1",
+                f"num_ctas is {shown(self.num_ctas)}"
+                + (", and not every GPU has clusters of that size" if larger else ""),
+                "use 1, 2, 4 or 8",
             )
         if not _is_integer(self.num_threads) or not 0 <= self.num_threads < 1 << 16:
             raise LaunchError(
@@ -210,6 +214,7 @@ class CompileOptions:
             core.update(
                 arch=self.arch,
                 num_warps=self.num_warps,
+                num_ctas=self.num_ctas,
                 num_stages=self.num_stages,
                 max_registers=self.maxnreg,
                 flush_results=bool(self.enable_reflect_ftz),

@@ -163,9 +163,29 @@ typedef struct {
   unsigned count;
 } Config;
 int fake_early; /* launches that may begin before the one in front of them has ended */
+int fake_cluster; /* blocks of a cluster of the last launch; 1 where there was none */
+int fake_clusters_asked;     /* how often it was asked how many clusters fit, */
+int fake_fitting = 16;       /* and what the answer is */
+static int get_cluster(const Config *config) {
+  for (unsigned i = 0; i < config->count; ++i)
+    if (config->attributes[i].id == 4)
+      return config->attributes[i].value[1] == 1 && config->attributes[i].value[2] == 1
+                 ? config->attributes[i].value[0] : -1;
+  return 1;
+}
+int cuOccupancyMaxActiveClusters(int *count, void *function, const Config *config) {
+  (void)function;
+  if (config->grid[0] % get_cluster(config))
+    return 1;
+  return fake_clusters_asked++, *count = fake_fitting, 0;
+}
 int cuLaunchKernelEx(const Config *config, void *function, void **parameters, void **extra) {
   const unsigned *grid = config->grid, *block = config->block;
-  fake_early += config->count == 1 && config->attributes->id == 6 && config->attributes->value[0];
+  for (unsigned i = 0; i < config->count; ++i)
+    fake_early += config->attributes[i].id == 6 && config->attributes[i].value[0];
+  fake_cluster = get_cluster(config);
+  if (grid[0] % fake_cluster)
+    return 1;
   return cuLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
                         config->shared, config->stream, parameters, extra);
 }

@@ -192,6 +192,39 @@ def test_a_launch_reaches_the_driver(run):
         """)
 
 
+def test_a_cluster_of_blocks_does_a_program(run):
+    run("""
+        for blocks in (2, 4, 8):
+            kernel = add[(5, 2)](x, y, out, 1000, BLOCK=256, num_warps=8, num_ctas=blocks)
+            note = last()
+            assert list(note.grid) == [5 * blocks, 2, 1] and list(note.block) == [256, 1, 1]
+            assert number("cluster") == blocks
+            assert kernel.metadata.cluster_dims == (blocks, 1, 1)
+            assert kernel.metadata.num_ctas == kernel.metadata["num_ctas"] == blocks
+            assert f".reqnctapercluster {blocks}" in kernel.stages["ptx"]
+        # Once for each kernel, when it is loaded.
+        asked = number("clusters_asked")
+        assert asked == 3
+        add[(7,)](x, y, out, 1000, BLOCK=256, num_warps=8, num_ctas=2)
+        assert number("clusters_asked") == asked and list(last().grid) == [14, 1, 1]
+        add[(7,)](x, y, out, 1000, BLOCK=256, num_warps=8)
+        assert number("clusters_asked") == asked and list(last().grid) == [7, 1, 1]
+        with expect(tessera.LaunchError, "E066", "1073741824 programs", "the most is 1073741823"):
+            add[(1 << 30,)](x, y, out, 1000, BLOCK=256, num_warps=8, num_ctas=2)
+        """)
+
+
+def test_a_cluster_that_fits_no_gpu_is_told(run):
+    run("""
+        ctypes.c_int.in_dll(fake, "fake_fitting").value = 0
+        with expect(tessera.LaunchError, "E066", "no room for a cluster of 4 blocks", "num_ctas"):
+            add[(5, 2)](x, y, out, 1000, BLOCK=256, num_ctas=4)
+        assert number("launches") == 0
+        with expect(tessera.LaunchError, "E053", "num_ctas is 2", "sm_80 has no clusters"):
+            add[(5, 2)](x, y, out, 1000, BLOCK=256, num_ctas=2, arch="sm_80")
+        """)
+
+
 def test_warm_launches_do_without_python(run):
     run("""
         for step in range(10):

@@ -606,7 +606,7 @@ X = np.zeros(64, np.float32)
         (lambda: add[(1,)](X, X, X, 4, BLOCK=16, num_warps=0), "E053", "num_warps is 0"),
         (lambda: add[(1,)](X, X, X, 4, BLOCK=16, num_warps=64), "E053", "num_warps is 64"),
         (lambda: add[(1,)](X, X, X, 4, BLOCK=16, num_stages=-1), "E053", "num_stages is -1"),
-        (lambda: add[(1,)](X, X, X, 4, BLOCK=16, num_ctas=2), "E053", "num_ctas is 2"),
+        (lambda: add[(1,)](X, X, X, 4, BLOCK=16, num_ctas=3), "E053", "num_ctas is 3"),
         (lambda: add[(1,)](X, X, X, 4, BLOCK=16, target="tpu"), "E053", "no target 'tpu'"),
         (lambda: add[(1,)]({1.0}, X, X, 4, BLOCK=16), "E054", r"`x_ptr` is a set.*{1.0}"),
         (lambda: add[(1,)](X, X, X, "4", BLOCK=16), "E054", "`n` is a str"),

@@ -128,7 +128,7 @@ MISTAKES = {
         for name, values in {
             "num_warps": (3, 0, 64, -4, 4.0, "4", None, True, HUGE),
             "num_stages": (-1, 1.5, "2"),
-            "num_ctas": (2, 0),
+            "num_ctas": (3, 0, 16, True, "2"),
             "num_threads": (-1, 1.5, 1 << 16),
             "maxnreg": (-1, "64"),
         }.items()

@@ -33,6 +33,8 @@ def ConvertTileToTileGPU : Pass<"convert-tile-to-tilegpu", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"numWarps", "num-warps", "unsigned", "4", "Warps of a program: a power of two up to 32">,
+    Option<"numCTAs", "num-ctas", "unsigned", "1",
+           "Blocks of a cluster, which do a program together: a power of two up to 8">,
     Option<"target", "target", "std::string", "\"sm_90a\"", "The GPU, such as sm_80 or sm_90a">,
     Option<"deterministic", "deterministic", "bool", "false",
            "Whether sums are taken in the interpreter's order">,

@@ -39,6 +39,7 @@ struct LaunchAttribute {
   alignas(8) union {
     char bytes[64];
     int isAllowed;
+    unsigned clusterDim[3];
   } value;
 };
 struct LaunchConfig {
@@ -71,6 +72,8 @@ struct DriverTable {
   /// Null in drivers that cannot capture all of its attributes: those before 12.3.
   int (*cuLaunchKernelEx)(const LaunchConfig *config, Function function, void **parameters,
                           void **extra);
+  /// Null in drivers before 11.8.
+  int (*cuOccupancyMaxActiveClusters)(int *count, Function function, const LaunchConfig *config);
   int (*cuStreamSynchronize)(Stream stream);
   int (*cuThreadExchangeStreamCaptureMode)(int *mode);
   /// Null in drivers before 12.0.

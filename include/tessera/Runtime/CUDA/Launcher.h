@@ -18,9 +18,10 @@ namespace tessera::cuda {
 
 /// What a launch needs to know of a kernel besides its code.
 struct KernelDescription {
-  std::string name;   ///< the entry in the cubin
-  int capability = 0; ///< 90: the cubin runs on GPUs of 9.x
-  int numWarps = 4;
+  std::string name;    ///< the entry in the cubin
+  int capability = 0;  ///< 90: the cubin runs on GPUs of 9.x
+  int numWarps = 4;    ///< of a block
+  int numCTAs = 1;     ///< blocks of a cluster, which do a program together
   int sharedBytes = 0; ///< dynamic shared memory
   int numArguments = 0;
   /// Of arguments behind those; at most kMaxTensorMaps.
@@ -77,6 +78,8 @@ private:
   Module load(std::string &log) const;
 
   Loaded getLoaded(int device);
+  /// Throws DriverError where not even one cluster fits a GPU.
+  void checkCluster(Function function, int device) const;
   int start(const Loaded &loaded, Stream stream, const int32_t grid[3], void **parameters) const;
   std::string describe(const int32_t grid[3]) const;
   [[noreturn]] void fail(int code, int device, const int32_t grid[3]) const;

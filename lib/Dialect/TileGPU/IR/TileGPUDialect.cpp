@@ -61,6 +61,16 @@ LogicalResult TileGPUDialect::verifyOperationAttribute(Operation *op, NamedAttri
       return op->emitOpError("has ")
              << attribute.getValue() << " warps; wanted is a power of two up to 32, as an i32";
   }
+  if (attribute.getName() == kNumCTAsAttr) {
+    auto blocks = dyn_cast<IntegerAttr>(attribute.getValue());
+    if (!isa<ModuleOp>(op))
+      return op->emitOpError("has ") << kNumCTAsAttr << ", which belongs on a module";
+    if (!blocks || !blocks.getType().isInteger(32) || blocks.getInt() < 1 ||
+        blocks.getInt() > kMostBlocks || !llvm::isPowerOf2_64(blocks.getInt()))
+      return op->emitOpError("has clusters of ")
+             << attribute.getValue() << " blocks; wanted is a power of two up to " << kMostBlocks
+             << ", as an i32";
+  }
   if (attribute.getName() == kSharedOffsetAttr || attribute.getName() == kScratchOffsetAttr) {
     // More than any program has; what lies further on has no address.
     constexpr int64_t kMost = 1 << 20;
@@ -99,6 +109,16 @@ std::optional<unsigned> tessera::tilegpu::getNumWarps(Operation *op) {
     return std::nullopt;
   return warps.getInt();
 }
+
+unsigned tessera::tilegpu::getNumBlocks(Operation *op) {
+  auto module = dyn_cast<ModuleOp>(op);
+  if (!module)
+    module = op->getParentOfType<ModuleOp>();
+  auto blocks = module ? module->getAttrOfType<IntegerAttr>(kNumCTAsAttr) : IntegerAttr();
+  return blocks ? blocks.getInt() : 1;
+}
+
+unsigned tessera::tilegpu::getBlockBits(Operation *op) { return llvm::Log2_32(getNumBlocks(op)); }
 
 FailureOr<unsigned> tessera::tilegpu::requireNumWarps(ModuleOp module) {
   if (std::optional<unsigned> warps = getNumWarps(module))

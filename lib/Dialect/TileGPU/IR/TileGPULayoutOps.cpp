@@ -3,7 +3,7 @@
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 
 #include "mlir/IR/PatternMatch.h"
-#include "tessera/Layout/ExchangeRounds.h"
+#include "tessera/Layout/BlockExchange.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -19,6 +19,9 @@ LogicalResult ConvertLayoutOp::verify() {
     return emitOpError("needs a layout on both sides, has ") << source << " and " << result;
   if (from.getNumWarps() != to.getNumWarps())
     return emitOpError("converts from ") << from.getNumWarps() << " warps to " << to.getNumWarps();
+  if (from.getNumBlocks() != to.getNumBlocks())
+    return emitOpError("converts from ")
+           << from.getNumBlocks() << " blocks to " << to.getNumBlocks();
   std::optional<unsigned> warps = tilegpu::getNumWarps(*this);
   if (warps && *warps != to.getNumWarps())
     return emitOpError("is for ") << to.getNumWarps() << " warps in a module of " << *warps;
@@ -69,7 +72,7 @@ void ConvertLayoutOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
 
 unsigned tessera::tilegpu::countShuffles(const Conversion &conversion) {
   unsigned choices = 0;
-  for (HwDim dim : {HwDim::Lane, HwDim::Warp})
+  for (HwDim dim : {HwDim::Lane, HwDim::Warp, HwDim::Block})
     for (const Place &column : conversion.map.columns[static_cast<unsigned>(dim)])
       choices += column[static_cast<unsigned>(HwDim::Reg)] != 0;
   return 1u << choices;
@@ -97,10 +100,12 @@ unsigned tessera::tilegpu::getRoundsAfter(Operation *op, ArrayRef<unsigned> poss
 int64_t ConvertLayoutOp::getScratchBytes() {
   auto type = cast<RankedTensorType>(getType());
   int64_t bytes = getElementBytes(type.getElementType());
-  Conversion conversion =
-      classify(tilegpu::getLayout(getSource().getType()), tilegpu::getLayout(type));
-  return needsMemory(conversion, bytes) ? type.getNumElements() * bytes / getScratchRounds(*this)
-                                        : 0;
+  const LinearLayout &source = tilegpu::getLayout(getSource().getType());
+  Conversion conversion = classify(source, tilegpu::getLayout(type));
+  if (!needsMemory(conversion, bytes))
+    return 0;
+  // Each block has room for its part.
+  return type.getNumElements() * bytes / countBlockParts(source) / getScratchRounds(*this);
 }
 
 unsigned ConvertLayoutOp::getMoreRounds() {

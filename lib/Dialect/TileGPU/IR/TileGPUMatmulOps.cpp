@@ -133,12 +133,72 @@ static LinearLayout addBatch(const LinearLayout &matrix, int64_t batch, unsigned
   return layout.canonical();
 }
 
+namespace {
+
+/// How many blocks of a cluster are along the rows and the columns of a dot's result: as many along
+/// the rows as leave each an instruction for all of its warps. The others hold copies.
+struct BlockSpread {
+  BlockSpread(Operation *dot, unsigned leastRows, unsigned leastColumns);
+  /// A matrix of which blocks have these parts: those of rows, those of columns, or none.
+  LinearLayout extend(const LinearLayout &part, bool ofRows, bool ofColumns) const;
+  /// The extents of a part.
+  SmallVector<int64_t> divide(ArrayRef<int64_t> shape, bool ofRows, bool ofColumns) const;
+
+  unsigned rows = 1, columns = 1, blockBits;
+};
+
+} // namespace
+
+BlockSpread::BlockSpread(Operation *dot, unsigned leastRows, unsigned leastColumns)
+    : blockBits(getBlockBits(dot)) {
+  ArrayRef<int64_t> shape = getShape(dot->getOperand(2).getType());
+  LinearLayout numbers(shape.take_back(2));
+  unsigned left = 1u << blockBits;
+  for (; left > 1 && (1u << numbers.dimBits(0)) >= 2 * rows * leastRows; left /= 2)
+    rows *= 2;
+  for (; left > 1 && (1u << numbers.dimBits(1)) >= 2 * columns * leastColumns; left /= 2)
+    columns *= 2;
+}
+
+SmallVector<int64_t> BlockSpread::divide(ArrayRef<int64_t> shape, bool ofRows,
+                                         bool ofColumns) const {
+  return {shape[0] / (ofRows ? rows : 1), shape[1] / (ofColumns ? columns : 1)};
+}
+
+LinearLayout BlockSpread::extend(const LinearLayout &part, bool ofRows, bool ofColumns) const {
+  if (blockBits == 0)
+    return part;
+  LinearLayout outer(ArrayRef<int64_t>{ofRows ? rows : 1, ofColumns ? columns : 1});
+  f2::Columns &blocks = outer.columns(HwDim::Block);
+  for (unsigned step = 1; step < columns; step *= 2)
+    blocks.push_back(ofColumns ? outer.element({0, step}) : 0);
+  for (unsigned step = 1; step < rows; step *= 2)
+    blocks.push_back(ofRows ? outer.element({step, 0}) : 0);
+  blocks.resize(blockBits, 0);
+  return LinearLayout::product(part, outer).canonical();
+}
+
+/// The blocks that share the work of a dot by mma.sync.
+static BlockSpread spreadMma(MmaDotOp dot) {
+  ArrayRef<int32_t> warps = dot.getWarps();
+  // Batches are done by every block.
+  if (getShape(dot.getAcc().getType()).size() != 2)
+    return BlockSpread(dot, ~0u / 4, ~0u / 4);
+  return BlockSpread(dot, 16 * warps[0], 8 * warps[1]);
+}
+
 LinearLayout MmaDotOp::getAccumulatorLayout() {
   ArrayRef<int64_t> shape = getShape(getAcc().getType());
   ArrayRef<int32_t> warps = getWarps();
+  unsigned warpsM = warps[warps.size() - 2], warpsN = warps[warps.size() - 1];
+  BlockSpread blocks = spreadMma(*this);
+  if (shape.size() == 2)
+    return blocks.extend(mmaAccumulator(blocks.divide(shape, true, true), warpsM, warpsN), true,
+                         true);
   LinearLayout layout =
-      mmaAccumulator(shape.take_back(2), warps[warps.size() - 2], warps[warps.size() - 1]);
-  return shape.size() == 2 ? layout : addBatch(layout, shape[0], warps[0]);
+      addBatch(mmaAccumulator(shape.take_back(2), warpsM, warpsN), shape[0], warps[0]);
+  layout.columns(HwDim::Block).resize(blocks.blockBits, 0);
+  return layout;
 }
 
 unsigned MmaDotOp::getFactorBits() {
@@ -153,8 +213,17 @@ LinearLayout MmaDotOp::getOperandLayout(unsigned operand) {
   ArrayRef<int32_t> warps = getWarps();
   unsigned warpsM = warps[warps.size() - 2], warpsN = warps[warps.size() - 1];
   auto make = operand == 0 ? mmaOperandA : mmaOperandB;
-  LinearLayout layout = make(shape.take_back(2), getFactorBits(), /*kRegisters=*/1, warpsM, warpsN);
-  return shape.size() == 2 ? layout : addBatch(layout, shape[0], warps[0]);
+  BlockSpread blocks = spreadMma(*this);
+  bool ofRows = operand == 0;
+  if (shape.size() == 2)
+    return blocks.extend(make(blocks.divide(shape, ofRows, !ofRows), getFactorBits(),
+                              /*kRegisters=*/1, warpsM, warpsN),
+                         ofRows, !ofRows);
+  LinearLayout layout =
+      addBatch(make(shape.take_back(2), getFactorBits(), /*kRegisters=*/1, warpsM, warpsN),
+               shape[0], warps[0]);
+  layout.columns(HwDim::Block).resize(blocks.blockBits, 0);
+  return layout;
 }
 
 LogicalResult MmaDotOp::verify() {
@@ -184,14 +253,19 @@ LogicalResult MmaDotOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LinearLayout WarpgroupDotOp::getAccumulatorLayout() {
-  return wgmmaAccumulator(getShape(getAcc().getType()), getGroups()[0], getGroups()[1]);
+  BlockSpread blocks(*this, 64 * getGroups()[0], 8 * getGroups()[1]);
+  return blocks.extend(wgmmaAccumulator(blocks.divide(getShape(getAcc().getType()), true, true),
+                                        getGroups()[0], getGroups()[1]),
+                       true, true);
 }
 
 LinearLayout WarpgroupDotOp::getOperandLayout() {
   // b has the parts of what is split.
-  return wgmmaOperandA(getShape(getA().getType()),
-                       getB().getType().getElementType().getIntOrFloatBitWidth(), getGroups()[0],
-                       getGroups()[1]);
+  BlockSpread blocks(*this, 64 * getGroups()[0], 8 * getGroups()[1]);
+  return blocks.extend(wgmmaOperandA(blocks.divide(getShape(getA().getType()), true, false),
+                                     getB().getType().getElementType().getIntOrFloatBitWidth(),
+                                     getGroups()[0], getGroups()[1]),
+                       true, false);
 }
 
 LogicalResult WarpgroupDotOp::verify() {

@@ -123,31 +123,36 @@ static SmallVector<unsigned> sortBits(const AccessPattern &pattern) {
   return order;
 }
 
-/// `vectorBits` to registers, then lanes, then warps, then registers; with `warpsLast`
-/// warps take the last bits instead.
+/// `vectorBits` to registers, then lanes, then warps, then registers, then blocks; with
+/// `warpsLast` warps take the last bits but those of blocks instead.
 static LinearLayout spread(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, unsigned vectorBits,
-                           unsigned warpBits, bool warpsLast) {
+                           unsigned warpBits, unsigned blockBits, bool warpsLast) {
   LinearLayout layout(shape);
-  unsigned firstWarp = vectorBits + kLaneBits;
-  if (warpsLast && order.size() > firstWarp + warpBits)
-    firstWarp = order.size() - warpBits;
+  unsigned firstWarp = vectorBits + kLaneBits, firstBlock = firstWarp + warpBits;
+  if (order.size() > firstBlock + blockBits)
+    firstBlock = order.size() - blockBits;
+  if (warpsLast && firstBlock > firstWarp + warpBits)
+    firstWarp = firstBlock - warpBits;
   for (auto [index, bit] : llvm::enumerate(order)) {
     HwDim dim = HwDim::Reg;
     if (index >= vectorBits && index < vectorBits + kLaneBits)
       dim = HwDim::Lane;
     else if (index >= firstWarp && index < firstWarp + warpBits)
       dim = HwDim::Warp;
+    else if (index >= firstBlock && index < firstBlock + blockBits)
+      dim = HwDim::Block;
     layout.columns(dim).push_back(uint64_t(1) << bit);
   }
   // A tile too small for all threads is held in copies.
   layout.columns(HwDim::Lane).resize(kLaneBits, 0);
   layout.columns(HwDim::Warp).resize(warpBits, 0);
+  layout.columns(HwDim::Block).resize(blockBits, 0);
   return layout.canonical();
 }
 
 /// The most bits of a vector that leave something to do for every thread.
-static unsigned limitVector(unsigned vectorBits, unsigned elementBits, unsigned warpBits) {
-  unsigned threads = kLaneBits + warpBits;
+static unsigned limitVector(unsigned vectorBits, unsigned elementBits, unsigned otherBits) {
+  unsigned threads = kLaneBits + otherBits;
   return std::min(vectorBits, elementBits > threads ? elementBits - threads : 0);
 }
 
@@ -176,34 +181,59 @@ static SmallVector<unsigned> addBlock(ArrayRef<unsigned> order, ArrayRef<int64_t
   return result;
 }
 
+/// The order of bits with the highest ones of a dimension last, for blocks; nothing if there are
+/// too few of them behind those of vectors and lanes.
+static std::optional<SmallVector<unsigned>> moveLast(ArrayRef<unsigned> order,
+                                                     ArrayRef<int64_t> shape, unsigned dim,
+                                                     unsigned count, unsigned vectorBits) {
+  LinearLayout numbers(shape);
+  if (numbers.dimBits(dim) < count)
+    return std::nullopt;
+  SmallVector<unsigned> result(order);
+  for (unsigned bit = numbers.dimBits(dim) - count; bit < numbers.dimBits(dim); ++bit) {
+    auto *place = llvm::find(result, numbers.dimShift(dim) + bit);
+    if (place - result.begin() < static_cast<ptrdiff_t>(vectorBits + kLaneBits))
+      return std::nullopt;
+    result.erase(place);
+    result.push_back(numbers.dimShift(dim) + bit);
+  }
+  return result;
+}
+
 std::vector<LinearLayout> tessera::tilegpu::getCandidates(ArrayRef<int64_t> shape,
                                                           const AccessPattern &pattern,
-                                                          unsigned warpBits, bool transposed) {
+                                                          unsigned warpBits, unsigned blockBits,
+                                                          bool transposed) {
   SmallVector<unsigned> order = sortBits(pattern);
-  unsigned widest = limitVector(pattern.chain.size(), order.size(), warpBits);
+  unsigned widest = limitVector(pattern.chain.size(), order.size(), warpBits + blockBits);
   std::vector<LinearLayout> candidates;
   auto add = [&](const LinearLayout &layout) {
     if (!llvm::is_contained(candidates, layout))
       candidates.push_back(layout);
   };
-  add(spread(shape, order, widest, warpBits, /*warpsLast=*/false));
-  unsigned threadBits = kLaneBits + warpBits;
+  add(spread(shape, order, widest, warpBits, blockBits, /*warpsLast=*/false));
+  // Blocks along another dimension: what is folded along this one then stays in each.
+  for (unsigned dim = 0; blockBits && dim < shape.size(); ++dim)
+    if (std::optional<SmallVector<unsigned>> along = moveLast(order, shape, dim, blockBits, widest))
+      add(spread(shape, *along, widest, warpBits, blockBits, /*warpsLast=*/false));
+  unsigned threadBits = kLaneBits + warpBits + blockBits;
   if (transposed && order.size() > widest + threadBits) {
     unsigned block = widest;
     SmallVector<unsigned> blocked = addBlock(order, shape, block, threadBits, pattern.elementBytes);
-    add(spread(shape, blocked, block, warpBits, /*warpsLast=*/false));
+    add(spread(shape, blocked, block, warpBits, blockBits, /*warpsLast=*/false));
   }
-  add(spread(shape, order, widest, warpBits, /*warpsLast=*/true));
+  add(spread(shape, order, widest, warpBits, blockBits, /*warpsLast=*/true));
   for (unsigned vector = widest; vector-- > 0;)
-    add(spread(shape, order, vector, warpBits, /*warpsLast=*/false));
+    add(spread(shape, order, vector, warpBits, blockBits, /*warpsLast=*/false));
   return candidates;
 }
 
-LinearLayout tessera::tilegpu::getDefaultLayout(ArrayRef<int64_t> shape, unsigned warpBits) {
+LinearLayout tessera::tilegpu::getDefaultLayout(ArrayRef<int64_t> shape, unsigned warpBits,
+                                                unsigned blockBits) {
   constexpr unsigned kVectorBits = 2;
   unsigned bits = LinearLayout(shape).elementBits();
   SmallVector<unsigned> order(bits);
   std::iota(order.begin(), order.end(), 0);
-  return spread(shape, order, limitVector(kVectorBits, bits, warpBits), warpBits,
-                /*warpsLast=*/false);
+  return spread(shape, order, limitVector(kVectorBits, bits, warpBits + blockBits), warpBits,
+                blockBits, /*warpsLast=*/false);
 }

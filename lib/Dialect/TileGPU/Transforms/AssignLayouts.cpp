@@ -99,8 +99,11 @@ void Rewriter::setOperand(OpOperand &operand, LayoutAttr layout) {
   Value value = operand.get();
   if (!isTile(value))
     return;
-  if (!layout)
+  if (!layout) {
     layout = cheap.contains(value) ? rules.ofSignature(value.getType()) : graph.getLayout(value);
+    if (LayoutAttr whole = rules.ofWholeOperand(operand.getOwner(), layout))
+      layout = whole;
+  }
   operand.set(get(value, layout));
 }
 
@@ -173,7 +176,7 @@ struct TileGPUAssignLayoutsPass
     FailureOr<unsigned> warps = requireNumWarps(module);
     if (failed(warps))
       return signalPassFailure();
-    LayoutRules rules(&getContext(), llvm::Log2_32(*warps));
+    LayoutRules rules(&getContext(), llvm::Log2_32(*warps), getBlockBits(module));
     for (auto function : module.getOps<tile::FuncOp>()) {
       if (failed(run(function, rules, *warps)))
         return signalPassFailure();

@@ -27,17 +27,18 @@ struct TileGPUCoalescePass : tessera::tilegpu::impl::TileGPUCoalescePassBase<Til
     if (failed(warps))
       return signalPassFailure();
     unsigned warpBits = llvm::Log2_32(*warps);
+    unsigned blockBits = getBlockBits(module);
     for (auto function : module.getOps<tile::FuncOp>())
-      coalesce(function, warpBits);
+      coalesce(function, warpBits, blockBits);
   }
 
 private:
-  void coalesce(tile::FuncOp function, unsigned warpBits);
+  void coalesce(tile::FuncOp function, unsigned warpBits, unsigned blockBits);
 };
 
 } // namespace
 
-void TileGPUCoalescePass::coalesce(tile::FuncOp function, unsigned warpBits) {
+void TileGPUCoalescePass::coalesce(tile::FuncOp function, unsigned warpBits, unsigned blockBits) {
   AccessAnalysis analysis;
   std::vector<std::pair<Operation *, AccessPattern>> accesses;
   // Dimensions, from the last, along which something lies in a row.
@@ -59,8 +60,12 @@ void TileGPUCoalescePass::coalesce(tile::FuncOp function, unsigned warpBits) {
   for (auto &[op, pattern] : accesses) {
     ArrayRef<int64_t> shape = tile::getShape(getAccessedPointers(op).getType());
     SmallVector<Attribute> candidates;
-    for (const LinearLayout &layout : getCandidates(shape, pattern, warpBits, transposed))
+    // Each block has all of what goes to shared memory.
+    unsigned dividing = isa<AsyncCopyOp>(op) ? 0 : blockBits;
+    for (LinearLayout layout : getCandidates(shape, pattern, warpBits, dividing, transposed)) {
+      layout.columns(HwDim::Block).resize(blockBits, 0);
       candidates.push_back(LayoutAttr::get(&getContext(), layout));
+    }
     op->setAttr(kCandidatesAttr, ArrayAttr::get(&getContext(), candidates));
   }
 }

@@ -3,7 +3,7 @@
 #include "LayoutCosts.h"
 
 #include "LayoutRules.h"
-#include "tessera/Layout/ExchangeRounds.h"
+#include "tessera/Layout/BlockExchange.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -17,6 +17,9 @@ static constexpr double kExchange = 2;
 /// A shuffle alone, and what waiting for warps, or lanes, adds to an exchange through
 /// memory, as measured (docs/Notebook.md).
 static constexpr double kShuffle = 1.05, kMeetWarps = 60, kMeetLanes = 15;
+/// A barrier of a cluster, and how much longer a load from another block's memory takes than one
+/// from the own.
+static constexpr double kMeetBlocks = 500, kRemote = 4;
 /// An atomic on shared memory, per element.
 static constexpr double kAtomic = 32;
 
@@ -34,17 +37,27 @@ double LayoutCosts::convert(int64_t bytes, LayoutAttr from, LayoutAttr to) const
     return warps * written * words;
   if (!needsMemory(conversion, bytes))
     return warps * written * words * kShuffle * countShuffles(conversion);
-  double wait = conversion.kind == ConversionKind::Warp ? kMeetLanes : kMeetWarps;
+  double wait = conversion.kind == ConversionKind::Warp ? kMeetLanes : kMeetWarps, remote = 1;
+  LinearLayout source = from.getLayout(), destination = to.getLayout();
+  if (from.getNumBlocks() > 1) {
+    BlockExchange blocks(source, destination);
+    if (blocks.isAcrossBlocks()) {
+      // Blocks meet again before the memory is used for something else.
+      wait = 2 * kMeetBlocks;
+      remote = kRemote * blocks.getGroups().size();
+    }
+    source = blocks.getSource();
+    destination = blocks.getDestination();
+  }
   // As few rounds as can be, should nothing else be there.
   int64_t total = bytes;
-  for (int64_t extent : from.getLayout().shape())
+  for (int64_t extent : source.shape())
     total *= extent;
-  SmallVector<unsigned> possible = getPossibleRounds(from.getLayout(), to.getLayout());
+  SmallVector<unsigned> possible = getPossibleRounds(source, destination);
   const unsigned *fitting = llvm::lower_bound(possible, llvm::divideCeil(total, memory));
   unsigned rounds = fitting == possible.end() ? possible.back() : *fitting;
-  RoundedExchange exchange =
-      planRounds(from.getLayout(), to.getLayout(), bytes * 8, matrices, rounds);
-  return warps * exchange.cost + wait * rounds;
+  RoundedExchange exchange = planRounds(source, destination, bytes * 8, matrices, rounds);
+  return warps * exchange.cost * remote + wait * rounds;
 }
 
 double LayoutCosts::ofConversion(Type element, LayoutAttr from, LayoutAttr to) {
@@ -88,6 +101,8 @@ double LayoutCosts::ofFold(LayoutAttr label, unsigned axis, bool keepsAll) {
   cost += warps * left * countColumns(layout, HwDim::Lane, mask) * (kExchange + 1);
   if (countColumns(layout, HwDim::Warp, mask))
     cost += warps * left * 2 * kExchange + 2 * kBarrier;
+  if (countColumns(layout, HwDim::Block, mask))
+    cost += warps * left * 2 * kExchange * kRemote + 2 * kMeetBlocks;
   return cost;
 }
 
@@ -103,6 +118,8 @@ double LayoutCosts::ofSort(LayoutAttr label, unsigned axis) {
       step += warps * registers * kExchange;
     if (llvm::is_contained(layout.columns(HwDim::Warp), column))
       step += 2 * warps * registers * kExchange + 2 * kBarrier;
+    if (llvm::is_contained(layout.columns(HwDim::Block), column))
+      step += 2 * warps * registers * kExchange * kRemote + 2 * kMeetBlocks;
     cost += step * (bits - bit);
   }
   return cost;
@@ -139,7 +156,7 @@ std::optional<double> LayoutCosts::ofDotReads(Value operand, const LinearLayout 
   // As many steps at once as words of 16 bytes have.
   unsigned steps = std::min(2u, memory.dimBits(k));
   LinearLayout part(memory.shape());
-  for (HwDim dim : {HwDim::Reg, HwDim::Lane, HwDim::Warp})
+  for (HwDim dim : {HwDim::Reg, HwDim::Lane, HwDim::Warp, HwDim::Block})
     for (uint64_t column : slice.columns(dim)) {
       SmallVector<int64_t> place = slice.coordinates(column);
       place.insert(place.begin() + k, 0);

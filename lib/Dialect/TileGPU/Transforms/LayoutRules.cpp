@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
+#include "tessera/Layout/BlockExchange.h"
 #include "tessera/Layout/LayoutConstructors.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -41,6 +42,11 @@ static std::optional<LinearLayout> getPrescribed(Operation *op) {
   return std::nullopt;
 }
 
+/// What is done in each block's own shared memory, or by what is there.
+static bool needsWholeTiles(Operation *op) {
+  return isa<tile::HistogramOp, AsyncCopyOp, LocalAllocOp, LocalStoreOp>(op);
+}
+
 static RankedTensorType firstTile(Operation *op) {
   for (Type type : op->getResultTypes())
     if (auto tile = dyn_cast<RankedTensorType>(type))
@@ -71,6 +77,12 @@ static LinearLayout extend(LinearLayout layout, ArrayRef<int64_t> shape) {
       result.columns(dim).push_back(moved);
       missing &= ~moved;
     }
+  // Blocks take what is slowest.
+  for (uint64_t &column : llvm::reverse(result.columns(HwDim::Block)))
+    if (column == 0 && missing) {
+      column = llvm::bit_floor(missing);
+      missing &= ~column;
+    }
   for (HwDim dim : {HwDim::Lane, HwDim::Warp})
     for (uint64_t &column : result.columns(dim))
       if (column == 0 && missing) {
@@ -83,25 +95,31 @@ static LinearLayout extend(LinearLayout layout, ArrayRef<int64_t> shape) {
 }
 
 /// The bits of `axis` from the lowest, then all others: so many to registers, then lanes,
-/// then warps, then registers.
+/// then warps, then registers, then blocks.
 static LinearLayout fill(ArrayRef<int64_t> shape, unsigned axis, unsigned registerBits,
-                         unsigned warpBits) {
+                         unsigned warpBits, unsigned blockBits) {
   LinearLayout layout(shape);
   SmallVector<unsigned> order;
   for (bool ofAxis : {true, false})
     for (unsigned bit = 0; bit < layout.elementBits(); ++bit)
       if ((layout.dimMask(axis) >> bit & 1) == ofAxis)
         order.push_back(bit);
+  unsigned firstBlock = registerBits + kLaneBits + warpBits;
+  if (order.size() > firstBlock + blockBits)
+    firstBlock = order.size() - blockBits;
   for (auto [index, bit] : llvm::enumerate(order)) {
     HwDim dim = HwDim::Reg;
     if (index >= registerBits && index < registerBits + kLaneBits)
       dim = HwDim::Lane;
     else if (index >= registerBits + kLaneBits && index < registerBits + kLaneBits + warpBits)
       dim = HwDim::Warp;
+    else if (index >= firstBlock && index < firstBlock + blockBits)
+      dim = HwDim::Block;
     layout.columns(dim).push_back(uint64_t(1) << bit);
   }
   layout.columns(HwDim::Lane).resize(kLaneBits, 0);
   layout.columns(HwDim::Warp).resize(warpBits, 0);
+  layout.columns(HwDim::Block).resize(blockBits, 0);
   return layout;
 }
 
@@ -146,11 +164,16 @@ static LinearLayout spreadAccumulators(ArrayRef<int64_t> shape, unsigned lowM, u
 //===----------------------------------------------------------------------===//
 
 LayoutAttr LayoutRules::make(const std::optional<LinearLayout> &layout) const {
-  return layout ? LayoutAttr::get(context, layout->canonical()) : LayoutAttr();
+  if (!layout)
+    return {};
+  LinearLayout canonical = layout->canonical();
+  // What says nothing of blocks is the same in all of them.
+  canonical.columns(HwDim::Block).resize(blockBits, 0);
+  return LayoutAttr::get(context, canonical);
 }
 
 LayoutAttr LayoutRules::makeDefault(ArrayRef<int64_t> shape) const {
-  return make(getDefaultLayout(shape, warpBits));
+  return make(getDefaultLayout(shape, warpBits, blockBits));
 }
 
 LayoutAttr LayoutRules::ofSignature(Type type) const {
@@ -174,7 +197,9 @@ bool LayoutRules::isValid(Operation *op, LayoutAttr label) const {
     return false;
   const LinearLayout &layout = label.getLayout();
   if (std::optional<LinearLayout> prescribed = getPrescribed(op))
-    return layout == *prescribed;
+    return label == make(prescribed);
+  if (needsWholeTiles(op) && countBlockParts(layout) != 1)
+    return false;
   if (isa<tile::JoinOp, tile::SplitOp>(op))
     return hasRegister(layout, 1);
   if (auto cat = dyn_cast<tile::CatOp>(op))
@@ -206,20 +231,26 @@ SmallVector<LayoutAttr> LayoutRules::propose(Operation *op) const {
     // Each thread computes a block, so that an element of an operand is used several times.
     unsigned rank = shape.size(), m = rank - 2, n = rank - 1;
     auto bits = [&](unsigned dim) { return LinearLayout(shape).dimBits(dim); };
+    SmallVector<unsigned> blocks = divideOverBlocks(shape, blockBits);
+    SmallVector<int64_t> part;
+    for (auto [extent, count] : llvm::zip_equal(shape, blocks))
+      part.push_back(extent / count);
+    auto addParts = [&](const LinearLayout &layout) { add(make(overBlocks(layout, blocks))); };
+    shape = part;
     for (auto [lowM, lowN] : {std::pair(0u, 2u), {2u, 0u}, {2u, 2u}, {0u, 0u}})
       if (lowM <= bits(m) && lowN <= bits(n))
-        add(make(spreadAccumulators(shape, lowM, lowN, warpBits)));
+        addParts(spreadAccumulators(shape, lowM, lowN, warpBits));
     for (unsigned block : {2u, 3u, 1u, 0u}) {
       unsigned ofM = std::min(block, bits(m)), ofN = std::min(block, bits(n));
       unsigned lanesN = std::min(bits(n) - ofN, kLaneBits - 2u);
       unsigned lanesM = std::min(bits(m) - ofM, kLaneBits - lanesN);
       unsigned warpsM = std::min(bits(m) - ofM - lanesM, warpBits);
-      add(make(blockedAccumulators(shape, ofM, ofN, lanesM, warpsM, warpBits)));
+      addParts(blockedAccumulators(shape, ofM, ofN, lanesM, warpsM, warpBits));
     }
     return labels;
   }
   if (isa<tile::JoinOp, tile::SplitOp>(op)) {
-    add(make(getDefaultLayout(shape.drop_back(), warpBits).join()));
+    add(make(getDefaultLayout(shape.drop_back(), warpBits, blockBits).join()));
     return labels;
   }
   if (auto cat = dyn_cast<tile::CatOp>(op)) {
@@ -230,16 +261,18 @@ SmallVector<LayoutAttr> LayoutRules::propose(Operation *op) const {
     return labels;
   }
   if (auto text = dyn_cast<tile::InlineAsmOp>(op); text && text.getPacked() > 1) {
-    add(make(fill(shape, shape.size() - 1, llvm::Log2_32(text.getPacked()), warpBits)));
+    add(make(fill(shape, shape.size() - 1, llvm::Log2_32(text.getPacked()), warpBits, blockBits)));
     return labels;
   }
   if (auto sort = dyn_cast<tile::SortOp>(op)) {
     // The lower a bit of the axis, the more often elements across it are compared.
-    unsigned bits = LinearLayout(shape).elementBits(), threads = kLaneBits + warpBits;
-    add(make(fill(shape, sort.getAxis(), bits > threads ? bits - threads : 0, warpBits)));
+    unsigned bits = LinearLayout(shape).elementBits(), threads = kLaneBits + warpBits + blockBits;
+    unsigned registers = bits > threads ? bits - threads : 0;
+    add(make(fill(shape, sort.getAxis(), registers, warpBits, blockBits)));
     return labels;
   }
-  add(makeDefault(shape));
+  LayoutAttr label = makeDefault(shape);
+  add(needsWholeTiles(op) ? make(label.getLayout().inEachBlock()) : label);
   return labels;
 }
 
@@ -307,6 +340,13 @@ LayoutAttr LayoutRules::ofOperand(Operation *op, unsigned operand, LayoutAttr la
   if (isa<tile::PrintOp>(op) && tile::getShape(type) != ArrayRef(label.getLayout().shape()))
     return {};
   return label;
+}
+
+LayoutAttr LayoutRules::ofWholeOperand(Operation *op, LayoutAttr layout) const {
+  if (!isa<tile::DotOp, tile::DotScaledOp, tile::GatherOp>(op) ||
+      countBlockParts(layout.getLayout()) == 1)
+    return {};
+  return make(layout.getLayout().inEachBlock());
 }
 
 LayoutAttr LayoutRules::fromResult(Operation *op, unsigned result, LayoutAttr layout) const {

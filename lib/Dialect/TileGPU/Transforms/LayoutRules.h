@@ -18,8 +18,9 @@ inline bool isTile(mlir::Value value) { return llvm::isa<mlir::RankedTensorType>
 
 class LayoutRules {
 public:
-  LayoutRules(mlir::MLIRContext *context, unsigned warpBits)
-      : context(context), warpBits(warpBits) {}
+  /// `warpBits`, `blockBits`: the warps of a block and the blocks of a cluster, as bits.
+  LayoutRules(mlir::MLIRContext *context, unsigned warpBits, unsigned blockBits)
+      : context(context), warpBits(warpBits), blockBits(blockBits) {}
 
   /// The tile type whose layout is the label; null if the op has no rule.
   mlir::RankedTensorType getLabelType(mlir::Operation *op) const;
@@ -31,6 +32,10 @@ public:
   LayoutAttr ofResult(mlir::Operation *op, unsigned result, LayoutAttr label) const;
   /// The layout in which an operand is needed; null if any will do.
   LayoutAttr ofOperand(mlir::Operation *op, unsigned operand, LayoutAttr label) const;
+
+  /// The layout in which an operand is needed for which any of those will do in which each block
+  /// has the whole tile; null where it may be divided.
+  LayoutAttr ofWholeOperand(mlir::Operation *op, LayoutAttr layout) const;
 
   /// A label with which the result (operand) has this layout; null if there is none, or
   /// the layout does not decide it.
@@ -51,7 +56,7 @@ private:
   LayoutAttr makeDefault(llvm::ArrayRef<int64_t> shape) const;
 
   mlir::MLIRContext *context;
-  unsigned warpBits;
+  unsigned warpBits, blockBits;
 };
 
 /// Whether a tile is cheap enough to be computed again in each layout that is asked for:

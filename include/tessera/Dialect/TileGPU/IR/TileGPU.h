@@ -25,6 +25,8 @@ namespace tessera::tilegpu {
 
 /// Attributes that passes leave.
 inline constexpr llvm::StringLiteral kNumWarpsAttr = "tilegpu.num_warps";
+/// On the module: the blocks of a cluster, which do a program together; absent for 1 (i32).
+inline constexpr llvm::StringLiteral kNumCTAsAttr = "tilegpu.num_ctas";
 /// On a kernel, its occupancy: how many programs are to fit an SM at once, by the registers that
 /// its tiles need (i32).
 inline constexpr llvm::StringLiteral kOccupancyAttr = "tilegpu.occupancy";
@@ -70,7 +72,15 @@ struct SharedMemory : public mlir::SideEffects::Resource::Base<SharedMemory> {
 /// The warps of a program, from the module around `op`; none if it does not say.
 std::optional<unsigned> getNumWarps(mlir::Operation *op);
 
-/// The same, for a pass that cannot do without: an error if the module does not say.
+/// The blocks that do a program together, a power of two: the cluster's. 1 where the module around
+/// `op` does not say; and the same as bits of a place.
+unsigned getNumBlocks(mlir::Operation *op);
+unsigned getBlockBits(mlir::Operation *op);
+
+/// The most blocks of a cluster that any GPU with clusters takes.
+inline constexpr unsigned kMostBlocks = 8;
+
+/// The number of warps, for a pass that cannot do without: an error if the module does not say.
 mlir::FailureOr<unsigned> requireNumWarps(mlir::ModuleOp module);
 
 /// For which GPU a module is ("sm_90a"); an error if it does not say.

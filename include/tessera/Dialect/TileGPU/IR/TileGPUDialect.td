@@ -24,10 +24,15 @@ def TileGPU_Dialect : Dialect {
       mask: one layout for all tiles of the op (histogram's result: any);
     - shape ops and reduce: what TileEncodingInterface says, so that no element moves;
     - dot: the accumulator and the result have one layout, the operands any;
-    - gather: index and result have one layout, the source any.
+    - gather: index and result have one layout, the source any;
+    - of a cluster each block has all of what goes to shared memory: the operands of dots,
+      the source of gather, the source and mask of histogram, tiles that are copied there.
 
     A module has `tilegpu.num_warps`, the warps of a program (a power of two, at most
-    32), and `tilegpu.target`, such as "sm_90a".
+    32), and `tilegpu.target`, such as "sm_90a". With `tilegpu.num_ctas` so many blocks, a
+    cluster, do a program together, each with these warps: layouts of registers then have
+    block columns. Blocks with the same part of a tile do the same with it, but for what
+    may be done only once.
   }];
   let dependentDialects = ["::tessera::tile::TileDialect"];
   let useDefaultAttributePrinterParser = 1;

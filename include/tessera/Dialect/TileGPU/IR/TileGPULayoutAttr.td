@@ -29,7 +29,8 @@ def TileGPU_LayoutAttr : TileGPU_Attr<"Layout", "layout", [
 
     Rules of a layout of registers (it has `lane`): (L1) each column is 0 or a power
     of two, each at most once; (L2) every element is somewhere; (L3) there are 5 lane
-    columns; (L4) register columns are sorted, and none is 0, since a register's name
+    columns, and a column of `block` for each bit of the number of a cluster's blocks, if
+    there is a cluster; (L4) register columns are sorted, and none is 0, since a register's name
     means nothing. Rules of a layout of shared memory (it has `offset` alone): (M1)
     every offset holds one element and every element is at one offset.
 
@@ -48,6 +49,8 @@ def TileGPU_LayoutAttr : TileGPU_Attr<"Layout", "layout", [
     bool isDistributed() const { return !getLayout().columns(HwDim::Lane).empty(); }
     /// Warps that hold a part of the tile, or a copy.
     unsigned getNumWarps() const { return 1u << getLayout().columns(HwDim::Warp).size(); }
+    /// Blocks of a cluster that hold a part of the tile, or a copy.
+    unsigned getNumBlocks() const { return 1u << getLayout().columns(HwDim::Block).size(); }
     /// Registers of a thread, repeats included.
     int64_t getNumRegisters() const;
   }];

@@ -46,15 +46,16 @@ AccessPattern getAccessPattern(mlir::Operation *op, AccessAnalysis &analysis);
 /// address. So much an asynchronous copy moves at once.
 void limitToBuffer(llvm::SmallVectorImpl<unsigned> &chain, MemDescType buffer);
 
-/// Layouts that suit an access, best first, for so many warps (as bits). For tiles that are
-/// `transposed` (or written along another dimension than read) also one in which
-/// a thread has a block: what it stores to shared memory on the way is in rows for both.
+/// Layouts that suit an access, best first, for so many warps and blocks (as bits). For tiles that
+/// are `transposed` (or written along another dimension than read) also one in which a
+/// thread has a block: what it stores to shared memory on the way is in rows for both.
 std::vector<LinearLayout> getCandidates(llvm::ArrayRef<int64_t> shape, const AccessPattern &pattern,
-                                        unsigned warpBits, bool transposed = false);
+                                        unsigned warpBits, unsigned blockBits,
+                                        bool transposed = false);
 
 /// The layout that a tile of this shape has where nothing says more: as if it were an
 /// array in memory.
-LinearLayout getDefaultLayout(llvm::ArrayRef<int64_t> shape, unsigned warpBits);
+LinearLayout getDefaultLayout(llvm::ArrayRef<int64_t> shape, unsigned warpBits, unsigned blockBits);
 
 } // namespace tessera::tilegpu
 
