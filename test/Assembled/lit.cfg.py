@@ -34,7 +34,6 @@ EXCEPTIONS = {
 
 # Of those that do, why the simulator does not know all of their instructions.
 NOT_SIMULATED = {
-    "Conversion/TileGPUToLLVM/clusters.mlir": "clusters of blocks",
     "Dialect/Tile/canonicalize.mlir": "a function that nobody has",
     "Dialect/Tile/math-ops.mlir": "functions that nobody has",
     "Dialect/Tile/reorder-broadcasts.mlir": "a function that nobody has",
