@@ -90,9 +90,7 @@ def test_atomics_happen_once(torch: Any, blocks: int) -> None:
 
 
 @tessera.jit
-def matmul(
-    a_ptr, b_ptr, out_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
-):
+def matmul(a_ptr, b_ptr, out_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     i = tl.program_id(0) * BM + tl.arange(0, BM)
     j = tl.program_id(1) * BN + tl.arange(0, BN)
     k = tl.arange(0, BK)

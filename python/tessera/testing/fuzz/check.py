@@ -16,6 +16,7 @@ import numpy as np
 import tessera
 import tessera.gpu
 from tessera import _C
+from tessera.runtime import cuda
 from tessera.testing.fuzz.arrays import Memory, Overwritten, extremes
 from tessera.testing.fuzz.definitions import record_of
 from tessera.testing.fuzz.program import Array, Check, Part, Program
@@ -37,6 +38,7 @@ from tessera.language.extra import libdevice
 
 # How a GPU kernel is compiled, by the seed.
 _WARPS = (1, 2, 4, 8)
+_BLOCKS = (1, 2, 4, 8)  # of a cluster, where there are clusters
 _ARCHITECTURES = ("sm_80", "sm_89", "sm_90a")
 
 
@@ -254,12 +256,17 @@ def _compare(
     name = target if on_gpu else f"cpu {target}"
     if on_gpu:
         options["num_warps"] = _WARPS[seed // 2 % 4]
+        architecture = target.partition(":")[2] or _ARCHITECTURES[seed % 3]
+        if target == "cuda":
+            architecture = cuda.architecture(0)
+        if architecture.startswith("sm_9"):
+            options["num_ctas"] = _BLOCKS[seed // 8 % 4]
     try:
         arguments = pack(kernel, arrays, got.views, scalars, parts)
         if target == "cuda":
             _run_on_gpu(kernel, grid, arrays, got, scalars, parts, **options)
         elif on_gpu:
-            options["target"] = target.partition(":")[2] or _ARCHITECTURES[seed % 3]
+            options["target"] = architecture
             simulation = tessera.gpu.simulate(kernel, seed=seed)[grid]
             simulation(*arguments, **options).check()
         else:
