@@ -50,7 +50,8 @@ class CompileOptions:
     """The options of one compilation. Unknown names and values out of range are errors."""
 
     num_warps: int = 4
-    """How many warps a block of a GPU has: 1, 2, 4, 8, 16 or 32. Without effect on a CPU."""
+    """How many warps a block of a GPU has: 1, 2, 4, 8, 16 or 32; where much would be spilled there
+    are more. Without effect on a CPU."""
     num_stages: int = 3
     """How many tiles a loop with dots may load ahead on a GPU. Without effect on a CPU."""
     num_ctas: int = 1
