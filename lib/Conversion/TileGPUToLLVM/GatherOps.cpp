@@ -66,8 +66,10 @@ struct HistogramPattern : TilePattern<tile::HistogramOp> {
     int64_t count = bins.extent(0);
     Type i32 = thread.intType(32);
     SharedTile counters(*scratch, getRowMajorMemory(bins.shape()), i32);
-    SmallVector<Value> zeros(getNumRegisters(op.getType()), thread.i32(0));
-    counters.store(thread, bins, zeros);
+    // Each block of a cluster counts in all bins.
+    auto all = tilegpu::LayoutAttr::get(getContext(), bins.inEachBlock());
+    SmallVector<Value> zeros(all.getNumRegisters(), thread.i32(0));
+    counters.store(thread, all.getLayout(), zeros);
     emitBarrier(thread);
 
     // Of a cluster each block counts everything.

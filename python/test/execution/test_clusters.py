@@ -140,6 +140,21 @@ def test_gathers_and_histograms(blocks: int) -> None:
 
 
 @tessera.jit
+def count(x_ptr, bins_ptr, BLOCK: tl.constexpr, BINS: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, BLOCK))
+    tl.store(bins_ptr + tl.arange(0, BINS), tl.histogram(x, BINS))
+
+
+@pytest.mark.parametrize("blocks", BLOCKS)
+@pytest.mark.parametrize("bins", (4, 256, 1024))
+def test_bins_that_blocks_have_parts_of(blocks: int, bins: int) -> None:
+    x = np.random.default_rng(9).integers(0, bins, 512).astype(np.int32)
+    out = np.zeros(bins, np.int32)
+    run(count, (1,), x, out, BLOCK=512, BINS=bins, num_ctas=blocks, num_warps=1)
+    np.testing.assert_array_equal(out, np.bincount(x, minlength=bins))
+
+
+@tessera.jit
 def shapes(x_ptr, out_ptr, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + i)
