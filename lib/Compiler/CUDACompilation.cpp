@@ -419,8 +419,9 @@ static int findRaisedRegisters(llvm::StringRef ptx) {
 
 static constexpr int kLanes = 32;
 
-/// Registers beyond those there are with which ptxas need not be asked.
-static constexpr int64_t kHopelessRegisters = 16;
+/// Registers beyond those there are with which ptxas need not be asked. What is counted is not
+/// exact, and a schedule that fits nearly may be the best there is.
+static constexpr int64_t kHopelessRegisters = 64;
 
 /// What is known of a schedule by its PTX.
 ScheduleOutcome CUDACompilation::getOutcome(llvm::StringRef ptx,

@@ -33,7 +33,7 @@ bool ScheduleRetry::widen(int64_t neededRegisters) {
   if (!canWiden())
     return false;
   int numWarps = 2 * limits.numWarps;
-  while (2 * numWarps <= kMostWarps &&
+  while (2 * numWarps <= kMostWarpsWithAllRegisters &&
          neededRegisters * limits.numWarps > ScheduleOutcome::kMostRegisters * numWarps)
     numWarps *= 2;
   limits = ScheduleLimits{numWarps};
@@ -43,11 +43,10 @@ bool ScheduleRetry::widen(int64_t neededRegisters) {
 
 /// Threads of fewer warps may have more registers, and then at least spill.
 bool ScheduleRetry::narrow() {
-  constexpr int kWithAllRegisters = 8;
-  if (!mayWiden || limits.numWarps <= kWithAllRegisters || limits.numWarps > wanted)
+  if (!mayWiden || limits.numWarps <= kMostWarpsWithAllRegisters || limits.numWarps > wanted)
     return false;
   mayWiden = false;
-  limits = ScheduleLimits{kWithAllRegisters};
+  limits = ScheduleLimits{kMostWarpsWithAllRegisters};
   description = std::to_string(limits.numWarps) + " warps, not " + std::to_string(wanted);
   return true;
 }
@@ -74,7 +73,8 @@ bool ScheduleRetry::next(const ScheduleOutcome &outcome) {
     description = "no dot in another iteration";
     return true;
   }
-  bool isMuch =
-      outcome.isRefused || outcome.neededRegisters != 0 || outcome.spillBytes >= kFewSpilledBytes;
+  bool isMuch = outcome.isRefused || outcome.neededRegisters != 0 ||
+                outcome.spillBytes >= kFewSpilledBytes ||
+                (limits.numWarps > wanted && outcome.spillBytes != 0);
   return (isMuch && widen(outcome.neededRegisters)) || (outcome.isRefused && narrow());
 }

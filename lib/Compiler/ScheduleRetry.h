@@ -56,6 +56,8 @@ class ScheduleRetry {
 public:
   /// Compilations of a kernel at most, and warps that a program may be given.
   static constexpr int kMostAttempts = 6, kMostWarps = 16;
+  /// With more warps a thread has fewer registers.
+  static constexpr int kMostWarpsWithAllRegisters = 8;
   /// Bytes of a thread's that are spilled without more warps being tried: a quarter of its
   /// registers.
   static constexpr int64_t kFewSpilledBytes = 256;

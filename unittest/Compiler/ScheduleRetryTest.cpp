@@ -74,11 +74,19 @@ TEST(ScheduleRetry, skipsWarpsThatCannotDo) {
   EXPECT_EQ(more.current().numWarps, 4);
   ScheduleRetry most(4, true);
   ASSERT_TRUE(most.next(needs(100'000)));
-  EXPECT_EQ(most.current().numWarps, ScheduleRetry::kMostWarps);
+  EXPECT_EQ(most.current().numWarps, ScheduleRetry::kMostWarpsWithAllRegisters);
   // What ptxas spills says no such thing: a value may be spilled several times.
   ScheduleRetry spilled(4, true);
   ASSERT_TRUE(spilled.next(spills(100'000)));
   EXPECT_EQ(spilled.current().numWarps, 8);
+}
+
+TEST(ScheduleRetry, doesNotStopAtWarpsThatNobodyAskedFor) {
+  ScheduleRetry retry(1, true);
+  ASSERT_TRUE(retry.next(needs(500)));
+  EXPECT_EQ(retry.current().numWarps, 2);
+  ASSERT_TRUE(retry.next(spills(124, 255, 2)));
+  EXPECT_EQ(retry.current().numWarps, 4);
 }
 
 TEST(ScheduleRetry, givesThreadsOfManyWarpsMoreRegisters) {

@@ -65,6 +65,24 @@ end:
             5);
 }
 
+TEST(RegisterPressure, countsWhatIsExtendedAsItWasLoaded) {
+  // Over the store, two halves and not two floats.
+  EXPECT_EQ(count(R"(
+define void @k(ptr addrspace(1) %p, ptr addrspace(1) %q) {
+  %x = load half, ptr addrspace(1) %p
+  %y = load half, ptr addrspace(1) %q
+  %u = fpext half %x to float
+  %v = fpext half %y to float
+  %s = fadd float %u, %v
+  store float %s, ptr addrspace(1) %q
+  %t = fmul float %u, %v
+  store float %t, ptr addrspace(1) %p
+  ret void
+}
+)"),
+            2);
+}
+
 TEST(RegisterPressure, packsHalves) {
   EXPECT_EQ(count(R"(
 define void @k(ptr addrspace(1) %p, i1 %c) {

@@ -37,6 +37,26 @@ static bool isFixed(const Instruction &op) {
   return isa<StoreInst>(op) || (call && call->mayWriteToMemory());
 }
 
+/// Whether a value is another one in a form that costs one instruction to make again.
+static bool isForm(const Instruction &op) {
+  return isa<FPExtInst, SExtInst, ZExtInst, BitCastInst>(op);
+}
+
+/// The uses of a value and of its forms.
+static SmallVector<const Use *> getUses(const Instruction &op) {
+  SmallVector<const Use *> uses;
+  SmallVector<const Instruction *> work{&op};
+  while (!work.empty())
+    for (const Use &use : work.pop_back_val()->uses()) {
+      auto *user = cast<Instruction>(use.getUser());
+      if (isForm(*user))
+        work.push_back(user);
+      else
+        uses.push_back(&use);
+    }
+  return uses;
+}
+
 namespace {
 
 class Liveness {
@@ -67,12 +87,10 @@ public:
       if (block != own && entered.insert(block).second)
         work.push_back(block);
     };
-    for (const Use &use : op.uses()) {
-      auto *user = cast<Instruction>(use.getUser());
+    for (const Use *use : getUses(op)) {
+      auto *user = cast<Instruction>(use->getUser());
       if (auto *phi = dyn_cast<PHINode>(user))
-        useAt(phi->getIncomingBlock(use), kEnd);
-      else if (user->getParent() == own && !isa<PHINode>(op) && numbers[user] < numbers[&op])
-        useAt(own, kEnd);
+        useAt(phi->getIncomingBlock(*use), kEnd);
       else
         useAt(user->getParent(), numbers[user]);
     }
@@ -124,8 +142,8 @@ private:
 /// Whether the value is loaded, or comes out of a tensor core, a loop or a branch, or is
 /// computed of such, and not of indices alone.
 static bool isHeld(const Instruction &op) {
-  return isa<PHINode, LoadInst, ExtractValueInst, CallBase, SelectInst>(op) ||
-         op.getType()->isFPOrFPVectorTy();
+  return !isForm(op) && (isa<PHINode, LoadInst, ExtractValueInst, CallBase, SelectInst>(op) ||
+                         op.getType()->isFPOrFPVectorTy());
 }
 
 int64_t tessera::countLiveRegisters(const Function &function) {
