@@ -79,6 +79,7 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
       specializing.skew = options.skew;
       specializing.mostPrograms = options.mostPrograms;
       manager.addPass(tilegpu::createTileGPUWarpSpecializePass(specializing));
+      manager.addPass(tilegpu::createTileGPUExpandSchedulePass());
     }
     // It also takes results to memory.
     manager.addPass(tilegpu::createTileGPUStoreByTensorMapPass());
@@ -90,6 +91,7 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
   pipelining.numStages = options.numStages;
   pipelining.skew = options.skew;
   manager.addPass(tilegpu::createTileGPUPipelinePass(pipelining));
+  manager.addPass(tilegpu::createTileGPUExpandSchedulePass());
 
   // Loops that stream through memory do several iterations at a time, so that more is in flight.
   manager.addPass(tilegpu::createTileGPUOverlapLoadsPass());

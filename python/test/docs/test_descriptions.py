@@ -104,6 +104,7 @@ KERNELS = {"TileCheckAccessesPass"}
 # of it, with dots for the rest.
 WHOLE = {
     "TileGPUPipelinePass": "tilegpu-pipeline",
+    "TileGPUExpandSchedulePass": "tilegpu-expand-schedule",
     "TileGPUWarpSpecializePass": "tilegpu-warp-specialize",
     "TileGPUStoreByTensorMapPass": "tilegpu-store-by-tensor-map",
 }

@@ -1,4 +1,4 @@
-// RUN: tessera-opt --split-input-file --verify-diagnostics --tilegpu-pipeline %s | FileCheck %s
+// RUN: tessera-opt --split-input-file --verify-diagnostics --tilegpu-pipeline --tilegpu-expand-schedule %s | FileCheck %s
 
 // Both operands are buffers as the dot wants them: slots of rings take their place. The
 // dot goes on into the next iteration, so there is a slot more than stages. What only
@@ -187,7 +187,7 @@ tile.func private @refused(%p: tensor<32x32x!tile.ptr<f32>, #u>, %h: tensor<32x3
     scf.yield %d : tensor<32x32xf32, #u>
   }
   %r4:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %z, %at = %p) -> (tensor<32x32xf32, #u>, tensor<32x32x!tile.ptr<f32>, #u>) : i32 {
-    // expected-remark @below {{load is not pipelined: its address depends on a product}}
+    // expected-remark @below {{load is not pipelined: its address depends on a dot}}
     %x = tile.load %at : tensor<32x32x!tile.ptr<f32>, #u>
     %d = tile.dot %x, %y, %acc : tensor<32x32xf32, #u>, tensor<32x32xf32, #u> -> tensor<32x32xf32, #u>
     %k = tile.fp_to_int signed %d : tensor<32x32xf32, #u> -> tensor<32x32xi32, #u>

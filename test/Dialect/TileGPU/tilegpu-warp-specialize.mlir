@@ -1,4 +1,4 @@
-// RUN: tessera-opt --split-input-file --verify-diagnostics --tilegpu-warp-specialize %s | FileCheck %s
+// RUN: tessera-opt --split-input-file --verify-diagnostics --tilegpu-warp-specialize --tilegpu-expand-schedule %s | FileCheck %s
 
 // The default region keeps the loop, which waits for its tiles, and releases a slot when the
 // dot of the iteration before is done; the partition has the loop with coordinates alone.
@@ -356,7 +356,7 @@ tile.func @arithmetic(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32
   %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
   %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
   %i2 = arith.addi %ofrow2, %col2 : tensor<64x64xi32, #u>
-  // expected-remark @below {{loop copies for itself: its arithmetic takes longer than its products, 256 cycles and 128}}
+  // expected-remark @below {{loop copies for itself: its arithmetic takes longer than its dots, 256 cycles and 128}}
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     %ps = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
     %pp = tile.addptr %ps, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
@@ -651,8 +651,8 @@ tile.func @feeds_itself(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !
   // CHECK:     tilegpu.tma_load %[[KMAP]]
   // CHECK-NOT:   tma_load
   // CHECK: scf.for %[[I:.+]] = %[[C0]] to %[[N]] step %[[C64]] iter_args(%[[SUM:.+]] = %{{.+}}, %[[SLOT:.+]] = %{{.+}}, %[[PHASE:.+]] = %{{.+}})
-  // expected-remark @below {{loop copies for itself with 2 stages, not 3: with another one fewer programs share a multiprocessor}}
-  // expected-remark @below {{loop copies for itself: its arithmetic takes longer than its products, 320 cycles and 256}}
+  // expected-remark @below {{loop copies for itself with 2 stages, not 3: with another one fewer programs share an SM}}
+  // expected-remark @below {{loop copies for itself: its arithmetic takes longer than its dots, 320 cycles and 256}}
   %r = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     %first = arith.muli %i, %c64 : i32
     %kp = tile.addptr %p, %first : !tile.ptr<f16>, i32
@@ -685,7 +685,7 @@ tile.func @feeds_itself(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !
     // CHECK: %[[BEFORE:.+]] = arith.select
     // CHECK: %[[ITS:.+]] = arith.select
     // CHECK: %[[LEFT:.+]] = arith.subi %[[N]], %[[I]]
-    // CHECK: %[[ONE:.+]] = arith.muli %[[C64]], %c1
+    // CHECK: %[[ONE:.+]] = arith.constant 64 : i32
     // CHECK: %[[HAS:.+]] = arith.cmpi ugt, %[[LEFT]], %[[ONE]]
     // CHECK: tilegpu.one_thread if %[[HAS]] {
     // CHECK:   %[[ROUND:.+]] = arith.xori %[[ITS]]
@@ -695,7 +695,7 @@ tile.func @feeds_itself(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !
     // CHECK:   %[[VF:.+]] = tilegpu.memdesc_index %[[VFULL]][%[[BEFORE]]]
     // CHECK:   tilegpu.mbarrier_expect %[[VF]], 8192
     // CHECK:   tilegpu.tma_load %[[VMAP]]
-    // CHECK:   %[[TWO:.+]] = arith.muli %[[C64]], %c2
+    // CHECK:   %[[TWO:.+]] = arith.constant 128 : i32
     // CHECK:   %[[MORE:.+]] = arith.cmpi ugt, %{{.+}}, %[[TWO]]
     // CHECK:   scf.if %[[MORE]] {
     // CHECK:     arith.xori %[[PHASE]]

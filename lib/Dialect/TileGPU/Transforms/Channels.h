@@ -9,7 +9,7 @@
 //     next slot                               say that it is empty; next slot
 //
 // A channel is the rings whose tiles come together, such as those of both operands of a
-// product. A barrier has two phases in turns, so where a side is in a channel is two
+// dot. A barrier has two phases in turns, so where a side is in a channel is two
 // numbers: the slot, and the parity of how often it went round. Both sides count on their
 // own, over all loops that use the channel, and none of them ever looks at the other's.
 

@@ -25,7 +25,7 @@ std::string LoopSlice::add(Value value) {
     if (op->getBlock() != loop.getBody() || !ops.insert(op).second)
       continue;
     if (isa<tile::DotOp, tile::DotScaledOp, MmaDotOp, WarpgroupDotOp>(op))
-      return "its address depends on a product";
+      return "its address depends on a dot";
     auto load = dyn_cast<tile::LoadOp>(op);
     if (load && mayWriteMemory(load))
       return "its address depends on a volatile load";

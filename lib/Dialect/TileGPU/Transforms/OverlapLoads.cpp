@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A loop that only loads and computes waits for memory in each trip: what a thread has in
-// flight are the loads of one trip. Bodies of several trips side by side ask for all of
+// A loop that only loads and computes waits for memory in each iteration: what a thread has in
+// flight are the loads of one iteration. Bodies of several iterations side by side ask for all of
 // theirs before the first is needed. Which loops gain by it is decided here, while it is
-// easy to see what a trip loads; tile-unroll-loops then does it.
+// easy to see what an iteration loads; tile-unroll-loops then does it.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
@@ -25,10 +25,10 @@ namespace tessera::tilegpu {
 
 /// What a thread is to have in flight: 32 registers, and eight of the widest accesses.
 static constexpr int64_t kBytesInFlight = 128;
-static constexpr int64_t kMostTrips = 8;
+static constexpr int64_t kMostIterations = 8;
 
-/// Bytes that a trip loads into tiles; none if it does anything that waits for all warps
-/// or writes, so that trips would not overlap.
+/// Bytes that an iteration loads into tiles; none if it does anything that waits for all warps
+/// or writes, so that iterations would not overlap.
 static std::optional<int64_t> countLoadedBytes(scf::ForOp loop) {
   int64_t bytes = 0;
   for (Operation &op : loop.getBody()->without_terminator()) {
@@ -62,13 +62,13 @@ struct TileGPUOverlapLoadsPass
       if (!bytes || *bytes == 0)
         return;
       int64_t ofThread = std::max<int64_t>(1, *bytes / (32 * *warps));
-      int64_t trips = kMostTrips;
-      while (trips > 1 && trips * ofThread > kBytesInFlight)
-        trips /= 2;
-      if (trips < 2)
+      int64_t iterations = kMostIterations;
+      while (iterations > 1 && iterations * ofThread > kBytesInFlight)
+        iterations /= 2;
+      if (iterations < 2)
         return;
       loop->setAttr(tile::kUnrollFactorAttr,
-                    IntegerAttr::get(IntegerType::get(&getContext(), 32), trips));
+                    IntegerAttr::get(IntegerType::get(&getContext(), 32), iterations));
     });
   }
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Products by multiply-adds and by mma.sync read their operands from the buffers where copies
+// Dots by multiply-adds and by mma.sync read their operands from the buffers where copies
 // have put them, a few steps along k at a time: what is multiplied next is on its way to
 // registers while threads multiply.
 //
@@ -9,21 +9,21 @@
 //       a', b' = local_load A from s + 1, B from s + 1
 //       acc = dot as, bs, acc                            in registers alone
 //
-// In a loop of mma.sync over a ring of buffers the first slice of the next trip is fetched before
-// the last slice of this one is multiplied. The trip's beginning, where it waits for what was
-// copied and orders the next copies, goes there with it:
+// In a loop of mma.sync over a ring of buffers the first slice of the next iteration is fetched
+// before the last slice of this one is multiplied. The iteration's beginning, where it waits for
+// what was copied and orders the next copies, goes there with it:
 //
-//     if there is a trip:
-//       begin trip 0; a0, b0 = its first slice
+//     if there is an iteration:
+//       begin iteration 0; a0, b0 = its first slice
 //       for i, with a0, b0:
 //         all slices but the last
-//         begin trip i + 1; a0', b0' = its first slice
+//         begin iteration i + 1; a0', b0' = its first slice
 //         the last slice
 //
-// so that nobody waits with nothing to multiply. The last trip begins none: it copies nothing
+// so that nobody waits with nothing to multiply. The last iteration begins none: it copies nothing
 // more, and reads its own buffer once again.
 //
-// Without that, a product by multiply-adds takes its operands in whatever registers they come,
+// Without that, a dot by multiply-adds takes its operands in whatever registers they come,
 // writes them to shared memory a second time and meets there: for operands that are in shared
 // memory already that is a way for nothing. What a slice looks like in registers follows from the
 // layout of the sums, which tilegpu-assign-layouts chooses with these reads in mind.
@@ -56,20 +56,20 @@ namespace {
 
 class SlicedDot {
 public:
-  /// A product by multiply-adds or by mma.sync.
+  /// A dot by multiply-adds or by mma.sync.
   SlicedDot(Operation *dot)
       : dot(dot), a(dot->getOperand(0).getDefiningOp<LocalLoadOp>()),
         b(dot->getOperand(1).getDefiningOp<LocalLoadOp>()) {}
 
   /// Decides; nothing is changed. False if the operands do not come from buffers that are as
-  /// they were when the product is computed.
+  /// they were when the dot is computed.
   bool plan();
   void rewrite();
 
-  /// What rewriting has made, if it is all in the block of the product: the loads of the first
-  /// slice, and the product of the last.
+  /// What rewriting has made, if it is all in the block of the dot: the loads of the first
+  /// slice, and the dot of the last.
   SmallVector<LocalLoadOp, 2> firstLoads;
-  Operation *lastProduct = nullptr;
+  Operation *lastDot = nullptr;
 
 private:
   struct Slice {
@@ -151,7 +151,7 @@ void SlicedDot::setSlice(int64_t length) {
 
 bool SlicedDot::plan() {
   Type type = dot->getResult(0).getType();
-  // Sums of f16 by multiply-adds are rounded once, behind the last product.
+  // Sums of f16 by multiply-adds are rounded once, behind the last dot.
   if (!a || !b || a.getFirst() || b.getFirst() || !a->hasOneUse() || !b->hasOneUse() ||
       tile::getShape(type).size() != 2 ||
       (isa<tile::DotOp>(dot) && getElementTypeOrSelf(type).isF16()))
@@ -162,7 +162,7 @@ bool SlicedDot::plan() {
   if (!llvm::isPowerOf2_64(depth))
     return false;
   if (auto mma = dyn_cast<MmaDotOp>(dot)) {
-    // An instruction's; of two where products are summed apart, while there are registers.
+    // An instruction's; of two where dots are summed apart, while there are registers.
     constexpr int64_t kBytes = 32, kManySums = 64;
     int64_t length = kBytes * 8 / mma.getFactorBits();
     if (mma.getPrecision() == tile::InputPrecision::TF32x3 &&
@@ -227,7 +227,7 @@ void SlicedDot::rewrite() {
     Slice next = current;
     Value first = makeNumber(builder, loc, (slice + 1) * steps);
     if (loop) {
-      // The last trip fetches the first slice again, which nobody uses.
+      // The last iteration fetches the first slice again, which nobody uses.
       first = arith::AddIOp::create(builder, loc, loop.getInductionVar(), first);
       if (slice + 1 == together)
         first = arith::AndIOp::create(builder, loc, first, makeNumber(builder, loc, depth - 1));
@@ -242,7 +242,7 @@ void SlicedDot::rewrite() {
     acc = loop.getResult(0);
   } else {
     firstLoads = {firstA, firstB};
-    lastProduct = acc.getDefiningOp();
+    lastDot = acc.getDefiningOp();
   }
   dot->getResult(0).replaceAllUsesWith(acc);
   dot->erase();
@@ -251,16 +251,16 @@ void SlicedDot::rewrite() {
 }
 
 //===----------------------------------------------------------------------===//
-// Across trips
+// Across iterations
 //===----------------------------------------------------------------------===//
 
 namespace {
 
-/// A loop whose trips begin with the first loads of a product, and are to begin earlier.
-class TripRotation {
+/// A loop whose iterations begin with the first loads of a dot, and are to begin earlier.
+class IterationRotation {
 public:
-  TripRotation(scf::ForOp loop, ArrayRef<LocalLoadOp> firstLoads, Operation *lastProduct)
-      : loop(loop), firstLoads(firstLoads), lastProduct(lastProduct),
+  IterationRotation(scf::ForOp loop, ArrayRef<LocalLoadOp> firstLoads, Operation *lastDot)
+      : loop(loop), firstLoads(firstLoads), lastDot(lastDot),
         yield(cast<scf::YieldOp>(loop.getBody()->getTerminator())) {}
 
   bool plan();
@@ -268,24 +268,24 @@ public:
 
 private:
   bool isBeginning(Operation *op) const;
-  /// The value in the trip that `mapping` is of; what it takes to compute it is copied.
+  /// The value in the iteration that `mapping` is of; what it takes to compute it is copied.
   Value get(OpBuilder &builder, Value value, IRMapping &mapping);
   void cloneInto(OpBuilder &builder, Operation *op, IRMapping &mapping);
-  /// The beginning of a trip; of one that there may not be where `exists` is given, then with
-  /// `current` for the trip before.
+  /// The beginning of an iteration; of one that there may not be where `exists` is given, then with
+  /// `current` for the iteration before.
   SmallVector<Value> begin(OpBuilder &builder, IRMapping &mapping, Value exists,
                            IRMapping *current);
 
   scf::ForOp loop;
   ArrayRef<LocalLoadOp> firstLoads;
-  Operation *lastProduct;
+  Operation *lastDot;
   scf::YieldOp yield;
   Operation *lastOfBeginning = nullptr;
 };
 
 } // namespace
 
-bool TripRotation::isBeginning(Operation *op) const {
+bool IterationRotation::isBeginning(Operation *op) const {
   return op == lastOfBeginning || op->isBeforeInBlock(lastOfBeginning);
 }
 
@@ -300,7 +300,7 @@ static bool isScalarWork(Value value, scf::ForOp loop) {
                       [&](Value operand) { return isScalarWork(operand, loop); });
 }
 
-bool TripRotation::plan() {
+bool IterationRotation::plan() {
   Block *body = loop.getBody();
   lastOfBeginning = firstLoads.front();
   for (LocalLoadOp load : firstLoads) {
@@ -320,14 +320,14 @@ bool TripRotation::plan() {
     if (!isFirst && !isa<AsyncWaitOp, AsyncCopyOp, AsyncCommitOp>(op) &&
         (!isPure(&op) || op.getNumRegions() != 0))
       return false;
-    // What the rest of the trip takes from its beginning.
+    // What the rest of the iteration takes from its beginning.
     for (Operation *user : op.getUsers()) {
       Operation *ancestor = body->findAncestorOpInBlock(*user);
       if (!isFirst && !isBeginning(ancestor) &&
           llvm::any_of(op.getResults(), [&](Value result) { return !isScalarWork(result, loop); }))
         return false;
     }
-    // What the beginning takes from the trip before.
+    // What the beginning takes from the iteration before.
     for (Value operand : op.getOperands()) {
       auto argument = dyn_cast<BlockArgument>(operand);
       if (argument && argument.getOwner() == body && argument != loop.getInductionVar() &&
@@ -335,10 +335,10 @@ bool TripRotation::plan() {
         return false;
     }
   }
-  return waits && !isBeginning(lastProduct);
+  return waits && !isBeginning(lastDot);
 }
 
-Value TripRotation::get(OpBuilder &builder, Value value, IRMapping &mapping) {
+Value IterationRotation::get(OpBuilder &builder, Value value, IRMapping &mapping) {
   if (Value known = mapping.lookupOrNull(value))
     return known;
   Operation *op = value.getDefiningOp();
@@ -348,7 +348,7 @@ Value TripRotation::get(OpBuilder &builder, Value value, IRMapping &mapping) {
   return mapping.lookup(value);
 }
 
-void TripRotation::cloneInto(OpBuilder &builder, Operation *op, IRMapping &mapping) {
+void IterationRotation::cloneInto(OpBuilder &builder, Operation *op, IRMapping &mapping) {
   op->walk([&](Operation *inner) {
     for (Value operand : inner->getOperands())
       get(builder, operand, mapping);
@@ -356,15 +356,15 @@ void TripRotation::cloneInto(OpBuilder &builder, Operation *op, IRMapping &mappi
   builder.clone(*op, mapping);
 }
 
-SmallVector<Value> TripRotation::begin(OpBuilder &builder, IRMapping &mapping, Value exists,
-                                       IRMapping *current) {
+SmallVector<Value> IterationRotation::begin(OpBuilder &builder, IRMapping &mapping, Value exists,
+                                            IRMapping *current) {
   SmallVector<Value> loaded;
   for (Operation &op : *loop.getBody()) {
     if (!isBeginning(&op))
       break;
     auto load = dyn_cast<LocalLoadOp>(op);
     if (load && exists) {
-      // The buffer of a trip that there is not may be one that nothing was copied to.
+      // The buffer of an iteration that there is not may be one that nothing was copied to.
       auto index = load.getBuffer().getDefiningOp<MemDescIndexOp>();
       Value slot = arith::SelectOp::create(builder, op.getLoc(), exists,
                                            get(builder, index.getSlot(), mapping),
@@ -391,7 +391,7 @@ SmallVector<Value> TripRotation::begin(OpBuilder &builder, IRMapping &mapping, V
   return loaded;
 }
 
-void TripRotation::rewrite() {
+void IterationRotation::rewrite() {
   Location loc = loop.getLoc();
   OpBuilder builder(loop);
   auto predicate = loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
@@ -431,7 +431,7 @@ void TripRotation::rewrite() {
   for (Operation &op : loop.getBody()->without_terminator()) {
     if (isBeginning(&op))
       continue;
-    if (&op == lastProduct) {
+    if (&op == lastDot) {
       // What is left up to the bound is a positive number, whatever its sign.
       Value left = arith::SubIOp::create(builder, loc, loop.getUpperBound(), iv);
       Value exists =
@@ -472,9 +472,9 @@ struct TileGPUPrefetchPass : tessera::tilegpu::impl::TileGPUPrefetchPassBase<Til
         continue;
       sliced.rewrite();
       // Of multiply-adds there are enough to wait behind, and none too many registers.
-      if (!isOnly || !sliced.lastProduct || !isMma)
+      if (!isOnly || !sliced.lastDot || !isMma)
         continue;
-      TripRotation rotation(loop, sliced.firstLoads, sliced.lastProduct);
+      IterationRotation rotation(loop, sliced.firstLoads, sliced.lastDot);
       if (!rotation.plan())
         continue;
       rotation.rewrite();
@@ -482,7 +482,7 @@ struct TileGPUPrefetchPass : tessera::tilegpu::impl::TileGPUPrefetchPassBase<Til
   }
 
 private:
-  /// Whether the loop has no other product and no loop in it.
+  /// Whether the loop has no other dot and no loop in it.
   static bool isOnlyWork(Operation *dot, scf::ForOp loop) {
     WalkResult result = loop.getBody()->walk([&](Operation *op) {
       bool isOther =

@@ -6,7 +6,7 @@
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_STOREBYTENSORMAP_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_STOREBYTENSORMAP_H
 
-#include "LoopProducts.h"
+#include "LoopDots.h"
 #include "tessera/Analysis/BoxAccess.h"
 
 namespace tessera::tilegpu {

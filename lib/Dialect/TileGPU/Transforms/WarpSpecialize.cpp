@@ -1,44 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Warp specialisation: the program's warps multiply, and one thread of its own orders the
-// copies of what they multiply.
+// Schedules for kernels whose dots take their tiles from global memory in boxes
+// (Analysis/BoxAccess.h), which TMA copies: by a producer warp of the kernel's own, so that the
+// program's warps multiply alone; or, where threads have more to compute than tensor cores to
+// multiply, by the program's first thread in between. tilegpu-expand-schedule writes the kernel
+// (KernelExpander.h).
 //
-// A kernel whose loops of products take their tiles from global memory in boxes
-// (Analysis/BoxAccess.h) is done twice, at the same time:
-//
-//     default region, the program's warps          partition, one thread
-//     ------------------------------------         -----------------------------------
-//     for each tile of the result:                 for each tile of the result:
-//       for k:                                       for k:
-//         wait until slot is full                      wait until slot is empty
-//         multiply                                     copy the boxes of k to slot
-//         slot is empty
-//       store the result
-//
-// The right side is the left side's loops and branches with nothing in them but coordinates,
-// which it computes again from what the kernel was given. It knows nothing of the left side
-// but which slots are empty, so it runs ahead as far as the rings are long: over the ends of
-// loops, too, while the left side stores a result.
-//
-// Where threads have more to compute than tensor cores to multiply, there is no such partition:
-// the program's first thread orders the copies in between (LoopFeeder.h).
-//
-// So its loads come before all that the left side does to memory before them: in front of the
-// loop, in it, or, an iteration earlier, in a loop around it. Nobody may be able to tell
+// Loads come before all that the program does to memory before them: in front of the loop, in
+// it, or, an iteration earlier, in a loop around it. Nobody may be able to tell
 // (Analysis/MemoryOrder.h): the arrays are others, which the launch sees to, or places in one
-// array that never meet. A kernel of which that cannot be known, and one with a loop of
-// products that cannot be done so, stays as it is. A remark says why.
+// array that never meet. A loop of which that cannot be known stays as it is, and so does one
+// whose tiles are no boxes; a remark says why. The kernel's other loops have their schedules all
+// the same.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
-#include "LoopFeeder.h"
+#include "Channels.h"
+#include "EarlyLoads.h"
+#include "LoopDots.h"
+#include "LoopSchedule.h"
 #include "LoopSlice.h"
 #include "RepeatedPrograms.h"
 #include "StoreByTensorMap.h"
 #include "WarpRegisters.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/Interfaces/LoopLikeInterface.h"
-#include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
+#include "mlir/IR/Matchers.h"
 #include "tessera/Analysis/MemoryOrder.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
@@ -59,6 +45,37 @@ namespace tessera::tilegpu {
 
 namespace {
 
+/// A load that TMA does.
+struct BoxLoad {
+  tile::LoadOp load;
+  MemDescType tile;
+  /// Buffers that the loaded tile was stored to.
+  SmallVector<LocalAllocOp, 1> buffers;
+  BoxAccess box;
+  /// The channel it comes by.
+  unsigned channel = 0;
+};
+
+/// What is proposed for a loop of dots.
+struct BoxLoop {
+  scf::ForOp loop;
+  SmallVector<BoxLoad, 2> loads;
+  /// The channels in the order in which the loop needs them.
+  SmallVector<unsigned, 2> channels;
+  unsigned stages = 0;
+  WarpgroupDotOp asyncDot, lateDot;
+  /// Whether warpgroups begin dots in turns.
+  bool isPingPong = false;
+
+  ReplacedOps getReplaced() const;
+  /// The channel by which an operand of a dot comes; none if by no one.
+  std::optional<unsigned> getChannel(Value operand) const;
+  /// The dot that is under way while copies are begun; null if there is a single one.
+  WarpgroupDotOp getLastDot() const;
+  /// The first op that needs the dot that is put off, or takes the place of its operand.
+  Operation *findNeedOfLateDot() const;
+};
+
 /// A kernel, and what becomes of its loops.
 class Specializer {
 public:
@@ -69,36 +86,25 @@ public:
 
   /// Decides; nothing is changed. False if there is nothing to be done, or it cannot be.
   bool plan();
-  /// Fails, with an error, where a kernel would need more tensor maps than it can have.
-  LogicalResult rewrite();
+  /// Puts the schedules on the kernel and its loops.
+  void propose();
 
 private:
   bool planLoop(scf::ForOp loop);
   std::string planLoad(BoxLoop &planned, tile::LoadOp load);
   bool planOrder(scf::ForOp loop, ArrayRef<tile::LoadOp> loads);
   void joinChannels(BoxLoop &planned);
-  bool isBoundByProducts() const;
+  bool isBoundByDots() const;
   bool planFeeding();
   bool planSlots();
   void planPrograms(llvm::function_ref<bool(int64_t)> fits);
   int64_t getWantedRegisters(const BoxLoop &planned) const;
   int64_t getWantedRegisters() const;
-  std::string whyNotAround(scf::ForOp loop);
-  std::string whyNotAgain(Value value);
   bool refuse(Operation *loop, const Twine &why, Operation *place = nullptr);
 
-  bool hasPlanned(Operation *op) const;
-  SmallVector<unsigned> getChannels(Operation *op) const;
-  void emitRings(OpBuilder &builder);
-  WarpSpecializeOp emitRegions(OpBuilder &builder);
-  void emitCopies(OpBuilder &builder, Block *block, IRMapping mapping,
-                  SmallVectorImpl<ChannelPlace> &places);
-  void emitCopiesOf(OpBuilder &builder, const BoxLoop &planned, IRMapping mapping,
-                    SmallVectorImpl<ChannelPlace> &places);
-  Value emitAgain(OpBuilder &builder, Value value, IRMapping &mapping);
-  void rewriteConsumers(Block *block, SmallVectorImpl<ChannelPlace> &places);
-  void endRings(Block *block);
-  void rewriteFeeding();
+  KernelScheduleAttr getKernelSchedule() const;
+  void propose(const BoxLoop &planned);
+  void proposeCopies(const BoxLoop &planned);
 
   tile::FuncOp kernel;
   unsigned stages, warps;
@@ -111,14 +117,14 @@ private:
   /// What loads that come early take for granted.
   LaunchConditions conditions;
   std::vector<BoxLoop> loops;
-  llvm::DenseMap<Operation *, unsigned> ofLoop;
+  /// Loops with dots that stay as they are.
+  SmallVector<scf::ForOp, 1> unplanned;
   SmallVector<Channel> channels;
   unsigned slots = 0;
-  /// How many are to run at once on a multiprocessor.
+  /// How many are to run at once on an SM.
   int64_t programs = 1;
   /// Whether one program after the other is done.
   bool repeats = false;
-  LoadMaps maps;
   /// Whether the program's first thread orders copies.
   bool feedsItself = false;
 };
@@ -136,54 +142,6 @@ bool Specializer::refuse(Operation *loop, const Twine &why, Operation *place) {
   return false;
 }
 
-/// Why a scalar cannot be computed again by another thread; empty if it can.
-std::string Specializer::whyNotAgain(Value value) {
-  SmallVector<Value> work{value};
-  llvm::SmallDenseSet<Operation *, 16> seen;
-  while (!work.empty()) {
-    Value next = work.pop_back_val();
-    if (isa<RankedTensorType>(next.getType()))
-      return "depend on tiles";
-    if (auto argument = dyn_cast<BlockArgument>(next)) {
-      auto around = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
-      if (around && argument != around.getInductionVar())
-        return "depend on what a loop around it carries";
-      continue;
-    }
-    Operation *op = next.getDefiningOp();
-    if (!seen.insert(op).second)
-      continue;
-    if (op->getNumRegions() != 0)
-      return "depend on branches or loops";
-    if (!isMemoryEffectFree(op))
-      return "depend on memory";
-    llvm::append_range(work, op->getOperands());
-  }
-  return "";
-}
-
-/// Why the loops and branches around a loop, and its own bounds, cannot be done twice.
-std::string Specializer::whyNotAround(scf::ForOp loop) {
-  for (Operation *op = loop; op != kernel; op = op->getParentOp()) {
-    SmallVector<Value, 3> values;
-    StringRef what = "the bounds of the loop ";
-    if (auto around = dyn_cast<scf::ForOp>(op)) {
-      values = {around.getLowerBound(), around.getUpperBound(), around.getStep()};
-      if (op != loop)
-        what = "the bounds of a loop around it ";
-    } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
-      values = {branch.getCondition()};
-      what = "the conditions around it ";
-    } else {
-      return "it is inside of a loop whose trips are not counted";
-    }
-    for (Value value : values)
-      if (std::string why = whyNotAgain(value); !why.empty())
-        return what.str() + why;
-  }
-  return "";
-}
-
 /// Registers of a thread for what a loop carries and computes.
 int64_t Specializer::getWantedRegisters(const BoxLoop &planned) const {
   constexpr int64_t kLate = 40, kOthers = 64, kBetween = 32;
@@ -191,7 +149,7 @@ int64_t Specializer::getWantedRegisters(const BoxLoop &planned) const {
   int64_t words = 0, between = 0;
   for (Value value : loop.getRegionIterArgs())
     words += getRegisters(value.getType(), warps);
-  // One factor is held while the next is computed.
+  // One operand is held while the next is computed.
   if (WarpgroupDotOp late = planned.lateDot) {
     for (WarpgroupDotOp dot : loop.getBody()->getOps<WarpgroupDotOp>())
       if (dot != late)
@@ -205,7 +163,7 @@ int64_t Specializer::getWantedRegisters(const BoxLoop &planned) const {
   return words + (between ? kBetween + between : kOthers);
 }
 
-/// Adds a load, or says why the copy engine cannot do it.
+/// Adds a load, or says why TMA cannot do it.
 std::string Specializer::planLoad(BoxLoop &planned, tile::LoadOp load) {
   if (load.getIsVolatile() || load.getCache() == tile::CacheModifier::CV)
     return "it is not to be cached";
@@ -243,28 +201,17 @@ std::string Specializer::planLoad(BoxLoop &planned, tile::LoadOp load) {
 
 /// Whether loads may come before everything that is done to memory before them.
 bool Specializer::planOrder(scf::ForOp loop, ArrayRef<tile::LoadOp> loads) {
-  WalkResult result = kernel.walk([&](Operation *op) {
-    // What is in a region is seen itself.
-    if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || op == kernel)
-      return WalkResult::advance();
-    for (tile::LoadOp load : loads) {
-      std::optional<Operation *> across = findWayBefore(op, load);
-      AccessPair why;
-      if (!across || conditions.add(order.mayPass(load, op, *across), analysis, why))
-        continue;
-      if (why.other.isAnywhere()) {
-        refuse(loop, "what comes before it orders memory", op);
-        return WalkResult::interrupt();
-      }
-      InFlightDiagnostic remark = loop.emitRemark(
-          "loop is not specialised: what it loads may have been stored by the same program");
-      remark.attachNote(op->getLoc()) << "stored here";
-      remark.attachNote(load.getLoc()) << "loaded here";
-      return WalkResult::interrupt();
-    }
-    return WalkResult::advance();
-  });
-  return !result.wasInterrupted();
+  std::optional<EarlyLoadObstacle> obstacle =
+      findObstacle(kernel, loads, order, analysis, conditions);
+  if (!obstacle)
+    return true;
+  if (!obstacle->load)
+    return refuse(loop, "what comes before it orders memory", obstacle->op);
+  InFlightDiagnostic remark = loop.emitRemark(
+      "loop is not specialised: what it loads may have been stored by the same program");
+  remark.attachNote(obstacle->op->getLoc()) << "stored here";
+  remark.attachNote(obstacle->load.getLoc()) << "loaded here";
+  return false;
 }
 
 bool Specializer::planLoop(scf::ForOp loop) {
@@ -281,14 +228,14 @@ bool Specializer::planLoop(scf::ForOp loop) {
       inner = dot;
   });
   if (inner)
-    return refuse(loop, "a product is in a branch or loop inside of it", inner);
+    return refuse(loop, "a dot is in a branch or loop inside of it", inner);
   SmallVector<tile::LoadOp> loads;
   for (tile::LoadOp load : loop.getBody()->getOps<tile::LoadOp>())
-    if (isa<RankedTensorType>(load.getType()) && reachesProduct(load.getResult(), loop.getBody()))
+    if (isa<RankedTensorType>(load.getType()) && reachesDot(load.getResult(), loop.getBody()))
       loads.push_back(load);
   if (!planOrder(loop, loads))
     return false;
-  if (std::string why = whyNotAround(loop); !why.empty())
+  if (std::string why = whyNotAround(kernel, loop); !why.empty())
     return refuse(loop, why);
   for (tile::LoadOp load : loads) {
     if (std::string why = planLoad(planned, load); !why.empty())
@@ -301,12 +248,12 @@ bool Specializer::planLoop(scf::ForOp loop) {
   llvm::DenseSet<Operation *> live = getLiveOps(loop, replaced);
   for (WarpgroupDotOp dot : loop.getBody()->getOps<WarpgroupDotOp>())
     if (!live.contains(dot))
-      return refuse(loop, "nobody needs the product", dot);
+      return refuse(loop, "nobody needs the dot", dot);
   joinChannels(planned);
-  planned.asyncDot = findAsyncProduct(loop, replaced);
+  planned.asyncDot = findAsyncDot(loop, replaced);
   if (skew)
-    planned.lateDot = findLateProduct(loop, replaced);
-  // The product that is put off has its tiles to itself.
+    planned.lateDot = findLateDot(loop, replaced);
+  // The dot that is put off has its tiles to itself.
   if (WarpgroupDotOp late = planned.lateDot) {
     unsigned uses = 0;
     for (WarpgroupDotOp dot : loop.getBody()->getOps<WarpgroupDotOp>())
@@ -316,7 +263,6 @@ bool Specializer::planLoop(scf::ForOp loop) {
     if (uses != 1 || getWantedRegisters(planned) > registers.getMost())
       planned.lateDot = nullptr;
   }
-  ofLoop[loop] = loops.size();
   loops.push_back(std::move(planned));
   return true;
 }
@@ -325,7 +271,7 @@ bool Specializer::planLoop(scf::ForOp loop) {
 // Channels
 //===----------------------------------------------------------------------===//
 
-/// Tiles that one product takes come together. Loops with tiles of the same types have
+/// Tiles that one dot takes come together. Loops with tiles of the same types have
 /// their channels in common.
 void Specializer::joinChannels(BoxLoop &planned) {
   auto ofOperand = [&](Value operand) -> std::optional<unsigned> {
@@ -364,10 +310,8 @@ void Specializer::joinChannels(BoxLoop &planned) {
     if (channel == channels.size())
       channels.emplace_back(tiles);
     planned.channels.push_back(channel);
-    for (auto [ring, load] : llvm::enumerate(members)) {
+    for (unsigned load : members)
       planned.loads[load].channel = channel;
-      planned.loads[load].ring = ring;
-    }
   }
 }
 
@@ -376,11 +320,16 @@ int64_t Specializer::getWantedRegisters() const {
   int64_t wanted = 0;
   for (const BoxLoop &planned : loops)
     wanted = std::max(wanted, getWantedRegisters(planned));
+  for (scf::ForOp loop : unplanned) {
+    BoxLoop other;
+    other.loop = loop;
+    wanted = std::max(wanted, getWantedRegisters(other));
+  }
   return wanted;
 }
 
 /// Rather several programs at once, of which one multiplies while another computes; then
-/// their warps have each other to wait for, where one alone puts a product off.
+/// their warps have each other to wait for, where one alone puts a dot off.
 void Specializer::planPrograms(llvm::function_ref<bool(int64_t)> fits) {
   auto find = [&] {
     for (programs = mostPrograms; programs > 1; --programs)
@@ -400,7 +349,7 @@ void Specializer::planPrograms(llvm::function_ref<bool(int64_t)> fits) {
   // One group of warps computes while the others multiply.
   loops = std::move(late);
   for (BoxLoop &planned : loops)
-    planned.takesTurns = planned.lateDot && warps >= 2 * WarpRegisters::kWarpsOfWarpgroup;
+    planned.isPingPong = planned.lateDot && warps >= 2 * WarpRegisters::kWarpsOfWarpgroup;
 }
 
 bool Specializer::planSlots() {
@@ -430,11 +379,11 @@ bool Specializer::planSlots() {
   scf::ForOp first = loops.front().loop;
   unsigned wanted = 0, least = 0;
   for (const BoxLoop &planned : loops) {
-    // The operands of a product that goes on take a slot more.
+    // The operands of a dot that goes on take a slot more.
     wanted = std::max(wanted, planned.stages + (planned.asyncDot ? 1 : 0));
     least = std::max(least, planned.stages);
   }
-  // A product that goes on keeps tensor cores busy on its own, if the ring is long; between
+  // A dot that goes on keeps tensor cores busy on its own, if the ring is long; between
   // results there is nothing to do, unless the next one's copies have begun.
   constexpr unsigned kFewest = 3;
   if (feedsItself) {
@@ -455,12 +404,12 @@ bool Specializer::planSlots() {
     if (fitting > 2 && countPrograms(tiles + words) < countPrograms(tiles)) {
       --fitting;
       first.emitRemark("loop copies for itself with ")
-          << fitting << " stages, not " << least
-          << ": with another one fewer programs share a multiprocessor";
+          << fitting << " stages, not " << least << ": with another one fewer programs share an SM";
       least = fitting;
     }
   } else if (llvm::all_of(loops, [](const BoxLoop &planned) { return planned.asyncDot; })) {
-    repeats = !isInLoop && getFitting(/*isStored=*/true) >= std::min(wanted, kFewest) &&
+    repeats = unplanned.empty() && !isInLoop &&
+              getFitting(/*isStored=*/true) >= std::min(wanted, kFewest) &&
               getWantedRegisters() > WarpRegisters(warps, /*programs=*/2).alone &&
               RepeatedPrograms::isPossible(kernel);
     fitting = getFitting(isInLoop || repeats);
@@ -488,17 +437,28 @@ bool Specializer::planSlots() {
 }
 
 /// Whether tensor cores have more to do than threads, in some loop.
-bool Specializer::isBoundByProducts() const {
+bool Specializer::isBoundByDots() const {
   return llvm::any_of(loops, [](const BoxLoop &planned) {
     LoopCycles cycles = countCycles(planned.loop);
-    return cycles.products >= cycles.arithmetic;
+    return cycles.dots >= cycles.arithmetic;
   });
 }
 
 static std::string describeBound(scf::ForOp loop) {
   LoopCycles cycles = countCycles(loop);
-  return "its arithmetic takes longer than its products, " + std::to_string(cycles.arithmetic) +
-         " cycles and " + std::to_string(cycles.products);
+  return "its arithmetic takes longer than its dots, " + std::to_string(cycles.arithmetic) +
+         " cycles and " + std::to_string(cycles.dots);
+}
+
+/// Why the iterations of a loop cannot be told apart; empty if they can.
+static std::string whyNotFed(scf::ForOp loop) {
+  APInt step;
+  if (!matchPattern(loop.getStep(), m_ConstantInt(&step)) || !step.isStrictlyPositive())
+    return "its step is not a constant";
+  Type type = loop.getInductionVar().getType();
+  unsigned width = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
+  // The way ahead has to be a number of this type.
+  return step.getSignificantBits() + 16 < width ? "" : "its step is not a small constant";
 }
 
 /// If not, tensor cores wait for threads, and those do better as several programs: what one more
@@ -509,21 +469,12 @@ bool Specializer::planFeeding() {
   for (BoxLoop &planned : loops) {
     if (planned.asyncDot)
       return refuse(first, describeBound(first));
-    if (std::string why = LoopFeeder::whyNot(planned); !why.empty())
+    if (std::string why = whyNotFed(planned.loop); !why.empty())
       return refuse(planned.loop, describeBound(first) + ", and " + why);
     planned.lateDot = nullptr;
-    planned.isInStep = llvm::all_of(
-        loops, [&](const BoxLoop &other) { return other.channels.size() == channels.size(); });
   }
   feedsItself = true;
   return true;
-}
-
-/// Inline assembly that may wait for all threads: which these are is another question where
-/// there are others than the program's.
-static bool mayHaveBarrier(tile::InlineAsmOp op) {
-  StringRef text = op.getAsmText();
-  return text.contains("bar.") || text.contains("barrier.");
 }
 
 bool Specializer::plan() {
@@ -542,312 +493,143 @@ bool Specializer::plan() {
     return refuse(candidates.front(), "there is inline assembly with a barrier", barrier);
   for (scf::ForOp loop : candidates)
     if (!planLoop(loop))
-      return false;
-  return (isBoundByProducts() || planFeeding()) && planSlots();
+      unplanned.push_back(loop);
+  if (loops.empty() || !(isBoundByDots() || planFeeding()))
+    return false;
+  // What loops that stay as they are need is only guessed at: they are to have what they need
+  // without that warps exchange registers.
+  if (!feedsItself && !unplanned.empty() && getWantedRegisters() > WarpRegisters(warps).alone)
+    return refuse(loops.front().loop,
+                  "beside a producer warp another loop would have too few registers",
+                  unplanned.front());
+  return planSlots();
 }
 
 //===----------------------------------------------------------------------===//
-// Who orders copies
+// The schedules
 //===----------------------------------------------------------------------===//
 
-bool Specializer::hasPlanned(Operation *op) const {
-  return llvm::any_of(ofLoop, [&](const auto &entry) { return op->isAncestor(entry.first); });
+ReplacedOps BoxLoop::getReplaced() const {
+  ReplacedOps replaced;
+  for (const BoxLoad &planned : loads) {
+    replaced.insert(planned.load);
+    replaced.insert(planned.buffers.begin(), planned.buffers.end());
+  }
+  return replaced;
 }
 
-/// The channels that loops inside of an op use.
-SmallVector<unsigned> Specializer::getChannels(Operation *op) const {
-  llvm::SmallDenseSet<unsigned> used;
-  for (const auto &[loop, index] : ofLoop)
-    if (op->isAncestor(loop))
-      used.insert_range(loops[index].channels);
-  SmallVector<unsigned> result(used.begin(), used.end());
-  llvm::sort(result);
-  return result;
+std::optional<unsigned> BoxLoop::getChannel(Value operand) const {
+  Operation *buffer = skipTrans(operand).getDefiningOp();
+  for (const BoxLoad &planned : loads)
+    if (llvm::is_contained(planned.buffers, buffer))
+      return planned.channel;
+  return std::nullopt;
 }
 
-static SmallVector<Value> getValues(ArrayRef<unsigned> used, ArrayRef<ChannelPlace> places) {
-  SmallVector<Value> result;
-  for (unsigned channel : used)
-    result.append({places[channel].slot, places[channel].phase});
-  return result;
+WarpgroupDotOp BoxLoop::getLastDot() const {
+  SmallVector<WarpgroupDotOp> dots =
+      llvm::to_vector(scf::ForOp(loop).getBody()->getOps<WarpgroupDotOp>());
+  return dots.size() > 1 ? dots.back() : WarpgroupDotOp();
 }
 
-static void setValues(ArrayRef<unsigned> used, MutableArrayRef<ChannelPlace> places,
-                      ValueRange from) {
-  for (auto [index, channel] : llvm::enumerate(used))
-    places[channel] = {from[2 * index], from[2 * index + 1]};
+Operation *BoxLoop::findNeedOfLateDot() const {
+  scf::ForOp of = loop;
+  WarpgroupDotOp late = lateDot;
+  ReplacedOps replaced = getReplaced();
+  llvm::DenseSet<Operation *> live = getLiveOps(loop, replaced);
+  auto yield = cast<scf::YieldOp>(of.getBody()->getTerminator());
+  unsigned index = llvm::find(yield.getOperands(), late.getResult()) - yield.operand_begin();
+  for (Operation &op : of.getBody()->without_terminator()) {
+    if (replaced.contains(&op) || !live.contains(&op) || &op == late)
+      continue;
+    auto isIn = [&](Operation *user) { return op.isAncestor(user); };
+    if (&op == late.getA().getDefiningOp() ||
+        llvm::any_of(of.getRegionIterArg(index).getUsers(), isIn))
+      return &op;
+  }
+  return nullptr;
 }
 
-/// A scalar computed again, in a region that does not see it.
-Value Specializer::emitAgain(OpBuilder &builder, Value value, IRMapping &mapping) {
-  if (mapping.contains(value))
-    return mapping.lookup(value);
-  Operation *op = value.getDefiningOp();
-  if (!op || op->getBlock() == &kernel.getBody().front())
-    return value;
-  for (Value operand : op->getOperands())
-    mapping.map(operand, emitAgain(builder, operand, mapping));
-  builder.clone(*op, mapping);
-  return mapping.lookup(value);
-}
-
-void Specializer::emitCopiesOf(OpBuilder &builder, const BoxLoop &planned, IRMapping mapping,
-                               SmallVectorImpl<ChannelPlace> &places) {
-  for (unsigned channel : planned.channels) {
-    emitBoxCopies(builder, planned, channels[channel], channel, places[channel], maps, mapping);
-    places[channel] =
-        channels[channel].getNext(builder, scf::ForOp(planned.loop).getLoc(), places[channel]);
+/// From this op on ops of stage 0 have this order, as far as none of them has another one.
+static void setOrder(Operation *op, int order) {
+  for (; op && !op->hasTrait<OpTrait::IsTerminator>(); op = op->getNextNode()) {
+    auto node = op->getAttrOfType<NodeAttr>(kNodeAttr);
+    if (!node)
+      op->setAttr(kNodeAttr, NodeAttr::get(op->getContext(), getNodeRole(op), /*stage=*/0, order));
+    if (!node || node.getRole() != NodeRole::Copy)
+      return;
   }
 }
 
-/// The loops and branches of a block, with copies in them.
-void Specializer::emitCopies(OpBuilder &builder, Block *block, IRMapping mapping,
-                             SmallVectorImpl<ChannelPlace> &places) {
-  for (Operation &op : block->without_terminator()) {
-    if (!hasPlanned(&op))
-      continue;
-    Location loc = op.getLoc();
-    SmallVector<unsigned> used = getChannels(&op);
-    SmallVector<Value> before = getValues(used, places);
-    if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      auto copy =
-          scf::ForOp::create(builder, loc, emitAgain(builder, loop.getLowerBound(), mapping),
-                             emitAgain(builder, loop.getUpperBound(), mapping),
-                             emitAgain(builder, loop.getStep(), mapping), before,
-                             /*bodyBuilder=*/nullptr, loop.getUnsignedCmp());
-      if (!copy.getBody()->empty())
-        copy.getBody()->back().erase();
-      OpBuilder inside = OpBuilder::atBlockEnd(copy.getBody());
-      setValues(used, places, copy.getRegionIterArgs());
-      IRMapping inner = mapping;
-      inner.map(loop.getInductionVar(), copy.getInductionVar());
-      if (auto found = ofLoop.find(loop); found != ofLoop.end())
-        emitCopiesOf(inside, loops[found->second], inner, places);
-      else
-        emitCopies(inside, loop.getBody(), inner, places);
-      scf::YieldOp::create(inside, loc, getValues(used, places));
-      setValues(used, places, copy.getResults());
-      continue;
+/// The copies: of a producer, or of the loop's own, behind the begin of its last dot. By then all
+/// warps are done with the dots before it, mostly, and the thread does not have to wait for them.
+void Specializer::proposeCopies(const BoxLoop &planned) {
+  MLIRContext *context = kernel.getContext();
+  WarpgroupDotOp last = planned.getLastDot(), late = planned.lateDot;
+  for (const BoxLoad &box : planned.loads) {
+    bool isLate = late && planned.getChannel(late.getB()) == box.channel;
+    NodeAttr node = NodeAttr::getCopy(context, /*stage=*/0, /*order=*/0, box.channel, Type(),
+                                      WarpRole::Producer, isLate ? std::optional(2) : std::nullopt);
+    if (feedsItself) {
+      // What the last dot reads is left only when it is done.
+      bool isLeftLate = last && (planned.getChannel(last.getA()) == box.channel ||
+                                 planned.getChannel(last.getB()) == box.channel);
+      node = NodeAttr::getCopy(context, -static_cast<int>(slots - (isLeftLate ? 1 : 0)),
+                               /*order=*/1, box.channel, Type());
     }
-    auto branch = cast<scf::IfOp>(op);
-    Value condition = emitAgain(builder, branch.getCondition(), mapping);
-    auto copy = scf::IfOp::create(builder, loc, ValueRange(before).getTypes(), condition,
-                                  /*withElseRegion=*/true);
-    for (bool isThen : {true, false}) {
-      Block *from = isThen ? branch.thenBlock() : branch.elseBlock();
-      OpBuilder inside = OpBuilder::atBlockEnd(isThen ? copy.thenBlock() : copy.elseBlock());
-      setValues(used, places, before);
-      if (from)
-        emitCopies(inside, from, mapping, places);
-      scf::YieldOp::create(inside, loc, getValues(used, places));
-    }
-    setValues(used, places, copy.getResults());
+    box.load->setAttr(kNodeAttr, node);
   }
 }
 
-//===----------------------------------------------------------------------===//
-// Who multiplies
-//===----------------------------------------------------------------------===//
-
-/// Loops wait for their tiles; what is around them carries the places.
-void Specializer::rewriteConsumers(Block *block, SmallVectorImpl<ChannelPlace> &places) {
-  for (Operation &op : llvm::make_early_inc_range(block->without_terminator())) {
-    if (auto found = ofLoop.find(&op); found != ofLoop.end()) {
-      BoxLoop &planned = loops[found->second];
-      ofLoop.erase(found);
-      LoopFeeder feeder(planned, channels, maps);
-      ConsumerLoop(planned, channels, places, feedsItself ? &feeder : nullptr).rewrite();
-      continue;
-    }
-    if (!hasPlanned(&op))
-      continue;
-    SmallVector<unsigned> used = getChannels(&op);
-    SmallVector<Value> before = getValues(used, places);
-    OpBuilder builder(&op);
-    auto finish = [&](Block *end) {
-      auto yield = cast<scf::YieldOp>(end->getTerminator());
-      yield->insertOperands(yield->getNumOperands(), getValues(used, places));
-    };
-    Operation *replacement = nullptr;
-    if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      SmallVector<Value> inits(loop.getInitArgs());
-      llvm::append_range(inits, before);
-      auto to = scf::ForOp::create(builder, loop.getLoc(), loop.getLowerBound(),
-                                   loop.getUpperBound(), loop.getStep(), inits,
-                                   /*bodyBuilder=*/nullptr, loop.getUnsignedCmp());
-      to.getRegion().takeBody(loop.getRegion());
-      SmallVector<Location> locs(before.size(), loop.getLoc());
-      auto arguments = to.getBody()->addArguments(ValueRange(before).getTypes(), locs);
-      setValues(used, places, SmallVector<Value>(arguments.begin(), arguments.end()));
-      rewriteConsumers(to.getBody(), places);
-      finish(to.getBody());
-      replacement = to;
-    } else {
-      auto branch = cast<scf::IfOp>(op);
-      SmallVector<Type> types(branch.getResultTypes());
-      llvm::append_range(types, ValueRange(before).getTypes());
-      auto to = scf::IfOp::create(builder, branch.getLoc(), types, branch.getCondition(),
-                                  /*withElseRegion=*/true);
-      to.getThenRegion().takeBody(branch.getThenRegion());
-      if (branch.elseBlock()) {
-        to.getElseRegion().takeBody(branch.getElseRegion());
-      } else {
-        OpBuilder inside = OpBuilder::atBlockEnd(to.elseBlock());
-        scf::YieldOp::create(inside, branch.getLoc());
-      }
-      for (Block *inner : {to.thenBlock(), to.elseBlock()}) {
-        setValues(used, places, before);
-        rewriteConsumers(inner, places);
-        finish(inner);
-      }
-      replacement = to;
-    }
-    replacement->setDiscardableAttrs(op.getDiscardableAttrDictionary());
-    setValues(used, places, replacement->getResults().take_back(before.size()));
-    op.replaceAllUsesWith(replacement->getResults().take_front(op.getNumResults()));
-    op.erase();
+void Specializer::propose(const BoxLoop &planned) {
+  MLIRContext *context = kernel.getContext();
+  proposeCopies(planned);
+  auto setDot = [&](WarpgroupDotOp dot, int stage, int wait, unsigned inFlight = 0) {
+    dot->setAttr(kNodeAttr, NodeAttr::getMMA(context, stage, /*order=*/0, wait, inFlight));
+  };
+  if (WarpgroupDotOp last = planned.getLastDot(); feedsItself && last) {
+    setDot(last, /*stage=*/0, /*wait=*/2);
+    setOrder(last->getNextNode(), 2);
+  } else if (planned.asyncDot) {
+    setDot(planned.asyncDot, /*stage=*/0, /*wait=*/1, /*inFlight=*/1);
+    setOrder(planned.asyncDot->getNextNode(), 1);
+  } else if (planned.lateDot) {
+    // The early one and the one that is put off begin together.
+    for (WarpgroupDotOp dot : scf::ForOp(planned.loop).getBody()->getOps<WarpgroupDotOp>())
+      if (dot != planned.lateDot)
+        setDot(dot, /*stage=*/0, /*wait=*/1);
+    setDot(planned.lateDot, /*stage=*/1, /*wait=*/2);
+    if (Operation *op = planned.findNeedOfLateDot())
+      setOrder(op, 2);
+    for (WarpgroupDotOp dot : scf::ForOp(planned.loop).getBody()->getOps<WarpgroupDotOp>())
+      if (dot != planned.lateDot)
+        setOrder(dot->getNextNode(), 1);
   }
+  SmallVector<ChannelAttr> attrs;
+  for (unsigned channel : planned.channels)
+    attrs.push_back(ChannelAttr::get(context, channel, slots, CopyEngine::TMA));
+  scf::ForOp(planned.loop)
+      ->setAttr(kScheduleAttr, ScheduleAttr::get(context, attrs, planned.isPingPong));
 }
 
-//===----------------------------------------------------------------------===//
-// The kernel
-//===----------------------------------------------------------------------===//
-
-WarpSpecializeOp Specializer::emitRegions(OpBuilder &builder) {
+KernelScheduleAttr Specializer::getKernelSchedule() const {
   int64_t wanted = getWantedRegisters();
   WarpRegisters registers(warps, programs);
-  if (programs > 1)
-    kernel->setAttr(kOccupancyAttr, builder.getI32IntegerAttr(programs));
   bool isShared = wanted > registers.alone && registers.shared > registers.alone;
-  IntegerAttr own, other;
-  if (isShared) {
-    own = builder.getI32IntegerAttr(registers.shared);
-    other = builder.getI32IntegerAttr(registers.forCopies);
-  }
-  int64_t extra = isShared ? WarpRegisters::kWarpsOfWarpgroup : 1;
-  Location loc = kernel.getLoc();
-  return WarpSpecializeOp::create(builder, loc, builder.getI32IntegerAttr(extra), own, other);
+  return KernelScheduleAttr::get(
+      tile::FuncOp(kernel)->getContext(), isShared ? WarpRegisters::kWarpsOfWarpgroup : 1,
+      isShared ? registers.shared : 0, isShared ? registers.forCopies : 0, programs, repeats);
 }
 
-/// The rings end with the last loop that needs them: what comes after may have their place.
-void Specializer::endRings(Block *block) {
-  Operation *last = nullptr;
-  for (Operation &op : *block)
-    if (hasPlanned(&op))
-      last = &op;
-  OpBuilder builder(last->getContext());
-  builder.setInsertionPointAfter(last);
-  for (Channel &channel : channels)
-    channel.deallocate(builder, last->getLoc());
-}
-
-/// Puts what the default region does into the loop over programs.
-static void repeat(const RepeatedPrograms &programs, Block *body) {
-  OpBuilder builder = OpBuilder::atBlockEnd(body);
-  Location loc = body->getParentOp()->getLoc();
-  scf::ForOp loop = programs.emitLoop(builder, ValueRange());
-  // There is nothing more to be copied ahead.
-  loop->setAttr(kStagesAttr, builder.getI32IntegerAttr(1));
-  for (Operation &op : llvm::make_early_inc_range(*body))
-    if (&op != loop)
-      op.moveBefore(loop.getBody(), loop.getBody()->end());
-  OpBuilder inside = OpBuilder::atBlockBegin(loop.getBody());
-  IRMapping mapping;
-  programs.mapIds(inside, loop, mapping);
-  programs.replaceIds(mapping);
-  inside.setInsertionPointToEnd(loop.getBody());
-  scf::YieldOp::create(inside, loc);
-}
-
-/// The kernel as it is, but for its loops.
-void Specializer::rewriteFeeding() {
-  scf::ForOp loop = loops.front().loop;
-  loop.emitRemark("loop copies for itself: ") << describeBound(loop);
-  Block *body = &kernel.getBody().front();
-  Operation *first = nullptr;
-  for (Operation &op : llvm::reverse(*body))
-    if (hasPlanned(&op))
-      first = &op;
-  OpBuilder builder(first);
-  Location loc = first->getLoc();
-  for (Channel &channel : channels)
-    channel.allocate(builder, loc, slots, warps);
-  // The engine sees new barriers, and comes after all that threads did to the memory of rings.
-  ProxyFenceOp::create(builder, loc);
-  BarrierOp::create(builder, loc);
-  SmallVector<ChannelPlace> places;
-  for (const Channel &channel : channels)
-    places.push_back(channel.getFirst(builder, loc));
-  endRings(body);
-  rewriteConsumers(body, places);
-}
-
-LogicalResult Specializer::rewrite() {
-  Location loc = kernel.getLoc();
-  addLaunchConditions(kernel, conditions);
-  for (BoxLoop &planned : loops)
-    for (BoxLoad &load : planned.loads) {
-      FailureOr<BlockArgument> map = addTensorMap(kernel, load.box, load.tile);
-      if (failed(map))
-        return kernel.emitError("needs more tensor maps than a kernel can have");
-      maps[load.load] = *map;
-    }
-
+void Specializer::propose() {
   if (feedsItself) {
-    rewriteFeeding();
-    return success();
-  }
-  Block *body = &kernel.getBody().front();
-  SmallVector<Operation *> old;
-  for (Operation &op : body->without_terminator())
-    old.push_back(&op);
-  OpBuilder builder(body->getTerminator());
-  std::optional<RepeatedPrograms> repeated;
-  if (repeats) {
-    repeated.emplace(kernel);
-    repeated->emitBounds(builder);
-  }
-  for (Channel &channel : channels)
-    channel.allocate(builder, loc, slots, warps);
-  WarpSpecializeOp regions = emitRegions(builder);
-  for (Region *region : {&regions.getDefaultRegion(), &regions.getPartition()})
-    if (region->empty())
-      region->emplaceBlock();
-  Block *own = &regions.getDefaultRegion().front(), *other = &regions.getPartition().front();
-  for (Operation *op : old)
-    op->moveBefore(own, own->end());
-
-  builder.setInsertionPointToEnd(other);
-  SmallVector<ChannelPlace> places;
-  for (const Channel &channel : channels)
-    places.push_back(channel.getFirst(builder, loc));
-  IRMapping mapping;
-  if (repeated) {
-    SmallVector<unsigned> all = llvm::to_vector(llvm::seq<unsigned>(channels.size()));
-    scf::ForOp loop = repeated->emitLoop(builder, getValues(all, places));
-    OpBuilder inside = OpBuilder::atBlockEnd(loop.getBody());
-    setValues(all, places, loop.getRegionIterArgs());
-    repeated->mapIds(inside, loop, mapping);
-    emitCopies(inside, own, mapping, places);
-    scf::YieldOp::create(inside, loc, getValues(all, places));
+    scf::ForOp loop = loops.front().loop;
+    loop.emitRemark("loop copies for itself: ") << describeBound(loop);
   } else {
-    emitCopies(builder, own, mapping, places);
+    kernel->setAttr(kKernelScheduleAttr, getKernelSchedule());
   }
-  PartitionEndOp::create(builder, loc);
-  // Divisions on the way to coordinates take as long as a short product.
-  regions.getPartition().walk([](LoopLikeOpInterface loop) { moveLoopInvariantCode(loop); });
-
-  if (repeated)
-    repeat(*repeated, own);
-  endRings(own);
-  builder.setInsertionPointToStart(own);
-  places.clear();
-  for (const Channel &channel : channels)
-    places.push_back(channel.getFirst(builder, loc));
-  builder.setInsertionPointToEnd(own);
-  PartitionEndOp::create(builder, loc);
-  rewriteConsumers(own, places);
-  return success();
+  for (const BoxLoop &planned : loops)
+    propose(planned);
 }
 
 //===----------------------------------------------------------------------===//
@@ -869,7 +651,7 @@ struct TileGPUWarpSpecializePass
           << kTargetAttr << ", " << kNumWarpsAttr << ")";
       return signalPassFailure();
     }
-    // There is no such copy engine before.
+    // There is no TMA before.
     if (getCapability(module) < 90 || *warps >= kMostWarps)
       return;
     for (auto kernel : module.getOps<tile::FuncOp>()) {
@@ -877,8 +659,7 @@ struct TileGPUWarpSpecializePass
                               skew, mostPrograms);
       if (!specializer.plan())
         continue;
-      if (failed(specializer.rewrite()))
-        return signalPassFailure();
+      specializer.propose();
     }
   }
 

@@ -121,6 +121,7 @@ int64_t getElementBytes(mlir::Type element);
 } // namespace tessera::tilegpu
 
 #include "tessera/Dialect/TileGPU/IR/TileGPUDialect.h.inc"
+#include "tessera/Dialect/TileGPU/IR/TileGPUScheduleEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "tessera/Dialect/TileGPU/IR/TileGPUAttributes.h.inc"
 #define GET_TYPEDEF_CLASSES

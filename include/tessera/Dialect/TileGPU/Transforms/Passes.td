@@ -66,23 +66,21 @@ def TileGPUOverlapLoadsPass : Pass<"tilegpu-overlap-loads", "::mlir::ModuleOp"> 
 }
 
 def TileGPUPipelinePass : Pass<"tilegpu-pipeline", "::mlir::ModuleOp"> {
-  let summary = "Copies tiles to shared memory iterations before they are multiplied";
+  let summary = "Proposes schedules of loops whose tiles cp.async copies ahead";
   let description = [{
     For each loop: loads whose tiles are operands of a dot, as they are or after
-    elementwise ops (with a `tile.num_stages` on the loop: all its loads), become
-    asynchronous copies into rings of as many slots as there are stages. A prologue fills
-    the first slots; each iteration waits for its own tiles, begins to copy those of a
-    later one, and computes. Iterations that there are not copy nothing. Buffers that the
-    tile was stored to become slots of the ring.
+    elementwise ops (with a `tile.num_stages` on the loop: all its loads), get nodes that
+    copy them by cp.async into rings of as many slots as there are stages, and the loop gets
+    `tilegpu.schedule` (tessera/Dialect/TileGPU/IR/Schedule.h); tilegpu-expand-schedule writes
+    the loop that this describes. Buffers that the tile was stored to become slots of the ring.
 
     A ring has as many slots as fit into the shared memory of the target. A wgmma whose
-    accumulator the loop carries goes on while the next iteration begins; its operands take
-    one slot more.
+    accumulator the loop carries is in flight while the next iteration begins; its operands
+    take one slot more.
 
-    Of two dots by wgmma the first is done an iteration ahead, if it needs nothing but a
-    copied tile and what the loop does not change, there are three slots, and registers
-    for both results, but not for a second program: tensor cores then work while threads
-    compute between the dots.
+    Of two dots by wgmma the first has stage -1, if it needs nothing but a copied tile and what
+    the loop does not change, there are three slots, and registers for both results, but not for
+    a second program: tensor cores then work while threads compute between the dots.
 
     A load stays as it is, with a remark that says why, if its address depends on a
     dot, on branches, or on what has effects; if masked-off lanes read something else
@@ -101,29 +99,15 @@ def TileGPUPipelinePass : Pass<"tilegpu-pipeline", "::mlir::ModuleOp"> {
     ```
     becomes
     ```mlir
-    %as = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x32xf16, #a, slots = 4>
-    %bs = tilegpu.local_alloc : () -> !tilegpu.memdesc<32x64xf16, #b, slots = 4>
-    ... // the prologue: copies into slot 0
-    tilegpu.async_commit
-    ... // and into slot 1
-    tilegpu.async_commit
-    %r:4 = scf.for %i = %c0 to %n step %c32 iter_args(%acc = %zero, %at = %next, %to = %c2, %from = %first) -> (...) : i32 {
-      tilegpu.async_wait {pending = 1 : i32}
-      %more = arith.cmpi ugt, %left, %c64 : i32
-      %later_a = tilegpu.memdesc_index %as[%to] : ...
-      tilegpu.async_copy %ap, %later_a mask %m if %more : ...
-      %later_b = tilegpu.memdesc_index %bs[%to] : ...
-      tilegpu.async_copy %bp, %later_b if %more : ...
-      tilegpu.async_commit
-      %a = tilegpu.memdesc_index %as[%from] : ...
-      %b = tilegpu.memdesc_index %bs[%from] : ...
-      %d = tilegpu.warpgroup_dot %a, %b, %acc {groups = array<i32: 1, 1>, is_async} : ...
-      tilegpu.warpgroup_wait {pendings = 1 : i32}
+    %r:2 = scf.for %i = %c0 to %n step %c32 iter_args(%acc = %zero, %at = %p) -> (...) : i32 {
+      %x = tile.load %ap, %m {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : ...
+      %a = tilegpu.local_alloc %x : (...) -> !tilegpu.memdesc<64x32xf16, #a>
+      %y = tile.load %bp {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : ...
+      %b = tilegpu.local_alloc %y : (...) -> !tilegpu.memdesc<32x64xf16, #b>
+      %d = tilegpu.warpgroup_dot %a, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, wait = 1, in_flight = 1>} : ...
+      %next = tile.addptr %at, %c32 {tilegpu.node = #tilegpu.node<vector, order = 1>} : ...
       ...
-    }
-    %result = tilegpu.warpgroup_wait %r#0 {pendings = 0 : i32} : ...
-    tilegpu.async_wait {pending = 0 : i32}
-    tilegpu.local_dealloc %as : ...
+    } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 4, engine = cp_async>]>}
     ```
   }];
   let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
@@ -135,16 +119,60 @@ def TileGPUPipelinePass : Pass<"tilegpu-pipeline", "::mlir::ModuleOp"> {
   ];
 }
 
-def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleOp"> {
-  let summary = "Gives the copies of what is multiplied to a thread of their own";
+def TileGPUExpandSchedulePass : Pass<"tilegpu-expand-schedule", "::mlir::ModuleOp"> {
+  let summary = "Writes the loops that schedules describe";
   let description = [{
-    For each kernel whose loops of wgmma dots load what they multiply in boxes
-    (Analysis/BoxAccess.h): the loads become copies by TMA, by tensor maps that
-    the kernel gets as arguments, into rings with barriers in shared memory; and
-    the kernel two regions, one that multiplies and one whose single thread orders the
-    copies (`tilegpu.warp_specialize`). That one has the loops and branches of the other
-    with coordinates alone in them, and runs ahead over all of them as far as the rings are
-    long.
+    For each loop with `tilegpu.schedule` (tessera/Dialect/TileGPU/IR/Schedule.h): checks that
+    nothing is used before it is there, that no slot of a ring is filled while it is read, and
+    that rings fit into shared memory; an error says which ops are in the wrong order. Then
+    the loop becomes the one that is described: rings, the first copies, the steady state and
+    what is left behind it. Iterations that there are not copy nothing.
+
+    Where TMA fills rings, the kernel gets tensor maps as arguments; with producer warps
+    (`tilegpu.kernel_schedule`) two regions, of which the second one has the loops and branches
+    of the first with coordinates alone in them (`tilegpu.warp_specialize`); and if it is
+    persistent, a loop over programs with the grid's extents as three more arguments.
+
+    ```mlir
+    %r = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (...) : i32 {
+      %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : ...
+      %b = tilegpu.local_alloc %x : (...) -> !tilegpu.memdesc<64x64xf16, #shared>
+      %d = tilegpu.warpgroup_dot %q, %b, %acc ...
+      ...
+    } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+    ```
+    becomes
+    ```mlir
+    %ring = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #shared, slots = 3>
+    ... // the prologue: copies into slot 0
+    tilegpu.async_commit
+    ... // and into slot 1
+    tilegpu.async_commit
+    %r:3 = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero, %to = %c2, %from = %first) -> (...) : i32 {
+      tilegpu.async_wait {pending = 1 : i32}
+      %more = arith.cmpi ugt, %left, %way : i32
+      %later = tilegpu.memdesc_index %ring[%to] : ...
+      tilegpu.async_copy %p, %later if %more : ...
+      tilegpu.async_commit
+      %b = tilegpu.memdesc_index %ring[%from] : ...
+      %d = tilegpu.warpgroup_dot %q, %b, %acc ...
+      ...
+    }
+    tilegpu.async_wait {pending = 0 : i32}
+    tilegpu.local_dealloc %ring : ...
+    ```
+  }];
+  let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];
+}
+
+def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleOp"> {
+  let summary = "Proposes schedules of loops whose tiles TMA copies";
+  let description = [{
+    For each kernel with loops of wgmma dots that load what they multiply in boxes
+    (Analysis/BoxAccess.h): the loads get nodes that copy them by TMA, those loops
+    `tilegpu.schedule` and the kernel `tilegpu.kernel_schedule`
+    (tessera/Dialect/TileGPU/IR/Schedule.h). tilegpu-expand-schedule then gives the kernel a
+    producer warp, one thread of which begins the copies.
 
     Tiles that one dot takes come together, with one barrier that says they are there
     and one that says they are needed no more. A ring has as many slots as fit
@@ -156,7 +184,7 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
 
     In kernels in whose loops arithmetic takes longer than dots (attention with heads of
     64) the first thread of the program orders the copies in between (`tilegpu.one_thread`),
-    while the last dot of an iteration goes on, and there is no partition: more programs
+    while the last dot of an iteration goes on, and there is no producer warp: more programs
     have room then, which do better there. They have a slot less than stages where barriers
     would take the place of one of them. If the step of such a loop is no small constant, or
     its dot goes on into the next iteration, tilegpu-pipeline takes it.
@@ -167,11 +195,11 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
     other and are of the same length. Where results are computed with in between, several
     programs are to run at once (`tilegpu.occupancy`), if there is room for them.
 
-    A kernel stays as it is, with a remark that says why, if a tile that reaches a dot
+    A loop stays as it is, with a remark that says why, if a tile that reaches a dot
     is no box, is computed with before it is multiplied or cannot be laid out by TMA;
-    if bounds or coordinates depend on memory or on what loops carry; if a loop of
-    dots has one in a branch; if something orders memory before a loop of dots; if
-    two slots do not fit.
+    if bounds or coordinates depend on memory or on what loops carry; if it has a dot in a
+    branch; if something orders memory before it; if two slots do not fit. The kernel's other
+    loops have their schedules all the same.
 
     ```mlir
     %r:2 = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero, %at = %p) -> (...) : i32 {
@@ -185,39 +213,14 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
     ```
     becomes
     ```mlir
-    %as = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #shared, slots = 4>
-    %bs = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #shared, slots = 4>
-    %full = tilegpu.local_alloc : () -> !tilegpu.memdesc<1xi64, #one, slots = 4>
-    tilegpu.mbarrier_init %full {arrivals = 1 : i32} : ...
-    %empty = tilegpu.local_alloc : () -> !tilegpu.memdesc<1xi64, #one, slots = 5>
-    tilegpu.mbarrier_init %empty {arrivals = 4 : i32} : ...
-    tilegpu.warp_specialize default {
+    %r:2 = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero, %at = %p) -> (...) : i32 {
+      %x = tile.load %ap, %m {tilegpu.node = #tilegpu.node<copy, channel = 0, warps = producer>} : ...
+      %a = tilegpu.local_alloc %x : (...) -> !tilegpu.memdesc<64x64xf16, #shared>
+      %y = tile.load %bp {tilegpu.node = #tilegpu.node<copy, channel = 0, warps = producer>} : ...
+      %b = tilegpu.local_alloc %y : (...) -> !tilegpu.memdesc<64x64xf16, #shared>
+      %d = tilegpu.warpgroup_dot %a, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, wait = 1, in_flight = 1>} : ...
       ...
-      %r:4 = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero, %before = %c4, %slot = %first, %phase = %first) -> (...) : i32 {
-        %a = tilegpu.memdesc_index %as[%slot] : ...
-        %b = tilegpu.memdesc_index %bs[%slot] : ...
-        %is_full = tilegpu.memdesc_index %full[%slot] : ...
-        tilegpu.mbarrier_wait %is_full, %phase : ...
-        %d = tilegpu.warpgroup_dot %a, %b, %acc {groups = array<i32: 1, 1>, is_async} : ...
-        tilegpu.warpgroup_wait {pendings = 1 : i32}
-        %is_read = tilegpu.memdesc_index %empty[%before] : ...
-        tilegpu.mbarrier_arrive %is_read : ...
-        ...
-      }
-      ...
-    } partition warps(1) {
-      %places:2 = scf.for %j = %c0 to %n step %c64 iter_args(%into = %first, %round = %first) -> (i32, i32) : i32 {
-        %is_empty = tilegpu.memdesc_index %empty[%into] : ...
-        tilegpu.mbarrier_wait %is_empty, %other : ...
-        %fills = tilegpu.memdesc_index %full[%into] : ...
-        tilegpu.mbarrier_expect %fills, 16384 : ...
-        %to_a = tilegpu.memdesc_index %as[%into] : ...
-        tilegpu.tma_load %map_a[%row, %j], %to_a, %fills : ...
-        %to_b = tilegpu.memdesc_index %bs[%into] : ...
-        tilegpu.tma_load %map_b[%j, %column], %to_b, %fills : ...
-        ...
-      }
-    }
+    } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 4, engine = tma>]>}
     ```
   }];
   let dependentDialects = ["::tessera::tilegpu::TileGPUDialect"];

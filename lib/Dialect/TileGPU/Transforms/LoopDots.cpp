@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "LoopProducts.h"
+#include "LoopDots.h"
 
 #include "RepeatedPrograms.h"
 
@@ -11,23 +11,23 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::tilegpu;
 
-/// Whether a use is an operand of a product that is not the accumulator.
-static bool isFactor(OpOperand &use) {
+/// Whether a use is an operand of a dot that is not the accumulator.
+static bool isOperand(OpOperand &use) {
   Operation *user = use.getOwner();
   if (isa<tile::DotOp, MmaDotOp, WarpgroupDotOp>(user))
     return use.getOperandNumber() != 2;
   return isa<tile::DotScaledOp>(user);
 }
 
-bool tessera::tilegpu::reachesProduct(Value tile, Block *block) {
+bool tessera::tilegpu::reachesDot(Value tile, Block *block) {
   SmallVector<Value> work{tile};
   llvm::SmallDenseSet<Operation *, 16> seen;
   while (!work.empty())
     for (OpOperand &use : work.pop_back_val().getUses()) {
-      if (isFactor(use))
+      if (isOperand(use))
         return true;
       Operation *user = use.getOwner();
-      // Parts of a factor go to slots of the ring that the product reads.
+      // Parts of an operand go to slots of the ring that the dot reads.
       if (auto store = dyn_cast<LocalStoreOp>(user))
         if (auto slot = store.getBuffer().getDefiningOp<MemDescIndexOp>();
             slot && use.get() == store.getValue() && seen.insert(store).second)
@@ -40,6 +40,12 @@ bool tessera::tilegpu::reachesProduct(Value tile, Block *block) {
       work.push_back(user->getResult(0));
     }
   return false;
+}
+
+NodeRole tessera::tilegpu::getNodeRole(Operation *op) {
+  if (isa<tile::DotOp, tile::DotScaledOp, MmaDotOp, WarpgroupDotOp>(op))
+    return NodeRole::MMA;
+  return isa<tile::StoreOp, TMAStoreOp>(op) ? NodeRole::Store : NodeRole::Vector;
 }
 
 bool tessera::tilegpu::isZero(Value value) {
@@ -63,7 +69,7 @@ Value tessera::tilegpu::skipTrans(Value buffer) {
   return buffer;
 }
 
-WarpgroupDotOp tessera::tilegpu::findAsyncProduct(scf::ForOp loop, const ReplacedOps &replaced) {
+WarpgroupDotOp tessera::tilegpu::findAsyncDot(scf::ForOp loop, const ReplacedOps &replaced) {
   SmallVector<WarpgroupDotOp> dots;
   loop.getBody()->walk([&](WarpgroupDotOp dot) { dots.push_back(dot); });
   if (dots.size() != 1 || dots.front()->getBlock() != loop.getBody() || dots.front().getIsAsync() ||
@@ -94,7 +100,7 @@ int64_t tessera::tilegpu::getRegisters(Type type, unsigned warps) {
   return llvm::divideCeil(bytes, int64_t(4) * 32 * warps);
 }
 
-WarpgroupDotOp tessera::tilegpu::findSkewedProduct(scf::ForOp loop, const ReplacedOps &replaced) {
+WarpgroupDotOp tessera::tilegpu::findSkewedDot(scf::ForOp loop, const ReplacedOps &replaced) {
   SmallVector<WarpgroupDotOp> dots;
   loop.getBody()->walk([&](WarpgroupDotOp dot) { dots.push_back(dot); });
   if (dots.size() != 2 || dots[0]->getBlock() != loop.getBody() ||
@@ -108,9 +114,9 @@ WarpgroupDotOp tessera::tilegpu::findSkewedProduct(scf::ForOp loop, const Replac
   return dot;
 }
 
-WarpgroupDotOp tessera::tilegpu::findLateProduct(scf::ForOp loop, const ReplacedOps &replaced) {
+WarpgroupDotOp tessera::tilegpu::findLateDot(scf::ForOp loop, const ReplacedOps &replaced) {
   // The first one needs nothing that the loop carries.
-  WarpgroupDotOp early = findSkewedProduct(loop, replaced);
+  WarpgroupDotOp early = findSkewedDot(loop, replaced);
   if (!early)
     return {};
   WarpgroupDotOp late;
@@ -118,9 +124,9 @@ WarpgroupDotOp tessera::tilegpu::findLateProduct(scf::ForOp loop, const Replaced
     if (dot != early)
       late = dot;
   auto buffer = skipTrans(late.getB()).getDefiningOp<LocalAllocOp>();
-  Operation *factor = late.getA().getDefiningOp(), *terminator = loop.getBody()->getTerminator();
+  Operation *operand = late.getA().getDefiningOp(), *terminator = loop.getBody()->getTerminator();
   if (!buffer || !replaced.contains(buffer) || !isa<RankedTensorType>(late.getA().getType()) ||
-      !factor || factor->getBlock() != loop.getBody() || !early->isBeforeInBlock(factor) ||
+      !operand || operand->getBlock() != loop.getBody() || !early->isBeforeInBlock(operand) ||
       !late.getResult().hasOneUse() || *late.getResult().getUsers().begin() != terminator)
     return {};
   unsigned index = late.getResult().getUses().begin()->getOperandNumber();
@@ -141,13 +147,13 @@ int64_t tessera::tilegpu::getSkewedRegisters(scf::ForOp loop, WarpgroupDotOp dot
 LoopCycles tessera::tilegpu::countCycles(scf::ForOp loop) {
   // Of a clock: multiply-adds of 1 bit on tensor cores, special functions, and other
   // instructions of threads (sm_80 and sm_90 differ in the first alone).
-  constexpr int64_t kProductBits = 32768, kFunctions = 16, kInstructions = 128;
+  constexpr int64_t kDotBits = 32768, kFunctions = 16, kInstructions = 128;
   LoopCycles cycles;
   for (Operation &op : loop.getBody()->without_terminator()) {
     if (auto dot = dyn_cast<WarpgroupDotOp>(op)) {
       int64_t depth = dot.getB().getType().getShape().front();
       int64_t bits = 8 * getElementBytes(dot.getB().getType().getElementType());
-      cycles.products += dot.getType().getNumElements() * depth * bits / kProductBits;
+      cycles.dots += dot.getType().getNumElements() * depth * bits / kDotBits;
       continue;
     }
     // Integers and pointers are indices, which another thread computes.
@@ -208,7 +214,7 @@ int64_t tessera::tilegpu::getOtherBytes(scf::ForOp loop, const ReplacedOps &repl
     if (auto buffer = dyn_cast<LocalAllocOp>(op))
       if (!replaced.contains(op) && !llvm::all_of(op->getUsers(), isOver) && !isLater(op))
         bytes += buffer.getType().getNumBytes();
-    // A product by multiply-add keeps its operands there, where it cannot read them from the
+    // A dot by multiply-add keeps its operands there, where it cannot read them from the
     // rings (tilegpu-prefetch).
     auto dot = dyn_cast<tile::DotOp>(op);
     bool readsRings = dot && replaced.contains(dot.getA().getDefiningOp()) &&

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a loop with products tells whoever copies their operands ahead, by the program's own
+// What a loop with dots tells whoever copies their operands ahead, by the program's own
 // threads (Pipeline.cpp) or by one of their own (WarpSpecialize.cpp): which tiles reach a
-// product, which products may be under way while other work is done, and how much shared
+// dot, which dots may be under way while other work is done, and how much shared
 // memory is left for rings.
 
-#ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_LOOPPRODUCTS_H
-#define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_LOOPPRODUCTS_H
+#ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_LOOPDOTS_H
+#define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_LOOPDOTS_H
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
@@ -25,9 +25,12 @@ inline constexpr int64_t kExchangeBytes = 8 << 10;
 /// Loads that are copied ahead, and buffers that are slots of rings instead.
 using ReplacedOps = llvm::SmallDenseSet<mlir::Operation *, 16>;
 
-/// Whether a tile becomes a factor of a product in this block, through ops that are done
+/// Whether a tile becomes an operand of a dot in this block, through ops that are done
 /// element by element, or only move elements.
-bool reachesProduct(mlir::Value tile, mlir::Block *block);
+bool reachesDot(mlir::Value tile, mlir::Block *block);
+
+/// What an op is as a node of a schedule that does not copy it.
+NodeRole getNodeRole(mlir::Operation *op);
 
 /// Whether all elements are the constant 0 (not -0).
 bool isZero(mlir::Value value);
@@ -35,31 +38,31 @@ bool isZero(mlir::Value value);
 /// The buffer that an operand looks at, turned or not.
 mlir::Value skipTrans(mlir::Value buffer);
 
-/// A product whose sum the loop carries, and nothing else looks at: it may go on into the
-/// next iteration. Null if there is none. Of several products none does, for they end in
+/// A dot whose sum the loop carries, and nothing else looks at: it may go on into the
+/// next iteration. Null if there is none. Of several dots none does, for they end in
 /// the order they began.
-WarpgroupDotOp findAsyncProduct(mlir::scf::ForOp loop, const ReplacedOps &replaced);
+WarpgroupDotOp findAsyncDot(mlir::scf::ForOp loop, const ReplacedOps &replaced);
 
 /// Registers of a thread that a tile takes, in words.
 int64_t getRegisters(mlir::Type type, unsigned warps);
 
-/// A product of which another one's factor is computed, and that needs nothing but a copied
+/// A dot of which another one's operand is computed, and that needs nothing but a copied
 /// tile and what the loop does not change: it may be done an iteration ahead. Null if there
 /// is none.
-WarpgroupDotOp findSkewedProduct(mlir::scf::ForOp loop, const ReplacedOps &replaced);
+WarpgroupDotOp findSkewedDot(mlir::scf::ForOp loop, const ReplacedOps &replaced);
 
-/// A product that may be put off into the next iteration, behind the first one there, whose
-/// result its first factor is computed from: the loop carries its sum, which nobody looks at
+/// A dot that may be put off into the next iteration, behind the first one there, whose
+/// result its first operand is computed from: the loop carries its sum, which nobody looks at
 /// before. Null if there is none.
-WarpgroupDotOp findLateProduct(mlir::scf::ForOp loop, const ReplacedOps &replaced);
+WarpgroupDotOp findLateDot(mlir::scf::ForOp loop, const ReplacedOps &replaced);
 
-/// Registers of a thread for what a loop carries, and for two results of a product in it.
+/// Registers of a thread for what a loop carries, and for two results of a dot in it.
 int64_t getSkewedRegisters(mlir::scf::ForOp loop, WarpgroupDotOp dot, unsigned warps);
 
-/// What a multiprocessor does in an iteration, in cycles: products of its tensor cores, and
+/// What an SM does in an iteration, in cycles: dots of its tensor cores, and
 /// arithmetic of its threads on whole tiles.
 struct LoopCycles {
-  int64_t products = 0, arithmetic = 0;
+  int64_t dots = 0, arithmetic = 0;
 };
 LoopCycles countCycles(mlir::scf::ForOp loop);
 
@@ -73,4 +76,4 @@ int64_t getOtherBytes(mlir::scf::ForOp loop, const ReplacedOps &replaced);
 
 } // namespace tessera::tilegpu
 
-#endif // TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_LOOPPRODUCTS_H
+#endif // TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_LOOPDOTS_H

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A schedule says how the iterations of a loop overlap on a GPU: what is copied ahead, which dots
+// are under way while something else is done, and which warps do it. It is made of attributes on
+// the loop and on the ops in its body, and nothing else about the loop changes: it still reads,
+// and may be run, as if there were no schedule. Planners put the attributes there; a person may
+// write or edit them in a file for `tessera-opt`; tilegpu-expand-schedule checks them and writes
+// the loop that they describe: prologue, steady state and epilogue.
+//
+//     scf.for %i = ... {
+//       %a = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>}
+//       %b = tile.load %q {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>}
+//       %sa = tilegpu.local_alloc %a
+//       %sb = tilegpu.local_alloc %b
+//       %d = tilegpu.warpgroup_dot %sa, %sb, %acc
+//                {tilegpu.node = #tilegpu.node<mma, order = 1, wait = 2, in_flight = 1>}
+//       %n = tile.addptr ... {tilegpu.node = #tilegpu.node<vector, order = 2>}
+//       scf.yield %d, %n
+//     } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 4, engine = cp_async>]>}
+//
+// Nodes. Every op of the body is a node. Its stage says in which iteration of the new loop it is
+// done: stage 0 in the one that it belongs to, stage -2 two iterations earlier, stage 1 one
+// later. Within an iteration of the new loop ops come by their order, and those of one order as
+// the body has them. An op without an attribute has stage 0 and the order of the last op of stage
+// 0 before it, so that only where something is moved has anything to be said. What computes the
+// address of a copy goes with it, and is done there a second time if others need it, too.
+//
+// Copies and channels. A channel is one ring in shared memory for each load that fills it, all of
+// D slots. Iteration i uses slot i % D. What fills a slot is cp.async, by all threads, or TMA,
+// which a single thread begins: one of the program, or, with `warps = producer`, one that does
+// nothing else. That one runs ahead as far as slots are empty: its copies have no stage.
+// Otherwise a copy of stage -a fills the slot of iteration i + a while the loop is in iteration i,
+// at its order.
+// The tile is waited for where it is first looked at, or where the order `wait` of its copy
+// begins; a TMA channel's slot is said to be empty behind the last op that looks at it.
+//
+// MMAs. A dot without a `wait` is done when it is left. With a `wait` it is only begun, and waited
+// for where that order begins in the same iteration, or, with `in_flight = 1`, in the next one.
+// A dot in flight over the end of an iteration is the next one's accumulator and nothing else, and
+// reads shared memory alone. One that reads registers is waited for before they are written again.
+//
+// Stages of ops that are no copies are -1, 0 or 1.
+//     -1   The prologue does it for iteration 0. The last iteration does it once too often, and
+//          nobody looks at that; so it has no effects, and waits for nothing by TMA.
+//      1   The first iteration stands before the loop without it, and the last one's is done
+//          behind the loop.
+// A tile that is computed in one stage and used in the next one is carried by the new loop.
+//
+// Examples. A matmul with cp.async is above: with D = 4 and copies 2 ahead, slot i % 4 is read,
+// slot (i - 1) % 4 may still be read by the dot that is in flight, and slot (i + 2) % 4 is filled.
+//
+// A matmul whose producer warp fills the ring by TMA:
+//
+//     load a, b     <copy, channel = 0, warps = producer>
+//     dot           <mma, wait = 1, in_flight = 1>
+//     what follows  <vector, order = 1>
+//     on the loop   channels = [<0, slots = 4, engine = tma>]
+//     on the kernel #tilegpu.kernel_schedule<producer_warps = 4, registers = [232, 40]>
+//
+// Attention, forward: the second dot is put off into the next iteration, where it is under way
+// with the first one while threads compute with the scores. K and V have a channel each.
+//
+//     load k       <copy, channel = 0, warps = producer>
+//     s = q k      <mma, wait = 1>
+//     softmax of s <vector, order = 1>                      under way: o of the iteration before
+//     load v       <copy, channel = 1, warps = producer, wait = 2>
+//     o *= ...     <vector, order = 2>                      here that is waited for
+//     p = ...
+//     o += p v     <mma, stage = 1, wait = 2>               order 0: begins right behind s
+//
+// The same with the first dot ahead (registers for two of its results, no second copy of the
+// softmax in the code): s = q k has <mma, stage = -1, wait = 2>, everything else order 1.
+//
+// Attention, backward, the loop over rows of q for one block of k and v: five dots. Scores and
+// the gradients of probabilities begin together, and with them the sums of dv and dk of the
+// iteration before, which tensor cores work on while threads compute.
+//
+//     load q, do   <copy, stage = -1, channel = 0>, <copy, stage = -1, channel = 1>, 3 slots each
+//     s = k q^T    <mma, wait = 1>
+//     dp = v do^T  <mma, wait = 1>
+//     p = exp2(s)  <vector, order = 1>
+//     ds = ...
+//     p, ds of 16 bits   <vector, order = 2>
+//     dv += p do   <mma, stage = 1, wait = 2>               order 0: begins behind dp
+//     dk += ds q   <mma, stage = 1, wait = 2>
+//     dq = ds^T k  <mma, order = 2, wait = 3>
+//     store of dq  <store, order = 3>
+
+#ifndef TESSERA_DIALECT_TILEGPU_IR_SCHEDULE_H
+#define TESSERA_DIALECT_TILEGPU_IR_SCHEDULE_H
+
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+
+namespace tessera::tilegpu {
+
+/// On an `scf.for`: its schedule (ScheduleAttr).
+inline constexpr llvm::StringLiteral kScheduleAttr = "tilegpu.schedule";
+/// On an op in the body of such a loop: what it does when (NodeAttr).
+inline constexpr llvm::StringLiteral kNodeAttr = "tilegpu.node";
+/// On a kernel: what its loops' schedules have in common (KernelScheduleAttr).
+inline constexpr llvm::StringLiteral kKernelScheduleAttr = "tilegpu.kernel_schedule";
+
+} // namespace tessera::tilegpu
+
+#endif // TESSERA_DIALECT_TILEGPU_IR_SCHEDULE_H

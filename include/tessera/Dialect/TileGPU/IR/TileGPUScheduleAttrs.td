@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Schedules of loops and kernels, as attributes (Schedule.h says how they are read).
+
+#ifndef TESSERA_DIALECT_TILEGPU_TILEGPUSCHEDULEATTRS_TD
+#define TESSERA_DIALECT_TILEGPU_TILEGPUSCHEDULEATTRS_TD
+
+include "tessera/Dialect/TileGPU/IR/TileGPULayoutAttr.td"
+
+def TileGPU_ChannelAttr : TileGPU_Attr<"Channel", "channel", []> {
+  let summary = "Rings in shared memory whose tiles come together";
+  let description = [{
+    A part of `#tilegpu.schedule`. The loads with `channel = <number>` in their node fill a
+    ring each, of so many slots, by cp.async or by TMA. A channel that TMA fills lives as long
+    as the kernel: loops that have one of the same number have it in common.
+
+    Rules: (C1) there are 1 to 64 slots.
+
+    ```mlir
+    #tilegpu.channel<0, slots = 4, engine = cp_async>
+    ```
+  }];
+  let parameters = (ins "unsigned":$number, "unsigned":$slots,
+                        "::tessera::tilegpu::CopyEngine":$engine);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def TileGPU_ScheduleAttr : TileGPU_Attr<"Schedule", "schedule", []> {
+  let summary = "How the iterations of a loop overlap";
+  let description = [{
+    On an `scf.for`, as `tilegpu.schedule`: the channels by which its tiles come; with
+    `ping_pong`, warpgroups begin their dots in turns. What its ops do when is said by
+    `#tilegpu.node` on each.
+
+    Rules: (S1) no two channels have one number.
+
+    ```mlir
+    #tilegpu.schedule<channels = [<0, slots = 4, engine = tma>], ping_pong>
+    ```
+  }];
+  let parameters = (ins ArrayRefParameter<"::tessera::tilegpu::ChannelAttr">:$channels,
+                        "bool":$ping_pong);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def TileGPU_NodeAttr : TileGPU_Attr<"Node", "node", []> {
+  let summary = "When an op of a scheduled loop is done, and by whom";
+  let description = [{
+    On an op in the body of a loop with a schedule, as `tilegpu.node`. Its role, and, where
+    they are not 0 or not given: the `stage` (how many iterations of the loop later than the
+    iteration it belongs to; negative if earlier), the `order` within an iteration of the
+    loop, the `channel` that a copy fills and the type of `tile` that its ring holds, the
+    `warps` that run it. An MMA with a `wait` is asynchronous: it is waited for where that
+    order begins, `in_flight` iterations later.
+
+    Rules: (N1) a copy has a channel, and nothing else has; (N2) `tile` is a buffer's type;
+    (N3) `in_flight` is 0 or 1; an MMA has it only with a `wait`; (N4) the order and the wait
+    are not negative.
+
+    ```mlir
+    #tilegpu.node<copy, stage = -3, channel = 0>
+    #tilegpu.node<mma, order = 1, wait = 2, in_flight = 1>
+    ```
+  }];
+  let parameters = (ins "::tessera::tilegpu::NodeRole":$role, "int":$stage, "int":$order,
+                        "std::optional<int>":$wait, "unsigned":$in_flight,
+                        "std::optional<unsigned>":$channel,
+                        "::tessera::tilegpu::WarpRole":$warps, "::mlir::Type":$tile);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// A node of which all but the role is as where nothing is said.
+    static NodeAttr get(::mlir::MLIRContext *context, NodeRole role, int stage = 0, int order = 0);
+    static NodeAttr getCopy(::mlir::MLIRContext *context, int stage, int order, unsigned channel,
+                            ::mlir::Type tile, WarpRole warps = WarpRole::Program,
+                            std::optional<int> wait = std::nullopt);
+    static NodeAttr getMMA(::mlir::MLIRContext *context, int stage, int order,
+                           std::optional<int> wait, unsigned inFlight = 0);
+  }];
+}
+
+def TileGPU_KernelScheduleAttr : TileGPU_Attr<"KernelSchedule", "kernel_schedule", []> {
+  let summary = "What the schedules of a kernel's loops have in common";
+  let description = [{
+    On a kernel, as `tilegpu.kernel_schedule`: how many `producer_warps` it has besides the
+    program's, of which one thread runs the copies with `warps = producer`; whether one
+    program does the work of several, one after another (`persistent`); for how many programs
+    at once on an SM (`occupancy`) it is laid out; and the `registers` of threads of the
+    program and of the producer, where warps exchange them.
+
+    Rules: (K1) a persistent kernel has producer warps; (K2) there are registers for both or
+    for none.
+
+    ```mlir
+    #tilegpu.kernel_schedule<producer_warps = 4, registers = [240, 40], persistent>
+    ```
+  }];
+  let parameters = (ins "unsigned":$producer_warps, "unsigned":$registers,
+                        "unsigned":$producer_registers, "unsigned":$occupancy,
+                        "bool":$persistent);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+#endif // TESSERA_DIALECT_TILEGPU_TILEGPUSCHEDULEATTRS_TD

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the attributes of a schedule choose from.
+
+#ifndef TESSERA_DIALECT_TILEGPU_TILEGPUSCHEDULEENUMS_TD
+#define TESSERA_DIALECT_TILEGPU_TILEGPUSCHEDULEENUMS_TD
+
+include "mlir/IR/EnumAttr.td"
+
+class TileGPU_Enum<string name, string summary, list<I32EnumAttrCase> cases>
+    : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::tessera::tilegpu";
+}
+
+def TileGPU_NodeRole : TileGPU_Enum<"NodeRole", "what an op of a scheduled loop is", [
+  I32EnumAttrCase<"Copy", 0, "copy">, I32EnumAttrCase<"MMA", 1, "mma">,
+  I32EnumAttrCase<"Vector", 2, "vector">, I32EnumAttrCase<"Store", 3, "store">]>;
+
+def TileGPU_WarpRole : TileGPU_Enum<"WarpRole", "which warps run an op", [
+  I32EnumAttrCase<"Program", 0, "program">, I32EnumAttrCase<"Producer", 1, "producer">]>;
+
+def TileGPU_CopyEngine : TileGPU_Enum<"CopyEngine", "what fills the slots of a ring", [
+  I32EnumAttrCase<"CpAsync", 0, "cp_async">, I32EnumAttrCase<"TMA", 1, "tma">]>;
+
+#endif // TESSERA_DIALECT_TILEGPU_TILEGPUSCHEDULEENUMS_TD

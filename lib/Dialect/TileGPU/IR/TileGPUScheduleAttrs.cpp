@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "mlir/IR/DialectImplementation.h"
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+#include "tessera/Dialect/TileGPU/IR/TileGPUScheduleEnums.cpp.inc"
+
+static constexpr unsigned kMostSlots = 64;
+
+/// One of the words of an enum.
+template <typename Enum>
+static ParseResult parseWord(AsmParser &parser, std::optional<Enum> (*symbolize)(StringRef),
+                             Enum &result) {
+  StringRef word;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&word))
+    return failure();
+  std::optional<Enum> found = symbolize(word);
+  if (!found)
+    return parser.emitError(loc, "unknown word '") << word << "'";
+  result = *found;
+  return success();
+}
+
+/// `, name = value` or `, name` again and again, up to the `>`. Each name comes once.
+static ParseResult parseEntries(AsmParser &parser, bool isFirst,
+                                llvm::function_ref<ParseResult(StringRef, SMLoc)> parseEntry) {
+  SmallVector<StringRef, 8> seen;
+  while (failed(parser.parseOptionalGreater())) {
+    if (!isFirst && parser.parseComma())
+      return failure();
+    isFirst = false;
+    StringRef name;
+    SMLoc loc = parser.getCurrentLocation();
+    if (parser.parseKeyword(&name))
+      return failure();
+    if (llvm::is_contained(seen, name))
+      return parser.emitError(loc, "") << name << " is given twice";
+    seen.push_back(name);
+    if (parseEntry(name, loc))
+      return failure();
+  }
+  return success();
+}
+
+static ParseResult refuseEntry(AsmParser &parser, StringRef name, SMLoc loc) {
+  return parser.emitError(loc, "nothing is called '") << name << "' here";
+}
+
+template <typename Int> static ParseResult parseNumber(AsmParser &parser, Int &number) {
+  return failure(parser.parseEqual() || parser.parseInteger(number));
+}
+
+//===----------------------------------------------------------------------===//
+// ChannelAttr
+//===----------------------------------------------------------------------===//
+
+Attribute ChannelAttr::parse(AsmParser &parser, Type) {
+  SMLoc loc = parser.getCurrentLocation();
+  unsigned number = 0, slots = 0;
+  CopyEngine engine = CopyEngine::CpAsync;
+  if (parser.parseLess() || parser.parseInteger(number) ||
+      parseEntries(parser, /*isFirst=*/false, [&](StringRef name, SMLoc at) -> ParseResult {
+        if (name == "slots")
+          return parseNumber(parser, slots);
+        if (name == "engine")
+          return failure(parser.parseEqual() || parseWord(parser, symbolizeCopyEngine, engine));
+        return refuseEntry(parser, name, at);
+      }))
+    return {};
+  return parser.getChecked<ChannelAttr>(loc, parser.getContext(), number, slots, engine);
+}
+
+void ChannelAttr::print(AsmPrinter &printer) const {
+  printer << '<' << getNumber() << ", slots = " << getSlots()
+          << ", engine = " << stringifyCopyEngine(getEngine()) << '>';
+}
+
+LogicalResult ChannelAttr::verify(function_ref<InFlightDiagnostic()> emitError, unsigned,
+                                  unsigned slots, CopyEngine) {
+  if (slots < 1 || slots > kMostSlots)
+    return emitError() << "a ring has 1 to " << kMostSlots << " slots, not " << slots;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// ScheduleAttr
+//===----------------------------------------------------------------------===//
+
+Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
+  SMLoc loc = parser.getCurrentLocation();
+  SmallVector<ChannelAttr> channels;
+  bool isPingPong = false;
+  auto parseChannel = [&]() -> ParseResult {
+    auto channel = dyn_cast_or_null<ChannelAttr>(ChannelAttr::parse(parser, {}));
+    if (!channel)
+      return failure();
+    channels.push_back(channel);
+    return success();
+  };
+  if (parser.parseLess() ||
+      parseEntries(parser, /*isFirst=*/true, [&](StringRef name, SMLoc at) -> ParseResult {
+        if (name == "channels")
+          return failure(parser.parseEqual() || parser.parseCommaSeparatedList(
+                                                    AsmParser::Delimiter::Square, parseChannel));
+        if (name != "ping_pong")
+          return refuseEntry(parser, name, at);
+        isPingPong = true;
+        return success();
+      }))
+    return {};
+  return parser.getChecked<ScheduleAttr>(loc, parser.getContext(), ArrayRef(channels), isPingPong);
+}
+
+void ScheduleAttr::print(AsmPrinter &printer) const {
+  printer << "<channels = [";
+  llvm::interleaveComma(getChannels(), printer,
+                        [&](ChannelAttr channel) { channel.print(printer); });
+  printer << ']' << (getPingPong() ? ", ping_pong>" : ">");
+}
+
+LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   ArrayRef<ChannelAttr> channels, bool) {
+  llvm::SmallDenseSet<unsigned> numbers;
+  for (ChannelAttr channel : channels)
+    if (!numbers.insert(channel.getNumber()).second)
+      return emitError() << "two channels have number " << channel.getNumber();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// NodeAttr
+//===----------------------------------------------------------------------===//
+
+NodeAttr NodeAttr::get(MLIRContext *context, NodeRole role, int stage, int order) {
+  return get(context, role, stage, order, std::nullopt, 0, std::nullopt, WarpRole::Program, Type());
+}
+
+NodeAttr NodeAttr::getCopy(MLIRContext *context, int stage, int order, unsigned channel, Type tile,
+                           WarpRole warps, std::optional<int> wait) {
+  return get(context, NodeRole::Copy, stage, order, wait, 0, channel, warps, tile);
+}
+
+NodeAttr NodeAttr::getMMA(MLIRContext *context, int stage, int order, std::optional<int> wait,
+                          unsigned inFlight) {
+  return get(context, NodeRole::MMA, stage, order, wait, inFlight, std::nullopt, WarpRole::Program,
+             Type());
+}
+
+Attribute NodeAttr::parse(AsmParser &parser, Type) {
+  SMLoc loc = parser.getCurrentLocation();
+  NodeRole role = NodeRole::Vector;
+  WarpRole warps = WarpRole::Program;
+  int stage = 0, order = 0, waitOrder = 0;
+  unsigned inFlight = 0, channelNumber = 0;
+  std::optional<int> wait;
+  std::optional<unsigned> channel;
+  Type tile;
+  if (parser.parseLess() || parseWord(parser, symbolizeNodeRole, role) ||
+      parseEntries(parser, /*isFirst=*/false, [&](StringRef name, SMLoc at) -> ParseResult {
+        if (name == "stage")
+          return parseNumber(parser, stage);
+        if (name == "order")
+          return parseNumber(parser, order);
+        if (name == "in_flight")
+          return parseNumber(parser, inFlight);
+        if (name == "wait") {
+          if (parseNumber(parser, waitOrder))
+            return failure();
+          wait = waitOrder;
+          return success();
+        }
+        if (name == "channel") {
+          if (parseNumber(parser, channelNumber))
+            return failure();
+          channel = channelNumber;
+          return success();
+        }
+        if (name == "warps")
+          return failure(parser.parseEqual() || parseWord(parser, symbolizeWarpRole, warps));
+        if (name == "tile")
+          return failure(parser.parseEqual() || parser.parseType(tile));
+        return refuseEntry(parser, name, at);
+      }))
+    return {};
+  return parser.getChecked<NodeAttr>(loc, parser.getContext(), role, stage, order, wait, inFlight,
+                                     channel, warps, tile);
+}
+
+void NodeAttr::print(AsmPrinter &printer) const {
+  printer << '<' << stringifyNodeRole(getRole());
+  if (getStage() != 0)
+    printer << ", stage = " << getStage();
+  if (getOrder() != 0)
+    printer << ", order = " << getOrder();
+  if (getWait())
+    printer << ", wait = " << *getWait();
+  if (getInFlight() != 0)
+    printer << ", in_flight = " << getInFlight();
+  if (getChannel())
+    printer << ", channel = " << *getChannel();
+  if (getWarps() != WarpRole::Program)
+    printer << ", warps = " << stringifyWarpRole(getWarps());
+  if (getTile())
+    printer << ", tile = " << getTile();
+  printer << '>';
+}
+
+LogicalResult NodeAttr::verify(function_ref<InFlightDiagnostic()> emitError, NodeRole role, int,
+                               int order, std::optional<int> wait, unsigned inFlight,
+                               std::optional<unsigned> channel, WarpRole warps, Type tile) {
+  if ((role == NodeRole::Copy) != channel.has_value())
+    return emitError() << (channel ? "only a copy has a channel" : "a copy has a channel");
+  if (tile && !(channel && isa<MemDescType>(tile)))
+    return emitError() << "only a copy has a tile, which is a buffer's type";
+  if (warps == WarpRole::Producer && role != NodeRole::Copy)
+    return emitError() << "the producer runs copies alone";
+  if (inFlight > 1 || (inFlight == 1 && (role != NodeRole::MMA || !wait)))
+    return emitError() << "an MMA with a wait is in flight for one more iteration at most, and "
+                          "nothing else is";
+  if (wait && role != NodeRole::MMA && role != NodeRole::Copy)
+    return emitError() << "only an MMA or a copy is waited for";
+  if (order < 0 || wait.value_or(0) < 0)
+    return emitError() << "orders are counted from 0";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// KernelScheduleAttr
+//===----------------------------------------------------------------------===//
+
+Attribute KernelScheduleAttr::parse(AsmParser &parser, Type) {
+  SMLoc loc = parser.getCurrentLocation();
+  unsigned warps = 0, registers = 0, ofProducer = 0, occupancy = 1;
+  bool isPersistent = false;
+  if (parser.parseLess() ||
+      parseEntries(parser, /*isFirst=*/true, [&](StringRef name, SMLoc at) -> ParseResult {
+        if (name == "producer_warps")
+          return parseNumber(parser, warps);
+        if (name == "registers")
+          return failure(parser.parseEqual() || parser.parseLSquare() ||
+                         parser.parseInteger(registers) || parser.parseComma() ||
+                         parser.parseInteger(ofProducer) || parser.parseRSquare());
+        if (name == "occupancy")
+          return parseNumber(parser, occupancy);
+        if (name != "persistent")
+          return refuseEntry(parser, name, at);
+        isPersistent = true;
+        return success();
+      }))
+    return {};
+  return parser.getChecked<KernelScheduleAttr>(loc, parser.getContext(), warps, registers,
+                                               ofProducer, occupancy, isPersistent);
+}
+
+void KernelScheduleAttr::print(AsmPrinter &printer) const {
+  printer << "<producer_warps = " << getProducerWarps();
+  if (getRegisters() != 0)
+    printer << ", registers = [" << getRegisters() << ", " << getProducerRegisters() << ']';
+  if (getOccupancy() != 1)
+    printer << ", occupancy = " << getOccupancy();
+  printer << (getPersistent() ? ", persistent>" : ">");
+}
+
+LogicalResult KernelScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                         unsigned warps, unsigned registers, unsigned ofProducer,
+                                         unsigned occupancy, bool isPersistent) {
+  if (warps == 0 && (isPersistent || registers != 0))
+    return emitError() << "without producer warps nothing is persistent, and no warps exchange "
+                          "registers";
+  if ((registers == 0) != (ofProducer == 0))
+    return emitError() << "registers are given for both kinds of warps or for neither";
+  if (occupancy == 0)
+    return emitError() << "an SM has room for one program at least";
+  return success();
+}

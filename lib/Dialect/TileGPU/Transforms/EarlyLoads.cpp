@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "EarlyLoads.h"
+
+#include "LoopDots.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tessera/Dialect/TileGPU/IR/Schedule.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+/// Why a scalar cannot be computed again by another thread; empty if it can.
+static std::string whyNotAgain(Value value) {
+  SmallVector<Value> work{value};
+  llvm::SmallDenseSet<Operation *, 16> seen;
+  while (!work.empty()) {
+    Value next = work.pop_back_val();
+    if (isa<RankedTensorType>(next.getType()))
+      return "depend on tiles";
+    if (auto argument = dyn_cast<BlockArgument>(next)) {
+      auto around = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+      if (around && argument != around.getInductionVar())
+        return "depend on what a loop around it carries";
+      continue;
+    }
+    Operation *op = next.getDefiningOp();
+    if (!seen.insert(op).second)
+      continue;
+    if (op->getNumRegions() != 0)
+      return "depend on branches or loops";
+    if (!isMemoryEffectFree(op))
+      return "depend on memory";
+    llvm::append_range(work, op->getOperands());
+  }
+  return "";
+}
+
+std::string tessera::tilegpu::whyNotAround(tile::FuncOp kernel, scf::ForOp loop) {
+  for (Operation *op = loop; op != kernel; op = op->getParentOp()) {
+    SmallVector<Value, 3> values;
+    StringRef what = "the bounds of the loop ";
+    if (auto around = dyn_cast<scf::ForOp>(op)) {
+      values = {around.getLowerBound(), around.getUpperBound(), around.getStep()};
+      if (op != loop)
+        what = "the bounds of a loop around it ";
+    } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      values = {branch.getCondition()};
+      what = "the conditions around it ";
+    } else {
+      return "it is inside of a loop whose iterations are not counted";
+    }
+    for (Value value : values)
+      if (std::string why = whyNotAgain(value); !why.empty())
+        return what.str() + why;
+  }
+  return "";
+}
+
+std::optional<EarlyLoadObstacle> tessera::tilegpu::findObstacle(tile::FuncOp kernel,
+                                                                ArrayRef<tile::LoadOp> loads,
+                                                                MemoryOrder &order,
+                                                                AccessAnalysis &analysis,
+                                                                LaunchConditions &conditions) {
+  std::optional<EarlyLoadObstacle> obstacle;
+  kernel.walk([&](Operation *op) {
+    // What is in a region is seen itself.
+    if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || op == kernel)
+      return WalkResult::advance();
+    for (tile::LoadOp load : loads) {
+      std::optional<Operation *> across = findWayBefore(op, load);
+      AccessPair why;
+      if (!across || conditions.add(order.mayPass(load, op, *across), analysis, why))
+        continue;
+      obstacle = EarlyLoadObstacle{op, why.other.isAnywhere() ? tile::LoadOp() : load};
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return obstacle;
+}
+
+Operation *tessera::tilegpu::findObstacleInLoop(scf::ForOp loop, MemoryOrder &order) {
+  SmallVector<tile::LoadOp> loads;
+  loop.getBody()->walk([&](tile::LoadOp load) { loads.push_back(load); });
+  Operation *obstacle = nullptr;
+  loop.getBody()->walk([&](Operation *op) {
+    // Of loops in each other one has a schedule.
+    if (op->hasAttr(kScheduleAttr)) {
+      obstacle = op;
+      return WalkResult::interrupt();
+    }
+    if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
+      return WalkResult::advance();
+    bool isPassed =
+        !isa<BarrierOp>(op) && (!mayWriteMemory(op) || llvm::all_of(loads, [&](tile::LoadOp load) {
+          return order.mayPass(load, op, loop).isIndependent();
+        }));
+    if (isPassed)
+      return WalkResult::advance();
+    obstacle = op;
+    return WalkResult::interrupt();
+  });
+  return obstacle;
+}
+
+bool tessera::tilegpu::mayHaveBarrier(tile::InlineAsmOp op) {
+  StringRef text = op.getAsmText();
+  return text.contains("bar.") || text.contains("barrier.");
+}

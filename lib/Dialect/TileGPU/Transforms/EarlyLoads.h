@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What another thread may do before the program's threads come to it: loads that TMA does early,
+// and the scalars that it takes to know of which tiles.
+
+#ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_EARLYLOADS_H
+#define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_EARLYLOADS_H
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "tessera/Analysis/MemoryOrder.h"
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+
+#include <string>
+
+namespace tessera::tilegpu {
+
+/// Why the loops and branches of a kernel around a loop, and its own bounds, cannot be computed
+/// by another thread, too; empty if they can.
+std::string whyNotAround(tile::FuncOp kernel, mlir::scf::ForOp loop);
+
+/// What is in the way of loads that come early.
+struct EarlyLoadObstacle {
+  /// What comes before the loads, and the one that may not pass it; null if none may.
+  mlir::Operation *op = nullptr;
+  tile::LoadOp load;
+};
+
+/// Whether loads of a kernel may come before everything that it does to memory before them. What
+/// has to hold at the launch for that is added to `conditions`.
+std::optional<EarlyLoadObstacle> findObstacle(tile::FuncOp kernel,
+                                              llvm::ArrayRef<tile::LoadOp> loads,
+                                              MemoryOrder &order, AccessAnalysis &analysis,
+                                              LaunchConditions &conditions);
+
+/// What loads of a loop's later iterations may not be done before, any of them: those that tell
+/// others where to load come early, too. Null if there is nothing. Of arrays of two arguments
+/// nobody knows here that they are two. A loop inside that has a schedule is in the way.
+mlir::Operation *findObstacleInLoop(mlir::scf::ForOp loop, MemoryOrder &order);
+
+/// Whether inline assembly may wait for all threads: which these are is another question where
+/// there are others than the program's.
+bool mayHaveBarrier(tile::InlineAsmOp op);
+
+} // namespace tessera::tilegpu
+
+#endif // TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_EARLYLOADS_H

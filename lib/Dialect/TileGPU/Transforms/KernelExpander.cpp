@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "KernelExpander.h"
+
+#include "EarlyLoads.h"
+#include "RepeatedPrograms.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
+#include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+//===----------------------------------------------------------------------===//
+// What may be expanded
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelExpander::verifyOrder(const LoopSchedule &schedule) {
+  scf::ForOp loop = schedule.getLoop();
+  SmallVector<tile::LoadOp> loads;
+  for (const ScheduledCopy &copy : schedule.getCopies())
+    loads.push_back(copy.load);
+  std::optional<EarlyLoadObstacle> obstacle =
+      findObstacle(kernel, loads, order, analysis, conditions);
+  if (!obstacle)
+    return success();
+  InFlightDiagnostic error = loop.emitError("copies by TMA what the same program may have stored");
+  error.attachNote(obstacle->op->getLoc()) << "here";
+  return error;
+}
+
+/// What TMA is told for each load.
+LogicalResult KernelExpander::planCopies(const LoopSchedule &schedule) {
+  for (const ScheduledCopy &copy : schedule.getCopies()) {
+    tile::LoadOp load = copy.load;
+    std::string why;
+    std::optional<BoxAccess> box = getBoxAccess(load, analysis, &why);
+    if (!box || !box->canEmitOutside(kernel.getBody(), &why) ||
+        !canMoveByTensorMap(*box, copy.tile, &why))
+      return load.emitError("cannot be copied by TMA: ") << why;
+    rings.boxes.try_emplace(load, std::move(*box));
+  }
+  return success();
+}
+
+/// Loops that have a channel of the same number have its rings in common.
+LogicalResult KernelExpander::planRings() {
+  for (const LoopSchedule &schedule : schedules)
+    for (const ScheduledChannel &channel : schedule.getChannels()) {
+      scf::ForOp loop = schedule.getLoop();
+      if (!channel.isByTMA())
+        return loop.emitError("has rings for cp.async beside those that TMA fills");
+      if (channel.isCopiedInLoop() == (attr && attr.getProducerWarps() != 0))
+        return loop.emitError("has channel ")
+               << channel.number << " filled by the "
+               << (channel.isCopiedInLoop() ? "program, in a kernel with producer warps"
+                                            : "producer, in a kernel without producer warps");
+      SmallVector<MemDescType> tiles;
+      for (unsigned index : channel.copies)
+        tiles.push_back(schedule.getCopies()[index].tile);
+      auto [found, isNew] = rings.numbers.try_emplace(channel.number, rings.channels.size());
+      if (isNew) {
+        rings.channels.emplace_back(tiles);
+        slots.push_back(channel.slots);
+      } else if (slots[found->second] != channel.slots ||
+                 rings.channels[found->second].getTiles() != ArrayRef(tiles)) {
+        return loop.emitError("has other slots in channel ")
+               << channel.number << " than a loop before it";
+      }
+    }
+  return success();
+}
+
+LogicalResult KernelExpander::verify() {
+  if (!kernel.isKernel() || !kernel.getBody().hasOneBlock())
+    return kernel.emitError("has loops for TMA, and is no kernel of one block");
+  attr = kernel->getAttrOfType<KernelScheduleAttr>(kKernelScheduleAttr);
+  WalkResult result = kernel.walk([&](tile::InlineAsmOp op) {
+    if (!mayHaveBarrier(op))
+      return WalkResult::advance();
+    op.emitError("may have a barrier, in a kernel with loops for TMA");
+    return WalkResult::interrupt();
+  });
+  if (result.wasInterrupted() || failed(planRings()))
+    return failure();
+  for (const LoopSchedule &schedule : schedules) {
+    if (std::string why = whyNotAround(kernel, schedule.getLoop()); !why.empty())
+      return schedule.getLoop().emitError("cannot be copied for by TMA: ") << why;
+    if (failed(schedule.verify(limit)) || failed(verifyOrder(schedule)) ||
+        failed(planCopies(schedule)))
+      return failure();
+  }
+  int64_t bytes = 0;
+  for (auto [channel, count] : llvm::zip_equal(rings.channels, slots))
+    bytes += channel.getSlotBytes() * count;
+  if (bytes > limit)
+    return kernel.emitError("has rings of ") << bytes << " bytes, of which " << limit << " fit";
+  if (attr && attr.getPersistent() && !RepeatedPrograms::isPossible(kernel))
+    return kernel.emitError("cannot be persistent: its programs look at each other, or are not "
+                            "of one length");
+  return success();
+}
+
+LogicalResult KernelExpander::addMaps() {
+  addLaunchConditions(kernel, conditions);
+  for (const LoopSchedule &schedule : schedules)
+    for (const ScheduledCopy &copy : schedule.getCopies()) {
+      FailureOr<BlockArgument> map =
+          addTensorMap(kernel, rings.boxes.find(copy.load)->second, copy.tile);
+      if (failed(map))
+        return kernel.emitError("needs more tensor maps than a kernel can have");
+      rings.maps[copy.load] = *map;
+    }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Places in channels
+//===----------------------------------------------------------------------===//
+
+bool KernelExpander::hasScheduled(Operation *op) const {
+  return llvm::any_of(ofLoop, [&](const auto &entry) { return op->isAncestor(entry.first); });
+}
+
+/// The channels that loops inside of an op use.
+SmallVector<unsigned> KernelExpander::getChannels(Operation *op) const {
+  llvm::SmallDenseSet<unsigned> used;
+  for (const auto &[loop, index] : ofLoop)
+    if (op->isAncestor(loop))
+      for (const ScheduledChannel &channel : schedules[index].getChannels())
+        used.insert(rings.getIndex(channel));
+  SmallVector<unsigned> result(used.begin(), used.end());
+  llvm::sort(result);
+  return result;
+}
+
+SmallVector<Value> KernelExpander::getPlaces(ArrayRef<unsigned> used) const {
+  SmallVector<Value> result;
+  for (unsigned channel : used)
+    result.append({places[channel].slot, places[channel].phase});
+  return result;
+}
+
+void KernelExpander::setPlaces(ArrayRef<unsigned> used, ValueRange from) {
+  for (auto [index, channel] : llvm::enumerate(used))
+    places[channel] = {from[2 * index], from[2 * index + 1]};
+}
+
+void KernelExpander::emitPlaces(OpBuilder &builder) {
+  places.clear();
+  for (const Channel &channel : rings.channels)
+    places.push_back(channel.getFirst(builder, kernel.getLoc()));
+}
+
+//===----------------------------------------------------------------------===//
+// The producer
+//===----------------------------------------------------------------------===//
+
+/// A scalar computed again, in a region that does not see it.
+Value KernelExpander::emitAgain(OpBuilder &builder, Value value, IRMapping &mapping) {
+  if (mapping.contains(value))
+    return mapping.lookup(value);
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getBlock() == &kernel.getBody().front())
+    return value;
+  for (Value operand : op->getOperands())
+    mapping.map(operand, emitAgain(builder, operand, mapping));
+  builder.clone(*op, mapping);
+  return mapping.lookup(value);
+}
+
+/// The loops and branches of a block, with copies in them.
+void KernelExpander::emitProducer(OpBuilder &builder, Block *block, IRMapping mapping) {
+  for (Operation &op : block->without_terminator()) {
+    if (!hasScheduled(&op))
+      continue;
+    Location loc = op.getLoc();
+    SmallVector<unsigned> used = getChannels(&op);
+    SmallVector<Value> before = getPlaces(used);
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      auto copy =
+          scf::ForOp::create(builder, loc, emitAgain(builder, loop.getLowerBound(), mapping),
+                             emitAgain(builder, loop.getUpperBound(), mapping),
+                             emitAgain(builder, loop.getStep(), mapping), before,
+                             /*bodyBuilder=*/nullptr, loop.getUnsignedCmp());
+      if (!copy.getBody()->empty())
+        copy.getBody()->back().erase();
+      OpBuilder inside = OpBuilder::atBlockEnd(copy.getBody());
+      setPlaces(used, copy.getRegionIterArgs());
+      IRMapping inner = mapping;
+      inner.map(loop.getInductionVar(), copy.getInductionVar());
+      if (auto found = ofLoop.find(loop); found != ofLoop.end()) {
+        const LoopSchedule &schedule = schedules[found->second];
+        for (const ScheduledChannel &channel : schedule.getChannels()) {
+          unsigned index = rings.getIndex(channel);
+          rings.emitCopies(inside, schedule, channel, places[index], inner);
+          places[index] = rings.channels[index].getNext(inside, loc, places[index]);
+        }
+      } else {
+        emitProducer(inside, loop.getBody(), inner);
+      }
+      scf::YieldOp::create(inside, loc, getPlaces(used));
+      setPlaces(used, copy.getResults());
+      continue;
+    }
+    auto branch = cast<scf::IfOp>(op);
+    Value condition = emitAgain(builder, branch.getCondition(), mapping);
+    auto copy = scf::IfOp::create(builder, loc, ValueRange(before).getTypes(), condition,
+                                  /*withElseRegion=*/true);
+    for (bool isThen : {true, false}) {
+      Block *from = isThen ? branch.thenBlock() : branch.elseBlock();
+      OpBuilder inside = OpBuilder::atBlockEnd(isThen ? copy.thenBlock() : copy.elseBlock());
+      setPlaces(used, before);
+      if (from)
+        emitProducer(inside, from, mapping);
+      scf::YieldOp::create(inside, loc, getPlaces(used));
+    }
+    setPlaces(used, copy.getResults());
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The program's warps
+//===----------------------------------------------------------------------===//
+
+/// Loops wait for their tiles; what is around them carries the places.
+void KernelExpander::expandLoops(Block *block) {
+  for (Operation &op : llvm::make_early_inc_range(block->without_terminator())) {
+    if (auto found = ofLoop.find(&op); found != ofLoop.end()) {
+      const LoopSchedule &schedule = schedules[found->second];
+      ofLoop.erase(found);
+      ScheduledLoop(schedule, rings, places).expand();
+      continue;
+    }
+    if (!hasScheduled(&op))
+      continue;
+    SmallVector<unsigned> used = getChannels(&op);
+    SmallVector<Value> before = getPlaces(used);
+    OpBuilder builder(&op);
+    auto finish = [&](Block *end) {
+      auto yield = cast<scf::YieldOp>(end->getTerminator());
+      yield->insertOperands(yield->getNumOperands(), getPlaces(used));
+    };
+    Operation *replacement = nullptr;
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      SmallVector<Value> inits(loop.getInitArgs());
+      llvm::append_range(inits, before);
+      auto to = scf::ForOp::create(builder, loop.getLoc(), loop.getLowerBound(),
+                                   loop.getUpperBound(), loop.getStep(), inits,
+                                   /*bodyBuilder=*/nullptr, loop.getUnsignedCmp());
+      to.getRegion().takeBody(loop.getRegion());
+      SmallVector<Location> locs(before.size(), loop.getLoc());
+      auto arguments = to.getBody()->addArguments(ValueRange(before).getTypes(), locs);
+      setPlaces(used, SmallVector<Value>(arguments.begin(), arguments.end()));
+      expandLoops(to.getBody());
+      finish(to.getBody());
+      replacement = to;
+    } else {
+      auto branch = cast<scf::IfOp>(op);
+      SmallVector<Type> types(branch.getResultTypes());
+      llvm::append_range(types, ValueRange(before).getTypes());
+      auto to = scf::IfOp::create(builder, branch.getLoc(), types, branch.getCondition(),
+                                  /*withElseRegion=*/true);
+      to.getThenRegion().takeBody(branch.getThenRegion());
+      if (branch.elseBlock()) {
+        to.getElseRegion().takeBody(branch.getElseRegion());
+      } else {
+        OpBuilder inside = OpBuilder::atBlockEnd(to.elseBlock());
+        scf::YieldOp::create(inside, branch.getLoc());
+      }
+      for (Block *inner : {to.thenBlock(), to.elseBlock()}) {
+        setPlaces(used, before);
+        expandLoops(inner);
+        finish(inner);
+      }
+      replacement = to;
+    }
+    replacement->setDiscardableAttrs(op.getDiscardableAttrDictionary());
+    setPlaces(used, replacement->getResults().take_back(before.size()));
+    op.replaceAllUsesWith(replacement->getResults().take_front(op.getNumResults()));
+    op.erase();
+  }
+}
+
+/// The rings end with the last loop that needs them: what comes after may have their place.
+void KernelExpander::endRings(Block *block) {
+  Operation *last = nullptr;
+  for (Operation &op : *block)
+    if (hasScheduled(&op))
+      last = &op;
+  OpBuilder builder(last->getContext());
+  builder.setInsertionPointAfter(last);
+  for (Channel &channel : rings.channels)
+    channel.deallocate(builder, last->getLoc());
+}
+
+//===----------------------------------------------------------------------===//
+// The kernel
+//===----------------------------------------------------------------------===//
+
+WarpSpecializeOp KernelExpander::emitRegions(OpBuilder &builder) {
+  if (attr.getOccupancy() > 1)
+    kernel->setAttr(kOccupancyAttr, builder.getI32IntegerAttr(attr.getOccupancy()));
+  IntegerAttr own, other;
+  if (attr.getRegisters() != 0) {
+    own = builder.getI32IntegerAttr(attr.getRegisters());
+    other = builder.getI32IntegerAttr(attr.getProducerRegisters());
+  }
+  return WarpSpecializeOp::create(builder, kernel.getLoc(),
+                                  builder.getI32IntegerAttr(attr.getProducerWarps()), own, other);
+}
+
+/// Puts what the default region does into the loop over programs.
+static void repeat(const RepeatedPrograms &programs, Block *body) {
+  OpBuilder builder = OpBuilder::atBlockEnd(body);
+  Location loc = body->getParentOp()->getLoc();
+  scf::ForOp loop = programs.emitLoop(builder, ValueRange());
+  // There is nothing more to be copied ahead.
+  loop->setAttr(kStagesAttr, builder.getI32IntegerAttr(1));
+  for (Operation &op : llvm::make_early_inc_range(*body))
+    if (&op != loop)
+      op.moveBefore(loop.getBody(), loop.getBody()->end());
+  OpBuilder inside = OpBuilder::atBlockBegin(loop.getBody());
+  IRMapping mapping;
+  programs.mapIds(inside, loop, mapping);
+  programs.replaceIds(mapping);
+  inside.setInsertionPointToEnd(loop.getBody());
+  scf::YieldOp::create(inside, loc);
+}
+
+/// The kernel as it is, but for its loops.
+void KernelExpander::expandInLoops() {
+  rings.isInStep = llvm::all_of(schedules, [&](const LoopSchedule &schedule) {
+    return schedule.getChannels().size() == rings.channels.size() &&
+           llvm::all_of(schedule.getChannels(), [&](const ScheduledChannel &channel) {
+             return channel.base == 0 && channel.slots == slots.front();
+           });
+  });
+  Block *body = &kernel.getBody().front();
+  Operation *first = nullptr;
+  for (Operation &op : llvm::reverse(*body))
+    if (hasScheduled(&op))
+      first = &op;
+  OpBuilder builder(first);
+  Location loc = first->getLoc();
+  for (auto [channel, count] : llvm::zip_equal(rings.channels, slots))
+    channel.allocate(builder, loc, count, warps);
+  // TMA sees new barriers, and comes after all that threads did to the memory of rings.
+  ProxyFenceOp::create(builder, loc);
+  BarrierOp::create(builder, loc);
+  places.clear();
+  for (const Channel &channel : rings.channels)
+    places.push_back(channel.getFirst(builder, loc));
+  endRings(body);
+  expandLoops(body);
+}
+
+void KernelExpander::expandForProducer() {
+  Location loc = kernel.getLoc();
+  Block *body = &kernel.getBody().front();
+  SmallVector<Operation *> old;
+  for (Operation &op : body->without_terminator())
+    old.push_back(&op);
+  OpBuilder builder(body->getTerminator());
+  std::optional<RepeatedPrograms> repeated;
+  if (attr.getPersistent()) {
+    repeated.emplace(kernel);
+    repeated->emitBounds(builder);
+  }
+  for (auto [channel, count] : llvm::zip_equal(rings.channels, slots))
+    channel.allocate(builder, loc, count, warps);
+  WarpSpecializeOp regions = emitRegions(builder);
+  for (Region *region : {&regions.getDefaultRegion(), &regions.getPartition()})
+    if (region->empty())
+      region->emplaceBlock();
+  Block *own = &regions.getDefaultRegion().front(), *other = &regions.getPartition().front();
+  for (Operation *op : old)
+    op->moveBefore(own, own->end());
+
+  builder.setInsertionPointToEnd(other);
+  emitPlaces(builder);
+  IRMapping mapping;
+  if (repeated) {
+    SmallVector<unsigned> all = llvm::to_vector(llvm::seq<unsigned>(rings.channels.size()));
+    scf::ForOp loop = repeated->emitLoop(builder, getPlaces(all));
+    OpBuilder inside = OpBuilder::atBlockEnd(loop.getBody());
+    setPlaces(all, loop.getRegionIterArgs());
+    repeated->mapIds(inside, loop, mapping);
+    emitProducer(inside, own, mapping);
+    scf::YieldOp::create(inside, loc, getPlaces(all));
+  } else {
+    emitProducer(builder, own, mapping);
+  }
+  PartitionEndOp::create(builder, loc);
+  // Divisions on the way to coordinates take as long as a short dot.
+  regions.getPartition().walk([](LoopLikeOpInterface loop) { moveLoopInvariantCode(loop); });
+
+  if (repeated)
+    repeat(*repeated, own);
+  endRings(own);
+  builder.setInsertionPointToStart(own);
+  emitPlaces(builder);
+  builder.setInsertionPointToEnd(own);
+  PartitionEndOp::create(builder, loc);
+  expandLoops(own);
+}
+
+LogicalResult KernelExpander::expand() {
+  if (failed(verify()) || failed(addMaps()))
+    return failure();
+  for (auto [index, schedule] : llvm::enumerate(schedules))
+    ofLoop[schedule.getLoop()] = index;
+  kernel->removeAttr(kKernelScheduleAttr);
+  if (attr && attr.getProducerWarps() != 0)
+    expandForProducer();
+  else
+    expandInLoops();
+  return success();
+}

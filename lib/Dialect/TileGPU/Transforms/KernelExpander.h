@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The kernel that its schedules describe, where TMA fills rings: tensor maps, rings with their
+// barriers, and who begins the copies.
+//
+// With producer warps a kernel is done twice, at the same time:
+//
+//     default region, the program's warps          partition, one thread
+//     ------------------------------------         -----------------------------------
+//     for each tile of the result:                 for each tile of the result:
+//       for k:                                       for k:
+//         wait until slot is full                      wait until slot is empty
+//         multiply                                     copy the boxes of k to slot
+//         slot is empty
+//       store the result
+//
+// The right side is the left side's loops and branches with nothing in them but coordinates,
+// which it computes again from what the kernel was given. It knows nothing of the left side
+// but which slots are empty, so it runs ahead as far as the rings are long: over the ends of
+// loops, too, while the left side stores a result. A persistent kernel has both sides in a loop
+// over programs.
+//
+// Without them the program's first thread begins the copies within the loops.
+
+#ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_KERNELEXPANDER_H
+#define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_KERNELEXPANDER_H
+
+#include "ScheduledLoop.h"
+#include "tessera/Analysis/MemoryOrder.h"
+
+#include <vector>
+
+namespace tessera::tilegpu {
+
+class KernelExpander {
+public:
+  KernelExpander(tile::FuncOp kernel, unsigned warps, int64_t limit)
+      : kernel(kernel), warps(warps), limit(limit) {}
+
+  /// Takes a loop that TMA fills rings for.
+  void add(LoopSchedule schedule) { schedules.push_back(std::move(schedule)); }
+  bool isEmpty() const { return schedules.empty(); }
+  /// Checks and replaces all of them. Fails with an error.
+  mlir::LogicalResult expand();
+
+private:
+  mlir::LogicalResult verify();
+  mlir::LogicalResult verifyOrder(const LoopSchedule &schedule);
+  mlir::LogicalResult planRings();
+  mlir::LogicalResult planCopies(const LoopSchedule &schedule);
+  mlir::LogicalResult addMaps();
+
+  bool hasScheduled(mlir::Operation *op) const;
+  mlir::SmallVector<unsigned> getChannels(mlir::Operation *op) const;
+  void expandInLoops();
+  void expandForProducer();
+  WarpSpecializeOp emitRegions(mlir::OpBuilder &builder);
+  void emitProducer(mlir::OpBuilder &builder, mlir::Block *block, mlir::IRMapping mapping);
+  mlir::Value emitAgain(mlir::OpBuilder &builder, mlir::Value value, mlir::IRMapping &mapping);
+  void emitPlaces(mlir::OpBuilder &builder);
+  mlir::SmallVector<mlir::Value> getPlaces(mlir::ArrayRef<unsigned> used) const;
+  void setPlaces(mlir::ArrayRef<unsigned> used, mlir::ValueRange from);
+  void expandLoops(mlir::Block *block);
+  void endRings(mlir::Block *block);
+
+  tile::FuncOp kernel;
+  unsigned warps;
+  int64_t limit;
+  AccessAnalysis analysis;
+  MemoryOrder order{analysis};
+  LaunchConditions conditions;
+  KernelScheduleAttr attr;
+  std::vector<LoopSchedule> schedules;
+  llvm::DenseMap<mlir::Operation *, unsigned> ofLoop;
+  KernelRings rings;
+  /// Slots of each channel.
+  mlir::SmallVector<unsigned> slots;
+  mlir::SmallVector<ChannelPlace> places;
+};
+
+} // namespace tessera::tilegpu
+
+#endif // TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_KERNELEXPANDER_H

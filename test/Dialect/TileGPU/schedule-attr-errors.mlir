@@ -1,0 +1,79 @@
+// RUN: tessera-opt --split-input-file --verify-diagnostics %s
+
+// expected-error @below {{a ring has 1 to 64 slots, not 0}}
+module attributes {test.a = #tilegpu.channel<0, engine = tma>} {}
+
+// -----
+
+// expected-error @below {{unknown word 'tmb'}}
+module attributes {test.a = #tilegpu.channel<0, slots = 2, engine = tmb>} {}
+
+// -----
+
+// expected-error @below {{nothing is called 'depth' here}}
+module attributes {test.a = #tilegpu.channel<0, depth = 2>} {}
+
+// -----
+
+// expected-error @below {{slots is given twice}}
+module attributes {test.a = #tilegpu.channel<0, slots = 2, slots = 3>} {}
+
+// -----
+
+// expected-error @below {{two channels have number 1}}
+module attributes {test.a = #tilegpu.schedule<channels = [<1, slots = 2, engine = tma>, <1, slots = 2, engine = tma>]>} {}
+
+// -----
+
+// expected-error @below {{a copy has a channel}}
+module attributes {test.a = #tilegpu.node<copy, stage = -1>} {}
+
+// -----
+
+// expected-error @below {{only a copy has a channel}}
+module attributes {test.a = #tilegpu.node<mma, channel = 0>} {}
+
+// -----
+
+// expected-error @below {{only a copy has a tile, which is a buffer's type}}
+module attributes {test.a = #tilegpu.node<copy, channel = 0, tile = i32>} {}
+
+// -----
+
+// expected-error @below {{the producer runs copies alone}}
+module attributes {test.a = #tilegpu.node<mma, warps = producer>} {}
+
+// -----
+
+// expected-error @below {{an MMA with a wait is in flight for one more iteration at most, and nothing else is}}
+module attributes {test.a = #tilegpu.node<mma, in_flight = 1>} {}
+
+// -----
+
+// expected-error @below {{an MMA with a wait is in flight for one more iteration at most, and nothing else is}}
+module attributes {test.a = #tilegpu.node<mma, wait = 1, in_flight = 2>} {}
+
+// -----
+
+// expected-error @below {{only an MMA or a copy is waited for}}
+module attributes {test.a = #tilegpu.node<vector, wait = 1>} {}
+
+// -----
+
+// expected-error @below {{orders are counted from 0}}
+module attributes {test.a = #tilegpu.node<vector, order = -1>} {}
+
+// -----
+
+// expected-error @below {{without producer warps nothing is persistent, and no warps exchange registers}}
+module attributes {test.a = #tilegpu.kernel_schedule<persistent>} {}
+
+// -----
+
+// expected-error @below {{registers are given for both kinds of warps or for neither}}
+module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 4, registers = [0, 40]>} {}
+
+// -----
+
+// expected-error @below {{an SM has room for one program at least}}
+module attributes {test.a = #tilegpu.kernel_schedule<producer_warps = 1, occupancy = 0>} {}

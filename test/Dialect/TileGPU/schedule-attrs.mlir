@@ -1,0 +1,42 @@
+// RUN: tessera-opt %s | tessera-opt | FileCheck %s
+
+#m = #tilegpu.layout<8x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+// CHECK: #tilegpu.channel<0, slots = 4, engine = cp_async>
+// CHECK-SAME: #tilegpu.channel<7, slots = 1, engine = tma>
+tile.func @k1() attributes {test.channels = [#tilegpu.channel<0, slots = 4, engine = cp_async>, #tilegpu.channel<7, engine = tma, slots = 1>]} {
+  tile.return
+}
+
+// CHECK: #tilegpu.schedule<channels = [<0, slots = 4, engine = cp_async>, <1, slots = 2, engine = tma>], ping_pong>
+// CHECK-SAME: #tilegpu.schedule<channels = []>
+tile.func @k2() attributes {test.schedules = [
+    #tilegpu.schedule<channels = [<0, slots = 4, engine = cp_async>, <1, slots = 2, engine = tma>], ping_pong>,
+    #tilegpu.schedule<>]} {
+  tile.return
+}
+
+// CHECK: #tilegpu.node<copy, stage = -3, channel = 0>
+// CHECK-SAME: #tilegpu.node<copy, wait = 2, channel = 1, warps = producer>
+// CHECK-SAME: #tilegpu.node<copy, stage = -1, channel = 0, tile = !tilegpu.memdesc<8x8xf16, #{{.+}}>>
+// CHECK-SAME: #tilegpu.node<mma, stage = 1, order = 1, wait = 2, in_flight = 1>
+// CHECK-SAME: #tilegpu.node<vector>
+// CHECK-SAME: #tilegpu.node<store, order = 3>
+tile.func @k3() attributes {test.nodes = [
+    #tilegpu.node<copy, channel = 0, stage = -3>,
+    #tilegpu.node<copy, wait = 2, channel = 1, warps = producer>,
+    #tilegpu.node<copy, stage = -1, channel = 0, tile = !tilegpu.memdesc<8x8xf16, #m>>,
+    #tilegpu.node<mma, stage = 1, order = 1, wait = 2, in_flight = 1>,
+    #tilegpu.node<vector, warps = program>,
+    #tilegpu.node<store, order = 3>]} {
+  tile.return
+}
+
+// CHECK: #tilegpu.kernel_schedule<producer_warps = 4, registers = [240, 40], occupancy = 2, persistent>
+// CHECK-SAME: #tilegpu.kernel_schedule<producer_warps = 0>
+tile.func @k4() attributes {test.kernels = [
+    #tilegpu.kernel_schedule<producer_warps = 4, registers = [240, 40], occupancy = 2, persistent>,
+    #tilegpu.kernel_schedule<>]} {
+  tile.return
+}
+}

@@ -1,0 +1,1107 @@
+// RUN: tessera-opt --split-input-file --verify-diagnostics --tilegpu-expand-schedule %s
+
+// Each schedule would compute something else than its loop, wait for ever, or not fit.
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func private @no_channel(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    // expected-error @below {{fills channel 1, which the loop does not have}}
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 1>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func private @unfilled(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  // expected-error @below {{no load fills channel 0}}
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %b = tilegpu.local_alloc %h0 : (!tile) -> !buffer
+    %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func private @two_stages(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    // expected-error @below {{the copies of channel 0 are of one stage and order, and by the same warps}}
+    %y = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0>} : !ptrs
+    %e = tilegpu.local_alloc %y : (!tile) -> !buffer
+    %d = tilegpu.warpgroup_dot %b, %e, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func private @no_tile(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    // expected-error @below {{is stored to no buffer: its node has to say the type of a tile}}
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
+    %f = arith.extf %x : !tile to !sum
+    %d = arith.addf %acc, %f : !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func private @branch(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    %more = arith.cmpi slt, %i, %s : i32
+    %d = scf.if %more -> !sum {
+    // expected-error @below {{is in a branch or loop, which is a node as a whole}}
+    %e = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, order = 1>} : !buffer, !buffer -> !sum
+      scf.yield %e : !sum
+    } else {
+      scf.yield %acc : !sum
+    }
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func private @step(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  // expected-error @below {{copies ahead in a loop whose step is not a small constant}}
+  %r = scf.for %i = %c0 to %n step %s iter_args(%acc = %zero) -> (!sum) : i32 {
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func private @refilled(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    // expected-error @below {{fills a slot that is still read: with 3 slots its copy is 2 iterations ahead}}
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    // expected-note @below {{read here}}
+    %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, wait = 1, in_flight = 1>} : !buffer, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func private @too_far(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    // expected-error @below {{fills a slot that is still read: with 3 slots its copy is 3 iterations ahead}}
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -3, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    // expected-note @below {{read here}}
+    %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func private @too_near(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    // expected-error @below {{reads the tile of an iteration before it is copied: its copy is 0 iterations ahead}}
+    %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func private @early_reader(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    // expected-error @below {{reads the tile of an iteration before it is copied: its copy is 1 iterations ahead}}
+    %d = tilegpu.warpgroup_dot %q, %b, %zero {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, stage = -1, wait = 1>} : !buffer, !buffer -> !sum
+    %f = arith.addf %acc, %d {tilegpu.node = #tilegpu.node<vector, order = 1>} : !sum
+    scf.yield %f : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func private @used_early(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    // expected-note @below {{here}}
+    %d = tilegpu.warpgroup_dot %q, %b, %zero {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, wait = 2>} : !buffer, !buffer -> !sum
+    // expected-error @below {{uses a value before it is there: the order of its op, or its wait, is too late}}
+    %f = arith.addf %acc, %d {tilegpu.node = #tilegpu.node<vector, order = 1>} : !sum
+    scf.yield %f : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func private @stage_before(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    // expected-note @below {{here}}
+    %d = tilegpu.warpgroup_dot %q, %b, %zero {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, stage = 1, wait = 1>} : !buffer, !buffer -> !sum
+    // expected-error @below {{uses a value in a stage before the one that computes it}}
+    %f = arith.addf %acc, %d : !sum
+    scf.yield %f : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 6, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func private @two_stages_apart(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    // expected-note @below {{here}}
+    %d = tilegpu.warpgroup_dot %q, %b, %zero {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, stage = -1, wait = 1>} : !buffer, !buffer -> !sum
+    // expected-error @below {{uses a value more than one stage after the one that computes it}}
+    %e = tilegpu.warpgroup_dot %q, %b, %d {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, stage = 1, wait = 1>} : !buffer, !buffer -> !sum
+    scf.yield %e : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 6, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func private @carried_early(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    // expected-error @below {{is done an iteration ahead, and cannot be what the loop carries}}
+    %d = tilegpu.warpgroup_dot %q, %b, %zero {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, stage = -1, wait = 1>} : !buffer, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func private @in_flight(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    // expected-note @below {{here}}
+    %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, wait = 1, in_flight = 1>} : !buffer, !buffer -> !sum
+    // expected-error @below {{uses the result of a dot that is in flight over the end of the iteration}}
+    %f = arith.addf %d, %zero {tilegpu.node = #tilegpu.node<vector, order = 1>} : !sum
+    scf.yield %f : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func private @stored(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    %o = tilegpu.local_alloc %h0 : (!tile) -> !buffer
+    // expected-error @below {{is asynchronous, and reads a buffer that every iteration writes}}
+    %d = tilegpu.warpgroup_dot %o, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, wait = 1>} : !buffer, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func private @registers(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    // expected-error @below {{is in flight over the end of the iteration, and reads registers}}
+    %d = tilegpu.warpgroup_dot %h0, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, wait = 1, in_flight = 1>} : !tile, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 4, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func private @next_operand(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    %s0 = tilegpu.warpgroup_dot %q, %b, %zero {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, wait = 1>} : !buffer, !buffer -> !sum
+    // expected-note @below {{here}}
+    %h = tile.fp_to_fp %s0 {tilegpu.node = #tilegpu.node<vector, order = 1>} : !sum -> !tile
+    // expected-error @below {{is waited for behind the op that computes its next operand in registers}}
+    %d = tilegpu.warpgroup_dot %h, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, stage = 1, wait = 2>} : !tile, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 4, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func private @waited_before(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    // expected-error @below {{is waited for before it begins}}
+    %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, order = 2, wait = 1>} : !buffer, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func private @no_wgmma(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    %e = tilegpu.warpgroup_dot %q, %b, %zero {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
+    // expected-error @below {{is no wgmma, and cannot be waited for elsewhere}}
+    %d = tilegpu.mma_dot %h0, %h0, %acc {warps = array<i32: 2, 2>, tilegpu.node = #tilegpu.node<mma, wait = 1>} : !tile, !tile -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func private @stage_range(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    // expected-error @below {{has stage 2: other ops than copies have stages -1 to 1}}
+    %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, stage = 2, wait = 1>} : !buffer, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 6, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func private @effects(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
+    // expected-error @below {{has effects or regions, and stays in its iteration}}
+    tile.store %p, %h0 {tilegpu.node = #tilegpu.node<store, stage = 1>} : !ptrs
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func private @written(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  // expected-error @below {{copies ahead what the iterations before may write, or past what orders memory}}
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
+    // expected-note @below {{here}}
+    tile.store %p, %h0 : !ptrs
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func private @bytes(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  // expected-error-re @below {{has rings of 524288 bytes, of which {{[0-9]+}} fit into shared memory}}
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 64, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func private @other(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %ones = arith.constant dense<1.0> : !tile
+    %m = arith.constant dense<true> : tensor<64x64xi1, #u>
+    // expected-error @below {{gives masked-off lanes something else than 0, which no copy does}}
+    %x = tile.load %p, %m, %ones {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func private @producer(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    // expected-error @below {{cp.async is begun by the threads of the program}}
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, channel = 0, warps = producer>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func private @waited(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    // expected-error @below {{all copies by cp.async are waited for where an iteration begins}}
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, wait = 1, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func private @nested(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
+    // expected-error @below {{has a schedule, and is in a loop that has one, too}}
+    scf.for %j = %c0 to %n step %c1 : i32 {
+    } {tilegpu.schedule = #tilegpu.schedule<>}
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = cp_async>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+// expected-error @below {{has loops for TMA, and is no kernel of one block}}
+tile.func private @no_kernel(%p: !ptrs, %q: !buffer, %n: i32, %zero: !sum) -> !sum attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, channel = 0, warps = producer>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = tma>]>}
+  tile.return %r : !sum
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+!ints = tensor<64x64xi32, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func @whose(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : !sum
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %row1 = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %width = arith.constant dense<64> : tensor<64x1xi32, #u>
+  %ofrow = arith.muli %row1, %width : tensor<64x1xi32, #u>
+  %ofrow2 = tile.broadcast %ofrow : tensor<64x1xi32, #u> -> !ints
+  %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> !ints
+  %index = arith.addi %ofrow2, %col2 : !ints
+  %q = tilegpu.local_alloc : () -> !buffer
+  // expected-error @below {{has channel 0 filled by the producer, in a kernel without producer warps}}
+  %r = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %first = arith.muli %i, %c64 : i32
+    %at = tile.addptr %p, %first : !tile.ptr<f16>, i32
+    %base = tile.splat %at : !tile.ptr<f16> -> !ptrs
+    %ptrs = tile.addptr %base, %index : !ptrs, !ints
+    %x = tile.load %ptrs {tilegpu.node = #tilegpu.node<copy, channel = 0, warps = producer>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = tma>]>}
+  %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
+  tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
+  tile.return
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+!ints = tensor<64x64xi32, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func @whose_else(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) attributes {tilegpu.kernel_schedule = #tilegpu.kernel_schedule<producer_warps = 1>} {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : !sum
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %row1 = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %width = arith.constant dense<64> : tensor<64x1xi32, #u>
+  %ofrow = arith.muli %row1, %width : tensor<64x1xi32, #u>
+  %ofrow2 = tile.broadcast %ofrow : tensor<64x1xi32, #u> -> !ints
+  %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> !ints
+  %index = arith.addi %ofrow2, %col2 : !ints
+  %q = tilegpu.local_alloc : () -> !buffer
+  // expected-error @below {{has channel 0 filled by the program, in a kernel with producer warps}}
+  %r = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %first = arith.muli %i, %c64 : i32
+    %at = tile.addptr %p, %first : !tile.ptr<f16>, i32
+    %base = tile.splat %at : !tile.ptr<f16> -> !ptrs
+    %ptrs = tile.addptr %base, %index : !ptrs, !ints
+    %x = tile.load %ptrs {tilegpu.node = #tilegpu.node<copy, stage = -2, order = 1, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = tma>]>}
+  %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
+  tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
+  tile.return
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+!ints = tensor<64x64xi32, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func @staged(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) attributes {tilegpu.kernel_schedule = #tilegpu.kernel_schedule<producer_warps = 1>} {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : !sum
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %row1 = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %width = arith.constant dense<64> : tensor<64x1xi32, #u>
+  %ofrow = arith.muli %row1, %width : tensor<64x1xi32, #u>
+  %ofrow2 = tile.broadcast %ofrow : tensor<64x1xi32, #u> -> !ints
+  %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> !ints
+  %index = arith.addi %ofrow2, %col2 : !ints
+  %q = tilegpu.local_alloc : () -> !buffer
+  %r = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %first = arith.muli %i, %c64 : i32
+    %at = tile.addptr %p, %first : !tile.ptr<f16>, i32
+    %base = tile.splat %at : !tile.ptr<f16> -> !ptrs
+    %ptrs = tile.addptr %base, %index : !ptrs, !ints
+    // expected-error @below {{has a stage, but a producer runs ahead as far as slots are empty}}
+    %x = tile.load %ptrs {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 0, warps = producer>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = tma>]>}
+  %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
+  tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
+  tile.return
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+!ints = tensor<64x64xi32, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func @unread(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) attributes {tilegpu.kernel_schedule = #tilegpu.kernel_schedule<producer_warps = 1>} {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : !sum
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %row1 = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %width = arith.constant dense<64> : tensor<64x1xi32, #u>
+  %ofrow = arith.muli %row1, %width : tensor<64x1xi32, #u>
+  %ofrow2 = tile.broadcast %ofrow : tensor<64x1xi32, #u> -> !ints
+  %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> !ints
+  %index = arith.addi %ofrow2, %col2 : !ints
+  %q = tilegpu.local_alloc : () -> !buffer
+  %r = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %first = arith.muli %i, %c64 : i32
+    %at = tile.addptr %p, %first : !tile.ptr<f16>, i32
+    %base = tile.splat %at : !tile.ptr<f16> -> !ptrs
+    %ptrs = tile.addptr %base, %index : !ptrs, !ints
+    // expected-error @below {{fills a ring by TMA that no dot reads}}
+    %x = tile.load %ptrs {tilegpu.node = #tilegpu.node<copy, channel = 0, warps = producer>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    %d = tilegpu.warpgroup_dot %q, %q, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = tma>]>}
+  %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
+  tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
+  tile.return
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+!ints = tensor<64x64xi32, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func @local_load(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) attributes {tilegpu.kernel_schedule = #tilegpu.kernel_schedule<producer_warps = 1>} {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : !sum
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %row1 = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %width = arith.constant dense<64> : tensor<64x1xi32, #u>
+  %ofrow = arith.muli %row1, %width : tensor<64x1xi32, #u>
+  %ofrow2 = tile.broadcast %ofrow : tensor<64x1xi32, #u> -> !ints
+  %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> !ints
+  %index = arith.addi %ofrow2, %col2 : !ints
+  %q = tilegpu.local_alloc : () -> !buffer
+  %r = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %first = arith.muli %i, %c64 : i32
+    %at = tile.addptr %p, %first : !tile.ptr<f16>, i32
+    %base = tile.splat %at : !tile.ptr<f16> -> !ptrs
+    %ptrs = tile.addptr %base, %index : !ptrs, !ints
+    %x = tile.load %ptrs {tilegpu.node = #tilegpu.node<copy, channel = 0, warps = producer>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    // expected-error @below {{is no wgmma, and reads a ring that TMA fills}}
+    %y = tilegpu.local_load %b : !buffer -> !tile
+    %d = tilegpu.warpgroup_dot %y, %q, %acc {groups = array<i32: 1, 1>} : !tile, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = tma>]>}
+  %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
+  tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
+  tile.return
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+!ints = tensor<64x64xi32, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func @computed(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) attributes {tilegpu.kernel_schedule = #tilegpu.kernel_schedule<producer_warps = 1>} {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : !sum
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %row1 = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %width = arith.constant dense<64> : tensor<64x1xi32, #u>
+  %ofrow = arith.muli %row1, %width : tensor<64x1xi32, #u>
+  %ofrow2 = tile.broadcast %ofrow : tensor<64x1xi32, #u> -> !ints
+  %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> !ints
+  %index = arith.addi %ofrow2, %col2 : !ints
+  %q = tilegpu.local_alloc : () -> !buffer
+  %r = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %first = arith.muli %i, %c64 : i32
+    %at = tile.addptr %p, %first : !tile.ptr<f16>, i32
+    %base = tile.splat %at : !tile.ptr<f16> -> !ptrs
+    %ptrs = tile.addptr %base, %index : !ptrs, !ints
+    %x = tile.load %ptrs {tilegpu.node = #tilegpu.node<copy, channel = 0, warps = producer>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    // expected-error @below {{uses a tile that TMA brings to a ring otherwise than as a buffer of the ring's type}}
+    %f = arith.negf %x : !tile
+    %d = tilegpu.warpgroup_dot %f, %b, %acc {groups = array<i32: 1, 1>} : !tile, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = tma>]>}
+  %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
+  tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
+  tile.return
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+!ints = tensor<64x64xi32, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func @stored(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) attributes {tilegpu.kernel_schedule = #tilegpu.kernel_schedule<producer_warps = 1>} {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : !sum
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %row1 = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %width = arith.constant dense<64> : tensor<64x1xi32, #u>
+  %ofrow = arith.muli %row1, %width : tensor<64x1xi32, #u>
+  %ofrow2 = tile.broadcast %ofrow : tensor<64x1xi32, #u> -> !ints
+  %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> !ints
+  %index = arith.addi %ofrow2, %col2 : !ints
+  %q = tilegpu.local_alloc : () -> !buffer
+  %ps = tile.splat %p : !tile.ptr<f16> -> !ptrs
+  %h0 = arith.constant dense<0.0> : !tile
+  // expected-note @below {{here}}
+  tile.store %ps, %h0 : !ptrs
+  // expected-error @below {{copies by TMA what the same program may have stored}}
+  %r = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %first = arith.muli %i, %c64 : i32
+    %at = tile.addptr %p, %first : !tile.ptr<f16>, i32
+    %base = tile.splat %at : !tile.ptr<f16> -> !ptrs
+    %ptrs = tile.addptr %base, %index : !ptrs, !ints
+    %x = tile.load %ptrs {tilegpu.node = #tilegpu.node<copy, channel = 0, warps = producer>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = tma>]>}
+  %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
+  tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
+  tile.return
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+!ints = tensor<64x64xi32, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+// expected-error-re @below {{has rings of 524288 bytes, of which {{[0-9]+}} fit}}
+tile.func @large(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) attributes {tilegpu.kernel_schedule = #tilegpu.kernel_schedule<producer_warps = 1>} {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : !sum
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %row1 = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %width = arith.constant dense<64> : tensor<64x1xi32, #u>
+  %ofrow = arith.muli %row1, %width : tensor<64x1xi32, #u>
+  %ofrow2 = tile.broadcast %ofrow : tensor<64x1xi32, #u> -> !ints
+  %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> !ints
+  %index = arith.addi %ofrow2, %col2 : !ints
+  %q = tilegpu.local_alloc : () -> !buffer
+  %r = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %first = arith.muli %i, %c64 : i32
+    %at = tile.addptr %p, %first : !tile.ptr<f16>, i32
+    %base = tile.splat %at : !tile.ptr<f16> -> !ptrs
+    %ptrs = tile.addptr %base, %index : !ptrs, !ints
+    %x = tile.load %ptrs {tilegpu.node = #tilegpu.node<copy, channel = 0, warps = producer>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 64, engine = tma>]>}
+  %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
+  tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
+  tile.return
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+!ints = tensor<64x64xi32, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func @refilled(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : !sum
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %row1 = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %width = arith.constant dense<64> : tensor<64x1xi32, #u>
+  %ofrow = arith.muli %row1, %width : tensor<64x1xi32, #u>
+  %ofrow2 = tile.broadcast %ofrow : tensor<64x1xi32, #u> -> !ints
+  %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> !ints
+  %index = arith.addi %ofrow2, %col2 : !ints
+  %q = tilegpu.local_alloc : () -> !buffer
+  %r = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %first = arith.muli %i, %c64 : i32
+    %at = tile.addptr %p, %first : !tile.ptr<f16>, i32
+    %base = tile.splat %at : !tile.ptr<f16> -> !ptrs
+    %ptrs = tile.addptr %base, %index : !ptrs, !ints
+    // expected-error @below {{fills a slot that is still read: with 3 slots its copy is 3 iterations ahead}}
+    %x = tile.load %ptrs {tilegpu.node = #tilegpu.node<copy, stage = -3, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    // expected-note @below {{read here}}
+    %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = tma>]>}
+  %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
+  tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
+  tile.return
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+!ints = tensor<64x64xi32, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+tile.func @two_engines(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) attributes {tilegpu.kernel_schedule = #tilegpu.kernel_schedule<producer_warps = 1>} {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : !sum
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %row1 = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %width = arith.constant dense<64> : tensor<64x1xi32, #u>
+  %ofrow = arith.muli %row1, %width : tensor<64x1xi32, #u>
+  %ofrow2 = tile.broadcast %ofrow : tensor<64x1xi32, #u> -> !ints
+  %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> !ints
+  %index = arith.addi %ofrow2, %col2 : !ints
+  %q = tilegpu.local_alloc : () -> !buffer
+  // expected-error @below {{has rings for cp.async beside those that TMA fills}}
+  %r = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (!sum) : i32 {
+    %first = arith.muli %i, %c64 : i32
+    %at = tile.addptr %p, %first : !tile.ptr<f16>, i32
+    %base = tile.splat %at : !tile.ptr<f16> -> !ptrs
+    %ptrs = tile.addptr %base, %index : !ptrs, !ints
+    %x = tile.load %ptrs {tilegpu.node = #tilegpu.node<copy, channel = 0, warps = producer>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    %y = tile.load %ptrs {tilegpu.node = #tilegpu.node<copy, stage = -2, channel = 1>} : !ptrs
+    %e = tilegpu.local_alloc %y : (!tile) -> !buffer
+    %d = tilegpu.warpgroup_dot %b, %e, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
+    scf.yield %d : !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = tma>, <1, slots = 3, engine = cp_async>]>}
+  %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
+  tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
+  tile.return
+}
+}
