@@ -496,13 +496,16 @@ bool Specializer::plan() {
       unplanned.push_back(loop);
   if (loops.empty() || !(isBoundByDots() || planFeeding()))
     return false;
+  if (!planSlots())
+    return false;
   // What loops that stay as they are need is only guessed at: they are to have what they need
   // without that warps exchange registers.
-  if (!feedsItself && !unplanned.empty() && getWantedRegisters() > WarpRegisters(warps).alone)
+  if (!feedsItself && !unplanned.empty() &&
+      getWantedRegisters() > WarpRegisters(warps, programs).alone)
     return refuse(loops.front().loop,
                   "beside a producer warp another loop would have too few registers",
                   unplanned.front());
-  return planSlots();
+  return true;
 }
 
 //===----------------------------------------------------------------------===//
