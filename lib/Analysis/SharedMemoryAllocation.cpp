@@ -21,36 +21,14 @@ LogicalResult tessera::verifyAllocated(ModuleOp module) {
   return module.emitError("has no places in shared memory yet (tilegpu-allocate-shared-memory)");
 }
 
-int64_t tessera::getSharedMemoryLimit(StringRef target) {
-  unsigned version = 0;
-  target.consume_front("sm_");
-  target.consumeInteger(10, version);
-  switch (version) {
-  case 75:
-    return 64 << 10;
-  case 80:
-  case 87:
-    return 163 << 10;
-  case 86:
-  case 89:
-  case 120:
-  case 121:
-    return 99 << 10;
-  default:
-    return version >= 90 ? 227 << 10 : 96 << 10;
-  }
-}
-
-/// The swizzles that hardware knows are rules on the bits of addresses, up to the tenth.
 static int64_t getAlignment(const SharedMemoryInterval &interval) {
-  constexpr int64_t kSwizzleAlignment = 1024;
   auto alloc = dyn_cast_or_null<tilegpu::LocalAllocOp>(interval.owner);
   if (!alloc)
     return kSharedAlignment;
   ArrayRef<uint64_t> columns = alloc.getType().getLayout().getLayout().columns(HwDim::Offset);
   bool isSwizzled =
       llvm::any_of(columns, [](uint64_t column) { return !llvm::has_single_bit(column); });
-  return isSwizzled ? kSwizzleAlignment : kSharedAlignment;
+  return isSwizzled ? GPUMachine::kSwizzleAlignment : kSharedAlignment;
 }
 
 /// The lowest offset at which `interval` overlaps nothing that is live with it.

@@ -5,6 +5,7 @@
 #include "Errors.h"
 #include "Handles.h"
 
+#include "tessera/Machine/GPUMachine.h"
 #include "tessera/Runtime/CUDA/Driver.h"
 #include "tessera/Support/UserError.h"
 #include "llvm/Support/JSON.h"
@@ -50,9 +51,69 @@ std::string describeDevice(int device) {
   return text;
 }
 
+/// The instructions that a GPU has and others do not.
+llvm::json::Array listInstructions(const GPUMachine &machine) {
+  const std::pair<bool, const char *> known[] = {
+      {machine.hasStoreMatrix, "stmatrix"},
+      {machine.hasTMA, "cp.async.bulk.tensor"},
+      {machine.hasTensorMapReplace, "tensormap.replace"},
+      {machine.hasTensorMemory, "tcgen05"},
+      {machine.hasRegisterTransfer, "setmaxnreg"},
+      {machine.hasDependentLaunch, "griddepcontrol"},
+      {machine.hasElect, "elect"},
+      {machine.hasBF16Arithmetic, "add.bf16"},
+      {machine.hasBF16Atomics, "atom.add.bf16"},
+      {machine.hasFloat8Conversion, "cvt.e4m3x2"},
+      {machine.hasWarpReduceF32, "redux.f32"},
+      {machine.maxClusterSize > 1, "barrier.cluster"},
+      {machine.hasWarpgroupMMA(), "wgmma"},
+      {machine.findMMA(MMAKind::Warp, MMAElement::F8).has_value(), "mma.e4m3"},
+  };
+  llvm::json::Array names;
+  for (auto [has, name] : known)
+    if (has)
+      names.push_back(name);
+  return names;
+}
+
+std::string describeMachines() {
+  llvm::json::Array rows;
+  for (const GPUMachine &machine : GPUMachine::getTable())
+    rows.push_back(
+        llvm::json::Object{{"name", machine.name},
+                           {"capability", machine.capability},
+                           {"is_specific", machine.isSpecific},
+                           {"has_run", machine.hasRun},
+                           {"warp_size", GPUMachine::kWarpSize},
+                           {"registers", GPUMachine::kRegisters},
+                           {"max_registers", GPUMachine::kMaxRegisters},
+                           {"shared_bytes", machine.sharedBytes},
+                           {"shared_bytes_of_sm", machine.sharedBytesOfSM},
+                           {"max_threads_of_sm", machine.maxThreadsOfSM},
+                           {"max_blocks_of_sm", machine.maxBlocksOfSM},
+                           {"max_cluster_size", machine.maxClusterSize},
+                           {"instructions", listInstructions(machine)},
+                           {"mma_rate", std::max(machine.warpMMARate, machine.warpgroupMMARate)},
+                           {"f32_rate", machine.f32Rate},
+                           {"f16_rate", machine.f16Rate}});
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::json::Value(std::move(rows));
+  return text;
+}
+
 } // namespace
 
 extern "C" {
+
+const char *tsr_gpu_machines(void) TSR_NOEXCEPT {
+  static const std::string text = describeMachines();
+  return text.c_str();
+}
+
+const char *tsr_gpu_machine_for_capability(int32_t major, int32_t minor) TSR_NOEXCEPT {
+  const GPUMachine *machine = GPUMachine::findForCapability(major, minor);
+  return machine ? machine->name.data() : "";
+}
 
 int tsr_cuda_is_available(void) TSR_NOEXCEPT {
   bool available = false;

@@ -32,8 +32,8 @@ public:
   explicit CUDACompilation(const CompileOptions &options)
       : Compilation(options, kCUDAStages), target(NVPTXTarget::get(options.arch)),
         machine(target.takeTargetMachine()) {
-    metadata.arch = target.arch;
-    metadata.capability = target.capability;
+    metadata.arch = target.machine.name.str();
+    metadata.capability = target.machine.capability;
     metadata.numWarps = options.numWarps;
     metadata.numCTAs = options.numCTAs;
   }
@@ -84,7 +84,7 @@ void CUDACompilation::lowerToLLVMDialect(ModuleOp module) {
 void CUDACompilation::lowerTileGPU(ModuleOp module, const ScheduleLimits &limits) {
   DiagnosticCollector diagnostics(module.getContext());
   GPUPipelineOptions pipeline;
-  pipeline.arch = target.arch;
+  pipeline.arch = target.machine.name.str();
   pipeline.numWarps = limits.numWarps;
   pipeline.numCTAs = options.numCTAs;
   pipeline.specialize = limits.specialize;
@@ -157,11 +157,10 @@ void CUDACompilation::importExternFunctions(ModuleOp module) {
 }
 
 std::unique_ptr<CompiledKernel> CUDACompilation::compile(ModuleOp module) {
-  constexpr int kFirstWithClusters = 90;
-  if (options.numCTAs > 1 && target.capability < kFirstWithClusters)
+  if (options.numCTAs > static_cast<int>(target.machine.maxClusterSize))
     throw UserError("E053",
-                    "num_ctas is " + std::to_string(options.numCTAs) + ", and " + target.arch +
-                        " has no clusters of blocks",
+                    "num_ctas is " + std::to_string(options.numCTAs) + ", and " +
+                        target.machine.name.str() + " has no clusters of blocks",
                     "use num_ctas=1, or compile for sm_90 or later");
   try {
     if (PtxasOptions assembler = getPtxasOptions(); !assembler.path.empty())
@@ -284,7 +283,7 @@ static std::optional<UserError> findAssemblyMistake(llvm::StringRef said, llvm::
 PtxasOptions CUDACompilation::getPtxasOptions() const {
   PtxasOptions assembler;
   assembler.path = findPtxas(options.ptxas);
-  assembler.arch = target.arch;
+  assembler.arch = target.machine.name.str();
   assembler.lineInfo = true;
   assembler.maxRegisters = options.maxRegisters;
   assembler.timeoutSeconds = options.ptxasTimeout;
@@ -417,7 +416,7 @@ static int findRaisedRegisters(llvm::StringRef ptx) {
   return most;
 }
 
-static constexpr int kLanes = 32;
+static constexpr int kLanes = GPUMachine::kWarpSize;
 
 /// Registers beyond those there are with which ptxas need not be asked. What is counted is not
 /// exact, and a schedule that fits nearly may be the best there is.
@@ -426,7 +425,6 @@ static constexpr int64_t kHopelessRegisters = 64;
 /// What is known of a schedule by its PTX.
 ScheduleOutcome CUDACompilation::getOutcome(llvm::StringRef ptx,
                                             const ScheduleLimits &limits) const {
-  constexpr int kOfMultiprocessor = 65536, kStep = 8;
   ScheduleOutcome outcome;
   outcome.numThreads = kLanes * limits.numWarps;
   outcome.isSpecialized = metadata.numWarps > limits.numWarps;
@@ -436,7 +434,8 @@ ScheduleOutcome CUDACompilation::getOutcome(llvm::StringRef ptx,
   } else {
     int threads = kLanes * metadata.numWarps * std::max(outcome.programs, 1);
     outcome.registers =
-        std::min<int>(outcome.registers, kOfMultiprocessor / threads / kStep * kStep);
+        std::min<int>(outcome.registers,
+                      llvm::alignDown(GPUMachine::kRegisters / threads, GPUMachine::kRegisterStep));
   }
   return outcome;
 }

@@ -3,6 +3,7 @@
 #include "tessera/Layout/LayoutPrinter.h"
 
 #include "tessera/Layout/LayoutConstructors.h"
+#include "tessera/Machine/GPUMachine.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringExtras.h"
@@ -109,7 +110,7 @@ void printTable(const LinearLayout &layout, raw_ostream &os) {
 }
 
 void printBanks(const LinearLayout &memory, unsigned bits, raw_ostream &os) {
-  constexpr unsigned wordBits = 32, banks = 32;
+  constexpr unsigned wordBits = 8 * GPUMachine::kBankBytes, banks = GPUMachine::kBanks;
   memory.print(os);
   os << "\n";
   uint64_t elements = uint64_t(1) << memory.columns(HwDim::Offset).size();

@@ -2,6 +2,7 @@
 
 #include "tessera/Layout/MatrixAccess.h"
 
+#include "tessera/Machine/GPUMachine.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -10,7 +11,7 @@ using namespace llvm;
 namespace tessera {
 
 /// A row of a matrix has 16 bytes, a lane's word of it 4.
-static constexpr unsigned kRowBits = 128, kWordBits = 32;
+static constexpr unsigned kRowBits = 128, kWordBits = 8 * GPUMachine::kBankBytes;
 
 unsigned MatrixAccess::getRegister(unsigned instruction, unsigned matrix, unsigned element) const {
   unsigned number = 0;
@@ -167,7 +168,7 @@ unsigned wavefronts(const MatrixAccess &access, unsigned bits) {
   for (uint64_t word = 1; word < kRowBits / kWordBits; word *= 2)
     words.push_back(word);
   for (uint64_t word : words)
-    banks.push_back(word & 31);
+    banks.push_back(word & (GPUMachine::kBanks - 1));
   return access.numMatrices() << (f2::rank(words) - f2::rank(banks));
 }
 

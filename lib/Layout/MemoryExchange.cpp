@@ -2,6 +2,7 @@
 
 #include "tessera/Layout/MemoryExchange.h"
 
+#include "tessera/Machine/GPUMachine.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -10,7 +11,9 @@ using namespace llvm;
 namespace tessera {
 
 /// Bits that one lane moves at once at most, of a word, and of one line of all banks.
-static constexpr unsigned kWidestBits = 128, kWordBits = 32, kLineBits = 1024;
+static constexpr unsigned kWidestBits = 8 * GPUMachine::kMaxAccessBytes,
+                          kWordBits = 8 * GPUMachine::kBankBytes,
+                          kLineBits = kWordBits * GPUMachine::kBanks;
 
 //===----------------------------------------------------------------------===//
 // What an access costs
@@ -34,7 +37,7 @@ unsigned wavefronts(ArrayRef<uint64_t> lanes, unsigned vectorBits, unsigned bits
     addresses.push_back(word);
   f2::Columns banks;
   for (uint64_t address : addresses)
-    banks.push_back(address & 31);
+    banks.push_back(address & (GPUMachine::kBanks - 1));
   return 1u << phaseBits << (f2::rank(addresses) - f2::rank(banks));
 }
 

@@ -58,9 +58,10 @@ std::optional<MMAInstruction> GPUMachine::findMMA(MMAKind kind, MMAElement eleme
 
 /// Fitted to an H200 (docs/Notebook.md).
 static constexpr ExchangeCosts kMeasuredCosts = {
-    /*barrier=*/30,   /*exchange=*/2,     /*shuffle=*/1.05,   /*meetWarps=*/60,
-    /*meetLanes=*/15, /*atomic=*/32,      /*access=*/4,       /*sector=*/1,
-    /*line=*/2,       /*globalAtomic=*/8, /*atomicSector=*/4, /*function=*/8,
+    /*barrier=*/30,     /*exchange=*/2,     /*shuffle=*/1.05, /*meetWarps=*/60,
+    /*meetLanes=*/15,   /*meetBlocks=*/500, /*remote=*/4,     /*atomic=*/32,
+    /*access=*/4,       /*sector=*/1,       /*line=*/2,       /*globalAtomic=*/8,
+    /*atomicSector=*/4, /*function=*/8,
 };
 
 /// A100.

@@ -3,6 +3,7 @@
 // The entry: which kernel, over which grid; and the report.
 
 #include "tessera/Simulator/Simulator.h"
+#include "tessera/Machine/GPUMachine.h"
 
 #include "Decoder.h"
 #include "Machine.h"
@@ -112,10 +113,9 @@ static LLVM::LLVMFuncOp findKernel(ModuleOp module, StringRef name) {
 /// Those of an SM, shared out in steps of 8 to the programs that the kernel wants
 /// there at once.
 static unsigned getEntryRegisters(LLVM::LLVMFuncOp kernel, unsigned numWarps) {
-  constexpr unsigned kRegisters = 65536, kMostRegisters = 248;
   auto attr = kernel->getAttrOfType<IntegerAttr>(NVVM::NVVMDialect::getMinctasmAttrName());
   unsigned programs = attr ? std::max<int64_t>(1, attr.getInt()) : 1;
-  return std::min(kRegisters / (programs * numWarps * kLanes) / 8 * 8, kMostRegisters);
+  return GPUMachine::getRegisters(programs * numWarps * kLanes);
 }
 
 static std::vector<TensorMap> makeTensorMaps(ArrayRef<uint64_t> slots,

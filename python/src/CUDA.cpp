@@ -45,6 +45,13 @@ void tessera::python::registerCUDA(py::module_ &module) {
   module.def("cuda_device_count", &deviceCount);
   module.def("cuda_device_info", &deviceInfo, py::arg("device"),
              "A dict: name, capability, multiprocessors, max_shared_bytes, ...");
+  module.def(
+      "gpu_machines", [] { return parseJSON(tsr_gpu_machines()); },
+      "The GPUs that there is code for, each a dict: name, capability, instructions, ...");
+  module.def(
+      "gpu_machine_for_capability",
+      [](int major, int minor) { return tsr_gpu_machine_for_capability(major, minor); },
+      py::arg("major"), py::arg("minor"), "The name of the one whose code such a GPU runs best.");
   module.def("cuda_pointer_device", &pointerDevice, py::arg("address"),
              "The GPU that memory belongs to, or -1.");
   module.def("cuda_synchronize", &synchronize, py::arg("device"), py::arg("stream") = 0,

@@ -49,7 +49,7 @@
 !index = tensor<128x64xi32, #tilegpu.unassigned>
 !mask = tensor<128x64xi1, #tilegpu.unassigned>
 
-module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a", tile.arguments = []} {
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = #tilegpu.target<"sm_90a">, tile.arguments = []} {
 tile.func @matmul(%pa: !tile.ptr<bf16> {tile.divisibility = 16 : i64}, %pb: !tile.ptr<bf16> {tile.divisibility = 16 : i64},
     %pc: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %m: i32, %n: i32, %k: i32,
     %mapA: !tilegpu.tensor_map {tilegpu.tensor_map = #tilegpu.tensor_map<base = 0, element = bf16,

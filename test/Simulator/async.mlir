@@ -11,7 +11,7 @@
 //--- copy.mlir
 // COPY: arg 0 i32:32 = 31, 30, 29
 // COPY-NOT: kernel
-module attributes {tilegpu.shared_bytes = 128 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.shared_bytes = 128 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
   llvm.func @copy(%out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32, 1, 1>} {
     %t = nvvm.read.ptx.sreg.tid.x : i32
@@ -34,7 +34,7 @@ module attributes {tilegpu.shared_bytes = 128 : i32, tilegpu.target = "sm_90a"} 
 
 //--- early.mlir
 // EARLY: race: kernel 'copy', program (0, 0, 0), thread 0 (warp 0 lane 0) reads 4 bytes at 124 of shared memory, unordered with what was written by warp 0 lane 31, which has not been waited for
-module attributes {tilegpu.shared_bytes = 128 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.shared_bytes = 128 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
   llvm.func @copy(%out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32, 1, 1>} {
     %t = nvvm.read.ptx.sreg.tid.x : i32
@@ -58,7 +58,7 @@ module attributes {tilegpu.shared_bytes = 128 : i32, tilegpu.target = "sm_90a"} 
 // Ones times ones, 16 deep.
 // DOT: arg 0 f32:128 = 16, 16, 16
 // DOT-NOT: kernel
-module attributes {tilegpu.shared_bytes = 4096 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.shared_bytes = 4096 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
   llvm.func @dot(%out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128, 1, 1>} {
     %t = nvvm.read.ptx.sreg.tid.x : i32
@@ -92,7 +92,7 @@ module attributes {tilegpu.shared_bytes = 4096 : i32, tilegpu.target = "sm_90a"}
 
 //--- unfenced.mlir
 // UNFENCED: unordered proxy: kernel 'dot', {{.*}} reads 16 bytes at {{[0-9]+}} of shared memory asynchronously, written by warp {{[0-3]}}{{.*}} without a fence between
-module attributes {tilegpu.shared_bytes = 4096 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.shared_bytes = 4096 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
   llvm.func @dot(%out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128, 1, 1>} {
     %t = nvvm.read.ptx.sreg.tid.x : i32
@@ -123,7 +123,7 @@ module attributes {tilegpu.shared_bytes = 4096 : i32, tilegpu.target = "sm_90a"}
 
 //--- overwritten.mlir
 // OVERWRITTEN: race: kernel 'dot', {{.*}} writes 16 bytes at {{[0-9]+}} of shared memory, unordered with what was read by a wgmma that has not been waited for
-module attributes {tilegpu.shared_bytes = 4096 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.shared_bytes = 4096 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
   llvm.func @dot(%out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128, 1, 1>} {
     %t = nvvm.read.ptx.sreg.tid.x : i32

@@ -32,7 +32,7 @@
 // GROUP: 20 of 20 seeds found something
 // FENCE: unordered proxy: kernel 'bytes', {{.*}} reads 16 bytes at {{[0-9]+}} of shared memory asynchronously, written by warp 0 lane {{[0-9]+}} at {{.*}} without a fence between
 // FENCE: 20 of 20 seeds found something
-module attributes {tilegpu.shared_bytes = 1024 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.shared_bytes = 1024 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
   llvm.func @bytes(%out: !llvm.ptr<1>, %mirrored: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32, 1, 1>} {
     %c0 = llvm.mlir.constant(0 : i32) : i32
@@ -93,7 +93,7 @@ module attributes {tilegpu.shared_bytes = 1024 : i32, tilegpu.target = "sm_90a"}
 // Copies that do not sum write over each other.
 // NO-SUM: race: kernel 'sum', {{.*}} begins a copy that writes element {{[0-9]+}} of 'arg 0', which
 // NO-SUM: 20 of 20 seeds found something
-module attributes {tilegpu.shared_bytes = 1024 : i32, tilegpu.target = "sm_90a",
+module attributes {tilegpu.shared_bytes = 1024 : i32, tilegpu.target = #tilegpu.target<"sm_90a">,
     tile.arguments = [{type = "ptr<f32>"}, {type = "ptr<f32>"}, {type = "i32"}],
     tilegpu.tensor_maps = [#tilegpu.tensor_map<base = 0, element = f32, extents = ()[s0, s1, s2] -> (1, 32), strides = ()[s0, s1, s2] -> (s2, 1), box = [1, 32], swizzle = 0>]} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32, alignment = 128 : i64} : !llvm.array<0 x i8>

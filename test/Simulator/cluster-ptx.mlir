@@ -11,7 +11,7 @@
 //--- registers.mlir
 // Clusters of two by two blocks: the number of each block, of its cluster, and how many there are.
 // REGISTERS: arg 0 i32:48 = 11422, 11422, 11422, 11422
-module attributes {tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.target = #tilegpu.target<"sm_90a">} {
   llvm.func @k(%out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32, 1, 1>, nvvm.cluster_dim = array<i32: 2, 2, 1>} {
     %ten = llvm.mlir.constant(10 : i32) : i32
     %c12 = llvm.mlir.constant(12 : i32) : i32
@@ -66,7 +66,7 @@ module attributes {tilegpu.target = "sm_90a"} {
 // MEMORY-NEXT: 0 of 20 seeds found something
 // FENCE: race: kernel 'k', {{.*}}, unordered with what was written by warp 0
 // FENCE: 20 of 20 seeds found something
-module attributes {tilegpu.shared_bytes = 256 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.shared_bytes = 256 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
   llvm.func @k(%out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32, 1, 1>, nvvm.cluster_dim = array<i32: 2, 1, 1>} {
     %c0 = llvm.mlir.constant(0 : i32) : i32
@@ -111,7 +111,7 @@ module attributes {tilegpu.shared_bytes = 256 : i32, tilegpu.target = "sm_90a"} 
 // FLAG-RIGHT-NEXT: 0 of 20 seeds found something
 // FLAG: race: kernel 'k', program (0, 0, 0), block 0, {{.*}} reads 4 bytes at {{[0-9]+}} of shared memory, unordered with what was written by warp 0 lane {{[0-9]+}} of block 1 at
 // FLAG: 20 of 20 seeds found something
-module attributes {tilegpu.shared_bytes = 256 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.shared_bytes = 256 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
   llvm.func @k(%out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32, 1, 1>, nvvm.cluster_dim = array<i32: 2, 1, 1>} {
     %c0 = llvm.mlir.constant(0 : i32) : i32

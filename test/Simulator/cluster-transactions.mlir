@@ -48,7 +48,7 @@
 
 // BYTES: deadlock: kernel 'ring', {{.*}} waits for a barrier in shared memory whose phase never ends
 // BYTES: 3 of 3 seeds found something
-module attributes {tilegpu.shared_bytes = 1024 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.shared_bytes = 1024 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
   llvm.func @ring(%out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32, 1, 1>, nvvm.cluster_dim = array<i32: 2, 1, 1>} {
     %c0 = llvm.mlir.constant(0 : i32) : i32
@@ -120,7 +120,7 @@ module attributes {tilegpu.shared_bytes = 1024 : i32, tilegpu.target = "sm_90a"}
 // STORE: 0 of 30 seeds found something
 // STORE-WAIT: {{race|uninitialised}}: kernel 'store', program (0, 0, 0), block 0, {{.*}} reads 4 bytes at {{[0-9]+}} of shared memory
 // STORE-WAIT: 30 of 30 seeds found something
-module attributes {tilegpu.shared_bytes = 1024 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.shared_bytes = 1024 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
   llvm.func @store(%out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32, 1, 1>, nvvm.cluster_dim = array<i32: 2, 1, 1>} {
     %c0 = llvm.mlir.constant(0 : i32) : i32
@@ -162,7 +162,7 @@ module attributes {tilegpu.shared_bytes = 1024 : i32, tilegpu.target = "sm_90a"}
 // PLAIN-COME: race: kernel 'plain', program (0, 0, 0), block 0, {{.*}} reads 4 bytes at {{[0-9]+}} of shared memory, unordered with what was written by warp 0 lane {{[0-9]+}} of block 1 at
 // PLAIN-COME: 30 of 30 seeds found something
 // STUCK: deadlock: kernel 'plain', program (0, 0, 0), block 0, {{.*}} warp 0 waits for a barrier in shared memory whose phase never ends; blocks that have ended: 1
-module attributes {tilegpu.shared_bytes = 1024 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.shared_bytes = 1024 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
   llvm.func @plain(%out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32, 1, 1>, nvvm.cluster_dim = array<i32: 2, 1, 1>} {
     %c0 = llvm.mlir.constant(0 : i32) : i32

@@ -43,7 +43,7 @@
 
 // ALONE: out of bounds: kernel 'exchange', program (0, 0, 0), thread 0 (warp 0 lane 0) maps 0 of shared memory to block 1 of the cluster, which has 1
 
-module attributes {tilegpu.shared_bytes = 256 : i32, tilegpu.target = "sm_90a"} { // memory
+module attributes {tilegpu.shared_bytes = 256 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} { // memory
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
   llvm.func @exchange(%out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 64, 1, 1>, nvvm.cluster_dim = array<i32: 2, 1, 1>} {
     %c1 = llvm.mlir.constant(1 : i32) : i32

@@ -644,7 +644,7 @@ module {
 //--- copied-ahead.mlir
 // A thread stores over what its own copy may still be reading.
 // AHEAD_COPIED: race: {{.*}} writes element {{[0-9]+}} of 'arg 0', which a copy that was begun at {{.*}} may still read: nobody has waited for its end
-module attributes {tilegpu.shared_bytes = 128 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.shared_bytes = 128 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
   llvm.func @k(%a: !llvm.ptr<1>, %b: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32, 1, 1>} {
     %t = nvvm.read.ptx.sreg.tid.x : i32
@@ -670,7 +670,7 @@ module attributes {tilegpu.shared_bytes = 128 : i32, tilegpu.target = "sm_90a"} 
 // After the wait it may.
 // COPIED: arg 1 i32:64 = 0, 1, 2, 3
 // COPIED-NOT: kernel
-module attributes {tilegpu.shared_bytes = 128 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.shared_bytes = 128 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
   llvm.func @k(%a: !llvm.ptr<1>, %b: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32, 1, 1>} {
     %t = nvvm.read.ptx.sreg.tid.x : i32

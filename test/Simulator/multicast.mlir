@@ -37,7 +37,7 @@
 // AFTER: 30 of 30 seeds found something
 // MASK: out of bounds: kernel 'ring', program (0, 0, 0), block 0, {{.*}} copies to block 2 of the cluster, which has 2
 // HALF: deadlock: kernel 'ring', program (0, 0, 0), block {{[01]}}, {{.*}} waits for a barrier in shared memory whose phase never ends
-module attributes {tilegpu.shared_bytes = 1024 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.shared_bytes = 1024 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
   llvm.func @ring(%in: !llvm.ptr<1>, %out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 64, 1, 1>, nvvm.cluster_dim = array<i32: 2, 1, 1>} {
     %c0 = llvm.mlir.constant(0 : i32) : i32
@@ -109,7 +109,7 @@ module attributes {tilegpu.shared_bytes = 1024 : i32, tilegpu.target = "sm_90a"}
 // BOX: 0 of 10 seeds found something
 // BOX-WAIT: {{race|uninitialised}}: kernel 'box', program (0, 0, 0), block {{[01]}}, {{.*}} reads 4 bytes at {{[0-9]+}} of shared memory
 // BOX-WAIT: 10 of 10 seeds found something
-module attributes {tilegpu.shared_bytes = 2048 : i32, tilegpu.target = "sm_90a",
+module attributes {tilegpu.shared_bytes = 2048 : i32, tilegpu.target = #tilegpu.target<"sm_90a">,
     tile.arguments = [{type = "ptr<f32>"}, {type = "ptr<f32>"}, {type = "i32"}],
     tilegpu.tensor_maps = [#tilegpu.tensor_map<base = 0, element = f32, extents = ()[s0, s1, s2] -> (16, 64), strides = ()[s0, s1, s2] -> (s2, 1), box = [16, 8], swizzle = 0>]} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32, alignment = 128 : i64} : !llvm.array<0 x i8>

@@ -29,7 +29,7 @@
 #shared1 = #tilegpu.layout<1>
 #shared2 = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 4], [2, 8], [4, 16], [8, 0], [16, 0], [32, 0], [0, 32]]>
 module attributes {tile.arguments = [{type = "ptr<f16>"}, {type = "ptr<f16>"}, {type = "ptr<f16>"}, {type = "ptr<f32>"}, {type = "i32"}, {type = "i32"}, {type = "i32"}, {type = "i32"}],
-  tilegpu.num_warps = 4 : i32, tilegpu.shared_bytes = 74880 : i32, tilegpu.target = "sm_90a",
+  tilegpu.num_warps = 4 : i32, tilegpu.shared_bytes = 74880 : i32, tilegpu.target = #tilegpu.target<"sm_90a">,
   tilegpu.tensor_maps = [
     #tilegpu.tensor_map<base = 1, element = f16, extents = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (2147483648, 2147483648), strides = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (s5, 1), box = [64, 64], swizzle = 128>,
     #tilegpu.tensor_map<base = 2, element = f16, extents = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (2147483648, 2147483648), strides = ()[s0, s1, s2, s3, s4, s5, s6, s7] -> (s6, 1), box = [64, 64], swizzle = 128>,

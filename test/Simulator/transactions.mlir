@@ -9,7 +9,7 @@
 //--- waited.mlir
 // WAITED: arg 1 i32:64 = 0, 1, 2, 3, 4
 // WAITED-NOT: kernel
-module attributes {tilegpu.shared_bytes = 2048 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.shared_bytes = 2048 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
   llvm.func @bulk(%in: !llvm.ptr<1>, %out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 64, 1, 1>} {
     %t = nvvm.read.ptx.sreg.tid.x : i32
@@ -44,7 +44,7 @@ module attributes {tilegpu.shared_bytes = 2048 : i32, tilegpu.target = "sm_90a"}
 //--- early.mlir
 // Nobody waits: the words are read before they are there, or at the same time.
 // EARLY: {{uninitialised|race}}: kernel 'bulk'
-module attributes {tilegpu.shared_bytes = 2048 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.shared_bytes = 2048 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
   llvm.func @bulk(%in: !llvm.ptr<1>, %out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 64, 1, 1>} {
     %t = nvvm.read.ptx.sreg.tid.x : i32
@@ -76,7 +76,7 @@ module attributes {tilegpu.shared_bytes = 2048 : i32, tilegpu.target = "sm_90a"}
 //--- stuck.mlir
 // More bytes are expected than come.
 // STUCK: deadlock: kernel 'bulk', {{.*}} waits for a barrier in shared memory whose phase never ends
-module attributes {tilegpu.shared_bytes = 2048 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.shared_bytes = 2048 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>
   llvm.func @bulk(%in: !llvm.ptr<1>, %out: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 64, 1, 1>} {
     %t = nvvm.read.ptx.sreg.tid.x : i32

@@ -41,7 +41,7 @@
 !index = tensor<64x64xi32, #tilegpu.unassigned>
 !mask = tensor<64x64xi1, #tilegpu.unassigned>
 
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a", 
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">, 
   tile.arguments = [{type = "ptr<bf16>"}, {type = "ptr<bf16>"}, {type = "ptr<f32>"}, {type = "i32"}, {type = "i32"}, {type = "i32"}],
   tilegpu.tensor_maps = [
     #tilegpu.tensor_map<base = 0, element = bf16, extents = ()[s0, s1, s2, s3, s4, s5] -> (s3, s5), strides = ()[s0, s1, s2, s3, s4, s5] -> (s5, 1), box = [64, 64], swizzle = 128>,

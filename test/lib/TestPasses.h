@@ -15,6 +15,7 @@ void registerTestFailPass();
 void registerTestMemoryOrderPass();
 void registerTestReplicationPass();
 void registerTestSharedMemoryPasses();
+void registerTestTargetHooksPass();
 
 inline void registerAllTestPasses() {
   registerTestAccessPass();
@@ -25,6 +26,7 @@ inline void registerAllTestPasses() {
   registerTestMemoryOrderPass();
   registerTestReplicationPass();
   registerTestSharedMemoryPasses();
+  registerTestTargetHooksPass();
 }
 
 } // namespace tessera::test

@@ -8,7 +8,9 @@
 - each op family has a .td, a .cpp, and lit tests for good and for bad input;
 - no file is named after nothing (Util, Common, Misc, Helper);
 - each file starts with the licence line;
-- no TODO or FIXME: what is missing is in docs/Status.md.
+- no TODO or FIXME: what is missing is in docs/Status.md;
+- outside of Machine, which describes GPUs, nothing compares the names or the numbers of their
+  architectures, and none of their sizes stands as a number.
 
 Usage: tools/dev/check_conventions.py [--root DIR]
 """
@@ -24,6 +26,23 @@ import sys
 LICENCE = "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
 PASS = re.compile(r'def\s+(\w+?)(?:Pass)?\s*:\s*Pass<\s*"([^"]+)"(.*?)\n}', re.S)
 NAMELESS = re.compile(r"(util|common|misc|helper)s?\b|(Util|Common|Misc|Helper)", re.I)
+
+
+# What may not stand outside of Machine, and what to write instead.
+OF_GPUS = {
+    re.compile(r"\b[cC]apability\w*(\(\w*\))?\s*([<>]=?|[=!]=)\s*\d"): "compares a capability",
+    re.compile(
+        r"""starts_?with\(["']sm_|[=!]=\s*["']sm_|consume_front\(["']sm_"""
+    ): "compares names",
+    re.compile(r"\b(65536|232448|233472|101376|102400|166912|167936)\b"): "has a size of a GPU",
+    re.compile(r"\b(96|99|100|163|164|227|228) << 10\b"): "has a size of a GPU",
+}
+EXEMPT = (
+    # Tests of the library's users ask what machine they run on.
+    "python/tessera/compat/triton/site/triton/_internal_testing.py",
+    # What the schedule replaces.
+    "lib/Dialect/TileGPU/Transforms/Pipeline.cpp",
+)
 
 
 def kebab(name: str) -> str:
@@ -116,12 +135,39 @@ def check_files(root: pathlib.Path, files: list[pathlib.Path]) -> list[str]:
     return errors
 
 
+def check_gpus(root: pathlib.Path, files: list[pathlib.Path]) -> list[str]:
+    """GPUs are described in Machine; who wants to know asks that."""
+    errors: list[str] = []
+    for path in files:
+        relative = path.relative_to(root)
+        is_code = relative.parts[0] in ("lib", "include") or relative.parts[:2] == (
+            "python", "tessera"
+        )  # fmt: skip
+        is_source = path.suffix in (".h", ".cpp", ".td", ".py")
+        if not is_code or not is_source or "Machine" in relative.parts:
+            continue
+        if relative.as_posix() in EXEMPT:
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            for pattern, what in OF_GPUS.items():
+                if pattern.search(line):
+                    errors.append(
+                        f"{relative}:{number}: {what}; a GPUMachine (include/tessera/Machine) knows it"
+                    )
+    return errors
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).parents[2])
     root = parser.parse_args().root.resolve()
     files = tracked_files(root)
-    errors = check_passes(root, files) + check_op_families(root) + check_files(root, files)
+    errors = (
+        check_passes(root, files)
+        + check_op_families(root)
+        + check_files(root, files)
+        + check_gpus(root, files)
+    )
     print("\n".join(errors) if errors else "conventions: ok")
     return 1 if errors else 0
 

@@ -19,14 +19,15 @@ import sys
 # layer -> the layers that it may include, besides itself.
 LAYERS: dict[str, set[str]] = {
     "Support": set(),
-    "Layout": set(),
+    "Layout": {"Machine"},
     "Machine": set(),
     "Runtime": set(),
     "Dialect/Tile/IR": {"Support"},
     "Dialect/Strips/IR": {"Support", "Dialect/Tile/IR"},
-    "Dialect/TileGPU/IR": {"Support", "Layout", "Dialect/Tile/IR"},
+    "Dialect/TileGPU/IR": {"Support", "Machine", "Layout", "Dialect/Tile/IR"},
     "Analysis": {
         "Support",
+        "Machine",
         "Layout",
         "Dialect/Tile/IR",
         "Dialect/Strips/IR",
@@ -35,6 +36,7 @@ LAYERS: dict[str, set[str]] = {
     "Dialect/Tile/Transforms": {"Support", "Analysis", "Dialect/Tile/IR"},
     "Dialect/TileGPU/Transforms": {
         "Support",
+        "Machine",
         "Layout",
         "Analysis",
         "Dialect/Tile/IR",
@@ -42,7 +44,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "Frontend": {"Support", "Dialect/Tile/IR"},
     "Interpreter": {"Support", "Dialect/Tile/IR"},
-    "Simulator": {"Support", "Runtime"},
+    "Simulator": {"Support", "Machine", "Runtime"},
     "Conversion": {
         "Support",
         "Machine",
@@ -67,6 +69,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "Compiler": {
         "Support",
+        "Machine",
         "Analysis",
         "Dialect/Tile/IR",
         "Dialect/Strips/IR",
@@ -78,6 +81,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "CAPI": {
         "Support",
+        "Machine",
         "Compiler",
         "Runtime",
         "Frontend",

@@ -48,7 +48,7 @@ std::string makeKernel(MLIRContext *context, const LinearLayout &source,
   std::string narrowed = "%shifted";
   std::string text = "#s = " + print(context, source) + "\n#d = " + print(context, destination) +
                      "\nmodule attributes {tilegpu.num_warps = " + std::to_string(warps) +
-                     " : i32, tilegpu.target = \"" + arch.str() + "\"} {\n" +
+                     " : i32, tilegpu.target = #tilegpu.target<\"" + arch.str() + "\">} {\n" +
                      "tile.func @kernel(%out: !tile.ptr<" + type + ">) {\n";
   auto line = [&](const std::string &op) { text += "  " + op + "\n"; };
   std::string end = std::to_string(size);
@@ -128,9 +128,8 @@ ConversionKind expectMoved(const LinearLayout &source, const LinearLayout &desti
       EXPECT_EQ(counted, 0u) << "nothing has to leave its thread";
     if (conversion.kind == ConversionKind::Block) {
       uint64_t repeats = size % 3 == 0 ? 3 : 1; // a plan is for the part that is a power of two
-      int capability = arch == "sm_80" ? 80 : 90;
-      ExchangePlan plan =
-          planExchange(source, destination, bits, MatrixInstructions::ofCapability(capability));
+      ExchangePlan plan = planExchange(source, destination, bits,
+                                       tilegpu::getMatrixInstructions(*GPUMachine::find(arch)));
       EXPECT_EQ(counted, repeats * warps * (plan.store.wavefronts + plan.load.wavefronts));
     }
   }

@@ -30,9 +30,6 @@ int64_t getSharedOffset(mlir::Operation *op, llvm::StringRef attribute);
 /// An error if tilegpu-allocate-shared-memory has not run on the module.
 llvm::LogicalResult verifyAllocated(mlir::ModuleOp module);
 
-/// Bytes of shared memory that one program can have, by the number in "sm_90a".
-int64_t getSharedMemoryLimit(llvm::StringRef target);
-
 class SharedMemoryAllocation {
 public:
   struct Placed {

@@ -7,11 +7,12 @@
 #define TESSERA_ANALYSIS_THREADACCESS_H
 
 #include "tessera/Analysis/Access.h"
+#include "tessera/Machine/GPUMachine.h"
 
 namespace tessera::tilegpu {
 
 /// The most bytes that a thread moves at once.
-inline constexpr int64_t kMaxAccessBytes = 16;
+inline constexpr int64_t kMaxAccessBytes = GPUMachine::kMaxAccessBytes;
 
 /// The pointers of an access to global memory through a tile of pointers; null for any
 /// other op.

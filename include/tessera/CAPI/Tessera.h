@@ -250,6 +250,15 @@ TSR_EXPORT TsrStatus tsr_cuda_device_count(int32_t *count) TSR_NOEXCEPT;
  * "max_threads_per_block", "max_grid": [x, y, z], "l2_bytes", "memory_clock_khz",
  * "memory_bus_bits", "driver_version": 13000}. The string belongs to the thread. */
 TSR_EXPORT TsrStatus tsr_cuda_device_info(int32_t device, const char **json) TSR_NOEXCEPT;
+/* JSON: the architectures that there is code for, the oldest first, as {"name": "sm_90a",
+ * "capability": 90, "is_specific", "has_run", "warp_size", "registers" of an SM,
+ * "max_registers" of a thread, "shared_bytes" of a block, "shared_bytes_of_sm",
+ * "max_threads_of_sm", "max_blocks_of_sm", "max_cluster_size", "instructions": [names], and of an
+ * SM and a cycle, in multiply-adds, "mma_rate" of 16-bit operands, "f32_rate", "f16_rate"}. The
+ * string lives as long as the library. No driver is needed. */
+TSR_EXPORT const char *tsr_gpu_machines(void) TSR_NOEXCEPT;
+/* The architecture whose code a GPU of a compute capability runs best; "" if there is none. */
+TSR_EXPORT const char *tsr_gpu_machine_for_capability(int32_t major, int32_t minor) TSR_NOEXCEPT;
 /* The device that memory belongs to; -1 for memory of the host and for unknown memory. */
 TSR_EXPORT TsrStatus tsr_cuda_pointer_device(uint64_t address, int32_t *device) TSR_NOEXCEPT;
 /* Waits for what was put on a stream (0: the legacy default stream of the device). */

@@ -64,11 +64,6 @@ unsigned vectorizableBits(llvm::ArrayRef<uint64_t> registerOffsets,
 struct MatrixInstructions {
   bool forLoads = false, forStores = false;
 
-  /// Those of a GPU of compute capability 8.0 (80), 9.0 (90), ...
-  static MatrixInstructions ofCapability(int capability) {
-    return {/*forLoads=*/capability >= 75, /*forStores=*/capability >= 90};
-  }
-
   bool operator==(const MatrixInstructions &other) const {
     return forLoads == other.forLoads && forStores == other.forStores;
   }

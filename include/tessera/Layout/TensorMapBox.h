@@ -11,12 +11,14 @@
 #define TESSERA_LAYOUT_TENSORMAPBOX_H
 
 #include "tessera/Layout/LinearLayout.h"
+#include "tessera/Machine/GPUMachine.h"
 
 namespace tessera {
 
 /// Elements of a box along a dimension, at most; and what the bytes of its rows, and the
 /// strides of the array, are a multiple of.
-inline constexpr int64_t kMostBoxElements = 256, kBoxRowAlignment = 16;
+inline constexpr int64_t kMostBoxElements = GPUMachine::kMaxBoxElements,
+                         kBoxRowAlignment = GPUMachine::kBoxRowBytes;
 
 struct TensorMapBox {
   /// One of the boxes of a tile: where it begins, in coordinates of the tile (in the order

@@ -54,15 +54,17 @@ struct MMAInstruction {
 /// What it costs to exchange elements, in instructions of a warp. LayoutCosts.cpp chooses
 /// layouts by it.
 struct ExchangeCosts {
-  double barrier;   ///< of all warps, with what it takes to wait
-  double exchange;  ///< a shuffle or a wavefront of shared memory, with its addresses
-  double shuffle;   ///< a shuffle alone
-  double meetWarps; ///< what waiting for other warps adds to an exchange through memory
-  double meetLanes; ///< the same within a warp
-  double atomic;    ///< on shared memory, for an element
-  double access;    ///< issuing an access to global memory
-  double sector;    ///< each sector that it moves
-  double line;      ///< each line that it looks up
+  double barrier;    ///< of all warps, with what it takes to wait
+  double exchange;   ///< a shuffle or a wavefront of shared memory, with its addresses
+  double shuffle;    ///< a shuffle alone
+  double meetWarps;  ///< what waiting for other warps adds to an exchange through memory
+  double meetLanes;  ///< the same within a warp
+  double meetBlocks; ///< a barrier of a cluster
+  double remote;     ///< of how many loads from the own memory is one from another block's
+  double atomic;     ///< on shared memory, for an element
+  double access;     ///< issuing an access to global memory
+  double sector;     ///< each sector that it moves
+  double line;       ///< each line that it looks up
   double globalAtomic, atomicSector; ///< issue and sector of an atomic, which L2 executes
   double function; ///< an exponential, a quotient, and other functions of an element
 };
@@ -85,7 +87,7 @@ struct GPUMachine {
 
   static constexpr unsigned kWarpSize = 32;
   /// Warps that own a quarter of an SM each and issue wgmma, setmaxnreg and tcgen05 together.
-  static constexpr unsigned kWarpsOfGroup = 4;
+  static constexpr unsigned kWarpsOfWarpgroup = 4;
   static constexpr unsigned kMaxThreads = 1024; ///< of a block
   static constexpr unsigned kMaxWarps = kMaxThreads / kWarpSize;
   /// Barriers of a block that a number names (bar.sync, bar.arrive).
@@ -99,6 +101,8 @@ struct GPUMachine {
   static constexpr int64_t kMaxRegisters = 255;   ///< of a thread
   static constexpr int64_t kRegisterStep = 8;
   static constexpr int64_t kRegisterBytes = 4;
+  /// What setmaxnreg can give a thread.
+  static constexpr int64_t kMinTransferredRegisters = 24, kMaxTransferredRegisters = 256;
   /// The most that a thread can be given: of a whole step.
   static constexpr int64_t kMaxAllocatedRegisters = kMaxRegisters / kRegisterStep * kRegisterStep;
 

@@ -26,7 +26,7 @@ int64_t floorPowerOf2(int64_t value) {
   return value <= 0 ? 1 : int64_t(llvm::bit_floor(static_cast<uint64_t>(value)));
 }
 
-void planAccess(AccessAnalysis &analysis, Operation *op, Value pointers, Value mask) {
+void planVector(AccessAnalysis &analysis, Operation *op, Value pointers, Value mask) {
   auto type = dyn_cast<RankedTensorType>(pointers.getType());
   if (!type)
     return;
@@ -73,11 +73,11 @@ void tessera::planAccesses(ModuleOp module) {
     AccessAnalysis analysis;
     function.walk([&](Operation *op) {
       if (auto load = dyn_cast<tile::LoadOp>(op))
-        planAccess(analysis, op, load.getPtr(), load.getMask());
+        planVector(analysis, op, load.getPtr(), load.getMask());
       else if (auto store = dyn_cast<tile::StoreOp>(op))
-        planAccess(analysis, op, store.getPtr(), store.getMask());
+        planVector(analysis, op, store.getPtr(), store.getMask());
       else if (auto copy = dyn_cast<tilegpu::AsyncCopyOp>(op))
-        planAccess(analysis, op, copy.getPtr(), copy.getMask());
+        planVector(analysis, op, copy.getPtr(), copy.getMask());
       else if (mayRepeat(op))
         planRuns(analysis, op);
     });

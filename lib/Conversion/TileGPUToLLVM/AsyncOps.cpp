@@ -14,10 +14,8 @@
 #include "AsyncOps.h"
 
 #include "AccessPlan.h"
-#include "InlinePTX.h"
 #include "Patterns.h"
 #include "SharedTile.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "tessera/Analysis/ThreadAccess.h"
@@ -25,8 +23,7 @@
 using namespace mlir;
 using namespace tessera;
 
-/// The narrowest copy that there is.
-static constexpr int64_t kNarrowestCopy = 4;
+static constexpr int64_t kNarrowestCopy = GPUMachine::kMinAsyncCopyBytes;
 
 /// Elements that one copy moves, in this many registers; 1 where there is no neighbour.
 static int64_t countElementsPerCopy(tilegpu::AsyncCopyOp op) {
@@ -77,24 +74,7 @@ Value tessera::emitCachePolicy(ThreadBuilder &thread, const tilegpu::CopyHints &
   tile::EvictionPolicy policy = hints.getPolicy();
   if (policy == tile::EvictionPolicy::Normal)
     return {};
-  std::string text =
-      "createpolicy.fractional.L2::" + tile::stringifyEvictionPolicy(policy).str() + ".b64 $0;";
-  // The same number everywhere. It is made where the function begins: LLVM moves no text out of
-  // the branch of a copy, and makes one of many.
-  OpBuilder &builder = thread.getBuilder();
-  OpBuilder::InsertionGuard guard(builder);
-  Operation *function = builder.getInsertionBlock()->getParentOp();
-  while (!isa<FunctionOpInterface>(function))
-    function = function->getParentOp();
-  builder.setInsertionPointToStart(&function->getRegion(0).front());
-  MLIRContext *context = builder.getContext();
-  return thread
-      .create<LLVM::InlineAsmOp>(TypeRange(thread.intType(64)), ValueRange(), text, "=l",
-                                 /*has_side_effects=*/false,
-                                 /*is_align_stack=*/false, LLVM::TailCallKind::None,
-                                 LLVM::AsmDialectAttr::get(context, LLVM::AsmDialect::AD_ATT),
-                                 /*operand_attrs=*/ArrayAttr())
-      .getRes();
+  return thread.getHooks().emitCachePolicy(thread, policy);
 }
 
 void tessera::replaceNarrowCopies(ModuleOp module) {
@@ -136,7 +116,7 @@ struct AsyncCopyPattern : TilePattern<tilegpu::AsyncCopyOp> {
 
   LogicalResult matchAndRewrite(tilegpu::AsyncCopyOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     tilegpu::MemDescType type = op.getBuffer().getType();
     // Each block of a cluster has a copy.
     Value acting = emitBlockRepresentativePredicate(thread, op.getPtr().getType(), op);
@@ -171,22 +151,11 @@ private:
     }
     // What is this wide is not kept in L1, unless it shall be: nobody reads it there again.
     tilegpu::CopyHints hints = tilegpu::CopyHints::attachedTo(op);
-    auto cache = bytes == tilegpu::kMaxAccessBytes && hints.cache != tile::CacheModifier::CA
-                     ? NVVM::LoadCacheModifierKind::CG
-                     : NVVM::LoadCacheModifierKind::CA;
     Value to = thread.advance(access.pointer, static_cast<int32_t>(first * each));
     Value from = adaptor.getPtr()[number], policy = emitCachePolicy(thread, hints);
-    if (!policy) {
-      thread.create<NVVM::CpAsyncOp>(to, from, static_cast<uint32_t>(bytes), cache, size);
-      return;
-    }
-    InlinePTX instruction(thread);
-    std::string text = "cp.async." + stringifyLoadCacheModifierKind(cache).str() +
-                       ".shared.global.L2::cache_hint [" + instruction.addOperand(to) + "], [";
-    text += instruction.addOperand(from) + "], " + std::to_string(bytes);
-    if (size)
-      text += ", " + instruction.addOperand(size);
-    instruction.emit(text + ", " + instruction.addOperand(policy) + ";");
+    thread.getHooks().emitAsyncCopy(thread, to, from, bytes,
+                                    /*keepsInL1=*/hints.cache == tile::CacheModifier::CA, size,
+                                    policy);
   }
 };
 
@@ -195,7 +164,9 @@ struct AsyncCommitPattern : TilePattern<tilegpu::AsyncCommitOp> {
 
   LogicalResult matchAndRewrite(tilegpu::AsyncCommitOp op, OpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<NVVM::CpAsyncCommitGroupOp>(op);
+    ThreadBuilder thread = getThread(rewriter, op.getLoc());
+    getHooks().emitAsyncCommit(thread);
+    rewriter.eraseOp(op);
     return success();
   }
 };
@@ -205,7 +176,9 @@ struct AsyncWaitPattern : TilePattern<tilegpu::AsyncWaitOp> {
 
   LogicalResult matchAndRewrite(tilegpu::AsyncWaitOp op, OpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<NVVM::CpAsyncWaitGroupOp>(op, op.getPending());
+    ThreadBuilder thread = getThread(rewriter, op.getLoc());
+    getHooks().emitAsyncWait(thread, op.getPending());
+    rewriter.eraseOp(op);
     return success();
   }
 };
@@ -215,9 +188,9 @@ struct ProxyFencePattern : TilePattern<tilegpu::ProxyFenceOp> {
 
   LogicalResult matchAndRewrite(tilegpu::ProxyFenceOp op, OpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    auto space = NVVM::SharedSpaceAttr::get(getContext(), NVVM::SharedSpace::shared_cta);
-    auto kind = NVVM::ProxyKindAttr::get(getContext(), NVVM::ProxyKind::async_shared);
-    rewriter.replaceOpWithNewOp<NVVM::FenceProxyOp>(op, kind, space);
+    ThreadBuilder thread = getThread(rewriter, op.getLoc());
+    getHooks().emitAsyncProxyFence(thread);
+    rewriter.eraseOp(op);
     return success();
   }
 };
@@ -227,7 +200,7 @@ struct MemDescIndexPattern : TilePattern<tilegpu::MemDescIndexOp> {
 
   LogicalResult matchAndRewrite(tilegpu::MemDescIndexOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     auto ring = cast<tilegpu::MemDescType>(op.getRing().getType());
     Value bytes = thread.mul(adaptor.getSlot(), ring.getSlotBytes());
     rewriter.replaceOp(op, thread.advance(adaptor.getRing(), bytes));

@@ -5,8 +5,8 @@
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_ASYNCOPS_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_ASYNCOPS_H
 
-#include "ThreadBuilder.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "tessera/Conversion/TileGPUToLLVM/TargetHooks.h"
 #include "tessera/Dialect/TileGPU/IR/CopyHints.h"
 
 namespace tessera {

@@ -9,7 +9,6 @@
 // to the others (Replication.h).
 
 #include "Delivery.h"
-#include "InlinePTX.h"
 #include "Patterns.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -19,64 +18,13 @@ using namespace tessera;
 
 namespace {
 
-//===----------------------------------------------------------------------===//
-// Names
-//===----------------------------------------------------------------------===//
-
 /// The scope of a program is that of its blocks.
-std::string getOrdering(Operation *op, tile::MemSemantic sem, tile::MemScope scope) {
-  static constexpr llvm::StringLiteral sems[] = {".relaxed", ".acquire", ".release", ".acq_rel"};
-  static constexpr llvm::StringLiteral scopes[] = {".cta", ".gpu", ".sys"};
-  if (scope == tile::MemScope::CTA && tilegpu::getNumBlocks(op) > 1)
-    return (sems[static_cast<unsigned>(sem)] + ".cluster").str();
-  return (sems[static_cast<unsigned>(sem)] + scopes[static_cast<unsigned>(scope)]).str();
+AtomicOrder getOrder(Operation *op, tile::MemSemantic sem, tile::MemScope scope) {
+  return {sem, scope, scope == tile::MemScope::CTA && tilegpu::getNumBlocks(op) > 1};
 }
 
-/// The operation and type of an `atom` for a kind; empty where there is none.
-std::string getInstruction(tile::AtomicKind kind, Type type, int capability) {
-  unsigned width =
-      isa<LLVM::LLVMPointerType>(type) ? 64 : static_cast<unsigned>(type.getIntOrFloatBitWidth());
-  std::string bits = std::to_string(width);
-  if (kind == tile::AtomicKind::FAdd) {
-    if (type.isF32() || type.isF64())
-      return ".add.f" + bits;
-    if (type.isF16())
-      return ".add.noftz.f16";
-    return type.isBF16() && capability >= 90 ? ".add.noftz.bf16" : "";
-  }
-  if (width < 32)
-    return "";
-  switch (kind) {
-  case tile::AtomicKind::Add:
-    return ".add.u" + bits;
-  case tile::AtomicKind::And:
-    return ".and.b" + bits;
-  case tile::AtomicKind::Or:
-    return ".or.b" + bits;
-  case tile::AtomicKind::Xor:
-    return ".xor.b" + bits;
-  case tile::AtomicKind::Max:
-    return ".max.s" + bits;
-  case tile::AtomicKind::Min:
-    return ".min.s" + bits;
-  case tile::AtomicKind::UMax:
-    return ".max.u" + bits;
-  case tile::AtomicKind::UMin:
-    return ".min.u" + bits;
-  case tile::AtomicKind::Exchange:
-    return ".exch.b" + bits;
-  case tile::AtomicKind::FAdd:
-  case tile::AtomicKind::FMax:
-  case tile::AtomicKind::FMin:
-    return "";
-  }
-  return "";
-}
-
-/// The type that an instruction's register has: floats as what the instruction takes.
-Type getRegisterType(ThreadBuilder &thread, Type type, bool asFloat) {
-  if (asFloat && (type.isF32() || type.isF64()))
-    return type;
+/// The type of an element's bits in a register.
+Type getRegisterType(ThreadBuilder &thread, Type type) {
   unsigned width =
       isa<LLVM::LLVMPointerType>(type) ? 64 : static_cast<unsigned>(type.getIntOrFloatBitWidth());
   return thread.intType(std::max(16u, width));
@@ -129,35 +77,6 @@ Value combine(ThreadBuilder &thread, tile::AtomicKind kind, Value old, Value val
   llvm_unreachable("covered switch");
 }
 
-/// A compare-and-swap of bits: what was in memory, or `initial` if the predicate is false.
-Value emitCompareAndSwap(ThreadBuilder &thread, StringRef ordering, Value address, Value compare,
-                         Value value, Value predicate) {
-  Type bits = compare.getType();
-  InlinePTX instruction(thread);
-  std::string result =
-      predicate ? instruction.addResult(thread.constant(bits, 0)) : instruction.addResult(bits);
-  std::string where = instruction.addOperand(address);
-  std::string expected = instruction.addOperand(compare);
-  std::string desired = instruction.addOperand(value);
-  std::string text = "atom" + ordering.str() + ".global.cas.b" +
-                     std::to_string(bits.getIntOrFloatBitWidth()) + " " + result + ", [" + where +
-                     "], " + expected + ", " + desired + ";";
-  return instruction.emit(text, predicate).front();
-}
-
-/// A relaxed or acquiring read of bits.
-Value emitAtomicLoad(ThreadBuilder &thread, StringRef ordering, Value address, unsigned width,
-                     Value predicate) {
-  Type bits = thread.intType(std::max(16u, width));
-  InlinePTX instruction(thread);
-  std::string result =
-      predicate ? instruction.addResult(thread.constant(bits, 0)) : instruction.addResult(bits);
-  std::string where = instruction.addOperand(address);
-  std::string text = "ld" + ordering.str() + ".global.b" + std::to_string(width) + " " + result +
-                     ", [" + where + "];";
-  return instruction.emit(text, predicate).front();
-}
-
 /// What a compare-and-swap takes of memory for one element: 16 bits where an element has 8,
 /// the other half of which is left as it was found.
 class Cell {
@@ -199,21 +118,22 @@ private:
 
 /// Tries until nobody has written in between. Gives the old value, 0 where the predicate
 /// is false.
-Value emitLoop(ThreadBuilder &thread, StringRef ordering, Value address, Type type, Value predicate,
+Value emitLoop(ThreadBuilder &thread, AtomicOrder order, Value address, Type type, Value predicate,
                llvm::function_ref<Value(Value)> update) {
   OpBuilder &builder = thread.getBuilder();
   Location loc = thread.getLoc();
-  std::string scope = ordering.substr(ordering.rfind('.')).str();
+  const TargetHooks &hooks = thread.getHooks();
+  AtomicOrder relaxed = {tile::MemSemantic::Relaxed, order.scope, order.isOfCluster};
   auto build = [&]() -> Value {
     Cell cell(thread, address, type);
     Value first =
-        emitAtomicLoad(thread, ".relaxed" + scope, cell.getPointer(), cell.getWidth(), Value());
+        hooks.emitAtomicLoad(thread, relaxed, cell.getPointer(), cell.getWidth(), Value());
     auto loop = scf::WhileOp::create(
         builder, loc, TypeRange(first.getType()), ValueRange(first),
         [&](OpBuilder &, Location, ValueRange arguments) {
           Value desired = cell.put(update(cell.take(arguments[0])), arguments[0]);
-          Value found = emitCompareAndSwap(thread, ordering, cell.getPointer(), arguments[0],
-                                           desired, Value());
+          Value found = hooks.emitCompareAndSwap(thread, order, cell.getPointer(), arguments[0],
+                                                 desired, Value());
           Value again = thread.compare(LLVM::ICmpPredicate::ne, found, arguments[0]);
           scf::ConditionOp::create(builder, loc, again, found);
         },
@@ -286,31 +206,18 @@ struct RMWPattern : AtomicPattern<tile::AtomicRMWOp> {
 
   LogicalResult matchAndRewrite(tile::AtomicRMWOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     Type type = getConverter().convertElement(op.getType());
     if (failed(verifyElement(op, type)))
       return failure();
-    std::string ordering = getOrdering(op, op.getSem(), op.getScope());
-    std::string instruction = getInstruction(op.getKind(), type, getCapability(op));
-    bool asFloat = op.getKind() == tile::AtomicKind::FAdd;
+    AtomicOrder order = getOrder(op, op.getSem(), op.getScope());
+    bool hasInstruction = getHooks().hasAtomic(op.getKind(), type);
     auto element = [&](int64_t i, Value predicate) -> Value {
       Value address = adaptor.getPtr()[i], value = adaptor.getValue()[i];
-      if (instruction.empty())
-        return emitLoop(thread, ordering, address, type, predicate,
+      if (!hasInstruction)
+        return emitLoop(thread, order, address, type, predicate,
                         [&](Value old) { return combine(thread, op.getKind(), old, value); });
-      Type inRegister = getRegisterType(thread, type, asFloat);
-      InlinePTX ptx(thread);
-      // The result stands even where nobody wants it: `red` takes no ordering above
-      // release, and ptxas turns an `atom` without a use into it.
-      std::string result =
-          predicate ? ptx.addResult(thread.zero(inRegister)) : ptx.addResult(inRegister);
-      std::string where = ptx.addOperand(address);
-      std::string what = ptx.addOperand(thread.bitcast(value, inRegister));
-      Value old = ptx.emit("atom" + ordering + ".global" + instruction + " " + result + ", [" +
-                               where + "], " + what + ";",
-                           predicate)
-                      .front();
-      return thread.bitcast(old, type);
+      return getHooks().emitAtomic(thread, op.getKind(), order, address, value, predicate);
     };
     return forEachRegister(op, thread, getMasks(op, adaptor), adaptor.getPtr().size(), element,
                            rewriter);
@@ -327,21 +234,21 @@ struct CASPattern : AtomicPattern<tile::AtomicCASOp> {
 
   LogicalResult matchAndRewrite(tile::AtomicCASOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     Type type = getConverter().convertElement(op.getType());
     if (failed(verifyElement(op, type)))
       return failure();
-    std::string ordering = getOrdering(op, op.getSem(), op.getScope());
-    Type bits = getRegisterType(thread, type, /*asFloat=*/false);
+    AtomicOrder order = getOrder(op, op.getSem(), op.getScope());
+    Type bits = getRegisterType(thread, type);
     auto element = [&](int64_t i, Value predicate) -> Value {
       if (type.isInteger(8))
-        return emitLoop(thread, ordering, adaptor.getPtr()[i], type, predicate, [&](Value old) {
+        return emitLoop(thread, order, adaptor.getPtr()[i], type, predicate, [&](Value old) {
           Value isEqual = thread.equal(old, adaptor.getCompare()[i]);
           return thread.select(isEqual, adaptor.getValue()[i], old);
         });
-      Value old = emitCompareAndSwap(thread, ordering, adaptor.getPtr()[i],
-                                     thread.bitcast(adaptor.getCompare()[i], bits),
-                                     thread.bitcast(adaptor.getValue()[i], bits), predicate);
+      Value old = getHooks().emitCompareAndSwap(
+          thread, order, adaptor.getPtr()[i], thread.bitcast(adaptor.getCompare()[i], bits),
+          thread.bitcast(adaptor.getValue()[i], bits), predicate);
       return thread.bitcast(old, type);
     };
     return forEachRegister(op, thread, {}, adaptor.getPtr().size(), element, rewriter);
@@ -353,12 +260,12 @@ struct AtomicLoadPattern : AtomicPattern<tile::AtomicLoadOp> {
 
   LogicalResult matchAndRewrite(tile::AtomicLoadOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     Type type = getConverter().convertElement(op.getType());
     unsigned width = 8 * tilegpu::getElementBytes(getElementTypeOrSelf(op.getType()));
-    std::string ordering = getOrdering(op, op.getSem(), op.getScope());
+    AtomicOrder order = getOrder(op, op.getSem(), op.getScope());
     auto element = [&](int64_t i, Value predicate) -> Value {
-      Value bits = emitAtomicLoad(thread, ordering, adaptor.getPtr()[i], width, predicate);
+      Value bits = getHooks().emitAtomicLoad(thread, order, adaptor.getPtr()[i], width, predicate);
       bits = thread.extendOrTruncate(bits, width);
       return type.isInteger(1) ? fromMemory(thread, bits, type) : thread.bitcast(bits, type);
     };
@@ -372,17 +279,13 @@ struct AtomicStorePattern : AtomicPattern<tile::AtomicStoreOp> {
 
   LogicalResult matchAndRewrite(tile::AtomicStoreOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     unsigned width = 8 * tilegpu::getElementBytes(getElementTypeOrSelf(op.getValue().getType()));
-    std::string ordering = getOrdering(op, op.getSem(), op.getScope());
+    AtomicOrder order = getOrder(op, op.getSem(), op.getScope());
     auto element = [&](int64_t i, Value predicate) -> Value {
       Value bits = thread.bitcast(toMemory(thread, adaptor.getValue()[i]), thread.intType(width));
-      InlinePTX ptx(thread);
-      std::string where = ptx.addOperand(adaptor.getPtr()[i]);
-      std::string what = ptx.addOperand(thread.extendOrTruncate(bits, std::max(16u, width)));
-      ptx.emit("st" + ordering + ".global.b" + std::to_string(width) + " [" + where + "], " + what +
-                   ";",
-               predicate);
+      getHooks().emitAtomicStore(thread, order, adaptor.getPtr()[i], width,
+                                 thread.extendOrTruncate(bits, std::max(16u, width)), predicate);
       return {};
     };
     return forEachRegister(op, thread, op.getMask() ? adaptor.getMask() : ValueRange(),

@@ -225,17 +225,17 @@ void AxisFragment::foldLaneBit(ThreadBuilder &thread, const CombineRegion &combi
 }
 
 bool AxisFragment::foldWarp(ThreadBuilder &thread, const CombineRegion &combine) {
-  std::optional<NVVM::ReduxKind> kind = combine.getWarpInstruction();
+  std::optional<WarpReduction> kind = combine.getWarpReduction();
   f2::Columns &lanes = layout.columns(HwDim::Lane);
   unsigned bits = llvm::count_if(
       lanes, [&](uint64_t column) { return getAxisBit(layout, axis, column).has_value(); });
   unsigned copies = llvm::count(lanes, uint64_t(0));
   // The instruction takes all lanes: others must have copies, and these must not count.
-  bool countsTwice = kind == NVVM::ReduxKind::ADD || kind == NVVM::ReduxKind::XOR;
+  bool countsTwice = kind == WarpReduction::Add || kind == WarpReduction::Xor;
   if (!kind || bits < 2 || bits + copies != lanes.size() || (copies && countsTwice))
     return false;
   for (Value &value : operands.front())
-    value = thread.create<NVVM::ReduxOp>(value.getType(), value, *kind, thread.i32(-1));
+    value = thread.getHooks().emitWarpReduce(thread, *kind, value);
   llvm::fill(lanes, 0);
   return true;
 }

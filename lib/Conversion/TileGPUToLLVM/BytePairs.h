@@ -8,7 +8,7 @@
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_BYTEPAIRS_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_BYTEPAIRS_H
 
-#include "ThreadBuilder.h"
+#include "tessera/Conversion/TileGPUToLLVM/TargetHooks.h"
 
 namespace tessera {
 

@@ -3,7 +3,6 @@
 #include "ClusterWaits.h"
 
 #include "Fragment.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
@@ -13,9 +12,9 @@ using namespace tessera;
 static constexpr llvm::StringLiteral kSinksAttr = "tessera.sinks";
 
 void tessera::emitClusterRelease(ThreadBuilder &thread) {
-  UnitAttr aligned = thread.getBuilder().getUnitAttr();
-  thread.create<NVVM::ClusterArriveOp>(aligned);
-  thread.create<NVVM::ClusterWaitOp>(aligned)->setAttr(kSinksAttr, aligned);
+  thread.getHooks().emitClusterArrive(thread);
+  Operation *wait = thread.getHooks().emitClusterWait(thread);
+  wait->setAttr(kSinksAttr, thread.getBuilder().getUnitAttr());
 }
 
 static bool isInGlobalMemory(Value pointer) {
@@ -24,7 +23,7 @@ static bool isInGlobalMemory(Value pointer) {
 }
 
 /// Whether an op may be done while other blocks still load from this one's shared memory.
-static bool mayPass(Operation *op) {
+static bool mayPass(Operation *op, const TargetHooks &hooks) {
   if (op->hasTrait<OpTrait::IsTerminator>() || op->getNumRegions() != 0)
     return false;
   // What is there of other blocks is loaded when all have met again.
@@ -32,21 +31,15 @@ static bool mayPass(Operation *op) {
     return isInGlobalMemory(load.getAddr());
   if (auto store = dyn_cast<LLVM::StoreOp>(op))
     return isInGlobalMemory(store.getAddr());
-  if (auto text = dyn_cast<LLVM::InlineAsmOp>(op)) {
-    // Our own loads and stores that are predicated, or have modifiers.
-    StringRef code = text.getAsmString();
-    return code.contains(".global") && !code.contains("shared") && !code.contains("atom") &&
-           !code.contains("red.") && !code.contains("cp.async");
-  }
-  return isMemoryEffectFree(op) || isa<NVVM::ShflOp, NVVM::ReduxOp>(op);
+  return hooks.mayPassClusterWait(op);
 }
 
-void tessera::sinkClusterWaits(ModuleOp module) {
-  module.walk([](NVVM::ClusterWaitOp wait) {
-    if (!wait->removeAttr(kSinksAttr))
+void tessera::sinkClusterWaits(ModuleOp module, const TargetHooks &hooks) {
+  module.walk([&](Operation *wait) {
+    if (!hooks.isClusterWait(wait) || !wait->removeAttr(kSinksAttr))
       return;
     Operation *last = wait;
-    while (mayPass(last->getNextNode()))
+    while (mayPass(last->getNextNode(), hooks))
       last = last->getNextNode();
     wait->moveAfter(last);
   });

@@ -13,8 +13,8 @@
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_CLUSTERWAITS_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_CLUSTERWAITS_H
 
-#include "ThreadBuilder.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "tessera/Conversion/TileGPUToLLVM/TargetHooks.h"
 
 namespace tessera {
 
@@ -22,7 +22,7 @@ namespace tessera {
 void emitClusterRelease(ThreadBuilder &thread);
 
 /// Sinks the waits of these.
-void sinkClusterWaits(mlir::ModuleOp module);
+void sinkClusterWaits(mlir::ModuleOp module, const TargetHooks &hooks);
 
 } // namespace tessera
 

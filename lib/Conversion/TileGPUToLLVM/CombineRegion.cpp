@@ -32,20 +32,20 @@ Group CombineRegion::operator()(ArrayRef<Value> left, ArrayRef<Value> right) con
   return results;
 }
 
-std::optional<NVVM::ReduxKind> CombineRegion::getWarpInstruction() const {
+std::optional<WarpReduction> CombineRegion::getWarpReduction() const {
   if (!isCommutative() || region.front().getNumArguments() != 2 ||
       !region.front().getArgument(0).getType().isInteger(32))
     return std::nullopt;
-  using Result = std::optional<NVVM::ReduxKind>;
+  using Result = std::optional<WarpReduction>;
   return llvm::TypeSwitch<Operation *, Result>(&region.front().front())
-      .Case([](arith::AddIOp) { return NVVM::ReduxKind::ADD; })
-      .Case([](arith::MaxSIOp) { return NVVM::ReduxKind::MAX; })
-      .Case([](arith::MinSIOp) { return NVVM::ReduxKind::MIN; })
-      .Case([](arith::MaxUIOp) { return NVVM::ReduxKind::UMAX; })
-      .Case([](arith::MinUIOp) { return NVVM::ReduxKind::UMIN; })
-      .Case([](arith::AndIOp) { return NVVM::ReduxKind::AND; })
-      .Case([](arith::OrIOp) { return NVVM::ReduxKind::OR; })
-      .Case([](arith::XOrIOp) { return NVVM::ReduxKind::XOR; })
+      .Case([](arith::AddIOp) { return WarpReduction::Add; })
+      .Case([](arith::MaxSIOp) { return WarpReduction::Max; })
+      .Case([](arith::MinSIOp) { return WarpReduction::Min; })
+      .Case([](arith::MaxUIOp) { return WarpReduction::UMax; })
+      .Case([](arith::MinUIOp) { return WarpReduction::UMin; })
+      .Case([](arith::AndIOp) { return WarpReduction::And; })
+      .Case([](arith::OrIOp) { return WarpReduction::Or; })
+      .Case([](arith::XOrIOp) { return WarpReduction::Xor; })
       .Default([](Operation *) { return Result(); });
 }
 

@@ -7,7 +7,6 @@
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_COMBINEREGION_H
 
 #include "Patterns.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 namespace tessera {
 
@@ -28,8 +27,8 @@ public:
   /// to the bit.
   bool isCommutative() const;
 
-  /// The instruction that does the same to the 32-bit integers of a warp, if there is one.
-  std::optional<mlir::NVVM::ReduxKind> getWarpInstruction() const;
+  /// What does the same to the 32-bit integers of a warp, if there is that.
+  std::optional<WarpReduction> getWarpReduction() const;
 
 private:
   mlir::Value cast(mlir::Value value, mlir::Type type) const;

@@ -18,7 +18,6 @@
 #include "ClusterWaits.h"
 #include "Patterns.h"
 #include "TileExchange.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
 
 using namespace mlir;
@@ -200,7 +199,7 @@ static SmallVector<Value> emitExchange(ThreadBuilder &thread, ValueRange registe
     if (exchange.isAcrossBlocks())
       emitClusterBarrier(thread);
     else if (exchange.isWithinWarps())
-      thread.create<NVVM::SyncWarpOp>(thread.i32(0xffffffff));
+      thread.getHooks().emitWarpBarrier(thread);
     else
       emitBarrier(thread);
   };
@@ -226,7 +225,7 @@ struct ConvertLayoutPattern : TilePattern<tilegpu::ConvertLayoutOp> {
 
   LogicalResult matchAndRewrite(tilegpu::ConvertLayoutOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     const LinearLayout &source = tilegpu::getLayout(op.getSource().getType());
     const LinearLayout &destination = tilegpu::getLayout(op.getType());
     SmallVector<SmallVector<Value>> results(1);
@@ -262,7 +261,7 @@ struct LocalAllocPattern : TilePattern<tilegpu::LocalAllocOp> {
     auto offset = op->getAttrOfType<IntegerAttr>(kSharedOffsetAttr);
     if (!offset)
       return op.emitOpError("has no place in shared memory (") << kSharedOffsetAttr << ")";
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     Value base = emitSharedAddress(thread, offset.getInt());
     if (op.getSource())
       getSharedTile(base, op.getType(), op, getConverter())
@@ -286,7 +285,7 @@ struct LocalLoadPattern : TilePattern<tilegpu::LocalLoadOp> {
 
   LogicalResult matchAndRewrite(tilegpu::LocalLoadOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     SharedTile tile =
         getSharedTile(adaptor.getBuffer().front(), op.getBuffer().getType(), op, getConverter());
     const LinearLayout &layout = tilegpu::getLayout(op.getType());
@@ -323,7 +322,7 @@ struct LocalStorePattern : TilePattern<tilegpu::LocalStoreOp> {
 
   LogicalResult matchAndRewrite(tilegpu::LocalStoreOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     getSharedTile(adaptor.getBuffer().front(), op.getBuffer().getType(), op, getConverter())
         .store(thread, tilegpu::getLayout(op.getValue().getType()), adaptor.getValue());
     rewriter.eraseOp(op);

@@ -14,7 +14,7 @@ struct RangePattern : TilePattern<tile::RangeOp> {
 
   LogicalResult matchAndRewrite(tile::RangeOp op, OneToNOpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     const LinearLayout &layout = tilegpu::getLayout(op.getType());
     Value first = thread.add(emitThreadCoordinates(thread, layout)[0], op.getStart());
     SmallVector<Value> registers;
@@ -44,7 +44,7 @@ struct ConstantPattern : TilePattern<arith::ConstantOp> {
   LogicalResult matchAndRewrite(arith::ConstantOp op, OneToNOpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Type type = getConverter().convertElement(op.getType());
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     auto isScalar = !isa<RankedTensorType>(op.getType());
     auto elements = dyn_cast<DenseElementsAttr>(op.getValue());
     if (!type || (!isScalar && !elements))

@@ -172,7 +172,7 @@ struct DotScaledPattern : TilePattern<tile::DotScaledOp> {
 
   LogicalResult matchAndRewrite(tile::DotScaledOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     FailureOr<Value> scratch = emitScratch(thread, op);
     if (failed(scratch))
       return failure();

@@ -10,7 +10,6 @@
 #include "Patterns.h"
 #include "ScratchMemory.h"
 
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
@@ -113,7 +112,7 @@ struct WideShiftPattern : TilePattern<tile::ShiftOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     if (!op.getType().isInteger(64) || op.getKind() == tile::ShiftKind::RightArithmetic)
       return failure();
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     Value x = adaptor.getLhs(), amount = adaptor.getRhs();
     Value last = thread.constant(x.getType(), 63);
     Value isShort = thread.create<LLVM::ICmpOp>(LLVM::ICmpPredicate::ule, amount, last);
@@ -140,16 +139,15 @@ struct FpToIntPattern : TilePattern<tile::FpToIntOp> {
     bool isSigned = op.getSignedness() == tile::Signedness::Signed;
     if (type.getWidth() < 32)
       source = LLVM::FPExtOp::create(rewriter, op.getLoc(), rewriter.getF32Type(), source);
-    rewriter.replaceOpWithNewOp<LLVM::CallIntrinsicOp>(
-        op, op.getType(),
-        rewriter.getStringAttr(isSigned ? "llvm.nvvm.f2i.rz" : "llvm.nvvm.f2ui.rz"), source);
+    ThreadBuilder thread = getThread(rewriter, op.getLoc());
+    rewriter.replaceOp(op, getHooks().emitToInt32(thread, source, isSigned));
     return success();
   }
 };
 
-/// Before sm_90 LLVM makes a bf16 of an integer by way of a rounded f32, and so rounds
-/// twice. An f64 holds 32 bits exactly; of 64 bits it gets those that fit, the last one
-/// set if any was lost, and then rounding it is rounding the integer.
+/// Without an instruction for it LLVM makes a bf16 of an integer by way of a rounded f32, and so
+/// rounds twice. An f64 holds 32 bits exactly; of 64 bits it gets those that fit, the last one set
+/// if any was lost, and then rounding it is rounding the integer.
 template <typename SourceOp> struct IntToBF16Pattern : TilePattern<SourceOp> {
   using TilePattern<SourceOp>::TilePattern;
 
@@ -157,18 +155,17 @@ template <typename SourceOp> struct IntToBF16Pattern : TilePattern<SourceOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     Value source = adaptor.getIn();
     unsigned width = source.getType().getIntOrFloatBitWidth();
-    if (!op.getType().isBF16() || width < 32 || getCapability(op) >= 90)
+    if (!op.getType().isBF16() || width < 32 || this->getMachine().hasBF16Arithmetic)
       return failure();
     constexpr bool isSigned = std::is_same_v<SourceOp, arith::SIToFPOp>;
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     Type f64 = rewriter.getF64Type();
     Value wide;
     if (width == 32) {
       wide = isSigned ? thread.create<LLVM::SIToFPOp>(f64, source).getResult()
                       : thread.create<LLVM::UIToFPOp>(f64, source).getResult();
     } else {
-      auto name = rewriter.getStringAttr(isSigned ? "llvm.nvvm.ll2d.rz" : "llvm.nvvm.ull2d.rz");
-      Value cut = thread.create<LLVM::CallIntrinsicOp>(f64, name, source).getResult(0);
+      Value cut = this->getHooks().emitToF64TowardZero(thread, source, isSigned);
       Value back = isSigned ? thread.create<LLVM::FPToSIOp>(source.getType(), cut).getResult()
                             : thread.create<LLVM::FPToUIOp>(source.getType(), cut).getResult();
       Value isInexact = thread.compare(LLVM::ICmpPredicate::ne, back, source);
@@ -204,7 +201,7 @@ struct WidenBF16Pattern : TilePattern<arith::ExtFOp> {
     Value source = adaptor.getIn();
     if (!source.getType().isBF16() || !op.getType().isF32())
       return failure();
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     auto [word, isUpper] = findWord(thread, source);
     if (!word)
       return failure();
@@ -276,28 +273,24 @@ struct Float8Pattern : ConversionPattern {
   }
 };
 
-/// From sm_89 on an instruction makes two 8-bit floats of f32s, to nearest even and saturating,
+/// There may be an instruction that makes two 8-bit floats of f32s, to nearest even and saturating,
 /// infinities too. f16 and bf16 are f32s exactly.
 bool hasFloat8Instruction(tile::FpToFpOp op) {
   Type target = getElementTypeOrSelf(op.getType());
-  return isa<Float8E4M3FNType, Float8E5M2Type>(target) && getCapability(op) >= 89 &&
+  return isa<Float8E4M3FNType, Float8E5M2Type>(target) &&
+         tilegpu::getMachine(op).hasFloat8Conversion &&
          op.getRounding() == tile::RoundingMode::NearestEven &&
          isa<Float32Type, Float16Type, BFloat16Type>(getElementTypeOrSelf(op.getSource()));
 }
 
 /// Two floats as the bytes of a 16-bit word.
 Value narrowToFloat8(ThreadBuilder &thread, Type target, Value upper, Value lower) {
-  OpBuilder &builder = thread.getBuilder();
-  Type f32 = builder.getF32Type();
+  Type f32 = thread.getBuilder().getF32Type();
   auto widen = [&](Value value) -> Value {
     return value.getType() == f32 ? value : thread.create<LLVM::FPExtOp>(f32, value);
   };
-  StringRef name =
-      isa<Float8E4M3FNType>(target) ? "llvm.nvvm.ff.to.e4m3x2.rn" : "llvm.nvvm.ff.to.e5m2x2.rn";
-  return thread
-      .create<LLVM::CallIntrinsicOp>(thread.intType(16), builder.getStringAttr(name),
-                                     ValueRange{widen(upper), widen(lower)})
-      .getResult(0);
+  return thread.getHooks().emitToFloat8Pair(thread, widen(upper), widen(lower),
+                                            isa<Float8E4M3FNType>(target));
 }
 
 /// Of a single float; the other one is 0.
@@ -308,7 +301,7 @@ struct NarrowToFloat8Pattern : TilePattern<tile::FpToFpOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     if (isa<RankedTensorType>(op.getType()) || !hasFloat8Instruction(op))
       return failure();
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = getThread(rewriter, op.getLoc());
     Value zero = thread.zero(rewriter.getF32Type());
     Value pair = narrowToFloat8(thread, op.getType(), zero, adaptor.getSource());
     rewriter.replaceOp(op, thread.extendOrTruncate(pair, 8));
@@ -327,7 +320,7 @@ struct NarrowTileToFloat8Pattern : TilePattern<tile::FpToFpOp> {
     auto type = dyn_cast<RankedTensorType>(op.getType());
     if (!type || !hasFloat8Instruction(op))
       return failure();
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = getThread(rewriter, op.getLoc());
     ValueRange source = adaptor.getSource();
     SmallVector<int64_t> representatives = getRepresentatives(op, type), distinct;
     for (auto [i, representative] : llvm::enumerate(representatives))
@@ -360,7 +353,7 @@ struct DivFPattern : TilePattern<arith::DivFOp> {
     Type type = adaptor.getLhs().getType();
     if (isa<IntegerType>(type))
       return failure();
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     Type f32 = rewriter.getF32Type();
     if (type.isF64()) {
       rewriter.replaceOpWithNewOp<LLVM::FDivOp>(op, adaptor.getLhs(), adaptor.getRhs());
@@ -369,7 +362,7 @@ struct DivFPattern : TilePattern<arith::DivFOp> {
     if (type.isF32()) {
       Value quotient = op->hasAttr(kSharedDivisorAttr)
                            ? divideByShared(thread, adaptor.getLhs(), adaptor.getRhs())
-                           : divide(thread, adaptor.getLhs(), adaptor.getRhs());
+                           : getHooks().emitFastDivide(thread, adaptor.getLhs(), adaptor.getRhs());
       rewriter.replaceOp(op, quotient);
       return success();
     }
@@ -381,14 +374,6 @@ struct DivFPattern : TilePattern<arith::DivFOp> {
   }
 
 private:
-  static Value divide(ThreadBuilder &thread, Value lhs, Value rhs) {
-    return thread
-        .create<LLVM::CallIntrinsicOp>(lhs.getType(),
-                                       thread.getBuilder().getStringAttr("llvm.nvvm.div.full"),
-                                       ValueRange{lhs, rhs})
-        .getResult(0);
-  }
-
   /// What that instruction does (divisors whose reciprocal would be no normal number are
   /// scaled, and dividends with them), the divisor's part in a form that is built once.
   static Value divideByShared(ThreadBuilder &thread, Value lhs, Value rhs) {
@@ -403,7 +388,7 @@ private:
     for (Operation *user : divisor.getUsers())
       if (auto scaled = dyn_cast<LLVM::FMulOp>(user))
         for (Operation *next : scaled->getUsers())
-          if (isa<NVVM::RcpApproxFtzF32Op>(next) && scaled.getLhs() == divisor &&
+          if (thread.getHooks().isReciprocal(next) && scaled.getLhs() == divisor &&
               next->getBlock() == thread.getBuilder().getInsertionBlock())
             return {scaled.getRhs(), next->getResult(0)};
     return {nullptr, nullptr};
@@ -422,8 +407,8 @@ private:
     Value isSmall = compare(LLVM::FCmpPredicate::olt, 0x1p-126f);
     Value scale = thread.select(isLarge, number(0.25f),
                                 thread.select(isSmall, number(0x1p24f), number(1.0f)));
-    Value reciprocal = thread.create<NVVM::RcpApproxFtzF32Op>(
-        f32, thread.create<LLVM::FMulOp>(rhs, scale).getResult());
+    Value scaled = thread.create<LLVM::FMulOp>(rhs, scale);
+    Value reciprocal = thread.getHooks().emitFastFunction(thread, FastFunction::Reciprocal, scaled);
     return {scale, reciprocal};
   }
 };
@@ -438,7 +423,7 @@ struct PreciseDivPattern : TilePattern<tile::PreciseDivOp> {
     Type type = lhs.getType();
     if (isa<IntegerType>(type))
       return failure();
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     bool isHalf = type.getIntOrFloatBitWidth() == 16;
     Type wide = isHalf ? rewriter.getF32Type() : type;
     if (isHalf) {
@@ -460,7 +445,7 @@ struct PreciseSqrtPattern : TilePattern<tile::PreciseSqrtOp> {
     Type type = x.getType();
     if (isa<IntegerType>(type))
       return failure();
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     bool isHalf = type.getIntOrFloatBitWidth() == 16;
     if (isHalf)
       x = thread.create<LLVM::FPExtOp>(rewriter.getF32Type(), x);
@@ -479,7 +464,7 @@ struct BitcastPattern : TilePattern<tile::BitcastOp> {
 
   LogicalResult matchAndRewrite(tile::BitcastOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     rewriter.replaceOp(
         op, thread.bitcast(adaptor.getSource(), getConverter().convertElement(op.getType())));
     return success();
@@ -492,7 +477,7 @@ struct ArithBitcastPattern : TilePattern<arith::BitcastOp> {
 
   LogicalResult matchAndRewrite(arith::BitcastOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     rewriter.replaceOp(
         op, thread.bitcast(adaptor.getIn(), getConverter().convertElement(op.getType())));
     return success();

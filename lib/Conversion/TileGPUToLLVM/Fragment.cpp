@@ -2,7 +2,6 @@
 
 #include "Fragment.h"
 
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tessera/Analysis/Replication.h"
@@ -56,7 +55,7 @@ std::optional<int64_t> tessera::findRegister(const LinearLayout &layout,
 //===----------------------------------------------------------------------===//
 
 Value tessera::emitThreadId(ThreadBuilder &thread) {
-  return thread.create<NVVM::ThreadIdXOp>(thread.intType(32));
+  return thread.getHooks().emitThreadId(thread);
 }
 
 Value tessera::emitLaneId(ThreadBuilder &thread) {
@@ -68,7 +67,7 @@ Value tessera::emitWarpId(ThreadBuilder &thread) {
 }
 
 Value tessera::emitBlockRank(ThreadBuilder &thread) {
-  return thread.create<NVVM::ClusterId>(thread.intType(32));
+  return thread.getHooks().emitBlockOfCluster(thread);
 }
 
 Value tessera::emitPlace(ThreadBuilder &thread, HwDim dim) {
@@ -244,13 +243,11 @@ void tessera::emitGuarded(ThreadBuilder &thread, Value predicate, function_ref<v
   body();
 }
 
-void tessera::emitBarrier(ThreadBuilder &thread) { thread.create<NVVM::Barrier0Op>(); }
+void tessera::emitBarrier(ThreadBuilder &thread) { thread.getHooks().emitBarrier(thread); }
 
 void tessera::emitClusterBarrier(ThreadBuilder &thread) {
-  // Without more said the arrival releases at the cluster's scope, and the wait acquires.
-  UnitAttr aligned = thread.getBuilder().getUnitAttr();
-  thread.create<NVVM::ClusterArriveOp>(aligned);
-  thread.create<NVVM::ClusterWaitOp>(aligned);
+  thread.getHooks().emitClusterArrive(thread);
+  thread.getHooks().emitClusterWait(thread);
 }
 
 void tessera::emitProgramBarrier(ThreadBuilder &thread, Operation *op) {
@@ -261,17 +258,13 @@ void tessera::emitProgramBarrier(ThreadBuilder &thread, Operation *op) {
 }
 
 Value tessera::emitRemoteAddress(ThreadBuilder &thread, Value pointer, Value block) {
-  return thread.create<NVVM::MapaOp>(thread.pointerType(kClusterMemory), pointer, block);
+  return thread.getHooks().emitRemoteAddress(thread, thread.pointerType(kClusterMemory), pointer,
+                                             block);
 }
 
 /// Applies a 32-bit shuffle to a value of any width.
-static Value shuffle(ThreadBuilder &thread, Value value, Value lane, NVVM::ShflKind kind) {
+static Value shuffle(ThreadBuilder &thread, Value value, function_ref<Value(Value)> move) {
   Type type = value.getType();
-  Type i32 = thread.intType(32);
-  auto move = [&](Value part) -> Value {
-    return thread.create<NVVM::ShflOp>(i32, thread.i32(0xffffffff), part, lane, thread.i32(31),
-                                       kind, UnitAttr());
-  };
   unsigned width =
       isa<LLVM::LLVMPointerType>(type) ? 64 : static_cast<unsigned>(type.getIntOrFloatBitWidth());
   Value bits = thread.bitcast(value, thread.intType(width));
@@ -287,11 +280,13 @@ static Value shuffle(ThreadBuilder &thread, Value value, Value lane, NVVM::ShflK
 }
 
 Value tessera::emitShuffle(ThreadBuilder &thread, Value value, Value lane) {
-  return shuffle(thread, value, lane, NVVM::ShflKind::idx);
+  return shuffle(thread, value,
+                 [&](Value word) { return thread.getHooks().emitShuffle(thread, word, lane); });
 }
 
 Value tessera::emitShuffleXor(ThreadBuilder &thread, Value value, unsigned mask) {
-  return shuffle(thread, value, thread.i32(mask), NVVM::ShflKind::bfly);
+  return shuffle(thread, value,
+                 [&](Value word) { return thread.getHooks().emitShuffleXor(thread, word, mask); });
 }
 
 Value tessera::toMemory(ThreadBuilder &thread, Value value) {

@@ -19,12 +19,10 @@
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_FRAGMENT_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_FRAGMENT_H
 
-#include "ThreadBuilder.h"
+#include "tessera/Conversion/TileGPUToLLVM/TargetHooks.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 
 namespace tessera {
-
-using tilegpu::getCapability;
 
 /// The address spaces of NVPTX.
 inline constexpr unsigned kGlobalMemory = 1, kSharedMemory = 3, kClusterMemory = 7;

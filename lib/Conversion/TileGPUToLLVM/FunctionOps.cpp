@@ -3,15 +3,12 @@
 // Functions, calls and returns. A function of tiles takes and gives their registers one
 // by one; several results come as a struct.
 
-#include "InlinePTX.h"
 #include "Patterns.h"
 #include "WarpSpecialize.h"
 
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
-#include "tessera/Support/SharedMemoryShare.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -35,9 +32,8 @@ SmallVector<Value> flatten(ArrayRef<ValueRange> ranges) {
 /// Whether the shared memory of an SM has room for one program alone.
 bool isAlone(ModuleOp module) {
   auto bytes = module->getAttrOfType<IntegerAttr>(kSharedBytesAttr);
-  auto target = module->getAttrOfType<StringAttr>(tilegpu::kTargetAttr);
-  return bytes && target &&
-         bytes.getInt() > getSharedMemoryShare(getSharedMemoryLimit(target.getValue()), 2);
+  return bytes && module->hasAttr(tilegpu::kTargetAttr) &&
+         bytes.getInt() > tilegpu::getMachine(module).getSharedBytes(2);
 }
 
 struct FuncPattern : TilePattern<tile::FuncOp> {
@@ -61,26 +57,21 @@ struct FuncPattern : TilePattern<tile::FuncOp> {
                                                                          : LLVM::Linkage::Internal);
     if (isKernel) {
       auto launched = op->getAttrOfType<IntegerAttr>(kLaunchWarpsAttr);
-      int32_t threads = 32 * (launched ? launched.getInt() : *tilegpu::getNumWarps(op));
-      function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), rewriter.getUnitAttr());
-      function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
-                        rewriter.getDenseI32ArrayAttr({threads, 1, 1}));
-      if (unsigned blocks = tilegpu::getNumBlocks(op); blocks > 1)
-        function->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(),
-                          rewriter.getDenseI32ArrayAttr({static_cast<int32_t>(blocks), 1, 1}));
+      unsigned warps = launched ? launched.getInt() : *tilegpu::getNumWarps(op);
       // Left alone, ptxas may take a few registers more than would let another program in,
       // or so few that it has to spill what a thread has of a row.
       // Registers can change owners only where it is known how many there are.
-      if (Attribute programs = op->getAttr(tilegpu::kOccupancyAttr))
-        function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), programs);
-      else if (isAloneThere)
-        function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), rewriter.getI32IntegerAttr(1));
+      auto programs = op->getAttrOfType<IntegerAttr>(tilegpu::kOccupancyAttr);
+      getHooks().makeKernel(function, GPUMachine::kWarpSize * warps, tilegpu::getNumBlocks(op),
+                            programs       ? programs.getInt()
+                            : isAloneThere ? 1
+                                           : 0);
     } else if (op.getNoinline()) {
       function.setNoInline(true);
     }
     carryAlignment(op, function);
     passTensorMaps(op, function);
-    bool isEarly = isKernel && isAloneThere && tilegpu::getCapability(op) >= kLeastEarlyCapability;
+    bool isEarly = isKernel && isAloneThere && getMachine().hasDependentLaunch;
     rewriter.inlineRegionBefore(op.getBody(), function.getBody(), function.getBody().end());
     if (!function.getBody().empty()) {
       if (failed(rewriter.convertRegionTypes(&function.getBody(), converter, &signature)))
@@ -93,36 +84,27 @@ struct FuncPattern : TilePattern<tile::FuncOp> {
   }
 
 private:
-  static constexpr int kLeastEarlyCapability = 90;
-
   /// Launches may begin while the kernel before them in the stream still runs. So all that a
   /// program does comes after a wait for that one. The next may begin, and wait, at once.
   /// The wait takes longer than many a program: 32,768 of them, each with a row of 2 KB for a
   /// softmax, took a fifth more with it. So only large programs have it.
-  static void beginEarly(ConversionPatternRewriter &rewriter, LLVM::LLVMFuncOp function,
-                         bool waits) {
+  void beginEarly(ConversionPatternRewriter &rewriter, LLVM::LLVMFuncOp function,
+                  bool waits) const {
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPointToStart(&function.getBody().front());
     function->setAttr(kWaitsForStreamAttr, rewriter.getUnitAttr());
-    ThreadBuilder thread(rewriter, function.getLoc());
-    InlinePTX(thread).emit("griddepcontrol.launch_dependents;");
+    ThreadBuilder thread = getThread(rewriter, function.getLoc());
+    getHooks().emitLaunchDependents(thread);
     if (waits)
-      emitWaitForStream(thread);
+      getHooks().emitWaitForStream(thread);
   }
 
-  /// A tensor map is 128 bytes of the parameters, which nobody writes.
-  static void passTensorMaps(tile::FuncOp op, LLVM::LLVMFuncOp function) {
+  void passTensorMaps(tile::FuncOp op, LLVM::LLVMFuncOp function) const {
     if (op.getNumArguments() != function.getNumArguments())
       return;
-    Builder builder(op.getContext());
-    auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), 128);
     for (auto [i, argument] : llvm::enumerate(op.getArgumentTypes()))
-      if (isa<tilegpu::TensorMapType>(argument)) {
-        function.setArgAttr(i, LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(type));
-        function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
-                            builder.getI64IntegerAttr(64));
-        function.setArgAttr(i, NVVM::NVVMDialect::getGridConstantAttrName(), builder.getUnitAttr());
-      }
+      if (isa<tilegpu::TensorMapType>(argument))
+        getHooks().passTensorMap(function, i);
   }
 
   /// What the caller promised of pointers, where arguments and parameters correspond.
@@ -145,7 +127,7 @@ struct ReturnPattern : TilePattern<tile::ReturnOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     SmallVector<Value> values = flatten(adaptor.getOperands());
     if (values.size() > 1) {
-      ThreadBuilder thread(rewriter, op.getLoc());
+      ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
       SmallVector<Type> types(ValueRange(values).getTypes());
       Value packed = thread.create<LLVM::UndefOp>(packResultTypes(getContext(), types));
       for (auto [i, value] : llvm::enumerate(values))
@@ -169,7 +151,7 @@ struct CallPattern : TilePattern<tile::CallOp> {
         return failure();
       llvm::append_range(flatTypes, converted);
     }
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     Type packedType = packResultTypes(getContext(), flatTypes);
     auto call = thread.create<LLVM::CallOp>(flatTypes.empty() ? TypeRange() : TypeRange(packedType),
                                             op.getCallee(), flatten(adaptor.getOperands()));

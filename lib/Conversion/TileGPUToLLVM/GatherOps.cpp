@@ -19,7 +19,7 @@ struct GatherPattern : TilePattern<tile::GatherOp> {
 
   LogicalResult matchAndRewrite(tile::GatherOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     FailureOr<Value> scratch = emitScratch(thread, op);
     if (failed(scratch))
       return failure();
@@ -58,7 +58,7 @@ struct HistogramPattern : TilePattern<tile::HistogramOp> {
 
   LogicalResult matchAndRewrite(tile::HistogramOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     FailureOr<Value> scratch = emitScratch(thread, op);
     if (failed(scratch))
       return failure();

@@ -18,7 +18,7 @@ struct InlineAsmPattern : TilePattern<tile::InlineAsmOp> {
 
   LogicalResult matchAndRewrite(tile::InlineAsmOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     int64_t count = getNumRegisters(op->getResult(0).getType());
     int64_t packed = isa<RankedTensorType>(op->getResult(0).getType()) ? op.getPacked() : 1;
     SmallVector<Type> elements, wordTypes;

@@ -3,10 +3,8 @@
 // Barriers in shared memory (mbarrier). Who arrives is one thread: of each warp in the
 // default region, for all that its lanes have done, and the only one in a partition.
 
-#include "InlinePTX.h"
 #include "Patterns.h"
 #include "WarpSpecialize.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -18,15 +16,13 @@ struct MBarrierInitPattern : TilePattern<tilegpu::MBarrierInitOp> {
 
   LogicalResult matchAndRewrite(tilegpu::MBarrierInitOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     tilegpu::MemDescType type = op.getBarrier().getType();
     Value isFirst = thread.equal(emitThreadId(thread), 0), arrivals = thread.i32(op.getArrivals());
     for (unsigned slot = 0; slot < std::max(1u, type.getSlots()); ++slot) {
       Value at =
           thread.advance(adaptor.getBarrier(), static_cast<int32_t>(slot * type.getSlotBytes()));
-      InlinePTX instruction(thread);
-      std::string address = instruction.addOperand(at), count = instruction.addOperand(arrivals);
-      instruction.emit("mbarrier.init.shared::cta.b64 [" + address + "], " + count + ";", isFirst);
+      getHooks().emitMBarrierInit(thread, at, arrivals, isFirst);
     }
     rewriter.eraseOp(op);
     return success();
@@ -38,14 +34,8 @@ struct MBarrierWaitPattern : TilePattern<tilegpu::MBarrierWaitOp> {
 
   LogicalResult matchAndRewrite(tilegpu::MBarrierWaitOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    // A try sleeps for up to so many nanoseconds. The label is seen in its braces alone.
-    ThreadBuilder thread(rewriter, op.getLoc());
-    InlinePTX instruction(thread);
-    std::string address = instruction.addOperand(adaptor.getBarrier()),
-                parity = instruction.addOperand(adaptor.getParity());
-    instruction.emit(
-        "{\n.reg .pred over;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 over, [" + address +
-        "], " + parity + ", 10000000;\n@!over bra.uni again;\n}");
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
+    getHooks().emitMBarrierWait(thread, adaptor.getBarrier(), adaptor.getParity());
     rewriter.eraseOp(op);
     return success();
   }
@@ -56,15 +46,13 @@ struct MBarrierArrivePattern : TilePattern<tilegpu::MBarrierArriveOp> {
 
   LogicalResult matchAndRewrite(tilegpu::MBarrierArriveOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     Value isFirst;
     if (!isRunByOneThread(op)) {
-      thread.create<NVVM::SyncWarpOp>(thread.i32(0xffffffff));
+      getHooks().emitWarpBarrier(thread);
       isFirst = thread.equal(emitLaneId(thread), 0);
     }
-    InlinePTX instruction(thread);
-    std::string address = instruction.addOperand(adaptor.getBarrier());
-    instruction.emit("mbarrier.arrive.shared::cta.b64 _, [" + address + "];", isFirst);
+    getHooks().emitMBarrierArrive(thread, adaptor.getBarrier(), isFirst);
     rewriter.eraseOp(op);
     return success();
   }
@@ -75,13 +63,9 @@ struct MBarrierExpectPattern : TilePattern<tilegpu::MBarrierExpectOp> {
 
   LogicalResult matchAndRewrite(tilegpu::MBarrierExpectOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
-    InlinePTX instruction(thread);
-    std::string address = instruction.addOperand(adaptor.getBarrier()),
-                bytes = instruction.addOperand(thread.i32(op.getBytes()));
-    instruction.emit("mbarrier.arrive.expect_tx.shared::cta.b64 _, [" + address + "], " + bytes +
-                         ";",
-                     getElected(op));
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
+    getHooks().emitMBarrierExpect(thread, adaptor.getBarrier(), thread.i32(op.getBytes()),
+                                  getElected(op));
     rewriter.eraseOp(op);
     return success();
   }

@@ -35,39 +35,33 @@ Value callDeviceFunction(ThreadBuilder &thread, Operation *op, StringRef name, T
   return thread.create<LLVM::CallOp>(function, operands).getResult();
 }
 
-Value callIntrinsic(ThreadBuilder &thread, StringRef name, Type resultType, ValueRange operands) {
-  return thread
-      .create<LLVM::CallIntrinsicOp>(resultType, thread.getBuilder().getStringAttr(name), operands)
-      .getResult(0);
-}
-
-/// The name of a function in libdevice, for f64; that for f32 ends in "f".
+/// The name of a function in C's math.h, for f64.
 StringRef getDeviceFunction(Operation *op) {
   return llvm::TypeSwitch<Operation *, StringRef>(op)
-      .Case([](math::ExpOp) { return "__nv_exp"; })
-      .Case([](math::Exp2Op) { return "__nv_exp2"; })
-      .Case([](math::ExpM1Op) { return "__nv_expm1"; })
-      .Case([](math::LogOp) { return "__nv_log"; })
-      .Case([](math::Log2Op) { return "__nv_log2"; })
-      .Case([](math::Log10Op) { return "__nv_log10"; })
-      .Case([](math::Log1pOp) { return "__nv_log1p"; })
-      .Case([](math::PowFOp) { return "__nv_pow"; })
-      .Case([](math::SinOp) { return "__nv_sin"; })
-      .Case([](math::CosOp) { return "__nv_cos"; })
-      .Case([](math::TanOp) { return "__nv_tan"; })
-      .Case([](math::AsinOp) { return "__nv_asin"; })
-      .Case([](math::AcosOp) { return "__nv_acos"; })
-      .Case([](math::AtanOp) { return "__nv_atan"; })
-      .Case([](math::Atan2Op) { return "__nv_atan2"; })
-      .Case([](math::SinhOp) { return "__nv_sinh"; })
-      .Case([](math::CoshOp) { return "__nv_cosh"; })
-      .Case([](math::TanhOp) { return "__nv_tanh"; })
-      .Case([](math::SqrtOp) { return "__nv_sqrt"; })
-      .Case([](math::RsqrtOp) { return "__nv_rsqrt"; })
-      .Case([](math::CbrtOp) { return "__nv_cbrt"; })
-      .Case([](math::ErfOp) { return "__nv_erf"; })
-      .Case([](math::ErfcOp) { return "__nv_erfc"; })
-      .Case([](arith::RemFOp) { return "__nv_fmod"; })
+      .Case([](math::ExpOp) { return "exp"; })
+      .Case([](math::Exp2Op) { return "exp2"; })
+      .Case([](math::ExpM1Op) { return "expm1"; })
+      .Case([](math::LogOp) { return "log"; })
+      .Case([](math::Log2Op) { return "log2"; })
+      .Case([](math::Log10Op) { return "log10"; })
+      .Case([](math::Log1pOp) { return "log1p"; })
+      .Case([](math::PowFOp) { return "pow"; })
+      .Case([](math::SinOp) { return "sin"; })
+      .Case([](math::CosOp) { return "cos"; })
+      .Case([](math::TanOp) { return "tan"; })
+      .Case([](math::AsinOp) { return "asin"; })
+      .Case([](math::AcosOp) { return "acos"; })
+      .Case([](math::AtanOp) { return "atan"; })
+      .Case([](math::Atan2Op) { return "atan2"; })
+      .Case([](math::SinhOp) { return "sinh"; })
+      .Case([](math::CoshOp) { return "cosh"; })
+      .Case([](math::TanhOp) { return "tanh"; })
+      .Case([](math::SqrtOp) { return "sqrt"; })
+      .Case([](math::RsqrtOp) { return "rsqrt"; })
+      .Case([](math::CbrtOp) { return "cbrt"; })
+      .Case([](math::ErfOp) { return "erf"; })
+      .Case([](math::ErfcOp) { return "erfc"; })
+      .Case([](arith::RemFOp) { return "fmod"; })
       .Default([](Operation *) { return ""; });
 }
 
@@ -98,7 +92,7 @@ Value emitErf(ThreadBuilder &thread, Value x) {
   Value size = thread.create<LLVM::FAbsOp>(x);
   Value power =
       emitPolynomial(thread, thread.create<LLVM::MinNumOp>(size, makeF32(thread, 4.0f)), kFar);
-  Value rest = callIntrinsic(thread, "llvm.nvvm.ex2.approx.ftz", x.getType(), power);
+  Value rest = thread.getHooks().emitFastFunction(thread, FastFunction::Exp2Flushing, power);
   Value far = thread.create<LLVM::CopySignOp>(
       thread.create<LLVM::FSubOp>(makeF32(thread, 1.0f), rest).getResult(), x);
   // What is no number is near, and stays none.
@@ -112,7 +106,7 @@ Value emitNarrowErf(ThreadBuilder &thread, Value x) {
   static constexpr float kPower[] = {-0x1.2e417ap-9f, 0x1.b0ce7cp-6f,  -0x1.2550a2p-3f,
                                      -0x1.d8343ap-1f, -0x1.a0824ap+0f, -0x1.229a8ap-15f};
   Value power = emitPolynomial(thread, thread.create<LLVM::FAbsOp>(x), kPower);
-  Value rest = callIntrinsic(thread, "llvm.nvvm.ex2.approx.ftz", x.getType(), power);
+  Value rest = thread.getHooks().emitFastFunction(thread, FastFunction::Exp2Flushing, power);
   return thread.create<LLVM::CopySignOp>(
       thread.create<LLVM::FSubOp>(makeF32(thread, 1.0f), rest).getResult(), x);
 }
@@ -123,18 +117,18 @@ Value emitInstruction(ThreadBuilder &thread, Operation *op, ValueRange operands)
   Value x = operands.front();
   constexpr uint64_t kLog2E = 0x3fb8aa3b;
   bool flushes = op->getParentOfType<ModuleOp>()->hasAttr(tilegpu::kFlushResultsAttr);
-  StringRef exp2 = flushes ? "llvm.nvvm.ex2.approx.ftz" : "llvm.nvvm.ex2.approx";
+  FastFunction exp2 = flushes ? FastFunction::Exp2Flushing : FastFunction::Exp2;
+  const TargetHooks &hooks = thread.getHooks();
   if (op->hasAttr(kNarrowResultAttr) && isa<math::ErfOp>(op))
     return emitNarrowErf(thread, x);
   if (op->hasAttr(kNarrowResultAttr)) {
     Value exponent = thread.create<LLVM::FMulOp>(x, thread.bitcast(thread.i32(kLog2E), f32));
-    return callIntrinsic(thread, exp2, f32, exponent);
+    return hooks.emitFastFunction(thread, exp2, exponent);
   }
   return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case([&](math::Exp2Op) { return callIntrinsic(thread, exp2, f32, x); })
-      .Case([&](math::SqrtOp) { return callIntrinsic(thread, "llvm.nvvm.sqrt.approx.f", f32, x); })
-      .Case(
-          [&](math::RsqrtOp) { return callIntrinsic(thread, "llvm.nvvm.rsqrt.approx.f", f32, x); })
+      .Case([&](math::Exp2Op) { return hooks.emitFastFunction(thread, exp2, x); })
+      .Case([&](math::SqrtOp) { return hooks.emitFastFunction(thread, FastFunction::Sqrt, x); })
+      .Case([&](math::RsqrtOp) { return hooks.emitFastFunction(thread, FastFunction::Rsqrt, x); })
       .Case([&](math::ErfOp) { return emitErf(thread, x); })
       .Default([](Operation *) { return Value(); });
 }
@@ -148,7 +142,7 @@ template <typename SourceOp> struct FunctionPattern : TilePattern<SourceOp> {
     Type type = adaptor.getOperands().front().getType();
     if (!isa<FloatType>(type))
       return rewriter.notifyMatchFailure(op, "not a float of 16 bits or more");
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     bool isHalf = type.getIntOrFloatBitWidth() == 16;
     Type wide = isHalf ? rewriter.getF32Type() : type;
     SmallVector<Value> operands(adaptor.getOperands());
@@ -157,8 +151,8 @@ template <typename SourceOp> struct FunctionPattern : TilePattern<SourceOp> {
         operand = thread.create<LLVM::FPExtOp>(wide, operand);
     Value result = wide.isF32() ? emitInstruction(thread, op, operands) : Value();
     if (!result) {
-      std::string name = getDeviceFunction(op).str();
-      result = callDeviceFunction(thread, op, wide.isF32() ? name + "f" : name, wide, operands);
+      std::string name = this->getHooks().getLibraryFunction(getDeviceFunction(op), wide.isF32());
+      result = callDeviceFunction(thread, op, name, wide, operands);
     }
     rewriter.replaceOp(op, isHalf ? thread.create<LLVM::FPTruncOp>(type, result) : result);
     return success();
@@ -176,11 +170,12 @@ struct WholePowerPattern : TilePattern<math::FPowIOp> {
     Type type = x.getType(), f64 = rewriter.getF64Type();
     if (!isa<FloatType>(type))
       return rewriter.notifyMatchFailure(op, "not a float of 16 bits or more");
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     if (!type.isF64())
       x = thread.create<LLVM::FPExtOp>(f64, x);
     Value exponent = thread.create<LLVM::SIToFPOp>(f64, adaptor.getRhs());
-    Value power = callDeviceFunction(thread, op, "__nv_pow", f64, {x, exponent});
+    Value power = callDeviceFunction(
+        thread, op, getHooks().getLibraryFunction("pow", /*isF32=*/false), f64, {x, exponent});
     rewriter.replaceOp(op, type.isF64() ? power : thread.create<LLVM::FPTruncOp>(type, power));
     return success();
   }
@@ -196,7 +191,7 @@ template <typename SourceOp> struct RoundingPattern : TilePattern<SourceOp> {
     Type type = x.getType();
     if (!isa<FloatType>(type) || type.getIntOrFloatBitWidth() != 16)
       return failure();
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     Value wide = thread.create<LLVM::FPExtOp>(rewriter.getF32Type(), x);
     Value rounded = thread.create<SourceOp>(wide);
     rewriter.replaceOpWithNewOp<LLVM::FPTruncOp>(op, type, rounded);

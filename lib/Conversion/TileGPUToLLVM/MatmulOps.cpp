@@ -341,7 +341,7 @@ struct DotPattern : TilePattern<tile::DotOp> {
 
   LogicalResult matchAndRewrite(tile::DotOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     Dot dot(op, getConverter(), thread);
     FailureOr<SmallVector<Value>> accumulators =
         dot.run(adaptor.getA(), adaptor.getB(), adaptor.getAcc());

@@ -13,7 +13,6 @@
 #include "AccessPlan.h"
 #include "BytePairs.h"
 #include "Delivery.h"
-#include "InlinePTX.h"
 #include "Patterns.h"
 
 using namespace mlir;
@@ -25,29 +24,15 @@ namespace {
 // Words: what an instruction moves
 //===----------------------------------------------------------------------===//
 
-/// How `count` elements of `bytes` bytes go into an instruction.
-struct Words {
-  unsigned bits;  ///< of a word
-  unsigned count; ///< words
-  std::string suffix;
-
-  Words(int64_t bytes, size_t elements) {
-    unsigned total = 8 * bytes * elements;
-    bits = bytes == 8 ? 64 : std::min(total, 32u);
-    count = total / bits;
-    suffix = (count == 1 ? "" : ".v" + std::to_string(count)) + ".b" + std::to_string(bits);
-  }
-  /// Registers have 16 bits at least.
-  Type type(ThreadBuilder &thread) const { return thread.intType(std::max(16u, bits)); }
-};
-
-std::string braced(ArrayRef<std::string> names) {
-  return names.size() == 1 ? names.front() : "{" + llvm::join(names, ", ") + "}";
+/// How `elements` elements of `bytes` bytes go into an instruction.
+AccessWords makeWords(int64_t bytes, size_t elements) {
+  unsigned total = 8 * bytes * elements, bits = bytes == 8 ? 64 : std::min(total, 32u);
+  return {bits, total / bits};
 }
 
 /// Elements as words, the first in the low bits. Vectors say it in a way that becomes one
 /// move, where shifts would become several.
-SmallVector<Value> packWords(ThreadBuilder &thread, const Words &words, ArrayRef<Value> elements) {
+SmallVector<Value> packWords(ThreadBuilder &thread, AccessWords words, ArrayRef<Value> elements) {
   SmallVector<Value> result;
   unsigned each = elements.size() / words.count, width = words.bits / each;
   for (size_t first = 0; first < elements.size(); first += each) {
@@ -62,7 +47,7 @@ SmallVector<Value> packWords(ThreadBuilder &thread, const Words &words, ArrayRef
   return result;
 }
 
-SmallVector<Value> unpackWords(ThreadBuilder &thread, const Words &words, ArrayRef<Value> packed,
+SmallVector<Value> unpackWords(ThreadBuilder &thread, AccessWords words, ArrayRef<Value> packed,
                                Type element, size_t count) {
   SmallVector<Value> result;
   unsigned each = count / words.count, width = words.bits / each;
@@ -138,39 +123,6 @@ private:
 };
 
 //===----------------------------------------------------------------------===//
-// Modifiers
-//===----------------------------------------------------------------------===//
-
-/// An eviction priority is a hint about L1; an instruction has it or a cache operator.
-std::string getModifier(tile::CacheModifier cache, tile::EvictionPolicy evict, bool isLoad) {
-  switch (cache) {
-  case tile::CacheModifier::None:
-    break;
-  case tile::CacheModifier::CA:
-    return isLoad ? ".ca" : "";
-  case tile::CacheModifier::CG:
-    return ".cg";
-  case tile::CacheModifier::CS:
-    return ".cs";
-  case tile::CacheModifier::CV:
-    return isLoad ? ".cv" : "";
-  case tile::CacheModifier::WB:
-    return isLoad ? "" : ".wb";
-  case tile::CacheModifier::WT:
-    return isLoad ? "" : ".wt";
-  }
-  switch (evict) {
-  case tile::EvictionPolicy::Normal:
-    return "";
-  case tile::EvictionPolicy::First:
-    return ".L1::evict_first";
-  case tile::EvictionPolicy::Last:
-    return ".L1::evict_last";
-  }
-  return "";
-}
-
-//===----------------------------------------------------------------------===//
 // Loads
 //===----------------------------------------------------------------------===//
 
@@ -179,7 +131,7 @@ struct LoadPattern : TilePattern<tile::LoadOp> {
 
   LogicalResult matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     Type pointers = op.getPtr().getType();
     Type element = getConverter().convertElement(op.getType());
     ValueRange addresses = adaptor.getPtr();
@@ -216,7 +168,7 @@ struct LoadPattern : TilePattern<tile::LoadOp> {
             .front();
       };
       words = loadParts(thread, anyPart, accesses, words, element, bytes, loadElement);
-      Words each(bytes, accesses.front().size());
+      AccessWords each = makeWords(bytes, accesses.front().size());
       for (auto [index, access] : llvm::enumerate(accesses))
         for (auto [number, value] : llvm::zip_equal(
                  access,
@@ -244,7 +196,7 @@ private:
                                            /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(branch.thenBlock());
-    Words each(bytes, accesses.front().size());
+    AccessWords each = makeWords(bytes, accesses.front().size());
     SmallVector<Value> loaded;
     for (auto [index, access] : llvm::enumerate(accesses)) {
       SmallVector<Value> elements = unpackWords(
@@ -259,37 +211,25 @@ private:
     return SmallVector<Value>(branch.getResults());
   }
 
-  static std::string getModifier(tile::LoadOp op) {
-    return op.getIsVolatile() ? ".volatile"
-                              : ::getModifier(op.getCache(), op.getEvict(), /*isLoad=*/true);
+  static AccessHints getHints(tile::LoadOp op) {
+    return {op.getCache(), op.getEvict(), op.getIsVolatile()};
   }
 
   static SmallVector<Value> loadAccess(tile::LoadOp op, ThreadBuilder &thread, Value address,
                                        Type element, int64_t bytes, ArrayRef<Value> others,
                                        Value mask) {
-    if (!mask && getModifier(op).empty())
+    if (!mask && thread.getHooks().isPlain(getHints(op), /*isLoad=*/true))
       return loadPlainly(thread, address, element, bytes, others.size());
     SmallVector<Value> words = loadWords(op, thread, address, bytes, others, mask);
-    return unpackWords(thread, Words(bytes, others.size()), words, element, others.size());
+    return unpackWords(thread, makeWords(bytes, others.size()), words, element, others.size());
   }
 
   /// As an instruction of our own. `others` are the elements where the mask does not hold.
   static SmallVector<Value> loadWords(tile::LoadOp op, ThreadBuilder &thread, Value address,
                                       int64_t bytes, ArrayRef<Value> others, Value mask) {
-    Words words(bytes, others.size());
-    InlinePTX instruction(thread);
-    SmallVector<std::string> names;
-    for (unsigned i = 0; i < words.count; ++i)
-      if (!mask)
-        names.push_back(instruction.addResult(words.type(thread)));
-    if (mask)
-      for (Value initial : packWords(thread, words, others))
-        names.push_back(instruction.addResult(initial));
-    std::string from = instruction.addOperand(address);
-    std::string operation =
-        op.getIsVolatile() ? "ld.volatile.global" : "ld.global" + getModifier(op);
-    return instruction.emit(operation + words.suffix + " " + braced(names) + ", [" + from + "];",
-                            mask);
+    AccessWords words = makeWords(bytes, others.size());
+    SmallVector<Value> initial = mask ? packWords(thread, words, others) : SmallVector<Value>();
+    return thread.getHooks().emitLoad(thread, address, words, getHints(op), initial, mask);
   }
 
   static SmallVector<Value> loadPlainly(ThreadBuilder &thread, Value address, Type element,
@@ -319,25 +259,25 @@ struct StorePattern : TilePattern<tile::StoreOp> {
 
   LogicalResult matchAndRewrite(tile::StoreOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     Type pointers = op.getPtr().getType();
     ValueRange addresses = adaptor.getPtr();
     int64_t bytes = tilegpu::getElementBytes(getElementTypeOrSelf(op.getValue().getType()));
     Value acting = emitRepresentativePredicate(thread, pointers, op);
-    std::string modifier = getModifier(op.getCache(), op.getEvict(), /*isLoad=*/false);
+    AccessHints hints = {op.getCache(), op.getEvict()};
     AccessMasks masks(thread, op, op.getMask() ? adaptor.getMask() : ValueRange(), acting);
     SmallVector<SmallVector<int64_t>> accesses = getAccesses(op, pointers);
     for (ArrayRef<int64_t> access : accesses) {
       SmallVector<Value> values;
       for (int64_t number : access)
         values.push_back(adaptor.getValue()[number]);
-      storeAccess(thread, addresses[access[0]], bytes, values, modifier, masks.ofWhole(access));
+      storeAccess(thread, addresses[access[0]], bytes, values, hints, masks.ofWhole(access));
     }
     if (Value anyPart = masks.ofAnyPart(accesses))
       emitGuarded(thread, anyPart, [&] {
         // What is stored already is stored again.
         for (auto [number, value] : llvm::enumerate(adaptor.getValue()))
-          storeAccess(thread, addresses[number], bytes, value, modifier, masks.ofElement(number));
+          storeAccess(thread, addresses[number], bytes, value, hints, masks.ofElement(number));
       });
     rewriter.eraseOp(op);
     return success();
@@ -345,18 +285,12 @@ struct StorePattern : TilePattern<tile::StoreOp> {
 
 private:
   static void storeAccess(ThreadBuilder &thread, Value address, int64_t bytes,
-                          ArrayRef<Value> values, StringRef modifier, Value mask) {
-    if (!mask && modifier.empty())
+                          ArrayRef<Value> values, const AccessHints &hints, Value mask) {
+    if (!mask && thread.getHooks().isPlain(hints, /*isLoad=*/false))
       return storePlainly(thread, address, bytes, values);
-    Words words(bytes, values.size());
-    InlinePTX instruction(thread);
-    std::string to = instruction.addOperand(address);
-    SmallVector<std::string> names;
-    for (Value word : packWords(thread, words, values))
-      names.push_back(instruction.addOperand(word));
-    instruction.emit("st.global" + modifier.str() + words.suffix + " [" + to + "], " +
-                         braced(names) + ";",
-                     mask);
+    AccessWords words = makeWords(bytes, values.size());
+    thread.getHooks().emitStore(thread, address, words, hints, packWords(thread, words, values),
+                                mask);
   }
 
   static void storePlainly(ThreadBuilder &thread, Value address, int64_t bytes,
@@ -383,7 +317,7 @@ struct AddPtrPattern : TilePattern<tile::AddPtrOp> {
 
   LogicalResult matchAndRewrite(tile::AddPtrOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     int64_t bytes = cast<tile::PointerType>(op.getType()).getPointeeBytes();
     Value offset = thread.extendOrTruncate(adaptor.getOffset(), 64, /*isSigned=*/true);
     Type unit = thread.intType(8 * bytes);

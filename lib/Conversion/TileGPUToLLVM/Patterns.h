@@ -24,6 +24,12 @@ public:
   const TileGPUTypeConverter &getConverter() const {
     return *this->template getTypeConverter<TileGPUTypeConverter>();
   }
+  const TargetHooks &getHooks() const { return getConverter().getHooks(); }
+  const GPUMachine &getMachine() const { return getConverter().getMachine(); }
+  /// Builds code with the instructions of the module's GPU.
+  ThreadBuilder getThread(mlir::OpBuilder &builder, mlir::Location loc) const {
+    return ThreadBuilder(builder, loc, getHooks());
+  }
 };
 
 /// The declaration of a function that is linked in later (libdevice, vprintf).

@@ -4,42 +4,37 @@
 // one after the other along the first axis of the grid; its id is the cluster's.
 
 #include "Delivery.h"
-#include "InlinePTX.h"
 #include "Patterns.h"
 #include "WarpSpecialize.h"
-
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 using namespace tessera;
 
 namespace {
 
-/// An op of an axis, as the special register of that axis; with clusters the first one counts
-/// these.
-template <typename SourceOp, typename X, typename Y, typename Z, typename ClusterX>
-struct AxisPattern : TilePattern<SourceOp> {
-  using TilePattern<SourceOp>::TilePattern;
+struct ProgramIdPattern : TilePattern<tile::ProgramIdOp> {
+  using TilePattern::TilePattern;
 
-  LogicalResult matchAndRewrite(SourceOp op, typename SourceOp::Adaptor,
+  LogicalResult matchAndRewrite(tile::ProgramIdOp op, OpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    Type i32 = rewriter.getI32Type();
-    if (op.getAxis() == 0 && tilegpu::getNumBlocks(op) > 1)
-      rewriter.replaceOpWithNewOp<ClusterX>(op, i32);
-    else if (op.getAxis() == 0)
-      rewriter.replaceOpWithNewOp<X>(op, i32);
-    else if (op.getAxis() == 1)
-      rewriter.replaceOpWithNewOp<Y>(op, i32);
-    else
-      rewriter.replaceOpWithNewOp<Z>(op, i32);
+    ThreadBuilder thread = getThread(rewriter, op.getLoc());
+    rewriter.replaceOp(
+        op, getHooks().emitProgramId(thread, op.getAxis(), tilegpu::getNumBlocks(op) > 1));
     return success();
   }
 };
 
-using ProgramIdPattern = AxisPattern<tile::ProgramIdOp, NVVM::BlockIdXOp, NVVM::BlockIdYOp,
-                                     NVVM::BlockIdZOp, NVVM::ClusterIdXOp>;
-using NumProgramsPattern = AxisPattern<tile::NumProgramsOp, NVVM::GridDimXOp, NVVM::GridDimYOp,
-                                       NVVM::GridDimZOp, NVVM::ClusterDimXOp>;
+struct NumProgramsPattern : TilePattern<tile::NumProgramsOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tile::NumProgramsOp op, OpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder thread = getThread(rewriter, op.getLoc());
+    rewriter.replaceOp(
+        op, getHooks().emitNumPrograms(thread, op.getAxis(), tilegpu::getNumBlocks(op) > 1));
+    return success();
+  }
+};
 
 /// One thread's reading is the program's: what depends on it is the same in all.
 struct ClockPattern : TilePattern<tile::ClockOp> {
@@ -47,10 +42,8 @@ struct ClockPattern : TilePattern<tile::ClockOp> {
 
   LogicalResult matchAndRewrite(tile::ClockOp op, OneToNOpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
-    InlinePTX ptx(thread);
-    std::string result = ptx.addResult(thread.intType(64));
-    SmallVector<Value> time = ptx.emit("mov.u64 " + result + ", %globaltimer;");
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
+    SmallVector<Value> time = {getHooks().emitClock(thread)};
     if (!op->use_empty() && failed(deliver(thread, op, op.getType(), time)))
       return failure();
     rewriter.replaceOp(op, time);
@@ -78,7 +71,7 @@ template <typename SourceOp> struct BarrierPattern : TilePattern<SourceOp> {
 
   LogicalResult matchAndRewrite(SourceOp op, typename SourceOp::Adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     if (isOfGroup(op))
       emitGroupBarrier(thread);
     else if (isa<tile::BarrierOp>(op))

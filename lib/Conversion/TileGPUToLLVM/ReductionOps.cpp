@@ -34,7 +34,7 @@ struct ReducePattern : TilePattern<tile::ReduceOp> {
 
   LogicalResult matchAndRewrite(tile::ReduceOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     CombineRegion combine(op.getCombine(), getConverter(), rewriter, op.getLoc());
     unsigned axis = op.getAxis();
     AxisFragment fragment{tilegpu::getLayout(op.getOperandTypes().front()), axis, {}};

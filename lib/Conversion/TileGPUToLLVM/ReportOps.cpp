@@ -6,7 +6,6 @@
 
 #include "Patterns.h"
 
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -33,7 +32,7 @@ struct AssertPattern : TilePattern<tile::AssertOp> {
 
   LogicalResult matchAndRewrite(tile::AssertOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     Value holds;
     for (Value condition : adaptor.getCondition())
       holds = thread.both(holds, condition);
@@ -50,15 +49,10 @@ struct AssertPattern : TilePattern<tile::AssertOp> {
       return WalkResult::interrupt();
     });
     emitGuarded(thread, fails, [&] {
-      Type pointer = thread.pointerType(0);
-      LLVM::LLVMFuncOp function = declareDeviceFunction(
-          rewriter, op, "__assertfail", LLVM::LLVMVoidType::get(getContext()),
-          {pointer, pointer, thread.intType(32), pointer, thread.intType(64)}, /*isPure=*/false);
       auto kernel = op->getParentOfType<FunctionOpInterface>();
-      thread.create<LLVM::CallOp>(function, ValueRange{emitText(thread, op, op.getMessage()),
-                                                       emitText(thread, op, file), thread.i32(line),
-                                                       emitText(thread, op, kernel.getName()),
-                                                       thread.i64(1)});
+      Value message = emitText(thread, op, op.getMessage()), name = emitText(thread, op, file);
+      getHooks().emitAssertFailure(thread, op, message, name, line,
+                                   emitText(thread, op, kernel.getName()));
     });
     rewriter.eraseOp(op);
     return success();
@@ -74,7 +68,7 @@ struct PrintPattern : TilePattern<tile::PrintOp> {
 
   LogicalResult matchAndRewrite(tile::PrintOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     // The first tile says which elements there are; scalars are printed beside them.
     Type shape;
     for (Type type : op.getArgs().getTypes())
@@ -93,12 +87,9 @@ struct PrintPattern : TilePattern<tile::PrintOp> {
       if (shape)
         indices = emitCoordinates(thread, tilegpu::getLayout(shape));
       for (int64_t i = 0; i < getNumRegisters(like); ++i) {
-        Type i32 = rewriter.getI32Type();
-        bool isCluster = tilegpu::getNumBlocks(op) > 1;
-        Value first = isCluster ? thread.create<NVVM::ClusterIdXOp>(i32).getResult()
-                                : thread.create<NVVM::BlockIdXOp>(i32).getResult();
-        SmallVector<Value> values = {first, thread.create<NVVM::BlockIdYOp>(i32),
-                                     thread.create<NVVM::BlockIdZOp>(i32)};
+        SmallVector<Value> values;
+        for (unsigned axis : {0, 1, 2})
+          values.push_back(getHooks().emitProgramId(thread, axis, tilegpu::getNumBlocks(op) > 1));
         llvm::append_range(values, indices[i]);
         for (auto [number, registers] : llvm::enumerate(adaptor.getArgs())) {
           Type original = op.getArgs()[number].getType();
@@ -186,10 +177,7 @@ private:
                                               ArrayRef<LLVM::GEPArg>{0, static_cast<int32_t>(i)});
       thread.create<LLVM::StoreOp>(value, slot);
     }
-    LLVM::LLVMFuncOp function =
-        declareDeviceFunction(builder, op, "vprintf", builder.getI32Type(),
-                              {thread.pointerType(0), thread.pointerType(0)}, /*isPure=*/false);
-    thread.create<LLVM::CallOp>(function, ValueRange{text, buffer});
+    thread.getHooks().emitPrint(thread, op, text, buffer);
   }
 };
 

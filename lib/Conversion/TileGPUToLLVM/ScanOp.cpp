@@ -254,7 +254,7 @@ struct ScanPattern : TilePattern<tile::ScanOp> {
 
   LogicalResult matchAndRewrite(tile::ScanOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     CombineRegion combine(op.getCombine(), getConverter(), rewriter, op.getLoc());
     const LinearLayout &layout = tilegpu::getLayout(op.getOperandTypes().front());
     AxisFragment fragment{layout, static_cast<unsigned>(op.getAxis()), {}};

@@ -117,9 +117,7 @@ bool tessera::isDotInRegisters(tile::DotOp op) {
 unsigned tessera::getDotPieceBits(tile::DotOp op) {
   Type a = op.getA().getType(), b = op.getB().getType();
   DotOperand planA = getDotOperandA(op), planB = getDotOperandB(op);
-  auto module = op->getParentOfType<ModuleOp>();
-  auto target = module->getAttrOfType<StringAttr>(tilegpu::kTargetAttr);
-  int64_t budget = getSharedMemoryLimit(target ? target.getValue() : "sm_80") / 4;
+  int64_t budget = tilegpu::getMachine(op).sharedBytes / 4;
   unsigned bits = 0, depthBits = tilegpu::getLayout(a).dimBits(planA.order.front());
   while (planA.getBytes(a, bits) + planB.getBytes(b, bits) > budget && bits + 2 < depthBits)
     ++bits;

@@ -95,7 +95,7 @@ struct JoinPattern : TilePattern<tile::JoinOp> {
     Type half = op.getLhs().getType();
     SmallVector<SmallVector<Value>> results(1);
     if (!isa<RankedTensorType>(half)) {
-      ThreadBuilder thread(rewriter, op.getLoc());
+      ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
       for (ArrayRef<Value> at : emitCoordinates(thread, tilegpu::getLayout(op.getType())))
         results[0].push_back(thread.select(thread.equal(at[0], 0), lhs[0], rhs[0]));
     } else {

@@ -4,7 +4,6 @@
 
 #include "BytePairs.h"
 
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <map>
@@ -28,7 +27,7 @@ int64_t tessera::getMemoryBytes(Type registerType) {
 }
 
 MatrixInstructions tessera::getMatrixInstructions(Operation *op) {
-  return MatrixInstructions::ofCapability(getCapability(op));
+  return tilegpu::getMatrixInstructions(tilegpu::getMachine(op));
 }
 
 static int64_t countRepeats(const LinearLayout &layout) {
@@ -216,20 +215,12 @@ SmallVector<Value> SharedTile::getRowAddresses(ThreadBuilder &thread, const Matr
   return addresses;
 }
 
-/// Words are 32 bits of 16-bit parts, whatever the elements are.
-static std::pair<NVVM::MMALayout, NVVM::LdStMatrixShapeAttr> getForm(ThreadBuilder &thread,
-                                                                     const MatrixAccess &access) {
-  return {access.isTransposed ? NVVM::MMALayout::col : NVVM::MMALayout::row,
-          NVVM::LdStMatrixShapeAttr::get(thread.getBuilder().getContext(), 8, 8)};
-}
-
 void SharedTile::storeMatrices(ThreadBuilder &thread, const MatrixAccess &access,
                                ValueRange registers) const {
   unsigned instructions = access.numInstructions(), perWord = access.elementsPerWord();
   size_t perRepeat = size_t(instructions) * access.numMatrices() * perWord;
   SmallVector<Value> addresses = getRowAddresses(thread, access, registers.size() / perRepeat);
   Type bits = thread.intType(bytes * 8);
-  auto [form, shape] = getForm(thread, access);
   for (auto [number, address] : llvm::enumerate(addresses)) {
     size_t repeat = number / instructions, instruction = number % instructions;
     SmallVector<Value> words;
@@ -241,7 +232,7 @@ void SharedTile::storeMatrices(ThreadBuilder &thread, const MatrixAccess &access
       }
       words.push_back(thread.bitcast(buildVector(thread, elements), thread.intType(32)));
     }
-    thread.create<NVVM::StMatrixOp>(address, words, form, shape, NVVM::LdStMatrixEltType::B16);
+    thread.getHooks().emitStoreMatrices(thread, address, words, access.isTransposed);
   }
 }
 
@@ -252,21 +243,13 @@ SmallVector<Value> SharedTile::loadMatrices(ThreadBuilder &thread, const MatrixA
   size_t perRepeat = size_t(instructions) * matrices * perWord;
   SmallVector<Value> registers(repeats * perRepeat);
   Type bits = thread.intType(bytes * 8), inMemory = element.isInteger(1) ? bits : element;
-  Type word = thread.intType(32), result = word;
-  if (matrices > 1)
-    result = LLVM::LLVMStructType::getLiteral(thread.getBuilder().getContext(),
-                                              SmallVector<Type>(matrices, word));
-  auto [form, shape] = getForm(thread, access);
   for (auto [number, address] :
        llvm::enumerate(getRowAddresses(thread, access, repeats, distance, warp))) {
     size_t repeat = number / instructions, instruction = number % instructions;
-    Value loaded = thread.create<NVVM::LdMatrixOp>(result, address, matrices, form, shape,
-                                                   NVVM::LdStMatrixEltType::B16);
+    SmallVector<Value> words =
+        thread.getHooks().emitLoadMatrices(thread, address, matrices, access.isTransposed);
     for (unsigned matrix = 0; matrix < matrices; ++matrix) {
-      Value part = loaded;
-      if (matrices > 1)
-        part = thread.create<LLVM::ExtractValueOp>(loaded, matrix);
-      Value vector = thread.bitcast(part, VectorType::get(perWord, bits));
+      Value vector = thread.bitcast(words[matrix], VectorType::get(perWord, bits));
       for (unsigned index = 0; index < perWord; ++index) {
         Value value = thread.create<LLVM::ExtractElementOp>(vector, thread.i32(index));
         registers[repeat * perRepeat + access.getRegister(instruction, matrix, index)] =

@@ -229,7 +229,7 @@ struct SortPattern : TilePattern<tile::SortOp> {
 
   LogicalResult matchAndRewrite(tile::SortOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     CombineRegion comesBefore(op.getCompare(), getConverter(), rewriter, op.getLoc());
     const LinearLayout &layout = tilegpu::getLayout(op.getOperandTypes().front());
     unsigned axis = op.getAxis();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Dots on tensor cores: mma.sync by NVVM's op, wgmma as PTX, since NVVM has no form
-// with an operand in registers and none whose scale is a value.
+// Dots on tensor cores, by the MMA instructions of a warp (mma.sync) and of a warpgroup (wgmma).
 //
 // Both number their words of 32 bits alike. Of a block of rows, word (i, j) of the first
 // operand holds row + 8 i and step k + 4 w j (w elements a word); word j of the second one
@@ -12,14 +11,11 @@
 // and give all accumulators that they are about, tied, and nothing can move across.
 
 #include "BytePairs.h"
-#include "InlinePTX.h"
 #include "Patterns.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "tessera/Dialect/TileGPU/IR/FloatParts.h"
 #include "tessera/Layout/MatrixDescriptor.h"
-#include "llvm/ADT/StringExtras.h"
 
 #include <map>
 
@@ -131,26 +127,17 @@ static SmallVector<SmallVector<int64_t>> getBlocks(const LinearLayout &layout,
 
 namespace {
 
-/// The instruction for an element type: its steps along k, and what NVVM calls it.
+/// The instruction for an element type: its steps along k.
 struct MmaForm {
   MmaForm(Type element, int64_t k) {
     unsigned bits = element.getIntOrFloatBitWidth();
     perWord = bits < 32 ? 32 / bits : 1;
     kWords = bits == 64 || k < 8 * perWord ? 1 : 2;
-    if (bits == 64)
-      type = NVVM::MMATypes::f64;
-    else if (element.isF16())
-      type = NVVM::MMATypes::f16;
-    else if (element.isBF16())
-      type = NVVM::MMATypes::bf16;
-    else
-      type = bits == 32 ? NVVM::MMATypes::tf32 : NVVM::MMATypes::s8;
   }
 
   int64_t getDepth() const { return 4 * perWord * kWords; }
 
   unsigned perWord, kWords;
-  NVVM::MMATypes type;
 };
 
 class MmaDot {
@@ -203,14 +190,6 @@ void MmaDot::multiply(ArrayRef<int64_t> block, int64_t k, std::pair<unsigned, un
     word = VectorType::get(2, element);
   bool isF16Accumulator = accumulator.isF16();
   Type accumulatorType = ofBlock.front().getType(), pair = VectorType::get(2, accumulatorType);
-  SmallVector<Type> resultTypes(isF16Accumulator ? rowWords : 2 * rowWords,
-                                isF16Accumulator ? pair : accumulatorType);
-  Type result = LLVM::LLVMStructType::getLiteral(op.getContext(), resultTypes);
-  std::array<int64_t, 3> shape = {element.isF64() ? 8 : 16, 8, form.getDepth()};
-  std::optional<NVVM::MMAIntOverflow> overflow;
-  if (form.type == NVVM::MMATypes::s8)
-    overflow = NVVM::MMAIntOverflow::wrapped;
-
   SmallVector<Value> wordsA, wordsB, wordsC;
   for (unsigned kWord = 0; kWord < form.kWords; ++kWord) {
     int64_t step = k + kWord * 4 * form.perWord;
@@ -233,12 +212,9 @@ void MmaDot::multiply(ArrayRef<int64_t> block, int64_t k, std::pair<unsigned, un
           thread.create<LLVM::InsertElementOp>(packed, ofBlock[index + half], thread.i32(half));
     wordsC.push_back(packed);
   }
-  Value mma = thread.create<NVVM::MmaOp>(
-      result, wordsA, wordsB, wordsC, ArrayRef<int64_t>(shape),
-      /*b1Op=*/std::nullopt, overflow, std::array<NVVM::MMATypes, 2>{form.type, form.type},
-      std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row, NVVM::MMALayout::col});
-  for (unsigned index = 0; index < resultTypes.size(); ++index) {
-    Value part = thread.create<LLVM::ExtractValueOp>(mma, index);
+  WarpMMA mma = {element, accumulator, element.isF64() ? 8 : 16, 8, form.getDepth()};
+  SmallVector<Value> results = thread.getHooks().emitWarpMMA(thread, mma, wordsA, wordsB, wordsC);
+  for (auto [index, part] : llvm::enumerate(results)) {
     if (!isF16Accumulator) {
       ofBlock[index] = part;
       continue;
@@ -287,7 +263,7 @@ struct MmaDotPattern : TilePattern<tilegpu::MmaDotOp> {
 
   LogicalResult matchAndRewrite(tilegpu::MmaDotOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     rewriter.replaceOpWithMultiple(op, {MmaDot(op, adaptor, thread).run()});
     return success();
   }
@@ -301,19 +277,6 @@ struct MmaDotPattern : TilePattern<tilegpu::MmaDotOp> {
 
 /// Warps that issue a wgmma together, as bits.
 static constexpr unsigned kGroupBits = 2;
-
-/// Passes words through an instruction that nothing about them may move across.
-static void tie(ThreadBuilder &thread, StringRef text, ArrayRef<MutableArrayRef<Value>> words) {
-  InlinePTX instruction(thread);
-  for (MutableArrayRef<Value> list : words)
-    for (Value word : list)
-      instruction.addResult(word);
-  SmallVector<Value> results = instruction.emit(text);
-  size_t next = 0;
-  for (MutableArrayRef<Value> list : words)
-    for (Value &word : list)
-      word = results[next++];
-}
 
 /// Accumulators as the instruction has them: f16 in pairs, which are neighbours among registers.
 static SmallVector<Value> packAccumulators(ThreadBuilder &thread, ValueRange accumulators) {
@@ -400,7 +363,7 @@ static Value emitGroupId(ThreadBuilder &thread, Operation *op) {
   OpBuilder builder(op->getContext());
   auto function = op->getParentOfType<FunctionOpInterface>();
   builder.setInsertionPointToStart(&function.getFunctionBody().front());
-  ThreadBuilder entry(builder, thread.getLoc());
+  ThreadBuilder entry(builder, thread.getLoc(), thread.getHooks());
   Value warp = emitShuffle(entry, emitWarpId(entry), entry.i32(0));
   return entry.lshr(warp, kGroupBits);
 }
@@ -487,18 +450,6 @@ int64_t WarpgroupDot::chooseColumns() {
   return 8;
 }
 
-static StringRef getName(Type element) {
-  if (element.isF16())
-    return "f16";
-  if (element.isBF16())
-    return "bf16";
-  if (element.isF32())
-    return "tf32";
-  if (element.isInteger(8))
-    return "s8";
-  return isa<Float8E5M2Type>(element) ? "e5m2" : "e4m3";
-}
-
 SmallVector<int64_t> WarpgroupDot::getNumbers(int64_t row, int64_t column) {
   SmallVector<int64_t> numbers;
   for (int64_t at = column; at < column + columns; at += 8)
@@ -515,35 +466,28 @@ SmallVector<int64_t> WarpgroupDot::getNumbers(int64_t row, int64_t column) {
 void WarpgroupDot::issue(int64_t row, int64_t column, int64_t k, bool adds,
                          std::pair<unsigned, unsigned> which) {
   SmallVector<int64_t> numbers = getNumbers(row, column);
-  InlinePTX instruction(thread);
-  SmallVector<std::string> names;
-  for (int64_t number : numbers)
-    names.push_back(instruction.addResult(accumulators[number]));
-  std::string text =
-      "wgmma.mma_async.sync.aligned.m64n" + std::to_string(columns) + "k" + std::to_string(depth);
-  text += accumulator.isF16() ? ".f16" : accumulator.isF32() ? ".f32" : ".s32";
-  text += "." + getName(elementA).str() + "." + getName(elementB).str();
-  text += " {" + llvm::join(names, ", ") + "}, ";
+  SmallVector<Value> words =
+      llvm::map_to_vector(numbers, [&](int64_t number) { return accumulators[number]; });
+  WarpgroupMMA mma;
+  mma.elementA = elementA;
+  mma.elementB = elementB;
+  mma.accumulator = accumulator;
+  mma.n = columns;
+  mma.k = depth;
   if (memoryA) {
-    text += instruction.addOperand(getDescriptor(*memoryA, row, k));
+    mma.descriptorA = getDescriptor(*memoryA, row, k);
+    mma.isKMajorA = memoryA->descriptor.isKMajor();
   } else {
-    SmallVector<std::string> words;
     for (int64_t place = 0; place < 4; ++place)
-      words.push_back(instruction.addOperand(wordsA[numbersA.at({which.first, row, k, place})]));
-    text += "{" + llvm::join(words, ", ") + "}";
+      mma.wordsA.push_back(wordsA[numbersA.at({which.first, row, k, place})]);
   }
   Value right = getDescriptor(*memoryB, column, k);
   int64_t slotBytes = op.getB().getType().getSlotBytes();
-  text += ", " + instruction.addOperand(thread.add(right, which.second * slotBytes >> 4));
-  text += ", " + instruction.addOperand(thread.i1(adds));
-  if (!elementA.isInteger(8))
-    text += ", 1, 1";
-  if (bits == 16) {
-    if (memoryA)
-      text += memoryA->descriptor.isKMajor() ? ", 0" : ", 1";
-    text += memoryB->descriptor.isKMajor() ? ", 0" : ", 1";
-  }
-  for (auto [number, result] : llvm::zip_equal(numbers, instruction.emit(text + ";")))
+  mma.descriptorB = thread.add(right, which.second * slotBytes >> 4);
+  mma.isKMajorB = memoryB->descriptor.isKMajor();
+  mma.accumulates = thread.i1(adds);
+  for (auto [number, result] :
+       llvm::zip_equal(numbers, thread.getHooks().emitWarpgroupMMA(thread, mma, words)))
     accumulators[number] = result;
 }
 
@@ -575,13 +519,13 @@ SmallVector<Value> WarpgroupDot::run() {
   if (op.getMaxImpreciseAcc() > 0 && bits == 8 && accumulator.isF32())
     return sumPrecisely(isZero);
   // What is in registers has to be there before the first instruction.
-  tie(thread, "wgmma.fence.sync.aligned;",
-      {isZero ? MutableArrayRef<Value>() : MutableArrayRef<Value>(accumulators), wordsA});
+  thread.getHooks().emitWarpgroupFence(
+      thread, {isZero ? MutableArrayRef<Value>() : MutableArrayRef<Value>(accumulators), wordsA});
   multiply(0, extentK, /*adds=*/!isZero);
-  thread.create<NVVM::WgmmaGroupSyncAlignedOp>();
+  thread.getHooks().emitWarpgroupCommit(thread);
   // Accumulators of f16 are taken apart and packed again, around loops too: they must be there.
   if (!op.getIsAsync() || accumulator.isF16())
-    tie(thread, "wgmma.wait_group.sync.aligned 0;", {accumulators});
+    thread.getHooks().emitWarpgroupWait(thread, 0, {accumulators});
   return unpackAccumulators(thread, accumulators, accumulator);
 }
 
@@ -593,10 +537,10 @@ SmallVector<Value> WarpgroupDot::sumPrecisely(bool isZero) {
   Value none = thread.create<LLVM::UndefOp>(accumulators.front().getType());
   for (int64_t k = 0; k < extentK; k += most) {
     llvm::fill(accumulators, none);
-    tie(thread, "wgmma.fence.sync.aligned;", {wordsA});
+    thread.getHooks().emitWarpgroupFence(thread, {wordsA});
     multiply(k, std::min(k + most, extentK), /*adds=*/false);
-    thread.create<NVVM::WgmmaGroupSyncAlignedOp>();
-    tie(thread, "wgmma.wait_group.sync.aligned 0;", {accumulators});
+    thread.getHooks().emitWarpgroupCommit(thread);
+    thread.getHooks().emitWarpgroupWait(thread, 0, {accumulators});
     for (auto [all, part] : llvm::zip_equal(total, accumulators))
       all = isZero && k == 0 ? part : Value(thread.create<LLVM::FAddOp>(all, part));
   }
@@ -617,16 +561,16 @@ SmallVector<Value> WarpgroupDot::sumParts(bool isZero) {
       packA(block[0]);
       packed = block[0];
     }
-    tie(thread, "wgmma.fence.sync.aligned;", {wordsA});
+    thread.getHooks().emitWarpgroupFence(thread, {wordsA});
     bool adds = false;
     for (std::pair<unsigned, unsigned> which : parts.getPairs())
       for (int64_t k = 0; k < extentK; k += depth, adds = true)
         issue(block[0], block[1], k, adds, which);
-    thread.create<NVVM::WgmmaGroupSyncAlignedOp>();
+    thread.getHooks().emitWarpgroupCommit(thread);
     SmallVector<int64_t> numbers = getNumbers(block[0], block[1]);
     SmallVector<Value> ofBlock =
         llvm::map_to_vector(numbers, [&](int64_t number) { return accumulators[number]; });
-    tie(thread, "wgmma.wait_group.sync.aligned 0;", {ofBlock});
+    thread.getHooks().emitWarpgroupWait(thread, 0, {ofBlock});
     for (auto [number, value] : llvm::zip_equal(numbers, ofBlock))
       total[number] = isZero ? value : Value(thread.create<LLVM::FAddOp>(total[number], value));
   }
@@ -640,7 +584,7 @@ struct WarpgroupDotPattern : TilePattern<tilegpu::WarpgroupDotOp> {
 
   LogicalResult matchAndRewrite(tilegpu::WarpgroupDotOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     rewriter.replaceOpWithMultiple(op, {WarpgroupDot(op, adaptor, thread).run()});
     return success();
   }
@@ -651,14 +595,14 @@ struct WarpgroupWaitPattern : TilePattern<tilegpu::WarpgroupWaitOp> {
 
   LogicalResult matchAndRewrite(tilegpu::WarpgroupWaitOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     SmallVector<SmallVector<Value>> words;
     SmallVector<MutableArrayRef<Value>> lists;
     for (ValueRange registers : adaptor.getAccumulators())
       words.push_back(packAccumulators(thread, registers));
     for (SmallVector<Value> &list : words)
       lists.push_back(list);
-    tie(thread, "wgmma.wait_group.sync.aligned " + std::to_string(op.getPendings()) + ";", lists);
+    getHooks().emitWarpgroupWait(thread, op.getPendings(), lists);
     SmallVector<SmallVector<Value>> results;
     for (auto [list, registers] : llvm::zip_equal(words, adaptor.getAccumulators()))
       results.push_back(unpackAccumulators(thread, list, registers.front().getType()));

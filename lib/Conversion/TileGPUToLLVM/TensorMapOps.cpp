@@ -6,10 +6,8 @@
 #include "TensorMapOps.h"
 
 #include "AsyncOps.h"
-#include "InlinePTX.h"
 #include "Patterns.h"
 #include "WarpSpecialize.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "tessera/Layout/TensorMapBox.h"
 
@@ -66,41 +64,18 @@ SmallVector<BoxCopy> getCopies(ThreadBuilder &thread, const TensorMapBox &box,
   return copies;
 }
 
-/// Where a thread of a warp is to do it alone: with a predicate, LLVM has nothing for it.
-void emitPredicatedLoad(ThreadBuilder &thread, const BoxCopy &copy, Value map, Value barrier,
-                        Value policy, Value predicate) {
-  InlinePTX instruction(thread);
-  std::string text = "cp.async.bulk.tensor." + std::to_string(copy.coordinates.size()) +
-                     "d.shared::cta.global.tile.mbarrier::complete_tx::bytes" +
-                     (policy ? ".L2::cache_hint [" : " [") + instruction.addOperand(copy.pointer) +
-                     "], [" + instruction.addOperand(map) + ", {";
-  for (auto [number, coordinate] : llvm::enumerate(copy.coordinates))
-    text += (number ? ", " : "") + instruction.addOperand(coordinate);
-  text += "}], [" + instruction.addOperand(barrier) + "]";
-  if (policy)
-    text += ", " + instruction.addOperand(policy);
-  instruction.emit(text + ";", predicate);
-}
-
 struct TMALoadPattern : TilePattern<tilegpu::TMALoadOp> {
   using TilePattern::TilePattern;
 
   LogicalResult matchAndRewrite(tilegpu::TMALoadOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     Value policy = emitCachePolicy(thread, tilegpu::CopyHints::attachedTo(op));
     TensorMapBox box = getBox(op, op.getBuffer().getType());
     for (const BoxCopy &copy :
          getCopies(thread, box, box.parts, adaptor.getBuffer(), adaptor.getCoordinates())) {
-      if (Value elected = getElected(op)) {
-        emitPredicatedLoad(thread, copy, adaptor.getMap(), adaptor.getBarrier(), policy, elected);
-        continue;
-      }
-      thread.create<NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp>(
-          copy.pointer, adaptor.getMap(), copy.coordinates, adaptor.getBarrier(),
-          /*im2colOffsets=*/ValueRange(), /*multicastMask=*/Value(), /*l2CacheHint=*/policy,
-          NVVM::TMALoadMode::TILE, /*isCTAOnly=*/true, NVVM::CTAGroupKindAttr(),
-          /*predicate=*/Value());
+      getHooks().emitTMALoad(thread, copy.pointer, adaptor.getMap(), copy.coordinates,
+                             adaptor.getBarrier(), policy, getElected(op));
     }
     rewriter.eraseOp(op);
     return success();
@@ -158,7 +133,7 @@ struct TMAStorePattern : TilePattern<tilegpu::TMAStoreOp> {
 
   LogicalResult matchAndRewrite(tilegpu::TMAStoreOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     TensorMapBox box = getBox(op, op.getBuffer().getType());
     bool ofGroup = op.getGroups().has_value();
     emitByOne(thread, ofGroup, [&] {
@@ -169,9 +144,7 @@ struct TMAStorePattern : TilePattern<tilegpu::TMAStoreOp> {
       if (ofGroup)
         parts = dealToGroups(thread, box, *op.getGroups(), buffer, coordinates);
       for (const BoxCopy &copy : getCopies(thread, box, parts, buffer, coordinates))
-        thread.create<NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp>(
-            adaptor.getMap(), copy.pointer, copy.coordinates, /*l2CacheHint=*/policy,
-            NVVM::TMAStoreMode::TILE, /*predicate=*/Value());
+        getHooks().emitTMAStore(thread, adaptor.getMap(), copy.pointer, copy.coordinates, policy);
     });
     rewriter.eraseOp(op);
     return success();
@@ -183,8 +156,8 @@ struct TMAStoreCommitPattern : TilePattern<tilegpu::TMAStoreCommitOp> {
 
   LogicalResult matchAndRewrite(tilegpu::TMAStoreCommitOp op, OpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
-    emitByOne(thread, op.getOfGroup(), [&] { thread.create<NVVM::CpAsyncBulkCommitGroupOp>(); });
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
+    emitByOne(thread, op.getOfGroup(), [&] { getHooks().emitTMAStoreCommit(thread); });
     rewriter.eraseOp(op);
     return success();
   }
@@ -195,10 +168,9 @@ struct TMAStoreWaitPattern : TilePattern<tilegpu::TMAStoreWaitOp> {
 
   LogicalResult matchAndRewrite(tilegpu::TMAStoreWaitOp op, OpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder thread(rewriter, op.getLoc());
-    emitByOne(thread, op.getOfGroup(), [&] {
-      thread.create<NVVM::CpAsyncBulkWaitGroupOp>(op.getPending(), op.getReadAttr());
-    });
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
+    emitByOne(thread, op.getOfGroup(),
+              [&] { getHooks().emitTMAStoreWait(thread, op.getPending(), op.getRead()); });
     rewriter.eraseOp(op);
     return success();
   }

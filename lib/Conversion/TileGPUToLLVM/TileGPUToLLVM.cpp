@@ -72,13 +72,13 @@ bool hasLongBlock(ModuleOp module) {
 }
 
 /// Kernel parameters have no type of one bit: such an argument comes as a byte.
-void widenBoolArguments(LLVM::LLVMFuncOp kernel) {
+void widenBoolArguments(LLVM::LLVMFuncOp kernel, const TargetHooks &hooks) {
   SmallVector<Type> types(kernel.getArgumentTypes());
   OpBuilder builder = OpBuilder::atBlockBegin(&kernel.getBody().front());
   for (BlockArgument argument : kernel.getArguments()) {
     if (!argument.getType().isInteger(1))
       continue;
-    ThreadBuilder thread(builder, argument.getLoc());
+    ThreadBuilder thread(builder, argument.getLoc(), hooks);
     types[argument.getArgNumber()] = thread.intType(8);
     argument.setType(thread.intType(8));
     Value zero = thread.constant(thread.intType(8), 0);
@@ -90,6 +90,10 @@ void widenBoolArguments(LLVM::LLVMFuncOp kernel) {
 }
 
 struct ConvertTileGPUToLLVM : impl::ConvertTileGPUToLLVMBase<ConvertTileGPUToLLVM> {
+  ConvertTileGPUToLLVM() = default;
+  explicit ConvertTileGPUToLLVM(TargetHooksFactory createHooks)
+      : createHooks(std::move(createHooks)) {}
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     MLIRContext *context = &getContext();
@@ -101,17 +105,20 @@ struct ConvertTileGPUToLLVM : impl::ConvertTileGPUToLLVMBase<ConvertTileGPUToLLV
     }
     if (failed(checkLayouts(module, *numWarps)))
       return signalPassFailure();
+    const GPUMachine &machine = tilegpu::getMachine(module);
+    std::unique_ptr<TargetHooks> hooks = createHooks(machine);
     planAccesses(module);
     markNarrowResults(module);
     replaceNarrowCopies(module);
     markBoxes(module);
     declareSharedMemory(module);
-    expandWarpSpecialize(module);
+    expandWarpSpecialize(module, *hooks);
 
-    TileGPUTypeConverter converter(context, LowerToLLVMOptions(context));
+    TileGPUTypeConverter converter(context, LowerToLLVMOptions(context), machine, *hooks);
     ConversionTarget target(*context);
     RewritePatternSet patterns(context);
-    target.addLegalDialect<LLVM::LLVMDialect, NVVM::NVVMDialect>();
+    target.addLegalDialect<LLVM::LLVMDialect>();
+    hooks->addLegalDialects(target);
     target.addLegalOp<ModuleOp, UnrealizedConversionCastOp>();
     target.addIllegalDialect<tile::TileDialect, tilegpu::TileGPUDialect, arith::ArithDialect,
                              math::MathDialect, ub::UBDialect>();
@@ -142,14 +149,22 @@ struct ConvertTileGPUToLLVM : impl::ConvertTileGPUToLLVMBase<ConvertTileGPUToLLV
     SmallVector<UnrealizedConversionCastOp> casts;
     module.walk([&](UnrealizedConversionCastOp cast) { casts.push_back(cast); });
     reconcileUnrealizedCasts(casts);
-    nameBarriers(module);
-    sinkClusterWaits(module);
+    nameBarriers(module, *hooks);
+    sinkClusterWaits(module, *hooks);
     module.walk([&](LLVM::LLVMFuncOp function) {
-      if (function->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName()))
-        widenBoolArguments(function);
+      if (hooks->isKernel(function))
+        widenBoolArguments(function, *hooks);
     });
   }
+
+private:
+  TargetHooksFactory createHooks = createTargetHooks;
 };
 
 } // namespace
+
+std::unique_ptr<Pass> createConvertTileGPUToLLVM(TargetHooksFactory createHooks) {
+  return std::make_unique<ConvertTileGPUToLLVM>(std::move(createHooks));
+}
+
 } // namespace tessera

@@ -7,8 +7,9 @@
 using namespace mlir;
 using namespace tessera;
 
-TileGPUTypeConverter::TileGPUTypeConverter(MLIRContext *context, const LowerToLLVMOptions &options)
-    : LLVMTypeConverter(context, options) {
+TileGPUTypeConverter::TileGPUTypeConverter(MLIRContext *context, const LowerToLLVMOptions &options,
+                                           const GPUMachine &machine, const TargetHooks &hooks)
+    : LLVMTypeConverter(context, options), machine(machine), hooks(hooks) {
   addConversion([](tile::PointerType type) -> Type {
     return LLVM::LLVMPointerType::get(type.getContext(), kGlobalMemory);
   });

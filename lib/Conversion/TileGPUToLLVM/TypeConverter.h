@@ -4,6 +4,7 @@
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_TYPECONVERTER_H
 
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "tessera/Conversion/TileGPUToLLVM/TargetHooks.h"
 
 namespace tessera {
 
@@ -12,11 +13,19 @@ namespace tessera {
 /// an 8-bit float its bits. The rest is as in LLVM.
 class TileGPUTypeConverter : public mlir::LLVMTypeConverter {
 public:
-  explicit TileGPUTypeConverter(mlir::MLIRContext *context,
-                                const mlir::LowerToLLVMOptions &options);
+  explicit TileGPUTypeConverter(mlir::MLIRContext *context, const mlir::LowerToLLVMOptions &options,
+                                const GPUMachine &machine, const TargetHooks &hooks);
+
+  /// The GPU that the module is for, and its instructions.
+  const GPUMachine &getMachine() const { return machine; }
+  const TargetHooks &getHooks() const { return hooks; }
 
   /// The type of a scalar, or of each register of a tile.
   mlir::Type convertElement(mlir::Type type) const;
+
+private:
+  const GPUMachine &machine;
+  const TargetHooks &hooks;
 };
 
 } // namespace tessera

@@ -3,8 +3,6 @@
 #include "WarpSpecialize.h"
 
 #include "Fragment.h"
-#include "InlinePTX.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -31,27 +29,21 @@ static void moveBody(Region &region, Block *to) {
 static void setRegisters(ThreadBuilder &thread, unsigned entry, std::optional<unsigned> registers) {
   if (!registers || *registers == entry)
     return;
-  auto action = *registers > entry ? NVVM::SetMaxRegisterAction::increase
-                                   : NVVM::SetMaxRegisterAction::decrease;
-  thread.create<NVVM::SetMaxRegisterOp>(*registers, action);
+  thread.getHooks().emitSetRegisters(thread, *registers, /*areMore=*/*registers > entry);
 }
 
-/// A barrier at which a warpgroup waits, and which the group before it comes to. LLVM has
-/// nothing for who only comes.
+/// A barrier at which a warpgroup waits, and which the group before it comes to.
 static void emitPingPongBarrier(ThreadBuilder &thread, Value barrier, bool waits) {
   Value threads = thread.i32(2 * kLanes << kGroupBits);
-  if (waits) {
-    thread.create<NVVM::BarrierOp>(Type(), barrier, threads, NVVM::BarrierReductionAttr(), Value());
-    return;
-  }
-  InlinePTX instruction(thread);
-  std::string number = instruction.addOperand(barrier), count = instruction.addOperand(threads);
-  instruction.emit("bar.arrive " + number + ", " + count + ";");
+  if (waits)
+    thread.getHooks().emitNamedBarrier(thread, barrier, threads);
+  else
+    thread.getHooks().emitNamedArrive(thread, barrier, threads);
 }
 
 /// Ping-pong by named barriers. The last warpgroup lets the first one begin, which waits for the
 /// last one in the end, so that no barrier is left half met.
-static void expandPingPong(Block *block, Value warp, unsigned warps) {
+static void expandPingPong(Block *block, Value warp, unsigned warps, const TargetHooks &hooks) {
   SmallVector<Operation *> ops;
   block->walk([&](Operation *op) {
     if (isa<tilegpu::PingPongWaitOp, tilegpu::PingPongPassOp>(op))
@@ -61,7 +53,7 @@ static void expandPingPong(Block *block, Value warp, unsigned warps) {
     return;
   int32_t last = (warps >> kGroupBits) - 1;
   OpBuilder builder = OpBuilder::atBlockBegin(block);
-  ThreadBuilder thread(builder, ops.front()->getLoc());
+  ThreadBuilder thread(builder, ops.front()->getLoc(), hooks);
   Value group = thread.lshr(warp, kGroupBits);
   Value isLast = thread.equal(group, last), isFirst = thread.equal(group, 0);
   Value own = thread.add(group, kFirstPingPongBarrier);
@@ -89,20 +81,19 @@ Value tessera::emitGroup(ThreadBuilder &thread) {
 }
 
 void tessera::emitGroupBarrier(ThreadBuilder &thread) {
-  thread.create<NVVM::BarrierOp>(Type(), thread.add(emitGroup(thread), kFirstGroupBarrier),
-                                 thread.i32(kLanes << kGroupBits), NVVM::BarrierReductionAttr(),
-                                 Value());
+  Value number = thread.add(emitGroup(thread), kFirstGroupBarrier);
+  thread.getHooks().emitNamedBarrier(thread, number, thread.i32(kLanes << kGroupBits));
 }
 
-static void expand(tilegpu::WarpSpecializeOp op) {
+static void expand(tilegpu::WarpSpecializeOp op, const TargetHooks &hooks) {
   unsigned warps = *tilegpu::getNumWarps(op), entry = op.getEntryRegisters();
   OpBuilder builder(op);
-  ThreadBuilder thread(builder, op.getLoc());
+  ThreadBuilder thread(builder, op.getLoc(), hooks);
   op->getParentOp()->setAttr(kLaunchWarpsAttr, builder.getI32IntegerAttr(warps + op.getWarps()));
   // So far nothing but shared memory has been looked at.
-  emitWaitForStream(thread);
+  hooks.emitWaitForStream(thread);
   // Barriers in shared memory are ready for all from here on.
-  thread.create<NVVM::FenceMbarrierInitOp>();
+  hooks.emitMBarrierInitFence(thread);
   emitBarrier(thread);
 
   // The same number in all lanes, which a branch on it is known by to be the warp's.
@@ -114,13 +105,13 @@ static void expand(tilegpu::WarpSpecializeOp op) {
   builder.setInsertionPointToStart(branch.thenBlock());
   setRegisters(thread, entry, op.getDefaultRegisters());
   moveBody(op.getDefaultRegion(), branch.thenBlock());
-  expandPingPong(branch.thenBlock(), warp, warps);
+  expandPingPong(branch.thenBlock(), warp, warps, hooks);
 
   builder.setInsertionPointToStart(branch.elseBlock());
   setRegisters(thread, entry, op.getPartitionRegisters());
   auto first = thread.create<scf::IfOp>(thread.equal(warp, warps), /*withElseRegion=*/false);
   builder.setInsertionPointToStart(first.thenBlock());
-  Value isElected = thread.create<NVVM::ElectSyncOp>(thread.intType(1), Value());
+  Value isElected = hooks.emitElect(thread);
   auto elected = thread.create<scf::IfOp>(isElected, /*withElseRegion=*/false);
   moveBody(op.getPartition(), elected.thenBlock());
   op.erase();
@@ -128,11 +119,11 @@ static void expand(tilegpu::WarpSpecializeOp op) {
 
 /// A branch of the first warp, which elects a thread. All its lanes stay together: where one
 /// went alone, ptxas would keep nothing in registers of the warp.
-static void expand(tilegpu::OneThreadOp op) {
+static void expand(tilegpu::OneThreadOp op, const TargetHooks &hooks) {
   OpBuilder builder(op->getContext());
   Operation *function = op->getParentOfType<FunctionOpInterface>();
   builder.setInsertionPointToStart(&function->getRegion(0).front());
-  ThreadBuilder thread(builder, op.getLoc());
+  ThreadBuilder thread(builder, op.getLoc(), hooks);
   Value warp = emitShuffle(thread, emitWarpId(thread), thread.i32(0));
   Value isFirst = thread.equal(warp, 0);
   builder.setInsertionPoint(op);
@@ -140,19 +131,19 @@ static void expand(tilegpu::OneThreadOp op) {
                                          /*withElseRegion=*/false);
   builder.setInsertionPointToStart(branch.thenBlock());
   branch->setAttr(kElectsAttr, builder.getUnitAttr());
-  thread.create<NVVM::ElectSyncOp>(thread.intType(1), Value());
+  hooks.emitElect(thread);
   Block *to = branch.thenBlock();
   to->getOperations().splice(std::prev(to->end()), op.getBody().front().getOperations());
   op.erase();
 }
 
-void tessera::expandWarpSpecialize(ModuleOp module) {
+void tessera::expandWarpSpecialize(ModuleOp module, const TargetHooks &hooks) {
   SmallVector<tilegpu::OneThreadOp> alone;
   module.walk([&](tilegpu::OneThreadOp op) { alone.push_back(op); });
-  llvm::for_each(alone, [](tilegpu::OneThreadOp op) { expand(op); });
+  llvm::for_each(alone, [&](tilegpu::OneThreadOp op) { expand(op, hooks); });
   SmallVector<tilegpu::WarpSpecializeOp> ops;
   module.walk([&](tilegpu::WarpSpecializeOp op) { ops.push_back(op); });
-  llvm::for_each(ops, [](tilegpu::WarpSpecializeOp op) { expand(op); });
+  llvm::for_each(ops, [&](tilegpu::WarpSpecializeOp op) { expand(op, hooks); });
 }
 
 bool tessera::isRunByOneThread(Operation *op) {
@@ -171,22 +162,24 @@ Value tessera::getElected(Operation *op) {
   return {};
 }
 
-void tessera::nameBarriers(ModuleOp module) {
-  module.walk([](scf::IfOp branch) {
+void tessera::nameBarriers(ModuleOp module, const TargetHooks &hooks) {
+  module.walk([&](scf::IfOp branch) {
     branch->removeAttr(kElectsAttr);
     auto warps = branch->getAttrOfType<IntegerAttr>(kDefaultWarpsAttr);
     if (!warps)
       return;
     branch->removeAttr(kDefaultWarpsAttr);
-    SmallVector<NVVM::Barrier0Op> barriers;
-    branch.getThenRegion().walk([&](NVVM::Barrier0Op barrier) { barriers.push_back(barrier); });
-    for (NVVM::Barrier0Op barrier : barriers) {
+    SmallVector<Operation *> barriers;
+    branch.getThenRegion().walk([&](Operation *op) {
+      if (hooks.isBarrier(op))
+        barriers.push_back(op);
+    });
+    for (Operation *barrier : barriers) {
       OpBuilder builder(barrier);
-      ThreadBuilder thread(builder, barrier.getLoc());
-      thread.create<NVVM::BarrierOp>(Type(), thread.i32(kDefaultBarrier),
-                                     thread.i32(warps.getInt() * kLanes),
-                                     NVVM::BarrierReductionAttr(), Value());
-      barrier.erase();
+      ThreadBuilder thread(builder, barrier->getLoc(), hooks);
+      hooks.emitNamedBarrier(thread, thread.i32(kDefaultBarrier),
+                             thread.i32(warps.getInt() * kLanes));
+      barrier->erase();
     }
   });
 }

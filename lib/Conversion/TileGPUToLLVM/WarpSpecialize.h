@@ -16,7 +16,7 @@ inline constexpr llvm::StringLiteral kLaunchWarpsAttr = "tilegpu.launch_warps";
 
 /// Makes branches of all `tilegpu.warp_specialize` and `tilegpu.one_thread`. To be called before
 /// patterns are applied, which then ask `isRunByOneThread`.
-void expandWarpSpecialize(mlir::ModuleOp module);
+void expandWarpSpecialize(mlir::ModuleOp module, const TargetHooks &hooks);
 
 /// The number of a thread's warpgroup.
 mlir::Value emitGroup(ThreadBuilder &thread);
@@ -33,7 +33,7 @@ mlir::Value getElected(mlir::Operation *op);
 
 /// Barriers that were written for all warps, in what has become of a default region: its
 /// warps meet there, and no others. To be called when all ops are lowered.
-void nameBarriers(mlir::ModuleOp module);
+void nameBarriers(mlir::ModuleOp module, const TargetHooks &hooks);
 
 } // namespace tessera
 

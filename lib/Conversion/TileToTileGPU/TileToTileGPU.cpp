@@ -19,13 +19,6 @@ namespace tessera {
 #include "tessera/Conversion/TileToTileGPU/Passes.h.inc"
 } // namespace tessera
 
-/// "sm_" and a number, with an `a` or `f` for the features of one architecture alone.
-static bool isTarget(StringRef target) {
-  unsigned number;
-  return target.consume_front("sm_") && !target.consumeInteger(10, number) && number >= 10 &&
-         (target.empty() || target == "a" || target == "f");
-}
-
 namespace {
 
 struct ConvertTileToTileGPU : tessera::impl::ConvertTileToTileGPUBase<ConvertTileToTileGPU> {
@@ -33,7 +26,7 @@ struct ConvertTileToTileGPU : tessera::impl::ConvertTileToTileGPUBase<ConvertTil
 
   void runOnOperation() final {
     ModuleOp module = getOperation();
-    if (numWarps < 1 || numWarps > 32 || !llvm::isPowerOf2_32(numWarps)) {
+    if (numWarps < 1 || numWarps > GPUMachine::kMaxWarps || !llvm::isPowerOf2_32(numWarps)) {
       module.emitError("num-warps is ") << numWarps << "; wanted is a power of two up to 32";
       return signalPassFailure();
     }
@@ -42,8 +35,9 @@ struct ConvertTileToTileGPU : tessera::impl::ConvertTileToTileGPUBase<ConvertTil
           << numCTAs << "; wanted is a power of two up to " << tilegpu::kMostBlocks;
       return signalPassFailure();
     }
-    if (!isTarget(target)) {
-      module.emitError("target is \"") << target << "\"; wanted is one such as sm_80 or sm_90a";
+    const GPUMachine *machine = GPUMachine::find(target);
+    if (!machine) {
+      module.emitError("target is \"") << target << "\"; wanted is " << GPUMachine::listNames();
       return signalPassFailure();
     }
     WalkResult found = module.walk([](Operation *op) {
@@ -83,7 +77,7 @@ struct ConvertTileToTileGPU : tessera::impl::ConvertTileToTileGPUBase<ConvertTil
     module->setAttr(tilegpu::kNumWarpsAttr, builder.getI32IntegerAttr(numWarps));
     if (numCTAs > 1)
       module->setAttr(tilegpu::kNumCTAsAttr, builder.getI32IntegerAttr(numCTAs));
-    module->setAttr(tilegpu::kTargetAttr, builder.getStringAttr(target));
+    module->setAttr(tilegpu::kTargetAttr, tilegpu::TargetAttr::get(&getContext(), machine));
     if (deterministic)
       module->setAttr(tilegpu::kDeterministicAttr, builder.getUnitAttr());
     if (flushResults)

@@ -53,16 +53,10 @@ ModulePass *createNVVMReflectPass(unsigned smVersion);
 //===----------------------------------------------------------------------===//
 
 NVPTXTarget NVPTXTarget::get(StringRef arch) {
-  // PTX 9.0 is the newest that LLVM 22 writes, and drivers from 580 on read it.
-  static const NVPTXTarget known[] = {
-      {"sm_80", 80, 90}, {"sm_86", 86, 90},  {"sm_89", 89, 90},
-      {"sm_90", 90, 90}, {"sm_90a", 90, 90},
-  };
-  for (const NVPTXTarget &target : known)
-    if (target.arch == arch)
-      return target;
+  if (const GPUMachine *machine = GPUMachine::find(arch))
+    return {*machine};
   throw UserError("E030", "there is no GPU architecture '" + arch.str() + "'",
-                  "use sm_80, sm_86, sm_89, sm_90 or sm_90a");
+                  "use " + GPUMachine::listNames());
 }
 
 std::unique_ptr<TargetMachine> NVPTXTarget::createTargetMachine() const {
@@ -82,12 +76,12 @@ std::unique_ptr<TargetMachine> NVPTXTarget::createTargetMachine() const {
   // a * b + c becomes one instruction where the front-end allows it, call by call.
   options.AllowFPOpFusion = FPOpFusion::Standard;
   return std::unique_ptr<TargetMachine>(
-      target->createTargetMachine(triple, arch, "+ptx" + std::to_string(ptxVersion), options,
-                                  Reloc::PIC_, std::nullopt, CodeGenOptLevel::Aggressive));
+      target->createTargetMachine(triple, machine.name, "+ptx" + std::to_string(machine.ptxVersion),
+                                  options, Reloc::PIC_, std::nullopt, CodeGenOptLevel::Aggressive));
 }
 
 Kept<TargetMachine>::Owner NVPTXTarget::takeTargetMachine() const {
-  return Kept<TargetMachine>::take(arch, [&] { return createTargetMachine(); });
+  return Kept<TargetMachine>::take(machine.name.str(), [&] { return createTargetMachine(); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -271,9 +265,9 @@ void tessera::optimizeForNVPTX(Module &module, TargetMachine &machine) {
     makeLoopPipeline().run(module, modules);
   GlobalDCEPass().run(module, modules);
   // When ranges are as clear as they get.
-  bool hasBFloatArithmetic = NVPTXTarget::get(machine.getTargetCPU()).capability >= 90;
+  const GPUMachine &gpu = NVPTXTarget::get(machine.getTargetCPU()).machine;
   for (Function &function : module) {
-    convertNarrowIntegers(function, hasBFloatArithmetic);
+    convertNarrowIntegers(function, gpu.hasBF16Arithmetic);
     selectHighProducts(function);
   }
 }

@@ -15,6 +15,7 @@ import sys
 from typing import Iterator, Sequence
 
 from tessera.errors import ToolchainWarning, warn_of_machine
+from tessera.runtime.gpu_machines import has_instruction
 from tessera.settings import settings
 
 # Where the packages for CUDA 13 and those for CUDA 12 put it, below site-packages/nvidia.
@@ -70,7 +71,7 @@ def warn_of_assembler(version: str, arch: str) -> None:
             "assemble when they are loaded, by each process anew; pip install "
             "'nvidia-cuda-nvcc>=13.3', or set TESSERA_PTXAS"
         )
-    elif miscompiles(known) and arch.startswith("sm_90"):
+    elif miscompiles(known) and has_instruction(arch, "wgmma"):
         what = f"ptxas {known}" if known == version else f"the assembler of CUDA {known}'s driver"
         message = (
             f"{what} is known to miscompile kernels for sm_90a (releases 12.8 to 13.0: causal "

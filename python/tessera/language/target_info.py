@@ -12,6 +12,7 @@ from typing import NamedTuple, Optional, Union
 
 from tessera.frontend.signature import constexpr_function
 from tessera.language.tensor import active
+from tessera.runtime.gpu_machines import gpu_machines
 from tessera.runtime.machine import WARP_SIZE
 
 __all__ = [
@@ -48,9 +49,9 @@ def current_target() -> Optional[Target]:
 
 
 def capability(arch: str) -> int:
-    """The compute capability in the name of an architecture: 90 for "sm_90a"."""
-    digits = "".join(character for character in arch if character.isdigit())
-    return int(digits) if digits else 0
+    """The compute capability of an architecture: 90 for "sm_90a"; 0 if there is none."""
+    machine = gpu_machines().get(arch)
+    return machine.capability if machine else 0
 
 
 def _of_machine() -> Target:

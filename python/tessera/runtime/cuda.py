@@ -15,11 +15,8 @@ from typing import Any, Callable, NamedTuple, Optional, Protocol, Sequence, Unio
 from tessera import _C
 from tessera.errors import ArgumentError, LaunchError, raise_core_error
 from tessera.runtime.arrays import ANYWHERE, HOST, NOWHERE, Pointer
+from tessera.runtime.gpu_machines import find_for_capability, gpu_machines
 from tessera.runtime.machine import current_device
-
-# What kernels can be compiled for: capability -> architecture. The "a" is for the
-# instructions that only that one generation has.
-_ARCHITECTURES = {80: "sm_80", 86: "sm_86", 89: "sm_89", 90: "sm_90a"}
 
 StreamSource = Union[int, Callable[[int], int]]
 """A stream's handle, or a function that tells the current one of a device."""
@@ -125,15 +122,17 @@ def architecture(device: int) -> str:
     except _C.CoreError as error:
         raise_core_error(error)
     major, minor = info["capability"]
-    fitting = [known for known in _ARCHITECTURES if known // 10 == major and known % 10 <= minor]
-    if not fitting:
+    machine = find_for_capability(major, minor)
+    if machine is None:
+        generations = sorted({known.capability // 10 for known in gpu_machines().values()})
         raise LaunchError(
             "E030",
             f"GPU {device} ({info['name']}) has compute capability {major}.{minor}, "
             "for which there is no code generator",
-            "use a GPU of capability 8.x or 9.0, or arrays on the CPU",
+            f"use a GPU of capability {', '.join(f'{known}.x' for known in generations)}, or arrays "
+            "on the CPU",
         )
-    return _ARCHITECTURES[max(fitting)]
+    return machine.name
 
 
 def _torch_stream() -> StreamSource:

@@ -9,6 +9,7 @@ import sys
 from typing import Any, NamedTuple, Optional, Union
 
 from tessera import _C
+from tessera.runtime.gpu_machines import gpu_machines
 
 __all__ = ["GPUTarget", "current_device", "current_target", "device_properties", "has_gpu"]
 
@@ -72,7 +73,7 @@ def device_properties(device: Optional[int] = None) -> dict[str, Any]:
         return {
             "multiprocessor_count": info["multiprocessors"],
             "max_shared_mem": info["max_shared_bytes"],
-            "max_num_regs": 1 << 16,  # of every capability from 8.0 on
+            "max_num_regs": next(iter(gpu_machines().values())).registers,  # the same on all
             "warpSize": WARP_SIZE,
         }
     return {

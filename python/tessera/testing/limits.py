@@ -13,11 +13,8 @@ from typing import Any, Optional, Sequence
 from tessera import _C
 from tessera.errors import LaunchError
 from tessera.runtime.arrays import to_dtype
+from tessera.runtime.gpu_machines import GPUMachine, find_for_capability
 from tessera.runtime.machine import current_device
-
-_TENSOR_FP16 = {(8, 0): 512, (8, 6): 256, (8, 9): 256, (9, 0): 1024}
-_SIMD_FP32 = {(8, 0): 32, (8, 6): 64, (8, 9): 64, (9, 0): 64}
-_SIMD_FP16 = {(8, 0): 128, (8, 6): 64, (8, 9): 64, (9, 0): 128}
 
 
 def get_dram_gbps(device: Optional[int] = None) -> float:
@@ -31,7 +28,7 @@ def get_max_tensorcore_tflops(dtype: Any, clock_rate: float, device: Optional[in
     second, at `clock_rate` kHz."""
     name = str(to_dtype(dtype))
     ordinal = _device(device)
-    per_cycle = _of_generation(_TENSOR_FP16, ordinal)
+    per_cycle = _machine(ordinal).mma_rate
     if name in ("fp32", "int32"):
         per_cycle //= 2
     elif name in ("int8", "uint8") or name.startswith("fp8"):
@@ -46,9 +43,9 @@ def get_max_simd_tflops(dtype: Any, clock_rate: float, device: Optional[int] = N
     name = str(to_dtype(dtype))
     ordinal = _device(device)
     if name == "fp32":
-        per_cycle = _of_generation(_SIMD_FP32, ordinal)
+        per_cycle = _machine(ordinal).f32_rate
     elif name in ("fp16", "bf16"):
-        per_cycle = _of_generation(_SIMD_FP16, ordinal)
+        per_cycle = _machine(ordinal).f16_rate
     else:
         raise LaunchError("E054", f"there is no figure for {name}", "use fp32, fp16 or bf16")
     return _tflops(per_cycle, clock_rate, ordinal)
@@ -64,17 +61,18 @@ def nvsmi(attrs: Sequence[str]) -> list[int]:
 
 def _tflops(per_cycle: int, clock_khz: float, device: int) -> float:
     multiprocessors = int(_C.cuda_device_info(device)["multiprocessors"])
-    return 4 * multiprocessors * clock_khz * per_cycle * 1e-9
+    return 2 * multiprocessors * clock_khz * per_cycle * 1e-9
 
 
-def _of_generation(table: dict[tuple[int, int], int], device: int) -> int:
+def _machine(device: int) -> GPUMachine:
     major, minor = _C.cuda_device_info(device)["capability"]
-    found = [known for known in table if known[0] == major and known[1] <= minor]
-    if not found:
+    machine = find_for_capability(major, minor)
+    # Of tensor cores with instructions that nothing here uses, what is used is not the most.
+    if machine is None or "tcgen05" in machine.instructions:
         raise LaunchError(
             "E030", f"there are no figures for GPUs of capability {major}.{minor}", ""
         )
-    return table[max(found)]
+    return machine
 
 
 def _device(device: Optional[int]) -> int:

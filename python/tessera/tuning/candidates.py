@@ -16,6 +16,7 @@ from typing import Any, Callable, Hashable, Mapping, NamedTuple, Optional, Proto
 from tessera import _C
 from tessera.errors import raise_core_error
 from tessera.runtime.cuda import find_place, find_stream, read_stream
+from tessera.runtime.gpu_machines import find_for_capability
 from tessera.runtime.grid import normalize_grid
 from tessera.runtime.jit import JITFunction, _check_writeable, _launch_on_cpu, _Meta
 from tessera.runtime.machine import usable_cpus
@@ -165,18 +166,20 @@ class Compiled:
             places = self.options.num_threads or usable_cpus()
             return _idle(programs, places)
         info = _C.cuda_device_info(self.device)
-        warps = self.kernel.num_warps
-        registers = max(1, self.kernel.n_regs) * 32 * warps
-        shared = self.kernel.shared + _SHARED_OF_PROGRAM
-        limits = (_REGISTERS // registers, info["max_shared_bytes"] // shared, _WARPS // warps)
+        machine = find_for_capability(*info["capability"])
+        if machine is None:
+            return 1
+        threads = machine.warp_size * self.kernel.num_warps
+        reserved = machine.shared_bytes_of_sm - machine.shared_bytes
+        limits = (
+            machine.registers // (max(1, self.kernel.n_regs) * threads),
+            machine.shared_bytes_of_sm // (self.kernel.shared + reserved),
+            machine.max_threads_of_sm // threads,
+        )
         places = max(1, min(limits)) * int(info["multiprocessors"])
         # Few warps hide less of the time that memory takes; what spills waits for it more often.
-        waiting: float = 8 / min(8, max(1, min(limits)) * warps)
+        waiting: float = 8 / min(8, max(1, min(limits)) * self.kernel.num_warps)
         return _idle(programs, places) * waiting * (4 if self.kernel.n_spills else 1)
-
-
-_REGISTERS, _WARPS, _SHARED_OF_PROGRAM = 65536, 64, 1024
-"""What an SM has; what a program takes beside its own."""
 
 
 def _idle(programs: int, places: int) -> float:

@@ -244,7 +244,7 @@ class Module:
         text = self.text
         machine = (
             f"module attributes {{tilegpu.num_warps = {WARPS.get(self.example.name, 4)} : i32, "
-            'tilegpu.target = "sm_90a"} {'
+            'tilegpu.target = #tilegpu.target<"sm_90a">} {'
         )
         if self.example.mnemonic.startswith("tilegpu-") and re.match(r"tile\.func", text):
             return f"{machine}\n{text}\n}}\n"

@@ -264,7 +264,7 @@ def make_kernel(seed: int) -> Kernel:
     )
     text = "\n".join(
         [
-            'module attributes {tilegpu.shared_bytes = 3072 : i32, tilegpu.target = "sm_90a"} {',
+            'module attributes {tilegpu.shared_bytes = 3072 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {',
             "  llvm.mlir.global external @shared() {addr_space = 3 : i32} : !llvm.array<0 x i8>",
             f"  llvm.func @exchange(%out: !llvm.ptr<1>) attributes {{{attributes}}} {{",
             *w.lines,

@@ -337,7 +337,8 @@ def test_a_key_holds_what_its_target_looks_at():
 
 @pytest.mark.parametrize(
     "capability, wanted",
-    [((8, 0), "sm_80"), ((8, 6), "sm_86"), ((8, 7), "sm_86"), ((8, 9), "sm_89"), ((9, 0), "sm_90a")],
+    [((8, 0), "sm_80"), ((8, 6), "sm_86"), ((8, 7), "sm_87"), ((8, 9), "sm_89"), ((9, 0), "sm_90a"),
+     ((10, 0), "sm_100a"), ((10, 3), "sm_103a"), ((12, 0), "sm_120a"), ((12, 1), "sm_120")],
 )  # fmt: skip
 def test_architectures(monkeypatch, capability, wanted):
     info = {"name": "a GPU", "capability": list(capability)}
@@ -405,6 +406,7 @@ def test_an_unknown_architecture():
     with pytest.raises(tessera.LaunchError, match="sm_35") as caught:
         tessera.compile(add_one, "*fp32, *fp32, i32, 128", target="sm_35")
     assert caught.value.id == "E030"
+    assert "use sm_80, sm_86, sm_87, " in str(caught.value) and "or sm_120a" in str(caught.value)
 
 
 def test_importing_touches_no_gpu():

@@ -68,7 +68,7 @@ FAR = ["*fp16:16", "*fp16:16", "*fp32:4", "i32:16"]
 TOLD: list[tuple[Any, list[str], Any, dict[str, Any], str, dict[str, Any], str, str]] = [
     (product, ALIGNED, (64, 64, 64), {}, "sm_90a", {}, "dot", "64x64x64 of f16 by wgmma"),
     (product, ALIGNED, (64, 64, 64), {}, "sm_80", {}, "dot",
-     "by mma.sync, not wgmma: the target is not sm_90a"),
+     "by mma.sync, not wgmma: sm_80 has no wgmma"),
     (product, ALIGNED, (32, 64, 64), {}, "sm_90a", {}, "dot",
      "by mma.sync, not wgmma: the tile has less than 64 rows"),
     (product, ALIGNED, (64, 64, 64), {}, "sm_90a", {"num_warps": 2}, "dot",

@@ -7,7 +7,7 @@
 #swizzled = #tilegpu.layout<32x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0]]>
 !ring = !tilegpu.memdesc<32x64xf16, #swizzled, slots = 3>
 !buffer = !tilegpu.memdesc<32x64xf16, #swizzled>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
   // CHECK-LABEL: llvm.func @wide
   tile.func @wide(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %slot: i32, %c: i1) {
     // CHECK-DAG: %[[SIXTEEN:.+]] = llvm.mlir.constant(16 : i32) : i32
@@ -51,7 +51,7 @@ module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
 
 #lanes = #tilegpu.layout<128, lane = [1, 2, 4, 8, 16], warp = [32, 64]>
 #shared = #tilegpu.layout<128, offset = [1, 2, 4, 8, 16, 32, 64]>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_80"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_80">} {
   // CHECK-LABEL: llvm.func @narrow
   tile.func @narrow(%p: !tile.ptr<f32>, %q: !tile.ptr<f16>, %n: i32) {
     %i = tile.range 0 to 128 : tensor<128xi32, #lanes>
@@ -81,7 +81,7 @@ module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_80"} {
 
 #fours = #tilegpu.layout<256, reg = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128]>
 #shared = #tilegpu.layout<256, offset = [1, 2, 4, 8, 16, 32, 64, 128]>
-module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = "sm_80"} {
+module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = #tilegpu.target<"sm_80">} {
   // CHECK-LABEL: llvm.func @eight
   tile.func @eight(%p: !tile.ptr<f16> {tile.divisibility = 8 : i64}, %q: !tile.ptr<f32> {tile.divisibility = 8 : i64}, %r: !tile.ptr<f32> {tile.divisibility = 16 : i64}) {
     %i = tile.range 0 to 256 : tensor<256xi32, #fours>
@@ -118,7 +118,7 @@ module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = "sm_80"} {
 
 #fours = #tilegpu.layout<256, reg = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128]>
 #shared = #tilegpu.layout<256, offset = [1, 2, 4, 8, 16, 32, 64, 128]>
-module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = "sm_80"} {
+module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = #tilegpu.target<"sm_80">} {
   // CHECK-LABEL: llvm.func @hints(
   // CHECK-DAG: %[[FIRST:.+]] = llvm.inline_asm asm_dialect = att "createpolicy.fractional.L2::evict_first.b64 $0;", "=l"
   // CHECK-DAG: %[[LAST:.+]] = llvm.inline_asm asm_dialect = att "createpolicy.fractional.L2::evict_last.b64 $0;", "=l"
@@ -160,7 +160,7 @@ module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = "sm_80"} {
 
 #lanes = #tilegpu.layout<128, lane = [1, 2, 4, 8, 16], warp = [32, 64]>
 #shared = #tilegpu.layout<128, offset = [1, 2, 4, 8, 16, 32, 64]>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_80"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_80">} {
   // CHECK-LABEL: llvm.func @hints_of_a_load
   // CHECK: "ld.global.cs.b16 $0, [$1];"
   tile.func @hints_of_a_load(%q: !tile.ptr<f16>, %n: i32) {
@@ -184,7 +184,7 @@ module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_80"} {
 
 #fours = #tilegpu.layout<256, reg = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128]>
 #shared = #tilegpu.layout<256, offset = [1, 2, 4, 8, 16, 32, 64, 128]>
-module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = "sm_80"} {
+module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = #tilegpu.target<"sm_80">} {
   // CHECK-LABEL: llvm.func @prefixes
   tile.func @prefixes(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %n: i32) {
     %i = tile.range 0 to 256 : tensor<256xi32, #fours>

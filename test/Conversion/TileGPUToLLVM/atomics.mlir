@@ -3,7 +3,7 @@
 // LLVM drops orderings and scopes: each has to be there in the instruction. A release
 // speaks for all threads of the program, and so does an acquire.
 
-module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: llvm.func @orderings
 // CHECK: "@$4 atom.relaxed.cta.global.add.u32 $0, [$2], $3;", "=r,0,l,r,b"
 // CHECK: "@$4 atom.relaxed.gpu.global.add.u32 $0, [$2], $3;", "=r,0,l,r,b"
@@ -174,7 +174,7 @@ module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = "sm_90a"} {
 // Eight bits are half of what a compare-and-swap takes: the rest stays as it was found, and
 // a change of it is a reason to try again.
 
-module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: llvm.func @byte
 // CHECK-SAME: %[[P:.+]]: !llvm.ptr<1>, %[[X:.+]]: i8
 // CHECK: %[[SHIFT:.+]] = llvm.shl %{{.+}}, %{{.+}} : i16
@@ -214,7 +214,7 @@ module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = "sm_90a"} {
 // CHECK-LABEL: llvm.func @bf16_before_sm_90
 // CHECK: scf.while
 // CHECK: atom.relaxed.gpu.global.cas.b16
-module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = "sm_80"} {
+module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target<"sm_80">} {
   tile.func @bf16_before_sm_90(%p: !tile.ptr<bf16>, %x: bf16) {
     %0 = tile.atomic_rmw fadd, relaxed, gpu, %p, %x : !tile.ptr<bf16>, bf16 -> bf16
     tile.return
@@ -240,7 +240,7 @@ module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = "sm_80"} {
 // CHECK: nvvm.barrier0
 // CHECK: %[[ALL:.*]] = llvm.load %[[SLOT]]
 // CHECK: "@$2 st.global.b32 [$0], $1;", "l,r,b" %{{.*}}, %[[ALL]]
-module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
   tile.func @by_shuffle(%p: !tile.ptr<i32>, %n: i32) {
     %i = tile.range 0 to 32 : tensor<32xi32, #lanes>
     %ns = tile.splat %n : i32 -> tensor<32xi32, #lanes>

@@ -137,7 +137,7 @@ tile.func private @pointers(%x: tensor<512x!tile.ptr<f32>, #a>) -> tensor<512x!t
 // both move four words a lane at once.
 #accumulator = #tilegpu.layout<64x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #rows = #tilegpu.layout<64x64, reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[1, 0], [2, 0], [0, 8], [0, 16], [0, 32]], warp = [[4, 0], [8, 0]]>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: llvm.func internal @store_matrices(
 // CHECK: %[[WORD:.+]] = llvm.bitcast %{{.+}} : vector<2xi16> to i32
 // CHECK: nvvm.stmatrix %{{.+}}, %[[WORD]], {{.+}} {eltType = #nvvm.ld_st_matrix_elt_type<b16>, layout = #nvvm.mma_layout<row>, shape = #nvvm.ld_st_matrix_shape<m = 8, n = 8>} : !llvm.ptr<3>, i32, i32, i32, i32
@@ -172,7 +172,7 @@ tile.func private @load_matrices(%x: tensor<64x64xf16, #rows>) -> tensor<64x64xf
 // The same before sm_90: no stmatrix, so a word at a time there.
 #accumulator = #tilegpu.layout<64x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #rows = #tilegpu.layout<64x64, reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[1, 0], [2, 0], [0, 8], [0, 16], [0, 32]], warp = [[4, 0], [8, 0]]>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_80"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_80">} {
 // CHECK-LABEL: llvm.func internal @store_words(
 // CHECK-NOT: nvvm.stmatrix
 // CHECK: llvm.return
@@ -311,7 +311,7 @@ tile.func private @rounds_within_warps(%x: tensor<64x16xi32, #rows>) -> tensor<6
 // Where memory has room for one program alone, registers need not be kept for others.
 #rows = #tilegpu.layout<256x128, reg = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [0, 64], [64, 0]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], warp = [[32, 0], [128, 0]]>
 #columns = #tilegpu.layout<256x128, reg = [[0, 32], [0, 64], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [128, 0]], lane = [[32, 0], [0, 1], [0, 2], [0, 4], [0, 8]], warp = [[64, 0], [0, 16]]>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK: llvm.func @alone({{.*}}nvvm.minctasm = 1 : i32
 tile.func @alone(%x: f32) {
   %s = tile.splat %x : f32 -> tensor<256x128xf32, #rows>
@@ -322,7 +322,7 @@ tile.func @alone(%x: f32) {
 // -----
 #rows = #tilegpu.layout<128x128, reg = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], warp = [[32, 0], [64, 0]]>
 #columns = #tilegpu.layout<128x128, reg = [[0, 32], [0, 64], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], lane = [[32, 0], [0, 1], [0, 2], [0, 4], [0, 8]], warp = [[64, 0], [0, 16]]>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK: llvm.func @together(
 // CHECK-NOT: nvvm.minctasm
 // CHECK: llvm.return

@@ -212,7 +212,7 @@ module attributes {tilegpu.num_warps = 1 : i32} {
 
 #four = #tilegpu.layout<128, reg = [[1], [2]], lane = [[4], [8], [16], [32], [64]]>
 #same = #tilegpu.layout<32, lane = [[1], [2], [4], [8], [16]]>
-module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 
 // CHECK-LABEL: llvm.func internal @to_float8
 // CHECK: llvm.call_intrinsic "llvm.nvvm.ff.to.e4m3x2.rn"(%{{.*}}, %arg0) : (f32, f32) -> i16

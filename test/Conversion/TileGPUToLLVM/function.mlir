@@ -3,7 +3,7 @@
 // A kernel whose programs have an SM each lets the next one begin, and waits for the
 // one before it, before it does anything else; functions that it calls do not.
 
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a",
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">,
                    tilegpu.shared_bytes = 131072 : i32} {
 // CHECK-LABEL: llvm.func @kernel
 // CHECK-NEXT: llvm.inline_asm has_side_effects asm_dialect = att "griddepcontrol.launch_dependents;", "" : () -> ()
@@ -25,7 +25,7 @@ tile.func private @twice(%x: f32) -> f32 attributes {noinline} {
 // -----
 
 // Small programs would only be held up.
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a",
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">,
                    tilegpu.shared_bytes = 65536 : i32} {
 // CHECK-LABEL: llvm.func @small
 // CHECK-NOT: griddepcontrol
@@ -39,7 +39,7 @@ tile.func @small(%p: !tile.ptr<f32>) {
 // -----
 
 // Before sm_90 there is no such thing.
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_89",
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_89">,
                    tilegpu.shared_bytes = 98304 : i32} {
 // CHECK-LABEL: llvm.func @older
 // CHECK-NOT: griddepcontrol

@@ -52,7 +52,7 @@ tile.func private @i8(%a: tensor<16x8xi8, #a>, %b: tensor<8x16xi8, #b>, %c: tens
 #a = #tilegpu.layout<128x128, reg = [[0, 1], [0, 32], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0]], lane = [[0, 2], [0, 4], [0, 8], [0, 16], [64, 0]], warp = [[0, 64]]>
 #b = #tilegpu.layout<128x128, reg = [[0, 1], [0, 64], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0]], lane = [[0, 2], [0, 4], [0, 8], [0, 16], [0, 32]], warp = [[1, 0]]>
 #acc = #tilegpu.layout<128x128, reg = [[0, 1], [0, 16], [0, 32], [0, 64], [1, 0], [16, 0], [32, 0], [64, 0]], lane = [[0, 2], [0, 4], [0, 8], [2, 0], [4, 0]], warp = [[8, 0]]>
-module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK: tilegpu.shared_bytes = 32768 : i32
 // CHECK-LABEL: llvm.func internal @pieces(
 // CHECK: %[[OF_LANE:.+]] = llvm.icmp "eq" %[[LANE:.+]], %{{.+}} : i32

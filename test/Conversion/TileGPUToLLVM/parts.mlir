@@ -6,7 +6,7 @@
 #acc = #tilegpu.layout<16x16, reg = [[0, 1], [4, 0], [8, 0]], lane = [[0, 2], [0, 4], [0, 8], [1, 0], [2, 0]]>
 #rows = #tilegpu.layout<16x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [8, 0]]>
 #columns = #tilegpu.layout<8x16, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [1, 0], [2, 0], [4, 0]]>
-module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = "sm_80"} {
+module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target<"sm_80">} {
 // CHECK-LABEL: llvm.func internal @known(
 // CHECK-NOT: llvm.store
 // CHECK-NOT: barrier
@@ -42,7 +42,7 @@ tile.func private @computed(%x: !tilegpu.memdesc<16x8xf32, #rows>, %k: i32) -> t
 // What ldmatrix reads may be a part, too.
 #left = #tilegpu.layout<16x16, reg = [[0, 1], [0, 8], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
 #swizzled = #tilegpu.layout<16x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0]]>
-module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = "sm_80"} {
+module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target<"sm_80">} {
 // CHECK-LABEL: llvm.func internal @matrix(
 // CHECK: %[[OFFSET:.+]] = llvm.mlir.constant(96 : i32) : i32
 // CHECK: llvm.xor %{{.+}}, %[[OFFSET]] : i32

@@ -20,7 +20,7 @@
 #sum128 = #tilegpu.layout<128x16, reg = [[0, 1], [0, 8], [8, 0], [64, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #sb32 = #tilegpu.layout<32x16, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [4, 1], [8, 2], [16, 4], [0, 8]]>
 
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a", tilegpu.shared_bytes = 16384 : i32} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">, tilegpu.shared_bytes = 16384 : i32} {
 
 // Words of two: rows and rows + 8 of steps 0, then of steps 8.
 // CHECK-LABEL: llvm.func internal @mma(

@@ -8,7 +8,7 @@
 !barrier = !tilegpu.memdesc<1xi64, #one>
 !tile = !tilegpu.memdesc<8x128xbf16, #tile>
 
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: llvm.func @copies
 // CHECK-SAME: %[[MAP:arg[0-9]+]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}
 // CHECK-DAG: %[[FIRST:.+]] = llvm.inline_asm asm_dialect = att "createpolicy.fractional.L2::evict_first.b64 $0;", "=l"
@@ -58,7 +58,7 @@ tile.func @copies(%p: !tile.ptr<bf16>, %i: i32, %j: i32, %k: i32, %map: !tilegpu
 #tile = #tilegpu.layout<256x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0], [128, 0]]>
 !tile = !tilegpu.memdesc<256x64xbf16, #tile>
 
-module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: llvm.func @groups
 // CHECK-SAME: %[[MAP:arg[0-9]+]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval
 tile.func @groups(%p: !tile.ptr<bf16>, %i: i32, %j: i32, %map: !tilegpu.tensor_map {tilegpu.tensor_map =

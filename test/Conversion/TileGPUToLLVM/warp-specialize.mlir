@@ -29,7 +29,7 @@
 // CHECK:     scf.if %[[ELECTED]] {
 // CHECK:       llvm.add
 // CHECK-NOT: default_warps
-module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func @kernel(%n: i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -51,7 +51,7 @@ tile.func @kernel(%n: i32) {
 // CHECK-LABEL: llvm.func @plain
 // CHECK-SAME: nvvm.reqntid = array<i32: 96, 1, 1>
 // CHECK-NOT: setmaxregister
-module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func @plain() {
   tilegpu.warp_specialize default {
   } partition warps(1) {
@@ -79,7 +79,7 @@ tile.func @plain() {
 // CHECK:     "bar.arrive $0, $1;", {{.*}} %[[NEXT]], %
 // CHECK:   scf.if %[[FIRST]] {
 // CHECK:     nvvm.barrier id = %[[OWN]] number_of_threads
-module attributes {tilegpu.num_warps = 16 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 16 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func @ping_pong(%n: i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -111,7 +111,7 @@ tile.func @ping_pong(%n: i32) {
 // CHECK-NOT: tilegpu.elects
 #one = #tilegpu.layout<1>
 #s = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a", tilegpu.shared_bytes = 8320 : i64} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">, tilegpu.shared_bytes = 8320 : i64} {
 tile.func @one_thread(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %more: i1, %x: i32, %map: !tilegpu.tensor_map {tilegpu.tensor_map = #tilegpu.tensor_map<base = 0, element = f16, extents = ()[s0, s1, s2, s3] -> (2147483648, 2147483648), strides = ()[s0, s1, s2, s3] -> (64, 1), box = [64, 64], swizzle = 128>}) {
   %b = tilegpu.local_alloc {tilegpu.shared_offset = 0 : i64} : () -> !tilegpu.memdesc<64x64xf16, #s>
   %full = tilegpu.local_alloc {tilegpu.shared_offset = 8192 : i64} : () -> !tilegpu.memdesc<1xi64, #one>

@@ -4,7 +4,7 @@
 
 // FLUSH: module attributes {tilegpu.flush_results, tilegpu.num_warps = 4 : i32
 // DETERMINISTIC: module attributes {tilegpu.deterministic, tilegpu.num_warps = 4 : i32
-// CHECK: module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_80"}
+// CHECK: module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = #tilegpu.target<"sm_80">}
 
 // The functions that kernels call give and take tiles without a layout too.
 // CHECK-LABEL: tile.func private @callee

@@ -7,8 +7,8 @@
 #rows = #tilegpu.layout<32x8, reg = [[0, 1], [0, 2]], lane = [[0, 4], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0], [0, 0]]>
 #cols = #tilegpu.layout<32x8, reg = [[16, 0]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 1]], warp = [[0, 2], [0, 4]]>
 
-// CHECK: module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"}
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+// CHECK: module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">}
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: tile.func private @convert
 // FOLD-LABEL: tile.func private @convert
 tile.func private @convert(%x: tensor<32x8xf32, #rows>) -> tensor<32x8xf32, #cols> {

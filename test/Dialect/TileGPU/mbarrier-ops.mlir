@@ -4,7 +4,7 @@
 !barriers = !tilegpu.memdesc<1xi64, #one, slots = 2>
 !barrier = !tilegpu.memdesc<1xi64, #one>
 
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: tile.func @barriers
 tile.func @barriers(%slot: i32) {
   %c0 = arith.constant 0 : i32

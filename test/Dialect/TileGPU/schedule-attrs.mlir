@@ -1,7 +1,7 @@
 // RUN: tessera-opt %s | tessera-opt | FileCheck %s
 
 #m = #tilegpu.layout<8x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK: #tilegpu.channel<0, slots = 4, engine = cp_async>
 // CHECK-SAME: #tilegpu.channel<7, slots = 1, engine = tma>
 tile.func @k1() attributes {test.channels = [#tilegpu.channel<0, slots = 4, engine = cp_async>, #tilegpu.channel<7, engine = tma, slots = 1>]} {

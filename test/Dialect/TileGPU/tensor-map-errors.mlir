@@ -159,7 +159,7 @@ tile.func @store(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_
 #rows = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
 #mixed = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[64, 0], [32, 0], [16, 0]]>
 !tile = !tilegpu.memdesc<128x64xbf16, #tile>
-module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func @groups_outside(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
     #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (128, 64), strides = () -> (64, 1), box = [64, 64], swizzle = 128>}) {
   %c0 = arith.constant 0 : i32
@@ -181,7 +181,7 @@ tile.func @groups_outside(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegp
 #rows = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
 #mixed = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[64, 0], [32, 0], [16, 0]]>
 !tile = !tilegpu.memdesc<128x64xbf16, #tile>
-module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func @commit_outside(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
     #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (128, 64), strides = () -> (64, 1), box = [64, 64], swizzle = 128>}) {
   %c0 = arith.constant 0 : i32
@@ -203,7 +203,7 @@ tile.func @commit_outside(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegp
 #rows = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
 #mixed = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[64, 0], [32, 0], [16, 0]]>
 !tile = !tilegpu.memdesc<128x64xbf16, #tile>
-module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func @wait_outside(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
     #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (128, 64), strides = () -> (64, 1), box = [64, 64], swizzle = 128>}) {
   %c0 = arith.constant 0 : i32
@@ -225,7 +225,7 @@ tile.func @wait_outside(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.
 #rows = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
 #mixed = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[64, 0], [32, 0], [16, 0]]>
 !tile = !tilegpu.memdesc<128x64xbf16, #tile>
-module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func @other_groups(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
     #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (128, 64), strides = () -> (64, 1), box = [64, 64], swizzle = 128>}) {
   %c0 = arith.constant 0 : i32
@@ -247,7 +247,7 @@ tile.func @other_groups(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.
 #rows = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
 #mixed = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[64, 0], [32, 0], [16, 0]]>
 !tile = !tilegpu.memdesc<128x64xbf16, #tile>
-module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func @groups_of_rank(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
     #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (128, 64), strides = () -> (64, 1), box = [64, 64], swizzle = 128>}) {
   %c0 = arith.constant 0 : i32
@@ -269,7 +269,7 @@ tile.func @groups_of_rank(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegp
 #rows = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
 #mixed = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[64, 0], [32, 0], [16, 0]]>
 !tile = !tilegpu.memdesc<128x64xbf16, #tile>
-module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func @too_few_boxes(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
     #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (128, 64), strides = () -> (64, 1), box = [64, 64], swizzle = 128>}) {
   %c0 = arith.constant 0 : i32
@@ -291,7 +291,7 @@ tile.func @too_few_boxes(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu
 #rows = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
 #mixed = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[64, 0], [32, 0], [16, 0]]>
 !tile = !tilegpu.memdesc<128x64xbf16, #tile>
-module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func @written_by_others(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
     #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (128, 64), strides = () -> (64, 1), box = [64, 64], swizzle = 128>}) {
   %c0 = arith.constant 0 : i32
@@ -315,7 +315,7 @@ tile.func @written_by_others(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {til
 #rows = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
 #mixed = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[64, 0], [32, 0], [16, 0]]>
 !tile = !tilegpu.memdesc<128x64xbf16, #tile>
-module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func @read_by_others(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
     #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (128, 64), strides = () -> (64, 1), box = [64, 64], swizzle = 128>}) {
   %c0 = arith.constant 0 : i32
@@ -340,7 +340,7 @@ tile.func @read_by_others(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegp
 #rows = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
 #mixed = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[64, 0], [32, 0], [16, 0]]>
 !tile = !tilegpu.memdesc<128x64xbf16, #tile>
-module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func @filled_at_once(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
     #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (128, 64), strides = () -> (64, 1), box = [64, 64], swizzle = 128>}) {
   %c0 = arith.constant 0 : i32

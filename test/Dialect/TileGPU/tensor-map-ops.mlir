@@ -12,7 +12,7 @@
 !ring = !tilegpu.memdesc<8x64xbf16, #tile, slots = 2>
 !slot = !tilegpu.memdesc<8x64xbf16, #tile>
 
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: tile.func @kernel
 // CHECK-SAME: %[[MAP:arg[0-9]+]]: !tilegpu.tensor_map {tilegpu.tensor_map = #tilegpu.tensor_map<base = 0, element = bf16,
 // CHECK-SAME:   extents = ()[s0, s1, s2] -> (s1, s2 * 2), strides = ()[s0, s1, s2] -> (s2, 1), box = [8, 64], swizzle = 128>}

@@ -4,7 +4,7 @@
 // CHECK-DAG: #[[A:.+]] = #tilegpu.layout<64x32, offset = {{\[}}[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 8], [4, 16], [8, 0], [16, 0], [32, 0]]>
 // CHECK-DAG: #[[T:.+]] = #tilegpu.layout<32x64, offset = {{\[}}[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [0, 1], [8, 2], [16, 4], [0, 8], [0, 16], [0, 32]]>
 #u = #tilegpu.unassigned
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: @wgmma
 tile.func private @wgmma(%p: tensor<64x32x!tile.ptr<f16>, #u>, %c: tensor<64x64xf32, #u>) -> tensor<64x64xf32, #u> {
   // CHECK: %[[X:.+]] = tile.load
@@ -194,7 +194,7 @@ tile.func private @split_by_mma(%a: tensor<32x32xf32, #u>, %b: tensor<32x64xf32,
 
 // Two warpgroups: along the rows while there are 64 for each.
 #u = #tilegpu.unassigned
-module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: @rows
 tile.func private @rows(%a: tensor<128x32xf16, #u>, %b: tensor<32x64xf16, #u>, %c: tensor<128x64xf32, #u>) -> tensor<128x64xf32, #u> {
   // CHECK: tilegpu.warpgroup_dot {{.*}} {groups = array<i32: 2, 1>}
@@ -215,13 +215,13 @@ tile.func private @columns(%a: tensor<192x32xf16, #u>, %b: tensor<32x64xf16, #u>
 
 // 8-bit floats are widened for mma.sync.
 #u = #tilegpu.unassigned
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_80"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_80">} {
 // CHECK-LABEL: @float8
 tile.func private @float8(%a: tensor<64x32xf8E4M3FN, #u>, %b: tensor<32x64xf8E5M2, #u>, %c: tensor<64x64xf32, #u>) -> tensor<64x64xf32, #u> {
   // CHECK: %[[A:.+]] = tile.fp_to_fp %arg0 {{.*}} -> tensor<64x32xf16
   // CHECK: %[[B:.+]] = tile.fp_to_fp %arg1 {{.*}} -> tensor<32x64xf16
   // CHECK: tilegpu.mma_dot %[[A]], %[[B]]
-  // expected-remark@+1 {{by mma.sync, not wgmma: the target is not sm_90a}}
+  // expected-remark@+1 {{by mma.sync, not wgmma: sm_80 has no wgmma}}
   %d = tile.dot %a, %b, %c : tensor<64x32xf8E4M3FN, #u>, tensor<32x64xf8E5M2, #u> -> tensor<64x64xf32, #u>
   tile.return %d : tensor<64x64xf32, #u>
 }

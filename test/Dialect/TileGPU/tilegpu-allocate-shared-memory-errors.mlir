@@ -2,7 +2,7 @@
 
 #a = #tilegpu.layout<256x256, reg = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [0, 64], [64, 0], [128, 0]], lane = [[0, 128], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0], [32, 0]]>
 #b = #tilegpu.layout<256x256, reg = [[0, 64], [0, 128], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0]], lane = [[128, 0], [0, 1], [0, 2], [0, 4], [0, 8]], warp = [[0, 16], [0, 32]]>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @in_rounds(%x: tensor<256x256xf32, #a>) attributes {noinline} {
   // expected-remark @below {{goes through shared memory in 2 rounds of 131072 bytes: there is no room for all at once}}
   %y = tilegpu.convert_layout %x : tensor<256x256xf32, #a> -> tensor<256x256xf32, #b>
@@ -17,7 +17,7 @@ tile.func private @in_rounds(%x: tensor<256x256xf32, #a>) attributes {noinline} 
 #columns = #tilegpu.layout<32x8, reg = [[16, 0]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 1]], warp = [[0, 2], [0, 4]]>
 #shared = #tilegpu.layout<32x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0]]>
 !ring = !tilegpu.memdesc<32x8xf32, #shared, slots = 227>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @too_much(%x: tensor<32x8xf32, #rows>) attributes {noinline} {
   // expected-error @below {{needs 232704 bytes of shared memory, but a program on sm_90a has at most 232448; use smaller tiles, or fewer of them at once}}
   // expected-note @below {{232448 bytes to keep this tile in shared memory}}
@@ -33,7 +33,7 @@ tile.func private @too_much(%x: tensor<32x8xf32, #rows>) attributes {noinline} {
 
 #a = #tilegpu.layout<256x256, reg = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [0, 64], [64, 0], [128, 0]], lane = [[0, 128], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0], [32, 0]]>
 #shared = #tilegpu.layout<256x256, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [0, 64], [0, 128], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0], [128, 0]]>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_80"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_80">} {
 // At the largest, which comes first; only the three largest are named.
 tile.func private @several(%x: tensor<256x256xi8, #a>, %y: tensor<256x256xi16, #a>) attributes {noinline} {
   // expected-note @below {{65536 bytes to keep this tile in shared memory}}

@@ -7,7 +7,7 @@
 
 // A conversion during the life of a buffer lies above it, one after it in its place.
 // CHECK: module attributes {{{.*}}tilegpu.shared_bytes = 2048 : i32
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: tile.func private @conversions
 tile.func private @conversions(%x: tensor<32x8xf32, #rows>) attributes {noinline} {
   // CHECK: tilegpu.local_alloc %{{.+}} {tilegpu.shared_offset = 0 : i32}
@@ -27,7 +27,7 @@ tile.func private @conversions(%x: tensor<32x8xf32, #rows>) attributes {noinline
 #rows = #tilegpu.layout<32x8, reg = [[0, 1], [0, 2]], lane = [[0, 4], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0], [0, 0]]>
 #sums = #tilegpu.layout<32, lane = [0, 1, 2, 4, 8], warp = [16, 0]>
 // CHECK: module attributes {{{.*}}tilegpu.shared_bytes = 0 : i32
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: tile.func private @within_warps
 tile.func private @within_warps(%x: tensor<32x8xf32, #rows>) attributes {noinline} {
   // CHECK-NOT: tilegpu.scratch_offset
@@ -49,7 +49,7 @@ tile.func private @within_warps(%x: tensor<32x8xf32, #rows>) attributes {noinlin
 #one = #tilegpu.layout<1>
 !barriers = !tilegpu.memdesc<1xi64, #one, slots = 8>
 // CHECK: module attributes {{{.*}}tilegpu.shared_bytes = 2048 : i32
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: tile.func @partition
 tile.func @partition() {
   // CHECK: tilegpu.local_alloc {tilegpu.shared_offset = 0 : i32}
@@ -83,7 +83,7 @@ tile.func @partition() {
 !tile = !tilegpu.memdesc<8x64xbf16, #tile>
 !rows = tensor<8x64xbf16, #rows>
 // CHECK: module attributes {{{.*}}tilegpu.shared_bytes = 2056 : i32
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: tile.func @producer
 tile.func @producer(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
     #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (8, 64), strides = () -> (64, 1), box = [8, 64], swizzle = 128>}) {
@@ -120,7 +120,7 @@ tile.func @producer(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tens
 #shared = #tilegpu.layout<128x128, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [0, 64], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0]]>
 !ring = !tilegpu.memdesc<128x128xf32, #shared, slots = 3>
 // CHECK: module attributes {{{.*}}tilegpu.shared_bytes = 229376 : i32
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: tile.func private @beside_a_ring
 tile.func private @beside_a_ring(%x: tensor<128x128xf32, #rows>, %y: tensor<128x128xf16, #rows>) attributes {noinline} {
   // CHECK: tilegpu.convert_layout %{{.+}} {tilegpu.scratch_offset = 0 : i32}

@@ -8,7 +8,7 @@
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @no_channel(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -31,7 +31,7 @@ tile.func private @no_channel(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @unfilled(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -53,7 +53,7 @@ tile.func private @unfilled(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !su
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @two_stages(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -78,7 +78,7 @@ tile.func private @two_stages(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @no_tile(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -101,7 +101,7 @@ tile.func private @no_tile(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @branch(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -130,7 +130,7 @@ tile.func private @branch(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum,
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @step(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -153,7 +153,7 @@ tile.func private @step(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @refilled(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -177,7 +177,7 @@ tile.func private @refilled(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !su
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @too_far(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -201,7 +201,7 @@ tile.func private @too_far(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @too_near(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -224,7 +224,7 @@ tile.func private @too_near(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !su
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @early_reader(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -248,7 +248,7 @@ tile.func private @early_reader(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero:
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @used_early(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -273,7 +273,7 @@ tile.func private @used_early(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @stage_before(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -298,7 +298,7 @@ tile.func private @stage_before(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero:
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @two_stages_apart(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -323,7 +323,7 @@ tile.func private @two_stages_apart(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %z
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @carried_early(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -346,7 +346,7 @@ tile.func private @carried_early(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @in_flight(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -371,7 +371,7 @@ tile.func private @in_flight(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !s
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @stored(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -395,7 +395,7 @@ tile.func private @stored(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum,
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @registers(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -418,7 +418,7 @@ tile.func private @registers(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !s
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @next_operand(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -444,7 +444,7 @@ tile.func private @next_operand(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero:
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @waited_before(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -467,7 +467,7 @@ tile.func private @waited_before(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @no_wgmma(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -491,7 +491,7 @@ tile.func private @no_wgmma(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !su
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @stage_range(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -514,7 +514,7 @@ tile.func private @stage_range(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: 
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @effects(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -538,7 +538,7 @@ tile.func private @effects(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @written(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -563,7 +563,7 @@ tile.func private @written(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @bytes(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -586,7 +586,7 @@ tile.func private @bytes(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, 
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @other(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -611,7 +611,7 @@ tile.func private @other(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, 
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @producer(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -634,7 +634,7 @@ tile.func private @producer(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !su
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @waited(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -657,7 +657,7 @@ tile.func private @waited(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum,
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func private @nested(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum, %h0: !tile) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -682,7 +682,7 @@ tile.func private @nested(%p: !ptrs, %q: !buffer, %n: i32, %s: i32, %zero: !sum,
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // expected-error @below {{has loops for TMA, and is no kernel of one block}}
 tile.func private @no_kernel(%p: !ptrs, %q: !buffer, %n: i32, %zero: !sum) -> !sum attributes {noinline} {
   %c0 = arith.constant 0 : i32
@@ -706,7 +706,7 @@ tile.func private @no_kernel(%p: !ptrs, %q: !buffer, %n: i32, %zero: !sum) -> !s
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
 !ints = tensor<64x64xi32, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func @whose(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) {
   %c0 = arith.constant 0 : i32
   %c64 = arith.constant 64 : i32
@@ -746,7 +746,7 @@ tile.func @whose(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o:
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
 !ints = tensor<64x64xi32, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func @whose_else(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) attributes {tilegpu.kernel_schedule = #tilegpu.kernel_schedule<producer_warps = 1>} {
   %c0 = arith.constant 0 : i32
   %c64 = arith.constant 64 : i32
@@ -786,7 +786,7 @@ tile.func @whose_else(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
 !ints = tensor<64x64xi32, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func @staged(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) attributes {tilegpu.kernel_schedule = #tilegpu.kernel_schedule<producer_warps = 1>} {
   %c0 = arith.constant 0 : i32
   %c64 = arith.constant 64 : i32
@@ -826,7 +826,7 @@ tile.func @staged(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
 !ints = tensor<64x64xi32, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func @unread(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) attributes {tilegpu.kernel_schedule = #tilegpu.kernel_schedule<producer_warps = 1>} {
   %c0 = arith.constant 0 : i32
   %c64 = arith.constant 64 : i32
@@ -866,7 +866,7 @@ tile.func @unread(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
 !ints = tensor<64x64xi32, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func @local_load(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) attributes {tilegpu.kernel_schedule = #tilegpu.kernel_schedule<producer_warps = 1>} {
   %c0 = arith.constant 0 : i32
   %c64 = arith.constant 64 : i32
@@ -907,7 +907,7 @@ tile.func @local_load(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
 !ints = tensor<64x64xi32, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func @computed(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) attributes {tilegpu.kernel_schedule = #tilegpu.kernel_schedule<producer_warps = 1>} {
   %c0 = arith.constant 0 : i32
   %c64 = arith.constant 64 : i32
@@ -948,7 +948,7 @@ tile.func @computed(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, 
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
 !ints = tensor<64x64xi32, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func @stored(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) attributes {tilegpu.kernel_schedule = #tilegpu.kernel_schedule<producer_warps = 1>} {
   %c0 = arith.constant 0 : i32
   %c64 = arith.constant 64 : i32
@@ -992,7 +992,7 @@ tile.func @stored(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
 !ints = tensor<64x64xi32, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // expected-error-re @below {{has rings of 524288 bytes, of which {{[0-9]+}} fit}}
 tile.func @large(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) attributes {tilegpu.kernel_schedule = #tilegpu.kernel_schedule<producer_warps = 1>} {
   %c0 = arith.constant 0 : i32
@@ -1032,7 +1032,7 @@ tile.func @large(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o:
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
 !ints = tensor<64x64xi32, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func @refilled(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) {
   %c0 = arith.constant 0 : i32
   %c64 = arith.constant 64 : i32
@@ -1073,7 +1073,7 @@ tile.func @refilled(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, 
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
 !ints = tensor<64x64xi32, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func @two_engines(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) attributes {tilegpu.kernel_schedule = #tilegpu.kernel_schedule<producer_warps = 1>} {
   %c0 = arith.constant 0 : i32
   %c64 = arith.constant 64 : i32

@@ -10,7 +10,7 @@
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: @copies
 tile.func private @copies(%p: !ptrs, %q: !buffer, %n: i32, %zero: !sum) -> !sum attributes {noinline} {
   // CHECK: %[[RING:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #{{.+}}, slots = 3>
@@ -55,7 +55,7 @@ tile.func private @copies(%p: !ptrs, %q: !buffer, %n: i32, %zero: !sum) -> !sum 
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: @late
 tile.func private @late(%p: !ptrs, %q: !buffer, %n: i32, %zero: !sum, %half: !sum) -> !sum attributes {noinline} {
   // CHECK: %[[RING:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #{{.+}}, slots = 4>
@@ -107,7 +107,7 @@ tile.func private @late(%p: !ptrs, %q: !buffer, %n: i32, %zero: !sum, %half: !su
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: @ahead
 tile.func private @ahead(%p: !ptrs, %v: !ptrs, %q: !buffer, %n: i32, %zero: !sum) -> !sum attributes {noinline} {
   // CHECK: %[[K:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #{{.+}}, slots = 2>
@@ -159,7 +159,7 @@ tile.func private @ahead(%p: !ptrs, %v: !ptrs, %q: !buffer, %n: i32, %zero: !sum
 !tile = tensor<64x64xf16, #u>
 !sum = tensor<64x64xf32, #u>
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: @five
 tile.func private @five(%p: !ptrs, %v: !ptrs, %q: !buffer, %n: i32, %zero: !sum) -> (!sum, !sum, !sum) attributes {noinline} {
   // CHECK: scf.if

@@ -7,7 +7,7 @@
 !barrier = !tilegpu.memdesc<1xi64, #one>
 !tile = !tilegpu.memdesc<8x64xbf16, #tile>
 !rows = tensor<8x64xbf16, #rows>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func @stores(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
     #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (8, 64), strides = () -> (64, 1), box = [8, 64], swizzle = 128>}) {
   %c0 = arith.constant 0 : i32

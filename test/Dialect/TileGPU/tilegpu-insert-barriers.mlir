@@ -108,7 +108,7 @@ tile.func private @same_elements(%x: tensor<32x8xi32, #twice>) attributes {noinl
 !barrier = !tilegpu.memdesc<1xi64, #one>
 !tile = !tilegpu.memdesc<8x64xbf16, #tile>
 !rows = tensor<8x64xbf16, #rows>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: tile.func @stores
 tile.func @stores(%p: !tile.ptr<bf16>, %n: i32, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
     #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (8, 64), strides = () -> (64, 1), box = [8, 64], swizzle = 128>}) {
@@ -159,7 +159,7 @@ tile.func @stores(%p: !tile.ptr<bf16>, %n: i32, %map: !tilegpu.tensor_map {tileg
 #sums = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
 !a = !tilegpu.memdesc<128x64xf16, #s>
 !b = !tilegpu.memdesc<64x64xf16, #t>
-module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: tile.func @ping_pong
 tile.func @ping_pong(%p: !tile.ptr<f32>) {
   %x = arith.constant dense<1.0> : tensor<128x64xf16, #rows>

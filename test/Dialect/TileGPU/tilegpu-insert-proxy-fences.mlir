@@ -10,7 +10,7 @@
 
 // One fence for all that was written, by the writers, before they meet. What nobody else
 // reads needs none.
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: tile.func private @once
 tile.func private @once(%x: tensor<64x32xf16, #x>, %y: tensor<32x64xf16, #y>, %c: tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #acc> attributes {noinline} {
   // CHECK-NOT: tilegpu.proxy_fence
@@ -88,7 +88,7 @@ tile.func private @in_a_branch(%x: tensor<64x32xf16, #x>, %y: tensor<32x64xf16, 
 #acc = #tilegpu.layout<64x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]]>
 #x = #tilegpu.layout<64x32, reg = [[0, 1], [0, 2], [0, 4], [32, 0]], lane = [[0, 8], [0, 16], [1, 0], [2, 0], [4, 0]], warp = [[8, 0], [16, 0]]>
 #y = #tilegpu.layout<32x64, reg = [[0, 32], [1, 0], [2, 0], [4, 0]], lane = [[8, 0], [16, 0], [0, 1], [0, 2], [0, 4]], warp = [[0, 8], [0, 16]]>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: tile.func private @copies
 tile.func private @copies(%p: tensor<64x32x!tile.ptr<f16>, #x>, %q: tensor<32x64x!tile.ptr<f16>, #y>, %c: tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #acc> attributes {noinline} {
   %a = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x32xf16, #a>
@@ -119,7 +119,7 @@ tile.func private @copies(%p: tensor<64x32x!tile.ptr<f16>, #x>, %q: tensor<32x64
 #x = #tilegpu.layout<64x32, reg = [[0, 1], [0, 2], [0, 4], [32, 0]], lane = [[0, 8], [0, 16], [1, 0], [2, 0], [4, 0]], warp = [[8, 0], [16, 0]]>
 #y = #tilegpu.layout<32x64, reg = [[0, 32], [1, 0], [2, 0], [4, 0]], lane = [[8, 0], [16, 0], [0, 1], [0, 2], [0, 4]], warp = [[0, 8], [0, 16]]>
 #lines = #tilegpu.layout<64x64, reg = [[0, 1], [0, 2], [0, 4], [16, 0], [32, 0]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = [[4, 0], [8, 0]]>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: tile.func private @callee
 tile.func private @callee(%x: tensor<64x32xf16, #x>, %y: tensor<32x64xf16, #y>, %c: tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #acc> attributes {noinline} {
   %a = tilegpu.local_alloc %x : (tensor<64x32xf16, #x>) -> !tilegpu.memdesc<64x32xf16, #a>
@@ -155,7 +155,7 @@ tile.func private @caller(%x: tensor<64x32xf16, #x>, %y: tensor<32x64xf16, #y>, 
 !barrier = !tilegpu.memdesc<1xi64, #one>
 !tile = !tilegpu.memdesc<8x64xbf16, #tile>
 !rows = tensor<8x64xbf16, #rows>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: tile.func @stores
 tile.func @stores(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
     #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (8, 64), strides = () -> (64, 1), box = [8, 64], swizzle = 128>}) {

@@ -6,7 +6,7 @@
 #u = #tilegpu.unassigned
 #a = #tilegpu.layout<64x32, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 8], [4, 16], [8, 0], [16, 0], [32, 0]]>
 #b = #tilegpu.layout<32x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0]]>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: @matmul
 tile.func @matmul(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, %o: !tile.ptr<f32>) {
   // CHECK-DAG: %[[C0:.+]] = arith.constant 0 : i32
@@ -87,7 +87,7 @@ tile.func @matmul(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.p
 // What is computed on the way to the dot is read from the ring. The loop says how many
 // stages it wants.
 #u = #tilegpu.unassigned
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_80"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_80">} {
 // CHECK-LABEL: @converted
 tile.func private @converted(%p: tensor<32x32x!tile.ptr<i8>, #u>, %y: tensor<32x32xf32, #u>, %n: i32, %z: tensor<32x32xf32, #u>, %base: !tile.ptr<i8> {tile.divisibility = 16 : i64}) -> tensor<32x32xf32, #u> attributes {noinline} {
   %c0 = arith.constant 0 : i32
@@ -119,7 +119,7 @@ tile.func private @converted(%p: tensor<32x32x!tile.ptr<i8>, #u>, %y: tensor<32x
 
 // An index that is loaded is loaded ahead, where there is such an iteration.
 #u = #tilegpu.unassigned
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_80"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_80">} {
 // CHECK-LABEL: @indirect
 tile.func private @indirect(%index: !tile.ptr<i32>, %base: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %y: tensor<32x32xf32, #u>, %n: i32, %z: tensor<32x32xf32, #u>) -> tensor<32x32xf32, #u> attributes {noinline} {
   %c0 = arith.constant 0 : i32
@@ -150,7 +150,7 @@ tile.func private @indirect(%index: !tile.ptr<i32>, %base: !tile.ptr<f32> {tile.
 // -----
 
 #u = #tilegpu.unassigned
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_80"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_80">} {
 // CHECK-LABEL: @refused
 // CHECK-NOT: tilegpu.async_copy
 tile.func private @refused(%p: tensor<32x32x!tile.ptr<f32>, #u>, %h: tensor<32x32x!tile.ptr<f16>, #u>, %m: tensor<32x32xi1, #u>, %y: tensor<32x32xf32, #u>, %yh: tensor<32x32xf16, #u>, %n: i32, %s: i32, %z: tensor<32x32xf32, #u>) attributes {noinline} {
@@ -214,7 +214,7 @@ tile.func private @refused(%p: tensor<32x32x!tile.ptr<f32>, #u>, %h: tensor<32x3
 
 // As many stages as fit.
 #u = #tilegpu.unassigned
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: @large
 // CHECK: tilegpu.local_alloc : () -> !tilegpu.memdesc<192x128xf32, #{{.+}}, slots = 2>
 tile.func private @large(%p: tensor<192x128x!tile.ptr<f32>, #u>, %y: tensor<128x16xf32, #u>, %n: i32, %z: tensor<192x16xf32, #u>) -> tensor<192x16xf32, #u> attributes {noinline} {
@@ -246,28 +246,9 @@ tile.func private @larger(%p: tensor<256x128x!tile.ptr<f32>, #u>, %y: tensor<128
 
 // -----
 
-// Nothing is copied asynchronously before sm_80.
-#u = #tilegpu.unassigned
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_75"} {
-// CHECK-LABEL: @old
-// CHECK-NOT: tilegpu.async_copy
-tile.func private @old(%p: tensor<32x32x!tile.ptr<f32>, #u>, %y: tensor<32x32xf32, #u>, %n: i32, %z: tensor<32x32xf32, #u>) -> tensor<32x32xf32, #u> attributes {noinline} {
-  %c0 = arith.constant 0 : i32
-  %c1 = arith.constant 1 : i32
-  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %z) -> (tensor<32x32xf32, #u>) : i32 {
-    %x = tile.load %p : tensor<32x32x!tile.ptr<f32>, #u>
-    %d = tile.dot %x, %y, %acc : tensor<32x32xf32, #u>, tensor<32x32xf32, #u> -> tensor<32x32xf32, #u>
-    scf.yield %d : tensor<32x32xf32, #u>
-  }
-  tile.return %r : tensor<32x32xf32, #u>
-}
-}
-
-// -----
-
 // One stage is none.
 #u = #tilegpu.unassigned
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_80"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_80">} {
 // CHECK-LABEL: @off
 // CHECK-NOT: tilegpu.async_copy
 tile.func private @off(%p: tensor<32x32x!tile.ptr<f32>, #u>, %y: tensor<32x32xf32, #u>, %n: i32, %z: tensor<32x32xf32, #u>) -> tensor<32x32xf32, #u> attributes {noinline} {
@@ -289,7 +270,7 @@ tile.func private @off(%p: tensor<32x32x!tile.ptr<f32>, #u>, %y: tensor<32x32xf3
 #u = #tilegpu.unassigned
 #a = #tilegpu.layout<64x32, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 8], [4, 16], [8, 0], [16, 0], [32, 0]]>
 #b = #tilegpu.layout<32x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0]]>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: @computed
 tile.func @computed(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, %o: !tile.ptr<f32>) {
   %c0 = arith.constant 0 : i32
@@ -334,7 +315,7 @@ tile.func @computed(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, 
 #m = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
 #t = #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>
 !buffer = !tilegpu.memdesc<64x64xf16, #m>
-module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: @two
 // CHECK-SAME: (%[[Q:.+]]: !tilegpu.memdesc{{.+}}, %{{.+}}: !tile.ptr
 tile.func private @two(%q: !tilegpu.memdesc<128x64xf16, #q>, %p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %none: tensor<128x64xf32, #u>, %zero: tensor<128x128xf32, #u>) -> tensor<128x128xf32, #u> attributes {noinline} {
@@ -392,7 +373,7 @@ tile.func private @two(%q: !tilegpu.memdesc<128x64xf16, #q>, %p: !tile.ptr<f16> 
 #m = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
 #t = #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>
 !buffer = !tilegpu.memdesc<64x64xf16, #m>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: @several
 // CHECK: tilegpu.warpgroup_dot
 // CHECK-NOT: is_async

@@ -7,7 +7,7 @@
 #acc = #tilegpu.layout<32x32, reg = [[0, 1], [0, 2], [8, 0], [16, 0]], lane = [[0, 4], [0, 8], [0, 16], [1, 0], [2, 0]], warp = [[4, 0]]>
 #rows = #tilegpu.layout<32x16, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [1, 0], [2, 4], [4, 8], [8, 0], [16, 0]]>
 #columns = #tilegpu.layout<16x32, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 4], [2, 8], [4, 16], [8, 0]]>
-module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-DAG: #[[A:.+]] = #tilegpu.layout<32x4, reg = {{\[\[}}0, 1], [0, 2], [8, 0], [16, 0]], lane = {{\[\[}}0, 0], [0, 0], [0, 0], [1, 0], [2, 0]], warp = {{\[\[}}4, 0]]>
 // CHECK-DAG: #[[B:.+]] = #tilegpu.layout<4x32, reg = {{\[\[}}0, 1], [0, 2], [1, 0], [2, 0]], lane = {{\[\[}}0, 4], [0, 8], [0, 16], [0, 0], [0, 0]], warp = {{\[\[}}0, 0]]>
 // CHECK-LABEL: tile.func private @slices(
@@ -47,7 +47,7 @@ tile.func private @slices(%x: !tilegpu.memdesc<32x16xf32, #rows>, %y: !tilegpu.m
 #acc = #tilegpu.layout<16x8, reg = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
 #rows = #tilegpu.layout<16x32, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 0], [4, 0], [8, 0]]>
 #columns = #tilegpu.layout<32x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0]]>
-module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = "sm_80"} {
+module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target<"sm_80">} {
 // CHECK-LABEL: tile.func @iterations(
 // CHECK-SAME: %[[N:arg2]]: i32
 // CHECK: %[[RUNS:.+]] = arith.cmpi slt, %[[C0:.+]], %[[N]] : i32

@@ -8,7 +8,7 @@
 !ps = tensor<256x!tile.ptr<bf16>, #once>
 // CHECK-DAG: #[[OWN:.+]] = #tilegpu.layout<256, reg = [1, 8, 16, 32, 64, 128], lane = [2, 4, 0, 0, 0], warp = [0, 0, 0]>
 // CHECK-DAG: #[[OWN1:.+]] = #tilegpu.layout<1x256, reg = {{\[}}[0, 1], [0, 8], [0, 16], [0, 32], [0, 64], [0, 128]], lane = {{\[}}[0, 2], [0, 4], [0, 0], [0, 0], [0, 0]]
-module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // Addresses and masks are computed again, too.
 // CHECK-LABEL: @bias
 tile.func @bias(%p: !p, %n: i32, %first: i32) {

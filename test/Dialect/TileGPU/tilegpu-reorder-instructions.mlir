@@ -315,7 +315,7 @@ tile.func @fits(%x: !tile.ptr<bf16>, %g: !tile.ptr<bf16>, %j: !tile.ptr<i32>) {
 #sums = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
 !a = !tilegpu.memdesc<128x64xf16, #s>
 !b = !tilegpu.memdesc<64x64xf16, #t>
-module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: tile.func @ping_pong
 tile.func @ping_pong(%p: !tile.ptr<f32>) {
   %x = arith.constant dense<1.0> : tensor<128x64xf16, #rows>

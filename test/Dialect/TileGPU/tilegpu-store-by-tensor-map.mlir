@@ -4,7 +4,7 @@
 // CHECK-DAG: #[[S:.+]] = #tilegpu.layout<64x64, offset = {{\[}}[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
 #u = #tilegpu.unassigned
 #a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: @once
 // CHECK-SAME: %[[MAP:[a-z0-9]+]]: !tilegpu.tensor_map {tilegpu.tensor_map = #tilegpu.tensor_map<
 tile.func @once(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %ld: i32 {tile.divisibility = 16 : i64}) {
@@ -48,7 +48,7 @@ tile.func @once(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %ld:
 // In a loop the copy goes on until the buffer is written again.
 #u = #tilegpu.unassigned
 #a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: @loop
 tile.func @loop(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %ld: i32 {tile.divisibility = 16 : i64}) {
   %start = tile.program_id 0
@@ -97,7 +97,7 @@ tile.func @loop(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %ld:
 // the last has been read. What is done element by element is done by pieces, too.
 #u = #tilegpu.unassigned
 #a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: @pieces
 tile.func @pieces(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %ld: i32 {tile.divisibility = 16 : i64}) {
   %start = tile.program_id 0
@@ -169,7 +169,7 @@ tile.func @pieces(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %l
 // What else is written there, or is in order, TMA would not wait for.
 #u = #tilegpu.unassigned
 #a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: @others
 // CHECK-NOT: tma_store
 tile.func @others(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %ld: i32 {tile.divisibility = 16 : i64}) {
@@ -273,7 +273,7 @@ tile.func @hinted(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %l
 // stored, and the second need not. A promise is no access to memory.
 #u = #tilegpu.unassigned
 #a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: @beside
 tile.func @beside(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %ld: i32 {tile.divisibility = 16 : i64}) {
   %start = tile.program_id 0
@@ -325,7 +325,7 @@ tile.func @beside(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %l
 // One of them reaches into the other.
 #u = #tilegpu.unassigned
 #a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: @overlapping
 // CHECK-NOT: tma_store
 tile.func @overlapping(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %ld: i32 {tile.divisibility = 16 : i64}) {
@@ -370,7 +370,7 @@ tile.func @overlapping(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i3
 // One of them says how it is cached, which TMA does not know.
 #u = #tilegpu.unassigned
 #a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: @beside_threads
 // CHECK-NOT: tma_store
 tile.func @beside_threads(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %ld: i32 {tile.divisibility = 16 : i64}) {
@@ -416,7 +416,7 @@ tile.func @beside_threads(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m:
 // knows whether they are. Loads before have done.
 #u = #tilegpu.unassigned
 #a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: @read_before
 // CHECK-NOT: arrays_apart
 // CHECK: tilegpu.tma_store

@@ -6,7 +6,7 @@
 #rows = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
 !tile = !tilegpu.memdesc<128x64xbf16, #tile>
 !rows = tensor<128x64xbf16, #rows>
-module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // Warps 0 to 3 hold, and write, the first 64 rows.
 // CHECK-LABEL: @loop
 // MET-LABEL: @loop
@@ -63,7 +63,7 @@ tile.func @outside(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tenso
 #mixed = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[64, 0], [32, 0], [16, 0]]>
 !tile = !tilegpu.memdesc<128x64xbf16, #tile>
 !mixed = tensor<128x64xbf16, #mixed>
-module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // Each group has rows of both boxes, so all warps have to meet. One such store is enough: a
 // thread counts what it has begun.
 // CHECK-LABEL: @mixed

@@ -6,7 +6,7 @@
 // barrier for the slot before the first.
 #u = #tilegpu.unassigned
 #s = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: @matmul
 // CHECK-SAME: %[[K:[a-z0-9]+]]: i32
 // CHECK-SAME: %[[MAPA:[a-z0-9]+]]: !tilegpu.tensor_map {tilegpu.tensor_map = #tilegpu.tensor_map<base = 0, element = f16
@@ -104,7 +104,7 @@ tile.func @matmul(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.p
 // computed there again.
 #u = #tilegpu.unassigned
 #s = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: @persistent
 // CHECK-SAME: %[[TILES:[a-z0-9]+]]: i32
 tile.func @persistent(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %tiles: i32, %k: i32, %o: !tile.ptr<f32>) {
@@ -170,7 +170,7 @@ tile.func @persistent(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %tiles:
 #u = #tilegpu.unassigned
 #s = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
 #t = #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: @attention
 // CHECK-SAME: %[[N:[a-z0-9]+]]: i32, %[[M:[a-z0-9]+]]: i32
 // CHECK-SAME: tilegpu.occupancy = 3 : i32
@@ -289,7 +289,7 @@ tile.func @attention(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !til
 #u = #tilegpu.unassigned
 #s = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
 !buffer = !tilegpu.memdesc<64x64xf16, #s>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-NOT: warp_specialize
 tile.func @bounds(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr<i32>, %o: !tile.ptr<f32>) {
   %c0 = arith.constant 0 : i32
@@ -395,7 +395,7 @@ tile.func @one_stage(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32,
 #u = #tilegpu.unassigned
 #a = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
 #b = #tilegpu.layout<64x256, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [0, 64], [0, 128]]>
-module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: @repeated
 // CHECK-SAME: %[[K:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: !tile.ptr<bf16>, %[[GX:[a-z0-9]+]]: i32 {tile.grid_extent}, %[[GY:[a-z0-9]+]]: i32 {tile.grid_extent}, %[[GZ:[a-z0-9]+]]: i32 {tile.grid_extent}, %{{[a-z0-9]+}}: !tilegpu.tensor_map
 // CHECK-SAME: tilegpu.persistent_programs = 1 : i32
@@ -475,7 +475,7 @@ tile.func @repeated(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile
 #u = #tilegpu.unassigned
 #a = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
 #b = #tilegpu.layout<64x256, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [0, 64], [0, 128]]>
-module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: @pieces
 tile.func @pieces(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, %o: !tile.ptr<bf16> {tile.divisibility = 16 : i64}, %n: i32) {
   // CHECK: tilegpu.local_alloc : () -> !tilegpu.memdesc<128x64xf16, #{{.+}}, slots = 4>
@@ -542,7 +542,7 @@ tile.func @pieces(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.p
 #u = #tilegpu.unassigned
 #s = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
 #t = #tilegpu.layout<64x128, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32], [0, 64]]>
-module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: @ping_pong
 tile.func @ping_pong(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) {
   // CHECK: tilegpu.mbarrier_wait
@@ -612,7 +612,7 @@ tile.func @ping_pong(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !til
 #u = #tilegpu.unassigned
 #s = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
 #t = #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: @feeds_itself
 // CHECK-SAME: %[[N:[a-z0-9]+]]: i32
 // CHECK-SAME: %[[KMAP:[a-z0-9]+]]: !tilegpu.tensor_map
@@ -724,7 +724,7 @@ tile.func @feeds_itself(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !
 #u = #tilegpu.unassigned
 #s = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
 !buffer = !tilegpu.memdesc<64x64xf16, #s>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 tile.func @feeds(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %o: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32) {
   %c0 = arith.constant 0 : i32
   %c64 = arith.constant 64 : i32
@@ -917,7 +917,7 @@ tile.func @after(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %o: !tile.pt
 #u = #tilegpu.unassigned
 #s = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
 !buffer = !tilegpu.memdesc<64x64xf16, #s>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-DAG: #[[EXTENTS:.+]] = affine_map<()[s0, s1, s2] -> (64, 64)>
 // CHECK-DAG: #[[STRIDES:.+]] = affine_map<()[s0, s1, s2] -> (64, 1)>
 // CHECK-LABEL: tile.func @other

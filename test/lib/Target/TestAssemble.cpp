@@ -101,9 +101,9 @@ struct TestAssemblePass : PassWrapper<TestAssemblePass, OperationPass<ModuleOp>>
   void runOnOperation() final {
     ModuleOp module = getOperation();
     // A module for a newer machine has no code for this one.
-    if (auto own = module->getAttrOfType<StringAttr>(tilegpu::kTargetAttr))
-      if (tilegpu::getCapability(module) > NVPTXTarget::get(arch).capability)
-        return;
+    const GPUMachine &own = tilegpu::getMachine(module), &machine = *GPUMachine::find(arch);
+    if (own.capability > machine.capability || (own.isSpecific && &own != &machine))
+      return;
     try {
       if (failed(lower(module)))
         return signalPassFailure();
@@ -131,7 +131,8 @@ private:
     if (progress == Progress::Tile && failed(lowerTile(module)))
       return failure();
     if (progress < Progress::LLVM && !module->hasAttr(tilegpu::kTargetAttr))
-      module->setAttr(tilegpu::kTargetAttr, StringAttr::get(&getContext(), arch));
+      module->setAttr(tilegpu::kTargetAttr,
+                      tilegpu::TargetAttr::get(&getContext(), GPUMachine::find(arch)));
     OpPassManager passes(ModuleOp::getOperationName());
     if (progress == Progress::Tile)
       buildTileGPUPipeline(passes, options);

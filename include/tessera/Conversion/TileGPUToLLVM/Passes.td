@@ -14,7 +14,7 @@ def ConvertTileGPUToLLVM : Pass<"convert-tilegpu-to-llvm", "::mlir::ModuleOp"> {
     on scalars. Every tile must have a layout, and scratch memory must be allocated.
 
     ```mlir
-    module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+    module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
       tile.func @k(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>) {
         %x = tile.load %p : !tile.ptr<f32>
         tile.store %q, %x : !tile.ptr<f32>

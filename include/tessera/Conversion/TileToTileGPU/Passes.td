@@ -23,7 +23,7 @@ def ConvertTileToTileGPU : Pass<"convert-tile-to-tilegpu", "::mlir::ModuleOp"> {
     ```
     becomes
     ```mlir
-    module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+    module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
       tile.func private @k() -> tensor<64xi32, #tilegpu.unassigned> {
         %i = tile.range 0 to 64 : tensor<64xi32, #tilegpu.unassigned>
         tile.return %i : tensor<64xi32, #tilegpu.unassigned>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// NVIDIA GPUs: what each architecture is called, and the road from LLVM IR to PTX.
+// NVIDIA GPUs: the road from LLVM IR to PTX.
 //
 // Three things here are matters of correctness, not of speed:
 //  - the optimiser runs with the NVPTX TargetMachine attached, so that it knows which
@@ -13,6 +13,7 @@
 #ifndef TESSERA_TARGET_NVPTX_NVPTXTARGET_H
 #define TESSERA_TARGET_NVPTX_NVPTXTARGET_H
 
+#include "tessera/Machine/GPUMachine.h"
 #include "tessera/Support/Kept.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -28,9 +29,7 @@ class TargetMachine;
 namespace tessera {
 
 struct NVPTXTarget {
-  std::string arch; ///< "sm_80", "sm_90a"
-  int capability;   ///< 80, 90
-  int ptxVersion;   ///< 90 for PTX 9.0
+  const GPUMachine &machine;
 
   /// Throws UserError (E030) for an architecture that Tessera does not compile for.
   static NVPTXTarget get(llvm::StringRef arch);

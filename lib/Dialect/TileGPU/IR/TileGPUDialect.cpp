@@ -56,8 +56,8 @@ LogicalResult TileGPUDialect::verifyOperationAttribute(Operation *op, NamedAttri
     auto warps = dyn_cast<IntegerAttr>(attribute.getValue());
     if (!isa<ModuleOp>(op))
       return op->emitOpError("has ") << kNumWarpsAttr << ", which belongs on a module";
-    if (!warps || !warps.getType().isInteger(32) || warps.getInt() < 1 || warps.getInt() > 32 ||
-        !llvm::isPowerOf2_64(warps.getInt()))
+    if (!warps || !warps.getType().isInteger(32) || warps.getInt() < 1 ||
+        warps.getInt() > GPUMachine::kMaxWarps || !llvm::isPowerOf2_64(warps.getInt()))
       return op->emitOpError("has ")
              << attribute.getValue() << " warps; wanted is a power of two up to 32, as an i32";
   }
@@ -80,8 +80,9 @@ LogicalResult TileGPUDialect::verifyOperationAttribute(Operation *op, NamedAttri
       return op->emitOpError("has a place in shared memory of ")
              << attribute.getValue() << "; wanted is an integer from 0 to " << kMost - 1;
   }
-  if (attribute.getName() == kTargetAttr && !isa<StringAttr>(attribute.getValue()))
-    return op->emitOpError("has the target ") << attribute.getValue() << ", which is no string";
+  if (attribute.getName() == kTargetAttr && !isa<TargetAttr>(attribute.getValue()))
+    return op->emitOpError("has the target ")
+           << attribute.getValue() << "; wanted is one such as #tilegpu.target<\"sm_90a\">";
   return success();
 }
 
@@ -126,23 +127,23 @@ FailureOr<unsigned> tessera::tilegpu::requireNumWarps(ModuleOp module) {
   return module.emitError("does not say how many warps a program has (") << kNumWarpsAttr << ")";
 }
 
-FailureOr<StringRef> tessera::tilegpu::requireTarget(ModuleOp module) {
-  if (auto target = module->getAttrOfType<StringAttr>(kTargetAttr))
-    return target.getValue();
+FailureOr<const GPUMachine *> tessera::tilegpu::requireMachine(ModuleOp module) {
+  if (auto target = module->getAttrOfType<TargetAttr>(kTargetAttr))
+    return target.getMachine();
   return module.emitError("does not say for which target it is (") << kTargetAttr << ")";
 }
 
-int tessera::tilegpu::getCapability(Operation *op) {
-  int capability = 80;
+const GPUMachine &tessera::tilegpu::getMachine(Operation *op) {
   auto module = dyn_cast<ModuleOp>(op);
   if (!module)
     module = op->getParentOfType<ModuleOp>();
-  if (auto target = module->getAttrOfType<StringAttr>(kTargetAttr)) {
-    StringRef name = target.getValue();
-    if (name.consume_front("sm_"))
-      name.consumeInteger(10, capability);
-  }
-  return capability;
+  if (auto target = module->getAttrOfType<TargetAttr>(kTargetAttr))
+    return *target.getMachine();
+  return GPUMachine::getDefault();
+}
+
+MatrixInstructions tessera::tilegpu::getMatrixInstructions(const GPUMachine &machine) {
+  return {/*forLoads=*/true, /*forStores=*/machine.hasStoreMatrix};
 }
 
 int64_t tessera::tilegpu::getElementBytes(Type element) {

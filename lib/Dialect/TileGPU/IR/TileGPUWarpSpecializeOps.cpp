@@ -9,10 +9,6 @@ using namespace tessera;
 using namespace tessera::tilegpu;
 
 static constexpr unsigned kLanes = 1 << kLaneBits;
-/// Registers of an SM, and of a thread at most.
-static constexpr unsigned kRegisters = 65536, kMostRegisters = 255;
-/// Registers change owners in such steps.
-static constexpr unsigned kRegisterStep = 8;
 
 bool tessera::tilegpu::isInPartition(Operation *op) {
   for (; op; op = op->getParentOp()) {
@@ -47,8 +43,7 @@ unsigned WarpSpecializeOp::getEntryRegisters() {
   unsigned threads = (getNumWarps(*this).value_or(1) + getWarps()) * kLanes;
   if (auto programs = (*this)->getParentOp()->getAttrOfType<IntegerAttr>(kOccupancyAttr))
     threads *= programs.getInt();
-  return std::min(llvm::alignDown(kRegisters / threads, kRegisterStep),
-                  llvm::alignDown(kMostRegisters, kRegisterStep));
+  return GPUMachine::getRegisters(threads);
 }
 
 /// (S5).
@@ -62,7 +57,9 @@ static LogicalResult verifyRegisters(WarpSpecializeOp op, unsigned warps) {
       return op.emitOpError("gives registers to ") << count << " warps, not to groups of 4";
   unsigned own = *op.getDefaultRegisters(), other = *op.getPartitionRegisters();
   for (unsigned registers : {own, other})
-    if (registers < 24 || registers > 256 || registers % kRegisterStep != 0)
+    if (registers < GPUMachine::kMinTransferredRegisters ||
+        registers > GPUMachine::kMaxTransferredRegisters ||
+        registers % GPUMachine::kRegisterStep != 0)
       return op.emitOpError("gives ")
              << registers << " registers to a thread; wanted is a multiple of 8 from 24 to 256";
   unsigned threads = warps * kLanes, otherThreads = op.getWarps() * kLanes;
@@ -92,7 +89,7 @@ LogicalResult WarpSpecializeOp::verify() {
       return error;
     }
   }
-  unsigned warps = getNumWarps(*this).value_or(1), most = 32;
+  unsigned warps = getNumWarps(*this).value_or(1), most = GPUMachine::kMaxWarps;
   if ((getWarps() != 1 && getWarps() % kWarpsOfWarpgroup != 0) || getWarps() == 0 ||
       warps + getWarps() > most)
     return emitOpError("has a partition of ") << getWarps() << " warps beside " << warps

@@ -27,6 +27,9 @@ namespace tessera::tilegpu {
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
 
+/// Rows that a warp has of the result of mma.sync (mmaAccumulator), whatever the instruction.
+static constexpr unsigned kRowsOfWarp = 16;
+
 namespace {
 
 /// A dot: its extents, and their parts that are powers of two.
@@ -59,6 +62,20 @@ struct Dot {
     return FloatParts(element.isF32() ? op.getPrecision() : tile::InputPrecision::TF32);
   }
   unsigned getOperandBits() const { return getParts().isBF16 ? 16 : bits; }
+  /// What an instruction of this kind multiplies; mma.sync takes 8-bit floats as f16.
+  std::optional<MMAElement> getMMAElement(MMAKind kind) const {
+    if (isFloat8())
+      return kind == MMAKind::Warp ? MMAElement::F16 : MMAElement::F8;
+    if (element.isF16())
+      return MMAElement::F16;
+    if (element.isBF16() || (element.isF32() && getParts().isBF16))
+      return MMAElement::BF16;
+    if (element.isF32())
+      return MMAElement::TF32;
+    if (element.isF64())
+      return MMAElement::F64;
+    return bits == 8 ? std::optional(MMAElement::I8) : std::nullopt;
+  }
 
   mutable tile::DotOp op;
   Type element, other, accumulator;
@@ -70,11 +87,7 @@ struct Dot {
 /// What the GPU and the program have.
 struct Machine {
   unsigned warps;
-  unsigned capability = 80;
-  /// The instructions of one architecture alone ("sm_90a").
-  bool isSpecific = false;
-
-  bool hasWgmma() const { return capability == 90 && isSpecific; }
+  const GPUMachine &gpu;
 };
 
 /// The warps along each dimension of a result.
@@ -128,18 +141,17 @@ static bool becomesOperand(tile::DotOp op) {
 
 /// Why a dot cannot be done by mma.sync; empty if it can.
 static std::string whyNotMma(const Dot &dot, const Machine &machine) {
-  if (machine.capability < 80)
-    return "the target has no such instruction";
   if (dot.element.isF32() && dot.op.getPrecision() == tile::InputPrecision::IEEE)
     return "f32 operands are to keep their precision (input_precision)";
-  if (dot.element.isF64()
-          ? false
-          : !dot.element.isF16() && !dot.element.isBF16() && !dot.element.isF32() && dot.bits != 8)
+  std::optional<MMAElement> element = dot.getMMAElement(MMAKind::Warp);
+  if (!element)
     return "there is none for these types";
-  bool isNarrow = dot.isFloat8() || dot.getOperandBits() == 16;
-  unsigned leastK = isNarrow ? 8 : dot.bits == 8 ? 16 : 4;
-  if (dot.m < 16 || dot.n < 8 || dot.k < leastK)
-    return "the tile is smaller than the instruction's 16x8x" + std::to_string(leastK) +
+  std::optional<MMAInstruction> mma = machine.gpu.findMMA(MMAKind::Warp, *element);
+  if (!mma)
+    return "the target has no such instruction";
+  if (dot.m < kRowsOfWarp || dot.n < mma->n || dot.k < mma->minK)
+    return "the tile is smaller than the instruction's " + std::to_string(kRowsOfWarp) + "x" +
+           std::to_string(mma->n) + "x" + std::to_string(mma->minK) +
            ", in the powers of two of its extents";
   return "";
 }
@@ -148,23 +160,25 @@ static std::string whyNotMma(const Dot &dot, const Machine &machine) {
 static std::string whyNotWgmma(const Dot &dot, const Machine &machine) {
   if (std::string why = whyNotMma(dot, machine); !why.empty())
     return why;
-  if (!machine.hasWgmma())
-    return "the target is not sm_90a";
+  if (!machine.gpu.hasWarpgroupMMA())
+    return (machine.gpu.name + " has no wgmma").str();
   if (dot.isBatched())
     return "the dot is one of batches";
-  if (dot.element.isF64())
+  std::optional<MMAInstruction> mma =
+      machine.gpu.findMMA(MMAKind::Warpgroup, *dot.getMMAElement(MMAKind::Warpgroup));
+  if (!mma)
     return "there is none for f64";
   auto isFloat8 = [](Type type) { return isa<Float8E4M3FNType, Float8E5M2Type>(type); };
   if (dot.isFloat8() && !(isFloat8(dot.element) && isFloat8(dot.other)))
     return "there is none for these types";
   if (machine.warps % kWarpsOfWarpgroup != 0)
     return "num_warps is " + std::to_string(machine.warps) + ", no multiple of 4";
-  if (dot.m < 64)
+  if (dot.m < mma->m)
     return "the tile has less than 64 rows, in the power of two of its extent";
-  if (dot.k * dot.getOperandBits() < 256)
+  if (dot.k < mma->minK)
     return "K is less than 32 bytes, in the power of two of its extent";
   unsigned groups = machine.warps / kWarpsOfWarpgroup, along = std::min(groups, dot.m / 64);
-  if (dot.n < 8 * (groups / along))
+  if (dot.n < mma->n * (groups / along))
     return "the tile is too small for so many warps";
   return "";
 }
@@ -504,7 +518,7 @@ void Rewriter::toWgmmaOfParts(const Dot &dot) {
   op.erase();
   // Beside many accumulators the first operand is not held while the second one is split.
   constexpr int64_t kManyAccumulators = 64;
-  if (newDot.getType().getNumElements() > kManyAccumulators * 32 * machine.warps)
+  if (newDot.getType().getNumElements() > kManyAccumulators * GPUMachine::kWarpSize * machine.warps)
     sinkLoad(left, newDot);
 }
 
@@ -518,19 +532,14 @@ struct TileGPUAccelerateMatmulPass
     : tessera::tilegpu::impl::TileGPUAccelerateMatmulPassBase<TileGPUAccelerateMatmulPass> {
   void runOnOperation() final {
     ModuleOp module = getOperation();
-    Machine machine;
     std::optional<unsigned> warps = tilegpu::getNumWarps(module);
-    auto target = module->getAttrOfType<StringAttr>(kTargetAttr);
+    auto target = module->getAttrOfType<TargetAttr>(kTargetAttr);
     if (!warps || !target) {
       module.emitError("does not say for which target and how many warps it is (")
           << kTargetAttr << ", " << kNumWarpsAttr << ")";
       return signalPassFailure();
     }
-    machine.warps = *warps;
-    StringRef name = target.getValue();
-    name.consume_front("sm_");
-    name.consumeInteger(10, machine.capability);
-    machine.isSpecific = name == "a";
+    Machine machine = {*warps, *target.getMachine()};
     for (auto function : module.getOps<tile::FuncOp>())
       accelerate(function, machine);
   }

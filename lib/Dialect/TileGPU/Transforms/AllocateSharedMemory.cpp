@@ -45,13 +45,13 @@ struct TileGPUAllocateSharedMemoryPass
     CallGraph calls(module);
     if (failed(calls.verifyAcyclic()))
       return signalPassFailure();
-    auto target = module->getAttrOfType<StringAttr>(kTargetAttr);
+    auto target = module->getAttrOfType<TargetAttr>(kTargetAttr);
     SharedMemoryAllocation allocation(module, calls);
     if (target)
-      while (takeMoreRounds(allocation, calls, getSharedMemoryLimit(target)))
+      while (takeMoreRounds(allocation, calls, target.getMachine()->sharedBytes))
         allocation = SharedMemoryAllocation(module, calls);
     for (FunctionOpInterface function : calls.getCalleesFirst())
-      if (target && failed(checkLimit(function, allocation, target)))
+      if (target && failed(checkLimit(function, allocation, *target.getMachine())))
         return signalPassFailure();
 
     Builder builder(&getContext());
@@ -100,8 +100,8 @@ struct TileGPUAllocateSharedMemoryPass
   }
 
   LogicalResult checkLimit(FunctionOpInterface function, const SharedMemoryAllocation &allocation,
-                           StringAttr target) {
-    int64_t needed = allocation.getFrameBytes(function), limit = getSharedMemoryLimit(target);
+                           const GPUMachine &machine) {
+    int64_t needed = allocation.getFrameBytes(function), limit = machine.sharedBytes;
     if (needed <= limit)
       return success();
     // The largest comes first, and is the place to look at.
@@ -109,7 +109,7 @@ struct TileGPUAllocateSharedMemoryPass
     Location where = places.empty() ? function->getLoc() : places.front().interval.owner->getLoc();
     InFlightDiagnostic error = emitError(where, "needs ")
                                << needed << " bytes of shared memory, but a program on "
-                               << target.getValue() << " has at most " << limit
+                               << machine.name << " has at most " << limit
                                << "; use smaller tiles, or fewer of them at once";
     for (const SharedMemoryAllocation::Placed &place : places) {
       Diagnostic &note = error.attachNote(place.interval.owner->getLoc());

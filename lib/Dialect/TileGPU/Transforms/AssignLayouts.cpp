@@ -204,9 +204,7 @@ LogicalResult TileGPUAssignLayoutsPass::run(tile::FuncOp function, const LayoutR
   if (function.isExternal())
     return success();
 
-  auto target = getOperation()->getAttrOfType<StringAttr>(kTargetAttr);
-  LayoutCosts costs(warps, MatrixInstructions::ofCapability(getCapability(function)),
-                    getSharedMemoryLimit(target ? target.getValue() : ""));
+  LayoutCosts costs(warps, getMachine(function));
   CheapTiles cheap;
   LayoutGraph graph(rules, costs, cheap);
   if (failed(graph.build(function)))

@@ -24,11 +24,11 @@ struct TileGPUExpandSchedulePass
     : tessera::tilegpu::impl::TileGPUExpandSchedulePassBase<TileGPUExpandSchedulePass> {
   void runOnOperation() final {
     ModuleOp module = getOperation();
-    FailureOr<StringRef> target = requireTarget(module);
-    if (failed(target))
+    FailureOr<const GPUMachine *> machine = requireMachine(module);
+    if (failed(machine))
       return signalPassFailure();
     std::optional<unsigned> warps = tilegpu::getNumWarps(module);
-    int64_t limit = getSharedMemoryLimit(*target);
+    int64_t limit = (*machine)->sharedBytes;
     for (auto function : module.getOps<tile::FuncOp>()) {
       SmallVector<scf::ForOp> loops;
       function.walk([&](scf::ForOp loop) {

@@ -10,19 +10,6 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::tilegpu;
 
-/// A barrier of all warps, with what it costs to wait.
-static constexpr double kBarrier = 30;
-/// A shuffle, or a wavefront of shared memory, and what goes with it.
-static constexpr double kExchange = 2;
-/// A shuffle alone, and what waiting for warps, or lanes, adds to an exchange through
-/// memory, as measured (docs/Notebook.md).
-static constexpr double kShuffle = 1.05, kMeetWarps = 60, kMeetLanes = 15;
-/// A barrier of a cluster, and how much longer a load from another block's memory takes than one
-/// from the own.
-static constexpr double kMeetBlocks = 500, kRemote = 4;
-/// An atomic on shared memory, per element.
-static constexpr double kAtomic = 32;
-
 static unsigned countColumns(const LinearLayout &layout, HwDim dim, uint64_t mask) {
   return llvm::count_if(layout.columns(dim), [&](uint64_t column) { return column & mask; });
 }
@@ -36,15 +23,16 @@ double LayoutCosts::convert(int64_t bytes, LayoutAttr from, LayoutAttr to) const
   if (conversion.kind == ConversionKind::Select)
     return warps * written * words;
   if (!needsMemory(conversion, bytes))
-    return warps * written * words * kShuffle * countShuffles(conversion);
-  double wait = conversion.kind == ConversionKind::Warp ? kMeetLanes : kMeetWarps, remote = 1;
+    return warps * written * words * costs.shuffle * countShuffles(conversion);
+  double wait = conversion.kind == ConversionKind::Warp ? costs.meetLanes : costs.meetWarps,
+         remote = 1;
   LinearLayout source = from.getLayout(), destination = to.getLayout();
   if (from.getNumBlocks() > 1) {
     BlockExchange blocks(source, destination);
     if (blocks.isAcrossBlocks()) {
       // Blocks meet again before the memory is used for something else.
-      wait = 2 * kMeetBlocks;
-      remote = kRemote * blocks.getGroups().size();
+      wait = 2 * costs.meetBlocks;
+      remote = costs.remote * blocks.getGroups().size();
     }
     source = blocks.getSource();
     destination = blocks.getDestination();
@@ -54,7 +42,8 @@ double LayoutCosts::convert(int64_t bytes, LayoutAttr from, LayoutAttr to) const
   for (int64_t extent : source.shape())
     total *= extent;
   SmallVector<unsigned> possible = getPossibleRounds(source, destination);
-  const unsigned *fitting = llvm::lower_bound(possible, llvm::divideCeil(total, memory));
+  const unsigned *fitting =
+      llvm::lower_bound(possible, llvm::divideCeil(total, machine.sharedBytes));
   unsigned rounds = fitting == possible.end() ? possible.back() : *fitting;
   RoundedExchange exchange = planRounds(source, destination, bytes * 8, matrices, rounds);
   return warps * exchange.cost * remote + wait * rounds;
@@ -77,13 +66,13 @@ double LayoutCosts::ofAccess(Operation *op, LayoutAttr label) {
   const AccessPattern &pattern = slot->second;
   double registers = label.getNumRegisters();
   // An access looks up each line that it touches, and moves sectors.
-  unsigned sectors = pattern.countBlocks(label.getLayout(), 32);
-  unsigned lines = pattern.countBlocks(label.getLayout(), 128);
-  double issue = 4, sector = 1, line = 2;
+  unsigned sectors = pattern.countBlocks(label.getLayout(), GPUMachine::kSectorBytes);
+  unsigned lines = pattern.countBlocks(label.getLayout(), GPUMachine::kLineBytes);
+  double issue = costs.access, sector = costs.sector, line = costs.line;
   // The cache does each atomic for itself.
   if (!isa<tile::LoadOp, tile::StoreOp, AsyncCopyOp>(op)) {
-    issue = 8;
-    sector = 4;
+    issue = costs.globalAtomic;
+    sector = costs.atomicSector;
   }
   double accesses = registers / (1u << pattern.vectorBits(label.getLayout()));
   return warps * accesses * (issue + sector * sectors + line * lines);
@@ -98,11 +87,11 @@ double LayoutCosts::ofFold(LayoutAttr label, unsigned axis, bool keepsAll) {
       keepsAll ? registers
                : registers / (layout.oddFactor(axis) << countColumns(layout, HwDim::Reg, mask));
   double cost = warps * registers;
-  cost += warps * left * countColumns(layout, HwDim::Lane, mask) * (kExchange + 1);
+  cost += warps * left * countColumns(layout, HwDim::Lane, mask) * (costs.exchange + 1);
   if (countColumns(layout, HwDim::Warp, mask))
-    cost += warps * left * 2 * kExchange + 2 * kBarrier;
+    cost += warps * left * 2 * costs.exchange + 2 * costs.barrier;
   if (countColumns(layout, HwDim::Block, mask))
-    cost += warps * left * 2 * kExchange * kRemote + 2 * kMeetBlocks;
+    cost += warps * left * 2 * costs.exchange * costs.remote + 2 * costs.meetBlocks;
   return cost;
 }
 
@@ -115,11 +104,11 @@ double LayoutCosts::ofSort(LayoutAttr label, unsigned axis) {
     uint64_t column = uint64_t(1) << (shift + bit);
     double step = 2 * warps * registers;
     if (llvm::is_contained(layout.columns(HwDim::Lane), column))
-      step += warps * registers * kExchange;
+      step += warps * registers * costs.exchange;
     if (llvm::is_contained(layout.columns(HwDim::Warp), column))
-      step += 2 * warps * registers * kExchange + 2 * kBarrier;
+      step += 2 * warps * registers * costs.exchange + 2 * costs.barrier;
     if (llvm::is_contained(layout.columns(HwDim::Block), column))
-      step += 2 * warps * registers * kExchange * kRemote + 2 * kMeetBlocks;
+      step += 2 * warps * registers * costs.exchange * costs.remote + 2 * costs.meetBlocks;
     cost += step * (bits - bit);
   }
   return cost;
@@ -141,7 +130,7 @@ double LayoutCosts::ofDot(Operation *op, LayoutAttr label) {
     readsA = ofDotReads(op->getOperand(0), layout.project(n), /*k=*/n).value_or(readsA);
     readsB = ofDotReads(op->getOperand(1), layout.project(m), /*k=*/m).value_or(readsB);
   }
-  return warps * inner * (registers + (readsA + readsB) * kExchange);
+  return warps * inner * (registers + (readsA + readsB) * costs.exchange);
 }
 
 /// What it takes to read an operand of a dot for one step along k where it lies in memory, as
@@ -204,11 +193,11 @@ double LayoutCosts::ofOp(Operation *op, LayoutAttr label) {
     return ofMove(load.getBuffer().getType(), label, matrices.forLoads);
   double registers = label.getNumRegisters();
   if (isa<tile::HistogramOp>(op))
-    return warps * registers * kAtomic;
+    return warps * registers * costs.atomic;
   if (isa<tile::GatherOp>(op))
-    return warps * registers * 2 * kExchange + 2 * kBarrier;
+    return warps * registers * 2 * costs.exchange + 2 * costs.barrier;
   bool isFunction = isa_and_nonnull<math::MathDialect>(op->getDialect()) ||
                     isa<arith::DivFOp, tile::PreciseDivOp, tile::PreciseSqrtOp, tile::DivIntOp,
                         tile::RemIntOp, tile::ExternElementwiseOp, tile::MapElementwiseOp>(op);
-  return warps * registers * (isFunction ? 8 : 1);
+  return warps * registers * (isFunction ? costs.function : 1);
 }

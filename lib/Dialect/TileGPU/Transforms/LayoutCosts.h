@@ -15,9 +15,9 @@ namespace tessera::tilegpu {
 
 class LayoutCosts {
 public:
-  /// `memory`: bytes of shared memory that a program can have.
-  LayoutCosts(unsigned warps, MatrixInstructions matrices, int64_t memory)
-      : warps(warps), matrices(matrices), memory(memory) {}
+  LayoutCosts(unsigned warps, const GPUMachine &machine)
+      : warps(warps), machine(machine), costs(machine.costs),
+        matrices(getMatrixInstructions(machine)) {}
 
   /// One run of the op with this label (LayoutRules.h).
   double ofOp(mlir::Operation *op, LayoutAttr label);
@@ -34,8 +34,9 @@ private:
   double ofMove(MemDescType buffer, LayoutAttr label, bool hasMatrices);
 
   unsigned warps;
+  const GPUMachine &machine;
+  const ExchangeCosts &costs;
   MatrixInstructions matrices;
-  int64_t memory;
   AccessAnalysis analysis;
   llvm::DenseMap<mlir::Operation *, AccessPattern> patterns;
   llvm::DenseMap<std::tuple<LayoutAttr, LayoutAttr, int64_t>, double> conversions;

@@ -61,7 +61,7 @@ struct TileGPUOverlapLoadsPass
       std::optional<int64_t> bytes = countLoadedBytes(loop);
       if (!bytes || *bytes == 0)
         return;
-      int64_t ofThread = std::max<int64_t>(1, *bytes / (32 * *warps));
+      int64_t ofThread = std::max<int64_t>(1, *bytes / (GPUMachine::kWarpSize * *warps));
       int64_t iterations = kMostIterations;
       while (iterations > 1 && iterations * ofThread > kBytesInFlight)
         iterations /= 2;

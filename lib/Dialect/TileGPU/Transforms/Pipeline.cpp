@@ -306,12 +306,9 @@ struct TileGPUPipelinePass : tessera::tilegpu::impl::TileGPUPipelinePassBase<Til
 
   void runOnOperation() final {
     ModuleOp module = getOperation();
-    FailureOr<StringRef> target = requireTarget(module);
-    if (failed(target))
+    FailureOr<const GPUMachine *> machine = requireMachine(module);
+    if (failed(machine))
       return signalPassFailure();
-    // There are no asynchronous copies before.
-    if (getCapability(module) < 80)
-      return;
     SmallVector<scf::ForOp> loops;
     module.walk([&](scf::ForOp loop) { loops.push_back(loop); });
     for (scf::ForOp loop : loops) {
@@ -322,7 +319,7 @@ struct TileGPUPipelinePass : tessera::tilegpu::impl::TileGPUPipelinePassBase<Til
       if (stages < 2)
         continue;
       LoopPipeliner pipeliner(loop, std::min(stages, kMostStages), hint != nullptr,
-                              getSharedMemoryLimit(*target), skew);
+                              (*machine)->sharedBytes, skew);
       if (!pipeliner.plan())
         continue;
       pipeliner.propose();

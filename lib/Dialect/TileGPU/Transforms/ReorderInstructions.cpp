@@ -126,8 +126,9 @@ static Operation *findPlace(Operation *op, const OpOrder &order) {
 
 /// The part of a thread's registers that tiles may take before loads are put off.
 static constexpr double kShareOfTiles = 0.75;
-static constexpr int64_t kRegisterFileBytes = 256 << 10;
-static constexpr int64_t kMostBytesOfThread = 255 * 4;
+static constexpr int64_t kRegisterFileBytes = GPUMachine::kRegisters * GPUMachine::kRegisterBytes;
+static constexpr int64_t kMostBytesOfThread =
+    GPUMachine::kMaxRegisters * GPUMachine::kRegisterBytes;
 
 /// Tiles that have to be kept: not addresses, masks, what is the same everywhere, and what
 /// is computed one by one as it is used.
@@ -289,7 +290,8 @@ static void gatherLoads(scf::ForOp loop) {
 }
 
 static void putOffLoads(ModuleOp module, unsigned warps) {
-  int64_t ofThread = std::min(kMostBytesOfThread, kRegisterFileBytes / (32 * warps));
+  int64_t ofThread =
+      std::min(kMostBytesOfThread, kRegisterFileBytes / (GPUMachine::kWarpSize * warps));
   auto most = static_cast<int64_t>(kShareOfTiles * ofThread);
   SmallVector<tile::LoadOp> loads;
   module.walk([&](tile::LoadOp load) {
@@ -465,7 +467,8 @@ private:
 };
 
 static void repeatBehindReductions(tile::FuncOp function, unsigned warps) {
-  int64_t ofThread = std::min(kMostBytesOfThread, kRegisterFileBytes / (32 * warps));
+  int64_t ofThread =
+      std::min(kMostBytesOfThread, kRegisterFileBytes / (GPUMachine::kWarpSize * warps));
   SmallVector<tile::ReduceOp> reductions;
   function.walk([&](tile::ReduceOp reduce) { reductions.push_back(reduce); });
   std::optional<OpOrder> order;
@@ -503,8 +506,7 @@ static void repeatBehindReductions(tile::FuncOp function, unsigned warps) {
 //===----------------------------------------------------------------------===//
 
 /// What a thread needs besides tiles: addresses, masks, temporaries.
-static constexpr int64_t kOtherBytes = 16 * 4;
-static constexpr int64_t kThreadsOfSM = 2048;
+static constexpr int64_t kOtherBytes = 16 * GPUMachine::kRegisterBytes;
 
 /// Whether what an op is lowered to takes few registers besides those of its tiles.
 static bool isPlain(Operation *op) {
@@ -544,9 +546,9 @@ static int64_t computeOccupancy(tile::FuncOp function, unsigned warps) {
   });
   if (most == 0)
     return 0;
-  int64_t threads = 32 * warps;
+  int64_t threads = GPUMachine::kWarpSize * warps;
   int64_t programs = kRegisterFileBytes / (threads * (most + kOtherBytes));
-  return std::clamp<int64_t>(programs, 1, kThreadsOfSM / threads);
+  return std::clamp<int64_t>(programs, 1, getMachine(function).maxThreadsOfSM / threads);
 }
 
 /// Moves what has no effect out of ping-pong sections: it may be an exchange in which all warps

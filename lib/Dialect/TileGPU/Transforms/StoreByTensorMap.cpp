@@ -457,12 +457,12 @@ struct TileGPUStoreByTensorMapPass
     : tessera::tilegpu::impl::TileGPUStoreByTensorMapPassBase<TileGPUStoreByTensorMapPass> {
   void runOnOperation() final {
     ModuleOp module = getOperation();
-    FailureOr<StringRef> target = requireTarget(module);
-    if (failed(target))
+    FailureOr<const GPUMachine *> machine = requireMachine(module);
+    if (failed(machine))
       return signalPassFailure();
-    if (getCapability(module) < 90)
+    if (!(*machine)->hasTMA)
       return;
-    int64_t limit = getSharedMemoryLimit(*target);
+    int64_t limit = (*machine)->sharedBytes;
     for (auto kernel : module.getOps<tile::FuncOp>())
       if (failed(Rewriter(kernel, limit).run()))
         return signalPassFailure();

@@ -5,6 +5,7 @@
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_WARPREGISTERS_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_WARPREGISTERS_H
 
+#include "tessera/Machine/GPUMachine.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
@@ -16,8 +17,10 @@ namespace tessera::tilegpu {
 /// One warp more has the thread that orders copies, as long as that leaves the others what
 /// they want. If not, a warpgroup gives up what it does not need.
 struct WarpRegisters {
-  static constexpr int64_t kOfSM = 65536, kLanes = 32, kMost = 255;
-  static constexpr int64_t kWarpsOfWarpgroup = 4, kStep = 8;
+  static constexpr int64_t kOfSM = GPUMachine::kRegisters, kLanes = GPUMachine::kWarpSize,
+                           kMost = GPUMachine::kMaxRegisters;
+  static constexpr int64_t kWarpsOfWarpgroup = GPUMachine::kWarpsOfWarpgroup,
+                           kStep = GPUMachine::kRegisterStep;
 
   explicit WarpRegisters(int64_t warps, int64_t programs = 1) : forCopies(programs > 1 ? 24 : 40) {
     // Each quarter of an SM has its own, and every fourth warp.

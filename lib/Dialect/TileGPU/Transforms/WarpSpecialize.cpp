@@ -647,7 +647,7 @@ struct TileGPUWarpSpecializePass
 
   void runOnOperation() final {
     ModuleOp module = getOperation();
-    auto target = module->getAttrOfType<StringAttr>(kTargetAttr);
+    auto target = module->getAttrOfType<TargetAttr>(kTargetAttr);
     std::optional<unsigned> warps = tilegpu::getNumWarps(module);
     if (!target || !warps) {
       module.emitError("does not say for which target and how many warps it is (")
@@ -655,11 +655,11 @@ struct TileGPUWarpSpecializePass
       return signalPassFailure();
     }
     // There is no TMA before.
-    if (getCapability(module) < 90 || *warps >= kMostWarps)
+    if (!target.getMachine()->hasTMA || *warps >= kMostWarps)
       return;
     for (auto kernel : module.getOps<tile::FuncOp>()) {
-      Specializer specializer(kernel, numStages, *warps, getSharedMemoryLimit(target.getValue()),
-                              skew, mostPrograms);
+      Specializer specializer(kernel, numStages, *warps, target.getMachine()->sharedBytes, skew,
+                              mostPrograms);
       if (!specializer.plan())
         continue;
       specializer.propose();

@@ -12,7 +12,9 @@
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Layout/LayoutConversion.h"
 #include "tessera/Layout/LinearLayout.h"
+#include "tessera/Layout/MemoryExchange.h"
 #include "tessera/Layout/TensorMapBox.h"
+#include "tessera/Machine/GPUMachine.h"
 
 namespace tessera {
 
@@ -55,11 +57,15 @@ inline constexpr llvm::StringLiteral kLaunchConditionsAttr = "tilegpu.launch_con
 inline constexpr llvm::StringLiteral kTensorMapsAttr = "tilegpu.tensor_maps";
 inline constexpr llvm::StringLiteral kCandidatesAttr = "tilegpu.candidates";
 
-/// What the GPU of the module around an op can do: 80 for "sm_80", 90 for "sm_90a".
-int getCapability(mlir::Operation *op);
+/// The GPU that the module around an op is for; the oldest there is if it does not say.
+const GPUMachine &getMachine(mlir::Operation *op);
+
+/// The matrices that the GPU moves between registers and shared memory.
+MatrixInstructions getMatrixInstructions(const GPUMachine &machine);
 
 /// Lanes of a warp, as bits of a place.
 inline constexpr unsigned kLaneBits = 5;
+static_assert(1 << kLaneBits == GPUMachine::kWarpSize);
 
 /// The start of a ring's slot is a multiple of so many bytes.
 inline constexpr int64_t kSlotAlignment = 128;
@@ -83,8 +89,8 @@ inline constexpr unsigned kMostBlocks = 8;
 /// The number of warps, for a pass that cannot do without: an error if the module does not say.
 mlir::FailureOr<unsigned> requireNumWarps(mlir::ModuleOp module);
 
-/// For which GPU a module is ("sm_90a"); an error if it does not say.
-mlir::FailureOr<llvm::StringRef> requireTarget(mlir::ModuleOp module);
+/// The GPU that a module is for; an error if it does not say.
+mlir::FailureOr<const GPUMachine *> requireMachine(mlir::ModuleOp module);
 
 /// The warps that a launch of `function` has: those of the program, and of what
 /// `tilegpu.warp_specialize` adds.
@@ -95,7 +101,7 @@ std::optional<unsigned> getNumLaunchWarps(mlir::FunctionOpInterface function);
 bool isInPartition(mlir::Operation *op);
 
 /// The warps of a warpgroup, which wgmma takes and which does things on its own.
-inline constexpr unsigned kWarpsOfWarpgroup = 4;
+inline constexpr unsigned kWarpsOfWarpgroup = GPUMachine::kWarpsOfWarpgroup;
 
 /// Whether warpgroups can do something each for itself at an op: an error, if it is not in
 /// the default region of a `tilegpu.warp_specialize`, or its warps are not two to four warpgroups.

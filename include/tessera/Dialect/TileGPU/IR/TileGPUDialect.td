@@ -29,7 +29,7 @@ def TileGPU_Dialect : Dialect {
       the source of gather, the source and mask of histogram, tiles that are copied there.
 
     A module has `tilegpu.num_warps`, the warps of a program (a power of two, at most
-    32), and `tilegpu.target`, such as "sm_90a". With `tilegpu.num_ctas` so many blocks, a
+    32), and `tilegpu.target`, the GPU that it is for (#tilegpu.target). With `tilegpu.num_ctas` so many blocks, a
     cluster, do a program together, each with these warps: layouts of registers then have
     block columns. Blocks with the same part of a tile do the same with it, but for what
     may be done only once.

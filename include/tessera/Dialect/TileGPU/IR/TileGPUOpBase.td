@@ -10,6 +10,7 @@ include "tessera/Dialect/Tile/IR/TileOpBase.td"
 include "tessera/Dialect/TileGPU/IR/TileGPUDialect.td"
 include "tessera/Dialect/TileGPU/IR/TileGPUInterfaces.td"
 include "tessera/Dialect/TileGPU/IR/TileGPULayoutAttr.td"
+include "tessera/Dialect/TileGPU/IR/TileGPUTargetAttr.td"
 include "tessera/Dialect/TileGPU/IR/TileGPUTensorMapAttr.td"
 include "tessera/Dialect/TileGPU/IR/TileGPUTypes.td"
 

@@ -346,7 +346,7 @@ def TileGPUAssignLayoutsPass : Pass<"tilegpu-assign-layouts", "::mlir::ModuleOp"
     ```mlir
     #rows = #tilegpu.layout<64x64, reg = [[0, 1], [0, 2], [8, 0], [16, 0], [32, 0]],
                             lane = [[0, 4], [0, 8], [0, 16], [0, 32], [1, 0]], warp = [[2, 0], [4, 0]]>
-    module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+    module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
       tile.func @k(%from: !tile.ptr<f32>, %to: !tile.ptr<f32>) {
         %p = tile.splat %from : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #tilegpu.unassigned>
         %q = tile.splat %to : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #tilegpu.unassigned>
@@ -421,7 +421,7 @@ def TileGPUReloadRowsPass : Pass<"tilegpu-reload-rows", "::mlir::ModuleOp"> {
                              warp = [[0, 32], [0, 64], [0, 128]]>
     #own1 = #tilegpu.layout<1x256, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [0, 64], [0, 128]],
                             lane = [[0, 2], [0, 4], [0, 0], [0, 0], [0, 0]], warp = [[0, 0], [0, 0], [0, 0]]>
-    module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+    module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
       tile.func @bias(%p: !tile.ptr<bf16>) {
         tilegpu.warp_specialize default {
           %r = tile.range 0 to 256 : tensor<256xi32, #once>
@@ -493,7 +493,7 @@ def TileGPUStoreByWarpgroupsPass : Pass<"tilegpu-store-by-warpgroups", "::mlir::
                               [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
     #of_wgmma = #tilegpu.layout<128x64, reg = [[0, 1], [0, 8], [0, 16], [0, 32], [8, 0]],
                                 lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0], [64, 0]]>
-    module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = "sm_90a"} {
+    module attributes {tilegpu.num_warps = 8 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
       tile.func @k(%i: i32, %j: i32, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
           #tilegpu.tensor_map<base = 0, element = bf16, extents = () -> (1024, 64), strides = () -> (64, 1),
                               box = [64, 64], swizzle = 128>}) {

@@ -148,7 +148,3 @@ SmallVector<Value> InlinePTX::emit(StringRef text, Value predicate) {
       results.push_back(thread.create<LLVM::ExtractValueOp>(call.getRes(), i));
   return results;
 }
-
-void tessera::emitWaitForStream(ThreadBuilder &thread) {
-  InlinePTX(thread).emit("griddepcontrol.wait;");
-}

@@ -4,13 +4,15 @@
 // lowerings compute with. Operations with a number that change nothing are not built,
 // since much of the index arithmetic of a layout is of that kind.
 
-#ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_THREADBUILDER_H
-#define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_THREADBUILDER_H
+#ifndef TESSERA_CONVERSION_TILEGPUTOLLVM_THREADBUILDER_H
+#define TESSERA_CONVERSION_TILEGPUTOLLVM_THREADBUILDER_H
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Builders.h"
 
 namespace tessera {
+
+class TargetHooks;
 
 class ThreadBuilder {
 public:
@@ -18,10 +20,13 @@ public:
   using Type = mlir::Type;
   using Predicate = mlir::LLVM::ICmpPredicate;
 
-  ThreadBuilder(mlir::OpBuilder &builder, mlir::Location loc) : builder(builder), loc(loc) {}
+  ThreadBuilder(mlir::OpBuilder &builder, mlir::Location loc, const TargetHooks &hooks)
+      : builder(builder), loc(loc), hooks(hooks) {}
 
   mlir::OpBuilder &getBuilder() { return builder; }
   mlir::Location getLoc() const { return loc; }
+  /// The instructions of the GPU that the code is for.
+  const TargetHooks &getHooks() const { return hooks; }
 
   template <typename OpTy, typename... Args> OpTy create(Args &&...args) {
     return OpTy::create(builder, loc, std::forward<Args>(args)...);
@@ -135,8 +140,9 @@ private:
 
   mlir::OpBuilder &builder;
   mlir::Location loc;
+  const TargetHooks &hooks;
 };
 
 } // namespace tessera
 
-#endif // TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_THREADBUILDER_H
+#endif // TESSERA_CONVERSION_TILEGPUTOLLVM_THREADBUILDER_H

@@ -9,10 +9,10 @@
 // text: what it has run and watched is what ptxas gets, operands, modifiers and predicate
 // included. A test of an instruction's operation would not see a text that says something else.
 
-#ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_INLINEPTX_H
-#define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_INLINEPTX_H
+#ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_NVIDIA_INLINEPTX_H
+#define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_NVIDIA_INLINEPTX_H
 
-#include "ThreadBuilder.h"
+#include "tessera/Conversion/TileGPUToLLVM/ThreadBuilder.h"
 
 namespace tessera {
 
@@ -47,10 +47,6 @@ private:
 /// How the instructions begin that InlinePTX writes, each once; others are not emitted.
 llvm::ArrayRef<llvm::StringLiteral> getInlineInstructions();
 
-/// Until what the stream did before this kernel is done, and seen. Text, over which no load
-/// is moved: LLVM takes the intrinsic for something that does not touch memory.
-void emitWaitForStream(ThreadBuilder &thread);
-
 } // namespace tessera
 
-#endif // TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_INLINEPTX_H
+#endif // TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_NVIDIA_INLINEPTX_H

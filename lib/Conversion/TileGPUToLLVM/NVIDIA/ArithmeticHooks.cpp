@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Matrix multiply-accumulate, functions and conversions. mma.sync is NVVM's op; wgmma is PTX,
+// since NVVM has no form with an operand in registers and none whose scale is a value.
+
+#include "InlinePTX.h"
+#include "NVIDIAHooks.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace tessera;
+
+//===----------------------------------------------------------------------===//
+// mma.sync
+//===----------------------------------------------------------------------===//
+
+static NVVM::MMATypes getMMAType(Type element) {
+  if (element.isF64())
+    return NVVM::MMATypes::f64;
+  if (element.isF16())
+    return NVVM::MMATypes::f16;
+  if (element.isBF16())
+    return NVVM::MMATypes::bf16;
+  return element.getIntOrFloatBitWidth() == 32 ? NVVM::MMATypes::tf32 : NVVM::MMATypes::s8;
+}
+
+SmallVector<Value> NVIDIAHooks::emitWarpMMA(ThreadBuilder &thread, const WarpMMA &mma,
+                                            ArrayRef<Value> wordsA, ArrayRef<Value> wordsB,
+                                            ArrayRef<Value> accumulator) const {
+  SmallVector<Type> types(ValueRange(accumulator).getTypes());
+  Type result = LLVM::LLVMStructType::getLiteral(thread.getBuilder().getContext(), types);
+  NVVM::MMATypes type = getMMAType(mma.element);
+  std::optional<NVVM::MMAIntOverflow> overflow;
+  if (type == NVVM::MMATypes::s8)
+    overflow = NVVM::MMAIntOverflow::wrapped;
+  std::array<int64_t, 3> shape = {mma.m, mma.n, mma.k};
+  Value made = thread.create<NVVM::MmaOp>(
+      result, wordsA, wordsB, accumulator, ArrayRef<int64_t>(shape), /*b1Op=*/std::nullopt,
+      overflow, std::array<NVVM::MMATypes, 2>{type, type},
+      std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row, NVVM::MMALayout::col});
+  SmallVector<Value> results;
+  for (unsigned index = 0; index < types.size(); ++index)
+    results.push_back(thread.create<LLVM::ExtractValueOp>(made, index));
+  return results;
+}
+
+//===----------------------------------------------------------------------===//
+// wgmma
+//===----------------------------------------------------------------------===//
+
+/// wgmma works behind the back of LLVM: the accumulator must be in its registers when the
+/// instruction is issued, and may be read when it has been waited for. Fence and wait take and
+/// give all words that they are about, tied, and nothing can move across.
+static void tie(ThreadBuilder &thread, StringRef text, ArrayRef<MutableArrayRef<Value>> words) {
+  InlinePTX instruction(thread);
+  for (MutableArrayRef<Value> list : words)
+    for (Value word : list)
+      instruction.addResult(word);
+  SmallVector<Value> results = instruction.emit(text);
+  size_t next = 0;
+  for (MutableArrayRef<Value> list : words)
+    for (Value &word : list)
+      word = results[next++];
+}
+
+static StringRef getName(Type element) {
+  if (element.isF16())
+    return "f16";
+  if (element.isBF16())
+    return "bf16";
+  if (element.isF32())
+    return "tf32";
+  if (element.isInteger(8))
+    return "s8";
+  return isa<Float8E5M2Type>(element) ? "e5m2" : "e4m3";
+}
+
+SmallVector<Value> NVIDIAHooks::emitWarpgroupMMA(ThreadBuilder &thread, const WarpgroupMMA &mma,
+                                                 ArrayRef<Value> accumulator) const {
+  InlinePTX instruction(thread);
+  SmallVector<std::string> names;
+  for (Value word : accumulator)
+    names.push_back(instruction.addResult(word));
+  std::string text =
+      "wgmma.mma_async.sync.aligned.m64n" + std::to_string(mma.n) + "k" + std::to_string(mma.k);
+  text += mma.accumulator.isF16() ? ".f16" : mma.accumulator.isF32() ? ".f32" : ".s32";
+  text += "." + getName(mma.elementA).str() + "." + getName(mma.elementB).str();
+  text += " {" + llvm::join(names, ", ") + "}, ";
+  if (mma.descriptorA) {
+    text += instruction.addOperand(mma.descriptorA);
+  } else {
+    SmallVector<std::string> words;
+    for (Value word : mma.wordsA)
+      words.push_back(instruction.addOperand(word));
+    text += "{" + llvm::join(words, ", ") + "}";
+  }
+  text += ", " + instruction.addOperand(mma.descriptorB);
+  text += ", " + instruction.addOperand(mma.accumulates);
+  if (!mma.elementA.isInteger(8))
+    text += ", 1, 1";
+  if (mma.elementA.getIntOrFloatBitWidth() == 16) {
+    if (mma.descriptorA)
+      text += mma.isKMajorA ? ", 0" : ", 1";
+    text += mma.isKMajorB ? ", 0" : ", 1";
+  }
+  return instruction.emit(text + ";");
+}
+
+void NVIDIAHooks::emitWarpgroupFence(ThreadBuilder &thread, ArrayRef<Words> words) const {
+  tie(thread, "wgmma.fence.sync.aligned;", words);
+}
+
+void NVIDIAHooks::emitWarpgroupCommit(ThreadBuilder &thread) const {
+  thread.create<NVVM::WgmmaGroupSyncAlignedOp>();
+}
+
+void NVIDIAHooks::emitWarpgroupWait(ThreadBuilder &thread, unsigned pending,
+                                    ArrayRef<Words> words) const {
+  tie(thread, "wgmma.wait_group.sync.aligned " + std::to_string(pending) + ";", words);
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+static Value callIntrinsic(ThreadBuilder &thread, StringRef name, Type result,
+                           ValueRange operands) {
+  return thread
+      .create<LLVM::CallIntrinsicOp>(result, thread.getBuilder().getStringAttr(name), operands)
+      .getResult(0);
+}
+
+Value NVIDIAHooks::emitFastFunction(ThreadBuilder &thread, FastFunction function, Value x) const {
+  Type type = x.getType();
+  switch (function) {
+  case FastFunction::Exp2:
+    return callIntrinsic(thread, "llvm.nvvm.ex2.approx", type, x);
+  case FastFunction::Exp2Flushing:
+    return callIntrinsic(thread, "llvm.nvvm.ex2.approx.ftz", type, x);
+  case FastFunction::Sqrt:
+    return callIntrinsic(thread, "llvm.nvvm.sqrt.approx.f", type, x);
+  case FastFunction::Rsqrt:
+    return callIntrinsic(thread, "llvm.nvvm.rsqrt.approx.f", type, x);
+  case FastFunction::Reciprocal:
+    return thread.create<NVVM::RcpApproxFtzF32Op>(type, x);
+  }
+  llvm_unreachable("covered switch");
+}
+
+bool NVIDIAHooks::isReciprocal(Operation *op) const { return isa<NVVM::RcpApproxFtzF32Op>(op); }
+
+Value NVIDIAHooks::emitFastDivide(ThreadBuilder &thread, Value lhs, Value rhs) const {
+  return callIntrinsic(thread, "llvm.nvvm.div.full", lhs.getType(), {lhs, rhs});
+}
+
+Value NVIDIAHooks::emitToInt32(ThreadBuilder &thread, Value x, bool isSigned) const {
+  return callIntrinsic(thread, isSigned ? "llvm.nvvm.f2i.rz" : "llvm.nvvm.f2ui.rz",
+                       thread.intType(32), x);
+}
+
+Value NVIDIAHooks::emitToF64TowardZero(ThreadBuilder &thread, Value x, bool isSigned) const {
+  return callIntrinsic(thread, isSigned ? "llvm.nvvm.ll2d.rz" : "llvm.nvvm.ull2d.rz",
+                       thread.getBuilder().getF64Type(), x);
+}
+
+Value NVIDIAHooks::emitToFloat8Pair(ThreadBuilder &thread, Value upper, Value lower,
+                                    bool isE4M3) const {
+  return callIntrinsic(thread, isE4M3 ? "llvm.nvvm.ff.to.e4m3x2.rn" : "llvm.nvvm.ff.to.e5m2x2.rn",
+                       thread.intType(16), {upper, lower});
+}
