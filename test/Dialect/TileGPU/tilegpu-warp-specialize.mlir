@@ -960,7 +960,7 @@ tile.func @other(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %o: !tile.pt
 #u = #tilegpu.unassigned
 #s = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
 !buffer = !tilegpu.memdesc<64x64xf16, #s>
-module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = "sm_90a"} {
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: tile.func @one_of_two
 tile.func @one_of_two(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) {
   // CHECK: tilegpu.warp_specialize default {
