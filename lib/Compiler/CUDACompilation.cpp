@@ -63,8 +63,9 @@ private:
   Attempt attempt(ModuleOp module, const ScheduleRetry &retry, bool isFirst, bool mayGuess);
   std::unique_ptr<llvm::Module> makeLLVMIR(ModuleOp module);
   std::string makePTX(std::unique_ptr<llvm::Module> code);
-  PtxasResult assemble(std::string &ptx, bool isScheduledAgain);
-  std::unique_ptr<CompiledKernel> finish(PtxasResult assembled, const std::string &ptx);
+  /// Nothing where that is left to the driver. May change the PTX.
+  std::optional<PtxasResult> assemble(std::string &ptx, bool isScheduledAgain);
+  std::unique_ptr<CompiledKernel> finish(std::optional<PtxasResult> assembled, std::string ptx);
   ScheduleOutcome getOutcome(llvm::StringRef ptx, const ScheduleLimits &limits) const;
   std::string findKernelPlace(llvm::StringRef ptx) const;
   PtxasOptions getPtxasOptions() const;
@@ -333,8 +334,10 @@ std::string CUDACompilation::makePTX(std::unique_ptr<llvm::Module> code) {
   return ptx;
 }
 
-PtxasResult CUDACompilation::assemble(std::string &ptx, bool isScheduledAgain) {
+std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isScheduledAgain) {
   PtxasOptions assembler = getPtxasOptions();
+  if (assembler.path.empty())
+    return std::nullopt;
   PtxasResult assembled;
   try {
     assembled = early ? early->assemble(ptx) : runPtxas(ptx, assembler);
@@ -373,30 +376,31 @@ PtxasResult CUDACompilation::assemble(std::string &ptx, bool isScheduledAgain) {
   return assembled;
 }
 
-std::unique_ptr<CompiledKernel> CUDACompilation::finish(PtxasResult assembled,
-                                                        const std::string &ptx) {
+std::unique_ptr<CompiledKernel> CUDACompilation::finish(std::optional<PtxasResult> assembled,
+                                                        std::string ptx) {
+  if (!assembled) {
+    metadata.assembler = kDriverAssembles;
+    return std::make_unique<CompiledKernel>(std::move(metadata), std::move(ptx), std::move(stages));
+  }
   std::vector<std::string> warnings;
-  for (const std::string &warning : assembled.warnings)
+  for (const std::string &warning : assembled->warnings)
     warnings.push_back(addPlace(warning, ptx, metadata.remarks));
   llvm::append_range(metadata.remarks, warnings);
   if (metadata.spillBytes != 0)
     metadata.remarks.push_back(describeSpills(ptx));
-  metadata.assembler = assembled.version;
+  metadata.assembler = assembled->version;
   if (!options.dumpDir.empty())
-    writeStageFile(getStagePath(options.dumpDir, metadata.name, "cubin"), assembled.cubin);
-  return std::make_unique<CompiledKernel>(std::move(metadata), std::move(assembled.cubin),
+    writeStageFile(getStagePath(options.dumpDir, metadata.name, "cubin"), assembled->cubin);
+  return std::make_unique<CompiledKernel>(std::move(metadata), std::move(assembled->cubin),
                                           std::move(stages));
 }
 
 std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<llvm::Module> code) {
   std::string ptx = makePTX(std::move(code));
-  if (getPtxasOptions().path.empty()) {
-    metadata.assembler = kDriverAssembles;
-    return std::make_unique<CompiledKernel>(std::move(metadata), std::move(ptx), std::move(stages));
-  }
-  PtxasResult assembled = assemble(ptx, /*isScheduledAgain=*/false);
-  record("cubin");
-  return finish(std::move(assembled), ptx);
+  std::optional<PtxasResult> assembled = assemble(ptx, /*isScheduledAgain=*/false);
+  if (assembled)
+    record("cubin");
+  return finish(std::move(assembled), std::move(ptx));
 }
 
 //===----------------------------------------------------------------------===//
@@ -460,10 +464,9 @@ CUDACompilation::Attempt CUDACompilation::attempt(ModuleOp module, const Schedul
     } else {
       result.ptx = makePTX(std::move(code));
       result.outcome = getOutcome(result.ptx, result.limits);
-      if (!getPtxasOptions().path.empty()) {
-        result.assembled = assemble(result.ptx, result.outcome.isSpecialized);
+      result.assembled = assemble(result.ptx, result.outcome.isSpecialized);
+      if (result.assembled)
         result.outcome.spillBytes = metadata.spillBytes;
-      }
     }
   } catch (const InsufficientRegisters &) {
     refuse();
@@ -523,27 +526,23 @@ std::unique_ptr<CompiledKernel> CUDACompilation::compileWithRetries(ModuleOp mod
       writeStageFile(getStagePath(options.dumpDir, chosen.metadata.name, stage), text);
   metadata = std::move(chosen.metadata);
   stages = std::move(chosen.stages);
-  std::string place = findKernelPlace(chosen.ptx);
-  double lost = 0;
-  for (auto [index, other] : llvm::enumerate(attempts)) {
-    if (other.limits == chosen.limits)
-      continue;
-    for (const StageTime &time :
-         llvm::drop_begin(other.metadata.stageTimes, common.stageTimes.size()))
-      lost += time.milliseconds;
-    metadata.remarks.push_back(place + ": schedule is dropped (" + other.description +
-                               "): " + other.outcome.describe());
-  }
-  if (!(chosen.limits == attempts.front().limits))
-    metadata.remarks.push_back(place + ": schedule is changed: " + chosen.description);
-  if (attempts.size() > 1)
+  if (attempts.size() > 1) {
+    std::string place = findKernelPlace(chosen.ptx);
+    double lost = 0;
+    for (const Attempt &other : attempts) {
+      if (other.limits == chosen.limits)
+        continue;
+      for (const StageTime &time :
+           llvm::drop_begin(other.metadata.stageTimes, common.stageTimes.size()))
+        lost += time.milliseconds;
+      metadata.remarks.push_back(place + ": schedule is dropped (" + other.description +
+                                 "): " + other.outcome.describe());
+    }
+    if (!(chosen.limits == attempts.front().limits))
+      metadata.remarks.push_back(place + ": schedule is changed: " + chosen.description);
     metadata.stageTimes.push_back({"dropped", lost});
-  if (getPtxasOptions().path.empty()) {
-    metadata.assembler = kDriverAssembles;
-    return std::make_unique<CompiledKernel>(std::move(metadata), std::move(chosen.ptx),
-                                            std::move(stages));
   }
-  return finish(std::move(*chosen.assembled), chosen.ptx);
+  return finish(std::move(chosen.assembled), std::move(chosen.ptx));
 }
 
 } // namespace
