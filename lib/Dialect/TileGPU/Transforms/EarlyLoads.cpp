@@ -5,6 +5,7 @@
 #include "LoopDots.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tessera/Dialect/TileGPU/IR/Schedule.h"
+#include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -55,6 +56,15 @@ std::string tessera::tilegpu::whyNotAround(tile::FuncOp kernel, scf::ForOp loop)
         return what.str() + why;
   }
   return "";
+}
+
+std::optional<BoxAccess> tessera::tilegpu::getBoxToCopy(tile::FuncOp kernel, tile::LoadOp load,
+                                                        MemDescType tile, AccessAnalysis &analysis,
+                                                        std::string &why) {
+  std::optional<BoxAccess> box = getBoxAccess(load, analysis, &why);
+  if (!box || !box->canEmitOutside(kernel.getBody(), &why) || !canMoveByTensorMap(*box, tile, &why))
+    return std::nullopt;
+  return box;
 }
 
 std::optional<EarlyLoadObstacle> tessera::tilegpu::findObstacle(tile::FuncOp kernel,

@@ -18,6 +18,11 @@ namespace tessera::tilegpu {
 /// by another thread, too; empty if they can.
 std::string whyNotAround(tile::FuncOp kernel, mlir::scf::ForOp loop);
 
+/// The box that a load copies to shared memory where TMA can do it, whenever the kernel likes. Else
+/// none, and `why` gets the reason.
+std::optional<BoxAccess> getBoxToCopy(tile::FuncOp kernel, tile::LoadOp load, MemDescType tile,
+                                      AccessAnalysis &analysis, std::string &why);
+
 /// What is in the way of loads that come early.
 struct EarlyLoadObstacle {
   /// What comes before the loads, and the one that may not pass it; null if none may.

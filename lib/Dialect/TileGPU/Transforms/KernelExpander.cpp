@@ -35,9 +35,8 @@ LogicalResult KernelExpander::planCopies(const LoopSchedule &schedule) {
   for (const ScheduledCopy &copy : schedule.getCopies()) {
     tile::LoadOp load = copy.load;
     std::string why;
-    std::optional<BoxAccess> box = getBoxAccess(load, analysis, &why);
-    if (!box || !box->canEmitOutside(kernel.getBody(), &why) ||
-        !canMoveByTensorMap(*box, copy.tile, &why))
+    std::optional<BoxAccess> box = getBoxToCopy(kernel, load, copy.tile, analysis, why);
+    if (!box)
       return load.emitError("cannot be copied by TMA: ") << why;
     rings.boxes.try_emplace(load, std::move(*box));
   }
@@ -147,10 +146,15 @@ void KernelExpander::setPlaces(ArrayRef<unsigned> used, ValueRange from) {
     places[channel] = {from[2 * index], from[2 * index + 1]};
 }
 
-void KernelExpander::emitPlaces(OpBuilder &builder) {
+void KernelExpander::emitPlaces(OpBuilder &builder, Location loc) {
   places.clear();
   for (const Channel &channel : rings.channels)
-    places.push_back(channel.getFirst(builder, kernel.getLoc()));
+    places.push_back(channel.getFirst(builder, loc));
+}
+
+void KernelExpander::allocateRings(OpBuilder &builder, Location loc) {
+  for (auto [channel, count] : llvm::zip_equal(rings.channels, slots))
+    channel.allocate(builder, loc, count, warps);
 }
 
 //===----------------------------------------------------------------------===//
@@ -344,14 +348,11 @@ void KernelExpander::expandInLoops() {
       first = &op;
   OpBuilder builder(first);
   Location loc = first->getLoc();
-  for (auto [channel, count] : llvm::zip_equal(rings.channels, slots))
-    channel.allocate(builder, loc, count, warps);
+  allocateRings(builder, loc);
   // TMA sees new barriers, and comes after all that threads did to the memory of rings.
   ProxyFenceOp::create(builder, loc);
   BarrierOp::create(builder, loc);
-  places.clear();
-  for (const Channel &channel : rings.channels)
-    places.push_back(channel.getFirst(builder, loc));
+  emitPlaces(builder, loc);
   endRings(body);
   expandLoops(body);
 }
@@ -368,8 +369,7 @@ void KernelExpander::expandForProducer() {
     repeated.emplace(kernel);
     repeated->emitBounds(builder);
   }
-  for (auto [channel, count] : llvm::zip_equal(rings.channels, slots))
-    channel.allocate(builder, loc, count, warps);
+  allocateRings(builder, loc);
   WarpSpecializeOp regions = emitRegions(builder);
   for (Region *region : {&regions.getDefaultRegion(), &regions.getPartition()})
     if (region->empty())
@@ -379,7 +379,7 @@ void KernelExpander::expandForProducer() {
     op->moveBefore(own, own->end());
 
   builder.setInsertionPointToEnd(other);
-  emitPlaces(builder);
+  emitPlaces(builder, loc);
   IRMapping mapping;
   if (repeated) {
     SmallVector<unsigned> all = llvm::to_vector(llvm::seq<unsigned>(rings.channels.size()));
@@ -400,7 +400,7 @@ void KernelExpander::expandForProducer() {
     repeat(*repeated, own);
   endRings(own);
   builder.setInsertionPointToStart(own);
-  emitPlaces(builder);
+  emitPlaces(builder, loc);
   builder.setInsertionPointToEnd(own);
   PartitionEndOp::create(builder, loc);
   expandLoops(own);

@@ -57,7 +57,8 @@ private:
   WarpSpecializeOp emitRegions(mlir::OpBuilder &builder);
   void emitProducer(mlir::OpBuilder &builder, mlir::Block *block, mlir::IRMapping mapping);
   mlir::Value emitAgain(mlir::OpBuilder &builder, mlir::Value value, mlir::IRMapping &mapping);
-  void emitPlaces(mlir::OpBuilder &builder);
+  void allocateRings(mlir::OpBuilder &builder, mlir::Location loc);
+  void emitPlaces(mlir::OpBuilder &builder, mlir::Location loc);
   mlir::SmallVector<mlir::Value> getPlaces(mlir::ArrayRef<unsigned> used) const;
   void setPlaces(mlir::ArrayRef<unsigned> used, mlir::ValueRange from);
   void expandLoops(mlir::Block *block);

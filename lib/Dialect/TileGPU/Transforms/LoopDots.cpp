@@ -6,6 +6,7 @@
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
+#include "tessera/Dialect/TileGPU/IR/Schedule.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -46,6 +47,16 @@ NodeRole tessera::tilegpu::getNodeRole(Operation *op) {
   if (isa<tile::DotOp, tile::DotScaledOp, MmaDotOp, WarpgroupDotOp>(op))
     return NodeRole::MMA;
   return isa<tile::StoreOp, TMAStoreOp>(op) ? NodeRole::Store : NodeRole::Vector;
+}
+
+void tessera::tilegpu::setOrder(Operation *op, int order) {
+  for (; op && !op->hasTrait<OpTrait::IsTerminator>(); op = op->getNextNode()) {
+    auto node = op->getAttrOfType<NodeAttr>(kNodeAttr);
+    if (!node)
+      op->setAttr(kNodeAttr, NodeAttr::get(op->getContext(), getNodeRole(op), /*stage=*/0, order));
+    if (!node || node.getRole() != NodeRole::Copy)
+      return;
+  }
 }
 
 bool tessera::tilegpu::isZero(Value value) {
@@ -193,6 +204,17 @@ std::optional<Operation *> tessera::tilegpu::findWayBefore(Operation *earlier, O
         beside && beside != op && beside->isBeforeInBlock(op))
       return nullptr;
   return std::nullopt;
+}
+
+std::optional<int64_t> tessera::tilegpu::getSmallStep(scf::ForOp loop) {
+  Type type = loop.getInductionVar().getType();
+  unsigned width = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
+  APInt step;
+  constexpr unsigned kBitsAhead = 16;
+  if (!matchPattern(loop.getStep(), m_ConstantInt(&step)) || !step.isStrictlyPositive() ||
+      step.getSignificantBits() + kBitsAhead >= width)
+    return std::nullopt;
+  return step.getSExtValue();
 }
 
 int64_t tessera::tilegpu::getOtherBytes(scf::ForOp loop, const ReplacedOps &replaced) {

@@ -32,6 +32,9 @@ bool reachesDot(mlir::Value tile, mlir::Block *block);
 /// What an op is as a node of a schedule that does not copy it.
 NodeRole getNodeRole(mlir::Operation *op);
 
+/// From this op on ops of stage 0 have this order, as far as none of them has another one.
+void setOrder(mlir::Operation *op, int order);
+
 /// Whether all elements are the constant 0 (not -0).
 bool isZero(mlir::Value value);
 
@@ -69,6 +72,10 @@ LoopCycles countCycles(mlir::scf::ForOp loop);
 /// Whether one op may be done before another one of the kernel: with the outermost loop that
 /// both are in, where it may be an iteration earlier, or null where it is above.
 std::optional<mlir::Operation *> findWayBefore(mlir::Operation *earlier, mlir::Operation *later);
+
+/// The step of a loop, where it is a constant above 0, and so small that the variables of
+/// iterations a few ahead are numbers of its type.
+std::optional<int64_t> getSmallStep(mlir::scf::ForOp loop);
 
 /// Shared memory of the function that the rings of a loop cannot have: other buffers that
 /// are there at the same time.

@@ -144,20 +144,6 @@ bool LoopSchedule::hasStage(int stage) const {
   });
 }
 
-std::optional<int64_t> LoopSchedule::getConstantStep() const {
-  scf::ForOp of = loop;
-  unsigned width = of.getInductionVar().getType().isIndex()
-                       ? 64
-                       : of.getInductionVar().getType().getIntOrFloatBitWidth();
-  APInt step;
-  // The way ahead has to be a number of this type.
-  constexpr unsigned kBitsAhead = 16;
-  if (!matchPattern(of.getStep(), m_ConstantInt(&step)) || !step.isStrictlyPositive() ||
-      step.getSignificantBits() + kBitsAhead >= width)
-    return std::nullopt;
-  return step.getSExtValue();
-}
-
 SmallVector<Operation *> LoopSchedule::getAsyncDots(int lastStage) const {
   SmallVector<Operation *> dots;
   for (const ScheduleEvent &event : events)
@@ -227,9 +213,7 @@ void LoopSchedule::orderEvents() {
       continue;
     }
     // Before whoever is the first to look at it.
-    int first = llvm::min_element(channel.readers, [](const auto &a, const auto &b) {
-                  return a.stage < b.stage;
-                })->stage;
+    int first = channel.getFirstReader().stage;
     std::optional<std::pair<int, int>> place;
     for (const ChannelReader &reader : channel.readers) {
       std::pair<int, int> of{getOp(reader.op).order, positions[reader.op]};

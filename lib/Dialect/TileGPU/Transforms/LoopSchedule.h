@@ -48,6 +48,11 @@ struct ScheduledChannel {
   /// The reader that is the last one to be done with a tile.
   mlir::Operation *lastReader = nullptr;
 
+  /// The reader of the earliest stage, the first of them; there is one.
+  const ChannelReader &getFirstReader() const {
+    return *llvm::min_element(readers,
+                              [](const auto &a, const auto &b) { return a.stage < b.stage; });
+  }
   bool isByTMA() const { return engine == CopyEngine::TMA; }
   /// Whether threads of the program begin its copies, in the loop.
   bool isCopiedInLoop() const { return warps == WarpRole::Program; }
@@ -108,9 +113,6 @@ public:
 
   /// The copy whose ring a buffer is a slot of, or a view of such a buffer; null if it is none.
   const ScheduledCopy *getCopy(mlir::Value buffer) const;
-
-  /// The loop's step, where it is a small constant.
-  std::optional<int64_t> getConstantStep() const;
 
 private:
   explicit LoopSchedule(mlir::scf::ForOp loop) : loop(loop) {}

@@ -38,11 +38,6 @@ std::string LoopSlice::add(Value value) {
   return "";
 }
 
-void LoopSlice::merge(const LoopSlice &other) {
-  carried.insert_range(other.carried);
-  ops.insert_range(other.ops);
-}
-
 /// A load that touches memory only if `condition` holds too.
 static void guard(OpBuilder &builder, tile::LoadOp load, Value condition) {
   builder.setInsertionPoint(load);

@@ -23,7 +23,6 @@ public:
 
   /// Adds what computes a value. Says why it cannot be computed ahead; nothing if it can.
   std::string add(mlir::Value value);
-  void merge(const LoopSlice &other);
 
   /// The carried values that the slice starts from, by their numbers.
   llvm::ArrayRef<unsigned> getCarried() const { return carried.getArrayRef(); }

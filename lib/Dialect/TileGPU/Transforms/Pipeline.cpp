@@ -74,7 +74,6 @@ public:
   void propose();
 
 private:
-  bool planStep();
   void planLoad(tile::LoadOp load, AccessAnalysis &analysis);
   std::optional<MemDescType> getSlotType(tile::LoadOp load, AccessAnalysis &analysis);
   bool planSlots();
@@ -88,9 +87,7 @@ private:
   bool skew; ///< whether a dot may be done ahead
   scf::YieldOp yield;
 
-  APInt step;
   SmallVector<PipelinedLoad> loads;
-  LoopSlice slice;
   unsigned slots = 0, distance = 0;
   /// The dot that is in flight while the next iteration begins.
   WarpgroupDotOp asyncDot;
@@ -155,7 +152,6 @@ void LoopPipeliner::planLoad(tile::LoadOp load, AccessAnalysis &analysis) {
   std::optional<MemDescType> slot = getSlotType(load, analysis);
   if (!slot)
     return refuse("no 4 bytes of it are known to lie side by side, aligned and masked together");
-  slice.merge(ofLoad);
   PipelinedLoad &planned = loads.emplace_back();
   planned.load = load;
   planned.slot = *slot;
@@ -200,17 +196,6 @@ bool LoopPipeliner::planSlots() {
   return true;
 }
 
-bool LoopPipeliner::planStep() {
-  unsigned width = loop.getInductionVar().getType().isIndex()
-                       ? 64
-                       : loop.getInductionVar().getType().getIntOrFloatBitWidth();
-  if (!matchPattern(loop.getStep(), m_ConstantInt(&step)))
-    return false;
-  step = step.sextOrTrunc(width);
-  // The way ahead has to be a number of this type.
-  return step.isStrictlyPositive() && step.getSignificantBits() + 16 < width;
-}
-
 bool LoopPipeliner::plan() {
   SmallVector<tile::LoadOp> candidates;
   for (tile::LoadOp load : loop.getBody()->getOps<tile::LoadOp>())
@@ -229,9 +214,8 @@ bool LoopPipeliner::plan() {
   MemoryOrder order(analysis);
   if (Operation *obstacle = findObstacleInLoop(loop, order))
     return refuse("it writes to memory, or orders accesses to it", obstacle);
-  if (!planStep())
+  if (!getSmallStep(loop))
     return refuse("its step is not a small constant", nullptr);
-  slice = LoopSlice(loop);
   for (tile::LoadOp load : candidates)
     planLoad(load, analysis);
   if (loads.empty())
@@ -276,11 +260,7 @@ void LoopPipeliner::propose() {
   }
   if (asyncDot) {
     set(asyncDot, NodeAttr::getMMA(context, /*stage=*/0, /*order=*/0, /*wait=*/1, /*inFlight=*/1));
-    Operation *next = asyncDot->getNextNode();
-    while (next != yield && next->hasAttr(kNodeAttr))
-      next = next->getNextNode();
-    if (next != yield)
-      set(next, NodeAttr::get(context, getNodeRole(next), /*stage=*/0, /*order=*/1));
+    setOrder(asyncDot->getNextNode(), 1);
   }
   if (skewedDot) {
     // It begins before everything else, and is waited for behind it.

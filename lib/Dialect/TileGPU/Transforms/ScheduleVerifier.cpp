@@ -174,7 +174,7 @@ LogicalResult LoopSchedule::verifyChannel(const ScheduledChannel &channel) const
       if (std::string why = addAddress(copies[index].load, addresses); !why.empty())
         return tile::LoadOp(copies[index].load).emitError("cannot be copied ahead: ") << why;
   }
-  if (channel.isCopiedInLoop() && !getConstantStep())
+  if (channel.isCopiedInLoop() && !getSmallStep(loop))
     return of.emitError("copies ahead in a loop whose step is not a small constant");
   if (!channel.isCopiedInLoop() && channel.ahead != 0)
     return load.emitError("has a stage, but a producer runs ahead as far as slots are empty");
@@ -227,12 +227,7 @@ LogicalResult LoopSchedule::verifyChannel(const ScheduledChannel &channel) const
     for (auto [time, event] : llvm::enumerate(events))
       if (event.kind == ScheduleEvent::TileWait && &channels[event.channel] == &channel)
         waited = time;
-    int stage = 0;
-    if (!channel.wait) {
-      stage = kLastStage;
-      for (const ChannelReader &reader : channel.readers)
-        stage = std::min(stage, reader.stage);
-    }
+    int stage = channel.wait ? 0 : channel.getFirstReader().stage;
     for (const ChannelReader &reader : channel.readers)
       if (stage * iteration + waited >
           reader.stage * iteration + getTime(reader.op, ScheduleEvent::Op))

@@ -168,15 +168,14 @@ Value ScheduledLoop::emitRuns(OpBuilder &builder) {
 Value ScheduledLoop::emitHasMore(OpBuilder &builder, Value variable, unsigned ahead) {
   Location loc = getLoc();
   Value left = arith::SubIOp::create(builder, loc, loop.getUpperBound(), variable);
-  Value way =
-      makeNumber(builder, loc, variable.getType(), *schedule.getConstantStep() * int64_t(ahead));
+  Value way = makeNumber(builder, loc, variable.getType(), *getSmallStep(loop) * int64_t(ahead));
   return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ugt, left, way);
 }
 
 Value ScheduledLoop::emitAhead(OpBuilder &builder, Value variable, int ahead) {
   return arith::AddIOp::create(
       builder, getLoc(), variable,
-      makeNumber(builder, getLoc(), variable.getType(), *schedule.getConstantStep() * ahead));
+      makeNumber(builder, getLoc(), variable.getType(), *getSmallStep(loop) * ahead));
 }
 
 /// The loop's variable for ops of a stage.
@@ -451,9 +450,7 @@ void ScheduledLoop::emitWait(OpBuilder &builder, bool isFirst) {
   int pending = std::numeric_limits<int>::max();
   for (const AsyncRings &rings : async) {
     const ScheduledChannel &channel = schedule.getChannels()[rings.channel];
-    int stage = channel.readers.empty() ? 0 : 1;
-    for (const ChannelReader &reader : channel.readers)
-      stage = std::min(stage, reader.stage);
+    int stage = channel.readers.empty() ? 0 : channel.getFirstReader().stage;
     if (isFirst && stage >= 0)
       continue;
     pending = std::min(pending, channel.ahead - 1 + (isFirst ? 0 : stage));
@@ -584,10 +581,8 @@ void ScheduledLoop::emitTileWait(OpBuilder &builder, unsigned channel) {
   int stage = 0;
   Location loc = of.lastReader->getLoc();
   if (!of.wait) {
-    const ChannelReader &first = *llvm::min_element(
-        of.readers, [](const auto &a, const auto &b) { return a.stage < b.stage; });
-    stage = first.stage;
-    loc = first.op->getLoc();
+    stage = of.getFirstReader().stage;
+    loc = of.getFirstReader().op->getLoc();
   }
   if (!current.has(stage))
     return;
@@ -885,6 +880,7 @@ void ScheduledLoop::expand() {
   if (!isGuarded) {
     emitGuarded(builder);
     results = emitResults(builder);
+    emitEnd(builder);
   } else {
     // Where a loop that does not run joins one that does, sums must not be under way.
     SmallVector<Value> before(values);
@@ -909,8 +905,6 @@ void ScheduledLoop::expand() {
     results = llvm::to_vector_of<Value>(guarded.getResults().take_front(kept.size()));
     setPlaces(guarded.getResults().drop_front(kept.size()));
   }
-  if (!isGuarded)
-    emitEnd(builder);
   for (auto [index, value] : llvm::zip_equal(kept, results))
     loop.getResult(index).replaceAllUsesWith(value);
   loop.erase();

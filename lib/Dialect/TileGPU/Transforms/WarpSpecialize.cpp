@@ -51,7 +51,6 @@ struct BoxLoad {
   MemDescType tile;
   /// Buffers that the loaded tile was stored to.
   SmallVector<LocalAllocOp, 1> buffers;
-  BoxAccess box;
   /// The channel it comes by.
   unsigned channel = 0;
 };
@@ -189,12 +188,8 @@ std::string Specializer::planLoad(BoxLoop &planned, tile::LoadOp load) {
   }
   result.tile = result.buffers.front().getType();
   std::string why;
-  std::optional<BoxAccess> box = getBoxAccess(load, analysis, &why);
-  if (!box || !box->canEmitOutside(kernel.getBody(), &why))
+  if (!getBoxToCopy(kernel, load, result.tile, analysis, why))
     return why;
-  if (!canMoveByTensorMap(*box, result.tile, &why))
-    return why;
-  result.box = std::move(*box);
   planned.loads.push_back(std::move(result));
   return "";
 }
@@ -452,13 +447,11 @@ static std::string describeBound(scf::ForOp loop) {
 
 /// Why the iterations of a loop cannot be told apart; empty if they can.
 static std::string whyNotFed(scf::ForOp loop) {
+  if (getSmallStep(loop))
+    return "";
   APInt step;
-  if (!matchPattern(loop.getStep(), m_ConstantInt(&step)) || !step.isStrictlyPositive())
-    return "its step is not a constant";
-  Type type = loop.getInductionVar().getType();
-  unsigned width = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
-  // The way ahead has to be a number of this type.
-  return step.getSignificantBits() + 16 < width ? "" : "its step is not a small constant";
+  bool isConstant = matchPattern(loop.getStep(), m_ConstantInt(&step)) && step.isStrictlyPositive();
+  return isConstant ? "its step is not a small constant" : "its step is not a constant";
 }
 
 /// If not, tensor cores wait for threads, and those do better as several programs: what one more
@@ -551,17 +544,6 @@ Operation *BoxLoop::findNeedOfLateDot() const {
       return &op;
   }
   return nullptr;
-}
-
-/// From this op on ops of stage 0 have this order, as far as none of them has another one.
-static void setOrder(Operation *op, int order) {
-  for (; op && !op->hasTrait<OpTrait::IsTerminator>(); op = op->getNextNode()) {
-    auto node = op->getAttrOfType<NodeAttr>(kNodeAttr);
-    if (!node)
-      op->setAttr(kNodeAttr, NodeAttr::get(op->getContext(), getNodeRole(op), /*stage=*/0, order));
-    if (!node || node.getRole() != NodeRole::Copy)
-      return;
-  }
 }
 
 /// The copies: of a producer, or of the loop's own, behind the begin of its last dot. By then all
