@@ -362,7 +362,7 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
     int number = findNumPrograms(ptx).second;
     if (metadata.spillBytes == 0 || options.maxRegisters || isScheduledAgain || fewer < 1 ||
         (number != 0 && fewer >= number) ||
-        metadata.numRegisters >= ScheduleOutcome::kNearlyAllRegisters)
+        metadata.numRegisters >= GPUMachine::kMaxAllocatedRegisters)
       continue;
     setNumPrograms(ptx, fewer);
     PtxasResult roomier = runPtxas(ptx, assembler);
@@ -458,7 +458,7 @@ CUDACompilation::Attempt CUDACompilation::attempt(ModuleOp module, const Schedul
     std::unique_ptr<llvm::Module> code = makeLLVMIR(module);
     int64_t needed =
         mayGuess && retry.canWiden() ? countLiveRegisters(*code->getFunction(metadata.name)) : 0;
-    if (needed > ScheduleOutcome::kMostRegisters + kHopelessRegisters) {
+    if (needed > GPUMachine::kMaxRegisters + kHopelessRegisters) {
       result.outcome.numThreads = kLanes * result.limits.numWarps;
       result.outcome.neededRegisters = needed;
     } else {

@@ -11,7 +11,8 @@ bool ScheduleOutcome::isBetterThan(const ScheduleOutcome &other) const {
     return neededRegisters < other.neededRegisters;
   // What is needed at least is less than what would be spilled.
   if (other.neededRegisters != 0)
-    return spillBytes < kBytes * (other.neededRegisters - kMostRegisters);
+    return spillBytes <
+           GPUMachine::kRegisterBytes * (other.neededRegisters - GPUMachine::kMaxRegisters);
   // More threads are not for nothing.
   if (numThreads > other.numThreads)
     return 2 * spillBytes * numThreads <= other.spillBytes * other.numThreads &&
@@ -34,7 +35,7 @@ bool ScheduleRetry::widen(int64_t neededRegisters) {
     return false;
   int numWarps = 2 * limits.numWarps;
   while (2 * numWarps <= kMostWarpsWithAllRegisters &&
-         neededRegisters * limits.numWarps > ScheduleOutcome::kMostRegisters * numWarps)
+         neededRegisters * limits.numWarps > GPUMachine::kMaxRegisters * numWarps)
     numWarps *= 2;
   limits = ScheduleLimits{numWarps};
   description = std::to_string(numWarps) + " warps, not " + std::to_string(wanted);
@@ -55,7 +56,8 @@ bool ScheduleRetry::next(const ScheduleOutcome &outcome) {
   if (outcome.fits() || attempts == kMostAttempts)
     return false;
   ++attempts;
-  bool isLimited = outcome.isRefused || outcome.registers < ScheduleOutcome::kNearlyAllRegisters;
+  // What a thread may have is rounded down to a step: with all of it, it is not us who limit it.
+  bool isLimited = outcome.isRefused || outcome.registers < GPUMachine::kMaxAllocatedRegisters;
   if (outcome.isSpecialized && isLimited) {
     if (outcome.programs > 1) {
       limits.mostPrograms = outcome.programs - 1;

@@ -10,8 +10,9 @@
 #ifndef TESSERA_LIB_COMPILER_SCHEDULERETRY_H
 #define TESSERA_LIB_COMPILER_SCHEDULERETRY_H
 
+#include "tessera/Machine/GPUMachine.h"
+
 #include <cstdint>
-#include <optional>
 #include <string>
 
 namespace tessera {
@@ -31,16 +32,11 @@ struct ScheduleLimits {
 
 /// What became of a kernel that was scheduled so.
 struct ScheduleOutcome {
-  static constexpr int kMostRegisters = 255;
-  /// With so many it is not us who limit them: what a thread may have is rounded down to eight.
-  static constexpr int kNearlyAllRegisters = 248;
-  static constexpr int kBytes = 4; ///< of a register
-
-  bool isRefused = false;         ///< not even by spilling could it be assembled
-  int64_t spillBytes = 0;         ///< of a thread
-  int64_t neededRegisters = 0;    ///< if not 0, ptxas was not asked: so many are needed at least
-  int registers = kMostRegisters; ///< that a thread of those that compute may have
-  int64_t numThreads = 0;         ///< that compute
+  bool isRefused = false;      ///< not even by spilling could it be assembled
+  int64_t spillBytes = 0;      ///< of a thread
+  int64_t neededRegisters = 0; ///< if not 0, ptxas was not asked: so many are needed at least
+  int64_t registers = GPUMachine::kMaxRegisters; ///< that a thread of those that compute may have
+  int64_t numThreads = 0;                        ///< that compute
   bool isSpecialized = false;
   int programs = 0; ///< that were to share an SM; 0 if that was left to ptxas
 

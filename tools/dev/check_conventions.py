@@ -40,8 +40,6 @@ OF_GPUS = {
 EXEMPT = (
     # Tests of the library's users ask what machine they run on.
     "python/tessera/compat/triton/site/triton/_internal_testing.py",
-    # What the schedule replaces.
-    "lib/Dialect/TileGPU/Transforms/Pipeline.cpp",
 )
 
 

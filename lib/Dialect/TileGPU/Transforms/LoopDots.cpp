@@ -108,7 +108,7 @@ int64_t tessera::tilegpu::getRegisters(Type type, unsigned warps) {
   if (!tile)
     return 1;
   int64_t bytes = tile.getNumElements() * getElementBytes(tile.getElementType());
-  return llvm::divideCeil(bytes, int64_t(4) * 32 * warps);
+  return llvm::divideCeil(bytes, GPUMachine::kRegisterBytes * GPUMachine::kWarpSize * warps);
 }
 
 WarpgroupDotOp tessera::tilegpu::findSkewedDot(scf::ForOp loop, const ReplacedOps &replaced) {
@@ -155,16 +155,15 @@ int64_t tessera::tilegpu::getSkewedRegisters(scf::ForOp loop, WarpgroupDotOp dot
   return words;
 }
 
-LoopCycles tessera::tilegpu::countCycles(scf::ForOp loop) {
-  // Of a clock: multiply-adds of 1 bit on tensor cores, special functions, and other
-  // instructions of threads (sm_80 and sm_90 differ in the first alone).
-  constexpr int64_t kDotBits = 32768, kFunctions = 16, kInstructions = 128;
+LoopCycles tessera::tilegpu::countCycles(scf::ForOp loop, const GPUMachine &machine) {
+  // The rate is of 16 bits. A machine without wgmma has no such dots.
+  const int64_t dotBits = 16 * std::max<int64_t>(machine.warpgroupMMARate, 1);
   LoopCycles cycles;
   for (Operation &op : loop.getBody()->without_terminator()) {
     if (auto dot = dyn_cast<WarpgroupDotOp>(op)) {
       int64_t depth = dot.getB().getType().getShape().front();
       int64_t bits = 8 * getElementBytes(dot.getB().getType().getElementType());
-      cycles.dots += dot.getType().getNumElements() * depth * bits / kDotBits;
+      cycles.dots += dot.getType().getNumElements() * depth * bits / dotBits;
       continue;
     }
     // Integers and pointers are indices, which another thread computes.
@@ -174,7 +173,7 @@ LoopCycles tessera::tilegpu::countCycles(scf::ForOp loop) {
     };
     if (isa<tile::ReduceOp>(op) && isFloatTile(op.getOperand(0).getType())) {
       auto tile = cast<RankedTensorType>(op.getOperand(0).getType());
-      cycles.arithmetic += tile.getNumElements() / kInstructions;
+      cycles.arithmetic += tile.getNumElements() / machine.issueRate;
       continue;
     }
     bool isFunction = isa<math::MathDialect>(op.getDialect()) && !isa<math::FmaOp>(op);
@@ -182,7 +181,8 @@ LoopCycles tessera::tilegpu::countCycles(scf::ForOp loop) {
         isa<arith::ConstantOp>(op) || !isFloatTile(op.getResult(0).getType()))
       continue;
     auto tile = cast<RankedTensorType>(op.getResult(0).getType());
-    cycles.arithmetic += tile.getNumElements() / (isFunction ? kFunctions : kInstructions);
+    cycles.arithmetic +=
+        tile.getNumElements() / (isFunction ? machine.functionRate : machine.issueRate);
   }
   return cycles;
 }

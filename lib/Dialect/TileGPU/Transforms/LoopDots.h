@@ -67,7 +67,7 @@ int64_t getSkewedRegisters(mlir::scf::ForOp loop, WarpgroupDotOp dot, unsigned w
 struct LoopCycles {
   int64_t dots = 0, arithmetic = 0;
 };
-LoopCycles countCycles(mlir::scf::ForOp loop);
+LoopCycles countCycles(mlir::scf::ForOp loop, const GPUMachine &machine);
 
 /// Whether one op may be done before another one of the kernel: with the outermost loop that
 /// both are in, where it may be an iteration earlier, or null where it is above.

@@ -225,14 +225,15 @@ bool LoopPipeliner::plan() {
   if (skew)
     skewedDot = findSkewedDot(loop, replaced);
   // An operand half as wide is held at once with both results.
-  constexpr int64_t kOthers = 48, kMost = 255, kOfMultiprocessor = 65536;
+  constexpr int64_t kOthers = 48;
   unsigned warps = tilegpu::getNumWarps(loop).value_or(4);
   if (skewedDot) {
     int64_t sum = getRegisters(skewedDot.getType(), warps);
     int64_t wanted = kOthers + getSkewedRegisters(loop, skewedDot, warps) + sum / 2;
-    int64_t available = kOfMultiprocessor / (32 * warps);
+    int64_t available = GPUMachine::kRegisters / (GPUMachine::kWarpSize * warps);
     // Where two programs fit without that, one multiplies while the other computes.
-    if (wanted > std::min(kMost, available) || 2 * (wanted - sum) <= available)
+    if (wanted > std::min<int64_t>(GPUMachine::kMaxRegisters, available) ||
+        2 * (wanted - sum) <= available)
       skewedDot = nullptr;
   }
   return planSlots();

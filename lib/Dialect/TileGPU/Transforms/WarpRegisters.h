@@ -17,22 +17,21 @@ namespace tessera::tilegpu {
 /// One warp more has the thread that orders copies, as long as that leaves the others what
 /// they want. If not, a warpgroup gives up what it does not need.
 struct WarpRegisters {
-  static constexpr int64_t kOfSM = GPUMachine::kRegisters, kLanes = GPUMachine::kWarpSize,
-                           kMost = GPUMachine::kMaxRegisters;
-  static constexpr int64_t kWarpsOfWarpgroup = GPUMachine::kWarpsOfWarpgroup,
-                           kStep = GPUMachine::kRegisterStep;
+  static constexpr int64_t kWarpsOfWarpgroup = GPUMachine::kWarpsOfWarpgroup;
 
   explicit WarpRegisters(int64_t warps, int64_t programs = 1) : forCopies(programs > 1 ? 24 : 40) {
     // Each quarter of an SM has its own, and every fourth warp.
     auto share = [&](int64_t count) {
-      int64_t threads = programs * llvm::alignTo(count, kWarpsOfWarpgroup) * kLanes;
-      return llvm::alignDown(std::min(kMost, kOfSM / threads), kStep);
+      return GPUMachine::getRegisters(programs * llvm::alignTo(count, kWarpsOfWarpgroup) *
+                                      GPUMachine::kWarpSize);
     };
     alone = share(warps + 1);
     int64_t entry = share(warps + kWarpsOfWarpgroup);
     if (warps % kWarpsOfWarpgroup == 0 && entry >= forCopies)
-      shared = llvm::alignDown(
-          std::min(kMost, entry + (entry - forCopies) * kWarpsOfWarpgroup / warps), kStep);
+      shared =
+          std::min<int64_t>(GPUMachine::kMaxAllocatedRegisters,
+                            llvm::alignDown(entry + (entry - forCopies) * kWarpsOfWarpgroup / warps,
+                                            GPUMachine::kRegisterStep));
   }
 
   int64_t getMost() const { return std::max(alone, shared); }

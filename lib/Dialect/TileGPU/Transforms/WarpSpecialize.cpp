@@ -28,7 +28,6 @@
 #include "tessera/Analysis/MemoryOrder.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
-#include "tessera/Support/SharedMemoryShare.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 
 using namespace mlir;
@@ -78,9 +77,9 @@ struct BoxLoop {
 /// A kernel, and what becomes of its loops.
 class Specializer {
 public:
-  Specializer(tile::FuncOp kernel, unsigned stages, unsigned warps, int64_t limit, bool skew,
-              int64_t mostPrograms)
-      : kernel(kernel), stages(stages), warps(warps), limit(limit), skew(skew),
+  Specializer(tile::FuncOp kernel, const GPUMachine &machine, unsigned stages, unsigned warps,
+              bool skew, int64_t mostPrograms)
+      : kernel(kernel), machine(machine), stages(stages), warps(warps), skew(skew),
         mostPrograms(mostPrograms) {}
 
   /// Decides; nothing is changed. False if there is nothing to be done, or it cannot be.
@@ -106,8 +105,8 @@ private:
   void proposeCopies(const BoxLoop &planned);
 
   tile::FuncOp kernel;
+  const GPUMachine &machine;
   unsigned stages, warps;
-  int64_t limit;
   bool skew;            ///< whether a dot may be put off
   int64_t mostPrograms; ///< that may run at once on an SM
 
@@ -328,7 +327,7 @@ int64_t Specializer::getWantedRegisters() const {
 void Specializer::planPrograms(llvm::function_ref<bool(int64_t)> fits) {
   auto find = [&] {
     for (programs = mostPrograms; programs > 1; --programs)
-      if (fits(getSharedMemoryShare(limit, programs)) &&
+      if (fits(machine.getSharedBytes(programs)) &&
           getWantedRegisters() <= WarpRegisters(warps, programs).getMost())
         break;
   };
@@ -344,7 +343,7 @@ void Specializer::planPrograms(llvm::function_ref<bool(int64_t)> fits) {
   // One group of warps computes while the others multiply.
   loops = std::move(late);
   for (BoxLoop &planned : loops)
-    planned.isPingPong = planned.lateDot && warps >= 2 * WarpRegisters::kWarpsOfWarpgroup;
+    planned.isPingPong = planned.lateDot && warps >= 2 * GPUMachine::kWarpsOfWarpgroup;
 }
 
 bool Specializer::planSlots() {
@@ -368,7 +367,7 @@ bool Specializer::planSlots() {
   barriers *= channels.size();
   stored = std::max(stored, barriers + getRoomForResults(kernel, replaced, analysis));
   auto getFitting = [&](bool isStored) {
-    return (limit - (isStored ? stored : kExchangeBytes) - others) / perSlot;
+    return (machine.sharedBytes - (isStored ? stored : kExchangeBytes) - others) / perSlot;
   };
   int64_t fitting = getFitting(isInLoop);
   scf::ForOp first = loops.front().loop;
@@ -388,9 +387,9 @@ bool Specializer::planSlots() {
     auto countPrograms = [&](int64_t bytes) {
       // Threads have no pointers to carry.
       constexpr int64_t kPointers = 8;
-      int64_t threads = WarpRegisters::kLanes * warps;
-      int64_t admitted = WarpRegisters::kOfSM / (threads * (getWantedRegisters() - kPointers));
-      while (admitted > 1 && getSharedMemoryShare(limit, admitted) < bytes)
+      int64_t threads = GPUMachine::kWarpSize * warps;
+      int64_t admitted = GPUMachine::kRegisters / (threads * (getWantedRegisters() - kPointers));
+      while (admitted > 1 && machine.getSharedBytes(admitted) < bytes)
         --admitted;
       return admitted;
     };
@@ -413,13 +412,13 @@ bool Specializer::planSlots() {
       return (bytes - (isInLoop ? stored : kBarrierBytes) - others) / perSlot >= least;
     });
     if (programs > 1)
-      fitting =
-          (getSharedMemoryShare(limit, programs) - (isInLoop ? stored : kBarrierBytes) - others) /
-          perSlot;
+      fitting = (machine.getSharedBytes(programs) - (isInLoop ? stored : kBarrierBytes) - others) /
+                perSlot;
   }
   // Rather results in rounds than fewer stages than asked for.
   if ((isInLoop || repeats) && programs == 1 && fitting < least)
-    fitting = std::min<int64_t>(least, (limit - kExchangeBytes - kBarrierBytes - others) / perSlot);
+    fitting = std::min<int64_t>(
+        least, (machine.sharedBytes - kExchangeBytes - kBarrierBytes - others) / perSlot);
   slots = std::clamp<int64_t>(fitting, 0, wanted);
   if (slots < 2)
     return refuse(first,
@@ -433,14 +432,14 @@ bool Specializer::planSlots() {
 
 /// Whether tensor cores have more to do than threads, in some loop.
 bool Specializer::isBoundByDots() const {
-  return llvm::any_of(loops, [](const BoxLoop &planned) {
-    LoopCycles cycles = countCycles(planned.loop);
+  return llvm::any_of(loops, [this](const BoxLoop &planned) {
+    LoopCycles cycles = countCycles(planned.loop, machine);
     return cycles.dots >= cycles.arithmetic;
   });
 }
 
-static std::string describeBound(scf::ForOp loop) {
-  LoopCycles cycles = countCycles(loop);
+static std::string describeBound(scf::ForOp loop, const GPUMachine &machine) {
+  LoopCycles cycles = countCycles(loop, machine);
   return "its arithmetic takes longer than its dots, " + std::to_string(cycles.arithmetic) +
          " cycles and " + std::to_string(cycles.dots);
 }
@@ -461,9 +460,9 @@ bool Specializer::planFeeding() {
   scf::ForOp first = loops.front().loop;
   for (BoxLoop &planned : loops) {
     if (planned.asyncDot)
-      return refuse(first, describeBound(first));
+      return refuse(first, describeBound(first, machine));
     if (std::string why = whyNotFed(planned.loop); !why.empty())
-      return refuse(planned.loop, describeBound(first) + ", and " + why);
+      return refuse(planned.loop, describeBound(first, machine) + ", and " + why);
     planned.lateDot = nullptr;
   }
   feedsItself = true;
@@ -602,14 +601,14 @@ KernelScheduleAttr Specializer::getKernelSchedule() const {
   WarpRegisters registers(warps, programs);
   bool isShared = wanted > registers.alone && registers.shared > registers.alone;
   return KernelScheduleAttr::get(
-      tile::FuncOp(kernel)->getContext(), isShared ? WarpRegisters::kWarpsOfWarpgroup : 1,
+      tile::FuncOp(kernel)->getContext(), isShared ? GPUMachine::kWarpsOfWarpgroup : 1,
       isShared ? registers.shared : 0, isShared ? registers.forCopies : 0, programs, repeats);
 }
 
 void Specializer::propose() {
   if (feedsItself) {
     scf::ForOp loop = loops.front().loop;
-    loop.emitRemark("loop copies for itself: ") << describeBound(loop);
+    loop.emitRemark("loop copies for itself: ") << describeBound(loop, machine);
   } else {
     kernel->setAttr(kKernelScheduleAttr, getKernelSchedule());
   }
@@ -637,18 +636,15 @@ struct TileGPUWarpSpecializePass
       return signalPassFailure();
     }
     // There is no TMA before.
-    if (!target.getMachine()->hasTMA || *warps >= kMostWarps)
+    if (!target.getMachine()->hasTMA || *warps >= GPUMachine::kMaxWarps)
       return;
     for (auto kernel : module.getOps<tile::FuncOp>()) {
-      Specializer specializer(kernel, numStages, *warps, target.getMachine()->sharedBytes, skew,
-                              mostPrograms);
+      Specializer specializer(kernel, *target.getMachine(), numStages, *warps, skew, mostPrograms);
       if (!specializer.plan())
         continue;
       specializer.propose();
     }
   }
-
-  static constexpr unsigned kMostWarps = 32;
 };
 
 } // namespace
