@@ -307,6 +307,115 @@ tile.func @fits(%x: !tile.ptr<bf16>, %g: !tile.ptr<bf16>, %j: !tile.ptr<i32>) {
 
 // -----
 
+// A thread of 512 has 128 registers, and with a second program 64. Rows of 32 f32 and twice 32 bf16
+// leave no room for that one; if the two are loaded behind the sum, it fits.
+#row = #tilegpu.layout<16384, reg = [1, 2, 4, 4096, 8192], lane = [8, 16, 32, 64, 128], warp = [256, 512, 1024, 2048]>
+module attributes {tilegpu.num_warps = 16 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+// CHECK-LABEL: tile.func @room_for_a_second
+// CHECK-SAME: tilegpu.occupancy = 2
+// CHECK: tile.load
+// CHECK-NEXT: tile.reduce
+// CHECK: arith.mulf
+// CHECK-NEXT: %[[V:.+]] = tile.load
+// CHECK-NEXT: tile.fp_to_fp %[[V]]
+// CHECK-NEXT: arith.mulf
+// CHECK-NEXT: %[[W:.+]] = tile.load
+// CHECK-NEXT: tile.fp_to_fp %[[W]]
+tile.func @room_for_a_second(%x: !tile.ptr<f32>, %v: !tile.ptr<bf16>, %w: !tile.ptr<bf16>) {
+  %i = tile.range 0 to 16384 : tensor<16384xi32, #row>
+  %xs = tile.splat %x : !tile.ptr<f32> -> tensor<16384x!tile.ptr<f32>, #row>
+  %xp = tile.addptr %xs, %i : tensor<16384x!tile.ptr<f32>, #row>, tensor<16384xi32, #row>
+  %vs = tile.splat %v : !tile.ptr<bf16> -> tensor<16384x!tile.ptr<bf16>, #row>
+  %vp = tile.addptr %vs, %i : tensor<16384x!tile.ptr<bf16>, #row>, tensor<16384xi32, #row>
+  %ws = tile.splat %w : !tile.ptr<bf16> -> tensor<16384x!tile.ptr<bf16>, #row>
+  %wp = tile.addptr %ws, %i : tensor<16384x!tile.ptr<bf16>, #row>, tensor<16384xi32, #row>
+  %xf = tile.load %xp : tensor<16384x!tile.ptr<f32>, #row>
+  %v16 = tile.load %vp : tensor<16384x!tile.ptr<bf16>, #row>
+  %w16 = tile.load %wp : tensor<16384x!tile.ptr<bf16>, #row>
+  %s = tile.reduce (%xf) {axis = 0 : i32} : (tensor<16384xf32, #row>) -> f32 {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    tile.reduce_return %c : f32
+  }
+  %t = tile.splat %s : f32 -> tensor<16384xf32, #row>
+  %d = arith.mulf %xf, %t : tensor<16384xf32, #row>
+  %vf = tile.fp_to_fp %v16 : tensor<16384xbf16, #row> -> tensor<16384xf32, #row>
+  %e = arith.mulf %d, %vf : tensor<16384xf32, #row>
+  %wf = tile.fp_to_fp %w16 : tensor<16384xbf16, #row> -> tensor<16384xf32, #row>
+  %f = arith.addf %e, %wf : tensor<16384xf32, #row>
+  tile.store %xp, %f : tensor<16384x!tile.ptr<f32>, #row>
+  tile.return
+}
+
+// Not past what may write there.
+// CHECK-LABEL: tile.func @written_behind_the_sum
+// CHECK-SAME: tilegpu.occupancy = 1
+// CHECK: tile.load
+// CHECK-NEXT: tile.load
+// CHECK-NEXT: tile.load
+// CHECK-NEXT: tile.reduce
+tile.func @written_behind_the_sum(%x: !tile.ptr<f32>, %v: !tile.ptr<bf16>, %w: !tile.ptr<bf16>) {
+  %i = tile.range 0 to 16384 : tensor<16384xi32, #row>
+  %xs = tile.splat %x : !tile.ptr<f32> -> tensor<16384x!tile.ptr<f32>, #row>
+  %xp = tile.addptr %xs, %i : tensor<16384x!tile.ptr<f32>, #row>, tensor<16384xi32, #row>
+  %vs = tile.splat %v : !tile.ptr<bf16> -> tensor<16384x!tile.ptr<bf16>, #row>
+  %vp = tile.addptr %vs, %i : tensor<16384x!tile.ptr<bf16>, #row>, tensor<16384xi32, #row>
+  %ws = tile.splat %w : !tile.ptr<bf16> -> tensor<16384x!tile.ptr<bf16>, #row>
+  %wp = tile.addptr %ws, %i : tensor<16384x!tile.ptr<bf16>, #row>, tensor<16384xi32, #row>
+  %xf = tile.load %xp : tensor<16384x!tile.ptr<f32>, #row>
+  %v16 = tile.load %vp : tensor<16384x!tile.ptr<bf16>, #row>
+  %w16 = tile.load %wp : tensor<16384x!tile.ptr<bf16>, #row>
+  %s = tile.reduce (%xf) {axis = 0 : i32} : (tensor<16384xf32, #row>) -> f32 {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    tile.reduce_return %c : f32
+  }
+  tile.store %vp, %v16 : tensor<16384x!tile.ptr<bf16>, #row>
+  %t = tile.splat %s : f32 -> tensor<16384xf32, #row>
+  %d = arith.mulf %xf, %t : tensor<16384xf32, #row>
+  %vf = tile.fp_to_fp %v16 : tensor<16384xbf16, #row> -> tensor<16384xf32, #row>
+  %e = arith.mulf %d, %vf : tensor<16384xf32, #row>
+  %wf = tile.fp_to_fp %w16 : tensor<16384xbf16, #row> -> tensor<16384xf32, #row>
+  %f = arith.addf %e, %wf : tensor<16384xf32, #row>
+  tile.store %xp, %f : tensor<16384x!tile.ptr<f32>, #row>
+  tile.return
+}
+
+// With two rows of f32 over the sum there is no room even so, and they are loaded early.
+// CHECK-LABEL: tile.func @no_room
+// CHECK-SAME: tilegpu.occupancy = 1
+// CHECK: tile.load
+// CHECK-NEXT: tile.load
+// CHECK: tile.reduce
+// CHECK-NOT: tile.load
+tile.func @no_room(%x: !tile.ptr<f32>, %v: !tile.ptr<bf16>, %w: !tile.ptr<bf16>) {
+  %i = tile.range 0 to 16384 : tensor<16384xi32, #row>
+  %xs = tile.splat %x : !tile.ptr<f32> -> tensor<16384x!tile.ptr<f32>, #row>
+  %xp = tile.addptr %xs, %i : tensor<16384x!tile.ptr<f32>, #row>, tensor<16384xi32, #row>
+  %vs = tile.splat %v : !tile.ptr<bf16> -> tensor<16384x!tile.ptr<bf16>, #row>
+  %vp = tile.addptr %vs, %i : tensor<16384x!tile.ptr<bf16>, #row>, tensor<16384xi32, #row>
+  %ws = tile.splat %w : !tile.ptr<bf16> -> tensor<16384x!tile.ptr<bf16>, #row>
+  %wp = tile.addptr %ws, %i : tensor<16384x!tile.ptr<bf16>, #row>, tensor<16384xi32, #row>
+  %xf = tile.load %xp : tensor<16384x!tile.ptr<f32>, #row>
+  %w16 = tile.load %wp : tensor<16384x!tile.ptr<bf16>, #row>
+  %y = math.exp %xf : tensor<16384xf32, #row>
+  %s = tile.reduce (%y) {axis = 0 : i32} : (tensor<16384xf32, #row>) -> f32 {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    tile.reduce_return %c : f32
+  }
+  %t = tile.splat %s : f32 -> tensor<16384xf32, #row>
+  %d = arith.mulf %y, %t : tensor<16384xf32, #row>
+  %e = arith.mulf %d, %xf : tensor<16384xf32, #row>
+  %wf = tile.fp_to_fp %w16 : tensor<16384xbf16, #row> -> tensor<16384xf32, #row>
+  %f = arith.addf %e, %wf : tensor<16384xf32, #row>
+  tile.store %xp, %f : tensor<16384x!tile.ptr<f32>, #row>
+  tile.return
+}
+}
+
+// -----
+
 // An exchange in which all warps meet stands before the ping-pong section of a warpgroup, for which the
 // others wait.
 #s = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>

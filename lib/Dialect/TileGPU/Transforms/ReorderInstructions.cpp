@@ -10,7 +10,9 @@
 // does not fit registers in between, is loaded and computed again behind it: that comes from a
 // cache, as what ptxas puts into memory does, but need not be written first. From the same
 // count follows how many programs share an SM; ptxas, which does not know what more
-// of them are worth, is told.
+// of them are worth, is told. Where that is one, because of what it has loaded early and holds
+// while its warps wait for each other, nothing overlaps with the wait: if a second program fits
+// without that, it is loaded when it is needed.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
@@ -289,16 +291,36 @@ static void gatherLoads(scf::ForOp loop) {
   }
 }
 
-static void putOffLoads(ModuleOp module, unsigned warps) {
-  int64_t ofThread =
-      std::min(kMostBytesOfThread, kRegisterFileBytes / (GPUMachine::kWarpSize * warps));
-  auto most = static_cast<int64_t>(kShareOfTiles * ofThread);
+namespace {
+
+/// Loads that are put off until something needs them, and where they were.
+class LatePlaces {
+public:
+  /// Moves those of them that can be and that are `worthwhile`, from where they are to a place.
+  LatePlaces(Operation *root,
+             llvm::function_ref<bool(const HeldBytes &, tile::LoadOp, Operation *)> worthwhile);
+
+  bool isEmpty() const { return moved.empty(); }
+  void undo() {
+    for (auto [load, next] : llvm::reverse(moved))
+      load->moveBefore(next);
+  }
+
+private:
+  SmallVector<std::pair<tile::LoadOp, Operation *>> moved;
+};
+
+} // namespace
+
+LatePlaces::LatePlaces(
+    Operation *root,
+    llvm::function_ref<bool(const HeldBytes &, tile::LoadOp, Operation *)> worthwhile) {
   SmallVector<tile::LoadOp> loads;
-  module.walk([&](tile::LoadOp load) {
+  root->walk([&](tile::LoadOp load) {
     if (isKept(load.getResult()))
       loads.push_back(load);
   });
-  OpOrder order(module);
+  OpOrder order(root);
   llvm::DenseMap<Block *, std::unique_ptr<HeldBytes>> blocks;
   for (tile::LoadOp load : llvm::reverse(loads)) {
     Operation *place = findPlace(load, order);
@@ -307,9 +329,20 @@ static void putOffLoads(ModuleOp module, unsigned warps) {
     std::unique_ptr<HeldBytes> &held = blocks[load->getBlock()];
     if (!held)
       held = std::make_unique<HeldBytes>(load->getBlock(), order);
-    if (held->isPassedByLoads(load, place) && held->getMost(load, place) > most)
-      held->moveBefore(load, place);
+    if (!held->isPassedByLoads(load, place) || !worthwhile(*held, load, place))
+      continue;
+    moved.push_back({load, load->getNextNode()});
+    held->moveBefore(load, place);
   }
+}
+
+static void putOffLoads(ModuleOp module, unsigned warps) {
+  int64_t ofThread =
+      std::min(kMostBytesOfThread, kRegisterFileBytes / (GPUMachine::kWarpSize * warps));
+  auto most = static_cast<int64_t>(kShareOfTiles * ofThread);
+  LatePlaces(module, [&](const HeldBytes &held, tile::LoadOp load, Operation *place) {
+    return held.getMost(load, place) > most;
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -551,6 +584,26 @@ static int64_t computeOccupancy(tile::FuncOp function, unsigned warps) {
   return std::clamp<int64_t>(programs, 1, getMachine(function).maxThreadsOfSM / threads);
 }
 
+/// Whether something that all warps wait for is in [first, last).
+static bool hasReduction(Operation *first, Operation *last) {
+  for (Operation *op = first; op != last; op = op->getNextNode())
+    if (isa<tile::ReduceOp>(op))
+      return true;
+  return false;
+}
+
+/// Puts off loads of a kernel that has an SM for itself, so that a second program fits; they stay
+/// if it does not. Gives how many programs fit then.
+static int64_t makeRoomForSecond(tile::FuncOp function, unsigned warps) {
+  LatePlaces late(function, [](const HeldBytes &, tile::LoadOp load, Operation *place) {
+    return hasReduction(load, place);
+  });
+  int64_t programs = late.isEmpty() ? 1 : computeOccupancy(function, warps);
+  if (programs < 2)
+    late.undo();
+  return std::max<int64_t>(programs, 1);
+}
+
 /// Moves what has no effect out of ping-pong sections: it may be an exchange in which all warps
 /// meet, of whom others wait for theirs. What is begun in a section is not seen before its end,
 /// so nothing there needs it.
@@ -590,7 +643,10 @@ struct TileGPUReorderInstructionsPass
     for (auto function : getOperation().getOps<tile::FuncOp>())
       if (function.isKernel() && isPlain(function)) {
         repeatBehindReductions(function, *warps);
-        if (int64_t programs = computeOccupancy(function, *warps))
+        int64_t programs = computeOccupancy(function, *warps);
+        if (programs == 1)
+          programs = makeRoomForSecond(function, *warps);
+        if (programs != 0)
           function->setAttr(kOccupancyAttr,
                             IntegerAttr::get(IntegerType::get(&getContext(), 32), programs));
       }
