@@ -41,6 +41,8 @@ _DTYPE_NAMES = {
     "float8_e5m2fnuz": types.float8e5b16,
 }
 
+_NAMES = {dtype: name for name, dtype in _DTYPE_NAMES.items()}
+
 # kDLCPU and the kDLCUDAHost-like device types whose memory the CPU can reach; kDLCUDA and
 # kDLCUDAManaged; and some that nothing here can reach.
 _DLPACK_CPU_DEVICES = (1, 3, 11)
@@ -217,6 +219,11 @@ def to_dtype(dtype: Any) -> types.dtype:
     return found
 
 
+def dtype_name(dtype: types.dtype) -> str:
+    """What NumPy, ml_dtypes and torch call an element type."""
+    return _NAMES.get(dtype, str(dtype))
+
+
 def described(value: Any) -> Any:
     """The array that a tensor descriptor describes; anything else itself."""
     return value.base if hasattr(value, "block_shape") and hasattr(value, "base") else value
@@ -236,7 +243,24 @@ def pointer_of(value: Any, name: str) -> Optional[Pointer]:
         _refuse_call(value, name, "asking it where its elements are", error)
 
 
+def is_fake(value: Any) -> bool:
+    """Whether `value` stands for a tensor of torch while something is traced."""
+    return _has_base(value, "torch._subclasses.fake_tensor", "FakeTensor")
+
+
+def is_tracer(value: Any) -> bool:
+    """Whether `value` stands for an array of JAX while something is traced."""
+    return _has_base(value, "jax", "Tracer")
+
+
 def _find_pointer(value: Any, name: str) -> Optional[Pointer]:
+    if _is_immutable(value) and is_tracer(value):
+        raise ArgumentError(
+            "E057",
+            f"argument `{name}` is a tracer of JAX, which has no memory",
+            "inside jax.jit, jax.vmap or jax.grad, write tessera.jax.call(kernel, ..., "
+            "out_shape=..., grid=...)",
+        )
     if isinstance(value, TensorWrapper):
         pointer = pointer_of(value.base, name)
         return None if pointer is None else pointer._replace(dtype=value.dtype)
@@ -306,8 +330,13 @@ def _from_data_ptr(tensor: Any, name: str) -> Pointer:
     if layout != "torch.strided" or getattr(tensor, "is_nested", False):
         what = "nested" if getattr(tensor, "is_nested", False) else layout.removeprefix("torch.")
         _refuse(tensor, name, f"is {what}, without one memory", "pass a dense tensor")
-    if _has_base(tensor, "torch._subclasses.fake_tensor", "FakeTensor"):
-        _refuse(tensor, name, "is a fake tensor without memory", "pass a tensor with memory")
+    if is_fake(tensor):
+        raise ArgumentError(
+            "E057",
+            f"argument `{name}` is a fake tensor of torch, which has no memory",
+            "launch with a tensor that has memory; make the function that launches an operator "
+            "with @tessera.torch.op, for torch to trace it",
+        )
     # Views whose memory holds other values than they show.
     for bit, what in (("conj", "conjugate"), ("neg", "negative")):
         if (ask := getattr(tensor, f"is_{bit}", None)) is not None and ask():

@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""@function: a kernel that is called like a function, and returns new arrays.
+
+The call makes the outputs, works the grid out and launches. Where an argument is an array of JAX,
+or stands for one inside `jax.jit`, the call is one of `tessera.jax.call`.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
+
+from tessera.calls.outputs import (
+    finished,
+    is_dense,
+    library_of,
+    make_output,
+    refuse_unknown,
+)
+from tessera.calls.shapes import (
+    BlockGrid,
+    Extent,
+    Shapes,
+    ShapesError,
+    Sizes,
+    parse_shapes,
+)
+from tessera.errors import ArgumentError, LaunchError, TesseraError
+from tessera.frontend.errors import CompilationError, closest
+from tessera.language import types
+from tessera.locks import load
+from tessera.runtime.arrays import find_dtype
+from tessera.runtime.grid import Grid
+from tessera.runtime.jit import KernelInterface
+from tessera.wording import counted, shown, with_article
+
+OutputFunction = Callable[[dict[str, Any]], Any]
+
+
+class OutputShape(NamedTuple):
+    """An output of one call, before it is made."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: Optional[types.dtype]
+    """None: as the first array's."""
+
+
+class Function(KernelInterface):
+    """What `@tessera.function` makes of a kernel. `f(*args, **options)` returns the outputs: one
+    array, or a tuple of several. `f[grid](...)` still launches the kernel as it is."""
+
+    def __init__(
+        self,
+        fn: Any,
+        shapes: Optional[Shapes],
+        outputs: Mapping[str, OutputFunction],
+        grid: Optional[Grid],
+    ) -> None:
+        self.fn = fn
+        self.__name__: str = fn.__name__
+        self.arg_names: list[str] = list(fn.arg_names)
+        self._shapes = shapes
+        self._outputs = dict(outputs)
+        self._grid = grid
+        made = [array.name for array in shapes.outputs] if shapes else list(outputs)
+        self._made = made
+        self._taken = (
+            [array.name for array in shapes.inputs]
+            if shapes
+            else [name for name in self.arg_names if name not in made]
+        )
+        for name in ("__qualname__", "__module__", "__doc__"):
+            setattr(self, name, getattr(fn, name, None))
+
+    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        return self.fn[grid]  # type: ignore[no-any-return]
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """Launches the kernel; the grid is an argument by the name of `grid`."""
+        return self.fn.run(*args, **kwargs)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = self._named(args, kwargs)
+        arrays = {name: value for name, value in given.items() if library_of(value)}
+        like = next((arrays[name] for name in self._taken if name in arrays), None)
+        if like is None:
+            name = self._taken[0] if self._taken else ""
+            raise ArgumentError(
+                "E076",
+                f"a call of `{self.__name__}` without an array cannot tell what to return",
+                f"pass an array for `{name}`" if name else f"launch {self.__name__}[grid](...)",
+            )
+        if any(library_of(value) == "jax" for value in arrays.values()):
+            call_function: Any = load("tessera.jax.calls").call_function
+            return call_function(self, given)
+        _refuse_gradients(self.__name__, arrays)
+        outputs, grid = self.plan(given)
+        made = [make_output(like, each.shape, each.dtype, each.name) for each in outputs]
+        given.update(zip(self._made, made))
+        self.fn.run(grid=grid, **given)
+        results = tuple(finished(like, output) for output in made)
+        return results[0] if len(results) == 1 else results
+
+    def plan(self, given: dict[str, Any]) -> tuple[list[OutputShape], Any]:
+        """The outputs of a call with these arguments, and its grid. Adds to `given` the extents
+        that the kernel has parameters for."""
+        if self._shapes is None:
+            return [self._ask(name, given) for name in self._made], self._grid
+        sizes = Sizes()
+        for array in self._shapes.inputs:
+            if array.extents is None:
+                continue
+            value = given.get(array.name)
+            if not library_of(value):
+                raise refuse_unknown(value, array.name)
+            sizes.bind(array, tuple(value.shape))  # type: ignore[union-attr]
+            if not is_dense(value):
+                raise ArgumentError(
+                    "E076",
+                    f"the elements of argument `{array.name}` have gaps, or another order than its "
+                    "indices",
+                    "pass a copy: numpy.ascontiguousarray(x), or x.contiguous() with torch",
+                )
+        for name, size in sizes.named().items():
+            if name in self.arg_names:
+                given.setdefault(name, size)
+        outputs = []
+        axes: list[tuple[int, Union[int, str]]] = []
+        for array in self._shapes.outputs:
+            dtype = None
+            if array.dtype in given:
+                dtype = find_dtype(given[array.dtype].dtype)
+            elif array.dtype:
+                dtype = find_dtype(array.dtype)
+            outputs.append(OutputShape(array.name, sizes.shape(array), dtype))
+            if not axes:
+                axes = [
+                    (sizes.count(extent), extent.block)
+                    for extent in array.extents or ()
+                    if extent.block is not None
+                ]
+        return outputs, self._grid if self._grid is not None else BlockGrid(axes)
+
+    def _ask(self, name: str, given: dict[str, Any]) -> OutputShape:
+        function = self._outputs[name]
+        try:
+            answer = function(given)
+            if isinstance(answer, tuple) and len(answer) == 2 and not hasattr(answer, "dtype"):
+                shape, dtype = answer
+            else:
+                shape, dtype = answer.shape, answer.dtype
+            extents = (shape,) if isinstance(shape, int) else shape
+            result = OutputShape(name, tuple(map(int, extents)), find_dtype(dtype))
+        except TesseraError:
+            raise
+        except Exception as error:
+            raise LaunchError(
+                "E076",
+                f"the shape function of output `{name}` of `{self.__name__}` failed: "
+                f"{type(error).__name__}: {error}",
+                "it gets a dict of the arguments that are passed, and returns (shape, dtype), or "
+                "an array to be like",
+            ) from error
+        if result.dtype is None or any(size < 0 for size in result.shape):
+            raise LaunchError(
+                "E076",
+                f"the shape function of output `{name}` of `{self.__name__}` returned "
+                f"{shown(answer)}",
+                "return (shape, dtype), or an array to be like",
+            )
+        return result
+
+    def _named(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments by name."""
+        if len(args) > len(self._taken):
+            raise ArgumentError(
+                "E051",
+                f"`{self.__name__}` takes {counted(len(self._taken), 'argument')} by place, got "
+                f"{len(args)}",
+                f"they are {', '.join(self._taken) or 'none'}",
+            )
+        given = dict(zip(self._taken, args))
+        for name, value in kwargs.items():
+            if name in given:
+                raise ArgumentError(
+                    "E051",
+                    f"`{self.__name__}` got two values for `{name}`",
+                    "pass it once, by place or by name",
+                )
+            if name in self._made:
+                raise ArgumentError(
+                    "E051",
+                    f"`{name}` is an output of `{self.__name__}`, which the call makes",
+                    f"launch {self.__name__}[grid](...) to write into an array of your own",
+                )
+            given[name] = value
+        return given
+
+    def __reduce__(self) -> str:
+        return str(getattr(self, "__qualname__"))  # by name, as functions are
+
+    def __repr__(self) -> str:
+        return f"<function of {self.fn!r}>"
+
+
+def function(
+    shapes: Optional[str] = None,
+    *,
+    outputs: Optional[Mapping[str, OutputFunction]] = None,
+    grid: Optional[Grid] = None,
+) -> Callable[[Any], Function]:
+    """Has a kernel called like a function, which makes its outputs and works out the grid.
+
+    `shapes` says what is passed, what is made, and how much of that a program makes:
+
+        @tessera.function("x[*n], y -> out[*n / BLOCK]")
+        @tessera.jit
+        def add(x_ptr, y, out_ptr, n, BLOCK: tl.constexpr = 1024): ...
+
+    Instead, `outputs` may have a function for each output, which gets a dict of the arguments by
+    name and returns (shape, dtype), or an array to be like; then `grid` is needed, as of a
+    launch. Outputs are of the library that the first array is of.
+
+    Raises CompilationError (E076) for what does not fit the kernel's parameters.
+    """
+
+    def decorate(fn: Any) -> Function:
+        names = getattr(fn, "arg_names", None)
+        if names is None or not hasattr(fn, "run"):
+            raise CompilationError.at_caller(
+                "E003",
+                f"@function is put on something that is no kernel: {shown(fn)}",
+                "put @jit right above the `def`, and @function above that",
+            )
+        parsed = None
+        if shapes is not None and outputs is not None:
+            raise _mistake("@function has both `shapes` and `outputs`", "say one of them")
+        if shapes is not None:
+            try:
+                parsed = parse_shapes(shapes)
+            except ShapesError as error:
+                raise _mistake(str(error), 'write "x[n], y -> out[n / BLOCK]"') from None
+            _check_names(fn, names, parsed, grid)
+        elif outputs is None:
+            raise _mistake(
+                "@function has neither `shapes` nor `outputs`",
+                'write @function("x[n], y -> out[n / BLOCK]")',
+            )
+        elif grid is None:
+            raise _mistake("@function has `outputs`, but no `grid`", "say both")
+        for name, ask in (outputs or {}).items():
+            if name not in names:
+                raise _mistake(_no_parameter(name, fn), _near(name, names))
+            if not callable(ask):
+                raise _mistake(
+                    f"the shape function of `{name}` is {with_article(type(ask).__name__)}",
+                    "write a function of the arguments: lambda args: args['x']",
+                )
+        if outputs is not None and not outputs:
+            raise _mistake("@function has no outputs", "launch the kernel instead")
+        return Function(fn, parsed, outputs or {}, grid)
+
+    return decorate
+
+
+def _check_names(fn: Any, names: Sequence[str], shapes: Shapes, grid: Optional[Grid]) -> None:
+    for array in (*shapes.inputs, *shapes.outputs):
+        if array.name not in names:
+            raise _mistake(_no_parameter(array.name, fn), _near(array.name, names))
+    blocked: list[Extent] = []
+    for array in shapes.outputs:
+        if array.dtype and find_dtype(array.dtype) is None:
+            if array.dtype not in [each.name for each in shapes.inputs if each.extents is not None]:
+                raise _mistake(
+                    f"the type of the output `{array.name}`, {array.dtype}, is neither an element "
+                    "type nor an array argument",
+                    "write float32, ...",
+                )
+        extents = [extent for extent in array.extents or () if extent.block is not None]
+        for extent in extents:
+            if isinstance(extent.block, str) and extent.block not in names:
+                raise _mistake(_no_parameter(extent.block, fn), _near(extent.block, names))
+        if not blocked:
+            blocked = extents
+    if grid is not None and blocked:
+        raise _mistake("@function has both blocks and `grid`", "say one of them")
+    if grid is None and not blocked:
+        raise _mistake(
+            "nothing says what the grid is", 'write a block, as in "out[n / BLOCK]", or `grid=`'
+        )
+    if len(blocked) > 3:
+        raise _mistake(f"the grid would have {len(blocked)} axes", "a grid has up to three")
+
+
+def _no_parameter(name: str, fn: Any) -> str:
+    return f"`{name}` is no parameter of the kernel `{fn.__name__}`"
+
+
+def _near(name: str, names: Sequence[str]) -> str:
+    near = closest(name, tuple(names))
+    return f"did you mean `{near}`?" if near else f"the parameters are {', '.join(names)}"
+
+
+def _mistake(message: str, fix: str) -> CompilationError:
+    return CompilationError.at_caller("E076", message, fix)
+
+
+def _refuse_gradients(function_name: Any, arrays: Mapping[str, Any]) -> None:
+    """A result without a gradient, where one is asked for, would be silently wrong."""
+    for name, value in arrays.items():
+        if not getattr(value, "requires_grad", False) or library_of(value) != "torch":
+            continue
+        if sys.modules["torch"].is_grad_enabled():
+            raise ArgumentError(
+                "E057",
+                f"argument `{name}` requires a gradient, and `{function_name}` has none",
+                "make it an operator with @tessera.torch.op(backward=...), or call it under "
+                "torch.no_grad()",
+            )

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The arrays that plain calls return: made by the library whose arrays a call was given.
+
+No library is imported: one whose arrays are passed is loaded.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable, Optional, Sequence
+
+from tessera.errors import ArgumentError
+from tessera.language import types
+from tessera.runtime.arrays import dtype_name, find_dtype
+from tessera.wording import with_article
+
+
+def library_of(value: Any) -> str:
+    """Whose array `value` is: "numpy", "torch", ...; empty for what is no array with a shape."""
+    if isinstance(value, (bool, int, float, str)) or value is None:
+        return ""
+    # A class derived from an array's is one of that library, too.
+    for cls in type(value).__mro__:
+        root = cls.__module__.partition(".")[0]
+        if root in _LIBRARIES or root in ("jax", "jaxlib"):
+            name = "jax" if root == "jaxlib" else root
+            return name if hasattr(value, "shape") and not _is_scalar(value) else ""
+    return ""
+
+
+def _is_scalar(value: Any) -> bool:
+    return any(
+        cls.__name__ == "generic" and cls.__module__ == "numpy" for cls in type(value).__mro__
+    )
+
+
+def is_dense(value: Any) -> bool:
+    """Whether the elements of an array lie in the order of its indices, without gaps."""
+    if callable(getattr(value, "is_contiguous", None)):
+        return bool(value.is_contiguous())
+    flags = getattr(value, "flags", None)
+    dense = getattr(flags, "c_contiguous", None)
+    return True if dense is None else bool(dense)
+
+
+def make_output(like: Any, shape: Sequence[int], dtype: Optional[types.dtype], name: str) -> Any:
+    """An array without values, of the library and on the device of the array `like`; `dtype` None
+    is the type of `like`."""
+    make = _LIBRARIES[library_of(like)]
+    wanted = None if dtype is None or dtype == find_dtype(like.dtype) else dtype
+    return make(like, tuple(shape), wanted, name)
+
+
+def _numpy(like: Any, shape: tuple[int, ...], dtype: Optional[types.dtype], name: str) -> Any:
+    numpy = sys.modules["numpy"]
+    return numpy.empty(shape, like.dtype if dtype is None else numpy_dtype(dtype, name))
+
+
+def numpy_dtype(dtype: types.dtype, name: str) -> Any:
+    """NumPy's type of an element type. Raises ArgumentError (E076) where it has none."""
+    import numpy
+
+    spelled = dtype_name(dtype)
+    try:
+        return numpy.dtype(spelled)
+    except TypeError:
+        pass
+    try:
+        import ml_dtypes
+
+        return numpy.dtype(getattr(ml_dtypes, spelled))
+    except (ImportError, AttributeError):
+        raise ArgumentError(
+            "E076",
+            f"output `{name}` is to have elements of {spelled}, which NumPy does not know",
+            "pip install ml_dtypes",
+        ) from None
+
+
+def _torch(like: Any, shape: tuple[int, ...], dtype: Optional[types.dtype], name: str) -> Any:
+    torch = sys.modules["torch"]
+    wanted = like.dtype if dtype is None else getattr(torch, dtype_name(dtype), None)
+    if wanted is None:
+        raise _unknown(dtype, name, "torch")
+    return torch.empty(shape, dtype=wanted, device=like.device)
+
+
+def _cupy(like: Any, shape: tuple[int, ...], dtype: Optional[types.dtype], name: str) -> Any:
+    cupy = sys.modules["cupy"]
+    with like.device:
+        return cupy.empty(shape, like.dtype if dtype is None else numpy_dtype(dtype, name))
+
+
+def _tensorflow(like: Any, shape: tuple[int, ...], dtype: Optional[types.dtype], name: str) -> Any:
+    # TensorFlow's own arrays never change, so the kernel fills one of NumPy's, which `finished`
+    # hands over through DLPack.
+    if "CPU" not in str(like.device).upper():
+        raise ArgumentError(
+            "E076",
+            f"output `{name}` would be an array of TensorFlow on {like.device}",
+            "make the output with torch or CuPy, and hand it over through DLPack",
+        )
+    import numpy
+
+    return numpy.empty(
+        shape, like.dtype.as_numpy_dtype if dtype is None else numpy_dtype(dtype, name)
+    )
+
+
+def finished(like: Any, output: Any) -> Any:
+    """What a call returns for an output, once the kernel has filled it."""
+    if library_of(like) != "tensorflow":
+        return output
+    tensorflow = sys.modules["tensorflow"]
+    if output.size == 0 or str(output.dtype) not in _DLPACK_OF_NUMPY:
+        return tensorflow.convert_to_tensor(output)
+    return tensorflow.experimental.dlpack.from_dlpack(output.__dlpack__())
+
+
+_DLPACK_OF_NUMPY = tuple(
+    [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+    + ["float16", "float32", "float64"]
+)
+
+
+def _unknown(dtype: Optional[types.dtype], name: str, library: str) -> ArgumentError:
+    return ArgumentError(
+        "E076",
+        f"output `{name}` is to have elements of {dtype}, which {library} does not know",
+        "write another type",
+    )
+
+
+_LIBRARIES: dict[str, Callable[[Any, tuple[int, ...], Optional[types.dtype], str], Any]] = {
+    "numpy": _numpy,
+    "torch": _torch,
+    "cupy": _cupy,
+    "tensorflow": _tensorflow,
+}
+
+
+def refuse_unknown(value: Any, name: str) -> ArgumentError:
+    """The error for an argument that has to be an array and is none that outputs can be like."""
+    return ArgumentError(
+        "E076",
+        f"argument `{name}` is {with_article(type(value).__name__)}, where an array is expected",
+        "pass an array of NumPy, torch, CuPy, JAX or TensorFlow",
+    )
