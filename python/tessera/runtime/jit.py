@@ -49,6 +49,7 @@ from tessera.runtime.extents import memory_of_slots
 from tessera.runtime.grid import Grid, normalize_grid
 from tessera.runtime.hooks import LazyDict, hooks
 from tessera.runtime.specialize import Bound, ParamTraits, check_memory
+from tessera.runtime.tracing import check_writes, is_skipped, is_watching
 from tessera.settings import note_change, settings
 from tessera.wording import counted, with_article
 
@@ -259,6 +260,8 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any, warmup: bool
     ) -> tuple[Any, Optional[tuple[Any, ...]]]:
         """The whole way of a launch. Also returns what the warm path needs to repeat it."""
+        if is_skipped(args, kwargs):
+            return None, None
         load_launching()
         for hook in self.pre_run_hooks:
             hook(*args, **kwargs)
@@ -282,6 +285,8 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         kernel = found.kernel
         if any(item.pointer.read_only for item in bound.pointers):
             _check_writeable(kernel._stored_arguments(), bound)
+        if is_watching():
+            check_writes(bound.pointers, kernel._stored_arguments())
         if hooks.on_load:
             kernel._init_handles()
         kernel._is_loaded = True

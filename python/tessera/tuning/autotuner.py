@@ -30,6 +30,7 @@ from tessera.runtime.arrays import pointer_of
 from tessera.runtime.hooks import hooks
 from tessera.runtime.jit import JITFunction, KernelInterface
 from tessera.runtime.machine import usable_cpus
+from tessera.runtime.tracing import is_skipped
 from tessera.settings import settings
 from tessera.tuning.checks import check_configs, check_values, checked_names
 from tessera.tuning.config import Config
@@ -309,6 +310,8 @@ class Autotuner(_C.Launchable, KernelInterface):
     ) -> tuple[Any, Optional[tuple[Any, ...]]]:
         """Launches with the best configuration. If that `is_to_repeat`, also returns what the core
         needs to do so."""
+        if is_skipped(args, kwargs):
+            return None, None
         self.nargs = dict(zip(self.arg_names, args))
         try:
             config = self._choose(args, kwargs, grid)

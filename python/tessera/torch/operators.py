@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""@op: a function that launches kernels as an operator of torch.
+
+An operator is opaque to torch: autograd, torch.compile and vmap ask its schema and what is
+registered for it, not its function. All of that is torch's own (torch.library.custom_op); added
+here is what follows from the function's being one that launches kernels: shapes of results are
+found by running it on fake tensors without launching, and what it writes to is compared with its
+schema.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
+
+import torch
+
+from tessera.errors import ArgumentError, TesseraError, UnsupportedError
+from tessera.frontend.errors import CompilationError
+from tessera.runtime.tracing import (
+    Watch,
+    WatchedArgument,
+    fake_launches_skipped,
+    writes_watched,
+)
+from tessera.settings import note_change
+from tessera.wording import counted, shown, with_article
+
+
+def op(
+    name: Any = None,
+    /,
+    *,
+    mutates_args: Union[str, Sequence[str]] = (),
+    schema: Optional[str] = None,
+    fake: Optional[Callable[..., Any]] = None,
+    backward: Optional[Callable[..., Any]] = None,
+    setup_context: Optional[Callable[..., Any]] = None,
+    vmap: Optional[Callable[..., Any]] = None,
+    device_types: Union[None, str, Sequence[str]] = None,
+) -> Any:
+    """Makes an operator of torch of a function that launches kernels.
+
+    `@tessera.torch.op("mylib::scale")`; bare, the operator is `tessera::` and the function's name.
+    The result is a `torch.library.CustomOpDef`, which is called like the function. Options:
+      mutates_args: the names of the arguments that the function writes to.
+      schema: as torch writes them, "(Tensor x, float factor) -> Tensor"; without one it follows
+        from the function's annotations.
+      fake: a function that makes the results without values; without one the function itself is
+        run on fake tensors, and launches do nothing.
+      backward, setup_context: as of torch.library.register_autograd: `backward(ctx, *grads)` and
+        `setup_context(ctx, inputs, output)`.
+      vmap: as of torch.library.register_vmap: `vmap(info, in_dims, *args)`.
+      device_types: "cpu", "cuda" or both; None for all.
+
+    Raises CompilationError (E078) for a function or options that do not fit the schema; a call,
+    ArgumentError (E078) for a result that does not, or an argument that is written all the same.
+    """
+
+    def decorate(fn: Callable[..., Any]) -> Any:
+        return _make_operator(
+            fn,
+            name if isinstance(name, str) else None,
+            mutates_args,
+            schema,
+            fake,
+            backward,
+            setup_context,
+            vmap,
+            device_types,
+        )
+
+    if name is None or isinstance(name, str):
+        return decorate
+    return decorate(name)
+
+
+class _Schema(NamedTuple):
+    """What a schema says, as far as it is checked here."""
+
+    text: str
+    arguments: tuple[str, ...]
+    written: tuple[str, ...]
+    results: tuple[str, ...]
+    """Their types."""
+
+
+def _make_operator(
+    fn: Any,
+    name: Optional[str],
+    mutates_args: Union[str, Sequence[str]],
+    schema: Optional[str],
+    fake: Optional[Callable[..., Any]],
+    backward: Optional[Callable[..., Any]],
+    setup_context: Optional[Callable[..., Any]],
+    vmap: Optional[Callable[..., Any]],
+    device_types: Union[None, str, Sequence[str]],
+) -> Any:
+    if not hasattr(torch.library, "custom_op"):
+        raise UnsupportedError(
+            "E077", f"torch {torch.__version__} has no torch.library.custom_op", "use torch 2.4"
+        )
+    if not inspect.isfunction(fn):
+        raise _mistake(
+            f"@tessera.torch.op is put on {with_article(type(fn).__name__)}: {shown(fn)}",
+            "put it on a function that launches kernels",
+        )
+    qualified = name or f"tessera::{fn.__name__}"
+    written = (mutates_args,) if isinstance(mutates_args, str) else tuple(mutates_args)
+    found = _find_schema(fn, qualified, written, schema)
+    run = _Implementation(fn, qualified, found)
+    if setup_context is not None and backward is None:
+        raise _mistake(f"operator {qualified} has a setup_context, but no backward", "pass both")
+    try:
+        operator: Any = torch.library.custom_op(
+            qualified, run, mutates_args=written, schema=found.text, device_types=device_types
+        )
+    except (ValueError, RuntimeError, TypeError) as error:
+        raise _mistake(f"torch refuses operator {qualified}: {error}", "see its message") from error
+    operator.register_fake(fake or _run_without_launches(fn))
+    if backward is not None:
+        try:
+            operator.register_autograd(backward, setup_context=setup_context)
+        except (ValueError, RuntimeError, TypeError) as error:
+            raise _mistake(
+                f"torch refuses a gradient for operator {qualified}: {error}",
+                "an operator that writes to its arguments has none",
+            ) from error
+    if vmap is not None:
+        operator.register_vmap(vmap)
+    functools.update_wrapper(operator, fn)
+    return operator
+
+
+def _find_schema(
+    fn: Any, qualified: str, written: tuple[str, ...], given: Optional[str]
+) -> _Schema:
+    parameters = inspect.signature(fn).parameters
+    for argument in written:
+        if argument not in parameters:
+            raise _mistake(
+                f"mutates_args of operator {qualified} names `{argument}`, which is no parameter",
+                f"the parameters are {', '.join(parameters) or 'none'}",
+            )
+    if given is None:
+        try:
+            given = torch.library.infer_schema(fn, mutates_args=written)
+        except Exception as error:
+            raise _mistake(
+                f"the annotations of `{fn.__name__}` make no schema for operator {qualified}: "
+                f"{str(error).splitlines()[0] if str(error) else type(error).__name__}",
+                "annotate each parameter and the result with torch.Tensor, int, float, bool, str, "
+                "Optional or a sequence of these, or pass schema=",
+            ) from error
+    try:
+        parsed = torch._C.parse_schema(f"{qualified}{given}")
+    except RuntimeError as error:
+        raise _mistake(
+            f"the schema of operator {qualified} cannot be read: {str(error).splitlines()[0]}",
+            'write it as in "(Tensor x, float factor) -> Tensor"',
+        ) from error
+    schema = _Schema(
+        given,
+        tuple(argument.name for argument in parsed.arguments),
+        tuple(
+            argument.name
+            for argument in parsed.arguments
+            if argument.alias_info is not None and argument.alias_info.is_write
+        ),
+        tuple(str(result.type) for result in parsed.returns),
+    )
+    if schema.arguments != tuple(parameters):
+        raise _mistake(
+            f"the schema of operator {qualified} has the arguments "
+            f"{', '.join(schema.arguments) or 'none'}, and `{fn.__name__}` has "
+            f"{', '.join(parameters) or 'none'}",
+            "give both the same names in the same order",
+        )
+    if set(schema.written) != set(written):
+        raise _mistake(
+            f"the schema of operator {qualified} says that it writes to "
+            f"{', '.join(schema.written) or 'none'} of its arguments, and mutates_args to "
+            f"{', '.join(written) or 'none'}",
+            "mark the same arguments with (a!), as in Tensor(a!) x",
+        )
+    return schema
+
+
+class _Implementation:
+    """The function as torch calls it: below autograd, with its result and, once, what it writes to
+    compared with the schema."""
+
+    def __init__(self, fn: Any, qualified: str, schema: _Schema) -> None:
+        self._fn = fn
+        self._qualified = qualified
+        self._schema = schema
+        self._is_checked = False
+        functools.update_wrapper(self, fn)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        with torch.no_grad():
+            if self._is_checked:
+                result = self._fn(*args, **kwargs)
+            else:
+                # Launches that are known take a short way, on which nothing is compared.
+                note_change()
+                with writes_watched(self._watch(args, kwargs)):
+                    result = self._fn(*args, **kwargs)
+                self._is_checked = True
+        self._check_result(result)
+        return result
+
+    def _watch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Watch:
+        named = {**dict(zip(self._schema.arguments, args)), **kwargs}
+        watched = []
+        for name, value in named.items():
+            if name in self._schema.written:
+                continue
+            for tensor in value if isinstance(value, (tuple, list)) else (value,):
+                if isinstance(tensor, torch.Tensor) and tensor.numel():
+                    storage = tensor.untyped_storage()
+                    begin = storage.data_ptr()
+                    watched.append(WatchedArgument(name, begin, begin + storage.nbytes()))
+        return Watch(self._qualified, watched)
+
+    def _check_result(self, result: Any) -> None:
+        types = self._schema.results
+        if len(types) == 1:
+            values: Sequence[Any] = (result,)
+        elif not types:
+            values = () if result is None else (result,)
+        else:
+            values = result if isinstance(result, (tuple, list)) else (result,)
+        if len(values) != len(types):
+            raise ArgumentError(
+                "E078",
+                f"operator {self._qualified} returned {counted(len(values), 'value')}, and its "
+                f"schema has {len(types)}",
+                "return what the annotation, or the schema, says",
+            )
+        for value, kind in zip(values, types):
+            if (kind == "Tensor") != isinstance(value, torch.Tensor):
+                raise ArgumentError(
+                    "E078",
+                    f"operator {self._qualified} returned {with_article(type(value).__name__)} "
+                    f"where its schema says {kind}",
+                    "return what the annotation, or the schema, says",
+                )
+
+
+def _run_without_launches(fn: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(fn)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            with torch.no_grad(), fake_launches_skipped():
+                return fn(*args, **kwargs)
+        except TesseraError:
+            raise
+        except Exception as error:
+            note = (
+                f"`{fn.__name__}` was run on fake tensors, to find the shapes of its results; if it "
+                "needs values for that, pass fake= to @tessera.torch.op"
+            )
+            if hasattr(error, "add_note"):
+                error.add_note(note)
+            raise
+
+    return run
+
+
+def _mistake(message: str, fix: str) -> CompilationError:
+    return CompilationError.at_caller("E078", message, fix)

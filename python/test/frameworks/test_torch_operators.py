@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operators of torch that launch kernels (tessera.torch.op)."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import tessera
+import tessera.language as tl
+import tessera.torch
+
+_numbers = itertools.count()
+
+
+def fresh() -> str:
+    return f"tessera_test::op{next(_numbers)}"
+
+
+@tessera.function("x[*n], factor -> out[*n / BLOCK]")
+@tessera.jit
+def scale_kernel(x, factor, out, n, BLOCK: tl.constexpr = 128):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, mask=i < n) * factor, mask=i < n)
+
+
+def remember_factor(ctx, inputs, output) -> None:
+    ctx.factor = inputs[1]
+
+
+def scale_gradient(ctx, gradient):
+    return scale(gradient.contiguous(), ctx.factor), None
+
+
+def scale_batch(info, in_dims, x, factor):
+    return scale(x.movedim(in_dims[0], 0).contiguous(), factor), 0
+
+
+@tessera.torch.op(
+    "tessera_test::scale",
+    backward=scale_gradient,
+    setup_context=remember_factor,
+    vmap=scale_batch,
+)
+def scale(x: torch.Tensor, factor: float) -> torch.Tensor:
+    return scale_kernel(x, factor)
+
+
+@tessera.torch.op("tessera_test::scale_", mutates_args="x")
+def scale_(x: torch.Tensor, factor: float) -> None:
+    n = x.numel()
+    scale_kernel.fn[lambda meta: (tessera.cdiv(n, meta["BLOCK"]),)](x, factor, x, n)
+
+
+@pytest.mark.parametrize("needs_gradient", [False, True])
+def test_torch_finds_nothing_wrong(needs_gradient: bool) -> None:
+    x = torch.randn(30, 5, requires_grad=needs_gradient)
+    assert set(torch.library.opcheck(scale, (x, 2.0)).values()) == {"SUCCESS"}
+
+
+def test_nothing_wrong_in_place() -> None:
+    assert set(torch.library.opcheck(scale_, (torch.randn(300), 2.0)).values()) == {"SUCCESS"}
+    x = torch.ones(300)
+    scale_(x, 3.0)
+    assert (x == 3).all()
+
+
+def test_gradients() -> None:
+    x = torch.randn(4, 9, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: scale(x, 3.0), (x,))
+
+
+def test_batches() -> None:
+    x = torch.randn(6, 7)
+    assert torch.equal(torch.vmap(lambda row: scale(row, 2.0), in_dims=1, out_dims=1)(x), 2 * x)
+
+
+def test_in_compiled_functions() -> None:
+    calls = []
+
+    def note(graph, inputs):
+        calls.append(graph)
+        return graph.forward
+
+    compiled = torch.compile(
+        lambda x: scale(x + 1, 2.0) * 2, backend=note, fullgraph=True, dynamic=True
+    )
+    for size in (3, 50, 700):
+        x = torch.randn(size, 2)
+        assert torch.equal(compiled(x), (x + 1) * 2 * 2)
+    assert len(calls) == 1  # shapes stay symbols on their way through the operator
+
+
+def test_tuned_kernels_are_traced() -> None:
+    kernel = tessera.autotune([tessera.Config({"BLOCK": 64})], key=[])(scale_kernel.fn)
+
+    @tessera.torch.op(fresh())
+    def tuned(x: torch.Tensor) -> torch.Tensor:
+        out = torch.empty_like(x)
+        kernel[(tessera.cdiv(x.numel(), 64),)](x, 2.0, out, x.numel())
+        return out
+
+    assert set(torch.library.opcheck(tuned, (torch.randn(300),)).values()) == {"SUCCESS"}
+
+
+def test_schema_of_ones_own() -> None:
+    @tessera.torch.op(fresh(), schema="(Tensor x, float y=2.0) -> Tensor")
+    def plain(x, y=2.0):
+        return scale_kernel(x, y)
+
+    assert torch.equal(plain(torch.ones(4)), torch.full((4,), 2.0))
+
+
+def refused(message: str, **options):
+    return pytest.raises(tessera.CompilationError, match=f"(?s)E078.*{message}")
+
+
+def test_schemas_that_do_not_match() -> None:
+    with refused("annotations of `f` make no schema"):
+
+        @tessera.torch.op(fresh())
+        def f(x, y: int) -> torch.Tensor: ...
+
+    with refused("has the arguments x, z, and `g` has x, y"):
+
+        @tessera.torch.op(fresh(), schema="(Tensor x, int z) -> Tensor")
+        def g(x, y): ...
+
+    with refused("cannot be read"):
+
+        @tessera.torch.op(fresh(), schema="(Tensor x -> Tensor")
+        def h(x): ...
+
+    with refused("writes to x of its arguments, and mutates_args to none"):
+
+        @tessera.torch.op(fresh(), schema="(Tensor(a!) x) -> ()")
+        def i(x): ...
+
+    with refused("names `y`, which is no parameter"):
+
+        @tessera.torch.op(fresh(), mutates_args="y")
+        def j(x: torch.Tensor) -> None: ...
+
+    with refused("no backward"):
+
+        @tessera.torch.op(fresh(), setup_context=remember_factor)
+        def k(x: torch.Tensor) -> torch.Tensor: ...
+
+    with refused("is put on a"):
+        tessera.torch.op(fresh())(scale_kernel)
+
+
+def test_a_write_that_the_schema_does_not_tell() -> None:
+    x = torch.ones(300)
+    scale_kernel.fn[(3,)](x, 1.0, x, 300)  # so that the launch is known
+
+    @tessera.torch.op(fresh())
+    def hidden(x: torch.Tensor) -> torch.Tensor:
+        scale_kernel.fn[(3,)](x, 2.0, x[:10], 10)
+        return x.clone()
+
+    for _ in range(2):
+        with pytest.raises(tessera.ArgumentError, match="E078.*writes to its argument `x`"):
+            hidden(x)
+    assert (x == 1).all()
+
+
+def test_results_that_do_not_match() -> None:
+    @tessera.torch.op(fresh(), fake=lambda x: torch.empty_like(x))
+    def number(x: torch.Tensor) -> torch.Tensor:
+        return 3
+
+    with pytest.raises(tessera.ArgumentError, match="E078.*returned an int where .* Tensor"):
+        number(torch.ones(3))
+
+    @tessera.torch.op(fresh(), fake=lambda x: (x.clone(), x.clone()))
+    def one(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return x.clone()
+
+    with pytest.raises(tessera.ArgumentError, match="E078.*1 value, and its schema has 2"):
+        one(torch.ones(3))
+
+
+def test_fake_tensors_are_not_launched_on() -> None:
+    with torch._subclasses.fake_tensor.FakeTensorMode():
+        x = torch.ones(4)
+        with pytest.raises(tessera.ArgumentError, match="E057.*fake tensor"):
+            scale_kernel(x, 2.0)
+        with pytest.raises(tessera.ArgumentError, match="E057.*fake tensor"):
+            scale_kernel.fn[(1,)](x, 1.0, x, 4)
