@@ -171,6 +171,20 @@ py::object stage(Kernel &kernel, const std::string &name) {
   return py::str(text, length);
 }
 
+bool accepts(Kernel &kernel, const py::tuple &grid, const py::sequence &args) {
+  Grid extents = toGrid(grid);
+  std::vector<uint64_t> slots = toSlots(args);
+  return tsr_kernel_accepts(kernel.handle.get(), extents.data(), slots.data(), slots.size()) != 0;
+}
+
+/// The handler as jaxlib takes it, or None for a version of the interface that is not known.
+py::object xlaHandler(bool onGPU, int majorVersion, int minorVersion) {
+  void *handler = tsr_xla_handler(onGPU, majorVersion, minorVersion);
+  if (!handler)
+    return py::none();
+  return py::capsule(handler, "xla._CUSTOM_CALL_TARGET");
+}
+
 py::bytes serialize(Kernel &kernel) {
   const char *bytes = nullptr;
   size_t length = 0;
@@ -198,6 +212,8 @@ void tessera::python::registerKernel(py::module_ &module) {
            py::arg("args"), "Put a grid on a stream of a GPU; 0 is the legacy default stream.")
       .def("device_facts", &deviceFacts, py::arg("device"),
            "What the driver has made of the kernel: registers and local memory of a thread.")
+      .def("accepts", &accepts, py::arg("grid"), py::arg("args"),
+           "Whether a launch is within the limits that the kernel was compiled for.")
       .def("stage", &stage, py::arg("name"),
            "The text of a named stage (bytes for machine code), or None if it was not kept.")
       .def("metadata",
@@ -215,6 +231,11 @@ void tessera::python::registerKernel(py::module_ &module) {
   module.def("interpret", &interpret, py::arg("module"), py::arg("kernel"), py::arg("grid"),
              py::arg("args"), py::arg("memory") = py::none(), py::arg("report_wraps") = false,
              "Run a kernel of tile IR with the reference interpreter.");
+  module.def(
+      "xla_handler", &xlaHandler, py::arg("on_gpu"), py::arg("major_version"),
+      py::arg("minor_version"),
+      "The handler of XLA's foreign function interface that launches kernels, as a capsule;\n"
+      "None where the version of the interface is not known.");
   module.def(
       "host_info", [] { return parseJSON(tsr_host_info()); },
       "About the host: CPU, features, vector bits, threads.");

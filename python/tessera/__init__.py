@@ -51,7 +51,8 @@ if TYPE_CHECKING:
     __version__: str
     """The version by PEP 440: of a wheel what it was built as, of a checkout what git says."""
 
-    from tessera import gpu as gpu, testing as testing
+    from tessera import gpu as gpu, jax as jax, testing as testing, torch as torch
+    from tessera.calls.function import function
     from tessera.compiler.artifacts import CompiledKernel
     from tessera.compiler.compile import compile
     from tessera.language.static_types import constexpr
@@ -86,6 +87,7 @@ __all__ = [
     "compile",
     "constexpr",
     "constexpr_function",
+    "function",
     "heuristics",
     "host_info",
     "interpret",
@@ -105,13 +107,14 @@ _HOMES = {
     "TensorWrapper": "tessera.runtime.arrays",
     "autotune": "tessera.tuning.autotuner",
     "compile": "tessera.compiler.compile",
+    "function": "tessera.calls.function",
     "heuristics": "tessera.tuning.heuristics",
     "reinterpret": "tessera.runtime.arrays",
     "tune": "tessera.tuning.search",
 }
 
 
-_MODULES = ("gpu", "testing")
+_MODULES = ("gpu", "jax", "testing", "torch")
 """Loaded as soon as they are asked for, so that `import tessera` does for them, too."""
 
 

@@ -274,6 +274,15 @@ TSR_EXPORT TsrStatus tsr_kernel_launch_cuda(TsrKernel *kernel, int32_t device, u
 TSR_EXPORT TsrStatus tsr_kernel_device_facts(TsrKernel *kernel, int32_t device,
                                              const char **json) TSR_NOEXCEPT;
 
+/* --- Programs that XLA compiles ----------------------------------------------------- */
+
+/* The handler of XLA's foreign function interface that launches kernels, on the CPU or on a stream
+ * of a GPU: `XLA_FFI_Error *(XLA_FFI_CallFrame *)`. lib/CAPI/XLA.cpp says what it expects of a
+ * call. The version is that of the interface that the process' XLA has; null for one that is not
+ * known. */
+TSR_EXPORT void *tsr_xla_handler(int32_t on_gpu, int32_t major_version,
+                                 int32_t minor_version) TSR_NOEXCEPT;
+
 /* --- The reference interpreter ---------------------------------------------------- */
 
 /* Has each access of a module of tile IR checked when it is interpreted, in place. */

@@ -25,6 +25,7 @@ MODULES = (
     "tessera",
     "tessera.errors",
     "tessera.gpu",
+    "tessera.jax",
     "tessera.language",
     "tessera.language.extra",
     "tessera.language.extra.cuda",
