@@ -98,7 +98,10 @@ LaneOrder::Pending LaneOrder::describe(Operation *op) const {
     kind = llvm::PointerIntPair<const void *, 1, bool>(lanes->type.getAsOpaquePointer(),
                                                        lanes->byRepresentatives)
                .getOpaqueValue();
-  return {kind, !isa<tile::LoadOp>(op) || mayWriteMemory(op), op, isa<tilegpu::AsyncCopyOp>(op)};
+  // A copy only reads global memory.
+  bool isCopy = isa<tilegpu::AsyncCopyOp>(op);
+  bool mayWrite = !isCopy && (!isa<tile::LoadOp>(op) || mayWriteMemory(op));
+  return {kind, mayWrite, op, isCopy};
 }
 
 bool LaneOrder::mayDifferInThreads(const Pending &earlier, const Pending &later) {
@@ -145,7 +148,8 @@ void LaneOrder::visitOp(Operation *op, PendingSet &pending) {
       access = access->isInFlight ? std::next(access) : pending.erase(access);
   };
   auto barrier = dyn_cast<tilegpu::BarrierOp>(op);
-  if (isa<tile::BarrierOp>(op) || (barrier && !barrier.getOfGroup() && !hasClusters))
+  if (isa<tile::BarrierOp, tilegpu::ClusterSumOp>(op) ||
+      (barrier && !barrier.getOfGroup() && !hasClusters))
     return meet();
   if (auto wait = dyn_cast<tilegpu::AsyncWaitOp>(op)) {
     // Which have landed is not counted: any may have, the newest may not.

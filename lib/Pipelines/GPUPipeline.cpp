@@ -69,10 +69,15 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
   if (!options.deterministic)
     manager.addPass(tilegpu::createTileGPUAccelerateMatmulPass());
 
+  // Blocks of a cluster divide a sum of dots between them, each with whole tiles, which is before
+  // anybody plans how these come; where they cannot, they divide tiles.
+  if (options.numCTAs > 1 && !options.deterministic)
+    manager.addPass(tilegpu::createTileGPUSplitKPass());
+
   // Where TMA can bring what is multiplied, one thread orders that: of its own, or
   // where threads have more to compute than tensor cores to multiply, of the program.
-  // Neither knows of clusters.
-  if (options.tensorMaps && options.numCTAs == 1) {
+  // In a cluster it does so for blocks that divide a sum.
+  if (options.tensorMaps) {
     if (options.specialize) {
       tilegpu::TileGPUWarpSpecializePassOptions specializing;
       specializing.numStages = options.numStages;
@@ -81,8 +86,9 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
       manager.addPass(tilegpu::createTileGPUWarpSpecializePass(specializing));
       manager.addPass(tilegpu::createTileGPUExpandSchedulePass());
     }
-    // It also takes results to memory.
-    manager.addPass(tilegpu::createTileGPUStoreByTensorMapPass());
+    // It also takes results to memory, but not in parts.
+    if (options.numCTAs == 1)
+      manager.addPass(tilegpu::createTileGPUStoreByTensorMapPass());
   }
 
   // Which other loads are copied ahead, and how far, while tiles are whole: it changes what is

@@ -45,6 +45,9 @@ void populateProgramPatterns(const TileGPUTypeConverter &converter,
 /// Assert and print: ReportOps.cpp.
 void populateReportPatterns(const TileGPUTypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
+/// The rank of a block in its cluster, and sums over blocks: ClusterOps.cpp.
+void populateClusterPatterns(const TileGPUTypeConverter &converter,
+                             mlir::RewritePatternSet &patterns);
 /// Constants, range, splat: CreationOps.cpp.
 void populateCreationPatterns(const TileGPUTypeConverter &converter,
                               mlir::RewritePatternSet &patterns);

@@ -108,6 +108,13 @@ void TileExchange::load(ThreadBuilder &thread, MutableArrayRef<Value> registers,
   }
 }
 
+void TileExchange::loadFrom(ThreadBuilder &thread, MutableArrayRef<Value> registers, unsigned round,
+                            Value block) const {
+  assert(blocks && !blocks->hasParts() && "blocks have parts of the tile");
+  SharedTile from = tile.at(emitRemoteAddress(thread, scratch, block));
+  loadPart(thread, registers, round, /*distance=*/{}, from);
+}
+
 void TileExchange::loadPart(ThreadBuilder &thread, MutableArrayRef<Value> registers, unsigned round,
                             const Place &distance, const SharedTile &from) const {
   SliceShare share = exchange.slices.getShare(destination, round);

@@ -36,6 +36,11 @@ public:
   void load(ThreadBuilder &thread, llvm::MutableArrayRef<mlir::Value> registers, unsigned round,
             const Place &distance = {}) const;
 
+  /// The same from one block, whoever it is that a thread would load from: where each block of a
+  /// cluster has a whole tile of its own.
+  void loadFrom(ThreadBuilder &thread, llvm::MutableArrayRef<mlir::Value> registers, unsigned round,
+                mlir::Value block) const;
+
   /// Whether threads load from other blocks of a cluster, so that these have to meet.
   bool isAcrossBlocks(const Place &distance = {}) const;
 

@@ -125,6 +125,7 @@ struct ConvertTileGPUToLLVM : impl::ConvertTileGPUToLLVMBase<ConvertTileGPUToLLV
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns, target);
     populateFunctionPatterns(converter, patterns);
     populateProgramPatterns(converter, patterns);
+    populateClusterPatterns(converter, patterns);
     populateCreationPatterns(converter, patterns);
     populateElementwisePatterns(converter, patterns);
     populateMathPatterns(converter, patterns);

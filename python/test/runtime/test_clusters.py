@@ -84,6 +84,14 @@ def matmul(a_ptr, b_ptr, out_ptr, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: 
     tl.store(out_ptr + i[:, None] * N + j[None, :], acc)
 
 
+@tessera.jit
+def product(a_ptr, b_ptr, out_ptr, N, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    i, j, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    a = tl.load(a_ptr + i[:, None] * BK + k[None, :])
+    b = tl.load(b_ptr + k[:, None] * N + j[None, :])
+    tl.store(out_ptr + i[:, None] * N + j[None, :], tl.dot(a, b))
+
+
 def build(kernel: Any, signature: str, blocks: int, **options: Any) -> tuple[Any, str]:
     compiled = tessera.compile(kernel, signature, target="sm_90a", num_ctas=blocks, **options)
     return compiled, compiled.stages["ptx"]
@@ -150,9 +158,19 @@ def test_a_long_row_fits_the_registers_of_several_blocks() -> None:
 
 
 def test_dots_are_shared_by_rows() -> None:
+    for tile, instruction in (("128,128,64", "wgmma.mma_async"), ("32,32,32", "mma.sync")):
+        signature = f"*fp16:16,*fp16:16,*fp32:16,i32:16,{tile}"
+        one = build(product, signature, 1)[1].count(instruction)
+        assert one == 2 * build(product, signature, 2)[1].count(instruction) > 0
+
+
+def test_sums_of_dots_are_divided() -> None:
     for name, instruction in (("wgmma", "wgmma.mma_async"), ("mma", "mma.sync")):
-        one = build(*KERNELS[name], 1)[1].count(instruction)
-        assert one == 2 * build(*KERNELS[name], 2)[1].count(instruction)
+        one, four = (build(*KERNELS[name], blocks)[1] for blocks in (1, 4))
+        # Each block multiplies whole tiles, and adds what four have; they meet before and after.
+        assert one.count(instruction) == four.count(instruction) > 0
+        assert four.count("mapa.") == 4 and four.count("barrier.cluster.arrive") == 2
+        assert ("cp.async.bulk.tensor" in four) == ("cp.async.bulk.tensor" in one)
 
 
 def test_gpus_without_clusters_are_refused() -> None:

@@ -136,9 +136,10 @@ static LinearLayout addBatch(const LinearLayout &matrix, int64_t batch, unsigned
 namespace {
 
 /// How many blocks of a cluster are along the rows and the columns of a dot's result: as many along
-/// the rows as leave each an instruction for all of its warps. The others hold copies.
+/// the rows as leave each an instruction for all of its warps. The others hold copies, and so do
+/// all where the dot is of each block's own.
 struct BlockSpread {
-  BlockSpread(Operation *dot, unsigned leastRows, unsigned leastColumns);
+  BlockSpread(Operation *dot, bool isOfBlock, unsigned leastRows, unsigned leastColumns);
   /// A matrix of which blocks have these parts: those of rows, those of columns, or none.
   LinearLayout extend(const LinearLayout &part, bool ofRows, bool ofColumns) const;
   /// The extents of a part.
@@ -149,8 +150,10 @@ struct BlockSpread {
 
 } // namespace
 
-BlockSpread::BlockSpread(Operation *dot, unsigned leastRows, unsigned leastColumns)
+BlockSpread::BlockSpread(Operation *dot, bool isOfBlock, unsigned leastRows, unsigned leastColumns)
     : blockBits(getBlockBits(dot)) {
+  if (isOfBlock)
+    return;
   ArrayRef<int64_t> shape = getShape(dot->getOperand(2).getType());
   LinearLayout numbers(shape.take_back(2));
   unsigned left = 1u << blockBits;
@@ -183,8 +186,8 @@ static BlockSpread spreadMma(MmaDotOp dot) {
   ArrayRef<int32_t> warps = dot.getWarps();
   // Batches are done by every block.
   if (getShape(dot.getAcc().getType()).size() != 2)
-    return BlockSpread(dot, ~0u / 4, ~0u / 4);
-  return BlockSpread(dot, 16 * warps[0], 8 * warps[1]);
+    return BlockSpread(dot, dot.getOfBlock(), ~0u / 4, ~0u / 4);
+  return BlockSpread(dot, dot.getOfBlock(), 16 * warps[0], 8 * warps[1]);
 }
 
 LinearLayout MmaDotOp::getAccumulatorLayout() {
@@ -253,7 +256,7 @@ LogicalResult MmaDotOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LinearLayout WarpgroupDotOp::getAccumulatorLayout() {
-  BlockSpread blocks(*this, 64 * getGroups()[0], 8 * getGroups()[1]);
+  BlockSpread blocks(*this, getOfBlock(), 64 * getGroups()[0], 8 * getGroups()[1]);
   return blocks.extend(wgmmaAccumulator(blocks.divide(getShape(getAcc().getType()), true, true),
                                         getGroups()[0], getGroups()[1]),
                        true, true);
@@ -261,7 +264,7 @@ LinearLayout WarpgroupDotOp::getAccumulatorLayout() {
 
 LinearLayout WarpgroupDotOp::getOperandLayout() {
   // b has the parts of what is split.
-  BlockSpread blocks(*this, 64 * getGroups()[0], 8 * getGroups()[1]);
+  BlockSpread blocks(*this, getOfBlock(), 64 * getGroups()[0], 8 * getGroups()[1]);
   return blocks.extend(wgmmaOperandA(blocks.divide(getShape(getA().getType()), true, false),
                                      getB().getType().getElementType().getIntOrFloatBitWidth(),
                                      getGroups()[0], getGroups()[1]),

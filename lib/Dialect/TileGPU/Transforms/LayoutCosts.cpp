@@ -95,6 +95,13 @@ double LayoutCosts::ofFold(LayoutAttr label, unsigned axis, bool keepsAll) {
   return cost;
 }
 
+/// Each thread loads and adds what all blocks have of its elements.
+double LayoutCosts::ofClusterSum(Operation *op, LayoutAttr label) {
+  double words = std::max<int64_t>(1, getElementBytes(getElementTypeOrSelf(op->getResult(0))) / 4);
+  double loads = label.getNumRegisters() * words * label.getNumBlocks();
+  return warps * loads * (costs.exchange * costs.remote + 1) + 2 * costs.meetBlocks;
+}
+
 /// Each bit of the axis is compared and exchanged once for itself and each higher bit.
 double LayoutCosts::ofSort(LayoutAttr label, unsigned axis) {
   const LinearLayout &layout = label.getLayout();
@@ -180,6 +187,8 @@ double LayoutCosts::ofOp(Operation *op, LayoutAttr label) {
     return scan.getNumOperands() * ofFold(label, scan.getAxis(), /*keepsAll=*/true);
   if (auto sort = dyn_cast<tile::SortOp>(op))
     return sort.getNumOperands() * ofSort(label, sort.getAxis());
+  if (isa<ClusterSumOp>(op))
+    return ofClusterSum(op, label);
   if (isa<tile::DotOp, tile::DotScaledOp>(op))
     return ofDot(op, label);
   // There is one layout for them.

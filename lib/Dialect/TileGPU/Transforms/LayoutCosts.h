@@ -28,6 +28,7 @@ private:
   double convert(int64_t bytes, LayoutAttr from, LayoutAttr to) const;
   double ofAccess(mlir::Operation *op, LayoutAttr label);
   double ofFold(LayoutAttr label, unsigned axis, bool keepsAll);
+  double ofClusterSum(mlir::Operation *op, LayoutAttr label);
   double ofSort(LayoutAttr label, unsigned axis);
   double ofDot(mlir::Operation *op, LayoutAttr label);
   std::optional<double> ofDotReads(mlir::Value operand, const LinearLayout &slice, unsigned k);

@@ -60,6 +60,10 @@ void LayoutGraph::addVariable(ArrayRef<Value> values, LayoutAttr pinned) {
     node.labels.push_back(pinned);
     node.isPinned = true;
   }
+  node.isWhole = llvm::any_of(values, [&](Value value) {
+    return whole.contains(value.getDefiningOp() ? value.getDefiningOp()
+                                                : value.getParentBlock()->getParentOp());
+  });
   for (Value value : values)
     ofVariable[value] = nodes.size();
   nodes.push_back(std::move(node));
@@ -92,6 +96,7 @@ LogicalResult LayoutGraph::addNodes(Operation *op) {
       return success();
   Node node;
   node.op = op;
+  node.isWhole = whole.contains(op);
   node.type = rules.getLabelType(op);
   if (!node.type)
     return op->emitOpError("takes or gives tiles, but has no rule for their layouts");
@@ -153,12 +158,34 @@ LayoutAttr LayoutGraph::needed(const Edge &edge, LayoutAttr label) const {
 }
 
 //===----------------------------------------------------------------------===//
+// What each block does for itself
+//===----------------------------------------------------------------------===//
+
+/// Notes all that comes before the last sum over blocks, until which these are not at the same
+/// place of the program and cannot exchange elements.
+void LayoutGraph::findWhole(tile::FuncOp function) {
+  Operation *last = nullptr;
+  function.walk([&](ClusterSumOp sum) { last = sum; });
+  if (!last)
+    return;
+  (void)function.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (op == last)
+      return WalkResult::interrupt();
+    if (!isa<ClusterSumOp>(op) && !op->isAncestor(last))
+      whole.insert(op);
+    return WalkResult::advance();
+  });
+}
+
+//===----------------------------------------------------------------------===//
 // Labels
 //===----------------------------------------------------------------------===//
 
 bool LayoutGraph::addLabel(unsigned index, LayoutAttr label) {
   constexpr size_t kMost = 12;
   Node &node = nodes[index];
+  if (node.isWhole && label)
+    label = rules.makeWhole(label);
   if (!label || node.isPinned || node.labels.size() >= kMost ||
       llvm::is_contained(node.labels, label) || (node.op && !rules.isValid(node.op, label)))
     return false;
@@ -237,6 +264,7 @@ void LayoutGraph::proposeLabels() {
 }
 
 LogicalResult LayoutGraph::build(tile::FuncOp function) {
+  findWhole(function);
   for (Value argument : function.getBody().getArguments())
     if (isTile(argument))
       addVariable(argument, rules.ofSignature(argument.getType()));

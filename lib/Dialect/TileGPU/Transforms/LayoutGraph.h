@@ -37,6 +37,7 @@ private:
     std::vector<LayoutAttr> labels;
     unsigned label = 0;
     bool isPinned = false;
+    bool isWhole = false; ///< in each block of a cluster
   };
   /// A tile on its way to a use. For an op at the end, its result or operand number.
   struct Edge {
@@ -44,6 +45,7 @@ private:
     mlir::Value value;
   };
 
+  void findWhole(tile::FuncOp function);
   void addVariable(llvm::ArrayRef<mlir::Value> values, LayoutAttr pinned = {});
   mlir::LogicalResult addNodes(mlir::Operation *op);
   void addEdges(mlir::Operation *op);
@@ -61,6 +63,8 @@ private:
   std::vector<Edge> edges;
   llvm::DenseMap<mlir::Operation *, unsigned> ofOp;
   llvm::DenseMap<mlir::Value, unsigned> ofVariable;
+  /// What each block of a cluster does for itself.
+  llvm::DenseSet<mlir::Operation *> whole;
 };
 
 } // namespace tessera::tilegpu

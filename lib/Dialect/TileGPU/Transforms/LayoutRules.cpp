@@ -187,7 +187,7 @@ RankedTensorType LayoutRules::getLabelType(Operation *op) const {
           tile::HistogramOp>(op))
     return cast<RankedTensorType>(op->getOperand(0).getType());
   if (isa<tile::JoinOp, tile::CatOp, tile::BroadcastOp, tile::DotOp, tile::DotScaledOp,
-          tile::GatherOp, MmaDotOp, WarpgroupDotOp>(op))
+          tile::GatherOp, MmaDotOp, WarpgroupDotOp, ClusterSumOp>(op))
     return cast<RankedTensorType>(op->getResult(0).getType());
   return {};
 }
@@ -322,6 +322,8 @@ LayoutAttr LayoutRules::ofOperand(Operation *op, unsigned operand, LayoutAttr la
     return operand == 2 ? label : make(dot.getOperandLayout());
   if (isa<tile::GatherOp>(op))
     return operand == 1 ? label : LayoutAttr();
+  if (isa<ClusterSumOp>(op))
+    return {};
   if (isa<tile::JoinOp>(op))
     return take(label.inferSplit());
   if (auto cat = dyn_cast<tile::CatOp>(op)) {
@@ -343,10 +345,14 @@ LayoutAttr LayoutRules::ofOperand(Operation *op, unsigned operand, LayoutAttr la
 }
 
 LayoutAttr LayoutRules::ofWholeOperand(Operation *op, LayoutAttr layout) const {
-  if (!isa<tile::DotOp, tile::DotScaledOp, tile::GatherOp>(op) ||
+  if (!isa<tile::DotOp, tile::DotScaledOp, tile::GatherOp, ClusterSumOp>(op) ||
       countBlockParts(layout.getLayout()) == 1)
     return {};
   return make(layout.getLayout().inEachBlock());
+}
+
+LayoutAttr LayoutRules::makeWhole(LayoutAttr layout) const {
+  return countBlockParts(layout.getLayout()) == 1 ? layout : make(layout.getLayout().inEachBlock());
 }
 
 LayoutAttr LayoutRules::fromResult(Operation *op, unsigned result, LayoutAttr layout) const {
@@ -373,7 +379,7 @@ LayoutAttr LayoutRules::fromOperand(Operation *op, unsigned operand, LayoutAttr 
     return {};
   if (isa<tile::DotOp, tile::DotScaledOp, MmaDotOp, WarpgroupDotOp>(op) && operand != 2)
     return {};
-  if (isa<tile::GatherOp>(op) && operand != 1)
+  if ((isa<tile::GatherOp>(op) && operand != 1) || isa<ClusterSumOp>(op))
     return {};
   if (isa<tile::JoinOp>(op))
     label = take(layout.inferJoin());

@@ -37,6 +37,9 @@ public:
   /// has the whole tile; null where it may be divided.
   LayoutAttr ofWholeOperand(mlir::Operation *op, LayoutAttr layout) const;
 
+  /// The layout with what blocks have parts of in each of them.
+  LayoutAttr makeWhole(LayoutAttr layout) const;
+
   /// A label with which the result (operand) has this layout; null if there is none, or
   /// the layout does not decide it.
   LayoutAttr fromResult(mlir::Operation *op, unsigned result, LayoutAttr layout) const;

@@ -44,7 +44,8 @@ static bool mayAskForProgram(Operation *op) {
 }
 
 bool RepeatedPrograms::isPossible(tile::FuncOp kernel) {
-  if (mayMeetOtherPrograms(kernel))
+  // Blocks of a cluster meet in each program, where a producer would not come.
+  if (mayMeetOtherPrograms(kernel) || getNumBlocks(kernel) > 1)
     return false;
   WalkResult result = kernel.walk([&](Operation *op) {
     if (mayAskForProgram(op) || isa<tile::NumProgramsOp, scf::WhileOp>(op))

@@ -223,6 +223,10 @@ bool Specializer::planLoop(scf::ForOp loop) {
   });
   if (inner)
     return refuse(loop, "a dot is in a branch or loop inside of it", inner);
+  // Blocks that exchange tiles in a loop would wait for those who load for it.
+  for (WarpgroupDotOp dot : loop.getBody()->getOps<WarpgroupDotOp>())
+    if (getNumBlocks(kernel) > 1 && !dot.getOfBlock())
+      return refuse(loop, "blocks of a cluster have parts of what it multiplies", dot);
   SmallVector<tile::LoadOp> loads;
   for (tile::LoadOp load : loop.getBody()->getOps<tile::LoadOp>())
     if (isa<RankedTensorType>(load.getType()) && reachesDot(load.getResult(), loop.getBody()))

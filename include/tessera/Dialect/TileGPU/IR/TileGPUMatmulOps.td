@@ -36,7 +36,8 @@ def TileGPU_MmaDotOp : TileGPU_Op<"mma_dot", [Pure, AllTypesMatch<["acc", "resul
     there are along each dimension of the result. f32 operands are taken as tf32, their
     lower 13 bits cut off; or, with another `precision`, as sums of tf32 or bf16
     (FloatParts.h), whose products are summed apart and added to `acc` by threads, since tensor
-    cores cut off what a sum does not hold instead of rounding it.
+    cores cut off what a sum does not hold instead of rounding it. Of a cluster each block has a
+    part of the result; or the whole one, of a dot of its own (`of_block`).
 
     Rules: (P1) shapes are those of a dot, of rank 2 or 3; (P2) a and b are both
     f16, bf16 (acc f32, or f16 for f16), f32 (acc f32), i8 (acc i32) or f64 (acc f64);
@@ -52,7 +53,8 @@ def TileGPU_MmaDotOp : TileGPU_Op<"mma_dot", [Pure, AllTypesMatch<["acc", "resul
     ```
   }];
   let arguments = (ins Tile_Tile:$a, Tile_Tile:$b, Tile_Tile:$acc, DenseI32ArrayAttr:$warps,
-    DefaultValuedAttr<Tile_InputPrecision, "::tessera::tile::InputPrecision::TF32">:$precision);
+    DefaultValuedAttr<Tile_InputPrecision, "::tessera::tile::InputPrecision::TF32">:$precision,
+    UnitAttr:$of_block);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `->` type($result)";
   let hasVerifier = 1;
@@ -76,6 +78,7 @@ def TileGPU_WarpgroupDotOp : TileGPU_Op<"warpgroup_dot", [AllTypesMatch<["acc", 
     another `precision`, as sums of tf32 or bf16 (FloatParts.h): then a is in registers, b a
     ring whose slots hold the parts of the second operand, and threads add what dots of
     parts sum up to, as in `tilegpu.mma_dot`. Nothing of that is under way behind the op.
+    `of_block` is as there, too.
 
     Without `is_async` the result is there when the op is done. With it the dot is
     only begun: the result may be used by the next dot's accumulator and by
@@ -101,7 +104,8 @@ def TileGPU_WarpgroupDotOp : TileGPU_Op<"warpgroup_dot", [AllTypesMatch<["acc", 
   }];
   let arguments = (ins AnyTypeOf<[TileGPU_Buffer, Tile_Tile]>:$a, TileGPU_MemDesc:$b, Tile_Tile:$acc,
     DenseI32ArrayAttr:$groups, UnitAttr:$is_async, DefaultValuedAttr<I32Attr, "0">:$max_imprecise_acc,
-    DefaultValuedAttr<Tile_InputPrecision, "::tessera::tile::InputPrecision::TF32">:$precision);
+    DefaultValuedAttr<Tile_InputPrecision, "::tessera::tile::InputPrecision::TF32">:$precision,
+    UnitAttr:$of_block);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = [{
     $a `,` $b `,` $acc attr-dict `:` qualified(type($a)) `,` qualified(type($b)) `->` type($result)

@@ -3,6 +3,7 @@
 // All op families, for the generators that want the dialect whole.
 
 include "tessera/Dialect/TileGPU/IR/TileGPUAsyncOps.td"
+include "tessera/Dialect/TileGPU/IR/TileGPUClusterOps.td"
 include "tessera/Dialect/TileGPU/IR/TileGPULayoutOps.td"
 include "tessera/Dialect/TileGPU/IR/TileGPUMBarrierOps.td"
 include "tessera/Dialect/TileGPU/IR/TileGPUMatmulOps.td"

@@ -234,6 +234,41 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
   ];
 }
 
+def TileGPUSplitKPass : Pass<"tilegpu-split-k", "::mlir::ModuleOp"> {
+  let summary = "Divides loops that sum up dots among the blocks of a cluster";
+  let description = [{
+    In modules with `tilegpu.num_ctas`: of a kernel's one loop of dots each block does one
+    iteration of so many, on whole tiles of its own, and what they have is added behind it
+    (`tilegpu.cluster_sum`), in the order of the blocks. So a grid of few programs has as many
+    SMs multiply as there are blocks.
+
+    A loop stays as it is, with a remark that says why, if it carries more than tiles to which
+    dots are added and integers that move by equal amounts; if its lower bound or step is not
+    constant; if it is in a loop or a branch, or there are other loops of dots; if it, or
+    what is in front of it, writes to memory or orders it.
+
+    ```mlir
+    %sum = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero) -> (...) : i32 {
+      ...
+      %d = tilegpu.warpgroup_dot %a, %b, %acc ...
+      scf.yield %d
+    }
+    ```
+    becomes, with four blocks,
+    ```mlir
+    %rank = tilegpu.cluster_rank : i32
+    %first = arith.muli %rank, %c64 : i32
+    %part = scf.for %k = %first to %n step %c256 iter_args(%acc = %zero) -> (...) : i32 {
+      ...
+      %d = tilegpu.warpgroup_dot %a, %b, %acc {of_block, ...} ...
+      scf.yield %d
+    }
+    %sum = tilegpu.cluster_sum %part : ... -> ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "TileGPUDialect"];
+}
+
 def TileGPUStoreByTensorMapPass : Pass<"tilegpu-store-by-tensor-map", "::mlir::ModuleOp"> {
   let summary = "Leaves the stores of dots' results to TMA";
   let description = [{

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Loops that sum up dots, divided among the blocks of a cluster along what is summed over.
+//
+// Where a grid has fewer programs than a GPU has SMs, a matmul with few rows takes as long as one
+// SM needs for a tile of the result. With a cluster for each program its blocks multiply at the
+// same time: block r of four does the iterations r, r + 4, r + 8, ... of the loop, each with whole
+// tiles of its own, as a program of one block would do them. Behind the loop what they have is
+// added, in the order of the blocks, and from there on they share the tile like any other:
+//
+//     %sum = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero) { ... dot ... }
+//     ... %sum ...
+//
+//     becomes
+//
+//     %rank = tilegpu.cluster_rank : i32
+//     %first = arith.muli %rank, %c64
+//     %part = scf.for %k = %first to %n step %c256 iter_args(%acc = %zero) { ... dot ... }
+//     %sum = tilegpu.cluster_sum %part
+//     ... %sum ...
+//
+// Neighbours in the cluster read neighbouring places of memory, and of iterations none has two
+// more than another.
+//
+// Up to the sum blocks are not at the same place of the program, so that they must not meet. All
+// that comes before is done by each of them on whole tiles (LayoutGraph.cpp), and so must not
+// write to memory.
+
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h"
+
+#include "LoopDots.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+namespace tessera::tilegpu {
+#define GEN_PASS_DEF_TILEGPUSPLITKPASS
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
+} // namespace tessera::tilegpu
+
+static bool isDot(Operation *op) {
+  return isa<tile::DotOp, tile::DotScaledOp, MmaDotOp, WarpgroupDotOp>(op);
+}
+
+namespace {
+
+/// An integer that each iteration moves by the same amount, which is known before the loop.
+struct Induction {
+  unsigned number;
+  Value amount;
+};
+
+/// A loop, and what becomes of all that it carries.
+class LoopSplitter {
+public:
+  LoopSplitter(scf::ForOp loop, unsigned numBlocks) : loop(loop), numBlocks(numBlocks) {}
+
+  /// Whether the loop can be divided; if not, a remark says why.
+  bool plan();
+  void split();
+
+private:
+  bool refuse(const Twine &why, Operation *place = nullptr);
+  bool planBounds();
+  bool planCarried(unsigned number);
+  bool isSum(BlockArgument argument, Value next);
+  bool planSurroundings();
+
+  scf::ForOp loop;
+  unsigned numBlocks;
+  APInt lower, step;
+  SmallVector<unsigned> sums;
+  SmallVector<Induction> inductions;
+  SmallVector<Operation *> dots;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Whether
+//===----------------------------------------------------------------------===//
+
+bool LoopSplitter::refuse(const Twine &why, Operation *place) {
+  InFlightDiagnostic remark = loop.emitRemark("loop is not divided among the blocks of a cluster: ")
+                              << why;
+  if (place)
+    remark.attachNote(place->getLoc()) << "here";
+  return false;
+}
+
+/// The first iterations of all blocks, and the step of each, have to be numbers of the loop's type.
+bool LoopSplitter::planBounds() {
+  if (loop.getUnsignedCmp() || !matchPattern(loop.getLowerBound(), m_ConstantInt(&lower)) ||
+      !matchPattern(loop.getStep(), m_ConstantInt(&step)) || !step.isStrictlyPositive())
+    return refuse("its lower bound and step are not constants");
+  unsigned width = lower.getBitWidth();
+  APInt wideStep = step.sext(2 * width) * numBlocks, most = lower.sext(2 * width) + wideStep;
+  if (!wideStep.isSignedIntN(width) || !most.isSignedIntN(width) || lower.isNegative())
+    return refuse("its bounds are beyond those of their type");
+  return true;
+}
+
+/// Whether what is yielded is the carried tile and dots that are added to it, by themselves.
+/// On the way it may be looked at in another shape.
+bool LoopSplitter::isSum(BlockArgument argument, Value next) {
+  bool hasDot = false;
+  for (Value value = next; value != argument;) {
+    Operation *op = value.getDefiningOp();
+    if (!op || op->getBlock() != loop.getBody() || !value.hasOneUse())
+      return false;
+    if (isa<tile::DotOp, MmaDotOp, WarpgroupDotOp>(op)) {
+      hasDot = true;
+      value = op->getOperand(2);
+    } else if (isa<tile::TransOp, tile::ReshapeOp>(op)) {
+      value = op->getOperand(0);
+    } else {
+      return false;
+    }
+  }
+  return hasDot && argument.hasOneUse();
+}
+
+bool LoopSplitter::planCarried(unsigned number) {
+  BlockArgument argument = loop.getRegionIterArg(number);
+  Value next = loop.getYieldedValues()[number];
+  if (isSum(argument, next)) {
+    sums.push_back(number);
+    return true;
+  }
+  if (!loop.getResult(number).use_empty())
+    return refuse("what it carries is more than sums of dots, and needed behind it");
+  if (next == argument)
+    return true;
+  auto add = next.getDefiningOp<arith::AddIOp>();
+  if (!add || !argument.getType().isIntOrIndex())
+    return refuse("it carries more than sums of dots and integers that move by equal amounts");
+  Value amount = add.getLhs() == argument ? add.getRhs() : add.getLhs();
+  bool hasArgument = add.getLhs() == argument || add.getRhs() == argument;
+  if (!hasArgument || !loop.isDefinedOutsideOfLoop(amount))
+    return refuse("it carries more than sums of dots and integers that move by equal amounts");
+  inductions.push_back({number, amount});
+  return true;
+}
+
+/// Whether each block of a cluster may do an op for itself, as often as it likes.
+static bool mayBeDoneByEach(Operation *op) {
+  if (isa<CallOpInterface>(op))
+    return false;
+  if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || isMemoryEffectFree(op))
+    return !isa<tile::InlineAsmOp>(op);
+  if (auto load = dyn_cast<tile::LoadOp>(op))
+    return !load.getIsVolatile();
+  return isDot(op) ||
+         isa<tile::AssumeOp, LocalAllocOp, LocalLoadOp, LocalStoreOp, LocalDeallocOp>(op);
+}
+
+/// What comes before the sum, in the loop or in front of it.
+bool LoopSplitter::planSurroundings() {
+  auto kernel = cast<tile::FuncOp>(loop->getParentOp());
+  Operation *wrong = nullptr;
+  bool hasDotsBehind = false;
+  for (Operation &top : kernel.getBody().front()) {
+    bool isBefore = &top == loop || top.isBeforeInBlock(loop);
+    top.walk([&](Operation *op) {
+      if (!isBefore) {
+        // The warps that load for such a loop would not come where blocks meet.
+        hasDotsBehind |= isDot(op) && op->getBlock() != loop->getBlock();
+        return;
+      }
+      if (isDot(op))
+        dots.push_back(op);
+      if (!wrong && !mayBeDoneByEach(op))
+        wrong = op;
+    });
+  }
+  if (wrong)
+    return refuse("something in it or before it can be done once only, or for all blocks", wrong);
+  if (hasDotsBehind)
+    return refuse("there are other dots behind it, in a loop or a branch");
+  return true;
+}
+
+bool LoopSplitter::plan() {
+  if (!isa<tile::FuncOp>(loop->getParentOp()))
+    return refuse("it is in a loop or a branch");
+  if (!planBounds())
+    return false;
+  for (unsigned number = 0; number < loop.getNumRegionIterArgs(); ++number)
+    if (!planCarried(number))
+      return false;
+  if (sums.empty())
+    return refuse("it carries no sum of dots");
+  return planSurroundings();
+}
+
+//===----------------------------------------------------------------------===//
+// How
+//===----------------------------------------------------------------------===//
+
+static Value makeConstant(OpBuilder &builder, Location loc, Type type, const APInt &value) {
+  return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, value));
+}
+
+/// The rank as a value of an integer type.
+static Value castRank(OpBuilder &builder, Location loc, Value rank, Type type) {
+  if (type.isIndex())
+    return arith::IndexCastOp::create(builder, loc, type, rank);
+  unsigned width = type.getIntOrFloatBitWidth(), own = rank.getType().getIntOrFloatBitWidth();
+  if (width == own)
+    return rank;
+  // What moves by equal amounts wraps as it did.
+  return width > own ? Value(arith::ExtSIOp::create(builder, loc, type, rank))
+                     : Value(arith::TruncIOp::create(builder, loc, type, rank));
+}
+
+static Value makeZeros(OpBuilder &builder, Location loc, RankedTensorType type) {
+  return arith::ConstantOp::create(
+      builder, loc,
+      DenseElementsAttr::get(type, cast<TypedAttr>(builder.getZeroAttr(type.getElementType()))));
+}
+
+void LoopSplitter::split() {
+  Location loc = loop.getLoc();
+  loop.emitRemark("loop is divided among the ")
+      << numBlocks << " blocks of a cluster, each of which does one iteration of " << numBlocks;
+  for (Operation *op : dots) {
+    if (auto dot = dyn_cast<MmaDotOp>(op))
+      dot.setOfBlock(true);
+    else if (auto dot = dyn_cast<WarpgroupDotOp>(op))
+      dot.setOfBlock(true);
+  }
+
+  OpBuilder builder(loop);
+  Value rank = ClusterRankOp::create(builder, loc, builder.getI32Type());
+  Type type = loop.getInductionVar().getType();
+  Value first = arith::MulIOp::create(builder, loc, castRank(builder, loc, rank, type),
+                                      makeConstant(builder, loc, type, step));
+  if (!lower.isZero())
+    first = arith::AddIOp::create(builder, loc, makeConstant(builder, loc, type, lower), first);
+  loop.getLowerBoundMutable().assign(first);
+  loop.getStepMutable().assign(makeConstant(builder, loc, type, step * numBlocks));
+
+  for (auto [number, amount] : inductions) {
+    Type ofIt = amount.getType();
+    Value own = castRank(builder, loc, rank, ofIt);
+    Value moved = arith::MulIOp::create(builder, loc, own, amount);
+    OpOperand &init = loop.getInitsMutable()[number];
+    init.set(arith::AddIOp::create(builder, loc, init.get(), moved));
+    APInt blocks(ofIt.isIndex() ? 64 : ofIt.getIntOrFloatBitWidth(), numBlocks);
+    Value all =
+        arith::MulIOp::create(builder, loc, amount, makeConstant(builder, loc, ofIt, blocks));
+    OpBuilder inside(loop.getBody()->getTerminator());
+    Value next = arith::AddIOp::create(inside, loc, loop.getRegionIterArg(number), all);
+    loop.getBody()->getTerminator()->setOperand(number, next);
+  }
+
+  // What the sums begin with is added once.
+  OpBuilder behind(loop->getContext());
+  behind.setInsertionPointAfter(loop);
+  SmallVector<ClusterSumOp> totals;
+  for (unsigned number : sums) {
+    Value result = loop.getResult(number);
+    totals.push_back(ClusterSumOp::create(behind, loc, result.getType(), result));
+    result.replaceAllUsesExcept(totals.back(), totals.back());
+  }
+  for (auto [number, total] : llvm::zip_equal(sums, totals)) {
+    Value initial = loop.getInitArgs()[number];
+    if (isZero(initial))
+      continue;
+    auto tile = cast<RankedTensorType>(total.getType());
+    loop.getInitsMutable()[number].set(makeZeros(builder, loc, tile));
+    Operation *sum = isa<FloatType>(tile.getElementType())
+                         ? arith::AddFOp::create(behind, loc, initial, total).getOperation()
+                         : arith::AddIOp::create(behind, loc, initial, total);
+    total.getResult().replaceAllUsesExcept(sum->getResult(0), sum);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct TileGPUSplitKPass : tessera::tilegpu::impl::TileGPUSplitKPassBase<TileGPUSplitKPass> {
+  void runOnOperation() final {
+    ModuleOp module = getOperation();
+    unsigned numBlocks = getNumBlocks(module);
+    if (numBlocks == 1)
+      return;
+    for (auto kernel : module.getOps<tile::FuncOp>()) {
+      if (!kernel.isKernel() || !kernel.getBody().hasOneBlock())
+        continue;
+      SmallVector<scf::ForOp> loops;
+      kernel.walk([&](scf::ForOp loop) {
+        if (llvm::any_of(*loop.getBody(), [](Operation &op) { return isDot(&op); }))
+          loops.push_back(loop);
+      });
+      // Of several the last one alone could be: blocks meet only where no warps load for a loop.
+      if (loops.size() > 1)
+        loops.back().emitRemark("loop is not divided among the blocks of a cluster: the kernel has "
+                                "other loops of dots");
+      if (loops.size() != 1)
+        continue;
+      LoopSplitter splitter(loops.front(), numBlocks);
+      if (splitter.plan())
+        splitter.split();
+    }
+  }
+};
+
+} // namespace

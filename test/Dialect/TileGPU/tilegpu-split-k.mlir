@@ -1,0 +1,269 @@
+// RUN: tessera-opt %s --tilegpu-split-k --split-input-file --verify-diagnostics | FileCheck %s
+
+// Sums of dots that four blocks of a cluster divide: bounds, what is carried, and what follows.
+
+#u = #tilegpu.unassigned
+!acc = tensor<64x64xf32, #u>
+!a = tensor<64x32xf16, #u>
+!b = tensor<32x64xf16, #u>
+!ps = tensor<64x32x!tile.ptr<f16>, #u>
+!out = tensor<64x64x!tile.ptr<f32>, #u>
+
+module attributes {tilegpu.num_ctas = 4 : i32, tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+
+// CHECK-LABEL: tile.func @sum(
+// CHECK-SAME: %[[N:[a-z0-9]+]]: i32, %[[STRIDE:[a-z0-9]+]]: i64
+// CHECK-DAG: %[[ZERO:.+]] = arith.constant dense<0.000000e+00> : tensor<64x64xf32, #tilegpu.unassigned>
+// CHECK: %[[RANK:.+]] = tilegpu.cluster_rank : i32
+// CHECK: %[[FIRST:.+]] = arith.muli %[[RANK]], %{{.+}} : i32
+// CHECK: %[[FROM:.+]] = arith.addi %{{.+}}, %[[FIRST]] : i32
+// CHECK: %[[STEP:.+]] = arith.constant 128 : i32
+// CHECK: %[[WIDE:.+]] = arith.extsi %[[RANK]] : i32 to i64
+// CHECK: %[[MOVED:.+]] = arith.muli %[[WIDE]], %[[STRIDE]] : i64
+// CHECK: %[[BEGIN:.+]] = arith.addi %{{.+}}, %[[MOVED]] : i64
+// CHECK: %[[BLOCKS:.+]] = arith.constant 4 : i64
+// CHECK: %[[ALL:.+]] = arith.muli %[[STRIDE]], %[[BLOCKS]] : i64
+// CHECK: %[[PART:.+]]:2 = scf.for %{{.+}} = %[[FROM]] to %[[N]] step %[[STEP]] iter_args(%[[ACC:.+]] = %[[ZERO]], %[[AT:.+]] = %[[BEGIN]])
+// CHECK: %[[D:.+]] = tilegpu.mma_dot %{{.+}}, %{{.+}}, %[[ACC]] {of_block, warps = array<i32: 2, 2>}
+// CHECK: %[[NEXT:.+]] = arith.addi %[[AT]], %[[ALL]] : i64
+// CHECK: scf.yield %[[D]], %[[NEXT]]
+// CHECK: %[[SUM:.+]] = tilegpu.cluster_sum %[[PART]]#0
+// CHECK: tile.store %{{.+}}, %[[SUM]]
+tile.func @sum(%p: !tile.ptr<f16>, %out: !tile.ptr<f32>, %n: i32, %stride: i64) {
+  %q = tile.splat %out : !tile.ptr<f32> -> !out
+  %b = arith.constant dense<1.0> : !b
+  %c32 = arith.constant 32 : i32
+  %c8 = arith.constant 8 : i32
+  %c0 = arith.constant 0 : i64
+  %zero = arith.constant dense<0.0> : !acc
+  // expected-remark @below {{loop is divided among the 4 blocks of a cluster}}
+  %r:2 = scf.for %k = %c8 to %n step %c32 iter_args(%acc = %zero, %at = %c0) -> (!acc, i64) : i32 {
+    %pp = tile.addptr %p, %at : !tile.ptr<f16>, i64
+    %ps = tile.splat %pp : !tile.ptr<f16> -> !ps
+    %a = tile.load %ps : !ps
+    %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
+    %next = arith.addi %at, %stride : i64
+    scf.yield %d, %next : !acc, i64
+  }
+  tile.store %q, %r#0 : !out
+  tile.return
+}
+
+// What a sum begins with is added once. On the way the tile may be transposed.
+// CHECK-LABEL: tile.func @begins_with
+// CHECK: scf.for {{.+}} iter_args(%{{.+}} = %{{cst.*}})
+// CHECK: %[[SUM:.+]] = tilegpu.cluster_sum
+// CHECK: %[[ALL:.+]] = arith.addf %{{.+}}, %[[SUM]]
+// CHECK: tile.store %{{.+}}, %[[ALL]]
+tile.func @begins_with(%in: !tile.ptr<f16>, %out: !tile.ptr<f32>, %n: i32) {
+  %ps = tile.splat %in : !tile.ptr<f16> -> !ps
+  %q = tile.splat %out : !tile.ptr<f32> -> !out
+  %b = arith.constant dense<1.0> : !b
+  %bias = arith.constant dense<2.0> : !acc
+  %c32 = arith.constant 32 : i32
+  %c0 = arith.constant 0 : i32
+  // expected-remark @below {{loop is divided among the 4 blocks of a cluster}}
+  %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %bias) -> (!acc) : i32 {
+    %a = tile.load %ps : !ps
+    %t = tile.trans %acc {order = array<i32: 1, 0>} : !acc -> !acc
+    %d = tilegpu.mma_dot %a, %b, %t {warps = array<i32: 2, 2>} : !a, !b -> !acc
+    %e = tilegpu.mma_dot %a, %b, %d {warps = array<i32: 2, 2>} : !a, !b -> !acc
+    %s = tile.trans %e {order = array<i32: 1, 0>} : !acc -> !acc
+    scf.yield %s : !acc
+  }
+  tile.store %q, %r : !out
+  tile.return
+}
+}
+
+// -----
+
+#u = #tilegpu.unassigned
+!acc = tensor<64x64xf32, #u>
+!a = tensor<64x32xf16, #u>
+!b = tensor<32x64xf16, #u>
+!ps = tensor<64x32x!tile.ptr<f16>, #u>
+!out = tensor<64x64x!tile.ptr<f32>, #u>
+module attributes {tilegpu.num_ctas = 4 : i32, tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+
+// Loops that stay as they are.
+// CHECK-NOT: tilegpu.cluster_rank
+
+tile.func @scaled(%out: !tile.ptr<f32>, %n: i32) {
+  %a = arith.constant dense<1.0> : !a
+  %q = tile.splat %out : !tile.ptr<f32> -> !out
+  %b = arith.constant dense<1.0> : !b
+  %c32 = arith.constant 32 : i32
+  %c0 = arith.constant 0 : i32
+  %zero = arith.constant dense<0.0> : !acc
+  // expected-remark @below {{what it carries is more than sums of dots, and needed behind it}}
+  %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
+    %half = arith.mulf %acc, %acc : !acc
+    %d = tilegpu.mma_dot %a, %b, %half {warps = array<i32: 2, 2>} : !a, !b -> !acc
+    scf.yield %d : !acc
+  }
+  tile.store %q, %r : !out
+  tile.return
+}
+
+tile.func @used_in_between(%out: !tile.ptr<f32>, %n: i32) {
+  %a = arith.constant dense<1.0> : !a
+  %q = tile.splat %out : !tile.ptr<f32> -> !out
+  %b = arith.constant dense<1.0> : !b
+  %c32 = arith.constant 32 : i32
+  %c0 = arith.constant 0 : i32
+  %zero = arith.constant dense<0.0> : !acc
+  // expected-remark @below {{what it carries is more than sums of dots, and needed behind it}}
+  %r:2 = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero, %last = %zero) -> (!acc, !acc) : i32 {
+    %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
+    scf.yield %d, %acc : !acc, !acc
+  }
+  tile.store %q, %r#0 : !out
+  tile.return
+}
+
+tile.func @number_of_the_last(%out: !tile.ptr<f32>, %n: i32, %at: !tile.ptr<i32>) {
+  %a = arith.constant dense<1.0> : !a
+  %q = tile.splat %out : !tile.ptr<f32> -> !out
+  %b = arith.constant dense<1.0> : !b
+  %c32 = arith.constant 32 : i32
+  %c0 = arith.constant 0 : i32
+  %zero = arith.constant dense<0.0> : !acc
+  // expected-remark @below {{what it carries is more than sums of dots, and needed behind it}}
+  %r:2 = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero, %i = %c0) -> (!acc, i32) : i32 {
+    %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
+    %next = arith.addi %i, %c32 : i32
+    scf.yield %d, %next : !acc, i32
+  }
+  tile.store %q, %r#0 : !out
+  tile.store %at, %r#1 : !tile.ptr<i32>
+  tile.return
+}
+
+tile.func @doubles(%out: !tile.ptr<f32>, %n: i32) {
+  %a = arith.constant dense<1.0> : !a
+  %q = tile.splat %out : !tile.ptr<f32> -> !out
+  %b = arith.constant dense<1.0> : !b
+  %c32 = arith.constant 32 : i32
+  %c0 = arith.constant 0 : i32
+  %zero = arith.constant dense<0.0> : !acc
+  // expected-remark @below {{it carries more than sums of dots and integers that move by equal amounts}}
+  %r:2 = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero, %i = %c32) -> (!acc, i32) : i32 {
+    %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
+    %next = arith.addi %i, %i : i32
+    scf.yield %d, %next : !acc, i32
+  }
+  tile.store %q, %r#0 : !out
+  tile.return
+}
+
+tile.func @from_anywhere(%out: !tile.ptr<f32>, %m: i32, %n: i32) {
+  %a = arith.constant dense<1.0> : !a
+  %q = tile.splat %out : !tile.ptr<f32> -> !out
+  %b = arith.constant dense<1.0> : !b
+  %c32 = arith.constant 32 : i32
+  %zero = arith.constant dense<0.0> : !acc
+  // expected-remark @below {{its lower bound and step are not constants}}
+  %r = scf.for %k = %m to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
+    %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
+    scf.yield %d : !acc
+  }
+  tile.store %q, %r : !out
+  tile.return
+}
+
+// Four steps are more than the type has.
+tile.func @long_steps(%out: !tile.ptr<f32>, %n: i32) {
+  %a = arith.constant dense<1.0> : !a
+  %q = tile.splat %out : !tile.ptr<f32> -> !out
+  %b = arith.constant dense<1.0> : !b
+  %c0 = arith.constant 0 : i32
+  %step = arith.constant 600000000 : i32
+  %zero = arith.constant dense<0.0> : !acc
+  // expected-remark @below {{its bounds are beyond those of their type}}
+  %r = scf.for %k = %c0 to %n step %step iter_args(%acc = %zero) -> (!acc) : i32 {
+    %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
+    scf.yield %d : !acc
+  }
+  tile.store %q, %r : !out
+  tile.return
+}
+
+tile.func @stores(%out: !tile.ptr<f32>, %n: i32) {
+  %a = arith.constant dense<1.0> : !a
+  %q = tile.splat %out : !tile.ptr<f32> -> !out
+  %b = arith.constant dense<1.0> : !b
+  %c0 = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %zero = arith.constant dense<0.0> : !acc
+  // expected-note @below {{here}}
+  tile.store %q, %zero : !out
+  // expected-remark @below {{something in it or before it can be done once only, or for all blocks}}
+  %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
+    %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
+    scf.yield %d : !acc
+  }
+  tile.store %q, %r : !out
+  tile.return
+}
+
+tile.func @in_a_branch(%out: !tile.ptr<f32>, %n: i32, %c: i1) {
+  %a = arith.constant dense<1.0> : !a
+  %q = tile.splat %out : !tile.ptr<f32> -> !out
+  %b = arith.constant dense<1.0> : !b
+  %c0 = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %zero = arith.constant dense<0.0> : !acc
+  scf.if %c {
+    // expected-remark @below {{it is in a loop or a branch}}
+    %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
+      %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
+      scf.yield %d : !acc
+    }
+    tile.store %q, %r : !out
+  }
+  tile.return
+}
+
+tile.func @two_loops(%out: !tile.ptr<f32>, %n: i32) {
+  %a = arith.constant dense<1.0> : !a
+  %q = tile.splat %out : !tile.ptr<f32> -> !out
+  %b = arith.constant dense<1.0> : !b
+  %c0 = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %zero = arith.constant dense<0.0> : !acc
+  %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
+    %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
+    scf.yield %d : !acc
+  }
+  // expected-remark @below {{the kernel has other loops of dots}}
+  %s = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %r) -> (!acc) : i32 {
+    %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
+    scf.yield %d : !acc
+  }
+  tile.store %q, %s : !out
+  tile.return
+}
+
+tile.func @dots_behind(%out: !tile.ptr<f32>, %n: i32, %c: i1) {
+  %a = arith.constant dense<1.0> : !a
+  %q = tile.splat %out : !tile.ptr<f32> -> !out
+  %b = arith.constant dense<1.0> : !b
+  %c0 = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %zero = arith.constant dense<0.0> : !acc
+  // expected-remark @below {{there are other dots behind it, in a loop or a branch}}
+  %r = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %zero) -> (!acc) : i32 {
+    %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 2, 2>} : !a, !b -> !acc
+    scf.yield %d : !acc
+  }
+  %s = scf.if %c -> !acc {
+    %d = tilegpu.mma_dot %a, %b, %r {warps = array<i32: 2, 2>} : !a, !b -> !acc
+    scf.yield %d : !acc
+  } else {
+    scf.yield %r : !acc
+  }
+  tile.store %q, %s : !out
+  tile.return
+}
+}
