@@ -867,9 +867,10 @@ tile.func @unread(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o
 !ptrs = tensor<64x64x!tile.ptr<f16>, #u>
 !ints = tensor<64x64xi32, #u>
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
-tile.func @local_load(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) attributes {tilegpu.kernel_schedule = #tilegpu.kernel_schedule<producer_warps = 1>} {
+tile.func @local_store(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) attributes {tilegpu.kernel_schedule = #tilegpu.kernel_schedule<producer_warps = 1>} {
   %c0 = arith.constant 0 : i32
   %c64 = arith.constant 64 : i32
+  %half = arith.constant dense<0.5> : !tile
   %zero = arith.constant dense<0.0> : !sum
   %range = tile.range 0 to 64 : tensor<64xi32, #u>
   %row1 = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
@@ -887,9 +888,9 @@ tile.func @local_load(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32
     %ptrs = tile.addptr %base, %index : !ptrs, !ints
     %x = tile.load %ptrs {tilegpu.node = #tilegpu.node<copy, channel = 0, warps = producer>} : !ptrs
     %b = tilegpu.local_alloc %x : (!tile) -> !buffer
-    // expected-error @below {{is no wgmma, and reads a ring that TMA fills}}
-    %y = tilegpu.local_load %b : !buffer -> !tile
-    %d = tilegpu.warpgroup_dot %y, %q, %acc {groups = array<i32: 1, 1>} : !tile, !buffer -> !sum
+    // expected-error @below {{is no wgmma or local_load, and uses a ring that TMA fills}}
+    tilegpu.local_store %half, %b : !tile, !buffer
+    %d = tilegpu.warpgroup_dot %q, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> !sum
     scf.yield %d : !sum
   } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, engine = tma>]>}
   %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>

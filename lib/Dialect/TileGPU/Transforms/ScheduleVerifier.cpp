@@ -191,8 +191,8 @@ LogicalResult LoopSchedule::verifyChannel(const ScheduledChannel &channel) const
                                  "buffer of the ring's type");
     }
     for (const ChannelReader &reader : channel.readers)
-      if (!isa<WarpgroupDotOp>(reader.op))
-        return reader.op->emitError("is no wgmma, and reads a ring that TMA fills");
+      if (!isa<WarpgroupDotOp, LocalLoadOp>(reader.op))
+        return reader.op->emitError("is no wgmma or local_load, and uses a ring that TMA fills");
   }
   int64_t iteration = events.size() + 1;
   int64_t copied = 0;

@@ -16,6 +16,7 @@
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
 #include "Channels.h"
+#include "DotOrder.h"
 #include "EarlyLoads.h"
 #include "LoopDots.h"
 #include "LoopSchedule.h"
@@ -62,6 +63,8 @@ struct BoxLoop {
   SmallVector<unsigned, 2> channels;
   unsigned stages = 0;
   WarpgroupDotOp asyncDot, lateDot;
+  /// Of a loop with more dots than these are for.
+  std::optional<DotOrder> order;
   /// Whether warpgroups begin dots in turns.
   bool isPingPong = false;
 
@@ -101,7 +104,7 @@ private:
   bool refuse(Operation *loop, const Twine &why, Operation *place = nullptr);
 
   KernelScheduleAttr getKernelSchedule() const;
-  void propose(const BoxLoop &planned);
+  void propose(BoxLoop &planned);
   void proposeCopies(const BoxLoop &planned);
 
   tile::FuncOp kernel;
@@ -147,6 +150,8 @@ int64_t Specializer::getWantedRegisters(const BoxLoop &planned) const {
   int64_t words = 0, between = 0;
   for (Value value : loop.getRegionIterArgs())
     words += getRegisters(value.getType(), warps);
+  if (planned.order)
+    return planned.order->getRegisters(warps);
   // One operand is held while the next is computed.
   if (WarpgroupDotOp late = planned.lateDot) {
     for (WarpgroupDotOp dot : loop.getBody()->getOps<WarpgroupDotOp>())
@@ -161,13 +166,29 @@ int64_t Specializer::getWantedRegisters(const BoxLoop &planned) const {
   return words + (between ? kBetween + between : kOthers);
 }
 
+/// A row of numbers in shared memory, one after the other.
+static MemDescType getRowType(RankedTensorType type) {
+  LinearLayout memory(type.getShape());
+  for (unsigned bit = 0; bit < memory.elementBits(); ++bit)
+    memory.columns(HwDim::Offset).push_back(uint64_t(1) << bit);
+  MLIRContext *context = type.getContext();
+  return MemDescType::get(context, type.getShape(), type.getElementType(),
+                          LayoutAttr::get(context, memory));
+}
+
 /// Adds a load, or says why TMA cannot do it.
 std::string Specializer::planLoad(BoxLoop &planned, tile::LoadOp load) {
   if (load.getIsVolatile() || load.getCache() == tile::CacheModifier::CV)
     return "it is not to be cached";
   BoxLoad result;
   result.load = load;
+  auto type = cast<RankedTensorType>(load.getType());
+  bool isRow = type.getRank() == 1 && llvm::none_of(load->getUsers(), [](Operation *user) {
+                 return isa<LocalAllocOp>(user) || user->hasTrait<OpTrait::IsTerminator>();
+               });
   for (Operation *user : load->getUsers()) {
+    if (isRow)
+      break;
     auto buffer = dyn_cast<LocalAllocOp>(user);
     if (!buffer || user->getBlock() != planned.loop.getBody())
       return "its tile is computed with before it is multiplied";
@@ -185,7 +206,7 @@ std::string Specializer::planLoad(BoxLoop &planned, tile::LoadOp load) {
           return "its tile is multiplied by another instruction than wgmma";
       }
   }
-  result.tile = result.buffers.front().getType();
+  result.tile = isRow ? getRowType(type) : result.buffers.front().getType();
   std::string why;
   if (!getBoxToCopy(kernel, load, result.tile, analysis, why))
     return why;
@@ -239,7 +260,7 @@ bool Specializer::planLoop(scf::ForOp loop) {
     if (std::string why = planLoad(planned, load); !why.empty())
       return refuse(loop, why, load);
   }
-  if (planned.loads.empty())
+  if (llvm::all_of(planned.loads, [](const BoxLoad &box) { return box.buffers.empty(); }))
     return refuse(loop, "it loads nothing that it multiplies");
   // Who multiplies says of each slot that it is empty, and therefore has to be there.
   ReplacedOps replaced = planned.getReplaced();
@@ -251,6 +272,10 @@ bool Specializer::planLoop(scf::ForOp loop) {
   planned.asyncDot = findAsyncDot(loop, replaced);
   if (skew)
     planned.lateDot = findLateDot(loop, replaced);
+  planned.order = DotOrder::plan(loop, replaced, /*isLate=*/skew);
+  if (planned.order && planned.order->hasLate() &&
+      getWantedRegisters(planned) > WarpRegisters(warps).getMost())
+    planned.order = DotOrder::plan(loop, replaced, /*isLate=*/false);
   // The dot that is put off has its tiles to itself.
   if (WarpgroupDotOp late = planned.lateDot) {
     unsigned uses = 0;
@@ -290,6 +315,13 @@ void Specializer::joinChannels(BoxLoop &planned) {
     if (a && b)
       together.unionSets(*a, *b);
   }
+  // Rows of numbers are few bytes, and come with a tile.
+  for (unsigned load = 0; load < planned.loads.size(); ++load)
+    if (!llvm::is_contained(order, load)) {
+      together.insert(load);
+      order.push_back(load);
+      together.unionSets(order.front(), load);
+    }
   llvm::SmallDenseSet<unsigned> done;
   for (unsigned first : order) {
     if (!done.insert(together.getLeaderValue(first)).second)
@@ -468,6 +500,9 @@ bool Specializer::planFeeding() {
     if (std::string why = whyNotFed(planned.loop); !why.empty())
       return refuse(planned.loop, describeBound(first, machine) + ", and " + why);
     planned.lateDot = nullptr;
+    // Slots are to be left where an iteration ends.
+    if (planned.order)
+      planned.order = DotOrder::plan(planned.loop, planned.getReplaced(), /*isLate=*/false);
   }
   feedsItself = true;
   return true;
@@ -558,7 +593,11 @@ void Specializer::proposeCopies(const BoxLoop &planned) {
     bool isLate = late && planned.getChannel(late.getB()) == box.channel;
     NodeAttr node = NodeAttr::getCopy(context, /*stage=*/0, /*order=*/0, box.channel, Type(),
                                       WarpRole::Producer, isLate ? std::optional(2) : std::nullopt);
-    if (feedsItself) {
+    if (feedsItself && planned.order) {
+      // All slots are left where an iteration ends.
+      node =
+          NodeAttr::getCopy(context, 1 - static_cast<int>(slots), /*order=*/1, box.channel, Type());
+    } else if (feedsItself) {
       // What the last dot reads is left only when it is done.
       bool isLeftLate = last && (planned.getChannel(last.getA()) == box.channel ||
                                  planned.getChannel(last.getB()) == box.channel);
@@ -569,13 +608,37 @@ void Specializer::proposeCopies(const BoxLoop &planned) {
   }
 }
 
-void Specializer::propose(const BoxLoop &planned) {
+/// Threads read a row of numbers from its ring where they first need it.
+static void readRow(BoxLoad &row, DotOrder *order) {
+  SmallVector<Operation *> users(row.load->getUsers());
+  Block *body = row.load->getBlock();
+  Operation *first = nullptr;
+  for (Operation *user : users)
+    if (Operation *op = body->findAncestorOpInBlock(*user); !first || op->isBeforeInBlock(first))
+      first = op;
+  OpBuilder builder(row.load->getContext());
+  builder.setInsertionPointAfter(row.load);
+  row.buffers.push_back(LocalAllocOp::create(builder, row.load.getLoc(), row.tile, row.load));
+  builder.setInsertionPoint(first);
+  auto read =
+      LocalLoadOp::create(builder, row.load.getLoc(), row.load.getType(), row.buffers.front());
+  row.load.getResult().replaceAllUsesExcept(read, row.buffers.front());
+  if (order)
+    order->addBeforeUsers(read);
+}
+
+void Specializer::propose(BoxLoop &planned) {
   MLIRContext *context = kernel.getContext();
+  for (BoxLoad &load : planned.loads)
+    if (load.buffers.empty())
+      readRow(load, planned.order ? &*planned.order : nullptr);
   proposeCopies(planned);
   auto setDot = [&](WarpgroupDotOp dot, int stage, int wait, unsigned inFlight = 0) {
     dot->setAttr(kNodeAttr, NodeAttr::getMMA(context, stage, /*order=*/0, wait, inFlight));
   };
-  if (WarpgroupDotOp last = planned.getLastDot(); feedsItself && last) {
+  if (planned.order) {
+    planned.order->propose();
+  } else if (WarpgroupDotOp last = planned.getLastDot(); feedsItself && last) {
     setDot(last, /*stage=*/0, /*wait=*/2);
     setOrder(last->getNextNode(), 2);
   } else if (planned.asyncDot) {
@@ -616,7 +679,7 @@ void Specializer::propose() {
   } else {
     kernel->setAttr(kKernelScheduleAttr, getKernelSchedule());
   }
-  for (const BoxLoop &planned : loops)
+  for (BoxLoop &planned : loops)
     propose(planned);
 }
 

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "DotOrder.h"
+
+#include "LoopSlice.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tessera/Dialect/TileGPU/IR/Schedule.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+/// Fewer have plans of their own (findAsyncDot, findSkewedDot, findLateDot).
+static constexpr size_t kFewestDots = 3;
+
+//===----------------------------------------------------------------------===//
+// Dots
+//===----------------------------------------------------------------------===//
+
+/// A dot may be under way while other things are done, if what it reads in shared memory has a
+/// place for each iteration.
+bool DotOrder::isAsync(WarpgroupDotOp dot) const {
+  bool isOfParts = dot.getPrecision() != tile::InputPrecision::TF32;
+  if (isOfParts || getElementTypeOrSelf(dot.getType()).isF16())
+    return false;
+  return llvm::all_of(ValueRange{dot.getA(), dot.getB()}, [&](Value operand) {
+    Operation *buffer =
+        isa<MemDescType>(operand.getType()) ? skipTrans(operand).getDefiningOp() : nullptr;
+    return !buffer || !loop->isAncestor(buffer) || replaced.contains(buffer);
+  });
+}
+
+bool DotOrder::isInner(WarpgroupDotOp dot) const {
+  Operation *terminator = scf::ForOp(loop).getBody()->getTerminator();
+  return llvm::any_of(dot->getUsers(), [&](Operation *user) { return user != terminator; });
+}
+
+/// A sum that the loop carries and nobody else looks at, of an operand in registers that is
+/// computed from other dots.
+bool DotOrder::canBeLate(WarpgroupDotOp dot) const {
+  scf::ForOp of = loop;
+  auto carried = dyn_cast<BlockArgument>(dot.getAcc());
+  if (!carried || carried.getOwner() != of.getBody() || !carried.hasOneUse() ||
+      !dot.getResult().hasOneUse() ||
+      of.getYieldedValues()[carried.getArgNumber() - 1] != dot.getResult())
+    return false;
+  Operation *operand = dot.getA().getDefiningOp();
+  return isa<RankedTensorType>(dot.getA().getType()) && operand &&
+         operand->getBlock() == of.getBody() && !isa<WarpgroupDotOp>(operand) && isPure(operand) &&
+         orders.lookup(operand) > 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Orders
+//===----------------------------------------------------------------------===//
+
+/// As early as what an op needs is there. What touches memory stays in its order.
+void DotOrder::orderOps() {
+  scf::ForOp of = loop;
+  llvm::DenseMap<Operation *, int> ready;
+  struct Accesses {
+    int lastRead = 0, lastWrite = 0;
+  } global, shared;
+  int counter = 0;
+  orders.clear();
+  waits.clear();
+  end = 0;
+  for (Operation &op : of.getBody()->without_terminator()) {
+    if (replaced.contains(&op))
+      continue;
+    int order = ofLate.contains(&op) ? orderOfLate : 0;
+    op.walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands())
+        if (Operation *producer = operand.getDefiningOp())
+          if (Operation *around = of.getBody()->findAncestorOpInBlock(*producer))
+            order = std::max(order, ready.lookup(around));
+    });
+    auto dot = dyn_cast<WarpgroupDotOp>(op);
+    if (dot && !isAsync(dot)) {
+      order = std::max(order, shared.lastWrite);
+      shared.lastRead = std::max(shared.lastRead, order);
+    } else if (!dot && !isMemoryEffectFree(&op)) {
+      bool isRead = hasSingleEffect<MemoryEffects::Read>(&op);
+      bool isShared = isa<LocalAllocOp, LocalLoadOp, LocalStoreOp, LocalDeallocOp>(op);
+      Accesses &accesses = isShared ? shared : global;
+      order = std::max(order, accesses.lastWrite);
+      if (!isRead)
+        order = std::max(order, accesses.lastRead);
+      (isRead ? accesses.lastRead : accesses.lastWrite) = order;
+    }
+    orders[&op] = ready[&op] = order;
+    end = std::max(end, order);
+    if (!dot || late.contains(dot) || !isAsync(dot))
+      continue;
+    if (isInner(dot))
+      ready[&op] = counter = std::max(counter, order) + 1;
+    waits[dot] = isInner(dot) ? counter : 0;
+  }
+  end = std::max(end, counter) + 1;
+  for (auto &[dot, wait] : waits)
+    if (wait == 0)
+      wait = end;
+  for (Operation *dot : late) {
+    orders[dot] = 0;
+    waits[dot] = orderOfLate;
+  }
+}
+
+/// The order of the first op that needs a result.
+int DotOrder::getFirstUse(Operation *op) const {
+  scf::ForOp of = loop;
+  int first = end;
+  for (Operation *user : op->getUsers()) {
+    Operation *around = of.getBody()->findAncestorOpInBlock(*user);
+    auto found = orders.find(around);
+    first = std::min(first, found == orders.end() ? 0 : found->second);
+  }
+  return first;
+}
+
+/// Tiles that wait for no dot are computed where they are used, rather than held in registers.
+void DotOrder::sinkOps() {
+  scf::ForOp of = loop;
+  for (Operation &op : llvm::reverse(of.getBody()->without_terminator())) {
+    auto found = orders.find(&op);
+    if (found == orders.end() || found->second != 0 || isa<WarpgroupDotOp>(op) || op.use_empty() ||
+        !isPure(&op) || !llvm::all_of(op.getResultTypes(), llvm::IsaPred<RankedTensorType>))
+      continue;
+    found->second = getFirstUse(&op);
+  }
+}
+
+std::optional<DotOrder> DotOrder::plan(scf::ForOp loop, const ReplacedOps &replaced, bool isLate) {
+  DotOrder order(loop, replaced);
+  llvm::DenseSet<Operation *> live = getLiveOps(loop, replaced);
+  SmallVector<WarpgroupDotOp> dots;
+  bool isElsewhere = false;
+  loop.getBody()->walk([&](WarpgroupDotOp dot) {
+    isElsewhere |= dot->getBlock() != loop.getBody() || dot.getIsAsync() || !live.contains(dot);
+    dots.push_back(dot);
+  });
+  if (isElsewhere || dots.size() < kFewestDots)
+    return std::nullopt;
+  order.orderOps();
+  if (order.waits.empty())
+    return std::nullopt;
+  if (isLate) {
+    for (WarpgroupDotOp dot : dots)
+      if (order.isAsync(dot) && order.canBeLate(dot)) {
+        order.late.insert(dot);
+        order.ofLate.insert(dot.getA().getDefiningOp());
+      }
+    if (order.hasLate()) {
+      // Behind all that is done without them.
+      order.orderOfLate = order.end;
+      order.orderOps();
+    }
+  }
+  order.sinkOps();
+  return order;
+}
+
+int64_t DotOrder::getRegisters(unsigned warps) const {
+  constexpr int64_t kOthers = 32;
+  scf::ForOp of = loop;
+  int64_t words = kOthers, together = 0;
+  for (Value value : of.getRegionIterArgs())
+    words += tilegpu::getRegisters(value.getType(), warps);
+  // Results that are there at once are those of dots that begin together.
+  llvm::DenseMap<int, int64_t> begun;
+  for (auto dot : of.getBody()->getOps<WarpgroupDotOp>())
+    if (isInner(dot)) {
+      int64_t &sum = begun[orders.lookup(dot)];
+      sum += tilegpu::getRegisters(dot.getType(), warps);
+      together = std::max(together, sum);
+    }
+  for (Operation *dot : late)
+    words += tilegpu::getRegisters(WarpgroupDotOp(dot).getA().getType(), warps);
+  return words + together;
+}
+
+//===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
+
+void DotOrder::addBeforeUsers(Operation *op) { orders[op] = getFirstUse(op); }
+
+void DotOrder::propose() const {
+  scf::ForOp of = loop;
+  MLIRContext *context = of.getContext();
+  // An op that says nothing has the order of the one before.
+  int order = 0;
+  for (Operation &op : of.getBody()->without_terminator()) {
+    auto found = orders.find(&op);
+    if (found == orders.end())
+      continue;
+    bool isLate = late.contains(&op);
+    if (auto wait = waits.find(&op); wait != waits.end())
+      op.setAttr(kNodeAttr, NodeAttr::getMMA(context, isLate, found->second, wait->second));
+    else if (found->second != order)
+      op.setAttr(kNodeAttr, NodeAttr::get(context, getNodeRole(&op), /*stage=*/0, found->second));
+    if (!isLate)
+      order = found->second;
+  }
+}

@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Attention's backward pass on sm_90a, simulated: loops of three to five dots.
+
+The simulator lets copies arrive when the seed says, and knows what a wgmma that goes on still
+reads; the values are compared with NumPy's in float64.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import tessera
+import tessera.gpu
+import tessera.language as tl
+
+LOG2E = 1.4426950408889634
+
+
+@tessera.jit
+def of_keys_rows(
+    dk, dv, k, v, q_ptr, do_ptr, m_ptr, d_ptr, keys, first, last, scale2,
+    D: tl.constexpr, BM: tl.constexpr, MASK: tl.constexpr,
+):  # fmt: skip
+    ds = tl.arange(0, D)
+    for start in range(first, last, BM):
+        rows = start + tl.arange(0, BM)
+        q = tl.load(q_ptr + rows[:, None] * D + ds[None, :])
+        s = tl.dot(k, tl.trans(q))
+        m = tl.load(m_ptr + rows)
+        do = tl.load(do_ptr + rows[:, None] * D + ds[None, :])
+        dp = tl.dot(v, tl.trans(do))
+        p = tl.math.exp2(s * scale2 - m[None, :])
+        if MASK:
+            p = tl.where(rows[None, :] >= keys[:, None], p, 0.0)
+        dv = tl.dot(p.to(do.dtype), do, dv)
+        delta = tl.load(d_ptr + rows)
+        g = p * (dp - delta[None, :])
+        dk = tl.dot(g.to(q.dtype), q, dk)
+    return dk, dv
+
+
+@tessera.jit
+def of_keys(
+    q_ptr, k_ptr, v_ptr, do_ptr, dk_ptr, dv_ptr, m_ptr, d_ptr, T, scale2, scale,
+    GROUP: tl.constexpr, D: tl.constexpr, CAUSAL: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+):  # fmt: skip
+    """The gradients of a block of keys and values; GROUP heads of q to one of theirs."""
+    first = tl.program_id(0) * BN
+    keys, ds = first + tl.arange(0, BN), tl.arange(0, D)
+    at = tl.program_id(1).to(tl.int64) * T * D + keys[:, None] * D + ds[None, :]
+    k = tl.load(k_ptr + at)
+    v = tl.load(v_ptr + at)
+    dk = tl.zeros((BN, D), dtype=tl.float32)
+    dv = tl.zeros((BN, D), dtype=tl.float32)
+    for member in range(GROUP):
+        head = tl.program_id(1).to(tl.int64) * GROUP + member
+        q, do, m, d = (
+            q_ptr + head * T * D,
+            do_ptr + head * T * D,
+            m_ptr + head * T,
+            d_ptr + head * T,
+        )
+        begin = 0
+        if CAUSAL:
+            dk, dv = of_keys_rows(
+                dk, dv, k, v, q, do, m, d, keys, first, first + BN, scale2, D, BM, True
+            )
+            begin = first + BN
+        dk, dv = of_keys_rows(dk, dv, k, v, q, do, m, d, keys, begin, T, scale2, D, BM, False)
+    tl.store(dk_ptr + at, (dk * scale).to(dk_ptr.dtype.element_ty))
+    tl.store(dv_ptr + at, dv.to(dv_ptr.dtype.element_ty))
+
+
+@tessera.jit
+def of_rows_keys(
+    dq, q, do, m, d, k_ptr, v_ptr, rows, first, last, scale2,
+    D: tl.constexpr, BN: tl.constexpr, MASK: tl.constexpr,
+):  # fmt: skip
+    ds = tl.arange(0, D)
+    for start in range(first, last, BN):
+        keys = start + tl.arange(0, BN)
+        k = tl.load(k_ptr + keys[:, None] * D + ds[None, :])
+        s = tl.dot(q, tl.trans(k))
+        v = tl.load(v_ptr + keys[:, None] * D + ds[None, :])
+        dp = tl.dot(do, tl.trans(v))
+        p = tl.math.exp2(s * scale2 - m[:, None])
+        if MASK:
+            p = tl.where(rows[:, None] >= keys[None, :], p, 0.0)
+        g = p * (dp - d[:, None])
+        dq = tl.dot(g.to(k.dtype), k, dq)
+    return dq
+
+
+@tessera.jit
+def of_rows(
+    q_ptr, k_ptr, v_ptr, do_ptr, dq_ptr, m_ptr, d_ptr, T, scale2, scale,
+    GROUP: tl.constexpr, D: tl.constexpr, CAUSAL: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+):  # fmt: skip
+    """The gradient of a block of rows of q."""
+    first = tl.program_id(0) * BM
+    rows, ds = first + tl.arange(0, BM), tl.arange(0, D)
+    head = tl.program_id(1).to(tl.int64)
+    at = head * T * D + rows[:, None] * D + ds[None, :]
+    of_key = head // GROUP * T * D
+    q = tl.load(q_ptr + at)
+    do = tl.load(do_ptr + at)
+    m = tl.load(m_ptr + head * T + rows)
+    d = tl.load(d_ptr + head * T + rows)
+    dq = tl.zeros((BM, D), dtype=tl.float32)
+    if CAUSAL:
+        dq = of_rows_keys(
+            dq, q, do, m, d, k_ptr + of_key, v_ptr + of_key, rows, 0, first, scale2, D, BN, False
+        )
+        dq = of_rows_keys(
+            dq, q, do, m, d, k_ptr + of_key, v_ptr + of_key, rows, first, first + BM, scale2, D,
+            BN, True,
+        )  # fmt: skip
+    else:
+        dq = of_rows_keys(
+            dq, q, do, m, d, k_ptr + of_key, v_ptr + of_key, rows, 0, T, scale2, D, BN, False
+        )
+    tl.store(dq_ptr + at, (dq * scale).to(dq_ptr.dtype.element_ty))
+
+
+@tessera.jit
+def at_once_rows(
+    dk, dv, k, v, q_ptr, do_ptr, dq_ptr, m_ptr, d_ptr, keys, first, last, scale2,
+    D: tl.constexpr, BM: tl.constexpr, MASK: tl.constexpr,
+):  # fmt: skip
+    ds = tl.arange(0, D)
+    for start in range(first, last, BM):
+        rows = start + tl.arange(0, BM)
+        q = tl.load(q_ptr + rows[:, None] * D + ds[None, :])
+        s = tl.dot(k, tl.trans(q))
+        m = tl.load(m_ptr + rows)
+        do = tl.load(do_ptr + rows[:, None] * D + ds[None, :])
+        dp = tl.dot(v, tl.trans(do))
+        p = tl.math.exp2(s * scale2 - m[None, :])
+        if MASK:
+            p = tl.where(rows[None, :] >= keys[:, None], p, 0.0)
+        dv = tl.dot(p.to(do.dtype), do, dv)
+        delta = tl.load(d_ptr + rows)
+        g = (p * (dp - delta[None, :])).to(q.dtype)
+        dk = tl.dot(g, q, dk)
+        dq = tl.dot(tl.trans(g), k)
+        tl.atomic_add(dq_ptr + rows[:, None] * D + ds[None, :], dq, sem="relaxed")
+    return dk, dv
+
+
+@tessera.jit
+def at_once(
+    q_ptr, k_ptr, v_ptr, do_ptr, dq_ptr, dk_ptr, dv_ptr, m_ptr, d_ptr, T, scale2, scale,
+    D: tl.constexpr, CAUSAL: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+):  # fmt: skip
+    """All gradients; that of q is added up in f32, in memory."""
+    first = tl.program_id(0) * BN
+    keys, ds = first + tl.arange(0, BN), tl.arange(0, D)
+    head = tl.program_id(1).to(tl.int64)
+    at = head * T * D + keys[:, None] * D + ds[None, :]
+    k = tl.load(k_ptr + at)
+    v = tl.load(v_ptr + at)
+    dk = tl.zeros((BN, D), dtype=tl.float32)
+    dv = tl.zeros((BN, D), dtype=tl.float32)
+    q, do, dq, m, d = (
+        q_ptr + head * T * D, do_ptr + head * T * D, dq_ptr + head * T * D, m_ptr + head * T,
+        d_ptr + head * T,
+    )  # fmt: skip
+    begin = 0
+    if CAUSAL:
+        dk, dv = at_once_rows(
+            dk, dv, k, v, q, do, dq, m, d, keys, first, first + BN, scale2, D, BM, True
+        )
+        begin = first + BN
+    dk, dv = at_once_rows(dk, dv, k, v, q, do, dq, m, d, keys, begin, T, scale2, D, BM, False)
+    tl.store(dk_ptr + at, (dk * scale).to(dk_ptr.dtype.element_ty))
+    tl.store(dv_ptr + at, dv.to(dv_ptr.dtype.element_ty))
+
+
+class Gradients(NamedTuple):
+    q: np.ndarray
+    k: np.ndarray
+    v: np.ndarray
+
+
+class Problem:
+    """Arrays of a backward pass, and what it gives; `group` heads of q share one of k and v."""
+
+    def __init__(self, rng: Any, T: int, D: int, causal: bool, heads: int = 1, group: int = 1):
+        self.T, self.D, self.causal, self.heads, self.group = T, D, causal, heads, group
+        self.scale = D**-0.5
+
+        def draw(heads: int) -> np.ndarray:
+            return rng.normal(0, 0.5, (heads, T, D)).astype("f2")
+
+        self.q, self.do = draw(heads), draw(heads)
+        self.k, self.v = draw(heads // group), draw(heads // group)
+        q, do = self.q.astype("f8"), self.do.astype("f8")
+        k, v = (np.repeat(x.astype("f8"), group, 0) for x in (self.k, self.v))
+        s = q @ k.transpose(0, 2, 1) * self.scale
+        if causal:
+            s[:, ~np.tri(T, dtype=bool)] = -np.inf
+        m = np.log(np.exp(s).sum(-1, keepdims=True))
+        p = np.exp(s - m)
+        dp = do @ v.transpose(0, 2, 1)
+        d = (p * dp).sum(-1, keepdims=True)
+        g = p * (dp - d)
+        self.m, self.d = (m[..., 0] * LOG2E).astype("f4"), d[..., 0].astype("f4")
+
+        def over_group(x: np.ndarray) -> np.ndarray:
+            return x.reshape(heads // group, group, T, D).sum(1)
+
+        self.want = Gradients(
+            g @ k * self.scale,
+            over_group(g.transpose(0, 2, 1) @ q) * self.scale,
+            over_group(p.transpose(0, 2, 1) @ do),
+        )
+
+    def empty(self, heads: int) -> np.ndarray:
+        return np.full((heads, self.T, self.D), np.nan, "f2")
+
+    def check(self, **results: np.ndarray) -> None:
+        for name, result in results.items():
+            want = getattr(self.want, name)
+            np.testing.assert_allclose(
+                result.astype("f8"), want, rtol=0, atol=4e-3 * np.abs(want).max(), err_msg=name
+            )
+
+
+CONFIGS = [
+    # D, BM, BN, warps, stages
+    (64, 64, 128, 8, 2),
+    (64, 64, 64, 4, 3),
+    (128, 64, 128, 8, 2),
+]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("D, BM, BN, warps, stages", CONFIGS)
+def test_keys_and_values(rng, D, BM, BN, warps, stages, causal):
+    T, heads = 256, 2
+    it = Problem(rng, T, D, causal, heads, group=2)
+    dk, dv = it.empty(heads // 2), it.empty(heads // 2)
+    simulation = tessera.gpu.simulate(of_keys, seed=BM + stages)[(T // BN, heads // 2)](
+        it.q, it.k, it.v, it.do, dk, dv, it.m, it.d, T, it.scale * LOG2E, it.scale, GROUP=2, D=D,
+        CAUSAL=causal, BM=BM, BN=BN, num_warps=warps, num_stages=stages,
+    )  # fmt: skip
+    simulation.check()
+    it.check(k=dk, v=dv)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("D, BN, BM, warps, stages", CONFIGS)
+def test_rows(rng, D, BM, BN, warps, stages, causal):
+    T, heads = 256, 2
+    it = Problem(rng, T, D, causal, heads, group=2)
+    dq = it.empty(heads)
+    simulation = tessera.gpu.simulate(of_rows, seed=BM + stages)[(T // BM, heads)](
+        it.q, it.k, it.v, it.do, dq, it.m, it.d, T, it.scale * LOG2E, it.scale, GROUP=2, D=D,
+        CAUSAL=causal, BM=BM, BN=BN, num_warps=warps, num_stages=stages,
+    )  # fmt: skip
+    simulation.check()
+    it.check(q=dq)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("D, warps", [(64, 8), (64, 4), (128, 8)])
+def test_all_at_once(rng, D, warps, causal):
+    """Five dots; the gradient of q is added up in memory."""
+    T = 256
+    it = Problem(rng, T, D, causal)
+    dq, dk, dv = np.zeros((1, T, D), "f4"), it.empty(1), it.empty(1)
+    simulation = tessera.gpu.simulate(at_once, seed=D + warps)[(T // 128, 1)](
+        it.q, it.k, it.v, it.do, dq, dk, dv, it.m, it.d, T, it.scale * LOG2E, it.scale, D=D,
+        CAUSAL=causal, BM=64, BN=128, num_warps=warps, num_stages=2,
+    )  # fmt: skip
+    simulation.check()
+    it.check(q=dq * it.scale, k=dk, v=dv)
+
+
+def test_loops_without_iterations(rng):
+    """What the loop would have begun an iteration later is not begun at all."""
+    it = Problem(rng, 128, 64, True)
+    dk, dv = it.empty(1), it.empty(1)
+    # The block of keys is the last one: no rows come behind its diagonal.
+    simulation = tessera.gpu.simulate(of_keys)[(1, 1)](
+        it.q, it.k, it.v, it.do, dk, dv, it.m, it.d, 128, it.scale * LOG2E, it.scale, GROUP=1,
+        D=64, CAUSAL=True, BM=64, BN=128, num_warps=4, num_stages=3,
+    )  # fmt: skip
+    simulation.check()
+    it.check(k=dk, v=dv)
