@@ -19,6 +19,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/JSON.h"
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -31,7 +32,8 @@ using namespace tessera;
 
 namespace {
 
-/// The version of the interface that the process' XLA has, as its headers say.
+/// The version of the interface that the handlers say they have: that of the process' XLA, as its
+/// headers tell, or the newest one that we know.
 std::atomic<int> minorVersion{xla::kOldestMinorVersion};
 
 /// What is wrong with a call; becomes XLA's error.
@@ -247,9 +249,8 @@ extern "C" xla::Failure *launchOnGPU(xla::Call *call) {
 
 extern "C" void *tsr_xla_handler(int32_t on_gpu, int32_t major_version,
                                  int32_t minor_version) TSR_NOEXCEPT {
-  if (major_version != xla::kMajorVersion || minor_version < xla::kOldestMinorVersion ||
-      minor_version > xla::kNewestMinorVersion)
+  if (major_version != xla::kMajorVersion || minor_version < xla::kOldestMinorVersion)
     return nullptr;
-  minorVersion.store(minor_version);
+  minorVersion.store(std::min<int>(minor_version, xla::kNewestMinorVersion));
   return on_gpu ? reinterpret_cast<void *>(&launchOnGPU) : reinterpret_cast<void *>(&launchOnCPU);
 }

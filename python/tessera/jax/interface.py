@@ -29,14 +29,19 @@ def register_handlers() -> None:
     version = interface_version(Path(jax.ffi.include_dir()))
     for platform, on_gpu in (("cpu", False), ("CUDA", True)):
         handler = _C.xla_handler(on_gpu, *version)
-        if handler is None:
-            raise UnsupportedError(
-                "E077",
-                f"the foreign function interface of jaxlib {_jaxlib_version()} has version "
-                f"{version[0]}.{version[1]}, which is not known",
-                "install a JAX whose interface has version 0.1 to 0.3, such as JAX 0.10",
-            )
-        jax.ffi.register_ffi_target(TARGET, handler, platform=platform)
+        refused = "it is not known"
+        if handler is not None:
+            try:
+                jax.ffi.register_ffi_target(TARGET, handler, platform=platform)
+                continue
+            except Exception as error:  # of a newer version XLA itself judges
+                refused = str(error)
+        raise UnsupportedError(
+            "E077",
+            f"the foreign function interface of jaxlib {_jaxlib_version()} has version "
+            f"{version[0]}.{version[1]}: {refused}",
+            "install a JAX whose interface has version 0.1 to 0.4: JAX 0.5 to 0.11",
+        )
 
 
 def interface_version(headers: Path) -> tuple[int, int]:
