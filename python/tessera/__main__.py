@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`python -m tessera doctor` tells about this machine, `cache` looks after the kernels on disk,
 `tune` after the results of tuning, `run --as-triton script.py` runs a program that imports triton,
-`explain E022` says what an error's id means.
+`build kernel.py:name` compiles kernels for programs in C, `explain E022` says what an error's id means.
 """
 
 from __future__ import annotations
@@ -95,11 +95,18 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     from tessera.tuning import command as tuning
 
     tuning.add_arguments(commands.add_parser("tune", help="look after the results of tuning"))
+    from tessera.aot import command as building
+
+    building.add_arguments(
+        commands.add_parser("build", help="compile kernels for programs without Python")
+    )
     given = parser.parse_args(given_arguments)
     if given.command == "doctor":
         return doctor()
     if given.command == "tune":
         return tuning.run(given)
+    if given.command == "build":
+        return building.run(given)
     if given.command == "explain":
         from tessera.tools.explain import explain
 

@@ -119,7 +119,7 @@ def define(text: str, name: str, file: str) -> Optional[Any]:
 def build(text: str, name: str, signature: dict[str, Any], file: str) -> str:
     """What became of a kernel: "undefined", "built", "refused", or what went wrong."""
     import tessera
-    from tessera.compiler.compile import _parse_signature, build_module
+    from tessera.compiler.compile import parse_signature, build_module
     from tessera.compiler.options import CompileOptions
     from tessera.errors import CompilationError, InternalError, TesseraError
     from tessera.runtime.jit import JITFunction
@@ -132,7 +132,7 @@ def build(text: str, name: str, signature: dict[str, Any], file: str) -> str:
             warnings.simplefilter("ignore")
             options = CompileOptions.of({}).resolved(None)
             known = {key: value for key, value in signature.items() if key in fn.arg_names}
-            build_module(fn, _parse_signature(fn, known, {}), options)
+            build_module(fn, parse_signature(fn, known, {}), options)
         return "built"
     except InternalError as error:
         return f"internal error: {str(error)[:300]}"

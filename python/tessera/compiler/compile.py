@@ -77,7 +77,7 @@ def compile(
     parsed = CompileOptions.of(options)
     parsed = parsed.resolved(0 if parsed.target == "cuda" else None)
     if isinstance(source, JITCallable):
-        specs = _parse_signature(source, signature or {}, constexprs or {})
+        specs = parse_signature(source, signature or {}, constexprs or {})
         return compile_specs(source, specs, parsed)
     if signature is not None or constexprs is not None:
         raise ArgumentError("E051", "the file of a stage has its signature", "pass the file alone")
@@ -275,9 +275,10 @@ def _host_key() -> str:
     return f"{info.get('cpu')} {info.get('features')}"
 
 
-def _parse_signature(
+def parse_signature(
     fn: JITCallable, signature: Signature, constexprs: Mapping[str, Any]
 ) -> list[ArgSpec]:
+    """What `compile` takes for the parameters of a kernel."""
     if isinstance(signature, str):
         signature = _split(signature)
     names = [param.name for param in fn.params]

@@ -59,6 +59,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
 }
 int cuDevicePrimaryCtxRetain(void **context, int device) { return *context = &contexts[device], 0; }
 int cuCtxGetCurrent(void **context) { return *context = current, 0; }
+int cuCtxGetDevice(int *device) { return *device = current == &contexts[1], 0; }
 int cuCtxSetCurrent(void *context) { return current = context, 0; }
 int cuModuleLoadDataEx(void **module, const void *image, unsigned n, int *options, void **values) {
   const char *text = image;

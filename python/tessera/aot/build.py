@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiles kernels ahead of time and writes a library: objects or cubins, a header, a source, and
+the runtime's sources (runtime/), which any C compiler builds with them.
+
+A kernel is compiled once for each signature and each target. What one signature knows of a
+parameter and another does not (that it is divisible by 16, or a constant) becomes a condition of
+the dispatcher; the first specialisation whose conditions hold is called, so the one that knows most
+comes first.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any, NamedTuple, Optional, Sequence
+
+from tessera.aot.source import C_TYPES, Function, Parameter, Variant, c_name, header, source
+from tessera.compiler.artifacts import CompiledKernel
+from tessera.compiler.compile import compile, parse_signature
+from tessera.errors import ArgumentError
+from tessera.frontend.signature import ConstSpec, KnownSpec, ValueSpec, spell
+from tessera.runtime.gpu_machines import gpu_machines
+from tessera.runtime.jit import JITFunction
+from tessera.wording import shown
+
+_HOST_ABI = 3
+"""Of compiled code for the CPU, as runtime/tessera_aot.c knows it."""
+
+_RUNTIME = Path(__file__).parent / "runtime"
+
+# What __builtin_cpu_supports of GCC and Clang is asked for.
+_X86_FEATURES = (
+    "sse4.2 popcnt avx avx2 fma bmi bmi2 avx512f avx512bw avx512cd avx512dq avx512vl avx512vnni "
+    "avx512vbmi avx512vbmi2 avx512ifma avx512bitalg avx512vpopcntdq"
+).split()
+_X86_LEVELS = {
+    "x86-64": 0,
+    "x86-64-v2": 2,
+    "x86-64-v3": 7,
+    "x86-64-v4": 12,
+}
+"""How many of these a CPU of a level has."""
+
+
+class Request(NamedTuple):
+    """A kernel to be built."""
+
+    kernel: JITFunction[Any, Any]
+    signatures: tuple[str, ...]
+
+
+class Library(NamedTuple):
+    """What was written."""
+
+    header: Path
+    sources: tuple[Path, ...]
+    """What a program is compiled with."""
+    objects: tuple[Path, ...]
+    """What it is linked with."""
+    cubins: tuple[Path, ...]
+
+
+def build_library(
+    name: str,
+    requests: Sequence[Request],
+    targets: Sequence[str],
+    folder: Path,
+    **options: Any,
+) -> Library:
+    """Compiles kernels for targets ("native", "x86-64-v3", "sm_90a", ...) and writes the library
+    `name` into a folder.
+
+    Raises ArgumentError (E079) for what cannot be built ahead of time.
+    """
+    if c_name(name) != name:
+        raise ArgumentError("E079", f"`{name}` is reserved in C", "pass another --name")
+    folder.mkdir(parents=True, exist_ok=True)
+    on_gpu = {target in gpu_machines() for target in targets}
+    if len(on_gpu) > 1:
+        raise ArgumentError(
+            "E079", "one library is for CPUs and for GPUs", "build two, with names of their own"
+        )
+    functions: list[Function] = []
+    objects: list[Path] = []
+    cubins: list[Path] = []
+    for request in requests:
+        built = [
+            _Specialisation(request.kernel, signature, target, number, options)
+            for number, (target, signature) in enumerate(
+                (target, signature) for target in targets for signature in request.signatures
+            )
+        ]
+        functions.append(_function(request.kernel, built))
+        for each in built:
+            stage = "cubin" if each.is_gpu else "object"
+            path = folder / f"{each.symbol}.{'cubin' if each.is_gpu else 'o'}"
+            path.write_bytes(each.compiled.stages[stage])
+            (cubins if each.is_gpu else objects).append(path)
+    if len({function.name for function in functions}) < len(functions):
+        raise ArgumentError("E079", "two kernels have one name", "rename one of the functions")
+    written = folder / f"{name}.h"
+    written.write_text(header(name, functions))
+    own = folder / f"{name}.c"
+    own.write_text(source(name, functions))
+    runtime = ["tessera_aot.c", *(["tessera_aot_cuda.c"] if True in on_gpu else [])]
+    for file in ["tessera_aot.h", *runtime]:
+        shutil.copyfile(_RUNTIME / file, folder / file)
+    sources = (own, *(folder / file for file in runtime))
+    return Library(written, sources, tuple(objects), tuple(cubins))
+
+
+class _Specialisation:
+    """A kernel, compiled for a signature and a target."""
+
+    def __init__(
+        self,
+        kernel: JITFunction[Any, Any],
+        signature: str,
+        target: str,
+        number: int,
+        options: dict[str, Any],
+    ) -> None:
+        self.target = target
+        self.is_gpu = target in gpu_machines()
+        self.symbol = f"{c_name(kernel.__name__)}_v{number}"
+        if not self.is_gpu and "aarch64" in target:
+            raise ArgumentError(
+                "E079",
+                "code for AArch64 is compiled on such a machine only",
+                "run the same there, with --target native",
+            )
+        where: dict[str, Any] = (
+            {"target": target}
+            if self.is_gpu
+            else {"target": "cpu", "cpu": "host" if target == "native" else target}
+        )
+        # The function by another name: symbols of all specialisations are linked together.
+        named = JITFunction(kernel.fn, repr=lambda _: self.symbol, debug=kernel.debug)
+        specs = parse_signature(named, signature, {})
+        self.specs = dict(zip((param.name for param in named.params), specs))
+        for parameter, spec in self.specs.items():
+            if not isinstance(spec, (ValueSpec, ConstSpec, KnownSpec)):
+                raise ArgumentError(
+                    "E079",
+                    f"parameter `{parameter}` of `{kernel.__name__}` is a tuple or a descriptor",
+                    "pass its parts as parameters of their own",
+                )
+        # What a launch would have to look at (tensor maps, limits) is left out.
+        self.compiled: CompiledKernel = compile(
+            named, signature, **{**options, **where, "tensor_maps": False}
+        )
+        self._check(kernel.__name__)
+
+    def _check(self, name: str) -> None:
+        metadata = self.compiled.metadata
+        reason = ""
+        if self.is_gpu:
+            if metadata["tensor_maps"] or metadata["persistent_programs"]:
+                reason = "is launched with more than its arguments"
+        elif metadata["abi_version"] != _HOST_ABI:
+            reason = f"has version {metadata['abi_version']} of the interface of compiled code"
+        elif metadata["waits_for_programs"]:
+            reason = "has programs that wait for others, which take more threads than there may be"
+        if len(metadata["arguments"]) > 256:
+            reason = "has more than 256 arguments"
+        if reason:
+            raise ArgumentError(
+                "E079", f"kernel `{name}` {reason}", "build it without, or launch it from Python"
+            )
+
+    def variant(self, parameters: Sequence[Parameter]) -> Variant:
+        """As the dispatcher sees it."""
+        metadata = self.compiled.metadata
+        conditions = []
+        for parameter in parameters:
+            spec, name = self.specs[parameter.name], c_name(parameter.name)
+            if isinstance(spec, (ConstSpec, KnownSpec)):
+                conditions.append(f"{name} == {int(spec.value)}")
+            elif isinstance(spec, ValueSpec) and spec.divisibility:
+                number = f"(uintptr_t){name}" if parameter.type.startswith("*") else name
+                conditions.append(f"{number} % {spec.divisibility} == 0")
+        slots = tuple(
+            parameter.name
+            for parameter in parameters
+            if isinstance(self.specs[parameter.name], ValueSpec)
+        )
+        if self.is_gpu:
+            machine = gpu_machines()[self.target]
+            facts = (
+                ("capability", machine.capability),
+                ("is_specific", int(machine.is_specific)),
+                ("num_warps", int(metadata["num_warps"])),
+                ("num_ctas", int(metadata["num_ctas"])),
+                ("shared_bytes", int(metadata["shared_bytes"])),
+                ("num_arguments", len(slots)),
+            )
+            return Variant(
+                self.symbol,
+                tuple(conditions),
+                f"tessera_gpu_fits(&{self.symbol})",
+                self.target,
+                slots,
+                cubin=self.compiled.stages["cubin"],
+                facts=facts,
+            )
+        return Variant(
+            self.symbol,
+            tuple(conditions),
+            _cpu_test(metadata["cpu"], metadata["features"]),
+            metadata["cpu"],
+            slots,
+            int(metadata["scratch_bytes"]),
+            tuple(map(_site_text, metadata["sites"])),
+        )
+
+    def stored(self) -> set[str]:
+        """The parameters that are written through."""
+        passed = [name for name, spec in self.specs.items() if isinstance(spec, ValueSpec)]
+        return {passed[index] for index in self.compiled._stored_arguments()}
+
+
+def _function(kernel: JITFunction[Any, Any], built: Sequence[_Specialisation]) -> Function:
+    names = [param.name for param in kernel.params]
+    parameters = []
+    constants = []
+    stored = set().union(*(each.stored() for each in built))
+    for name in names:
+        specs = [each.specs[name] for each in built]
+        types = {spell(spec) for spec in specs if isinstance(spec, ValueSpec)}
+        values = [spec.value for spec in specs if isinstance(spec, (ConstSpec, KnownSpec))]
+        if not types and all(type(v) is type(values[0]) and v == values[0] for v in values):
+            constants.append(f"{name} = {shown(values[0])}")
+            continue
+        if any(type(value) not in (int, bool) for value in values):
+            raise ArgumentError(
+                "E079",
+                f"parameter `{name}` of `{kernel.__name__}` is {shown(values[0])} in one signature "
+                "and not in another, and the dispatcher compares integers only",
+                "build two libraries",
+            )
+        if len(types) > 1:
+            raise ArgumentError(
+                "E079",
+                f"parameter `{name}` of `{kernel.__name__}` has several types: "
+                f"{', '.join(sorted(types))}",
+                "a C function has one type for each parameter: build two libraries",
+            )
+        type_name = types.pop() if types else "i64"
+        if type_name.lstrip("*").removeprefix("k") not in C_TYPES or type_name.startswith("**"):
+            raise ArgumentError(
+                "E079",
+                f"parameter `{name}` of `{kernel.__name__}` is of type {type_name}",
+                "pass a number, or a pointer to numbers",
+            )
+        parameters.append(Parameter(name, type_name.replace("*k", "*"), name in stored))
+    described = f"{kernel.__name__}, for {', '.join(dict.fromkeys(e.target for e in built))}"
+    if constants:
+        described += f"; {', '.join(constants)}"
+    return Function(
+        c_name(kernel.__name__),
+        tuple(parameters),
+        tuple(each.variant(parameters) for each in built),
+        described.replace("*/", "* /"),
+    )
+
+
+def _site_text(site: dict[str, Any]) -> str:
+    """What is said where a place of the source fails."""
+    text = site["message"] or "assertion"
+    if site["access"]:  # nobody says how large arrays are, so it is the offset
+        text = f"the offset of a {site['access']} does not fit its integers"
+    return f"{site['file']}:{site['line']}: {text}" if site["file"] else text
+
+
+def _cpu_test(cpu: str, features: str) -> str:
+    """A C expression: whether a CPU has what the code was made for, as far as it can be asked."""
+    if cpu in _X86_LEVELS:
+        wanted = _X86_FEATURES[: _X86_LEVELS[cpu]]
+    else:
+        on = {feature[1:] for feature in features.split(",") if feature.startswith("+")}
+        wanted = [feature for feature in _X86_FEATURES if feature in on]
+    return " && ".join(f'__builtin_cpu_supports("{feature}")' for feature in wanted)
+
+
+def load_kernel(place: str) -> JITFunction[Any, Any]:
+    """The kernel of "file.py:name". Raises ArgumentError (E079) if there is none."""
+    import runpy
+    import sys
+
+    file, colon, name = place.rpartition(":")
+    path = Path(file)
+    if not colon or not path.is_file():
+        raise ArgumentError("E079", f"there is no file {file or place!r}", "write file.py:kernel")
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        found: Optional[Any] = runpy.run_path(str(path), run_name=path.stem).get(name)
+    finally:
+        sys.path.pop(0)
+    while found is not None and not isinstance(found, JITFunction) and hasattr(found, "fn"):
+        found = found.fn  # what @autotune, @heuristics and @function are above
+    if not isinstance(found, JITFunction):
+        raise ArgumentError(
+            "E079", f"{file} has no kernel `{name}`", "name a function with @tessera.jit"
+        )
+    return found
