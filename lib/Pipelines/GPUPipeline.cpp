@@ -141,9 +141,21 @@ void tessera::buildSharedMemoryPipeline(OpPassManager &manager) {
   manager.addPass(tilegpu::createTileGPUInsertProxyFencesPass());
 }
 
-void tessera::buildNVVMPipeline(OpPassManager &manager, const GPUPipelineOptions &options) {
+void tessera::buildThreadPipeline(OpPassManager &manager) {
+  // What can be said of tiles alone is noted while they are whole: how much an access moves, how
+  // exact a function has to be, of which boxes copies are.
+  manager.addPass(createTileGPUPlanAccesses());
+  manager.addPass(createTileGPUMarkNarrowResults());
+  manager.addPass(createTileGPUReplaceNarrowCopies());
+  manager.addPass(createTileGPUMarkBoxes());
+  manager.addPass(createTileGPUDeclareSharedMemory());
+
   // Tiles become the registers of a thread.
   manager.addPass(createConvertTileGPUToLLVM());
+}
+
+void tessera::buildNVVMPipeline(OpPassManager &manager, const GPUPipelineOptions &options) {
+  buildThreadPipeline(manager);
 
   // Control flow on scalars is left, of which the variables of loops must not wrap.
   manager.addPass(tile::createTileEndLoopsPass());
@@ -167,6 +179,9 @@ void tessera::registerGPUPipeline() {
   PassPipelineRegistration<GPUPipelineOptions>(
       "tessera-gpu-pipeline", "Compiles kernels for a GPU, as far as the LLVM dialect",
       buildGPUPipeline);
+  PassPipelineRegistration<>("tessera-thread-pipeline",
+                             "From tiles with layouts and shared memory to the code of a thread",
+                             buildThreadPipeline);
   PassPipelineRegistration<GPUPipelineOptions>(
       "tessera-tilegpu-pipeline", "Gives every tile a layout, and shared memory its places",
       buildTileGPUPipeline);

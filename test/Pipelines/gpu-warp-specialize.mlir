@@ -1,7 +1,7 @@
 // REQUIRES: ptxas
 // RUN: tessera-opt %s --tilegpu-coalesce --tilegpu-assign-layouts --canonicalize --cse --tilegpu-reorder-instructions \
 // RUN:   --tilegpu-allocate-shared-memory --tilegpu-insert-barriers --tilegpu-insert-proxy-fences \
-// RUN:   --convert-tilegpu-to-llvm --tile-end-loops --convert-scf-to-cf --convert-to-llvm \
+// RUN:   --tessera-thread-pipeline --tile-end-loops --convert-scf-to-cf --convert-to-llvm \
 // RUN:   --reconcile-unrealized-casts -o %t.mlir
 // RUN: tessera-compile %t.mlir --stage=ptx --options='{"target": "cuda", "arch": "sm_90a", "start_stage": "llvm"}' | FileCheck %s
 // RUN: tessera-compile %t.mlir --options='{"target": "cuda", "arch": "sm_90a", "start_stage": "llvm"}' | FileCheck %s --check-prefix=ASSEMBLED

@@ -1,4 +1,4 @@
-// DEFINE: %{lower} = tessera-opt --convert-tilegpu-to-llvm --tile-end-loops --convert-scf-to-cf --convert-to-llvm --reconcile-unrealized-casts
+// DEFINE: %{lower} = tessera-opt --tessera-thread-pipeline --tile-end-loops --convert-scf-to-cf --convert-to-llvm --reconcile-unrealized-casts
 // DEFINE: %{arguments} = --arg f16:16384=iota --arg f16:16384 --arg f16:16384=iota --arg f32:4096 --arg i32=256 --arg i32=256 --arg i32=64 --arg i32=64
 // RUN: %{lower} %s -o %t.mlir
 // RUN: not tessera-simulate %t.mlir %{arguments} | FileCheck %s

@@ -1,4 +1,4 @@
-// DEFINE: %{lower} = tessera-opt --tilegpu-coalesce --tilegpu-assign-layouts --canonicalize --cse --tilegpu-reorder-instructions --tilegpu-allocate-shared-memory --tilegpu-insert-barriers --tilegpu-insert-proxy-fences --convert-tilegpu-to-llvm --tile-end-loops --convert-scf-to-cf --convert-to-llvm --reconcile-unrealized-casts
+// DEFINE: %{lower} = tessera-opt --tilegpu-coalesce --tilegpu-assign-layouts --canonicalize --cse --tilegpu-reorder-instructions --tilegpu-allocate-shared-memory --tilegpu-insert-barriers --tilegpu-insert-proxy-fences --tessera-thread-pipeline --tile-end-loops --convert-scf-to-cf --convert-to-llvm --reconcile-unrealized-casts
 // DEFINE: %{arguments} = --arg bf16:136=iota --arg bf16:1088=iota --arg f32:8 --arg i32=1 --arg i32=8 --arg i32=136
 // RUN: %{lower} %s -o %t.mlir
 // RUN: tessera-simulate %t.mlir %{arguments} | FileCheck %s

@@ -81,6 +81,9 @@ void buildLayoutPipeline(mlir::OpPassManager &manager, const GPUPipelineOptions 
 /// The last part of that, in which every tile has its layout.
 void buildSharedMemoryPipeline(mlir::OpPassManager &manager);
 
+/// The last step of tiles: what one thread does, with control flow in scf.
+void buildThreadPipeline(mlir::OpPassManager &manager);
+
 /// tilegpu to the LLVM dialect.
 void buildNVVMPipeline(mlir::OpPassManager &manager, const GPUPipelineOptions &options);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How many registers of a thread one access moves.
+// How many registers of a thread one access moves, as tilegpu-plan-accesses has noted it.
 
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_ACCESSPLAN_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_ACCESSPLAN_H
@@ -24,11 +24,6 @@ inline constexpr llvm::StringLiteral kPartialMasksAttr = "tilegpu.partial_masks"
 /// An attribute on comparisons and what is made of them: along each dimension, in how long
 /// aligned runs all elements are the same, `array<i64: ...>`.
 inline constexpr llvm::StringLiteral kRunsAttr = "tilegpu.runs";
-
-/// Decides for every load and store of a module, and notes it on the op: as many
-/// neighbours as the thread has in registers, of those that one access may move. Notes on masks
-/// where they are constant.
-void planAccesses(mlir::ModuleOp module);
 
 /// For each register of a tile an earlier one, or itself, that by the op's runs has the
 /// same value.

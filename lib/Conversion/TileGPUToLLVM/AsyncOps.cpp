@@ -23,10 +23,7 @@
 using namespace mlir;
 using namespace tessera;
 
-static constexpr int64_t kNarrowestCopy = GPUMachine::kMinAsyncCopyBytes;
-
-/// Elements that one copy moves, in this many registers; 1 where there is no neighbour.
-static int64_t countElementsPerCopy(tilegpu::AsyncCopyOp op) {
+int64_t tessera::countElementsPerCopy(tilegpu::AsyncCopyOp op) {
   Type pointers = op.getPtr().getType();
   const LinearLayout &layout = tilegpu::getLayout(pointers);
   const LinearLayout &memory = op.getBuffer().getType().getLayout().getLayout();
@@ -75,38 +72,6 @@ Value tessera::emitCachePolicy(ThreadBuilder &thread, const tilegpu::CopyHints &
   if (policy == tile::EvictionPolicy::Normal)
     return {};
   return thread.getHooks().emitCachePolicy(thread, policy);
-}
-
-void tessera::replaceNarrowCopies(ModuleOp module) {
-  SmallVector<tilegpu::AsyncCopyOp> narrow;
-  module.walk([&](tilegpu::AsyncCopyOp op) {
-    int64_t bytes = tilegpu::getElementBytes(op.getBuffer().getType().getElementType());
-    bytes *= countElementsPerCopy(op);
-    if (bytes < kNarrowestCopy)
-      narrow.push_back(op);
-    else if (bytes < tilegpu::kMaxAccessBytes &&
-             tilegpu::CopyHints::attachedTo(op).cache == tile::CacheModifier::CG)
-      op.emitRemark("is kept in the first-level cache, too: copies of ")
-          << bytes << " bytes cannot pass it, those of 16 can";
-  });
-  for (tilegpu::AsyncCopyOp op : narrow) {
-    op.emitRemark("is copied at once, not asynchronously: no 4 bytes of it lie side by side in "
-                  "both memories");
-    OpBuilder builder(op);
-    scf::IfOp branch;
-    if (op.getCondition()) {
-      branch = scf::IfOp::create(builder, op.getLoc(), op.getCondition());
-      builder.setInsertionPointToStart(branch.thenBlock());
-    }
-    auto load = tile::LoadOp::create(builder, op.getLoc(), op.getPtr(), op.getMask());
-    tilegpu::CopyHints hints = tilegpu::CopyHints::attachedTo(op);
-    load.setCache(hints.cache);
-    load.setEvict(hints.evict);
-    if (Attribute access = op->getAttr(kAccessAttr))
-      load->setAttr(kAccessAttr, access);
-    tilegpu::LocalStoreOp::create(builder, op.getLoc(), load, op.getBuffer());
-    op.erase();
-  }
 }
 
 namespace {

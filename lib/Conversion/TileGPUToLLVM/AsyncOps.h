@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What has to be settled about asynchronous copies before tiles are taken apart.
+// What one asynchronous copy moves, and what is the same for all kinds of them.
 
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_ASYNCOPS_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_ASYNCOPS_H
@@ -8,13 +8,12 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "tessera/Conversion/TileGPUToLLVM/TargetHooks.h"
 #include "tessera/Dialect/TileGPU/IR/CopyHints.h"
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 
 namespace tessera {
 
-/// Copies of which no 4 bytes can travel together are loaded and stored instead, with a
-/// remark. The waits and barriers behind them order that too. To be called after
-/// planAccesses.
-void replaceNarrowCopies(mlir::ModuleOp module);
+/// Elements that one copy moves, in this many registers; 1 where there is no neighbour.
+int64_t countElementsPerCopy(tilegpu::AsyncCopyOp op);
 
 /// The operand by which a copy says how soon its lines may leave the second-level cache; null
 /// without such a hint.

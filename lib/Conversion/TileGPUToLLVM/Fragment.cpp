@@ -183,43 +183,24 @@ Value tessera::emitBlockRepresentativePredicate(ThreadBuilder &thread, Type type
 // Globals
 //===----------------------------------------------------------------------===//
 
-/// A global at the start of the module. Its location is the module's: one of inlined code
-/// says which function it stands in, and a global stands in none.
-static LLVM::GlobalOp createGlobal(OpBuilder &builder, ModuleOp module, Type type,
-                                   LLVM::Linkage linkage, StringRef name, Attribute value,
-                                   unsigned alignment, unsigned addressSpace) {
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(module.getBody());
-  bool isConstant = static_cast<bool>(value);
-  return LLVM::GlobalOp::create(builder, module.getLoc(), type, isConstant, linkage, name, value,
-                                alignment, addressSpace);
-}
-
 Value tessera::emitConstantData(ThreadBuilder &thread, Operation *op, StringRef name, Type type,
                                 Attribute value, unsigned alignment) {
   auto module = op->getParentOfType<ModuleOp>();
   std::string free = name.str();
   for (unsigned i = 0; module.lookupSymbol(free); ++i)
     free = (name + "_" + Twine(i)).str();
-  LLVM::GlobalOp global = createGlobal(thread.getBuilder(), module, type, LLVM::Linkage::Internal,
-                                       free, value, alignment, /*addressSpace=*/kGlobalMemory);
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  // Its location is the module's: one of inlined code says which function it stands in, and a
+  // global stands in none.
+  auto global = LLVM::GlobalOp::create(builder, module.getLoc(), type, /*isConstant=*/true,
+                                       LLVM::Linkage::Internal, free, value, alignment,
+                                       /*addressSpace=*/kGlobalMemory);
   return thread.create<LLVM::AddressOfOp>(global);
 }
 
 //===----------------------------------------------------------------------===//
 // Shared memory
 //===----------------------------------------------------------------------===//
-
-void tessera::declareSharedMemory(ModuleOp module) {
-  if (module.lookupSymbol(kSharedMemorySymbol))
-    return;
-  OpBuilder builder(module.getContext());
-  auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), 0);
-  LLVM::GlobalOp global =
-      createGlobal(builder, module, type, LLVM::Linkage::External, kSharedMemorySymbol,
-                   /*value=*/Attribute(), /*alignment=*/1024, /*addressSpace=*/kSharedMemory);
-  global->setAttr("dso_local", builder.getUnitAttr());
-}
 
 Value tessera::emitSharedAddress(ThreadBuilder &thread, int64_t offset) {
   Value base =

@@ -90,11 +90,9 @@ mlir::Value emitConstantData(ThreadBuilder &thread, mlir::Operation *op, llvm::S
 // Shared memory
 //===----------------------------------------------------------------------===//
 
-/// The name of the array that all shared memory of a kernel lies in.
+/// The name of the array that all shared memory of a kernel lies in
+/// (tilegpu-declare-shared-memory).
 inline constexpr llvm::StringLiteral kSharedMemorySymbol = "tessera_shared";
-
-/// Declares that array in a module.
-void declareSharedMemory(mlir::ModuleOp module);
 
 /// A pointer to a byte of shared memory.
 mlir::Value emitSharedAddress(ThreadBuilder &thread, int64_t offset);

@@ -5,15 +5,13 @@
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_NARROWRESULTS_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_NARROWRESULTS_H
 
-#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringRef.h"
 
 namespace tessera {
 
-/// An attribute on functions of f32: all that is made of the result is rounded to 16 bits.
+/// An attribute on functions of f32, from tilegpu-mark-narrow-results: all that is made of the
+/// result is rounded to 16 bits.
 inline constexpr llvm::StringLiteral kNarrowResultAttr = "tilegpu.narrow_result";
-
-/// Notes on every exp of a module of which that is known, unless it is `deterministic`.
-void markNarrowResults(mlir::ModuleOp module);
 
 } // namespace tessera
 

@@ -3,9 +3,8 @@
 // Copies by tensor maps: an instruction for each box of the tile. Instructions count
 // coordinates from the innermost dimension.
 
-#include "TensorMapOps.h"
-
 #include "AsyncOps.h"
+#include "BoxRows.h"
 #include "Patterns.h"
 #include "WarpSpecialize.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -13,23 +12,6 @@
 
 using namespace mlir;
 using namespace tessera;
-
-/// On a copy: the boxes' extents, which are in its map, an argument of the kernel.
-static constexpr llvm::StringLiteral kBoxRowsAttr = "tilegpu.box_rows";
-
-void tessera::markBoxes(ModuleOp module) {
-  Builder builder(module.getContext());
-  auto mark = [&](auto op) {
-    std::optional<TensorMapBox> box =
-        tilegpu::matchBoxes(op.getBuffer().getType(), tilegpu::getTensorMap(op.getMap()));
-    int64_t rows = 1;
-    for (int64_t extent : ArrayRef(box->extents).drop_back())
-      rows = std::max(rows, extent);
-    op->setAttr(kBoxRowsAttr, builder.getI64IntegerAttr(rows));
-  };
-  module.walk([&](tilegpu::TMALoadOp op) { mark(op); });
-  module.walk([&](tilegpu::TMAStoreOp op) { mark(op); });
-}
 
 namespace {
 
@@ -40,10 +22,14 @@ struct BoxCopy {
   SmallVector<Value> coordinates;
 };
 
-TensorMapBox getBox(Operation *op, tilegpu::MemDescType type) {
-  auto box = TensorMapBox::match(type.getLayout().getLayout(),
-                                 8 * tilegpu::getElementBytes(type.getElementType()),
-                                 op->getAttrOfType<IntegerAttr>(kBoxRowsAttr).getInt());
+/// The boxes of a copy; an error where nothing has noted which those are.
+FailureOr<TensorMapBox> getBox(Operation *op, tilegpu::MemDescType type) {
+  auto rows = op->getAttrOfType<IntegerAttr>(kBoxRowsAttr);
+  if (!rows)
+    return op->emitOpError("does not say of which boxes it is: tilegpu-mark-boxes notes that");
+  auto box =
+      TensorMapBox::match(type.getLayout().getLayout(),
+                          8 * tilegpu::getElementBytes(type.getElementType()), rows.getInt());
   assert(box && "the verifier has seen to it");
   return *box;
 }
@@ -71,9 +57,11 @@ struct TMALoadPattern : TilePattern<tilegpu::TMALoadOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     Value policy = emitCachePolicy(thread, tilegpu::CopyHints::attachedTo(op));
-    TensorMapBox box = getBox(op, op.getBuffer().getType());
+    FailureOr<TensorMapBox> box = getBox(op, op.getBuffer().getType());
+    if (failed(box))
+      return failure();
     for (const BoxCopy &copy :
-         getCopies(thread, box, box.parts, adaptor.getBuffer(), adaptor.getCoordinates())) {
+         getCopies(thread, *box, box->parts, adaptor.getBuffer(), adaptor.getCoordinates())) {
       getHooks().emitTMALoad(thread, copy.pointer, adaptor.getMap(), copy.coordinates,
                              adaptor.getBarrier(), policy, getElected(op));
     }
@@ -134,16 +122,18 @@ struct TMAStorePattern : TilePattern<tilegpu::TMAStoreOp> {
   LogicalResult matchAndRewrite(tilegpu::TMAStoreOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
-    TensorMapBox box = getBox(op, op.getBuffer().getType());
+    FailureOr<TensorMapBox> box = getBox(op, op.getBuffer().getType());
+    if (failed(box))
+      return failure();
     bool ofGroup = op.getGroups().has_value();
     emitByOne(thread, ofGroup, [&] {
       Value policy = emitCachePolicy(thread, tilegpu::CopyHints::attachedTo(op));
       Value buffer = adaptor.getBuffer();
       SmallVector<Value> coordinates(adaptor.getCoordinates());
-      SmallVector<TensorMapBox::Part> parts(box.parts);
+      SmallVector<TensorMapBox::Part> parts(box->parts);
       if (ofGroup)
-        parts = dealToGroups(thread, box, *op.getGroups(), buffer, coordinates);
-      for (const BoxCopy &copy : getCopies(thread, box, parts, buffer, coordinates))
+        parts = dealToGroups(thread, *box, *op.getGroups(), buffer, coordinates);
+      for (const BoxCopy &copy : getCopies(thread, *box, parts, buffer, coordinates))
         getHooks().emitTMAStore(thread, adaptor.getMap(), copy.pointer, copy.coordinates, policy);
     });
     rewriter.eraseOp(op);

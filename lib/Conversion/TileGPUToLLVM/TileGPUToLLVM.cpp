@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// convert-tilegpu-to-llvm: one dialect conversion with the patterns of every family. It
-// needs what is known of addresses before it starts, since it takes apart what the
-// access analysis looks at: see planAccesses.
+// convert-tilegpu-to-llvm: one dialect conversion with the patterns of every family. What has to be
+// known before tiles are taken apart, the passes before it have noted on the ops.
 
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
 
-#include "AccessPlan.h"
-#include "AsyncOps.h"
 #include "ClusterWaits.h"
-#include "NarrowResults.h"
 #include "Patterns.h"
-#include "TensorMapOps.h"
+#include "VerifyLayouts.h"
 #include "WarpSpecialize.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
@@ -27,36 +23,6 @@ namespace tessera {
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h.inc"
 
 namespace {
-
-/// Every tile has a layout, for the number of warps and blocks there are.
-LogicalResult checkLayouts(ModuleOp module, unsigned numWarps) {
-  unsigned numBlocks = tilegpu::getNumBlocks(module);
-  auto checkType = [&](Operation *op, Type type) -> LogicalResult {
-    auto tile = dyn_cast<RankedTensorType>(type);
-    if (!tile)
-      return success();
-    tilegpu::LayoutAttr layout = tilegpu::getLayoutAttr(tile);
-    if (!layout)
-      return op->emitOpError("has the tile ") << tile << ", which has no layout";
-    if (layout.getNumWarps() != numWarps)
-      return op->emitOpError("has a tile over ")
-             << layout.getNumWarps() << " warps in a program of " << numWarps;
-    if (layout.getNumBlocks() != numBlocks)
-      return op->emitOpError("has a tile over ")
-             << layout.getNumBlocks() << " blocks in a cluster of " << numBlocks;
-    return success();
-  };
-  WalkResult result = module.walk([&](Operation *op) -> WalkResult {
-    for (Type type : op->getOperandTypes())
-      if (failed(checkType(op, type)))
-        return WalkResult::interrupt();
-    for (Type type : op->getResultTypes())
-      if (failed(checkType(op, type)))
-        return WalkResult::interrupt();
-    return WalkResult::advance();
-  });
-  return failure(result.wasInterrupted());
-}
 
 /// Without a way back each replaced tile asks which of its registers comes last, for which its
 /// block is numbered anew: with one, a conversion takes a tenth longer, but not the square of the
@@ -97,21 +63,11 @@ struct ConvertTileGPUToLLVM : impl::ConvertTileGPUToLLVMBase<ConvertTileGPUToLLV
   void runOnOperation() override {
     ModuleOp module = getOperation();
     MLIRContext *context = &getContext();
-    std::optional<unsigned> numWarps = tilegpu::getNumWarps(module);
-    if (!numWarps) {
-      module.emitError("the module does not say how many warps a program has (")
-          << tilegpu::kNumWarpsAttr << ')';
-      return signalPassFailure();
-    }
-    if (failed(checkLayouts(module, *numWarps)))
+    if (failed(verifyLayouts(module)))
       return signalPassFailure();
     const GPUMachine &machine = tilegpu::getMachine(module);
     std::unique_ptr<TargetHooks> hooks = createHooks(machine);
-    planAccesses(module);
-    markNarrowResults(module);
-    replaceNarrowCopies(module);
-    markBoxes(module);
-    declareSharedMemory(module);
+    // Not a pass of its own: ops that one thread runs would be in no partition between the two.
     expandWarpSpecialize(module, *hooks);
 
     TileGPUTypeConverter converter(context, LowerToLLVMOptions(context), machine, *hooks);

@@ -103,10 +103,13 @@ KERNELS = {"TileCheckAccessesPass"}
 # Whose input is a page: the first module of the pass's lit test. The description shows what matters
 # of it, with dots for the rest.
 WHOLE = {
-    "TileGPUPipelinePass": "tilegpu-pipeline",
-    "TileGPUExpandSchedulePass": "tilegpu-expand-schedule",
-    "TileGPUWarpSpecializePass": "tilegpu-warp-specialize",
-    "TileGPUStoreByTensorMapPass": "tilegpu-store-by-tensor-map",
+    "TileGPUPipelinePass": "Dialect/TileGPU/tilegpu-pipeline",
+    "TileGPUExpandSchedulePass": "Dialect/TileGPU/tilegpu-expand-schedule",
+    "TileGPUWarpSpecializePass": "Dialect/TileGPU/tilegpu-warp-specialize",
+    "TileGPUStoreByTensorMapPass": "Dialect/TileGPU/tilegpu-store-by-tensor-map",
+    "TileGPUPlanAccesses": "Conversion/TileGPUToLLVM/plan-accesses",
+    "TileGPUMarkNarrowResults": "Conversion/TileGPUToLLVM/mark-narrow-results",
+    "TileGPUDeclareSharedMemory": "Conversion/TileGPUToLLVM/declare-shared-memory",
 }
 PASSES: dict[str, list] = {}
 for found in examples("Passes.td"):
@@ -117,7 +120,7 @@ for found in examples("Passes.td"):
 def test_pass_does_what_its_description_shows(name):
     first, *others = PASSES[name]
     if name in WHOLE:
-        check_whole(first, others, ROOT / f"test/Dialect/TileGPU/{WHOLE[name]}.mlir")
+        check_whole(first, others, ROOT / f"test/{WHOLE[name]}.mlir")
         return
     module = Module(first, first.text, kernel=name in KERNELS, returned=name not in KERNELS)
     complete([module])

@@ -1,4 +1,4 @@
-// RUN: tessera-opt %s --split-input-file --convert-tilegpu-to-llvm --canonicalize --cse --verify-diagnostics | FileCheck %s
+// RUN: tessera-opt %s --split-input-file --tessera-thread-pipeline --canonicalize --cse --verify-diagnostics | FileCheck %s
 
 // Rows of 8 f16, aligned: 16 bytes at once, to where the swizzle has them. Masked-off lanes
 // ask for 0 bytes. Under a condition that is false nothing is copied.

@@ -1,4 +1,4 @@
-// RUN: tessera-opt %s --split-input-file --convert-tilegpu-to-llvm --canonicalize --cse | FileCheck %s
+// RUN: tessera-opt %s --split-input-file --tessera-thread-pipeline --canonicalize --cse | FileCheck %s
 
 // LLVM drops orderings and scopes: each has to be there in the instruction. A release
 // speaks for all threads of the program, and so does an acquire.

@@ -1,4 +1,4 @@
-// RUN: tessera-opt --split-input-file --tilegpu-allocate-shared-memory --tilegpu-insert-barriers --convert-tilegpu-to-llvm --canonicalize --cse %s | FileCheck %s
+// RUN: tessera-opt --split-input-file --tilegpu-allocate-shared-memory --tilegpu-insert-barriers --tessera-thread-pipeline --canonicalize --cse %s | FileCheck %s
 
 // By how far elements travel: other names, a choice, shuffles, memory of the warp, memory
 // of all.

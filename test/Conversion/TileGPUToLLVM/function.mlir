@@ -1,4 +1,4 @@
-// RUN: tessera-opt %s --split-input-file --convert-tilegpu-to-llvm | FileCheck %s
+// RUN: tessera-opt %s --split-input-file --tessera-thread-pipeline | FileCheck %s
 
 // A kernel whose programs have an SM each lets the next one begin, and waits for the
 // one before it, before it does anything else; functions that it calls do not.

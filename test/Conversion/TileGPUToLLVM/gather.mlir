@@ -1,4 +1,4 @@
-// RUN: tessera-opt --split-input-file --tilegpu-allocate-shared-memory --tilegpu-insert-barriers --convert-tilegpu-to-llvm --canonicalize --cse %s | FileCheck %s
+// RUN: tessera-opt --split-input-file --tilegpu-allocate-shared-memory --tilegpu-insert-barriers --tessera-thread-pipeline --canonicalize --cse %s | FileCheck %s
 
 #line = #tilegpu.layout<64, lane = [1, 2, 4, 8, 16], warp = [32]>
 #index = #tilegpu.layout<32, lane = [1, 2, 4, 8, 16], warp = [0]>

@@ -1,4 +1,4 @@
-// RUN: tessera-opt %s --convert-tilegpu-to-llvm --canonicalize --cse | FileCheck %s
+// RUN: tessera-opt %s --tessera-thread-pipeline --canonicalize --cse | FileCheck %s
 
 #l = #tilegpu.layout<128, reg = [1, 2], lane = [4, 8, 16, 32, 64]>
 

@@ -1,4 +1,4 @@
-// RUN: tessera-opt %s --split-input-file --convert-tilegpu-to-llvm --canonicalize --cse | FileCheck %s
+// RUN: tessera-opt %s --split-input-file --tessera-thread-pipeline --canonicalize --cse | FileCheck %s
 
 #line = #tilegpu.layout<32, lane = [1, 2, 4, 8, 16]>
 

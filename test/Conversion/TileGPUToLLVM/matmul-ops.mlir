@@ -1,4 +1,4 @@
-// RUN: tessera-opt --split-input-file --tilegpu-allocate-shared-memory --tilegpu-insert-barriers --convert-tilegpu-to-llvm --canonicalize --cse %s | FileCheck %s
+// RUN: tessera-opt --split-input-file --tilegpu-allocate-shared-memory --tilegpu-insert-barriers --tessera-thread-pipeline --canonicalize --cse %s | FileCheck %s
 
 // A thread has 2x2 of the accumulator: two elements of each operand a step along k, four
 // products. Four steps are loaded at once, and while they are multiplied, the next four.

@@ -1,4 +1,4 @@
-// RUN: tessera-opt %s --convert-tilegpu-to-llvm | FileCheck %s
+// RUN: tessera-opt %s --tessera-thread-pipeline | FileCheck %s
 
 #one = #tilegpu.layout<1>
 !barriers = !tilegpu.memdesc<1xi64, #one, slots = 2>

@@ -1,4 +1,4 @@
-// RUN: tessera-opt %s --split-input-file --convert-tilegpu-to-llvm --canonicalize --cse | FileCheck %s
+// RUN: tessera-opt %s --split-input-file --tessera-thread-pipeline --canonicalize --cse | FileCheck %s
 
 // Four neighbours a thread, aligned and masked together: one access of 16 bytes of f32
 // and 8 of f16. What has neither mask nor modifier is an access of LLVM's.

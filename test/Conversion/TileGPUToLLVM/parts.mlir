@@ -1,4 +1,4 @@
-// RUN: tessera-opt --split-input-file --convert-tilegpu-to-llvm --canonicalize --cse %s | FileCheck %s
+// RUN: tessera-opt --split-input-file --tessera-thread-pipeline --canonicalize --cse %s | FileCheck %s
 
 // Parts of buffers, and dots of what is in registers already: no store, no barrier.
 #a = #tilegpu.layout<16x2, reg = [[0, 1], [4, 0], [8, 0]], lane = [[0, 0], [0, 0], [0, 0], [1, 0], [2, 0]]>

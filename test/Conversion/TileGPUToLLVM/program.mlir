@@ -1,4 +1,4 @@
-// RUN: tessera-opt %s --split-input-file --convert-tilegpu-to-llvm --cse | FileCheck %s
+// RUN: tessera-opt %s --split-input-file --tessera-thread-pipeline --cse | FileCheck %s
 
 // A program is a block of 32 threads a warp; a flag comes as a byte.
 

@@ -1,4 +1,4 @@
-// RUN: tessera-opt --split-input-file --tilegpu-allocate-shared-memory --tilegpu-insert-barriers --convert-tilegpu-to-llvm --canonicalize --cse %s | FileCheck %s
+// RUN: tessera-opt --split-input-file --tilegpu-allocate-shared-memory --tilegpu-insert-barriers --tessera-thread-pipeline --canonicalize --cse %s | FileCheck %s
 
 // Registers, then lanes: a lane whose bit is set adds what the last lane before has.
 #line = #tilegpu.layout<8, reg = [1], lane = [2, 4, 0, 0, 0]>

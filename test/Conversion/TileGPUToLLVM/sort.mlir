@@ -1,4 +1,4 @@
-// RUN: tessera-opt --split-input-file --tilegpu-allocate-shared-memory --tilegpu-insert-barriers --convert-tilegpu-to-llvm --canonicalize --cse %s | FileCheck %s
+// RUN: tessera-opt --split-input-file --tilegpu-allocate-shared-memory --tilegpu-insert-barriers --tessera-thread-pipeline --canonicalize --cse %s | FileCheck %s
 
 // Positions 0 and 1 are registers, 2 is a lane: three merges, of which the last one's
 // first step meets another lane.

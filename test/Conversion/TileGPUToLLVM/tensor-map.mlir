@@ -1,4 +1,4 @@
-// RUN: tessera-opt --split-input-file %s --convert-tilegpu-to-llvm | FileCheck %s
+// RUN: tessera-opt --split-input-file %s --tessera-thread-pipeline | FileCheck %s
 
 // Two boxes of 64 columns, one after the other in shared memory; a map has a dimension
 // more than the tile.

@@ -1,4 +1,4 @@
-// RUN: tessera-opt %s --split-input-file --convert-tilegpu-to-llvm | FileCheck %s
+// RUN: tessera-opt %s --split-input-file --tessera-thread-pipeline | FileCheck %s
 
 // A branch on the number of the warp, the same in all its lanes; barriers of the first side
 // are of its own warps, and one thread runs the other. What the stream did before is waited

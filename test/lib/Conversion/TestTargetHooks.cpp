@@ -340,6 +340,11 @@ struct TestTargetHooksPass : public PassWrapper<TestTargetHooksPass, OperationPa
 private:
   static OpPassManager makeConversion(ModuleOp module = nullptr) {
     OpPassManager passes(ModuleOp::getOperationName());
+    passes.addPass(createTileGPUPlanAccesses());
+    passes.addPass(createTileGPUMarkNarrowResults());
+    passes.addPass(createTileGPUReplaceNarrowCopies());
+    passes.addPass(createTileGPUMarkBoxes());
+    passes.addPass(createTileGPUDeclareSharedMemory());
     passes.addPass(createConvertTileGPUToLLVM(
         [module](const GPUMachine &) { return std::make_unique<CallingHooks>(module); }));
     return passes;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
+// tilegpu-mark-narrow-results: which functions need not be exact to the last bit of f32.
+//
 // Softmax of 16-bit floats computes exp in f32, and rounds what it divides to 16 bits:
 //
 //     %e = math.exp %x : tensor<4096xf32>
@@ -14,13 +16,18 @@
 // erf that is exact for 1 + erf will do.
 
 #include "NarrowResults.h"
-
 #include "ScratchMemory.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
+#include "tessera/Conversion/TileGPUToLLVM/Passes.h"
 
 using namespace mlir;
 using namespace tessera;
+
+namespace tessera {
+#define GEN_PASS_DEF_TILEGPUMARKNARROWRESULTS
+#include "tessera/Conversion/TileGPUToLLVM/Passes.h.inc"
+} // namespace tessera
 
 namespace {
 
@@ -87,14 +94,21 @@ bool endsNarrowAboveZero(Value value, double scale = 1) {
   });
 }
 
-} // namespace
+struct TileGPUMarkNarrowResults
+    : tessera::impl::TileGPUMarkNarrowResultsBase<TileGPUMarkNarrowResults> {
+  void runOnOperation() final {
+    auto mark = [](Operation *op, bool isNarrow) {
+      if (getElementTypeOrSelf(op->getResult(0).getType()).isF32() && !isDeterministic(op) &&
+          isNarrow)
+        op->setAttr(kNarrowResultAttr, UnitAttr::get(op->getContext()));
+    };
+    getOperation().walk([&](Operation *op) {
+      if (isa<math::ExpOp>(op))
+        mark(op, endsNarrow(op->getResult(0), /*isPositive=*/true));
+      else if (isa<math::ErfOp>(op))
+        mark(op, endsNarrowAboveZero(op->getResult(0)));
+    });
+  }
+};
 
-void tessera::markNarrowResults(ModuleOp module) {
-  auto mark = [](Operation *op, bool isNarrow) {
-    if (getElementTypeOrSelf(op->getResult(0).getType()).isF32() && !isDeterministic(op) &&
-        isNarrow)
-      op->setAttr(kNarrowResultAttr, UnitAttr::get(op->getContext()));
-  };
-  module.walk([&](math::ExpOp op) { mark(op, endsNarrow(op.getResult(), /*isPositive=*/true)); });
-  module.walk([&](math::ErfOp op) { mark(op, endsNarrowAboveZero(op.getResult())); });
-}
+} // namespace

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// tilegpu-replace-narrow-copies: what cp.async has no width for is loaded and stored (docs in
+// Passes.td).
+
+#include "AccessPlan.h"
+#include "AsyncOps.h"
+#include "VerifyLayouts.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "tessera/Analysis/ThreadAccess.h"
+#include "tessera/Conversion/TileGPUToLLVM/Passes.h"
+
+using namespace mlir;
+using namespace tessera;
+
+namespace tessera {
+#define GEN_PASS_DEF_TILEGPUREPLACENARROWCOPIES
+#include "tessera/Conversion/TileGPUToLLVM/Passes.h.inc"
+} // namespace tessera
+
+namespace {
+
+struct TileGPUReplaceNarrowCopies
+    : tessera::impl::TileGPUReplaceNarrowCopiesBase<TileGPUReplaceNarrowCopies> {
+  void runOnOperation() final {
+    if (failed(verifyLayouts(getOperation())))
+      return signalPassFailure();
+    SmallVector<tilegpu::AsyncCopyOp> narrow;
+    getOperation().walk([&](tilegpu::AsyncCopyOp op) {
+      int64_t bytes = tilegpu::getElementBytes(op.getBuffer().getType().getElementType());
+      bytes *= countElementsPerCopy(op);
+      if (bytes < GPUMachine::kMinAsyncCopyBytes)
+        narrow.push_back(op);
+      else if (bytes < tilegpu::kMaxAccessBytes &&
+               tilegpu::CopyHints::attachedTo(op).cache == tile::CacheModifier::CG)
+        op.emitRemark("is kept in the first-level cache, too: copies of ")
+            << bytes << " bytes cannot pass it, those of 16 can";
+    });
+    for (tilegpu::AsyncCopyOp op : narrow) {
+      op.emitRemark("is copied at once, not asynchronously: no 4 bytes of it lie side by side in "
+                    "both memories");
+      OpBuilder builder(op);
+      scf::IfOp branch;
+      if (op.getCondition()) {
+        branch = scf::IfOp::create(builder, op.getLoc(), op.getCondition());
+        builder.setInsertionPointToStart(branch.thenBlock());
+      }
+      auto load = tile::LoadOp::create(builder, op.getLoc(), op.getPtr(), op.getMask());
+      tilegpu::CopyHints hints = tilegpu::CopyHints::attachedTo(op);
+      load.setCache(hints.cache);
+      load.setEvict(hints.evict);
+      if (Attribute access = op->getAttr(kAccessAttr))
+        load->setAttr(kAccessAttr, access);
+      tilegpu::LocalStoreOp::create(builder, op.getLoc(), load, op.getBuffer());
+      op.erase();
+    }
+  }
+};
+
+} // namespace
