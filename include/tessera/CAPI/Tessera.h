@@ -278,8 +278,8 @@ TSR_EXPORT TsrStatus tsr_kernel_device_facts(TsrKernel *kernel, int32_t device,
 
 /* The handler of XLA's foreign function interface that launches kernels, on the CPU or on a stream
  * of a GPU: `XLA_FFI_Error *(XLA_FFI_CallFrame *)`. lib/CAPI/XLA.cpp says what it expects of a
- * call. The version is that of the interface that the process' XLA has; null for one that is too old
- * or too different. Of a newer minor version XLA judges by itself. */
+ * call. The version is that of the interface that the process' XLA has; null for one that is too
+ * old or too different. Of a newer minor version XLA judges by itself. */
 TSR_EXPORT void *tsr_xla_handler(int32_t on_gpu, int32_t major_version,
                                  int32_t minor_version) TSR_NOEXCEPT;
 
