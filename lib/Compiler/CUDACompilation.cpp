@@ -11,6 +11,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Target/LLVMIR/Import.h"
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Pipelines/Pipelines.h"
 #include "tessera/Support/UserError.h"
 #include "tessera/Target/LLVMIR/LLVMIR.h"
@@ -87,7 +88,7 @@ void CUDACompilation::lowerTileGPU(ModuleOp module, const ScheduleLimits &limits
   GPUPipelineOptions pipeline;
   pipeline.arch = target.machine.name.str();
   pipeline.numWarps = limits.numWarps;
-  pipeline.numCTAs = options.numCTAs;
+  pipeline.numCTAs = options.numCTAs > 1 ? options.numCTAs : limits.numBlocks;
   pipeline.specialize = limits.specialize;
   pipeline.skew = limits.skew;
   pipeline.mostPrograms = limits.mostPrograms;
@@ -444,6 +445,17 @@ ScheduleOutcome CUDACompilation::getOutcome(llvm::StringRef ptx,
   return outcome;
 }
 
+/// Whether blocks of a cluster have a part each of all that a kernel computes with: each has all
+/// operands of a dot, the whole source of a gather, and all bins of a histogram.
+static bool sharesTilesBetweenBlocks(ModuleOp module) {
+  WalkResult result = module.walk([](Operation *op) {
+    return isa<tile::DotOp, tile::DotScaledOp, tile::GatherOp, tile::HistogramOp>(op)
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
+  });
+  return !result.wasInterrupted();
+}
+
 CUDACompilation::Attempt CUDACompilation::attempt(ModuleOp module, const ScheduleRetry &retry,
                                                   bool isFirst, bool mayGuess) {
   Attempt result;
@@ -490,7 +502,11 @@ std::unique_ptr<CompiledKernel> CUDACompilation::compileWithRetries(ModuleOp mod
   lowerTile(module);
   // Assembly may ask how many warps there are, and of programs that wait for each other there
   // are as many as somebody found to fit.
-  ScheduleRetry retry(options.numWarps, !hasForeignCode && !waitsForPrograms(module));
+  bool mayChange = !hasForeignCode && !waitsForPrograms(module);
+  ClusterLimits clusters;
+  if (mayChange && options.numCTAs == 1 && sharesTilesBetweenBlocks(module))
+    clusters = {static_cast<int>(target.machine.maxClusterSize), target.machine.sharedBytesOfSM};
+  ScheduleRetry retry(options.numWarps, mayChange, clusters);
   OwningOpRef<ModuleOp> source(cast<ModuleOp>(module->clone())), copy;
   const KernelMetadata common = metadata;
   const auto commonStages = stages;

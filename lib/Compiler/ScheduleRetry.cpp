@@ -2,6 +2,8 @@
 
 #include "ScheduleRetry.h"
 
+#include <algorithm>
+
 using namespace tessera;
 
 bool ScheduleOutcome::isBetterThan(const ScheduleOutcome &other) const {
@@ -37,7 +39,7 @@ bool ScheduleRetry::widen(int64_t neededRegisters) {
   while (2 * numWarps <= kMostWarpsWithAllRegisters &&
          neededRegisters * limits.numWarps > GPUMachine::kMaxRegisters * numWarps)
     numWarps *= 2;
-  limits = ScheduleLimits{numWarps};
+  limits = ScheduleLimits{numWarps, limits.numBlocks};
   description = std::to_string(numWarps) + " warps, not " + std::to_string(wanted);
   return true;
 }
@@ -47,8 +49,23 @@ bool ScheduleRetry::narrow() {
   if (!mayWiden || limits.numWarps <= kMostWarpsWithAllRegisters || limits.numWarps > wanted)
     return false;
   mayWiden = false;
-  limits = ScheduleLimits{kMostWarpsWithAllRegisters};
+  limits = ScheduleLimits{kMostWarpsWithAllRegisters, limits.numBlocks};
   description = std::to_string(limits.numWarps) + " warps, not " + std::to_string(wanted);
+  return true;
+}
+
+/// Each of several blocks has a part of every tile, and all the warps that were asked for.
+bool ScheduleRetry::spread(const ScheduleOutcome &outcome) {
+  int64_t held = GPUMachine::kRegisterBytes * outcome.registers;
+  if (2 * limits.numBlocks > clusters.mostBlocks ||
+      outcome.spillBytes * outcome.numThreads <= clusters.cacheBytes)
+    return false;
+  int numBlocks = 2 * limits.numBlocks;
+  while (2 * numBlocks <= clusters.mostBlocks &&
+         outcome.spillBytes + held >= held * (2 * numBlocks / limits.numBlocks))
+    numBlocks *= 2;
+  limits = ScheduleLimits{std::min(wanted, limits.numWarps), numBlocks};
+  description = "a cluster of " + std::to_string(numBlocks) + " blocks";
   return true;
 }
 
@@ -78,5 +95,6 @@ bool ScheduleRetry::next(const ScheduleOutcome &outcome) {
   bool isMuch = outcome.isRefused || outcome.neededRegisters != 0 ||
                 outcome.spillBytes >= kFewSpilledBytes ||
                 (limits.numWarps > wanted && outcome.spillBytes != 0);
-  return (isMuch && widen(outcome.neededRegisters)) || (outcome.isRefused && narrow());
+  return (isMuch && widen(outcome.neededRegisters)) || (outcome.isRefused && narrow()) ||
+         (outcome.neededRegisters == 0 && spread(outcome));
 }

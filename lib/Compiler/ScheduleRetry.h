@@ -5,7 +5,10 @@
 // Schedules are planned on tiles, with estimates of registers; ptxas has the last word. A kernel
 // that it refuses, or of which it spills, is compiled again, with one choice less: first those
 // that take registers from a thread for something else, one after the other, then the number of
-// warps. The first schedule that fits is taken; if none does, the one that spills least.
+// warps. A kernel of which more is spilled than the SM's first-level cache holds is then done by
+// clusters of blocks, whose SMs have the registers of one several times over; what such blocks
+// exchange costs more than spilling what the cache holds (docs/Notebook.md). The first schedule
+// that fits is taken; if none does, the one that spills least.
 
 #ifndef TESSERA_LIB_COMPILER_SCHEDULERETRY_H
 #define TESSERA_LIB_COMPILER_SCHEDULERETRY_H
@@ -20,13 +23,15 @@ namespace tessera {
 /// What schedules may do.
 struct ScheduleLimits {
   int numWarps = 4;
+  int numBlocks = 1;        ///< of a cluster, that do a program
   int64_t mostPrograms = 3; ///< specialised ones, that share an SM
   bool specialize = true;
   bool skew = true; ///< dots in another iteration than their loop's
 
   bool operator==(const ScheduleLimits &other) const {
-    return numWarps == other.numWarps && mostPrograms == other.mostPrograms &&
-           specialize == other.specialize && skew == other.skew;
+    return numWarps == other.numWarps && numBlocks == other.numBlocks &&
+           mostPrograms == other.mostPrograms && specialize == other.specialize &&
+           skew == other.skew;
   }
 };
 
@@ -36,7 +41,7 @@ struct ScheduleOutcome {
   int64_t spillBytes = 0;      ///< of a thread
   int64_t neededRegisters = 0; ///< if not 0, ptxas was not asked: so many are needed at least
   int64_t registers = GPUMachine::kMaxRegisters; ///< that a thread of those that compute may have
-  int64_t numThreads = 0;                        ///< that compute
+  int64_t numThreads = 0;                        ///< of a block, that compute
   bool isSpecialized = false;
   int programs = 0; ///< that were to share an SM; 0 if that was left to ptxas
 
@@ -45,6 +50,12 @@ struct ScheduleOutcome {
   bool isBetterThan(const ScheduleOutcome &other) const;
   /// "ptxas spills 72 bytes of a thread with 232 registers".
   std::string describe() const;
+};
+
+/// What of a GPU decides whether clusters are tried.
+struct ClusterLimits {
+  int mostBlocks = 1; ///< 1: the kernel or the GPU is not for clusters, or the user says how many
+  int64_t cacheBytes = 0; ///< what the first-level cache of an SM holds
 };
 
 /// The order in which schedules are tried, a pure function of what came out before.
@@ -58,7 +69,8 @@ public:
   /// registers.
   static constexpr int64_t kFewSpilledBytes = 256;
 
-  ScheduleRetry(int numWarps, bool mayWiden) : wanted(numWarps), mayWiden(mayWiden) {
+  ScheduleRetry(int numWarps, bool mayWiden, ClusterLimits clusters = {})
+      : clusters(clusters), wanted(numWarps), mayWiden(mayWiden) {
     limits.numWarps = numWarps;
   }
 
@@ -73,8 +85,10 @@ public:
 private:
   bool widen(int64_t neededRegisters);
   bool narrow();
+  bool spread(const ScheduleOutcome &outcome);
 
   ScheduleLimits limits;
+  ClusterLimits clusters;
   int wanted;
   bool mayWiden;
   int attempts = 1;

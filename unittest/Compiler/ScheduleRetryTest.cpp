@@ -141,6 +141,40 @@ TEST(ScheduleRetry, ends) {
   }
 }
 
+constexpr ClusterLimits kClusters = {8, 200'000};
+
+TEST(ScheduleRetry, spreadsWhatACacheDoesNotHold) {
+  // Nobody gets clusters that are not allowed, or for what the cache holds.
+  EXPECT_FALSE(ScheduleRetry(16, true).next(spills(1708, 128, 16)));
+  EXPECT_FALSE(ScheduleRetry(16, true, kClusters).next(spills(180, 128, 16)));
+  // Half of what a thread needs, or an eighth of it, has registers in so many blocks.
+  ScheduleRetry half(16, true, kClusters);
+  ASSERT_TRUE(half.next(spills(512, 128, 16)));
+  EXPECT_EQ(half.current(), (ScheduleLimits{16, 2}));
+  EXPECT_EQ(half.describe(), "a cluster of 2 blocks");
+  ScheduleRetry most(16, true, kClusters);
+  ASSERT_TRUE(most.next(spills(100'000, 128, 16)));
+  EXPECT_EQ(most.current().numBlocks, 8);
+  EXPECT_FALSE(most.next(spills(10'000, 128, 16)));
+  // What is spilled is not all held at once: from there on by twice as many.
+  ScheduleRetry more(16, true, kClusters);
+  ASSERT_TRUE(more.next(spills(1708, 128, 16)));
+  EXPECT_EQ(more.current().numBlocks, 4);
+  ASSERT_TRUE(more.next(spills(400, 128, 16)));
+  EXPECT_EQ(more.current().numBlocks, 8);
+}
+
+TEST(ScheduleRetry, spreadsTheWarpsThatWereAskedFor) {
+  ScheduleRetry retry(8, true, kClusters);
+  ASSERT_TRUE(retry.next(spills(3324, 255, 8)));
+  EXPECT_EQ(retry.current(), (ScheduleLimits{16, 1}));
+  ASSERT_TRUE(retry.next(spills(1708, 128, 16)));
+  EXPECT_EQ(retry.current(), (ScheduleLimits{8, 4}));
+  // Those are widened in turn.
+  ASSERT_TRUE(retry.next(spills(900, 255, 8)));
+  EXPECT_EQ(retry.current(), (ScheduleLimits{16, 4}));
+}
+
 TEST(ScheduleOutcome, isBetterWithLessSpilled) {
   EXPECT_TRUE(spills(0).isBetterThan(spills(8)));
   EXPECT_FALSE(spills(8).isBetterThan(spills(8)));

@@ -56,7 +56,9 @@ class CompileOptions:
     """How many tiles a loop with dots may load ahead on a GPU. Without effect on a CPU."""
     num_ctas: int = 1
     """How many blocks, a cluster, compute a program together on a GPU: 1, 2, 4 or 8; more than 1
-    from sm_90 on. Without effect on a CPU."""
+    from sm_90 on. A loop that sums up dots is divided among them along K, for grids of fewer programs
+    than the GPU has SMs. With 1 there are more where far too much would be spilled. Without effect
+    on a CPU."""
     maxnreg: Optional[int] = None
     """How many registers a thread may have on a GPU, up to 255; None leaves it to the compiler."""
     launch_cooperative_grid: bool = False

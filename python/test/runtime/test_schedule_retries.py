@@ -99,3 +99,41 @@ def test_dumped_stages_are_those_of_the_kernel(tmp_path, monkeypatch):
     kernel = build_gradients(num_warps=1)
     assert (tmp_path / "gradients.ptx.ptx").read_text() == kernel.asm["ptx"]
     assert (tmp_path / "gradients.cubin.cubin").read_bytes() == kernel.asm["cubin"]
+
+
+@tessera.jit
+def sum_rows(x_ptr, y_ptr, sum_ptr, product_ptr, rows, GATHER: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    total, product = tl.zeros((N,), tl.float32), tl.zeros((N,), tl.float32)
+    for row in range(tl.program_id(0), rows, tl.num_programs(0)):
+        x, y = tl.load(x_ptr + row * N + i), tl.load(y_ptr + row * N + i)
+        y = (y - tl.sum(x * y)) * tl.sum(y)
+        total += y
+        product += x * y
+        tl.store(x_ptr + row * N + i, x - y)
+    if GATHER:
+        product = tl.gather(product, N - 1 - i, 0)
+    at = tl.program_id(0) * N + i
+    tl.store(sum_ptr + at, total)
+    tl.store(product_ptr + at, product)
+
+
+def build_sums(n: int, gather: bool = False, **more: Any) -> Any:
+    signature = f"*fp32:16, *fp32:16, *fp32:16, *fp32:16, i32, {gather}, {n}"
+    return tessera.compile(sum_rows, signature, target="sm_90a", num_warps=16, **more)
+
+
+def test_more_than_a_cache_holds_is_spread_over_a_cluster():
+    kernel = build_sums(32768)
+    blocks = kernel.metadata["num_ctas"]
+    assert blocks > 1 and kernel.num_warps == 16
+    dropped, *_, changed = get_schedule_remarks(kernel)
+    assert changed.endswith(f": schedule is changed: a cluster of {blocks} blocks")
+    assert f".reqnctapercluster {blocks}, 1, 1" in kernel.asm["ptx"]
+
+
+def test_a_cluster_is_left_where_blocks_would_share_little():
+    assert build_sums(4096).metadata["num_ctas"] == 1
+    # Each block has the whole source of a gather.
+    assert build_sums(32768, gather=True).metadata["num_ctas"] == 1
+    assert build_sums(32768, maxnreg=128).metadata["num_ctas"] == 1
