@@ -161,7 +161,7 @@ std::optional<DotOrder> DotOrder::plan(scf::ForOp loop, const ReplacedOps &repla
 }
 
 int64_t DotOrder::getRegisters(unsigned warps) const {
-  constexpr int64_t kOthers = 32;
+  constexpr int64_t kOthers = 64;
   scf::ForOp of = loop;
   int64_t words = kOthers, together = 0;
   for (Value value : of.getRegionIterArgs())
@@ -202,4 +202,33 @@ void DotOrder::propose() const {
     if (!isLate)
       order = found->second;
   }
+}
+
+LocalAllocOp tessera::tilegpu::readFromRing(tile::LoadOp load, MemDescType tile, DotOrder *order) {
+  Block *body = load->getBlock();
+  LocalAllocOp buffer;
+  Operation *first = nullptr;
+  for (Operation *user : load->getUsers()) {
+    auto alloc = dyn_cast<LocalAllocOp>(user);
+    if (alloc && alloc.getType() == tile && alloc->getBlock() == body)
+      buffer = alloc;
+    Operation *around = body->findAncestorOpInBlock(*user);
+    if (!alloc && (!first || around->isBeforeInBlock(first)))
+      first = around;
+  }
+  OpBuilder builder(load.getContext());
+  builder.setInsertionPointAfter(load);
+  if (!buffer)
+    buffer = LocalAllocOp::create(builder, load.getLoc(), tile, load);
+  if (!first)
+    return buffer;
+  if (!buffer->isBeforeInBlock(first))
+    buffer->moveBefore(first);
+  builder.setInsertionPoint(first);
+  auto read = LocalLoadOp::create(builder, load.getLoc(), load.getType(), buffer);
+  load.getResult().replaceUsesWithIf(
+      read, [](OpOperand &use) { return !isa<LocalAllocOp>(use.getOwner()); });
+  if (order)
+    order->addBeforeUsers(read);
+  return buffer;
 }

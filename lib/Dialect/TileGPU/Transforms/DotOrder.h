@@ -71,6 +71,10 @@ private:
   int end = 0;
 };
 
+/// Has threads read a loaded tile, but for what stores it to buffers, from one of type `tile` and
+/// where they first need it; in the loop's order if it has one. Gives the buffer.
+LocalAllocOp readFromRing(tile::LoadOp load, MemDescType tile, DotOrder *order);
+
 } // namespace tessera::tilegpu
 
 #endif // TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_DOTORDER_H

@@ -28,6 +28,7 @@
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
+#include "DotOrder.h"
 #include "EarlyLoads.h"
 #include "LoopDots.h"
 #include "LoopSlice.h"
@@ -93,6 +94,8 @@ private:
   WarpgroupDotOp asyncDot;
   /// The dot that is done an iteration ahead.
   WarpgroupDotOp skewedDot;
+  /// Of a loop with more dots than these are for.
+  std::optional<DotOrder> dotOrder;
 };
 
 } // namespace
@@ -224,6 +227,8 @@ bool LoopPipeliner::plan() {
   asyncDot = findAsyncDot(loop, replaced);
   if (skew)
     skewedDot = findSkewedDot(loop, replaced);
+  // Addresses of copies take the registers that late sums would.
+  dotOrder = DotOrder::plan(loop, replaced, /*isLate=*/false);
   // An operand half as wide is held at once with both results.
   constexpr int64_t kOthers = 48;
   unsigned warps = tilegpu::getNumWarps(loop).value_or(4);
@@ -248,6 +253,8 @@ void LoopPipeliner::propose() {
   constexpr unsigned kChannel = 0;
   auto set = [](Operation *op, NodeAttr node) { op->setAttr(kNodeAttr, node); };
   for (PipelinedLoad &planned : loads) {
+    if (dotOrder && !llvm::all_of(planned.load->getUsers(), llvm::IsaPred<LocalAllocOp>))
+      planned.buffers.push_back(readFromRing(planned.load, planned.slot, &*dotOrder));
     // The type of a tile is that of its first buffer, if nothing is said.
     Type tile = planned.slot;
     for (Operation *user : planned.load->getUsers())
@@ -259,6 +266,8 @@ void LoopPipeliner::propose() {
     set(planned.load,
         NodeAttr::getCopy(context, -static_cast<int>(distance), /*order=*/0, kChannel, tile));
   }
+  if (dotOrder)
+    dotOrder->propose();
   if (asyncDot) {
     set(asyncDot, NodeAttr::getMMA(context, /*stage=*/0, /*order=*/0, /*wait=*/1, /*inFlight=*/1));
     setOrder(asyncDot->getNextNode(), 1);

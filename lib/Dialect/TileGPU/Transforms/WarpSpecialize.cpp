@@ -96,6 +96,7 @@ private:
   bool planOrder(scf::ForOp loop, ArrayRef<tile::LoadOp> loads);
   void joinChannels(BoxLoop &planned);
   bool isBoundByDots() const;
+  void planFedPrograms();
   bool planFeeding();
   bool planSlots();
   void planPrograms(llvm::function_ref<bool(int64_t)> fits);
@@ -126,8 +127,11 @@ private:
   int64_t programs = 1;
   /// Whether one program after the other is done.
   bool repeats = false;
-  /// Whether the program's first thread orders copies.
+  /// Whether the program's first thread orders copies, and why.
   bool feedsItself = false;
+  std::string whyFed;
+  /// How many programs share an SM because it does.
+  int64_t fedPrograms = 1;
 };
 
 } // namespace
@@ -418,6 +422,11 @@ bool Specializer::planSlots() {
   constexpr unsigned kFewest = 3;
   if (feedsItself) {
     fitting = std::min<int64_t>(getFitting(isInLoop), wanted);
+    if (fedPrograms > 1) {
+      int64_t most = (machine.getSharedBytes(fedPrograms) - barriers - others) / perSlot;
+      if (most >= 2)
+        least = fitting = std::min(fitting, most);
+    }
     // Programs fill each other's gaps: better a slot less than that barriers take the place of
     // one of them.
     auto countPrograms = [&](int64_t bytes) {
@@ -489,16 +498,39 @@ static std::string whyNotFed(scf::ForOp loop) {
   return isConstant ? "its step is not a small constant" : "its step is not a constant";
 }
 
+/// Programs beside each other overlap better than a loop's dots and its arithmetic do. Where more
+/// of them share an SM without warps for copies, that is worth more than those.
+void Specializer::planFedPrograms() {
+  // Rings of other loops are not counted.
+  if (!unplanned.empty() || !llvm::all_of(loops, [](const BoxLoop &planned) {
+        return planned.order && whyNotFed(planned.loop).empty();
+      }))
+    return;
+  int64_t wanted = std::min(getWantedRegisters(), GPUMachine::kMaxAllocatedRegisters);
+  auto count = [&](llvm::function_ref<int64_t(int64_t)> getMost) {
+    int64_t found = 1;
+    while (found < mostPrograms && getMost(found + 1) >= wanted)
+      ++found;
+    return found;
+  };
+  int64_t threads = GPUMachine::kWarpSize * warps;
+  int64_t fed = count([&](int64_t several) { return GPUMachine::getRegisters(several * threads); });
+  if (fed > count([&](int64_t several) { return WarpRegisters(warps, several).getMost(); }))
+    fedPrograms = fed;
+}
+
 /// If not, tensor cores wait for threads, and those do better as several programs: what one more
 /// thread takes of the registers is worth a program (attention with heads of 64). One of their
 /// own orders copies then.
 bool Specializer::planFeeding() {
   scf::ForOp first = loops.front().loop;
+  whyFed = fedPrograms > 1 ? "more programs share an SM without warps for copies"
+                           : describeBound(first, machine);
   for (BoxLoop &planned : loops) {
     if (planned.asyncDot)
-      return refuse(first, describeBound(first, machine));
+      return refuse(first, whyFed);
     if (std::string why = whyNotFed(planned.loop); !why.empty())
-      return refuse(planned.loop, describeBound(first, machine) + ", and " + why);
+      return refuse(planned.loop, whyFed + ", and " + why);
     planned.lateDot = nullptr;
     // Slots are to be left where an iteration ends.
     if (planned.order)
@@ -525,7 +557,11 @@ bool Specializer::plan() {
   for (scf::ForOp loop : candidates)
     if (!planLoop(loop))
       unplanned.push_back(loop);
-  if (loops.empty() || !(isBoundByDots() || planFeeding()))
+  if (loops.empty())
+    return false;
+  if (isBoundByDots())
+    planFedPrograms();
+  if ((!isBoundByDots() || fedPrograms > 1) && !planFeeding())
     return false;
   if (!planSlots())
     return false;
@@ -608,30 +644,12 @@ void Specializer::proposeCopies(const BoxLoop &planned) {
   }
 }
 
-/// Threads read a row of numbers from its ring where they first need it.
-static void readRow(BoxLoad &row, DotOrder *order) {
-  SmallVector<Operation *> users(row.load->getUsers());
-  Block *body = row.load->getBlock();
-  Operation *first = nullptr;
-  for (Operation *user : users)
-    if (Operation *op = body->findAncestorOpInBlock(*user); !first || op->isBeforeInBlock(first))
-      first = op;
-  OpBuilder builder(row.load->getContext());
-  builder.setInsertionPointAfter(row.load);
-  row.buffers.push_back(LocalAllocOp::create(builder, row.load.getLoc(), row.tile, row.load));
-  builder.setInsertionPoint(first);
-  auto read =
-      LocalLoadOp::create(builder, row.load.getLoc(), row.load.getType(), row.buffers.front());
-  row.load.getResult().replaceAllUsesExcept(read, row.buffers.front());
-  if (order)
-    order->addBeforeUsers(read);
-}
-
 void Specializer::propose(BoxLoop &planned) {
   MLIRContext *context = kernel.getContext();
-  for (BoxLoad &load : planned.loads)
-    if (load.buffers.empty())
-      readRow(load, planned.order ? &*planned.order : nullptr);
+  for (BoxLoad &box : planned.loads)
+    if (box.buffers.empty())
+      box.buffers.push_back(
+          readFromRing(box.load, box.tile, planned.order ? &*planned.order : nullptr));
   proposeCopies(planned);
   auto setDot = [&](WarpgroupDotOp dot, int stage, int wait, unsigned inFlight = 0) {
     dot->setAttr(kNodeAttr, NodeAttr::getMMA(context, stage, /*order=*/0, wait, inFlight));
@@ -675,7 +693,7 @@ KernelScheduleAttr Specializer::getKernelSchedule() const {
 void Specializer::propose() {
   if (feedsItself) {
     scf::ForOp loop = loops.front().loop;
-    loop.emitRemark("loop copies for itself: ") << describeBound(loop, machine);
+    loop.emitRemark("loop copies for itself: ") << whyFed;
   } else {
     kernel->setAttr(kKernelScheduleAttr, getKernelSchedule());
   }
