@@ -565,15 +565,38 @@ def emit(name: str, *args: Any) -> tuple[Any, ...]:
     results = session.builder.call(name, *[lower(arg) for arg in args])
     lifted = tuple(_lift(result) for result in results)
     if session.scalar_function:
-        for value in lifted:
-            if isinstance(value, tensor) and value.shape:
-                raise UserMistake(
-                    "E030",
-                    f"the function of {session.scalar_function} makes {describe(value)}: it is "
-                    "one of scalars",
-                    "compute the tile outside, and what is needed of it for each element",
-                )
+        _refuse_tiles(session.scalar_function, args, lifted)
     return lifted
+
+
+def _refuse_tiles(what: str, args: tuple[Any, ...], results: tuple[Any, ...]) -> None:
+    """A function of scalars may make tiles of one element to ask for their types, which is how
+    programs find what a number that might be a constant counts as; nothing may be computed of
+    them, so no code is made for them."""
+    made = [value for value in results if isinstance(value, tensor)]
+    tiles = [value for value in made if value.shape]
+    wrong = [value for value in tiles if value.numel != 1]
+    if len(tiles) < len(made) or not made:
+        wrong += _tiles(args)
+    if not wrong:
+        return
+    raise UserMistake(
+        "E030",
+        f"the function of {what} makes {describe(wrong[0])}: it is one of scalars",
+        "compute the tile outside, and what is needed of it for each element",
+    )
+
+
+def _tiles(args: Any) -> list[Any]:
+    """Those of the arguments of an op that are tiles."""
+    found = []
+    for arg in args:
+        arg = arg.value if isinstance(arg, constexpr) else arg
+        if isinstance(arg, (tuple, list)):
+            found += _tiles(arg)
+        elif isinstance(arg, tensor) and arg.shape:
+            found.append(arg)
+    return found
 
 
 _EFFECTS = {

@@ -144,6 +144,7 @@ ENTRIES: Sequence[Entry] = [
     entry(29, "E029", "", "adding offsets", "x = @@p[n]"),
     entry(30, "E030", "int32", "", "x = @@tl.exp(n)"),
     Entry(30, "E030", "function of reduce makes int32[8]", "outside", helper("return a + tl.sum(@@tl.arange(0, 8))")),
+    Entry(30, "E030", "function of reduce makes int32[1]", "outside", helper("return @@tl.sum(a + tl.zeros((1,), tl.int32))")),
     Entry(30, "E030", "function of reduce calls device_print", "before or after", helper("@@tl.device_print('x', a)\n    return a")),
     Entry(30, "E030", "function of reduce calls load", "before or after", helper("p = b.to(tl.int64).to(tl.pointer_type(tl.int32))\n    return a + @@tl.load(p)")),
     Entry(30, "E030", "function of map_elementwise calls store", "before or after", mapped("@@tl.store(p, 3)\n    return 1")),
