@@ -14,7 +14,7 @@ from tessera.locks import CachedProperty
 from tessera.runtime.cuda import StreamSource, find_place, find_stream, read_stream
 from tessera.runtime.extents import memory_of_slots
 from tessera.runtime.grid import normalize_grid
-from tessera.runtime.hooks import hooks
+from tessera.runtime.hooks import LazyDict, hooks
 from tessera.runtime.machine import current_device, vector_registers
 from tessera.runtime.match import (
     Expected,
@@ -81,6 +81,10 @@ class Stages(Mapping[str, Any]):
         if text is None:
             raise KeyError(f"stage {name!r} lies before the one that this kernel was compiled from")
         return text
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Another process has the machine code, and nothing to compile the rest from.
+        return {**self.__dict__, "_rebuild": None}
 
     def __iter__(self) -> Iterator[str]:
         if self._rebuild is not None:
@@ -297,14 +301,26 @@ class CompiledKernel:
                 raise_core_error(error)
 
     @property
+    def function(self) -> None:
+        """What `run` takes for the kernel's handle: it knows its own."""
+        return None
+
+    @property
     def run(self) -> Callable[..., None]:
-        """A launch as generated launchers spell it: the grid's three extents, a stream, then what
-        launchers of Triton take besides (five arguments, of no meaning here), the arguments."""
+        """A launch as generated launchers spell it (compiler/runner.py)."""
+        from tessera.compiler.runner import make_runner
 
-        def run(x: int, y: int, z: int, stream: Any, *rest: Any) -> None:
-            self.launch((x, y, z), rest[5:], stream=stream)
+        return make_runner(self)
 
-        return run
+    def launch_metadata(self, grid: Any, stream: Any, *args: Any) -> Optional[LazyDict]:
+        """What hooks of launches are told, for `run`; None where there are none."""
+        if not hooks.on_launch:
+            return None
+        told = LazyDict({"name": self.name, "function": None, "stream": stream})
+        compute = getattr(self.src.fn, "launch_metadata", None)
+        if compute is not None:
+            told.add(compute, (grid, self.metadata, dict(zip(self.src.fn.arg_names, args))))
+        return told
 
     def __copy__(self) -> "CompiledKernel":
         return self

@@ -202,7 +202,11 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         key = source_key(self)
         return None if key is None else key.hex()
 
-    def __reduce__(self) -> str:
+    def __reduce__(self) -> Any:
+        if self.fn is None:  # taken out by TorchInductor, to send what it compiled to
+            from tessera.compiler.sending import outline
+
+            return outline(self)
         # As functions are: by module and name for pickle, the same object for copy.
         return self.__qualname__
 

@@ -44,7 +44,7 @@ triton.runtime.driver: driver
 triton.runtime.autotuner: OutOfResources PTXASError Autotuner Heuristics autotune Config
 triton.runtime.jit: JITFunction KernelInterface mangle_type constexpr_function reinterpret
     JITCallable KernelParam
-triton.runtime.cache: _base32 _base64 triton_key CacheManager FileCacheManager RemoteCacheBackend
+triton.runtime.cache: _base32 triton_key CacheManager FileCacheManager RemoteCacheBackend
     RemoteCacheManager get_cache_manager get_override_manager get_dump_manager make_so_cache_key
 triton.runtime.errors: OutOfResources PTXASError InterpreterError AutotunerError
 triton.runtime._allocation: _allocator NullAllocator set_allocator

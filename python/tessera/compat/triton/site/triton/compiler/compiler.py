@@ -8,12 +8,13 @@ from typing import Any, Mapping, Optional, Union
 
 import tessera
 import tessera.compiler.compile as ours
+import tessera.compiler.sending  # noqa: F401  (kernels of workers are pickled)
 from tessera.compiler.artifacts import CompiledKernel
 from tessera.frontend.signature import JITCallable
 from tessera.runtime.hooks import LazyDict
 from tessera.runtime.machine import GPUTarget
 from triton.backends.compiler import TesseraBackend
-from triton.runtime.cache import triton_key
+from triton.runtime.cache import get_cache_manager, triton_key
 from triton.runtime.driver import driver
 
 __all__ = [
@@ -87,17 +88,27 @@ def compile(
     options: Optional[Mapping[str, Any]] = None,
     **_: Any,
 ) -> CompiledKernel:
-    """Compiles a kernel without launching it, for this machine or another `target`."""
+    """Compiles a kernel without launching it, for this machine or another `target`.
+
+    Whoever launches the machine code itself passes it the arguments alone, so no tensor maps are
+    among them and no launch is refused (the option `tensor_maps` has the kernels that launches of
+    `@jit` functions have). Machine code for a GPU is put where TRITON_CACHE_DIR says, as
+    `<key of kernel.hash>/<name>.cubin`.
+    """
     if target is None:
         target = driver.active.get_current_target()
     if not hasattr(target, "backend"):
         raise TypeError(f"the target is a GPUTarget, got {type(target).__name__}")
-    options = make_backend(target).parse_options(options or {})
+    given = {"tensor_maps": False, **(options or {})}
+    parsed = make_backend(target).parse_options(given)
     if not isinstance(src, ASTSource):
-        return ours.compile_file(src.path if isinstance(src, IRSource) else os.fspath(src), options)
+        path = src.path if isinstance(src, IRSource) else os.fspath(src)
+        return ours.compile_file(path, parsed)
     specs = _specs(src)
-    kernel = ours.compile_specs(src.fn, specs, options)
+    kernel = ours.compile_specialised(src.fn, (src.hash(),), specs, parsed)[0]
     kernel.src = src
+    if target.backend == "cuda" and os.environ.get("TRITON_CACHE_DIR") and "cubin" in kernel.asm:
+        get_cache_manager(kernel.hash).put(kernel.asm["cubin"], f"{kernel.name}.cubin")
     return kernel
 
 

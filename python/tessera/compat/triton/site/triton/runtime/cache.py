@@ -245,7 +245,3 @@ def _unwritable(path: str, error: OSError) -> SettingError:
 
 def _base32(key: str) -> str:
     return base64.b32encode(bytes.fromhex(key)).decode().rstrip("=")
-
-
-def _base64(key: str) -> str:
-    return base64.urlsafe_b64encode(bytes.fromhex(key)).decode().rstrip("=")
