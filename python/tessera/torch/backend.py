@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`torch.compile(model, backend="tessera")`."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Optional, Sequence
+
+PATCHES: Mapping[str, Any] = {"cpu_backend": "triton"}
+"""The settings of Inductor's by which it makes kernels for Tessera."""
+
+
+def compile_graph(
+    graph: Any,
+    example_inputs: Sequence[Any],
+    *,
+    mode: Optional[str] = None,
+    options: Optional[Mapping[str, Any]] = None,
+) -> Any:
+    """Compiles a graph of torch's operators; what `backend="tessera"` stands for.
+
+    `mode` and `options` are those of Inductor, as torch.compile takes them. Raises SettingError
+    (E062, E075, E077) where torch, or what it has loaded, does not fit.
+    """
+    from tessera.torch.activation import activate
+
+    activate()
+    import torch
+
+    settings = torch._TorchCompileInductorWrapper(mode, options, None).config
+    from torch._inductor.compile_fx import compile_fx
+
+    return compile_fx(graph, example_inputs, config_patches={**settings, **PATCHES})

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How a program comes to have its kernels compiled by Tessera, and what stands in the way."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from tessera.errors import UnsupportedError
+
+pytest.importorskip("torch")
+
+
+def run(program: str, **environment: str) -> str:
+    """What a program of its own prints."""
+    import os
+
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("version", ["2.11.0", "2.12.1+cu130", "2.13.0+cpu", "2.13.1a0"])
+def test_versions_that_fit(inductor, version: str) -> None:
+    from tessera.torch.versions import check_version
+
+    check_version(version)
+
+
+@pytest.mark.parametrize("version", ["2.10.2", "2.14.0", "3.0.0", "1.13.1", "unknown"])
+def test_versions_that_do_not(inductor, version: str) -> None:
+    from tessera.torch.versions import check_version
+
+    with pytest.raises(UnsupportedError, match="2.11 to 2.13") as raised:
+        check_version(version)
+    assert raised.value.id == "E077" and "torch>=2.11,<2.14" in raised.value.fix
+
+
+def test_importing_tessera_does_not_import_torch() -> None:
+    assert run("import tessera, sys; print('torch' in sys.modules)") == "False"
+
+
+def test_enable_is_for_programs_that_know_nothing_of_it() -> None:
+    program = """
+        import torch, tessera.torch
+        def f(x): return x.exp().sum(-1)
+        x = torch.randn(5, 30)
+        assert not tessera.torch.is_enabled()
+        tessera.torch.enable()
+        assert tessera.torch.is_enabled()
+        from torch._inductor.utils import run_and_get_code
+        result, (code,) = run_and_get_code(torch.compile(f), x)
+        torch.testing.assert_close(result, f(x))
+        print(code.count("async_compile.triton("), code.count("cpp_pybinding("))
+    """
+    assert run(program) == "1 0"
+
+
+def test_dynamo_may_be_loaded_before() -> None:
+    # As it is where `backend="tessera"` is found by the package's entry point.
+    program = """
+        import torch
+        from torch._dynamo.backends.registry import list_backends
+        list_backends()
+        import tessera.torch
+        tessera.torch.activate()
+        f = torch.compile(lambda x: torch.softmax(x, -1), backend="tessera")
+        x = torch.randn(5, 30)
+        torch.testing.assert_close(f(x), torch.softmax(x, -1))
+        print("right")
+    """
+    assert run(program) == "right"
+
+
+def test_inductor_without_triton_is_too_early() -> None:
+    program = """
+        import torch, torch._inductor.runtime.triton_heuristics, tessera.torch
+        try:
+            tessera.torch.enable()
+        except tessera.errors.SettingError as error:
+            print(error.id, error.fix)
+        f = torch.compile(lambda x: x + 1, backend=tessera.torch.compile_graph)
+        try:
+            f(torch.ones(3))
+        except Exception as error:
+            print("E075" in str(error))
+    """
+    assert run(program).splitlines() == [
+        "E075 call tessera.torch.activate() before the first torch.compile",
+        "True",
+    ]
+
+
+def test_another_triton_is_refused() -> None:
+    program = """
+        import sys, types, torch._dynamo
+        sys.modules["triton"] = types.ModuleType("triton")
+        import tessera.torch
+        try:
+            tessera.torch.enable()
+        except tessera.errors.SettingError as error:
+            print(error.id)
+    """
+    assert run(program) == "E062"
+
+
+def test_workers_compile_and_send_back(tmp_path) -> None:
+    program = """
+        import torch, tessera.torch
+        tessera.torch.activate()
+        from torch._inductor.async_compile import AsyncCompile
+        def main():
+            from torch._dynamo.utils import counters
+            AsyncCompile.wait_pool_ready()
+            f = torch.compile(lambda x: (torch.softmax(x, -1), x.sum(0)), backend="tessera")
+            x = torch.randn(50, 300)
+            torch.testing.assert_close(f(x), (torch.softmax(x, -1), x.sum(0)), rtol=1e-4, atol=1e-4)
+            print(AsyncCompile.use_process_pool(), counters["inductor"]["async_compile_cache_miss"] > 0)
+        if __name__ == "__main__":
+            main()
+    """
+    environment = {
+        "TORCHINDUCTOR_COMPILE_THREADS": "2",
+        "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "inductor"),
+        "TESSERA_CACHE_DIR": str(tmp_path / "tessera"),
+    }
+    assert run(program, **environment) == "True True"

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiled modules and functions give what they give eagerly, gradients too."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import torch.nn.functional as F
+
+import tessera
+
+pytestmark = pytest.mark.usefixtures("fresh_compiler")
+
+
+class Block(torch.nn.Module):
+    """A block of a transformer with a gated MLP."""
+
+    def __init__(self, width: int = 32, heads: int = 4) -> None:
+        super().__init__()
+        self.heads = heads
+        self.norm = torch.nn.LayerNorm(width)
+        self.inputs = torch.nn.Linear(width, 3 * width)
+        self.gate = torch.nn.Linear(width, 2 * width)
+        self.up = torch.nn.Linear(width, 2 * width)
+        self.down = torch.nn.Linear(2 * width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q, k, v = self.inputs(self.norm(x)).chunk(3, -1)
+        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in (q, k, v))
+        scores = (q @ k.transpose(-1, -2)) * q.shape[-1] ** -0.5
+        x = x + (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
+        return x + self.down(F.silu(self.gate(x)) * self.up(x))
+
+
+def kernels_of(function, *args):
+    """The names of the Triton kernels that Inductor makes of a function."""
+    from torch._inductor.utils import run_and_get_code
+
+    result, codes = run_and_get_code(function, *args)
+    return result, [code.count("async_compile.triton(") for code in codes], codes
+
+
+def test_a_transformer_block_and_its_gradients() -> None:
+    model = Block()
+    compiled = torch.compile(model, backend="tessera", fullgraph=True)
+    x = torch.randn(2, 9, 32)
+    with torch.no_grad():
+        result, counts, codes = kernels_of(compiled, x)
+    assert sum(counts) > 0 and "cpp_fused" not in codes[0]
+    torch.testing.assert_close(result, model(x))
+
+    wanted = torch.autograd.grad(model(x).square().sum(), list(model.parameters()))
+    found = torch.autograd.grad(compiled(x).square().sum(), list(model.parameters()))
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)
+
+
+def softmax_of_long_rows(x):
+    return torch.softmax(x, -1), x.amax(-1), x.argmin(0)
+
+
+def scans(x):
+    return x.cumsum(0), x.cummax(-1), x.var(0)
+
+
+def integers(x):
+    n = (x * 50).to(torch.int32)
+    return n // 7, n % -7, n << 2, n.bitwise_and(12), n.to(torch.int8), n.ne(0).any(0)
+
+
+def indices(x):
+    at = (x * 1000).long() % x.shape[0]
+    return x[at[:, 0]], torch.zeros_like(x).scatter_add(0, at, x), x.flip(0).roll(3, 1)
+
+
+def narrow(x):
+    y = x.bfloat16()
+    return F.gelu(y) * y.tanh(), y.half()
+
+
+@pytest.mark.parametrize("function", [softmax_of_long_rows, scans, integers, indices, narrow])
+def test_functions(function) -> None:
+    x = torch.randn(70, 1100)
+    compiled = torch.compile(function, backend="tessera", fullgraph=True)
+    result, counts, _ = kernels_of(compiled, x)
+    assert sum(counts) > 0
+    tolerance = (
+        {"rtol": 1.6e-2, "atol": 1e-3} if function is narrow else {"rtol": 1e-4, "atol": 1e-4}
+    )
+    torch.testing.assert_close(result, function(x), **tolerance)
+
+
+def test_shapes_that_change_are_compiled_once() -> None:
+    compiled = torch.compile(lambda x: (x.sin() + 1).sum(-1), backend="tessera", dynamic=True)
+    from torch._dynamo.utils import counters
+
+    for rows, columns in ((3, 17), (5, 64), (8, 130), (2, 1025)):
+        x = torch.randn(rows, columns)
+        torch.testing.assert_close(compiled(x), (x.sin() + 1).sum(-1), rtol=1e-4, atol=1e-4)
+    assert counters["stats"]["unique_graphs"] == 1
+
+
+def test_arguments_that_are_written() -> None:
+    def update(x, y):
+        x.mul_(2).add_(y)
+        return y.relu_()
+
+    compiled = torch.compile(update, backend="tessera", fullgraph=True)
+    x, y = torch.randn(33), torch.randn(33)
+    wanted_x, wanted_y = x.clone(), y.clone()
+    update(wanted_x, wanted_y)
+    result = compiled(x, y)
+    torch.testing.assert_close((x, y, result), (wanted_x, wanted_y, wanted_y))
+
+
+def test_views_at_odd_addresses() -> None:
+    compiled = torch.compile(lambda x: x * 2 + 1, backend="tessera")
+    whole = torch.randn(1001)
+    for start in (0, 1, 3):
+        part = whole[start : start + 900]
+        torch.testing.assert_close(compiled(part), part * 2 + 1)
+
+
+def test_nothing_and_one_element() -> None:
+    compiled = torch.compile(lambda x: (x.exp().sum(), x + 1), backend="tessera")
+    for shape in ((0,), (1,), (0, 3)):
+        x = torch.randn(shape)
+        torch.testing.assert_close(compiled(x), (x.exp().sum(), x + 1))
+
+
+def test_max_autotune_chooses_among_kernels() -> None:
+    def function(x):
+        return (x * 2).sum(-1)
+
+    compiled = torch.compile(function, backend="tessera", options={"max_autotune_pointwise": True})
+    x = torch.randn(20, 3000)
+    torch.testing.assert_close(compiled(x), function(x), rtol=1e-4, atol=1e-4)
+
+
+def test_an_unknown_option_is_torchs_error() -> None:
+    compiled = torch.compile(lambda x: x + 1, backend="tessera", options={"max_autotun": True})
+    with pytest.raises(Exception, match="max_autotun"):
+        compiled(torch.ones(3))
+
+
+def test_optimize_gives_a_module() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.GELU())
+    fast = tessera.torch.optimize(model)
+    assert isinstance(fast, torch.nn.Module)
+    x = torch.randn(4, 8)
+    torch.testing.assert_close(fast(x), model(x))
+    torch.testing.assert_close(tessera.torch.optimize(torch.sin)(x), torch.sin(x))
