@@ -47,6 +47,10 @@ CompiledKernel::CompiledKernel(KernelMetadata newMetadata, std::string newObject
   }
   auto start = std::chrono::steady_clock::now();
   missingFeature = findMissingFeature(metadata.cpu, metadata.features);
+  if (isForeignCPU(metadata.cpu)) { // there is nothing to load it into
+    metadataJSON = metadata.toJSON();
+    return;
+  }
   loaded = host::LoadedObject::load(object, getKernelSymbol(metadata.name));
   launchable = std::make_unique<host::LaunchableKernel>();
   launchable->function = reinterpret_cast<host::ChunkFunction>(loaded->getAddress());

@@ -25,7 +25,7 @@ public:
   explicit HostCompilation(const CompileOptions &options)
       : Compilation(options, kStages), target(HostTarget::get(options.cpu, options.features)),
         machine(target.takeTargetMachine(options.tuneMax)) {
-    metadata.cpu = target.cpu;
+    metadata.cpu = target.name;
     metadata.features = target.features;
     metadata.vectorBits = target.machine.vectorBits;
     metadata.abiVersion = host::kHostABIVersion;

@@ -16,18 +16,18 @@ foreach(target ${MLIR_EXPORTED_TARGETS})
   endif()
 endforeach()
 
-# Archives of LLVM for what the compiler calls: the code generators of NVIDIA's GPUs and of the CPU
-# that this is built for, the optimiser, the JIT, and what MLIR itself needs.
+# Archives of LLVM for what the compiler calls: the code generators of NVIDIA's GPUs, of the CPU
+# that this is built for and of AArch64 (for `python -m tessera build`), the optimiser, the JIT, and what MLIR itself needs.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
-  set(TESSERA_CPU_BACKEND AArch64)
+  set(TESSERA_CPU_BACKENDS AArch64)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
-  set(TESSERA_CPU_BACKEND X86)
+  set(TESSERA_CPU_BACKENDS X86 AArch64)
 else()
   message(FATAL_ERROR "Tessera generates code for x86-64 and AArch64 CPUs, not for ${CMAKE_SYSTEM_PROCESSOR}")
 endif()
 llvm_map_components_to_libnames(TESSERA_LLVM_LIBS
   Analysis AsmParser BitReader BitWriter Core IRReader JITLink Linker MC OrcJIT Passes
-  Remarks Support Target TargetParser TransformUtils ${TESSERA_CPU_BACKEND} NVPTX FrontendOpenMP)
+  Remarks Support Target TargetParser TransformUtils ${TESSERA_CPU_BACKENDS} NVPTX FrontendOpenMP)
 
 # LLVM's compression, as archives where there are any. To be named before LLVM itself, which names
 # the shared ones: a bare system need not have those.

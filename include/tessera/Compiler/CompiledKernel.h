@@ -62,7 +62,7 @@ inline constexpr llvm::StringLiteral kDriverAssembles = "driver";
 struct KernelMetadata {
   std::string name;
   std::string target;   ///< "cpu" or "cuda"
-  std::string cpu;      ///< the CPU it was compiled for, as LLVM names it
+  std::string cpu;      ///< the CPU it was compiled for: a HostTarget's name
   std::string features; ///< with these features, "+avx,+avx2,..."
   int abiVersion = 0;   ///< host::kHostABIVersion when it was compiled
   int numThreads = 0;   ///< of a launch that names none; 0 is the host's default

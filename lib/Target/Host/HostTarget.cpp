@@ -25,14 +25,24 @@ using namespace tessera;
 
 namespace {
 
-/// The one back-end that this process compiles CPU code with.
-const Target &getNativeTarget(const Triple &triple) {
-  static std::once_flag once;
+constexpr StringLiteral kAArch64 = "aarch64";
+constexpr StringLiteral kAArch64Triple = "aarch64-unknown-linux-gnu";
+
+/// The back-end for CPU code: this machine's, or that of AArch64.
+const Target &getTarget(const Triple &triple) {
+  static std::once_flag once, onceAArch64;
   std::call_once(once, [] {
     InitializeNativeTarget();
     InitializeNativeTargetAsmPrinter();
     InitializeNativeTargetAsmParser(); // user-written inline asm
   });
+  if (triple.isAArch64())
+    std::call_once(onceAArch64, [] {
+      LLVMInitializeAArch64TargetInfo();
+      LLVMInitializeAArch64Target();
+      LLVMInitializeAArch64TargetMC();
+      LLVMInitializeAArch64AsmPrinter();
+    });
   std::string error;
   const Target *target = TargetRegistry::lookupTarget(triple, error);
   if (!target)
@@ -75,11 +85,30 @@ void checkFeatures(const MCSubtargetInfo &info, StringRef changes) {
 
 } // namespace
 
+/// "neoverse-n1" of "aarch64:neoverse-n1", "generic" of "aarch64"; nothing of other names.
+static std::optional<StringRef> getAArch64Name(StringRef cpu) {
+  if (!cpu.consume_front(kAArch64))
+    return std::nullopt;
+  if (cpu.empty())
+    return "generic";
+  return cpu.consume_front(":") ? std::optional(cpu) : std::nullopt;
+}
+
+bool tessera::isForeignCPU(StringRef name) {
+  return getAArch64Name(name) && !Triple(sys::getProcessTriple()).isAArch64();
+}
+
 static HostTarget describe(StringRef cpu, StringRef changes) {
   HostTarget target;
   target.triple = sys::getProcessTriple();
+  if (std::optional<StringRef> name = getAArch64Name(cpu)) {
+    if (isForeignCPU(cpu))
+      target.triple = kAArch64Triple;
+    target.name = (kAArch64 + ":" + *name).str();
+    cpu = *name;
+  }
   Triple triple(target.triple);
-  const Target &native = getNativeTarget(triple);
+  const Target &native = getTarget(triple);
   if (cpu.empty() || cpu == "host") {
     target.cpu = getHostName().str();
     target.features = getHostFeatures();
@@ -97,6 +126,8 @@ static HostTarget describe(StringRef cpu, StringRef changes) {
                       "use \"host\" or a name that LLVM knows, such as \"x86-64-v3\"");
     target.cpu = "generic";
   }
+  if (target.name.empty())
+    target.name = target.cpu;
   checkFeatures(*all, changes);
   if (!changes.empty())
     target.features += (target.features.empty() ? "" : ",") + changes.str();
@@ -121,13 +152,16 @@ HostTarget HostTarget::get(StringRef cpu, StringRef changes) {
   return last->target;
 }
 
-std::string tessera::findMissingFeature(StringRef cpu, StringRef features) {
+std::string tessera::findMissingFeature(StringRef name, StringRef features) {
+  if (isForeignCPU(name))
+    return "another architecture";
+  StringRef cpu = getAArch64Name(name).value_or(name);
   // Nearly always; and what follows takes longer than loading the kernel.
   if (cpu == getHostName() && features == getHostFeatures())
     return "";
   Triple triple(sys::getProcessTriple());
   std::unique_ptr<MCSubtargetInfo> info(
-      getNativeTarget(triple).createMCSubtargetInfo(triple, cpu, features));
+      getTarget(triple).createMCSubtargetInfo(triple, cpu, features));
   for (const StringMapEntry<bool> &feature : sys::getHostCPUFeatures())
     if (!feature.second && info->checkFeatures("+" + feature.first().str()))
       return feature.first().str();
@@ -141,7 +175,7 @@ std::unique_ptr<TargetMachine> HostTarget::createTargetMachine(bool optimizeHard
   options.ExceptionModel = ExceptionHandling::None;
   options.MCOptions.AsmVerbose = false;
   Triple parsed(triple);
-  std::unique_ptr<TargetMachine> machine(getNativeTarget(parsed).createTargetMachine(
+  std::unique_ptr<TargetMachine> machine(getTarget(parsed).createTargetMachine(
       parsed, cpu, features, options, Reloc::PIC_, CodeModel::Small,
       optimizeHard ? CodeGenOptLevel::Aggressive : CodeGenOptLevel::Default, /*JIT=*/true));
   if (!machine)

@@ -41,6 +41,9 @@ _X86_LEVELS = {
 }
 """How many of these a CPU of a level has."""
 
+_AARCH64_FEATURES = {"dotprod": (16, 20), "sve": (16, 22), "i8mm": (26, 13), "bf16": (26, 14)}
+"""Where the kernel of Linux tells of them."""
+
 
 class Request(NamedTuple):
     """A kernel to be built."""
@@ -123,12 +126,6 @@ class _Specialisation:
         self.target = target
         self.is_gpu = target in gpu_machines()
         self.symbol = f"{c_name(kernel.__name__)}_v{number}"
-        if not self.is_gpu and "aarch64" in target:
-            raise ArgumentError(
-                "E079",
-                "code for AArch64 is compiled on such a machine only",
-                "run the same there, with --target native",
-            )
         where: dict[str, Any] = (
             {"target": target}
             if self.is_gpu
@@ -274,6 +271,14 @@ def _site_text(site: dict[str, Any]) -> str:
 
 def _cpu_test(cpu: str, features: str) -> str:
     """A C expression: whether a CPU has what the code was made for, as far as it can be asked."""
+    if cpu.startswith("aarch64"):
+        # By the kernel's bits for what every program is told (AT_HWCAP, AT_HWCAP2).
+        changes = features.split(",")
+        return " && ".join(
+            f"(tessera_hardware({which}) >> {bit} & 1)"
+            for feature, (which, bit) in _AARCH64_FEATURES.items()
+            if f"+{feature}" in changes
+        )
     if cpu in _X86_LEVELS:
         wanted = _X86_FEATURES[: _X86_LEVELS[cpu]]
     else:

@@ -98,7 +98,7 @@ class Function(KernelInterface):
         outputs, grid = self.plan(given)
         made = [make_output(like, each.shape, each.dtype, each.name) for each in outputs]
         given.update(zip(self._made, made))
-        self.fn.run(grid=grid, **given)
+        self.fn[grid](**given)
         results = tuple(finished(like, output) for output in made)
         return results[0] if len(results) == 1 else results
 

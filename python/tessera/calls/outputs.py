@@ -6,6 +6,7 @@ No library is imported: one whose arrays are passed is loaded.
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any, Callable, Optional, Sequence
 
@@ -94,6 +95,12 @@ def _cupy(like: Any, shape: tuple[int, ...], dtype: Optional[types.dtype], name:
 def _tensorflow(like: Any, shape: tuple[int, ...], dtype: Optional[types.dtype], name: str) -> Any:
     # TensorFlow's own arrays never change, so the kernel fills one of NumPy's, which `finished`
     # hands over through DLPack.
+    if not hasattr(like, "__dlpack__") or not hasattr(like, "_numpy_internal"):
+        raise ArgumentError(
+            "E057",
+            f"output `{name}` is asked for inside tf.function, where arrays have no memory",
+            "call it outside, or through tf.py_function",
+        )
     if "CPU" not in str(like.device).upper():
         raise ArgumentError(
             "E076",
@@ -102,9 +109,15 @@ def _tensorflow(like: Any, shape: tuple[int, ...], dtype: Optional[types.dtype],
         )
     import numpy
 
-    return numpy.empty(
-        shape, like.dtype.as_numpy_dtype if dtype is None else numpy_dtype(dtype, name)
-    )
+    wanted = numpy.dtype(like.dtype.as_numpy_dtype if dtype is None else numpy_dtype(dtype, name))
+    count = math.prod(shape)
+    memory = numpy.empty(count * wanted.itemsize + _TENSORFLOW_ALIGNMENT, numpy.uint8)
+    start = -memory.ctypes.data % _TENSORFLOW_ALIGNMENT
+    return memory[start : start + count * wanted.itemsize].view(wanted).reshape(shape)
+
+
+_TENSORFLOW_ALIGNMENT = 64
+"""Of arrays that TensorFlow takes over; it ends the process where one has less."""
 
 
 def finished(like: Any, output: Any) -> Any:

@@ -102,8 +102,8 @@ class CompileOptions:
     target: str = "auto"
     """"cpu", "cuda", or "auto": where the arrays are, and the CPU where there are none."""
     cpu: str = "host"
-    """What CPU to compile for, as LLVM names it, such as "x86-64-v3"; "host" for this one.
-    `TESSERA_CPU` says it where the option is not given."""
+    """What CPU to compile for, as LLVM names it, such as "x86-64-v3"; "host" for this one. On any
+    machine, "aarch64" or "aarch64:neoverse-n1" for one of that architecture. `TESSERA_CPU` says it where the option is not given."""
     features: str = ""
     """Changes to that CPU's features, such as "-avx512f"."""
     arch: str = ""

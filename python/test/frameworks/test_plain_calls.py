@@ -127,10 +127,18 @@ def test_torch() -> None:
 
 def test_tensorflow() -> None:
     tensorflow = pytest.importorskip("tensorflow")
-    x = tensorflow.constant(np.arange(100, dtype=np.float32))
-    result = add(x, 2.0)
-    assert tensorflow.is_tensor(result)
-    np.testing.assert_array_equal(result.numpy(), np.arange(100, dtype=np.float32) + 2)
+    for name in ("float32", "bfloat16", "int64"):
+        x = tensorflow.cast(tensorflow.range(90), name)
+        result = add(x, 2)
+        assert tensorflow.is_tensor(result) and result.dtype == x.dtype
+        # TensorFlow ends the process where an array is not as aligned as its own.
+        assert bool(tensorflow.reduce_all(result == x + 2))
+    assert add(tensorflow.zeros((0, 3)), 1.0).shape == (0, 3)
+    out = np.empty(90, np.int64)
+    add[(1,)](x, 3, out, 90)
+    np.testing.assert_array_equal(out, np.arange(90) + 3)
+    with pytest.raises(Exception, match="E057.*inside tf.function"):
+        tensorflow.function(lambda x: add(x, 1))(x)
 
 
 @pytest.mark.parametrize(

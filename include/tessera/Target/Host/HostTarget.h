@@ -21,6 +21,7 @@ namespace tessera {
 
 struct HostTarget {
   std::string triple;
+  std::string name;     ///< as users name it: `cpu`, or "aarch64:" and that
   std::string cpu;      ///< as LLVM names it
   std::string features; ///< "+avx,+avx2,...", sorted; what `cpu` alone implies is left out
                         ///< except for the host, whose features are all listed
@@ -28,7 +29,8 @@ struct HostTarget {
   HostMachine machine; ///< what it is good at
 
   /// The description of `cpu` ("host" or a name that LLVM knows) with `changes` made
-  /// to its features ("+avx2,-avx512f"). Throws UserError (E062) for an unknown name.
+  /// to its features ("+avx2,-avx512f"). "aarch64" is any such CPU, "aarch64:neoverse-n1" one of
+  /// them, which need not be that of this machine. Throws UserError (E062) for an unknown name.
   static HostTarget get(llvm::StringRef cpu = "host", llvm::StringRef changes = "");
 
   /// A code generator for this CPU. `optimizeHard` spends more time.
@@ -38,9 +40,12 @@ struct HostTarget {
   Kept<llvm::TargetMachine>::Owner takeTargetMachine(bool optimizeHard = false) const;
 };
 
+/// Whether code for a CPU (a HostTarget's name) is of another architecture than this process.
+bool isForeignCPU(llvm::StringRef name);
+
 /// An instruction set that code for this CPU with these features (as in a HostTarget) may
 /// use and this machine lacks; empty if the code runs here.
-std::string findMissingFeature(llvm::StringRef cpu, llvm::StringRef features);
+std::string findMissingFeature(llvm::StringRef name, llvm::StringRef features);
 
 } // namespace tessera
 

@@ -95,6 +95,11 @@ int tessera_run_gpu(tessera_gpu_kernel *kernel, const tessera_launch *launch, ui
 int tessera_gpu_fits(const tessera_gpu_kernel *kernel);
 int tessera_fail(int status, const char *format, ...);
 
+#if defined(__aarch64__)
+unsigned long getauxval(unsigned long type);
+#define tessera_hardware(type) getauxval(type)
+#endif
+
 static inline uint64_t tessera_slot_f32(float value) {
   union {
     float value;
