@@ -31,7 +31,7 @@ from tessera.language import types
 from tessera.locks import load
 from tessera.runtime.arrays import find_dtype
 from tessera.runtime.grid import Grid
-from tessera.runtime.jit import KernelInterface
+from tessera.runtime.jit import JITFunction, KernelInterface
 from tessera.wording import counted, shown, with_article
 
 OutputFunction = Callable[[dict[str, Any]], Any]
@@ -44,6 +44,34 @@ class OutputShape(NamedTuple):
     shape: tuple[int, ...]
     dtype: Optional[types.dtype]
     """None: as the first array's."""
+
+
+class _Plan(NamedTuple):
+    """What follows from the shapes of a call's arguments."""
+
+    outputs: Sequence[OutputShape]
+    extents: Sequence[tuple[str, int]]
+    """That the kernel has parameters for."""
+    grid: BlockGrid
+
+
+class _Blocks(dict[str, Any]):
+    """What a grid is asked of: arguments, and the defaults of others."""
+
+    def __init__(self, given: dict[str, Any], defaults: dict[str, Any]) -> None:
+        super().__init__(given)
+        self._defaults = defaults
+
+    def __missing__(self, name: str) -> Any:
+        if name not in self._defaults:
+            raise ArgumentError(
+                "E051", f"the call has no `{name}`, which its grid needs", f"pass {name}=..."
+            )
+        return types.unwrap(self._defaults[name])
+
+
+_MOST_KNOWN = 256
+"""Plans that a function keeps."""
 
 
 class Function(KernelInterface):
@@ -70,6 +98,16 @@ class Function(KernelInterface):
             if shapes
             else [name for name in self.arg_names if name not in made]
         )
+        self._typed = [
+            array.dtype
+            for array in (shapes.outputs if shapes else ())
+            if array.dtype in self._taken
+        ]
+        """The inputs that outputs have the type of."""
+        self._defaults = {
+            param.name: param.default for param in getattr(fn, "params", ()) if param.has_default
+        }
+        self._known: dict[Any, _Plan] = {}
         for name in ("__qualname__", "__module__", "__doc__"):
             setattr(self, name, getattr(fn, name, None))
 
@@ -82,8 +120,12 @@ class Function(KernelInterface):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         given = self._named(args, kwargs)
-        arrays = {name: value for name, value in given.items() if library_of(value)}
-        like = next((arrays[name] for name in self._taken if name in arrays), None)
+        like, has_jax = None, False
+        for name in self._taken:
+            library = library_of(given.get(name))
+            if library and like is None:
+                like = given[name]
+            has_jax = has_jax or library == "jax"
         if like is None:
             name = self._taken[0] if self._taken else ""
             raise ArgumentError(
@@ -91,30 +133,30 @@ class Function(KernelInterface):
                 f"a call of `{self.__name__}` without an array cannot tell what to return",
                 f"pass an array for `{name}`" if name else f"launch {self.__name__}[grid](...)",
             )
-        if any(library_of(value) == "jax" for value in arrays.values()):
+        if has_jax:
             call_function: Any = load("tessera.jax.calls").call_function
             return call_function(self, given)
-        _refuse_gradients(self.__name__, arrays)
+        _refuse_gradients(self.__name__, given)
         outputs, grid = self.plan(given)
         made = [make_output(like, each.shape, each.dtype, each.name) for each in outputs]
         given.update(zip(self._made, made))
         self.fn[grid](**given)
-        results = tuple(finished(like, output) for output in made)
-        return results[0] if len(results) == 1 else results
+        if library_of(like) == "tensorflow":
+            made = [finished(like, output) for output in made]
+        return made[0] if len(made) == 1 else tuple(made)
 
-    def plan(self, given: dict[str, Any]) -> tuple[list[OutputShape], Any]:
+    def plan(self, given: dict[str, Any]) -> tuple[Sequence[OutputShape], Any]:
         """The outputs of a call with these arguments, and its grid. Adds to `given` the extents
         that the kernel has parameters for."""
         if self._shapes is None:
             return [self._ask(name, given) for name in self._made], self._grid
-        sizes = Sizes()
+        shapes: list[Any] = []
         for array in self._shapes.inputs:
             if array.extents is None:
                 continue
             value = given.get(array.name)
             if not library_of(value):
                 raise refuse_unknown(value, array.name)
-            sizes.bind(array, tuple(value.shape))  # type: ignore[union-attr]
             if not is_dense(value):
                 raise ArgumentError(
                     "E076",
@@ -122,9 +164,32 @@ class Function(KernelInterface):
                     "indices",
                     "pass a copy: numpy.ascontiguousarray(x), or x.contiguous() with torch",
                 )
-        for name, size in sizes.named().items():
-            if name in self.arg_names:
-                given.setdefault(name, size)
+            shapes.append(value.shape)  # type: ignore[union-attr]
+        key = (*shapes, *(given[name].dtype for name in self._typed))
+        try:
+            known = self._known.get(key)
+        except TypeError:  # shapes that are symbols while torch traces
+            known = None
+        if known is None:
+            known = self._plan(shapes, given)
+            if len(self._known) < _MOST_KNOWN and all(type(n) is int for s in shapes for n in s):
+                self._known[key] = known
+        for name, size in known.extents:
+            given.setdefault(name, size)
+        if self._grid is not None:
+            return known.outputs, self._grid
+        if not isinstance(self.fn, JITFunction):  # what is tuned has its own blocks
+            return known.outputs, known.grid
+        # A grid that is known leads to a warm launch.
+        return known.outputs, known.grid(_Blocks(given, self._defaults))
+
+    def _plan(self, shapes: Sequence[Any], given: dict[str, Any]) -> "_Plan":
+        assert self._shapes is not None
+        sizes = Sizes()
+        arrays = [array for array in self._shapes.inputs if array.extents is not None]
+        for array, shape in zip(arrays, shapes):
+            sizes.bind(array, tuple(shape))
+        extents = [item for item in sizes.named().items() if item[0] in self.arg_names]
         outputs = []
         axes: list[tuple[int, Union[int, str]]] = []
         for array in self._shapes.outputs:
@@ -140,7 +205,7 @@ class Function(KernelInterface):
                     for extent in array.extents or ()
                     if extent.block is not None
                 ]
-        return outputs, self._grid if self._grid is not None else BlockGrid(axes)
+        return _Plan(outputs, extents, BlockGrid(axes))
 
     def _ask(self, name: str, given: dict[str, Any]) -> OutputShape:
         function = self._outputs[name]
@@ -306,9 +371,9 @@ def _mistake(message: str, fix: str) -> CompilationError:
     return CompilationError.at_caller("E076", message, fix)
 
 
-def _refuse_gradients(function_name: Any, arrays: Mapping[str, Any]) -> None:
+def _refuse_gradients(function_name: str, given: Mapping[str, Any]) -> None:
     """A result without a gradient, where one is asked for, would be silently wrong."""
-    for name, value in arrays.items():
+    for name, value in given.items():
         if not getattr(value, "requires_grad", False) or library_of(value) != "torch":
             continue
         if sys.modules["torch"].is_grad_enabled():

@@ -6,6 +6,7 @@ No library is imported: one whose arrays are passed is loaded.
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from typing import Any, Callable, Optional, Sequence
@@ -17,22 +18,21 @@ from tessera.wording import with_article
 
 
 def library_of(value: Any) -> str:
-    """Whose array `value` is: "numpy", "torch", ...; empty for what is no array with a shape."""
-    if isinstance(value, (bool, int, float, str)) or value is None:
-        return ""
+    """Whose array `value` is: "numpy", "torch", ...; empty for what is no array."""
+    return _library_of_type(type(value))
+
+
+@functools.lru_cache(maxsize=1024)
+def _library_of_type(cls: type) -> str:
+    names = [base.__module__.partition(".")[0] for base in cls.__mro__]
+    for base, root in zip(cls.__mro__, names):
+        if base.__name__ == "generic" and root == "numpy":
+            return ""  # a number
     # A class derived from an array's is one of that library, too.
-    for cls in type(value).__mro__:
-        root = cls.__module__.partition(".")[0]
+    for root in names:
         if root in _LIBRARIES or root in ("jax", "jaxlib"):
-            name = "jax" if root == "jaxlib" else root
-            return name if hasattr(value, "shape") and not _is_scalar(value) else ""
+            return ("jax" if root == "jaxlib" else root) if hasattr(cls, "shape") else ""
     return ""
-
-
-def _is_scalar(value: Any) -> bool:
-    return any(
-        cls.__name__ == "generic" and cls.__module__ == "numpy" for cls in type(value).__mro__
-    )
 
 
 def is_dense(value: Any) -> bool:
