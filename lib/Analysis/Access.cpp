@@ -78,6 +78,11 @@ AccessForm AccessAnalysis::compute(Value value, bool isExact) {
       form.uniform = std::move(name);
     }
   }
+  // A pointer of which nothing is known is its own name, too.
+  if (isa<PointerType>(type) && !form.uniform) {
+    form.base = value;
+    form.uniform = ScalarPolynomial();
+  }
   normalize(form, type);
   return form;
 }

@@ -61,7 +61,8 @@ namespace tessera {
 /// Finds the box of one access.
 class BoxFinder {
 public:
-  BoxFinder(AccessAnalysis &analysis, std::string *why) : analysis(analysis), why(why) {}
+  BoxFinder(AccessAnalysis &analysis, Operation *op, std::string *why)
+      : analysis(analysis), op(op), why(why) {}
 
   std::optional<BoxAccess> find(Value pointers, Value mask);
 
@@ -98,7 +99,14 @@ private:
   bool shareOutTerm(const ScalarTerm &term);
   bool moveAlong(Dim &dim, const ScalarPolynomial &amount);
   bool addOuter(const ScalarTerm &term);
+  bool isKnown(const ScalarFactor &factor) const;
+  bool isKnown(const ScalarPolynomial &polynomial) const;
+  std::pair<ScalarPolynomial, ScalarPolynomial> split(const ScalarPolynomial &polynomial) const;
+  bool describeBefore(Value base);
+  bool guardExtents();
+  LaunchExpr describe(const ScalarPolynomial &polynomial);
   bool isAligned(const ScalarPolynomial &stride);
+  int64_t getDivisibility(Value value);
   bool isNonNegativeCoordinate(const ScalarPolynomial &coordinate);
   bool isAtLeast(Value value, int64_t least);
   bool isIndex(Value factor);
@@ -111,8 +119,14 @@ private:
   bool fitsAtLaunch(Operation *op);
 
   AccessAnalysis &analysis;
+  Operation *op;
   std::string *why;
   MLIRContext *context = nullptr;
+  /// Where the array is found in memory: the op around the access beside what finds it, where
+  /// all that describes the array has to be known. Null for an array that is an argument.
+  Operation *describedBefore = nullptr;
+  /// What describes such an array, its base first.
+  SmallVector<Value> parameters;
   int64_t elementBytes = 0;
   /// What of the address no dimension has yet.
   ScalarPolynomial rest;
@@ -229,13 +243,49 @@ bool BoxFinder::readMask(Value mask, ArrayRef<int> tileDims) {
 // Strides
 //===----------------------------------------------------------------------===//
 
+/// Whether a scalar is visible at an op.
+static bool isVisibleAt(Value value, Operation *op) {
+  Operation *there = value.getParentBlock()->findAncestorOpInBlock(*op);
+  Operation *definition = value.getDefiningOp();
+  return there && (!definition || definition->isBeforeInBlock(there));
+}
+
+/// Whether a factor is known where the array is described.
+bool BoxFinder::isKnown(const ScalarFactor &factor) const {
+  if (!describedBefore)
+    return isArgument(factor);
+  return !factor.isIteration && isVisibleAt(factor.value, describedBefore);
+}
+
+bool BoxFinder::isKnown(const ScalarPolynomial &polynomial) const {
+  return split(polynomial).second.isZero();
+}
+
+/// What of a sum is known where the array is described, and the rest.
+std::pair<ScalarPolynomial, ScalarPolynomial>
+BoxFinder::split(const ScalarPolynomial &polynomial) const {
+  return polynomial.partition([&](const ScalarFactor &factor) { return isKnown(factor); });
+}
+
+/// What a scalar is a multiple of, also by what the program says of it on the way to the access.
+int64_t BoxFinder::getDivisibility(Value value) {
+  int64_t divisibility = analysis.getForm(value).divisibility;
+  if (!describedBefore)
+    return divisibility;
+  for (Operation *user : value.getUsers()) {
+    bool isMoved = isa<HintOp, arith::ExtSIOp>(user);
+    if (isMoved && user->getNumResults() == 1 && isVisibleAt(user->getResult(0), op))
+      divisibility = std::max(divisibility, getDivisibility(user->getResult(0)));
+  }
+  return divisibility;
+}
+
 bool BoxFinder::isAligned(const ScalarPolynomial &stride) {
   return llvm::all_of(stride.getTerms(), [&](const ScalarTerm &term) {
     int64_t divisibility = access::multiplyPowers(access::powerOfTwoDivisor(term.scale),
                                                   access::powerOfTwoDivisor(elementBytes));
     for (const ScalarFactor &factor : term.factors)
-      divisibility =
-          access::multiplyPowers(divisibility, analysis.getForm(factor.value).divisibility);
+      divisibility = access::multiplyPowers(divisibility, getDivisibility(factor.value));
     return divisibility >= kBoxAlignment;
   });
 }
@@ -251,9 +301,10 @@ bool BoxFinder::readStrides(const LinearForm &form, ArrayRef<int64_t> shape) {
     }
     if (dim.stride.isZero())
       return refuse("all elements along dimension " + Twine(number) + " are the same one");
-    if (!isKnownAtLaunch(dim.stride))
+    if (!isKnown(dim.stride))
       return refuse("the stride of dimension " + Twine(number) +
-                    " is no sum of products of the kernel's arguments");
+                    (describedBefore ? " is not known where the array is found"
+                                     : " is no sum of products of the kernel's arguments"));
     if (dim.isUnit())
       ++units;
     else if (!isAligned(dim.stride))
@@ -293,14 +344,14 @@ bool BoxFinder::placeByMask() {
       if (!moveAlong(dim, *dim.lower))
         return false;
     } else {
-      ScalarPolynomial varying = dim.upper->partition(isArgument).second;
+      ScalarPolynomial varying = split(*dim.upper).second;
       if (!moveAlong(dim, *varying.times(-1)))
         return false;
     }
     std::optional<ScalarPolynomial> extent;
     if (dim.upper)
       extent = dim.upper->plus(dim.coordinate);
-    if (dim.upper && (!extent || !isKnownAtLaunch(*extent)))
+    if (dim.upper && (!extent || !isKnown(*extent)))
       return refuse("the bounds of the mask along dimension " + Twine(number) +
                     " are not those of one array");
   }
@@ -319,7 +370,7 @@ bool BoxFinder::addOuter(const ScalarTerm &term) {
     }
   Outer outer{{term.scale, {}}, 1};
   for (const ScalarFactor &factor : term.factors) {
-    if (isArgument(factor))
+    if (isKnown(factor))
       outer.stride.factors.push_back(factor);
     else
       outer.coordinate = *outer.coordinate.times(ScalarPolynomial::ofFactor(factor));
@@ -338,7 +389,8 @@ bool BoxFinder::addOuter(const ScalarTerm &term) {
 
 /// Finds who takes a term of what is left of the address.
 bool BoxFinder::shareOutTerm(const ScalarTerm &term) {
-  bool isFixed = llvm::all_of(term.factors, isArgument);
+  auto isParameter = [&](const ScalarFactor &factor) { return isKnown(factor); };
+  bool isFixed = llvm::all_of(term.factors, isParameter);
   Dim *unit = nullptr, *best = nullptr;
   ScalarPolynomial amount;
   for (Dim &dim : dims) {
@@ -379,7 +431,7 @@ bool BoxFinder::shareOutTerm(const ScalarTerm &term) {
     whole = *whole.times(ScalarPolynomial::ofFactor(factor));
   // A product with an argument is the place of an array among many, which may be further
   // away than a coordinate can count.
-  bool hasArgument = llvm::any_of(term.factors, isArgument);
+  bool hasArgument = llvm::any_of(term.factors, isParameter);
   bool canTake = !unit->lower && (isFixed || !unit->upper);
   if (canTake && (isFixed || !hasArgument))
     return moveAlong(*unit, whole);
@@ -396,8 +448,12 @@ bool BoxFinder::shareOut() {
   while (!rest.isZero()) {
     // What has most arguments goes first, so that the outer strides are the largest.
     const ScalarTerm *next = &rest.getTerms().front();
+    auto count = [&](const ScalarTerm &term) {
+      return llvm::count_if(term.factors,
+                            [&](const ScalarFactor &factor) { return isKnown(factor); });
+    };
     for (const ScalarTerm &term : rest.getTerms())
-      if (llvm::count_if(term.factors, isArgument) > llvm::count_if(next->factors, isArgument))
+      if (count(term) > count(*next))
         next = &term;
     if (!shareOutTerm(ScalarTerm(*next)))
       return false;
@@ -413,6 +469,8 @@ bool BoxFinder::shareOut() {
 bool BoxFinder::require(const ScalarPolynomial &condition) {
   if (std::optional<int64_t> constant = condition.getConstant())
     return *constant >= 0;
+  if (!isKnownAtLaunch(condition))
+    return false;
   LaunchExpr expr = toLaunchExpr(condition, context);
   if (!llvm::is_contained(conditions, expr))
     conditions.push_back(expr);
@@ -585,6 +643,51 @@ bool BoxFinder::isNonNegativeCoordinate(const ScalarPolynomial &coordinate) {
 // Boxes
 //===----------------------------------------------------------------------===//
 
+/// Finds out where the array is described: at the launch, if it is an argument, else by the
+/// kernel. Whoever does that there may use what is known beside the pointer to the array, in front
+/// of all that has the access in it.
+bool BoxFinder::describeBefore(Value base) {
+  auto argument = dyn_cast<BlockArgument>(base);
+  if (argument && argument.getOwner()->getParentOp() == kernel)
+    return true;
+  describedBefore = base.getParentBlock()->findAncestorOpInBlock(*op);
+  parameters = {base};
+  return describedBefore && describedBefore != op;
+}
+
+/// An array that the kernel describes has elements, for its description to be one; where it has
+/// none, nothing is moved.
+bool BoxFinder::guardExtents() {
+  for (const Dim &dim : dims) {
+    if (!dim.upper)
+      continue;
+    std::optional<ScalarPolynomial> extent = dim.upper->plus(dim.coordinate);
+    extent = extent ? extent->minus(1) : std::nullopt;
+    if (!extent)
+      return refuse("the mask is too long an expression");
+    guards.push_back(*extent);
+  }
+  return true;
+}
+
+/// What describes the array, in terms of the kernel's arguments or of the parameters.
+LaunchExpr BoxFinder::describe(const ScalarPolynomial &polynomial) {
+  if (!describedBefore)
+    return toLaunchExpr(polynomial, context);
+  AffineExpr sum = getAffineConstantExpr(0, context);
+  for (const ScalarTerm &term : polynomial.getTerms()) {
+    AffineExpr product = getAffineConstantExpr(term.scale, context);
+    for (const ScalarFactor &factor : term.factors) {
+      auto *known = llvm::find(parameters, factor.value);
+      product = getAffineSymbolExpr(known - parameters.begin(), context) * product;
+      if (known == parameters.end())
+        parameters.push_back(factor.value);
+    }
+    sum = sum + product;
+  }
+  return sum;
+}
+
 std::optional<BoxAccess> BoxFinder::find(Value pointers, Value mask) {
   auto type = dyn_cast<RankedTensorType>(pointers.getType());
   if (!type) {
@@ -609,7 +712,11 @@ std::optional<BoxAccess> BoxFinder::find(Value pointers, Value mask) {
     refuse("the pointer is cast to another type");
     return std::nullopt;
   }
-  if (analysis.getForm(form->base).divisibility < kBoxAlignment) {
+  if (!describeBefore(form->base)) {
+    refuse("the array is chosen where it is accessed");
+    return std::nullopt;
+  }
+  if (getDivisibility(form->base) < kBoxAlignment) {
     refuse("the array is not known to begin at a multiple of 16 bytes");
     return std::nullopt;
   }
@@ -621,7 +728,7 @@ std::optional<BoxAccess> BoxFinder::find(Value pointers, Value mask) {
     return std::nullopt;
   if (mask && !readMask(mask, llvm::to_vector(llvm::seq<int>(0, dims.size()))))
     return std::nullopt;
-  if (!placeByMask() || !shareOut())
+  if (!placeByMask() || !shareOut() || (describedBefore && !guardExtents()))
     return std::nullopt;
   if (outers.size() + dims.size() > kMaxBoxRank) {
     refuse("it has more than 5 dimensions");
@@ -638,16 +745,14 @@ std::optional<BoxAccess> BoxFinder::find(Value pointers, Value mask) {
     ScalarPolynomial stride = outer.stride.scale;
     for (const ScalarFactor &factor : outer.stride.factors)
       stride = *stride.times(ScalarPolynomial::ofFactor(factor));
-    box.dims.push_back(
-        {unbounded, toLaunchExpr(stride, context), std::nullopt, 1, outer.coordinate});
+    box.dims.push_back({unbounded, describe(stride), std::nullopt, 1, outer.coordinate});
   }
   auto addDim = [&](unsigned number) {
     const Dim &dim = dims[number];
     LaunchExpr extent = unbounded;
     if (dim.upper)
-      extent = toLaunchExpr(*dim.upper->plus(dim.coordinate), context);
-    box.dims.push_back(
-        {extent, toLaunchExpr(dim.stride, context), number, dim.tileExtent, dim.coordinate});
+      extent = describe(*dim.upper->plus(dim.coordinate));
+    box.dims.push_back({extent, describe(dim.stride), number, dim.tileExtent, dim.coordinate});
     return dim.lower || isNonNegativeCoordinate(dim.coordinate);
   };
   auto isLast = [&](unsigned dim) { return dims[dim].tileExtent != 1 && dims[dim].isUnit(); };
@@ -659,6 +764,7 @@ std::optional<BoxAccess> BoxFinder::find(Value pointers, Value mask) {
       return std::nullopt;
   box.conditions.assign(conditions.begin(), conditions.end());
   box.guards.assign(guards.begin(), guards.end());
+  box.parameters.assign(parameters.begin(), parameters.end());
   box.mostPrograms = mostPrograms;
   box.programBounds.assign(programBounds.begin(), programBounds.end());
   return box;
@@ -676,10 +782,10 @@ std::optional<BoxAccess> tessera::getBoxAccess(LoadOp load, AccessAnalysis &anal
   if (Value other = load.getOther())
     if (!matchPattern(other, m_Zero()) && !matchPattern(other, m_PosZeroFloat()))
       return refuse("its `other` is not 0");
-  return BoxFinder(analysis, why).find(load.getPtr(), load.getMask());
+  return BoxFinder(analysis, load, why).find(load.getPtr(), load.getMask());
 }
 
 std::optional<BoxAccess> tessera::getBoxAccess(StoreOp store, AccessAnalysis &analysis,
                                                std::string *why) {
-  return BoxFinder(analysis, why).find(store.getPtr(), store.getMask());
+  return BoxFinder(analysis, store, why).find(store.getPtr(), store.getMask());
 }

@@ -88,10 +88,17 @@ struct Code {
 };
 
 /// A module, taken apart.
+/// Global memory of the module, which is zero where a launch begins.
+struct ModuleMemory {
+  std::unique_ptr<uint8_t[]> bytes;
+  uint64_t begin = 0, size = 0;
+};
+
 struct Image {
   std::map<std::string, std::unique_ptr<Code>> functions;
   std::deque<Row> constants;
   std::deque<std::string> data; ///< constant data, where the program finds it
+  std::deque<ModuleMemory> memory;
   std::deque<std::shared_ptr<void>> details;
   uint32_t sharedBytes = 0;
   uint32_t numInstrs = 0;

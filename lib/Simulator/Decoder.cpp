@@ -187,6 +187,13 @@ static std::optional<std::string> readConstant(LLVM::GlobalOp global) {
   return data;
 }
 
+/// Whether a global is variable, and zero at first.
+static bool isZeroed(LLVM::GlobalOp global) {
+  Block *block = global.getInitializerBlock();
+  auto end = block ? dyn_cast<LLVM::ReturnOp>(block->getTerminator()) : LLVM::ReturnOp();
+  return end && !global.getConstant() && end.getArg() && end.getArg().getDefiningOp<LLVM::ZeroOp>();
+}
+
 /// Shared memory of known size comes first, then what the launch gives.
 void Decoder::placeGlobals() {
   uint64_t shared = 0;
@@ -203,6 +210,15 @@ void Decoder::placeGlobals() {
       shared = llvm::alignTo(shared, global.getAlignment().value_or(alignmentOf(type)));
       globals[global.getName().str()] = shared;
       shared += sizeOf(type);
+      continue;
+    }
+    if (isZeroed(global)) {
+      ModuleMemory &memory = image.memory.emplace_back();
+      uint64_t alignment = std::max<uint64_t>(1, global.getAlignment().value_or(alignmentOf(type)));
+      memory.size = sizeOf(type);
+      memory.bytes = std::make_unique<uint8_t[]>(memory.size + alignment);
+      memory.begin = llvm::alignTo(reinterpret_cast<uint64_t>(memory.bytes.get()), alignment);
+      globals[global.getName().str()] = memory.begin;
       continue;
     }
     std::optional<std::string> data = readConstant(global);

@@ -9,6 +9,8 @@
 #include "tessera/Support/UserError.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <cstring>
+
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::simulator;
@@ -292,6 +294,13 @@ Machine::Machine(const Image &image, const Code &kernel, std::array<int32_t, 3> 
       auto begin = reinterpret_cast<uint64_t>(data.data());
       regions.push_back({begin, begin + data.size(), /*isReadOnly=*/true});
     }
+  for (const ModuleMemory &memory : image.memory) {
+    std::memset(memory.bytes.get() +
+                    (memory.begin - reinterpret_cast<uint64_t>(memory.bytes.get())),
+                0, memory.size);
+    if (!regions.empty())
+      regions.push_back({memory.begin, memory.begin + memory.size, /*isReadOnly=*/false});
+  }
   llvm::sort(regions,
              [](const MemoryRegion &a, const MemoryRegion &b) { return a.begin < b.begin; });
   instrs.resize(image.numInstrs);

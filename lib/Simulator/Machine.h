@@ -20,6 +20,7 @@
 #include "llvm/ADT/DenseMap.h"
 
 #include <random>
+#include <set>
 
 namespace tessera::simulator {
 
@@ -47,6 +48,14 @@ struct TensorMap {
   cuda::TensorMapShape shape;
   cuda::TensorMapElement element = cuda::TensorMapElement::UInt8;
   unsigned elementBytes = 1, swizzleBytes = 0;
+};
+
+/// A tensor map that a program has made, in global memory.
+struct MadeTensorMap {
+  std::array<uint8_t, 128> bytes{}; ///< that TMA finds there
+  const TensorMap *map = nullptr;
+  /// The blocks that have fenced it since it was made: others may find what was there before.
+  std::set<uint32_t> known;
 };
 
 enum class WarpState : uint8_t { Runnable, AtBarrier, AtClusterBarrier, Done };
@@ -231,6 +240,10 @@ public:
   const SimulatorOptions &options;
   /// In the order of the kernel's arguments.
   const std::vector<TensorMap> tensorMaps;
+  /// Those that programs make, by address, and all that there have been: a copy may still go
+  /// on by one that there is no more.
+  std::map<uint64_t, MadeTensorMap> madeMaps;
+  std::deque<TensorMap> mapsMade;
   uint64_t instructions = 0, laneOperations = 0;
   std::string printed; ///< the line that a kernel is printing
   /// Null if global memory is not watched.

@@ -7,6 +7,7 @@
 
 #include "BulkOps.h"
 #include "InlinePTX.h"
+#include "MadeTensorMaps.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -70,6 +71,8 @@ Box findBox(Warp &warp, const Instr &instr, unsigned lane, unsigned first, size_
   for (const TensorMap &map : warp.machine.tensorMaps)
     if (reinterpret_cast<uint64_t>(&map) == where)
       box.map = &map;
+  if (!box.map)
+    box.map = findMadeMap(warp, instr, lane, where);
   auto coordinates = static_cast<unsigned>(end - first - 1);
   if (!box.map || box.map->shape.rank != static_cast<int>(coordinates)) {
     warp.machine.report(
@@ -223,6 +226,8 @@ bool simulator::decodeTensorMapPTX(Decoder &decoder, const PTXInstr &instr) {
   auto has = [&](StringRef word) { return llvm::is_contained(instr.words, word); };
   ArrayRef<PTXOperand> operands = instr.operands;
   auto scalar = [&](size_t number) { return operands[number].registers.front(); };
+  if (decodeMaking(decoder, instr))
+    return true;
   if (instr.words.front() != "cp" || !has("bulk") || !has("tensor") || has("im2col"))
     return false;
   if (has("prefetch"))

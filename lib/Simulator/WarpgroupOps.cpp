@@ -269,7 +269,8 @@ bool simulator::decodeWarpgroupPTX(Decoder &decoder, const PTXInstr &instr) {
   }
   if (instr.words.front() == "setmaxnreg")
     return true;
-  if (instr.words.front() == "fence" && llvm::is_contained(instr.words, "proxy")) {
+  if (instr.words.front() == "fence" && llvm::is_contained(instr.words, "proxy") &&
+      !llvm::is_contained(instr.words, "tensormap::generic")) {
     auto has = [&](StringRef word) { return llvm::is_contained(instr.words, word); };
     decoder.emit(fenceProxy, {}, {}, Flow::Memory).immediate =
         has("global") ? kFencesGlobal

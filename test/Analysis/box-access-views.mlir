@@ -60,3 +60,33 @@ tile.func @rows(%a: !tile.ptr<bf16> {tile.divisibility = 16 : i64}, %m: i32, %n:
   tile.descriptor_store %d, [%first, %c0], %xy : !tile.descriptor<tensor<64x128xbf16>>, tensor<64x128xbf16>
   tile.return
 }
+
+// -----
+
+// An array that is found in memory is described where it is found.
+tile.func @found(%where: !tile.ptr<i64>, %sizes: !tile.ptr<i32>) {
+  %c0 = arith.constant 0 : i32
+  %c1_i64 = arith.constant 1 : i64
+  // expected-remark@+1 {{no box: it is a single element}}
+  %number = tile.load %where : !tile.ptr<i64>
+  %p = tile.int_to_ptr %number : i64 -> !tile.ptr<bf16>
+  %a = tile.hint %p {divisibility = array<i64: 16>} : !tile.ptr<bf16>
+  // expected-remark@+1 {{no box: it is a single element}}
+  %m = tile.load %sizes : !tile.ptr<i32>
+  %ld = arith.extsi %m : i32 to i64
+  %aligned = tile.hint %ld {divisibility = array<i64: 8>} : i64
+  %d = tile.make_descriptor %a, [%m, %m], [%aligned, %c1_i64] : !tile.ptr<bf16> -> !tile.descriptor<tensor<64x128xbf16>>
+  %q = tile.int_to_ptr %ld : i64 -> !tile.ptr<bf16>
+  %u = tile.make_descriptor %q, [%m, %m], [%aligned, %c1_i64] : !tile.ptr<bf16> -> !tile.descriptor<tensor<64x128xbf16>>
+  scf.for %i = %c0 to %m step %m : i32 {
+    // expected-remark@+1 {{base %1, %3; dim 0 of 64: extent s1, stride s1, at 1*%3*%arg2; dim 1 of 128: extent s1, stride 1, at 0; where 1*%3 + -1 >= 0; where 1*%3 + -1 >= 0}}
+    %x = tile.descriptor_load %d, [%i, %c0] : !tile.descriptor<tensor<64x128xbf16>> -> tensor<64x128xbf16>
+    // expected-remark@+1 {{base %1, %3; dim 0}}
+    tile.descriptor_store %d, [%i, %c0], %x : !tile.descriptor<tensor<64x128xbf16>>, tensor<64x128xbf16>
+    // expected-remark@+1 {{no box: the array is not known to begin at a multiple of 16 bytes}}
+    %z = tile.descriptor_load %u, [%i, %c0] : !tile.descriptor<tensor<64x128xbf16>> -> tensor<64x128xbf16>
+    // expected-remark@+1 {{base %1, %3; dim 0}}
+    tile.descriptor_store %d, [%i, %c0], %z : !tile.descriptor<tensor<64x128xbf16>>, tensor<64x128xbf16>
+  }
+  tile.return
+}

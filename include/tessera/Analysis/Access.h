@@ -73,8 +73,9 @@ struct AccessForm {
   /// As `divisibility`, for the runs along one dimension alone: the first element of
   /// every aligned run of `contiguity[d]` elements along d is a multiple of this.
   llvm::SmallVector<int64_t> runDivisibility;
-  /// What pointers are counted from; null where that is not known, and for integers.
-  mlir::BlockArgument base;
+  /// What pointers are counted from: the kernel's pointer, or a scalar of which nothing else is
+  /// known. Null where that is not known, and for integers.
+  mlir::Value base;
   /// Element 0 (of pointers: less `base`, in elements), if there is no opaque part and it is known.
   std::optional<ScalarPolynomial> uniform;
   /// A scalar integer that is a name in its own `uniform`: what it is computed from, if known.
@@ -93,7 +94,7 @@ struct AccessForm {
 /// A form without opaque part. Its factors are scalars that are no sums or products themselves,
 /// and numbers of iterations.
 struct LinearForm {
-  mlir::BlockArgument base;
+  mlir::Value base;
   ScalarPolynomial uniform;
   llvm::SmallVector<ScalarPolynomial> strides;
 };

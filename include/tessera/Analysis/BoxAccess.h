@@ -23,8 +23,10 @@
 //                dim 1: extent K, stride 1,  coordinate k
 //
 // Extents and strides must be known at the launch: they are expressions of the kernel's
-// arguments. Coordinates are computed in the kernel; they can be computed anywhere, for
-// they are polynomials, also of the iterations of loops that moved pointers along.
+// arguments. If the array is none, but found in memory, they must be known where that is: then
+// the kernel describes the array itself. Coordinates are computed in the kernel; they can be
+// computed anywhere, for they are polynomials, also of the iterations of loops that moved pointers
+// along.
 //
 // Beyond the extents (and at negative coordinates) loads give 0 and stores do nothing. A
 // dimension without a bound in the mask has none: its extent is kUnboundedExtent.
@@ -66,8 +68,12 @@ struct BoxDim {
 
 class BoxAccess {
 public:
-  /// The kernel's pointer that the array begins at.
-  mlir::BlockArgument getBase() const { return base; }
+  /// The pointer that the array begins at: the kernel's, or one that it finds in memory.
+  mlir::Value getBase() const { return base; }
+  /// Of an array that the kernel finds: the scalars that describe it, the base first. Symbol k of
+  /// its extents and strides is the k-th of them. None for an array that is an argument.
+  llvm::ArrayRef<mlir::Value> getParameters() const { return parameters; }
+  bool isFoundByKernel() const { return !parameters.empty(); }
   mlir::Type getElementType() const { return elementType; }
   /// Outer dimensions first, then every dimension of the tile, of which the one whose
   /// stride is 1 is last and the others are in the tile's order. At most kMaxBoxRank.
@@ -98,7 +104,8 @@ public:
 private:
   friend class BoxFinder;
 
-  mlir::BlockArgument base;
+  mlir::Value base;
+  llvm::SmallVector<mlir::Value, 0> parameters;
   mlir::Type elementType;
   llvm::SmallVector<BoxDim, 0> dims;
   llvm::SmallVector<LaunchExpr, 0> conditions;

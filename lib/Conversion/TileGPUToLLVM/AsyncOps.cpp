@@ -154,7 +154,7 @@ struct ProxyFencePattern : TilePattern<tilegpu::ProxyFenceOp> {
   LogicalResult matchAndRewrite(tilegpu::ProxyFenceOp op, OpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread = getThread(rewriter, op.getLoc());
-    getHooks().emitAsyncProxyFence(thread);
+    getHooks().emitAsyncProxyFence(thread, op.getOfMemory());
     rewriter.eraseOp(op);
     return success();
   }

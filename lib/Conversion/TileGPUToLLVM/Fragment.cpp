@@ -183,18 +183,38 @@ Value tessera::emitBlockRepresentativePredicate(ThreadBuilder &thread, Type type
 // Globals
 //===----------------------------------------------------------------------===//
 
-Value tessera::emitConstantData(ThreadBuilder &thread, Operation *op, StringRef name, Type type,
-                                Attribute value, unsigned alignment) {
-  auto module = op->getParentOfType<ModuleOp>();
+static std::string findFreeName(ModuleOp module, StringRef name) {
   std::string free = name.str();
   for (unsigned i = 0; module.lookupSymbol(free); ++i)
     free = (name + "_" + Twine(i)).str();
+  return free;
+}
+
+Value tessera::emitConstantData(ThreadBuilder &thread, Operation *op, StringRef name, Type type,
+                                Attribute value, unsigned alignment) {
+  auto module = op->getParentOfType<ModuleOp>();
+  std::string free = findFreeName(module, name);
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
   // Its location is the module's: one of inlined code says which function it stands in, and a
   // global stands in none.
   auto global = LLVM::GlobalOp::create(builder, module.getLoc(), type, /*isConstant=*/true,
                                        LLVM::Linkage::Internal, free, value, alignment,
                                        /*addressSpace=*/kGlobalMemory);
+  return thread.create<LLVM::AddressOfOp>(global);
+}
+
+Value tessera::emitZeroedMemory(ThreadBuilder &thread, Operation *op, StringRef name, int64_t bytes,
+                                unsigned alignment) {
+  auto module = op->getParentOfType<ModuleOp>();
+  std::string free = findFreeName(module, name);
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), bytes);
+  auto global = LLVM::GlobalOp::create(builder, module.getLoc(), type, /*isConstant=*/false,
+                                       LLVM::Linkage::Internal, free, /*value=*/Attribute(),
+                                       alignment, /*addressSpace=*/kGlobalMemory);
+  OpBuilder inside = OpBuilder::atBlockEnd(&global.getInitializerRegion().emplaceBlock());
+  Value zero = LLVM::ZeroOp::create(inside, global.getLoc(), type);
+  LLVM::ReturnOp::create(inside, global.getLoc(), zero);
   return thread.create<LLVM::AddressOfOp>(global);
 }
 

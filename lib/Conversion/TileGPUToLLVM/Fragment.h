@@ -86,6 +86,10 @@ mlir::Value emitBlockRepresentativePredicate(ThreadBuilder &thread, mlir::Type t
 mlir::Value emitConstantData(ThreadBuilder &thread, mlir::Operation *op, llvm::StringRef name,
                              mlir::Type type, mlir::Attribute value, unsigned alignment);
 
+/// A pointer to global memory of the module that is zero when the module is loaded.
+mlir::Value emitZeroedMemory(ThreadBuilder &thread, mlir::Operation *op, llvm::StringRef name,
+                             int64_t bytes, unsigned alignment);
+
 //===----------------------------------------------------------------------===//
 // Shared memory
 //===----------------------------------------------------------------------===//

@@ -166,10 +166,58 @@ struct TMAStoreWaitPattern : TilePattern<tilegpu::TMAStoreWaitOp> {
   }
 };
 
+/// What an expression of a map is, in 64 bits.
+Value evaluate(ThreadBuilder &thread, AffineExpr expr, ValueRange symbols) {
+  if (auto number = dyn_cast<AffineConstantExpr>(expr))
+    return thread.i64(number.getValue());
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
+    return thread.extendOrTruncate(symbols[symbol.getPosition() - 1], 64, /*isSigned=*/true);
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  Value lhs = evaluate(thread, binary.getLHS(), symbols),
+        rhs = evaluate(thread, binary.getRHS(), symbols);
+  return binary.getKind() == AffineExprKind::Add ? thread.add(lhs, rhs) : thread.mul(lhs, rhs);
+}
+
+/// The first warp makes it: one of its lanes also begins all copies.
+struct MakeTensorMapPattern : TilePattern<tilegpu::MakeTensorMapOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tilegpu::MakeTensorMapOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
+    FailureOr<Value> scratch = emitScratch(thread, op);
+    if (failed(scratch))
+      return failure();
+    tilegpu::TensorMapAttr map = op.getMap();
+    TensorMapFields fields;
+    fields.base = adaptor.getBase();
+    fields.elementBytes = tilegpu::getElementBytes(map.getElement());
+    fields.swizzleBytes = map.getSwizzle();
+    constexpr int64_t kMostElements = int64_t(1) << 31;
+    for (unsigned dim = map.getRank(); dim-- > 0;) {
+      fields.box.push_back(map.getBox()[dim]);
+      Value extent = evaluate(thread, map.getExtents().getResult(dim), adaptor.getSymbols());
+      Value most = thread.i64(kMostElements);
+      extent = thread.select(thread.compare(LLVM::ICmpPredicate::slt, extent, most), extent, most);
+      fields.extents.push_back(thread.extendOrTruncate(extent, 32));
+      if (dim + 1 == map.getRank())
+        continue;
+      Value stride = evaluate(thread, map.getStrides().getResult(dim), adaptor.getSymbols());
+      fields.strides.push_back(thread.mul(stride, fields.elementBytes));
+    }
+    Value memory = thread.create<LLVM::IntToPtrOp>(thread.pointerType(0), adaptor.getMemory());
+    Value warp = emitShuffle(thread, emitWarpId(thread), thread.i32(0));
+    emitGuarded(thread, thread.equal(warp, 0),
+                [&] { getHooks().emitTensorMap(thread, *scratch, memory, fields); });
+    rewriter.replaceOp(op, memory);
+    return success();
+  }
+};
+
 } // namespace
 
 void tessera::populateTensorMapPatterns(const TileGPUTypeConverter &converter,
                                         RewritePatternSet &patterns) {
-  patterns.add<TMALoadPattern, TMAStorePattern, TMAStoreCommitPattern, TMAStoreWaitPattern>(
-      converter);
+  patterns.add<MakeTensorMapPattern, TMALoadPattern, TMAStorePattern, TMAStoreCommitPattern,
+               TMAStoreWaitPattern>(converter);
 }

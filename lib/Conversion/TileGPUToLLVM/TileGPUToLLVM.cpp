@@ -7,6 +7,7 @@
 
 #include "ClusterWaits.h"
 #include "Patterns.h"
+#include "TensorMapMemory.h"
 #include "VerifyLayouts.h"
 #include "WarpSpecialize.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -67,6 +68,7 @@ struct ConvertTileGPUToLLVM : impl::ConvertTileGPUToLLVMBase<ConvertTileGPUToLLV
       return signalPassFailure();
     const GPUMachine &machine = tilegpu::getMachine(module);
     std::unique_ptr<TargetHooks> hooks = createHooks(machine);
+    claimTensorMapMemory(module, *hooks);
     // Not a pass of its own: ops that one thread runs would be in no partition between the two.
     expandWarpSpecialize(module, *hooks);
 

@@ -46,6 +46,13 @@ static Error checkKernel(const File &file, File::Elf_Shdr_Range sections, String
   return createStringError("it lacks the code of kernel '" + name + "'");
 }
 
+/// Whether the file has no bytes of a section: of memory that is zero at first, global and shared,
+/// ptxas writes either the usual type or one of its own.
+static bool hasNoBytes(uint32_t type) {
+  constexpr uint32_t kGlobal = ELF::SHT_LOPROC + 7, kShared = ELF::SHT_LOPROC + 10;
+  return type == ELF::SHT_NOBITS || type == ELF::SHT_NULL || type == kGlobal || type == kShared;
+}
+
 static Error check(StringRef cubin, ArrayRef<std::string> kernels) {
   if (cubin.empty())
     return createStringError("it is empty");
@@ -64,8 +71,7 @@ static Error check(StringRef cubin, ArrayRef<std::string> kernels) {
   if (sections->empty())
     return createStringError("it has no sections");
   for (const auto &section : *sections) {
-    if (section.sh_type != ELF::SHT_NOBITS && section.sh_type != ELF::SHT_NULL &&
-        !isInside(section.sh_offset, section.sh_size, cubin.size()))
+    if (!hasNoBytes(section.sh_type) && !isInside(section.sh_offset, section.sh_size, cubin.size()))
       return createStringError("a section goes beyond its end");
     if (Expected<StringRef> name = file->getSectionName(section); !name)
       return name.takeError();

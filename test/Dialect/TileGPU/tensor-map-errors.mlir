@@ -1,6 +1,6 @@
 // RUN: tessera-opt --split-input-file --verify-diagnostics %s
 //
-// (D1) to (D5), (T1) to (T4).
+// (D1) to (D5), (K1), (K2), (T1) to (T4).
 
 // expected-error@+2 {{there are 2 extents, 1 strides and a box of rank 2; wanted are as many of each, 1 to 5}}
 tile.func @ranks(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegpu.tensor_map =
@@ -356,4 +356,44 @@ tile.func @filled_at_once(%p: !tile.ptr<bf16>, %map: !tilegpu.tensor_map {tilegp
   }
   tile.return
 }
+}
+
+// -----
+
+tile.func private @helper(%a: !tile.ptr<bf16>, %m: i32) {
+  // expected-error@+1 {{is not in what all threads of a kernel run}}
+  %map = tilegpu.make_tensor_map %a[%m] {map = #tilegpu.tensor_map<base = 0, element = bf16, extents = ()[s0, s1] -> (s1, 64), strides = ()[s0, s1] -> (64, 1), box = [8, 64], swizzle = 128>} : !tile.ptr<bf16>, i32
+  tile.return
+}
+
+// -----
+
+tile.func @other_base(%a: !tile.ptr<bf16>, %m: i32) {
+  // expected-error@+1 {{has a map whose base is not operand 0}}
+  %map = tilegpu.make_tensor_map %a[%m] {map = #tilegpu.tensor_map<base = 1, element = bf16, extents = ()[s0, s1] -> (s1, 64), strides = ()[s0, s1] -> (64, 1), box = [8, 64], swizzle = 128>} : !tile.ptr<bf16>, i32
+  tile.return
+}
+
+// -----
+
+tile.func @too_few(%a: !tile.ptr<bf16>, %m: i32) {
+  // expected-error@+1 {{has a map of 3 symbols for the base and 1 others}}
+  %map = tilegpu.make_tensor_map %a[%m] {map = #tilegpu.tensor_map<base = 0, element = bf16, extents = ()[s0, s1, s2] -> (s1, 64), strides = ()[s0, s1, s2] -> (64, 1), box = [8, 64], swizzle = 128>} : !tile.ptr<bf16>, i32
+  tile.return
+}
+
+// -----
+
+tile.func @base_as_extent(%a: !tile.ptr<bf16>, %m: i32) {
+  // expected-error@+1 {{has a map with the base in an extent or a stride}}
+  %map = tilegpu.make_tensor_map %a[%m] {map = #tilegpu.tensor_map<base = 0, element = bf16, extents = ()[s0, s1] -> (s0, 64), strides = ()[s0, s1] -> (64, 1), box = [8, 64], swizzle = 128>} : !tile.ptr<bf16>, i32
+  tile.return
+}
+
+// -----
+
+tile.func @other_elements(%a: !tile.ptr<f32>, %m: i32) {
+  // expected-error@+1 {{describes elements of 'bf16' at '!tile.ptr<f32>'}}
+  %map = tilegpu.make_tensor_map %a[%m] {map = #tilegpu.tensor_map<base = 0, element = bf16, extents = ()[s0, s1] -> (s1, 64), strides = ()[s0, s1] -> (64, 1), box = [8, 64], swizzle = 128>} : !tile.ptr<f32>, i32
+  tile.return
 }

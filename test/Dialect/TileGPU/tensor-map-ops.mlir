@@ -59,4 +59,15 @@ tile.func @kernel(%p: !tile.ptr<bf16>, %m: i32, %n: i32,
   }
   tile.return
 }
+// CHECK-LABEL: tile.func @made
+tile.func @made(%a: !tile.ptr<bf16>, %m: i32, %ld: i64) {
+  %c0 = arith.constant 0 : i32
+  // CHECK: tilegpu.make_tensor_map %{{.*}}[%{{.*}}, %{{.*}}] {map = #tilegpu.tensor_map<base = 0, element = bf16, extents = ()[s0, s1, s2] -> (s1, 64), strides = ()[s0, s1, s2] -> (s2, 1), box = [8, 64], swizzle = 128>} : !tile.ptr<bf16>, i32, i64
+  %map = tilegpu.make_tensor_map %a[%m, %ld] {map = #tilegpu.tensor_map<base = 0, element = bf16, extents = ()[s0, s1, s2] -> (s1, 64), strides = ()[s0, s1, s2] -> (s2, 1), box = [8, 64], swizzle = 128>} : !tile.ptr<bf16>, i32, i64
+  %out = tilegpu.local_alloc : () -> !slot
+  // CHECK: tilegpu.proxy_fence {of_memory}
+  tilegpu.proxy_fence {of_memory}
+  tilegpu.tma_store %out, %map[%c0, %c0] : !slot
+  tile.return
+}
 }

@@ -64,7 +64,11 @@ struct TestBoxAccessPass : public PassWrapper<TestBoxAccessPass, OperationPass<t
   std::string describe(const BoxAccess &box, AsmState &names) {
     std::string text;
     llvm::raw_string_ostream os(text);
-    os << "base " << box.getBase().getArgNumber();
+    os << "base ";
+    if (auto argument = dyn_cast<BlockArgument>(box.getBase()); argument && !box.isFoundByKernel())
+      os << argument.getArgNumber();
+    llvm::interleaveComma(box.getParameters(), os,
+                          [&](Value parameter) { parameter.printAsOperand(os, names); });
     for (const BoxDim &dim : box.getDims()) {
       os << "; ";
       if (dim.tileDim)
@@ -90,6 +94,8 @@ struct Rewriter {
   Location loc;
   FunctionOpInterface function;
   ArrayRef<int64_t> shape;
+  /// Of an array that the kernel finds.
+  ArrayRef<Value> parameters = {};
 
   RankedTensorType getType(Type element) { return RankedTensorType::get(shape, element); }
   Value constant(int64_t value) {
@@ -107,7 +113,8 @@ struct Rewriter {
     if (auto known = dyn_cast<AffineConstantExpr>(expr))
       return constant(known.getValue());
     if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
-      return widen(function.getArgument(symbol.getPosition()));
+      return widen(parameters.empty() ? Value(function.getArgument(symbol.getPosition()))
+                                      : parameters[symbol.getPosition()]);
     auto binary = cast<AffineBinaryOpExpr>(expr);
     Value lhs = expand(binary.getLHS()), rhs = expand(binary.getRHS());
     if (binary.getKind() == AffineExprKind::Add)
@@ -128,6 +135,7 @@ struct Rewriter {
   }
 
   std::pair<Value, Value> rewrite(const BoxAccess &box) {
+    parameters = box.getParameters();
     Value pointers = splat(box.getBase()), mask;
     IRMapping mapping;
     for (auto [number, dim] : llvm::enumerate(box.getDims())) {

@@ -159,8 +159,14 @@ public:
   void emitAsyncWait(ThreadBuilder &thread, unsigned pending) const override {
     call(thread, "async_wait", {}, thread.i32(pending));
   }
-  void emitAsyncProxyFence(ThreadBuilder &thread) const override {
-    call(thread, "async_proxy_fence");
+  void emitAsyncProxyFence(ThreadBuilder &thread, bool ofMemory) const override {
+    call(thread, ofMemory ? "async_proxy_fence_of_memory" : "async_proxy_fence");
+  }
+  void emitTensorMap(ThreadBuilder &thread, Value shared, Value memory,
+                     const TensorMapFields &fields) const override {
+    SmallVector<Value> operands = {memory, fields.base};
+    llvm::append_range(operands, fields.extents);
+    call(thread, "tensor_map", {}, join(shared, operands, fields.strides.front()));
   }
   void emitTMALoad(ThreadBuilder &thread, Value to, Value map, ArrayRef<Value> coordinates,
                    Value barrier, Value policy, Value predicate) const override {

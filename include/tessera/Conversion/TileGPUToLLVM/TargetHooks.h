@@ -34,6 +34,16 @@ struct AtomicOrder {
   bool isOfCluster = false; ///< the scope of a program that is a cluster of blocks
 };
 
+/// What a tensor map says, dimensions from the innermost one.
+struct TensorMapFields {
+  mlir::Value base; ///< a pointer
+  /// Elements along each dimension (i32), and bytes from one to the next (i64) along all but
+  /// the first.
+  llvm::SmallVector<mlir::Value> extents, strides;
+  llvm::SmallVector<int64_t> box;
+  unsigned elementBytes = 1, swizzleBytes = 0;
+};
+
 /// What an access to global memory asks of the caches.
 struct AccessHints {
   tile::CacheModifier cache = tile::CacheModifier::None;
@@ -206,8 +216,13 @@ public:
   virtual void emitAsyncWait(ThreadBuilder &thread, unsigned pending) const = 0;
   /// What threads have written to shared memory is seen by copies and matrix instructions that
   /// read it by themselves.
-  virtual void emitAsyncProxyFence(ThreadBuilder &thread) const = 0;
+  /// With `ofMemory`, of what they have written to global memory, too.
+  virtual void emitAsyncProxyFence(ThreadBuilder &thread, bool ofMemory) const = 0;
 
+  /// Makes a tensor map, in 128 bytes of shared memory and then of global memory, which
+  /// copies of this program see from then on. All lanes of a warp do it together.
+  virtual void emitTensorMap(ThreadBuilder &thread, Value shared, Value memory,
+                             const TensorMapFields &fields) const = 0;
   /// A box of a tensor map, its coordinates from the innermost dimension.
   virtual void emitTMALoad(ThreadBuilder &thread, Value to, Value map, ArrayRef<Value> coordinates,
                            Value barrier, Value policy, Value predicate) const = 0;

@@ -64,6 +64,10 @@ ArrayRef<llvm::StringLiteral> tessera::getInlineInstructions() {
       "cp.async.ca.",
       "cp.async.cg.",
       "cp.async.bulk.tensor.",
+      // Tensor maps that a kernel makes: NVVM has the fence alone.
+      "tensormap.replace.tile.",
+      "tensormap.cp_fenceproxy.",
+      "fence.proxy.tensormap::generic.acquire.",
       // Barriers in shared memory with a predicate, and waits for them.
       "mbarrier.init.",
       "mbarrier.arrive.",

@@ -75,7 +75,9 @@ public:
                      Value size, Value policy) const override;
   void emitAsyncCommit(ThreadBuilder &thread) const override;
   void emitAsyncWait(ThreadBuilder &thread, unsigned pending) const override;
-  void emitAsyncProxyFence(ThreadBuilder &thread) const override;
+  void emitAsyncProxyFence(ThreadBuilder &thread, bool ofMemory) const override;
+  void emitTensorMap(ThreadBuilder &thread, Value shared, Value memory,
+                     const TensorMapFields &fields) const override;
   void emitTMALoad(ThreadBuilder &thread, Value to, Value map, ArrayRef<Value> coordinates,
                    Value barrier, Value policy, Value predicate) const override;
   void emitTMAStore(ThreadBuilder &thread, Value map, Value from, ArrayRef<Value> coordinates,

@@ -3,6 +3,7 @@
 // What moves tiles to, from and within shared memory: matrices of 8 x 8, asynchronous copies, TMA,
 // and the barriers that count what has arrived.
 
+#include "../Fragment.h"
 #include "InlinePTX.h"
 #include "NVIDIAHooks.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -101,8 +102,13 @@ void NVIDIAHooks::emitAsyncWait(ThreadBuilder &thread, unsigned pending) const {
   thread.create<NVVM::CpAsyncWaitGroupOp>(pending);
 }
 
-void NVIDIAHooks::emitAsyncProxyFence(ThreadBuilder &thread) const {
+void NVIDIAHooks::emitAsyncProxyFence(ThreadBuilder &thread, bool ofMemory) const {
   MLIRContext *context = thread.getBuilder().getContext();
+  if (ofMemory) {
+    thread.create<NVVM::FenceProxyOp>(NVVM::ProxyKindAttr::get(context, NVVM::ProxyKind::async),
+                                      NVVM::SharedSpaceAttr());
+    return;
+  }
   auto space = NVVM::SharedSpaceAttr::get(context, NVVM::SharedSpace::shared_cta);
   auto kind = NVVM::ProxyKindAttr::get(context, NVVM::ProxyKind::async_shared);
   thread.create<NVVM::FenceProxyOp>(kind, space);
@@ -111,6 +117,64 @@ void NVIDIAHooks::emitAsyncProxyFence(ThreadBuilder &thread) const {
 //===----------------------------------------------------------------------===//
 // TMA
 //===----------------------------------------------------------------------===//
+
+/// One lane says what is in the map. A field that no instruction names is zero.
+static void emitFields(ThreadBuilder &thread, Value shared, const TensorMapFields &fields) {
+  auto replace = [&](const Twine &field, unsigned bits, const Twine &number, Value value) {
+    InlinePTX instruction(thread);
+    std::string to = instruction.addOperand(shared), what = instruction.addOperand(value);
+    instruction.emit(("tensormap.replace.tile." + field + ".shared::cta.b1024.b" + Twine(bits) +
+                      " [" + to + "], " + number + what + ";")
+                         .str());
+  };
+  // Those of which PTX wants a constant.
+  auto choose = [&](const Twine &field, unsigned value) {
+    InlinePTX instruction(thread);
+    std::string to = instruction.addOperand(shared);
+    instruction.emit(("tensormap.replace.tile." + field + ".shared::cta.b1024.b32 [" + to + "], " +
+                      Twine(value) + ";")
+                         .str());
+  };
+  unsigned rank = fields.extents.size();
+  replace("global_address", 64, "", thread.bitcast(fields.base, thread.intType(64)));
+  // Counted from 0.
+  choose("rank", rank - 1);
+  for (unsigned dim = 0; dim < rank; ++dim) {
+    std::string number = std::to_string(dim) + ", ";
+    replace("box_dim", 32, number, thread.i32(fields.box[dim]));
+    replace("global_dim", 32, number, fields.extents[dim]);
+    replace("element_stride", 32, number, thread.i32(1));
+    if (dim + 1 < rank)
+      replace("global_stride", 64, number, fields.strides[dim]);
+  }
+  // Bits of an element are copied as they are: integers without a sign, of 1 to 8 bytes.
+  choose("elemtype", fields.elementBytes == 8 ? 4 : llvm::Log2_32(fields.elementBytes));
+  choose("interleave_layout", 0);
+  choose("swizzle_mode", fields.swizzleBytes ? llvm::Log2_32(fields.swizzleBytes / 16) : 0);
+  choose("fill_mode", 0);
+}
+
+void NVIDIAHooks::emitTensorMap(ThreadBuilder &thread, Value shared, Value memory,
+                                const TensorMapFields &fields) const {
+  Value lane = thread.bitAnd(emitThreadId(thread), GPUMachine::kWarpSize - 1);
+  constexpr int32_t kWordBytes = 4;
+  thread.create<LLVM::StoreOp>(thread.i32(0), thread.advance(shared, thread.mul(lane, kWordBytes)),
+                               kWordBytes);
+  emitWarpBarrier(thread);
+  emitGuarded(thread, thread.equal(lane, 0), [&] { emitFields(thread, shared, fields); });
+  emitWarpBarrier(thread);
+  {
+    InlinePTX instruction(thread);
+    std::string to = instruction.addOperand(memory), from = instruction.addOperand(shared);
+    instruction.emit("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu"
+                     ".sync.aligned [" +
+                     to + "], [" + from + "], 128;");
+  }
+  // What an SM remembers of the bytes is from before.
+  InlinePTX instruction(thread);
+  std::string of = instruction.addOperand(memory);
+  instruction.emit("fence.proxy.tensormap::generic.acquire.gpu [" + of + "], 128;");
+}
 
 void NVIDIAHooks::emitTMALoad(ThreadBuilder &thread, Value to, Value map,
                               ArrayRef<Value> coordinates, Value barrier, Value policy,

@@ -68,6 +68,8 @@ LogicalResult TensorMapAttr::verify(function_ref<InFlightDiagnostic()> emitError
 //===----------------------------------------------------------------------===//
 
 TensorMapAttr tessera::tilegpu::getTensorMap(Value map) {
+  if (auto made = map.getDefiningOp<MakeTensorMapOp>())
+    return made.getMap();
   auto argument = dyn_cast<BlockArgument>(map);
   auto function =
       argument ? dyn_cast<tile::FuncOp>(argument.getOwner()->getParentOp()) : tile::FuncOp();
@@ -89,7 +91,7 @@ static LogicalResult verifyCopy(Operation *op, Value map, size_t coordinates, Me
   TensorMapAttr attr = getTensorMap(map);
   if (!attr)
     return op->emitOpError("has a map that is no argument of the kernel with the attribute ")
-           << kTensorMapAttr;
+           << kTensorMapAttr << ", and that no tilegpu.make_tensor_map makes";
   if (coordinates != attr.getRank())
     return op->emitOpError("has ")
            << coordinates << " coordinates for a map of rank " << attr.getRank();
@@ -180,6 +182,28 @@ static LogicalResult verifyGroups(TMAStoreOp store) {
       return refuse(user);
     }
   }
+  return success();
+}
+
+int64_t MakeTensorMapOp::getScratchBytes() { return kTensorMapBytes; }
+
+LogicalResult MakeTensorMapOp::verify() {
+  auto kernel = (*this)->getParentOfType<tile::FuncOp>();
+  if (!kernel || !kernel.isKernel() || isInPartition(*this))
+    return emitOpError("is not in what all threads of a kernel run");
+  TensorMapAttr map = getMap();
+  if (map.getBase() != 0)
+    return emitOpError("has a map whose base is not operand 0");
+  for (AffineMap exprs : {map.getExtents(), map.getStrides()}) {
+    if (exprs.getNumSymbols() != getSymbols().size() + 1)
+      return emitOpError("has a map of ") << exprs.getNumSymbols() << " symbols for the base and "
+                                          << getSymbols().size() << " others";
+    if (exprs.isFunctionOfSymbol(0))
+      return emitOpError("has a map with the base in an extent or a stride");
+  }
+  if (map.getElement() != cast<tile::PointerType>(getBase().getType()).getPointee())
+    return emitOpError("describes elements of ")
+           << map.getElement() << " at " << getBase().getType();
   return success();
 }
 

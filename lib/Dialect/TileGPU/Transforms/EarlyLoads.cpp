@@ -62,7 +62,9 @@ std::optional<BoxAccess> tessera::tilegpu::getBoxToCopy(tile::FuncOp kernel, til
                                                         MemDescType tile, AccessAnalysis &analysis,
                                                         std::string &why) {
   std::optional<BoxAccess> box = getBoxAccess(load, analysis, &why);
-  if (!box || !box->canEmitOutside(kernel.getBody(), &why) || !canMoveByTensorMap(*box, tile, &why))
+  if (!box || !canMoveByTensorMap(*box, tile, &why))
+    return std::nullopt;
+  if (!box->isFoundByKernel() && !box->canEmitOutside(kernel.getBody(), &why))
     return std::nullopt;
   return box;
 }

@@ -18,8 +18,9 @@ namespace tessera::tilegpu {
 /// by another thread, too; empty if they can.
 std::string whyNotAround(tile::FuncOp kernel, mlir::scf::ForOp loop);
 
-/// The box that a load copies to shared memory where TMA can do it, whenever the kernel likes. Else
-/// none, and `why` gets the reason.
+/// The box that a load copies to shared memory where TMA can do it: whenever the kernel likes, or,
+/// of an array that the kernel finds, where the program comes to it. Else none, and `why` gets the
+/// reason.
 std::optional<BoxAccess> getBoxToCopy(tile::FuncOp kernel, tile::LoadOp load, MemDescType tile,
                                       AccessAnalysis &analysis, std::string &why);
 

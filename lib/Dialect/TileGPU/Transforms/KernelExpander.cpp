@@ -30,6 +30,27 @@ LogicalResult KernelExpander::verifyOrder(const LoopSchedule &schedule) {
   return error;
 }
 
+/// Whether copies of a loop begin where the program comes to it, and not before.
+bool KernelExpander::isInPlace(const LoopSchedule &schedule) const {
+  return llvm::any_of(schedule.getCopies(), [&](const ScheduledCopy &copy) {
+    return rings.boxes.find(copy.load)->second.isFoundByKernel();
+  });
+}
+
+/// Of such a loop later iterations alone have loads that come early.
+LogicalResult KernelExpander::verifyInPlace(const LoopSchedule &schedule) {
+  scf::ForOp loop = schedule.getLoop();
+  if (attr && attr.getProducerWarps() != 0)
+    return loop.emitError("copies from arrays that the kernel finds, which a producer cannot know");
+  if (Operation *obstacle = findObstacleInLoop(loop, order)) {
+    InFlightDiagnostic error = loop.emitError(
+        "copies ahead what the iterations before may write, or past what orders memory");
+    error.attachNote(obstacle->getLoc()) << "here";
+    return error;
+  }
+  return success();
+}
+
 /// What TMA is told for each load.
 LogicalResult KernelExpander::planCopies(const LoopSchedule &schedule) {
   for (const ScheduledCopy &copy : schedule.getCopies()) {
@@ -84,10 +105,16 @@ LogicalResult KernelExpander::verify() {
   if (result.wasInterrupted() || failed(planRings()))
     return failure();
   for (const LoopSchedule &schedule : schedules) {
+    if (failed(schedule.verify(limit)) || failed(planCopies(schedule)))
+      return failure();
+    if (isInPlace(schedule)) {
+      if (failed(verifyInPlace(schedule)))
+        return failure();
+      continue;
+    }
     if (std::string why = whyNotAround(kernel, schedule.getLoop()); !why.empty())
       return schedule.getLoop().emitError("cannot be copied for by TMA: ") << why;
-    if (failed(schedule.verify(limit)) || failed(verifyOrder(schedule)) ||
-        failed(planCopies(schedule)))
+    if (failed(verifyOrder(schedule)))
       return failure();
   }
   int64_t bytes = 0;
@@ -105,8 +132,12 @@ LogicalResult KernelExpander::addMaps() {
   addLaunchConditions(kernel, conditions);
   for (const LoopSchedule &schedule : schedules)
     for (const ScheduledCopy &copy : schedule.getCopies()) {
-      FailureOr<BlockArgument> map =
-          addTensorMap(kernel, rings.boxes.find(copy.load)->second, copy.tile);
+      const BoxAccess &box = rings.boxes.find(copy.load)->second;
+      if (box.isFoundByKernel()) {
+        rings.maps[copy.load] = makeTensorMap(kernel, box, copy.tile).getResult();
+        continue;
+      }
+      FailureOr<BlockArgument> map = addTensorMap(kernel, box, copy.tile);
       if (failed(map))
         return kernel.emitError("needs more tensor maps than a kernel can have");
       rings.maps[copy.load] = *map;
@@ -234,6 +265,12 @@ void KernelExpander::expandLoops(Block *block) {
     if (auto found = ofLoop.find(&op); found != ofLoop.end()) {
       const LoopSchedule &schedule = schedules[found->second];
       ofLoop.erase(found);
+      // What the program has written before is there for TMA.
+      if (isInPlace(schedule)) {
+        OpBuilder builder(&op);
+        ProxyFenceOp::create(builder, op.getLoc(), /*of_memory=*/true);
+        BarrierOp::create(builder, op.getLoc());
+      }
       ScheduledLoop(schedule, rings, places).expand();
       continue;
     }
@@ -259,6 +296,25 @@ void KernelExpander::expandLoops(Block *block) {
       setPlaces(used, SmallVector<Value>(arguments.begin(), arguments.end()));
       expandLoops(to.getBody());
       finish(to.getBody());
+      replacement = to;
+    } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
+      SmallVector<Value> inits(loop.getInits());
+      llvm::append_range(inits, before);
+      SmallVector<Type> types(loop.getResultTypes());
+      llvm::append_range(types, ValueRange(before).getTypes());
+      auto to = scf::WhileOp::create(builder, loop.getLoc(), types, inits);
+      to.getBefore().takeBody(loop.getBefore());
+      to.getAfter().takeBody(loop.getAfter());
+      SmallVector<Location> locs(before.size(), loop.getLoc());
+      for (Block *inner : {to.getBeforeBody(), to.getAfterBody()}) {
+        auto arguments = inner->addArguments(ValueRange(before).getTypes(), locs);
+        setPlaces(used, SmallVector<Value>(arguments.begin(), arguments.end()));
+        expandLoops(inner);
+        if (inner == to.getBeforeBody())
+          to.getConditionOp().getArgsMutable().append(getPlaces(used));
+        else
+          finish(inner);
+      }
       replacement = to;
     } else {
       auto branch = cast<scf::IfOp>(op);

@@ -46,6 +46,8 @@ public:
 private:
   mlir::LogicalResult verify();
   mlir::LogicalResult verifyOrder(const LoopSchedule &schedule);
+  mlir::LogicalResult verifyInPlace(const LoopSchedule &schedule);
+  bool isInPlace(const LoopSchedule &schedule) const;
   mlir::LogicalResult planRings();
   mlir::LogicalResult planCopies(const LoopSchedule &schedule);
   mlir::LogicalResult addMaps();

@@ -33,7 +33,7 @@ struct KernelRings {
   /// The channels by the numbers that schedules have for them.
   llvm::SmallDenseMap<unsigned, unsigned> numbers;
   llvm::DenseMap<mlir::Operation *, BoxAccess> boxes;
-  llvm::DenseMap<mlir::Operation *, mlir::BlockArgument> maps;
+  llvm::DenseMap<mlir::Operation *, mlir::Value> maps;
   /// Whether all channels are at the same place where a loop begins, and so ever after.
   bool isInStep = false;
 

@@ -172,6 +172,10 @@ static std::optional<BoxAccess> getStoredBox(tile::StoreOp store, AccessAnalysis
   std::optional<BoxAccess> box = getBoxAccess(store, analysis, &why);
   if (!box)
     return std::nullopt;
+  if (box->isFoundByKernel()) {
+    why = "its array is found in memory";
+    return std::nullopt;
+  }
   auto type = cast<RankedTensorType>(store.getValue().getType());
   if (!canMoveByTensorMap(*box, getBuffer(type, getFastDim(*box), /*pieces=*/1), &why))
     return std::nullopt;

@@ -65,11 +65,10 @@ void tessera::tilegpu::addLaunchConditions(tile::FuncOp kernel,
     kernel->setAttr(kArraysApartAttr, makeArraysApart(context, ofUser, apart));
 }
 
-FailureOr<BlockArgument> tessera::tilegpu::addTensorMap(tile::FuncOp kernel, const BoxAccess &box,
-                                                        MemDescType buffer, int64_t rows) {
-  if (!canMoveByTensorMap(box, buffer))
-    return failure();
-  MLIRContext *context = kernel.getContext();
+/// What the map of an array is: its base and symbols are arguments of whoever makes it.
+static TensorMapAttr makeAttr(const BoxAccess &box, MemDescType buffer, int64_t rows, unsigned base,
+                              unsigned symbols) {
+  MLIRContext *context = buffer.getContext();
   std::optional<TensorMapBox> boxes = matchBuffer(buffer, rows);
   SmallVector<AffineExpr> extents, strides;
   SmallVector<int64_t> shape;
@@ -79,13 +78,14 @@ FailureOr<BlockArgument> tessera::tilegpu::addTensorMap(tile::FuncOp kernel, con
     strides.push_back(dim.stride);
     shape.push_back(dim.tileDim ? *next++ : 1);
   }
-  unsigned maps = countMaps(kernel);
-  unsigned count = kernel.getNumArguments(), ofUser = count - maps;
-  auto map =
-      TensorMapAttr::get(context, box.getBase().getArgNumber(), buffer.getElementType(),
-                         AffineMap::get(0, ofUser, extents, context),
-                         AffineMap::get(0, ofUser, strides, context), shape, boxes->swizzleBytes);
+  return TensorMapAttr::get(
+      context, base, buffer.getElementType(), AffineMap::get(0, symbols, extents, context),
+      AffineMap::get(0, symbols, strides, context), shape, boxes->swizzleBytes);
+}
 
+/// Adds what a box takes for granted.
+static void addConditions(tile::FuncOp kernel, const BoxAccess &box) {
+  MLIRContext *context = kernel.getContext();
   LaunchConditions conditions;
   conditions.notNegative.assign(box.getConditions().begin(), box.getConditions().end());
   addLaunchConditions(kernel, conditions);
@@ -105,6 +105,18 @@ FailureOr<BlockArgument> tessera::tilegpu::addTensorMap(tile::FuncOp kernel, con
         bounds.push_back(text);
     kernel->setAttr(tile::kProgramBoundsAttr, ArrayAttr::get(context, bounds));
   }
+}
+
+FailureOr<BlockArgument> tessera::tilegpu::addTensorMap(tile::FuncOp kernel, const BoxAccess &box,
+                                                        MemDescType buffer, int64_t rows) {
+  if (!canMoveByTensorMap(box, buffer) || box.isFoundByKernel())
+    return failure();
+  MLIRContext *context = kernel.getContext();
+  unsigned maps = countMaps(kernel);
+  unsigned count = kernel.getNumArguments();
+  TensorMapAttr map =
+      makeAttr(box, buffer, rows, cast<BlockArgument>(box.getBase()).getArgNumber(), count - maps);
+  addConditions(kernel, box);
 
   for (BlockArgument argument : kernel.getArguments())
     if (getTensorMap(argument) == map)
@@ -116,4 +128,29 @@ FailureOr<BlockArgument> tessera::tilegpu::addTensorMap(tile::FuncOp kernel, con
                                    DictionaryAttr::get(context, {attribute}), kernel.getLoc())))
     return failure();
   return kernel.getArgument(count);
+}
+
+MakeTensorMapOp tessera::tilegpu::makeTensorMap(tile::FuncOp kernel, const BoxAccess &box,
+                                                MemDescType buffer, int64_t rows) {
+  assert(box.isFoundByKernel() && canMoveByTensorMap(box, buffer) && "not a box of such an array");
+  ArrayRef<Value> parameters = box.getParameters();
+  TensorMapAttr map = makeAttr(box, buffer, rows, /*base=*/0, parameters.size());
+  addConditions(kernel, box);
+  // Where all of them are known: each is in this block, or in one around it.
+  Block *block = box.getBase().getParentBlock();
+  Operation *last = nullptr;
+  for (Value parameter : parameters)
+    if (Operation *op = parameter.getDefiningOp(); op && op->getBlock() == block)
+      last = last && op->isBeforeInBlock(last) ? last : op;
+  for (MakeTensorMapOp known : block->getOps<MakeTensorMapOp>())
+    if (known.getMap() == map && llvm::equal(known.getOperands(), parameters))
+      return known;
+  OpBuilder builder(kernel.getContext());
+  if (last)
+    builder.setInsertionPointAfter(last);
+  else
+    builder.setInsertionPointToStart(block);
+  return MakeTensorMapOp::create(builder, box.getBase().getLoc(),
+                                 TensorMapType::get(kernel.getContext()), parameters.front(),
+                                 parameters.drop_front(), /*memory=*/Value(), map);
 }

@@ -67,6 +67,9 @@ struct BoxLoop {
   std::optional<DotOrder> order;
   /// Whether warpgroups begin dots in turns.
   bool isPingPong = false;
+  /// Whether it loads from arrays that the kernel finds: its copies begin where the program comes
+  /// to it, and threads begin them.
+  bool isInPlace = false;
 
   ReplacedOps getReplaced() const;
   /// The channel by which an operand of a dot comes; none if by no one.
@@ -93,10 +96,12 @@ public:
 private:
   bool planLoop(scf::ForOp loop);
   std::string planLoad(BoxLoop &planned, tile::LoadOp load);
+  bool planInPlace(const BoxLoop &planned);
   bool planOrder(scf::ForOp loop, ArrayRef<tile::LoadOp> loads);
   void joinChannels(BoxLoop &planned);
   bool isBoundByDots() const;
   void planFedPrograms();
+  bool hasLoopsInPlace() const;
   bool planFeeding();
   bool planSlots();
   void planPrograms(llvm::function_ref<bool(int64_t)> fits);
@@ -212,8 +217,10 @@ std::string Specializer::planLoad(BoxLoop &planned, tile::LoadOp load) {
   }
   result.tile = isRow ? getRowType(type) : result.buffers.front().getType();
   std::string why;
-  if (!getBoxToCopy(kernel, load, result.tile, analysis, why))
+  std::optional<BoxAccess> box = getBoxToCopy(kernel, load, result.tile, analysis, why);
+  if (!box)
     return why;
+  planned.isInPlace |= box->isFoundByKernel();
   planned.loads.push_back(std::move(result));
   return "";
 }
@@ -231,6 +238,26 @@ bool Specializer::planOrder(scf::ForOp loop, ArrayRef<tile::LoadOp> loads) {
   remark.attachNote(obstacle->op->getLoc()) << "stored here";
   remark.attachNote(obstacle->load.getLoc()) << "loaded here";
   return false;
+}
+
+/// Why the iterations of a loop cannot be told apart; empty if they can.
+static std::string whyNotFed(scf::ForOp loop) {
+  if (getSmallStep(loop))
+    return "";
+  APInt step;
+  bool isConstant = matchPattern(loop.getStep(), m_ConstantInt(&step)) && step.isStrictlyPositive();
+  return isConstant ? "its step is not a small constant" : "its step is not a constant";
+}
+
+/// Whether loads of later iterations may come early, those of the first one being where they are.
+bool Specializer::planInPlace(const BoxLoop &planned) {
+  if (getNumBlocks(kernel) > 1)
+    return refuse(planned.loop, "blocks of a cluster find its arrays in memory");
+  if (std::string why = whyNotFed(planned.loop); !why.empty())
+    return refuse(planned.loop, "it loads from arrays that are found in memory, and " + why);
+  if (Operation *obstacle = findObstacleInLoop(planned.loop, order))
+    return refuse(planned.loop, "it may store what it loads, or orders memory", obstacle);
+  return true;
 }
 
 bool Specializer::planLoop(scf::ForOp loop) {
@@ -256,14 +283,23 @@ bool Specializer::planLoop(scf::ForOp loop) {
   for (tile::LoadOp load : loop.getBody()->getOps<tile::LoadOp>())
     if (isa<RankedTensorType>(load.getType()) && reachesDot(load.getResult(), loop.getBody()))
       loads.push_back(load);
-  if (!planOrder(loop, loads))
-    return false;
-  if (std::string why = whyNotAround(kernel, loop); !why.empty())
-    return refuse(loop, why);
-  for (tile::LoadOp load : loads) {
-    if (std::string why = planLoad(planned, load); !why.empty())
-      return refuse(loop, why, load);
+  std::string whyNotLoaded;
+  tile::LoadOp notLoaded;
+  for (tile::LoadOp load : loads)
+    if (whyNotLoaded.empty())
+      if (whyNotLoaded = planLoad(planned, load); !whyNotLoaded.empty())
+        notLoaded = load;
+  if (planned.isInPlace) {
+    if (!planInPlace(planned))
+      return false;
+  } else {
+    if (!planOrder(loop, loads))
+      return false;
+    if (std::string why = whyNotAround(kernel, loop); !why.empty())
+      return refuse(loop, why);
   }
+  if (notLoaded)
+    return refuse(loop, whyNotLoaded, notLoaded);
   if (llvm::all_of(planned.loads, [](const BoxLoad &box) { return box.buffers.empty(); }))
     return refuse(loop, "it loads nothing that it multiplies");
   // Who multiplies says of each slot that it is empty, and therefore has to be there.
@@ -416,6 +452,9 @@ bool Specializer::planSlots() {
     // The operands of a dot that goes on take a slot more.
     wanted = std::max(wanted, planned.stages + (planned.asyncDot ? 1 : 0));
     least = std::max(least, planned.stages);
+    // Nothing is copied ahead of such a loop: it has to be fast to have a ring full.
+    if (planned.isInPlace)
+      least = wanted;
   }
   // A dot that goes on keeps tensor cores busy on its own, if the ring is long; between
   // results there is nothing to do, unless the next one's copies have begun.
@@ -489,15 +528,6 @@ static std::string describeBound(scf::ForOp loop, const GPUMachine &machine) {
          " cycles and " + std::to_string(cycles.dots);
 }
 
-/// Why the iterations of a loop cannot be told apart; empty if they can.
-static std::string whyNotFed(scf::ForOp loop) {
-  if (getSmallStep(loop))
-    return "";
-  APInt step;
-  bool isConstant = matchPattern(loop.getStep(), m_ConstantInt(&step)) && step.isStrictlyPositive();
-  return isConstant ? "its step is not a small constant" : "its step is not a constant";
-}
-
 /// Programs beside each other overlap better than a loop's dots and its arithmetic do. Where more
 /// of them share an SM without warps for copies, that is worth more than those.
 void Specializer::planFedPrograms() {
@@ -519,15 +549,21 @@ void Specializer::planFedPrograms() {
     fedPrograms = fed;
 }
 
+bool Specializer::hasLoopsInPlace() const {
+  return llvm::any_of(loops, [](const BoxLoop &planned) { return planned.isInPlace; });
+}
+
 /// If not, tensor cores wait for threads, and those do better as several programs: what one more
 /// thread takes of the registers is worth a program (attention with heads of 64). One of their
-/// own orders copies then.
+/// own orders copies then. It also does where a producer would have to be told which arrays there
+/// are, and may come to them no earlier than the program.
 bool Specializer::planFeeding() {
   scf::ForOp first = loops.front().loop;
-  whyFed = fedPrograms > 1 ? "more programs share an SM without warps for copies"
-                           : describeBound(first, machine);
+  whyFed = hasLoopsInPlace() ? "the kernel finds its arrays in memory"
+           : fedPrograms > 1 ? "more programs share an SM without warps for copies"
+                             : describeBound(first, machine);
   for (BoxLoop &planned : loops) {
-    if (planned.asyncDot)
+    if (planned.asyncDot && !hasLoopsInPlace())
       return refuse(first, whyFed);
     if (std::string why = whyNotFed(planned.loop); !why.empty())
       return refuse(planned.loop, whyFed + ", and " + why);
@@ -561,7 +597,7 @@ bool Specializer::plan() {
     return false;
   if (isBoundByDots())
     planFedPrograms();
-  if ((!isBoundByDots() || fedPrograms > 1) && !planFeeding())
+  if ((!isBoundByDots() || fedPrograms > 1 || hasLoopsInPlace()) && !planFeeding())
     return false;
   if (!planSlots())
     return false;
@@ -635,8 +671,9 @@ void Specializer::proposeCopies(const BoxLoop &planned) {
           NodeAttr::getCopy(context, 1 - static_cast<int>(slots), /*order=*/1, box.channel, Type());
     } else if (feedsItself) {
       // What the last dot reads is left only when it is done.
-      bool isLeftLate = last && (planned.getChannel(last.getA()) == box.channel ||
-                                 planned.getChannel(last.getB()) == box.channel);
+      WarpgroupDotOp late = last ? last : planned.asyncDot;
+      bool isLeftLate = late && (planned.getChannel(late.getA()) == box.channel ||
+                                 planned.getChannel(late.getB()) == box.channel);
       node = NodeAttr::getCopy(context, -static_cast<int>(slots - (isLeftLate ? 1 : 0)),
                                /*order=*/1, box.channel, Type());
     }

@@ -70,6 +70,9 @@ static_assert(1 << kLaneBits == GPUMachine::kWarpSize);
 /// The start of a ring's slot is a multiple of so many bytes.
 inline constexpr int64_t kSlotAlignment = 128;
 
+/// A tensor map has so many bytes, and is at a multiple of them.
+inline constexpr int64_t kTensorMapBytes = 128;
+
 /// What the ops on shared memory read and write.
 struct SharedMemory : public mlir::SideEffects::Resource::Base<SharedMemory> {
   llvm::StringRef getName() final { return "shared memory"; }

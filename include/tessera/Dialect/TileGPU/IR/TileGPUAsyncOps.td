@@ -72,12 +72,14 @@ def TileGPU_ProxyFenceOp : TileGPU_Op<"proxy_fence", [
   let description = [{
     Tensor cores (wgmma) and TMA come to shared memory on another way than
     threads. What a thread has written there, itself or by asynchronous copies that have
-    been waited for, they see after this op of that thread and a `tilegpu.barrier`.
+    been waited for, they see after this op of that thread and a `tilegpu.barrier`. With
+    `of_memory` that holds for global memory, too.
 
     ```mlir
     tilegpu.proxy_fence
     ```
   }];
+  let arguments = (ins UnitAttr:$of_memory);
   let assemblyFormat = "attr-dict";
 }
 

@@ -8,6 +8,37 @@
 
 include "tessera/Dialect/TileGPU/IR/TileGPUOpBase.td"
 
+def TileGPU_MakeTensorMapOp : TileGPU_Op<"make_tensor_map", [
+    AttrSizedOperandSegments, DeclareOpInterfaceMethods<TileGPU_ScratchOpInterface>,
+    MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>]> {
+  let summary = "The tensor map of an array that the kernel finds";
+  let description = [{
+    Describes an array whose place, extents or strides are not known at the launch. In `map` the
+    base is operand 0, and symbol s<n> of extents and strides is operand number n. The map is
+    written to shared memory, and from there to 128 bytes of global memory that the program
+    has for it, where TMA looks for it. A map that the op made before, in an iteration of a loop
+    around it, is gone: whatever was copied by it has been waited for.
+
+    `memory` is the address of those bytes, from convert-tilegpu-to-llvm on.
+
+    Rules: (K1) it is in a kernel, and neither in the partition of a `tilegpu.warp_specialize` nor
+    in a `tilegpu.one_thread`; (K2) the map's base is 0, and its symbols are the operands, of which
+    all but the base are integers; (K3) an array has at least one element, wherever something is
+    copied by its map.
+
+    ```mlir
+    %map = tilegpu.make_tensor_map %a[%m, %k, %ld] {map = #map} : !tile.ptr<f16>, i32, i32, i64
+    ```
+  }];
+  let arguments = (ins Tile_Ptr:$base, Variadic<AnySignlessIntegerOrIndex>:$symbols,
+                       Optional<I64>:$memory, TileGPU_TensorMapAttr:$map);
+  let results = (outs TileGPU_TensorMapType:$result);
+  let assemblyFormat = [{
+    $base `[` $symbols `]` (`in` $memory^)? attr-dict `:` type($base) `,` type($symbols)
+  }];
+  let hasVerifier = 1;
+}
+
 def TileGPU_TMALoadOp : TileGPU_Op<"tma_load", [TileGPU_AsyncProxyOpInterface]> {
   let summary = "A tile on its way from global to shared memory, by TMA";
   let description = [{
@@ -19,8 +50,8 @@ def TileGPU_TMALoadOp : TileGPU_Op<"tma_load", [TileGPU_AsyncProxyOpInterface]> 
 
     Rules: (T1) it is in the partition of a `tilegpu.warp_specialize` or in a
     `tilegpu.one_thread`; (T2) the map is an
-    argument of the kernel with the attribute `tilegpu.tensor_map`, of as many dimensions as
-    there are coordinates; (T3) the buffer has the map's element type, and its layout is in
+    argument of the kernel with the attribute `tilegpu.tensor_map`, or made by a
+    `tilegpu.make_tensor_map`, of as many dimensions as there are coordinates; (T3) the buffer has the map's element type, and its layout is in
     boxes of the map (Layout/TensorMapBox.h), which may be shorter than they have to be.
 
     ```mlir

@@ -79,8 +79,9 @@ def TileGPU_TensorMapType : TypeDef<TileGPU_Dialect, "TensorMap"> {
   let mnemonic = "tensor_map";
   let summary = "What TMA knows of an array: where it is, its extents, its boxes";
   let description = [{
-    Only arguments of kernels have this type, behind the user's; their attribute
-    `tilegpu.tensor_map` says what is in it, and the launcher makes it from that.
+    Arguments of kernels have this type, behind the user's; their attribute
+    `tilegpu.tensor_map` says what is in it, and the launcher makes it from that. What a kernel
+    finds in memory it describes itself, by `tilegpu.make_tensor_map`.
 
     ```mlir
     !tilegpu.tensor_map

@@ -26,6 +26,10 @@ mlir::FailureOr<mlir::BlockArgument> addTensorMap(tile::FuncOp kernel, const Box
                                                   MemDescType buffer,
                                                   int64_t rows = kMostBoxElements);
 
+/// The same of an array that the kernel finds: described in front of all that may copy by it.
+MakeTensorMapOp makeTensorMap(tile::FuncOp kernel, const BoxAccess &box, MemDescType buffer,
+                              int64_t rows = kMostBoxElements);
+
 /// Adds to what a launch of the kernel must know.
 void addLaunchConditions(tile::FuncOp kernel, const LaunchConditions &conditions);
 

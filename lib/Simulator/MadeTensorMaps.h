@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Tensor maps that programs make. What hardware has in the 128 bytes is nobody's business; here
+// it is the fields one after another, so that a field is a store, and races and places are seen
+// to by who looks at stores.
+
+#ifndef TESSERA_LIB_SIMULATOR_MADETENSORMAPS_H
+#define TESSERA_LIB_SIMULATOR_MADETENSORMAPS_H
+
+#include "Machine.h"
+
+namespace tessera::simulator {
+
+class Decoder;
+struct PTXInstr;
+
+/// The map that programs have made at an address; null if there is none. Reported, if this
+/// program may find what was there before, or somebody has written there since.
+const TensorMap *findMadeMap(Warp &warp, const Instr &instr, unsigned lane, uint64_t address);
+
+/// `tensormap.replace`, the copy of a map to global memory, and the fence that copies by it need.
+bool decodeMaking(Decoder &decoder, const PTXInstr &instr);
+
+} // namespace tessera::simulator
+
+#endif // TESSERA_LIB_SIMULATOR_MADETENSORMAPS_H

@@ -1,0 +1,99 @@
+// RUN: tessera-opt --tile-lower-descriptors=aligned=true --canonicalize --cse --convert-tile-to-tilegpu="num-warps=4 target=sm_90a" --tilegpu-accelerate-matmul --tilegpu-warp-specialize=num-stages=3 --tilegpu-expand-schedule --split-input-file %s 2>%t.txt | FileCheck %s
+// RUN: FileCheck %s --check-prefix=REMARKS --input-file=%t.txt
+
+// Arrays that a kernel finds in memory, in a loop that is not counted: the kernel makes tensor
+// maps where it finds them, and its first thread copies.
+
+// REMARKS: remark: loop copies for itself: the kernel finds its arrays in memory
+// REMARKS: remark: loop is not specialised: it may store what it loads, or orders memory
+// REMARKS-NOT: loop copies
+
+// CHECK-LABEL: tile.func @found
+// CHECK: scf.for
+// CHECK: tilegpu.make_tensor_map %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] {map = #tilegpu.tensor_map<base = 0, element = f16, extents = ()[s0, s1, s2, s3] -> (s1, s3), strides = ()[s0, s1, s2, s3] -> (s2, 1), box = [64, 64], swizzle = 128>} : !tile.ptr<f16>, i32, i32, i32
+// CHECK: tilegpu.make_tensor_map
+// CHECK-NOT: tilegpu.make_tensor_map
+// CHECK: scf.while (%{{.*}} = %{{.*}}, %[[SLOT:.+]] = %{{.*}}, %[[PHASE:.+]] = %{{.*}}) : (i32, i32, i32) -> (i32, i32, i32)
+// CHECK: scf.condition(%{{.*}}) %{{.*}}, %[[SLOT]], %[[PHASE]]
+// CHECK: tilegpu.proxy_fence {of_memory}
+// CHECK-NEXT: tilegpu.barrier
+// CHECK: tilegpu.one_thread
+// CHECK: tilegpu.tma_load
+// CHECK: tilegpu.warpgroup_dot {{.*}}is_async
+// CHECK: tilegpu.warpgroup_wait {pendings = 1 : i32}
+// CHECK: tilegpu.one_thread
+// CHECK: tilegpu.tma_load
+tile.func @found(%where: !tile.ptr<i64>, %sizes: !tile.ptr<i32>, %c: !tile.ptr<f32>, %n: i32, %groups: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c64 = arith.constant 64 : i32
+  %c1_i64 = arith.constant 1 : i64
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %pid = tile.program_id 0
+  %range = tile.range 0 to 64 : tensor<64xi32>
+  %column = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+  %row = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+  %width = tile.splat %c64 : i32 -> tensor<64x1xi32>
+  scf.for %g = %c0 to %groups step %c1 : i32 {
+    %at = tile.addptr %where, %g : !tile.ptr<i64>, i32
+    %number = tile.load %at : !tile.ptr<i64>
+    %a = tile.int_to_ptr %number : i64 -> !tile.ptr<f16>
+    %at_size = tile.addptr %sizes, %g : !tile.ptr<i32>, i32
+    %m = tile.load %at_size : !tile.ptr<i32>
+    %at_ld = tile.addptr %at_size, %c1 : !tile.ptr<i32>, i32
+    %ld = tile.load %at_ld : !tile.ptr<i32>
+    %ld_i64 = arith.extsi %ld : i32 to i64
+    %x = tile.make_descriptor %a, [%m, %n], [%ld_i64, %c1_i64] : !tile.ptr<f16> -> !tile.descriptor<tensor<64x64xf16>>
+    %y = tile.make_descriptor %a, [%n, %m], [%ld_i64, %c1_i64] : !tile.ptr<f16> -> !tile.descriptor<tensor<64x64xf16>>
+    %last = scf.while (%t = %pid) : (i32) -> i32 {
+      %more = arith.cmpi slt, %t, %m : i32
+      scf.condition(%more) %t : i32
+    } do {
+    ^bb0(%t: i32):
+      %first = arith.muli %t, %c64 : i32
+      %sum = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
+        %l = tile.descriptor_load %x, [%first, %k] : !tile.descriptor<tensor<64x64xf16>> -> tensor<64x64xf16>
+        %r = tile.descriptor_load %y, [%k, %c0] : !tile.descriptor<tensor<64x64xf16>> -> tensor<64x64xf16>
+        %next = tile.dot %l, %r, %acc : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+        scf.yield %next : tensor<64x64xf32>
+      }
+      %to = tile.splat %c : !tile.ptr<f32> -> tensor<64x1x!tile.ptr<f32>>
+      %moved = arith.muli %row, %width : tensor<64x1xi32>
+      %rows = tile.addptr %to, %moved : tensor<64x1x!tile.ptr<f32>>, tensor<64x1xi32>
+      %all = tile.broadcast %rows : tensor<64x1x!tile.ptr<f32>> -> tensor<64x64x!tile.ptr<f32>>
+      %columns = tile.broadcast %column : tensor<1x64xi32> -> tensor<64x64xi32>
+      %ptrs = tile.addptr %all, %columns : tensor<64x64x!tile.ptr<f32>>, tensor<64x64xi32>
+      tile.store %ptrs, %sum : tensor<64x64x!tile.ptr<f32>>
+      %next = arith.addi %t, %c1 : i32
+      scf.yield %next : i32
+    }
+  }
+  tile.return
+}
+
+// -----
+
+// What the loop stores may be what later iterations load.
+
+// CHECK-LABEL: tile.func @stored
+// CHECK-NOT: make_tensor_map
+// CHECK: tile.return
+tile.func @stored(%where: !tile.ptr<i64>, %c: !tile.ptr<f32>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %c64_i64 = arith.constant 64 : i64
+  %c1_i64 = arith.constant 1 : i64
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %number = tile.load %where : !tile.ptr<i64>
+  %a = tile.int_to_ptr %number : i64 -> !tile.ptr<f16>
+  %x = tile.make_descriptor %a, [%n, %n], [%c64_i64, %c1_i64] : !tile.ptr<f16> -> !tile.descriptor<tensor<64x64xf16>>
+  %z = tile.make_descriptor %c, [%n, %n], [%c64_i64, %c1_i64] : !tile.ptr<f32> -> !tile.descriptor<tensor<64x64xf32>>
+  %sum = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
+    %l = tile.descriptor_load %x, [%c0, %k] : !tile.descriptor<tensor<64x64xf16>> -> tensor<64x64xf16>
+    %r = tile.descriptor_load %x, [%k, %c0] : !tile.descriptor<tensor<64x64xf16>> -> tensor<64x64xf16>
+    %next = tile.dot %l, %r, %acc : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+    tile.descriptor_store %z, [%k, %c0], %next : !tile.descriptor<tensor<64x64xf32>>, tensor<64x64xf32>
+    scf.yield %next : tensor<64x64xf32>
+  }
+  tile.return
+}
