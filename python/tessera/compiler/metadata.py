@@ -75,7 +75,7 @@ class KernelMetadata(Mapping[str, Any]):
         return f"KernelMetadata({self._facts!r})"
 
     def __getattr__(self, name: str) -> Any:
-        if name == "num_warps" and self._facts["target"] == "cuda":
+        if name in ("num_warps", "num_ctas") and self._facts["target"] == "cuda":
             return self._facts[name]  # which may be more than were asked for
         if name in _OF_OPTIONS and (options := self.__dict__.get("_options")) is not None:
             return getattr(options, name)

@@ -88,6 +88,8 @@ class CompileOptions:
     """Whether `a * b + c` may be one fused multiply-add, which rounds once."""
     sanitize_overflow: bool = True
     """Whether `+`, `-` and `*` of integers that overflow are an error; where `debug` is on."""
+    sanitize_accesses: bool = True
+    """Whether accesses outside of arrays are an error; on a CPU, where `debug` is on."""
     debug: bool = False
     """Whether `device_assert` and checks of integers are compiled in and, on a CPU, checks of every
     access and offset. `TESSERA_DEBUG` says it where the option is not given."""
@@ -150,8 +152,8 @@ class CompileOptions:
             if not isinstance(getattr(self, name), str):
                 raise LaunchError("E053", f"{name} is {shown(getattr(self, name))}", "use a string")
         object.__setattr__(self, "extern_libs", _library_pairs(self.extern_libs))
-        flags = ("debug", "deterministic", "enable_fp_fusion", "sanitize_overflow")
-        for name in flags + ("tensor_maps", "enable_reflect_ftz"):
+        flags = ("debug", "deterministic", "enable_fp_fusion", "tensor_maps", "enable_reflect_ftz")
+        for name in flags + ("sanitize_overflow", "sanitize_accesses"):
             if not isinstance(getattr(self, name), (bool, int)):
                 raise LaunchError(
                     "E053", f"{name} is {shown(getattr(self, name))}", "use True or False"
@@ -206,7 +208,7 @@ class CompileOptions:
         core: dict[str, Any] = {
             "target": self.target,
             "deterministic": bool(self.deterministic),
-            "debug": bool(self.debug),
+            "debug": self.checks_accesses,
             "fp_fusion": bool(self.enable_fp_fusion),
             "tune": self.tune,
             "tensor_maps": bool(self.tensor_maps),
@@ -231,6 +233,11 @@ class CompileOptions:
         return json.dumps(core, sort_keys=True)
 
     @property
+    def checks_accesses(self) -> bool:
+        """Whether launches on a CPU pass the arrays' memory, to check accesses against."""
+        return bool(self.debug and self.sanitize_accesses)
+
+    @property
     def libdevice(self) -> str:
         """The libdevice that `extern_libs` has; empty for the one installed."""
         return str(dict(self.extern_libs).get("libdevice", ""))
@@ -240,7 +247,7 @@ class CompileOptions:
         """Equal for options that give the same code."""
         unseen = _WITHOUT_EFFECT_ON_CODE + (_OF_CPU if self.target == "cuda" else _OF_CUDA)
         if not self.debug:
-            unseen += ("sanitize_overflow",)
+            unseen += ("sanitize_overflow", "sanitize_accesses")
         return tuple((name, value) for name, value in self.as_dict.items() if name not in unseen)
 
     @CachedProperty

@@ -332,7 +332,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
             hooks.launch_exit(told)
             return launched.kernel, None
         # The warm path knows no memory.
-        if options.debug if place is None else not place.by_arrays:
+        if options.checks_accesses if place is None else not place.by_arrays:
             return launched.kernel, None
         recipe = (
             found.variant,
@@ -749,7 +749,7 @@ def _launch_on_cpu(
     options: "CompileOptions",
 ) -> None:
     """Runs a grid on the CPU; with `debug`, accesses are checked against the arrays' memory."""
-    if options.debug:
+    if options.checks_accesses:
         memory = memory_of_slots(len(bound.slots), bound.pointers, values)
         kernel._kernel.launch_checked(grid, bound.slots, memory, options.num_threads)
     else:

@@ -129,6 +129,14 @@ def test_nothing_and_one_element() -> None:
         torch.testing.assert_close(compiled(x), (x.exp().sum(), x + 1))
 
 
+def test_an_index_out_of_bounds_is_told() -> None:
+    compiled = torch.compile(lambda x, at: x[at] * 2, backend="tessera")
+    x, at = torch.randn(10), torch.tensor([3, 9])
+    torch.testing.assert_close(compiled(x, at), x[at] * 2)
+    with pytest.raises(tessera.KernelAssertionError, match="index out of bounds"):
+        compiled(x, torch.tensor([3, 10]))
+
+
 def test_max_autotune_chooses_among_kernels() -> None:
     def function(x):
         return (x * 2).sum(-1)

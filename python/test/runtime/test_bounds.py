@@ -288,3 +288,20 @@ def test_without_debug_nothing_is_checked() -> None:
         np.zeros(4, np.float32), np.zeros(4, np.float32), 4, grid=(1,), BLOCK=16, debug=True
     )
     assert debug.asm["tile-opt"].count("report_access") == 4
+
+
+@tessera.jit
+def asserting(x, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.device_assert(i < n, "too many")
+    tl.store(x + i, 1.0)
+
+
+def test_assertions_without_checks_of_accesses() -> None:
+    x = np.zeros(16, "float32")
+    asserting[(1,)](x[:8], 16, 16, debug=True, sanitize_accesses=False)  # within x, after all
+    assert x.all()
+    with pytest.raises(tessera.MemoryAccessError):
+        asserting[(1,)](x[:8].copy(), 16, 16, debug=True)
+    with pytest.raises(tessera.KernelAssertionError, match="too many"):
+        asserting[(1,)](x, 8, 16, debug=True, sanitize_accesses=False)
