@@ -280,6 +280,15 @@ class ConstexprFunction(Generic[P, R]):
         self.__module__ = fn.__module__
 
     @property
+    def src(self) -> str:
+        """Its text from the `def` on, not indented."""
+        import inspect
+        import textwrap
+
+        text = textwrap.dedent(inspect.getsource(self.fn))
+        return text[text.index("def ") :]
+
+    @property
     def __wrapped__(self) -> Callable[P, R]:
         """The Python function, for `inspect.signature`, `help` and what shows its source."""
         return self.fn

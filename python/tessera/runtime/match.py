@@ -82,17 +82,18 @@ def read_arguments(metadata: Sequence[Mapping[str, Any]]) -> list[Expected]:
 
 def flatten(parameters: Parameters) -> list[Expected]:
     """What a kernel takes: its parameters but the constants, tuples item by item."""
-    return [item for name, spec in parameters for item in _leaves(name, spec)]
+    return [item for name, spec in parameters for item in leaves(name, spec)]
 
 
-def _leaves(name: str, spec: ArgSpec) -> Iterator[Expected]:
+def leaves(name: str, spec: ArgSpec) -> Iterator[Expected]:
+    """The arguments that a parameter becomes."""
     if isinstance(spec, ValueSpec):
         dtype = types.dtype_of_core(spec.type.dtype)
         is_pointer = spec.type.kind == types.KIND_POINTER
         yield Expected(name, (dtype,), is_pointer, spec.divisibility)
     elif isinstance(spec, (TupleSpec, DescriptorSpec)):
         for index, item in enumerate(spec.items):
-            yield from _leaves(f"{name}[{index}]", item)
+            yield from leaves(f"{name}[{index}]", item)
 
 
 _CONSTANT, _POINTER = 1, 2
@@ -166,7 +167,7 @@ class Matched:
         if isinstance(spec, (ConstSpec, KnownSpec)):
             _check_constant(name, spec.value, value)
         elif isinstance(spec, ValueSpec):
-            (expected,) = _leaves(name, spec)
+            (expected,) = leaves(name, spec)
             self._add(expected, value)
         else:
             items = _parts(name, spec, value)

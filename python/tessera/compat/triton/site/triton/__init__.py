@@ -76,6 +76,10 @@ def __getattr__(name: str) -> Any:
         import triton.testing
 
         return triton.testing
+    if name == "_C":
+        import triton._C.libtriton
+
+        return triton._C
     if name in _HOMES:
         import importlib
 

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What programs take from Triton's C++ library: cuBLAS, by way of torch."""
+"""What programs take from Triton's C++ library: cuBLAS, by way of torch, and the
+IR of kernels, as far as torch.compile asks for it."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
 
-__all__ = ["nvidia"]
+from triton.compiler.effects import Context, load_dialects
+
+__all__ = ["ir", "nvidia"]
 
 
 class CublasLt:
@@ -25,5 +28,8 @@ class CublasLt:
         one = torch.ones((), device=a.device)
         torch._scaled_mm(a, b.T, scale_a=one, scale_b=one, out_dtype=c.dtype, out=c)
 
+
+ir = SimpleNamespace(context=Context, load_dialects=load_dialects)
+"""Enough of the IR for torch.compile to ask what a kernel stores to."""
 
 nvidia = SimpleNamespace(cublas=SimpleNamespace(CublasLt=CublasLt))

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from triton.backends.compiler import TesseraBackend
+from triton.backends.compiler import BaseBackend, TesseraBackend
 from triton.backends.driver import MachineDriver
 
-__all__ = ["Backend", "backends"]
+__all__ = ["Backend", "BaseBackend", "backends"]
 
 
 class Backend(NamedTuple):

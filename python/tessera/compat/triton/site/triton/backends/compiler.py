@@ -49,5 +49,21 @@ class TesseraBackend:
         given.pop("arch", None)
         return CompileOptions.of({**given, "target": target_name(self.target)})
 
+    def load_dialects(self, context: Any) -> None:
+        """There are none to load."""
+
+    def get_codegen_implementation(self, options: Any) -> dict[str, Any]:
+        """What IR is made by: nothing that depends on the target."""
+        return {}
+
+    def get_module_map(self) -> dict[str, Any]:
+        """Modules of the language that another stands for: none."""
+        return {}
+
+    @staticmethod
+    def parse_attr(desc: str) -> list[list[Any]]:
+        """What is known of an argument, by the letters that `native_specialize_impl` has for it."""
+        return [["tt.divisibility", 16]] if "D" in desc else []
+
 
 BaseBackend = TesseraBackend

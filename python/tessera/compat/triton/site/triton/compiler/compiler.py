@@ -10,9 +10,18 @@ import tessera
 import tessera.compiler.compile as ours
 import tessera.compiler.sending  # noqa: F401  (kernels of workers are pickled)
 from tessera.compiler.artifacts import CompiledKernel
-from tessera.frontend.signature import JITCallable
+from tessera.frontend.signature import (
+    DescriptorSpec,
+    JITCallable,
+    TupleSpec,
+    ValueSpec,
+    kernel_name,
+)
+from tessera.language import types
 from tessera.runtime.hooks import LazyDict
 from tessera.runtime.machine import GPUTarget
+from tessera.runtime.match import leaves
+from triton.compiler.effects import Effects
 from triton.backends.compiler import TesseraBackend
 from triton.runtime.cache import get_cache_manager, triton_key
 from triton.runtime.driver import driver
@@ -69,6 +78,36 @@ class ASTSource:
         fields = (self.fn.cache_key, self.signature, constants, self.attrs)
         return digest(*map(repr, fields)).hex()
 
+    def make_ir(
+        self, target: GPUTarget, options: Any, codegen_fns: Any, module_map: Any, context: Any
+    ) -> Effects:
+        """What is to be known of the kernel's IR: which arguments it stores to."""
+        # torch 2.11 has the values of this call's numbers for constants; others may come.
+        plain = {
+            (param.num,): self.constants[(param.num,)]
+            for param in self.fn.params
+            if not param.is_constexpr and self.constants.get((param.num,)) is not None
+        }
+        known = {path: value for path, value in self.constants.items() if path not in plain}
+        specs = _specs(self, known)
+        name = kernel_name(self.fn, specs)
+        stored = set(ours.build(self.fn, specs, options).module.stored_arguments(name))
+        slot = count = 0
+        pointers: list[int] = []
+        written: list[int] = []
+        for index, spec in enumerate(specs):
+            # Of the arguments that a parameter becomes the first is the pointer, if there is one.
+            slots = len(list(leaves("", spec)))
+            if slots and is_pointer(spec):
+                pointers.append(count)
+                if stored & set(range(slot, slot + slots)):
+                    written.append(count)
+            slot += slots
+            # To torch a descriptor has as many strides as extents.
+            extents = len(spec.block_shape) if isinstance(spec, DescriptorSpec) else 0
+            count += 1 + 2 * extents if slots and (index,) not in plain else 0
+        return Effects(name, count, pointers, written)
+
 
 class IRSource:
     """The file of a stage, to go on compiling from."""
@@ -99,7 +138,7 @@ def compile(
         target = driver.active.get_current_target()
     if not hasattr(target, "backend"):
         raise TypeError(f"the target is a GPUTarget, got {type(target).__name__}")
-    given = {"tensor_maps": False, **(options or {})}
+    given = {"tensor_maps": False, "sanitize_accesses": False, **(options or {})}
     parsed = make_backend(target).parse_options(given)
     if not isinstance(src, ASTSource):
         path = src.path if isinstance(src, IRSource) else os.fspath(src)
@@ -117,14 +156,14 @@ def make_backend(target: GPUTarget) -> TesseraBackend:
     return TesseraBackend(target)
 
 
-def _specs(src: ASTSource) -> list[Any]:
+def _specs(src: ASTSource, constants: Optional[Mapping[Any, Any]] = None) -> list[Any]:
     """What each parameter is compiled for."""
-    from tessera.frontend.signature import ConstSpec, DescriptorSpec, TupleSpec
-    from tessera.language import types
+    known = src.constants if constants is None else constants
+    from tessera.frontend.signature import ConstSpec
 
     def spec(path: tuple[int, ...], type: Any, default: Any) -> Any:
-        if path in src.constants:
-            return ConstSpec(src.constants[path])
+        if path in known:
+            return ConstSpec(known[path])
         if isinstance(type, tuple):
             cls = type.__class__ if hasattr(type, "_fields") else None
             items = [spec((*path, index), item, None) for index, item in enumerate(type)]
@@ -152,10 +191,17 @@ def _specs(src: ASTSource) -> list[Any]:
     return specs
 
 
+def is_pointer(spec: Any) -> bool:
+    """Whether memory lies behind a parameter."""
+    if isinstance(spec, TupleSpec):
+        return any(map(is_pointer, spec.items))
+    if isinstance(spec, ValueSpec):
+        return bool(spec.type.kind == types.KIND_POINTER)
+    return isinstance(spec, DescriptorSpec)
+
+
 def _descriptor_spec(text: str, kind: Any) -> Any:
     """Of "tensordesc<fp16[64, 32]>"."""
-    from tessera.language import types
-
     name, _, shape = text.partition("<")[2].rstrip(">").partition("[")
     block = tuple(int(extent) for extent in shape.rstrip("]").split(","))
     pointer = ours.value_spec(types.str_to_ty("*" + name), 16)
@@ -169,7 +215,7 @@ def _descriptor_spec(text: str, kind: Any) -> Any:
 def type_of_argument(arg: Any, specialize: bool = False) -> str:
     """How signatures call the type that an argument has in a kernel."""
     from tessera.runtime.arrays import pointer_of
-    from tessera.runtime.specialize import integer_type
+    from tessera.runtime.specialize import integer_type, is_descriptor
     from triton._utils import canonicalize_dtype
 
     if arg is None or isinstance(arg, (str, JITCallable)):
@@ -182,6 +228,9 @@ def type_of_argument(arg: Any, specialize: bool = False) -> str:
         )
     if isinstance(arg, float):
         return "fp32"
+    if is_descriptor(arg):
+        block = ", ".join(str(int(extent)) for extent in arg.block_shape)
+        return f"tensordesc<{type_of_argument(arg.base)[1:]}[{block}]>"
     pointer = pointer_of(arg, "arg")
     if pointer is None:
         raise TypeError(f"failed to specialize argument of type: {type(arg)}")

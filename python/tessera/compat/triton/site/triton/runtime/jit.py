@@ -23,9 +23,26 @@ __all__ = [
     "constexpr_function",
     "jit",
     "mangle_type",
+    "native_specialize_impl",
     "reinterpret",
     "type_canonicalisation_dict",
 ]
+
+
+def native_specialize_impl(
+    backend: Any, arg: Any, is_const: bool, specialize_value: bool, align: bool
+) -> tuple[str, Any]:
+    """The type of an argument, and what kernels are compiled for besides: "D" where 16 divides an
+    integer or an address, None where nothing is known, a constant's value."""
+    from triton.compiler.compiler import type_of_argument
+
+    name = type_of_argument(arg, specialize_value)
+    if name == "constexpr":
+        return name, arg
+    number = arg.data_ptr() if name.startswith("*") and hasattr(arg, "data_ptr") else arg
+    if isinstance(number, bool) or not isinstance(number, int):
+        return name, None
+    return name, "D" if align and number % 16 == 0 else None
 
 
 def mangle_type(arg: Any, specialize: bool = False) -> str:
