@@ -6,9 +6,9 @@ No library is imported: one whose arrays are passed is loaded.
 
 from __future__ import annotations
 
-import functools
 import math
 import sys
+import weakref
 from typing import Any, Callable, Optional, Sequence
 
 from tessera.errors import ArgumentError
@@ -19,11 +19,17 @@ from tessera.wording import with_article
 
 def library_of(value: Any) -> str:
     """Whose array `value` is: "numpy", "torch", ...; empty for what is no array."""
-    return _library_of_type(type(value))
+    cls = type(value)
+    known = _libraries_of_types.get(cls)
+    if known is None:
+        known = _libraries_of_types[cls] = _find_library(cls)
+    return known
 
 
-@functools.lru_cache(maxsize=1024)
-def _library_of_type(cls: type) -> str:
+_libraries_of_types: "weakref.WeakKeyDictionary[type, str]" = weakref.WeakKeyDictionary()
+
+
+def _find_library(cls: type) -> str:
     names = [base.__module__.partition(".")[0] for base in cls.__mro__]
     for base, root in zip(cls.__mro__, names):
         if base.__name__ == "generic" and root == "numpy":
