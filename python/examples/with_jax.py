@@ -6,6 +6,8 @@ Usage: with_jax.py    (needs JAX; runs on the GPU if JAX does)
 
 from __future__ import annotations
 
+from typing import Callable
+
 import jax
 import jax.numpy as jnp
 
@@ -60,7 +62,7 @@ def main() -> None:
     x = jax.random.normal(jax.random.key(0), (4, 64, 300))
     weights = jax.random.normal(jax.random.key(1), (64, 300))
 
-    def loss(function):  # type: ignore[no-untyped-def]
+    def loss(function: Callable[[jax.Array], jax.Array]) -> Callable[[jax.Array], jax.Array]:
         return lambda x: (function(x) * weights).sum()
 
     batched = jax.jit(jax.vmap(softmax))

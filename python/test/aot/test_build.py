@@ -56,6 +56,15 @@ def matmul(a, b, c, N: tl.constexpr):
 
 
 @tessera.jit
+def counted(x, count, total, order, N: tl.constexpr):
+    at = tl.program_id(0) * N + tl.arange(0, N)
+    value = tl.load(x + at)
+    tl.atomic_add(count + value, 1)
+    tl.atomic_add(total, tl.sum(tl.exp(value.to(tl.float64)), axis=0))
+    tl.store(order + at, tl.sort(value))
+
+
+@tessera.jit
 def bytes_kernel(a, b, c, N: tl.constexpr):
     i = tl.arange(0, N)
     at = i[:, None] * N + i[None, :]
@@ -86,6 +95,7 @@ def waiting(flag):
 
 BODY = """
 #include "{name}.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -357,6 +367,14 @@ def test_aarch64(tmp_path, target: str, features: str) -> None:
   static float x[128000], y[128000];
   for (int i = 0; i < 128000; ++i) x[i] = (float)i;
   EXPECT(scale(&many, x, 2, y, 127999) == TESSERA_OK && y[127998] == 255996 && y[127999] == 0);
+  static int32_t digits[64 * 50], counts[10], sorted[64 * 50];
+  double total = 0, expected_total = 0;
+  for (int i = 0; i < 64 * 50; ++i) { digits[i] = i * 7 % 10; expected_total += exp(digits[i]); }
+  many.grid[0] = 50;
+  EXPECT(counted(&many, digits, counts, &total, sorted) == TESSERA_OK);
+  for (int i = 0; i < 10; ++i) EXPECT(counts[i] == 320);
+  EXPECT(fabs(total / expected_total - 1) < 1e-12);
+  for (int i = 1; i < 64 * 50; ++i) EXPECT(i % 64 == 0 || sorted[i - 1] <= sorted[i]);
   int32_t numbers[2] = {-5, 70};
   EXPECT(printed(&one, numbers) == TESSERA_OK);
   many.grid[0] = 3;
@@ -365,6 +383,7 @@ def test_aarch64(tmp_path, target: str, features: str) -> None:
         (matmul, ["*fp32, *fp32, *fp32, 32"]),
         (halves, ["*fp16, *fp16, 8"]),
         (bytes_kernel, [dot]),
+        (counted, ["*i32, *i32, *fp64, *i32, 64"]),
         (scale, ["*fp32, fp32, *fp32, i32, 128"]),
         (printed, ["*i32, 2"]),
         (positive, ["*fp32"]),
