@@ -29,7 +29,7 @@ from tessera.runtime.arrays import MockTensor, find_dtype
 from tessera.runtime.grid import normalize_grid
 from tessera.runtime.jit import JITFunction, _Meta
 from tessera.runtime.specialize import Bound, constant_key
-from tessera.wording import counted, with_article
+from tessera.wording import counted, shown, with_article
 
 
 class Input(NamedTuple):
@@ -60,6 +60,9 @@ class Constant:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Constant) and other._key == self._key
+
+    def __repr__(self) -> str:
+        return shown(self.value)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,11 +174,11 @@ def _call(
 ) -> list[Any]:
     register_handlers()
     while not isinstance(kernel, JITFunction):  # tuned, or with heuristics
-        shown = {
+        seen = {
             name: _Like(*outputs[value.number]) if isinstance(value, Output) else value
             for name, value in named.items()
         }
-        added = kernel._untuned((), shown)
+        added = kernel._untuned((), seen)
         for name, value in added.items():
             if not isinstance(named.get(name), Output):
                 named[name] = value
@@ -204,7 +207,7 @@ def _call(
                     "pass the arrays one by one",
                 )
             parameters.append(Constant(value))
-    shown_values = [
+    seen_values = [
         _Like(*outputs[value.number]) if isinstance(value, Output) else value for value in values
     ]
     for index, output in pairs:
@@ -221,7 +224,7 @@ def _call(
         tuple(parameters),
         tuple(outputs),
         tuple(pairs),
-        normalize_grid(grid, _Meta(kernel.params, shown_values, options)),
+        normalize_grid(grid, _Meta(kernel.params, seen_values, options)),
         tuple(sorted((name, value) for name, value in given.items())),
     )
     return list(_launch.bind(*inputs, plan=plan))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
 
 import torch
@@ -107,6 +108,8 @@ def _make_operator(
             "put it on a function that launches kernels",
         )
     qualified = name or f"tessera::{fn.__name__}"
+    if not re.fullmatch(r"\w+::\w+(\.\w+)?", qualified):
+        raise _mistake(f"{name!r} is no name for an operator", 'write "mylib::scale"')
     written = (mutates_args,) if isinstance(mutates_args, str) else tuple(mutates_args)
     found = _find_schema(fn, qualified, written, schema)
     run = _Implementation(fn, qualified, found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -114,6 +115,41 @@ def test_plain_calls() -> None:
     np.testing.assert_array_equal(jax.jit(lambda x: add(x, 1.5, BLOCK=32))(x), x + 1.5)
     result = jax.eval_shape(lambda x: add(x, 1.0), x)
     assert (result.shape, result.dtype) == (x.shape, x.dtype)
+
+
+def test_programs_are_shown_with_what_they_call() -> None:
+    text = str(jax.make_jaxpr(lambda x: add(x, 2.5))(numbers(30)))
+    assert "tessera_launch" in text and "2.5" in text and "0x" not in text
+
+
+def test_tuned_kernels_and_heuristics() -> None:
+    tuned = tessera.autotune([tessera.Config({"BLOCK": 32})], key=["n"])(add.fn)
+
+    @tessera.heuristics({"BLOCK": lambda args: tessera.next_power_of_2(args["x"].size)})
+    @tessera.jit
+    def whole(x, out, n, BLOCK: tl.constexpr):
+        i = tl.arange(0, BLOCK)
+        tl.store(out + i, tl.load(x + i, mask=i < n) + BLOCK, mask=i < n)
+
+    x = numbers(300)
+    grid = lambda meta: (tessera.cdiv(meta["n"], meta["BLOCK"]),)
+    call = tessera.jax.call
+    result = jax.jit(lambda x: call(tuned, x, 1.0, out_shape=x, grid=grid, n=300))(x)
+    np.testing.assert_array_equal(result, x + 1)
+    result = jax.jit(lambda x: call(whole, x, out_shape=x, grid=(1,), n=300))(x)
+    np.testing.assert_array_equal(result, x + 512)
+
+
+def test_control_flow_and_threads() -> None:
+    @jax.jit
+    def counted(x):
+        return jax.lax.fori_loop(0, 20, lambda _, x: add(x, 1.0), x)
+
+    inputs = [numbers(3000) + i for i in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        for _ in range(10):
+            for x, result in zip(inputs, pool.map(counted, inputs)):
+                np.testing.assert_array_equal(result, x + 20)
 
 
 def test_arrays_of_numpy_among_them() -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Optional
 
 import pytest
 
@@ -78,6 +79,44 @@ def test_batches() -> None:
     assert torch.equal(torch.vmap(lambda row: scale(row, 2.0), in_dims=1, out_dims=1)(x), 2 * x)
 
 
+def test_lists_options_and_numbers() -> None:
+    @tessera.torch.op(fresh())
+    def several(
+        xs: list[torch.Tensor], factor: float, more: Optional[torch.Tensor] = None
+    ) -> tuple[list[torch.Tensor], int]:
+        return [scale_kernel(x, factor) for x in xs], len(xs)
+
+    assert set(
+        torch.library.opcheck(several, ([torch.ones(3), torch.ones(2, 2)], 2.0)).values()
+    ) == {"SUCCESS"}
+
+
+def test_meta_tensors() -> None:
+    result = scale(torch.ones(3, 4, device="meta"), 2.0)
+    assert (result.device.type, result.shape) == ("meta", (3, 4))
+
+
+def test_another_definition_replaces_the_first() -> None:
+    name = fresh()
+    for factor in (2.0, 3.0):
+
+        @tessera.torch.op(name)
+        def again(x: torch.Tensor) -> torch.Tensor:
+            return scale_kernel(x, factor)
+
+        assert (again(torch.ones(4)) == factor).all()
+
+
+def test_without_a_gradient() -> None:
+    @tessera.torch.op(fresh())
+    def plain(x: torch.Tensor) -> torch.Tensor:
+        return scale_kernel(x, 2.0)
+
+    result = plain(torch.ones(3, requires_grad=True))
+    with pytest.raises(RuntimeError, match="no autograd formula"):
+        result.sum().backward()
+
+
 def test_in_compiled_functions() -> None:
     calls = []
 
@@ -148,6 +187,11 @@ def test_schemas_that_do_not_match() -> None:
 
         @tessera.torch.op(fresh(), setup_context=remember_factor)
         def k(x: torch.Tensor) -> torch.Tensor: ...
+
+    with refused("'nowhere' is no name for an operator"):
+
+        @tessera.torch.op("nowhere")
+        def m(x: torch.Tensor) -> torch.Tensor: ...
 
     with refused("is put on a"):
         tessera.torch.op(fresh())(scale_kernel)
