@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import pathlib
+import statistics
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -35,6 +36,13 @@ SHAPES = [
     (4096, 14336, 4096), (512, 4096, 14336), (128, 8192, 8192), (16, 8192, 8192),
     (3000, 5000, 4100),
 ]  # fmt: skip
+
+# Linear layers of language models, N x K, and the rows of what goes through them.
+LAYERS = [
+    (4096, 4096), (6144, 4096), (28672, 4096), (4096, 14336), (2112, 7168), (24576, 1536),
+    (7168, 16384), (4096, 7168), (7168, 2048),
+]  # fmt: skip
+TOKENS = (1, 16, 64, 256, 1024, 4096)
 
 # BM, BN, BK, warps, stages
 CONFIGS = [
@@ -160,7 +168,7 @@ def library_matmul(kind: Kind) -> list[gpu.Launch]:
 
 
 def matmul_row(
-    kernels: dict[str, dict[str, Any]], kind: Kind, m: int, n: int, k: int
+    kernels: dict[str, dict[str, Any]], kind: Kind, m: int, n: int, k: int, what: str = "matmul"
 ) -> tuple[gpu.Row, float]:
     def make() -> Any:
         b = draw((n, k), kind.element).T if kind.along_k else draw((k, n), kind.element)
@@ -185,8 +193,12 @@ def matmul_row(
         name: [variant(own, config) for config in configs[kind.bytes]]
         for name, own in kernels.items()
     }
-    # Descriptors want rows of a multiple of 16 bytes.
-    if "triton" in kernels and all(extent * kind.bytes % 16 == 0 for extent in (n, k)):
+    # Descriptors want rows of a multiple of 16 bytes. (Of the many layers, plain kernels alone.)
+    if (
+        what == "matmul"
+        and "triton" in kernels
+        and all(extent * kind.bytes % 16 == 0 for extent in (n, k))
+    ):
         from gpu_matmul_triton import persistent_matmul
 
         acc = getattr(kernels["triton"]["tl"], kind.acc)
@@ -200,7 +212,9 @@ def matmul_row(
             for config in scaled
         ]
     competitors["library"] = library_matmul(kind)
-    work = f"matmul {kind.name} {m}x{n}x{k}" + (" along k" if kind.along_k else "")
+    work = f"{what} {kind.name} {m}x{n}x{k}"
+    if what == "matmul" and kind.along_k:
+        work += " along k"
     return gpu.Row(work, make, competitors, lambda s: check_matmul(s, k), 0), 2.0 * m * n * k
 
 
@@ -210,6 +224,14 @@ def matmul_rows(kernels: dict[str, dict[str, Any]]) -> Iterator[tuple[gpu.Row, f
     for kind in KINDS:
         size = 8192 if kind.name == "fp8" else 4096
         yield matmul_row(kernels, kind, size, size, size)
+
+
+def linear_rows(kernels: dict[str, dict[str, Any]]) -> Iterator[tuple[gpu.Row, float]]:
+    """x @ W.T, with the weights' rows along K as layers keep them."""
+    kind = Kind("bf16", torch.bfloat16, torch.bfloat16, "float32", along_k=True)
+    for n, k in LAYERS:
+        for m in TOKENS:
+            yield matmul_row(kernels, kind, m, n, k, "linear")
 
 
 def gelu_rows(kernels: dict[str, dict[str, Any]]) -> Iterator[tuple[gpu.Row, float]]:
@@ -427,6 +449,21 @@ def table_line(row: gpu.Row) -> str:
     return "  ".join(cells)
 
 
+def ratio_line(results: list[Any], what: str) -> str:
+    """The geometric mean of the ratios to the library in rows of a kind, and the least of them."""
+    ratios = {
+        row["work"]: row["results"]["library"]["ms"] / row["results"]["tessera"]["ms"]
+        for row in results
+        if row["work"].startswith(what)
+        and all("ms" in row["results"].get(who, {}) for who in ("tessera", "library"))
+    }
+    if not ratios:
+        return ""
+    worst = min(ratios, key=lambda work: ratios[work])
+    mean = statistics.geometric_mean(ratios.values())
+    return f"{len(ratios)} rows of {what}: {mean:.3f} of the library; {worst} {ratios[worst]:.2f}"
+
+
 def is_wanted(work: str, only: str) -> bool:
     named = f" {work} "
     return any(
@@ -451,7 +488,7 @@ def main() -> None:
         if arguments.json:
             pathlib.Path(arguments.json).write_text(json.dumps(report, indent=1))
 
-    for family in (matmul_rows, gelu_rows, int4_rows, attention_rows):
+    for family in (matmul_rows, linear_rows, gelu_rows, int4_rows, attention_rows):
         for row, flops in family(kernels):
             if not is_wanted(row.work, arguments.only):
                 continue
@@ -462,6 +499,8 @@ def main() -> None:
             results.append({"work": row.work, "results": row.results})
             print(table_line(row), flush=True)
             save()
+    if line := ratio_line(results, "linear"):
+        print(line)
     if arguments.compile:
         import gpu_host
 
