@@ -46,6 +46,7 @@ MATMULS = {
     "matmul bf16 16x8192x8192": Promise(1.0, aim_of_library=1.2),
     "matmul bf16 3000x5000x4100": Promise(of_library=1.4, aim_of_library=2.0),
     "matmul fp8": Promise(of_library=0.9, aim_of_library=1.0),
+    "linear": Promise(1.0, of_library=0.93, aim_of_library=1.0),
     "matmul bias gelu": Promise(of_library=1.2),
     "matmul int4": Promise(1.0),
     "attention bf16 d128 T2048": Promise(1.15, aim_of_library=1.0),
