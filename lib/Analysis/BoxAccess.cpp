@@ -9,7 +9,7 @@
 
 #include "AccessRules.h"
 #include "BoxRefusals.h"
-#include "ProgramBounds.h"
+#include "tessera/Analysis/ProgramBounds.h"
 #include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 
 #include "mlir/IR/Matchers.h"

@@ -138,6 +138,12 @@ int tsr_kernel_accepts(TsrKernel *kernel, const int32_t grid[3], const uint64_t 
                                  llvm::ArrayRef<uint64_t>(args, num_args));
 }
 
+int tsr_kernel_choose_blocks(TsrKernel *kernel, int32_t device, const int32_t grid[3],
+                             const uint64_t *args, size_t num_args) TSR_NOEXCEPT {
+  return kernel->kernel->chooseBlocks(device, llvm::ArrayRef<int32_t>(grid, 3),
+                                      llvm::ArrayRef<uint64_t>(args, num_args));
+}
+
 void tsr_kernel_destroy(TsrKernel *kernel) TSR_NOEXCEPT { delete kernel; }
 
 void tsr_set_cancellation(const int32_t *flag) TSR_NOEXCEPT { setCancellation(flag); }

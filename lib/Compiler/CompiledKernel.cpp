@@ -41,6 +41,7 @@ CompiledKernel::CompiledKernel(KernelMetadata newMetadata, std::string newObject
     }
     description.persistentPrograms = metadata.persistentPrograms;
     description.waitsForStream = metadata.waitsForStream;
+    description.sum = metadata.divisibleSum;
     onGPU = std::make_unique<cuda::LoadedKernel>(std::move(description), object);
     metadataJSON = metadata.toJSON();
     return;
@@ -178,6 +179,17 @@ bool CompiledKernel::accepts(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args) co
   if (args.size() != metadata.arguments.size())
     return true;
   return findExceededLimit(grid, args) < 0 && (!onGPU || onGPU->accepts(grid.data(), args.data()));
+}
+
+int CompiledKernel::chooseBlocks(int device, ArrayRef<int32_t> grid,
+                                 ArrayRef<uint64_t> args) const noexcept {
+  if (!onGPU || args.size() != metadata.arguments.size())
+    return 1;
+  try {
+    return onGPU->chooseBlocks(device, grid.data(), args.data());
+  } catch (const cuda::DriverError &) {
+    return 1; // The launch says what is wrong.
+  }
 }
 
 /// Whether a kernel asks for the memory behind its arguments.

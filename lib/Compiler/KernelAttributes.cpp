@@ -245,6 +245,20 @@ static void readProgramBounds(ModuleOp module, KernelMetadata &metadata) {
   }
 }
 
+static void readDivisibleSum(ModuleOp module, KernelMetadata &metadata) {
+  metadata.divisibleSum.reset();
+  auto sum = module->getAttrOfType<tilegpu::DivisibleSumAttr>(tilegpu::kDivisibleSumAttr);
+  // Of programs that wait for each other there are as many as somebody found to fit.
+  if (!sum || metadata.waitsForPrograms)
+    return;
+  if (!cuda::ProgramBound::parse(sum.getUpper(), metadata.arguments.size()))
+    throw UserError("E062", ("the module's attribute '" + tilegpu::kDivisibleSumAttr +
+                             "' does not say where the loop ends")
+                                .str());
+  metadata.divisibleSum = {sum.getUpper().str(), sum.getLower(), sum.getStep(),
+                           sum.getIteration(),   sum.getMeet(),  sum.getExchange()};
+}
+
 static void readTensorMaps(ModuleOp module, KernelMetadata &metadata) {
   metadata.tensorMaps.clear();
   metadata.launchConditions.clear();
@@ -308,6 +322,7 @@ void tessera::readKernelAttributes(ModuleOp module, KernelMetadata &metadata) {
     metadata.numStages = stages.getInt();
   metadata.waitsForPrograms = waitsForPrograms(module);
 
+  readDivisibleSum(module, metadata);
   readTensorMaps(module, metadata);
   auto kernel = module.lookupSymbol<FunctionOpInterface>(metadata.name);
   if (!kernel)
@@ -358,5 +373,6 @@ void tessera::readKernelMetadata(const llvm::Module &module, KernelMetadata &met
   metadata.programBounds = std::move(read.programBounds);
   metadata.persistentPrograms = read.persistentPrograms;
   metadata.waitsForStream = read.waitsForStream;
+  metadata.divisibleSum = std::move(read.divisibleSum);
   metadata.sites = std::move(read.sites);
 }

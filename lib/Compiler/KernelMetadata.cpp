@@ -120,6 +120,22 @@ static bool fromJSON(const json::Value &value, ArraysApart &pair, json::Path pat
          fromJSON((*both)[1], pair.second, path.index(1));
 }
 
+static json::Value toJSON(const DivisibleSum &sum) {
+  return json::Object{{"upper", sum.upper},
+                      {"lower", sum.lower},
+                      {"step", sum.step},
+                      {"iteration_cycles", sum.iterationCycles},
+                      {"meet_cycles", sum.meetCycles},
+                      {"exchange_cycles", sum.exchangeCycles}};
+}
+
+static bool fromJSON(const json::Value &value, DivisibleSum &sum, json::Path path) {
+  json::ObjectMapper map(value, path);
+  return map && map.map("upper", sum.upper) && map.map("lower", sum.lower) &&
+         map.map("step", sum.step) && map.map("iteration_cycles", sum.iterationCycles) &&
+         map.map("meet_cycles", sum.meetCycles) && map.map("exchange_cycles", sum.exchangeCycles);
+}
+
 static json::Value toJSON(const TensorMapRecipe::Dim &dim) {
   return json::Object{
       {"extent", toJSON(dim.extent)}, {"stride", toJSON(dim.stride)}, {"box", dim.box}};
@@ -220,6 +236,7 @@ std::string KernelMetadata::toJSON() const {
       {"program_bounds", json::Array(programBounds)},
       {"persistent_programs", persistentPrograms},
       {"waits_for_stream", waitsForStream},
+      {"divisible_sum", divisibleSum ? cuda::toJSON(*divisibleSum) : json::Value(nullptr)},
       {"waits_for_programs", waitsForPrograms},
       {"sites", toArray(siteCopies)},
       {"stage_ms", std::move(times)},
@@ -255,6 +272,7 @@ KernelMetadata KernelMetadata::fromJSON(StringRef text) {
       map.map("program_bounds", metadata.programBounds) &&
       map.map("persistent_programs", metadata.persistentPrograms) &&
       map.map("waits_for_stream", metadata.waitsForStream) &&
+      map.map("divisible_sum", metadata.divisibleSum) &&
       map.map("waits_for_programs", metadata.waitsForPrograms) &&
       map.map("sites", metadata.sites) && map.map("stage_ms", metadata.stageTimes) &&
       map.map("remarks", metadata.remarks);

@@ -83,6 +83,7 @@ static GPUMachine makeAmpere() {
   machine.functionRate = 16;
   machine.issueRate = 128;
   machine.sharedBandwidth = 128;
+  machine.l2Bandwidth = 64;
   // Published microbenchmarks of an A100.
   machine.sharedLatency = 29;
   machine.l2Latency = 262;

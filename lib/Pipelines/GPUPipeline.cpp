@@ -70,8 +70,9 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
     manager.addPass(tilegpu::createTileGPUAccelerateMatmulPass());
 
   // Blocks of a cluster divide a sum of dots between them, each with whole tiles, which is before
-  // anybody plans how these come; where they cannot, they divide tiles.
-  if (options.numCTAs > 1 && !options.deterministic)
+  // anybody plans how these come; where they cannot, they divide tiles. A launch of few programs
+  // is told that they could.
+  if (!options.deterministic)
     manager.addPass(tilegpu::createTileGPUSplitKPass());
 
   // Where TMA can bring what is multiplied, one thread orders that: of its own, or

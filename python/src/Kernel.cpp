@@ -177,6 +177,13 @@ bool accepts(Kernel &kernel, const py::tuple &grid, const py::sequence &args) {
   return tsr_kernel_accepts(kernel.handle.get(), extents.data(), slots.data(), slots.size()) != 0;
 }
 
+int chooseBlocks(Kernel &kernel, int device, const py::tuple &grid, const py::sequence &args) {
+  Grid extents = toGrid(grid);
+  std::vector<uint64_t> slots = toSlots(args);
+  return tsr_kernel_choose_blocks(kernel.handle.get(), device, extents.data(), slots.data(),
+                                  slots.size());
+}
+
 /// The handler as jaxlib takes it, or None for a version of the interface that is not known.
 py::object xlaHandler(bool onGPU, int majorVersion, int minorVersion) {
   void *handler = tsr_xla_handler(onGPU, majorVersion, minorVersion);
@@ -214,6 +221,8 @@ void tessera::python::registerKernel(py::module_ &module) {
            "What the driver has made of the kernel: registers and local memory of a thread.")
       .def("accepts", &accepts, py::arg("grid"), py::arg("args"),
            "Whether a launch is within the limits that the kernel was compiled for.")
+      .def("choose_blocks", &chooseBlocks, py::arg("device"), py::arg("grid"), py::arg("args"),
+           "With which num_ctas the same kernel would do a launch best.")
       .def("stage", &stage, py::arg("name"),
            "The text of a named stage (bytes for machine code), or None if it was not kept.")
       .def("metadata",

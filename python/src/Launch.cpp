@@ -21,6 +21,7 @@
 #include <structmember.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <unordered_map>
 #include <utility>
@@ -82,6 +83,10 @@ struct Entry {
   /// For launches outside the limits of the usual one, which have taken it before; no kernel where
   /// there was no such launch.
   Variant outside;
+  /// For launches of few programs: those of clusters of 2, 4 and 8 blocks, as far as there were
+  /// such launches; and whether there may be any.
+  std::array<Variant, 3> divided;
+  bool mayDivide = false;
   Reference meta;   ///< the options, for grid functions
   Reference choice; ///< the configuration of a tuned kernel
   int32_t numThreads = 0;
@@ -93,7 +98,7 @@ struct Entry {
   int traverse(visitproc visit, void *arg) const {
     if (int stop = signature.traverse(visit, arg))
       return stop;
-    for (const Variant *variant : {&usual, &outside})
+    for (const Variant *variant : {&usual, &outside, &divided[0], &divided[1], &divided[2]})
       if (int stop = variant->traverse(visit, arg))
         return stop;
     Py_VISIT(meta.get());
@@ -220,11 +225,14 @@ Entry *findEntry(Dispatcher *dispatcher, const Signature &signature) {
   return nullptr;
 }
 
+/// The place of the variant for clusters of 2, 4 or 8 blocks.
+size_t findDivided(int blocks) { return blocks == 2 ? 0 : blocks == 4 ? 1 : 2; }
+
 /// Makes an entry of what `slow` returned: (variant, slots, threads, options, device, stream,
-/// variant for launches outside the limits of the first or None), the stream a number or a
-/// function of the device, a variant as (result, kernel, checks), or None for a configuration that
-/// is looked up alone. Of a tuned kernel, its configuration comes behind that, and the options have
-/// what it fills in.
+/// variant for launches outside the limits of the first or None, variants of clusters by the
+/// number of their blocks or None), the stream a number or a function of the device, a variant as
+/// (result, kernel, checks), or None for a configuration that is looked up alone. Of a tuned
+/// kernel, its configuration comes behind that, and the options have what it fills in.
 void learn(Dispatcher *dispatcher, const Signature &signature, const py::tuple &recipe) {
   bool hasKernel = !recipe[0].is_none();
   py::tuple slots = recipe[1];
@@ -246,8 +254,14 @@ void learn(Dispatcher *dispatcher, const Signature &signature, const py::tuple &
     entry.findStream = Reference(recipe[5]);
   if (!recipe[6].is_none())
     entry.outside = Variant(py::tuple(recipe[6]));
-  if (recipe.size() > 7)
-    entry.choice = Reference(recipe[7]);
+  if (!recipe[7].is_none()) {
+    entry.mayDivide = true;
+    for (auto [blocks, variant] : py::dict(recipe[7]))
+      entry.divided[findDivided(blocks.cast<int>())] =
+          Variant(py::reinterpret_borrow<py::tuple>(variant));
+  }
+  if (recipe.size() > 8)
+    entry.choice = Reference(recipe[8]);
   size_t hash = signature.hash();
   if (Entry *old = findEntry(dispatcher, signature))
     forgetEntry(dispatcher, EntryHolder(old), hash);
@@ -310,8 +324,19 @@ PyObject *launchEntry(Launch *launch, const Entry &entry, const Signature &signa
   const uint64_t *slots = signature.slots.data();
   size_t numSlots = signature.slots.size();
   const Variant *variant = &entry.usual;
+  if (entry.mayDivide) {
+    int blocks = tsr_kernel_choose_blocks(variant->kernel, entry.device, extents, slots, numSlots);
+    if (blocks > 1) {
+      const Variant &divided = entry.divided[findDivided(blocks)];
+      if (!divided.kernel || !allHold(divided.checks))
+        return nullptr;
+      if (tsr_kernel_accepts(divided.kernel, extents, slots, numSlots))
+        variant = &divided;
+    }
+  }
   // A launch that fails takes longer than one that does not.
-  if (entry.outside.kernel && !tsr_kernel_accepts(variant->kernel, extents, slots, numSlots)) {
+  if (variant == &entry.usual && entry.outside.kernel &&
+      !tsr_kernel_accepts(variant->kernel, extents, slots, numSlots)) {
     variant = &entry.outside;
     if (!allHold(variant->checks))
       return nullptr;

@@ -87,4 +87,18 @@ TEST(ProgramBound, IsReadOrRefused) {
   EXPECT_FALSE(ProgramBound::parse(deep, 2));
 }
 
+TEST(ProgramBound, EvaluatesWhatIsTheSameInAllPrograms) {
+  auto evaluate = [](const char *text, std::vector<uint64_t> slots) -> std::optional<int64_t> {
+    int32_t grid[] = {4, 1, 1};
+    std::optional<ProgramBound> bound = ProgramBound::parse(text, slots.size());
+    EXPECT_TRUE(bound) << text;
+    return bound ? bound->evaluate(slots.data(), grid) : std::nullopt;
+  };
+  EXPECT_EQ(evaluate("(div32 (add32 i32:0 63) 64)", {100}), 2);
+  EXPECT_EQ(evaluate("(sub32 i32:0 extent:0)", {1}), -3);
+  EXPECT_EQ(evaluate("program:0", {}), std::nullopt);
+  EXPECT_EQ(evaluate("program:1", {}), 0);
+  EXPECT_EQ(evaluate("(div32 1 i32:0)", {0}), std::nullopt);
+}
+
 } // namespace

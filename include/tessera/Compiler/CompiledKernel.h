@@ -6,6 +6,7 @@
 #ifndef TESSERA_COMPILER_COMPILEDKERNEL_H
 #define TESSERA_COMPILER_COMPILEDKERNEL_H
 
+#include "tessera/Runtime/CUDA/DivisibleSum.h"
 #include "tessera/Runtime/CUDA/ProgramBound.h"
 #include "tessera/Runtime/CUDA/TensorMap.h"
 #include "tessera/Support/AccessFault.h"
@@ -94,6 +95,8 @@ struct KernelMetadata {
   int persistentPrograms = 0;
   /// Whether its programs wait by themselves for what their stream did before.
   bool waitsForStream = false;
+  /// A sum of dots that clusters could divide, of a kernel without.
+  std::optional<cuda::DivisibleSum> divisibleSum;
   /// Whether a program may loop until another one has written something.
   bool waitsForPrograms = false;
   std::vector<KernelSite> sites;
@@ -107,7 +110,8 @@ struct KernelMetadata {
   ///  "tensor_maps": [{"base", "element", "bytes", "swizzle",
   ///                   "dims": [{"extent", "stride", "box"}]}], "launch_conditions",
   ///  "program_bounds": [text],
-  ///  "persistent_programs", "waits_for_stream", "waits_for_programs",
+  ///  "persistent_programs", "waits_for_stream", "waits_for_programs", "divisible_sum": {"upper",
+  ///  "lower", "step", "iteration_cycles", "meet_cycles", "exchange_cycles"} or null,
   ///  "sites": [{"message", "file", "line", "column", "access", "argument", "bytes", "wraps"}],
   ///  "stage_ms": [[stage, ms]],
   ///  "remarks": [text]}
@@ -158,6 +162,10 @@ public:
   /// Whether a launch is within the limits that the kernel was compiled for, and needs no tensor
   /// maps that there are none of: else it fails with E070.
   bool accepts(llvm::ArrayRef<int32_t> grid, llvm::ArrayRef<uint64_t> args) const noexcept;
+
+  /// With how many blocks a cluster the same kernel would do this launch best; 1: as it is.
+  int chooseBlocks(int device, llvm::ArrayRef<int32_t> grid,
+                   llvm::ArrayRef<uint64_t> args) const noexcept;
 
   /// What the driver has made of it on a GPU, {"num_registers", "local_bytes", "log"}, of a
   /// thread; the log is empty but where the driver has assembled it. Loads it there. Throws

@@ -170,6 +170,7 @@ struct GPUMachine {
   int64_t issueRate;    ///< instructions of threads that an SM does in a cycle
 
   int64_t sharedBandwidth; ///< bytes of shared memory that an SM moves in a cycle
+  int64_t l2Bandwidth;     ///< that an SM gets from the second-level cache, most others being idle
   /// Cycles from an access to its data: of shared memory, the second-level cache, memory.
   int64_t sharedLatency, l2Latency, memoryLatency;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What blocks of a cluster do each for itself, and bring together. Each thread adds what all
-// blocks have of the elements that it is to have, in the order of the blocks' numbers: so the sum
-// does not depend on who comes first, nor on which block has which part.
+// blocks have of the elements that it is to have, from its own block on and around: so each block
+// is read by one other at a time, and the order of a sum is always the same for an element.
 
 #include "ClusterWaits.h"
 #include "Patterns.h"
@@ -46,9 +46,10 @@ struct ClusterSumPattern : TilePattern<tilegpu::ClusterSumOp> {
         emitClusterBarrier(thread);
       exchange.store(thread, registers, round);
       emitClusterBarrier(thread);
-      for (unsigned block = 0; block < numBlocks; ++block) {
+      for (unsigned distance = 0; distance < numBlocks; ++distance) {
         SmallVector<Value> loaded(sum.size());
-        exchange.loadFrom(thread, loaded, round, thread.i32(block));
+        Value other = thread.bitAnd(thread.add(emitBlockRank(thread), distance), numBlocks - 1);
+        exchange.loadFrom(thread, loaded, round, distance == 0 ? Value() : other);
         for (auto [total, value] : llvm::zip_equal(sum, loaded))
           if (value)
             total = total ? add(thread, total, value) : value;

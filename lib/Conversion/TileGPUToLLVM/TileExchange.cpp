@@ -111,7 +111,7 @@ void TileExchange::load(ThreadBuilder &thread, MutableArrayRef<Value> registers,
 void TileExchange::loadFrom(ThreadBuilder &thread, MutableArrayRef<Value> registers, unsigned round,
                             Value block) const {
   assert(blocks && !blocks->hasParts() && "blocks have parts of the tile");
-  SharedTile from = tile.at(emitRemoteAddress(thread, scratch, block));
+  SharedTile from = block ? tile.at(emitRemoteAddress(thread, scratch, block)) : tile;
   loadPart(thread, registers, round, /*distance=*/{}, from);
 }
 

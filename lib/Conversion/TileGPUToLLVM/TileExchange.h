@@ -36,8 +36,8 @@ public:
   void load(ThreadBuilder &thread, llvm::MutableArrayRef<mlir::Value> registers, unsigned round,
             const Place &distance = {}) const;
 
-  /// The same from one block, whoever it is that a thread would load from: where each block of a
-  /// cluster has a whole tile of its own.
+  /// The same from one block (null: the own one), whoever it is that a thread would load from:
+  /// where each block of a cluster has a whole tile of its own.
   void loadFrom(ThreadBuilder &thread, llvm::MutableArrayRef<mlir::Value> registers, unsigned round,
                 mlir::Value block) const;
 

@@ -98,7 +98,10 @@ int64_t getLeastEarlyPrograms(int sharedBytes, const DeviceInfo &info) {
 
 LoadedKernel::LoadedKernel(KernelDescription newDescription, std::string image)
     : description(std::move(newDescription)), loggedName(keepName(description.name)),
-      image(std::move(image)) {}
+      image(std::move(image)) {
+  if (description.sum)
+    sumEnd = ProgramBound::parse(description.sum->upper, description.numArguments);
+}
 
 Module LoadedKernel::load(std::string &log) const {
   std::string doing = "loading kernel '" + description.name + "'";
@@ -277,6 +280,19 @@ bool LoadedKernel::accepts(const int32_t grid[3], const uint64_t *slots) const n
     if (!evaluate(recipe, slots, shape))
       return false;
   return true;
+}
+
+int LoadedKernel::chooseBlocks(int device, const int32_t grid[3], const uint64_t *slots) const {
+  if (!sumEnd || grid[0] <= 0 || grid[1] <= 0 || grid[2] <= 0)
+    return 1;
+  const DeviceInfo &info = getDevice(device);
+  constexpr int kFirstWithClusters = 9;
+  if (info.capabilityMajor < kFirstWithClusters || hasTooManyPrograms(grid))
+    return 1;
+  std::optional<int64_t> end = sumEnd->evaluate(slots, grid);
+  return end ? description.sum->chooseBlocks(*end, int64_t(grid[0]) * grid[1] * grid[2],
+                                             info.multiprocessors)
+             : 1;
 }
 
 bool LoadedKernel::launch(int device, Stream stream, const int32_t grid[3], const uint64_t *slots) {

@@ -171,6 +171,17 @@ template <typename Wide> bool ProgramBound::apply(const Step &step, Range &x, co
 }
 
 bool ProgramBound::holds(const uint64_t *slots, const int32_t grid[3]) const {
+  std::optional<Range> range = getRange(slots, grid);
+  return range && range->least >= 0;
+}
+
+std::optional<int64_t> ProgramBound::evaluate(const uint64_t *slots, const int32_t grid[3]) const {
+  std::optional<Range> range = getRange(slots, grid);
+  return range && range->least == range->most ? std::optional(range->least) : std::nullopt;
+}
+
+std::optional<ProgramBound::Range> ProgramBound::getRange(const uint64_t *slots,
+                                                          const int32_t grid[3]) const {
   // One operand of each operator that is not done, and what is on top of them.
   Range stack[kMaxDepth + 2];
   unsigned size = 0;
@@ -195,16 +206,16 @@ bool ProgramBound::holds(const uint64_t *slots, const int32_t grid[3]) const {
       break;
     case Kind::Unsigned:
       if (stack[size - 1].least < 0)
-        return false;
+        return std::nullopt;
       break;
     default:
       --size;
       if (!(step.bits == 32 ? apply<int64_t>(step, stack[size - 1], stack[size])
                             : apply<__int128>(step, stack[size - 1], stack[size])))
-        return false;
+        return std::nullopt;
     }
   }
-  return stack[0].least >= 0;
+  return stack[0];
 }
 
 } // namespace tessera::cuda

@@ -277,7 +277,7 @@ class CompiledKernel:
             raise_core_error(error)
         if self._checks_accesses if place is None else not place.by_arrays:
             return None
-        return (None, self._kernel, ()), tuple(slots), num_threads, {}, device, found, None
+        return (None, self._kernel, ()), tuple(slots), num_threads, {}, device, found, None, None
 
     @property
     def _checks_accesses(self) -> bool:

@@ -22,6 +22,7 @@ _MAX_WARPS = 32
 _WITHOUT_EFFECT_ON_CODE = (
     "num_threads",
     "stream",
+    "split_k",
     "launch_cooperative_grid",
     "launch_pdl",
     "ptx_options",
@@ -56,9 +57,13 @@ class CompileOptions:
     """How many tiles a loop with dots may load ahead on a GPU. Without effect on a CPU."""
     num_ctas: int = 1
     """How many blocks, a cluster, compute a program together on a GPU: 1, 2, 4 or 8; more than 1
-    from sm_90 on. A loop that sums up dots is divided among them along K, for grids of fewer programs
-    than the GPU has SMs. With 1 there are more where far too much would be spilled. Without effect
-    on a CPU."""
+    from sm_90 on. A loop that sums up dots is divided among them along K. With 1 there are more where
+    far too much would be spilled. Without effect on a CPU."""
+    split_k: bool = True
+    """Whether a launch of few programs may divide a loop that sums up dots among the blocks of a
+    cluster, as `num_ctas` does: whether it does so depends on the grid and on the GPU, and the last
+    bits of the sums with it. Without effect on a CPU, with `num_ctas` above 1, and with
+    `deterministic`."""
     maxnreg: Optional[int] = None
     """How many registers a thread may have on a GPU, up to 255; None leaves it to the compiler."""
     launch_cooperative_grid: bool = False
@@ -153,7 +158,7 @@ class CompileOptions:
                 raise LaunchError("E053", f"{name} is {shown(getattr(self, name))}", "use a string")
         object.__setattr__(self, "extern_libs", _library_pairs(self.extern_libs))
         flags = ("debug", "deterministic", "enable_fp_fusion", "tensor_maps", "enable_reflect_ftz")
-        for name in flags + ("sanitize_overflow", "sanitize_accesses"):
+        for name in flags + ("sanitize_overflow", "sanitize_accesses", "split_k"):
             if not isinstance(getattr(self, name), (bool, int)):
                 raise LaunchError(
                     "E053", f"{name} is {shown(getattr(self, name))}", "use True or False"

@@ -28,7 +28,7 @@ from typing import (
 
 from tessera import _C
 from tessera.errors import ArgumentError, LaunchError, raise_core_error
-from tessera.frontend.errors import CompilationError, closest
+from tessera.frontend.errors import CompilationError, TesseraError, closest
 from tessera.frontend.signature import (
     ConstSpec,
     JITCallable,
@@ -71,6 +71,11 @@ Checks = tuple[tuple[Any, ...], ...]
 def _lacks_tensor_maps(error: "_C.CoreError") -> bool:
     """Whether a launch needs the variant of a kernel that has no limits and no tensor maps."""
     return bool(error.info.get("id") == "E070")
+
+
+def _lacks_room_for_cluster(error: "_C.CoreError") -> bool:
+    """Whether the GPU has no room for a cluster of blocks of a kernel."""
+    return error.info.get("id") == "E066" and "has no room for a cluster" in str(error)
 
 
 class _Specialisation(NamedTuple):
@@ -151,6 +156,8 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         self._marked: Optional[tuple[Sequence[Param], Sequence[Param]]] = None
         self._traits: Optional[tuple[Sequence[Param], tuple[ParamTraits, ...], bool]] = None
         self._kernels: dict[Any, _Specialisation] = {}
+        self._undivided: set[Any] = set()
+        """The keys of kernels of which there are no variants for clusters."""
         self._modules: dict[Any, tuple[_C.Module, Checks]] = {}
         self._known_options: dict[Any, CompileOptions] = {}
         self._lock = threading.RLock()
@@ -315,8 +322,19 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
                 else:
                     kernel._kernel.launch_cuda(device, handle, extents, bound.slots)
 
+            divided = self._divided(found, bound, options, device, extents)
+            if divided is not None:
+                try:
+                    launch(divided.kernel)
+                except _C.CoreError as error:
+                    if _lacks_room_for_cluster(error):
+                        self._undivided.add(self._kernel_key(bound, options))
+                    elif not _lacks_tensor_maps(error):
+                        raise
+                    divided = None
             try:
-                launch(kernel)
+                if divided is None:
+                    launch(kernel)
             except _C.CoreError as error:
                 if not _lacks_tensor_maps(error):
                     raise
@@ -327,7 +345,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
                 launch(outside.kernel)
         except _C.CoreError as error:
             raise_core_error(error)
-        launched = outside or found
+        launched = outside or divided or found
         if told is not None:
             hooks.launch_exit(told)
             return launched.kernel, None
@@ -342,8 +360,52 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
             device,
             stream,
             None if outside is None else outside.variant,
+            self._divided_variants(found, bound, options),
         )
         return launched.kernel, recipe
+
+    def _may_divide(
+        self, found: "_Specialisation", bound: Bound, options: "CompileOptions"
+    ) -> bool:
+        """Whether launches of few programs are for a variant of the kernel for clusters."""
+        if not options.split_k or not found.kernel.metadata.get("divisible_sum"):
+            return False
+        return self._kernel_key(bound, options) not in self._undivided
+
+    def _divided(
+        self,
+        found: "_Specialisation",
+        bound: Bound,
+        options: "CompileOptions",
+        device: int,
+        extents: tuple[int, int, int],
+    ) -> Optional["_Specialisation"]:
+        """The variant for clusters that does this launch best, if it is not the kernel itself."""
+        if device < 0 or not self._may_divide(found, bound, options):
+            return None
+        blocks = found.kernel._kernel.choose_blocks(device, extents, bound.slots)
+        if blocks == 1:
+            return None
+        try:
+            return self._kernel(bound, dataclasses.replace(options, num_ctas=blocks))
+        except TesseraError:
+            # Nobody has asked for it.
+            self._undivided.add(self._kernel_key(bound, options))
+            return None
+
+    def _divided_variants(
+        self, found: "_Specialisation", bound: Bound, options: "CompileOptions"
+    ) -> Optional[dict[int, tuple[Any, ...]]]:
+        """The variants for clusters that there are by now, by the number of blocks."""
+        if not self._may_divide(found, bound, options):
+            return None
+        known = {}
+        for blocks in (2, 4, 8):
+            of_blocks = dataclasses.replace(options, num_ctas=blocks)
+            variant = self._kernels.get(self._kernel_key(bound, of_blocks))
+            if variant is not None and variant.is_current():
+                known[blocks] = variant.variant
+        return known
 
     def _warm(
         self, bound: Bound, options: "CompileOptions"
@@ -362,7 +424,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         if hooks.on_compile:
             return compile(), None
         found = self._kernel(bound, options)
-        return found.kernel, (found.variant, tuple(bound.slots), 0, {}, -1, 0, None)
+        return found.kernel, (found.variant, tuple(bound.slots), 0, {}, -1, 0, None, None)
 
     def _is_held_back(self, bound: Bound, options: "CompileOptions", warmup: bool) -> bool:
         """Compiles a kernel that is not there yet between the hooks of compilations; whether one

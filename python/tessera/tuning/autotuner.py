@@ -264,7 +264,7 @@ class Autotuner(_C.Launchable, KernelInterface):
             self.best_config = config
         finally:
             self.nargs = None
-        return config, (None, (), 0, {}, -1, 0, None, config)
+        return config, (None, (), 0, {}, -1, 0, None, None, config)
 
     def _parameters(self) -> Optional[tuple[tuple[Any, ...], ...]]:
         """The parameters as the core's launches take them; None if it cannot do these launches."""

@@ -67,3 +67,112 @@ def test_a_matmul(
         BM=bm, BN=bn, BK=bk, num_ctas=blocks, num_stages=3,
     )  # fmt: skip
     np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
+
+
+@tessera.jit
+def two_sums(a_ptr, b_ptr, c_ptr, bias_ptr, N, K, BM: tl.constexpr, BN: tl.constexpr):
+    """Both results go back to where the operands were, and begin with something."""
+    i, j, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, 32)
+    bias = tl.load(bias_ptr + j)
+    acc = tl.zeros((BM, BN), dtype=tl.float32) + bias[None, :]
+    other = tl.full((BM, BN), 2.0, dtype=tl.float32)
+    for at in range(0, K, 32):
+        x = tl.load(a_ptr + i[:, None] * K + (at + k)[None, :], mask=(at + k)[None, :] < K)
+        y = tl.load(b_ptr + (at + k)[:, None] * N + j[None, :], mask=(at + k)[:, None] < K)
+        acc = tl.dot(x, y, acc)
+        other = tl.dot(x, y + y, other)
+    tl.store(c_ptr + i[:, None] * N + j[None, :], acc)
+    # Lanes of rows and of columns, after a reduction across blocks.
+    tl.store(
+        b_ptr + i[:, None] * N + j[None, :], (other - tl.max(other, 1)[:, None]).to(tl.float16)
+    )
+
+
+@pytest.mark.parametrize("blocks", (2, 8))
+@pytest.mark.parametrize("k", (0, 32, 96, 300))
+def test_sums_that_begin_with_something(blocks: int, k: int) -> None:
+    rng = np.random.default_rng(1)
+    a = rng.integers(-2, 3, (64, k)).astype(np.float16)
+    b = rng.integers(-2, 3, (max(k, 64), 64)).astype(np.float16)
+    bias = rng.integers(-9, 9, 64).astype(np.float32)
+    c, before = np.zeros((64, 64), np.float32), b[:k].astype(np.float32)
+    a32 = a.astype(np.float32)
+    given = a if k else np.zeros((64, 1), np.float16)
+    run(two_sums, (1,), given, b, c, bias, 64, k, BM=64, BN=64, num_ctas=blocks)
+    np.testing.assert_array_equal(c, a32 @ before + bias)
+    other = 2 * (a32 @ before) + 2
+    np.testing.assert_array_equal(b[:64], (other - other.max(1)[:, None]).astype(np.float16))
+
+
+@tessera.jit
+def of_integers(a_ptr, b_ptr, c_ptr, N, K, BK: tl.constexpr):
+    i, k = tl.arange(0, 64), tl.arange(0, BK)
+    acc = tl.full((64, 64), 7, dtype=tl.int32)
+    for at in range(0, tl.cdiv(K, BK)):
+        x = tl.load(a_ptr + i[:, None] * K + (at * BK + k)[None, :])
+        y = tl.load(b_ptr + i[None, :] * K + (at * BK + k)[:, None])
+        acc = tl.dot(x, y, acc, out_dtype=tl.int32)
+    tl.store(c_ptr + i[:, None] * N + i[None, :], acc)
+
+
+@pytest.mark.parametrize("warps", (1, 4))
+def test_sums_of_integers_that_wrap(warps: int) -> None:
+    a = np.full((64, 256), -128, np.int8)
+    c = np.zeros((64, 64), np.int32)
+    run(of_integers, (1,), a, a, c, 64, 256, BK=64, num_ctas=4, num_warps=warps)
+    assert (c == 7 + 256 * 128 * 128).all()
+
+
+@pytest.mark.parametrize("dtype", (np.float32, np.float64))
+def test_multiply_adds(dtype: Any) -> None:
+    rng = np.random.default_rng(2)
+    a, b = (rng.integers(-3, 4, shape).astype(dtype) for shape in ((16, 48), (48, 16)))
+    c = np.zeros((16, 16), np.float32)
+
+    run(multiply, (1,), a, b, c, 16, 48, num_ctas=2, num_warps=2)
+    np.testing.assert_array_equal(c, (a @ b).astype(np.float32))
+
+
+@tessera.jit
+def multiply(a_ptr, b_ptr, c_ptr, N, K):
+    i, k = tl.arange(0, 16), tl.arange(0, 8)
+    acc = tl.zeros((16, 16), dtype=a_ptr.dtype.element_ty)
+    for at in range(0, K, 8):
+        x = tl.load(a_ptr + i[:, None] * K + (at + k)[None, :])
+        y = tl.load(b_ptr + (at + k)[:, None] * N + i[None, :])
+        acc = tl.dot(x, y, acc, input_precision="ieee", out_dtype=a_ptr.dtype.element_ty)
+    tl.store(c_ptr + i[:, None] * N + i[None, :], acc.to(tl.float32))
+
+
+@tessera.jit
+def in_place(x_ptr, K, BK: tl.constexpr):
+    """Each block reads all of what one of them then overwrites."""
+    i, k = tl.arange(0, 64), tl.arange(0, BK)
+    acc = tl.zeros((64, 64), dtype=tl.float32)
+    for at in range(0, K, BK):
+        x = tl.load(x_ptr + i[:, None] * K + (at + k)[None, :])
+        y = tl.load(x_ptr + i[None, :] * K + (at + k)[:, None])
+        acc = tl.dot(x, y, acc)
+    tl.store(x_ptr + i[:, None] * K + i[None, :], acc.to(tl.float16))
+
+
+@pytest.mark.parametrize("blocks", (2, 4))
+def test_what_is_multiplied_is_overwritten(blocks: int) -> None:
+    x = np.random.default_rng(3).integers(-2, 3, (64, 128)).astype(np.float16)
+    wanted = x.astype(np.float32) @ x.astype(np.float32).T
+    run(in_place, (1,), x, 128, BK=32, num_ctas=blocks)
+    np.testing.assert_array_equal(x[:, :64], wanted.astype(np.float16))
+
+
+def test_the_order_of_a_sum_is_always_the_same() -> None:
+    rng = np.random.default_rng(4)
+    a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((64, 512), (512, 64)))
+    results = []
+    for seed in range(2):
+        c = np.zeros((64, 64), np.float32)
+        tessera.gpu.simulate(matmul, seed=seed)[(1,)](
+            a, b, c, 64, 64, 512, 512, 64, 1, 64, BM=64, BN=64, BK=64, num_ctas=4
+        ).check()
+        results.append(c)
+    np.testing.assert_array_equal(*results)
+    np.testing.assert_allclose(results[0], a.astype(np.float64) @ b.astype(np.float64), atol=1e-3)

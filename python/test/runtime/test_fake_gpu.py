@@ -214,6 +214,62 @@ def test_a_cluster_of_blocks_does_a_program(run):
         """)
 
 
+MATMUL = """
+        @tessera.jit
+        def matmul(a_ptr, b_ptr, c_ptr, M, N, K, lda, ldb, ldc):
+            i = tl.program_id(0) * 64 + tl.arange(0, 64)
+            j, k = tl.program_id(1) * 64 + tl.arange(0, 64), tl.arange(0, 64)
+            acc = tl.zeros((64, 64), dtype=tl.float32)
+            for at in range(0, tl.cdiv(K, 64)):
+                x = tl.load(a_ptr + i[:, None] * lda + (at * 64 + k)[None, :],
+                            mask=(i[:, None] < M) & ((at * 64 + k)[None, :] < K), other=0.0)
+                y = tl.load(b_ptr + (at * 64 + k)[:, None] * ldb + j[None, :],
+                            mask=((at * 64 + k)[:, None] < K) & (j[None, :] < N), other=0.0)
+                acc = tl.dot(x, y, acc)
+            tl.store(c_ptr + i[:, None] * ldc + j[None, :], acc, mask=(i[:, None] < M) & (j[None, :] < N))
+
+        a, b, c = array(1 << 40), array((1 << 40) + (1 << 26)), Tensor((1 << 40) + (1 << 27))
+        def launch(m, n, k, **options):
+            return matmul[(-(-m // 64), -(-n // 64))](a, b, c, m, n, k, 1 << 15, 8192, 4096, **options)
+"""
+
+
+def test_few_programs_divide_their_sums(run):
+    run(MATMUL + """
+        kernel = launch(1024, 1024, 4096)
+        assert kernel.metadata["divisible_sum"]["upper"] == "(div32 (add32 i32:5 63) 64)"
+        assert kernel.metadata.num_ctas == 1
+        # The GPU has 132 SMs.
+        for m, n, blocks in ((64, 4096, 2), (128, 1024, 4), (64, 1024, 8), (64, 64, 8), (1024, 1024, 1)):
+            for time in range(3):
+                known = len(slow)
+                assert launch(m, n, 16384).metadata.num_ctas == blocks
+                assert blocks == 1 or number("cluster") == blocks
+                assert len(slow) == known or time == 0, "a warm launch needs no Python"
+        # What is known of one stays known of the others.
+        known = len(slow)
+        for n, blocks in ((4096, 2), (1024, 8), (4096, 2), (64, 8)):
+            assert launch(64, n, 16384).metadata.num_ctas == blocks == number("cluster")
+        assert len(slow) == known
+        # Too little to be divided, or not to be.
+        for options in ({"split_k": False}, {"deterministic": True}):
+            assert launch(64, 64, 16384, **options).metadata.num_ctas == 1
+        assert launch(64, 64, 128).metadata.num_ctas == 1
+        assert launch(64, 64, 16384, num_ctas=2).metadata.num_ctas == 2
+        """)
+
+
+def test_without_room_for_clusters_nothing_is_divided(run):
+    run(MATMUL + """
+        ctypes.c_int.in_dll(fake, "fake_fitting").value = 0
+        for time in range(3):
+            known = len(slow)
+            assert launch(64, 64, 16384).metadata.num_ctas == 1
+            assert len(slow) == known or time < 2
+        assert number("clusters_asked") == 1 and number("cluster") == 0
+        """)
+
+
 def test_a_cluster_that_fits_no_gpu_is_told(run):
     run("""
         ctypes.c_int.in_dll(fake, "fake_fitting").value = 0
@@ -521,7 +577,7 @@ def test_tensor_maps_are_made_at_each_launch(run):
 
         a, b, c = array(1 << 40), array((1 << 40) + (1 << 20)), Tensor((1 << 40) + (1 << 21))
         def launch(m, n, k, lda=4096, ldb=8192):
-            return matmul[(1, 1)](a, b, c, m, n, k, lda, ldb, 4096, tensor_maps=True)
+            return matmul[(1, 1)](a, b, c, m, n, k, lda, ldb, 4096, tensor_maps=True, split_k=False)
         kernel = launch(100, 200, 300)
         assert len(kernel.metadata["tensor_maps"]) >= 2, "of what is loaded first"
         assert len(kernel.metadata["arguments"]) == 9

@@ -5,6 +5,7 @@
 #ifndef TESSERA_RUNTIME_CUDA_LAUNCHER_H
 #define TESSERA_RUNTIME_CUDA_LAUNCHER_H
 
+#include "tessera/Runtime/CUDA/DivisibleSum.h"
 #include "tessera/Runtime/CUDA/Driver.h"
 #include "tessera/Runtime/CUDA/ProgramBound.h"
 #include "tessera/Runtime/CUDA/TensorMap.h"
@@ -38,6 +39,8 @@ struct KernelDescription {
   /// Whether programs wait by themselves for what the stream did before. They may then be
   /// started while the kernel before them comes to its end.
   bool waitsForStream = false;
+  /// A sum that a variant of the kernel for clusters would divide.
+  std::optional<DivisibleSum> sum;
 };
 
 class LoadedKernel {
@@ -59,6 +62,10 @@ public:
 
   /// False where `launch` is sure to be.
   bool accepts(const int32_t grid[3], const uint64_t *slots) const noexcept;
+
+  /// With how many blocks a cluster a variant of the kernel would do this launch best: 1, if this
+  /// one is as good.
+  int chooseBlocks(int device, const int32_t grid[3], const uint64_t *slots) const;
 
   /// Registers of a thread and spilled bytes, as the driver has them.
   int getNumRegisters(int device);
@@ -85,7 +92,8 @@ private:
   [[noreturn]] void fail(int code, int device, const int32_t grid[3]) const;
 
   KernelDescription description;
-  const char *loggedName; ///< outlives the kernel
+  std::optional<ProgramBound> sumEnd; ///< of the sum, where there is one
+  const char *loggedName;             ///< outlives the kernel
   std::string image;
   std::mutex mutex;
   std::vector<Loaded> loadedOn;  ///< by device

@@ -40,6 +40,9 @@ public:
   /// number may be 0 that is divided by, or leaves its bits. Arguments are in slots of 8 bytes.
   bool holds(const uint64_t *slots, const int32_t grid[3]) const;
 
+  /// The number, where it is the same in all programs and can be told.
+  std::optional<int64_t> evaluate(const uint64_t *slots, const int32_t grid[3]) const;
+
 private:
   enum class Kind {
     Constant,
@@ -69,6 +72,8 @@ private:
   /// Of operators in operators.
   static constexpr unsigned kMaxDepth = 32;
 
+  /// The numbers that it may be; nothing where they cannot be told.
+  std::optional<Range> getRange(const uint64_t *slots, const int32_t grid[3]) const;
   template <typename Wide> static bool apply(const Step &step, Range &x, const Range &y);
 
   std::vector<Step> steps; ///< operands first

@@ -95,10 +95,10 @@ double LayoutCosts::ofFold(LayoutAttr label, unsigned axis, bool keepsAll) {
   return cost;
 }
 
-/// Each thread loads and adds what all blocks have of its elements.
+/// Each thread loads and adds as much as it has: its part of what all blocks have.
 double LayoutCosts::ofClusterSum(Operation *op, LayoutAttr label) {
   double words = std::max<int64_t>(1, getElementBytes(getElementTypeOrSelf(op->getResult(0))) / 4);
-  double loads = label.getNumRegisters() * words * label.getNumBlocks();
+  double loads = label.getNumRegisters() * words;
   return warps * loads * (costs.exchange * costs.remote + 1) + 2 * costs.meetBlocks;
 }
 

@@ -250,6 +250,17 @@ void LayoutGraph::proposeLabels() {
     }
     carry();
   }
+  // Accesses behind a sum over blocks, with the parts that these have of it.
+  for (size_t sum = 0; sum < nodes.size(); ++sum) {
+    if (!isa_and_nonnull<ClusterSumOp>(nodes[sum].op) || nodes[sum].labels.empty())
+      continue;
+    LayoutAttr parts = rules.ofResult(nodes[sum].op, 0, nodes[sum].labels.front());
+    for (auto [index, proposed] : llvm::enumerate(seeds))
+      for (LayoutAttr candidate : proposed)
+        if (!nodes[index].isWhole && nodes[index].op->hasAttr(kCandidatesAttr))
+          add(index, rules.withBlocksOf(candidate, parts));
+    carry();
+  }
   // What no seed reaches.
   for (auto [index, node] : llvm::enumerate(nodes)) {
     if (!node.labels.empty())

@@ -44,7 +44,7 @@ static std::optional<LinearLayout> getPrescribed(Operation *op) {
 
 /// What is done in each block's own shared memory, or by what is there.
 static bool needsWholeTiles(Operation *op) {
-  return isa<tile::HistogramOp, AsyncCopyOp, LocalAllocOp, LocalStoreOp>(op);
+  return isa<tile::HistogramOp, AsyncCopyOp, LocalAllocOp, LocalStoreOp, ClusterSumOp>(op);
 }
 
 static RankedTensorType firstTile(Operation *op) {
@@ -64,6 +64,29 @@ static uint64_t halfBit(const LinearLayout &layout, unsigned axis) {
 
 static bool hasRegister(const LinearLayout &layout, uint64_t column) {
   return llvm::is_contained(layout.columns(HwDim::Reg), column);
+}
+
+/// The layout with parts for blocks of what each thread has in registers: as its place stays what
+/// it was, it loads what another block's thread of the same number has stored, word by word beside
+/// its neighbours. Rows are divided before columns, and the first four registers stay together,
+/// which are as much as one access moves.
+static LinearLayout divideRegisters(const LinearLayout &layout) {
+  constexpr size_t kTogether = 2;
+  LinearLayout result = layout;
+  f2::Columns &registers = result.columns(HwDim::Reg);
+  for (uint64_t &block : result.columns(HwDim::Block)) {
+    auto found = registers.end();
+    for (size_t index = kTogether; index < registers.size(); ++index) {
+      auto column = registers.begin() + index;
+      if (*column != 0 && (found == registers.end() || *column > *found))
+        found = column;
+    }
+    if (block != 0 || found == registers.end())
+      continue;
+    block = *found;
+    registers.erase(found);
+  }
+  return result.canonical();
 }
 
 /// The layout of a broadcast's operand where dimensions that the operand has too keep
@@ -184,10 +207,10 @@ RankedTensorType LayoutRules::getLabelType(Operation *op) const {
   if (isElementwise(op) || isSignature(op) || isMove(op))
     return firstTile(op);
   if (isa<tile::ExpandDimsOp, tile::TransOp, tile::ReshapeOp, tile::SplitOp, tile::ReduceOp,
-          tile::HistogramOp>(op))
+          tile::HistogramOp, ClusterSumOp>(op))
     return cast<RankedTensorType>(op->getOperand(0).getType());
   if (isa<tile::JoinOp, tile::CatOp, tile::BroadcastOp, tile::DotOp, tile::DotScaledOp,
-          tile::GatherOp, MmaDotOp, WarpgroupDotOp, ClusterSumOp>(op))
+          tile::GatherOp, MmaDotOp, WarpgroupDotOp>(op))
     return cast<RankedTensorType>(op->getResult(0).getType());
   return {};
 }
@@ -303,6 +326,8 @@ LayoutAttr LayoutRules::ofResult(Operation *op, unsigned result, LayoutAttr labe
     return take(label.inferReshape(tile::getShape(reshape.getType())));
   if (isa<tile::SplitOp>(op))
     return take(label.inferSplit());
+  if (isa<ClusterSumOp>(op))
+    return make(divideRegisters(label.getLayout()));
   if (auto reduce = dyn_cast<tile::ReduceOp>(op))
     return take(label.inferReduce(reduce.getAxis()));
   if (auto histogram = dyn_cast<tile::HistogramOp>(op))
@@ -322,8 +347,6 @@ LayoutAttr LayoutRules::ofOperand(Operation *op, unsigned operand, LayoutAttr la
     return operand == 2 ? label : make(dot.getOperandLayout());
   if (isa<tile::GatherOp>(op))
     return operand == 1 ? label : LayoutAttr();
-  if (isa<ClusterSumOp>(op))
-    return {};
   if (isa<tile::JoinOp>(op))
     return take(label.inferSplit());
   if (auto cat = dyn_cast<tile::CatOp>(op)) {
@@ -345,7 +368,7 @@ LayoutAttr LayoutRules::ofOperand(Operation *op, unsigned operand, LayoutAttr la
 }
 
 LayoutAttr LayoutRules::ofWholeOperand(Operation *op, LayoutAttr layout) const {
-  if (!isa<tile::DotOp, tile::DotScaledOp, tile::GatherOp, ClusterSumOp>(op) ||
+  if (!isa<tile::DotOp, tile::DotScaledOp, tile::GatherOp>(op) ||
       countBlockParts(layout.getLayout()) == 1)
     return {};
   return make(layout.getLayout().inEachBlock());
@@ -355,9 +378,38 @@ LayoutAttr LayoutRules::makeWhole(LayoutAttr layout) const {
   return countBlockParts(layout.getLayout()) == 1 ? layout : make(layout.getLayout().inEachBlock());
 }
 
+LayoutAttr LayoutRules::withBlocksOf(LayoutAttr layout, LayoutAttr other) const {
+  if (layout.getLayout().shape() != other.getLayout().shape())
+    return {};
+  LinearLayout result = layout.getLayout();
+  // What its own blocks had takes the place of what theirs are to have.
+  SmallVector<uint64_t> free;
+  for (uint64_t &column : result.columns(HwDim::Block))
+    if (column)
+      free.push_back(std::exchange(column, 0));
+  for (auto [own, wanted] :
+       llvm::zip_equal(result.columns(HwDim::Block), other.getLayout().columns(HwDim::Block))) {
+    own = wanted;
+    if (wanted == 0 || llvm::is_contained(free, wanted)) {
+      llvm::erase(free, wanted);
+      continue;
+    }
+    uint64_t *place = nullptr;
+    for (HwDim dim : {HwDim::Reg, HwDim::Lane, HwDim::Warp})
+      for (uint64_t &column : result.columns(dim))
+        if (column == wanted)
+          place = &column;
+    if (!place)
+      return {};
+    *place = free.empty() ? 0 : free.pop_back_val();
+  }
+  llvm::append_range(result.columns(HwDim::Reg), free);
+  return make(result);
+}
+
 LayoutAttr LayoutRules::fromResult(Operation *op, unsigned result, LayoutAttr layout) const {
   LayoutAttr label = layout;
-  if (isSignature(op) || isa<tile::HistogramOp>(op))
+  if (isSignature(op) || isa<tile::HistogramOp, ClusterSumOp>(op))
     return {};
   if (auto expand = dyn_cast<tile::ExpandDimsOp>(op))
     label = take(layout.inferReduce(expand.getAxis()));
@@ -379,7 +431,7 @@ LayoutAttr LayoutRules::fromOperand(Operation *op, unsigned operand, LayoutAttr 
     return {};
   if (isa<tile::DotOp, tile::DotScaledOp, MmaDotOp, WarpgroupDotOp>(op) && operand != 2)
     return {};
-  if ((isa<tile::GatherOp>(op) && operand != 1) || isa<ClusterSumOp>(op))
+  if (isa<tile::GatherOp>(op) && operand != 1)
     return {};
   if (isa<tile::JoinOp>(op))
     label = take(layout.inferJoin());

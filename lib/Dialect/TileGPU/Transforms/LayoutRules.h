@@ -40,6 +40,10 @@ public:
   /// The layout with what blocks have parts of in each of them.
   LayoutAttr makeWhole(LayoutAttr layout) const;
 
+  /// The layout with the parts of blocks that another one has, so that none of its elements goes to
+  /// another block; null if there is none.
+  LayoutAttr withBlocksOf(LayoutAttr layout, LayoutAttr other) const;
+
   /// A label with which the result (operand) has this layout; null if there is none, or
   /// the layout does not decide it.
   LayoutAttr fromResult(mlir::Operation *op, unsigned result, LayoutAttr layout) const;

@@ -6,7 +6,7 @@
 // SM needs for a tile of the result. With a cluster for each program its blocks multiply at the
 // same time: block r of four does the iterations r, r + 4, r + 8, ... of the loop, each with whole
 // tiles of its own, as a program of one block would do them. Behind the loop what they have is
-// added, in the order of the blocks, and from there on they share the tile like any other:
+// added, and from there on they share the tile like any other:
 //
 //     %sum = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero) { ... dot ... }
 //     ... %sum ...
@@ -32,6 +32,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tessera/Analysis/ProgramBounds.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 
 using namespace mlir;
@@ -58,11 +59,16 @@ struct Induction {
 /// A loop, and what becomes of all that it carries.
 class LoopSplitter {
 public:
-  LoopSplitter(scf::ForOp loop, unsigned numBlocks) : loop(loop), numBlocks(numBlocks) {}
+  /// `isWanted`: somebody hears why a loop cannot be divided.
+  LoopSplitter(scf::ForOp loop, unsigned numBlocks, bool isWanted)
+      : loop(loop), numBlocks(numBlocks), isWanted(isWanted) {}
 
   /// Whether the loop can be divided; if not, a remark says why.
   bool plan();
   void split();
+  /// What a launch has to know to choose whether it is; null if the number of iterations is not
+  /// known there.
+  DivisibleSumAttr describe(const GPUMachine &machine) const;
 
 private:
   bool refuse(const Twine &why, Operation *place = nullptr);
@@ -73,6 +79,7 @@ private:
 
   scf::ForOp loop;
   unsigned numBlocks;
+  bool isWanted;
   APInt lower, step;
   SmallVector<unsigned> sums;
   SmallVector<Induction> inductions;
@@ -86,6 +93,8 @@ private:
 //===----------------------------------------------------------------------===//
 
 bool LoopSplitter::refuse(const Twine &why, Operation *place) {
+  if (!isWanted)
+    return false;
   InFlightDiagnostic remark = loop.emitRemark("loop is not divided among the blocks of a cluster: ")
                               << why;
   if (place)
@@ -282,6 +291,59 @@ void LoopSplitter::split() {
 }
 
 //===----------------------------------------------------------------------===//
+// What it takes
+//===----------------------------------------------------------------------===//
+
+static int64_t getBytes(Type type) {
+  auto tile = cast<RankedTensorType>(type);
+  return tile.getNumElements() * getElementBytes(tile.getElementType());
+}
+
+/// Cycles of an SM for a dot by itself.
+static int64_t getDotCycles(Operation *op, const GPUMachine &machine) {
+  int64_t elements = tile::getShape(op->getResult(0).getType()).empty()
+                         ? 1
+                         : cast<RankedTensorType>(op->getResult(0).getType()).getNumElements();
+  auto getExtents = [](Type type) {
+    auto buffer = dyn_cast<MemDescType>(type);
+    return buffer ? buffer.getShape() : tile::getShape(type);
+  };
+  Type a = op->getOperand(0).getType();
+  int64_t depth = getExtents(a).back();
+  bool isWarpgroup = isa<WarpgroupDotOp>(op);
+  if (!isWarpgroup && !isa<MmaDotOp>(op))
+    return elements * depth / machine.f32Rate;
+  // Rates are those of 16 bits.
+  constexpr int64_t kBits = 16;
+  auto buffer = dyn_cast<MemDescType>(a);
+  int64_t bits = 8 * getElementBytes(buffer ? buffer.getElementType() : getElementTypeOrSelf(a));
+  return elements * depth * bits /
+         (kBits * (isWarpgroup ? machine.warpgroupMMARate : machine.warpMMARate));
+}
+
+DivisibleSumAttr LoopSplitter::describe(const GPUMachine &machine) const {
+  std::optional<std::string> upper = writeProgramBound(scf::ForOp(loop).getUpperBound());
+  if (!upper)
+    return {};
+  int64_t dots = 0, loaded = 0, result = 0;
+  scf::ForOp(loop).getBody()->walk([&](Operation *op) {
+    if (isDot(op))
+      dots += getDotCycles(op, machine);
+    if (auto load = dyn_cast<tile::LoadOp>(op); load && isa<RankedTensorType>(load.getType()))
+      loaded += getBytes(load.getType());
+  });
+  for (unsigned number : sums)
+    result += getBytes(scf::ForOp(loop).getResult(number).getType());
+  int64_t iteration = std::max(dots, loaded / machine.l2Bandwidth);
+  // What is loaded from a block was stored by another one; they meet before and after.
+  int64_t exchange = result * machine.costs.remote / machine.sharedBandwidth;
+  return DivisibleSumAttr::get(scf::ForOp(loop)->getContext(), *upper, lower.getSExtValue(),
+                               step.getSExtValue(), std::max<int64_t>(iteration, 1),
+                               2 * machine.costs.meetBlocks + result / machine.sharedBandwidth,
+                               exchange);
+}
+
+//===----------------------------------------------------------------------===//
 // The pass
 //===----------------------------------------------------------------------===//
 
@@ -290,28 +352,41 @@ namespace {
 struct TileGPUSplitKPass : tessera::tilegpu::impl::TileGPUSplitKPassBase<TileGPUSplitKPass> {
   void runOnOperation() final {
     ModuleOp module = getOperation();
-    unsigned numBlocks = getNumBlocks(module);
-    if (numBlocks == 1)
+    FailureOr<const GPUMachine *> machine = requireMachine(module);
+    if (failed(machine))
+      return signalPassFailure();
+    if ((*machine)->maxClusterSize == 1)
       return;
-    for (auto kernel : module.getOps<tile::FuncOp>()) {
-      if (!kernel.isKernel() || !kernel.getBody().hasOneBlock())
-        continue;
-      SmallVector<scf::ForOp> loops;
-      kernel.walk([&](scf::ForOp loop) {
-        if (llvm::any_of(*loop.getBody(), [](Operation &op) { return isDot(&op); }))
-          loops.push_back(loop);
-      });
-      // Of several the last one alone could be: blocks meet only where no warps load for a loop.
-      if (loops.size() > 1)
-        loops.back().emitRemark("loop is not divided among the blocks of a cluster: the kernel has "
-                                "other loops of dots");
-      if (loops.size() != 1)
-        continue;
-      LoopSplitter splitter(loops.front(), numBlocks);
-      if (splitter.plan())
-        splitter.split();
-    }
+    for (auto kernel : module.getOps<tile::FuncOp>())
+      if (kernel.isKernel() && kernel.getBody().hasOneBlock())
+        visit(kernel, **machine);
   }
+
+private:
+  static void visit(tile::FuncOp kernel, const GPUMachine &machine);
 };
 
 } // namespace
+
+void TileGPUSplitKPass::visit(tile::FuncOp kernel, const GPUMachine &machine) {
+  unsigned numBlocks = getNumBlocks(kernel);
+  bool isWanted = numBlocks > 1;
+  SmallVector<scf::ForOp> loops;
+  kernel.walk([&](scf::ForOp loop) {
+    if (llvm::any_of(*loop.getBody(), [](Operation &op) { return isDot(&op); }))
+      loops.push_back(loop);
+  });
+  // Of several the last one alone could be: blocks meet only where no warps load for a loop.
+  if (loops.size() > 1 && isWanted)
+    loops.back().emitRemark("loop is not divided among the blocks of a cluster: the kernel has "
+                            "other loops of dots");
+  if (loops.size() != 1)
+    return;
+  LoopSplitter splitter(loops.front(), isWanted ? numBlocks : machine.maxClusterSize, isWanted);
+  if (!splitter.plan())
+    return;
+  if (isWanted)
+    splitter.split();
+  else if (DivisibleSumAttr sum = splitter.describe(machine))
+    kernel->getParentOp()->setAttr(kDivisibleSumAttr, sum);
+}

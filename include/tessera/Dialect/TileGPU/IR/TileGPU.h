@@ -55,6 +55,8 @@ inline constexpr llvm::StringLiteral kLaunchConditionsAttr = "tilegpu.launch_con
 /// On the module: the tensor maps that the launcher makes, in the order of the arguments
 /// that they come in.
 inline constexpr llvm::StringLiteral kTensorMapsAttr = "tilegpu.tensor_maps";
+/// On the module: a sum of dots that clusters could divide (DivisibleSumAttr).
+inline constexpr llvm::StringLiteral kDivisibleSumAttr = "tilegpu.divisible_sum";
 inline constexpr llvm::StringLiteral kCandidatesAttr = "tilegpu.candidates";
 
 /// The GPU that the module around an op is for; the oldest there is if it does not say.

@@ -28,10 +28,10 @@ def TileGPU_ClusterSumOp : TileGPU_Op<"cluster_sum", [Pure,
     DeclareOpInterfaceMethods<TileGPU_ScratchOpInterface, ["getMoreRounds"]>]> {
   let summary = "The sum of the tiles that the blocks of a cluster have";
   let description = [{
-    Each block has a tile of its own, whole. They are added from the block 0 on, which is the same
-    order in each of them, through distributed shared memory: each block stores its tile there,
-    and threads load what they are to have of the sum from all blocks, one after the other. Blocks
-    have parts of the sum where its layout says so, so that each element is loaded and added once.
+    Each block has a tile of its own, whole. They are added through distributed shared memory: each
+    block stores its tile there, and threads load what they are to have of the sum from all blocks,
+    from their own one on and around, which is always the same order for an element. Blocks have
+    parts of the sum where its layout says so, so that each element is loaded and added once.
 
     All blocks of the cluster meet there. Whoever is still running and does not come there keeps
     the others waiting for ever, so what runs beside (the partition of `tilegpu.warp_specialize`)

@@ -239,7 +239,7 @@ def TileGPUSplitKPass : Pass<"tilegpu-split-k", "::mlir::ModuleOp"> {
   let description = [{
     In modules with `tilegpu.num_ctas`: of a kernel's one loop of dots each block does one
     iteration of so many, on whole tiles of its own, and what they have is added behind it
-    (`tilegpu.cluster_sum`), in the order of the blocks. So a grid of few programs has as many
+    (`tilegpu.cluster_sum`), in an order that is always the same. So a grid of few programs has as many
     SMs multiply as there are blocks.
 
     A loop stays as it is, with a remark that says why, if it carries more than tiles to which

@@ -3,8 +3,8 @@
 // Scalars of a program as text that the launcher can bound, for all programs of a launch taken
 // together (include/tessera/Runtime/CUDA/ProgramBound.h says what the text means).
 
-#ifndef TESSERA_LIB_ANALYSIS_PROGRAMBOUNDS_H
-#define TESSERA_LIB_ANALYSIS_PROGRAMBOUNDS_H
+#ifndef TESSERA_ANALYSIS_PROGRAMBOUNDS_H
+#define TESSERA_ANALYSIS_PROGRAMBOUNDS_H
 
 #include "mlir/IR/Value.h"
 
@@ -19,4 +19,4 @@ std::optional<std::string> writeProgramBound(mlir::Value value);
 
 } // namespace tessera
 
-#endif // TESSERA_LIB_ANALYSIS_PROGRAMBOUNDS_H
+#endif // TESSERA_ANALYSIS_PROGRAMBOUNDS_H

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a launch knows of a loop that clusters could divide, as an attribute of the module.
+
+#ifndef TESSERA_DIALECT_TILEGPU_TILEGPUDIVISIBLESUMATTR_TD
+#define TESSERA_DIALECT_TILEGPU_TILEGPUDIVISIBLESUMATTR_TD
+
+include "tessera/Dialect/TileGPU/IR/TileGPULayoutAttr.td"
+
+def TileGPU_DivisibleSumAttr : TileGPU_Attr<"DivisibleSum", "divisible_sum", []> {
+  let summary = "A loop that sums up dots, and could be divided among the blocks of a cluster";
+  let description = [{
+    On a module without clusters, as `tilegpu.divisible_sum`: tilegpu-split-k would divide the loop
+    of its kernel. It goes from `lower` to `upper`, the text of a program bound
+    (tessera/Runtime/CUDA/ProgramBound.h), in steps of `step`. An SM takes `iteration` cycles for an
+    iteration; blocks take `meet` cycles to come together behind the loop, and `exchange` for each
+    other block's part.
+
+    ```mlir
+    #tilegpu.divisible_sum<"i32:5", lower = 0, step = 64, iteration = 256, meet = 1256, exchange = 1024>
+    ```
+  }];
+  let parameters = (ins StringRefParameter<>:$upper, "int64_t":$lower, "int64_t":$step,
+                        "int64_t":$iteration, "int64_t":$meet, "int64_t":$exchange);
+  let assemblyFormat = [{
+    `<` $upper `,` `lower` `=` $lower `,` `step` `=` $step `,` `iteration` `=` $iteration `,`
+        `meet` `=` $meet `,` `exchange` `=` $exchange `>`
+  }];
+}
+
+#endif // TESSERA_DIALECT_TILEGPU_TILEGPUDIVISIBLESUMATTR_TD

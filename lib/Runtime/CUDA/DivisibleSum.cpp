@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tessera/Runtime/CUDA/DivisibleSum.h"
+
+#include <algorithm>
+
+namespace tessera::cuda {
+
+int DivisibleSum::chooseBlocks(int64_t end, int64_t programs, int64_t multiprocessors) const {
+  constexpr int64_t kMostBlocks = 8, kMany = int64_t(1) << 30;
+  if (end <= lower || step <= 0 || programs <= 0 || programs > multiprocessors ||
+      iterationCycles <= 0 || iterationCycles > kMany)
+    return 1;
+  auto iterations =
+      static_cast<int64_t>((uint64_t(end) - uint64_t(lower) - 1) / uint64_t(step) + 1);
+  if (iterations <= 0 || iterations > kMany)
+    return 1;
+  // What is gained is to be more than what is not known: a sixth, and as much as blocks wait for
+  // each other.
+  constexpr int64_t kGain = 6;
+  int64_t whole = iterations * iterationCycles;
+  int64_t least = whole - std::max(whole / kGain, meetCycles);
+  int best = 1;
+  for (int64_t blocks = 2; blocks <= kMostBlocks && blocks <= iterations; blocks *= 2) {
+    // Larger clusters are placed within groups of SMs, of which each has some that are left over.
+    constexpr int64_t kGroup = 16;
+    int64_t usable = blocks > 2 && multiprocessors > kGroup ? multiprocessors / kGroup * kGroup
+                                                            : multiprocessors;
+    if (programs * blocks > usable)
+      break;
+    int64_t ofBlock = (iterations + blocks - 1) / blocks;
+    int64_t cycles =
+        ofBlock * iterationCycles + meetCycles + exchangeCycles * (blocks - 1) / blocks;
+    if (cycles < least) {
+      least = cycles;
+      best = static_cast<int>(blocks);
+    }
+  }
+  return best;
+}
+
+} // namespace tessera::cuda
