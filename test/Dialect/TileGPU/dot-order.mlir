@@ -30,6 +30,8 @@ tile.func @keys(%q: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %o: !tile.ptr
   %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
   %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> !ints
   %index = arith.addi %ofrow2, %col2 : !ints
+  // A second program would not fit, with warps for copies or without.
+  %large = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #a, slots = 12>
   %k = tilegpu.local_alloc : () -> !buffer
   %v = tilegpu.local_alloc : () -> !buffer
   // LOOP: tilegpu.warp_specialize

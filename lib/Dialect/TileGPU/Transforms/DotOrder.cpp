@@ -161,9 +161,10 @@ std::optional<DotOrder> DotOrder::plan(scf::ForOp loop, const ReplacedOps &repla
 }
 
 int64_t DotOrder::getRegisters(unsigned warps) const {
-  constexpr int64_t kOthers = 64;
+  // Where dots are under way around the loop's end the assembler moves less about.
+  constexpr int64_t kOthers = 32, kBesideLate = 64;
   scf::ForOp of = loop;
-  int64_t words = kOthers, together = 0;
+  int64_t words = hasLate() ? kBesideLate : kOthers, together = 0;
   for (Value value : of.getRegionIterArgs())
     words += tilegpu::getRegisters(value.getType(), warps);
   // Results that are there at once are those of dots that begin together.

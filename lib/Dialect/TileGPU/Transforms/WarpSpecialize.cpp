@@ -37,6 +37,8 @@ using namespace tessera::tilegpu;
 
 /// Shared memory for barriers, where everything is counted.
 static constexpr int64_t kBarrierBytes = 4 << 10;
+/// Slots of a ring whose tiles are left an iteration later.
+static constexpr unsigned kFewestOfLate = 3;
 
 namespace tessera::tilegpu {
 #define GEN_PASS_DEF_TILEGPUWARPSPECIALIZEPASS
@@ -72,6 +74,7 @@ struct BoxLoop {
   bool isInPlace = false;
 
   ReplacedOps getReplaced() const;
+  bool hasLateSum() const { return order && order->hasLate(); }
   /// The channel by which an operand of a dot comes; none if by no one.
   std::optional<unsigned> getChannel(Value operand) const;
   /// The dot that is under way while copies are begun; null if there is a single one.
@@ -102,6 +105,15 @@ private:
   bool isBoundByDots() const;
   void planFedPrograms();
   bool hasLoopsInPlace() const;
+  void putNothingOff();
+  bool hasOrder() const {
+    return llvm::any_of(loops, [](const BoxLoop &planned) { return planned.order.has_value(); });
+  }
+  bool hasLateSum() const {
+    return llvm::any_of(loops, [](const BoxLoop &planned) { return planned.hasLateSum(); });
+  }
+  int64_t getOtherBytes(const ReplacedOps &replaced) const;
+  int64_t getBytesOfSlots() const;
   bool planFeeding();
   bool planSlots();
   void planPrograms(llvm::function_ref<bool(int64_t)> fits);
@@ -422,20 +434,50 @@ void Specializer::planPrograms(llvm::function_ref<bool(int64_t)> fits) {
     planned.isPingPong = planned.lateDot && warps >= 2 * GPUMachine::kWarpsOfWarpgroup;
 }
 
-bool Specializer::planSlots() {
-  int64_t perSlot = 0, others = 0;
+/// Shared memory that rings cannot have. A kernel with loops of many dots after one another keeps
+/// a few large tiles for each of them, which are not there at once.
+int64_t Specializer::getOtherBytes(const ReplacedOps &replaced) const {
+  Block &body = tile::FuncOp(kernel).getBody().front();
+  llvm::DenseMap<Operation *, size_t> places;
+  for (Operation &op : body)
+    places.try_emplace(&op, places.size());
+  auto getPlace = [&](Operation *op) { return places.lookup(body.findAncestorOpInBlock(*op)); };
+  std::vector<int64_t> live(places.size(), 0);
+  int64_t sum = 0;
+  tile::FuncOp(kernel).walk([&](LocalAllocOp buffer) {
+    if (replaced.contains(buffer))
+      return;
+    size_t first = getPlace(buffer), last = first;
+    SmallVector<Operation *> work{buffer};
+    while (!work.empty())
+      for (Operation *user : work.pop_back_val()->getUsers()) {
+        last = std::max(last, getPlace(user));
+        if (isa<MemDescTransOp, MemDescIndexOp>(user))
+          work.push_back(user);
+      }
+    sum += buffer.getType().getNumBytes();
+    for (size_t place = first; place <= last; ++place)
+      live[place] += buffer.getType().getNumBytes();
+  });
+  return hasOrder() ? *llvm::max_element(live) : sum;
+}
+
+int64_t Specializer::getBytesOfSlots() const {
+  int64_t bytes = 0;
   for (const Channel &channel : channels)
-    perSlot += channel.getSlotBytes();
+    bytes += channel.getSlotBytes();
+  return bytes;
+}
+
+bool Specializer::planSlots() {
+  int64_t perSlot = getBytesOfSlots();
   ReplacedOps replaced;
   for (const BoxLoop &planned : loops)
     replaced.insert_range(planned.getReplaced());
   bool isInLoop = llvm::any_of(loops, [](const BoxLoop &planned) {
     return scf::ForOp(planned.loop)->getParentOfType<scf::ForOp>() != nullptr;
   });
-  kernel.walk([&](LocalAllocOp buffer) {
-    if (!replaced.contains(buffer))
-      others += buffer.getType().getNumBytes();
-  });
+  int64_t others = getOtherBytes(replaced);
   // Rings that are filled while results are stored leave room for these.
   int64_t barriers = 0, stored = kExchangeBytes;
   for (const BoxLoop &planned : loops)
@@ -450,12 +492,16 @@ bool Specializer::planSlots() {
   unsigned wanted = 0, least = 0;
   for (const BoxLoop &planned : loops) {
     // The operands of a dot that goes on take a slot more.
-    wanted = std::max(wanted, planned.stages + (planned.asyncDot ? 1 : 0));
+    wanted = std::max(wanted, planned.stages + (planned.asyncDot || planned.hasLateSum() ? 1 : 0));
     least = std::max(least, planned.stages);
     // Nothing is copied ahead of such a loop: it has to be fast to have a ring full.
     if (planned.isInPlace)
       least = wanted;
   }
+  // Rather two programs on an SM than a long ring: one copies while the other computes.
+  unsigned few = least;
+  if (hasOrder())
+    few = std::min(few, hasLateSum() ? kFewestOfLate : 2u);
   // A dot that goes on keeps tensor cores busy on its own, if the ring is long; between
   // results there is nothing to do, unless the next one's copies have begun.
   constexpr unsigned kFewest = 3;
@@ -493,17 +539,23 @@ bool Specializer::planSlots() {
     fitting = getFitting(isInLoop || repeats);
   } else {
     planPrograms([&](int64_t bytes) {
-      return (bytes - (isInLoop ? stored : kBarrierBytes) - others) / perSlot >= least;
+      return (bytes - (isInLoop ? stored : kBarrierBytes) - others) / perSlot >= few;
     });
-    if (programs > 1)
+    if (programs > 1) {
       fitting = (machine.getSharedBytes(programs) - (isInLoop ? stored : kBarrierBytes) - others) /
                 perSlot;
+      least = std::min<int64_t>(least, fitting);
+    }
   }
   // Rather results in rounds than fewer stages than asked for.
   if ((isInLoop || repeats) && programs == 1 && fitting < least)
     fitting = std::min<int64_t>(
         least, (machine.sharedBytes - kExchangeBytes - kBarrierBytes - others) / perSlot);
   slots = std::clamp<int64_t>(fitting, 0, wanted);
+  // The tiles of sums that begin an iteration later stay there as long: with two slots nothing
+  // would be copied meanwhile.
+  if (slots < kFewestOfLate)
+    putNothingOff();
   if (slots < 2)
     return refuse(first,
                   "two stages of " + Twine(perSlot) + " bytes do not fit into shared memory");
@@ -528,25 +580,46 @@ static std::string describeBound(scf::ForOp loop, const GPUMachine &machine) {
          " cycles and " + std::to_string(cycles.dots);
 }
 
+void Specializer::putNothingOff() {
+  for (BoxLoop &planned : loops)
+    if (planned.hasLateSum())
+      planned.order = DotOrder::plan(planned.loop, planned.getReplaced(), /*isLate=*/false);
+}
+
 /// Programs beside each other overlap better than a loop's dots and its arithmetic do. Where more
 /// of them share an SM without warps for copies, that is worth more than those.
 void Specializer::planFedPrograms() {
-  // Rings of other loops are not counted.
-  if (!unplanned.empty() || !llvm::all_of(loops, [](const BoxLoop &planned) {
+  if (!llvm::all_of(loops, [](const BoxLoop &planned) {
         return planned.order && whyNotFed(planned.loop).empty();
       }))
     return;
-  int64_t wanted = std::min(getWantedRegisters(), GPUMachine::kMaxAllocatedRegisters);
-  auto count = [&](llvm::function_ref<int64_t(int64_t)> getMost) {
+  constexpr int64_t kMostFed = 3;
+  ReplacedOps replaced;
+  for (const BoxLoop &planned : loops)
+    replaced.insert_range(planned.getReplaced());
+  int64_t bytes = getOtherBytes(replaced) + 2 * getBytesOfSlots() + kBarrierBytes;
+  auto count = [&](int64_t most, llvm::function_ref<int64_t(int64_t)> getMost) {
+    int64_t wanted = std::min(getWantedRegisters(), GPUMachine::kMaxAllocatedRegisters);
     int64_t found = 1;
-    while (found < mostPrograms && getMost(found + 1) >= wanted)
+    while (found < most && getMost(found + 1) >= wanted &&
+           machine.getSharedBytes(found + 1) >= bytes)
       ++found;
     return found;
   };
+  // Warps that exchange registers leave none to loops of which it is not known what they need.
+  int64_t beside = count(mostPrograms, [&](int64_t several) {
+    WarpRegisters registers(warps, several);
+    return unplanned.empty() ? registers.getMost() : registers.alone;
+  });
+  std::vector<BoxLoop> late = loops;
+  putNothingOff();
   int64_t threads = GPUMachine::kWarpSize * warps;
-  int64_t fed = count([&](int64_t several) { return GPUMachine::getRegisters(several * threads); });
-  if (fed > count([&](int64_t several) { return WarpRegisters(warps, several).getMost(); }))
+  int64_t fed =
+      count(kMostFed, [&](int64_t several) { return GPUMachine::getRegisters(several * threads); });
+  if (fed > beside)
     fedPrograms = fed;
+  else
+    loops = std::move(late);
 }
 
 bool Specializer::hasLoopsInPlace() const {
@@ -568,10 +641,9 @@ bool Specializer::planFeeding() {
     if (std::string why = whyNotFed(planned.loop); !why.empty())
       return refuse(planned.loop, whyFed + ", and " + why);
     planned.lateDot = nullptr;
-    // Slots are to be left where an iteration ends.
-    if (planned.order)
-      planned.order = DotOrder::plan(planned.loop, planned.getReplaced(), /*isLate=*/false);
   }
+  // Slots are to be left where an iteration ends.
+  putNothingOff();
   feedsItself = true;
   return true;
 }
@@ -597,6 +669,12 @@ bool Specializer::plan() {
     return false;
   if (isBoundByDots())
     planFedPrograms();
+  // Rings of other loops, which copy by cp.async, are counted nowhere.
+  if (fedPrograms > 1 && !unplanned.empty())
+    return refuse(loops.front().loop,
+                  "more programs share an SM without warps for copies, and another loop is not "
+                  "specialised",
+                  unplanned.front());
   if ((!isBoundByDots() || fedPrograms > 1 || hasLoopsInPlace()) && !planFeeding())
     return false;
   if (!planSlots())
