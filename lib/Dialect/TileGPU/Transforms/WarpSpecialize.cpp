@@ -611,12 +611,14 @@ void Specializer::planFedPrograms() {
     WarpRegisters registers(warps, several);
     return unplanned.empty() ? registers.getMost() : registers.alone;
   });
+  bool isLate = hasLateSum();
   std::vector<BoxLoop> late = loops;
   putNothingOff();
   int64_t threads = GPUMachine::kWarpSize * warps;
   int64_t fed =
       count(kMostFed, [&](int64_t several) { return GPUMachine::getRegisters(several * threads); });
-  if (fed > beside)
+  // As many do better on their own, too, if the warps that are beside them put no sum off.
+  if (fed > beside || (fed > 1 && fed == beside && !isLate))
     fedPrograms = fed;
   else
     loops = std::move(late);
