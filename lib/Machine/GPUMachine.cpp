@@ -70,6 +70,7 @@ static GPUMachine makeAmpere() {
   machine.name = "sm_80";
   machine.vendor = GPUVendor::NVIDIA;
   machine.capability = 80;
+  machine.numSMs = 108;
   machine.ptxVersion = 90; // the newest that LLVM 22 writes; drivers from 580 on read it
   machine.maxThreadsOfSM = 2048;
   machine.maxBlocksOfSM = 32;
@@ -98,6 +99,7 @@ static GPUMachine makeSmallAmpere() {
   GPUMachine machine = makeAmpere();
   machine.name = "sm_86";
   machine.capability = 86;
+  machine.numSMs = 84;
   machine.maxThreadsOfSM = 1536;
   machine.maxBlocksOfSM = 16;
   machine.sharedBytesOfSM = 100 << 10;
@@ -114,6 +116,7 @@ static GPUMachine makeOrin() {
   GPUMachine machine = makeSmallAmpere();
   machine.name = "sm_87";
   machine.capability = 87;
+  machine.numSMs = 16;
   machine.sharedBytesOfSM = 164 << 10;
   machine.sharedBytes = 163 << 10;
   machine.warpMMARate = 1024;
@@ -125,6 +128,7 @@ static GPUMachine makeAda() {
   GPUMachine machine = makeSmallAmpere();
   machine.name = "sm_89";
   machine.capability = 89;
+  machine.numSMs = 142;
   machine.maxBlocksOfSM = 24;
   machine.hasFloat8Conversion = true;
   return machine;
@@ -135,6 +139,7 @@ static GPUMachine makeHopper() {
   GPUMachine machine = makeAmpere();
   machine.name = "sm_90";
   machine.capability = 90;
+  machine.numSMs = 132;
   machine.sharedBytesOfSM = 228 << 10;
   machine.sharedBytes = 227 << 10;
   machine.hasFloat8Conversion = true;
@@ -172,6 +177,7 @@ static GPUMachine makeBlackwell() {
   GPUMachine machine = makeHopper();
   machine.name = "sm_100";
   machine.capability = 100;
+  machine.numSMs = 148;
   machine.warpMMARate = 1024;
   machine.warpMMARateF64 = 64;
   return machine;
@@ -200,6 +206,7 @@ static GPUMachine makeSmallBlackwell() {
   GPUMachine machine = makeBlackwell();
   machine.name = "sm_120";
   machine.capability = 120;
+  machine.numSMs = 188;
   machine.maxThreadsOfSM = 1536;
   machine.maxBlocksOfSM = 24;
   machine.sharedBytesOfSM = 100 << 10;

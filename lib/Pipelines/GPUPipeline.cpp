@@ -129,6 +129,9 @@ void tessera::buildSharedMemoryPipeline(OpPassManager &manager) {
   // held for no longer than needed. After CSE, which would undo it.
   manager.addPass(tilegpu::createTileGPUReorderInstructionsPass());
 
+  // Who has an SM for himself asks for what comes next there: now it is known who does.
+  manager.addPass(tilegpu::createTileGPUPrefetchNextProgramPass());
+
   // Warpgroups that store for themselves need not meet.
   manager.addPass(tilegpu::createTileGPUStoreByWarpgroupsPass());
 

@@ -236,17 +236,22 @@ def sampled(rows: int) -> torch.Tensor:
 
 def each(
     kernels: dict[str, dict[str, Any]],
-    use: Callable[[Any, Any, int], None],
+    use: Callable[[Any, Any, int], Any],
     warps: Sequence[int] = (4, 8),
 ) -> dict[str, list[Launch]]:
     """`use(kernels of a compiler, set, warps)` for every compiler: all get the same choice."""
-    return {
-        name: [lambda s, own=own, count=count: use(own, s, count) for count in warps]
-        for name, own in kernels.items()
-    }
+
+    def configure(own: Any, count: int) -> Launch:
+        def launch(s: Any) -> Any:
+            return use(own, s, count)
+
+        setattr(launch, "config", {"num_warps": count})
+        return launch
+
+    return {name: [configure(own, count) for count in warps] for name, own in kernels.items()}
 
 
-ROW_WARPS = {1024: (2, 4, 8), 4096: (4, 8, 16), 16384: (8, 16, 32), 32768: (16, 32)}
+ROW_WARPS = {1024: (2, 4, 8), 4096: (4, 8, 16), 16384: (4, 8, 16, 32), 32768: (8, 16, 32)}
 
 
 def row_config(columns: int) -> dict[str, int]:
@@ -283,8 +288,8 @@ def softmax_rows(kernels: Any) -> Iterator[Row]:
             poison(s["out"])
             return s
 
-        def use(own: Any, s: Any, warps: int, m: int = m, n: int = n) -> None:
-            own["softmax"][(m,)](s["x"], s["out"], n, BLOCK=n, num_warps=warps)
+        def use(own: Any, s: Any, warps: int, m: int = m, n: int = n) -> Any:
+            return own["softmax"][(m,)](s["x"], s["out"], n, BLOCK=n, num_warps=warps)
 
         def check(s: Any, m: int = m) -> None:
             some = sampled(m)
@@ -307,8 +312,10 @@ def rms_norm_rows(kernels: Any) -> Iterator[Row]:
             poison(s["out"])
             return s
 
-        def use(own: Any, s: Any, warps: int, m: int = m, n: int = n) -> None:
-            own["rms_norm"][(m,)](s["x"], s["w"], s["out"], n, 1e-6, BLOCK=n, num_warps=warps)
+        def use(own: Any, s: Any, warps: int, m: int = m, n: int = n) -> Any:
+            return own["rms_norm"][(m,)](
+                s["x"], s["w"], s["out"], n, 1e-6, BLOCK=n, num_warps=warps
+            )
 
         def check(s: Any, m: int = m, n: int = n) -> None:
             some = sampled(m)
@@ -337,8 +344,8 @@ def layer_norm_rows(kernels: Any) -> Iterator[Row]:
                 poison(s["out"], s["mean"], s["rstd"])
                 return s
 
-            def use(own: Any, s: Any, warps: int, m: int = m, n: int = n) -> None:
-                own["layer_norm"][(m,)](
+            def use(own: Any, s: Any, warps: int, m: int = m, n: int = n) -> Any:
+                return own["layer_norm"][(m,)](
                     s["x"], s["w"], s["b"], s["out"], s["mean"], s["rstd"], n, 1e-5,
                     BLOCK=n, num_warps=warps,
                 )  # fmt: skip
@@ -374,8 +381,8 @@ def layer_norm_rows(kernels: Any) -> Iterator[Row]:
                 poison(*(s[k] for k in ("grad_x", "partial_w", "partial_b", "grad_w", "grad_b")))
                 return s
 
-            def backward(own: Any, s: Any, warps: int, m: int = m, n: int = n) -> None:
-                own["layer_norm_backward"][(programs,)](
+            def backward(own: Any, s: Any, warps: int, m: int = m, n: int = n) -> Any:
+                compiled = own["layer_norm_backward"][(programs,)](
                     s["x"], s["w"], s["grad"], s["mean"], s["rstd"], s["grad_x"],
                     s["partial_w"], s["partial_b"], m, n, BLOCK=n, num_warps=warps,
                 )  # fmt: skip
@@ -384,6 +391,7 @@ def layer_norm_rows(kernels: Any) -> Iterator[Row]:
                         s["partial_" + name], s["grad_" + name], programs, n, ROWS=32, BLOCK=32,
                         num_warps=4,
                     )  # fmt: skip
+                return compiled
 
             def check_backward(s: Any, m: int = m, n: int = n) -> None:
                 some = sampled(m)

@@ -27,6 +27,7 @@ TEST(GPUMachineTest, EveryRowIsComplete) {
     EXPECT_EQ(row.maxThreadsOfSM % GPUMachine::kMaxThreads % 512, 0u);
     EXPECT_GE(row.maxThreadsOfSM, GPUMachine::kMaxThreads);
     EXPECT_GE(row.maxBlocksOfSM, 16u);
+    EXPECT_GE(row.numSMs, 16u);
     // A block can have what an SM has, but for what the driver takes.
     EXPECT_EQ(row.sharedBytes + GPUMachine::kReservedSharedBytes, row.sharedBytesOfSM);
     EXPECT_GT(row.warpMMARate, 0);

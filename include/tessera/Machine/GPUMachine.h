@@ -93,6 +93,10 @@ struct GPUMachine {
   /// Barriers of a block that a number names (bar.sync, bar.arrive).
   static constexpr unsigned kNamedBarriers = 16;
 
+  /// SMs of the largest GPU of the row that has been sold widely. How many a GPU has is known at a
+  /// launch; this says about which programs of a grid come next.
+  unsigned numSMs;
+
   unsigned maxThreadsOfSM;
   unsigned maxBlocksOfSM;
 

@@ -173,10 +173,33 @@ struct MemDescIndexPattern : TilePattern<tilegpu::MemDescIndexOp> {
   }
 };
 
+struct PrefetchPattern : TilePattern<tilegpu::PrefetchOp> {
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tilegpu::PrefetchOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    constexpr int64_t kUnit = 16;
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
+    Value pointer = adaptor.getPtr().front();
+    Value address = thread.create<LLVM::PtrToIntOp>(rewriter.getI64Type(), pointer);
+    Value aligned = thread.create<LLVM::AndOp>(address, thread.i64(-kUnit));
+    pointer = thread.create<LLVM::IntToPtrOp>(pointer.getType(), aligned);
+    Value bytes = thread.create<LLVM::AndOp>(adaptor.getBytes().front(), thread.i32(-kUnit));
+    Value isFirst =
+        thread.compare(LLVM::ICmpPredicate::eq, getHooks().emitThreadId(thread), thread.i32(0));
+    Value isSome = thread.compare(LLVM::ICmpPredicate::sgt, bytes, thread.i32(0));
+    getHooks().emitPrefetch(
+        thread, pointer, bytes,
+        thread.both(thread.both(isFirst, isSome), adaptor.getCondition().front()));
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 } // namespace
 
 void tessera::populateAsyncPatterns(const TileGPUTypeConverter &converter,
                                     RewritePatternSet &patterns) {
   patterns.add<AsyncCopyPattern, AsyncCommitPattern, AsyncWaitPattern, ProxyFencePattern,
-               MemDescIndexPattern>(converter);
+               PrefetchPattern, MemDescIndexPattern>(converter);
 }

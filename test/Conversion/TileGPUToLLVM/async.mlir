@@ -212,3 +212,25 @@ module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = #tilegpu.target
     tile.return
   }
 }
+
+// -----
+
+// One thread asks, for whole units of 16 bytes, if there are any.
+module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+  // CHECK-LABEL: llvm.func @prefetch
+  // CHECK-SAME: (%[[P:.+]]: !llvm.ptr<1>, %[[N:.+]]: i32, %[[B:.+]]: i8)
+  // CHECK: %[[C:.+]] = llvm.icmp "ne" %[[B]]
+  tile.func @prefetch(%p: !tile.ptr<f32>, %n: i32, %c: i1) {
+    // CHECK: %[[AT:.+]] = llvm.ptrtoint %[[P]]
+    // CHECK: %[[ALIGNED:.+]] = llvm.and %[[AT]], %{{.+}} : i64
+    // CHECK: %[[FROM:.+]] = llvm.inttoptr %[[ALIGNED]]
+    // CHECK: %[[BYTES:.+]] = llvm.and %[[N]], %{{.+}} : i32
+    // CHECK: %[[FIRST:.+]] = llvm.icmp "eq"
+    // CHECK: %[[SOME:.+]] = llvm.icmp "sgt" %[[BYTES]]
+    // CHECK: %[[BOTH:.+]] = llvm.and %[[FIRST]], %[[SOME]]
+    // CHECK: %[[IF:.+]] = llvm.and %[[BOTH]], %[[C]]
+    // CHECK: llvm.inline_asm {{.*}} "@$2 cp.async.bulk.prefetch.L2.global [$0], $1;", {{.*}} %[[FROM]], %[[BYTES]], %[[IF]]
+    tilegpu.prefetch %p, %n if %c : !tile.ptr<f32>
+    tile.return
+  }
+}

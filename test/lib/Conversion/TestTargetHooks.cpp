@@ -159,6 +159,10 @@ public:
   void emitAsyncWait(ThreadBuilder &thread, unsigned pending) const override {
     call(thread, "async_wait", {}, thread.i32(pending));
   }
+  void emitPrefetch(ThreadBuilder &thread, Value address, Value bytes,
+                    Value predicate) const override {
+    call(thread, "prefetch", {}, {address, bytes, predicate});
+  }
   void emitAsyncProxyFence(ThreadBuilder &thread, bool ofMemory) const override {
     call(thread, ofMemory ? "async_proxy_fence_of_memory" : "async_proxy_fence");
   }

@@ -190,6 +190,10 @@ public:
   virtual void emitAtomicStore(ThreadBuilder &thread, AtomicOrder order, Value address,
                                unsigned width, Value value, Value predicate) const = 0;
 
+  /// Asks the second-level cache for so many bytes, an i32; of both there are multiples of 16.
+  virtual void emitPrefetch(ThreadBuilder &thread, Value address, Value bytes,
+                            Value predicate) const = 0;
+
   //===--------------------------------------------------------------------===//
   // Shared memory
   //===--------------------------------------------------------------------===//

@@ -200,3 +200,10 @@ void NVIDIAHooks::emitAtomicStore(ThreadBuilder &thread, AtomicOrder order, Valu
                what + ";",
            predicate);
 }
+
+void NVIDIAHooks::emitPrefetch(ThreadBuilder &thread, Value address, Value bytes,
+                               Value predicate) const {
+  InlinePTX instruction(thread);
+  std::string text = "cp.async.bulk.prefetch.L2.global [" + instruction.addOperand(address) + "], ";
+  instruction.emit(text + instruction.addOperand(bytes) + ";", predicate);
+}

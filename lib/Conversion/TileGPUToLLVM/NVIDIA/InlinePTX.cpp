@@ -68,6 +68,7 @@ ArrayRef<llvm::StringLiteral> tessera::getInlineInstructions() {
       "tensormap.replace.tile.",
       "tensormap.cp_fenceproxy.",
       "fence.proxy.tensormap::generic.acquire.",
+      "cp.async.bulk.prefetch.L2.",
       // Barriers in shared memory with a predicate, and waits for them.
       "mbarrier.init.",
       "mbarrier.arrive.",

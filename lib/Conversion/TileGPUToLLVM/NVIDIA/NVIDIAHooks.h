@@ -62,6 +62,8 @@ public:
                        Value predicate) const override;
   void emitAtomicStore(ThreadBuilder &thread, AtomicOrder order, Value address, unsigned width,
                        Value value, Value predicate) const override;
+  void emitPrefetch(ThreadBuilder &thread, Value address, Value bytes,
+                    Value predicate) const override;
 
   // SharedMemoryHooks.cpp: matrices, asynchronous copies, TMA, mbarriers.
   Values emitLoadMatrices(ThreadBuilder &thread, Value address, unsigned count,

@@ -66,6 +66,22 @@ def TileGPU_AsyncWaitOp : TileGPU_Op<"async_wait", [
   let assemblyFormat = "attr-dict";
 }
 
+def TileGPU_PrefetchOp : TileGPU_Op<"prefetch", [MemoryEffects<[MemWrite<Tile_Events>]>]> {
+  let summary = "Asks the second-level cache for bytes of global memory";
+  let description = [{
+    One thread of the program asks for `bytes` bytes from the pointer on, less what is not in whole
+    units of 16 bytes, if `if` holds and `bytes` is positive. Nothing is read by that, and nobody
+    has to wait for it: it is there for who loads these bytes later, another program as a rule. They
+    are bytes that some program loads.
+
+    ```mlir
+    tilegpu.prefetch %p, %bytes if %more : !tile.ptr<bf16>
+    ```
+  }];
+  let arguments = (ins Tile_Ptr:$ptr, I32:$bytes, I1:$condition);
+  let assemblyFormat = "$ptr `,` $bytes `if` $condition attr-dict `:` type($ptr)";
+}
+
 def TileGPU_ProxyFenceOp : TileGPU_Op<"proxy_fence", [
     MemoryEffects<[MemRead<TileGPU_SharedMemory>, MemWrite<TileGPU_SharedMemory>]>]> {
   let summary = "What a thread wrote to shared memory is seen by the async proxy";

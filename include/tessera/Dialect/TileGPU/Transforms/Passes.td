@@ -514,6 +514,37 @@ def TileGPUReorderInstructionsPass : Pass<"tilegpu-reorder-instructions", "::mli
   }];
 }
 
+def TileGPUPrefetchNextProgramPass : Pass<"tilegpu-prefetch-next-program", "::mlir::ModuleOp"> {
+  let summary = "Has a program that fills an SM ask for what the next one there loads";
+  let description = [{
+    Where one program has an SM for itself (`tilegpu.occupancy`), and reduces what it loads,
+    memory is idle while its warps wait for each other and while it stores. What the program that
+    comes as many programs later as the GPU has SMs is to load is asked for meanwhile
+    (`tilegpu.prefetch`). That is done for loads of a row, all or its first elements,
+    from an address that is made of arguments and numbers of programs, which every program
+    does. Runs when occupancy is known.
+
+    ```mlir
+    %pid = tile.program_id 0
+    %start = arith.muli %pid, %n : i32
+    %row = tile.addptr %x, %start : !tile.ptr<f32>, i32
+    %rows = tile.splat %row : !tile.ptr<f32> -> tensor<16384x!tile.ptr<f32>, #row>
+    %p = tile.addptr %rows, %i : tensor<16384x!tile.ptr<f32>, #row>, tensor<16384xi32, #row>
+    %x = tile.load %p : tensor<16384x!tile.ptr<f32>, #row>
+    ```
+    becomes, in addition
+    ```mlir
+    %later = arith.addi %pid, %c132 : i32
+    %more = arith.cmpi slt, %later, %programs : i32
+    %next = arith.select %more, %later, %pid : i32
+    %nextStart = arith.muli %next, %n : i32
+    %nextRow = tile.addptr %x, %nextStart : !tile.ptr<f32>, i32
+    tilegpu.prefetch %nextRow, %c65536 if %more : !tile.ptr<f32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::tessera::tilegpu::TileGPUDialect"];
+}
+
 def TileGPUStoreByWarpgroupsPass : Pass<"tilegpu-store-by-warpgroups", "::mlir::ModuleOp"> {
   let summary = "Lets each warpgroup store its part of a result by itself";
   let description = [{
