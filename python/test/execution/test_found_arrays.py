@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from execution.running import Runner
 
 import tessera
@@ -66,3 +67,84 @@ def test_grouped_matmul(run: Runner, rng):
         assert any(
             "copies for itself: the kernel finds its arrays" in str(x) for x in kernel.remarks
         )
+
+
+def test_result_is_the_next_operand(run: Runner, rng):
+    """What one matmul of a program stores, its next one loads."""
+    size, count = 64, 4
+    a = [small(rng, size, size) for _ in range(count)]
+    b = [np.eye(size, dtype=np.float16)[:, ::-1].copy() for _ in range(count)]
+    b[1] *= 2
+    # Each result lies where the next first operand is.
+    c = [*a[1:], np.full((size, size), 99, np.float16)]
+    where = run.addresses([*a, *b, c[-1]])
+    as_ptr, bs_ptr = where[:count].copy(), where[count : 2 * count].copy()
+    cs_ptr = np.concatenate([where[1:count], where[-1:]])
+    sizes = np.full(3 * count, size, np.int32)
+    want = a[0].astype(np.float32)
+    for y in b:
+        want = want @ y.astype(np.float32).T
+    meta = {"PROGRAMS": 1, "BM": BM, "BN": BN, "BK": 32}
+    run(grouped, (1,), as_ptr, bs_ptr, cs_ptr, sizes, sizes.copy(), count, **meta)
+    np.testing.assert_array_equal(c[-1], want)
+
+
+@tessera.jit
+def beside(as_ptr, w_ptr, c_ptr, M, N, K, first, BM: tl.constexpr, BN: tl.constexpr,
+           BK: tl.constexpr, STAGES: tl.constexpr):  # fmt: skip
+    """One operand is found, the other is an argument, in two loops; boxes begin outside."""
+    a_ptr = tl.load(as_ptr + tl.program_id(0)).to(tl.pointer_type(tl.float16))
+    a = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [BM, BK])
+    w = tl.make_tensor_descriptor(w_ptr, [N, K], [K, 1], [BN, BK])
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in tl.range(0, K // 2, BK, num_stages=STAGES):
+        acc += tl.dot(a.load([first, k]), w.load([0, k]).T)
+    for k in tl.range(K // 2, K + 2 * BK, BK, num_stages=STAGES):
+        acc += tl.dot(a.load([first, k]), w.load([0, k]).T)
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    tl.store(c_ptr + rows[:, None] * BN + tl.arange(0, BN)[None, :], acc)
+
+
+@pytest.mark.parametrize("first", [-8, 0, 40, 200])
+@pytest.mark.parametrize("stages", [2, 5])
+def test_found_beside_an_argument(run: Runner, rng, first, stages):
+    M, N, K = 72, 64, 192
+    a, w = [small(rng, M, K) for _ in range(2)], small(rng, N, K)
+    c = np.full((2 * BM, BN), 99, np.float32)
+    meta = {"BM": BM, "BN": BN, "BK": 32, "STAGES": stages}
+    run(beside, (2,), run.addresses(a).copy(), w, c, M, N, K, first, **meta)
+    for x, z in zip(a, np.split(c, 2)):
+        rows = np.zeros((BM, K), np.float32)
+        inside = [r for r in range(BM) if 0 <= first + r < M]
+        if inside:
+            rows[inside] = x[[first + r for r in inside]]
+        np.testing.assert_array_equal(z, rows @ w.astype(np.float32).T)
+
+
+@tessera.jit
+def attend(ks_ptr, vs_ptr, q_ptr, o_ptr, T, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
+    """Two dots an iteration, of keys and values that are found, one after the other."""
+    index, rows = tl.arange(0, D), tl.arange(0, BM)
+    q = tl.load(q_ptr + rows[:, None] * D + index[None, :])
+    for head in range(2):
+        k_ptr = tl.load(ks_ptr + head).to(tl.pointer_type(tl.float16))
+        v_ptr = tl.load(vs_ptr + head).to(tl.pointer_type(tl.float16))
+        k = tl.make_tensor_descriptor(k_ptr, [T, D], [D, 1], [BN, D])
+        v = tl.make_tensor_descriptor(v_ptr, [T, D], [D, 1], [BN, D])
+        acc = tl.zeros((BM, D), dtype=tl.float32)
+        for t in range(0, T, BN):
+            s = tl.dot(q, k.load([t, 0]).T)
+            acc += tl.dot(tl.maximum(s, 0.0).to(tl.float16), v.load([t, 0]))
+        tl.store(o_ptr + head * BM * D + rows[:, None] * D + index[None, :], acc)
+
+
+def test_two_dots_of_found_arrays(run: Runner, rng):
+    T, D = 112, 64
+    k, v = ([small(rng, T, D) for _ in range(2)] for _ in range(2))
+    q = rng.integers(0, 2, (BM, D)).astype(np.float16)
+    o = np.full((2, BM, D), 99, np.float32)
+    where = run.addresses([*k, *v])
+    run(attend, (1,), where[:2].copy(), where[2:].copy(), q, o, T, BM=BM, BN=32, D=D)
+    for x, y, z in zip(k, v, o):
+        s = np.maximum(q.astype(np.float32) @ x.astype(np.float32).T, 0)
+        np.testing.assert_array_equal(z, s @ y.astype(np.float32))

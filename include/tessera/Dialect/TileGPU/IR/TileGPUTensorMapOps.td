@@ -27,7 +27,12 @@ def TileGPU_MakeTensorMapOp : TileGPU_Op<"make_tensor_map", [
     copied by its map.
 
     ```mlir
-    %map = tilegpu.make_tensor_map %a[%m, %k, %ld] {map = #map} : !tile.ptr<f16>, i32, i32, i64
+    tile.func @kernel(%a: !tile.ptr<f16>, %m: i32, %ld: i64) {
+      %map = tilegpu.make_tensor_map %a[%m, %ld] {map = #tilegpu.tensor_map<base = 0, element = f16,
+          extents = ()[s0, s1, s2] -> (s1, 64), strides = ()[s0, s1, s2] -> (s2, 1),
+          box = [128, 64], swizzle = 128>} : !tile.ptr<f16>, i32, i64
+      tile.return
+    }
     ```
   }];
   let arguments = (ins Tile_Ptr:$base, Variadic<AnySignlessIntegerOrIndex>:$symbols,
