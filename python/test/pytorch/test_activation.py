@@ -133,3 +133,11 @@ def test_workers_compile_and_send_back(tmp_path) -> None:
         "TESSERA_CACHE_DIR": str(tmp_path / "tessera"),
     }
     assert run(program, **environment) == "True True"
+
+
+def test_a_worker_knows_of_the_gpu_as_torch_does(inductor, monkeypatch) -> None:
+    # In a process forked from one that used it the driver does not start.
+    from triton.backends import backends
+
+    monkeypatch.setattr(inductor.cuda, "is_available", lambda: True)
+    assert backends["nvidia"].driver.is_active() and not backends["cpu"].driver.is_active()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Callable, Optional
 
 from tessera.runtime import machine
@@ -27,7 +28,11 @@ class MachineDriver:
 
     @classmethod
     def is_active(cls) -> bool:
-        """Whether there is a GPU."""
+        """Whether there is a GPU. A forked worker of TorchInductor's can compile for it, though it
+        could not launch: there torch knows of the GPU, and the driver does not start."""
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.version.hip is None and torch.cuda.is_available():
+            return True
         return machine.has_gpu()
 
     def get_current_target(self) -> GPUTarget:
