@@ -14,7 +14,16 @@ import shutil
 from pathlib import Path
 from typing import Any, NamedTuple, Optional, Sequence
 
-from tessera.aot.source import C_TYPES, Function, Parameter, Variant, c_name, header, source
+from tessera.aot.source import (
+    C_TYPES,
+    Function,
+    Parameter,
+    Variant,
+    c_function,
+    c_name,
+    header,
+    source,
+)
 from tessera.compiler.artifacts import CompiledKernel
 from tessera.compiler.compile import compile, parse_signature
 from tessera.errors import ArgumentError
@@ -82,6 +91,19 @@ def build_library(
     if len(on_gpu) > 1:
         raise ArgumentError(
             "E079", "one library is for CPUs and for GPUs", "build two, with names of their own"
+        )
+    for target in targets:
+        if target.partition("_")[0] == "sm" and target not in gpu_machines():
+            raise ArgumentError(
+                "E079",
+                f"there is no code for {target}",
+                f"the GPUs are {', '.join(gpu_machines())}",
+            )
+    if len({target.partition(":")[0] == "aarch64" for target in targets}) > 1:
+        raise ArgumentError(
+            "E079",
+            f"one library is for {' and '.join(targets)}, which no program can be at once",
+            "build one for each architecture",
         )
     functions: list[Function] = []
     objects: list[Path] = []
@@ -254,7 +276,7 @@ def _function(kernel: JITFunction[Any, Any], built: Sequence[_Specialisation]) -
     if constants:
         described += f"; {', '.join(constants)}"
     return Function(
-        c_name(kernel.__name__),
+        c_function(kernel.__name__),
         tuple(parameters),
         tuple(each.variant(parameters) for each in built),
         described.replace("*/", "* /"),

@@ -32,6 +32,24 @@ _RESERVED = frozenset(
     "errno main NULL".split()
 )
 
+_LIBRARY = frozenset(
+    name + suffix
+    for name in (
+        "acos acosh asin asinh atan atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs "
+        "fdim floor fma fmax fmin fmod frexp hypot ilogb ldexp lgamma log log10 log1p log2 logb "
+        "lrint lround modf nan nearbyint nextafter pow remainder rint round roundeven scalbn sin "
+        "sincos sinh sqrt tan tanh tgamma trunc atan2 j0 j1 jn y0 y1 yn gamma drem significand"
+    ).split()
+    for suffix in ("", "f", "l")
+) | frozenset(
+    "abort abs accept access alarm atexit atoi atof bcmp bcopy bind bsearch bzero calloc close "
+    "connect div dup exit ffs fork free getenv getopt index kill labs link listen malloc memchr "
+    "memcmp memcpy memmove memset nice open pause pipe poll printf puts qsort raise rand random read "
+    "realloc recv remove rename rindex select send sleep signal snprintf socket srand stat strcmp "
+    "strlen sync system tee time times truncate unlink wait wait3 write".split()
+)
+"""Functions of C's library, which compiled code may call: a kernel must not take their place."""
+
 
 class Parameter(NamedTuple):
     """A parameter of a C function."""
@@ -94,6 +112,11 @@ def c_name(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or not name.isascii():
         raise ArgumentError("E079", f"`{name}` is no name in C", "use letters of ASCII")
     return f"{name}_" if name in _RESERVED or name.startswith("tessera_") else name
+
+
+def c_function(name: str) -> str:
+    """A kernel's name in C."""
+    return f"{name}_" if name in _LIBRARY else c_name(name)
 
 
 def header(library: str, functions: Sequence[Function]) -> str:

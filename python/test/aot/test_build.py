@@ -56,6 +56,12 @@ def matmul(a, b, c, N: tl.constexpr):
 
 
 @tessera.jit
+def exponential(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.exp(tl.load(x + i)))
+
+
+@tessera.jit
 def counted(x, count, total, order, N: tl.constexpr):
     at = tl.program_id(0) * N + tl.arange(0, N)
     value = tl.load(x + at)
@@ -475,7 +481,22 @@ def test_what_cannot_be_built(tmp_path) -> None:
     refused(tmp_path, "several types", (scale, (plain, "*fp64, fp32, *fp32, i32, 64")))
     refused(tmp_path, "compares integers only", (scale, (plain, "*fp32, 2.0, *fp32, i32, 64")))
     refused(tmp_path, "wait for others", (waiting, ("*i32",)))
+    refused(tmp_path, "no code for sm_12", (scale, (plain,)), targets=("sm_12",))
+    refused(tmp_path, "for each architecture", (scale, (plain,)), targets=("native", "aarch64"))
     refused(tmp_path, "one name", (scale, (plain,)), (scale, (plain,)))
+
+
+@needs_cc
+def test_kernels_named_like_functions_of_c(tmp_path) -> None:
+    # A kernel `exp` in the place of libm's would be called by code that means that.
+    kernel = tessera.JITFunction(exponential.fn)
+    kernel.__name__ = "exp"
+    body = """
+  double x[4] = {0, 1, 800, -3}, out[4];
+  tessera_launch launch = tessera_grid(1, 1, 1);
+  EXPECT(exp_(&launch, x, out) == TESSERA_OK);
+  for (int i = 0; i < 4; ++i) EXPECT(out[i] == exp(x[i]) || fabs(out[i] / exp(x[i]) - 1) < 1e-14);"""
+    run(tmp_path, [(kernel, ["*fp64, *fp64, 4"])], body)
 
 
 def test_commands_that_cannot_be_done(tmp_path) -> None:
