@@ -50,6 +50,9 @@ def enable() -> None:
     activate()
     import torch._inductor.config as config
 
+    from tessera.torch.mends import mend_inductor
+
+    mend_inductor()
     config.cpu_backend = "triton"
 
 

@@ -26,7 +26,14 @@ def compile_graph(
     activate()
     import torch
 
+    from tessera.torch.mends import mend_inductor
+
+    mend_inductor()
     settings = torch._TorchCompileInductorWrapper(mode, options, None).config
     from torch._inductor.compile_fx import compile_fx
+
+    if not any(getattr(getattr(x, "device", None), "type", "") == "cuda" for x in example_inputs):
+        # Inductor has no code to measure a CPU's fused kernels with.
+        settings = {"benchmark_epilogue_fusion": False, **settings}
 
     return compile_fx(graph, example_inputs, config_patches={**settings, **PATCHES})

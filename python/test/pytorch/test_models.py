@@ -129,6 +129,24 @@ def test_nothing_and_one_element() -> None:
         torch.testing.assert_close(compiled(x), (x.exp().sum(), x + 1))
 
 
+def test_a_tensor_of_no_dimension_that_is_written_in_place() -> None:
+    # The memory of what the backward pass is given is used again.
+    x, y = (torch.tensor(value, requires_grad=True) for value in (1.5, -2.0))
+    compiled = torch.compile(torch.copysign, backend="tessera")
+    wanted = torch.autograd.grad(torch.copysign(x, y), [x, y])
+    torch.testing.assert_close(torch.autograd.grad(compiled(x, y), [x, y]), wanted)
+
+
+def test_a_template_of_a_matmul() -> None:
+    options = {"max_autotune": True, "max_autotune_gemm_backends": "TRITON"}
+    compiled = torch.compile(torch.bmm, backend="tessera", options=options)
+    x, y = torch.randn(2, 16, 32), torch.randn(2, 32, 16)
+    with torch.no_grad():
+        result, _, codes = kernels_of(compiled, x, y)
+    assert "triton_tem" in codes[0]
+    torch.testing.assert_close(result, torch.bmm(x, y), rtol=1e-4, atol=1e-4)
+
+
 def test_an_index_out_of_bounds_is_told() -> None:
     compiled = torch.compile(lambda x, at: x[at] * 2, backend="tessera")
     x, at = torch.randn(10), torch.tensor([3, 9])
