@@ -229,8 +229,9 @@ MATMUL = """
             tl.store(c_ptr + i[:, None] * ldc + j[None, :], acc, mask=(i[:, None] < M) & (j[None, :] < N))
 
         a, b, c = array(1 << 40), array((1 << 40) + (1 << 26)), Tensor((1 << 40) + (1 << 27))
-        def launch(m, n, k, **options):
-            return matmul[(-(-m // 64), -(-n // 64))](a, b, c, m, n, k, 1 << 15, 8192, 4096, **options)
+        def launch(m, n, k, split_k=True, **options):
+            return matmul[(-(-m // 64), -(-n // 64))](a, b, c, m, n, k, 1 << 15, 8192, 4096,
+                split_k=split_k, **options)
 """
 
 
@@ -577,7 +578,7 @@ def test_tensor_maps_are_made_at_each_launch(run):
 
         a, b, c = array(1 << 40), array((1 << 40) + (1 << 20)), Tensor((1 << 40) + (1 << 21))
         def launch(m, n, k, lda=4096, ldb=8192):
-            return matmul[(1, 1)](a, b, c, m, n, k, lda, ldb, 4096, tensor_maps=True, split_k=False)
+            return matmul[(1, 1)](a, b, c, m, n, k, lda, ldb, 4096, tensor_maps=True)
         kernel = launch(100, 200, 300)
         assert len(kernel.metadata["tensor_maps"]) >= 2, "of what is loaded first"
         assert len(kernel.metadata["arguments"]) == 9
