@@ -8,7 +8,7 @@ torch.compile, with TorchInductor's kernels compiled by Tessera (docs/HowTo/Torc
     model = torch.compile(model, backend="tessera")     # on CPUs and on NVIDIA GPUs
 
     tessera.torch.enable()                # for programs that call torch.compile themselves
-    model = tessera.torch.optimize(model)       # the settings that are fastest to run
+    model = tessera.torch.optimize(model)               # activate and compile in one line
 
 torch is loaded when something of this is first asked for, never by importing this.
 """

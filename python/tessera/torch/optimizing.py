@@ -9,8 +9,9 @@ from tessera.torch.activation import activate
 
 
 def optimize(model: Any, *, dynamic: Optional[bool] = None) -> Any:
-    """A model, or a function of tensors, compiled with the settings that are fastest to run.
+    """A model, or a function of tensors, compiled by Tessera: `activate` and torch.compile in one.
 
+    The settings are torch.compile's own; neither CUDA graphs nor tuning are chosen yet.
     Shapes that change are found out after the second one; `dynamic=True` takes all for changing,
     False none.
 
