@@ -103,6 +103,15 @@ ensure_torch() {
       --extra-index-url https://download.pytorch.org/whl/cpu
 }
 
+# ensure_jax: JAX's CPU build, for the tests of kernels inside of jax.jit, which are left out where the
+# package index does not have it.
+ensure_jax() {
+  "$VENV/bin/python" -c "import jax" 2>/dev/null && return
+  say "installing JAX"
+  "$VENV/bin/python" -m pip install -q --disable-pip-version-check jax flatbuffers ||
+    say "there is no JAX: tests of calls inside of jax.jit are left out"
+}
+
 # ensure_ptxas: the assembler of GPU code and libdevice, for the tests that go as far as that.
 # Where neither a toolkit nor the package index has them, these tests are left out.
 ensure_ptxas() {
