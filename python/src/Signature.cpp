@@ -294,6 +294,18 @@ void learnDType(const py::object &dtype, int coreId) {
 
 } // namespace
 
+/// The one string of this text by which names are compared. Keywords that are written in a call are
+/// that; those of a dict that was read from a file, say, need not be. Borrowed: whoever gave
+/// `name`, or the other one, holds it.
+static PyObject *getInterned(PyObject *name) {
+  if (PyUnicode_CHECK_INTERNED(name))
+    return name;
+  Py_INCREF(name);
+  PyUnicode_InternInPlace(&name);
+  Py_DECREF(name);
+  return name;
+}
+
 bool Signature::bind(PyObject *const *args, size_t count, PyObject *keywords) {
   if (count > parameters.size())
     return false;
@@ -301,9 +313,8 @@ bool Signature::bind(PyObject *const *args, size_t count, PyObject *keywords) {
   std::fill(values.begin() + count, values.begin() + parameters.size(), nullptr);
   size_t numKeywords = keywords ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : 0;
   for (size_t i = 0; i < numKeywords; ++i) {
-    PyObject *name = PyTuple_GET_ITEM(keywords, static_cast<Py_ssize_t>(i));
+    PyObject *name = getInterned(PyTuple_GET_ITEM(keywords, static_cast<Py_ssize_t>(i)));
     PyObject *value = args[count + i];
-    // Keywords of a call are interned, as parameters' names are.
     size_t at = 0;
     while (at < parameters.size() && parameters[at].name != name)
       ++at;

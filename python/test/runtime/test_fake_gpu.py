@@ -294,6 +294,16 @@ def test_warm_launches_do_without_python(run):
         """)
 
 
+def test_names_made_at_run_time_are_the_same_names(run):
+    run("""
+        for step in range(5):
+            # As of a dict that was read from a file: equal to the parameter's name, and another object.
+            options = {"".join(["BLO", "CK"]): 256, "".join(["num_", "warps"]): 8, "".join(["n"]): 1000}
+            add[(4,)](x, y, out, **options)
+        assert number("launches") == 5 and len(slow) <= 2, slow
+        """)
+
+
 def test_a_device_is_part_of_what_is_known(run):
     run("""
         on_second = [Tensor((1 << 41) + 64 * i, 1) for i in range(3)]
