@@ -107,6 +107,8 @@ WHOLE = {
     "TileGPUExpandSchedulePass": "Dialect/TileGPU/tilegpu-expand-schedule",
     "TileGPUWarpSpecializePass": "Dialect/TileGPU/tilegpu-warp-specialize",
     "TileGPUStoreByTensorMapPass": "Dialect/TileGPU/tilegpu-store-by-tensor-map",
+    "TileGPUSplitKPass": "Dialect/TileGPU/tilegpu-split-k",
+    "TileGPUPrefetchNextProgramPass": "Dialect/TileGPU/tilegpu-prefetch-next-program",
     "TileGPUPlanAccesses": "Conversion/TileGPUToLLVM/plan-accesses",
     "TileGPUMarkNarrowResults": "Conversion/TileGPUToLLVM/mark-narrow-results",
     "TileGPUDeclareSharedMemory": "Conversion/TileGPUToLLVM/declare-shared-memory",

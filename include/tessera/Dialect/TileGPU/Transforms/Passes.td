@@ -248,22 +248,16 @@ def TileGPUSplitKPass : Pass<"tilegpu-split-k", "::mlir::ModuleOp"> {
     what is in front of it, writes to memory or orders it.
 
     ```mlir
-    %sum = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero) -> (...) : i32 {
-      ...
-      %d = tilegpu.warpgroup_dot %a, %b, %acc ...
-      scf.yield %d
-    }
+    %sum:2 = scf.for %k = %begin to %n step %c32 iter_args(%acc = %zero, %at = %c0) ...
+      %d = tilegpu.mma_dot %a, %b, %acc ...
     ```
     becomes, with four blocks,
     ```mlir
-    %rank = tilegpu.cluster_rank : i32
-    %first = arith.muli %rank, %c64 : i32
-    %part = scf.for %k = %first to %n step %c256 iter_args(%acc = %zero) -> (...) : i32 {
-      ...
-      %d = tilegpu.warpgroup_dot %a, %b, %acc {of_block, ...} ...
-      scf.yield %d
-    }
-    %sum = tilegpu.cluster_sum %part : ... -> ...
+    %rank = tilegpu.cluster_rank ...
+    %first = arith.muli %rank, %c32 ...
+    %part:2 = scf.for %k = %from to %n step %c128 iter_args(%acc = %zero, %at = %c0) ...
+      %d = tilegpu.mma_dot %a, %b, %acc {of_block, ...
+    %sum = tilegpu.cluster_sum %part#0 ...
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "TileGPUDialect"];
@@ -527,19 +521,19 @@ def TileGPUPrefetchNextProgramPass : Pass<"tilegpu-prefetch-next-program", "::ml
     ```mlir
     %pid = tile.program_id 0
     %start = arith.muli %pid, %n : i32
-    %row = tile.addptr %x, %start : !tile.ptr<f32>, i32
-    %rows = tile.splat %row : !tile.ptr<f32> -> tensor<16384x!tile.ptr<f32>, #row>
-    %p = tile.addptr %rows, %i : tensor<16384x!tile.ptr<f32>, #row>, tensor<16384xi32, #row>
-    %x = tile.load %p : tensor<16384x!tile.ptr<f32>, #row>
+    %row = tile.addptr %x, %start ...
+    %v = tile.load %p, %m ...
     ```
     becomes, in addition
     ```mlir
-    %later = arith.addi %pid, %c132 : i32
-    %more = arith.cmpi slt, %later, %programs : i32
-    %next = arith.select %more, %later, %pid : i32
+    %v = tile.load %p, %m ...
+    %left = arith.subi %programs, %own : i32
+    %more = arith.cmpi sgt, %left, %sms : i32
+    %later = arith.addi %own, %distance : i32
+    %next = arith.select %more, %later, %own : i32
     %nextStart = arith.muli %next, %n : i32
-    %nextRow = tile.addptr %x, %nextStart : !tile.ptr<f32>, i32
-    tilegpu.prefetch %nextRow, %c65536 if %more : !tile.ptr<f32>
+    %nextRow = tile.addptr %x, %nextStart ...
+    tilegpu.prefetch %nextRow, %bytes if %more : !tile.ptr<bf16>
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::tessera::tilegpu::TileGPUDialect"];
