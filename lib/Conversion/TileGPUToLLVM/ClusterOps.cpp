@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What blocks of a cluster do each for itself, and bring together. Each thread adds what all
-// blocks have of the elements that it is to have, from its own block on and around: so each block
-// is read by one other at a time, and the order of a sum is always the same for an element.
+// blocks have of the elements that it is to have, from its own block on and around, so that each
+// block is read by one other at a time. Blocks that are to have the same elements begin with the
+// same block: the order of a sum, and so its bits, are those of the element wherever it is.
 
 #include "ClusterWaits.h"
 #include "Patterns.h"
@@ -39,6 +40,11 @@ struct ClusterSumPattern : TilePattern<tilegpu::ClusterSumOp> {
     TileExchange exchange(*scratch, tilegpu::getLayout(op.getSource().getType()),
                           tilegpu::getLayout(op.getType()), registers.front().getType(),
                           MatrixInstructions(), rounds, /*ofAllThreads=*/true);
+    uint32_t parts = 0;
+    for (auto [bit, column] :
+         llvm::enumerate(tilegpu::getLayout(op.getType()).columns(HwDim::Block)))
+      parts |= column != 0 ? 1u << bit : 0;
+    bool beginsWithOwn = parts == numBlocks - 1;
     SmallVector<Value> sum(getNumRegisters(op.getType()));
     for (unsigned round = 0; round < rounds; ++round) {
       // Until then others load what was stored before.
@@ -48,8 +54,11 @@ struct ClusterSumPattern : TilePattern<tilegpu::ClusterSumOp> {
       emitClusterBarrier(thread);
       for (unsigned distance = 0; distance < numBlocks; ++distance) {
         SmallVector<Value> loaded(sum.size());
-        Value other = thread.bitAnd(thread.add(emitBlockRank(thread), distance), numBlocks - 1);
-        exchange.loadFrom(thread, loaded, round, distance == 0 ? Value() : other);
+        Value first = parts == 0 ? thread.i32(0) : emitBlockRank(thread);
+        if (parts != 0 && !beginsWithOwn)
+          first = thread.bitAnd(first, parts);
+        Value other = thread.bitAnd(thread.add(first, distance), numBlocks - 1);
+        exchange.loadFrom(thread, loaded, round, distance == 0 && beginsWithOwn ? Value() : other);
         for (auto [total, value] : llvm::zip_equal(sum, loaded))
           if (value)
             total = total ? add(thread, total, value) : value;

@@ -110,6 +110,30 @@ tile.func private @atomic(%p: !tile.ptr<i32>, %v: i32) -> i32 attributes {noinli
   tile.return %r : i32
 }
 
+// Each block adds up its part of the sum, from its own block on.
+// CHECK-LABEL: llvm.func internal @parts_of_sum(
+// CHECK: nvvm.cluster.wait
+// CHECK: %[[RANK:.+]] = nvvm.read.ptx.sreg.cluster.ctarank
+// CHECK: llvm.load %{{.+}} : !llvm.ptr<3> -> vector<2xi32>
+// CHECK: %[[NEXT:.+]] = llvm.add %[[RANK]], %{{.+}}
+// CHECK: %[[OTHER:.+]] = llvm.and %[[NEXT]], %{{.+}}
+// CHECK: nvvm.mapa %{{.+}}, %[[OTHER]]
+// CHECK: llvm.fadd
+// CHECK: llvm.return
+tile.func private @parts_of_sum(%x: tensor<64xf32, #whole>) -> tensor<64xf32, #rows> attributes {noinline} {
+  %y = tilegpu.cluster_sum %x : tensor<64xf32, #whole> -> tensor<64xf32, #rows>
+  tile.return %y : tensor<64xf32, #rows>
+}
+
+// Where all blocks are to have all of it they begin with the first one, so that they have the same bits.
+// CHECK-LABEL: llvm.func internal @whole_sum(
+// CHECK-NOT: nvvm.read.ptx.sreg.cluster.ctarank
+// CHECK: llvm.return
+tile.func private @whole_sum(%x: tensor<64xf32, #whole>) -> tensor<64xf32, #whole> attributes {noinline} {
+  %y = tilegpu.cluster_sum %x : tensor<64xf32, #whole> -> tensor<64xf32, #whole>
+  tile.return %y : tensor<64xf32, #whole>
+}
+
 // Sorted over blocks: in each step that is across these, they meet twice.
 // CHECK-LABEL: llvm.func internal @sort(
 // CHECK: nvvm.cluster.arrive

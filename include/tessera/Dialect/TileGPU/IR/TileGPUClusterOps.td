@@ -30,7 +30,8 @@ def TileGPU_ClusterSumOp : TileGPU_Op<"cluster_sum", [Pure,
   let description = [{
     Each block has a tile of its own, whole. They are added through distributed shared memory: each
     block stores its tile there, and threads load what they are to have of the sum from all blocks,
-    from their own one on and around, which is always the same order for an element. Blocks have
+    from their own one on and around; blocks that have the same elements begin with the same one, so
+    that the order is always the same for an element, and all copies of it are equal. Blocks have
     parts of the sum where its layout says so, so that each element is loaded and added once.
 
     All blocks of the cluster meet there. Whoever is still running and does not come there keeps
