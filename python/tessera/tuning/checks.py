@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from types import ModuleType
 from typing import Any, Iterable, Sequence
 
 from tessera.errors import TuningWarning, _frames_of_ours
@@ -57,7 +58,7 @@ def checked_names(fn: Any, names: Sequence[str], what: str, items: Any) -> list[
             known.append(item)
             continue
         message = f"{what} names {item!r}, which is no parameter of `{fn.__name__}`"
-        if not _is_written_for_triton():
+        if not _is_written_for_triton(fn):
             raise CompilationError.at_caller("E059", message, name_like(item, names))
         # Triton does not look, and there are kernels that live by that.
         fix = name_like(item, names)
@@ -66,9 +67,16 @@ def checked_names(fn: Any, names: Sequence[str], what: str, items: Any) -> list[
     return known
 
 
-def _is_written_for_triton() -> bool:
-    """Whether programs that import triton get Tessera."""
-    return getattr(sys.modules.get("triton"), "__tessera__", False) is True
+def _is_written_for_triton(kernel: Any) -> bool:
+    """Whether a kernel is of a program that imports triton and gets Tessera. That something else
+    in the process does, as torch.compile, makes no kernel of Tessera's one of Triton's."""
+    if getattr(sys.modules.get("triton"), "__tessera__", False) is not True:
+        return False
+    while hasattr(kernel, "fn"):
+        kernel = kernel.fn
+    modules = [value for value in kernel.__globals__.values() if isinstance(value, ModuleType)]
+    imported = {module.__name__.partition(".")[0] for module in modules}
+    return "triton" in imported or "tessera" not in imported
 
 
 def check_values(fn: Any, names: Sequence[str], configs: Any) -> None:
@@ -91,11 +99,11 @@ def check_values(fn: Any, names: Sequence[str], configs: Any) -> None:
                     f"and {name}={shown(own)} of its own, which counts"
                 )
                 fix = f"write Config({{...}}, {name}={shown(value)})"
-                if not _is_written_for_triton():
+                if not _is_written_for_triton(fn):
                     raise CompilationError.at_caller("E059", message, fix)
                 text = f"tessera: {message} (E059): {fix}"
                 warnings.warn(text, TuningWarning, stacklevel=_frames_of_ours())
-            if name not in names and name not in options and not _is_written_for_triton():
+            if name not in names and name not in options and not _is_written_for_triton(fn):
                 raise CompilationError.at_caller(
                     "E059",
                     f"a configuration sets {name!r}, which is no parameter of `{fn.__name__}` and "

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import sys
+import types
 from typing import Any
 
 import numpy as np
@@ -230,6 +232,32 @@ def test_options_among_the_values():
     assert error.fix == "write Config({...}, num_warps=8)"
     for config in (Config({"num_warps": 2, "BLOCK": 32}, num_warps=2), Config({"maxnreg": 99})):
         tessera.autotune([config], key=[])(scale)
+
+
+def stand_in_for(name: str) -> Any:
+    module = types.ModuleType(name)
+    module.__tessera__ = True
+    return module
+
+
+def test_beside_programs_written_for_triton(monkeypatch):
+    """torch.compile has `triton` loaded; that is no reason to say less of this file's kernels."""
+    monkeypatch.setitem(sys.modules, "triton", stand_in_for("triton"))
+    refused(key=["typo"])
+    refused(configs=[Config({"BLOK": 3})])
+
+
+def test_in_programs_written_for_triton(monkeypatch):
+    """Triton does not look at names, and there are kernels that live by that."""
+    monkeypatch.setitem(sys.modules, "triton", stand_in_for("triton"))
+    monkeypatch.setitem(globals(), "triton", sys.modules["triton"])
+    with pytest.warns(TuningWarning, match="key names 'typo', which is no parameter") as told:
+        tessera.autotune(blocks(32, 64), key=["typo"])(tessera.jit(written_here))
+    assert told[0].filename == __file__
+
+
+def written_here(x_ptr, BLOCK: tl.constexpr):
+    tl.store(x_ptr + tl.arange(0, BLOCK), 0.0)
 
 
 def test_a_bad_argument_is_told_as_ever():
