@@ -23,10 +23,13 @@ namespace {
 struct TileGPUReplaceNarrowCopies
     : tessera::impl::TileGPUReplaceNarrowCopiesBase<TileGPUReplaceNarrowCopies> {
   void runOnOperation() final {
+    SmallVector<tilegpu::AsyncCopyOp> copies, narrow;
+    getOperation().walk([&](tilegpu::AsyncCopyOp op) { copies.push_back(op); });
+    if (copies.empty())
+      return;
     if (failed(verifyLayouts(getOperation())))
       return signalPassFailure();
-    SmallVector<tilegpu::AsyncCopyOp> narrow;
-    getOperation().walk([&](tilegpu::AsyncCopyOp op) {
+    for (tilegpu::AsyncCopyOp op : copies) {
       int64_t bytes = tilegpu::getElementBytes(op.getBuffer().getType().getElementType());
       bytes *= countElementsPerCopy(op);
       if (bytes < GPUMachine::kMinAsyncCopyBytes)
@@ -35,7 +38,7 @@ struct TileGPUReplaceNarrowCopies
                tilegpu::CopyHints::attachedTo(op).cache == tile::CacheModifier::CG)
         op.emitRemark("is kept in the first-level cache, too: copies of ")
             << bytes << " bytes cannot pass it, those of 16 can";
-    });
+    }
     for (tilegpu::AsyncCopyOp op : narrow) {
       op.emitRemark("is copied at once, not asynchronously: no 4 bytes of it lie side by side in "
                     "both memories");
