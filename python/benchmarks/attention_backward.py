@@ -76,12 +76,6 @@ class Variant:
         return max(kernels, key=lambda kernel: getattr(kernel, "n_spills", 0) or 0)
 
 
-def load_kernels(compiler: Any) -> dict[str, Any]:
-    names = {"jit": compiler.jit, "tl": compiler.language, "__name__": KERNELS.stem}
-    exec(compile(KERNELS.read_text(), str(KERNELS), "exec"), names)
-    return names
-
-
 def forward(q: Any, k: Any, v: Any, causal: bool) -> Any:
     """cuDNN's forward pass: the output, and what its backward pass wants besides."""
     return torch.ops.aten._scaled_dot_product_cudnn_attention(
@@ -159,7 +153,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
     torch.manual_seed(0)
-    kernels = {name: load_kernels(compiler) for name, compiler in gpu.compilers().items()}
+    kernels = {
+        name: gpu.load_kernels(compiler, KERNELS) for name, compiler in gpu.compilers().items()
+    }
     results: list[Any] = []
     report: dict[str, Any] = {"environment": gpu.environment(), "rows": results}
     for row, flops in backward_rows(kernels):

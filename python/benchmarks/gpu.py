@@ -52,10 +52,10 @@ DTYPES = {
 }  # fmt: skip
 
 
-def load_kernels(compiler: Any) -> dict[str, Any]:
-    """The kernels of gpu_kernels.py, decorated by a compiler; new ones at each call."""
-    names = {"jit": compiler.jit, "tl": compiler.language, "__name__": "gpu_kernels"}
-    exec(compile(KERNELS.read_text(), str(KERNELS), "exec"), names)
+def load_kernels(compiler: Any, file: pathlib.Path = KERNELS) -> dict[str, Any]:
+    """The kernels of a file for every compiler, decorated by one; new ones at each call."""
+    names = {"jit": compiler.jit, "tl": compiler.language, "__name__": file.stem}
+    exec(compile(file.read_text(), str(file), "exec"), names)
     return names
 
 

@@ -95,12 +95,6 @@ class Variant:
         return self.launch(buffers)
 
 
-def load_kernels(compiler: Any) -> dict[str, Any]:
-    names = {"jit": compiler.jit, "tl": compiler.language, "__name__": KERNELS.stem}
-    exec(compile(KERNELS.read_text(), str(KERNELS), "exec"), names)
-    return names
-
-
 # --- Matmul -------------------------------------------------------------------------------
 
 
@@ -412,7 +406,7 @@ def compile_times() -> dict[str, Any]:
     import gpu_host
 
     def load(compiler: Any) -> dict[str, Any]:
-        names = load_kernels(compiler)
+        names = gpu.load_kernels(compiler, KERNELS)
         build = names["matmul"].warmup
 
         def warmup(*arguments: Any, ACC: str, **options: Any) -> Any:
@@ -480,7 +474,9 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.manual_seed(0)
     torch.backends.cuda.matmul.allow_tf32 = True
-    kernels = {name: load_kernels(compiler) for name, compiler in gpu.compilers().items()}
+    kernels = {
+        name: gpu.load_kernels(compiler, KERNELS) for name, compiler in gpu.compilers().items()
+    }
     results: list[Any] = []
     report: dict[str, Any] = {"environment": gpu.environment(), "rows": results}
 

@@ -18,6 +18,8 @@ import tessera.language as tl
 from tessera import settings
 from tessera.compiler import toolchain
 
+from .usual_kernels import load
+
 pytestmark = pytest.mark.skipif(not toolchain.find_ptxas(), reason="there is no ptxas")
 
 # In MLIR and LLVM IR, and in PTX (the bits of a float).
@@ -148,11 +150,8 @@ def test_a_truncated_cubin_is_neither_used_nor_kept(tmp_path: pathlib.Path) -> N
 
 def test_limits_are_those_of_arguments_that_a_launch_has():
     """The extents of the grid that persistent kernels are passed are none of them."""
-    source = pathlib.Path(__file__).parents[2] / "benchmarks" / "gpu_matmul_kernels.py"
-    names = {"jit": tessera.jit, "tl": tl, "__name__": "gpu_matmul_kernels"}
-    exec(compile(source.read_text(), str(source), "exec"), names)
     kernel = tessera.compile(
-        names["matmul"],
+        load("benchmarks/gpu_matmul_kernels.py")["matmul"],
         "*fp16:16, *fp16:16, *fp16:16, i32:8, i32:8, i32:8, i32:8, i32:8, 1, i32:8",
         constexprs={"ACC": tl.float32, "BM": 128, "BN": 128, "BK": 64, "GROUP": 8},
         target="sm_90a",
