@@ -43,7 +43,7 @@ int64_t ClusterSumOp::getScratchBytes() {
   if (!getLayoutAttr(getType()))
     return 0;
   auto type = cast<RankedTensorType>(getType());
-  return type.getNumElements() * getElementBytes(type.getElementType()) / getScratchRounds(*this);
+  return getTileBytes(type) / getScratchRounds(*this);
 }
 
 unsigned ClusterSumOp::getMoreRounds() {

@@ -152,6 +152,10 @@ int64_t tessera::tilegpu::getElementBytes(Type element) {
   return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
 }
 
+int64_t tessera::tilegpu::getTileBytes(RankedTensorType tile) {
+  return tile.getNumElements() * getElementBytes(tile.getElementType());
+}
+
 RankedTensorType tessera::tilegpu::withLayout(RankedTensorType type, const LinearLayout &layout) {
   return RankedTensorType::get(type.getShape(), type.getElementType(),
                                LayoutAttr::get(type.getContext(), layout.canonical()));

@@ -107,7 +107,7 @@ int64_t tessera::tilegpu::getRegisters(Type type, unsigned warps) {
   auto tile = dyn_cast<RankedTensorType>(type);
   if (!tile)
     return 1;
-  int64_t bytes = tile.getNumElements() * getElementBytes(tile.getElementType());
+  int64_t bytes = getTileBytes(tile);
   return llvm::divideCeil(bytes, GPUMachine::kRegisterBytes * GPUMachine::kWarpSize * warps);
 }
 
@@ -244,7 +244,7 @@ int64_t tessera::tilegpu::getOtherBytes(scf::ForOp loop, const ReplacedOps &repl
     if (isa<tile::DotOp, tile::DotScaledOp>(op) && loop->isAncestor(op) && !readsRings)
       for (Value operand : op->getOperands().drop_back())
         if (auto tile = dyn_cast<RankedTensorType>(operand.getType()))
-          bytes += tile.getNumElements() * getElementBytes(tile.getElementType());
+          bytes += getTileBytes(tile);
   });
   return bytes;
 }

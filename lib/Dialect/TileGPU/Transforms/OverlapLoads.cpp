@@ -36,7 +36,7 @@ static std::optional<int64_t> countLoadedBytes(scf::ForOp loop) {
       if (mayWriteMemory(load))
         return std::nullopt;
       if (auto type = dyn_cast<RankedTensorType>(load.getType()))
-        bytes += type.getNumElements() * getElementBytes(type.getElementType());
+        bytes += getTileBytes(type);
       continue;
     }
     if (!isPure(&op) || op.getNumRegions() != 0 ||

@@ -294,11 +294,6 @@ void LoopSplitter::split() {
 // What it takes
 //===----------------------------------------------------------------------===//
 
-static int64_t getBytes(Type type) {
-  auto tile = cast<RankedTensorType>(type);
-  return tile.getNumElements() * getElementBytes(tile.getElementType());
-}
-
 /// Cycles of an SM for a dot by itself.
 static int64_t getDotCycles(Operation *op, const GPUMachine &machine) {
   int64_t elements = tile::getShape(op->getResult(0).getType()).empty()
@@ -329,11 +324,12 @@ DivisibleSumAttr LoopSplitter::describe(const GPUMachine &machine) const {
   scf::ForOp(loop).getBody()->walk([&](Operation *op) {
     if (isDot(op))
       dots += getDotCycles(op, machine);
-    if (auto load = dyn_cast<tile::LoadOp>(op); load && isa<RankedTensorType>(load.getType()))
-      loaded += getBytes(load.getType());
+    if (auto load = dyn_cast<tile::LoadOp>(op))
+      if (auto tile = dyn_cast<RankedTensorType>(load.getType()))
+        loaded += getTileBytes(tile);
   });
   for (unsigned number : sums)
-    result += getBytes(scf::ForOp(loop).getResult(number).getType());
+    result += getTileBytes(cast<RankedTensorType>(scf::ForOp(loop).getResult(number).getType()));
   int64_t iteration = std::max(dots, loaded / machine.l2Bandwidth);
   // What is loaded from a block was stored by another one; they meet before and after.
   int64_t exchange = result * machine.costs.remote / machine.sharedBandwidth;

@@ -95,8 +95,7 @@ private:
 static bool isForTMA(tile::StoreOp store) {
   auto type = dyn_cast<RankedTensorType>(store.getValue().getType());
   return type && type.getRank() == 2 && type.getElementType().isIntOrFloat() &&
-         !type.getElementType().isInteger(1) &&
-         type.getNumElements() * getElementBytes(type.getElementType()) >= kLeastBytes;
+         !type.getElementType().isInteger(1) && getTileBytes(type) >= kLeastBytes;
 }
 
 /// Whether TMA may do a store at any time up to the end of the kernel, or to when it is
@@ -192,7 +191,7 @@ static bool exchangesMore(Operation *op) {
     return false;
   auto isLarge = [](Type type) {
     auto tile = dyn_cast<RankedTensorType>(type);
-    return tile && tile.getNumElements() * getElementBytes(tile.getElementType()) > kBesidePieces;
+    return tile && getTileBytes(tile) > kBesidePieces;
   };
   if (auto load = dyn_cast<tile::LoadOp>(op))
     return isLarge(load.getType());
@@ -211,7 +210,7 @@ int64_t tessera::tilegpu::getRoomForResults(tile::FuncOp kernel, const ReplacedO
     auto tile = dyn_cast<RankedTensorType>(store.getValue().getType());
     if (!tile)
       return;
-    int64_t bytes = tile.getNumElements() * getElementBytes(tile.getElementType());
+    int64_t bytes = getTileBytes(tile);
     std::string why;
     std::optional<BoxAccess> box;
     LaunchConditions conditions;

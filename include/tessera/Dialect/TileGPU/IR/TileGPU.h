@@ -128,6 +128,8 @@ unsigned getRoundsAfter(mlir::Operation *op, llvm::ArrayRef<unsigned> possible);
 
 /// Bytes that an element of a tile takes in memory: one for i1, eight for a pointer.
 int64_t getElementBytes(mlir::Type element);
+/// What all elements of a tile take.
+int64_t getTileBytes(mlir::RankedTensorType tile);
 
 } // namespace tessera::tilegpu
 
