@@ -20,7 +20,6 @@ So for `a[m, k], b[k, n] -> c[m / BM, n / BN]` and arguments of 100x64 and 64x30
 from __future__ import annotations
 
 import re
-import sys
 from typing import Mapping, NamedTuple, Optional, Sequence, Union
 
 from tessera.errors import ArgumentError, LaunchError
@@ -111,7 +110,6 @@ def _parse_arrays(text: str) -> tuple[ArrayShape, ...]:
         if match is None:
             raise ShapesError(f"a name is expected at {text[at:].strip()!r}")
         name, extents, dtype = match.groups()
-        name = sys.intern(name)  # launches compare names by identity
         parsed = None if extents is None else _parse_extents(extents, name)
         arrays.append(ArrayShape(name, parsed, dtype or ""))
         at = match.end()
@@ -139,9 +137,7 @@ def _parse_extents(text: str, name: str) -> tuple[Extent, ...]:
         if block == "0":
             raise ShapesError(f"`{name}` has blocks of 0 elements")
         size: Union[None, int, str] = int(block) if block and block.isdigit() else block
-        found.append(
-            Extent("" if extent.isdigit() else sys.intern(extent), number, bool(star), size)
-        )
+        found.append(Extent("" if extent.isdigit() else extent, number, bool(star), size))
     if sum(extent.is_rest for extent in found) > 1:
         raise ShapesError(f"`{name}` has two `*`")
     return tuple(found)
