@@ -105,7 +105,7 @@ private:
   bool describeBefore(Value base);
   bool guardExtents();
   LaunchExpr describe(const ScalarPolynomial &polynomial);
-  bool isAligned(const ScalarPolynomial &stride);
+  bool isAligned(const ScalarPolynomial &elements);
   int64_t getDivisibility(Value value);
   bool isNonNegativeCoordinate(const ScalarPolynomial &coordinate);
   bool isAtLeast(Value value, int64_t least);
@@ -280,12 +280,14 @@ int64_t BoxFinder::getDivisibility(Value value) {
   return divisibility;
 }
 
-bool BoxFinder::isAligned(const ScalarPolynomial &stride) {
-  return llvm::all_of(stride.getTerms(), [&](const ScalarTerm &term) {
+/// Whether a number of elements is for certain a multiple of 16 bytes.
+bool BoxFinder::isAligned(const ScalarPolynomial &elements) {
+  return llvm::all_of(elements.getTerms(), [&](const ScalarTerm &term) {
     int64_t divisibility = access::multiplyPowers(access::powerOfTwoDivisor(term.scale),
                                                   access::powerOfTwoDivisor(elementBytes));
     for (const ScalarFactor &factor : term.factors)
-      divisibility = access::multiplyPowers(divisibility, getDivisibility(factor.value));
+      if (!factor.isIteration)
+        divisibility = access::multiplyPowers(divisibility, getDivisibility(factor.value));
     return divisibility >= kBoxAlignment;
   });
 }
@@ -730,6 +732,12 @@ std::optional<BoxAccess> BoxFinder::find(Value pointers, Value mask) {
     return std::nullopt;
   if (!placeByMask() || !shareOut() || (describedBefore && !guardExtents()))
     return std::nullopt;
+  // Elsewhere along a row TMA ends the kernel: as an illegal instruction, says the GPU.
+  for (auto [number, dim] : llvm::enumerate(dims))
+    if (dim.tileExtent != 1 && dim.isUnit() && !isAligned(dim.coordinate)) {
+      refuse("it is not known to begin at a multiple of 16 bytes along dimension " + Twine(number));
+      return std::nullopt;
+    }
   if (outers.size() + dims.size() > kMaxBoxRank) {
     refuse("it has more than 5 dimensions");
     return std::nullopt;

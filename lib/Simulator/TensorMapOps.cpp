@@ -82,6 +82,12 @@ Box findBox(Warp &warp, const Instr &instr, unsigned lane, unsigned first, size_
   }
   for (unsigned dim = 0; dim < coordinates; ++dim)
     box.at[dim] = static_cast<int32_t>(warp.in(instr, first + 1 + dim)[lane]);
+  constexpr int64_t kRowAlignment = 16;
+  if (box.at[0] * box.map->elementBytes % kRowAlignment != 0)
+    warp.machine.report(FindingKind::Misaligned, instr, warp, static_cast<int>(lane), where,
+                        llvm::formatv("copies a box that begins at element {0} of a row, which is "
+                                      "at no multiple of {1} bytes: an illegal instruction",
+                                      box.at[0], kRowAlignment));
   constexpr uint64_t kAlignment = 128;
   if (address % kAlignment != 0)
     warp.machine.report(FindingKind::Misaligned, instr, warp, static_cast<int>(lane), address,

@@ -87,7 +87,7 @@ tile.func @batches(%a: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %t: i32, %
 // -----
 
 // The sign of an argument is asked of the launch; a bound from below is the array's own.
-tile.func @signs(%a: !tile.ptr<i8> {tile.divisibility = 16 : i64}, %n: i32, %from: i32, %some: i32) {
+tile.func @signs(%a: !tile.ptr<i8> {tile.divisibility = 16 : i64}, %n: i32, %from: i32 {tile.divisibility = 16 : i64}, %some: i32) {
   %range = tile.range 0 to 64 : tensor<64xi32>
   %froms = tile.splat %from : i32 -> tensor<64xi32>
   %index = arith.addi %range, %froms : tensor<64xi32>
@@ -103,11 +103,50 @@ tile.func @signs(%a: !tile.ptr<i8> {tile.divisibility = 16 : i64}, %n: i32, %fro
   // expected-remark@+1 {{base 0; dim 0 of 64: extent s1, stride 1, at 1*%arg2}}
   %y = tile.load %p, %inside : tensor<64x!tile.ptr<i8>>
   // An index that may be negative for all that is known.
-  %minus = arith.constant dense<-4> : tensor<64xi32>
+  %minus = arith.constant dense<-16> : tensor<64xi32>
   %before = tile.addptr %ps, %minus : tensor<64x!tile.ptr<i8>>, tensor<64xi32>
   %q = tile.addptr %before, %range : tensor<64x!tile.ptr<i8>>, tensor<64xi32>
   // expected-remark@+1 {{no box: an index may be negative}}
   %z = tile.load %q : tensor<64x!tile.ptr<i8>>
+  tile.return
+}
+
+// -----
+
+// Along a row, TMA begins at multiples of 16 bytes alone; along a column, anywhere.
+tile.func @first_of_row(%a: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %some: i32) {
+  %c0 = arith.constant 0 : i32
+  %c3 = arith.constant 3 : i32
+  %c8 = arith.constant 8 : i32
+  %c32 = arith.constant 32 : i32
+  %range = tile.range 0 to 32 : tensor<32xi32>
+  %as = tile.splat %a : !tile.ptr<f16> -> tensor<32x!tile.ptr<f16>>
+  %p = tile.addptr %as, %range : tensor<32x!tile.ptr<f16>>, tensor<32xi32>
+  %pid = tile.program_id 0
+  %third = arith.muli %pid, %c3 : i32
+  %thirds = tile.splat %third : i32 -> tensor<32xi32>
+  %q = tile.addptr %p, %thirds : tensor<32x!tile.ptr<f16>>, tensor<32xi32>
+  // expected-remark@+1 {{no box: it is not known to begin at a multiple of 16 bytes along dimension 0}}
+  %x = tile.load %q : tensor<32x!tile.ptr<f16>>
+  %eighth = arith.muli %pid, %c8 : i32
+  %eighths = tile.splat %eighth : i32 -> tensor<32xi32>
+  %r = tile.addptr %p, %eighths : tensor<32x!tile.ptr<f16>>, tensor<32xi32>
+  // expected-remark@+1 {{at 8*}}
+  %y = tile.load %r : tensor<32x!tile.ptr<f16>>
+  // An iteration is a number like any other, whatever the loop's variable is a multiple of.
+  scf.for %k = %c3 to %n step %c32 : i32 {
+    %ks = tile.splat %k : i32 -> tensor<32xi32>
+    %t = tile.addptr %p, %ks : tensor<32x!tile.ptr<f16>>, tensor<32xi32>
+    // expected-remark@+1 {{no box: it is not known to begin at a multiple of 16 bytes along dimension 0}}
+    %z = tile.load %t : tensor<32x!tile.ptr<f16>>
+  }
+  scf.for %k = %c0 to %n step %c8 : i32 {
+    %number = tile.div_int signed %k, %c8 : i32
+    %ks = tile.splat %number : i32 -> tensor<32xi32>
+    %t = tile.addptr %p, %ks : tensor<32x!tile.ptr<f16>>, tensor<32xi32>
+    // expected-remark@+1 {{no box: it is not known to begin at a multiple of 16 bytes along dimension 0}}
+    %z = tile.load %t : tensor<32x!tile.ptr<f16>>
+  }
   tile.return
 }
 
@@ -225,9 +264,10 @@ tile.func @only_inside(%a: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %pages
     %x = tile.load %q : tensor<64x!tile.ptr<f32>>
     // A quotient can be computed again elsewhere.
     %half = tile.div_int signed %at, %c64 : i32
-    %halves = tile.splat %half : i32 -> tensor<64xi32>
+    %rows = arith.muli %half, %c64 : i32
+    %halves = tile.splat %rows : i32 -> tensor<64xi32>
     %r = tile.addptr %p, %halves : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
-    // expected-remark@+1 {{at 1*}}
+    // expected-remark@+1 {{at 64*}}
     %y = tile.load %r : tensor<64x!tile.ptr<f32>>
   }
   tile.return
@@ -267,7 +307,9 @@ tile.func @quotients(%a: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32,
   %long = arith.extsi %axis1 : i32 to i64
   %between = arith.subi %wide, %long : i64
   %six = arith.extsi %c6 : i32 to i64
-  %part = tile.div_int signed %six, %between : i64
+  %one_part = tile.div_int signed %six, %between : i64
+  %eight = arith.extsi %c8 : i32 to i64
+  %part = arith.muli %one_part, %eight : i64
   %q = tile.addptr %a, %part : !tile.ptr<f16>, i64
   %qs = tile.splat %q : !tile.ptr<f16> -> tensor<64x!tile.ptr<f16>>
   %q1 = tile.addptr %qs, %i : tensor<64x!tile.ptr<f16>>, tensor<64xi32>
@@ -276,7 +318,8 @@ tile.func @quotients(%a: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32,
   scf.for %k = %pid to %count step %c8 : i32 {
     %place = tile.rem_int unsigned %k, %m : i32
     %rest = arith.subi %n, %place : i32
-    %some = tile.div_int signed %c6, %rest : i32
+    %one_some = tile.div_int signed %c6, %rest : i32
+    %some = arith.muli %one_some, %c8 : i32
     %r = tile.addptr %a, %some : !tile.ptr<f16>, i32
     %rs = tile.splat %r : !tile.ptr<f16> -> tensor<64x!tile.ptr<f16>>
     %r1 = tile.addptr %rs, %i : tensor<64x!tile.ptr<f16>>, tensor<64xi32>
@@ -285,7 +328,8 @@ tile.func @quotients(%a: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32,
   }
 
   // A negative constant makes it negative, and of what is loaded nobody knows.
-  %negative = tile.div_int signed %pid, %minus : i32
+  %one_negative = tile.div_int signed %pid, %minus : i32
+  %negative = arith.muli %one_negative, %c8 : i32
   %s = tile.addptr %a, %negative : !tile.ptr<f16>, i32
   %ss = tile.splat %s : !tile.ptr<f16> -> tensor<64x!tile.ptr<f16>>
   %s1 = tile.addptr %ss, %i : tensor<64x!tile.ptr<f16>>, tensor<64xi32>
@@ -294,7 +338,8 @@ tile.func @quotients(%a: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32,
   %numbers = tile.int_to_ptr %wide : i64 -> !tile.ptr<i32>
   // expected-remark@+1 {{no box: it is a single element}}
   %loaded = tile.load %numbers : !tile.ptr<i32>
-  %unknown = tile.div_int signed %pid, %loaded : i32
+  %one_unknown = tile.div_int signed %pid, %loaded : i32
+  %unknown = arith.muli %one_unknown, %c8 : i32
   %t = tile.addptr %a, %unknown : !tile.ptr<f16>, i32
   %ts = tile.splat %t : !tile.ptr<f16> -> tensor<64x!tile.ptr<f16>>
   %t1 = tile.addptr %ts, %i : tensor<64x!tile.ptr<f16>>, tensor<64xi32>

@@ -10,6 +10,7 @@
 // RUN: sed -e 's/ld.relaxed.gpu.global/ld.global/' %t/sum.mlir > %t/plain.mlir
 // RUN: tessera-simulate %t/plain.mlir --seeds 20 --arg f32:32 --arg f32:128 --arg i32=32 | FileCheck %s --check-prefix=SUM-PLAIN
 // RUN: sed -e '/.. all$/s/group 0/group 0 {read}/' %t/plain.mlir | not tessera-simulate --seeds 20 --arg f32:32 --arg f32:128 --arg i32=32 | FileCheck %s --check-prefix=SUM-TARGET
+// RUN: sed -e 's/box\[%c0, %c0\]/box[%c1, %c0]/' %t/sum.mlir | not tessera-simulate --grid 4 --seeds 20 --arg f32:32 --arg f32:128 --arg i32=32 | FileCheck %s --check-prefix=ROW
 // RUN: sed -e 's/cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32/cp.async.bulk.global.shared::cta.bulk_group/' %t/sum.mlir | not tessera-simulate --grid 4 --seeds 20 --arg f32:32 --arg f32:128 --arg i32=32 | FileCheck %s --check-prefix=NO-SUM
 
 // Copies from shared memory to global, which a thread waits for in groups: until they have read
@@ -93,12 +94,15 @@ module attributes {tilegpu.shared_bytes = 1024 : i32, tilegpu.target = #tilegpu.
 // Copies that do not sum write over each other.
 // NO-SUM: race: kernel 'sum', {{.*}} begins a copy that writes element {{[0-9]+}} of 'arg 0', which
 // NO-SUM: 20 of 20 seeds found something
+// ROW: misaligned: kernel 'sum', {{.*}} copies a box that begins at element 1 of a row, which is at no multiple of 16 bytes
+// ROW: 20 of 20 seeds found something
 module attributes {tilegpu.shared_bytes = 1024 : i32, tilegpu.target = #tilegpu.target<"sm_90a">,
     tile.arguments = [{type = "ptr<f32>"}, {type = "ptr<f32>"}, {type = "i32"}],
     tilegpu.tensor_maps = [#tilegpu.tensor_map<base = 0, element = f32, extents = ()[s0, s1, s2] -> (1, 32), strides = ()[s0, s1, s2] -> (s2, 1), box = [1, 32], swizzle = 0>]} {
   llvm.mlir.global external @shared() {addr_space = 3 : i32, alignment = 128 : i64} : !llvm.array<0 x i8>
   llvm.func @sum(%out: !llvm.ptr<1>, %seen: !llvm.ptr<1>, %stride: i32, %map: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32, 1, 1>} {
     %c0 = llvm.mlir.constant(0 : i32) : i32
+    %c1 = llvm.mlir.constant(1 : i32) : i32
     %c32 = llvm.mlir.constant(32 : i32) : i32
     %c128 = llvm.mlir.constant(128 : i32) : i32
     %one = llvm.mlir.constant(1.0 : f32) : f32

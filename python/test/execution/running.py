@@ -46,6 +46,7 @@ class Runner:
     def __init__(self, target: str) -> None:
         self.target = target
         self.memory: list[np.ndarray] = []  # what kernels find by `addresses`
+        self.mirror: on_gpu.Mirror | None = None  # its copies on the GPU
 
     def __call__(self, kernel: Any, grid: tuple[int, ...], *arguments: Any, **options: Any) -> None:
         if self.target == "interpreter":
@@ -56,6 +57,8 @@ class Runner:
             tessera.gpu.simulate(kernel, memory=self.memory)[grid](*arguments, **options).check()
         elif self.target == "cuda":
             on_gpu.launch(kernel, grid, arguments, options)
+            if self.mirror is not None:
+                self.mirror.download()
         else:
             kernel[grid](*arguments, cpu=self.target, **options)
 
@@ -64,7 +67,7 @@ class Runner:
         if self.target != "cuda":
             self.memory = arrays
             return np.array([array.ctypes.data for array in arrays], np.int64)
-        self.mirror = on_gpu.Mirror()  # alive as long as the runner
+        self.mirror = on_gpu.Mirror()
         copies = map(self.mirror.upload, arrays)
         return np.array([copy.data_ptr() for copy in copies], np.int64)
 

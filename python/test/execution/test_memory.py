@@ -454,6 +454,30 @@ def test_descriptors_of_what_is_loaded(run, rng, m, n, k, start):
 
 
 @tessera.jit
+def multiply_from(a_ptr, b_ptr, out_ptr, K, lda, ldb, ldo, FROM: tl.constexpr, BLOCK: tl.constexpr):
+    """The elements of rows from `FROM` on, to columns from there on."""
+    i, j = tl.arange(0, 64), tl.arange(0, BLOCK)
+    acc = tl.zeros([64, 64], tl.float32)
+    for k in range(FROM, K, BLOCK):
+        inside = (k + j < K)[None, :]
+        a = tl.load(a_ptr + i[:, None] * lda + (k + j)[None, :], mask=inside, other=0.0)
+        b = tl.load(b_ptr + i[:, None] * ldb + (k + j)[None, :], mask=inside, other=0.0)
+        acc = tl.dot(a, b.T, acc)
+    tl.store(out_ptr + i[:, None] * ldo + i[None, :] + FROM, acc.to(tl.float16))
+
+
+@pytest.mark.parametrize("start", [0, 3, 8, 20])
+def test_rows_from_somewhere_on(run, rng, start):
+    """TMA copies from and to multiples of 16 bytes of a row alone."""
+    a, b = (rng.integers(-2, 3, (64, 128)).astype(np.float16) for _ in range(2))
+    out = np.zeros((64, 96), np.float16)
+    run(multiply_from, (1,), a, b, out, 112, 128, 128, 96, FROM=start, BLOCK=32)
+    want = a[:, start:112].astype(np.float32) @ b[:, start:112].astype(np.float32).T
+    np.testing.assert_array_equal(out[:, start : start + 64], want.astype(np.float16))
+    assert not out[:, :start].any() and not out[:, start + 64 :].any()
+
+
+@tessera.jit
 def block_pointers(x_ptr, out_ptr, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     source = tl.make_block_ptr(
         x_ptr, shape=(M, N), strides=(N, 1), offsets=(tl.program_id(0) * BLOCK_M, 0),
