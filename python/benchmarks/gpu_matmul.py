@@ -55,6 +55,16 @@ FEW_ROWS = [
     (16, 32, 128, 4, 5), (16, 64, 128, 4, 5), (16, 64, 256, 4, 4), (16, 128, 64, 4, 6),
     (16, 32, 256, 4, 5), (64, 32, 128, 4, 6), (64, 64, 128, 4, 4),
 ]  # fmt: skip
+# For the layers besides: tiles of which as many as SMs cover the result, and longer pipelines.
+# Of extents that are no powers of two Triton makes errors; it has the other ones.
+LAYER_CONFIGS = [
+    (128, 64, 64, 4, 6), (256, 64, 64, 8, 4), (128, 96, 64, 8, 6), (128, 112, 64, 8, 4),
+    (256, 112, 64, 8, 4), (128, 144, 64, 8, 4), (128, 176, 64, 8, 4), (128, 192, 64, 8, 4),
+]  # fmt: skip
+LAYER_FEW_ROWS = [
+    (16, 128, 128, 4, 4), (16, 192, 64, 4, 6), (64, 48, 128, 4, 6), (64, 128, 64, 4, 6),
+    (64, 192, 64, 8, 4), (64, 256, 64, 4, 4),
+]  # fmt: skip
 WIDE_ELEMENTS = [
     (128, 256, 32, 8, 3), (128, 256, 32, 8, 4), (256, 128, 32, 8, 3), (128, 128, 32, 8, 4),
     (128, 128, 32, 4, 4), (64, 128, 32, 4, 4),
@@ -183,6 +193,8 @@ def matmul_row(
         )  # fmt: skip
 
     configs = {4: WIDE_ELEMENTS, 2: FEW_ROWS if m <= 64 else CONFIGS, 1: NARROW_ELEMENTS}
+    if what == "linear":
+        configs[2] = configs[2] + (LAYER_FEW_ROWS if m <= 64 else LAYER_CONFIGS)
     competitors: dict[str, Any] = {
         name: [variant(own, config) for config in configs[kind.bytes]]
         for name, own in kernels.items()

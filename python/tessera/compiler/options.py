@@ -59,11 +59,11 @@ class CompileOptions:
     """How many blocks, a cluster, compute a program together on a GPU: 1, 2, 4 or 8; more than 1
     from sm_90 on. A loop that sums up dots is divided among them along K. With 1 there are more where
     far too much would be spilled. Without effect on a CPU."""
-    split_k: bool = False
+    split_k: bool = True
     """Whether a launch of few programs may divide a loop that sums up dots among the blocks of a
     cluster, as `num_ctas` does: whether it does so depends on the grid and on the GPU, and the last
-    bits of the sums with it. Not yet without being asked, since its choices have not been timed on a
-    GPU. Without effect on a CPU, with `num_ctas` above 1, and with `deterministic`."""
+    bits of the sums with it. Without effect on a CPU, with `num_ctas` above 1, and with
+    `deterministic`."""
     maxnreg: Optional[int] = None
     """How many registers a thread may have on a GPU, up to 255; None leaves it to the compiler."""
     launch_cooperative_grid: bool = False

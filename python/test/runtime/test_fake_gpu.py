@@ -229,9 +229,8 @@ MATMUL = """
             tl.store(c_ptr + i[:, None] * ldc + j[None, :], acc, mask=(i[:, None] < M) & (j[None, :] < N))
 
         a, b, c = array(1 << 40), array((1 << 40) + (1 << 26)), Tensor((1 << 40) + (1 << 27))
-        def launch(m, n, k, split_k=True, **options):
-            return matmul[(-(-m // 64), -(-n // 64))](a, b, c, m, n, k, 1 << 15, 8192, 4096,
-                split_k=split_k, **options)
+        def launch(m, n, k, **options):
+            return matmul[(-(-m // 64), -(-n // 64))](a, b, c, m, n, k, 1 << 15, 8192, 4096, **options)
 """
 
 
