@@ -326,18 +326,19 @@ tile.func @order(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, %o:
   tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
   tile.return
 }
-tile.func @computed(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, %o: !tile.ptr<f32>) {
+tile.func @both(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %k: i32, %o: !tile.ptr<f32>) {
   %c0 = arith.constant 0 : i32
   %c64 = arith.constant 64 : i32
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
-  // expected-remark @below {{loop is not specialised: its tile is computed with before it is multiplied}}
+  // expected-remark @below {{loop is not specialised: its tile is multiplied as it is, and computed with}}
   %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
     %ps = tile.splat %p : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
     // expected-note @below {{here}}
     %x = tile.load %ps : tensor<64x64x!tile.ptr<f16>, #u>
+    %xs = tilegpu.local_alloc %x : (tensor<64x64xf16, #u>) -> !buffer
     %y = arith.negf %x : tensor<64x64xf16, #u>
     %ys = tilegpu.local_alloc %y : (tensor<64x64xf16, #u>) -> !buffer
-    %d = tilegpu.warpgroup_dot %ys, %ys, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> tensor<64x64xf32, #u>
+    %d = tilegpu.warpgroup_dot %xs, %ys, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> tensor<64x64xf32, #u>
     scf.yield %d : tensor<64x64xf32, #u>
   }
   %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
@@ -993,7 +994,7 @@ tile.func @one_of_two(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32
   // CHECK: tile.load
   // CHECK: tilegpu.warpgroup_dot
   // CHECK: } partition warps(1) {
-  // expected-remark @below {{loop is not specialised: its tile is computed with before it is multiplied}}
+  // expected-remark @below {{loop is not specialised: its tile is multiplied as it is, and computed with}}
   %t = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %r) -> (tensor<64x64xf32, #u>) : i32 {
     %first = arith.muli %i, %c4096 : i32
     %at = tile.addptr %p, %first : !tile.ptr<f16>, i32
@@ -1002,12 +1003,70 @@ tile.func @one_of_two(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32
     // expected-note @below {{here}}
     %x = tile.load %ptrs : tensor<64x64x!tile.ptr<f16>, #u>
     %m = arith.negf %x : tensor<64x64xf16, #u>
+    %a = tilegpu.local_alloc %x : (tensor<64x64xf16, #u>) -> !buffer
     %b = tilegpu.local_alloc %m : (tensor<64x64xf16, #u>) -> !buffer
-    %d = tilegpu.warpgroup_dot %b, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> tensor<64x64xf32, #u>
+    %d = tilegpu.warpgroup_dot %a, %b, %acc {groups = array<i32: 1, 1>} : !buffer, !buffer -> tensor<64x64xf32, #u>
     scf.yield %d : tensor<64x64xf32, #u>
   }
   %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
   tile.store %os, %t : tensor<64x64x!tile.ptr<f32>, #u>
+  tile.return
+}
+}
+
+// -----
+
+// A tile that threads read is copied by TMA like the one it is multiplied with, by the same
+// channel. Where the dot has been waited for both are left.
+#u = #tilegpu.unassigned
+#s = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #s>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+// CHECK-LABEL: @read_by_threads
+tile.func @read_by_threads(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32, %o: !tile.ptr<f32>) {
+  // CHECK: tilegpu.warp_specialize default
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4096 = arith.constant 4096 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %row1 = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %width = arith.constant dense<64> : tensor<64x1xi32, #u>
+  %ofrow = arith.muli %row1, %width : tensor<64x1xi32, #u>
+  %ofrow2 = tile.broadcast %ofrow : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %index = arith.addi %ofrow2, %col2 : tensor<64x64xi32, #u>
+  // CHECK: scf.for
+  // CHECK-NOT: tile.load
+  // CHECK: tilegpu.mbarrier_wait
+  // CHECK: %[[X:.+]] = tilegpu.local_load
+  // CHECK: %[[M:.+]] = arith.negf %[[X]]
+  // CHECK: tilegpu.warpgroup_dot %[[M]], %
+  // CHECK-NOT: async
+  // CHECK: tilegpu.mbarrier_arrive
+  // CHECK: scf.yield
+  // CHECK: } partition warps(
+  // CHECK-COUNT-2: tilegpu.tma_load
+  // CHECK-NOT: tilegpu.tma_load
+  // CHECK: tile.return
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32, #u>) : i32 {
+    %first = arith.muli %i, %c4096 : i32
+    %at = tile.addptr %p, %first : !tile.ptr<f16>, i32
+    %base = tile.splat %at : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+    %ptrs = tile.addptr %base, %index : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+    %x = tile.load %ptrs : tensor<64x64x!tile.ptr<f16>, #u>
+    %m = arith.negf %x : tensor<64x64xf16, #u>
+    %at2 = tile.addptr %q, %first : !tile.ptr<f16>, i32
+    %base2 = tile.splat %at2 : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+    %ptrs2 = tile.addptr %base2, %index : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+    %y = tile.load %ptrs2 : tensor<64x64x!tile.ptr<f16>, #u>
+    %b = tilegpu.local_alloc %y : (tensor<64x64xf16, #u>) -> !buffer
+    %d = tilegpu.warpgroup_dot %m, %b, %acc {groups = array<i32: 1, 1>} : tensor<64x64xf16, #u>, !buffer -> tensor<64x64xf32, #u>
+    scf.yield %d : tensor<64x64xf32, #u>
+  }
+  %os = tile.splat %o : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>, #u>
+  tile.store %os, %r : tensor<64x64x!tile.ptr<f32>, #u>
   tile.return
 }
 }

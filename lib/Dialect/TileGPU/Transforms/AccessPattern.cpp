@@ -19,6 +19,15 @@ unsigned AccessPattern::vectorBits(const LinearLayout &layout) const {
   return bits;
 }
 
+unsigned AccessPattern::getFastDim(ArrayRef<int64_t> shape) const {
+  unsigned fast = shape.size() - 1;
+  LinearLayout tile(shape);
+  for (unsigned dim = 0; dim < shape.size(); ++dim)
+    if (!chain.empty() && tile.dimMask(dim) >> chain.front() & 1)
+      fast = dim;
+  return fast;
+}
+
 unsigned AccessPattern::countBlocks(const LinearLayout &layout, int64_t blockBytes) const {
   // An unknown stride goes far away, each to a place of its own.
   constexpr int64_t kFar = int64_t(1) << 32;

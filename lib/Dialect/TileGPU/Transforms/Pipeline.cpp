@@ -120,13 +120,10 @@ std::optional<MemDescType> LoopPipeliner::getSlotType(tile::LoadOp load, AccessA
         return buffer.getType();
   auto type = cast<RankedTensorType>(load.getType());
   AccessPattern pattern = getAccessPattern(load, analysis);
-  unsigned rank = type.getRank(), fast = rank - 1;
+  unsigned fast = pattern.getFastDim(type.getShape());
   LinearLayout memory(type.getShape());
-  for (unsigned dim = 0; dim < rank; ++dim)
-    if (!pattern.chain.empty() && memory.dimMask(dim) >> pattern.chain.front() & 1)
-      fast = dim;
   int64_t bits = 8 * getElementBytes(type.getElementType());
-  if (rank == 2) {
+  if (type.getRank() == 2) {
     memory = fragmentMemory(type.getShape(), fast, bits);
   } else {
     for (bool isFast : {true, false})

@@ -28,7 +28,9 @@
 #include "mlir/IR/Matchers.h"
 #include "tessera/Analysis/MemoryOrder.h"
 #include "tessera/Analysis/SharedMemoryAllocation.h"
+#include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
 #include "tessera/Dialect/TileGPU/Transforms/TensorMaps.h"
+#include "tessera/Layout/MatrixDescriptor.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 
 using namespace mlir;
@@ -51,10 +53,12 @@ namespace {
 struct BoxLoad {
   tile::LoadOp load;
   MemDescType tile;
-  /// Buffers that the loaded tile was stored to.
+  /// Buffers that the loaded tile was stored to; none where threads read it.
   SmallVector<LocalAllocOp, 1> buffers;
   /// The channel it comes by.
   unsigned channel = 0;
+
+  bool isRow() const { return tile::getShape(tile::LoadOp(load).getType()).size() == 1; }
 };
 
 /// What is proposed for a loop of dots.
@@ -197,6 +201,16 @@ static MemDescType getRowType(RankedTensorType type) {
                           LayoutAttr::get(context, memory));
 }
 
+/// Rows as TMA writes them, for a tile that threads read into registers.
+static MemDescType getFragmentType(tile::LoadOp load, AccessAnalysis &analysis) {
+  auto type = cast<RankedTensorType>(load.getType());
+  unsigned fast = getAccessPattern(load, analysis).getFastDim(type.getShape());
+  int64_t bits = 8 * getElementBytes(type.getElementType());
+  LayoutAttr memory =
+      LayoutAttr::get(load.getContext(), operandMemory(type.getShape(), fast, bits));
+  return MemDescType::get(load.getContext(), type.getShape(), type.getElementType(), memory);
+}
+
 /// Adds a load, or says why TMA cannot do it.
 std::string Specializer::planLoad(BoxLoop &planned, tile::LoadOp load) {
   if (load.getIsVolatile() || load.getCache() == tile::CacheModifier::CV)
@@ -204,15 +218,15 @@ std::string Specializer::planLoad(BoxLoop &planned, tile::LoadOp load) {
   BoxLoad result;
   result.load = load;
   auto type = cast<RankedTensorType>(load.getType());
-  bool isRow = type.getRank() == 1 && llvm::none_of(load->getUsers(), [](Operation *user) {
-                 return isa<LocalAllocOp>(user) || user->hasTrait<OpTrait::IsTerminator>();
-               });
+  bool isRead = type.getRank() <= 2 && llvm::none_of(load->getUsers(), [](Operation *user) {
+                  return isa<LocalAllocOp>(user) || user->hasTrait<OpTrait::IsTerminator>();
+                });
   for (Operation *user : load->getUsers()) {
-    if (isRow)
+    if (isRead)
       break;
     auto buffer = dyn_cast<LocalAllocOp>(user);
     if (!buffer || user->getBlock() != planned.loop.getBody())
-      return "its tile is computed with before it is multiplied";
+      return "its tile is multiplied as it is, and computed with";
     if (!result.buffers.empty() && result.buffers.front().getType() != buffer.getType())
       return "its tile is multiplied in two layouts";
     result.buffers.push_back(buffer);
@@ -227,7 +241,9 @@ std::string Specializer::planLoad(BoxLoop &planned, tile::LoadOp load) {
           return "its tile is multiplied by another instruction than wgmma";
       }
   }
-  result.tile = isRow ? getRowType(type) : result.buffers.front().getType();
+  result.tile = !isRead               ? result.buffers.front().getType()
+                : type.getRank() == 1 ? getRowType(type)
+                                      : getFragmentType(load, analysis);
   std::string why;
   std::optional<BoxAccess> box = getBoxToCopy(kernel, load, result.tile, analysis, why);
   if (!box)
@@ -312,7 +328,7 @@ bool Specializer::planLoop(scf::ForOp loop) {
   }
   if (notLoaded)
     return refuse(loop, whyNotLoaded, notLoaded);
-  if (llvm::all_of(planned.loads, [](const BoxLoad &box) { return box.buffers.empty(); }))
+  if (llvm::all_of(planned.loads, [](const BoxLoad &box) { return box.isRow(); }))
     return refuse(loop, "it loads nothing that it multiplies");
   // Who multiplies says of each slot that it is empty, and therefore has to be there.
   ReplacedOps replaced = planned.getReplaced();
@@ -367,7 +383,8 @@ void Specializer::joinChannels(BoxLoop &planned) {
     if (a && b)
       together.unionSets(*a, *b);
   }
-  // Rows of numbers are few bytes, and come with a tile.
+  // Rows of numbers are few bytes, and come with a tile; tiles that threads read come with what
+  // they are multiplied with.
   for (unsigned load = 0; load < planned.loads.size(); ++load)
     if (!llvm::is_contained(order, load)) {
       together.insert(load);

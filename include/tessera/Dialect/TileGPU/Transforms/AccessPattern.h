@@ -37,6 +37,9 @@ struct AccessPattern {
   /// Blocks of so many bytes, at most 128, that one access of a warp touches in this layout:
   /// sectors of 32 bytes, lines of 128.
   unsigned countBlocks(const LinearLayout &layout, int64_t blockBytes) const;
+  /// The dimension of a tile of this shape along which neighbours lie side by side; the last one
+  /// where that is not known.
+  unsigned getFastDim(llvm::ArrayRef<int64_t> shape) const;
 };
 
 /// The pattern of an op that `getAccessedPointers` finds pointers for.
