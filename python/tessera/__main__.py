@@ -11,6 +11,8 @@ import sys
 import time
 from typing import Optional, Sequence
 
+from tessera.errors import TesseraError
+
 
 def doctor() -> int:
     """Prints what a bug report needs: versions, the CPU, GPUs, threads, settings."""
@@ -115,8 +117,6 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
 
 
 if __name__ == "__main__":
-    from tessera.errors import TesseraError
-
     if sys.argv[1:2] == ["run"]:
         sys.exit(main())  # errors are those of the program
     try:

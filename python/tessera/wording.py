@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Optional, Sequence
 
 
 def with_article(noun: str) -> str:
@@ -26,3 +26,11 @@ def shown(value: Any, most: int = 60) -> str:
             return f"an integer of {value.bit_length()} bits"
         return with_article(type(value).__name__)
     return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def closest(name: str, candidates: Sequence[str]) -> Optional[str]:
+    """The candidate that `name` is probably a misspelling of."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(name, candidates, n=1, cutoff=0.6)
+    return found[0] if found else None

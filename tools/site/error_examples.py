@@ -32,7 +32,8 @@ def examples() -> dict[str, str]:
 
 def example(cases: ModuleType, case: Any, folder: pathlib.Path) -> str:
     """One kernel, without the imports that all have, and the message about it."""
-    from tessera.frontend import CompilationError, ConstSpec, build_module
+    from tessera.errors import CompilationError
+    from tessera.frontend import ConstSpec, build_module
 
     source = case.source.replace("@@", "").strip("\n") + "\n"
     (folder / case.id).mkdir()

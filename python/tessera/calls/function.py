@@ -10,29 +10,15 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
 
-from tessera.calls.outputs import (
-    finished,
-    is_dense,
-    library_of,
-    make_output,
-    refuse_unknown,
-)
-from tessera.calls.shapes import (
-    BlockGrid,
-    Extent,
-    Shapes,
-    ShapesError,
-    Sizes,
-    parse_shapes,
-)
-from tessera.errors import ArgumentError, LaunchError, TesseraError
-from tessera.frontend.errors import CompilationError, closest
+from tessera.calls.outputs import finished, is_dense, library_of, make_output, refuse_unknown
+from tessera.calls.shapes import BlockGrid, Extent, Shapes, ShapesError, Sizes, parse_shapes
+from tessera.errors import ArgumentError, CompilationError, LaunchError, TesseraError
 from tessera.language import types
 from tessera.locks import load
 from tessera.runtime.arrays import find_dtype
 from tessera.runtime.grid import Grid
 from tessera.runtime.jit import JITFunction, KernelInterface
-from tessera.wording import counted, shown, with_article
+from tessera.wording import closest, counted, shown, with_article
 
 OutputFunction = Callable[[dict[str, Any]], Any]
 

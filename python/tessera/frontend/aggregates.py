@@ -10,8 +10,8 @@ from __future__ import annotations
 from types import FunctionType, MethodType
 from typing import Any, Callable, Optional
 
+from tessera.errors import UserMistake
 from tessera.frontend.constants import plain
-from tessera.frontend.errors import UserMistake
 from tessera.frontend.scope import MISSING
 from tessera.frontend.signature import ConstexprFunction, JITCallable
 from tessera.frontend.state import WalkerState

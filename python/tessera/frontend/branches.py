@@ -22,18 +22,18 @@ from __future__ import annotations
 import ast
 from typing import Any, Callable, NamedTuple, Optional, Sequence
 
+from tessera.errors import Note, UserMistake
 from tessera.frontend.calls import CallWalker
 from tessera.frontend.constants import (
+    are_alike,
     as_specialised,
     is_number,
     leaves,
-    are_alike,
     parts_of,
     rebuild,
     same_constant,
     with_leaves,
 )
-from tessera.frontend.errors import Note, UserMistake
 from tessera.frontend.expressions import as_condition
 from tessera.frontend.scope import (
     BROKE,

@@ -10,15 +10,16 @@ import sys
 import textwrap
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from tessera.frontend.errors import (
+from tessera.errors import (
     CompilationError,
     CompilationWarning,
     Frame,
     UserMistake,
     error_class,
+    raise_core_error,
 )
-from tessera.frontend.reads import Reads
 from tessera.frontend.constants import build_of, plain
+from tessera.frontend.reads import Reads
 from tessera.frontend.signature import (
     ArgSpec,
     ConstSpec,
@@ -34,6 +35,7 @@ from tessera.frontend.signature import (
 from tessera.language import types
 from tessera.language.tensor import active, from_core_type, tensor
 from tessera.locks import ForkSafeLock
+from tessera.wording import closest
 
 # Inlined calls may nest this deep; Python's own stack needs some 15 frames for each.
 MAX_CALL_DEPTH = 200
@@ -397,7 +399,6 @@ def misspelt_annotation(text: str) -> Optional[str]:
     from difflib import get_close_matches
 
     import tessera.language as tl
-    from tessera.frontend.errors import closest
 
     dtypes = [*types._PUBLIC_NAMES.values(), *(entry.name for entry in types.BY_CORE_ID)]
     owner, _, name = re.split(r"[\[(]", text, maxsplit=1)[0].strip().rpartition(".")
@@ -431,7 +432,5 @@ def mistake_from_core(error: Any) -> UserMistake:
     """A mistake that the core found; InternalError if it is the core's own."""
     info = error.info
     if info.get("kind") != "user":
-        from tessera.errors import raise_core_error
-
         raise_core_error(error)
     return UserMistake(info.get("id", "E000"), info["message"], info.get("fix", ""))

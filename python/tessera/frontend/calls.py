@@ -10,6 +10,8 @@ import math
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, Callable, Sequence
 
+from tessera.errors import UserMistake
+from tessera.frontend.aggregates import BoundFunction, is_aggregate, is_method
 from tessera.frontend.build import MAX_CALL_DEPTH, NoinlineFunction, constant_argument
 from tessera.frontend.constants import (
     build_of,
@@ -20,13 +22,9 @@ from tessera.frontend.constants import (
     settle,
     with_leaves,
 )
-from tessera.frontend.errors import UserMistake, closest
-from tessera.frontend.aggregates import BoundFunction, is_aggregate, is_method
 from tessera.frontend.expressions import ExpressionWalker
 from tessera.frontend.signature import ConstexprFunction, JITCallable, Param
-from tessera.language import debug as debug_ops
-from tessera.language import math as math_ops
-from tessera.language import program
+from tessera.language import debug as debug_ops, math as math_ops, program
 from tessera.language.aggregate import call_python
 from tessera.language.records import record_class, record_items
 from tessera.language.tensor import (
@@ -39,7 +37,7 @@ from tessera.language.tensor import (
     tensor,
 )
 from tessera.language.types import constexpr, constexpr_type, dtype, tuple_type, unwrap
-from tessera.wording import counted
+from tessera.wording import closest, counted
 
 _HOST_MODULES = ("numpy", "torch", "math", "jax", "cupy", "random", "time", "os", "sys")
 

@@ -7,7 +7,7 @@ import operator
 import struct
 from typing import Any, Callable, Iterator, Optional, Sequence
 
-from tessera.frontend.errors import UserMistake
+from tessera.errors import UserMistake
 from tessera.language.aggregate import field_values, fields_of, of_values
 from tessera.language.tensor import describe, tensor
 from tessera.language.types import constexpr, constexpr_type, tuple_type, unwrap

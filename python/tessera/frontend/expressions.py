@@ -9,11 +9,13 @@ from contextlib import contextmanager
 from types import FunctionType, ModuleType
 from typing import Any, Callable, Iterator, Optional
 
+from tessera.errors import Note, UserMistake
 from tessera.frontend.aggregates import AggregateWalker, BoundFunction, is_aggregate
+from tessera.frontend.build import mistake_from_core
 from tessera.frontend.constants import (
-    SYMBOLS,
-    COMPARE,
     BINARY,
+    COMPARE,
+    SYMBOLS,
     UNARY,
     fold_binary,
     fold_compare,
@@ -22,12 +24,9 @@ from tessera.frontend.constants import (
     settle,
     type_of,
 )
-from tessera.frontend.errors import Note, UserMistake, closest
-from tessera.frontend.build import mistake_from_core
 from tessera.frontend.scope import MISSING, assigned_names, assignment_line
 from tessera.frontend.signature import JITCallable
-from tessera.language import memory as memory_ops
-from tessera.language import shape as shape_ops
+from tessera.language import memory as memory_ops, shape as shape_ops
 from tessera.language.overflow import check_negation, checked_binary
 from tessera.language.tensor import (
     binary,
@@ -40,7 +39,7 @@ from tessera.language.tensor import (
     unary,
 )
 from tessera.language.types import block_pointer_type, constexpr, dtype, int64, unwrap
-from tessera.wording import with_article
+from tessera.wording import closest, with_article
 
 
 def _is_its_own_value(value: Any) -> bool:

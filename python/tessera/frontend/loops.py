@@ -15,6 +15,7 @@ import ast
 from contextlib import contextmanager
 from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
+from tessera.errors import UserMistake
 from tessera.frontend.branches import BranchWalker, type_name
 from tessera.frontend.constants import (
     are_alike,
@@ -26,7 +27,6 @@ from tessera.frontend.constants import (
     settle,
     with_leaves,
 )
-from tessera.frontend.errors import UserMistake
 from tessera.frontend.expressions import as_condition
 from tessera.frontend.scope import (
     BROKE,

@@ -22,6 +22,7 @@ from typing import (
     Union,
 )
 
+from tessera.errors import CompilationError
 from tessera.locks import load_launching
 from tessera.settings import note_change
 
@@ -131,7 +132,6 @@ class JITCallable(ShownAsFunction):
         if self._parsed is None or self._parsed[0] is not code:
             load_launching()
             from tessera.frontend.build import DEEP_RECURSION
-            from tessera.frontend.errors import CompilationError
             from tessera.frontend.source import read_function
 
             # Somebody may have given the function other code, which is of the file as it is now.
@@ -229,8 +229,6 @@ def read_params(fn: FunctionType) -> Sequence[Param]:
     code = fn.__code__
     has_varargs, has_kwargs = bool(code.co_flags & 0x04), bool(code.co_flags & 0x08)
     if has_kwargs:
-        from tessera.frontend.errors import CompilationError
-
         index = code.co_argcount + code.co_kwonlyargcount + has_varargs
         raise CompilationError.at_function(
             fn,

@@ -11,7 +11,7 @@ import sys
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
-from tessera.frontend.errors import CompilationError
+from tessera.errors import CompilationError
 from tessera.frontend.hints import assign_hints
 from tessera.frontend.loop_else import write_out_loop_else
 from tessera.locks import parse

@@ -7,7 +7,7 @@ import ast
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence
 
-from tessera.frontend.errors import TesseraError, UserMistake
+from tessera.errors import InternalError, TesseraError, UserMistake
 from tessera.frontend.scope import Scope
 from tessera.frontend.signature import JITCallable
 
@@ -86,8 +86,6 @@ class WalkerState:
                 "E043", "the expression or the calls nest too deep", "split the kernel up"
             )
         except Exception as error:
-            from tessera.errors import InternalError
-
             line, column, _, text = self.place(self.node)
             raise InternalError(
                 f"{type(error).__name__}: {error}, while compiling "

@@ -6,19 +6,12 @@ from __future__ import annotations
 import ast
 from typing import Any, Sequence
 
+from tessera.errors import UserMistake
 from tessera.frontend.build import misspelt_annotation
 from tessera.frontend.constants import as_specialised, decay, is_constant, settle
-from tessera.frontend.errors import UserMistake
 from tessera.frontend.hints import StandingHint
 from tessera.frontend.loops import LoopWalker
-from tessera.frontend.scope import (
-    BROKE,
-    CONTINUED,
-    HIDDEN,
-    RESULT,
-    RETURNED,
-    loaded_names,
-)
+from tessera.frontend.scope import BROKE, CONTINUED, HIDDEN, RESULT, RETURNED, loaded_names
 from tessera.language import debug as debug_ops
 from tessera.language.tensor import describe, specialised_value, tensor
 from tessera.language.types import constexpr, unwrap

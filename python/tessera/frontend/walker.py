@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tessera.frontend.errors import UserMistake
+from tessera.errors import UserMistake
 from tessera.frontend.scope import RESULT, RETURNED
 from tessera.frontend.statements import StatementWalker
 

@@ -27,7 +27,7 @@ import sys
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, TypeVar
 
-from tessera.frontend.errors import UserMistake
+from tessera.errors import UserMistake
 from tessera.frontend.signature import ConstexprFunction, JITCallable
 from tessera.language.tensor import active, describe, known_value, tensor
 from tessera.language.types import constexpr, dtype, unwrap

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Optional, Sequence, Union
 
+from tessera.errors import UserMistake
 from tessera.language.tensor import (
     Operand,
     builtin,
@@ -18,9 +19,7 @@ from tessera.language.tensor import (
     tensor,
     to_tensor_value,
 )
-from tessera.language.types import dtype as _dtype
-from tessera.language.types import unwrap
-from tessera.frontend.errors import UserMistake
+from tessera.language.types import dtype as _dtype, unwrap
 
 __all__ = [
     "arange",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Optional, TextIO
 
-from tessera.frontend.errors import UserMistake
+from tessera.errors import UserMistake
 from tessera.language.tensor import (
     Operand,
     active,

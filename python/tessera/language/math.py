@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tessera.frontend.errors import UserMistake
+from tessera.errors import UserMistake
 from tessera.language.overflow import checked_binary
 from tessera.language.tensor import (
     Operand,

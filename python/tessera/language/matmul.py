@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Optional, Union
 
-from tessera.frontend.errors import UserMistake, closest
+from tessera.errors import UserMistake
 from tessera.language import types
 from tessera.language.tensor import (
     builtin,
@@ -17,6 +17,7 @@ from tessera.language.tensor import (
     tensor,
 )
 from tessera.language.types import dtype, unwrap
+from tessera.wording import closest
 
 __all__ = [
     "dot",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Optional, Sequence, Union
 
-from tessera.frontend.errors import UserMistake, closest
+from tessera.errors import UserMistake
 from tessera.language.tensor import (
     Operand,
     builtin,
@@ -30,6 +30,7 @@ from tessera.language.types import (
     pointer_type,
     unwrap,
 )
+from tessera.wording import closest
 
 __all__ = [
     "advance",

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union, overload
 
-from tessera.frontend.errors import UserMistake
+from tessera.errors import UserMistake
 from tessera.language.tensor import (
     F,
     Operand,

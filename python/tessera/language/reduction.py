@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 from typing import Any, Callable, Literal, Optional, Sequence, Union, overload
 
-from tessera.frontend.errors import Note, UserMistake
+from tessera.errors import Note, UserMistake
 from tessera.frontend.signature import JITCallable
 from tessera.language.creation import cast
 from tessera.language.math import where

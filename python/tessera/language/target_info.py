@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Optional, Union
 
+from tessera.errors import TesseraError
 from tessera.frontend.signature import constexpr_function
 from tessera.language.tensor import active
 from tessera.runtime.gpu_machines import gpu_machines
@@ -55,7 +56,6 @@ def capability(arch: str) -> int:
 
 
 def _of_machine() -> Target:
-    from tessera.errors import TesseraError
     from tessera.runtime.cuda import architecture
 
     try:

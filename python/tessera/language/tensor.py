@@ -33,7 +33,7 @@ from typing import (
     overload,
 )
 
-from tessera.frontend.errors import UserMistake
+from tessera.errors import UserMistake
 from tessera.language import types
 from tessera.language.types import (
     KIND_BLOCK_POINTER,
@@ -50,6 +50,7 @@ from tessera.language.types import (
     unwrap,
 )
 from tessera.settings import note_change
+from tessera.wording import closest
 
 if TYPE_CHECKING:
     from types import EllipsisType
@@ -905,7 +906,6 @@ def element_type(value: Any, what: str = "dtype") -> dtype:
         except ValueError:
             names = [entry.name for entry in types.BY_CORE_ID] + list(types._SHORT_NAMES)
             names += list(types._PUBLIC_NAMES.values())
-            from tessera.frontend.errors import closest
 
             near = closest(value, names)
             raise UserMistake(

@@ -27,8 +27,13 @@ from typing import (
 )
 
 from tessera import _C
-from tessera.errors import ArgumentError, LaunchError, raise_core_error
-from tessera.frontend.errors import CompilationError, TesseraError, closest
+from tessera.errors import (
+    ArgumentError,
+    CompilationError,
+    LaunchError,
+    TesseraError,
+    raise_core_error,
+)
 from tessera.frontend.signature import (
     ConstSpec,
     JITCallable,
@@ -51,7 +56,7 @@ from tessera.runtime.hooks import LazyDict, hooks
 from tessera.runtime.specialize import Bound, ParamTraits, check_memory
 from tessera.runtime.tracing import check_writes, is_skipped, is_watching
 from tessera.settings import note_change, settings
-from tessera.wording import counted, with_article
+from tessera.wording import closest, counted, with_article
 
 if TYPE_CHECKING:
     from tessera.compiler.artifacts import CompiledKernel

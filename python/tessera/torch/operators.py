@@ -17,14 +17,8 @@ from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
 
 import torch
 
-from tessera.errors import ArgumentError, TesseraError, UnsupportedError
-from tessera.frontend.errors import CompilationError
-from tessera.runtime.tracing import (
-    Watch,
-    WatchedArgument,
-    fake_launches_skipped,
-    writes_watched,
-)
+from tessera.errors import ArgumentError, CompilationError, TesseraError, UnsupportedError
+from tessera.runtime.tracing import Watch, WatchedArgument, fake_launches_skipped, writes_watched
 from tessera.settings import note_change
 from tessera.wording import counted, shown, with_article
 

@@ -23,8 +23,13 @@ from types import FunctionType
 from typing import Any, Callable, Mapping, Optional, Sequence, Union, cast
 
 from tessera import _C
-from tessera.errors import ArgumentError, TesseraError, TuningError, raise_core_error
-from tessera.frontend.errors import CompilationError
+from tessera.errors import (
+    ArgumentError,
+    CompilationError,
+    TesseraError,
+    TuningError,
+    raise_core_error,
+)
 from tessera.language import types
 from tessera.runtime.arrays import pointer_of
 from tessera.runtime.hooks import hooks

@@ -8,8 +8,7 @@ import warnings
 from types import ModuleType
 from typing import Any, Iterable, Sequence
 
-from tessera.errors import TuningWarning, _frames_of_ours
-from tessera.frontend.errors import CompilationError
+from tessera.errors import CompilationError, TuningWarning, _frames_of_ours
 from tessera.locks import load
 from tessera.tuning.config import Config
 from tessera.tuning.heuristics import name_like

@@ -6,10 +6,9 @@ from __future__ import annotations
 import math
 from typing import Any, Callable, Mapping, Sequence
 
-from tessera.errors import LaunchError, TesseraError, TuningError
-from tessera.frontend.errors import CompilationError, closest
+from tessera.errors import CompilationError, LaunchError, TesseraError, TuningError
 from tessera.runtime.jit import KernelInterface
-from tessera.wording import shown, with_article
+from tessera.wording import closest, shown, with_article
 
 
 class Heuristics(KernelInterface):

@@ -429,7 +429,8 @@ def test_missing_ptxas(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 def test_odd_files(ending: str, folder: Path, modules: list[str]) -> None:  # noqa: F811
     """64: a mark at the start, tabs, Unicode names, and lines that end in CRLF."""
-    from tessera.frontend import CompilationError, build_module
+    from tessera.errors import CompilationError
+    from tessera.frontend import build_module
 
     lines = ["import tessera", "import tessera.language as tl", "@tessera.jit  # größe"]
     lines += ["def kernel(p, n):", "\tgröße = n", "\tx = tl.laod(größe)", ""]

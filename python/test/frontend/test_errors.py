@@ -20,7 +20,8 @@ import pytest
 import tessera
 import tessera.language as tl
 from tessera import _C
-from tessera.frontend import CompilationError, ConstSpec, ValueSpec, build_module
+from tessera.errors import CompilationError
+from tessera.frontend import ConstSpec, ValueSpec, build_module
 from tessera.language import types
 
 HEADER = """\

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tessera.frontend import CompilationError, build_module
+from tessera.errors import CompilationError
+from tessera.frontend import build_module
 from frontend.test_errors import DEFAULTS, HEADER, Options, load
 
 SNIPPETS = """\

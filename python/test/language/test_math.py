@@ -104,7 +104,7 @@ def test_operation(build: Build, expression: str, type: str, text: str) -> None:
     [("n // 0", "all ones"), ("n % 0", "x itself"), ("n << 40", "shifts by 32"), ("n >> -1", "0")],
 )
 def test_warning(build: Build, expression: str, words: str) -> None:
-    from tessera.frontend import CompilationWarning
+    from tessera.errors import CompilationWarning
 
     with pytest.warns(CompilationWarning, match=words) as caught:
         build("x", "y = n", f"x = {expression}")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, Optional, Union
 
-from tessera.frontend.errors import UserMistake
+from tessera.errors import UserMistake
 from tessera.language.creation import cast
 from tessera.language.program import inline_asm_elementwise
 from tessera.language.target_info import capability

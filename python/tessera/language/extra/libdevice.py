@@ -19,7 +19,7 @@ from typing import Any, Callable, NamedTuple, Protocol, Union
 
 import tessera.language.math as math
 import tessera.language.types as types
-from tessera.frontend.errors import UserMistake
+from tessera.errors import UserMistake
 from tessera.language.creation import cast
 from tessera.language.tensor import (
     Operand,

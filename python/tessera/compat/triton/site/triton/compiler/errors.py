@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Mistakes in kernels, by Triton's names."""
 
-from tessera.frontend.errors import (
+from tessera.errors import (
     CompilationError,
     CompileTimeAssertionFailure,
     UnsupportedLanguageConstruct,
