@@ -40,8 +40,8 @@ from tessera.errors import (
     TuningError,
     TuningWarning,
 )
-from tessera.frontend.signature import JITCallable, constexpr_function
 from tessera.language.aggregate import aggregate
+from tessera.language.callables import JITCallable, constexpr_function
 from tessera.language.tensor import F, N, Operand, must_use_result
 from tessera.locks import load
 from tessera.runtime.jit import JITFunction, interpret, jit

@@ -50,7 +50,7 @@ def doctor() -> int:
 
 def cache(command: str, size: Optional[str]) -> int:
     """Looks at the cache or tidies it up; the status is 1 if `verify` found damage."""
-    from tessera.runtime.cache import default_cache
+    from tessera.compiler.cache import default_cache
     from tessera.settings import Settings
 
     kept = default_cache()

@@ -45,6 +45,7 @@ __all__ = [
     "UnsupportedLanguageConstruct",
     "UserMistake",
     "error_class",
+    "place_of_function",
     "raise_core_error",
 ]
 
@@ -151,20 +152,7 @@ class CompilationError(TesseraError):
     @classmethod
     def at_function(cls, fn: Any, id: str, message: str, fix: str = "") -> "CompilationError":
         """The mistake is in how `fn` (a plain Python function) is declared."""
-        code = getattr(fn, "__code__", None)
-        file = code.co_filename if code else ""
-        line = code.co_firstlineno if code else 0
-        text = ""
-        column = 1
-        if file:
-
-            # co_firstlineno is the first decorator's line; the `def` is what is meant.
-            while text := linecache.getline(file, line).rstrip("\n"):
-                stripped = text.lstrip()
-                if stripped.startswith(("def ", "async ")) or not stripped.startswith("@"):
-                    break
-                line += 1
-            column = len(text) - len(text.lstrip()) + 1
+        file, line, column, text = place_of_function(fn)
         return cls(id, message, fix, file, line, column, 0, text)
 
     @classmethod
@@ -218,6 +206,24 @@ class CompilationError(TesseraError):
                 self.notes,
             ),
         )
+
+
+def place_of_function(fn: Any) -> tuple[str, int, int, str]:
+    """File, line, column and text of the `def` of a plain Python function."""
+    code = getattr(fn, "__code__", None)
+    file = code.co_filename if code else ""
+    line = code.co_firstlineno if code else 0
+    text = ""
+    column = 1
+    if file:
+        # co_firstlineno is the first decorator's line; the `def` is what is meant.
+        while text := linecache.getline(file, line).rstrip("\n"):
+            stripped = text.lstrip()
+            if stripped.startswith(("def ", "async ")) or not stripped.startswith("@"):
+                break
+            line += 1
+        column = len(text) - len(text.lstrip()) + 1
+    return file, line, column, text
 
 
 class CompileTimeAssertionFailure(CompilationError):

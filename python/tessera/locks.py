@@ -105,7 +105,7 @@ _LAUNCHING = (
     "tessera.compiler.toolchain",
     "tessera.frontend.build",
     "tessera.frontend.source",
-    "tessera.runtime.cache",
+    "tessera.compiler.cache",
 )
 _FRONT_END = (
     *("difflib", "linecache"),

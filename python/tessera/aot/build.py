@@ -28,7 +28,7 @@ from tessera.compiler.artifacts import CompiledKernel
 from tessera.compiler.compile import compile, parse_signature
 from tessera.errors import ArgumentError
 from tessera.frontend.signature import ConstSpec, KnownSpec, ValueSpec, spell
-from tessera.runtime.gpu_machines import gpu_machines
+from tessera.machine.gpus import gpu_machines
 from tessera.runtime.jit import JITFunction
 from tessera.wording import shown
 

@@ -11,11 +11,11 @@ from tessera.compiler.toolchain import warn_of_assembler
 from tessera.errors import ArgumentError, LaunchError, raise_core_error
 from tessera.frontend.signature import ConstSpec, KnownSpec, ValueSpec, spell
 from tessera.locks import CachedProperty
+from tessera.machine.devices import current_device, vector_registers
 from tessera.runtime.cuda import StreamSource, find_place, find_stream, read_stream
 from tessera.runtime.extents import memory_of_slots
 from tessera.runtime.grid import normalize_grid
 from tessera.runtime.hooks import LazyDict, hooks
-from tessera.runtime.machine import current_device, vector_registers
 from tessera.runtime.match import (
     Expected,
     Matched,

@@ -18,10 +18,12 @@ import time
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union
 
 from tessera import _C
-from tessera.compiler.artifacts import CUDA_STAGES, STAGES, CompiledKernel
+from tessera.compiler.artifacts import CUDA_STAGES, CompiledKernel, STAGES
+from tessera.compiler.cache import default_cache
 from tessera.compiler.dependencies import pack_reads, replay, source_key
 from tessera.compiler.options import CompileOptions
 from tessera.compiler.toolchain import toolchain_key
+from tessera.digests import digest
 from tessera.errors import (
     ArgumentError,
     LaunchError,
@@ -29,18 +31,11 @@ from tessera.errors import (
     raise_core_error,
     warn_of_machine,
 )
-from tessera.frontend.signature import (
-    ArgSpec,
-    ConstSpec,
-    JITCallable,
-    Param,
-    ValueSpec,
-    kernel_name,
-)
+from tessera.frontend.signature import ArgSpec, ConstSpec, ValueSpec, kernel_name
 from tessera.language import types
+from tessera.language.callables import JITCallable, Param
 from tessera.locks import load_front_end
 from tessera.runtime.arrays import is_dtype, to_dtype
-from tessera.runtime.cache import default_cache, digest
 from tessera.runtime.hooks import hooks
 from tessera.runtime.match import Parameters
 from tessera.settings import settings

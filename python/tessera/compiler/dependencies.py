@@ -24,13 +24,14 @@ import sys
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, Optional, Sequence
 
+from tessera.digests import digest
 from tessera.frontend.reads import Path, Reads, is_ours
 from tessera.frontend.scope import MISSING
-from tessera.frontend.signature import ArgSpec, ConstexprFunction, JITCallable, constant_part
-from tessera.frontend.source import child_nodes
+from tessera.frontend.signature import ArgSpec, constant_part
+from tessera.frontend.source import child_nodes, source_of
 from tessera.language import types
+from tessera.language.callables import ConstexprFunction, JITCallable
 from tessera.language.tensor import tensor
-from tessera.runtime.cache import digest
 
 
 class Unpinnable(Exception):
@@ -129,9 +130,10 @@ def _fingerprint(value: Any) -> bytes:
         name = f"{value.__module__}.{value.__qualname__}"
         if is_ours(value.__module__):
             return digest("ours", name)
-        place = f"{value._source.file}:{value._source.first_line}:{value.noinline}"
+        source = source_of(value)
+        place = f"{source.file}:{source.first_line}:{value.noinline}"
         defaults = [_fingerprint(param.default) for param in value.params if param.has_default]
-        return digest("jit", name, place, value._source.text, *defaults)
+        return digest("jit", name, place, source.text, *defaults)
     if isinstance(value, enum.Enum):
         cls = type(value)
         return digest("enum", f"{cls.__module__}.{cls.__qualname__}.{value.name}")
@@ -155,8 +157,9 @@ class _Closure:
             return
         self.visited[fn] = len(self.visited)
         # The place is in assertions and in error messages of compiled code.
-        place = f"{fn._source.file}:{fn._source.first_line}:{fn.noinline}"
-        self.fields += [fn.__qualname__.encode(), place.encode(), fn._source.text.encode()]
+        source = source_of(fn)
+        place = f"{source.file}:{source.first_line}:{fn.noinline}"
+        self.fields += [fn.__qualname__.encode(), place.encode(), source.text.encode()]
         for param in fn.params:
             if param.has_default:
                 self.fields.append(self.stable(param.default))
@@ -228,7 +231,7 @@ def _global_names(fn: JITCallable) -> list[tuple[str, ...]]:
         codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
     # Another text than that of the code may have other names.
     return sorted(
-        chain for chain in _names(fn._source.tree) if chain[0] in outer or fn._is_rewritten
+        chain for chain in _names(source_of(fn).tree) if chain[0] in outer or fn._is_rewritten
     )
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional
 
 from tessera import _C
 from tessera.locks import CachedProperty
-from tessera.runtime.machine import WARP_SIZE, GPUTarget
+from tessera.machine.devices import GPUTarget, WARP_SIZE
 
 if TYPE_CHECKING:
     from tessera.compiler.options import CompileOptions

@@ -11,6 +11,7 @@ from typing import Any, Mapping, Optional
 
 from tessera.errors import LaunchError
 from tessera.locks import CachedProperty
+from tessera.machine.devices import architecture
 from tessera.settings import settings
 from tessera.wording import shown
 
@@ -198,8 +199,6 @@ class CompileOptions:
             if device is None:
                 known[device] = dataclasses.replace(self, target="cpu", arch="")
             else:
-                from tessera.runtime.cuda import architecture
-
                 arch = self.arch or architecture(device)
                 known[device] = dataclasses.replace(self, target="cuda", arch=arch)
         return known[device]

@@ -13,7 +13,7 @@ import copyreg
 from typing import Any, Optional, Sequence
 
 from tessera import _C
-from tessera.frontend.signature import Param
+from tessera.language.callables import Param
 
 __all__ = ["FunctionOutline", "outline"]
 

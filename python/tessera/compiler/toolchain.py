@@ -15,7 +15,7 @@ import sys
 from typing import Iterator, Sequence
 
 from tessera.errors import ToolchainWarning, warn_of_machine
-from tessera.runtime.gpu_machines import has_instruction
+from tessera.machine.gpus import has_instruction
 from tessera.settings import settings
 
 # Where the packages for CUDA 13 and those for CUDA 12 put it, below site-packages/nvidia.

@@ -13,7 +13,6 @@ from typing import Any, Callable, Optional
 from tessera.errors import UserMistake
 from tessera.frontend.constants import plain
 from tessera.frontend.scope import MISSING
-from tessera.frontend.signature import ConstexprFunction, JITCallable
 from tessera.frontend.state import WalkerState
 from tessera.language.aggregate import (
     FIELDS,
@@ -22,6 +21,7 @@ from tessera.language.aggregate import (
     find_member,
     is_aggregate_class,
 )
+from tessera.language.callables import ConstexprFunction, JITCallable
 from tessera.language.tensor import describe
 
 _BINARY = {

@@ -378,10 +378,8 @@ class _Merge:
         if known is not None:
             self.undefined[name] = known
             return
-        body = [self.node] if self.node is not None else self.walker.fn._source.tree.body
-        line = assignment_line(body, name) or assignment_line(
-            self.walker.fn._source.tree.body, name
-        )
+        body = [self.node] if self.node is not None else self.walker.source.tree.body
+        line = assignment_line(body, name) or assignment_line(self.walker.source.tree.body, name)
         line = self.node.lineno if self.node is not None else line
         self.undefined[name] = Undefined(line, "if")
 
@@ -472,7 +470,7 @@ class _Merge:
                     notes.append(
                         Note(
                             f"assigned here in the {what} branch",
-                            walker.fn._source.file,
+                            walker.source.file,
                             line,
                             column,
                         )
@@ -487,10 +485,10 @@ class _Merge:
 
 def _return_notes(walker: BranchWalker) -> list[Note]:
     notes = []
-    for node in ast.walk(walker.fn._source.tree):
+    for node in ast.walk(walker.source.tree):
         if isinstance(node, ast.Return):
             line, column, _, _ = walker.place(node)
-            notes.append(Note("a return is here", walker.fn._source.file, line, column))
+            notes.append(Note("a return is here", walker.source.file, line, column))
     return notes
 
 

@@ -20,26 +20,25 @@ from tessera.errors import (
 )
 from tessera.frontend.constants import build_of, plain
 from tessera.frontend.reads import Reads
+from tessera.frontend.recursion import DEEP_RECURSION
 from tessera.frontend.signature import (
     ArgSpec,
     ConstSpec,
     DescriptorSpec,
-    JITCallable,
     KnownSpec,
-    Param,
     TupleSpec,
     ValueSpec,
     constant_part,
     kernel_name,
 )
+from tessera.frontend.source import source_of
 from tessera.language import types
+from tessera.language.callables import JITCallable, Param
 from tessera.language.tensor import active, from_core_type, tensor
-from tessera.locks import ForkSafeLock
 from tessera.wording import closest
 
-# Inlined calls may nest this deep; Python's own stack needs some 15 frames for each.
+# Inlined calls may nest this deep (see recursion.py).
 MAX_CALL_DEPTH = 200
-_RECURSION_LIMIT = 20000
 
 
 class BuiltModule(NamedTuple):
@@ -108,7 +107,7 @@ class Session:
         """Warns of the place in the user's code that is being visited."""
         walkers = [walker for walker in self.walkers if not is_library(walker.fn)]
         line = walkers[-1].place(walkers[-1].node)[0]
-        self.warnings[(walkers[-1].fn._source.file, line, f"{message}; {fix}")] = None
+        self.warnings[(walkers[-1].source.file, line, f"{message}; {fix}")] = None
 
     def flush(self) -> None:
         """Writes what was printed, and shows the warnings."""
@@ -141,11 +140,11 @@ class Session:
         innermost = walkers[-1]
         line, column, end_column, text = innermost.place(node)
         frames = [
-            Frame(walker.fn.__name__, walker.fn._source.file, place[0], place[1])
+            Frame(walker.fn.__name__, walker.source.file, place[0], place[1])
             for walker, place in zip(walkers, places)
         ]
-        frames.append(Frame(innermost.fn.__name__, innermost.fn._source.file, line, column))
-        where = (innermost.fn._source.file, line, column, end_column, text)
+        frames.append(Frame(innermost.fn.__name__, innermost.source.file, line, column))
+        where = (innermost.source.file, line, column, end_column, text)
         error = error_class(id)(id, message, fix, *where, frames, notes)
         nodes = [*(walker.node for walker in walkers[:-1]), node]
         error.src, error.node = excerpt(walkers[0].fn, nodes[0])
@@ -164,8 +163,9 @@ class Session:
 
 def excerpt(fn: JITCallable, node: ast.AST) -> tuple[str, ast.AST]:
     """The text of a function from its `def` on, not indented, and a node as it is in there."""
-    tree = fn._source.tree
-    text = "".join(line + "\n" for line in fn._source.lines[tree.lineno - fn._source.first_line :])
+    source = source_of(fn)
+    tree = source.tree
+    text = "".join(line + "\n" for line in source.lines[tree.lineno - source.first_line :])
     placed = copy.copy(node)
     if hasattr(node, "lineno"):
         placed.lineno = node.lineno - tree.lineno + 1  # type: ignore[attr-defined]
@@ -179,37 +179,6 @@ def has_answered_to_triton() -> bool:
 
 
 _OF_THE_LANGUAGE = ("E007", "E008", "E010", "E012", "E013", "E014", "E067")
-
-
-class _DeepRecursion:
-    """Raises Python's recursion limit, which is the process's, while any thread builds."""
-
-    def __init__(self) -> None:
-        self.lock = ForkSafeLock(self._begin_child)
-        self.users = 0
-        self.limit = 0
-
-    def __enter__(self) -> None:
-        with self.lock:
-            if self.users == 0:
-                self.limit = sys.getrecursionlimit()
-                sys.setrecursionlimit(max(self.limit, _RECURSION_LIMIT))
-            self.users += 1
-
-    def __exit__(self, *exception: Any) -> None:
-        with self.lock:
-            self.users -= 1
-            if self.users == 0:
-                sys.setrecursionlimit(self.limit)
-
-    def _begin_child(self) -> None:
-        # Threads that were building are not there any more.
-        if self.users:
-            self.users = 0
-            sys.setrecursionlimit(self.limit)
-
-
-DEEP_RECURSION = _DeepRecursion()
 
 
 def is_library(fn: JITCallable) -> bool:
@@ -256,7 +225,8 @@ def _build_kernel(session: Session, fn: JITCallable, args: Sequence[ArgSpec]) ->
     params = fn.params
     check_signature(fn)
     values = list(_value_specs(args))
-    session.place = fn._source.file, fn._source.tree.lineno, fn._source.tree.col_offset + 1
+    source = source_of(fn)
+    session.place = source.file, source.tree.lineno, source.tree.col_offset + 1
     handles = session.builder.call(
         "begin_function",
         _name(fn, args),
@@ -275,7 +245,7 @@ def _build_kernel(session: Session, fn: JITCallable, args: Sequence[ArgSpec]) ->
             walker.scope.set(param.name, _argument(spec, arguments))
         except (UserMistake, CoreError) as error:
             mistake = error if isinstance(error, UserMistake) else mistake_from_core(error)
-            node = next(arg for arg in ast.walk(fn._source.tree.args) if _is_named(arg, param.name))
+            node = next(arg for arg in ast.walk(source.tree.args) if _is_named(arg, param.name))
             raise _declaration_error(fn, node, mistake.id, mistake.message, mistake.fix) from None
     walker.run()
     session.builder.call("end_function", [])
@@ -329,7 +299,7 @@ def constant_argument(value: Any) -> Any:
 
 def check_signature(fn: JITCallable) -> None:
     """Raises CompilationError for a declaration that kernels cannot have (E006, E017)."""
-    arguments = fn._source.tree.args
+    arguments = source_of(fn).tree.args
     nodes = {
         node.arg: node
         for node in [
@@ -366,12 +336,13 @@ def _declaration_error(
     fn: JITCallable, node: ast.AST, id: str, message: str, fix: str
 ) -> CompilationError:
     line, column = node.lineno, node.col_offset  # type: ignore[attr-defined]
-    text = fn._source.lines[line - fn._source.first_line]
+    source = source_of(fn)
+    text = source.lines[line - source.first_line]
     column = len(text.encode()[:column].decode(errors="replace")) + 1
     width = (node.end_col_offset or 0) - node.col_offset  # type: ignore[attr-defined]
-    frame = Frame(fn.__name__, fn._source.file, line, column)
+    frame = Frame(fn.__name__, source.file, line, column)
     return CompilationError(
-        id, message, fix, fn._source.file, line, column, column + width, text, [frame]
+        id, message, fix, source.file, line, column, column + width, text, [frame]
     )
 
 

@@ -23,9 +23,9 @@ from tessera.frontend.constants import (
     with_leaves,
 )
 from tessera.frontend.expressions import ExpressionWalker
-from tessera.frontend.signature import ConstexprFunction, JITCallable, Param
 from tessera.language import debug as debug_ops, math as math_ops, program
 from tessera.language.aggregate import call_python
+from tessera.language.callables import ConstexprFunction, JITCallable, Param
 from tessera.language.records import record_class, record_items
 from tessera.language.tensor import (
     constant_str,

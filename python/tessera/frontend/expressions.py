@@ -25,8 +25,8 @@ from tessera.frontend.constants import (
     type_of,
 )
 from tessera.frontend.scope import MISSING, assigned_names, assignment_line
-from tessera.frontend.signature import JITCallable
 from tessera.language import memory as memory_ops, shape as shape_ops
+from tessera.language.callables import JITCallable
 from tessera.language.overflow import check_negation, checked_binary
 from tessera.language.tensor import (
     binary,
@@ -77,8 +77,8 @@ class ExpressionWalker(AggregateWalker):
                 f"assign `{name}` before the `{reason.construct}`, or on every path of it",
                 node=node,
             )
-        if name in assigned_names([self.fn._source.tree]):
-            line = assignment_line(self.fn._source.tree.body, name)
+        if name in assigned_names([self.source.tree]):
+            line = assignment_line(self.source.tree.body, name)
             raise UserMistake(
                 "E013",
                 (
@@ -297,7 +297,7 @@ class ExpressionWalker(AggregateWalker):
             for side, (node, value) in zip(("left", "right"), operands):
                 line, column, _, _ = self.place(node)
                 text = f"the {side} operand is {describe(value)}"
-                notes.append(Note(text, self.fn._source.file, line, column))
+                notes.append(Note(text, self.source.file, line, column))
             mistake.notes = tuple(notes)
             raise mistake from None
 

@@ -32,9 +32,9 @@ from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodT
 from typing import Any, Iterator, Mapping, NamedTuple, Optional
 
 from tessera.frontend.scope import MISSING
-from tessera.frontend.signature import ConstexprFunction, JITCallable
 from tessera.language import types
 from tessera.language.aggregate import fields_of
+from tessera.language.callables import ConstexprFunction, JITCallable
 from tessera.language.tensor import tensor
 from tessera.settings import note_change
 

@@ -14,7 +14,10 @@ from typing import Any, Mapping, NamedTuple, Optional, Sequence
 from tessera.errors import CompilationError
 from tessera.frontend.hints import assign_hints
 from tessera.frontend.loop_else import write_out_loop_else
+from tessera.frontend.recursion import DEEP_RECURSION
+from tessera.language.callables import JITCallable
 from tessera.locks import parse
+from tessera.settings import note_change
 
 _fields: dict[type[ast.AST], tuple[str, ...]] = {}
 """The fields of a kind of node that may hold nodes other than operators and contexts."""
@@ -50,6 +53,44 @@ class FunctionSource(NamedTuple):
     """Those of `text`: `lines[k]` is line `first_line + k` of the file."""
     tree: ast.FunctionDef
     """Its lines and columns are those of the file, columns from 0."""
+
+
+def source_of(fn: JITCallable) -> FunctionSource:
+    """The text and syntax tree of a function, found on first use."""
+    code = fn.fn.__code__
+    if fn._parsed is None or fn._parsed[0] is not code:
+        # Somebody may have given the function other code, which is of the file as it is now.
+        text = fn._text if fn._parsed is None else None
+        try:
+            with DEEP_RECURSION:
+                fn._parsed = code, read_function(fn.fn, lines=text)
+        except RecursionError:
+            raise CompilationError.at_function(
+                fn.fn,
+                "E043",
+                f"the source of `{fn.__name__}` nests too deep",
+                "split the function up",
+            ) from None
+    found: FunctionSource = fn._parsed[1]
+    return found
+
+
+def text_of(fn: JITCallable) -> str:
+    """Its text from the `def` on, not indented."""
+    import textwrap  # which takes 2 ms
+
+    source = source_of(fn)
+    before = source.tree.lineno - source.first_line
+    return textwrap.dedent("".join(line + "\n" for line in source.lines[before:]))
+
+
+def replace_text(fn: JITCallable, text: str) -> None:
+    """Has `text`, which starts with a `def` of the same parameters, take the place of its own."""
+    fn._parsed = None
+    fn._is_rewritten = text_of(fn) != text  # and not the function's own text again
+    if fn._is_rewritten:
+        fn._parsed = fn.fn.__code__, read_function(fn.fn, text)
+    note_change()
 
 
 def read_function(

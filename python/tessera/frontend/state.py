@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence
 
 from tessera.errors import InternalError, TesseraError, UserMistake
 from tessera.frontend.scope import Scope
-from tessera.frontend.signature import JITCallable
+from tessera.frontend.source import source_of
+from tessera.language.callables import JITCallable
 
 if TYPE_CHECKING:
     from tessera.frontend.build import Session
@@ -25,10 +26,11 @@ class WalkerState:
     def __init__(self, session: "Session", fn: JITCallable, is_kernel: bool = False) -> None:
         self.session = session
         self.fn = fn
-        self.file = fn._source.file
+        self.source = source_of(fn)
+        self.file = self.source.file
         self.is_kernel = is_kernel
         self.scope = Scope()
-        self.node: ast.AST = fn._source.tree
+        self.node: ast.AST = self.source.tree
         """What is being visited; after a mistake, where it is."""
         self.loop_live: frozenset[str] = frozenset()
         """The names whose values count when the innermost loop's body is left."""
@@ -41,11 +43,11 @@ class WalkerState:
 
     def place(self, node: ast.AST) -> tuple[int, int, int, str]:
         """Line, column, end column (0 if on another line) and text of a node, from 1."""
-        line: int = getattr(node, "lineno", self.fn._source.tree.lineno)
+        line: int = getattr(node, "lineno", self.source.tree.lineno)
         start: int = getattr(node, "col_offset", 0)
         end: int = getattr(node, "end_col_offset", 0) or 0
-        index = line - self.fn._source.first_line
-        text = self.fn._source.lines[index] if 0 <= index < len(self.fn._source.lines) else ""
+        index = line - self.source.first_line
+        text = self.source.lines[index] if 0 <= index < len(self.source.lines) else ""
         if getattr(node, "end_lineno", line) != line:
             end = 0
         if isinstance(node, ast.FunctionDef):
@@ -89,7 +91,7 @@ class WalkerState:
             line, column, _, text = self.place(self.node)
             raise InternalError(
                 f"{type(error).__name__}: {error}, while compiling "
-                f"{self.fn._source.file}:{line}:{column}: {text.strip()}"
+                f"{self.source.file}:{line}:{column}: {text.strip()}"
             ) from error
         node = mistake.node if mistake.node is not None else self.node
         report = self.session.error(mistake.id, mistake.message, mistake.fix, mistake.notes, node)

@@ -28,7 +28,7 @@ class FunctionWalker(StatementWalker):
     def _run(self) -> Any:
         self.scope.set(RETURNED, False)
         live = frozenset() if self.is_kernel else frozenset((RETURNED, RESULT))
-        self.visit_block(self.fn._source.tree.body, live)
+        self.visit_block(self.source.tree.body, live)
         if self.is_kernel:
             return None
         returned, result = self.scope.get(RETURNED), self.scope.values.get(RESULT)
@@ -37,6 +37,6 @@ class FunctionWalker(StatementWalker):
                 "E037",
                 f"`{self.fn.__name__}` returns a value on one path and nothing on another",
                 "return a value on every path",
-                node=self.fn._source.tree,
+                node=self.source.tree,
             )
         return result

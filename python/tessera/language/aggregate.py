@@ -28,7 +28,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, TypeVar
 
 from tessera.errors import UserMistake
-from tessera.frontend.signature import ConstexprFunction, JITCallable
+from tessera.language.callables import ConstexprFunction, JITCallable
 from tessera.language.tensor import active, describe, known_value, tensor
 from tessera.language.types import constexpr, dtype, unwrap
 

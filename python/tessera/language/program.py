@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union, overload
 
+from tessera.digests import digest
 from tessera.errors import UserMistake
 from tessera.language.tensor import (
     F,
@@ -392,7 +393,6 @@ def find_library(name: str, path: str) -> tuple[str, str]:
             f"pass its path, or launch with extern_libs={{{name!r}: path}}"
             + (f"; extern_libs names {named}" if named else ""),
         )
-    from tessera.runtime.cache import digest
 
     path = os.path.abspath(path)
     try:

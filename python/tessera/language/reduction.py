@@ -9,8 +9,8 @@ from __future__ import annotations
 import builtins
 from typing import Any, Callable, Literal, Optional, Sequence, Union, overload
 
-from tessera.errors import Note, UserMistake
-from tessera.frontend.signature import JITCallable
+from tessera.errors import Note, UserMistake, place_of_function
+from tessera.language.callables import JITCallable
 from tessera.language.creation import cast
 from tessera.language.math import where
 from tessera.language.tensor import (
@@ -103,14 +103,7 @@ def _literal_of(value: tensor, wanted: tensor, what: str, combine_fn: JITCallabl
         f"type {describe(wanted)}",
         f"cast its result, `.to({wanted.dtype!r})`, or the tile before it is combined, "
         f"`.to({value.dtype!r})`",
-        [
-            Note(
-                f"`{combine_fn.__name__}` is defined here",
-                combine_fn._source.file,
-                combine_fn._source.tree.lineno,
-                combine_fn._source.tree.col_offset + 1,
-            )
-        ],
+        [Note(f"`{combine_fn.__name__}` is defined here", *place_of_function(combine_fn.fn)[:3])],
     )
 
 

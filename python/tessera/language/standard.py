@@ -16,7 +16,7 @@ import tessera.language.program as program
 import tessera.language.reduction as reduction
 import tessera.language.shape as shape
 import tessera.language.types as types
-from tessera.frontend.signature import JITCallable, constexpr_function
+from tessera.language.callables import JITCallable, constexpr_function
 from tessera.language.debug import require
 from tessera.language.tensor import F, N, Operand, add_methods, tensor
 from tessera.language.types import dtype as _dtype

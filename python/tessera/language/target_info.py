@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import NamedTuple, Optional, Union
 
 from tessera.errors import TesseraError
-from tessera.frontend.signature import constexpr_function
+from tessera.language.callables import constexpr_function
 from tessera.language.tensor import active
-from tessera.runtime.gpu_machines import gpu_machines
-from tessera.runtime.machine import WARP_SIZE
+from tessera.machine.devices import WARP_SIZE, architecture
+from tessera.machine.gpus import gpu_machines
 
 __all__ = [
     "Target",
@@ -56,8 +56,6 @@ def capability(arch: str) -> int:
 
 
 def _of_machine() -> Target:
-    from tessera.runtime.cuda import architecture
-
     try:
         return Target("cuda", capability(architecture(0)), WARP_SIZE)
     except TesseraError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Launches on NVIDIA GPUs: on which one, on which stream, for which architecture.
+"""Launches on NVIDIA GPUs: on which one, on which stream.
 
 A kernel runs where its arrays are, on the stream that the framework they belong to works
 on at that moment, so that it comes after what fills its inputs and before what reads its
@@ -8,15 +8,13 @@ outputs. Nothing here imports a framework: one whose arrays are passed is loaded
 
 from __future__ import annotations
 
-import functools
 import sys
 from typing import Any, Callable, NamedTuple, Optional, Protocol, Sequence, Union
 
 from tessera import _C
 from tessera.errors import ArgumentError, LaunchError, raise_core_error
+from tessera.machine.devices import current_device
 from tessera.runtime.arrays import ANYWHERE, HOST, NOWHERE, Pointer
-from tessera.runtime.gpu_machines import find_for_capability, gpu_machines
-from tessera.runtime.machine import current_device
 
 StreamSource = Union[int, Callable[[int], int]]
 """A stream's handle, or a function that tells the current one of a device."""
@@ -109,30 +107,6 @@ def synchronize(device: int, stream: int = 0) -> None:
         _C.cuda_synchronize(device, stream)
     except _C.CoreError as error:
         raise_core_error(error)
-
-
-@functools.lru_cache(maxsize=None)
-def architecture(device: int) -> str:
-    """What to compile for to run on a GPU, such as "sm_90a".
-
-    Raises LaunchError (E030, E066) for a GPU that is not there or not supported.
-    """
-    try:
-        info = _C.cuda_device_info(device)
-    except _C.CoreError as error:
-        raise_core_error(error)
-    major, minor = info["capability"]
-    machine = find_for_capability(major, minor)
-    if machine is None:
-        generations = sorted({known.capability // 10 for known in gpu_machines().values()})
-        raise LaunchError(
-            "E030",
-            f"GPU {device} ({info['name']}) has compute capability {major}.{minor}, "
-            "for which there is no code generator",
-            f"use a GPU of capability {', '.join(f'{known}.x' for known in generations)}, or arrays "
-            "on the CPU",
-        )
-    return machine.name
 
 
 def _torch_stream() -> StreamSource:

@@ -34,19 +34,9 @@ from tessera.errors import (
     TesseraError,
     raise_core_error,
 )
-from tessera.frontend.signature import (
-    ConstSpec,
-    JITCallable,
-    P,
-    Param,
-    R,
-    ShownAsFunction,
-    Specialisation,
-    ValueSpec,
-    kernel_name,
-    spell,
-)
+from tessera.frontend.signature import ConstSpec, Specialisation, ValueSpec, kernel_name, spell
 from tessera.language import types
+from tessera.language.callables import JITCallable, P, Param, R, ShownAsFunction
 from tessera.locks import load_launching
 from tessera.runtime.async_compile import active_mode
 from tessera.runtime.cuda import StreamSource, find_place, find_stream, read_stream
@@ -199,8 +189,21 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
     def _names(items: Sequence[Any], param: Param, params: Sequence[Param]) -> bool:
         return any(place in items for place in (param.name, param.num, param.num - len(params)))
 
+    @property
+    def src(self) -> str:
+        """Its text from the `def` on, not indented."""
+        load_launching()
+        from tessera.frontend.source import text_of
+
+        return text_of(self)
+
     def _unsafe_update_src(self, new_src: str) -> None:
-        super()._unsafe_update_src(new_src)
+        """Has `new_src`, which starts with a `def` of the same parameters, take the place of the
+        function's text. Errors then tell its lines, not those of the file."""
+        load_launching()
+        from tessera.frontend.source import replace_text
+
+        replace_text(self, new_src)
         for fn in list(_all_functions):  # any of which may call this one
             fn._kernels.clear()
             fn._modules.clear()

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Mapping
 
 from tessera.frontend.signature import ConstSpec, ValueSpec, spell
+from tessera.machine.devices import current_target
 from tessera.runtime.hooks import FunctionInfo
-from tessera.runtime.machine import current_target
 from tessera.runtime.preload import specialization_data
 from tessera.runtime.specialize import Bound
 from tessera.settings import note_change

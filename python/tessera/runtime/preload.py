@@ -24,12 +24,12 @@ from tessera.frontend.signature import (
     ArgSpec,
     ConstSpec,
     DescriptorSpec,
-    JITCallable,
     KnownSpec,
     TupleSpec,
     ValueSpec,
 )
 from tessera.language import types
+from tessera.language.callables import JITCallable
 from tessera.runtime.specialize import Bound, constant_key
 from tessera.wording import shown, with_article
 

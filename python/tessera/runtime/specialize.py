@@ -23,14 +23,13 @@ from tessera.frontend.signature import (
     ArgSpec,
     ConstSpec,
     DescriptorSpec,
-    JITCallable,
     KnownSpec,
-    Param,
     TupleSpec,
     ValueSpec,
 )
 from tessera.language import types
 from tessera.language.aggregate import field_values, fields_of
+from tessera.language.callables import JITCallable, Param
 from tessera.language.records import Parts, parts_of_argument
 from tessera.runtime.arrays import NOWHERE, Pointer, find_dtype, is_dtype, pointer_of
 from tessera.wording import shown, with_article

@@ -161,7 +161,7 @@ def _place(device: Device) -> Optional[Place]:
     if cupy is not None:
         current = cupy.cuda.Device().id if ordinal is None else ordinal
         return Place(current, int(cupy.cuda.get_current_stream().ptr))
-    from tessera.runtime.cuda import architecture
+    from tessera.machine.devices import architecture
 
     if device is None and architecture.cache_info().currsize == 0:
         return None  # no kernel of ours has been launched on a GPU

@@ -12,9 +12,9 @@ from typing import Any, Optional, Sequence
 
 from tessera import _C
 from tessera.errors import LaunchError
+from tessera.machine.devices import current_device
+from tessera.machine.gpus import GPUMachine, find_for_capability
 from tessera.runtime.arrays import to_dtype
-from tessera.runtime.gpu_machines import GPUMachine, find_for_capability
-from tessera.runtime.machine import current_device
 
 
 def get_dram_gbps(device: Optional[int] = None) -> float:

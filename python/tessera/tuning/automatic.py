@@ -20,7 +20,8 @@ import itertools
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 from tessera.errors import TuningError
-from tessera.frontend.signature import JITCallable
+from tessera.frontend.source import source_of
+from tessera.language.callables import JITCallable
 from tessera.runtime.arrays import described, pointer_of
 from tessera.runtime.jit import JITFunction
 from tessera.tuning.config import Config
@@ -115,13 +116,13 @@ def _visit(
         return
     visited = visited | {fn}
     known = dict(names)
-    for node in ast.walk(fn._source.tree):
+    for node in ast.walk(source_of(fn).tree):
         if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, ast.Name):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in targets:
                 if isinstance(target, ast.Name) and node.value.id in known:
                     known[target.id] = known[node.value.id]
-    for node in ast.walk(fn._source.tree):
+    for node in ast.walk(source_of(fn).tree):
         if not isinstance(node, ast.Call):
             continue
         called = node.func.attr if isinstance(node.func, ast.Attribute) else ""
@@ -156,7 +157,7 @@ def _names(node: ast.expr) -> set[str]:
 
 
 def _has_loop(fn: JITCallable) -> bool:
-    return any(isinstance(node, (ast.For, ast.While)) for node in ast.walk(fn._source.tree))
+    return any(isinstance(node, (ast.For, ast.While)) for node in ast.walk(source_of(fn).tree))
 
 
 def _is_for_gpu(

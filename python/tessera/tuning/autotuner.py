@@ -31,10 +31,10 @@ from tessera.errors import (
     raise_core_error,
 )
 from tessera.language import types
+from tessera.machine.devices import usable_cpus
 from tessera.runtime.arrays import pointer_of
 from tessera.runtime.hooks import hooks
 from tessera.runtime.jit import JITFunction, KernelInterface
-from tessera.runtime.machine import usable_cpus
 from tessera.runtime.tracing import is_skipped
 from tessera.settings import settings
 from tessera.tuning.checks import check_configs, check_values, checked_names

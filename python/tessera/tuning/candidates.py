@@ -15,11 +15,11 @@ from typing import Any, Callable, Hashable, Mapping, NamedTuple, Optional, Proto
 
 from tessera import _C
 from tessera.errors import raise_core_error
+from tessera.machine.devices import usable_cpus
+from tessera.machine.gpus import find_for_capability
 from tessera.runtime.cuda import find_place, find_stream, read_stream
-from tessera.runtime.gpu_machines import find_for_capability
 from tessera.runtime.grid import normalize_grid
-from tessera.runtime.jit import JITFunction, _check_writeable, _launch_on_cpu, _Meta
-from tessera.runtime.machine import usable_cpus
+from tessera.runtime.jit import JITFunction, _Meta, _check_writeable, _launch_on_cpu
 from tessera.runtime.specialize import PointerSlot, check_memory
 from tessera.settings import settings
 from tessera.tuning.config import Config

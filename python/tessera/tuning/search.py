@@ -17,10 +17,10 @@ import time
 from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
 from tessera.errors import CompilationError, TesseraError, TuningError
-from tessera.runtime.machine import usable_cpus
+from tessera.machine.devices import usable_cpus
 from tessera.tuning.autotuner import Autotuner
 from tessera.tuning.candidates import make_candidate
-from tessera.tuning.config import OPTIONS, Config
+from tessera.tuning.config import Config, OPTIONS
 from tessera.tuning.heuristics import name_like, require_kernel
 from tessera.tuning.progress import Progress
 from tessera.tuning.session import Hooks, choose

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Results on disk: what was chosen for a kernel, for values of its key, on a device.
 
-A result is an entry of a cache as compiled kernels are (runtime/cache.py: atomic, checksummed,
+A result is an entry of a cache as compiled kernels are (compiler/cache.py: atomic, checksummed,
 private), in the folder `tuned` beside them, with one section of JSON. It is found by a hash of
 
     the kernel's source and all that it depends on
@@ -27,10 +27,11 @@ import time
 from typing import Any, Iterator, Mapping, Optional, Sequence
 
 from tessera import _C
+from tessera.compiler.cache import Cache, Damaged, _Folder, _path, default_cache, unpack
+from tessera.digests import digest
 from tessera.errors import LaunchError
 from tessera.language import types
 from tessera.runtime.arrays import find_dtype, is_dtype
-from tessera.runtime.cache import Cache, Damaged, _Folder, _path, default_cache, digest, unpack
 from tessera.tuning.config import Config
 from tessera.tuning.race import Timing
 

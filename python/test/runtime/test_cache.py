@@ -9,7 +9,8 @@ import warnings
 
 import pytest
 
-from tessera.runtime.cache import Cache, Damaged, digest, pack, unpack
+from tessera.compiler.cache import Cache, Damaged, pack, unpack
+from tessera.digests import digest
 
 BUILD = "0123456789abcdef"
 KEY = digest("a key")

@@ -10,7 +10,8 @@ import pytest
 import tessera
 from tessera import settings
 from tessera.__main__ import main
-from tessera.runtime.cache import default_cache, digest
+from tessera.compiler.cache import default_cache
+from tessera.digests import digest
 
 
 @pytest.fixture

@@ -17,7 +17,8 @@ import tessera.language as tl
 from tessera import _C
 from tessera.compiler import toolchain
 from tessera.compiler.options import CompileOptions
-from tessera.runtime import cuda, machine
+from tessera.machine import devices
+from tessera.runtime import cuda
 from tessera.runtime.arrays import ANYWHERE, HOST, NOWHERE, MockTensor, Pointer, pointer_of
 from tessera.runtime.specialize import PointerSlot
 from tessera.settings import settings
@@ -228,9 +229,9 @@ def test_asking_for_the_current_gpu_opens_none(monkeypatch):
         is_initialized=lambda: False, current_device=refuse, is_available=lambda: True
     )
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=current))
-    assert machine.current_device() == 0
+    assert devices.current_device() == 0
     current.is_initialized, current.current_device = lambda: True, lambda: 3
-    assert machine.current_device() == 3
+    assert devices.current_device() == 3
 
 
 # --- On which stream ---------------------------------------------------------------
@@ -343,19 +344,19 @@ def test_a_key_holds_what_its_target_looks_at():
 def test_architectures(monkeypatch, capability, wanted):
     info = {"name": "a GPU", "capability": list(capability)}
     monkeypatch.setattr(cuda._C, "cuda_device_info", lambda device: info)
-    cuda.architecture.cache_clear()
+    devices.architecture.cache_clear()
     try:
-        assert cuda.architecture(0) == wanted
+        assert devices.architecture(0) == wanted
     finally:
-        cuda.architecture.cache_clear()
+        devices.architecture.cache_clear()
 
 
 def test_a_gpu_that_is_too_old(monkeypatch):
     info = {"name": "an old GPU", "capability": [7, 5]}
     monkeypatch.setattr(cuda._C, "cuda_device_info", lambda device: info)
-    cuda.architecture.cache_clear()
+    devices.architecture.cache_clear()
     with pytest.raises(tessera.LaunchError, match="capability 7.5") as caught:
-        cuda.architecture(0)
+        devices.architecture(0)
     assert caught.value.id == "E030"
 
 

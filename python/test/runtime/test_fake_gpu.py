@@ -396,12 +396,12 @@ def test_devices_are_described(run):
 def test_the_target_is_asked_of_the_driver_once(run):
     """Host code of public kernels asks several times a launch."""
     run("""
-        from tessera.runtime import machine
-        assert machine.current_target() == ("cuda", 90, 32)
+        from tessera.machine import devices
+        assert devices.current_target() == ("cuda", 90, 32)
         asked = number("attributes")
         assert asked > 0
         for _ in range(3):
-            assert machine.current_target() == ("cuda", 90, 32)
+            assert devices.current_target() == ("cuda", 90, 32)
         assert number("attributes") == asked
         """)
 
@@ -409,7 +409,7 @@ def test_the_target_is_asked_of_the_driver_once(run):
 def test_the_disk_cache_serves_another_process(run):
     code = """
         from tessera.compiler import compile as compiling
-        from tessera.runtime.cache import default_cache
+        from tessera.compiler.cache import default_cache
         made = []
         compile_module = compiling._compile
         compiling._compile = lambda *a, **k: made.append(1) or compile_module(*a, **k)

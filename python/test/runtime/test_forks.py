@@ -19,7 +19,7 @@ import pytest
 
 import tessera
 from tessera import locks, settings
-from tessera.frontend import build
+from tessera.frontend import recursion
 
 
 def load_stress() -> Any:
@@ -133,7 +133,7 @@ def test_the_recursion_limit_of_a_child_is_the_usual_one():
     inside, over = threading.Event(), threading.Event()
 
     def deep():
-        with build.DEEP_RECURSION:
+        with recursion.DEEP_RECURSION:
             inside.set()
             over.wait()
 

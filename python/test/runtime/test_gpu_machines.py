@@ -22,7 +22,7 @@ from usual_kernels import list_work
 
 import tessera
 from tessera.compiler.toolchain import find_ptxas
-from tessera.runtime.gpu_machines import find_for_capability, gpu_machines
+from tessera.machine.gpus import find_for_capability, gpu_machines
 
 PTXAS = find_ptxas() or shutil.which("ptxas")
 needs_ptxas = pytest.mark.skipif(not PTXAS, reason="there is no ptxas")

@@ -21,7 +21,7 @@ import pytest
 import tessera
 import tessera.language as tl
 from tessera import settings
-from tessera.runtime import cache as cache_module
+from tessera.compiler import cache as cache_module
 
 
 @pytest.fixture(autouse=True)
@@ -742,7 +742,7 @@ import sys
 import numpy as np
 import tessera
 import tessera.language as tl
-from tessera.runtime.cache import default_cache
+from tessera.compiler.cache import default_cache
 
 FACTOR = tl.constexpr({factor})
 

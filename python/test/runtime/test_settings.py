@@ -140,7 +140,7 @@ def test_a_fork_while_others_build():
     import sys
     import threading
 
-    from tessera.frontend.build import DEEP_RECURSION
+    from tessera.frontend.recursion import DEEP_RECURSION
 
     usual = sys.getrecursionlimit()
     entered, leave = threading.Event(), threading.Event()

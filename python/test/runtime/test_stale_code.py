@@ -671,7 +671,7 @@ def test_what_did_not_change_is_found(tmp_path: pathlib.Path) -> None:
 
         def work() -> tuple[int, int]:
             value = launch(start(folder), row.argument)
-            from tessera.runtime.cache import default_cache
+            from tessera.compiler.cache import default_cache
 
             return value, default_cache().hits
 

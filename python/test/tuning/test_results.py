@@ -18,7 +18,7 @@ import pytest
 import tessera
 from tessera import Config, _C
 from tessera.__main__ import main
-from tessera.runtime.cache import pack
+from tessera.compiler.cache import pack
 from tessera.settings import settings
 from tessera.tuning import session, store
 

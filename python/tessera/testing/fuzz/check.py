@@ -16,8 +16,8 @@ import numpy as np
 import tessera
 import tessera.gpu
 from tessera import _C
-from tessera.runtime import cuda
-from tessera.runtime.gpu_machines import gpu_machines
+from tessera.machine import devices
+from tessera.machine.gpus import gpu_machines
 from tessera.testing.fuzz.arrays import Memory, Overwritten, extremes
 from tessera.testing.fuzz.definitions import record_of
 from tessera.testing.fuzz.program import Array, Check, Part, Program
@@ -259,7 +259,7 @@ def _compare(
         options["num_warps"] = _WARPS[seed // 2 % 4]
         architecture = target.partition(":")[2] or _ARCHITECTURES[seed % 3]
         if target == "cuda":
-            architecture = cuda.architecture(0)
+            architecture = devices.architecture(0)
         if gpu_machines()[architecture].max_cluster_size > 1:
             options["num_ctas"] = _BLOCKS[seed // 8 % 4]
     try:

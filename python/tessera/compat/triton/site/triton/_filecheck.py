@@ -11,7 +11,7 @@ import inspect
 from typing import Any, Callable, Mapping, Sequence
 
 from tessera.compiler.compile import build_module
-from tessera.runtime.machine import GPUTarget
+from tessera.machine.devices import GPUTarget
 
 __all__ = [
     "MatchError",

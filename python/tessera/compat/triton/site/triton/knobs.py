@@ -302,7 +302,7 @@ def _folder(name: str) -> "Callable[[], str]":
 def _cache_folder() -> str:
     if "TRITON_HOME" in os.environ:
         return _folder("cache")()
-    from tessera.runtime.cache import default_cache
+    from tessera.compiler.cache import default_cache
 
     return str(default_cache().root)
 

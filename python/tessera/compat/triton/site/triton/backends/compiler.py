@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from tessera.compiler.options import OPTION_NAMES, CompileOptions
-from tessera.runtime.machine import GPUTarget
+from tessera.compiler.options import CompileOptions, OPTION_NAMES
+from tessera.machine.devices import GPUTarget
 
 __all__ = ["BaseBackend", "GPUTarget", "TesseraBackend", "target_name"]
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable, Optional
 
-from tessera.runtime import machine
-from tessera.runtime.machine import GPUTarget
+from tessera.machine import devices
+from tessera.machine.devices import GPUTarget
 
 __all__ = ["DriverBase", "GPUDriver", "MachineDriver"]
 
@@ -17,7 +17,7 @@ class _Utils:
 
     def get_device_properties(self, device: Optional[int] = None) -> dict[str, Any]:
         """How much of what a device has."""
-        return machine.device_properties(device)
+        return devices.device_properties(device)
 
 
 class MachineDriver:
@@ -33,17 +33,17 @@ class MachineDriver:
         torch = sys.modules.get("torch")
         if torch is not None and torch.version.hip is None and torch.cuda.is_available():
             return True
-        return machine.has_gpu()
+        return devices.has_gpu()
 
     def get_current_target(self) -> GPUTarget:
         """What kernels are compiled for if nothing else is said."""
-        return machine.current_target()
+        return devices.current_target()
 
     def get_active_torch_device(self) -> Any:
         """Where to allocate what kernels are to read and write."""
         import torch
 
-        if machine.has_gpu():
+        if devices.has_gpu():
             return torch.device("cuda", self.get_current_device())
         if not hasattr(torch.cpu, "set_stream"):
             # A CPU has one stream. Programs set it by the name of the device that this returns.
@@ -54,27 +54,27 @@ class MachineDriver:
         """torch's module for such devices."""
         import torch
 
-        return torch.cuda if machine.has_gpu() else torch.cpu
+        return torch.cuda if devices.has_gpu() else torch.cpu
 
     def get_current_device(self) -> int:
         """The number of the GPU that launches without arrays go to."""
-        return machine.current_device()
+        return devices.current_device()
 
     def set_current_device(self, device: int) -> None:
         """Makes another GPU the current one."""
-        if machine.has_gpu():
+        if devices.has_gpu():
             import torch
 
             torch.cuda.set_device(device)
 
     def get_device_capability(self, device: Optional[int] = None) -> tuple[int, int]:
         """The compute capability of a GPU; (0, 0) on a CPU."""
-        target = machine.current_target()
+        target = devices.current_target()
         return divmod(int(target.arch), 10) if target.backend == "cuda" else (0, 0)
 
     def get_current_stream(self, device: Optional[int] = None) -> int:
         """The handle of torch's current stream; 0 on a CPU."""
-        if not machine.has_gpu():
+        if not devices.has_gpu():
             return 0
         import torch
 

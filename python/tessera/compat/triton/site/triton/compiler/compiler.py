@@ -10,16 +10,11 @@ import tessera
 import tessera.compiler.compile as ours
 import tessera.compiler.sending  # noqa: F401  (kernels of workers are pickled)
 from tessera.compiler.artifacts import CompiledKernel
-from tessera.frontend.signature import (
-    DescriptorSpec,
-    JITCallable,
-    TupleSpec,
-    ValueSpec,
-    kernel_name,
-)
+from tessera.frontend.signature import DescriptorSpec, TupleSpec, ValueSpec, kernel_name
 from tessera.language import types
+from tessera.language.callables import JITCallable
+from tessera.machine.devices import GPUTarget
 from tessera.runtime.hooks import LazyDict
-from tessera.runtime.machine import GPUTarget
 from tessera.runtime.match import leaves
 from triton.compiler.effects import Effects
 from triton.backends.compiler import TesseraBackend
@@ -72,7 +67,7 @@ class ASTSource:
 
     def hash(self) -> str:
         """Equal for sources that give the same kernel."""
-        from tessera.runtime.cache import digest
+        from tessera.digests import digest
 
         constants = [(place, repr(value)) for place, value in sorted(self.constants.items())]
         fields = (self.fn.cache_key, self.signature, constants, self.attrs)

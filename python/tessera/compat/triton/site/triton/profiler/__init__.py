@@ -19,8 +19,8 @@ import time
 from contextlib import contextmanager
 from typing import Any, Iterator, Mapping, Optional
 
+from tessera.machine.devices import has_gpu
 from tessera.runtime.hooks import hooks
-from tessera.runtime.machine import has_gpu
 
 __all__ = ["activate", "deactivate", "finalize", "scope", "start"]
 

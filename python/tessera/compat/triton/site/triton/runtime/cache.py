@@ -203,7 +203,7 @@ def make_so_cache_key(
 def triton_key() -> str:
     """What stands for the compiler in the key of a kernel."""
     import triton
-    from tessera.runtime.cache import default_cache
+    from tessera.compiler.cache import default_cache
 
     build = default_cache().build_id
     return f"{triton.__version__}-{build.hex() if isinstance(build, bytes) else build}"

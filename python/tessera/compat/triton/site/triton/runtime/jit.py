@@ -6,8 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from tessera import MockTensor, TensorWrapper, constexpr_function, jit, reinterpret
-from tessera.frontend.signature import ConstexprFunction, JITCallable
-from tessera.frontend.signature import Param as KernelParam
+from tessera.language.callables import ConstexprFunction, JITCallable, Param as KernelParam
 from tessera.runtime.jit import JITFunction, KernelInterface
 from triton._utils import canonicalize_dtype, type_canonicalisation_dict
 from triton.runtime.driver import driver

@@ -9,9 +9,17 @@ import sys
 from typing import Any, NamedTuple, Optional, Union
 
 from tessera import _C
-from tessera.runtime.gpu_machines import gpu_machines
+from tessera.errors import LaunchError, raise_core_error
+from tessera.machine.gpus import find_for_capability, gpu_machines
 
-__all__ = ["GPUTarget", "current_device", "current_target", "device_properties", "has_gpu"]
+__all__ = [
+    "GPUTarget",
+    "architecture",
+    "current_device",
+    "current_target",
+    "device_properties",
+    "has_gpu",
+]
 
 WARP_SIZE = 32
 MAX_LANES = 32 * WARP_SIZE
@@ -52,6 +60,30 @@ def current_target() -> GPUTarget:
     if has_gpu():
         return _gpu_target(current_device())
     return GPUTarget("cpu", str(_C.host_info()["cpu"]), WARP_SIZE)
+
+
+@functools.lru_cache(maxsize=None)
+def architecture(device: int) -> str:
+    """What to compile for to run on a GPU, such as "sm_90a".
+
+    Raises LaunchError (E030, E066) for a GPU that is not there or not supported.
+    """
+    try:
+        info = _C.cuda_device_info(device)
+    except _C.CoreError as error:
+        raise_core_error(error)
+    major, minor = info["capability"]
+    machine = find_for_capability(major, minor)
+    if machine is None:
+        generations = sorted({known.capability // 10 for known in gpu_machines().values()})
+        raise LaunchError(
+            "E030",
+            f"GPU {device} ({info['name']}) has compute capability {major}.{minor}, "
+            "for which there is no code generator",
+            f"use a GPU of capability {', '.join(f'{known}.x' for known in generations)}, or arrays "
+            "on the CPU",
+        )
+    return machine.name
 
 
 @functools.cache

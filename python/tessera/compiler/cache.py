@@ -27,8 +27,9 @@ import os
 import stat
 import struct
 import time
-from typing import Iterator, Mapping, NamedTuple, Optional, Union
+from typing import Iterator, Mapping, NamedTuple, Optional
 
+from tessera import _C
 from tessera.errors import warn_of_machine
 from tessera.settings import settings
 
@@ -67,18 +68,6 @@ class Entry(NamedTuple):
     """The bytes that it takes of the disk."""
     used: float
     """When it was last written or read, to the hour."""
-
-
-def digest(*fields: Union[bytes, str]) -> bytes:
-    """SHA-256 over fields, each with its length before it, so that none runs into the next."""
-    from hashlib import sha256
-
-    hasher = sha256()
-    for field in fields:
-        data = field.encode() if isinstance(field, str) else field
-        hasher.update(struct.pack("<Q", len(data)))
-        hasher.update(data)
-    return hasher.digest()
 
 
 def pack(key: bytes, build_id: str, sections: Mapping[str, bytes]) -> bytes:
@@ -445,8 +434,6 @@ _open: dict[tuple[str, str, int, int], Cache] = {}
 
 def default_cache() -> Cache:
     """The cache that the settings ask for."""
-    from tessera import _C
-
     mode = settings.cache
     if os.geteuid() != os.getuid():
         mode = "off"  # the environment is that of somebody with fewer rights
