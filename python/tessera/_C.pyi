@@ -3,7 +3,7 @@
 
 from typing import Any, Callable, Optional, Sequence, Union
 
-from tessera.compiler.artifacts import CompiledKernel
+from tessera.runtime.kernel import CompiledKernel
 from tessera.runtime.grid import Grid
 
 Argument = Union[None, bool, int, float, str, "Type", "Value", Sequence["Argument"]]

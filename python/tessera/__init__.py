@@ -53,10 +53,10 @@ if TYPE_CHECKING:
 
     from tessera import gpu as gpu, jax as jax, testing as testing, torch as torch
     from tessera.calls.function import function
-    from tessera.compiler.artifacts import CompiledKernel
-    from tessera.compiler.compile import compile
     from tessera.language.static_types import constexpr
     from tessera.runtime.arrays import MockTensor, TensorWrapper, reinterpret
+    from tessera.runtime.compiling import compile
+    from tessera.runtime.kernel import CompiledKernel
     from tessera.tuning.autotuner import autotune
     from tessera.tuning.config import Config
     from tessera.tuning.heuristics import heuristics
@@ -101,12 +101,12 @@ __all__ = [
 
 # Loaded when first asked for: launching a kernel that is in the cache needs none of it.
 _HOMES = {
-    "CompiledKernel": "tessera.compiler.artifacts",
+    "CompiledKernel": "tessera.runtime.kernel",
     "Config": "tessera.tuning.config",
     "MockTensor": "tessera.runtime.arrays",
     "TensorWrapper": "tessera.runtime.arrays",
     "autotune": "tessera.tuning.autotuner",
-    "compile": "tessera.compiler.compile",
+    "compile": "tessera.runtime.compiling",
     "function": "tessera.calls.function",
     "heuristics": "tessera.tuning.heuristics",
     "reinterpret": "tessera.runtime.arrays",

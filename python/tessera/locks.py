@@ -14,7 +14,7 @@ import threading
 from importlib import import_module
 from typing import Any, Callable, Generic, Optional, TypeVar
 
-__all__ = ["CachedProperty", "ForkSafeLock", "load", "load_front_end", "load_launching", "parse"]
+__all__ = ["CachedProperty", "ForkSafeLock", "load", "load_all", "parse"]
 
 T = TypeVar("T")
 
@@ -96,32 +96,6 @@ def parse(text: str) -> ast.Module:
 _LOADING = ForkSafeLock(patience=30.0)
 _loaded: set[tuple[str, ...]] = set()
 
-_LAUNCHING = (
-    *("hashlib", "inspect", "json", "opcode", "zlib"),
-    "tessera.compiler.artifacts",
-    "tessera.compiler.compile",
-    "tessera.compiler.dependencies",
-    "tessera.compiler.options",
-    "tessera.compiler.toolchain",
-    "tessera.frontend.build",
-    "tessera.frontend.source",
-    "tessera.compiler.cache",
-)
-_FRONT_END = (
-    *("difflib", "linecache"),
-    "tessera.frontend.walker",
-)
-
-
-def load_launching() -> None:
-    """Loads what a kernel's first launch needs, if it is in the cache."""
-    _load(_LAUNCHING)
-
-
-def load_front_end() -> None:
-    """Loads what makes IR of a kernel's source."""
-    _load(_FRONT_END)
-
 
 def load(name: str) -> Any:
     """A module of ours that is loaded late."""
@@ -129,7 +103,8 @@ def load(name: str) -> Any:
         return import_module(name)
 
 
-def _load(names: tuple[str, ...]) -> None:
+def load_all(names: tuple[str, ...]) -> None:
+    """Loads modules, of which there may be others' than ours, unless that was done before."""
     if names in _loaded:
         return
     with _LOADING:

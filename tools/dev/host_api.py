@@ -109,7 +109,7 @@ def kernel_members() -> list[str]:
 
 def compiled_members() -> list[str]:
     """What a compiled kernel has."""
-    from tessera.compiler.artifacts import CompiledKernel
+    from tessera.runtime.kernel import CompiledKernel
 
     names = (
         "name",

@@ -119,10 +119,11 @@ def define(text: str, name: str, file: str) -> Optional[Any]:
 def build(text: str, name: str, signature: dict[str, Any], file: str) -> str:
     """What became of a kernel: "undefined", "built", "refused", or what went wrong."""
     import tessera
-    from tessera.compiler.compile import parse_signature, build_module
+    from tessera.compiler.compile import build_module
     from tessera.compiler.options import CompileOptions
     from tessera.errors import CompilationError, InternalError, TesseraError
     from tessera.runtime.jit import JITFunction
+    from tessera.runtime.signatures import parse_signature
 
     fn = define(text, name, file)
     if not isinstance(fn, JITFunction):

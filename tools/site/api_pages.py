@@ -41,7 +41,8 @@ API: Sequence[tuple[str, str, str, Sequence[tuple[str, Sequence[str]]]]] = [
         "What `@tessera.jit` makes of a function, and what compiling that gives.",
         [
             ("tessera", ["JITFunction", "CompiledKernel"]),
-            ("tessera.compiler.artifacts", ["Stages", "KernelSource"]),
+            ("tessera.compiler.stages", ["Stages"]),
+            ("tessera.runtime.kernel", ["KernelSource"]),
             ("tessera.compiler.metadata", ["KernelMetadata"]),
         ],
     ),

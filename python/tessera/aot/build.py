@@ -24,12 +24,13 @@ from tessera.aot.source import (
     header,
     source,
 )
-from tessera.compiler.artifacts import CompiledKernel
-from tessera.compiler.compile import compile, parse_signature
 from tessera.errors import ArgumentError
 from tessera.frontend.signature import ConstSpec, KnownSpec, ValueSpec, spell
 from tessera.machine.gpus import gpu_machines
+from tessera.runtime.compiling import compile
 from tessera.runtime.jit import JITFunction
+from tessera.runtime.kernel import CompiledKernel
+from tessera.runtime.signatures import parse_signature
 from tessera.wording import shown
 
 _HOST_ABI = 3

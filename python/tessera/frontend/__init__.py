@@ -15,7 +15,6 @@ from tessera.locks import load
 _HOMES = {
     "build_module": "build",
     "BuiltModule": "build",
-    "GlobalUse": "build",
     "ValueSpec": "signature",
     "ConstSpec": "signature",
     "KnownSpec": "signature",

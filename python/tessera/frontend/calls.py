@@ -10,9 +10,9 @@ import math
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, Callable, Sequence
 
+import tessera.language as tl
 from tessera.errors import UserMistake
 from tessera.frontend.aggregates import BoundFunction, is_aggregate, is_method
-from tessera.frontend.build import MAX_CALL_DEPTH, NoinlineFunction, constant_argument
 from tessera.frontend.constants import (
     build_of,
     is_constant,
@@ -23,6 +23,7 @@ from tessera.frontend.constants import (
     with_leaves,
 )
 from tessera.frontend.expressions import ExpressionWalker
+from tessera.frontend.session import NoinlineFunction
 from tessera.language import debug as debug_ops, math as math_ops, program
 from tessera.language.aggregate import call_python
 from tessera.language.callables import ConstexprFunction, JITCallable, Param
@@ -38,6 +39,9 @@ from tessera.language.tensor import (
 )
 from tessera.language.types import constexpr, constexpr_type, dtype, tuple_type, unwrap
 from tessera.wording import closest, counted
+
+# Inlined calls may nest this deep (see recursion.py).
+MAX_CALL_DEPTH = 200
 
 _HOST_MODULES = ("numpy", "torch", "math", "jax", "cupy", "random", "time", "os", "sys")
 
@@ -186,7 +190,7 @@ class CallWalker(ExpressionWalker):
             raise UserMistake(
                 "E016", f"`{name}` raised {type(error).__name__}: {error}", "correct its arguments"
             ) from None
-        return constant_argument(result)
+        return plain(result)
 
     def _refuse_host_function(self, function: Any, node: ast.Call) -> None:
         name = getattr(function, "__name__", None)
@@ -202,9 +206,7 @@ class CallWalker(ExpressionWalker):
             module = "builtins"
         private = module.startswith("_") and module != "__main__"
         if module in _HOST_MODULES or private or module == "builtins":
-            import tessera.language as language
-
-            there_is = name in language.__all__
+            there_is = name in tl.__all__
             what = "a host function: it cannot run inside a kernel"
             if _is_pure(function):
                 what = "a host function: inside a kernel it takes constants alone"
@@ -286,7 +288,7 @@ class CallWalker(ExpressionWalker):
             elif param.name in rest:
                 values[param.name] = self._bind_one(fn, param, rest.pop(param.name))
             elif param.has_default:
-                values[param.name] = constant_argument(param.default)
+                values[param.name] = plain(param.default)
             else:
                 raise UserMistake(
                     "E051",

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from types import FunctionType, ModuleType
 from typing import Any, Callable, Iterator, Optional
 
+from tessera import _C
 from tessera.errors import Note, UserMistake
 from tessera.frontend.aggregates import AggregateWalker, BoundFunction, is_aggregate
-from tessera.frontend.build import mistake_from_core
 from tessera.frontend.constants import (
     BINARY,
     COMPARE,
@@ -25,6 +25,7 @@ from tessera.frontend.constants import (
     type_of,
 )
 from tessera.frontend.scope import MISSING, assigned_names, assignment_line
+from tessera.frontend.session import mistake_from_core
 from tessera.language import memory as memory_ops, shape as shape_ops
 from tessera.language.callables import JITCallable
 from tessera.language.overflow import check_negation, checked_binary
@@ -285,8 +286,6 @@ class ExpressionWalker(AggregateWalker):
     @contextmanager
     def naming_operands(self, *operands: tuple[ast.expr, Any]) -> Iterator[None]:
         """Adds to a mistake what each operand is and where it stands."""
-        from tessera import _C
-
         try:
             yield
         except (UserMistake, _C.CoreError) as error:

@@ -5,15 +5,14 @@ from __future__ import annotations
 
 import ast
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence
+from typing import Any, Callable, Iterator, Optional, Sequence
 
+from tessera import _C
 from tessera.errors import InternalError, TesseraError, UserMistake
 from tessera.frontend.scope import Scope
+from tessera.frontend.session import Session, mistake_from_core
 from tessera.frontend.source import source_of
 from tessera.language.callables import JITCallable
-
-if TYPE_CHECKING:
-    from tessera.frontend.build import Session
 
 MAX_VISITED = 300_000
 """Statements and expressions of a kernel, each as often as it is visited: what would take the
@@ -23,7 +22,7 @@ compiler a minute and more."""
 class WalkerState:
     """The state of a walk; the layers above add one kind of syntax each."""
 
-    def __init__(self, session: "Session", fn: JITCallable, is_kernel: bool = False) -> None:
+    def __init__(self, session: Session, fn: JITCallable, is_kernel: bool = False) -> None:
         self.session = session
         self.fn = fn
         self.source = source_of(fn)
@@ -69,8 +68,6 @@ class WalkerState:
     @contextmanager
     def reporting(self) -> Iterator[None]:
         """Turns mistakes into CompilationErrors at the node being visited."""
-        from tessera import _C
-
         mistake: Optional[UserMistake] = None
         try:
             yield
@@ -78,8 +75,6 @@ class WalkerState:
         except UserMistake as error:
             mistake = error
         except _C.CoreError as error:
-            from tessera.frontend.build import mistake_from_core
-
             mistake = mistake_from_core(error)
         except TesseraError:
             raise

@@ -7,7 +7,7 @@ import ast
 from typing import Any, Sequence
 
 from tessera.errors import UserMistake
-from tessera.frontend.build import misspelt_annotation
+from tessera.frontend.declarations import misspelt_annotation
 from tessera.frontend.constants import as_specialised, decay, is_constant, settle
 from tessera.frontend.hints import StandingHint
 from tessera.frontend.loops import LoopWalker

@@ -33,6 +33,7 @@ from typing import (
     overload,
 )
 
+from tessera import _C
 from tessera.errors import UserMistake
 from tessera.language import types
 from tessera.language.types import (
@@ -246,9 +247,7 @@ class tensor(metaclass=_WatchedClass):
     @property
     def T(self) -> tensor:
         """The transpose of a matrix (the last two dimensions swapped)."""
-        from tessera.language.shape import trans
-
-        return trans(self)
+        return self.trans()
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__()} - _UNLISTED)
@@ -459,8 +458,6 @@ N = TypeVar("N", bound=Operand)
 @functools.lru_cache(maxsize=None)
 def to_core_type(type: dtype) -> Any:
     """The `_C.Type` of a type of the language."""
-    from tessera import _C
-
     shape: tuple[int, ...] = ()
     if isinstance(type, block_type):
         shape, type = type.shape, type.element_ty

@@ -37,19 +37,19 @@ from tessera.errors import (
 from tessera.frontend.signature import ConstSpec, Specialisation, ValueSpec, kernel_name, spell
 from tessera.language import types
 from tessera.language.callables import JITCallable, P, Param, R, ShownAsFunction
-from tessera.locks import load_launching
 from tessera.runtime.async_compile import active_mode
 from tessera.runtime.cuda import StreamSource, find_place, find_stream, read_stream
 from tessera.runtime.extents import memory_of_slots
 from tessera.runtime.grid import Grid, normalize_grid
 from tessera.runtime.hooks import LazyDict, hooks
+from tessera.runtime.loading import load_launching
 from tessera.runtime.specialize import Bound, ParamTraits, check_memory
 from tessera.runtime.tracing import check_writes, is_skipped, is_watching
 from tessera.settings import note_change, settings
 from tessera.wording import closest, counted, with_article
 
 if TYPE_CHECKING:
-    from tessera.compiler.artifacts import CompiledKernel
+    from tessera.runtime.kernel import CompiledKernel
     from inspect import Signature
 
     from tessera.compiler.options import CompileOptions
@@ -632,7 +632,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
             with gate:
                 found = self._kernels.get(key)
                 if found is None or not found.is_current():
-                    from tessera.compiler.compile import compile_specialised
+                    from tessera.runtime.compiling import compile_specialised
 
                     kernel, reads = compile_specialised(self, bound.key, bound.specs, options)
                     found = _Specialisation(kernel, reads.hot(), reads.full())
@@ -845,7 +845,7 @@ def _check_writeable(stored: Sequence[int], bound: Bound) -> None:
     """Raises ArgumentError if one of the arguments `stored` is a read-only array."""
     for item in bound.pointers:
         if item.pointer.read_only and item.slot in stored:
-            from tessera.compiler.artifacts import read_only_error
+            from tessera.runtime.kernel import read_only_error
 
             raise read_only_error(item.name)
 

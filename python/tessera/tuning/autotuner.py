@@ -492,11 +492,12 @@ class Autotuner(_C.Launchable, KernelInterface):
         grid: Any,
         question: Any,
     ) -> Config:
-        from tessera.locks import load_front_end, load_launching
+        from tessera.compiler.compile import load_front_end
+        from tessera.runtime.loading import load_launching
         from tessera.tuning.automatic import MOST_MEASURED
         from tessera.tuning.candidates import make_candidate
         from tessera.tuning.progress import Progress
-        from tessera.tuning.session import FINAL_MS, REP_MS, WARMUP_MS, Hooks, choose
+        from tessera.tuning.session import FINAL_MS, Hooks, REP_MS, WARMUP_MS, choose
 
         load_launching()
         load_front_end()

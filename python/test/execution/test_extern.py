@@ -20,10 +20,11 @@ import tessera
 import tessera.gpu
 import tessera.language as tl
 from tessera.compiler.cache import default_cache
-from tessera.compiler.compile import compile_specialised, value_spec
 from tessera.compiler.options import CompileOptions
 from tessera.compiler.toolchain import find_ptxas
 from tessera.errors import TesseraError
+from tessera.runtime.compiling import compile_specialised
+from tessera.runtime.signatures import value_spec
 from tessera.settings import settings
 
 LLVM_AS = shutil.which("llvm-as-22") or shutil.which("llvm-as", path="/usr/lib/llvm-22/bin")

@@ -215,7 +215,7 @@ def test_a_global_that_changes_makes_another_kernel():
 
 
 def test_threads_compile_a_kernel_once(monkeypatch):
-    from tessera.compiler import compile as compile_module
+    from tessera.runtime import compiling as compile_module
 
     count = []
     real = compile_module.compile_specialised

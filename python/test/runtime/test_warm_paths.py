@@ -12,9 +12,9 @@ import pytest
 
 import tessera
 import tessera.language as tl
-from tessera.compiler.artifacts import CompiledKernel
 from tessera.errors import ArgumentError
 from tessera.runtime.jit import JITFunction
+from tessera.runtime.kernel import CompiledKernel
 from tessera.tools.tensor_descriptor import TensorDescriptor
 from tessera.tuning.autotuner import Autotuner
 

@@ -7,15 +7,17 @@ import os
 from typing import Any, Mapping, Optional, Union
 
 import tessera
-import tessera.compiler.compile as ours
 import tessera.compiler.sending  # noqa: F401  (kernels of workers are pickled)
-from tessera.compiler.artifacts import CompiledKernel
+from tessera.compiler.compile import build
 from tessera.frontend.signature import DescriptorSpec, TupleSpec, ValueSpec, kernel_name
 from tessera.language import types
 from tessera.language.callables import JITCallable
 from tessera.machine.devices import GPUTarget
+from tessera.runtime.compiling import compile_file, compile_specialised
 from tessera.runtime.hooks import LazyDict
+from tessera.runtime.kernel import CompiledKernel
 from tessera.runtime.match import leaves
+from tessera.runtime.signatures import value_spec
 from triton.compiler.effects import Effects
 from triton.backends.compiler import TesseraBackend
 from triton.runtime.cache import get_cache_manager, triton_key
@@ -86,7 +88,7 @@ class ASTSource:
         known = {path: value for path, value in self.constants.items() if path not in plain}
         specs = _specs(self, known)
         name = kernel_name(self.fn, specs)
-        stored = set(ours.build(self.fn, specs, options).module.stored_arguments(name))
+        stored = set(build(self.fn, specs, options).module.stored_arguments(name))
         slot = count = 0
         pointers: list[int] = []
         written: list[int] = []
@@ -137,9 +139,9 @@ def compile(
     parsed = make_backend(target).parse_options(given)
     if not isinstance(src, ASTSource):
         path = src.path if isinstance(src, IRSource) else os.fspath(src)
-        return ours.compile_file(path, parsed)
+        return compile_file(path, parsed)
     specs = _specs(src)
-    kernel = ours.compile_specialised(src.fn, (src.hash(),), specs, parsed)[0]
+    kernel = compile_specialised(src.fn, (src.hash(),), specs, parsed)[0]
     kernel.src = src
     if target.backend == "cuda" and os.environ.get("TRITON_CACHE_DIR") and "cubin" in kernel.asm:
         get_cache_manager(kernel.hash).put(kernel.asm["cubin"], f"{kernel.name}.cubin")
@@ -172,7 +174,7 @@ def _specs(src: ASTSource, constants: Optional[Mapping[Any, Any]] = None) -> lis
         text = str(type)
         if text.startswith("tensordesc"):
             return _descriptor_spec(text, DescriptorSpec)
-        return ours.value_spec(types.str_to_ty(text), divisibility)
+        return value_spec(types.str_to_ty(text), divisibility)
 
     specs = []
     for index, param in enumerate(src.fn.params):
@@ -199,9 +201,9 @@ def _descriptor_spec(text: str, kind: Any) -> Any:
     """Of "tensordesc<fp16[64, 32]>"."""
     name, _, shape = text.partition("<")[2].rstrip(">").partition("[")
     block = tuple(int(extent) for extent in shape.rstrip("]").split(","))
-    pointer = ours.value_spec(types.str_to_ty("*" + name), 16)
-    shapes = [ours.value_spec(types.int32) for _ in block]
-    strides = [ours.value_spec(types.int64, 16) for _ in block[1:]]
+    pointer = value_spec(types.str_to_ty("*" + name), 16)
+    shapes = [value_spec(types.int32) for _ in block]
+    strides = [value_spec(types.int64, 16) for _ in block[1:]]
     from tessera.frontend.signature import KnownSpec
 
     return kind((pointer, *shapes, *strides, KnownSpec(1)), block, "zero")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from tessera.runtime.hooks import hooks
 
 if TYPE_CHECKING:
-    from tessera.compiler.artifacts import CompiledKernel
+    from tessera.runtime.kernel import CompiledKernel
 
 
 def make_runner(kernel: "CompiledKernel") -> Callable[..., None]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tessera.errors import TesseraError
 
 if TYPE_CHECKING:
-    from tessera.compiler.artifacts import CompiledKernel
+    from tessera.runtime.kernel import CompiledKernel
 
 _MOST_LINES = 1000
 """So many lines of a stage are shown: a page with more of them is slow."""

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiling to kernels that can be launched.
+
+`compile` is what users call ahead of time; `compile_specialised` is what a launch calls.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Any, Mapping, Optional, Sequence, Union
+
+from tessera import _C
+from tessera.compiler.compile import compile_stage, compile_whole, find_or_compile
+from tessera.compiler.options import CompileOptions
+from tessera.errors import ArgumentError
+from tessera.frontend.reads import Reads
+from tessera.frontend.signature import ArgSpec
+from tessera.language.callables import JITCallable
+from tessera.runtime.hooks import hooks
+from tessera.runtime.kernel import CompiledKernel
+from tessera.runtime.match import Parameters
+from tessera.runtime.signatures import Signature, parse_signature
+
+
+def compile(
+    source: Union[JITCallable, str, "os.PathLike[str]"],
+    signature: Optional[Signature] = None,
+    *,
+    constexprs: Optional[Mapping[str, Any]] = None,
+    **options: Any,
+) -> CompiledKernel:
+    """Compiles a kernel without launching it.
+
+    `source` is a @jit function, or the path of a stage's file as TESSERA_DUMP_DIR writes it
+    (`softmax.strips.mlir`), perhaps edited: compiling then goes on from that stage.
+
+    `signature` has a type for each parameter, by name or in order: "*fp32", "i32", "fp32",
+    a `tl` dtype, with ":16" behind it if the address or the integer is divisible by 16; for a
+    constant, its value. A string lists them, as in "*fp32:16, *fp32:16, i32, 1024".
+    `constexprs` has values of constants, too. `options` are those of a launch, and `target`:
+    "cpu" (the default); "sm_90a" or another GPU architecture, for which no GPU is needed;
+    "cuda" for the GPU that is there.
+
+    Raises CompilationError for a mistake in the kernel, LaunchError for one in the options.
+    """
+    parsed = CompileOptions.of(options)
+    parsed = parsed.resolved(0 if parsed.target == "cuda" else None)
+    if isinstance(source, JITCallable):
+        specs = parse_signature(source, signature or {}, constexprs or {})
+        return compile_specs(source, specs, parsed)
+    if signature is not None or constexprs is not None:
+        raise ArgumentError("E051", "the file of a stage has its signature", "pass the file alone")
+    return compile_file(os.fspath(source), parsed)
+
+
+def compile_specs(
+    fn: JITCallable, specs: Sequence[ArgSpec], options: CompileOptions
+) -> CompiledKernel:
+    """The kernel for arguments as `specs` describes them, with all of its stages."""
+    check_traits = getattr(fn, "_all_traits", None)
+    if check_traits is not None:  # of a kernel, and no function of the language
+        check_traits()
+    compiled = compile_whole(fn, specs, options)
+    kernel = CompiledKernel(compiled, parameters=_named(fn, specs), fn=fn, options=options)
+    hooks.tell_of_compilation(kernel, False)
+    return kernel
+
+
+def compile_specialised(
+    fn: JITCallable, key: Sequence[Any], specs: Sequence[ArgSpec], options: CompileOptions
+) -> tuple[CompiledKernel, Reads]:
+    """The kernel for one specialisation, from the disk cache, or compiled and put there; and what
+    it depends on."""
+    # Each launch says how many threads and which stream it wants; a kernel must not remember
+    # those of one.
+    options = dataclasses.replace(options, num_threads=0, stream=None)
+
+    def rebuild() -> _C.Kernel:
+        return compile_whole(fn, specs, options)
+
+    found = find_or_compile(fn, key, specs, options)
+    again = None if found.has_stages else rebuild
+    kernel = CompiledKernel(found.kernel, again, _named(fn, specs), fn, options)
+    hooks.tell_of_compilation(kernel, found.was_cached, found.seconds, found.storing)
+    return kernel, found.reads
+
+
+def compile_file(path: str, options: CompileOptions) -> CompiledKernel:
+    """The kernel that the file of a stage gives, compiled from there on."""
+    return CompiledKernel(compile_stage(path, options), options=options)
+
+
+def _named(fn: JITCallable, specs: Sequence[ArgSpec]) -> Parameters:
+    return tuple((param.name, spec) for param, spec in zip(fn.params, specs))

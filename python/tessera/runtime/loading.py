@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a kernel's first launch loads, and `import tessera` does not."""
+
+from __future__ import annotations
+
+from tessera.locks import load_all
+
+_LAUNCHING = (
+    *("hashlib", "inspect", "json", "opcode", "zlib"),
+    "tessera.compiler.cache",
+    "tessera.compiler.compile",
+    "tessera.compiler.dependencies",
+    "tessera.compiler.options",
+    "tessera.compiler.toolchain",
+    "tessera.frontend.reads",
+    "tessera.frontend.source",
+    "tessera.runtime.compiling",
+    "tessera.runtime.kernel",
+)
+
+
+def load_launching() -> None:
+    """Loads what a kernel's first launch needs, if it is in the cache."""
+    load_all(_LAUNCHING)
