@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 
 import tessera.compat.triton
-from tessera.torch.lateness import ask_again, refuse_if_too_late
-from tessera.torch.versions import check_version
+from tessera.torch.backend import compile_graph
+from tessera.torch.installation import install
+from tessera.torch.mends import mend_inductor
 
 
 def activate() -> None:
@@ -18,23 +18,9 @@ def activate() -> None:
     Raises UnsupportedError (E077) for a version of torch that does not fit; SettingError: E075 where Inductor was
     used while there was no `triton`, E062 where another `triton` is loaded.
     """
-    _activate()
-
-
-@functools.cache
-def _activate() -> None:
-    import torch
-
-    check_version(torch.__version__)
-    refuse_if_too_late()
-    was_there = "triton" in sys.modules
-    tessera.compat.triton.install()
-    if not was_there:
-        ask_again()
+    install()
     from torch._dynamo import register_backend
     from torch._dynamo.backends import registry
-
-    from tessera.torch.backend import compile_graph
 
     if "tessera" not in registry._COMPILER_FNS:
         register_backend(compiler_fn=compile_graph, name="tessera")
@@ -49,8 +35,6 @@ def enable() -> None:
     """
     activate()
     import torch._inductor.config as config
-
-    from tessera.torch.mends import mend_inductor
 
     mend_inductor()
     config.cpu_backend = "triton"

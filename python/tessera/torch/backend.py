@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Optional, Sequence
 
+from tessera.torch.installation import install
+from tessera.torch.mends import mend_inductor
+
 PATCHES: Mapping[str, Any] = {"cpu_backend": "triton"}
 """The settings of Inductor's by which it makes kernels for Tessera."""
 
@@ -21,12 +24,8 @@ def compile_graph(
     `mode` and `options` are those of Inductor, as torch.compile takes them. Raises SettingError
     (E062, E075, E077) where torch, or what it has loaded, does not fit.
     """
-    from tessera.torch.activation import activate
-
-    activate()
+    install()
     import torch
-
-    from tessera.torch.mends import mend_inductor
 
     mend_inductor()
     settings = torch._TorchCompileInductorWrapper(mode, options, None).config
