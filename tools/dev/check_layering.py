@@ -6,15 +6,21 @@ Each folder of include/tessera and lib is a layer. LAYERS says which other layer
 layer may include; anything else is an error. The table is the one of
 docs/Architecture.md ("Who may include whom").
 
+PYTHON_LAYERS says the same of python/tessera. There an import counts wherever it stands: within a
+function, for type checkers alone, or as the name of a module in a string, which is how modules are
+loaded late. And no modules import each other in a circle, but for type checkers.
+
 Usage: tools/dev/check_layering.py [--root DIR]
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import pathlib
 import re
 import sys
+from typing import Iterator, NamedTuple
 
 # layer -> the layers that it may include, besides itself.
 LAYERS: dict[str, set[str]] = {
@@ -104,6 +110,42 @@ LAYERS: dict[str, set[str]] = {
     },
 }
 
+_BASE = {"digests", "errors", "locks", "settings", "wording"}
+_COMPILER = _BASE | {"machine", "language", "frontend", "compiler"}
+_LAUNCHES = _COMPILER | {"runtime", "tools/tensor_descriptor"}
+
+# The same for python/tessera: folders, and modules that are on another floor than their folder.
+PYTHON_LAYERS: dict[str, set[str]] = {
+    "digests": set(),
+    "errors": set(),
+    "locks": set(),
+    "unbuilt": set(),
+    "version": set(),
+    "wording": set(),
+    "settings": {"errors"},
+    "machine": {"errors"},
+    "language": _BASE | {"machine"},
+    "frontend": _BASE | {"language"},
+    "compiler": _BASE | {"machine", "language", "frontend"},
+    "tools/tensor_descriptor": {"errors"},
+    "runtime": _COMPILER | {"tools/tensor_descriptor"},
+    "tools": _LAUNCHES,
+    "calls": _LAUNCHES,
+    "tuning": _LAUNCHES,
+    "aot": _LAUNCHES,
+    "gpu": _LAUNCHES,
+    "jax": _LAUNCHES | {"calls"},
+    "calls/function": _LAUNCHES | {"calls", "jax"},
+    # These two use the package as users do, and are loaded by it when it is asked for them.
+    "testing": _LAUNCHES | {"__init__", "gpu", "tuning"},
+    "compat": _LAUNCHES | {"__init__", "testing", "tools", "tuning"},
+    "torch": _LAUNCHES | {"compat"},
+    "tools/run": {"compat"},
+}
+# What users see, in which everything comes together.
+PYTHON_LAYERS["__init__"] = set(PYTHON_LAYERS)
+PYTHON_LAYERS["__main__"] = set(PYTHON_LAYERS)
+
 # Folders that must not see these includes at all.
 FORBIDDEN: dict[str, re.Pattern[str]] = {
     "Runtime": re.compile(r'^\s*#\s*include\s+["<](mlir|llvm)[/-]'),
@@ -113,10 +155,10 @@ FORBIDDEN: dict[str, re.Pattern[str]] = {
 INCLUDE = re.compile(r'^\s*#\s*include\s+"tessera/([^"]+)"')
 
 
-def layer_of(path: str) -> str | None:
-    """The layer that a path below include/tessera or lib belongs to."""
+def layer_of(path: str, layers: dict[str, set[str]] = LAYERS) -> str | None:
+    """The layer that a path below include/tessera, lib or python/tessera belongs to."""
     best = None
-    for layer in LAYERS:
+    for layer in layers:
         if path == layer or path.startswith(layer + "/") or path.startswith(layer + "."):
             if best is None or len(layer) > len(best):
                 best = layer
@@ -156,10 +198,124 @@ def check(root: pathlib.Path) -> list[str]:
     return errors
 
 
+class Import(NamedTuple):
+    """One module of ours that another one imports."""
+
+    path: str
+    """Of the module that is imported, below python/tessera and without `.py`."""
+    line: int
+    is_for_types: bool
+    """Whether it is done under `if TYPE_CHECKING`."""
+
+
+def imports_of(path: str, tree: ast.AST, modules: set[str]) -> Iterator[Import]:
+    """What a module imports of `modules`, which are paths as `path` is."""
+    package = path.rpartition("/")[0]
+
+    def find(dotted: list[str]) -> str | None:
+        for found in ("/".join(dotted), "/".join([*dotted, "__init__"])):
+            if found in modules:
+                return found
+        return None
+
+    def named(node: ast.AST) -> Iterator[str | None]:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                first, *rest = alias.name.split(".")
+                if first == "tessera":
+                    yield find(rest)
+        elif isinstance(node, ast.ImportFrom):
+            base = (node.module or "").split(".")
+            if node.level:
+                outer = package.split("/") if package else []
+                base = outer[: len(outer) - node.level + 1] + [part for part in base if part]
+            elif base[0] == "tessera":
+                base = base[1:]
+            else:
+                return
+            for alias in node.names:
+                # The core, `_C`, and `_version`, are no sources of ours, and below all of this.
+                if not (base == [] and alias.name.startswith("_")):
+                    yield find([*base, alias.name]) or find(base)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            first, *rest = node.value.split(".")
+            if first == "tessera" and "/".join(rest) in modules:
+                yield "/".join(rest)
+
+    def visit(node: ast.AST, is_for_types: bool) -> Iterator[Import]:
+        for found in named(node):
+            if found is not None and found != path:
+                yield Import(found, getattr(node, "lineno", 0), is_for_types)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            # Of `if not TYPE_CHECKING` the body is what runs.
+            is_negated = isinstance(node.test, ast.UnaryOp)
+            for body, is_typed in ((node.body, not is_negated), (node.orelse, is_negated)):
+                for child in body:
+                    yield from visit(child, is_for_types or is_typed)
+            return
+        for inner in ast.iter_child_nodes(node):
+            yield from visit(inner, is_for_types)
+
+    yield from visit(tree, False)
+
+
+def circles(graph: dict[str, set[str]]) -> Iterator[list[str]]:
+    """A circle of imports for each module from which one can be found, each circle once."""
+    done: set[str] = set()
+
+    def search(module: str, way: list[str]) -> list[str] | None:
+        if module in way:
+            return [*way[way.index(module) :], module]
+        if module in done:
+            return None
+        for other in sorted(graph.get(module, ())):
+            found = search(other, [*way, module])
+            if found is not None:
+                return found
+        done.add(module)
+        return None
+
+    for module in sorted(graph):
+        found = search(module, [])
+        if found is not None:
+            done |= set(found)
+            yield found
+
+
+def check_python(root: pathlib.Path) -> list[str]:
+    """The mistakes in python/tessera."""
+    errors: list[str] = []
+    folder = root / "python/tessera"
+    files = {
+        path.relative_to(folder).with_suffix("").as_posix(): path
+        for path in sorted(folder.rglob("*.py"))
+    }
+    modules = set(files)
+    graph: dict[str, set[str]] = {}
+    for name, path in files.items():
+        layer = layer_of(name, PYTHON_LAYERS)
+        if layer is None:
+            errors.append(f"python/tessera/{name}.py: no layer of the table holds this module")
+            continue
+        graph[name] = set()
+        for found in imports_of(name, ast.parse(path.read_text()), modules):
+            target = layer_of(found.path, PYTHON_LAYERS)
+            if target not in (None, layer) and target not in PYTHON_LAYERS[layer]:
+                errors.append(
+                    f"python/tessera/{name}.py:{found.line}: {layer} may not import {target}"
+                )
+            if not found.is_for_types:
+                graph[name].add(found.path)
+    for circle in circles(graph):
+        errors.append(f"python/tessera/{circle[0]}.py: imported in a circle: {' -> '.join(circle)}")
+    return errors
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).parents[2])
-    errors = check(parser.parse_args().root)
+    root = parser.parse_args().root
+    errors = check(root) + check_python(root)
     print("\n".join(errors) if errors else "layering: ok")
     return 1 if errors else 0
 
