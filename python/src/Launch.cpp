@@ -576,6 +576,8 @@ PyObject *bindGrid(PyObject *self, PyObject *grid) {
   return reinterpret_cast<PyObject *>(launch);
 }
 
+// There is no tp_clear, as of tuples: a launch never changes, so that a circle through it has
+// something else that does.
 int traverseLaunch(PyObject *object, visitproc visit, void *arg) {
   auto *self = reinterpret_cast<Launch *>(object);
   Py_VISIT(Py_TYPE(object));

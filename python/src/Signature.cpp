@@ -122,7 +122,7 @@ struct TensorBits {
 /// Filled by `slow` (through Dispatcher.learn_dtype), so that no name is parsed here.
 struct TypeTables {
   std::unordered_map<PyObject *, char> dtypes;
-  std::unordered_map<PyTypeObject *, ArrayKind> arrays;
+  std::unordered_map<PyTypeObject *, ArrayKind> arrays; ///< those types that are of arrays
   TensorBits tensorBits;
   PyTypeObject *descriptor = nullptr; ///< the class of tensor descriptors, once it is loaded
   bool expectsCUDA = false;           ///< where the last tensor was
@@ -142,8 +142,12 @@ ArrayKind TypeTables::getKind(PyTypeObject *type) {
     return lastKind;
   auto found = arrays.find(type);
   if (found == arrays.end()) {
+    ArrayKind kind = findArrayKind(type);
+    // Any other class may come, and goes when nobody else has it.
+    if (kind == ArrayKind::None)
+      return kind;
     Py_INCREF(type); // or another type might come to lie at its address
-    found = arrays.emplace(type, findArrayKind(type)).first;
+    found = arrays.emplace(type, kind).first;
   }
   lastType = type;
   return lastKind = found->second;
@@ -413,11 +417,13 @@ bool Signature::addInteger(const Parameter &parameter, PyObject *value) {
 
 bool Signature::addArray(const Parameter &parameter, PyObject *value) {
   TypeTables &tables = typeTables();
+  if (Py_TYPE(value) == tables.descriptor)
+    return addDescriptor(parameter, value);
   ArrayKind kind = tables.getKind(Py_TYPE(value));
   if (kind == ArrayKind::Torch)
     return addTensor(parameter, value);
   if (kind == ArrayKind::None)
-    return Py_TYPE(value) == tables.descriptor && addDescriptor(parameter, value);
+    return false;
   const auto *array = reinterpret_cast<const NumPyArray *>(value);
   char dtype;
   if (!array->data || !tables.findDType(array->dtype, dtype))
