@@ -491,7 +491,7 @@ PyObject *newDispatcher(PyTypeObject *type, PyObject *args, PyObject *) {
     PyObject *value = PyTuple_GET_SIZE(defaults) ? PyTuple_GET_ITEM(defaults, 0) : nullptr;
     Py_XINCREF(value);
     self->parameters->push_back({name, value, isConstexpr != 0, onValue != 0, onAlignment != 0,
-                                 isTuned != 0, isKey != 0, static_cast<Expected>(expected)});
+                                 isTuned != 0, isKey != 0, static_cast<char>(expected)});
   }
   return reinterpret_cast<PyObject *>(self);
 }

@@ -3,6 +3,7 @@
 #include "Signature.h"
 
 #include "Interpreter.h"
+#include "Numbers.h"
 
 #include <pybind11/stl.h>
 
@@ -15,39 +16,27 @@ using namespace tessera::python;
 
 namespace {
 
-enum ArgumentKind : char {
-  kConstant,
-  kNone,
-  kOne, ///< the integer 1, which became a constant
-  kBool,
-  kFloat,
-  kInt32,
-  kInt64,
-  kUInt64,
-  kPointer,
-  kDescriptor,
-};
+char kindOfNumber(TsrDType dtype) { return static_cast<char>(kNumber + dtype); }
 
-/// Whether a compiled kernel takes an argument of this kind for `expected`, with the bits that
-/// are in its slot.
-bool isAccepted(Expected expected, char kind) {
-  switch (expected) {
-  case Expected::Any:
-    return true;
-  case Expected::Constant:
-    return kind == kConstant;
-  case Expected::Pointer:
-    return kind == kPointer;
-  case Expected::Bool:
-    return kind == kBool;
-  case Expected::Float:
-    return kind == kFloat;
-  case Expected::Int32:
-    return kind == kInt32;
-  case Expected::Int64:
-    return kind == kInt32 || kind == kInt64;
+/// Whether a compiled kernel takes an argument of this kind for one that it expects, with the bits
+/// that are in its slot.
+bool isAccepted(char expected, char kind) {
+  return expected == kAny || kind == expected ||
+         (expected == kindOfNumber(TSR_INT64) && kind == kindOfNumber(TSR_INT32));
+}
+
+/// What a compiled kernel expects that takes a number of this type; kAny where no number is passed
+/// to it as it is.
+char expectNumber(int dtype) {
+  switch (dtype) {
+  case TSR_INT1:
+  case TSR_INT32:
+  case TSR_INT64:
+  case TSR_FP32:
+    return kindOfNumber(static_cast<TsrDType>(dtype));
+  default:
+    return kAny;
   }
-  return false;
 }
 
 /// The names of attributes, interned once.
@@ -191,14 +180,6 @@ py::tuple getIntegers(PyObject *object, PyObject *name) {
     if (!PyLong_CheckExact(PyTuple_GET_ITEM(found.ptr(), i)))
       return py::reinterpret_steal<py::tuple>(nullptr);
   return found;
-}
-
-char alignmentClass(uint64_t value) {
-  if (value % 16 == 0)
-    return 16;
-  if (value % 8 == 0)
-    return 8;
-  return value % 4 == 0 ? 4 : 0;
 }
 
 uint64_t readWord(const void *object, size_t offset) {
@@ -356,19 +337,10 @@ bool Signature::specialise() {
     size_t at = bytes.size();
     if (parameter.isConstexpr) {
       addConstant(value);
-    } else if (PyLong_CheckExact(value)) {
-      isFine = addInteger(parameter, value);
-    } else if (PyFloat_CheckExact(value)) {
-      float rounded = static_cast<float>(PyFloat_AS_DOUBLE(value));
-      uint32_t bits;
-      std::memcpy(&bits, &rounded, sizeof(bits));
-      bytes.push_back(kFloat);
-      slots.push_back(bits);
     } else if (value == Py_None) {
       bytes.push_back(kNone);
-    } else if (PyBool_Check(value)) {
-      bytes.push_back(kBool);
-      slots.push_back(value == Py_True);
+    } else if (PyLong_CheckExact(value) || PyFloat_CheckExact(value) || PyBool_Check(value)) {
+      isFine = addNumber(parameter, value);
     } else {
       isFine = addArray(parameter, value);
     }
@@ -391,27 +363,19 @@ void Signature::addConstant(PyObject *value) {
   constants.push_back(value);
 }
 
-bool Signature::addInteger(const Parameter &parameter, PyObject *value) {
-  int overflow = 0;
-  int64_t integer = PyLong_AsLongLongAndOverflow(value, &overflow);
-  uint64_t slot = static_cast<uint64_t>(integer);
-  if (overflow > 0) {
-    slot = PyLong_AsUnsignedLongLong(value);
-    if (PyErr_Occurred()) {
-      PyErr_Clear();
-      return false;
-    }
-    bytes.push_back(kUInt64);
-  } else if (overflow < 0) {
+bool Signature::addNumber(const Parameter &parameter, PyObject *value) {
+  SpecialisedNumber number;
+  if (specialiseNumber(value, parameter.onValue, parameter.onAlignment, number) !=
+      NumberStatus::Fine)
     return false;
-  } else if (integer == 1 && parameter.onValue) {
+  if (number.dtype == TSR_VOID) {
     bytes.push_back(kOne);
     return true;
-  } else {
-    bytes.push_back(integer == static_cast<int32_t>(integer) ? kInt32 : kInt64);
   }
-  bytes.push_back(parameter.onValue && parameter.onAlignment ? alignmentClass(slot) : char(0));
-  slots.push_back(slot);
+  bytes.push_back(kindOfNumber(number.dtype));
+  if (PyLong_CheckExact(value))
+    bytes.push_back(number.alignment);
+  slots.push_back(number.slot);
   return true;
 }
 
@@ -500,10 +464,10 @@ bool Signature::addDescriptor(const Parameter &parameter, PyObject *value) {
     return PyLong_AsLongLongAndOverflow(PyTuple_GET_ITEM(items.ptr(), index), &overflow);
   };
   for (size_t i = 0; i < rank; ++i)
-    if (!addInteger(parameter, PyTuple_GET_ITEM(shape.ptr(), i)))
+    if (!addNumber(parameter, PyTuple_GET_ITEM(shape.ptr(), i)))
       return false;
   for (size_t i = 0; i + 1 < rank; ++i)
-    if (!addInteger(parameter, PyTuple_GET_ITEM(strides.ptr(), i)))
+    if (!addNumber(parameter, PyTuple_GET_ITEM(strides.ptr(), i)))
       return false;
   if (readInteger(strides, rank - 1) != 1)
     return false;
@@ -557,7 +521,38 @@ int KnownSignature::traverse(visitproc visit, void *arg) const {
   return 0;
 }
 
+static py::object specialise(const py::object &value, bool onValue, bool onAlignment) {
+  SpecialisedNumber number;
+  switch (specialiseNumber(value.ptr(), onValue, onAlignment, number)) {
+  case NumberStatus::Fine:
+    return py::make_tuple(static_cast<int>(number.dtype), static_cast<int>(number.alignment),
+                          number.dtype == TSR_UINT64 ? py::int_(number.slot)
+                                                     : py::int_(static_cast<int64_t>(number.slot)));
+  case NumberStatus::FitsNoType:
+    return py::none();
+  case NumberStatus::NoNumber:
+    break;
+  }
+  throw py::type_error("a plain bool, int or float is wanted");
+}
+
 void tessera::python::registerSignature(py::module_ &module) {
+  module.attr("MAX_PARAMETERS") = kMaxParams;
+  module.attr("EXPECT_CONSTANT") = static_cast<int>(kConstant);
+  module.attr("EXPECT_POINTER") = static_cast<int>(kPointer);
+  module.def(
+      "expect_number", [](int dtype) { return static_cast<int>(expectNumber(dtype)); },
+      py::arg("dtype"), "What the warm path expects of such a number; 0 if it is not for those.");
+  module.def(
+      "specialise_number", &specialise, py::arg("value"), py::arg("on_value"),
+      py::arg("on_alignment"),
+      "What a kernel takes a number for: the number of its dtype, or 0 for the integer 1;\n"
+      "what divides it; its slot, which is signed but of a uint64. None if it fits no type.");
+  module.def(
+      "alignment_class", [](uint64_t address) { return static_cast<int>(alignmentClass(address)); },
+      py::arg("value"), "The largest of 16, 8 and 4 that divides an address, or 0.");
+  module.def("float32_bits", &float32Bits, py::arg("value"),
+             "A float, rounded to float32, as an integer.");
   module.def(
       "learn_descriptor",
       [](const py::type &cls) {

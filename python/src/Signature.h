@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The arguments of a launch as far as they tell kernels apart. What is done for each argument is
-// what runtime/specialize.py does, for the common kinds of arguments alone. A signature holds all
-// that the whole way of a launch looks at, so that equal signatures mean equal outcomes:
+// what runtime/specialize.py does, for the common kinds of arguments alone; what is assumed of
+// numbers both have from Numbers.h. A signature holds all that the whole way of a launch looks at,
+// so that equal signatures mean equal outcomes:
 //
-//     one byte a parameter   its kind: constant, pointer, integer type, float, ...
+//     one byte a parameter   its kind: constant, pointer, the type of a number, ...
 //     three bytes a pointer  element type; alignment and read-only; GPU, -1 for the host
 //     one byte an integer    alignment
 //     a tensor descriptor    rank, padding and rounding; its array; its shape and strides as
@@ -37,9 +38,16 @@ constexpr size_t kMaxDescriptorRank = 5;
 constexpr size_t kMaxSlots = 2 * kMaxDescriptorRank;
 constexpr size_t kMaxBytes = 6 + 5 * kMaxDescriptorRank;
 
-/// What an argument may be that a compiled kernel takes. A kernel that is compiled when it is
-/// launched takes any.
-enum class Expected : char { Any, Constant, Pointer, Bool, Float, Int32, Int64 };
+/// The first byte of an argument. Of a number, it is kNumber and its TsrDType.
+enum ArgumentKind : char {
+  kAny, ///< of no argument; what a kernel expects that is compiled when it is launched
+  kConstant,
+  kNone,
+  kOne, ///< the integer 1, which became a constant
+  kPointer,
+  kDescriptor,
+  kNumber,
+};
 
 struct Parameter {
   PyObject *name; ///< interned
@@ -47,9 +55,9 @@ struct Parameter {
   bool isConstexpr;
   bool onValue;
   bool onAlignment;
-  bool isTuned; ///< a configuration has its value, no caller does
-  bool isKey;   ///< its value, too, decides what is launched
-  Expected expected;
+  bool isTuned;  ///< a configuration has its value, no caller does
+  bool isKey;    ///< its value, too, decides what is launched
+  char expected; ///< the kind that a compiled kernel takes
 };
 
 /// Items in place, of which there are few: nothing is allocated, nor written before it is added.
@@ -100,7 +108,7 @@ public:
 
 private:
   void addConstant(PyObject *value);
-  bool addInteger(const Parameter &parameter, PyObject *value);
+  bool addNumber(const Parameter &parameter, PyObject *value);
   bool addArray(const Parameter &parameter, PyObject *value);
   bool addDescriptor(const Parameter &parameter, PyObject *value);
   bool addTensor(const Parameter &parameter, PyObject *value);

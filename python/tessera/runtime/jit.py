@@ -607,7 +607,9 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
             self._dispatcher = self._finder = None
             self._dispatcher_generation = -1
             traits = _read_traits(self)
-            plain = len(traits) <= 64 and all(trait.annotation is None for trait in traits)
+            plain = len(traits) <= _C.MAX_PARAMETERS and all(
+                trait.annotation is None for trait in traits
+            )
             plain = plain and all(param.kind != "varargs" for param in params)
             self._traits = params, traits, plain
         return self._traits[1]

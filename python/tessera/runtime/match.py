@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Iterator, Mapping, NamedTuple, NoReturn, Optional, Sequence
 
+from tessera import _C
 from tessera.errors import ArgumentError
 from tessera.frontend.signature import (
     ArgSpec,
@@ -96,11 +97,6 @@ def leaves(name: str, spec: ArgSpec) -> Iterator[Expected]:
             yield from leaves(f"{name}[{index}]", item)
 
 
-_CONSTANT, _POINTER = 1, 2
-_NUMBERS = {types.int1: 3, types.float32: 4, types.int32: 5, types.int64: 6}
-"""What `_C.Dispatcher` may take for a parameter (`Expected` in python/src/Signature.h)."""
-
-
 def launchable_parameters(
     parameters: Optional[Parameters],
 ) -> Optional[tuple[tuple[Any, ...], ...]]:
@@ -109,21 +105,22 @@ def launchable_parameters(
     It tells arguments apart by their kind and by what divides them, not by their values, so each
     number must be of the one kind that is read as it is passed.
     """
-    if parameters is None or len(parameters) > 64:
+    if parameters is None or len(parameters) > _C.MAX_PARAMETERS:
         return None
     found = []
     for name, spec in parameters:
         if isinstance(spec, (ConstSpec, KnownSpec)):
-            expected = _CONSTANT
+            expected = _C.EXPECT_CONSTANT
         elif not isinstance(spec, ValueSpec):
             return None
         elif spec.type.kind == types.KIND_POINTER:
-            expected = _POINTER
+            expected = _C.EXPECT_POINTER
         else:
-            expected = _NUMBERS.get(types.dtype_of_core(spec.type.dtype), 0)
+            expected = _C.expect_number(spec.type.dtype)
             if not expected:
                 return None
-        found.append((name, (), expected == _CONSTANT, True, True, False, False, expected))
+        is_constant = expected == _C.EXPECT_CONSTANT
+        found.append((name, (), is_constant, True, True, False, False, expected))
     return tuple(found)
 
 

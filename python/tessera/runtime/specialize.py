@@ -6,7 +6,8 @@ width, its alignment and whether it is 1 (then the code is made for that), a con
 its value. Equal keys mean that the same compiled kernel serves.
 
 The alignment classes are 16, 8, 4 and none. They carry what a compiler can use without
-making a kernel for every address.
+making a kernel for every address. They, and what numbers are taken for, are the core's
+(python/src/Numbers.h), whose warm path tells arguments apart by the same.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import operator
 import struct
 import sys
 from enum import Enum
-from typing import Any, Hashable, NamedTuple, Optional, Sequence, Sequence
+from typing import Any, Hashable, NamedTuple, Optional, Sequence
 
 from tessera import _C
 from tessera.errors import ArgumentError, IntegerRangeError
@@ -29,15 +30,12 @@ from tessera.frontend.signature import (
 )
 from tessera.language import types
 from tessera.language.aggregate import field_values, fields_of
-from tessera.language.callables import JITCallable, Param
+from tessera.language.callables import JITCallable
 from tessera.language.records import Parts, parts_of_argument
 from tessera.runtime.arrays import NOWHERE, Pointer, find_dtype, is_dtype, pointer_of
 from tessera.wording import shown, with_article
 
 _SCALARS = (bool, int, float)
-_INT32 = range(-(1 << 31), 1 << 31)
-_INT64 = range(-(1 << 63), 1 << 63)
-_UINT64 = range(1 << 64)
 
 
 class ParamTraits(NamedTuple):
@@ -172,7 +170,7 @@ class Bound:
                     "reads its memory as it is",
                 )
         aligned = traits.on_value and traits.on_alignment
-        alignment = alignment_class(pointer.address) if aligned else 0
+        alignment = _C.alignment_class(pointer.address) if aligned else 0
         self.pointers.append(PointerSlot(len(self.slots), name, pointer))
         self.slots.append(pointer.address)
         type = _C.Type(types.KIND_POINTER, dtype._core_id, is_const, ())
@@ -188,15 +186,13 @@ class Bound:
         return self._number(traits, value, name)
 
     def _number(self, traits: ParamTraits, value: Any, name: str) -> tuple[Hashable, ArgSpec]:
-        if isinstance(value, bool):
-            return self._value(types.int1, int(value))
-        if isinstance(value, float):
-            return self._value(types.float32, float_bits(types.float32, value))
-        if traits.on_value and value == 1:
+        found = _C.specialise_number(value, traits.on_value, traits.on_alignment)
+        if found is None:
+            raise _fits_nothing(value, name)
+        core_id, alignment, slot = found
+        if core_id == types.void._core_id:
             return ("c", int, 1), KnownSpec(1)
-        dtype = integer_type(value, name)
-        alignment = alignment_class(value) if traits.on_value and traits.on_alignment else 0
-        return self._value(dtype, int(value), alignment)
+        return self._value(types.dtype_of_core(core_id), slot, alignment)
 
     def _number_as(
         self, traits: ParamTraits, dtype: types.dtype, value: Any, name: str
@@ -230,7 +226,8 @@ class Bound:
                 f"argument `{name}` is annotated {dtype}, which {shown(number)} does not fit",
             )
         aligned = traits.on_value and traits.on_alignment and not dtype.is_bool()
-        return self._value(dtype, int(number), alignment_class(number) if aligned else 0)
+        alignment = _C.alignment_class(int(number) % (1 << 64)) if aligned else 0
+        return self._value(dtype, int(number), alignment)
 
     def _value(self, dtype: types.dtype, slot: int, alignment: int = 0) -> tuple[Hashable, ArgSpec]:
         self.slots.append(slot)
@@ -250,26 +247,19 @@ def _integer(value: Any) -> int:
     return value if type(value) is int else operator.index(value)
 
 
-def alignment_class(value: int) -> int:
-    """The largest of 16, 8 and 4 that divides `value`, or 0."""
-    for alignment in (16, 8, 4):
-        if value % alignment == 0:
-            return alignment
-    return 0
-
-
 def integer_type(value: int, name: str) -> types.dtype:
     """The type of an integer argument: the narrowest of int32, int64 and uint64.
 
     Raises IntegerRangeError (E055) if there is none.
     """
-    if value in _INT32:
-        return types.int32
-    if value in _INT64:
-        return types.int64
-    if value in _UINT64:
-        return types.uint64
-    raise IntegerRangeError(
+    found = _C.specialise_number(int(value), False, False)
+    if found is None:
+        raise _fits_nothing(value, name)
+    return types.dtype_of_core(found[0])
+
+
+def _fits_nothing(value: int, name: str) -> IntegerRangeError:
+    return IntegerRangeError(
         "E055",
         f"argument `{name}` is {shown(value)}, which fits no 64-bit integer",
         "pass it in two parts",
@@ -281,7 +271,7 @@ def float_bits(dtype: types.dtype, value: float) -> int:
     if dtype == types.float64:
         return int.from_bytes(struct.pack("<d", value), "little")
     if dtype == types.bfloat16:
-        bits = _bits32(value)
+        bits = _C.float32_bits(value)
         if value != value:
             return (bits >> 16) | 0x40
         return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
@@ -291,15 +281,8 @@ def float_bits(dtype: types.dtype, value: float) -> int:
         except OverflowError:
             return 0x7C00 if value > 0 else 0xFC00
     if dtype == types.float32:
-        return _bits32(value)
+        return _C.float32_bits(value)
     raise ArgumentError("E054", f"a scalar argument cannot be of type {dtype}", "use fp32")
-
-
-def _bits32(value: float) -> int:
-    try:
-        return int.from_bytes(struct.pack("<f", value), "little")
-    except OverflowError:  # finite, but rounds to infinity
-        return 0x7F800000 if value > 0 else 0xFF800000
 
 
 def constant_key(value: Any) -> Hashable:

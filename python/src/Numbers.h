@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What is assumed of a number or an address that is an argument: its type, what divides it, and
+// whether it is 1. This alone says so: the warm path asks it (Signature.cpp), and through
+// `_C.specialise_number` and its like so does the whole way of a launch (runtime/specialize.py).
+
+#ifndef TESSERA_PYTHON_NUMBERS_H
+#define TESSERA_PYTHON_NUMBERS_H
+
+#include "tessera/CAPI/Tessera.h"
+
+#include <Python.h>
+
+#include <cstdint>
+#include <cstring>
+
+namespace tessera::python {
+
+/// The largest of 16, 8 and 4 that divides a number, or 0.
+inline char alignmentClass(uint64_t value) {
+  if (value % 16 == 0)
+    return 16;
+  if (value % 8 == 0)
+    return 8;
+  return value % 4 == 0 ? 4 : 0;
+}
+
+/// A number, rounded to float32, as the low bits of a slot.
+inline uint32_t float32Bits(double value) {
+  float rounded = static_cast<float>(value);
+  uint32_t bits;
+  std::memcpy(&bits, &rounded, sizeof(bits));
+  return bits;
+}
+
+struct SpecialisedNumber {
+  TsrDType dtype; ///< TSR_VOID for the integer 1, which becomes a constant
+  char alignment;
+  uint64_t slot;
+};
+
+enum class NumberStatus { Fine, NoNumber, FitsNoType };
+
+/// What a kernel takes a Python bool, int or float for, none of a subclass. An integer is of the
+/// narrowest of int32, int64 and uint64.
+inline NumberStatus specialiseNumber(PyObject *value, bool onValue, bool onAlignment,
+                                     SpecialisedNumber &result) {
+  if (PyLong_CheckExact(value)) {
+    int overflow = 0;
+    int64_t integer = PyLong_AsLongLongAndOverflow(value, &overflow);
+    uint64_t slot = static_cast<uint64_t>(integer);
+    TsrDType dtype = integer == static_cast<int32_t>(integer) ? TSR_INT32 : TSR_INT64;
+    if (overflow < 0)
+      return NumberStatus::FitsNoType;
+    if (overflow > 0) {
+      slot = PyLong_AsUnsignedLongLong(value);
+      dtype = TSR_UINT64;
+      if (PyErr_Occurred()) {
+        PyErr_Clear();
+        return NumberStatus::FitsNoType;
+      }
+    } else if (integer == 1 && onValue) {
+      dtype = TSR_VOID;
+    }
+    char alignment = dtype != TSR_VOID && onValue && onAlignment ? alignmentClass(slot) : char(0);
+    result = {dtype, alignment, slot};
+  } else if (PyFloat_CheckExact(value)) {
+    result = {TSR_FP32, 0, float32Bits(PyFloat_AS_DOUBLE(value))};
+  } else if (PyBool_Check(value)) {
+    result = {TSR_INT1, 0, value == Py_True};
+  } else {
+    return NumberStatus::NoNumber;
+  }
+  return NumberStatus::Fine;
+}
+
+} // namespace tessera::python
+
+#endif // TESSERA_PYTHON_NUMBERS_H
