@@ -43,7 +43,6 @@ __all__ = [
     "TuningWarning",
     "UnsupportedError",
     "UnsupportedLanguageConstruct",
-    "UserMistake",
     "error_class",
     "place_of_function",
     "raise_core_error",

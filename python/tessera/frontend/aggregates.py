@@ -13,7 +13,7 @@ from typing import Any, Callable, Optional
 from tessera.errors import UserMistake
 from tessera.frontend.constants import plain
 from tessera.frontend.scope import MISSING
-from tessera.frontend.state import WalkerState
+from tessera.frontend.part import Part
 from tessera.language.aggregate import (
     FIELDS,
     call_python,
@@ -55,12 +55,8 @@ def is_aggregate(value: Any) -> bool:
     return fields_of(value) is not None
 
 
-class AggregateWalker(WalkerState):
+class Aggregates(Part):
     """What the walk over a function does with aggregates."""
-
-    def call(self, function: Any, args: list[Any], kwargs: dict[str, Any], node: Any) -> Any:
-        """Calls anything that kernel code can name (in calls.py)."""
-        raise NotImplementedError
 
     def member(self, value: Any, name: str) -> Any:
         """`value.name` of an aggregate, MISSING if there is no such thing."""
@@ -77,7 +73,9 @@ class AggregateWalker(WalkerState):
             assert found.fget is not None
             self.session.reads.called(found.fget)
             if isinstance(found.fget, (JITCallable, ConstexprFunction)):
-                return self.call(BoundFunction(found.fget, value), [], {}, self.node)
+                return self.walker.calls.call(
+                    BoundFunction(found.fget, value), [], {}, self.walker.node
+                )
             return plain(call_python(found.fget, [value], {}))
         return plain(getattr(value, name, MISSING))
 
@@ -148,7 +146,7 @@ class AggregateWalker(WalkerState):
         self.session.reads.attribute(type(owner), method)
         if isinstance(found, FunctionType):
             return self.call_method(MethodType(found, owner), args, {})
-        return self.call(BoundFunction(found, owner), args, {}, self.node)
+        return self.walker.calls.call(BoundFunction(found, owner), args, {}, self.walker.node)
 
 
 def is_method(function: Any) -> bool:

@@ -20,10 +20,9 @@ its path, a zero is made.
 from __future__ import annotations
 
 import ast
-from typing import Any, Callable, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Sequence
 
 from tessera.errors import Note, UserMistake
-from tessera.frontend.calls import CallWalker
 from tessera.frontend.constants import (
     are_alike,
     as_specialised,
@@ -35,6 +34,7 @@ from tessera.frontend.constants import (
     with_leaves,
 )
 from tessera.frontend.expressions import as_condition
+from tessera.frontend.part import Part
 from tessera.frontend.scope import (
     BROKE,
     CONTINUED,
@@ -65,6 +65,9 @@ from tessera.language.tensor import (
 )
 from tessera.language.types import block_pointer_type, block_type, dtype, int64
 
+if TYPE_CHECKING:
+    from tessera.frontend.walker import FunctionWalker
+
 Visit = Callable[[], None]
 
 _OF_LOOPS = (BROKE, CONTINUED)
@@ -79,7 +82,7 @@ class _NeedsValues(Exception):
         """What the value of each name must look like: its tensors' types count."""
 
 
-class BranchWalker(CallWalker):
+class Branches(Part):
     """Visits conditional statements and expressions."""
 
     result_varies = False
@@ -93,7 +96,7 @@ class BranchWalker(CallWalker):
         """Whether control has left this block: True, False, or an int1 tensor."""
         result: Any = False
         for name in EXIT_FLAGS:
-            flag = known_value(self.scope.values.get(name, False))
+            flag = known_value(self.walker.scope.values.get(name, False))
             if flag is True:
                 return True
             if isinstance(flag, tensor):
@@ -102,12 +105,12 @@ class BranchWalker(CallWalker):
 
     def guard(self, left: tensor, visit: Visit, live: frozenset[str]) -> None:
         """Visits what follows a block that may have left."""
-        flags = {name: self.scope.get(name) for name in EXIT_FLAGS}
+        flags = {name: self.walker.scope.get(name) for name in EXIT_FLAGS}
 
         def visit_alive() -> None:
             for name, flag in flags.items():
                 if flag is not MISSING:
-                    self.scope.set(name, False)
+                    self.walker.scope.set(name, False)
             visit()
 
         alive = self.build_if(
@@ -116,7 +119,7 @@ class BranchWalker(CallWalker):
         in_loop = any(flags[name] is not MISSING and flags[name] is not False for name in _OF_LOOPS)
         if not in_loop and alive.get(RETURNED) is True:
             # One path has returned before, the other returns now.
-            self.scope.set(RETURNED, True)
+            self.walker.scope.set(RETURNED, True)
 
     # --- if -----------------------------------------------------------------------------
 
@@ -127,8 +130,8 @@ class BranchWalker(CallWalker):
 
         `live_out` are the names read after `rest`, `live` those read after the `if`.
         """
-        self.locate(node)
-        test = self.visit(node.test)
+        self.walker.locate(node)
+        test = self.walker.visit(node.test)
         condition = as_condition(test, "`if`", node.test)
         if not isinstance(condition, tensor):
             if isinstance(test, tensor) and has_exit([node], in_loop=True):
@@ -136,7 +139,7 @@ class BranchWalker(CallWalker):
                     self.result_varies = True
                 else:
                     self.result_is_tensor = True
-            self.visit_block(node.body if condition else node.orelse, live)
+            self.walker.statements.visit_block(node.body if condition else node.orelse, live)
             return False
         then, otherwise = list(node.body), list(node.orelse)
         absorbed = False
@@ -152,8 +155,8 @@ class BranchWalker(CallWalker):
             then, otherwise = otherwise, then
         self.build_if(
             condition,
-            lambda: self.visit_block(then, after),
-            lambda: self.visit_block(otherwise, after),
+            lambda: self.walker.statements.visit_block(then, after),
+            lambda: self.walker.statements.visit_block(otherwise, after),
             after,
             node=node,
         )
@@ -173,57 +176,57 @@ class BranchWalker(CallWalker):
 
         Returns the scope that the first visit left.
         """
-        place = self.node
-        before = self.scope
+        place = self.walker.node
+        before = self.walker.scope
         printed = len(self.session.printed)
         emit("begin_if", condition)
-        self.scope = before.copy()
+        self.walker.scope = before.copy()
         visit_first()
-        first, first_left = self.scope, self._left(forced=False)
-        self.locate(place)
+        first, first_left = self.walker.scope, self._left(forced=False)
+        self.walker.locate(place)
         made = {
-            name: self._value_like(first.get(name), template)
+            name: self.value_like(first.get(name), template)
             for name, template in (wanted or {}).items()
         }
         first.values.update(made)
         emit("begin_else")
-        self.scope = before.copy()
+        self.walker.scope = before.copy()
         visit_second()
-        second, second_left = self.scope, self._left(forced=second_has_left)
-        self.locate(place)
-        merge = _Merge(self, node, before, first, second, first_left, second_left)
+        second, second_left = self.walker.scope, self._left(forced=second_has_left)
+        self.walker.locate(place)
+        merge = _Merge(self.walker, node, before, first, second, first_left, second_left)
         try:
             merge.run(live, flags_follow=second_has_left)
         except _NeedsValues as needs:
             assert wanted is None, "the first branch makes all that it is asked for"
             emit("discard_region")
             del self.session.printed[printed:]
-            self.scope = before
+            self.walker.scope = before
             return self.build_if(
                 condition, visit_first, visit_second, live, node, second_has_left, needs.wanted
             )
         results = iter(emit("end_if", merge.first_yields, merge.second_yields))
-        self.scope = before
+        self.walker.scope = before
         for name, template in merge.merged.items():
-            self.scope.set(name, with_leaves(template, results))
+            self.walker.scope.set(name, with_leaves(template, results))
         for name, value in merge.settled.items():
-            self.scope.set(name, value)
+            self.walker.scope.set(name, value)
         for name, reason in merge.undefined.items():
-            self.scope.drop(name, reason)
+            self.walker.scope.drop(name, reason)
         return first
 
     def _left(self, forced: bool) -> "_Left":
         """How control has left the branch just visited; `forced`: it has, one way or other."""
-        if self.scope.values.get(RETURNED) is True:
+        if self.walker.scope.values.get(RETURNED) is True:
             return _Left(True, frozenset())
-        return _Left(forced or self.exited() is True, self.loop_live)
+        return _Left(forced or self.exited() is True, self.walker.loop_live)
 
-    def _value_like(self, value: Any, template: Any) -> Any:
+    def value_like(self, value: Any, template: Any) -> Any:
         """`value` (or zeros, where it is missing) with the types of `template`."""
         parts = parts_of(template)
         if parts is not None:
             items = parts_of(value) or [MISSING] * len(parts)
-            made = [self._value_like(item, like) for item, like in zip(items, parts)]
+            made = [self.value_like(item, like) for item, like in zip(items, parts)]
             return rebuild(template, made)
         if not isinstance(template, tensor):
             return template if value is MISSING else value
@@ -255,21 +258,21 @@ class BranchWalker(CallWalker):
     # --- Conditional expressions --------------------------------------------------------
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
-        test = self.visit(node.test)
+        test = self.walker.visit(node.test)
         condition = as_condition(test, "a conditional expression", node.test)
         if not isinstance(condition, tensor):
-            chosen = self.visit(node.body if condition else node.orelse)
+            chosen = self.walker.visit(node.body if condition else node.orelse)
             return as_specialised(chosen) if is_specialised(test) else chosen
         value = "%value"
 
         def visit(branch: ast.expr) -> Visit:
-            return lambda: self.scope.set(value, self.visit(branch))
+            return lambda: self.walker.scope.set(value, self.walker.visit(branch))
 
         assigned = assigned_names([node.body, node.orelse])
         self.build_if(
             condition, visit(node.body), visit(node.orelse), frozenset((value, *assigned))
         )
-        result = self.scope.values.pop(value)
+        result = self.walker.scope.values.pop(value)
         return result
 
 
@@ -290,7 +293,7 @@ class _Merge:
 
     def __init__(
         self,
-        walker: BranchWalker,
+        walker: FunctionWalker,
         node: Optional[ast.If],
         before: Scope,
         first: Scope,
@@ -431,7 +434,7 @@ class _Merge:
             return False
         if in_first:
             raise _NeedsValues({name: self.second.get(name)})
-        return self.walker.zeros(type)
+        return self.walker.branches.zeros(type)
 
     def _common_type(self, name: str, a: Any, b: Any) -> dtype:
         a_type, b_type = _type_of(a), _type_of(b)
@@ -483,7 +486,7 @@ class _Merge:
         )
 
 
-def _return_notes(walker: BranchWalker) -> list[Note]:
+def _return_notes(walker: FunctionWalker) -> list[Note]:
     notes = []
     for node in ast.walk(walker.source.tree):
         if isinstance(node, ast.Return):

@@ -22,21 +22,14 @@ from tessera.frontend.constants import (
     settle,
     with_leaves,
 )
-from tessera.frontend.expressions import ExpressionWalker
+from tessera.frontend.part import Part
+from tessera.frontend.python_builtins import exactly
 from tessera.frontend.session import NoinlineFunction
-from tessera.language import debug as debug_ops, math as math_ops, program
+from tessera.language import program
 from tessera.language.aggregate import call_python
 from tessera.language.callables import ConstexprFunction, JITCallable, Param
 from tessera.language.records import record_class, record_items
-from tessera.language.tensor import (
-    constant_str,
-    describe,
-    emit,
-    is_builtin,
-    known_value,
-    lower,
-    tensor,
-)
+from tessera.language.tensor import describe, emit, is_builtin, lower, tensor
 from tessera.language.types import constexpr, constexpr_type, dtype, tuple_type, unwrap
 from tessera.wording import closest, counted
 
@@ -46,14 +39,14 @@ MAX_CALL_DEPTH = 200
 _HOST_MODULES = ("numpy", "torch", "math", "jax", "cupy", "random", "time", "os", "sys")
 
 
-class CallWalker(ExpressionWalker):
+class Calls(Part):
     """Visits calls."""
 
     def visit_Call(self, node: ast.Call) -> Any:
-        function = self.visit(node.func)
-        if node is self.discarded:
+        function = self.walker.visit(node.func)
+        if node is self.walker.discarded:
             self._check_result_is_used(function, node)
-        args = list(self.elements(node.args))
+        args = list(self.walker.expressions.elements(node.args))
         kwargs: dict[str, Any] = {}
         for keyword in node.keywords:
             if keyword.arg is None:
@@ -63,8 +56,8 @@ class CallWalker(ExpressionWalker):
                     "name each argument",
                     node=keyword.value,
                 )
-            kwargs[keyword.arg] = self.visit(keyword.value)
-        self.locate(node)
+            kwargs[keyword.arg] = self.walker.visit(keyword.value)
+        self.walker.locate(node)
         return self.call(function, args, kwargs, node)
 
     def _check_result_is_used(self, function: Any, node: ast.Call) -> None:
@@ -78,10 +71,10 @@ class CallWalker(ExpressionWalker):
                 "assign it to a variable",
             )
 
-    def call(self, function: Any, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
+    def call(self, function: Any, args: list[Any], kwargs: dict[str, Any], node: Any) -> Any:
         """Calls anything that kernel code can name."""
         if isinstance(function, constexpr) and isinstance(function.value, FunctionType):
-            return self.call_method(function.value, args, kwargs)
+            return self.walker.aggregates.call_method(function.value, args, kwargs)
         function = unwrap(function)
         if isinstance(function, BoundFunction):
             if isinstance(function.fn, ConstexprFunction):
@@ -89,19 +82,21 @@ class CallWalker(ExpressionWalker):
             return self.call_jit(function.fn, [function.self_argument, *args], kwargs)
         if is_method(function):
             if isinstance(function, type):
-                return self.make_aggregate(function, args, kwargs)
-            return self.call_method(function, args, kwargs)
+                return self.walker.aggregates.make_aggregate(function, args, kwargs)
+            return self.walker.aggregates.call_method(function, args, kwargs)
         if is_aggregate(function):
-            return self.call(self.attribute(function, "__call__", node), args, kwargs, node)
+            return self.call(
+                self.walker.expressions.attribute(function, "__call__", node), args, kwargs, node
+            )
         if isinstance(function, JITCallable):
             return self.call_jit(function, args, kwargs)
         if is_builtin(function):
             self.session.reads.called(function)  # which may be the user's
-            return self._apply(function, args, kwargs)
-        if function in _PYTHON_BUILTINS:
-            return _PYTHON_BUILTINS[function](self, args, kwargs)
+            return self.apply(function, args, kwargs)
+        if self.walker.builtins.has(function):
+            return self.walker.builtins.call(function, args, kwargs)
         if function is constexpr:
-            (value,) = self._exactly("constexpr", 1, args)
+            (value,) = exactly("constexpr", 1, args)
             if not is_constant(value):
                 raise UserMistake(
                     "E033",
@@ -121,7 +116,7 @@ class CallWalker(ExpressionWalker):
             return self._call_on_constants(function, args, kwargs)
         self._refuse_host_function(function, node)
 
-    def _apply(self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def apply(self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Calls a Python function of ours; wrong arguments are the user's mistake."""
         try:
             return function(*args, **kwargs)
@@ -141,9 +136,9 @@ class CallWalker(ExpressionWalker):
 
     def _call_class(self, cls: type, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if issubclass(cls, (program.range, program.condition)):
-            return self._apply(cls, args, kwargs)
+            return self.apply(cls, args, kwargs)
         if issubclass(cls, tuple) and hasattr(cls, "_fields"):
-            return self._apply(cls, args, kwargs)
+            return self.apply(cls, args, kwargs)
         if issubclass(cls, (dtype, tuple_type, constexpr_type, slice)):
             return self._call_on_constants(cls, args, kwargs)
         if dataclasses.is_dataclass(cls):
@@ -239,12 +234,12 @@ class CallWalker(ExpressionWalker):
         # Elements have no functions of their own: what such a one does is looked at here.
         if fn.noinline and not self.session.scalar_function:
             return self._call_noinline(fn, values)
-        walker = type(self)(self.session, fn)
+        walker = self.walker.inside(fn)
         walker.call_key = (fn, _key(tuple(values.values())))
         self._check_recursion(walker)
         walker.scope.values.update(values)
         self.session.builder.push_frame(fn.__name__)
-        result = walker.run()  # type: ignore[attr-defined]
+        result = walker.run()
         self.session.builder.pop_frame()
         return result
 
@@ -336,7 +331,7 @@ class CallWalker(ExpressionWalker):
         self, fn: JITCallable, values: dict[str, Any], key: Any
     ) -> NoinlineFunction:
         session = self.session
-        walker = type(self)(session, fn)
+        walker = self.walker.inside(fn)
         walker.call_key = key
         self._check_recursion(walker)
         count = session.noinline_names.get(fn.__name__, 0)
@@ -350,156 +345,13 @@ class CallWalker(ExpressionWalker):
         arguments = iter([tensor(handle, leaf.type) for handle, leaf in zip(handles, inputs)])
         for parameter, value in values.items():
             walker.scope.set(parameter, with_leaves(value, arguments))
-        result = walker.run()  # type: ignore[attr-defined]
+        result = walker.run()
         outputs = list(leaves(result))
         session.builder.call("end_function", [leaf._value for leaf in outputs])
         kinds = iter([tensor(None, leaf.type, constant=0) for leaf in outputs])
         function = NoinlineFunction(name, with_leaves(result, kinds))
         session.noinline_functions[key] = function
         return function
-
-    # --- What Python has built in ------------------------------------------------------------
-
-    def _len(self, args: list[Any], kwargs: dict[str, Any]) -> int:
-        (value,) = self._exactly("len", 1, args)
-        if isinstance(value, tensor):
-            if not value.shape:
-                raise UserMistake(
-                    "E029", f"{describe(value)} has no length", "pass a tile or a tuple"
-                )
-            return value.shape[0]
-        if isinstance(value, (tuple, str)):
-            return len(value)
-        raise UserMistake("E029", f"{describe(value)} has no length", "pass a tuple")
-
-    def _range(self, args: list[Any], kwargs: dict[str, Any]) -> program.range:
-        if kwargs:
-            raise UserMistake(
-                "E039", "range takes no keywords", "use tl.range for num_stages and the like"
-            )
-        if not 1 <= len(args) <= 3:
-            raise UserMistake(
-                "E039", f"range takes 1 to 3 arguments, got {len(args)}", "range(start, end, step)"
-            )
-        return program.range(*args)
-
-    def _number(self, cls: type) -> Callable[[list[Any], dict[str, Any]], Any]:
-        def convert(args: list[Any], kwargs: dict[str, Any]) -> Any:
-            (value,) = self._exactly(cls.__name__, 1, args)
-            known = known_value(value)
-            if isinstance(known, tensor):
-                if cls is bool:
-                    return known.__ne__(0)
-                target = "int32" if cls is int else "float32"
-                raise UserMistake(
-                    "E015",
-                    f"`{cls.__name__}` is a host function and {describe(known)} is only known at "
-                    "run time",
-                    f"use x.to(tl.{target})",
-                )
-            try:
-                return cls(known)
-            except (TypeError, ValueError, OverflowError) as error:
-                raise UserMistake(
-                    "E029", f"{cls.__name__}({known!r}): {error}", "pass a number"
-                ) from None
-
-        return convert
-
-    def _isinstance(self, args: list[Any], kwargs: dict[str, Any]) -> bool:
-        value, cls = self._exactly("isinstance", 2, args)
-        classes = cls if isinstance(cls, tuple) else (cls,)
-        if not all(isinstance(one, type) for one in classes):
-            raise UserMistake("E029", f"isinstance with {describe(cls)}", "name a class")
-        if constexpr in classes and not isinstance(value, (tensor, tuple)):
-            return True
-        return isinstance(value, tuple(one for one in classes if one is not constexpr))
-
-    def _getattr(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        if len(args) not in (2, 3):
-            raise UserMistake(
-                "E051", f"getattr takes 2 or 3 arguments, got {len(args)}", "getattr(x, name)"
-            )
-        if len(args) == 3 and not self._hasattr(args[:2], {}):
-            return args[2]
-        return self.attribute(args[0], constant_str(args[1], "the name", "E029"), self.node)
-
-    def _hasattr(self, args: list[Any], kwargs: dict[str, Any]) -> bool:
-        value, name = self._exactly("hasattr", 2, args)
-        name = constant_str(name, "the name", "E029")
-        try:
-            self.attribute(value, name, self.node)
-        except UserMistake:
-            return False
-        return True
-
-    def _print(self, args: list[Any], kwargs: dict[str, Any]) -> None:
-        return self._apply(debug_ops.device_print, args, kwargs)  # type: ignore[no-any-return]
-
-    def _extremum(self, name: str) -> Callable[[list[Any], dict[str, Any]], Any]:
-        def choose(args: list[Any], kwargs: dict[str, Any]) -> Any:
-            values = list(args[0]) if len(args) == 1 and isinstance(args[0], tuple) else args
-            if not values:
-                raise UserMistake("E051", f"{name} got no arguments", "pass two or more")
-            known = [known_value(value) for value in values]
-            if not any(isinstance(value, tensor) for value in known):
-                self._check_order(name, known)
-                try:
-                    return (builtins.min if name == "min" else builtins.max)(known)
-                except TypeError as error:
-                    raise UserMistake("E029", f"{name}: {error}", "pass numbers") from None
-            function = math_ops.minimum if name == "min" else math_ops.maximum
-            result = values[0]
-            for value in values[1:]:
-                result = function(result, value)
-            return result
-
-        return choose
-
-    def _check_order(self, name: str, values: Sequence[Any]) -> None:
-        """Raises UserMistake for constants of which Python's `min` and `max` choose by place."""
-        for value in values:
-            if isinstance(value, float) and (value != value or str(value) == "-0.0"):
-                raise UserMistake(
-                    "E029",
-                    f"{name} of the constants {', '.join(map(repr, values))}, of which Python gives "
-                    "one or the other by their order",
-                    f"use tl.{name}imum, which says what becomes of a NaN",
-                )
-
-    def _abs(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        (value,) = self._exactly("abs", 1, args)
-        known = known_value(value)
-        if not isinstance(known, (tensor, bool, int, float)):
-            raise UserMistake("E029", f"abs of {describe(known)}", "pass a number")
-        return math_ops.abs(known) if isinstance(known, tensor) else builtins.abs(known)
-
-    def _tuple(self, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        if not args:
-            return ()
-        (value,) = self._exactly("tuple", 1, args)
-        return tuple(self.static_items(value, self.node))
-
-    def _str(self, args: list[Any], kwargs: dict[str, Any]) -> str:
-        (value,) = self._exactly("str", 1, args)
-        if not is_constant(value):
-            raise UserMistake(
-                "E015", f"str of {describe(value)}, known at run time only", "use tl.device_print"
-            )
-        return str(settle(value))
-
-    def _type(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        (value,) = self._exactly("type", 1, args)
-        return tensor if isinstance(value, tensor) else type(value)
-
-    def _exactly(self, name: str, count: int, args: list[Any]) -> list[Any]:
-        if len(args) != count:
-            raise UserMistake(
-                "E051",
-                f"`{name}` takes {counted(count, 'argument')}, got {len(args)}",
-                f"pass {count}",
-            )
-        return args
 
 
 def _signature_hint(function: Callable[..., Any], kwargs: dict[str, Any]) -> str:
@@ -529,14 +381,6 @@ def _key(value: Any, with_known: bool = True) -> Any:
     return (type(value), repr(value) if isinstance(value, float) else value)
 
 
-def _bound(name: str) -> Callable[..., Any]:
-    return lambda walker, args, kwargs: getattr(walker, name)(args, kwargs)
-
-
-def _made(maker: str, argument: Any) -> Callable[..., Any]:
-    return lambda walker, args, kwargs: getattr(walker, maker)(argument)(args, kwargs)
-
-
 def _is_pure(function: Any) -> bool:
     """Whether it is a function of Python's that computes a constant of constants."""
     if not isinstance(function, BuiltinFunctionType):
@@ -546,38 +390,3 @@ def _is_pure(function: Any) -> bool:
 
 
 _PURE_BUILTINS = (all, any, chr, divmod, ord, pow, round, sum)
-
-
-class _IdentityTable:
-    """A table keyed by objects that may not be hashable."""
-
-    def __init__(self, entries: Sequence[tuple[Any, Callable[..., Any]]]) -> None:
-        self.entries = {id(key): value for key, value in entries}
-
-    def __contains__(self, key: Any) -> bool:
-        return id(key) in self.entries
-
-    def __getitem__(self, key: Any) -> Callable[..., Any]:
-        return self.entries[id(key)]
-
-
-_PYTHON_BUILTINS = _IdentityTable(
-    [
-        (len, _bound("_len")),
-        (range, _bound("_range")),
-        (int, _made("_number", int)),
-        (float, _made("_number", float)),
-        (bool, _made("_number", bool)),
-        (isinstance, _bound("_isinstance")),
-        (getattr, _bound("_getattr")),
-        (hasattr, _bound("_hasattr")),
-        (print, _bound("_print")),
-        (min, _made("_extremum", "min")),
-        (max, _made("_extremum", "max")),
-        (abs, _bound("_abs")),
-        (tuple, _bound("_tuple")),
-        (list, _bound("_tuple")),
-        (str, _bound("_str")),
-        (type, _bound("_type")),
-    ]
-)

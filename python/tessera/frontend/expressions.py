@@ -11,7 +11,7 @@ from typing import Any, Callable, Iterator, Optional
 
 from tessera import _C
 from tessera.errors import Note, UserMistake
-from tessera.frontend.aggregates import AggregateWalker, BoundFunction, is_aggregate
+from tessera.frontend.aggregates import BoundFunction, is_aggregate
 from tessera.frontend.constants import (
     BINARY,
     COMPARE,
@@ -24,6 +24,7 @@ from tessera.frontend.constants import (
     settle,
     type_of,
 )
+from tessera.frontend.part import Part
 from tessera.frontend.scope import MISSING, assigned_names, assignment_line
 from tessera.frontend.session import mistake_from_core
 from tessera.language import memory as memory_ops, shape as shape_ops
@@ -56,7 +57,7 @@ _NOT_OF_KERNELS = ("handle", "known", "constant", "specialised", "of_specialised
 """What tensors have for the front-end alone."""
 
 
-class ExpressionWalker(AggregateWalker):
+class Expressions(Part):
     """Visits expressions other than calls and conditional ones."""
 
     # --- Names -------------------------------------------------------------------------
@@ -66,10 +67,10 @@ class ExpressionWalker(AggregateWalker):
 
     def lookup(self, name: str, node: ast.AST) -> Any:
         """The value of a name: a local variable's, else a global's, else Python's own."""
-        value = self.scope.get(name)
+        value = self.walker.scope.get(name)
         if value is not MISSING:
             return value
-        reason = self.scope.undefined.get(name)
+        reason = self.walker.scope.undefined.get(name)
         if reason is not None:
             raise UserMistake(
                 "E013",
@@ -78,8 +79,8 @@ class ExpressionWalker(AggregateWalker):
                 f"assign `{name}` before the `{reason.construct}`, or on every path of it",
                 node=node,
             )
-        if name in assigned_names([self.source.tree]):
-            line = assignment_line(self.source.tree.body, name)
+        if name in assigned_names([self.walker.source.tree]):
+            line = assignment_line(self.walker.source.tree.body, name)
             raise UserMistake(
                 "E013",
                 (
@@ -90,10 +91,18 @@ class ExpressionWalker(AggregateWalker):
                 f"assign `{name}` first",
                 node=node,
             )
-        found = self.session.reads.name(self.fn, name)
+        found = self.session.reads.name(self.walker.fn, name)
         if found is not MISSING:
             return self.use_global(name, found, node)
-        candidates = [*self.scope.values, *self.fn._globals, "range", "len", "min", "max", "print"]
+        candidates = [
+            *self.walker.scope.values,
+            *self.walker.fn._globals,
+            "range",
+            "len",
+            "min",
+            "max",
+            "print",
+        ]
         near = closest(name, [one for one in candidates if not one.startswith("%")])
         raise UserMistake(
             "E012",
@@ -134,24 +143,18 @@ class ExpressionWalker(AggregateWalker):
         return value
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> Any:
-        self.assign(node.target, self.visit(node.value))
+        self.walker.statements.assign(node.target, self.walker.visit(node.value))
         return self.lookup(node.target.id, node.target)
 
-    def assign(self, target: ast.expr, value: Any, constant: bool = False) -> None:
-        """Gives a target a value (in statements.py)."""
-        raise NotImplementedError
-
-    # --- Attributes and subscripts ------------------------------------------------------
-
     def visit_Attribute(self, node: ast.Attribute) -> Any:
-        return self.attribute(self.visit(node.value), node.attr, node)
+        return self.attribute(self.walker.visit(node.value), node.attr, node)
 
     def attribute(self, value: Any, name: str, node: ast.AST) -> Any:
         """`value.name` as kernel code sees it."""
         if isinstance(value, tensor):
             return self._tensor_attribute(value, name, node)
         if is_aggregate(value):
-            found = self.member(value, name)
+            found = self.walker.aggregates.member(value, name)
             if found is MISSING:
                 self._no_attribute(value, describe(value), name, node)
             return found
@@ -193,12 +196,12 @@ class ExpressionWalker(AggregateWalker):
         )
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
-        value = self.visit(node.value)
-        index = self.visit(node.slice)
+        value = self.walker.visit(node.value)
+        index = self.walker.visit(node.slice)
         if isinstance(value, tensor):
             return self._index_tensor(value, index)
         if is_aggregate(value):
-            return self.item_of_aggregate(value, index)
+            return self.walker.aggregates.item_of_aggregate(value, index)
         if isinstance(value, JITCallable):
             raise UserMistake(
                 "E014",
@@ -267,7 +270,7 @@ class ExpressionWalker(AggregateWalker):
     def visit_Slice(self, node: ast.Slice) -> slice:
         parts = []
         for part in (node.lower, node.upper, node.step):
-            bound = None if part is None else settle(self.visit(part))
+            bound = None if part is None else settle(self.walker.visit(part))
             if isinstance(bound, tensor):
                 raise UserMistake(
                     "E019", f"a bound of a slice is {describe(bound)}", "use a constant", node=part
@@ -278,8 +281,8 @@ class ExpressionWalker(AggregateWalker):
     # --- Operators ------------------------------------------------------------------------
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
-        left = self.visit(node.left)
-        right = self.visit(node.right)
+        left = self.walker.visit(node.left)
+        right = self.walker.visit(node.right)
         with self.naming_operands((node.left, left), (node.right, right)):
             return self.binary_operator(type(node.op).__name__, left, right)
 
@@ -294,16 +297,18 @@ class ExpressionWalker(AggregateWalker):
                 raise mistake from None
             notes = list(mistake.notes)
             for side, (node, value) in zip(("left", "right"), operands):
-                line, column, _, _ = self.place(node)
+                line, column, _, _ = self.walker.place(node)
                 text = f"the {side} operand is {describe(value)}"
-                notes.append(Note(text, self.source.file, line, column))
+                notes.append(Note(text, self.walker.source.file, line, column))
             mistake.notes = tuple(notes)
             raise mistake from None
 
     def binary_operator(self, name: str, left: Any, right: Any) -> Any:
         """A binary operator by the name of its `ast` class."""
         if is_aggregate(left) or is_aggregate(right):
-            return self.operator_of_aggregates(name, SYMBOLS.get(name, "@"), left, right)
+            return self.walker.aggregates.operator_of_aggregates(
+                name, SYMBOLS.get(name, "@"), left, right
+            )
         if name == "MatMult":
             raise UserMistake("E014", "`@` is not supported inside a kernel", "use tl.dot(a, b)")
         if isinstance(left, tensor) or isinstance(right, tensor):
@@ -317,10 +322,10 @@ class ExpressionWalker(AggregateWalker):
         return fold_binary(name, left, right)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
-        operand = self.visit(node.operand)
+        operand = self.walker.visit(node.operand)
         name = type(node.op).__name__
         if is_aggregate(operand):
-            return self.unary_of_aggregate(name, SYMBOLS[name], operand)
+            return self.walker.aggregates.unary_of_aggregate(name, SYMBOLS[name], operand)
         if isinstance(operand, tensor):
             result = unary(UNARY[name][1], truth(operand) if name == "Not" else operand)
             if name == "USub":
@@ -332,7 +337,7 @@ class ExpressionWalker(AggregateWalker):
         is_and = isinstance(node.op, ast.And)
         result: Any = MISSING
         for part in node.values:
-            value = self.visit(part)
+            value = self.walker.visit(part)
             known = known_value(value)
             if not isinstance(known, tensor):
                 if bool(known) != is_and:  # decides the whole
@@ -349,10 +354,10 @@ class ExpressionWalker(AggregateWalker):
         return is_and if result is MISSING else result
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        left, left_node = self.visit(node.left), node.left
+        left, left_node = self.walker.visit(node.left), node.left
         result: Any = True
         for op, comparator in zip(node.ops, node.comparators):
-            right = self.visit(comparator)
+            right = self.walker.visit(comparator)
             with self.naming_operands((left_node, left), (comparator, right)):
                 part = self._compare(op, left, right)
             if result is True:
@@ -385,7 +390,7 @@ class ExpressionWalker(AggregateWalker):
             except TypeError as error:
                 raise UserMistake("E031", f"`in`: {error}", "use a tuple") from None
         if is_aggregate(left) or is_aggregate(right):
-            return self.operator_of_aggregates(name, SYMBOLS[name], left, right)
+            return self.walker.aggregates.operator_of_aggregates(name, SYMBOLS[name], left, right)
         if isinstance(left, tensor) or isinstance(right, tensor):
             other = right if isinstance(left, tensor) else left
             if other is None:
@@ -427,7 +432,7 @@ class ExpressionWalker(AggregateWalker):
         """The values of a list of expressions, `*tuple` spread out."""
         for node in nodes:
             if isinstance(node, ast.Starred):
-                value = self.visit(node.value)
+                value = self.walker.visit(node.value)
                 if not isinstance(value, tuple):
                     raise UserMistake(
                         "E014",
@@ -437,7 +442,7 @@ class ExpressionWalker(AggregateWalker):
                     )
                 yield from value
             else:
-                yield self.visit(node)
+                yield self.walker.visit(node)
 
     def visit_ListComp(self, node: ast.ListComp) -> tuple[Any, ...]:
         if len(node.generators) != 1:
@@ -446,21 +451,23 @@ class ExpressionWalker(AggregateWalker):
             )
         generator = node.generators[0]
         names = assigned_names([ast.Assign([generator.target], generator.iter)])
-        outer = {name: self.scope.get(name) for name in names}
+        outer = {name: self.walker.scope.get(name) for name in names}
         results = []
-        for value in self.static_items(self.visit(generator.iter), generator.iter):
-            self.assign(generator.target, value, constant=True)
+        for value in self.walker.loops.static_items(
+            self.walker.visit(generator.iter), generator.iter
+        ):
+            self.walker.statements.assign(generator.target, value, constant=True)
             if all(self._filter(condition) for condition in generator.ifs):
-                results.append(self.visit(node.elt))
+                results.append(self.walker.visit(node.elt))
         for name, value in outer.items():
             if value is MISSING:
-                self.scope.values.pop(name, None)
+                self.walker.scope.values.pop(name, None)
             else:
-                self.scope.values[name] = value
+                self.walker.scope.values[name] = value
         return tuple(results)
 
     def _filter(self, condition: ast.expr) -> bool:
-        value = known_value(self.visit(condition))
+        value = known_value(self.walker.visit(condition))
         if isinstance(value, tensor):
             raise UserMistake(
                 "E019",
@@ -470,15 +477,11 @@ class ExpressionWalker(AggregateWalker):
             )
         return bool(value)
 
-    def static_items(self, iterable: Any, node: ast.AST) -> Iterator[Any]:
-        """The items of what is iterated at compile time (in loops.py)."""
-        raise NotImplementedError
-
     def visit_JoinedStr(self, node: ast.JoinedStr) -> str:
-        return "".join(str(self.visit(part)) for part in node.values)
+        return "".join(str(self.walker.visit(part)) for part in node.values)
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> str:
-        value = settle(self.visit(node.value))
+        value = settle(self.walker.visit(node.value))
         if not is_constant(value):
             raise UserMistake(
                 "E015",
@@ -486,7 +489,7 @@ class ExpressionWalker(AggregateWalker):
                 'use tl.device_print("x", x)',
                 node=node.value,
             )
-        spec = "" if node.format_spec is None else self.visit(node.format_spec)
+        spec = "" if node.format_spec is None else self.walker.visit(node.format_spec)
         if node.conversion != -1:
             conversions: dict[str, Callable[[Any], str]] = {"s": str, "r": repr, "a": ascii}
             value = conversions[chr(node.conversion)](value)

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from tessera.errors import UserMistake
-from tessera.frontend.branches import BranchWalker, type_name
+from tessera.frontend.branches import type_name
 from tessera.frontend.constants import (
     are_alike,
     is_constant,
@@ -28,6 +28,7 @@ from tessera.frontend.constants import (
     with_leaves,
 )
 from tessera.frontend.expressions import as_condition
+from tessera.frontend.part import Part
 from tessera.frontend.scope import (
     BROKE,
     CONTINUED,
@@ -103,7 +104,7 @@ class _Carried(NamedTuple):
         return [known_value(leaf) for value in self.values for leaf in leaves(value)]
 
 
-class LoopWalker(BranchWalker):
+class Loops(Part):
     """Visits loops."""
 
     plan: Optional[_Plan] = None
@@ -122,6 +123,7 @@ class LoopWalker(BranchWalker):
     # --- Compile-time iteration ------------------------------------------------------------
 
     def static_items(self, iterable: Any, node: ast.AST) -> Iterator[Any]:
+        """The items of what is iterated at compile time."""
         if isinstance(iterable, tuple):
             yield from iterable
             return
@@ -164,44 +166,44 @@ class LoopWalker(BranchWalker):
         return numbers
 
     def _unroll(self, node: ast.For, items: Sequence[Any], live_out: frozenset[str]) -> None:
-        outer = {name: self.scope.get(name) for name in (BROKE, CONTINUED)}
-        outer_live = self.loop_live
-        self.loop_live = exposed_names([node]) | live_out
-        self.scope.set(BROKE, False)
+        outer = {name: self.walker.scope.get(name) for name in (BROKE, CONTINUED)}
+        outer_live = self.walker.loop_live
+        self.walker.loop_live = exposed_names([node]) | live_out
+        self.walker.scope.set(BROKE, False)
         live = live_out | loaded_names([node]) | HIDDEN
 
         def iterate(position: int) -> None:
             while position < len(items):
-                self.scope.set(CONTINUED, False)
-                self.assign(node.target, items[position], constant=True)
-                self.visit_block(node.body, live)
-                self.scope.set(CONTINUED, False)
+                self.walker.scope.set(CONTINUED, False)
+                self.walker.statements.assign(node.target, items[position], constant=True)
+                self.walker.statements.visit_block(node.body, live)
+                self.walker.scope.set(CONTINUED, False)
                 position += 1
-                left = self.exited()
+                left = self.walker.branches.exited()
                 if left is True:
                     return
                 if isinstance(left, tensor) and position < len(items):
                     following = position
-                    self.guard(left, lambda: iterate(following), live)
+                    self.walker.branches.guard(left, lambda: iterate(following), live)
                     return
 
         iterate(0)
-        self.loop_live = outer_live
+        self.walker.loop_live = outer_live
         self._restore(outer)
 
     def _restore(self, outer: dict[str, Any]) -> None:
         for name, value in outer.items():
             if value is MISSING:
-                self.scope.values.pop(name, None)
+                self.walker.scope.values.pop(name, None)
             else:
-                self.scope.set(name, value)
+                self.walker.scope.set(name, value)
 
     # --- for -------------------------------------------------------------------------------
 
     def visit_for_statement(self, node: ast.For, live_out: frozenset[str]) -> None:
         """Visits a `for`, after which the names in `live_out` are read."""
-        self.locate(node)
-        iterable = self.visit(node.iter)
+        self.walker.locate(node)
+        iterable = self.walker.visit(node.iter)
         if isinstance(iterable, program.static_range) or not isinstance(iterable, program.range):
             self._unroll(node, list(self.static_items(iterable, node.iter)), live_out)
             return
@@ -215,8 +217,8 @@ class LoopWalker(BranchWalker):
         bounds = self._check_bounds(iterable, node.iter)
         plan = self.plan.plan_of(node) if self.plan is not None else _Plan()
         while True:
-            before, printed = self.scope, len(self.session.printed)
-            self.scope = before.copy()
+            before, printed = self.walker.scope, len(self.session.printed)
+            self.walker.scope = before.copy()
             try:
                 with self.following(plan):
                     if plan.may_leave:
@@ -227,8 +229,8 @@ class LoopWalker(BranchWalker):
             except _Replan:
                 emit("discard_region")
                 del self.session.printed[printed:]
-                self.scope = before
-                self.locate(node)
+                self.walker.scope = before
+                self.walker.locate(node)
 
     def _check_bounds(self, iterable: program.range, node: ast.AST) -> list[Any]:
         """Start, end and step: constants, or integer scalars."""
@@ -261,7 +263,7 @@ class LoopWalker(BranchWalker):
         read_later = exposed_names(body) | live_out
         return [
             name
-            for name, value in self.scope.values.items()
+            for name, value in self.walker.scope.values.items()
             if name in assigned_names(body)
             and name != but
             and name in read_later
@@ -276,17 +278,17 @@ class LoopWalker(BranchWalker):
         self, body: Sequence[ast.stmt], live: frozenset[str], before: dict[str, Any]
     ) -> None:
         """Visits a loop's body, at whose end the names in `live` count."""
-        outer = self.loop_live
+        outer = self.walker.loop_live
         # Names that have no value before the loop have none after it either.
-        self.loop_live = frozenset(name for name in live if name in before)
-        self.visit_block(body, live | HIDDEN)
-        self.loop_live = outer
+        self.walker.loop_live = frozenset(name for name in live if name in before)
+        self.walker.statements.visit_block(body, live | HIDDEN)
+        self.walker.loop_live = outer
 
     def _enter(self, names: list[str]) -> _Carried:
         """The carried values before the loop."""
         values = []
         for name in names:
-            value = self.scope.get(name)
+            value = self.walker.scope.get(name)
             if not any(True for _ in leaves(value)) and is_number(value):
                 value = tensor._known(value)
             values.append(value)
@@ -295,13 +297,13 @@ class LoopWalker(BranchWalker):
     def _rebind(self, carried: _Carried, arguments: Iterator[Any]) -> None:
         """Gives the names the values that the loop's region takes."""
         for name, value in zip(*carried):
-            self.scope.set(name, with_leaves(value, arguments))
+            self.walker.scope.set(name, with_leaves(value, arguments))
 
     def _leave(self, carried: _Carried, node: ast.AST) -> list[Any]:
         """The tensors that go into the next iteration; their types are those of before."""
         yields: list[Any] = []
         for name, before in zip(*carried):
-            yields.extend(self._matched(name, before, self.scope.get(name), node))
+            yields.extend(self._matched(name, before, self.walker.scope.get(name), node))
         return yields
 
     def _matched(self, name: str, before: Any, after: Any, node: ast.AST) -> list[Any]:
@@ -324,7 +326,7 @@ class LoopWalker(BranchWalker):
         if name == RESULT:
             raise UserMistake(
                 "E037",
-                f"`{self.fn.__name__}` returns {type_name(before)} on one path and "
+                f"`{self.walker.fn.__name__}` returns {type_name(before)} on one path and "
                 f"{type_name(after)} on another",
                 "return one type and shape on every path",
             )
@@ -349,7 +351,7 @@ class LoopWalker(BranchWalker):
         """Constants that the body changes must be carried after all."""
         changed = False
         for name in assigned_names(body):
-            old, new = before.get(name, MISSING), self.scope.get(name)
+            old, new = before.get(name, MISSING), self.walker.scope.get(name)
             if old is MISSING or new is MISSING or name in carried or name in HIDDEN:
                 continue
             if any(True for _ in leaves(old)) or same_constant(old, new):
@@ -379,12 +381,12 @@ class LoopWalker(BranchWalker):
                 old = before.get(name, MISSING)
                 if old is not MISSING and not any(True for _ in leaves(old)):
                     # A constant that every iteration leaves as it is.
-                    if same_constant(old, self.scope.values.get(name, old)):
-                        self.scope.set(name, old)
+                    if same_constant(old, self.walker.scope.values.get(name, old)):
+                        self.walker.scope.set(name, old)
                         continue
                 line = assignment_line([node], name) if old is MISSING else node.lineno
-                if old is MISSING or name in self.scope.values:
-                    self.scope.drop(name, Undefined(line, construct))
+                if old is MISSING or name in self.walker.scope.values:
+                    self.walker.scope.drop(name, Undefined(line, construct))
 
     def _build_for(
         self,
@@ -396,8 +398,8 @@ class LoopWalker(BranchWalker):
     ) -> None:
         assert isinstance(node.target, ast.Name)
         variable = node.target.id
-        outer = {name: self.scope.get(name) for name in (BROKE, CONTINUED)}
-        before = dict(self.scope.values)
+        outer = {name: self.walker.scope.get(name) for name in (BROKE, CONTINUED)}
+        before = dict(self.walker.scope.values)
         names = self._carried_names(node.body, live_out, plan, but=variable)
         carried = self._enter(names)
         old = before.get(variable, MISSING)
@@ -407,26 +409,26 @@ class LoopWalker(BranchWalker):
         index, *arguments = emit("begin_for", *bounds, inits, hints)
         region = iter(arguments)
         self._rebind(carried, region)
-        self.scope.set(variable, index)
-        self.scope.set(BROKE, False)
-        self.scope.set(CONTINUED, False)
+        self.walker.scope.set(variable, index)
+        self.walker.scope.set(BROKE, False)
+        self.walker.scope.set(CONTINUED, False)
         self._visit_body(node.body, self._read_later(node.body, live_out) | {variable}, before)
-        self.locate(node)
-        self.scope.set(CONTINUED, False)
-        if self.exited() is not False:
+        self.walker.locate(node)
+        self.walker.scope.set(CONTINUED, False)
+        if self.walker.branches.exited() is not False:
             self._note_leaving(plan)
             raise _Replan
         self._check_constants(node.body, before, [*names, variable], plan)
         yields = self._leave(carried, node)
         if keep_last:
-            yields.append(self._as_index(self.scope.get(variable), index.type))
+            yields.append(self._as_index(self.walker.scope.get(variable), index.type))
         results = iter(emit("end_for", yields))
-        values = dict(self.scope.values)
-        self.scope.values = dict(before)
-        self.scope.undefined = dict(self.scope.undefined)
+        values = dict(self.walker.scope.values)
+        self.walker.scope.values = dict(before)
+        self.walker.scope.undefined = dict(self.walker.scope.undefined)
         for name in assigned_names(node.body):
             if name in values and not any(True for _ in leaves(values[name])):
-                self.scope.values[name] = values[name]
+                self.walker.scope.values[name] = values[name]
         self._forget_inner_names(node, before, assigned_names(node.body) - {variable}, names)
         self._rebind(carried, results)
         self._after_variable(node, variable, before, bounds, index.type, live_out, results)
@@ -455,19 +457,19 @@ class LoopWalker(BranchWalker):
     ) -> None:
         """The loop variable keeps its last value, or its earlier one after no iteration."""
         if variable not in live_out:
-            self.scope.drop(variable, Undefined(node.lineno, "for"))
+            self.walker.scope.drop(variable, Undefined(node.lineno, "for"))
             return
         old = before.get(variable, MISSING)
         if isinstance(old, tensor) or is_number(old):
-            self.scope.set(variable, next(results))
+            self.walker.scope.set(variable, next(results))
             return
         numbers = range(*bounds) if all(isinstance(bound, int) for bound in bounds) else None
         if numbers and variable not in assigned_names(node.body):
-            self.scope.set(variable, to_tensor_value(numbers[-1]))
+            self.walker.scope.set(variable, to_tensor_value(numbers[-1]))
         elif numbers is not None and not numbers and old is not MISSING:
-            self.scope.set(variable, old)
+            self.walker.scope.set(variable, old)
         else:
-            self.scope.drop(variable, Undefined(node.lineno, "for"))
+            self.walker.scope.drop(variable, Undefined(node.lineno, "for"))
 
     # --- for as while ---------------------------------------------------------------------
 
@@ -476,8 +478,8 @@ class LoopWalker(BranchWalker):
     ) -> None:
         assert isinstance(node.target, ast.Name)
         variable = node.target.id
-        outer = {name: self.scope.get(name) for name in (BROKE, CONTINUED)}
-        before = dict(self.scope.values)
+        outer = {name: self.walker.scope.get(name) for name in (BROKE, CONTINUED)}
+        before = dict(self.walker.scope.values)
         type = _index_type(bounds)
         start, end, step = [self._as_index(bound, type) for bound in bounds]
         names = self._carried_names(node.body, live_out, plan, but=variable)
@@ -497,33 +499,35 @@ class LoopWalker(BranchWalker):
         condition = self._in_range(counter, end, bounds[2], step)
         condition = binary("logical_and", condition, unary("not_", self._stopped()))
         passed = [counter, last_argument] + [
-            leaf for name in [*leaving.names, *names] for leaf in leaves(self.scope.get(name))
+            leaf
+            for name in [*leaving.names, *names]
+            for leaf in leaves(self.walker.scope.get(name))
         ]
         counter, last_argument, *arguments = emit("while_condition", condition, passed)
         region = iter(arguments)
         self._rebind(leaving, region)
         self._rebind(carried, region)
-        self.scope.set(variable, counter)
+        self.walker.scope.set(variable, counter)
         self._clear_flags()
         self._visit_body(node.body, self._read_later(node.body, live_out) | {variable}, before)
-        self.locate(node)
+        self.walker.locate(node)
         self._check_leaving(plan)
         self._check_constants(node.body, before, [*names, variable], plan)
-        final = self._as_index(self.scope.values.get(variable, counter), type)
+        final = self._as_index(self.walker.scope.values.get(variable, counter), type)
         yields = [self._next_counter(counter, end, bounds[2], step), final]
         yields += self._leave(leaving, node) + self._leave(carried, node)
         _, last_result, *arguments = emit("end_while", yields)
         results = iter(arguments)
-        self.scope.values = dict(before)
+        self.walker.scope.values = dict(before)
         self._forget_inner_names(node, before, assigned_names(node.body) - {variable}, names)
         self._after_leaving(plan)
         self._rebind(leaving, results)
         self._rebind(carried, results)
         had_value = isinstance(old, tensor) or is_number(old)
         if keep_last and (had_value or self._surely_runs(bounds)):
-            self.scope.set(variable, last_result)
+            self.walker.scope.set(variable, last_result)
         else:
-            self.scope.drop(variable, Undefined(node.lineno, "for"))
+            self.walker.scope.drop(variable, Undefined(node.lineno, "for"))
         self._restore(outer)
 
     def _surely_runs(self, bounds: list[Any]) -> bool:
@@ -563,18 +567,18 @@ class LoopWalker(BranchWalker):
             names.append(RETURNED)
             values.append(tensor._known(False))
         if plan.result is not MISSING and not self._result_is_settled(plan):
-            old = self.scope.get(RESULT)
+            old = self.walker.scope.get(RESULT)
             names.append(RESULT)
             if is_number(old) and is_number(plan.result):
                 old, plan.result = tensor._known(old), tensor._known(plan.result)
             like = plan.result if any(True for _ in leaves(plan.result)) else old
-            value = self._value_like(old, like)
+            value = self.walker.branches.value_like(old, like)
             values.append(tensor._known(value) if is_number(value) else value)
         return _Carried(names, values)
 
     def _result_is_settled(self, plan: _Plan) -> bool:
         """Whether every return so far, and those of the loop, return one constant."""
-        old = self.scope.get(RESULT)
+        old = self.walker.scope.get(RESULT)
         if any(True for _ in leaves(plan.result)):
             return False
         return old is MISSING or same_constant(old, plan.result)
@@ -582,27 +586,27 @@ class LoopWalker(BranchWalker):
     def _after_leaving(self, plan: _Plan) -> None:
         """After the loop: the result, where it is a constant."""
         if plan.result is not MISSING and self._result_is_settled(plan):
-            self.scope.set(RESULT, plan.result)
+            self.walker.scope.set(RESULT, plan.result)
 
     def _stopped(self) -> Any:
-        broke, returned = self.scope.get(BROKE), self.scope.get(RETURNED)
+        broke, returned = self.walker.scope.get(BROKE), self.walker.scope.get(RETURNED)
         return broke if returned is False else binary("logical_or", broke, returned)
 
     def _note_leaving(self, plan: _Plan) -> None:
         plan.may_leave = True
-        plan.may_return = self.scope.get(RETURNED) is not False
+        plan.may_return = self.walker.scope.get(RETURNED) is not False
         if plan.may_return:
-            plan.result = self.scope.get(RESULT)
+            plan.result = self.walker.scope.get(RESULT)
 
     def _clear_flags(self) -> None:
         for name in (BROKE, RETURNED, CONTINUED):
-            self.scope.set(name, False)
+            self.walker.scope.set(name, False)
 
     def _check_leaving(self, plan: _Plan) -> None:
         """After the body: the flags as tensors; a result that turned up late is carried."""
-        self.scope.set(CONTINUED, False)
-        result = self.scope.get(RESULT)
-        if plan.may_leave and not plan.may_return and self.scope.get(RETURNED) is not False:
+        self.walker.scope.set(CONTINUED, False)
+        result = self.walker.scope.get(RESULT)
+        if plan.may_leave and not plan.may_return and self.walker.scope.get(RETURNED) is not False:
             self._note_leaving(plan)
             raise _Replan
         if plan.result is not MISSING and is_constant(plan.result) and not is_constant(result):
@@ -613,29 +617,29 @@ class LoopWalker(BranchWalker):
 
     def visit_while_statement(self, node: ast.While, live_out: frozenset[str]) -> None:
         """Visits a `while`, after which the names in `live_out` are read."""
-        self.locate(node)
+        self.walker.locate(node)
         plan = self.plan.plan_of(node) if self.plan is not None else _Plan()
         plan.may_leave = plan.may_leave or has_exit(node.body)
         iterations = 0
         while True:
-            before, printed = self.scope, len(self.session.printed)
-            self.scope = before.copy()
+            before, printed = self.walker.scope, len(self.session.printed)
+            self.walker.scope = before.copy()
             try:
                 with self.following(plan):
                     constant = self._build_while(node, plan, live_out)
             except _Replan:
                 emit("discard_region")
                 del self.session.printed[printed:]
-                self.scope = before
-                self.locate(node)
+                self.walker.scope = before
+                self.walker.locate(node)
                 continue
             if constant is None:
                 return
             # The condition is a constant: the loop runs while compiling.
             emit("discard_region")
             del self.session.printed[printed:]
-            self.scope = before
-            self.locate(node)
+            self.walker.scope = before
+            self.walker.locate(node)
             if not constant:
                 return
             iterations += 1
@@ -651,13 +655,13 @@ class LoopWalker(BranchWalker):
 
     def _unroll_once(self, node: ast.While, live_out: frozenset[str]) -> bool:
         """Visits the body of a `while` on constants; whether the loop ends by that."""
-        outer = {name: self.scope.get(name) for name in (BROKE, CONTINUED)}
-        self.scope.set(BROKE, False)
-        self.scope.set(CONTINUED, False)
-        self.visit(node.test)
-        self.visit_block(node.body, live_out | loaded_names([node]) | HIDDEN)
-        self.scope.set(CONTINUED, False)
-        left = self.exited()
+        outer = {name: self.walker.scope.get(name) for name in (BROKE, CONTINUED)}
+        self.walker.scope.set(BROKE, False)
+        self.walker.scope.set(CONTINUED, False)
+        self.walker.visit(node.test)
+        self.walker.statements.visit_block(node.body, live_out | loaded_names([node]) | HIDDEN)
+        self.walker.scope.set(CONTINUED, False)
+        left = self.walker.branches.exited()
         if isinstance(left, tensor):
             raise UserMistake(
                 "E041",
@@ -671,8 +675,8 @@ class LoopWalker(BranchWalker):
         self, node: ast.While, plan: _Plan, live_out: frozenset[str]
     ) -> Optional[bool]:
         """Builds the loop; or returns its condition where that is a constant."""
-        outer = {name: self.scope.get(name) for name in (BROKE, CONTINUED)}
-        before = dict(self.scope.values)
+        outer = {name: self.walker.scope.get(name) for name in (BROKE, CONTINUED)}
+        before = dict(self.walker.scope.values)
         body: list[ast.AST] = [ast.Expr(node.test), *node.body]
         names = self._carried_names(body, live_out, plan)
         carried = self._enter(names)
@@ -680,7 +684,7 @@ class LoopWalker(BranchWalker):
         region = iter(emit("begin_while", leaving.tensors() + carried.tensors()))
         self._rebind(leaving, region)
         self._rebind(carried, region)
-        test = self.visit(node.test)
+        test = self.walker.visit(node.test)
         if isinstance(test, program.condition):
             test = test.condition
         condition = as_condition(test, "`while`", node.test)
@@ -700,27 +704,27 @@ class LoopWalker(BranchWalker):
         tested = [
             name
             for name in assigned_names([node.test])
-            if name not in names and self.scope.get(name) is not MISSING
+            if name not in names and self.walker.scope.get(name) is not MISSING
         ]
         passed_names = [*leaving.names, *names, *tested]
-        passed = _Carried(passed_names, [self.scope.get(name) for name in passed_names])
+        passed = _Carried(passed_names, [self.walker.scope.get(name) for name in passed_names])
         region = iter(emit("while_condition", condition, passed.tensors()))
         self._rebind(passed, region)
         if plan.may_leave:
             self._clear_flags()
-        self.scope.set(BROKE, False)
-        self.scope.set(CONTINUED, False)
+        self.walker.scope.set(BROKE, False)
+        self.walker.scope.set(CONTINUED, False)
         self._visit_body(node.body, self._read_later(body, live_out), before)
-        self.locate(node)
-        self.scope.set(CONTINUED, False)
-        if not plan.may_leave and self.exited() is not False:
+        self.walker.locate(node)
+        self.walker.scope.set(CONTINUED, False)
+        if not plan.may_leave and self.walker.branches.exited() is not False:
             self._note_leaving(plan)
             raise _Replan
         self._check_leaving(plan)
         self._check_constants(body, before, [*names, *tested], plan)
         yields = self._leave(leaving, node) + self._leave(carried, node)
         results = iter(emit("end_while", yields))
-        self.scope.values = dict(before)
+        self.walker.scope.values = dict(before)
         self._forget_inner_names(node, before, assigned_names(body), [*names, *tested])
         self._after_leaving(plan)
         self._rebind(passed, results)

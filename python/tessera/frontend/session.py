@@ -93,7 +93,7 @@ class Session:
 
     def call_function(self, fn: JITCallable, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Calls a @jit function from a builtin (a combining function, say)."""
-        return self.walkers[-1].call_jit(fn, args, kwargs)
+        return self.walkers[-1].calls.call_jit(fn, args, kwargs)
 
     # --- Mistakes -------------------------------------------------------------------
 

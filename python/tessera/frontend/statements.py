@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Sequence
 
 from tessera.errors import UserMistake
 from tessera.frontend.declarations import misspelt_annotation
 from tessera.frontend.constants import as_specialised, decay, is_constant, settle
 from tessera.frontend.hints import StandingHint
-from tessera.frontend.loops import LoopWalker
+from tessera.frontend.part import Part
 from tessera.frontend.scope import BROKE, CONTINUED, HIDDEN, RESULT, RETURNED, loaded_names
 from tessera.language import debug as debug_ops
 from tessera.language.tensor import describe, specialised_value, tensor
 from tessera.language.types import constexpr, unwrap
+
+if TYPE_CHECKING:
+    from tessera.frontend.walker import FunctionWalker
 
 _REFUSED: dict[str, tuple[str, str, str]] = {
     "AsyncFunctionDef": ("E007", "`async def`", "use a plain function"),
@@ -50,50 +53,54 @@ _REFUSED: dict[str, tuple[str, str, str]] = {
 _LEAVING = (ast.If, ast.For, ast.While, ast.Return, ast.Break, ast.Continue)
 
 
-class StatementWalker(LoopWalker):
+class Statements(Part):
     """Visits statements."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, walker: FunctionWalker) -> None:
+        super().__init__(walker)
         self.constexpr_names: set[str] = set()
         """Names that an annotation without a value has made constants."""
 
-    def refuse(self, node: ast.AST) -> None:
+    def refuse(self, node: ast.AST) -> NoReturn:
+        """Says that kernels cannot have this syntax."""
         kind = type(node).__name__
         id, what, fix = _REFUSED.get(kind, ("E014", f"`{kind}`", "write it another way"))
         raise UserMistake(id, f"{what} is not supported inside a kernel", fix, node=node)
 
     def visit_block(self, statements: Sequence[ast.stmt], live_out: frozenset[str]) -> None:
+        """Visits statements of which the names in `live_out` are read later."""
         for position, statement in enumerate(statements):
             if not isinstance(statement, _LEAVING):
-                self.visit(statement)
+                self.walker.visit(statement)
                 continue
             rest = statements[position + 1 :]
             live = live_out | loaded_names(rest) | HIDDEN if rest else live_out
             if isinstance(statement, ast.If):
-                outer = self.node
-                absorbed = self.visit_if_statement(statement, rest, live_out, live)
-                self.locate(outer)
+                outer = self.walker.node
+                absorbed = self.walker.branches.visit_if_statement(statement, rest, live_out, live)
+                self.walker.locate(outer)
                 if absorbed:
                     return
             elif isinstance(statement, ast.For):
-                self.visit_for_statement(statement, live)
+                self.walker.loops.visit_for_statement(statement, live)
             elif isinstance(statement, ast.While):
-                self.visit_while_statement(statement, live)
+                self.walker.loops.visit_while_statement(statement, live)
             else:
-                self.visit(statement)
+                self.walker.visit(statement)
             if rest:
-                left = self.exited()
+                left = self.walker.branches.exited()
                 if left is True:
                     return
                 if isinstance(left, tensor):
-                    self.guard(left, lambda: self.visit_block(rest, live_out), live_out)
+                    self.walker.branches.guard(
+                        left, lambda: self.visit_block(rest, live_out), live_out
+                    )
                     return
 
     # --- Assignments -----------------------------------------------------------------------
 
     def visit_Assign(self, node: ast.Assign) -> None:
-        value = self.visit(node.value)
+        value = self.walker.visit(node.value)
         for target in node.targets:
             self.assign(target, value)
 
@@ -105,7 +112,7 @@ class StatementWalker(LoopWalker):
             return
         # A value known at run time alone stays what it is: kernels annotate so what they do not
         # mean to change. Where a constant is needed, it is missed there.
-        value = self.visit(node.value)
+        value = self.walker.visit(node.value)
         if is_constexpr and is_constant(value):
             value = settle(value)
         self.assign(node.target, value, constant=is_constexpr)
@@ -113,9 +120,9 @@ class StatementWalker(LoopWalker):
     def visit_StandingHint(self, node: StandingHint) -> None:
         call, target = node.value, node.targets[0]
         assert isinstance(call, ast.Call) and isinstance(target, ast.Name)
-        about = self.visit(call.args[0])
-        value = self.visit(call)
-        if specialised_value(about) is None and node.is_hint(unwrap(self.visit(call.func))):
+        about = self.walker.visit(call.args[0])
+        value = self.walker.visit(call)
+        if specialised_value(about) is None and node.is_hint(unwrap(self.walker.visit(call.func))):
             self.assign(target, value)
 
     def _is_constexpr(self, annotation: ast.expr) -> bool:
@@ -127,7 +134,7 @@ class StatementWalker(LoopWalker):
                 return True
         elif isinstance(annotation, (ast.Name, ast.Attribute)):
             try:
-                return self.visit(annotation) is constexpr
+                return self.walker.visit(annotation) is constexpr
             except UserMistake as mistake:
                 if mistake.id not in ("E010", "E012", "E013"):
                     raise
@@ -145,16 +152,20 @@ class StatementWalker(LoopWalker):
         if not isinstance(node.target, ast.Name):
             self.assign(node.target, None)
         assert isinstance(node.target, ast.Name)
-        left = self.lookup(node.target.id, node.target)
-        right = self.visit(node.value)
-        self.locate(node)
-        self.assign(node.target, self.binary_operator(type(node.op).__name__, left, right))
+        left = self.walker.expressions.lookup(node.target.id, node.target)
+        right = self.walker.visit(node.value)
+        self.walker.locate(node)
+        self.assign(
+            node.target,
+            self.walker.expressions.binary_operator(type(node.op).__name__, left, right),
+        )
 
     def assign(self, target: ast.expr, value: Any, constant: bool = False) -> None:
+        """Gives a target a value."""
         if isinstance(target, ast.Name):
             if target.id in self.constexpr_names and is_constant(value):
                 value, constant = settle(value), True
-            self.scope.set(target.id, value if constant else decay(value))
+            self.walker.scope.set(target.id, value if constant else decay(value))
             return
         if isinstance(target, (ast.Tuple, ast.List)):
             self._unpack(target, value, constant)
@@ -190,38 +201,38 @@ class StatementWalker(LoopWalker):
     def visit_Expr(self, node: ast.Expr) -> None:
         if isinstance(node.value, ast.Constant):  # a docstring
             return
-        self.discarded = node.value
-        self.visit(node.value)
+        self.walker.discarded = node.value
+        self.walker.visit(node.value)
 
     def visit_Pass(self, node: ast.Pass) -> None:
         pass
 
     def visit_Return(self, node: ast.Return) -> None:
-        value = None if node.value is None else self.visit(node.value)
-        if self.is_kernel and value is not None:
+        value = None if node.value is None else self.walker.visit(node.value)
+        if self.walker.is_kernel and value is not None:
             raise UserMistake(
                 "E042",
-                f"the kernel `{self.fn.__name__}` returns {describe(value)}",
+                f"the kernel `{self.walker.fn.__name__}` returns {describe(value)}",
                 "kernels return nothing: store the result",
                 node=node,
             )
-        if not self.is_kernel:
-            if self.result_varies:
+        if not self.walker.is_kernel:
+            if self.walker.branches.result_varies:
                 value = as_specialised(value)
-            elif self.result_is_tensor:
+            elif self.walker.branches.result_is_tensor:
                 value = decay(value)
-            self.scope.set(RESULT, value)
-        self.scope.set(RETURNED, True)
+            self.walker.scope.set(RESULT, value)
+        self.walker.scope.set(RETURNED, True)
 
     def visit_Break(self, node: ast.Break) -> None:
-        self.scope.set(BROKE, True)
+        self.walker.scope.set(BROKE, True)
 
     def visit_Continue(self, node: ast.Continue) -> None:
-        self.scope.set(CONTINUED, True)
+        self.walker.scope.set(CONTINUED, True)
 
     def visit_Assert(self, node: ast.Assert) -> None:
-        condition = self.visit(node.test)
-        message = "" if node.msg is None else self.visit(node.msg)
+        condition = self.walker.visit(node.test)
+        message = "" if node.msg is None else self.walker.visit(node.msg)
         if is_constant(condition):
             debug_ops.static_assert(condition, message)
         else:

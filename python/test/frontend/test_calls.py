@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import collections
+import gc
 import linecache
 import math
 import re
@@ -19,6 +20,8 @@ import pytest
 import tessera
 import tessera.language as tl
 from tessera.frontend import ConstSpec, ValueSpec, build_module
+from tessera.frontend.part import Part
+from tessera.frontend.walker import FunctionWalker
 from tessera import _C
 
 Pair = collections.namedtuple("Pair", ["first", "second"])
@@ -507,3 +510,25 @@ def test_functions_of_python_on_what_is_known_at_run_time(tmp_path: Path) -> Non
         with pytest.raises(tessera.CompilationError) as caught:
             kernel[(1,)](np.zeros(1, np.float32), 1, 16)
         assert caught.value.id == id and fix in caught.value.fix
+
+
+@tessera.jit
+def helped(out, n):
+    for i in range(n):
+        tl.store(out + i, add(i, scale=2) + divmod_of(i, 3)[1])
+
+
+def test_what_has_visited_a_function_goes_with_the_visit():
+    """Walkers and their parts hold each other, and what scopes have is not left to the collector."""
+
+    def walkers() -> int:
+        return sum(isinstance(one, (FunctionWalker, Part)) for one in gc.get_objects())
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = walkers()
+        kernel = tessera.compile(helped, "*i32, i32")
+        assert kernel.name == "helped" and walkers() == before
+    finally:
+        gc.enable()
