@@ -13,20 +13,11 @@ from __future__ import annotations
 
 import ast
 from contextlib import contextmanager
-from typing import Any, Iterator, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Iterator, Optional, Sequence
 
 from tessera.errors import UserMistake
-from tessera.frontend.branches import type_name
-from tessera.frontend.constants import (
-    are_alike,
-    is_constant,
-    is_number,
-    leaves,
-    parts_of,
-    same_constant,
-    settle,
-    with_leaves,
-)
+from tessera.frontend.carried import Carried, Carrying, Plan, Replan
+from tessera.frontend.constants import is_number, leaves, settle
 from tessera.frontend.expressions import as_condition
 from tessera.frontend.part import Part
 from tessera.frontend.scope import (
@@ -34,11 +25,8 @@ from tessera.frontend.scope import (
     CONTINUED,
     HIDDEN,
     MISSING,
-    RESULT,
-    RETURNED,
     Undefined,
     assigned_names,
-    assignment_line,
     exposed_names,
     has_exit,
     loaded_names,
@@ -59,59 +47,27 @@ from tessera.language.tensor import (
 )
 from tessera.language.types import dtype, int32, int64, uint32
 
+if TYPE_CHECKING:
+    from tessera.frontend.walker import FunctionWalker
+
 # More iterations than this are not unrolled, nor run at compile time.
 MAX_UNROLLED = 10_000
 
 _ZERO_STEP = "the step of the range is 0; such a loop makes no iteration"
 
 
-class _Plan:
-    """What is known about a loop so far; each wrong guess adds to it."""
-
-    def __init__(self) -> None:
-        self.promoted: set[str] = set()
-        """Names that are constants before the loop and tensors in it."""
-        self.may_leave = False
-        """Whether a break or a return may end it before its condition does."""
-        self.may_return = False
-        self.result: Any = MISSING
-        """What a `return` in the loop returns; the types of its tensors count."""
-        self.inner: dict[tuple[int, int], _Plan] = {}
-        """The plans of the loops in the body. A second visit starts from them; without that,
-        visits would double with each level of a nest."""
-        self.met: dict[int, int] = {}
-        """How often a visit of the body has come to each of those loops."""
-
-    def plan_of(self, node: ast.AST) -> "_Plan":
-        """The plan of a loop in the body."""
-        count = self.met.get(id(node), 0)
-        self.met[id(node)] = count + 1
-        return self.inner.setdefault((id(node), count), _Plan())
-
-
-class _Replan(Exception):
-    """The plan has changed: visit the loop again."""
-
-
-class _Carried(NamedTuple):
-    """The names that a loop carries, with their values at some point."""
-
-    names: list[str]
-    values: list[Any]
-
-    def tensors(self) -> list[Any]:
-        """The values' tensors as the builder takes them, known numbers as literals."""
-        return [known_value(leaf) for value in self.values for leaf in leaves(value)]
-
-
 class Loops(Part):
     """Visits loops."""
 
-    plan: Optional[_Plan] = None
+    def __init__(self, walker: FunctionWalker) -> None:
+        super().__init__(walker)
+        self.carrying = Carrying(walker)
+
+    plan: Optional[Plan] = None
     """That of the innermost loop around."""
 
     @contextmanager
-    def following(self, plan: _Plan) -> Iterator[None]:
+    def following(self, plan: Plan) -> Iterator[None]:
         """While the body of the plan's loop is visited."""
         outer, self.plan = self.plan, plan
         plan.met.clear()
@@ -215,7 +171,7 @@ class Loops(Part):
                 node=node.target,
             )
         bounds = self._check_bounds(iterable, node.iter)
-        plan = self.plan.plan_of(node) if self.plan is not None else _Plan()
+        plan = self.plan.plan_of(node) if self.plan is not None else Plan()
         while True:
             before, printed = self.walker.scope, len(self.session.printed)
             self.walker.scope = before.copy()
@@ -226,7 +182,7 @@ class Loops(Part):
                     else:
                         self._build_for(node, bounds, iterable.hints(), plan, live_out)
                 return
-            except _Replan:
+            except Replan:
                 emit("discard_region")
                 del self.session.printed[printed:]
                 self.walker.scope = before
@@ -257,23 +213,6 @@ class Loops(Part):
             emit("device_assert", emit_one("ne", bounds[2], 0), _ZERO_STEP, None)
         return [int(bound) if not isinstance(bound, tensor) else bound for bound in bounds]
 
-    def _carried_names(
-        self, body: Sequence[ast.AST], live_out: frozenset[str], plan: _Plan, but: str = ""
-    ) -> list[str]:
-        read_later = exposed_names(body) | live_out
-        return [
-            name
-            for name, value in self.walker.scope.values.items()
-            if name in assigned_names(body)
-            and name != but
-            and name in read_later
-            and (name in plan.promoted or any(True for _ in leaves(value)))
-        ]
-
-    def _read_later(self, body: Sequence[ast.AST], live_out: frozenset[str]) -> frozenset[str]:
-        """The names of the body that a later iteration, or what follows the loop, may read."""
-        return assigned_names(body) & (exposed_names(body) | live_out)
-
     def _visit_body(
         self, body: Sequence[ast.stmt], live: frozenset[str], before: dict[str, Any]
     ) -> None:
@@ -284,142 +223,40 @@ class Loops(Part):
         self.walker.statements.visit_block(body, live | HIDDEN)
         self.walker.loop_live = outer
 
-    def _enter(self, names: list[str]) -> _Carried:
-        """The carried values before the loop."""
-        values = []
-        for name in names:
-            value = self.walker.scope.get(name)
-            if not any(True for _ in leaves(value)) and is_number(value):
-                value = tensor._known(value)
-            values.append(value)
-        return _Carried(names, values)
-
-    def _rebind(self, carried: _Carried, arguments: Iterator[Any]) -> None:
-        """Gives the names the values that the loop's region takes."""
-        for name, value in zip(*carried):
-            self.walker.scope.set(name, with_leaves(value, arguments))
-
-    def _leave(self, carried: _Carried, node: ast.AST) -> list[Any]:
-        """The tensors that go into the next iteration; their types are those of before."""
-        yields: list[Any] = []
-        for name, before in zip(*carried):
-            yields.extend(self._matched(name, before, self.walker.scope.get(name), node))
-        return yields
-
-    def _matched(self, name: str, before: Any, after: Any, node: ast.AST) -> list[Any]:
-        if are_alike(before, after):
-            return [
-                leaf
-                for one, other in zip(parts_of(before) or (), parts_of(after) or ())
-                for leaf in self._matched(name, one, other, node)
-            ]
-        if not isinstance(before, tensor):
-            if same_constant(before, after):
-                return []
-        elif is_number(after) or isinstance(after, tensor):
-            number = known_value(after)
-            type = after.type if isinstance(after, tensor) else literal_dtype(after)
-            if type == before.type:
-                return [number]
-            if is_number(after) and before.type.is_floating():
-                return [number]
-        if name == RESULT:
-            raise UserMistake(
-                "E037",
-                f"`{self.walker.fn.__name__}` returns {type_name(before)} on one path and "
-                f"{type_name(after)} on another",
-                "return one type and shape on every path",
-            )
-        loop = "before the loop, {} at its end"
-        raise UserMistake(
-            "E036",
-            f"`{name}` is {type_name(before)} " + loop.format(_after_text(after)),
-            self._carry_fix(name, after),
-        )
-
-    def _carry_fix(self, name: str, after: Any) -> str:
-        if isinstance(after, tensor) and after.shape:
-            shape = ", ".join(map(str, after.shape))
-            return f"initialise it: {name} = tl.zeros(({shape},), {after.dtype!r})"
-        if isinstance(after, tensor) and not after.dtype.is_ptr():
-            return f"initialise it as {after.dtype}, or cast it at the end of the loop"
-        return f"give `{name}` its type before the loop"
-
-    def _check_constants(
-        self, body: Sequence[ast.AST], before: dict[str, Any], carried: list[str], plan: _Plan
-    ) -> None:
-        """Constants that the body changes must be carried after all."""
-        changed = False
-        for name in assigned_names(body):
-            old, new = before.get(name, MISSING), self.walker.scope.get(name)
-            if old is MISSING or new is MISSING or name in carried or name in HIDDEN:
-                continue
-            if any(True for _ in leaves(old)) or same_constant(old, new):
-                continue
-            if not is_number(old):
-                if name in exposed_names(body):
-                    raise UserMistake(
-                        "E036",
-                        f"`{name}` is {describe(old)} before the loop, {_after_text(new)} at its "
-                        "end",
-                        f"give `{name}` its type before the loop",
-                    )
-                continue
-            if name not in plan.promoted:
-                plan.promoted.add(name)
-                changed = True
-        if changed:
-            raise _Replan
-
-    def _forget_inner_names(
-        self, node: Any, before: dict[str, Any], names: frozenset[str], kept: Sequence[str]
-    ) -> None:
-        """Names that only the body assigns have no value after the loop."""
-        construct = "for" if isinstance(node, ast.For) else "while"
-        for name in names:
-            if name not in kept:
-                old = before.get(name, MISSING)
-                if old is not MISSING and not any(True for _ in leaves(old)):
-                    # A constant that every iteration leaves as it is.
-                    if same_constant(old, self.walker.scope.values.get(name, old)):
-                        self.walker.scope.set(name, old)
-                        continue
-                line = assignment_line([node], name) if old is MISSING else node.lineno
-                if old is MISSING or name in self.walker.scope.values:
-                    self.walker.scope.drop(name, Undefined(line, construct))
-
     def _build_for(
         self,
         node: ast.For,
         bounds: list[Any],
         hints: list[list[Any]],
-        plan: _Plan,
+        plan: Plan,
         live_out: frozenset[str],
     ) -> None:
         assert isinstance(node.target, ast.Name)
         variable = node.target.id
         outer = {name: self.walker.scope.get(name) for name in (BROKE, CONTINUED)}
         before = dict(self.walker.scope.values)
-        names = self._carried_names(node.body, live_out, plan, but=variable)
-        carried = self._enter(names)
+        names = self.carrying.names(node.body, live_out, plan, but=variable)
+        carried = self.carrying.enter(names)
         old = before.get(variable, MISSING)
         keep_last = variable in live_out and (isinstance(old, tensor) or is_number(old))
         last = self._initial_last(old, bounds) if keep_last else None
         inits = carried.tensors() + ([last] if keep_last else [])
         index, *arguments = emit("begin_for", *bounds, inits, hints)
         region = iter(arguments)
-        self._rebind(carried, region)
+        self.carrying.rebind(carried, region)
         self.walker.scope.set(variable, index)
         self.walker.scope.set(BROKE, False)
         self.walker.scope.set(CONTINUED, False)
-        self._visit_body(node.body, self._read_later(node.body, live_out) | {variable}, before)
+        self._visit_body(
+            node.body, self.carrying.read_later(node.body, live_out) | {variable}, before
+        )
         self.walker.locate(node)
         self.walker.scope.set(CONTINUED, False)
         if self.walker.branches.exited() is not False:
-            self._note_leaving(plan)
-            raise _Replan
-        self._check_constants(node.body, before, [*names, variable], plan)
-        yields = self._leave(carried, node)
+            self.carrying.note_leaving(plan)
+            raise Replan
+        self.carrying.check_constants(node.body, before, [*names, variable], plan)
+        yields = self.carrying.leave(carried, node)
         if keep_last:
             yields.append(self._as_index(self.walker.scope.get(variable), index.type))
         results = iter(emit("end_for", yields))
@@ -429,8 +266,10 @@ class Loops(Part):
         for name in assigned_names(node.body):
             if name in values and not any(True for _ in leaves(values[name])):
                 self.walker.scope.values[name] = values[name]
-        self._forget_inner_names(node, before, assigned_names(node.body) - {variable}, names)
-        self._rebind(carried, results)
+        self.carrying.forget_inner_names(
+            node, before, assigned_names(node.body) - {variable}, names
+        )
+        self.carrying.rebind(carried, results)
         self._after_variable(node, variable, before, bounds, index.type, live_out, results)
         self._restore(outer)
 
@@ -474,7 +313,7 @@ class Loops(Part):
     # --- for as while ---------------------------------------------------------------------
 
     def _build_counted_while(
-        self, node: ast.For, bounds: list[Any], plan: _Plan, live_out: frozenset[str]
+        self, node: ast.For, bounds: list[Any], plan: Plan, live_out: frozenset[str]
     ) -> None:
         assert isinstance(node.target, ast.Name)
         variable = node.target.id
@@ -482,22 +321,22 @@ class Loops(Part):
         before = dict(self.walker.scope.values)
         type = _index_type(bounds)
         start, end, step = [self._as_index(bound, type) for bound in bounds]
-        names = self._carried_names(node.body, live_out, plan, but=variable)
-        carried = self._enter(names)
+        names = self.carrying.names(node.body, live_out, plan, but=variable)
+        carried = self.carrying.enter(names)
         keep_last = variable in live_out
         old = before.get(variable, MISSING)
         if keep_last and (isinstance(old, tensor) or is_number(old)):
             last: Any = self._initial_last(old, bounds)
         else:
             last = start
-        leaving = self._enter_leaving(plan)
+        leaving = self.carrying.enter_leaving(plan)
         inits = [start, last, *leaving.tensors(), *carried.tensors()]
         counter, last_argument, *arguments = emit("begin_while", inits)
         region = iter(arguments)
-        self._rebind(leaving, region)
-        self._rebind(carried, region)
+        self.carrying.rebind(leaving, region)
+        self.carrying.rebind(carried, region)
         condition = self._in_range(counter, end, bounds[2], step)
-        condition = binary("logical_and", condition, unary("not_", self._stopped()))
+        condition = binary("logical_and", condition, unary("not_", self.carrying.stopped()))
         passed = [counter, last_argument] + [
             leaf
             for name in [*leaving.names, *names]
@@ -505,24 +344,28 @@ class Loops(Part):
         ]
         counter, last_argument, *arguments = emit("while_condition", condition, passed)
         region = iter(arguments)
-        self._rebind(leaving, region)
-        self._rebind(carried, region)
+        self.carrying.rebind(leaving, region)
+        self.carrying.rebind(carried, region)
         self.walker.scope.set(variable, counter)
-        self._clear_flags()
-        self._visit_body(node.body, self._read_later(node.body, live_out) | {variable}, before)
+        self.carrying.clear_flags()
+        self._visit_body(
+            node.body, self.carrying.read_later(node.body, live_out) | {variable}, before
+        )
         self.walker.locate(node)
-        self._check_leaving(plan)
-        self._check_constants(node.body, before, [*names, variable], plan)
+        self.carrying.check_leaving(plan)
+        self.carrying.check_constants(node.body, before, [*names, variable], plan)
         final = self._as_index(self.walker.scope.values.get(variable, counter), type)
         yields = [self._next_counter(counter, end, bounds[2], step), final]
-        yields += self._leave(leaving, node) + self._leave(carried, node)
+        yields += self.carrying.leave(leaving, node) + self.carrying.leave(carried, node)
         _, last_result, *arguments = emit("end_while", yields)
         results = iter(arguments)
         self.walker.scope.values = dict(before)
-        self._forget_inner_names(node, before, assigned_names(node.body) - {variable}, names)
-        self._after_leaving(plan)
-        self._rebind(leaving, results)
-        self._rebind(carried, results)
+        self.carrying.forget_inner_names(
+            node, before, assigned_names(node.body) - {variable}, names
+        )
+        self.carrying.after_leaving(plan)
+        self.carrying.rebind(leaving, results)
+        self.carrying.rebind(carried, results)
         had_value = isinstance(old, tensor) or is_number(old)
         if keep_last and (had_value or self._surely_runs(bounds)):
             self.walker.scope.set(variable, last_result)
@@ -556,69 +399,12 @@ class Loops(Part):
             wraps = emit_one("ne", emit_one("gt", following, counter), emit_one("gt", step, 0))
         return emit_one("where", wraps, end, following)
 
-    # --- Leaving a loop ----------------------------------------------------------------------
-
-    def _enter_leaving(self, plan: _Plan) -> _Carried:
-        """The flags (and the result) that a loop carries if it may be left."""
-        if not plan.may_leave:
-            return _Carried([], [])
-        names, values = [BROKE], [tensor._known(False)]
-        if plan.may_return:
-            names.append(RETURNED)
-            values.append(tensor._known(False))
-        if plan.result is not MISSING and not self._result_is_settled(plan):
-            old = self.walker.scope.get(RESULT)
-            names.append(RESULT)
-            if is_number(old) and is_number(plan.result):
-                old, plan.result = tensor._known(old), tensor._known(plan.result)
-            like = plan.result if any(True for _ in leaves(plan.result)) else old
-            value = self.walker.branches.value_like(old, like)
-            values.append(tensor._known(value) if is_number(value) else value)
-        return _Carried(names, values)
-
-    def _result_is_settled(self, plan: _Plan) -> bool:
-        """Whether every return so far, and those of the loop, return one constant."""
-        old = self.walker.scope.get(RESULT)
-        if any(True for _ in leaves(plan.result)):
-            return False
-        return old is MISSING or same_constant(old, plan.result)
-
-    def _after_leaving(self, plan: _Plan) -> None:
-        """After the loop: the result, where it is a constant."""
-        if plan.result is not MISSING and self._result_is_settled(plan):
-            self.walker.scope.set(RESULT, plan.result)
-
-    def _stopped(self) -> Any:
-        broke, returned = self.walker.scope.get(BROKE), self.walker.scope.get(RETURNED)
-        return broke if returned is False else binary("logical_or", broke, returned)
-
-    def _note_leaving(self, plan: _Plan) -> None:
-        plan.may_leave = True
-        plan.may_return = self.walker.scope.get(RETURNED) is not False
-        if plan.may_return:
-            plan.result = self.walker.scope.get(RESULT)
-
-    def _clear_flags(self) -> None:
-        for name in (BROKE, RETURNED, CONTINUED):
-            self.walker.scope.set(name, False)
-
-    def _check_leaving(self, plan: _Plan) -> None:
-        """After the body: the flags as tensors; a result that turned up late is carried."""
-        self.walker.scope.set(CONTINUED, False)
-        result = self.walker.scope.get(RESULT)
-        if plan.may_leave and not plan.may_return and self.walker.scope.get(RETURNED) is not False:
-            self._note_leaving(plan)
-            raise _Replan
-        if plan.result is not MISSING and is_constant(plan.result) and not is_constant(result):
-            plan.result = result
-            raise _Replan
-
     # --- while --------------------------------------------------------------------------------
 
     def visit_while_statement(self, node: ast.While, live_out: frozenset[str]) -> None:
         """Visits a `while`, after which the names in `live_out` are read."""
         self.walker.locate(node)
-        plan = self.plan.plan_of(node) if self.plan is not None else _Plan()
+        plan = self.plan.plan_of(node) if self.plan is not None else Plan()
         plan.may_leave = plan.may_leave or has_exit(node.body)
         iterations = 0
         while True:
@@ -627,7 +413,7 @@ class Loops(Part):
             try:
                 with self.following(plan):
                     constant = self._build_while(node, plan, live_out)
-            except _Replan:
+            except Replan:
                 emit("discard_region")
                 del self.session.printed[printed:]
                 self.walker.scope = before
@@ -671,19 +457,17 @@ class Loops(Part):
         self._restore(outer)
         return left is True
 
-    def _build_while(
-        self, node: ast.While, plan: _Plan, live_out: frozenset[str]
-    ) -> Optional[bool]:
+    def _build_while(self, node: ast.While, plan: Plan, live_out: frozenset[str]) -> Optional[bool]:
         """Builds the loop; or returns its condition where that is a constant."""
         outer = {name: self.walker.scope.get(name) for name in (BROKE, CONTINUED)}
         before = dict(self.walker.scope.values)
         body: list[ast.AST] = [ast.Expr(node.test), *node.body]
-        names = self._carried_names(body, live_out, plan)
-        carried = self._enter(names)
-        leaving = self._enter_leaving(plan)
+        names = self.carrying.names(body, live_out, plan)
+        carried = self.carrying.enter(names)
+        leaving = self.carrying.enter_leaving(plan)
         region = iter(emit("begin_while", leaving.tensors() + carried.tensors()))
-        self._rebind(leaving, region)
-        self._rebind(carried, region)
+        self.carrying.rebind(leaving, region)
+        self.carrying.rebind(carried, region)
         test = self.walker.visit(node.test)
         if isinstance(test, program.condition):
             test = test.condition
@@ -699,7 +483,7 @@ class Loops(Part):
                 )
             condition = tensor._known(True)
         if plan.may_leave:
-            condition = binary("logical_and", condition, unary("not_", self._stopped()))
+            condition = binary("logical_and", condition, unary("not_", self.carrying.stopped()))
         # What the condition itself assigns is there in the body and after the loop.
         tested = [
             name
@@ -707,33 +491,29 @@ class Loops(Part):
             if name not in names and self.walker.scope.get(name) is not MISSING
         ]
         passed_names = [*leaving.names, *names, *tested]
-        passed = _Carried(passed_names, [self.walker.scope.get(name) for name in passed_names])
+        passed = Carried(passed_names, [self.walker.scope.get(name) for name in passed_names])
         region = iter(emit("while_condition", condition, passed.tensors()))
-        self._rebind(passed, region)
+        self.carrying.rebind(passed, region)
         if plan.may_leave:
-            self._clear_flags()
+            self.carrying.clear_flags()
         self.walker.scope.set(BROKE, False)
         self.walker.scope.set(CONTINUED, False)
-        self._visit_body(node.body, self._read_later(body, live_out), before)
+        self._visit_body(node.body, self.carrying.read_later(body, live_out), before)
         self.walker.locate(node)
         self.walker.scope.set(CONTINUED, False)
         if not plan.may_leave and self.walker.branches.exited() is not False:
-            self._note_leaving(plan)
-            raise _Replan
-        self._check_leaving(plan)
-        self._check_constants(body, before, [*names, *tested], plan)
-        yields = self._leave(leaving, node) + self._leave(carried, node)
+            self.carrying.note_leaving(plan)
+            raise Replan
+        self.carrying.check_leaving(plan)
+        self.carrying.check_constants(body, before, [*names, *tested], plan)
+        yields = self.carrying.leave(leaving, node) + self.carrying.leave(carried, node)
         results = iter(emit("end_while", yields))
         self.walker.scope.values = dict(before)
-        self._forget_inner_names(node, before, assigned_names(body), [*names, *tested])
-        self._after_leaving(plan)
-        self._rebind(passed, results)
+        self.carrying.forget_inner_names(node, before, assigned_names(body), [*names, *tested])
+        self.carrying.after_leaving(plan)
+        self.carrying.rebind(passed, results)
         self._restore(outer)
         return None
-
-
-def _after_text(value: Any) -> str:
-    return "undefined" if value is MISSING else type_name(value)
 
 
 def _index_type(bounds: Sequence[Any]) -> dtype:
