@@ -170,6 +170,13 @@ class Settings:
     num_threads = Setting[int](
         "TESSERA_NUM_THREADS", _count, 0, "threads of a launch on the CPU; 0: one a core"
     )
+    symbols = Setting[str](
+        "TESSERA_SYMBOLS",
+        _choice("off", "perf", "gdb", "all"),
+        "off",
+        "who is told the names of compiled CPU kernels: perf (in /tmp/perf-PID.map), gdb (with "
+        "lines), all or off",
+    )
     debug = Setting[bool]("TESSERA_DEBUG", _boolean, False, "whether device_assert is compiled in")
     interpret = Setting[bool](
         "TESSERA_INTERPRET", _boolean, False, "whether kernels run in the reference interpreter"

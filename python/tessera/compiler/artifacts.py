@@ -24,6 +24,7 @@ from tessera.runtime.match import (
     launchable_parameters,
     read_arguments,
 )
+from tessera.settings import settings
 
 if TYPE_CHECKING:
     from tessera.compiler.options import CompileOptions
@@ -100,6 +101,14 @@ class Stages(Mapping[str, Any]):
         return f"<stages {', '.join(names)}>"
 
 
+def _show(kernel: _C.Kernel, tools: str) -> None:
+    """Tells perf or gdb, or all, the names of a kernel's functions."""
+    try:
+        kernel.show(perf=tools in ("perf", "all"), gdb=tools in ("gdb", "all"))
+    except _C.CoreError as error:
+        raise_core_error(error)
+
+
 class CompiledKernel:
     """Machine code for one specialisation of a kernel.
 
@@ -125,6 +134,8 @@ class CompiledKernel:
         """Whether it has been launched, or loaded for a launch."""
         self.stages = Stages(kernel, rebuild)
         warn_of_assembler(self._assembler, self.metadata.get("arch", ""))
+        if settings.symbols != "off" and self.metadata["target"] == "cpu":
+            _show(kernel, settings.symbols)
 
     @property
     def _assembler(self) -> str:

@@ -611,6 +611,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
             self._toolchain(options),
             settings.dump_dir,
             settings.override_dir,
+            settings.symbols,
         )
 
     def _kernel(self, bound: Bound, options: "CompileOptions") -> "_Specialisation":
