@@ -29,6 +29,7 @@ __all__ = [
     "OutOfResources",
     "PTXASError",
     "PreloadError",
+    "RecompilationWarning",
     "SettingError",
     "SlowCompilationWarning",
     "TesseraError",
@@ -46,6 +47,10 @@ class ToolchainWarning(UserWarning):
 
 class SlowCompilationWarning(UserWarning):
     """A kernel takes seconds to compile; `settings.slow_compile` says how many."""
+
+
+class RecompilationWarning(UserWarning):
+    """A kernel is compiled again and again; `settings.recompile_warning` says how often."""
 
 
 class _Mistake(TesseraError):

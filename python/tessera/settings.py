@@ -201,6 +201,13 @@ class Settings:
         5,
         "after how many seconds a compilation says that it takes long; 0: never",
     )
+    recompile_warning = Setting[int](
+        "TESSERA_RECOMPILE_WARNING",
+        _count,
+        64,
+        "after how many times that a kernel was compiled a warning says what keeps changing; 0: "
+        "never",
+    )
     tune_progress = Setting[str](
         "TESSERA_TUNE_PROGRESS",
         _choice("auto", "plain", "off"),

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import threading
-import warnings
 import weakref
 from types import FunctionType
 from typing import (
@@ -27,7 +26,13 @@ from typing import (
 )
 
 from tessera import _C
-from tessera.errors import ArgumentError, LaunchError, raise_core_error
+from tessera.errors import (
+    ArgumentError,
+    LaunchError,
+    RecompilationWarning,
+    raise_core_error,
+    warn_of_machine,
+)
 from tessera.frontend.errors import CompilationError, TesseraError, closest
 from tessera.frontend.signature import (
     ConstSpec,
@@ -58,10 +63,12 @@ if TYPE_CHECKING:
     from inspect import Signature
 
     from tessera.compiler.options import CompileOptions
+    from tessera.runtime.recompilation import Compilation, Made
     from tessera.runtime.observation import DeviceCaches
 
-# So many variants of one kernel are more often an accident than a plan.
-_MANY_VARIANTS = 128
+# The most parameters that the core binds (python/src/Signature.h), and how each is passed there.
+_MOST_PARAMETERS = 255
+_PASSING = {"positional": 0, "keyword": 1, "varargs": 2}
 
 
 # Of what a kernel was compiled with, as `_C.is_current` takes them (frontend/reads.py).
@@ -95,6 +102,12 @@ class _Specialisation(NamedTuple):
     def is_current(self) -> bool:
         """Whether all of that still is what it was."""
         return _C.is_current(self.all_checks)
+
+    def describe_change(self) -> str:
+        """What of that is not."""
+        from tessera.runtime.recompilation import find_stale
+
+        return find_stale(self.all_checks)
 
 
 class KernelInterface(ShownAsFunction):
@@ -156,6 +169,10 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         self._marked: Optional[tuple[Sequence[Param], Sequence[Param]]] = None
         self._traits: Optional[tuple[Sequence[Param], tuple[ParamTraits, ...], bool]] = None
         self._kernels: dict[Any, _Specialisation] = {}
+        self._made: "list[Made]" = []
+        """What it was compiled for each time."""
+        self._is_warned = False
+        """Of that being often."""
         self._undivided: set[Any] = set()
         """The keys of kernels of which there are no variants for clusters."""
         self._modules: dict[Any, tuple[_C.Module, Checks]] = {}
@@ -465,6 +482,14 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         return DeviceCaches(self)
 
     @property
+    def compilations(self) -> "list[Compilation]":
+        """Each time that the kernel was compiled in this process, or read from the disk, and why
+        what there was before did not do."""
+        from tessera.runtime.recompilation import list_compilations
+
+        return list_compilations(self)
+
+    @property
     def constexprs(self) -> list[int]:
         """The places of the parameters that are constants."""
         return [param.num for param in self.params if param.is_constexpr]
@@ -627,9 +652,11 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
                 if found is None or not found.is_current():
                     from tessera.compiler.compile import compile_specialised
 
+                    stale = "" if found is None else found.describe_change()
                     kernel, reads = compile_specialised(self, bound.key, bound.specs, options)
                     found = _Specialisation(kernel, reads.hot(), reads.full())
                     self._kernels[key] = found
+                    self._made.append((bound.specs, tuple(bound.slots), options, stale))
                     self._warn_of_many_variants()
             self._gates.pop(key, None)
         return found
@@ -677,13 +704,12 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
                 raise_core_error(error)
 
     def _warn_of_many_variants(self) -> None:
-        if len(self._kernels) == _MANY_VARIANTS and not self._is_tuned:
-            warnings.warn(
-                f"tessera: kernel `{self.__name__}` has been compiled {_MANY_VARIANTS} times "
-                "(E056); a constexpr that changes with every call makes it a new kernel each "
-                "time: pass it as a plain argument, or name it in do_not_specialize",
-                stacklevel=4,
-            )
+        limit = settings.recompile_warning
+        if limit and len(self._made) >= limit and not self._is_warned and not self._is_tuned:
+            from tessera.runtime.recompilation import describe_recompilations
+
+            self._is_warned = True
+            warn_of_machine(describe_recompilations(self), RecompilationWarning)
 
 
 class Interpreted:
