@@ -26,6 +26,8 @@ enum ArgumentKind : char {
   kUInt64,
   kPointer,
   kDescriptor,
+  kNumber, ///< of the type that the parameter's annotation says
+  kTuple,
 };
 
 /// Whether a compiled kernel takes an argument of this kind for `expected`, with the bits that
@@ -307,16 +309,22 @@ static PyObject *getInterned(PyObject *name) {
 }
 
 bool Signature::bind(PyObject *const *args, size_t count, PyObject *keywords) {
-  if (count > parameters.size())
+  size_t numByPlace = 0;
+  while (numByPlace < parameters.size() && parameters[numByPlace].passing == Passing::Any)
+    ++numByPlace;
+  bool hasRest = numByPlace < parameters.size() && parameters[numByPlace].passing == Passing::Rest;
+  if (count > numByPlace && !hasRest)
     return false;
-  std::copy(args, args + count, values.begin());
-  std::fill(values.begin() + count, values.begin() + parameters.size(), nullptr);
+  numByPlace = std::min(numByPlace, count);
+  std::copy(args, args + numByPlace, values.begin());
+  std::fill(values.begin() + numByPlace, values.begin() + parameters.size(), nullptr);
   size_t numKeywords = keywords ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : 0;
   for (size_t i = 0; i < numKeywords; ++i) {
     PyObject *name = getInterned(PyTuple_GET_ITEM(keywords, static_cast<Py_ssize_t>(i)));
     PyObject *value = args[count + i];
     size_t at = 0;
-    while (at < parameters.size() && parameters[at].name != name)
+    while (at < parameters.size() &&
+           (parameters[at].name != name || parameters[at].passing == Passing::Rest))
       ++at;
     if (at == parameters.size()) {
       if (options.size() == kMaxOptions)
@@ -334,6 +342,15 @@ bool Signature::bind(PyObject *const *args, size_t count, PyObject *keywords) {
         return false;
       continue;
     }
+    if (parameters[i].passing == Passing::Rest) {
+      size_t numRest = count - std::min(count, i);
+      rest = py::reinterpret_steal<py::object>(PyTuple_New(static_cast<Py_ssize_t>(numRest)));
+      if (!rest)
+        throw py::error_already_set();
+      for (size_t item = 0; item < numRest; ++item)
+        PyTuple_SET_ITEM(rest.ptr(), static_cast<Py_ssize_t>(item), Py_NewRef(args[i + item]));
+      values[i] = rest.ptr();
+    }
     if (!values[i])
       values[i] = parameters[i].defaultValue;
     if (!values[i])
@@ -346,39 +363,141 @@ bool Signature::specialise() {
   for (size_t i = 0; i < parameters.size(); ++i) {
     const Parameter &parameter = parameters[i];
     PyObject *value = values[i];
-    bool isFine = true;
     if (!value)
       continue; // tuned
     size_t at = bytes.size();
-    if (parameter.isConstexpr) {
+    bool isFine = true;
+    if (parameter.isConstexpr && parameter.passing == Passing::Rest)
+      return false; // a new tuple each time
+    if (parameter.isConstexpr)
       addConstant(value);
-    } else if (PyLong_CheckExact(value)) {
-      isFine = addInteger(parameter, value);
-    } else if (PyFloat_CheckExact(value)) {
-      float rounded = static_cast<float>(PyFloat_AS_DOUBLE(value));
-      uint32_t bits;
-      std::memcpy(&bits, &rounded, sizeof(bits));
-      bytes.push_back(kFloat);
-      slots.push_back(bits);
-    } else if (value == Py_None) {
-      bytes.push_back(kNone);
-    } else if (PyBool_Check(value)) {
-      bytes.push_back(kBool);
-      slots.push_back(value == Py_True);
-    } else {
-      isFine = addArray(parameter, value);
-    }
+    else
+      isFine = addValue(parameter, value);
     if (!isFine || !isAccepted(parameter.expected, bytes[at]))
       return false;
     // Of an array, its element type counts, which is in the signature.
-    if (parameter.isKey && !parameter.isConstexpr &&
-        (PyLong_Check(value) || PyFloat_CheckExact(value)))
-      constants.push_back(value);
+    if (parameter.isKey && !parameter.isConstexpr) {
+      if (PyTuple_Check(value))
+        return false;
+      if (PyLong_Check(value) || PyFloat_CheckExact(value))
+        constants.push_back(value);
+    }
   }
   for (auto [name, value] : options) {
     constants.push_back(name);
     addConstant(value);
   }
+  return true;
+}
+
+/// An argument that is no constexpr, or an item of one.
+bool Signature::addValue(const Parameter &parameter, PyObject *value) {
+  if (slots.size() + kMaxSlots > kAllSlots || bytes.size() + kMaxBytes > kAllBytes)
+    return false;
+  if (value == Py_None) {
+    bytes.push_back(kNone);
+  } else if (PyTuple_CheckExact(value)) {
+    return addTuple(parameter, value);
+  } else if (parameter.number != TSR_VOID) {
+    return addNumber(parameter, value);
+  } else if (PyLong_CheckExact(value)) {
+    return addInteger(parameter, value);
+  } else if (PyFloat_CheckExact(value)) {
+    float rounded = static_cast<float>(PyFloat_AS_DOUBLE(value));
+    uint32_t bits;
+    std::memcpy(&bits, &rounded, sizeof(bits));
+    bytes.push_back(kFloat);
+    slots.push_back(bits);
+  } else if (PyBool_Check(value)) {
+    bytes.push_back(kBool);
+    slots.push_back(value == Py_True);
+  } else {
+    return addArray(parameter, value);
+  }
+  return true;
+}
+
+bool Signature::addTuple(const Parameter &parameter, PyObject *value) {
+  auto size = static_cast<size_t>(PyTuple_GET_SIZE(value));
+  numItems += 1 + size;
+  // So a size is a byte, and tuples are not in one another too deeply.
+  if (numItems > kMaxParams)
+    return false;
+  bytes.push_back(kTuple);
+  bytes.push_back(static_cast<char>(size));
+  for (size_t i = 0; i < size; ++i)
+    if (!addValue(parameter, PyTuple_GET_ITEM(value, static_cast<Py_ssize_t>(i))))
+      return false;
+  return true;
+}
+
+/// A number of the type that an annotation says; what does not fit that `slow` refuses.
+bool Signature::addNumber(const Parameter &parameter, PyObject *value) {
+  bool isInteger = PyLong_CheckExact(value) || PyBool_Check(value);
+  if (!isInteger && !PyFloat_CheckExact(value))
+    return false;
+  if (parameter.number == TSR_FP32 || parameter.number == TSR_FP64) {
+    double number = PyFloat_AsDouble(value);
+    if (number == -1.0 && PyErr_Occurred()) {
+      PyErr_Clear();
+      return false;
+    }
+    uint64_t slot = 0;
+    if (parameter.number == TSR_FP32) {
+      float rounded = static_cast<float>(number);
+      std::memcpy(&slot, &rounded, sizeof(rounded));
+    } else {
+      std::memcpy(&slot, &number, sizeof(number));
+    }
+    bytes.push_back(kNumber);
+    bytes.push_back(0);
+    slots.push_back(slot);
+    return true;
+  }
+  if (!isInteger)
+    return false;
+  int overflow = 0;
+  int64_t integer = PyLong_AsLongLongAndOverflow(value, &overflow);
+  auto slot = static_cast<uint64_t>(integer);
+  bool fits = !overflow;
+  switch (parameter.number) {
+  case TSR_INT8:
+    fits = fits && integer == static_cast<int8_t>(integer);
+    break;
+  case TSR_INT16:
+    fits = fits && integer == static_cast<int16_t>(integer);
+    break;
+  case TSR_INT32:
+    fits = fits && integer == static_cast<int32_t>(integer);
+    break;
+  case TSR_INT64:
+    break;
+  case TSR_UINT8:
+    fits = fits && integer == static_cast<uint8_t>(integer);
+    break;
+  case TSR_UINT16:
+    fits = fits && integer == static_cast<uint16_t>(integer);
+    break;
+  case TSR_UINT32:
+    fits = fits && integer == static_cast<uint32_t>(integer);
+    break;
+  case TSR_UINT64:
+    if (overflow > 0) {
+      slot = PyLong_AsUnsignedLongLong(value);
+      fits = !PyErr_Occurred();
+      PyErr_Clear();
+    } else {
+      fits = fits && integer >= 0;
+    }
+    break;
+  default:
+    fits = false;
+  }
+  if (!fits)
+    return false;
+  bytes.push_back(kNumber);
+  bytes.push_back(parameter.onValue && parameter.onAlignment ? alignmentClass(slot) : char(0));
+  slots.push_back(slot);
   return true;
 }
 

@@ -8,6 +8,7 @@ the specialisation up, compiles it if it is new, and runs it over the grid.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import threading
 import weakref
@@ -52,7 +53,7 @@ from tessera.runtime.async_compile import active_mode
 from tessera.runtime.cuda import StreamSource, find_place, find_stream, read_stream
 from tessera.runtime.extents import memory_of_slots
 from tessera.runtime.grid import Grid, normalize_grid
-from tessera.runtime.hooks import LazyDict, hooks
+from tessera.runtime.hooks import LazyDict, hooks, tell_launch
 from tessera.runtime.specialize import Bound, ParamTraits, check_memory
 from tessera.runtime.tracing import check_writes, is_skipped, is_watching
 from tessera.settings import note_change, settings
@@ -183,6 +184,8 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         self._dispatcher_generation = -1
         self._finder: Optional[_C.Dispatcher] = None
         """Finds what `warmup` compiled before."""
+        self._hooked: Optional[_C.Dispatcher] = None
+        """Launches after `pre_run_hooks` were called."""
         _all_functions.add(self)
 
     @property
@@ -244,13 +247,15 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
     def _slow_getitem(self, grid: Any) -> Callable[..., Any]:
         """`self[grid]` the first time, and after what every launch depends on has changed."""
         generation = _C.generation()
-        if self._is_plain() and not hooks.on_launch and not settings.interpret:
+        if self._is_plain() and not settings.interpret:
             if self._dispatcher is None:
                 self._dispatcher = _make_dispatcher(self, self._slow_launch)
             self._dispatcher.clear()
             self._dispatcher_generation = generation
             return self._dispatcher.bind(grid)
         self._dispatcher_generation = -1
+        if self.pre_run_hooks and self._binds_plainly() and not settings.interpret:
+            return functools.partial(self._launch_after_hooks, grid)
 
         def launch(*args: Any, **kwargs: Any) -> Any:
             return self.run(*args, grid=grid, **kwargs)
@@ -263,12 +268,33 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
             return self.run(*args, **{"grid": grid, **kwargs}), None
         return self._run(args, kwargs, grid, False)
 
-    def _is_plain(self) -> bool:
-        """Whether the core can bind arguments to the parameters, and no hooks are to be called but
-        those of launches."""
+    def _launch_after_hooks(self, grid: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """A launch before which this kernel's own hooks are called."""
+        if "grid" in kwargs or "warmup" in kwargs:
+            return self.run(*args, **{"grid": grid, **kwargs})
+        if is_skipped(args, kwargs):
+            return None
+        for hook in self.pre_run_hooks:
+            hook(*args, **kwargs)
+        if not self._binds_plainly():
+            return self._run(args, kwargs, grid, False, hooked=True)[0]
+        if self._hooked is None:
+
+            def slow(grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+                return self._run(args, kwargs, grid, False, hooked=True)
+
+            self._hooked = _make_dispatcher(self, slow)
+        return self._hooked.bind(grid)(*args, **kwargs)
+
+    def _binds_plainly(self) -> bool:
+        """Whether the core can bind arguments to the parameters."""
         self._all_traits()
         assert self._traits is not None
-        return self._traits[2] and not hooks.on_compile and not self.pre_run_hooks
+        return self._traits[2]
+
+    def _is_plain(self) -> bool:
+        """The same, and there are no hooks of this kernel's own to be called before a launch."""
+        return self._binds_plainly() and not self.pre_run_hooks
 
     def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:
         """Has `hook(*args, **kwargs)` called before each launch."""
@@ -285,13 +311,20 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         return self._run(args, kwargs, grid, warmup)[0]
 
     def _run(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any, warmup: bool
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        grid: Any,
+        warmup: bool,
+        *,
+        hooked: bool = False,
     ) -> tuple[Any, Optional[tuple[Any, ...]]]:
-        """The whole way of a launch. Also returns what the warm path needs to repeat it."""
+        """The whole way of a launch; `hooked` if the kernel's own hooks were called already. Also
+        returns what the warm path needs to repeat it."""
         if is_skipped(args, kwargs):
             return None, None
         load_launching()
-        for hook in self.pre_run_hooks:
+        for hook in () if hooked else self.pre_run_hooks:
             hook(*args, **kwargs)
         values, given = self._bind(args, kwargs)
         options = self._options(given)
@@ -321,9 +354,6 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         device = -1
         stream: StreamSource = 0
         told: Optional[LazyDict] = None
-        if hooks.on_launch:
-            told = self._launch_facts(kernel, extents, values, options)
-            hooks.launch_enter(told)
         outside: Optional[_Specialisation] = None
         try:
             handle = 0
@@ -332,6 +362,8 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
                 kernel._check_driver(device)
                 stream = find_stream(bound.pointers, device, options.stream)
                 handle = read_stream(stream, device)
+            if hooks.on_launch:
+                told = tell_launch(kernel, extents, values, {}, handle)
 
             def launch(kernel: "CompiledKernel") -> None:
                 if place is None:
@@ -365,7 +397,6 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         launched = outside or divided or found
         if told is not None:
             hooks.launch_exit(told)
-            return launched.kernel, None
         # The warm path knows no memory.
         if options.checks_accesses if place is None else not place.by_arrays:
             return launched.kernel, None
@@ -459,20 +490,6 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         if hooks.jit_post_compile is not None:
             hooks.jit_post_compile(**facts)
         return False
-
-    def _launch_facts(
-        self,
-        kernel: "CompiledKernel",
-        grid: tuple[int, int, int],
-        values: Sequence[Any],
-        options: "CompileOptions",
-    ) -> LazyDict:
-        """What hooks of launches are called with."""
-        told = LazyDict({"name": kernel.name, "function": None, "stream": options.stream})
-        if self.launch_metadata is not None:
-            args = dict(zip(self.arg_names, values))
-            told.add(self.launch_metadata, (grid, kernel.metadata, args))
-        return told
 
     @property
     def device_caches(self) -> "DeviceCaches":
@@ -618,15 +635,13 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
     def _all_traits(self) -> tuple[ParamTraits, ...]:
         params = self.params
         if self._traits is None or self._traits[0] is not params:
-            for dispatcher in (self._dispatcher, self._finder):
+            for dispatcher in (self._dispatcher, self._finder, self._hooked):
                 if dispatcher is not None:  # which binds arguments to the parameters before
                     dispatcher.retire()
-            self._dispatcher = self._finder = None
+            self._dispatcher = self._finder = self._hooked = None
             self._dispatcher_generation = -1
             traits = _read_traits(self)
-            plain = len(traits) <= 64 and all(trait.annotation is None for trait in traits)
-            plain = plain and all(param.kind != "varargs" for param in params)
-            self._traits = params, traits, plain
+            self._traits = params, traits, len(traits) <= _MOST_PARAMETERS
         return self._traits[1]
 
     def _kernel_key(self, bound: Bound, options: "CompileOptions") -> Any:
@@ -847,17 +862,30 @@ def _launch_on_cpu(
 
 def _make_dispatcher(fn: JITFunction, slow: Callable[..., Any]) -> _C.Dispatcher:
     parameters = tuple(
-        (
-            param.name,
-            (param.default,) if param.has_default else (),
-            # Such a default is no plain value, so it counts as what it wraps.
-            trait.is_constexpr or isinstance(param.default, types.constexpr),
-            trait.on_value,
-            trait.on_alignment,
-        )
-        for param, trait in zip(fn.params, fn._all_traits())
+        dispatched(param, trait) for param, trait in zip(fn.params, fn._all_traits())
     )
     return _C.Dispatcher(parameters, slow, raise_core_error)
+
+
+def dispatched(
+    param: Param, trait: ParamTraits, is_tuned: bool = False, is_key: bool = False
+) -> tuple[Any, ...]:
+    """A parameter as the core's launches take it."""
+    fixed = trait.annotation
+    return (
+        param.name,
+        (param.default,) if param.has_default and not is_tuned else (),
+        # Such a default is no plain value, so it counts as what it wraps.
+        trait.is_constexpr or isinstance(param.default, types.constexpr),
+        trait.on_value,
+        trait.on_alignment,
+        is_tuned,
+        is_key,
+        0,
+        # Through an annotated pointer go arrays alone, which are told apart by their types.
+        0 if fixed is None or fixed.is_ptr() else fixed._core_id,
+        _PASSING[param.kind],
+    )
 
 
 def _check_writeable(stored: Sequence[int], bound: Bound) -> None:
