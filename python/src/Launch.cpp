@@ -357,6 +357,11 @@ PyObject *launchEntry(Launch *launch, const Entry &entry, const Signature &signa
     if (PyErr_Occurred())
       return nullptr;
   }
+  // Beside arrays on a GPU, those in the host's memory were pinned; these may not be.
+  if (entry.device >= 0 &&
+      !std::all_of(signature.hostAddresses.begin(), signature.hostAddresses.end(),
+                   [&](uint64_t address) { return tsr_cuda_reaches(entry.device, address); }))
+    return nullptr;
   const uint64_t *slots = signature.slots.data();
   size_t numSlots = signature.slots.size();
   const Variant *variant = &entry.usual;

@@ -637,6 +637,8 @@ void Signature::addPointer(const Parameter &parameter, uint64_t address, char dt
   bytes.push_back(static_cast<char>(alignment | (readOnly ? 1 : 0)));
   bytes.push_back(device);
   slots.push_back(address);
+  if (device < 0)
+    hostAddresses.push_back(address);
 }
 
 size_t Signature::hash() const {

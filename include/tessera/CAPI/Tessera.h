@@ -270,6 +270,8 @@ TSR_EXPORT const char *tsr_gpu_machines(void) TSR_NOEXCEPT;
 TSR_EXPORT const char *tsr_gpu_machine_for_capability(int32_t major, int32_t minor) TSR_NOEXCEPT;
 /* The device that memory belongs to; -1 for memory of the host and for unknown memory. */
 TSR_EXPORT TsrStatus tsr_cuda_pointer_device(uint64_t address, int32_t *device) TSR_NOEXCEPT;
+/* Whether a device reaches memory of the host at the same address: pinned or registered memory. */
+TSR_EXPORT int tsr_cuda_reaches(int32_t device, uint64_t address) TSR_NOEXCEPT;
 /* Waits for what was put on a stream (0: the legacy default stream of the device). */
 TSR_EXPORT TsrStatus tsr_cuda_synchronize(int32_t device, uint64_t stream) TSR_NOEXCEPT;
 /* Puts a grid on a stream and returns. `args` is as for tsr_kernel_launch, and is read

@@ -332,7 +332,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         if warmup and options.target == "cuda" and options.arch:
             return self._warm(bound, options)  # there need be no GPU
         place = find_place(bound.pointers, options.target)
-        options = options.resolved(None if place is None else place.device)
+        options = options.resolved(None) if place is None else place.resolve(options)
         if warmup:
             return self._warm(bound, options)
         check_memory(bound.pointers)

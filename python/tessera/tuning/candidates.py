@@ -106,7 +106,7 @@ class Compiled:
         self._bound = fn._specialise(self.values)
         pointers = self._bound.pointers
         place = find_place(pointers, options.target)
-        self.options = options.resolved(None if place is None else place.device)
+        self.options = options.resolved(None) if place is None else place.resolve(options)
         check_memory(pointers)
         self.extents = normalize_grid(self._grid, _Meta(fn.params, self.values, self.options))
         if place is not None:
