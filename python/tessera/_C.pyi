@@ -98,6 +98,14 @@ class Kernel:
     @staticmethod
     def deserialize(data: bytes) -> Kernel: ...
 
+class Cancellation:
+    """Asks threads to end what they compile."""
+
+    def __init__(self) -> None: ...
+    def cancel(self) -> None: ...
+
+def compile_until(cancellation: Cancellation) -> None: ...
+
 class Dispatcher:
     """The warm path of launches (python/src/Launch.cpp)."""
 

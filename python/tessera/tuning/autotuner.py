@@ -29,7 +29,6 @@ from tessera.frontend.errors import CompilationError
 from tessera.runtime.arrays import pointer_of
 from tessera.runtime.hooks import hooks
 from tessera.runtime.jit import JITFunction, KernelInterface, dispatched
-from tessera.runtime.machine import usable_cpus
 from tessera.runtime.tracing import is_skipped
 from tessera.settings import settings
 from tessera.tuning.checks import check_configs, check_values, checked_names
@@ -338,7 +337,7 @@ class Autotuner(_C.Launchable, KernelInterface):
 
         Raises what is wrong with the first one if none could be.
         """
-        from concurrent.futures import ThreadPoolExecutor
+        from tessera.tuning.candidates import compiling_threads
 
         configs = self._configurations(args, kwargs)
         by_place = dict(zip(self.arg_names, args))
@@ -354,7 +353,7 @@ class Autotuner(_C.Launchable, KernelInterface):
             except TesseraError as error:
                 return error
 
-        with ThreadPoolExecutor(max(1, min(len(jobs), usable_cpus()))) as pool:
+        with compiling_threads(len(jobs)) as pool:
             found = list(pool.map(compile, jobs))
         kernels = [kernel for kernel in found if not isinstance(kernel, TesseraError)]
         if not kernels:
