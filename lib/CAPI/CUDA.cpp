@@ -137,6 +137,10 @@ TsrStatus tsr_cuda_pointer_device(uint64_t address, int32_t *device) TSR_NOEXCEP
   return guardedByDriver([&] { *device = cuda::getPointerDevice(address); });
 }
 
+int tsr_cuda_reaches(int32_t device, uint64_t address) TSR_NOEXCEPT {
+  return cuda::reachesHostMemory(device, address);
+}
+
 TsrStatus tsr_cuda_synchronize(int32_t device, uint64_t stream) TSR_NOEXCEPT {
   return guardedByDriver([&] {
     cuda::CurrentContext context(device);

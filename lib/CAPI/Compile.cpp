@@ -109,6 +109,12 @@ TsrStatus tsr_kernel_stage(TsrKernel *kernel, const char *stage, const char **te
   });
 }
 
+TsrStatus tsr_kernel_show(TsrKernel *kernel, uint32_t tools) TSR_NOEXCEPT {
+  return guarded([&] {
+    kernel->kernel->show((tools & TSR_TOOL_PERF) != 0, (tools & TSR_TOOL_GDB) != 0);
+  });
+}
+
 const char *tsr_kernel_metadata(TsrKernel *kernel) TSR_NOEXCEPT {
   return kernel->kernel->getMetadataJSON().c_str();
 }

@@ -75,6 +75,8 @@ CompileOptions CompileOptions::parse(StringRef text) {
       read(key, value, options.deterministic);
     } else if (key == "debug") {
       read(key, value, options.debug);
+    } else if (key == "line_info") {
+      read(key, value, options.lineInfo);
     } else if (key == "fp_fusion") {
       read(key, value, options.fpFusion);
     } else if (key == "num_threads") {

@@ -10,6 +10,7 @@
 #include "tessera/Support/UserError.h"
 #include "tessera/Target/Host/HostTarget.h"
 #include "tessera/Target/Host/LoadedObject.h"
+#include "tessera/Target/Host/ShownCode.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/xxhash.h"
@@ -211,6 +212,8 @@ void CompiledKernel::launch(ArrayRef<int32_t> grid, ArrayRef<uint64_t> args, int
                         "' and needs " + missingFeature + ", which this machine lacks",
                     "compile it for cpu=\"host\"");
   checkLimits(grid, args);
+  if (shown)
+    host::ShownCode::followFork();
   host::LaunchOptions options;
   options.numThreads = numThreads > 0 ? numThreads : metadata.numThreads;
   options.isInterrupted = isInterrupted;
@@ -310,6 +313,13 @@ std::string CompiledKernel::getDeviceFacts(int device) const {
   } catch (const cuda::DriverError &error) {
     throw UserError("E066", error.message);
   }
+}
+
+void CompiledKernel::show(bool toPerf, bool toGDB) {
+  shown.reset();
+  if (loaded && (toPerf || toGDB))
+    shown = host::ShownCode::show(object, getKernelSymbol(metadata.name), loaded->getAddress(),
+                                  metadata.name, {toPerf, toGDB});
 }
 
 // On disk: magic, checksum of all that follows, length of the metadata, metadata, object.

@@ -49,7 +49,7 @@ std::unique_ptr<CompiledKernel> HostCompilation::compile(ModuleOp module) {
   pipeline.deterministic = options.deterministic;
   pipeline.limitLaunches = options.tensorMaps;
   pipeline.fpFusion = options.fpFusion;
-  pipeline.lineInfo = options.debug;
+  pipeline.lineInfo = options.debug || options.lineInfo;
 
   lowerTile(module);
   lower(module, "strips", [&](OpPassManager &passes) { buildStripsPipeline(passes, pipeline); });

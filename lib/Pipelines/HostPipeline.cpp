@@ -142,9 +142,13 @@ void tessera::buildLLVMPipeline(OpPassManager &manager, const HostPipelineOption
   // counterpart in LLVM: the pass for all others is the slowest of MLIR's conversions.
   manager.addPass(createConvertToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());
-  // The locations are there already; this has them written out.
-  if (options.lineInfo)
-    manager.addPass(LLVM::createDIScopeForLLVMFuncOpPass());
+  // The locations are there already; this has them written out. In full, for a function that has
+  // lines alone has no name in debuggers.
+  if (options.lineInfo) {
+    LLVM::DIScopeForLLVMFuncOpPassOptions lines;
+    lines.emissionKind = LLVM::DIEmissionKind::Full;
+    manager.addPass(LLVM::createDIScopeForLLVMFuncOpPass(lines));
+  }
 }
 
 void tessera::buildHostPipeline(OpPassManager &manager, const HostPipelineOptions &options) {

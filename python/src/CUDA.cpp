@@ -54,6 +54,11 @@ void tessera::python::registerCUDA(py::module_ &module) {
       py::arg("major"), py::arg("minor"), "The name of the one whose code such a GPU runs best.");
   module.def("cuda_pointer_device", &pointerDevice, py::arg("address"),
              "The GPU that memory belongs to, or -1.");
+  module.def(
+      "cuda_reaches",
+      [](int device, uint64_t address) { return tsr_cuda_reaches(device, address) != 0; },
+      py::arg("device"), py::arg("address"),
+      "Whether a GPU reaches memory of the host: whether it is pinned.");
   module.def("cuda_synchronize", &synchronize, py::arg("device"), py::arg("stream") = 0,
              "Wait for all that was put on a stream.");
 }

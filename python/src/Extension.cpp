@@ -70,5 +70,6 @@ PYBIND11_MODULE(_C, module) {
   // Compilations that daemon threads are at must not go on while static objects are destroyed.
   Py_AtExit([] { tsr_finish(/*milliseconds=*/10000); });
   lookForSignalsInLaunches();
+  registerLongWork(module);
   module.def("build_id", &tsr_build_id, "Changes with anything that changes generated code.");
 }

@@ -192,6 +192,11 @@ py::object xlaHandler(bool onGPU, int majorVersion, int minorVersion) {
   return py::capsule(handler, "xla._CUSTOM_CALL_TARGET");
 }
 
+void show(Kernel &kernel, bool toPerf, bool toGDB) {
+  uint32_t tools = (toPerf ? uint32_t(TSR_TOOL_PERF) : 0) | (toGDB ? uint32_t(TSR_TOOL_GDB) : 0);
+  check(tsr_kernel_show(kernel.handle.get(), tools));
+}
+
 py::bytes serialize(Kernel &kernel) {
   const char *bytes = nullptr;
   size_t length = 0;
@@ -227,6 +232,8 @@ void tessera::python::registerKernel(py::module_ &module) {
            "The text of a named stage (bytes for machine code), or None if it was not kept.")
       .def("metadata",
            [](Kernel &self) { return parseJSON(tsr_kernel_metadata(self.handle.get())); })
+      .def("show", &show, py::kw_only(), py::arg("perf"), py::arg("gdb"),
+           "Tell perf and gdb the names of a CPU kernel's functions, as long as it lives.")
       .def("serialize", &serialize, "The kernel as bytes, for a cache.")
       .def_static("deserialize", &deserialize, py::arg("data"));
   module.def("compile", &compile, py::arg("module"), py::arg("options"),

@@ -149,6 +149,26 @@ struct Launch {
 /// Grows with each change of what every launch depends on: settings, the language's modules.
 uint64_t currentGeneration = 0;
 
+/// The functions that tell hooks of launches, and the one that says whether there are any, which is
+/// asked when something has changed that launches depend on.
+struct LaunchHooks {
+  PyObject *enter = nullptr, *exit = nullptr, *areSet = nullptr;
+  uint64_t generation = ~uint64_t(0);
+  bool isOn = false;
+};
+LaunchHooks launchHooks;
+
+bool hasLaunchHooks() {
+  if (launchHooks.generation != currentGeneration && launchHooks.areSet) {
+    launchHooks.generation = currentGeneration;
+    py::object answer = py::reinterpret_steal<py::object>(
+        callPython([] { return PyObject_CallNoArgs(launchHooks.areSet); }));
+    launchHooks.isOn = answer.ptr() == Py_True;
+    PyErr_Clear();
+  }
+  return launchHooks.isOn;
+}
+
 /// The extents of a grid that is a tuple of plain integers.
 bool readGrid(PyObject *grid, int32_t extents[3]) {
   if (!PyTuple_Check(grid) || PyTuple_GET_SIZE(grid) < 1 || PyTuple_GET_SIZE(grid) > 3)
@@ -309,6 +329,22 @@ void noteChoice(Dispatcher *dispatcher, const Entry &entry) {
   }
 }
 
+/// Tells hooks of a launch. What they are to be told when it is done, or null with an exception.
+py::object enterHooks(const Launch *launch, const Entry &entry, const Variant &variant,
+                      const Signature &signature, const int32_t extents[3], uint64_t stream) {
+  py::tuple values(signature.parameters.size());
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] =
+        signature.values[i] ? py::reinterpret_borrow<py::object>(signature.values[i]) : py::none();
+  py::tuple grid = py::make_tuple(extents[0], extents[1], extents[2]);
+  py::int_ handle(stream);
+  return py::reinterpret_steal<py::object>(callPython([&] {
+    return PyObject_CallFunctionObjArgs(launchHooks.enter, launch->dispatcher->slow,
+                                        variant.result.get(), grid.ptr(), values.ptr(),
+                                        entry.meta.get(), handle.ptr(), nullptr);
+  }));
+}
+
 /// Null without an exception where `slow` has to do the launch.
 PyObject *launchEntry(Launch *launch, const Entry &entry, const Signature &signature,
                       const int32_t extents[3]) {
@@ -321,6 +357,11 @@ PyObject *launchEntry(Launch *launch, const Entry &entry, const Signature &signa
     if (PyErr_Occurred())
       return nullptr;
   }
+  // Beside arrays on a GPU, those in the host's memory were pinned; these may not be.
+  if (entry.device >= 0 &&
+      !std::all_of(signature.hostAddresses.begin(), signature.hostAddresses.end(),
+                   [&](uint64_t address) { return tsr_cuda_reaches(entry.device, address); }))
+    return nullptr;
   const uint64_t *slots = signature.slots.data();
   size_t numSlots = signature.slots.size();
   const Variant *variant = &entry.usual;
@@ -341,6 +382,14 @@ PyObject *launchEntry(Launch *launch, const Entry &entry, const Signature &signa
     if (!allHold(variant->checks))
       return nullptr;
   }
+  py::object told;
+  if (hasLaunchHooks()) {
+    if (!tsr_kernel_accepts(variant->kernel, extents, slots, numSlots))
+      return nullptr; // before they are told, who shall be told once
+    told = enterHooks(launch, entry, *variant, signature, extents, stream);
+    if (!told)
+      return nullptr;
+  }
   TsrStatus status;
   {
     WithoutGIL released;
@@ -351,6 +400,9 @@ PyObject *launchEntry(Launch *launch, const Entry &entry, const Signature &signa
   }
   if (status == TSR_OK) {
     noteChoice(launch->dispatcher, entry);
+    if (told && !py::reinterpret_steal<py::object>(
+                    callPython([&] { return PyObject_CallOneArg(launchHooks.exit, told.ptr()); })))
+      return nullptr;
     Py_INCREF(variant->result.get());
     return variant->result.get();
   }
@@ -479,10 +531,11 @@ PyObject *newDispatcher(PyTypeObject *type, PyObject *args, PyObject *) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(parameters); ++i) {
     PyObject *name = nullptr, *defaults = nullptr;
     int isConstexpr = 0, onValue = 0, onAlignment = 0, isTuned = 0, isKey = 0, expected = 0;
+    int number = 0, passing = 0;
     // The default comes in a tuple, empty where there is none.
-    if (!PyArg_ParseTuple(PyTuple_GET_ITEM(parameters, i), "UO!ppp|ppi", &name, &PyTuple_Type,
+    if (!PyArg_ParseTuple(PyTuple_GET_ITEM(parameters, i), "UO!ppp|ppiii", &name, &PyTuple_Type,
                           &defaults, &isConstexpr, &onValue, &onAlignment, &isTuned, &isKey,
-                          &expected)) {
+                          &expected, &number, &passing)) {
       Py_DECREF(self);
       return nullptr;
     }
@@ -491,7 +544,8 @@ PyObject *newDispatcher(PyTypeObject *type, PyObject *args, PyObject *) {
     PyObject *value = PyTuple_GET_SIZE(defaults) ? PyTuple_GET_ITEM(defaults, 0) : nullptr;
     Py_XINCREF(value);
     self->parameters->push_back({name, value, isConstexpr != 0, onValue != 0, onAlignment != 0,
-                                 isTuned != 0, isKey != 0, static_cast<char>(expected)});
+                                 isTuned != 0, isKey != 0, static_cast<char>(expected),
+                                 static_cast<TsrDType>(number), static_cast<Passing>(passing)});
   }
   return reinterpret_cast<PyObject *>(self);
 }
@@ -730,5 +784,15 @@ void tessera::python::registerLaunch(py::module_ &module) {
       "advance_generation", [] { ++currentGeneration; },
       "Have every launch look again at what it depends on.");
   module.def("generation", [] { return currentGeneration; }, "How often that was.");
+  module.def(
+      "learn_launch_hooks",
+      [](const py::function &areSet, const py::function &enter, const py::function &exit) {
+        launchHooks.areSet = areSet.inc_ref().ptr();
+        launchHooks.enter = enter.inc_ref().ptr();
+        launchHooks.exit = exit.inc_ref().ptr();
+      },
+      py::arg("are_set"), py::arg("enter"), py::arg("exit"),
+      "Have launches call enter(slow, kernel, grid, values, options, stream) before and\n"
+      "exit(what that returned) after, where are_set() is True.");
   registerSignature(module);
 }

@@ -28,16 +28,26 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kSignalInterval = std::chrono::milliseconds(50);
 constexpr size_t kStackBytes = 16 << 20;
 
+/// By which one thread asks others to end what they compile.
+struct Cancellation {
+  int32_t isCancelled = 0; ///< read by the core
+
+  void cancel() { __atomic_store_n(&isCancelled, 1, __ATOMIC_RELAXED); }
+};
+
+/// What the calling thread is asked by. Not the main thread, which signals ask.
+thread_local std::shared_ptr<Cancellation> threadCancellation;
+
 struct Job {
   std::function<TsrStatus()> work;
-  int32_t isCancelled = 0; ///< read by the core
+  std::shared_ptr<Cancellation> cancellation = std::make_shared<Cancellation>();
   std::mutex mutex;
   std::condition_variable changed;
   bool isDone = false;
   Outcome outcome;
 
   void run() {
-    tsr_set_cancellation(&isCancelled);
+    tsr_set_cancellation(&cancellation->isCancelled);
     Outcome found;
     found.status = work();
     try {
@@ -206,6 +216,21 @@ private:
 
 } // namespace
 
+void tessera::python::registerLongWork(py::module_ &module) {
+  py::class_<Cancellation, std::shared_ptr<Cancellation>>(module, "Cancellation",
+                                                          "Asks threads to end what they compile.")
+      .def(py::init<>())
+      .def("cancel", &Cancellation::cancel,
+           "From now on, what threads of this compile is an error, as soon as a pass ends.");
+  module.def(
+      "compile_until",
+      [](std::shared_ptr<Cancellation> cancellation) {
+        threadCancellation = std::move(cancellation);
+      },
+      py::arg("cancellation"),
+      "Have it end what the calling thread compiles, if it has no signals.");
+}
+
 void tessera::python::lookForSignalsInLaunches() {
   py::module_ threading = py::module_::import("threading");
   mainThread = threading.attr("main_thread")().attr("ident").cast<unsigned long>();
@@ -221,6 +246,8 @@ Outcome tessera::python::runLongWork(std::function<TsrStatus()> work, const Slow
   if (!worker) {
     if (isMainThread() && !hasRoomForStack())
       return {tsr_fail_without_memory(), tsr_last_error()};
+    if (threadCancellation)
+      job->cancellation = threadCancellation;
     {
       WithoutGIL released;
       job->run();
@@ -244,7 +271,7 @@ Outcome tessera::python::runLongWork(std::function<TsrStatus()> work, const Slow
         throw std::runtime_error("a signal handler forked: the child has no compilation to await");
       stopwatch.look();
     } catch (...) {
-      __atomic_store_n(&job->isCancelled, 1, __ATOMIC_RELAXED);
+      job->cancellation->cancel();
       if (currentWorker == worker) {
         worker->retire();
         currentWorker = nullptr;

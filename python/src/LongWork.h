@@ -33,6 +33,9 @@ Outcome runLongWork(std::function<TsrStatus()> work, const SlowNotice &slow);
 /// Has launches on the CPU that take long look for signals between programs.
 void lookForSignalsInLaunches();
 
+/// The class by which Python ends what its other threads compile.
+void registerLongWork(py::module_ &module);
+
 /// Throws what the outcome says, unless that is fine.
 void check(const Outcome &outcome);
 

@@ -74,6 +74,69 @@ inline NumberStatus specialiseNumber(PyObject *value, bool onValue, bool onAlign
   return NumberStatus::Fine;
 }
 
+/// Whether an integer is one of a type; `overflow` is 1 for one from int64's end to that of uint64,
+/// and -1 for one below int64.
+inline bool fitsInteger(TsrDType dtype, int64_t integer, int overflow) {
+  auto isIn = [&](int64_t low, int64_t high) {
+    return !overflow && low <= integer && integer <= high;
+  };
+  switch (dtype) {
+  case TSR_INT8:
+    return isIn(INT8_MIN, INT8_MAX);
+  case TSR_INT16:
+    return isIn(INT16_MIN, INT16_MAX);
+  case TSR_INT32:
+    return isIn(INT32_MIN, INT32_MAX);
+  case TSR_INT64:
+    return !overflow;
+  case TSR_UINT8:
+    return isIn(0, UINT8_MAX);
+  case TSR_UINT16:
+    return isIn(0, UINT16_MAX);
+  case TSR_UINT32:
+    return isIn(0, UINT32_MAX);
+  case TSR_UINT64:
+    return overflow > 0 || (!overflow && integer >= 0);
+  default:
+    return false;
+  }
+}
+
+/// The same of a number whose type an annotation says; NoNumber where this is not for the type.
+inline NumberStatus specialiseNumberAs(PyObject *value, TsrDType dtype, bool onValue,
+                                       bool onAlignment, SpecialisedNumber &result) {
+  bool isInteger = PyLong_CheckExact(value) || PyBool_Check(value);
+  if (!isInteger && !PyFloat_CheckExact(value))
+    return NumberStatus::NoNumber;
+  if (dtype == TSR_FP32 || dtype == TSR_FP64) {
+    double number = PyFloat_AsDouble(value);
+    if (number == -1.0 && PyErr_Occurred()) {
+      PyErr_Clear();
+      return NumberStatus::FitsNoType;
+    }
+    result = {dtype, 0, float32Bits(number)};
+    if (dtype == TSR_FP64)
+      std::memcpy(&result.slot, &number, sizeof(number));
+    return NumberStatus::Fine;
+  }
+  if (!isInteger)
+    return NumberStatus::NoNumber;
+  int overflow = 0;
+  int64_t integer = PyLong_AsLongLongAndOverflow(value, &overflow);
+  auto slot = static_cast<uint64_t>(integer);
+  if (overflow > 0) {
+    slot = PyLong_AsUnsignedLongLong(value);
+    if (PyErr_Occurred()) {
+      PyErr_Clear();
+      return NumberStatus::FitsNoType;
+    }
+  }
+  if (!fitsInteger(dtype, integer, overflow))
+    return NumberStatus::FitsNoType;
+  result = {dtype, onValue && onAlignment ? alignmentClass(slot) : char(0), slot};
+  return NumberStatus::Fine;
+}
+
 } // namespace tessera::python
 
 #endif // TESSERA_PYTHON_NUMBERS_H

@@ -292,16 +292,22 @@ static PyObject *getInterned(PyObject *name) {
 }
 
 bool Signature::bind(PyObject *const *args, size_t count, PyObject *keywords) {
-  if (count > parameters.size())
+  size_t numByPlace = 0;
+  while (numByPlace < parameters.size() && parameters[numByPlace].passing == Passing::Any)
+    ++numByPlace;
+  bool hasRest = numByPlace < parameters.size() && parameters[numByPlace].passing == Passing::Rest;
+  if (count > numByPlace && !hasRest)
     return false;
-  std::copy(args, args + count, values.begin());
-  std::fill(values.begin() + count, values.begin() + parameters.size(), nullptr);
+  numByPlace = std::min(numByPlace, count);
+  std::copy(args, args + numByPlace, values.begin());
+  std::fill(values.begin() + numByPlace, values.begin() + parameters.size(), nullptr);
   size_t numKeywords = keywords ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : 0;
   for (size_t i = 0; i < numKeywords; ++i) {
     PyObject *name = getInterned(PyTuple_GET_ITEM(keywords, static_cast<Py_ssize_t>(i)));
     PyObject *value = args[count + i];
     size_t at = 0;
-    while (at < parameters.size() && parameters[at].name != name)
+    while (at < parameters.size() &&
+           (parameters[at].name != name || parameters[at].passing == Passing::Rest))
       ++at;
     if (at == parameters.size()) {
       if (options.size() == kMaxOptions)
@@ -319,6 +325,15 @@ bool Signature::bind(PyObject *const *args, size_t count, PyObject *keywords) {
         return false;
       continue;
     }
+    if (parameters[i].passing == Passing::Rest) {
+      size_t numRest = count - std::min(count, i);
+      rest = py::reinterpret_steal<py::object>(PyTuple_New(static_cast<Py_ssize_t>(numRest)));
+      if (!rest)
+        throw py::error_already_set();
+      for (size_t item = 0; item < numRest; ++item)
+        PyTuple_SET_ITEM(rest.ptr(), static_cast<Py_ssize_t>(item), Py_NewRef(args[i + item]));
+      values[i] = rest.ptr();
+    }
     if (!values[i])
       values[i] = parameters[i].defaultValue;
     if (!values[i])
@@ -331,30 +346,74 @@ bool Signature::specialise() {
   for (size_t i = 0; i < parameters.size(); ++i) {
     const Parameter &parameter = parameters[i];
     PyObject *value = values[i];
-    bool isFine = true;
     if (!value)
       continue; // tuned
     size_t at = bytes.size();
-    if (parameter.isConstexpr) {
+    bool isFine = true;
+    if (parameter.isConstexpr && parameter.passing == Passing::Rest)
+      return false; // a new tuple each time
+    if (parameter.isConstexpr)
       addConstant(value);
-    } else if (value == Py_None) {
-      bytes.push_back(kNone);
-    } else if (PyLong_CheckExact(value) || PyFloat_CheckExact(value) || PyBool_Check(value)) {
-      isFine = addNumber(parameter, value);
-    } else {
-      isFine = addArray(parameter, value);
-    }
+    else
+      isFine = addValue(parameter, value);
     if (!isFine || !isAccepted(parameter.expected, bytes[at]))
       return false;
     // Of an array, its element type counts, which is in the signature.
-    if (parameter.isKey && !parameter.isConstexpr &&
-        (PyLong_Check(value) || PyFloat_CheckExact(value)))
-      constants.push_back(value);
+    if (parameter.isKey && !parameter.isConstexpr) {
+      if (PyTuple_Check(value))
+        return false;
+      if (PyLong_Check(value) || PyFloat_CheckExact(value))
+        constants.push_back(value);
+    }
   }
   for (auto [name, value] : options) {
     constants.push_back(name);
     addConstant(value);
   }
+  return true;
+}
+
+/// An argument that is no constexpr, or an item of one.
+bool Signature::addValue(const Parameter &parameter, PyObject *value) {
+  if (slots.size() + kMaxSlots > kAllSlots || bytes.size() + kMaxBytes > kAllBytes)
+    return false;
+  if (value == Py_None) {
+    bytes.push_back(kNone);
+  } else if (PyTuple_CheckExact(value)) {
+    return addTuple(parameter, value);
+  } else if (parameter.number != TSR_VOID) {
+    return addNumberAs(parameter, value);
+  } else if (PyLong_CheckExact(value) || PyFloat_CheckExact(value) || PyBool_Check(value)) {
+    return addNumber(parameter, value);
+  } else {
+    return addArray(parameter, value);
+  }
+  return true;
+}
+
+bool Signature::addTuple(const Parameter &parameter, PyObject *value) {
+  auto size = static_cast<size_t>(PyTuple_GET_SIZE(value));
+  numItems += 1 + size;
+  // So a size is a byte, and tuples are not in one another too deeply.
+  if (numItems > kMaxParams)
+    return false;
+  bytes.push_back(kTuple);
+  bytes.push_back(static_cast<char>(size));
+  for (size_t i = 0; i < size; ++i)
+    if (!addValue(parameter, PyTuple_GET_ITEM(value, static_cast<Py_ssize_t>(i))))
+      return false;
+  return true;
+}
+
+/// A number of the type that an annotation says; what does not fit that `slow` refuses.
+bool Signature::addNumberAs(const Parameter &parameter, PyObject *value) {
+  SpecialisedNumber number;
+  if (specialiseNumberAs(value, parameter.number, parameter.onValue, parameter.onAlignment,
+                         number) != NumberStatus::Fine)
+    return false;
+  bytes.push_back(kNumberAs);
+  bytes.push_back(number.alignment);
+  slots.push_back(number.slot);
   return true;
 }
 
@@ -488,6 +547,8 @@ void Signature::addPointer(const Parameter &parameter, uint64_t address, char dt
   bytes.push_back(static_cast<char>(alignment | (readOnly ? 1 : 0)));
   bytes.push_back(device);
   slots.push_back(address);
+  if (device < 0)
+    hostAddresses.push_back(address);
 }
 
 size_t Signature::hash() const {

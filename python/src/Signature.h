@@ -7,7 +7,9 @@
 //
 //     one byte a parameter   its kind: constant, pointer, the type of a number, ...
 //     three bytes a pointer  element type; alignment and read-only; GPU, -1 for the host
-//     one byte an integer    alignment
+//     one byte a number      alignment, of an integer, and of any number whose type an annotation
+//                            says (which is the same in all launches)
+//     one byte a tuple       how many items, which follow
 //     a tensor descriptor    rank, padding and rounding; its array; its shape and strides as
 //                            integers are; the binary logarithms of its block's extents
 //     the constants          numbers and strings by value, all else by identity
@@ -30,13 +32,17 @@
 
 namespace tessera::python {
 
-constexpr size_t kMaxParams = 64;
+/// Also how many tuples there may be, and items in them together.
+constexpr size_t kMaxParams = 255;
 constexpr size_t kMaxOptions = 32;
 constexpr size_t kMaxDescriptorRank = 5;
 /// What one argument needs at most, a descriptor of that rank: an array, a shape, all strides but
 /// the last.
 constexpr size_t kMaxSlots = 2 * kMaxDescriptorRank;
 constexpr size_t kMaxBytes = 6 + 5 * kMaxDescriptorRank;
+/// What all arguments together may need, constexprs left aside.
+constexpr size_t kAllSlots = 640;
+constexpr size_t kAllBytes = 4096;
 
 /// The first byte of an argument. Of a number, it is kNumber and its TsrDType.
 enum ArgumentKind : char {
@@ -46,8 +52,14 @@ enum ArgumentKind : char {
   kOne, ///< the integer 1, which became a constant
   kPointer,
   kDescriptor,
+  kNumberAs, ///< a number of the type that the parameter's annotation says
+  kTuple,
   kNumber,
 };
+
+/// How callers pass an argument: by place or name, by name alone (after `*`), or with all further
+/// ones by place (`*args`).
+enum class Passing : char { Any, ByName, Rest };
 
 struct Parameter {
   PyObject *name; ///< interned
@@ -55,9 +67,11 @@ struct Parameter {
   bool isConstexpr;
   bool onValue;
   bool onAlignment;
-  bool isTuned;  ///< a configuration has its value, no caller does
-  bool isKey;    ///< its value, too, decides what is launched
-  char expected; ///< the kind that a compiled kernel takes
+  bool isTuned;    ///< a configuration has its value, no caller does
+  bool isKey;      ///< its value, too, decides what is launched
+  char expected;   ///< the kind that a compiled kernel takes
+  TsrDType number; ///< what an annotation has numbers be; TSR_VOID if there is none
+  Passing passing;
 };
 
 /// Items in place, of which there are few: nothing is allocated, nor written before it is added.
@@ -101,12 +115,17 @@ public:
 
   const std::vector<Parameter> &parameters;
   std::array<PyObject *, kMaxParams> values; ///< borrowed, one a parameter; null if it is tuned
+  py::object rest;                           ///< the tuple that `*args` is
   FixedVector<std::pair<PyObject *, PyObject *>, kMaxOptions> options;
-  FixedVector<uint64_t, kMaxSlots * kMaxParams> slots;
-  FixedVector<char, kMaxBytes * kMaxParams + kMaxOptions> bytes;
+  FixedVector<uint64_t, kAllSlots> slots;
+  FixedVector<uint64_t, kAllSlots> hostAddresses; ///< of the arrays in the host's memory
+  FixedVector<char, kAllBytes + kMaxParams + kMaxOptions> bytes;
   FixedVector<PyObject *, 2 * kMaxParams + 2 * kMaxOptions> constants; ///< borrowed
 
 private:
+  bool addValue(const Parameter &parameter, PyObject *value);
+  bool addTuple(const Parameter &parameter, PyObject *value);
+  bool addNumberAs(const Parameter &parameter, PyObject *value);
   void addConstant(PyObject *value);
   bool addNumber(const Parameter &parameter, PyObject *value);
   bool addArray(const Parameter &parameter, PyObject *value);
@@ -114,6 +133,8 @@ private:
   bool addTensor(const Parameter &parameter, PyObject *value);
   void addPointer(const Parameter &parameter, uint64_t address, char dtype, bool readOnly,
                   char device);
+
+  size_t numItems = 0; ///< of tuples, and they themselves
 };
 
 /// The functions by which Python tells what arrays look like.

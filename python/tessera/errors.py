@@ -35,6 +35,7 @@ __all__ = [
     "OutOfResources",
     "PTXASError",
     "PreloadError",
+    "RecompilationWarning",
     "SettingError",
     "SlowCompilationWarning",
     "TesseraError",
@@ -248,6 +249,10 @@ class ToolchainWarning(UserWarning):
 
 class SlowCompilationWarning(UserWarning):
     """A kernel takes seconds to compile; `settings.slow_compile` says how many."""
+
+
+class RecompilationWarning(UserWarning):
+    """A kernel is compiled again and again; `settings.recompile_warning` says how often."""
 
 
 class _Mistake(TesseraError):

@@ -170,6 +170,13 @@ class Settings:
     num_threads = Setting[int](
         "TESSERA_NUM_THREADS", _count, 0, "threads of a launch on the CPU; 0: one a core"
     )
+    symbols = Setting[str](
+        "TESSERA_SYMBOLS",
+        _choice("off", "perf", "gdb", "all"),
+        "off",
+        "who is told the names of compiled CPU kernels: perf (in /tmp/perf-PID.map), gdb (with "
+        "lines), all or off",
+    )
     debug = Setting[bool]("TESSERA_DEBUG", _boolean, False, "whether device_assert is compiled in")
     interpret = Setting[bool](
         "TESSERA_INTERPRET", _boolean, False, "whether kernels run in the reference interpreter"
@@ -193,6 +200,13 @@ class Settings:
         _count,
         5,
         "after how many seconds a compilation says that it takes long; 0: never",
+    )
+    recompile_warning = Setting[int](
+        "TESSERA_RECOMPILE_WARNING",
+        _count,
+        64,
+        "after how many times that a kernel was compiled a warning says what keeps changing; 0: "
+        "never",
     )
     tune_progress = Setting[str](
         "TESSERA_TUNE_PROGRESS",

@@ -98,6 +98,7 @@ def kernel_members() -> list[str]:
             "preload": "kernel.preload(text)",
             "add_pre_run_hook": "kernel.add_pre_run_hook(hook)",
             "device_caches": "kernel.device_caches",
+            "compilations": "kernel.compilations",
             "cache_key": "kernel.cache_key",
             "params": "kernel.params",
             "arg_names": "kernel.arg_names",

@@ -210,6 +210,11 @@ TSR_EXPORT TsrStatus tsr_kernel_deserialize(const char *bytes, size_t length,
  * NULL text where the stage was not kept. */
 TSR_EXPORT TsrStatus tsr_kernel_stage(TsrKernel *kernel, const char *stage, const char **text,
                                       size_t *length) TSR_NOEXCEPT;
+/* Tells tools what functions a kernel for the CPU has, by name, as long as it lives: perf by the
+ * file /tmp/perf-PID.map, gdb by its JIT interface. The latter knows lines, and can unwind, if the
+ * kernel was compiled with "line_info". Without effect on a kernel that is not loaded. */
+typedef enum TsrTool { TSR_TOOL_PERF = 1, TSR_TOOL_GDB = 2 } TsrTool;
+TSR_EXPORT TsrStatus tsr_kernel_show(TsrKernel *kernel, uint32_t tools) TSR_NOEXCEPT;
 /* JSON: name, target, arguments, stage times in ms, scratch bytes, remarks, ... */
 TSR_EXPORT const char *tsr_kernel_metadata(TsrKernel *kernel) TSR_NOEXCEPT;
 /* Runs a grid on the CPU. `args` has one 8-byte slot an argument: a pointer, an integer
@@ -265,6 +270,8 @@ TSR_EXPORT const char *tsr_gpu_machines(void) TSR_NOEXCEPT;
 TSR_EXPORT const char *tsr_gpu_machine_for_capability(int32_t major, int32_t minor) TSR_NOEXCEPT;
 /* The device that memory belongs to; -1 for memory of the host and for unknown memory. */
 TSR_EXPORT TsrStatus tsr_cuda_pointer_device(uint64_t address, int32_t *device) TSR_NOEXCEPT;
+/* Whether a device reaches memory of the host at the same address: pinned or registered memory. */
+TSR_EXPORT int tsr_cuda_reaches(int32_t device, uint64_t address) TSR_NOEXCEPT;
 /* Waits for what was put on a stream (0: the legacy default stream of the device). */
 TSR_EXPORT TsrStatus tsr_cuda_synchronize(int32_t device, uint64_t stream) TSR_NOEXCEPT;
 /* Puts a grid on a stream and returns. `args` is as for tsr_kernel_launch, and is read

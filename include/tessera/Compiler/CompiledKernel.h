@@ -24,6 +24,7 @@ namespace tessera {
 
 namespace host {
 class LoadedObject;
+class ShownCode;
 struct LaunchableKernel;
 } // namespace host
 namespace cuda {
@@ -172,6 +173,10 @@ public:
   /// UserError (E054, E066).
   std::string getDeviceFacts(int device) const;
 
+  /// Tells perf and gdb what functions a kernel for the CPU has, as long as it lives
+  /// (Target/Host/ShownCode.h). Not to be called while it is launched.
+  void show(bool toPerf, bool toGDB);
+
   /// The kernel as bytes for the disk cache (metadata and object, no other stage).
   std::string serialize() const;
   /// Loads what `serialize` wrote. Throws InternalError if the bytes are damaged or of
@@ -191,6 +196,7 @@ private:
   std::string object; ///< a relocatable object, a cubin, or PTX
   std::vector<std::pair<std::string, std::string>> stages;
   std::unique_ptr<host::LoadedObject> loaded;
+  std::unique_ptr<host::ShownCode> shown;
   std::unique_ptr<host::LaunchableKernel> launchable;
   std::unique_ptr<cuda::LoadedKernel> onGPU;
   std::string missingFeature; ///< of this machine's CPU; empty if the kernel can run

@@ -53,6 +53,8 @@ struct CompileOptions {
   /// The same bits for any vector width (architecture.md, decision 9).
   bool deterministic = false;
   bool debug = false;
+  /// Whether code for the CPU knows the lines that it was made of, for debuggers.
+  bool lineInfo = false;
   /// a * b + c may become one rounding.
   bool fpFusion = true;
   /// Threads of a launch that names none; 0 is the host's default.

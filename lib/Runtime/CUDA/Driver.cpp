@@ -98,6 +98,8 @@ enum DeviceAttribute {
 };
 constexpr int kPointerDeviceOrdinal = 9;
 constexpr int kPointerMemoryType = 2;
+constexpr int kPointerOnDevice = 3;
+constexpr unsigned kMemoryOfHost = 1;
 constexpr unsigned kMemoryOfDevice = 2;
 
 } // namespace
@@ -195,6 +197,24 @@ static Context getPrimaryContext(int ordinal) {
           "making a context on GPU " + std::to_string(ordinal));
   }
   return contexts[ordinal];
+}
+
+bool reachesHostMemory(int device, uint64_t address) noexcept {
+  if (getOpened().error)
+    return false;
+  try {
+    CurrentContext context(device); // the answer is about it
+    const DriverTable &driver = getDriver();
+    unsigned type = 0;
+    uint64_t onDevice = 0;
+    // Memory that the driver does not know is an error.
+    return driver.cuPointerGetAttribute(&type, kPointerMemoryType, address) == 0 &&
+           type == kMemoryOfHost &&
+           driver.cuPointerGetAttribute(&onDevice, kPointerOnDevice, address) == 0 &&
+           onDevice == address;
+  } catch (const DriverError &) {
+    return false;
+  }
 }
 
 CurrentContext::CurrentContext(int device) {

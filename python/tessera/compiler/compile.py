@@ -74,7 +74,9 @@ def find_or_compile(
         kernel = _compile(fn, specs, options, built.module)
         return Found(kernel, built.reads, False, elapsed())
 
-    common = (cache.build_id, machine_key(options), options.key)
+    common: tuple[Any, ...] = (cache.build_id, machine_key(options), options.key)
+    if _has_lines(options):
+        common += ("line_info",)
     name = kernel_name(fn, specs)  # which `repr` may have computed from anything
     source = source_key(fn, tuple(key), repr((common, name)))
     if source is not None and (link := cache.read(source)) is not None:
@@ -176,7 +178,14 @@ def _say_slow(name: str, seconds: int) -> None:
     warn_of_machine(text, SlowCompilationWarning)
 
 
+def _has_lines(options: CompileOptions) -> bool:
+    """Whether code is made for debuggers to find the lines of."""
+    return options.target == "cpu" and settings.symbols in ("gdb", "all")
+
+
 def _core_options(options: CompileOptions, keep_stages: bool, **more: Any) -> str:
+    if _has_lines(options):
+        more["line_info"] = True
     return options.core_json(
         keep_stages=keep_stages,
         dump_dir=settings.dump_dir,

@@ -367,10 +367,9 @@ def _from_data_ptr(tensor: Any, name: str) -> Pointer:
     _check_address(tensor, name, address, size)
     if type(tensor.dtype).__module__ == "torch":
         _C.accept_tensor(tensor)
-    if kind == "cuda":
-        framework = type(tensor.dtype).__module__.partition(".")[0]
-        return Pointer(address, dtype, False, None, getattr(device, "index", 0) or 0, framework)
-    return Pointer(address, dtype, False, None, HOST)
+    framework = type(tensor.dtype).__module__.partition(".")[0]
+    where = (getattr(device, "index", 0) or 0) if kind == "cuda" else HOST
+    return Pointer(address, dtype, False, None, where, framework)
 
 
 def _count(shape: Any) -> int:

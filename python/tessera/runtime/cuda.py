@@ -8,13 +8,17 @@ outputs. Nothing here imports a framework: one whose arrays are passed is loaded
 
 from __future__ import annotations
 
+import dataclasses
 import sys
-from typing import Any, Callable, NamedTuple, Optional, Protocol, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Protocol, Sequence, Union
 
 from tessera import _C
 from tessera.errors import ArgumentError, LaunchError, raise_core_error
 from tessera.machine.devices import current_device
 from tessera.runtime.arrays import ANYWHERE, HOST, NOWHERE, Pointer
+
+if TYPE_CHECKING:
+    from tessera.compiler.options import CompileOptions
 
 StreamSource = Union[int, Callable[[int], int]]
 """A stream's handle, or a function that tells the current one of a device."""
@@ -35,26 +39,38 @@ class Place(NamedTuple):
     device: int
     by_arrays: bool
     """Whether arrays decided it; if not, the next launch may go elsewhere."""
+    has_host_arrays: bool = False
+    """Whether some of the arrays are in memory of the host that the GPU reaches."""
+
+    def resolve(self, options: "CompileOptions") -> "CompileOptions":
+        """`options` for a launch there."""
+        resolved = options.resolved(self.device)
+        if self.has_host_arrays and resolved.tensor_maps:
+            # TMA is for memory of the GPU's own.
+            return dataclasses.replace(resolved, tensor_maps=False)
+        return resolved
 
 
 def find_place(pointers: Sequence[NamedPointer], target: str) -> Optional[Place]:
     """The GPU for a launch with these arrays, or None for the CPU.
 
-    `target` is "auto", "cpu" or "cuda". Raises ArgumentError (E054) where arrays lie on
-    several devices or not where the target is.
+    `target` is "auto", "cpu" or "cuda". A GPU reaches pinned memory of the host, too. Raises
+    ArgumentError (E054) where arrays lie on several devices or not where the target is.
     """
     on_gpu = next((item for item in pointers if item.pointer.device >= 0), None)
-    on_host = next((item for item in pointers if item.pointer.device == HOST), None)
+    on_host = [item for item in pointers if item.pointer.device == HOST]
     if on_gpu is None:
         if target != "cuda":
             return None
-        if on_host is not None:
-            raise ArgumentError(
-                "E054",
-                f"argument `{on_host.name}` is in the CPU's memory, and the target is 'cuda'",
-                "copy it to a GPU, or drop `target`",
-            )
-        return Place(current_device(), False)
+        device = current_device()
+        for item in on_host:
+            if not _C.cuda_reaches(device, item.pointer.address):
+                raise ArgumentError(
+                    "E054",
+                    f"argument `{item.name}` is in the CPU's memory, and the target is 'cuda'",
+                    "copy it to a GPU, pin it (with torch, it.pin_memory()), or drop `target`",
+                )
+        return Place(device, False, bool(on_host))
     device = on_gpu.pointer.device
     if target == "cpu":
         raise ArgumentError(
@@ -64,14 +80,18 @@ def find_place(pointers: Sequence[NamedPointer], target: str) -> Optional[Place]
         )
     for item in pointers:
         where = item.pointer.device
-        if where not in (device, ANYWHERE, NOWHERE):
-            spelled = "in the CPU's memory" if where == HOST else f"on GPU {where}"
-            raise ArgumentError(
-                "E054",
-                f"argument `{item.name}` is {spelled}, and `{on_gpu.name}` is on GPU {device}",
-                f"copy one of them; with torch, {item.name}.to('cuda:{device}')",
-            )
-    return Place(device, True)
+        if where in (device, ANYWHERE, NOWHERE):
+            continue
+        if where == HOST and _C.cuda_reaches(device, item.pointer.address):
+            continue
+        spelled = "in the CPU's memory" if where == HOST else f"on GPU {where}"
+        pinning = f", or pin it: {item.name}.pin_memory()" if where == HOST else ""
+        raise ArgumentError(
+            "E054",
+            f"argument `{item.name}` is {spelled}, and `{on_gpu.name}` is on GPU {device}",
+            f"copy one of them; with torch, {item.name}.to('cuda:{device}'){pinning}",
+        )
+    return Place(device, True, bool(on_host))
 
 
 def find_stream(pointers: Sequence[NamedPointer], device: int, given: Any = None) -> StreamSource:

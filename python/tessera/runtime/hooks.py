@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Functions that are called around compilations and launches, for profilers and tests.
 
-    from tessera.runtime.hooks import hooks
-    hooks.launch_enter.add(lambda metadata: print(metadata.get()["name"]))
-
-A kernel that is launched while a hook of launches is set takes the slower of the two ways.
+from tessera.runtime.hooks import hooks
+hooks.launch_enter.add(lambda metadata: print(metadata.get()["name"]))
 """
 
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
 
+from tessera import _C
 from tessera.settings import note_change
 
 __all__ = ["CompileTimes", "FunctionInfo", "HookChain", "Hooks", "LazyDict", "hooks"]
@@ -152,3 +151,43 @@ class Hooks:
 
 
 hooks = Hooks()
+
+
+def tell_launch(
+    kernel: Any,
+    grid: tuple[int, int, int],
+    values: Sequence[Any],
+    options: Mapping[str, Any],
+    stream: int,
+) -> LazyDict:
+    """Calls the hooks of launches before one of `kernel`; what they get after it. The arguments are
+    `values`, in order, and by name what `options` has in their place."""
+    told = LazyDict({"name": kernel.name, "function": kernel.function, "stream": stream})
+    fn = kernel.src.fn
+    describe = getattr(fn, "launch_metadata", None)
+    if describe is not None:
+        args = {
+            name: options.get(name) if value is None else value
+            for name, value in zip(fn.arg_names, values)
+        }
+        told.add(describe, (grid, kernel.metadata, args))
+    hooks.launch_enter(told)
+    return told
+
+
+def _tell_warm_launch(
+    slow: Any,
+    kernel: Any,
+    grid: tuple[int, int, int],
+    values: Sequence[Any],
+    options: Mapping[str, Any],
+    stream: int,
+) -> LazyDict:
+    # A compiled kernel has the launch itself.
+    kernel = slow.__self__ if kernel is None else kernel
+    return tell_launch(kernel, grid, values, options, stream)
+
+
+_C.learn_launch_hooks(
+    lambda: hooks.on_launch, _tell_warm_launch, lambda told: hooks.launch_exit(told)
+)

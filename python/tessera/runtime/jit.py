@@ -8,9 +8,9 @@ the specialisation up, compiles it if it is new, and runs it over the grid.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import threading
-import warnings
 import weakref
 from types import FunctionType
 from typing import (
@@ -31,8 +31,10 @@ from tessera.errors import (
     ArgumentError,
     CompilationError,
     LaunchError,
+    RecompilationWarning,
     TesseraError,
     raise_core_error,
+    warn_of_machine,
 )
 from tessera.frontend.signature import ConstSpec, Specialisation, ValueSpec, kernel_name, spell
 from tessera.language import types
@@ -41,7 +43,7 @@ from tessera.runtime.async_compile import active_mode
 from tessera.runtime.cuda import StreamSource, find_place, find_stream, read_stream
 from tessera.runtime.extents import memory_of_slots
 from tessera.runtime.grid import Grid, normalize_grid
-from tessera.runtime.hooks import LazyDict, hooks
+from tessera.runtime.hooks import LazyDict, hooks, tell_launch
 from tessera.runtime.loading import load_launching
 from tessera.runtime.specialize import Bound, ParamTraits, check_memory
 from tessera.runtime.tracing import check_writes, is_skipped, is_watching
@@ -53,10 +55,11 @@ if TYPE_CHECKING:
     from inspect import Signature
 
     from tessera.compiler.options import CompileOptions
+    from tessera.runtime.recompilation import Compilation, Made
     from tessera.runtime.observation import DeviceCaches
 
-# So many variants of one kernel are more often an accident than a plan.
-_MANY_VARIANTS = 128
+# How parameters are passed (`Passing` in python/src/Signature.h).
+_PASSING = {"positional": 0, "keyword": 1, "varargs": 2}
 
 
 # Of what a kernel was compiled with, as `_C.is_current` takes them (frontend/reads.py).
@@ -90,6 +93,12 @@ class _Specialisation(NamedTuple):
     def is_current(self) -> bool:
         """Whether all of that still is what it was."""
         return _C.is_current(self.all_checks)
+
+    def describe_change(self) -> str:
+        """What of that is not."""
+        from tessera.runtime.recompilation import find_stale
+
+        return find_stale(self.all_checks)
 
 
 class KernelInterface(ShownAsFunction):
@@ -151,6 +160,10 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         self._marked: Optional[tuple[Sequence[Param], Sequence[Param]]] = None
         self._traits: Optional[tuple[Sequence[Param], tuple[ParamTraits, ...], bool]] = None
         self._kernels: dict[Any, _Specialisation] = {}
+        self._made: "list[Made]" = []
+        """What it was compiled for each time."""
+        self._is_warned = False
+        """Of that being often."""
         self._undivided: set[Any] = set()
         """The keys of kernels of which there are no variants for clusters."""
         self._modules: dict[Any, tuple[_C.Module, Checks]] = {}
@@ -161,6 +174,8 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         self._dispatcher_generation = -1
         self._finder: Optional[_C.Dispatcher] = None
         """Finds what `warmup` compiled before."""
+        self._hooked: Optional[_C.Dispatcher] = None
+        """Launches after `pre_run_hooks` were called."""
         _all_functions.add(self)
 
     @property
@@ -235,13 +250,15 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
     def _slow_getitem(self, grid: Any) -> Callable[..., Any]:
         """`self[grid]` the first time, and after what every launch depends on has changed."""
         generation = _C.generation()
-        if self._is_plain() and not hooks.on_launch and not settings.interpret:
+        if self._is_plain() and not settings.interpret:
             if self._dispatcher is None:
                 self._dispatcher = _make_dispatcher(self, self._slow_launch)
             self._dispatcher.clear()
             self._dispatcher_generation = generation
             return self._dispatcher.bind(grid)
         self._dispatcher_generation = -1
+        if self.pre_run_hooks and self._binds_plainly() and not settings.interpret:
+            return functools.partial(self._launch_after_hooks, grid)
 
         def launch(*args: Any, **kwargs: Any) -> Any:
             return self.run(*args, grid=grid, **kwargs)
@@ -254,12 +271,33 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
             return self.run(*args, **{"grid": grid, **kwargs}), None
         return self._run(args, kwargs, grid, False)
 
-    def _is_plain(self) -> bool:
-        """Whether the core can bind arguments to the parameters, and no hooks are to be called but
-        those of launches."""
+    def _launch_after_hooks(self, grid: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """A launch before which this kernel's own hooks are called."""
+        if "grid" in kwargs or "warmup" in kwargs:
+            return self.run(*args, **{"grid": grid, **kwargs})
+        if is_skipped(args, kwargs):
+            return None
+        for hook in self.pre_run_hooks:
+            hook(*args, **kwargs)
+        if not self._binds_plainly():
+            return self._run(args, kwargs, grid, False, hooked=True)[0]
+        if self._hooked is None:
+
+            def slow(grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+                return self._run(args, kwargs, grid, False, hooked=True)
+
+            self._hooked = _make_dispatcher(self, slow)
+        return self._hooked.bind(grid)(*args, **kwargs)
+
+    def _binds_plainly(self) -> bool:
+        """Whether the core can bind arguments to the parameters."""
         self._all_traits()
         assert self._traits is not None
-        return self._traits[2] and not hooks.on_compile and not self.pre_run_hooks
+        return self._traits[2]
+
+    def _is_plain(self) -> bool:
+        """The same, and there are no hooks of this kernel's own to be called before a launch."""
+        return self._binds_plainly() and not self.pre_run_hooks
 
     def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:
         """Has `hook(*args, **kwargs)` called before each launch."""
@@ -276,13 +314,20 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         return self._run(args, kwargs, grid, warmup)[0]
 
     def _run(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any, warmup: bool
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        grid: Any,
+        warmup: bool,
+        *,
+        hooked: bool = False,
     ) -> tuple[Any, Optional[tuple[Any, ...]]]:
-        """The whole way of a launch. Also returns what the warm path needs to repeat it."""
+        """The whole way of a launch; `hooked` if the kernel's own hooks were called already. Also
+        returns what the warm path needs to repeat it."""
         if is_skipped(args, kwargs):
             return None, None
         load_launching()
-        for hook in self.pre_run_hooks:
+        for hook in () if hooked else self.pre_run_hooks:
             hook(*args, **kwargs)
         values, given = self._bind(args, kwargs)
         options = self._options(given)
@@ -290,7 +335,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         if warmup and options.target == "cuda" and options.arch:
             return self._warm(bound, options)  # there need be no GPU
         place = find_place(bound.pointers, options.target)
-        options = options.resolved(None if place is None else place.device)
+        options = options.resolved(None) if place is None else place.resolve(options)
         if warmup:
             return self._warm(bound, options)
         check_memory(bound.pointers)
@@ -312,9 +357,6 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         device = -1
         stream: StreamSource = 0
         told: Optional[LazyDict] = None
-        if hooks.on_launch:
-            told = self._launch_facts(kernel, extents, values, options)
-            hooks.launch_enter(told)
         outside: Optional[_Specialisation] = None
         try:
             handle = 0
@@ -323,6 +365,8 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
                 kernel._check_driver(device)
                 stream = find_stream(bound.pointers, device, options.stream)
                 handle = read_stream(stream, device)
+            if hooks.on_launch:
+                told = tell_launch(kernel, extents, values, {}, handle)
 
             def launch(kernel: "CompiledKernel") -> None:
                 if place is None:
@@ -356,7 +400,6 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
         launched = outside or divided or found
         if told is not None:
             hooks.launch_exit(told)
-            return launched.kernel, None
         # The warm path knows no memory.
         if options.checks_accesses if place is None else not place.by_arrays:
             return launched.kernel, None
@@ -451,26 +494,20 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
             hooks.jit_post_compile(**facts)
         return False
 
-    def _launch_facts(
-        self,
-        kernel: "CompiledKernel",
-        grid: tuple[int, int, int],
-        values: Sequence[Any],
-        options: "CompileOptions",
-    ) -> LazyDict:
-        """What hooks of launches are called with."""
-        told = LazyDict({"name": kernel.name, "function": None, "stream": options.stream})
-        if self.launch_metadata is not None:
-            args = dict(zip(self.arg_names, values))
-            told.add(self.launch_metadata, (grid, kernel.metadata, args))
-        return told
-
     @property
     def device_caches(self) -> "DeviceCaches":
         """`device_caches[device][0]` has the kernels compiled by now, by their keys."""
         from tessera.runtime.observation import DeviceCaches
 
         return DeviceCaches(self)
+
+    @property
+    def compilations(self) -> "list[Compilation]":
+        """Each time that the kernel was compiled in this process, or read from the disk, and why
+        what there was before did not do."""
+        from tessera.runtime.recompilation import list_compilations
+
+        return list_compilations(self)
 
     @property
     def constexprs(self) -> list[int]:
@@ -601,17 +638,13 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
     def _all_traits(self) -> tuple[ParamTraits, ...]:
         params = self.params
         if self._traits is None or self._traits[0] is not params:
-            for dispatcher in (self._dispatcher, self._finder):
+            for dispatcher in (self._dispatcher, self._finder, self._hooked):
                 if dispatcher is not None:  # which binds arguments to the parameters before
                     dispatcher.retire()
-            self._dispatcher = self._finder = None
+            self._dispatcher = self._finder = self._hooked = None
             self._dispatcher_generation = -1
             traits = _read_traits(self)
-            plain = len(traits) <= _C.MAX_PARAMETERS and all(
-                trait.annotation is None for trait in traits
-            )
-            plain = plain and all(param.kind != "varargs" for param in params)
-            self._traits = params, traits, plain
+            self._traits = params, traits, len(traits) <= _C.MAX_PARAMETERS
         return self._traits[1]
 
     def _kernel_key(self, bound: Bound, options: "CompileOptions") -> Any:
@@ -621,6 +654,7 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
             self._toolchain(options),
             settings.dump_dir,
             settings.override_dir,
+            settings.symbols,
         )
 
     def _kernel(self, bound: Bound, options: "CompileOptions") -> "_Specialisation":
@@ -636,9 +670,11 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
                 if found is None or not found.is_current():
                     from tessera.runtime.compiling import compile_specialised
 
+                    stale = "" if found is None else found.describe_change()
                     kernel, reads = compile_specialised(self, bound.key, bound.specs, options)
                     found = _Specialisation(kernel, reads.hot(), reads.full())
                     self._kernels[key] = found
+                    self._made.append((bound.specs, tuple(bound.slots), options, stale))
                     self._warn_of_many_variants()
             self._gates.pop(key, None)
         return found
@@ -686,13 +722,12 @@ class JITFunction(JITCallable, _C.Launchable, KernelInterface, Generic[P, R]):
                 raise_core_error(error)
 
     def _warn_of_many_variants(self) -> None:
-        if len(self._kernels) == _MANY_VARIANTS and not self._is_tuned:
-            warnings.warn(
-                f"tessera: kernel `{self.__name__}` has been compiled {_MANY_VARIANTS} times "
-                "(E056); a constexpr that changes with every call makes it a new kernel each "
-                "time: pass it as a plain argument, or name it in do_not_specialize",
-                stacklevel=4,
-            )
+        limit = settings.recompile_warning
+        if limit and len(self._made) >= limit and not self._is_warned and not self._is_tuned:
+            from tessera.runtime.recompilation import describe_recompilations
+
+            self._is_warned = True
+            warn_of_machine(describe_recompilations(self), RecompilationWarning)
 
 
 class Interpreted:
@@ -830,17 +865,30 @@ def _launch_on_cpu(
 
 def _make_dispatcher(fn: JITFunction, slow: Callable[..., Any]) -> _C.Dispatcher:
     parameters = tuple(
-        (
-            param.name,
-            (param.default,) if param.has_default else (),
-            # Such a default is no plain value, so it counts as what it wraps.
-            trait.is_constexpr or isinstance(param.default, types.constexpr),
-            trait.on_value,
-            trait.on_alignment,
-        )
-        for param, trait in zip(fn.params, fn._all_traits())
+        dispatched(param, trait) for param, trait in zip(fn.params, fn._all_traits())
     )
     return _C.Dispatcher(parameters, slow, raise_core_error)
+
+
+def dispatched(
+    param: Param, trait: ParamTraits, is_tuned: bool = False, is_key: bool = False
+) -> tuple[Any, ...]:
+    """A parameter as the core's launches take it."""
+    fixed = trait.annotation
+    return (
+        param.name,
+        (param.default,) if param.has_default and not is_tuned else (),
+        # Such a default is no plain value, so it counts as what it wraps.
+        trait.is_constexpr or isinstance(param.default, types.constexpr),
+        trait.on_value,
+        trait.on_alignment,
+        is_tuned,
+        is_key,
+        0,
+        # Through an annotated pointer go arrays alone, which are told apart by their types.
+        0 if fixed is None or fixed.is_ptr() else fixed._core_id,
+        _PASSING[param.kind],
+    )
 
 
 def _check_writeable(stored: Sequence[int], bound: Bound) -> None:

@@ -16,7 +16,7 @@ from tessera.machine.devices import current_device, vector_registers
 from tessera.runtime.cuda import StreamSource, find_place, find_stream, read_stream
 from tessera.runtime.extents import memory_of_slots
 from tessera.runtime.grid import normalize_grid
-from tessera.runtime.hooks import LazyDict, hooks
+from tessera.runtime.hooks import LazyDict, hooks, tell_launch
 from tessera.runtime.match import (
     Expected,
     Matched,
@@ -25,9 +25,18 @@ from tessera.runtime.match import (
     launchable_parameters,
     read_arguments,
 )
+from tessera.settings import settings
 
 if TYPE_CHECKING:
     from tessera.compiler.options import CompileOptions
+
+
+def _show(kernel: _C.Kernel, tools: str) -> None:
+    """Tells perf or gdb, or all, the names of a kernel's functions."""
+    try:
+        kernel.show(perf=tools in ("perf", "all"), gdb=tools in ("gdb", "all"))
+    except _C.CoreError as error:
+        raise_core_error(error)
 
 
 class CompiledKernel:
@@ -55,6 +64,8 @@ class CompiledKernel:
         """Whether it has been launched, or loaded for a launch."""
         self.stages = Stages(kernel, rebuild)
         warn_of_assembler(self._assembler, self.metadata.get("arch", ""))
+        if settings.symbols != "off" and self.metadata["target"] == "cpu":
+            _show(kernel, settings.symbols)
 
     @property
     def _assembler(self) -> str:
@@ -173,9 +184,15 @@ class CompiledKernel:
         self._launch(grid, args, num_threads, stream)
 
     def _launch(
-        self, grid: Any, args: Sequence[Any], num_threads: int = 0, stream: Any = None
+        self,
+        grid: Any,
+        args: Sequence[Any],
+        num_threads: int = 0,
+        stream: Any = None,
+        is_told: bool = False,
     ) -> Optional[tuple[Any, ...]]:
-        """The same. Returns what the warm path needs to repeat it, if it can."""
+        """The same; `is_told` if hooks are called by the caller. Returns what the warm path needs to
+        repeat it, if it can."""
         extents = normalize_grid(grid, {})
         if self._expected is None:
             self._expected = (
@@ -190,24 +207,51 @@ class CompiledKernel:
             if item.pointer.read_only and item.slot in stored:
                 raise read_only_error(item.name)
         place = find_place(pointers, self.metadata["target"])
-        device = -1
+        device, handle = -1, 0
         found: StreamSource = 0
         try:
-            if place is None and self._checks_accesses:
-                memory = memory_of_slots(len(slots), pointers, args)
-                self._kernel.launch_checked(extents, slots, memory, num_threads)
-            elif place is None:
-                self._kernel.launch(extents, slots, num_threads)
-            else:
+            if place is not None:
                 device = place.device
                 found = find_stream(pointers, device, stream)
+                handle = read_stream(found, device)
                 self._check_driver(device)
-                self._kernel.launch_cuda(device, read_stream(found, device), extents, slots)
+            told = (
+                self._tell_launch(extents, args, handle)
+                if hooks.on_launch and not is_told
+                else None
+            )
+            if place is not None:
+                self._kernel.launch_cuda(device, handle, extents, slots)
+            elif self._checks_accesses:
+                memory = memory_of_slots(len(slots), pointers, args)
+                self._kernel.launch_checked(extents, slots, memory, num_threads)
+            else:
+                self._kernel.launch(extents, slots, num_threads)
         except _C.CoreError as error:
             raise_core_error(error)
+        if told is not None:
+            hooks.launch_exit(told)
         if self._checks_accesses if place is None else not place.by_arrays:
             return None
         return (None, self._kernel, ()), tuple(slots), num_threads, {}, device, found, None, None
+
+    def _tell_launch(
+        self, grid: tuple[int, int, int], args: Sequence[Any], stream: int
+    ) -> LazyDict:
+        """Calls hooks before a launch; what they get after it."""
+        values: Sequence[Any] = args
+        if self._parameters is not None and len(args) != len(self._parameters):
+            # Those that did not become constants.
+            given = iter(args)
+            values = [
+                (
+                    getattr(spec, "value", None)
+                    if isinstance(spec, (ConstSpec, KnownSpec))
+                    else next(given, None)
+                )
+                for _, spec in self._parameters
+            ]
+        return tell_launch(self, grid, values, {}, stream)
 
     @property
     def _checks_accesses(self) -> bool:

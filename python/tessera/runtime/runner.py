@@ -43,7 +43,8 @@ def make_runner(kernel: "CompiledKernel") -> Callable[..., None]:
             launch((x, y, z), stream, args)
             return
         hooks.launch_enter(told)
-        launch((x, y, z), stream, args)
+        on_gpu = {} if dispatcher is not None else {"stream": stream}
+        kernel._launch((x, y, z), args, is_told=True, **on_gpu)
         hooks.launch_exit(told)
 
     return run

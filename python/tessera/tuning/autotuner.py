@@ -8,8 +8,9 @@ result of another process on disk (store.py). Every later one launches with what
 The way of a launch. `kernel[grid]` is a launch of the core (python/src/Launch.cpp), as a
 plain kernel's is: its signature leaves out what configurations fill in, and has the values
 of the arguments in `key`, so that it leads straight to the compiled kernel of the chosen
-configuration. What is not there yet comes to `_launch`. All launches do if there are hooks to
-call at each, or heuristics, or if the configurations do not all set the same constexprs.
+configuration. What is not there yet comes to `_launch`. All launches do if the kernel has hooks to
+call before each, or `*args`, or heuristics, or if the configurations do not all set the same
+constexprs.
 """
 
 from __future__ import annotations
@@ -30,11 +31,9 @@ from tessera.errors import (
     TuningError,
     raise_core_error,
 )
-from tessera.language import types
-from tessera.machine.devices import usable_cpus
 from tessera.runtime.arrays import pointer_of
 from tessera.runtime.hooks import hooks
-from tessera.runtime.jit import JITFunction, KernelInterface
+from tessera.runtime.jit import JITFunction, KernelInterface, dispatched
 from tessera.runtime.tracing import is_skipped
 from tessera.settings import settings
 from tessera.tuning.checks import check_configs, check_values, checked_names
@@ -274,7 +273,7 @@ class Autotuner(_C.Launchable, KernelInterface):
     def _parameters(self) -> Optional[tuple[tuple[Any, ...], ...]]:
         """The parameters as the core's launches take them; None if it cannot do these launches."""
         fn = self.fn
-        if not isinstance(fn, JITFunction) or settings.interpret or hooks.on_launch:
+        if not isinstance(fn, JITFunction) or settings.interpret:
             return None
         if not fn._is_plain() or not self.configs:
             return None
@@ -285,16 +284,10 @@ class Autotuner(_C.Launchable, KernelInterface):
         constants = {trait.name for trait in traits if trait.is_constexpr}
         if not names <= constants:  # the options are of one configuration alone
             return None
+        if any(param.kind == "varargs" for param in fn.params):
+            return None
         return tuple(
-            (
-                param.name,
-                (param.default,) if param.has_default and param.name not in names else (),
-                trait.is_constexpr or isinstance(param.default, types.constexpr),
-                trait.on_value,
-                trait.on_alignment,
-                param.name in names,
-                param.name in self.keys,
-            )
+            dispatched(param, trait, param.name in names, param.name in self.keys)
             for param, trait in zip(fn.params, traits)
         )
 
@@ -349,7 +342,7 @@ class Autotuner(_C.Launchable, KernelInterface):
 
         Raises what is wrong with the first one if none could be.
         """
-        from concurrent.futures import ThreadPoolExecutor
+        from tessera.tuning.candidates import compiling_threads
 
         configs = self._configurations(args, kwargs)
         by_place = dict(zip(self.arg_names, args))
@@ -365,7 +358,7 @@ class Autotuner(_C.Launchable, KernelInterface):
             except TesseraError as error:
                 return error
 
-        with ThreadPoolExecutor(max(1, min(len(jobs), usable_cpus()))) as pool:
+        with compiling_threads(len(jobs)) as pool:
             found = list(pool.map(compile, jobs))
         kernels = [kernel for kernel in found if not isinstance(kernel, TesseraError)]
         if not kernels:

@@ -11,7 +11,19 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any, Callable, Hashable, Mapping, NamedTuple, Optional, Protocol, Sequence
+from contextlib import contextmanager
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Hashable,
+    Iterator,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Protocol,
+    Sequence,
+)
 
 from tessera import _C
 from tessera.errors import raise_core_error
@@ -24,6 +36,9 @@ from tessera.runtime.specialize import PointerSlot, check_memory
 from tessera.settings import settings
 from tessera.tuning.config import Config
 from tessera.tuning.heuristics import Heuristics
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 
 class Access(NamedTuple):
@@ -106,7 +121,7 @@ class Compiled:
         self._bound = fn._specialise(self.values)
         pointers = self._bound.pointers
         place = find_place(pointers, options.target)
-        self.options = options.resolved(None if place is None else place.device)
+        self.options = options.resolved(None) if place is None else place.resolve(options)
         check_memory(pointers)
         self.extents = normalize_grid(self._grid, _Meta(fn.params, self.values, self.options))
         if place is not None:
@@ -253,16 +268,31 @@ def compile_all(
         for candidate in candidates:
             done(candidate, _attempt(candidate.compile))
         return
-    from concurrent.futures import ThreadPoolExecutor, as_completed
+    from concurrent.futures import as_completed
 
-    count = max(1, min(len(candidates), usable_cpus()))
-    pool = ThreadPoolExecutor(count, thread_name_prefix="tessera-tune")
-    try:
+    with compiling_threads(len(candidates)) as pool:
         futures = {pool.submit(_attempt, item.compile): item for item in candidates}
         for future in as_completed(futures):
             done(futures[future], future.result())
+
+
+@contextmanager
+def compiling_threads(jobs: int) -> "Iterator[ThreadPoolExecutor]":
+    """Threads for so many compilations. When the block ends, as it does after Ctrl-C, what is not
+    begun is left, and what is begun ends with its pass."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    cancellation = _C.Cancellation()
+    pool = ThreadPoolExecutor(
+        max(1, min(jobs, usable_cpus())),
+        thread_name_prefix="tessera-tune",
+        initializer=_C.compile_until,
+        initargs=(cancellation,),
+    )
+    try:
+        yield pool
     finally:
-        # After Ctrl-C, what is not begun is left; what is begun ends by itself.
+        cancellation.cancel()
         pool.shutdown(wait=False, cancel_futures=True)
 
 

@@ -212,7 +212,17 @@ int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *base, const
 }
 int cuStreamSynchronize(void *stream) { return (void)stream, fake_waits++, 0; }
 int cuThreadExchangeStreamCaptureMode(int *mode) { return *mode = 2 - *mode, 0; }
+int fake_pinned_asked;
 int cuPointerGetAttribute(void *value, int attribute, uint64_t pointer) {
+  /* From 2^39 on there is pinned memory of the host, which GPUs see elsewhere from 2^39 + 2^38 on. */
+  const uint64_t pinned = (uint64_t)1 << 39, elsewhere = pinned + ((uint64_t)1 << 38);
+  if (pointer >= pinned && pointer < 2 * pinned) {
+    if (attribute == 2)
+      return fake_pinned_asked++, *(unsigned *)value = 1, 0;
+    if (attribute != 3 || !current)
+      return 1;
+    return *(uint64_t *)value = pointer + (pointer >= elsewhere ? 4096 : 0), 0;
+  }
   /* Addresses from 2^40 on belong to the first GPU, from 2^41 on to the second. */
   if (pointer < (uint64_t)1 << 40)
     return 1;

@@ -179,8 +179,8 @@ def test_the_target_follows_the_arrays():
     assert cuda.find_place([], "auto") is None
     assert cuda.find_place(slots(x=pointer(HOST)), "auto") is None
     assert cuda.find_place(slots(x=pointer(HOST)), "cpu") is None
-    assert cuda.find_place(slots(x=pointer(2), y=pointer(2)), "auto") == (2, True)
-    assert cuda.find_place(slots(x=pointer(ANYWHERE), y=pointer(1)), "cuda") == (1, True)
+    assert cuda.find_place(slots(x=pointer(2), y=pointer(2)), "auto") == (2, True, False)
+    assert cuda.find_place(slots(x=pointer(ANYWHERE), y=pointer(1)), "cuda") == (1, True, False)
     assert cuda.find_place([], "cuda").by_arrays is False
 
 

@@ -20,6 +20,7 @@ import tessera
 import tessera.gpu
 import tessera.language as tl
 from tessera import settings
+from tessera.compiler.toolchain import find_ptxas
 from tessera.errors import SlowCompilationWarning
 
 
@@ -110,6 +111,80 @@ def slow_ptxas(tmp_path):
 
 def test_ctrl_c_ends_ptxas(slow_ptxas):
     assert interrupted(slow_ptxas, 0.7) < 0.6
+
+
+# Compiles what takes minutes, is interrupted by itself, and says what there is then.
+INTERRUPTED = """
+import os, signal, sys, threading, time
+import numpy as np, tessera, tessera.language as tl
+from tessera.compiler.cache import default_cache
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+@tessera.jit
+def chain(x, N: tl.constexpr):
+    value = tl.load(x + tl.arange(0, 64))
+    for _ in tl.static_range(N):
+        value = tl.exp(value) + tl.sort(value)
+    tl.store(x + tl.arange(0, 64), value)
+
+x, what, delay = np.zeros(64, np.float32), sys.argv[1], float(sys.argv[2])
+chain[(1,)](x, N=1)
+tuned = tessera.autotune([tessera.Config({"N": n}) for n in range(600, 616)], key=[])(chain)
+call = {
+    "cpu": lambda: chain[(1,)](x, N=2000),
+    "cuda": lambda: chain.warmup(tl.float32, N=400, target="sm_90a"),
+    "tuning": lambda: tuned[(1,)](x),
+    "warmup": lambda: tuned.warmup(x),
+}[what]
+sent = []
+
+def send():
+    sent.append(time.monotonic())
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Timer(delay, send).start()
+try:
+    call()
+except KeyboardInterrupt:
+    print("interrupted", time.monotonic() - sent[0])
+chain[(1,)](x, N=2)
+cache = default_cache()
+names = [name for _, _, files in os.walk(cache.root) for name in files]
+print("left", [name for name in names if name[0] == "." and name != ".swept"])
+print("ended", time.monotonic(), flush=True)
+"""
+
+
+@pytest.mark.parametrize("what, delay", [("cpu", 1), ("cuda", 2), ("tuning", 2), ("warmup", 2)])
+def test_ctrl_c_leaves_nothing_behind(tmp_path, what, delay):
+    if what == "cuda" and not find_ptxas():
+        pytest.skip("there is no ptxas")
+    script = tmp_path / "script.py"
+    script.write_text(INTERRUPTED)
+    done = subprocess.run(
+        [sys.executable, str(script), what, str(delay)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "TESSERA_CACHE": "rw", "TESSERA_CACHE_DIR": str(tmp_path / "cache")},
+    )
+    now = time.monotonic()
+    assert done.returncode == 0, done.stderr
+    said = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+    assert float(said["interrupted"]) < 2, said
+    assert said["left"] == "[]"
+    # What was given up ends with its pass, and 10 s are the most that is waited for the core's own
+    # threads; all of it would take minutes.
+    assert now - float(said["ended"]) < 40, said
+    verified = subprocess.run(
+        [sys.executable, "-m", "tessera", "cache", "verify"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "TESSERA_CACHE_DIR": str(tmp_path / "cache")},
+    )
+    assert verified.returncode == 0, verified.stdout + verified.stderr
 
 
 @tessera.jit

@@ -234,6 +234,75 @@ MATMUL = """
 """
 
 
+HOST_TENSOR = """
+        class HostTensor(Tensor):
+            is_cpu, is_cuda = True, False
+            def __init__(self, address):
+                self.address = address
+                self.device = SimpleNamespace(type="cpu", index=None)
+        HostTensor.__module__, HostTensor.__name__ = "torch", "Tensor"
+        pinned = 1 << 39  # as fake_cuda.c has it
+        elsewhere = pinned + (1 << 38)
+"""
+
+
+def test_pinned_memory_of_the_host_goes_beside_a_gpus(run):
+    run(HOST_TENSOR + """
+        current[0] = 77
+        for time in range(4):
+            known = len(slow)
+            add[(5,)](HostTensor(pinned + 64 * time), y, out, 1000, BLOCK=256)
+            assert list(last().arguments[:3]) == [pinned + 64 * time, y.address, out.address]
+            assert last().stream == 77
+            assert len(slow) == known or time < 2
+        asked = number("pinned_asked")
+        add[(5,)](HostTensor(pinned), y, out, 1000, BLOCK=256)
+        assert number("pinned_asked") == asked + 1  # each launch, without Python
+        launched = number("launches")
+        # Of the same kinds, and not pinned; or where the GPU sees it at another address.
+        for address in (1 << 30, elsewhere):
+            for time in range(2):
+                with expect(tessera.ArgumentError, "E054", "`x_ptr` is in the CPU's memory",
+                            "`y_ptr` is on GPU 0", "x_ptr.to('cuda:0')", "x_ptr.pin_memory()"):
+                    add[(5,)](HostTensor(address), y, out, 1000, BLOCK=256)
+        with expect(tessera.ArgumentError, "E054", "on GPU 1"):
+            add[(5,)](HostTensor(pinned), Tensor(1 << 41, 1), out, 1000, BLOCK=256)
+        assert number("launches") == launched
+        # The output, too; the compiled kernel as well as the function.
+        kernel = add[(5,)](x, y, HostTensor(pinned), 1000, BLOCK=256)
+        kernel[(5,)](x, y, HostTensor(pinned + 4096), 1000)
+        assert last().arguments[2] == pinned + 4096
+        kernel[(5,)](x, y, HostTensor(pinned + 8192), 1000)
+        assert last().arguments[2] == pinned + 8192
+        with expect(tessera.ArgumentError, "E054", "pin_memory"):
+            kernel[(5,)](x, y, HostTensor(1 << 30), 1000)
+        """)
+
+
+def test_pinned_memory_alone_goes_where_the_target_says(run):
+    run(HOST_TENSOR + """
+        tensors = [HostTensor(pinned + (i << 20)) for i in range(3)]
+        current[1] = 88
+        for time in range(3):
+            add[(5,)](*tensors, 1000, BLOCK=256, target="cuda")
+            assert last().stream == 88 and list(last().arguments[:3]) == [t.address for t in tensors]
+        with expect(tessera.ArgumentError, "E054", "`y_ptr`", "the target is 'cuda'", "pin"):
+            add[(5,)](tensors[0], HostTensor(1 << 30), tensors[1], 1000, BLOCK=256, target="cuda")
+        """)
+
+
+def test_pinned_memory_is_not_copied_by_tensor_maps(run):
+    run(MATMUL + HOST_TENSOR + """
+        a = HostTensor(pinned)
+        a.dtype = half
+        for time in range(3):
+            known = len(slow)
+            kernel = launch(8192, 8192, 4096)
+            assert kernel.metadata["tensor_maps"] == [] and last().arguments[0] == pinned
+            assert len(slow) == known or time < 2
+        """)
+
+
 def test_few_programs_divide_their_sums(run):
     run(MATMUL + """
         kernel = launch(1024, 1024, 4096)

@@ -36,6 +36,11 @@ def marked(a, b, c: tl.constexpr, d=1):
     pass
 
 
+@tessera.jit
+def annotated(a: tl.int16, b: tl.float64, c: tl.constexpr, d: "u64" = 1):
+    pass
+
+
 @pytest.fixture(scope="module")
 def kernel():
     @tessera.jit
@@ -75,8 +80,13 @@ def descriptor(choose):
     return TensorDescriptor(base, [rows, columns], [choose.choice((32, 48)), 1], block, padding)
 
 
-def argument(choose):
-    kind = choose.choice(("int", "int", "float", "bool", "none", "array", "array", "descriptor"))
+KINDS = ("int", "int", "float", "bool", "none", "array", "array", "descriptor", "tuple")
+
+
+def argument(choose, kinds=KINDS):
+    kind = choose.choice(kinds)
+    if kind == "tuple":
+        return tuple(argument(choose, kinds[:-1]) for _ in range(choose.randint(0, 3)))
     makers = {"int": near, "float": real, "array": array, "descriptor": descriptor}
     if kind in makers:
         return makers[kind](choose)
@@ -87,19 +97,19 @@ def constant(choose):
     return choose.choice((0, 1, True, False, 1.0, 0.0, -0.0, "a", "b", 1 << 70, None, tl.float32))
 
 
-def arguments(choose):
-    given = {"a": argument(choose), "b": argument(choose), "c": constant(choose)}
+def arguments(choose, kinds):
+    given = {"a": argument(choose, kinds), "b": argument(choose, kinds), "c": constant(choose)}
     if choose.random() < 0.5:
-        given["d"] = argument(choose)
+        given["d"] = argument(choose, kinds)
     return given
 
 
-def changed(choose, given):
+def changed(choose, given, kinds):
     """The same arguments, or all of the same but one."""
     given = dict(given)
     if choose.random() < 0.8:
         name = choose.choice(list(given))
-        given[name] = constant(choose) if name == "c" else argument(choose)
+        given[name] = constant(choose) if name == "c" else argument(choose, kinds)
     return given
 
 
@@ -135,14 +145,18 @@ class Warm:
         return self.count == before
 
 
-@pytest.mark.parametrize("fn", [plain, marked], ids=["plain", "marked"])
+@pytest.mark.parametrize(
+    "fn, kinds, most",
+    [(plain, KINDS, 1500), (marked, KINDS, 1500), (annotated, ("int", "float", "bool"), 12000)],
+    ids=["plain", "marked", "annotated"],
+)
 @pytest.mark.parametrize("seed", range(4))
-def test_random_arguments(fn, seed, kernel):
+def test_random_arguments(fn, kinds, most, seed, kernel):
     choose = random.Random(seed)
     same = different = 0
-    for _ in range(1500):
-        first = arguments(choose)
-        second = changed(choose, first)
+    for _ in range(most):
+        first = arguments(choose, kinds)
+        second = changed(choose, first, kinds)
         try:
             one, other = bound_of(fn, first), bound_of(fn, second)
         except tessera.ArgumentError:

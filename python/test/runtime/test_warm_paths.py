@@ -358,3 +358,348 @@ def test_half_and_double_arguments_of_a_compiled_kernel():
     for f, h in ((0.0, 0.0), (0.1, 0.5), (0.0, 0.0), (1e300, 1.0)):
         kernel[(1,)](out, f, h)
         assert out[0] == f + h
+
+
+# --- Annotations, tuples, `*args`, many parameters --------------------------------------------
+
+
+@tessera.jit
+def annotated(x: "*fp32", n: tl.int64, f: tl.float32, d: "tl.float64", out):
+    tl.store(out, n)
+    tl.store(out + 1, f)
+    tl.store(out + 2, d)
+    tl.store(out + 3, tl.load(x))
+
+
+def test_annotated_parameters(whole_launches):
+    x, out = np.full(4, 7, np.float32), np.zeros(4, np.float64)
+    for n, f, d in ((3, 0.1, 0.1), (1 << 40, 2, 3), (-16, 1e39, True), (1, False, 1e308), (7, 1, 2)):
+        for time in range(2):
+            whole_launches.clear()
+            annotated[(1,)](x, n, f, d, out)
+            with np.errstate(over="ignore"):
+                assert out.tolist() == [n, np.float32(f), d, 7]
+        assert not whole_launches
+    # 7 is of the same kind as 3, floats are all of one, and an int for a float is a float.
+    for n, f, d in ((5, 3.5, 9), (9, 4, 0.25)):
+        annotated[(1,)](x, n, f, d, out)
+        assert out.tolist() == [n, f, d, 7]
+    assert not whole_launches
+
+
+def test_what_an_annotation_refuses_stays_refused():
+    x, out = np.zeros(4, np.float32), np.zeros(4, np.float64)
+    annotated[(1,)](x, 3, 1.0, 1.0, out)
+    annotated[(1,)](x, 3, 1.0, 1.0, out)
+    for wrong in (1 << 63, -(1 << 63) - 1, 3.0):
+        with pytest.raises(ArgumentError, match="E055.*annotated int64"):
+            annotated[(1,)](x, wrong, 1.0, 1.0, out)
+    with pytest.raises(ArgumentError, match="annotated pointer<fp32>|annotated"):
+        annotated[(1,)](out, 3, 1.0, 1.0, out)
+    with pytest.raises(ArgumentError, match="E054"):
+        annotated[(1,)](3, 3, 1.0, 1.0, out)
+    with pytest.raises(ArgumentError, match="E054"):
+        annotated[(1,)](x, x, 1.0, 1.0, out)
+    assert annotated[(1,)](x, np.int64(5), np.float32(2), 1.0, out) and out[0] == 5
+
+
+@pytest.mark.parametrize("name", ["int8", "int16", "int32", "uint8", "uint16", "uint32", "uint64"])
+def test_the_ends_of_each_annotated_type(whole_launches, name):
+    store = from_text(f"def store(out, n: tl.{name}):\n    tl.store(out, n)\n", "store")
+    info = np.iinfo(name)
+    out = np.zeros(1, name)
+    low, high = int(info.min), int(info.max)
+    for value in (low, high, low + 1, high - 1, 0):
+        for _ in range(3):  # the first one may learn the dtype of the array
+            whole_launches.clear()
+            store[(1,)](out, value)
+            assert int(out[0]) == value
+        assert not whole_launches
+    for value in (low - 1, high + 1):
+        with pytest.raises(ArgumentError, match="E055"):
+            store[(1,)](out, value)
+
+
+@tessera.jit
+def sum_up(out, first, *rest, scale=1):
+    total = first
+    for value in tl.static_range(0, len(rest)):
+        total += rest[value]
+    tl.store(out, total * scale)
+
+
+def test_further_arguments_by_place(whole_launches):
+    out = np.zeros(1, np.int32)
+    for numbers in ((2,), (2, 3), (2, 3, 16), (2, 16, 3), (2, 1), (2, 3, 5, 7)):
+        for _ in range(2):
+            whole_launches.clear()
+            sum_up[(1,)](out, *numbers)
+            assert out[0] == sum(numbers)
+            sum_up[(1,)](out, *numbers, scale=3)
+            assert out[0] == 3 * sum(numbers)
+        assert not whole_launches
+    sum_up[(1,)](out, 2, 3 + 2, 16)  # of the kinds of (2, 3, 16)
+    assert out[0] == 23 and not whole_launches
+    sum_up[lambda meta: (len(meta["rest"]),)](out, 2, 7)
+    assert out[0] == 9
+    with pytest.raises(tessera.LaunchError, match="unknown keyword argument `rest`"):
+        sum_up[(1,)](out, 2, rest=3)
+    with pytest.raises(ArgumentError, match="without `first`"):
+        sum_up[(1,)](out)
+
+
+def test_what_is_passed_by_name_alone_is_not_taken_by_place():
+    @tessera.jit
+    def store(out, *, n):
+        tl.store(out, n)
+
+    out = np.zeros(1, np.int32)
+    for _ in range(2):
+        store[(1,)](out, n=3)
+    with pytest.raises(ArgumentError, match="E051"):
+        store[(1,)](out, 3)
+
+
+@tessera.jit
+def of_parts(pair, out):
+    tl.store(out, pair[0])
+    tl.store(out + 1, pair[1][0])
+
+
+def test_tuples(whole_launches):
+    out = np.zeros(2, np.int32)
+    for pair in ((3, (5,)), (3, (1,)), (1, (16,)), (True, (2,)), (3, (5, None))):
+        for _ in range(2):
+            whole_launches.clear()
+            of_parts[(1,)](pair, out)
+            assert out.tolist() == [int(pair[0]), pair[1][0]]
+        assert not whole_launches
+    # Flat, it would be the same numbers.
+    with pytest.raises(tessera.TesseraError):
+        of_parts[(1,)]((3, 5), out)
+    # A named tuple is another thing than a tuple of the same.
+    from collections import namedtuple
+
+    Pair = namedtuple("Pair", "a b")
+    of_parts[(1,)](Pair(9, (8,)), out)
+    assert out.tolist() == [9, 8] and len(whole_launches) >= 1
+
+
+def test_tuples_of_very_many_items():
+    @tessera.jit
+    def last(out, items):
+        tl.store(out, items[len(items) - 1])
+
+    out = np.zeros(1, np.int32)
+    for count in (250, 254, 255, 300):
+        for _ in range(3):
+            last[(1,)](out, tuple(range(2, count + 2)))
+            assert out[0] == count + 1
+    nested: Any = (3,)
+    for _ in range(200):
+        nested = (nested,)
+    for _ in range(2):
+        plain_tuple[(1,)](out, nested)
+
+
+@tessera.jit
+def plain_tuple(out, items):
+    tl.store(out, 1)
+
+
+def from_text(text: str, name: str) -> Any:
+    """A kernel from a text."""
+    import linecache
+
+    text, file = "import tessera.language as tl\n" + text, f"<text {len(linecache.cache)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    space: dict[str, Any] = {}
+    exec(compile(text, file, "exec", dont_inherit=True), space)
+    return tessera.jit(space[name])
+
+
+def with_parameters(count: int) -> Any:
+    names = ", ".join(f"a{i}" for i in range(count))
+    return from_text(f"def many(out, {names}):\n    tl.store(out, a0 + a{count - 1})\n", "many")
+
+
+@pytest.mark.parametrize("count", [64, 65, 254, 255])
+def test_many_parameters(whole_launches, count):
+    many = with_parameters(count)
+    out = np.zeros(1, np.int32)
+    for _ in range(3):
+        whole_launches.clear()
+        many[(1,)](out, *range(2, count + 2))
+        assert out[0] == 2 + count + 1
+    assert bool(whole_launches) == (count > 254)  # and the array
+
+
+# --- Hooks ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hooked() -> Any:
+    from tessera.runtime.hooks import hooks
+
+    told: list[Any] = []
+    enter = lambda data: told.append(("enter", data.get()))
+    leave = lambda data: told.append(("exit", data.get()))
+    hooks.launch_enter.add(enter)
+    hooks.launch_exit.add(leave)
+    yield told
+    hooks.launch_enter.remove(enter)
+    hooks.launch_exit.remove(leave)
+
+
+@tessera.jit(launch_metadata=lambda grid, metadata, args: {"grid": grid, "args": args})
+def described(x_ptr, out_ptr, n, BLOCK: tl.constexpr = 16):
+    i = tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
+
+
+def test_hooks_of_launches_are_told_the_same_each_time(whole_launches, hooked):
+    x, out = np.arange(16, dtype=np.float32), np.zeros(16, np.float32)
+    for _ in range(4):
+        described[(1, 2)](x, out, n=16, num_threads=1)
+    assert len(whole_launches) == 1 and len(hooked) == 8
+    for place, (what, data) in enumerate(hooked):
+        assert what == ("exit" if place % 2 else "enter")
+        assert data["name"] == "described" and data["stream"] == 0
+        assert data["grid"] == (1, 2, 1) and list(data["args"]) == ["x_ptr", "out_ptr", "n", "BLOCK"]
+        assert data["args"]["x_ptr"] is x and data["args"]["n"] == data["args"]["BLOCK"] == 16
+
+
+def test_hooks_come_and_go(whole_launches):
+    from tessera.runtime.hooks import hooks
+
+    x, out = np.arange(16, dtype=np.float32), np.zeros(16, np.float32)
+    seen: list[str] = []
+    hook = lambda data: seen.append(data.get()["name"])
+    launch = plain[(1,)]
+    for expected in (0, 2, 2, 4):
+        launch(x, out, 16, BLOCK=16)
+        launch(x, out, 16, BLOCK=16)
+        assert len(seen) == expected
+        (hooks.launch_exit.remove if hooks.launch_exit.calls else hooks.launch_exit.add)(hook)
+    hooks.launch_exit.remove(hook)
+
+
+def test_a_hook_that_raises_ends_the_launch():
+    from tessera.runtime.hooks import hooks
+
+    def refuse(data):
+        raise RuntimeError("no launches")
+
+    x, out = np.ones(16, np.float32), np.zeros(16, np.float32)
+    plain[(1,)](x, out, 16, BLOCK=16)
+    out[:] = 0
+    hooks.launch_enter.add(refuse)
+    try:
+        for _ in range(3):
+            with pytest.raises(RuntimeError, match="no launches"):
+                plain[(1,)](x, out, 16, BLOCK=16)
+            assert not out.any()
+    finally:
+        hooks.launch_enter.remove(refuse)
+
+
+def test_a_hook_that_launches():
+    from tessera.runtime.hooks import hooks
+
+    x, out, other = np.ones(16, np.float32), np.zeros(16, np.float32), np.zeros(16, np.float32)
+    depth: list[int] = []
+
+    def launch_more(data):
+        if len(depth) < 3:
+            depth.append(1)
+            plain[(1,)](x, other, 16, BLOCK=16)
+
+    hooks.launch_enter.add(launch_more)
+    try:
+        for _ in range(2):
+            depth.clear()
+            plain[(1,)](x, out, 16, BLOCK=16)
+            assert len(depth) == 3 and other.all() and out.all()
+    finally:
+        hooks.launch_enter.remove(launch_more)
+
+
+def test_hooks_of_launches_of_compiled_and_tuned_kernels(monkeypatch, hooked):
+    x, out = np.arange(16, dtype=np.float32), np.zeros(16, np.float32)
+    kernel = described[(1,)](x, out, 16)
+    hooked.clear()
+    for _ in range(3):
+        kernel[(1,)](x, out, 16, 16)
+    assert [data["args"]["n"] for _, data in hooked] == [16] * 6
+    hooked.clear()
+    kernel.run(1, 1, 1, None, None, None, kernel.launch_metadata((1, 1, 1), None, x, out, 16, 16),
+               None, None, x, out, 16, 16)  # fmt: skip
+    assert len(hooked) == 2 and hooked[0][1]["args"]["out_ptr"] is out
+
+    tuned = tessera.autotune(configs=[tessera.Config({"BLOCK": 16})], key=[])(described)
+    tuned[(1,)](x, out, 16)
+    hooked.clear()
+    whole = count(monkeypatch, JITFunction, "_run")
+    hooked.clear()
+    for _ in range(3):
+        tuned[(1,)](x, out, 16)
+    assert [data["args"]["BLOCK"] for _, data in hooked] == [16] * 6 and not whole
+
+
+def test_hooks_of_compilations_are_told_of_those_alone(whole_launches, monkeypatch):
+    from tessera.runtime.hooks import hooks
+    from tessera.settings import note_change
+
+    told: list[Any] = []
+    monkeypatch.setattr(hooks, "jit_cache", lambda **facts: told.append(facts["repr"]))
+    note_change()
+    x, out = np.zeros(16, np.float32), np.zeros(16, np.float32)
+
+    @tessera.jit
+    def fresh(x_ptr, out_ptr, BLOCK: tl.constexpr):
+        i = tl.arange(0, BLOCK)
+        tl.store(out_ptr + i, tl.load(x_ptr + i))
+
+    for _ in range(3):
+        fresh[(1,)](x, out, BLOCK=16)
+    assert len(told) == 1 and len(whole_launches) == 1
+    fresh[(1,)](x, out, BLOCK=8)
+    assert len(told) == 2
+
+
+def test_a_kernels_own_hooks(whole_launches):
+    @tessera.jit
+    def own(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+        i = tl.arange(0, BLOCK)
+        tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
+
+    x, out = np.zeros(16, np.float32), np.zeros(16, np.float32)
+    launch = own[(1,)]
+    launch(x, out, 16, BLOCK=16)
+    calls: list[Any] = []
+    own.add_pre_run_hook(lambda *args, **kwargs: calls.append((args, kwargs)))
+    own.add_pre_run_hook(lambda x, out, n, **kwargs: x.fill(len(calls)))
+    launch(x, out, 16, BLOCK=16)  # was made before there were hooks
+    whole_launches.clear()
+    for time in (2, 3, 4):
+        own[(1,)](x, out, 16, BLOCK=16)
+        assert len(calls) == time and (out == time).all()
+    assert calls[-1][0][2] == 16 and calls[-1][1] == {"BLOCK": 16}
+    assert len(whole_launches) <= 1
+    own.run(x, out, 16, BLOCK=16, grid=(1,))
+    own.warmup(x, out, 16, BLOCK=16)
+    assert len(calls) == 6
+    own.pre_run_hooks.clear()
+    own[(1,)](x, out, 16, BLOCK=16)
+    assert len(calls) == 6
+
+
+def test_parts_of_an_argument_are_nothing_to_look_after():
+    out = np.zeros(2, np.int32)
+    for _ in range(2):
+        of_parts[(1,)]((3, (5,)), out)
+        sum_up[(1,)](out, 2, 3)
+    for fn in (of_parts, sum_up):
+        for found in fn._kernels.values():
+            # The function's code, and names in modules: nothing that Python is asked for.
+            assert not any(check[1:] == (None, None) for check in found.checks), found.checks

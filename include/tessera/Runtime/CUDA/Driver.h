@@ -115,6 +115,10 @@ const DeviceInfo &getDevice(int ordinal);
 /// The device that memory belongs to; -1 for memory of the host or unknown memory.
 int getPointerDevice(uint64_t address);
 
+/// Whether a device reaches memory of the host, at the same address: memory that was allocated
+/// pinned, or registered. False without a driver.
+bool reachesHostMemory(int device, uint64_t address) noexcept;
+
 /// Makes a device's primary context current for the present thread, for as long as it
 /// lives.
 class CurrentContext {
